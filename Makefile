@@ -1,0 +1,60 @@
+# facet: what to run. `make` or `make help` lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+TOOLS := $(CURDIR)/assets/tools
+GO ?= go
+GOFLAGS_BUILD := -trimpath -tags hashicorpmetrics
+FUZZTIME ?= 20s
+LINT_VERSION := v2.15.0
+
+##@ First minutes
+.PHONY: help setup build demo
+help: ## list the targets
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## fetch ONNX Runtime, the default models and the sample photos (once)
+	@$(GO) run ./scripts/setup
+
+build: ## build bin/facet
+	@$(GO) build $(GOFLAGS_BUILD) -o bin/facet ./cmd/facet
+
+demo: setup build ## a three-node cluster that matches real faces, told as a story
+	@scripts/demo.sh
+
+##@ Checks
+.PHONY: test race lint fuzz bench
+test: setup build ## all tests: units, HTTP transcripts, outside signers, virtual-time and real clusters
+	@$(GO) test -tags hashicorpmetrics -timeout 20m ./...
+
+race: setup build ## the tests under the race detector
+	@$(GO) test -race -tags hashicorpmetrics -timeout 40m ./...
+
+lint: $(TOOLS)/golangci-lint ## formatting, vet, golangci-lint, and the rules of internal/lint
+	@$(TOOLS)/golangci-lint fmt --diff
+	@$(TOOLS)/golangci-lint run ./...
+	@$(GO) test ./internal/lint
+
+fuzz: setup ## each fuzz target for FUZZTIME (default 20s)
+	@scripts/fuzz.sh $(FUZZTIME)
+
+bench: setup ## benchmarks, each beside a named peer or limit of the same run
+	@$(GO) test -tags hashicorpmetrics -run '^$$' -bench . -benchmem ./...
+
+##@ Rest
+.PHONY: clean distclean
+clean: ## remove what was built and what runs left
+	@rm -rf bin dev demo-data
+
+distclean: clean ## remove what set-up fetched, too
+	@rm -rf assets/lib assets/packs assets/photos assets/cache assets/venv assets/tools
+
+# The linter is installed by the Go client at one version, apart from go.mod: its
+# dependencies would be ten times ours.
+$(TOOLS)/golangci-lint:
+	@echo "lint: building golangci-lint $(LINT_VERSION) (once, about four minutes)"
+	@GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+

@@ -1,0 +1,45 @@
+package engine
+
+import "errors"
+
+// MaxFaces is the largest number of faces reported for one image
+// (interface, §8).
+const MaxFaces = 20
+
+// ErrImage says that the bytes are not an image that the engine reads: unknown
+// format, truncated, too small or too large. It is the caller's fault; the text
+// behind it says which, without paths.
+var ErrImage = errors.New("image can't be read")
+
+// Template is a face's features: a vector of unit L2 norm in the pack's basis,
+// of the pack's dimension (192 for the default pack). Templates are comparable
+// only if they come from the same pack.
+type Template []float32
+
+// Point is a position in pixels of the upright image, from its top left corner.
+type Point struct{ X, Y float32 }
+
+// Rect is a rectangle in pixels of the upright image.
+type Rect struct{ Left, Top, Right, Bottom float32 }
+
+// Attributes are what the interface calls face attributes (interface, §2.1), in
+// pixels of the upright image and in degrees. Right and left are the subject's.
+type Attributes struct {
+	// Face is a square of about 1.9 eye distances, Head is Face grown by .18 of
+	// its side left and right, .45 at the top, .19 at the bottom.
+	Face, Head Rect
+	// RightEye has the smaller X when the face is upright.
+	RightEye, LeftEye Point
+	// Score is the likeness to a face, Frontal the degree of frontal view,
+	// Quality the expected usefulness for comparison; each from 0 to 1.
+	Score, Frontal, Quality float32
+	// Roll is atan2(RightEye.Y − LeftEye.Y, LeftEye.X − RightEye.X); Pan is
+	// positive when the face turns to the image's right, Tilt when it looks up.
+	Roll, Pan, Tilt float32
+}
+
+// Face is one face of an image.
+type Face struct {
+	Template   Template
+	Attributes Attributes
+}

@@ -1,0 +1,146 @@
+package id
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+// ErrMalformed says that a text is not a lower-case UUID of 36 characters.
+var ErrMalformed = errors.New("id: not a lower-case UUID")
+
+// UUID is the 16 bytes of an id (RFC 9562, §4).
+type UUID [16]byte
+
+// The kinds of id. Each is a UUID with its own type.
+type (
+	// Cluster names one founded cluster.
+	Cluster struct{ UUID }
+	// Node names a node's data directory: the process may move, the id stays.
+	Node struct{ UUID }
+	// Tenant names a customer of the service.
+	Tenant struct{ UUID }
+	// Gallery names a gallery of a tenant.
+	Gallery struct{ UUID }
+	// Application names an access identity that is bound to one gallery.
+	Application struct{ UUID }
+	// Subject names a registered person; it carries its shard's number.
+	Subject struct{ UUID }
+	// Event names one registered face of a subject; it carries its shard's number.
+	Event struct{ UUID }
+)
+
+// Operation names one write of one client, so that a retry of it is known.
+// It is a hash, never shown to clients.
+type Operation [16]byte
+
+// Shard is the number of a Raft group that holds events, from 1. Group 0 is meta.
+type Shard uint16
+
+// Meta is the number of the Raft group that holds the cluster's own records.
+const Meta Shard = 0
+
+// MaxShard is the largest shard number that fits an id's shard field (12 bits).
+const MaxShard Shard = 1<<12 - 1
+
+// String gives the 36 characters of u.
+func (u UUID) String() string {
+	var b [36]byte
+	hex.Encode(b[0:8], u[0:4])
+	b[8] = '-'
+	hex.Encode(b[9:13], u[4:6])
+	b[13] = '-'
+	hex.Encode(b[14:18], u[6:8])
+	b[18] = '-'
+	hex.Encode(b[19:23], u[8:10])
+	b[23] = '-'
+	hex.Encode(b[24:36], u[10:16])
+	return string(b[:])
+}
+
+// IsZero tells whether u is the nil UUID, which names nothing.
+func (u UUID) IsZero() bool { return u == UUID{} }
+
+// MarshalText gives u's 36 characters.
+func (u UUID) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+
+// UnmarshalText reads 36 characters.
+func (u *UUID) UnmarshalText(b []byte) error {
+	v, err := Parse(string(b))
+	if err != nil {
+		return err
+	}
+	*u = v
+	return nil
+}
+
+// Shard gives the shard number that a subject's or event's id carries.
+func (u UUID) Shard() Shard { return Shard(u[6]&0x0f)<<8 | Shard(u[7]) }
+
+// Parse reads a lower-case UUID of 36 characters; anything else is ErrMalformed.
+func Parse(s string) (UUID, error) {
+	var u UUID
+	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
+		return UUID{}, ErrMalformed
+	}
+	compact := s[0:8] + s[9:13] + s[14:18] + s[19:23] + s[24:36]
+	for i := range len(compact) {
+		if c := compact[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return UUID{}, ErrMalformed
+		}
+	}
+	if _, err := hex.Decode(u[:], []byte(compact)); err != nil {
+		return UUID{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return u, nil
+}
+
+// Random makes a version 4 UUID of 16 bytes from a secure random source
+// (RFC 9562, §5.4). It overwrites the version and variant bits of b.
+func Random(b [16]byte) UUID {
+	u := UUID(b)
+	u[6] = u[6]&0x0f | 0x40
+	u[8] = u[8]&0x3f | 0x80
+	return u
+}
+
+// Derive makes the version 8 UUID that belongs to (key, purpose, op) and names
+// shard (RFC 9562, §5.8): equal operations get equal ids, on any node. The third
+// group of its text is 8 and the shard's number in hexadecimal. shard must be at
+// most MaxShard.
+func Derive(key []byte, purpose string, op Operation, shard Shard) UUID {
+	if shard > MaxShard {
+		panic(fmt.Sprintf("bug: shard %d does not fit an id", shard))
+	}
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(purpose))
+	mac.Write([]byte{0})
+	mac.Write(op[:])
+	var u UUID
+	copy(u[:], mac.Sum(nil))
+	u[6] = 0x80 | byte(shard>>8)
+	u[7] = byte(shard)
+	u[8] = u[8]&0x3f | 0x80
+	return u
+}
+
+// Member is a node's identity in Raft groups: its id, a dot, and the epoch of its
+// data directory in 8 hexadecimal digits. A node whose directory was lost comes
+// back as another member, so that it can't vote for what it has forgotten.
+type Member string
+
+// NewMember joins a node's id and its data directory's epoch.
+func NewMember(node Node, epoch uint32) Member {
+	return Member(fmt.Sprintf("%s.%08x", node, epoch))
+}
+
+// Node gives the node of m, or ErrMalformed.
+func (m Member) Node() (Node, error) {
+	if len(m) != 36+1+8 || m[36] != '.' {
+		return Node{}, ErrMalformed
+	}
+	u, err := Parse(string(m[:36]))
+	return Node{u}, err
+}

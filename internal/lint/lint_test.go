@@ -1,0 +1,272 @@
+package lint
+
+import (
+	"bufio"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	functionLinesMax     = 70
+	testFunctionLinesMax = 120
+	fileLinesMax         = 500
+)
+
+// layers are the folders of the product, from the top down: a package imports
+// its own layer and those below.
+var layers = []string{"cmd", "node", "router", "raftfsm", "shard", "engine"}
+
+// owners are the only folders that may import a library.
+var owners = map[string][]string{
+	"github.com/hashicorp/raft":           {"raftfsm"},
+	"github.com/hashicorp/raft-boltdb":    {"raftfsm"},
+	"go.etcd.io/bbolt":                    {"raftfsm"},
+	"github.com/hashicorp/memberlist":     {"node/membership"},
+	"github.com/yalue/onnxruntime_go":     {"engine/onnx"},
+	"github.com/valyala/fasthttp":         {"node"},
+	"github.com/spf13/cobra":              {"cmd/facet"},
+	"github.com/knadh/koanf":              {"cmd/facet"},
+	"github.com/prometheus/client_golang": {"node"},
+}
+
+// deterministic are the packages whose outcome must depend on state and command
+// alone; they may not import these.
+var (
+	deterministic = []string{"raftfsm/metafsm", "raftfsm/shardfsm"}
+	undetermined  = []string{"time", "math/rand", "math/rand/v2", "crypto/rand", "os", "net", "runtime"}
+)
+
+// file is one Go file of the tree.
+type file struct {
+	name   string // slash path from the root
+	dir    string
+	test   bool
+	syntax *ast.File
+	fset   *token.FileSet
+}
+
+func (f file) pos(n ast.Node) string {
+	return f.name + ":" + strconv.Itoa(f.fset.Position(n.Pos()).Line)
+}
+
+func (f file) imports() []string {
+	var list []string
+	for _, spec := range f.syntax.Imports {
+		p, _ := strconv.Unquote(spec.Path.Value)
+		list = append(list, p)
+	}
+	return list
+}
+
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(filepath.Dir(dir))
+}
+
+// tracked tells whether a folder belongs to the source: not what set-up fetched,
+// nor what a build or a run left.
+func tracked(rel string) bool {
+	return !slices.Contains([]string{
+		".git", "bin", "dev", "demo-data",
+		"assets/lib", "assets/packs", "assets/photos", "assets/cache", "assets/venv", "assets/tools",
+	}, rel)
+}
+
+func walk(t *testing.T, each func(rel, full string)) {
+	t.Helper()
+	top := root(t)
+	err := filepath.WalkDir(top, func(full string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(top, full)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if d.IsDir() && !tracked(rel) {
+			return filepath.SkipDir
+		}
+		if d.Type().IsRegular() {
+			each(rel, full)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func goFiles(t *testing.T) []file {
+	t.Helper()
+	var list []file
+	walk(t, func(rel, full string) {
+		if path.Ext(rel) != ".go" {
+			return
+		}
+		fset := token.NewFileSet()
+		syntax, err := parser.ParseFile(fset, full, nil, parser.ParseComments)
+		if err != nil {
+			t.Errorf("parse: %v", err)
+			return
+		}
+		list = append(list, file{rel, path.Dir(rel), strings.HasSuffix(rel, "_test.go"), syntax, fset})
+	})
+	if len(list) < 10 {
+		t.Fatalf("found %d Go files only: is this the module's root?", len(list))
+	}
+	return list
+}
+
+func layer(dir string) int {
+	top, _, _ := strings.Cut(dir, "/")
+	return slices.Index(layers, top)
+}
+
+func within(p, folder string) bool { return p == folder || strings.HasPrefix(p, folder+"/") }
+
+func TestImportsPointDownTheLayers(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		from := layer(f.dir)
+		for _, imp := range f.imports() {
+			own, ok := strings.CutPrefix(imp, "facet/")
+			if !ok || f.test && within(f.dir, "internal") {
+				continue
+			}
+			to := layer(own)
+			if from >= 0 && to >= 0 && to < from {
+				t.Errorf("%s: %s imports %s, which lies above it", f.name, f.dir, own)
+			}
+			if strings.HasPrefix(f.dir, "internal/") && to >= 0 && f.dir != "internal/sim" {
+				t.Errorf("%s: internal packages lie below all layers, but this imports %s", f.name, own)
+			}
+		}
+	}
+}
+
+func TestLibrariesStayWithTheirOwners(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		for _, imp := range f.imports() {
+			for lib, folders := range owners {
+				if !within(imp, lib) || f.test && within(f.dir, "internal") {
+					continue
+				}
+				if !slices.ContainsFunc(folders, func(o string) bool { return within(f.dir, o) }) {
+					t.Errorf("%s imports %s, which only %v may", f.name, imp, folders)
+				}
+			}
+		}
+	}
+}
+
+func TestStateMachinesTouchNothingUndetermined(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		if f.test || !slices.Contains(deterministic, f.dir) {
+			continue
+		}
+		for _, imp := range f.imports() {
+			if slices.Contains(undetermined, imp) || strings.HasPrefix(imp, "net/") || strings.HasPrefix(imp, "os/") {
+				t.Errorf("%s: a state machine may not import %s", f.name, imp)
+			}
+		}
+	}
+}
+
+func TestEveryPackageSaysWhatItOwns(t *testing.T) {
+	t.Parallel()
+	documented := map[string]bool{}
+	for _, f := range goFiles(t) {
+		if f.test {
+			continue
+		}
+		want := "Package " + f.syntax.Name.Name + " "
+		if f.syntax.Name.Name == "main" {
+			want = "Command "
+		}
+		has := f.syntax.Doc != nil && strings.HasPrefix(f.syntax.Doc.Text(), want)
+		documented[f.dir] = documented[f.dir] || has
+	}
+	for dir, ok := range documented {
+		if !ok {
+			t.Errorf("%s has no package comment", dir)
+		}
+	}
+}
+
+func TestFunctionsAndFilesStayShort(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		if lines := f.fset.Position(f.syntax.End()).Line; lines > fileLinesMax {
+			t.Errorf("%s has %d lines, more than %d", f.name, lines, fileLinesMax)
+		}
+		limit := functionLinesMax
+		if f.test {
+			limit = testFunctionLinesMax
+		}
+		for _, decl := range f.syntax.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			lines := f.fset.Position(fn.End()).Line - f.fset.Position(fn.Pos()).Line + 1
+			if lines > limit {
+				t.Errorf("%s: %s has %d lines, more than %d", f.pos(fn), fn.Name.Name, lines, limit)
+			}
+		}
+	}
+}
+
+// TestNothingNamesAMachine keeps paths of one computer and the addresses of
+// package registries out of the tree: packages come through their clients.
+func TestNothingNamesAMachine(t *testing.T) {
+	t.Parallel()
+	banned := regexp.MustCompile(`(/` + `root/|/` + `home/[a-z]|/` + `work/|\.\./` + `shared|https?://(` + `registry|proxy|files|static|repo1|deb)\.)`)
+	walk(t, func(rel, full string) {
+		if slices.Contains([]string{".png", ".jpg", ".onnx", ".so", ".bin", ".f32"}, path.Ext(rel)) {
+			return
+		}
+		f, err := os.Open(full)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer f.Close()
+		scanner := bufio.NewScanner(f)
+		scanner.Buffer(nil, 1<<20)
+		for n := 1; scanner.Scan(); n++ {
+			if hit := banned.FindString(scanner.Text()); hit != "" {
+				t.Errorf("%s:%d names %q", rel, n, hit)
+			}
+		}
+	})
+}
+
+// TestPinnedModulesStay holds the one version that must not move: the store
+// behind Raft needs a package that go-metrics 0.7 dropped.
+func TestPinnedModulesStay(t *testing.T) {
+	t.Parallel()
+	mod, err := os.ReadFile(filepath.Join(root(t), "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(mod), "github.com/hashicorp/go-metrics v0.6.1") {
+		t.Error("go.mod must keep github.com/hashicorp/go-metrics v0.6.1")
+	}
+}

@@ -1,0 +1,208 @@
+package router
+
+import (
+	"time"
+
+	"facet/engine"
+	"facet/internal/id"
+)
+
+// Limits of requests (interface, §8; decisions of docs/interface.md).
+const (
+	// ThresholdMax is the largest score and search threshold.
+	ThresholdMax = 9999
+	// ThresholdDefault is the search and verify threshold when none is given.
+	ThresholdDefault = 7000
+	// SearchLimitMax bounds the events of a search's answer.
+	SearchLimitMax = 50
+	// SearchLimitDefault is the limit when none is given.
+	SearchLimitDefault = 10
+	// ListLengthMax bounds a page of the subject list.
+	ListLengthMax = 1000
+	// ExtractLimitDefault is the number of faces reported when none is given.
+	ExtractLimitDefault = 10
+	// QualityMin is the smallest minimum quality of an application.
+	QualityMin = 0.45
+	// GallerySizeMax is the largest size of a gallery.
+	GallerySizeMax = 1<<31 - 1
+)
+
+// Role says what an access key may do.
+type Role uint8
+
+// The roles of access keys. The numbers are stored.
+const (
+	// RoleAdmin may do everything, the tenant management interface included.
+	RoleAdmin Role = 1
+	// RoleBiometric may do everything but tenant management.
+	RoleBiometric Role = 2
+	// RoleReadOnly may search, verify, extract, list and ask for health.
+	RoleReadOnly Role = 3
+)
+
+// AccessKey is what a request's signature is checked with.
+type AccessKey struct {
+	// ID is the access key, as it stands in the credential.
+	ID string
+	// Secret is the secret key. It is never logged.
+	Secret string
+	Tenant id.Tenant
+	Role   Role
+}
+
+// Access is the application that a request's API key names, and its gallery.
+type Access struct {
+	Tenant      id.Tenant
+	Application id.Application
+	Gallery     id.Gallery
+}
+
+// Write identifies one write of a client, so that its retry has no second effect.
+type Write struct {
+	// Operation is a hash over tenant, application, method, path and either the
+	// Idempotency-Key or the request's signature.
+	Operation id.Operation
+	// Request is a hash of the body: the same key with another body is refused.
+	Request [16]byte
+	// Keyed tells whether the client sent an Idempotency-Key: then the outcome is
+	// remembered for 24 hours, else for 10 minutes.
+	Keyed bool
+}
+
+// Registration asks for a new subject with one event.
+type Registration struct {
+	Access Access
+	Write  Write
+	// Image is the file's bytes (JPEG or PNG), decoded from base64.
+	Image []byte
+	// Tags are names of the gallery's tags; nil is none.
+	Tags []string
+}
+
+// Registered is the outcome of a registration or update.
+type Registered struct {
+	Subject    id.Subject
+	Event      id.Event
+	Attributes engine.Attributes
+}
+
+// Order is the direction of a listing by last update.
+type Order uint8
+
+// The orders of a listing. Descending is the exact reverse of ascending.
+const (
+	Ascending Order = iota
+	Descending
+)
+
+// Page asks for a window of a gallery's subject list.
+type Page struct {
+	Start  int // index of the first entry, from 0
+	Length int // 1 to ListLengthMax
+	Order  Order
+}
+
+// Entry is one line of the subject list: an event, active or deleted.
+type Entry struct {
+	Subject id.Subject
+	Event   id.Event
+	Deleted bool
+	// Updated has milliseconds.
+	Updated time.Time
+}
+
+// Listing is a page of the subject list.
+type Listing struct {
+	Entries []Entry
+	// Total counts all entries of the gallery, deleted ones included.
+	Total int
+}
+
+// SearchQuery asks who in a gallery the probe shows.
+type SearchQuery struct {
+	Access    Access
+	Probe     []byte // image bytes
+	Threshold int    // 0 to ThresholdMax, inclusive
+	Limit     int    // 1 to SearchLimitMax: events, or subjects with BySubject
+	Tags      []string
+	// Count says what Limit counts.
+	Count Counting
+}
+
+// Counting says what the limit of a search counts.
+type Counting uint8
+
+const (
+	// CountEvents limits the number of events, grouped by subject afterwards
+	// (version 1.1).
+	CountEvents Counting = iota
+	// CountSubjects limits the number of subjects, each with its best event
+	// (version 1).
+	CountSubjects
+)
+
+// Candidate is a subject that the probe may show, best first by score, then id.
+type Candidate struct {
+	Subject id.Subject
+	Score   int
+	Events  []CandidateEvent // best first
+}
+
+// CandidateEvent is a matching event of a candidate.
+type CandidateEvent struct {
+	Event id.Event
+	Score int
+}
+
+// SearchResult is a complete candidate list, possibly empty.
+type SearchResult struct {
+	Candidates []Candidate
+	Attributes engine.Attributes // of the probe
+}
+
+// Verification is the outcome of a verification that reached its threshold.
+type Verification struct {
+	Score int
+}
+
+// NewGallery asks for a gallery and its first application.
+type NewGallery struct {
+	Name, Description string
+	MinimumQuality    float64
+	Size              int
+}
+
+// Gallery is a gallery as the tenant management interface shows it.
+type Gallery struct {
+	ID                id.Gallery
+	Name, Description string
+	Size              int
+	// Count is the number of active events; it is filled by Router.Gallery and
+	// Router.Galleries only.
+	Count int
+	// Applications are in order of creation; filled by Router.Gallery, and by
+	// Router.CreateGallery with the one that was made.
+	Applications []Application
+}
+
+// NewApplication asks for an application of a gallery.
+type NewApplication struct {
+	Gallery           id.Gallery
+	Name, Description string
+	MinimumQuality    float64
+	// VerifyThreshold and GuardThreshold are 0 to ThresholdMax.
+	VerifyThreshold, GuardThreshold int
+	Guard                           bool
+}
+
+// Application is an access identity of a gallery.
+type Application struct {
+	ID      id.Application
+	Gallery id.Gallery
+	// APIKey is a secret of 40 characters [A-Za-z0-9].
+	APIKey                          string
+	Name, Description               string
+	MinimumQuality                  float64
+	VerifyThreshold, GuardThreshold int
+	Guard                           bool
+}
