@@ -1,0 +1,68 @@
+package node
+
+import (
+	"facet/internal/id"
+)
+
+// Paths of the admin port. Those below /admin want the cluster's admin
+// certificate; the others are open to whoever reaches the port.
+const (
+	PathLive    = "/livez"
+	PathReady   = "/readyz"
+	PathMetrics = "/metrics"
+	PathStatus  = "/admin/status"
+	PathTenants = "/admin/tenants"
+)
+
+// Status is the cluster as one node sees it (GET PathStatus).
+type Status struct {
+	Cluster  id.Cluster   `json:"cluster"`
+	Founded  bool         `json:"founded"`
+	Pack     string       `json:"pack"`
+	Shards   int          `json:"shards"`
+	Replicas int          `json:"replicas"`
+	Nodes    []NodeStatus `json:"nodes"`
+	// Warnings say in words what one more death would stop, and what is wrong now.
+	Warnings []string `json:"warnings"`
+}
+
+// NodeStatus is one node. Alive is gossip's opinion; Answers tells whether the
+// node answered just now: only then is Groups its own account.
+type NodeStatus struct {
+	ID      id.Node       `json:"id"`
+	Name    string        `json:"name"`
+	URL     string        `json:"url"`
+	Peer    string        `json:"peer"`
+	Alive   bool          `json:"alive"`
+	Answers bool          `json:"answers"`
+	Version string        `json:"version"`
+	Groups  []GroupStatus `json:"groups"`
+}
+
+// GroupStatus is one group's replica on one node.
+type GroupStatus struct {
+	Group   id.Shard `json:"group"`
+	Role    string   `json:"role"` // leader, follower, candidate, non-voter
+	Leader  id.Node  `json:"leader"`
+	Term    uint64   `json:"term"`
+	Commit  uint64   `json:"commit"`
+	Applied uint64   `json:"applied"`
+	// Lag is how many committed entries the replica has still to apply, compared
+	// with the leader's commit index when the leader answered.
+	Lag    uint64 `json:"lag"`
+	Voters int    `json:"voters"`
+	Events int    `json:"events"` // active ones; shards only
+}
+
+// NewTenant asks for a tenant with an admin access key (POST PathTenants).
+type NewTenant struct {
+	Name string `json:"name"`
+}
+
+// TenantKeys are a tenant's first access key pair. The secret is shown once.
+type TenantKeys struct {
+	Tenant    id.Tenant `json:"tenant"`
+	Name      string    `json:"name"`
+	AccessKey string    `json:"access_key"`
+	SecretKey string    `json:"secret_key"`
+}

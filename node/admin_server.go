@@ -1,0 +1,149 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"facet/node/cert"
+	"facet/router"
+)
+
+// Bounds of the admin port.
+const (
+	adminBodyMax    = 64 << 10
+	adminTimeout    = 30 * time.Second
+	adminIdle       = time.Minute
+	adminHeaderMax  = 16 << 10
+	adminCloseGrace = 2 * time.Second
+)
+
+// adminServer serves operators: liveness, readiness and metrics to whoever reaches
+// the port, the rest to holders of the cluster's admin certificate.
+type adminServer struct {
+	http http.Server
+	work sync.WaitGroup
+}
+
+// openAdmin opens the admin port with the node's certificate.
+func (n *Node) openAdmin(ctx context.Context, source *cert.Source) (*adminServer, error) {
+	listener, err := n.cfg.Network.Listen(ctx, n.cfg.AdminAddress)
+	if err != nil {
+		return nil, fmt.Errorf("open admin port: %w", err)
+	}
+	a := &adminServer{http: http.Server{
+		Handler: n.adminRoutes(), ReadTimeout: adminTimeout, WriteTimeout: adminTimeout,
+		IdleTimeout: adminIdle, MaxHeaderBytes: adminHeaderMax,
+		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
+	}}
+	// Who shows a certificate must show a good one; who shows none gets no further
+	// than the open paths.
+	config := source.AdminServerConfig()
+	verify := config.VerifyConnection
+	config.ClientAuth = tls.RequestClientCert
+	config.VerifyConnection = func(c tls.ConnectionState) error {
+		if len(c.PeerCertificates) == 0 {
+			return nil
+		}
+		return verify(c)
+	}
+	a.work.Go(func() {
+		if err := a.http.Serve(tls.NewListener(listener, config)); !errors.Is(err, http.ErrServerClosed) {
+			n.fail(fmt.Errorf("serve admin port: %w", err))
+		}
+	})
+	return a, nil
+}
+
+func (a *adminServer) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), adminCloseGrace)
+	defer cancel()
+	err := a.http.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = a.http.Close()
+	}
+	a.work.Wait()
+	return err
+}
+
+func (n *Node) adminRoutes() http.Handler {
+	routes := http.NewServeMux()
+	routes.HandleFunc("GET "+PathLive, func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]string{"status": "OK"})
+	})
+	routes.HandleFunc("GET "+PathReady, n.serveReady)
+	routes.Handle("GET "+PathMetrics, promhttp.HandlerFor(n.metrics(), promhttp.HandlerOpts{}))
+	routes.HandleFunc("GET "+PathStatus, admitted(n.serveStatus))
+	routes.HandleFunc("POST "+PathTenants, admitted(n.serveNewTenant))
+	return routes
+}
+
+// admitted lets holders of a certificate through.
+func admitted(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+			refuse(w, http.StatusForbidden, "this needs the cluster's admin certificate")
+			return
+		}
+		next(w, r)
+	}
+}
+
+func (n *Node) serveReady(w http.ResponseWriter, _ *http.Request) {
+	if err := n.serving(); err != nil {
+		refuse(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	answer(w, http.StatusOK, map[string]string{"status": "OK"})
+}
+
+func (n *Node) serveStatus(w http.ResponseWriter, r *http.Request) {
+	answer(w, http.StatusOK, n.status(r.Context()))
+}
+
+func (n *Node) serveNewTenant(w http.ResponseWriter, r *http.Request) {
+	var body NewTenant
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, adminBodyMax)).Decode(&body); err != nil {
+		refuse(w, http.StatusBadRequest, "the body is not the JSON that this needs")
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	defer cancel()
+	key, err := n.router.CreateTenant(ctx, body.Name)
+	switch router.KindOf(err) {
+	case 0:
+	case router.InvalidRequest:
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	case router.Duplicate:
+		refuse(w, http.StatusConflict, err.Error())
+		return
+	default:
+		refuse(w, http.StatusServiceUnavailable, err.Error())
+		return
+	}
+	if err != nil {
+		n.log.Error("tenant was not created", "err", err)
+		refuse(w, http.StatusInternalServerError, "the tenant was not created; the node's log says why")
+		return
+	}
+	answer(w, http.StatusCreated, TenantKeys{Tenant: key.Tenant, Name: body.Name, AccessKey: key.ID, SecretKey: key.Secret})
+}
+
+func refuse(w http.ResponseWriter, status int, message string) {
+	answer(w, status, map[string]string{"message": message})
+}
+
+func answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // the caller went away: nobody is left to tell
+}

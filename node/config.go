@@ -1,0 +1,115 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"facet/engine/score"
+	"facet/node/transport"
+	"facet/raftfsm"
+	"facet/router"
+)
+
+// Limits of a cluster's shape.
+const (
+	shardsMax   = 64
+	votersMax   = 5 // voters of meta; further founders hold it as non-voters
+	replicasMax = 5
+)
+
+// Config is what a node is told at its start. Addresses are host:port.
+type Config struct {
+	// Name is shown to operators: a host's name, say.
+	Name string
+	// Dir is the data directory. It is made when missing.
+	Dir string
+
+	// PeerAddress is listened on for other nodes, TCP and UDP; PeerAdvertise is how
+	// they reach it (PeerAddress when empty).
+	PeerAddress, PeerAdvertise string
+	// PublicAddress is listened on for HTTPS; PublicURL is how clients reach it,
+	// without a slash at its end (https://PublicAddress when empty).
+	PublicAddress, PublicURL string
+	// AdminAddress is listened on for operators: loopback unless there is a reason.
+	AdminAddress string
+
+	// Seeds are peer addresses of nodes to meet; a node's own address among them is
+	// no harm.
+	Seeds []string
+	// Expect is how many nodes found the cluster together. It is not needed once
+	// the cluster is founded.
+	Expect int
+	// Shards and Replicas are the shape of a cluster that is founded now.
+	Shards, Replicas int
+
+	// Certificates is the folder with ca.pem, node.pem, node.key, server.pem and
+	// server.key.
+	Certificates string
+	// ClusterKeyFile holds the 32 bytes (64 hexadecimal digits) that wrap every
+	// data key, GossipKeyFile those that encrypt gossip. Both are the same on all
+	// nodes and stay outside Dir.
+	ClusterKeyFile, GossipKeyFile string
+
+	// Pack is the identity of the model pack that Extractor runs. A cluster keeps
+	// to the one that it was founded with.
+	Pack string
+	// Extractor turns images into faces.
+	Extractor router.Extractor
+	// Table turns the cosine of two templates into a score; it belongs to the pack.
+	Table *score.Table
+
+	// Region and Service are the scope of request signatures.
+	Region, Service string
+	// CORS are the origins whose pages may call the interface; none is off.
+	CORS []string
+
+	// Timing is of the Raft groups; zero fields take the defaults.
+	Timing raftfsm.Timing
+	// Network is the machine's own when nil.
+	Network transport.Network
+	Log     *slog.Logger
+}
+
+// Defaults of a signature's scope (interface, §5).
+const (
+	RegionDefault  = "ap-southeast-2"
+	ServiceDefault = "execute-api"
+)
+
+// complete fills what was left empty and refuses what can't work.
+func (c Config) complete() (Config, error) {
+	if c.Network == nil {
+		c.Network = transport.OS{}
+	}
+	if c.PeerAdvertise == "" {
+		c.PeerAdvertise = c.PeerAddress
+	}
+	if c.PublicURL == "" {
+		c.PublicURL = "https://" + c.PublicAddress
+	}
+	if c.Region == "" {
+		c.Region = RegionDefault
+	}
+	if c.Service == "" {
+		c.Service = ServiceDefault
+	}
+	switch {
+	case c.Dir == "":
+		return c, errors.New("node: a data directory is needed")
+	case c.Log == nil || c.Extractor == nil || c.Table == nil || c.Pack == "":
+		panic("bug: a node needs a logger, an extractor, a score table and a pack")
+	case c.Expect < 0 || c.Shards < 1 || c.Shards > shardsMax:
+		return c, fmt.Errorf("node: shards must be 1 to %d, and expect not negative", shardsMax)
+	case c.Replicas < 1 || c.Replicas > replicasMax:
+		return c, fmt.Errorf("node: replicas must be 1 to %d", replicasMax)
+	}
+	for _, f := range []string{c.ClusterKeyFile, c.GossipKeyFile} {
+		inside, err := filepath.Rel(c.Dir, f)
+		if err == nil && filepath.IsLocal(inside) {
+			return c, fmt.Errorf("node: key file %s must lie outside the data directory", filepath.Base(f))
+		}
+	}
+	return c, nil
+}

@@ -1,0 +1,121 @@
+package node
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"facet/internal/id"
+	"facet/shard/seal"
+)
+
+// identityFile names the data directory's own record of who it belongs to.
+const identityFile = "node.json"
+
+// identity is who a data directory belongs to. The epoch is made with the
+// directory: a node id that comes back with an empty disk is another member.
+type identity struct {
+	Format int     `json:"format"`
+	Node   id.Node `json:"node"`
+	Epoch  uint32  `json:"epoch"`
+}
+
+func (i identity) member() id.Member { return id.NewMember(i.Node, i.Epoch) }
+
+// Identify gives the node that a data directory belongs to. It makes the
+// directory and the node's id when there is none, so that a certificate for the
+// node can be issued before its first start.
+func Identify(dir string) (id.Node, error) {
+	who, err := openDir(dir)
+	return who.Node, err
+}
+
+// openDir makes the data directory when it is missing and reads who it is.
+func openDir(dir string) (identity, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return identity{}, fmt.Errorf("make the data directory: %w", err)
+	}
+	path := filepath.Join(dir, identityFile)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return newIdentity(path)
+	}
+	if err != nil {
+		return identity{}, fmt.Errorf("read %s: %w", identityFile, err)
+	}
+	var who identity
+	if err := json.Unmarshal(raw, &who); err != nil {
+		return identity{}, fmt.Errorf("read %s: %w", identityFile, err)
+	}
+	if who.Format != 1 || who.Node.IsZero() {
+		return identity{}, fmt.Errorf("%s is of format %d, which this version can't use", identityFile, who.Format)
+	}
+	return who, nil
+}
+
+func newIdentity(path string) (identity, error) {
+	var seed [20]byte
+	if _, err := rand.Read(seed[:]); err != nil {
+		return identity{}, fmt.Errorf("make a node id: %w", err)
+	}
+	who := identity{
+		Format: 1,
+		Node:   id.Node{UUID: id.Random([16]byte(seed[:16]))},
+		Epoch:  binary.BigEndian.Uint32(seed[16:]),
+	}
+	raw, err := json.MarshalIndent(who, "", "  ")
+	if err != nil {
+		return identity{}, fmt.Errorf("encode %s: %w", identityFile, err)
+	}
+	return who, writeSynced(path, append(raw, '\n'))
+}
+
+// writeSynced writes a file that is there whole or not at all after a crash.
+func writeSynced(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync the data directory: %w", err)
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("sync the data directory: %w", err)
+	}
+	return nil
+}
+
+// readKey reads a file of 64 hexadecimal digits.
+func readKey(path string) ([]byte, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read key file: %w", err)
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(raw)))
+	if err != nil || len(key) != seal.KeyBytes {
+		return nil, fmt.Errorf("key file %s must hold %d hexadecimal digits", filepath.Base(path), 2*seal.KeyBytes)
+	}
+	return key, nil
+}

@@ -1,0 +1,291 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"sync"
+
+	"facet/internal/id"
+	"facet/node/cert"
+	"facet/node/httpapi"
+	"facet/node/membership"
+	"facet/node/transport"
+	"facet/router"
+	"facet/shard/seal"
+)
+
+// Version is the software's version, as nodes tell it to each other.
+const Version = "0.1.0"
+
+// Node is one process of a cluster. Open it, wait for Ready, and Close it.
+type Node struct {
+	cfg    Config
+	log    *slog.Logger
+	member id.Member
+	id     id.Node
+
+	mux    *transport.Mux
+	gossip *membership.Membership
+	client *transport.Client
+	server *transport.Server
+	peers  *peers
+	groups *groups
+	router *router.Router
+	api    *httpapi.Server
+	admin  *adminServer
+	public net.Listener
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	ready     chan struct{}
+	readyOnce sync.Once
+	done      chan struct{}
+	failure   sync.Once
+	err       error // set before done is closed
+}
+
+// Open starts a node. It returns when the ports are open; Ready tells when the
+// node belongs to a cluster and serves. ctx bounds the opening only.
+func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
+	cfg, err = cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	who, err := openDir(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{
+		cfg: cfg, log: cfg.Log, id: who.Node, member: who.member(),
+		ready: make(chan struct{}), done: make(chan struct{}),
+	}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.close())
+		}
+	}()
+	master, err := n.readMaster()
+	if err != nil {
+		return nil, err
+	}
+	if err := n.openPeers(ctx); err != nil {
+		return nil, err
+	}
+	n.router = router.New(router.Config{
+		Groups: n.groups, Peers: n.peers, Extractor: cfg.Extractor, Table: cfg.Table, Master: master, Log: n.log,
+	})
+	if err := n.openServers(ctx); err != nil {
+		return nil, err
+	}
+	n.work.Go(n.run)
+	return n, nil
+}
+
+// Ready is closed when the cluster is founded and this node serves.
+func (n *Node) Ready() <-chan struct{} { return n.ready }
+
+// Done is closed when the node had to stop by itself; Err says why.
+func (n *Node) Done() <-chan struct{} { return n.done }
+
+// Err says why the node stopped by itself, once Done is closed.
+func (n *Node) Err() error {
+	select {
+	case <-n.done:
+		return n.err
+	default:
+		return nil
+	}
+}
+
+// ID gives the node's id.
+func (n *Node) ID() id.Node { return n.id }
+
+// fail notes that the node can't go on.
+func (n *Node) fail(err error) {
+	n.failure.Do(func() {
+		n.log.Error("the node can't go on", "err", err)
+		n.err = err
+		close(n.done)
+	})
+}
+
+func (n *Node) readMaster() (*seal.Master, error) {
+	secret, err := readKey(n.cfg.ClusterKeyFile)
+	if err != nil {
+		return nil, err
+	}
+	return seal.NewMaster(secret)
+}
+
+// certificate loads a pair of the certificate folder.
+func (n *Node) certificate(name string) (*cert.Source, error) {
+	in := func(file string) string { return filepath.Join(n.cfg.Certificates, file) }
+	return cert.Load(cert.Files{CA: in("ca.pem"), Cert: in(name + ".pem"), Key: in(name + ".key")}, n.log)
+}
+
+// openPeers opens the port between nodes and what speaks through it, and meta.
+func (n *Node) openPeers(ctx context.Context) error {
+	source, err := n.certificate("node")
+	if err != nil {
+		return err
+	}
+	n.mux, err = transport.Open(ctx, transport.Config{
+		Network: n.cfg.Network, Addr: n.cfg.PeerAddress, Advertise: n.cfg.PeerAdvertise,
+		TLS: source.PeerConfig(), Log: n.log,
+	})
+	if err != nil {
+		return err
+	}
+	gossipKey, err := readKey(n.cfg.GossipKeyFile)
+	if err != nil {
+		return err
+	}
+	n.gossip, err = membership.Open(ctx, membership.Config{
+		Self: n.meta(id.Cluster{}), Mux: n.mux, Seeds: n.cfg.Seeds, Key: gossipKey,
+		File: filepath.Join(n.cfg.Dir, "peers"), Log: n.log,
+	})
+	if err != nil {
+		return err
+	}
+	n.client = transport.OpenClient(n.mux)
+	n.peers = &peers{self: n.member, client: n.client, resolve: n.resolve}
+	n.groups = &groups{
+		dir: n.cfg.Dir, self: n.member, mux: n.mux, resolve: n.resolve, timing: n.cfg.Timing,
+		table: n.cfg.Table, log: n.log, fatal: n.fail, shards: map[id.Shard]hosted{},
+	}
+	return n.groups.openMeta()
+}
+
+// openServers opens the ports that others call.
+func (n *Node) openServers(ctx context.Context) error {
+	listener, err := n.mux.Peers()
+	if err != nil {
+		return err
+	}
+	n.server = transport.OpenServer(transport.ServerConfig{Listener: listener, Handler: n.servePeer, Log: n.log})
+	source, err := n.certificate("node")
+	if err != nil {
+		return err
+	}
+	if n.admin, err = n.openAdmin(ctx, source); err != nil {
+		return err
+	}
+	return n.openPublic(ctx)
+}
+
+// resolve gives the address of a member: gossip's, or the last that was known.
+func (n *Node) resolve(m id.Member) (string, error) {
+	if m == n.member {
+		return n.mux.Advertise(), nil
+	}
+	if address, ok := n.gossip.Address(m); ok {
+		return address, nil
+	}
+	return "", fmt.Errorf("the address of %s is not known", m)
+}
+
+// run founds or joins the cluster and then keeps it.
+func (n *Node) run() {
+	if err := n.found(n.ctx); err != nil {
+		if n.ctx.Err() == nil {
+			n.fail(err)
+		}
+		return
+	}
+	n.stewardRun(n.ctx)
+}
+
+// announce tells gossip which cluster this node belongs to, and marks the node
+// ready once all its groups have a leader.
+func (n *Node) announce() {
+	cluster, founded := n.groups.metaState.Cluster()
+	if !founded {
+		return
+	}
+	if n.gossip.Self().Cluster != cluster.ID {
+		if err := n.gossip.Update(n.meta(cluster.ID)); err != nil {
+			n.log.Warn("gossip does not say which cluster this is", "err", err)
+		}
+	}
+	if n.serving() == nil {
+		n.readyOnce.Do(func() {
+			n.log.Info("serving", "cluster", cluster.ID, "url", n.cfg.PublicURL)
+			close(n.ready)
+		})
+	}
+}
+
+// serving says what keeps this node from serving, or nil.
+func (n *Node) serving() error {
+	if _, founded := n.groups.metaState.Cluster(); !founded {
+		return errors.New("the cluster is not founded yet")
+	}
+	if n.groups.metaState.Shards().Epoch == 0 {
+		return errors.New("the shards are not placed yet")
+	}
+	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
+		group, ok := n.groups.Group(number)
+		if !ok {
+			return fmt.Errorf("group %d is not open", number)
+		}
+		if _, led := group.Leader(); !led {
+			return fmt.Errorf("group %d has no leader", number)
+		}
+	}
+	return n.Err()
+}
+
+// meta is what this node says of itself in gossip.
+func (n *Node) meta(cluster id.Cluster) membership.Meta {
+	return membership.Meta{
+		Member: n.member, Address: n.mux.Advertise(), PublicURL: n.cfg.PublicURL,
+		AdminAddress: n.cfg.AdminAddress, Weight: 1, Pack: n.packHint(), Version: Version, Cluster: cluster,
+	}
+}
+
+// packHint is as much of the pack's identity as gossip carries.
+func (n *Node) packHint() string { return packHint(n.cfg.Pack) }
+
+func packHint(pack string) string { return pack[:min(len(pack), 16)] }
+
+// Close hands this node's leaderships to others, lets requests finish as long as
+// ctx permits, and closes everything.
+func (n *Node) Close(ctx context.Context) error {
+	var errs []error
+	if n.api != nil {
+		errs = append(errs, n.api.Close(ctx))
+	}
+	n.groups.handOver(ctx)
+	return errors.Join(append(errs, n.close())...)
+}
+
+// close closes what is open, in the opposite order of opening.
+func (n *Node) close() error {
+	n.cancel()
+	n.work.Wait()
+	var errs []error
+	closing := func(open bool, close func() error) {
+		if open {
+			errs = append(errs, close())
+		}
+	}
+	closing(n.public != nil, func() error { n.public.Close(); return nil })
+	closing(n.admin != nil, n.admin.close)
+	closing(n.server != nil, n.server.Close)
+	closing(n.groups != nil, n.groups.close)
+	closing(n.router != nil, n.router.Close)
+	closing(n.client != nil, n.client.Close)
+	closing(n.gossip != nil, n.gossip.Close)
+	closing(n.mux != nil, n.mux.Close)
+	return errors.Join(errs...)
+}
+
+// Router gives what carries out requests: tests and tools call it directly.
+func (n *Node) Router() *router.Router { return n.router }

@@ -1,0 +1,154 @@
+package nodetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"facet/node"
+	"facet/node/sigv4"
+	"facet/node/transport"
+	"facet/router"
+)
+
+// Client speaks the signed HTTPS interface to the nodes of a Cluster.
+type Client struct {
+	// APIKey is sent when it is not empty.
+	APIKey string
+
+	signer sigv4.Signer
+	http   *http.Client
+}
+
+// Answer is what a node answered.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Decode reads the answer's JSON into v.
+func (a Answer) Decode(t testing.TB, v any) {
+	t.Helper()
+	if err := json.Unmarshal(a.Body, v); err != nil {
+		t.Fatalf("read answer %d %s: %v", a.Status, a.Body, err)
+	}
+}
+
+// Client makes a tenant and a client with its keys. network is where the client
+// sits: nil is the machine's own.
+func (c *Cluster) Client(tenant string, network transport.Network) *Client {
+	c.t.Helper()
+	key, err := c.CreateTenant(tenant)
+	must(c.t, err)
+	if network == nil {
+		network = transport.OS{}
+	}
+	roots := x509.NewCertPool()
+	pem, err := os.ReadFile(c.Roots)
+	must(c.t, err)
+	if !roots.AppendCertsFromPEM(pem) {
+		c.t.Fatal("the authority's certificate can't be read")
+	}
+	client := &Client{
+		signer: sigv4.Signer{
+			Region: node.RegionDefault, Service: node.ServiceDefault,
+			AccessKey: key.ID, SecretKey: key.Secret,
+		},
+		http: &http.Client{Transport: &http.Transport{
+			DialContext:     func(ctx context.Context, _, address string) (net.Conn, error) { return network.Dial(ctx, address) },
+			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, MaxIdleConnsPerHost: 64,
+			DisableCompression: true,
+		}},
+	}
+	c.t.Cleanup(client.http.CloseIdleConnections)
+	return client
+}
+
+// CreateTenant makes a tenant through the first running node.
+func (c *Cluster) CreateTenant(name string) (router.AccessKey, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	for _, m := range c.Nodes {
+		if m.Node != nil {
+			return m.Node.Router().CreateTenant(ctx, name)
+		}
+	}
+	return router.AccessKey{}, errors.New("no node runs")
+}
+
+// Request is a signed request that can be sent more than once, byte for byte.
+type Request struct {
+	Method, Target string
+	Body           []byte
+	Headers        []sigv4.Header
+}
+
+// Sign makes a request of a JSON value, nil for no body.
+func (c *Client) Sign(base, method, target string, body any, headers ...sigv4.Header) (Request, error) {
+	r := Request{Method: method, Target: target}
+	if body != nil {
+		raw, err := json.Marshal(body)
+		if err != nil {
+			return r, fmt.Errorf("encode body: %w", err)
+		}
+		r.Body = raw
+		headers = append(headers, sigv4.Header{Name: "content-type", Value: "application/json"})
+	}
+	if c.APIKey != "" {
+		headers = append(headers, sigv4.Header{Name: "x-api-key", Value: c.APIKey})
+	}
+	host := strings.TrimPrefix(base, "https://")
+	signed := append([]sigv4.Header{{Name: "host", Value: host}}, headers...)
+	more, err := c.signer.Sign(sigv4.Request{Method: method, Target: target, Headers: signed}, sha256.Sum256(r.Body), time.Now())
+	r.Headers = append(headers, more...)
+	return r, err
+}
+
+// Send sends a request to base.
+func (c *Client) Send(ctx context.Context, base string, r Request) (Answer, error) {
+	req, err := http.NewRequestWithContext(ctx, r.Method, base+r.Target, bytes.NewReader(r.Body))
+	if err != nil {
+		return Answer{}, fmt.Errorf("make request: %w", err)
+	}
+	for _, h := range r.Headers {
+		req.Header.Set(h.Name, h.Value)
+	}
+	res, err := c.http.Do(req)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return Answer{Status: res.StatusCode, Header: res.Header, Body: body}, err
+}
+
+// Call signs and sends; a failure to get an answer ends the test.
+func (c *Client) Call(t testing.TB, base, method, target string, body any, headers ...sigv4.Header) Answer {
+	t.Helper()
+	r, err := c.Sign(base, method, target, body, headers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := c.Send(t.Context(), base, r)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, target, err)
+	}
+	return a
+}
+
+// Image is an image of HashExtractor as bodies carry it.
+func Image(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }

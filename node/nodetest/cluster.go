@@ -1,0 +1,217 @@
+package nodetest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"facet/node"
+	"facet/node/cert"
+	"facet/node/transport"
+	"facet/node/transport/memnet"
+	"facet/raftfsm"
+	"facet/router"
+)
+
+// closeTimeout bounds the stop of one node.
+const closeTimeout = 5 * time.Second
+
+// Options say what cluster a test wants. Zero fields take the defaults.
+type Options struct {
+	Nodes  int // 3
+	Shards int // 4
+	// Network, if given, joins the nodes in memory; else they use loopback.
+	Network *memnet.Network
+	// Extractor is HashExtractor.
+	Extractor router.Extractor
+	Timing    raftfsm.Timing
+	Log       *slog.Logger // discards
+}
+
+// Cluster is a running cluster of a test. Its nodes are stopped when the test
+// ends.
+type Cluster struct {
+	Nodes []*Member
+	// Roots is the file of the authority's certificate.
+	Roots string
+
+	t testing.TB
+}
+
+// Member is one node of a Cluster, running or not.
+type Member struct {
+	// Node is nil while it is stopped.
+	Node *node.Node
+	// URL is the base of both interfaces.
+	URL string
+	// Host is the node's IP address.
+	Host string
+
+	config node.Config
+}
+
+// Start founds a cluster and waits until all nodes serve.
+func Start(t testing.TB, o Options) *Cluster {
+	t.Helper()
+	o.defaults()
+	c := &Cluster{t: t}
+	c.configure(o)
+	for i := range c.Nodes {
+		c.Restart(i)
+	}
+	t.Cleanup(c.stop)
+	c.WaitReady()
+	return c
+}
+
+func (o *Options) defaults() {
+	if o.Nodes == 0 {
+		o.Nodes = 3
+	}
+	if o.Shards == 0 {
+		o.Shards = 4
+	}
+	if o.Extractor == nil {
+		o.Extractor = HashExtractor{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+// configure makes keys, certificates and addresses.
+func (c *Cluster) configure(o Options) {
+	c.t.Helper()
+	dir := c.t.TempDir()
+	ca, err := cert.NewCA("test")
+	must(c.t, err)
+	c.Roots = filepath.Join(dir, "ca.pem")
+	must(c.t, os.WriteFile(c.Roots, ca.CertPEM(), 0o600))
+	clusterKey, gossipKey := keyFile(c.t, dir, "cluster.key"), keyFile(c.t, dir, "gossip.key")
+	var seeds []string
+	for i := range o.Nodes {
+		m := &Member{Host: "127.0.0.1"}
+		var network transport.Network = transport.OS{}
+		ports := [3]int{7001, 7002, 7003}
+		if o.Network != nil {
+			m.Host = fmt.Sprintf("10.0.0.%d", i+1)
+			network = o.Network.Host(m.Host)
+		} else {
+			ports = freePorts(c.t)
+		}
+		at := func(port int) string { return fmt.Sprintf("%s:%d", m.Host, port) }
+		name := fmt.Sprintf("n%d", i+1)
+		m.URL = "https://" + at(ports[1])
+		m.config = node.Config{
+			Name: name, Dir: filepath.Join(dir, name), Certificates: filepath.Join(dir, name+"-certs"),
+			PeerAddress: at(ports[0]), PublicAddress: at(ports[1]), AdminAddress: at(ports[2]),
+			Expect: o.Nodes, Shards: o.Shards, Replicas: 3, ClusterKeyFile: clusterKey, GossipKeyFile: gossipKey,
+			Pack: "0123456789abcdef-test", Extractor: o.Extractor, Table: Table(),
+			Timing: o.Timing, Network: network, Log: o.Log.With("node", name),
+		}
+		issue(c.t, ca, m)
+		seeds = append(seeds, m.config.PeerAddress)
+		c.Nodes = append(c.Nodes, m)
+	}
+	for _, m := range c.Nodes {
+		m.config.Seeds = seeds
+	}
+}
+
+// issue gives a node its certificates.
+func issue(t testing.TB, ca *cert.CA, m *Member) {
+	t.Helper()
+	in := func(file string) string { return filepath.Join(m.config.Certificates, file) }
+	must(t, os.MkdirAll(m.config.Certificates, 0o700))
+	who, err := node.Identify(m.config.Dir)
+	must(t, err)
+	own, err := ca.IssueNode(who, []string{m.Host})
+	must(t, err)
+	must(t, own.Save(in("node.pem"), in("node.key")))
+	server, err := ca.IssueServer([]string{m.Host})
+	must(t, err)
+	must(t, server.Save(in("server.pem"), in("server.key")))
+	must(t, os.WriteFile(in("ca.pem"), ca.CertPEM(), 0o600))
+}
+
+func keyFile(t testing.TB, dir, name string) string {
+	t.Helper()
+	var key [32]byte
+	_, err := rand.Read(key[:])
+	must(t, err)
+	path := filepath.Join(dir, name)
+	must(t, os.WriteFile(path, []byte(hex.EncodeToString(key[:])), 0o600))
+	return path
+}
+
+// freePorts finds ports of loopback that are free at the moment.
+func freePorts(t testing.TB) [3]int {
+	t.Helper()
+	var ports [3]int
+	for i := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		defer l.Close()
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports
+}
+
+// Restart starts a node that is stopped, on its data directory.
+func (c *Cluster) Restart(i int) {
+	c.t.Helper()
+	n, err := node.Open(c.t.Context(), c.Nodes[i].config)
+	must(c.t, err)
+	c.Nodes[i].Node = n
+}
+
+// Stop stops a node as SIGTERM does.
+func (c *Cluster) Stop(i int) {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := c.Nodes[i].Node.Close(ctx); err != nil {
+		c.t.Errorf("stop node %d: %v", i+1, err)
+	}
+	c.Nodes[i].Node = nil
+}
+
+func (c *Cluster) stop() {
+	for i, m := range c.Nodes {
+		if m.Node != nil {
+			c.Stop(i)
+		}
+	}
+}
+
+// WaitReady waits until all running nodes serve.
+func (c *Cluster) WaitReady() {
+	c.t.Helper()
+	late := time.After(time.Minute)
+	for i, m := range c.Nodes {
+		if m.Node == nil {
+			continue
+		}
+		select {
+		case <-m.Node.Ready():
+		case <-m.Node.Done():
+			c.t.Fatalf("node %d stopped: %v", i+1, m.Node.Err())
+		case <-late:
+			c.t.Fatalf("node %d does not serve after a minute", i+1)
+		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

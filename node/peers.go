@@ -1,0 +1,77 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"facet/internal/id"
+	"facet/node/transport"
+	"facet/router"
+)
+
+// Requests between nodes that the node itself answers; the rest is the router's.
+const (
+	methodOwn      = "node."
+	methodFounders = methodOwn + "founders"
+	methodStatus   = methodOwn + "status"
+)
+
+// peers reaches other nodes by their member ids (router.Peers).
+type peers struct {
+	self    id.Member
+	client  *transport.Client
+	resolve func(id.Member) (string, error)
+}
+
+// Self gives this node's member id.
+func (p *peers) Self() id.Member { return p.self }
+
+// Call has a peer carry out a request.
+func (p *peers) Call(ctx context.Context, to id.Member, method string, body []byte) ([]byte, error) {
+	address, err := p.resolve(to)
+	if err != nil {
+		return nil, router.Unreachable(err)
+	}
+	answer, err := p.client.Call(ctx, address, method, body)
+	if err == nil {
+		return answer, nil
+	}
+	if remote, ok := errors.AsType[*transport.RemoteError](err); ok {
+		if remote.Payload != nil {
+			return nil, router.DecodeFault(remote.Payload)
+		}
+		return nil, fmt.Errorf("peer %s: %w", to, err)
+	}
+	if errors.Is(err, transport.ErrTooLarge) {
+		return nil, err
+	}
+	return nil, router.Unreachable(err)
+}
+
+// servePeer answers a request of another node.
+func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byte, error) {
+	if !strings.HasPrefix(method, methodOwn) {
+		answer, err := n.router.Serve(ctx, method, body)
+		if err != nil {
+			return nil, peerFault{err}
+		}
+		return answer, nil
+	}
+	switch method {
+	case methodFounders:
+		return json.Marshal(n.founders())
+	case methodStatus:
+		return json.Marshal(n.ownStatus())
+	default:
+		return nil, fmt.Errorf("node: unknown method %q", method)
+	}
+}
+
+// peerFault is an error of the router on its way to a peer.
+type peerFault struct{ error }
+
+// PeerError gives the bytes that router.DecodeFault reads.
+func (f peerFault) PeerError() []byte { return router.EncodeFault(f.error) }

@@ -1,0 +1,183 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/membership"
+)
+
+const (
+	// statusTimeout bounds the wait for one node's own account.
+	statusTimeout = 2 * time.Second
+	// statusFanOut bounds how many nodes are asked at once.
+	statusFanOut = 16
+)
+
+// ownStatus is this node's account of itself.
+func (n *Node) ownStatus() NodeStatus {
+	s := NodeStatus{
+		ID: n.id, Name: n.cfg.Name, URL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
+		Alive: true, Answers: true, Version: Version, Groups: []GroupStatus{},
+	}
+	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
+		group, ok := n.groups.Group(number)
+		if !ok {
+			continue
+		}
+		g := group.Status()
+		leader, _ := g.Leader.Node() // the zero id says that no leader is known
+		status := GroupStatus{
+			Group: number, Role: roleOf(g.State), Leader: leader, Term: g.Term, Commit: g.Commit, Applied: g.Applied,
+		}
+		for _, server := range g.Servers {
+			if server.Voter {
+				status.Voters++
+			} else if server.Member == n.member {
+				status.Role = "non-voter"
+			}
+		}
+		if machine, ok := n.groups.Shard(number); ok {
+			status.Events = machine.Shard().Stats().Active
+		}
+		s.Groups = append(s.Groups, status)
+	}
+	return s
+}
+
+func roleOf(state string) string {
+	switch state {
+	case "Leader":
+		return "leader"
+	case "Candidate":
+		return "candidate"
+	case "Follower":
+		return "follower"
+	default:
+		return "stopped"
+	}
+}
+
+// status is the cluster as this node sees it, with the account of each node that
+// answers in time.
+func (n *Node) status(ctx context.Context) Status {
+	cluster, founded := n.groups.metaState.Cluster()
+	s := Status{
+		Cluster: cluster.ID, Founded: founded, Pack: n.cfg.Pack,
+		Shards: cluster.Shards, Replicas: cluster.Replicas, Warnings: []string{},
+	}
+	alive := map[id.Node]membership.Member{}
+	for _, m := range n.gossip.Members() {
+		if node, err := m.Member.Node(); err == nil {
+			alive[node] = m
+		}
+	}
+	for _, record := range n.groups.metaState.Nodes() {
+		node := NodeStatus{ID: record.ID, Name: record.Name, Groups: []GroupStatus{}}
+		if m, ok := alive[record.ID]; ok {
+			node.Alive, node.URL, node.Peer, node.Version = true, m.PublicURL, m.Address, m.Version
+		}
+		s.Nodes = append(s.Nodes, node)
+	}
+	n.askAll(ctx, s.Nodes, alive)
+	slices.SortFunc(s.Nodes, func(a, b NodeStatus) int { return cmp.Compare(a.Name+a.ID.String(), b.Name+b.ID.String()) })
+	lags(s.Nodes)
+	s.Warnings = warnings(s)
+	return s
+}
+
+// askAll replaces what is known of nodes by their own accounts.
+func (n *Node) askAll(ctx context.Context, nodes []NodeStatus, alive map[id.Node]membership.Member) {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	var work sync.WaitGroup
+	slots := make(chan struct{}, statusFanOut)
+	for i := range nodes {
+		if nodes[i].ID == n.id {
+			nodes[i] = n.ownStatus()
+			continue
+		}
+		m, ok := alive[nodes[i].ID]
+		if !ok {
+			continue
+		}
+		work.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			body, err := n.peers.Call(ctx, m.Member, methodStatus, nil)
+			if err != nil {
+				return
+			}
+			var own NodeStatus
+			if err := json.Unmarshal(body, &own); err != nil {
+				n.log.Warn("a node's status can't be read", "node", m.Member, "err", err)
+				return
+			}
+			nodes[i] = own
+		})
+	}
+	work.Wait()
+}
+
+// lags fills in how far each replica is behind its group's leader.
+func lags(nodes []NodeStatus) {
+	commit := map[id.Shard]uint64{}
+	for _, node := range nodes {
+		for _, g := range node.Groups {
+			if g.Role == "leader" {
+				commit[g.Group] = max(commit[g.Group], g.Commit)
+			}
+		}
+	}
+	for _, node := range nodes {
+		for i, g := range node.Groups {
+			node.Groups[i].Lag = max(commit[g.Group], g.Commit) - g.Applied
+		}
+	}
+}
+
+// warnings says in words what is wrong and what one more death would stop.
+func warnings(s Status) []string {
+	list := []string{}
+	if !s.Founded {
+		return append(list, "the cluster is not founded yet")
+	}
+	answering := map[id.Shard]int{}
+	voters := map[id.Shard]int{}
+	led := map[id.Shard]bool{}
+	for _, node := range s.Nodes {
+		if !node.Answers {
+			list = append(list, fmt.Sprintf("node %s (%s) does not answer", node.Name, node.ID))
+		}
+		for _, g := range node.Groups {
+			if g.Role != "non-voter" {
+				answering[g.Group]++
+			}
+			voters[g.Group] = max(voters[g.Group], g.Voters)
+			led[g.Group] = led[g.Group] || g.Role == "leader"
+		}
+	}
+	for number := range id.Shard(s.Shards + 1) {
+		quorum := voters[number]/2 + 1
+		switch {
+		case !led[number]:
+			list = append(list, fmt.Sprintf("%s has no leader that answers: its data can't be read or written", nameOf(number)))
+		case answering[number] == quorum:
+			list = append(list, fmt.Sprintf("%s has %d of %d replicas: one more death stops it", nameOf(number), answering[number], voters[number]))
+		}
+	}
+	return list
+}
+
+func nameOf(number id.Shard) string {
+	if number == id.Meta {
+		return "meta"
+	}
+	return fmt.Sprintf("shard %d", number)
+}

@@ -1,0 +1,183 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+)
+
+const (
+	// stewardPause is how often the steward looks whether something is to be done.
+	stewardPause = 500 * time.Millisecond
+	// stewardTimeout bounds one step.
+	stewardTimeout = 5 * time.Second
+	// leaderRest is how long a group keeps its leader before this node offers the
+	// leadership to the member that the map names first.
+	leaderRest = 5 * time.Second
+)
+
+// stewardRun does what this node owes the cluster's records: on meta's leader it
+// founds the records and takes nodes in; on every node it opens the groups that
+// the map gives to it and gives leaderships to those whom the map names first.
+// It ends when ctx does.
+func (n *Node) stewardRun(ctx context.Context) {
+	tick := time.NewTicker(stewardPause)
+	defer tick.Stop()
+	led := map[id.Shard]time.Time{}
+	for {
+		changed := n.groups.metaState.Changed()
+		if err := n.stewardStep(ctx, led); err != nil && ctx.Err() == nil {
+			n.log.Warn("cluster records are not in order yet", "err", err)
+		}
+		select {
+		case <-changed:
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (n *Node) stewardStep(ctx context.Context, led map[id.Shard]time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, stewardTimeout)
+	defer cancel()
+	if n.groups.meta.IsLeader() {
+		if err := n.keepRecords(ctx); err != nil {
+			return err
+		}
+	}
+	if err := n.checkPack(); err != nil {
+		n.fail(err)
+		return err
+	}
+	if err := n.groups.host(); err != nil {
+		n.fail(err)
+		return err
+	}
+	if err := n.register(ctx); err != nil {
+		return err
+	}
+	n.offerLeaderships(ctx, led)
+	n.announce()
+	return nil
+}
+
+// keepRecords founds the cluster's record and its map, and registers nodes.
+func (n *Node) keepRecords(ctx context.Context) error {
+	meta := n.groups.metaState
+	if _, founded := meta.Cluster(); !founded {
+		if err := n.foundRecord(ctx); err != nil {
+			return err
+		}
+	}
+	cluster, founded := meta.Cluster()
+	if !founded {
+		return nil
+	}
+	for _, m := range n.gossip.Members() {
+		if m.Pack != packHint(cluster.Pack) || !m.Cluster.IsZero() && m.Cluster != cluster.ID {
+			continue
+		}
+		if err := n.takeIn(ctx, m.Member); err != nil {
+			return err
+		}
+	}
+	if meta.Shards().Epoch > 0 {
+		return nil
+	}
+	members := n.groups.Members(id.Meta)
+	n.log.Info("placing shards", "shards", cluster.Shards, "nodes", len(members), "replicas", cluster.Replicas)
+	return n.propose(ctx, metafsm.PutShards{Shards: place(members, cluster)})
+}
+
+// foundRecord proposes the record that makes these nodes a cluster. Only the
+// first proposal counts.
+func (n *Node) foundRecord(ctx context.Context) error {
+	var random [16]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return fmt.Errorf("make a cluster id: %w", err)
+	}
+	return n.propose(ctx, metafsm.Found{Cluster: metafsm.Cluster{
+		ID:       id.Cluster{UUID: id.Random(random)},
+		Shards:   n.cfg.Shards,
+		Replicas: min(n.cfg.Replicas, len(n.groups.Members(id.Meta))),
+		Pack:     n.cfg.Pack,
+		Created:  time.Now().UnixMilli(),
+	}})
+}
+
+// takeIn adds a node to meta when it is not there: as a member that receives the
+// log and has no vote.
+func (n *Node) takeIn(ctx context.Context, m id.Member) error {
+	servers, index, err := n.groups.meta.Servers()
+	if err != nil {
+		return err
+	}
+	for _, s := range servers {
+		if s.Member == m {
+			return nil
+		}
+	}
+	n.log.Info("taking a node in", "node", m)
+	return n.groups.meta.AddNonvoter(ctx, m, index)
+}
+
+func (n *Node) propose(ctx context.Context, c interface{ Encode() []byte }) error {
+	_, err := n.groups.meta.Propose(ctx, c.Encode())
+	return err
+}
+
+// register puts this node's own record into meta when it is missing or old.
+func (n *Node) register(ctx context.Context) error {
+	known := slices.ContainsFunc(n.groups.metaState.Nodes(), func(r metafsm.Node) bool {
+		return r.Member == n.member && r.Name == n.cfg.Name
+	})
+	if _, founded := n.groups.metaState.Cluster(); !founded || known {
+		return nil
+	}
+	return n.router.PutNode(ctx, metafsm.Node{ID: n.id, Member: n.member, Name: n.cfg.Name, Joined: time.Now().UnixMilli()})
+}
+
+// checkPack refuses to serve a cluster that was founded with another model pack:
+// templates of different packs can't be compared.
+func (n *Node) checkPack() error {
+	cluster, founded := n.groups.metaState.Cluster()
+	if founded && cluster.Pack != n.cfg.Pack {
+		return fmt.Errorf("this cluster was founded with model pack %.12s, and this node has %.12s: install the cluster's pack", cluster.Pack, n.cfg.Pack)
+	}
+	return nil
+}
+
+// offerLeaderships hands a group that this node leads to the member that the map
+// names first, when that one is there and the group has been at rest.
+func (n *Node) offerLeaderships(ctx context.Context, led map[id.Shard]time.Time) {
+	for _, first := range n.groups.metaState.Shards().Shards {
+		number := first.Shard
+		group, ok := n.groups.Group(number)
+		if !ok || !group.IsLeader() {
+			delete(led, number)
+			continue
+		}
+		since, noted := led[number]
+		if !noted {
+			led[number] = time.Now()
+			continue
+		}
+		wanted := first.Voters[0]
+		if wanted == n.member || time.Since(since) < leaderRest {
+			continue
+		}
+		led[number] = time.Now()
+		if _, alive := n.gossip.Address(wanted); !alive {
+			continue
+		}
+		if err := group.Transfer(ctx, wanted); err != nil {
+			n.log.Warn("leadership was not handed over", "group", number, "err", err)
+		}
+	}
+}

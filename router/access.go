@@ -1,0 +1,150 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/shard/seal"
+)
+
+// Purposes of what the cluster's master secret wraps and authenticates. They are
+// part of stored bytes.
+const (
+	purposeAPIKey = "api-key"
+	purposeSecret = "access-key-secret"
+	purposeData   = "gallery-data-key"
+)
+
+// keysMax bounds the unwrapped data keys that are kept.
+const keysMax = 10_000
+
+// AccessKey looks up the pair that signs a request. An unknown one is NotFound,
+// and only said after meta's leader was asked.
+func (r *Router) AccessKey(ctx context.Context, accessKey string) (AccessKey, error) {
+	rec, err := confirmed(ctx, r, func() (metafsm.AccessKey, bool) { return r.groups.Meta().AccessKey(accessKey) })
+	if err != nil {
+		return AccessKey{}, err
+	}
+	secret, err := r.master.Unwrap(rec.SealedSecret, []byte(purposeSecret+accessKey))
+	if err != nil {
+		return AccessKey{}, fmt.Errorf("unwrap an access key's secret: %w", err)
+	}
+	return AccessKey{ID: accessKey, Secret: string(secret), Tenant: rec.Tenant, Role: Role(rec.Role)}, nil
+}
+
+// Access gives the application that apiKey names, and its gallery. An unknown key
+// or another tenant's is Forbidden.
+func (r *Router) Access(ctx context.Context, tenant id.Tenant, apiKey string) (Access, error) {
+	mac := r.master.MAC(purposeAPIKey, []byte(apiKey))
+	app, err := confirmed(ctx, r, func() (metafsm.Application, bool) { return r.groups.Meta().ApplicationByMAC(mac) })
+	if KindOf(err) == NotFound || err == nil && app.Tenant != tenant {
+		return Access{}, Errorf(Forbidden, "", "Forbidden")
+	}
+	if err != nil {
+		return Access{}, err
+	}
+	return Access{Tenant: tenant, Application: app.ID, Gallery: app.Gallery}, nil
+}
+
+// confirmed looks something up in this node's replica of meta; before it says
+// that it does not exist, the replica catches up with meta's leader.
+func confirmed[T any](ctx context.Context, r *Router, look func() (T, bool)) (T, error) {
+	if rec, ok := look(); ok {
+		return rec, nil
+	}
+	if err := r.sync.join(ctx); err != nil {
+		var none T
+		return none, err
+	}
+	rec, ok := look()
+	if !ok {
+		return rec, Errorf(NotFound, "", "there is no such thing")
+	}
+	return rec, nil
+}
+
+// syncMeta brings this node's replica of meta up to all that was acknowledged
+// before the call.
+func (r *Router) syncMeta(ctx context.Context) error {
+	index, err := ask(ctx, r, metaIndex, id.Meta, struct{}{})
+	if err != nil {
+		return err
+	}
+	group, ok := r.groups.Group(id.Meta)
+	if !ok {
+		return &Error{Kind: Unavailable, Message: "this node is starting; try again", RetryAfter: retryAfter}
+	}
+	return group.WaitApplied(ctx, index)
+}
+
+// enrolment is a gallery with what requests need of it.
+type enrolment struct {
+	metafsm.Gallery
+	shards []id.Shard
+}
+
+func (g enrolment) holds(s id.Shard) bool {
+	return slices.Contains(g.shards, s)
+}
+
+// enrolment gives the gallery and the application of an access.
+func (r *Router) enrolment(access Access) (enrolment, metafsm.Application, error) {
+	meta := r.groups.Meta()
+	app, ok := meta.Application(access.Application)
+	if !ok {
+		return enrolment{}, app, Errorf(Forbidden, "", "Forbidden")
+	}
+	g, ok := r.gallery(access.Gallery)
+	if !ok {
+		return enrolment{}, app, Errorf(Forbidden, "", "Forbidden")
+	}
+	return g, app, nil
+}
+
+func (r *Router) gallery(gallery id.Gallery) (enrolment, bool) {
+	meta := r.groups.Meta()
+	g, ok := meta.Gallery(gallery)
+	if !ok {
+		return enrolment{}, false
+	}
+	cluster, _ := meta.Cluster()
+	return enrolment{g, metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards)}, true
+}
+
+// keys are the data keys of galleries, unwrapped, each as of one generation.
+type keys struct {
+	mu  sync.Mutex
+	key map[keyName]*seal.Key
+}
+
+type keyName struct {
+	gallery    id.Gallery
+	generation uint32
+}
+
+// dataKey gives the key that g's faces are sealed with.
+func (r *Router) dataKey(g metafsm.Gallery) (*seal.Key, error) {
+	r.keys.mu.Lock()
+	defer r.keys.mu.Unlock()
+	name := keyName{g.ID, g.Generation}
+	if k, ok := r.keys.key[name]; ok {
+		return k, nil
+	}
+	raw, err := r.master.Unwrap(g.WrappedKey, []byte(purposeData+g.ID.String()))
+	if err != nil {
+		return nil, fmt.Errorf("unwrap the data key of gallery %s: %w", g.ID, err)
+	}
+	k, err := seal.NewKey(raw)
+	if err != nil {
+		return nil, err
+	}
+	if r.keys.key == nil || len(r.keys.key) >= keysMax {
+		r.keys.key = map[keyName]*seal.Key{}
+	}
+	r.keys.key[name] = k
+	return k, nil
+}

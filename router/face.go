@@ -1,0 +1,142 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"facet/engine"
+	"facet/engine/score"
+	"facet/internal/id"
+)
+
+const (
+	// countedScore is the least face score of a second face that counts, and
+	// countedSide the least share of the largest face's side: smaller or vaguer
+	// faces behind the person are not "multiple faces".
+	countedScore = 0.9
+	countedSide  = 0.35
+	// probeQualityMin is the floor below which a probe's face tells nothing.
+	probeQualityMin = 0.05
+)
+
+// Extract gives the attributes of at most limit faces of image, largest first.
+// An image without a face is NoFace.
+func (r *Router) Extract(ctx context.Context, image []byte, limit int) ([]engine.Attributes, error) {
+	faces, err := r.faces(ctx, image)
+	if err != nil {
+		return nil, err
+	}
+	if len(faces) == 0 {
+		return nil, noFace()
+	}
+	list := make([]engine.Attributes, 0, min(limit, len(faces)))
+	for _, f := range faces[:min(limit, len(faces))] {
+		list = append(list, f.Attributes)
+	}
+	return list, nil
+}
+
+// VerifyFace compares the faces of two images. Below ThresholdDefault the error
+// is NotVerified and carries the score.
+func (r *Router) VerifyFace(ctx context.Context, face, probe []byte) (Verification, error) {
+	a, err := r.probe(ctx, face)
+	if err != nil {
+		return Verification{}, err
+	}
+	b, err := r.probe(ctx, probe)
+	if err != nil {
+		return Verification{}, err
+	}
+	return verified(r.table.Score(score.Dot(a.Template, b.Template)), ThresholdDefault)
+}
+
+// VerifySubject compares the probe with each active event of a subject and takes
+// the best. Below the application's verify threshold the error is NotVerified.
+func (r *Router) VerifySubject(ctx context.Context, access Access, subject id.Subject, image []byte) (Verification, error) {
+	g, app, err := r.enrolment(access)
+	if err != nil {
+		return Verification{}, err
+	}
+	if !g.holds(subject.Shard()) {
+		return Verification{}, subjectNotFound()
+	}
+	probe, err := r.probe(ctx, image)
+	if err != nil {
+		return Verification{}, err
+	}
+	best, err := ask(ctx, r, shardBest, subject.Shard(), bestQuery{
+		Gallery: g.ID, Generation: g.Generation, Subject: subject, Probe: probe.Template,
+	})
+	if err != nil {
+		return Verification{}, err
+	}
+	if !best.Known {
+		return Verification{}, subjectNotFound()
+	}
+	return verified(best.Score, app.VerifyThreshold)
+}
+
+func verified(score, threshold int) (Verification, error) {
+	if score < threshold {
+		return Verification{Score: score}, &Error{
+			Kind: NotVerified, Reason: ReasonNotVerified, Score: score,
+			Message: "the subject was not verified: the score is below the threshold",
+		}
+	}
+	return Verification{Score: score}, nil
+}
+
+// probe extracts the one face of an image that something is compared with.
+func (r *Router) probe(ctx context.Context, image []byte) (engine.Face, error) {
+	return r.single(ctx, image, probeQualityMin)
+}
+
+// single extracts the one face of image, of at least the given quality.
+func (r *Router) single(ctx context.Context, image []byte, qualityMin float64) (engine.Face, error) {
+	faces, err := r.faces(ctx, image)
+	if err != nil {
+		return engine.Face{}, err
+	}
+	if len(faces) == 0 {
+		return engine.Face{}, noFace()
+	}
+	for _, f := range faces[1:] {
+		if counts(f, faces[0]) {
+			return engine.Face{}, Errorf(MultipleFaces, "", "the image shows several faces where one is permitted")
+		}
+	}
+	if q := float64(faces[0].Attributes.Quality); q < qualityMin {
+		return engine.Face{}, Errorf(PoorQuality, "", "the face's quality %.2f is below the minimum %.2f", q, qualityMin)
+	}
+	return faces[0], nil
+}
+
+// counts tells whether f is a second person of the picture beside the largest.
+func counts(f, largest engine.Face) bool {
+	side := func(f engine.Face) float32 { return f.Attributes.Face.Right - f.Attributes.Face.Left }
+	return f.Attributes.Score >= countedScore && side(f) >= countedSide*side(largest)
+}
+
+// faces runs the engine and gives its errors the router's kinds.
+func (r *Router) faces(ctx context.Context, image []byte) ([]engine.Face, error) {
+	faces, err := r.extractor.Extract(ctx, image)
+	switch {
+	case err == nil:
+		return faces, nil
+	case errors.Is(err, engine.ErrImage):
+		return nil, Errorf(InvalidRequest, ReasonImage, "%v", err)
+	case errors.Is(err, engine.ErrBusy):
+		return nil, &Error{Kind: Busy, Message: "too many images are being worked on; try again", RetryAfter: retryAfter}
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	default:
+		return nil, fmt.Errorf("extract: %w", err)
+	}
+}
+
+func noFace() error { return Errorf(NoFace, "", "no face was found in the image") }
+
+func subjectNotFound() error {
+	return Errorf(NotFound, ReasonSubjectNotFound, "there is no subject with this id")
+}

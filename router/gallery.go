@@ -1,0 +1,276 @@
+package router
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/shard/seal"
+)
+
+// apiKeyLength is the number of characters of an API key, and apiKeyAlphabet what
+// they are chosen from.
+const (
+	apiKeyLength   = 40
+	apiKeyAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+)
+
+// CreateGallery makes a gallery and its first application. The name is unique
+// within the tenant: another creation is Duplicate, with the API key of the
+// gallery's oldest application in the message.
+func (r *Router) CreateGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
+	cluster, ok := r.groups.Meta().Cluster()
+	if !ok {
+		return Gallery{}, &Error{Kind: Unavailable, Message: "the cluster is not founded yet", RetryAfter: retryAfter}
+	}
+	gallery := metafsm.Gallery{
+		ID: id.Gallery{UUID: randomID()}, Tenant: tenant, Name: n.Name, Description: n.Description,
+		Size: uint32(n.Size), Shards: metafsm.ShardCount(uint32(n.Size), cluster.Shards), Generation: 1, Epoch: 1,
+	}
+	mustRandom(gallery.IDKey[:])
+	dataKey := make([]byte, seal.KeyBytes)
+	mustRandom(dataKey)
+	gallery.WrappedKey = r.master.Wrap(dataKey, []byte(purposeData+gallery.ID.String()))
+	app := r.newApplication(tenant, NewApplication{
+		Gallery: gallery.ID, Name: n.Name, Description: n.Description, MinimumQuality: n.MinimumQuality,
+		VerifyThreshold: ThresholdDefault, GuardThreshold: ThresholdDefault,
+	})
+	a, err := proposeMeta(ctx, r, metafsm.CreateGallery{
+		Write: stamped(w), Gallery: gallery, Application: app,
+	}, metafsm.ParseCreateGalleryAnswer)
+	if err != nil {
+		return Gallery{}, err
+	}
+	switch a.Status {
+	case metafsm.Done, metafsm.Replayed:
+		return r.galleryWith(a.Gallery, a.Application)
+	case metafsm.Exists:
+		key, err := r.apiKey(a.Application)
+		if err != nil {
+			return Gallery{}, err
+		}
+		return Gallery{}, Errorf(Duplicate, "", "a gallery with this name exists; its API key is %s", key)
+	case metafsm.Conflict:
+		return Gallery{}, keyReused()
+	case metafsm.OpsFull:
+		return Gallery{}, operationsFull()
+	default:
+		return Gallery{}, fmt.Errorf("create gallery: meta answered %v", a.Status)
+	}
+}
+
+// Galleries gives the tenant's galleries in order of creation, with their counts.
+func (r *Router) Galleries(ctx context.Context, tenant id.Tenant) ([]Gallery, error) {
+	if err := r.sync.join(ctx); err != nil {
+		return nil, err
+	}
+	records := r.groups.Meta().Galleries(tenant)
+	counts, err := r.counts(ctx, records)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Gallery, 0, len(records))
+	for _, g := range records {
+		list = append(list, galleryOf(g, counts[g.ID]))
+	}
+	return list, nil
+}
+
+// Gallery gives one gallery of the tenant with its count and applications.
+// Another tenant's is NotFound like one that does not exist.
+func (r *Router) Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (Gallery, error) {
+	if err := r.sync.join(ctx); err != nil {
+		return Gallery{}, err
+	}
+	record, ok := r.groups.Meta().Gallery(gallery)
+	if !ok || record.Tenant != tenant {
+		return Gallery{}, Errorf(NotFound, "", "there is no gallery with this id")
+	}
+	counts, err := r.counts(ctx, []metafsm.Gallery{record})
+	if err != nil {
+		return Gallery{}, err
+	}
+	out := galleryOf(record, counts[gallery])
+	for _, a := range r.groups.Meta().Applications(tenant) {
+		if a.Gallery != gallery {
+			continue
+		}
+		app, err := r.applicationOf(a)
+		if err != nil {
+			return Gallery{}, err
+		}
+		out.Applications = append(out.Applications, app)
+	}
+	return out, nil
+}
+
+// counts gives the number of active events of galleries, asking each shard once.
+func (r *Router) counts(ctx context.Context, galleries []metafsm.Gallery) (map[id.Gallery]int, error) {
+	cluster, _ := r.groups.Meta().Cluster()
+	var ids []id.Gallery
+	var shards []id.Shard
+	seen := map[id.Shard]bool{}
+	for _, g := range galleries {
+		ids = append(ids, g.ID)
+		for _, s := range metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards) {
+			if !seen[s] {
+				seen[s] = true
+				shards = append(shards, s)
+			}
+		}
+	}
+	answers, err := scatter(ctx, r, shardCounts, shards, ids)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[id.Gallery]int{}
+	for _, answer := range answers {
+		if len(answer) != len(ids) {
+			return nil, errors.New("count events: a shard's answer has another length")
+		}
+		for i, n := range answer {
+			counts[ids[i]] += n
+		}
+	}
+	return counts, nil
+}
+
+// CreateApplication makes an application of one of the tenant's galleries.
+func (r *Router) CreateApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
+	a, err := proposeMeta(ctx, r, metafsm.CreateApplication{
+		Write: stamped(w), Application: r.newApplication(tenant, n),
+	}, metafsm.ParseCreateApplicationAnswer)
+	if err != nil {
+		return Application{}, err
+	}
+	switch a.Status {
+	case metafsm.Done, metafsm.Replayed:
+		return r.applicationOf(a.Application)
+	case metafsm.UnknownGallery:
+		return Application{}, Errorf(InvalidRequest, ReasonUnknownGallery, "there is no gallery with this galleryId")
+	case metafsm.Conflict:
+		return Application{}, keyReused()
+	case metafsm.OpsFull:
+		return Application{}, operationsFull()
+	default:
+		return Application{}, fmt.Errorf("create application: meta answered %v", a.Status)
+	}
+}
+
+// Applications gives the tenant's applications in order of creation.
+func (r *Router) Applications(ctx context.Context, tenant id.Tenant) ([]Application, error) {
+	if err := r.sync.join(ctx); err != nil {
+		return nil, err
+	}
+	list := []Application{}
+	for _, a := range r.groups.Meta().Applications(tenant) {
+		app, err := r.applicationOf(a)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, app)
+	}
+	return list, nil
+}
+
+// Application gives one application of the tenant. Another tenant's is NotFound
+// like one that does not exist.
+func (r *Router) Application(ctx context.Context, tenant id.Tenant, application id.Application) (Application, error) {
+	if err := r.sync.join(ctx); err != nil {
+		return Application{}, err
+	}
+	a, ok := r.groups.Meta().Application(application)
+	if !ok || a.Tenant != tenant {
+		return Application{}, Errorf(NotFound, "", "there is no application with this id")
+	}
+	return r.applicationOf(a)
+}
+
+func (r *Router) newApplication(tenant id.Tenant, n NewApplication) metafsm.Application {
+	key := randomText(apiKeyLength)
+	app := metafsm.Application{
+		ID: id.Application{UUID: randomID()}, Tenant: tenant, Gallery: n.Gallery, Name: n.Name, Description: n.Description,
+		MinimumQuality: n.MinimumQuality, VerifyThreshold: n.VerifyThreshold,
+		GuardThreshold: n.GuardThreshold, Guard: n.Guard,
+	}
+	app.KeyMAC = r.master.MAC(purposeAPIKey, []byte(key))
+	app.SealedKey = r.master.Wrap([]byte(key), []byte(purposeAPIKey+app.ID.String()))
+	return app
+}
+
+func (r *Router) apiKey(a metafsm.Application) (string, error) {
+	key, err := r.master.Unwrap(a.SealedKey, []byte(purposeAPIKey+a.ID.String()))
+	if err != nil {
+		return "", fmt.Errorf("unwrap the key of application %s: %w", a.ID, err)
+	}
+	return string(key), nil
+}
+
+func galleryOf(g metafsm.Gallery, count int) Gallery {
+	return Gallery{ID: g.ID, Name: g.Name, Description: g.Description, Size: int(g.Size), Count: count}
+}
+
+func (r *Router) galleryWith(g metafsm.Gallery, a metafsm.Application) (Gallery, error) {
+	app, err := r.applicationOf(a)
+	out := galleryOf(g, 0)
+	out.Applications = []Application{app}
+	return out, err
+}
+
+func (r *Router) applicationOf(a metafsm.Application) (Application, error) {
+	key, err := r.apiKey(a)
+	return Application{
+		ID: a.ID, Gallery: a.Gallery, APIKey: key, Name: a.Name, Description: a.Description,
+		MinimumQuality: a.MinimumQuality, VerifyThreshold: a.VerifyThreshold,
+		GuardThreshold: a.GuardThreshold, Guard: a.Guard,
+	}, err
+}
+
+// command is a command of meta's state machine.
+type command interface{ Encode() []byte }
+
+// stamped is a write as commands carry it, with this node's time.
+func stamped(w Write) metafsm.Write {
+	return metafsm.Write{Op: w.Operation, Request: w.Request, Keyed: w.Keyed, Time: time.Now().UnixMilli()}
+}
+
+// proposeMeta commits a command in meta, here or at its leader.
+func proposeMeta[A any](ctx context.Context, r *Router, c command, parse func([]byte) (A, error)) (A, error) {
+	var none A
+	raw, err := ask(ctx, r, metaPropose, id.Meta, c.Encode())
+	if err != nil {
+		return none, err
+	}
+	a, err := parse(raw)
+	if err != nil {
+		return none, fmt.Errorf("read meta's answer: %w", err)
+	}
+	return a, nil
+}
+
+func randomID() id.UUID {
+	var b [16]byte
+	mustRandom(b[:])
+	return id.Random(b)
+}
+
+// randomText gives n characters of apiKeyAlphabet, each equally likely.
+func randomText(n int) string {
+	const fair = 256 - 256%len(apiKeyAlphabet)
+	text := make([]byte, 0, n)
+	var b [1]byte
+	for len(text) < n {
+		if mustRandom(b[:]); int(b[0]) < fair {
+			text = append(text, apiKeyAlphabet[int(b[0])%len(apiKeyAlphabet)])
+		}
+	}
+	return string(text)
+}
+
+// mustRandom fills b from the secure source, which does not fail on any system
+// that Go supports (crypto/rand ends the process instead).
+func mustRandom(b []byte) { _, _ = rand.Read(b) }

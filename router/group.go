@@ -1,0 +1,104 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm"
+)
+
+const (
+	// leaderWaitMax is how long a request waits for a group to have a leader
+	// before it is told that there is none.
+	leaderWaitMax = 5 * time.Second
+	// attemptMax bounds one try at one member: a paused leader keeps its
+	// connections, and the group has another leader long before the deadline.
+	attemptMax = 4 * time.Second
+	// retryPauseMin and retryPauseMax bound the pause between tries.
+	retryPauseMin = 5 * time.Millisecond
+	retryPauseMax = 150 * time.Millisecond
+	// retryAfter is what a client is told when a group has no leader.
+	retryAfter = 2 * time.Second
+)
+
+// ask carries out m at the leader of group, here or at a peer, and looks for the
+// leader again until leaderWaitMax has passed without one. Every method may be
+// carried out twice: reads by nature, writes because their operation's outcome is
+// remembered.
+func ask[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shard, q Q) (A, error) {
+	var none A
+	var last error
+	pause := retryPauseMin
+	start := time.Now()
+	for try := 0; ; try++ {
+		member, ok := r.leaders.guess(group, try)
+		if ok {
+			a, err := attempt(ctx, r, m, group, member, q)
+			if err == nil {
+				r.leaders.confirm(group, member)
+				return a, nil
+			}
+			if !r.leaders.retry(group, member, err) {
+				return none, err
+			}
+			last = err
+		}
+		if ctx.Err() != nil {
+			return none, ctx.Err()
+		}
+		if time.Since(start) > leaderWaitMax {
+			r.log.Warn("group has no leader that answers", "group", group, "err", last)
+			return none, &Error{Kind: Unavailable, Message: "a part of the service has no leader; try again", RetryAfter: retryAfter}
+		}
+		if err := sleep(ctx, pause); err != nil {
+			return none, err
+		}
+		pause = min(2*pause, retryPauseMax)
+	}
+}
+
+// attempt tries m once at member.
+func attempt[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+	try, cancel := context.WithTimeout(ctx, attemptMax)
+	defer cancel()
+	var a A
+	var err error
+	if member == r.peers.Self() {
+		a, err = m.run(try, r, group, q)
+	} else {
+		a, err = callPeer(try, r, m, group, member, q)
+	}
+	if err != nil && try.Err() != nil && ctx.Err() == nil {
+		err = errSlow
+	}
+	return a, err
+}
+
+// errSlow says that a member gave no answer within attemptMax.
+var errSlow = errors.New("router: no answer in time")
+
+// retryable tells whether another member, or the same a little later, may answer
+// where this error came from; leader names the member to try when it is known.
+func retryable(err error) (leader id.Member, again bool) {
+	if e, ok := errors.AsType[*raftfsm.NotLeaderError](err); ok {
+		return e.Leader, true
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return "", e.Kind == Unavailable
+	}
+	return "", errors.Is(err, errSlow) || errors.Is(err, errUnreachable) ||
+		errors.Is(err, raftfsm.ErrOutcomeUnknown) || errors.Is(err, raftfsm.ErrClosed)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

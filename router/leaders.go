@@ -1,0 +1,66 @@
+package router
+
+import (
+	"sync"
+
+	"facet/internal/id"
+)
+
+// leaders remembers which member led each group when last heard of. What it holds
+// is a hint: a member that does not lead says so.
+type leaders struct {
+	groups Groups
+	self   id.Member
+
+	// mu guards hint. Never held across a call out of this package.
+	mu   sync.Mutex
+	hint map[id.Shard]id.Member
+}
+
+func newLeaders(groups Groups, self id.Member) *leaders {
+	return &leaders{groups: groups, self: self, hint: map[id.Shard]id.Member{}}
+}
+
+// guess gives the member to try for group at the try-th try. A group that lives
+// here knows best; then comes the hint, then the group's members in turn.
+func (l *leaders) guess(group id.Shard, try int) (id.Member, bool) {
+	if g, ok := l.groups.Group(group); ok {
+		if m, ok := g.Leader(); ok {
+			return m, true
+		}
+	}
+	l.mu.Lock()
+	m, ok := l.hint[group]
+	l.mu.Unlock()
+	if ok {
+		return m, true
+	}
+	members := l.groups.Members(group)
+	if len(members) == 0 {
+		return "", false
+	}
+	return members[try%len(members)], true
+}
+
+// confirm notes that member answered as the leader of group.
+func (l *leaders) confirm(group id.Shard, member id.Member) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.hint[group] = member
+}
+
+// retry notes that member answered err, and tells whether to try again.
+func (l *leaders) retry(group id.Shard, member id.Member, err error) bool {
+	leader, again := retryable(err)
+	if !again {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if leader != "" && leader != member {
+		l.hint[group] = leader
+	} else if l.hint[group] == member {
+		delete(l.hint, group)
+	}
+	return true
+}

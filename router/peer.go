@@ -1,0 +1,141 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm"
+)
+
+// errUnreachable says that a peer gave no answer: the request may or may not have
+// been carried out.
+var errUnreachable = errors.New("router: peer did not answer")
+
+// method is one request between nodes: its name on the wire and what the leader
+// of the group does. run answers *raftfsm.NotLeaderError where it does not lead.
+type method[Q, A any] struct {
+	name string
+	run  func(ctx context.Context, r *Router, group id.Shard, q Q) (A, error)
+}
+
+// envelope is a request between nodes.
+type envelope[Q any] struct {
+	Group id.Shard `cbor:"1,keyasint"`
+	Query Q        `cbor:"2,keyasint"`
+}
+
+// handler carries out one method on encoded bytes.
+type handler func(ctx context.Context, r *Router, body []byte) ([]byte, error)
+
+// serve makes m a handler.
+func serve[Q, A any](m method[Q, A]) (string, handler) {
+	return m.name, func(ctx context.Context, r *Router, body []byte) ([]byte, error) {
+		var e envelope[Q]
+		if err := wireDec.Unmarshal(body, &e); err != nil {
+			return nil, fmt.Errorf("read %s request: %w", m.name, err)
+		}
+		a, err := m.run(ctx, r, e.Group, e.Query)
+		if err != nil {
+			return nil, err
+		}
+		return wireEnc.Marshal(a)
+	}
+}
+
+// callPeer carries out m at another node.
+func callPeer[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shard, to id.Member, q Q) (A, error) {
+	var a A
+	body, err := wireEnc.Marshal(envelope[Q]{group, q})
+	if err != nil {
+		return a, fmt.Errorf("encode %s request: %w", m.name, err)
+	}
+	answer, err := r.peers.Call(ctx, to, m.name, body)
+	if err != nil {
+		return a, err
+	}
+	if err := wireDec.Unmarshal(answer, &a); err != nil {
+		return a, fmt.Errorf("read %s answer: %w", m.name, err)
+	}
+	return a, nil
+}
+
+// Serve carries out a peer's request. Its error travels as Fault gives it.
+func (r *Router) Serve(ctx context.Context, name string, body []byte) ([]byte, error) {
+	h, ok := r.methods[name]
+	if !ok {
+		return nil, fmt.Errorf("router: unknown method %q", name)
+	}
+	return h(ctx, r, body)
+}
+
+// fault is an error on its way between nodes.
+type fault struct {
+	Code    faultCode     `cbor:"1,keyasint"`
+	Leader  id.Member     `cbor:"2,keyasint,omitempty"`
+	Message string        `cbor:"3,keyasint,omitempty"`
+	Kind    Kind          `cbor:"4,keyasint,omitempty"`
+	Reason  string        `cbor:"5,keyasint,omitempty"`
+	Retry   time.Duration `cbor:"6,keyasint,omitempty"`
+}
+
+type faultCode uint8
+
+// The numbers travel between nodes of different versions.
+const (
+	faultOther     faultCode = 0
+	faultNotLeader faultCode = 1
+	faultUnknown   faultCode = 2 // the outcome of a proposal is unknown
+	faultClosed    faultCode = 3
+	faultKind      faultCode = 4 // an *Error
+	faultTimeout   faultCode = 5
+)
+
+// EncodeFault makes err bytes that DecodeFault of another node understands.
+func EncodeFault(err error) []byte {
+	f := fault{Message: err.Error()}
+	if e, ok := errors.AsType[*raftfsm.NotLeaderError](err); ok {
+		f.Code, f.Leader = faultNotLeader, e.Leader
+	} else if e, ok := errors.AsType[*Error](err); ok {
+		f.Code, f.Kind, f.Reason, f.Retry = faultKind, e.Kind, e.Reason, e.RetryAfter
+	} else if errors.Is(err, raftfsm.ErrOutcomeUnknown) {
+		f.Code = faultUnknown
+	} else if errors.Is(err, raftfsm.ErrClosed) {
+		f.Code = faultClosed
+	} else if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		f.Code = faultTimeout
+	}
+	body, err := wireEnc.Marshal(f)
+	if err != nil {
+		panic(fmt.Sprintf("bug: encode fault: %v", err))
+	}
+	return body
+}
+
+// DecodeFault gives back the error of a peer.
+func DecodeFault(body []byte) error {
+	var f fault
+	if err := wireDec.Unmarshal(body, &f); err != nil {
+		return fmt.Errorf("read a peer's error: %w", err)
+	}
+	switch f.Code {
+	case faultNotLeader:
+		return &raftfsm.NotLeaderError{Leader: f.Leader}
+	case faultUnknown:
+		return fmt.Errorf("peer: %s: %w", f.Message, raftfsm.ErrOutcomeUnknown)
+	case faultClosed:
+		return fmt.Errorf("peer: %w", raftfsm.ErrClosed)
+	case faultKind:
+		return &Error{Kind: f.Kind, Reason: f.Reason, Message: f.Message, RetryAfter: f.Retry}
+	case faultTimeout:
+		return errSlow
+	default:
+		return fmt.Errorf("peer: %s", f.Message)
+	}
+}
+
+// Unreachable wraps the error of a call that got no answer, so that the router
+// tries again.
+func Unreachable(err error) error { return fmt.Errorf("%w: %w", errUnreachable, err) }

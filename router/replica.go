@@ -1,0 +1,175 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"facet/internal/id"
+	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+	"facet/shard"
+	"facet/shard/seal"
+)
+
+// handlers are the requests that a node takes from its peers.
+func handlers() map[string]handler {
+	table := map[string]handler{}
+	for _, add := range []func() (string, handler){
+		func() (string, handler) { return serve(metaPropose) },
+		func() (string, handler) { return serve(metaIndex) },
+		func() (string, handler) { return serve(shardGrant) },
+		func() (string, handler) { return serve(shardRegister) },
+		func() (string, handler) { return serve(shardUnregister) },
+		func() (string, handler) { return serve(shardSearch) },
+		func() (string, handler) { return serve(shardBest) },
+		func() (string, handler) { return serve(shardEntries) },
+		func() (string, handler) { return serve(shardCounts) },
+	} {
+		name, h := add()
+		table[name] = h
+	}
+	return table
+}
+
+// lead gives the replica of group on this node, which may or may not lead it.
+func (r *Router) lead(group id.Shard) (*raftfsm.Group, *shard.Shard, error) {
+	g, ok := r.groups.Group(group)
+	m, here := r.groups.Shard(group)
+	if !ok || !here {
+		return nil, nil, &raftfsm.NotLeaderError{}
+	}
+	return g, m.Shard(), nil
+}
+
+// read gives the shard's state once it holds every write that was acknowledged
+// before the call. Only the leader can say so.
+func (r *Router) read(ctx context.Context, group id.Shard) (*shard.Shard, error) {
+	g, s, err := r.lead(group)
+	if err != nil {
+		return nil, err
+	}
+	index, err := g.ReadIndex(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s, g.WaitApplied(ctx, index)
+}
+
+// keyOf gives a gallery's data key on the node that answers for a shard: its
+// replica of meta may not know the gallery yet.
+func (r *Router) keyOf(ctx context.Context, gallery id.Gallery) (*seal.Key, error) {
+	g, err := confirmed(ctx, r, func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) })
+	if err != nil {
+		return nil, err
+	}
+	return r.dataKey(g)
+}
+
+// metaPropose commits an encoded command in meta and gives the encoded answer.
+var metaPropose = method[[]byte, []byte]{"meta.propose", func(ctx context.Context, r *Router, group id.Shard, cmd []byte) ([]byte, error) {
+	g, ok := r.groups.Group(group)
+	if !ok {
+		return nil, &raftfsm.NotLeaderError{}
+	}
+	return g.Propose(ctx, cmd)
+}}
+
+// metaIndex gives the log index that a replica of meta must have applied to hold
+// every write that was acknowledged before.
+var metaIndex = method[struct{}, uint64]{"meta.index", func(ctx context.Context, r *Router, group id.Shard, _ struct{}) (uint64, error) {
+	g, ok := r.groups.Group(group)
+	if !ok {
+		return 0, &raftfsm.NotLeaderError{}
+	}
+	return g.ReadIndex(ctx)
+}}
+
+var shardGrant = method[shardfsm.Grant, shardfsm.GrantAnswer]{"shard.grant", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Grant) (shardfsm.GrantAnswer, error) {
+	g, _, err := r.lead(group)
+	if err != nil {
+		return shardfsm.GrantAnswer{}, err
+	}
+	return propose(ctx, g, c.Encode(), shardfsm.ParseGrantAnswer)
+}}
+
+// registerAnswer is the shard's answer, and how many slots the slice had.
+type registerAnswer struct {
+	shardfsm.RegisterAnswer
+	Granted uint32 `cbor:"100,keyasint,omitempty"`
+}
+
+var shardRegister = method[shardfsm.Register, registerAnswer]{"shard.register", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Register) (registerAnswer, error) {
+	g, s, err := r.lead(group)
+	if err != nil {
+		return registerAnswer{}, err
+	}
+	// Read before the proposal: a grant that comes between must make the next
+	// request for slots ask for more, never for less.
+	granted := s.Usage(c.Gallery).Granted
+	c.Time = onTime(c.Time)
+	a, err := propose(ctx, g, c.Encode(), shardfsm.ParseRegisterAnswer)
+	return registerAnswer{a, granted}, err
+}}
+
+var shardUnregister = method[shardfsm.Unregister, shardfsm.UnregisterAnswer]{"shard.unregister", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Unregister) (shardfsm.UnregisterAnswer, error) {
+	g, _, err := r.lead(group)
+	if err != nil {
+		return shardfsm.UnregisterAnswer{}, err
+	}
+	c.Time = onTime(c.Time)
+	return propose(ctx, g, c.Encode(), shardfsm.ParseUnregisterAnswer)
+}}
+
+// propose commits an encoded command and reads the machine's answer.
+func propose[A any](ctx context.Context, g *raftfsm.Group, cmd []byte, parse func([]byte) (A, error)) (A, error) {
+	var none A
+	raw, err := g.Propose(ctx, cmd)
+	if errors.Is(err, raftfsm.ErrTooLarge) {
+		return none, Errorf(InvalidRequest, "", "the request is too large to be stored")
+	}
+	if err != nil {
+		return none, err
+	}
+	a, err := parse(raw)
+	if err != nil {
+		return none, fmt.Errorf("read the state machine's answer: %w", err)
+	}
+	return a, nil
+}
+
+// listQuery asks one shard for a window of its entries of a gallery.
+type listQuery struct {
+	Gallery id.Gallery `cbor:"1,keyasint"`
+	Start   int        `cbor:"3,keyasint"`
+	Length  int        `cbor:"4,keyasint"`
+	Order   Order      `cbor:"5,keyasint"`
+}
+
+type listAnswer struct {
+	Entries []shard.Entry `cbor:"1,keyasint"`
+	Total   int           `cbor:"2,keyasint"`
+}
+
+var shardEntries = method[listQuery, listAnswer]{"shard.entries", func(ctx context.Context, r *Router, group id.Shard, q listQuery) (listAnswer, error) {
+	s, err := r.read(ctx, group)
+	if err != nil {
+		return listAnswer{}, err
+	}
+	entries, total := s.List(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
+	return listAnswer{entries, total}, nil
+}}
+
+// shardCounts counts the active events of galleries.
+var shardCounts = method[[]id.Gallery, []int]{"shard.counts", func(ctx context.Context, r *Router, group id.Shard, galleries []id.Gallery) ([]int, error) {
+	s, err := r.read(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	counts := make([]int, len(galleries))
+	for i, g := range galleries {
+		counts[i] = int(s.Usage(g).Active)
+	}
+	return counts, nil
+}}

@@ -1,0 +1,87 @@
+package router
+
+import (
+	"context"
+	"log/slog"
+
+	"facet/engine"
+	"facet/engine/score"
+	"facet/internal/id"
+	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+	"facet/shard/seal"
+)
+
+// Extractor turns an image into faces, largest first. *engine.Engine is one.
+type Extractor interface {
+	Extract(ctx context.Context, image []byte) ([]engine.Face, error)
+}
+
+// Groups are the Raft groups, as this node knows them.
+type Groups interface {
+	// Group gives the group's replica on this node.
+	Group(id.Shard) (*raftfsm.Group, bool)
+	// Meta gives meta's state machine; every node has one.
+	Meta() *metafsm.Machine
+	// Shard gives the state machine of a shard's replica on this node.
+	Shard(id.Shard) (*shardfsm.Machine, bool)
+	// Members gives the members that may hold the group, this node or not.
+	Members(id.Shard) []id.Member
+}
+
+// Peers reaches other nodes.
+type Peers interface {
+	Self() id.Member
+	// Call has the peer's Router.Serve carry out method. Its error is Unreachable's
+	// when no answer came, or what DecodeFault makes of the peer's error.
+	Call(ctx context.Context, to id.Member, method string, body []byte) ([]byte, error)
+}
+
+// Config is what a Router works with.
+type Config struct {
+	Groups    Groups
+	Peers     Peers
+	Extractor Extractor
+	Table     *score.Table
+	Master    *seal.Master
+	Log       *slog.Logger
+}
+
+// Router carries out requests on the whole cluster. It is safe for concurrent
+// use. Close waits for the one kind of goroutine that may outlast a call: a round
+// of catching up with meta that later callers wait for.
+type Router struct {
+	groups    Groups
+	peers     Peers
+	extractor Extractor
+	table     *score.Table
+	master    *seal.Master
+	log       *slog.Logger
+	leaders   *leaders
+	keys      keys
+	sync      rounds
+	methods   map[string]handler
+}
+
+// New makes a Router.
+func New(cfg Config) *Router {
+	r := &Router{
+		groups:    cfg.Groups,
+		peers:     cfg.Peers,
+		extractor: cfg.Extractor,
+		table:     cfg.Table,
+		master:    cfg.Master,
+		log:       cfg.Log,
+		leaders:   newLeaders(cfg.Groups, cfg.Peers.Self()),
+		methods:   handlers(),
+	}
+	r.sync.run = r.syncMeta
+	return r
+}
+
+// Close waits for what calls left running. No call may follow.
+func (r *Router) Close() error {
+	r.sync.close()
+	return nil
+}

@@ -1,0 +1,27 @@
+package router
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"facet/internal/id"
+)
+
+// scatter asks all shards at once and gives their answers in the shards' order.
+// One error is the whole answer's: a part of the result is never given for it.
+func scatter[Q, A any](ctx context.Context, r *Router, m method[Q, A], shards []id.Shard, q Q) ([]A, error) {
+	answers := make([]A, len(shards))
+	work, ctx := errgroup.WithContext(ctx)
+	for i, s := range shards {
+		work.Go(func() error {
+			a, err := ask(ctx, r, m, s, q)
+			answers[i] = a
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return nil, err
+	}
+	return answers, nil
+}

@@ -1,0 +1,93 @@
+package router
+
+import (
+	"context"
+
+	"facet/internal/id"
+	"facet/shard"
+)
+
+// Search gives the complete candidate list of the gallery for the probe: exact,
+// over every write acknowledged before the call, or an error. No candidate is no
+// error.
+func (r *Router) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
+	g, _, err := r.enrolment(q.Access)
+	if err != nil {
+		return SearchResult{}, err
+	}
+	tags, err := g.tags(q.Tags)
+	if err != nil {
+		return SearchResult{}, err
+	}
+	probe, err := r.probe(ctx, q.Probe)
+	if err != nil {
+		return SearchResult{}, err
+	}
+	lists, err := scatter(ctx, r, shardSearch, g.shards, searchQuery{
+		Gallery: g.ID, Generation: g.Generation, Probe: probe.Template,
+		Threshold: q.Threshold, Limit: q.Limit, Tags: tags, BySubject: q.Count == CountSubjects,
+	})
+	if err != nil {
+		return SearchResult{}, err
+	}
+	return SearchResult{Candidates: merge(lists, q.Limit), Attributes: probe.Attributes}, nil
+}
+
+// tags gives the identities of the gallery's tags with these names.
+func (g enrolment) tags(names []string) ([]uint32, error) {
+	for _, name := range names {
+		return nil, Errorf(InvalidRequest, ReasonUnknownTag, "the gallery has no tag %q", name)
+	}
+	return nil, nil
+}
+
+// searchQuery asks one shard for its best matches.
+type searchQuery struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+	Probe      []float32  `cbor:"3,keyasint"`
+	Threshold  int        `cbor:"4,keyasint"`
+	Limit      int        `cbor:"5,keyasint"`
+	Tags       []uint32   `cbor:"6,keyasint,omitempty"`
+	BySubject  bool       `cbor:"7,keyasint,omitempty"`
+}
+
+var shardSearch = method[searchQuery, []shard.Hit]{"shard.search", func(ctx context.Context, r *Router, group id.Shard, q searchQuery) ([]shard.Hit, error) {
+	s, err := r.read(ctx, group)
+	if err != nil {
+		return nil, err
+	}
+	key, err := r.keyOf(ctx, q.Gallery)
+	if err != nil {
+		return nil, err
+	}
+	return s.Search(q.Gallery, q.Generation, key, shard.Query{
+		Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, Tags: q.Tags, BySubject: q.BySubject,
+	})
+}}
+
+// bestQuery asks a subject's shard for the best score of its events.
+type bestQuery struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+	Subject    id.Subject `cbor:"3,keyasint"`
+	Probe      []float32  `cbor:"4,keyasint"`
+}
+
+type bestAnswer struct {
+	Known bool `cbor:"1,keyasint"`
+	Score int  `cbor:"2,keyasint"`
+}
+
+var shardBest = method[bestQuery, bestAnswer]{"shard.best", func(ctx context.Context, r *Router, group id.Shard, q bestQuery) (bestAnswer, error) {
+	s, err := r.read(ctx, group)
+	if err != nil {
+		return bestAnswer{}, err
+	}
+	key, err := r.keyOf(ctx, q.Gallery)
+	if err != nil {
+		return bestAnswer{}, err
+	}
+	best, known, err := s.Best(q.Gallery, key, q.Subject, q.Probe)
+	return bestAnswer{Known: known, Score: best}, err
+}}

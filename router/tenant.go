@@ -1,0 +1,65 @@
+package router
+
+import (
+	"context"
+	"fmt"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+)
+
+// The shape of access keys: an identifier that may be logged, and a secret.
+const (
+	accessKeyPrefix = "FACET"
+	accessKeyLength = 15
+	secretKeyLength = 40
+	tenantNameMax   = 128
+)
+
+// CreateTenant makes a tenant with an access key of the role admin. A name that
+// exists is Duplicate.
+func (r *Router) CreateTenant(ctx context.Context, name string) (AccessKey, error) {
+	if name == "" || len(name) > tenantNameMax {
+		return AccessKey{}, Errorf(InvalidRequest, "", "a tenant's name has 1 to %d bytes", tenantNameMax)
+	}
+	tenant := metafsm.Tenant{ID: id.Tenant{UUID: randomID()}, Name: name}
+	w := Write{}
+	mustRandom(w.Operation[:])
+	a, err := proposeMeta(ctx, r, metafsm.CreateTenant{Write: stamped(w), Tenant: tenant}, metafsm.ParseCreateTenantAnswer)
+	if err != nil {
+		return AccessKey{}, err
+	}
+	switch a.Status {
+	case metafsm.Done, metafsm.Replayed:
+		return r.CreateAccessKey(ctx, tenant.ID, RoleAdmin)
+	case metafsm.Exists:
+		return AccessKey{}, Errorf(Duplicate, "", "a tenant with this name exists: %s", a.Tenant.ID)
+	default:
+		return AccessKey{}, fmt.Errorf("create tenant: meta answered %v", a.Status)
+	}
+}
+
+// CreateAccessKey makes an access key of a tenant. Its secret can't be shown again.
+func (r *Router) CreateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (AccessKey, error) {
+	key := AccessKey{
+		ID: accessKeyPrefix + randomText(accessKeyLength), Secret: randomText(secretKeyLength),
+		Tenant: tenant, Role: role,
+	}
+	a, err := proposeMeta(ctx, r, metafsm.PutAccessKey{Key: metafsm.AccessKey{
+		ID: key.ID, Tenant: tenant, Role: metafsm.Role(role),
+		SealedSecret: r.master.Wrap([]byte(key.Secret), []byte(purposeSecret+key.ID)),
+	}}, metafsm.ParsePutAccessKeyAnswer)
+	if err != nil {
+		return AccessKey{}, err
+	}
+	if a.Status != metafsm.Done {
+		return AccessKey{}, fmt.Errorf("create access key: meta answered %v", a.Status)
+	}
+	return key, nil
+}
+
+// PutNode registers a node of the cluster, or changes its record.
+func (r *Router) PutNode(ctx context.Context, n metafsm.Node) error {
+	_, err := proposeMeta(ctx, r, metafsm.PutNode{Node: n}, metafsm.ParsePutNodeAnswer)
+	return err
+}
