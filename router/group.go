@@ -19,6 +19,8 @@ const (
 	// retryPauseMin and retryPauseMax bound the pause between tries.
 	retryPauseMin = 5 * time.Millisecond
 	retryPauseMax = 150 * time.Millisecond
+	// redirectsMax is how often a named leader is called at once, without a pause.
+	redirectsMax = 3
 	// retryAfter is what a client is told when a group has no leader.
 	retryAfter = 2 * time.Second
 )
@@ -33,17 +35,20 @@ func ask[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shar
 	pause := retryPauseMin
 	start := time.Now()
 	for try := 0; ; try++ {
-		member, ok := r.leaders.guess(group, try)
-		if ok {
+		member, known := r.leaders.guess(group, try)
+		if known {
 			a, err := attempt(ctx, r, m, group, member, q)
 			if err == nil {
 				r.leaders.confirm(group, member)
 				return a, nil
 			}
-			if !r.leaders.retry(group, member, err) {
+			again, elsewhere := r.leaders.learn(group, member, err)
+			if !again {
 				return none, err
 			}
-			last = err
+			if last = err; elsewhere && try < redirectsMax {
+				continue
+			}
 		}
 		if ctx.Err() != nil {
 			return none, ctx.Err()

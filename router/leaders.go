@@ -49,18 +49,21 @@ func (l *leaders) confirm(group id.Shard, member id.Member) {
 	l.hint[group] = member
 }
 
-// retry notes that member answered err, and tells whether to try again.
-func (l *leaders) retry(group id.Shard, member id.Member, err error) bool {
+// learn notes that member answered err. again tells whether a retry makes sense,
+// elsewhere that the answer named another member to ask.
+func (l *leaders) learn(group id.Shard, member id.Member, err error) (again, elsewhere bool) {
 	leader, again := retryable(err)
 	if !again {
-		return false
+		return false, false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if leader != "" && leader != member {
 		l.hint[group] = leader
-	} else if l.hint[group] == member {
+		return true, true
+	}
+	if l.hint[group] == member {
 		delete(l.hint, group)
 	}
-	return true
+	return true, false
 }

@@ -76,6 +76,18 @@ func (u *UUID) UnmarshalText(b []byte) error {
 	return nil
 }
 
+// MarshalBinary gives u's 16 bytes: what stands in logs and between nodes.
+func (u UUID) MarshalBinary() ([]byte, error) { return u[:], nil }
+
+// UnmarshalBinary reads 16 bytes.
+func (u *UUID) UnmarshalBinary(b []byte) error {
+	if len(b) != len(u) {
+		return fmt.Errorf("%w: %d bytes", ErrMalformed, len(b))
+	}
+	copy(u[:], b)
+	return nil
+}
+
 // Shard gives the shard number that a subject's or event's id carries.
 func (u UUID) Shard() Shard { return Shard(u[6]&0x0f)<<8 | Shard(u[7]) }
 

@@ -74,7 +74,7 @@ func (c *Cluster) Client(tenant string, network transport.Network) *Client {
 			DisableCompression: true,
 		}},
 	}
-	c.t.Cleanup(client.http.CloseIdleConnections)
+	c.t.Cleanup(client.Close)
 	return client
 }
 
@@ -149,6 +149,9 @@ func (c *Client) Call(t testing.TB, base, method, target string, body any, heade
 	}
 	return a
 }
+
+// Close ends the connections that wait for another request.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // Image is an image of HashExtractor as bodies carry it.
 func Image(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }

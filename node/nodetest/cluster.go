@@ -66,7 +66,7 @@ func Start(t testing.TB, o Options) *Cluster {
 	for i := range c.Nodes {
 		c.Restart(i)
 	}
-	t.Cleanup(c.stop)
+	t.Cleanup(c.Close)
 	c.WaitReady()
 	return c
 }
@@ -183,7 +183,8 @@ func (c *Cluster) Stop(i int) {
 	c.Nodes[i].Node = nil
 }
 
-func (c *Cluster) stop() {
+// Close stops the nodes that run.
+func (c *Cluster) Close() {
 	for i, m := range c.Nodes {
 		if m.Node != nil {
 			c.Stop(i)

@@ -1,0 +1,182 @@
+package codec
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+)
+
+// Magic names a kind of stream.
+type Magic [8]byte
+
+// Format is the version of the framing that Writer writes.
+const Format = 1
+
+const (
+	streamHeadBytes = 8 + 2 + 8
+	trailerBytes    = 8 + sha256.Size
+)
+
+// ErrCorrupt says that a stream is damaged, cut short or of another kind.
+var ErrCorrupt = errors.New("codec: corrupt stream")
+
+// Writer writes a stream of records. Its first error stays and is given by Close.
+// It is for one goroutine.
+type Writer struct {
+	to      *bufio.Writer
+	sum     hash.Hash
+	records uint64
+	bytes   int64
+	err     error
+}
+
+// NewWriter begins a stream on w. index is the log index whose state it holds.
+func NewWriter(w io.Writer, magic Magic, index uint64) *Writer {
+	out := &Writer{to: bufio.NewWriterSize(w, 64<<10), sum: sha256.New()}
+	head := make([]byte, 0, streamHeadBytes)
+	head = append(head, magic[:]...)
+	head = binary.BigEndian.AppendUint16(head, Format)
+	head = binary.BigEndian.AppendUint64(head, index)
+	out.write(head)
+	return out
+}
+
+// Record adds one record. A record of more than MessageMax bytes is a bug and
+// panics.
+func (w *Writer) Record(h Head, v any) {
+	if w.err != nil {
+		return
+	}
+	b := Encode(h, v)
+	if len(b) > MessageMax {
+		panic(fmt.Sprintf("bug: record %d has %d bytes", h.Code, len(b)))
+	}
+	w.write(binary.BigEndian.AppendUint32(nil, uint32(len(b))))
+	w.write(b)
+	w.records++
+}
+
+// Close ends the stream with its trailer, which holds the sum that is returned.
+// It does not close the writer below.
+func (w *Writer) Close() (sum [sha256.Size]byte, err error) {
+	w.write(binary.BigEndian.AppendUint64(make([]byte, 4), w.records))
+	w.sum.Sum(sum[:0])
+	w.write(sum[:])
+	if w.err == nil {
+		w.err = w.to.Flush()
+	}
+	if w.err != nil {
+		return sum, fmt.Errorf("write stream: %w", w.err)
+	}
+	return sum, nil
+}
+
+// Bytes counts what was written so far.
+func (w *Writer) Bytes() int64 { return w.bytes }
+
+func (w *Writer) write(b []byte) {
+	if w.err != nil {
+		return
+	}
+	n, err := w.to.Write(b)
+	w.bytes += int64(n)
+	w.sum.Write(b)
+	w.err = err
+}
+
+// Reader reads a stream of records. It is for one goroutine.
+type Reader struct {
+	from    io.Reader
+	sum     hash.Hash
+	index   uint64
+	records uint64
+	buf     bytes.Buffer
+}
+
+// NewReader reads the head of a stream from r; another magic or format wraps
+// ErrCorrupt.
+func NewReader(r io.Reader, magic Magic) (*Reader, error) {
+	in := &Reader{from: bufio.NewReaderSize(r, 64<<10), sum: sha256.New()}
+	head, err := in.read(streamHeadBytes)
+	if err != nil {
+		return nil, err
+	}
+	if Magic(head[:8]) != magic {
+		return nil, fmt.Errorf("%w: it begins with %q, want %q", ErrCorrupt, head[:8], magic[:])
+	}
+	if format := binary.BigEndian.Uint16(head[8:]); format != Format {
+		return nil, fmt.Errorf("%w: format %d, want %d", ErrCorrupt, format, Format)
+	}
+	in.index = binary.BigEndian.Uint64(head[10:])
+	return in, nil
+}
+
+// Index is the log index in the stream's head.
+func (r *Reader) Index() uint64 { return r.index }
+
+// Next gives the next record, whose body is valid until the following call. After
+// the last record it checks the trailer and the end and returns io.EOF; damage
+// wraps ErrCorrupt. A record is not to be trusted before io.EOF was seen.
+func (r *Reader) Next() (Message, error) {
+	head, err := r.read(4)
+	if err != nil {
+		return Message{}, err
+	}
+	switch n := binary.BigEndian.Uint32(head); {
+	case n == 0:
+		return Message{}, r.trailer()
+	case n < 2 || n > MessageMax:
+		return Message{}, fmt.Errorf("%w: a record of %d bytes", ErrCorrupt, n)
+	default:
+		b, err := r.read(int64(n))
+		if err != nil {
+			return Message{}, err
+		}
+		r.records++
+		return Split(b)
+	}
+}
+
+func (r *Reader) trailer() error {
+	count, err := r.read(8)
+	if err != nil {
+		return err
+	}
+	if n := binary.BigEndian.Uint64(count); n != r.records {
+		return fmt.Errorf("%w: %d records, its trailer says %d", ErrCorrupt, r.records, n)
+	}
+	want := r.sum.Sum(nil)
+	got, err := r.read(sha256.Size)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(got, want) {
+		return fmt.Errorf("%w: the checksum differs", ErrCorrupt)
+	}
+	switch n, err := io.ReadFull(r.from, make([]byte, 1)); {
+	case n > 0:
+		return fmt.Errorf("%w: bytes after its end", ErrCorrupt)
+	case !errors.Is(err, io.EOF):
+		return fmt.Errorf("read stream: %w", err)
+	}
+	return io.EOF
+}
+
+// read gives the next n bytes, valid until the next call. Memory grows with what
+// arrives, not with what a length promises.
+func (r *Reader) read(n int64) ([]byte, error) {
+	r.buf.Reset()
+	switch got, err := io.CopyN(&r.buf, r.from, n); {
+	case errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("%w: it ends %d bytes early", ErrCorrupt, n-got)
+	case err != nil:
+		return nil, fmt.Errorf("read stream: %w", err)
+	}
+	r.sum.Write(r.buf.Bytes())
+	return r.buf.Bytes(), nil
+}

@@ -1,0 +1,178 @@
+package cert
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/url"
+	"time"
+
+	"facet/internal/id"
+)
+
+// Lifetimes and bounds of certificates.
+const (
+	caLife    = 10 * 365 * 24 * time.Hour
+	leafLife  = 365 * 24 * time.Hour
+	backdated = time.Hour // clocks of nodes differ; a new certificate must be good at once
+
+	nameBytesMax = 63 // of an authority or administrator
+	hostsMax     = 64 // names and addresses in one certificate
+	pemBytesMax  = 64 << 10
+)
+
+// ErrName says that a name can't stand in a certificate's URI.
+var ErrName = errors.New("cert: a name has 1 to 63 of a-z, 0-9, '-' and '.'")
+
+// CA is the cluster's certificate authority: an ECDSA P-256 key and a
+// self-signed certificate of ten years. It is safe for concurrent use.
+type CA struct {
+	name string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+// NewCA makes an authority. name names the cluster in the certificates that it
+// issues: two clusters must not share a name when they share an authority's key.
+func NewCA(name string) (*CA, error) {
+	if !isName(name) {
+		return nil, fmt.Errorf("%w: got %.80q", ErrName, name)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make authority key: %w", err)
+	}
+	template := &x509.Certificate{
+		Subject:               pkix.Name{CommonName: name, Organization: []string{"facet"}},
+		KeyUsage:              x509.KeyUsageCertSign,
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+		MaxPathLenZero:        true,
+	}
+	if err := stamp(template, caLife); err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("sign authority certificate: %w", err)
+	}
+	parsed, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("read back authority certificate: %w", err)
+	}
+	return &CA{name: name, cert: parsed, key: key}, nil
+}
+
+// Name gives the authority's name.
+func (ca *CA) Name() string { return ca.name }
+
+// CertPEM gives the authority's certificate; every node has it.
+func (ca *CA) CertPEM() []byte { return encodeCert(ca.cert.Raw) }
+
+// IssueNode makes the certificate with which node speaks to other nodes, both as
+// client and as server. hosts are the names and IP addresses of its admin port.
+func (ca *CA) IssueNode(node id.Node, hosts []string) (Pair, error) {
+	template := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: "node " + node.String()},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		URIs:        []*url.URL{ca.uri(roleNode, node.String())},
+	}
+	return ca.issue(template, hosts)
+}
+
+// IssueServer makes the certificate of the public HTTPS port. hosts are the
+// names and IP addresses that clients call; there must be one at least.
+func (ca *CA) IssueServer(hosts []string) (Pair, error) {
+	if len(hosts) == 0 {
+		return Pair{}, errors.New("issue server certificate: it needs a host")
+	}
+	template := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: "facet"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	return ca.issue(template, hosts)
+}
+
+// IssueAdmin makes the client certificate of an administrator's command line.
+func (ca *CA) IssueAdmin(name string) (Pair, error) {
+	if !isName(name) {
+		return Pair{}, fmt.Errorf("%w: got %.80q", ErrName, name)
+	}
+	template := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: "admin " + name},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		URIs:        []*url.URL{ca.uri(roleAdmin, name)},
+	}
+	return ca.issue(template, nil)
+}
+
+// issue signs template for a fresh key, for one year or the authority's rest.
+func (ca *CA) issue(template *x509.Certificate, hosts []string) (Pair, error) {
+	if len(hosts) > hostsMax {
+		return Pair{}, fmt.Errorf("issue certificate: %d hosts, at most %d", len(hosts), hostsMax)
+	}
+	for _, h := range hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, h)
+		}
+	}
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.BasicConstraintsValid = true
+	if err := stamp(template, leafLife); err != nil {
+		return Pair{}, err
+	}
+	if template.NotAfter.After(ca.cert.NotAfter) {
+		template.NotAfter = ca.cert.NotAfter
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("make certificate key: %w", err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, key.Public(), ca.key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("sign certificate of %s: %w", template.Subject.CommonName, err)
+	}
+	keyPEM, err := encodeKey(key)
+	if err != nil {
+		return Pair{}, err
+	}
+	return Pair{Cert: encodeCert(der), Key: keyPEM}, nil
+}
+
+// signed tells whether c is one of this authority's certificates.
+func (ca *CA) signed(c *x509.Certificate) bool { return c.CheckSignatureFrom(ca.cert) == nil }
+
+// stamp gives template a random serial number (RFC 5280, §4.1.2.2) and a life
+// that began an hour ago.
+func stamp(template *x509.Certificate, life time.Duration) error {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return fmt.Errorf("make serial number: %w", err)
+	}
+	now := time.Now()
+	template.SerialNumber = serial.Add(serial, big.NewInt(1))
+	template.NotBefore = now.Add(-backdated)
+	template.NotAfter = now.Add(life)
+	return nil
+}
+
+// isName tells whether s can stand in a URI's host or path as it is.
+func isName(s string) bool {
+	if s == "" || len(s) > nameBytesMax {
+		return false
+	}
+	for _, c := range []byte(s) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '.' {
+			return false
+		}
+	}
+	return true
+}

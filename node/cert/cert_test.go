@@ -1,0 +1,356 @@
+package cert
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/transport/memnet"
+)
+
+func nodeID(n byte) id.Node { return id.Node{UUID: id.Random([16]byte{n})} }
+
+func newCA(t *testing.T, name string) *CA {
+	t.Helper()
+	ca, err := NewCA(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
+// source writes the authority's certificate and what issue gives, and loads them.
+func source(t *testing.T, ca *CA, issue func() (Pair, error)) (*Source, Files) {
+	t.Helper()
+	dir := t.TempDir()
+	files := Files{CA: filepath.Join(dir, "ca.pem"), Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "cert.key")}
+	if issued, err := Ensure(files, ca, issue); err != nil || !issued {
+		t.Fatalf("ensure: %v, %v", issued, err)
+	}
+	s, err := Load(files, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, files
+}
+
+func nodeSource(t *testing.T, ca *CA, n byte) *Source {
+	t.Helper()
+	s, _ := source(t, ca, func() (Pair, error) { return ca.IssueNode(nodeID(n), []string{"127.0.0.1"}) })
+	return s
+}
+
+// talk does a handshake over a network in memory and sends a byte each way, because in TLS 1.3
+// the client learns of a refusal only when it reads.
+func talk(t *testing.T, server, client *tls.Config) (serverErr, clientErr error, state tls.ConnectionState) {
+	t.Helper()
+	host := memnet.New(1).Host("10.0.0.1")
+	l, err := host.Listen(t.Context(), "10.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	b, err := host.Dial(t.Context(), "10.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	a, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	deadline := time.Now().Add(5 * time.Second)
+	_, _ = a.SetDeadline(deadline), b.SetDeadline(deadline)
+	sc, cc := tls.Server(a, server), tls.Client(b, client)
+	done := make(chan error, 1)
+	go func() {
+		var one [1]byte
+		_, err := io.ReadFull(sc, one[:])
+		if err == nil {
+			_, err = sc.Write(one[:])
+		}
+		if err != nil {
+			a.Close()
+		}
+		done <- err
+	}()
+	_, clientErr = cc.Write([]byte{1})
+	if clientErr == nil {
+		_, clientErr = io.ReadFull(cc, make([]byte, 1))
+	}
+	if clientErr != nil {
+		b.Close()
+	}
+	return <-done, clientErr, sc.ConnectionState()
+}
+
+func TestTwoNodesOfAClusterTalk(t *testing.T) {
+	t.Parallel()
+	ca := newCA(t, "one")
+	serverErr, clientErr, state := talk(t, nodeSource(t, ca, 1).PeerConfig(), nodeSource(t, ca, 2).PeerConfig())
+	if serverErr != nil || clientErr != nil {
+		t.Fatalf("server %v, client %v", serverErr, clientErr)
+	}
+	if n, err := NodeOf(state); err != nil || n != nodeID(2) {
+		t.Errorf("node at the other end: got %v %v, want %v", n, err, nodeID(2))
+	}
+	if state.Version != tls.VersionTLS13 || state.NegotiatedProtocol != PeerProtocol {
+		t.Errorf("got version %x, protocol %q", state.Version, state.NegotiatedProtocol)
+	}
+}
+
+func TestStrangersAreRefusedAtBothEnds(t *testing.T) {
+	t.Parallel()
+	ca := newCA(t, "one")
+	good := nodeSource(t, ca, 1).PeerConfig()
+	refused := func(name string, other *tls.Config) {
+		t.Helper()
+		if serverErr, _, _ := talk(t, good, other); serverErr == nil {
+			t.Errorf("%s as client: the server took it", name)
+		}
+		if other.GetCertificate == nil {
+			return
+		}
+		if _, clientErr, _ := talk(t, other, good); clientErr == nil {
+			t.Errorf("%s as server: the client took it", name)
+		}
+	}
+	refused("another authority of the same name", nodeSource(t, newCA(t, "one"), 2).PeerConfig())
+	renamed := *ca
+	renamed.name = "two" // the same key for another cluster
+	refused("another cluster of the same authority", nodeSource(t, &renamed, 2).PeerConfig())
+	admin, _ := source(t, ca, func() (Pair, error) { return ca.IssueAdmin("root") })
+	refused("an administrator", admin.PeerConfig())
+	server, _ := source(t, ca, func() (Pair, error) { return ca.IssueServer([]string{"facet.example"}) })
+	refused("the public port's certificate", server.PeerConfig())
+	refused("nobody", &tls.Config{InsecureSkipVerify: true, NextProtos: []string{PeerProtocol}})
+	plain := nodeSource(t, ca, 2).PeerConfig()
+	plain.NextProtos = nil
+	refused("a node without a protocol", plain)
+	old := nodeSource(t, ca, 2).PeerConfig()
+	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
+	refused("a node with TLS 1.2", old)
+	two, _ := source(t, ca, func() (Pair, error) {
+		return ca.issue(&x509.Certificate{URIs: []*url.URL{ca.uri(roleNode, nodeID(3).String()), ca.uri(roleNode, nodeID(4).String())}}, nil)
+	})
+	refused("a node with two names", two.PeerConfig())
+	self, _ := source(t, ca, func() (Pair, error) { return selfSigned(t, ca.uri(roleNode, nodeID(2).String())) })
+	refused("a self-signed node", self.PeerConfig())
+}
+
+// selfSigned makes a certificate that no authority signed.
+func selfSigned(t *testing.T, name *url.URL) (Pair, error) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, err
+	}
+	template := &x509.Certificate{URIs: []*url.URL{name}}
+	if err := stamp(template, leafLife); err != nil {
+		return Pair{}, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return Pair{}, err
+	}
+	keyPEM, err := encodeKey(key)
+	return Pair{Cert: encodeCert(der), Key: keyPEM}, err
+}
+
+func TestAdminPortTakesAdministratorsAndNodesOnly(t *testing.T) {
+	t.Parallel()
+	ca := newCA(t, "one")
+	port := nodeSource(t, ca, 1).AdminServerConfig()
+	admin, _ := source(t, ca, func() (Pair, error) { return ca.IssueAdmin("root") })
+	if serverErr, clientErr, _ := talk(t, port, admin.AdminClientConfig()); serverErr != nil || clientErr != nil {
+		t.Errorf("administrator: server %v, client %v", serverErr, clientErr)
+	}
+	if serverErr, clientErr, _ := talk(t, port, nodeSource(t, ca, 2).AdminClientConfig()); serverErr != nil || clientErr != nil {
+		t.Errorf("node: server %v, client %v", serverErr, clientErr)
+	}
+	other := newCA(t, "one")
+	foreign, _ := source(t, other, func() (Pair, error) { return other.IssueAdmin("root") })
+	if serverErr, _, _ := talk(t, port, foreign.AdminClientConfig()); !errors.Is(serverErr, ErrStranger) {
+		t.Errorf("an administrator of another cluster: got %v, want ErrStranger", serverErr)
+	}
+	if serverErr, _, _ := talk(t, port, &tls.Config{InsecureSkipVerify: true}); serverErr == nil {
+		t.Error("a caller without a certificate was taken")
+	}
+	public, _ := source(t, ca, func() (Pair, error) { return ca.IssueServer([]string{"facet.example"}) })
+	if _, clientErr, _ := talk(t, public.ServerConfig(), admin.AdminClientConfig()); !errors.Is(clientErr, ErrStranger) {
+		t.Errorf("command line at the public port: got %v, want ErrStranger", clientErr)
+	}
+}
+
+func TestPublicPortIsGoodForItsHostsOnly(t *testing.T) {
+	t.Parallel()
+	ca := newCA(t, "one")
+	s, _ := source(t, ca, func() (Pair, error) { return ca.IssueServer([]string{"facet.example", "10.1.2.3", "::1"}) })
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(ca.CertPEM())
+	for host, good := range map[string]bool{"facet.example": true, "10.1.2.3": true, "::1": true, "other.example": false, "10.1.2.4": false} {
+		serverErr, clientErr, _ := talk(t, s.ServerConfig(), &tls.Config{RootCAs: roots, ServerName: host})
+		if (clientErr == nil && serverErr == nil) != good {
+			t.Errorf("%s: server %v, client %v, want good %v", host, serverErr, clientErr, good)
+		}
+	}
+}
+
+func TestCertificatesAreRenewedInTheirLastThird(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ca := newCA(t, "one")
+		issue := func() (Pair, error) { return ca.IssueNode(nodeID(1), nil) }
+		s, files := source(t, ca, issue)
+		ensure := func(want bool) {
+			t.Helper()
+			if issued, err := Ensure(files, ca, issue); err != nil || issued != want {
+				t.Errorf("ensure after %v: got %v %v, want %v", time.Now(), issued, err, want)
+			}
+		}
+		first := s.Leaf().SerialNumber
+		ensure(false)
+		time.Sleep(leafLife * 6 / 10)
+		ensure(false)
+		time.Sleep(leafLife / 10)
+		ensure(true)
+		ensure(false)
+		if s.Leaf().SerialNumber.Cmp(first) == 0 {
+			t.Error("the source still gives the old certificate")
+		}
+		ca = newCA(t, "one") // the authority was replaced
+		ensure(true)
+		ensure(false)
+		time.Sleep(9 * 365 * 24 * time.Hour)
+		ensure(true)
+		time.Sleep(2 * time.Second)
+		if got := s.Leaf().NotAfter; got.After(ca.cert.NotAfter) {
+			t.Errorf("good until %v, longer than its authority", got)
+		}
+	})
+}
+
+func TestAnExpiredNodeIsRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ca := newCA(t, "one")
+		old := nodeSource(t, ca, 2)
+		time.Sleep(leafLife + time.Hour)
+		if serverErr, _, _ := talk(t, nodeSource(t, ca, 1).PeerConfig(), old.PeerConfig()); serverErr == nil {
+			t.Error("the server took it")
+		}
+	})
+}
+
+func TestChangedFilesAreTakenWhenTheyAreWhole(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ca := newCA(t, "one")
+		s, files := source(t, ca, func() (Pair, error) { return ca.IssueNode(nodeID(1), nil) })
+		old := s.Leaf()
+		if err := os.WriteFile(files.Cert, []byte("rubbish that is not a certificate"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * recheckInterval)
+		if s.Leaf() != old {
+			t.Error("rubbish replaced a good certificate")
+		}
+		fresh, err := ca.IssueNode(nodeID(1), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := fresh.Save(files.Cert, files.Key); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * recheckInterval)
+		if s.Leaf() == old {
+			t.Error("the new certificate was not taken")
+		}
+	})
+}
+
+func TestAuthoritySurvivesItsFilesWhichOnlyTheOwnerReads(t *testing.T) {
+	t.Parallel()
+	ca := newCA(t, "one")
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "ca.key")
+	if err := ca.Save(certFile, keyFile); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(keyFile)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("key file: %v %v, want mode 0600", info.Mode(), err)
+	}
+	back, err := LoadCA(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back.Name() != "one" || !bytes.Equal(back.CertPEM(), ca.CertPEM()) {
+		t.Errorf("got authority %q", back.Name())
+	}
+	if serverErr, clientErr, _ := talk(t, nodeSource(t, ca, 1).PeerConfig(), nodeSource(t, back, 2).PeerConfig()); serverErr != nil || clientErr != nil {
+		t.Errorf("nodes of the authority before and after: server %v, client %v", serverErr, clientErr)
+	}
+	p, err := ca.IssueNode(nodeID(1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Save(certFile, keyFile); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := LoadCA(certFile, keyFile); err == nil {
+		t.Error("a node's certificate was loaded as an authority")
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 2 {
+		t.Errorf("files left: %v %v", entries, err)
+	}
+}
+
+func TestNamesThatDoNotFitAURIAreRefused(t *testing.T) {
+	t.Parallel()
+	ca := newCA(t, "one")
+	for _, name := range []string{"", "a/b", "UPPER", "a b", "ü", string(bytes.Repeat([]byte("a"), 64))} {
+		if _, err := NewCA(name); !errors.Is(err, ErrName) {
+			t.Errorf("authority %q: got %v, want ErrName", name, err)
+		}
+		if _, err := ca.IssueAdmin(name); !errors.Is(err, ErrName) {
+			t.Errorf("administrator %q: got %v, want ErrName", name, err)
+		}
+	}
+}
+
+func FuzzParseRootsTakesAuthoritiesOfOneNameOnly(f *testing.F) {
+	one, err := NewCA("one")
+	if err != nil {
+		f.Fatal(err)
+	}
+	two, err := NewCA("two")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(one.CertPEM())
+	f.Add(append(one.CertPEM(), one.CertPEM()...))
+	f.Add(append(one.CertPEM(), two.CertPEM()...))
+	f.Add([]byte("-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		pool, name, err := parseRoots(b)
+		if err == nil && (pool == nil || !isName(name)) {
+			t.Fatalf("got pool %v, name %q without an error", pool, name)
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package cert
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"facet/internal/id"
+)
+
+// PeerProtocol is the one ALPN name on the port between nodes.
+const PeerProtocol = "facet-peer/1"
+
+// httpProtocol is the ALPN name of the public and the admin port.
+const httpProtocol = "http/1.1"
+
+// ErrStranger says that the other end's certificate does not open this port.
+var ErrStranger = errors.New("cert: not a certificate for this port")
+
+// role is what a certificate's holder is.
+type role string
+
+const (
+	roleNode  role = "node"
+	roleAdmin role = "admin"
+)
+
+// uri names the holder of a certificate.
+func (ca *CA) uri(r role, name string) *url.URL {
+	return &url.URL{Scheme: "facet", Host: ca.name, Path: "/" + string(r) + "/" + name}
+}
+
+// PeerConfig is for the port between nodes, for both ends of a stream: TLS 1.3,
+// and the other end must be a node of this cluster. Files are read again when
+// they change; streams that are open stay open.
+func (s *Source) PeerConfig() *tls.Config {
+	c := s.config(PeerProtocol)
+	c.MinVersion = tls.VersionTLS13
+	c.ClientAuth = tls.RequireAnyClientCert // VerifyConnection is what checks it
+	c.InsecureSkipVerify = true             // host names say nothing here: VerifyConnection checks chain and URI
+	c.VerifyConnection = s.verifier(x509.ExtKeyUsageAny, roleNode)
+	return c
+}
+
+// AdminServerConfig is for the admin port: TLS 1.3 with the node's certificate;
+// callers must be administrators or nodes of this cluster.
+func (s *Source) AdminServerConfig() *tls.Config {
+	c := s.config(httpProtocol)
+	c.MinVersion = tls.VersionTLS13
+	c.ClientAuth = tls.RequireAnyClientCert
+	c.VerifyConnection = s.verifier(x509.ExtKeyUsageClientAuth, roleAdmin, roleNode)
+	return c
+}
+
+// AdminClientConfig is for the command line: it shows the administrator's
+// certificate and accepts any node of this cluster, under any host name.
+func (s *Source) AdminClientConfig() *tls.Config {
+	c := s.config(httpProtocol)
+	c.MinVersion = tls.VersionTLS13
+	c.InsecureSkipVerify = true // as in PeerConfig
+	c.VerifyConnection = s.verifier(x509.ExtKeyUsageServerAuth, roleNode)
+	return c
+}
+
+// ServerConfig is for the public HTTPS port: TLS 1.2 or 1.3, no client certificate.
+func (s *Source) ServerConfig() *tls.Config {
+	c := s.config(httpProtocol)
+	c.MinVersion = tls.VersionTLS12
+	return c
+}
+
+// config has what all ports have in common. Sessions are not resumed: a resumed
+// one would outlive the files that it was checked with.
+func (s *Source) config(protocol string) *tls.Config {
+	return &tls.Config{
+		NextProtos:             []string{protocol},
+		SessionTicketsDisabled: true,
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return &s.current().own, nil
+		},
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return &s.current().own, nil
+		},
+	}
+}
+
+// verifier checks the other end's chain against the authority and that it has
+// one of roles in the same cluster.
+func (s *Source) verifier(usage x509.ExtKeyUsage, roles ...role) func(tls.ConnectionState) error {
+	return func(cs tls.ConnectionState) error {
+		// A client that offers no ALPN at all passes crypto/tls's own check.
+		if cs.NegotiatedProtocol == "" && usage == x509.ExtKeyUsageAny {
+			return fmt.Errorf("%w: no protocol agreed", ErrStranger)
+		}
+		if len(cs.PeerCertificates) == 0 {
+			return fmt.Errorf("%w: none shown", ErrStranger)
+		}
+		m := s.current()
+		if m.roots == nil {
+			return fmt.Errorf("%w: no authority to check it with", ErrStranger)
+		}
+		leaf := cs.PeerCertificates[0]
+		if _, err := leaf.Verify(x509.VerifyOptions{
+			Roots: m.roots, CurrentTime: time.Now(), KeyUsages: []x509.ExtKeyUsage{usage},
+		}); err != nil {
+			return fmt.Errorf("%w: %w", ErrStranger, err)
+		}
+		for _, r := range roles {
+			if _, ok := holder(leaf, m.authority, r); ok {
+				return nil
+			}
+		}
+		return fmt.Errorf("%w: %s is not %v of %s", ErrStranger, leaf.Subject.CommonName, roles, m.authority)
+	}
+}
+
+// holder gives the name that c's one URI carries for role r of authority.
+func holder(c *x509.Certificate, authority string, r role) (string, bool) {
+	if len(c.URIs) != 1 || c.URIs[0].Scheme != "facet" || c.URIs[0].Host != authority {
+		return "", false
+	}
+	name, ok := strings.CutPrefix(c.URIs[0].Path, "/"+string(r)+"/")
+	if !ok || !isName(name) {
+		return "", false
+	}
+	if r == roleNode {
+		if _, err := id.Parse(name); err != nil {
+			return "", false
+		}
+	}
+	return name, true
+}
+
+// NodeOf gives the node at the other end of a connection that PeerConfig
+// accepted. It is ErrStranger for any other.
+func NodeOf(cs tls.ConnectionState) (id.Node, error) {
+	if len(cs.PeerCertificates) == 0 {
+		return id.Node{}, ErrStranger
+	}
+	leaf := cs.PeerCertificates[0]
+	if len(leaf.URIs) != 1 {
+		return id.Node{}, ErrStranger
+	}
+	name, ok := holder(leaf, leaf.URIs[0].Host, roleNode)
+	if !ok {
+		return id.Node{}, ErrStranger
+	}
+	u, err := id.Parse(name)
+	return id.Node{UUID: u}, err
+}

@@ -1,0 +1,146 @@
+package cert
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// recheckInterval is how often, at most, a handshake looks whether files changed.
+const recheckInterval = time.Second
+
+// Source reads a certificate's files and reads them again when they change. It
+// looks at handshakes, so it needs no goroutine and no closing. It is safe for
+// concurrent use.
+type Source struct {
+	files Files
+	log   *slog.Logger
+
+	// mu guards what follows; held while the files are read, at most once a second.
+	mu      sync.Mutex
+	now     *material
+	stamps  [3]fileStamp
+	checked time.Time
+}
+
+// material is what one reading of the files gave. It is never changed.
+type material struct {
+	own       tls.Certificate
+	roots     *x509.CertPool // nil: nobody is checked
+	authority string
+}
+
+// fileStamp tells whether a file changed.
+type fileStamp struct {
+	size     int64
+	modified time.Time
+}
+
+// Load reads files. Later changes are taken when certificate and key belong
+// together; until then, and with a Warn in log, the old ones stay.
+func Load(files Files, log *slog.Logger) (*Source, error) {
+	s := &Source{files: files, log: log, stamps: files.stamps(), checked: time.Now()}
+	m, err := files.read()
+	if err != nil {
+		return nil, err
+	}
+	s.now = m
+	return s, nil
+}
+
+// Leaf gives the own certificate as it is now, for its names and dates.
+func (s *Source) Leaf() *x509.Certificate { return s.current().own.Leaf }
+
+// current gives the newest good reading of the files.
+func (s *Source) current() *material {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if since := time.Since(s.checked); since >= 0 && since < recheckInterval {
+		return s.now
+	}
+	s.checked = time.Now()
+	stamps := s.files.stamps()
+	if stamps == s.stamps {
+		return s.now
+	}
+	m, err := s.files.read()
+	if err != nil {
+		s.log.Warn("changed certificate files not taken", "err", err)
+		return s.now // tried again in a second: a half-written set becomes whole
+	}
+	s.now, s.stamps = m, stamps
+	s.log.Info("certificate taken from changed files", "until", m.own.Leaf.NotAfter)
+	return m
+}
+
+// stamps gives the size and time of each file; a missing one is zero.
+func (f Files) stamps() [3]fileStamp {
+	var out [3]fileStamp
+	for i, name := range []string{f.CA, f.Cert, f.Key} {
+		if info, err := os.Stat(name); err == nil {
+			out[i] = fileStamp{info.Size(), info.ModTime()}
+		}
+	}
+	return out
+}
+
+// read reads all files.
+func (f Files) read() (*material, error) {
+	p, err := LoadPair(f.Cert, f.Key)
+	if err != nil {
+		return nil, err
+	}
+	m := &material{}
+	if m.own, err = p.parse(); err != nil {
+		return nil, fmt.Errorf("load certificate: %w", err)
+	}
+	if f.CA == "" {
+		return m, nil
+	}
+	b, err := readFile(f.CA)
+	if err != nil {
+		return nil, fmt.Errorf("load authority certificate: %w", err)
+	}
+	m.roots, m.authority, err = parseRoots(b)
+	if err != nil {
+		return nil, fmt.Errorf("load authority certificate: %w", err)
+	}
+	return m, nil
+}
+
+// parseRoots reads one or more authority certificates of one name: two while an
+// authority's key is being replaced.
+func parseRoots(b []byte) (*x509.CertPool, string, error) {
+	pool, name := x509.NewCertPool(), ""
+	for {
+		var block *pem.Block
+		if block, b = pem.Decode(b); block == nil {
+			break
+		}
+		if block.Type != blockCert {
+			continue
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, "", err
+		}
+		if !c.IsCA || !isName(c.Subject.CommonName) {
+			return nil, "", fmt.Errorf("%.80q is not a cluster's authority", c.Subject.CommonName)
+		}
+		if name != "" && name != c.Subject.CommonName {
+			return nil, "", errors.New("authorities of two clusters")
+		}
+		name = c.Subject.CommonName
+		pool.AddCert(c)
+	}
+	if name == "" {
+		return nil, "", errors.New("no certificate in it")
+	}
+	return pool, name, nil
+}

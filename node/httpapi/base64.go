@@ -1,0 +1,65 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/base64"
+	"strings"
+)
+
+// dataPrefixMax bounds what stands before the comma of a data URL.
+const dataPrefixMax = 256
+
+// decodeBase64 decodes text in place: what it gives aliases text. It takes a
+// "data:…;base64," prefix, ASCII white space, either alphabet (not both mixed),
+// and padding or none (D14).
+func decodeBase64(text []byte) (plain []byte, ok bool) {
+	text, ok = cutDataPrefix(text)
+	if !ok {
+		return nil, false
+	}
+	text = squeeze(text)
+	padded := len(text)
+	text = bytes.TrimRight(text, "=")
+	switch padding := padded - len(text); {
+	case padding > 2, padding > 0 && padded%4 != 0:
+		return nil, false
+	}
+	encoding := base64.RawStdEncoding
+	if bytes.ContainsAny(text, "-_") {
+		encoding = base64.RawURLEncoding // refuses '+' and '/' in turn
+	}
+	// The decoder reads a group of bytes before it writes the fewer ones they
+	// stand for, so it never overtakes itself.
+	n, err := encoding.Decode(text, text)
+	return text[:n], err == nil
+}
+
+// cutDataPrefix cuts the prefix of a data URL off; ok is false when there is one
+// that is not base64.
+func cutDataPrefix(text []byte) (rest []byte, ok bool) {
+	if len(text) < 5 || !strings.EqualFold(string(text[:5]), "data:") {
+		return text, true
+	}
+	comma := bytes.IndexByte(text[:min(len(text), dataPrefixMax)], ',')
+	if comma < 0 || !bytes.HasSuffix(bytes.ToLower(text[:comma]), []byte(";base64")) {
+		return nil, false
+	}
+	return text[comma+1:], true
+}
+
+// squeeze removes ASCII white space in place.
+func squeeze(text []byte) []byte {
+	first := bytes.IndexAny(text, " \t\r\n\f\v")
+	if first < 0 {
+		return text
+	}
+	kept := text[:first]
+	for _, c := range text[first:] {
+		switch c {
+		case ' ', '\t', '\r', '\n', '\f', '\v':
+		default:
+			kept = append(kept, c)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,171 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"facet/node/sigv4"
+	"facet/router"
+)
+
+// version is a version of the biometric interface; the portal answers as 1.1.
+type version uint8
+
+const (
+	v1 version = iota
+	v11
+)
+
+// errorType is a named error of the interface (§7) with its code. The list is
+// closed, but for ServerError.
+type errorType struct {
+	name string
+	code int
+}
+
+var (
+	typeInvalidRequest = errorType{"InvalidRequest", 1001}
+	typeDuplicate      = errorType{"Duplicate", 1002}
+	typeTimeout        = errorType{"Timeout", 1003}
+	typeNoFace         = errorType{"NoFace", 2001}
+	typePoorQuality    = errorType{"PoorQuality", 2002}
+	typeMultipleFaces  = errorType{"MultipleFaces", 2003}
+	typeServerError    = errorType{"ServerError", 5000}
+)
+
+// kinds maps what went wrong in the router to a status and an error type. A
+// status that is neither 400 nor 500 has no error type. What is not listed is
+// 500 ServerError.
+var kinds = map[router.Kind]struct {
+	status int
+	is     errorType
+	inV1   errorType // version 1 documents three types only (D27)
+}{
+	router.InvalidRequest: {400, typeInvalidRequest, typeInvalidRequest},
+	router.Duplicate:      {400, typeDuplicate, typeInvalidRequest},
+	router.Timeout:        {500, typeTimeout, typeTimeout},
+	router.NoFace:         {400, typeNoFace, typeNoFace},
+	router.PoorQuality:    {400, typePoorQuality, typePoorQuality},
+	router.MultipleFaces:  {400, typeMultipleFaces, typeInvalidRequest},
+	router.NotFound:       {status: 404},
+	router.NotVerified:    {status: 404},
+	router.Forbidden:      {status: 403},
+	router.Busy:           {status: 429},
+	router.Unavailable:    {500, typeServerError, typeServerError},
+}
+
+// messageForbidden is the whole message where an API key or role does not do
+// (interface, §5).
+const messageForbidden = "Forbidden"
+
+// errorBody is the body of an answer that is an error.
+type errorBody struct {
+	Message   string `json:"message"`
+	ErrorCode int    `json:"errorCode,omitzero"`
+	ErrorType string `json:"errorType,omitzero"`
+	Reason    string `json:"reason,omitzero"`
+	// Score and ID come with a verification below its threshold (D24).
+	ID    string `json:"id,omitzero"`
+	Score *int   `json:"score,omitzero"`
+}
+
+// failure is an error that knows its answer.
+type failure struct {
+	status int
+	body   errorBody
+	// retryAfter, when not 0, and allow, when not empty, are sent as headers.
+	retryAfter time.Duration
+	allow      string
+}
+
+// Error gives the message.
+func (f *failure) Error() string { return f.body.Message }
+
+// invalid is a 400 InvalidRequest.
+func invalid(reason, message string) *failure {
+	return &failure{status: 400, body: errorBody{
+		Message: message, ErrorCode: typeInvalidRequest.code, ErrorType: typeInvalidRequest.name, Reason: reason,
+	}}
+}
+
+// badFrame is a 400 for a request that HTTP may allow and we do not.
+func badFrame(message string) *failure { return invalid("", message) }
+
+// gateway is an answer with a message only.
+func gateway(status int, message string) *failure {
+	return &failure{status: status, body: errorBody{Message: message}}
+}
+
+// forbidden is the answer to an API key or role that does not do.
+func forbidden() *failure { return gateway(fasthttp.StatusForbidden, messageForbidden) }
+
+// notFound is a 404 for what a path or body names.
+func notFound(reason, message string) *failure {
+	f := gateway(fasthttp.StatusNotFound, message)
+	f.body.Reason = reason
+	return f
+}
+
+// failureOf gives the answer for err to a client of version v, and whether err
+// is a fault of the service that has to be logged. requestID is told with such a
+// fault.
+func failureOf(err error, v version, requestID string) (f *failure, fault bool) {
+	var refused *sigv4.Error
+	var known *router.Error
+	switch {
+	case errors.As(err, &f):
+		return f, false
+	case errors.As(err, &refused):
+		return gateway(fasthttp.StatusForbidden, refused.Message), false
+	case errors.As(err, &known):
+		if f, ok := ofRouter(known, v); ok {
+			return f, known.Kind == router.Unavailable
+		}
+	case errors.Is(err, context.DeadlineExceeded):
+		return typed(500, typeTimeout, "The request timed out."), false
+	}
+	return typed(500, typeServerError, "The service failed; the request id is "+requestID+"."), true
+}
+
+// ofRouter looks e up in the table; ok is false for a kind that is not there.
+func ofRouter(e *router.Error, v version) (f *failure, ok bool) {
+	row, ok := kinds[e.Kind]
+	if !ok {
+		return nil, false
+	}
+	is := row.is
+	if v == v1 {
+		is = row.inV1
+	}
+	f = typed(row.status, is, e.Message)
+	f.body.Reason = e.Reason
+	f.retryAfter = e.RetryAfter
+	switch e.Kind {
+	case router.Forbidden:
+		return forbidden(), true
+	case router.NotVerified:
+		score := e.Score
+		f.body.Score = &score
+		if f.body.Reason == "" {
+			f.body.Reason = router.ReasonNotVerified
+		}
+	case router.Busy, router.Unavailable:
+		f.retryAfter = max(f.retryAfter, time.Second)
+	}
+	return f, true
+}
+
+// typed is a failure with an error type; the zero type is left out.
+func typed(status int, is errorType, message string) *failure {
+	return &failure{status: status, body: errorBody{Message: message, ErrorCode: is.code, ErrorType: is.name}}
+}
+
+// retrySeconds gives the value of Retry-After: whole seconds, at least one.
+func retrySeconds(d time.Duration) string {
+	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
+}

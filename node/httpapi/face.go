@@ -1,0 +1,168 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/valyala/fasthttp"
+
+	"facet/engine"
+	"facet/router"
+)
+
+// getHealth serves GET health.
+func getHealth(context.Context, *call) (answer, error) {
+	return answer{fasthttp.StatusOK, healthBody{Status: "OK"}}, nil
+}
+
+// postExtract serves POST face/extract: body faces, and limit in version 1.1.
+func postExtract(ctx context.Context, c *call) (answer, error) {
+	o, err := readObject(c.body.bytes, "faces", "limit")
+	if err != nil {
+		return answer{}, err
+	}
+	limit := router.ExtractLimitDefault
+	if c.version != v1 {
+		const anyLimit = 1<<31 - 1 // more than MaxFaces is asked for in vain
+		if limit, err = o.integer("limit", bounds{1, anyLimit}, limit); err != nil {
+			return answer{}, err
+		}
+	}
+	image, err := o.image("faces")
+	if err != nil {
+		return answer{}, err
+	}
+	found, err := c.service.Extract(ctx, image, min(limit, engine.MaxFaces))
+	if err == nil && len(found) == 0 {
+		err = router.Errorf(router.NoFace, "", "There is no face in the image.")
+	}
+	if router.KindOf(err) == router.NoFace && c.version == v1 {
+		return answer{}, notFound("NoFace", "Candidates not found.")
+	}
+	if err != nil {
+		return answer{}, err
+	}
+	faces := make([]faceBody, len(found))
+	for i, a := range found {
+		faces[i] = faceBody{wireAttributes(a)}
+	}
+	return answer{fasthttp.StatusOK, facesBody{faces}}, nil
+}
+
+// postVerify serves POST v1.1/face/verify: body probe, and face or id. Only the
+// shape with id needs an API key.
+func postVerify(ctx context.Context, c *call) (answer, error) {
+	o, err := readObject(c.body.bytes, "probe", "face", "id")
+	if err != nil {
+		return answer{}, err
+	}
+	_, hasFace := o["face"]
+	_, hasID := o["id"]
+	switch {
+	case hasFace == hasID:
+		return answer{}, invalid("", "Exactly one of face and id is required.")
+	case hasID:
+		if err := c.authorize(ctx); err != nil {
+			return answer{}, err
+		}
+		return verifySubject(ctx, c, o)
+	}
+	face, err := o.image("face")
+	if err != nil {
+		return answer{}, err
+	}
+	probe, err := o.image("probe")
+	if err != nil {
+		return answer{}, err
+	}
+	verified, err := c.service.VerifyFace(ctx, face, probe)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{fasthttp.StatusOK, verifiedBody{Score: verified.Score}}, nil
+}
+
+// postVerifyV1 serves POST v1/face/verify: body probe and id.
+func postVerifyV1(ctx context.Context, c *call) (answer, error) {
+	o, err := readObject(c.body.bytes, "probe", "id")
+	if err != nil {
+		return answer{}, err
+	}
+	if _, ok := o["id"]; !ok {
+		return answer{}, missing("id")
+	}
+	return verifySubject(ctx, c, o)
+}
+
+// verifySubject compares the probe of o with the subject whose id o has.
+func verifySubject(ctx context.Context, c *call, o object) (answer, error) {
+	text, _, err := o.text("id", pathIDMax)
+	if err != nil {
+		return answer{}, err
+	}
+	if text == "" {
+		return answer{}, invalid("", "id must not be empty.")
+	}
+	probe, err := o.image("probe")
+	if err != nil {
+		return answer{}, err
+	}
+	subject, err := parseSubject(text)
+	if err != nil {
+		return answer{}, err
+	}
+	verified, err := c.service.VerifySubject(ctx, c.access, subject, probe)
+	if err != nil {
+		if f, _ := failureOf(err, c.version, c.requestID); router.KindOf(err) == router.NotVerified {
+			f.body.ID = subject.String()
+			return answer{}, f
+		}
+		return answer{}, err
+	}
+	return answer{fasthttp.StatusOK, verifiedBody{ID: subject.String(), Score: verified.Score}}, nil
+}
+
+// postSearch serves POST face/search: body probe, threshold, limit, and tags in
+// version 1.1.
+func postSearch(ctx context.Context, c *call) (answer, error) {
+	o, err := readObject(c.body.bytes, "probe", "threshold", "limit", "tags")
+	if err != nil {
+		return answer{}, err
+	}
+	q := router.SearchQuery{Access: c.access, Count: router.CountEvents}
+	var errs [4]error
+	q.Threshold, errs[0] = o.integer("threshold", bounds{0, router.ThresholdMax}, router.ThresholdDefault)
+	q.Limit, errs[1] = o.integer("limit", bounds{1, router.SearchLimitMax}, router.SearchLimitDefault)
+	if c.version == v1 {
+		q.Count = router.CountSubjects
+	} else {
+		q.Tags, errs[2] = o.tags()
+	}
+	q.Probe, errs[3] = o.image("probe")
+	if err := firstOf(errs[:]...); err != nil {
+		return answer{}, err
+	}
+	result, err := c.service.Search(ctx, q)
+	if err != nil {
+		return answer{}, err
+	}
+	text := searchBody{Candidates: make([]candidate, len(result.Candidates)), Attributes: wireAttributes(result.Attributes)}
+	for i, found := range result.Candidates {
+		text.Candidates[i] = wireCandidate(found, c.version)
+	}
+	if len(text.Candidates) == 0 {
+		text.Message = "Candidates not found."
+		return answer{fasthttp.StatusNotFound, text}, nil
+	}
+	return answer{fasthttp.StatusOK, text}, nil
+}
+
+// firstOf gives the first error there is: a body with several faults is answered
+// with the same one every time.
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

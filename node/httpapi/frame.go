@@ -1,0 +1,154 @@
+package httpapi
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"facet/node/sigv4"
+)
+
+// head is a request's line and headers, checked: what fasthttp's parser lets
+// through and two readers could take differently is refused here.
+type head struct {
+	method string
+	target string // raw
+	path   string // raw path of target
+	query  string // raw query of target
+	// segments are the parts of the path between slashes, each decoded once.
+	segments []string
+	headers  []sigv4.Header // in their order
+	length   int            // declared bytes of the body, 0 when none is declared
+}
+
+// single are the headers that may come once only: a second copy would be taken
+// by one reader and not by another.
+var single = map[string]bool{
+	"host": true, "authorization": true, "x-api-key": true, "idempotency-key": true,
+	"content-length": true, "content-type": true, "expect": true, "origin": true,
+	"x-amz-content-sha256": true, "x-cloud-content-sha256": true,
+}
+
+// readHead checks the head of a request whose body may have bodyBytes bytes.
+func readHead(h *fasthttp.RequestHeader, bodyBytes int) (head, error) {
+	return parseHead(string(h.Method()), string(h.RequestURI()), string(h.Protocol()), string(h.RawHeaders()), bodyBytes)
+}
+
+// parseHead is readHead on plain text: raw is the header block with its empty
+// last line.
+func parseHead(method, target, protocol, raw string, bodyBytes int) (head, error) {
+	h := head{method: method, target: target}
+	if protocol != "HTTP/1.1" {
+		return h, badFrame("Only HTTP/1.1 is served.")
+	}
+	switch method {
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
+	default:
+		return h, badFrame("Unknown method.")
+	}
+	var err error
+	if h.headers, err = parseHeaders(raw); err != nil {
+		return h, err
+	}
+	if err := h.checkHeaders(bodyBytes); err != nil {
+		return h, err
+	}
+	h.path, h.query, _ = strings.Cut(target, "?")
+	h.segments, err = splitTarget(h.path, h.query)
+	return h, err
+}
+
+// parseHeaders splits a raw header block into lines of name and value. Folded
+// lines, bare line feeds, control characters and bytes beyond ASCII are refused.
+func parseHeaders(raw string) ([]sigv4.Header, error) {
+	var list []sigv4.Header
+	for {
+		line, rest, ok := strings.Cut(raw, "\r\n")
+		if !ok {
+			return nil, badFrame("A header line does not end in CRLF.")
+		}
+		if line == "" {
+			if rest != "" {
+				return nil, badFrame("Malformed header.")
+			}
+			return list, nil
+		}
+		if len(list) == headersMax {
+			return nil, gateway(fasthttp.StatusRequestHeaderFieldsTooLarge, "Too many headers.")
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || !isToken(name) {
+			return nil, badFrame("Malformed header.")
+		}
+		value = strings.Trim(value, " \t")
+		for i := range len(value) {
+			if c := value[i]; c != '\t' && (c < ' ' || c > '~') {
+				return nil, badFrame("A header has a character beyond printable ASCII.")
+			}
+		}
+		list = append(list, sigv4.Header{Name: name, Value: value})
+		raw = rest
+	}
+}
+
+// checkHeaders applies the rules on headers and reads the declared length.
+func (h *head) checkHeaders(bodyBytes int) error {
+	seen := make(map[string]bool, len(h.headers))
+	declared := ""
+	for _, line := range h.headers {
+		name := strings.ToLower(line.Name)
+		switch name {
+		case "transfer-encoding":
+			return gateway(fasthttp.StatusLengthRequired, "Content-Length is required; Transfer-Encoding is not accepted.")
+		case "trailer":
+			return badFrame("Trailers are not accepted.")
+		case "content-length":
+			declared = line.Value
+		}
+		if single[name] && seen[name] {
+			return badFrame("A header that may come once is repeated.")
+		}
+		seen[name] = true
+	}
+	if declared == "" {
+		return nil
+	}
+	for _, c := range declared {
+		if c < '0' || c > '9' {
+			return badFrame("Content-Length is not a number.")
+		}
+	}
+	length, err := strconv.Atoi(declared)
+	if err != nil || length > bodyBytes {
+		return gateway(fasthttp.StatusRequestEntityTooLarge, "The body is too large.")
+	}
+	h.length = length
+	if length > 0 && h.method != "POST" && h.method != "PUT" && h.method != "PATCH" {
+		return badFrame("A body is not accepted with this method.")
+	}
+	return nil
+}
+
+// header gives the value of the first header called name (lower case).
+func (h *head) header(name string) (value string, ok bool) {
+	for _, line := range h.headers {
+		if strings.EqualFold(line.Name, name) {
+			return line.Value, true
+		}
+	}
+	return "", false
+}
+
+// isToken tells whether s is a header's name (RFC 9110, §5.6.2).
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0 {
+			continue
+		}
+		return false
+	}
+	return s != ""
+}

@@ -1,0 +1,120 @@
+package httpapi
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"facet/router"
+)
+
+// right is what the role of an access key must permit.
+type right uint8
+
+const (
+	mayRead   right = iota // searching, verifying, listing: every role
+	mayWrite               // changing a gallery's subjects
+	mayManage              // tenant management
+)
+
+// permits tells whether role has right r; an unknown role has none.
+func permits(role router.Role, r right) bool {
+	switch role {
+	case router.RoleAdmin:
+		return true
+	case router.RoleBiometric:
+		return r != mayManage
+	case router.RoleReadOnly:
+		return r == mayRead
+	}
+	return false
+}
+
+// keyUse says what an operation does with x-api-key.
+type keyUse uint8
+
+const (
+	keyIgnored  keyUse = iota
+	keyRequired        // checked before the body is parsed
+	keyByBody          // the handler checks it, if the body asks for it
+)
+
+// operation is one line of the routing table.
+type operation struct {
+	method string
+	// pattern is the path; a segment in braces takes anything but nothing.
+	pattern string
+	version version
+	right   right
+	key     keyUse
+	serve   func(ctx context.Context, c *call) (answer, error)
+}
+
+// operations is every operation that is served.
+var operations = []operation{
+	{"GET", "/v1.1/health", v11, mayRead, keyIgnored, getHealth},
+
+	{"GET", "/v1.1/subjects", v11, mayRead, keyRequired, getSubjects},
+	{"POST", "/v1.1/subjects", v11, mayWrite, keyRequired, postSubjects},
+	{"DELETE", "/v1.1/subjects/{subjectId}", v11, mayWrite, keyRequired, deleteSubject},
+	{"POST", "/v1.1/face/extract", v11, mayRead, keyIgnored, postExtract},
+	{"POST", "/v1.1/face/verify", v11, mayRead, keyByBody, postVerify},
+	{"POST", "/v1.1/face/search", v11, mayRead, keyRequired, postSearch},
+
+	{"POST", "/v1/subjects", v1, mayWrite, keyRequired, postSubjects},
+	{"DELETE", "/v1/subjects/{id}", v1, mayWrite, keyRequired, deleteSubject},
+	{"POST", "/v1/face/extract", v1, mayRead, keyRequired, postExtract},
+	{"POST", "/v1/face/verify", v1, mayRead, keyRequired, postVerifyV1},
+	{"POST", "/v1/face/search", v1, mayRead, keyRequired, postSearch},
+
+	{"GET", "/api/galleries", v11, mayManage, keyIgnored, getGalleries},
+	{"POST", "/api/galleries", v11, mayManage, keyIgnored, postGalleries},
+	{"GET", "/api/galleries/{galleryId}", v11, mayManage, keyIgnored, getGallery},
+	{"GET", "/api/applications", v11, mayManage, keyIgnored, getApplications},
+	{"POST", "/api/applications", v11, mayManage, keyIgnored, postApplications},
+	{"GET", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, getApplication},
+}
+
+// find looks up the operation for a method and a split path, and gives the
+// segments that stand for braces. The error is the 404 or 405 to be answered.
+func find(method string, segments []string) (op *operation, parameters []string, err error) {
+	var allowed []string
+	for i := range operations {
+		o := &operations[i]
+		params, ok := match(o.pattern, segments)
+		if !ok {
+			continue
+		}
+		if o.method == method {
+			return o, params, nil
+		}
+		allowed = append(allowed, o.method)
+	}
+	if allowed == nil {
+		return nil, nil, gateway(fasthttp.StatusNotFound, "There is no such operation.")
+	}
+	slices.Sort(allowed)
+	f := gateway(fasthttp.StatusMethodNotAllowed, "The method is not allowed here.")
+	f.allow = strings.Join(allowed, ", ")
+	return nil, nil, f
+}
+
+// match tells whether segments fit pattern, and gives those in braces.
+func match(pattern string, segments []string) (parameters []string, ok bool) {
+	i := 0
+	for part := range strings.SplitSeq(pattern[1:], "/") {
+		if i == len(segments) {
+			return nil, false
+		}
+		switch {
+		case part[0] == '{' && segments[i] != "":
+			parameters = append(parameters, segments[i])
+		case part != segments[i]:
+			return nil, false
+		}
+		i++
+	}
+	return parameters, i == len(segments)
+}

@@ -1,0 +1,244 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"net"
+	"runtime/debug"
+
+	"github.com/go-json-experiment/json"
+	"github.com/valyala/fasthttp"
+
+	"facet/node/sigv4"
+	"facet/router"
+)
+
+// call is one request on its way through the pipeline.
+type call struct {
+	head
+	service    Service
+	requestID  string
+	version    version
+	parameters []string // of the path
+	body       body
+	claim      *sigv4.Claim
+	key        router.AccessKey
+	access     router.Access // of the API key, where the operation needs one
+}
+
+// answer is what a handler answers with; a nil body is none.
+type answer struct {
+	status int
+	body   any
+}
+
+// serve handles one request that fasthttp could parse.
+func (s *Server) serve(rc *fasthttp.RequestCtx) {
+	c := &call{service: s.cfg.Service, requestID: newRequestID(), version: v11}
+	defer func() { s.bodies.give(c.body.taken) }()
+	a, err := s.answer(rc, c)
+	if err != nil {
+		a = s.explain(rc, c, err)
+	}
+	s.write(rc, c, a)
+	s.finish(rc, c)
+}
+
+// answer runs the pipeline. A panic below is a bug in one request's path, not in
+// the node's state (the groups' state machines run elsewhere): it is answered
+// like any other fault.
+func (s *Server) answer(rc *fasthttp.RequestCtx, c *call) (a answer, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.cfg.Log.Error("request panicked", "req", c.requestID, "err", p, "stack", string(debug.Stack()))
+			a, err = answer{}, errPanicked
+		}
+	}()
+	if c.head, err = readHead(&rc.Request.Header, s.cfg.Limits.BodyBytes); err != nil {
+		return answer{}, err
+	}
+	if s.preflight(rc, c) {
+		return answer{status: fasthttp.StatusNoContent}, nil
+	}
+	op, params, routeErr := find(c.method, c.segments)
+	if op != nil {
+		c.version, c.parameters = op.version, params
+	} else if c.segments[0] == "v1" {
+		c.version = v1
+	}
+	if op == nil || !s.open(op) {
+		if err := s.authenticate(rc, c); err != nil {
+			return answer{}, err
+		}
+	}
+	if routeErr != nil {
+		return answer{}, routeErr
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	if !s.open(op) && !permits(c.key.Role, op.right) {
+		return answer{}, forbidden()
+	}
+	if op.key == keyRequired {
+		if err := c.authorize(ctx); err != nil {
+			return answer{}, err
+		}
+	}
+	return op.serve(ctx, c)
+}
+
+// errPanicked stands for a panic that was logged.
+var errPanicked = errors.New("request panicked")
+
+// open tells whether op is answered without a signature.
+func (s *Server) open(op *operation) bool {
+	return s.cfg.Health == HealthOpen && op.pattern == "/v1.1/health"
+}
+
+// authenticate checks the signature, and reads the body for it. What the headers
+// alone tell is checked before.
+func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
+	request := sigv4.Request{Method: c.method, Target: c.target, Headers: c.headers}
+	claim, err := s.verifier.Parse(request, s.cfg.Now())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+	defer cancel()
+	key, err := s.cfg.Service.AccessKey(ctx, claim.AccessKey)
+	use := keepBody
+	if router.KindOf(err) == router.NotFound {
+		// An unknown key goes the same way with no secret, and takes no memory.
+		key, err, use = router.AccessKey{}, nil, hashBody
+	}
+	if err != nil {
+		return err
+	}
+	if c.body, err = s.readBody(rc.RequestBodyStream(), c.length, use); err != nil {
+		return err
+	}
+	if err := claim.Verify(key.Secret, c.body.hash); err != nil {
+		return err
+	}
+	c.key, c.claim = key, claim
+	return nil
+}
+
+// authorize finds what the request's API key names.
+func (c *call) authorize(ctx context.Context) error {
+	apiKey, ok := c.header("x-api-key")
+	if !ok || apiKey == "" || len(apiKey) > apiKeyMax {
+		return forbidden()
+	}
+	access, err := c.service.Access(ctx, c.key.Tenant, apiKey)
+	if err != nil {
+		return err
+	}
+	c.access = access
+	return nil
+}
+
+// explain turns an error into its answer, and logs it if it is the service's.
+func (s *Server) explain(rc *fasthttp.RequestCtx, c *call, err error) answer {
+	f, fault := failureOf(err, c.version, c.requestID)
+	if fault {
+		s.cfg.Log.Error("request failed", "req", c.requestID, "err", err)
+	}
+	header := &rc.Response.Header
+	if f.retryAfter > 0 {
+		header.Set(fasthttp.HeaderRetryAfter, retrySeconds(f.retryAfter))
+	}
+	if f.allow != "" {
+		header.Set(fasthttp.HeaderAllow, f.allow)
+	}
+	return answer{status: f.status, body: f.body}
+}
+
+// write encodes an answer.
+func (s *Server) write(rc *fasthttp.RequestCtx, c *call, a answer) {
+	header := &rc.Response.Header
+	header.Set("X-Request-Id", c.requestID)
+	header.Set(fasthttp.HeaderCacheControl, "no-store")
+	header.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
+	s.allowOrigin(rc, c)
+	rc.Response.SetStatusCode(a.status)
+	if a.body == nil {
+		return
+	}
+	text, err := json.Marshal(a.body)
+	if err != nil { // a name that is not UTF-8, from a store that should have none
+		s.cfg.Log.Error("encode answer", "req", c.requestID, "err", err)
+		f := typed(fasthttp.StatusInternalServerError, typeServerError, "The answer can't be encoded; the request id is "+c.requestID+".")
+		rc.Response.SetStatusCode(f.status)
+		text, _ = json.Marshal(f.body) // numbers and ASCII always encode
+	}
+	header.SetContentType("application/json")
+	rc.Response.SetBodyRaw(text)
+}
+
+// finish closes the connection when its state is not beyond doubt: after a
+// framing error, and when the body was not read to its end.
+func (s *Server) finish(rc *fasthttp.RequestCtx, c *call) {
+	declared := rc.Request.Header.ContentLength()
+	if c.segments != nil && (declared <= 0 || c.body.done) {
+		return
+	}
+	rc.Response.SetConnectionClose()
+	lingerOn(rc.Conn())
+}
+
+// serveBroken answers what fasthttp could not parse; it closes the connection.
+func (s *Server) serveBroken(rc *fasthttp.RequestCtx, err error) {
+	c := &call{requestID: newRequestID(), version: v11}
+	var small *fasthttp.ErrSmallBuffer
+	var n net.Error
+	var f *failure
+	switch {
+	case errors.As(err, &small):
+		f = gateway(fasthttp.StatusRequestHeaderFieldsTooLarge, "The headers are too large.")
+	case errors.As(err, &n) && n.Timeout():
+		f = gateway(fasthttp.StatusRequestTimeout, "The request came too slowly.")
+	default:
+		f = badFrame("The request is not valid HTTP.")
+	}
+	rc.Response.Reset()
+	s.write(rc, c, answer{status: f.status, body: f.body})
+	lingerOn(rc.Conn())
+}
+
+// preflight answers a browser's question whether it may call, which has no
+// signature. It is false when the request is no such question or CORS is off.
+func (s *Server) preflight(rc *fasthttp.RequestCtx, c *call) bool {
+	origin, ok := c.header("origin")
+	if c.method != fasthttp.MethodOptions || !ok || !s.origins[origin] {
+		return false
+	}
+	header := &rc.Response.Header
+	header.Set(fasthttp.HeaderAccessControlAllowMethods, "GET, POST, PUT, PATCH, DELETE")
+	header.Set(fasthttp.HeaderAccessControlAllowHeaders,
+		"authorization, content-type, accept, x-api-key, x-cloud-date, x-amz-date, x-amz-content-sha256, idempotency-key")
+	header.Set(fasthttp.HeaderAccessControlMaxAge, "600")
+	return true
+}
+
+// allowOrigin lets a page of a configured origin read the answer.
+func (s *Server) allowOrigin(rc *fasthttp.RequestCtx, c *call) {
+	if len(s.origins) == 0 {
+		return
+	}
+	header := &rc.Response.Header
+	header.Set(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
+	if origin, ok := c.header("origin"); ok && s.origins[origin] {
+		header.Set(fasthttp.HeaderAccessControlAllowOrigin, origin)
+		header.Set(fasthttp.HeaderAccessControlExposeHeaders, "x-request-id, retry-after")
+	}
+}
+
+// newRequestID makes the id of one request, 32 hexadecimal digits.
+func newRequestID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	return hex.EncodeToString(b[:])
+}

@@ -1,0 +1,231 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"facet/node/sigv4"
+)
+
+// Bounds of everything that is read from the outside or waits for it.
+const (
+	headerBytesMax   = 16 << 10 // request line and headers together
+	headersMax       = 100      // header lines
+	segmentsMax      = 16       // segments of a path
+	bodyBytesDefault = 20 << 20 // Limits.BodyBytes
+	// bodiesBytesDefault is Limits.BodiesBytes: 40 bodies of the largest size or
+	// about 2,000 usual ones.
+	bodiesBytesDefault   = 800 << 20
+	bodyFirstBytes       = 256 << 10 // taken for a body before more of it came
+	connectionsDefault   = 8192
+	connectionsIPDefault = 2048
+	originsMax           = 64
+	nestingMax           = 32      // of a body's JSON
+	jsonTokensMax        = 1 << 14 // of a body's JSON
+	pathIDMax            = 128     // characters of an id in a path or body
+	idempotencyKeyMax    = 128
+	apiKeyMax            = 128
+	nameMax              = 256  // characters of a gallery's or application's name
+	descriptionMax       = 4096 // characters
+	tagsMax              = 64   // tags in one request
+	tagMax               = 128  // characters of a tag's name
+
+	// requestTimeout is the deadline of a request from when its body is there.
+	requestTimeout = 30 * time.Second
+	// lookupTimeout bounds the search for the access key, before the body.
+	lookupTimeout = 10 * time.Second
+	// readTimeout is the time for the TLS handshake, and for the headers; each MB
+	// of body adds readTimeoutPerMB.
+	readTimeout      = 10 * time.Second
+	readTimeoutPerMB = time.Second
+	writeTimeout     = 30 * time.Second
+	idleTimeout      = 75 * time.Second
+	// lingerTime and lingerBytes bound what is read and thrown away after a
+	// refusal, so that the client gets to see it.
+	lingerTime  = 3 * time.Second
+	lingerBytes = 32 << 20
+)
+
+// region and service are the credential scope (interface, §5).
+const (
+	regionDefault = "ap-southeast-2"
+	service       = "execute-api"
+)
+
+// Limits are the bounds that an operator may change. Zero takes the default.
+type Limits struct {
+	// BodyBytes bounds one body (20 MiB), BodiesBytes all bodies in memory.
+	BodyBytes, BodiesBytes int
+	// Connections bounds open connections, ConnectionsPerIP those of one address.
+	Connections, ConnectionsPerIP int
+}
+
+// HealthAccess says who may ask for health.
+type HealthAccess uint8
+
+const (
+	// HealthSigned: health needs a signature, as every operation.
+	HealthSigned HealthAccess = iota
+	// HealthOpen: health is answered to everybody.
+	HealthOpen
+)
+
+// Config is what a Server is made of.
+type Config struct {
+	// Service carries out the requests.
+	Service Service
+	// TLS wraps the listener given to Serve; nil when that listener speaks TLS
+	// itself. HTTP/1.1 is the only protocol.
+	TLS    *tls.Config
+	Limits Limits
+	// Region is the region of credentials; empty is ap-southeast-2.
+	Region string
+	// Canonical says which canonical forms of signatures are accepted.
+	Canonical sigv4.Canonical
+	// MustSign names headers, in lower case, that have to be signed when present,
+	// besides host and date.
+	MustSign []string
+	Health   HealthAccess
+	// Origins are the web origins that browsers may call from; none switches
+	// CORS off.
+	Origins []string
+	// Log gets faults of the service; nil discards them.
+	Log *slog.Logger
+	// Now is the clock signatures are checked with; nil is time.Now.
+	Now func() time.Time
+}
+
+// Server serves the public port. It is safe for concurrent use.
+type Server struct {
+	cfg      Config
+	http     *fasthttp.Server
+	verifier *sigv4.Verifier
+	bodies   budget
+	origins  map[string]bool
+}
+
+// New makes a Server; Serve starts it.
+func New(cfg Config) (*Server, error) {
+	if cfg.Service == nil {
+		return nil, errors.New("new HTTP server: no service")
+	}
+	if len(cfg.Origins) > originsMax {
+		return nil, fmt.Errorf("new HTTP server: %d origins, at most %d", len(cfg.Origins), originsMax)
+	}
+	defaults(&cfg)
+	s := &Server{
+		cfg: cfg,
+		verifier: sigv4.New(sigv4.Config{
+			Region: cfg.Region, Service: service, Canonical: cfg.Canonical, MustSign: cfg.MustSign,
+		}),
+		bodies:  budget{max: int64(cfg.Limits.BodiesBytes)},
+		origins: make(map[string]bool, len(cfg.Origins)),
+	}
+	for _, origin := range cfg.Origins {
+		s.origins[origin] = true
+	}
+	s.http = &fasthttp.Server{
+		Handler:            s.serve,
+		ErrorHandler:       s.serveBroken,
+		HeaderReceived:     s.headerReceived,
+		ReadBufferSize:     headerBytesMax,
+		ReadTimeout:        readTimeout,
+		WriteTimeout:       writeTimeout,
+		IdleTimeout:        idleTimeout,
+		Concurrency:        cfg.Limits.Connections,
+		MaxConnsPerIP:      cfg.Limits.ConnectionsPerIP,
+		MaxRequestBodySize: cfg.Limits.BodyBytes,
+		StreamRequestBody:  true,
+		// Multipart forms are written to files before the handler sees them.
+		DisablePreParseMultipartForm: true,
+		NoDefaultServerHeader:        true,
+		NoDefaultContentType:         true,
+		SecureErrorLogMessage:        true,
+		CloseOnShutdown:              true,
+		Logger:                       quietLog{cfg.Log},
+	}
+	return s, nil
+}
+
+// defaults fills what cfg leaves open.
+func defaults(cfg *Config) {
+	for _, l := range []struct {
+		v         *int
+		byDefault int
+	}{
+		{&cfg.Limits.BodyBytes, bodyBytesDefault},
+		{&cfg.Limits.BodiesBytes, bodiesBytesDefault},
+		{&cfg.Limits.Connections, connectionsDefault},
+		{&cfg.Limits.ConnectionsPerIP, connectionsIPDefault},
+	} {
+		if *l.v <= 0 {
+			*l.v = l.byDefault
+		}
+	}
+	if cfg.Region == "" {
+		cfg.Region = regionDefault
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+}
+
+// Serve answers connections of ln until Close, then gives nil. It owns ln and
+// may be called once.
+func (s *Server) Serve(ln net.Listener) error {
+	ln = lingerListener{ln}
+	if s.cfg.TLS != nil {
+		cfg := s.cfg.TLS.Clone()
+		cfg.NextProtos = []string{"http/1.1"}
+		ln = tls.NewListener(ln, cfg)
+	}
+	if err := s.http.Serve(ln); err != nil {
+		return fmt.Errorf("serve HTTP: %w", err)
+	}
+	return nil
+}
+
+// Close stops accepting connections and waits until the requests in flight are
+// answered, or ctx ends; then it gives ctx's error, and what is left ends with
+// its own deadline.
+func (s *Server) Close(ctx context.Context) error {
+	if err := s.http.ShutdownWithContext(ctx); err != nil {
+		return fmt.Errorf("close HTTP server: %w", err)
+	}
+	return nil
+}
+
+// headerReceived gives a request the time that its body's size deserves. It
+// keeps fasthttp from waiting for a body that will not be read: the handler
+// refuses these requests by their raw headers.
+func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	length := h.ContentLength()
+	if length == chunked || length > s.cfg.Limits.BodyBytes {
+		h.SetContentLength(0)
+		h.Del(fasthttp.HeaderExpect)
+		length = 0
+	}
+	return fasthttp.RequestConfig{ReadTimeout: readTimeout + time.Duration(max(length, 0)>>20)*readTimeoutPerMB}
+}
+
+// chunked is fasthttp's content length of a chunked body.
+const chunked = -1
+
+// quietLog takes fasthttp's log lines. It drops their arguments: they quote
+// header bytes, which may hold keys.
+type quietLog struct{ log *slog.Logger }
+
+// Printf logs the format only.
+func (l quietLog) Printf(format string, _ ...any) {
+	l.log.Debug("http connection", "err", format)
+}

@@ -1,0 +1,212 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"facet/node/sigv4"
+)
+
+// testNow is the server's and the signers' clock in these tests.
+var testNow = time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
+
+// running is a Server on a loopback port with TLS.
+type running struct {
+	t       *testing.T
+	addr    string
+	service *memory
+	server  *Server
+	roots   *x509.CertPool
+	logs    *lockedBuffer
+}
+
+// lockedBuffer is a log that may be written and read at once.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// start serves a new memory until the test ends; change may alter the Config.
+func start(t *testing.T, change func(*Config)) *running {
+	t.Helper()
+	r := &running{t: t, service: newMemory(), logs: &lockedBuffer{}}
+	certificate, roots := selfSigned(t)
+	r.roots = roots
+	cfg := Config{
+		Service: r.service,
+		TLS:     &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12},
+		Log:     slog.New(slog.NewTextHandler(r.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Now:     func() time.Time { return testNow },
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	server, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.server = server
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.addr = ln.Addr().String()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := server.Close(ctx); err != nil {
+			t.Errorf("close: %v", err)
+		}
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return r
+}
+
+// selfSigned makes a certificate for loopback and a pool that trusts it.
+func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "facet.test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: []string{"facet.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(leaf)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, roots
+}
+
+// dial opens a TLS connection that is closed when the test ends.
+func (r *running) dial() *tls.Conn {
+	r.t.Helper()
+	c, err := tls.Dial("tcp", r.addr, &tls.Config{RootCAs: r.roots, ServerName: "facet.test"})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		r.t.Fatal(err)
+	}
+	return c
+}
+
+// signed is a request to be signed and sent.
+type signed struct {
+	as      string // access key; "" sends no signature
+	method  string
+	target  string
+	headers []sigv4.Header
+	body    string
+	// at is the signer's clock; zero is testNow.
+	at time.Time
+}
+
+// raw gives the request as it goes over the wire.
+func (q signed) raw(t *testing.T) string {
+	t.Helper()
+	r := sigv4.Request{Method: q.method, Target: q.target, Headers: append([]sigv4.Header{{Name: "Host", Value: "facet.test"}}, q.headers...)}
+	if q.body != "" {
+		r.Headers = append(r.Headers, sigv4.Header{Name: "Content-Length", Value: fmt.Sprint(len(q.body))})
+	}
+	if q.as != "" {
+		at := q.at
+		if at.IsZero() {
+			at = testNow
+		}
+		more, err := sigv4.Signer{Region: regionDefault, Service: service, AccessKey: q.as, SecretKey: "secret of " + q.as}.
+			Sign(r, sha256.Sum256([]byte(q.body)), at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Headers = append(r.Headers, more...)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\n", q.method, q.target)
+	for _, h := range r.Headers {
+		fmt.Fprintf(&b, "%s: %s\r\n", h.Name, h.Value)
+	}
+	return b.String() + "\r\n" + q.body
+}
+
+// received is an answer.
+type received struct {
+	status int
+	header http.Header
+	body   string
+	closed bool // the server closes the connection
+}
+
+// read reads one answer.
+func read(t *testing.T, from *bufio.Reader, method string) received {
+	t.Helper()
+	response, err := http.ReadResponse(from, &http.Request{Method: method})
+	if err != nil {
+		t.Fatalf("read answer: %v", err)
+	}
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatalf("read answer's body: %v", err)
+	}
+	return received{response.StatusCode, response.Header, string(text), response.Close}
+}
+
+// exchange sends raw bytes on a new connection and reads one answer.
+func (r *running) exchange(raw, method string) received {
+	r.t.Helper()
+	c := r.dial()
+	if _, err := io.WriteString(c, raw); err != nil {
+		r.t.Fatalf("send: %v", err)
+	}
+	return read(r.t, bufio.NewReader(c), method)
+}
+
+// send signs, sends and reads.
+func (r *running) send(q signed) received {
+	r.t.Helper()
+	return r.exchange(q.raw(r.t), q.method)
+}

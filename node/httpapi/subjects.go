@@ -1,0 +1,138 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+
+	"facet/internal/id"
+	"facet/router"
+)
+
+// postSubjects serves POST subjects: body face, and tags in version 1.1.
+func postSubjects(ctx context.Context, c *call) (answer, error) {
+	o, err := readObject(c.body.bytes, "face", "tags")
+	if err != nil {
+		return answer{}, err
+	}
+	r := router.Registration{Access: c.access}
+	var errs [3]error
+	if c.version != v1 {
+		r.Tags, errs[0] = o.tags()
+	}
+	r.Write, errs[1] = c.write()
+	r.Image, errs[2] = o.image("face")
+	if err := firstOf(errs[:]...); err != nil {
+		return answer{}, err
+	}
+	registered, err := c.service.Register(ctx, r)
+	if err != nil {
+		return answer{}, err
+	}
+	text := registeredBody{ID: registered.Subject.String(), Attributes: wireAttributes(registered.Attributes)}
+	if c.version != v1 {
+		text.EventID = registered.Event.String()
+	}
+	return answer{fasthttp.StatusCreated, text}, nil
+}
+
+// deleteSubject serves DELETE subjects/{subjectId}.
+func deleteSubject(ctx context.Context, c *call) (answer, error) {
+	subject, err := parseSubject(c.parameters[0])
+	if err != nil {
+		return answer{}, err
+	}
+	if err := c.service.Unregister(ctx, c.access, subject); err != nil {
+		return answer{}, err
+	}
+	return answer{status: fasthttp.StatusNoContent}, nil
+}
+
+// getSubjects serves GET subjects: query start, length and dir.
+func getSubjects(ctx context.Context, c *call) (answer, error) {
+	all, err := parameters(c.query)
+	if err != nil {
+		return answer{}, err
+	}
+	p := router.Page{Order: router.Ascending}
+	const anyStart = 1<<31 - 1 // past every list
+	if p.Start, err = wholeParameter(all, "start", bounds{0, anyStart}, 0); err != nil {
+		return answer{}, err
+	}
+	if p.Length, err = wholeParameter(all, "length", bounds{1, router.ListLengthMax}, router.ListLengthMax); err != nil {
+		return answer{}, err
+	}
+	switch dir, ok := all["dir"]; {
+	case dir == "desc":
+		p.Order = router.Descending
+	case ok && dir != "asc":
+		return answer{}, invalid("", "dir must be asc or desc.")
+	}
+	list, err := c.service.Subjects(ctx, c.access, p)
+	if err != nil {
+		return answer{}, err
+	}
+	text := listBody{Subjects: make([]entryBody, len(list.Entries)), Total: list.Total}
+	for i, e := range list.Entries {
+		text.Subjects[i] = wireEntry(e)
+	}
+	if len(text.Subjects) == 0 {
+		text.Message = "Subjects not found."
+		return answer{fasthttp.StatusNotFound, text}, nil
+	}
+	return answer{fasthttp.StatusOK, text}, nil
+}
+
+// wholeParameter reads a whole number of a query, or gives absent.
+func wholeParameter(all map[string]string, name string, b bounds, absent int) (int, error) {
+	text, ok := all[name]
+	if !ok {
+		return absent, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 31)
+	if err != nil || int(n) < b.min || int(n) > b.max {
+		return 0, invalid("", fmt.Sprintf("%s must be a whole number from %d to %d.", name, b.min, b.max))
+	}
+	return int(n), nil
+}
+
+// parseSubject reads a subject's id; what is none can't exist, so it is the same
+// 404 as an unknown one (D10).
+func parseSubject(text string) (id.Subject, error) {
+	u, err := id.Parse(text)
+	if err != nil {
+		return id.Subject{}, notFound(router.ReasonSubjectNotFound, "Subject not found.")
+	}
+	return id.Subject{UUID: u}, nil
+}
+
+// write identifies the request as a write (D8): by its Idempotency-Key, or else
+// by its signature, so that a byte-identical replay is known.
+func (c *call) write() (router.Write, error) {
+	w := router.Write{}
+	copy(w.Request[:], c.body.hash[:])
+	name, keyed := c.header("idempotency-key")
+	if keyed && (name == "" || len(name) > idempotencyKeyMax) {
+		return w, invalid("", fmt.Sprintf("Idempotency-Key must be 1 to %d characters.", idempotencyKeyMax))
+	}
+	w.Keyed = keyed
+	kind := "key"
+	if !keyed {
+		kind, name = "signature", c.claim.Signature
+	}
+	hash := sha256.New()
+	for _, part := range []string{
+		"facet operation 1", c.key.Tenant.String(), c.access.Application.String(), c.method, c.path, kind, name,
+	} {
+		var length [4]byte
+		binary.BigEndian.PutUint32(length[:], uint32(len(part)))
+		hash.Write(length[:])
+		hash.Write([]byte(part))
+	}
+	w.Operation = id.Operation(hash.Sum(nil)[:16])
+	return w, nil
+}

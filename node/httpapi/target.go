@@ -1,0 +1,69 @@
+package httpapi
+
+import (
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+// splitTarget splits a raw path at its slashes and decodes each segment once. A
+// target that a proxy or another reader could take for another one is refused:
+// dot segments, empty segments but a last one, bytes that have to be encoded,
+// encoded control characters, bad UTF-8.
+func splitTarget(path, query string) ([]string, error) {
+	if !strings.HasPrefix(path, "/") {
+		return nil, badFrame("The request target is not a path.")
+	}
+	for _, part := range []string{path, query} {
+		for i := range len(part) {
+			if c := part[i]; c <= ' ' || c > '~' || strings.IndexByte("\"#<>\\^`{|}", c) >= 0 {
+				return nil, badFrame("The request target has a character that must be percent-encoded.")
+			}
+		}
+	}
+	raw := strings.Split(path[1:], "/")
+	if len(raw) > segmentsMax {
+		return nil, badFrame("The path has too many segments.")
+	}
+	segments := make([]string, len(raw))
+	for i, part := range raw {
+		plain, err := url.PathUnescape(part)
+		switch {
+		case err != nil || !utf8.ValidString(plain):
+			return nil, badFrame("The path is not percent-encoded UTF-8.")
+		case plain == "." || plain == ".." || plain == "" && i < len(raw)-1:
+			return nil, badFrame("The path is not canonical.")
+		case strings.ContainsFunc(plain, isControl):
+			return nil, badFrame("The path has a control character.")
+		}
+		segments[i] = plain
+	}
+	return segments, nil
+}
+
+// isControl tells whether r is a control character (C0, DEL, C1).
+func isControl(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }
+
+// parameters reads a raw query. Repeated keys were refused with the signature;
+// here the first one counts. A plus sign is a plus sign.
+func parameters(query string) (map[string]string, error) {
+	all := make(map[string]string)
+	for part := range strings.SplitSeq(query, "&") {
+		if part == "" {
+			continue
+		}
+		key, value, _ := strings.Cut(part, "=")
+		plainKey, err := url.PathUnescape(key)
+		if err != nil {
+			return nil, invalid("", "The query is not percent-encoded.")
+		}
+		plainValue, err := url.PathUnescape(value)
+		if err != nil {
+			return nil, invalid("", "The query is not percent-encoded.")
+		}
+		if _, ok := all[plainKey]; !ok {
+			all[plainKey] = plainValue
+		}
+	}
+	return all, nil
+}

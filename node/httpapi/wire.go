@@ -1,0 +1,212 @@
+package httpapi
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"facet/engine"
+	"facet/router"
+)
+
+// The bodies of answers, as the interface names their fields.
+
+// attributesBody are face attributes: every value is a string (D12).
+type attributesBody struct {
+	FaceArea         rectBody  `json:"faceArea"`
+	HeadArea         rectBody  `json:"headArea"`
+	RightEyeCenter   pointBody `json:"rightEyeCenter"`
+	LeftEyeCenter    pointBody `json:"leftEyeCenter"`
+	FaceScore        string    `json:"faceScore"`
+	FrontalFaceScore string    `json:"frontalFaceScore"`
+	FaceQualityScore string    `json:"faceQualityScore"`
+	FaceRoll         string    `json:"faceRoll"`
+	FacePan          string    `json:"facePan"`
+	FaceTilt         string    `json:"faceTilt"`
+}
+
+type rectBody struct {
+	Left   string `json:"left"`
+	Top    string `json:"top"`
+	Right  string `json:"right"`
+	Bottom string `json:"bottom"`
+}
+
+type pointBody struct {
+	X string `json:"x"`
+	Y string `json:"y"`
+}
+
+// wireAttributes gives the wire form of a.
+func wireAttributes(a engine.Attributes) attributesBody {
+	return attributesBody{
+		FaceArea: wireRect(a.Face), HeadArea: wireRect(a.Head),
+		RightEyeCenter: pointBody{pixel(a.RightEye.X), pixel(a.RightEye.Y)},
+		LeftEyeCenter:  pointBody{pixel(a.LeftEye.X), pixel(a.LeftEye.Y)},
+		FaceScore:      decimal(a.Score), FrontalFaceScore: decimal(a.Frontal), FaceQualityScore: decimal(a.Quality),
+		FaceRoll: decimal(a.Roll), FacePan: decimal(a.Pan), FaceTilt: decimal(a.Tilt),
+	}
+}
+
+// wireRect gives the wire form of r.
+func wireRect(r engine.Rect) rectBody {
+	return rectBody{Left: pixel(r.Left), Top: pixel(r.Top), Right: pixel(r.Right), Bottom: pixel(r.Bottom)}
+}
+
+// decimal writes v like %g with 6 digits; minus zero is zero.
+func decimal(v float32) string {
+	if v == 0 {
+		return "0"
+	}
+	return strconv.FormatFloat(float64(v), 'g', 6, 64)
+}
+
+// pixel writes the whole pixel nearest to v.
+func pixel(v float32) string { return strconv.Itoa(int(math.Round(float64(v)))) }
+
+// registeredBody answers a registration; version 1 has no event id.
+type registeredBody struct {
+	ID         string         `json:"id"`
+	EventID    string         `json:"eventId,omitzero"`
+	Attributes attributesBody `json:"attributes"`
+}
+
+// listBody answers a listing of subjects; Message is set when it is empty.
+type listBody struct {
+	Message  string      `json:"message,omitzero"`
+	Subjects []entryBody `json:"subjects"`
+	Total    int         `json:"total"`
+}
+
+type entryBody struct {
+	ID          string `json:"id"`
+	EventID     string `json:"eventId"`
+	Status      string `json:"status"`
+	LastUpdated string `json:"lastUpdated"`
+}
+
+// wireEntry gives the wire form of a line of the subject list.
+func wireEntry(e router.Entry) entryBody {
+	status := "A"
+	if e.Deleted {
+		status = "D"
+	}
+	return entryBody{ID: e.Subject.String(), EventID: e.Event.String(), Status: status, LastUpdated: wireTime(e.Updated)}
+}
+
+// wireTime is ISO 8601 with milliseconds and the offset +00:00 (D13).
+func wireTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000-07:00") }
+
+// facesBody answers an extraction.
+type facesBody struct {
+	Faces []faceBody `json:"faces"`
+}
+
+type faceBody struct {
+	Attributes attributesBody `json:"attributes"`
+}
+
+// verifiedBody answers a verification; ID is set when a subject was verified.
+type verifiedBody struct {
+	ID    string `json:"id,omitzero"`
+	Score int    `json:"score"`
+}
+
+// searchBody answers a search; Message is set when nothing was found.
+type searchBody struct {
+	Message    string         `json:"message,omitzero"`
+	Candidates []candidate    `json:"candidates"`
+	Attributes attributesBody `json:"attributes"`
+}
+
+// candidate is a candidate of a search; version 1 has no events.
+type candidate struct {
+	ID     string           `json:"id"`
+	Score  int              `json:"score"`
+	Events []candidateEvent `json:"events,omitzero"`
+}
+
+type candidateEvent struct {
+	ID    string `json:"id"`
+	Score int    `json:"score"`
+}
+
+// wireCandidate gives the wire form of c for clients of version v.
+func wireCandidate(c router.Candidate, v version) candidate {
+	w := candidate{ID: c.Subject.String(), Score: c.Score}
+	if v == v1 {
+		return w
+	}
+	w.Events = make([]candidateEvent, len(c.Events))
+	for i, e := range c.Events {
+		w.Events[i] = candidateEvent{ID: e.Event.String(), Score: e.Score}
+	}
+	return w
+}
+
+// galleryBody is a gallery; Count, Applications and APIKey are set where the
+// interface shows them.
+type galleryBody struct {
+	ID           string             `json:"id"`
+	Name         string             `json:"name"`
+	Description  string             `json:"description"`
+	Size         int                `json:"size"`
+	Count        *int               `json:"count,omitzero"`
+	Applications *[]applicationLine `json:"applications,omitzero"`
+	APIKey       string             `json:"apiKey,omitzero"`
+}
+
+// wireGallery gives the fields that every view of a gallery has.
+func wireGallery(g router.Gallery) galleryBody {
+	return galleryBody{ID: g.ID.String(), Name: g.Name, Description: g.Description, Size: g.Size}
+}
+
+type galleriesBody struct {
+	Galleries []galleryBody `json:"galleries"`
+}
+
+// applicationLine is an application in a listing.
+type applicationLine struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	APIKey string `json:"apiKey"`
+}
+
+// wireLines gives the wire form of a list of applications.
+func wireLines(list []router.Application) []applicationLine {
+	lines := make([]applicationLine, len(list))
+	for i, a := range list {
+		lines[i] = applicationLine{ID: a.ID.String(), Name: a.Name, APIKey: a.APIKey}
+	}
+	return lines
+}
+
+type applicationsBody struct {
+	Applications []applicationLine `json:"applications"`
+}
+
+// applicationBody is an application; the last three fields go beyond the
+// interface (D39).
+type applicationBody struct {
+	ID                      string  `json:"id"`
+	Name                    string  `json:"name"`
+	Description             string  `json:"description"`
+	APIKey                  string  `json:"apiKey"`
+	MinimumQuality          float64 `json:"faceMinimumQualityScore"`
+	VerifyThreshold         int     `json:"verifyThreshold"`
+	EnrolmentGuard          bool    `json:"enrolmentGuard"`
+	EnrolmentGuardThreshold int     `json:"enrolmentGuardThreshold"`
+}
+
+// wireApplication gives the wire form of a.
+func wireApplication(a router.Application) applicationBody {
+	return applicationBody{
+		ID: a.ID.String(), Name: a.Name, Description: a.Description, APIKey: a.APIKey,
+		MinimumQuality: a.MinimumQuality, VerifyThreshold: a.VerifyThreshold,
+		EnrolmentGuard: a.Guard, EnrolmentGuardThreshold: a.GuardThreshold,
+	}
+}
+
+type healthBody struct {
+	Status string `json:"status"`
+}

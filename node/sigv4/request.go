@@ -1,0 +1,123 @@
+package sigv4
+
+import (
+	"errors"
+	"strings"
+	"time"
+)
+
+// Limits of what is read from a request.
+const (
+	// Window is the largest difference between the date header and the server's
+	// time, in both directions, inclusive.
+	Window = 5 * time.Minute
+
+	signedHeadersMax = 64  // names in SignedHeaders
+	queryPairsMax    = 64  // parameters of a query
+	accessKeyMax     = 128 // characters of an access key
+	authorizationMax = 4 << 10
+	// formsMax bounds the canonical forms tried for one request: path × query ×
+	// host.
+	formsMax = 2 * 3 * 2
+	// cachedKeysMax bounds each of the two generations of derived signing keys.
+	cachedKeysMax = 4096
+)
+
+// dateFormat is the form of the date headers, in UTC.
+const dateFormat = "20060102T150405Z"
+
+// Header is one header line as it was received or will be sent. Names are
+// compared without regard to case.
+type Header struct{ Name, Value string }
+
+// Request is what a signature covers, apart from the body's hash.
+type Request struct {
+	Method string
+	// Target is the raw request target in origin form, as on the wire: the path,
+	// and the query if there is one.
+	Target string
+	// Headers are all header lines in their order, Host among them.
+	Headers []Header
+}
+
+// path gives the target's path.
+func (r Request) path() string {
+	path, _, _ := strings.Cut(r.Target, "?")
+	return path
+}
+
+// query gives the target's query, without the question mark.
+func (r Request) query() string {
+	_, query, _ := strings.Cut(r.Target, "?")
+	return query
+}
+
+// values gives the values of all headers called name (lower case), in order.
+func (r Request) values(name string) []string {
+	var all []string
+	for _, h := range r.Headers {
+		if strings.EqualFold(h.Name, name) {
+			all = append(all, h.Value)
+		}
+	}
+	return all
+}
+
+// Dialect is a spelling of the scheme: the token, the prefix of the secret and
+// the terminator of the scope belong together.
+type Dialect uint8
+
+// The dialects.
+const (
+	AWS4   Dialect = iota // AWS4-HMAC-SHA256, AWS4, aws4_request
+	Cloud4                // CLOUD4-HMAC-SHA256, CLOUD4, cloud4_request
+)
+
+// token is the algorithm's name in the Authorization header.
+func (d Dialect) token() string { return d.prefix() + "-HMAC-SHA256" }
+
+// prefix is put before the secret key.
+func (d Dialect) prefix() string {
+	if d == Cloud4 {
+		return "CLOUD4"
+	}
+	return "AWS4"
+}
+
+// terminator ends the credential scope.
+func (d Dialect) terminator() string { return strings.ToLower(d.prefix()) + "_request" }
+
+// The date headers.
+const (
+	// CloudDate is the date header of the interface.
+	CloudDate = "x-cloud-date"
+	// AmzDate is the date header of stock signers.
+	AmzDate = "x-amz-date"
+)
+
+// The messages of refused signatures (decision D4).
+const (
+	messageMissing  = "Missing Authentication Token"
+	messageScope    = "Credential should be scoped to a valid region and service."
+	messageMismatch = "The request signature we calculated does not match the signature you provided."
+)
+
+// Error says why a signature is refused.
+type Error struct {
+	// Message is for the client: one of the messages of decision D4. It holds no
+	// secret and no canonical string.
+	Message string
+	// cause is for logs and tests; it holds no value of the request.
+	cause error
+}
+
+// Error gives the message and the cause.
+func (e *Error) Error() string { return "sigv4: " + e.Message + " (" + e.cause.Error() + ")" }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.cause }
+
+// refuse makes an *Error.
+func refuse(message, cause string) *Error {
+	return &Error{Message: message, cause: errors.New(cause)}
+}

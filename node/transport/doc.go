@@ -1,0 +1,11 @@
+// Package transport owns the one port between nodes: mutual TLS, a first frame
+// that says what a stream is for, and the internal requests.
+//
+//	Mux      accepts, checks and hands each stream to who registered for it:
+//	         a Raft group ('R'), internal requests ('P') or gossip ('G')
+//	Server   answers internal requests
+//	Client   sends them over kept-alive connections
+//	Network  the seam to the operating system; memnet is the one for tests
+//
+// The package may import node/cert, internal/id and the standard library.
+package transport

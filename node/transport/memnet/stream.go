@@ -1,0 +1,192 @@
+package memnet
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// half is one direction of a stream. What is written waits in it until it is due
+// and the link is whole.
+type half struct {
+	network  *Network
+	from, to string
+
+	mu       sync.Mutex // never held while waiting
+	chunks   []chunk
+	bytes    int
+	closed   bool // the writer closed: an end of stream follows the chunks
+	closeDue time.Time
+	broken   bool // the reader closed: writes fail
+	readBy   time.Time
+	writeBy  time.Time
+	changed  chan struct{} // closed and replaced at each change of the above
+}
+
+// chunk is what one Write brought.
+type chunk struct {
+	b   []byte
+	due time.Time
+}
+
+// conn is one end of a stream.
+type conn struct {
+	in, out       *half
+	local, remote net.Addr
+}
+
+// pipe makes a stream between two addresses.
+func pipe(n *Network, a, b *net.TCPAddr) (near, far *conn) {
+	there := &half{network: n, from: a.IP.String(), to: b.IP.String(), changed: make(chan struct{})}
+	back := &half{network: n, from: b.IP.String(), to: a.IP.String(), changed: make(chan struct{})}
+	return &conn{in: back, out: there, local: a, remote: b}, &conn{in: there, out: back, local: b, remote: a}
+}
+
+func (c *conn) Read(b []byte) (int, error)  { return c.in.read(b) }
+func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
+func (c *conn) LocalAddr() net.Addr         { return c.local }
+func (c *conn) RemoteAddr() net.Addr        { return c.remote }
+
+// Close ends both directions; what was written is still delivered.
+func (c *conn) Close() error {
+	link, _ := c.out.network.link(c.out.from, c.out.to)
+	c.out.change(func(h *half) {
+		if !h.closed {
+			h.closed, h.closeDue = true, time.Now().Add(link.Delay)
+		}
+	})
+	c.in.change(func(h *half) { h.broken, h.chunks, h.bytes = true, nil, 0 })
+	return nil
+}
+
+func (c *conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.in.change(func(h *half) { h.readBy = t })
+	return nil
+}
+
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.out.change(func(h *half) { h.writeBy = t })
+	return nil
+}
+
+// change runs f under the lock and wakes who waits.
+func (h *half) change(f func(*half)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f(h)
+	h.wake()
+}
+
+func (h *half) wake() {
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+func (h *half) read(b []byte) (int, error) {
+	for {
+		link, linkChanged := h.network.link(h.from, h.to)
+		n, err, due, changed := h.tryRead(b, link.Cut)
+		if n > 0 || err != nil {
+			return n, err
+		}
+		if len(b) == 0 {
+			return 0, nil
+		}
+		wait(due, changed, linkChanged)
+	}
+}
+
+// tryRead reads what is there. Where nothing is, due is when to look again at the
+// latest (zero: never) and changed closes when there is reason to.
+func (h *half) tryRead(b []byte, cut bool) (n int, err error, due time.Time, changed <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	due = h.readBy
+	switch {
+	case h.broken:
+		return 0, net.ErrClosed, due, nil
+	case !h.readBy.IsZero() && !now.Before(h.readBy):
+		return 0, os.ErrDeadlineExceeded, due, nil
+	case cut:
+		return 0, nil, due, h.changed
+	case len(h.chunks) > 0:
+		if first := h.chunks[0].due; now.Before(first) {
+			return 0, nil, earlier(due, first), h.changed
+		}
+		n = copy(b, h.chunks[0].b)
+		h.bytes -= n
+		if h.chunks[0].b = h.chunks[0].b[n:]; len(h.chunks[0].b) == 0 {
+			h.chunks = h.chunks[1:]
+		}
+		h.wake()
+		return n, nil, due, nil
+	case h.closed:
+		if now.Before(h.closeDue) {
+			return 0, nil, earlier(due, h.closeDue), h.changed
+		}
+		return 0, io.EOF, due, nil
+	}
+	return 0, nil, due, h.changed
+}
+
+func (h *half) write(b []byte) (int, error) {
+	done := 0
+	for {
+		link, _ := h.network.link(h.from, h.to)
+		n, err, due, changed := h.tryWrite(b[done:], link.Delay)
+		done += n
+		if done == len(b) || err != nil {
+			return done, err
+		}
+		if n == 0 {
+			wait(due, changed, nil)
+		}
+	}
+}
+
+func (h *half) tryWrite(b []byte, delay time.Duration) (n int, err error, due time.Time, changed <-chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	switch {
+	case h.closed:
+		return 0, net.ErrClosed, due, nil
+	case h.broken:
+		return 0, syscall.EPIPE, due, nil
+	case !h.writeBy.IsZero() && !now.Before(h.writeBy):
+		return 0, os.ErrDeadlineExceeded, due, nil
+	}
+	n = min(len(b), bufferBytes-h.bytes)
+	if n > 0 {
+		h.chunks = append(h.chunks, chunk{append([]byte(nil), b[:n]...), now.Add(delay)})
+		h.bytes += n
+		h.wake()
+	}
+	return n, nil, h.writeBy, h.changed
+}
+
+// wait returns when a channel closes or due has come; a zero due never comes.
+func wait(due time.Time, a, b <-chan struct{}) {
+	select {
+	case <-a:
+	case <-b:
+	case <-alarm(due):
+	}
+}
+
+// earlier gives the earlier of two times, where zero is never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,310 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/cert"
+)
+
+// Bounds of the port between nodes.
+const (
+	// handshakesMax bounds the connections that have not yet said what they are
+	// for; one more is closed at once.
+	handshakesMax = 256
+	// connsMax bounds the accepted connections of all kinds.
+	connsMax = 4096
+	// backlogMax bounds the streams that wait for one listener's Accept.
+	backlogMax = 64
+
+	// handshakeTimeout bounds TLS and the first frame together.
+	handshakeTimeout = 5 * time.Second
+	// handoverTimeout bounds how long a stream waits for room in a backlog.
+	handoverTimeout = 5 * time.Second
+	// acceptPause follows an error of the machine's listener (no descriptor left).
+	acceptPause = 50 * time.Millisecond
+)
+
+// Kind is what a stream is for: the first byte of its first frame.
+type Kind byte
+
+// The kinds of stream. The numbers are spoken between versions.
+const (
+	// KindRaft is a Raft group's stream.
+	KindRaft Kind = 'R'
+	// KindPeer carries internal requests.
+	KindPeer Kind = 'P'
+	// KindGossip is a stream of gossip.
+	KindGossip Kind = 'G'
+)
+
+// headerBytes is the length of the first frame: the kind, then the number of the
+// group, big-endian, zero where there is none.
+const headerBytes = 3
+
+// ErrClosed says that a Mux, Stream, Server or Client was closed.
+var ErrClosed = fmt.Errorf("transport: closed: %w", net.ErrClosed)
+
+// Config says how a Mux listens.
+type Config struct {
+	// Network is OS{} outside of tests.
+	Network Network
+	// Addr is the address to listen on, host:port; port 0 chooses one.
+	Addr string
+	// Advertise is host:port under which other nodes reach this one; empty is
+	// the address that is listened on.
+	Advertise string
+	// TLS is cert.Source.PeerConfig's.
+	TLS *tls.Config
+	Log *slog.Logger
+}
+
+// Mux is the one port between nodes. Each connection is accepted, checked and
+// handed over in its own goroutine, so that a slow one delays nobody.
+type Mux struct {
+	network   Network
+	tls       *tls.Config
+	log       *slog.Logger
+	listener  net.Listener
+	advertise string
+	ctx       context.Context // ends with Close
+	cancel    context.CancelFunc
+	wg        sync.WaitGroup // the accept loop and the handshakes
+
+	// mu guards what follows. Never held across I/O. The lock of a Stream may be
+	// taken after it, never before.
+	mu         sync.Mutex
+	closed     bool
+	streams    map[header]*Stream
+	conns      map[*Conn]struct{} // accepted and not yet closed
+	handshakes int
+}
+
+// header is the content of a stream's first frame.
+type header struct {
+	kind  Kind
+	shard id.Shard
+}
+
+// Open listens. ctx bounds the opening only.
+func Open(ctx context.Context, cfg Config) (*Mux, error) {
+	if cfg.TLS == nil || cfg.Network == nil || cfg.Log == nil {
+		return nil, errors.New("open node port: it needs a network, TLS and a log")
+	}
+	listener, err := cfg.Network.Listen(ctx, cfg.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("open node port: %w", err)
+	}
+	m := &Mux{
+		network: cfg.Network, tls: cfg.TLS, log: cfg.Log,
+		listener: listener, advertise: cfg.Advertise,
+		streams: make(map[header]*Stream), conns: make(map[*Conn]struct{}),
+	}
+	if m.advertise == "" {
+		m.advertise = listener.Addr().String()
+	}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.wg.Go(m.accept)
+	return m, nil
+}
+
+// Addr gives the address that is listened on, with the port that was chosen.
+func (m *Mux) Addr() string { return m.listener.Addr().String() }
+
+// Advertise gives host:port under which other nodes reach this one.
+func (m *Mux) Advertise() string { return m.advertise }
+
+// Network gives the network that the port is on.
+func (m *Mux) Network() Network { return m.network }
+
+// Group registers for the streams of a Raft group. A group that is registered
+// already is an error; a closed one may be registered again. Streams that come
+// for a group that nobody registered are closed.
+func (m *Mux) Group(shard id.Shard) (*Stream, error) {
+	return m.register(header{KindRaft, shard})
+}
+
+// Peers registers for streams of internal requests, as Group does.
+func (m *Mux) Peers() (*Stream, error) { return m.register(header{KindPeer, 0}) }
+
+// Gossip registers for streams of gossip, as Group does.
+func (m *Mux) Gossip() (*Stream, error) { return m.register(header{KindGossip, 0}) }
+
+func (m *Mux) register(h header) (*Stream, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil, ErrClosed
+	}
+	if m.streams[h] != nil {
+		return nil, fmt.Errorf("register stream %c of group %d: registered already", h.kind, h.shard)
+	}
+	s := &Stream{mux: m, header: h, backlog: make(chan *Conn, backlogMax), done: make(chan struct{})}
+	m.streams[h] = s
+	return s, nil
+}
+
+// Dial opens a stream to the node at address. shard is zero unless kind is
+// KindRaft. The far end closes the stream if nobody there registered for it.
+func (m *Mux) Dial(ctx context.Context, kind Kind, shard id.Shard, address string) (*Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	defer context.AfterFunc(m.ctx, cancel)() // Close ends dials; the stop function runs at return
+	raw, err := m.network.Dial(ctx, address)
+	if err != nil {
+		return nil, fmt.Errorf("dial node at %s: %w", address, err)
+	}
+	conn := tls.Client(raw, m.tls)
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("dial node at %s: %w", address, err), raw.Close())
+	}
+	var frame [headerBytes]byte
+	frame[0] = byte(kind)
+	binary.BigEndian.PutUint16(frame[1:], uint16(shard))
+	deadline, _ := ctx.Deadline()
+	err = conn.SetWriteDeadline(deadline)
+	if err == nil {
+		_, err = conn.Write(frame[:])
+	}
+	if err == nil {
+		err = conn.SetWriteDeadline(time.Time{})
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("dial node at %s: name the stream: %w", address, err), raw.Close())
+	}
+	c := &Conn{Conn: conn, raw: raw}
+	c.node, err = cert.NodeOf(conn.ConnectionState())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("dial node at %s: %w", address, err), raw.Close())
+	}
+	return c, nil
+}
+
+// Close stops listening, closes all accepted streams and waits for the accept
+// loop and the handshakes. Dialled streams belong to who dialled them.
+func (m *Mux) Close() error {
+	m.mu.Lock()
+	first := !m.closed
+	m.closed = true
+	streams := m.streams
+	m.streams = make(map[header]*Stream)
+	m.mu.Unlock()
+	var err error
+	if first {
+		m.cancel()
+		err = m.listener.Close()
+	}
+	for _, s := range streams {
+		s.shut()
+	}
+	for _, c := range m.accepted(func(*Conn) bool { return true }) {
+		c.abort()
+	}
+	m.wg.Wait()
+	return err
+}
+
+// accepted lists the accepted connections that match.
+func (m *Mux) accepted(match func(*Conn) bool) []*Conn {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var out []*Conn
+	for c := range m.conns {
+		if match(c) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// accept is the accept loop. It ends when the listener is closed.
+func (m *Mux) accept() {
+	for {
+		raw, err := m.listener.Accept()
+		if err != nil {
+			if m.ctx.Err() != nil {
+				return
+			}
+			m.log.Warn("accept on node port", "err", err)
+			select {
+			case <-m.ctx.Done():
+				return
+			case <-time.After(acceptPause):
+			}
+			continue
+		}
+		c := &Conn{raw: raw, mux: m, Conn: tls.Server(raw, m.tls)}
+		if !m.admit(c) {
+			c.abort()
+			continue
+		}
+		m.wg.Go(func() { m.receive(c) })
+	}
+}
+
+// admit counts c in, or tells that there are too many.
+func (m *Mux) admit(c *Conn) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed || m.handshakes >= handshakesMax || len(m.conns) >= connsMax {
+		return false
+	}
+	m.handshakes++
+	m.conns[c] = struct{}{}
+	return true
+}
+
+// receive learns who c is and what for, and hands it over.
+func (m *Mux) receive(c *Conn) {
+	h, err := m.greet(c)
+	m.mu.Lock()
+	m.handshakes--
+	s := m.streams[h]
+	m.mu.Unlock()
+	if err != nil {
+		if m.ctx.Err() == nil {
+			m.log.Debug("stream refused", "from", c.raw.RemoteAddr().String(), "err", err)
+		}
+		c.abort()
+		return
+	}
+	if s == nil || !s.offer(c) {
+		m.log.Debug("stream for nobody", "kind", string(rune(h.kind)), "group", h.shard, "node", c.node.String())
+		c.abort()
+	}
+}
+
+// greet does the TLS handshake and reads the first frame.
+func (m *Mux) greet(c *Conn) (header, error) {
+	ctx, cancel := context.WithTimeout(m.ctx, handshakeTimeout)
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	if err := c.raw.SetDeadline(deadline); err != nil {
+		return header{}, err
+	}
+	if err := c.Conn.HandshakeContext(ctx); err != nil {
+		return header{}, fmt.Errorf("TLS handshake: %w", err)
+	}
+	var err error
+	if c.node, err = cert.NodeOf(c.ConnectionState()); err != nil {
+		return header{}, err
+	}
+	var frame [headerBytes]byte
+	if _, err := io.ReadFull(c.Conn, frame[:]); err != nil {
+		return header{}, fmt.Errorf("read first frame: %w", err)
+	}
+	c.header = header{Kind(frame[0]), id.Shard(binary.BigEndian.Uint16(frame[1:]))}
+	if c.header.kind != KindRaft && c.header.shard != 0 {
+		return header{}, fmt.Errorf("first frame %x: only Raft streams have a group", frame)
+	}
+	return c.header, c.raw.SetDeadline(time.Time{})
+}

@@ -1,0 +1,60 @@
+package transport
+
+import (
+	"context"
+	"net"
+)
+
+// Network is what this package needs of the machine's network. Addresses are
+// host:port; port 0 of a listening address chooses a free one.
+type Network interface {
+	// Listen opens a stream listener (TCP).
+	Listen(ctx context.Context, address string) (net.Listener, error)
+	// Dial opens a stream to address; it ends when ctx does.
+	Dial(ctx context.Context, address string) (net.Conn, error)
+	// ListenPacket opens a packet socket (UDP).
+	ListenPacket(ctx context.Context, address string) (net.PacketConn, error)
+	// Resolve gives the address of a packet's destination; it may look the host up.
+	Resolve(ctx context.Context, address string) (net.Addr, error)
+}
+
+// OS is the network of the operating system.
+type OS struct{}
+
+// Listen opens a TCP listener.
+func (OS) Listen(ctx context.Context, address string) (net.Listener, error) {
+	var lc net.ListenConfig
+	return lc.Listen(ctx, "tcp", address)
+}
+
+// Dial opens a TCP connection.
+func (OS) Dial(ctx context.Context, address string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", address)
+}
+
+// ListenPacket opens a UDP socket.
+func (OS) ListenPacket(ctx context.Context, address string) (net.PacketConn, error) {
+	var lc net.ListenConfig
+	return lc.ListenPacket(ctx, "udp", address)
+}
+
+// Resolve looks the host of address up; IP addresses need no look-up.
+func (OS) Resolve(ctx context.Context, address string) (net.Addr, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	number, err := net.DefaultResolver.LookupPort(ctx, "udp", port)
+	if err != nil {
+		return nil, err
+	}
+	ips, err := net.DefaultResolver.LookupIPAddr(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	if len(ips) == 0 {
+		return nil, &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
+	}
+	return &net.UDPAddr{IP: ips[0].IP, Zone: ips[0].Zone, Port: number}, nil
+}

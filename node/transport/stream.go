@@ -1,0 +1,132 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"facet/internal/id"
+)
+
+// Conn is one checked stream between two nodes.
+type Conn struct {
+	*tls.Conn
+	raw    net.Conn
+	mux    *Mux // nil when this end dialled
+	header header
+	node   id.Node
+	owner  atomic.Pointer[Stream] // who it was handed to
+}
+
+// Node gives the node at the other end, as its certificate says.
+func (c *Conn) Node() id.Node { return c.node }
+
+// Close ends the stream.
+func (c *Conn) Close() error {
+	c.forget()
+	return c.Conn.Close()
+}
+
+// abort ends the stream without a word, so that it never waits for the other end.
+func (c *Conn) abort() {
+	c.forget()
+	_ = c.raw.Close() // nothing to be done about it, and nobody to tell
+}
+
+func (c *Conn) forget() {
+	if c.mux == nil {
+		return
+	}
+	c.mux.mu.Lock()
+	delete(c.mux.conns, c)
+	c.mux.mu.Unlock()
+}
+
+// Stream is a registration for one kind of stream: a net.Listener that can dial
+// its like on other nodes, which is what a Raft group's transport needs.
+type Stream struct {
+	mux     *Mux
+	header  header
+	backlog chan *Conn // waits for Accept; a stream that finds it full waits, then is closed
+	done    chan struct{}
+	once    sync.Once
+}
+
+// Accept gives the next stream. After Close it is ErrClosed.
+func (s *Stream) Accept() (net.Conn, error) {
+	select {
+	case <-s.done:
+		return nil, ErrClosed
+	case c := <-s.backlog:
+		if isClosed(s.done) { // both were ready
+			return nil, ErrClosed
+		}
+		return c, nil
+	}
+}
+
+// Addr gives the address that other nodes dial.
+func (s *Stream) Addr() net.Addr { return advertised(s.mux.advertise) }
+
+// Dial opens a stream of the same kind and group on the node at address. It ends
+// when ctx does, and after five seconds.
+func (s *Stream) Dial(ctx context.Context, address string) (net.Conn, error) {
+	c, err := s.mux.Dial(ctx, s.header.kind, s.header.shard, address)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Close ends the registration and the streams that were accepted under it. The
+// port stays open, and the same can be registered again.
+func (s *Stream) Close() error {
+	s.mux.mu.Lock()
+	if s.mux.streams[s.header] == s {
+		delete(s.mux.streams, s.header)
+	}
+	s.mux.mu.Unlock()
+	s.shut()
+	return nil
+}
+
+// shut unblocks Accept and closes what was and what waits to be accepted.
+func (s *Stream) shut() {
+	s.once.Do(func() { close(s.done) })
+	for _, c := range s.mux.accepted(func(c *Conn) bool { return c.owner.Load() == s }) {
+		c.abort()
+	}
+}
+
+// offer hands c to Accept; it tells whether there was room in time.
+func (s *Stream) offer(c *Conn) bool {
+	c.owner.Store(s)
+	timer := time.NewTimer(handoverTimeout)
+	defer timer.Stop()
+	select {
+	case <-s.done:
+		return false
+	case s.backlog <- c:
+	case <-timer.C:
+		return false
+	}
+	return !isClosed(s.done) // shut may have looked before c was in the backlog
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
+
+// advertised is an address as it was configured; its host may be a name.
+type advertised string
+
+func (advertised) Network() string  { return "tcp" }
+func (a advertised) String() string { return string(a) }
