@@ -1,0 +1,196 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"facet/engine/imaging"
+)
+
+// Faces are searched in views: pieces of the image, scaled to the detector's
+// input. The first is the whole frame. Level n of tiles are overlapping pieces of
+// tileShareⁿ of the frame's sides, so that faces too small in the frame become
+// large enough; a view of twice the frame helps with faces that fill it.
+const (
+	boxesMax  = 200 // kept of one search before the overlapping ones are dropped
+	tileShare = .5
+	tileStep  = .3 // of the frame's sides, from tile to tile on the first level
+	levelsMax = 3
+	viewsMax  = 64
+
+	// A level of tiles is worth it if a face that the level above can't see, of
+	// smallSide pixels of the detector's input, is usefulSide pixels in the image.
+	smallSide  = 20
+	usefulSide = 30
+	// Deeper levels are searched only if the levels before saw a crowd: a face of
+	// this many pixels of the detector's input or fewer.
+	crowdSide = 32
+
+	// The largest part of the smaller of two boxes that may lie in the other.
+	containedMax = .65
+)
+
+// box is a find of the detector, in pixels of the upright image.
+type box struct {
+	left, top, right, bottom float64
+	score                    float64
+}
+
+func (b box) width() float64  { return b.right - b.left }
+func (b box) height() float64 { return b.bottom - b.top }
+
+func (b box) centre() imaging.Point {
+	return imaging.Point{X: (b.left + b.right) / 2, Y: (b.top + b.bottom) / 2}
+}
+
+// shared is the area that two boxes share.
+func (b box) shared(o box) float64 {
+	w := min(b.right, o.right) - max(b.left, o.left)
+	h := min(b.bottom, o.bottom) - max(b.top, o.top)
+	return max(w, 0) * max(h, 0)
+}
+
+// same reports whether two boxes are finds of one face: their intersection is
+// more than most of their union, or nearly covers the smaller one.
+func (b box) same(o box, most float64) bool {
+	shared := b.shared(o)
+	one, other := b.width()*b.height(), o.width()*o.height()
+	return shared > most*(one+other-shared) || shared > containedMax*min(one, other)
+}
+
+// rfbBoxes is the number of boxes of an RFB detector: three or two anchors a
+// cell of strides 8, 16, 32 and 64.
+func rfbBoxes(width, height int) int {
+	n := 0
+	for _, l := range []struct{ stride, anchors int }{{8, 3}, {16, 2}, {32, 2}, {64, 3}} {
+		n += ((width + l.stride - 1) / l.stride) * ((height + l.stride - 1) / l.stride) * l.anchors
+	}
+	return n
+}
+
+// detect finds the boxes of faces, the largest first.
+func (w *worker) detect(ctx context.Context, s search) ([]box, error) {
+	d := &w.manifest.Detector
+	im := w.pyramid.Image()
+	width, height := float64(im.Width), float64(im.Height)
+	fit := max(width/float64(d.Input.Width), height/float64(d.Input.Height))
+	centre := imaging.Point{X: width / 2, Y: height / 2}
+
+	boxes, err := w.view(nil, view{centre: centre, scale: fit, least: d.MinScore})
+	if err == nil && len(boxes) == 0 {
+		boxes, err = w.view(boxes, view{centre: centre, scale: 2 * fit, least: d.MinTileScore})
+	}
+	for level := 1; level <= levelsMax && err == nil; level++ {
+		if len(boxes) > 0 && !s.tiles || fit*smallSide < usefulSide {
+			break
+		}
+		if level > 1 && len(boxes) > 0 && smallest(boxes)/fit > crowdSide {
+			break
+		}
+		fit *= tileShare
+		boxes, err = w.tiles(ctx, boxes, fit)
+	}
+	if err != nil {
+		return nil, err
+	}
+	boxes = suppress(boxes, float64(d.MaxOverlap))
+	slices.SortStableFunc(boxes, func(a, b box) int { return cmp.Compare(b.height(), a.height()) })
+	return boxes, ctx.Err()
+}
+
+// tiles appends what is found in the overlapping tiles of the given scale.
+func (w *worker) tiles(ctx context.Context, boxes []box, scale float64) ([]box, error) {
+	d := &w.manifest.Detector
+	im := w.pyramid.Image()
+	xs := places(float64(im.Width), scale*float64(d.Input.Width))
+	ys := places(float64(im.Height), scale*float64(d.Input.Height))
+	if len(xs)*len(ys) > viewsMax {
+		return boxes, nil
+	}
+	for _, y := range ys {
+		for _, x := range xs {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			var err error
+			v := view{centre: imaging.Point{X: x, Y: y}, scale: scale, least: d.MinTileScore, tile: true}
+			if boxes, err = w.view(boxes, v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return boxes, nil
+}
+
+// places returns the centres of tiles of the given length, evenly spread so that
+// neighbours overlap by at least two fifths.
+func places(length, tile float64) []float64 {
+	if length <= tile {
+		return []float64{length / 2}
+	}
+	n := int(math.Ceil((length-tile)/(tile*tileStep/tileShare))) + 1
+	at := make([]float64, n)
+	for i := range at {
+		at[i] = tile/2 + (length-tile)*float64(i)/float64(n-1)
+	}
+	return at
+}
+
+func smallest(boxes []box) float64 {
+	least := math.Inf(1)
+	for _, b := range boxes {
+		least = min(least, b.height())
+	}
+	return least
+}
+
+// view is a piece of the image that the detector looks at.
+type view struct {
+	centre imaging.Point
+	scale  float64 // source pixels for one of the detector's
+	least  float32 // score of a find
+	tile   bool
+}
+
+// view appends what the detector finds in the view. In a tile, boxes that its
+// border cuts are left out: a neighbour or the level above sees them whole.
+func (w *worker) view(boxes []box, v view) ([]box, error) {
+	in := w.manifest.Detector.Input
+	im := w.pyramid.Image()
+	m := imaging.Crop(in.Width, in.Height, v.centre, v.scale, 0)
+	if err := w.detector.infer(&w.pyramid, m, imaging.Grey); err != nil {
+		return nil, err
+	}
+	scores, rects := w.detector.run.Output(0), w.detector.run.Output(1)
+	width, height := float64(in.Width), float64(in.Height)
+	for i := range len(scores) / 2 {
+		if !(scores[2*i+1] >= v.least) {
+			continue
+		}
+		r := rects[4*i:][:4]
+		a := imaging.Point{X: float64(r[0]) * width, Y: float64(r[1]) * height}
+		b := imaging.Point{X: float64(r[2]) * width, Y: float64(r[3]) * height}
+		cut := a.X < 1 || a.Y < 1 || b.X > width-1 || b.Y > height-1
+		a, b = m.Apply(a), m.Apply(b)
+		inside := a.X > 0 && a.Y > 0 && b.X < float64(im.Width) && b.Y < float64(im.Height)
+		if b.X-a.X < 1 || b.Y-a.Y < 1 || v.tile && cut && inside {
+			continue
+		}
+		boxes = append(boxes, box{left: a.X, top: a.Y, right: b.X, bottom: b.Y, score: float64(min(scores[2*i+1], 1))})
+	}
+	return boxes, nil
+}
+
+// suppress keeps the best of the boxes of one face.
+func suppress(boxes []box, most float64) []box {
+	slices.SortStableFunc(boxes, func(a, b box) int { return cmp.Compare(b.score, a.score) })
+	var kept []box
+	for _, b := range boxes[:min(len(boxes), boxesMax)] {
+		if !slices.ContainsFunc(kept, func(k box) bool { return k.same(b, most) }) {
+			kept = append(kept, b)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,202 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"facet/engine/imaging"
+	"facet/engine/models"
+	"facet/engine/onnx"
+	"facet/engine/score"
+)
+
+const (
+	workersMax   = 1024
+	queueMax     = 65_536
+	queuePerCore = 32
+)
+
+// Config says how an engine works. Its zero value, but for Library, is a good
+// choice.
+type Config struct {
+	// Library is the path of ONNX Runtime's shared library. A process loads one.
+	Library string
+	// Workers is the number of images worked on at once, each on one core; 0
+	// means one for each core the process may use.
+	Workers int
+	// Queue is the number of requests that may wait for a worker; 0 means 32 for
+	// each worker. One more is refused with ErrBusy.
+	Queue int
+}
+
+// Engine finds faces in images and makes templates of them, by one pack of
+// models. It is safe for concurrent use. The same bytes give the same faces, bit
+// for bit, on the same machine.
+type Engine struct {
+	pack  *models.Pack
+	table *score.Table
+
+	nets    networks
+	workers chan *worker // idle ones; cap is their number
+	waiting atomic.Int64
+	queue   int64
+
+	closing sync.Once
+	closed  chan struct{}
+}
+
+// New loads the pack's models and allocates the workers.
+func New(pack *models.Pack, cfg Config) (*Engine, error) {
+	if cfg.Workers == 0 {
+		cfg.Workers = min(runtime.GOMAXPROCS(0), workersMax)
+	}
+	if cfg.Queue == 0 {
+		cfg.Queue = min(queuePerCore*cfg.Workers, queueMax)
+	}
+	if cfg.Workers < 0 || cfg.Workers > workersMax || cfg.Queue < 0 || cfg.Queue > queueMax {
+		return nil, fmt.Errorf("new engine: %d workers and a queue of %d are out of range", cfg.Workers, cfg.Queue)
+	}
+	table, err := tableOf(pack.Manifest)
+	if err != nil {
+		return nil, fmt.Errorf("new engine: %w", err)
+	}
+	if err := onnx.Load(cfg.Library); err != nil {
+		return nil, fmt.Errorf("new engine: %w", err)
+	}
+	e := &Engine{
+		pack:    pack,
+		table:   table,
+		workers: make(chan *worker, cfg.Workers),
+		queue:   int64(cfg.Queue),
+		closed:  make(chan struct{}),
+	}
+	if err := e.open(cfg.Workers); err != nil {
+		e.free(len(e.workers))
+		return nil, fmt.Errorf("new engine: %w", err)
+	}
+	return e, nil
+}
+
+func (e *Engine) open(workers int) error {
+	if err := e.nets.open(e.pack); err != nil {
+		return err
+	}
+	for range workers {
+		w, err := newWorker(e.pack.Manifest, &e.nets)
+		if err != nil {
+			return err
+		}
+		e.workers <- w
+	}
+	return nil
+}
+
+// Close lets the requests that have a worker end, refuses the others with
+// ErrClosed, and frees the models. It may be called more than once.
+func (e *Engine) Close() {
+	e.closing.Do(func() {
+		close(e.closed)
+		e.free(cap(e.workers))
+	})
+}
+
+func (e *Engine) free(workers int) {
+	for range workers {
+		(<-e.workers).close()
+	}
+	e.nets.close()
+}
+
+// Pack returns the engine's pack.
+func (e *Engine) Pack() *models.Pack { return e.pack }
+
+// Dim returns the number of values of a template.
+func (e *Engine) Dim() int { return e.pack.Manifest.Embedder.Dim }
+
+// Table returns the scores of the pack.
+func (e *Engine) Table() *score.Table { return e.table }
+
+// Compare returns the score of two templates of this engine's pack, 0 … 9999,
+// the same in both directions.
+func (e *Engine) Compare(a, b Template) int { return e.table.Score(score.Dot(a, b)) }
+
+// Extract returns the faces of a JPEG or PNG image, the largest first, then by
+// X, at most MaxFaces; none is no error. The error wraps ErrImage if the bytes
+// are no image, ErrBusy if too many requests wait, ErrClosed, or the context's
+// error, which is looked at between the stages.
+func (e *Engine) Extract(ctx context.Context, image []byte) ([]Face, error) {
+	return e.extract(ctx, image, search{tiles: true})
+}
+
+// ExtractLarge is Extract for an image that should show one person: it does not
+// look for small faces, and returns only those whose side is at least share (0
+// to 1) of the largest one's. It costs less than Extract on large images and on
+// crowds.
+func (e *Engine) ExtractLarge(ctx context.Context, image []byte, share float32) ([]Face, error) {
+	if !(share >= 0 && share <= 1) {
+		return nil, fmt.Errorf("extract: share %v is not from 0 to 1", share)
+	}
+	return e.extract(ctx, image, search{share: float64(share)})
+}
+
+func (e *Engine) extract(ctx context.Context, image []byte, s search) ([]Face, error) {
+	// The limits are checked before waiting: what is refused costs no worker.
+	if _, err := imaging.DecodeConfig(image); err != nil {
+		return nil, fmt.Errorf("extract: %w: %w", ErrImage, err)
+	}
+	w, err := e.take(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("extract: %w", err)
+	}
+	defer func() { e.workers <- w }()
+	faces, err := w.extract(ctx, image, s)
+	if errors.Is(err, imaging.ErrDecode) {
+		err = fmt.Errorf("%w: %w", ErrImage, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("extract: %w", err)
+	}
+	return faces, nil
+}
+
+// take waits for a worker, first come, first served.
+func (e *Engine) take(ctx context.Context) (*worker, error) {
+	select {
+	case <-e.closed:
+		return nil, ErrClosed
+	default:
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case w := <-e.workers: // only when nobody waits
+		return w, nil
+	default:
+	}
+	defer e.waiting.Add(-1)
+	if e.waiting.Add(1) > e.queue {
+		return nil, ErrBusy
+	}
+	select {
+	case w := <-e.workers:
+		return w, nil
+	case <-e.closed:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// tableOf makes the score table of the manifest's calibration.
+func tableOf(m *models.Manifest) (*score.Table, error) {
+	points := make([]score.Point, len(m.Calibration.Points))
+	for i, p := range m.Calibration.Points {
+		points[i] = score.Point(p)
+	}
+	return score.NewTable(points)
+}

@@ -1,0 +1,333 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"image"
+	"image/jpeg"
+	"image/png"
+	"maps"
+	"math"
+	"slices"
+	"testing"
+
+	"facet/engine"
+	"facet/engine/enginetest"
+	"facet/engine/imaging"
+	"facet/engine/score"
+)
+
+func extract(tb testing.TB, data []byte) []engine.Face {
+	tb.Helper()
+	faces, err := enginetest.Shared(tb).Extract(context.Background(), data)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return faces
+}
+
+func one(tb testing.TB, name string) engine.Face {
+	tb.Helper()
+	faces := extract(tb, enginetest.Photo(tb, name))
+	if len(faces) != 1 {
+		tb.Fatalf("%s: got %d faces, want 1", name, len(faces))
+	}
+	return faces[0]
+}
+
+// person is a face of a sample photo and whose it is.
+type person struct {
+	photo, who string
+	face       engine.Face
+}
+
+// everybody are all the faces of the sample photos. The women of the group
+// photos that are on two of them have one name.
+func everybody(t *testing.T) []person {
+	t.Helper()
+	var all []person
+	for _, name := range enginetest.Obama {
+		all = append(all, person{name, "obama", one(t, name)})
+	}
+	for _, name := range enginetest.Others {
+		all = append(all, person{name, name, one(t, name)})
+	}
+	return all
+}
+
+func TestPairsOfOnePersonScoreAbove7000AndOthersBelow(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Shared(t)
+	all := everybody(t)
+	for _, name := range slices.Sorted(maps.Keys(enginetest.Groups)) {
+		for _, f := range extract(t, enginetest.Photo(t, name)) {
+			all = append(all, person{name, "group", f})
+		}
+	}
+	for i, a := range all {
+		for _, b := range all[:i] {
+			if a.who == "group" && b.who == "group" && a.photo != b.photo {
+				continue // the same women may be on several of these photos
+			}
+			got := e.Compare(a.face.Template, b.face.Template)
+			if back := e.Compare(b.face.Template, a.face.Template); back != got {
+				t.Errorf("%s, %s: %d one way, %d the other", a.photo, b.photo, got, back)
+			}
+			if same := a.who == b.who && a.who != "group"; same != (got >= 7000) {
+				t.Errorf("%s (%s), %s (%s): score %d, cosine %.3f", a.photo, a.who, b.photo, b.who, got,
+					score.Dot(a.face.Template, b.face.Template))
+			}
+		}
+		if got := e.Compare(a.face.Template, a.face.Template); got != score.Max {
+			t.Errorf("%s with itself: got %d, want %d", a.photo, got, score.Max)
+		}
+	}
+}
+
+func TestPortraitsCountAsFacesOfGoodQuality(t *testing.T) {
+	t.Parallel()
+	for _, p := range everybody(t) {
+		a := p.face.Attributes
+		if a.Score < .9 {
+			t.Errorf("%s: likeness %.3f, want .9 or more", p.photo, a.Score)
+		}
+		if a.Quality < .45 {
+			t.Errorf("%s: quality %.3f, want .45 or more", p.photo, a.Quality)
+		}
+	}
+}
+
+func TestGroupsShowAllTheirFacesLargestFirst(t *testing.T) {
+	t.Parallel()
+	for name, want := range enginetest.Groups {
+		faces := extract(t, enginetest.Photo(t, name))
+		if len(faces) != want {
+			t.Errorf("%s: got %d faces, want %d", name, len(faces), want)
+		}
+		for i := 1; i < len(faces); i++ {
+			a, b := faces[i-1].Attributes.Face, faces[i].Attributes.Face
+			if b.Right-b.Left > a.Right-a.Left+1 {
+				t.Errorf("%s: face %d is wider than face %d", name, i, i-1)
+			}
+		}
+		for i, f := range faces {
+			if f.Attributes.Score < .75 {
+				t.Errorf("%s: face %d has likeness %.3f", name, i, f.Attributes.Score)
+			}
+		}
+	}
+}
+
+func TestPicturesOfNobodyHaveNoFace(t *testing.T) {
+	t.Parallel()
+	for _, name := range enginetest.Faceless {
+		if faces := extract(t, enginetest.Photo(t, name)); len(faces) != 0 {
+			t.Errorf("%s: got %d faces, the first %+v", name, len(faces), faces[0].Attributes)
+		}
+	}
+}
+
+func TestAttributesLieInTheImageAndInTheirRanges(t *testing.T) {
+	t.Parallel()
+	names := append(slices.Sorted(maps.Keys(enginetest.Groups)), enginetest.Obama...)
+	for _, name := range append(names, enginetest.Others...) {
+		data := enginetest.Photo(t, name)
+		c, _, err := image.DecodeConfig(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, f := range extract(t, data) {
+			checkAttributes(t, name, i, f, c)
+		}
+	}
+}
+
+func checkAttributes(t *testing.T, name string, i int, f engine.Face, c image.Config) {
+	t.Helper()
+	a := f.Attributes
+	inside := func(what string, r engine.Rect) {
+		if r.Left < 0 || r.Top < 0 || r.Right > float32(c.Width) || r.Bottom > float32(c.Height) || r.Left >= r.Right || r.Top >= r.Bottom {
+			t.Errorf("%s, face %d: %s %+v is not in %d × %d", name, i, what, r, c.Width, c.Height)
+		}
+	}
+	inside("face", a.Face)
+	inside("head", a.Head)
+	if a.Head.Left > a.Face.Left || a.Head.Top > a.Face.Top || a.Head.Right < a.Face.Right || a.Head.Bottom < a.Face.Bottom {
+		t.Errorf("%s, face %d: head %+v does not hold the face %+v", name, i, a.Head, a.Face)
+	}
+	for _, eye := range []engine.Point{a.RightEye, a.LeftEye} {
+		if eye.X < a.Face.Left || eye.X > a.Face.Right || eye.Y < a.Face.Top || eye.Y > a.Face.Bottom {
+			t.Errorf("%s, face %d: eye %+v is not in the face %+v", name, i, eye, a.Face)
+		}
+	}
+	for _, v := range []float32{a.Score, a.Frontal, a.Quality} {
+		if !(v >= 0 && v <= 1) {
+			t.Errorf("%s, face %d: %v is not from 0 to 1", name, i, v)
+		}
+	}
+	if math.Abs(float64(a.Roll)) > 180 || math.Abs(float64(a.Pan)) > 90 || math.Abs(float64(a.Tilt)) > 90 {
+		t.Errorf("%s, face %d: roll %v, pan %v, tilt %v", name, i, a.Roll, a.Pan, a.Tilt)
+	}
+	if want := math.Atan2(float64(a.RightEye.Y-a.LeftEye.Y), float64(a.LeftEye.X-a.RightEye.X)) * 180 / math.Pi; math.Abs(want-float64(a.Roll)) > 1 && a.Face.Left > 0 {
+		t.Errorf("%s, face %d: roll %.1f, the eyes say %.1f", name, i, a.Roll, want)
+	}
+	if norm := math.Sqrt(float64(score.Dot(f.Template, f.Template))); math.Abs(norm-1) > 1e-5 || len(f.Template) != 192 {
+		t.Errorf("%s, face %d: template of %d numbers and norm %v", name, i, len(f.Template), norm)
+	}
+}
+
+// pixels decodes a photo and returns it as the standard library has it.
+func pixels(tb testing.TB, name string) *image.RGBA {
+	tb.Helper()
+	im, err := imaging.Decode(enginetest.Photo(tb, name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	out := image.NewRGBA(image.Rect(0, 0, im.Width, im.Height))
+	for i := range im.Width * im.Height {
+		copy(out.Pix[4*i:], im.Pix[3*i:3*i+3])
+		out.Pix[4*i+3] = 255
+	}
+	return out
+}
+
+// redrawn returns a w × h image whose pixel (x, y) is src at from(x, y), white
+// outside.
+func redrawn(src *image.RGBA, w, h int, from func(x, y float64) (float64, float64)) *image.RGBA {
+	out := image.NewRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			sx, sy := from(float64(x)+.5, float64(y)+.5)
+			p := image.Pt(int(math.Floor(sx)), int(math.Floor(sy)))
+			if p.In(src.Rect) {
+				out.SetRGBA(x, y, src.RGBAAt(p.X, p.Y))
+			} else {
+				copy(out.Pix[out.PixOffset(x, y):], []byte{255, 255, 255, 255})
+			}
+		}
+	}
+	return out
+}
+
+func mirrored(src *image.RGBA) *image.RGBA {
+	w, h := src.Rect.Dx(), src.Rect.Dy()
+	return redrawn(src, w, h, func(x, y float64) (float64, float64) { return float64(w) - x, y })
+}
+
+// turned returns src turned clockwise about its middle by degrees.
+func turned(src *image.RGBA, degrees float64) *image.RGBA {
+	w, h := src.Rect.Dx(), src.Rect.Dy()
+	sin, cos := math.Sincos(degrees * math.Pi / 180)
+	return redrawn(src, w, h, func(x, y float64) (float64, float64) {
+		dx, dy := x-float64(w)/2, y-float64(h)/2
+		return cos*dx + sin*dy + float64(w)/2, -sin*dx + cos*dy + float64(h)/2
+	})
+}
+
+func asPNG(tb testing.TB, im image.Image) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&out, im); err != nil {
+		tb.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func asJPEG(tb testing.TB, im image.Image) []byte {
+	tb.Helper()
+	var out bytes.Buffer
+	if err := jpeg.Encode(&out, im, &jpeg.Options{Quality: 95}); err != nil {
+		tb.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func TestMirroringAnImageMirrorsPanAndRollAndKeepsTheRest(t *testing.T) {
+	t.Parallel()
+	for _, name := range append([]string{"face-api/sample5.jpg", "face-api/sample1.jpg"}, enginetest.Obama[1:3]...) {
+		im := pixels(t, name)
+		w := float32(im.Rect.Dx())
+		before, after := extract(t, asPNG(t, im)), extract(t, asPNG(t, mirrored(im)))
+		if len(before) != len(after) {
+			t.Errorf("%s: %d faces, mirrored %d", name, len(before), len(after))
+			continue
+		}
+		for i, f := range before {
+			a, b := f.Attributes, nearest(after, w-middle(f.Attributes), f.Attributes).Attributes
+			near := func(what string, got, want, within float32) {
+				t.Helper()
+				if d := got - want; d > within || d < -within {
+					t.Errorf("%s, face %d: mirrored %s is %.2f, want %.2f ± %.2f", name, i, what, got, want, within)
+				}
+			}
+			side := a.Face.Right - a.Face.Left
+			near("pan", b.Pan, -a.Pan, 5)
+			near("roll", b.Roll, -a.Roll, 4)
+			near("tilt", b.Tilt, a.Tilt, 5)
+			near("right eye", b.RightEye.X, w-a.LeftEye.X, .05*side)
+			near("left eye", b.LeftEye.Y, a.RightEye.Y, .05*side)
+			near("quality", b.Quality, a.Quality, .1)
+		}
+	}
+}
+
+func middle(a engine.Attributes) float32 { return (a.RightEye.X + a.LeftEye.X) / 2 }
+
+// nearest returns the face whose eyes' middle is nearest to x and a's height.
+func nearest(faces []engine.Face, x float32, a engine.Attributes) engine.Face {
+	return slices.MinFunc(faces, func(f, g engine.Face) int {
+		far := func(f engine.Face) float64 {
+			return math.Hypot(float64(middle(f.Attributes)-x), float64(f.Attributes.RightEye.Y-a.RightEye.Y))
+		}
+		if far(f) < far(g) {
+			return -1
+		}
+		return 1
+	})
+}
+
+func TestFacesThatLookAsideHaveThatPan(t *testing.T) {
+	t.Parallel()
+	// What a person sees on sample5: the woman on the stairs' left, in the
+	// second row, looks to the image's right, the one at the right edge to the left.
+	faces := extract(t, enginetest.Photo(t, "face-api/sample5.jpg"))
+	at := func(x, y float32) engine.Attributes {
+		for _, f := range faces {
+			if r := f.Attributes.Face; x > r.Left && x < r.Right && y > r.Top && y < r.Bottom {
+				return f.Attributes
+			}
+		}
+		t.Fatalf("no face at %v, %v", x, y)
+		return engine.Attributes{}
+	}
+	if a := at(717, 545); a.Pan < 10 {
+		t.Errorf("left woman: pan %.1f, want more than 10", a.Pan)
+	}
+	if a := at(1483, 538); a.Pan > -10 {
+		t.Errorf("right woman: pan %.1f, want less than −10", a.Pan)
+	}
+}
+
+func TestTurningAnImageTurnsTheRollAndKeepsTheTemplate(t *testing.T) {
+	t.Parallel()
+	im := pixels(t, "face_recognition/obama.jpg")
+	before := extract(t, asPNG(t, im))[0]
+	for _, degrees := range []float64{-30, -20, -10, 10, 20, 30} {
+		faces := extract(t, asPNG(t, turned(im, degrees)))
+		if len(faces) != 1 {
+			t.Errorf("turned by %v: %d faces", degrees, len(faces))
+			continue
+		}
+		a, b := before.Attributes, faces[0].Attributes
+		// A clockwise turn lowers the image-right eye, so that the roll falls.
+		if want := a.Roll - float32(degrees); math.Abs(float64(b.Roll-want)) > 3 {
+			t.Errorf("turned by %v: roll %.1f, want %.1f", degrees, b.Roll, want)
+		}
+		if math.Abs(float64(b.Pan-a.Pan)) > 6 || math.Abs(float64(b.Tilt-a.Tilt)) > 6 {
+			t.Errorf("turned by %v: pan %.1f, tilt %.1f; before %.1f, %.1f", degrees, b.Pan, b.Tilt, a.Pan, a.Tilt)
+		}
+		if cos := score.Dot(before.Template, faces[0].Template); cos < .9 {
+			t.Errorf("turned by %v: cosine %.3f, want .9 or more", degrees, cos)
+		}
+	}
+}

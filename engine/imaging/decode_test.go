@@ -1,0 +1,395 @@
+package imaging_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"runtime"
+	"testing"
+	"time"
+
+	"facet/engine/enginetest"
+	"facet/engine/imaging"
+)
+
+// drawn returns a w × h picture without symmetry, coarse enough for JPEG.
+func drawn(w, h int) *image.NRGBA {
+	im := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			im.SetNRGBA(x, y, color.NRGBA{R: uint8(255 * x / w), G: uint8(255 * y / h), B: uint8(64 * ((2*x/w)*2 + 2*y/h)), A: 255})
+		}
+	}
+	return im
+}
+
+func asPNG(t testing.TB, im image.Image) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := png.Encode(&out, im); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func asJPEG(t testing.TB, im image.Image) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := jpeg.Encode(&out, im, &jpeg.Options{Quality: 95}); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// tiff is a TIFF header with one directory that holds the orientation.
+func tiff(order binary.AppendByteOrder, orientation uint16) []byte {
+	b := []byte("II")
+	if order == binary.AppendByteOrder(binary.BigEndian) {
+		b = []byte("MM")
+	}
+	b = order.AppendUint16(b, 42)
+	b = order.AppendUint32(b, 8)
+	b = order.AppendUint16(b, 1) // entries
+	b = order.AppendUint16(b, 0x0112)
+	b = order.AppendUint16(b, 3) // of 16 bits
+	b = order.AppendUint32(b, 1)
+	b = order.AppendUint16(b, orientation)
+	b = order.AppendUint16(b, 0)
+	return order.AppendUint32(b, 0)
+}
+
+// withEXIF puts an EXIF block into a JPEG.
+func withEXIF(data, block []byte) []byte {
+	segment := append([]byte("Exif\x00\x00"), block...)
+	out := append([]byte{0xff, 0xd8, 0xff, 0xe1}, byte((len(segment)+2)>>8), byte(len(segment)+2))
+	return append(append(out, segment...), data[2:]...)
+}
+
+// chunk is a PNG chunk with its checksum.
+func chunk(kind string, body []byte) []byte {
+	out := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
+	out = append(append(out, kind...), body...)
+	return binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out[4:]))
+}
+
+// withChunk puts a chunk behind a PNG's header.
+func withChunk(data, chunk []byte) []byte {
+	const head = 8 + 25
+	out := append([]byte(nil), data[:head]...)
+	return append(append(out, chunk...), data[head:]...)
+}
+
+// pngHead is a PNG that announces a size and holds nothing.
+func pngHead(w, h uint32, bytesBehind int) []byte {
+	body := binary.BigEndian.AppendUint32(nil, w)
+	body = binary.BigEndian.AppendUint32(body, h)
+	body = append(body, 8, 2, 0, 0, 0)
+	out := append([]byte("\x89PNG\r\n\x1a\n"), chunk("IHDR", body)...)
+	return append(out, chunk("IDAT", make([]byte, bytesBehind))...)
+}
+
+// storedAs returns the picture whose pixels, stored with the orientation, show im.
+func storedAs(im image.Image, orientation int) image.Image {
+	w, h := im.Bounds().Dx(), im.Bounds().Dy()
+	sw, sh := w, h
+	if orientation >= 5 {
+		sw, sh = h, w
+	}
+	out := image.NewNRGBA(image.Rect(0, 0, sw, sh))
+	for y := range sh {
+		for x := range sw {
+			// Where the first row and column of the storage are on the picture
+			// (EXIF 2.32, tag 274).
+			px, py := x, y
+			switch orientation {
+			case 2:
+				px = w - 1 - x
+			case 3:
+				px, py = w-1-x, h-1-y
+			case 4:
+				py = h - 1 - y
+			case 5:
+				px, py = y, x
+			case 6:
+				px, py = w-1-y, x
+			case 7:
+				px, py = w-1-y, h-1-x
+			case 8:
+				px, py = y, h-1-x
+			}
+			out.Set(x, y, im.At(px, py))
+		}
+	}
+	return out
+}
+
+func distance(a, b *imaging.Image) float64 {
+	if a.Width != b.Width || a.Height != b.Height {
+		return math.Inf(1)
+	}
+	var sum float64
+	for i := range a.Pix {
+		sum += math.Abs(float64(a.Pix[i]) - float64(b.Pix[i]))
+	}
+	return sum / float64(len(a.Pix))
+}
+
+func decode(t testing.TB, data []byte) *imaging.Image {
+	t.Helper()
+	im, err := imaging.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return im
+}
+
+func TestEveryOrientationComesOutUpright(t *testing.T) {
+	t.Parallel()
+	picture := drawn(64, 48)
+	want := decode(t, asPNG(t, picture))
+	for o := 1; o <= 8; o++ {
+		stored := storedAs(picture, o)
+		for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
+			jpg := withEXIF(asJPEG(t, stored), tiff(order, uint16(o)))
+			if got := distance(decode(t, jpg), want); got > 3 {
+				t.Errorf("JPEG, orientation %d, %v: mean difference %.1f", o, order, got)
+			}
+			raw := withChunk(asPNG(t, stored), chunk("eXIf", tiff(order, uint16(o))))
+			if got := distance(decode(t, raw), want); got != 0 {
+				t.Errorf("PNG, orientation %d, %v: mean difference %.1f", o, order, got)
+			}
+		}
+	}
+}
+
+func TestOrientationsThatMakeNoSenseAreIgnored(t *testing.T) {
+	t.Parallel()
+	plain := asJPEG(t, drawn(64, 48))
+	want := decode(t, plain)
+	whole := tiff(binary.LittleEndian, 6)
+	for _, block := range [][]byte{tiff(binary.LittleEndian, 0), tiff(binary.BigEndian, 9), {}, whole[:12], []byte("IIxx")} {
+		if got := distance(decode(t, withEXIF(plain, block)), want); got != 0 {
+			t.Errorf("EXIF %x changed the picture by %.1f", block, got)
+		}
+	}
+	loop := append([]byte(nil), whole...)
+	binary.LittleEndian.PutUint32(loop[22:], 8) // the next directory is the first
+	if got := decode(t, withEXIF(plain, loop)); got.Width != 48 {
+		t.Errorf("a directory in a circle: width %d, want the turned 48", got.Width)
+	}
+}
+
+func TestColourModelsShowTheSamePicture(t *testing.T) {
+	t.Parallel()
+	picture := drawn(40, 30)
+	want := decode(t, asPNG(t, picture))
+	f := func(name string, within float64, data []byte) {
+		t.Helper()
+		if got := distance(decode(t, data), want); got > within {
+			t.Errorf("%s: mean difference %.2f, want %.2f or less", name, got, within)
+		}
+	}
+	redraw := func(to interface {
+		image.Image
+		Set(x, y int, c color.Color)
+	},
+	) image.Image {
+		for y := range 30 {
+			for x := range 40 {
+				to.Set(x, y, picture.At(x, y))
+			}
+		}
+		return to
+	}
+	r := picture.Rect
+	f("16 bits", .01, asPNG(t, redraw(image.NewNRGBA64(r))))
+	f("opaque", 0, asPNG(t, redraw(image.NewRGBA(r))))
+	f("JPEG", 3, asJPEG(t, picture))
+	var palette color.Palette
+	for i := range 256 {
+		palette = append(palette, color.NRGBA{R: uint8(i>>5) * 36, G: uint8(i>>2&7) * 36, B: uint8(i&3) * 85, A: 255})
+	}
+	f("palette", 25, asPNG(t, redraw(image.NewPaletted(r, palette))))
+
+	grey := redraw(image.NewGray(r))
+	want = decode(t, asPNG(t, grey))
+	f("grey JPEG", 2, asJPEG(t, grey))
+	f("16-bit grey", 1, asPNG(t, redraw(image.NewGray16(r))))
+}
+
+func TestTransparencyLiesOnWhite(t *testing.T) {
+	t.Parallel()
+	im := image.NewNRGBA(image.Rect(0, 0, 20, 20))
+	for i := range 400 {
+		copy(im.Pix[4*i:], []byte{200, 0, 0, []byte{0, 255, 127}[i%3]})
+	}
+	got := decode(t, asPNG(t, im)).Pix
+	for i, want := range [][3]uint8{{255, 255, 255}, {200, 0, 0}, {228, 128, 128}} {
+		for c := range 3 {
+			if d := int(got[3*i+c]) - int(want[c]); d < -1 || d > 1 {
+				t.Errorf("pixel %d: got %v, want %v", i, got[3*i:3*i+3], want)
+			}
+		}
+	}
+}
+
+func TestWhatIsNoUsableImageIsRefused(t *testing.T) {
+	t.Parallel()
+	photo := enginetest.Photo(t, "face_recognition/obama.jpg")
+	picture := enginetest.Photo(t, "scikit-image/coffee.png")
+	f := func(name string, data []byte) {
+		t.Helper()
+		if _, err := imaging.Decode(data); !errors.Is(err, imaging.ErrDecode) {
+			t.Errorf("%s: got %v, want ErrDecode", name, err)
+		}
+	}
+	f("nothing", nil)
+	f("text", []byte("hello, this is no image at all"))
+	f("a GIF", []byte("GIF89a\x10\x00\x10\x00\x80\x00\x00\x00\x00\x00\xff\xff\xff,"))
+	f("JPEG's first bytes", photo[:3])
+	f("half a JPEG", photo[:len(photo)/2])
+	f("a JPEG's head", photo[:1000])
+	f("half a PNG", picture[:len(picture)/2])
+	f("a PNG's signature", picture[:8])
+	f("a small PNG", asPNG(t, drawn(15, 100)))
+	f("a small JPEG", asJPEG(t, drawn(100, 15)))
+	f("a wide PNG", pngHead(12_001, 20, 100))
+	f("many pixels", pngHead(8000, 5001, 100))
+	f("no width", pngHead(0, 100, 100))
+	f("a width below zero", pngHead(1<<31+5, 100, 100))
+	f("pixels that do not unpack", pngHead(100, 100, 100))
+	broken := bytes.Clone(picture)
+	broken[len(broken)/2] ^= 0x55
+	f("a changed byte", broken)
+}
+
+func TestAHugePNGIsRefusedAtOnceAndWithoutMemory(t *testing.T) {
+	data := pngHead(30_000, 30_000, 100<<10)
+	const rounds = 50
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	for range rounds {
+		if _, err := imaging.Decode(data); !errors.Is(err, imaging.ErrDecode) {
+			t.Fatalf("got %v, want ErrDecode", err)
+		}
+	}
+	took := time.Since(start) / rounds
+	runtime.ReadMemStats(&after)
+	if took > time.Millisecond {
+		t.Errorf("took %v, want less than 1 ms", took)
+	}
+	if got := (after.TotalAlloc - before.TotalAlloc) / rounds; got > 16<<10 {
+		t.Errorf("took %d bytes, want 16 KiB or less", got)
+	}
+}
+
+// taken returns how many bytes f allocates.
+func taken(f func()) int64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc)
+}
+
+func TestTheAnnouncedMemoryIsEnough(t *testing.T) {
+	const slack = 200 << 10 // tables and buffers
+	for name, data := range map[string][]byte{
+		"JPEG 4:2:0":  asJPEG(t, drawn(1001, 999)),
+		"PNG":         asPNG(t, drawn(1001, 999)),
+		"PNG 16":      asPNG(t, image.NewNRGBA64(image.Rect(0, 0, 1001, 999))),
+		"progressive": progressive(t),
+		"photo":       enginetest.Photo(t, "face_recognition/biden.jpg"),
+	} {
+		c, err := imaging.DecodeConfig(data)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := taken(func() { decode(t, data) }); got > c.Bytes+slack+int64(len(data)) {
+			t.Errorf("%s: took %d bytes, announced %d", name, got, c.Bytes)
+		}
+	}
+}
+
+// progressive is a progressive JPEG of 512 × 512 grey pixels, all of one value:
+// a frame of kind 2, and one scan for the first coefficients.
+func progressive(t testing.TB) []byte {
+	t.Helper()
+	base := asJPEG(t, image.NewGray(image.Rect(0, 0, 512, 512)))
+	frame := bytes.Index(base, []byte{0xff, 0xc0})
+	scan := bytes.Index(base, []byte{0xff, 0xda})
+	if frame < 0 || scan < 0 {
+		t.Fatal("the encoder's markers are not there")
+	}
+	out := bytes.Clone(base[:scan])
+	out[frame+1] = 0xc2
+	// One component, table 0, coefficient 0 alone; code 00 says "no difference"
+	// in the encoder's table of differences, two bits for each of 4,096 blocks.
+	out = append(out, 0xff, 0xda, 0, 8, 1, 1, 0, 0, 0, 0)
+	out = append(out, make([]byte, 4096*2/8)...)
+	return append(out, 0xff, 0xd9)
+}
+
+func TestProgressiveJPEGsAreRead(t *testing.T) {
+	t.Parallel()
+	im := decode(t, progressive(t))
+	if im.Width != 512 || im.Pix[0] != im.Pix[len(im.Pix)-1] {
+		t.Errorf("got %d wide, first %d, last %d", im.Width, im.Pix[0], im.Pix[len(im.Pix)-1])
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	small := drawn(24, 18)
+	f.Add(asPNG(f, small))
+	f.Add(asJPEG(f, small))
+	f.Add(asPNG(f, image.NewGray16(small.Rect)))
+	f.Add(withEXIF(asJPEG(f, small), tiff(binary.BigEndian, 6)))
+	f.Add(withChunk(asPNG(f, small), chunk("eXIf", tiff(binary.LittleEndian, 8))))
+	f.Add(withChunk(asPNG(f, small), chunk("zTXt", []byte("Raw profile type exif\x00\x00x"))))
+	f.Add(progressive(f))
+	f.Add(pngHead(30_000, 30_000, 10))
+	f.Add([]byte("\xff\xd8\xff\xe1\x00\x02"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		// Large ones are as right as small ones and slow the fuzzer down.
+		if c, err := imaging.DecodeConfig(data); err == nil && c.Width*c.Height > 1<<20 {
+			return
+		}
+		im, err := imaging.Decode(data)
+		if err != nil {
+			if !errors.Is(err, imaging.ErrDecode) || im != nil {
+				t.Fatalf("got %v and %v", im, err)
+			}
+			return
+		}
+		if len(im.Pix) != 3*im.Width*im.Height || im.Width < imaging.MinSide || im.Height < imaging.MinSide {
+			t.Fatalf("%d × %d with %d bytes", im.Width, im.Height, len(im.Pix))
+		}
+	})
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for _, name := range []string{"face_recognition/obama.jpg", "face-api/sample1.jpg", "scikit-image/astronaut.png"} {
+		data := enginetest.Photo(b, name)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				decode(b, data)
+			}
+		})
+		b.Run(name+"/standard library alone", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := image.Decode(bytes.NewReader(data)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

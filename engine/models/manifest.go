@@ -1,0 +1,237 @@
+package models
+
+// Format is the manifest format that this package reads. A change of meaning of
+// any field raises it.
+const Format = 1
+
+// Bounds on what a manifest may ask for.
+const (
+	maxManifestBytes = 64 << 10
+	maxFiles         = 16
+	maxFileBytes     = 512 << 20
+	maxPackBytes     = 1 << 30
+	maxTextBytes     = 2000
+	maxNameBytes     = 100
+	maxSide          = 2048
+	minDim           = 16
+	maxDim           = 2048
+	maxPoints        = 64
+)
+
+// Role says what a file is for. A pack holds at most one file of each role.
+type Role string
+
+// The roles. Detector, Landmarks and Embedder must be there; Basis must be there
+// if the embedder names a basis; Pose is optional.
+const (
+	RoleDetector  Role = "detector"
+	RoleLandmarks Role = "landmarks"
+	RoleEmbedder  Role = "embedder"
+	RoleBasis     Role = "basis"
+	RolePose      Role = "pose"
+)
+
+// Channels is the order of the colour planes of a model's input.
+type Channels string
+
+// The orders. Grey is one plane, BT.601 luma.
+const (
+	RGB  Channels = "RGB"
+	BGR  Channels = "BGR"
+	Grey Channels = "GREY"
+)
+
+// Count is the number of planes, 0 for an order that is none of the above.
+func (c Channels) Count() int {
+	switch c {
+	case RGB, BGR:
+		return 3
+	case Grey:
+		return 1
+	}
+	return 0
+}
+
+// DetectorKind says how a detector's outputs are read.
+type DetectorKind string
+
+// KindRFB: outputs "scores" [1, n, 2] (background, face; they sum to 1) and
+// "boxes" [1, n, 4] (left, top, right, bottom as fractions of the input).
+const KindRFB DetectorKind = "rfb"
+
+// LandmarksKind says how the landmarks' output is read.
+type LandmarksKind string
+
+// KindPoints68: one output [1, 136], x and y in turn of the 68 points of the
+// iBUG 300-W scheme, as fractions of the crop.
+const KindPoints68 LandmarksKind = "points68"
+
+// Feature names one measurement that the quality of a face is computed from.
+type Feature string
+
+// The features that a quality may weigh.
+const (
+	// FeatureNorm is the L2 norm of the embedder's output before normalisation.
+	FeatureNorm Feature = "norm"
+	// FeatureScore is the detector's score, 0 to 1.
+	FeatureScore Feature = "score"
+	// FeatureSharpness is ln(1 + variance of the Laplacian) of the grey aligned
+	// crop, values 0 to 255.
+	FeatureSharpness Feature = "sharpness"
+	// FeatureDirectionalSharpness is FeatureSharpness along the direction in
+	// which it is least: motion blur lowers it when FeatureSharpness stays high.
+	FeatureDirectionalSharpness Feature = "directionalSharpness"
+	// FeatureContrast is the standard deviation of the grey aligned crop / 255.
+	FeatureContrast Feature = "contrast"
+	// FeatureBrightness is the mean of the grey aligned crop / 255.
+	FeatureBrightness Feature = "brightness"
+	// FeatureEyeDistance is ln of the distance of the eye centres in pixels of
+	// the upright image.
+	FeatureEyeDistance Feature = "eyeDistance"
+	// FeatureFrontal is the degree of frontal view, 0 to 1.
+	FeatureFrontal Feature = "frontal"
+)
+
+// Manifest is the content of manifest.json. All its numbers are finite; Open and
+// Parse return none that does not hold what the fields promise.
+type Manifest struct {
+	// Format is the constant Format.
+	Format int `json:"format"`
+	// Name ([a-z0-9-]) and Version ([a-z0-9.-]) are for people.
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Note is for people: where the pack comes from, what is not known of it.
+	Note string `json:"note,omitempty"`
+
+	Files       []File      `json:"files"`
+	Detector    Detector    `json:"detector"`
+	Landmarks   Landmarks   `json:"landmarks"`
+	Embedder    Embedder    `json:"embedder"`
+	Pose        *Pose       `json:"pose,omitempty"`
+	Quality     Quality     `json:"quality"`
+	Calibration Calibration `json:"calibration"`
+}
+
+// File is one file of the pack, beside its manifest.
+type File struct {
+	Role Role `json:"role"`
+	// Name is a plain file name, [A-Za-z0-9._-], not starting with a dot.
+	Name string `json:"name"`
+	// Size is in bytes; SHA256 in 64 lower-case hex digits.
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+	// Licence is an SPDX identifier or a few words; Source says where the bytes
+	// come from and what was done to them.
+	Licence string `json:"licence"`
+	Source  string `json:"source"`
+}
+
+// Input is what a model is fed: float32 NCHW, each value (x − Mean) × Scale with
+// x from 0 to 255.
+type Input struct {
+	Width    int      `json:"width"`
+	Height   int      `json:"height"`
+	Channels Channels `json:"channels"`
+	// Mean and Scale have one number for each plane, in the order of Channels.
+	Mean  []float32 `json:"mean"`
+	Scale []float32 `json:"scale"`
+}
+
+// Detector is how faces are found.
+type Detector struct {
+	Kind  DetectorKind `json:"kind"`
+	Input Input        `json:"input"`
+	// MinScore is the least score of a box found on the whole frame, and
+	// MinTileScore of one found on a tile or a smaller scale; 0 to 1.
+	MinScore     float32 `json:"minScore"`
+	MinTileScore float32 `json:"minTileScore"`
+	// MaxOverlap is the largest intersection over union of two boxes that are
+	// both kept; 0 to 1.
+	MaxOverlap float32 `json:"maxOverlap"`
+	// MinNorm is the least embedding norm (before normalisation) that confirms
+	// a box as a face; 0 asks for none.
+	MinNorm float32 `json:"minNorm"`
+}
+
+// Landmarks is how the points of a face are found: in a square crop about the
+// centre of the detector's box, edges replicated.
+type Landmarks struct {
+	Kind  LandmarksKind `json:"kind"`
+	Input Input         `json:"input"`
+	// CropScale is the crop's side as a multiple of the box's height, .5 to 3.
+	CropScale float32 `json:"cropScale"`
+}
+
+// Embedder is how a face becomes a template: the least-squares similarity that
+// maps its five points to Points cuts the input out of the upright image; the
+// output [n, Dim] is normalised to unit L2 norm.
+type Embedder struct {
+	Input Input `json:"input"`
+	// Dim is the number of output values.
+	Dim int `json:"dim"`
+	// Points are the places of the image-left eye, image-right eye, nose tip,
+	// image-left and image-right mouth corner, in pixels (x, y) of the input.
+	Points [5][2]float32 `json:"points"`
+	// Basis is set when the embedder's output are coordinates in a basis that the
+	// pack keeps as a file.
+	Basis *Basis `json:"basis,omitempty"`
+}
+
+// Basis describes the file of role basis: Rows × Cols little-endian float32, row
+// after row; the rows are orthonormal. Rows is the embedder's Dim, Cols the
+// number of values of the model before it was folded in.
+type Basis struct {
+	Rows int `json:"rows"`
+	Cols int `json:"cols"`
+}
+
+// Pose is what the optional pose model is fed: a square crop about the centre of
+// the detector's box, its side CropScale times the box's longer side.
+type Pose struct {
+	Input     Input   `json:"input"`
+	CropScale float32 `json:"cropScale"`
+}
+
+// Quality is 1 / (1 + exp(−(Bias + Σ weight × feature))).
+type Quality struct {
+	Bias    float64             `json:"bias"`
+	Weights map[Feature]float64 `json:"weights"`
+	// Data says what the coefficients were fitted on, with what result.
+	Data string `json:"data"`
+}
+
+// Calibration maps cosines to scores: straight lines between Points, cut to an
+// integer by rounding down.
+type Calibration struct {
+	// FMR7000 is the false match rate that a threshold of score 7000 stands for,
+	// between 0 and 1, as measured on Data.
+	FMR7000 float64 `json:"fmr7000"`
+	// Data says what it was measured on: data set, number of pairs, pipeline.
+	Data string `json:"data"`
+	// Points have strictly rising cosines, the first −1 and the last 1, and
+	// scores that never fall, from 0 to 9999; one of them is score 7000, and a
+	// cosine of SameImageCosine or more has the score 9999.
+	Points []CalibrationPoint `json:"points"`
+}
+
+// CalibrationPoint is one point of the calibration.
+type CalibrationPoint struct {
+	Cosine float64 `json:"cosine"`
+	Score  int     `json:"score"`
+}
+
+// MaxScore is the largest score, that of an image compared with itself.
+const MaxScore = 9999
+
+// SameImageCosine is the cosine from which on every score is MaxScore.
+const SameImageCosine = .999
+
+// File returns the file of a role.
+func (m *Manifest) File(role Role) (File, bool) {
+	for _, f := range m.Files {
+		if f.Role == role {
+			return f, true
+		}
+	}
+	return File{}, false
+}

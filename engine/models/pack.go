@@ -1,0 +1,154 @@
+package models
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ManifestName is the manifest's file name in a pack's folder.
+const ManifestName = "manifest.json"
+
+// ErrPack says that a folder is not the pack that its manifest describes: a file
+// is missing, or has another size or SHA-256. The text behind it names the file.
+var ErrPack = errors.New("model pack is not intact")
+
+//go:embed default.json
+var defaultManifest []byte
+
+// Default returns the bytes of the default pack's manifest, a copy of
+// default.json in this package. scripts/setup writes it as manifest.json.
+//
+// To change a number (a threshold, the quality's coefficients, the calibration),
+// edit default.json, say in the field "data" beside it what the new number was
+// fitted on, run the tests of this package and then the set-up, which renews
+// manifest.json. The pack's identity changes with every edit, so that a
+// cluster founded before refuses nodes with the new manifest; after a release,
+// raise "version" as well. Size and sha256 of the files change with
+// assets/lock.json only.
+func Default() []byte { return bytes.Clone(defaultManifest) }
+
+// Pack is a pack whose files were all checked by Open. It holds no open file
+// and is safe for concurrent use.
+type Pack struct {
+	// ID is the SHA-256 of the manifest file in 64 lower-case hex digits: the
+	// identity of the pack, and thereby of every template made with it.
+	ID string
+	// Manifest is what the manifest says. It is not to be changed.
+	Manifest *Manifest
+
+	dir string
+}
+
+// Open reads the manifest of the pack in dir and checks every file that it
+// names. Errors wrap ErrManifest or ErrPack, or come from the file system.
+func Open(dir string) (*Pack, error) {
+	data, err := readManifest(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open model pack: %w", err)
+	}
+	m, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("open model pack: %w", err)
+	}
+	sum := sha256.Sum256(data)
+	p := &Pack{ID: hex.EncodeToString(sum[:]), Manifest: m, dir: dir}
+	for _, f := range m.Files {
+		if err := p.check(f, io.Discard); err != nil {
+			return nil, fmt.Errorf("open model pack: %w", err)
+		}
+	}
+	return p, nil
+}
+
+// Path returns where the file of a role lies, "" if the pack has none.
+func (p *Pack) Path(role Role) string {
+	f, ok := p.Manifest.File(role)
+	if !ok {
+		return ""
+	}
+	return filepath.Join(p.dir, f.Name)
+}
+
+// Load returns the bytes of the file of a role, checked once more, so that what
+// is used is what the manifest names even if the folder changed since Open.
+// Errors wrap ErrPack, or come from the file system.
+func (p *Pack) Load(role Role) ([]byte, error) {
+	f, ok := p.Manifest.File(role)
+	if !ok {
+		return nil, fmt.Errorf("load %s of model pack: %w: no such file", role, ErrPack)
+	}
+	var buf bytes.Buffer
+	buf.Grow(int(f.Size) + bytes.MinRead)
+	if err := p.check(f, &buf); err != nil {
+		return nil, fmt.Errorf("load %s of model pack: %w", role, err)
+	}
+	return buf.Bytes(), nil
+}
+
+// check copies the file's bytes to w and compares size and SHA-256; at most
+// f.Size+1 bytes are read.
+func (p *Pack) check(f File, w io.Writer) error {
+	file, size, err := openRegular(p.dir, f.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %s is missing", ErrPack, f.Name)
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // opened for reading only
+	if size != f.Size {
+		return fmt.Errorf("%w: %s has %d bytes, the manifest says %d", ErrPack, f.Name, size, f.Size)
+	}
+	h := sha256.New()
+	n, err := io.Copy(io.MultiWriter(h, w), io.LimitReader(file, f.Size+1))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", f.Name, err)
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); n != f.Size || got != f.SHA256 {
+		return fmt.Errorf("%w: %s has SHA-256 %s, the manifest says %s", ErrPack, f.Name, got, f.SHA256)
+	}
+	return nil
+}
+
+func readManifest(dir string) ([]byte, error) {
+	file, _, err := openRegular(dir, ManifestName)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // opened for reading only
+	data, err := io.ReadAll(io.LimitReader(file, maxManifestBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", ManifestName, err)
+	}
+	return data, nil
+}
+
+// openRegular opens a regular file of dir for reading. Links that lead out of
+// dir are refused, and so is a pipe or device, which could block for ever.
+func openRegular(dir, name string) (*os.File, int64, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer root.Close() //nolint:errcheck // a handle, nothing is written
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, fmt.Errorf("open %s: not a regular file", name)
+	}
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	return file, info.Size(), nil
+}

@@ -1,0 +1,55 @@
+package onnx
+
+import (
+	"fmt"
+	"sync"
+
+	ort "github.com/yalue/onnxruntime_go"
+)
+
+// loaded is the library of this process. ONNX Runtime keeps global state and
+// can't be replaced by another copy of itself, so it stays until the process ends.
+var loaded struct {
+	mu   sync.Mutex
+	path string
+}
+
+// Load loads ONNX Runtime's shared library at path for the whole process. Later
+// calls with the same path do nothing; another path is an error.
+func Load(path string) (err error) {
+	loaded.mu.Lock()
+	defer loaded.mu.Unlock()
+	if loaded.path == path && path != "" {
+		return nil
+	}
+	if loaded.path != "" {
+		return fmt.Errorf("load ONNX Runtime: another copy is loaded already")
+	}
+	if path == "" {
+		return fmt.Errorf("load ONNX Runtime: no path given")
+	}
+	defer recovered(&err, "load ONNX Runtime")
+	ort.SetSharedLibraryPath(path)
+	if err := ort.InitializeEnvironment(ort.WithLogLevelError()); err != nil {
+		return fmt.Errorf("load ONNX Runtime: %w", err)
+	}
+	loaded.path = path
+	return nil
+}
+
+// Version returns the loaded runtime's version, empty before Load.
+func Version() string {
+	loaded.mu.Lock()
+	defer loaded.mu.Unlock()
+	if loaded.path == "" {
+		return ""
+	}
+	return ort.GetVersion()
+}
+
+// recovered turns a panic of the binding into *err.
+func recovered(err *error, doing string) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%s: the binding panicked: %v", doing, r)
+	}
+}

@@ -1,0 +1,152 @@
+package raftfsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"net"
+	"time"
+
+	"facet/internal/id"
+)
+
+// The bounds of a group, and what its configuration is when nothing is said.
+const (
+	// EntryBytesMax bounds an entry of the log, header included.
+	EntryBytesMax = 256 << 10
+	// CommandBytesMax bounds a command.
+	CommandBytesMax = EntryBytesMax - entryHeaderBytes
+
+	heartbeatDefault         = 500 * time.Millisecond
+	electionDefault          = 500 * time.Millisecond
+	leaseDefault             = 250 * time.Millisecond
+	stallDefault             = 1500 * time.Millisecond
+	stallFatalDefault        = 30 * time.Second
+	snapshotThresholdDefault = 4096
+	trailingLogsDefault      = 2048
+	snapshotIntervalDefault  = 30 * time.Second
+
+	// proposalsMax bounds the commands of one group that wait for their answer;
+	// the next callers wait for a place as long as their context lets them.
+	proposalsMax = 1024
+	// readsMax bounds the callers of ReadIndex that wait for the next round.
+	readsMax = 4096
+	// appendEntriesMax bounds the entries of one append, on disk and on the wire:
+	// 64 entries of 256 KiB are 16 MiB.
+	appendEntriesMax = 64
+	// logCacheEntries is how many of the newest entries are kept in memory.
+	logCacheEntries = 128
+	// snapshotsKept is how many snapshots stay on disk.
+	snapshotsKept = 2
+	// connsPerPeer bounds the idle connections to one other member: heartbeats,
+	// appends and read rounds each use one.
+	connsPerPeer = 3
+	// rpcTimeout bounds one exchange with a member; for a snapshot it grows with
+	// the size, one rpcTimeout for each 256 KiB.
+	rpcTimeout = 4 * time.Second
+	// lockTimeout is how long Open waits for another process to let go of the log.
+	lockTimeout = time.Second
+)
+
+// StreamLayer gives the streams of one group between its members. Accept returns
+// streams that other members dialled for this group; Close ends Accept with an
+// error and takes the group off the port, but leaves the port open to others.
+type StreamLayer interface {
+	net.Listener
+	// Dial opens a stream to the same group at address; it ends when ctx does.
+	Dial(ctx context.Context, address string) (net.Conn, error)
+}
+
+// Server is one member of a group.
+type Server struct {
+	Member id.Member
+	Voter  bool // false: receives the log, but neither votes nor counts for a commit
+}
+
+// Timing holds the times of the protocol. Zero values take the defaults; Open
+// stretches them by up to a tenth, differently for each group and member, so that
+// many groups do not act at once.
+type Timing struct {
+	Heartbeat time.Duration // without a leader's word for this long, a follower stands for election; 500 ms
+	Election  time.Duration // how long one election may take; 500 ms
+	Lease     time.Duration // without a quorum's word for this long, a leader steps down; 250 ms, at most Heartbeat
+	Stall     time.Duration // when the disk has not answered for this long, a leader falls silent; 1.5 s
+	// StallFatal is when a write that the disk has not answered ends the group
+	// through Fatal; 30 s.
+	StallFatal time.Duration
+}
+
+// Config is what a Group needs to know and to be given.
+type Config struct {
+	Group id.Shard  // the number of the group; 0 is meta
+	Self  id.Member // this member
+	Dir   string    // the group's own folder; made when missing
+
+	Stream  StreamLayer                     // closed by Group.Close
+	Resolve func(id.Member) (string, error) // the present address of a member; must not block
+	Log     *slog.Logger
+
+	Timing            Timing
+	SnapshotThreshold uint64        // entries since the last snapshot before the next; 4,096
+	TrailingLogs      uint64        // entries kept behind a snapshot for members that lag; 2,048
+	SnapshotInterval  time.Duration // how often the threshold is looked at; 30 s
+
+	// Fatal is called at most once, on a goroutine of its own, when the group can't
+	// go on: the log can't be written, an entry or a snapshot has another checksum,
+	// or the disk has hung for Timing.StallFatal. From then on the group neither
+	// sends, receives nor applies anything; Close it, or end the process.
+	Fatal func(error)
+}
+
+// check refuses a configuration that can't work.
+func (c *Config) check() error {
+	switch {
+	case c.Self == "":
+		return errors.New("open group: no member name")
+	case c.Dir == "":
+		return errors.New("open group: no directory")
+	case c.Stream == nil || c.Resolve == nil:
+		return errors.New("open group: no streams")
+	case c.Timing.Lease > c.Timing.Heartbeat:
+		return fmt.Errorf("open group: lease %s is longer than heartbeat %s", c.Timing.Lease, c.Timing.Heartbeat)
+	}
+	return nil
+}
+
+// withDefaults fills in what was left out.
+func (c Config) withDefaults() Config {
+	setDefault(&c.Timing.Heartbeat, heartbeatDefault)
+	setDefault(&c.Timing.Election, electionDefault)
+	setDefault(&c.Timing.Lease, min(leaseDefault, c.Timing.Heartbeat))
+	setDefault(&c.Timing.Stall, stallDefault)
+	setDefault(&c.Timing.StallFatal, stallFatalDefault)
+	setDefault(&c.SnapshotThreshold, snapshotThresholdDefault)
+	setDefault(&c.TrailingLogs, trailingLogsDefault)
+	setDefault(&c.SnapshotInterval, snapshotIntervalDefault)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Fatal == nil {
+		c.Fatal = func(error) {}
+	}
+	return c
+}
+
+func setDefault[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+// jittered stretches the times by 0 to 10 %, by a hash of who and where we are:
+// a random factor would not repeat after a restart.
+func (t Timing) jittered(group id.Shard, self id.Member) Timing {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%d %s", group, self)
+	stretch := func(d time.Duration) time.Duration { return d + d*time.Duration(h.Sum32()%1000)/10000 }
+	t.Heartbeat, t.Election, t.Lease = stretch(t.Heartbeat), stretch(t.Election), stretch(t.Lease)
+	return t
+}

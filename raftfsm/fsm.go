@@ -1,0 +1,215 @@
+package raftfsm
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+
+	"facet/internal/id"
+)
+
+// fsm stands between raft and the Machine. It knows what the machine has really
+// applied (raft's AppliedIndex tells what was queued for it) and wakes those who
+// wait for an index.
+type fsm struct {
+	group   id.Shard
+	machine Machine
+	health  *health
+
+	applied atomic.Uint64 // index that the machine has applied
+
+	// mu guards what follows. Never held across a call to the machine.
+	mu       sync.Mutex
+	term     uint64        // of the newest entry of ours that was applied
+	termMove chan struct{} // closed and replaced when term changes
+	waiters  waiters
+	config   []Server // the newest applied configuration
+	configAt uint64   // its index
+}
+
+var (
+	_ raft.FSM                = (*fsm)(nil)
+	_ raft.ConfigurationStore = (*fsm)(nil)
+)
+
+func newFSM(group id.Shard, m Machine, h *health) *fsm {
+	return &fsm{group: group, machine: m, health: h, termMove: make(chan struct{})}
+}
+
+// Apply carries out one committed entry and returns the machine's answer as
+// []byte, or an error when the group was taken out. An entry that is damaged, or
+// that only a newer release can read, takes the group out: to skip it would
+// diverge, and to panic would take every other group of the node along.
+func (f *fsm) Apply(l *raft.Log) any {
+	if err := f.health.failed(); err != nil {
+		return err
+	}
+	kind, payload, err := decodeEntry(f.group, l.Data)
+	if err != nil {
+		err = fmt.Errorf("apply entry %d: %w", l.Index, err)
+		f.health.fail(err)
+		return err
+	}
+	var answer []byte
+	if kind == kindCommand {
+		answer = f.machine.Apply(l.Index, payload)
+	}
+	f.advance(l.Index, l.Term)
+	return answer
+}
+
+// StoreConfiguration notes a committed configuration.
+func (f *fsm) StoreConfiguration(index uint64, c raft.Configuration) {
+	if f.health.failed() != nil {
+		return
+	}
+	f.noteConfiguration(index, c)
+	f.advance(index, 0)
+}
+
+func (f *fsm) noteConfiguration(index uint64, c raft.Configuration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.config, f.configAt = servers(c), index
+}
+
+// configuration gives the newest applied configuration and its index.
+func (f *fsm) configuration() ([]Server, uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.config, f.configAt
+}
+
+// advance says that everything up to index is applied; term 0 leaves the term.
+func (f *fsm) advance(index, term uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.applied.Store(index)
+	if term != 0 && term != f.term {
+		f.term = term
+		close(f.termMove)
+		f.termMove = make(chan struct{})
+	}
+	for len(f.waiters) > 0 && f.waiters[0].index <= index {
+		close(heap.Pop(&f.waiters).(*waiter).done)
+	}
+}
+
+// appliedTerm gives the term of the newest applied entry of ours, and a channel
+// that is closed when it changes.
+func (f *fsm) appliedTerm() (uint64, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.term, f.termMove
+}
+
+// wait returns when index is applied, ctx ends, or stop or health say that it
+// won't be.
+func (f *fsm) wait(ctx context.Context, index uint64, stop <-chan struct{}) error {
+	if f.applied.Load() >= index {
+		return nil
+	}
+	w := &waiter{index: index, done: make(chan struct{})}
+	f.mu.Lock()
+	if f.applied.Load() >= index {
+		f.mu.Unlock()
+		return nil
+	}
+	heap.Push(&f.waiters, w)
+	f.mu.Unlock()
+	select {
+	case <-w.done:
+		return nil
+	case <-ctx.Done():
+		f.forget(w)
+		return fmt.Errorf("wait for index %d: %w", index, ctx.Err())
+	case <-stop:
+	case <-f.health.broken:
+	}
+	f.forget(w)
+	return ErrClosed
+}
+
+func (f *fsm) forget(w *waiter) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if w.place >= 0 {
+		heap.Remove(&f.waiters, w.place)
+	}
+}
+
+// Snapshot freezes the machine.
+func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
+	if err := f.health.failed(); err != nil {
+		return nil, err
+	}
+	frozen, err := f.machine.Freeze()
+	if err != nil {
+		return nil, fmt.Errorf("freeze the state: %w", err)
+	}
+	return &frozenSnapshot{group: f.group, index: f.applied.Load(), frozen: frozen}, nil
+}
+
+// Restore replaces the machine's state by a snapshot's. The snapshot's checksum
+// was verified when it was written and when it was opened, so an error here means
+// that the machine can't read it.
+func (f *fsm) Restore(source io.ReadCloser) error {
+	if wrapped, ok := source.(raft.ReadCloserWrapper); ok {
+		source = wrapped.WrappedReadCloser()
+	}
+	s, ok := source.(*openSnapshot)
+	if !ok {
+		return errors.New("bug: the snapshot is not of this package")
+	}
+	if err := f.health.failed(); err != nil {
+		return err
+	}
+	if err := s.restore(f.group, f.machine); err != nil {
+		err = fmt.Errorf("restore snapshot %s: %w", s.meta.ID, err)
+		f.health.fail(err)
+		return err
+	}
+	f.noteConfiguration(s.meta.ConfigurationIndex, s.meta.Configuration)
+	f.advance(s.meta.Index, 0)
+	return nil
+}
+
+// waiter waits for an index.
+type waiter struct {
+	index uint64
+	done  chan struct{}
+	place int // in the heap; -1 once it was taken out
+}
+
+// waiters is a heap, lowest index first.
+type waiters []*waiter
+
+func (w waiters) Len() int           { return len(w) }
+func (w waiters) Less(i, j int) bool { return w[i].index < w[j].index }
+func (w waiters) Swap(i, j int) {
+	w[i], w[j] = w[j], w[i]
+	w[i].place, w[j].place = i, j
+}
+
+// Push adds x; container/heap calls it.
+func (w *waiters) Push(x any) {
+	e := x.(*waiter)
+	e.place = len(*w)
+	*w = append(*w, e)
+}
+
+// Pop removes the last; container/heap calls it.
+func (w *waiters) Pop() any {
+	old := *w
+	e := old[len(old)-1]
+	old[len(old)-1] = nil
+	e.place = -1
+	*w = old[:len(old)-1]
+	return e
+}

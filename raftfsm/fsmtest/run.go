@@ -1,0 +1,194 @@
+package fsmtest
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"facet/raftfsm"
+)
+
+// Case is one run of several replicas through one list of commands.
+type Case struct {
+	// Rand decides where replicas freeze, restart and compare.
+	Rand *rand.Rand
+	// New makes an empty machine.
+	New func() raftfsm.Machine
+	// Commands are applied at the indices 1, 2, ….
+	Commands [][]byte
+	// Answer, if set, gets each command's answer once, in order.
+	Answer func(index uint64, answer []byte)
+}
+
+// A replica is one machine and what it would have on its disk.
+type replica struct {
+	machine raftfsm.Machine
+	// snapshot holds the state at index at; nil is the empty state at 0.
+	snapshot []byte
+	at       uint64
+	// frozen is a capture at index frozenAt that is not written yet.
+	frozen   raftfsm.Frozen
+	frozenAt uint64
+}
+
+// The ways of the replicas, by number: the first only applies.
+const (
+	steady   = iota // applies one by one
+	reborn          // becomes a new machine from its own snapshot at random points
+	replayed        // writes snapshots late and starts over from the last one and the log
+	fed             // falls behind and is given the steady one's snapshot
+	replicas
+)
+
+// Run applies the commands to all replicas, fails t if two of them differ in an
+// answer or in a digest, and returns their machines; the first one has never been
+// restarted.
+func Run(t testing.TB, c Case) []raftfsm.Machine {
+	t.Helper()
+	rs := make([]*replica, replicas)
+	for i := range rs {
+		rs[i] = &replica{machine: c.New()}
+	}
+	behind := false
+	for i := range c.Commands {
+		index := uint64(i + 1)
+		want := c.apply(t, rs[steady], index)
+		if c.Answer != nil {
+			c.Answer(index, want)
+		}
+		if behind = c.feed(t, rs, index, want, behind); t.Failed() {
+			break
+		}
+		for _, way := range []int{reborn, replayed} {
+			if got := c.apply(t, rs[way], index); !bytes.Equal(got, want) {
+				t.Fatalf("index %d: replica %d answers %x, the steady one %x", index, way, got, want)
+			}
+		}
+		c.disturb(t, rs, index)
+	}
+	if behind {
+		install(t, rs[fed], rs[steady], uint64(len(c.Commands)))
+	}
+	c.compare(t, rs, uint64(len(c.Commands)), rs)
+	return machines(rs)
+}
+
+func machines(rs []*replica) []raftfsm.Machine {
+	out := make([]raftfsm.Machine, len(rs))
+	for i, r := range rs {
+		out[i] = r.machine
+	}
+	return out
+}
+
+// apply gives a replica a copy of the command that does not outlive the call.
+func (c Case) apply(t testing.TB, r *replica, index uint64) []byte {
+	t.Helper()
+	cmd := bytes.Clone(c.Commands[index-1])
+	answer := r.machine.Apply(index, cmd)
+	before := bytes.Clone(answer)
+	for i := range cmd {
+		cmd[i] = ^cmd[i]
+	}
+	if !bytes.Equal(before, answer) {
+		t.Errorf("index %d: the answer is part of the command", index)
+	}
+	return answer
+}
+
+// feed applies a command to the fed replica, or lets it miss some and then gives
+// it the steady one's snapshot; it tells whether it is behind.
+func (c Case) feed(t testing.TB, rs []*replica, index uint64, want []byte, behind bool) bool {
+	t.Helper()
+	switch {
+	case behind && c.Rand.IntN(8) == 0:
+		install(t, rs[fed], rs[steady], index)
+		return false
+	case behind || c.Rand.IntN(24) == 0:
+		return true
+	}
+	if got := c.apply(t, rs[fed], index); !bytes.Equal(got, want) {
+		t.Errorf("index %d: the fed replica answers %x, the steady one %x", index, got, want)
+	}
+	return false
+}
+
+// disturb lets replicas freeze, restart and be compared at random.
+func (c Case) disturb(t testing.TB, rs []*replica, index uint64) {
+	t.Helper()
+	if c.Rand.IntN(16) == 0 {
+		next := c.New()
+		restore(t, next, snapshot(t, rs[reborn].machine), index)
+		rs[reborn].machine = next
+	}
+	r := rs[replayed]
+	switch c.Rand.IntN(12) {
+	case 0:
+		if r.frozen == nil {
+			r.frozen, r.frozenAt = freeze(t, r.machine), index
+		}
+	case 1, 2:
+		if r.frozen != nil {
+			r.snapshot, r.at = write(t, r.frozen), r.frozenAt
+			r.frozen = nil
+		}
+	case 3:
+		r.machine, r.frozen = c.New(), nil
+		if r.snapshot != nil {
+			restore(t, r.machine, r.snapshot, r.at)
+		}
+		for i := r.at + 1; i <= index; i++ {
+			c.apply(t, r, i)
+		}
+	}
+	if c.Rand.IntN(16) == 0 {
+		c.compare(t, rs, index, []*replica{rs[reborn], rs[replayed]})
+	}
+}
+
+func (c Case) compare(t testing.TB, rs []*replica, index uint64, others []*replica) {
+	t.Helper()
+	want := rs[steady].machine.Digest()
+	for i, r := range others {
+		if got := r.machine.Digest(); got != want {
+			t.Fatalf("index %d: digest of replica %d of %d is %x, the steady one's %x", index, i, len(others), got, want)
+		}
+	}
+}
+
+func install(t testing.TB, to, from *replica, index uint64) {
+	t.Helper()
+	restore(t, to.machine, snapshot(t, from.machine), index)
+}
+
+func snapshot(t testing.TB, m raftfsm.Machine) []byte {
+	t.Helper()
+	return write(t, freeze(t, m))
+}
+
+func freeze(t testing.TB, m raftfsm.Machine) raftfsm.Frozen {
+	t.Helper()
+	f, err := m.Freeze()
+	if err != nil {
+		t.Fatalf("freeze: %v", err)
+	}
+	return f
+}
+
+func write(t testing.TB, f raftfsm.Frozen) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	n, err := f.WriteTo(&b)
+	if err != nil || n != int64(b.Len()) {
+		t.Fatalf("write a snapshot: %d bytes said, %d written, %v", n, b.Len(), err)
+	}
+	f.Release()
+	return b.Bytes()
+}
+
+func restore(t testing.TB, m raftfsm.Machine, snapshot []byte, index uint64) {
+	t.Helper()
+	if err := m.Restore(bytes.NewReader(snapshot)); err != nil {
+		t.Fatalf("restore at index %d: %v", index, err)
+	}
+}

@@ -1,0 +1,360 @@
+package raftfsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"facet/internal/id"
+)
+
+// Group is one member of a Raft group. Its methods may be called from any
+// goroutine.
+type Group struct {
+	cfg       Config
+	raft      *raft.Raft
+	fsm       *fsm
+	health    *health
+	disk      disk
+	stable    *stableStore
+	logs      *raft.LogCache
+	snapshots *snapshotStore
+	transport *transport
+
+	slots chan struct{}    // one for each command that waits for its answer
+	reads chan readRequest // to readLoop; full: callers wait
+
+	stop  chan struct{}  // closed when Close begins
+	loops sync.WaitGroup // watch and readLoop; owned by Open, ended by stop
+	asks  sync.WaitGroup // questions of read rounds; ended by the transport's end
+
+	mu      sync.Mutex // guards closing, and that calls grows no more once it is set
+	closing bool
+	calls   sync.WaitGroup // calls into raft that must get their answer before it stops
+
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Open starts the member that cfg describes on the state in cfg.Dir, with m empty:
+// the newest snapshot is restored, committed entries follow as soon as a leader
+// tells which they are. It fails, before it could vote, when anything in cfg.Dir
+// is damaged (ErrCorrupt) or when another process has it open. cfg.Stream is
+// closed when it fails.
+func Open(cfg Config, m Machine) (*Group, error) { return open(cfg, m, openDisk) }
+
+func open(cfg Config, m Machine, under func(dir string) (disk, error)) (*Group, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	cfg.Timing = cfg.Timing.jittered(cfg.Group, cfg.Self)
+	g := &Group{
+		cfg:    cfg,
+		health: newHealth(cfg.Timing),
+		slots:  make(chan struct{}, proposalsMax),
+		reads:  make(chan readRequest, readsMax),
+		stop:   make(chan struct{}),
+	}
+	if err := g.openStores(under); err != nil {
+		cfg.Stream.Close()
+		return nil, fmt.Errorf("open group %d: %w", cfg.Group, err)
+	}
+	if err := g.start(m); err != nil {
+		return nil, fmt.Errorf("open group %d: %w", cfg.Group, err)
+	}
+	return g, nil
+}
+
+// openStores opens what lies in cfg.Dir and verifies all of it.
+func (g *Group) openStores(under func(dir string) (disk, error)) (err error) {
+	if err := os.MkdirAll(g.cfg.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the group's folder: %w", err)
+	}
+	if g.disk, err = under(g.cfg.Dir); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			g.health.close()
+			g.disk.Close()
+		}
+	}()
+	g.stable = &stableStore{disk: g.disk, health: g.health}
+	store := &logStore{disk: g.disk, health: g.health}
+	if g.logs, err = raft.NewLogCache(logCacheEntries, store); err != nil {
+		return err
+	}
+	g.snapshots, err = openSnapshots(&g.cfg, g.logs, &store.pin, g.health, newBridge(g.cfg.Log))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(g.snapshots.sweep(), g.stable.verify()); err != nil {
+		return err
+	}
+	list, err := g.snapshots.List()
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 {
+		if _, err := g.stable.GetUint64(keyTerm); errors.Is(err, raftboltdb.ErrKeyNotFound) {
+			return fmt.Errorf("there is a snapshot but no log: %w", ErrCorrupt)
+		}
+		// A crash may have come between an installed snapshot and its log.
+		if err := reconcile(g.logs, &store.pin, list[0].Index, list[0].Term); err != nil {
+			return err
+		}
+	}
+	return store.verify()
+}
+
+// start starts raft on the opened stores.
+func (g *Group) start(m Machine) error {
+	log := newBridge(g.cfg.Log)
+	g.fsm = newFSM(g.cfg.Group, m, g.health)
+	g.transport = newTransport(&g.cfg, g.health, log)
+	t := g.cfg.Timing
+	conf := raft.DefaultConfig()
+	conf.LocalID = raft.ServerID(g.cfg.Self)
+	conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = t.Heartbeat, t.Election, t.Lease
+	conf.MaxAppendEntries = appendEntriesMax
+	conf.BatchApplyCh = true
+	conf.ShutdownOnRemove = false // who closes the group is the node's decision
+	conf.TrailingLogs = g.cfg.TrailingLogs
+	conf.SnapshotInterval, conf.SnapshotThreshold = g.cfg.SnapshotInterval, g.cfg.SnapshotThreshold
+	conf.Logger = log
+	conf.NoLegacyTelemetry = true
+	r, err := newRaft(conf, g.fsm, g.logs, g.stable, g.snapshots, g.transport)
+	if err != nil {
+		g.transport.Close()
+		g.transport.wait()
+		g.health.close()
+		return errors.Join(err, g.health.failed(), g.disk.Close())
+	}
+	g.raft = r
+	g.transport.raft.Store(r)
+	if err := g.health.start(g.cfg.Fatal); err != nil {
+		return errors.Join(err, g.Close())
+	}
+	g.loops.Go(g.watch)
+	g.loops.Go(g.readLoop)
+	return nil
+}
+
+// newRaft is raft.NewRaft, which panics on some errors of its stores.
+func newRaft(conf *raft.Config, f raft.FSM, l raft.LogStore, s raft.StableStore, n raft.SnapshotStore, t raft.Transport) (r *raft.Raft, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r, err = nil, fmt.Errorf("start raft: %v", p)
+		}
+	}()
+	return raft.NewRaft(conf, f, l, s, n, t)
+}
+
+// watch puts a marker into the log whenever this member becomes the leader. Owned
+// by Open; ends with stop.
+func (g *Group) watch() {
+	for {
+		select {
+		case <-g.stop:
+			return
+		case leading := <-g.raft.LeaderCh():
+			if leading {
+				g.mark()
+			} else {
+				g.health.lostLeadership()
+			}
+		}
+	}
+}
+
+// mark commits the marker of the present term, if this member leads it.
+func (g *Group) mark() {
+	const pause = 10 * time.Millisecond
+	entry := encodeEntry(g.cfg.Group, kindMarker, nil)
+	for g.raft.State() == raft.Leader {
+		err := g.raft.Apply(entry, rpcTimeout).Error()
+		if !errors.Is(err, raft.ErrLeadershipTransferInProgress) && !errors.Is(err, raft.ErrEnqueueTimeout) {
+			return // committed, or the leadership is gone
+		}
+		select {
+		case <-g.stop:
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// enter registers a call into raft: Close waits for its answer. The caller ends it
+// with calls.Done.
+func (g *Group) enter() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closing {
+		return ErrClosed
+	}
+	if err := g.health.failed(); err != nil {
+		return fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+	g.calls.Add(1)
+	return nil
+}
+
+// Propose puts cmd into the log and returns the machine's answer once this member
+// has applied it. Only the leader can: others get *NotLeaderError, and nothing was
+// done. When ctx ends, or the leadership, after the command was handed to the log,
+// the error is ErrOutcomeUnknown.
+func (g *Group) Propose(ctx context.Context, cmd []byte) ([]byte, error) {
+	if len(cmd) > CommandBytesMax {
+		return nil, fmt.Errorf("propose %d bytes: %w", len(cmd), ErrTooLarge)
+	}
+	if g.raft.State() != raft.Leader {
+		return nil, g.notLeader()
+	}
+	select {
+	case g.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("propose: %w", ctx.Err())
+	case <-g.stop:
+		return nil, ErrClosed
+	}
+	if err := g.enter(); err != nil {
+		<-g.slots
+		return nil, err
+	}
+	entry := encodeEntry(g.cfg.Group, kindCommand, cmd)
+	answer := make(chan proposal, 1)
+	go func() { // owned by calls: raft answers every proposal before Close stops it
+		defer g.calls.Done()
+		answer <- g.apply(ctx, entry)
+		<-g.slots
+	}()
+	select {
+	case p := <-answer:
+		return p.answer, p.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
+	case <-g.health.broken:
+		return nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, ErrClosed)
+	}
+}
+
+// proposal is what became of a command.
+type proposal struct {
+	answer []byte
+	err    error
+}
+
+// apply hands an entry to raft and waits for what becomes of it.
+func (g *Group) apply(ctx context.Context, entry []byte) proposal {
+	var enqueue time.Duration // 0: as long as it takes
+	if deadline, ok := ctx.Deadline(); ok {
+		enqueue = time.Until(deadline)
+	}
+	if ctx.Err() != nil || enqueue < 0 {
+		return proposal{err: fmt.Errorf("propose: %w", context.DeadlineExceeded)}
+	}
+	future := g.raft.Apply(entry, enqueue)
+	if err := future.Error(); err != nil {
+		return proposal{err: g.outcome(err)}
+	}
+	switch answer := future.Response().(type) {
+	case []byte:
+		return proposal{answer: answer}
+	case error: // taken out before the machine could apply it
+		return proposal{err: fmt.Errorf("%w: %w", ErrOutcomeUnknown, answer)}
+	default:
+		panic(fmt.Sprintf("bug: the state machine answered with %T", answer))
+	}
+}
+
+// outcome turns raft's error for a proposal into ours.
+func (g *Group) outcome(err error) error {
+	switch {
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return g.notLeader()
+	case errors.Is(err, raft.ErrEnqueueTimeout):
+		return fmt.Errorf("propose: %w", context.DeadlineExceeded)
+	case errors.Is(err, raft.ErrRaftShutdown):
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ErrClosed)
+	default:
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	}
+}
+
+// notLeader names the leader that this member follows, if any.
+func (g *Group) notLeader() error {
+	leader, ok := g.Leader()
+	if !ok || leader == g.cfg.Self {
+		return &NotLeaderError{}
+	}
+	return &NotLeaderError{Leader: leader}
+}
+
+// WaitApplied returns when the machine here has applied everything up to index,
+// or with an error when ctx ends or the group is closed.
+func (g *Group) WaitApplied(ctx context.Context, index uint64) error {
+	return g.fsm.wait(ctx, index, g.stop)
+}
+
+// Applied gives the index up to which the machine here has applied the log.
+func (g *Group) Applied() uint64 { return g.fsm.applied.Load() }
+
+// Leader gives the member that leads the group as far as this one knows.
+func (g *Group) Leader() (id.Member, bool) {
+	if g.health.failed() != nil {
+		return "", false
+	}
+	_, leader := g.raft.LeaderWithID()
+	return id.Member(leader), leader != ""
+}
+
+// IsLeader tells whether this member leads the group and its disk answers. It may
+// already be wrong when it returns: ReadIndex makes sure.
+func (g *Group) IsLeader() bool {
+	return g.raft.State() == raft.Leader && g.health.failed() == nil && !g.health.silent()
+}
+
+// Snapshot writes a snapshot now and cuts the log. Nothing happens when nothing
+// was ever applied.
+func (g *Group) Snapshot() error {
+	if err := g.enter(); err != nil {
+		return err
+	}
+	defer g.calls.Done()
+	err := g.raft.Snapshot().Error()
+	if err != nil && !errors.Is(err, raft.ErrNothingNewToSnapshot) {
+		return fmt.Errorf("snapshot of group %d: %w", g.cfg.Group, err)
+	}
+	return nil
+}
+
+// Close stops the member and waits until everything that belongs to it has ended.
+// Commands that were handed to the log get their answer first, which takes at most
+// Timing.Lease after the last quorum, unless the disk hangs. It hands nothing over:
+// call Transfer before. It may be called again.
+func (g *Group) Close() error {
+	g.closeOnce.Do(func() {
+		g.mu.Lock()
+		g.closing = true
+		g.mu.Unlock()
+		close(g.stop)
+		// Raft forgets its futures when it stops, so they are waited for before.
+		g.calls.Wait()
+		g.loops.Wait()
+		stopped := g.raft.Shutdown()
+		g.transport.Close() // ends what waits for other members
+		err := stopped.Error()
+		g.transport.wait()
+		g.asks.Wait()
+		g.health.close()
+		g.closeErr = errors.Join(err, g.disk.Close())
+	})
+	return g.closeErr
+}

@@ -1,0 +1,244 @@
+package raftfsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestVirtualTimeGroupKeepsEveryAcknowledgedCommand(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWires()
+		c := newCluster(t, w, nil)
+		c.found(names(3)...)
+		for i := range 400 {
+			c.propose(fmt.Sprint("before ", i))
+		}
+		old := c.leader()
+		rest := c.others(old)
+		w.part(1, old.name)
+		for i := range 400 {
+			c.propose(fmt.Sprint("while cut ", i), rest...)
+		}
+		if old.IsLeader() {
+			t.Error("the member that was cut off still thinks that it leads")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := old.Propose(ctx, []byte("lost")); !errors.As(err, new(*NotLeaderError)) {
+			t.Errorf("propose on the cut member: got %v, want NotLeaderError", err)
+		}
+		w.part(0, old.name)
+		for i := range 200 {
+			c.propose(fmt.Sprint("healed ", i))
+		}
+		c.agree()
+		for name, m := range c.members {
+			// A command whose answer was lost may be there twice, none may be missing.
+			if got := m.journal.count(); got < 1000 {
+				t.Errorf("%s applied %d commands, want at least 1000", name, got)
+			}
+		}
+		c.close()
+		time.Sleep(time.Minute) // raft's own timers
+	})
+}
+
+func TestLoopbackGroupSurvivesItsLeaderAndRestarts(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, func(cfg *Config) { cfg.TrailingLogs = 20 })
+	c.found(names(3)...)
+	for i := range 100 {
+		c.propose(fmt.Sprint("first ", i))
+	}
+	c.agree()
+
+	old := c.leader().name
+	c.stop(old)
+	for i := range 100 {
+		c.propose(fmt.Sprint("second ", i))
+	}
+	for _, m := range c.members { // the log that old lacks is cut everywhere
+		if err := m.Snapshot(); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Status().Snapshot; got < 200 {
+			t.Errorf("snapshot of %s: at index %d, want at least 200", m.name, got)
+		}
+	}
+	back := c.open(old)
+	if !back.HasState() {
+		t.Error("a member that comes back says that it has no state")
+	}
+	c.propose("third")
+	c.agree()
+	if got := back.Status(); got.Snapshot < 200 || got.State != "Follower" || len(got.Servers) != 3 || got.ConfigIndex == 0 {
+		t.Errorf("status after InstallSnapshot: %+v", got)
+	}
+
+	want := c.leader().journal.Digest()
+	c.close()
+	for _, name := range names(3) {
+		c.open(name)
+	}
+	c.agree()
+	if got := c.leader().journal.Digest(); got != want {
+		t.Errorf("digest after all restarted: got %x, want %x", got[:4], want[:4])
+	}
+}
+
+func TestTransferHandsLeadershipOverAndLosesNothing(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, nil)
+	c.found(names(3)...)
+	c.propose("x")
+	old := c.leader()
+	to := c.others(old)[0]
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := old.Transfer(ctx, to); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.leader().name; got == old.name {
+		t.Errorf("%s still leads", got)
+	}
+	c.propose("y")
+	c.agree()
+	if err := c.leader().Transfer(ctx, "member-z"); !errors.Is(err, ErrNotMember) {
+		t.Errorf("transfer to a stranger: got %v, want ErrNotMember", err)
+	}
+}
+
+func TestMembersJoinCatchUpAndLeave(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, nil)
+	c.found("member-a")
+	c.propose("x")
+	c.open("member-b")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	a, b := c.members["member-a"], c.members["member-b"]
+	index := func() uint64 {
+		t.Helper()
+		at, err := a.ReadIndex(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.WaitApplied(ctx, at); err != nil {
+			t.Fatal(err)
+		}
+		_, config, err := a.Servers()
+		if err != nil || config == 0 {
+			t.Fatalf("servers: index %d, %v", config, err)
+		}
+		return config
+	}
+	first := index()
+	if err := a.AddNonvoter(ctx, "member-b", first); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.AddVoter(ctx, "member-b", first); !errors.Is(err, ErrConfigurationChanged) {
+		t.Errorf("change from an old configuration: got %v, want ErrConfigurationChanged", err)
+	}
+	if err := a.AddVoter(ctx, "member-b", 0); !errors.Is(err, ErrConfigurationChanged) {
+		t.Errorf("change from no configuration: got %v, want ErrConfigurationChanged", err)
+	}
+	c.agree()
+	if err := a.AddVoter(ctx, "member-b", index()); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.AddVoter(ctx, "member-c", 1); !errors.As(err, new(*NotLeaderError)) {
+		t.Errorf("change by a follower: got %v, want NotLeaderError", err)
+	}
+	if err := a.Transfer(ctx, "member-b"); err != nil {
+		t.Fatal(err)
+	}
+	c.propose("y", "member-b")
+	c.agree()
+	_, config, _ := b.Servers()
+	if err := b.Remove(ctx, "member-a", config); err != nil {
+		t.Fatal(err)
+	}
+	c.propose("z", "member-b")
+	list, _, err := b.Servers()
+	if err != nil || len(list) != 1 || list[0] != (Server{Member: "member-b", Voter: true}) {
+		t.Errorf("servers: got %v, %v, want member-b alone", list, err)
+	}
+}
+
+func TestProposeSaysWhatHappened(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, nil)
+	c.found("member-a")
+	c.propose("x")
+	g := c.members["member-a"]
+	if _, err := g.Propose(t.Context(), make([]byte, CommandBytesMax+1)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a large command: got %v, want ErrTooLarge", err)
+	}
+	if _, err := g.Propose(t.Context(), make([]byte, CommandBytesMax)); err != nil {
+		t.Errorf("the largest command: %v", err)
+	}
+	release, _ := g.disk.hang()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := g.Propose(ctx, []byte("late"))
+	if !errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("out of time: got %v, want ErrOutcomeUnknown and DeadlineExceeded", err)
+	}
+	if err := g.WaitApplied(ctx, 1<<40); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("wait for an index far away: got %v, want DeadlineExceeded", err)
+	}
+	release()
+	c.propose("after")
+	if got := g.journal.count(); got != 4 {
+		t.Errorf("applied %d commands, want 4: the late one too", got)
+	}
+	waited := make(chan error, 1)
+	go func() { waited <- g.WaitApplied(t.Context(), 1<<40) }()
+	c.stop("member-a")
+	if err := <-waited; !errors.Is(err, ErrClosed) {
+		t.Errorf("wait while closing: got %v, want ErrClosed", err)
+	}
+	if _, err := g.Propose(t.Context(), []byte("x")); !errors.As(err, new(*NotLeaderError)) && !errors.Is(err, ErrClosed) {
+		t.Errorf("propose after Close: got %v, want NotLeaderError or ErrClosed", err)
+	}
+	if err := g.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+}
+
+func TestCloseAnswersEveryProposal(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, nil)
+	c.found("member-a")
+	c.propose("x")
+	g := c.members["member-a"]
+	const callers = 200
+	errs := make(chan error, callers)
+	for i := range callers {
+		go func() {
+			_, err := g.Propose(context.Background(), fmt.Append(nil, "c", i))
+			errs <- err
+		}()
+	}
+	time.Sleep(2 * time.Millisecond)
+	c.stop("member-a")
+	acknowledged := uint64(1)
+	for range callers {
+		switch err := <-errs; {
+		case err == nil:
+			acknowledged++
+		case !errors.Is(err, ErrClosed) && !errors.As(err, new(*NotLeaderError)):
+			t.Errorf("proposal while closing: %v", err)
+		}
+	}
+	again := c.open("member-a")
+	c.agree()
+	if got := again.journal.count(); got != acknowledged {
+		t.Errorf("%d commands are there, %d were acknowledged", got, acknowledged)
+	}
+}

@@ -1,0 +1,164 @@
+package raftfsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"facet/internal/id"
+)
+
+// Bootstrap gives a new group its first members. Every first voter calls it with
+// the same list; where there is state already it does nothing.
+func (g *Group) Bootstrap(first []Server) error {
+	if err := g.enter(); err != nil {
+		return err
+	}
+	defer g.calls.Done()
+	list := slices.Clone(first)
+	slices.SortFunc(list, func(a, b Server) int { return strings.Compare(string(a.Member), string(b.Member)) })
+	var c raft.Configuration
+	for _, s := range list {
+		suffrage := raft.Nonvoter
+		if s.Voter {
+			suffrage = raft.Voter
+		}
+		c.Servers = append(c.Servers, raft.Server{
+			Suffrage: suffrage, ID: raft.ServerID(s.Member), Address: raft.ServerAddress(s.Member),
+		})
+	}
+	err := g.raft.BootstrapCluster(c).Error()
+	if err != nil && !errors.Is(err, raft.ErrCantBootstrap) {
+		return fmt.Errorf("bootstrap group %d: %w", g.cfg.Group, err)
+	}
+	return nil
+}
+
+// HasState tells whether this member was ever part of a group.
+func (g *Group) HasState() bool {
+	has, err := raft.HasExistingState(g.logs, g.stable, g.snapshots)
+	return has || err != nil
+}
+
+// servers gives raft's configuration as ours.
+func servers(c raft.Configuration) []Server {
+	list := make([]Server, 0, len(c.Servers))
+	for _, s := range c.Servers {
+		list = append(list, Server{Member: id.Member(s.ID), Voter: s.Suffrage == raft.Voter})
+	}
+	return list
+}
+
+// Servers gives the members by the newest configuration that was applied here, and
+// its index. Before the first one is, it gives what the log says, and index 0.
+func (g *Group) Servers() ([]Server, uint64, error) {
+	if err := g.health.failed(); err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrClosed, err)
+	}
+	if list, index := g.fsm.configuration(); index > 0 {
+		return slices.Clone(list), index, nil
+	}
+	return servers(g.raft.GetConfiguration().Configuration()), 0, nil
+}
+
+// AddNonvoter makes member a member without a vote. prevIndex is the index of the
+// configuration that the caller has seen (Servers): after any other change the
+// error is ErrConfigurationChanged. Leader only, like all changes of members.
+func (g *Group) AddNonvoter(ctx context.Context, member id.Member, prevIndex uint64) error {
+	return g.change(ctx, "add non-voter", member, prevIndex, func(wait time.Duration) raft.IndexFuture {
+		return g.raft.AddNonvoter(raft.ServerID(member), raft.ServerAddress(member), prevIndex, wait)
+	})
+}
+
+// AddVoter gives member a vote, whether or not it is a member already. Let a
+// non-voter catch up first.
+func (g *Group) AddVoter(ctx context.Context, member id.Member, prevIndex uint64) error {
+	return g.change(ctx, "add voter", member, prevIndex, func(wait time.Duration) raft.IndexFuture {
+		return g.raft.AddVoter(raft.ServerID(member), raft.ServerAddress(member), prevIndex, wait)
+	})
+}
+
+// Remove takes member out of the group. A leader that removes itself steps down
+// once that is committed.
+func (g *Group) Remove(ctx context.Context, member id.Member, prevIndex uint64) error {
+	return g.change(ctx, "remove", member, prevIndex, func(wait time.Duration) raft.IndexFuture {
+		return g.raft.RemoveServer(raft.ServerID(member), prevIndex, wait)
+	})
+}
+
+func (g *Group) change(ctx context.Context, what string, member id.Member, prevIndex uint64,
+	request func(wait time.Duration) raft.IndexFuture,
+) error {
+	if prevIndex == 0 { // raft takes 0 for "whatever it is now"
+		return fmt.Errorf("%s %s: no configuration index: %w", what, member, ErrConfigurationChanged)
+	}
+	err := g.await(ctx, func(wait time.Duration) error { return request(wait).Error() })
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, member, err)
+	}
+	return nil
+}
+
+// Transfer hands the leadership to a voter and returns when this member no longer
+// leads. The new leader may be another one if to was too slow: ask Leader.
+func (g *Group) Transfer(ctx context.Context, to id.Member) error {
+	list, _, err := g.Servers()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(list, Server{Member: to, Voter: true}) {
+		return fmt.Errorf("transfer to %s: %w", to, ErrNotMember)
+	}
+	if to == g.cfg.Self {
+		return nil
+	}
+	err = g.await(ctx, func(time.Duration) error {
+		return g.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(to)).Error()
+	})
+	if err != nil {
+		return fmt.Errorf("transfer to %s: %w", to, err)
+	}
+	return nil
+}
+
+// await runs a call into raft that knows no context, and stops waiting for it when
+// ctx ends. wait is how long raft may take to begin.
+func (g *Group) await(ctx context.Context, call func(wait time.Duration) error) error {
+	if g.raft.State() != raft.Leader {
+		return g.notLeader()
+	}
+	wait := rpcTimeout
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(deadline))
+	}
+	if wait <= 0 || ctx.Err() != nil {
+		return context.DeadlineExceeded
+	}
+	if err := g.enter(); err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { // owned by calls
+		defer g.calls.Done()
+		done <- call(wait)
+	}()
+	select {
+	case err := <-done:
+		if err == nil {
+			return nil
+		}
+		if strings.HasPrefix(err.Error(), "configuration changed since") { // raft has no value for it
+			return fmt.Errorf("%w: %w", ErrConfigurationChanged, err)
+		}
+		return g.outcome(err)
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
+	case <-g.health.broken:
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ErrClosed)
+	}
+}

@@ -1,0 +1,171 @@
+package metafsm
+
+import (
+	"slices"
+
+	"facet/internal/codec"
+	"facet/internal/id"
+)
+
+func (c Found) apply(m *Machine) []byte {
+	a := FoundAnswer{Status: Exists}
+	if m.state.cluster == nil {
+		a.Status = Done
+		m.state.cluster = &c.Cluster
+		m.touch()
+	}
+	a.Cluster = *m.state.cluster
+	return codec.Encode(answerOf(headFound), a)
+}
+
+func (c PutNode) apply(m *Machine) []byte {
+	old := m.state.nodes[c.Node.ID]
+	if old != nil {
+		c.Node.Joined = old.Joined
+	}
+	if old == nil || *old != c.Node {
+		m.state.nodes[c.Node.ID] = &c.Node
+		m.touch()
+	}
+	return codec.Encode(answerOf(headPutNode), PutNodeAnswer{Done})
+}
+
+func (c PutShards) apply(m *Machine) []byte {
+	now := m.state.shards
+	a := PutShardsAnswer{Status: StaleEpoch, Map: *now}
+	switch {
+	case now.Epoch == c.Previous:
+		m.state.shards = &ShardMap{Epoch: c.Previous + 1, Shards: c.Shards}
+		a = PutShardsAnswer{Status: Done, Map: *m.state.shards}
+		m.touch()
+	case now.Epoch == c.Previous+1 && slices.EqualFunc(now.Shards, c.Shards, equalVoters):
+		a.Status = Done // a retry
+	}
+	return codec.Encode(answerOf(headPutShards), a)
+}
+
+func equalVoters(a, b ShardVoters) bool {
+	return a.Shard == b.Shard && slices.Equal(a.Voters, b.Voters)
+}
+
+func (c CreateTenant) apply(m *Machine) []byte {
+	return codec.Encode(answerOf(headCreateTenant), m.createTenant(c))
+}
+
+func (m *Machine) createTenant(c CreateTenant) CreateTenantAnswer {
+	known, status := m.once(c.Write, headCreateTenant, [16]byte{})
+	if status == Replayed {
+		return CreateTenantAnswer{Replayed, *m.state.tenants[id.Tenant{UUID: known.IDs[0]}].record}
+	}
+	if status != 0 {
+		return CreateTenantAnswer{Status: status}
+	}
+	if named, ok := m.state.byName[c.Tenant.Name]; ok {
+		return CreateTenantAnswer{Exists, *m.state.tenants[named].record}
+	}
+	if m.state.tenants[c.Tenant.ID] != nil {
+		return CreateTenantAnswer{Status: Conflict}
+	}
+	c.Tenant.Seq = m.state.next()
+	m.state.addTenant(c.Tenant)
+	m.done(c.Write, headCreateTenant, [16]byte{}, c.Tenant.ID.UUID)
+	return CreateTenantAnswer{Done, c.Tenant}
+}
+
+func (c PutAccessKey) apply(m *Machine) []byte {
+	return codec.Encode(answerOf(headPutAccessKey), PutAccessKeyAnswer{m.putAccessKey(c.Key)})
+}
+
+func (m *Machine) putAccessKey(k AccessKey) Status {
+	old := m.state.keys[k.ID]
+	switch {
+	case m.state.tenants[k.Tenant] == nil:
+		return UnknownTenant
+	case old != nil && old.Tenant != k.Tenant:
+		return Conflict
+	}
+	m.state.keys[k.ID] = &k
+	m.touch()
+	return Done
+}
+
+func (c CreateGallery) apply(m *Machine) []byte {
+	return codec.Encode(answerOf(headCreateGallery), m.createGallery(c))
+}
+
+func (m *Machine) createGallery(c CreateGallery) CreateGalleryAnswer {
+	g, a := c.Gallery, c.Application
+	known, status := m.once(c.Write, headCreateGallery, g.Tenant.UUID)
+	t := m.state.tenants[g.Tenant]
+	switch {
+	case status == Replayed:
+		return m.galleryAnswer(Replayed, id.Gallery{UUID: known.IDs[0]}, id.Application{UUID: known.IDs[1]})
+	case status != 0:
+		return CreateGalleryAnswer{Status: status}
+	case t == nil:
+		return CreateGalleryAnswer{Status: UnknownTenant}
+	}
+	if named, ok := t.byName[g.Name]; ok {
+		return m.galleryAnswer(Exists, named, t.oldest[named])
+	}
+	if m.state.galleries[g.ID] != nil || m.state.taken(a) {
+		return CreateGalleryAnswer{Status: Conflict}
+	}
+	g.Created = m.ops.Clock()
+	g.Seq = m.state.next()
+	m.state.addGallery(g)
+	a.Tenant, a.Gallery, a.Created = g.Tenant, g.ID, g.Created
+	a.Seq = m.state.next()
+	m.state.addApplication(a)
+	m.done(c.Write, headCreateGallery, g.Tenant.UUID, g.ID.UUID, a.ID.UUID)
+	return m.galleryAnswer(Done, g.ID, a.ID)
+}
+
+// galleryAnswer gives the records of a gallery and of one of its applications,
+// both of which are there: nothing removes them.
+func (m *Machine) galleryAnswer(s Status, g id.Gallery, a id.Application) CreateGalleryAnswer {
+	return CreateGalleryAnswer{s, *m.state.galleries[g], *m.state.applications[a]}
+}
+
+func (c CreateApplication) apply(m *Machine) []byte {
+	return codec.Encode(answerOf(headCreateApplication), m.createApplication(c))
+}
+
+func (m *Machine) createApplication(c CreateApplication) CreateApplicationAnswer {
+	a := c.Application
+	known, status := m.once(c.Write, headCreateApplication, a.Tenant.UUID)
+	g := m.state.galleries[a.Gallery]
+	switch {
+	case status == Replayed:
+		return CreateApplicationAnswer{Replayed, *m.state.applications[id.Application{UUID: known.IDs[0]}]}
+	case status != 0:
+		return CreateApplicationAnswer{Status: status}
+	case g == nil || g.Tenant != a.Tenant:
+		return CreateApplicationAnswer{Status: UnknownGallery}
+	case m.state.taken(a):
+		return CreateApplicationAnswer{Status: Conflict}
+	}
+	a.Created = m.ops.Clock()
+	a.Seq = m.state.next()
+	m.state.addApplication(a)
+	m.done(c.Write, headCreateApplication, a.Tenant.UUID, a.ID.UUID)
+	return CreateApplicationAnswer{Done, a}
+}
+
+func (c Grant) apply(m *Machine) []byte {
+	g := m.state.galleries[c.Gallery]
+	a := GrantAnswer{Status: Done}
+	switch {
+	case g == nil:
+		a.Status = UnknownGallery
+	case g.Generation != c.Generation:
+		a.Status = StaleGeneration
+	default:
+		total, changed := m.state.grant(g, c.Shard, c.Have, c.Want)
+		a.Total = total
+		if changed {
+			m.touch()
+		}
+	}
+	return codec.Encode(answerOf(headGrant), a)
+}

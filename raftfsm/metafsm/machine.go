@@ -1,0 +1,96 @@
+package metafsm
+
+import (
+	"fmt"
+	"sync"
+
+	"facet/internal/codec"
+	"facet/raftfsm"
+	"facet/raftfsm/operation"
+)
+
+// limits bounds the remembered operations. Apply decides by them, so other numbers
+// need new versions of the commands.
+var limits = operation.Limits{Plain: 1 << 16, Keyed: 1 << 16}
+
+// Machine applies commands to the cluster's records. Its reading methods may run
+// beside everything; what they give is the caller's own.
+type Machine struct {
+	limits operation.Limits
+
+	// mu guards the rest. state is changed in place by Apply, and replaced by
+	// Restore.
+	mu      sync.RWMutex
+	index   uint64
+	state   *state
+	ops     *operation.Memory
+	changed chan struct{} // closed and replaced when state changes
+}
+
+var _ raftfsm.Machine = (*Machine)(nil)
+
+// New makes the machine of a cluster that is not founded.
+func New() *Machine { return newMachine(limits) }
+
+func newMachine(l operation.Limits) *Machine {
+	return &Machine{limits: l, state: newState(), ops: operation.New(l), changed: make(chan struct{})}
+}
+
+// Apply gives a command its effect and returns the answer. An empty command and
+// one that this binary may skip have none and give nil; bytes that are no command
+// were never proposed by this software and panic.
+func (m *Machine) Apply(index uint64, cmd []byte) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.index = index
+	if len(cmd) == 0 {
+		return nil
+	}
+	c, skip, err := decode(cmd)
+	switch {
+	case err != nil:
+		panic(fmt.Sprintf("bug: command at index %d: %v", index, err))
+	case skip:
+		return nil
+	}
+	return c.apply(m)
+}
+
+// Changed gives a channel that is closed at the next change of any record.
+// Remembered operations are no record.
+func (m *Machine) Changed() <-chan struct{} {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.changed
+}
+
+// touch announces a change. mu is held.
+func (m *Machine) touch() {
+	close(m.changed)
+	m.changed = make(chan struct{})
+}
+
+// once gives the outcome of an operation that was done before, or the status that
+// refuses it now, or 0 if it is to be done.
+func (m *Machine) once(w Write, kind codec.Head, scope [16]byte) (operation.Outcome, Status) {
+	m.ops.Advance(w.Time)
+	done, ok := m.ops.Recall(w.Op)
+	switch {
+	case ok && done.Kind == kind.Code && done.Scope == scope && done.Name.Request == w.Request:
+		return done, Replayed
+	case ok:
+		return done, Conflict
+	case m.ops.Full(w.name()):
+		return done, OpsFull
+	default:
+		return done, 0
+	}
+}
+
+// done remembers an operation and announces its change.
+func (m *Machine) done(w Write, kind codec.Head, scope [16]byte, ids ...[16]byte) {
+	o := operation.Outcome{Name: w.name(), Kind: kind.Code, Scope: scope}
+	copy(o.IDs[:], ids)
+	m.ops.Remember(o)
+	m.touch()
+}

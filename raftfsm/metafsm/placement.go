@@ -1,0 +1,289 @@
+package metafsm
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+
+	"facet/internal/id"
+)
+
+// ShardCapacity is the capacity for which a gallery gets one more shard.
+const ShardCapacity = 50_000
+
+// The purposes of weights. A change of one moves data.
+const (
+	weightShard  = "facet/shards/1"
+	weightVoter  = "facet/voters/1"
+	weightLeader = "facet/leader/1"
+)
+
+// weight is the hash by which rendezvous hashing compares (Thaler and Ravishankar
+// 1998): for each a, the b with the highest weights.
+func weight(purpose string, a, b []byte) uint64 {
+	h := sha256.New()
+	h.Write([]byte(purpose))
+	h.Write([]byte{byte(len(a))})
+	h.Write(a)
+	h.Write(b)
+	return binary.BigEndian.Uint64(h.Sum(nil))
+}
+
+func shardBytes(s id.Shard) []byte { return binary.BigEndian.AppendUint16(nil, uint16(s)) }
+
+// ShardCount gives the number of shards for a gallery of size slots in a cluster
+// of shards: one for each ShardCapacity, at least one.
+func ShardCount(size uint32, shards int) int {
+	return max(1, min(shards, int((uint64(size)+ShardCapacity-1)/ShardCapacity)))
+}
+
+// ShardsOf gives the count shards, out of 1 … shards, on which a gallery lies. A
+// larger count has the smaller one's list as its beginning.
+func ShardsOf(g id.Gallery, count, shards int) []id.Shard {
+	type weighted struct {
+		shard  id.Shard
+		weight uint64
+	}
+	all := make([]weighted, shards)
+	for i := range all {
+		s := id.Shard(i + 1)
+		all[i] = weighted{s, weight(weightShard, g.UUID[:], shardBytes(s))}
+	}
+	slices.SortFunc(all, func(a, b weighted) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.shard, b.shard))
+	})
+	out := make([]id.Shard, max(0, min(count, shards)))
+	for i := range out {
+		out[i] = all[i].shard
+	}
+	return out
+}
+
+// Jump gives a place in 0 … n−1 for hash, so that of all hashes only one in n+1
+// moves, and only to the new place, when n grows by one: jump consistent hash
+// (Lamping and Veach 2014, "A Fast, Minimal Memory, Consistent Hash Algorithm"),
+// with the paper's quotient rounded down in integers, not in floating point. n is
+// 1 to 2³¹.
+func Jump(hash uint64, n int) int {
+	place, next := int64(-1), int64(0)
+	for next < int64(n) {
+		place = next
+		hash = hash*2862933555777941757 + 1
+		next = int64((uint64(place+1) << 31) / (hash>>33 + 1))
+	}
+	return int(place)
+}
+
+// Seat is a member that can hold replicas. Members of one zone tend to fail
+// together; an empty zone is no one else's.
+type Seat struct {
+	Member id.Member
+	Zone   string
+}
+
+// Place gives each of the shards 1 … shards its voters, the preferred leader
+// first: rendezvous hashing with bounded load. Voters of one shard lie in as many
+// zones as possible; as far as that permits, each member votes in as many shards
+// as any other, give or take one, and leads as many. With fewer seats than
+// replicas every seat votes everywhere. The result depends on the set of seats,
+// not on their order.
+func Place(seats []Seat, shards, replicas int) []ShardVoters {
+	p := newPlan(seats, shards, max(1, min(replicas, len(seats))))
+	if len(seats) == 0 {
+		return nil
+	}
+	for s := range p.voters {
+		p.choose(s)
+	}
+	for p.level() {
+		continue // each turn lowers the sum of the squares of the loads
+	}
+	leaders := p.lead()
+	out := make([]ShardVoters, shards)
+	for s := range out {
+		out[s] = ShardVoters{Shard: id.Shard(s + 1), Voters: []id.Member{p.seats[leaders[s]].Member}}
+		for _, m := range p.ranked(weightVoter, s, p.voters[s]) {
+			if m != leaders[s] {
+				out[s].Voters = append(out[s].Voters, p.seats[m].Member)
+			}
+		}
+	}
+	return out
+}
+
+// plan is a placement in the making. Seats and shards are indices from 0.
+type plan struct {
+	seats    []Seat // in order of members
+	replicas int
+	most     int // voters a seat gets at first: the average, rounded up
+	voters   [][]int
+	load     []int
+}
+
+func newPlan(seats []Seat, shards, replicas int) *plan {
+	p := &plan{
+		seats:    slices.Clone(seats),
+		replicas: replicas,
+		voters:   make([][]int, shards),
+		load:     make([]int, len(seats)),
+	}
+	slices.SortFunc(p.seats, func(a, b Seat) int { return cmp.Compare(a.Member, b.Member) })
+	for i := range p.seats {
+		if p.seats[i].Zone == "" {
+			p.seats[i].Zone = "\x00" + string(p.seats[i].Member)
+		}
+	}
+	if len(seats) > 0 {
+		p.most = (shards*replicas + len(seats) - 1) / len(seats)
+	}
+	return p
+}
+
+// ranked gives members in order of their weights for a shard, highest first.
+func (p *plan) ranked(purpose string, shard int, members []int) []int {
+	of := shardBytes(id.Shard(shard + 1))
+	out := slices.Clone(members)
+	slices.SortStableFunc(out, func(a, b int) int {
+		wa := weight(purpose, of, []byte(p.seats[a].Member))
+		wb := weight(purpose, of, []byte(p.seats[b].Member))
+		return cmp.Compare(wb, wa)
+	})
+	return out
+}
+
+func (p *plan) everyone() []int {
+	all := make([]int, len(p.seats))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// choose gives a shard its voters: new zones first, then seats that are not full,
+// then by weight.
+func (p *plan) choose(shard int) {
+	order := p.ranked(weightVoter, shard, p.everyone())
+	for len(p.voters[shard]) < p.replicas {
+		best, bestCost := -1, [2]int{}
+		for _, m := range order {
+			cost := [2]int{p.inZone(shard, m), 0}
+			if p.load[m] >= p.most {
+				cost[1] = 1
+			}
+			if !slices.Contains(p.voters[shard], m) && (best < 0 || slices.Compare(cost[:], bestCost[:]) < 0) {
+				best, bestCost = m, cost
+			}
+		}
+		p.voters[shard] = append(p.voters[shard], best)
+		p.load[best]++
+	}
+}
+
+// inZone counts the voters of a shard in the zone of m, m itself left out.
+func (p *plan) inZone(shard, m int) int {
+	n := 0
+	for _, v := range p.voters[shard] {
+		if v != m && p.seats[v].Zone == p.seats[m].Zone {
+			n++
+		}
+	}
+	return n
+}
+
+// level moves one vote from a seat to one that has at least two fewer, without
+// crowding a zone; false if there is none to move.
+func (p *plan) level() bool {
+	byLoad := p.everyone()
+	slices.SortStableFunc(byLoad, func(a, b int) int { return cmp.Compare(p.load[a], p.load[b]) })
+	for _, from := range slices.Backward(byLoad) {
+		for _, to := range byLoad {
+			if p.load[from] < p.load[to]+2 {
+				break
+			}
+			if s := p.movable(from, to); s >= 0 {
+				p.voters[s][slices.Index(p.voters[s], from)] = to
+				p.load[from]--
+				p.load[to]++
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// movable gives the shard that from may best hand to to, or −1.
+func (p *plan) movable(from, to int) int {
+	best, bestWeight := -1, uint64(0)
+	for s, voters := range p.voters {
+		if !slices.Contains(voters, from) || slices.Contains(voters, to) {
+			continue
+		}
+		crowd := p.inZone(s, to)
+		if p.seats[from].Zone == p.seats[to].Zone {
+			crowd-- // from leaves
+		}
+		w := weight(weightVoter, shardBytes(id.Shard(s+1)), []byte(p.seats[to].Member))
+		if crowd <= p.inZone(s, from) && (best < 0 || w > bestWeight) {
+			best, bestWeight = s, w
+		}
+	}
+	return best
+}
+
+// lead chooses a leader for each shard among its voters: a matching (Kuhn 1955)
+// in which no member leads more than quota shards, for the smallest quota that is
+// possible, raised only after all that fits has been filled.
+func (p *plan) lead() []int {
+	m := matching{leader: make([]int, len(p.voters)), led: make([][]int, len(p.seats))}
+	for s, voters := range p.voters {
+		m.leader[s] = -1
+		m.wishes = append(m.wishes, p.ranked(weightLeader, s, voters))
+	}
+	for open := len(p.voters); open > 0; m.quota++ {
+		for s, leader := range m.leader {
+			if leader < 0 && m.match(s, make([]bool, len(p.seats))) {
+				open--
+			}
+		}
+	}
+	return m.leader
+}
+
+type matching struct {
+	quota  int
+	wishes [][]int // by shard, the best first
+	leader []int   // by shard, −1 for none
+	led    [][]int // by seat
+}
+
+// match finds a leader for a shard, if need be by giving another shard another
+// leader; asked are the seats that were tried.
+func (m *matching) match(shard int, asked []bool) bool {
+	for _, seat := range m.wishes[shard] {
+		if asked[seat] {
+			continue
+		}
+		asked[seat] = true
+		if len(m.led[seat]) < m.quota {
+			m.take(shard, seat)
+			return true
+		}
+		for _, other := range m.led[seat] {
+			if m.match(other, asked) {
+				m.take(shard, seat)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// take makes seat the leader of shard in the place of its present one.
+func (m *matching) take(shard, seat int) {
+	if old := m.leader[shard]; old >= 0 {
+		m.led[old] = slices.DeleteFunc(m.led[old], func(s int) bool { return s == shard })
+	}
+	m.leader[shard] = seat
+	m.led[seat] = append(m.led[seat], shard)
+}

@@ -1,0 +1,180 @@
+package metafsm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"facet/internal/codec"
+	"facet/raftfsm/operation"
+)
+
+// Restore reads a snapshot beside the present state and takes its place when all
+// of it was found good; on an error nothing changes. The error wraps
+// codec.ErrCorrupt, codec.ErrMalformed, ErrSnapshot, operation.ErrSnapshot, or is
+// r's.
+func (m *Machine) Restore(r io.Reader) error {
+	in, err := codec.NewReader(r, magic)
+	if err != nil {
+		return fmt.Errorf("restore meta: %w", err)
+	}
+	records, ops := loader{state: newState()}, operation.NewLoader(m.limits)
+	for {
+		record, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = records.load(record, ops)
+		}
+		if err != nil {
+			return fmt.Errorf("restore meta: %w", err)
+		}
+	}
+	memory, err := ops.Memory()
+	if err == nil && (!records.begun || records.missing != 0) {
+		err = fmt.Errorf("%w: records are missing", ErrSnapshot)
+	}
+	if err != nil {
+		return fmt.Errorf("restore meta: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.index, m.ops, m.state = in.Index(), memory, records.state
+	m.touch()
+	return nil
+}
+
+// loader builds a state from the records of a snapshot.
+type loader struct {
+	state   *state
+	begun   bool
+	missing uint64
+}
+
+func (l *loader) load(m codec.Message, ops *operation.Loader) error {
+	if mine, err := ops.Load(m); mine {
+		return err
+	}
+	if m.Code == headState.Code {
+		return l.head(m)
+	}
+	if l.missing == 0 {
+		return fmt.Errorf("%w: record %d is out of place", ErrSnapshot, m.Code)
+	}
+	l.missing--
+	switch m.Code {
+	case headNode.Code:
+		return l.node(m)
+	case headTenant.Code:
+		return l.tenant(m)
+	case headAccessKey.Code:
+		return l.accessKey(m)
+	case headGallery.Code:
+		return l.gallery(m)
+	case headGrants.Code:
+		return l.grants(m)
+	case headApplication.Code:
+		return l.application(m)
+	default:
+		return fmt.Errorf("%w: unknown record %d", codec.ErrMalformed, m.Code)
+	}
+}
+
+func (l *loader) head(m codec.Message) error {
+	r, err := body[stateRecord](m, headState)
+	if err != nil {
+		return err
+	}
+	if l.begun {
+		return fmt.Errorf("%w: two heads", ErrSnapshot)
+	}
+	l.begun, l.missing = true, r.Records
+	l.state.sequence, l.state.cluster, l.state.shards = r.Sequence, r.Cluster, &r.Shards
+	return nil
+}
+
+func (l *loader) node(m codec.Message) error {
+	n, err := body[Node](m, headNode)
+	if err != nil {
+		return err
+	}
+	if l.state.nodes[n.ID] != nil {
+		return fmt.Errorf("%w: node %s is there twice", ErrSnapshot, n.ID)
+	}
+	l.state.nodes[n.ID] = &n
+	return nil
+}
+
+func (l *loader) tenant(m codec.Message) error {
+	t, err := body[Tenant](m, headTenant)
+	if err != nil {
+		return err
+	}
+	if _, named := l.state.byName[t.Name]; named || l.state.tenants[t.ID] != nil {
+		return fmt.Errorf("%w: tenant %s is there twice", ErrSnapshot, t.ID)
+	}
+	l.state.addTenant(t)
+	return nil
+}
+
+func (l *loader) accessKey(m codec.Message) error {
+	k, err := body[AccessKey](m, headAccessKey)
+	if err != nil {
+		return err
+	}
+	if l.state.tenants[k.Tenant] == nil || l.state.keys[k.ID] != nil {
+		return fmt.Errorf("%w: an access key without tenant, or there twice", ErrSnapshot)
+	}
+	l.state.keys[k.ID] = &k
+	return nil
+}
+
+func (l *loader) gallery(m codec.Message) error {
+	g, err := body[Gallery](m, headGallery)
+	if err != nil {
+		return err
+	}
+	t := l.state.tenants[g.Tenant]
+	if t == nil || l.state.galleries[g.ID] != nil {
+		return fmt.Errorf("%w: gallery %s is there twice or without tenant", ErrSnapshot, g.ID)
+	}
+	if _, named := t.byName[g.Name]; named {
+		return fmt.Errorf("%w: the name of gallery %s is taken", ErrSnapshot, g.ID)
+	}
+	l.state.addGallery(g)
+	return nil
+}
+
+func (l *loader) grants(m codec.Message) error {
+	r, err := body[grantsRecord](m, headGrants)
+	if err != nil {
+		return err
+	}
+	g := l.state.galleries[r.Gallery]
+	if g == nil || l.state.grants[r.Gallery] != nil {
+		return fmt.Errorf("%w: grants of gallery %s", ErrSnapshot, r.Gallery)
+	}
+	var sum uint64
+	for i, of := range r.Grants {
+		sum += uint64(of.Total)
+		if sum > uint64(g.Size) || i > 0 && of.Shard <= r.Grants[i-1].Shard {
+			return fmt.Errorf("%w: grants of gallery %s", ErrSnapshot, r.Gallery)
+		}
+	}
+	l.state.grants[r.Gallery] = r.Grants
+	return nil
+}
+
+func (l *loader) application(m codec.Message) error {
+	a, err := body[Application](m, headApplication)
+	if err != nil {
+		return err
+	}
+	g := l.state.galleries[a.Gallery]
+	if g == nil || g.Tenant != a.Tenant || l.state.taken(a) {
+		return fmt.Errorf("%w: application %s is there twice or without gallery", ErrSnapshot, a.ID)
+	}
+	l.state.addApplication(a)
+	return nil
+}

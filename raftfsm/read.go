@@ -1,0 +1,215 @@
+package raftfsm
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"facet/internal/id"
+)
+
+// A read (Ongaro 2014, §6.4) needs an index that covers every write acknowledged
+// before it began:
+//
+//  1. wait until an entry of this leader's term is applied: from then on its commit
+//     index is at least any earlier leader's;
+//  2. take the commit index;
+//  3. make sure that a majority of the voters had not left the term after 2.
+//
+// raft.VerifyLeader does the third step wrongly for us: it counts the answers of
+// non-voters too (v1.7.3 and v1.8.0), so that a deposed leader with two non-voters
+// on its side of a partition would confirm itself. So the leader asks here, and
+// needs raft's main goroutine, which may be writing, for nothing.
+//
+// One round at a time; callers that come while it runs share the next.
+
+// roundTick is how often a round that waits looks whether it still leads, and
+// asks again those that gave no answer.
+const roundTick = 20 * time.Millisecond
+
+// readRequest is one caller of ReadIndex.
+type readRequest struct{ answer chan readAnswer } // capacity 1
+
+type readAnswer struct {
+	index uint64
+	err   error
+}
+
+// ReadIndex gives an index such that a machine that has applied it reflects every
+// command acknowledged before ReadIndex was called. Only the leader can give it:
+// others answer *NotLeaderError.
+func (g *Group) ReadIndex(ctx context.Context) (uint64, error) {
+	if g.raft.State() != raft.Leader {
+		return 0, g.notLeader()
+	}
+	q := readRequest{answer: make(chan readAnswer, 1)}
+	select {
+	case g.reads <- q:
+	case <-ctx.Done():
+		return 0, fmt.Errorf("read index: %w", ctx.Err())
+	case <-g.stop:
+		return 0, ErrClosed
+	}
+	select {
+	case a := <-q.answer:
+		return a.index, a.err
+	case <-ctx.Done():
+		return 0, fmt.Errorf("read index: %w", ctx.Err())
+	case <-g.stop:
+		return 0, ErrClosed
+	}
+}
+
+// readLoop runs the rounds. Owned by Open; ends with stop.
+func (g *Group) readLoop() {
+	r := newRounds(g)
+	batch := make([]readRequest, 0, readsMax)
+	for {
+		select {
+		case <-g.stop:
+			return
+		case q := <-g.reads:
+			batch = append(batch[:0], q)
+		}
+		for len(batch) < readsMax && len(g.reads) > 0 {
+			batch = append(batch, <-g.reads)
+		}
+		index, err := r.run()
+		for _, q := range batch {
+			q.answer <- readAnswer{index, err}
+		}
+	}
+}
+
+// rounds asks the voters, one question at a time each. A voter that owes an answer
+// to an earlier round is asked again when it gave it.
+type rounds struct {
+	g       *Group
+	round   uint64
+	asked   map[id.Member]uint64 // the round of the open question; 0: none
+	answers chan roundAnswer
+	ticker  *time.Ticker
+}
+
+type roundAnswer struct {
+	member id.Member
+	round  uint64
+	ok     bool
+}
+
+func newRounds(g *Group) *rounds {
+	return &rounds{g: g, asked: make(map[id.Member]uint64), answers: make(chan roundAnswer)}
+}
+
+// run does one round: it returns an index, or *NotLeaderError, or ErrClosed.
+func (r *rounds) run() (uint64, error) {
+	g := r.g
+	r.ticker = time.NewTicker(roundTick)
+	defer r.ticker.Stop()
+	term := g.raft.CurrentTerm()
+	if err := r.ownTerm(term); err != nil {
+		return 0, err
+	}
+	index := g.raft.CommitIndex()
+	if err := r.quorum(term); err != nil {
+		return 0, err
+	}
+	if !g.leads(term) {
+		return 0, g.notLeader()
+	}
+	return index, nil
+}
+
+// leads tells whether this member leads term.
+func (g *Group) leads(term uint64) bool {
+	return g.health.failed() == nil && g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
+}
+
+// ownTerm waits until an entry of this leader's term is applied.
+func (r *rounds) ownTerm(term uint64) error {
+	for {
+		applied, moved := r.g.fsm.appliedTerm()
+		if applied == term {
+			return nil
+		}
+		if !r.g.leads(term) {
+			return r.g.notLeader()
+		}
+		select {
+		case <-moved:
+		case a := <-r.answers:
+			r.took(a)
+		case <-r.ticker.C:
+		case <-r.g.stop:
+			return ErrClosed
+		}
+	}
+}
+
+// quorum waits until a majority of the voters has said that it had not left term.
+func (r *rounds) quorum(term uint64) error {
+	r.round++
+	confirmed := map[id.Member]bool{r.g.cfg.Self: true}
+	r.ask(term, confirmed)
+	for !majority(r.voters(), confirmed) {
+		if !r.g.leads(term) {
+			return r.g.notLeader()
+		}
+		select {
+		case a := <-r.answers:
+			if r.took(a); a.ok && a.round == r.round {
+				confirmed[a.member] = true
+			} else if a.round != r.round {
+				r.ask(term, confirmed)
+			}
+		case <-r.ticker.C:
+			r.ask(term, confirmed)
+		case <-r.g.stop:
+			return ErrClosed
+		}
+	}
+	return nil
+}
+
+func (r *rounds) took(a roundAnswer) { delete(r.asked, a.member) }
+
+// voters gives the voters of the newest configuration in this leader's log.
+func (r *rounds) voters() []id.Member {
+	var voters []id.Member
+	for _, s := range r.g.raft.GetConfiguration().Configuration().Servers {
+		if s.Suffrage == raft.Voter {
+			voters = append(voters, id.Member(s.ID))
+		}
+	}
+	return voters
+}
+
+func majority(voters []id.Member, confirmed map[id.Member]bool) bool {
+	n := 0
+	for _, m := range voters {
+		if confirmed[m] {
+			n++
+		}
+	}
+	return n > len(voters)/2
+}
+
+// ask sends the round's question to every voter that was not asked or confirmed.
+func (r *rounds) ask(term uint64, confirmed map[id.Member]bool) {
+	round := r.round
+	for _, m := range r.voters() {
+		if confirmed[m] || r.asked[m] != 0 {
+			continue
+		}
+		r.asked[m] = round
+		r.g.asks.Go(func() { // ends with its RPC, at the latest with the transport
+			a := roundAnswer{member: m, round: round, ok: r.g.transport.confirm(m, term)}
+			select {
+			case r.answers <- a:
+			case <-r.g.stop:
+			}
+		})
+	}
+}

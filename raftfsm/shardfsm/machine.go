@@ -1,0 +1,260 @@
+package shardfsm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"facet/engine/score"
+	"facet/internal/codec"
+	"facet/internal/id"
+	"facet/raftfsm"
+	"facet/raftfsm/operation"
+	"facet/shard"
+)
+
+// limits bounds the remembered operations. Apply decides by them, so other numbers
+// need new versions of the commands.
+var limits = operation.Limits{Plain: 1 << 18, Keyed: 1 << 19}
+
+// magic begins a snapshot of this machine.
+var magic = codec.Magic([]byte("facetshd"))
+
+// Machine applies commands to a shard. Reads go to Shard directly and may run
+// beside everything here.
+type Machine struct {
+	shard *shard.Shard
+
+	// mu guards the rest. It is taken before the shard's own lock.
+	mu     sync.Mutex
+	limits operation.Limits
+	index  uint64
+	ops    *operation.Memory
+}
+
+var _ raftfsm.Machine = (*Machine)(nil)
+
+// New makes the machine of an empty shard whose scores come from table.
+func New(table *score.Table) *Machine { return newMachine(table, limits) }
+
+func newMachine(table *score.Table, l operation.Limits) *Machine {
+	return &Machine{shard: shard.New(table), limits: l, ops: operation.New(l)}
+}
+
+// Shard is the state that searches and listings read. It stays the same object
+// over a Restore.
+func (m *Machine) Shard() *shard.Shard { return m.shard }
+
+// Operations counts the remembered operations.
+func (m *Machine) Operations() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ops.Len()
+}
+
+// Apply gives a command its effect and returns the answer. An empty command and
+// one that this binary may skip have none and give nil; bytes that are no command
+// were never proposed by this software and panic.
+func (m *Machine) Apply(index uint64, cmd []byte) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.index = index
+	if len(cmd) == 0 {
+		return nil
+	}
+	c, skip, err := decode(cmd)
+	switch {
+	case err != nil:
+		panic(fmt.Sprintf("bug: command at index %d: %v", index, err))
+	case skip:
+		return nil
+	}
+	return c.apply(m)
+}
+
+func (c Grant) apply(m *Machine) []byte {
+	answer := GrantAnswer{Status: status(m.shard.Grant(shard.Grant(c)))}
+	return codec.Encode(headGrantAnswer, answer)
+}
+
+func (c Register) apply(m *Machine) []byte {
+	return codec.Encode(headRegisterAnswer, m.register(c, m.ops.Advance(c.Time)))
+}
+
+func (m *Machine) register(c Register, now int64) RegisterAnswer {
+	if err := m.shard.Check(c.Gallery, c.Generation); err != nil {
+		return RegisterAnswer{Status: status(err)}
+	}
+	if done, ok := m.ops.Recall(c.Op); ok {
+		return m.replay(c, done)
+	}
+	if m.ops.Full(c.name()) {
+		return RegisterAnswer{Status: OpsFull}
+	}
+	reuse := shard.FreeSlots
+	if c.Recycle {
+		reuse = shard.OldestDeleted
+	}
+	if err := m.shard.Put(c.event(now), reuse); err != nil {
+		return RegisterAnswer{Status: status(err)}
+	}
+	m.ops.Remember(operation.Outcome{
+		Name: c.name(), Kind: headRegister.Code, Scope: c.Gallery.UUID,
+		IDs: [2][16]byte{c.Subject.UUID, c.Event.UUID},
+	})
+	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now}
+}
+
+// replay answers an operation that was done before.
+func (m *Machine) replay(c Register, done operation.Outcome) RegisterAnswer {
+	if done.Kind != headRegister.Code || done.Scope != c.Gallery.UUID || done.Name.Request != c.Request {
+		return RegisterAnswer{Status: Conflict}
+	}
+	a := RegisterAnswer{
+		Status:  Replayed,
+		Subject: id.Subject{UUID: done.IDs[0]},
+		Event:   id.Event{UUID: done.IDs[1]},
+		Time:    done.Time,
+	}
+	a.Sealed, _ = m.shard.Sealed(c.Gallery, a.Subject, a.Event)
+	return a
+}
+
+func (c Unregister) apply(m *Machine) []byte {
+	return codec.Encode(headUnregisterAnswer, m.unregister(c, m.ops.Advance(c.Time)))
+}
+
+func (m *Machine) unregister(c Unregister, now int64) UnregisterAnswer {
+	if err := m.shard.Check(c.Gallery, c.Generation); err != nil {
+		return UnregisterAnswer{Status: status(err)}
+	}
+	if done, ok := m.ops.Recall(c.Op); ok {
+		if done.Kind != headUnregister.Code || done.Scope != c.Gallery.UUID || done.IDs[0] != c.Subject.UUID {
+			return UnregisterAnswer{Status: Conflict}
+		}
+		return UnregisterAnswer{Status: Done, Time: done.Time}
+	}
+	name := operation.Name{Op: c.Op}
+	if m.ops.Full(name) {
+		return UnregisterAnswer{Status: OpsFull}
+	}
+	err := m.shard.Erase(shard.Erasure{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Time: now})
+	if err != nil {
+		return UnregisterAnswer{Status: status(err)}
+	}
+	m.ops.Remember(operation.Outcome{
+		Name: name, Kind: headUnregister.Code, Scope: c.Gallery.UUID, IDs: [2][16]byte{c.Subject.UUID},
+	})
+	return UnregisterAnswer{Status: Done, Time: now}
+}
+
+// status is the outcome that an error of the shard stands for.
+func status(err error) Status {
+	switch {
+	case err == nil:
+		return Done
+	case errors.Is(err, shard.ErrGeneration):
+		return StaleGeneration
+	case errors.Is(err, shard.ErrNoSlot):
+		return NeedSlots
+	case errors.Is(err, shard.ErrExists):
+		return Conflict
+	case errors.Is(err, shard.ErrSubject):
+		return UnknownSubject
+	default:
+		panic("bug: a write fails in an unknown way: " + err.Error())
+	}
+}
+
+// frozen is the machine's state at one index.
+type frozen struct {
+	index uint64
+	ops   *operation.View
+	shard *shard.View
+}
+
+func (m *Machine) freeze() *frozen {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return &frozen{m.index, m.ops.Freeze(), m.shard.Freeze()}
+}
+
+// Freeze captures the state for a snapshot; the error is always nil.
+func (m *Machine) Freeze() (raftfsm.Frozen, error) { return m.freeze(), nil }
+
+// WriteTo streams the state; w need not be buffered.
+func (f *frozen) WriteTo(w io.Writer) (int64, error) {
+	out := codec.NewWriter(w, magic, f.index)
+	f.write(out)
+	_, err := out.Close()
+	return out.Bytes(), err
+}
+
+func (f *frozen) write(out *codec.Writer) {
+	f.ops.Write(out)
+	f.shard.Write(out)
+}
+
+// Release lets go of the state.
+func (f *frozen) Release() { f.ops, f.shard = nil, nil }
+
+// Digest hashes the state, without the index: machines with equal histories have
+// equal digests. It costs as much as a snapshot.
+func (m *Machine) Digest() [32]byte {
+	f := m.freeze()
+	out := codec.NewWriter(io.Discard, magic, 0)
+	f.write(out)
+	sum, err := out.Close()
+	if err != nil {
+		panic("bug: nothing can fail in writing to nowhere: " + err.Error())
+	}
+	return sum
+}
+
+// Restore reads a snapshot beside the present state and takes its place when all
+// of it was found good; on an error nothing changes. The error wraps
+// codec.ErrCorrupt, codec.ErrMalformed, shard.ErrSnapshot, operation.ErrSnapshot,
+// or is r's.
+func (m *Machine) Restore(r io.Reader) error {
+	in, err := codec.NewReader(r, magic)
+	if err != nil {
+		return fmt.Errorf("restore shard: %w", err)
+	}
+	events, ops := shard.NewLoader(), operation.NewLoader(m.limits)
+	for {
+		record, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = load(record, events, ops)
+		}
+		if err != nil {
+			return fmt.Errorf("restore shard: %w", err)
+		}
+	}
+	memory, err := ops.Memory()
+	if err == nil {
+		err = events.Check()
+	}
+	if err != nil {
+		return fmt.Errorf("restore shard: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.index, m.ops = in.Index(), memory
+	m.shard.Replace(events)
+	return nil
+}
+
+func load(r codec.Message, events *shard.Loader, ops *operation.Loader) error {
+	mine, err := events.Load(r)
+	if err == nil && !mine {
+		mine, err = ops.Load(r)
+	}
+	if err == nil && !mine {
+		err = fmt.Errorf("%w: unknown record %d", codec.ErrMalformed, r.Code)
+	}
+	return err
+}

@@ -1,0 +1,84 @@
+package raftfsm
+
+import (
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// slowDisk is a disk whose appends can be held up, slowed down or made to fail.
+type slowDisk struct {
+	disk
+	mu      sync.Mutex
+	gate    chan struct{} // nil: open
+	reached chan struct{} // closed when an append waits at the gate
+	delay   time.Duration
+	fail    error
+}
+
+func newSlowDisk(d disk) *slowDisk { return &slowDisk{disk: d} }
+
+// hang holds up every append until release is called; reached is closed when the
+// first one waits.
+func (d *slowDisk) hang() (release func(), reached <-chan struct{}) {
+	gate, at := make(chan struct{}), make(chan struct{})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.gate, d.reached = gate, at
+	return sync.OnceFunc(func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.gate = nil
+		close(gate)
+	}), at
+}
+
+// slow lets every append take at least this long.
+func (d *slowDisk) slow(delay time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.delay = delay
+}
+
+// breakDown lets every append and every vote fail from now on.
+func (d *slowDisk) breakDown(err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail = err
+}
+
+func (d *slowDisk) broken() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.fail
+}
+
+func (d *slowDisk) StoreLog(l *raft.Log) error { return d.StoreLogs([]*raft.Log{l}) }
+
+func (d *slowDisk) StoreLogs(l []*raft.Log) error {
+	d.mu.Lock()
+	gate, err, delay := d.gate, d.fail, d.delay
+	if gate != nil && d.reached != nil {
+		close(d.reached)
+		d.reached = nil
+	}
+	d.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	if delay > 0 {
+		time.Sleep(delay)
+	}
+	if err != nil {
+		return err
+	}
+	return d.disk.StoreLogs(l)
+}
+
+func (d *slowDisk) Set(k, v []byte) error {
+	if err := d.broken(); err != nil {
+		return err
+	}
+	return d.disk.Set(k, v)
+}

@@ -1,0 +1,142 @@
+package raftfsm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+)
+
+// The keys that raft uses, and ours.
+var (
+	keyTerm          = []byte("CurrentTerm")
+	keyVoteTerm      = []byte("LastVoteTerm")
+	keyVoteCandidate = []byte("LastVoteCand")
+	keyVote          = []byte("Vote") // term and candidate as one value
+)
+
+// stableStore keeps the term and the vote, each sealed with a CRC-32C. Raft writes
+// the term of a vote and its candidate one after the other; a crash between would
+// leave a vote of the new term for the old candidate (hashicorp/raft #661). So the
+// term waits here for the candidate, and both become one value.
+type stableStore struct {
+	disk   disk
+	health *health
+	// voteTerm is the term that waits for its candidate. Only raft's main
+	// goroutine writes votes.
+	voteTerm uint64
+}
+
+var _ raft.StableStore = (*stableStore)(nil)
+
+// Set writes a value; the vote's candidate completes the vote.
+func (s *stableStore) Set(key, value []byte) error {
+	if bytes.Equal(key, keyVoteCandidate) {
+		vote := binary.BigEndian.AppendUint64(nil, s.voteTerm)
+		return s.put(keyVote, append(vote, value...))
+	}
+	return s.put(key, value)
+}
+
+// SetUint64 writes a number; the vote's term waits for its candidate. Raft panics
+// when its term can't be written; by then the group was taken out, so it is told
+// that all is well.
+func (s *stableStore) SetUint64(key []byte, value uint64) error {
+	if bytes.Equal(key, keyVoteTerm) {
+		s.voteTerm = value
+		return nil
+	}
+	err := s.put(key, binary.BigEndian.AppendUint64(nil, value))
+	if err != nil && s.health.failed() != nil && bytes.Equal(key, keyTerm) {
+		return nil
+	}
+	return err
+}
+
+// Get reads a value, or raftboltdb.ErrKeyNotFound.
+func (s *stableStore) Get(key []byte) ([]byte, error) {
+	if bytes.Equal(key, keyVoteCandidate) {
+		_, candidate, err := s.vote()
+		return candidate, err
+	}
+	return s.get(key)
+}
+
+// GetUint64 reads a number, or raftboltdb.ErrKeyNotFound.
+func (s *stableStore) GetUint64(key []byte) (uint64, error) {
+	if bytes.Equal(key, keyVoteTerm) {
+		term, _, err := s.vote()
+		return term, err
+	}
+	value, err := s.get(key)
+	if err != nil {
+		return 0, err
+	}
+	if len(value) != 8 {
+		return 0, fmt.Errorf("%s has %d bytes: %w", key, len(value), ErrCorrupt)
+	}
+	return binary.BigEndian.Uint64(value), nil
+}
+
+func (s *stableStore) vote() (term uint64, candidate []byte, err error) {
+	value, err := s.get(keyVote)
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(value) < 8 {
+		return 0, nil, fmt.Errorf("vote has %d bytes: %w", len(value), ErrCorrupt)
+	}
+	return binary.BigEndian.Uint64(value), value[8:], nil
+}
+
+// verify reads all there is; a member with a damaged vote must not vote.
+func (s *stableStore) verify() error {
+	_, termErr := s.GetUint64(keyTerm)
+	_, _, voteErr := s.vote()
+	for _, err := range []error{termErr, voteErr} {
+		if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// stableSum is a value's checksum; the key is part of it.
+func stableSum(key, value []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
+}
+
+func (s *stableStore) put(key, value []byte) error {
+	if err := s.health.failed(); err != nil {
+		return err
+	}
+	sealed := make([]byte, 0, len(value)+4)
+	sealed = binary.LittleEndian.AppendUint32(append(sealed, value...), stableSum(key, value))
+	answered := s.health.writing()
+	err := guarded(func() error { return s.disk.Set(key, sealed) })
+	answered()
+	if err != nil {
+		err = fmt.Errorf("write %s: %w", key, err)
+		s.health.fail(err)
+	}
+	return err
+}
+
+func (s *stableStore) get(key []byte) (value []byte, err error) {
+	err = guarded(func() (err error) { value, err = s.disk.Get(key); return err })
+	switch {
+	case errors.Is(err, raftboltdb.ErrKeyNotFound):
+		return nil, raftboltdb.ErrKeyNotFound // raft compares its text
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	n := len(value) - 4
+	if n < 0 || binary.LittleEndian.Uint32(value[n:]) != stableSum(key, value[:n]) {
+		return nil, fmt.Errorf("%s: %w", key, ErrCorrupt)
+	}
+	return value[:n], nil
+}

@@ -1,0 +1,54 @@
+package raftfsm
+
+import (
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"facet/internal/id"
+)
+
+// Status is a view of a group from one of its members, for people and metrics.
+// Its parts are read one after the other, not at one instant.
+type Status struct {
+	Group       id.Shard
+	Self        id.Member
+	State       string        // "Follower", "Candidate", "Leader", "Shutdown", or "Failed" after Config.Fatal
+	Term        uint64        // the present term
+	Leader      id.Member     // empty when unknown
+	Last        uint64        // index of the newest entry on disk here
+	Commit      uint64        // index up to which a quorum has the log, as far as known here
+	Applied     uint64        // index that the machine has applied
+	Snapshot    uint64        // index of the newest snapshot here; 0: none
+	LastContact time.Duration // since the leader was last heard; 0 on the leader, -1 when never
+	Stalled     time.Duration // for how long the disk has owed an answer
+	Servers     []Server      // the members, as far as known here
+	ConfigIndex uint64        // index of the configuration that named them; 0: not yet committed here
+}
+
+// Status gives the present view.
+func (g *Group) Status() Status {
+	s := Status{
+		Group:       g.cfg.Group,
+		Self:        g.cfg.Self,
+		State:       g.raft.State().String(),
+		Term:        g.raft.CurrentTerm(),
+		Last:        g.raft.LastIndex(),
+		Commit:      g.raft.CommitIndex(),
+		Applied:     g.Applied(),
+		Snapshot:    g.snapshots.newest.Load(),
+		LastContact: -1,
+		Stalled:     g.health.owed(),
+	}
+	if g.health.failed() != nil {
+		s.State = "Failed"
+	}
+	s.Leader, _ = g.Leader()
+	if at := g.raft.LastContact(); g.raft.State() == raft.Leader {
+		s.LastContact = 0
+	} else if !at.IsZero() {
+		s.LastContact = time.Since(at)
+	}
+	s.Servers, s.ConfigIndex, _ = g.Servers()
+	return s
+}

@@ -1,0 +1,143 @@
+package raftfsm
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"facet/internal/id"
+)
+
+// streams is the raft.StreamLayer over ours. For raft a member's address is its
+// name, always: votes are remembered by address, and addresses change. The name
+// becomes an address when it is dialled.
+//
+// raft.NetworkTransport forgets its connections when it is closed; streams ends
+// them and waits until their users let go.
+type streams struct {
+	inner   StreamLayer
+	self    id.Member
+	resolve func(id.Member) (string, error)
+	ctx     context.Context // ends with close
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup // the Accept that runs, and every open stream
+
+	mu     sync.Mutex // guards open and closed
+	open   map[*stream]struct{}
+	closed bool
+}
+
+var _ raft.StreamLayer = (*streams)(nil)
+
+func newStreams(cfg *Config) *streams {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &streams{
+		inner: cfg.Stream, self: cfg.Self, resolve: cfg.Resolve,
+		ctx: ctx, cancel: cancel, open: make(map[*stream]struct{}),
+	}
+}
+
+// stream is a connection that streams knows of until it is closed.
+type stream struct {
+	net.Conn
+	owner *streams
+	once  sync.Once
+}
+
+// Close closes the connection.
+func (c *stream) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() {
+		c.owner.mu.Lock()
+		delete(c.owner.open, c)
+		c.owner.mu.Unlock()
+		c.owner.wg.Done()
+	})
+	return err
+}
+
+// enter counts one more for wg, unless the streams are closed.
+func (s *streams) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return net.ErrClosed
+	}
+	s.wg.Add(1)
+	return nil
+}
+
+func (s *streams) adopt(conn net.Conn) (net.Conn, error) {
+	if err := s.enter(); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	c := &stream{Conn: conn, owner: s}
+	s.mu.Lock()
+	s.open[c] = struct{}{}
+	closed := s.closed
+	s.mu.Unlock()
+	if closed { // between the two locks: Close did not see c
+		c.Close()
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+// Accept gives the next stream from another member.
+func (s *streams) Accept() (net.Conn, error) {
+	if err := s.enter(); err != nil {
+		return nil, err
+	}
+	defer s.wg.Done()
+	conn, err := s.inner.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return s.adopt(conn)
+}
+
+// Dial opens a stream to the member that target names.
+func (s *streams) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	address, err := s.resolve(id.Member(target))
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, timeout)
+	defer cancel()
+	conn, err := s.inner.Dial(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return s.adopt(conn)
+}
+
+// Addr gives our name: it goes into what raft tells others about us.
+func (s *streams) Addr() net.Addr { return memberAddr(s.self) }
+
+// Close ends Accept, Dial and every stream. Their users may still be about to let
+// go: wait for them.
+func (s *streams) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	var conns []net.Conn
+	for c := range s.open {
+		conns = append(conns, c.Conn)
+	}
+	s.mu.Unlock()
+	s.cancel()
+	err := s.inner.Close()
+	for _, c := range conns {
+		c.Close()
+	}
+	return err
+}
+
+// memberAddr is a member's name as a net.Addr.
+type memberAddr id.Member
+
+func (memberAddr) Network() string  { return "raft" }
+func (a memberAddr) String() string { return string(a) }

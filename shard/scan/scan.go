@@ -1,0 +1,146 @@
+package scan
+
+import (
+	"bytes"
+	"cmp"
+	"container/heap"
+	"iter"
+	"slices"
+
+	"facet/engine/score"
+	"facet/internal/id"
+)
+
+// Row is one active event of a slice.
+type Row struct {
+	Subject id.Subject
+	Event   id.Event
+	// Tags are the identities of the event's tags.
+	Tags []uint32
+	// Template has unit norm and the probe's dimension.
+	Template []float32
+}
+
+// Query asks for the rows that are most similar to a probe.
+type Query struct {
+	// Probe has unit norm and the slice's dimension.
+	Probe []float32
+	// Threshold is the lowest score wanted, inclusive, 0 to score.Max.
+	Threshold int
+	// Limit is the largest number of hits, at least 1.
+	Limit int
+	// Tags, if there are any, admit only rows that have one of them.
+	Tags []uint32
+	// BySubject makes Limit count subjects, each with its best event only.
+	BySubject bool
+}
+
+// Hit is a row that was found.
+type Hit struct {
+	Subject id.Subject
+	Event   id.Event
+	// Score is 0 to score.Max.
+	Score int
+}
+
+// Compare orders hits totally, best first: score descending, then subject id,
+// then event id.
+func Compare(a, b Hit) int {
+	return cmp.Or(
+		cmp.Compare(b.Score, a.Score),
+		bytes.Compare(a.Subject.UUID[:], b.Subject.UUID[:]),
+		bytes.Compare(a.Event.UUID[:], b.Event.UUID[:]),
+	)
+}
+
+// TopK gives the best q.Limit hits among rows in the order of Compare. The result
+// does not depend on the order of the rows, whose events are distinct.
+func TopK(rows iter.Seq[Row], table *score.Table, q Query) []Hit {
+	least := table.Least(q.Threshold)
+	keep := newBest(q)
+	for row := range rows {
+		if !tagged(row.Tags, q.Tags) {
+			continue
+		}
+		similarity := score.Dot(q.Probe, row.Template)
+		if similarity < least {
+			continue
+		}
+		if s := table.Score(similarity); s >= q.Threshold { // a NaN passes least
+			keep.offer(Hit{row.Subject, row.Event, s})
+		}
+	}
+	return keep.sorted()
+}
+
+// tagged tells whether have holds one of want, or want is empty.
+func tagged(have, want []uint32) bool {
+	return len(want) == 0 || slices.ContainsFunc(have, func(t uint32) bool { return slices.Contains(want, t) })
+}
+
+// best keeps the best hits offered in a heap whose top is the worst of them.
+//
+// With one hit a subject it stays exact although it forgets what falls out: a
+// subject that was pushed out was worse than all that were kept, and the worst
+// that is kept only gets better, so the subject comes back only with a hit that is
+// better than the forgotten one.
+type best struct {
+	limit int
+	hits  []Hit
+	// at is where each subject's hit is; nil when subjects may repeat.
+	at map[id.Subject]int
+}
+
+func newBest(q Query) *best {
+	b := &best{limit: q.Limit}
+	if q.BySubject {
+		b.at = make(map[id.Subject]int)
+	}
+	return b
+}
+
+func (b *best) offer(h Hit) {
+	if i, ok := b.at[h.Subject]; ok {
+		if Compare(h, b.hits[i]) < 0 {
+			b.hits[i] = h
+			heap.Fix(b, i)
+		}
+		return
+	}
+	switch {
+	case len(b.hits) < b.limit:
+		heap.Push(b, h)
+	case Compare(h, b.hits[0]) < 0:
+		if b.at != nil {
+			delete(b.at, b.hits[0].Subject)
+			b.at[h.Subject] = 0
+		}
+		b.hits[0] = h
+		heap.Fix(b, 0)
+	}
+}
+
+func (b *best) sorted() []Hit {
+	slices.SortFunc(b.hits, Compare)
+	return b.hits
+}
+
+// Len, Less, Swap, Push and Pop are heap.Interface; Less puts the worst on top.
+func (b *best) Len() int           { return len(b.hits) }
+func (b *best) Less(i, j int) bool { return Compare(b.hits[i], b.hits[j]) > 0 }
+func (b *best) Swap(i, j int) {
+	b.hits[i], b.hits[j] = b.hits[j], b.hits[i]
+	if b.at != nil {
+		b.at[b.hits[i].Subject], b.at[b.hits[j].Subject] = i, j
+	}
+}
+
+func (b *best) Push(x any) {
+	h := x.(Hit) //nolint:forcetypeassert // heap.Push is called above only
+	b.hits = append(b.hits, h)
+	if b.at != nil {
+		b.at[h.Subject] = len(b.hits) - 1
+	}
+}
+
+func (b *best) Pop() any { panic("bug: nothing is popped") }
