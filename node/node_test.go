@@ -3,9 +3,13 @@ package node_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"facet/node/nodetest"
+	"facet/node/sigv4"
 )
 
 type (
@@ -65,5 +69,207 @@ func TestEveryNodeServesWhatWasWrittenThroughAnother(t *testing.T) {
 	a = client.Call(t, cluster.Nodes[1].URL, http.MethodGet, "/v1.1/subjects", nil)
 	if a.Decode(t, &list); list.Total != len(registered) || len(list.Subjects) != len(registered) {
 		t.Fatalf("list: %d %s", a.Status, a.Body)
+	}
+}
+
+// enrol registers a person through base and gives the answer's subject.
+func enrol(t *testing.T, c *nodetest.Client, base, person string) subject {
+	t.Helper()
+	a := c.Call(t, base, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image(person)})
+	var s subject
+	if a.Decode(t, &s); a.Status != http.StatusCreated {
+		t.Fatalf("register %s: %d %s", person, a.Status, a.Body)
+	}
+	return s
+}
+
+// find searches for a person and gives the ids found.
+func find(t *testing.T, c *nodetest.Client, base, person string) []string {
+	t.Helper()
+	a := c.Call(t, base, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image(person)})
+	if a.Status != http.StatusOK && a.Status != http.StatusNotFound {
+		t.Fatalf("search %s: %d %s", person, a.Status, a.Body)
+	}
+	var r results
+	a.Decode(t, &r)
+	var ids []string
+	for _, candidate := range r.Candidates {
+		ids = append(ids, candidate.ID)
+	}
+	return ids
+}
+
+func TestRequestsKeepTheirPromises(t *testing.T) {
+	cluster := nodetest.Start(t, nodetest.Options{})
+	url := func(i int) string { return cluster.Nodes[i%3].URL }
+	open := func(t *testing.T, size int) *nodetest.Client {
+		c := cluster.Client(t.Name(), nil)
+		gallery(t, c, url(0), "g", size)
+		return c
+	}
+
+	t.Run("a byte-identical retry through another node gets the first answer", func(t *testing.T) {
+		c := open(t, 10)
+		// The host is signed, so the same bytes reach another node as they would behind
+		// one name: by sending them there with their Host.
+		r, err := c.Sign(url(0), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("ann")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var first, second subject
+		for i, s := range []*subject{&first, &second} {
+			a, err := c.SendAs(t.Context(), url(i), url(0), r)
+			if err != nil || a.Status != http.StatusCreated {
+				t.Fatalf("try %d: %d %s, %v", i, a.Status, a.Body, err)
+			}
+			a.Decode(t, s)
+		}
+		if first != second {
+			t.Errorf("got %v, then %v", first, second)
+		}
+		if ids := find(t, c, url(2), "ann"); len(ids) != 1 {
+			t.Errorf("ann is enrolled as %v", ids)
+		}
+	})
+
+	t.Run("ten registrations with one key at once make one subject", func(t *testing.T) {
+		c := open(t, 10)
+		key := sigv4.Header{Name: "idempotency-key", Value: "door-7"}
+		answers := make([]subject, 10)
+		var work sync.WaitGroup
+		for i := range answers {
+			work.Go(func() {
+				a := c.Call(t, url(i), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("bob")}, key)
+				if a.Decode(t, &answers[i]); a.Status != http.StatusCreated {
+					t.Errorf("try %d: %d %s", i, a.Status, a.Body)
+				}
+			})
+		}
+		work.Wait()
+		for _, s := range answers {
+			if s != answers[0] {
+				t.Errorf("got %v and %v", answers[0], s)
+			}
+		}
+		a := c.Call(t, url(1), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("eve")}, key)
+		if a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "InvalidRequest") {
+			t.Errorf("the key with another body: %d %s", a.Status, a.Body)
+		}
+	})
+
+	t.Run("a full gallery refuses, and takes the slot of a deleted entry", func(t *testing.T) {
+		c := open(t, 3)
+		var first subject
+		for i := range 3 {
+			if s := enrol(t, c, url(i), fmt.Sprint("p", i)); i == 0 {
+				first = s
+			}
+		}
+		a := c.Call(t, url(0), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("p3")})
+		if a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "GalleryFull") {
+			t.Fatalf("the fourth of three: %d %s", a.Status, a.Body)
+		}
+		if a := c.Call(t, url(1), http.MethodDelete, "/v1.1/subjects/"+first.ID, nil); a.Status != http.StatusNoContent {
+			t.Fatalf("unregister: %d %s", a.Status, a.Body)
+		}
+		if ids := find(t, c, url(2), "p0"); len(ids) != 0 {
+			t.Errorf("a deleted subject is found: %v", ids)
+		}
+		enrol(t, c, url(2), "p3")
+		if a := c.Call(t, url(0), http.MethodDelete, "/v1.1/subjects/"+first.ID, nil); a.Status != http.StatusNotFound {
+			t.Errorf("unregister twice: %d %s", a.Status, a.Body)
+		}
+	})
+
+	t.Run("a gallery over several shards lists and finds everybody", func(t *testing.T) {
+		c := open(t, 200_000)
+		var ids []string
+		shards := map[byte]bool{}
+		for i := range 40 {
+			s := enrol(t, c, url(i), fmt.Sprint("q", i))
+			ids = append(ids, s.ID)
+			shards[s.ID[17]] = true
+		}
+		if len(shards) < 2 {
+			t.Errorf("all of 40 subjects lie on one shard: %v", ids)
+		}
+		var all []string
+		for start := 0; start < 40; start += 7 {
+			var page struct{ Subjects []subject }
+			c.Call(t, url(start), http.MethodGet, fmt.Sprintf("/v1.1/subjects?start=%d&length=7", start), nil).Decode(t, &page)
+			for _, s := range page.Subjects {
+				all = append(all, s.ID)
+			}
+		}
+		if fmt.Sprint(all) != fmt.Sprint(ids) {
+			t.Errorf("pages give %v, registered in order %v", all, ids)
+		}
+		for i := range 40 {
+			if found := find(t, c, url(i+1), fmt.Sprint("q", i)); len(found) != 1 || found[0] != ids[i] {
+				t.Errorf("search %d: got %v, want %s", i, found, ids[i])
+			}
+		}
+	})
+
+	t.Run("a tenant reaches its own only", func(t *testing.T) {
+		mine, other := open(t, 10), cluster.Client("other", nil)
+		s := enrol(t, mine, url(0), "ann")
+		other.APIKey = mine.APIKey
+		a := other.Call(t, url(1), http.MethodDelete, "/v1.1/subjects/"+s.ID, nil)
+		if a.Status != http.StatusForbidden || string(a.Body) != `{"message":"Forbidden"}` {
+			t.Errorf("another tenant's API key: %d %s", a.Status, a.Body)
+		}
+		var galleries struct{ Galleries []struct{ ID string } }
+		mine.Call(t, url(1), http.MethodGet, "/api/galleries", nil).Decode(t, &galleries)
+		if a := other.Call(t, url(2), http.MethodGet, "/api/galleries/"+galleries.Galleries[0].ID, nil); a.Status != http.StatusNotFound {
+			t.Errorf("another tenant's gallery: %d %s", a.Status, a.Body)
+		}
+	})
+}
+
+func TestDataOutlivesStopsAndANodeThatWasAwayCatchesUp(t *testing.T) {
+	cluster := nodetest.Start(t, nodetest.Options{})
+	c := cluster.Client("bank", nil)
+	gallery(t, c, cluster.Nodes[0].URL, "staff", 1000)
+	for i := range 10 {
+		enrol(t, c, cluster.Nodes[i%3].URL, fmt.Sprint("a", i))
+	}
+	cluster.Stop(0)
+	for i := range 10 {
+		enrol(t, c, cluster.Nodes[1+i%2].URL, fmt.Sprint("b", i))
+	}
+	cluster.Restart(0)
+	cluster.WaitReady()
+	for i := range 10 {
+		if ids := find(t, c, cluster.Nodes[0].URL, fmt.Sprint("b", i)); len(ids) != 1 {
+			t.Errorf("b%d through the node that was away: %v", i, ids)
+		}
+	}
+	for i := range cluster.Nodes {
+		cluster.Stop(i)
+	}
+	for i := range cluster.Nodes {
+		cluster.Restart(i)
+	}
+	cluster.WaitReady()
+	for i := range 10 {
+		if ids := find(t, c, cluster.Nodes[i%3].URL, fmt.Sprint("a", i)); len(ids) != 1 {
+			t.Errorf("a%d after all nodes were stopped: %v", i, ids)
+		}
+	}
+}
+
+func TestANodeWithAnotherModelPackRefusesToServe(t *testing.T) {
+	cluster := nodetest.Start(t, nodetest.Options{})
+	cluster.Stop(1)
+	cluster.Nodes[1].Config.Pack = "another pack"
+	cluster.Restart(1)
+	select {
+	case <-cluster.Nodes[1].Node.Done():
+		if err := cluster.Nodes[1].Node.Err(); !strings.Contains(err.Error(), "model pack") {
+			t.Errorf("it stopped for another reason: %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it serves")
 	}
 }

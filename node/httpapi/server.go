@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -41,16 +42,20 @@ const (
 	requestTimeout = 30 * time.Second
 	// lookupTimeout bounds the search for the access key, before the body.
 	lookupTimeout = 10 * time.Second
-	// readTimeout is the time for the TLS handshake, and for the headers; each MB
-	// of body adds readTimeoutPerMB.
-	readTimeout      = 10 * time.Second
-	readTimeoutPerMB = time.Second
-	writeTimeout     = 30 * time.Second
-	idleTimeout      = 75 * time.Second
+	// readTimeoutDefault is Limits.ReadTimeout; each MB of body adds
+	// readTimeoutPerMB.
+	readTimeoutDefault = 10 * time.Second
+	readTimeoutPerMB   = time.Second
+	writeTimeout       = 30 * time.Second
+	idleTimeout        = 75 * time.Second
 	// lingerTime and lingerBytes bound what is read and thrown away after a
 	// refusal, so that the client gets to see it.
 	lingerTime  = 3 * time.Second
 	lingerBytes = 32 << 20
+	// acceptPauseMin to acceptPauseMax is waited when no connection can be
+	// accepted, for want of file descriptors for example.
+	acceptPauseMin = 5 * time.Millisecond
+	acceptPauseMax = time.Second
 )
 
 // region and service are the credential scope (interface, §5).
@@ -63,8 +68,12 @@ const (
 type Limits struct {
 	// BodyBytes bounds one body (20 MiB), BodiesBytes all bodies in memory.
 	BodyBytes, BodiesBytes int
-	// Connections bounds open connections, ConnectionsPerIP those of one address.
+	// Connections bounds open connections, ConnectionsPerIP those of one IPv4
+	// address or IPv6 /64.
 	Connections, ConnectionsPerIP int
+	// ReadTimeout is the time for the TLS handshake, for a request's headers, and
+	// for its body, which has more when it is large (10 s, and 1 s for each MB).
+	ReadTimeout time.Duration
 }
 
 // HealthAccess says who may ask for health.
@@ -136,11 +145,10 @@ func New(cfg Config) (*Server, error) {
 		ErrorHandler:       s.serveBroken,
 		HeaderReceived:     s.headerReceived,
 		ReadBufferSize:     headerBytesMax,
-		ReadTimeout:        readTimeout,
+		ReadTimeout:        cfg.Limits.ReadTimeout,
 		WriteTimeout:       writeTimeout,
 		IdleTimeout:        idleTimeout,
-		Concurrency:        cfg.Limits.Connections,
-		MaxConnsPerIP:      cfg.Limits.ConnectionsPerIP,
+		Concurrency:        2 * cfg.Limits.Connections, // boundedListener is the bound
 		MaxRequestBodySize: cfg.Limits.BodyBytes,
 		StreamRequestBody:  true,
 		// Multipart forms are written to files before the handler sees them.
@@ -169,6 +177,9 @@ func defaults(cfg *Config) {
 			*l.v = l.byDefault
 		}
 	}
+	if cfg.Limits.ReadTimeout <= 0 {
+		cfg.Limits.ReadTimeout = readTimeoutDefault
+	}
 	if cfg.Region == "" {
 		cfg.Region = regionDefault
 	}
@@ -183,7 +194,10 @@ func defaults(cfg *Config) {
 // Serve answers connections of ln until Close, then gives nil. It owns ln and
 // may be called once.
 func (s *Server) Serve(ln net.Listener) error {
-	ln = lingerListener{ln}
+	ln = &boundedListener{
+		Listener: ln, max: s.cfg.Limits.Connections, maxPerIP: s.cfg.Limits.ConnectionsPerIP,
+		byIP: make(map[netip.Addr]int),
+	}
 	if s.cfg.TLS != nil {
 		cfg := s.cfg.TLS.Clone()
 		cfg.NextProtos = []string{"http/1.1"}
@@ -215,7 +229,7 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 		h.Del(fasthttp.HeaderExpect)
 		length = 0
 	}
-	return fasthttp.RequestConfig{ReadTimeout: readTimeout + time.Duration(max(length, 0)>>20)*readTimeoutPerMB}
+	return fasthttp.RequestConfig{ReadTimeout: s.cfg.Limits.ReadTimeout + time.Duration(max(length, 0)>>20)*readTimeoutPerMB}
 }
 
 // chunked is fasthttp's content length of a chunked body.

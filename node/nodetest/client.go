@@ -120,10 +120,16 @@ func (c *Client) Sign(base, method, target string, body any, headers ...sigv4.He
 
 // Send sends a request to base.
 func (c *Client) Send(ctx context.Context, base string, r Request) (Answer, error) {
+	return c.SendAs(ctx, base, base, r)
+}
+
+// SendAs sends a request that was signed for another base.
+func (c *Client) SendAs(ctx context.Context, base, signed string, r Request) (Answer, error) {
 	req, err := http.NewRequestWithContext(ctx, r.Method, base+r.Target, bytes.NewReader(r.Body))
 	if err != nil {
 		return Answer{}, fmt.Errorf("make request: %w", err)
 	}
+	req.Host = strings.TrimPrefix(signed, "https://")
 	for _, h := range r.Headers {
 		req.Header.Set(h.Name, h.Value)
 	}

@@ -54,7 +54,9 @@ type Member struct {
 	// Host is the node's IP address.
 	Host string
 
-	config node.Config
+	// Config is what the node is started with; a test may change it while the node
+	// is stopped.
+	Config node.Config
 }
 
 // Start founds a cluster and waits until all nodes serve.
@@ -109,7 +111,7 @@ func (c *Cluster) configure(o Options) {
 		at := func(port int) string { return fmt.Sprintf("%s:%d", m.Host, port) }
 		name := fmt.Sprintf("n%d", i+1)
 		m.URL = "https://" + at(ports[1])
-		m.config = node.Config{
+		m.Config = node.Config{
 			Name: name, Dir: filepath.Join(dir, name), Certificates: filepath.Join(dir, name+"-certs"),
 			PeerAddress: at(ports[0]), PublicAddress: at(ports[1]), AdminAddress: at(ports[2]),
 			Expect: o.Nodes, Shards: o.Shards, Replicas: 3, ClusterKeyFile: clusterKey, GossipKeyFile: gossipKey,
@@ -117,20 +119,20 @@ func (c *Cluster) configure(o Options) {
 			Timing: o.Timing, Network: network, Log: o.Log.With("node", name),
 		}
 		issue(c.t, ca, m)
-		seeds = append(seeds, m.config.PeerAddress)
+		seeds = append(seeds, m.Config.PeerAddress)
 		c.Nodes = append(c.Nodes, m)
 	}
 	for _, m := range c.Nodes {
-		m.config.Seeds = seeds
+		m.Config.Seeds = seeds
 	}
 }
 
 // issue gives a node its certificates.
 func issue(t testing.TB, ca *cert.CA, m *Member) {
 	t.Helper()
-	in := func(file string) string { return filepath.Join(m.config.Certificates, file) }
-	must(t, os.MkdirAll(m.config.Certificates, 0o700))
-	who, err := node.Identify(m.config.Dir)
+	in := func(file string) string { return filepath.Join(m.Config.Certificates, file) }
+	must(t, os.MkdirAll(m.Config.Certificates, 0o700))
+	who, err := node.Identify(m.Config.Dir)
 	must(t, err)
 	own, err := ca.IssueNode(who, []string{m.Host})
 	must(t, err)
@@ -167,7 +169,7 @@ func freePorts(t testing.TB) [3]int {
 // Restart starts a node that is stopped, on its data directory.
 func (c *Cluster) Restart(i int) {
 	c.t.Helper()
-	n, err := node.Open(c.t.Context(), c.Nodes[i].config)
+	n, err := node.Open(c.t.Context(), c.Nodes[i].Config)
 	must(c.t, err)
 	c.Nodes[i].Node = n
 }
