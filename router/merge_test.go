@@ -1,0 +1,109 @@
+package router
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/id"
+	"facet/shard"
+	"facet/shard/scan"
+)
+
+func subjectOf(n int) id.Subject { return id.Subject{UUID: id.UUID{byte(n >> 8), byte(n)}} }
+func eventOf(n int) id.Event     { return id.Event{UUID: id.UUID{byte(n >> 8), byte(n)}} }
+
+// TestMergeDoesNotDependOnTheLayout cuts one list of hits over 1 to 7 shards in
+// many ways: the candidates are always those of the uncut list.
+func TestMergeDoesNotDependOnTheLayout(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var all []shard.Hit
+		for e := range 60 {
+			all = append(all, shard.Hit{Subject: subjectOf(random.IntN(20)), Event: eventOf(e), Score: 7000 + random.IntN(5)})
+		}
+		limit := 1 + random.IntN(50)
+		want := merge([][]shard.Hit{best(all, limit)}, limit)
+		lists := make([][]shard.Hit, 1+random.IntN(7))
+		for _, h := range all {
+			at := int(h.Subject.UUID[1]) % len(lists) // all events of a subject lie on one shard
+			lists[at] = append(lists[at], h)
+		}
+		for i := range lists {
+			lists[i] = best(lists[i], limit)
+		}
+		if diff := cmp.Diff(want, merge(lists, limit)); diff != "" {
+			t.Fatalf("seed %d, %d shards, limit %d: %s", seed, len(lists), limit, diff)
+		}
+	}
+}
+
+func best(hits []shard.Hit, limit int) []shard.Hit {
+	hits = slices.Clone(hits)
+	slices.SortFunc(hits, scan.Compare)
+	return hits[:min(limit, len(hits))]
+}
+
+func TestMergeGroupsEventsUnderTheirSubjectBestFirst(t *testing.T) {
+	t.Parallel()
+	got := merge([][]shard.Hit{
+		{{Subject: subjectOf(1), Event: eventOf(1), Score: 9000}, {Subject: subjectOf(1), Event: eventOf(2), Score: 7100}},
+		{{Subject: subjectOf(2), Event: eventOf(3), Score: 9000}, {Subject: subjectOf(3), Event: eventOf(4), Score: 7000}},
+	}, 3)
+	want := []Candidate{
+		{Subject: subjectOf(1), Score: 9000, Events: []CandidateEvent{{eventOf(1), 9000}, {eventOf(2), 7100}}},
+		{Subject: subjectOf(2), Score: 9000, Events: []CandidateEvent{{eventOf(3), 9000}}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWindowsOfSeveralShardsAreCutsOfOneOrder reads a list page by page, in both
+// directions, over entries that often share their time.
+func TestWindowsOfSeveralShardsAreCutsOfOneOrder(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	lists := make([]shardList, 3)
+	n := 0
+	for i := range lists {
+		lists[i].shard = id.Shard(i + 1)
+		at := int64(0)
+		for range 30 {
+			at += int64(random.IntN(2))
+			lists[i].entries = append(lists[i].entries, Entry{Event: eventOf(n), Updated: time.UnixMilli(at)})
+			n++
+		}
+	}
+	whole := window(lists, Page{Length: 1000})
+	if len(whole) != n {
+		t.Fatalf("got %d entries, want %d", len(whole), n)
+	}
+	reversed := make([]shardList, len(lists))
+	for i, l := range lists {
+		reversed[i] = shardList{l.shard, slices.Clone(l.entries)}
+		slices.Reverse(reversed[i].entries)
+	}
+	for _, order := range []Order{Ascending, Descending} {
+		from := lists
+		if order == Descending {
+			from = reversed
+		}
+		var pages []Entry
+		for start := 0; start < n; start += 7 {
+			pages = append(pages, window(from, Page{Start: start, Length: 7, Order: order})...)
+		}
+		want := slices.Clone(whole)
+		if order == Descending {
+			slices.Reverse(want)
+		}
+		if diff := cmp.Diff(fmt.Sprint(want), fmt.Sprint(pages)); diff != "" {
+			t.Errorf("order %d: %s", order, diff)
+		}
+	}
+}
