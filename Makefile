@@ -26,11 +26,14 @@ demo: setup build ## a three-node cluster that matches real faces, told as a sto
 	@scripts/demo.sh
 
 ##@ Checks
-.PHONY: test race lint fuzz bench
-test: setup build ## all tests: units, HTTP transcripts, outside signers, virtual-time and real clusters
+.PHONY: test race lint fuzz bench venv
+venv:
+	@scripts/venv.sh node/sigv4/testdata/requirements.txt
+
+test: setup venv build ## all tests: units, HTTP transcripts, outside signers, virtual-time and real clusters
 	@$(GO) test -tags hashicorpmetrics -timeout 20m ./...
 
-race: setup build ## the tests under the race detector
+race: setup venv build ## the tests under the race detector
 	@$(GO) test -race -tags hashicorpmetrics -timeout 40m ./...
 
 lint: $(TOOLS)/golangci-lint ## formatting, vet, golangci-lint, and the rules of internal/lint
