@@ -16,6 +16,8 @@ const (
 	// attemptMax bounds one try at one member: a paused leader keeps its
 	// connections, and the group has another leader long before the deadline.
 	attemptMax = 4 * time.Second
+	// watchPause is how often a try that lasts looks whether its member still leads.
+	watchPause = 100 * time.Millisecond
 	// retryPauseMin and retryPauseMax bound the pause between tries.
 	retryPauseMin = 5 * time.Millisecond
 	retryPauseMax = 150 * time.Millisecond
@@ -68,6 +70,7 @@ func ask[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shar
 func attempt[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shard, member id.Member, q Q) (A, error) {
 	try, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
+	r.leaders.watch(try, group, member, cancel)
 	var a A
 	var err error
 	if member == r.peers.Self() {

@@ -1,7 +1,9 @@
 package router
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"facet/internal/id"
 )
@@ -40,6 +42,26 @@ func (l *leaders) guess(group id.Shard, try int) (id.Member, bool) {
 		return "", false
 	}
 	return members[try%len(members)], true
+}
+
+// watch calls lost when the replica of group on this node follows another leader
+// than member: a paused leader would hold the request for attemptMax. It looks
+// until ctx ends, from watchPause on: most requests are done by then.
+func (l *leaders) watch(ctx context.Context, group id.Shard, member id.Member, lost func()) {
+	g, ok := l.groups.Group(group)
+	if !ok || member == l.self {
+		return
+	}
+	timer := time.AfterFunc(watchPause, func() {
+		for ctx.Err() == nil {
+			if leader, known := g.Leader(); known && leader != member {
+				lost()
+				return
+			}
+			_ = sleep(ctx, watchPause) // ends with ctx, which the loop looks at
+		}
+	})
+	context.AfterFunc(ctx, func() { timer.Stop() })
 }
 
 // confirm notes that member answered as the leader of group.
