@@ -49,7 +49,7 @@ func NewCA(name string) (*CA, error) {
 		return nil, fmt.Errorf("make authority key: %w", err)
 	}
 	template := &x509.Certificate{
-		Subject:               pkix.Name{CommonName: name, Organization: []string{"facet"}},
+		Subject:               pkix.Name{CommonName: name},
 		KeyUsage:              x509.KeyUsageCertSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,

@@ -3,8 +3,10 @@ package httpapi
 import (
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -27,8 +29,16 @@ type boundedListener struct {
 	max, maxPerIP int
 
 	mu   sync.Mutex // guards what follows; never held across I/O
-	open int
+	open map[*boundedConn]struct{}
 	byIP map[netip.Addr]int
+}
+
+// newBoundedListener bounds the connections of ln by l.
+func newBoundedListener(ln net.Listener, l Limits) *boundedListener {
+	return &boundedListener{
+		Listener: ln, max: l.Connections, maxPerIP: l.ConnectionsPerIP,
+		open: make(map[*boundedConn]struct{}), byIP: make(map[netip.Addr]int),
+	}
 }
 
 // Accept waits for a connection within the bounds. It outlasts errors that pass,
@@ -46,9 +56,9 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 			continue
 		}
 		pause = acceptPauseMin
-		ip := address(c)
-		if l.add(ip) {
-			return &boundedConn{Conn: c, listener: l, ip: ip}, nil
+		bounded := &boundedConn{Conn: c, listener: l, ip: address(c)}
+		if l.add(bounded) {
+			return bounded, nil
 		}
 		_ = c.Close() // there is nothing to be done about an error
 	}
@@ -82,25 +92,35 @@ func address(c net.Conn) netip.Addr {
 	return ip
 }
 
-// add counts a connection from ip, if there may be one more.
-func (l *boundedListener) add(ip netip.Addr) bool {
+// add counts c, if there may be one more.
+func (l *boundedListener) add(c *boundedConn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open >= l.max || ip.IsValid() && l.byIP[ip] >= l.maxPerIP {
+	if len(l.open) >= l.max || c.ip.IsValid() && l.byIP[c.ip] >= l.maxPerIP {
 		return false
 	}
-	l.open++
-	l.byIP[ip]++
+	l.open[c] = struct{}{}
+	l.byIP[c.ip]++
 	return true
 }
 
-// remove takes a connection back.
-func (l *boundedListener) remove(ip netip.Addr) {
+// remove takes c back.
+func (l *boundedListener) remove(c *boundedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open--
-	if l.byIP[ip]--; l.byIP[ip] == 0 {
-		delete(l.byIP, ip)
+	delete(l.open, c)
+	if l.byIP[c.ip]--; l.byIP[c.ip] == 0 {
+		delete(l.byIP, c.ip)
+	}
+}
+
+// cut ends every connection at once, whatever happens on it.
+func (l *boundedListener) cut() {
+	l.mu.Lock()
+	open := slices.Collect(maps.Keys(l.open))
+	l.mu.Unlock()
+	for _, c := range open {
+		_ = c.Conn.Close() // its reader and its writer see it
 	}
 }
 
@@ -125,7 +145,7 @@ func (c *boundedConn) Close() error {
 			}
 		}
 		c.err = c.Conn.Close()
-		c.listener.remove(c.ip)
+		c.listener.remove(c)
 	})
 	return c.err
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -118,6 +118,10 @@ type Server struct {
 	verifier *sigv4.Verifier
 	bodies   budget
 	origins  map[string]bool
+
+	mu       sync.Mutex // guards what follows
+	closed   bool
+	listener *boundedListener // nil before Serve
 }
 
 // New makes a Server; Serve starts it.
@@ -194,10 +198,15 @@ func defaults(cfg *Config) {
 // Serve answers connections of ln until Close, then gives nil. It owns ln and
 // may be called once.
 func (s *Server) Serve(ln net.Listener) error {
-	ln = &boundedListener{
-		Listener: ln, max: s.cfg.Limits.Connections, maxPerIP: s.cfg.Limits.ConnectionsPerIP,
-		byIP: make(map[netip.Addr]int),
+	bounded := newBoundedListener(ln, s.cfg.Limits)
+	s.mu.Lock()
+	closed := s.closed
+	s.listener = bounded
+	s.mu.Unlock()
+	if closed {
+		return ln.Close()
 	}
+	ln = bounded
 	if s.cfg.TLS != nil {
 		cfg := s.cfg.TLS.Clone()
 		cfg.NextProtos = []string{"http/1.1"}
@@ -210,10 +219,22 @@ func (s *Server) Serve(ln net.Listener) error {
 }
 
 // Close stops accepting connections and waits until the requests in flight are
-// answered, or ctx ends; then it gives ctx's error, and what is left ends with
-// its own deadline.
+// answered. When ctx ends before, it cuts their connections and gives ctx's
+// error; their work in the Service ends by their own deadline.
 func (s *Server) Close(ctx context.Context) error {
-	if err := s.http.ShutdownWithContext(ctx); err != nil {
+	s.mu.Lock()
+	s.closed = true
+	ln := s.listener
+	s.mu.Unlock()
+	if ln == nil {
+		return nil
+	}
+	// fasthttp may not know the listener yet; then it finds it closed.
+	if err := ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("close HTTP server: %w", err)
+	}
+	if err := s.http.ShutdownWithContext(ctx); err != nil && !errors.Is(err, net.ErrClosed) {
+		ln.cut()
 		return fmt.Errorf("close HTTP server: %w", err)
 	}
 	return nil

@@ -30,7 +30,7 @@ var testNow = time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 
 // running is a Server on a loopback port with TLS.
 type running struct {
-	t       *testing.T
+	t       testing.TB
 	addr    string
 	service *memory
 	server  *Server
@@ -57,7 +57,7 @@ func (l *lockedBuffer) String() string {
 }
 
 // start serves a new memory until the test ends; change may alter the Config.
-func start(t *testing.T, change func(*Config)) *running {
+func start(t testing.TB, change func(*Config)) *running {
 	t.Helper()
 	r := &running{t: t, service: newMemory(), logs: &lockedBuffer{}}
 	certificate, roots := selfSigned(t)
@@ -97,7 +97,7 @@ func start(t *testing.T, change func(*Config)) *running {
 }
 
 // selfSigned makes a certificate for loopback and a pool that trusts it.
-func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
+func selfSigned(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -147,7 +147,7 @@ type signed struct {
 }
 
 // raw gives the request as it goes over the wire.
-func (q signed) raw(t *testing.T) string {
+func (q signed) raw(t testing.TB) string {
 	t.Helper()
 	r := sigv4.Request{Method: q.method, Target: q.target, Headers: append([]sigv4.Header{{Name: "Host", Value: "facet.test"}}, q.headers...)}
 	if q.body != "" {
@@ -182,7 +182,7 @@ type received struct {
 }
 
 // read reads one answer.
-func read(t *testing.T, from *bufio.Reader, method string) received {
+func read(t testing.TB, from *bufio.Reader, method string) received {
 	t.Helper()
 	response, err := http.ReadResponse(from, &http.Request{Method: method})
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"strings"
 
@@ -40,11 +39,15 @@ func (e events) NotifyAlive(n *memberlist.Node) error {
 	if err != nil {
 		return err
 	}
-	if meta.Member == e.m.self {
-		return nil
-	}
 	e.m.mu.RLock()
 	defer e.m.mu.RUnlock()
+	if meta.Member == e.m.self {
+		if meta.Incarnation > e.m.own.Incarnation && e.m.twin.CompareAndSwap(false, true) {
+			e.m.log.Error("a second process runs with this node's identity: was its data directory copied?",
+				"node", n.Name, "address", meta.Address)
+		}
+		return nil
+	}
 	if own := e.m.own.Cluster; !own.IsZero() && !meta.Cluster.IsZero() && own != meta.Cluster {
 		return fmt.Errorf("it belongs to cluster %s", meta.Cluster)
 	}
@@ -54,8 +57,13 @@ func (e events) NotifyAlive(n *memberlist.Node) error {
 	return nil
 }
 
-func (e events) NotifyJoin(n *memberlist.Node)   { e.take(n, "node joined") }
-func (e events) NotifyUpdate(n *memberlist.Node) { e.take(n, "") }
+func (e events) NotifyJoin(n *memberlist.Node) {
+	if meta, ok := e.take(n); ok {
+		e.m.log.Info("node joined", "node", n.Name, "address", meta.Address)
+	}
+}
+
+func (e events) NotifyUpdate(n *memberlist.Node) { e.take(n) }
 
 // NotifyLeave forgets a node that left or died; its address is kept elsewhere.
 func (e events) NotifyLeave(n *memberlist.Node) {
@@ -74,20 +82,19 @@ func (e events) NotifyLeave(n *memberlist.Node) {
 	}
 }
 
-// take keeps what n says of itself.
-func (e events) take(n *memberlist.Node, message string) {
+// take keeps what n says of itself, unless it is this node: Update knows better.
+// NotifyAlive has refused what can't be read.
+func (e events) take(n *memberlist.Node) (Meta, bool) {
 	meta, err := read(n)
 	if err != nil || meta.Member == e.m.self {
-		return // NotifyAlive has refused the former; Update knows better about self
+		return Meta{}, false
 	}
 	e.m.mu.Lock()
 	e.m.members[meta.Member] = meta
 	e.m.notify()
 	e.m.mu.Unlock()
 	e.m.book.remember(meta.Member, meta.Address)
-	if message != "" {
-		e.m.log.Info(message, "node", n.Name, "address", meta.Address)
-	}
+	return meta, true
 }
 
 // read gives a node's metadata, which must be its own.
@@ -102,19 +109,17 @@ func read(n *memberlist.Node) (Meta, error) {
 	return meta, nil
 }
 
-// bridge gives memberlist a logger that writes to l: its errors as warnings, since
-// a node that can't be reached heals by itself, and all else for debugging.
-func bridge(l *slog.Logger) *log.Logger { return log.New(bridgeWriter{l}, "", 0) }
+// bridge takes memberlist's log: its errors become warnings, since a node that
+// can't be reached heals by itself, and all else is for debugging.
+type bridge struct{ log *slog.Logger }
 
-type bridgeWriter struct{ log *slog.Logger }
-
-// Write takes one line: "[LEVEL] memberlist: text".
-func (w bridgeWriter) Write(b []byte) (int, error) {
-	text := strings.TrimSpace(string(b))
-	if rest, ok := strings.CutPrefix(text, "[ERR] memberlist: "); ok {
-		w.log.Warn("gossip", "err", rest)
-		return len(b), nil
+// Write takes one line: "date time [LEVEL] memberlist: text".
+func (w bridge) Write(b []byte) (int, error) {
+	level, text, _ := strings.Cut(strings.TrimSpace(string(b)), " memberlist: ")
+	if strings.HasSuffix(level, "[ERR]") {
+		w.log.Warn("gossip", "err", text)
+	} else {
+		w.log.Debug("gossip", "err", text)
 	}
-	w.log.Debug("gossip", "err", text)
 	return len(b), nil
 }

@@ -43,9 +43,6 @@ func (m *Membership) maintain() {
 // will be a member after the next call, of a seed with two names, or of a node of
 // another cluster.
 func (m *Membership) rejoin() map[string]bool {
-	if m.left.Load() {
-		return nil
-	}
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	reached := make(map[string]bool)

@@ -80,7 +80,7 @@ type Membership struct {
 	book      *addressBook
 	closeOnce sync.Once
 	closeErr  error
-	left      atomic.Bool // Leave was called: nobody is called any more
+	twin      atomic.Bool // a second process with this identity was reported
 
 	// mu guards what follows. memberlist calls in with its own lock held, so
 	// nothing is called while it is held.
@@ -152,7 +152,7 @@ func (m *Membership) settings(cfg Config) *memberlist.Config {
 	c.Delegate = delegate{m}
 	c.Events = events{m}
 	c.Alive = events{m}
-	c.Logger = bridge(m.log)
+	c.LogOutput = bridge{m.log}
 	return c
 }
 
@@ -240,7 +240,6 @@ func (m *Membership) Forget(member id.Member) { m.book.forget(member) }
 // Leave tells the others that this node goes, and waits until that was sent, at
 // most timeout. Close is still needed.
 func (m *Membership) Leave(timeout time.Duration) error {
-	m.left.Store(true)
 	if err := m.list.Leave(timeout); err != nil {
 		return fmt.Errorf("leave gossip: %w", err)
 	}

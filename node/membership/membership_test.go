@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -10,11 +11,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"facet/internal/id"
 	"facet/node/cert"
 	"facet/node/transport"
 	"facet/node/transport/memnet"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // party is one node of a test.
 type party struct {
@@ -155,7 +160,7 @@ func three(t *testing.T, n *memnet.Network) (*world, []*party) {
 
 func TestAPartitionOfAnyLengthHeals(t *testing.T) {
 	t.Parallel()
-	for _, length := range []time.Duration{14 * time.Second, time.Minute, time.Hour} {
+	for _, length := range []time.Duration{14 * time.Second, time.Minute, 10 * time.Minute} {
 		for _, cut := range []string{"10.0.0.1", "10.0.0.3"} { // the seed, another
 			t.Run(fmt.Sprintf("%v %s", length, cut), func(t *testing.T) {
 				t.Parallel()
@@ -227,7 +232,7 @@ func TestANodeWithoutSeedsFindsTheOthersByItsFile(t *testing.T) {
 		w, parties := three(t, n)
 		time.Sleep(10 * time.Second)
 		parties[1].stop(t)
-		time.Sleep(time.Hour)
+		time.Sleep(5 * time.Minute)
 		w.seeds = nil
 		parties[1] = w.join(t, n.Host("10.0.0.22"), 2, 1, "10.0.0.22:7022")
 		await(t, time.Second, 3, parties...)
@@ -354,5 +359,27 @@ func TestGossipSurvivesLossAndDelay(t *testing.T) {
 			}
 		}
 		stopAll(t, parties...)
+	})
+}
+
+func TestACopiedDataDirectoryIsReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(1)
+		var out bytes.Buffer // written by one goroutine at a time, read after all have ended
+		log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelError}))
+		w := newWorld(t, "10.0.0.1:7000", "10.0.0.2:7000")
+		other := w.join(t, n.Host("10.0.0.1"), 1, 1, "10.0.0.1:7000")
+		first := w.join(t, n.Host("10.0.0.2"), 2, 1, "10.0.0.2:7000", func(c *Config) { c.Log = log })
+		time.Sleep(time.Minute)
+		if out.Len() > 0 {
+			t.Errorf("reported before there was a second: %s", out.String())
+		}
+		second := w.join(t, n.Host("10.0.0.3"), 2, 1, "10.0.0.3:7000")
+		time.Sleep(time.Minute)
+		stopAll(t, other, first, second)
+		if got := strings.Count(out.String(), "second process"); got != 1 {
+			t.Errorf("reported %d times, want once: %s", got, out.String())
+		}
 	})
 }

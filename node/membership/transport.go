@@ -21,8 +21,10 @@ const (
 	packetBytesMax = 2048 // memberlist sends at most 1400
 	packetsMax     = 512  // packets that wait for memberlist; one more is lost
 	resolveTimeout = 2 * time.Second
-	readPause      = 50 * time.Millisecond // after an error of the packet socket
-	namePort       = 1                     // of the made-up address, see gossipTransport
+	// resolveInterval is how long a look-up is good for.
+	resolveInterval = 5 * time.Second
+	readPause       = 50 * time.Millisecond // after an error of the packet socket
+	namePort        = 1                     // of the made-up address, see gossipTransport
 )
 
 // gossipTransport carries memberlist's packets and streams.
@@ -45,6 +47,16 @@ type gossipTransport struct {
 	ctx      context.Context // ends with Shutdown
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup // the two loops
+
+	mu       sync.Mutex            // guards resolved; never held during a look-up
+	resolved map[string]resolution // by address; emptied when it is full
+}
+
+// resolution is what a look-up gave.
+type resolution struct {
+	addrs []net.Addr
+	err   error
+	at    time.Time
 }
 
 var _ memberlist.NodeAwareTransport = (*gossipTransport)(nil)
@@ -64,6 +76,7 @@ func openTransport(ctx context.Context, mux *transport.Mux, m *Membership) (*gos
 		network: mux.Network(), streams: streams, packets: packets,
 		route: m.route, log: m.log, self: string(m.self),
 		packetCh: make(chan *memberlist.Packet, packetsMax), streamCh: make(chan net.Conn),
+		resolved: make(map[string]resolution),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.wg.Go(t.readPackets)
@@ -105,15 +118,42 @@ func (t *gossipTransport) WriteToAddress(b []byte, a memberlist.Address) (time.T
 	if err != nil {
 		return time.Time{}, err
 	}
-	ctx, cancel := context.WithTimeout(t.ctx, resolveTimeout)
-	defer cancel()
-	to, err := t.network.Resolve(ctx, address)
+	all, err := t.resolve(address)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("resolve %s: %w", address, err)
+		return time.Time{}, err
 	}
 	now := time.Now()
-	_, err = t.packets.WriteTo(b, to)
+	for _, to := range all { // the first may be of the other IP version
+		if _, err = t.packets.WriteTo(b, to); err == nil {
+			break
+		}
+	}
 	return now, err
+}
+
+// resolve looks address up, or gives what it gave in the last seconds: there are
+// tens of packets a second to each node.
+func (t *gossipTransport) resolve(address string) ([]net.Addr, error) {
+	t.mu.Lock()
+	r, ok := t.resolved[address]
+	t.mu.Unlock()
+	if ok && time.Since(r.at) < resolveInterval {
+		return r.addrs, r.err
+	}
+	ctx, cancel := context.WithTimeout(t.ctx, resolveTimeout)
+	defer cancel()
+	r.addrs, r.err = t.network.Resolve(ctx, address)
+	if r.err != nil {
+		r.err = fmt.Errorf("resolve %s: %w", address, r.err)
+	}
+	r.at = time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.resolved) >= membersMax {
+		clear(t.resolved)
+	}
+	t.resolved[address] = r
+	return r.addrs, r.err
 }
 
 // DialAddressTimeout opens a stream.

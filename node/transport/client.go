@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -177,8 +178,7 @@ func (c *Client) forget(p *peer) {
 // take gives the latest used idle connection, or a new one.
 func (c *Client) take(ctx context.Context, p *peer) (*clientConn, error) {
 	c.mu.Lock()
-	for n := len(p.idle) - 1; n >= 0; n-- {
-		conn := p.idle[n]
+	for n, conn := range slices.Backward(p.idle) {
 		p.idle = p.idle[:n]
 		if conn.expiry.Stop() { // else it is being closed
 			c.mu.Unlock()
@@ -278,12 +278,7 @@ func (c *Client) read(p *peer, conn *clientConn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(p.open, conn)
-	for i, other := range p.idle {
-		if other == conn {
-			p.idle = append(p.idle[:i], p.idle[i+1:]...)
-			break
-		}
-	}
+	p.idle = slices.DeleteFunc(p.idle, func(other *clientConn) bool { return other == conn })
 	c.forget(p)
 }
 
@@ -293,5 +288,5 @@ func (c *clientConn) abort() {
 		conn.abort()
 		return
 	}
-	_ = c.Conn.Close()
+	_ = c.Close()
 }

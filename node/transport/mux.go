@@ -19,7 +19,8 @@ import (
 // Bounds of the port between nodes.
 const (
 	// handshakesMax bounds the connections that have not yet said what they are
-	// for; one more is closed at once.
+	// for. One more closes any of them: who floods the port mostly meets itself,
+	// and a good handshake takes milliseconds.
 	handshakesMax = 256
 	// connsMax bounds the accepted connections of all kinds.
 	connsMax = 4096
@@ -32,6 +33,8 @@ const (
 	handoverTimeout = 5 * time.Second
 	// acceptPause follows an error of the machine's listener (no descriptor left).
 	acceptPause = 50 * time.Millisecond
+	// warnInterval is how often a refused stream is a warning.
+	warnInterval = 10 * time.Second
 )
 
 // Kind is what a stream is for: the first byte of its first frame.
@@ -86,7 +89,8 @@ type Mux struct {
 	closed     bool
 	streams    map[header]*Stream
 	conns      map[*Conn]struct{} // accepted and not yet closed
-	handshakes int
+	handshakes map[*Conn]struct{} // those of conns that have not yet said what for
+	warned     time.Time          // of a refused stream
 }
 
 // header is the content of a stream's first frame.
@@ -107,7 +111,8 @@ func Open(ctx context.Context, cfg Config) (*Mux, error) {
 	m := &Mux{
 		network: cfg.Network, tls: cfg.TLS, log: cfg.Log,
 		listener: listener, advertise: cfg.Advertise,
-		streams: make(map[header]*Stream), conns: make(map[*Conn]struct{}),
+		streams: make(map[header]*Stream),
+		conns:   make(map[*Conn]struct{}), handshakes: make(map[*Conn]struct{}),
 	}
 	if m.advertise == "" {
 		m.advertise = listener.Addr().String()
@@ -255,10 +260,17 @@ func (m *Mux) accept() {
 func (m *Mux) admit(c *Conn) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed || m.handshakes >= handshakesMax || len(m.conns) >= connsMax {
+	if m.closed || len(m.conns) >= connsMax {
 		return false
 	}
-	m.handshakes++
+	if len(m.handshakes) >= handshakesMax {
+		for victim := range m.handshakes { // in random order
+			delete(m.handshakes, victim)
+			_ = victim.raw.Close() // its own goroutine does the rest
+			break
+		}
+	}
+	m.handshakes[c] = struct{}{}
 	m.conns[c] = struct{}{}
 	return true
 }
@@ -267,20 +279,30 @@ func (m *Mux) admit(c *Conn) bool {
 func (m *Mux) receive(c *Conn) {
 	h, err := m.greet(c)
 	m.mu.Lock()
-	m.handshakes--
+	delete(m.handshakes, c)
 	s := m.streams[h]
 	m.mu.Unlock()
 	if err != nil {
-		if m.ctx.Err() == nil {
-			m.log.Debug("stream refused", "from", c.raw.RemoteAddr().String(), "err", err)
-		}
-		c.abort()
+		m.refuse(c, err)
 		return
 	}
 	if s == nil || !s.offer(c) {
 		m.log.Debug("stream for nobody", "kind", string(rune(h.kind)), "group", h.shard, "node", c.node.String())
 		c.abort()
 	}
+}
+
+// refuse closes c and says why: as a warning now and then, since a node with the
+// wrong certificate is an operator's to mend, but a scanner must not fill the log.
+func (m *Mux) refuse(c *Conn, err error) {
+	c.abort()
+	m.mu.Lock()
+	level := slog.LevelDebug
+	if since := time.Since(m.warned); !m.closed && (m.warned.IsZero() || since > warnInterval) {
+		m.warned, level = time.Now(), slog.LevelWarn
+	}
+	m.mu.Unlock()
+	m.log.Log(m.ctx, level, "stream refused", "from", c.raw.RemoteAddr().String(), "err", err)
 }
 
 // greet does the TLS handshake and reads the first frame.
@@ -291,7 +313,7 @@ func (m *Mux) greet(c *Conn) (header, error) {
 	if err := c.raw.SetDeadline(deadline); err != nil {
 		return header{}, err
 	}
-	if err := c.Conn.HandshakeContext(ctx); err != nil {
+	if err := c.HandshakeContext(ctx); err != nil {
 		return header{}, fmt.Errorf("TLS handshake: %w", err)
 	}
 	var err error

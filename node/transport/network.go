@@ -14,8 +14,9 @@ type Network interface {
 	Dial(ctx context.Context, address string) (net.Conn, error)
 	// ListenPacket opens a packet socket (UDP).
 	ListenPacket(ctx context.Context, address string) (net.PacketConn, error)
-	// Resolve gives the address of a packet's destination; it may look the host up.
-	Resolve(ctx context.Context, address string) (net.Addr, error)
+	// Resolve gives the addresses that a packet to address can be sent to; it may
+	// look the host up. There is one at least.
+	Resolve(ctx context.Context, address string) ([]net.Addr, error)
 }
 
 // OS is the network of the operating system.
@@ -40,7 +41,7 @@ func (OS) ListenPacket(ctx context.Context, address string) (net.PacketConn, err
 }
 
 // Resolve looks the host of address up; IP addresses need no look-up.
-func (OS) Resolve(ctx context.Context, address string) (net.Addr, error) {
+func (OS) Resolve(ctx context.Context, address string) ([]net.Addr, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -56,5 +57,9 @@ func (OS) Resolve(ctx context.Context, address string) (net.Addr, error) {
 	if len(ips) == 0 {
 		return nil, &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
 	}
-	return &net.UDPAddr{IP: ips[0].IP, Zone: ips[0].Zone, Port: number}, nil
+	out := make([]net.Addr, len(ips))
+	for i, ip := range ips {
+		out[i] = &net.UDPAddr{IP: ip.IP, Zone: ip.Zone, Port: number}
+	}
+	return out, nil
 }

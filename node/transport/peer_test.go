@@ -211,11 +211,9 @@ func TestACancelledCallReturnsAtOnceAndEndsItsHandler(t *testing.T) {
 
 func TestWhatWasNotSentIsToldFromWhatMayHaveHappened(t *testing.T) {
 	virtual(t, func(t *testing.T, n *memnet.Network, p *pair) {
-		block := make(chan struct{})
+		release := map[string]chan struct{}{"first": make(chan struct{}), "second": make(chan struct{})}
 		p.handle(func(_ context.Context, method string, body []byte) ([]byte, error) {
-			if method == "block" {
-				<-block
-			}
+			<-release[method]
 			return body, nil
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -231,21 +229,37 @@ func TestWhatWasNotSentIsToldFromWhatMayHaveHappened(t *testing.T) {
 		time.AfterFunc(time.Second, func() { n.Isolate("10.0.0.2") })
 		ctx, cancel = context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		if _, err := p.call(ctx, "block", ""); !errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrNotSent) {
+		if _, err := p.call(ctx, "first", ""); !errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrNotSent) {
 			t.Errorf("cut off during the call: got %v, want ErrOutcomeUnknown", err)
 		}
 		n.Heal()
-		close(block)
-		block = make(chan struct{})
+		close(release["first"])
 		time.AfterFunc(time.Second, func() { // the other node's process ends
 			for _, c := range p.b.accepted(func(*Conn) bool { return true }) {
 				c.abort()
 			}
-			close(block)
+			close(release["second"])
 		})
 		begin := time.Now()
-		if _, err := p.call(t.Context(), "block", ""); !errors.Is(err, ErrOutcomeUnknown) || time.Since(begin) != time.Second {
+		if _, err := p.call(t.Context(), "second", ""); !errors.Is(err, ErrOutcomeUnknown) || time.Since(begin) != time.Second {
 			t.Errorf("the other node died: got %v after %v, want ErrOutcomeUnknown after 1s", err, time.Since(begin))
+		}
+	})
+}
+
+func TestACallWhoseRequestDoesNotGetThroughEndsWithItsContext(t *testing.T) {
+	virtual(t, func(t *testing.T, n *memnet.Network, p *pair) {
+		p.handle(echo)
+		if _, err := p.call(t.Context(), "", ""); err != nil {
+			t.Fatal(err)
+		}
+		n.Set("10.0.0.1", "10.0.0.2", memnet.Link{Cut: true})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begin := time.Now()
+		_, err := p.call(ctx, "", strings.Repeat("x", 4<<20)) // more than the stream holds
+		if took := time.Since(begin); took != time.Second || !errors.Is(err, ErrNotSent) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v after %v, want ErrNotSent after 1s", err, took)
 		}
 	})
 }
@@ -350,6 +364,34 @@ func TestClosingTheClientEndsItsCalls(t *testing.T) {
 		}
 		if _, err := p.call(t.Context(), "", ""); !errors.Is(err, ErrNotSent) || !errors.Is(err, net.ErrClosed) {
 			t.Errorf("after close: got %v, want ErrNotSent and net.ErrClosed", err)
+		}
+	})
+}
+
+func TestASlowRequestIsNotTakenForAnIdleConnection(t *testing.T) {
+	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
+		p.handle(echo)
+		c, err := p.a.Dial(t.Context(), KindPeer, 0, p.b.Advertise())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		var frame bytes.Buffer
+		if err := writeRequest(&frame, request{number: 1, timeout: time.Minute, method: "m", body: []byte("body")}); err != nil {
+			t.Fatal(err)
+		}
+		for _, half := range [][]byte{frame.Bytes()[:8], frame.Bytes()[8:]} {
+			if _, err := c.Write(half); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(frameTimeout - time.Second) // longer than the wait for a first request
+		}
+		answer, err := readFrame(c, BodyBytesMax, nothing)
+		if err != nil {
+			t.Fatalf("read the answer: %v", err)
+		}
+		if got, err := parseAnswer(answer, 1); err != nil || string(got) != "m:body" {
+			t.Errorf("got %q %v", got, err)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"facet/internal/id"
@@ -66,6 +67,7 @@ type Server struct {
 type serverConn struct {
 	net.Conn
 	requests chan request // unbuffered: one request is read ahead of the worker at most
+	reading  atomic.Bool  // a request has begun to arrive: the reader's deadline counts
 	gone     context.Context
 	leave    context.CancelFunc
 }
@@ -143,6 +145,7 @@ func (s *Server) read(c *serverConn) {
 	defer c.leave()
 	for {
 		b, err := readFrame(c, BodyBytesMax+frameExtraMax, func() error {
+			c.reading.Store(true)
 			return c.SetReadDeadline(time.Now().Add(frameTimeout))
 		})
 		if err == nil {
@@ -160,6 +163,7 @@ func (s *Server) read(c *serverConn) {
 		}
 		select {
 		case c.requests <- q:
+			c.reading.Store(false) // the worker looks again after it has answered
 		case <-c.gone.Done():
 			return
 		}
@@ -182,7 +186,10 @@ func (s *Server) work(c *serverConn) {
 		case <-c.gone.Done():
 			return
 		case <-idle.C:
-			return
+			if !c.reading.Load() {
+				return
+			}
+			idle.Reset(frameTimeout)
 		case q := <-c.requests:
 			if err := s.answer(c, q); err != nil {
 				return

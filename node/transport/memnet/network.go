@@ -227,7 +227,7 @@ func (h *Host) Dial(ctx context.Context, address string) (net.Conn, error) {
 }
 
 // Resolve reads address; there are no names to look up.
-func (h *Host) Resolve(_ context.Context, address string) (net.Addr, error) {
+func (h *Host) Resolve(_ context.Context, address string) ([]net.Addr, error) {
 	ip, number, err := h.split(address)
 	if err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ func (h *Host) Resolve(_ context.Context, address string) (net.Addr, error) {
 	if net.ParseIP(ip) == nil {
 		return nil, &net.DNSError{Err: "no such host", Name: ip, IsNotFound: true}
 	}
-	return &net.UDPAddr{IP: net.ParseIP(ip), Port: number}, nil
+	return []net.Addr{&net.UDPAddr{IP: net.ParseIP(ip), Port: number}}, nil
 }
 
 // listener is a host's stream listener.

@@ -57,6 +57,9 @@ func (p *packetConn) LocalAddr() net.Addr {
 // ReadFrom gives the next packet, cut to len(b).
 func (p *packetConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	for {
+		if isClosed(p.done) {
+			return 0, nil, net.ErrClosed
+		}
 		p.mu.Lock()
 		due, changed := p.readBy, p.changed
 		p.mu.Unlock()
@@ -76,10 +79,8 @@ func (p *packetConn) ReadFrom(b []byte) (int, net.Addr, error) {
 
 // WriteTo sends a packet. That it gets lost is no error.
 func (p *packetConn) WriteTo(b []byte, to net.Addr) (int, error) {
-	select {
-	case <-p.done:
+	if isClosed(p.done) {
 		return 0, net.ErrClosed
-	default:
 	}
 	if len(b) > packetBytesMax {
 		return 0, syscall.EMSGSIZE
@@ -146,4 +147,13 @@ func alarm(due time.Time) <-chan time.Time {
 		return nil
 	}
 	return time.After(time.Until(due))
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
 }

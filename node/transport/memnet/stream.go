@@ -93,7 +93,7 @@ func (h *half) wake() {
 func (h *half) read(b []byte) (int, error) {
 	for {
 		link, linkChanged := h.network.link(h.from, h.to)
-		n, err, due, changed := h.tryRead(b, link.Cut)
+		n, due, changed, err := h.tryRead(b, link.Cut)
 		if n > 0 || err != nil {
 			return n, err
 		}
@@ -106,21 +106,21 @@ func (h *half) read(b []byte) (int, error) {
 
 // tryRead reads what is there. Where nothing is, due is when to look again at the
 // latest (zero: never) and changed closes when there is reason to.
-func (h *half) tryRead(b []byte, cut bool) (n int, err error, due time.Time, changed <-chan struct{}) {
+func (h *half) tryRead(b []byte, cut bool) (n int, due time.Time, changed <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
 	due = h.readBy
 	switch {
 	case h.broken:
-		return 0, net.ErrClosed, due, nil
+		return 0, due, nil, net.ErrClosed
 	case !h.readBy.IsZero() && !now.Before(h.readBy):
-		return 0, os.ErrDeadlineExceeded, due, nil
+		return 0, due, nil, os.ErrDeadlineExceeded
 	case cut:
-		return 0, nil, due, h.changed
+		return 0, due, h.changed, nil
 	case len(h.chunks) > 0:
 		if first := h.chunks[0].due; now.Before(first) {
-			return 0, nil, earlier(due, first), h.changed
+			return 0, earlier(due, first), h.changed, nil
 		}
 		n = copy(b, h.chunks[0].b)
 		h.bytes -= n
@@ -128,21 +128,21 @@ func (h *half) tryRead(b []byte, cut bool) (n int, err error, due time.Time, cha
 			h.chunks = h.chunks[1:]
 		}
 		h.wake()
-		return n, nil, due, nil
+		return n, due, nil, nil
 	case h.closed:
 		if now.Before(h.closeDue) {
-			return 0, nil, earlier(due, h.closeDue), h.changed
+			return 0, earlier(due, h.closeDue), h.changed, nil
 		}
-		return 0, io.EOF, due, nil
+		return 0, due, nil, io.EOF
 	}
-	return 0, nil, due, h.changed
+	return 0, due, h.changed, nil
 }
 
 func (h *half) write(b []byte) (int, error) {
 	done := 0
 	for {
 		link, _ := h.network.link(h.from, h.to)
-		n, err, due, changed := h.tryWrite(b[done:], link.Delay)
+		n, due, changed, err := h.tryWrite(b[done:], link.Delay)
 		done += n
 		if done == len(b) || err != nil {
 			return done, err
@@ -153,17 +153,17 @@ func (h *half) write(b []byte) (int, error) {
 	}
 }
 
-func (h *half) tryWrite(b []byte, delay time.Duration) (n int, err error, due time.Time, changed <-chan struct{}) {
+func (h *half) tryWrite(b []byte, delay time.Duration) (n int, due time.Time, changed <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
 	switch {
 	case h.closed:
-		return 0, net.ErrClosed, due, nil
+		return 0, due, nil, net.ErrClosed
 	case h.broken:
-		return 0, syscall.EPIPE, due, nil
+		return 0, due, nil, syscall.EPIPE
 	case !h.writeBy.IsZero() && !now.Before(h.writeBy):
-		return 0, os.ErrDeadlineExceeded, due, nil
+		return 0, due, nil, os.ErrDeadlineExceeded
 	}
 	n = min(len(b), bufferBytes-h.bytes)
 	if n > 0 {
@@ -171,7 +171,7 @@ func (h *half) tryWrite(b []byte, delay time.Duration) (n int, err error, due ti
 		h.bytes += n
 		h.wake()
 	}
-	return n, nil, h.writeBy, h.changed
+	return n, h.writeBy, h.changed, nil
 }
 
 // wait returns when a channel closes or due has come; a zero due never comes.
