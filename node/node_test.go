@@ -99,132 +99,143 @@ func find(t *testing.T, c *nodetest.Client, base, person string) []string {
 	return ids
 }
 
+// promises is the cluster that the tests of TestRequestsKeepTheirPromises share.
+type promises struct{ cluster *nodetest.Cluster }
+
+func (p promises) url(i int) string { return p.cluster.Nodes[i%3].URL }
+
+// open gives a client of a new tenant with a gallery.
+func (p promises) open(t *testing.T, size int) *nodetest.Client {
+	c := p.cluster.Client(t.Name(), nil)
+	gallery(t, c, p.url(0), "g", size)
+	return c
+}
+
 func TestRequestsKeepTheirPromises(t *testing.T) {
-	cluster := nodetest.Start(t, nodetest.Options{})
-	url := func(i int) string { return cluster.Nodes[i%3].URL }
-	open := func(t *testing.T, size int) *nodetest.Client {
-		c := cluster.Client(t.Name(), nil)
-		gallery(t, c, url(0), "g", size)
-		return c
+	p := promises{nodetest.Start(t, nodetest.Options{})}
+	t.Run("a byte-identical retry through another node gets the first answer", p.aRetryThroughAnotherNodeGetsTheFirstAnswer)
+	t.Run("ten registrations with one key at once make one subject", p.oneKeyAtOnceMakesOneSubject)
+	t.Run("a full gallery refuses, and takes the slot of a deleted entry", p.aFullGalleryRefusesAndRecycles)
+	t.Run("a gallery over several shards lists and finds everybody", p.manyShardsListAndFindEverybody)
+	t.Run("a tenant reaches its own only", p.aTenantReachesItsOwnOnly)
+}
+
+func (p promises) aRetryThroughAnotherNodeGetsTheFirstAnswer(t *testing.T) {
+	c := p.open(t, 10)
+	// The host is signed, so the same bytes reach another node as they would behind
+	// one name: by sending them there with their Host.
+	r, err := c.Sign(p.url(0), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("ann")})
+	if err != nil {
+		t.Fatal(err)
 	}
+	var first, second subject
+	for i, s := range []*subject{&first, &second} {
+		a, err := c.SendAs(t.Context(), p.url(i), p.url(0), r)
+		if err != nil || a.Status != http.StatusCreated {
+			t.Fatalf("try %d: %d %s, %v", i, a.Status, a.Body, err)
+		}
+		a.Decode(t, s)
+	}
+	if first != second {
+		t.Errorf("got %v, then %v", first, second)
+	}
+	if ids := find(t, c, p.url(2), "ann"); len(ids) != 1 {
+		t.Errorf("ann is enrolled as %v", ids)
+	}
+}
 
-	t.Run("a byte-identical retry through another node gets the first answer", func(t *testing.T) {
-		c := open(t, 10)
-		// The host is signed, so the same bytes reach another node as they would behind
-		// one name: by sending them there with their Host.
-		r, err := c.Sign(url(0), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("ann")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var first, second subject
-		for i, s := range []*subject{&first, &second} {
-			a, err := c.SendAs(t.Context(), url(i), url(0), r)
-			if err != nil || a.Status != http.StatusCreated {
-				t.Fatalf("try %d: %d %s, %v", i, a.Status, a.Body, err)
+func (p promises) oneKeyAtOnceMakesOneSubject(t *testing.T) {
+	c := p.open(t, 10)
+	key := sigv4.Header{Name: "idempotency-key", Value: "door-7"}
+	answers := make([]subject, 10)
+	var work sync.WaitGroup
+	for i := range answers {
+		work.Go(func() {
+			a := c.Call(t, p.url(i), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("bob")}, key)
+			if a.Decode(t, &answers[i]); a.Status != http.StatusCreated {
+				t.Errorf("try %d: %d %s", i, a.Status, a.Body)
 			}
-			a.Decode(t, s)
+		})
+	}
+	work.Wait()
+	for _, s := range answers {
+		if s != answers[0] {
+			t.Errorf("got %v and %v", answers[0], s)
 		}
-		if first != second {
-			t.Errorf("got %v, then %v", first, second)
-		}
-		if ids := find(t, c, url(2), "ann"); len(ids) != 1 {
-			t.Errorf("ann is enrolled as %v", ids)
-		}
-	})
+	}
+	a := c.Call(t, p.url(1), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("eve")}, key)
+	if a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "InvalidRequest") {
+		t.Errorf("the key with another body: %d %s", a.Status, a.Body)
+	}
+}
 
-	t.Run("ten registrations with one key at once make one subject", func(t *testing.T) {
-		c := open(t, 10)
-		key := sigv4.Header{Name: "idempotency-key", Value: "door-7"}
-		answers := make([]subject, 10)
-		var work sync.WaitGroup
-		for i := range answers {
-			work.Go(func() {
-				a := c.Call(t, url(i), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("bob")}, key)
-				if a.Decode(t, &answers[i]); a.Status != http.StatusCreated {
-					t.Errorf("try %d: %d %s", i, a.Status, a.Body)
-				}
-			})
+func (p promises) aFullGalleryRefusesAndRecycles(t *testing.T) {
+	c := p.open(t, 3)
+	var first subject
+	for i := range 3 {
+		if s := enrol(t, c, p.url(i), fmt.Sprint("p", i)); i == 0 {
+			first = s
 		}
-		work.Wait()
-		for _, s := range answers {
-			if s != answers[0] {
-				t.Errorf("got %v and %v", answers[0], s)
-			}
-		}
-		a := c.Call(t, url(1), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("eve")}, key)
-		if a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "InvalidRequest") {
-			t.Errorf("the key with another body: %d %s", a.Status, a.Body)
-		}
-	})
+	}
+	a := c.Call(t, p.url(0), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("p3")})
+	if a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "GalleryFull") {
+		t.Fatalf("the fourth of three: %d %s", a.Status, a.Body)
+	}
+	if a := c.Call(t, p.url(1), http.MethodDelete, "/v1.1/subjects/"+first.ID, nil); a.Status != http.StatusNoContent {
+		t.Fatalf("unregister: %d %s", a.Status, a.Body)
+	}
+	if ids := find(t, c, p.url(2), "p0"); len(ids) != 0 {
+		t.Errorf("a deleted subject is found: %v", ids)
+	}
+	enrol(t, c, p.url(2), "p3")
+	if a := c.Call(t, p.url(0), http.MethodDelete, "/v1.1/subjects/"+first.ID, nil); a.Status != http.StatusNotFound {
+		t.Errorf("unregister twice: %d %s", a.Status, a.Body)
+	}
+}
 
-	t.Run("a full gallery refuses, and takes the slot of a deleted entry", func(t *testing.T) {
-		c := open(t, 3)
-		var first subject
-		for i := range 3 {
-			if s := enrol(t, c, url(i), fmt.Sprint("p", i)); i == 0 {
-				first = s
-			}
+func (p promises) manyShardsListAndFindEverybody(t *testing.T) {
+	c := p.open(t, 200_000)
+	var ids []string
+	shards := map[byte]bool{}
+	for i := range 40 {
+		s := enrol(t, c, p.url(i), fmt.Sprint("q", i))
+		ids = append(ids, s.ID)
+		shards[s.ID[17]] = true
+	}
+	if len(shards) < 2 {
+		t.Errorf("all of 40 subjects lie on one shard: %v", ids)
+	}
+	var all []string
+	for start := 0; start < 40; start += 7 {
+		var page struct{ Subjects []subject }
+		c.Call(t, p.url(start), http.MethodGet, fmt.Sprintf("/v1.1/subjects?start=%d&length=7", start), nil).Decode(t, &page)
+		for _, s := range page.Subjects {
+			all = append(all, s.ID)
 		}
-		a := c.Call(t, url(0), http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("p3")})
-		if a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "GalleryFull") {
-			t.Fatalf("the fourth of three: %d %s", a.Status, a.Body)
+	}
+	if fmt.Sprint(all) != fmt.Sprint(ids) {
+		t.Errorf("pages give %v, registered in order %v", all, ids)
+	}
+	for i := range 40 {
+		if found := find(t, c, p.url(i+1), fmt.Sprint("q", i)); len(found) != 1 || found[0] != ids[i] {
+			t.Errorf("search %d: got %v, want %s", i, found, ids[i])
 		}
-		if a := c.Call(t, url(1), http.MethodDelete, "/v1.1/subjects/"+first.ID, nil); a.Status != http.StatusNoContent {
-			t.Fatalf("unregister: %d %s", a.Status, a.Body)
-		}
-		if ids := find(t, c, url(2), "p0"); len(ids) != 0 {
-			t.Errorf("a deleted subject is found: %v", ids)
-		}
-		enrol(t, c, url(2), "p3")
-		if a := c.Call(t, url(0), http.MethodDelete, "/v1.1/subjects/"+first.ID, nil); a.Status != http.StatusNotFound {
-			t.Errorf("unregister twice: %d %s", a.Status, a.Body)
-		}
-	})
+	}
+}
 
-	t.Run("a gallery over several shards lists and finds everybody", func(t *testing.T) {
-		c := open(t, 200_000)
-		var ids []string
-		shards := map[byte]bool{}
-		for i := range 40 {
-			s := enrol(t, c, url(i), fmt.Sprint("q", i))
-			ids = append(ids, s.ID)
-			shards[s.ID[17]] = true
-		}
-		if len(shards) < 2 {
-			t.Errorf("all of 40 subjects lie on one shard: %v", ids)
-		}
-		var all []string
-		for start := 0; start < 40; start += 7 {
-			var page struct{ Subjects []subject }
-			c.Call(t, url(start), http.MethodGet, fmt.Sprintf("/v1.1/subjects?start=%d&length=7", start), nil).Decode(t, &page)
-			for _, s := range page.Subjects {
-				all = append(all, s.ID)
-			}
-		}
-		if fmt.Sprint(all) != fmt.Sprint(ids) {
-			t.Errorf("pages give %v, registered in order %v", all, ids)
-		}
-		for i := range 40 {
-			if found := find(t, c, url(i+1), fmt.Sprint("q", i)); len(found) != 1 || found[0] != ids[i] {
-				t.Errorf("search %d: got %v, want %s", i, found, ids[i])
-			}
-		}
-	})
-
-	t.Run("a tenant reaches its own only", func(t *testing.T) {
-		mine, other := open(t, 10), cluster.Client("other", nil)
-		s := enrol(t, mine, url(0), "ann")
-		other.APIKey = mine.APIKey
-		a := other.Call(t, url(1), http.MethodDelete, "/v1.1/subjects/"+s.ID, nil)
-		if a.Status != http.StatusForbidden || string(a.Body) != `{"message":"Forbidden"}` {
-			t.Errorf("another tenant's API key: %d %s", a.Status, a.Body)
-		}
-		var galleries struct{ Galleries []struct{ ID string } }
-		mine.Call(t, url(1), http.MethodGet, "/api/galleries", nil).Decode(t, &galleries)
-		if a := other.Call(t, url(2), http.MethodGet, "/api/galleries/"+galleries.Galleries[0].ID, nil); a.Status != http.StatusNotFound {
-			t.Errorf("another tenant's gallery: %d %s", a.Status, a.Body)
-		}
-	})
+func (p promises) aTenantReachesItsOwnOnly(t *testing.T) {
+	mine, other := p.open(t, 10), p.cluster.Client("other", nil)
+	s := enrol(t, mine, p.url(0), "ann")
+	other.APIKey = mine.APIKey
+	a := other.Call(t, p.url(1), http.MethodDelete, "/v1.1/subjects/"+s.ID, nil)
+	if a.Status != http.StatusForbidden || string(a.Body) != `{"message":"Forbidden"}` {
+		t.Errorf("another tenant's API key: %d %s", a.Status, a.Body)
+	}
+	var galleries struct{ Galleries []struct{ ID string } }
+	mine.Call(t, p.url(1), http.MethodGet, "/api/galleries", nil).Decode(t, &galleries)
+	if a := other.Call(t, p.url(2), http.MethodGet, "/api/galleries/"+galleries.Galleries[0].ID, nil); a.Status != http.StatusNotFound {
+		t.Errorf("another tenant's gallery: %d %s", a.Status, a.Body)
+	}
 }
 
 func TestDataOutlivesStopsAndANodeThatWasAwayCatchesUp(t *testing.T) {

@@ -30,20 +30,20 @@ type shardRecord struct {
 
 // sliceRecord stands before the entries of its slice.
 type sliceRecord struct {
-	Gallery    [16]byte `cbor:"1,keyasint"`
-	Generation uint32   `cbor:"2,keyasint"`
-	Granted    uint32   `cbor:"3,keyasint"`
-	Entries    uint64   `cbor:"4,keyasint"`
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+	Granted    uint32     `cbor:"3,keyasint"`
+	Entries    uint64     `cbor:"4,keyasint"`
 }
 
 type entryRecord struct {
-	Sequence uint64   `cbor:"1,keyasint"`
-	Subject  [16]byte `cbor:"2,keyasint"`
-	Event    [16]byte `cbor:"3,keyasint"`
-	Time     int64    `cbor:"4,keyasint"`
-	Deleted  bool     `cbor:"5,keyasint,omitempty"`
-	Tags     []uint32 `cbor:"6,keyasint,omitempty"`
-	Sealed   []byte   `cbor:"7,keyasint,omitempty"`
+	Sequence uint64     `cbor:"1,keyasint"`
+	Subject  id.Subject `cbor:"2,keyasint"`
+	Event    id.Event   `cbor:"3,keyasint"`
+	Time     int64      `cbor:"4,keyasint"`
+	Deleted  bool       `cbor:"5,keyasint,omitempty"`
+	Tags     []uint32   `cbor:"6,keyasint,omitempty"`
+	Sealed   []byte     `cbor:"7,keyasint,omitempty"`
 }
 
 // View is a shard's state at one moment, for a snapshot. It shares memory with the
@@ -75,10 +75,10 @@ func (s *Shard) Freeze() *View {
 func (v *View) Write(w *codec.Writer) {
 	w.Record(headShard, shardRecord{v.sequence, uint64(len(v.slices))})
 	for _, sl := range v.slices {
-		w.Record(headSlice, sliceRecord{sl.gallery.UUID, sl.generation, sl.granted, uint64(sl.entries.Len())})
+		w.Record(headSlice, sliceRecord{sl.gallery, sl.generation, sl.granted, uint64(sl.entries.Len())})
 		sl.entries.Scan(func(_ uint64, e *entry) bool {
 			w.Record(headEntry, entryRecord{
-				Sequence: e.sequence, Subject: e.subject.UUID, Event: e.event.UUID,
+				Sequence: e.sequence, Subject: e.subject, Event: e.event,
 				Time: e.time, Deleted: e.deleted, Tags: e.tags, Sealed: e.sealed,
 			})
 			return true
@@ -131,7 +131,7 @@ func (l *Loader) slice(m codec.Message) error {
 	if err := m.Decode(headSlice, &r); err != nil {
 		return err
 	}
-	g := id.Gallery{UUID: r.Gallery}
+	g := r.Gallery
 	switch {
 	case !l.begun || l.missing > 0:
 		return fmt.Errorf("%w: slice %s is out of place", ErrSnapshot, g)
@@ -160,7 +160,7 @@ func (l *Loader) entry(m codec.Message) error {
 	}
 	l.missing--
 	l.current.add(&entry{
-		sequence: r.Sequence, subject: id.Subject{UUID: r.Subject}, event: id.Event{UUID: r.Event},
+		sequence: r.Sequence, subject: r.Subject, event: r.Event,
 		time: r.Time, deleted: r.Deleted, tags: r.Tags, sealed: r.Sealed,
 	})
 	return nil

@@ -10,6 +10,10 @@ import (
 	"facet/shard/seal"
 )
 
+// openBatch is the number of templates that are opened (about 1 µs each) without
+// giving writes a chance.
+const openBatch = 4096
+
 // Query asks for the events that are most similar to a probe.
 type Query = scan.Query
 
@@ -24,22 +28,34 @@ func (s *Shard) Search(g id.Gallery, generation uint32, key *seal.Key, q Query) 
 	if q.Limit < 1 {
 		return nil, fmt.Errorf("%w: limit %d", ErrQuery, q.Limit)
 	}
+	for {
+		hits, done, err := s.searchOpen(g, generation, key, q)
+		if err != nil {
+			return nil, fmt.Errorf("search gallery %s: %w", g, err)
+		}
+		if done {
+			return hits, nil
+		}
+	}
+}
+
+// searchOpen searches, or opens some templates and is not done if too many are not
+// open yet: the lock is not held, and no write waits, over the opening of a whole
+// slice.
+func (s *Shard) searchOpen(g id.Gallery, generation uint32, key *seal.Key, q Query) (hits []Hit, done bool, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl, err := s.state.slice(g, generation)
-	if err != nil {
-		return nil, err
+	if err != nil || sl == nil || len(sl.subjects) == 0 {
+		return nil, true, err
 	}
-	if sl == nil || len(sl.subjects) == 0 {
-		return nil, nil
-	}
-	if err := sl.open(key); err != nil {
-		return nil, fmt.Errorf("search gallery %s: %w", g, err)
+	if done, err = sl.open(key, openBatch); err != nil || !done {
+		return nil, false, err
 	}
 	if len(q.Probe) != sl.templates.dim {
-		return nil, fmt.Errorf("%w: a probe of %d numbers among templates of %d", ErrQuery, len(q.Probe), sl.templates.dim)
+		return nil, false, fmt.Errorf("%w: a probe of %d numbers among templates of %d", ErrQuery, len(q.Probe), sl.templates.dim)
 	}
-	return scan.TopK(sl.templates.all(), s.table, q), nil
+	return scan.TopK(sl.templates.all(), s.table, q), true, nil
 }
 
 // Best gives the highest score of the probe with the active events of a subject;

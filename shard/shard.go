@@ -50,9 +50,9 @@ type Event struct {
 type Reuse uint8
 
 const (
-	// FreeSlots: a slot that was granted and is not in use.
+	// FreeSlots permits a slot that was granted and is not in use.
 	FreeSlots Reuse = iota
-	// OldestDeleted: a free slot, or else that of the slice's oldest deleted event.
+	// OldestDeleted permits a free slot, or else that of the slice's oldest deleted event.
 	OldestDeleted
 )
 

@@ -88,21 +88,22 @@ func (sl *slice) dropOldestDeleted() bool {
 	return ok
 }
 
-// open decrypts the templates of the active entries that were added since the
-// last call. Shard.mu is held for reading.
-func (sl *slice) open(key *seal.Key) error {
+// open decrypts at most n of the templates that were added since it was last done;
+// done tells that all are open. Shard.mu is held for reading.
+func (sl *slice) open(key *seal.Key, n int) (done bool, err error) {
 	sl.opening.Lock()
 	defer sl.opening.Unlock()
-	for {
+	for range n {
 		row, ok := sl.templates.next()
 		if !ok {
-			return nil
+			return true, nil
 		}
 		if err := sl.openRow(key, row); err != nil {
-			return err
+			return false, err
 		}
 		sl.templates.done(row)
 	}
+	return len(sl.templates.pending) == 0, nil
 }
 
 // openRow decrypts one row unless it is open or empty. opening is held.

@@ -39,9 +39,7 @@ var (
 )
 
 func newEncMode() cbor.EncMode {
-	o := cbor.CoreDetEncOptions()
-	o.TextMarshaler = cbor.TextMarshalerTextString
-	m, err := o.EncMode()
+	m, err := cbor.CoreDetEncOptions().EncMode()
 	if err != nil {
 		panic("bug: CBOR encoding options: " + err.Error())
 	}
@@ -57,7 +55,6 @@ func newDecMode() cbor.DecMode {
 		MaxArrayElements:  arrayMax,
 		MaxMapPairs:       mapMax,
 		MaxNestedLevels:   nestMax,
-		TextUnmarshaler:   cbor.TextUnmarshalerTextString,
 	}.DecMode()
 	if err != nil {
 		panic("bug: CBOR decoding options: " + err.Error())

@@ -30,7 +30,7 @@ func TestAMessageHasTheDocumentedBytes(t *testing.T) {
 	r := record{Subject: id.Subject{UUID: id.UUID{0xab, 15: 1}}, Raw: [16]byte{2}, Count: 500, Tags: []uint32{1}, Share: .45}
 	want := "0902" + // code, version
 		"a5" + // five fields
-		"01" + "7824" + hex.EncodeToString([]byte("ab000000-0000-0000-0000-000000000001")) +
+		"01" + "50" + "ab" + strings.Repeat("00", 14) + "01" +
 		"02" + "50" + "02" + strings.Repeat("00", 15) +
 		"03" + "1901f4" +
 		"04" + "8101" +
@@ -72,7 +72,8 @@ func TestDecodeRefusesWhatTheVersionDoesNotHave(t *testing.T) {
 	f("an indefinite length", "0902bf0301ff")
 	f("a tag", "0902c0a0")
 	f("an array that promises 2³² elements", "0902a1049b0000000100000000")
-	f("a cut id", "0902a101"+"7823"+hex.EncodeToString([]byte("ab000000-0000-0000-0000-00000000000")))
+	f("a cut id", "0902a101"+"4f"+strings.Repeat("00", 15))
+	f("an id as text", "0902a101"+"7824"+hex.EncodeToString([]byte("ab000000-0000-0000-0000-000000000001")))
 	f("a large number", "0902a1031b0000000100000000")
 }
 

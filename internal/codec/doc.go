@@ -6,8 +6,7 @@
 // out once and never reused; bit 7 of a command's code says that an older binary,
 // which does not know it, may skip it. A body with a field that the version does
 // not have is refused: a new field is a new version, because replicas that ignore
-// what others obey would diverge. Ids stand as their 36 characters, so that a dump
-// can be read; records of which there are millions hold 16 bytes instead.
+// what others obey would diverge. Ids are byte strings of 16.
 //
 // A stream of records (a snapshot) is
 //

@@ -37,7 +37,7 @@ type Writer struct {
 
 // NewWriter begins a stream on w. index is the log index whose state it holds.
 func NewWriter(w io.Writer, magic Magic, index uint64) *Writer {
-	out := &Writer{to: bufio.NewWriterSize(w, 64<<10), sum: sha256.New()}
+	out := &Writer{to: bufio.NewWriterSize(w, 16<<10), sum: sha256.New()}
 	head := make([]byte, 0, streamHeadBytes)
 	head = append(head, magic[:]...)
 	head = binary.BigEndian.AppendUint16(head, Format)
@@ -101,7 +101,7 @@ type Reader struct {
 // NewReader reads the head of a stream from r; another magic or format wraps
 // ErrCorrupt.
 func NewReader(r io.Reader, magic Magic) (*Reader, error) {
-	in := &Reader{from: bufio.NewReaderSize(r, 64<<10), sum: sha256.New()}
+	in := &Reader{from: bufio.NewReaderSize(r, 16<<10), sum: sha256.New()}
 	head, err := in.read(streamHeadBytes)
 	if err != nil {
 		return nil, err

@@ -156,6 +156,7 @@ func ofRouter(e *router.Error, v version) (f *failure, ok bool) {
 		}
 	case router.Busy, router.Unavailable:
 		f.retryAfter = max(f.retryAfter, time.Second)
+	default: // the row says all
 	}
 	return f, true
 }

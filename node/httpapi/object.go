@@ -136,8 +136,9 @@ func (o object) boolean(name string) (bool, error) {
 		return true, nil
 	case 'f':
 		return false, nil
+	default:
+		return false, invalid("", name+" must be true or false.")
 	}
-	return false, invalid("", name+" must be true or false.")
 }
 
 // text reads a string of at most most characters; ok is false when it is absent.

@@ -37,8 +37,7 @@ func TestCurlRegistersAndSearches(t *testing.T) {
 		command.Stdin = strings.NewReader(body)
 		out, err := command.Output()
 		if err != nil {
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 				err = errors.New(string(exit.Stderr))
 			}
 			t.Fatalf("curl %s: %v", target, err)

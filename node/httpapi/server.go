@@ -80,9 +80,9 @@ type Limits struct {
 type HealthAccess uint8
 
 const (
-	// HealthSigned: health needs a signature, as every operation.
+	// HealthSigned is that health needs a signature, as every operation.
 	HealthSigned HealthAccess = iota
-	// HealthOpen: health is answered to everybody.
+	// HealthOpen is that health is answered to everybody.
 	HealthOpen
 )
 

@@ -188,6 +188,7 @@ func read(t testing.TB, from *bufio.Reader, method string) received {
 	if err != nil {
 		t.Fatalf("read answer: %v", err)
 	}
+	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {
 		t.Fatalf("read answer's body: %v", err)

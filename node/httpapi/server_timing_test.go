@@ -24,11 +24,12 @@ func BenchmarkExtract(b *testing.B) {
 			b.Fatal(err)
 		}
 		response, err := http.ReadResponse(answers, nil)
-		if err != nil || response.StatusCode != 200 {
-			b.Fatal(response, err)
-		}
-		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		if err != nil {
 			b.Fatal(err)
+		}
+		_, err = io.Copy(io.Discard, response.Body)
+		if response.Body.Close() != nil || err != nil || response.StatusCode != http.StatusOK {
+			b.Fatal(response.Status, err)
 		}
 	}
 }

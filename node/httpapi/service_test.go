@@ -94,6 +94,9 @@ func (m *memory) Access(_ context.Context, tenant id.Tenant, apiKey string) (rou
 
 // faces reads an "image".
 func (m *memory) faces(ctx context.Context, image []byte) (names []string, attributes []engine.Attributes, err error) {
+	if d, ok := ctx.Deadline(); !ok || time.Until(d) > requestTimeout {
+		return nil, nil, fmt.Errorf("deadline %v, %v: want at most %v from now", d, ok, requestTimeout)
+	}
 	text := string(image)
 	switch text {
 	case "panic":

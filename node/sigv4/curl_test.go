@@ -59,8 +59,7 @@ func curl(t *testing.T, ca, spelling, secret string, args ...string) (status, te
 	command.Stdin = strings.NewReader(`{"from":"stdin"}`)
 	out, err := command.Output()
 	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			t.Fatalf("curl %v: %v: %s", args, err, exit.Stderr)
 		}
 		t.Fatalf("curl signs for this test, and does not run: %v", err)

@@ -175,6 +175,26 @@ func TestAnyChangeIsRefused(t *testing.T) {
 	}
 }
 
+func TestStatedBodyHashHasToBeTheBodys(t *testing.T) {
+	t.Parallel()
+	sum := sha256.Sum256([]byte("body"))
+	for stated, ok := range map[string]bool{
+		fmt.Sprintf("%x", sum): true, fmt.Sprintf("%X", sum): false, "UNSIGNED-PAYLOAD": false,
+		"STREAMING-AWS4-HMAC-SHA256-PAYLOAD": false, "": false,
+	} {
+		r := Request{Method: "POST", Target: "/", Headers: []Header{{"Host", "h"}, {"X-Cloud-Content-Sha256", stated}}}
+		// The signature is right, over the true hash and over this header.
+		more, err := Signer{Region: "ap-southeast-2", Service: "execute-api", AccessKey: "AKID", SecretKey: "SECRET"}.Sign(r, sum, signedAt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Headers = append(r.Headers, more...)
+		if err := verify(verifier, r, "body", signedAt); (err == nil) != ok {
+			t.Errorf("%q: %v", stated, err)
+		}
+	}
+}
+
 func TestMalformedAuthorizationIsRefused(t *testing.T) {
 	t.Parallel()
 	r := example(t, AWS4, CloudDate)

@@ -18,17 +18,23 @@ type Case struct {
 	Commands [][]byte
 	// Answer, if set, gets each command's answer once, in order.
 	Answer func(index uint64, answer []byte)
+
+	// answers are the steady replica's.
+	answers [][]byte
 }
 
 // A replica is one machine and what it would have on its disk.
 type replica struct {
 	machine raftfsm.Machine
-	// snapshot holds the state at index at; nil is the empty state at 0.
+	// snapshot holds the state at index at, whose digest was digest; nil is the
+	// empty state at 0.
 	snapshot []byte
 	at       uint64
+	digest   [32]byte
 	// frozen is a capture at index frozenAt that is not written yet.
-	frozen   raftfsm.Frozen
-	frozenAt uint64
+	frozen       raftfsm.Frozen
+	frozenAt     uint64
+	frozenDigest [32]byte
 }
 
 // The ways of the replicas, by number: the first only applies.
@@ -53,17 +59,13 @@ func Run(t testing.TB, c Case) []raftfsm.Machine {
 	for i := range c.Commands {
 		index := uint64(i + 1)
 		want := c.apply(t, rs[steady], index)
+		c.answers = append(c.answers, want)
 		if c.Answer != nil {
 			c.Answer(index, want)
 		}
-		if behind = c.feed(t, rs, index, want, behind); t.Failed() {
-			break
-		}
-		for _, way := range []int{reborn, replayed} {
-			if got := c.apply(t, rs[way], index); !bytes.Equal(got, want) {
-				t.Fatalf("index %d: replica %d answers %x, the steady one %x", index, way, got, want)
-			}
-		}
+		behind = c.feed(t, rs, index, behind)
+		c.applyAlike(t, rs[reborn], index)
+		c.applyAlike(t, rs[replayed], index)
 		c.disturb(t, rs, index)
 	}
 	if behind {
@@ -96,9 +98,17 @@ func (c Case) apply(t testing.TB, r *replica, index uint64) []byte {
 	return answer
 }
 
+// applyAlike applies a command and compares the answer with the steady one's.
+func (c Case) applyAlike(t testing.TB, r *replica, index uint64) {
+	t.Helper()
+	if got, want := c.apply(t, r, index), c.answers[index-1]; !bytes.Equal(got, want) {
+		t.Fatalf("index %d: a replica answers %x, the steady one %x", index, got, want)
+	}
+}
+
 // feed applies a command to the fed replica, or lets it miss some and then gives
 // it the steady one's snapshot; it tells whether it is behind.
-func (c Case) feed(t testing.TB, rs []*replica, index uint64, want []byte, behind bool) bool {
+func (c Case) feed(t testing.TB, rs []*replica, index uint64, behind bool) bool {
 	t.Helper()
 	switch {
 	case behind && c.Rand.IntN(8) == 0:
@@ -107,9 +117,7 @@ func (c Case) feed(t testing.TB, rs []*replica, index uint64, want []byte, behin
 	case behind || c.Rand.IntN(24) == 0:
 		return true
 	}
-	if got := c.apply(t, rs[fed], index); !bytes.Equal(got, want) {
-		t.Errorf("index %d: the fed replica answers %x, the steady one %x", index, got, want)
-	}
+	c.applyAlike(t, rs[fed], index)
 	return false
 }
 
@@ -125,20 +133,24 @@ func (c Case) disturb(t testing.TB, rs []*replica, index uint64) {
 	switch c.Rand.IntN(12) {
 	case 0:
 		if r.frozen == nil {
+			r.frozenDigest = r.machine.Digest()
 			r.frozen, r.frozenAt = freeze(t, r.machine), index
 		}
 	case 1, 2:
 		if r.frozen != nil {
-			r.snapshot, r.at = write(t, r.frozen), r.frozenAt
+			r.snapshot, r.at, r.digest = write(t, r.frozen), r.frozenAt, r.frozenDigest
 			r.frozen = nil
 		}
 	case 3:
 		r.machine, r.frozen = c.New(), nil
 		if r.snapshot != nil {
 			restore(t, r.machine, r.snapshot, r.at)
+			if got := r.machine.Digest(); got != r.digest {
+				t.Fatalf("index %d: a snapshot frozen at %d has digest %x, want %x", index, r.at, got, r.digest)
+			}
 		}
 		for i := r.at + 1; i <= index; i++ {
-			c.apply(t, r, i)
+			c.applyAlike(t, r, i)
 		}
 	}
 	if c.Rand.IntN(16) == 0 {

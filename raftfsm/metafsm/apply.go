@@ -1,6 +1,7 @@
 package metafsm
 
 import (
+	"bytes"
 	"slices"
 
 	"facet/internal/codec"
@@ -83,6 +84,8 @@ func (m *Machine) putAccessKey(k AccessKey) Status {
 		return UnknownTenant
 	case old != nil && old.Tenant != k.Tenant:
 		return Conflict
+	case old != nil && old.Role == k.Role && bytes.Equal(old.SealedSecret, k.SealedSecret):
+		return Done
 	}
 	m.state.keys[k.ID] = &k
 	m.touch()

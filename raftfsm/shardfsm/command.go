@@ -183,7 +183,10 @@ func decode(b []byte) (c command, skip bool, err error) {
 		}
 		err = fmt.Errorf("%w: unknown command %d", codec.ErrMalformed, m.Code)
 	}
-	return c, false, err
+	if err != nil {
+		return nil, false, err
+	}
+	return c, false, nil
 }
 
 func body[T any](m codec.Message, h codec.Head) (T, error) {

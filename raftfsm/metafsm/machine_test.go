@@ -1,0 +1,325 @@
+package metafsm
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/codec"
+	"facet/internal/id"
+	"facet/raftfsm/fsmtest"
+	"facet/raftfsm/operation"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write testdata anew")
+
+var (
+	tenantA  = id.Tenant{UUID: id.UUID{0xa}}
+	galleryA = id.Gallery{UUID: id.UUID{0xb}}
+)
+
+func testWrite(n byte) Write {
+	return Write{Op: id.Operation{n}, Request: [16]byte{n, 1}, Keyed: n%2 == 1, Time: 1_700_000_000_000 + int64(n)}
+}
+
+func testApplication(n byte) Application {
+	return Application{
+		ID: id.Application{UUID: id.UUID{0xc, n}}, Tenant: tenantA, Gallery: galleryA, Name: "app", Description: "d",
+		KeyMAC: [32]byte{n}, SealedKey: []byte{5, n}, MinimumQuality: .45, VerifyThreshold: 7000, GuardThreshold: 8000, Guard: true,
+	}
+}
+
+// script has one command of each kind; each is Done when they are applied in this
+// order.
+func script() []interface{ Encode() []byte } {
+	node := id.Node{UUID: id.UUID{0xd}}
+	return []interface{ Encode() []byte }{
+		Found{Cluster{ID: id.Cluster{UUID: id.UUID{1}}, Shards: 16, Replicas: 3, Pack: "pack", IDKey: [32]byte{2}, Created: 3}},
+		PutNode{Node{ID: node, Member: id.NewMember(node, 1), Name: "one", Joined: 4}},
+		PutShards{Previous: 0, Shards: []ShardVoters{{1, []id.Member{"m1", "m2"}}, {3, []id.Member{"m2"}}}},
+		CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "tenant"}},
+		PutAccessKey{AccessKey{ID: "KEY", Tenant: tenantA, Role: 1, SealedSecret: []byte{6}}},
+		CreateGallery{testWrite(2), Gallery{
+			ID: galleryA, Tenant: tenantA, Name: "gallery", Description: "d", Size: 100, Shards: 1, Generation: 1,
+			WrappedKey: []byte{7}, IDKey: [32]byte{8},
+		}, testApplication(1)},
+		CreateApplication{testWrite(3), testApplication(2)},
+		Grant{Gallery: galleryA, Generation: 1, Shard: 2, Have: 0, Want: 60},
+		Grant{Gallery: galleryA, Generation: 1, Shard: 1, Have: 0, Want: 60},
+	}
+}
+
+func filled(t testing.TB) *Machine {
+	t.Helper()
+	m := New()
+	for i, c := range script() {
+		answer, err := codec.Split(m.Apply(uint64(i+1), c.Encode()))
+		var a struct {
+			Status Status `cbor:"1,keyasint"`
+		}
+		if err == nil {
+			_ = answer.Decode(answer.Head, &a) // other fields are unknown to a
+		}
+		if a.Status != Done {
+			t.Fatalf("%T: %v, %v", c, a.Status, err)
+		}
+	}
+	return m
+}
+
+func snapshot(t testing.TB, m *Machine) []byte {
+	t.Helper()
+	f, err := m.Freeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Release()
+	var b bytes.Buffer
+	if _, err := f.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestStoredBytesStayWhatTheyWere(t *testing.T) {
+	t.Parallel()
+	m := New()
+	var b strings.Builder
+	for i, c := range script() {
+		cmd := c.Encode()
+		fmt.Fprintf(&b, "%T %x\nanswer %x\n", c, cmd, m.Apply(uint64(i+1), cmd))
+	}
+	stored := snapshot(t, m)
+	fmt.Fprintf(&b, "snapshot %x\n", stored)
+	name := filepath.Join("testdata", "formats.txt")
+	if *rewrite {
+		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Fatalf("formats (-want +got):\n%s", diff)
+	}
+	_, last, _ := strings.Cut(strings.TrimSpace(string(want)), "snapshot ")
+	old, err := hex.DecodeString(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored := New()
+	if err := restored.Restore(bytes.NewReader(old)); err != nil || restored.Digest() != m.Digest() {
+		t.Fatalf("restore: %v", err)
+	}
+}
+
+func TestNodesKeepTheTimeTheyJoined(t *testing.T) {
+	t.Parallel()
+	m := New()
+	put := func(n byte, name string, joined int64) {
+		node := id.Node{UUID: id.UUID{n}}
+		m.Apply(1, PutNode{Node{ID: node, Member: id.NewMember(node, 1), Name: name, Joined: joined}}.Encode())
+	}
+	put(2, "two", 10)
+	put(3, "three", 5)
+	put(1, "one", 10)
+	put(2, "zwei", 99)
+	var got []string
+	for _, n := range m.Nodes() {
+		got = append(got, fmt.Sprint(n.Name, " ", n.Joined))
+	}
+	if diff := cmp.Diff([]string{"three 5", "one 10", "zwei 10"}, got); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+}
+
+func TestChangedTellsOfEachChangeAndOfNothingElse(t *testing.T) {
+	t.Parallel()
+	m := New()
+	closed := func(c <-chan struct{}) bool {
+		select {
+		case <-c:
+			return true
+		default:
+			return false
+		}
+	}
+	for _, c := range script() {
+		next := m.Changed()
+		if closed(next) {
+			t.Fatalf("closed before %T", c)
+		}
+		m.Apply(1, c.Encode())
+		if !closed(next) {
+			t.Errorf("%T changed records silently", c)
+		}
+	}
+	snap := snapshot(t, m)
+	next := m.Changed()
+	for _, c := range script() { // now each is a retry
+		if _, ok := c.(PutShards); !ok {
+			m.Apply(1, c.Encode())
+		}
+	}
+	m.Apply(1, nil)
+	if closed(next) {
+		t.Error("retries are told as changes")
+	}
+	if err := m.Restore(bytes.NewReader(snap)); err != nil {
+		t.Fatal(err)
+	}
+	if !closed(next) {
+		t.Error("a restore changed records silently")
+	}
+}
+
+func TestWhatIsReadIsTheCallersOwn(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	before := m.Digest()
+	g, _ := m.Gallery(galleryA)
+	clear(g.WrappedKey)
+	a, _ := m.Application(testApplication(1).ID)
+	clear(a.SealedKey)
+	k, _ := m.AccessKey("KEY")
+	clear(k.SealedSecret)
+	m.Shards().Shards[0].Voters[0] = "other"
+	m.Grants(galleryA)[0].Total = 99
+	clear(m.AccessKeys(tenantA)[0].SealedSecret)
+	if m.Digest() != before {
+		t.Error("a reader changed the state")
+	}
+}
+
+func TestVotersAreFoundByShard(t *testing.T) {
+	t.Parallel()
+	shards := filled(t).Shards()
+	for s, want := range map[id.Shard]int{0: 0, 1: 2, 2: 0, 3: 1, 4: 0} {
+		if got := shards.Voters(s); len(got) != want {
+			t.Errorf("shard %d: %v, want %d voters", s, got, want)
+		}
+	}
+}
+
+func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
+	t.Parallel()
+	m := newMachine(operation.Limits{Plain: 1, Keyed: 1})
+	f := func(n byte, later int64, want Status) {
+		t.Helper()
+		w := testWrite(n)
+		w.Time += later
+		c := CreateTenant{w, Tenant{ID: id.Tenant{UUID: id.UUID{n}}, Name: fmt.Sprint(n)}}
+		a, err := ParseCreateTenantAnswer(m.Apply(1, c.Encode()))
+		if err != nil || a.Status != want {
+			t.Errorf("tenant %d: got %v, %v, want %v", n, a.Status, err, want)
+		}
+	}
+	f(0, 0, Done)
+	f(1, 0, Done)
+	f(2, 0, OpsFull)
+	f(3, 0, OpsFull)
+	f(2, 11*60_000, Done)
+	f(3, 11*60_000, OpsFull)
+}
+
+func TestADamagedSnapshotChangesNothing(t *testing.T) {
+	t.Parallel()
+	good := snapshot(t, filled(t))
+	m := New()
+	m.Apply(1, script()[0].Encode())
+	before, next := m.Digest(), m.Changed()
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 4
+		if err := m.Restore(bytes.NewReader(bad)); err == nil {
+			t.Fatalf("byte %d of %d changed: restored", i, len(good))
+		}
+		if err := m.Restore(bytes.NewReader(good[:i])); !errors.Is(err, codec.ErrCorrupt) {
+			t.Fatalf("cut to %d of %d bytes: %v", i, len(good), err)
+		}
+	}
+	if m.Digest() != before || m.Changed() != next {
+		t.Error("a refused snapshot changed the state")
+	}
+}
+
+// applyPanics tells whether Apply panics.
+func applyPanics(m *Machine, cmd []byte) (panics bool) {
+	defer func() { panics = recover() != nil }()
+	m.Apply(99, cmd)
+	return false
+}
+
+func TestUnknownCommandsStopTheReplicaUnlessSkippable(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	before := m.Digest()
+	f := func(name string, cmd []byte, want bool) {
+		t.Helper()
+		if got := applyPanics(m, cmd); got != want {
+			t.Errorf("%s: panics %v, want %v", name, got, want)
+		}
+	}
+	grant := script()[7].Encode()
+	f("empty", nil, false)
+	f("skippable", []byte{codec.Skippable | 5, 1, 0xff}, false)
+	f("unknown", []byte{0x3f, 1, 0xa0}, true)
+	f("a later version", append([]byte{grant[0], 2}, grant[2:]...), true)
+	f("cut", grant[:5], true)
+	if m.Digest() != before {
+		t.Error("an unreadable command changed the state")
+	}
+}
+
+func FuzzDecodeGivesWhatEncodesAlike(f *testing.F) {
+	for _, c := range script() {
+		f.Add(c.Encode())
+	}
+	f.Add([]byte{0x80, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, skip, err := decode(b)
+		if err != nil || skip {
+			if c != nil || skip && err != nil {
+				t.Fatalf("command %v, skip %v, %v", c, skip, err)
+			}
+			return
+		}
+		first := c.(interface{ Encode() []byte }).Encode()
+		again, _, err := decode(first)
+		if err != nil || !bytes.Equal(again.(interface{ Encode() []byte }).Encode(), first) {
+			t.Fatalf("%x is encoded as %x, then %v", b, first, err)
+		}
+	})
+}
+
+func FuzzRestoreGivesAnErrorOrAWholeState(f *testing.F) {
+	f.Add(snapshot(f, filled(f)))
+	f.Add(snapshot(f, New()))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		// The frame is made good again, so that the records behind it are reached.
+		for _, b := range [][]byte{b, fsmtest.Reframe(b, magic)} {
+			m := New()
+			empty := m.Digest()
+			if err := m.Restore(bytes.NewReader(b)); err != nil {
+				if m.Digest() != empty {
+					t.Fatalf("a refused snapshot changed the state: %v", err)
+				}
+				continue
+			}
+			again := New()
+			if err := again.Restore(bytes.NewReader(snapshot(t, m))); err != nil || again.Digest() != m.Digest() {
+				t.Fatalf("the restored state does not survive a snapshot: %v", err)
+			}
+		}
+	})
+}

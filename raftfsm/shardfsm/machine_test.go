@@ -1,0 +1,315 @@
+package shardfsm
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/engine/score"
+	"facet/internal/codec"
+	"facet/internal/id"
+	"facet/raftfsm/fsmtest"
+	"facet/raftfsm/operation"
+	"facet/shard"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write testdata anew")
+
+var (
+	testGallery = id.Gallery{UUID: id.UUID{1}}
+	testGrant   = Grant{Gallery: testGallery, Generation: 1, Total: 4}
+)
+
+func newTable(t testing.TB) *score.Table {
+	t.Helper()
+	table, err := score.NewTable([]score.Point{
+		{Cosine: -1}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func testRegister(n byte) Register {
+	return Register{
+		Gallery: testGallery, Generation: 1, Op: id.Operation{n}, Request: [16]byte{n, 1}, Keyed: n%2 == 1,
+		Subject: id.Subject{UUID: id.UUID{2, n}}, Event: id.Event{UUID: id.UUID{3, n}},
+		Time: 1_700_000_000_000 + int64(n), Tags: []uint32{7, 70_000}, Sealed: []byte{1, n}, Recycle: n == 2,
+	}
+}
+
+func testUnregister(n byte) Unregister {
+	return Unregister{
+		Gallery: testGallery, Generation: 1, Op: id.Operation{n, 9}, Time: 1_700_000_001_000, Subject: id.Subject{UUID: id.UUID{2, n}},
+	}
+}
+
+func register(t testing.TB, m *Machine, c Register) RegisterAnswer {
+	t.Helper()
+	a, err := ParseRegisterAnswer(m.Apply(1, c.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func unregister(t testing.TB, m *Machine, c Unregister) UnregisterAnswer {
+	t.Helper()
+	a, err := ParseUnregisterAnswer(m.Apply(1, c.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// filled is a machine with two active events, a deleted one and their operations.
+func filled(t testing.TB) *Machine {
+	t.Helper()
+	m := New(newTable(t))
+	m.Apply(1, testGrant.Encode())
+	for n := range byte(3) {
+		m.Apply(2+uint64(n), testRegister(n).Encode())
+	}
+	m.Apply(5, testUnregister(1).Encode())
+	if u := m.Shard().Usage(testGallery); u != (shard.Usage{Granted: 4, Active: 2, Deleted: 1}) {
+		t.Fatalf("usage %+v", u)
+	}
+	return m
+}
+
+func snapshot(t testing.TB, m *Machine) []byte {
+	t.Helper()
+	f, err := m.Freeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Release()
+	var b bytes.Buffer
+	if _, err := f.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestStoredBytesStayWhatTheyWere(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	lines := []string{
+		fmt.Sprintf("grant %x", testGrant.Encode()),
+		fmt.Sprintf("grant answer %x", m.Apply(6, testGrant.Encode())),
+		fmt.Sprintf("register %x", testRegister(2).Encode()),
+		fmt.Sprintf("register answer %x", m.Apply(7, testRegister(2).Encode())),
+		fmt.Sprintf("unregister %x", testUnregister(1).Encode()),
+		fmt.Sprintf("unregister answer %x", m.Apply(8, testUnregister(1).Encode())),
+		fmt.Sprintf("snapshot %x", snapshot(t, m)),
+	}
+	got := strings.Join(lines, "\n") + "\n"
+	name := filepath.Join("testdata", "formats.txt")
+	if *rewrite {
+		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Fatalf("formats (-want +got):\n%s", diff)
+	}
+	// And what was stored is still read.
+	stored, err := hex.DecodeString(strings.TrimPrefix(lines[len(lines)-1], "snapshot "))
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored := New(newTable(t))
+	if err := restored.Restore(bytes.NewReader(stored)); err != nil || restored.Digest() != m.Digest() {
+		t.Fatalf("restore: %v", err)
+	}
+}
+
+func TestARetryGetsTheFirstAnswerAndAnotherRequestAConflict(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	c := testRegister(2)
+	c.Time += 1000
+	want := RegisterAnswer{Status: Replayed, Subject: c.Subject, Event: c.Event, Time: testRegister(2).Time, Sealed: c.Sealed}
+	if diff := cmp.Diff(want, register(t, m, c)); diff != "" {
+		t.Errorf("retry (-want +got):\n%s", diff)
+	}
+	gone := testRegister(1)
+	want = RegisterAnswer{Status: Replayed, Subject: gone.Subject, Event: gone.Event, Time: gone.Time}
+	if diff := cmp.Diff(want, register(t, m, gone)); diff != "" {
+		t.Errorf("retry of an event that was removed since (-want +got):\n%s", diff)
+	}
+	c.Request[0]++
+	if got := register(t, m, c); got.Status != Conflict {
+		t.Errorf("another request: %v", got.Status)
+	}
+	u := testUnregister(2)
+	u.Op = c.Op
+	if got := unregister(t, m, u); got.Status != Conflict {
+		t.Errorf("unregister with a registration's operation: %v", got.Status)
+	}
+}
+
+func TestAForgottenOperationMakesNoSubjectTwice(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	c := testRegister(2) // not keyed
+	c.Time += 11 * 60_000
+	if got := register(t, m, c); got.Status != Conflict {
+		t.Errorf("got %v, want a conflict", got.Status)
+	}
+}
+
+func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
+	t.Parallel()
+	m := newMachine(newTable(t), operation.Limits{Plain: 1, Keyed: 1})
+	m.Apply(1, testGrant.Encode())
+	for n, want := range []Status{Done, Done, OpsFull, OpsFull} { // even: plain, odd: keyed
+		if got := register(t, m, testRegister(byte(n))); got.Status != want {
+			t.Errorf("registration %d: got %v, want %v", n, got.Status, want)
+		}
+	}
+	if got := unregister(t, m, testUnregister(0)); got.Status != OpsFull {
+		t.Errorf("unregister: %v", got.Status)
+	}
+	late := testRegister(2)
+	late.Time += 11 * 60_000
+	if got := register(t, m, late); got.Status != Done {
+		t.Errorf("eleven minutes later: %v", got.Status)
+	}
+	if got := m.Operations(); got != 2 {
+		t.Errorf("%d operations are remembered, want the keyed one and the last", got)
+	}
+}
+
+func TestNothingIsRememberedOfARefusedRegistration(t *testing.T) {
+	t.Parallel()
+	m := New(newTable(t))
+	c := testRegister(0)
+	if got := register(t, m, c); got.Status != NeedSlots {
+		t.Fatalf("without a grant: %v", got.Status)
+	}
+	m.Apply(2, testGrant.Encode())
+	if got := register(t, m, c); got.Status != Done {
+		t.Fatalf("after the grant: %v", got.Status)
+	}
+}
+
+func TestADamagedSnapshotChangesNothing(t *testing.T) {
+	t.Parallel()
+	good := snapshot(t, filled(t))
+	m := New(newTable(t))
+	m.Apply(1, testGrant.Encode())
+	m.Apply(2, testRegister(9).Encode())
+	before := m.Digest()
+	for i := range good {
+		bad := bytes.Clone(good)
+		bad[i] ^= 4
+		if err := m.Restore(bytes.NewReader(bad)); err == nil {
+			t.Fatalf("byte %d of %d changed: restored", i, len(good))
+		}
+		if err := m.Restore(bytes.NewReader(good[:i])); !errors.Is(err, codec.ErrCorrupt) {
+			t.Fatalf("cut to %d of %d bytes: %v", i, len(good), err)
+		}
+	}
+	if m.Digest() != before {
+		t.Error("a refused snapshot changed the state")
+	}
+}
+
+func TestReadersKeepTheirShardOverARestore(t *testing.T) {
+	t.Parallel()
+	good := snapshot(t, filled(t))
+	m := New(newTable(t))
+	s := m.Shard()
+	if err := m.Restore(bytes.NewReader(good)); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Usage(testGallery).Active; got != 2 {
+		t.Errorf("a shard taken before sees %d active events, want 2", got)
+	}
+}
+
+// applyPanics tells whether Apply panics.
+func applyPanics(m *Machine, cmd []byte) (panics bool) {
+	defer func() { panics = recover() != nil }()
+	m.Apply(9, cmd)
+	return false
+}
+
+func TestUnknownCommandsStopTheReplicaUnlessSkippable(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	before := m.Digest()
+	f := func(name string, cmd []byte, want bool) {
+		t.Helper()
+		if got := applyPanics(m, cmd); got != want {
+			t.Errorf("%s: panics %v, want %v", name, got, want)
+		}
+	}
+	f("empty", nil, false)
+	f("skippable", []byte{codec.Skippable | 5, 1, 0xff}, false)
+	f("unknown", []byte{0x3f, 1, 0xa0}, true)
+	f("a later version", append([]byte{1, 2}, testGrant.Encode()[2:]...), true)
+	f("an answer", m.Apply(9, testGrant.Encode()), true)
+	f("cut", testGrant.Encode()[:5], true)
+	if m.Digest() != before {
+		t.Error("an unreadable command changed the state")
+	}
+}
+
+func FuzzDecodeGivesWhatEncodesAlike(f *testing.F) {
+	f.Add(testGrant.Encode())
+	f.Add(testRegister(2).Encode())
+	f.Add(testUnregister(1).Encode())
+	f.Add([]byte{0x80, 1})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, skip, err := decode(b)
+		if err != nil || skip {
+			if c != nil || skip && err != nil {
+				t.Fatalf("command %v, skip %v, %v", c, skip, err)
+			}
+			return
+		}
+		first := c.(interface{ Encode() []byte }).Encode()
+		again, _, err := decode(first)
+		if err != nil || !bytes.Equal(again.(interface{ Encode() []byte }).Encode(), first) {
+			t.Fatalf("%x is encoded as %x, then %v", b, first, err)
+		}
+	})
+}
+
+func FuzzRestoreGivesAnErrorOrAWholeState(f *testing.F) {
+	f.Add(snapshot(f, filled(f)))
+	f.Add(snapshot(f, New(newTable(f))))
+	table := newTable(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		// The frame is made good again, so that the records behind it are reached.
+		for _, b := range [][]byte{b, fsmtest.Reframe(b, magic)} {
+			m := New(table)
+			empty := m.Digest()
+			if err := m.Restore(bytes.NewReader(b)); err != nil {
+				if m.Digest() != empty {
+					t.Fatalf("a refused snapshot changed the state: %v", err)
+				}
+				continue
+			}
+			again := New(table)
+			if err := again.Restore(bytes.NewReader(snapshot(t, m))); err != nil || again.Digest() != m.Digest() {
+				t.Fatalf("the restored state does not survive a snapshot: %v", err)
+			}
+		}
+	})
+}
