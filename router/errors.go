@@ -46,6 +46,7 @@ const (
 	ReasonNotVerified     = "NotVerified"
 	ReasonImage           = "UnreadableImage"
 	ReasonKeyReused       = "IdempotencyKeyReused"
+	ReasonTagLimit        = "TagLimit"
 )
 
 // Error is an error that the caller of the service is told about.

@@ -124,7 +124,7 @@ func failureOf(err error, v version, requestID string) (f *failure, fault bool) 
 		return gateway(fasthttp.StatusForbidden, refused.Message), false
 	case errors.As(err, &known):
 		if f, ok := ofRouter(known, v); ok {
-			return f, known.Kind == router.Unavailable
+			return f, false
 		}
 	case errors.Is(err, context.DeadlineExceeded):
 		return typed(500, typeTimeout, "The request timed out."), false
