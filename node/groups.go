@@ -159,7 +159,7 @@ func (g *groups) handOver(ctx context.Context) {
 			continue
 		}
 		work.Go(func() {
-			if err := group.Transfer(ctx, ""); err != nil {
+			if err := group.Transfer(ctx, ""); err != nil && !errors.Is(err, raftfsm.ErrNotMember) { // alone: nobody to hand over to
 				g.log.Warn("leadership was not handed over", "group", number, "err", err)
 			}
 		})

@@ -27,29 +27,29 @@ func settle() { time.Sleep(time.Minute) }
 const (
 	lostEntries = 600
 	keptEntries = 300
-	livelock    = 20 // so many installs of one snapshot are no accident
+	livelock    = 6 // so many installs of one snapshot are no accident
 )
 
 func TestStockInstallsASnapshotOverADivergentLogForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(settle) // after the members are closed
 		w := newWires()
 		var all []*stock
 		for _, name := range names(3) {
 			all = append(all, openStock(t, w, name, names(3)))
 		}
-		t.Cleanup(settle)
 		old := leaderOf(t, all, nil)
 		if err := old.Barrier(0).Error(); err != nil {
 			t.Fatal(err)
 		}
 		w.part(1, old.name)
 		for i := range lostEntries {
-			old.Raft.Apply(fmt.Append(nil, "lost ", i), 0)
+			old.Apply(fmt.Append(nil, "lost ", i), 0)
 		}
 		now := leaderOf(t, all, old)
 		for i := range keptEntries {
-			if err := now.Raft.Apply(fmt.Append(nil, "kept ", i), 0).Error(); err != nil {
+			if err := now.Apply(fmt.Append(nil, "kept ", i), 0).Error(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -129,16 +129,16 @@ func TestInstalledSnapshotReplacesADivergentLog(t *testing.T) {
 func TestStockLeaderWithAHungDiskKeepsLeading(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(settle) // after the members are closed
 		w := newWires()
 		var all []*stock
 		for _, name := range names(3) {
 			all = append(all, openStock(t, w, name, names(3)))
 		}
-		t.Cleanup(settle)
 		old := leaderOf(t, all, nil)
 		release, reached := old.disk.hang()
 		t.Cleanup(release)
-		old.Raft.Apply([]byte("stuck"), 0)
+		old.Apply([]byte("stuck"), 0)
 		<-reached
 		time.Sleep(20 * time.Second)
 		for _, s := range all {
@@ -159,6 +159,7 @@ func TestLeaderWithAHungDiskIsReplaced(t *testing.T) {
 		old := c.leader()
 		rest := c.others(old)
 		release, reached := old.disk.hang()
+		defer release()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		stuck := make(chan error, 1)
@@ -192,6 +193,7 @@ func TestFollowerWithAHungDiskCatchesUp(t *testing.T) {
 		c.propose("x")
 		slow := c.members[c.others(c.leader())[0]]
 		release, reached := slow.disk.hang()
+		defer release()
 		c.propose("without it")
 		<-reached
 		for i := range 50 {
@@ -265,7 +267,7 @@ func newGhost(t *testing.T, w *wires, to id.Member) *ghost {
 func (g *ghost) append(term uint64, entries ...*raft.Log) (raft.AppendEntriesResponse, error) {
 	q := raft.AppendEntriesRequest{
 		RPCHeader: raft.RPCHeader{ProtocolVersion: 3, ID: []byte(g.name), Addr: []byte(g.name)},
-		Term:      term, Leader: []byte(g.name), Entries: entries,
+		Term:      term, Entries: entries,
 	}
 	var a raft.AppendEntriesResponse
 	err := g.AppendEntries(raft.ServerID(g.to), raft.ServerAddress(g.to), &q, &a)
@@ -304,9 +306,9 @@ func overtaken(t *testing.T, g *ghost, r *raft.Raft, d *slowDisk) (term uint64) 
 func TestStockAcknowledgesAnAppendOfATermItHasLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(settle)
 		w := newWires()
 		s := openStock(t, w, "member-a", nil)
-		t.Cleanup(settle)
 		if got := overtaken(t, newGhost(t, w, s.name), s.Raft, s.disk); got != 6 {
 			t.Errorf("stock raft was in term %d when it acknowledged term 5: the wrapper is no longer needed", got)
 		}

@@ -32,7 +32,7 @@ type Group struct {
 
 	stop  chan struct{}  // closed when Close begins
 	loops sync.WaitGroup // watch and readLoop; owned by Open, ended by stop
-	asks  sync.WaitGroup // questions of read rounds; ended by the transport's end
+	asks  sync.WaitGroup // questions to other members; ended by the transport's end
 
 	mu      sync.Mutex // guards closing, and that calls grows no more once it is set
 	closing bool
@@ -83,7 +83,7 @@ func (g *Group) openStores(under func(dir string) (disk, error)) (err error) {
 	defer func() {
 		if err != nil {
 			g.health.close()
-			g.disk.Close()
+			err = errors.Join(err, g.disk.Close())
 		}
 	}()
 	g.stable = &stableStore{disk: g.disk, health: g.health}
@@ -98,16 +98,16 @@ func (g *Group) openStores(under func(dir string) (disk, error)) (err error) {
 	if err := errors.Join(g.snapshots.sweep(), g.stable.verify()); err != nil {
 		return err
 	}
-	list, err := g.snapshots.List()
+	newest, err := g.snapshots.verify()
 	if err != nil {
 		return err
 	}
-	if len(list) > 0 {
+	if newest != nil {
 		if _, err := g.stable.GetUint64(keyTerm); errors.Is(err, raftboltdb.ErrKeyNotFound) {
 			return fmt.Errorf("there is a snapshot but no log: %w", ErrCorrupt)
 		}
 		// A crash may have come between an installed snapshot and its log.
-		if err := reconcile(g.logs, &store.pin, list[0].Index, list[0].Term); err != nil {
+		if err := reconcile(g.logs, &store.pin, newest.Index, newest.Term); err != nil {
 			return err
 		}
 	}
@@ -132,10 +132,10 @@ func (g *Group) start(m Machine) error {
 	conf.NoLegacyTelemetry = true
 	r, err := newRaft(conf, g.fsm, g.logs, g.stable, g.snapshots, g.transport)
 	if err != nil {
-		g.transport.Close()
+		closed := g.transport.Close()
 		g.transport.wait()
 		g.health.close()
-		return errors.Join(err, g.health.failed(), g.disk.Close())
+		return errors.Join(err, g.health.failed(), closed, g.disk.Close())
 	}
 	g.raft = r
 	g.transport.raft.Store(r)
@@ -349,8 +349,8 @@ func (g *Group) Close() error {
 		g.calls.Wait()
 		g.loops.Wait()
 		stopped := g.raft.Shutdown()
-		g.transport.Close() // ends what waits for other members
-		err := stopped.Error()
+		err := g.transport.Close() // ends what waits for other members
+		err = errors.Join(err, stopped.Error())
 		g.transport.wait()
 		g.asks.Wait()
 		g.health.close()

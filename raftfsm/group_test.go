@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,6 +117,39 @@ func TestTransferHandsLeadershipOverAndLosesNothing(t *testing.T) {
 	}
 }
 
+func TestTransferToAnyoneFindsOneThatLives(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		c.found(names(3)...)
+		c.propose("x")
+		c.agree()
+		for range 5 { // whoever leads, and whoever is away
+			old := c.leader()
+			rest := c.others(old)
+			c.stop(rest[0])
+			if err := old.Transfer(t.Context(), ""); err != nil {
+				t.Errorf("transfer: %v", err)
+			}
+			if got := c.leader().name; got != rest[1] {
+				t.Errorf("%s leads, want %s", got, rest[1])
+			}
+			c.open(rest[0])
+			c.propose("y")
+			c.agree()
+		}
+		last := c.leader()
+		for _, name := range c.others(last) {
+			c.stop(name)
+		}
+		if err := last.Transfer(t.Context(), ""); !errors.Is(err, ErrNotMember) && !errors.As(err, new(*NotLeaderError)) {
+			t.Errorf("transfer when all others are away: got %v, want ErrNotMember", err)
+		}
+		c.close()
+		settle()
+	})
+}
+
 func TestMembersJoinCatchUpAndLeave(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, nil)
@@ -172,7 +209,7 @@ func TestMembersJoinCatchUpAndLeave(t *testing.T) {
 
 func TestProposeSaysWhatHappened(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, nil, nil)
+	c := newCluster(t, nil, quick)
 	c.found("member-a")
 	c.propose("x")
 	g := c.members["member-a"]
@@ -213,7 +250,7 @@ func TestProposeSaysWhatHappened(t *testing.T) {
 
 func TestCloseAnswersEveryProposal(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, nil, nil)
+	c := newCluster(t, nil, quick)
 	c.found("member-a")
 	c.propose("x")
 	g := c.members["member-a"]
@@ -241,4 +278,54 @@ func TestCloseAnswersEveryProposal(t *testing.T) {
 	if got := again.journal.count(); got != acknowledged {
 		t.Errorf("%d commands are there, %d were acknowledged", got, acknowledged)
 	}
+}
+
+func TestCloseDoesNotWaitForMembersThatNeverAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWires()
+		c := newCluster(t, w, nil)
+		c.found(names(3)...)
+		c.propose("x")
+		gone := c.others(c.leader())
+		for _, name := range gone {
+			c.stop(name)
+		}
+		// In their place sits something that accepts every stream and is silent.
+		var mute []StreamLayer
+		var held sync.WaitGroup
+		for _, name := range gone {
+			l := w.listen(string(name))
+			mute = append(mute, l)
+			held.Go(func() {
+				for {
+					conn, err := l.Accept()
+					if err != nil {
+						return
+					}
+					held.Go(func() {
+						io.Copy(io.Discard, conn)
+						conn.Close()
+					})
+				}
+			})
+		}
+		m := slices.Collect(maps.Values(c.members))[0]
+		lost := make(chan error, 1)
+		go func() { _, err := m.Propose(context.Background(), []byte("without a quorum")); lost <- err }()
+		time.Sleep(100 * time.Millisecond)
+		start := time.Now()
+		c.stop(m.name)
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("Close took %s", took)
+		}
+		if err := <-lost; err == nil {
+			t.Error("a command was acknowledged without a quorum")
+		}
+		for _, l := range mute {
+			l.Close()
+		}
+		held.Wait()
+		settle()
+	})
 }

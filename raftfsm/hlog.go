@@ -55,5 +55,5 @@ func (b bridge) Accept(_ string, _ hclog.Level, msg string, args ...any) {
 			args[i] = v.String()
 		}
 	}
-	b.log.Log(context.Background(), level, "raft: "+msg, args...)
+	b.log.Log(context.Background(), level, "raft", append([]any{"event", msg}, args...)...)
 }

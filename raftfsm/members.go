@@ -105,11 +105,18 @@ func (g *Group) change(ctx context.Context, what string, member id.Member, prevI
 }
 
 // Transfer hands the leadership to a voter and returns when this member no longer
-// leads. The new leader may be another one if to was too slow: ask Leader.
+// leads. The new leader may be another one if to was too slow: ask Leader. An empty
+// to stands for the voter that answers first; when there is no other voter, or none
+// answers, the error is ErrNotMember.
 func (g *Group) Transfer(ctx context.Context, to id.Member) error {
 	list, _, err := g.Servers()
 	if err != nil {
 		return err
+	}
+	if to == "" {
+		if to, err = g.successor(ctx, list); err != nil {
+			return fmt.Errorf("look for a successor: %w", err)
+		}
 	}
 	if !slices.Contains(list, Server{Member: to, Voter: true}) {
 		return fmt.Errorf("transfer to %s: %w", to, ErrNotMember)
@@ -124,6 +131,45 @@ func (g *Group) Transfer(ctx context.Context, to id.Member) error {
 		return fmt.Errorf("transfer to %s: %w", to, err)
 	}
 	return nil
+}
+
+// successor finds a voter that follows us now. Raft would choose by the log alone,
+// and may choose one that has just died.
+func (g *Group) successor(ctx context.Context, list []Server) (id.Member, error) {
+	if g.raft.State() != raft.Leader {
+		return "", g.notLeader()
+	}
+	if err := g.enter(); err != nil {
+		return "", err
+	}
+	defer g.calls.Done()
+	term := g.raft.CurrentTerm()
+	answers := make(chan id.Member, len(list))
+	asked := 0
+	for _, s := range list {
+		if !s.Voter || s.Member == g.cfg.Self {
+			continue
+		}
+		asked++
+		g.asks.Go(func() { // ends with its RPC
+			if g.transport.confirm(s.Member, term) {
+				answers <- s.Member
+			} else {
+				answers <- ""
+			}
+		})
+	}
+	for range asked {
+		select {
+		case m := <-answers:
+			if m != "" {
+				return m, nil
+			}
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
+	return "", ErrNotMember
 }
 
 // await runs a call into raft that knows no context, and stops waiting for it when

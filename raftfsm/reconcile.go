@@ -51,8 +51,11 @@ func reconcile(logs raft.LogStore, p *pin, index, term uint64) error {
 		if err := logs.GetLog(index, &at); err != nil {
 			return fmt.Errorf("compare entry %d with a snapshot: %w", index, err)
 		}
-		if at.Term == term {
-			return nil // same index and term: same history
+		if at.Term == term { // same index and term: same history
+			if last > index {
+				p.index.Store(index)
+			}
+			return nil
 		}
 	}
 	// The prefix first: a crash before the entry is written leaves a log that the

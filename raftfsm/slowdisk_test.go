@@ -1,11 +1,26 @@
 package raftfsm
 
 import (
+	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 )
+
+// openUnsynced is openDisk without fsync, for tests in virtual time: nothing
+// there stands or falls with a power cut, and fsync is real time.
+func openUnsynced(dir string) (disk, error) {
+	var store *raftboltdb.BoltStore
+	err := guarded(func() (err error) {
+		store, err = raftboltdb.New(raftboltdb.Options{
+			Path: filepath.Join(dir, logFile), NoSync: true, MsgpackUseNewTimeFormat: true,
+		})
+		return err
+	})
+	return store, err
+}
 
 // slowDisk is a disk whose appends can be held up, slowed down or made to fail.
 type slowDisk struct {

@@ -1,6 +1,7 @@
 package raftfsm
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -69,6 +70,27 @@ func (s *snapshotStore) names(unfinished bool) ([]string, error) {
 	return names, nil
 }
 
+// verify reads the newest snapshot and gives its description, or nil when there is
+// none. raft checks the bytes of a snapshot, but not the description beside them.
+func (s *snapshotStore) verify() (*raft.SnapshotMeta, error) {
+	list, err := s.List()
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	meta, r, err := s.Open(list[0].ID)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if meta.Version != raft.SnapshotVersionMax {
+		return nil, fmt.Errorf("snapshot %s has version %d: %w", meta.ID, meta.Version, ErrCorrupt)
+	}
+	if err := readHeader(r, snapshotHeader(s.group, meta)); err != nil {
+		return nil, fmt.Errorf("snapshot %s: %w", meta.ID, err)
+	}
+	return meta, nil
+}
+
 // Create starts a snapshot.
 func (s *snapshotStore) Create(version raft.SnapshotVersion, index, term uint64, c raft.Configuration,
 	configIndex uint64, t raft.Transport,
@@ -80,7 +102,10 @@ func (s *snapshotStore) Create(version raft.SnapshotVersion, index, term uint64,
 	if err != nil {
 		return nil, err
 	}
-	return &snapshotSink{SnapshotSink: sink, store: s, index: index, term: term}, nil
+	meta := raft.SnapshotMeta{Index: index, Term: term, Configuration: c, ConfigurationIndex: configIndex}
+	return &snapshotSink{
+		SnapshotSink: sink, store: s, index: index, term: term, header: snapshotHeader(s.group, &meta),
+	}, nil
 }
 
 // List gives the newest snapshot. It fails when there is a newer one that can't be
@@ -134,11 +159,14 @@ type snapshotSink struct {
 	store *snapshotStore
 	index uint64
 	term  uint64
-	own   bool // written by Persist; else a leader's
-	bytes uint64
-	sum   uint32
-	tail  []byte // the last bytes: they may be the trailer
-	done  bool
+
+	header []byte // what it must begin with
+	own    bool   // written by Persist; else a leader's
+	head   []byte // the first bytes, as many as header has
+	tail   []byte // the last bytes: they may be the trailer
+	bytes  uint64
+	sum    uint32
+	done   bool
 }
 
 // Write takes the next bytes.
@@ -146,6 +174,7 @@ func (s *snapshotSink) Write(b []byte) (int, error) {
 	if s.bytes += uint64(len(b)); s.bytes > snapshotBytesMax {
 		return 0, errors.New("snapshot is too large")
 	}
+	s.head = append(s.head, b[:min(len(b), len(s.header)-len(s.head))]...)
 	s.tail = append(s.tail, b...)
 	if n := len(s.tail) - snapshotTrailerBytes; n > 0 {
 		s.sum = crc32.Update(s.sum, castagnoli, s.tail[:n])
@@ -188,8 +217,8 @@ func (s *snapshotSink) Cancel() error {
 }
 
 func (s *snapshotSink) verify() error {
-	if len(s.tail) != snapshotTrailerBytes {
-		return fmt.Errorf("snapshot of %d bytes: %w", s.bytes, ErrCorrupt)
+	if len(s.tail) != snapshotTrailerBytes || !bytes.Equal(s.head, s.header) {
+		return fmt.Errorf("snapshot of %d bytes for index %d, term %d: %w", s.bytes, s.index, s.term, ErrCorrupt)
 	}
 	length := binary.LittleEndian.Uint64(s.tail)
 	if length != s.bytes-snapshotTrailerBytes || binary.LittleEndian.Uint32(s.tail[8:]) != s.sum {

@@ -2,7 +2,9 @@ package raftfsm
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash"
 	"hash/crc32"
@@ -16,34 +18,50 @@ import (
 
 // A snapshot's bytes, little-endian (docs/formats/log-entry.md):
 //
-//	0          8       10         12      20
-//	┌──────────┬───────┬──────────┬───────┬────────────┬────────┬─────────┐
-//	│ FACETSN1 │ group │ zero     │ index │ zstd frame │ length │ CRC-32C │
-//	└──────────┴───────┴──────────┴───────┴────────────┴────────┴─────────┘
+//	┌────────┬────────────┬────────┬─────────┐
+//	│ header │ zstd frame │ length │ CRC-32C │
+//	└────────┴────────────┴────────┴─────────┘
+//
+//	header
+//	0          8       10     12      20     28             36       40
+//	┌──────────┬───────┬──────┬───────┬──────┬──────────────┬────────┬───────────────┐
+//	│ FACETSN1 │ group │ zero │ index │ term │ config index │ length │ configuration │
+//	└──────────┴───────┴──────┴───────┴──────┴──────────────┴────────┴───────────────┘
 //
 // The frame holds what Frozen.WriteTo wrote. length (8 bytes) counts the bytes
-// before it, and the checksum (4 bytes) covers the same.
+// before it, and the checksum (4 bytes) covers the same. The header repeats what
+// raft keeps beside the snapshot without a checksum, in meta.json.
 const (
 	snapshotMagic        = "FACETSN1"
-	snapshotHeaderBytes  = 20
 	snapshotTrailerBytes = 12
 	// snapshotWindow bounds the memory of the decoder to what the encoder uses.
 	snapshotWindow = 1 << 20
 )
 
-// frozenSnapshot is a raft.FSMSnapshot.
-type frozenSnapshot struct {
-	group  id.Shard
-	index  uint64
-	frozen Frozen
+// snapshotHeader makes the header of the snapshot that meta describes.
+func snapshotHeader(group id.Shard, meta *raft.SnapshotMeta) []byte {
+	config := raft.EncodeConfiguration(meta.Configuration)
+	b := append([]byte(nil), snapshotMagic...)
+	b = binary.LittleEndian.AppendUint16(b, uint16(group))
+	b = binary.LittleEndian.AppendUint16(b, 0)
+	b = binary.LittleEndian.AppendUint64(b, meta.Index)
+	b = binary.LittleEndian.AppendUint64(b, meta.Term)
+	b = binary.LittleEndian.AppendUint64(b, meta.ConfigurationIndex)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(config)))
+	return append(b, config...)
 }
+
+// frozenSnapshot is a raft.FSMSnapshot.
+type frozenSnapshot struct{ frozen Frozen }
 
 // Persist writes the snapshot; raft closes the sink.
 func (s *frozenSnapshot) Persist(sink raft.SnapshotSink) error {
-	if own, ok := sink.(*snapshotSink); ok {
-		own.own = true
+	own, ok := sink.(*snapshotSink)
+	if !ok {
+		return errors.New("bug: the snapshot's sink is not of this package")
 	}
-	return writeSnapshot(sink, s.group, s.index, s.frozen)
+	own.own = true
+	return writeSnapshot(sink, own.header, s.frozen)
 }
 
 // Release lets go of the frozen state.
@@ -64,13 +82,8 @@ func (s *summed) Write(b []byte) (int, error) {
 }
 
 // writeSnapshot writes header, compressed state and trailer to w.
-func writeSnapshot(w io.Writer, group id.Shard, index uint64, state io.WriterTo) error {
+func writeSnapshot(w io.Writer, header []byte, state io.WriterTo) error {
 	out := &summed{w: w}
-	header := make([]byte, 0, snapshotHeaderBytes)
-	header = append(header, snapshotMagic...)
-	header = binary.LittleEndian.AppendUint16(header, uint16(group))
-	header = binary.LittleEndian.AppendUint16(header, 0)
-	header = binary.LittleEndian.AppendUint64(header, index)
 	if _, err := out.Write(header); err != nil {
 		return err
 	}
@@ -98,29 +111,15 @@ type openSnapshot struct {
 	meta raft.SnapshotMeta
 }
 
-// restore reads the snapshot into m.
-func (s *openSnapshot) restore(group id.Shard, m Machine) error {
-	if s.meta.Size < snapshotHeaderBytes+snapshotTrailerBytes {
-		return fmt.Errorf("%d bytes: %w", s.meta.Size, ErrCorrupt)
+// readSnapshot restores m from the size bytes of r, which must begin with header.
+func readSnapshot(r io.Reader, size int64, header []byte, m Machine) error {
+	if size < int64(len(header))+snapshotTrailerBytes {
+		return fmt.Errorf("%d bytes: %w", size, ErrCorrupt)
 	}
-	return readSnapshot(s, s.meta.Size, group, s.meta.Index, m)
-}
-
-// readSnapshot restores m from the size bytes of r.
-func readSnapshot(r io.Reader, size int64, group id.Shard, index uint64, m Machine) error {
 	sum := crc32.New(castagnoli)
 	body := io.TeeReader(io.LimitReader(r, size-snapshotTrailerBytes), sum)
-	var header [snapshotHeaderBytes]byte
-	if _, err := io.ReadFull(body, header[:]); err != nil {
-		return fmt.Errorf("read the header: %w", err)
-	}
-	if string(header[:8]) != snapshotMagic {
-		return fmt.Errorf("unknown format %q: %w", header[:8], ErrCorrupt)
-	}
-	gotGroup := id.Shard(binary.LittleEndian.Uint16(header[8:]))
-	gotIndex := binary.LittleEndian.Uint64(header[12:])
-	if gotGroup != group || gotIndex != index {
-		return fmt.Errorf("snapshot of group %d, index %d; want %d, %d: %w", gotGroup, gotIndex, group, index, ErrCorrupt)
+	if err := readHeader(body, header); err != nil {
+		return err
 	}
 	z, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(snapshotWindow))
 	if err != nil {
@@ -135,6 +134,18 @@ func readSnapshot(r io.Reader, size int64, group id.Shard, index uint64, m Machi
 		return fmt.Errorf("the state goes on behind its end: %w", ErrCorrupt)
 	}
 	return checkTrailer(r, body, sum, size)
+}
+
+// readHeader compares the beginning of a snapshot with what it must be.
+func readHeader(r io.Reader, want []byte) error {
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(r, got); err != nil {
+		return fmt.Errorf("read the header: %w: %w", ErrCorrupt, err)
+	}
+	if !bytes.Equal(got, want) {
+		return fmt.Errorf("the header is another snapshot's: %w", ErrCorrupt)
+	}
+	return nil
 }
 
 // checkTrailer compares the end of a snapshot with what was read before it.

@@ -53,7 +53,7 @@ func openStock(t *testing.T, w *wires, name id.Member, voters []id.Member) *stoc
 	if err != nil {
 		t.Fatal(err)
 	}
-	bolt, err := openDisk(dir)
+	bolt, err := openUnsynced(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

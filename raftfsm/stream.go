@@ -2,6 +2,7 @@ package raftfsm
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -81,8 +82,7 @@ func (s *streams) adopt(conn net.Conn) (net.Conn, error) {
 	closed := s.closed
 	s.mu.Unlock()
 	if closed { // between the two locks: Close did not see c
-		c.Close()
-		return nil, net.ErrClosed
+		return nil, errors.Join(net.ErrClosed, c.Close())
 	}
 	return c, nil
 }

@@ -155,7 +155,7 @@ func (t *transport) mute() error {
 	if err := t.health.failed(); err != nil {
 		return err
 	}
-	if false {
+	if t.health.withhold() {
 		return errStalled
 	}
 	return nil
@@ -182,7 +182,7 @@ func (t *transport) EncodePeer(to raft.ServerID, _ raft.ServerAddress) []byte { 
 // confirm asks a member whether it still follows the leader of term: whether it
 // had not left the term when it answered.
 func (t *transport) confirm(to id.Member, term uint64) bool {
-	q := raft.AppendEntriesRequest{RPCHeader: t.header, Term: term, Leader: t.header.Addr}
+	q := raft.AppendEntriesRequest{RPCHeader: t.header, Term: term}
 	var a raft.AppendEntriesResponse
 	err := t.AppendEntries(raft.ServerID(to), raft.ServerAddress(to), &q, &a)
 	return err == nil && a.Success && a.Term == term

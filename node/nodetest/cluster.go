@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/engine/score"
 	"facet/node"
 	"facet/node/cert"
 	"facet/node/transport"
@@ -29,8 +30,9 @@ type Options struct {
 	Shards int // 4
 	// Network, if given, joins the nodes in memory; else they use loopback.
 	Network *memnet.Network
-	// Extractor is HashExtractor.
+	// Extractor and Table are HashExtractor and its table.
 	Extractor router.Extractor
+	Table     *score.Table
 	Timing    raftfsm.Timing
 	Log       *slog.Logger // discards
 }
@@ -81,7 +83,7 @@ func (o *Options) defaults() {
 		o.Shards = 4
 	}
 	if o.Extractor == nil {
-		o.Extractor = HashExtractor{}
+		o.Extractor, o.Table = HashExtractor{}, Table()
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -115,7 +117,7 @@ func (c *Cluster) configure(o Options) {
 			Name: name, Dir: filepath.Join(dir, name), Certificates: filepath.Join(dir, name+"-certs"),
 			PeerAddress: at(ports[0]), PublicAddress: at(ports[1]), AdminAddress: at(ports[2]),
 			Expect: o.Nodes, Shards: o.Shards, Replicas: 3, ClusterKeyFile: clusterKey, GossipKeyFile: gossipKey,
-			Pack: "0123456789abcdef-test", Extractor: o.Extractor, Table: Table(),
+			Pack: "0123456789abcdef-test", Extractor: o.Extractor, Table: o.Table,
 			Timing: o.Timing, Network: network, Log: o.Log.With("node", name),
 		}
 		issue(c.t, ca, m)

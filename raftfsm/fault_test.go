@@ -1,0 +1,273 @@
+package raftfsm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+func TestFailedWriteTakesTheMemberOutAndTheOthersGoOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		c.found(names(3)...)
+		c.propose("x")
+		old := c.leader()
+		rest := c.others(old)
+		waiting := make(chan error, 1)
+		go func() { waiting <- old.WaitApplied(context.Background(), 1<<40) }()
+		synctest.Wait()
+		old.disk.breakDown(errors.New("input/output error"))
+		if _, err := old.Propose(t.Context(), []byte("lost?")); !errors.Is(err, ErrOutcomeUnknown) {
+			t.Errorf("propose on a broken disk: got %v, want ErrOutcomeUnknown", err)
+		}
+		if err := <-old.fatal; !strings.Contains(err.Error(), "input/output error") {
+			t.Errorf("Fatal got %v, want the disk's error", err)
+		}
+		if err := <-waiting; !errors.Is(err, ErrClosed) {
+			t.Errorf("who waited for an index: got %v, want ErrClosed", err)
+		}
+		if got := old.Status().State; got != "Failed" || old.IsLeader() {
+			t.Errorf("state %s, leads %v", got, old.IsLeader())
+		}
+		c.propose("goes on", rest...)
+		c.agree(rest...)
+		applied := old.Applied()
+		time.Sleep(10 * time.Second)
+		if got := old.Applied(); got != applied {
+			t.Errorf("the failed member went on from index %d to %d", applied, got)
+		}
+		c.stop(old.name)
+		select {
+		case err := <-old.fatal:
+			t.Errorf("Fatal was called again: %v", err)
+		default:
+		}
+		c.open(old.name) // with a new disk under it, it is a member again
+		c.agree()
+		c.close()
+		settle()
+	})
+}
+
+func TestHungDiskIsFatalAfterItsTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		c.found(names(3)...)
+		c.propose("x")
+		m := c.members[c.others(c.leader())[0]]
+		release, reached := m.disk.hang()
+		defer release()
+		c.propose("y")
+		<-reached
+		start := time.Now()
+		<-m.fatal
+		if took := time.Since(start); took < 29*time.Second || took > 31*time.Second {
+			t.Errorf("Fatal after %s, want 30 s", took)
+		}
+		release()
+		c.close()
+		settle()
+	})
+}
+
+// flip changes one bit of the file: the lowest of the byte at offset.
+func flip(t *testing.T, path string, offset int64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var b [1]byte
+	if _, err := f.ReadAt(b[:], offset); err != nil {
+		t.Fatal(err)
+	}
+	b[0] ^= 1
+	if _, err := f.WriteAt(b[:], offset); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flipAll flips a bit in every place where text stands; bbolt may hold old copies.
+func flipAll(t *testing.T, path string, text []byte) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for at := 0; ; n++ {
+		i := bytes.Index(b[at:], text)
+		if i < 0 {
+			break
+		}
+		at += i + len(text)
+		flip(t, path, int64(at-1))
+	}
+	if n == 0 {
+		t.Fatalf("%q is not in %s", text, filepath.Base(path))
+	}
+}
+
+func TestFlippedBitIsFoundBeforeTheMemberVotes(t *testing.T) {
+	t.Parallel()
+	f := func(what, file string, text []byte) {
+		t.Helper()
+		c := newCluster(t, newWires(), quick)
+		c.found("member-a")
+		c.propose("the needle of this test")
+		if file != logFile {
+			if err := c.members["member-a"].Snapshot(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		index := fmt.Sprint(c.members["member-a"].Status().Snapshot)
+		c.stop("member-a")
+		path := filepath.Join(c.dir, "member-a", file)
+		if file != logFile {
+			found, err := filepath.Glob(filepath.Join(c.dir, "member-a", "snapshots", "*", file))
+			if err != nil || len(found) != 1 {
+				t.Fatalf("snapshots: %v, %v", found, err)
+			}
+			path = found[0]
+		}
+		flipAll(t, path, bytes.Replace(text, []byte("INDEX"), []byte(index), 1))
+		if _, err := c.tryOpen("member-a"); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: open gives %v, want ErrCorrupt", what, err)
+		}
+	}
+	f("a command", logFile, []byte("needle"))
+	f("a configuration", logFile, []byte("Suffrage"))
+	f("the vote", logFile, []byte("\x00\x00\x02member-a"))
+	f("the state of a snapshot", "state.bin", []byte("needle"))
+	f("the header of a snapshot", "state.bin", []byte("FACETSN1"))
+	f("the description of a snapshot", "meta.json", []byte("\"Version"))
+	f("the index in it", "meta.json", []byte("\"Index\":INDEX"))
+	f("the configuration in it", "meta.json", []byte("\"ID\":\"member-a"))
+	f("the checksum in it", "meta.json", []byte("\"CRC\":\""))
+}
+
+func TestLeaderThatCannotReadItsLogStepsAside(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, nil)
+	c.found(names(3)...)
+	c.propose("the needle of this test")
+	c.agree()
+	old := c.leader()
+	away := c.others(old)[0]
+	c.stop(away)
+	if err := os.RemoveAll(filepath.Join(c.dir, string(away))); err != nil {
+		t.Fatal(err)
+	}
+	for i := range logCacheEntries + 10 { // so that the log must be read from disk
+		c.propose(fmt.Sprint("later ", i))
+	}
+	flipAll(t, filepath.Join(c.dir, string(old.name), logFile), []byte("needle"))
+	c.open(away) // a member that lost its disk asks for everything; a test may do that
+	if err := <-old.fatal; !errors.Is(err, ErrCorrupt) {
+		t.Errorf("Fatal got %v, want ErrCorrupt", err)
+	}
+	c.stop(old.name)
+	c.propose("goes on")
+	c.agree()
+}
+
+func TestSecondProcessOnTheSameFolderIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, quick)
+	c.found("member-a")
+	first := c.members["member-a"]
+	if _, err := c.tryOpen("member-a"); err == nil {
+		t.Error("the folder was opened twice")
+	}
+	c.members["member-a"] = first
+	c.propose("x")
+}
+
+func TestSnapshotWithoutItsLogIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, quick)
+	c.found("member-a")
+	c.propose("x")
+	if err := c.members["member-a"].Snapshot(); err != nil {
+		t.Fatal(err)
+	}
+	c.stop("member-a")
+	if err := os.Remove(filepath.Join(c.dir, "member-a", logFile)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.tryOpen("member-a"); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v, want ErrCorrupt: a member that forgot its votes must not vote", err)
+	}
+}
+
+func TestEntryThatCannotBeReadStopsTheMachineAndNotTheProcess(t *testing.T) {
+	t.Parallel()
+	f := func(what string, entry []byte, corrupt bool) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t, newWires(), nil)
+			c.found("member-a")
+			c.propose("x")
+			m := c.members["member-a"]
+			want, at := m.journal.Digest(), m.Applied()
+			m.raft.Apply(entry, 0) // past Propose, which makes sound ones
+			if err := <-m.fatal; errors.Is(err, ErrCorrupt) != corrupt {
+				t.Errorf("%s: Fatal got %v", what, err)
+			}
+			m.raft.Apply(encodeEntry(7, kindCommand, []byte("after it")), 0)
+			time.Sleep(time.Second)
+			if m.journal.Digest() != want || m.Applied() != at {
+				t.Errorf("%s: the machine went on to index %d", what, m.Applied())
+			}
+			if err := m.Snapshot(); !errors.Is(err, ErrClosed) {
+				t.Errorf("%s: snapshot gives %v, want ErrClosed", what, err)
+			}
+			c.close()
+			settle()
+		})
+	}
+	damaged := encodeEntry(7, kindCommand, []byte("damaged"))
+	damaged[8] ^= 1
+	f("a damaged entry", damaged, true)
+	f("an entry of a newer release", encodeEntry(7, 9, []byte("new")), false)
+}
+
+func TestMemberRefusesDamagedEntriesFromALeader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWires()
+		c := newCluster(t, w, nil)
+		m := c.open("member-a")
+		g := newGhost(t, w, m.name)
+		entry := func(index uint64) *raft.Log {
+			return &raft.Log{
+				Index: index, Term: 5, Type: raft.LogCommand, Data: encodeEntry(7, kindCommand, []byte("x")),
+			}
+		}
+		damaged := entry(2)
+		damaged.Data[6] ^= 1
+		if a, err := g.append(5, entry(1), damaged); err == nil {
+			t.Errorf("damaged entries: got %+v, want an error", a)
+		}
+		if got := m.Status().Last; got != 0 {
+			t.Errorf("%d of the damaged entries were kept", got)
+		}
+		if a, err := g.append(5, entry(1), entry(2)); err != nil || !a.Success {
+			t.Errorf("the same entries sent again: %+v, %v", a, err)
+		}
+		c.close()
+		settle()
+	})
+}

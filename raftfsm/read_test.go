@@ -1,0 +1,191 @@
+package raftfsm
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"facet/internal/id"
+)
+
+// withNonvoters founds three voters and adds two members without a vote.
+func withNonvoters(t *testing.T, c *cluster) (voters, nonvoters []id.Member) {
+	t.Helper()
+	voters, nonvoters = names(5)[:3], names(5)[3:]
+	c.found(voters...)
+	c.propose("x")
+	for _, n := range nonvoters {
+		c.open(n)
+		leader := c.leader()
+		_, config, err := leader.Servers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := leader.AddNonvoter(t.Context(), n, config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.agree()
+	return voters, nonvoters
+}
+
+func TestNonvotersDoNotConfirmALeader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWires()
+		c := newCluster(t, w, nil)
+		_, nonvoters := withNonvoters(t, c)
+		old := c.leader()
+		w.part(1, append(nonvoters, old.name)...)
+		// Before the lease has run out, raft's own check counts the non-voters.
+		if err := old.raft.VerifyLeader().Error(); err != nil {
+			t.Errorf("stock VerifyLeader now refuses (%v): our own rounds are no longer needed", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if index, err := old.ReadIndex(ctx); !errors.As(err, new(*NotLeaderError)) {
+			t.Errorf("read index on the wrong side: got %d, %v, want NotLeaderError", index, err)
+		}
+		w.part(0, append(nonvoters, old.name)...)
+		c.propose("healed")
+		c.agree()
+		c.close()
+		settle()
+	})
+}
+
+func TestReadSeesEveryWriteAcknowledgedBeforeIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWires()
+		c := newCluster(t, w, nil)
+		c.found(names(3)...)
+		c.propose("x")
+		var mu sync.Mutex
+		var acknowledged uint64 // the highest answer that a writer got
+		var wg sync.WaitGroup
+		done := make(chan struct{})
+		for i := range 4 {
+			wg.Go(func() {
+				for n := 0; ; n++ {
+					select {
+					case <-done:
+						return
+					default:
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+					answer, err := c.leader().Propose(ctx, fmt.Append(nil, i, n))
+					cancel()
+					if err != nil {
+						continue
+					}
+					mu.Lock()
+					acknowledged = max(acknowledged, binary.BigEndian.Uint64(answer))
+					mu.Unlock()
+					time.Sleep(20 * time.Millisecond)
+				}
+			})
+		}
+		reads := 0
+		for _, m := range c.members {
+			wg.Go(func() { // each member is asked for reads all the time, leader or not
+				for n := 0; ; n++ {
+					select {
+					case <-done:
+						return
+					case <-time.After(30 * time.Millisecond):
+					}
+					mu.Lock()
+					want := acknowledged
+					mu.Unlock()
+					ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+					index, err := m.ReadIndex(ctx)
+					if err == nil {
+						err = m.WaitApplied(ctx, index)
+					}
+					cancel()
+					if err != nil {
+						continue
+					}
+					if got := m.journal.count(); got < want {
+						t.Errorf("%s read %d commands at index %d, %d were acknowledged before", m.name, got, index, want)
+					}
+					mu.Lock()
+					reads++
+					mu.Unlock()
+				}
+			})
+		}
+		for range 6 { // cut each leader off in turn
+			time.Sleep(2 * time.Second)
+			m := c.leader().name
+			w.part(1, m)
+			time.Sleep(3 * time.Second)
+			w.part(0, m)
+		}
+		close(done)
+		wg.Wait()
+		if reads < 200 {
+			t.Errorf("only %d reads succeeded", reads)
+		}
+		c.agree()
+		c.close()
+		settle()
+	})
+}
+
+func TestReadIndexOfAFollowerNamesTheLeader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		c.found(names(3)...)
+		c.propose("x")
+		c.agree()
+		leader := c.leader()
+		follower := c.members[c.others(leader)[0]]
+		_, err := follower.ReadIndex(t.Context())
+		if e := (*NotLeaderError)(nil); !errors.As(err, &e) || e.Leader != leader.name {
+			t.Errorf("got %v, want a NotLeaderError that names %s", err, leader.name)
+		}
+		_, err = follower.Propose(t.Context(), []byte("x"))
+		if e := (*NotLeaderError)(nil); !errors.As(err, &e) || e.Leader != leader.name {
+			t.Errorf("propose: got %v, want a NotLeaderError that names %s", err, leader.name)
+		}
+		c.close()
+		settle()
+	})
+}
+
+func TestReadIndexWaitsForAnEntryOfTheNewLeadersTerm(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		c.found("member-a")
+		c.propose("x")
+		m := c.members["member-a"]
+		// As right after an election: nothing of this term was applied yet.
+		m.fsm.mu.Lock()
+		term := m.fsm.term
+		m.fsm.term--
+		m.fsm.mu.Unlock()
+		got := make(chan error, 1)
+		go func() { _, err := m.ReadIndex(context.Background()); got <- err }()
+		time.Sleep(time.Second)
+		select {
+		case err := <-got:
+			t.Errorf("answered %v before an entry of the term was applied", err)
+		default:
+		}
+		m.fsm.advance(m.Applied(), term)
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
+		c.close()
+		settle()
+	})
+}
