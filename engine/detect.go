@@ -14,7 +14,7 @@ import (
 // tileShareⁿ of the frame's sides, so that faces too small in the frame become
 // large enough; a view of twice the frame helps with faces that fill it.
 const (
-	boxesMax  = 200 // kept of one search before the overlapping ones are dropped
+	boxesMax  = 200 // looked at of one level
 	tileShare = .5
 	tileStep  = .3 // of the frame's sides, from tile to tile on the first level
 	levelsMax = 3
@@ -80,8 +80,9 @@ func (w *worker) detect(ctx context.Context, s search) ([]box, error) {
 
 	boxes, err := w.view(nil, view{centre: centre, scale: fit, least: d.MinScore})
 	if err == nil && len(boxes) == 0 {
-		boxes, err = w.view(boxes, view{centre: centre, scale: 2 * fit, least: d.MinTileScore})
+		boxes, err = w.view(nil, view{centre: centre, scale: 2 * fit, least: d.MinTileScore})
 	}
+	boxes = merge(nil, boxes, float64(d.MaxOverlap))
 	for level := 1; level <= levelsMax && err == nil; level++ {
 		if len(boxes) > 0 && !s.tiles || fit*smallSide < usefulSide {
 			break
@@ -90,25 +91,27 @@ func (w *worker) detect(ctx context.Context, s search) ([]box, error) {
 			break
 		}
 		fit *= tileShare
-		boxes, err = w.tiles(ctx, boxes, fit)
+		var found []box
+		found, err = w.tiles(ctx, fit)
+		boxes = merge(boxes, found, float64(d.MaxOverlap))
 	}
 	if err != nil {
 		return nil, err
 	}
-	boxes = suppress(boxes, float64(d.MaxOverlap))
 	slices.SortStableFunc(boxes, func(a, b box) int { return cmp.Compare(b.height(), a.height()) })
 	return boxes, ctx.Err()
 }
 
-// tiles appends what is found in the overlapping tiles of the given scale.
-func (w *worker) tiles(ctx context.Context, boxes []box, scale float64) ([]box, error) {
+// tiles returns what is found in the overlapping tiles of the given scale.
+func (w *worker) tiles(ctx context.Context, scale float64) ([]box, error) {
 	d := &w.manifest.Detector
 	im := w.pyramid.Image()
 	xs := places(float64(im.Width), scale*float64(d.Input.Width))
 	ys := places(float64(im.Height), scale*float64(d.Input.Height))
 	if len(xs)*len(ys) > viewsMax {
-		return boxes, nil
+		return nil, nil
 	}
+	var boxes []box
 	for _, y := range ys {
 		for _, x := range xs {
 			if err := ctx.Err(); err != nil {
@@ -183,11 +186,12 @@ func (w *worker) view(boxes []box, v view) ([]box, error) {
 	return boxes, nil
 }
 
-// suppress keeps the best of the boxes of one face.
-func suppress(boxes []box, most float64) []box {
-	slices.SortStableFunc(boxes, func(a, b box) int { return cmp.Compare(b.score, a.score) })
-	var kept []box
-	for _, b := range boxes[:min(len(boxes), boxesMax)] {
+// merge adds to kept the best of the found boxes of each face that kept has not.
+// A find of the whole frame is never replaced by a tile's, so that a face has the
+// same box, and template, whether small ones were looked for or not.
+func merge(kept, found []box, most float64) []box {
+	slices.SortStableFunc(found, func(a, b box) int { return cmp.Compare(b.score, a.score) })
+	for _, b := range found[:min(len(found), boxesMax)] {
 		if !slices.ContainsFunc(kept, func(k box) bool { return k.same(b, most) }) {
 			kept = append(kept, b)
 		}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
+
 	"facet/engine/imaging"
 	"facet/engine/models"
 	"facet/engine/onnx"
@@ -18,6 +20,8 @@ const (
 	workersMax   = 1024
 	queueMax     = 65_536
 	queuePerCore = 32
+
+	decodeBytes = 1 << 30
 )
 
 // Config says how an engine works. Its zero value, but for Library, is a good
@@ -28,6 +32,9 @@ type Config struct {
 	// Workers is the number of images worked on at once, each on one core; 0
 	// means one for each core the process may use.
 	Workers int
+	// DecodeBytes bounds the memory of the images worked on at once; an image that
+	// needs more alone is worked on alone. 0 means 1 GiB.
+	DecodeBytes int64
 	// Queue is the number of requests that may wait for a worker; 0 means 32 for
 	// each worker. One more is refused with ErrBusy.
 	Queue int
@@ -45,6 +52,9 @@ type Engine struct {
 	waiting atomic.Int64
 	queue   int64
 
+	memory      *semaphore.Weighted // of decoded images, in bytes
+	memoryBytes int64
+
 	closing sync.Once
 	closed  chan struct{}
 }
@@ -57,8 +67,12 @@ func New(pack *models.Pack, cfg Config) (*Engine, error) {
 	if cfg.Queue == 0 {
 		cfg.Queue = min(queuePerCore*cfg.Workers, queueMax)
 	}
-	if cfg.Workers < 0 || cfg.Workers > workersMax || cfg.Queue < 0 || cfg.Queue > queueMax {
-		return nil, fmt.Errorf("new engine: %d workers and a queue of %d are out of range", cfg.Workers, cfg.Queue)
+	if cfg.DecodeBytes == 0 {
+		cfg.DecodeBytes = decodeBytes
+	}
+	if cfg.Workers < 0 || cfg.Workers > workersMax || cfg.Queue < 0 || cfg.Queue > queueMax || cfg.DecodeBytes < 0 {
+		return nil, fmt.Errorf("new engine: %d workers, a queue of %d or %d bytes are out of range",
+			cfg.Workers, cfg.Queue, cfg.DecodeBytes)
 	}
 	table, err := tableOf(pack.Manifest)
 	if err != nil {
@@ -72,7 +86,10 @@ func New(pack *models.Pack, cfg Config) (*Engine, error) {
 		table:   table,
 		workers: make(chan *worker, cfg.Workers),
 		queue:   int64(cfg.Queue),
+		memory:  semaphore.NewWeighted(cfg.DecodeBytes),
 		closed:  make(chan struct{}),
+
+		memoryBytes: cfg.DecodeBytes,
 	}
 	if err := e.open(cfg.Workers); err != nil {
 		e.free(len(e.workers))
@@ -145,7 +162,8 @@ func (e *Engine) ExtractLarge(ctx context.Context, image []byte, share float32) 
 
 func (e *Engine) extract(ctx context.Context, image []byte, s search) ([]Face, error) {
 	// The limits are checked before waiting: what is refused costs no worker.
-	if _, err := imaging.DecodeConfig(image); err != nil {
+	head, err := imaging.DecodeConfig(image)
+	if err != nil {
 		return nil, fmt.Errorf("extract: %w: %w", ErrImage, err)
 	}
 	w, err := e.take(ctx)
@@ -153,7 +171,12 @@ func (e *Engine) extract(ctx context.Context, image []byte, s search) ([]Face, e
 		return nil, fmt.Errorf("extract: %w", err)
 	}
 	defer func() { e.workers <- w }()
-	faces, err := w.extract(ctx, image, s)
+	need := min(head.Bytes, e.memoryBytes)
+	if err := e.memory.Acquire(ctx, need); err != nil {
+		return nil, fmt.Errorf("extract: %w", err)
+	}
+	defer e.memory.Release(need)
+	faces, err := w.extract(ctx, head, image, s)
 	if errors.Is(err, imaging.ErrDecode) {
 		err = fmt.Errorf("%w: %w", ErrImage, err)
 	}

@@ -10,10 +10,11 @@ import (
 const (
 	// The second crop in units of the eye distance: where its centre lies below
 	// the middle of the eyes, and the side of a crop with a CropScale of 1.05.
-	// Measured: a centre at .34, the mean of the first crops, gives more false
-	// non-matches (LFW, FMR 1e-4: 2.7 % against 2.5 %; one pass alone: 2.8 %).
-	cropBelow = .565
-	cropSide  = 3.405 / 1.05
+	// Measured on LFW at a false match rate of 1e-5: 4.9 % false non-matches,
+	// 5.5 % with one pass alone or with a crop a third of an eye distance higher; a
+	// third pass gains nothing, nor does the mean with a mirrored crop's.
+	cropBelow = .68
+	cropSide  = 3.18 / 1.05
 )
 
 var errNoFace = errors.New("landmarks are not those of a face")

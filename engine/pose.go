@@ -9,8 +9,10 @@ import (
 // Pan and tilt come from the landmarks: the mean face's points in space are
 // projected in parallel (weak perspective) so that they meet the face's points
 // in the image with least squares, and the turn of that projection is read off.
-// It costs microseconds, and a mirrored image gives the mirrored pan, which a
-// pose network (4.6 ms a face) holds less well.
+// It costs microseconds where a pose network costs 4.6 ms a face, and is the more
+// symmetric: on 1,075 photographs and their mirror images the mean of the two
+// pans, which should be 0, is .2° ± .7° (the network: −1.2° ± 2.4°). No photographs
+// with known angles were at hand; the two methods' pans correlate by .94.
 
 // spacePoint is a landmark of the mean face in units of the eye distance: x to
 // the image's right, y down, z away from the viewer.

@@ -16,6 +16,9 @@ const (
 	landmarkCount = 68
 	candidatesMax = 60 // boxes of one image that are looked at
 
+	// A worker keeps the pixels of an image up to this size for the next one.
+	keepBytes = 3 * 12_000_000
+
 	// A face's side follows from its landmarks, so a box may be this much smaller
 	// than a share asks for.
 	boxSlack = .7
@@ -88,6 +91,7 @@ func (s *stage) infer(p *imaging.Pyramid, m imaging.Affine, edge imaging.Edge) e
 type worker struct {
 	manifest                      *models.Manifest
 	detector, landmarks, embedder stage
+	image                         imaging.Image // the last one; its memory serves the next
 	pyramid                       imaging.Pyramid
 	luma                          []float32 // of the embedder's crop
 }
@@ -130,16 +134,16 @@ type search struct {
 }
 
 // extract is Engine.Extract on this worker.
-func (w *worker) extract(ctx context.Context, data []byte, s search) ([]Face, error) {
-	im, err := imaging.Decode(data)
-	if err != nil {
+func (w *worker) extract(ctx context.Context, head imaging.Config, data []byte, s search) ([]Face, error) {
+	im := &w.image
+	defer w.shrink()
+	if err := head.DecodeInto(im, data); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	w.pyramid.Reset(im)
-	defer w.pyramid.Reset(nil)
 	boxes, err := w.detect(ctx, s)
 	if err != nil {
 		return nil, fmt.Errorf("detect faces: %w", err)
@@ -153,6 +157,14 @@ func (w *worker) extract(ctx context.Context, data []byte, s search) ([]Face, er
 		faces[i] = f.face(w.manifest, im)
 	}
 	return faces, nil
+}
+
+// shrink lets go of the memory of a large image.
+func (w *worker) shrink() {
+	if len(w.image.Pix) > keepBytes {
+		w.image = imaging.Image{}
+		w.pyramid.Free()
+	}
 }
 
 // describeAll measures the faces in the boxes, which come largest first, and

@@ -16,6 +16,9 @@ const (
 	// faces behind the person are not "multiple faces".
 	countedScore = 0.9
 	countedSide  = 0.35
+	// soughtSide is the share from which on faces are looked for where one is wanted:
+	// a little less than what counts, so that no rounding hides a second person.
+	soughtSide = 0.3
 	// probeQualityMin is the floor below which a probe's face tells nothing.
 	probeQualityMin = 0.05
 )
@@ -23,9 +26,9 @@ const (
 // Extract gives the attributes of at most limit faces of image, largest first.
 // An image without a face is NoFace.
 func (r *Router) Extract(ctx context.Context, image []byte, limit int) ([]engine.Attributes, error) {
-	faces, err := r.faces(ctx, image)
+	faces, err := r.extractor.Extract(ctx, image)
 	if err != nil {
-		return nil, err
+		return nil, imageError(ctx, err)
 	}
 	if len(faces) == 0 {
 		return nil, noFace()
@@ -94,9 +97,12 @@ func (r *Router) probe(ctx context.Context, image []byte) (engine.Face, error) {
 
 // single extracts the one face of image, of at least the given quality.
 func (r *Router) single(ctx context.Context, image []byte, qualityMin float64) (engine.Face, error) {
-	faces, err := r.faces(ctx, image)
+	faces, err := r.extractor.ExtractLarge(ctx, image, soughtSide)
+	if err == nil && len(faces) == 0 { // perhaps a small face on a large picture
+		faces, err = r.extractor.Extract(ctx, image)
+	}
 	if err != nil {
-		return engine.Face{}, err
+		return engine.Face{}, imageError(ctx, err)
 	}
 	if len(faces) == 0 {
 		return engine.Face{}, noFace()
@@ -118,20 +124,17 @@ func counts(f, largest engine.Face) bool {
 	return f.Attributes.Score >= countedScore && side(f) >= countedSide*side(largest)
 }
 
-// faces runs the engine and gives its errors the router's kinds.
-func (r *Router) faces(ctx context.Context, image []byte) ([]engine.Face, error) {
-	faces, err := r.extractor.Extract(ctx, image)
+// imageError gives the engine's errors the router's kinds.
+func imageError(ctx context.Context, err error) error {
 	switch {
-	case err == nil:
-		return faces, nil
 	case errors.Is(err, engine.ErrImage):
-		return nil, Errorf(InvalidRequest, ReasonImage, "%v", err)
+		return Errorf(InvalidRequest, ReasonImage, "%v", err)
 	case errors.Is(err, engine.ErrBusy):
-		return nil, &Error{Kind: Busy, Message: "too many images are being worked on; try again", RetryAfter: retryAfter}
+		return &Error{Kind: Busy, Message: "too many images are being worked on; try again", RetryAfter: retryAfter}
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return ctx.Err()
 	default:
-		return nil, fmt.Errorf("extract: %w", err)
+		return fmt.Errorf("extract: %w", err)
 	}
 }
 

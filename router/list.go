@@ -2,9 +2,31 @@ package router
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"facet/internal/id"
+	"facet/raftfsm"
+	"facet/shard"
+)
+
+// A page of a gallery on one shard is a cut of that shard's list. On several
+// shards the lists are merged by time, and the page's place must be found without
+// reading what lies before it:
+//
+//	shard 1  ····|·····     The times at which a page may begin are narrowed by
+//	shard 2  ··|·······     asking all shards how many of their entries lie before
+//	shard 3  ······|···     each of placeProbes times; from the last time with at
+//	             T          most start entries before it on, a short piece of each
+//	                        list holds the page.
+const (
+	// placeProbes is into how many pieces one round cuts the times.
+	placeProbes = 64
+	// placeSlack is how many entries a page may lie behind the place that was found;
+	// they are read and thrown away.
+	placeSlack = 512
+	// placeRounds bounds the rounds: 64⁷ ms are longer than any history.
+	placeRounds = 7
 )
 
 // Subjects gives a page of the gallery's list: one entry an event, deleted ones
@@ -14,33 +36,181 @@ func (r *Router) Subjects(ctx context.Context, access Access, p Page) (Listing, 
 	if err != nil {
 		return Listing{}, err
 	}
-	// One shard gives the window itself; of several, each gives its first entries
-	// up to the window's end, because any of them may hold the whole window.
-	q := listQuery{Gallery: g.ID, Start: p.Start, Length: p.Length, Order: p.Order}
-	rest := Page{Start: 0, Length: p.Length, Order: p.Order}
-	if len(g.shards) > 1 {
-		q.Start, q.Length = 0, p.Start+p.Length
-		rest.Start = p.Start
+	return r.page(ctx, g, p)
+}
+
+func (r *Router) page(ctx context.Context, g enrolment, p Page) (Listing, error) {
+	if len(g.shards) == 1 {
+		a, err := ask(ctx, r, shardEntries, g.shards[0], listQuery{Gallery: g.ID, Start: p.Start, Length: p.Length, Order: p.Order})
+		return Listing{Entries: entriesOf(a.Entries), Total: a.Total}, err
 	}
-	answers, err := scatter(ctx, r, shardEntries, g.shards, q)
+	spans, err := scatter(ctx, r, shardSpan, g.shards, g.ID)
 	if err != nil {
 		return Listing{}, err
 	}
-	var l Listing
-	lists := make([]shardList, 0, len(answers))
-	for i, a := range answers {
-		l.Total += a.Total
-		list := shardList{shard: g.shards[i]}
-		for _, e := range a.Entries {
-			list.entries = append(list.entries, Entry{
-				Subject: e.Subject, Event: e.Event, Deleted: e.Deleted, Updated: time.UnixMilli(e.Time).UTC(),
-			})
-		}
-		lists = append(lists, list)
+	var total int
+	for _, s := range spans {
+		total += s.Total
 	}
-	l.Entries = window(lists, rest)
-	return l, nil
+	// A page of the reverse order is the reverse of a page of the order.
+	start, end := p.Start, min(p.Start+p.Length, total)
+	if p.Order == Descending {
+		start, end = max(total-p.Start-p.Length, 0), total-p.Start
+	}
+	if start >= end {
+		return Listing{Total: total}, nil
+	}
+	entries, err := r.window(ctx, g, spans, start, end-start)
+	if p.Order == Descending {
+		slices.Reverse(entries)
+	}
+	return Listing{Entries: entries, Total: total}, err
 }
+
+// window gives length entries of the merged list from start on.
+func (r *Router) window(ctx context.Context, g enrolment, spans []spanAnswer, start, length int) ([]Entry, error) {
+	at, skipped, err := r.place(ctx, g, spans, start)
+	if err != nil {
+		return nil, err
+	}
+	queries := make([]listQuery, len(g.shards))
+	for i := range g.shards {
+		queries[i] = listQuery{Gallery: g.ID, Start: at[i], Length: start - skipped + length}
+	}
+	answers, err := scatterEach(ctx, r, shardEntries, g.shards, queries)
+	if err != nil {
+		return nil, err
+	}
+	lists := make([]shardList, len(answers))
+	for i, a := range answers {
+		lists[i] = shardList{g.shards[i], entriesOf(a.Entries)}
+	}
+	return window(lists, start-skipped, length), nil
+}
+
+// place finds, for each shard, how many of its entries surely lie before the
+// start-th entry of the merged list, and the sum of these numbers: at most start,
+// and not much less.
+func (r *Router) place(ctx context.Context, g enrolment, spans []spanAnswer, start int) (at []int, skipped int, err error) {
+	at = make([]int, len(g.shards))
+	low, high := spans[0].First, spans[0].Last
+	for _, s := range spans {
+		if s.Total > 0 {
+			low, high = min(low, s.First), max(high, s.Last)
+		}
+	}
+	for round := 0; round < placeRounds && start-skipped > placeSlack && low < high; round++ {
+		times := probesBetween(low, high)
+		counts, err := scatter(ctx, r, shardBefore, g.shards, beforeQuery{Gallery: g.ID, Times: times})
+		if err != nil {
+			return nil, 0, err
+		}
+		next := high
+		for i, t := range times {
+			sum := 0
+			for _, c := range counts {
+				sum += c[i]
+			}
+			if sum > start {
+				next = t - 1
+				break
+			}
+			low, skipped = t, sum
+			for s, c := range counts {
+				at[s] = c[i]
+			}
+		}
+		high = next
+	}
+	return at, skipped, nil
+}
+
+// probesBetween gives at most placeProbes times in (low, high], rising to high.
+func probesBetween(low, high int64) []int64 {
+	n := min(placeProbes, high-low)
+	times := make([]int64, 0, n)
+	for i := int64(1); i <= n; i++ {
+		times = append(times, low+(high-low)*i/n)
+	}
+	return times
+}
+
+func entriesOf(in []shard.Entry) []Entry {
+	out := make([]Entry, 0, len(in))
+	for _, e := range in {
+		out = append(out, Entry{Subject: e.Subject, Event: e.Event, Deleted: e.Deleted, Updated: time.UnixMilli(e.Time).UTC()})
+	}
+	return out
+}
+
+// listQuery asks one shard for a window of its entries of a gallery.
+type listQuery struct {
+	Gallery id.Gallery `cbor:"1,keyasint"`
+	Start   int        `cbor:"3,keyasint"`
+	Length  int        `cbor:"4,keyasint"`
+	Order   Order      `cbor:"5,keyasint"`
+}
+
+type listAnswer struct {
+	Entries []shard.Entry `cbor:"1,keyasint"`
+	Total   int           `cbor:"2,keyasint"`
+}
+
+var shardEntries = method[listQuery, listAnswer]{"shard.entries", func(ctx context.Context, r *Router, group id.Shard, q listQuery) (listAnswer, error) {
+	s, err := r.read(ctx, group)
+	if err != nil {
+		return listAnswer{}, err
+	}
+	entries, total := s.List(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
+	return listAnswer{entries, total}, nil
+}}
+
+// spanAnswer tells how many entries a shard has of a gallery, and the times of the
+// first and the last one in milliseconds.
+type spanAnswer struct {
+	Total int   `cbor:"1,keyasint"`
+	First int64 `cbor:"2,keyasint"`
+	Last  int64 `cbor:"3,keyasint"`
+}
+
+var shardSpan = method[id.Gallery, spanAnswer]{"shard.span", func(ctx context.Context, r *Router, group id.Shard, g id.Gallery) (spanAnswer, error) {
+	s, err := r.read(ctx, group)
+	if err != nil {
+		return spanAnswer{}, err
+	}
+	first, total := s.List(g, 0, 1, shard.Ascending)
+	last, _ := s.List(g, 0, 1, shard.Descending)
+	if len(first) == 0 || len(last) == 0 {
+		return spanAnswer{}, nil
+	}
+	return spanAnswer{Total: total, First: first[0].Time, Last: last[0].Time}, nil
+}}
+
+// beforeQuery asks how many of a gallery's entries lie before each of some times.
+type beforeQuery struct {
+	Gallery id.Gallery `cbor:"1,keyasint"`
+	Times   []int64    `cbor:"2,keyasint"`
+}
+
+// shardBefore reads the leader's state without asking the others again: what it
+// counts only narrows a search, and the page itself is read with shardEntries.
+var shardBefore = method[beforeQuery, []int]{"shard.before", func(_ context.Context, r *Router, group id.Shard, q beforeQuery) ([]int, error) {
+	g, s, err := r.lead(group)
+	if err != nil {
+		return nil, err
+	}
+	if !g.IsLeader() {
+		return nil, &raftfsm.NotLeaderError{}
+	}
+	if len(q.Times) > placeProbes {
+		return nil, Errorf(InvalidRequest, "", "at most %d times at once", placeProbes)
+	}
+	counts := make([]int, 0, len(q.Times))
+	for _, t := range q.Times {
+		counts = append(counts, s.Before(q.Gallery, t))
+	}
+	return counts, nil
+}}
 
 // shardList is what one shard holds of a window.
 type shardList struct {

@@ -29,10 +29,10 @@ func merge(lists [][]shard.Hit, limit int) []Candidate {
 	return candidates
 }
 
-// window merges the shards' lists of entries, each in order, and gives the
-// entries from start on, at most length. Entries of one time keep the order of
-// the shards' numbers, and those of one shard their own.
-func window(lists []shardList, p Page) []Entry {
+// window merges the shards' lists, each in ascending order, and gives the entries
+// from start on, at most length. Entries of one time keep the order of the shards'
+// numbers, and those of one shard their own.
+func window(lists []shardList, start, length int) []Entry {
 	type place struct {
 		shard id.Shard
 		at    int
@@ -41,21 +41,14 @@ func window(lists []shardList, p Page) []Entry {
 	var all []place
 	for _, l := range lists {
 		for i, e := range l.entries {
-			if p.Order == Descending {
-				i = -i
-			}
 			all = append(all, place{l.shard, i, e})
 		}
 	}
 	slices.SortFunc(all, func(a, b place) int {
-		c := cmp.Or(a.Updated.Compare(b.Updated), cmp.Compare(a.shard, b.shard), cmp.Compare(a.at, b.at))
-		if p.Order == Descending {
-			return -c
-		}
-		return c
+		return cmp.Or(a.Updated.Compare(b.Updated), cmp.Compare(a.shard, b.shard), cmp.Compare(a.at, b.at))
 	})
-	all = all[min(p.Start, len(all)):]
-	all = all[:min(p.Length, len(all))]
+	all = all[min(start, len(all)):]
+	all = all[:min(length, len(all))]
 	entries := make([]Entry, 0, len(all))
 	for _, e := range all {
 		entries = append(entries, e.Entry)

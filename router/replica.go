@@ -25,6 +25,8 @@ func handlers() map[string]handler {
 		func() (string, handler) { return serve(shardSearch) },
 		func() (string, handler) { return serve(shardBest) },
 		func() (string, handler) { return serve(shardEntries) },
+		func() (string, handler) { return serve(shardSpan) },
+		func() (string, handler) { return serve(shardBefore) },
 		func() (string, handler) { return serve(shardCounts) },
 	} {
 		name, h := add()
@@ -138,28 +140,6 @@ func propose[A any](ctx context.Context, g *raftfsm.Group, cmd []byte, parse fun
 	}
 	return a, nil
 }
-
-// listQuery asks one shard for a window of its entries of a gallery.
-type listQuery struct {
-	Gallery id.Gallery `cbor:"1,keyasint"`
-	Start   int        `cbor:"3,keyasint"`
-	Length  int        `cbor:"4,keyasint"`
-	Order   Order      `cbor:"5,keyasint"`
-}
-
-type listAnswer struct {
-	Entries []shard.Entry `cbor:"1,keyasint"`
-	Total   int           `cbor:"2,keyasint"`
-}
-
-var shardEntries = method[listQuery, listAnswer]{"shard.entries", func(ctx context.Context, r *Router, group id.Shard, q listQuery) (listAnswer, error) {
-	s, err := r.read(ctx, group)
-	if err != nil {
-		return listAnswer{}, err
-	}
-	entries, total := s.List(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
-	return listAnswer{entries, total}, nil
-}}
 
 // shardCounts counts the active events of galleries.
 var shardCounts = method[[]id.Gallery, []int]{"shard.counts", func(ctx context.Context, r *Router, group id.Shard, galleries []id.Gallery) ([]int, error) {

@@ -15,7 +15,11 @@ import (
 
 // Extractor turns an image into faces, largest first. *engine.Engine is one.
 type Extractor interface {
+	// Extract finds all faces.
 	Extract(ctx context.Context, image []byte) ([]engine.Face, error)
+	// ExtractLarge finds the largest face and those of at least share of its side,
+	// which is quicker. A face has the same template either way.
+	ExtractLarge(ctx context.Context, image []byte, share float32) ([]engine.Face, error)
 }
 
 // Groups are the Raft groups, as this node knows them.

@@ -11,11 +11,20 @@ import (
 // scatter asks all shards at once and gives their answers in the shards' order.
 // One error is the whole answer's: a part of the result is never given for it.
 func scatter[Q, A any](ctx context.Context, r *Router, m method[Q, A], shards []id.Shard, q Q) ([]A, error) {
+	queries := make([]Q, len(shards))
+	for i := range queries {
+		queries[i] = q
+	}
+	return scatterEach(ctx, r, m, shards, queries)
+}
+
+// scatterEach is scatter with a query of its own for each shard.
+func scatterEach[Q, A any](ctx context.Context, r *Router, m method[Q, A], shards []id.Shard, queries []Q) ([]A, error) {
 	answers := make([]A, len(shards))
 	work, ctx := errgroup.WithContext(ctx)
 	for i, s := range shards {
 		work.Go(func() error {
-			a, err := ask(ctx, r, m, s, q)
+			a, err := ask(ctx, r, m, s, queries[i])
 			answers[i] = a
 			return err
 		})

@@ -7,6 +7,7 @@ import (
 	"image"
 	"image/jpeg"
 	"image/png"
+	"io"
 )
 
 // Limits of an image, checked before memory for its pixels is taken.
@@ -24,17 +25,15 @@ var ErrDecode = errors.New("not a usable image")
 type Config struct {
 	// Width and Height are as stored, before any turn.
 	Width, Height int
-	// Orientation is the EXIF orientation, 1 (as stored) to 8.
-	Orientation int
-
 	// Bytes is about the memory that Decode will take, the result and its halves
 	// (Pyramid) among it; it follows from the head and is never below the truth.
 	Bytes int64
 
-	decode func([]byte) (image.Image, error)
+	decode      func(io.Reader) (image.Image, error)
+	orientation func([]byte) int
 }
 
-// DecodeConfig reads format, size and orientation, and checks the limits. It
+// DecodeConfig reads format and size, and checks the limits. It
 // takes no memory for pixels. Errors wrap ErrDecode.
 func DecodeConfig(data []byte) (Config, error) {
 	var c Config
@@ -46,13 +45,11 @@ func DecodeConfig(data []byte) (Config, error) {
 		return c, fmt.Errorf("%w: no bytes", ErrDecode)
 	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
 		head, err = jpeg.DecodeConfig(bytes.NewReader(data))
-		c.decode = func(b []byte) (image.Image, error) { return jpeg.Decode(bytes.NewReader(b)) }
-		c.Orientation = jpegOrientation(data)
+		c.decode, c.orientation = jpeg.Decode, jpegOrientation
 		perPixel = jpegBytes(data)
 	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
 		head, err = png.DecodeConfig(bytes.NewReader(data))
-		c.decode = func(b []byte) (image.Image, error) { return png.Decode(bytes.NewReader(b)) }
-		c.Orientation = pngOrientation(data)
+		c.decode, c.orientation = png.Decode, pngOrientation
 		perPixel = pngBytes(data)
 	default:
 		return c, fmt.Errorf("%w: neither JPEG nor PNG", ErrDecode)
@@ -87,14 +84,25 @@ func Decode(data []byte) (*Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := c.decode(data)
+	im := new(Image)
+	if err := c.DecodeInto(im, data); err != nil {
+		return nil, err
+	}
+	return im, nil
+}
+
+// DecodeInto is Decode for the bytes of which DecodeConfig returned c; it uses
+// the memory of im if that is large enough. After an error im is undefined.
+func (c Config) DecodeInto(im *Image, data []byte) error {
+	raw, err := c.decode(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDecode, err)
+		return fmt.Errorf("%w: %w", ErrDecode, err)
 	}
 	if b := raw.Bounds(); b.Dx() != c.Width || b.Dy() != c.Height {
-		return nil, fmt.Errorf("%w: its size is not the announced one", ErrDecode)
+		return fmt.Errorf("%w: its size is not the announced one", ErrDecode)
 	}
-	return upright(raw, c.Orientation), nil
+	upright(im, raw, c.orientation(data))
+	return nil
 }
 
 // What a pixel takes: three bytes of RGB, one for all the halved images, and what

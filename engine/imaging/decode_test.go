@@ -6,7 +6,8 @@ import (
 	"errors"
 	"hash/crc32"
 	"image"
-	"image/color"
+	colour "image/color" //nolint:misspell // the standard library spells it so
+	"image/draw"
 	"image/jpeg"
 	"image/png"
 	"math"
@@ -23,7 +24,7 @@ func drawn(w, h int) *image.NRGBA {
 	im := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
 		for x := range w {
-			im.SetNRGBA(x, y, color.NRGBA{R: uint8(255 * x / w), G: uint8(255 * y / h), B: uint8(64 * ((2*x/w)*2 + 2*y/h)), A: 255})
+			im.SetNRGBA(x, y, colour.NRGBA{R: uint8(255 * x / w), G: uint8(255 * y / h), B: uint8(64 * ((2*x/w)*2 + 2*y/h)), A: 255})
 		}
 	}
 	return im
@@ -195,11 +196,7 @@ func TestColourModelsShowTheSamePicture(t *testing.T) {
 			t.Errorf("%s: mean difference %.2f, want %.2f or less", name, got, within)
 		}
 	}
-	redraw := func(to interface {
-		image.Image
-		Set(x, y int, c color.Color)
-	},
-	) image.Image {
+	redraw := func(to draw.Image) image.Image {
 		for y := range 30 {
 			for x := range 40 {
 				to.Set(x, y, picture.At(x, y))
@@ -211,9 +208,9 @@ func TestColourModelsShowTheSamePicture(t *testing.T) {
 	f("16 bits", .01, asPNG(t, redraw(image.NewNRGBA64(r))))
 	f("opaque", 0, asPNG(t, redraw(image.NewRGBA(r))))
 	f("JPEG", 3, asJPEG(t, picture))
-	var palette color.Palette
+	var palette colour.Palette
 	for i := range 256 {
-		palette = append(palette, color.NRGBA{R: uint8(i>>5) * 36, G: uint8(i>>2&7) * 36, B: uint8(i&3) * 85, A: 255})
+		palette = append(palette, colour.NRGBA{R: uint8(i>>5) * 36, G: uint8(i>>2&7) * 36, B: uint8(i&3) * 85, A: 255})
 	}
 	f("palette", 25, asPNG(t, redraw(image.NewPaletted(r, palette))))
 

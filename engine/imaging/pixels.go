@@ -2,22 +2,23 @@ package imaging
 
 import (
 	"image"
-	"image/color"
+	colour "image/color" //nolint:misspell // the standard library spells it so
 )
 
-// upright converts src to RGB and turns it by the EXIF orientation, row by row.
-func upright(src image.Image, orientation int) *Image {
+// upright makes dst the RGB of src, turned by the EXIF orientation (1 to 8).
+func upright(dst *Image, src image.Image, orientation int) {
 	w, h := src.Bounds().Dx(), src.Bounds().Dy()
-	dst := NewImage(w, h)
-	if orientation >= 5 { // the rows become columns
-		dst.Width, dst.Height = h, w
-	}
 	row := rowReader(src)
-	if orientation <= 1 || orientation > 8 {
+	if orientation >= 5 { // the rows become columns
+		dst.resize(h, w)
+	} else {
+		dst.resize(w, h)
+	}
+	if orientation <= 1 {
 		for y := range h {
 			row(y, dst.Pix[3*w*y:][:3*w])
 		}
-		return dst
+		return
 	}
 	line := make([]uint8, 3*w)
 	for y := range h {
@@ -28,7 +29,6 @@ func upright(src image.Image, orientation int) *Image {
 			at += step
 		}
 	}
-	return dst
 }
 
 // place returns where the stored row y of a w × h image goes: the offset of its
@@ -106,6 +106,7 @@ func ycbcrRows(im *image.YCbCr) func(y int, row []uint8) {
 		shift = 1
 	case image.YCbCrSubsampleRatio411, image.YCbCrSubsampleRatio410:
 		shift = 2
+	case image.YCbCrSubsampleRatio444, image.YCbCrSubsampleRatio440:
 	}
 	origin := im.Rect.Min
 	return func(y int, row []uint8) {
@@ -113,7 +114,7 @@ func ycbcrRows(im *image.YCbCr) func(y int, row []uint8) {
 		c := im.COffset(origin.X, origin.Y+y)
 		cb, cr := im.Cb[c:], im.Cr[c:]
 		for x, v := range ys {
-			row[3*x], row[3*x+1], row[3*x+2] = color.YCbCrToRGB(v, cb[x>>shift], cr[x>>shift])
+			row[3*x], row[3*x+1], row[3*x+2] = colour.YCbCrToRGB(v, cb[x>>shift], cr[x>>shift])
 		}
 	}
 }
@@ -121,7 +122,7 @@ func ycbcrRows(im *image.YCbCr) func(y int, row []uint8) {
 func palettedRows(im *image.Paletted) func(y int, row []uint8) {
 	var rgb [256][3]uint8
 	for i, c := range im.Palette[:min(len(im.Palette), len(rgb))] {
-		rgb[i] = onWhite64(color.RGBA64Model.Convert(c).(color.RGBA64))
+		rgb[i] = onWhite64(colour.RGBA64Model.Convert(c).(colour.RGBA64))
 	}
 	return func(y int, row []uint8) {
 		for x, i := range im.Pix[y*im.Stride:][:im.Rect.Dx()] {
@@ -133,7 +134,7 @@ func palettedRows(im *image.Paletted) func(y int, row []uint8) {
 // anyRows reads 16-bit, CMYK and whatever else the decoders make.
 func anyRows(src image.Image) func(y int, row []uint8) {
 	origin := src.Bounds().Min
-	at := func(x, y int) color.RGBA64 { return color.RGBA64Model.Convert(src.At(x, y)).(color.RGBA64) }
+	at := func(x, y int) colour.RGBA64 { return colour.RGBA64Model.Convert(src.At(x, y)).(colour.RGBA64) }
 	if direct, ok := src.(image.RGBA64Image); ok { // does not allocate a colour a pixel
 		at = direct.RGBA64At
 	}
@@ -146,7 +147,7 @@ func anyRows(src image.Image) func(y int, row []uint8) {
 }
 
 // onWhite64 lays a premultiplied colour of 16 bits a channel on white.
-func onWhite64(c color.RGBA64) [3]uint8 {
+func onWhite64(c colour.RGBA64) [3]uint8 {
 	over := 0xffff - c.A
 	return [3]uint8{uint8((c.R + over) >> 8), uint8((c.G + over) >> 8), uint8((c.B + over) >> 8)}
 }

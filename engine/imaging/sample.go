@@ -34,6 +34,9 @@ type Pyramid struct {
 // Reset makes im the pyramid's image; the pyramid reads it until the next Reset.
 func (p *Pyramid) Reset(im *Image) { p.base, p.n = im, 1 }
 
+// Free lets go of the memory of the halved images.
+func (p *Pyramid) Free() { *p = Pyramid{base: p.base, n: 1} }
+
 // Image returns the image of the last Reset.
 func (p *Pyramid) Image() *Image { return p.base }
 
@@ -53,9 +56,8 @@ func (p *Pyramid) at(n int) *Image {
 	return &p.levels[n]
 }
 
-// levelFor returns the level on which one output pixel is between ½ (or less, if
-// the image is enlarged) and just under 2 … steps of scale source pixels: the
-// largest that is still at least as fine as the output.
+// levelFor returns the level to read when one output pixel is scale source pixels:
+// the coarsest of which one output pixel is still at least one pixel.
 func (p *Pyramid) levelFor(scale float64) int {
 	n := 0
 	w, h := p.base.Width, p.base.Height

@@ -55,14 +55,14 @@ func (c Channels) Count() int {
 // DetectorKind says how a detector's outputs are read.
 type DetectorKind string
 
-// KindRFB: outputs "scores" [1, n, 2] (background, face; they sum to 1) and
+// KindRFB is for the outputs "scores" [1, n, 2] (background, face; they sum to 1) and
 // "boxes" [1, n, 4] (left, top, right, bottom as fractions of the input).
 const KindRFB DetectorKind = "rfb"
 
 // LandmarksKind says how the landmarks' output is read.
 type LandmarksKind string
 
-// KindPoints68: one output [1, 136], x and y in turn of the 68 points of the
+// KindPoints68 is for one output [1, 136], x and y in turn of the 68 points of the
 // iBUG 300-W scheme, as fractions of the crop.
 const KindPoints68 LandmarksKind = "points68"
 

@@ -146,7 +146,7 @@ func TestParseTakesOneJSONObjectOfBoundedSizeWithoutDoubledFields(t *testing.T) 
 	f(good[:len(good)/2])
 	f(strings.Replace(good, `"format": 1,`, `"format": 1, "format": 1,`, 1))
 	f(strings.Replace(good, `"format"`, `"FORMAT"`, 1))
-	f(strings.Replace(good, "0.0001", "1e-999999999999999999999999", 1))
+	f(strings.Replace(good, "0.00001", "1e-999999999999999999999999", 1))
 	f(good + strings.Repeat(" ", maxManifestBytes))
 }
 

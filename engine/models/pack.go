@@ -103,7 +103,7 @@ func (p *Pack) check(f File, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // opened for reading only
+	defer file.Close()
 	if size != f.Size {
 		return fmt.Errorf("%w: %s has %d bytes, the manifest says %d", ErrPack, f.Name, size, f.Size)
 	}
@@ -123,7 +123,7 @@ func readManifest(dir string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // opened for reading only
+	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, maxManifestBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", ManifestName, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -142,10 +143,8 @@ func (e *Embedder) validate() error {
 			return fmt.Errorf("point %d (%g, %g) is outside the input", i, p[0], p[1])
 		}
 		// Distinct points, or no similarity is defined by them.
-		for _, q := range e.Points[:i] {
-			if p == q {
-				return fmt.Errorf("point %d (%g, %g) is there twice", i, p[0], p[1])
-			}
+		if slices.Contains(e.Points[:i], p) {
+			return fmt.Errorf("point %d (%g, %g) is there twice", i, p[0], p[1])
 		}
 	}
 	return nil

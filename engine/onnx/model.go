@@ -62,7 +62,7 @@ func Open(spec Spec) (m *Model, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
-	defer options.Destroy()
+	defer free(options)
 	names := make([]string, len(spec.Outputs))
 	for i, o := range spec.Outputs {
 		names[i] = o.Name
@@ -139,7 +139,7 @@ func singleThreaded() (*ort.SessionOptions, error) {
 		options.SetGraphOptimizationLevel(ort.GraphOptimizationLevelEnableAll),
 	)
 	if err != nil {
-		options.Destroy()
+		free(options)
 		return nil, err
 	}
 	return options, nil
@@ -156,7 +156,7 @@ func (m *Model) tryZeros() error {
 
 // Close frees the network. No runner of it may be used afterwards.
 func (m *Model) Close() {
-	m.close.Do(func() { m.session.Destroy() })
+	m.close.Do(func() { free(m.session) })
 }
 
 // Runner runs a model on its own buffers, one run at a time.
@@ -228,11 +228,15 @@ func finite(data []float32) bool {
 // Close frees the buffers.
 func (r *Runner) Close() {
 	if r.in != nil {
-		r.in.Destroy()
+		free(r.in)
 		r.in = nil
 	}
 	for _, o := range r.outs {
-		o.Destroy()
+		free(o)
 	}
 	r.outs, r.inValues, r.outValues = nil, nil, nil
 }
+
+// free gives a thing of the runtime's back. The error says only that it was given
+// back before, and Close may be called twice.
+func free(thing interface{ Destroy() error }) { _ = thing.Destroy() }

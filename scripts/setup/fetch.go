@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -18,8 +19,9 @@ const (
 	maxFetch = 10 * time.Minute
 	// killDelay is how long a client may take to end after it was stopped.
 	killDelay = 5 * time.Second
-	// maxClientLines is how much of a client's complaint is shown.
-	maxClientLines = 6
+	// maxClientLines is how much of a client's complaint is shown, of its
+	// beginning and of its end.
+	maxClientLines = 3
 )
 
 // noBuild is a build backend for Python packages that builds nothing. pip wants
@@ -62,9 +64,12 @@ func findPip(ctx context.Context) ([]string, error) {
 		if _, err := exec.LookPath(try[0]); err != nil {
 			continue
 		}
-		if exec.CommandContext(ctx, try[0], append(try[1:len(try):len(try)], "--version")...).Run() == nil {
+		if exec.CommandContext(ctx, try[0], append(slices.Clip(try[1:]), "--version")...).Run() == nil {
 			return try, nil
 		}
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
 	return nil, errors.New("pip is missing: install Python 3 with pip (for example: apt install python3-pip), then run this again")
 }
@@ -78,7 +83,7 @@ func (c clients) fetch(ctx context.Context, p *pkg, dir string) (string, error) 
 	switch p.Kind {
 	case npm:
 		args := []string{"pack", "--loglevel=error", "--ignore-scripts", p.Package + "@" + p.Version}
-		err = run(ctx, dir, nil, append(c.npm[:1:1], args...))
+		err = run(ctx, dir, nil, append(slices.Clip(c.npm), args...))
 	case wheel, sdist:
 		err = c.pipDownload(ctx, p, dir)
 	}
@@ -102,7 +107,7 @@ func (c clients) pipDownload(ctx context.Context, p *pkg, dir string) error {
 	if err := os.WriteFile(requirements, []byte(line), 0o644); err != nil {
 		return err
 	}
-	args := append(c.pip[:len(c.pip):len(c.pip)], "download", "--quiet", "--no-input", "--disable-pip-version-check",
+	args := append(slices.Clip(c.pip), "download", "--quiet", "--no-input", "--disable-pip-version-check",
 		"--require-hashes", "--no-deps", "--dest", dir, "--requirement", requirements)
 	if p.Kind == wheel {
 		args = append(args, "--only-binary=:all:", "--implementation", "cp", "--python-version", p.Tag.Python,
@@ -141,7 +146,10 @@ func run(ctx context.Context, dir string, env, args []string) error {
 		return ctx.Err()
 	}
 	lines := strings.Split(strings.TrimSpace(complaint.String()), "\n")
-	lines = lines[max(0, len(lines)-maxClientLines):]
+	// npm says what is wrong at the beginning, pip at the end.
+	if n := len(lines); n > 2*maxClientLines {
+		lines = slices.Concat(lines[:maxClientLines], []string{"…"}, lines[n-maxClientLines:])
+	}
 	return fmt.Errorf("%w\n    %s", err, strings.Join(lines, "\n    "))
 }
 

@@ -66,7 +66,7 @@ func hashFile(name string, h hash.Hash) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // opened for reading only
+	defer f.Close()
 	if _, err := io.Copy(h, f); err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func place(assets, tmp string, want result, r io.Reader) (err error) {
 	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
 		return fmt.Errorf("write %s: %w", want.To, err)
 	}
-	if sum := h.Sum(nil); n < 0 {
+	if sum := h.Sum(nil); n != want.Size || hex.EncodeToString(sum) != want.SHA256 {
 		return fmt.Errorf("%w: %s has %x", errHash, want.To, sum)
 	}
 	return rename(f.Name(), filepath.Join(assets, filepath.FromSlash(want.To)))

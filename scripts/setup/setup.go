@@ -132,7 +132,7 @@ func (s *setup) locked(ctx context.Context, work func(ctx context.Context, tmp s
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // closing gives the lock back
+	defer file.Close() // closing gives the lock back
 	if err := s.lockFile(ctx, file); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (s *setup) locked(ctx context.Context, work func(ctx context.Context, tmp s
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp) //nolint:errcheck // removed by the next run otherwise
+	defer os.RemoveAll(tmp) // removed by the next run otherwise
 	return work(ctx, tmp)
 }
 
@@ -161,7 +161,7 @@ func (s *setup) lockFile(ctx context.Context, file *os.File) error {
 		if err == nil {
 			return nil
 		}
-		if err != syscall.EWOULDBLOCK && err != syscall.EINTR { //nolint:errorlint // a bare Errno
+		if err != syscall.EWOULDBLOCK && err != syscall.EINTR { // a bare Errno
 			return fmt.Errorf("lock assets/cache/setup.lock: %w", err)
 		}
 		if !said {
@@ -241,7 +241,7 @@ func (s *setup) unpack(name string, p *pkg, tmp string) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // opened for reading only
+	defer file.Close()
 	put := func(m member, r io.Reader) error { return place(s.assets, tmp, m.result, r) }
 	return bounds.unpack(io.NewSectionReader(file, 0, p.Size), p.Kind, p.Members, put)
 }
@@ -311,7 +311,7 @@ func (s *setup) sources() []byte {
 func (s *setup) say(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fmt.Fprintf(s.out, format, args...) //nolint:errcheck // nobody to tell
+	fmt.Fprintf(s.out, format, args...) // nobody to tell
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }

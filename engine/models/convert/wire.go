@@ -77,7 +77,7 @@ type value struct {
 
 // field is one field of an encoded message: num for varints, data for the rest.
 type field struct {
-	id   protowire.Number
+	id   int32
 	kind protowire.Type
 	num  uint64
 	data []byte
@@ -91,7 +91,7 @@ func fields(msg []byte, f func(field) error) error {
 			return fmt.Errorf("%w: %w", errWire, protowire.ParseError(n))
 		}
 		msg = msg[n:]
-		fd := field{id: id, kind: kind}
+		fd := field{id: int32(id), kind: kind}
 		switch kind {
 		case protowire.VarintType:
 			fd.num, n = protowire.ConsumeVarint(msg)

@@ -1,0 +1,366 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"image"
+	"math"
+	"reflect"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"facet/engine"
+	"facet/engine/enginetest"
+	"facet/engine/score"
+)
+
+func sameBits(a, b engine.Template) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func TestTheSameBytesGiveTheSameFacesBitForBit(t *testing.T) {
+	t.Parallel()
+	const runs, atOnce = 50, 8
+	data := enginetest.Photo(t, "scikit-image/astronaut.png")
+	other := enginetest.Photo(t, "face-api/sample2.jpg")
+	want := extract(t, data)[0]
+	var left atomic.Int64
+	left.Store(runs)
+	var wg sync.WaitGroup
+	for range atOnce {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				// Another image before it must leave no trace.
+				if left.Load()%8 == 0 {
+					extract(t, other)
+				}
+				got := extract(t, data)[0]
+				if !sameBits(got.Template, want.Template) || !reflect.DeepEqual(got.Attributes, want.Attributes) {
+					t.Error("a run differs from the first")
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestAnotherEngineGivesTheSameTemplate(t *testing.T) {
+	t.Parallel()
+	e := enginetest.New(t, engine.Config{Workers: 1})
+	got, err := e.Extract(context.Background(), enginetest.Photo(t, "scikit-image/astronaut.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := one(t, "scikit-image/astronaut.png"); !sameBits(got[0].Template, want.Template) {
+		t.Error("templates differ")
+	}
+}
+
+// withOrientation puts an EXIF block with the orientation into a JPEG.
+func withOrientation(data []byte, orientation uint16) []byte {
+	block := []byte("\xff\xe1\x00\x22Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01")
+	block = binary.BigEndian.AppendUint16(block, orientation)
+	block = append(block, 0, 0, 0, 0, 0, 0)
+	return append(append(append([]byte(nil), data[:2]...), block...), data[2:]...)
+}
+
+// stored returns the picture whose pixels, stored with the EXIF orientation, show
+// src.
+func stored(src *image.RGBA, orientation int) image.Image {
+	w, h := float64(src.Rect.Dx()), float64(src.Rect.Dy())
+	sw, sh := src.Rect.Dx(), src.Rect.Dy()
+	if orientation >= 5 {
+		sw, sh = sh, sw
+	}
+	return redrawn(src, sw, sh, func(x, y float64) (float64, float64) {
+		switch orientation {
+		case 2:
+			return w - x, y
+		case 3:
+			return w - x, h - y
+		case 4:
+			return x, h - y
+		case 5:
+			return y, x
+		case 6:
+			return w - y, x
+		case 7:
+			return w - y, h - x
+		case 8:
+			return y, h - x
+		}
+		return x, y
+	})
+}
+
+func TestEveryEXIFOrientationGivesNearlyTheSameTemplate(t *testing.T) {
+	t.Parallel()
+	im := pixels(t, "face_recognition/obama.jpg")
+	want := extract(t, asJPEG(t, im))[0]
+	for o := 1; o <= 8; o++ {
+		faces := extract(t, withOrientation(asJPEG(t, stored(im, o)), uint16(o)))
+		if len(faces) != 1 {
+			t.Errorf("orientation %d: got %d faces, want 1", o, len(faces))
+			continue
+		}
+		if cos := score.Dot(want.Template, faces[0].Template); cos < .99 {
+			t.Errorf("orientation %d: cosine %.4f, want .99 or more", o, cos)
+		}
+		a, b := want.Attributes, faces[0].Attributes
+		if math.Abs(float64(a.RightEye.X-b.RightEye.X)) > 3 || math.Abs(float64(a.RightEye.Y-b.RightEye.Y)) > 3 {
+			t.Errorf("orientation %d: right eye at %v, want %v", o, b.RightEye, a.RightEye)
+		}
+	}
+}
+
+// hugePNG announces 30,000 × 30,000 pixels in 100 KB.
+func hugePNG() []byte {
+	body := []byte("IHDR\x00\x00\x75\x30\x00\x00\x75\x30\x08\x02\x00\x00\x00")
+	out := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"), body...)
+	out = binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(body))
+	return append(out, make([]byte, 100<<10)...)
+}
+
+func TestWhatIsNoImageIsErrImage(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Shared(t)
+	photo := enginetest.Photo(t, "face_recognition/obama.jpg")
+	f := func(name string, data []byte) {
+		t.Helper()
+		faces, err := e.Extract(context.Background(), data)
+		if !errors.Is(err, engine.ErrImage) || faces != nil {
+			t.Errorf("%s: got %d faces and %v, want ErrImage", name, len(faces), err)
+		}
+	}
+	f("empty", nil)
+	f("text", []byte("no image"))
+	f("huge", hugePNG())
+	f("half", photo[:len(photo)/2])
+	f("tiny", asPNG(t, image.NewGray(image.Rect(0, 0, 15, 15))))
+	f("a PNG with half its bytes", enginetest.Photo(t, "scikit-image/astronaut.png")[:100_000])
+}
+
+func TestImagesWithoutAFaceAreNoError(t *testing.T) {
+	t.Parallel()
+	for _, size := range []image.Point{{16, 16}, {16, 4000}, {4000, 16}, {333, 77}} {
+		blank := image.NewGray(image.Rectangle{Max: size})
+		if faces := extract(t, asPNG(t, blank)); len(faces) != 0 {
+			t.Errorf("blank of %v: got %d faces", size, len(faces))
+		}
+	}
+}
+
+func TestExtractLargeReturnsTheLargeFacesOfExtract(t *testing.T) {
+	t.Parallel()
+	e := enginetest.Shared(t)
+	// A portrait beside a face of a third of its size.
+	src := pixels(t, "face_recognition/obama.jpg")
+	other := pixels(t, "face_recognition/biden.jpg")
+	both := redrawn(src, 1300, 1137, func(x, y float64) (float64, float64) { return x, y })
+	for y := range 400 {
+		for x := range 300 {
+			both.SetRGBA(950+x, 300+y, other.RGBAAt(300+2*x, 50+2*y))
+		}
+	}
+	data := asJPEG(t, both)
+	all := extract(t, data)
+	if len(all) != 2 {
+		t.Fatalf("got %d faces, want 2", len(all))
+	}
+	side := func(i int) float32 { return all[i].Attributes.Face.Right - all[i].Attributes.Face.Left }
+	ratio := side(1) / side(0)
+	for _, c := range []struct {
+		share float32
+		want  int
+	}{{0, 2}, {ratio - .05, 2}, {ratio + .05, 1}, {1, 1}} {
+		faces, err := e.ExtractLarge(context.Background(), data, c.share)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(faces) != c.want {
+			t.Errorf("share %.2f: got %d faces, want %d", c.share, len(faces), c.want)
+			continue
+		}
+		if !sameBits(faces[0].Template, all[0].Template) {
+			t.Errorf("share %.2f: the largest face differs from Extract's", c.share)
+		}
+	}
+	if _, err := e.ExtractLarge(context.Background(), data, 1.5); err == nil {
+		t.Error("a share above 1 was taken")
+	}
+}
+
+// block occupies all of e's workers until the returned function is called.
+func block(t *testing.T, e *engine.Engine, workers int) (release func()) {
+	t.Helper()
+	data := enginetest.Photo(t, "face-api/sample6.jpg")
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := e.Extract(ctx, data); err != nil && ctx.Err() == nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	return func() { cancel(); wg.Wait() }
+}
+
+func TestMoreThanTheQueueHoldsAreErrBusy(t *testing.T) {
+	t.Parallel()
+	const workers, queue, requests = 1, 2, 20
+	e := enginetest.New(t, engine.Config{Workers: workers, Queue: queue})
+	data := enginetest.Photo(t, "face-api/sample1.jpg")
+	var busy, done atomic.Int64
+	var wg sync.WaitGroup
+	start := make(chan struct{})
+	for range requests {
+		wg.Go(func() {
+			<-start
+			switch _, err := e.Extract(context.Background(), data); {
+			case err == nil:
+				done.Add(1)
+			case errors.Is(err, engine.ErrBusy):
+				busy.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	close(start)
+	wg.Wait()
+	if done.Load() < workers+queue || busy.Load() == 0 {
+		t.Errorf("%d done, %d busy", done.Load(), busy.Load())
+	}
+	if _, err := e.Extract(context.Background(), data); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+func TestTheContextEndsWaitingAndWork(t *testing.T) {
+	t.Parallel()
+	e := enginetest.New(t, engine.Config{Workers: 1})
+	data := enginetest.Photo(t, "face-api/sample1.jpg")
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := e.Extract(ended, data); !errors.Is(err, context.Canceled) {
+		t.Errorf("ended before: got %v", err)
+	}
+	// At work: the deadline comes between two stages, long before the last.
+	short, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	if _, err := e.Extract(short, data); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("at work: got %v", err)
+	}
+	release := block(t, e, 3)
+	defer release()
+	time.Sleep(20 * time.Millisecond)
+	short, cancel = context.WithTimeout(context.Background(), 5*time.Millisecond)
+	defer cancel()
+	start := time.Now()
+	if _, err := e.Extract(short, data); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("waiting: got %v", err)
+	}
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("waiting: took %v", took)
+	}
+}
+
+func TestLargeImagesTakeTurnsWhereMemoryIsShort(t *testing.T) {
+	t.Parallel()
+	e := enginetest.New(t, engine.Config{Workers: 2, DecodeBytes: 1})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			faces, err := e.Extract(context.Background(), enginetest.Photo(t, "scikit-image/astronaut.png"))
+			if err != nil || len(faces) != 1 {
+				t.Errorf("got %d faces and %v", len(faces), err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestAClosedEngineRefusesAndWaitsForTheWorkAtHand(t *testing.T) {
+	t.Parallel()
+	e := enginetest.New(t, engine.Config{Workers: 2})
+	data := enginetest.Photo(t, "face-api/sample1.jpg")
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			if _, err := e.Extract(context.Background(), data); err != nil && !errors.Is(err, engine.ErrClosed) {
+				t.Error(err)
+			}
+		})
+	}
+	runtime.Gosched()
+	wg.Go(e.Close)
+	e.Close()
+	wg.Wait()
+	if _, err := e.Extract(context.Background(), data); !errors.Is(err, engine.ErrClosed) {
+		t.Errorf("got %v, want ErrClosed", err)
+	}
+}
+
+func TestNewRefusesWhatItCannotUse(t *testing.T) {
+	t.Parallel()
+	pack := enginetest.Pack(t)
+	for _, cfg := range []engine.Config{{Workers: -1}, {Workers: 1 << 20}, {Queue: -1}, {DecodeBytes: -1}} {
+		cfg.Library = enginetest.Library(t)
+		if e, err := engine.New(pack, cfg); err == nil {
+			e.Close()
+			t.Errorf("%+v was taken", cfg)
+		}
+	}
+	wrong := *pack.Manifest
+	wrong.Embedder.Dim = 191
+	changed := *pack
+	changed.Manifest = &wrong
+	if e, err := engine.New(&changed, engine.Config{Library: enginetest.Library(t), Workers: 1}); err == nil {
+		e.Close()
+		t.Error("an embedder of another dimension was taken")
+	}
+}
+
+func FuzzExtract(f *testing.F) {
+	small := redrawn(pixels(f, "scikit-image/astronaut.png"), 140, 140, func(x, y float64) (float64, float64) { return x + 160, y + 40 })
+	f.Add(asPNG(f, small))
+	f.Add(asJPEG(f, small))
+	f.Add(withOrientation(asJPEG(f, small), 6))
+	f.Add([]byte{})
+	e := enginetest.Shared(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if c, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil && c.Width*c.Height > 1<<18 {
+			return
+		}
+		faces, err := e.Extract(context.Background(), data)
+		if err != nil {
+			if !errors.Is(err, engine.ErrImage) {
+				t.Fatal(err)
+			}
+			return
+		}
+		for _, face := range faces {
+			if norm := score.Dot(face.Template, face.Template); math.Abs(float64(norm)-1) > 1e-4 {
+				t.Fatalf("template of norm %v", norm)
+			}
+		}
+	})
+}

@@ -1,0 +1,124 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/shard"
+)
+
+// lists are shards that hold nothing but a list of entries each; as Peers they
+// answer what a page is made of, and count the entries that they gave away.
+type lists struct {
+	entries map[id.Shard][]shard.Entry
+	given   int
+}
+
+func (*lists) Self() id.Member { return "self" }
+
+func (l *lists) Call(_ context.Context, _ id.Member, name string, body []byte) ([]byte, error) {
+	switch name {
+	case shardSpan.name:
+		e, err := decoded[id.Gallery](body)
+		own := l.entries[e.Group]
+		if err != nil || len(own) == 0 {
+			return wireOf(spanAnswer{}, err)
+		}
+		return wireOf(spanAnswer{Total: len(own), First: own[0].Time, Last: own[len(own)-1].Time}, nil)
+	case shardBefore.name:
+		e, err := decoded[beforeQuery](body)
+		var counts []int
+		for _, t := range e.Query.Times {
+			n, _ := slices.BinarySearchFunc(l.entries[e.Group], t, func(x shard.Entry, t int64) int { return cmp.Compare(x.Time, t) })
+			counts = append(counts, n)
+		}
+		return wireOf(counts, err)
+	case shardEntries.name:
+		e, err := decoded[listQuery](body)
+		own := l.entries[e.Group]
+		own = own[min(e.Query.Start, len(own)):]
+		own = own[:min(e.Query.Length, len(own))]
+		l.given += len(own)
+		return wireOf(listAnswer{own, len(l.entries[e.Group])}, err)
+	default:
+		return nil, fmt.Errorf("%s is not for lists", name)
+	}
+}
+
+func decoded[Q any](body []byte) (envelope[Q], error) {
+	var e envelope[Q]
+	return e, wireDec.Unmarshal(body, &e)
+}
+
+func wireOf(v any, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	return wireEnc.Marshal(v)
+}
+
+// TestPagesOverShardsAreCutsOfOneListAndCostTheSame compares pages at many places,
+// in both directions, with the whole list sorted at once; a page far behind reads
+// no more than a few times what it gives.
+func TestPagesOverShardsAreCutsOfOneListAndCostTheSame(t *testing.T) {
+	t.Parallel()
+	const shards, perShard = 5, 4000
+	random := rand.New(rand.NewPCG(3, 4))
+	l := &lists{entries: map[id.Shard][]shard.Entry{}}
+	type placed struct {
+		shard id.Shard
+		at    int
+		shard.Entry
+	}
+	var all []placed
+	for s := id.Shard(1); s <= shards; s++ {
+		now := int64(1_700_000_000_000)
+		for i := range perShard {
+			if random.IntN(50) == 0 {
+				now += int64(random.IntN(1_000_000)) // a quiet time between bursts
+			}
+			now += int64(random.IntN(2))
+			e := shard.Entry{Subject: subjectOf(i), Event: id.Event{UUID: id.UUID{byte(s), byte(i >> 8), byte(i)}}, Time: now}
+			l.entries[s] = append(l.entries[s], e)
+			all = append(all, placed{s, i, e})
+		}
+	}
+	slices.SortFunc(all, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.shard, b.shard), cmp.Compare(a.at, b.at))
+	})
+	var want []Entry
+	for _, e := range all {
+		want = append(want, Entry{Subject: e.Subject, Event: e.Event, Updated: time.UnixMilli(e.Time).UTC()})
+	}
+	r := New(Config{Groups: elsewhere{[]id.Member{"a"}}, Peers: l, Log: slog.New(slog.DiscardHandler)})
+	g := enrolment{Gallery: metafsm.Gallery{}, shards: []id.Shard{1, 2, 3, 4, 5}}
+	for _, order := range []Order{Ascending, Descending} {
+		if order == Descending {
+			slices.Reverse(want)
+		}
+		for _, start := range []int{0, 1, 999, 7000, 12_345, 19_000, 19_999, 20_000, 50_000} {
+			l.given = 0
+			got, err := r.page(t.Context(), g, Page{Start: start, Length: 1000, Order: order})
+			if err != nil {
+				t.Fatal(err)
+			}
+			end := min(start+1000, len(want))
+			if diff := gocmp.Diff(fmt.Sprint(want[min(start, end):end]), fmt.Sprint(got.Entries)); diff != "" || got.Total != len(want) {
+				t.Fatalf("start %d, order %d: %s", start, order, diff)
+			}
+			if most := shards * (1000 + placeSlack); l.given > most {
+				t.Errorf("start %d: read %d entries for a page of 1000, want at most %d", start, l.given, most)
+			}
+		}
+	}
+}
