@@ -1,0 +1,173 @@
+package admin
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/cmd/facet/authority"
+	"facet/internal/id"
+	"facet/node"
+	"facet/node/cert"
+)
+
+// port serves handler as a node's admin port does, by the cluster's own TLS.
+func port(t *testing.T, f *authority.Folder, handler http.HandlerFunc) (address string) {
+	t.Helper()
+	err := f.Ensure(authority.NodeCertificates{Name: "n1", ID: id.Node{UUID: id.Random([16]byte{1})}, Hosts: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := f.Node("n1")
+	source, err := cert.Load(cert.Files{
+		CA: filepath.Join(dir, "ca.pem"), Cert: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key"),
+	}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &httptest.Server{
+		Listener: tls.NewListener(l, source.AdminServerConfig()),
+		Config:   &http.Server{Handler: handler, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)},
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	return l.Addr().String()
+}
+
+func folder(t *testing.T, name string) *authority.Folder {
+	t.Helper()
+	f, err := authority.Open(t.TempDir(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// nobody is an address at which nobody listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func TestTheNextNodeIsAskedWhenOneIsDown(t *testing.T) {
+	t.Parallel()
+	f := folder(t, "one")
+	up := port(t, f, func(w http.ResponseWriter, r *http.Request) {
+		var in node.NewTenant
+		if r.Method != http.MethodPost || r.URL.Path != node.PathTenants || json.NewDecoder(r.Body).Decode(&in) != nil {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		json.NewEncoder(w).Encode(node.TenantKeys{Name: in.Name, AccessKey: "A", SecretKey: "S"})
+	})
+	c, err := NewClient(Target{Addresses: []string{nobody(t), up}, Certificates: f.Admin()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := c.CreateTenant(t.Context(), "acme")
+	want := node.TenantKeys{Name: "acme", AccessKey: "A", SecretKey: "S"}
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Errorf("%v %s", err, d)
+	}
+}
+
+func TestARefusalIsFinalAndInTheNodesWords(t *testing.T) {
+	t.Parallel()
+	f := folder(t, "one")
+	var calls atomic.Int32
+	refuse := port(t, f, func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
+		w.WriteHeader(http.StatusBadRequest)
+		w.Write([]byte(`{"message":"a tenant needs a name"}`))
+	})
+	c, err := NewClient(Target{Addresses: []string{refuse, refuse}, Certificates: f.Admin()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.CreateTenant(t.Context(), "")
+	var answer *AnswerError
+	if !errors.As(err, &answer) || answer.Status != 400 || err.Error() != "a tenant needs a name" || calls.Load() != 1 {
+		t.Errorf("got %v after %d calls", err, calls.Load())
+	}
+}
+
+func TestNobodyAnsweringIsToldAsSuch(t *testing.T) {
+	t.Parallel()
+	c, err := NewClient(Target{Addresses: []string{nobody(t), nobody(t)}, Certificates: folder(t, "one").Admin()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = c.Status(t.Context())
+	var unreachable *UnreachableError
+	if !errors.As(err, &unreachable) || len(unreachable.Errs) != 2 {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAnotherClustersNodeIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	foreign := port(t, folder(t, "two"), func(http.ResponseWriter, *http.Request) { t.Error("the request got through") })
+	c, err := NewClient(Target{Addresses: []string{foreign}, Certificates: folder(t, "one").Admin()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Ready(t.Context(), foreign) == nil {
+		t.Error("ready")
+	}
+}
+
+func TestTheTableTellsWhoLeadsWhoLagsAndWhoIsDown(t *testing.T) {
+	t.Parallel()
+	n1, n2 := id.Node{UUID: id.Random([16]byte{1})}, id.Node{UUID: id.Random([16]byte{2})}
+	s := node.Status{
+		Founded: true, Shards: 1, Replicas: 3, Pack: strings.Repeat("ab", 32),
+		Nodes: []node.NodeStatus{
+			{ID: n1, Name: "n1", URL: "https://a", Alive: true, Answers: true, Version: "v", Groups: []node.GroupStatus{
+				{Group: 0, Role: "follower", Term: 3, Commit: 9, Voters: 3},
+				{Group: 1, Role: "leader", Term: 5, Commit: 12, Voters: 3, Events: 4},
+			}},
+			{ID: n2, Name: "n2", URL: "https://b", Alive: true, Answers: true, Version: "v", Groups: []node.GroupStatus{
+				{Group: 0, Role: "leader", Term: 3, Commit: 9, Voters: 3},
+				{Group: 1, Role: "leader", Term: 4, Commit: 10, Lag: 2, Voters: 3, Events: 3}, // deposed, does not know it yet
+			}},
+			{Name: "n3", URL: "https://c"},
+		},
+		Warnings: []string{"one more death would stop writes"},
+	}
+	var b bytes.Buffer
+	if err := Write(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"n1    up     https://a  1      4       0    v",
+		"n3    down   https://c  -      -       -",
+		"meta     n2      3     3       9       -",
+		"shard 1  n1      5     3       12      4       n1 leader (0), n2 leader (2)",
+		"! one more death would stop writes",
+	}
+	for _, line := range want {
+		if !strings.Contains(b.String(), line) {
+			t.Errorf("missing %q in\n%s", line, b.String())
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"facet/cmd/facet/authority"
+	"facet/node"
+	"facet/node/cert"
+)
+
+const (
+	answerBytesMax = 16 << 20
+	// dialTimeout bounds the way to a node that may be down, so that the next one
+	// is asked soon.
+	dialTimeout   = 2 * time.Second
+	answerTimeout = 30 * time.Second
+)
+
+// Target says whom to ask.
+type Target struct {
+	// Addresses are admin ports, host:port, in the order in which they are tried.
+	Addresses []string
+	// Certificates is a folder with ca.pem, admin.pem and admin.key.
+	Certificates string
+}
+
+// Client asks the admin port of a cluster. It is safe for concurrent use.
+type Client struct {
+	addresses []string
+	http      *http.Client
+}
+
+// NewClient reads the administrator's certificate.
+func NewClient(t Target) (*Client, error) {
+	if len(t.Addresses) == 0 {
+		return nil, errors.New("no admin address is known")
+	}
+	source, err := cert.Load(authority.AdminFiles(t.Certificates), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, fmt.Errorf("the administrator's certificate: %w", err)
+	}
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	return &Client{
+		addresses: t.Addresses,
+		http: &http.Client{
+			Timeout: answerTimeout,
+			Transport: &http.Transport{
+				DialContext:         dialer.DialContext,
+				TLSClientConfig:     source.AdminClientConfig(),
+				TLSHandshakeTimeout: dialTimeout,
+				MaxIdleConnsPerHost: 1,
+				IdleConnTimeout:     time.Minute,
+			},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// Status gives the cluster as the first node that answers sees it.
+func (c *Client) Status(ctx context.Context) (node.Status, error) {
+	var s node.Status
+	return s, c.any(ctx, call{method: http.MethodGet, path: node.PathStatus, out: &s})
+}
+
+// CreateTenant makes a tenant with an admin access key.
+func (c *Client) CreateTenant(ctx context.Context, name string) (node.TenantKeys, error) {
+	var keys node.TenantKeys
+	return keys, c.any(ctx, call{method: http.MethodPost, path: node.PathTenants, in: node.NewTenant{Name: name}, out: &keys})
+}
+
+// Ready is nil when the node at address serves, else it says why not.
+func (c *Client) Ready(ctx context.Context, address string) error {
+	return c.one(ctx, address, call{method: http.MethodGet, path: node.PathReady})
+}
+
+// call is one request; in and out are JSON, nil for none.
+type call struct {
+	method, path string
+	in, out      any
+}
+
+// UnreachableError says that no node answered.
+type UnreachableError struct{ Errs []error }
+
+// Error names the last node's fault: they are mostly alike.
+func (e *UnreachableError) Error() string {
+	return fmt.Sprintf("no node answers on its admin port: %v", e.Errs[len(e.Errs)-1])
+}
+
+// AnswerError is an answer other than success.
+type AnswerError struct {
+	Status  int
+	Message string
+}
+
+// Error gives the node's own words.
+func (e *AnswerError) Error() string {
+	if e.Message == "" {
+		return fmt.Sprintf("the node answered %d %s", e.Status, http.StatusText(e.Status))
+	}
+	return e.Message
+}
+
+// any asks one node after the other until one answers, whatever it says: an
+// answer from the cluster is the cluster's.
+func (c *Client) any(ctx context.Context, q call) error {
+	var errs []error
+	for _, a := range c.addresses {
+		err := c.one(ctx, a, q)
+		if _, answered := errors.AsType[*AnswerError](err); err == nil || answered {
+			return err
+		}
+		errs = append(errs, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return &UnreachableError{Errs: errs}
+}
+
+func (c *Client) one(ctx context.Context, address string, q call) error {
+	var body io.Reader = http.NoBody
+	if q.in != nil {
+		b, err := json.Marshal(q.in)
+		if err != nil {
+			return fmt.Errorf("encode request: %w", err)
+		}
+		body = bytes.NewReader(b)
+	}
+	r, err := http.NewRequestWithContext(ctx, q.method, "https://"+address+q.path, body)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", address, err)
+	}
+	if q.in != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return err // it names method and address already
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax))
+	if err != nil {
+		return fmt.Errorf("read the answer of %s: %w", address, err)
+	}
+	if answer.StatusCode/100 != 2 {
+		var e struct{ Message string }
+		_ = json.Unmarshal(b, &e) // else there is no message
+		return &AnswerError{Status: answer.StatusCode, Message: e.Message}
+	}
+	if q.out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(b, q.out); err != nil {
+		return fmt.Errorf("read the answer of %s: %w", address, err)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package admin
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"facet/internal/id"
+	"facet/node"
+)
+
+// Write shows s as two tables, nodes and groups, and the warnings below.
+func Write(w io.Writer, s node.Status) error {
+	founded := "founded"
+	if !s.Founded {
+		founded = "not founded yet"
+	}
+	fmt.Fprintf(w, "cluster %s · %s · %d shards × %d · model pack %s\n\n", s.Cluster, founded, s.Shards, s.Replicas, short(s.Pack))
+	if err := writeNodes(w, s); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if err := writeGroups(w, s); err != nil {
+		return err
+	}
+	if len(s.Warnings) == 0 {
+		_, err := fmt.Fprintln(w, "\nno warnings")
+		return err
+	}
+	fmt.Fprintln(w)
+	for _, warning := range s.Warnings {
+		fmt.Fprintln(w, "!", warning)
+	}
+	return nil
+}
+
+func writeNodes(w io.Writer, s node.Status) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NODE\tSTATE\tURL\tLEADS\tEVENTS\tLAG\tVERSION\tID")
+	for _, n := range s.Nodes {
+		leads, events := 0, 0
+		var lag uint64
+		for _, g := range n.Groups {
+			lag = max(lag, g.Lag)
+			if g.Role == roleLeader {
+				leads++
+				events += g.Events
+			}
+		}
+		figures := []string{"-", "-", "-"}
+		if n.Answers {
+			figures = []string{strconv.Itoa(leads), strconv.Itoa(events), strconv.FormatUint(lag, 10)}
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, state(n), n.URL, strings.Join(figures, "\t"), n.Version, n.ID)
+	}
+	return t.Flush()
+}
+
+const roleLeader = "leader"
+
+// state puts gossip's opinion and the node's own answer into one word.
+func state(n node.NodeStatus) string {
+	switch {
+	case n.Answers:
+		return "up"
+	case n.Alive:
+		return "silent" // gossip has not noticed, or it hangs
+	}
+	return "down"
+}
+
+// replica is one group's replica and where it lies.
+type replica struct {
+	node string
+	node.GroupStatus
+}
+
+func writeGroups(w io.Writer, s node.Status) error {
+	groups := map[id.Shard][]replica{}
+	for _, n := range s.Nodes {
+		for _, g := range n.Groups {
+			groups[g.Group] = append(groups[g.Group], replica{n.Name, g})
+		}
+	}
+	ids := make([]id.Shard, 0, len(groups))
+	for g := range groups {
+		ids = append(ids, g)
+	}
+	slices.Sort(ids)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "GROUP\tLEADER\tTERM\tVOTERS\tCOMMIT\tEVENTS\tREPLICAS (LAG)")
+	for _, g := range ids {
+		writeGroup(t, g, groups[g])
+	}
+	return t.Flush()
+}
+
+func writeGroup(w io.Writer, g id.Shard, replicas []replica) {
+	name := "shard " + strconv.Itoa(int(g))
+	if g == id.Meta {
+		name = "meta"
+	}
+	leader, newest := "none", replicas[0]
+	lags := make([]string, 0, len(replicas))
+	for _, r := range replicas {
+		if r.Term > newest.Term {
+			newest = r
+		}
+		lags = append(lags, fmt.Sprintf("%s %s (%d)", r.node, r.Role, r.Lag))
+	}
+	for _, r := range replicas {
+		if r.Role == roleLeader && r.Term == newest.Term {
+			leader, newest = r.node, r
+		}
+	}
+	events := strconv.Itoa(newest.Events)
+	if g == id.Meta {
+		events = "-"
+	}
+	fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", name, leader, newest.Term, newest.Voters, newest.Commit, events, strings.Join(lags, ", "))
+}
+
+// short gives the first 12 characters of a hash.
+func short(hash string) string {
+	if len(hash) <= 12 {
+		return hash
+	}
+	return hash[:12]
+}

@@ -1,0 +1,146 @@
+package authority
+
+import (
+	"crypto/x509"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"facet/internal/id"
+	"facet/node/cert"
+)
+
+func node(n byte) id.Node { return id.Node{UUID: id.Random([16]byte{n})} }
+
+func open(t *testing.T, dir string) *Folder {
+	t.Helper()
+	f, err := Open(dir, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func bytesOf(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestASecondOpenKeepsAuthorityAndKeys(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "certificates")
+	f := open(t, dir)
+	files := []string{f.CA(), filepath.Join(dir, caKeyFile), f.ClusterKey(), f.GossipKey(), AdminFiles(f.Admin()).Cert}
+	before := map[string]string{}
+	for _, name := range files {
+		before[name] = bytesOf(t, name)
+	}
+	open(t, dir)
+	for _, name := range files {
+		if bytesOf(t, name) != before[name] {
+			t.Errorf("%s changed", filepath.Base(name))
+		}
+	}
+	if bytesOf(t, f.ClusterKey()) == bytesOf(t, f.GossipKey()) {
+		t.Error("both keys are the same")
+	}
+}
+
+func TestHalfAnAuthorityIsAnErrorAndNotANewOne(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []string{caFile, caKeyFile} {
+		dir := t.TempDir()
+		open(t, dir)
+		if err := os.Remove(filepath.Join(dir, lost)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, "test"); err == nil {
+			t.Errorf("without %s: no error", lost)
+		}
+	}
+}
+
+func TestSecretsAreReadableByTheirOwnerOnly(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "certificates")
+	f := open(t, dir)
+	if err := f.Ensure(NodeCertificates{"n1", node(1), []string{"127.0.0.1"}}); err != nil {
+		t.Fatal(err)
+	}
+	n1 := f.Node("n1")
+	for _, name := range []string{
+		filepath.Join(dir, caKeyFile), f.ClusterKey(), f.GossipKey(), AdminFiles(f.Admin()).Key,
+		filepath.Join(n1, "node.key"), filepath.Join(n1, "server.key"),
+	} {
+		info, err := os.Stat(name)
+		if err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: got %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
+func TestANodesCertificatesAreKeptUntilTheyNameAnother(t *testing.T) {
+	t.Parallel()
+	f := open(t, t.TempDir())
+	nodeFile, serverFile := filepath.Join(f.Node("n1"), "node.pem"), filepath.Join(f.Node("n1"), "server.pem")
+	issue := func(n byte, hosts ...string) (nodeCert, serverCert string) {
+		t.Helper()
+		if err := f.Ensure(NodeCertificates{"n1", node(n), hosts}); err != nil {
+			t.Fatal(err)
+		}
+		return bytesOf(t, nodeFile), bytesOf(t, serverFile)
+	}
+	n1, s1 := issue(1, "127.0.0.1", "localhost")
+	if n, s := issue(1, "localhost", "127.0.0.1"); n != n1 || s != s1 {
+		t.Error("certificates changed without a reason")
+	}
+	n2, s2 := issue(2, "127.0.0.1", "localhost")
+	if n2 == n1 || s2 != s1 {
+		t.Errorf("another node id: node certificate new %t, server certificate kept %t, want both", n2 != n1, s2 == s1)
+	}
+	if n, s := issue(2, "127.0.0.1", "example.org"); n == n2 || s == s2 {
+		t.Error("other hosts: certificates did not change")
+	}
+}
+
+func TestIssuedCertificatesOpenTheirPorts(t *testing.T) {
+	t.Parallel()
+	f := open(t, t.TempDir())
+	if err := f.Ensure(NodeCertificates{"n1", node(1), []string{"127.0.0.1"}}); err != nil {
+		t.Fatal(err)
+	}
+	dir := f.Node("n1")
+	source, err := cert.Load(cert.Files{
+		CA: filepath.Join(dir, "ca.pem"), Cert: filepath.Join(dir, "node.pem"), Key: filepath.Join(dir, "node.key"),
+	}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := source.Leaf().URIs[0].String(); got != "facet://test/node/"+node(1).String() {
+		t.Errorf("node certificate names %s", got)
+	}
+	server, err := leafOf(cert.Files{Cert: filepath.Join(dir, "server.pem"), Key: filepath.Join(dir, "server.key")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(bytesOf(t, f.CA())))
+	if _, err := server.Verify(x509.VerifyOptions{Roots: roots, DNSName: "127.0.0.1"}); err != nil {
+		t.Errorf("server certificate: %v", err)
+	}
+}
+
+func TestANodesNameCanNotReachAnotherFolder(t *testing.T) {
+	t.Parallel()
+	f := open(t, t.TempDir())
+	for _, name := range []string{"", "admin", "../n1", "a/b", ".."} {
+		if err := f.Ensure(NodeCertificates{name, node(1), []string{"h"}}); err == nil {
+			t.Errorf("%q: no error", name)
+		}
+	}
+}

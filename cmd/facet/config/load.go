@@ -1,0 +1,213 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/providers/posflag"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+
+	"facet/node"
+)
+
+const (
+	// FileFlag names the flag with the YAML file; FACET_CONFIG is its variable.
+	FileFlag = "config"
+
+	variablePrefix = "FACET_"
+	fileBytesMax   = 1 << 20
+	noDelimiter    = "\x00" // settings are flat: no name is split
+)
+
+// Flags adds a flag for each setting to f.
+func Flags(f *pflag.FlagSet) {
+	assets := AssetsDefault()
+	host, _ := os.Hostname()
+	f.String(FileFlag, "", "YAML file with settings of the same names as the flags")
+
+	f.String("name", host, "name shown to operators")
+	f.String("dir", "", "data directory; made when missing")
+	f.String("peer-address", PeerAddressDefault, "address for other nodes, TCP and UDP")
+	f.String("peer-advertise", "", "how other nodes reach that address (default: the same)")
+	f.String("public-address", PublicAddressDefault, "address for clients, HTTPS")
+	f.String("public-url", "", "how clients reach it, no slash at the end (default: https://ADDRESS)")
+	f.String("admin-address", AdminAddressDefault, "address for operators: keep it on loopback")
+
+	f.StringSlice("seeds", nil, "peer addresses of nodes to meet")
+	f.Int("bootstrap-expect", 0, "how many nodes found the cluster together; ignored once it is founded")
+	f.Int("shards", ShardsDefault, "number of shards of a cluster that is founded now")
+	f.Int("replicas", ReplicasDefault, "copies of each shard of a cluster that is founded now")
+
+	f.String("certificates", "", "folder with ca.pem, node.pem, node.key, server.pem and server.key")
+	f.String("cluster-key", "", "file with the key that wraps all data keys; outside the data directory")
+	f.String("gossip-key", "", "file with the key that encrypts gossip; outside the data directory")
+
+	f.String("models", assets.Models, "folder with the model pack")
+	f.String("onnxruntime", assets.ONNXRuntime, "ONNX Runtime's shared library")
+	f.Int("workers", 0, "images worked on at once (default: one for each core)")
+
+	f.String("region", node.RegionDefault, "region of request signatures")
+	f.String("service", node.ServiceDefault, "service name of request signatures")
+	f.StringSlice("cors", nil, "origins whose pages may call the interface")
+
+	f.Duration("raft-heartbeat", 0, "without a leader's word for this long, a follower stands for election (default 500ms)")
+	f.Duration("raft-election", 0, "how long an election may take (default 500ms)")
+	f.Duration("raft-lease", 0, "without a quorum's word for this long, a leader steps down (default 250ms)")
+	f.Duration("raft-stall", 0, "when the disk has not answered for this long, a leader falls silent (default 1.5s)")
+
+	f.String("log-level", "info", "debug, info, warn or error")
+	f.String("log-format", string(LogAuto), "auto, text or json: auto is text on a terminal, else JSON")
+}
+
+// Load gives the settings of the flags of f, which Flags made and which were
+// parsed, of environ (name=value), and of the file that they name. Its errors are
+// sentences for the person who set it.
+func Load(f *pflag.FlagSet, environ []string) (Settings, error) {
+	k := koanf.New(noDelimiter)
+	if name := fileName(f, environ); name != "" {
+		if err := loadFile(k, name, f); err != nil {
+			return Settings{}, err
+		}
+	}
+	variables := env.Provider(noDelimiter, env.Opt{
+		Prefix:        variablePrefix,
+		EnvironFunc:   func() []string { return environ },
+		TransformFunc: func(k, v string) (string, any) { return setting(f, k), v },
+	})
+	if err := k.Load(variables, nil); err != nil {
+		return Settings{}, fmt.Errorf("read the environment: %w", err)
+	}
+	if err := k.Load(posflag.Provider(f, noDelimiter, k), nil); err != nil {
+		return Settings{}, fmt.Errorf("read the flags: %w", err)
+	}
+	var s Settings
+	if err := k.UnmarshalWithConf("", &s, koanf.UnmarshalConf{DecoderConfig: decoder()}); err != nil {
+		return Settings{}, settingError(err)
+	}
+	return s, s.check()
+}
+
+// decoder is strict where a wrong type would be a surprise: a list for a name,
+// say. Texts become numbers, for the environment's sake.
+func decoder() *mapstructure.DecoderConfig {
+	return &mapstructure.DecoderConfig{
+		WeaklyTypedInput: true,
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(
+			mapstructure.StringToTimeDurationHookFunc(),
+			listHook,
+			levelHook,
+		),
+	}
+}
+
+// settingError makes one line of the decoder's several.
+func settingError(err error) error {
+	text := strings.TrimSpace(err.Error())
+	if _, list, ok := strings.Cut(text, "\n\n"); ok {
+		text = list
+	}
+	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
+	for i, l := range lines {
+		lines[i] = strings.TrimPrefix(strings.TrimSpace(l), "* ")
+	}
+	return errors.New("bad setting: " + strings.Join(lines, "; "))
+}
+
+// setting gives the flag's name for a variable's, "" when there is none: other
+// programs may have FACET_ variables, too.
+func setting(f *pflag.FlagSet, variable string) string {
+	name := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, variablePrefix)), "_", "-")
+	if f.Lookup(name) == nil {
+		return ""
+	}
+	return name
+}
+
+func fileName(f *pflag.FlagSet, environ []string) string {
+	if flag := f.Lookup(FileFlag); flag.Changed {
+		return flag.Value.String()
+	}
+	for _, e := range environ {
+		if v, ok := strings.CutPrefix(e, variablePrefix+"CONFIG="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// loadFile reads name into k; every name in it must be a flag's.
+func loadFile(k *koanf.Koanf, name string, f *pflag.FlagSet) error {
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no configuration file %s", name)
+	}
+	if err != nil {
+		return fmt.Errorf("read configuration: %w", err)
+	}
+	if info.Size() > fileBytesMax {
+		return fmt.Errorf("configuration file %s has more than %d bytes", filepath.Base(name), fileBytesMax)
+	}
+	if err := k.Load(file.Provider(name), yaml.Parser()); err != nil {
+		return fmt.Errorf("read configuration file %s: %w", filepath.Base(name), err)
+	}
+	for _, key := range slices.Sorted(slices.Values(k.Keys())) {
+		if key == FileFlag || f.Lookup(key) == nil {
+			return fmt.Errorf("configuration file %s: there is no setting %q", filepath.Base(name), key)
+		}
+	}
+	return nil
+}
+
+// listHook splits a text at its commas.
+func listHook(_, to reflect.Type, data any) (any, error) {
+	text, ok := data.(string)
+	if !ok || to != reflect.TypeFor[[]string]() {
+		return data, nil
+	}
+	var list []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list, nil
+}
+
+// levelHook reads a log level.
+func levelHook(_, to reflect.Type, data any) (any, error) {
+	text, ok := data.(string)
+	if !ok || to != reflect.TypeFor[slog.Level]() {
+		return data, nil
+	}
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(text)); err != nil {
+		return nil, fmt.Errorf("%q is not debug, info, warn or error", text)
+	}
+	return l, nil
+}
+
+// Write writes a configuration file with values, by rename and readable by its
+// owner only.
+func Write(name string, values map[string]any) error {
+	b, err := yaml.Parser().Marshal(values)
+	if err != nil {
+		return fmt.Errorf("write configuration file %s: %w", filepath.Base(name), err)
+	}
+	next := name + ".new"
+	if err := os.WriteFile(next, b, 0o600); err != nil {
+		return fmt.Errorf("write configuration file: %w", err)
+	}
+	return os.Rename(next, name)
+}

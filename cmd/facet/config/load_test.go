@@ -1,0 +1,212 @@
+package config
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+// needed are the settings without a default.
+var needed = []string{
+	"FACET_DIR=/d", "FACET_CERTIFICATES=/c", "FACET_CLUSTER_KEY=/k", "FACET_GOSSIP_KEY=/g",
+}
+
+func load(t *testing.T, file string, environ []string, args ...string) (Settings, error) {
+	t.Helper()
+	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	Flags(f)
+	if file != "" {
+		name := filepath.Join(t.TempDir(), "n.yaml")
+		if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--config", name)
+	}
+	if err := f.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return Load(f, append(environ, needed...))
+}
+
+func TestFlagsWinOverEnvironmentOverFileOverDefaults(t *testing.T) {
+	t.Parallel()
+	f := func(want, file, environ string, args ...string) {
+		t.Helper()
+		var env []string
+		if environ != "" {
+			env = []string{environ}
+		}
+		s, err := load(t, file, env, args...)
+		if err != nil || s.PeerAddress != want {
+			t.Errorf("got %q, %v, want %q", s.PeerAddress, err, want)
+		}
+	}
+	const file, environ = "peer-address: file:1\n", "FACET_PEER_ADDRESS=environ:1"
+	f(PeerAddressDefault, "", "")
+	f("file:1", file, "")
+	f("environ:1", file, environ)
+	f("flag:1", file, environ, "--peer-address", "flag:1")
+	f(PeerAddressDefault, file, environ, "--peer-address", PeerAddressDefault) // said, though it is the default
+}
+
+func TestEveryKindOfValueComesFromEveryPlace(t *testing.T) {
+	t.Parallel()
+	want := Settings{Seeds: []string{"a:1", "b:2"}, Shards: 4, Heartbeat: 2 * time.Second, LogLevel: slog.LevelWarn}
+	f := func(file string, environ []string, args ...string) {
+		t.Helper()
+		s, err := load(t, file, environ, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := Settings{Seeds: s.Seeds, Shards: s.Shards, Heartbeat: s.Heartbeat, LogLevel: s.LogLevel}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+	}
+	f("seeds: [a:1, b:2]\nshards: 4\nraft-heartbeat: 2s\nlog-level: warn\n", nil)
+	f("seeds: 'a:1, b:2'\nshards: '4'\nraft-heartbeat: 2s\nlog-level: WARN\n", nil)
+	f("", []string{"FACET_SEEDS=a:1, b:2", "FACET_SHARDS=4", "FACET_RAFT_HEARTBEAT=2s", "FACET_LOG_LEVEL=warn"})
+	f("", nil, "--seeds", "a:1,b:2", "--shards", "4", "--raft-heartbeat", "2s", "--log-level", "warn")
+}
+
+func TestEverySettingReachesTheNode(t *testing.T) {
+	t.Parallel()
+	s, err := load(t, "", nil,
+		"--name=n", "--peer-address=p", "--peer-advertise=pa", "--public-address=u", "--public-url=uu",
+		"--admin-address=a", "--seeds=s", "--bootstrap-expect=3", "--shards=4", "--replicas=2", "--region=r",
+		"--service=v", "--cors=o", "--raft-heartbeat=1s", "--raft-election=2s", "--raft-lease=3s", "--raft-stall=4s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := s.Node()
+	got := []any{
+		c.Name, c.Dir, c.PeerAddress, c.PeerAdvertise, c.PublicAddress, c.PublicURL, c.AdminAddress, c.Seeds, c.Expect,
+		c.Shards, c.Replicas, c.Certificates, c.ClusterKeyFile, c.GossipKeyFile, c.Region, c.Service, c.CORS,
+		c.Timing.Heartbeat, c.Timing.Election, c.Timing.Lease, c.Timing.Stall,
+	}
+	want := []any{
+		"n", "/d", "p", "pa", "u", "uu", "a",
+		[]string{"s"},
+		3, 4, 2, "/c", "/k", "/g", "r", "v",
+		[]string{"o"},
+		time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestWrongSettingsAreRefusedByName(t *testing.T) {
+	t.Parallel()
+	f := func(want, file string, environ ...string) {
+		t.Helper()
+		_, err := load(t, file, environ)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("got %v, want one line with %q", err, want)
+		}
+	}
+	f(`no setting "peer-addr"`, "peer-addr: a:1\n")
+	f(`no setting "config"`, "config: other.yaml\n")
+	f(`no setting "raft"`, "raft:\n")
+	f("read configuration file n.yaml", "a: [\n")
+	f("shards", "shards: many\n")
+	f("shards", "", "FACET_SHARDS=many")
+	f("debug, info, warn or error", "log-level: loud\n")
+	f("--log-format", "log-format: xml\n")
+	f("raft-heartbeat", "raft-heartbeat: soon\n")
+	f("there is no configuration file", "", "FACET_CONFIG=/nowhere.yaml")
+}
+
+func TestWhatIsMissingIsNamed(t *testing.T) {
+	t.Parallel()
+	for i, n := range needed {
+		f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		Flags(f)
+		environ := append(append([]string{}, needed[:i]...), needed[i+1:]...)
+		name, _, _ := strings.Cut(strings.TrimPrefix(n, "FACET_"), "=")
+		flag := "--" + strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+		if _, err := Load(f, environ); err == nil || !strings.Contains(err.Error(), flag) {
+			t.Errorf("without %s: got %v, want %s named", n, err, flag)
+		}
+	}
+}
+
+func TestAForeignVariableIsNoSetting(t *testing.T) {
+	t.Parallel()
+	if _, err := load(t, "", []string{"FACET_DEMO=1", "FACET_=x"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatWriteWroteIsLoaded(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "n.yaml")
+	values := map[string]any{"dir": "/data with space", "seeds": []string{"a:1", "b:2"}, "shards": 4, "name": "on"}
+	if err := Write(name, values); err != nil {
+		t.Fatal(err)
+	}
+	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	Flags(f)
+	if err := f.Parse([]string{"--config", name}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Load(f, needed[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Dir != "/data with space" || s.Shards != 4 || s.Name != "on" || !cmp.Equal(s.Seeds, []string{"a:1", "b:2"}) {
+		t.Errorf("got %+v", s)
+	}
+	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode: got %v, %v", info.Mode(), err)
+	}
+}
+
+func TestTheReadmeListsEverySetting(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	Flags(f)
+	listed := map[string]bool{FileFlag: true}
+	for line := range strings.Lines(string(readme)) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 || !strings.Contains(cells[1], "`") {
+			continue
+		}
+		for i, part := range strings.Split(cells[1], "`") {
+			if i%2 == 0 {
+				continue // between two names
+			}
+			if f.Lookup(part) == nil {
+				t.Errorf("the README has a setting %q that does not exist", part)
+			}
+			listed[part] = true
+		}
+	}
+	f.VisitAll(func(flag *pflag.Flag) {
+		if !listed[flag.Name] {
+			t.Errorf("the README lacks the setting %q", flag.Name)
+		}
+	})
+}
+
+func FuzzFileNeverPanics(f *testing.F) {
+	f.Add("peer-address: a:1\nseeds: [a, b]\n")
+	f.Add("a: &a [*a]\n")
+	f.Add("raft:\n  heartbeat: 1s\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := load(t, text, nil)
+		if err == nil && s.Dir == "" {
+			t.Errorf("%q: no error and no directory", text)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"facet/node"
+	"facet/raftfsm"
+)
+
+// Defaults of addresses and of a cluster's shape.
+const (
+	PeerAddressDefault   = "127.0.0.1:7421"
+	PublicAddressDefault = "127.0.0.1:7420"
+	AdminAddressDefault  = "127.0.0.1:7422"
+	ShardsDefault        = 16
+	ReplicasDefault      = 3
+)
+
+// LogFormat says how log lines look.
+type LogFormat string
+
+// The log formats. LogAuto is text on a terminal and JSON elsewhere.
+const (
+	LogAuto LogFormat = "auto"
+	LogText LogFormat = "text"
+	LogJSON LogFormat = "json"
+)
+
+// Settings are all that `facet serve` can be told.
+type Settings struct {
+	Name string `koanf:"name"`
+	Dir  string `koanf:"dir"`
+
+	PeerAddress   string `koanf:"peer-address"`
+	PeerAdvertise string `koanf:"peer-advertise"`
+	PublicAddress string `koanf:"public-address"`
+	PublicURL     string `koanf:"public-url"`
+	AdminAddress  string `koanf:"admin-address"`
+
+	Seeds    []string `koanf:"seeds"`
+	Expect   int      `koanf:"bootstrap-expect"`
+	Shards   int      `koanf:"shards"`
+	Replicas int      `koanf:"replicas"`
+
+	Certificates string `koanf:"certificates"`
+	ClusterKey   string `koanf:"cluster-key"`
+	GossipKey    string `koanf:"gossip-key"`
+
+	Models      string `koanf:"models"`
+	ONNXRuntime string `koanf:"onnxruntime"`
+	Workers     int    `koanf:"workers"`
+
+	Region  string   `koanf:"region"`
+	Service string   `koanf:"service"`
+	CORS    []string `koanf:"cors"`
+
+	Heartbeat time.Duration `koanf:"raft-heartbeat"`
+	Election  time.Duration `koanf:"raft-election"`
+	Lease     time.Duration `koanf:"raft-lease"`
+	Stall     time.Duration `koanf:"raft-stall"`
+
+	LogLevel  slog.Level `koanf:"log-level"`
+	LogFormat LogFormat  `koanf:"log-format"`
+}
+
+// Node gives the settings as a node takes them. Pack, Extractor, Scorer and Log
+// are left to the caller.
+func (s Settings) Node() node.Config {
+	return node.Config{
+		Name: s.Name, Dir: s.Dir,
+		PeerAddress: s.PeerAddress, PeerAdvertise: s.PeerAdvertise,
+		PublicAddress: s.PublicAddress, PublicURL: s.PublicURL,
+		AdminAddress: s.AdminAddress,
+		Seeds:        s.Seeds, Expect: s.Expect, Shards: s.Shards, Replicas: s.Replicas,
+		Certificates: s.Certificates, ClusterKeyFile: s.ClusterKey, GossipKeyFile: s.GossipKey,
+		Region: s.Region, Service: s.Service, CORS: s.CORS,
+		Timing: raftfsm.Timing{Heartbeat: s.Heartbeat, Election: s.Election, Lease: s.Lease, Stall: s.Stall},
+	}
+}
+
+// check says what is missing in words that name the setting.
+func (s Settings) check() error {
+	for _, need := range []struct{ value, name, what string }{
+		{s.Dir, "dir", "the node's data directory"},
+		{s.Certificates, "certificates", "the folder with the node's certificates (facet certs issue makes one)"},
+		{s.ClusterKey, "cluster-key", "the file with the cluster's key (facet certs init makes one)"},
+		{s.GossipKey, "gossip-key", "the file with the gossip's key (facet certs init makes one)"},
+	} {
+		if need.value == "" {
+			return fmt.Errorf("--%s is needed: %s", need.name, need.what)
+		}
+	}
+	switch {
+	case s.Workers < 0:
+		return errors.New("--workers can't be negative")
+	case s.LogFormat != LogAuto && s.LogFormat != LogText && s.LogFormat != LogJSON:
+		return fmt.Errorf("--log-format is auto, text or json, not %q", string(s.LogFormat))
+	}
+	return nil
+}
+
+// Assets are where set-up puts what facet needs and is not a part of it.
+type Assets struct {
+	Models      string // a folder with a pack
+	ONNXRuntime string // the shared library
+	Photos      string // sample photos; the service needs none
+}
+
+// AssetsDefault looks beside the running binary: bin/facet finds ../assets.
+func AssetsDefault() Assets {
+	root := "assets"
+	if exe, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(exe); err == nil {
+			exe = real
+		}
+		root = filepath.Join(filepath.Dir(filepath.Dir(exe)), "assets")
+	}
+	return Assets{
+		Models:      filepath.Join(root, "packs", "default"),
+		ONNXRuntime: filepath.Join(root, "lib", libraryName()),
+		Photos:      filepath.Join(root, "photos"),
+	}
+}
+
+func libraryName() string {
+	if runtime.GOOS == "darwin" {
+		return "libonnxruntime.dylib"
+	}
+	return "libonnxruntime.so"
+}

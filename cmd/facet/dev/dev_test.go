@@ -1,0 +1,245 @@
+package dev
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"facet/cmd/facet/config"
+	"facet/internal/id"
+)
+
+// founded writes a folder as a first start leaves it, short of starting nodes.
+func founded(t *testing.T, cfg Config) (*Cluster, folder) {
+	t.Helper()
+	f := folder(filepath.Join(t.TempDir(), "cluster"))
+	if err := os.MkdirAll(string(f), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Dir, cfg.Out = string(f), io.Discard
+	c := &Cluster{cfg: cfg, f: f}
+	if err := c.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	return c, f
+}
+
+func TestAClusterKeepsItsShapeAndPorts(t *testing.T) {
+	t.Parallel()
+	first, f := founded(t, Config{Nodes: 2, Shards: 3})
+	again := &Cluster{cfg: first.cfg, f: f}
+	again.cfg.Nodes, again.cfg.Shards = 0, 0
+	if err := again.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(first.state, again.state); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(first.ids, again.ids); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestAnotherShapeOnAnExistingFolderIsRefused(t *testing.T) {
+	t.Parallel()
+	_, f := founded(t, Config{Nodes: 2, Shards: 3})
+	refuse := func(cfg Config, want string) {
+		t.Helper()
+		cfg.Dir, cfg.Out = string(f), io.Discard
+		if _, err := Open(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	refuse(Config{Nodes: 3}, "has 2 nodes")
+	refuse(Config{Shards: 4}, "has 3 shards")
+}
+
+func TestAFolderOfOtherThingsIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	precious := filepath.Join(dir, "thesis.txt")
+	if err := os.WriteFile(precious, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), Config{Dir: dir, Out: io.Discard}); !errors.Is(err, ErrNoCluster) {
+		t.Errorf("open: got %v", err)
+	}
+	if err := Remove(dir); !errors.Is(err, ErrNoCluster) {
+		t.Errorf("remove: got %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+}
+
+func TestATakenPortIsReplacedAndTheOthersStay(t *testing.T) {
+	t.Parallel()
+	c, _ := founded(t, Config{Nodes: 2})
+	before := append([]nodeState{}, c.state.Nodes...)
+	l, err := net.Listen("tcp", before[1].Public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p, err := net.ListenPacket("udp", before[0].Peer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	replaced, err := settlePorts(c.state)
+	if err != nil || len(replaced) != 2 {
+		t.Fatalf("replaced %q, %v, want 2", replaced, err)
+	}
+	after := c.state.Nodes
+	if after[1].Public == before[1].Public || after[0].Peer == before[0].Peer {
+		t.Errorf("taken ports are kept: %v", after)
+	}
+	after[1].Public, after[0].Peer = before[1].Public, before[0].Peer
+	if d := cmp.Diff(before, after); d != "" {
+		t.Errorf("other ports moved: %s", d)
+	}
+}
+
+func TestEveryNodesConfigurationLoads(t *testing.T) {
+	t.Parallel()
+	c, f := founded(t, Config{Nodes: 3, Assets: config.Assets{Models: "/m", ONNXRuntime: "/o"}})
+	dirs := map[string]bool{}
+	for i, n := range c.state.Nodes {
+		flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		config.Flags(flags)
+		args := c.command(n.Name)[2:]
+		if err := flags.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		s, err := config.Load(flags, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := []any{s.Name, s.Dir, s.PeerAddress, s.PublicAddress, s.AdminAddress, len(s.Seeds), s.Expect, s.Shards, s.Replicas, s.Models, s.ONNXRuntime}
+		want := []any{nodeName(i), f.data(n.Name), n.Peer, n.Public, n.Admin, 3, 3, ShardsDefault, replicas, "/m", "/o"}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+		for _, key := range []string{s.ClusterKey, s.GossipKey} {
+			if strings.HasPrefix(key, s.Dir+"/") {
+				t.Errorf("%s lies in the data directory", key)
+			}
+			if _, err := os.Stat(key); err != nil {
+				t.Error(err)
+			}
+		}
+		dirs[s.Dir] = true
+	}
+	if len(dirs) != 3 {
+		t.Errorf("nodes share directories: %v", dirs)
+	}
+}
+
+func TestDevJSONHasTheFieldsThatClientsRead(t *testing.T) {
+	t.Parallel()
+	c, f := founded(t, Config{Nodes: 2, Binary: "/bin/facet"})
+	c.state.Tenant = &tenant{Name: "dev", AccessKey: "A", SecretKey: "S"}
+	c.members[1].pid = 42
+	if err := c.writeInfo(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(f.info())
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("mode: %v, %v", info, err)
+	}
+	got, err := ReadInfo(string(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "https://" + c.state.Nodes[1].Public
+	want := NodeInfo{
+		ID: c.ids["n2"], PID: 42, URL: url, Dir: f.data("n2"), Cmd: []string{"/bin/facet", "serve", "--config", f.config("n2")},
+		Name: "n2", Admin: c.state.Nodes[1].Admin, Log: f.log("n2"),
+	}
+	if d := cmp.Diff(want, got.Nodes[1]); d != "" {
+		t.Error(d)
+	}
+	if got.BaseURLs[1] != url || got.PortalURLs[1] != url || got.AccessKey != "A" || got.SecretKey != "S" ||
+		got.Region != "ap-southeast-2" || got.Service != "execute-api" || got.Nodes[0].ID == (id.Node{}) {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := os.Stat(got.CAFile); err != nil || !filepath.IsAbs(got.CAFile) {
+		t.Errorf("ca_file %q: %v", got.CAFile, err)
+	}
+}
+
+func TestOperatorsFindTheNodesOfAFolder(t *testing.T) {
+	t.Parallel()
+	c, f := founded(t, Config{Nodes: 2})
+	got, err := Admin(string(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff([]string{c.state.Nodes[0].Admin, c.state.Nodes[1].Admin}, got.Addresses); d != "" {
+		t.Error(d)
+	}
+	if _, err := Admin(t.TempDir()); !errors.Is(err, ErrNoCluster) {
+		t.Errorf("empty folder: got %v", err)
+	}
+}
+
+func TestRemoveTakesTheClusterAndNothingElse(t *testing.T) {
+	t.Parallel()
+	_, f := founded(t, Config{Nodes: 2})
+	mine := f.path("notes.txt")
+	if err := os.WriteFile(mine, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Remove(string(f)); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(string(f))
+	if err != nil || len(entries) != 1 || entries[0].Name() != "notes.txt" {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+}
+
+func TestALongLogIsMovedAsideAndItsEndCanBeRead(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "n1.log")
+	if err := os.WriteFile(name, append(make([]byte, logBytesMax), []byte("the end")...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := tail(name); !strings.HasSuffix(got, "the end") || len(got) > 2000 {
+		t.Errorf("tail: got %d bytes", len(got))
+	}
+	l, err := openLog(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if info, err := l.Stat(); err != nil || info.Size() != 0 {
+		t.Errorf("new log: %v, %v", info.Size(), err)
+	}
+	if info, err := os.Stat(name + ".1"); err != nil || info.Size() != logBytesMax+7 {
+		t.Errorf("old log: %v", err)
+	}
+}
+
+func FuzzStateNeverPanics(f *testing.F) {
+	f.Add(`{"format":1,"shards":4,"nodes":[{"name":"n1"}]}`)
+	f.Add(`{"format":1,"nodes":[{"name":"../x"}]}`)
+	f.Add(`{}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		dir := folder(t.TempDir())
+		if err := os.WriteFile(dir.state(), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := readState(dir)
+		if err == nil && (len(s.Nodes) == 0 || s.Nodes[0].Name != "n1") {
+			t.Errorf("%q: got %+v", text, s)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitFailed = 1 // it was tried and did not work
+	exitUsage  = 2 // it was called wrongly
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run carries out one command line and gives its exit code. The first SIGINT,
+// SIGTERM or SIGHUP ends the command gracefully, the second at once.
+func run(args []string) int {
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)() // from then on signals do what they do by default
+	root := newRoot()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(os.Stderr, "facet: %v\n", err)
+	if _, usage := errors.AsType[*usageError](err); usage {
+		fmt.Fprintln(os.Stderr, `facet: "facet help" and "facet COMMAND --help" say how`)
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// usageError is a command line that can't be meant.
+type usageError struct{ err error }
+
+// Error says what is wrong with it.
+func (e *usageError) Error() string { return e.err.Error() }
+
+// Unwrap gives the cause.
+func (e *usageError) Unwrap() error { return e.err }
+
+// usage makes the errors of an argument check usage errors.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return &usageError{err}
+		}
+		return nil
+	}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "facet",
+		Short:         "a face biometric matching service",
+		Long:          "facet registers faces, searches and verifies them, on a cluster of nodes that keeps every acknowledged write.",
+		SilenceErrors: true, // run prints them
+		SilenceUsage:  true,
+		Args: usage(func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("there is no command %q", args[0])
+			}
+			return nil
+		}),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.AddCommand(newServe(), newDev(), newTenant(), newStatus(), newCerts(), newDemo(), newVersion())
+	return root
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"facet/cmd/facet/config"
+	"facet/cmd/facet/demo"
+	"facet/cmd/facet/dev"
+	"facet/cmd/facet/serve"
+	"facet/node"
+)
+
+const devDir = "./dev"
+
+func newServe() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "run one node",
+		Long: "Run one node until SIGINT or SIGTERM; a second signal ends it at once.\n\n" +
+			"A setting comes from its flag, else from its variable (--peer-address is FACET_PEER_ADDRESS),\n" +
+			"else from the YAML file (peer-address: …), else from its default.",
+		Args: usage(cobra.NoArgs),
+	}
+	config.Flags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		s, err := config.Load(cmd.Flags(), os.Environ())
+		if err != nil {
+			return &usageError{err}
+		}
+		return serve.Run(cmd.Context(), s, os.Stderr)
+	}
+	return cmd
+}
+
+func newDev() *cobra.Command {
+	var cfg dev.Config
+	cmd := &cobra.Command{
+		Use:   "dev",
+		Short: "run a whole cluster on this machine",
+		Long: "Run a cluster of nodes on this machine's loopback interface, with certificates, keys and a tenant,\n" +
+			"all in one folder. It can be stopped and started again with its data. How to reach it stands in\n" +
+			"DIR/dev.json while it serves.",
+		Args: usage(cobra.NoArgs),
+	}
+	cfg.Assets = config.AssetsDefault()
+	f := cmd.Flags()
+	f.StringVar(&cfg.Dir, "dir", devDir, "folder of the cluster")
+	f.IntVar(&cfg.Nodes, "nodes", 0, fmt.Sprintf("number of nodes (default: as founded, %d at first)", dev.NodesDefault))
+	f.IntVar(&cfg.Shards, "shards", 0, fmt.Sprintf("number of shards (default: as founded, %d at first)", dev.ShardsDefault))
+	f.StringVar(&cfg.Assets.Models, "models", cfg.Assets.Models, "folder with the model pack")
+	f.StringVar(&cfg.Assets.ONNXRuntime, "onnxruntime", cfg.Assets.ONNXRuntime, "ONNX Runtime's shared library")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		for _, name := range []string{"nodes", "shards"} {
+			if n, err := f.GetInt(name); f.Changed(name) && (err != nil || n < 1) {
+				return &usageError{fmt.Errorf("--%s must be 1 or more", name)}
+			}
+		}
+		return runDev(cmd.Context(), cfg)
+	}
+	return cmd
+}
+
+func runDev(ctx context.Context, cfg dev.Config) error {
+	var err error
+	if cfg.Binary, err = os.Executable(); err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	cfg.Out = os.Stdout
+	cluster, err := dev.Open(ctx, cfg)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // told to end while it started
+		}
+		return err
+	}
+	for _, n := range cluster.Info().Nodes {
+		fmt.Fprintf(cfg.Out, "  %s  %s  process %d\n", n.Name, n.URL, n.PID)
+	}
+	fmt.Fprintf(cfg.Out, "all serve; keys, certificate and the rest stand in %s; Ctrl-C stops the cluster\n", filepath.Join(cfg.Dir, "dev.json"))
+	<-ctx.Done()
+	fmt.Fprintln(cfg.Out, "stopping")
+	return cluster.Close()
+}
+
+func newDemo() *cobra.Command {
+	assets := config.AssetsDefault()
+	cfg := demo.Config{Assets: assets, Out: os.Stdout}
+	cmd := &cobra.Command{
+		Use:    "demo",
+		Hidden: true, // it needs the photos of a source tree; "make demo" runs it
+		Short:  "a cluster that matches real faces, told as a story",
+		Long: "Start a cluster of three nodes, enrol sample photos, search, kill a node, and tell it as a story.\n" +
+			"The cluster stays until Ctrl-C when a terminal is attached, unless DEMO_EXIT=1 is set.",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if cfg.Binary, err = os.Executable(); err != nil {
+				return fmt.Errorf("find this program: %w", err)
+			}
+			cfg.Stay = demo.StayDefault()
+			return demo.Run(cmd.Context(), cfg)
+		},
+	}
+	cmd.Flags().StringVar(&cfg.Dir, "dir", "./demo-data", "folder of the cluster; an earlier demo in it is replaced")
+	cmd.Flags().StringVar(&cfg.Photos, "photos", assets.Photos, "folder with the sample photos")
+	return cmd
+}
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "say which facet this is",
+		Args:  usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "facet %s%s %s %s/%s\n",
+				node.Version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		},
+	}
+}
+
+// revision gives the commit that this program was built from, when it is known.
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			return " (" + s.Value[:12] + ")"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,116 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"facet/cmd/facet/config"
+	"facet/cmd/facet/process"
+	"facet/engine"
+	"facet/engine/models"
+	"facet/node"
+)
+
+const (
+	// closeTimeout bounds a graceful end: leaders are handed over, requests that
+	// run are answered.
+	closeTimeout = 15 * time.Second
+	pidFile      = "node.pid"
+)
+
+// Run runs a node until ctx ends, and then closes it gracefully, or until it has
+// to stop by itself, which is an error. Its errors are sentences for an operator.
+func Run(ctx context.Context, s config.Settings, stderr *os.File) error {
+	log := slog.New(handler(s, stderr))
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the data directory: %w", err)
+	}
+	lock, err := process.Lock(filepath.Join(s.Dir, pidFile))
+	if running, ok := errors.AsType[*process.RunningError](err); ok {
+		return fmt.Errorf("a node runs on %s already: process %d", s.Dir, running.PID)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(run(ctx, s, log), lock.Close())
+}
+
+func run(ctx context.Context, s config.Settings, log *slog.Logger) error {
+	eng, err := openEngine(s)
+	if err != nil {
+		return err
+	}
+	defer eng.Close()
+	cfg := s.Node()
+	cfg.Pack, cfg.Extractor, cfg.Table, cfg.Log = eng.Pack().ID, eng, eng.Table(), log
+	n, err := node.Open(ctx, cfg)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // told to end while it started
+		}
+		return openError(err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-n.Done():
+	}
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	return errors.Join(n.Err(), n.Close(closing))
+}
+
+// openEngine opens the model pack and an engine on it.
+func openEngine(s config.Settings) (*engine.Engine, error) {
+	pack, err := models.Open(s.Models)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("there is no model pack in %s: run \"make setup\", or name one with --models", s.Models)
+	case errors.Is(err, models.ErrPack), errors.Is(err, models.ErrManifest):
+		return nil, fmt.Errorf("the model pack in %s can't be used: %w", s.Models, err)
+	case err != nil:
+		return nil, err
+	}
+	if _, err := os.Stat(s.ONNXRuntime); err != nil {
+		return nil, fmt.Errorf("ONNX Runtime is not at %s: run \"make setup\", or name its library with --onnxruntime", s.ONNXRuntime)
+	}
+	eng, err := engine.New(pack, engine.Config{Library: s.ONNXRuntime, Workers: s.Workers})
+	if err != nil {
+		return nil, fmt.Errorf("start the face engine: %w", err)
+	}
+	return eng, nil
+}
+
+// openError says a taken port in a sentence; other errors have their own.
+func openError(err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("a port is taken by another process: %w", err)
+	}
+	return err
+}
+
+// handler makes the log's handler: text for people, JSON for machines.
+func handler(s config.Settings, w *os.File) slog.Handler {
+	return newHandler(w, s, terminal(w))
+}
+
+func newHandler(w io.Writer, s config.Settings, terminal bool) slog.Handler {
+	opts := &slog.HandlerOptions{Level: s.LogLevel}
+	if s.LogFormat == config.LogText || s.LogFormat == config.LogAuto && terminal {
+		return slog.NewTextHandler(w, opts)
+	}
+	return slog.NewJSONHandler(w, opts)
+}
+
+// terminal tells whether a person reads w.
+func terminal(w *os.File) bool {
+	info, err := w.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,77 @@
+package serve
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"facet/cmd/facet/config"
+)
+
+// settings are of a node that has everything but what a case takes away.
+func settings(t *testing.T) config.Settings {
+	t.Helper()
+	dir := t.TempDir()
+	return config.Settings{
+		Dir: filepath.Join(dir, "data"), Models: filepath.Join(dir, "models"),
+		ONNXRuntime: filepath.Join(dir, "libonnxruntime.so"), LogFormat: config.LogText, LogLevel: slog.LevelError,
+	}
+}
+
+func refused(t *testing.T, s config.Settings, want string) {
+	t.Helper()
+	err := Run(t.Context(), s, os.Stderr)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %q in it", err, want)
+	}
+	if _, err := os.Stat(filepath.Join(s.Dir, pidFile)); err == nil {
+		t.Error("the pid file is left")
+	}
+}
+
+func TestMissingModelsAreToldWithTheCure(t *testing.T) {
+	t.Parallel()
+	refused(t, settings(t), `run "make setup"`)
+}
+
+func TestABrokenPackIsToldAsSuch(t *testing.T) {
+	t.Parallel()
+	s := settings(t)
+	if err := os.MkdirAll(s.Models, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(s.Models, "manifest.json"), []byte(`{"format":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, s, "the model pack in "+s.Models+" can't be used")
+}
+
+func TestAMissingRuntimeIsToldWithTheCure(t *testing.T) {
+	t.Parallel()
+	s := settings(t)
+	root, err := filepath.Abs("../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Models = filepath.Join(root, "assets", "packs", "default") // the test binary lies elsewhere
+	refused(t, s, "ONNX Runtime is not at "+s.ONNXRuntime)
+}
+
+func TestLogsAreTextForPeopleAndJSONForMachines(t *testing.T) {
+	t.Parallel()
+	f := func(format config.LogFormat, terminal bool, want string) {
+		t.Helper()
+		var b bytes.Buffer
+		slog.New(newHandler(&b, config.Settings{LogFormat: format}, terminal)).Info("hello")
+		if !strings.HasPrefix(b.String(), want) {
+			t.Errorf("%s, terminal %t: got %q", format, terminal, b.String())
+		}
+	}
+	f(config.LogAuto, true, "time=")
+	f(config.LogAuto, false, "{")
+	f(config.LogText, false, "time=")
+	f(config.LogJSON, true, "{")
+}
