@@ -21,14 +21,14 @@ type Status struct {
 	Pack     string       `json:"pack"`
 	Shards   int          `json:"shards"`
 	Replicas int          `json:"replicas"`
-	Nodes    []NodeStatus `json:"nodes"`
+	Nodes    []Member `json:"nodes"`
 	// Warnings say in words what one more death would stop, and what is wrong now.
 	Warnings []string `json:"warnings"`
 }
 
-// NodeStatus is one node. Alive is gossip's opinion; Answers tells whether the
+// Member is one node. Alive is gossip's opinion; Answers tells whether the
 // node answered just now: only then is Groups its own account.
-type NodeStatus struct {
+type Member struct {
 	ID      id.Node       `json:"id"`
 	Name    string        `json:"name"`
 	URL     string        `json:"url"`

@@ -21,8 +21,8 @@ const (
 )
 
 // ownStatus is this node's account of itself.
-func (n *Node) ownStatus() NodeStatus {
-	s := NodeStatus{
+func (n *Node) ownStatus() Member {
+	s := Member{
 		ID: n.id, Name: n.cfg.Name, URL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
 		Alive: true, Answers: true, Version: Version, Groups: []GroupStatus{},
 	}
@@ -79,21 +79,21 @@ func (n *Node) status(ctx context.Context) Status {
 		}
 	}
 	for _, record := range n.groups.metaState.Nodes() {
-		node := NodeStatus{ID: record.ID, Name: record.Name, Groups: []GroupStatus{}}
+		node := Member{ID: record.ID, Name: record.Name, Groups: []GroupStatus{}}
 		if m, ok := alive[record.ID]; ok {
 			node.Alive, node.URL, node.Peer, node.Version = true, m.PublicURL, m.Address, m.Version
 		}
 		s.Nodes = append(s.Nodes, node)
 	}
 	n.askAll(ctx, s.Nodes, alive)
-	slices.SortFunc(s.Nodes, func(a, b NodeStatus) int { return cmp.Compare(a.Name+a.ID.String(), b.Name+b.ID.String()) })
+	slices.SortFunc(s.Nodes, func(a, b Member) int { return cmp.Compare(a.Name+a.ID.String(), b.Name+b.ID.String()) })
 	lags(s.Nodes)
 	s.Warnings = warnings(s)
 	return s
 }
 
 // askAll replaces what is known of nodes by their own accounts.
-func (n *Node) askAll(ctx context.Context, nodes []NodeStatus, alive map[id.Node]membership.Member) {
+func (n *Node) askAll(ctx context.Context, nodes []Member, alive map[id.Node]membership.Member) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	var work sync.WaitGroup
@@ -114,7 +114,7 @@ func (n *Node) askAll(ctx context.Context, nodes []NodeStatus, alive map[id.Node
 			if err != nil {
 				return
 			}
-			var own NodeStatus
+			var own Member
 			if err := json.Unmarshal(body, &own); err != nil {
 				n.log.Warn("a node's status can't be read", "node", m.Member, "err", err)
 				return
@@ -126,7 +126,7 @@ func (n *Node) askAll(ctx context.Context, nodes []NodeStatus, alive map[id.Node
 }
 
 // lags fills in how far each replica is behind its group's leader.
-func lags(nodes []NodeStatus) {
+func lags(nodes []Member) {
 	commit := map[id.Shard]uint64{}
 	for _, node := range nodes {
 		for _, g := range node.Groups {

@@ -120,7 +120,7 @@ func (r *Router) enrol(ctx context.Context, g enrolment, home id.Shard, cmd shar
 // shard; it tells whether meta had none. Both steps may be repeated: meta answers
 // a total, and the shard keeps the larger of two.
 func (r *Router) noMoreSlots(ctx context.Context, g enrolment, home id.Shard, granted uint32) (bool, error) {
-	want := uint32(g.Size)
+	want := g.Size
 	if n := len(g.shards); n > 1 {
 		free := g.Size - r.granted(g.ID)
 		want = uint32(min(max(1, int(free)/(grantShare*n)), grantMax))

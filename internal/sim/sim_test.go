@@ -27,9 +27,11 @@ func TestMain(m *testing.M) {
 	}
 	server := &fasthttp.Server{Handler: func(*fasthttp.RequestCtx) {}}
 	go func() { _ = server.Serve(l) }()
-	if _, err := http.Get("http://" + l.Addr().String()); err != nil {
+	res, err := http.Get("http://" + l.Addr().String())
+	if err != nil {
 		panic(err)
 	}
+	res.Body.Close()
 	if err := server.Shutdown(); err != nil {
 		panic(err)
 	}

@@ -141,7 +141,7 @@ func TestTheTableTellsWhoLeadsWhoLagsAndWhoIsDown(t *testing.T) {
 	n1, n2 := id.Node{UUID: id.Random([16]byte{1})}, id.Node{UUID: id.Random([16]byte{2})}
 	s := node.Status{
 		Founded: true, Shards: 1, Replicas: 3, Pack: strings.Repeat("ab", 32),
-		Nodes: []node.NodeStatus{
+		Nodes: []node.Member{
 			{ID: n1, Name: "n1", URL: "https://a", Alive: true, Answers: true, Version: "v", Groups: []node.GroupStatus{
 				{Group: 0, Role: "follower", Term: 3, Commit: 9, Voters: 3},
 				{Group: 1, Role: "leader", Term: 5, Commit: 12, Voters: 3, Events: 4},

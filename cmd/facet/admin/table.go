@@ -62,7 +62,7 @@ func writeNodes(w io.Writer, s node.Status) error {
 const roleLeader = "leader"
 
 // state puts gossip's opinion and the node's own answer into one word.
-func state(n node.NodeStatus) string {
+func state(n node.Member) string {
 	switch {
 	case n.Answers:
 		return "up"

@@ -165,14 +165,14 @@ func (c *Cluster) WaitCaughtUp(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()
 	return c.waitStatus(ctx, func(s node.Status) bool {
-		i := slices.IndexFunc(s.Nodes, func(n node.NodeStatus) bool { return n.Name == name })
+		i := slices.IndexFunc(s.Nodes, func(n node.Member) bool { return n.Name == name })
 		return i >= 0 && !leaderless(s.Nodes[i]) &&
 			!slices.ContainsFunc(s.Nodes[i].Groups, func(g node.GroupStatus) bool { return g.Lag > 0 })
 	})
 }
 
 // leaderless tells whether the node is silent or one of its groups has no leader.
-func leaderless(n node.NodeStatus) bool {
+func leaderless(n node.Member) bool {
 	return !n.Answers || len(n.Groups) == 0 ||
 		slices.ContainsFunc(n.Groups, func(g node.GroupStatus) bool { return g.Leader.IsZero() })
 }
