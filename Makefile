@@ -50,7 +50,7 @@ bench: setup ## benchmarks, each beside a named peer or limit of the same run
 ##@ Rest
 .PHONY: clean distclean
 clean: ## remove what was built and what runs left
-	@rm -rf bin dev demo-data
+	@rm -rf bin dev demo-data cluster-data
 
 distclean: clean ## remove what set-up fetched, too
 	@rm -rf assets/lib assets/packs assets/photos assets/cache assets/venv assets/tools

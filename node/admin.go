@@ -16,12 +16,12 @@ const (
 
 // Status is the cluster as one node sees it (GET PathStatus).
 type Status struct {
-	Cluster  id.Cluster   `json:"cluster"`
-	Founded  bool         `json:"founded"`
-	Pack     string       `json:"pack"`
-	Shards   int          `json:"shards"`
-	Replicas int          `json:"replicas"`
-	Nodes    []Member `json:"nodes"`
+	Cluster  id.Cluster `json:"cluster"`
+	Founded  bool       `json:"founded"`
+	Pack     string     `json:"pack"`
+	Shards   int        `json:"shards"`
+	Replicas int        `json:"replicas"`
+	Nodes    []Member   `json:"nodes"`
 	// Warnings say in words what one more death would stop, and what is wrong now.
 	Warnings []string `json:"warnings"`
 }

@@ -27,6 +27,8 @@ type Node struct {
 	log    *slog.Logger
 	member id.Member
 	id     id.Node
+	// keyCheck tells the cluster's key from others without telling what it is.
+	keyCheck [32]byte
 
 	mux    *transport.Mux
 	gossip *membership.Membership
@@ -75,6 +77,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	n.keyCheck = master.MAC("cluster-key-check", nil)
 	if err := n.openPeers(ctx); err != nil {
 		return nil, err
 	}

@@ -1,8 +1,10 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -51,7 +53,7 @@ func (n *Node) stewardStep(ctx context.Context, led map[id.Shard]time.Time) erro
 			return err
 		}
 	}
-	if err := n.checkPack(); err != nil {
+	if err := n.checkFounding(); err != nil {
 		n.fail(err)
 		return err
 	}
@@ -107,6 +109,7 @@ func (n *Node) foundRecord(ctx context.Context) error {
 		Shards:   n.cfg.Shards,
 		Replicas: min(n.cfg.Replicas, len(n.groups.Members(id.Meta))),
 		Pack:     n.cfg.Pack,
+		KeyCheck: n.keyCheck[:],
 		Created:  time.Now().UnixMilli(),
 	}})
 }
@@ -143,12 +146,17 @@ func (n *Node) register(ctx context.Context) error {
 	return n.router.PutNode(ctx, metafsm.Node{ID: n.id, Member: n.member, Name: n.cfg.Name, Joined: time.Now().UnixMilli()})
 }
 
-// checkPack refuses to serve a cluster that was founded with another model pack:
-// templates of different packs can't be compared.
-func (n *Node) checkPack() error {
+// checkFounding refuses to serve a cluster that was founded with another model
+// pack, whose templates can't be compared with ours, or with another cluster key.
+func (n *Node) checkFounding() error {
 	cluster, founded := n.groups.metaState.Cluster()
-	if founded && cluster.Pack != n.cfg.Pack {
+	switch {
+	case !founded:
+		return nil
+	case cluster.Pack != n.cfg.Pack:
 		return fmt.Errorf("this cluster was founded with model pack %.12s, and this node has %.12s: install the cluster's pack", cluster.Pack, n.cfg.Pack)
+	case !bytes.Equal(cluster.KeyCheck, n.keyCheck[:]):
+		return errors.New("this node's cluster key is not the one that the cluster was founded with: copy the cluster's key file")
 	}
 	return nil
 }

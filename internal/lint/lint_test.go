@@ -81,7 +81,7 @@ func root(t *testing.T) string {
 // nor what a build or a run left.
 func tracked(rel string) bool {
 	return !slices.Contains([]string{
-		".git", "bin", "dev", "demo-data",
+		".git", "bin", "dev", "demo-data", "cluster-data",
 		"assets/lib", "assets/packs", "assets/photos", "assets/cache", "assets/venv", "assets/tools",
 	}, rel)
 }

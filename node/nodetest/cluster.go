@@ -2,13 +2,15 @@ package nodetest
 
 import (
 	"context"
-	"crypto/rand"
+	crand "crypto/rand"
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -148,24 +150,53 @@ func issue(t testing.TB, ca *cert.CA, m *Member) {
 func keyFile(t testing.TB, dir, name string) string {
 	t.Helper()
 	var key [32]byte
-	_, err := rand.Read(key[:])
+	_, err := crand.Read(key[:])
 	must(t, err)
 	path := filepath.Join(dir, name)
 	must(t, os.WriteFile(path, []byte(hex.EncodeToString(key[:])), 0o600))
 	return path
 }
 
-// freePorts finds ports of loopback that are free at the moment.
+// Ports are chosen below those that systems give to outgoing connections, at
+// random, so that test processes rarely meet.
+const (
+	portMin   = 20_000
+	portCount = 12_000
+	portTries = 100
+)
+
+// freePorts finds ports of loopback that are free for TCP and UDP at the moment.
 func freePorts(t testing.TB) [3]int {
 	t.Helper()
 	var ports [3]int
 	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
+		for range portTries {
+			port := portMin + rand.IntN(portCount)
+			if free(port) && !slices.Contains(ports[:i], port) {
+				ports[i] = port
+				break
+			}
+		}
+		if ports[i] == 0 {
+			t.Fatalf("no free port in %d tries", portTries)
+		}
 	}
 	return ports
+}
+
+func free(port int) bool {
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return false
+	}
+	defer l.Close()
+	p, err := net.ListenPacket("udp", address)
+	if err != nil {
+		return false
+	}
+	_ = p.Close() // it was opened to see whether it can be
+	return true
 }
 
 // Restart starts a node that is stopped, on its data directory.

@@ -21,6 +21,8 @@ type Cluster struct {
 	IDKey [32]byte `cbor:"5,keyasint"`
 	// Created is in milliseconds since 1970.
 	Created int64 `cbor:"6,keyasint"`
+	// KeyCheck tells a node whether it has the cluster's key.
+	KeyCheck []byte `cbor:"7,keyasint,omitempty"`
 }
 
 // Node is a node that joined.

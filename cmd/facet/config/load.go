@@ -26,7 +26,8 @@ const (
 	// FileFlag names the flag with the YAML file; FACET_CONFIG is its variable.
 	FileFlag = "config"
 
-	variablePrefix = "FACET_"
+	// VariablePrefix begins the names of the environment variables that are settings.
+	VariablePrefix = "FACET_"
 	fileBytesMax   = 1 << 20
 	noDelimiter    = "\x00" // settings are flat: no name is split
 )
@@ -82,7 +83,7 @@ func Load(f *pflag.FlagSet, environ []string) (Settings, error) {
 		}
 	}
 	variables := env.Provider(noDelimiter, env.Opt{
-		Prefix:        variablePrefix,
+		Prefix:        VariablePrefix,
 		EnvironFunc:   func() []string { return environ },
 		TransformFunc: func(k, v string) (string, any) { return setting(f, k), v },
 	})
@@ -128,7 +129,7 @@ func settingError(err error) error {
 // setting gives the flag's name for a variable's, "" when there is none: other
 // programs may have FACET_ variables, too.
 func setting(f *pflag.FlagSet, variable string) string {
-	name := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, variablePrefix)), "_", "-")
+	name := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, VariablePrefix)), "_", "-")
 	if f.Lookup(name) == nil {
 		return ""
 	}
@@ -140,7 +141,7 @@ func fileName(f *pflag.FlagSet, environ []string) string {
 		return flag.Value.String()
 	}
 	for _, e := range environ {
-		if v, ok := strings.CutPrefix(e, variablePrefix+"CONFIG="); ok {
+		if v, ok := strings.CutPrefix(e, VariablePrefix+"CONFIG="); ok {
 			return v
 		}
 	}

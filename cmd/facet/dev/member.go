@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"facet/cmd/facet/config"
 	"facet/cmd/facet/process"
 	"facet/node"
 )
@@ -35,6 +37,7 @@ func (c *Cluster) start(m *member) error {
 	defer log.Close() // the child has its own handle
 	args := c.command(m.Name)
 	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = environment()
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := c.starter.Start(cmd); err != nil {
 		return fmt.Errorf("start node %s: %w", m.Name, err)
@@ -45,6 +48,12 @@ func (c *Cluster) start(m *member) error {
 		close(m.exited)
 	})
 	return nil
+}
+
+// environment is this process's own without the settings of facet: they would win
+// over each node's file, and every node needs its own.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, config.VariablePrefix) })
 }
 
 // waitReady waits until every node serves.
@@ -152,6 +161,7 @@ func (c *Cluster) Restart(name string) error {
 	defer log.Close() // the process has its own handle
 	args := c.command(name)
 	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = environment()
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := c.starter.Start(cmd); err != nil {
 		return fmt.Errorf("start node %s: %w", name, err)

@@ -23,7 +23,9 @@ const (
 	// closeTimeout bounds a graceful end: leaders are handed over, requests that
 	// run are answered.
 	closeTimeout = 15 * time.Second
-	pidFile      = "node.pid"
+	// hangTimeout is how much longer the rest may take before the process ends anyway.
+	hangTimeout = 5 * time.Second
+	pidFile     = "node.pid"
 )
 
 // Run runs a node until ctx ends, and then closes it gracefully, or until it has
@@ -64,7 +66,14 @@ func run(ctx context.Context, s config.Settings, log *slog.Logger) error {
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	return errors.Join(n.Err(), n.Close(closing))
+	closed := make(chan error, 1)
+	go func() { closed <- n.Close(closing) }() // ends with the process if a disk hangs
+	select {
+	case err := <-closed:
+		return errors.Join(n.Err(), err)
+	case <-time.After(closeTimeout + hangTimeout):
+		return errors.Join(n.Err(), errors.New("the node could not be closed in time: its disk may hang"))
+	}
 }
 
 // openEngine opens the model pack and an engine on it.
