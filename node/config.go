@@ -43,6 +43,9 @@ type Config struct {
 	Expect int
 	// Shards and Replicas are the shape of a cluster that is founded now.
 	Shards, Replicas int
+	// SlotsPerShard is the capacity for which a gallery gets one more shard; 0 is
+	// metafsm.SlotsPerShard. It counts for a cluster that is founded now.
+	SlotsPerShard int
 
 	// Certificates is the folder with ca.pem, node.pem, node.key, server.pem and
 	// server.key.

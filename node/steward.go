@@ -90,7 +90,7 @@ func (n *Node) keepRecords(ctx context.Context) error {
 		}
 	}
 	if meta.Shards().Epoch > 0 {
-		return nil
+		return n.router.Sweep(ctx)
 	}
 	members := n.groups.Members(id.Meta)
 	n.log.Info("placing shards", "shards", cluster.Shards, "nodes", len(members), "replicas", cluster.Replicas)
@@ -110,7 +110,9 @@ func (n *Node) foundRecord(ctx context.Context) error {
 		Replicas: min(n.cfg.Replicas, len(n.groups.Members(id.Meta))),
 		Pack:     n.cfg.Pack,
 		KeyCheck: n.keyCheck[:],
-		Created:  time.Now().UnixMilli(),
+
+		SlotsPerShard: uint32(n.cfg.SlotsPerShard),
+		Created:       time.Now().UnixMilli(),
 	}})
 }
 

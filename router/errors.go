@@ -35,6 +35,9 @@ const (
 	Busy
 	// Unavailable: a group has no leader or no quorum; RetryAfter is set.
 	Unavailable
+	// outdatedView: this node's view of a gallery is older than a shard's. It stays
+	// between nodes.
+	outdatedView
 )
 
 // Reasons that come with an error, for programs. They never change.

@@ -29,7 +29,7 @@ func (r *Router) CreateGallery(ctx context.Context, tenant id.Tenant, w Write, n
 	}
 	gallery := metafsm.Gallery{
 		ID: id.Gallery{UUID: randomID()}, Tenant: tenant, Name: n.Name, Description: n.Description,
-		Size: uint32(n.Size), Shards: metafsm.ShardCount(uint32(n.Size), cluster.Shards), Generation: 1, Epoch: 1,
+		Size: uint32(n.Size), Shards: cluster.ShardCount(uint32(n.Size)), Generation: 1, Epoch: 1,
 	}
 	mustRandom(gallery.IDKey[:])
 	dataKey := make([]byte, seal.KeyBytes)

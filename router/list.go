@@ -40,11 +40,25 @@ func (r *Router) Subjects(ctx context.Context, access Access, p Page) (Listing, 
 }
 
 func (r *Router) page(ctx context.Context, g enrolment, p Page) (Listing, error) {
-	if len(g.shards) == 1 {
-		a, err := ask(ctx, r, shardEntries, g.shards[0], listQuery{Gallery: g.ID, Start: p.Start, Length: p.Length, Order: p.Order})
-		return Listing{Entries: entriesOf(a.Entries), Total: a.Total}, err
+	return whole(ctx, r, g, func(g enrolment) (Listing, error) {
+		if len(g.shards) == 1 {
+			a, err := ask(ctx, r, shardEntries, g.shards[0], g.list(p))
+			return Listing{Entries: entriesOf(a.Entries), Total: a.Total}, err
+		}
+		return r.mergedPage(ctx, g, p)
+	})
+}
+
+// list asks a shard for a page of its own list.
+func (g enrolment) list(p Page) listQuery {
+	return listQuery{
+		Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch,
+		Start: p.Start, Length: p.Length, Order: p.Order,
 	}
-	spans, err := scatter(ctx, r, shardSpan, g.shards, g.ID)
+}
+
+func (r *Router) mergedPage(ctx context.Context, g enrolment, p Page) (Listing, error) {
+	spans, err := scatter(ctx, r, shardSpan, g.shards, g.list(Page{}))
 	if err != nil {
 		return Listing{}, err
 	}
@@ -75,7 +89,7 @@ func (r *Router) window(ctx context.Context, g enrolment, spans []spanAnswer, st
 	}
 	queries := make([]listQuery, len(g.shards))
 	for i := range g.shards {
-		queries[i] = listQuery{Gallery: g.ID, Start: at[i], Length: start - skipped + length}
+		queries[i] = g.list(Page{Start: at[i], Length: start - skipped + length})
 	}
 	answers, err := scatterEach(ctx, r, shardEntries, g.shards, queries)
 	if err != nil {
@@ -145,10 +159,12 @@ func entriesOf(in []shard.Entry) []Entry {
 
 // listQuery asks one shard for a window of its entries of a gallery.
 type listQuery struct {
-	Gallery id.Gallery `cbor:"1,keyasint"`
-	Start   int        `cbor:"3,keyasint"`
-	Length  int        `cbor:"4,keyasint"`
-	Order   Order      `cbor:"5,keyasint"`
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+	Start      int        `cbor:"3,keyasint"`
+	Length     int        `cbor:"4,keyasint"`
+	Order      Order      `cbor:"5,keyasint"`
+	Epoch      uint32     `cbor:"6,keyasint"`
 }
 
 type listAnswer struct {
@@ -160,6 +176,9 @@ var shardEntries = method[listQuery, listAnswer]{"shard.entries", func(ctx conte
 	s, err := r.read(ctx, group)
 	if err != nil {
 		return listAnswer{}, err
+	}
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+		return listAnswer{}, outdated(err)
 	}
 	entries, total := s.List(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
 	return listAnswer{entries, total}, nil
@@ -173,13 +192,16 @@ type spanAnswer struct {
 	Last  int64 `cbor:"3,keyasint"`
 }
 
-var shardSpan = method[id.Gallery, spanAnswer]{"shard.span", func(ctx context.Context, r *Router, group id.Shard, g id.Gallery) (spanAnswer, error) {
+var shardSpan = method[listQuery, spanAnswer]{"shard.span", func(ctx context.Context, r *Router, group id.Shard, q listQuery) (spanAnswer, error) {
 	s, err := r.read(ctx, group)
 	if err != nil {
 		return spanAnswer{}, err
 	}
-	first, total := s.List(g, 0, 1, shard.Ascending)
-	last, _ := s.List(g, 0, 1, shard.Descending)
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+		return spanAnswer{}, outdated(err)
+	}
+	first, total := s.List(q.Gallery, 0, 1, shard.Ascending)
+	last, _ := s.List(q.Gallery, 0, 1, shard.Descending)
 	if len(first) == 0 || len(last) == 0 {
 		return spanAnswer{}, nil
 	}

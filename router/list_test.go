@@ -29,7 +29,7 @@ func (*lists) Self() id.Member { return "self" }
 func (l *lists) Call(_ context.Context, _ id.Member, name string, body []byte) ([]byte, error) {
 	switch name {
 	case shardSpan.name:
-		e, err := decoded[id.Gallery](body)
+		e, err := decoded[listQuery](body)
 		own := l.entries[e.Group]
 		if err != nil || len(own) == 0 {
 			return wireOf(spanAnswer{}, err)
@@ -108,7 +108,7 @@ func TestPagesOverShardsAreCutsOfOneListAndCostTheSame(t *testing.T) {
 		}
 		for _, start := range []int{0, 1, 999, 7000, 12_345, 19_000, 19_999, 20_000, 50_000} {
 			l.given = 0
-			got, err := r.page(t.Context(), g, Page{Start: start, Length: 1000, Order: order})
+			got, err := r.mergedPage(t.Context(), g, Page{Start: start, Length: 1000, Order: order})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,17 +14,11 @@ import (
 	"facet/shard/seal"
 )
 
-const (
-	// grantMax and grantShare bound how many slots a shard asks for at once: a
-	// share of what is free for each of the gallery's shards.
-	grantMax   = 4096
-	grantShare = 2
-	// grantRounds bounds how often one registration asks for slots: others may
-	// take what it was granted.
-	grantRounds = 16
-	// clockSkewMax is how far a proposed time may be off the leader's own.
-	clockSkewMax = 5 * time.Second
-)
+// clockSkewMax is how far a proposed time may be off the leader's own.
+const clockSkewMax = 5 * time.Second
+
+// firstEpoch is the epoch of a gallery that never grew.
+const firstEpoch = 1
 
 // Purposes of derived ids. They are part of what a retry must find again.
 const (
@@ -39,40 +33,114 @@ func (r *Router) Register(ctx context.Context, reg Registration) (Registered, er
 	if err != nil {
 		return Registered{}, err
 	}
-	tags, err := g.tags(reg.Tags)
+	face, tags, err := r.enrolled(ctx, g, app.MinimumQuality, reg.Image, reg.Tags)
 	if err != nil {
 		return Registered{}, err
 	}
-	face, err := r.single(ctx, reg.Image, app.MinimumQuality)
+	home, err := r.home(ctx, g, reg.Write.Operation)
 	if err != nil {
 		return Registered{}, err
 	}
-	key, err := r.dataKey(g.Gallery)
-	if err != nil {
-		return Registered{}, err
-	}
-	op := reg.Write.Operation
-	home := g.shards[metafsm.Jump(binary.BigEndian.Uint64(op[:8]), len(g.shards))]
-	subject := id.Subject{UUID: id.Derive(g.IDKey[:], purposeSubject, op, home)}
-	event := id.Event{UUID: id.Derive(g.IDKey[:], purposeEvent, op, home)}
-	answer, err := r.enrol(ctx, g, home, shardfsm.Register{
-		Gallery: g.ID, Generation: g.Generation,
-		Op: op, Request: reg.Write.Request, Keyed: reg.Write.Keyed,
-		Subject: subject, Event: event, Time: time.Now().UnixMilli(), Tags: tags,
-		Sealed: shard.SealFace(key, faceRef(g, subject, event), face),
+	return r.put(ctx, placement{
+		gallery: g, application: app, home: home, subject: g.subject(reg.Write.Operation, home),
+		write: reg.Write, face: face, tags: tags,
 	})
+}
+
+// subject gives the id of the subject that an operation makes on a shard.
+func (g enrolment) subject(op id.Operation, home id.Shard) id.Subject {
+	return id.Subject{UUID: id.Derive(g.IDKey[:], purposeSubject, op, home)}
+}
+
+// home gives the shard of a new subject. An operation whose shard changed because
+// the gallery grew stays where it was done before.
+func (r *Router) home(ctx context.Context, g enrolment, op id.Operation) (id.Shard, error) {
+	at := func(n int) id.Shard { return g.shards[metafsm.Jump(binary.BigEndian.Uint64(op[:8]), n)] }
+	home := at(len(g.shards))
+	if g.Epoch == firstEpoch {
+		return home, nil
+	}
+	for n := len(g.shards) - 1; n > 0; n-- {
+		earlier := at(n)
+		if earlier == home {
+			return home, nil // of fewer shards, none comes that was not seen
+		}
+		events, err := ask(ctx, r, shardEvents, earlier, eventsQuery{g.ID, g.Generation, g.subject(op, earlier)})
+		if err != nil || len(events) > 0 {
+			return earlier, err
+		}
+	}
+	return home, nil
+}
+
+// placement is a face on its way to a shard.
+type placement struct {
+	gallery     enrolment
+	application metafsm.Application
+	home        id.Shard
+	subject     id.Subject
+	further     bool // a further event of a subject that exists
+	write       Write
+	face        engine.Face
+	tags        []uint32
+}
+
+func (p placement) event() id.Event {
+	return id.Event{UUID: id.Derive(p.gallery.IDKey[:], purposeEvent, p.write.Operation, p.home)}
+}
+
+// put commits a face, and guards the gallery first if the application says so.
+func (r *Router) put(ctx context.Context, p placement) (Registered, error) {
+	key, err := r.dataKey(p.gallery.Gallery)
 	if err != nil {
 		return Registered{}, err
 	}
-	return r.registered(g, key, answer, face)
+	sealed := shard.SealFace(key, faceRef(p.gallery, p.subject, p.event()), p.face)
+	for range guardRounds {
+		a, err := r.commit(ctx, p, sealed, p.application.Guard)
+		if err != nil {
+			return Registered{}, err
+		}
+		if p.application.Guard && a.Status == shardfsm.Done {
+			if a, err = r.guarded(ctx, p, a.Claim); err != nil {
+				return Registered{}, err
+			}
+			if a.Status == shardfsm.UnknownEvent { // a rival took it away
+				continue
+			}
+		}
+		return r.registered(p.gallery, key, a.RegisterAnswer, p.face)
+	}
+	return Registered{}, &Error{Kind: Busy, Message: "this person is being enrolled by others; try again", RetryAfter: retryAfter}
+}
+
+// commit proposes a face to its shard, with a slot found.
+func (r *Router) commit(ctx context.Context, p placement, sealed []byte, pending bool) (registerAnswer, error) {
+	g, w := p.gallery, p.write
+	return r.slotted(ctx, g, p.home, func(recycle bool) (registerAnswer, error) {
+		c := shardfsm.Register{
+			Gallery: g.ID, Generation: g.Generation, Op: w.Operation, Request: w.Request, Keyed: w.Keyed,
+			Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Tags: p.tags,
+			Sealed: sealed, Recycle: recycle, Pending: pending,
+		}
+		if p.further {
+			return ask(ctx, r, shardAdd, p.home, shardfsm.AddEvent(c))
+		}
+		return ask(ctx, r, shardRegister, p.home, c)
+	})
 }
 
 // registered makes the client's answer of the shard's. What was stored first
 // counts: a retry gets the first answer's attributes as long as the event lives.
-func (r *Router) registered(g enrolment, key *seal.Key, a registerAnswer, face engine.Face) (Registered, error) {
+func (r *Router) registered(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face engine.Face) (Registered, error) {
+	if err := refused(a.Status); err != nil {
+		return Registered{}, err
+	}
 	out := Registered{Subject: a.Subject, Event: a.Event, Attributes: face.Attributes}
 	if len(a.Sealed) > 0 {
-		first, err := shard.OpenFace(key, faceRef(g, a.Subject, a.Event), a.Sealed)
+		ref := faceRef(g, a.Subject, a.Event)
+		ref.Revision = a.Revision
+		first, err := shard.OpenFace(key, ref, a.Sealed)
 		if err != nil {
 			return Registered{}, fmt.Errorf("open a registered face: %w", err)
 		}
@@ -83,72 +151,6 @@ func (r *Router) registered(g enrolment, key *seal.Key, a registerAnswer, face e
 
 func faceRef(g enrolment, subject id.Subject, event id.Event) shard.FaceRef {
 	return shard.FaceRef{Gallery: g.ID, Generation: g.Generation, Subject: subject, Event: event}
-}
-
-// enrol has the shard take the event, and finds slots for it: the shard's own
-// grant first, then what meta still has, then the oldest deleted entry.
-func (r *Router) enrol(ctx context.Context, g enrolment, home id.Shard, cmd shardfsm.Register) (registerAnswer, error) {
-	for range grantRounds {
-		a, err := ask(ctx, r, shardRegister, home, cmd)
-		if err != nil {
-			return a, err
-		}
-		switch a.Status {
-		case shardfsm.Done, shardfsm.Replayed:
-			return a, nil
-		case shardfsm.Conflict:
-			return a, keyReused()
-		case shardfsm.OpsFull:
-			return a, operationsFull()
-		case shardfsm.StaleGeneration:
-			return a, Errorf(Forbidden, "", "Forbidden")
-		case shardfsm.NeedSlots:
-		default:
-			return a, fmt.Errorf("register: the shard answered status %d", a.Status)
-		}
-		if cmd.Recycle {
-			return a, Errorf(InvalidRequest, ReasonGalleryFull, "the gallery is full")
-		}
-		if cmd.Recycle, err = r.noMoreSlots(ctx, g, home, a.Granted); err != nil {
-			return a, err
-		}
-	}
-	return registerAnswer{}, &Error{Kind: Busy, Message: "the gallery's last slots are contended; try again", RetryAfter: retryAfter}
-}
-
-// noMoreSlots asks meta for slots beyond the granted ones and hands them to the
-// shard; it tells whether meta had none. Both steps may be repeated: meta answers
-// a total, and the shard keeps the larger of two.
-func (r *Router) noMoreSlots(ctx context.Context, g enrolment, home id.Shard, granted uint32) (bool, error) {
-	want := g.Size
-	if n := len(g.shards); n > 1 {
-		free := g.Size - r.granted(g.ID)
-		want = uint32(min(max(1, int(free)/(grantShare*n)), grantMax))
-	}
-	a, err := proposeMeta(ctx, r, metafsm.Grant{
-		Gallery: g.ID, Generation: g.Generation, Shard: home, Have: granted, Want: want,
-	}, metafsm.ParseGrantAnswer)
-	if err != nil {
-		return false, err
-	}
-	if a.Status != metafsm.Done {
-		return false, Errorf(Forbidden, "", "Forbidden")
-	}
-	if a.Total <= granted {
-		return true, nil
-	}
-	_, err = ask(ctx, r, shardGrant, home, shardfsm.Grant{Gallery: g.ID, Generation: g.Generation, Total: a.Total})
-	return false, err
-}
-
-// granted counts the slots of a gallery that meta has given out, as far as this
-// node knows.
-func (r *Router) granted(g id.Gallery) uint32 {
-	var sum uint32
-	for _, s := range r.groups.Meta().Grants(g) {
-		sum += s.Total
-	}
-	return sum
 }
 
 // Unregister removes a subject and its events. An unknown one is NotFound.
@@ -170,16 +172,7 @@ func (r *Router) Unregister(ctx context.Context, access Access, subject id.Subje
 	if err != nil {
 		return err
 	}
-	switch a.Status {
-	case shardfsm.Done:
-		return nil
-	case shardfsm.UnknownSubject:
-		return subjectNotFound()
-	case shardfsm.OpsFull:
-		return operationsFull()
-	default:
-		return fmt.Errorf("unregister: the shard answered status %d", a.Status)
-	}
+	return refused(a.Status)
 }
 
 func operationsFull() error {

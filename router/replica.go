@@ -21,6 +21,16 @@ func handlers() map[string]handler {
 		func() (string, handler) { return serve(metaIndex) },
 		func() (string, handler) { return serve(shardGrant) },
 		func() (string, handler) { return serve(shardRegister) },
+		func() (string, handler) { return serve(shardAdd) },
+		func() (string, handler) { return serve(shardReplace) },
+		func() (string, handler) { return serve(shardRemove) },
+		func() (string, handler) { return serve(shardActivate) },
+		func() (string, handler) { return serve(shardWithdraw) },
+		func() (string, handler) { return serve(shardReturn) },
+		func() (string, handler) { return serve(shardWiden) },
+		func() (string, handler) { return serve(shardFence) },
+		func() (string, handler) { return serve(shardPurge) },
+		func() (string, handler) { return serve(shardEvents) },
 		func() (string, handler) { return serve(shardUnregister) },
 		func() (string, handler) { return serve(shardSearch) },
 		func() (string, handler) { return serve(shardBest) },
@@ -103,17 +113,27 @@ type registerAnswer struct {
 }
 
 var shardRegister = method[shardfsm.Register, registerAnswer]{"shard.register", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Register) (registerAnswer, error) {
+	c.Time = onTime(c.Time)
+	return r.enrol(ctx, group, c.Gallery, c.Encode(), shardfsm.ParseRegisterAnswer)
+}}
+
+var shardAdd = method[shardfsm.AddEvent, registerAnswer]{"shard.add", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.AddEvent) (registerAnswer, error) {
+	c.Time = onTime(c.Time)
+	return r.enrol(ctx, group, c.Gallery, c.Encode(), shardfsm.ParseAddEventAnswer)
+}}
+
+// enrol proposes a write that needs a slot.
+func (r *Router) enrol(ctx context.Context, group id.Shard, gallery id.Gallery, cmd []byte, parse func([]byte) (shardfsm.RegisterAnswer, error)) (registerAnswer, error) {
 	g, s, err := r.lead(group)
 	if err != nil {
 		return registerAnswer{}, err
 	}
 	// Read before the proposal: a grant that comes between must make the next
 	// request for slots ask for more, never for less.
-	granted := s.Usage(c.Gallery).Granted
-	c.Time = onTime(c.Time)
-	a, err := propose(ctx, g, c.Encode(), shardfsm.ParseRegisterAnswer)
+	granted := s.Usage(gallery).Granted
+	a, err := propose(ctx, g, cmd, parse)
 	return registerAnswer{a, granted}, err
-}}
+}
 
 var shardUnregister = method[shardfsm.Unregister, shardfsm.UnregisterAnswer]{"shard.unregister", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Unregister) (shardfsm.UnregisterAnswer, error) {
 	g, _, err := r.lead(group)

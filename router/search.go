@@ -15,7 +15,7 @@ func (r *Router) Search(ctx context.Context, q SearchQuery) (SearchResult, error
 	if err != nil {
 		return SearchResult{}, err
 	}
-	tags, err := g.tags(q.Tags)
+	tags, err := r.tags(ctx, g, q.Tags)
 	if err != nil {
 		return SearchResult{}, err
 	}
@@ -23,22 +23,16 @@ func (r *Router) Search(ctx context.Context, q SearchQuery) (SearchResult, error
 	if err != nil {
 		return SearchResult{}, err
 	}
-	lists, err := scatter(ctx, r, shardSearch, g.shards, searchQuery{
-		Gallery: g.ID, Generation: g.Generation, Probe: probe.Template,
-		Threshold: q.Threshold, Limit: q.Limit, Tags: tags, BySubject: q.Count == CountSubjects,
+	lists, err := whole(ctx, r, g, func(g enrolment) ([][]shard.Hit, error) {
+		return scatter(ctx, r, shardSearch, g.shards, searchQuery{
+			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template,
+			Threshold: q.Threshold, Limit: q.Limit, Tags: tags, BySubject: q.Count == CountSubjects,
+		})
 	})
 	if err != nil {
 		return SearchResult{}, err
 	}
 	return SearchResult{Candidates: merge(lists, q.Limit), Attributes: probe.Attributes}, nil
-}
-
-// tags gives the identities of the gallery's tags with these names.
-func (g enrolment) tags(names []string) ([]uint32, error) {
-	for _, name := range names {
-		return nil, Errorf(InvalidRequest, ReasonUnknownTag, "the gallery has no tag %q", name)
-	}
-	return nil, nil
 }
 
 // searchQuery asks one shard for its best matches.
@@ -50,6 +44,10 @@ type searchQuery struct {
 	Limit      int        `cbor:"5,keyasint"`
 	Tags       []uint32   `cbor:"6,keyasint,omitempty"`
 	BySubject  bool       `cbor:"7,keyasint,omitempty"`
+	// Epoch is that of the gallery's list of shards which is being asked.
+	Epoch uint32 `cbor:"8,keyasint,omitempty"`
+	// Pending asks for events that are not active yet (see guarded).
+	Pending bool `cbor:"9,keyasint,omitempty"`
 }
 
 var shardSearch = method[searchQuery, []shard.Hit]{"shard.search", func(ctx context.Context, r *Router, group id.Shard, q searchQuery) ([]shard.Hit, error) {
@@ -57,13 +55,21 @@ var shardSearch = method[searchQuery, []shard.Hit]{"shard.search", func(ctx cont
 	if err != nil {
 		return nil, err
 	}
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+		return nil, outdated(err)
+	}
 	key, err := r.keyOf(ctx, q.Gallery)
 	if err != nil {
 		return nil, err
 	}
-	return s.Search(q.Gallery, q.Generation, key, shard.Query{
+	search := s.Search
+	if q.Pending {
+		search = s.SearchPending
+	}
+	hits, err := search(q.Gallery, q.Generation, key, shard.Query{
 		Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, Tags: q.Tags, BySubject: q.BySubject,
 	})
+	return hits, outdated(err)
 }}
 
 // bestQuery asks a subject's shard for the best score of its events.

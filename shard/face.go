@@ -17,7 +17,8 @@ import (
 //
 // The attributes are Face and Head (left, top, right, bottom), RightEye and
 // LeftEye (x, y), Score, Frontal, Quality, Roll, Pan, Tilt. The version, gallery,
-// generation, subject and event are bound to it as additional data.
+// generation, subject and event are bound to it as additional data, and the
+// revision unless it is 0.
 const (
 	faceVersion     = 1
 	attributeFloats = 18
@@ -39,6 +40,9 @@ type FaceRef struct {
 	Generation uint32
 	Subject    id.Subject
 	Event      id.Event
+	// Revision counts the replacements of the event before this face, so that no
+	// earlier face of the same ids stands in for it. The shard counts by itself.
+	Revision uint32
 }
 
 func (r FaceRef) aad() []byte {
@@ -47,7 +51,11 @@ func (r FaceRef) aad() []byte {
 	b = append(b, r.Gallery.UUID[:]...)
 	b = binary.BigEndian.AppendUint32(b, r.Generation)
 	b = append(b, r.Subject.UUID[:]...)
-	return append(b, r.Event.UUID[:]...)
+	b = append(b, r.Event.UUID[:]...)
+	if r.Revision > 0 {
+		b = binary.BigEndian.AppendUint32(b, r.Revision)
+	}
+	return b
 }
 
 // SealFace encrypts a face for its place. A template of no or more than

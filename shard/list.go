@@ -24,19 +24,28 @@ type Entry struct {
 
 // Usage says what becomes of the slots of a slice.
 type Usage struct {
-	// Granted slots hold Active and Deleted events, or are free.
-	Granted, Active, Deleted uint32
+	// Granted are all slots that were ever granted, and Returned those of them that
+	// were given back; both only grow. The slots between hold Active, Deleted and
+	// Pending events, or are free.
+	Granted, Returned        uint32
+	Active, Deleted, Pending uint32
 }
 
+// Slots counts the slots that the slice has.
+func (u Usage) Slots() uint32 { return u.Granted - u.Returned }
+
 // Free counts the slots that hold nothing.
-func (u Usage) Free() uint32 { return u.Granted - u.Active - u.Deleted }
+func (u Usage) Free() uint32 { return u.Slots() - u.Active - u.Deleted - u.Pending }
 
 // Recyclable counts the slots that a new event may take from deleted ones.
 func (u Usage) Recyclable() uint32 { return u.Deleted }
 
 // Stats sums up a shard.
 type Stats struct {
-	Slices, Granted, Active, Deleted int
+	// Granted counts the slots of all slices, as Usage.Slots.
+	Slices, Granted, Active, Deleted, Pending int
+	// Purging counts the entries behind fences.
+	Purging int
 	// TemplateBytes is the memory of templates in clear, SealedBytes that of
 	// sealed faces.
 	TemplateBytes, SealedBytes int64
@@ -106,7 +115,10 @@ func (s *Shard) Usage(g id.Gallery) Usage {
 
 func (sl *slice) usage() Usage {
 	deleted := uint32(sl.deleted.Len())
-	return Usage{Granted: sl.granted, Active: sl.used() - deleted, Deleted: deleted}
+	return Usage{
+		Granted: sl.granted, Returned: sl.returned,
+		Active: uint32(sl.entries.Len()) - deleted, Deleted: deleted, Pending: uint32(len(sl.pending)),
+	}
 }
 
 // Stats sums up all slices.
@@ -116,15 +128,19 @@ func (s *Shard) Stats() Stats {
 	out := Stats{Slices: len(s.state.slices)}
 	for _, sl := range s.state.slices {
 		u := sl.usage()
-		out.Granted += int(u.Granted)
+		out.Granted += int(u.Slots())
 		out.Active += int(u.Active)
 		out.Deleted += int(u.Deleted)
+		out.Pending += int(u.Pending)
 		out.SealedBytes += sl.sealedBytes
 		sl.opening.Lock()
 		for _, c := range sl.templates.chunks {
 			out.TemplateBytes += int64(4 * len(c))
 		}
 		sl.opening.Unlock()
+	}
+	for _, f := range s.state.fences.of {
+		out.Purging += f.remains.Len()
 	}
 	return out
 }

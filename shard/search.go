@@ -83,19 +83,18 @@ func (s *Shard) Best(g id.Gallery, key *seal.Key, subject id.Subject, probe engi
 	return best, true, nil
 }
 
-// Sealed gives the sealed face of an active event, which must not be changed; ok
-// is false if there is none.
-func (s *Shard) Sealed(g id.Gallery, subject id.Subject, event id.Event) (sealed []byte, ok bool) {
+// Sealed gives the sealed face of an active event in one revision, which must not
+// be changed; ok is false if there is none.
+func (s *Shard) Sealed(g id.Gallery, subject id.Subject, event id.Event, revision uint32) (sealed []byte, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl := s.state.slices[g]
 	if sl == nil {
 		return nil, false
 	}
-	for _, e := range sl.subjects[subject] {
-		if e.event == event {
-			return e.sealed, true
-		}
+	i := sl.active(subject, event)
+	if i < 0 || sl.subjects[subject][i].revision != revision {
+		return nil, false
 	}
-	return nil, false
+	return sl.subjects[subject][i].sealed, true
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/tidwall/btree"
+
 	"facet/engine/score"
 	"facet/internal/id"
 )
@@ -20,6 +22,18 @@ var (
 	ErrSubject = errors.New("shard: unknown subject")
 	// ErrExists says that the subject to be made exists.
 	ErrExists = errors.New("shard: the subject exists")
+	// ErrEvent says that the subject has no such active event, or that no such event
+	// is pending.
+	ErrEvent = errors.New("shard: unknown event")
+	// ErrMoved says that an event to be replaced has been replaced meanwhile, or is
+	// not the oldest.
+	ErrMoved = errors.New("shard: the event is another by now")
+	// ErrActive says that the event to be withdrawn is active.
+	ErrActive = errors.New("shard: the event is active")
+	// ErrFence says that there is no such fence.
+	ErrFence = errors.New("shard: the gallery is not fenced")
+	// ErrEpoch says that the gallery lies on more shards than the reader knows of.
+	ErrEpoch = errors.New("shard: a later epoch of the gallery")
 	// ErrQuery says that a query can't be answered as it is.
 	ErrQuery = errors.New("shard: unusable query")
 )
@@ -31,7 +45,7 @@ type Grant struct {
 	Total      uint32
 }
 
-// Event is a new event of a new subject.
+// Event is a new event.
 type Event struct {
 	Gallery    id.Gallery
 	Generation uint32
@@ -42,8 +56,11 @@ type Event struct {
 	Time int64
 	// Tags are identities of tags.
 	Tags []uint32
-	// Sealed is the face, by SealFace.
+	// Sealed is the face, by SealFace for revision 0.
 	Sealed []byte
+	// Op and Request name the write: by them a pending event knows its own retry.
+	Op      id.Operation
+	Request [16]byte
 }
 
 // Reuse says which slots a new event may take.
@@ -66,8 +83,8 @@ type Erasure struct {
 }
 
 // Shard is the state of one Raft group that holds events. Its methods may be
-// called from any goroutine; the writing ones (Grant, Put, Erase, Replace) take
-// effect in the order of their calls.
+// called from any goroutine; the writing ones take effect in the order of their
+// calls.
 type Shard struct {
 	table *score.Table
 
@@ -80,7 +97,12 @@ type Shard struct {
 // state is what a snapshot holds.
 type state struct {
 	slices map[id.Gallery]*slice
-	// sequence is the number of the last entry. Entries are numbered in log order.
+	fences fences
+	// waiting are the pending events of all slices in log order, which is also the
+	// order of their times.
+	waiting *btree.Map[uint64, *claim]
+	// sequence is the number of the last entry, pending event or fence. They are
+	// numbered in log order.
 	sequence uint64
 }
 
@@ -89,11 +111,22 @@ func New(table *score.Table) *Shard {
 	return &Shard{table: table, state: newState()}
 }
 
-func newState() *state { return &state{slices: make(map[id.Gallery]*slice)} }
+func newState() *state {
+	return &state{slices: make(map[id.Gallery]*slice), fences: newFences(), waiting: new(btree.Map[uint64, *claim])}
+}
+
+// next gives a sequence.
+func (st *state) next() uint64 {
+	st.sequence++
+	return st.sequence
+}
 
 // slice gives the slice of a gallery, or nil if this shard has none. A slice of
-// another generation is ErrGeneration.
+// another generation is ErrGeneration, and so is a generation that was fenced off.
 func (st *state) slice(g id.Gallery, generation uint32) (*slice, error) {
+	if f := st.fences.of[g]; f != nil && generation < f.generation {
+		return nil, fmt.Errorf("%w: %d is before %d", ErrGeneration, generation, f.generation)
+	}
 	sl := st.slices[g]
 	if sl != nil && sl.generation != generation {
 		return nil, fmt.Errorf("%w: %d, not %d", ErrGeneration, sl.generation, generation)
@@ -110,51 +143,97 @@ func (s *Shard) Check(g id.Gallery, generation uint32) error {
 	return err
 }
 
-// Grant raises the slots of a slice to g.Total, if they were fewer, and makes the
-// slice at its first grant. The error wraps ErrGeneration.
-func (s *Shard) Grant(g Grant) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sl, err := s.state.slice(g.Gallery, g.Generation)
-	if err != nil {
-		return err
+// CheckEpoch tells whether a read may go on whose list of the gallery's shards is of
+// this epoch; the error wraps ErrGeneration or ErrEpoch.
+func (s *Shard) CheckEpoch(g id.Gallery, generation, epoch uint32) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sl, err := s.state.slice(g, generation)
+	if err == nil && sl != nil && sl.epoch > epoch {
+		err = fmt.Errorf("%w: %d, not %d", ErrEpoch, sl.epoch, epoch)
 	}
-	if sl == nil {
-		sl = newSlice(g.Gallery, g.Generation)
-		s.state.slices[g.Gallery] = sl
-	}
-	sl.granted = max(sl.granted, g.Total)
-	return nil
+	return err
 }
 
 // Put adds an event and its subject, or changes nothing and gives an error that
 // wraps ErrGeneration, ErrExists or ErrNoSlot. It keeps e's slices, which must not
 // be changed afterwards.
-func (s *Shard) Put(e Event, reuse Reuse) error {
+func (s *Shard) Put(e Event, reuse Reuse) error { return s.put(e, reuse, newSubject) }
+
+// Add is Put for a further event of a subject that has an active one, or ErrSubject.
+func (s *Shard) Add(e Event, reuse Reuse) error { return s.put(e, reuse, knownSubject) }
+
+// kin says what a new event demands of its subject.
+type kin bool
+
+const (
+	newSubject   kin = false
+	knownSubject kin = true
+)
+
+// admit tells whether the subject permits a new event.
+func (sl *slice) admit(subject id.Subject, event id.Event, want kin) error {
+	known := len(sl.subjects[subject]) > 0
+	switch {
+	case want == knownSubject && !known:
+		return ErrSubject
+	case want == newSubject && known, sl.active(subject, event) >= 0:
+		return ErrExists
+	default:
+		return nil
+	}
+}
+
+func (s *Shard) put(e Event, reuse Reuse, want kin) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sl, err := s.state.slice(e.Gallery, e.Generation)
+	sl, _, err := s.state.place(e, reuse, want)
+	if err == nil {
+		s.state.enrol(sl, e, e.Time)
+	}
+	return err
+}
+
+// place finds a slot for a new event. The one that the same write holds as a pending
+// event is given up for it; number is that one's, or 0.
+func (st *state) place(e Event, reuse Reuse, want kin) (sl *slice, number uint64, err error) {
+	sl, err = st.slice(e.Gallery, e.Generation)
 	switch {
 	case err != nil:
-		return err
+		return nil, 0, err
+	case sl == nil && want == knownSubject:
+		return nil, 0, ErrSubject
 	case sl == nil:
-		return ErrNoSlot
-	case sl.subjects[e.Subject] != nil:
-		return ErrExists
+		return nil, 0, ErrNoSlot
 	}
-	if sl.used() >= sl.granted && (reuse != OldestDeleted || !sl.dropOldestDeleted()) {
-		return ErrNoSlot
+	if err := sl.admit(e.Subject, e.Event, want); err != nil {
+		return nil, 0, err
 	}
-	s.state.sequence++
+	if own := sl.pending[e.Event]; own != nil {
+		if !own.isOf(e) {
+			return nil, 0, ErrExists
+		}
+		number = own.number
+		st.drop(own)
+	}
+	if !sl.room(reuse) {
+		return nil, 0, ErrNoSlot
+	}
+	return sl, number, nil
+}
+
+// enrol adds an active event, for which there is room.
+func (st *state) enrol(sl *slice, e Event, time int64) {
+	sequence := st.next()
 	sl.add(&entry{
-		sequence: s.state.sequence,
+		sequence: sequence,
+		first:    sequence,
 		subject:  e.Subject,
 		event:    e.Event,
-		time:     e.Time,
+		time:     time,
 		tags:     e.Tags,
 		sealed:   e.Sealed,
 	})
-	return nil
 }
 
 // Erase turns the active events of a subject into deleted entries, which keep
@@ -171,15 +250,14 @@ func (s *Shard) Erase(e Erasure) error {
 		return ErrSubject
 	}
 	for _, old := range sl.subjects[e.Subject] {
-		s.state.sequence++
-		sl.erase(old, &entry{
-			sequence: s.state.sequence,
-			subject:  old.subject,
-			event:    old.event,
-			time:     e.Time,
-			deleted:  true,
-		})
+		sl.leave(old)
+		sl.enter(old.delete(s.state.next(), e.Time))
 	}
 	delete(sl.subjects, e.Subject)
 	return nil
+}
+
+// delete gives the deleted entry that stands for e.
+func (e *entry) delete(sequence uint64, time int64) *entry {
+	return &entry{sequence: sequence, first: sequence, subject: e.subject, event: e.event, time: time, deleted: true}
 }

@@ -55,7 +55,7 @@ func newEvent(key *seal.Key, n int, template engine.Template) Event {
 		Subject: id.Subject{UUID: id.UUID{2, byte(n >> 8), byte(n)}},
 		Event:   id.Event{UUID: id.UUID{3, byte(n >> 8), byte(n)}},
 	}
-	e.Sealed = SealFace(key, FaceRef{e.Gallery, e.Generation, e.Subject, e.Event}, engine.Face{Template: template})
+	e.Sealed = SealFace(key, FaceRef{e.Gallery, e.Generation, e.Subject, e.Event, 0}, engine.Face{Template: template})
 	return e
 }
 
@@ -183,7 +183,7 @@ func TestEraseZeroesTheTemplateInMemory(t *testing.T) {
 			t.Errorf("%v of the erased template is still in memory", x)
 		}
 	}
-	if sealed, ok := s.Sealed(testGallery, e.Subject, e.Event); ok {
+	if sealed, ok := s.Sealed(testGallery, e.Subject, e.Event, 0); ok {
 		t.Errorf("the sealed face of an erased event is given: %d bytes", len(sealed))
 	}
 	entries, total := s.List(testGallery, 2*chunkRows, 1, Ascending)

@@ -19,7 +19,7 @@ func timed(b *testing.B) *Shard {
 	for n := range timingRows {
 		e := newEvent(key, 0, template)
 		e.Subject.UUID = [16]byte{9, byte(n >> 16), byte(n >> 8), byte(n)}
-		e.Sealed = SealFace(key, FaceRef{e.Gallery, e.Generation, e.Subject, e.Event}, engine.Face{Template: template})
+		e.Sealed = SealFace(key, FaceRef{e.Gallery, e.Generation, e.Subject, e.Event, 0}, engine.Face{Template: template})
 		put(b, s, e)
 	}
 	return s

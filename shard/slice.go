@@ -2,6 +2,7 @@ package shard
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/tidwall/btree"
@@ -14,27 +15,36 @@ import (
 // that frozen views may share it; a change is another entry with a new sequence.
 type entry struct {
 	sequence uint64
-	subject  id.Subject
-	event    id.Event
-	time     int64 // of the last change, in milliseconds since 1970
-	deleted  bool
-	tags     []uint32
-	sealed   []byte // nil when deleted
-	row      int    // in templates; of no meaning when deleted
+	// first is the sequence of the event's registration, whatever was replaced since.
+	first   uint64
+	subject id.Subject
+	event   id.Event
+	time    int64 // of the last change, in milliseconds since 1970
+	deleted bool
+	tags    []uint32
+	sealed  []byte // nil when deleted
+	// revision counts the replacements of the event; sealed is bound to it.
+	revision uint32
+	row      int // in templates; of no meaning when deleted
 }
 
 // slice is the part of a gallery that lies on this shard.
 type slice struct {
 	gallery    id.Gallery
 	generation uint32
-	granted    uint32
+	// epoch is the largest that the slice was told of.
+	epoch uint32
+	// granted and returned are totals that only grow; the slots are what is between.
+	granted, returned uint32
 
 	// entries are in log order, which is also the order of their times.
 	entries *btree.Map[uint64, *entry]
 	// deleted are the sequences of deleted entries.
 	deleted *btree.Map[uint64, struct{}]
-	// subjects gives the active events of a subject, the oldest first.
+	// subjects gives the active events of a subject in order of registration.
 	subjects map[id.Subject][]*entry
+	// pending are the events that hold a slot and are no entries yet.
+	pending map[id.Event]*claim
 
 	// sealedBytes sums the sealed faces.
 	sealedBytes int64
@@ -52,31 +62,58 @@ func newSlice(g id.Gallery, generation uint32) *slice {
 		entries:    new(btree.Map[uint64, *entry]),
 		deleted:    new(btree.Map[uint64, struct{}]),
 		subjects:   make(map[id.Subject][]*entry),
+		pending:    make(map[id.Event]*claim),
 	}
 }
 
-// used counts the slots in use.
-func (sl *slice) used() uint32 { return uint32(sl.entries.Len()) }
+// slots counts the slots that the slice has.
+func (sl *slice) slots() uint32 { return sl.granted - sl.returned }
 
-// add takes a slot for e, which is not shared yet.
+// used counts the slots in use.
+func (sl *slice) used() uint32 { return uint32(sl.entries.Len() + len(sl.pending)) }
+
+// room tells whether a slot is free, and makes one free if reuse permits it.
+func (sl *slice) room(reuse Reuse) bool {
+	return sl.used() < sl.slots() || reuse == OldestDeleted && sl.dropOldestDeleted()
+}
+
+// active gives the place of an event among those of its subject, or −1.
+func (sl *slice) active(subject id.Subject, event id.Event) int {
+	return slices.IndexFunc(sl.subjects[subject], func(e *entry) bool { return e.event == event })
+}
+
+// add takes a slot for e, which is not shared yet. An active one is the last of
+// its subject's events to be registered, unless its first says otherwise.
 func (sl *slice) add(e *entry) {
+	sl.enter(e)
+	if e.deleted {
+		return
+	}
+	of := sl.subjects[e.subject]
+	i := len(of)
+	for i > 0 && of[i-1].first > e.first {
+		i--
+	}
+	sl.subjects[e.subject] = slices.Insert(of, i, e)
+}
+
+// enter puts e among the entries. The caller sees to subjects.
+func (sl *slice) enter(e *entry) {
 	if e.deleted {
 		sl.deleted.Set(e.sequence, struct{}{})
 	} else {
 		e.row = sl.templates.take(e)
-		sl.subjects[e.subject] = append(sl.subjects[e.subject], e)
 	}
 	sl.entries.Set(e.sequence, e)
 	sl.sealedBytes += int64(len(e.sealed))
 }
 
-// erase puts a deleted entry in the place of an active one. The caller corrects
+// leave takes an active entry away and zeroes its template. The caller sees to
 // subjects.
-func (sl *slice) erase(old, deleted *entry) {
-	sl.templates.release(old.row)
-	sl.entries.Delete(old.sequence)
-	sl.sealedBytes -= int64(len(old.sealed))
-	sl.add(deleted)
+func (sl *slice) leave(e *entry) {
+	sl.templates.release(e.row)
+	sl.entries.Delete(e.sequence)
+	sl.sealedBytes -= int64(len(e.sealed))
 }
 
 // dropOldestDeleted frees the slot of the oldest deleted entry, if there is one.
@@ -112,8 +149,7 @@ func (sl *slice) openRow(key *seal.Key, row int) error {
 	if r.open || r.entry == nil {
 		return nil
 	}
-	ref := FaceRef{sl.gallery, sl.generation, r.entry.subject, r.entry.event}
-	plain, err := openPlain(key, ref, r.entry.sealed)
+	plain, err := openPlain(key, sl.ref(r.entry), r.entry.sealed)
 	if err != nil {
 		return err
 	}
@@ -122,4 +158,9 @@ func (sl *slice) openRow(key *seal.Key, row int) error {
 		return fmt.Errorf("open face of event %s: %w", r.entry.event, err)
 	}
 	return nil
+}
+
+// ref is the place that an entry's face is sealed for.
+func (sl *slice) ref(e *entry) FaceRef {
+	return FaceRef{sl.gallery, sl.generation, e.subject, e.event, e.revision}
 }

@@ -80,8 +80,11 @@ func root(t *testing.T) string {
 // tracked tells whether a folder belongs to the source: not what set-up fetched,
 // nor what a build or a run left.
 func tracked(rel string) bool {
+	if base := path.Base(rel); base == "__pycache__" || len(base) > 1 && base[0] == '.' && base != ".ci" {
+		return false
+	}
 	return !slices.Contains([]string{
-		".git", "bin", "dev", "demo-data", "cluster-data",
+		"bin", "dev", "demo-data", "cluster-data",
 		"assets/lib", "assets/packs", "assets/photos", "assets/cache", "assets/venv", "assets/tools",
 	}, rel)
 }

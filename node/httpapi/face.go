@@ -6,8 +6,14 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"facet/engine"
+	"facet/node/httpapi/openapi"
 	"facet/router"
 )
+
+// getDocument serves GET openapi.json.
+func getDocument(context.Context, *call) (answer, error) {
+	return answer{fasthttp.StatusOK, rawBody{openapi.Document(), openapi.ContentType}}, nil
+}
 
 // getHealth serves GET health.
 func getHealth(context.Context, *call) (answer, error) {
@@ -51,19 +57,14 @@ func postExtract(ctx context.Context, c *call) (answer, error) {
 // postVerify serves POST v1.1/face/verify: body probe, and face or id. Only the
 // shape with id needs an API key.
 func postVerify(ctx context.Context, c *call) (answer, error) {
-	o, err := readObject(c.body.bytes, "probe", "face", "id")
+	o, err := readVerify(ctx, c)
+	if err := c.count(); err != nil {
+		return answer{}, err
+	}
 	if err != nil {
 		return answer{}, err
 	}
-	_, hasFace := o["face"]
-	_, hasID := o["id"]
-	switch {
-	case hasFace == hasID:
-		return answer{}, invalid("", "Exactly one of face and id is required.")
-	case hasID:
-		if err := c.authorize(ctx); err != nil {
-			return answer{}, err
-		}
+	if _, ok := o["id"]; ok {
 		return verifySubject(ctx, c, o)
 	}
 	face, err := o.image("face")
@@ -79,6 +80,24 @@ func postVerify(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	return answer{fasthttp.StatusOK, verifiedBody{Score: verified.Score}}, nil
+}
+
+// readVerify reads the body of a verification, and checks the API key of the
+// shape with id.
+func readVerify(ctx context.Context, c *call) (object, error) {
+	o, err := readObject(c.body.bytes, "probe", "face", "id")
+	if err != nil {
+		return nil, err
+	}
+	_, hasFace := o["face"]
+	_, hasID := o["id"]
+	if hasFace == hasID {
+		return nil, invalid("", "Exactly one of face and id is required.")
+	}
+	if hasID {
+		return o, c.authorize(ctx)
+	}
+	return o, nil
 }
 
 // postVerifyV1 serves POST v1/face/verify: body probe and id.

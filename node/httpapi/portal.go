@@ -20,8 +20,8 @@ func postGalleries(ctx context.Context, c *call) (answer, error) {
 	var w router.Write
 	var errs [5]error
 	g.Name, errs[0] = o.name()
-	g.Description, _, errs[1] = o.text("description", descriptionMax)
-	g.MinimumQuality, errs[2] = o.number("faceMinimumQualityScore", router.QualityMin, 1)
+	g.Description, errs[1] = o.description()
+	g.MinimumQuality, errs[2] = o.quality()
 	g.Size, errs[3] = o.size()
 	w, errs[4] = c.write()
 	if err := firstOf(errs[:]...); err != nil {
@@ -54,11 +54,11 @@ func getGalleries(ctx context.Context, c *call) (answer, error) {
 
 // getGallery serves GET galleries/{galleryId}.
 func getGallery(ctx context.Context, c *call) (answer, error) {
-	u, err := id.Parse(c.parameters[0])
+	gallery, err := parseGallery(c.parameters[0])
 	if err != nil {
-		return answer{}, notFound("", "Gallery not found.")
+		return answer{}, err
 	}
-	g, err := c.service.Gallery(ctx, c.key.Tenant, id.Gallery{UUID: u})
+	g, err := c.service.Gallery(ctx, c.key.Tenant, gallery)
 	if err != nil {
 		return answer{}, err
 	}
@@ -66,6 +66,42 @@ func getGallery(ctx context.Context, c *call) (answer, error) {
 	lines := wireLines(g.Applications)
 	text.Count, text.Applications = &g.Count, &lines
 	return answer{fasthttp.StatusOK, text}, nil
+}
+
+// patchGallery serves PATCH galleries/{galleryId}: what is absent stays (D36).
+func patchGallery(ctx context.Context, c *call) (answer, error) {
+	gallery, err := parseGallery(c.parameters[0])
+	if err != nil {
+		return answer{}, err
+	}
+	o, err := readObject(c.body.bytes, "name", "description", "size")
+	if err != nil {
+		return answer{}, err
+	}
+	var p router.GalleryPatch
+	var w router.Write
+	var errs [4]error
+	p.Name, errs[0] = present(o, "name", o.name)
+	p.Description, errs[1] = present(o, "description", o.description)
+	p.Size, errs[2] = present(o, "size", o.size)
+	w, errs[3] = c.write()
+	if err := firstOf(errs[:]...); err != nil {
+		return answer{}, err
+	}
+	changed, err := c.service.UpdateGallery(ctx, c.key.Tenant, w, gallery, p)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{fasthttp.StatusOK, wireGallery(changed)}, nil
+}
+
+// deleteGallery serves DELETE galleries/{galleryId}; its applications go with it.
+func deleteGallery(ctx context.Context, c *call) (answer, error) {
+	gallery, err := parseGallery(c.parameters[0])
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: fasthttp.StatusNoContent}, c.service.DeleteGallery(ctx, c.key.Tenant, gallery)
 }
 
 // postApplications serves POST applications.
@@ -77,14 +113,13 @@ func postApplications(ctx context.Context, c *call) (answer, error) {
 	}
 	var a router.NewApplication
 	var w router.Write
-	threshold := bounds{0, router.ThresholdMax}
 	var errs [8]error
 	a.Name, errs[0] = o.name()
-	a.Description, _, errs[1] = o.text("description", descriptionMax)
-	a.MinimumQuality, errs[2] = o.number("faceMinimumQualityScore", router.QualityMin, 1)
-	a.VerifyThreshold, errs[3] = o.integer("verifyThreshold", threshold, router.ThresholdDefault)
-	a.Guard, errs[4] = o.boolean("enrolmentGuard")
-	a.GuardThreshold, errs[5] = o.integer("enrolmentGuardThreshold", threshold, router.ThresholdDefault)
+	a.Description, errs[1] = o.description()
+	a.MinimumQuality, errs[2] = o.quality()
+	a.VerifyThreshold, errs[3] = o.verifyThreshold()
+	a.Guard, errs[4] = o.guard()
+	a.GuardThreshold, errs[5] = o.guardThreshold()
 	a.Gallery, errs[6] = o.gallery()
 	w, errs[7] = c.write()
 	if err := firstOf(errs[:]...); err != nil {
@@ -108,15 +143,87 @@ func getApplications(ctx context.Context, c *call) (answer, error) {
 
 // getApplication serves GET applications/{applicationId}.
 func getApplication(ctx context.Context, c *call) (answer, error) {
-	u, err := id.Parse(c.parameters[0])
+	application, err := parseApplication(c.parameters[0])
 	if err != nil {
-		return answer{}, notFound("", "Application not found.")
+		return answer{}, err
 	}
-	a, err := c.service.Application(ctx, c.key.Tenant, id.Application{UUID: u})
+	a, err := c.service.Application(ctx, c.key.Tenant, application)
 	if err != nil {
 		return answer{}, err
 	}
 	return answer{fasthttp.StatusOK, wireApplication(a)}, nil
+}
+
+// patchApplication serves PATCH applications/{applicationId}: what is absent
+// stays (D36).
+func patchApplication(ctx context.Context, c *call) (answer, error) {
+	application, err := parseApplication(c.parameters[0])
+	if err != nil {
+		return answer{}, err
+	}
+	o, err := readObject(c.body.bytes, "name", "description", "faceMinimumQualityScore",
+		"verifyThreshold", "enrolmentGuard", "enrolmentGuardThreshold")
+	if err != nil {
+		return answer{}, err
+	}
+	var p router.ApplicationPatch
+	var w router.Write
+	var errs [7]error
+	p.Name, errs[0] = present(o, "name", o.name)
+	p.Description, errs[1] = present(o, "description", o.description)
+	p.MinimumQuality, errs[2] = present(o, "faceMinimumQualityScore", o.quality)
+	p.VerifyThreshold, errs[3] = present(o, "verifyThreshold", o.verifyThreshold)
+	p.Guard, errs[4] = present(o, "enrolmentGuard", o.guard)
+	p.GuardThreshold, errs[5] = present(o, "enrolmentGuardThreshold", o.guardThreshold)
+	w, errs[6] = c.write()
+	if err := firstOf(errs[:]...); err != nil {
+		return answer{}, err
+	}
+	changed, err := c.service.UpdateApplication(ctx, c.key.Tenant, w, application, p)
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{fasthttp.StatusOK, wireApplication(changed)}, nil
+}
+
+// deleteApplication serves DELETE applications/{applicationId}.
+func deleteApplication(ctx context.Context, c *call) (answer, error) {
+	application, err := parseApplication(c.parameters[0])
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{status: fasthttp.StatusNoContent}, c.service.DeleteApplication(ctx, c.key.Tenant, application)
+}
+
+// parseGallery reads a gallery's id; what is none is an unknown one (D10).
+func parseGallery(text string) (id.Gallery, error) {
+	u, err := id.Parse(text)
+	if err != nil {
+		return id.Gallery{}, notFound("", "Gallery not found.")
+	}
+	return id.Gallery{UUID: u}, nil
+}
+
+// parseApplication reads an application's id; what is none is an unknown one
+// (D10).
+func parseApplication(text string) (id.Application, error) {
+	u, err := id.Parse(text)
+	if err != nil {
+		return id.Application{}, notFound("", "Application not found.")
+	}
+	return id.Application{UUID: u}, nil
+}
+
+// present reads the member name of o, if there is one; nil is absent.
+func present[T any](o object, name string, read func() (T, error)) (*T, error) {
+	if _, ok := o[name]; !ok {
+		return nil, nil
+	}
+	value, err := read()
+	if err != nil {
+		return nil, err
+	}
+	return &value, nil
 }
 
 // name reads the required name of a gallery or application.
@@ -133,6 +240,30 @@ func (o object) name() (string, error) {
 		return "", invalid("", "name must have no control characters.")
 	}
 	return name, nil
+}
+
+// description reads the description of a gallery or application; absent is empty.
+func (o object) description() (string, error) {
+	text, _, err := o.text("description", descriptionMax)
+	return text, err
+}
+
+// quality reads the required minimum quality of an application.
+func (o object) quality() (float64, error) {
+	return o.number("faceMinimumQualityScore", router.QualityMin, 1)
+}
+
+// verifyThreshold reads an application's threshold of verification.
+func (o object) verifyThreshold() (int, error) {
+	return o.integer("verifyThreshold", bounds{0, router.ThresholdMax}, router.ThresholdDefault)
+}
+
+// guard reads whether an application guards its enrolments.
+func (o object) guard() (bool, error) { return o.boolean("enrolmentGuard") }
+
+// guardThreshold reads the threshold of an application's guard.
+func (o object) guardThreshold() (int, error) {
+	return o.integer("enrolmentGuardThreshold", bounds{0, router.ThresholdMax}, router.ThresholdDefault)
 }
 
 // size reads the required size of a gallery.

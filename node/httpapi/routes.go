@@ -38,13 +38,14 @@ type keyUse uint8
 const (
 	keyIgnored  keyUse = iota
 	keyRequired        // checked before the body is parsed
-	keyByBody          // the handler checks it, if the body asks for it
+	keyByBody          // the handler checks it, if the body asks for it, and counts the request
 )
 
 // operation is one line of the routing table.
 type operation struct {
 	method string
-	// pattern is the path; a segment in braces takes anything but nothing.
+	// pattern is the path; a segment in braces takes anything, but nothing only
+	// when it ends in a question mark.
 	pattern string
 	version version
 	right   right
@@ -52,18 +53,36 @@ type operation struct {
 	serve   func(ctx context.Context, c *call) (answer, error)
 }
 
+// The patterns of operations with rules of their own.
+const (
+	documentPattern = "/openapi.json"
+	healthPattern   = "/v1.1/health"
+)
+
 // operations is every operation that is served.
 var operations = []operation{
+	{"GET", "/openapi.json", v11, mayRead, keyIgnored, getDocument},
 	{"GET", "/v1.1/health", v11, mayRead, keyIgnored, getHealth},
 
 	{"GET", "/v1.1/subjects", v11, mayRead, keyRequired, getSubjects},
 	{"POST", "/v1.1/subjects", v11, mayWrite, keyRequired, postSubjects},
+	{"PUT", "/v1.1/subjects/{subjectId}", v11, mayWrite, keyRequired, putSubject},
 	{"DELETE", "/v1.1/subjects/{subjectId}", v11, mayWrite, keyRequired, deleteSubject},
+	{"GET", "/v1.1/subjects/{subjectId}/events", v11, mayRead, keyRequired, getEvents},
+	{"POST", "/v1.1/subjects/{subjectId}/events", v11, mayWrite, keyRequired, postEvents},
+	{"PUT", "/v1.1/subjects/{subjectId}/events/{eventId}", v11, mayWrite, keyRequired, putEvent},
+	{"DELETE", "/v1.1/subjects/{subjectId}/events/{eventId}", v11, mayWrite, keyRequired, deleteEvent},
+	// An empty name is a name that is refused, not another route.
+	{"GET", "/v1.1/tags", v11, mayRead, keyRequired, getTags},
+	{"POST", "/v1.1/tags/{name?}", v11, mayWrite, keyRequired, postTag},
+	{"PUT", "/v1.1/tags/{oldName?}", v11, mayWrite, keyRequired, putTag},
+	{"DELETE", "/v1.1/tags/{name?}", v11, mayWrite, keyRequired, deleteTag},
 	{"POST", "/v1.1/face/extract", v11, mayRead, keyIgnored, postExtract},
 	{"POST", "/v1.1/face/verify", v11, mayRead, keyByBody, postVerify},
 	{"POST", "/v1.1/face/search", v11, mayRead, keyRequired, postSearch},
 
 	{"POST", "/v1/subjects", v1, mayWrite, keyRequired, postSubjects},
+	{"PUT", "/v1/subjects/{id}", v1, mayWrite, keyRequired, putSubject},
 	{"DELETE", "/v1/subjects/{id}", v1, mayWrite, keyRequired, deleteSubject},
 	{"POST", "/v1/face/extract", v1, mayRead, keyRequired, postExtract},
 	{"POST", "/v1/face/verify", v1, mayRead, keyRequired, postVerifyV1},
@@ -72,9 +91,13 @@ var operations = []operation{
 	{"GET", "/api/galleries", v11, mayManage, keyIgnored, getGalleries},
 	{"POST", "/api/galleries", v11, mayManage, keyIgnored, postGalleries},
 	{"GET", "/api/galleries/{galleryId}", v11, mayManage, keyIgnored, getGallery},
+	{"PATCH", "/api/galleries/{galleryId}", v11, mayManage, keyIgnored, patchGallery},
+	{"DELETE", "/api/galleries/{galleryId}", v11, mayManage, keyIgnored, deleteGallery},
 	{"GET", "/api/applications", v11, mayManage, keyIgnored, getApplications},
 	{"POST", "/api/applications", v11, mayManage, keyIgnored, postApplications},
 	{"GET", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, getApplication},
+	{"PATCH", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, patchApplication},
+	{"DELETE", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, deleteApplication},
 }
 
 // find looks up the operation for a method and a split path, and gives the
@@ -109,7 +132,7 @@ func match(pattern string, segments []string) (parameters []string, ok bool) {
 			return nil, false
 		}
 		switch {
-		case part[0] == '{' && segments[i] != "":
+		case part[0] == '{' && (segments[i] != "" || strings.HasSuffix(part, "?}")):
 			parameters = append(parameters, segments[i])
 		case part != segments[i]:
 			return nil, false

@@ -18,6 +18,7 @@ import (
 // call is one request on its way through the pipeline.
 type call struct {
 	head
+	server     *Server
 	service    Service
 	requestID  string
 	version    version
@@ -28,15 +29,22 @@ type call struct {
 	access     router.Access // of the API key, where the operation needs one
 }
 
-// answer is what a handler answers with; a nil body is none.
+// answer is what a handler answers with; a nil body is none, a rawBody is sent as
+// it is, every other is sent as JSON.
 type answer struct {
 	status int
 	body   any
 }
 
+// rawBody is a body of a given media type.
+type rawBody struct {
+	bytes     []byte // shared, not changed
+	mediaType string
+}
+
 // serve handles one request that fasthttp could parse.
 func (s *Server) serve(rc *fasthttp.RequestCtx) {
-	c := &call{service: s.cfg.Service, requestID: newRequestID(), version: v11}
+	c := &call{server: s, service: s.cfg.Service, requestID: newRequestID(), version: v11}
 	defer func() { s.bodies.give(c.body.taken) }()
 	a, err := s.answer(rc, c)
 	if err != nil {
@@ -68,25 +76,59 @@ func (s *Server) answer(rc *fasthttp.RequestCtx, c *call) (a answer, err error) 
 	} else if c.segments[0] == "v1" {
 		c.version = v1
 	}
-	if op == nil || !s.open(op) {
+	signed := op == nil || !s.open(op)
+	if signed {
 		if err := s.authenticate(rc, c); err != nil {
 			return answer{}, err
 		}
 	}
-	if routeErr != nil {
-		return answer{}, routeErr
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	if !s.open(op) && !permits(c.key.Role, op.right) {
-		return answer{}, forbidden()
-	}
-	if op.key == keyRequired {
-		if err := c.authorize(ctx); err != nil {
+	if signed {
+		if err := c.admit(ctx, op, routeErr); err != nil {
 			return answer{}, err
 		}
 	}
 	return op.serve(ctx, c)
+}
+
+// admit decides whether a signed request goes on to op, or else what is answered:
+// by rate, route, role and API key. A request that is refused here counts too.
+// Health has no rate: who watches it must not take a busy tenant for a broken
+// service.
+func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
+	if op != nil && op.pattern == healthPattern {
+		if !permits(c.key.Role, op.right) {
+			return forbidden()
+		}
+		return nil
+	}
+	if wait := c.server.rates.blocked(c.server.cfg.Now(), c.key.Tenant); wait > 0 {
+		return tooFast(wait)
+	}
+	refusal := routeErr
+	switch {
+	case refusal != nil:
+	case !permits(c.key.Role, op.right):
+		refusal = forbidden()
+	case op.key == keyRequired:
+		refusal = c.authorize(ctx)
+	case op.key == keyByBody:
+		return nil // the handler counts
+	}
+	if err := c.count(); err != nil {
+		return err
+	}
+	return refusal
+}
+
+// count takes the request from the tenant's and, when its API key is known by
+// now, the application's rate.
+func (c *call) count() error {
+	if wait := c.server.rates.take(c.server.cfg.Now(), c.key.Tenant, c.access.Application); wait > 0 {
+		return tooFast(wait)
+	}
+	return nil
 }
 
 // errPanicked stands for a panic that was logged.
@@ -94,7 +136,7 @@ var errPanicked = errors.New("request panicked")
 
 // open tells whether op is answered without a signature.
 func (s *Server) open(op *operation) bool {
-	return s.cfg.Health == HealthOpen && op.pattern == "/v1.1/health"
+	return op.pattern == documentPattern || s.cfg.Health == HealthOpen && op.pattern == healthPattern
 }
 
 // authenticate checks the signature, and reads the body for it. What the headers
@@ -107,7 +149,9 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
-	key, err := s.cfg.Service.AccessKey(ctx, claim.AccessKey)
+	key, err := through(ctx, &s.accessKeys, claim.AccessKey, func() (router.AccessKey, error) {
+		return s.cfg.Service.AccessKey(ctx, claim.AccessKey)
+	})
 	use := keepBody
 	if router.KindOf(err) == router.NotFound {
 		// An unknown key goes the same way with no secret, and takes no memory.
@@ -132,7 +176,9 @@ func (c *call) authorize(ctx context.Context) error {
 	if !ok || apiKey == "" || len(apiKey) > apiKeyMax {
 		return forbidden()
 	}
-	access, err := c.service.Access(ctx, c.key.Tenant, apiKey)
+	access, err := through(ctx, &c.server.apiKeys, c.key.Tenant.String()+apiKey, func() (router.Access, error) {
+		return c.service.Access(ctx, c.key.Tenant, apiKey)
+	})
 	if err != nil {
 		return err
 	}
@@ -165,6 +211,11 @@ func (s *Server) write(rc *fasthttp.RequestCtx, c *call, a answer) {
 	s.allowOrigin(rc, c)
 	rc.Response.SetStatusCode(a.status)
 	if a.body == nil {
+		return
+	}
+	if raw, ok := a.body.(rawBody); ok {
+		header.SetContentType(raw.mediaType)
+		rc.Response.SetBodyRaw(raw.bytes)
 		return
 	}
 	text, err := json.Marshal(a.body)

@@ -33,11 +33,18 @@ const (
 	pathIDMax            = 128     // characters of an id in a path or body
 	idempotencyKeyMax    = 128
 	apiKeyMax            = 128
-	nameMax              = 256  // characters of a gallery's or application's name
-	descriptionMax       = 4096 // characters
-	tagsMax              = 64   // tags in one request
-	tagMax               = 128  // characters of a tag's name
+	nameMax              = 256     // characters of a gallery's or application's name
+	descriptionMax       = 4096    // characters
+	tagsMax              = 64      // tags in one request
+	tagMax               = 128     // characters of a tag's name
+	bucketsMax           = 1 << 16 // tenants, and applications, whose rate is known
+	gateNamesMax         = 1 << 14 // keys found lately, in each of two generations
 
+	// retryAfterMax bounds what a client over its rate is told to wait.
+	retryAfterMax = 24 * time.Hour
+	// gateInterval is the least time between two looks for keys that were not
+	// found lately.
+	gateInterval = 20 * time.Millisecond
 	// requestTimeout is the deadline of a request from when its body is there.
 	requestTimeout = 30 * time.Second
 	// lookupTimeout bounds the search for the access key, before the body.
@@ -71,6 +78,9 @@ type Limits struct {
 	// Connections bounds open connections, ConnectionsPerIP those of one IPv4
 	// address or IPv6 /64.
 	Connections, ConnectionsPerIP int
+	// TenantRate bounds the requests of each tenant to this node, ApplicationRate
+	// those with the API keys of each application. Zero is no bound.
+	TenantRate, ApplicationRate Rate
 	// ReadTimeout is the time for the TLS handshake, for a request's headers, and
 	// for its body, which has more when it is large (10 s, and 1 s for each MB).
 	ReadTimeout time.Duration
@@ -107,7 +117,7 @@ type Config struct {
 	Origins []string
 	// Log gets faults of the service; nil discards them.
 	Log *slog.Logger
-	// Now is the clock signatures are checked with; nil is time.Now.
+	// Now is the clock of signatures and rates; nil is time.Now.
 	Now func() time.Time
 }
 
@@ -117,7 +127,10 @@ type Server struct {
 	http     *fasthttp.Server
 	verifier *sigv4.Verifier
 	bodies   budget
+	rates    *rates
 	origins  map[string]bool
+	// accessKeys and apiKeys hold back the look-up of unknown keys.
+	accessKeys, apiKeys gate
 
 	mu       sync.Mutex // guards what follows
 	closed   bool
@@ -139,6 +152,7 @@ func New(cfg Config) (*Server, error) {
 			Region: cfg.Region, Service: service, Canonical: cfg.Canonical, MustSign: cfg.MustSign,
 		}),
 		bodies:  budget{max: int64(cfg.Limits.BodiesBytes)},
+		rates:   newRates(cfg.Limits.TenantRate, cfg.Limits.ApplicationRate),
 		origins: make(map[string]bool, len(cfg.Origins)),
 	}
 	for _, origin := range cfg.Origins {

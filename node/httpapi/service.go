@@ -22,6 +22,21 @@ type Service interface {
 	Unregister(ctx context.Context, access router.Access, subject id.Subject) error
 	Subjects(ctx context.Context, access router.Access, p router.Page) (router.Listing, error)
 
+	// UpdateSubject replaces the subject's oldest active event.
+	UpdateSubject(ctx context.Context, e router.Enrolment) (router.Registered, error)
+	RegisterEvent(ctx context.Context, e router.Enrolment) (router.Registered, error)
+	UpdateEvent(ctx context.Context, e router.Enrolment) (router.Registered, error)
+	// Events gives the subject's active events; an unknown subject is NotFound.
+	Events(ctx context.Context, access router.Access, subject id.Subject) ([]id.Event, error)
+	UnregisterEvent(ctx context.Context, access router.Access, subject id.Subject, event id.Event) error
+
+	// Tags gives the names of the gallery's tags in order of creation. The names
+	// given to the other three fulfil the rules on names.
+	Tags(ctx context.Context, access router.Access) ([]string, error)
+	CreateTag(ctx context.Context, access router.Access, name string) error
+	RenameTag(ctx context.Context, access router.Access, from, to string) error
+	DeleteTag(ctx context.Context, access router.Access, name string) error
+
 	// Extract gives at most limit faces, largest first.
 	Extract(ctx context.Context, image []byte, limit int) ([]engine.Attributes, error)
 	VerifyFace(ctx context.Context, face, probe []byte) (router.Verification, error)
@@ -31,7 +46,13 @@ type Service interface {
 	CreateGallery(ctx context.Context, tenant id.Tenant, w router.Write, g router.NewGallery) (router.Gallery, error)
 	Galleries(ctx context.Context, tenant id.Tenant) ([]router.Gallery, error)
 	Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (router.Gallery, error)
+	UpdateGallery(ctx context.Context, tenant id.Tenant, w router.Write, gallery id.Gallery, p router.GalleryPatch) (router.Gallery, error)
+	DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) error
 	CreateApplication(ctx context.Context, tenant id.Tenant, w router.Write, a router.NewApplication) (router.Application, error)
 	Applications(ctx context.Context, tenant id.Tenant) ([]router.Application, error)
 	Application(ctx context.Context, tenant id.Tenant, application id.Application) (router.Application, error)
+	UpdateApplication(
+		ctx context.Context, tenant id.Tenant, w router.Write, application id.Application, p router.ApplicationPatch,
+	) (router.Application, error)
+	DeleteApplication(ctx context.Context, tenant id.Tenant, application id.Application) error
 }

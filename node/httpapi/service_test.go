@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,8 +15,8 @@ import (
 	"facet/router"
 )
 
-// memory is a Service on maps, with real rules for tenants, keys, sizes, order
-// and repeated writes. Its "images" are text: "img NAME…" shows the named
+// memory is a Service on maps, with real rules for tenants, keys, sizes, order,
+// events, tags and repeated writes. Its "images" are text: "img NAME…" shows the named
 // persons; a name may be followed by =QUALITY. Two images of one name score
 // 9999, of one initial 7500, others 1200. "img" alone shows nobody, other text
 // is no image. "panic", "fault", "slow" and "busy" do what they say.
@@ -34,8 +35,23 @@ type memory struct {
 
 type memoryGallery struct {
 	router.Gallery
-	entries []router.Entry
-	names   map[id.Event]string
+	entries []router.Entry // by last update
+	events  map[id.Event]*memoryEvent
+	tags    []*memoryTag // in order of creation
+}
+
+// memoryEvent is an active event.
+type memoryEvent struct {
+	subject id.Subject
+	person  string
+	first   time.Time // of its first registration
+	tags    []*memoryTag
+}
+
+// memoryTag keeps its identity when it is renamed; deleted, it sleeps.
+type memoryTag struct {
+	name string
+	live bool
 }
 
 // outcome is what a write did, and with which body.
@@ -179,72 +195,6 @@ func (m *memory) once(w router.Write, run func() (any, error)) (any, error) {
 	return value, err
 }
 
-func (m *memory) gallery(g id.Gallery) *memoryGallery {
-	i := slices.IndexFunc(m.galleries, func(o *memoryGallery) bool { return o.ID == g })
-	return m.galleries[i]
-}
-
-func (m *memory) Register(ctx context.Context, r router.Registration) (router.Registered, error) {
-	if slices.Contains(r.Tags, "unknown") {
-		return router.Registered{}, router.Errorf(router.InvalidRequest, router.ReasonUnknownTag, "There is no tag unknown.")
-	}
-	name, attributes, err := m.one(ctx, r.Image)
-	if err != nil {
-		return router.Registered{}, err
-	}
-	if attributes.Quality < 0.5 {
-		return router.Registered{}, router.Errorf(router.PoorQuality, "", "The face's quality is too low.")
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	value, err := m.once(r.Write, func() (any, error) {
-		g := m.gallery(r.Access.Gallery)
-		if len(g.entries) >= g.Size {
-			return nil, router.Errorf(router.InvalidRequest, router.ReasonGalleryFull, "The gallery is full.")
-		}
-		m.clock = m.clock.Add(time.Second)
-		e := router.Entry{
-			Subject: id.Subject{UUID: id.Derive(nil, "subject", r.Write.Operation, 1)},
-			Event:   id.Event{UUID: id.Derive(nil, "event", r.Write.Operation, 1)},
-			Updated: m.clock,
-		}
-		g.entries = append(g.entries, e)
-		g.names[e.Event] = name
-		return router.Registered{Subject: e.Subject, Event: e.Event, Attributes: attributes}, nil
-	})
-	if err != nil {
-		return router.Registered{}, err
-	}
-	return value.(router.Registered), nil
-}
-
-func (m *memory) Unregister(_ context.Context, access router.Access, subject id.Subject) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	g, found := m.gallery(access.Gallery), false
-	for i := range g.entries {
-		if e := &g.entries[i]; e.Subject == subject && !e.Deleted {
-			e.Deleted, found = true, true
-		}
-	}
-	if !found {
-		return router.Errorf(router.NotFound, router.ReasonSubjectNotFound, "Subject not found.")
-	}
-	return nil
-}
-
-func (m *memory) Subjects(_ context.Context, access router.Access, p router.Page) (router.Listing, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	all := slices.Clone(m.gallery(access.Gallery).entries)
-	if p.Order == router.Descending {
-		slices.Reverse(all)
-	}
-	total := len(all)
-	all = all[min(p.Start, total):]
-	return router.Listing{Entries: all[:min(p.Length, len(all))], Total: total}, nil
-}
-
 func (m *memory) Extract(ctx context.Context, image []byte, limit int) ([]engine.Attributes, error) {
 	_, attributes, err := m.faces(ctx, image)
 	if err != nil {
@@ -256,9 +206,9 @@ func (m *memory) Extract(ctx context.Context, image []byte, limit int) ([]engine
 	return attributes[:min(limit, len(attributes))], nil
 }
 
-// verified applies the verify threshold.
-func verified(score int) (router.Verification, error) {
-	if score < router.ThresholdDefault {
+// verified applies a verify threshold.
+func verified(score, threshold int) (router.Verification, error) {
+	if score < threshold {
 		return router.Verification{}, &router.Error{
 			Kind: router.NotVerified, Message: "Not verified.", Reason: router.ReasonNotVerified, Score: score,
 		}
@@ -275,7 +225,7 @@ func (m *memory) VerifyFace(ctx context.Context, face, probe []byte) (router.Ver
 	if err != nil {
 		return router.Verification{}, err
 	}
-	return verified(compare(a, b))
+	return verified(compare(a, b), router.ThresholdDefault)
 }
 
 func (m *memory) VerifySubject(ctx context.Context, access router.Access, subject id.Subject, probe []byte) (router.Verification, error) {
@@ -286,147 +236,56 @@ func (m *memory) VerifySubject(ctx context.Context, access router.Access, subjec
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	best := -1
-	g := m.gallery(access.Gallery)
-	for _, e := range g.entries {
-		if e.Subject == subject && !e.Deleted {
-			best = max(best, compare(name, g.names[e.Event]))
+	for _, e := range m.gallery(access.Gallery).events {
+		if e.subject == subject {
+			best = max(best, compare(name, e.person))
 		}
 	}
 	if best < 0 {
 		return router.Verification{}, router.Errorf(router.NotFound, router.ReasonSubjectNotFound, "Subject not found.")
 	}
-	return verified(best)
+	return verified(best, m.calling(access).VerifyThreshold)
 }
 
 func (m *memory) Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error) {
+	tags, err := m.live(q.Access, q.Tags)
+	if err != nil {
+		return router.SearchResult{}, err
+	}
 	name, attributes, err := m.one(ctx, q.Probe)
 	if err != nil {
 		return router.SearchResult{}, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	g := m.gallery(q.Access.Gallery)
-	result := router.SearchResult{Attributes: attributes}
-	for _, e := range g.entries {
-		if score := compare(name, g.names[e.Event]); score >= q.Threshold && !e.Deleted {
-			result.Candidates = append(result.Candidates, router.Candidate{
-				Subject: e.Subject, Score: score, Events: []router.CandidateEvent{{Event: e.Event, Score: score}},
-			})
+	by := map[id.Subject][]router.CandidateEvent{}
+	for event, e := range m.gallery(q.Access.Gallery).events {
+		wanted := len(tags) == 0 || slices.ContainsFunc(e.tags, func(t *memoryTag) bool { return slices.Contains(tags, t) })
+		if score := compare(name, e.person); wanted && score >= q.Threshold {
+			by[e.subject] = append(by[e.subject], router.CandidateEvent{Event: event, Score: score})
 		}
+	}
+	result := router.SearchResult{Attributes: attributes}
+	for subject, events := range by {
+		slices.SortFunc(events, func(a, b router.CandidateEvent) int {
+			return cmp.Or(b.Score-a.Score, strings.Compare(a.Event.String(), b.Event.String()))
+		})
+		result.Candidates = append(result.Candidates, router.Candidate{Subject: subject, Score: events[0].Score, Events: events})
 	}
 	slices.SortFunc(result.Candidates, func(a, b router.Candidate) int {
-		if a.Score != b.Score {
-			return b.Score - a.Score
-		}
-		return strings.Compare(a.Subject.String(), b.Subject.String())
+		return cmp.Or(b.Score-a.Score, strings.Compare(a.Subject.String(), b.Subject.String()))
 	})
-	result.Candidates = result.Candidates[:min(q.Limit, len(result.Candidates))]
+	left := q.Limit
+	for i := range result.Candidates {
+		c := &result.Candidates[i]
+		if q.Count == router.CountSubjects {
+			c.Events = c.Events[:1]
+		}
+		c.Events = c.Events[:min(left, len(c.Events))]
+		if left -= len(c.Events); left == 0 {
+			result.Candidates = result.Candidates[:i+1]
+			break
+		}
+	}
 	return result, nil
-}
-
-// application makes an application; its API key is 40 characters of its name.
-func (m *memory) application(a router.NewApplication, w router.Write) router.Application {
-	made := router.Application{
-		ID: id.Application{UUID: id.Derive(nil, "application", w.Operation, 0)}, Gallery: a.Gallery,
-		Name: a.Name, Description: a.Description, MinimumQuality: a.MinimumQuality,
-		APIKey:          (strings.ReplaceAll(a.Name, " ", "") + strings.Repeat("x", 40))[:40],
-		VerifyThreshold: a.VerifyThreshold, GuardThreshold: a.GuardThreshold, Guard: a.Guard,
-	}
-	m.applications = append(m.applications, made)
-	return made
-}
-
-func (m *memory) CreateGallery(_ context.Context, tenant id.Tenant, w router.Write, n router.NewGallery) (router.Gallery, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	value, err := m.once(w, func() (any, error) {
-		for _, g := range m.galleries {
-			if g.Name == n.Name && m.owners[g.ID] == tenant {
-				return nil, router.Errorf(router.Duplicate, "", "The gallery exists; its API key is %s.", m.of(g.ID)[0].APIKey)
-			}
-		}
-		g := router.Gallery{
-			ID: id.Gallery{UUID: id.Derive(nil, "gallery", w.Operation, 0)}, Name: n.Name, Description: n.Description, Size: n.Size,
-		}
-		m.owners[g.ID] = tenant
-		m.galleries = append(m.galleries, &memoryGallery{Gallery: g, names: map[id.Event]string{}})
-		g.Applications = []router.Application{m.application(router.NewApplication{
-			Gallery: g.ID, Name: n.Name, Description: n.Description, MinimumQuality: n.MinimumQuality,
-			VerifyThreshold: router.ThresholdDefault, GuardThreshold: router.ThresholdDefault,
-		}, w)}
-		return g, nil
-	})
-	if err != nil {
-		return router.Gallery{}, err
-	}
-	return value.(router.Gallery), nil
-}
-
-// of lists the applications of a gallery.
-func (m *memory) of(g id.Gallery) []router.Application {
-	return slices.DeleteFunc(slices.Clone(m.applications), func(a router.Application) bool { return a.Gallery != g })
-}
-
-// view is a gallery with its count.
-func (m *memory) view(g *memoryGallery) router.Gallery {
-	view := g.Gallery
-	for _, e := range g.entries {
-		if !e.Deleted {
-			view.Count++
-		}
-	}
-	return view
-}
-
-func (m *memory) Galleries(_ context.Context, tenant id.Tenant) ([]router.Gallery, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var list []router.Gallery
-	for _, g := range m.galleries {
-		if m.owners[g.ID] == tenant {
-			list = append(list, m.view(g))
-		}
-	}
-	return list, nil
-}
-
-func (m *memory) Gallery(_ context.Context, tenant id.Tenant, gallery id.Gallery) (router.Gallery, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if owner, ok := m.owners[gallery]; !ok || owner != tenant {
-		return router.Gallery{}, router.Errorf(router.NotFound, "", "Gallery not found.")
-	}
-	view := m.view(m.gallery(gallery))
-	view.Applications = m.of(gallery)
-	return view, nil
-}
-
-func (m *memory) CreateApplication(_ context.Context, tenant id.Tenant, w router.Write, a router.NewApplication) (router.Application, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if owner, ok := m.owners[a.Gallery]; !ok || owner != tenant {
-		return router.Application{}, router.Errorf(router.InvalidRequest, router.ReasonUnknownGallery, "There is no such gallery.")
-	}
-	value, err := m.once(w, func() (any, error) { return m.application(a, w), nil })
-	if err != nil {
-		return router.Application{}, err
-	}
-	return value.(router.Application), nil
-}
-
-func (m *memory) Applications(_ context.Context, tenant id.Tenant) ([]router.Application, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(m.applications), func(a router.Application) bool { return m.owners[a.Gallery] != tenant }), nil
-}
-
-func (m *memory) Application(_ context.Context, tenant id.Tenant, application id.Application) (router.Application, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, a := range m.applications {
-		if a.ID == application && m.owners[a.Gallery] == tenant {
-			return a, nil
-		}
-	}
-	return router.Application{}, router.Errorf(router.NotFound, "", "Application not found.")
 }

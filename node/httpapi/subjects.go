@@ -30,14 +30,7 @@ func postSubjects(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	registered, err := c.service.Register(ctx, r)
-	if err != nil {
-		return answer{}, err
-	}
-	text := registeredBody{ID: registered.Subject.String(), Attributes: wireAttributes(registered.Attributes)}
-	if c.version != v1 {
-		text.EventID = registered.Event.String()
-	}
-	return answer{fasthttp.StatusCreated, text}, nil
+	return c.registered(fasthttp.StatusCreated, registered, err)
 }
 
 // deleteSubject serves DELETE subjects/{subjectId}.

@@ -23,6 +23,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the server answers into th
 //	== what is shown
 //	as ACCESS-KEY          (biometric when left out, "nobody" sends no signature)
 //	key NAME               (x-api-key of the application NAME; none when left out)
+//	keep NAME              (the answer's "x" is {{=NAME.x}} from now on)
 //	METHOD target
 //	Name: value            (further headers)
 //
@@ -86,6 +87,7 @@ func (r *running) play(t *testing.T, text string, last map[string]string) string
 	headPart, body, _ := strings.Cut(text, "\n\n")
 	lines := strings.Split(headPart, "\n")[1:] // the first one says what is shown
 	q := signed{as: "biometric", body: strings.TrimRight(body, "\n")}
+	keep := ""
 	for _, line := range lines {
 		first, rest, _ := strings.Cut(line, " ")
 		switch {
@@ -93,6 +95,8 @@ func (r *running) play(t *testing.T, text string, last map[string]string) string
 			q.as = strings.TrimPrefix(rest, "nobody")
 		case first == "key":
 			q.headers = append(q.headers, sigv4.Header{Name: "x-api-key", Value: (rest + strings.Repeat("x", 40))[:40]})
+		case first == "keep":
+			keep = rest + "."
 		case strings.HasSuffix(first, ":"):
 			q.headers = append(q.headers, sigv4.Header{Name: strings.TrimSuffix(first, ":"), Value: rest})
 		default:
@@ -108,6 +112,9 @@ func (r *running) play(t *testing.T, text string, last map[string]string) string
 	}
 	for _, m := range member.FindAllStringSubmatch(a.body, -1) {
 		last[m[1]] = m[2]
+		if keep != "" {
+			last[keep+m[1]] = m[2]
+		}
 	}
 	out := fmt.Sprintln(a.status)
 	for _, name := range []string{"Allow", "Retry-After"} {

@@ -97,6 +97,16 @@ func wireEntry(e router.Entry) entryBody {
 // wireTime is ISO 8601 with milliseconds and the offset +00:00 (D13).
 func wireTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000-07:00") }
 
+// eventsBody answers a listing of a subject's events.
+type eventsBody struct {
+	ID     string      `json:"id"`
+	Events []eventBody `json:"events"`
+}
+
+type eventBody struct {
+	ID string `json:"id"`
+}
+
 // facesBody answers an extraction.
 type facesBody struct {
 	Faces []faceBody `json:"faces"`

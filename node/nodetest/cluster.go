@@ -30,6 +30,8 @@ const closeTimeout = 5 * time.Second
 type Options struct {
 	Nodes  int // 3
 	Shards int // 4
+	// SlotsPerShard is metafsm's.
+	SlotsPerShard int
 	// Network, if given, joins the nodes in memory; else they use loopback.
 	Network *memnet.Network
 	// Extractor and Table are HashExtractor and its table.
@@ -118,7 +120,7 @@ func (c *Cluster) configure(o Options) {
 		m.Config = node.Config{
 			Name: name, Dir: filepath.Join(dir, name), Certificates: filepath.Join(dir, name+"-certs"),
 			PeerAddress: at(ports[0]), PublicAddress: at(ports[1]), AdminAddress: at(ports[2]),
-			Expect: o.Nodes, Shards: o.Shards, Replicas: 3, ClusterKeyFile: clusterKey, GossipKeyFile: gossipKey,
+			Expect: o.Nodes, Shards: o.Shards, Replicas: 3, SlotsPerShard: o.SlotsPerShard, ClusterKeyFile: clusterKey, GossipKeyFile: gossipKey,
 			Pack: "0123456789abcdef-test", Extractor: o.Extractor, Table: o.Table,
 			Timing: o.Timing, Network: network, Log: o.Log.With("node", name),
 		}

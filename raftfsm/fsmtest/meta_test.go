@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -19,200 +18,13 @@ import (
 func tenantID(n int) id.Tenant           { return id.Tenant{UUID: id.UUID{0xd, byte(n)}} }
 func applicationID(n int) id.Application { return id.Application{UUID: id.UUID{0xe, byte(n)}} }
 
-// metaModel says, with plain lists, what meta has to do.
-type metaModel struct {
-	clock        int64
-	seq          uint64
-	cluster      *metafsm.Cluster
-	shards       metafsm.ShardMap
-	tenants      []metafsm.Tenant
-	keys         []metafsm.AccessKey
-	galleries    []metafsm.Gallery
-	applications []metafsm.Application
-	granted      map[id.Gallery]map[id.Shard]uint32
-	ops          []metaOp
-}
-
-type metaOp struct {
-	write  metafsm.Write
-	kind   string
-	tenant id.Tenant
-	answer any
-}
-
-func (m *metaModel) next() uint64 { m.seq++; return m.seq }
-
-// once advances the clock and gives the first answer of an operation that is
-// remembered, or Conflict.
-func (m *metaModel) once(w metafsm.Write, kind string, tenant id.Tenant) (answer any, status metafsm.Status) {
-	m.clock = max(m.clock, w.Time)
-	m.ops = slices.DeleteFunc(m.ops, func(o metaOp) bool {
-		keep := int64(10 * 60_000)
-		if o.write.Keyed {
-			keep = 24 * 3_600_000
-		}
-		return o.write.Time+keep < m.clock
-	})
-	for _, o := range m.ops {
-		switch {
-		case o.write.Op != w.Op:
-		case o.kind == kind && o.tenant == tenant && o.write.Request == w.Request:
-			return o.answer, metafsm.Replayed
-		default:
-			return nil, metafsm.Conflict
-		}
-	}
-	return nil, 0
-}
-
-func (m *metaModel) remember(w metafsm.Write, kind string, tenant id.Tenant, answer any) {
-	w.Time = m.clock
-	m.ops = append(m.ops, metaOp{w, kind, tenant, answer})
-}
-
-func (m *metaModel) hasTenant(t id.Tenant) bool {
-	return slices.ContainsFunc(m.tenants, func(x metafsm.Tenant) bool { return x.ID == t })
-}
-
-func (m *metaModel) taken(a metafsm.Application) bool {
-	return slices.ContainsFunc(m.applications, func(x metafsm.Application) bool { return x.ID == a.ID || x.KeyMAC == a.KeyMAC })
-}
-
-func (m *metaModel) found(c metafsm.Found) metafsm.FoundAnswer {
-	if m.cluster != nil {
-		return metafsm.FoundAnswer{Status: metafsm.Exists, Cluster: *m.cluster}
-	}
-	m.cluster = &c.Cluster
-	return metafsm.FoundAnswer{Status: metafsm.Done, Cluster: c.Cluster}
-}
-
-func (m *metaModel) putShards(c metafsm.PutShards) metafsm.PutShardsAnswer {
-	same := m.shards.Epoch == c.Previous+1 && cmp.Equal(m.shards.Shards, c.Shards)
-	if m.shards.Epoch != c.Previous && !same {
-		return metafsm.PutShardsAnswer{Status: metafsm.StaleEpoch, Map: m.shards}
-	}
-	m.shards = metafsm.ShardMap{Epoch: c.Previous + 1, Shards: c.Shards}
-	return metafsm.PutShardsAnswer{Status: metafsm.Done, Map: m.shards}
-}
-
-func (m *metaModel) createTenant(c metafsm.CreateTenant) metafsm.CreateTenantAnswer {
-	first, status := m.once(c.Write, "tenant", id.Tenant{})
-	if status == metafsm.Replayed {
-		return metafsm.CreateTenantAnswer{Status: status, Tenant: first.(metafsm.Tenant)}
-	}
-	if status != 0 {
-		return metafsm.CreateTenantAnswer{Status: status}
-	}
-	for _, t := range m.tenants {
-		if t.Name == c.Tenant.Name {
-			return metafsm.CreateTenantAnswer{Status: metafsm.Exists, Tenant: t}
-		}
-	}
-	if m.hasTenant(c.Tenant.ID) {
-		return metafsm.CreateTenantAnswer{Status: metafsm.Conflict}
-	}
-	c.Tenant.Seq = m.next()
-	m.tenants = append(m.tenants, c.Tenant)
-	m.remember(c.Write, "tenant", id.Tenant{}, c.Tenant)
-	return metafsm.CreateTenantAnswer{Status: metafsm.Done, Tenant: c.Tenant}
-}
-
-func (m *metaModel) putAccessKey(c metafsm.PutAccessKey) metafsm.PutAccessKeyAnswer {
-	if !m.hasTenant(c.Key.Tenant) {
-		return metafsm.PutAccessKeyAnswer{Status: metafsm.UnknownTenant}
-	}
-	for i, k := range m.keys {
-		if k.ID != c.Key.ID {
-			continue
-		}
-		if k.Tenant != c.Key.Tenant {
-			return metafsm.PutAccessKeyAnswer{Status: metafsm.Conflict}
-		}
-		m.keys = slices.Delete(m.keys, i, i+1)
-		break
-	}
-	m.keys = append(m.keys, c.Key)
-	return metafsm.PutAccessKeyAnswer{Status: metafsm.Done}
-}
-
-func (m *metaModel) createGallery(c metafsm.CreateGallery) metafsm.CreateGalleryAnswer {
-	g, a := c.Gallery, c.Application
-	first, status := m.once(c.Write, "gallery", g.Tenant)
-	if status == metafsm.Replayed {
-		answer := first.(metafsm.CreateGalleryAnswer)
-		answer.Status = status
-		return answer
-	}
-	if status != 0 {
-		return metafsm.CreateGalleryAnswer{Status: status}
-	}
-	if !m.hasTenant(g.Tenant) {
-		return metafsm.CreateGalleryAnswer{Status: metafsm.UnknownTenant}
-	}
-	for _, old := range m.galleries {
-		if old.Tenant == g.Tenant && old.Name == g.Name {
-			i := slices.IndexFunc(m.applications, func(a metafsm.Application) bool { return a.Gallery == old.ID })
-			return metafsm.CreateGalleryAnswer{Status: metafsm.Exists, Gallery: old, Application: m.applications[i]}
-		}
-	}
-	if m.taken(a) || slices.ContainsFunc(m.galleries, func(x metafsm.Gallery) bool { return x.ID == g.ID }) {
-		return metafsm.CreateGalleryAnswer{Status: metafsm.Conflict}
-	}
-	g.Created, g.Seq = m.clock, m.next()
-	a.Tenant, a.Gallery, a.Created, a.Seq = g.Tenant, g.ID, m.clock, m.next()
-	m.galleries, m.applications = append(m.galleries, g), append(m.applications, a)
-	answer := metafsm.CreateGalleryAnswer{Status: metafsm.Done, Gallery: g, Application: a}
-	m.remember(c.Write, "gallery", g.Tenant, answer)
-	return answer
-}
-
-func (m *metaModel) createApplication(c metafsm.CreateApplication) metafsm.CreateApplicationAnswer {
-	a := c.Application
-	first, status := m.once(c.Write, "application", a.Tenant)
-	switch {
-	case status == metafsm.Replayed:
-		return metafsm.CreateApplicationAnswer{Status: status, Application: first.(metafsm.Application)}
-	case status != 0:
-		return metafsm.CreateApplicationAnswer{Status: status}
-	case !slices.ContainsFunc(m.galleries, func(g metafsm.Gallery) bool { return g.ID == a.Gallery && g.Tenant == a.Tenant }):
-		return metafsm.CreateApplicationAnswer{Status: metafsm.UnknownGallery}
-	case m.taken(a):
-		return metafsm.CreateApplicationAnswer{Status: metafsm.Conflict}
-	}
-	a.Created, a.Seq = m.clock, m.next()
-	m.applications = append(m.applications, a)
-	m.remember(c.Write, "application", a.Tenant, a)
-	return metafsm.CreateApplicationAnswer{Status: metafsm.Done, Application: a}
-}
-
-func (m *metaModel) grant(c metafsm.Grant) metafsm.GrantAnswer {
-	i := slices.IndexFunc(m.galleries, func(g metafsm.Gallery) bool { return g.ID == c.Gallery })
-	switch {
-	case i < 0:
-		return metafsm.GrantAnswer{Status: metafsm.UnknownGallery}
-	case m.galleries[i].Generation != c.Generation:
-		return metafsm.GrantAnswer{Status: metafsm.StaleGeneration}
-	}
-	of := m.granted[c.Gallery]
-	if of == nil {
-		of = map[id.Shard]uint32{}
-		m.granted[c.Gallery] = of
-	}
-	free := m.galleries[i].Size
-	for _, n := range of {
-		free -= n
-	}
-	if of[c.Shard] <= c.Have {
-		of[c.Shard] += min(c.Want, free)
-	}
-	return metafsm.GrantAnswer{Status: metafsm.Done, Total: of[c.Shard]}
-}
-
 // metaWorld makes commands and what the model answers to them.
 type metaWorld struct {
 	*rand.Rand
 	model *metaModel
 	time  int64
+	// sent are the commands so far.
+	sent  []func() []byte
 	check []func(t *testing.T, answer []byte)
 }
 
@@ -230,6 +42,17 @@ func expect[T any](w *metaWorld, parse func([]byte) (T, error), want T) {
 	})
 }
 
+// send asks the model what a command has to answer and encodes it. It may be sent
+// again later, as a retry.
+func send[C interface{ Encode() []byte }, A any](w *metaWorld, parse func([]byte) (A, error), c C, model func(C) A) []byte {
+	again := func() []byte {
+		expect(w, parse, model(c))
+		return c.Encode()
+	}
+	w.sent = append(w.sent, again)
+	return again()
+}
+
 func (w *metaWorld) write() metafsm.Write {
 	switch w.IntN(30) {
 	case 0:
@@ -240,7 +63,7 @@ func (w *metaWorld) write() metafsm.Write {
 		w.time += int64(w.IntN(2000)) - 500
 	}
 	return metafsm.Write{
-		Op: id.Operation{byte(w.IntN(40))}, Request: [16]byte{byte(w.IntN(8) / 7)}, Keyed: w.IntN(2) == 0, Time: w.time,
+		Op: id.Operation{byte(w.IntN(250))}, Request: [16]byte{byte(w.IntN(8) / 7)}, Keyed: w.IntN(2) == 0, Time: w.time,
 	}
 }
 
@@ -255,50 +78,162 @@ func (w *metaWorld) application() metafsm.Application {
 func (w *metaWorld) gallery() metafsm.Gallery {
 	return metafsm.Gallery{
 		ID: galleryID(w.IntN(20)), Tenant: tenantID(w.IntN(4)), Name: fmt.Sprint("gallery ", w.IntN(6)),
-		Description: "a gallery", Size: uint32(1 + w.IntN(100)), Shards: 2, Generation: 1, Epoch: 1,
+		Description: "a gallery", Size: uint32(1 + w.IntN(100)), Shards: 1 + w.IntN(2), Generation: 1, Epoch: 1,
 		WrappedKey: []byte{3}, IDKey: [32]byte{4},
 	}
 }
 
-func (w *metaWorld) next() []byte {
+// someGallery gives a gallery of the model, mostly.
+func (w *metaWorld) someGallery() metafsm.Gallery {
+	if n := len(w.model.galleries); n > 0 && w.IntN(10) > 0 {
+		return w.model.galleries[w.IntN(n)]
+	}
+	return w.gallery()
+}
+
+func (w *metaWorld) someApplication() metafsm.Application {
+	if n := len(w.model.applications); n > 0 && w.IntN(10) > 0 {
+		return w.model.applications[w.IntN(n)]
+	}
+	return w.application()
+}
+
+func maybe[T any](w *metaWorld, v T) *T {
+	if w.IntN(2) == 0 {
+		return nil
+	}
+	return &v
+}
+
+func (w *metaWorld) found() []byte {
 	m := w.model
-	switch w.IntN(20) {
+	switch w.IntN(4) {
 	case 0:
-		c := metafsm.Found{Cluster: metafsm.Cluster{Shards: 16, Replicas: 3, Pack: "p", Created: int64(w.IntN(100))}}
-		expect(w, metafsm.ParseFoundAnswer, m.found(c))
-		return c.Encode()
+		c := metafsm.Found{Cluster: metafsm.Cluster{Shards: 4, Replicas: 3, Pack: "p", Created: int64(w.IntN(100))}}
+		return send(w, metafsm.ParseFoundAnswer, c, m.found)
 	case 1:
 		c := metafsm.PutShards{Previous: uint64(w.IntN(4))}
 		for s := range w.IntN(3) {
 			c.Shards = append(c.Shards, metafsm.ShardVoters{Shard: id.Shard(s + 1), Voters: []id.Member{"a", "b"}[:1+w.IntN(2)]})
 		}
-		expect(w, metafsm.ParsePutShardsAnswer, m.putShards(c))
-		return c.Encode()
-	case 2, 3, 4:
-		c := metafsm.CreateTenant{Write: w.write(), Tenant: metafsm.Tenant{ID: tenantID(w.IntN(4)), Name: fmt.Sprint("tenant ", w.IntN(4))}}
-		expect(w, metafsm.ParseCreateTenantAnswer, m.createTenant(c))
-		return c.Encode()
-	case 5:
+		return send(w, metafsm.ParsePutShardsAnswer, c, m.putShards)
+	case 2:
 		c := metafsm.PutAccessKey{Key: metafsm.AccessKey{
 			ID: fmt.Sprint("key ", w.IntN(5)), Tenant: tenantID(w.IntN(4)), Role: 1, SealedSecret: []byte{byte(w.IntN(9))},
+			Created: int64(w.IntN(9)), State: metafsm.KeyState(w.IntN(2)),
 		}}
-		expect(w, metafsm.ParsePutAccessKeyAnswer, m.putAccessKey(c))
-		return c.Encode()
-	case 6, 7, 8, 9, 10:
-		c := metafsm.CreateGallery{Write: w.write(), Gallery: w.gallery(), Application: w.application()}
-		expect(w, metafsm.ParseCreateGalleryAnswer, m.createGallery(c))
-		return c.Encode()
-	case 11, 12, 13:
+		return send(w, metafsm.ParsePutAccessKeyAnswer, c, m.putAccessKey)
+	default:
+		c := metafsm.DeleteAccessKey{Tenant: tenantID(w.IntN(4)), Key: fmt.Sprint("key ", w.IntN(5))}
+		return send(w, metafsm.ParseDeleteAccessKeyAnswer, c, m.deleteAccessKey)
+	}
+}
+
+func (w *metaWorld) create() []byte {
+	m := w.model
+	switch w.IntN(8) {
+	case 0, 1:
+		c := metafsm.CreateTenant{Write: w.write(), Tenant: metafsm.Tenant{ID: tenantID(w.IntN(4)), Name: fmt.Sprint("tenant ", w.IntN(4))}}
+		return send(w, metafsm.ParseCreateTenantAnswer, c, m.createTenant)
+	case 2, 3:
 		c := metafsm.CreateApplication{Write: w.write(), Application: w.application()}
-		expect(w, metafsm.ParseCreateApplicationAnswer, m.createApplication(c))
-		return c.Encode()
+		if w.IntN(2) == 0 {
+			g := w.someGallery()
+			c.Application.Tenant, c.Application.Gallery = g.Tenant, g.ID
+		}
+		return send(w, metafsm.ParseCreateApplicationAnswer, c, m.createApplication)
+	default:
+		c := metafsm.CreateGallery{Write: w.write(), Gallery: w.gallery(), Application: w.application()}
+		return send(w, metafsm.ParseCreateGalleryAnswer, c, m.createGallery)
+	}
+}
+
+func (w *metaWorld) change() []byte {
+	m, g, a := w.model, w.someGallery(), w.someApplication()
+	switch w.IntN(8) {
+	case 0, 1, 2:
+		c := metafsm.UpdateGallery{
+			Write: w.write(), Tenant: g.Tenant, Gallery: g.ID, Name: maybe(w, fmt.Sprint("gallery ", w.IntN(6))),
+			Description: maybe(w, "another"), Size: maybe(w, g.Size+uint32(w.IntN(40))-10), Shards: 1 + w.IntN(4),
+		}
+		return send(w, metafsm.ParseUpdateGalleryAnswer, c, m.updateGallery)
+	case 3:
+		c := metafsm.DeleteGallery{Write: w.write(), Tenant: g.Tenant, Gallery: g.ID}
+		if w.IntN(8) == 0 {
+			c.Tenant = tenantID(w.IntN(4))
+		}
+		return send(w, metafsm.ParseDeleteGalleryAnswer, c, m.deleteGallery)
+	case 4:
+		c := metafsm.ForgetGallery{Gallery: g.ID, Generation: g.Generation + uint32(w.IntN(8)/7)}
+		return send(w, metafsm.ParseForgetGalleryAnswer, c, m.forgetGallery)
+	case 5, 6:
+		c := metafsm.UpdateApplication{
+			Write: w.write(), Tenant: a.Tenant, Application: a.ID, Name: maybe(w, "new"), Description: maybe(w, "d"),
+			MinimumQuality: maybe(w, .5), VerifyThreshold: maybe(w, 1), GuardThreshold: maybe(w, 2), Guard: maybe(w, w.IntN(2) == 0),
+		}
+		return send(w, metafsm.ParseUpdateApplicationAnswer, c, m.updateApplication)
+	default:
+		c := metafsm.DeleteApplication{Write: w.write(), Tenant: a.Tenant, Application: a.ID}
+		return send(w, metafsm.ParseDeleteApplicationAnswer, c, m.deleteApplication)
+	}
+}
+
+func (w *metaWorld) slots() []byte {
+	m, g := w.model, w.someGallery()
+	generation, shard := g.Generation+uint32(w.IntN(20)/19), id.Shard(1+w.IntN(4))
+	of := m.grants[g.ID][shard]
+	switch w.IntN(8) {
+	case 0, 1:
+		c := metafsm.Reclaim{Gallery: g.ID, Generation: generation, Shard: shard, Returned: of.Reclaimed + uint32(w.IntN(20))}
+		return send(w, metafsm.ParseReclaimAnswer, c, m.reclaim)
+	case 2:
+		c := metafsm.Settle{Gallery: g.ID, Generation: generation, Epoch: g.Epoch - uint32(w.IntN(4)/3)}
+		return send(w, metafsm.ParseSettleAnswer, c, m.settle)
 	default:
 		c := metafsm.Grant{
-			Gallery: galleryID(w.IntN(20)), Generation: uint32(1 + w.IntN(20)/19), Shard: id.Shard(1 + w.IntN(3)),
-			Have: uint32(w.IntN(60)), Want: uint32(w.IntN(60)),
+			Gallery: g.ID, Generation: generation, Shard: shard, Have: of.Total + uint32(w.IntN(3)) - min(1, of.Total), Want: uint32(w.IntN(60)),
 		}
-		expect(w, metafsm.ParseGrantAnswer, m.grant(c))
-		return c.Encode()
+		return send(w, metafsm.ParseGrantAnswer, c, m.grant)
+	}
+}
+
+func (w *metaWorld) tag() []byte {
+	m, g := w.model, w.someGallery()
+	name, to := fmt.Sprint("tag ", w.IntN(5)), fmt.Sprint("tag ", w.IntN(5))
+	switch w.IntN(4) {
+	case 0, 1:
+		c := metafsm.CreateTag{Write: w.write(), Gallery: g.ID, Name: name}
+		return send(w, metafsm.ParseCreateTagAnswer, c, func(c metafsm.CreateTag) metafsm.TagAnswer {
+			return m.changeTags(c.Write, "create tag", c.Gallery, func(t *modelTags) (metafsm.Status, uint32) { return t.create(name) })
+		})
+	case 2:
+		c := metafsm.RenameTag{Write: w.write(), Gallery: g.ID, From: name, To: to}
+		return send(w, metafsm.ParseRenameTagAnswer, c, func(c metafsm.RenameTag) metafsm.TagAnswer {
+			return m.changeTags(c.Write, "rename tag", c.Gallery, func(t *modelTags) (metafsm.Status, uint32) { return t.rename(name, to) })
+		})
+	default:
+		c := metafsm.DeleteTag{Write: w.write(), Gallery: g.ID, Name: name}
+		return send(w, metafsm.ParseDeleteTagAnswer, c, func(c metafsm.DeleteTag) metafsm.TagAnswer {
+			return m.changeTags(c.Write, "delete tag", c.Gallery, func(t *modelTags) (metafsm.Status, uint32) { return t.delete(name) })
+		})
+	}
+}
+
+func (w *metaWorld) next() []byte {
+	if n := len(w.sent); n > 0 && w.IntN(8) == 0 {
+		return w.sent[max(0, n-1-w.IntN(30))]()
+	}
+	switch n := w.IntN(20); {
+	case n < 2:
+		return w.found()
+	case n < 9:
+		return w.create()
+	case n < 12:
+		return w.change()
+	case n < 15:
+		return w.tag()
+	default:
+		return w.slots()
 	}
 }
 
@@ -307,7 +242,7 @@ func TestReplicasOfMetaAgreeWithEachOtherAndTheModel(t *testing.T) {
 	eachSeed(t, func(t *testing.T, seed uint64) {
 		t.Helper()
 		r := rand.New(rand.NewPCG(seed, 2))
-		w := &metaWorld{Rand: r, time: 1_700_000_000_000, model: &metaModel{granted: map[id.Gallery]map[id.Shard]uint32{}}}
+		w := &metaWorld{Rand: r, time: 1_700_000_000_000, model: newMetaModel()}
 		var commands [][]byte
 		for range 60 + r.IntN(100) {
 			commands = append(commands, w.next())
@@ -339,40 +274,85 @@ func (m *metaModel) compare(t *testing.T, replica int, got *metafsm.Machine) {
 	t.Helper()
 	same(t, replica, "tenants", append([]metafsm.Tenant{}, m.tenants...), got.Tenants())
 	same(t, replica, "shard map", m.shards, got.Shards())
+	var deleting []metafsm.Gallery
 	for _, tenant := range m.tenants {
-		galleries := []metafsm.Gallery{}
+		galleries, applications := []metafsm.Gallery{}, []metafsm.Application{}
 		for _, g := range m.galleries {
-			if g.Tenant == tenant.ID {
+			if g.Tenant == tenant.ID && !g.Deleting {
 				galleries = append(galleries, g)
 			}
 		}
-		same(t, replica, "galleries", galleries, got.Galleries(tenant.ID))
-		applications := []metafsm.Application{}
 		for _, a := range m.applications {
 			if a.Tenant == tenant.ID {
 				applications = append(applications, a)
 			}
 		}
+		same(t, replica, "galleries", galleries, got.Galleries(tenant.ID))
 		same(t, replica, "applications", applications, got.Applications(tenant.ID))
 	}
-	for _, k := range m.keys {
-		key, _ := got.AccessKey(k.ID)
-		same(t, replica, "access key", k, key)
+	for _, g := range m.galleries {
+		if g.Deleting {
+			deleting = append(deleting, g)
+		}
 	}
-	for _, a := range m.applications {
-		byMAC, _ := got.ApplicationByMAC(a.KeyMAC)
-		same(t, replica, "application by MAC", a, byMAC)
+	same(t, replica, "galleries that are being deleted", deleting, got.Deleting())
+	for _, k := range m.keys {
+		key, ok := got.AccessKey(k.ID)
+		if k.State == metafsm.KeyRevoked {
+			k = metafsm.AccessKey{}
+		}
+		same(t, replica, "access key", k, key)
+		same(t, replica, "access key is live", k.ID != "", ok)
+	}
+	for n := range 60 {
+		var want metafsm.Application
+		for _, a := range m.applications {
+			if a.KeyMAC == [32]byte{byte(n)} {
+				want = a
+			}
+		}
+		byMAC, ok := got.ApplicationByMAC([32]byte{byte(n)})
+		same(t, replica, "application by MAC", want, byMAC)
+		same(t, replica, "there is an application by MAC", !want.ID.IsZero(), ok)
 	}
 	for _, g := range m.galleries {
-		byName, _ := got.GalleryByName(g.Tenant, g.Name)
-		same(t, replica, "gallery by name", g, byName)
-		var sum uint32
-		for _, of := range got.Grants(g.ID) {
-			same(t, replica, "grant", m.granted[g.ID][of.Shard], of.Total)
-			sum += of.Total
+		m.compareGallery(t, replica, got, g)
+	}
+}
+
+func (m *metaModel) compareGallery(t *testing.T, replica int, got *metafsm.Machine, g metafsm.Gallery) {
+	t.Helper()
+	byName, ok := got.GalleryByName(g.Tenant, g.Name)
+	byID, _ := got.Gallery(g.ID)
+	if g.Deleting {
+		same(t, replica, "a gallery that is being deleted is known", false, ok)
+		same(t, replica, "its grants", 0, len(got.Grants(g.ID)))
+		same(t, replica, "its tags", 0, len(got.Tags(g.ID)))
+		return
+	}
+	same(t, replica, "gallery by name", g, byName)
+	same(t, replica, "gallery by id", g, byID)
+	var sum uint32
+	for _, of := range got.Grants(g.ID) {
+		same(t, replica, "grant", m.grants[g.ID][of.Shard], of)
+		sum += of.Slots()
+	}
+	same(t, replica, "free slots", g.Size-sum, got.FreeSlots(g.ID))
+	if sum > g.Size {
+		t.Fatalf("replica %d: %d slots granted of %d", replica, sum, g.Size)
+	}
+	tags := m.tags[g.ID]
+	if tags == nil {
+		tags = &modelTags{}
+	}
+	same(t, replica, "tags", append([]metafsm.Tag{}, tags.live...), append([]metafsm.Tag{}, got.Tags(g.ID)...))
+	for n := range 5 {
+		var want uint32
+		if i := tags.find(fmt.Sprint("tag ", n)); i >= 0 {
+			want = tags.live[i].Identity
 		}
-		if sum > g.Size {
-			t.Fatalf("replica %d: %d slots granted of %d", replica, sum, g.Size)
-		}
+		identity, ok := got.TagIdentity(g.ID, fmt.Sprint("tag ", n))
+		same(t, replica, "tag", want, identity)
+		same(t, replica, "tag is known", want > 0, ok)
 	}
 }

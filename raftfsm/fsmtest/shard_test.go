@@ -2,6 +2,7 @@ package fsmtest_test
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -43,184 +44,18 @@ func galleryID(n int) id.Gallery { return id.Gallery{UUID: id.UUID{0xa, byte(n)}
 func subjectID(n int) id.Subject { return id.Subject{UUID: id.UUID{0xb, byte(n >> 8), byte(n)}} }
 func eventID(n int) id.Event     { return id.Event{UUID: id.UUID{0xc, byte(n >> 8), byte(n)}} }
 
-// modelEvent is an event as the model keeps it: in one list, in log order.
-type modelEvent struct {
-	gallery  id.Gallery
-	entry    shard.Entry
-	tags     []uint32
-	template []float32
-}
-
-type modelOp struct {
-	kind    string
-	gallery id.Gallery
-	op      id.Operation
-	request [16]byte
-	keyed   bool
-	time    int64
-	subject id.Subject
-	event   id.Event
-}
-
-// shardModel says, with plain lists, what a shard has to do.
-type shardModel struct {
-	clock      int64
-	generation map[id.Gallery]uint32
-	granted    map[id.Gallery]uint32
-	events     []modelEvent
-	ops        []modelOp
-	templates  map[id.Event][]float32 // by event, as the generator sealed them
-}
-
-func (m *shardModel) count(g id.Gallery, deleted bool) (n uint32) {
-	for _, e := range m.events {
-		if e.gallery == g && e.entry.Deleted == deleted {
-			n++
-		}
-	}
-	return n
-}
-
-func (m *shardModel) advance(time int64) {
-	m.clock = max(m.clock, time)
-	m.ops = slices.DeleteFunc(m.ops, func(o modelOp) bool {
-		keep := int64(10 * 60_000)
-		if o.keyed {
-			keep = 24 * 3_600_000
-		}
-		return o.time+keep < m.clock
-	})
-}
-
-func (m *shardModel) stale(g id.Gallery, generation uint32) bool {
-	known, ok := m.generation[g]
-	return ok && known != generation
-}
-
-func (m *shardModel) find(op id.Operation) (modelOp, bool) {
-	i := slices.IndexFunc(m.ops, func(o modelOp) bool { return o.op == op })
-	if i < 0 {
-		return modelOp{}, false
-	}
-	return m.ops[i], true
-}
-
-func (m *shardModel) subject(g id.Gallery, s id.Subject) int {
-	return slices.IndexFunc(m.events, func(e modelEvent) bool {
-		return e.gallery == g && e.entry.Subject == s && !e.entry.Deleted
-	})
-}
-
-func (m *shardModel) grant(c shardfsm.Grant) shardfsm.GrantAnswer {
-	if m.stale(c.Gallery, c.Generation) {
-		return shardfsm.GrantAnswer{Status: shardfsm.StaleGeneration}
-	}
-	m.generation[c.Gallery] = c.Generation
-	m.granted[c.Gallery] = max(m.granted[c.Gallery], c.Total)
-	return shardfsm.GrantAnswer{Status: shardfsm.Done}
-}
-
-func (m *shardModel) register(c shardfsm.Register) shardfsm.RegisterAnswer {
-	m.advance(c.Time)
-	if m.stale(c.Gallery, c.Generation) {
-		return shardfsm.RegisterAnswer{Status: shardfsm.StaleGeneration}
-	}
-	if o, ok := m.find(c.Op); ok {
-		if o.kind != "register" || o.gallery != c.Gallery || o.request != c.Request {
-			return shardfsm.RegisterAnswer{Status: shardfsm.Conflict}
-		}
-		return shardfsm.RegisterAnswer{Status: shardfsm.Replayed, Subject: o.subject, Event: o.event, Time: o.time}
-	}
-	active, deleted := m.count(c.Gallery, false), m.count(c.Gallery, true)
-	switch {
-	case m.subject(c.Gallery, c.Subject) >= 0:
-		return shardfsm.RegisterAnswer{Status: shardfsm.Conflict}
-	case active+deleted < m.granted[c.Gallery]:
-	case c.Recycle && deleted > 0:
-		i := slices.IndexFunc(m.events, func(e modelEvent) bool { return e.gallery == c.Gallery && e.entry.Deleted })
-		m.events = slices.Delete(m.events, i, i+1)
-	default:
-		return shardfsm.RegisterAnswer{Status: shardfsm.NeedSlots}
-	}
-	m.events = append(m.events, modelEvent{
-		gallery:  c.Gallery,
-		entry:    shard.Entry{Subject: c.Subject, Event: c.Event, Time: m.clock},
-		tags:     c.Tags,
-		template: m.templates[c.Event],
-	})
-	m.ops = append(m.ops, modelOp{"register", c.Gallery, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event})
-	return shardfsm.RegisterAnswer{Status: shardfsm.Done, Subject: c.Subject, Event: c.Event, Time: m.clock}
-}
-
-func (m *shardModel) unregister(c shardfsm.Unregister) shardfsm.UnregisterAnswer {
-	m.advance(c.Time)
-	if m.stale(c.Gallery, c.Generation) {
-		return shardfsm.UnregisterAnswer{Status: shardfsm.StaleGeneration}
-	}
-	if o, ok := m.find(c.Op); ok {
-		if o.kind != "unregister" || o.gallery != c.Gallery || o.subject != c.Subject {
-			return shardfsm.UnregisterAnswer{Status: shardfsm.Conflict}
-		}
-		return shardfsm.UnregisterAnswer{Status: shardfsm.Done, Time: o.time}
-	}
-	i := m.subject(c.Gallery, c.Subject)
-	if i < 0 {
-		return shardfsm.UnregisterAnswer{Status: shardfsm.UnknownSubject}
-	}
-	gone := m.events[i]
-	gone.entry.Deleted, gone.entry.Time = true, m.clock
-	gone.tags, gone.template = nil, nil
-	m.events = append(slices.Delete(m.events, i, i+1), gone)
-	m.ops = append(m.ops, modelOp{"unregister", c.Gallery, c.Op, [16]byte{}, false, m.clock, c.Subject, id.Event{}})
-	return shardfsm.UnregisterAnswer{Status: shardfsm.Done, Time: m.clock}
-}
-
-func (m *shardModel) list(g id.Gallery) []shard.Entry {
-	var out []shard.Entry
-	for _, e := range m.events {
-		if e.gallery == g {
-			out = append(out, e.entry)
-		}
-	}
-	return out
-}
-
-// search sorts everything and cuts.
-func (m *shardModel) search(g id.Gallery, q shard.Query) []shard.Hit {
-	var all []shard.Hit
-	for _, e := range m.events {
-		tagged := len(q.Tags) == 0
-		for _, tag := range q.Tags {
-			tagged = tagged || slices.Contains(e.tags, tag)
-		}
-		if e.gallery != g || e.entry.Deleted || !tagged {
-			continue
-		}
-		if s := table.Score(score.Dot(q.Probe, e.template)); s >= q.Threshold {
-			all = append(all, shard.Hit{Subject: e.entry.Subject, Event: e.entry.Event, Score: s})
-		}
-	}
-	slices.SortFunc(all, func(a, b shard.Hit) int {
-		switch {
-		case a.Score != b.Score:
-			return b.Score - a.Score
-		case a.Subject != b.Subject:
-			return bytes.Compare(a.Subject.UUID[:], b.Subject.UUID[:])
-		default:
-			return bytes.Compare(a.Event.UUID[:], b.Event.UUID[:])
-		}
-	})
-	return all[:min(len(all), q.Limit)]
-}
-
 // shardWorld makes commands and what the model answers to them.
 type shardWorld struct {
 	*rand.Rand
 	model  *shardModel
 	time   int64
 	events int
-	// recent are registrations, to be sent again.
-	recent []shardfsm.Register
+	// enrolled and replaced are writes, to be sent again; kinds are the former's.
+	enrolled []shardfsm.Register
+	kinds    []string
+	replaced []shardfsm.ReplaceEvent
+	// sealed are the faces by operation.
+	sealed map[id.Operation][]byte
 	check  []func(t *testing.T, answer []byte)
 }
 
@@ -246,127 +81,291 @@ func (w *shardWorld) tick() int64 {
 		w.time += 25 * 3_600_000
 	case 2:
 		return w.time - int64(w.IntN(5000))
+	case 3, 4:
+		w.time += 20_000
 	default:
 		w.time += int64(w.IntN(2000))
 	}
 	return w.time
 }
 
-func (w *shardWorld) generation() uint32 {
-	if w.IntN(25) == 0 {
-		return 2
+// generation is mostly the gallery's own.
+func (w *shardWorld) generation(g id.Gallery) uint32 {
+	generation := max(1, w.model.floor[g])
+	if sl := w.model.slices[g]; sl != nil {
+		generation = sl.generation
 	}
-	return 1
+	switch w.IntN(50) {
+	case 0:
+		return generation + 1
+	case 1:
+		return generation - 1
+	default:
+		return generation
+	}
 }
 
-func (w *shardWorld) newRegister() shardfsm.Register {
+func (w *shardWorld) gallery() id.Gallery { return galleryID(w.IntN(3)) }
+
+func (w *shardWorld) tags() (tags []uint32) {
+	for range w.IntN(3) {
+		tags = append(tags, uint32(w.IntN(4)))
+	}
+	return tags
+}
+
+// seal makes a face for an operation. There are few different templates, so that
+// scores are often equal.
+func (w *shardWorld) seal(op id.Operation, ref shard.FaceRef) []byte {
+	template := unit(rand.New(rand.NewPCG(uint64(w.IntN(12)), 1)))
+	w.model.templates[op] = template
+	w.sealed[op] = shard.SealFace(galleryKey, ref, engine.Face{Template: template})
+	return w.sealed[op]
+}
+
+// pick gives a random active event of the model.
+func (w *shardWorld) pick() (modelEvent, bool) {
+	var active []modelEvent
+	for _, e := range w.model.events {
+		if !e.entry.Deleted {
+			active = append(active, e)
+		}
+	}
+	if len(active) == 0 {
+		return modelEvent{gallery: w.gallery(), entry: shard.Entry{Subject: subjectID(1), Event: eventID(1)}}, false
+	}
+	return active[w.IntN(len(active))], true
+}
+
+func (w *shardWorld) newEnrolment() (kind string, c shardfsm.Register) {
 	w.events++
-	c := shardfsm.Register{
-		Gallery: galleryID(w.IntN(3)), Generation: w.generation(), Op: id.Operation{1, byte(w.events >> 8), byte(w.events)},
+	c = shardfsm.Register{
+		Gallery: w.gallery(), Op: id.Operation{1, byte(w.events >> 8), byte(w.events)},
 		Request: [16]byte{byte(w.events)}, Keyed: w.IntN(2) == 0, Subject: subjectID(w.events), Event: eventID(w.events),
-		Time: w.tick(), Recycle: w.IntN(2) == 0,
+		Time: w.tick(), Recycle: w.IntN(2) == 0, Pending: w.IntN(3) == 0, Tags: w.tags(),
+	}
+	kind = "register"
+	if w.IntN(4) == 0 {
+		of, _ := w.pick()
+		kind, c.Gallery, c.Subject = "add", of.gallery, of.entry.Subject
 	}
 	if w.IntN(30) == 0 {
 		c.Subject = subjectID(1 + w.IntN(w.events))
 	}
-	for range w.IntN(3) {
-		c.Tags = append(c.Tags, uint32(w.IntN(4)))
-	}
-	// Few different templates, so that scores are often equal.
-	template := unit(rand.New(rand.NewPCG(uint64(w.IntN(12)), 1)))
-	w.model.templates[c.Event] = template
-	ref := shard.FaceRef{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event}
-	c.Sealed = shard.SealFace(galleryKey, ref, engine.Face{Template: template})
-	w.recent = append(w.recent, c)
-	return c
+	c.Generation = w.generation(c.Gallery)
+	c.Sealed = w.seal(c.Op, shard.FaceRef{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event})
+	w.enrolled, w.kinds = append(w.enrolled, c), append(w.kinds, kind)
+	return kind, c
 }
 
-func (w *shardWorld) register() []byte {
-	var c shardfsm.Register
-	if len(w.recent) > 0 && w.IntN(4) == 0 { // a retry, perhaps of another request
-		c = w.recent[max(0, len(w.recent)-1-w.IntN(10))]
+func (w *shardWorld) enrol() []byte {
+	kind, c := "", shardfsm.Register{}
+	if n := len(w.enrolled); n > 0 && w.IntN(4) == 0 { // a retry, perhaps of another request
+		i := max(0, n-1-w.IntN(10))
+		kind, c = w.kinds[i], w.enrolled[i]
 		c.Time = w.tick()
-		c.Recycle = w.IntN(2) == 0
-		if w.IntN(5) == 0 {
+		c.Recycle, c.Pending = w.IntN(2) == 0, w.IntN(3) == 0
+		switch w.IntN(10) {
+		case 0, 1:
 			c.Request[15]++
+		case 2:
+			c.Subject = w.elsewhere(c.Op, c.Time, c.Subject)
 		}
 	} else {
-		c = w.newRegister()
+		kind, c = w.newEnrolment()
 	}
-	want := w.model.register(c)
-	still := slices.ContainsFunc(w.model.events, func(e modelEvent) bool {
-		return e.gallery == c.Gallery && e.entry.Event == want.Event && !e.entry.Deleted
-	})
+	if kind == "add" {
+		w.expectEvent(shardfsm.ParseAddEventAnswer, c.Gallery, c.Op, w.model.enrol(kind, c))
+		return shardfsm.AddEvent(c).Encode()
+	}
+	w.expectEvent(shardfsm.ParseRegisterAnswer, c.Gallery, c.Op, w.model.enrol(kind, c))
+	return c.Encode()
+}
+
+// elsewhere gives another subject to an operation that is remembered at that time:
+// the face is not sealed for it, so it must not be stored.
+func (w *shardWorld) elsewhere(op id.Operation, time int64, subject id.Subject) id.Subject {
+	w.model.advance(time)
+	if _, ok := w.model.find(op); ok {
+		return subjectID(w.IntN(w.events))
+	}
+	return subject
+}
+
+func (w *shardWorld) replace() []byte {
+	var c shardfsm.ReplaceEvent
+	if n := len(w.replaced); n > 0 && w.IntN(5) == 0 {
+		c = w.replaced[max(0, n-1-w.IntN(5))]
+		c.Time = w.tick()
+		if w.IntN(5) == 0 {
+			c.Subject = w.elsewhere(c.Op, c.Time, c.Subject)
+		}
+	} else {
+		of, _ := w.pick()
+		w.events++
+		c = shardfsm.ReplaceEvent{
+			Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{3, byte(w.events >> 8), byte(w.events)},
+			Request: [16]byte{byte(w.events)}, Keyed: w.IntN(2) == 0, Subject: of.entry.Subject, Event: of.entry.Event,
+			Time: w.tick(), Tags: w.tags(), KeepTags: w.IntN(2) == 0, Revision: of.revision + 1, Oldest: w.IntN(2) == 0,
+		}
+		switch w.IntN(12) {
+		case 0:
+			c.Revision++
+		case 1:
+			c.Event = eventID(w.IntN(w.events))
+		case 2:
+			c.Subject = w.elsewhere(c.Op, c.Time, c.Subject)
+		}
+		c.Sealed = w.seal(c.Op, shard.FaceRef{
+			Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event, Revision: c.Revision,
+		})
+		w.replaced = append(w.replaced, c)
+	}
+	if w.IntN(20) == 0 {
+		c.Request[15]++
+	}
+	w.expectEvent(shardfsm.ParseReplaceEventAnswer, c.Gallery, c.Op, w.model.replace(c))
+	return c.Encode()
+}
+
+// expectEvent notes what the next command has to answer: the model's answer, and in
+// a replay the face of that very operation as long as it is there.
+func (w *shardWorld) expectEvent(parse func([]byte) (shardfsm.RegisterAnswer, error), g id.Gallery, op id.Operation, want shardfsm.RegisterAnswer) {
+	if want.Status == shardfsm.Replayed {
+		if i := w.model.active(g, want.Subject, want.Event); i >= 0 && w.model.events[i].revision == want.Revision {
+			want.Sealed = w.sealed[op]
+		}
+	}
+	expectOf(w, parse, want)
+}
+
+func expectOf[T any](w *shardWorld, parse func([]byte) (T, error), want T) {
 	w.check = append(w.check, func(t *testing.T, answer []byte) {
 		t.Helper()
-		got, err := shardfsm.ParseRegisterAnswer(answer)
+		got, err := parse(answer)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if hasFace := got.Sealed != nil; hasFace != (want.Status == shardfsm.Replayed && still) {
-			t.Fatalf("a face in the answer: %v", hasFace)
-		}
-		got.Sealed = nil
 		if !reflect.DeepEqual(want, got) {
-			t.Fatalf("register (-want +got):\n%s", cmp.Diff(want, got))
+			t.Fatalf("answer (-want +got):\n%s", cmp.Diff(want, got))
 		}
 	})
+}
+
+func (w *shardWorld) remove() []byte {
+	of, _ := w.pick()
+	if w.IntN(8) == 0 {
+		of.entry.Subject = subjectID(w.IntN(w.events + 1))
+	}
+	if w.IntN(2) == 0 {
+		c := shardfsm.Unregister{
+			Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{2, byte(w.IntN(60))},
+			Time: w.tick(), Subject: of.entry.Subject,
+		}
+		if w.IntN(20) == 0 && len(w.enrolled) > 0 {
+			c.Op = w.enrolled[w.IntN(len(w.enrolled))].Op
+		}
+		expectOf(w, shardfsm.ParseUnregisterAnswer, w.model.unregister(c))
+		return c.Encode()
+	}
+	c := shardfsm.RemoveEvent{
+		Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{4, byte(w.IntN(60))},
+		Request: [16]byte{byte(w.IntN(2))}, Keyed: w.IntN(2) == 0, Time: w.tick(), Subject: of.entry.Subject, Event: of.entry.Event,
+	}
+	if w.IntN(8) == 0 {
+		c.Event = eventID(w.IntN(w.events + 1))
+	}
+	expectOf(w, shardfsm.ParseRemoveEventAnswer, w.model.removeEvent(c))
 	return c.Encode()
 }
 
-func (w *shardWorld) unregister() []byte {
-	c := shardfsm.Unregister{
-		Gallery: galleryID(w.IntN(3)), Generation: w.generation(), Op: id.Operation{2, byte(w.IntN(60))},
-		Time: w.tick(), Subject: subjectID(w.IntN(w.events + 1)),
+// settle activates or withdraws what is pending, or was.
+func (w *shardWorld) settle() []byte {
+	var of modelClaim
+	switch claims := w.model.claims; {
+	case len(claims) > 0 && w.IntN(6) > 0:
+		of = claims[w.IntN(len(claims))]
+	case len(w.enrolled) > 0:
+		c := w.enrolled[w.IntN(len(w.enrolled))]
+		of = modelClaim{gallery: c.Gallery, subject: c.Subject, event: c.Event, op: c.Op, request: c.Request}
+	default:
+		of.gallery = w.gallery()
 	}
-	if len(w.recent) > 0 && w.IntN(3) > 0 {
-		of := w.recent[w.IntN(len(w.recent))]
-		c.Gallery, c.Subject = of.Gallery, of.Subject
-		if w.IntN(20) == 0 {
-			c.Op = of.Op
+	if w.IntN(3) == 0 {
+		c := shardfsm.Withdraw{
+			Gallery: of.gallery, Generation: w.generation(of.gallery), Subject: of.subject, Event: of.event, Time: w.tick(),
 		}
+		expectOf(w, shardfsm.ParseWithdrawAnswer, w.model.withdraw(c))
+		return c.Encode()
 	}
-	want := w.model.unregister(c)
-	w.check = append(w.check, func(t *testing.T, answer []byte) {
-		t.Helper()
-		got, err := shardfsm.ParseUnregisterAnswer(answer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want != got {
-			t.Fatalf("unregister: got %+v, want %+v", got, want)
-		}
-	})
+	c := shardfsm.Activate{
+		Gallery: of.gallery, Generation: w.generation(of.gallery), Op: of.op, Request: of.request, Keyed: w.IntN(2) == 0,
+		Subject: of.subject, Event: of.event, Time: w.tick(), Claim: of.number,
+	}
+	switch w.IntN(12) {
+	case 0:
+		c.Claim++
+	case 1:
+		c.Request[15]++
+	}
+	w.expectEvent(shardfsm.ParseActivateAnswer, c.Gallery, c.Op, w.model.activate(c))
 	return c.Encode()
 }
 
-func (w *shardWorld) grant() []byte {
-	c := shardfsm.Grant{Gallery: galleryID(w.IntN(3)), Generation: w.generation(), Total: uint32(w.IntN(25))}
-	want := w.model.grant(c)
-	w.check = append(w.check, func(t *testing.T, answer []byte) {
-		t.Helper()
-		got, err := shardfsm.ParseGrantAnswer(answer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want != got {
-			t.Fatalf("grant: got %+v, want %+v", got, want)
-		}
-	})
+func (w *shardWorld) slots() []byte {
+	g := w.gallery()
+	if w.IntN(3) > 0 {
+		c := shardfsm.Grant{Gallery: g, Generation: w.generation(g), Total: w.model.usage(g).Returned + uint32(w.IntN(25))}
+		expectOf(w, shardfsm.ParseGrantAnswer, w.model.grant(c))
+		return c.Encode()
+	}
+	u := w.model.usage(g)
+	c := shardfsm.ReturnSlots{
+		Gallery: g, Generation: w.generation(g), Granted: u.Granted, Returned: u.Returned,
+		Keep: uint32(w.IntN(4)), Recycle: uint32(w.IntN(4)), Time: w.tick(),
+	}
+	if w.IntN(8) == 0 {
+		c.Returned++
+	}
+	expectOf(w, shardfsm.ParseReturnSlotsAnswer, w.model.returnSlots(c))
 	return c.Encode()
+}
+
+func (w *shardWorld) rare() []byte {
+	g := w.gallery()
+	switch w.IntN(7) {
+	case 0, 1:
+		w.check = append(w.check, wantNoAnswer)
+		return [][]byte{nil, {codec.Skippable | 9, 1, 0xa0}}[w.IntN(2)]
+	case 2, 3:
+		c := shardfsm.Widen{Gallery: g, Generation: w.generation(g), Epoch: uint32(w.IntN(5))}
+		expectOf(w, shardfsm.ParseWidenAnswer, w.model.widen(c))
+		return c.Encode()
+	case 4:
+		c := shardfsm.Fence{Gallery: g, Generation: w.generation(g) + uint32(w.IntN(2))}
+		expectOf(w, shardfsm.ParseFenceAnswer, w.model.fence(c))
+		return c.Encode()
+	default:
+		c := shardfsm.Purge{Gallery: g, Generation: w.generation(g), Max: uint32(w.IntN(4))}
+		expectOf(w, shardfsm.ParsePurgeAnswer, w.model.purge(c))
+		return c.Encode()
+	}
 }
 
 func (w *shardWorld) next() []byte {
-	switch n := w.IntN(20); {
-	case n == 0:
-		w.check = append(w.check, wantNoAnswer)
-		return [][]byte{nil, {codec.Skippable | 9, 1, 0xa0}}[w.IntN(2)]
+	switch n := w.IntN(40); {
 	case n < 3:
-		return w.grant()
+		return w.rare()
 	case n < 7:
-		return w.unregister()
+		return w.slots()
+	case n < 13:
+		return w.remove()
+	case n < 19:
+		return w.replace()
+	case n < 24:
+		return w.settle()
 	default:
-		return w.register()
+		return w.enrol()
 	}
 }
 
@@ -382,12 +381,15 @@ func TestReplicasOfAShardAgreeWithEachOtherAndTheModel(t *testing.T) {
 	eachSeed(t, func(t *testing.T, seed uint64) {
 		t.Helper()
 		r := rand.New(rand.NewPCG(seed, 1))
-		w := &shardWorld{Rand: r, time: 1_700_000_000_000, model: &shardModel{
-			generation: map[id.Gallery]uint32{}, granted: map[id.Gallery]uint32{}, templates: map[id.Event][]float32{},
-		}}
+		w := &shardWorld{Rand: r, time: 1_700_000_000_000, model: newShardModel(), sealed: map[id.Operation][]byte{}}
 		var commands [][]byte
 		for range 60 + r.IntN(100) {
 			commands = append(commands, w.next())
+			for g := range 3 {
+				if u := w.model.usage(galleryID(g)); u.Active+u.Deleted+u.Pending > u.Granted-u.Returned {
+					t.Fatalf("seed %d: the model exceeds its slots: %+v", seed, u)
+				}
+			}
 		}
 		defer func() {
 			if t.Failed() {
@@ -410,28 +412,52 @@ func TestReplicasOfAShardAgreeWithEachOtherAndTheModel(t *testing.T) {
 func (w *shardWorld) compareGallery(t *testing.T, replica int, s *shard.Shard, g id.Gallery) {
 	t.Helper()
 	m := w.model
-	want := shard.Usage{Granted: m.granted[g], Active: m.count(g, false), Deleted: m.count(g, true)}
-	if got := s.Usage(g); got != want || got.Active+got.Deleted > got.Granted {
+	if got, want := s.Usage(g), m.usage(g); got != want {
 		t.Fatalf("replica %d: usage %+v, want %+v", replica, got, want)
 	}
 	entries, total := s.List(g, 0, 1000, shard.Ascending)
 	if list := m.list(g); !slices.Equal(list, entries) || total != len(entries) {
 		t.Fatalf("replica %d: total %d, list (-want +got):\n%s", replica, total, cmp.Diff(list, entries))
 	}
-	if m.generation[g] == 0 {
+	if floor := m.floor[g]; floor > 0 {
+		if err := s.Check(g, floor-1); !errors.Is(err, shard.ErrGeneration) {
+			t.Fatalf("replica %d: a fenced generation: got %v", replica, err)
+		}
+	}
+	sl := m.slices[g]
+	if sl == nil {
 		return
 	}
+	for epoch := range uint32(5) {
+		if err := s.CheckEpoch(g, sl.generation, epoch); errors.Is(err, shard.ErrEpoch) != (epoch < sl.epoch) {
+			t.Fatalf("replica %d: epoch %d of %d: got %v", replica, epoch, sl.epoch, err)
+		}
+	}
+	for n := range w.events + 1 {
+		var want []shard.Active
+		for _, i := range m.actives(g, subjectID(n)) {
+			want = append(want, shard.Active{Event: m.events[i].entry.Event, Revision: m.events[i].revision, Tags: m.events[i].tags})
+		}
+		got, err := s.Events(g, sl.generation, subjectID(n))
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Fatalf("replica %d: %v, events of subject %d (-want +got):\n%s", replica, err, n, diff)
+		}
+	}
+	w.compareSearches(t, replica, s, g)
+}
+
+func (w *shardWorld) compareSearches(t *testing.T, replica int, s *shard.Shard, g id.Gallery) {
+	t.Helper()
+	generation := w.model.slices[g].generation
 	for range 4 {
-		q := shard.Query{Probe: unit(w.Rand), Threshold: w.IntN(9000), Limit: 1 + w.IntN(6)}
-		for range w.IntN(3) {
-			q.Tags = append(q.Tags, uint32(w.IntN(4)))
+		q := shard.Query{Probe: unit(w.Rand), Threshold: w.IntN(9000), Limit: 1 + w.IntN(6), Tags: w.tags()}
+		got, err := s.Search(g, generation, galleryKey, q)
+		if want := search(w.model.candidates(g), q); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("replica %d: search %+v: got %v, %v, want %v", replica, q, got, err, want)
 		}
-		got, err := s.Search(g, m.generation[g], galleryKey, q)
-		if err != nil {
-			t.Fatalf("replica %d: %v", replica, err)
-		}
-		if want := m.search(g, q); !slices.Equal(got, want) {
-			t.Fatalf("replica %d: search %+v: got %v, want %v", replica, q, got, want)
+		got, err = s.SearchPending(g, generation, galleryKey, q)
+		if want := search(w.model.pending(g), q); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("replica %d: search of what is pending %+v: got %v, %v, want %v", replica, q, got, err, want)
 		}
 	}
 }

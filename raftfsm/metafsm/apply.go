@@ -84,8 +84,11 @@ func (m *Machine) putAccessKey(k AccessKey) Status {
 		return UnknownTenant
 	case old != nil && old.Tenant != k.Tenant:
 		return Conflict
-	case old != nil && old.Role == k.Role && bytes.Equal(old.SealedSecret, k.SealedSecret):
-		return Done
+	case old != nil:
+		k.Created = old.Created
+		if old.Role == k.Role && old.State == k.State && bytes.Equal(old.SealedSecret, k.SealedSecret) {
+			return Done
+		}
 	}
 	m.state.keys[k.ID] = &k
 	m.touch()
@@ -109,6 +112,9 @@ func (m *Machine) createGallery(c CreateGallery) CreateGalleryAnswer {
 		return CreateGalleryAnswer{Status: UnknownTenant}
 	}
 	if named, ok := t.byName[g.Name]; ok {
+		if m.state.galleries[named].Deleting {
+			return CreateGalleryAnswer{Status: BeingDeleted}
+		}
 		return m.galleryAnswer(Exists, named, t.oldest[named])
 	}
 	if m.state.galleries[g.ID] != nil || m.state.taken(a) {
@@ -124,10 +130,18 @@ func (m *Machine) createGallery(c CreateGallery) CreateGalleryAnswer {
 	return m.galleryAnswer(Done, g.ID, a.ID)
 }
 
-// galleryAnswer gives the records of a gallery and of one of its applications,
-// both of which are there: nothing removes them.
+// galleryAnswer gives the records of a gallery and of one of its applications; the
+// gallery, the application or both may have been deleted since.
 func (m *Machine) galleryAnswer(s Status, g id.Gallery, a id.Application) CreateGalleryAnswer {
-	return CreateGalleryAnswer{s, *m.state.galleries[g], *m.state.applications[a]}
+	gallery := m.state.gallery(g)
+	if gallery == nil {
+		return CreateGalleryAnswer{Status: UnknownGallery}
+	}
+	out := CreateGalleryAnswer{Status: s, Gallery: *gallery}
+	if application := m.state.applications[a]; application != nil {
+		out.Application = *application
+	}
+	return out
 }
 
 func (c CreateApplication) apply(m *Machine) []byte {
@@ -137,10 +151,13 @@ func (c CreateApplication) apply(m *Machine) []byte {
 func (m *Machine) createApplication(c CreateApplication) CreateApplicationAnswer {
 	a := c.Application
 	known, status := m.once(c.Write, headCreateApplication, a.Tenant.UUID)
-	g := m.state.galleries[a.Gallery]
+	g := m.state.gallery(a.Gallery)
 	switch {
 	case status == Replayed:
-		return CreateApplicationAnswer{Replayed, *m.state.applications[id.Application{UUID: known.IDs[0]}]}
+		if made := m.state.applications[id.Application{UUID: known.IDs[0]}]; made != nil {
+			return CreateApplicationAnswer{Replayed, *made}
+		}
+		return CreateApplicationAnswer{Status: UnknownApplication}
 	case status != 0:
 		return CreateApplicationAnswer{Status: status}
 	case g == nil || g.Tenant != a.Tenant:
@@ -153,22 +170,4 @@ func (m *Machine) createApplication(c CreateApplication) CreateApplicationAnswer
 	m.state.addApplication(a)
 	m.done(c.Write, headCreateApplication, a.Tenant.UUID, a.ID.UUID)
 	return CreateApplicationAnswer{Done, a}
-}
-
-func (c Grant) apply(m *Machine) []byte {
-	g := m.state.galleries[c.Gallery]
-	a := GrantAnswer{Status: Done}
-	switch {
-	case g == nil:
-		a.Status = UnknownGallery
-	case g.Generation != c.Generation:
-		a.Status = StaleGeneration
-	default:
-		total, changed := m.state.grant(g, c.Shard, c.Have, c.Want)
-		a.Total = total
-		if changed {
-			m.touch()
-		}
-	}
-	return codec.Encode(answerOf(headGrant), a)
 }

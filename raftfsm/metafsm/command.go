@@ -19,6 +19,17 @@ var (
 	headCreateGallery     = codec.Head{Code: 6, Version: 1}
 	headCreateApplication = codec.Head{Code: 7, Version: 1}
 	headGrant             = codec.Head{Code: 8, Version: 1}
+	headUpdateGallery     = codec.Head{Code: 9, Version: 1}
+	headDeleteGallery     = codec.Head{Code: 10, Version: 1}
+	headForgetGallery     = codec.Head{Code: 11, Version: 1}
+	headUpdateApplication = codec.Head{Code: 12, Version: 1}
+	headDeleteApplication = codec.Head{Code: 13, Version: 1}
+	headDeleteAccessKey   = codec.Head{Code: 14, Version: 1}
+	headReclaim           = codec.Head{Code: 15, Version: 1}
+	headCreateTag         = codec.Head{Code: 16, Version: 1}
+	headRenameTag         = codec.Head{Code: 17, Version: 1}
+	headDeleteTag         = codec.Head{Code: 18, Version: 1}
+	headSettle            = codec.Head{Code: 19, Version: 1}
 )
 
 const answerBit = 0x40
@@ -49,12 +60,26 @@ const (
 	StaleEpoch Status = 8
 	// OpsFull: no more operations can be remembered for now.
 	OpsFull Status = 9
+	// SizeShrinks: the gallery is larger.
+	SizeShrinks Status = 10
+	// UnknownApplication: the tenant has no such application.
+	UnknownApplication Status = 11
+	// UnknownTag: the gallery has no such tag in use.
+	UnknownTag Status = 12
+	// TagLimit: the gallery has TagsMax tags in use.
+	TagLimit Status = 13
+	// BeingDeleted: the name is that of a gallery whose deletion is not over.
+	BeingDeleted Status = 14
+	// Unsettled: the gallery has grown to this shard, and its first shard was not
+	// told yet (shardfsm.Widen, then Settle).
+	Unsettled Status = 15
 )
 
 var statusNames = [...]string{
 	Done: "done", Replayed: "replayed", Conflict: "conflict", Exists: "exists", UnknownTenant: "unknown tenant",
 	UnknownGallery: "unknown gallery", StaleGeneration: "stale generation", StaleEpoch: "stale epoch",
-	OpsFull: "operations full",
+	OpsFull: "operations full", SizeShrinks: "size shrinks", UnknownApplication: "unknown application",
+	UnknownTag: "unknown tag", TagLimit: "tag limit", BeingDeleted: "being deleted", Unsettled: "unsettled",
 }
 
 // String names the status.
@@ -127,7 +152,8 @@ type CreateTenantAnswer struct {
 	Tenant Tenant `cbor:"2,keyasint"`
 }
 
-// PutAccessKey adds an access key or changes its role and secret.
+// PutAccessKey adds an access key or changes its role, secret and state; Created
+// stays.
 type PutAccessKey struct {
 	Key AccessKey `cbor:"1,keyasint"`
 }
@@ -147,8 +173,10 @@ type CreateGallery struct {
 }
 
 // CreateGalleryAnswer is Done or Replayed (with what was made), Exists (with the
-// gallery of that name and its oldest application), Conflict, UnknownTenant or
-// OpsFull.
+// gallery of that name and its oldest application), BeingDeleted (the name is that
+// of a gallery on its way out), Conflict, UnknownTenant, UnknownGallery (Replayed,
+// and deleted since) or OpsFull. An application that was deleted since, or a gallery
+// without any, gives one without id.
 type CreateGalleryAnswer struct {
 	Status      Status      `cbor:"1,keyasint"`
 	Gallery     Gallery     `cbor:"2,keyasint"`
@@ -163,7 +191,7 @@ type CreateApplication struct {
 }
 
 // CreateApplicationAnswer is Done or Replayed (with what was made), Conflict,
-// UnknownGallery or OpsFull.
+// UnknownGallery, UnknownApplication (Replayed, and deleted since) or OpsFull.
 type CreateApplicationAnswer struct {
 	Status      Status      `cbor:"1,keyasint"`
 	Application Application `cbor:"2,keyasint"`
@@ -181,7 +209,7 @@ type Grant struct {
 	Want uint32 `cbor:"5,keyasint"`
 }
 
-// GrantAnswer is Done, UnknownGallery or StaleGeneration.
+// GrantAnswer is Done, UnknownGallery, StaleGeneration or Unsettled.
 type GrantAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 	// Total is all that the shard was ever granted. Not more than Have means that

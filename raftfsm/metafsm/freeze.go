@@ -27,6 +27,7 @@ var (
 	headGallery     = codec.Head{Code: 36, Version: 1}
 	headGrants      = codec.Head{Code: 37, Version: 1}
 	headApplication = codec.Head{Code: 38, Version: 1}
+	headTags        = codec.Head{Code: 39, Version: 1}
 )
 
 // ErrSnapshot says that records contradict each other.
@@ -57,6 +58,7 @@ type frozen struct {
 	keys         []*AccessKey
 	galleries    []*Gallery
 	grants       []grantsRecord
+	tags         []*tagSet
 	applications []*Application
 }
 
@@ -85,8 +87,12 @@ func (m *Machine) freeze() *frozen {
 		if of := st.grants[g.ID]; of != nil {
 			f.grants = append(f.grants, grantsRecord{g.ID, of})
 		}
+		if of := st.tags[g.ID]; of != nil {
+			f.tags = append(f.tags, of)
+		}
 	}
-	f.head.Records = uint64(len(f.nodes) + len(f.tenants) + len(f.keys) + len(f.galleries) + len(f.grants) + len(f.applications))
+	f.head.Records = uint64(len(f.nodes) + len(f.tenants) + len(f.keys) + len(f.galleries) +
+		len(f.grants) + len(f.tags) + len(f.applications))
 	return f
 }
 
@@ -111,6 +117,7 @@ func (f *frozen) write(out *codec.Writer) {
 	writeAll(out, headAccessKey, f.keys)
 	writeAll(out, headGallery, f.galleries)
 	writeAll(out, headGrants, f.grants)
+	writeAll(out, headTags, f.tags)
 	writeAll(out, headApplication, f.applications)
 }
 

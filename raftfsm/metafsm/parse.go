@@ -79,6 +79,28 @@ func decode(b []byte) (c command, skip bool, err error) {
 		c, err = body[CreateApplication](m, headCreateApplication)
 	case headGrant.Code:
 		c, err = body[Grant](m, headGrant)
+	case headUpdateGallery.Code:
+		c, err = body[UpdateGallery](m, headUpdateGallery)
+	case headSettle.Code:
+		c, err = body[Settle](m, headSettle)
+	case headDeleteGallery.Code:
+		c, err = body[DeleteGallery](m, headDeleteGallery)
+	case headForgetGallery.Code:
+		c, err = body[ForgetGallery](m, headForgetGallery)
+	case headUpdateApplication.Code:
+		c, err = body[UpdateApplication](m, headUpdateApplication)
+	case headDeleteApplication.Code:
+		c, err = body[DeleteApplication](m, headDeleteApplication)
+	case headDeleteAccessKey.Code:
+		c, err = body[DeleteAccessKey](m, headDeleteAccessKey)
+	case headReclaim.Code:
+		c, err = body[Reclaim](m, headReclaim)
+	case headCreateTag.Code:
+		c, err = body[CreateTag](m, headCreateTag)
+	case headRenameTag.Code:
+		c, err = body[RenameTag](m, headRenameTag)
+	case headDeleteTag.Code:
+		c, err = body[DeleteTag](m, headDeleteTag)
 	default:
 		if m.Code&codec.Skippable != 0 {
 			return nil, true, nil

@@ -9,8 +9,9 @@ import (
 	"facet/internal/id"
 )
 
-// ShardCapacity is the capacity for which a gallery gets one more shard.
-const ShardCapacity = 50_000
+// SlotsPerShard is the capacity for which a gallery gets one more shard, where the
+// cluster was founded without another number.
+const SlotsPerShard = 50_000
 
 // The purposes of weights. A change of one moves data.
 const (
@@ -32,10 +33,14 @@ func weight(purpose string, a, b []byte) uint64 {
 
 func shardBytes(s id.Shard) []byte { return binary.BigEndian.AppendUint16(nil, uint16(s)) }
 
-// ShardCount gives the number of shards for a gallery of size slots in a cluster
-// of shards: one for each ShardCapacity, at least one.
-func ShardCount(size uint32, shards int) int {
-	return max(1, min(shards, int((uint64(size)+ShardCapacity-1)/ShardCapacity)))
+// ShardCount gives the number of shards for a gallery of size slots: one for each
+// c.SlotsPerShard, at least one.
+func (c Cluster) ShardCount(size uint32) int {
+	per := uint64(c.SlotsPerShard)
+	if per == 0 {
+		per = SlotsPerShard
+	}
+	return max(1, min(c.Shards, int((uint64(size)+per-1)/per)))
 }
 
 // ShardsOf gives the count shards, out of 1 … shards, on which a gallery lies. A

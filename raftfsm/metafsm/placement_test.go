@@ -94,7 +94,7 @@ func TestAGalleryGetsOneShardForEachFiftyThousand(t *testing.T) {
 	t.Parallel()
 	f := func(size uint32, shards, want int) {
 		t.Helper()
-		if got := ShardCount(size, shards); got != want {
+		if got := (Cluster{Shards: shards}).ShardCount(size); got != want {
 			t.Errorf("size %d of %d shards: got %d, want %d", size, shards, got, want)
 		}
 	}

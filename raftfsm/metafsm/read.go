@@ -52,17 +52,18 @@ func (m *Machine) Tenants() []Tenant {
 	return out
 }
 
-// AccessKey gives the access key of that id.
+// AccessKey gives the access key of that id, unless it is revoked.
 func (m *Machine) AccessKey(keyID string) (AccessKey, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if k := m.state.keys[keyID]; k != nil {
+	if k := m.state.keys[keyID]; k != nil && k.State == KeyLive {
 		return k.clone(), true
 	}
 	return AccessKey{}, false
 }
 
-// AccessKeys gives the access keys of a tenant, in order of their ids.
+// AccessKeys gives the access keys of a tenant, revoked ones included, in order of
+// their ids.
 func (m *Machine) AccessKeys(t id.Tenant) []AccessKey {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -95,11 +96,12 @@ func (m *Machine) Application(a id.Application) (Application, bool) {
 	return Application{}, false
 }
 
-// Gallery gives the gallery of that id.
+// Gallery gives the gallery of that id. One that is being deleted is unknown to this
+// and all other reads but Deleting.
 func (m *Machine) Gallery(g id.Gallery) (Gallery, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if record := m.state.galleries[g]; record != nil {
+	if record := m.state.gallery(g); record != nil {
 		return record.clone(), true
 	}
 	return Gallery{}, false
@@ -110,7 +112,7 @@ func (m *Machine) GalleryByName(t id.Tenant, name string) (Gallery, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	if of := m.state.tenants[t]; of != nil {
-		if g, ok := of.byName[name]; ok {
+		if g, ok := of.byName[name]; ok && !m.state.galleries[g].Deleting {
 			return m.state.galleries[g].clone(), true
 		}
 	}
@@ -127,8 +129,25 @@ func (m *Machine) Galleries(t id.Tenant) []Gallery {
 	}
 	out := make([]Gallery, 0, len(of.galleries))
 	for _, g := range of.galleries {
-		out = append(out, m.state.galleries[g].clone())
+		if record := m.state.gallery(g); record != nil {
+			out = append(out, record.clone())
+		}
 	}
+	return out
+}
+
+// Deleting gives the galleries of all tenants whose deletion has begun and is not
+// over, in order of creation.
+func (m *Machine) Deleting() []Gallery {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var out []Gallery
+	for _, g := range m.state.galleries {
+		if g.Deleting {
+			out = append(out, g.clone())
+		}
+	}
+	slices.SortFunc(out, func(a, b Gallery) int { return cmp.Compare(a.Seq, b.Seq) })
 	return out
 }
 
@@ -152,4 +171,14 @@ func (m *Machine) Grants(g id.Gallery) []ShardGrant {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return slices.Clone(m.state.grants[g])
+}
+
+// FreeSlots counts the slots of a gallery that are granted to no shard.
+func (m *Machine) FreeSlots(g id.Gallery) uint32 {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if record := m.state.gallery(g); record != nil {
+		return m.state.free(record)
+	}
+	return 0
 }

@@ -23,6 +23,9 @@ type Cluster struct {
 	Created int64 `cbor:"6,keyasint"`
 	// KeyCheck tells a node whether it has the cluster's key.
 	KeyCheck []byte `cbor:"7,keyasint,omitempty"`
+	// SlotsPerShard is the capacity for which a gallery gets one more shard; 0 is
+	// the constant of that name.
+	SlotsPerShard uint32 `cbor:"8,keyasint,omitempty"`
 }
 
 // Node is a node that joined.
@@ -84,7 +87,21 @@ type AccessKey struct {
 	Role   Role      `cbor:"3,keyasint"`
 	// SealedSecret is wrapped by the cluster's master key.
 	SealedSecret []byte `cbor:"4,keyasint"`
+	// Created is when it was first put, in milliseconds since 1970.
+	Created int64    `cbor:"5,keyasint,omitempty"`
+	State   KeyState `cbor:"6,keyasint,omitempty"`
 }
+
+// KeyState says whether an access key may be used.
+type KeyState uint8
+
+// The states of access keys. The numbers are stored.
+const (
+	// KeyLive: it signs requests.
+	KeyLive KeyState = 0
+	// KeyRevoked: it is listed, and refused like an unknown one.
+	KeyRevoked KeyState = 1
+)
 
 func (k AccessKey) clone() AccessKey {
 	k.SealedSecret = bytes.Clone(k.SealedSecret)
@@ -112,6 +129,11 @@ type Gallery struct {
 	Created int64 `cbor:"11,keyasint"`
 	// Seq is given when it is made; it orders by creation.
 	Seq uint64 `cbor:"12,keyasint,omitempty"`
+	// Deleting galleries are known to Deleting only.
+	Deleting bool `cbor:"13,keyasint,omitempty"`
+	// Settled is how many of its shards may be granted slots while the gallery is
+	// growing over more; 0 stands for all.
+	Settled int `cbor:"14,keyasint,omitempty"`
 }
 
 func (g Gallery) clone() Gallery {
@@ -148,8 +170,13 @@ func (a Application) clone() Application {
 	return a
 }
 
-// ShardGrant is how many slots of a gallery were granted to a shard in all.
+// ShardGrant is how many slots of a gallery were granted to a shard in all, and how
+// many of these the shard has returned. Both only grow.
 type ShardGrant struct {
-	Shard id.Shard `cbor:"1,keyasint"`
-	Total uint32   `cbor:"2,keyasint"`
+	Shard     id.Shard `cbor:"1,keyasint"`
+	Total     uint32   `cbor:"2,keyasint"`
+	Reclaimed uint32   `cbor:"3,keyasint,omitempty"`
 }
+
+// Slots counts the slots that the shard may have.
+func (g ShardGrant) Slots() uint32 { return g.Total - g.Reclaimed }

@@ -74,6 +74,8 @@ func (l *loader) load(m codec.Message, ops *operation.Loader) error {
 		return l.gallery(m)
 	case headGrants.Code:
 		return l.grants(m)
+	case headTags.Code:
+		return l.tags(m)
 	case headApplication.Code:
 		return l.application(m)
 	default:
@@ -151,18 +153,30 @@ func (l *loader) grants(m codec.Message) error {
 	if err != nil {
 		return err
 	}
-	g := l.state.galleries[r.Gallery]
+	g := l.state.gallery(r.Gallery)
 	if g == nil || l.state.grants[r.Gallery] != nil {
 		return fmt.Errorf("%w: grants of gallery %s", ErrSnapshot, r.Gallery)
 	}
 	var sum uint64
 	for i, of := range r.Grants {
-		sum += uint64(of.Total)
-		if sum > uint64(g.Size) || i > 0 && of.Shard <= r.Grants[i-1].Shard {
+		sum += uint64(of.Slots())
+		if of.Reclaimed > of.Total || sum > uint64(g.Size) || i > 0 && of.Shard <= r.Grants[i-1].Shard {
 			return fmt.Errorf("%w: grants of gallery %s", ErrSnapshot, r.Gallery)
 		}
 	}
 	l.state.grants[r.Gallery] = r.Grants
+	return nil
+}
+
+func (l *loader) tags(m codec.Message) error {
+	s, err := body[tagSet](m, headTags)
+	if err != nil {
+		return err
+	}
+	if l.state.gallery(s.Gallery) == nil || l.state.tags[s.Gallery] != nil || !s.sound() {
+		return fmt.Errorf("%w: tags of gallery %s", ErrSnapshot, s.Gallery)
+	}
+	l.state.tags[s.Gallery] = &s
 	return nil
 }
 
@@ -171,7 +185,7 @@ func (l *loader) application(m codec.Message) error {
 	if err != nil {
 		return err
 	}
-	g := l.state.galleries[a.Gallery]
+	g := l.state.gallery(a.Gallery)
 	if g == nil || g.Tenant != a.Tenant || l.state.taken(a) {
 		return fmt.Errorf("%w: application %s is there twice or without gallery", ErrSnapshot, a.ID)
 	}

@@ -1,6 +1,7 @@
 package metafsm
 
 import (
+	"math"
 	"slices"
 
 	"facet/internal/id"
@@ -16,7 +17,9 @@ type state struct {
 	keys      map[string]*AccessKey
 	galleries map[id.Gallery]*Gallery
 	// grants of a gallery are in order of shards.
-	grants       map[id.Gallery][]ShardGrant
+	grants map[id.Gallery][]ShardGrant
+	// tags are there for galleries that had any.
+	tags         map[id.Gallery]*tagSet
 	applications map[id.Application]*Application
 	byMAC        map[[32]byte]id.Application
 	byName       map[string]id.Tenant
@@ -42,6 +45,7 @@ func newState() *state {
 		keys:         make(map[string]*AccessKey),
 		galleries:    make(map[id.Gallery]*Gallery),
 		grants:       make(map[id.Gallery][]ShardGrant),
+		tags:         make(map[id.Gallery]*tagSet),
 		applications: make(map[id.Application]*Application),
 		byMAC:        make(map[[32]byte]id.Application),
 		byName:       make(map[string]id.Tenant),
@@ -88,29 +92,108 @@ func (st *state) taken(a Application) bool {
 	return byMAC || st.applications[a.ID] != nil
 }
 
-// grant raises the total of a shard by at most want, so that the totals of all
-// shards are not more than the gallery's size, and gives it.
-func (st *state) grant(g *Gallery, shard id.Shard, have, want uint32) (total uint32, changed bool) {
-	grants := st.grants[g.ID]
-	var sum uint64
-	for _, of := range grants {
-		sum += uint64(of.Total)
-		if of.Shard == shard {
-			total = of.Total
-		}
+// gallery gives a gallery that is not being deleted, or nil.
+func (st *state) gallery(g id.Gallery) *Gallery {
+	if record := st.galleries[g]; record != nil && !record.Deleting {
+		return record
 	}
-	free := uint64(g.Size) - min(sum, uint64(g.Size))
-	more := uint32(min(uint64(want), free))
-	if total > have || more == 0 {
-		return total, false
-	}
-	total += more
-	st.grants[g.ID] = withTotal(grants, ShardGrant{shard, total})
-	return total, true
+	return nil
 }
 
-// withTotal copies grants with one total set.
-func withTotal(grants []ShardGrant, to ShardGrant) []ShardGrant {
+// current gives a gallery of this generation (Done), or says why there is none.
+func (st *state) current(g id.Gallery, generation uint32) (*Gallery, Status) {
+	switch record := st.gallery(g); {
+	case record == nil:
+		return nil, UnknownGallery
+	case record.Generation != generation:
+		return nil, StaleGeneration
+	default:
+		return record, Done
+	}
+}
+
+// strip removes all that belongs to a gallery.
+func (st *state) strip(g *Gallery) {
+	st.removeApplications(g.Tenant, g.ID, func(*Application) bool { return true })
+	delete(st.grants, g.ID)
+	delete(st.tags, g.ID)
+}
+
+// removeGallery removes a gallery that was stripped.
+func (st *state) removeGallery(g *Gallery) {
+	t := st.tenants[g.Tenant]
+	delete(st.galleries, g.ID)
+	delete(t.byName, g.Name)
+	t.galleries = slices.DeleteFunc(t.galleries, func(of id.Gallery) bool { return of == g.ID })
+}
+
+// removeApplications removes those of a gallery's applications that match.
+func (st *state) removeApplications(tenant id.Tenant, g id.Gallery, match func(*Application) bool) {
+	t := st.tenants[tenant]
+	delete(t.oldest, g)
+	t.applications = slices.DeleteFunc(t.applications, func(of id.Application) bool {
+		a := st.applications[of]
+		if a.Gallery == g && match(a) {
+			delete(st.applications, of)
+			delete(st.byMAC, a.KeyMAC)
+			return true
+		}
+		if _, ok := t.oldest[g]; !ok && a.Gallery == g {
+			t.oldest[g] = of // they are in order of creation
+		}
+		return false
+	})
+}
+
+// free counts the slots of a gallery that are granted to no shard.
+func (st *state) free(g *Gallery) uint32 {
+	var sum uint64
+	for _, of := range st.grants[g.ID] {
+		sum += uint64(of.Slots())
+	}
+	return g.Size - uint32(min(sum, uint64(g.Size)))
+}
+
+// grantOf gives what was granted to a shard.
+func (st *state) grantOf(g *Gallery, shard id.Shard) ShardGrant {
+	for _, of := range st.grants[g.ID] {
+		if of.Shard == shard {
+			return of
+		}
+	}
+	return ShardGrant{Shard: shard}
+}
+
+// grant raises the total of a shard by at most want, so that the slots of all
+// shards are not more than the gallery's size, and gives it.
+func (st *state) grant(g *Gallery, shard id.Shard, have, want uint32) (total uint32, changed bool) {
+	of := st.grantOf(g, shard)
+	more := min(want, st.free(g), math.MaxUint32-of.Total)
+	if of.Total > have || more == 0 {
+		return of.Total, false
+	}
+	of.Total += more
+	st.grants[g.ID] = withGrant(st.grants[g.ID], of)
+	return of.Total, true
+}
+
+// reclaim notes what a shard has returned in all; it is not ok if that is more than
+// was granted.
+func (st *state) reclaim(g *Gallery, shard id.Shard, returned uint32) (changed, ok bool) {
+	of := st.grantOf(g, shard)
+	if returned > of.Total {
+		return false, false
+	}
+	if returned <= of.Reclaimed {
+		return false, true
+	}
+	of.Reclaimed = returned
+	st.grants[g.ID] = withGrant(st.grants[g.ID], of)
+	return true, true
+}
+
+// withGrant copies grants with one of them set.
+func withGrant(grants []ShardGrant, to ShardGrant) []ShardGrant {
 	out := slices.Clone(grants)
 	i, ok := slices.BinarySearchFunc(out, to.Shard, func(of ShardGrant, s id.Shard) int { return int(of.Shard) - int(s) })
 	if !ok {

@@ -51,6 +51,8 @@ type Outcome struct {
 	// and what was made in it.
 	Scope [16]byte    `cbor:"4,keyasint"`
 	IDs   [2][16]byte `cbor:"5,keyasint"`
+	// Number is what else there is to know, such as a revision.
+	Number uint32 `cbor:"6,keyasint,omitempty"`
 }
 
 // queue holds outcomes by the number of their insertion, which is the order of

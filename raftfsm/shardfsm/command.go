@@ -5,20 +5,30 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
-	"facet/raftfsm/operation"
-	"facet/shard"
 )
 
-// The codes of commands and answers. The numbers are stored and never reused.
+// The codes of commands; that of an answer is its command's plus answerBit. The
+// numbers are stored and never reused.
 var (
-	headGrant      = codec.Head{Code: 1, Version: 1}
-	headRegister   = codec.Head{Code: 2, Version: 1}
-	headUnregister = codec.Head{Code: 3, Version: 1}
-
-	headGrantAnswer      = codec.Head{Code: 0x41, Version: 1}
-	headRegisterAnswer   = codec.Head{Code: 0x42, Version: 1}
-	headUnregisterAnswer = codec.Head{Code: 0x43, Version: 1}
+	headGrant        = codec.Head{Code: 1, Version: 1}
+	headRegister     = codec.Head{Code: 2, Version: 1}
+	headUnregister   = codec.Head{Code: 3, Version: 1}
+	headAddEvent     = codec.Head{Code: 4, Version: 1}
+	headReplaceEvent = codec.Head{Code: 5, Version: 1}
+	headRemoveEvent  = codec.Head{Code: 6, Version: 1}
+	headReturnSlots  = codec.Head{Code: 7, Version: 1}
+	headFence        = codec.Head{Code: 8, Version: 1}
+	headPurge        = codec.Head{Code: 9, Version: 1}
+	headActivate     = codec.Head{Code: 10, Version: 1}
+	headWithdraw     = codec.Head{Code: 11, Version: 1}
+	headWiden        = codec.Head{Code: 12, Version: 1}
 )
+
+const answerBit = 0x40
+
+func answerOf(h codec.Head) codec.Head {
+	return codec.Head{Code: h.Code | answerBit, Version: h.Version}
+}
 
 // Status says what became of a command.
 type Status uint8
@@ -42,11 +52,22 @@ const (
 	OpsFull Status = 6
 	// UnknownSubject: the subject has no active event here. Nothing changed.
 	UnknownSubject Status = 7
+	// UnknownEvent: the subject has no such active event, or nothing is pending by
+	// this name. Nothing changed.
+	UnknownEvent Status = 8
+	// Moved: another write came between; the answer has the event and revision that
+	// hold now, to be sealed for again. Nothing changed.
+	Moved Status = 9
+	// NotFenced: there is no such fence. Nothing changed.
+	NotFenced Status = 10
+	// Activated: the event to be withdrawn is active. Nothing changed.
+	Activated Status = 11
 )
 
 var statusNames = [...]string{
 	Done: "done", Replayed: "replayed", Conflict: "conflict", NeedSlots: "need slots",
 	StaleGeneration: "stale generation", OpsFull: "operations full", UnknownSubject: "unknown subject",
+	UnknownEvent: "unknown event", Moved: "moved", NotFenced: "not fenced", Activated: "activated",
 }
 
 // String names the status.
@@ -91,18 +112,36 @@ type Register struct {
 	// Recycle permits the slot of the slice's oldest deleted entry when no other is
 	// free.
 	Recycle bool `cbor:"11,keyasint,omitempty"`
+	// Pending asks for an event that holds a slot but is seen by SearchPending only,
+	// until Activate; after PendingMillis it is gone. The operation is not remembered
+	// before Activate: the same command again is Done again, and renews the time. The
+	// answer has a Claim.
+	Pending bool `cbor:"12,keyasint,omitempty"`
 }
 
-// RegisterAnswer is Done, Replayed, Conflict, NeedSlots, StaleGeneration or
-// OpsFull. The ids and time are set for Done and Replayed.
+// PendingMillis is how long a pending event lasts, by the times of commands.
+const PendingMillis = 30_000
+
+// RegisterAnswer answers Register (Done, Replayed, Conflict, NeedSlots,
+// StaleGeneration, OpsFull), AddEvent (these and UnknownSubject), ReplaceEvent
+// (Done, Replayed, Conflict, StaleGeneration, OpsFull, UnknownSubject,
+// UnknownEvent, Moved) and Activate. The ids and time are set for Done and
+// Replayed.
 type RegisterAnswer struct {
 	Status  Status     `cbor:"1,keyasint"`
 	Subject id.Subject `cbor:"2,keyasint"`
-	Event   id.Event   `cbor:"3,keyasint"`
+	// Event, for Moved, is the one to replace now.
+	Event id.Event `cbor:"3,keyasint"`
 	// Time is the event's, in milliseconds since 1970: not before any earlier one.
 	Time int64 `cbor:"4,keyasint"`
-	// Sealed is the stored face for Replayed, if its event is still active.
+	// Sealed is the stored face for Replayed, if its event is still active and was
+	// not replaced since.
 	Sealed []byte `cbor:"5,keyasint,omitempty"`
+	// Revision is that of the event that was made (and of Sealed); for Moved, the one
+	// that the next try makes.
+	Revision uint32 `cbor:"6,keyasint,omitempty"`
+	// Claim, of an event that is pending, is what Activate has to bring.
+	Claim uint64 `cbor:"7,keyasint,omitempty"`
 }
 
 // Unregister removes a subject: all its active events become deleted entries. Op
@@ -137,71 +176,23 @@ func (c Unregister) Encode() []byte { return codec.Encode(headUnregister, c) }
 // ParseGrantAnswer reads the answer to a Grant; the error wraps
 // codec.ErrMalformed.
 func ParseGrantAnswer(b []byte) (GrantAnswer, error) {
-	return parse[GrantAnswer](b, headGrantAnswer)
+	return parse[GrantAnswer](b, answerOf(headGrant))
 }
 
 // ParseRegisterAnswer reads the answer to a Register; the error wraps
 // codec.ErrMalformed.
 func ParseRegisterAnswer(b []byte) (RegisterAnswer, error) {
-	return parse[RegisterAnswer](b, headRegisterAnswer)
+	return parse[RegisterAnswer](b, answerOf(headRegister))
 }
 
 // ParseUnregisterAnswer reads the answer to an Unregister; the error wraps
 // codec.ErrMalformed.
 func ParseUnregisterAnswer(b []byte) (UnregisterAnswer, error) {
-	return parse[UnregisterAnswer](b, headUnregisterAnswer)
+	return parse[UnregisterAnswer](b, answerOf(headUnregister))
 }
 
 func parse[T any](b []byte, h codec.Head) (T, error) {
 	var v T
 	err := codec.Decode(b, h, &v)
 	return v, err
-}
-
-// command is a decoded command.
-type command interface {
-	apply(m *Machine) []byte
-}
-
-// decode reads a command. skip tells that it is one that this binary does not know
-// and may leave out.
-func decode(b []byte) (c command, skip bool, err error) {
-	m, err := codec.Split(b)
-	if err != nil {
-		return nil, false, err
-	}
-	switch m.Code {
-	case headGrant.Code:
-		c, err = body[Grant](m, headGrant)
-	case headRegister.Code:
-		c, err = body[Register](m, headRegister)
-	case headUnregister.Code:
-		c, err = body[Unregister](m, headUnregister)
-	default:
-		if m.Code&codec.Skippable != 0 {
-			return nil, true, nil
-		}
-		err = fmt.Errorf("%w: unknown command %d", codec.ErrMalformed, m.Code)
-	}
-	if err != nil {
-		return nil, false, err
-	}
-	return c, false, nil
-}
-
-func body[T any](m codec.Message, h codec.Head) (T, error) {
-	var v T
-	err := m.Decode(h, &v)
-	return v, err
-}
-
-func (c Register) name() operation.Name {
-	return operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-}
-
-func (c Register) event(time int64) shard.Event {
-	return shard.Event{
-		Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event,
-		Time: time, Tags: c.Tags, Sealed: c.Sealed,
-	}
 }

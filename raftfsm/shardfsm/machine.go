@@ -8,7 +8,6 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/codec"
-	"facet/internal/id"
 	"facet/raftfsm"
 	"facet/raftfsm/operation"
 	"facet/shard"
@@ -71,100 +70,6 @@ func (m *Machine) Apply(index uint64, cmd []byte) []byte {
 		return nil
 	}
 	return c.apply(m)
-}
-
-func (c Grant) apply(m *Machine) []byte {
-	answer := GrantAnswer{Status: status(m.shard.Grant(shard.Grant(c)))}
-	return codec.Encode(headGrantAnswer, answer)
-}
-
-func (c Register) apply(m *Machine) []byte {
-	return codec.Encode(headRegisterAnswer, m.register(c, m.ops.Advance(c.Time)))
-}
-
-func (m *Machine) register(c Register, now int64) RegisterAnswer {
-	if err := m.shard.Check(c.Gallery, c.Generation); err != nil {
-		return RegisterAnswer{Status: status(err)}
-	}
-	if done, ok := m.ops.Recall(c.Op); ok {
-		return m.replay(c, done)
-	}
-	if m.ops.Full(c.name()) {
-		return RegisterAnswer{Status: OpsFull}
-	}
-	reuse := shard.FreeSlots
-	if c.Recycle {
-		reuse = shard.OldestDeleted
-	}
-	if err := m.shard.Put(c.event(now), reuse); err != nil {
-		return RegisterAnswer{Status: status(err)}
-	}
-	m.ops.Remember(operation.Outcome{
-		Name: c.name(), Kind: headRegister.Code, Scope: c.Gallery.UUID,
-		IDs: [2][16]byte{c.Subject.UUID, c.Event.UUID},
-	})
-	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now}
-}
-
-// replay answers an operation that was done before.
-func (m *Machine) replay(c Register, done operation.Outcome) RegisterAnswer {
-	if done.Kind != headRegister.Code || done.Scope != c.Gallery.UUID || done.Name.Request != c.Request {
-		return RegisterAnswer{Status: Conflict}
-	}
-	a := RegisterAnswer{
-		Status:  Replayed,
-		Subject: id.Subject{UUID: done.IDs[0]},
-		Event:   id.Event{UUID: done.IDs[1]},
-		Time:    done.Time,
-	}
-	a.Sealed, _ = m.shard.Sealed(c.Gallery, a.Subject, a.Event)
-	return a
-}
-
-func (c Unregister) apply(m *Machine) []byte {
-	return codec.Encode(headUnregisterAnswer, m.unregister(c, m.ops.Advance(c.Time)))
-}
-
-func (m *Machine) unregister(c Unregister, now int64) UnregisterAnswer {
-	if err := m.shard.Check(c.Gallery, c.Generation); err != nil {
-		return UnregisterAnswer{Status: status(err)}
-	}
-	if done, ok := m.ops.Recall(c.Op); ok {
-		if done.Kind != headUnregister.Code || done.Scope != c.Gallery.UUID || done.IDs[0] != c.Subject.UUID {
-			return UnregisterAnswer{Status: Conflict}
-		}
-		return UnregisterAnswer{Status: Done, Time: done.Time}
-	}
-	name := operation.Name{Op: c.Op}
-	if m.ops.Full(name) {
-		return UnregisterAnswer{Status: OpsFull}
-	}
-	err := m.shard.Erase(shard.Erasure{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Time: now})
-	if err != nil {
-		return UnregisterAnswer{Status: status(err)}
-	}
-	m.ops.Remember(operation.Outcome{
-		Name: name, Kind: headUnregister.Code, Scope: c.Gallery.UUID, IDs: [2][16]byte{c.Subject.UUID},
-	})
-	return UnregisterAnswer{Status: Done, Time: now}
-}
-
-// status is the outcome that an error of the shard stands for.
-func status(err error) Status {
-	switch {
-	case err == nil:
-		return Done
-	case errors.Is(err, shard.ErrGeneration):
-		return StaleGeneration
-	case errors.Is(err, shard.ErrNoSlot):
-		return NeedSlots
-	case errors.Is(err, shard.ErrExists):
-		return Conflict
-	case errors.Is(err, shard.ErrSubject):
-		return UnknownSubject
-	default:
-		panic("bug: a write fails in an unknown way: " + err.Error())
-	}
 }
 
 // frozen is the machine's state at one index.

@@ -1,0 +1,274 @@
+package node_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"facet/node/nodetest"
+	"facet/node/sigv4"
+)
+
+// events are the ids of a subject's events.
+func events(t *testing.T, c *nodetest.Client, base, subject string) []string {
+	t.Helper()
+	a := c.Call(t, base, http.MethodGet, "/v1.1/subjects/"+subject+"/events", nil)
+	if a.Status == http.StatusNotFound {
+		return nil
+	}
+	var list struct{ Events []struct{ ID string } }
+	a.Decode(t, &list)
+	var ids []string
+	for _, e := range list.Events {
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+// expect calls and demands a status.
+func expect(t *testing.T, c *nodetest.Client, want int, base, method, target string, body any) nodetest.Answer {
+	t.Helper()
+	a := c.Call(t, base, method, target, body)
+	if a.Status != want {
+		t.Fatalf("%s %s: %d %s, want %d", method, target, a.Status, a.Body, want)
+	}
+	return a
+}
+
+func face(person string, tags ...string) map[string]any {
+	body := map[string]any{"face": nodetest.Image(person)}
+	if tags != nil {
+		body["tags"] = tags
+	}
+	return body
+}
+
+func probe(person string, tags ...string) map[string]any {
+	body := map[string]any{"probe": nodetest.Image(person)}
+	if tags != nil {
+		body["tags"] = tags
+	}
+	return body
+}
+
+func TestEventsTagsAndDeletionKeepTheirPromises(t *testing.T) {
+	p := promises{nodetest.Start(t, nodetest.Options{SlotsPerShard: 10})}
+	t.Run("events are added, replaced in place and removed", p.eventsAreManaged)
+	t.Run("an update needs no free slot", p.anUpdateNeedsNoSlot)
+	t.Run("tags narrow a search, are renamed and revived", p.tagsNarrowASearch)
+	t.Run("a deleted gallery is gone on every node", p.aDeletedGalleryIsGone)
+	t.Run("a gallery grows over more shards while it is used", p.aGalleryGrows)
+	t.Run("no slot of many shards is left unused", p.everySlotIsUsed)
+	t.Run("the guard lets a person in once", p.theGuardLetsInOnce)
+}
+
+func (p promises) eventsAreManaged(t *testing.T) {
+	c := p.open(t, 10)
+	s := enrol(t, c, p.url(0), "ann 1")
+	var second subject
+	expect(t, c, http.StatusCreated, p.url(1), http.MethodPost, "/v1.1/subjects/"+s.ID+"/events", face("ann 2")).Decode(t, &second)
+	if second.ID != s.ID || fmt.Sprint(events(t, c, p.url(2), s.ID)) != fmt.Sprint([]string{s.EventID, second.EventID}) {
+		t.Fatalf("second event %v; events %v", second, events(t, c, p.url(2), s.ID))
+	}
+	var updated subject
+	expect(t, c, http.StatusOK, p.url(2), http.MethodPut, "/v1.1/subjects/"+s.ID, face("ann 3")).Decode(t, &updated)
+	if updated != s {
+		t.Errorf("update of the subject gives %v, want its oldest event %v", updated, s)
+	}
+	expect(t, c, http.StatusOK, p.url(0), http.MethodPut, "/v1.1/subjects/"+s.ID+"/events/"+second.EventID, face("ann 4"))
+	for person, want := range map[string]int{"ann 1": 0, "ann 2": 0, "ann 3": 1, "ann 4": 1} {
+		if got := find(t, c, p.url(1), person); len(got) != want {
+			t.Errorf("%s is found as %v, want %d", person, got, want)
+		}
+	}
+	var list struct {
+		Subjects []struct{ ID, EventID, Status string }
+	}
+	c.Call(t, p.url(1), http.MethodGet, "/v1.1/subjects", nil).Decode(t, &list)
+	var states []string
+	for _, e := range list.Subjects {
+		states = append(states, e.Status)
+	}
+	if fmt.Sprint(states) != "[D A D A]" {
+		t.Errorf("the list has %v, want a deleted entry before each new one", states)
+	}
+	expect(t, c, http.StatusNoContent, p.url(1), http.MethodDelete, "/v1.1/subjects/"+s.ID+"/events/"+s.EventID, nil)
+	expect(t, c, http.StatusNotFound, p.url(1), http.MethodDelete, "/v1.1/subjects/"+s.ID+"/events/"+s.EventID, nil)
+	expect(t, c, http.StatusNoContent, p.url(2), http.MethodDelete, "/v1.1/subjects/"+s.ID+"/events/"+second.EventID, nil)
+	expect(t, c, http.StatusNotFound, p.url(0), http.MethodPut, "/v1.1/subjects/"+s.ID, face("ann 5"))
+	expect(t, c, http.StatusNotFound, p.url(0), http.MethodPost, "/v1.1/subjects/"+s.ID+"/events", face("ann 5"))
+}
+
+func (p promises) anUpdateNeedsNoSlot(t *testing.T) {
+	c := p.open(t, 2)
+	s := enrol(t, c, p.url(0), "a")
+	enrol(t, c, p.url(1), "b")
+	for i := range 4 {
+		expect(t, c, http.StatusOK, p.url(i), http.MethodPut, "/v1.1/subjects/"+s.ID, face(fmt.Sprint("a", i)))
+	}
+	if got := find(t, c, p.url(1), "a3"); len(got) != 1 || got[0] != s.ID {
+		t.Errorf("after four updates: %v", got)
+	}
+}
+
+func (p promises) tagsNarrowASearch(t *testing.T) {
+	c := p.open(t, 10)
+	for _, tag := range []string{"staff", "a%2Fb%20%C3%A9", "100%25"} {
+		a := c.Call(t, p.url(0), http.MethodPost, "/v1.1/tags/"+tag, nil)
+		if a.Status != http.StatusOK {
+			t.Fatalf("create tag %s: %d %s", tag, a.Status, a.Body)
+		}
+	}
+	var names []string
+	expect(t, c, http.StatusOK, p.url(1), http.MethodGet, "/v1.1/tags", nil).Decode(t, &names)
+	if fmt.Sprint(names) != fmt.Sprint([]string{"staff", "a/b é", "100%"}) {
+		t.Errorf("tags are %q", names)
+	}
+	a := c.Call(t, p.url(2), http.MethodPost, "/v1.1/tags/staff", nil)
+	if a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "Duplicate") {
+		t.Errorf("create twice: %d %s", a.Status, a.Body)
+	}
+	expect(t, c, http.StatusCreated, p.url(1), http.MethodPost, "/v1.1/subjects", face("ann", "staff"))
+	expect(t, c, http.StatusOK, p.url(2), http.MethodPost, "/v1.1/face/search", probe("ann", "staff", "100%"))
+	expect(t, c, http.StatusNotFound, p.url(2), http.MethodPost, "/v1.1/face/search", probe("ann", "100%"))
+	a = expect(t, c, http.StatusBadRequest, p.url(2), http.MethodPost, "/v1.1/face/search", probe("ann", "nobody's"))
+	if !strings.Contains(string(a.Body), "UnknownTag") {
+		t.Errorf("search by an unknown tag: %s", a.Body)
+	}
+	expect(t, c, http.StatusOK, p.url(0), http.MethodPut, "/v1.1/tags/staff", map[string]string{"newName": "crew"})
+	expect(t, c, http.StatusOK, p.url(1), http.MethodPost, "/v1.1/face/search", probe("ann", "crew"))
+	expect(t, c, http.StatusOK, p.url(2), http.MethodDelete, "/v1.1/tags/crew", nil)
+	expect(t, c, http.StatusBadRequest, p.url(0), http.MethodPost, "/v1.1/face/search", probe("ann", "crew"))
+	expect(t, c, http.StatusOK, p.url(2), http.MethodPost, "/v1.1/tags/crew", nil)
+	expect(t, c, http.StatusOK, p.url(0), http.MethodPost, "/v1.1/face/search", probe("ann", "crew"))
+}
+
+func (p promises) aDeletedGalleryIsGone(t *testing.T) {
+	c := p.open(t, 100)
+	for i := range 5 {
+		enrol(t, c, p.url(i), fmt.Sprint("p", i))
+	}
+	var list struct{ Galleries []struct{ ID, Name string } }
+	c.Call(t, p.url(0), http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+	expect(t, c, http.StatusNoContent, p.url(0), http.MethodDelete, "/api/galleries/"+list.Galleries[0].ID, nil)
+	for i := range 3 {
+		for _, target := range []string{"/v1.1/face/search"} {
+			a := c.Call(t, p.url(i), http.MethodPost, target, probe("p1"))
+			if a.Status != http.StatusForbidden {
+				t.Errorf("node %d, right after the deletion: %d %s", i+1, a.Status, a.Body)
+			}
+		}
+		expect(t, c, http.StatusNotFound, p.url(i), http.MethodGet, "/api/galleries/"+list.Galleries[0].ID, nil)
+	}
+	// The name is free as soon as the entries are purged.
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		a := c.Call(t, p.url(1), http.MethodPost, "/api/galleries", map[string]any{
+			"name": list.Galleries[0].Name, "description": "", "size": 10, "faceMinimumQualityScore": 0.45,
+		})
+		if a.Status == http.StatusOK {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the name is still taken: %d %s", a.Status, a.Body)
+		}
+	}
+}
+
+func (p promises) aGalleryGrows(t *testing.T) {
+	c := p.open(t, 10)
+	for i := range 10 {
+		enrol(t, c, p.url(i), fmt.Sprint("before ", i))
+	}
+	var list struct{ Galleries []struct{ ID string } }
+	c.Call(t, p.url(0), http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+	path := "/api/galleries/" + list.Galleries[0].ID
+	expect(t, c, http.StatusBadRequest, p.url(0), http.MethodPatch, path, map[string]any{"size": 9})
+	expect(t, c, http.StatusOK, p.url(0), http.MethodPatch, path, map[string]any{"size": 50})
+	shards := map[byte]bool{}
+	for i := range 30 {
+		s := enrol(t, c, p.url(i), fmt.Sprint("after ", i))
+		shards[s.ID[17]] = true
+		if got := find(t, c, p.url(i+1), fmt.Sprint("after ", i)); len(got) != 1 {
+			t.Errorf("after %d is found as %v", i, got)
+		}
+	}
+	for i := range 10 {
+		if got := find(t, c, p.url(i), fmt.Sprint("before ", i)); len(got) != 1 {
+			t.Errorf("before %d is found as %v", i, got)
+		}
+	}
+	if len(shards) < 2 {
+		t.Errorf("the gallery did not spread: %v", shards)
+	}
+}
+
+// everySlotIsUsed fills a gallery over four shards to the last slot from all nodes
+// at once: never more than its size is taken, and never fewer.
+func (p promises) everySlotIsUsed(t *testing.T) {
+	const size = 40 // over four shards: the cluster spreads ten slots a shard
+	c := p.open(t, size)
+	var mu sync.Mutex
+	taken, full := 0, 0
+	var work sync.WaitGroup
+	for worker := range 6 {
+		work.Go(func() {
+			for i := range 8 {
+				a := c.Call(t, p.url(worker), http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("w", worker, i)))
+				mu.Lock()
+				switch {
+				case a.Status == http.StatusCreated:
+					taken++
+				case strings.Contains(string(a.Body), "GalleryFull"):
+					full++
+				default:
+					t.Errorf("register: %d %s", a.Status, a.Body)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	work.Wait()
+	if taken != size || full != 48-size {
+		t.Errorf("%d were taken and %d refused, want %d and %d", taken, full, size, 48-size)
+	}
+}
+
+func (p promises) theGuardLetsInOnce(t *testing.T) {
+	c := p.open(t, 200_000)
+	var list struct{ Applications []struct{ ID string } }
+	c.Call(t, p.url(0), http.MethodGet, "/api/applications", nil).Decode(t, &list)
+	expect(t, c, http.StatusOK, p.url(0), http.MethodPatch, "/api/applications/"+list.Applications[0].ID, map[string]any{"enrolmentGuard": true})
+	for i := range 3 { // a node that answers this has heard of the change
+		expect(t, c, http.StatusOK, p.url(i), http.MethodGet, "/api/applications/"+list.Applications[0].ID, nil)
+	}
+	for round := range 5 {
+		var mu sync.Mutex
+		made := 0
+		var work sync.WaitGroup
+		for i := range 6 {
+			work.Go(func() {
+				a := c.Call(t, p.url(i), http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("eve ", round)),
+					sigv4.Header{Name: "idempotency-key", Value: fmt.Sprint(round, "-", i)})
+				mu.Lock()
+				defer mu.Unlock()
+				switch {
+				case a.Status == http.StatusCreated:
+					made++
+				case !strings.Contains(string(a.Body), "Duplicate"):
+					t.Errorf("register: %d %s", a.Status, a.Body)
+				}
+			})
+		}
+		work.Wait()
+		if got := find(t, c, p.url(round), fmt.Sprint("eve ", round)); made > 1 || len(got) != made {
+			t.Errorf("round %d: %d were told that they are enrolled, and %v are", round, made, got)
+		}
+		a := c.Call(t, p.url(round), http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("eve ", round)))
+		if made == 1 && !strings.Contains(string(a.Body), "Duplicate") {
+			t.Errorf("round %d, enrolled again: %d %s", round, a.Status, a.Body)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package httpapi
+
+import (
+	"context"
+
+	"github.com/valyala/fasthttp"
+
+	"facet/internal/id"
+	"facet/router"
+)
+
+// putSubject serves PUT subjects/{subjectId}: body face, and tags in version 1.1.
+// It replaces the subject's oldest active event (D19).
+func putSubject(ctx context.Context, c *call) (answer, error) {
+	e, err := c.enrolment()
+	if err != nil {
+		return answer{}, err
+	}
+	updated, err := c.service.UpdateSubject(ctx, e)
+	return c.registered(fasthttp.StatusOK, updated, err)
+}
+
+// getEvents serves GET subjects/{subjectId}/events.
+func getEvents(ctx context.Context, c *call) (answer, error) {
+	subject, err := parseSubject(c.parameters[0])
+	if err != nil {
+		return answer{}, err
+	}
+	events, err := c.service.Events(ctx, c.access, subject)
+	if err != nil {
+		return answer{}, err
+	}
+	text := eventsBody{ID: subject.String(), Events: make([]eventBody, len(events))}
+	for i, e := range events {
+		text.Events[i] = eventBody{ID: e.String()}
+	}
+	return answer{fasthttp.StatusOK, text}, nil
+}
+
+// postEvents serves POST subjects/{subjectId}/events: body face and tags.
+func postEvents(ctx context.Context, c *call) (answer, error) {
+	e, err := c.enrolment()
+	if err != nil {
+		return answer{}, err
+	}
+	registered, err := c.service.RegisterEvent(ctx, e)
+	return c.registered(fasthttp.StatusCreated, registered, err)
+}
+
+// putEvent serves PUT subjects/{subjectId}/events/{eventId}: body face and tags.
+// It answers 200 (D20).
+func putEvent(ctx context.Context, c *call) (answer, error) {
+	event, err := parseEvent(c.parameters[1])
+	if err != nil {
+		return answer{}, err
+	}
+	e, err := c.enrolment()
+	if err != nil {
+		return answer{}, err
+	}
+	e.Event = event
+	updated, err := c.service.UpdateEvent(ctx, e)
+	return c.registered(fasthttp.StatusOK, updated, err)
+}
+
+// deleteEvent serves DELETE subjects/{subjectId}/events/{eventId}.
+func deleteEvent(ctx context.Context, c *call) (answer, error) {
+	subject, err := parseSubject(c.parameters[0])
+	if err != nil {
+		return answer{}, err
+	}
+	event, err := parseEvent(c.parameters[1])
+	if err != nil {
+		return answer{}, err
+	}
+	if err := c.service.UnregisterEvent(ctx, c.access, subject, event); err != nil {
+		return answer{}, err
+	}
+	return answer{status: fasthttp.StatusNoContent}, nil
+}
+
+// enrolment reads a write to the subject that the path names first.
+func (c *call) enrolment() (router.Enrolment, error) {
+	e := router.Enrolment{Access: c.access}
+	var err error
+	if e.Subject, err = parseSubject(c.parameters[0]); err != nil {
+		return e, err
+	}
+	o, err := readObject(c.body.bytes, "face", "tags")
+	if err != nil {
+		return e, err
+	}
+	var errs [3]error
+	if c.version != v1 {
+		e.Tags, errs[0] = o.tags()
+	}
+	e.Write, errs[1] = c.write()
+	e.Image, errs[2] = o.image("face")
+	return e, firstOf(errs[:]...)
+}
+
+// registered answers a registration or update that ended in r or err.
+func (c *call) registered(status int, r router.Registered, err error) (answer, error) {
+	if err != nil {
+		return answer{}, err
+	}
+	text := registeredBody{ID: r.Subject.String(), Attributes: wireAttributes(r.Attributes)}
+	if c.version != v1 {
+		text.EventID = r.Event.String()
+	}
+	return answer{status, text}, nil
+}
+
+// parseEvent reads an event's id; what is none can't exist, so it is the same 404
+// as an unknown one (D10).
+func parseEvent(text string) (id.Event, error) {
+	u, err := id.Parse(text)
+	if err != nil {
+		return id.Event{}, notFound("", "Event not found.")
+	}
+	return id.Event{UUID: u}, nil
+}

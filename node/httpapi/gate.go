@@ -1,0 +1,98 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/sha256"
+	"sync"
+	"time"
+
+	"facet/router"
+)
+
+// A node that does not know an access key or API key has to ask the cluster
+// before it may say so: the key may have been made elsewhere a moment ago. Made-up
+// keys must not turn into as many questions. What is unknown is not remembered,
+// or a new key would not work at once; instead the questions are held together.
+//
+//	names not seen lately:  a   b c  d e f     g
+//	the gate opens:         |        |         |      every gateInterval at most
+//	go on together:         a        b c       d e f
+//
+// Those that go on together share one question (router: rounds). Names that were
+// found lately don't wait, and when nothing comes, the first one doesn't either.
+
+// gate holds back the look-up of names that were not found lately.
+type gate struct {
+	mu    sync.Mutex // guards what follows; never held while waiting
+	opens time.Time  // before it, names that were not found lately wait
+	// young and old are the names that were found lately. A full young one
+	// becomes the old one, and what was old is forgotten.
+	young, old map[gateName]struct{}
+}
+
+// gateName is a hash: the names may be secrets.
+type gateName [sha256.Size]byte
+
+// through looks up what name stands for, when g lets it.
+func through[T any](ctx context.Context, g *gate, name string, look func() (T, error)) (T, error) {
+	hash := gateName(sha256.Sum256([]byte(name)))
+	if err := g.wait(ctx, hash); err != nil {
+		var none T
+		return none, err
+	}
+	found, err := look()
+	switch {
+	case err == nil:
+		g.remember(hash)
+	case router.KindOf(err) == router.NotFound || router.KindOf(err) == router.Forbidden:
+		g.forget(hash)
+	}
+	return found, err
+}
+
+// wait returns at once for a name that was found lately, or when the gate has not
+// opened within gateInterval; else when it opens next.
+func (g *gate) wait(ctx context.Context, name gateName) error {
+	g.mu.Lock()
+	_, young := g.young[name]
+	_, old := g.old[name]
+	now := time.Now()
+	delay := g.opens.Sub(now)
+	if young || old || delay <= 0 {
+		if !young && !old {
+			g.opens = now.Add(gateInterval)
+		}
+		g.mu.Unlock()
+		return nil
+	}
+	g.mu.Unlock()
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// remember lets name pass from now on.
+func (g *gate) remember(name gateName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if _, ok := g.young[name]; ok {
+		return
+	}
+	if g.young == nil || len(g.young) >= gateNamesMax {
+		g.young, g.old = make(map[gateName]struct{}), g.young
+	}
+	g.young[name] = struct{}{}
+}
+
+// forget makes name wait again: it was revoked, or never was.
+func (g *gate) forget(name gateName) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.young, name)
+	delete(g.old, name)
+}

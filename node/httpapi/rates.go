@@ -1,0 +1,144 @@
+package httpapi
+
+import (
+	"math"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"golang.org/x/time/rate"
+
+	"facet/internal/id"
+)
+
+// Rate bounds requests: Burst at once, PerSecond in the long run. The zero Rate
+// does not bound. A Burst below 1 is one second's worth.
+type Rate struct {
+	PerSecond float64
+	Burst     int
+}
+
+// reasonRateLimit tells a client that it is its own rate that is too high, and
+// not the load on the service.
+const reasonRateLimit = "RateLimit"
+
+// rates bounds the requests of every tenant and every application. Each has a
+// bucket of its own, so what one does takes nothing from another. They are this
+// node's: a cluster of three lets three times as many pass.
+type rates struct {
+	mu           sync.Mutex // guards both; held for arithmetic only
+	tenants      buckets
+	applications buckets
+}
+
+// newRates makes rates with these bounds.
+func newRates(tenant, application Rate) *rates {
+	return &rates{tenants: newBuckets(tenant), applications: newBuckets(application)}
+}
+
+// blocked gives how long tenant has to wait for its next request, 0 when it need
+// not. It takes nothing.
+func (r *rates) blocked(now time.Time, tenant id.Tenant) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.tenants.wait(now, tenant.UUID)
+}
+
+// take takes one request of tenant and, unless it is zero, of application, and
+// gives 0; or it takes from neither and gives how long to wait.
+func (r *rates) take(now time.Time, tenant id.Tenant, application id.Application) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := application != id.Application{}
+	wait := r.tenants.wait(now, tenant.UUID)
+	if known {
+		wait = max(wait, r.applications.wait(now, application.UUID))
+	}
+	if wait > 0 {
+		return wait
+	}
+	r.tenants.take(now, tenant.UUID)
+	if known {
+		r.applications.take(now, application.UUID)
+	}
+	return 0
+}
+
+// buckets are token buckets of one size. A full bucket is the same as none, so
+// full ones are dropped when room is needed.
+type buckets struct {
+	perSecond rate.Limit // 0 is no bound
+	burst     int
+	of        map[id.UUID]*rate.Limiter
+	swept     time.Time
+}
+
+// newBuckets makes buckets for r.
+func newBuckets(r Rate) buckets {
+	if !(r.PerSecond > 0) { // nor is it NaN
+		return buckets{}
+	}
+	burst := r.Burst
+	if burst < 1 {
+		burst = int(min(max(1, math.Ceil(r.PerSecond)), math.MaxInt32))
+	}
+	return buckets{perSecond: rate.Limit(r.PerSecond), burst: burst, of: make(map[id.UUID]*rate.Limiter)}
+}
+
+// wait gives the time until name's bucket has a token.
+func (b *buckets) wait(now time.Time, name id.UUID) time.Duration {
+	l, ok := b.of[name]
+	if !ok {
+		return 0
+	}
+	lacking := 1 - l.TokensAt(now)
+	if lacking <= 0 {
+		return 0
+	}
+	seconds := min(lacking/float64(b.perSecond), retryAfterMax.Seconds())
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// take takes a token from name's bucket, which has one.
+func (b *buckets) take(now time.Time, name id.UUID) {
+	if b.perSecond == 0 {
+		return
+	}
+	l, ok := b.of[name]
+	if !ok {
+		if len(b.of) >= bucketsMax {
+			b.makeRoom(now)
+		}
+		l = rate.NewLimiter(b.perSecond, b.burst)
+		b.of[name] = l
+	}
+	l.AllowN(now, 1)
+}
+
+// makeRoom drops the buckets that are full, or else any one: its owner gets a
+// burst too many, which is better than to refuse someone. It looks at all of them
+// once a second at most.
+func (b *buckets) makeRoom(now time.Time) {
+	if now.Sub(b.swept) >= time.Second {
+		b.swept = now
+		for name, l := range b.of {
+			if l.TokensAt(now) >= float64(b.burst) {
+				delete(b.of, name)
+			}
+		}
+	}
+	for name := range b.of {
+		if len(b.of) < bucketsMax {
+			return
+		}
+		delete(b.of, name)
+	}
+}
+
+// tooFast is the answer to a client over its rate, which may try again after wait.
+func tooFast(wait time.Duration) *failure {
+	f := gateway(fasthttp.StatusTooManyRequests, "Too many requests.")
+	f.body.Reason = reasonRateLimit
+	f.retryAfter = wait
+	return f
+}

@@ -1,0 +1,277 @@
+package fsmtest_test
+
+import (
+	"slices"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+)
+
+// made answers with a gallery and an application, as far as they are there.
+func (m *metaModel) made(s metafsm.Status, g id.Gallery, a id.Application) metafsm.CreateGalleryAnswer {
+	i := m.gallery(g)
+	if i < 0 {
+		return metafsm.CreateGalleryAnswer{Status: metafsm.UnknownGallery}
+	}
+	out := metafsm.CreateGalleryAnswer{Status: s, Gallery: m.galleries[i]}
+	if i := m.application(a); i >= 0 {
+		out.Application = m.applications[i]
+	}
+	return out
+}
+
+func (m *metaModel) createGallery(c metafsm.CreateGallery) metafsm.CreateGalleryAnswer {
+	g, a := c.Gallery, c.Application
+	o, status := m.once(c.Write, "gallery", g.Tenant.UUID)
+	if status == metafsm.Replayed {
+		return m.made(status, o.gallery, o.application)
+	}
+	if status != 0 {
+		return metafsm.CreateGalleryAnswer{Status: status}
+	}
+	if m.tenant(g.Tenant) < 0 {
+		return metafsm.CreateGalleryAnswer{Status: metafsm.UnknownTenant}
+	}
+	for _, old := range m.galleries {
+		if old.Tenant != g.Tenant || old.Name != g.Name {
+			continue
+		}
+		if old.Deleting {
+			return metafsm.CreateGalleryAnswer{Status: metafsm.BeingDeleted}
+		}
+		var oldest id.Application
+		if i := slices.IndexFunc(m.applications, func(a metafsm.Application) bool { return a.Gallery == old.ID }); i >= 0 {
+			oldest = m.applications[i].ID
+		}
+		return m.made(metafsm.Exists, old.ID, oldest)
+	}
+	if m.taken(a) || slices.ContainsFunc(m.galleries, func(x metafsm.Gallery) bool { return x.ID == g.ID }) {
+		return metafsm.CreateGalleryAnswer{Status: metafsm.Conflict}
+	}
+	g.Created, g.Seq = m.clock, m.next()
+	a.Tenant, a.Gallery, a.Created, a.Seq = g.Tenant, g.ID, m.clock, m.next()
+	m.galleries, m.applications = append(m.galleries, g), append(m.applications, a)
+	o.gallery, o.application = g.ID, a.ID
+	m.remember(o)
+	return metafsm.CreateGalleryAnswer{Status: metafsm.Done, Gallery: g, Application: a}
+}
+
+func (m *metaModel) updateGallery(c metafsm.UpdateGallery) metafsm.UpdateGalleryAnswer {
+	o, status := m.once(c.Write, "update gallery", c.Gallery.UUID)
+	if status != 0 && status != metafsm.Replayed {
+		return metafsm.UpdateGalleryAnswer{Status: status}
+	}
+	i := m.gallery(c.Gallery)
+	switch {
+	case i < 0 || m.galleries[i].Tenant != c.Tenant:
+		return metafsm.UpdateGalleryAnswer{Status: metafsm.UnknownGallery}
+	case status == metafsm.Replayed:
+		return metafsm.UpdateGalleryAnswer{Status: status, Gallery: m.galleries[i]}
+	case c.Size != nil && *c.Size < m.galleries[i].Size:
+		return metafsm.UpdateGalleryAnswer{Status: metafsm.SizeShrinks}
+	}
+	for _, other := range m.galleries {
+		if c.Name == nil || other.ID == c.Gallery || other.Tenant != c.Tenant || other.Name != *c.Name {
+			continue
+		}
+		if other.Deleting {
+			return metafsm.UpdateGalleryAnswer{Status: metafsm.BeingDeleted}
+		}
+		return metafsm.UpdateGalleryAnswer{Status: metafsm.Exists, Gallery: other}
+	}
+	g := &m.galleries[i]
+	if c.Name != nil {
+		g.Name = *c.Name
+	}
+	if c.Description != nil {
+		g.Description = *c.Description
+	}
+	if c.Size != nil && *c.Size > g.Size {
+		g.Size = *c.Size
+		if c.Shards > g.Shards {
+			if g.Settled == 0 {
+				g.Settled = g.Shards
+			}
+			g.Shards = c.Shards
+			g.Epoch++
+		}
+	}
+	m.remember(o)
+	return metafsm.UpdateGalleryAnswer{Status: metafsm.Done, Gallery: *g}
+}
+
+func (m *metaModel) deleteGallery(c metafsm.DeleteGallery) metafsm.DeleteGalleryAnswer {
+	o, status := m.once(c.Write, "delete gallery", c.Gallery.UUID)
+	i := slices.IndexFunc(m.galleries, func(g metafsm.Gallery) bool { return g.ID == c.Gallery })
+	switch {
+	case status == metafsm.Replayed && i < 0:
+		return metafsm.DeleteGalleryAnswer{Status: status}
+	case status == metafsm.Replayed:
+		return metafsm.DeleteGalleryAnswer{Status: status, Gallery: m.galleries[i]}
+	case status != 0:
+		return metafsm.DeleteGalleryAnswer{Status: status}
+	case i < 0 || m.galleries[i].Tenant != c.Tenant:
+		return metafsm.DeleteGalleryAnswer{Status: metafsm.UnknownGallery}
+	}
+	if g := &m.galleries[i]; !g.Deleting {
+		g.Deleting, g.WrappedKey = true, nil
+		g.Generation++
+		m.applications = slices.DeleteFunc(m.applications, func(a metafsm.Application) bool { return a.Gallery == g.ID })
+		delete(m.grants, g.ID)
+		delete(m.tags, g.ID)
+		m.remember(o)
+	}
+	return metafsm.DeleteGalleryAnswer{Status: metafsm.Done, Gallery: m.galleries[i]}
+}
+
+func (m *metaModel) forgetGallery(c metafsm.ForgetGallery) metafsm.ForgetGalleryAnswer {
+	i := slices.IndexFunc(m.galleries, func(g metafsm.Gallery) bool { return g.ID == c.Gallery })
+	if i < 0 {
+		return metafsm.ForgetGalleryAnswer{Status: metafsm.Done}
+	}
+	if g := m.galleries[i]; !g.Deleting || g.Generation != c.Generation {
+		return metafsm.ForgetGalleryAnswer{Status: metafsm.StaleGeneration}
+	}
+	m.galleries = slices.Delete(m.galleries, i, i+1)
+	return metafsm.ForgetGalleryAnswer{Status: metafsm.Done}
+}
+
+func (m *metaModel) createApplication(c metafsm.CreateApplication) metafsm.CreateApplicationAnswer {
+	a := c.Application
+	o, status := m.once(c.Write, "application", a.Tenant.UUID)
+	switch {
+	case status == metafsm.Replayed:
+		if i := m.application(o.application); i >= 0 {
+			return metafsm.CreateApplicationAnswer{Status: status, Application: m.applications[i]}
+		}
+		return metafsm.CreateApplicationAnswer{Status: metafsm.UnknownApplication}
+	case status != 0:
+		return metafsm.CreateApplicationAnswer{Status: status}
+	}
+	if i := m.gallery(a.Gallery); i < 0 || m.galleries[i].Tenant != a.Tenant {
+		return metafsm.CreateApplicationAnswer{Status: metafsm.UnknownGallery}
+	}
+	if m.taken(a) {
+		return metafsm.CreateApplicationAnswer{Status: metafsm.Conflict}
+	}
+	a.Created, a.Seq = m.clock, m.next()
+	m.applications = append(m.applications, a)
+	o.application = a.ID
+	m.remember(o)
+	return metafsm.CreateApplicationAnswer{Status: metafsm.Done, Application: a}
+}
+
+func (m *metaModel) updateApplication(c metafsm.UpdateApplication) metafsm.UpdateApplicationAnswer {
+	o, status := m.once(c.Write, "update application", c.Application.UUID)
+	if status != 0 && status != metafsm.Replayed {
+		return metafsm.UpdateApplicationAnswer{Status: status}
+	}
+	i := m.application(c.Application)
+	if i < 0 || m.applications[i].Tenant != c.Tenant {
+		return metafsm.UpdateApplicationAnswer{Status: metafsm.UnknownApplication}
+	}
+	if status == 0 {
+		a := &m.applications[i]
+		set(&a.Name, c.Name)
+		set(&a.Description, c.Description)
+		set(&a.MinimumQuality, c.MinimumQuality)
+		set(&a.VerifyThreshold, c.VerifyThreshold)
+		set(&a.GuardThreshold, c.GuardThreshold)
+		set(&a.Guard, c.Guard)
+		m.remember(o)
+		status = metafsm.Done
+	}
+	return metafsm.UpdateApplicationAnswer{Status: status, Application: m.applications[i]}
+}
+
+func set[T any](field, to *T) {
+	if to != nil {
+		*field = *to
+	}
+}
+
+func (m *metaModel) deleteApplication(c metafsm.DeleteApplication) metafsm.DeleteApplicationAnswer {
+	o, status := m.once(c.Write, "delete application", c.Application.UUID)
+	if status != 0 {
+		return metafsm.DeleteApplicationAnswer{Status: status}
+	}
+	i := m.application(c.Application)
+	if i < 0 || m.applications[i].Tenant != c.Tenant {
+		return metafsm.DeleteApplicationAnswer{Status: metafsm.UnknownApplication}
+	}
+	m.applications = slices.Delete(m.applications, i, i+1)
+	m.remember(o)
+	return metafsm.DeleteApplicationAnswer{Status: metafsm.Done}
+}
+
+// changeTags does what the three commands have in common.
+func (m *metaModel) changeTags(w metafsm.Write, kind string, g id.Gallery, change func(*modelTags) (metafsm.Status, uint32)) metafsm.TagAnswer {
+	o, status := m.once(w, kind, g.UUID)
+	if status == metafsm.Replayed {
+		return metafsm.TagAnswer{Status: status, Identity: o.identity}
+	}
+	if status != 0 {
+		return metafsm.TagAnswer{Status: status}
+	}
+	if m.gallery(g) < 0 {
+		return metafsm.TagAnswer{Status: metafsm.UnknownGallery}
+	}
+	if m.tags[g] == nil {
+		m.tags[g] = &modelTags{}
+	}
+	status, o.identity = change(m.tags[g])
+	if status == metafsm.Done {
+		m.remember(o)
+	}
+	return metafsm.TagAnswer{Status: status, Identity: o.identity}
+}
+
+// take removes the tag of a name from a list.
+func take(from *[]metafsm.Tag, name string) (metafsm.Tag, bool) {
+	for i, t := range *from {
+		if t.Name == name {
+			*from = append((*from)[:i:i], (*from)[i+1:]...)
+			return t, true
+		}
+	}
+	return metafsm.Tag{}, false
+}
+
+func (t *modelTags) find(name string) int {
+	return slices.IndexFunc(t.live, func(x metafsm.Tag) bool { return x.Name == name })
+}
+
+func (t *modelTags) create(name string) (metafsm.Status, uint32) {
+	if t.find(name) >= 0 {
+		return metafsm.Exists, 0
+	}
+	tag, ok := take(&t.dormant, name)
+	if !ok {
+		t.last++
+		tag = metafsm.Tag{Name: name, Identity: t.last}
+	}
+	t.live = append(t.live, tag)
+	return metafsm.Done, tag.Identity
+}
+
+func (t *modelTags) rename(from, to string) (metafsm.Status, uint32) {
+	i := t.find(from)
+	switch {
+	case i < 0:
+		return metafsm.UnknownTag, 0
+	case from != to && t.find(to) >= 0:
+		return metafsm.Exists, 0
+	}
+	take(&t.dormant, to)
+	t.live[i].Name = to
+	return metafsm.Done, t.live[i].Identity
+}
+
+func (t *modelTags) delete(name string) (metafsm.Status, uint32) {
+	tag, ok := take(&t.live, name)
+	if !ok {
+		return metafsm.UnknownTag, 0
+	}
+	t.dormant = append(t.dormant, tag)
+	return metafsm.Done, tag.Identity
+}

@@ -1,0 +1,233 @@
+package fsmtest_test
+
+import (
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+)
+
+// metaModel says, with plain lists, what meta has to do.
+type metaModel struct {
+	clock        int64
+	seq          uint64
+	cluster      *metafsm.Cluster
+	shards       metafsm.ShardMap
+	tenants      []metafsm.Tenant
+	keys         []metafsm.AccessKey
+	galleries    []metafsm.Gallery
+	applications []metafsm.Application
+	grants       map[id.Gallery]map[id.Shard]metafsm.ShardGrant
+	tags         map[id.Gallery]*modelTags
+	ops          []metaOp
+}
+
+type modelTags struct {
+	last          uint32
+	live, dormant []metafsm.Tag
+}
+
+type metaOp struct {
+	write metafsm.Write
+	kind  string
+	scope id.UUID
+	// what was made
+	tenant      id.Tenant
+	gallery     id.Gallery
+	application id.Application
+	identity    uint32
+}
+
+func newMetaModel() *metaModel {
+	return &metaModel{grants: map[id.Gallery]map[id.Shard]metafsm.ShardGrant{}, tags: map[id.Gallery]*modelTags{}}
+}
+
+func (m *metaModel) next() uint64 { m.seq++; return m.seq }
+
+// once advances the clock and gives an operation that is remembered, or Conflict.
+func (m *metaModel) once(w metafsm.Write, kind string, scope id.UUID) (done metaOp, status metafsm.Status) {
+	m.clock = max(m.clock, w.Time)
+	m.ops = slices.DeleteFunc(m.ops, func(o metaOp) bool {
+		keep := int64(10 * 60_000)
+		if o.write.Keyed {
+			keep = 24 * 3_600_000
+		}
+		return o.write.Time+keep < m.clock
+	})
+	for _, o := range m.ops {
+		switch {
+		case o.write.Op != w.Op:
+		case o.kind == kind && o.scope == scope && o.write.Request == w.Request:
+			return o, metafsm.Replayed
+		default:
+			return o, metafsm.Conflict
+		}
+	}
+	return metaOp{write: w, kind: kind, scope: scope}, 0
+}
+
+func (m *metaModel) remember(o metaOp) {
+	o.write.Time = m.clock
+	m.ops = append(m.ops, o)
+}
+
+func (m *metaModel) tenant(t id.Tenant) int {
+	return slices.IndexFunc(m.tenants, func(x metafsm.Tenant) bool { return x.ID == t })
+}
+
+// gallery gives the place of a gallery that is not being deleted, or −1.
+func (m *metaModel) gallery(g id.Gallery) int {
+	return slices.IndexFunc(m.galleries, func(x metafsm.Gallery) bool { return x.ID == g && !x.Deleting })
+}
+
+func (m *metaModel) application(a id.Application) int {
+	return slices.IndexFunc(m.applications, func(x metafsm.Application) bool { return x.ID == a })
+}
+
+func (m *metaModel) taken(a metafsm.Application) bool {
+	return slices.ContainsFunc(m.applications, func(x metafsm.Application) bool { return x.ID == a.ID || x.KeyMAC == a.KeyMAC })
+}
+
+func (m *metaModel) found(c metafsm.Found) metafsm.FoundAnswer {
+	if m.cluster != nil {
+		return metafsm.FoundAnswer{Status: metafsm.Exists, Cluster: *m.cluster}
+	}
+	m.cluster = &c.Cluster
+	return metafsm.FoundAnswer{Status: metafsm.Done, Cluster: c.Cluster}
+}
+
+func (m *metaModel) putShards(c metafsm.PutShards) metafsm.PutShardsAnswer {
+	same := m.shards.Epoch == c.Previous+1 && cmp.Equal(m.shards.Shards, c.Shards)
+	if m.shards.Epoch != c.Previous && !same {
+		return metafsm.PutShardsAnswer{Status: metafsm.StaleEpoch, Map: m.shards}
+	}
+	m.shards = metafsm.ShardMap{Epoch: c.Previous + 1, Shards: c.Shards}
+	return metafsm.PutShardsAnswer{Status: metafsm.Done, Map: m.shards}
+}
+
+func (m *metaModel) createTenant(c metafsm.CreateTenant) metafsm.CreateTenantAnswer {
+	o, status := m.once(c.Write, "tenant", id.UUID{})
+	if status == metafsm.Replayed {
+		return metafsm.CreateTenantAnswer{Status: status, Tenant: m.tenants[m.tenant(o.tenant)]}
+	}
+	if status != 0 {
+		return metafsm.CreateTenantAnswer{Status: status}
+	}
+	for _, t := range m.tenants {
+		if t.Name == c.Tenant.Name {
+			return metafsm.CreateTenantAnswer{Status: metafsm.Exists, Tenant: t}
+		}
+	}
+	if m.tenant(c.Tenant.ID) >= 0 {
+		return metafsm.CreateTenantAnswer{Status: metafsm.Conflict}
+	}
+	c.Tenant.Seq = m.next()
+	m.tenants = append(m.tenants, c.Tenant)
+	o.tenant = c.Tenant.ID
+	m.remember(o)
+	return metafsm.CreateTenantAnswer{Status: metafsm.Done, Tenant: c.Tenant}
+}
+
+func (m *metaModel) putAccessKey(c metafsm.PutAccessKey) metafsm.PutAccessKeyAnswer {
+	if m.tenant(c.Key.Tenant) < 0 {
+		return metafsm.PutAccessKeyAnswer{Status: metafsm.UnknownTenant}
+	}
+	for i, k := range m.keys {
+		if k.ID != c.Key.ID {
+			continue
+		}
+		if k.Tenant != c.Key.Tenant {
+			return metafsm.PutAccessKeyAnswer{Status: metafsm.Conflict}
+		}
+		c.Key.Created = k.Created
+		m.keys = slices.Delete(m.keys, i, i+1)
+		break
+	}
+	m.keys = append(m.keys, c.Key)
+	return metafsm.PutAccessKeyAnswer{Status: metafsm.Done}
+}
+
+func (m *metaModel) deleteAccessKey(c metafsm.DeleteAccessKey) metafsm.DeleteAccessKeyAnswer {
+	for i, k := range m.keys {
+		if k.ID != c.Key {
+			continue
+		}
+		if k.Tenant != c.Tenant {
+			return metafsm.DeleteAccessKeyAnswer{Status: metafsm.Conflict}
+		}
+		m.keys = slices.Delete(m.keys, i, i+1)
+		break
+	}
+	return metafsm.DeleteAccessKeyAnswer{Status: metafsm.Done}
+}
+
+func (m *metaModel) free(g metafsm.Gallery) uint32 {
+	free := g.Size
+	for _, of := range m.grants[g.ID] {
+		free -= of.Total - of.Reclaimed
+	}
+	return free
+}
+
+// current gives a gallery of a generation, or says why there is none.
+func (m *metaModel) current(g id.Gallery, generation uint32) (metafsm.Gallery, metafsm.Status) {
+	i := m.gallery(g)
+	switch {
+	case i < 0:
+		return metafsm.Gallery{}, metafsm.UnknownGallery
+	case m.galleries[i].Generation != generation:
+		return metafsm.Gallery{}, metafsm.StaleGeneration
+	}
+	if m.grants[g] == nil {
+		m.grants[g] = map[id.Shard]metafsm.ShardGrant{}
+	}
+	return m.galleries[i], metafsm.Done
+}
+
+func (m *metaModel) grant(c metafsm.Grant) metafsm.GrantAnswer {
+	g, status := m.current(c.Gallery, c.Generation)
+	if status != metafsm.Done {
+		return metafsm.GrantAnswer{Status: status}
+	}
+	if g.Settled > 0 && m.cluster != nil && slices.Index(metafsm.ShardsOf(g.ID, m.cluster.Shards, m.cluster.Shards), c.Shard) >= g.Settled {
+		return metafsm.GrantAnswer{Status: metafsm.Unsettled}
+	}
+	of := m.grants[g.ID][c.Shard]
+	if of.Shard = c.Shard; of.Total <= c.Have {
+		of.Total += min(c.Want, m.free(g))
+	}
+	if of.Total > 0 {
+		m.grants[g.ID][c.Shard] = of
+	}
+	return metafsm.GrantAnswer{Status: metafsm.Done, Total: of.Total}
+}
+
+func (m *metaModel) reclaim(c metafsm.Reclaim) metafsm.ReclaimAnswer {
+	g, status := m.current(c.Gallery, c.Generation)
+	if status != metafsm.Done {
+		return metafsm.ReclaimAnswer{Status: status}
+	}
+	of := m.grants[g.ID][c.Shard]
+	if c.Returned > of.Total {
+		return metafsm.ReclaimAnswer{Status: metafsm.Conflict, Free: m.free(g)}
+	}
+	if of.Total > 0 {
+		of.Reclaimed = max(of.Reclaimed, c.Returned)
+		m.grants[g.ID][c.Shard] = of
+	}
+	return metafsm.ReclaimAnswer{Status: metafsm.Done, Free: m.free(g)}
+}
+
+func (m *metaModel) settle(c metafsm.Settle) metafsm.SettleAnswer {
+	g, status := m.current(c.Gallery, c.Generation)
+	switch {
+	case status != metafsm.Done:
+		return metafsm.SettleAnswer{Status: status}
+	case g.Epoch != c.Epoch:
+		return metafsm.SettleAnswer{Status: metafsm.StaleEpoch}
+	}
+	m.galleries[m.gallery(g.ID)].Settled = 0
+	return metafsm.SettleAnswer{Status: metafsm.Done}
+}

@@ -1,0 +1,213 @@
+package fsmtest_test
+
+import (
+	"facet/internal/id"
+	"facet/raftfsm/shardfsm"
+)
+
+// replayed answers an operation that is remembered.
+func (m *shardModel) replayed(o modelOp) shardfsm.RegisterAnswer {
+	return shardfsm.RegisterAnswer{
+		Status: shardfsm.Replayed, Subject: o.subject, Event: o.event, Time: o.time, Revision: o.revision,
+	}
+}
+
+// enrol is what Register ("register") and AddEvent ("add") do.
+func (m *shardModel) enrol(kind string, c shardfsm.Register) shardfsm.RegisterAnswer {
+	m.advance(c.Time)
+	g, refuse := c.Gallery, func(s shardfsm.Status) shardfsm.RegisterAnswer { return shardfsm.RegisterAnswer{Status: s} }
+	if m.stale(g, c.Generation) {
+		return refuse(shardfsm.StaleGeneration)
+	}
+	if o, ok := m.find(c.Op); ok {
+		if o.kind != kind || o.gallery != g || o.request != c.Request || kind == "add" && o.subject != c.Subject {
+			return refuse(shardfsm.Conflict)
+		}
+		return m.replayed(o)
+	}
+	known := len(m.actives(g, c.Subject)) > 0
+	switch {
+	case kind == "add" && !known:
+		return refuse(shardfsm.UnknownSubject)
+	case m.slices[g] == nil:
+		return refuse(shardfsm.NeedSlots)
+	case kind == "register" && known, m.active(g, c.Subject, c.Event) >= 0:
+		return refuse(shardfsm.Conflict)
+	}
+	fresh := modelClaim{
+		gallery: g, subject: c.Subject, event: c.Event, op: c.Op, request: c.Request, time: m.clock,
+		tags: c.Tags, template: m.templates[c.Op], further: kind == "add",
+	}
+	if i := m.claim(g, c.Event); i >= 0 {
+		own := m.claims[i]
+		if own.subject != c.Subject || own.op != c.Op || own.request != c.Request {
+			return refuse(shardfsm.Conflict)
+		}
+		fresh.number = own.number
+		m.claims = append(m.claims[:i:i], m.claims[i+1:]...)
+	} else if m.usage(g).Free() == 0 && (!c.Recycle || !m.recycle(g)) {
+		return refuse(shardfsm.NeedSlots)
+	}
+	a := shardfsm.RegisterAnswer{Status: shardfsm.Done, Subject: c.Subject, Event: c.Event, Time: m.clock}
+	if !c.Pending {
+		m.enrolled(fresh)
+		m.ops = append(m.ops, modelOp{kind, g, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event, 0})
+		return a
+	}
+	if n := m.next(); fresh.number == 0 {
+		fresh.number = n
+	}
+	m.claims = append(m.claims, fresh)
+	a.Claim = fresh.number
+	return a
+}
+
+func (m *shardModel) replace(c shardfsm.ReplaceEvent) shardfsm.RegisterAnswer {
+	m.advance(c.Time)
+	g, refuse := c.Gallery, func(s shardfsm.Status) shardfsm.RegisterAnswer { return shardfsm.RegisterAnswer{Status: s} }
+	if m.stale(g, c.Generation) {
+		return refuse(shardfsm.StaleGeneration)
+	}
+	if o, ok := m.find(c.Op); ok {
+		if o.kind != "replace" || o.gallery != g || o.request != c.Request || o.subject != c.Subject || !c.Oldest && o.event != c.Event {
+			return refuse(shardfsm.Conflict)
+		}
+		return m.replayed(o)
+	}
+	of, i := m.actives(g, c.Subject), m.active(g, c.Subject, c.Event)
+	if len(of) == 0 {
+		return refuse(shardfsm.UnknownSubject)
+	}
+	if c.Oldest && i != of[0] {
+		i = of[0]
+	}
+	if i < 0 {
+		return refuse(shardfsm.UnknownEvent)
+	}
+	old := m.events[i]
+	if old.entry.Event != c.Event || old.revision+1 != c.Revision {
+		return shardfsm.RegisterAnswer{
+			Status: shardfsm.Moved, Subject: c.Subject, Event: old.entry.Event, Revision: old.revision + 1,
+		}
+	}
+	spare := m.usage(g).Free() > 0 || m.recycle(g)
+	i = m.active(g, c.Subject, c.Event)
+	fresh := old
+	fresh.template, fresh.revision = m.templates[c.Op], c.Revision
+	if !c.KeepTags {
+		fresh.tags = c.Tags
+	}
+	m.delete(i)
+	if !spare {
+		m.events = m.events[:len(m.events)-1]
+		m.sequence--
+	}
+	m.enter(fresh)
+	m.ops = append(m.ops, modelOp{"replace", g, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event, c.Revision})
+	return shardfsm.RegisterAnswer{
+		Status: shardfsm.Done, Subject: c.Subject, Event: c.Event, Time: m.clock, Revision: c.Revision,
+	}
+}
+
+func (m *shardModel) unregister(c shardfsm.Unregister) shardfsm.UnregisterAnswer {
+	m.advance(c.Time)
+	if m.stale(c.Gallery, c.Generation) {
+		return shardfsm.UnregisterAnswer{Status: shardfsm.StaleGeneration}
+	}
+	if o, ok := m.find(c.Op); ok {
+		if o.kind != "unregister" || o.gallery != c.Gallery || o.subject != c.Subject {
+			return shardfsm.UnregisterAnswer{Status: shardfsm.Conflict}
+		}
+		return shardfsm.UnregisterAnswer{Status: shardfsm.Done, Time: o.time}
+	}
+	if len(m.actives(c.Gallery, c.Subject)) == 0 {
+		return shardfsm.UnregisterAnswer{Status: shardfsm.UnknownSubject}
+	}
+	for {
+		of := m.actives(c.Gallery, c.Subject)
+		if len(of) == 0 {
+			break
+		}
+		m.delete(of[0])
+	}
+	m.ops = append(m.ops, modelOp{"unregister", c.Gallery, c.Op, [16]byte{}, false, m.clock, c.Subject, id.Event{}, 0})
+	return shardfsm.UnregisterAnswer{Status: shardfsm.Done, Time: m.clock}
+}
+
+func (m *shardModel) removeEvent(c shardfsm.RemoveEvent) shardfsm.UnregisterAnswer {
+	m.advance(c.Time)
+	if m.stale(c.Gallery, c.Generation) {
+		return shardfsm.UnregisterAnswer{Status: shardfsm.StaleGeneration}
+	}
+	if o, ok := m.find(c.Op); ok {
+		if o.kind != "remove" || o.gallery != c.Gallery || o.request != c.Request || o.subject != c.Subject || o.event != c.Event {
+			return shardfsm.UnregisterAnswer{Status: shardfsm.Conflict}
+		}
+		return shardfsm.UnregisterAnswer{Status: shardfsm.Done, Time: o.time}
+	}
+	if len(m.actives(c.Gallery, c.Subject)) == 0 {
+		return shardfsm.UnregisterAnswer{Status: shardfsm.UnknownSubject}
+	}
+	i := m.active(c.Gallery, c.Subject, c.Event)
+	if i < 0 {
+		return shardfsm.UnregisterAnswer{Status: shardfsm.UnknownEvent}
+	}
+	m.delete(i)
+	m.ops = append(m.ops, modelOp{"remove", c.Gallery, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event, 0})
+	return shardfsm.UnregisterAnswer{Status: shardfsm.Done, Time: m.clock}
+}
+
+func (m *shardModel) activate(c shardfsm.Activate) shardfsm.RegisterAnswer {
+	m.advance(c.Time)
+	g, refuse := c.Gallery, func(s shardfsm.Status) shardfsm.RegisterAnswer { return shardfsm.RegisterAnswer{Status: s} }
+	if m.stale(g, c.Generation) {
+		return refuse(shardfsm.StaleGeneration)
+	}
+	if o, ok := m.find(c.Op); ok {
+		made := o.kind == "register" || o.kind == "add"
+		if !made || o.gallery != g || o.request != c.Request || o.subject != c.Subject || o.event != c.Event {
+			return refuse(shardfsm.Conflict)
+		}
+		return m.replayed(o)
+	}
+	i := m.claim(g, c.Event)
+	if i < 0 {
+		return refuse(shardfsm.UnknownEvent)
+	}
+	own := m.claims[i]
+	switch {
+	case own.subject != c.Subject || own.op != c.Op || own.request != c.Request:
+		return refuse(shardfsm.Conflict)
+	case own.number != c.Claim:
+		return refuse(shardfsm.UnknownEvent)
+	}
+	m.claims = append(m.claims[:i:i], m.claims[i+1:]...)
+	known := len(m.actives(g, c.Subject)) > 0
+	switch {
+	case own.further && !known:
+		return refuse(shardfsm.UnknownSubject)
+	case !own.further && known:
+		return refuse(shardfsm.Conflict)
+	}
+	kind := "register"
+	if own.further {
+		kind = "add"
+	}
+	m.enrolled(own)
+	m.ops = append(m.ops, modelOp{kind, g, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event, 0})
+	return shardfsm.RegisterAnswer{Status: shardfsm.Done, Subject: c.Subject, Event: c.Event, Time: m.clock}
+}
+
+func (m *shardModel) withdraw(c shardfsm.Withdraw) shardfsm.WithdrawAnswer {
+	m.advance(c.Time)
+	switch {
+	case m.stale(c.Gallery, c.Generation):
+		return shardfsm.WithdrawAnswer{Status: shardfsm.StaleGeneration}
+	case m.active(c.Gallery, c.Subject, c.Event) >= 0:
+		return shardfsm.WithdrawAnswer{Status: shardfsm.Activated}
+	}
+	if i := m.claim(c.Gallery, c.Event); i >= 0 && m.claims[i].subject == c.Subject {
+		m.claims = append(m.claims[:i:i], m.claims[i+1:]...)
+	}
+	return shardfsm.WithdrawAnswer{Status: shardfsm.Done}
+}

@@ -1,0 +1,111 @@
+package shardfsm
+
+import (
+	"facet/internal/codec"
+	"facet/internal/id"
+)
+
+// ReturnSlots has a shard give slots back, so that meta may reclaim them for other
+// shards. What is returned is a total that only grows, and stands in this shard's
+// log before meta hears of it: after a crash at any point the totals are told
+// again. It has an effect only while Granted and Returned are those of the slice,
+// so that a retry returns nothing twice and a late one nothing that was granted
+// since; the answer has the present totals in any case.
+type ReturnSlots struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+	// Granted and Returned are the totals that the proposer knows (shard.Usage).
+	Granted  uint32 `cbor:"3,keyasint"`
+	Returned uint32 `cbor:"4,keyasint"`
+	// Keep is how many free slots stay; those beyond are returned.
+	Keep uint32 `cbor:"5,keyasint"`
+	// Recycle is how many slots are to be returned at the least: when fewer are
+	// free, the oldest deleted entries are dropped for the rest.
+	Recycle uint32 `cbor:"6,keyasint,omitempty"`
+	// Time is the proposer's clock in milliseconds since 1970.
+	Time int64 `cbor:"7,keyasint"`
+}
+
+// ReturnSlotsAnswer is Done or StaleGeneration. Without a slice all totals are 0.
+type ReturnSlotsAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+	// Granted and Returned are all slots ever granted to and returned by the slice:
+	// what meta's Reclaim takes.
+	Granted  uint32 `cbor:"2,keyasint"`
+	Returned uint32 `cbor:"3,keyasint"`
+	// Deleted entries are left, whose slots might be returned too.
+	Deleted uint32 `cbor:"4,keyasint"`
+	// Active events, and pending ones, whose slots come back when they are withdrawn
+	// or expire.
+	Active  uint32 `cbor:"5,keyasint"`
+	Pending uint32 `cbor:"6,keyasint,omitempty"`
+}
+
+// Fence makes a shard refuse every later command and read of a gallery's
+// generations before Generation, whether it has a slice or not, and erases the
+// templates from memory. It may come twice or late.
+type Fence struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+}
+
+// Purge drops up to Max entries that a Fence of at least Generation cut off.
+type Purge struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+	Max        uint32     `cbor:"3,keyasint"`
+}
+
+// FenceAnswer answers a Fence (Done) and a Purge (Done, or NotFenced if there was
+// no such fence).
+type FenceAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+	// Left counts the entries that are to be purged.
+	Left uint64 `cbor:"2,keyasint"`
+}
+
+// Widen tells the first shard of a gallery, which every search asks, that the
+// gallery lies on more shards: from then on reads of an older epoch are refused
+// (shard.Shard.CheckEpoch). It goes before the first slot on a new shard.
+type Widen struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+	Epoch      uint32     `cbor:"3,keyasint"`
+}
+
+// WidenAnswer is Done or StaleGeneration.
+type WidenAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+}
+
+// Encode gives the bytes to propose.
+func (c ReturnSlots) Encode() []byte { return codec.Encode(headReturnSlots, c) }
+
+// Encode gives the bytes to propose.
+func (c Fence) Encode() []byte { return codec.Encode(headFence, c) }
+
+// Encode gives the bytes to propose.
+func (c Purge) Encode() []byte { return codec.Encode(headPurge, c) }
+
+// Encode gives the bytes to propose.
+func (c Widen) Encode() []byte { return codec.Encode(headWiden, c) }
+
+// ParseReturnSlotsAnswer reads the answer to a ReturnSlots.
+func ParseReturnSlotsAnswer(b []byte) (ReturnSlotsAnswer, error) {
+	return parse[ReturnSlotsAnswer](b, answerOf(headReturnSlots))
+}
+
+// ParseFenceAnswer reads the answer to a Fence.
+func ParseFenceAnswer(b []byte) (FenceAnswer, error) {
+	return parse[FenceAnswer](b, answerOf(headFence))
+}
+
+// ParsePurgeAnswer reads the answer to a Purge.
+func ParsePurgeAnswer(b []byte) (FenceAnswer, error) {
+	return parse[FenceAnswer](b, answerOf(headPurge))
+}
+
+// ParseWidenAnswer reads the answer to a Widen.
+func ParseWidenAnswer(b []byte) (WidenAnswer, error) {
+	return parse[WidenAnswer](b, answerOf(headWiden))
+}

@@ -1,0 +1,164 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+)
+
+// purgeBatch is how many entries of a deleted gallery one command drops.
+const purgeBatch = 1000
+
+// UpdateGallery changes what patch has. The size only grows; a gallery that gets
+// more shards by it is in use all the while.
+func (r *Router) UpdateGallery(ctx context.Context, tenant id.Tenant, w Write, gallery id.Gallery, patch GalleryPatch) (Gallery, error) {
+	cluster, _ := r.groups.Meta().Cluster()
+	c := metafsm.UpdateGallery{Write: stamped(w), Tenant: tenant, Gallery: gallery, Name: patch.Name, Description: patch.Description}
+	if patch.Size != nil {
+		size := uint32(*patch.Size)
+		c.Size, c.Shards = &size, cluster.ShardCount(size)
+	}
+	a, err := proposeMeta(ctx, r, c, metafsm.ParseUpdateGalleryAnswer)
+	if err != nil {
+		return Gallery{}, err
+	}
+	switch a.Status {
+	case metafsm.Done, metafsm.Replayed:
+		return galleryOf(a.Gallery, 0), nil
+	case metafsm.Exists, metafsm.BeingDeleted:
+		return Gallery{}, Errorf(Duplicate, "", "another gallery has this name: %s", a.Gallery.ID)
+	case metafsm.SizeShrinks:
+		return Gallery{}, Errorf(InvalidRequest, "", "the size of a gallery can only be increased")
+	default:
+		return Gallery{}, managed("update gallery", a.Status)
+	}
+}
+
+// UpdateApplication changes what patch has.
+func (r *Router) UpdateApplication(ctx context.Context, tenant id.Tenant, w Write, application id.Application, patch ApplicationPatch) (Application, error) {
+	a, err := proposeMeta(ctx, r, metafsm.UpdateApplication{
+		Write: stamped(w), Tenant: tenant, Application: application,
+		Name: patch.Name, Description: patch.Description, MinimumQuality: patch.MinimumQuality,
+		VerifyThreshold: patch.VerifyThreshold, GuardThreshold: patch.GuardThreshold, Guard: patch.Guard,
+	}, metafsm.ParseUpdateApplicationAnswer)
+	if err != nil {
+		return Application{}, err
+	}
+	if err := managed("update application", a.Status); err != nil {
+		return Application{}, err
+	}
+	return r.applicationOf(a.Application)
+}
+
+// DeleteApplication removes an application. Its API key is refused here at once,
+// and everywhere as soon as meta's log has reached the other nodes.
+func (r *Router) DeleteApplication(ctx context.Context, tenant id.Tenant, application id.Application) error {
+	a, err := proposeMeta(ctx, r, metafsm.DeleteApplication{Write: ownWrite(), Tenant: tenant, Application: application}, metafsm.ParseDeleteApplicationAnswer)
+	if err != nil {
+		return err
+	}
+	return managed("delete application", a.Status)
+}
+
+// DeleteGallery removes a gallery with its applications. When it returns, every
+// shard refuses whoever does not know of it yet; the entries are purged later.
+func (r *Router) DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) error {
+	a, err := proposeMeta(ctx, r, metafsm.DeleteGallery{Write: ownWrite(), Tenant: tenant, Gallery: gallery}, metafsm.ParseDeleteGalleryAnswer)
+	if err != nil {
+		return err
+	}
+	if err := managed("delete gallery", a.Status); err != nil {
+		return err
+	}
+	if a.Gallery.ID.IsZero() {
+		return nil
+	}
+	_, err = r.fence(ctx, a.Gallery)
+	return err
+}
+
+// fence has all shards of a deleted gallery refuse its former generation; it gives
+// how many entries are left to be purged.
+func (r *Router) fence(ctx context.Context, g metafsm.Gallery) (left uint64, err error) {
+	answers, err := scatter(ctx, r, shardFence, r.shardsOf(g), shardfsm.Fence{Gallery: g.ID, Generation: g.Generation})
+	for _, a := range answers {
+		left += a.Left
+	}
+	return left, err
+}
+
+func (r *Router) shardsOf(g metafsm.Gallery) []id.Shard {
+	cluster, _ := r.groups.Meta().Cluster()
+	return metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards)
+}
+
+// Sweep carries on with deletions that a client began: every step may be repeated,
+// so it goes on where another node stopped. One call does a bounded part.
+func (r *Router) Sweep(ctx context.Context) error {
+	var failed []error
+	for _, g := range r.groups.Meta().Deleting() {
+		if err := r.sweep(ctx, g); err != nil {
+			failed = append(failed, fmt.Errorf("purge gallery %s: %w", g.ID, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+func (r *Router) sweep(ctx context.Context, g metafsm.Gallery) error {
+	left, err := r.fence(ctx, g)
+	if err != nil {
+		return err
+	}
+	if left > 0 {
+		_, err := scatter(ctx, r, shardPurge, r.shardsOf(g), shardfsm.Purge{Gallery: g.ID, Generation: g.Generation, Max: purgeBatch})
+		return err
+	}
+	_, err = proposeMeta(ctx, r, metafsm.ForgetGallery{Gallery: g.ID, Generation: g.Generation}, metafsm.ParseForgetGalleryAnswer)
+	return err
+}
+
+// managed gives the error that meta's refusal of a change is, nil for none.
+func managed(what string, s metafsm.Status) error {
+	switch s {
+	case metafsm.Done, metafsm.Replayed:
+		return nil
+	case metafsm.UnknownGallery, metafsm.StaleGeneration:
+		return Errorf(NotFound, "", "there is no gallery with this id")
+	case metafsm.UnknownApplication:
+		return Errorf(NotFound, "", "there is no application with this id")
+	case metafsm.Conflict:
+		return keyReused()
+	case metafsm.OpsFull:
+		return operationsFull()
+	default:
+		return fmt.Errorf("%s: meta answered: %v", what, s)
+	}
+}
+
+// ownWrite names an operation of this call: a retry within it finds its outcome,
+// and a client's second request is a second operation.
+func ownWrite() metafsm.Write {
+	var w Write
+	mustRandom(w.Operation[:])
+	return stamped(w)
+}
+
+var shardFence = method[shardfsm.Fence, shardfsm.FenceAnswer]{"shard.fence", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Fence) (shardfsm.FenceAnswer, error) {
+	g, _, err := r.lead(group)
+	if err != nil {
+		return shardfsm.FenceAnswer{}, err
+	}
+	return propose(ctx, g, c.Encode(), shardfsm.ParseFenceAnswer)
+}}
+
+var shardPurge = method[shardfsm.Purge, shardfsm.FenceAnswer]{"shard.purge", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Purge) (shardfsm.FenceAnswer, error) {
+	g, _, err := r.lead(group)
+	if err != nil {
+		return shardfsm.FenceAnswer{}, err
+	}
+	return propose(ctx, g, c.Encode(), shardfsm.ParsePurgeAnswer)
+}}

@@ -1,0 +1,45 @@
+package router
+
+import (
+	"context"
+	"errors"
+
+	"facet/shard"
+)
+
+// outdatedMax bounds how often a read catches up with meta because a shard knows
+// the gallery better.
+const outdatedMax = 3
+
+// outdated gives a shard's refusal of an old view of a gallery its kind: the
+// gallery lies on more shards by now, or was deleted.
+func outdated(err error) error {
+	if errors.Is(err, shard.ErrEpoch) || errors.Is(err, shard.ErrGeneration) {
+		return Errorf(outdatedView, "", "%v", err)
+	}
+	return err
+}
+
+// whole does a read over all shards of a gallery. When a shard says that the list
+// of shards is old, this node catches up with meta and the read begins anew: it
+// never misses what lies on a shard that it did not know.
+func whole[T any](ctx context.Context, r *Router, g enrolment, read func(enrolment) (T, error)) (T, error) {
+	var err error
+	for range outdatedMax {
+		var out T
+		out, err = read(g)
+		if KindOf(err) != outdatedView {
+			return out, err
+		}
+		if err := r.sync.join(ctx); err != nil {
+			return out, err
+		}
+		fresh, ok := r.gallery(g.ID)
+		if !ok || fresh.Generation != g.Generation {
+			return out, Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
+		}
+		g = fresh
+	}
+	var none T
+	return none, err
+}

@@ -1,0 +1,187 @@
+package router
+
+import (
+	"context"
+	"errors"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+)
+
+// A gallery's slots are granted by meta to its shards, and come back to meta when
+// a shard has returned them in its own log:
+//
+//	meta     granted 40 ──▶ shard 1   granted 40, returned 0
+//	         reclaimed 15 ◀──          returned 15        (told again after a crash)
+//
+// Both sides keep totals that only grow, so every message may be lost, repeated or
+// late. A new event takes a free slot of its shard, else one that meta has, else
+// one that another shard has free, else that of its shard's oldest deleted entry,
+// else that of another shard's. Only then is the gallery full; while a shard that
+// might have a slot can't be asked, nobody says so.
+const (
+	// grantMax and grantShare bound how many slots a shard is granted at once: a
+	// share of what is free for each of the gallery's shards.
+	grantMax   = 4096
+	grantShare = 2
+	// grantRounds bounds how often one registration asks for slots: others may
+	// take what it was granted.
+	grantRounds = 32
+)
+
+// slotted does a write that needs a slot, and finds one when its shard has none.
+// write gets leave to recycle a deleted entry's slot only after free slots were
+// looked for everywhere.
+func (r *Router) slotted(ctx context.Context, g enrolment, home id.Shard, write func(recycle bool) (registerAnswer, error)) (registerAnswer, error) {
+	recycle := false
+	for range grantRounds {
+		a, err := write(recycle)
+		if err != nil || a.Status != shardfsm.NeedSlots {
+			return a, err
+		}
+		found, err := r.findSlots(ctx, g, home, a.Granted, recycle)
+		if err != nil {
+			return a, err
+		}
+		if !found && recycle {
+			return a, nil
+		}
+		recycle = recycle || !found
+	}
+	return registerAnswer{}, &Error{Kind: Busy, Message: "the gallery's last slots are contended; try again", RetryAfter: retryAfter}
+}
+
+// findSlots gets slots for home beyond the granted ones: from meta, else from
+// other shards, from their deleted entries too if recycle is set. It tells whether
+// there were any.
+func (r *Router) findSlots(ctx context.Context, g enrolment, home id.Shard, granted uint32, recycle bool) (bool, error) {
+	got, err := r.grant(ctx, g, home, granted)
+	if got || err != nil || len(g.shards) == 1 {
+		return got, err
+	}
+	var least uint32
+	if recycle {
+		least = 1
+	}
+	returned, err := r.collect(ctx, g, home, least)
+	if err != nil && !recycle {
+		return false, nil //nolint:nilerr // the own shard may recycle; if not, it is asked again and then told
+	}
+	if !returned || err != nil {
+		return false, err
+	}
+	// Others may be quicker: what was returned is there for whoever asks first.
+	_, err = r.grant(ctx, g, home, granted)
+	return true, err
+}
+
+// grant asks meta for slots beyond the granted ones and hands them to the shard; it
+// tells whether meta had any.
+func (r *Router) grant(ctx context.Context, g enrolment, home id.Shard, granted uint32) (bool, error) {
+	a, err := proposeMeta(ctx, r, metafsm.Grant{
+		Gallery: g.ID, Generation: g.Generation, Shard: home, Have: granted, Want: r.want(g),
+	}, metafsm.ParseGrantAnswer)
+	switch {
+	case err != nil:
+		return false, err
+	case a.Status == metafsm.Unsettled:
+		// Whoever searches must know of a shard before it holds the first event. The
+		// write is tried again then, and asks again.
+		return true, r.settle(ctx, g)
+	case a.Status != metafsm.Done:
+		return false, Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
+	case a.Total <= granted:
+		return false, nil
+	}
+	_, err = ask(ctx, r, shardGrant, home, shardfsm.Grant{Gallery: g.ID, Generation: g.Generation, Total: a.Total})
+	return err == nil, err
+}
+
+// want is how many slots a shard asks for at once: all for the only shard, else
+// less and less as the gallery fills.
+func (r *Router) want(g enrolment) uint32 {
+	n := uint32(len(g.shards))
+	if n == 1 {
+		return g.Size
+	}
+	free := r.groups.Meta().FreeSlots(g.ID)
+	return min(max(1, free/(grantShare*n)), grantMax)
+}
+
+// collect has the gallery's other shards return slots and meta reclaim them, until
+// one had some; it tells whether one had. least is how many a shard returns at the
+// least, those of its oldest deleted entries included.
+func (r *Router) collect(ctx context.Context, g enrolment, home id.Shard, least uint32) (bool, error) {
+	var failed []error
+	for _, s := range g.shards {
+		if s == home {
+			continue
+		}
+		a, err := ask(ctx, r, shardReturn, s, returnQuery{g.ID, g.Generation, least})
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		if a.Returned <= r.reclaimed(g.ID, s) {
+			continue
+		}
+		_, err = proposeMeta(ctx, r, metafsm.Reclaim{
+			Gallery: g.ID, Generation: g.Generation, Shard: s, Returned: a.Returned,
+		}, metafsm.ParseReclaimAnswer)
+		return err == nil, err
+	}
+	return false, errors.Join(failed...)
+}
+
+// reclaimed is how many slots meta has reclaimed from a shard, as far as this node
+// knows.
+func (r *Router) reclaimed(g id.Gallery, s id.Shard) uint32 {
+	for _, of := range r.groups.Meta().Grants(g) {
+		if of.Shard == s {
+			return of.Reclaimed
+		}
+	}
+	return 0
+}
+
+// settle tells the gallery's first shard, which every search asks, of which epoch
+// the list of its shards is, and then meta that it knows.
+func (r *Router) settle(ctx context.Context, g enrolment) error {
+	a, err := ask(ctx, r, shardWiden, g.shards[0], shardfsm.Widen{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
+	if err != nil {
+		return err
+	}
+	if a.Status != shardfsm.Done {
+		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
+	}
+	_, err = proposeMeta(ctx, r, metafsm.Settle{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch}, metafsm.ParseSettleAnswer)
+	return err
+}
+
+// returnQuery asks a shard to return half of its free slots, and at least Least.
+type returnQuery struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+	Least      uint32     `cbor:"3,keyasint,omitempty"`
+}
+
+var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{"shard.return", func(ctx context.Context, r *Router, group id.Shard, q returnQuery) (shardfsm.ReturnSlotsAnswer, error) {
+	g, s, err := r.lead(group)
+	if err != nil {
+		return shardfsm.ReturnSlotsAnswer{}, err
+	}
+	u := s.Usage(q.Gallery)
+	return propose(ctx, g, shardfsm.ReturnSlots{
+		Gallery: q.Gallery, Generation: q.Generation, Granted: u.Granted, Returned: u.Returned,
+		Keep: u.Free() / 2, Recycle: q.Least, Time: onTime(0),
+	}.Encode(), shardfsm.ParseReturnSlotsAnswer)
+}}
+
+var shardWiden = method[shardfsm.Widen, shardfsm.WidenAnswer]{"shard.widen", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Widen) (shardfsm.WidenAnswer, error) {
+	g, _, err := r.lead(group)
+	if err != nil {
+		return shardfsm.WidenAnswer{}, err
+	}
+	return propose(ctx, g, c.Encode(), shardfsm.ParseWidenAnswer)
+}}

@@ -1,0 +1,92 @@
+package router
+
+import (
+	"context"
+	"fmt"
+
+	"facet/raftfsm/metafsm"
+)
+
+// Tags gives the names of the gallery's tags in order of creation.
+func (r *Router) Tags(ctx context.Context, access Access) ([]string, error) {
+	if err := r.sync.join(ctx); err != nil {
+		return nil, err
+	}
+	if _, _, err := r.enrolment(access); err != nil {
+		return nil, err
+	}
+	names := []string{}
+	for _, t := range r.groups.Meta().Tags(access.Gallery) {
+		names = append(names, t.Name)
+	}
+	return names, nil
+}
+
+// CreateTag makes a tag. A name that exists is Duplicate.
+func (r *Router) CreateTag(ctx context.Context, access Access, name string) error {
+	a, err := proposeMeta(ctx, r, metafsm.CreateTag{Write: ownWrite(), Gallery: access.Gallery, Name: name}, metafsm.ParseCreateTagAnswer)
+	if err != nil {
+		return err
+	}
+	return tagged(a.Status, name)
+}
+
+// RenameTag gives a tag another name; events keep it. An unknown one is NotFound, a
+// name that another tag has is Duplicate.
+func (r *Router) RenameTag(ctx context.Context, access Access, from, to string) error {
+	a, err := proposeMeta(ctx, r, metafsm.RenameTag{Write: ownWrite(), Gallery: access.Gallery, From: from, To: to}, metafsm.ParseRenameTagAnswer)
+	if err != nil {
+		return err
+	}
+	return tagged(a.Status, to)
+}
+
+// DeleteTag removes a tag; events are not changed. An unknown one is NotFound.
+func (r *Router) DeleteTag(ctx context.Context, access Access, name string) error {
+	a, err := proposeMeta(ctx, r, metafsm.DeleteTag{Write: ownWrite(), Gallery: access.Gallery, Name: name}, metafsm.ParseDeleteTagAnswer)
+	if err != nil {
+		return err
+	}
+	return tagged(a.Status, name)
+}
+
+// tagged gives the error that meta's refusal of a change of tags is, nil for none.
+func tagged(s metafsm.Status, name string) error {
+	switch s {
+	case metafsm.Done, metafsm.Replayed:
+		return nil
+	case metafsm.Exists:
+		return Errorf(Duplicate, "", "the gallery has a tag %q", name)
+	case metafsm.TagLimit:
+		return Errorf(InvalidRequest, ReasonTagLimit, "the gallery has %d tags, the most there can be", metafsm.TagsMax)
+	case metafsm.UnknownTag:
+		return Errorf(NotFound, ReasonUnknownTag, "the gallery has no such tag")
+	case metafsm.UnknownGallery:
+		return Errorf(Forbidden, "", "Forbidden") // it was deleted
+	case metafsm.OpsFull:
+		return operationsFull()
+	default:
+		return fmt.Errorf("change tags: meta answered: %v", s)
+	}
+}
+
+// tags gives the identities of the gallery's tags with these names. This node
+// catches up with meta first: a tag that was deleted through another node just
+// before must not be found.
+func (r *Router) tags(ctx context.Context, g enrolment, names []string) ([]uint32, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	if err := r.sync.join(ctx); err != nil {
+		return nil, err
+	}
+	ids := make([]uint32, 0, len(names))
+	for _, name := range names {
+		tag, ok := r.groups.Meta().TagIdentity(g.ID, name)
+		if !ok {
+			return nil, Errorf(InvalidRequest, ReasonUnknownTag, "the gallery has no tag %q", name)
+		}
+		ids = append(ids, tag)
+	}
+	return ids, nil
+}

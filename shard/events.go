@@ -1,0 +1,146 @@
+package shard
+
+import (
+	"slices"
+
+	"facet/internal/id"
+)
+
+// Active is an active event of a subject.
+type Active struct {
+	Event id.Event
+	// Revision counts the replacements of its face.
+	Revision uint32
+	// Tags are identities of tags.
+	Tags []uint32
+}
+
+// Events gives the active events of a subject in order of registration, whatever
+// was replaced since; an unknown subject has none. The error wraps ErrGeneration.
+func (s *Shard) Events(g id.Gallery, generation uint32, subject id.Subject) ([]Active, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sl, err := s.state.slice(g, generation)
+	if err != nil || sl == nil {
+		return nil, err
+	}
+	var out []Active
+	for _, e := range sl.subjects[subject] {
+		out = append(out, Active{e.event, e.revision, slices.Clone(e.tags)})
+	}
+	return out, nil
+}
+
+// OldestEvent gives the first of Events; ok is false if the subject is unknown.
+func (s *Shard) OldestEvent(g id.Gallery, generation uint32, subject id.Subject) (oldest Active, ok bool, err error) {
+	of, err := s.Events(g, generation, subject)
+	if len(of) == 0 {
+		return Active{}, false, err
+	}
+	return of[0], true, nil
+}
+
+// Replacement is a new face for an active event.
+type Replacement struct {
+	Gallery    id.Gallery
+	Generation uint32
+	Subject    id.Subject
+	Event      id.Event
+	// Time is when, in milliseconds since 1970; as in Event.
+	Time int64
+	// Tags are identities of tags. With KeepTags the event's own stay.
+	Tags     []uint32
+	KeepTags bool
+	// Sealed is the face, by SealFace for Revision.
+	Sealed []byte
+	// Revision is that of the event, plus 1.
+	Revision uint32
+	// Oldest demands that the event is its subject's oldest.
+	Oldest bool
+}
+
+// Update puts a new face in the place of an active event's, zeroes the old template
+// in memory and leaves a deleted entry with the same ids directly before the new
+// one. That takes a free slot, else the oldest deleted entry's; where there is
+// neither, no deleted entry is left. The error wraps ErrGeneration, ErrSubject,
+// ErrEvent or ErrMoved; with ErrMoved now is the event to be replaced.
+func (s *Shard) Update(r Replacement) (now Active, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl, err := s.state.slice(r.Gallery, r.Generation)
+	if err != nil {
+		return Active{}, err
+	}
+	if sl == nil || len(sl.subjects[r.Subject]) == 0 {
+		return Active{}, ErrSubject
+	}
+	of, i := sl.subjects[r.Subject], sl.active(r.Subject, r.Event)
+	if r.Oldest && i != 0 {
+		return Active{Event: of[0].event, Revision: of[0].revision}, ErrMoved
+	}
+	if i < 0 {
+		return Active{}, ErrEvent
+	}
+	if old := of[i]; old.revision+1 != r.Revision {
+		return Active{Event: old.event, Revision: old.revision}, ErrMoved
+	}
+	s.state.replace(sl, &of[i], r)
+	return Active{Event: r.Event, Revision: r.Revision}, nil
+}
+
+// replace makes the replacement of the entry at place.
+func (st *state) replace(sl *slice, place **entry, r Replacement) {
+	old := *place
+	spare := sl.room(OldestDeleted)
+	sl.leave(old)
+	if spare {
+		sl.enter(old.delete(st.next(), r.Time))
+	}
+	fresh := &entry{
+		sequence: st.next(), first: old.first, subject: old.subject, event: old.event,
+		time: r.Time, tags: r.Tags, sealed: r.Sealed, revision: r.Revision,
+	}
+	if r.KeepTags {
+		fresh.tags = old.tags
+	}
+	sl.enter(fresh)
+	*place = fresh
+}
+
+// Removal removes one event of a subject.
+type Removal struct {
+	Gallery    id.Gallery
+	Generation uint32
+	Subject    id.Subject
+	Event      id.Event
+	// Time is when, in milliseconds since 1970; as in Event.
+	Time int64
+}
+
+// Remove turns one active event into a deleted entry, as Erase does with all of a
+// subject's; without events the subject is gone. The error wraps ErrGeneration,
+// ErrSubject or ErrEvent.
+func (s *Shard) Remove(r Removal) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl, err := s.state.slice(r.Gallery, r.Generation)
+	if err != nil {
+		return err
+	}
+	if sl == nil || len(sl.subjects[r.Subject]) == 0 {
+		return ErrSubject
+	}
+	i := sl.active(r.Subject, r.Event)
+	if i < 0 {
+		return ErrEvent
+	}
+	old := sl.subjects[r.Subject][i]
+	sl.leave(old)
+	sl.enter(old.delete(s.state.next(), r.Time))
+	if rest := slices.Delete(sl.subjects[r.Subject], i, i+1); len(rest) > 0 {
+		sl.subjects[r.Subject] = rest
+	} else {
+		delete(sl.subjects, r.Subject)
+	}
+	return nil
+}

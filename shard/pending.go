@@ -1,0 +1,195 @@
+package shard
+
+import (
+	"fmt"
+	"slices"
+
+	"facet/engine"
+	"facet/internal/id"
+	"facet/shard/scan"
+	"facet/shard/seal"
+)
+
+// claim is a pending event: it holds a slot and is seen by SearchPending only. It
+// does not change.
+type claim struct {
+	sequence uint64
+	// number is the sequence with which it became pending. A renewal keeps it: the
+	// same number has been pending all the time.
+	number uint64
+	event  Event
+	kin    kin
+}
+
+// isOf tells whether the claim is of the write that e belongs to.
+func (c *claim) isOf(e Event) bool {
+	return c.event.Subject == e.Subject && c.event.Op == e.Op && c.event.Request == e.Request
+}
+
+// add puts a claim in, for which there is a slot.
+func (st *state) add(sl *slice, c *claim) {
+	st.waiting.Set(c.sequence, c)
+	sl.pending[c.event.Event] = c
+	sl.sealedBytes += int64(len(c.event.Sealed))
+}
+
+// drop takes a claim away and frees its slot.
+func (st *state) drop(c *claim) {
+	st.waiting.Delete(c.sequence)
+	if sl := st.slices[c.event.Gallery]; sl != nil {
+		delete(sl.pending, c.event.Event)
+		sl.sealedBytes -= int64(len(c.event.Sealed))
+	}
+}
+
+// Hold is Put of a pending event. A retry of the same write renews its time. The
+// number says since when it has been pending without a break; Activate asks for it.
+func (s *Shard) Hold(e Event, reuse Reuse) (number uint64, err error) {
+	return s.hold(e, reuse, newSubject)
+}
+
+// HoldFurther is Add of a pending event, as Hold.
+func (s *Shard) HoldFurther(e Event, reuse Reuse) (number uint64, err error) {
+	return s.hold(e, reuse, knownSubject)
+}
+
+func (s *Shard) hold(e Event, reuse Reuse, want kin) (number uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl, first, err := s.state.place(e, reuse, want)
+	if err != nil {
+		return 0, err
+	}
+	c := &claim{sequence: s.state.next(), number: first, event: e, kin: want}
+	if c.number == 0 {
+		c.number = c.sequence
+	}
+	s.state.add(sl, c)
+	return c.number, nil
+}
+
+// Claimed says which pending event is meant, and of which write.
+type Claimed struct {
+	Gallery    id.Gallery
+	Generation uint32
+	Subject    id.Subject
+	Event      id.Event
+	Op         id.Operation
+	Request    [16]byte
+	// Number is Hold's.
+	Number uint64
+	// Time is when, in milliseconds since 1970; as in Event.
+	Time int64
+}
+
+// Activate makes a pending event active and tells whether it is a further one of
+// its subject. The error wraps ErrGeneration, ErrEvent if it is not pending or was
+// not all the time since Number, ErrExists if it belongs to another write or its
+// subject has been made since, or ErrSubject if its subject is gone; where the
+// subject is not as it has to be, it is pending no more.
+func (s *Shard) Activate(c Claimed) (further bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl, err := s.state.slice(c.Gallery, c.Generation)
+	if err != nil {
+		return false, err
+	}
+	if sl == nil || sl.pending[c.Event] == nil {
+		return false, ErrEvent
+	}
+	own := sl.pending[c.Event]
+	if !own.isOf(Event{Subject: c.Subject, Op: c.Op, Request: c.Request}) {
+		return false, ErrExists
+	}
+	if own.number != c.Number {
+		return false, ErrEvent
+	}
+	s.state.drop(own)
+	if err := sl.admit(c.Subject, c.Event, own.kin); err != nil {
+		return false, err
+	}
+	s.state.enrol(sl, own.event, c.Time)
+	return own.kin == knownSubject, nil
+}
+
+// Withdraw takes a pending event away and frees its slot; it is no error if it is
+// not pending. The error wraps ErrGeneration, or ErrActive if it is active.
+func (s *Shard) Withdraw(g id.Gallery, generation uint32, subject id.Subject, event id.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl, err := s.state.slice(g, generation)
+	if err != nil || sl == nil {
+		return err
+	}
+	if sl.active(subject, event) >= 0 {
+		return ErrActive
+	}
+	if c := sl.pending[event]; c != nil && c.event.Subject == subject {
+		s.state.drop(c)
+	}
+	return nil
+}
+
+// Expire takes away the pending events whose time is at most that (milliseconds
+// since 1970).
+func (s *Shard) Expire(time int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		_, c, ok := s.state.waiting.Min()
+		if !ok || c.event.Time > time {
+			return
+		}
+		s.state.drop(c)
+	}
+}
+
+// SearchPending is Search over the pending events of a slice.
+func (s *Shard) SearchPending(g id.Gallery, generation uint32, key *seal.Key, q Query) ([]Hit, error) {
+	if q.Limit < 1 {
+		return nil, fmt.Errorf("%w: limit %d", ErrQuery, q.Limit)
+	}
+	claims, err := s.claims(g, generation)
+	if err != nil {
+		return nil, fmt.Errorf("search what is pending of gallery %s: %w", g, err)
+	}
+	faces := make([]engine.Face, 0, len(claims))
+	defer func() {
+		for _, f := range faces {
+			clear(f.Template)
+		}
+	}()
+	for _, e := range claims {
+		face, err := OpenFace(key, FaceRef{g, generation, e.Subject, e.Event, 0}, e.Sealed)
+		if err != nil {
+			return nil, fmt.Errorf("search what is pending of gallery %s: %w", g, err)
+		}
+		faces = append(faces, face)
+		if len(q.Probe) != len(face.Template) {
+			return nil, fmt.Errorf("%w: a probe of %d numbers among templates of %d", ErrQuery, len(q.Probe), len(face.Template))
+		}
+	}
+	rows := func(yield func(scan.Row) bool) {
+		for i, e := range claims {
+			if !yield(scan.Row{Subject: e.Subject, Event: e.Event, Tags: e.Tags, Template: faces[i].Template}) {
+				return
+			}
+		}
+	}
+	return scan.TopK(rows, s.table, q), nil
+}
+
+// claims gives the pending events of a slice, which don't change.
+func (s *Shard) claims(g id.Gallery, generation uint32) ([]Event, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sl, err := s.state.slice(g, generation)
+	if err != nil || sl == nil {
+		return nil, err
+	}
+	out := make([]Event, 0, len(sl.pending))
+	for _, c := range sl.pending {
+		out = append(out, c.event)
+	}
+	return slices.Clip(out), nil
+}

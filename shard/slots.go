@@ -1,0 +1,71 @@
+package shard
+
+import "facet/internal/id"
+
+// Grant raises the slots of a slice to g.Total, if they were fewer, and makes the
+// slice at its first grant. The error wraps ErrGeneration.
+func (s *Shard) Grant(g Grant) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl, err := s.state.open(g.Gallery, g.Generation)
+	if err == nil {
+		sl.granted = max(sl.granted, g.Total)
+	}
+	return err
+}
+
+// Widen notes that the gallery lies on more shards since epoch: reads of an older
+// one fail CheckEpoch. The error wraps ErrGeneration.
+func (s *Shard) Widen(g id.Gallery, generation, epoch uint32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl, err := s.state.open(g, generation)
+	if err == nil {
+		sl.epoch = max(sl.epoch, epoch)
+	}
+	return err
+}
+
+// open gives the slice of a gallery and makes it if there is none.
+func (st *state) open(g id.Gallery, generation uint32) (*slice, error) {
+	sl, err := st.slice(g, generation)
+	if err == nil && sl == nil {
+		sl = newSlice(g, generation)
+		st.slices[g] = sl
+	}
+	return sl, err
+}
+
+// Return asks a slice to give slots back.
+type Return struct {
+	Gallery    id.Gallery
+	Generation uint32
+	// Granted and Returned are the totals that the asker knows; with others nothing
+	// changes.
+	Granted, Returned uint32
+	// Keep free slots stay.
+	Keep uint32
+	// Least is how many are wanted in any case: free ones in spite of Keep, then
+	// those of the oldest deleted entries, which are dropped.
+	Least uint32
+}
+
+// Return gives free slots back for good, and the usage after it; without a slice
+// all is zero. The error wraps ErrGeneration.
+func (s *Shard) Return(r Return) (Usage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl, err := s.state.slice(r.Gallery, r.Generation)
+	if err != nil || sl == nil {
+		return Usage{}, err
+	}
+	if sl.granted == r.Granted && sl.returned == r.Returned {
+		free := sl.slots() - sl.used()
+		back := max(free-min(free, r.Keep), min(free, r.Least))
+		for back < r.Least && sl.dropOldestDeleted() {
+			back++
+		}
+		sl.returned += back
+	}
+	return sl.usage(), nil
+}
