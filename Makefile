@@ -28,17 +28,21 @@ demo: setup build ## a three-node cluster that matches real faces, told as a sto
 ##@ Checks
 .PHONY: test race lint fuzz bench venv
 venv:
-	@scripts/venv.sh node/sigv4/testdata/requirements.txt
+	@scripts/venv.sh node/sigv4/testdata/requirements.txt clients/python/requirements.txt
 
-test: setup venv build ## all tests: units, HTTP transcripts, outside signers, virtual-time and real clusters
+test: setup venv build ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
 	@$(GO) test -tags hashicorpmetrics -timeout 20m ./...
+	@cd client && $(GO) test -count=1 -timeout 5m ./...
+	@cd clients/python && PYTHONDONTWRITEBYTECODE=1 ../../assets/venv/bin/python -m pytest -q
 
 race: setup venv build ## the tests under the race detector
 	@$(GO) test -race -tags hashicorpmetrics -timeout 40m ./...
+	@cd client && $(GO) test -race -count=1 -timeout 5m ./...
 
 lint: $(TOOLS)/golangci-lint ## formatting, vet, golangci-lint, and the rules of internal/lint
 	@$(TOOLS)/golangci-lint fmt --diff
 	@$(TOOLS)/golangci-lint run ./...
+	@cd client && $(TOOLS)/golangci-lint run --config ../.golangci.yml ./...
 	@$(GO) test ./internal/lint
 
 fuzz: setup ## each fuzz target for FUZZTIME (default 20s)

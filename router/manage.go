@@ -67,6 +67,13 @@ func (r *Router) DeleteApplication(ctx context.Context, tenant id.Tenant, applic
 // DeleteGallery removes a gallery with its applications. When it returns, every
 // shard refuses whoever does not know of it yet; the entries are purged later.
 func (r *Router) DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) error {
+	// One that is being deleted is unknown already, for whoever asks again.
+	if _, err := confirmed(ctx, r, func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }); err != nil {
+		if KindOf(err) == NotFound {
+			err = managed("delete gallery", metafsm.UnknownGallery)
+		}
+		return err
+	}
 	a, err := proposeMeta(ctx, r, metafsm.DeleteGallery{Write: ownWrite(), Tenant: tenant, Gallery: gallery}, metafsm.ParseDeleteGalleryAnswer)
 	if err != nil {
 		return err

@@ -1,0 +1,252 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Client speaks to a cluster. It is safe for concurrent use.
+type Client struct {
+	*core
+	apiKey string
+}
+
+// core is what all clients of one New share.
+type core struct {
+	cfg          Config
+	base, portal *nodes
+	signer       signer
+	http         *http.Client
+}
+
+// WithAPIKey gives a client for the application that apiKey names; it shares the
+// connections of c.
+func (c *Client) WithAPIKey(apiKey string) *Client { return &Client{core: c.core, apiKey: apiKey} }
+
+// Close closes the connections that wait for another request.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// idempotencyKey is the key of the context's value.
+type idempotencyKey struct{}
+
+// WithIdempotencyKey makes the write that is called with the context use key, 1 to
+// 128 printable ASCII characters, in place of a random one: so a write can be
+// taken up again after this process has died. One key is for one write.
+func WithIdempotencyKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, idempotencyKey{}, key)
+}
+
+// repeat says what it means to send a request again whose outcome is not known.
+type repeat uint8
+
+const (
+	repeatFreely repeat = iota // a read
+	repeatKeyed                // the Idempotency-Key makes it one write
+	repeatGone                 // a deletion: now not found is done
+	repeatThere                // a creation: now duplicate is done
+)
+
+// request is one operation of the interface.
+type request struct {
+	method string
+	path   string // percent-encoded
+	query  string // percent-encoded, sorted by key
+	body   any    // nil for none
+	portal bool
+	repeat repeat
+	// empty names the member that a 404 has which is an answer: an empty list.
+	empty string
+}
+
+// answer is what a node answered.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// join makes a path of plain segments.
+func join(segments ...string) string {
+	var b strings.Builder
+	for _, s := range segments {
+		b.WriteString("/" + escape(s, ""))
+	}
+	return b.String()
+}
+
+// call carries out r and reads the answer's body as a T; an answer without a body
+// gives the zero T.
+func call[T any](ctx context.Context, c *Client, r request) (T, error) {
+	var out T
+	a, err := c.do(ctx, r)
+	if err != nil || len(a.body) == 0 {
+		return out, err
+	}
+	if err := json.Unmarshal(a.body, &out); err != nil {
+		return out, fmt.Errorf("%s %s: read the answer: %w", r.method, r.path, err)
+	}
+	return out, nil
+}
+
+// run is call for operations without an answer.
+func run(ctx context.Context, c *Client, r request) error {
+	_, err := c.do(ctx, r)
+	return err
+}
+
+// do sends r until it has an answer that stands, and gives it.
+func (c *Client) do(ctx context.Context, r request) (answer, error) {
+	operation := r.method + " " + r.path
+	header, body, err := c.prepare(ctx, r)
+	if err != nil {
+		return answer{}, fmt.Errorf("%s: %w", operation, err)
+	}
+	list := c.base
+	if r.portal {
+		list = c.portal
+	}
+	doubt := false // an earlier try may have had its effect
+	for try := 1; ; try++ {
+		node := list.pick(time.Now())
+		a, err := c.try(ctx, list.hosts[node], r, header.Clone(), body)
+		var refused *Error
+		if err == nil {
+			list.wake(node)
+			refused = a.refusal(operation, r)
+			if refused == nil || doubt && r.doneBefore(refused) {
+				return a, nil
+			}
+			if !refused.again() {
+				return answer{}, refused
+			}
+			err = refused
+		} else {
+			list.rest(node, time.Now())
+			err = fmt.Errorf("%s: %w", operation, err)
+		}
+		doubt = doubt || refused == nil || refused.Status >= http.StatusInternalServerError
+		if try == c.cfg.Tries || ctx.Err() != nil || stranger(err) && try >= len(list.hosts) {
+			return answer{}, err
+		}
+		if waited := pause(ctx, delay(try, refused, len(list.hosts))); waited != nil {
+			return answer{}, errors.Join(err, waited)
+		}
+	}
+}
+
+// prepare makes the headers and the body that all tries have in common.
+func (c *Client) prepare(ctx context.Context, r request) (http.Header, []byte, error) {
+	for s := range strings.SplitSeq(r.path[1:], "/") {
+		if s == "" || s == "." || s == ".." { // it would be another path
+			return nil, nil, errors.New("an id or a name is empty or a dot segment")
+		}
+	}
+	header := http.Header{"Accept": {"application/json"}}
+	if c.apiKey != "" && !r.portal {
+		header.Set("X-Api-Key", c.apiKey)
+	}
+	if r.repeat == repeatKeyed {
+		key, ok := ctx.Value(idempotencyKey{}).(string)
+		if !ok {
+			key = rand.Text()
+		}
+		header.Set("Idempotency-Key", key)
+	}
+	if r.body == nil {
+		return header, nil, nil
+	}
+	header.Set("Content-Type", "application/json")
+	body, err := json.Marshal(r.body)
+	return header, body, err
+}
+
+// try sends a request once. It is signed anew: the host is another, and the date.
+func (c *Client) try(ctx context.Context, host string, r request, header http.Header, body []byte) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.TryTimeout)
+	defer cancel()
+	target := "https://" + host + r.path
+	if r.query != "" {
+		target += "?" + r.query
+	}
+	q, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(body))
+	if err != nil {
+		return answer{}, fmt.Errorf("make request: %w", err)
+	}
+	c.signer.sign(message{method: r.method, host: host, path: r.path, query: r.query, body: body}, header, time.Now())
+	q.Header = header
+	got, err := c.http.Do(q)
+	if err != nil {
+		return answer{}, err
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(got.Body, answerBytesMax+1))
+	if err == nil && len(text) > answerBytesMax {
+		err = fmt.Errorf("the answer has more than %d bytes", answerBytesMax)
+	}
+	return answer{got.StatusCode, got.Header, text}, err
+}
+
+// refusal gives the error that a is, nil when it is none.
+func (a answer) refusal(operation string, r request) *Error {
+	if a.status/100 == 2 {
+		return nil
+	}
+	if a.status == http.StatusNotFound && r.empty != "" {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(a.body, &members) == nil && members[r.empty] != nil {
+			return nil
+		}
+	}
+	return readError(operation, a)
+}
+
+// stranger tells whether err says that a node's certificate is not to be trusted:
+// asking it again won't help.
+func stranger(err error) bool {
+	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	return ok
+}
+
+// doneBefore tells whether e says that an earlier try had its effect.
+func (r request) doneBefore(e *Error) bool {
+	return r.repeat == repeatGone && e.Is(ErrNotFound) || r.repeat == repeatThere && e.Is(ErrDuplicate)
+}
+
+// delay gives the pause after a try: what the service asked for; else nothing as
+// long as another node has not been asked; else twice as long each time, somewhat
+// random so that clients do not come back all at once.
+func delay(try int, refused *Error, nodes int) time.Duration {
+	if refused != nil && refused.RetryAfter > 0 {
+		return refused.RetryAfter
+	}
+	if refused == nil && try < nodes {
+		return 0
+	}
+	most := min(backoffMin<<min(try, 10), backoffMax)
+	return most/2 + mathrand.N(most/2)
+}
+
+// pause waits; the error is the context's.
+func pause(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

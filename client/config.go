@@ -1,0 +1,188 @@
+package client
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+)
+
+// Bounds and defaults.
+const (
+	triesDefault      = 8
+	tryTimeoutDefault = 45 * time.Second // the service's own limit is 30 s
+	backoffMin        = 100 * time.Millisecond
+	backoffMax        = 3 * time.Second
+	retryAfterMax     = 30 * time.Second // a longer Retry-After is cut
+	restTime          = 5 * time.Second  // how long a node that gave no answer is left alone
+	dialTimeout       = 5 * time.Second
+	answerBytesMax    = 64 << 20
+	idleConnections   = 64 // for each node
+	configBytesMax    = 1 << 20
+	nodesMax          = 64
+)
+
+// The scope of signatures, unless Config says otherwise.
+const (
+	regionDefault  = "ap-southeast-2"
+	serviceDefault = "execute-api"
+)
+
+// Config says which cluster to speak to, and as whom. Zero fields take the
+// defaults.
+type Config struct {
+	// BaseURLs are the nodes, https://host:port each. They are used in turn, and one
+	// that gives no answer is left alone for some seconds.
+	BaseURLs []string
+	// PortalURLs serve tenant management; none means BaseURLs.
+	PortalURLs []string
+	// AccessKey and SecretKey sign requests.
+	AccessKey, SecretKey string
+	// APIKey names the application, and so the gallery; see Client.WithAPIKey.
+	APIKey string
+	// Region and Service are the scope of signatures: ap-southeast-2, execute-api.
+	Region, Service string
+	// CAFile is a PEM file with the authority of the nodes' certificates; empty is
+	// the system's.
+	CAFile string
+	// TLS, if given, is the base of the connections' TLS; CAFile is put on top.
+	TLS *tls.Config
+	// Tries bounds how often one request is sent (8).
+	Tries int
+	// TryTimeout bounds one try (45 s); the context bounds all of them.
+	TryTimeout time.Duration
+}
+
+// FromDev gives a client of the cluster that `facet dev` describes in file, its
+// dev.json. It has no API key yet: see Client.CreateGallery and WithAPIKey.
+func FromDev(file string) (*Client, error) {
+	text, err := readFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var dev struct {
+		BaseURLs   []string `json:"base_urls"`
+		PortalURLs []string `json:"portal_urls"`
+		CAFile     string   `json:"ca_file"`
+		AccessKey  string   `json:"access_key"`
+		SecretKey  string   `json:"secret_key"`
+		Region     string   `json:"region"`
+		Service    string   `json:"service"`
+	}
+	if err := json.Unmarshal(text, &dev); err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	return New(Config{
+		BaseURLs: dev.BaseURLs, PortalURLs: dev.PortalURLs, CAFile: dev.CAFile,
+		AccessKey: dev.AccessKey, SecretKey: dev.SecretKey, Region: dev.Region, Service: dev.Service,
+	})
+}
+
+// New makes a client. It does not connect.
+func New(cfg Config) (*Client, error) {
+	if cfg.AccessKey == "" || cfg.SecretKey == "" {
+		return nil, errors.New("new client: no access key or no secret key")
+	}
+	cfg.defaults()
+	base, err := newNodes(cfg.BaseURLs)
+	if err != nil {
+		return nil, fmt.Errorf("new client: base URLs: %w", err)
+	}
+	portal, err := newNodes(cfg.PortalURLs)
+	if err != nil {
+		return nil, fmt.Errorf("new client: portal URLs: %w", err)
+	}
+	transport, err := newTransport(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("new client: %w", err)
+	}
+	return &Client{
+		apiKey: cfg.APIKey,
+		core: &core{
+			cfg: cfg, base: base, portal: portal,
+			signer: signer{region: cfg.Region, service: cfg.Service, accessKey: cfg.AccessKey, secretKey: cfg.SecretKey},
+			http: &http.Client{
+				Transport: transport,
+				// A signature holds for one host: what a node redirects to is not followed.
+				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			},
+		},
+	}, nil
+}
+
+func (cfg *Config) defaults() {
+	if len(cfg.PortalURLs) == 0 {
+		cfg.PortalURLs = cfg.BaseURLs
+	}
+	if cfg.Region == "" {
+		cfg.Region = regionDefault
+	}
+	if cfg.Service == "" {
+		cfg.Service = serviceDefault
+	}
+	if cfg.Tries <= 0 {
+		cfg.Tries = triesDefault
+	}
+	if cfg.TryTimeout <= 0 {
+		cfg.TryTimeout = tryTimeoutDefault
+	}
+}
+
+func newTransport(cfg Config) (*http.Transport, error) {
+	secure := &tls.Config{MinVersion: tls.VersionTLS12}
+	if cfg.TLS != nil {
+		secure = cfg.TLS.Clone()
+	}
+	if cfg.CAFile != "" {
+		pem, err := readFile(cfg.CAFile)
+		if err != nil {
+			return nil, err
+		}
+		secure.RootCAs = x509.NewCertPool()
+		if !secure.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s has no certificate", cfg.CAFile)
+		}
+	}
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: secure,
+		DialContext: dialer().DialContext, TLSHandshakeTimeout: dialTimeout,
+		MaxIdleConnsPerHost: idleConnections, IdleConnTimeout: time.Minute,
+	}, nil
+}
+
+// readFile reads a small file.
+func readFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err // it names the file
+	}
+	if info.Size() > configBytesMax {
+		return nil, fmt.Errorf("%s has more than %d bytes", name, configBytesMax)
+	}
+	return os.ReadFile(name)
+}
+
+// newNodes checks the addresses of nodes.
+func newNodes(addresses []string) (*nodes, error) {
+	if len(addresses) == 0 || len(addresses) > nodesMax {
+		return nil, fmt.Errorf("%d, want 1 to %d", len(addresses), nodesMax)
+	}
+	var hosts []string
+	for _, a := range addresses {
+		u, err := url.Parse(a)
+		if err != nil {
+			return nil, err // it names the address
+		}
+		if u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
+			return nil, fmt.Errorf("%q is not of the form https://host:port", a)
+		}
+		hosts = append(hosts, u.Host)
+	}
+	return openNodes(hosts), nil
+}

@@ -1,0 +1,106 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// The kinds of refusals, for errors.Is. An *Error may be of several: one with the
+// reason GalleryFull is ErrGalleryFull and ErrInvalidRequest.
+var (
+	ErrInvalidRequest = errors.New("invalid request")  // 400, 1001
+	ErrDuplicate      = errors.New("duplicate")        // 400, 1002
+	ErrTimeout        = errors.New("timeout")          // 500, 1003
+	ErrNoFace         = errors.New("no face")          // 400, 2001
+	ErrPoorQuality    = errors.New("poor quality")     // 400, 2002
+	ErrMultipleFaces  = errors.New("multiple faces")   // 400, 2003
+	ErrGalleryFull    = errors.New("gallery full")     // reason GalleryFull
+	ErrUnknownTag     = errors.New("unknown tag")      // reason UnknownTag
+	ErrImage          = errors.New("unreadable image") // reason UnreadableImage
+	ErrNotVerified    = errors.New("not verified")     // 404 of verify; Error.Score is set
+	ErrNotFound       = errors.New("not found")        // other 404s
+	ErrForbidden      = errors.New("forbidden")        // 403: signature, role or API key
+	ErrBusy           = errors.New("busy")             // 429, still after all tries
+)
+
+var (
+	kindsByType = map[string]error{
+		"InvalidRequest": ErrInvalidRequest, "Duplicate": ErrDuplicate, "Timeout": ErrTimeout,
+		"NoFace": ErrNoFace, "PoorQuality": ErrPoorQuality, "MultipleFaces": ErrMultipleFaces,
+	}
+	kindsByReason = map[string]error{
+		"GalleryFull": ErrGalleryFull, "UnknownTag": ErrUnknownTag, "UnreadableImage": ErrImage, "NotVerified": ErrNotVerified,
+	}
+	kindsByStatus = map[int]error{403: ErrForbidden, 404: ErrNotFound, 429: ErrBusy}
+)
+
+// Error is an answer of the service that refuses or fails.
+type Error struct {
+	Operation string // method and path, without the query
+	Status    int    // of HTTP
+	Message   string // for people
+	Code      int    // errorCode, 0 if none
+	Type      string // errorType, "" if none
+	Reason    string // finer detail, "" if none
+	// Score is that of a verification below its threshold, else nil.
+	Score *int
+	// RetryAfter is what the service asked to wait, 0 if nothing.
+	RetryAfter time.Duration
+	// RequestID stands in the service's logs, too.
+	RequestID string
+}
+
+// Error gives operation, status, type, reason, message and request id.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("%s: %d", e.Operation, e.Status)
+	if e.Type != "" {
+		text += " " + e.Type
+	}
+	if e.Reason != "" {
+		text += " (" + e.Reason + ")"
+	}
+	return text + ": " + e.Message + " [request " + e.RequestID + "]"
+}
+
+// Is tells whether e is of the kind target, one of the Err variables.
+func (e *Error) Is(target error) bool {
+	if target == nil {
+		return false
+	}
+	if target == ErrNotFound && e.Reason == "NotVerified" {
+		return false
+	}
+	return kindsByType[e.Type] == target || kindsByReason[e.Reason] == target || kindsByStatus[e.Status] == target
+}
+
+// again tells whether the same request may succeed later.
+func (e *Error) again() bool {
+	return e.Status >= 500 || e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout
+}
+
+// readError makes the *Error of an answer; a body that is no JSON (a proxy's, for
+// example) is passed over.
+func readError(operation string, a answer) *Error {
+	e := &Error{Operation: operation, Status: a.status, RequestID: a.header.Get("X-Request-Id")}
+	var body struct {
+		Message   string `json:"message"`
+		ErrorCode int    `json:"errorCode"`
+		ErrorType string `json:"errorType"`
+		Reason    string `json:"reason"`
+		Score     *int   `json:"score"`
+	}
+	if json.Unmarshal(a.body, &body) == nil {
+		e.Message, e.Code, e.Type, e.Reason, e.Score = body.Message, body.ErrorCode, body.ErrorType, body.Reason, body.Score
+	}
+	if e.Message == "" {
+		e.Message = http.StatusText(a.status)
+	}
+	if s, err := strconv.Atoi(a.header.Get("Retry-After")); err == nil && s > 0 {
+		e.RetryAfter = min(time.Duration(s)*time.Second, retryAfterMax)
+	}
+	return e
+}

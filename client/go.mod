@@ -1,0 +1,3 @@
+module facet/client
+
+go 1.26

@@ -1,0 +1,95 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+)
+
+// BulkItem is one photo of a bulk registration: its name in the object store, and
+// tags that the gallery has.
+type BulkItem struct {
+	Filename string   `json:"filename"`
+	Tags     []string `json:"tags,omitzero"`
+}
+
+// BulkRecord is how one photo of a job fares.
+type BulkRecord struct {
+	ID       string `json:"id"` // of the record, not of a subject
+	Filename string `json:"filename"`
+	Attempts string `json:"attempts"` // a number
+	// SubjectID and EventID are there on success.
+	SubjectID string `json:"subjectId"`
+	EventID   string `json:"eventId"`
+	// Status is "New" or "Processed"; then RegisterStatus is "Success" or "Failed",
+	// with a Reason.
+	Status         string `json:"status"`
+	RegisterStatus string `json:"registerStatus"`
+	Reason         string `json:"reason"`
+	// AttributesJSON is a JSON text, empty without a face; see Attributes.
+	AttributesJSON string `json:"attributesJson"`
+}
+
+// Attributes reads AttributesJSON; ok is false when there are none.
+func (r BulkRecord) Attributes() (a Attributes, ok bool, err error) {
+	if r.AttributesJSON == "" {
+		return a, false, nil
+	}
+	if err := json.Unmarshal([]byte(r.AttributesJSON), &a); err != nil {
+		return a, false, fmt.Errorf("read attributes of %s: %w", r.Filename, err)
+	}
+	return a, true, nil
+}
+
+// BulkPage is a page of a job's records. LastEvaluatedKey is the paging id of the
+// next one, empty at the end.
+type BulkPage struct {
+	BatchID          string       `json:"batchId"`
+	Records          []BulkRecord `json:"processed"`
+	LastEvaluatedKey string       `json:"lastEvaluatedKey"`
+}
+
+// BulkRegister begins a job that registers many photos, at most 100,000.
+func (c *Client) BulkRegister(ctx context.Context, items []BulkItem) (batchID string, err error) {
+	body := struct {
+		Registrations []BulkItem `json:"registrations"`
+	}{items}
+	got, err := call[struct {
+		BatchID string `json:"batchId"`
+	}](ctx, c, request{method: http.MethodPost, path: "/v1.1/jobs/bulkregister", body: body, repeat: repeatKeyed})
+	return got.BatchID, err
+}
+
+// BulkProgress gives a page of a job's records: the first one, or the one that
+// pagingID names.
+func (c *Client) BulkProgress(ctx context.Context, batchID, pagingID string) (BulkPage, error) {
+	path := join("v1.1", "jobs", "bulkregister", batchID)
+	if pagingID != "" {
+		path += join(pagingID)
+	}
+	return call[BulkPage](ctx, c, request{method: http.MethodGet, path: path})
+}
+
+// BulkRecords goes through all records of a job, page by page. It ends after an
+// error.
+func (c *Client) BulkRecords(ctx context.Context, batchID string) iter.Seq2[BulkRecord, error] {
+	return func(yield func(BulkRecord, error) bool) {
+		for pagingID := ""; ; {
+			page, err := c.BulkProgress(ctx, batchID, pagingID)
+			if err != nil {
+				yield(BulkRecord{}, err)
+				return
+			}
+			for _, r := range page.Records {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if pagingID = page.LastEvaluatedKey; pagingID == "" {
+				return
+			}
+		}
+	}
+}

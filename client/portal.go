@@ -1,0 +1,136 @@
+package client
+
+import (
+	"context"
+	"net/http"
+)
+
+// Gallery is a gallery. Count is there in lists and details, Applications in
+// details, APIKey after its creation.
+type Gallery struct {
+	ID           string             `json:"id"`
+	Name         string             `json:"name"`
+	Description  string             `json:"description"`
+	Size         int                `json:"size"`  // capacity in events
+	Count        int                `json:"count"` // active events
+	Applications []ApplicationEntry `json:"applications"`
+	APIKey       string             `json:"apiKey"`
+}
+
+// ApplicationEntry is an application in a list.
+type ApplicationEntry struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	APIKey string `json:"apiKey"`
+}
+
+// Application is an application: an API key for a gallery, and how it is used.
+type Application struct {
+	ID                      string  `json:"id"`
+	Name                    string  `json:"name"`
+	Description             string  `json:"description"`
+	APIKey                  string  `json:"apiKey"`
+	FaceMinimumQualityScore float64 `json:"faceMinimumQualityScore"`
+	// The following go beyond the interface.
+	VerifyThreshold         int  `json:"verifyThreshold"`
+	EnrolmentGuard          bool `json:"enrolmentGuard"`
+	EnrolmentGuardThreshold int  `json:"enrolmentGuardThreshold"`
+}
+
+// NewGallery is a gallery to be made, with its first application.
+type NewGallery struct {
+	Name                    string  `json:"name"`
+	Description             string  `json:"description,omitzero"`
+	FaceMinimumQualityScore float64 `json:"faceMinimumQualityScore"` // 0.45 to 1
+	Size                    int     `json:"size"`
+}
+
+// GalleryChange changes what is not nil.
+type GalleryChange struct {
+	Name        *string `json:"name,omitzero"`
+	Description *string `json:"description,omitzero"`
+	Size        *int    `json:"size,omitzero"` // it can only grow
+}
+
+// NewApplication is an application to be made. What is nil takes the default.
+type NewApplication struct {
+	Name                    string  `json:"name"`
+	Description             string  `json:"description,omitzero"`
+	FaceMinimumQualityScore float64 `json:"faceMinimumQualityScore"` // 0.45 to 1
+	GalleryID               string  `json:"galleryId"`
+	VerifyThreshold         *int    `json:"verifyThreshold,omitzero"` // 7000
+	EnrolmentGuard          bool    `json:"enrolmentGuard,omitzero"`
+	EnrolmentGuardThreshold *int    `json:"enrolmentGuardThreshold,omitzero"` // 7000
+}
+
+// ApplicationChange changes what is not nil.
+type ApplicationChange struct {
+	Name                    *string  `json:"name,omitzero"`
+	Description             *string  `json:"description,omitzero"`
+	FaceMinimumQualityScore *float64 `json:"faceMinimumQualityScore,omitzero"`
+	VerifyThreshold         *int     `json:"verifyThreshold,omitzero"`
+	EnrolmentGuard          *bool    `json:"enrolmentGuard,omitzero"`
+	EnrolmentGuardThreshold *int     `json:"enrolmentGuardThreshold,omitzero"`
+}
+
+// portal makes a request of tenant management.
+func portal(method string, body any, r repeat, segments ...string) request {
+	return request{method: method, path: join(append([]string{"api"}, segments...)...), body: body, portal: true, repeat: r}
+}
+
+// Galleries lists the tenant's galleries.
+func (c *Client) Galleries(ctx context.Context) ([]Gallery, error) {
+	got, err := call[struct {
+		Galleries []Gallery `json:"galleries"`
+	}](ctx, c, portal(http.MethodGet, nil, repeatFreely, "galleries"))
+	return got.Galleries, err
+}
+
+// Gallery gives a gallery with its applications.
+func (c *Client) Gallery(ctx context.Context, galleryID string) (Gallery, error) {
+	return call[Gallery](ctx, c, portal(http.MethodGet, nil, repeatFreely, "galleries", galleryID))
+}
+
+// CreateGallery makes a gallery and an application for it, whose API key is in the
+// answer. When the name is there it is ErrDuplicate.
+func (c *Client) CreateGallery(ctx context.Context, g NewGallery) (Gallery, error) {
+	return call[Gallery](ctx, c, portal(http.MethodPost, g, repeatKeyed, "galleries"))
+}
+
+// UpdateGallery changes a gallery.
+func (c *Client) UpdateGallery(ctx context.Context, galleryID string, change GalleryChange) (Gallery, error) {
+	return call[Gallery](ctx, c, portal(http.MethodPatch, change, repeatKeyed, "galleries", galleryID))
+}
+
+// DeleteGallery deletes a gallery with all it holds.
+func (c *Client) DeleteGallery(ctx context.Context, galleryID string) error {
+	return run(ctx, c, portal(http.MethodDelete, nil, repeatGone, "galleries", galleryID))
+}
+
+// Applications lists the tenant's applications.
+func (c *Client) Applications(ctx context.Context) ([]ApplicationEntry, error) {
+	got, err := call[struct {
+		Applications []ApplicationEntry `json:"applications"`
+	}](ctx, c, portal(http.MethodGet, nil, repeatFreely, "applications"))
+	return got.Applications, err
+}
+
+// Application gives an application.
+func (c *Client) Application(ctx context.Context, applicationID string) (Application, error) {
+	return call[Application](ctx, c, portal(http.MethodGet, nil, repeatFreely, "applications", applicationID))
+}
+
+// CreateApplication makes an application for a gallery.
+func (c *Client) CreateApplication(ctx context.Context, a NewApplication) (Application, error) {
+	return call[Application](ctx, c, portal(http.MethodPost, a, repeatKeyed, "applications"))
+}
+
+// UpdateApplication changes an application.
+func (c *Client) UpdateApplication(ctx context.Context, applicationID string, change ApplicationChange) (Application, error) {
+	return call[Application](ctx, c, portal(http.MethodPatch, change, repeatKeyed, "applications", applicationID))
+}
+
+// DeleteApplication deletes an application; its API key is refused from then on.
+func (c *Client) DeleteApplication(ctx context.Context, applicationID string) error {
+	return run(ctx, c, portal(http.MethodDelete, nil, repeatGone, "applications", applicationID))
+}

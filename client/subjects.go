@@ -1,0 +1,175 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Photo is what is registered: an image file with one face, and the names of tags
+// that the gallery has. In an update nil tags keep those there are, and an empty
+// slice clears them.
+type Photo struct {
+	Image []byte
+	Tags  []string
+}
+
+// photoBody is Photo on the wire.
+type photoBody struct {
+	Face []byte   `json:"face"` // encoding/json makes it base64
+	Tags []string `json:"tags,omitzero"`
+}
+
+// body gives the wire form; an empty image is left to the service to refuse.
+func (p Photo) body() photoBody { return photoBody{notNil(p.Image), p.Tags} }
+
+// Registered is the answer to a registration or an update. EventID is empty in
+// version 1.
+type Registered struct {
+	ID         string     `json:"id"`
+	EventID    string     `json:"eventId"`
+	Attributes Attributes `json:"attributes"`
+}
+
+// Register makes a subject with one event.
+func (c *Client) Register(ctx context.Context, p Photo) (Registered, error) {
+	return call[Registered](ctx, c, request{method: http.MethodPost, path: "/v1.1/subjects", body: p.body(), repeat: repeatKeyed})
+}
+
+// Update replaces the subject's oldest event.
+func (c *Client) Update(ctx context.Context, subjectID string, p Photo) (Registered, error) {
+	return call[Registered](ctx, c, request{method: http.MethodPut, path: join("v1.1", "subjects", subjectID), body: p.body(), repeat: repeatKeyed})
+}
+
+// Unregister removes a subject with its events.
+func (c *Client) Unregister(ctx context.Context, subjectID string) error {
+	return run(ctx, c, request{method: http.MethodDelete, path: join("v1.1", "subjects", subjectID), repeat: repeatGone})
+}
+
+// Events lists the ids of a subject's events.
+func (c *Client) Events(ctx context.Context, subjectID string) ([]string, error) {
+	type event struct {
+		ID string `json:"id"`
+	}
+	list, err := call[struct {
+		Events []event `json:"events"`
+	}](ctx, c, request{method: http.MethodGet, path: join("v1.1", "subjects", subjectID, "events")})
+	ids := make([]string, len(list.Events))
+	for i, e := range list.Events {
+		ids[i] = e.ID
+	}
+	return ids, err
+}
+
+// RegisterEvent adds an event to a subject.
+func (c *Client) RegisterEvent(ctx context.Context, subjectID string, p Photo) (Registered, error) {
+	return call[Registered](ctx, c, request{
+		method: http.MethodPost, path: join("v1.1", "subjects", subjectID, "events"), body: p.body(), repeat: repeatKeyed,
+	})
+}
+
+// UpdateEvent replaces the photo of an event.
+func (c *Client) UpdateEvent(ctx context.Context, subjectID, eventID string, p Photo) (Registered, error) {
+	return call[Registered](ctx, c, request{
+		method: http.MethodPut, path: join("v1.1", "subjects", subjectID, "events", eventID), body: p.body(), repeat: repeatKeyed,
+	})
+}
+
+// UnregisterEvent removes an event; with its last one the subject goes, too.
+func (c *Client) UnregisterEvent(ctx context.Context, subjectID, eventID string) error {
+	return run(ctx, c, request{method: http.MethodDelete, path: join("v1.1", "subjects", subjectID, "events", eventID), repeat: repeatGone})
+}
+
+// Status says whether an entry of the subject list is active.
+type Status string
+
+// The states of an entry.
+const (
+	Active  Status = "A"
+	Deleted Status = "D" // deleted or replaced; it goes when its slot is used again
+)
+
+// Entry is one line of the subject list: one event.
+type Entry struct {
+	ID          string    `json:"id"`
+	EventID     string    `json:"eventId"`
+	Status      Status    `json:"status"`
+	LastUpdated time.Time `json:"lastUpdated"`
+}
+
+// Order is the order of the subject list by the time of the last update.
+type Order string
+
+// The orders.
+const (
+	Ascending  Order = "asc"
+	Descending Order = "desc"
+)
+
+// PageLengthMax is the longest page of the subject list.
+const PageLengthMax = 1000
+
+// Page is a window of the subject list. Zero fields take the defaults: from 0, as
+// many as can be, ascending.
+type Page struct {
+	Start, Length int
+	Order         Order
+}
+
+// SubjectList is a window of the subject list; Total counts the whole list.
+type SubjectList struct {
+	Subjects []Entry `json:"subjects"`
+	Total    int     `json:"total"`
+}
+
+// Subjects gives one window of the subject list; one without entries is no error.
+func (c *Client) Subjects(ctx context.Context, p Page) (SubjectList, error) {
+	var query []string // in the order of the keys
+	if p.Order != "" {
+		query = append(query, "dir="+escape(string(p.Order), ""))
+	}
+	if p.Length != 0 {
+		query = append(query, "length="+strconv.Itoa(p.Length))
+	}
+	if p.Start != 0 {
+		query = append(query, "start="+strconv.Itoa(p.Start))
+	}
+	return call[SubjectList](ctx, c, request{method: http.MethodGet, path: "/v1.1/subjects", query: strings.Join(query, "&"), empty: "subjects"})
+}
+
+// AllSubjects goes through the whole subject list, page by page. While the gallery
+// changes, an entry may come twice or be passed over. It ends after an error.
+func (c *Client) AllSubjects(ctx context.Context, o Order) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		for start := 0; ; {
+			list, err := c.Subjects(ctx, Page{Start: start, Length: PageLengthMax, Order: o})
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			for _, e := range list.Subjects {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if start += len(list.Subjects); len(list.Subjects) == 0 || start >= list.Total {
+				return
+			}
+		}
+	}
+}
+
+// Health asks whether the service answers.
+func (c *Client) Health(ctx context.Context) error {
+	got, err := call[struct {
+		Status string `json:"status"`
+	}](ctx, c, request{method: http.MethodGet, path: "/v1.1/health"})
+	if err == nil && got.Status != "OK" {
+		err = errors.New("health: " + got.Status)
+	}
+	return err
+}

@@ -1,0 +1,401 @@
+"""The operations of the interface."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from ._models import (
+    Application,
+    ApplicationEntry,
+    Attributes,
+    BulkItem,
+    BulkPage,
+    BulkRecord,
+    Entry,
+    Gallery,
+    Registered,
+    SearchResult,
+    SubjectList,
+    read,
+)
+from ._sign import Signer, escape
+from ._transport import FREELY, GONE, KEYED, THERE, TIMEOUT, TRIES, Nodes, Operation, Transport, path
+
+Order = Literal["asc", "desc"]
+_PAGE = 1000  # the longest page of the subject list
+
+
+class Client:
+    """Speaks to a cluster.
+
+    Images are the bytes of image files. Every write that makes or changes something
+    takes an idempotency_key, 1 to 128 printable ASCII characters: give one where the
+    write must survive this process, else each call makes its own.
+    """
+
+    def __init__(
+        self,
+        base_urls: Sequence[str],
+        access_key: str,
+        secret_key: str,
+        *,
+        api_key: str | None = None,
+        portal_urls: Sequence[str] = (),
+        ca_file: str | None = None,
+        region: str = "ap-southeast-2",
+        service: str = "execute-api",
+        tries: int = TRIES,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        """base_urls are the nodes, https://host:port each; portal_urls serve tenant
+        management, the same ones if none. tries bounds how often a request is sent,
+        timeout is that of one try in seconds. It does not connect."""
+        if not access_key or not secret_key:
+            raise ValueError("no access key or no secret key")
+        base = Nodes(list(base_urls))
+        portal = Nodes(list(portal_urls)) if portal_urls else base
+        self._transport = Transport(
+            base, portal, Signer(access_key, secret_key, region, service), ca_file, max(1, tries), timeout
+        )
+        self._api_key = api_key
+
+    @classmethod
+    def from_dev(cls, file: str | Path, *, api_key: str | None = None) -> Client:
+        """A client of the cluster that `facet dev` describes in file, its dev.json."""
+        dev = json.loads(Path(file).read_text())
+        return cls(
+            dev["base_urls"],
+            dev["access_key"],
+            dev["secret_key"],
+            api_key=api_key,
+            portal_urls=dev["portal_urls"],
+            ca_file=dev["ca_file"],
+            region=dev["region"],
+            service=dev["service"],
+        )
+
+    def with_api_key(self, api_key: str) -> Client:
+        """A client for another application, with the same connections."""
+        other = object.__new__(type(self))
+        other._transport, other._api_key = self._transport, api_key
+        return other
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._transport.session.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def v1(self) -> V1:
+        """The operations of version 1."""
+        return V1(self)
+
+    def _call(self, op: Operation) -> Any:
+        return self._transport.call(op, self._api_key)
+
+    def _photo(self, method: str, at: str, image: bytes, tags: Iterable[str] | None, key: str | None) -> Registered:
+        body: dict[str, Any] = {"face": _base64(image)}
+        if tags is not None:
+            body["tags"] = list(tags)
+        return read(Registered, self._call(Operation(method, at, body=body, repeat=KEYED, key=key)))
+
+    # Subjects and events
+
+    def health(self) -> None:
+        """Asks whether the service answers."""
+        self._call(Operation("GET", "/v1.1/health"))
+
+    def register(
+        self, image: bytes, tags: Iterable[str] | None = None, *, idempotency_key: str | None = None
+    ) -> Registered:
+        """Makes a subject with one event."""
+        return self._photo("POST", "/v1.1/subjects", image, tags, idempotency_key)
+
+    def update(
+        self, subject_id: str, image: bytes, tags: Iterable[str] | None = None, *, idempotency_key: str | None = None
+    ) -> Registered:
+        """Replaces the subject's oldest event. tags: None keeps those there are, [] clears them."""
+        return self._photo("PUT", path("v1.1", "subjects", subject_id), image, tags, idempotency_key)
+
+    def unregister(self, subject_id: str) -> None:
+        """Removes a subject with its events."""
+        self._call(Operation("DELETE", path("v1.1", "subjects", subject_id), repeat=GONE))
+
+    def events(self, subject_id: str) -> list[str]:
+        """The ids of a subject's events."""
+        found = self._call(Operation("GET", path("v1.1", "subjects", subject_id, "events")))
+        return [str(event["id"]) for event in found["events"]]
+
+    def register_event(
+        self, subject_id: str, image: bytes, tags: Iterable[str] | None = None, *, idempotency_key: str | None = None
+    ) -> Registered:
+        """Adds an event to a subject."""
+        return self._photo("POST", path("v1.1", "subjects", subject_id, "events"), image, tags, idempotency_key)
+
+    def update_event(
+        self,
+        subject_id: str,
+        event_id: str,
+        image: bytes,
+        tags: Iterable[str] | None = None,
+        *,
+        idempotency_key: str | None = None,
+    ) -> Registered:
+        """Replaces the photo of an event. tags as in update."""
+        return self._photo(
+            "PUT", path("v1.1", "subjects", subject_id, "events", event_id), image, tags, idempotency_key
+        )
+
+    def unregister_event(self, subject_id: str, event_id: str) -> None:
+        """Removes an event; with its last one the subject goes, too."""
+        self._call(Operation("DELETE", path("v1.1", "subjects", subject_id, "events", event_id), repeat=GONE))
+
+    def subjects(self, start: int = 0, length: int = _PAGE, order: Order = "asc") -> SubjectList:
+        """A window of the subject list, by the time of the last update; it may be empty."""
+        query = f"dir={escape(order)}&length={length:d}&start={start:d}"
+        return read(SubjectList, self._call(Operation("GET", "/v1.1/subjects", query=query, empty="subjects")))
+
+    def all_subjects(self, order: Order = "asc") -> Iterator[Entry]:
+        """The whole subject list, page by page. While the gallery changes, an entry may
+        come twice or be passed over."""
+        start = 0
+        while True:
+            page = self.subjects(start, _PAGE, order)
+            yield from page.subjects
+            start += len(page.subjects)
+            if not page.subjects or start >= page.total:
+                return
+
+    # Faces
+
+    def extract(self, image: bytes, limit: int | None = None) -> list[Attributes]:
+        """The faces of a photo, largest first; limit None is 10, and more than 20 are never found."""
+        body = _given(faces=_base64(image), limit=limit)
+        return _faces(self._call(Operation("POST", "/v1.1/face/extract", body=body)))
+
+    def verify_subject(self, subject_id: str, probe: bytes) -> int:
+        """The score of a probe against the subject's best event; below the application's
+        threshold it is NotVerified."""
+        body = {"id": subject_id, "probe": _base64(probe)}
+        return int(self._call(Operation("POST", "/v1.1/face/verify", body=body))["score"])
+
+    def verify_faces(self, face: bytes, probe: bytes) -> int:
+        """The score of two photos with one face each; below 7000 it is NotVerified. Needs
+        no API key."""
+        body = {"face": _base64(face), "probe": _base64(probe)}
+        return int(self._call(Operation("POST", "/v1.1/face/verify", body=body))["score"])
+
+    def search(
+        self, probe: bytes, *, threshold: int | None = None, limit: int | None = None, tags: Iterable[str] | None = None
+    ) -> SearchResult:
+        """Whom does a photo show? threshold is the lowest score of a candidate (None is
+        7000), limit bounds the events in the answer (None is 10), tags leave only events
+        with at least one of them."""
+        body = _given(probe=_base64(probe), threshold=threshold, limit=limit, tags=None if tags is None else list(tags))
+        return read(SearchResult, self._call(Operation("POST", "/v1.1/face/search", body=body, empty="candidates")))
+
+    # Tags
+
+    def tags(self) -> list[str]:
+        """The gallery's tags in the order of their creation."""
+        return [str(name) for name in self._call(Operation("GET", "/v1.1/tags"))]
+
+    def create_tag(self, name: str) -> None:
+        """Makes a tag. When the answer of a try was lost, a name that is there is taken
+        for the one that was made."""
+        self._call(Operation("POST", path("v1.1", "tags", name), repeat=THERE))
+
+    def rename_tag(self, name: str, new_name: str) -> None:
+        """Renames a tag; events keep it. When the answer of a try was lost, the next one
+        may say NotFound of a renaming that was done."""
+        self._call(Operation("PUT", path("v1.1", "tags", name), body={"newName": new_name}))
+
+    def delete_tag(self, name: str) -> None:
+        """Deletes a tag; subjects and events stay."""
+        self._call(Operation("DELETE", path("v1.1", "tags", name), repeat=GONE))
+
+    # Jobs
+
+    def bulk_register(self, items: Iterable[BulkItem], *, idempotency_key: str | None = None) -> str:
+        """Begins a job that registers photos of the object store; gives its batch id."""
+        body = {"registrations": [_given(filename=i.filename, tags=i.tags) for i in items]}
+        op = Operation("POST", "/v1.1/jobs/bulkregister", body=body, repeat=KEYED, key=idempotency_key)
+        return str(self._call(op)["batchId"])
+
+    def bulk_progress(self, batch_id: str, paging_id: str = "") -> BulkPage:
+        """A page of a job's records: the first one, or the one that paging_id names."""
+        more = (paging_id,) if paging_id else ()
+        return read(BulkPage, self._call(Operation("GET", path("v1.1", "jobs", "bulkregister", batch_id, *more))))
+
+    def bulk_records(self, batch_id: str) -> Iterator[BulkRecord]:
+        """All records of a job, page by page."""
+        paging_id = ""
+        while True:
+            page = self.bulk_progress(batch_id, paging_id)
+            yield from page.processed
+            paging_id = page.last_evaluated_key
+            if not paging_id:
+                return
+
+    # Tenant management
+
+    def galleries(self) -> list[Gallery]:
+        """The tenant's galleries."""
+        return [read(Gallery, g) for g in self._portal("GET", "galleries")["galleries"]]
+
+    def gallery(self, gallery_id: str) -> Gallery:
+        """A gallery with its applications."""
+        return read(Gallery, self._portal("GET", "galleries", gallery_id))
+
+    def create_gallery(
+        self,
+        name: str,
+        size: int,
+        *,
+        face_minimum_quality_score: float = 0.45,
+        description: str = "",
+        idempotency_key: str | None = None,
+    ) -> Gallery:
+        """Makes a gallery and an application for it, whose API key is in the answer."""
+        body = _given(name=name, size=size, faceMinimumQualityScore=face_minimum_quality_score, description=description)
+        return read(Gallery, self._portal("POST", "galleries", body=body, key=idempotency_key))
+
+    def update_gallery(
+        self,
+        gallery_id: str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        size: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Gallery:
+        """Changes what is not None; size can only grow."""
+        body = _given(name=name, description=description, size=size)
+        return read(Gallery, self._portal("PATCH", "galleries", gallery_id, body=body, key=idempotency_key))
+
+    def delete_gallery(self, gallery_id: str) -> None:
+        """Deletes a gallery with all it holds."""
+        self._portal("DELETE", "galleries", gallery_id)
+
+    def applications(self) -> list[ApplicationEntry]:
+        """The tenant's applications."""
+        return [read(ApplicationEntry, a) for a in self._portal("GET", "applications")["applications"]]
+
+    def application(self, application_id: str) -> Application:
+        """An application."""
+        return read(Application, self._portal("GET", "applications", application_id))
+
+    def create_application(
+        self,
+        gallery_id: str,
+        name: str,
+        *,
+        face_minimum_quality_score: float = 0.45,
+        description: str = "",
+        verify_threshold: int | None = None,
+        enrolment_guard: bool | None = None,
+        enrolment_guard_threshold: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Application:
+        """Makes an application for a gallery."""
+        body = _given(
+            galleryId=gallery_id,
+            name=name,
+            faceMinimumQualityScore=face_minimum_quality_score,
+            description=description,
+            verifyThreshold=verify_threshold,
+            enrolmentGuard=enrolment_guard,
+            enrolmentGuardThreshold=enrolment_guard_threshold,
+        )
+        return read(Application, self._portal("POST", "applications", body=body, key=idempotency_key))
+
+    def update_application(
+        self,
+        application_id: str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        face_minimum_quality_score: float | None = None,
+        verify_threshold: int | None = None,
+        enrolment_guard: bool | None = None,
+        enrolment_guard_threshold: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Application:
+        """Changes what is not None."""
+        body = _given(
+            name=name,
+            description=description,
+            faceMinimumQualityScore=face_minimum_quality_score,
+            verifyThreshold=verify_threshold,
+            enrolmentGuard=enrolment_guard,
+            enrolmentGuardThreshold=enrolment_guard_threshold,
+        )
+        return read(Application, self._portal("PATCH", "applications", application_id, body=body, key=idempotency_key))
+
+    def delete_application(self, application_id: str) -> None:
+        """Deletes an application; its API key is refused from then on."""
+        self._portal("DELETE", "applications", application_id)
+
+    def _portal(self, method: str, *segments: str, body: dict[str, Any] | None = None, key: str | None = None) -> Any:
+        repeat = {"GET": FREELY, "DELETE": GONE}.get(method, KEYED)
+        return self._call(Operation(method, path("api", *segments), body=body, portal=True, repeat=repeat, key=key))
+
+
+class V1:
+    """Version 1 of the interface, which knows no events and no tags. New code has no use for it."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def register(self, image: bytes, *, idempotency_key: str | None = None) -> Registered:
+        """Makes a subject; the answer has no event id."""
+        return self._client._photo("POST", "/v1/subjects", image, None, idempotency_key)
+
+    def update(self, subject_id: str, image: bytes, *, idempotency_key: str | None = None) -> Registered:
+        """Replaces the subject's oldest event."""
+        return self._client._photo("PUT", path("v1", "subjects", subject_id), image, None, idempotency_key)
+
+    def unregister(self, subject_id: str) -> None:
+        """Removes a subject."""
+        self._client._call(Operation("DELETE", path("v1", "subjects", subject_id), repeat=GONE))
+
+    def extract(self, image: bytes) -> list[Attributes]:
+        """The faces of a photo, at most 10; no face is NotFound."""
+        return _faces(self._client._call(Operation("POST", "/v1/face/extract", body={"faces": _base64(image)})))
+
+    def search(self, probe: bytes, *, threshold: int | None = None, limit: int | None = None) -> SearchResult:
+        """Whom does a photo show? limit bounds the subjects."""
+        body = _given(probe=_base64(probe), threshold=threshold, limit=limit)
+        return read(
+            SearchResult, self._client._call(Operation("POST", "/v1/face/search", body=body, empty="candidates"))
+        )
+
+    def verify(self, subject_id: str, probe: bytes) -> int:
+        """The score of a probe against a subject; below the threshold it is NotVerified."""
+        body = {"id": subject_id, "probe": _base64(probe)}
+        return int(self._client._call(Operation("POST", "/v1/face/verify", body=body))["score"])
+
+
+def _base64(image: bytes) -> str:
+    return base64.b64encode(image).decode()
+
+
+def _given(**members: Any) -> dict[str, Any]:
+    """Leaves out what is None."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _faces(answer: Any) -> list[Attributes]:
+    return [read(Attributes, face["attributes"]) for face in answer["faces"]]

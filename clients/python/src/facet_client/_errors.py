@@ -1,0 +1,143 @@
+"""What can go wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+_RETRY_AFTER_MAX = 30.0  # seconds; a longer Retry-After is cut
+
+
+class FacetError(Exception):
+    """Base of all errors of this package."""
+
+
+class NoAnswer(FacetError):
+    """No node gave an answer. A write may have had its effect, or not."""
+
+
+class Refusal(FacetError):
+    """An answer of the service that refuses or fails."""
+
+    def __init__(self, operation: str, status: int, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+        self.operation = operation
+        """Method and path."""
+        self.status = status
+        self.message: str = str(body.get("message") or _phrase(status))
+        self.error_code: int | None = body.get("errorCode")
+        self.error_type: str = body.get("errorType") or ""
+        self.reason: str = body.get("reason") or ""
+        self.score: int | None = body.get("score")
+        """The score of a verification below its threshold, else None."""
+        after = headers.get("Retry-After", "")
+        self.retry_after: float = min(float(after), _RETRY_AFTER_MAX) if after.isdecimal() else 0.0
+        """Seconds that the service asked to wait, 0 if none."""
+        self.request_id: str = headers.get("X-Request-Id", "")
+        """Stands in the service's logs, too."""
+        kind = f" {self.error_type}" if self.error_type else ""
+        why = f" ({self.reason})" if self.reason else ""
+        super().__init__(f"{operation}: {status}{kind}{why}: {self.message} [request {self.request_id}]")
+
+    @property
+    def again(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.status >= 500 or self.status in (408, 429)
+
+
+class InvalidRequest(Refusal):
+    """400, errorCode 1001."""
+
+
+class GalleryFull(InvalidRequest):
+    """No free slot, and no deleted entry to recycle."""
+
+
+class UnknownTag(InvalidRequest):
+    """The gallery has no such tag."""
+
+
+class UnreadableImage(InvalidRequest):
+    """Not an image, or one that is not taken."""
+
+
+class Duplicate(Refusal):
+    """400, errorCode 1002."""
+
+
+class ServiceTimeout(Refusal):
+    """500, errorCode 1003: the service had no time, still after all tries."""
+
+
+class NoFace(Refusal):
+    """400, errorCode 2001."""
+
+
+class PoorQuality(Refusal):
+    """400, errorCode 2002."""
+
+
+class MultipleFaces(Refusal):
+    """400, errorCode 2003."""
+
+
+class ServerFault(Refusal):
+    """5xx, still after all tries."""
+
+
+class Forbidden(Refusal):
+    """403: the signature, the role of the access key, or the API key."""
+
+
+class NotFound(Refusal):
+    """404, but for NotVerified."""
+
+
+class NotVerified(Refusal):
+    """404 of a verification; score is set."""
+
+
+class Busy(Refusal):
+    """429, still after all tries."""
+
+
+_BY_REASON: dict[tuple[int, str], type[Refusal]] = {
+    (400, "GalleryFull"): GalleryFull,
+    (400, "UnknownTag"): UnknownTag,
+    (400, "UnreadableImage"): UnreadableImage,
+    (404, "NotVerified"): NotVerified,
+}
+_BY_TYPE: dict[str, type[Refusal]] = {
+    "InvalidRequest": InvalidRequest,
+    "Duplicate": Duplicate,
+    "Timeout": ServiceTimeout,
+    "NoFace": NoFace,
+    "PoorQuality": PoorQuality,
+    "MultipleFaces": MultipleFaces,
+}
+_BY_STATUS: dict[int, type[Refusal]] = {403: Forbidden, 404: NotFound, 429: Busy}
+
+
+def refusal(operation: str, status: int, text: bytes, headers: Mapping[str, str]) -> Refusal:
+    """Makes the error of an answer; a body that is no JSON object is passed over."""
+    try:
+        body = json.loads(text)
+    except ValueError:
+        body = None
+    if not isinstance(body, dict):
+        body = {}
+    kind = (
+        _BY_REASON.get((status, str(body.get("reason"))))
+        or _BY_TYPE.get(str(body.get("errorType")))
+        or _BY_STATUS.get(status)
+        or (ServerFault if status >= 500 else Refusal)
+    )
+    return kind(operation, status, body, headers)
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "no message"

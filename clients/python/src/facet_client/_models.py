@@ -1,0 +1,227 @@
+"""What the service gives, as dataclasses. Their fields are those of the interface,
+in Python's spelling."""
+
+from __future__ import annotations
+
+import json
+import types
+from dataclasses import MISSING, dataclass, field, fields
+from datetime import datetime
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from ._errors import FacetError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place in an image, in pixels."""
+
+    x: int
+    y: int
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """A part of an image, in pixels."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """What is known of a face. Right and left are the person's; angles are in degrees."""
+
+    face_area: Rectangle
+    head_area: Rectangle
+    right_eye_center: Point
+    left_eye_center: Point
+    face_score: float
+    frontal_face_score: float
+    face_quality_score: float
+    face_roll: float
+    face_pan: float
+    face_tilt: float
+
+
+@dataclass(frozen=True)
+class Registered:
+    """The answer to a registration or an update; event_id is empty in version 1."""
+
+    id: str
+    attributes: Attributes
+    event_id: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the subject list: one event. status is "A" (active) or "D" (deleted)."""
+
+    id: str
+    event_id: str
+    status: str
+    last_updated: datetime
+
+
+@dataclass(frozen=True)
+class SubjectList:
+    """A window of the subject list; total counts the whole list."""
+
+    subjects: list[Entry]
+    total: int
+
+
+@dataclass(frozen=True)
+class Scored:
+    """An event and how alike it is to the probe."""
+
+    id: str
+    score: int
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A subject that a probe may show; score is that of its best event."""
+
+    id: str
+    score: int
+    events: list[Scored] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The candidates, best first, and what is known of the probe."""
+
+    candidates: list[Candidate]
+    attributes: Attributes
+
+
+@dataclass(frozen=True)
+class BulkItem:
+    """One photo of a bulk registration: its name in the object store, and tags."""
+
+    filename: str
+    tags: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class BulkRecord:
+    """How one photo of a job fares.
+
+    status is "New" or "Processed"; then register_status is "Success", with the ids,
+    or "Failed", with a reason.
+    """
+
+    id: str
+    filename: str
+    status: str
+    attempts: int
+    register_status: str = ""
+    reason: str = ""
+    subject_id: str = ""
+    event_id: str = ""
+    attributes_json: str = ""
+
+    @property
+    def attributes(self) -> Attributes | None:
+        """attributes_json, read; None without a face."""
+        return read(Attributes, json.loads(self.attributes_json)) if self.attributes_json else None
+
+
+@dataclass(frozen=True)
+class BulkPage:
+    """A page of a job's records; last_evaluated_key names the next one, "" at the end."""
+
+    batch_id: str
+    processed: list[BulkRecord]
+    last_evaluated_key: str = ""
+
+
+@dataclass(frozen=True)
+class ApplicationEntry:
+    """An application in a list."""
+
+    id: str
+    name: str
+    api_key: str
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """A gallery. count is there in lists and details, applications in details, api_key
+    after its creation."""
+
+    id: str
+    name: str
+    description: str
+    size: int
+    count: int | None = None
+    applications: list[ApplicationEntry] = field(default_factory=list)
+    api_key: str = ""
+
+
+@dataclass(frozen=True)
+class Application:
+    """An application: an API key for a gallery, and how it is used. The last three
+    fields go beyond the interface."""
+
+    id: str
+    name: str
+    description: str
+    api_key: str
+    face_minimum_quality_score: float
+    verify_threshold: int = 7000
+    enrolment_guard: bool = False
+    enrolment_guard_threshold: int = 7000
+
+
+def camel(name: str) -> str:
+    """The interface's spelling of a field."""
+    first, *rest = name.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def read(kind: type[T], value: Any) -> T:
+    """Makes a kind of a JSON value. Unknown members are passed over; what is missing
+    and has no default, or is of another type, is a FacetError."""
+    try:
+        result: T = _read(kind, value)
+    except (ValueError, TypeError) as e:
+        raise FacetError(f"the answer can't be read: {e}") from e
+    return result
+
+
+def _read(kind: Any, value: Any) -> Any:
+    if hasattr(kind, "__dataclass_fields__"):
+        if not isinstance(value, dict):
+            raise ValueError(f"{kind.__name__}: not an object")
+        given = {}
+        for f in fields(kind):
+            if camel(f.name) in value:
+                given[f.name] = _read(_hints(kind)[f.name], value[camel(f.name)])
+            elif f.default is MISSING and f.default_factory is MISSING:
+                raise ValueError(f"{kind.__name__}: no {camel(f.name)}")
+        return kind(**given)
+    if get_origin(kind) is list:
+        if not isinstance(value, list):
+            raise ValueError("not an array")
+        return [_read(get_args(kind)[0], one) for one in value]
+    if get_origin(kind) in (Union, types.UnionType):  # T | None
+        return None if value is None else _read(get_args(kind)[0], value)
+    if kind is datetime:
+        return datetime.fromisoformat(value)
+    if kind in (int, float) and isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        return kind(value)  # attributes are strings
+    if not isinstance(value, kind):
+        raise ValueError(f"{value!r} is not a {kind.__name__}")
+    return value
