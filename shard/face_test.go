@@ -64,6 +64,7 @@ func TestASealedFaceOpensAtNoOtherPlace(t *testing.T) {
 	f("generation", func(r *FaceRef) { r.Generation++ })
 	f("subject", func(r *FaceRef) { r.Subject.UUID[15]++ })
 	f("event", func(r *FaceRef) { r.Event.UUID[15]++ })
+	f("revision", func(r *FaceRef) { r.Revision++ })
 }
 
 func FuzzOpenFaceNeverPanics(f *testing.F) {

@@ -68,3 +68,25 @@ func BenchmarkFreezeAndWrite50000(b *testing.B) {
 		b.SetBytes(w.Bytes())
 	}
 }
+
+// BenchmarkPage reads the first and the thousandth page of a million entries; their
+// cost must be alike.
+func BenchmarkPage(b *testing.B) {
+	const million, page = 1_000_000, 1000
+	s := newTestShard(b, million)
+	for n := range million {
+		e := Event{Gallery: testGallery, Generation: 1, Time: int64(n)}
+		e.Subject.UUID = [16]byte{9, byte(n >> 16), byte(n >> 8), byte(n)}
+		put(b, s, e)
+	}
+	for name, at := range map[string]int{"0": 0, "999": million - page} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if entries, _ := s.List(testGallery, at, page, Ascending); len(entries) != page {
+					b.Fatal(len(entries))
+				}
+				s.Before(testGallery, int64(at))
+			}
+		})
+	}
+}

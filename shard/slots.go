@@ -40,9 +40,10 @@ func (st *state) open(g id.Gallery, generation uint32) (*slice, error) {
 type Return struct {
 	Gallery    id.Gallery
 	Generation uint32
-	// Granted and Returned are the totals that the asker knows; with others nothing
-	// changes.
-	Granted, Returned uint32
+	// Granted is the total that the asker knows to be granted; it counts like a Grant.
+	Granted uint32
+	// Returned is the total that the asker knows; with another nothing is returned.
+	Returned uint32
 	// Keep free slots stay.
 	Keep uint32
 	// Least is how many are wanted in any case: free ones in spite of Keep, then
@@ -56,10 +57,14 @@ func (s *Shard) Return(r Return) (Usage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.slice(r.Gallery, r.Generation)
+	if err == nil && sl == nil && r.Granted > 0 {
+		sl, err = s.state.open(r.Gallery, r.Generation)
+	}
 	if err != nil || sl == nil {
 		return Usage{}, err
 	}
-	if sl.granted == r.Granted && sl.returned == r.Returned {
+	sl.granted = max(sl.granted, r.Granted)
+	if sl.returned == r.Returned {
 		free := sl.slots() - sl.used()
 		back := max(free-min(free, r.Keep), min(free, r.Least))
 		for back < r.Least && sl.dropOldestDeleted() {

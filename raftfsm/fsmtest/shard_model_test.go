@@ -207,7 +207,10 @@ func (m *shardModel) returnSlots(c shardfsm.ReturnSlots) shardfsm.ReturnSlotsAns
 	if m.stale(c.Gallery, c.Generation) {
 		return shardfsm.ReturnSlotsAnswer{Status: shardfsm.StaleGeneration}
 	}
-	if sl := m.slices[c.Gallery]; sl != nil && sl.granted == c.Granted && sl.returned == c.Returned {
+	if c.Granted > 0 {
+		m.grant(shardfsm.Grant{Gallery: c.Gallery, Generation: c.Generation, Total: c.Granted})
+	}
+	if sl := m.slices[c.Gallery]; sl != nil && sl.returned == c.Returned {
 		before := m.usage(c.Gallery).Free()
 		for n := uint32(0); n < before && (before-n > c.Keep || n < c.Recycle); n++ {
 			sl.returned++

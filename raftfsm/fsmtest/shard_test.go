@@ -321,11 +321,14 @@ func (w *shardWorld) slots() []byte {
 	}
 	u := w.model.usage(g)
 	c := shardfsm.ReturnSlots{
-		Gallery: g, Generation: w.generation(g), Granted: u.Granted, Returned: u.Returned,
+		Gallery: g, Generation: w.generation(g), Granted: u.Granted + uint32(w.IntN(8)/7), Returned: u.Returned,
 		Keep: uint32(w.IntN(4)), Recycle: uint32(w.IntN(4)), Time: w.tick(),
 	}
-	if w.IntN(8) == 0 {
+	switch w.IntN(12) {
+	case 0:
 		c.Returned++
+	case 1:
+		c.Granted /= 2
 	}
 	expectOf(w, shardfsm.ParseReturnSlotsAnswer, w.model.returnSlots(c))
 	return c.Encode()

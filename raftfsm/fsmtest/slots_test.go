@@ -96,10 +96,16 @@ func (w *slotWorld) ask(s int) {
 	w.grants = append(w.grants, slotMessage{s, a.Total})
 }
 
-// giveBack has a shard return slots beyond keep, as someone asks who knows what it
-// was granted; the answer is on its way then.
-func (w *slotWorld) giveBack(s int, granted, keep, least uint32) {
+// giveBack has a shard return slots beyond keep and at least some, and tells it again
+// what it was granted; the answer is on its way then.
+func (w *slotWorld) giveBack(s int, keep, least uint32) {
 	u := w.shards[s].Shard().Usage(slotGallery)
+	var granted uint32
+	for _, of := range w.meta.Grants(slotGallery) {
+		if of.Shard == id.Shard(s+1) {
+			granted = of.Total
+		}
+	}
 	a := answerTo(w, w.shards[s].Apply, shardfsm.ReturnSlots{
 		Gallery: slotGallery, Generation: 1, Granted: granted, Returned: u.Returned, Keep: keep, Recycle: least, Time: w.time,
 	}, shardfsm.ParseReturnSlotsAnswer)
@@ -173,8 +179,7 @@ func (w *slotWorld) step() {
 	case n < 10:
 		w.ask(s)
 	case n < 11:
-		granted := w.shards[s].Shard().Usage(slotGallery).Granted
-		w.giveBack(s, granted-min(granted, uint32(w.IntN(4)/3)), uint32(w.IntN(4)), uint32(w.IntN(3)))
+		w.giveBack(s, uint32(w.IntN(4)), uint32(w.IntN(3)))
 	case n < 13:
 		w.deliver(&w.grants, w.granted)
 	case n < 15:
@@ -207,7 +212,7 @@ func (w *slotWorld) settle(seed uint64) {
 	w.reclaimed(slotMessage{0, w.shards[0].Shard().Usage(slotGallery).Returned})
 	var elsewhere uint32
 	for s := 1; s < len(w.shards); s++ {
-		w.giveBack(s, w.shards[s].Shard().Usage(slotGallery).Granted, 0, w.size)
+		w.giveBack(s, 0, w.size)
 		u := w.shards[s].Shard().Usage(slotGallery)
 		if u.Slots() != u.Active {
 			w.t.Fatalf("seed %d: shard %d has returned what it can: %+v", seed, s+1, u)

@@ -8,14 +8,16 @@ import (
 // ReturnSlots has a shard give slots back, so that meta may reclaim them for other
 // shards. What is returned is a total that only grows, and stands in this shard's
 // log before meta hears of it: after a crash at any point the totals are told
-// again. It has an effect only while Granted and Returned are those of the slice,
-// so that a retry returns nothing twice and a late one nothing that was granted
-// since; the answer has the present totals in any case.
+// again. So are grants that never arrived.
 type ReturnSlots struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
-	// Granted and Returned are the totals that the proposer knows (shard.Usage).
-	Granted  uint32 `cbor:"3,keyasint"`
+	// Granted is what meta has granted to this shard in all (metafsm.ShardGrant), as
+	// far as the proposer knows; it counts like a Grant.
+	Granted uint32 `cbor:"3,keyasint"`
+	// Returned is the total that the proposer knows (shard.Usage). Slots are returned
+	// only while it is the slice's, so that a retry returns nothing twice; the answer
+	// has the present totals in any case.
 	Returned uint32 `cbor:"4,keyasint"`
 	// Keep is how many free slots stay; those beyond are returned.
 	Keep uint32 `cbor:"5,keyasint"`

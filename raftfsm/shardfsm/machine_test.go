@@ -209,7 +209,7 @@ func TestNothingIsRememberedOfARefusedRegistration(t *testing.T) {
 
 func TestADamagedSnapshotChangesNothing(t *testing.T) {
 	t.Parallel()
-	good := snapshot(t, filled(t))
+	good := snapshot(t, scripted(t))
 	m := New(newTable(t))
 	m.Apply(1, testGrant.Encode())
 	m.Apply(2, testRegister(9).Encode())
@@ -274,6 +274,9 @@ func FuzzDecodeGivesWhatEncodesAlike(f *testing.F) {
 	f.Add(testGrant.Encode())
 	f.Add(testRegister(2).Encode())
 	f.Add(testUnregister(1).Encode())
+	for _, c := range script() {
+		f.Add(encode(c))
+	}
 	f.Add([]byte{0x80, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, skip, err := decode(b)
@@ -293,6 +296,7 @@ func FuzzDecodeGivesWhatEncodesAlike(f *testing.F) {
 
 func FuzzRestoreGivesAnErrorOrAWholeState(f *testing.F) {
 	f.Add(snapshot(f, filled(f)))
+	f.Add(snapshot(f, scripted(f)))
 	f.Add(snapshot(f, New(newTable(f))))
 	table := newTable(f)
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -1,0 +1,305 @@
+package shardfsm
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/codec"
+	"facet/internal/id"
+	"facet/shard"
+)
+
+const testTime = 1_700_000_002_000
+
+var fencedGallery = id.Gallery{UUID: id.UUID{1, 1}}
+
+func testSubject(n byte) id.Subject { return id.Subject{UUID: id.UUID{2, n}} }
+func testEvent(n byte) id.Event     { return id.Event{UUID: id.UUID{3, n}} }
+
+func testAddEvent(n, event byte) AddEvent {
+	return AddEvent{
+		Gallery: testGallery, Generation: 1, Op: id.Operation{event}, Request: [16]byte{event, 1}, Keyed: true,
+		Subject: testSubject(n), Event: testEvent(event), Time: testTime, Tags: []uint32{3}, Sealed: []byte{1, event},
+	}
+}
+
+func testReplace(n, event, op byte) ReplaceEvent {
+	return ReplaceEvent{
+		Gallery: testGallery, Generation: 1, Op: id.Operation{op}, Request: [16]byte{op, 1}, Keyed: true,
+		Subject: testSubject(n), Event: testEvent(event), Time: testTime, Tags: []uint32{4}, Sealed: []byte{1, op}, Revision: 1,
+	}
+}
+
+func testPending(n byte) Register {
+	c := testRegister(n)
+	c.Time, c.Pending = testTime, true
+	return c
+}
+
+func testActivate(n byte, claim uint64) Activate {
+	c := testRegister(n)
+	return Activate{
+		Gallery: testGallery, Generation: 1, Op: c.Op, Request: c.Request, Keyed: c.Keyed,
+		Subject: c.Subject, Event: c.Event, Time: testTime, Claim: claim,
+	}
+}
+
+func testWithdraw(n byte) Withdraw {
+	return Withdraw{Gallery: testGallery, Generation: 1, Subject: testSubject(n), Event: testEvent(n), Time: testTime}
+}
+
+// script has the commands that filled does not; each is Done when they are applied
+// to it in this order.
+func script() []command {
+	elsewhere := testRegister(9)
+	elsewhere.Gallery = fencedGallery
+	kept := testReplace(0, 0, 31)
+	kept.KeepTags, kept.Revision, kept.Oldest, kept.Tags = true, 2, true, nil
+	further := testAddEvent(4, 40)
+	further.Pending = true
+	return []command{
+		Grant{Gallery: testGallery, Generation: 1, Total: 10},
+		testAddEvent(2, 20),
+		testReplace(0, 0, 30),
+		kept,
+		testPending(4),
+		testActivate(4, 10), // what the claim was answered
+		further,
+		testPending(6),
+		testWithdraw(6),
+		RemoveEvent{
+			Gallery: testGallery, Generation: 1, Op: id.Operation{50}, Request: [16]byte{50}, Keyed: true,
+			Subject: testSubject(2), Event: testEvent(20), Time: testTime,
+		},
+		ReturnSlots{Gallery: testGallery, Generation: 1, Granted: 10, Keep: 1, Recycle: 1, Time: testTime},
+		Widen{Gallery: testGallery, Generation: 1, Epoch: 3},
+		Grant{Gallery: fencedGallery, Generation: 1, Total: 1},
+		elsewhere,
+		Fence{Gallery: fencedGallery, Generation: 2},
+		Purge{Gallery: fencedGallery, Generation: 2, Max: 0},
+	}
+}
+
+// encode gives the bytes of a command.
+func encode(c command) []byte { return c.(interface{ Encode() []byte }).Encode() }
+
+// scripted is filled, with the script applied.
+func scripted(t testing.TB) *Machine {
+	t.Helper()
+	m := filled(t)
+	for i, c := range script() {
+		var a struct {
+			Status Status `cbor:"1,keyasint"`
+		}
+		answer, err := codec.Split(m.Apply(uint64(i+6), encode(c)))
+		if err == nil {
+			_ = answer.Decode(answer.Head, &a) // other fields are unknown to a
+		}
+		if a.Status != Done {
+			t.Fatalf("command %d, %T: %v, %v", i, c, a.Status, err)
+		}
+	}
+	return m
+}
+
+func TestStoredBytesOfEventsAndSlicesStayWhatTheyWere(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	var b strings.Builder
+	for i, c := range script() {
+		fmt.Fprintf(&b, "%T %x\nanswer %x\n", c, encode(c), m.Apply(uint64(i+6), encode(c)))
+	}
+	fmt.Fprintf(&b, "snapshot %x\n", snapshot(t, m))
+	name := filepath.Join("testdata", "events.txt")
+	if *rewrite {
+		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Fatalf("formats (-want +got):\n%s", diff)
+	}
+	_, last, _ := strings.Cut(strings.TrimSpace(string(want)), "snapshot ")
+	stored, err := hex.DecodeString(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restored := New(newTable(t))
+	if err := restored.Restore(bytes.NewReader(stored)); err != nil || restored.Digest() != m.Digest() {
+		t.Fatalf("restore: %v", err)
+	}
+}
+
+func TestEachCommandChangesWhatItSays(t *testing.T) {
+	t.Parallel()
+	s := scripted(t).Shard()
+	want := shard.Usage{Granted: 10, Returned: 1, Active: 3, Deleted: 4, Pending: 1}
+	if got := s.Usage(testGallery); got != want {
+		t.Errorf("usage: got %+v, want %+v", got, want)
+	}
+	events, err := s.Events(testGallery, 1, testSubject(0))
+	if diff := cmp.Diff([]shard.Active{{Event: testEvent(0), Revision: 2, Tags: []uint32{4}}}, events); err != nil || diff != "" {
+		t.Errorf("%v, events (-want +got):\n%s", err, diff)
+	}
+	if got := s.Stats().Purging; got != 1 {
+		t.Errorf("%d entries to be purged, want 1", got)
+	}
+}
+
+// answer applies a command and gives its RegisterAnswer.
+func answer(t testing.TB, m *Machine, c command, parse func([]byte) (RegisterAnswer, error)) RegisterAnswer {
+	t.Helper()
+	a, err := parse(m.Apply(1, encode(c)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestOfTwoUpdatesAtOnceTheSecondIsToldWhatToSealFor(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	first, second := testReplace(0, 0, 30), testReplace(0, 0, 31)
+	if got := answer(t, m, first, ParseReplaceEventAnswer); got.Status != Done || got.Revision != 1 {
+		t.Fatalf("the first: %+v", got)
+	}
+	moved := answer(t, m, second, ParseReplaceEventAnswer)
+	if want := (RegisterAnswer{Status: Moved, Subject: testSubject(0), Event: testEvent(0), Revision: 2}); !cmp.Equal(want, moved) {
+		t.Fatalf("the second (-want +got):\n%s", cmp.Diff(want, moved))
+	}
+	second.Revision = moved.Revision
+	if got := answer(t, m, second, ParseReplaceEventAnswer); got.Status != Done || got.Revision != 2 {
+		t.Fatalf("the second, again: %+v", got)
+	}
+	// Retries get the first answers, and only faces that are still there.
+	if got := answer(t, m, first, ParseReplaceEventAnswer); got.Status != Replayed || got.Sealed != nil || got.Revision != 1 {
+		t.Errorf("retry of the first: %+v", got)
+	}
+	if got := answer(t, m, second, ParseReplaceEventAnswer); got.Status != Replayed || !bytes.Equal(got.Sealed, second.Sealed) {
+		t.Errorf("retry of the second: %+v", got)
+	}
+	if got := register(t, m, testRegister(0)); got.Status != Replayed || got.Sealed != nil {
+		t.Errorf("retry of the registration: %+v", got)
+	}
+}
+
+func TestAPendingRegistrationIsRememberedWhenItIsActivated(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	c := testPending(4)
+	c.Recycle = true
+	first := register(t, m, c)
+	c.Time += 20_000
+	again := register(t, m, c)
+	if first.Status != Done || again.Status != Done || first.Claim == 0 || again.Claim != first.Claim {
+		t.Fatalf("pending: %+v, then %+v", first, again)
+	}
+	a := testActivate(4, first.Claim)
+	a.Time = c.Time + 20_000 // within 30 s of the renewal
+	if got := answer(t, m, a, ParseActivateAnswer); got.Status != Done {
+		t.Fatalf("activate: %v", got.Status)
+	}
+	if got := answer(t, m, a, ParseActivateAnswer); got.Status != Replayed {
+		t.Errorf("activate again: %v", got.Status)
+	}
+	if got := register(t, m, c); got.Status != Replayed || got.Claim != 0 {
+		t.Errorf("register again: %+v", got)
+	}
+}
+
+func TestAClaimThatWasInterruptedCantBeActivated(t *testing.T) {
+	t.Parallel()
+	f := func(name string, interrupt func(m *Machine) (later int64)) {
+		t.Helper()
+		m := filled(t)
+		c := testPending(4)
+		first := register(t, m, c)
+		c.Time += interrupt(m)
+		again := register(t, m, c) // late, of the same write
+		if again.Status != Done || again.Claim == first.Claim {
+			t.Fatalf("%s: pending as %d, then %v as %d", name, first.Claim, again.Status, again.Claim)
+		}
+		a := testActivate(4, first.Claim)
+		a.Time = c.Time
+		if got := answer(t, m, a, ParseActivateAnswer); got.Status != UnknownEvent {
+			t.Errorf("%s: activate the first claim: %v", name, got.Status)
+		}
+		a.Claim = again.Claim
+		if got := answer(t, m, a, ParseActivateAnswer); got.Status != Done {
+			t.Errorf("%s: activate the second claim: %v", name, got.Status)
+		}
+	}
+	f("withdrawn", func(m *Machine) int64 {
+		m.Apply(2, testWithdraw(4).Encode())
+		return 0
+	})
+	f("expired", func(*Machine) int64 { return PendingMillis })
+}
+
+func TestAnActiveEventIsNotWithdrawn(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	before := m.Shard().Usage(testGallery)
+	a, err := ParseWithdrawAnswer(m.Apply(1, testWithdraw(2).Encode()))
+	if err != nil || a.Status != Activated || m.Shard().Usage(testGallery) != before {
+		t.Errorf("got %v, %v", a.Status, err)
+	}
+	a, err = ParseWithdrawAnswer(m.Apply(1, testWithdraw(99).Encode()))
+	if err != nil || a.Status != Done {
+		t.Errorf("one that was never pending: got %v, %v", a.Status, err)
+	}
+}
+
+func TestNothingOlderGetsPastAFence(t *testing.T) {
+	t.Parallel()
+	m := filled(t)
+	unseen := id.Gallery{UUID: id.UUID{77}}
+	for _, g := range []id.Gallery{testGallery, unseen} {
+		m.Apply(1, Fence{Gallery: g, Generation: 2}.Encode())
+	}
+	restored := New(newTable(t))
+	if err := restored.Restore(bytes.NewReader(snapshot(t, m))); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []*Machine{m, restored} {
+		for _, g := range []id.Gallery{testGallery, unseen} {
+			grant, err := ParseGrantAnswer(m.Apply(1, Grant{Gallery: g, Generation: 1, Total: 9}.Encode()))
+			if err != nil || grant.Status != StaleGeneration {
+				t.Errorf("grant: %v, %v", grant.Status, err)
+			}
+			c := testRegister(7)
+			c.Gallery = g
+			if got := register(t, m, c); got.Status != StaleGeneration {
+				t.Errorf("register: %v", got.Status)
+			}
+			if _, total := m.Shard().List(g, 0, 10, shard.Ascending); total != 0 {
+				t.Errorf("%d entries are listed", total)
+			}
+		}
+		// A retry of what was done before the fence is refused, too.
+		if got := register(t, m, testRegister(2)); got.Status != StaleGeneration {
+			t.Errorf("retry: %v", got.Status)
+		}
+		for left := 2; left >= 0; left-- {
+			a, err := ParsePurgeAnswer(m.Apply(1, Purge{Gallery: testGallery, Generation: 2, Max: 1}.Encode()))
+			if err != nil || a.Status != Done || a.Left != uint64(left) {
+				t.Errorf("purge: %+v, %v, want %d left", a, err, left)
+			}
+		}
+		a, err := ParsePurgeAnswer(m.Apply(1, Purge{Gallery: testGallery, Generation: 3, Max: 1}.Encode()))
+		if err != nil || a.Status != NotFenced {
+			t.Errorf("purge of a later generation: %+v, %v", a, err)
+		}
+	}
+}
