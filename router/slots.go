@@ -77,8 +77,15 @@ func (r *Router) findSlots(ctx context.Context, g enrolment, home id.Shard, gran
 }
 
 // grant asks meta for slots beyond the granted ones and hands them to the shard; it
-// tells whether meta had any.
+// tells whether meta had any. That there are none is read, not proposed: a full
+// gallery must not fill the log with refusals.
 func (r *Router) grant(ctx context.Context, g enrolment, home id.Shard, granted uint32) (bool, error) {
+	if err := r.sync.join(ctx); err != nil {
+		return false, err
+	}
+	if r.groups.Meta().FreeSlots(g.ID) == 0 && r.grantOf(g.ID, home).Total <= granted {
+		return false, nil
+	}
 	a, err := proposeMeta(ctx, r, metafsm.Grant{
 		Gallery: g.ID, Generation: g.Generation, Shard: home, Have: granted, Want: r.want(g),
 	}, metafsm.ParseGrantAnswer)
@@ -123,7 +130,7 @@ func (r *Router) collect(ctx context.Context, g enrolment, home id.Shard, least 
 			failed = append(failed, err)
 			continue
 		}
-		if a.Returned <= r.reclaimed(g.ID, s) {
+		if a.Returned <= r.grantOf(g.ID, s).Reclaimed {
 			continue
 		}
 		_, err = proposeMeta(ctx, r, metafsm.Reclaim{
@@ -134,15 +141,15 @@ func (r *Router) collect(ctx context.Context, g enrolment, home id.Shard, least 
 	return false, errors.Join(failed...)
 }
 
-// reclaimed is how many slots meta has reclaimed from a shard, as far as this node
+// grantOf is what meta has granted to a shard and reclaimed, as far as this node
 // knows.
-func (r *Router) reclaimed(g id.Gallery, s id.Shard) uint32 {
+func (r *Router) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
 	for _, of := range r.groups.Meta().Grants(g) {
 		if of.Shard == s {
-			return of.Reclaimed
+			return of
 		}
 	}
-	return 0
+	return metafsm.ShardGrant{Shard: s}
 }
 
 // settle tells the gallery's first shard, which every search asks, of which epoch
@@ -167,11 +174,18 @@ type returnQuery struct {
 }
 
 var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{"shard.return", func(ctx context.Context, r *Router, group id.Shard, q returnQuery) (shardfsm.ReturnSlotsAnswer, error) {
-	g, s, err := r.lead(group)
+	g, _, err := r.lead(group)
+	if err != nil {
+		return shardfsm.ReturnSlotsAnswer{}, err
+	}
+	s, err := r.read(ctx, group)
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
 	}
 	u := s.Usage(q.Gallery)
+	if u.Free() == 0 && (q.Least == 0 || u.Deleted == 0) {
+		return shardfsm.ReturnSlotsAnswer{Status: shardfsm.Done, Granted: u.Granted, Returned: u.Returned}, nil
+	}
 	return propose(ctx, g, shardfsm.ReturnSlots{
 		Gallery: q.Gallery, Generation: q.Generation, Granted: u.Granted, Returned: u.Returned,
 		Keep: u.Free() / 2, Recycle: q.Least, Time: onTime(0),

@@ -49,13 +49,17 @@ type world struct {
 	client  *nodetest.Client
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T) *world { return newWorldOf(t, nodetest.Options{}, 10_000) }
+
+// newWorldOf makes a world whose client has a gallery of that size.
+func newWorldOf(t *testing.T, o nodetest.Options, size int) *world {
 	network := memnet.New(1)
 	w := &world{t: t, net: network}
-	w.cluster = nodetest.Start(t, nodetest.Options{Network: network})
+	o.Network = network
+	w.cluster = nodetest.Start(t, o)
 	w.client = w.cluster.Client("bank", network.Host(clientHost))
 	a := w.client.Call(t, w.cluster.Nodes[0].URL, http.MethodPost, "/api/galleries", map[string]any{
-		"name": "staff", "description": "", "size": 10_000, "faceMinimumQualityScore": 0.45,
+		"name": "staff", "description": "", "size": size, "faceMinimumQualityScore": 0.45,
 	})
 	var g struct{ APIKey string }
 	if a.Decode(t, &g); a.Status != http.StatusOK {

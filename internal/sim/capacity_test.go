@@ -1,0 +1,131 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"facet/node/nodetest"
+	"facet/node/sigv4"
+)
+
+// crowd registers and unregisters persons in a gallery that is too small for them.
+type crowd struct {
+	*world
+	mu      sync.Mutex
+	present map[string]string // subject by person, as acknowledged
+	full    int               // refusals
+	history []string
+}
+
+// send insists until a node gives an answer other than a 500.
+func (c *crowd) send(worker int, method, target string, body any, key string) nodetest.Answer {
+	for try := 0; ; try++ {
+		base := c.cluster.Nodes[(worker+try)%len(c.cluster.Nodes)].URL
+		var headers []sigv4.Header
+		if key != "" {
+			headers = append(headers, sigv4.Header{Name: "idempotency-key", Value: key})
+		}
+		r, err := c.client.Sign(base, method, target, body, headers...)
+		if err != nil {
+			c.t.Error(err)
+			return nodetest.Answer{}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		a, err := c.client.Send(ctx, base, r)
+		cancel()
+		c.mu.Lock()
+		c.history = append(c.history, fmt.Sprintf("%s %s %s: %d %v %.80s", time.Now().Format("05.000"), method, key, a.Status, err, a.Body))
+		c.mu.Unlock()
+		if err == nil && a.Status != http.StatusInternalServerError && a.Status != http.StatusTooManyRequests {
+			return a
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (c *crowd) come(worker, n int) {
+	person := fmt.Sprintf("crowd-%d-%d", worker, n)
+	a := c.send(worker, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image(person)}, person)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case a.Status == http.StatusCreated:
+		var s struct{ ID string }
+		a.Decode(c.t, &s)
+		c.present[person] = s.ID
+	case strings.Contains(string(a.Body), "GalleryFull"):
+		c.full++
+	default:
+		c.t.Errorf("register %s: %d %s", person, a.Status, a.Body)
+	}
+}
+
+// leave unregisters somebody who is present, if anybody is.
+func (c *crowd) leave(worker int) {
+	c.mu.Lock()
+	person, subject := "", ""
+	for person, subject = range c.present {
+		delete(c.present, person)
+		break
+	}
+	c.mu.Unlock()
+	if person == "" {
+		return
+	}
+	// A 404 is the answer to a delete whose first answer was lost.
+	if a := c.send(worker, http.MethodDelete, "/v1.1/subjects/"+subject, nil, ""); a.Status != http.StatusNoContent && a.Status != http.StatusNotFound {
+		c.t.Errorf("unregister %s: %d %s", person, a.Status, a.Body)
+	}
+}
+
+// TestAGalleryIsFilledToItsSizeAndNeverOverWhileNodesAreCut has eight clients come
+// and go in a gallery of 40 over four shards, through partitions. At the end it is
+// filled up: to its size exactly, so that no slot was lost and none was made.
+func TestAGalleryIsFilledToItsSizeAndNeverOverWhileNodesAreCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 40
+		c := &crowd{world: newWorldOf(t, nodetest.Options{SlotsPerShard: 10}, size), present: map[string]string{}}
+		ctx, stop := context.WithCancel(t.Context())
+		var workers sync.WaitGroup
+		for worker := range 8 {
+			workers.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					if c.come(worker, n); n%3 == 2 {
+						c.leave(worker)
+					}
+					time.Sleep(200 * time.Millisecond)
+				}
+			})
+		}
+		for round := range 4 {
+			time.Sleep(2 * time.Second)
+			c.cut(round % 3)
+			time.Sleep(8 * time.Second)
+			c.net.Heal()
+		}
+		time.Sleep(10 * time.Second)
+		stop()
+		workers.Wait()
+		for n := range 2 * size {
+			c.come(100, n)
+		}
+		var g struct{ Count int }
+		var list struct{ Galleries []struct{ ID string } }
+		c.client.Call(t, c.cluster.Nodes[0].URL, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+		c.client.Call(t, c.cluster.Nodes[0].URL, http.MethodGet, "/api/galleries/"+list.Galleries[0].ID, nil).Decode(t, &g)
+		if len(c.present) != size || g.Count != size {
+			t.Errorf("%d were told that they are in, the gallery counts %d, and its size is %d", len(c.present), g.Count, size)
+			for _, line := range c.history {
+				t.Log(line)
+			}
+		}
+		t.Logf("%d requests, %d of them refused because it was full", len(c.history), c.full)
+		c.close()
+	})
+}
