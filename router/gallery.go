@@ -47,8 +47,18 @@ func (r *Router) CreateGallery(ctx context.Context, tenant id.Tenant, w Write, n
 	}
 	switch a.Status {
 	case metafsm.Done, metafsm.Replayed:
+		if a.Application.ID.IsZero() {
+			return Gallery{}, deletedSince("application")
+		}
 		return r.galleryWith(a.Gallery, a.Application)
+	case metafsm.UnknownGallery:
+		return Gallery{}, deletedSince("gallery")
+	case metafsm.BeingDeleted:
+		return Gallery{}, &Error{Kind: Busy, Message: "a gallery with this name is being deleted; try again", RetryAfter: retryAfter}
 	case metafsm.Exists:
+		if a.Application.ID.IsZero() {
+			return Gallery{}, Errorf(Duplicate, "", "a gallery with this name exists, and has no application")
+		}
 		key, err := r.apiKey(a.Application)
 		if err != nil {
 			return Gallery{}, err
@@ -61,6 +71,12 @@ func (r *Router) CreateGallery(ctx context.Context, tenant id.Tenant, w Write, n
 	default:
 		return Gallery{}, fmt.Errorf("create gallery: meta answered %v", a.Status)
 	}
+}
+
+// deletedSince answers the retry of a creation whose outcome was deleted meanwhile:
+// it is not made again.
+func deletedSince(what string) error {
+	return Errorf(InvalidRequest, "", "this request was carried out before, and the %s that it made was deleted since", what)
 }
 
 // Galleries gives the tenant's galleries in order of creation, with their counts.
@@ -152,6 +168,8 @@ func (r *Router) CreateApplication(ctx context.Context, tenant id.Tenant, w Writ
 		return r.applicationOf(a.Application)
 	case metafsm.UnknownGallery:
 		return Application{}, Errorf(InvalidRequest, ReasonUnknownGallery, "there is no gallery with this galleryId")
+	case metafsm.UnknownApplication:
+		return Application{}, deletedSince("application")
 	case metafsm.Conflict:
 		return Application{}, keyReused()
 	case metafsm.OpsFull:

@@ -118,14 +118,14 @@ func (r *Router) want(g enrolment) uint32 {
 
 // collect has the gallery's other shards return slots and meta reclaim them, until
 // one had some; it tells whether one had. least is how many a shard returns at the
-// least, those of its oldest deleted entries included.
+// least, those of its oldest deleted entries included. home returns nothing, but
+// what it returned earlier may not have been reclaimed.
 func (r *Router) collect(ctx context.Context, g enrolment, home id.Shard, least uint32) (bool, error) {
 	var failed []error
 	for _, s := range g.shards {
-		if s == home {
-			continue
-		}
-		a, err := ask(ctx, r, shardReturn, s, returnQuery{g.ID, g.Generation, least})
+		a, err := ask(ctx, r, shardReturn, s, returnQuery{
+			Gallery: g.ID, Generation: g.Generation, Granted: r.grantOf(g.ID, s).Total, Least: least, Home: s == home,
+		})
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -154,7 +154,11 @@ func (r *Router) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
 
 // settle tells the gallery's first shard, which every search asks, of which epoch
 // the list of its shards is, and then meta that it knows.
-func (r *Router) settle(ctx context.Context, g enrolment) error {
+func (r *Router) settle(ctx context.Context, old enrolment) error {
+	g, ok := r.gallery(old.ID) // caught up by grant
+	if !ok {
+		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
+	}
 	a, err := ask(ctx, r, shardWiden, g.shards[0], shardfsm.Widen{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
 	if err != nil {
 		return err
@@ -171,6 +175,11 @@ type returnQuery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
 	Least      uint32     `cbor:"3,keyasint,omitempty"`
+	// Granted is what meta has granted to the shard in all. The shard may not have
+	// heard of it.
+	Granted uint32 `cbor:"4,keyasint,omitempty"`
+	// Home asks for the totals only: the shard is the one that needs slots.
+	Home bool `cbor:"5,keyasint,omitempty"`
 }
 
 var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{"shard.return", func(ctx context.Context, r *Router, group id.Shard, q returnQuery) (shardfsm.ReturnSlotsAnswer, error) {
@@ -183,11 +192,12 @@ var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{"shard.return"
 		return shardfsm.ReturnSlotsAnswer{}, err
 	}
 	u := s.Usage(q.Gallery)
-	if u.Free() == 0 && (q.Least == 0 || u.Deleted == 0) {
+	unheard := q.Granted > u.Granted
+	if q.Home || !unheard && u.Free() == 0 && (q.Least == 0 || u.Deleted == 0) {
 		return shardfsm.ReturnSlotsAnswer{Status: shardfsm.Done, Granted: u.Granted, Returned: u.Returned}, nil
 	}
 	return propose(ctx, g, shardfsm.ReturnSlots{
-		Gallery: q.Gallery, Generation: q.Generation, Granted: u.Granted, Returned: u.Returned,
+		Gallery: q.Gallery, Generation: q.Generation, Granted: max(q.Granted, u.Granted), Returned: u.Returned,
 		Keep: u.Free() / 2, Recycle: q.Least, Time: onTime(0),
 	}.Encode(), shardfsm.ParseReturnSlotsAnswer)
 }}

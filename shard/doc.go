@@ -8,6 +8,11 @@
 // first search that needs them, kept in memory only, and zeroed when the event
 // goes.
 //
+// An event is pending (it holds a slot and is seen by SearchPending only), active,
+// or deleted (an entry of the listing, without a face); a replaced one keeps its
+// ids and its place among its subject's events. Slots come by Grant and go by
+// Return, as totals that only grow. A fence shuts out a deleted gallery for good.
+//
 // Sub-packages: scan (the search kernel), seal (encryption of templates and keys).
 // The package may import engine, engine/score and internal packages.
 package shard

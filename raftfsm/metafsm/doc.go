@@ -1,6 +1,6 @@
 // Package metafsm is the state machine of group 0: who and what the cluster knows
-// (nodes, shard map, tenants, access keys, galleries, applications) and how many
-// slots of each gallery were granted to which shard.
+// (nodes, shard map, tenants, access keys, galleries, applications, tags) and how
+// many slots of each gallery were granted to which shard and came back.
 //
 // Every node holds a replica and reads it locally. Everything random or timed
 // comes in the commands; bounds of numbers and names are checked before a command
