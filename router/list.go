@@ -87,9 +87,25 @@ func (r *Router) window(ctx context.Context, g enrolment, spans []spanAnswer, st
 	if err != nil {
 		return nil, err
 	}
+	// Any shard may hold the whole page, but most hold their share of it: twice the
+	// share is nearly always enough, and that it was can be seen.
+	need := start - skipped + length
+	for piece := min(need, 2*need/len(g.shards)+placeSlack/8); ; piece = need {
+		lists, err := r.pieces(ctx, g, at, piece)
+		if err != nil {
+			return nil, err
+		}
+		if entries, whole := window(lists, piece, start-skipped, length); whole || piece == need {
+			return entries, nil
+		}
+	}
+}
+
+// pieces gives piece entries of each shard's list, from its place on.
+func (r *Router) pieces(ctx context.Context, g enrolment, at []int, piece int) ([]shardList, error) {
 	queries := make([]listQuery, len(g.shards))
 	for i := range g.shards {
-		queries[i] = g.list(Page{Start: at[i], Length: start - skipped + length})
+		queries[i] = g.list(Page{Start: at[i], Length: piece})
 	}
 	answers, err := scatterEach(ctx, r, shardEntries, g.shards, queries)
 	if err != nil {
@@ -99,7 +115,7 @@ func (r *Router) window(ctx context.Context, g enrolment, spans []spanAnswer, st
 	for i, a := range answers {
 		lists[i] = shardList{g.shards[i], entriesOf(a.Entries)}
 	}
-	return window(lists, start-skipped, length), nil
+	return lists, nil
 }
 
 // place finds, for each shard, how many of its entries surely lie before the

@@ -29,10 +29,11 @@ func merge(lists [][]shard.Hit, limit int) []Candidate {
 	return candidates
 }
 
-// window merges the shards' lists, each in ascending order, and gives the entries
-// from start on, at most length. Entries of one time keep the order of the shards'
-// numbers, and those of one shard their own.
-func window(lists []shardList, start, length int) []Entry {
+// window merges the shards' lists, each in ascending order and cut after piece
+// entries, and gives the entries from start on, at most length. Entries of one time
+// keep the order of the shards' numbers, and those of one shard their own. It is
+// whole unless something that was cut off may belong to it.
+func window(lists []shardList, piece, start, length int) (entries []Entry, whole bool) {
 	type place struct {
 		shard id.Shard
 		at    int
@@ -47,11 +48,15 @@ func window(lists []shardList, start, length int) []Entry {
 	slices.SortFunc(all, func(a, b place) int {
 		return cmp.Or(a.Updated.Compare(b.Updated), cmp.Compare(a.shard, b.shard), cmp.Compare(a.at, b.at))
 	})
-	all = all[min(start, len(all)):]
-	all = all[:min(length, len(all))]
-	entries := make([]Entry, 0, len(all))
-	for _, e := range all {
+	end := min(start+length, len(all))
+	for _, e := range all[min(start, end):end] {
 		entries = append(entries, e.Entry)
 	}
-	return entries
+	// Behind the last entry of a list that was cut, others of that shard may follow.
+	for i, e := range all[:end] {
+		if e.at == piece-1 && i < start+length-1 {
+			return entries, false
+		}
+	}
+	return entries, end == start+length || !slices.ContainsFunc(lists, func(l shardList) bool { return len(l.entries) == piece })
 }

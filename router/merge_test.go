@@ -80,13 +80,14 @@ func TestWindowsOfSeveralShardsAreCutsOfOneOrder(t *testing.T) {
 			n++
 		}
 	}
-	whole := window(lists, 0, 1000)
+	whole, _ := window(lists, 1000, 0, 1000)
 	if len(whole) != n {
 		t.Fatalf("got %d entries, want %d", len(whole), n)
 	}
 	var pages []Entry
 	for start := 0; start < n; start += 7 {
-		pages = append(pages, window(lists, start, 7)...)
+		page, _ := window(lists, 1000, start, 7)
+		pages = append(pages, page...)
 	}
 	if diff := cmp.Diff(fmt.Sprint(whole), fmt.Sprint(pages)); diff != "" {
 		t.Error(diff)
