@@ -85,7 +85,7 @@ func tracked(rel string) bool {
 	}
 	return !slices.Contains([]string{
 		"bin", "dev", "demo-data", "cluster-data",
-		"assets/lib", "assets/packs", "assets/photos", "assets/cache", "assets/venv", "assets/tools",
+		"assets/lib", "assets/packs", "assets/photos", "assets/cache", "assets/venv", "assets/venv-bench", "assets/tools",
 	}, rel)
 }
 

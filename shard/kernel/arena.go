@@ -1,0 +1,96 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+)
+
+const (
+	// extentBytes is what an arena asks the system for at a time; pages are touched,
+	// and counted by the system, only when chunks are made.
+	extentBytes = 64 << 20
+	lineBytes   = 64
+)
+
+// ErrMemory says that the arena's limit is reached, or that the system gives no more.
+var ErrMemory = errors.New("kernel: no memory for templates")
+
+// Arena hands out chunks outside the Go heap, in huge pages where the system has
+// them. Freed chunks are zeroed and used again for chunks of the same size. It is
+// shared by the matrices of many slices and is safe for concurrent use.
+type Arena struct {
+	limit int64
+
+	mu      sync.Mutex
+	extents [][]byte
+	rest    []byte           // of the last extent
+	free    map[int][][]byte // by size
+	used    int64            // bytes handed out and not freed
+	held    int64            // bytes ever handed out: used, or in free
+}
+
+// NewArena makes an arena that hands out at most limit bytes; 0 is no limit.
+func NewArena(limit int64) *Arena {
+	return &Arena{limit: limit, free: make(map[int][][]byte)}
+}
+
+// Used gives the bytes that are handed out.
+func (a *Arena) Used() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.used
+}
+
+// Close gives all memory back. No matrix of the arena may be in use.
+func (a *Arena) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var first error
+	for _, e := range a.extents {
+		if err := unmapMemory(e); err != nil && first == nil {
+			first = fmt.Errorf("unmap %d bytes of templates: %w", len(e), err)
+		}
+	}
+	a.extents, a.rest, a.used, a.held = nil, nil, 0, 0
+	clear(a.free)
+	return first
+}
+
+// alloc gives n zeroed bytes that start at a cache line.
+func (a *Arena) alloc(n int) ([]byte, error) {
+	n = (n + lineBytes - 1) / lineBytes * lineBytes
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if list := a.free[n]; len(list) > 0 {
+		b := list[len(list)-1]
+		a.free[n] = list[:len(list)-1]
+		a.used += int64(n)
+		return b, nil
+	}
+	if a.limit > 0 && a.held+int64(n) > a.limit {
+		return nil, fmt.Errorf("%w: %d bytes of %d in use, %d more wanted", ErrMemory, a.held, a.limit, n)
+	}
+	if len(a.rest) < n {
+		e, err := mapMemory(max(extentBytes, n))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrMemory, err)
+		}
+		a.extents = append(a.extents, e)
+		a.rest = e
+	}
+	b := a.rest[:n:n]
+	a.rest = a.rest[n:]
+	a.used += int64(n)
+	a.held += int64(n)
+	return b, nil
+}
+
+// release zeroes b, which alloc gave, and keeps it for the next of its size.
+func (a *Arena) release(b []byte) {
+	clear(b)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.free[len(b)] = append(a.free[len(b)], b)
+	a.used -= int64(len(b))
+}

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package kernel
+
+import "unsafe"
+
+// mapMemory takes the Go heap where there is no mmap of ours.
+func mapMemory(n int) ([]byte, error) {
+	b := make([]byte, n+lineBytes)
+	off := -int(uintptr(unsafe.Pointer(&b[0]))) & (lineBytes - 1)
+	return b[off : off+n : off+n], nil
+}
+
+func unmapMemory([]byte) error { return nil }

@@ -1,0 +1,4 @@
+package kernel
+
+// active is the fastest kernel of this processor.
+var active = kernels()[0]

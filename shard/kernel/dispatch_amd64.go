@@ -1,0 +1,46 @@
+package kernel
+
+import "golang.org/x/sys/cpu"
+
+// kernels gives the kernels that run here, the fastest first.
+func kernels() []kernel {
+	var list []kernel
+	// The AVX-512 kernels take some of AVX2's.
+	if cpu.X86.HasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ {
+		if cpu.X86.HasAVX512VNNI {
+			list = append(list, kernel{"avx512 vnni", blocksVNNI, groupsVNNI, restsVNNI, dotsAVX512, lanesVNNI})
+		}
+		list = append(list, kernel{"avx512", nil, groupsAVX512, restsAVX2, dotsAVX512, nil})
+	}
+	if cpu.X86.HasAVX2 {
+		list = append(list, kernel{"avx2", nil, groupsAVX2, restsAVX2, dotsAVX2, nil})
+	}
+	return append(list, plain, portable)
+}
+
+//go:noescape
+func blocksVNNI(p *plane)
+
+//go:noescape
+func groupsVNNI(p *plane)
+
+//go:noescape
+func groupsAVX2(p *plane)
+
+//go:noescape
+func restsAVX2(r *rests)
+
+//go:noescape
+func dotsAVX2(d *dots)
+
+//go:noescape
+func groupsAVX512(p *plane)
+
+//go:noescape
+func restsVNNI(r *rests)
+
+//go:noescape
+func dotsAVX512(d *dots)
+
+//go:noescape
+func lanesVNNI(l *lanes)

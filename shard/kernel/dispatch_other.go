@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package kernel
+
+// kernels gives the kernels that run here, the fastest first.
+func kernels() []kernel { return []kernel{plain, portable} }

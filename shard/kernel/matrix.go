@@ -1,0 +1,250 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"sync/atomic"
+
+	"facet/internal/id"
+)
+
+const (
+	// DimMax is the largest dimension of a template.
+	DimMax = 1024
+
+	groupSlots  = 16
+	blockGroups = 4
+	blockSlots  = blockGroups * groupSlots
+	flatChunks  = 5 // of 8, 8, 16, 32 and 64 slots: 128 together
+	firstSlots  = 8
+	chunkSlots  = 2048 // of the largest chunks
+	growSlots   = 2 * chunkSlots
+	growChunks  = 10 // that have growSlots together
+	planeDims   = 16 // numbers of a slot in a line of a plane
+	unitDims    = 64 // numbers in a unit of a row's rest
+	lowBytes    = 32 // of a unit
+	midBytes    = 16 // of a unit
+	boundBytes  = 4
+	lineFloats  = lineBytes / 4
+)
+
+// ErrTemplate says that a template or probe can't be used: another dimension than
+// the matrix, or a number that is not finite.
+var ErrTemplate = errors.New("kernel: template can't be used")
+
+// Owner is the event whose template lies in a slot. It does not change, and is
+// the row's identity: two events have two Owners.
+type Owner struct {
+	Subject id.Subject
+	Event   id.Event
+	// Tags are the identities of the event's tags.
+	Tags []uint32
+}
+
+// Matrix holds the templates of a slice, of one dimension, in slots. Add, Erase
+// and Free belong to one writer at a time; searches may run beside them.
+type Matrix struct {
+	arena *Arena
+	shape shape
+	enc   *encoder
+
+	chunks atomic.Pointer[[]*chunk]
+	slots  int   // ever used
+	free   []int // of slots, erased
+}
+
+// New makes an empty matrix for templates of dim numbers, 1 to DimMax.
+func New(arena *Arena, dim int) (*Matrix, error) {
+	if dim < 1 || dim > DimMax {
+		return nil, fmt.Errorf("%w: dimension %d", ErrTemplate, dim)
+	}
+	m := &Matrix{arena: arena, shape: newShape(dim)}
+	m.chunks.Store(new([]*chunk))
+	return m, nil
+}
+
+// Dim gives the dimension of the templates.
+func (m *Matrix) Dim() int { return m.shape.dim }
+
+// Len counts the templates.
+func (m *Matrix) Len() int { return m.slots - len(m.free) }
+
+// Add puts a template into a slot and gives its number, in constant time. When it
+// returns, every search that begins finds it. Errors wrap ErrTemplate or ErrMemory,
+// and leave the matrix as it was.
+func (m *Matrix) Add(o *Owner, template []float32) (slot int, err error) {
+	if err := m.shape.check(template); err != nil {
+		return 0, err
+	}
+	slot = m.slots
+	if n := len(m.free); n > 0 {
+		slot = m.free[n-1]
+	}
+	c, at, err := m.chunkOf(slot)
+	if err != nil {
+		return 0, err
+	}
+	if n := len(m.free); n > 0 {
+		m.free = m.free[:n-1]
+	} else {
+		m.slots++
+	}
+	copy(c.vector(&m.shape, at), template)
+	if !c.flat {
+		m.encode(c, at, template)
+	}
+	c.setTags(at, o.Tags)
+	c.owners[at].Store(o)
+	c.live[at/blockSlots].Or(1 << (at % blockSlots))
+	return slot, nil
+}
+
+// Erase zeroes a used slot, vector and codes, and frees it.
+func (m *Matrix) Erase(slot int) {
+	c, at, err := m.chunkOf(slot)
+	if err != nil || c.owners[at].Load() == nil {
+		panic("bug: kernel: erase of a free slot")
+	}
+	bit := uint64(1) << (at % blockSlots)
+	c.live[at/blockSlots].And(^bit)
+	tags := c.owners[at].Swap(nil).Tags
+	c.clearTags(at, tags)
+	clear(c.vector(&m.shape, at))
+	if !c.flat {
+		c.irregular[at/blockSlots].And(^bit)
+		c.write(&m.shape, at, make([]uint8, m.shape.dim), make([]uint8, m.shape.dim), [planes]bound{})
+	}
+	m.free = append(m.free, slot)
+}
+
+// At gives the template in a used slot. It must not be changed, nor read beside an
+// Erase of the slot.
+func (m *Matrix) At(slot int) []float32 {
+	index, at := place(slot)
+	return (*m.chunks.Load())[index].vector(&m.shape, at)[:m.shape.dim]
+}
+
+// Free empties the matrix and gives its memory, zeroed, back to the arena. Searches
+// that run may find what was there before.
+func (m *Matrix) Free() {
+	chunks := *m.chunks.Swap(new([]*chunk))
+	for _, c := range chunks {
+		for i := range c.live {
+			c.live[i].Store(0)
+		}
+		for i := range c.owners {
+			c.owners[i].Store(nil)
+		}
+	}
+	for _, c := range chunks {
+		m.arena.release(c.mem)
+	}
+	m.slots, m.free = 0, nil
+}
+
+// place tells the chunk of a slot and where in it the slot is.
+func place(slot int) (index, at int) {
+	switch {
+	case slot < firstSlots:
+		return 0, slot
+	case slot < growSlots:
+		n := bits.Len(uint(slot))
+		return n - 3, slot - 1<<(n-1)
+	}
+	return growChunks + (slot-growSlots)/chunkSlots, (slot - growSlots) % chunkSlots
+}
+
+// chunkOf gives the chunk of a slot, and makes it if the slot is the next one.
+func (m *Matrix) chunkOf(slot int) (c *chunk, at int, err error) {
+	index, at := place(slot)
+	chunks := *m.chunks.Load()
+	if index < len(chunks) {
+		return chunks[index], at, nil
+	}
+	c = m.shape.newChunk(index)
+	if c.mem, err = m.arena.alloc(c.size(&m.shape)); err != nil {
+		return nil, 0, err
+	}
+	// Readers of the old list don't look beyond its length.
+	chunks = append(chunks, c)
+	m.chunks.Store(&chunks)
+	return c, at, nil
+}
+
+// encode writes the codes of a slot that is not live.
+func (m *Matrix) encode(c *chunk, at int, template []float32) {
+	if m.enc == nil {
+		m.enc = newEncoder(rotationOf(m.shape.dim))
+	}
+	bounds, ok := m.enc.encode(template)
+	bit := uint64(1) << (at % blockSlots)
+	if ok {
+		c.irregular[at/blockSlots].And(^bit)
+	} else {
+		c.irregular[at/blockSlots].Or(bit)
+	}
+	c.write(&m.shape, at, m.enc.codes, m.enc.lows, bounds)
+}
+
+// shape is what follows from the dimension.
+type shape struct {
+	dim     int
+	lines   int // of a group in a plane
+	plane   layout
+	units   int // of a row's rest
+	rest    int // bytes of a row's rest
+	vecNums int // of a row
+}
+
+func newShape(dim int) shape {
+	lines := (dim + planeDims - 1) / planeDims
+	units := (dim + unitDims - 1) / unitDims
+	return shape{
+		dim:     dim,
+		lines:   lines,
+		plane:   layout{lineBytes, blockGroups * lineBytes, (lines + 1) * blockGroups * lineBytes},
+		units:   units,
+		rest:    units*(lowBytes+midBytes) + boundBytes,
+		vecNums: (dim + lineFloats - 1) / lineFloats * lineFloats,
+	}
+}
+
+func (s *shape) check(v []float32) error {
+	if len(v) != s.dim {
+		return fmt.Errorf("%w: %d numbers, want %d", ErrTemplate, len(v), s.dim)
+	}
+	for i, x := range v {
+		if x-x != 0 {
+			return fmt.Errorf("%w: number %d is %v", ErrTemplate, i, x)
+		}
+	}
+	return nil
+}
+
+// BytesPerTemplate gives what a template takes in a full chunk of the arena.
+func (m *Matrix) BytesPerTemplate() float64 {
+	c := m.shape.newChunk(growChunks)
+	return float64(c.size(&m.shape)) / float64(c.slots)
+}
+
+func (s *shape) newChunk(index int) *chunk {
+	slots := chunkSlots
+	if index < growChunks {
+		slots = firstSlots << max(index-1, 0)
+	}
+	blocks := (slots + blockSlots - 1) / blockSlots
+	c := &chunk{
+		slots:  slots,
+		flat:   index < flatChunks,
+		live:   make([]atomic.Uint64, blocks),
+		owners: make([]atomic.Pointer[Owner], slots),
+	}
+	if !c.flat {
+		c.irregular = make([]atomic.Uint64, blocks)
+		c.mid = blocks * s.plane.blockBytes
+		c.rest = 2 * c.mid
+		c.vec = (c.rest + slots*s.rest + lineBytes - 1) / lineBytes * lineBytes
+	}
+	return c
+}

@@ -1,0 +1,137 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"facet/engine/score"
+	"facet/shard/scan"
+)
+
+const (
+	// batchMax is how many waiting searches share a pass: two of sixteen lanes.
+	batchMax = 2 * laneCount
+	// waitingMax is how many searches may wait.
+	waitingMax = 1024
+)
+
+// ErrBusy says that too many searches wait already.
+var ErrBusy = errors.New("kernel: too many searches wait")
+
+// Queue lets searches of one matrix that would have to wait share a pass through
+// memory. A search that finds a pass free begins at once, alone; those that come
+// meanwhile go together in the next pass. No search waits for others to come.
+type Queue struct {
+	matrix *Matrix
+	table  *score.Table
+	passes int
+
+	// mu guards what follows. Never held in a pass.
+	mu      sync.Mutex
+	running int
+	waiting []*ticket
+}
+
+// ticket is a search that waits. done is closed when it has its hits, or, with
+// lead, when its own goroutine is to run the next pass.
+type ticket struct {
+	query scan.Query
+	done  chan struct{}
+	lead  []*ticket
+	hits  []scan.Hit
+	err   error
+}
+
+// NewQueue makes a queue that runs up to so many passes at once, at least 1.
+func NewQueue(m *Matrix, table *score.Table, passes int) *Queue {
+	return &Queue{matrix: m, table: table, passes: max(passes, 1)}
+}
+
+// Search is Matrix.Search. It waits for its turn until ctx ends; errors wrap that of
+// ctx, ErrTemplate or ErrBusy.
+func (q *Queue) Search(ctx context.Context, query scan.Query) ([]scan.Hit, error) {
+	// A bad probe must not fail those it shares a pass with.
+	if err := q.matrix.shape.check(query.Probe); err != nil {
+		return nil, fmt.Errorf("search: %w", err)
+	}
+	t := &ticket{query: query, done: make(chan struct{})}
+	leads, err := q.enter(t)
+	if err != nil {
+		return nil, err
+	}
+	if !leads {
+		select {
+		case <-t.done:
+		case <-ctx.Done():
+			if q.leave(t) {
+				return nil, fmt.Errorf("wait for a search: %w", ctx.Err())
+			}
+			<-t.done // a pass has it already
+		}
+	}
+	if t.lead != nil {
+		q.run(t.lead)
+	}
+	return t.hits, t.err
+}
+
+// enter makes t the leader of its own pass, or puts it among the waiting.
+func (q *Queue) enter(t *ticket) (leads bool, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.running < q.passes:
+		q.running++
+		t.lead = []*ticket{t}
+		return true, nil
+	case len(q.waiting) >= waitingMax:
+		return false, ErrBusy
+	default:
+		q.waiting = append(q.waiting, t)
+		return false, nil
+	}
+}
+
+// leave takes t off the waiting; false if it is there no more.
+func (q *Queue) leave(t *ticket) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, t)
+	if i < 0 {
+		return false
+	}
+	q.waiting = slices.Delete(q.waiting, i, i+1)
+	return true
+}
+
+// run runs a pass for batch, of which the caller is the first, and hands over to
+// those that wait.
+func (q *Queue) run(batch []*ticket) {
+	queries := make([]scan.Query, len(batch))
+	for i, t := range batch {
+		queries[i] = t.query
+	}
+	hits, err := q.matrix.SearchAll(q.table, queries)
+	for i, t := range batch {
+		if t.err = err; err == nil {
+			t.hits = hits[i]
+		}
+		if i > 0 {
+			close(t.done)
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.running--
+		return
+	}
+	n := min(len(q.waiting), batchMax)
+	next := slices.Clone(q.waiting[:n])
+	q.waiting = slices.Delete(q.waiting, 0, n)
+	next[0].lead = next
+	close(next[0].done)
+}

@@ -1,0 +1,77 @@
+package kernel
+
+import (
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"sync"
+)
+
+const (
+	rotateRounds = 2
+	rotateSeed   = 0x6661636574
+)
+
+// rotation mixes the numbers of a template by an orthogonal map, so that
+// each of them looks normally distributed, whatever the spectrum of the templates
+// was: then one step fits all. It is made of random signs and fast Hadamard
+// transforms of the first and of the last 2ⁿ numbers, in turn. The bounds hold for
+// any orthogonal map, so it is neither secret nor learnt.
+type rotation struct {
+	dim, width int
+	signs      [][]float64 // rotateRounds of dim
+}
+
+func newRotation(dim int) *rotation {
+	r := &rotation{dim: dim, width: 1 << (bits.Len(uint(dim)) - 1)}
+	random := rand.New(rand.NewPCG(rotateSeed, uint64(dim))) //nolint:gosec // no secret
+	for range rotateRounds {
+		signs := make([]float64, dim)
+		for i := range signs {
+			signs[i] = float64(1 - 2*int(random.Uint64()&1))
+		}
+		r.signs = append(r.signs, signs)
+	}
+	return r
+}
+
+// apply rotates y, of dim numbers, in place.
+func (r *rotation) apply(y []float64) {
+	for _, signs := range r.signs {
+		for i, s := range signs {
+			y[i] *= s
+		}
+		hadamard(y[:r.width])
+		if r.width < r.dim {
+			hadamard(y[r.dim-r.width:])
+		}
+	}
+}
+
+// hadamard transforms y, of 2ⁿ numbers, orthonormally.
+func hadamard(y []float64) {
+	for half := 1; half < len(y); half *= 2 {
+		for from := 0; from < len(y); from += 2 * half {
+			a, b := y[from:from+half], y[from+half:from+2*half]
+			for i, u := range a {
+				v := b[i]
+				a[i], b[i] = u+v, u-v
+			}
+		}
+	}
+	scale := 1 / math.Sqrt(float64(len(y)))
+	for i := range y {
+		y[i] *= scale
+	}
+}
+
+var rotations sync.Map // of *rotation, by dimension
+
+// rotationOf gives the one rotation of a dimension.
+func rotationOf(dim int) *rotation {
+	if r, ok := rotations.Load(dim); ok {
+		return r.(*rotation) //nolint:forcetypeassert // of rotations
+	}
+	r, _ := rotations.LoadOrStore(dim, newRotation(dim))
+	return r.(*rotation) //nolint:forcetypeassert // of rotations
+}

@@ -1,0 +1,224 @@
+package kernel
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"facet/engine/score"
+	"facet/internal/id"
+	"facet/shard/scan"
+)
+
+// newTable makes a curve like a pack's, by which many similarities share a score.
+func newTable(t testing.TB) *score.Table {
+	t.Helper()
+	table, err := score.NewTable([]score.Point{
+		{Cosine: -1},
+		{Cosine: 0},
+		{Cosine: .25, Score: 4000},
+		{Cosine: .482, Score: 7000},
+		{Cosine: score.Same, Score: score.Max},
+		{Cosine: 1, Score: score.Max},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+func unit(r *rand.Rand, dim int) []float32 {
+	v := make([]float32, dim)
+	for i := range v {
+		v[i] = float32(r.NormFloat64())
+	}
+	return normalise(v)
+}
+
+func normalise(v []float32) []float32 {
+	var norm float64
+	for _, x := range v {
+		norm += float64(x) * float64(x)
+	}
+	for i := range v {
+		v[i] = float32(float64(v[i]) / math.Sqrt(norm))
+	}
+	return v
+}
+
+// near gives a unit vector whose cosine with v is about cos.
+func near(r *rand.Rand, v []float32, cos float64) []float32 {
+	u := unit(r, len(v))
+	for i := range u {
+		u[i] = float32(cos*float64(v[i]) + math.Sqrt(1-cos*cos)*float64(u[i]))
+	}
+	return normalise(u)
+}
+
+func ownerOf(r *rand.Rand, i int) *Owner {
+	o := &Owner{
+		Subject: id.Subject{UUID: id.UUID{byte(r.IntN(100)), byte(r.IntN(3))}},
+		Event:   id.Event{UUID: id.UUID{byte(i >> 16), byte(i >> 8), byte(i)}},
+	}
+	for range r.IntN(3) {
+		if tag := uint32(r.IntN(70)); !slices.Contains(o.Tags, tag) {
+			o.Tags = append(o.Tags, tag)
+		}
+	}
+	return o
+}
+
+// twin is a matrix and the rows that should be in it.
+type twin struct {
+	table *score.Table
+	m     *Matrix
+	rows  map[int]scan.Row // by slot
+}
+
+func newTwin(t testing.TB, dim int) *twin {
+	t.Helper()
+	arena := NewArena(0)
+	m, err := New(arena, dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		m.Free()
+		if n := arena.Used(); n != 0 {
+			t.Errorf("%d bytes in use at the end", n)
+		}
+		if err := arena.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &twin{newTable(t), m, map[int]scan.Row{}}
+}
+
+func (w *twin) add(t testing.TB, o *Owner, v []float32) int {
+	t.Helper()
+	slot, err := w.m.Add(o, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, there := w.rows[slot]; there {
+		t.Fatalf("slot %d was given twice", slot)
+	}
+	w.rows[slot] = scan.Row{Subject: o.Subject, Event: o.Event, Tags: o.Tags, Template: v}
+	return slot
+}
+
+func (w *twin) erase(slot int) {
+	w.m.Erase(slot)
+	delete(w.rows, slot)
+}
+
+// agree demands that every kernel gives what the plain scan gives.
+func (w *twin) agree(t testing.TB, q scan.Query) {
+	t.Helper()
+	want := scan.TopK(maps.Values(w.rows), w.table, q)
+	for _, k := range kernels() {
+		s, err := w.m.newSearch(w.table, &q, &k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := w.m.run(s)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%s, %d rows of %d, threshold %d, limit %d, tags %v, by subject %v:\ngot  %v\nwant %v",
+				k.name, len(w.rows), w.m.Dim(), q.Threshold, q.Limit, q.Tags, q.BySubject, got, want)
+		}
+	}
+}
+
+func randomQuery(r *rand.Rand, v []float32) scan.Query {
+	q := scan.Query{Probe: v, Limit: 1 + r.IntN(12), BySubject: r.IntN(2) == 0}
+	if r.IntN(3) > 0 {
+		q.Threshold = r.IntN(score.Max + 1)
+	}
+	if r.IntN(3) == 0 {
+		for range 1 + r.IntN(2) {
+			q.Tags = append(q.Tags, uint32(r.IntN(75)))
+		}
+	}
+	return q
+}
+
+func TestSearchEqualsThePlainScanOverInsertsAndErasures(t *testing.T) {
+	t.Parallel()
+	for _, dim := range []int{1, 2, 7, 8, 16, 17, 63, 100, 128, 192, 257, 512} {
+		r := rand.New(rand.NewPCG(uint64(dim), 1))
+		w := newTwin(t, dim)
+		centres := make([][]float32, 12)
+		for i := range centres {
+			centres[i] = unit(r, dim)
+		}
+		var slots []int
+		for i := range 1500 {
+			v := unit(r, dim)
+			switch r.IntN(4) {
+			case 0:
+				v = near(r, centres[r.IntN(len(centres))], r.Float64())
+			case 1:
+				v = slices.Clone(centres[r.IntN(len(centres))])
+			}
+			slots = append(slots, w.add(t, ownerOf(r, i), v))
+			if r.IntN(3) == 0 {
+				j := r.IntN(len(slots))
+				w.erase(slots[j])
+				slots = slices.Delete(slots, j, j+1)
+			}
+			if i%40 == 7 {
+				w.agree(t, randomQuery(r, near(r, centres[r.IntN(len(centres))], .5+r.Float64()/2)))
+			}
+		}
+		for slot, row := range w.rows {
+			if !slices.Equal(w.m.At(slot), row.Template) {
+				t.Fatalf("dimension %d, slot %d: got %v, want %v", dim, slot, w.m.At(slot), row.Template)
+			}
+		}
+	}
+}
+
+func TestSearchesTogetherEqualSearchesAlone(t *testing.T) {
+	t.Parallel()
+	for _, dim := range []int{16, 100, 128, 192, 512} {
+		r := rand.New(rand.NewPCG(uint64(dim), 2))
+		w := newTwin(t, dim)
+		const n = 5000
+		centre := unit(r, dim)
+		var slots []int
+		for i := range n {
+			v := unit(r, dim)
+			if r.IntN(50) == 0 {
+				v = near(r, centre, r.Float64())
+			}
+			if r.IntN(500) == 0 {
+				v[0] *= 3 // not of unit norm
+			}
+			slots = append(slots, w.add(t, ownerOf(r, i), v))
+		}
+		for range 200 {
+			i := r.IntN(len(slots))
+			w.erase(slots[i])
+			slots = slices.Delete(slots, i, i+1)
+		}
+		for _, count := range []int{5, 19} {
+			qs := make([]scan.Query, count)
+			for i := range qs {
+				qs[i] = randomQuery(r, near(r, centre, r.Float64()))
+			}
+			for _, k := range kernels() {
+				got, err := w.m.searchAll(w.table, qs, &k)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, q := range qs {
+					if want := scan.TopK(maps.Values(w.rows), w.table, q); !slices.Equal(got[i], want) {
+						t.Fatalf("%s, dimension %d, %d of %d, %+v:\ngot  %v\nwant %v", k.name, dim, i, count, q, got[i], want)
+					}
+				}
+			}
+		}
+	}
+}
