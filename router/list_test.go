@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ import (
 // answer what a page is made of, and count the entries that they gave away.
 type lists struct {
 	entries map[id.Shard][]shard.Entry
-	given   int
+	given   atomic.Int64
 }
 
 func (*lists) Self() id.Member { return "self" }
@@ -48,7 +49,7 @@ func (l *lists) Call(_ context.Context, _ id.Member, name string, body []byte) (
 		own := l.entries[e.Group]
 		own = own[min(e.Query.Start, len(own)):]
 		own = own[:min(e.Query.Length, len(own))]
-		l.given += len(own)
+		l.given.Add(int64(len(own)))
 		return wireOf(listAnswer{own, len(l.entries[e.Group])}, err)
 	default:
 		return nil, fmt.Errorf("%s is not for lists", name)
@@ -107,7 +108,7 @@ func TestPagesOverShardsAreCutsOfOneListAndCostTheSame(t *testing.T) {
 			slices.Reverse(want)
 		}
 		for _, start := range []int{0, 1, 999, 7000, 12_345, 19_000, 19_999, 20_000, 50_000} {
-			l.given = 0
+			l.given.Store(0)
 			got, err := r.mergedPage(t.Context(), g, Page{Start: start, Length: 1000, Order: order})
 			if err != nil {
 				t.Fatal(err)
@@ -116,8 +117,8 @@ func TestPagesOverShardsAreCutsOfOneListAndCostTheSame(t *testing.T) {
 			if diff := gocmp.Diff(fmt.Sprint(want[min(start, end):end]), fmt.Sprint(got.Entries)); diff != "" || got.Total != len(want) {
 				t.Fatalf("start %d, order %d: %s", start, order, diff)
 			}
-			if most := 2 * shards * (1000 + placeSlack); l.given > most {
-				t.Errorf("start %d: read %d entries for a page of 1000, want at most %d", start, l.given, most)
+			if most := int64(2 * shards * (1000 + placeSlack)); l.given.Load() > most {
+				t.Errorf("start %d: read %d entries for a page of 1000, want at most %d", start, l.given.Load(), most)
 			}
 		}
 	}
