@@ -7,9 +7,10 @@ MAKEFLAGS += --no-print-directory
 
 TOOLS := $(CURDIR)/assets/tools
 GO ?= go
-GOFLAGS_BUILD := -trimpath -tags hashicorpmetrics
+GOFLAGS_BUILD := -trimpath -tags hashicorpmetrics -ldflags '-s -w'
 FUZZTIME ?= 20s
 LINT_VERSION := v2.15.0
+VERSITYGW_VERSION := v1.8.0
 
 ##@ First minutes
 .PHONY: help setup build demo
@@ -26,16 +27,16 @@ demo: setup build ## a three-node cluster that matches real faces, told as a sto
 	@scripts/demo.sh
 
 ##@ Checks
-.PHONY: test race lint fuzz bench venv
+.PHONY: test race lint fuzz bench venv s3
 venv:
 	@scripts/venv.sh node/sigv4/testdata/requirements.txt clients/python/requirements.txt
 
-test: setup venv build ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
+test: setup venv s3 build ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
 	@$(GO) test -tags hashicorpmetrics -timeout 20m ./...
 	@cd client && $(GO) test -count=1 -timeout 5m ./...
 	@cd clients/python && PYTHONDONTWRITEBYTECODE=1 ../../assets/venv/bin/python -m pytest -q
 
-race: setup venv build ## the tests under the race detector
+race: setup venv s3 build ## the tests under the race detector
 	@$(GO) test -race -tags hashicorpmetrics -timeout 40m ./...
 	@cd client && $(GO) test -race -count=1 -timeout 5m ./...
 
@@ -65,3 +66,8 @@ $(TOOLS)/golangci-lint:
 	@echo "lint: building golangci-lint $(LINT_VERSION) (once, about four minutes)"
 	@GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
 
+# A real S3 server for the tests, installed like the linter.
+s3: $(TOOLS)/versitygw
+$(TOOLS)/versitygw:
+	@echo "s3: building versitygw $(VERSITYGW_VERSION) (once, about three minutes)"
+	@GOBIN=$(TOOLS) $(GO) install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)

@@ -2,44 +2,19 @@ package client_test
 
 import (
 	"errors"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"facet/client"
 )
 
-// notServed are the parts of the interface that the cluster does not serve yet.
-// Delete a line when it does: the tests below then run to their end.
-var notServed = []string{
-	"jobs",
-}
-
-// served tells whether the cluster serves a part; err is what a request to it gave.
-// A part in notServed must give the answer of a route that is not there.
-func served(t *testing.T, part string, err error) bool {
-	t.Helper()
-	if !slices.Contains(notServed, part) {
-		return true
-	}
-	e, ok := errors.AsType[*client.Error](err)
-	if !ok || e.Status != http.StatusMethodNotAllowed && !strings.Contains(e.Message, "no such operation") {
-		t.Errorf("%s is in notServed, but the answer is %v", part, err)
-	}
-	return false
-}
-
 func TestUpdates(t *testing.T) {
 	ctx := t.Context()
 	c, _ := gallery(t, 10)
 	_, err := c.Update(ctx, "nobody", client.Photo{Image: photo(t, obama)})
-	if !served(t, "update", err) {
-		return
-	}
 	refused(t, err, client.ErrNotFound)
 	made, err := c.Register(ctx, client.Photo{Image: photo(t, biden)})
 	must(t, err)
@@ -61,9 +36,6 @@ func TestEvents(t *testing.T) {
 	ctx := t.Context()
 	c, _ := gallery(t, 10)
 	_, err := c.Events(ctx, "nobody")
-	if !served(t, "events", err) {
-		return
-	}
 	refused(t, err, client.ErrNotFound)
 	made, err := c.Register(ctx, client.Photo{Image: photo(t, obama)})
 	must(t, err)
@@ -90,9 +62,6 @@ func TestTags(t *testing.T) {
 	ctx := t.Context()
 	c, _ := gallery(t, 10)
 	_, err := c.Tags(ctx)
-	if !served(t, "tags", err) {
-		return
-	}
 	must(t, err)
 	names := []string{"night shift", "a/b", "100%25", "für+alle", "?&=#"}
 	for _, n := range names {
@@ -125,9 +94,6 @@ func TestBulkRegistration(t *testing.T) {
 	ctx := t.Context()
 	c, g := gallery(t, 10)
 	_, err := c.BulkProgress(ctx, "no such batch", "")
-	if !served(t, "jobs", err) {
-		return
-	}
 	refused(t, err, client.ErrNotFound)
 	bucket := readDev(t).BucketDir
 	for _, name := range []string{obama, rocket} {
@@ -166,9 +132,6 @@ func TestGalleriesAndApplicationsAreChangedAndDeleted(t *testing.T) {
 	ctx := t.Context()
 	c, g := gallery(t, 10)
 	_, err := c.UpdateGallery(ctx, "no-such-gallery", client.GalleryChange{Size: new(20)})
-	if !served(t, "portal changes", err) {
-		return
-	}
 	refused(t, err, client.ErrNotFound)
 	changed, err := c.UpdateGallery(ctx, g.ID, client.GalleryChange{Size: new(20), Description: new("larger")})
 	must(t, err)

@@ -215,6 +215,9 @@ func (e *Engine) take(ctx context.Context) (*worker, error) {
 	}
 }
 
+// Waiting counts the images that wait for a worker at the moment.
+func (e *Engine) Waiting() int { return int(e.waiting.Load()) }
+
 // tableOf makes the score table of the manifest's calibration.
 func tableOf(m *models.Manifest) (*score.Table, error) {
 	points := make([]score.Point, len(m.Calibration.Points))

@@ -1,6 +1,8 @@
 package node
 
 import (
+	"time"
+
 	"facet/internal/id"
 )
 
@@ -12,6 +14,8 @@ const (
 	PathMetrics = "/metrics"
 	PathStatus  = "/admin/status"
 	PathTenants = "/admin/tenants"
+	// PathKeys lists and makes access keys; PathKeys/ID with DELETE revokes one.
+	PathKeys = "/admin/keys"
 )
 
 // Status is the cluster as one node sees it (GET PathStatus).
@@ -66,3 +70,37 @@ type TenantKeys struct {
 	AccessKey string    `json:"access_key"`
 	SecretKey string    `json:"secret_key"`
 }
+
+// NewKey asks for an access key of a tenant (POST PathKeys).
+type NewKey struct {
+	Tenant string `json:"tenant"` // its name
+	Role   string `json:"role"`   // admin, biometric or read-only
+	// Rotate asks for the successor of the key in use; there has to be one.
+	Rotate bool `json:"rotate"`
+}
+
+// KeyPair is a new access key. The secret is shown once.
+type KeyPair struct {
+	Tenant    string `json:"tenant"`
+	Role      string `json:"role"`
+	AccessKey string `json:"access_key"`
+	SecretKey string `json:"secret_key"`
+	// Old is the key of the same role that was in use before, to be revoked when
+	// all clients have changed over; empty when there was none.
+	Old string `json:"old,omitempty"`
+}
+
+// Key is an access key without its secret (GET PathKeys?tenant=NAME gives an array
+// of them, the oldest first).
+type Key struct {
+	AccessKey string    `json:"access_key"`
+	Role      string    `json:"role"`
+	State     string    `json:"state"` // live or revoked
+	Created   time.Time `json:"created"`
+}
+
+// The states of a Key.
+const (
+	KeyLive    = "live"
+	KeyRevoked = "revoked"
+)

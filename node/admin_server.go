@@ -83,6 +83,9 @@ func (n *Node) adminRoutes() http.Handler {
 	routes.Handle("GET "+PathMetrics, promhttp.HandlerFor(n.metrics(), promhttp.HandlerOpts{}))
 	routes.HandleFunc("GET "+PathStatus, admitted(n.serveStatus))
 	routes.HandleFunc("POST "+PathTenants, admitted(n.serveNewTenant))
+	routes.HandleFunc("GET "+PathKeys, admitted(n.serveKeys))
+	routes.HandleFunc("POST "+PathKeys, admitted(n.serveNewKey))
+	routes.HandleFunc("DELETE "+PathKeys+"/{key}", admitted(n.serveRevokeKey))
 	return routes
 }
 
@@ -111,31 +114,43 @@ func (n *Node) serveStatus(w http.ResponseWriter, r *http.Request) {
 
 func (n *Node) serveNewTenant(w http.ResponseWriter, r *http.Request) {
 	var body NewTenant
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, adminBodyMax)).Decode(&body); err != nil {
-		refuse(w, http.StatusBadRequest, "the body is not the JSON that this needs")
+	if !readBody(w, r, &body) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 	defer cancel()
 	key, err := n.router.CreateTenant(ctx, body.Name)
-	switch router.KindOf(err) {
-	case 0:
-	case router.InvalidRequest:
-		refuse(w, http.StatusBadRequest, err.Error())
-		return
-	case router.Duplicate:
-		refuse(w, http.StatusConflict, err.Error())
-		return
-	default:
-		refuse(w, http.StatusServiceUnavailable, err.Error())
-		return
-	}
 	if err != nil {
-		n.log.Error("tenant was not created", "err", err)
-		refuse(w, http.StatusInternalServerError, "the tenant was not created; the node's log says why")
+		n.explain(w, "create tenant", err)
 		return
 	}
 	answer(w, http.StatusCreated, TenantKeys{Tenant: key.Tenant, Name: body.Name, AccessKey: key.ID, SecretKey: key.Secret})
+}
+
+// readBody reads a JSON body into v, or refuses it and is false.
+func readBody(w http.ResponseWriter, r *http.Request, v any) bool {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, adminBodyMax)).Decode(v); err != nil {
+		refuse(w, http.StatusBadRequest, "the body is not the JSON that this needs")
+		return false
+	}
+	return true
+}
+
+// explain answers what went wrong with an operator's request.
+func (n *Node) explain(w http.ResponseWriter, what string, err error) {
+	switch router.KindOf(err) {
+	case 0:
+		n.log.Error("operator's request failed", "err", fmt.Errorf("%s: %w", what, err))
+		refuse(w, http.StatusInternalServerError, "it failed; the node's log says why")
+	case router.InvalidRequest:
+		refuse(w, http.StatusBadRequest, err.Error())
+	case router.NotFound:
+		refuse(w, http.StatusNotFound, err.Error())
+	case router.Duplicate:
+		refuse(w, http.StatusConflict, err.Error())
+	default:
+		refuse(w, http.StatusServiceUnavailable, err.Error())
+	}
 }
 
 func refuse(w http.ResponseWriter, status int, message string) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"facet/engine/score"
+	"facet/node/httpapi"
 	"facet/node/transport"
 	"facet/raftfsm"
 	"facet/router"
@@ -63,10 +64,20 @@ type Config struct {
 	// Table turns the cosine of two templates into a score; it belongs to the pack.
 	Table *score.Table
 
-	// Region and Service are the scope of request signatures.
-	Region, Service string
+	// Region is in the scope of request signatures.
+	Region string
 	// CORS are the origins whose pages may call the interface; none is off.
 	CORS []string
+	// TenantRate bounds the requests of each tenant to this node, ApplicationRate
+	// those with the API keys of each application. Zero is no bound.
+	TenantRate, ApplicationRate httpapi.Rate
+
+	// Bucket is the URL of the object store that bulk registrations read, see package
+	// bucket; empty is none, and then there are no bulk registrations.
+	Bucket string
+	// JobSlots is how many files of jobs are worked on at once; 0 is half of the
+	// processors.
+	JobSlots int
 
 	// Timing is of the Raft groups; zero fields take the defaults.
 	Timing raftfsm.Timing
@@ -75,7 +86,7 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Defaults of a signature's scope (interface, §5).
+// The scope of signatures (interface, §5). The service is always this one.
 const (
 	RegionDefault  = "ap-southeast-2"
 	ServiceDefault = "execute-api"
@@ -94,9 +105,6 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.Region == "" {
 		c.Region = RegionDefault
-	}
-	if c.Service == "" {
-		c.Service = ServiceDefault
 	}
 	switch {
 	case c.Dir == "":

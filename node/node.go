@@ -40,6 +40,7 @@ type Node struct {
 	api    *httpapi.Server
 	admin  *adminServer
 	public net.Listener
+	bulk   *bulk
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -83,8 +84,12 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	}
 	n.router = router.New(router.Config{
 		Groups: n.groups, Peers: n.peers, Extractor: cfg.Extractor, Table: cfg.Table, Master: master, Log: n.log,
+		Bulk: cfg.Bucket != "",
 	})
 	if err := n.openServers(ctx); err != nil {
+		return nil, err
+	}
+	if n.bulk, err = openBulk(cfg, n.router); err != nil {
 		return nil, err
 	}
 	n.work.Go(n.run)
@@ -279,6 +284,7 @@ func (n *Node) close() error {
 			errs = append(errs, close())
 		}
 	}
+	closing(n.bulk != nil, n.bulk.close)
 	closing(n.public != nil, func() error { n.public.Close(); return nil })
 	closing(n.admin != nil, n.admin.close)
 	closing(n.server != nil, n.server.Close)

@@ -19,6 +19,7 @@ func (n *Node) openPublic(ctx context.Context) error {
 	}
 	n.api, err = httpapi.New(httpapi.Config{
 		Service: n.router, TLS: source.ServerConfig(), Region: n.cfg.Region, Origins: n.cfg.CORS, Log: n.log,
+		Limits: httpapi.Limits{TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate},
 	})
 	if err != nil {
 		return err

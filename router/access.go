@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
@@ -50,11 +52,48 @@ func (r *Router) Access(ctx context.Context, tenant id.Tenant, apiKey string) (A
 	return Access{Tenant: tenant, Application: app.ID, Gallery: app.Gallery}, nil
 }
 
-// confirmed looks something up in this node's replica of meta; before it says
-// that it does not exist, the replica catches up with meta's leader.
+// What is revoked or deleted is refused by every node within two seconds. A node
+// hears of it with meta's log, mostly in milliseconds; but one that is cut off, was
+// away or has a slow disk would not notice that it hears nothing. So what is found
+// here counts only if the replica was level with meta's leader a moment ago:
+//
+//	0 ────────── refreshAfter ─────────────── trustMax ──────────→  since then
+//	 it counts  │ it counts; the replica      │ the request waits until the
+//	            │ catches up in passing       │ replica has caught up, or fails
+//
+// The time of the last contact (raftfsm.Status) would not do: after a partition
+// heartbeats come back seconds before the log does.
+const (
+	refreshAfter = 500 * time.Millisecond
+	trustMax     = 1500 * time.Millisecond
+)
+
+// syncedAt is when this node last began to catch up with meta's leader and then
+// did. It is safe for concurrent use.
+type syncedAt struct{ at atomic.Pointer[time.Time] }
+
+func (s *syncedAt) set(t time.Time) { s.at.Store(&t) }
+
+// age is trustMax when it never was.
+func (s *syncedAt) age() time.Duration {
+	if at := s.at.Load(); at != nil {
+		return time.Since(*at)
+	}
+	return trustMax
+}
+
+// confirmed looks something up in this node's replica of meta. The replica catches
+// up with meta's leader before it says that something does not exist, and before
+// it says that it does if it has not for trustMax.
 func confirmed[T any](ctx context.Context, r *Router, look func() (T, bool)) (T, error) {
-	if rec, ok := look(); ok {
-		return rec, nil
+	age := r.synced.age()
+	if age < trustMax {
+		if rec, ok := look(); ok {
+			if age >= refreshAfter {
+				r.sync.nudge()
+			}
+			return rec, nil
+		}
 	}
 	if err := r.sync.join(ctx); err != nil {
 		var none T
@@ -70,6 +109,7 @@ func confirmed[T any](ctx context.Context, r *Router, look func() (T, bool)) (T,
 // syncMeta brings this node's replica of meta up to all that was acknowledged
 // before the call.
 func (r *Router) syncMeta(ctx context.Context) error {
+	began := time.Now()
 	index, err := ask(ctx, r, metaIndex, id.Meta, struct{}{})
 	if err != nil {
 		return err
@@ -78,7 +118,11 @@ func (r *Router) syncMeta(ctx context.Context) error {
 	if !ok {
 		return &Error{Kind: Unavailable, Message: "this node is starting; try again", RetryAfter: retryAfter}
 	}
-	return group.WaitApplied(ctx, index)
+	if err := group.WaitApplied(ctx, index); err != nil {
+		return err
+	}
+	r.synced.set(began)
+	return nil
 }
 
 // enrolment is a gallery with what requests need of it.

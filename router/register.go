@@ -60,11 +60,13 @@ func (r *Router) home(ctx context.Context, g enrolment, op id.Operation) (id.Sha
 	if g.Epoch == firstEpoch {
 		return home, nil
 	}
+	last := home
 	for n := len(g.shards) - 1; n > 0; n-- {
 		earlier := at(n)
-		if earlier == home {
-			return home, nil // of fewer shards, none comes that was not seen
+		if earlier == last {
+			continue
 		}
+		last = earlier
 		events, err := ask(ctx, r, shardEvents, earlier, eventsQuery{g.ID, g.Generation, g.subject(op, earlier)})
 		if err != nil || len(events) > 0 {
 			return earlier, err

@@ -15,10 +15,12 @@ import (
 
 // handlers are the requests that a node takes from its peers.
 func handlers() map[string]handler {
-	table := map[string]handler{}
+	table := jobHandlers()
 	for _, add := range []func() (string, handler){
 		func() (string, handler) { return serve(metaPropose) },
 		func() (string, handler) { return serve(metaIndex) },
+		func() (string, handler) { return serve(metaNewKey) },
+		func() (string, handler) { return serve(metaRevokeKey) },
 		func() (string, handler) { return serve(shardGrant) },
 		func() (string, handler) { return serve(shardRegister) },
 		func() (string, handler) { return serve(shardAdd) },
@@ -72,9 +74,13 @@ func (r *Router) read(ctx context.Context, group id.Shard) (*shard.Shard, error)
 // keyOf gives a gallery's data key on the node that answers for a shard: its
 // replica of meta may not know the gallery yet.
 func (r *Router) keyOf(ctx context.Context, gallery id.Gallery) (*seal.Key, error) {
-	g, err := confirmed(ctx, r, func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) })
-	if err != nil {
-		return nil, err
+	look := func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }
+	g, ok := look() // the shard's fence refuses what was deleted, so what is found need not be confirmed
+	if !ok {
+		var err error
+		if g, err = confirmed(ctx, r, look); err != nil {
+			return nil, err
+		}
 	}
 	return r.dataKey(g)
 }

@@ -39,6 +39,22 @@ func (r *rounds) join(ctx context.Context) error {
 	return err
 }
 
+// nudge begins a round that nobody waits for, unless one runs.
+func (r *rounds) nudge() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.busy || r.closed {
+		return
+	}
+	r.busy = true
+	r.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), leaderWaitMax+attemptMax)
+		_ = r.run(ctx) // who needs a round waits for one, and gets its error
+		cancel()
+		r.handOn()
+	})
+}
+
 // follow waits for the round after the running one. It is called with mu held.
 func (r *rounds) follow(ctx context.Context) error {
 	if r.next == nil {

@@ -50,6 +50,8 @@ type Config struct {
 	Table     *score.Table
 	Master    *seal.Master
 	Log       *slog.Logger
+	// Bulk tells that there is an object store, so that bulk registrations are taken.
+	Bulk bool
 }
 
 // Router carries out requests on the whole cluster. It is safe for concurrent
@@ -65,7 +67,12 @@ type Router struct {
 	leaders   *leaders
 	keys      keys
 	sync      rounds
+	synced    syncedAt
+	// keyChange is held by who changes access keys as meta's leader.
+	keyChange chan struct{}
 	methods   map[string]handler
+	leases    leases
+	bulk      bool
 }
 
 // New makes a Router.
@@ -78,7 +85,9 @@ func New(cfg Config) *Router {
 		master:    cfg.Master,
 		log:       cfg.Log,
 		leaders:   newLeaders(cfg.Groups, cfg.Peers.Self()),
+		keyChange: make(chan struct{}, 1),
 		methods:   handlers(),
+		bulk:      cfg.Bulk,
 	}
 	r.sync.run = r.syncMeta
 	return r

@@ -39,25 +39,6 @@ func (r *Router) CreateTenant(ctx context.Context, name string) (AccessKey, erro
 	}
 }
 
-// CreateAccessKey makes an access key of a tenant. Its secret can't be shown again.
-func (r *Router) CreateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (AccessKey, error) {
-	key := AccessKey{
-		ID: accessKeyPrefix + randomText(accessKeyLength), Secret: randomText(secretKeyLength),
-		Tenant: tenant, Role: role,
-	}
-	a, err := proposeMeta(ctx, r, metafsm.PutAccessKey{Key: metafsm.AccessKey{
-		ID: key.ID, Tenant: tenant, Role: metafsm.Role(role),
-		SealedSecret: r.master.Wrap([]byte(key.Secret), []byte(purposeSecret+key.ID)),
-	}}, metafsm.ParsePutAccessKeyAnswer)
-	if err != nil {
-		return AccessKey{}, err
-	}
-	if a.Status != metafsm.Done {
-		return AccessKey{}, fmt.Errorf("create access key: meta answered %v", a.Status)
-	}
-	return key, nil
-}
-
 // PutNode registers a node of the cluster, or changes its record.
 func (r *Router) PutNode(ctx context.Context, n metafsm.Node) error {
 	_, err := proposeMeta(ctx, r, metafsm.PutNode{Node: n}, metafsm.ParsePutNodeAnswer)

@@ -40,6 +40,8 @@ type nodeInfo struct {
 	URL string   `json:"url"`
 	Dir string   `json:"dir"`
 	Cmd []string `json:"cmd"`
+
+	Admin string `json:"admin"`
 }
 
 // cluster is a running `facet dev`.

@@ -30,6 +30,8 @@ type (
 	Subject struct{ UUID }
 	// Event names one registered face of a subject; it carries its shard's number.
 	Event struct{ UUID }
+	// Batch names a bulk registration; it carries its shard's number.
+	Batch struct{ UUID }
 )
 
 // Operation names one write of one client, so that a retry of it is known.

@@ -37,6 +37,8 @@ var owners = map[string][]string{
 	"github.com/spf13/cobra":              {"cmd/facet"},
 	"github.com/knadh/koanf":              {"cmd/facet"},
 	"github.com/prometheus/client_golang": {"node"},
+	"gocloud.dev":                         {"node/bucket", "cmd/facet/importing"},
+	"github.com/vbauerster/mpb":           {"cmd/facet/importing"},
 }
 
 // deterministic are the packages whose outcome must depend on state and command

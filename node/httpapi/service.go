@@ -43,6 +43,11 @@ type Service interface {
 	VerifySubject(ctx context.Context, access router.Access, subject id.Subject, probe []byte) (router.Verification, error)
 	Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error)
 
+	// BulkRegister begins a job; BulkProgress gives a page of its records, the first
+	// one or the one that pagingID names.
+	BulkRegister(ctx context.Context, b router.BulkRegistration) (id.Batch, error)
+	BulkProgress(ctx context.Context, access router.Access, batch id.Batch, pagingID string) (router.BulkPage, error)
+
 	CreateGallery(ctx context.Context, tenant id.Tenant, w router.Write, g router.NewGallery) (router.Gallery, error)
 	Galleries(ctx context.Context, tenant id.Tenant) ([]router.Gallery, error)
 	Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (router.Gallery, error)

@@ -27,6 +27,7 @@ type memory struct {
 	applications []router.Application
 	owners       map[id.Gallery]id.Tenant
 	done         map[id.Operation]outcome
+	jobs         memoryJobs
 	clock        time.Time
 	// entered gets a value when an extraction of "slow" begins, release ends it.
 	entered chan struct{}

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/internal/id"
 	"facet/node"
 	"facet/node/sigv4"
 	"facet/node/transport"
@@ -52,6 +53,13 @@ func (a Answer) Decode(t testing.TB, v any) {
 // sits: nil is the machine's own.
 func (c *Cluster) Client(tenant string, network transport.Network) *Client {
 	c.t.Helper()
+	client, _ := c.ClientOf(tenant, network)
+	return client
+}
+
+// ClientOf is Client that gives the tenant's id, too.
+func (c *Cluster) ClientOf(tenant string, network transport.Network) (*Client, id.Tenant) {
+	c.t.Helper()
 	key, err := c.CreateTenant(tenant)
 	must(c.t, err)
 	if network == nil {
@@ -75,7 +83,7 @@ func (c *Cluster) Client(tenant string, network transport.Network) *Client {
 		}},
 	}
 	c.t.Cleanup(client.Close)
-	return client
+	return client, key.Tenant
 }
 
 // CreateTenant makes a tenant through the first running node.

@@ -39,6 +39,8 @@ type Options struct {
 	Table     *score.Table
 	Timing    raftfsm.Timing
 	Log       *slog.Logger // discards
+	// Bucket is the URL of the object store of bulk registrations; none.
+	Bucket string
 }
 
 // Cluster is a running cluster of a test. Its nodes are stopped when the test
@@ -122,7 +124,7 @@ func (c *Cluster) configure(o Options) {
 			PeerAddress: at(ports[0]), PublicAddress: at(ports[1]), AdminAddress: at(ports[2]),
 			Expect: o.Nodes, Shards: o.Shards, Replicas: 3, SlotsPerShard: o.SlotsPerShard, ClusterKeyFile: clusterKey, GossipKeyFile: gossipKey,
 			Pack: "0123456789abcdef-test", Extractor: o.Extractor, Table: o.Table,
-			Timing: o.Timing, Network: network, Log: o.Log.With("node", name),
+			Bucket: o.Bucket, Timing: o.Timing, Network: network, Log: o.Log.With("node", name),
 		}
 		issue(c.t, ca, m)
 		seeds = append(seeds, m.Config.PeerAddress)

@@ -69,6 +69,7 @@ func (c ReturnSlots) apply(m *Machine) []byte {
 
 func (c Fence) apply(m *Machine) []byte {
 	left := m.shard.Fence(c.Gallery, c.Generation)
+	m.jobs.Fence(c.Gallery, c.Generation)
 	return codec.Encode(answerOf(headFence), FenceAnswer{Done, uint64(left)})
 }
 

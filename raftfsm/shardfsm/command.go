@@ -62,12 +62,20 @@ const (
 	NotFenced Status = 10
 	// Activated: the event to be withdrawn is active. Nothing changed.
 	Activated Status = 11
+	// UnknownJob: there is no such batch. Nothing changed.
+	UnknownJob Status = 12
+	// JobsFull: no more records of jobs can be kept for now. Nothing changed.
+	JobsFull Status = 13
+	// JobItemsMissing: the batch does not have the items before these, or has not as
+	// many. Nothing changed.
+	JobItemsMissing Status = 14
 )
 
 var statusNames = [...]string{
 	Done: "done", Replayed: "replayed", Conflict: "conflict", NeedSlots: "need slots",
 	StaleGeneration: "stale generation", OpsFull: "operations full", UnknownSubject: "unknown subject",
 	UnknownEvent: "unknown event", Moved: "moved", NotFenced: "not fenced", Activated: "activated",
+	UnknownJob: "unknown job", JobsFull: "jobs full", JobItemsMissing: "job items missing",
 }
 
 // String names the status.

@@ -45,6 +45,10 @@ func decode(b []byte) (c command, skip bool, err error) {
 	case headWiden.Code:
 		c, err = body[Widen](m, headWiden)
 	default:
+		var known bool
+		if c, known, err = decodeJob(m); known {
+			break
+		}
 		if m.Code&codec.Skippable != 0 {
 			return nil, true, nil
 		}

@@ -11,6 +11,7 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/operation"
 	"facet/shard"
+	"facet/shard/job"
 )
 
 // limits bounds the remembered operations. Apply decides by them, so other numbers
@@ -24,6 +25,7 @@ var magic = codec.Magic([]byte("facetshd"))
 // beside everything here.
 type Machine struct {
 	shard *shard.Shard
+	jobs  *job.Book
 
 	// mu guards the rest. It is taken before the shard's own lock.
 	mu     sync.Mutex
@@ -38,7 +40,7 @@ var _ raftfsm.Machine = (*Machine)(nil)
 func New(table *score.Table) *Machine { return newMachine(table, limits) }
 
 func newMachine(table *score.Table, l operation.Limits) *Machine {
-	return &Machine{shard: shard.New(table), limits: l, ops: operation.New(l)}
+	return &Machine{shard: shard.New(table), jobs: job.New(), limits: l, ops: operation.New(l)}
 }
 
 // Shard is the state that searches and listings read. It stays the same object
@@ -77,12 +79,13 @@ type frozen struct {
 	index uint64
 	ops   *operation.View
 	shard *shard.View
+	jobs  *job.View
 }
 
 func (m *Machine) freeze() *frozen {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &frozen{m.index, m.ops.Freeze(), m.shard.Freeze()}
+	return &frozen{m.index, m.ops.Freeze(), m.shard.Freeze(), m.jobs.Freeze()}
 }
 
 // Freeze captures the state for a snapshot; the error is always nil.
@@ -99,10 +102,11 @@ func (f *frozen) WriteTo(w io.Writer) (int64, error) {
 func (f *frozen) write(out *codec.Writer) {
 	f.ops.Write(out)
 	f.shard.Write(out)
+	f.jobs.Write(out)
 }
 
 // Release lets go of the state.
-func (f *frozen) Release() { f.ops, f.shard = nil, nil }
+func (f *frozen) Release() { f.ops, f.shard, f.jobs = nil, nil, nil }
 
 // Digest hashes the state, without the index: machines with equal histories have
 // equal digests. It costs as much as a snapshot.
@@ -119,21 +123,21 @@ func (m *Machine) Digest() [32]byte {
 
 // Restore reads a snapshot beside the present state and takes its place when all
 // of it was found good; on an error nothing changes. The error wraps
-// codec.ErrCorrupt, codec.ErrMalformed, shard.ErrSnapshot, operation.ErrSnapshot,
+// codec.ErrCorrupt, codec.ErrMalformed, shard.ErrSnapshot, operation.ErrSnapshot, job.ErrSnapshot,
 // or is r's.
 func (m *Machine) Restore(r io.Reader) error {
 	in, err := codec.NewReader(r, magic)
 	if err != nil {
 		return fmt.Errorf("restore shard: %w", err)
 	}
-	events, ops := shard.NewLoader(), operation.NewLoader(m.limits)
+	events, ops, jobs := shard.NewLoader(), operation.NewLoader(m.limits), job.NewLoader()
 	for {
 		record, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err == nil {
-			err = load(record, events, ops)
+			err = load(record, events, ops, jobs)
 		}
 		if err != nil {
 			return fmt.Errorf("restore shard: %w", err)
@@ -141,7 +145,7 @@ func (m *Machine) Restore(r io.Reader) error {
 	}
 	memory, err := ops.Memory()
 	if err == nil {
-		err = events.Check()
+		err = errors.Join(events.Check(), jobs.Check())
 	}
 	if err != nil {
 		return fmt.Errorf("restore shard: %w", err)
@@ -150,13 +154,17 @@ func (m *Machine) Restore(r io.Reader) error {
 	defer m.mu.Unlock()
 	m.index, m.ops = in.Index(), memory
 	m.shard.Replace(events)
+	m.jobs.Replace(jobs)
 	return nil
 }
 
-func load(r codec.Message, events *shard.Loader, ops *operation.Loader) error {
+func load(r codec.Message, events *shard.Loader, ops *operation.Loader, jobs *job.Loader) error {
 	mine, err := events.Load(r)
 	if err == nil && !mine {
 		mine, err = ops.Load(r)
+	}
+	if err == nil && !mine {
+		mine, err = jobs.Load(r)
 	}
 	if err == nil && !mine {
 		err = fmt.Errorf("%w: unknown record %d", codec.ErrMalformed, r.Code)

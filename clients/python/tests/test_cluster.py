@@ -14,21 +14,6 @@ from conftest import ANOTHER_OBAMA, BIDEN, OBAMA, ROCKET, THREE_PEOPLE, photo
 import facet_client
 from facet_client import ApplicationEntry, BulkItem, Client
 
-# Parts of the interface that the cluster does not serve yet. Delete a line when it
-# does: the tests below then run to their end.
-NOT_SERVED = {
-    "jobs",
-}
-
-
-def served(part: str, error: facet_client.Refusal) -> bool:
-    """Whether the cluster serves a part; error is what a request to it gave. A part in
-    NOT_SERVED must give the answer of a route that is not there."""
-    if part in NOT_SERVED:
-        assert error.status == 405 or "no such operation" in error.message, f"{part} is in NOT_SERVED, but: {error}"
-        return False
-    return True
-
 
 def test_a_person_is_found_and_verified_on_another_photo(client: Client) -> None:
     made = client.register(photo(OBAMA))
@@ -139,8 +124,6 @@ def test_writes_go_on_while_a_node_is_killed(client: Client, dev: dict[str, Any]
 def test_updates(client: Client) -> None:
     with pytest.raises(facet_client.Refusal) as e:
         client.update("nobody", photo(OBAMA))
-    if not served("update", e.value):
-        return
     assert isinstance(e.value, facet_client.NotFound)
     made = client.register(photo(BIDEN))
     updated = client.update(made.id, photo(OBAMA))
@@ -154,8 +137,6 @@ def test_updates(client: Client) -> None:
 def test_events(client: Client) -> None:
     with pytest.raises(facet_client.Refusal) as e:
         client.events("nobody")
-    if not served("events", e.value):
-        return
     assert isinstance(e.value, facet_client.NotFound)
     made = client.register(photo(OBAMA))
     second = client.register_event(made.id, photo(ANOTHER_OBAMA))
@@ -170,11 +151,6 @@ def test_events(client: Client) -> None:
 
 
 def test_tags(client: Client) -> None:
-    if "tags" in NOT_SERVED:
-        with pytest.raises(facet_client.Refusal) as e:
-            client.tags()
-        assert not served("tags", e.value)
-        return
     names = ["night shift", "a/b", "100%25", "für+alle", "?&=#"]
     for name in names:
         client.create_tag(name)
@@ -197,8 +173,6 @@ def test_tags(client: Client) -> None:
 def test_bulk_registration(client: Client, dev: dict[str, Any]) -> None:
     with pytest.raises(facet_client.Refusal) as e:
         client.bulk_progress("no such batch")
-    if not served("jobs", e.value):
-        return
     assert isinstance(e.value, facet_client.NotFound)
     for name in (OBAMA, ROCKET):
         (Path(dev["bucket_dir"]) / Path(name).name).write_bytes(photo(name))
@@ -222,8 +196,6 @@ def test_bulk_registration(client: Client, dev: dict[str, Any]) -> None:
 def test_galleries_and_applications_are_changed_and_deleted(tenant: Client) -> None:
     with pytest.raises(facet_client.Refusal) as e:
         tenant.update_gallery("no-such-gallery", size=20)
-    if not served("portal changes", e.value):
-        return
     assert isinstance(e.value, facet_client.NotFound)
     g = tenant.create_gallery("python changes", 10)
     changed = tenant.update_gallery(g.id, size=20, description="larger")

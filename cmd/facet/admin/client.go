@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
 
 	"facet/cmd/facet/authority"
@@ -76,6 +77,25 @@ func (c *Client) CreateTenant(ctx context.Context, name string) (node.TenantKeys
 	var keys node.TenantKeys
 	return keys, c.any(ctx, call{method: http.MethodPost, path: node.PathTenants, in: node.NewTenant{Name: name}, out: &keys})
 }
+
+// Keys lists the access keys of the tenant of that name, the oldest first.
+func (c *Client) Keys(ctx context.Context, tenant string) ([]node.Key, error) {
+	var list []node.Key
+	return list, c.any(ctx, call{method: http.MethodGet, path: node.PathKeys + "?" + ofTenant(tenant), out: &list})
+}
+
+// NewKey makes an access key.
+func (c *Client) NewKey(ctx context.Context, q node.NewKey) (node.KeyPair, error) {
+	var pair node.KeyPair
+	return pair, c.any(ctx, call{method: http.MethodPost, path: node.PathKeys, in: q, out: &pair})
+}
+
+// RevokeKey ends an access key of the tenant of that name.
+func (c *Client) RevokeKey(ctx context.Context, tenant, key string) error {
+	return c.any(ctx, call{method: http.MethodDelete, path: node.PathKeys + "/" + url.PathEscape(key) + "?" + ofTenant(tenant)})
+}
+
+func ofTenant(name string) string { return url.Values{"tenant": {name}}.Encode() }
 
 // Ready is nil when the node at address serves, else it says why not.
 func (c *Client) Ready(ctx context.Context, address string) error {

@@ -59,9 +59,16 @@ func Flags(f *pflag.FlagSet) {
 	f.String("onnxruntime", assets.ONNXRuntime, "ONNX Runtime's shared library")
 	f.Int("workers", 0, "images worked on at once (default: one for each core)")
 
+	f.String("bucket", "", "object store of bulk registrations: file:///DIR, s3://…, gs://… or azblob://…; each tenant has a folder with its id")
+	f.Int("job-slots", 0, "files of bulk registrations worked on at once (default: half of the workers)")
+
 	f.String("region", node.RegionDefault, "region of request signatures")
-	f.String("service", node.ServiceDefault, "service name of request signatures")
 	f.StringSlice("cors", nil, "origins whose pages may call the interface")
+
+	f.Float64("rate-tenant", 0, "requests per second that this node takes of each tenant; 0 is no bound")
+	f.Int("rate-tenant-burst", 0, "how many of them at once (default: one second's worth)")
+	f.Float64("rate-application", 0, "requests per second that this node takes with the API keys of each application; 0 is no bound")
+	f.Int("rate-application-burst", 0, "how many of them at once (default: one second's worth)")
 
 	f.Duration("raft-heartbeat", 0, "without a leader's word for this long, a follower stands for election (default 500ms)")
 	f.Duration("raft-election", 0, "how long an election may take (default 500ms)")

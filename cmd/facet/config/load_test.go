@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+
+	"facet/node/httpapi"
 )
 
 // needed are the settings without a default.
@@ -79,22 +81,24 @@ func TestEverySettingReachesTheNode(t *testing.T) {
 	t.Parallel()
 	s, err := load(t, "", nil,
 		"--name=n", "--peer-address=p", "--peer-advertise=pa", "--public-address=u", "--public-url=uu",
-		"--admin-address=a", "--seeds=s", "--bootstrap-expect=3", "--shards=4", "--replicas=2", "--region=r",
-		"--service=v", "--cors=o", "--raft-heartbeat=1s", "--raft-election=2s", "--raft-lease=3s", "--raft-stall=4s")
+		"--admin-address=a", "--seeds=s", "--bootstrap-expect=3", "--shards=4", "--replicas=2", "--region=r", "--bucket=b", "--job-slots=5",
+		"--cors=o", "--rate-tenant=1.5", "--rate-tenant-burst=6", "--rate-application=7", "--rate-application-burst=8", "--raft-heartbeat=1s", "--raft-election=2s", "--raft-lease=3s", "--raft-stall=4s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := s.Node()
 	got := []any{
 		c.Name, c.Dir, c.PeerAddress, c.PeerAdvertise, c.PublicAddress, c.PublicURL, c.AdminAddress, c.Seeds, c.Expect,
-		c.Shards, c.Replicas, c.Certificates, c.ClusterKeyFile, c.GossipKeyFile, c.Region, c.Service, c.CORS,
+		c.Shards, c.Replicas, c.Certificates, c.ClusterKeyFile, c.GossipKeyFile, c.Bucket, c.JobSlots, c.Region, c.CORS, c.TenantRate, c.ApplicationRate,
 		c.Timing.Heartbeat, c.Timing.Election, c.Timing.Lease, c.Timing.Stall,
 	}
 	want := []any{
 		"n", "/d", "p", "pa", "u", "uu", "a",
 		[]string{"s"},
-		3, 4, 2, "/c", "/k", "/g", "r", "v",
+		3, 4, 2, "/c", "/k", "/g", "b", 5, "r",
 		[]string{"o"},
+		httpapi.Rate{PerSecond: 1.5, Burst: 6},
+		httpapi.Rate{PerSecond: 7, Burst: 8},
 		time.Second, 2 * time.Second, 3 * time.Second, 4 * time.Second,
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -120,6 +124,13 @@ func TestWrongSettingsAreRefusedByName(t *testing.T) {
 	f("debug, info, warn or error", "log-level: loud\n")
 	f("--log-format", "log-format: xml\n")
 	f("raft-heartbeat", "raft-heartbeat: soon\n")
+	f("--rate-tenant", "rate-tenant: -1\n")
+	f("--rate-tenant", "", "FACET_RATE_TENANT=NaN")
+	f("--rate-application", "", "FACET_RATE_APPLICATION=Inf")
+	f("--rate-tenant-burst", "rate-tenant: 1\nrate-tenant-burst: -1\n")
+	f("--rate-application-burst", "rate-application-burst: 5\n")
+	f(`no setting "service"`, "service: execute-api\n")
+	f("--job-slots", "job-slots: -1\n")
 	f("there is no configuration file", "", "FACET_CONFIG=/nowhere.yaml")
 }
 

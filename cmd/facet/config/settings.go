@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
 	"time"
 
 	"facet/node"
+	"facet/node/httpapi"
 	"facet/raftfsm"
 )
 
@@ -20,6 +22,8 @@ const (
 	AdminAddressDefault  = "127.0.0.1:7422"
 	ShardsDefault        = 16
 	ReplicasDefault      = 3
+
+	jobSlotsMax = 256 // each may hold a file of 20 MiB
 )
 
 // LogFormat says how log lines look.
@@ -56,9 +60,16 @@ type Settings struct {
 	ONNXRuntime string `koanf:"onnxruntime"`
 	Workers     int    `koanf:"workers"`
 
-	Region  string   `koanf:"region"`
-	Service string   `koanf:"service"`
-	CORS    []string `koanf:"cors"`
+	Bucket   string `koanf:"bucket"`
+	JobSlots int    `koanf:"job-slots"`
+
+	Region string   `koanf:"region"`
+	CORS   []string `koanf:"cors"`
+
+	TenantRate       float64 `koanf:"rate-tenant"`
+	TenantBurst      int     `koanf:"rate-tenant-burst"`
+	ApplicationRate  float64 `koanf:"rate-application"`
+	ApplicationBurst int     `koanf:"rate-application-burst"`
 
 	Heartbeat time.Duration `koanf:"raft-heartbeat"`
 	Election  time.Duration `koanf:"raft-election"`
@@ -72,6 +83,9 @@ type Settings struct {
 // Node gives the settings as a node takes them. Pack, Extractor, Scorer and Log
 // are left to the caller.
 func (s Settings) Node() node.Config {
+	if s.JobSlots == 0 && s.Workers > 0 {
+		s.JobSlots = max(1, s.Workers/2)
+	}
 	return node.Config{
 		Name: s.Name, Dir: s.Dir,
 		PeerAddress: s.PeerAddress, PeerAdvertise: s.PeerAdvertise,
@@ -79,8 +93,11 @@ func (s Settings) Node() node.Config {
 		AdminAddress: s.AdminAddress,
 		Seeds:        s.Seeds, Expect: s.Expect, Shards: s.Shards, Replicas: s.Replicas,
 		Certificates: s.Certificates, ClusterKeyFile: s.ClusterKey, GossipKeyFile: s.GossipKey,
-		Region: s.Region, Service: s.Service, CORS: s.CORS,
-		Timing: raftfsm.Timing{Heartbeat: s.Heartbeat, Election: s.Election, Lease: s.Lease, Stall: s.Stall},
+		Bucket: s.Bucket, JobSlots: s.JobSlots,
+		Region: s.Region, CORS: s.CORS,
+		TenantRate:      httpapi.Rate{PerSecond: s.TenantRate, Burst: s.TenantBurst},
+		ApplicationRate: httpapi.Rate{PerSecond: s.ApplicationRate, Burst: s.ApplicationBurst},
+		Timing:          raftfsm.Timing{Heartbeat: s.Heartbeat, Election: s.Election, Lease: s.Lease, Stall: s.Stall},
 	}
 }
 
@@ -96,9 +113,25 @@ func (s Settings) check() error {
 			return fmt.Errorf("--%s is needed: %s", need.name, need.what)
 		}
 	}
+	for _, rate := range []struct {
+		name      string
+		perSecond float64
+		burst     int
+	}{{"rate-tenant", s.TenantRate, s.TenantBurst}, {"rate-application", s.ApplicationRate, s.ApplicationBurst}} {
+		switch {
+		case !(rate.perSecond >= 0) || math.IsInf(rate.perSecond, 1): // nor may it be NaN
+			return fmt.Errorf("--%s is a number of requests per second, or 0 for no bound", rate.name)
+		case rate.burst < 0 || rate.burst > math.MaxInt32:
+			return fmt.Errorf("--%s-burst must be 0 to %d", rate.name, math.MaxInt32)
+		case rate.burst > 0 && rate.perSecond == 0:
+			return fmt.Errorf("--%s-burst bounds nothing without --%s", rate.name, rate.name)
+		}
+	}
 	switch {
 	case s.Workers < 0:
 		return errors.New("--workers can't be negative")
+	case s.JobSlots < 0 || s.JobSlots > jobSlotsMax:
+		return fmt.Errorf("--job-slots must be 0 to %d", jobSlotsMax)
 	case s.LogFormat != LogAuto && s.LogFormat != LogText && s.LogFormat != LogJSON:
 		return fmt.Errorf("--log-format is auto, text or json, not %q", string(s.LogFormat))
 	}

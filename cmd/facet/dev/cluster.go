@@ -219,7 +219,7 @@ func shape(s *state, cfg Config) (*state, error) {
 // earlier start ended between the making and the noting of its keys.
 func (c *Cluster) ensureTenant(ctx context.Context) error {
 	if c.state.Tenant != nil {
-		return nil
+		return c.ensureBucket()
 	}
 	for i := range tenantTries {
 		name := tenantName
@@ -233,10 +233,30 @@ func (c *Cluster) ensureTenant(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("create the tenant: %w", err)
 		}
-		c.state.Tenant = &tenant{Name: name, AccessKey: keys.AccessKey, SecretKey: keys.SecretKey}
-		return c.state.save(c.f)
+		c.state.Tenant = &tenant{Name: name, ID: keys.Tenant.String(), AccessKey: keys.AccessKey, SecretKey: keys.SecretKey}
+		return errors.Join(c.state.save(c.f), c.ensureBucket())
 	}
 	return fmt.Errorf("create the tenant: %d names are taken", tenantTries)
+}
+
+// ensureBucket makes the tenant's folder of the object store.
+func (c *Cluster) ensureBucket() error {
+	dir := c.bucketDir()
+	if dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("make the tenant's folder of the object store: %w", err)
+	}
+	return nil
+}
+
+// bucketDir is empty when the tenant's id was not noted.
+func (c *Cluster) bucketDir() string {
+	if c.state.Tenant.ID == "" {
+		return ""
+	}
+	return filepath.Join(c.f.bucket(), c.state.Tenant.ID)
 }
 
 // Info tells how to reach the cluster.
@@ -250,7 +270,7 @@ func (c *Cluster) infoLocked() Info {
 	i := Info{
 		CAFile:    c.authority.CA(),
 		AccessKey: c.state.Tenant.AccessKey, SecretKey: c.state.Tenant.SecretKey,
-		Region: node.RegionDefault, Service: node.ServiceDefault,
+		Region: node.RegionDefault, Service: node.ServiceDefault, BucketDir: c.bucketDir(),
 	}
 	for _, m := range c.members {
 		url := "https://" + m.Public

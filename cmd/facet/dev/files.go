@@ -2,6 +2,7 @@ package dev
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 
@@ -59,6 +60,7 @@ func writeConfigs(f folder, s *state, a *authority.Folder, assets config.Assets)
 			"seeds": seeds, "bootstrap-expect": len(s.Nodes),
 			"shards": s.Shards, "replicas": replicas,
 			"certificates": a.Node(n.Name), "cluster-key": a.ClusterKey(), "gossip-key": a.GossipKey(),
+			"bucket": (&url.URL{Scheme: "file", Path: f.bucket()}).String(),
 			"models": assets.Models, "onnxruntime": assets.ONNXRuntime,
 			"log-format": string(config.LogText),
 		})

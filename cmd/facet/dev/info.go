@@ -11,14 +11,16 @@ import (
 // Info is dev.json: all that a client of the cluster needs. URLs have no slash at
 // their end, paths are absolute.
 type Info struct {
-	BaseURLs   []string   `json:"base_urls"`
-	PortalURLs []string   `json:"portal_urls"`
-	CAFile     string     `json:"ca_file"`
-	AccessKey  string     `json:"access_key"`
-	SecretKey  string     `json:"secret_key"`
-	Region     string     `json:"region"`
-	Service    string     `json:"service"`
-	Nodes      []NodeInfo `json:"nodes"`
+	BaseURLs   []string `json:"base_urls"`
+	PortalURLs []string `json:"portal_urls"`
+	CAFile     string   `json:"ca_file"`
+	AccessKey  string   `json:"access_key"`
+	SecretKey  string   `json:"secret_key"`
+	Region     string   `json:"region"`
+	Service    string   `json:"service"`
+	// BucketDir is the tenant's folder in the object store of bulk registrations.
+	BucketDir string     `json:"bucket_dir,omitempty"`
+	Nodes     []NodeInfo `json:"nodes"`
 }
 
 // NodeInfo is one node process. PID is the one that runs now, the last one when

@@ -32,7 +32,7 @@ func Remove(dir string) error {
 			err = errors.Join(err, os.RemoveAll(name))
 		}
 	}
-	err = errors.Join(err, os.RemoveAll(f.certificates()), os.RemoveAll(f.curl()), dropInfo(f))
+	err = errors.Join(err, os.RemoveAll(f.certificates()), os.RemoveAll(f.curl()), os.RemoveAll(f.bucket()), dropInfo(f))
 	if err == nil {
 		err = os.Remove(f.state()) // last: until then it is a cluster
 	}

@@ -35,7 +35,9 @@ type nodeState struct {
 }
 
 type tenant struct {
-	Name      string `json:"name"`
+	Name string `json:"name"`
+	// ID is empty in a folder that an earlier version made.
+	ID        string `json:"id,omitempty"`
 	AccessKey string `json:"access_key"`
 	SecretKey string `json:"secret_key"`
 }
@@ -49,6 +51,7 @@ func (f folder) info() string               { return f.path("dev.json") }
 func (f folder) curl() string               { return f.path("curl.conf") }
 func (f folder) lock() string               { return f.path("dev.pid") }
 func (f folder) certificates() string       { return f.path("certificates") }
+func (f folder) bucket() string             { return f.path("bucket") }
 func (f folder) data(node string) string    { return f.path(node) }
 func (f folder) config(node string) string  { return f.path(node + ".yaml") }
 func (f folder) log(node string) string     { return f.path(node + ".log") }

@@ -17,6 +17,7 @@ import (
 	"facet/engine"
 	"facet/engine/models"
 	"facet/node"
+	_ "facet/node/bucket/clouds" // s3://, gs:// and azblob:// for --bucket
 )
 
 const (

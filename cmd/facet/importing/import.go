@@ -1,0 +1,294 @@
+package importing
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/fileblob" // file://, the folder of facet dev
+	"golang.org/x/sync/errgroup"
+
+	"facet/client"
+	_ "facet/node/bucket/clouds" // s3://, gs:// and azblob://
+)
+
+const (
+	// jobItems is how many files go into one job: a short list begins to be worked on
+	// soon, and a body stays small.
+	jobItems = 10_000
+	// filesMax bounds the files of one import, fileBytesMax the size of one.
+	filesMax     = 10_000_000
+	fileBytesMax = 20 << 20
+	// uploads is how many files are copied at once.
+	uploads = 8
+	// progressPause is how often a job is looked at.
+	progressPause = 500 * time.Millisecond
+	// cleanTimeout bounds how long the copies are taken away after an interruption.
+	cleanTimeout = time.Minute
+	// failuresMax bounds the failures that are told one by one.
+	failuresMax = 20
+)
+
+// suffixes are the files that are taken for photos.
+var suffixes = []string{".jpg", ".jpeg", ".png"}
+
+// Config says what to register where.
+type Config struct {
+	// Client speaks to the cluster with the gallery's API key.
+	Client *client.Client
+	// Bucket is the URL of the tenant's place in the object store.
+	Bucket string
+	// Folders are searched for photos, with all folders below them.
+	Folders []string
+	// Tags are given to all.
+	Tags []string
+	// Keep leaves the copies in the object store.
+	Keep bool
+	// Out is where the progress and the outcome are told.
+	Out *os.File
+}
+
+// Summary is how an import ended.
+type Summary struct{ Files, Registered, Failed int }
+
+// photo is one file to be registered.
+type photo struct {
+	file string // on this machine
+	key  string // in the object store
+}
+
+// Run registers the photos of cfg.Folders. An error means that it is not known how
+// all of them fared; photos that could not be registered are counted.
+func Run(ctx context.Context, cfg Config) (Summary, error) {
+	photos, err := find(cfg.Folders)
+	if err != nil {
+		return Summary{}, err
+	}
+	if len(photos) == 0 {
+		return Summary{}, fmt.Errorf("no photo (%s) in %s", strings.Join(suffixes, ", "), strings.Join(cfg.Folders, ", "))
+	}
+	bucket, err := blob.OpenBucket(ctx, cfg.Bucket)
+	if err != nil {
+		return Summary{}, fmt.Errorf("open the object store: %w", err)
+	}
+	r := &run{Config: cfg, bucket: bucket, screen: newScreen(ctx, cfg.Out, len(photos)), names: map[string]string{}}
+	for _, p := range photos {
+		r.names[p.key] = p.file
+	}
+	failed := r.all(ctx, photos)
+	r.screen.close()
+	for _, line := range r.reasons {
+		fmt.Fprintln(cfg.Out, line)
+	}
+	if more := r.sum.Failed - len(r.reasons); more > 0 && len(r.reasons) > 0 {
+		fmt.Fprintf(cfg.Out, "… and %d more\n", more)
+	}
+	return r.sum, errors.Join(failed, bucket.Close())
+}
+
+// run is one import under way.
+type run struct {
+	Config
+	bucket  *blob.Bucket
+	screen  *screen
+	names   map[string]string // the files' names by their keys
+	sum     Summary
+	reasons []string
+}
+
+// all registers the photos, a job's worth at a time: the copies of the next are made
+// while a job is worked on.
+func (r *run) all(ctx context.Context, photos []photo) error {
+	r.sum.Files = len(photos)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type batch struct {
+		photos []photo
+		id     string
+	}
+	begun := make(chan batch, 1)
+	work, ctx := errgroup.WithContext(ctx)
+	work.Go(func() error {
+		defer close(begun)
+		for part := range slices.Chunk(photos, jobItems) {
+			id, err := r.begin(ctx, part)
+			if err != nil {
+				return errors.Join(err, r.clean(ctx, part))
+			}
+			select {
+			case begun <- batch{part, id}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	work.Go(func() error {
+		for b := range begun {
+			err := r.watch(ctx, b.id)
+			if ctx.Err() == nil {
+				err = errors.Join(err, r.clean(ctx, b.photos))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return work.Wait()
+}
+
+// begin copies photos to the object store and begins a job for them.
+func (r *run) begin(ctx context.Context, photos []photo) (string, error) {
+	copies, copying := errgroup.WithContext(ctx)
+	copies.SetLimit(uploads)
+	for _, p := range photos {
+		copies.Go(func() error { return r.copy(copying, p) })
+	}
+	if err := copies.Wait(); err != nil {
+		return "", err
+	}
+	items := make([]client.BulkItem, len(photos))
+	for i, p := range photos {
+		items[i] = client.BulkItem{Filename: p.key, Tags: r.Tags}
+	}
+	id, err := r.Client.BulkRegister(ctx, items)
+	if err != nil {
+		return "", fmt.Errorf("begin a job: %w", err)
+	}
+	return id, nil
+}
+
+func (r *run) copy(ctx context.Context, p photo) error {
+	f, err := os.Open(p.file)
+	if err != nil {
+		return err // it names the file
+	}
+	defer f.Close()
+	if err := r.bucket.Upload(ctx, p.key, f, &blob.WriterOptions{ContentType: "application/octet-stream"}); err != nil {
+		return fmt.Errorf("copy %s to the object store: %w", p.file, err)
+	}
+	r.screen.copied.Add(1)
+	return nil
+}
+
+// watch follows a job to its end. Pages that are finished are not read again.
+func (r *run) watch(ctx context.Context, id string) error {
+	for page := ""; ; {
+		p, err := r.Client.BulkProgress(ctx, id, page)
+		if err != nil {
+			return fmt.Errorf("ask for a job's progress: %w", err)
+		}
+		open := slices.ContainsFunc(p.Records, func(rec client.BulkRecord) bool { return rec.Status != "Processed" })
+		if open {
+			r.screen.show(r.sum, p.Records)
+			select {
+			case <-time.After(progressPause):
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		for _, rec := range p.Records {
+			r.count(rec)
+		}
+		r.screen.show(r.sum, nil)
+		if page = p.LastEvaluatedKey; page == "" {
+			return nil
+		}
+	}
+}
+
+// count adds the outcome of one photo.
+func (r *run) count(rec client.BulkRecord) {
+	if rec.RegisterStatus == "Success" {
+		r.sum.Registered++
+		return
+	}
+	r.sum.Failed++
+	if len(r.reasons) < failuresMax {
+		r.reasons = append(r.reasons, fmt.Sprintf("%s: %s", r.names[rec.Filename], rec.Reason))
+	}
+}
+
+// clean takes copies away, also when the import is interrupted.
+func (r *run) clean(ctx context.Context, photos []photo) error {
+	if r.Keep {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
+	defer cancel()
+	var left atomic.Int64
+	var removals errgroup.Group
+	removals.SetLimit(uploads)
+	for _, p := range photos {
+		removals.Go(func() error {
+			if r.bucket.Delete(ctx, p.key) != nil {
+				if there, err := r.bucket.Exists(ctx, p.key); there || err != nil {
+					left.Add(1)
+				}
+			}
+			return nil
+		})
+	}
+	_ = removals.Wait() // what could not be removed is counted
+	if n := left.Load(); n > 0 {
+		return fmt.Errorf("%d copies of photos are left in the object store, in %s", n, path.Dir(photos[0].key))
+	}
+	return nil
+}
+
+// find gives the photos of folders. Their keys begin with a folder of their own, so
+// that an import never meets another's files.
+func find(folders []string) ([]photo, error) {
+	var random [8]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return nil, fmt.Errorf("name the import: %w", err)
+	}
+	place := "import-" + hex.EncodeToString(random[:])
+	var list []photo
+	for _, folder := range folders {
+		err := filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() || !slices.Contains(suffixes, strings.ToLower(filepath.Ext(name))) {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			if info.Size() > fileBytesMax {
+				return fmt.Errorf("%s has more than %d MiB", name, fileBytesMax>>20)
+			}
+			if len(list) == filesMax {
+				return fmt.Errorf("there are more than %d photos", filesMax)
+			}
+			// A number: a file's own name may be of a form that the service refuses, and
+			// may be a person's.
+			key := fmt.Sprintf("%s/%07d%s", place, len(list)+1, strings.ToLower(filepath.Ext(name)))
+			list = append(list, photo{file: name, key: key})
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("look for photos: %w", err)
+		}
+	}
+	return list, nil
+}
+
+// Print tells how an import ended.
+func (s Summary) Print(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "%d photos: %d registered, %d failed\n", s.Files, s.Registered, s.Failed)
+	return err
+}

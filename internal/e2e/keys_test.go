@@ -1,0 +1,140 @@
+package e2e
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// pair is what `facet key create --json` and `rotate` print.
+type pair struct {
+	Tenant    string `json:"tenant"`
+	Role      string `json:"role"`
+	AccessKey string `json:"access_key"`
+	SecretKey string `json:"secret_key"`
+	Old       string `json:"old"`
+}
+
+// key runs a `facet key` command that works, and reads its JSON into v.
+func (c *cluster) key(t *testing.T, v any, args ...string) {
+	t.Helper()
+	out, err := facet(append(append([]string{"key"}, args...), "--dir", c.dir, "--json")...)
+	if err != nil {
+		t.Fatalf("facet key %v: %v: %s", args, err, out)
+	}
+	answer{200, []byte(out)}.want(t, 200, v)
+}
+
+// with makes a client with another access key.
+func (k *client) with(p pair) *client {
+	other := *k
+	other.signer.AccessKey, other.signer.SecretKey = p.AccessKey, p.SecretKey
+	return &other
+}
+
+func TestAccessKeysAreChangedWithoutABreak(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	tenant := "keys-" + strings.ToLower(t.Name())
+	var first pair
+	out, err := facet("tenant", "create", tenant, "--dir", c.dir, "--json")
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	answer{200, []byte(out)}.want(t, 200, &first)
+	k := c.keyless(t).with(first)
+
+	var second, reader pair
+	c.key(t, &second, "rotate", "--tenant", tenant)
+	if second.Old != first.AccessKey || second.Role != "admin" || len(second.SecretKey) != 40 {
+		t.Errorf("rotate: got %+v, want the old key %s named", second, first.AccessKey)
+	}
+	for node := range c.info.BaseURLs {
+		k.with(first).get(t, node, "/api/galleries").want(t, 200, nil)
+		k.with(second).get(t, node, "/api/galleries").want(t, 200, nil)
+	}
+	if out, err := facet("key", "rotate", "--tenant", tenant, "--dir", c.dir); err == nil || !strings.Contains(out, "revoke one of them first") {
+		t.Errorf("a third key: got %v, %s", err, out)
+	}
+	c.key(t, &reader, "create", "--tenant", tenant, "--role", "read-only")
+	k.with(reader).get(t, 1, "/v1.1/health").want(t, 200, nil)
+	k.with(reader).get(t, 1, "/api/galleries").want(t, 403, nil)
+
+	c.key(t, nil, "revoke", first.AccessKey, "--tenant", tenant)
+	time.Sleep(2 * time.Second)
+	for node := range c.info.BaseURLs {
+		k.with(first).get(t, node, "/api/galleries").want(t, 403, nil)
+		k.with(second).get(t, node, "/api/galleries").want(t, 200, nil)
+	}
+	var list []struct {
+		AccessKey string `json:"access_key"`
+		Role      string `json:"role"`
+		State     string `json:"state"`
+	}
+	c.key(t, &list, "list", "--tenant", tenant)
+	got := map[string]string{}
+	for _, l := range list {
+		got[l.AccessKey] = l.Role + " " + l.State
+	}
+	if len(got) != 3 || got[first.AccessKey] != "admin revoked" || got[second.AccessKey] != "admin live" || got[reader.AccessKey] != "read-only live" {
+		t.Errorf("list: got %v", got)
+	}
+	out, err = facet("key", "list", "--tenant", tenant, "--dir", c.dir)
+	if err != nil || !strings.Contains(out, first.AccessKey) || strings.Contains(out, second.SecretKey) {
+		t.Errorf("list for people: %v, %s", err, out)
+	}
+}
+
+func TestTheKeyCommandSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	f := func(want string, args ...string) {
+		t.Helper()
+		if out, err := facet(append([]string{"key"}, args...)...); err == nil || !strings.Contains(out, want) {
+			t.Errorf("facet key %v: got %v, %q, want %q", args, err, out, want)
+		}
+	}
+	f("--tenant is needed", "list", "--dir", c.dir)
+	f("admin, biometric or read-only", "create", "--tenant", "x", "--role", "king", "--dir", c.dir)
+	f(`no tenant "nobody"`, "create", "--tenant", "nobody", "--dir", c.dir)
+	f(`no tenant "nobody"`, "list", "--tenant", "nobody", "--dir", c.dir)
+	f(`no tenant "nobody"`, "revoke", "K", "--tenant", "nobody", "--dir", c.dir)
+	f("no cluster", "list", "--tenant", "x", "--dir", filepath.Join(t.TempDir(), "nowhere"))
+	f("arg", "revoke", "--tenant", "x", "--dir", c.dir)
+	if out, err := facet("tenant", "create", "wrong-keys", "--dir", c.dir); err != nil {
+		t.Fatal(out)
+	}
+	f("no access key", "revoke", "FACETX/../tenants?", "--tenant", "wrong-keys", "--dir", c.dir)
+	f("create one", "rotate", "--tenant", "wrong-keys", "--role", "biometric", "--dir", c.dir)
+}
+
+func TestTheAdminPortWantsACertificateForKeys(t *testing.T) {
+	t.Parallel()
+	c := shared(t)
+	k := c.keyless(t)
+	for _, n := range c.info.Nodes {
+		if n.Admin == "" {
+			t.Fatal("dev.json names no admin address")
+		}
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+			path := "/admin/keys"
+			if method == http.MethodDelete {
+				path += "/K"
+			}
+			q, err := http.NewRequest(method, "https://"+n.Admin+path, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, err := k.http.Do(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.Body.Close()
+			if a.StatusCode != http.StatusForbidden {
+				t.Errorf("%s %s without a certificate: %d, want 403", method, path, a.StatusCode)
+			}
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The promise is refusedAfter; a request may take a while to be refused.
+const (
+	refusedAfter = 2 * time.Second
+	askEvery     = 50 * time.Millisecond
+)
+
+// asked is one request for health, which needs nothing but an access key.
+type asked struct {
+	at     time.Time
+	node   int
+	status int
+}
+
+// sampler asks nodes for health all the time.
+type sampler struct {
+	mu   sync.Mutex
+	seen []asked
+	work sync.WaitGroup
+	stop context.CancelFunc
+}
+
+// sample asks the nodes, each every askEvery, until halt.
+func (w *world) sample(nodes ...int) *sampler {
+	ctx, stop := context.WithCancel(context.Background())
+	s := &sampler{stop: stop}
+	for _, node := range nodes {
+		s.work.Go(func() {
+			for ; ctx.Err() == nil; time.Sleep(askEvery) {
+				s.work.Go(func() { s.ask(w, node) })
+			}
+		})
+	}
+	return s
+}
+
+func (s *sampler) ask(w *world, node int) {
+	base := w.cluster.Nodes[node].URL
+	at := time.Now()
+	r, err := w.client.Sign(base, http.MethodGet, "/v1.1/health", nil)
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	a, err := w.client.Send(ctx, base, r)
+	if err != nil {
+		return // it is not running
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen = append(s.seen, asked{at, node, a.Status})
+}
+
+// halt ends the asking and gives what was seen.
+func (s *sampler) halt() []asked {
+	s.stop()
+	s.work.Wait()
+	return s.seen
+}
+
+// revoke revokes the client's access key through node, and gives when that was
+// acknowledged.
+func (w *world) revoke(node int) time.Time {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 20*time.Second)
+	defer cancel()
+	r := w.cluster.Nodes[node].Node.Router()
+	tenant, err := r.TenantNamed(ctx, "bank")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	keys, err := r.AccessKeys(ctx, tenant)
+	if err != nil || len(keys) != 1 {
+		w.t.Fatalf("access keys: %+v, %v", keys, err)
+	}
+	if err := r.RevokeAccessKey(ctx, tenant, keys[0].ID); err != nil {
+		w.t.Fatal(err)
+	}
+	return time.Now()
+}
+
+// judge checks that no node accepted the key after its time, and gives how often
+// each status was seen at node after from.
+func judge(t *testing.T, seen []asked, revoked time.Time, node int, from time.Time) map[int]int {
+	t.Helper()
+	at := map[int]int{}
+	for _, a := range seen {
+		if a.status == http.StatusOK && a.at.Sub(revoked) > refusedAfter {
+			t.Errorf("node %d accepted the key %v after it was revoked", a.node+1, a.at.Sub(revoked))
+		}
+		if a.node == node && a.at.After(from) {
+			at[a.status]++
+		}
+	}
+	return at
+}
+
+func TestARevokedKeyIsRefusedEverywhereWithinTwoSeconds(t *testing.T) {
+	for cut := range 3 { // one of them leads meta
+		t.Run(fmt.Sprintf("node %d cut off", cut+1), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				s := w.sample(0, 1, 2)
+				time.Sleep(5 * time.Second)
+				w.cut(cut)
+				cutAt := time.Now()
+				revoked := w.revoke((cut + 1) % 3)
+				time.Sleep(30 * time.Second)
+				w.net.Heal()
+				healed := time.Now()
+				time.Sleep(20 * time.Second)
+				seen := s.halt()
+				during := judge(t, seen, revoked, cut, cutAt)
+				if during[200] == 0 || during[500] == 0 {
+					t.Errorf("the node that was cut off answered %v: it should have accepted the key for a moment, then failed", during)
+				}
+				if after := judge(t, seen, revoked, cut, healed.Add(10*time.Second)); after[403] == 0 || len(after) != 1 {
+					t.Errorf("long after the partition the node answers %v, want 403 only", after)
+				}
+				if healthy := judge(t, seen, revoked, (cut+1)%3, revoked.Add(refusedAfter)); healthy[403] == 0 || len(healthy) != 1 {
+					t.Errorf("a healthy node answers %v, want 403 only", healthy)
+				}
+				w.close()
+			})
+		})
+	}
+}
+
+func TestANodeThatWasAwayDoesNotAcceptWhatWasRevokedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.cluster.Stop(2)
+		revoked := w.revoke(0)
+		time.Sleep(time.Minute)
+		s := w.sample(2)
+		time.Sleep(time.Second)
+		w.cluster.Restart(2)
+		time.Sleep(20 * time.Second)
+		seen := s.halt()
+		if at := judge(t, seen, revoked, 2, revoked); at[403] == 0 || at[200] != 0 {
+			t.Errorf("the node that came back answered %v", at)
+		}
+		w.close()
+	})
+}

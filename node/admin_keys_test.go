@@ -1,0 +1,144 @@
+package node_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"facet/node/nodetest"
+	"facet/router"
+)
+
+func TestAccessKeysKeepTheirPromises(t *testing.T) {
+	p := keyPromises{nodetest.Start(t, nodetest.Options{})}
+	t.Run("two keys of a role are live at most, however many ask at once", p.twoAreLive)
+	t.Run("a revoked key is refused by every node and stays listed for a while", p.revokedIsRefused)
+	t.Run("keys belong to their tenant", p.keysAreTheTenants)
+}
+
+type keyPromises struct{ *nodetest.Cluster }
+
+func (p keyPromises) router(i int) *router.Router { return p.Nodes[i%len(p.Nodes)].Node.Router() }
+
+// tenant makes a tenant with its first key.
+func (p keyPromises) tenant(t *testing.T, name string) router.AccessKey {
+	t.Helper()
+	key, err := p.CreateTenant(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// live gives the ids of a tenant's keys of a role that are in use.
+func (p keyPromises) live(t *testing.T, key router.AccessKey) (ids []string) {
+	t.Helper()
+	list, err := p.router(1).AccessKeys(t.Context(), key.Tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range list {
+		if k.Role == key.Role && !k.Revoked {
+			ids = append(ids, k.ID)
+		}
+		if age := time.Since(k.Created); age < 0 || age > time.Hour {
+			t.Errorf("created %v", k.Created)
+		}
+	}
+	return ids
+}
+
+func (p keyPromises) twoAreLive(t *testing.T) {
+	first := p.tenant(t, "two")
+	var mu sync.Mutex
+	var made []router.AccessKey
+	var work sync.WaitGroup
+	for i := range 12 {
+		work.Go(func() {
+			key, old, err := p.router(i).RotateAccessKey(t.Context(), first.Tenant, router.RoleAdmin)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil && old == first.ID:
+				made = append(made, key)
+			case router.KindOf(err) != router.Duplicate || !strings.Contains(err.Error(), first.ID) || !strings.Contains(err.Error(), "revoke"):
+				t.Errorf("got %q, %v", old, err)
+			}
+		})
+	}
+	work.Wait()
+	if len(made) != 1 || made[0].Role != router.RoleAdmin || made[0].Tenant != first.Tenant {
+		t.Fatalf("%d keys were made: %+v", len(made), made)
+	}
+	if got := p.live(t, first); len(got) != 2 {
+		t.Errorf("live: %v", got)
+	}
+	for _, key := range []router.AccessKey{first, made[0]} {
+		if got, err := p.router(2).AccessKey(t.Context(), key.ID); err != nil || got != key {
+			t.Errorf("got %+v, %v, want %+v", got, err, key)
+		}
+	}
+	if _, err := p.router(0).CreateAccessKey(t.Context(), first.Tenant, router.RoleAdmin); router.KindOf(err) != router.Duplicate {
+		t.Errorf("create a third: %v", err)
+	}
+	if _, _, err := p.router(0).RotateAccessKey(t.Context(), first.Tenant, router.RoleReadOnly); router.KindOf(err) != router.NotFound {
+		t.Errorf("rotate where there is none: %v", err)
+	}
+	reader, err := p.router(0).CreateAccessKey(t.Context(), first.Tenant, router.RoleReadOnly)
+	if err != nil || len(p.live(t, reader)) != 1 {
+		t.Errorf("another role has its own two: %v", err)
+	}
+}
+
+func (p keyPromises) revokedIsRefused(t *testing.T) {
+	key := p.tenant(t, "revoked")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	const rotations = 40 // more than stay listed
+	for i := range rotations {
+		next, old, err := p.router(i).RotateAccessKey(ctx, key.Tenant, router.RoleAdmin)
+		if err != nil || old != key.ID {
+			t.Fatalf("rotation %d: %q, %v, want %q", i, old, err, key.ID)
+		}
+		for range 2 { // the second finds it revoked
+			if err := p.router(i+1).RevokeAccessKey(ctx, key.Tenant, old); err != nil {
+				t.Fatalf("revocation %d: %v", i, err)
+			}
+		}
+		key = next
+		if i%20 != 0 {
+			continue
+		}
+		time.Sleep(2 * time.Second)
+		for n := range p.Nodes {
+			if _, err := p.router(n).AccessKey(ctx, old); router.KindOf(err) != router.NotFound {
+				t.Errorf("node %d, two seconds later: %v", n+1, err)
+			}
+			if _, err := p.router(n).AccessKey(ctx, next.ID); err != nil {
+				t.Errorf("node %d refuses the new key: %v", n+1, err)
+			}
+		}
+	}
+	list, err := p.router(0).AccessKeys(ctx, key.Tenant)
+	if err != nil || len(list) != 33 || list[32].ID != key.ID || list[32].Revoked || !list[0].Revoked {
+		t.Errorf("%d keys are listed after %d rotations (%v), want 32 revoked ones and the live one", len(list), rotations, err)
+	}
+}
+
+func (p keyPromises) keysAreTheTenants(t *testing.T) {
+	one, other := p.tenant(t, "one"), p.tenant(t, "other")
+	if err := p.router(0).RevokeAccessKey(t.Context(), other.Tenant, one.ID); router.KindOf(err) != router.NotFound {
+		t.Errorf("another tenant's key: %v", err)
+	}
+	if got := p.live(t, one); len(got) != 1 || got[0] != one.ID {
+		t.Errorf("live: %v", got)
+	}
+	if _, err := p.router(0).TenantNamed(t.Context(), "nobody"); router.KindOf(err) != router.NotFound {
+		t.Errorf("an unknown tenant: %v", err)
+	}
+	if got, err := p.router(2).TenantNamed(t.Context(), "other"); err != nil || got != other.Tenant {
+		t.Errorf("got %v, %v, want %v", got, err, other.Tenant)
+	}
+}

@@ -1,0 +1,158 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+
+	"facet/internal/id"
+	"facet/router/jobs"
+)
+
+// ErrName says that a filename is of a form that might lead outside.
+var ErrName = errors.New("bucket: unusable filename")
+
+// firstBytes is how much memory is taken before a file's size is known.
+const firstBytes = 64 << 10
+
+// Store is an object store. It is safe for concurrent use.
+type Store struct {
+	// folder is the root of a file:// store, else empty.
+	folder string
+	url    string
+
+	// mu guards bucket, which is opened when it is first needed: a store that is away
+	// must not keep a node from starting.
+	mu     sync.Mutex
+	bucket *blob.Bucket
+}
+
+// Open names the store; it is reached when it is first read. address is file:///DIR,
+// or what gocloud.dev opens: s3://, gs://, azblob:// with their parameters.
+func Open(address string) (*Store, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("the object store's address is no URL") // it may hold a secret
+	}
+	switch {
+	case u.Scheme == "":
+		return nil, errors.New("the object store's address has no scheme: file:///DIR, s3://BUCKET, gs://BUCKET or azblob://CONTAINER")
+	case u.Scheme != "file":
+		if !blob.DefaultURLMux().ValidBucketScheme(u.Scheme) {
+			return nil, fmt.Errorf("there is no object store of the kind %s://", u.Scheme)
+		}
+		return &Store{url: address}, nil
+	case u.Host != "" || !filepath.IsAbs(filepath.FromSlash(u.Path)):
+		return nil, errors.New("the object store's folder must be absolute: file:///DIR")
+	}
+	return &Store{folder: filepath.FromSlash(u.Path)}, nil
+}
+
+// Read gives a file of a tenant, of at most limit bytes (jobs.Files).
+func (s *Store) Read(ctx context.Context, tenant id.Tenant, name string, limit int) ([]byte, error) {
+	// The rules of io/fs: no empty, "." or ".." part, no slash at either end.
+	if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00") {
+		return nil, fmt.Errorf("%w: %w", ErrName, fs.ErrNotExist)
+	}
+	r, err := s.open(ctx, tenant, name)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return readAll(r, limit)
+}
+
+func (s *Store) open(ctx context.Context, tenant id.Tenant, name string) (io.ReadCloser, error) {
+	if s.folder != "" {
+		return s.openFile(tenant, name)
+	}
+	b, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := b.NewReader(ctx, tenant.String()+"/"+name, nil)
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return nil, fmt.Errorf("open file of a job: %w", fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open file of a job: %w", err)
+	}
+	return r, nil
+}
+
+// openFile opens a regular file within the tenant's folder; a symbolic link does not
+// lead out of it.
+func (s *Store) openFile(tenant id.Tenant, name string) (io.ReadCloser, error) {
+	root, err := os.OpenRoot(filepath.Join(s.folder, tenant.String()))
+	if err != nil {
+		return nil, fmt.Errorf("open the tenant's folder: %w", err)
+	}
+	defer func() { _ = root.Close() }() // it was opened for reading
+	// What is no file (a pipe, say) might block when it is opened.
+	info, err := root.Stat(filepath.FromSlash(name))
+	if err != nil {
+		return nil, fmt.Errorf("open file of a job: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("open file of a job: it is no regular file: %w", fs.ErrNotExist)
+	}
+	f, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, fmt.Errorf("open file of a job: %w", err)
+	}
+	return f, nil
+}
+
+func (s *Store) connect(ctx context.Context) (*blob.Bucket, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bucket != nil {
+		return s.bucket, nil
+	}
+	b, err := blob.OpenBucket(context.WithoutCancel(ctx), s.url)
+	if err != nil {
+		return nil, fmt.Errorf("open the object store: %w", err)
+	}
+	s.bucket = b
+	return b, nil
+}
+
+// readAll reads at most limit bytes; memory is taken as they come.
+func readAll(r io.Reader, limit int) ([]byte, error) {
+	b := make([]byte, 0, min(firstBytes, limit+1))
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case len(b) > limit:
+			return nil, fmt.Errorf("read file of a job: %w", jobs.ErrTooLarge)
+		case errors.Is(err, io.EOF):
+			return b, nil
+		case err != nil:
+			return nil, fmt.Errorf("read file of a job: %w", err)
+		}
+	}
+}
+
+// Close lets go of the store.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.bucket == nil {
+		return nil
+	}
+	return s.bucket.Close()
+}

@@ -1,0 +1,117 @@
+package bucket
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"facet/internal/id"
+	"facet/router/jobs"
+)
+
+var (
+	tenantA = id.Tenant{UUID: id.UUID{0xa}}
+	tenantB = id.Tenant{UUID: id.UUID{0xb}}
+)
+
+func put(t testing.TB, dir string, tenant id.Tenant, name, text string) string {
+	t.Helper()
+	full := filepath.Join(dir, tenant.String(), filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(full), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(full, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return full
+}
+
+func TestAFileOfTheTenantIsReadAndNoOther(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, dir, tenantA, "a/ä b.jpg", "ann")
+	secret := put(t, dir, tenantB, "secret.jpg", "bob")
+	if err := os.Symlink(secret, filepath.Join(dir, tenantA.String(), "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("a/ä b.jpg", filepath.Join(dir, tenantA.String(), "inside")); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open("file://" + dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(name, want string, missing bool) {
+		t.Helper()
+		got, err := s.Read(t.Context(), tenantA, name, 100)
+		if string(got) != want || (err == nil) != (want != "") || missing && !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q: %q, %v", name, got, err)
+		}
+	}
+	f("a/ä b.jpg", "ann", false)
+	f("inside", "ann", false)
+	f("link", "", false)
+	f("a", "", true)
+	f("none", "", true)
+	f("a/ä b.jpg/x", "", false)
+	for _, name := range []string{"", ".", "..", "/", "../" + tenantB.String() + "/secret.jpg", "a/../../x", "a//b", "/a", "a/", "./a", secret, `a\b`, "a\x00"} {
+		f(name, "", true)
+	}
+	if _, err := s.Read(t.Context(), id.Tenant{UUID: id.UUID{0xc}}, "x", 100); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a tenant without a folder: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAFileIsReadUpToItsBound(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	text := strings.Repeat("0123456789", 30_000)
+	put(t, dir, tenantA, "x", text)
+	s, err := Open("file://" + dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Read(t.Context(), tenantA, "x", len(text)); err != nil || !bytes.Equal(got, []byte(text)) {
+		t.Errorf("as large as permitted: %d bytes, %v", len(got), err)
+	}
+	if _, err := s.Read(t.Context(), tenantA, "x", len(text)-1); !errors.Is(err, jobs.ErrTooLarge) {
+		t.Errorf("one byte more: %v", err)
+	}
+}
+
+func TestAnUnusableAddressIsRefusedWithoutItsSecret(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"", "photos", "file://host/x", "file:x", "ftp://secret@host/x", "s3://%zz?secret", "file://"} {
+		if _, err := Open(address); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}
+
+func FuzzNoNameLeadsOutside(f *testing.F) {
+	dir := f.TempDir()
+	put(f, dir, tenantA, "x", "inside")
+	put(f, dir, tenantB, "x", "outside")
+	if err := os.WriteFile(filepath.Join(dir, "x"), []byte("outside"), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	s, err := Open("file://" + dir)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range []string{"x", "../x", "../" + tenantB.String() + "/x", "/x", "a/../../x", "..\\x"} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		if got, err := s.Read(t.Context(), tenantA, name, 100); err == nil && string(got) != "inside" {
+			t.Fatalf("%q gives %q", name, got)
+		}
+	})
+}

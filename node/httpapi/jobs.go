@@ -1,0 +1,260 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/valyala/fasthttp"
+
+	"facet/internal/id"
+	"facet/router"
+)
+
+// The words of a bulk record's states (interface, §3.2).
+const (
+	bulkNew       = "New"
+	bulkProcessed = "Processed"
+	bulkSuccess   = "Success"
+	bulkFailed    = "Failed"
+)
+
+// batchBody answers the creation of a job.
+type batchBody struct {
+	BatchID string `json:"batchId"`
+}
+
+// progressBody answers a question for a job's progress.
+type progressBody struct {
+	BatchID          string           `json:"batchId"`
+	Processed        []bulkRecordBody `json:"processed"`
+	LastEvaluatedKey string           `json:"lastEvaluatedKey"`
+}
+
+// bulkRecordBody is a record of a job (interface, §2.8).
+type bulkRecordBody struct {
+	ID             string `json:"id"`
+	Filename       string `json:"filename"`
+	Attempts       string `json:"attempts"`
+	EventID        string `json:"eventId,omitzero"`
+	SubjectID      string `json:"subjectId,omitzero"`
+	RegisterStatus string `json:"registerStatus"`
+	Reason         string `json:"reason"`
+	Status         string `json:"status"`
+	AttributesJSON string `json:"attributesJson"`
+}
+
+// postBulk serves POST jobs/bulkregister: body registrations.
+func postBulk(ctx context.Context, c *call) (answer, error) {
+	items, err := readRegistrations(c.body.bytes)
+	if err != nil {
+		return answer{}, err
+	}
+	w, err := c.write()
+	if err != nil {
+		return answer{}, err
+	}
+	batch, err := c.service.BulkRegister(ctx, router.BulkRegistration{Access: c.access, Write: w, Items: items})
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{fasthttp.StatusOK, batchBody{batch.String()}}, nil
+}
+
+// getBulk serves GET jobs/bulkregister/{batchId} with the paging id in the path or
+// in the query (D34).
+func getBulk(ctx context.Context, c *call) (answer, error) {
+	all, err := parameters(c.query)
+	if err != nil {
+		return answer{}, err
+	}
+	page := all["pagingId"]
+	if len(c.parameters) == 2 && c.parameters[1] != "" {
+		page = c.parameters[1]
+	}
+	u, err := id.Parse(c.parameters[0])
+	if err != nil { // it can't exist
+		return answer{}, notFound("", "The gallery has no such job.")
+	}
+	if len(page) > pathIDMax {
+		return answer{}, invalid("", "This is no paging id of the job.")
+	}
+	p, err := c.service.BulkProgress(ctx, c.access, id.Batch{UUID: u}, page)
+	if err != nil {
+		return answer{}, err
+	}
+	body := progressBody{BatchID: u.String(), Processed: make([]bulkRecordBody, len(p.Records)), LastEvaluatedKey: p.Next}
+	for i, r := range p.Records {
+		if body.Processed[i], err = wireBulkRecord(r); err != nil {
+			return answer{}, err
+		}
+	}
+	return answer{fasthttp.StatusOK, body}, nil
+}
+
+// wireBulkRecord gives the wire form of r.
+func wireBulkRecord(r router.BulkRecord) (bulkRecordBody, error) {
+	b := bulkRecordBody{
+		ID: r.ID.String(), Filename: r.Filename, Attempts: strconv.Itoa(r.Attempts), Reason: r.Reason, Status: bulkNew,
+	}
+	if r.Processed {
+		b.Status, b.RegisterStatus = bulkProcessed, bulkFailed
+	}
+	if r.Success {
+		b.RegisterStatus, b.SubjectID, b.EventID = bulkSuccess, r.Subject.String(), r.Event.String()
+	}
+	if r.Attributes != nil {
+		text, err := json.Marshal(wireAttributes(*r.Attributes))
+		if err != nil {
+			return b, fmt.Errorf("encode attributes: %w", err)
+		}
+		b.AttributesJSON = string(text)
+	}
+	return b, nil
+}
+
+// bulkTokensMax bounds the tokens of a job's body: an object with a filename and
+// one tag has eight, and unknown members are skipped.
+const bulkTokensMax = 16 * router.BulkItemsMax
+
+// readRegistrations reads the body of a job.
+func readRegistrations(text []byte) ([]router.BulkItem, error) {
+	d := &boundedDecoder{Decoder: jsontext.NewDecoder(bytes.NewBuffer(text)), left: bulkTokensMax}
+	var items []router.BulkItem
+	found := false
+	err := d.members("The body", func(name string) error {
+		if name != "registrations" || d.PeekKind() == 'n' { // null is absent
+			return d.skip()
+		}
+		found = true
+		return d.elements("registrations", func() error {
+			if len(items) == router.BulkItemsMax {
+				return invalid("", fmt.Sprintf("A job has at most %d registrations.", router.BulkItemsMax))
+			}
+			item, err := d.registration()
+			items = append(items, item)
+			return err
+		})
+	})
+	switch {
+	case err != nil:
+		return nil, bodyError(err)
+	case !found:
+		return nil, missing("registrations")
+	case len(items) == 0:
+		return nil, invalid("", "registrations must not be empty.")
+	}
+	if d.PeekKind() != 0 || int(d.InputOffset()) < len(bytes.TrimRight(text, " \t\r\n")) {
+		return nil, invalid("", "The body must be one JSON object.")
+	}
+	return items, nil
+}
+
+// registration reads one item of a job.
+func (d *boundedDecoder) registration() (router.BulkItem, error) {
+	var item router.BulkItem
+	named := false
+	err := d.members("A registration", func(name string) error {
+		var raw jsontext.Value
+		switch {
+		case d.PeekKind() == 'n' || name != "filename" && name != "tags":
+			return d.skip()
+		case name == "filename":
+			value, err := d.token('"', "filename must be a string.")
+			item.Filename, named = value, true
+			if err == nil && utf8.RuneCountInString(value) > router.BulkFilenameMax {
+				return invalid("", fmt.Sprintf("filename must be at most %d bytes.", router.BulkFilenameMax))
+			}
+			return err
+		}
+		raw, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		item.Tags, err = object{"tags": raw}.tags()
+		d.left -= len(item.Tags)
+		return err
+	})
+	if err == nil && !named {
+		err = missing("filename")
+	}
+	return item, err
+}
+
+// members reads an object and has each member's value read by take.
+func (d *boundedDecoder) members(what string, take func(name string) error) error {
+	if d.PeekKind() != '{' {
+		return d.wrong(what + " must be a JSON object.")
+	}
+	if _, err := d.next(); err != nil {
+		return err
+	}
+	for d.PeekKind() != '}' {
+		token, err := d.next()
+		if err != nil {
+			return err
+		}
+		if err := take(token.String()); err != nil {
+			return err
+		}
+	}
+	_, err := d.next()
+	return err
+}
+
+// elements reads an array and has each of its values read by take.
+func (d *boundedDecoder) elements(what string, take func() error) error {
+	if d.PeekKind() != '[' {
+		return d.wrong(what + " must be an array.")
+	}
+	if _, err := d.next(); err != nil {
+		return err
+	}
+	for d.PeekKind() != ']' {
+		if err := take(); err != nil {
+			return err
+		}
+	}
+	_, err := d.next()
+	return err
+}
+
+// token reads a token that must be of this kind, and gives its text.
+func (d *boundedDecoder) token(kind jsontext.Kind, message string) (string, error) {
+	if d.PeekKind() != kind {
+		return "", d.wrong(message)
+	}
+	t, err := d.next()
+	if err != nil {
+		return "", err
+	}
+	return t.String(), nil
+}
+
+// wrong is message, unless the body is no JSON here.
+func (d *boundedDecoder) wrong(message string) error {
+	if err := d.skip(); err != nil {
+		return err
+	}
+	return invalid("", message)
+}
+
+// next reads a token and counts it.
+func (d *boundedDecoder) next() (jsontext.Token, error) {
+	if d.left--; d.left < 0 {
+		return jsontext.Token{}, errBounds
+	}
+	return d.ReadToken()
+}
+
+// bodyError gives the answer to a body that could not be read.
+func bodyError(err error) error {
+	if f, ok := err.(*failure); ok { //nolint:errorlint // it is not wrapped here
+		return f
+	}
+	return malformed(err)
+}

@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"facet/node/sigv4"
+)
+
+// messageMismatch is what every forged request is told (D4).
+const messageMismatch = "The request signature we calculated does not match the signature you provided."
+
+// staff makes a gallery and gives its API key.
+func (r *running) staff() sigv4.Header {
+	r.t.Helper()
+	a := r.send(signed{as: "admin", method: "POST", target: "/api/galleries", body: `{"name":"staff","faceMinimumQualityScore":0.5,"size":9}`})
+	key := member.FindAllStringSubmatch(a.body, -1)
+	if a.status != 200 || key[len(key)-1][1] != "apiKey" {
+		r.t.Fatalf("create gallery: %d %s", a.status, a.body)
+	}
+	return sigv4.Header{Name: "x-api-key", Value: key[len(key)-1][2]}
+}
+
+// refused sends raw bytes, which must be answered with 403 and this message.
+func (r *running) refused(what, raw, message string) {
+	r.t.Helper()
+	a := r.exchange(raw, "POST")
+	if want := fmt.Sprintf(`{"message":%q}`, message); a.status != 403 || a.body != want {
+		r.t.Errorf("%s: got %d %s, want 403 %s", what, a.status, a.body, want)
+	}
+}
+
+func TestSignedRequestsLiveFiveMinutesInBothDirections(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	f := func(off time.Duration, want string) {
+		t.Helper()
+		a := r.send(signed{as: "reader", method: "GET", target: "/v1.1/health", at: testNow.Add(off)})
+		if want == "" && a.status != 200 || want != "" && (a.status != 403 || !strings.Contains(a.body, want)) {
+			t.Errorf("signed %v off: got %d %s, want %q", off, a.status, a.body, want)
+		}
+	}
+	f(-4*time.Minute-59*time.Second, "")
+	f(-5*time.Minute, "")
+	f(-5*time.Minute-time.Second, "Signature expired: 20260506T070308Z is now earlier than 20260506T070309Z (20260506T070809Z - 5 min.)")
+	f(4*time.Minute+59*time.Second, "")
+	f(5*time.Minute, "")
+	f(5*time.Minute+time.Second, "Signature not yet current: 20260506T071310Z is still later than 20260506T071309Z (20260506T070809Z + 5 min.)")
+}
+
+func TestARequestThatWasChangedOnItsWayHasNoEffect(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	apiKey := r.staff()
+	raw := signed{
+		as: "biometric", method: "POST", target: "/v1.1/subjects?a=1&b=2", headers: []sigv4.Header{apiKey, {Name: "Idempotency-Key", Value: "k1"}},
+		body: `{"face":"aW1nIGFubmE="}`,
+	}.raw(t)
+	f := func(what, old, replacement string) {
+		t.Helper()
+		if strings.Count(raw, old) == 0 {
+			t.Fatalf("no %q in %q", old, raw)
+		}
+		r.refused(what, strings.Replace(raw, old, replacement, 1), messageMismatch)
+	}
+	f("a byte of the body", "aW1nIGFubmE", "aW1nIGFubmF")
+	f("the method", "POST ", "PUT ")
+	f("the path", "/v1.1/subjects", "/v1/subjects")
+	f("a longer path", "/v1.1/subjects", "/v1.1/subjects/x")
+	f("a value of the query", "a=1", "a=2")
+	f("a parameter more", "a=1&", "a=1&c=3&")
+	f("a parameter less", "a=1&", "")
+	f("the host", "facet.test", "facet.evil")
+	f("a signed header", "k1", "k2")
+	f("another access key", "Credential=biometric", "Credential=reader")
+	f("another tenant's access key", "Credential=biometric", "Credential=other")
+	f("an unknown access key", "Credential=biometric", "Credential=nobody")
+	r.refused("another region", strings.Replace(raw, "/ap-southeast-2/", "/us-east-1/", 1), "Credential should be scoped to a valid region and service.")
+	r.refused("another service", strings.Replace(raw, "/execute-api/", "/s3/", 1), "Credential should be scoped to a valid region and service.")
+	r.refused("another day", strings.Replace(raw, "/20260506/", "/20260505/", 1), "Credential should be scoped to a valid region and service.")
+	list := signed{as: "biometric", method: "GET", target: "/v1.1/subjects", headers: []sigv4.Header{apiKey}}
+	if a := r.send(list); a.status != 404 {
+		t.Errorf("a changed request had an effect: %d %s", a.status, a.body)
+	}
+	if a := r.exchange(raw, "POST"); a.status != 201 {
+		t.Errorf("the request as it was signed: %d %s", a.status, a.body)
+	}
+}
+
+func TestAnAPIKeyWorksForItsTenantOnly(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	apiKey := r.staff()
+	for _, target := range []string{"/v1.1/subjects", "/v1.1/tags"} {
+		q := signed{as: "other", method: "GET", target: target, headers: []sigv4.Header{apiKey}}
+		r.refused("another tenant's API key for "+target, q.raw(t), "Forbidden")
+		q.headers = nil
+		r.refused("no API key for "+target, q.raw(t), "Forbidden")
+	}
+}

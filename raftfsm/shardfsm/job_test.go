@@ -1,0 +1,145 @@
+package shardfsm
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/id"
+	"facet/raftfsm"
+	"facet/raftfsm/fsmtest"
+	"facet/shard/job"
+)
+
+func jobOf(g, n byte) JobName {
+	return JobName{Gallery: id.Gallery{UUID: id.UUID{g}}, Generation: 1, Batch: id.Batch{UUID: id.UUID{g, n, 1}}}
+}
+
+// jobCommands are all commands of a job of two items, in order.
+func jobCommands(n JobName) []interface{ Encode() []byte } {
+	const at = 1_700_000_000_000
+	result := job.Result{Index: 1, Attempts: 2, Success: true, Subject: id.Subject{UUID: id.UUID{5}}, Event: id.Event{UUID: id.UUID{6}}, Sealed: []byte{7}}
+	return []interface{ Encode() []byte }{
+		BeginJob{Name: n, Application: id.Application{UUID: id.UUID{4}}, Request: [16]byte{1}, Total: 2, Time: at},
+		AddJob{Name: n, First: 0, Items: [][]byte{{1}, {2, 3}}, Time: at + 1},
+		OpenJob{Name: n, Time: at + 2},
+		FinishJob{Name: n, Results: []job.Result{result}, Time: at + 3},
+		ExpireJobs{Time: at + 4},
+	}
+}
+
+func jobAnswer(t testing.TB, m *Machine, c interface{ Encode() []byte }) JobAnswer {
+	t.Helper()
+	a, err := ParseJobAnswer(m.Apply(1, c.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestStoredBytesOfJobsStayWhatTheyWere(t *testing.T) {
+	t.Parallel()
+	m := New(newTable(t))
+	var lines []string
+	for _, c := range jobCommands(jobOf(1, 1)) {
+		lines = append(lines, fmt.Sprintf("%T %x", c, c.Encode()), fmt.Sprintf("answer %x", m.Apply(1, c.Encode())))
+	}
+	text := strings.Join(append(lines, fmt.Sprintf("snapshot %x", snapshot(t, m))), "\n") + "\n"
+	file := filepath.Join("testdata", "jobs.txt")
+	if *rewrite {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Fatalf("formats (-want +got):\n%s", diff)
+	}
+	// And what was stored is still read.
+	stored, err := hex.DecodeString(strings.TrimSuffix(text[strings.LastIndex(text, " ")+1:], "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := New(newTable(t))
+	if err := again.Restore(strings.NewReader(string(stored))); err != nil || again.Digest() != m.Digest() {
+		t.Fatalf("restore: %v", err)
+	}
+	if page, _, err := again.Jobs().Page(jobOf(1, 1).plain(), 0, 9); err != nil || len(page) != 2 || page[1].Result == nil {
+		t.Errorf("the restored page is %v, %v", page, err)
+	}
+}
+
+func TestAJobIsBegunOnceAndEndsWithItsGallery(t *testing.T) {
+	t.Parallel()
+	m := New(newTable(t))
+	n := jobOf(1, 1)
+	all := jobCommands(n)
+	for i, c := range all[:4] {
+		if a := jobAnswer(t, m, c); a.Status != Done {
+			t.Fatalf("command %d: %+v", i, a)
+		}
+	}
+	if a := jobAnswer(t, m, all[0]); a != (JobAnswer{Status: Replayed, Total: 2, Items: 2, Done: 1, Open: true}) {
+		t.Errorf("begin again: %+v", a)
+	}
+	other := all[0].(BeginJob)
+	other.Request[3]++
+	if a := jobAnswer(t, m, other); a.Status != Conflict {
+		t.Errorf("another request: %+v", a)
+	}
+	if a := jobAnswer(t, m, OpenJob{Name: jobOf(1, 2)}); a.Status != UnknownJob {
+		t.Errorf("an unknown job: %+v", a)
+	}
+	m.Apply(9, Fence{Gallery: n.Gallery, Generation: 2}.Encode())
+	if len(m.Jobs().Work()) != 0 {
+		t.Error("a deleted gallery has work")
+	}
+	for i, c := range all[:4] {
+		if a := jobAnswer(t, m, c); a.Status != StaleGeneration {
+			t.Errorf("command %d after the deletion: %+v", i, a)
+		}
+	}
+}
+
+func TestReplicasAgreeOnJobsOverRestartsAndSnapshots(t *testing.T) {
+	t.Parallel()
+	table := newTable(t)
+	for seed := range uint64(40) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		var commands [][]byte
+		time := int64(1_700_000_000_000)
+		for range 120 {
+			n := jobOf(byte(random.IntN(2)), byte(random.IntN(3)))
+			time += random.Int64N(5 * 60_000)
+			switch random.IntN(12) {
+			case 0:
+				n.Generation = uint32(random.IntN(3))
+				commands = append(commands, Fence{Gallery: n.Gallery, Generation: n.Generation}.Encode())
+			case 1:
+				commands = append(commands, ExpireJobs{Time: time + random.Int64N(2)*40*24*60*60_000}.Encode())
+			case 2, 3:
+				commands = append(commands, AddJob{Name: n, First: uint32(random.IntN(3)), Items: [][]byte{{1}}, Time: time}.Encode())
+			case 4, 5:
+				commands = append(commands, FinishJob{Name: n, Results: []job.Result{{Index: uint32(random.IntN(3))}}, Time: time}.Encode())
+			default:
+				all := jobCommands(n)
+				commands = append(commands, all[random.IntN(4)].Encode())
+			}
+		}
+		fsmtest.Run(t, fsmtest.Case{
+			Rand: random, New: func() raftfsm.Machine { return New(table) }, Commands: commands,
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"facet/engine"
+)
+
+// album is an Extractor whose images are the faces to be found, largest first.
+type album []engine.Face
+
+func (a album) Extract(context.Context, []byte) ([]engine.Face, error) { return a, nil }
+
+func (a album) ExtractLarge(_ context.Context, _ []byte, share float32) ([]engine.Face, error) {
+	var large []engine.Face
+	for _, f := range a {
+		if f.Attributes.Face.Right >= share*a[0].Attributes.Face.Right {
+			large = append(large, f)
+		}
+	}
+	return large, nil
+}
+
+// side is a face of that size, surely a face and of good quality.
+func side(pixels float32) engine.Face {
+	return engine.Face{Attributes: engine.Attributes{Face: engine.Rect{Right: pixels, Bottom: pixels}, Score: 0.99, Quality: 0.8}}
+}
+
+func TestFurtherFacesCountWhenTheyAreSureAndLarge(t *testing.T) {
+	t.Parallel()
+	vague := func(f engine.Face) engine.Face { f.Attributes.Score = 0.89; return f }
+	f := func(want Kind, faces ...engine.Face) {
+		t.Helper()
+		r := &Router{extractor: album(faces)}
+		if _, err := r.single(t.Context(), nil, 0.45); KindOf(err) != want {
+			t.Errorf("got %v, want kind %v", err, want)
+		}
+	}
+	f(NoFace)
+	f(0, side(100))
+	f(0, vague(side(100))) // the largest always counts
+	f(0, side(100), side(34))
+	f(MultipleFaces, side(100), side(35))
+	f(0, side(100), vague(side(99)))
+	f(MultipleFaces, side(100), vague(side(99)), side(60))
+}
+
+func TestQualityIsAskedOfEnrolmentAndHardlyOfProbes(t *testing.T) {
+	t.Parallel()
+	for _, quality := range []float32{0.04, 0.06, 0.44, 0.46} {
+		face := side(100)
+		face.Attributes.Quality = quality
+		r := &Router{extractor: album{face}}
+		kind := func(refused bool) Kind {
+			if refused {
+				return PoorQuality
+			}
+			return 0
+		}
+		if _, err := r.single(t.Context(), nil, 0.45); KindOf(err) != kind(quality < 0.45) {
+			t.Errorf("enrolment of a face of quality %v: %v", quality, err)
+		}
+		if _, err := r.probe(t.Context(), nil); KindOf(err) != kind(quality < 0.05) {
+			t.Errorf("probe of quality %v: %v", quality, err)
+		}
+		if faces, err := r.Extract(t.Context(), nil, 10); err != nil || len(faces) != 1 {
+			t.Errorf("extract with quality %v: %v", quality, err)
+		}
+	}
+}
+
+func TestTheEnginesErrorsAreToldApart(t *testing.T) {
+	t.Parallel()
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	f := func(ctx context.Context, in error, kind Kind, reason string, is error) {
+		t.Helper()
+		err := imageError(ctx, in)
+		e, _ := errors.AsType[*Error](err)
+		if KindOf(err) != kind || e != nil && e.Reason != reason || is != nil && !errors.Is(err, is) {
+			t.Errorf("%v: got %v", in, err)
+		}
+	}
+	f(t.Context(), fmt.Errorf("%w: truncated", engine.ErrImage), InvalidRequest, ReasonImage, nil)
+	f(t.Context(), engine.ErrBusy, Busy, "", nil)
+	f(late, fmt.Errorf("stopped"), 0, "", context.DeadlineExceeded)
+}

@@ -1,0 +1,348 @@
+package router
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"facet/engine"
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+	"facet/shard/job"
+	"facet/shard/seal"
+)
+
+// Limits of bulk registrations.
+const (
+	// BulkItemsMax bounds the registrations of one job.
+	BulkItemsMax = job.ItemsMax
+	// BulkPageMax bounds a page of a job's records.
+	BulkPageMax = 1000
+	// BulkFilenameMax bounds a filename in bytes.
+	BulkFilenameMax = 1024
+
+	// bulkEntryBytes is about how much of a job goes into one entry of the log.
+	bulkEntryBytes = 160 << 10
+	// bulkFullRetry is what a client is told when no more records can be kept.
+	bulkFullRetry = time.Hour
+)
+
+// ReasonNoStore is the reason of a job that a service without an object store is
+// asked for.
+const ReasonNoStore = "NoObjectStore"
+
+// Purposes of the ids of jobs.
+const (
+	purposeBatch  = "batch"
+	purposeRecord = "record"
+)
+
+// BulkItem is one file of the object store that is to be registered.
+type BulkItem struct {
+	Filename string
+	Tags     []string // names of the gallery's tags
+}
+
+// BulkRegistration asks for a job.
+type BulkRegistration struct {
+	Access Access
+	Write  Write
+	Items  []BulkItem // 1 to BulkItemsMax
+}
+
+// BulkRecord is how one file of a job fares.
+type BulkRecord struct {
+	// ID is of the record, not of a subject.
+	ID       id.UUID
+	Filename string
+	Attempts int
+	// Processed tells that the file's turn is over; then Success tells whether Subject
+	// and Event were made, and Reason why not.
+	Processed, Success bool
+	Subject            id.Subject
+	Event              id.Event
+	Reason             string
+	// Attributes are nil without a face.
+	Attributes *engine.Attributes
+}
+
+// BulkPage is a page of a job's records, in the order of the request.
+type BulkPage struct {
+	Records []BulkRecord
+	// Next is the paging id of the following page, URL-safe; empty at the end.
+	Next string
+}
+
+// BulkRegister begins a job that registers files of the object store. A retry with
+// the same Write gets the first answer.
+func (r *Router) BulkRegister(ctx context.Context, b BulkRegistration) (id.Batch, error) {
+	if !r.bulk {
+		return id.Batch{}, Errorf(InvalidRequest, ReasonNoStore, "this service has no object store to register from")
+	}
+	g, _, err := r.enrolment(b.Access)
+	if err != nil {
+		return id.Batch{}, err
+	}
+	items, err := r.bulkItems(ctx, g, b.Items)
+	if err != nil {
+		return id.Batch{}, err
+	}
+	key, err := r.dataKey(g.Gallery)
+	if err != nil {
+		return id.Batch{}, err
+	}
+	name, err := r.bulkName(ctx, g, b.Write.Operation)
+	if err != nil {
+		return id.Batch{}, err
+	}
+	home := name.Batch.Shard()
+	a, err := bulkAsk(ctx, r, jobBegin, home, shardfsm.BeginJob{
+		Name: name, Application: b.Access.Application, Request: b.Write.Request,
+		Total: uint32(len(items)), Time: time.Now().UnixMilli(),
+	})
+	for err == nil && !a.Open && int(a.Items) < len(items) {
+		a, err = bulkAsk(ctx, r, jobAdd, home, shardfsm.AddJob{
+			Name: name, First: a.Items, Items: sealItems(key, name, items, a.Items), Time: time.Now().UnixMilli(),
+		})
+	}
+	if err == nil && !a.Open {
+		_, err = bulkAsk(ctx, r, jobOpen, home, shardfsm.OpenJob{Name: name, Time: time.Now().UnixMilli()})
+	}
+	if err != nil {
+		return id.Batch{}, err
+	}
+	return name.Batch, nil
+}
+
+// sealItems seals the items from first on, as many as fit an entry.
+func sealItems(key *seal.Key, name shardfsm.JobName, items []job.Item, first uint32) [][]byte {
+	var out [][]byte
+	for bytes := 0; int(first)+len(out) < len(items) && bytes < bulkEntryBytes; {
+		index := first + uint32(len(out))
+		text := job.SealItem(key, jobName(name), index, items[index])
+		bytes += len(text)
+		out = append(out, text)
+	}
+	return out
+}
+
+func jobName(n shardfsm.JobName) job.Name {
+	return job.Name{Gallery: n.Gallery, Generation: n.Generation, Batch: n.Batch}
+}
+
+// bulkItems checks what a job is to do and finds its tags.
+func (r *Router) bulkItems(ctx context.Context, g enrolment, in []BulkItem) ([]job.Item, error) {
+	if len(in) == 0 || len(in) > BulkItemsMax {
+		return nil, Errorf(InvalidRequest, "", "a job has 1 to %d registrations", BulkItemsMax)
+	}
+	var names []string
+	known := map[string]int{}
+	for _, item := range in {
+		if err := checkFilename(item.Filename); err != nil {
+			return nil, err
+		}
+		for _, tag := range item.Tags {
+			if _, ok := known[tag]; !ok {
+				known[tag] = len(names)
+				names = append(names, tag)
+			}
+		}
+		if len(names) > metafsm.TagsMax {
+			return nil, Errorf(InvalidRequest, ReasonUnknownTag, "a gallery has at most %d tags", metafsm.TagsMax)
+		}
+	}
+	tags, err := r.tags(ctx, g, names)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]job.Item, len(in))
+	for i, item := range in {
+		out[i].Filename = item.Filename
+		for _, tag := range item.Tags {
+			if t := tags[known[tag]]; !slices.Contains(out[i].Tags, t) {
+				out[i].Tags = append(out[i].Tags, t)
+			}
+		}
+	}
+	return out, nil
+}
+
+// checkFilename refuses a name that might lead outside the tenant's place in the
+// object store, on whichever store.
+func checkFilename(name string) error {
+	bad := func(why string) error {
+		return Errorf(InvalidRequest, "", "filename %.80q %s", name, why)
+	}
+	switch {
+	case name == "" || len(name) > BulkFilenameMax:
+		return bad(fmt.Sprintf("must have 1 to %d bytes", BulkFilenameMax))
+	case !utf8.ValidString(name):
+		return bad("must be UTF-8")
+	case strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c >= 0x7f && c < 0xa0 || c == '\\' }):
+		return bad("must have no control characters and no backslash")
+	case strings.Contains(name, "://"):
+		return bad("must be a name in the object store, not an address")
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part == "." || part == ".." {
+			return bad(`must have no empty part, no "." and no ".."`)
+		}
+	}
+	return nil
+}
+
+// bulkName gives the id of the batch that an operation makes. An operation whose
+// shard changed because the gallery grew stays where it was done before.
+func (r *Router) bulkName(ctx context.Context, g enrolment, op id.Operation) (shardfsm.JobName, error) {
+	at := func(n int) shardfsm.JobName {
+		home := g.shards[metafsm.Jump(binary.BigEndian.Uint64(op[:8]), n)]
+		batch := id.Batch{UUID: id.Derive(g.IDKey[:], purposeBatch, op, home)}
+		return shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
+	}
+	now := at(len(g.shards))
+	if g.Epoch == firstEpoch {
+		return now, nil
+	}
+	last := now
+	for n := len(g.shards) - 1; n > 0; n-- {
+		earlier := at(n)
+		if earlier == last {
+			continue
+		}
+		last = earlier
+		known, err := ask(ctx, r, jobKnown, earlier.Batch.Shard(), earlier)
+		if err != nil || known {
+			return earlier, err
+		}
+	}
+	return now, nil
+}
+
+// bulkAsk carries out a command on a job and turns a refusal into an error.
+func bulkAsk[Q any](ctx context.Context, r *Router, m method[Q, shardfsm.JobAnswer], home id.Shard, q Q) (shardfsm.JobAnswer, error) {
+	a, err := ask(ctx, r, m, home, q)
+	if err != nil {
+		return a, err
+	}
+	switch a.Status {
+	case shardfsm.Done, shardfsm.Replayed:
+		return a, nil
+	case shardfsm.JobsFull:
+		return a, &Error{Kind: Busy, Message: "too many records of jobs are kept; try again later", RetryAfter: bulkFullRetry}
+	case shardfsm.UnknownJob, shardfsm.JobItemsMissing:
+		return a, &Error{Kind: Unavailable, Message: "the job was not begun in time; try again", RetryAfter: retryAfter}
+	default:
+		return a, refused(a.Status)
+	}
+}
+
+// BulkProgress gives a page of a job's records: the first one, or the one that
+// pagingID names. An unknown batch, or another gallery's, is NotFound.
+func (r *Router) BulkProgress(ctx context.Context, access Access, batch id.Batch, pagingID string) (BulkPage, error) {
+	g, _, err := r.enrolment(access)
+	if err != nil {
+		return BulkPage{}, err
+	}
+	from, ok := readPagingID(batch, pagingID)
+	if !ok {
+		return BulkPage{}, Errorf(InvalidRequest, "", "this is no paging id of the job")
+	}
+	if !g.holds(batch.Shard()) {
+		return BulkPage{}, batchNotFound()
+	}
+	key, err := r.dataKey(g.Gallery)
+	if err != nil {
+		return BulkPage{}, err
+	}
+	name := shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
+	a, err := whole(ctx, r, g, func(enrolment) (jobPageAnswer, error) {
+		return ask(ctx, r, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: BulkPageMax})
+	})
+	switch {
+	case err != nil:
+		return BulkPage{}, err
+	case !a.Known:
+		return BulkPage{}, batchNotFound()
+	case from >= a.Total:
+		return BulkPage{}, Errorf(InvalidRequest, "", "this is no paging id of the job")
+	}
+	page := BulkPage{Records: make([]BulkRecord, 0, len(a.Records))}
+	for _, rec := range a.Records {
+		out, err := bulkRecord(g, key, jobName(name), rec)
+		if err != nil {
+			return BulkPage{}, err
+		}
+		page.Records = append(page.Records, out)
+	}
+	if end := from + uint32(len(a.Records)); end < a.Total {
+		page.Next = newPagingID(batch, end)
+	}
+	return page, nil
+}
+
+func batchNotFound() error { return Errorf(NotFound, "", "the gallery has no such job") }
+
+// bulkRecord opens a record.
+func bulkRecord(g enrolment, key *seal.Key, name job.Name, rec job.Record) (BulkRecord, error) {
+	item, err := job.OpenItem(key, name, rec.Index, rec.Sealed)
+	if err != nil {
+		return BulkRecord{}, err
+	}
+	out := BulkRecord{
+		ID:       id.Derive(g.IDKey[:], purposeRecord, itemOperation(name.Batch, rec.Index), name.Batch.Shard()),
+		Filename: item.Filename,
+	}
+	if rec.Result == nil {
+		return out, nil
+	}
+	o, err := job.OpenOutcome(key, name, rec.Index, rec.Result.Sealed)
+	if err != nil {
+		return BulkRecord{}, err
+	}
+	out.Processed, out.Success, out.Attempts = true, rec.Result.Success, int(rec.Result.Attempts)
+	out.Subject, out.Event = rec.Result.Subject, rec.Result.Event
+	out.Reason, out.Attributes = o.Reason, o.Attributes
+	return out, nil
+}
+
+// itemOperation names the write that registers an item, and the item.
+func itemOperation(batch id.Batch, index uint32) id.Operation {
+	h := sha256.New()
+	h.Write([]byte("facet job item 1"))
+	h.Write(batch.UUID[:])
+	h.Write(binary.BigEndian.AppendUint32(nil, index))
+	return id.Operation(h.Sum(nil)[:16])
+}
+
+// A paging id is an index and 4 bytes of a hash of it and the batch, so that what
+// was mistyped or belongs to another job is told.
+const pagingBytes = 8
+
+func newPagingID(batch id.Batch, from uint32) string {
+	b := binary.BigEndian.AppendUint32(make([]byte, 0, pagingBytes), from)
+	h := sha256.New()
+	h.Write([]byte("facet job page 1"))
+	h.Write(batch.UUID[:])
+	h.Write(b)
+	return base64.RawURLEncoding.EncodeToString(append(b, h.Sum(nil)[:pagingBytes-4]...))
+}
+
+// readPagingID gives the index that a paging id names; the empty one is 0.
+func readPagingID(batch id.Batch, text string) (uint32, bool) {
+	if text == "" {
+		return 0, true
+	}
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil || len(b) != pagingBytes {
+		return 0, false
+	}
+	from := binary.BigEndian.Uint32(b)
+	return from, newPagingID(batch, from) == text
+}

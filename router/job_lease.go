@@ -1,0 +1,129 @@
+package router
+
+import (
+	"sync"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm/shardfsm"
+	"facet/shard/job"
+)
+
+// Pieces of jobs are lent by a shard's leader, in its memory only: that a file is
+// registered once follows from its operation (itemOperation), so that a lost lease
+// costs some work twice and nothing else.
+const (
+	// PieceMax bounds the items of a piece.
+	PieceMax = 32
+	// LeaseTime is how long a piece is lent; each report of its work begins it anew.
+	LeaseTime = 8 * time.Second
+
+	// leasesMax bounds the pieces that a node lends at once.
+	leasesMax = 4096
+)
+
+// leases are the pieces that this node has lent as the leader of shards.
+type leases struct {
+	// mu guards the rest. Never held across a call but those of job.Book.
+	mu   sync.Mutex
+	last uint64
+	lent map[uint64]*lease
+}
+
+type lease struct {
+	group   id.Shard
+	name    job.Name
+	indexes map[uint32]bool
+	until   time.Time
+}
+
+// take lends a piece of the batch of which the least is lent.
+func (l *leases) take(now time.Time, group id.Shard, book *job.Book, n int) pieceAnswer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lent := l.prune(now)
+	if len(l.lent) >= leasesMax {
+		return pieceAnswer{}
+	}
+	work := book.Work()
+	for len(work) > 0 {
+		least := 0
+		for i, name := range work {
+			if len(lent[name]) < len(lent[work[least]]) {
+				least = i
+			}
+		}
+		name := work[least]
+		busy := lent[name]
+		records, application, err := book.Unfinished(name, n, func(index uint32) bool { return busy[index] })
+		if err != nil || len(records) == 0 {
+			work = append(work[:least], work[least+1:]...)
+			continue
+		}
+		return l.lend(now, group, name, application, records)
+	}
+	return pieceAnswer{}
+}
+
+func (l *leases) lend(now time.Time, group id.Shard, name job.Name, application id.Application, records []job.Record) pieceAnswer {
+	if l.lent == nil {
+		l.lent = map[uint64]*lease{}
+		l.last = uint64(now.UnixNano()) // another leader's numbers are others
+	}
+	l.last++
+	piece := &lease{group, name, make(map[uint32]bool, len(records)), now.Add(LeaseTime)}
+	for _, r := range records {
+		piece.indexes[r.Index] = true
+	}
+	l.lent[l.last] = piece
+	return pieceAnswer{
+		Lease: l.last, Application: application, Records: records,
+		Name: shardfsm.JobName{Gallery: name.Gallery, Generation: name.Generation, Batch: name.Batch},
+	}
+}
+
+// prune drops what is overdue and gives which items of each batch are lent.
+func (l *leases) prune(now time.Time) map[job.Name]map[uint32]bool {
+	lent := map[job.Name]map[uint32]bool{}
+	for number, piece := range l.lent {
+		if now.After(piece.until) {
+			delete(l.lent, number)
+			continue
+		}
+		of := lent[piece.name]
+		if of == nil {
+			of = map[uint32]bool{}
+			lent[piece.name] = of
+		}
+		for index := range piece.indexes {
+			of[index] = true
+		}
+	}
+	return lent
+}
+
+// renew notes what of a piece is finished and lends the rest anew; false if it is
+// not lent any more.
+func (l *leases) renew(now time.Time, number uint64, f shardfsm.FinishJob) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	piece := l.lent[number]
+	if piece == nil || piece.name != jobName(f.Name) || now.After(piece.until) {
+		return false
+	}
+	for _, r := range f.Results {
+		delete(piece.indexes, r.Index)
+	}
+	if len(piece.indexes) == 0 {
+		delete(l.lent, number)
+		return true
+	}
+	piece.until = now.Add(LeaseTime)
+	return true
+}
+
+func (l *leases) drop(number uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.lent, number)
+}

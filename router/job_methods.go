@@ -1,0 +1,166 @@
+package router
+
+import (
+	"context"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm"
+	"facet/raftfsm/shardfsm"
+	"facet/shard/job"
+)
+
+// jobHandlers are the requests on jobs that a node takes from its peers.
+func jobHandlers() map[string]handler {
+	table := map[string]handler{}
+	for _, add := range []func() (string, handler){
+		func() (string, handler) { return serve(jobBegin) },
+		func() (string, handler) { return serve(jobAdd) },
+		func() (string, handler) { return serve(jobOpen) },
+		func() (string, handler) { return serve(jobKnown) },
+		func() (string, handler) { return serve(jobPage) },
+		func() (string, handler) { return serve(jobTake) },
+		func() (string, handler) { return serve(jobFinish) },
+	} {
+		name, h := add()
+		table[name] = h
+	}
+	return table
+}
+
+// jobs gives the group and the jobs of a shard on this node, which may or may not
+// lead it.
+func (r *Router) jobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
+	g, ok := r.groups.Group(group)
+	m, here := r.groups.Shard(group)
+	if !ok || !here {
+		return nil, nil, &raftfsm.NotLeaderError{}
+	}
+	return g, m.Jobs(), nil
+}
+
+// jobCommand is the method that proposes a command on a job; stamp sets its time.
+func jobCommand[C interface{ Encode() []byte }](name string, stamp func(*C)) method[C, shardfsm.JobAnswer] {
+	return method[C, shardfsm.JobAnswer]{name, func(ctx context.Context, r *Router, group id.Shard, c C) (shardfsm.JobAnswer, error) {
+		g, _, err := r.jobs(group)
+		if err != nil {
+			return shardfsm.JobAnswer{}, err
+		}
+		stamp(&c)
+		return propose(ctx, g, c.Encode(), shardfsm.ParseJobAnswer)
+	}}
+}
+
+var (
+	jobBegin = jobCommand("job.begin", func(c *shardfsm.BeginJob) { c.Time = onTime(c.Time) })
+	jobAdd   = jobCommand("job.add", func(c *shardfsm.AddJob) { c.Time = onTime(c.Time) })
+	jobOpen  = jobCommand("job.open", func(c *shardfsm.OpenJob) { c.Time = onTime(c.Time) })
+)
+
+// readJobs gives the jobs of a shard once they hold every write that was
+// acknowledged before the call. Only the leader can say so.
+func (r *Router) readJobs(ctx context.Context, group id.Shard) (*job.Book, error) {
+	g, book, err := r.jobs(group)
+	if err != nil {
+		return nil, err
+	}
+	index, err := g.ReadIndex(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return book, g.WaitApplied(ctx, index)
+}
+
+// jobKnown tells whether a shard has a batch.
+var jobKnown = method[shardfsm.JobName, bool]{"job.known", func(ctx context.Context, r *Router, group id.Shard, q shardfsm.JobName) (bool, error) {
+	book, err := r.readJobs(ctx, group)
+	if err != nil {
+		return false, err
+	}
+	_, missing := book.Find(jobName(q))
+	return missing == nil, nil
+}}
+
+// jobPageQuery asks for records of a batch.
+type jobPageQuery struct {
+	Name   shardfsm.JobName `cbor:"1,keyasint"`
+	From   uint32           `cbor:"2,keyasint"`
+	Length uint32           `cbor:"3,keyasint"`
+}
+
+// jobPageAnswer has Known false where there is no such batch.
+type jobPageAnswer struct {
+	Known   bool         `cbor:"1,keyasint"`
+	Total   uint32       `cbor:"2,keyasint"`
+	Records []job.Record `cbor:"3,keyasint"`
+}
+
+var jobPage = method[jobPageQuery, jobPageAnswer]{"job.page", func(ctx context.Context, r *Router, group id.Shard, q jobPageQuery) (jobPageAnswer, error) {
+	book, err := r.readJobs(ctx, group)
+	if err != nil {
+		return jobPageAnswer{}, err
+	}
+	// A fence drops a deleted gallery's jobs; who does not know of it must be told.
+	if _, s, err := r.lead(group); err != nil {
+		return jobPageAnswer{}, err
+	} else if err := s.Check(q.Name.Gallery, q.Name.Generation); err != nil {
+		return jobPageAnswer{}, outdated(err)
+	}
+	records, p, missing := book.Page(jobName(q.Name), q.From, int(min(q.Length, BulkPageMax)))
+	return jobPageAnswer{Known: missing == nil, Total: p.Total, Records: records}, nil
+}}
+
+// pieceAnswer is a piece of a job; Lease is 0 when there is no work.
+type pieceAnswer struct {
+	Lease       uint64           `cbor:"1,keyasint"`
+	Name        shardfsm.JobName `cbor:"2,keyasint"`
+	Application id.Application   `cbor:"3,keyasint"`
+	Records     []job.Record     `cbor:"4,keyasint"`
+}
+
+// jobTake lends a piece of at most n items to whoever asks.
+var jobTake = method[uint32, pieceAnswer]{"job.take", func(_ context.Context, r *Router, group id.Shard, n uint32) (pieceAnswer, error) {
+	g, book, err := r.jobs(group)
+	if err != nil {
+		return pieceAnswer{}, err
+	}
+	if !g.IsLeader() {
+		leader, _ := g.Leader()
+		return pieceAnswer{}, &raftfsm.NotLeaderError{Leader: leader}
+	}
+	return r.leases.take(time.Now(), group, book, int(min(n, PieceMax))), nil
+}}
+
+// finishQuery notes results of a piece, perhaps none, and says that its work goes on.
+type finishQuery struct {
+	Lease  uint64             `cbor:"1,keyasint"`
+	Finish shardfsm.FinishJob `cbor:"2,keyasint"`
+}
+
+// finishAnswer tells whether the lease still holds.
+type finishAnswer struct {
+	Held bool `cbor:"1,keyasint"`
+}
+
+var jobFinish = method[finishQuery, finishAnswer]{"job.finish", func(ctx context.Context, r *Router, group id.Shard, q finishQuery) (finishAnswer, error) {
+	g, _, err := r.jobs(group)
+	if err != nil {
+		return finishAnswer{}, err
+	}
+	if !g.IsLeader() {
+		leader, _ := g.Leader()
+		return finishAnswer{}, &raftfsm.NotLeaderError{Leader: leader}
+	}
+	if len(q.Finish.Results) > 0 {
+		q.Finish.Time = onTime(q.Finish.Time)
+		a, err := propose(ctx, g, q.Finish.Encode(), shardfsm.ParseJobAnswer)
+		if err != nil {
+			return finishAnswer{}, err
+		}
+		if a.Status != shardfsm.Done { // the job is gone, with its gallery
+			r.leases.drop(q.Lease)
+			return finishAnswer{}, nil
+		}
+	}
+	return finishAnswer{r.leases.renew(time.Now(), q.Lease, q.Finish)}, nil
+}}

@@ -1,0 +1,129 @@
+package router
+
+import (
+	"testing"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm/shardfsm"
+	"facet/shard/job"
+)
+
+func batchOf(n byte) shardfsm.JobName {
+	return shardfsm.JobName{Gallery: id.Gallery{UUID: id.UUID{1}}, Generation: 1, Batch: id.Batch{UUID: id.UUID{2, n}}}
+}
+
+// bookOf is a book with an open batch of so many items for each number.
+func bookOf(t *testing.T, totals ...int) *job.Book {
+	t.Helper()
+	book := job.New()
+	for n, total := range totals {
+		name := jobName(batchOf(byte(n)))
+		if _, err := book.Begin(job.Begin{Name: name, Total: uint32(total)}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := book.Add(name, 0, make([][]byte, total), 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := book.Open(name, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return book
+}
+
+func indexes(p pieceAnswer) []uint32 {
+	var list []uint32
+	for _, r := range p.Records {
+		list = append(list, r.Index)
+	}
+	return list
+}
+
+func TestNoItemIsLentTwiceUntilItsLeaseEnds(t *testing.T) {
+	t.Parallel()
+	book, now := bookOf(t, 5), time.Now()
+	var l leases
+	a, b, none := l.take(now, 1, book, 3), l.take(now, 1, book, 3), l.take(now, 1, book, 3)
+	if len(indexes(a)) != 3 || len(indexes(b)) != 2 || indexes(b)[0] != 3 || none.Lease != 0 {
+		t.Fatalf("lent %v, %v, %v", indexes(a), indexes(b), indexes(none))
+	}
+	later := now.Add(LeaseTime / 2)
+	done := shardfsm.FinishJob{Name: batchOf(0), Results: []job.Result{{Index: 1}}}
+	if !l.renew(later, a.Lease, done) {
+		t.Error("a piece that is lent is not renewed")
+	}
+	if l.renew(later, a.Lease, shardfsm.FinishJob{Name: batchOf(1)}) || l.renew(later, a.Lease+99, done) {
+		t.Error("a piece of another job is renewed")
+	}
+	if _, err := book.Finish(jobName(batchOf(0)), done.Results, 0); err != nil {
+		t.Fatal(err)
+	}
+	late := now.Add(LeaseTime + 1) // a was renewed, b was not
+	if got := indexes(l.take(late, 1, book, 9)); len(got) != 2 || got[0] != 3 {
+		t.Errorf("after the end of a lease: %v", got)
+	}
+	if l.renew(late, b.Lease, shardfsm.FinishJob{Name: batchOf(0)}) {
+		t.Error("a piece whose lease has ended is renewed")
+	}
+	if got := indexes(l.take(now.Add(3*LeaseTime), 1, book, 9)); len(got) != 4 || got[0] != 0 || got[1] != 2 {
+		t.Errorf("after the end of all leases: %v", got)
+	}
+}
+
+func TestJobsShareTheWork(t *testing.T) {
+	t.Parallel()
+	book, now := bookOf(t, 100, 100, 3), time.Now()
+	var l leases
+	count := map[id.Batch]int{}
+	for range 9 {
+		p := l.take(now, 1, book, 4)
+		count[p.Name.Batch] += len(p.Records)
+	}
+	if a, b, c := count[batchOf(0).Batch], count[batchOf(1).Batch], count[batchOf(2).Batch]; a != 16 || b != 16 || c != 3 {
+		t.Errorf("nine pieces: %d, %d and %d items", a, b, c)
+	}
+}
+
+func TestAPagingIDBelongsToItsJob(t *testing.T) {
+	t.Parallel()
+	a, b := batchOf(1).Batch, batchOf(2).Batch
+	for _, from := range []uint32{0, 1000, 99_000, 1<<32 - 1} {
+		text := newPagingID(a, from)
+		if got, ok := readPagingID(a, text); !ok || got != from {
+			t.Errorf("%d: %d, %v", from, got, ok)
+		}
+		if _, ok := readPagingID(b, text); ok {
+			t.Errorf("%d: read as another job's", from)
+		}
+	}
+}
+
+func FuzzReadPagingIDTakesOnlyWhatWasGiven(f *testing.F) {
+	batch := batchOf(1).Batch
+	f.Add(newPagingID(batch, 1000))
+	f.Add("")
+	f.Add("AAAAAAAAAAA")
+	f.Fuzz(func(t *testing.T, text string) {
+		if from, ok := readPagingID(batch, text); ok && text != "" && newPagingID(batch, from) != text {
+			t.Fatalf("%q is read as %d", text, from)
+		}
+	})
+}
+
+func TestAFilenameStaysInItsPlace(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"a.jpg", "staff/0001.jpg", "ä b/…/x.jpg", "..a", "a..", "a:b", ".hidden"} {
+		if err := checkFilename(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+	for _, name := range []string{
+		"", "/a", "a/", "a//b", ".", "..", "../a", "a/..", "a/../b", "./a", `a\b`, `..\a`, "a\x00", "a\nb", "\u0085", "\xff",
+		"http://x/a", "file:///etc/passwd",
+	} {
+		if err := checkFilename(name); KindOf(err) != InvalidRequest {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

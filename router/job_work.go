@@ -1,0 +1,174 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"facet/engine"
+	"facet/internal/id"
+	"facet/raftfsm/shardfsm"
+	"facet/shard/job"
+)
+
+// Piece is a part of a job that this node works on. It is for one goroutine.
+type Piece struct {
+	// Tenant is whose place in the object store the files are in.
+	Tenant id.Tenant
+	Tasks  []Task
+
+	shard id.Shard
+	lease uint64
+	name  shardfsm.JobName
+}
+
+// Task is one file to be registered.
+type Task struct {
+	Filename string
+
+	index  uint32
+	batch  id.Batch
+	access Access
+	tags   []uint32
+}
+
+// TaskResult is what became of a task: Registered, or a Reason why not.
+type TaskResult struct {
+	Task     Task
+	Attempts int // from 1
+	// Registered is nil when the file could not be registered.
+	Registered *Registered
+	Reason     string
+}
+
+// Shards gives the numbers of all shards, which may have work.
+func (r *Router) Shards() []id.Shard {
+	cluster, _ := r.groups.Meta().Cluster()
+	all := make([]id.Shard, 0, cluster.Shards)
+	for n := range cluster.Shards {
+		all = append(all, id.Shard(n+1))
+	}
+	return all
+}
+
+// Idle tells whether a shard surely has no work, as this node's replica knows; a
+// shard that does not live here may have some.
+func (r *Router) Idle(shard id.Shard) bool {
+	m, here := r.groups.Shard(shard)
+	return here && m.Jobs().Idle()
+}
+
+// TakePiece asks a shard's leader for a part of a job; nil when there is no work.
+func (r *Router) TakePiece(ctx context.Context, shard id.Shard, n int) (*Piece, error) {
+	a, err := ask(ctx, r, jobTake, shard, uint32(n))
+	if err != nil || a.Lease == 0 {
+		return nil, err
+	}
+	g, err := confirmed(ctx, r, func() (enrolment, bool) { return r.gallery(a.Name.Gallery) })
+	if KindOf(err) == NotFound || err == nil && g.Generation != a.Name.Generation {
+		return nil, nil // the gallery was deleted; its shards will hear of it
+	}
+	if err != nil {
+		return nil, err
+	}
+	key, err := r.dataKey(g.Gallery)
+	if err != nil {
+		return nil, err
+	}
+	p := &Piece{Tenant: g.Tenant, shard: shard, lease: a.Lease, name: a.Name}
+	for _, rec := range a.Records {
+		item, err := job.OpenItem(key, jobName(a.Name), rec.Index, rec.Sealed)
+		if err != nil {
+			return nil, err
+		}
+		p.Tasks = append(p.Tasks, Task{
+			Filename: item.Filename, index: rec.Index, batch: a.Name.Batch, tags: item.Tags,
+			access: Access{Tenant: g.Tenant, Application: a.Application, Gallery: g.ID},
+		})
+	}
+	return p, nil
+}
+
+// RegisterTask enrols the face of a task's image, once: whoever does it again gets the
+// first outcome. The operation of an item is remembered for minutes only, so that a
+// large job does not use up what a shard can remember; after that the subject
+// itself, whose id follows from the operation, stands in the way of a second one.
+func (r *Router) RegisterTask(ctx context.Context, t Task, image []byte) (Registered, error) {
+	if _, err := confirmed(ctx, r, func() (struct{}, bool) {
+		_, ok := r.groups.Meta().Application(t.access.Application)
+		return struct{}{}, ok
+	}); err != nil {
+		if KindOf(err) == NotFound {
+			return Registered{}, Errorf(Forbidden, "", "the application was deleted")
+		}
+		return Registered{}, err
+	}
+	g, app, err := r.enrolment(t.access)
+	if err != nil {
+		return Registered{}, err
+	}
+	face, err := r.single(ctx, image, app.MinimumQuality)
+	if err != nil {
+		return Registered{}, err
+	}
+	op := itemOperation(t.batch, t.index)
+	home, err := r.home(ctx, g, op)
+	if err != nil {
+		return Registered{}, err
+	}
+	p := placement{
+		gallery: g, application: app, home: home, subject: g.subject(op, home),
+		write: Write{Operation: op, Request: op}, face: face, tags: t.tags,
+	}
+	out, err := r.put(ctx, p)
+	if e, ok := errors.AsType[*Error](err); ok && e.Reason == ReasonKeyReused {
+		// Nobody else has this operation: it was done before, and is forgotten since.
+		return Registered{Subject: p.subject, Event: p.event(), Attributes: face.Attributes}, nil
+	}
+	return out, err
+}
+
+// Report notes what became of tasks of p, perhaps of none, and that the work on the
+// rest goes on: more often than each LeaseTime. It tells whether this node is still
+// the one to work on p.
+func (r *Router) Report(ctx context.Context, p *Piece, results []TaskResult) (held bool, err error) {
+	g, ok := r.gallery(p.name.Gallery)
+	if !ok || g.Generation != p.name.Generation {
+		return false, nil
+	}
+	key, err := r.dataKey(g.Gallery)
+	if err != nil {
+		return false, err
+	}
+	q := finishQuery{Lease: p.lease, Finish: shardfsm.FinishJob{Name: p.name, Time: time.Now().UnixMilli()}}
+	for _, res := range results {
+		o := job.Outcome{Reason: res.Reason}
+		out := job.Result{Index: res.Task.index, Attempts: uint32(res.Attempts)}
+		if res.Registered != nil {
+			out.Success, out.Subject, out.Event = true, res.Registered.Subject, res.Registered.Event
+			o.Attributes = new(engine.Attributes)
+			*o.Attributes = res.Registered.Attributes
+		}
+		out.Sealed = job.SealOutcome(key, jobName(p.name), res.Task.index, o)
+		q.Finish.Results = append(q.Finish.Results, out)
+	}
+	a, err := ask(ctx, r, jobFinish, p.shard, q)
+	return a.Held, err
+}
+
+// ExpireJobs drops the records of jobs that are kept for too long, on the shards
+// that this node leads.
+func (r *Router) ExpireJobs(ctx context.Context) error {
+	var failed []error
+	for _, shard := range r.Shards() {
+		g, book, err := r.jobs(shard)
+		if err != nil || !g.IsLeader() {
+			continue // another node's business
+		}
+		if now := time.Now().UnixMilli(); book.Due(now) {
+			_, err := propose(ctx, g, shardfsm.ExpireJobs{Time: now}.Encode(), shardfsm.ParseJobAnswer)
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
+}

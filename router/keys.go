@@ -1,0 +1,256 @@
+package router
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
+)
+
+// Access keys are changed by meta's leader, one change at a time, after its replica
+// holds all earlier ones: so "at most two" is counted over what is there, and a
+// request that comes late or twice finds what it did before.
+//
+//	create   →  live ─── revoke ──→ revoked (listed, secret erased) ──→ forgotten
+//	rotate   →  live, beside the one that is to be revoked
+const (
+	// liveKeysMax is how many access keys of one role a tenant may have in use: one,
+	// and its successor while clients change over.
+	liveKeysMax = 2
+	// revokedKeysMax is how many revoked keys of a tenant stay listed.
+	revokedKeysMax = 32
+)
+
+// The names of roles, as operators write them.
+var roleNames = map[Role]string{RoleAdmin: "admin", RoleBiometric: "biometric", RoleReadOnly: "read-only"}
+
+// String gives the role's name.
+func (r Role) String() string {
+	if name, ok := roleNames[r]; ok {
+		return name
+	}
+	return fmt.Sprintf("role %d", uint8(r))
+}
+
+// ParseRole gives the role of that name.
+func ParseRole(name string) (Role, error) {
+	for r, n := range roleNames {
+		if n == name {
+			return r, nil
+		}
+	}
+	return 0, Errorf(InvalidRequest, "", "a role is admin, biometric or read-only, not %q", name)
+}
+
+// KeyRecord is an access key as operators see it: without its secret.
+type KeyRecord struct {
+	ID      string
+	Role    Role
+	Revoked bool
+	Created time.Time // to the millisecond
+}
+
+// TenantNamed gives the tenant of that name; it is NotFound when there is none.
+func (r *Router) TenantNamed(ctx context.Context, name string) (id.Tenant, error) {
+	if err := r.sync.join(ctx); err != nil {
+		return id.Tenant{}, err
+	}
+	for _, t := range r.groups.Meta().Tenants() {
+		if t.Name == name {
+			return t.ID, nil
+		}
+	}
+	return id.Tenant{}, Errorf(NotFound, "", "there is no tenant %q", name)
+}
+
+// AccessKeys gives a tenant's access keys, the oldest first: all in use, and those
+// that were revoked last.
+func (r *Router) AccessKeys(ctx context.Context, tenant id.Tenant) ([]KeyRecord, error) {
+	if err := r.sync.join(ctx); err != nil {
+		return nil, err
+	}
+	var list []KeyRecord
+	for _, k := range byAge(r.groups.Meta().AccessKeys(tenant)) {
+		list = append(list, KeyRecord{
+			ID: k.ID, Role: Role(k.Role), Revoked: k.State == metafsm.KeyRevoked, Created: time.UnixMilli(k.Created).UTC(),
+		})
+	}
+	return list, nil
+}
+
+func byAge(keys []metafsm.AccessKey) []metafsm.AccessKey {
+	slices.SortFunc(keys, func(a, b metafsm.AccessKey) int {
+		return cmp.Or(cmp.Compare(a.Created, b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	return keys
+}
+
+// CreateAccessKey makes an access key of a tenant. Its secret can't be shown again.
+// A third key of a role is Duplicate.
+func (r *Router) CreateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (AccessKey, error) {
+	key, _, err := r.newKey(ctx, tenant, role, false)
+	return key, err
+}
+
+// RotateAccessKey makes a second access key of a role beside the one in use, and
+// gives that one's id, which is to be revoked once all clients use the new key. It
+// is NotFound when the tenant has no such key, Duplicate when it has two already.
+func (r *Router) RotateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (key AccessKey, old string, err error) {
+	return r.newKey(ctx, tenant, role, true)
+}
+
+func (r *Router) newKey(ctx context.Context, tenant id.Tenant, role Role, rotate bool) (key AccessKey, old string, err error) {
+	key = AccessKey{
+		ID: accessKeyPrefix + randomText(accessKeyLength), Secret: randomText(secretKeyLength),
+		Tenant: tenant, Role: role,
+	}
+	a, err := ask(ctx, r, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: metafsm.AccessKey{
+		ID: key.ID, Tenant: tenant, Role: metafsm.Role(role), Created: time.Now().UnixMilli(),
+		SealedSecret: r.master.Wrap([]byte(key.Secret), []byte(purposeSecret+key.ID)),
+	}})
+	if err != nil {
+		return AccessKey{}, "", err
+	}
+	return key, a.Old, nil
+}
+
+// RevokeAccessKey ends an access key: it is refused by every node within two
+// seconds, or that node answers an error (confirmed). A revoked key may be revoked
+// again; one that the tenant does not have is NotFound.
+func (r *Router) RevokeAccessKey(ctx context.Context, tenant id.Tenant, accessKey string) error {
+	_, err := ask(ctx, r, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
+	return err
+}
+
+// newKeyQuery asks for an access key, whose id and secret the asker has chosen.
+type newKeyQuery struct {
+	Key    metafsm.AccessKey `cbor:"1,keyasint"`
+	Rotate bool              `cbor:"2,keyasint,omitempty"`
+}
+
+// newKeyAnswer names the key of the same role that was in use before, if any.
+type newKeyAnswer struct {
+	Old string `cbor:"1,keyasint,omitempty"`
+}
+
+type revokeKeyQuery struct {
+	Tenant id.Tenant `cbor:"1,keyasint"`
+	Key    string    `cbor:"2,keyasint"`
+}
+
+var metaNewKey = method[newKeyQuery, newKeyAnswer]{"meta.key.new", func(ctx context.Context, r *Router, group id.Shard, q newKeyQuery) (newKeyAnswer, error) {
+	g, done, err := r.keyTurn(ctx, group)
+	if err != nil {
+		return newKeyAnswer{}, err
+	}
+	defer done()
+	a, known, err := admitKey(q, r.groups.Meta().AccessKeys(q.Key.Tenant))
+	if known || err != nil {
+		return a, err
+	}
+	return a, putKey(ctx, g, q.Key)
+}}
+
+var metaRevokeKey = method[revokeKeyQuery, struct{}]{"meta.key.revoke", func(ctx context.Context, r *Router, group id.Shard, q revokeKeyQuery) (struct{}, error) {
+	g, done, err := r.keyTurn(ctx, group)
+	if err != nil {
+		return struct{}{}, err
+	}
+	defer done()
+	keys := r.groups.Meta().AccessKeys(q.Tenant)
+	i := slices.IndexFunc(keys, func(k metafsm.AccessKey) bool { return k.ID == q.Key })
+	if i < 0 {
+		return struct{}{}, Errorf(NotFound, "", "the tenant has no access key %q", q.Key)
+	}
+	if keys[i].State == metafsm.KeyRevoked {
+		return struct{}{}, nil
+	}
+	keys[i].State, keys[i].SealedSecret = metafsm.KeyRevoked, nil
+	if err := putKey(ctx, g, keys[i]); err != nil {
+		return struct{}{}, err
+	}
+	return struct{}{}, forgetKeys(ctx, g, keys)
+}}
+
+// keyTurn waits until this node changes no other access key, and until its replica
+// of meta, which must lead, holds every earlier change. done ends the turn.
+func (r *Router) keyTurn(ctx context.Context, group id.Shard) (g *raftfsm.Group, done func(), err error) {
+	g, ok := r.groups.Group(group)
+	if !ok {
+		return nil, nil, &raftfsm.NotLeaderError{}
+	}
+	select {
+	case r.keyChange <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+	done = func() { <-r.keyChange }
+	index, err := g.ReadIndex(ctx)
+	if err == nil {
+		err = g.WaitApplied(ctx, index)
+	}
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return g, done, nil
+}
+
+// admitKey decides whether a tenant that has keys may get one more. known tells
+// that an earlier try of the same request has made it already.
+func admitKey(q newKeyQuery, keys []metafsm.AccessKey) (a newKeyAnswer, known bool, err error) {
+	var live []string
+	for _, k := range byAge(keys) {
+		switch {
+		case k.ID == q.Key.ID && k.State == metafsm.KeyRevoked:
+			return a, true, Errorf(Duplicate, "", "the access key %s was revoked meanwhile", k.ID)
+		case k.ID == q.Key.ID:
+			known = true
+		case k.State == metafsm.KeyLive && k.Role == q.Key.Role:
+			live = append(live, k.ID)
+		}
+	}
+	switch {
+	case known:
+	case len(live) >= liveKeysMax:
+		return a, false, Errorf(Duplicate, "", "the tenant has two access keys of the role %s in use, %s and %s: revoke one of them first",
+			Role(q.Key.Role), live[0], live[1])
+	case q.Rotate && len(live) == 0:
+		return a, false, Errorf(NotFound, "", "the tenant has no access key of the role %s in use: create one", Role(q.Key.Role))
+	}
+	if len(live) > 0 {
+		a.Old = live[0]
+	}
+	return a, known, nil
+}
+
+// putKey commits an access key.
+func putKey(ctx context.Context, g *raftfsm.Group, k metafsm.AccessKey) error {
+	a, err := propose(ctx, g, metafsm.PutAccessKey{Key: k}.Encode(), metafsm.ParsePutAccessKeyAnswer)
+	switch {
+	case err != nil:
+		return err
+	case a.Status == metafsm.UnknownTenant:
+		return Errorf(NotFound, "", "there is no such tenant")
+	case a.Status != metafsm.Done:
+		return fmt.Errorf("put access key: meta answered %v", a.Status)
+	}
+	return nil
+}
+
+// forgetKeys removes a tenant's oldest revoked keys beyond revokedKeysMax.
+func forgetKeys(ctx context.Context, g *raftfsm.Group, keys []metafsm.AccessKey) error {
+	revoked := byAge(slices.DeleteFunc(keys, func(k metafsm.AccessKey) bool { return k.State != metafsm.KeyRevoked }))
+	for ; len(revoked) > revokedKeysMax; revoked = revoked[1:] {
+		c := metafsm.DeleteAccessKey{Tenant: revoked[0].Tenant, Key: revoked[0].ID}
+		if _, err := propose(ctx, g, c.Encode(), metafsm.ParseDeleteAccessKeyAnswer); err != nil {
+			return err
+		}
+	}
+	return nil
+}

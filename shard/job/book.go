@@ -1,0 +1,322 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tidwall/btree"
+
+	"facet/internal/id"
+)
+
+// State machines decide by these numbers, so they are part of the log's meaning:
+// others need new versions of the commands.
+const (
+	// ItemsMax bounds the items of one batch.
+	ItemsMax = 100_000
+	// SealedMax bounds each sealed part of an item, in bytes.
+	SealedMax = 8 << 10
+
+	itemsPerShardMax   = 1 << 20
+	batchesPerShardMax = 1 << 16
+	// batchesPerGalleryMax keeps one gallery from using up its shard's batches.
+	batchesPerGalleryMax = 1 << 13
+
+	// keptMillis is how long a batch is kept after its last item is finished, and
+	// unfinishedMillis how long one is kept whose items never came completely.
+	keptMillis       = 30 * 24 * 60 * 60 * 1000
+	unfinishedMillis = 10 * 60 * 1000
+)
+
+// Errors that a state machine tells apart.
+var (
+	// ErrUnknown says that there is no such batch of this gallery and generation.
+	ErrUnknown = errors.New("job: unknown batch")
+	// ErrConflict says that the batch was begun with another request.
+	ErrConflict = errors.New("job: the batch was begun with another request")
+	// ErrFull says that the shard or the gallery keeps as many records as it may.
+	ErrFull = errors.New("job: no room for more records")
+	// ErrPlace says that items are missing before these, or that they are too many.
+	ErrPlace = errors.New("job: items are out of place")
+)
+
+// Name names a batch, with the gallery that it must belong to.
+type Name struct {
+	Gallery    id.Gallery
+	Generation uint32
+	Batch      id.Batch
+}
+
+// Begin makes a batch.
+type Begin struct {
+	Name        Name
+	Application id.Application
+	// Request is a hash of the request that made it.
+	Request [16]byte
+	// Total is how many items will come, 1 to ItemsMax.
+	Total uint32
+	// Time is now, in milliseconds since 1970.
+	Time int64
+}
+
+// Result is what became of one item.
+type Result struct {
+	Index uint32 `cbor:"1,keyasint"`
+	// Attempts is how often it was tried, from 1.
+	Attempts uint32 `cbor:"2,keyasint"`
+	// Success tells that Subject and Event were made.
+	Success bool       `cbor:"3,keyasint,omitempty"`
+	Subject id.Subject `cbor:"4,keyasint"`
+	Event   id.Event   `cbor:"5,keyasint"`
+	// Sealed is an Outcome, by SealOutcome.
+	Sealed []byte `cbor:"6,keyasint,omitempty"`
+}
+
+// Record is one item: what was asked for, and what became of it (nil: nothing yet).
+type Record struct {
+	Index  uint32  `cbor:"1,keyasint"`
+	Sealed []byte  `cbor:"2,keyasint"` // an Item, by SealItem
+	Result *Result `cbor:"3,keyasint,omitempty"`
+}
+
+// Progress is how far a batch is.
+type Progress struct {
+	Application id.Application
+	// Total is how many items there are, Items how many of them have come, Done how
+	// many are finished.
+	Total, Items, Done uint32
+	// Open tells that the batch is complete, so that work may begin.
+	Open bool
+}
+
+// batch is one bulk registration.
+type batch struct {
+	name        Name
+	application id.Application
+	request     [16]byte
+	total       uint32
+	open        bool
+	done        uint32
+	// low is the first item that may be unfinished: all before it are finished.
+	low uint32
+	// touched is when it was last changed; expiry counts from it until it is open,
+	// and after it has ended.
+	touched int64
+	// records are replaced, never changed: a view shares them.
+	records *btree.Map[uint32, *Record]
+}
+
+func (b *batch) ended() bool { return b.open && b.done == b.total }
+
+// expired tells whether the batch is due to be dropped.
+func (b *batch) expired(now int64) bool {
+	switch {
+	case !b.open:
+		return now-b.touched > unfinishedMillis
+	case b.ended():
+		return now-b.touched > keptMillis
+	default:
+		return false
+	}
+}
+
+// Book holds the batches of a shard. Its methods may be called from any goroutine;
+// the writing ones take effect in the order of their calls.
+type Book struct {
+	// mu guards state. Never held across a call out of this package.
+	mu    sync.RWMutex
+	state *state
+}
+
+type state struct {
+	batches map[id.Batch]*batch
+	// working are the batches that are open and not finished: few among many that
+	// are kept.
+	working map[id.Batch]*batch
+	// galleries counts the batches of each gallery, items all records that were
+	// promised room.
+	galleries map[id.Gallery]int
+	items     int
+}
+
+// New makes an empty book.
+func New() *Book { return &Book{state: newState()} }
+
+func newState() *state {
+	return &state{batches: map[id.Batch]*batch{}, working: map[id.Batch]*batch{}, galleries: map[id.Gallery]int{}}
+}
+
+func (s *state) find(n Name) (*batch, error) {
+	b := s.batches[n.Batch]
+	if b == nil || b.name != n {
+		return nil, fmt.Errorf("%w: %s", ErrUnknown, n.Batch)
+	}
+	return b, nil
+}
+
+func (s *state) add(b *batch) {
+	s.batches[b.name.Batch] = b
+	s.galleries[b.name.Gallery]++
+	s.items += int(b.total)
+}
+
+// settle notes whether there is work on b.
+func (s *state) settle(b *batch) {
+	if b.open && !b.ended() {
+		s.working[b.name.Batch] = b
+	} else {
+		delete(s.working, b.name.Batch)
+	}
+}
+
+func (s *state) drop(b *batch) {
+	delete(s.batches, b.name.Batch)
+	delete(s.working, b.name.Batch)
+	s.items -= int(b.total)
+	if s.galleries[b.name.Gallery]--; s.galleries[b.name.Gallery] == 0 {
+		delete(s.galleries, b.name.Gallery)
+	}
+}
+
+// Begin makes a batch that nobody sees before Open. The same Begin again gives how
+// far the batch is. The error wraps ErrConflict, ErrFull or ErrPlace.
+func (k *Book) Begin(c Begin) (Progress, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	s := k.state
+	if b := s.batches[c.Name.Batch]; b != nil {
+		if b.name != c.Name || b.request != c.Request || b.total != c.Total {
+			return Progress{}, ErrConflict
+		}
+		if !b.open {
+			b.touched = max(b.touched, c.Time)
+		}
+		return b.progress(), nil
+	}
+	switch {
+	case c.Total == 0 || c.Total > ItemsMax:
+		return Progress{}, ErrPlace
+	case s.items+int(c.Total) > itemsPerShardMax, len(s.batches) >= batchesPerShardMax,
+		s.galleries[c.Name.Gallery] >= batchesPerGalleryMax:
+		return Progress{}, ErrFull
+	}
+	b := &batch{
+		name: c.Name, application: c.Application, request: c.Request, total: c.Total,
+		touched: c.Time, records: new(btree.Map[uint32, *Record]),
+	}
+	s.add(b)
+	return b.progress(), nil
+}
+
+func (b *batch) progress() Progress {
+	return Progress{Application: b.application, Total: b.total, Items: uint32(b.records.Len()), Done: b.done, Open: b.open}
+}
+
+// Add gives a batch its items from index first on. Those that came before are
+// passed over. The error wraps ErrUnknown or ErrPlace, and nothing changes.
+func (k *Book) Add(n Name, first uint32, sealed [][]byte, time int64) (Progress, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	b, err := k.state.find(n)
+	if err != nil {
+		return Progress{}, err
+	}
+	have := uint32(b.records.Len())
+	if first > have || uint64(first)+uint64(len(sealed)) > uint64(b.total) {
+		return Progress{}, fmt.Errorf("%w: %d from %d on, after %d of %d", ErrPlace, len(sealed), first, have, b.total)
+	}
+	for i, text := range sealed {
+		if index := first + uint32(i); index >= have {
+			b.records.Set(index, &Record{Index: index, Sealed: text})
+		}
+	}
+	if !b.open {
+		b.touched = max(b.touched, time)
+	}
+	return b.progress(), nil
+}
+
+// Open lets the work on a complete batch begin. The error wraps ErrUnknown, or
+// ErrPlace while items are missing.
+func (k *Book) Open(n Name, time int64) (Progress, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	b, err := k.state.find(n)
+	if err != nil {
+		return Progress{}, err
+	}
+	if have := uint32(b.records.Len()); have != b.total {
+		return Progress{}, fmt.Errorf("%w: %d of %d", ErrPlace, have, b.total)
+	}
+	if !b.open {
+		b.open, b.touched = true, max(b.touched, time)
+		k.state.settle(b)
+	}
+	return b.progress(), nil
+}
+
+// Finish notes what became of items. One that is finished already keeps its
+// result, and what names no item is passed over. The error wraps ErrUnknown.
+func (k *Book) Finish(n Name, results []Result, time int64) (Progress, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	b, err := k.state.find(n)
+	if err != nil {
+		return Progress{}, err
+	}
+	for _, r := range results {
+		old, ok := b.records.Get(r.Index)
+		if !b.open || !ok || old.Result != nil {
+			continue
+		}
+		b.records.Set(r.Index, &Record{Index: r.Index, Sealed: old.Sealed, Result: &r})
+		b.done++
+		b.touched = max(b.touched, time)
+	}
+	for b.low < b.total {
+		if r, ok := b.records.Get(b.low); !ok || r.Result == nil {
+			break
+		}
+		b.low++
+	}
+	k.state.settle(b)
+	return b.progress(), nil
+}
+
+// Fence drops the batches of all generations of a gallery before generation.
+func (k *Book) Fence(g id.Gallery, generation uint32) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.state.galleries[g] == 0 {
+		return
+	}
+	for _, b := range k.state.batches { // the order is of no effect
+		if b.name.Gallery == g && b.name.Generation < generation {
+			k.state.drop(b)
+		}
+	}
+}
+
+// Expire drops what is kept for too long at now, in milliseconds since 1970.
+func (k *Book) Expire(now int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, b := range k.state.batches { // the order is of no effect
+		if b.expired(now) {
+			k.state.drop(b)
+		}
+	}
+}
+
+// Due tells whether Expire would drop something.
+func (k *Book) Due(now int64) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	for _, b := range k.state.batches {
+		if b.expired(now) {
+			return true
+		}
+	}
+	return false
+}

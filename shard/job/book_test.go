@@ -1,0 +1,304 @@
+package job
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/engine"
+	"facet/internal/codec"
+	"facet/internal/id"
+	"facet/shard/seal"
+)
+
+var magic = codec.Magic([]byte("testjobs"))
+
+func name(n byte) Name {
+	return Name{Gallery: id.Gallery{UUID: id.UUID{n}}, Generation: 1, Batch: id.Batch{UUID: id.UUID{9, n}}}
+}
+
+func beginning(n byte, total uint32) Begin {
+	return Begin{Name: name(n), Application: id.Application{UUID: id.UUID{7}}, Request: [16]byte{n}, Total: total, Time: 1000}
+}
+
+// filled is a book with batch n of total items, open.
+func filled(t testing.TB, k *Book, n byte, total uint32) {
+	t.Helper()
+	if _, err := k.Begin(beginning(n, total)); err != nil {
+		t.Fatal(err)
+	}
+	var items [][]byte
+	for i := range total {
+		items = append(items, []byte{n, byte(i)})
+	}
+	if _, err := k.Add(name(n), 0, items, 1000); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Open(name(n), 1000); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func write(t testing.TB, k *Book) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := codec.NewWriter(&b, magic, 1)
+	k.Freeze().Write(w)
+	if _, err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func read(b []byte) (*Book, error) {
+	in, err := codec.NewReader(bytes.NewReader(b), magic)
+	if err != nil {
+		return nil, err
+	}
+	l := NewLoader()
+	for {
+		m, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			_, err = l.Load(m)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := l.Check(); err != nil {
+		return nil, err
+	}
+	k := New()
+	k.Replace(l)
+	return k, nil
+}
+
+func TestABatchIsSeenOnceItIsComplete(t *testing.T) {
+	t.Parallel()
+	k := New()
+	f := func(what string, got Progress, err error, want Progress, wantErr error) {
+		t.Helper()
+		want.Application, want.Total = beginning(1, 3).Application, 3
+		if wantErr != nil {
+			want = Progress{}
+		}
+		if got != want || !errors.Is(err, wantErr) {
+			t.Errorf("%s: %+v, %v; want %+v, %v", what, got, err, want, wantErr)
+		}
+	}
+	p, err := k.Begin(beginning(1, 3))
+	f("begin", p, err, Progress{}, nil)
+	p, err = k.Add(name(1), 1, [][]byte{{1}}, 1000)
+	f("an item before the first", p, err, Progress{}, ErrPlace)
+	p, err = k.Add(name(1), 0, [][]byte{{0}, {1}}, 1000)
+	f("two items", p, err, Progress{Items: 2}, nil)
+	p, err = k.Begin(beginning(1, 3))
+	f("begin again", p, err, Progress{Items: 2}, nil)
+	p, err = k.Open(name(1), 1000)
+	f("open too early", p, err, Progress{}, ErrPlace)
+	_, _, err = k.Page(name(1), 0, 10)
+	f("a page too early", Progress{}, err, Progress{}, ErrUnknown)
+	p, err = k.Add(name(1), 1, [][]byte{{99}, {2}}, 1000)
+	f("two items, one of them again", p, err, Progress{Items: 3}, nil)
+	p, err = k.Add(name(1), 3, [][]byte{{3}}, 1000)
+	f("one too many", p, err, Progress{}, ErrPlace)
+	p, err = k.Open(name(1), 1000)
+	f("open", p, err, Progress{Items: 3, Open: true}, nil)
+	other := beginning(1, 3)
+	other.Request[0]++
+	p, err = k.Begin(other)
+	f("begin with another request", p, err, Progress{}, ErrConflict)
+	page, _, err := k.Page(name(1), 1, 10)
+	if want := []Record{{Index: 1, Sealed: []byte{1}}, {Index: 2, Sealed: []byte{2}}}; err != nil || !cmp.Equal(page, want) {
+		t.Errorf("page %v, %v", page, err)
+	}
+	stranger := name(1)
+	stranger.Gallery = name(2).Gallery
+	if _, _, err := k.Page(stranger, 0, 10); !errors.Is(err, ErrUnknown) {
+		t.Errorf("another gallery's: %v", err)
+	}
+}
+
+func TestTheFirstResultOfAnItemCounts(t *testing.T) {
+	t.Parallel()
+	k := New()
+	filled(t, k, 1, 4)
+	first := Result{Index: 2, Attempts: 1, Success: true, Subject: id.Subject{UUID: id.UUID{5}}}
+	later := Result{Index: 2, Attempts: 2}
+	for _, results := range [][]Result{{first}, {later, {Index: 0, Attempts: 3}}, {{Index: 77}}} {
+		if _, err := k.Finish(name(1), results, 2000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, p, err := k.Page(name(1), 0, 10)
+	if err != nil || p.Done != 2 || page[2].Result.Attempts != 1 || !page[2].Result.Success || page[0].Result.Attempts != 3 {
+		t.Fatalf("page %+v, %+v, %v", page, p, err)
+	}
+	left, app, err := k.Unfinished(name(1), 10, func(i uint32) bool { return i == 1 })
+	if err != nil || len(left) != 1 || left[0].Index != 3 || app != beginning(1, 1).Application {
+		t.Errorf("unfinished %v, %v, %v", left, app, err)
+	}
+	if got := k.Work(); len(got) != 1 || got[0] != name(1) {
+		t.Errorf("work %v", got)
+	}
+	if _, err := k.Finish(name(1), []Result{{Index: 1}, {Index: 3}}, 3000); err != nil || len(k.Work()) != 0 {
+		t.Errorf("finished, but work is left: %v, %v", k.Work(), err)
+	}
+}
+
+func TestRecordsAreKeptThirtyDaysAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	const minute, day = int64(60_000), int64(24 * 60 * 60_000)
+	k := New()
+	filled(t, k, 1, 1)                                  // ends
+	filled(t, k, 2, 1)                                  // never ends
+	if _, err := k.Begin(beginning(3, 1)); err != nil { // is never complete
+		t.Fatal(err)
+	}
+	if _, err := k.Finish(name(1), []Result{{Index: 0}}, 1000+day); err != nil {
+		t.Fatal(err)
+	}
+	f := func(now int64, due bool, want ...bool) {
+		t.Helper()
+		if k.Due(now) != due {
+			t.Errorf("at %d: due %v", now, !due)
+		}
+		k.Expire(now)
+		for i, there := range want {
+			if _, err := k.Find(name(byte(i + 1))); (err == nil) != there {
+				t.Errorf("at %d: batch %d: %v", now, i+1, err)
+			}
+		}
+	}
+	f(1000+10*minute, false, true, true, true)
+	f(1001+10*minute, true, true, true, false)
+	f(1000+31*day, false, true, true, false)
+	f(1001+31*day, true, false, true, false)
+	f(1000+99*day, false, false, true, false)
+}
+
+func TestAFenceDropsEarlierGenerationsOnly(t *testing.T) {
+	t.Parallel()
+	k := New()
+	filled(t, k, 1, 2)
+	filled(t, k, 2, 2)
+	k.Fence(name(1).Gallery, 1)
+	if len(k.Work()) != 2 {
+		t.Error("a fence before the generation drops it")
+	}
+	k.Fence(name(1).Gallery, 2)
+	if got := k.Work(); len(got) != 1 || got[0] != name(2) {
+		t.Errorf("work %v", got)
+	}
+	if k.state.items != 2 || len(k.state.galleries) != 1 {
+		t.Errorf("%d items of %d galleries are counted", k.state.items, len(k.state.galleries))
+	}
+}
+
+func TestNoMoreIsKeptThanTheBounds(t *testing.T) {
+	t.Parallel()
+	k := New()
+	f := func(total uint32, n byte, want error) {
+		t.Helper()
+		if _, err := k.Begin(beginning(n, total)); !errors.Is(err, want) {
+			t.Errorf("batch %d of %d: %v, want %v", n, total, err, want)
+		}
+	}
+	f(0, 1, ErrPlace)
+	f(ItemsMax+1, 1, ErrPlace)
+	for n := range byte(itemsPerShardMax / ItemsMax) {
+		f(ItemsMax, n, nil)
+	}
+	f(ItemsMax, 100, ErrFull)
+	f(itemsPerShardMax%ItemsMax, 101, nil)
+	f(1, 102, ErrFull)
+}
+
+func TestASnapshotHoldsEverything(t *testing.T) {
+	t.Parallel()
+	k := New()
+	filled(t, k, 1, 3)
+	filled(t, k, 2, 2)
+	if _, err := k.Begin(beginning(3, 5)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Finish(name(1), []Result{{Index: 1, Attempts: 2, Success: true, Sealed: []byte{4}}, {Index: 0}}, 5000); err != nil {
+		t.Fatal(err)
+	}
+	frozen := k.Freeze()
+	text := write(t, k)
+	got, err := read(text)
+	if err != nil || !bytes.Equal(write(t, got), text) {
+		t.Fatalf("read: %v", err)
+	}
+	left, _, _ := got.Unfinished(name(1), 10, func(uint32) bool { return false })
+	if len(left) != 1 || left[0].Index != 2 || len(got.Work()) != 2 || got.state.items != 10 {
+		t.Errorf("after reading: unfinished %v, work %v, %d items", left, got.Work(), got.state.items)
+	}
+	if _, err := k.Finish(name(1), []Result{{Index: 2}}, 6000); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := codec.NewWriter(&b, magic, 1)
+	frozen.Write(w)
+	if _, err := w.Close(); err != nil || !bytes.Equal(b.Bytes(), text) {
+		t.Error("a view sees a later write")
+	}
+}
+
+func TestSealedTextsOpenInTheirPlaceOnly(t *testing.T) {
+	t.Parallel()
+	key, err := seal.NewKey(make([]byte, seal.KeyBytes))
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := Item{Filename: "ann.jpg", Tags: []uint32{3, 70_000}}
+	sealed := SealItem(key, name(1), 5, item)
+	if got, err := OpenItem(key, name(1), 5, sealed); err != nil || !cmp.Equal(got, item) {
+		t.Errorf("open: %v, %v", got, err)
+	}
+	if bytes.Contains(sealed, []byte("ann")) {
+		t.Error("the name stands in clear")
+	}
+	outcome := Outcome{Reason: "why", Attributes: &engine.Attributes{Quality: .5, Tilt: -3, Face: engine.Rect{Left: 1}}}
+	text := SealOutcome(key, name(1), 5, outcome)
+	got, err := OpenOutcome(key, name(1), 5, text)
+	if got.Numbers = nil; err != nil || !cmp.Equal(got, outcome) {
+		t.Errorf("open: %+v, %v", got, err)
+	}
+	for what, open := range map[string]func() error{
+		"index":   func() error { _, err := OpenItem(key, name(1), 6, sealed); return err },
+		"gallery": func() error { _, err := OpenItem(key, name(2), 5, sealed); return err },
+		"kind":    func() error { _, err := OpenOutcome(key, name(1), 5, sealed); return err },
+	} {
+		if err := open(); !errors.Is(err, seal.ErrOpen) {
+			t.Errorf("another %s: %v", what, err)
+		}
+	}
+}
+
+func FuzzReadGivesAnErrorOrAWholeBook(f *testing.F) {
+	k := New()
+	filled(f, k, 1, 3)
+	if _, err := k.Finish(name(1), []Result{{Index: 1, Sealed: []byte{1}}}, 5000); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(write(f, k))
+	f.Add(write(f, New()))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		k, err := read(b)
+		if err != nil {
+			return
+		}
+		again, err := read(write(t, k))
+		if err != nil || !bytes.Equal(write(t, again), write(t, k)) {
+			t.Fatalf("what was read does not survive a snapshot: %v", err)
+		}
+	})
+}

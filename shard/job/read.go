@@ -1,0 +1,86 @@
+package job
+
+import (
+	"bytes"
+	"slices"
+
+	"facet/internal/id"
+)
+
+// Page gives at most n records of an open batch from index from on, and how far
+// the batch is. One that is not open is ErrUnknown.
+func (k *Book) Page(name Name, from uint32, n int) ([]Record, Progress, error) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	b, err := k.state.find(name)
+	if err != nil {
+		return nil, Progress{}, err
+	}
+	if !b.open {
+		return nil, Progress{}, ErrUnknown
+	}
+	page := make([]Record, 0, min(n, int(b.total)))
+	b.records.Ascend(from, func(_ uint32, r *Record) bool {
+		if len(page) == n {
+			return false
+		}
+		page = append(page, *r)
+		return true
+	})
+	return page, b.progress(), nil
+}
+
+// Find gives how far a batch is, open or not. The error wraps ErrUnknown.
+func (k *Book) Find(name Name) (Progress, error) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	b, err := k.state.find(name)
+	if err != nil {
+		return Progress{}, err
+	}
+	return b.progress(), nil
+}
+
+// Work names the batches that are open and not finished, in order of their ids.
+func (k *Book) Work() []Name {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	list := make([]Name, 0, len(k.state.working))
+	for _, b := range k.state.working {
+		list = append(list, b.name)
+	}
+	slices.SortFunc(list, func(a, b Name) int { return bytes.Compare(a.Batch.UUID[:], b.Batch.UUID[:]) })
+	return list
+}
+
+// Idle tells whether Work would name nothing.
+func (k *Book) Idle() bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return len(k.state.working) == 0
+}
+
+// Unfinished gives at most n unfinished records of a batch, the first ones that
+// skip does not leave out, and the application they are registered for.
+func (k *Book) Unfinished(name Name, n int, skip func(index uint32) bool) ([]Record, id.Application, error) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	b, err := k.state.find(name)
+	if err != nil {
+		return nil, id.Application{}, err
+	}
+	var list []Record
+	if !b.open {
+		return nil, b.application, nil
+	}
+	b.records.Ascend(b.low, func(index uint32, r *Record) bool {
+		if len(list) == n {
+			return false
+		}
+		if r.Result == nil && !skip(index) {
+			list = append(list, *r)
+		}
+		return true
+	})
+	return list, b.application, nil
+}

@@ -1,0 +1,121 @@
+package job
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/fxamacker/cbor/v2"
+
+	"facet/engine"
+	"facet/shard/seal"
+)
+
+// textVersion is the version of sealed texts; it is bound to them.
+const textVersion = 1
+
+// ErrText says that a sealed text is of no form that this version reads.
+var ErrText = errors.New("job: unknown form of a sealed text")
+
+// Item is what is to be registered.
+type Item struct {
+	Filename string `cbor:"1,keyasint"`
+	// Tags are identities of tags.
+	Tags []uint32 `cbor:"2,keyasint,omitempty"`
+}
+
+// Outcome is what became of an item, apart from the ids.
+type Outcome struct {
+	// Reason says why it failed.
+	Reason string `cbor:"1,keyasint,omitempty"`
+	// Attributes are the face's, nil without one.
+	Attributes *engine.Attributes `cbor:"-"`
+	// Numbers are the attributes as they are stored: Face and Head (left, top, right,
+	// bottom), RightEye and LeftEye (x, y), Score, Frontal, Quality, Roll, Pan, Tilt.
+	Numbers []float32 `cbor:"2,keyasint,omitempty"`
+}
+
+// numbers are the attributes in their stored order.
+func numbers(a *engine.Attributes) [18]*float32 {
+	return [...]*float32{
+		&a.Face.Left, &a.Face.Top, &a.Face.Right, &a.Face.Bottom,
+		&a.Head.Left, &a.Head.Top, &a.Head.Right, &a.Head.Bottom,
+		&a.RightEye.X, &a.RightEye.Y, &a.LeftEye.X, &a.LeftEye.Y,
+		&a.Score, &a.Frontal, &a.Quality, &a.Roll, &a.Pan, &a.Tilt,
+	}
+}
+
+// SealItem encrypts an item for its place in a batch.
+func SealItem(key *seal.Key, n Name, index uint32, item Item) []byte {
+	return sealText(key, n, index, "item", item)
+}
+
+// OpenItem decrypts what SealItem made. The error wraps seal.ErrOpen or ErrText.
+func OpenItem(key *seal.Key, n Name, index uint32, sealed []byte) (Item, error) {
+	return openText[Item](key, n, index, "item", sealed)
+}
+
+// SealOutcome encrypts what became of an item.
+func SealOutcome(key *seal.Key, n Name, index uint32, o Outcome) []byte {
+	o.Numbers = nil
+	if o.Attributes != nil {
+		for _, x := range numbers(o.Attributes) {
+			o.Numbers = append(o.Numbers, *x)
+		}
+	}
+	return sealText(key, n, index, "outcome", o)
+}
+
+// OpenOutcome decrypts what SealOutcome made. The error wraps seal.ErrOpen or
+// ErrText.
+func OpenOutcome(key *seal.Key, n Name, index uint32, sealed []byte) (Outcome, error) {
+	o, err := openText[Outcome](key, n, index, "outcome", sealed)
+	if err != nil || len(o.Numbers) == 0 {
+		return o, err
+	}
+	o.Attributes = new(engine.Attributes)
+	fields := numbers(o.Attributes)
+	if len(o.Numbers) != len(fields) {
+		return Outcome{}, fmt.Errorf("open outcome %d of batch %s: %w", index, n.Batch, ErrText)
+	}
+	for i, to := range fields {
+		*to = o.Numbers[i]
+	}
+	return o, nil
+}
+
+func sealText(key *seal.Key, n Name, index uint32, kind string, v any) []byte {
+	plain, err := cbor.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("bug: encode %s: %v", kind, err))
+	}
+	defer clear(plain)
+	return key.Seal(plain, place(n, index, kind))
+}
+
+func openText[T any](key *seal.Key, n Name, index uint32, kind string, sealed []byte) (T, error) {
+	var v T
+	if len(sealed) > SealedMax {
+		return v, fmt.Errorf("open %s %d of batch %s: %w: %d bytes", kind, index, n.Batch, ErrText, len(sealed))
+	}
+	plain, err := key.Open(sealed, place(n, index, kind))
+	if err != nil {
+		return v, fmt.Errorf("open %s %d of batch %s: %w", kind, index, n.Batch, err)
+	}
+	defer clear(plain)
+	if err := cbor.Unmarshal(plain, &v); err != nil {
+		return v, fmt.Errorf("open %s %d of batch %s: %w", kind, index, n.Batch, ErrText)
+	}
+	return v, nil
+}
+
+// place binds a text to where it belongs.
+func place(n Name, index uint32, kind string) []byte {
+	b := append(make([]byte, 0, 80), "facet job "...)
+	b = append(b, kind...)
+	b = append(b, 0, textVersion)
+	b = append(b, n.Gallery.UUID[:]...)
+	b = binary.BigEndian.AppendUint32(b, n.Generation)
+	b = append(b, n.Batch.UUID[:]...)
+	return binary.BigEndian.AppendUint32(b, index)
+}
