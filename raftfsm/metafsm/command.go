@@ -58,7 +58,7 @@ const (
 	StaleGeneration Status = 7
 	// StaleEpoch: the shard map has another epoch.
 	StaleEpoch Status = 8
-	// OpsFull: no more operations can be remembered for now.
+	// OpsFull: no more operations can be remembered at present.
 	OpsFull Status = 9
 	// SizeShrinks: the gallery is larger.
 	SizeShrinks Status = 10

@@ -48,7 +48,7 @@ const (
 	NeedSlots Status = 4
 	// StaleGeneration: the slice has another generation. Nothing changed.
 	StaleGeneration Status = 5
-	// OpsFull: no more operations can be remembered for now. Nothing changed.
+	// OpsFull: no more operations can be remembered at present. Nothing changed.
 	OpsFull Status = 6
 	// UnknownSubject: the subject has no active event here. Nothing changed.
 	UnknownSubject Status = 7
@@ -64,7 +64,7 @@ const (
 	Activated Status = 11
 	// UnknownJob: there is no such batch. Nothing changed.
 	UnknownJob Status = 12
-	// JobsFull: no more records of jobs can be kept for now. Nothing changed.
+	// JobsFull: no more records of jobs can be kept at present. Nothing changed.
 	JobsFull Status = 13
 	// JobItemsMissing: the batch does not have the items before these, or has not as
 	// many. Nothing changed.
