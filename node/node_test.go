@@ -3,6 +3,8 @@ package node_test
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -118,6 +120,7 @@ func TestRequestsKeepTheirPromises(t *testing.T) {
 	t.Run("a full gallery refuses, and takes the slot of a deleted entry", p.aFullGalleryRefusesAndRecycles)
 	t.Run("a gallery over several shards lists and finds everybody", p.manyShardsListAndFindEverybody)
 	t.Run("a tenant reaches its own only", p.aTenantReachesItsOwnOnly)
+	t.Run("of ten creations of a gallery at once one is it", p.oneOfTenCreationsIsIt)
 }
 
 func (p promises) aRetryThroughAnotherNodeGetsTheFirstAnswer(t *testing.T) {
@@ -238,6 +241,39 @@ func (p promises) aTenantReachesItsOwnOnly(t *testing.T) {
 	}
 }
 
+func (p promises) oneOfTenCreationsIsIt(t *testing.T) {
+	c := p.cluster.Client(t.Name(), nil)
+	var mu sync.Mutex
+	var key string
+	var refusals []string
+	var work sync.WaitGroup
+	for i := range 10 {
+		work.Go(func() {
+			a := c.Call(t, p.url(i), http.MethodPost, "/api/galleries", map[string]any{
+				"name": "door", "description": fmt.Sprint(i), "size": 10, "faceMinimumQualityScore": 0.45,
+			})
+			mu.Lock()
+			defer mu.Unlock()
+			if a.Status == http.StatusOK {
+				var g struct{ APIKey string }
+				a.Decode(t, &g)
+				key += g.APIKey
+			} else {
+				refusals = append(refusals, string(a.Body))
+			}
+		})
+	}
+	work.Wait()
+	if len(key) != 40 || len(refusals) != 9 {
+		t.Fatalf("%d were refused, and the keys made are %q", len(refusals), key)
+	}
+	for _, r := range refusals {
+		if !strings.Contains(r, "Duplicate") || !strings.Contains(r, key) {
+			t.Errorf("a refusal without the key: %s", r)
+		}
+	}
+}
+
 func TestDataOutlivesStopsAndANodeThatWasAwayCatchesUp(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	c := cluster.Client("bank", nil)
@@ -270,17 +306,30 @@ func TestDataOutlivesStopsAndANodeThatWasAwayCatchesUp(t *testing.T) {
 	}
 }
 
-func TestANodeWithAnotherModelPackRefusesToServe(t *testing.T) {
+func TestANodeWithAnotherPackOrClusterKeyRefusesToServe(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
-	cluster.Stop(1)
-	cluster.Nodes[1].Config.Pack = "another pack"
-	cluster.Restart(1)
-	select {
-	case <-cluster.Nodes[1].Node.Done():
-		if err := cluster.Nodes[1].Node.Err(); !strings.Contains(err.Error(), "model pack") {
-			t.Errorf("it stopped for another reason: %v", err)
+	refuses := func(why string) {
+		t.Helper()
+		cluster.Restart(1)
+		select {
+		case <-cluster.Nodes[1].Node.Done():
+			if err := cluster.Nodes[1].Node.Err(); !strings.Contains(err.Error(), why) {
+				t.Errorf("it stopped for another reason than its %s: %v", why, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("it serves with another %s", why)
 		}
-	case <-time.After(20 * time.Second):
-		t.Error("it serves")
+		cluster.Stop(1)
 	}
+	cluster.Stop(1)
+	config := &cluster.Nodes[1].Config
+	own := config.Pack
+	config.Pack = "another pack"
+	refuses("model pack")
+	config.Pack = own
+	config.ClusterKeyFile = filepath.Join(t.TempDir(), "cluster.key")
+	if err := os.WriteFile(config.ClusterKeyFile, []byte(strings.Repeat("7", 64)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuses("cluster key")
 }
