@@ -70,7 +70,7 @@ func ask[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shar
 func attempt[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shard, member id.Member, q Q) (A, error) {
 	try, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
-	r.leaders.watch(try, group, member, cancel)
+	defer r.leaders.watch(try, group, member, cancel)()
 	var a A
 	var err error
 	if member == r.peers.Self() {

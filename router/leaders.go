@@ -46,13 +46,13 @@ func (l *leaders) guess(group id.Shard, try int) (id.Member, bool) {
 
 // watch calls lost when the replica of group on this node follows another leader
 // than member: a paused leader would hold the request for attemptMax. It looks
-// until ctx ends, from watchPause on: most requests are done by then.
-func (l *leaders) watch(ctx context.Context, group id.Shard, member id.Member, lost func()) {
+// until ctx ends, from watchPause on: most requests are done by then, and stop.
+func (l *leaders) watch(ctx context.Context, group id.Shard, member id.Member, lost func()) (stop func() bool) {
 	g, ok := l.groups.Group(group)
 	if !ok || member == l.self {
-		return
+		return func() bool { return true }
 	}
-	timer := time.AfterFunc(watchPause, func() {
+	return time.AfterFunc(watchPause, func() {
 		for ctx.Err() == nil {
 			if leader, known := g.Leader(); known && leader != member {
 				lost()
@@ -60,8 +60,7 @@ func (l *leaders) watch(ctx context.Context, group id.Shard, member id.Member, l
 			}
 			_ = sleep(ctx, watchPause) // ends with ctx, which the loop looks at
 		}
-	})
-	context.AfterFunc(ctx, func() { timer.Stop() })
+	}).Stop
 }
 
 // confirm notes that member answered as the leader of group.
