@@ -1,13 +1,10 @@
 package imaging
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"image"
-	"image/jpeg"
-	"image/png"
-	"io"
 )
 
 // Limits of an image, checked before memory for its pixels is taken.
@@ -21,143 +18,128 @@ const (
 // behind it says why, in words for the caller who sent it.
 var ErrDecode = errors.New("not a usable image")
 
+var errTruncated = errors.New("it ends early")
+
+// Shrink is what both sides of an image are divided by while it is decoded,
+// rounded up. JPEG decoders do it before they reverse the cosine transform, which
+// saves most of the time and of the memory; see boxRows for the other formats.
+type Shrink int
+
+// The divisors.
+const (
+	Whole   Shrink = 1
+	Half    Shrink = 2
+	Quarter Shrink = 4
+	Eighth  Shrink = 8
+)
+
+func (s Shrink) side(n int) int { return (n + int(s) - 1) / int(s) }
+
 // Config is what the head of an image says.
 type Config struct {
-	// Width and Height are as stored, before any turn.
+	// Format is the format's name, one of Formats.
+	Format string
+	// Width and Height are as stored, before an EXIF orientation turns them.
 	Width, Height int
-	// Bytes is about the memory that Decode will take, the result and its halves
-	// (Pyramid) among it; it follows from the head and is never below the truth.
-	Bytes int64
 
-	decode      func(io.Reader) (image.Image, error)
-	orientation func([]byte) int
+	orientation int
+	source      source
+	fixedBytes  int64 // taken at any shrink
+	pixelBytes  int64 // taken for a pixel of the result, besides it
 }
+
+// source decodes the pixels of one format.
+type source interface {
+	// decode makes im what c announces of data, shrunk and turned upright. What
+	// takes long looks at ctx.
+	decode(ctx context.Context, im *Image, c *Config, s Shrink, data []byte) error
+}
+
+// Bytes is about the memory that DecodeInto takes, the result and its halves
+// (Pyramid) among it; it follows from the head and is never below the truth.
+func (c Config) Bytes(s Shrink) int64 {
+	return c.fixedBytes + int64(s.side(c.Width))*int64(s.side(c.Height))*(ownBytes+c.pixelBytes)
+}
+
+// ownBytes is what a pixel takes: three bytes of RGB, one for all halved images.
+const ownBytes = 4
 
 // DecodeConfig reads format and size, and checks the limits. It
 // takes no memory for pixels. Errors wrap ErrDecode.
 func DecodeConfig(data []byte) (Config, error) {
-	var c Config
-	var head image.Config
-	var err error
-	perPixel := 0
-	switch {
-	case len(data) == 0:
-		return c, fmt.Errorf("%w: no bytes", ErrDecode)
-	case bytes.HasPrefix(data, []byte("\xff\xd8\xff")):
-		head, err = jpeg.DecodeConfig(bytes.NewReader(data))
-		c.decode, c.orientation = jpeg.Decode, jpegOrientation
-		perPixel = jpegBytes(data)
-	case bytes.HasPrefix(data, []byte("\x89PNG\r\n\x1a\n")):
-		head, err = png.DecodeConfig(bytes.NewReader(data))
-		c.decode, c.orientation = png.Decode, pngOrientation
-		perPixel = pngBytes(data)
-	default:
-		return c, fmt.Errorf("%w: neither JPEG nor PNG", ErrDecode)
+	f, err := formatOf(data)
+	if err != nil {
+		return Config{}, fmt.Errorf("%w: %w", ErrDecode, err)
+	}
+	c := Config{Format: f.name, orientation: 1}
+	err = f.config(&c, data)
+	if err == nil {
+		err = checkSize(c.Width, c.Height)
 	}
 	if err != nil {
-		return c, fmt.Errorf("%w: %w", ErrDecode, err)
+		return Config{}, fmt.Errorf("%w: %s: %w", ErrDecode, f.name, err)
 	}
-	if err := checkSize(head.Width, head.Height); err != nil {
-		return c, err
-	}
-	c.Width, c.Height = head.Width, head.Height
-	c.Bytes = int64(perPixel) * int64(head.Width) * int64(head.Height)
 	return c, nil
 }
 
 func checkSize(w, h int) error {
 	switch {
 	case w < MinSide || h < MinSide:
-		return fmt.Errorf("%w: %d × %d pixels, the least is %d a side", ErrDecode, w, h, MinSide)
+		return fmt.Errorf("%d × %d pixels, the least is %d a side", w, h, MinSide)
 	case w > MaxSide || h > MaxSide:
-		return fmt.Errorf("%w: %d × %d pixels, the most is %d a side", ErrDecode, w, h, MaxSide)
+		return fmt.Errorf("%d × %d pixels, the most is %d a side", w, h, MaxSide)
 	case w*h > MaxPixels:
-		return fmt.Errorf("%w: %d × %d pixels, the most is %d together", ErrDecode, w, h, MaxPixels)
+		return fmt.Errorf("%d × %d pixels, the most is %d together", w, h, MaxPixels)
 	}
 	return nil
 }
 
-// Decode reads a JPEG or PNG image and turns it upright as its EXIF orientation
-// says. Transparency is laid on white. Errors wrap ErrDecode.
+// Decode reads an image of one of the Formats and turns it upright as its EXIF
+// orientation says. Transparency is laid on white. Errors wrap ErrDecode.
 func Decode(data []byte) (*Image, error) {
 	c, err := DecodeConfig(data)
 	if err != nil {
 		return nil, err
 	}
 	im := new(Image)
-	if err := c.DecodeInto(im, data); err != nil {
+	if err := c.DecodeInto(context.Background(), im, data, Whole); err != nil {
 		return nil, err
 	}
 	return im, nil
 }
 
-// DecodeInto is Decode for the bytes of which DecodeConfig returned c; it uses
-// the memory of im if that is large enough. After an error im is undefined.
-func (c Config) DecodeInto(im *Image, data []byte) error {
-	raw, err := c.decode(bytes.NewReader(data))
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDecode, err)
+// DecodeInto is Decode for the bytes of which DecodeConfig returned c, shrunk; it
+// uses the memory of im if that is large enough. After an error im is undefined.
+// If ctx ends the error may be the context's: the slow formats stop.
+func (c Config) DecodeInto(ctx context.Context, im *Image, data []byte, s Shrink) error {
+	switch s {
+	case Whole, Half, Quarter, Eighth:
+	default:
+		panic(fmt.Sprintf("bug: an image is shrunk by %d", s))
 	}
-	if b := raw.Bounds(); b.Dx() != c.Width || b.Dy() != c.Height {
-		return fmt.Errorf("%w: its size is not the announced one", ErrDecode)
+	if c.source == nil {
+		panic("bug: an image is decoded without its config")
 	}
-	upright(im, raw, c.orientation(data))
+	if err := c.source.decode(ctx, im, &c, s, data); err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return fmt.Errorf("%w: %s: %w", ErrDecode, c.Format, err)
+	}
 	return nil
 }
 
-// What a pixel takes: three bytes of RGB, one for all the halved images, and what
-// the standard library's decoders allocate.
-const (
-	ownBytes         = 4
-	jpegPlanes       = 4     // CMYK has four, none subsampled
-	jpegCoefficients = 4 * 4 // of 32 bits, kept of all planes if progressive
-	jpegSlack        = 3     // planes are padded to whole blocks; CMYK is copied
-	pngDeepBytes     = 8     // 16 bits a channel
-	pngPlainBytes    = 4
-	pngInterlace     = 28 // offset of the byte in the file
-	pngDepth         = 24
-)
+// plain is a source that makes all pixels first.
+type plain func(data []byte) (image.Image, error)
 
-// jpegBytes returns the bytes for a pixel of a JPEG: it looks for a frame that is
-// not a baseline one before the first scan.
-func jpegBytes(data []byte) int {
-	const (
-		startOfScan = 0xda
-		extended    = 0xc1 // sequential as well
-	)
-	plain := ownBytes + jpegPlanes + jpegSlack
-	for at := 2; at+4 <= len(data); {
-		if data[at] != 0xff {
-			at++ // as the decoder does: whatever is between segments is skipped
-			continue
-		}
-		switch kind := data[at+1]; {
-		case kind == 0xff || kind == 0 || kind >= 0xd0 && kind <= 0xd7:
-			at++ // fill, a stuffed byte or a marker without a length
-			continue
-		case kind == startOfScan:
-			return plain
-		case kind > extended && kind < 0xd0 && kind != 0xc4 && kind != 0xc8 && kind != 0xcc:
-			return plain + jpegCoefficients
-		}
-		at += 2 + int(data[at+2])<<8 + int(data[at+3])
+func (p plain) decode(_ context.Context, im *Image, c *Config, s Shrink, data []byte) error {
+	raw, err := p(data)
+	if err != nil {
+		return err
 	}
-	return plain + jpegCoefficients
-}
-
-// pngBytes returns the bytes for a pixel of a PNG, whose first chunk, of fixed
-// place, has depth and interlacing. An interlaced image is decoded in passes,
-// each with its own pixels, beside the whole.
-func pngBytes(data []byte) int {
-	if len(data) <= pngInterlace {
-		return ownBytes + 2*pngDeepBytes
+	if b := raw.Bounds(); b.Dx() != c.Width || b.Dy() != c.Height {
+		return errors.New("its size is not the announced one")
 	}
-	n := pngPlainBytes
-	if data[pngDepth] == 16 {
-		n = pngDeepBytes
-	}
-	if data[pngInterlace] != 0 {
-		n *= 2
-	}
-	return ownBytes + n
+	upright(im, raw, s, c.orientation)
+	return nil
 }

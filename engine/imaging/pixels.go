@@ -5,10 +5,15 @@ import (
 	colour "image/color" //nolint:misspell // the standard library spells it so
 )
 
-// upright makes dst the RGB of src, turned by the EXIF orientation (1 to 8).
-func upright(dst *Image, src image.Image, orientation int) {
+// upright makes dst the RGB of src, shrunk, and turned by the EXIF orientation.
+func upright(dst *Image, src image.Image, s Shrink, orientation int) {
 	w, h := src.Bounds().Dx(), src.Bounds().Dy()
-	row := rowReader(src)
+	turn(dst, boxRows(rowReader(src), w, h, s), s.side(w), s.side(h), orientation)
+}
+
+// turn makes dst the w × h picture that row reads, turned by the EXIF orientation
+// (1 to 8).
+func turn(dst *Image, row func(y int, row []uint8), w, h, orientation int) {
 	if orientation >= 5 { // the rows become columns
 		dst.resize(h, w)
 	} else {
@@ -61,6 +66,8 @@ func rowReader(src image.Image) func(y int, row []uint8) {
 	switch im := src.(type) {
 	case *image.YCbCr:
 		return ycbcrRows(im)
+	case video:
+		return im.rows()
 	case *image.Gray:
 		return func(y int, row []uint8) {
 			for x, v := range im.Pix[y*im.Stride:][:im.Rect.Dx()] {

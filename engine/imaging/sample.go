@@ -105,7 +105,11 @@ func sampleRow(row []uint8, src *Image, x, y, dx, dy int, edge Edge) {
 		fx := uint(x>>(fraction-weight)) & (one - 1)
 		fy := uint(y>>(fraction-weight)) & (one - 1)
 		if uint(ix) >= uint(w-1) || uint(iy) >= uint(h-1) {
-			sampleEdge(row, src, ix, iy, fx, fy, edge)
+			if edge == Grey && (uint(ix+1) > uint(w) || uint(iy+1) > uint(h)) {
+				row[0], row[1], row[2] = grey, grey, grey // no neighbour is inside
+			} else {
+				sampleEdge(row, src, ix, iy, fx, fy, edge)
+			}
 			continue
 		}
 		at := iy*stride + 3*ix

@@ -5,11 +5,14 @@
 // embedder, and checks the SHA-256 of every result. Nothing fetched is executed.
 //
 //	go run ./scripts/setup
+//	go run ./scripts/setup -pack dlib
 //
 // Results, under assets/:
 //
-//	lib/            libonnxruntime.so (macOS: .dylib) and its licences
+//	lib/            libonnxruntime.so (macOS: .dylib) and its licences;
+//	                libturbojpeg.so.0 (Linux), which facet works without
 //	packs/default/  the default model pack with its manifest
+//	packs/NAME/     another pack, if -pack asks for it
 //	photos/         sample photos by package, with licences and SOURCES.md
 //	cache/          the embedder as published, for comparison
 //

@@ -45,7 +45,7 @@ func findClients(ctx context.Context, need []*pkg) (clients, error) {
 		case p.Kind != npm && c.pip == nil:
 			c.pip, err = findPip(ctx)
 		}
-		if err != nil {
+		if err != nil && !p.Optional {
 			return clients{}, err
 		}
 	}

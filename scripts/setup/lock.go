@@ -39,6 +39,8 @@ type lock struct {
 	Format     int        `json:"format"`
 	Packages   []pkg      `json:"packages"`
 	Conversion conversion `json:"conversion"`
+	// Packs are fetched only when one is asked for by name.
+	Packs []extraPack `json:"packs"`
 }
 
 // pkg is one archive of a package registry and what is taken out of it.
@@ -48,6 +50,8 @@ type pkg struct {
 	Kind    kind   `json:"kind"`
 	// Platform is GOOS/GOARCH if the package is for that platform only.
 	Platform string `json:"platform,omitempty"`
+	// Optional says that facet works without it, see bring.
+	Optional bool `json:"optional,omitempty"`
 	// Tag chooses one wheel of a version; it has nothing to do with the Python
 	// that runs pip.
 	Tag       *wheelTag `json:"tag,omitempty"`
@@ -107,6 +111,11 @@ func parseLock(data []byte) (*lock, error) {
 	}
 	if err := errors.Join(l.Conversion.Model.validate(), l.Conversion.Basis.validate()); err != nil {
 		return nil, fmt.Errorf("lock file: conversion: %w", err)
+	}
+	for i := range l.Packs {
+		if err := l.Packs[i].validate(); err != nil {
+			return nil, fmt.Errorf("lock file: pack %q: %w", l.Packs[i].Name, err)
+		}
 	}
 	return l, nil
 }

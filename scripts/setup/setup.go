@@ -32,6 +32,7 @@ type setup struct {
 	assets     string // the folder assets/
 	packages   []*pkg
 	conversion conversion
+	extra      *extraPack // beside the default pack; may be nil
 
 	mu  sync.Mutex // guards out
 	out io.Writer
@@ -41,12 +42,13 @@ type setup struct {
 type plan struct {
 	fetch    []*pkg
 	convert  bool
-	nFiles   int // checked
-	nMissing int // of those
+	extra    bool // the extra pack is to be made
+	nFiles   int  // checked
+	nMissing int  // of those
 	bytes    int64
 }
 
-func (p *plan) empty() bool { return len(p.fetch) == 0 && !p.convert }
+func (p *plan) empty() bool { return len(p.fetch) == 0 && !p.convert && !p.extra }
 
 func (s *setup) run(ctx context.Context) error {
 	began := time.Now()
@@ -63,7 +65,7 @@ func (s *setup) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pack, err := models.Open(filepath.Join(s.assets, "packs", "default"))
+	pack, err := s.open()
 	if err != nil {
 		return err
 	}
@@ -109,6 +111,9 @@ func (s *setup) plan(ctx context.Context) (*plan, error) {
 	}
 	for _, r := range []result{s.conversion.Model, s.conversion.Basis} {
 		check(r, func() { p.convert = true })
+	}
+	for _, r := range s.extra.results() {
+		check(r, func() { p.extra = true })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, fmt.Errorf("check what is there: %w", err)
@@ -190,15 +195,20 @@ func (s *setup) work(ctx context.Context, tmp string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxParallel)
 	for _, p := range todo.fetch {
-		group.Go(func() error { return s.fetch(ctx, clients, p, tmp) })
+		group.Go(func() error { return s.bring(ctx, clients, p, tmp) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	if !todo.convert {
-		return nil
+	if todo.convert {
+		if err := s.convert(tmp); err != nil {
+			return err
+		}
 	}
-	return s.convert(tmp)
+	if todo.extra {
+		return s.makeExtra(tmp)
+	}
+	return nil
 }
 
 func (s *setup) announce(todo *plan) {
@@ -270,14 +280,17 @@ func (s *setup) convert(tmp string) error {
 	return nil
 }
 
+// text is a file that the repository holds.
+type text struct {
+	to   string
+	data []byte
+}
+
 // texts writes the files that are made of what the repository holds: the default
 // pack's manifest and the note on the photos. It returns those that it wrote.
 func (s *setup) texts() ([]string, error) {
 	var renewed []string
-	for _, text := range []struct {
-		to   string
-		data []byte
-	}{{manifestFile, models.Default()}, {sourcesFile, s.sources()}} {
+	for _, text := range append(s.extra.texts(), text{manifestFile, models.Default()}, text{sourcesFile, s.sources()}) {
 		wrote, err := placeText(s.assets, filepath.Join(s.assets, "cache"), text.to, text.data)
 		if err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -228,6 +229,8 @@ func TestTheAssetsInPlaceAreThoseOfTheLockFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// What is optional may not have been there to fetch.
+	packages = slices.DeleteFunc(packages, func(p *pkg) bool { return p.Optional })
 	s := &setup{assets: assetsDir, packages: packages, conversion: l.Conversion, out: new(bytes.Buffer)}
 	todo, err := s.plan(t.Context())
 	if err != nil || !todo.empty() {
@@ -244,5 +247,35 @@ func TestTheAssetsInPlaceAreThoseOfTheLockFile(t *testing.T) {
 	want := []models.Role{models.RoleDetector, models.RoleLandmarks, models.RoleEmbedder, models.RoleBasis}
 	if diff := cmp.Diff(want, roles); diff != "" {
 		t.Errorf("roles (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnExtraPackIsMadeOfCheckedFilesOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	// Copies are placed and checked; the weights are those of no network.
+	assets := t.TempDir()
+	for name, body := range map[string]string{"packs/default/d": "hello", "cache/i": "[]", "cache/w": "x"} {
+		path := filepath.Join(assets, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := &extraPack{
+		Name: "dlib", Index: "cache/i", Weights: "cache/w", Model: pinned("packs/dlib/m", "model"),
+		Copies: []copied{{From: "packs/default/d", result: pinned("packs/dlib/d", "hello")}},
+	}
+	s := &setup{assets: assets, extra: e, out: new(bytes.Buffer)}
+	todo, err := s.plan(t.Context())
+	if err != nil || !todo.extra {
+		t.Errorf("plan is %+v, error %v; want the pack to be made", todo, err)
+	}
+	if err := s.makeExtra(t.TempDir()); err == nil || !strings.Contains(err.Error(), "dlib") {
+		t.Errorf("made of no weights: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(assets, "packs", "dlib")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a part of it is there: %v", err)
 	}
 }

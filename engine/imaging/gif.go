@@ -1,0 +1,51 @@
+package imaging
+
+import (
+	"bytes"
+	"context"
+	"image"
+	"image/gif"
+)
+
+const (
+	gifPixelBytes = 2 // indices, and once more while rows are put in order
+	gifTables     = 128 << 10
+)
+
+// configGIF fills c from the head of a GIF.
+func configGIF(c *Config, data []byte) error {
+	head, err := gif.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	c.Width, c.Height = head.Width, head.Height
+	c.fixedBytes = gifTables + gifPixelBytes*int64(head.Width)*int64(head.Height)
+	c.source = firstFrame{}
+	return nil
+}
+
+// firstFrame is the source of a GIF: its first frame, the rest is not looked at.
+// The decoder sees to it that the frame lies within the announced size.
+type firstFrame struct{}
+
+func (firstFrame) decode(_ context.Context, im *Image, c *Config, s Shrink, data []byte) error {
+	frame, err := gif.Decode(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	row := rowReader(frame)
+	at := frame.Bounds()
+	if at != image.Rect(0, 0, c.Width, c.Height) {
+		inner := row
+		row = func(y int, row []uint8) {
+			for i := range row {
+				row[i] = 255 // what the frame leaves out is transparent
+			}
+			if y >= at.Min.Y && y < at.Max.Y {
+				inner(y-at.Min.Y, row[3*at.Min.X:3*at.Max.X])
+			}
+		}
+	}
+	turn(im, boxRows(row, c.Width, c.Height, s), s.side(c.Width), s.side(c.Height), c.orientation)
+	return nil
+}

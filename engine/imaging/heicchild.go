@@ -1,0 +1,162 @@
+package imaging
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"image"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	"facet/engine/imaging/heif"
+)
+
+// A HEIC is decoded in a process of its own: this program started anew, which
+// reads the file from its standard input and writes the pixels to its standard
+// output. WebAssembly code can't be interrupted, and Go's garbage collector waits
+// for it, and everything for the collector: 12 million pixels stood a server still
+// for 3.9 seconds. A process is killed when its time is over, too, whatever a
+// broken file makes of the decoder.
+const (
+	// childVariable is set, to the shrink, in the environment of the child alone.
+	childVariable = "FACET_DECODES_HEIC"
+	childTime     = 20 * time.Second
+	childKill     = time.Second
+	childInput    = 64 << 20
+	childBase     = 96 << 20 // the program, the decoder's code, and the compiler
+	childText     = 500
+)
+
+// The first byte of the child's answer.
+const (
+	childRefuses = 'n' // a text follows
+	childDecodes = 'y' // width and height of 32 bits, little-endian, and RGB follow
+)
+
+// init turns a process that was started as a child into one, before anything else
+// of the program runs. It is here, and not in main, so that every program that can
+// decode can be its own child, tests among them.
+func init() {
+	if s, err := strconv.Atoi(os.Getenv(childVariable)); err == nil {
+		limitChild()
+		if err := serveChild(os.Stdin, os.Stdout, Shrink(s)); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+}
+
+// serveChild decodes one picture.
+func serveChild(in io.Reader, out io.Writer, s Shrink) error {
+	im, err := decodeChild(in, s)
+	if err != nil {
+		text := err.Error()
+		_, err = out.Write(append([]byte{childRefuses}, text[:min(len(text), childText)]...))
+		return err
+	}
+	head := binary.LittleEndian.AppendUint32([]byte{childDecodes}, uint32(im.Width))
+	if _, err := out.Write(binary.LittleEndian.AppendUint32(head, uint32(im.Height))); err != nil {
+		return err
+	}
+	_, err = out.Write(im.Pix)
+	return err
+}
+
+func decodeChild(in io.Reader, s Shrink) (*Image, error) {
+	data, err := io.ReadAll(io.LimitReader(in, childInput))
+	if err != nil {
+		return nil, err
+	}
+	if err := heif.Warm(); err != nil {
+		return nil, err
+	}
+	var c Config
+	if err := configHEIC(&c, data); err != nil {
+		return nil, err
+	}
+	im := new(Image)
+	err = heif.Decode(context.Background(), data, heif.Head(c.source.(heicImage)), func(raw image.Image) error {
+		if b := raw.Bounds(); b.Dx() != c.Width || b.Dy() != c.Height {
+			return errors.New("its size is not the announced one")
+		}
+		upright(im, raw, s, 1)
+		return nil
+	})
+	return im, err
+}
+
+// startChild runs a child on data and gives its answer, all but the first byte,
+// to read. The child is gone when it returns.
+func startChild(ctx context.Context, s Shrink, data []byte, read func(kind byte, out io.Reader) error) error {
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("start a decoder: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, childTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, self)
+	cmd.Env = []string{childVariable + "=" + strconv.Itoa(int(s))}
+	cmd.Stdin = bytes.NewReader(data)
+	cmd.WaitDelay = childKill
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("start a decoder: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start a decoder: %w", err)
+	}
+	var kind [1]byte
+	_, err = io.ReadFull(out, kind[:])
+	if err == nil {
+		err = read(kind[0], out)
+	}
+	cancel() // it has said all, or will not
+	ended := cmd.Wait()
+	if err != nil && ended != nil {
+		return errors.New("the decoder died of it, or took too long")
+	}
+	return err
+}
+
+// Warm tries that a HEIC can be decoded: it starts a child, which compiles the
+// decoder, one to two seconds of one core, and ends.
+func Warm(ctx context.Context) error {
+	err := startChild(ctx, Whole, nil, func(kind byte, _ io.Reader) error {
+		if kind != childRefuses { // of no bytes there is no picture
+			return errors.New("the decoder answers wrongly")
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("try the HEIC decoder: %w", err)
+	}
+	return nil
+}
+
+func (heicImage) decode(ctx context.Context, im *Image, c *Config, s Shrink, data []byte) error {
+	return startChild(ctx, s, data, func(kind byte, out io.Reader) error {
+		if kind != childDecodes {
+			text, err := io.ReadAll(io.LimitReader(out, childText))
+			if err != nil {
+				return err
+			}
+			return errors.New(string(text))
+		}
+		var head [8]byte
+		if _, err := io.ReadFull(out, head[:]); err != nil {
+			return err
+		}
+		w, h := int(binary.LittleEndian.Uint32(head[:])), int(binary.LittleEndian.Uint32(head[4:]))
+		if w != s.side(c.Width) || h != s.side(c.Height) {
+			return errors.New("its size is not the announced one")
+		}
+		im.resize(w, h)
+		_, err := io.ReadFull(out, im.Pix)
+		return err
+	})
+}

@@ -1,0 +1,83 @@
+package heif
+
+import (
+	"encoding/binary"
+	"errors"
+)
+
+// Bounds on the structure of a file. Phones write tiles of 512 × 512 pixels.
+const (
+	boxesMax      = 4096
+	itemsMax      = 4096
+	referencesMax = 8192
+	propertiesMax = 1024
+)
+
+var errBroken = errors.New("its boxes are broken")
+
+// reader takes big-endian values off a slice. After the end it yields zeros, and
+// bad is set.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+// take returns the next n bytes.
+func (r *reader) take(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.b, r.bad = nil, true
+		return nil
+	}
+	out := r.b[:n]
+	r.b = r.b[n:]
+	return out
+}
+
+// uint returns the next number of size bytes, 0 to 8.
+func (r *reader) uint(size int) uint64 {
+	var v [8]byte
+	copy(v[8-size:], r.take(uint64(size)))
+	return binary.BigEndian.Uint64(v[:])
+}
+
+// boxes calls each for every box in b (ISO/IEC 14496-12, 4.2).
+func boxes(b []byte, each func(kind string, body []byte) error) error {
+	r := reader{b: b}
+	for n := 0; len(r.b) >= 8; n++ {
+		if n == boxesMax {
+			return errBroken
+		}
+		size, kind := r.uint(4), string(r.take(4))
+		switch size {
+		case 0: // to the end
+			size = uint64(len(r.b))
+		case 1:
+			size = r.uint(8) - 16
+		default:
+			size -= 8
+		}
+		body := r.take(size)
+		if r.bad {
+			return errBroken
+		}
+		if err := each(kind, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// full splits a FullBox's version and flags off.
+func full(body []byte) (version uint8, flags uint32, rest reader) {
+	r := reader{b: body}
+	v := r.uint(4)
+	return uint8(v >> 24), uint32(v & 0xffffff), r
+}
+
+// wide returns 4 if a box of that version has wide identifiers, else 2.
+func wide(version, from uint8) int {
+	if version >= from {
+		return 4
+	}
+	return 2
+}

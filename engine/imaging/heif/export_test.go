@@ -1,0 +1,4 @@
+package heif
+
+// DecodeIn is Decode with so many bytes of memory.
+var DecodeIn = decodeIn

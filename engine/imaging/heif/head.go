@@ -1,0 +1,359 @@
+package heif
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Head is what the boxes of a file say of its primary picture.
+type Head struct {
+	// Width and Height are those of the picture, cropped and turned.
+	Width, Height int
+	// Pixels are all that a decoder may have to decode for it: tiles with what
+	// they overlap, transparency, and pictures beside it.
+	Pixels int64
+}
+
+// item is a picture in the file, coded or put together of others.
+type item struct {
+	kind       string
+	properties []int // indices from 1
+	parts      []uint32
+	data       [][]byte
+	used       int64 // by others
+}
+
+// property is one of ipco: a size (ispe, or clap, to which it is cropped), a
+// decoder's configuration with the size in it (hvcC), or another.
+type property struct {
+	kind          string
+	width, height int64
+	sideways      bool // of irot
+}
+
+// meta is the content of a meta box.
+type meta struct {
+	file       []byte
+	idat       []byte
+	primary    uint32
+	items      map[uint32]*item
+	properties []property
+}
+
+// Is tells a file by its brand.
+func Is(data []byte) bool {
+	if len(data) < 12 || string(data[4:8]) != "ftyp" {
+		return false
+	}
+	switch string(data[8:12]) {
+	case "heic", "heix", "heim", "heis", "mif1":
+		return true
+	}
+	return false
+}
+
+// ReadHead reads the boxes. It refuses what a decoder would spend more time on
+// than the picture's size tells: pictures that contain others twice removed,
+// video in place of a picture, coded sizes larger than announced.
+func ReadHead(data []byte) (Head, error) {
+	m := &meta{file: data, items: make(map[uint32]*item)}
+	found := false
+	err := boxes(data, func(kind string, body []byte) error {
+		if kind != "meta" {
+			return nil
+		}
+		if found {
+			return errBroken
+		}
+		found = true
+		return m.read(body)
+	})
+	if err != nil {
+		return Head{}, err
+	}
+	if !found {
+		return Head{}, errors.New("it has no picture")
+	}
+	return m.head()
+}
+
+func (m *meta) read(body []byte) error {
+	_, _, r := full(body)
+	var locations, associations []byte
+	err := boxes(r.b, func(kind string, body []byte) error {
+		switch kind {
+		case "pitm":
+			version, _, r := full(body)
+			m.primary = uint32(r.uint(wide(version, 1)))
+		case "iinf":
+			return m.readItems(body)
+		case "iref":
+			return m.readReferences(body)
+		case "idat":
+			m.idat = body
+		case "iloc":
+			if locations != nil {
+				return errBroken
+			}
+			locations = body
+		case "iprp":
+			return boxes(body, func(kind string, body []byte) error {
+				switch kind {
+				case "ipco":
+					return boxes(body, m.readProperty)
+				case "ipma":
+					if associations != nil {
+						return errBroken
+					}
+					associations = body
+				}
+				return nil
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// These two refer to what may stand behind them.
+	if err := m.readAssociations(associations); err != nil {
+		return err
+	}
+	return m.readLocations(locations)
+}
+
+func (m *meta) item(id uint32) *item {
+	if m.items[id] == nil {
+		m.items[id] = new(item)
+	}
+	return m.items[id]
+}
+
+func (m *meta) readItems(body []byte) error {
+	version, _, r := full(body)
+	r.uint(wide(version, 1)) // their number
+	return boxes(r.b, func(kind string, body []byte) error {
+		if kind != "infe" {
+			return nil
+		}
+		version, _, r := full(body)
+		if version < 2 {
+			return errBroken
+		}
+		it := m.item(uint32(r.uint(wide(version, 3))))
+		r.uint(2) // protection
+		if it.kind != "" {
+			return errBroken
+		}
+		it.kind = string(r.take(4))
+		if r.bad || len(m.items) > itemsMax {
+			return errBroken
+		}
+		return nil
+	})
+}
+
+func (m *meta) readReferences(body []byte) error {
+	version, _, r := full(body)
+	size, total := wide(version, 1), 0
+	return boxes(r.b, func(kind string, body []byte) error {
+		if kind != "dimg" {
+			return nil
+		}
+		r := reader{b: body}
+		from := m.item(uint32(r.uint(size)))
+		n := int(r.uint(2))
+		if total += n; total > referencesMax {
+			return errors.New("it has too many parts")
+		}
+		for range n {
+			from.parts = append(from.parts, uint32(r.uint(size)))
+		}
+		if r.bad || len(m.items) > itemsMax {
+			return errBroken
+		}
+		return nil
+	})
+}
+
+func (m *meta) readProperty(kind string, body []byte) error {
+	p := property{kind: kind}
+	switch kind {
+	case "ispe":
+		_, _, r := full(body)
+		p.width, p.height = int64(r.uint(4)), int64(r.uint(4))
+		if r.bad {
+			return errBroken
+		}
+	case "clap":
+		r := reader{b: body}
+		n, d := int64(r.uint(4)), int64(r.uint(4))
+		m, e := int64(r.uint(4)), int64(r.uint(4))
+		if r.bad || d == 0 || e == 0 || n%d != 0 || m%e != 0 {
+			return errors.New("it is cropped to parts of pixels")
+		}
+		p.width, p.height = n/d, m/e
+	case "irot":
+		r := reader{b: body}
+		p.sideways = r.uint(1)&1 != 0
+	case "hvcC":
+		var err error
+		if p.width, p.height, err = codedSize(body); err != nil {
+			return err
+		}
+	}
+	m.properties = append(m.properties, p)
+	if len(m.properties) > propertiesMax {
+		return errBroken
+	}
+	return nil
+}
+
+func (m *meta) readAssociations(body []byte) error {
+	version, flags, r := full(body)
+	n := r.uint(4)
+	if n > itemsMax {
+		return errBroken
+	}
+	for range n {
+		it := m.item(uint32(r.uint(wide(version, 1))))
+		for range r.uint(1) {
+			index := int(r.uint(1) & 0x7f)
+			if flags&1 != 0 {
+				index = index<<8 | int(r.uint(1))
+			}
+			if index > len(m.properties) {
+				return errBroken
+			}
+			it.properties = append(it.properties, index)
+		}
+	}
+	if r.bad || len(m.items) > itemsMax {
+		return errBroken
+	}
+	return nil
+}
+
+// readLocations finds the bytes of the items (ISO/IEC 14496-12, 8.11.3).
+func (m *meta) readLocations(body []byte) error {
+	version, _, r := full(body)
+	sizes := r.uint(2)
+	offsetSize, lengthSize := int(sizes>>12), int(sizes>>8&15)
+	baseSize, indexSize := int(sizes>>4&15), int(sizes&15)
+	if version == 0 {
+		indexSize = 0
+	}
+	if max(offsetSize, lengthSize, baseSize, indexSize) > 8 {
+		return errBroken
+	}
+	n := r.uint(wide(version, 2))
+	for range min(n, itemsMax+1) {
+		it := m.item(uint32(r.uint(wide(version, 2))))
+		from := m.file
+		if version > 0 && r.uint(2)&15 == 1 {
+			from = m.idat
+		}
+		r.uint(2) // reference to another file
+		base := r.uint(baseSize)
+		for range r.uint(2) {
+			r.uint(indexSize)
+			at, size := base+r.uint(offsetSize), r.uint(lengthSize)
+			if r.bad || at > uint64(len(from)) || size > uint64(len(from))-at || len(it.data) == referencesMax {
+				return errBroken
+			}
+			if size == 0 { // to the end
+				size = uint64(len(from)) - at
+			}
+			it.data = append(it.data, from[at:at+size])
+		}
+		if r.bad || len(m.items) > itemsMax {
+			return errBroken
+		}
+	}
+	return nil
+}
+
+// find returns the item's property of a kind, of which it has one.
+func (m *meta) find(it *item, kind string) (property, error) {
+	var found []property
+	for _, index := range it.properties {
+		if index > 0 && m.properties[index-1].kind == kind {
+			found = append(found, m.properties[index-1])
+		}
+	}
+	if len(found) != 1 {
+		return property{}, fmt.Errorf("a picture has %d boxes %s, not one", len(found), kind)
+	}
+	return found[0], nil
+}
+
+// size returns a picture's size after what its properties do to it, in their
+// order (ISO/IEC 23008-12, 6.3).
+func (m *meta) size(it *item) (Head, error) {
+	at, err := m.find(it, "ispe")
+	if err != nil {
+		return Head{}, err
+	}
+	for _, index := range it.properties {
+		if index == 0 {
+			continue
+		}
+		switch p := m.properties[index-1]; {
+		case p.kind == "clap" && p.width <= at.width && p.height <= at.height:
+			at.width, at.height = p.width, p.height
+		case p.sideways:
+			at.width, at.height = at.height, at.width
+		}
+	}
+	return Head{Width: int(at.width), Height: int(at.height)}, nil
+}
+
+const (
+	kindCoded = "hvc1"
+	kindGrid  = "grid"
+)
+
+// head checks the items and sums up what is to be decoded.
+func (m *meta) head() (Head, error) {
+	primary := m.items[m.primary]
+	if primary == nil || primary.kind != kindCoded && primary.kind != kindGrid {
+		return Head{}, errors.New("its picture is not coded by HEVC")
+	}
+	h, err := m.size(primary)
+	if err != nil {
+		return Head{}, err
+	}
+	for _, it := range m.items {
+		switch it.kind {
+		case kindGrid, "iovl", "iden":
+			for _, part := range it.parts {
+				p := m.items[part]
+				if p == nil || p.kind != kindCoded {
+					return Head{}, errors.New("it is put together of pictures that are put together")
+				}
+				p.used++
+			}
+		}
+	}
+	read := int64(0)
+	for _, it := range m.items {
+		if it.kind != kindCoded {
+			continue
+		}
+		coded, err := m.find(it, "hvcC")
+		if err != nil {
+			return Head{}, err
+		}
+		if err := onePicture(it.data); err != nil {
+			return Head{}, err
+		}
+		for _, d := range it.data {
+			read += int64(len(d)) * max(1, it.used)
+		}
+		h.Pixels += coded.width * coded.height * max(1, it.used)
+	}
+	if read > 2*int64(len(m.file)) {
+		return Head{}, errors.New("its parts lie upon each other")
+	}
+	return h, nil
+}

@@ -1,0 +1,62 @@
+package heif
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	_ "unsafe" // for go:linkname
+
+	_ "github.com/gen2brain/heic" // holds the module
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+)
+
+const moduleBytesMax = 16 << 20
+
+// compressed is the module, which the library embeds and does not export. A
+// version that keeps it elsewhere does not link.
+//
+//go:linkname compressed github.com/gen2brain/heic.heifWasm
+var compressed []byte
+
+// sandbox is the compiled module, one for the process.
+type sandbox struct {
+	runtime wazero.Runtime
+	module  wazero.CompiledModule
+}
+
+// compiled compiles the module at the first call, about a second. Its code does
+// not look at contexts, which would make it six times as slow: what ReadHead
+// admits bounds its time.
+var compiled = sync.OnceValues(func() (*sandbox, error) {
+	z, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		return nil, fmt.Errorf("unpack the HEIC decoder: %w", err)
+	}
+	code, err := io.ReadAll(io.LimitReader(z, moduleBytesMax))
+	if err != nil {
+		return nil, fmt.Errorf("unpack the HEIC decoder: %w", err)
+	}
+	// Not the caller's context: what is compiled outlives it.
+	ctx := context.Background()
+	r := wazero.NewRuntime(ctx)
+	if _, err := wasi_snapshot_preview1.Instantiate(ctx, r); err != nil {
+		return nil, errors.Join(fmt.Errorf("prepare the HEIC decoder: %w", err), r.Close(ctx))
+	}
+	m, err := r.CompileModule(ctx, code)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("compile the HEIC decoder: %w", err), r.Close(ctx))
+	}
+	return &sandbox{runtime: r, module: m}, nil
+})
+
+// Warm compiles the decoder unless that is done, which the first picture would
+// wait for.
+func Warm() error {
+	_, err := compiled()
+	return err
+}

@@ -1,0 +1,19 @@
+package imaging_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"facet/engine/imaging"
+)
+
+// TestMain loads libjpeg-turbo as set-up brings it, or as the system has it. The
+// tests run without it, too: those of JPEG show the standard library then.
+func TestMain(m *testing.M) {
+	if err := imaging.LoadTurbo(filepath.Join("..", "..", "assets", "lib")); err != nil {
+		fmt.Fprintln(os.Stderr, "JPEG by the standard library:", err)
+	}
+	os.Exit(m.Run())
+}

@@ -1,0 +1,164 @@
+package imaging
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"image"
+
+	"golang.org/x/image/tiff"
+)
+
+// What a TIFF may ask for before it is decoded. Its strips or tiles may lie
+// anywhere in the file, all in the same place, too, and each costs its setting up.
+const (
+	tiffEntriesMax = 1000
+	tiffBlocksMax  = 16_384
+	// All blocks together are read from at most this many times the file, and
+	// cover at most this many times the image, or tiffSpare pixels.
+	tiffReadTimes  = 2
+	tiffCoverTimes = 2
+	tiffSpare      = 1 << 20
+
+	tiffPixelBytes = 8  // of 16 bits a channel
+	tiffBlockBytes = 24 // for a pixel of a block: 8, in a buffer that grows by doubling
+	tiffTables     = 256 << 10
+	tiffEntry      = 12
+)
+
+// Tags (TIFF 6.0).
+const (
+	tagOrientation  = 274
+	tagRowsPerStrip = 278
+	tagStripCounts  = 279
+	tagTileWidth    = 322
+	tagTileHeight   = 323
+	tagTileCounts   = 325
+)
+
+// tiffHead is what the first directory says.
+type tiffHead struct {
+	data  []byte
+	order binary.ByteOrder
+	// first is the first value of an entry, by tag; 0 if there is none.
+	first map[uint16]int64
+	// read is the sum of the lengths of all blocks.
+	read int64
+}
+
+// configTIFF fills c from the first directory of a TIFF, whose picture is read;
+// further ones are not looked at.
+func configTIFF(c *Config, data []byte) error {
+	h, err := readTIFF(data)
+	if err != nil {
+		return err
+	}
+	head, err := tiff.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	c.Width, c.Height = head.Width, head.Height
+	if err := checkSize(c.Width, c.Height); err != nil {
+		return err
+	}
+	block, err := h.check(c.Width, c.Height)
+	if err != nil {
+		return err
+	}
+	if o := h.first[tagOrientation]; o >= 1 && o <= 8 {
+		c.orientation = int(o)
+	}
+	c.fixedBytes = tiffTables + tiffPixelBytes*int64(c.Width)*int64(c.Height) + tiffBlockBytes*block
+	c.source = plain(func(data []byte) (image.Image, error) { return tiff.Decode(bytes.NewReader(data)) })
+	return nil
+}
+
+// readTIFF reads the first directory.
+func readTIFF(data []byte) (*tiffHead, error) {
+	if len(data) < 8 {
+		return nil, errTruncated
+	}
+	h := &tiffHead{data: data, order: binary.LittleEndian, first: make(map[uint16]int64)}
+	if data[0] == 'M' {
+		h.order = binary.BigEndian
+	}
+	at := int64(h.order.Uint32(data[4:]))
+	if at+2 > int64(len(data)) {
+		return nil, errTruncated
+	}
+	n := int64(h.order.Uint16(data[at:]))
+	if n > tiffEntriesMax || at+2+n*tiffEntry > int64(len(data)) {
+		return nil, errors.New("its directory is broken")
+	}
+	for i := range n {
+		if err := h.entry(data[at+2+i*tiffEntry:][:tiffEntry]); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// entry notes what an entry of the directory says, if it is of a kind that
+// numbers have: 1, 2 or 4 bytes.
+func (h *tiffHead) entry(e []byte) error {
+	tag, count := h.order.Uint16(e), int64(h.order.Uint32(e[4:]))
+	size := map[uint16]int64{1: 1, 3: 2, 4: 4}[h.order.Uint16(e[2:])]
+	if size == 0 || count == 0 {
+		return nil
+	}
+	values := e[8:]
+	if size*count > 4 {
+		at := int64(h.order.Uint32(e[8:]))
+		if at+size*count > int64(len(h.data)) {
+			return errTruncated
+		}
+		values = h.data[at:]
+	}
+	h.first[tag] = h.value(values, size)
+	if tag != tagStripCounts && tag != tagTileCounts {
+		return nil
+	}
+	if count > tiffBlocksMax {
+		return errors.New("it has too many parts")
+	}
+	for i := range count {
+		h.read += h.value(values[i*size:], size)
+	}
+	return nil
+}
+
+func (h *tiffHead) value(b []byte, size int64) int64 {
+	switch size {
+	case 1:
+		return int64(b[0])
+	case 2:
+		return int64(h.order.Uint16(b))
+	}
+	return int64(h.order.Uint32(b))
+}
+
+// check returns the pixels of a strip or tile, if all of them together are within
+// the bounds.
+func (h *tiffHead) check(width, height int) (int64, error) {
+	w, t := int64(width), int64(height)
+	if rows := h.first[tagRowsPerStrip]; rows > 0 && rows < t {
+		t = rows
+	}
+	if h.first[tagTileWidth] != 0 {
+		w, t = h.first[tagTileWidth], h.first[tagTileHeight]
+	}
+	if w < 1 || t < 1 || w > 2*MaxSide || t > 2*MaxSide {
+		return 0, errors.New("its parts have impossible sizes")
+	}
+	blocks := (int64(width) + w - 1) / w * ((int64(height) + t - 1) / t)
+	whole := int64(width) * int64(height)
+	switch {
+	case blocks > tiffBlocksMax:
+		return 0, errors.New("it has too many parts")
+	case blocks*w*t > max(tiffCoverTimes*whole, tiffSpare):
+		return 0, errors.New("its parts are larger than the image")
+	case h.read > tiffReadTimes*int64(len(h.data)):
+		return 0, errors.New("its parts lie upon each other")
+	}
+	return w * t, nil
+}

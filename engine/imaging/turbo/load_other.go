@@ -1,0 +1,7 @@
+//go:build !(darwin || linux || freebsd || netbsd)
+
+package turbo
+
+import "errors"
+
+func (l *Library) load() error { return errors.New("not supported on this system") }

@@ -1,0 +1,70 @@
+package imaging_test
+
+import (
+	"context"
+	"encoding/binary"
+	"testing"
+
+	"facet/engine/imaging"
+)
+
+func TestShrunkMapTellsWhatEachPixelIsTheMeanOf(t *testing.T) {
+	t.Parallel()
+	picture := drawn(61, 43) // a multiple of no divisor
+	whole := decode(t, asPNG(t, picture))
+	for o := 1; o <= 8; o++ {
+		data := withChunk(asPNG(t, storedAs(picture, o)), chunk("eXIf", tiff(binary.BigEndian, uint16(o))))
+		c, err := imaging.DecodeConfig(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w, h := c.Upright(); w != 61 || h != 43 {
+			t.Errorf("orientation %d: upright size %d × %d, want 61 × 43", o, w, h)
+		}
+		for _, s := range []imaging.Shrink{imaging.Whole, imaging.Half, imaging.Quarter, imaging.Eighth} {
+			var small imaging.Image
+			if err := c.DecodeInto(context.Background(), &small, data, s); err != nil {
+				t.Fatal(err)
+			}
+			back, err := c.Shrunk(s).Invert()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for y := range small.Height {
+				for x := range small.Width {
+					a := back.Apply(imaging.Point{X: float64(x), Y: float64(y)})
+					b := back.Apply(imaging.Point{X: float64(x + 1), Y: float64(y + 1)})
+					for ch := range 3 {
+						got, want := float64(small.Pix[3*(y*small.Width+x)+ch]), meanOf(whole, a, b, ch)
+						if got < want-.51 || got > want+.51 {
+							t.Fatalf("orientation %d, shrink %d: pixel %d,%d channel %d is %v, want %.1f", o, s, x, y, ch, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// meanOf is a channel's mean over the pixels from a to b that exist.
+func meanOf(im *imaging.Image, a, b imaging.Point, channel int) float64 {
+	var sum, n float64
+	for y := max(0, int(a.Y+.5)); y < min(im.Height, int(b.Y+.5)); y++ {
+		for x := max(0, int(a.X+.5)); x < min(im.Width, int(b.X+.5)); x++ {
+			sum += float64(im.Pix[3*(y*im.Width+x)+channel])
+			n++
+		}
+	}
+	return sum / n
+}
+
+func TestAfterAppliesOneMapBehindTheOther(t *testing.T) {
+	t.Parallel()
+	first := imaging.Crop(320, 240, imaging.Point{X: 70, Y: -20}, 2.5, .7)
+	m := imaging.Affine{A: .25, B: .1, C: 3, D: -.2, E: .5, F: -4}
+	p := imaging.Point{X: 12, Y: 99}
+	got, want := m.After(first).Apply(p), m.Apply(first.Apply(p))
+	if d := max(got.X-want.X, want.X-got.X, got.Y-want.Y, want.Y-got.Y); d > 1e-9 {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,115 @@
+package imaging
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"image"
+
+	"golang.org/x/image/webp"
+)
+
+const (
+	webpChunksMax = 1000
+	webpHead      = 12 // RIFF, length, WEBP
+	webpFrame     = 8  // a chunk's name and length
+	webpAnimated  = 1 << 1
+
+	// Lossy: planes of whole macroblocks, what a macroblock is filtered by, and
+	// transparency with the 32-bit pixels that it is unpacked to.
+	webpLossyBytes = 2 + 5
+	// Lossless: 32-bit pixels, once more while an inverse transform makes new ones,
+	// and the small images of the transforms.
+	webpPlainBytes = 4 + 4 + 2
+	// Lossless: the Huffman trees of a group, and the least that a group takes of
+	// the file. The decoder takes at most webpGroupsMax, at least 4 × 4 pixels each.
+	webpGroupBytes = 64 << 10
+	webpGroupBits  = 20
+	webpGroupsMax  = 2600
+	webpTables     = 256 << 10
+)
+
+// configWebP fills c from the head of a WebP. An animated one is refused: the
+// decoder does not read them.
+func configWebP(c *Config, data []byte) error {
+	lossless, parts := false, 0
+	for rest := data[min(webpHead, len(data)):]; len(rest) >= webpFrame; {
+		// A length that the file does not have would be memory of the decoder's.
+		n := int64(binary.LittleEndian.Uint32(rest[4:]))
+		if n > int64(len(rest)-webpFrame) {
+			return errTruncated
+		}
+		body := rest[webpFrame : webpFrame+n]
+		switch string(rest[:4]) {
+		case "VP8X":
+			if len(body) > 0 && body[0]&webpAnimated != 0 {
+				return errors.New("it is animated")
+			}
+		case "VP8L", "ALPH":
+			lossless = true
+		case "EXIF":
+			c.orientation = orientationOf(bytes.TrimPrefix(body, []byte(jpegExifHead)))
+		}
+		rest = rest[min(int64(len(rest)), webpFrame+n+n&1):]
+		if parts++; parts > webpChunksMax {
+			return errors.New("it has too many parts")
+		}
+	}
+	head, err := webp.DecodeConfig(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	c.Width, c.Height = head.Width, head.Height
+	pixels := int64(head.Width) * int64(head.Height)
+	c.fixedBytes = webpTables + int64(len(data)) + webpLossyBytes*pixels
+	if lossless {
+		groups := min(webpGroupsMax, pixels/16, 8*int64(len(data))/webpGroupBits)
+		c.fixedBytes = webpTables + int64(len(data)) + (webpLossyBytes+webpPlainBytes)*pixels + webpGroupBytes*groups
+	}
+	c.source = plain(decodeWebP)
+	return nil
+}
+
+func decodeWebP(data []byte) (image.Image, error) {
+	im, err := webp.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	switch m := im.(type) {
+	case *image.YCbCr:
+		return video{YCbCr: m}, nil
+	case *image.NYCbCrA:
+		return video{YCbCr: &m.YCbCr, alpha: m.A, stride: m.AStride}, nil
+	}
+	return im, nil
+}
+
+// video is an image in the colours of video: luma is from 16 to 235, chroma from
+// 16 to 240 (ITU-R BT.601). The library does not tell it from JPEG's colours,
+// which use the whole range.
+type video struct {
+	*image.YCbCr
+	alpha  []uint8 // not premultiplied; nil if opaque
+	stride int
+}
+
+func (v video) rows() func(y int, row []uint8) {
+	return func(y int, row []uint8) {
+		luma := v.Y[y*v.YStride:][:v.Rect.Dx()]
+		cb, cr := v.Cb[y/2*v.CStride:], v.Cr[y/2*v.CStride:]
+		for x, l := range luma {
+			bright, b, r := 298*(int(l)-16)+128, int(cb[x/2])-128, int(cr[x/2])-128
+			row[3*x] = uint8(min(max((bright+409*r)>>8, 0), 255))
+			row[3*x+1] = uint8(min(max((bright-100*b-208*r)>>8, 0), 255))
+			row[3*x+2] = uint8(min(max((bright+516*b)>>8, 0), 255))
+		}
+		if v.alpha == nil {
+			return
+		}
+		for x, a := range v.alpha[y*v.stride:][:v.Rect.Dx()] {
+			for c := range 3 {
+				row[3*x+c] = onWhite(row[3*x+c], a)
+			}
+		}
+	}
+}
