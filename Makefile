@@ -17,8 +17,8 @@ VERSITYGW_VERSION := v1.8.0
 help: ## list the targets
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## fetch ONNX Runtime, the default models and the sample photos (once)
-	@$(GO) run ./scripts/setup
+setup: ## fetch ONNX Runtime, the default models and the sample photos (once); PACK=dlib: a second pack, too
+	@$(GO) run ./scripts/setup $(if $(PACK),-pack $(PACK))
 
 build: ## build bin/facet
 	@$(GO) build $(GOFLAGS_BUILD) -o bin/facet ./cmd/facet
@@ -52,13 +52,25 @@ fuzz: setup ## each fuzz target for FUZZTIME (default 20s)
 bench: setup ## benchmarks, each beside a named peer or limit of the same run
 	@$(GO) test -tags hashicorpmetrics -run '^$$' -bench . -benchmem ./...
 
+.PHONY: pictures
+pictures: setup ## draw the pictures of docs/faces.md anew
+	@$(GO) run ./scripts/pictures
+
+.PHONY: bench-engine
+bench-engine: setup build ## models, pipeline and HTTPS beside each other, with goals; the long run: ARGS='-parts memory'
+	@$(GO) run ./scripts/bench-engine $(ARGS)
+
+.PHONY: bench-search
+bench-search: setup ## the search kernel beside FAISS, hnswlib, usearch and sgemm (40 minutes; ARGS=-quick: 5)
+	@scripts/bench-search/run.sh $(ARGS)
+
 ##@ Rest
 .PHONY: clean distclean
 clean: ## remove what was built and what runs left
 	@rm -rf bin dev demo-data cluster-data
 
 distclean: clean ## remove what set-up fetched, too
-	@rm -rf assets/lib assets/packs assets/photos assets/cache assets/venv assets/tools
+	@rm -rf assets/lib assets/packs assets/photos assets/cache assets/venv assets/venv-bench assets/tools
 
 # The linter is installed by the Go client at one version, apart from go.mod: its
 # dependencies would be ten times ours.

@@ -19,6 +19,11 @@ const (
 	// Frontal falls to 0 at these angles.
 	panMax, tiltMax = 60, 45
 
+	// The landmarks of a profile are those of a frontal face, but their two passes
+	// disagree: from the one doubt to the other Frontal falls to 0. Of upright faces
+	// 99 % have a doubt of .14 or less, of those aslant by 45° 95 % one of .24.
+	doubtUsual, doubtMax = .25, .5
+
 	// Two finds whose middles are nearer than this, in eye distances, are one face.
 	twinDistance = .6
 )
@@ -36,7 +41,7 @@ func (s *sighting) face(m *models.Manifest, im *imaging.Image) Face {
 	a.Face, a.Head = s.areas()
 	a.Face, a.Head = clipRect(a.Face, im), clipRect(a.Head, im)
 	a.RightEye, a.LeftEye = clipPoint(s.rightEye, im), clipPoint(s.leftEye, im)
-	return Face{Template: s.template, Attributes: a}
+	return Face{Template: s.template, Model: m.ModelID(), Attributes: a}
 }
 
 // turn fills in the eyes, roll, pan, tilt and the degree of frontal view.
@@ -48,6 +53,7 @@ func (s *sighting) turn() {
 	// the screen, where y points down, that turn is anticlockwise, negative.
 	s.pan, s.tilt = panTilt(&s.points, -s.roll)
 	s.frontal = max(0, 1-math.Hypot(s.pan/panMax, s.tilt/tiltMax))
+	s.frontal *= max(0, min(1, (doubtMax-s.doubt)/(doubtMax-doubtUsual)))
 }
 
 // side is the side of the face area in whole pixels.
@@ -68,18 +74,25 @@ func (s *sighting) twin(o *sighting) bool {
 	return math.Hypot(a.X-b.X, a.Y-b.Y) < twinDistance*max(s.eyes, o.eyes)
 }
 
-// areas returns the face and head area before they are cut at the borders.
+// areas returns the face and head area before they are cut at the borders. The
+// sides are the image's, so the head's top is where the nearest quarter turn of
+// the face has it.
 func (s *sighting) areas() (face, head Rect) {
 	c, side := s.middle(), faceSide*s.eyes
-	face = Rect{
-		Left: float32(c.X - side/2), Top: float32(c.Y - side/2),
-		Right: float32(c.X + side/2), Bottom: float32(c.Y + side/2),
+	sin, cos := math.Sincos(math.Round(s.roll/90) * math.Pi / 2)
+	// corner is right and down, in sides, of the middle as the face sees it.
+	corner := func(right, down float64) (x, y float64) {
+		return c.X + side*(right*cos+down*sin), c.Y + side*(down*cos-right*sin)
 	}
-	head = Rect{
-		Left: float32(c.X - (.5+headSides)*side), Top: float32(c.Y - (.5+headTop)*side),
-		Right: float32(c.X + (.5+headSides)*side), Bottom: float32(c.Y + (.5+headBottom)*side),
+	rect := func(sides, top, bottom float64) Rect {
+		x0, y0 := corner(-sides, -top)
+		x1, y1 := corner(sides, bottom)
+		return Rect{
+			Left: float32(min(x0, x1)), Top: float32(min(y0, y1)),
+			Right: float32(max(x0, x1)), Bottom: float32(max(y0, y1)),
+		}
 	}
-	return face, head
+	return rect(.5, .5, .5), rect(.5+headSides, .5+headTop, .5+headBottom)
 }
 
 func clipRect(r Rect, im *imaging.Image) Rect {

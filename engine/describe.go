@@ -67,10 +67,11 @@ func (w *worker) describe(b box) (*sighting, error) {
 	if s.likeness < likenessLeast {
 		return nil, errNoFace
 	}
-	seen := lookOf(w.embedder.crop, w.luma)
+	seen := lookOf(w.embedder.crop, w.luma, &w.regions)
 	s.features = [len(measured)]float64{
 		s.norm, logistic(s.odds), seen.sharpness, seen.directional, seen.contrast, seen.brightness,
 		math.Log(max(s.eyes, 1)), s.frontal,
+		seen.isotropy, seen.fineness, seen.smear, seen.unevenness, seen.clipped, s.doubt,
 	}
 	return s, nil
 }
@@ -121,7 +122,7 @@ func (w *worker) judge(s *sighting) error {
 
 // lookAgain returns the detector's score of the box in a view of its own.
 func (w *worker) lookAgain(b box) (float64, error) {
-	found, err := w.view(nil, view{centre: b.centre(), scale: b.height() / secondLook, least: secondLookLeast})
+	found, err := w.view(nil, view{centre: b.centre(), scale: b.height() / secondLook, angle: b.angle, least: secondLookLeast})
 	best := secondLookLeast
 	for _, f := range found {
 		if f.same(b, float64(w.manifest.Detector.MaxOverlap)) {

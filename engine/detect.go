@@ -32,17 +32,27 @@ const (
 	containedMax = .65
 )
 
-// box is a find of the detector, in pixels of the upright image.
+// box is a find of the detector, in pixels of the upright image turned about its
+// origin by −angle, so that the face stands upright in it.
 type box struct {
 	left, top, right, bottom float64
 	score                    float64
+	angle                    float64 // radians, clockwise on the screen
 }
 
 func (b box) width() float64  { return b.right - b.left }
 func (b box) height() float64 { return b.bottom - b.top }
 
+// centre is in the upright image.
 func (b box) centre() imaging.Point {
-	return imaging.Point{X: (b.left + b.right) / 2, Y: (b.top + b.bottom) / 2}
+	return turnedPoint(imaging.Point{X: (b.left + b.right) / 2, Y: (b.top + b.bottom) / 2}, b.angle)
+}
+
+// turnedPoint returns p turned about the origin by the angle, clockwise on the
+// screen.
+func turnedPoint(p imaging.Point, angle float64) imaging.Point {
+	sin, cos := math.Sincos(angle)
+	return imaging.Point{X: cos*p.X - sin*p.Y, Y: sin*p.X + cos*p.Y}
 }
 
 // shared is the area that two boxes share.
@@ -70,44 +80,50 @@ func rfbBoxes(width, height int) int {
 	return n
 }
 
-// detect finds the boxes of faces, the largest first.
-func (w *worker) detect(ctx context.Context, s search) ([]box, error) {
+// fit is the scale at which the whole frame, turned by the angle, fits into the
+// detector's input.
+func (w *worker) fit(angle float64) float64 {
+	in := w.manifest.Detector.Input
+	width, height := w.frame(angle)
+	return max(width/float64(in.Width), height/float64(in.Height))
+}
+
+// frame returns the sides of the upright image's frame, turned by the angle.
+func (w *worker) frame(angle float64) (width, height float64) {
+	im := w.pyramid.Image()
+	sin, cos := math.Sincos(angle)
+	sin, cos = math.Abs(sin), math.Abs(cos)
+	width, height = float64(im.Width), float64(im.Height)
+	return cos*width + sin*height, sin*width + cos*height
+}
+
+// detect returns what is found in the whole frame, turned by the angle; if that
+// is nothing, in one of twice its sides.
+func (w *worker) detect(ctx context.Context, angle float64) ([]box, error) {
 	d := &w.manifest.Detector
 	im := w.pyramid.Image()
-	width, height := float64(im.Width), float64(im.Height)
-	fit := max(width/float64(d.Input.Width), height/float64(d.Input.Height))
-	centre := imaging.Point{X: width / 2, Y: height / 2}
-
-	boxes, err := w.view(nil, view{centre: centre, scale: fit, least: d.MinScore})
-	if err == nil && len(boxes) == 0 {
-		boxes, err = w.view(nil, view{centre: centre, scale: 2 * fit, least: d.MinTileScore})
+	v := view{
+		centre: imaging.Point{X: float64(im.Width) / 2, Y: float64(im.Height) / 2},
+		scale:  w.fit(angle), angle: angle, least: d.MinScore,
 	}
-	boxes = merge(nil, boxes, float64(d.MaxOverlap))
-	for level := 1; level <= levelsMax && err == nil; level++ {
-		if len(boxes) > 0 && !s.tiles || fit*smallSide < usefulSide {
-			break
-		}
-		if level > 1 && len(boxes) > 0 && smallest(boxes)/fit > crowdSide {
-			break
-		}
-		fit *= tileShare
-		var found []box
-		found, err = w.tiles(ctx, fit)
-		boxes = merge(boxes, found, float64(d.MaxOverlap))
+	boxes, err := w.view(nil, v)
+	if err == nil && len(boxes) == 0 {
+		v.scale, v.least = 2*v.scale, d.MinTileScore
+		boxes, err = w.view(nil, v)
 	}
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(boxes, func(a, b box) int { return cmp.Compare(b.height(), a.height()) })
 	return boxes, ctx.Err()
 }
 
 // tiles returns what is found in the overlapping tiles of the given scale.
-func (w *worker) tiles(ctx context.Context, scale float64) ([]box, error) {
+func (w *worker) tiles(ctx context.Context, angle, scale float64) ([]box, error) {
 	d := &w.manifest.Detector
 	im := w.pyramid.Image()
-	xs := places(float64(im.Width), scale*float64(d.Input.Width))
-	ys := places(float64(im.Height), scale*float64(d.Input.Height))
+	width, height := w.frame(angle)
+	xs := places(width, scale*float64(d.Input.Width))
+	ys := places(height, scale*float64(d.Input.Height))
 	if len(xs)*len(ys) > viewsMax {
 		return nil, nil
 	}
@@ -118,7 +134,11 @@ func (w *worker) tiles(ctx context.Context, scale float64) ([]box, error) {
 				return nil, err
 			}
 			var err error
-			v := view{centre: imaging.Point{X: x, Y: y}, scale: scale, least: d.MinTileScore, tile: true}
+			off := turnedPoint(imaging.Point{X: x - width/2, Y: y - height/2}, angle)
+			v := view{
+				centre: imaging.Point{X: float64(im.Width)/2 + off.X, Y: float64(im.Height)/2 + off.Y},
+				scale:  scale, angle: angle, least: d.MinTileScore, tile: true,
+			}
 			if boxes, err = w.view(boxes, v); err != nil {
 				return nil, err
 			}
@@ -153,6 +173,7 @@ func smallest(boxes []box) float64 {
 type view struct {
 	centre imaging.Point
 	scale  float64 // source pixels for one of the detector's
+	angle  float64 // of its x axis, radians, clockwise on the screen
 	least  float32 // score of a find
 	tile   bool
 }
@@ -162,7 +183,9 @@ type view struct {
 func (w *worker) view(boxes []box, v view) ([]box, error) {
 	in := w.manifest.Detector.Input
 	im := w.pyramid.Image()
-	m := imaging.Crop(in.Width, in.Height, v.centre, v.scale, 0)
+	m := imaging.Crop(in.Width, in.Height, v.centre, v.scale, v.angle)
+	origin := turnedPoint(imaging.Point{X: m.C, Y: m.F}, -v.angle)
+	upright := imaging.Affine{A: v.scale, C: origin.X, E: v.scale, F: origin.Y}
 	if err := w.detector.infer(&w.pyramid, m, imaging.Grey); err != nil {
 		return nil, err
 	}
@@ -176,14 +199,18 @@ func (w *worker) view(boxes []box, v view) ([]box, error) {
 		a := imaging.Point{X: float64(r[0]) * width, Y: float64(r[1]) * height}
 		b := imaging.Point{X: float64(r[2]) * width, Y: float64(r[3]) * height}
 		cut := a.X < 1 || a.Y < 1 || b.X > width-1 || b.Y > height-1
-		a, b = m.Apply(a), m.Apply(b)
-		inside := a.X > 0 && a.Y > 0 && b.X < float64(im.Width) && b.Y < float64(im.Height)
+		inside := within(m.Apply(a), im) && within(m.Apply(b), im)
+		a, b = upright.Apply(a), upright.Apply(b)
 		if b.X-a.X < 1 || b.Y-a.Y < 1 || v.tile && cut && inside {
 			continue
 		}
-		boxes = append(boxes, box{left: a.X, top: a.Y, right: b.X, bottom: b.Y, score: float64(min(scores[2*i+1], 1))})
+		boxes = append(boxes, box{left: a.X, top: a.Y, right: b.X, bottom: b.Y, score: float64(min(scores[2*i+1], 1)), angle: v.angle})
 	}
 	return boxes, nil
+}
+
+func within(p imaging.Point, im *imaging.Image) bool {
+	return p.X > 0 && p.Y > 0 && p.X < float64(im.Width) && p.Y < float64(im.Height)
 }
 
 // merge adds to kept the best of the found boxes of each face that kept has not.

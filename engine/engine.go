@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,7 @@ const (
 // choice.
 type Config struct {
 	// Library is the path of ONNX Runtime's shared library. A process loads one.
+	// libjpeg-turbo is used if it lies beside it or where the system has it.
 	Library string
 	// Workers is the number of images worked on at once, each on one core; 0
 	// means one for each core the process may use.
@@ -81,6 +83,8 @@ func New(pack *models.Pack, cfg Config) (*Engine, error) {
 	if err := onnx.Load(cfg.Library); err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
+	// Without it, JPEG is decoded by the standard library: imaging.JPEGDecoder tells.
+	_ = imaging.LoadTurbo(filepath.Dir(cfg.Library))
 	e := &Engine{
 		pack:    pack,
 		table:   table,
@@ -171,12 +175,9 @@ func (e *Engine) extract(ctx context.Context, image []byte, s search) ([]Face, e
 		return nil, fmt.Errorf("extract: %w", err)
 	}
 	defer func() { e.workers <- w }()
-	need := min(head.Bytes, e.memoryBytes)
-	if err := e.memory.Acquire(ctx, need); err != nil {
-		return nil, fmt.Errorf("extract: %w", err)
-	}
-	defer e.memory.Release(need)
-	faces, err := w.extract(ctx, head, image, s)
+	memory := lease{from: e.memory, most: e.memoryBytes}
+	defer memory.end()
+	faces, err := w.extract(ctx, &memory, head, image, s)
 	if errors.Is(err, imaging.ErrDecode) {
 		err = fmt.Errorf("%w: %w", ErrImage, err)
 	}
@@ -217,6 +218,24 @@ func (e *Engine) take(ctx context.Context) (*worker, error) {
 
 // Waiting counts the images that wait for a worker at the moment.
 func (e *Engine) Waiting() int { return int(e.waiting.Load()) }
+
+// Work is what an engine has done since New, for measurements.
+type Work struct {
+	// Detector, Landmarks and Embedder are runs of the models.
+	Detector, Landmarks, Embedder int64
+	// Decoded are decodings of images by shrink: at full size, ½, ¼ and ⅛.
+	Decoded [4]int64
+}
+
+// Work returns what the engine has done so far. While images are worked on the
+// numbers need not be of one moment.
+func (e *Engine) Work() Work {
+	w := Work{Detector: e.nets.detector.Runs(), Landmarks: e.nets.landmarks.Runs(), Embedder: e.nets.embedder.Runs()}
+	for i := range w.Decoded {
+		w.Decoded[i] = e.nets.decoded[i].Load()
+	}
+	return w
+}
 
 // tableOf makes the score table of the manifest's calibration.
 func tableOf(m *models.Manifest) (*score.Table, error) {

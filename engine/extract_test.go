@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"image"
+	colour "image/color" //nolint:misspell // the standard library spells it so
+	"image/draw"
 	"image/jpeg"
 	"image/png"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -125,11 +128,49 @@ func TestGroupsShowAllTheirFacesLargestFirst(t *testing.T) {
 	}
 }
 
-func TestPicturesOfNobodyHaveNoFace(t *testing.T) {
+func TestPicturesOfNobodyHaveNoFaceWhicheverWayUp(t *testing.T) {
 	t.Parallel()
 	for _, name := range enginetest.Faceless {
-		if faces := extract(t, enginetest.Photo(t, name)); len(faces) != 0 {
-			t.Errorf("%s: got %d faces, the first %+v", name, len(faces), faces[0].Attributes)
+		im := pixels(t, name)
+		for _, degrees := range []float64{0, 90, 180, 270} {
+			if faces := extract(t, asJPEG(t, turnedFrame(im, degrees))); len(faces) != 0 {
+				t.Errorf("%s turned by %v: got %d faces, the first %+v", name, degrees, len(faces), faces[0].Attributes)
+			}
+		}
+	}
+}
+
+func TestNoiseHasNoFace(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, grain := range []int{1, 4, 16, 48} {
+		im := image.NewRGBA(image.Rect(0, 0, 640, 480))
+		for y := 0; y < 480; y += grain {
+			for x := 0; x < 640; x += grain {
+				c := colour.RGBA{uint8(r.IntN(256)), uint8(r.IntN(256)), uint8(r.IntN(256)), 255}
+				draw.Draw(im, image.Rect(x, y, x+grain, y+grain), image.NewUniform(c), image.Point{}, draw.Src)
+			}
+		}
+		if faces := extract(t, asPNG(t, im)); len(faces) != 0 {
+			t.Errorf("grain of %d: got %d faces, the first %+v", grain, len(faces), faces[0].Attributes)
+		}
+	}
+}
+
+func TestFacesOf32PixelsAreFound(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"face_recognition/obama.jpg", "face_recognition/biden.jpg", "scikit-image/astronaut.png"} {
+		im := pixels(t, name)
+		a := one(t, name).Attributes.Face
+		shrink := float64(a.Right-a.Left) / 32
+		w, h := int(float64(im.Rect.Dx())/shrink), int(float64(im.Rect.Dy())/shrink)
+		small := redrawn(im, w, h, func(x, y float64) (float64, float64) { return x * shrink, y * shrink })
+		// In a corner of a plain picture of 1200 × 900.
+		scene := redrawn(small, 1200, 900, func(x, y float64) (float64, float64) { return x - 1000, y - 700 })
+		for _, im := range []*image.RGBA{small, scene} {
+			if faces := extract(t, asPNG(t, im)); len(faces) != 1 {
+				t.Errorf("%s, %v: got %d faces, want 1", name, im.Rect.Max, len(faces))
+			}
 		}
 	}
 }

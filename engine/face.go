@@ -1,6 +1,10 @@
 package engine
 
-import "errors"
+import (
+	"errors"
+
+	"facet/internal/id"
+)
 
 // MaxFaces is the largest number of faces reported for one image
 // (interface, §8).
@@ -13,7 +17,7 @@ var ErrImage = errors.New("image can't be read")
 
 // Template is a face's features: a vector of unit L2 norm in the pack's basis,
 // of the pack's dimension (192 for the default pack). Templates are comparable
-// only if they come from the same pack.
+// only if they are of one model (Face.Model).
 type Template []float32
 
 // Point is a position in pixels of the upright image, from its top left corner.
@@ -40,6 +44,8 @@ type Attributes struct {
 
 // Face is one face of an image.
 type Face struct {
-	Template   Template
+	Template Template
+	// Model is what made the template (models.Manifest.ModelID).
+	Model      id.Model
 	Attributes Attributes
 }

@@ -25,7 +25,7 @@ var errNoFace = errors.New("landmarks are not those of a face")
 func (w *worker) locate(s *sighting) error {
 	in := w.manifest.Landmarks.Input
 	side := s.box.height() * float64(w.manifest.Landmarks.CropScale)
-	m := imaging.Crop(in.Width, in.Height, s.box.centre(), side/float64(in.Height), 0)
+	m := imaging.Crop(in.Width, in.Height, s.box.centre(), side/float64(in.Height), s.box.angle)
 	if err := w.landmarksAt(s, m); err != nil {
 		return err
 	}

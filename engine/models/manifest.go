@@ -90,6 +90,26 @@ const (
 	FeatureEyeDistance Feature = "eyeDistance"
 	// FeatureFrontal is the degree of frontal view, 0 to 1.
 	FeatureFrontal Feature = "frontal"
+	// FeatureIsotropy is FeatureDirectionalSharpness minus the same along the
+	// direction in which it is most: 0 or less, the less, the more it was moved.
+	FeatureIsotropy Feature = "isotropy"
+	// FeatureFineness is how much more detail the grey aligned crop has at a
+	// distance of two pixels than of six (ln of the variances' ratio, mean of four
+	// directions); blur lowers it, noise raises it, contrast leaves it.
+	FeatureFineness Feature = "fineness"
+	// FeatureSmear is how far FeatureDirectionalSharpness is below 5, else 0: what
+	// the embedder does not see as loss before it is great.
+	FeatureSmear Feature = "smear"
+	// FeatureUnevenness is the range, over both eyes, nose and mouth, of ln(1 + mean
+	// of the Laplacian's magnitude) in the grey aligned crop: what covers a part of
+	// the face has another detail.
+	FeatureUnevenness Feature = "unevenness"
+	// FeatureClipped is the share of pixels of the grey aligned crop that are
+	// nearly black or white (below 4, above 251).
+	FeatureClipped Feature = "clipped"
+	// FeatureDoubt is the mean distance of the landmarks' two passes in units of
+	// the eye distance.
+	FeatureDoubt Feature = "doubt"
 )
 
 // Manifest is the content of manifest.json. All its numbers are finite; Open and

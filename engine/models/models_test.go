@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // object is a JSON object of a manifest under change.
@@ -55,11 +56,27 @@ func TestDefaultReturnsACopy(t *testing.T) {
 
 func TestParseNamesTheFieldThatBreaksItsPromise(t *testing.T) {
 	t.Parallel()
-	f := func(want string, change func(m object)) {
+	schema := compiledSchema(t)
+	refused := func(want string, change func(m object)) (bySchema error) {
 		t.Helper()
-		_, err := Parse(changed(t, change))
+		data := changed(t, change)
+		_, err := Parse(data)
 		if !errors.Is(err, ErrManifest) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want one that wraps ErrManifest and says %q", err, want)
+		}
+		return valid(t, schema, data)
+	}
+	f := func(want string, change func(m object)) {
+		t.Helper()
+		if refused(want, change) == nil {
+			t.Errorf("%s: the schema takes it", want)
+		}
+	}
+	// What a schema can't say.
+	code := func(want string, change func(m object)) {
+		t.Helper()
+		if err := refused(want, change); err != nil {
+			t.Errorf("%s: the schema can say it, too: %v", want, err)
 		}
 	}
 	sub := func(m object, field string) object { return m[field].(object) }
@@ -77,14 +94,14 @@ func TestParseNamesTheFieldThatBreaksItsPromise(t *testing.T) {
 	f("files: more than", func(m object) { m["files"] = make([]object, maxFiles+1) })
 	f("role \"spare\" is unknown", func(m object) { file(m, 0)["role"] = "spare" })
 	f("there twice", func(m object) { file(m, 1)["role"] = "detector" })
-	f("there twice", func(m object) { file(m, 1)["name"] = "FR_detect.onnx" })
+	code("there twice", func(m object) { file(m, 1)["name"] = "FR_detect.onnx" })
 	f("the manifest's own", func(m object) { file(m, 0)["name"] = "Manifest.json" })
 	for _, name := range []string{"", "..", ".hidden", "a/b", `a\b`, "../x", "a\x00b", "ä.onnx", strings.Repeat("a", 200)} {
 		f("name is not of", func(m object) { file(m, 0)["name"] = name })
 	}
 	f("size 0", func(m object) { file(m, 0)["size"] = 0 })
 	f("size -5", func(m object) { file(m, 0)["size"] = -5 })
-	f("bytes together", func(m object) {
+	code("bytes together", func(m object) {
 		for i := range 3 {
 			file(m, i)["size"] = maxFileBytes
 		}
@@ -106,12 +123,12 @@ func TestParseNamesTheFieldThatBreaksItsPromise(t *testing.T) {
 	f("cropScale", func(m object) { sub(m, "landmarks")["cropScale"] = 9 })
 
 	f("dim 8", func(m object) { sub(m, "embedder")["dim"] = 8 })
-	f("outside the input", func(m object) { sub(m, "embedder")["points"].([]any)[2] = []any{56, 200} })
+	code("outside the input", func(m object) { sub(m, "embedder")["points"].([]any)[2] = []any{56, 200} })
 	f("there twice", func(m object) { sub(m, "embedder")["points"].([]any)[2] = []any{38.2946, 51.6963} })
 	f("embedder", func(m object) { sub(m, "embedder")["points"] = []any{[]any{1, 2}} })
 	f("basis", func(m object) { delete(sub(m, "embedder"), "basis") })
-	f("do not fit", func(m object) { sub(sub(m, "embedder"), "basis")["rows"] = 191 })
-	f("not 4 × 192 × 256", func(m object) { sub(sub(m, "embedder"), "basis")["cols"] = 256 })
+	code("do not fit", func(m object) { sub(sub(m, "embedder"), "basis")["rows"] = 191 })
+	code("not 4 × 192 × 256", func(m object) { sub(sub(m, "embedder"), "basis")["cols"] = 256 })
 	f("pose", func(m object) { m["pose"] = object{"input": sub(m, "detector")["input"], "cropScale": 1} })
 
 	f("no weights", func(m object) { sub(m, "quality")["weights"] = object{} })
@@ -122,12 +139,56 @@ func TestParseNamesTheFieldThatBreaksItsPromise(t *testing.T) {
 	f("fmr7000", func(m object) { sub(m, "calibration")["fmr7000"] = 0 })
 	f("points, not from", func(m object) { sub(m, "calibration")["points"] = []any{} })
 	f("−1 to 1", func(m object) { point(m, 0)["cosine"] = -.9 })
-	f("point 3", func(m object) { point(m, 3)["cosine"] = .1 })
-	f("point 3", func(m object) { point(m, 3)["score"] = 3999 })
+	code("point 3", func(m object) { point(m, 3)["cosine"] = .1 })
+	code("point 3", func(m object) { point(m, 3)["score"] = 3999 })
 	f("score 10000", func(m object) { point(m, 8)["score"] = 10000 })
 	f("no point has score 7000", func(m object) { point(m, 5)["score"] = 6999 })
-	f("not 9999", func(m object) { point(m, 7)["score"] = 9000 })
-	f("no point gives cosine 0.999", func(m object) { point(m, 7)["cosine"], point(m, 7)["score"] = .998, 9000 })
+	code("not 9999", func(m object) { point(m, 7)["score"] = 9000 })
+	code("no point gives cosine 0.999", func(m object) { point(m, 7)["cosine"], point(m, 7)["score"] = .998, 9000 })
+}
+
+// compiledSchema is the published schema in a validator that is not ours.
+func compiledSchema(t testing.TB) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("manifest.schema.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("manifest.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func valid(t testing.TB, schema *jsonschema.Schema, manifest []byte) error {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema.Validate(doc)
+}
+
+func TestOurManifestsAreValidByTheSchemaAndByTheCode(t *testing.T) {
+	t.Parallel()
+	schema := compiledSchema(t)
+	for _, name := range []string{"default", "dlib"} {
+		manifest := builtin(t, name)
+		if m, err := Parse(manifest); err != nil || m.Name != name {
+			t.Errorf("%s: %+v, error %v", name, m, err)
+		}
+		if err := valid(t, schema, manifest); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, ok := Builtin("other"); ok {
+		t.Error("there is a manifest of no pack")
+	}
 }
 
 func TestParseTakesOneJSONObjectOfBoundedSizeWithoutDoubledFields(t *testing.T) {
@@ -296,6 +357,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"format":1}`))
 	f.Add([]byte(`{"format":1,"files":[{"role":"detector","name":"..","size":1e9}]}`))
 	f.Add(bytes.Repeat([]byte("["), 10_000))
+	schema := compiledSchema(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := Parse(data)
 		if err != nil {
@@ -322,6 +384,9 @@ func FuzzParse(f *testing.F) {
 		}
 		if len(again) > maxManifestBytes {
 			return // escapes may make it longer
+		}
+		if err := valid(t, schema, again); err != nil {
+			t.Errorf("by the schema it is not valid: %v", err)
 		}
 		m2, err := Parse(again)
 		if err != nil {

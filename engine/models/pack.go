@@ -35,8 +35,24 @@ var defaultManifest []byte
 // assets/lock.json only.
 func Default() []byte { return bytes.Clone(defaultManifest) }
 
-// Pack is a pack whose files were all checked by Open. It holds no open file
-// and is safe for concurrent use.
+//go:embed dlib.json
+var dlibManifest []byte
+
+// Builtin returns the bytes of the manifest of a pack that the set-up can install,
+// by its name: "default", or "dlib" with another embedder, of 128 values. They are
+// copies of the files NAME.json in this package, which are edited as Default's is.
+func Builtin(name string) (manifest []byte, ok bool) {
+	switch name {
+	case "default":
+		return Default(), true
+	case "dlib":
+		return bytes.Clone(dlibManifest), true
+	}
+	return nil, false
+}
+
+// Pack is a pack whose manifest is valid; Open has checked its files as well. It
+// holds no open file and is safe for concurrent use.
 type Pack struct {
 	// ID is the SHA-256 of the manifest file in 64 lower-case hex digits: the
 	// identity of the pack, and thereby of every template made with it.
@@ -47,9 +63,9 @@ type Pack struct {
 	dir string
 }
 
-// Open reads the manifest of the pack in dir and checks every file that it
-// names. Errors wrap ErrManifest or ErrPack, or come from the file system.
-func Open(dir string) (*Pack, error) {
+// Read reads the manifest of the pack in dir and looks at no other file; Verify
+// does. Errors wrap ErrManifest, or come from the file system.
+func Read(dir string) (*Pack, error) {
 	data, err := readManifest(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open model pack: %w", err)
@@ -59,14 +75,26 @@ func Open(dir string) (*Pack, error) {
 		return nil, fmt.Errorf("open model pack: %w", err)
 	}
 	sum := sha256.Sum256(data)
-	p := &Pack{ID: hex.EncodeToString(sum[:]), Manifest: m, dir: dir}
-	for _, f := range m.Files {
+	return &Pack{ID: hex.EncodeToString(sum[:]), Manifest: m, dir: dir}, nil
+}
+
+// Open reads the manifest of the pack in dir and checks every file that it
+// names. Errors wrap ErrManifest or ErrPack, or come from the file system.
+func Open(dir string) (*Pack, error) {
+	p, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range p.Manifest.Files {
 		if err := p.check(f, io.Discard); err != nil {
 			return nil, fmt.Errorf("open model pack: %w", err)
 		}
 	}
 	return p, nil
 }
+
+// Dir returns the pack's folder.
+func (p *Pack) Dir() string { return p.dir }
 
 // Path returns where the file of a role lies, "" if the pack has none.
 func (p *Pack) Path(role Role) string {

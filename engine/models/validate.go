@@ -201,7 +201,8 @@ func (q *Quality) validate() error {
 	for f, w := range q.Weights {
 		switch f {
 		case FeatureNorm, FeatureScore, FeatureSharpness, FeatureDirectionalSharpness,
-			FeatureContrast, FeatureBrightness, FeatureEyeDistance, FeatureFrontal:
+			FeatureContrast, FeatureBrightness, FeatureEyeDistance, FeatureFrontal,
+			FeatureIsotropy, FeatureFineness, FeatureSmear, FeatureUnevenness, FeatureClipped, FeatureDoubt:
 		default:
 			return fmt.Errorf("feature %q is unknown", clip(string(f)))
 		}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	ort "github.com/yalue/onnxruntime_go"
 )
@@ -39,6 +40,7 @@ type Spec struct {
 type Model struct {
 	spec    Spec
 	session *ort.DynamicAdvancedSession
+	runs    atomic.Int64
 	close   sync.Once
 }
 
@@ -154,6 +156,9 @@ func (m *Model) tryZeros() error {
 	return r.Run()
 }
 
+// Runs returns how often the network ran, the trial of Open among it.
+func (m *Model) Runs() int64 { return m.runs.Load() }
+
 // Close frees the network. No runner of it may be used afterwards.
 func (m *Model) Close() {
 	m.close.Do(func() { free(m.session) })
@@ -202,6 +207,7 @@ func (r *Runner) Output(i int) []float32 { return r.outs[i].GetData() }
 func (r *Runner) Run() (err error) {
 	doing := "run network " + r.model.spec.Name
 	defer recovered(&err, doing)
+	r.model.runs.Add(1)
 	if err := r.model.session.Run(r.inValues, r.outValues); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}

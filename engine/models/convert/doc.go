@@ -11,5 +11,8 @@
 // float64 are used, in one fixed order, and every product is rounded explicitly,
 // so that no compiler fuses it with a sum (amd64 and arm64 would differ).
 //
-// It may import the standard library and protowire.
+// Dlib makes the embedder of the pack "dlib" out of weights published for
+// TensorFlow.js.
+//
+// It may import the standard library, protowire and the JSON library.
 package convert

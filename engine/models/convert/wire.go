@@ -17,7 +17,7 @@ const (
 	graphInput, graphOutput                               = 11, 12
 	nodeInput, nodeOutput, nodeName, nodeOp, nodeAttr     = 1, 2, 3, 4, 5
 	nodeDomain                                            = 7
-	attrName, attrInt, attrType                           = 1, 3, 20
+	attrName, attrInt, attrInts, attrType                 = 1, 3, 8, 20
 	tensorDims, tensorType, tensorFloats, tensorInt64s    = 1, 2, 4, 7
 	tensorName, tensorRaw, tensorLocation                 = 8, 9, 14
 	valueName, valueType                                  = 1, 2
@@ -26,9 +26,10 @@ const (
 )
 
 const (
-	elemFloat = 1
-	elemInt64 = 7
-	attrIsInt = 2
+	elemFloat  = 1
+	elemInt64  = 7
+	attrIsInt  = 2
+	attrIsInts = 7
 )
 
 // Bounds on a model that is read.

@@ -1,0 +1,145 @@
+package models
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Fit is what is measured on a pack rather than chosen; nil leaves a part as it is.
+type Fit struct {
+	Calibration *Calibration
+	Quality     *Quality
+}
+
+// Refit returns the manifest with the parts of the fit put in; every other byte
+// stays as it is. The result is checked as Parse does; errors wrap ErrManifest.
+func Refit(manifest []byte, fit Fit) ([]byte, error) {
+	if _, err := Parse(manifest); err != nil {
+		return nil, fmt.Errorf("refit: %w", err)
+	}
+	out := manifest
+	for _, part := range []struct {
+		field string
+		value any
+		set   bool
+	}{
+		{"quality", fit.Quality, fit.Quality != nil},
+		{"calibration", fit.Calibration, fit.Calibration != nil},
+	} {
+		if !part.set {
+			continue
+		}
+		text, err := manifestText(part.value)
+		if err != nil {
+			return nil, fmt.Errorf("refit %s: %w: %w", part.field, ErrManifest, err)
+		}
+		from, to, err := valueOf(out, part.field)
+		if err != nil {
+			return nil, fmt.Errorf("refit %s: %w: %w", part.field, ErrManifest, err)
+		}
+		out = bytes.Join([][]byte{out[:from], text, out[to:]}, nil)
+	}
+	if _, err := Parse(out); err != nil {
+		return nil, fmt.Errorf("refit: %w", err)
+	}
+	return out, nil
+}
+
+// WriteFit is Refit of the manifest of the pack in dir, replaced as a whole: a
+// crash leaves the old or the new one. It returns the pack, whose identity is
+// another one now, while the model of its templates (ModelID) stays: a cluster
+// founded with the pack before refuses nodes with it now. The files are not checked.
+// The manifest of a pack that the set-up installed is written again by the next
+// set-up: refit a copy of its folder under another name.
+func WriteFit(dir string, fit Fit) (*Pack, error) {
+	old, err := readManifest(dir)
+	if err != nil {
+		return nil, fmt.Errorf("refit model pack: %w", err)
+	}
+	data, err := Refit(old, fit)
+	if err != nil {
+		return nil, fmt.Errorf("refit model pack: %w", err)
+	}
+	if err := replaceFile(dir, ManifestName, data); err != nil {
+		return nil, fmt.Errorf("refit model pack: %w", err)
+	}
+	return Read(dir)
+}
+
+// valueOf finds the value of a field of the JSON object in data, which is valid.
+func valueOf(data []byte, field string) (from, to int64, err error) {
+	d := jsontext.NewDecoder(bytes.NewReader(data))
+	if _, err := d.ReadToken(); err != nil {
+		return 0, 0, err
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return 0, 0, err
+		}
+		found := name.String() == field
+		value, err := d.ReadValue()
+		if err != nil {
+			return 0, 0, err
+		}
+		if found {
+			to = d.InputOffset()
+			return to - int64(len(value)), to, nil
+		}
+	}
+	return 0, 0, fmt.Errorf("there is no %q", field)
+}
+
+// manifestText is the JSON of a section as the manifests of this package are laid
+// out: a field a line, indented as a member of the whole, the points of a
+// calibration one a line.
+func manifestText(section any) ([]byte, error) {
+	text, err := json.Marshal(section, json.Deterministic(true), jsontext.WithIndentPrefix("  "), jsontext.WithIndent("  "))
+	if err != nil {
+		return nil, err
+	}
+	if c, ok := section.(*Calibration); ok {
+		var lines bytes.Buffer
+		for i, p := range c.Points {
+			point, err := json.Marshal(p)
+			if err != nil {
+				return nil, err
+			}
+			if i > 0 {
+				lines.WriteByte(',')
+			}
+			lines.WriteString("\n      ")
+			lines.Write(point)
+		}
+		from, to, err := valueOf(text, "points")
+		if err != nil {
+			return nil, err
+		}
+		text = bytes.Join([][]byte{text[:from], []byte("["), lines.Bytes(), []byte("\n    ]"), text[to:]}, nil)
+	}
+	return text, nil
+}
+
+// replaceFile writes a file by temporary file and rename.
+func replaceFile(dir, name string, data []byte) (err error) {
+	f, err := os.CreateTemp(dir, "."+name+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return os.Rename(f.Name(), filepath.Join(dir, name))
+}

@@ -1,0 +1,82 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// maxListed is the number of entries of a folder that List looks at.
+const maxListed = 1000
+
+// Listed is one folder that List found a manifest in.
+type Listed struct {
+	// Name is the folder's name within the listed one.
+	Name string
+	// Pack is the pack, its files unchecked; nil if Err says why there is none.
+	Pack *Pack
+	Err  error
+}
+
+// List gives the packs in the folders of dir, in the order of the folders' names.
+// Only manifests are read; Pack.Verify checks the files. Folders without a
+// manifest are left out, and one whose manifest can't be used is in the list with
+// its error.
+func List(dir string) ([]Listed, error) {
+	entries, err := readDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("list model packs: %w", err)
+	}
+	var out []Listed
+	for _, e := range entries {
+		p, err := Read(filepath.Join(dir, e.Name()))
+		if errors.Is(err, fs.ErrNotExist) || !e.IsDir() && err != nil {
+			continue
+		}
+		out = append(out, Listed{Name: e.Name(), Pack: p, Err: err})
+	}
+	return out, nil
+}
+
+// readDir is os.ReadDir of at most maxListed entries.
+func readDir(dir string) ([]fs.DirEntry, error) {
+	d, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	entries, err := d.ReadDir(maxListed + 1)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if len(entries) > maxListed {
+		return nil, fmt.Errorf("more than %d entries", maxListed)
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, nil
+}
+
+// Checked is what Verify found of one file.
+type Checked struct {
+	File File
+	// Err is nil if size and SHA-256 are those of the manifest; else it wraps
+	// ErrPack or comes from the file system.
+	Err error
+}
+
+// Verify reads every file of the pack and compares its size and SHA-256 with the
+// manifest's, in the manifest's order. The error joins those of the files.
+func (p *Pack) Verify() ([]Checked, error) {
+	out := make([]Checked, len(p.Manifest.Files))
+	errs := make([]error, len(out))
+	for i, f := range p.Manifest.Files {
+		errs[i] = p.check(f, io.Discard)
+		out[i] = Checked{File: f, Err: errs[i]}
+	}
+	return out, errors.Join(errs...)
+}
