@@ -1,0 +1,96 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"facet/cmd/facet/bench"
+	"facet/cmd/facet/config"
+)
+
+func newBench() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "bench", Short: "measure how often the face engine is wrong", Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newBenchAccuracy(), newBenchIdentify())
+	return cmd
+}
+
+func newBenchAccuracy() *cobra.Command {
+	var cfg bench.Config
+	cmd := &cobra.Command{
+		Use:   "accuracy",
+		Short: "false match and false non-match rates (1:1)",
+		Long: "Compare photographs of DIR, which holds a folder of them for each person, and tell the false match\n" +
+			"rate (FMR) and the false non-match rate (FNMR) at thresholds, with 95 % intervals.\n\n" +
+			"--pairs FILE compares the pairs of a list in the format of Labeled Faces in the Wild (pairs.txt);\n" +
+			"its photographs are DIR/NAME/NAME_0001.jpg. --pairs all compares every photograph with every other.\n" +
+			"The face nearest to the middle of a photograph is taken. One without a face is a failure to acquire.",
+		Args: usage(cobra.NoArgs),
+	}
+	benchFlags(cmd, &cfg)
+	cmd.Flags().StringVar(&cfg.Pairs, "pairs", bench.PairsAll, "file with a list of pairs, or all")
+	cmd.Flags().StringVar(&cfg.Report, "report", "", "Markdown page to write, with its plots in pictures/ beside it: all that can be measured")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := checkBench(&cfg); err != nil {
+			return &usageError{err}
+		}
+		cfg.Out = cmd.OutOrStdout()
+		return bench.Accuracy(cmd.Context(), cfg)
+	}
+	return cmd
+}
+
+func newBenchIdentify() *cobra.Command {
+	var cfg bench.Config
+	cmd := &cobra.Command{
+		Use:   "identify",
+		Short: "rates of searches in galleries of several sizes (1:N)",
+		Long: "Enrol the first photograph of each person of DIR in galleries of several sizes, search with all other\n" +
+			"ones, and tell how often the person is found, and how often somebody else is (FNIR, FPIR).",
+		Args: usage(cobra.NoArgs),
+	}
+	benchFlags(cmd, &cfg)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := checkBench(&cfg); err != nil {
+			return &usageError{err}
+		}
+		cfg.Out = cmd.OutOrStdout()
+		return bench.Identify(cmd.Context(), cfg)
+	}
+	return cmd
+}
+
+// benchFlags adds the flags that both commands have.
+func benchFlags(cmd *cobra.Command, cfg *bench.Config) {
+	assets := config.AssetsDefault()
+	cfg.Progress = os.Stderr
+	f := cmd.Flags()
+	f.StringVar(&cfg.Images, "images", "", "folder with a folder of photographs for each person; needed")
+	f.StringVar(&cfg.Dataset, "dataset", "", "what the photographs are, in words, for JSON and report")
+	f.Float64Var(&cfg.QualityMin, "quality-min", 0, "faces below this quality (0 to 1) count as not acquired")
+	f.StringVar(&cfg.JSON, "json", "", "JSON file to write")
+	f.StringVar(&cfg.Plot, "plot", "", "DET plot to write, .svg or .png")
+	f.StringVar(&cfg.Source.Pack, "models", assets.Models, "folder with the model pack")
+	f.StringVar(&cfg.Source.ONNXRuntime, "onnxruntime", assets.ONNXRuntime, "ONNX Runtime's shared library")
+}
+
+func checkBench(cfg *bench.Config) error {
+	switch {
+	case cfg.Images == "":
+		return errors.New("--images is needed: a folder with a folder of photographs for each person")
+	case !(cfg.QualityMin >= 0 && cfg.QualityMin <= 1): // nor may it be NaN
+		return errors.New("--quality-min must be 0 to 1")
+	case cfg.Plot != "" && !slices.Contains([]string{".svg", ".png"}, filepath.Ext(cfg.Plot)):
+		return fmt.Errorf("--plot %s: the file's name must end in .svg or .png", filepath.Base(cfg.Plot))
+	case cfg.Report != "" && filepath.Ext(cfg.Report) != ".md":
+		return fmt.Errorf("--report %s: the file's name must end in .md", filepath.Base(cfg.Report))
+	}
+	return nil
+}

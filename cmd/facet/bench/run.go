@@ -1,0 +1,289 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	packs "facet/cmd/facet/models"
+	"facet/cmd/facet/photos"
+	"facet/engine"
+	"facet/engine/accuracy"
+	"facet/engine/imaging"
+	"facet/engine/models"
+)
+
+// PairsAll instead of a list's name means every pair of the folder's photographs.
+const PairsAll = "all"
+
+const listBytesMax = 64 << 20
+
+// what is reported of every experiment.
+var (
+	thresholds = []int{4000, 5000, 6000, 7000, 8000}
+	targets    = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6}
+	sizes      = []int{10, 100, 1000, 10_000, 0}
+)
+
+// stated is the score that a pack's stated false match rate belongs to.
+const stated = 7000
+
+// Config says what to measure.
+type Config struct {
+	Source packs.Source
+	// Images is a folder with a folder of photographs for each person.
+	Images string
+	// Pairs is the file with a list of pairs, or PairsAll.
+	Pairs string
+	// Dataset says in words what the photographs are; a report adds what is known of
+	// the data set if it begins with LFW.
+	Dataset string
+	// QualityMin is the least quality, 0 to 1, that is acquired.
+	QualityMin float64
+	// JSON, Plot (.svg or .png) and Report (.md) are files to write, "" for none.
+	JSON, Plot, Report string
+	// Out takes the tables; Progress, if it is a terminal, a line that says how far
+	// it is; it may be nil.
+	Out      io.Writer
+	Progress *os.File
+}
+
+// Document is what was measured, the content of the JSON file.
+type Document struct {
+	Pack           Pack                     `json:"pack"`
+	Data           Data                     `json:"data"`
+	List           *List                    `json:"pairs,omitempty"`
+	All            *accuracy.Verification   `json:"allPairs,omitempty"`
+	Identification *accuracy.Identification `json:"identification,omitempty"`
+
+	list, all *accuracy.Curve // for plots
+}
+
+// Pack names the models that were measured.
+type Pack struct {
+	Name    string  `json:"name"`
+	Version string  `json:"version"`
+	ID      string  `json:"id"`
+	Dim     int     `json:"dim"`
+	FMR7000 float64 `json:"statedFMR7000"`
+	// JPEG names the decoder of JPEG images.
+	JPEG string `json:"jpegDecoder"`
+
+	manifest *models.Manifest
+}
+
+// Data is what was measured on.
+type Data struct {
+	Name    string `json:"name"`
+	Persons int    `json:"persons"`
+	Photos  int    `json:"photographs"`
+	// FTA counts the photographs of the next three lines.
+	FTA        accuracy.Rate `json:"fta"`
+	Faceless   int           `json:"withoutFace"`
+	Unreadable int           `json:"noImage"`
+	Poor       int           `json:"belowQualityMin"`
+	QualityMin float64       `json:"qualityMin"`
+}
+
+// List is what a list of pairs gives.
+type List struct {
+	*accuracy.Verification
+	Folds *accuracy.Folds `json:"folds,omitempty"`
+}
+
+// Accuracy measures verification, and for a report identification as well.
+func Accuracy(ctx context.Context, cfg Config) error {
+	doc := new(Document)
+	m, e, err := open(ctx, cfg, doc)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if cfg.Pairs != PairsAll {
+		if err := m.list(ctx, doc); err != nil {
+			return err
+		}
+	}
+	if cfg.Pairs == PairsAll || cfg.Report != "" {
+		if err := m.all(ctx, doc); err != nil {
+			return err
+		}
+	}
+	if cfg.Report != "" {
+		if err := m.identify(ctx, doc); err != nil {
+			return err
+		}
+	}
+	return write(cfg, doc)
+}
+
+// Identify measures identification in galleries of all sizes that the folder allows.
+func Identify(ctx context.Context, cfg Config) error {
+	doc := new(Document)
+	cfg.Pairs = PairsAll
+	m, e, err := open(ctx, cfg, doc)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	// What N photographs should give follows from what one gives.
+	if err := m.all(ctx, doc); err != nil {
+		return err
+	}
+	if err := m.identify(ctx, doc); err != nil {
+		return err
+	}
+	return write(cfg, doc)
+}
+
+// measured has all that rates are computed from.
+type measured struct {
+	samples []accuracy.Sample
+	compare accuracy.Compare
+	pairs   []accuracy.Pair // of the list, and their places in samples
+	places  [][2]int
+}
+
+// open reads the folder and the list of pairs, extracts, and fills in what doc says
+// about pack and data. The caller closes the engine.
+func open(ctx context.Context, cfg Config, doc *Document) (*measured, *engine.Engine, error) {
+	f, err := photos.Read(ctx, cfg.Images)
+	if err != nil {
+		return nil, nil, err
+	}
+	m := new(measured)
+	if cfg.Pairs != PairsAll {
+		if m.pairs, err = readList(cfg.Pairs); err != nil {
+			return nil, nil, err
+		}
+		if m.places, err = f.Resolve(m.pairs); err != nil {
+			return nil, nil, err
+		}
+		if cfg.Report == "" {
+			f.Keep(m.places)
+		}
+	}
+	e, err := cfg.Source.Open()
+	if err != nil {
+		return nil, nil, err
+	}
+	x, err := photos.Extract(ctx, e, f.Photos, cfg.QualityMin, cfg.Progress)
+	if err != nil {
+		e.Close()
+		return nil, nil, err
+	}
+	m.samples = x.Samples
+	m.compare = func(a, b int) int { return e.Compare(x.Templates[a], x.Templates[b]) }
+	manifest := e.Pack().Manifest
+	doc.Pack = Pack{
+		Name: manifest.Name, Version: manifest.Version, ID: e.Pack().ID, Dim: e.Dim(),
+		FMR7000: manifest.Calibration.FMR7000, JPEG: imaging.JPEGDecoder(), manifest: manifest,
+	}
+	doc.Data = Data{
+		Name: cfg.Dataset, Persons: len(f.Persons), Photos: len(f.Photos),
+		FTA:      accuracy.Share(int64(x.Failed()), int64(len(f.Photos))),
+		Faceless: x.Faceless, Unreadable: x.Unreadable, Poor: x.Poor, QualityMin: cfg.QualityMin,
+	}
+	in := accuracy.Wilson(doc.Data.FTA.Events, doc.Data.FTA.Trials)
+	doc.Data.FTA.Interval = &in
+	return m, e, nil
+}
+
+func readList(file string) ([]accuracy.Pair, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("read list of pairs: %w", err)
+	}
+	defer f.Close()
+	pairs, err := accuracy.ReadPairs(io.LimitReader(f, listBytesMax))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", filepath.Base(file), err)
+	}
+	return pairs, nil
+}
+
+// eventsMin is the number of false matches from which on a rate means something
+// (the rule of 30: Doddington et al., Speech Communication 31, 2000).
+const eventsMin = 30
+
+// ask leaves out false match rates that so many pairs can't show.
+func ask(nonMated int64) accuracy.Ask {
+	a := accuracy.Ask{Thresholds: thresholds, Discard: stated}
+	for _, t := range targets {
+		if t*float64(nonMated) >= eventsMin {
+			a.FMR = append(a.FMR, t)
+		}
+	}
+	return a
+}
+
+func (m *measured) list(ctx context.Context, doc *Document) error {
+	evidence, err := accuracy.ComparePairs(ctx, m.samples, m.places, m.compare)
+	if err != nil {
+		return fmt.Errorf("compare the list's pairs: %w", err)
+	}
+	doc.list = evidence.Curve()
+	doc.List = &List{Verification: evidence.Verify(ask(evidence.NonMated.Total()))}
+	decisions := make([]accuracy.Decision, len(m.pairs))
+	for i, p := range m.pairs {
+		d := accuracy.Decision{Fold: p.Fold, Mated: p.Mated(), Score: -1}
+		if a, b := m.places[i][0], m.places[i][1]; m.samples[a].Acquired && m.samples[b].Acquired {
+			d.Score = m.compare(a, b)
+		}
+		decisions[i] = d
+	}
+	doc.List.Folds = accuracy.CrossValidate(decisions)
+	return nil
+}
+
+func (m *measured) all(ctx context.Context, doc *Document) error {
+	evidence, err := accuracy.CompareAll(ctx, m.samples, m.compare)
+	if err != nil {
+		return fmt.Errorf("compare all photographs: %w", err)
+	}
+	doc.all = evidence.Curve()
+	doc.All = evidence.Verify(ask(evidence.NonMated.Total()))
+	return nil
+}
+
+func (m *measured) identify(ctx context.Context, doc *Document) error {
+	id, err := accuracy.Identify(ctx, m.samples, m.compare, sizes, thresholds)
+	if err != nil {
+		return fmt.Errorf("search galleries: %w", err)
+	}
+	doc.Identification = id
+	return nil
+}
+
+// write prints the tables and writes the files.
+func write(cfg Config, doc *Document) error {
+	if err := doc.print(cfg.Out); err != nil {
+		return err
+	}
+	var errs []error
+	if cfg.JSON != "" {
+		text, err := json.MarshalIndent(doc, "", "  ")
+		if err == nil {
+			err = os.WriteFile(cfg.JSON, append(text, '\n'), 0o644)
+		}
+		errs = append(errs, wrap("write JSON", err))
+	}
+	if cfg.Plot != "" {
+		errs = append(errs, wrap("write plot", plotDET(doc, cfg.Plot)))
+	}
+	if cfg.Report != "" {
+		errs = append(errs, wrap("write report", report(cfg.Report, doc)))
+	}
+	return errors.Join(errs...)
+}
+
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"facet/cmd/facet/config"
+	"facet/cmd/facet/models"
+	enginemodels "facet/engine/models"
+)
+
+// samplePhoto is what "facet models verify" tries the models on.
+var samplePhoto = filepath.Join("face_recognition", "obama.jpg")
+
+func newModels() *cobra.Command {
+	assets := config.AssetsDefault()
+	packs := filepath.Dir(assets.Models)
+	cmd := &cobra.Command{
+		Use: "models", Short: "packs of face models: list, tell about, check, calibrate",
+		Long: "A pack is a folder with a manifest and the models that it names. PACK is a folder's name in the folder\n" +
+			"of packs, or a path.",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().StringVar(&packs, "packs", packs, "folder of packs")
+	cmd.AddCommand(
+		&cobra.Command{
+			Use: "list", Short: "list the packs", Args: usage(cobra.NoArgs),
+			RunE: func(cmd *cobra.Command, _ []string) error { return models.List(cmd.OutOrStdout(), packs) },
+		},
+		&cobra.Command{
+			Use: "info PACK", Short: "tell all that a pack's manifest says", Args: usage(cobra.ExactArgs(1)),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return models.Info(cmd.OutOrStdout(), models.Find(packs, args[0]))
+			},
+		},
+		newModelsVerify(assets, &packs), newModelsCalibrate(assets, &packs),
+	)
+	return cmd
+}
+
+func newModelsVerify(assets config.Assets, packs *string) *cobra.Command {
+	check := models.Check{ONNXRuntime: assets.ONNXRuntime, Photo: filepath.Join(assets.Photos, samplePhoto)}
+	cmd := &cobra.Command{
+		Use: "verify [PACK…]", Short: "check the hashes of packs, load their models and try them",
+		Long: "Check size and SHA-256 of every file of the packs (of all packs when none is named), load the models,\n" +
+			"and run them on a sample photograph if there is one.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				list, err := enginemodels.List(*packs)
+				if err != nil {
+					return err
+				}
+				for _, l := range list {
+					args = append(args, l.Name)
+				}
+			}
+			if len(args) == 0 {
+				return fmt.Errorf("there is no model pack in %s: run \"make setup\"", *packs)
+			}
+			var errs []error
+			for _, name := range args {
+				if err := check.Verify(cmd.Context(), cmd.OutOrStdout(), models.Find(*packs, name)); err != nil {
+					errs = append(errs, fmt.Errorf("%s: %w", name, err))
+				}
+			}
+			return errors.Join(errs...)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&check.ONNXRuntime, "onnxruntime", check.ONNXRuntime, "ONNX Runtime's shared library")
+	f.StringVar(&check.Photo, "photo", check.Photo, "photograph to try the models on")
+	return cmd
+}
+
+func newModelsCalibrate(assets config.Assets, packs *string) *cobra.Command {
+	c := models.Calibration{Progress: os.Stderr}
+	cmd := &cobra.Command{
+		Use: "calibrate PACK", Short: "fit the scores of a pack to photographs of many persons",
+		Long: "Compare the photographs of DIR, which holds a folder of them for each person, fit which cosine has which\n" +
+			"score, so that 4000, 5000, 6000, 7000 and 8000 stand for false match rates of 1e-2 to 1e-6, and test fits\n" +
+			"on one half of the persons on those of the other half.",
+		Args: usage(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.Images == "" {
+				return &usageError{errors.New("--images is needed: a folder with a folder of photographs for each person")}
+			}
+			c.Source.Pack, c.Out = models.Find(*packs, args[0]), cmd.OutOrStdout()
+			return c.Calibrate(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.Images, "images", "", "folder with a folder of photographs for each person; needed")
+	f.StringVar(&c.Dataset, "dataset", "", "what the photographs are, in words for the manifest")
+	f.StringVar(&c.Write, "write", "", "manifest to put the points into; the rest of it stays as it is")
+	f.StringVar(&c.ONNXRuntime, "onnxruntime", assets.ONNXRuntime, "ONNX Runtime's shared library")
+	return cmd
+}

@@ -1,0 +1,243 @@
+package models
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/cmd/facet/photos"
+	"facet/engine"
+	"facet/engine/accuracy"
+	"facet/engine/enginetest"
+	"facet/engine/models"
+)
+
+func packs(t *testing.T) string { return filepath.Dir(enginetest.PackDir(enginetest.Assets(t))) }
+
+// copied is a folder of packs with a copy of the default one.
+func copied(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "mine"), os.DirFS(enginetest.PackDir(enginetest.Assets(t)))); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func TestListTellsEveryPackAndWhyOneCanNotBeUsed(t *testing.T) {
+	t.Parallel()
+	dir := copied(t)
+	if err := os.MkdirAll(filepath.Join(dir, "torn"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "torn", models.ManifestName), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := List(&out, dir); err != nil {
+		t.Fatal(err)
+	}
+	pack := enginetest.Pack(t)
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[1], pack.ID[:shortID]) || !strings.Contains(lines[1], pack.Manifest.ModelID().String()) ||
+		!strings.HasPrefix(lines[2], "torn") || !strings.Contains(lines[2], "not valid") {
+		t.Errorf("the list is\n%s", out.String())
+	}
+	if err := List(&out, t.TempDir()); err == nil || !strings.Contains(err.Error(), "make setup") {
+		t.Errorf("no packs: %v", err)
+	}
+}
+
+func TestInfoTellsFilesLicencesAndCalibration(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := Info(&out, Find(packs(t), "default")); err != nil {
+		t.Fatal(err)
+	}
+	m := enginetest.Pack(t).Manifest
+	wants := []string{m.Calibration.Data, m.Quality.Data, m.Note, "has score 7000"}
+	for _, f := range m.Files {
+		wants = append(wants, f.Name, f.SHA256, f.Licence, f.Source)
+	}
+	for _, want := range wants {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q", want)
+		}
+	}
+	if err := Info(&out, filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "there is no model pack") {
+		t.Errorf("a missing pack: %v", err)
+	}
+}
+
+func TestAPackIsNamedByItsFolderOrAPath(t *testing.T) {
+	t.Parallel()
+	f := func(name, want string) {
+		t.Helper()
+		if got := Find("packs", name); got != want {
+			t.Errorf("%q is %q, want %q", name, got, want)
+		}
+	}
+	f("default", filepath.Join("packs", "default"))
+	f(filepath.Join(".", "x", "y"), filepath.Join("x", "y"))
+	f("/a/b", "/a/b")
+	f("..", "..")
+}
+
+func TestVerifyTellsAnIntactPackFromADamagedOne(t *testing.T) {
+	t.Parallel()
+	dir := copied(t)
+	check := Check{
+		ONNXRuntime: enginetest.Library(t),
+		Photo:       filepath.Join(enginetest.Assets(t), "photos", "face_recognition", "obama.jpg"),
+	}
+	var out bytes.Buffer
+	if err := check.Verify(t.Context(), &out, Find(dir, "mine")); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	if !strings.Contains(out.String(), "1 face(s)") || strings.Count(out.String(), "intact") != len(enginetest.Pack(t).Manifest.Files) {
+		t.Errorf("it says\n%s", out.String())
+	}
+	none := check
+	none.Photo = filepath.Join(dir, "none.jpg")
+	out.Reset()
+	if err := none.Verify(t.Context(), &out, Find(dir, "mine")); err != nil || !strings.Contains(out.String(), "no sample photograph") {
+		t.Errorf("without a photograph: %v\n%s", err, out.String())
+	}
+	none.Photo = filepath.Join(enginetest.Assets(t), "photos", "scikit-image", "coffee.png")
+	if err := none.Verify(t.Context(), &out, Find(dir, "mine")); !errors.Is(err, ErrDamaged) {
+		t.Errorf("models that find no face: %v, want ErrDamaged", err)
+	}
+	name := filepath.Join(dir, "mine", enginetest.Pack(t).Manifest.Files[0].Name)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	if err := check.Verify(t.Context(), &out, Find(dir, "mine")); !errors.Is(err, ErrDamaged) || !strings.Contains(out.String(), "has SHA-256") {
+		t.Errorf("one bit flipped: %v\n%s", err, out.String())
+	}
+}
+
+// vectors makes templates of unit norm in few dimensions, two for each person, so
+// that cosines of different persons have a wide, known distribution.
+func vectors(persons int) *photos.Extracted {
+	const dim = 24
+	r := rand.New(rand.NewPCG(1, 2))
+	x := new(photos.Extracted)
+	for person := range persons {
+		for range 2 {
+			v := make(engine.Template, dim)
+			var squares float64
+			for i := range v {
+				v[i] = float32(r.NormFloat64())
+				squares += float64(v[i] * v[i])
+			}
+			for i := range v {
+				v[i] /= float32(math.Sqrt(squares))
+			}
+			x.Samples = append(x.Samples, accuracy.Sample{Person: person, Acquired: true})
+			x.Templates = append(x.Templates, v)
+		}
+	}
+	return x
+}
+
+func TestACalibrationHasItsRatesOnPersonsThatWereNotFitted(t *testing.T) {
+	t.Parallel()
+	x := vectors(900)
+	held, err := crossTest(t.Context(), x, 900)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, h := range held {
+		if h.persons != 450 {
+			t.Errorf("half %d: fitted on %d persons, want 450", i, h.persons)
+		}
+		for j, a := range anchors {
+			in := h.At[j].FMR.Interval
+			if a.fmr >= 1e-5 && (in == nil || a.fmr < in.Low*.8 || a.fmr > in.High*1.25) {
+				t.Errorf("half %d: score %d has the FMR %v on the other half, want %v", i, a.score, h.At[j].FMR, a.fmr)
+			}
+		}
+	}
+	// A cosine of random directions in 24 dimensions: its square is Beta(1/2, 23/2).
+	all, err := fitOn(x.Samples, x.Templates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{.4622, .5879, .6773, .7442} { // P(cosine > want) = 1e-2, 1e-3, 1e-4, 1e-5
+		if got := all.cosines[i]; math.Abs(got-want) > .012 {
+			t.Errorf("score %d has cosine %v, want %v", anchors[i].score, got, want)
+		}
+	}
+}
+
+func TestCalibrateWritesThePointsAndLeavesTheRestOfTheManifest(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), models.ManifestName)
+	if err := os.WriteFile(file, models.Default(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	c := Calibration{Dataset: "random directions", Write: file, Out: &out}
+	if err := c.calibrate(t.Context(), vectors(300), 300); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := models.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := models.Parse(models.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cmp.Equal(got.Calibration, want.Calibration) || !strings.HasPrefix(got.Calibration.Data, "random directions: 600 of 600") {
+		t.Errorf("the calibration is %+v", got.Calibration)
+	}
+	got.Calibration = want.Calibration
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("other parts changed: −before +after\n%s", diff)
+	}
+	before, _, _ := bytes.Cut(models.Default(), []byte(`"calibration"`))
+	if !bytes.HasPrefix(data, before) {
+		t.Error("bytes before the calibration changed")
+	}
+	if !strings.Contains(out.String(), "fitted on 300 persons") || !strings.Contains(out.String(), "7000") {
+		t.Errorf("it says\n%s", out.String())
+	}
+	if err := write(filepath.Join(t.TempDir(), "none"), &got.Calibration); err == nil {
+		t.Error("a missing manifest is no error")
+	}
+}
+
+func TestTooFewPersonsAreNotFitted(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	name := filepath.Join(dir, "Biden", "b.jpg")
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, enginetest.Photo(t, "face_recognition/biden.jpg"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	err := Calibration{Images: dir, Out: &out}.Calibrate(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "too few") {
+		t.Errorf("one person: %v", err)
+	}
+}

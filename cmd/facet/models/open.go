@@ -1,0 +1,49 @@
+package models
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"facet/engine"
+	"facet/engine/models"
+)
+
+// Source says where the face engine's parts lie.
+type Source struct {
+	// Pack is the folder of a model pack.
+	Pack string
+	// ONNXRuntime is the path of its shared library.
+	ONNXRuntime string
+	// Workers is the number of images worked on at once, 0 for one on each core.
+	Workers int
+}
+
+// Open opens the face engine. Its errors are sentences for the person who named
+// the source.
+func (s Source) Open() (*engine.Engine, error) {
+	pack, err := models.Open(s.Pack)
+	if err != nil {
+		return nil, packError(s.Pack, err)
+	}
+	if _, err := os.Stat(s.ONNXRuntime); err != nil {
+		return nil, fmt.Errorf("ONNX Runtime is not at %s: run \"make setup\", or name its library with --onnxruntime", s.ONNXRuntime)
+	}
+	e, err := engine.New(pack, engine.Config{Library: s.ONNXRuntime, Workers: s.Workers})
+	if err != nil {
+		return nil, fmt.Errorf("start the face engine: %w", err)
+	}
+	return e, nil
+}
+
+// packError makes a sentence of an error of opening a pack.
+func packError(dir string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no model pack in %s: run \"make setup\", or name a pack's folder", dir)
+	case errors.Is(err, models.ErrPack), errors.Is(err, models.ErrManifest):
+		return fmt.Errorf("the model pack in %s can't be used: %w", dir, err)
+	}
+	return err
+}

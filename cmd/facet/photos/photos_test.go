@@ -1,0 +1,190 @@
+package photos
+
+import (
+	"image"
+	_ "image/jpeg"
+	"image/png"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/engine/accuracy"
+	"facet/engine/enginetest"
+)
+
+// tree makes a folder of files with contents.
+func tree(t *testing.T, files map[string][]byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, data := range files {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestAFolderIsReadByPersonAndName(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, map[string][]byte{
+		"Bo/Bo_0002.png": nil, "Bo/Bo_0001.JPG": nil, "Ann/Ann_0001.jpeg": nil, "Nobody/notes.txt": nil,
+		"README.md": nil, ".cache/x.jpg": nil, "Bo/.hidden.jpg": nil, "Bo/deeper/Bo_0003.jpg": nil,
+	})
+	f, err := Read(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"Ann", "Bo"}, f.Persons); diff != "" {
+		t.Errorf("persons: −want +got\n%s", diff)
+	}
+	want := []Photo{
+		{0, filepath.Join(dir, "Ann", "Ann_0001.jpeg"), "Ann_0001"},
+		{1, filepath.Join(dir, "Bo", "Bo_0001.JPG"), "Bo_0001"},
+		{1, filepath.Join(dir, "Bo", "Bo_0002.png"), "Bo_0002"},
+	}
+	if diff := cmp.Diff(want, f.Photos); diff != "" {
+		t.Errorf("photographs: −want +got\n%s", diff)
+	}
+}
+
+func TestPairsAreFoundInTheFolderAndTheRestIsLeftOut(t *testing.T) {
+	t.Parallel()
+	f, err := Read(t.Context(), tree(t, map[string][]byte{
+		"A/A_0001.jpg": nil, "B/B_0001.jpg": nil, "B/B_0002.jpg": nil, "C/C_0001.jpg": nil, "C/C_0007.jpg": nil,
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair := func(a string, i int, b string, j int) accuracy.Pair {
+		return accuracy.Pair{A: accuracy.Photo{Person: a, Number: i}, B: accuracy.Photo{Person: b, Number: j}}
+	}
+	places, err := f.Resolve([]accuracy.Pair{pair("B", 2, "C", 7), pair("C", 7, "C", 1)})
+	if diff := cmp.Diff([][2]int{{2, 4}, {4, 3}}, places); diff != "" || err != nil {
+		t.Fatalf("%v, −want +got\n%s", err, diff)
+	}
+	f.Keep(places)
+	if diff := cmp.Diff([][2]int{{0, 2}, {2, 1}}, places); diff != "" {
+		t.Errorf("places among those kept: −want +got\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"B", "C"}, f.Persons); diff != "" {
+		t.Errorf("persons kept: −want +got\n%s", diff)
+	}
+	for i, want := range []string{"B_0002", "C_0001", "C_0007"} {
+		p := f.Photos[i]
+		if p.Name != want || f.Persons[p.Person] != want[:1] {
+			t.Errorf("photograph %d is %s of %s, want %s", i, p.Name, f.Persons[p.Person], want)
+		}
+	}
+	if _, err := f.Resolve([]accuracy.Pair{pair("B", 2, "B", 9)}); err == nil || !strings.Contains(err.Error(), `photograph 9 of "B"`) {
+		t.Errorf("a pair of a missing photograph: %v", err)
+	}
+}
+
+func TestAFolderWithoutPhotographsIsRefused(t *testing.T) {
+	t.Parallel()
+	for dir, want := range map[string]string{
+		tree(t, map[string][]byte{"a.jpg": nil}): "no photograph",
+		filepath.Join(t.TempDir(), "missing"):    "there is no folder",
+	} {
+		if _, err := Read(t.Context(), dir); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want %q", err, want)
+		}
+	}
+}
+
+func TestFailuresToAcquireAreCountedByTheirReason(t *testing.T) {
+	t.Parallel()
+	var huge strings.Builder
+	huge.WriteString("\x89PNG\r\n\x1a\n")
+	dir := tree(t, map[string][]byte{
+		"Biden/b.jpg":   enginetest.Photo(t, "face_recognition/biden.jpg"),
+		"Coffee/c.png":  enginetest.Photo(t, "scikit-image/coffee.png"),
+		"Damaged/d.jpg": []byte("\xff\xd8\xffnothing"),
+		"Empty/e.jpg":   nil,
+		"Group/g.jpg":   enginetest.Photo(t, "face-api/sample5.jpg"),
+		"Large/l.png":   append([]byte(huge.String()), make([]byte, photoBytesMax)...),
+	})
+	f, err := Read(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := enginetest.Shared(t)
+	x, err := Extract(t.Context(), e, f.Photos, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Faceless != 1 || x.Unreadable != 3 || x.Poor != 0 || x.Failed() != 4 {
+		t.Errorf("%d without face, %d unreadable, %d poor, want 1, 3, 0", x.Faceless, x.Unreadable, x.Poor)
+	}
+	for i, want := range []bool{true, false, false, false, true, false} {
+		if s := x.Samples[i]; s.Acquired != want || s.Acquired != (x.Templates[i] != nil) || s.Person != i {
+			t.Errorf("%s: %+v, want acquired %v", f.Photos[i].Name, s, want)
+		}
+	}
+	strict, err := Extract(t.Context(), e, f.Photos, 1, nil)
+	if err != nil || strict.Poor != 2 || strict.Failed() != 6 {
+		t.Errorf("quality 1 asked: %d poor of %d failed, %v, want 2 of 6", strict.Poor, strict.Failed(), err)
+	}
+}
+
+func TestTheFaceNearestToTheMiddleIsTaken(t *testing.T) {
+	t.Parallel()
+	// Two portraits side by side, the right one in the middle of a wide picture.
+	left, right := decoded(t, "face_recognition/obama.jpg"), decoded(t, "face_recognition/biden.jpg")
+	l, r := left.Bounds().Size(), right.Bounds().Size()
+	wide := image.NewRGBA(image.Rect(0, 0, 2*l.X+r.X, max(l.Y, r.Y)))
+	paste := func(from image.Image, x int) {
+		b := from.Bounds()
+		for py := range b.Dy() {
+			for px := range b.Dx() {
+				wide.Set(x+px, py, from.At(b.Min.X+px, b.Min.Y+py))
+			}
+		}
+	}
+	paste(left, 0)
+	paste(right, l.X)
+	file := filepath.Join(t.TempDir(), "wide.png")
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := png.Encode(out, wide); err != nil {
+		t.Fatal(err)
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e := enginetest.Shared(t)
+	x, err := Extract(t.Context(), e, []Photo{{File: file}}, 0, nil)
+	if err != nil || !x.Samples[0].Acquired {
+		t.Fatalf("no face found: %v", err)
+	}
+	f := func(name string, low, high int) {
+		t.Helper()
+		faces, err := e.Extract(t.Context(), enginetest.Photo(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := e.Compare(x.Templates[0], faces[0].Template); s < low || s > high {
+			t.Errorf("score with %s is %d, want %d to %d", name, s, low, high)
+		}
+	}
+	f("face_recognition/biden.jpg", 9000, 9999)
+	f("face_recognition/obama.jpg", 0, 6999)
+}
+
+func decoded(t *testing.T, name string) image.Image {
+	t.Helper()
+	im, _, err := image.Decode(strings.NewReader(string(enginetest.Photo(t, name))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return im
+}

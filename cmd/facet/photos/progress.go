@@ -1,0 +1,56 @@
+package photos
+
+import (
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+const progressPause = 200 * time.Millisecond
+
+// progress is a line on a terminal that says how far the extraction is; elsewhere
+// it says nothing. It is safe for concurrent use, and a nil one is silent.
+type progress struct {
+	out   *os.File
+	total int
+	begun time.Time
+
+	mu   sync.Mutex // guards done and told
+	done int
+	told time.Time
+}
+
+func newProgress(out *os.File, total int) *progress {
+	if out == nil {
+		return nil
+	}
+	if info, err := out.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return nil
+	}
+	return &progress{out: out, total: total, begun: time.Now()}
+}
+
+// add counts one photograph.
+func (p *progress) add() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	if time.Since(p.told) < progressPause && p.done < p.total {
+		return
+	}
+	p.told = time.Now()
+	each := time.Since(p.begun) / time.Duration(p.done)
+	left := (each * time.Duration(p.total-p.done)).Round(time.Second)
+	fmt.Fprintf(p.out, "\r%d / %d photographs, %s left \x1b[K", p.done, p.total, left)
+}
+
+// close takes the line away.
+func (p *progress) close() {
+	if p != nil {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+}
