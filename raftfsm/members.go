@@ -83,6 +83,13 @@ func (g *Group) AddVoter(ctx context.Context, member id.Member, prevIndex uint64
 	})
 }
 
+// Demote takes a voter's vote; it stays a member that receives the log.
+func (g *Group) Demote(ctx context.Context, member id.Member, prevIndex uint64) error {
+	return g.change(ctx, "demote", member, prevIndex, func(wait time.Duration) raft.IndexFuture {
+		return g.raft.DemoteVoter(raft.ServerID(member), prevIndex, wait)
+	})
+}
+
 // Remove takes member out of the group. A leader that removes itself steps down
 // once that is committed.
 func (g *Group) Remove(ctx context.Context, member id.Member, prevIndex uint64) error {

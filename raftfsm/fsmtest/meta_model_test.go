@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
@@ -99,11 +100,22 @@ func (m *metaModel) found(c metafsm.Found) metafsm.FoundAnswer {
 }
 
 func (m *metaModel) putShards(c metafsm.PutShards) metafsm.PutShardsAnswer {
-	same := m.shards.Epoch == c.Previous+1 && cmp.Equal(m.shards.Shards, c.Shards)
+	ignoreMoved := cmpopts.IgnoreFields(metafsm.ShardVoters{}, "Moved") // the machine's own word
+	same := m.shards.Epoch == c.Previous+1 && cmp.Equal(m.shards.Shards, c.Shards, ignoreMoved)
 	if m.shards.Epoch != c.Previous && !same {
 		return metafsm.PutShardsAnswer{Status: metafsm.StaleEpoch, Map: m.shards}
 	}
-	m.shards = metafsm.ShardMap{Epoch: c.Previous + 1, Shards: c.Shards}
+	next := slices.Clone(c.Shards)
+	for i, v := range next {
+		for _, old := range m.shards.Shards {
+			if old.Shard == v.Shard {
+				next[i].Moved = old.Moved || !cmp.Equal(old.Voters, v.Voters, cmpopts.SortSlices(func(a, b id.Member) bool { return a < b }))
+			}
+		}
+	}
+	if !same {
+		m.shards = metafsm.ShardMap{Epoch: c.Previous + 1, Shards: next}
+	}
 	return metafsm.PutShardsAnswer{Status: metafsm.Done, Map: m.shards}
 }
 

@@ -22,7 +22,7 @@ func (c Found) apply(m *Machine) []byte {
 func (c PutNode) apply(m *Machine) []byte {
 	old := m.state.nodes[c.Node.ID]
 	if old != nil {
-		c.Node.Joined = old.Joined
+		c.Node.Joined, c.Node.State, c.Node.Heir = old.Joined, old.State, old.Heir
 	}
 	if old == nil || *old != c.Node {
 		m.state.nodes[c.Node.ID] = &c.Node
@@ -36,6 +36,10 @@ func (c PutShards) apply(m *Machine) []byte {
 	a := PutShardsAnswer{Status: StaleEpoch, Map: *now}
 	switch {
 	case now.Epoch == c.Previous:
+		for i, v := range c.Shards {
+			old, known := now.Shard(v.Shard)
+			c.Shards[i].Moved = old.Moved || known && !sameMembers(old.Voters, v.Voters)
+		}
 		m.state.shards = &ShardMap{Epoch: c.Previous + 1, Shards: c.Shards}
 		a = PutShardsAnswer{Status: Done, Map: *m.state.shards}
 		m.touch()
@@ -46,7 +50,7 @@ func (c PutShards) apply(m *Machine) []byte {
 }
 
 func equalVoters(a, b ShardVoters) bool {
-	return a.Shard == b.Shard && slices.Equal(a.Voters, b.Voters)
+	return a.Shard == b.Shard && a.Moving == b.Moving && slices.Equal(a.Voters, b.Voters) && slices.Equal(a.Leaving, b.Leaving)
 }
 
 func (c CreateTenant) apply(m *Machine) []byte {

@@ -30,6 +30,7 @@ var (
 	headRenameTag         = codec.Head{Code: 17, Version: 1}
 	headDeleteTag         = codec.Head{Code: 18, Version: 1}
 	headSettle            = codec.Head{Code: 19, Version: 1}
+	headSetNodeState      = codec.Head{Code: 20, Version: 1}
 )
 
 const answerBit = 0x40
@@ -73,6 +74,8 @@ const (
 	// Unsettled: the gallery has grown to this shard, and its first shard was not
 	// told yet (shardfsm.Widen, then Settle).
 	Unsettled Status = 15
+	// UnknownNode: there is no such node, or it was removed.
+	UnknownNode Status = 16
 )
 
 var statusNames = [...]string{
@@ -80,6 +83,7 @@ var statusNames = [...]string{
 	UnknownGallery: "unknown gallery", StaleGeneration: "stale generation", StaleEpoch: "stale epoch",
 	OpsFull: "operations full", SizeShrinks: "size shrinks", UnknownApplication: "unknown application",
 	UnknownTag: "unknown tag", TagLimit: "tag limit", BeingDeleted: "being deleted", Unsettled: "unsettled",
+	UnknownNode: "unknown node",
 }
 
 // String names the status.
@@ -116,7 +120,7 @@ type FoundAnswer struct {
 	Cluster Cluster `cbor:"2,keyasint"`
 }
 
-// PutNode adds a node or changes its member and name; Joined stays.
+// PutNode adds a node or changes its member, name and zone; the rest stays.
 type PutNode struct {
 	Node Node `cbor:"1,keyasint"`
 }

@@ -39,7 +39,8 @@ type stateRecord struct {
 	Cluster  *Cluster `cbor:"2,keyasint,omitempty"`
 	Shards   ShardMap `cbor:"3,keyasint"`
 	// Records counts those that follow.
-	Records uint64 `cbor:"4,keyasint"`
+	Records     uint64       `cbor:"4,keyasint"`
+	Restoration *Restoration `cbor:"5,keyasint,omitempty"`
 }
 
 type grantsRecord struct {
@@ -73,7 +74,7 @@ func (m *Machine) freeze() *frozen {
 	f := &frozen{
 		index:        m.index,
 		ops:          m.ops.Freeze(),
-		head:         stateRecord{Sequence: st.sequence, Cluster: st.cluster, Shards: *st.shards},
+		head:         stateRecord{Sequence: st.sequence, Cluster: st.cluster, Shards: *st.shards, Restoration: st.restoration},
 		nodes:        sorted(st.nodes, func(n *Node) []byte { return n.ID.UUID[:] }),
 		keys:         sorted(st.keys, func(k *AccessKey) []byte { return []byte(k.ID) }),
 		galleries:    slices.SortedFunc(maps.Values(st.galleries), func(a, b *Gallery) int { return cmp.Compare(a.Seq, b.Seq) }),

@@ -44,7 +44,7 @@ func script() []interface{ Encode() []byte } {
 	return []interface{ Encode() []byte }{
 		Found{Cluster{ID: id.Cluster{UUID: id.UUID{1}}, Shards: 16, Replicas: 3, Pack: "pack", IDKey: [32]byte{2}, Created: 3}},
 		PutNode{Node{ID: node, Member: id.NewMember(node, 1), Name: "one", Joined: 4}},
-		PutShards{Previous: 0, Shards: []ShardVoters{{1, []id.Member{"m1", "m2"}}, {3, []id.Member{"m2"}}}},
+		PutShards{Previous: 0, Shards: []ShardVoters{{Shard: 1, Voters: []id.Member{"m1", "m2"}}, {Shard: 3, Voters: []id.Member{"m2"}}}},
 		CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "tenant"}},
 		PutAccessKey{AccessKey{ID: "KEY", Tenant: tenantA, Role: 1, SealedSecret: []byte{6}}},
 		CreateGallery{testWrite(2), Gallery{
@@ -77,6 +77,7 @@ func script() []interface{ Encode() []byte } {
 		ForgetGallery{Gallery: id.Gallery{UUID: id.UUID{0xb, 1}}, Generation: 2},
 		testCreation(13, 2),
 		DeleteGallery{Write: testWrite(14), Tenant: tenantA, Gallery: id.Gallery{UUID: id.UUID{0xb, 2}}},
+		SetNodeState{node, NodeDraining, id.Node{}},
 	}
 }
 
@@ -239,7 +240,7 @@ func TestVotersAreFoundByShard(t *testing.T) {
 	t.Parallel()
 	shards := filled(t).Shards()
 	for s, want := range map[id.Shard]int{0: 0, 1: 2, 2: 0, 3: 1, 4: 0} {
-		if got := shards.Voters(s); len(got) != want {
+		if got, ok := shards.Shard(s); len(got.Voters) != want || ok != (want > 0) {
 			t.Errorf("shard %d: %v, want %d voters", s, got, want)
 		}
 	}

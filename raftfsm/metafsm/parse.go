@@ -69,6 +69,8 @@ func decode(b []byte) (c command, skip bool, err error) {
 		c, err = body[PutNode](m, headPutNode)
 	case headPutShards.Code:
 		c, err = body[PutShards](m, headPutShards)
+	case headSetNodeState.Code:
+		c, err = body[SetNodeState](m, headSetNodeState)
 	case headCreateTenant.Code:
 		c, err = body[CreateTenant](m, headCreateTenant)
 	case headPutAccessKey.Code:
@@ -101,6 +103,8 @@ func decode(b []byte) (c command, skip bool, err error) {
 		c, err = body[RenameTag](m, headRenameTag)
 	case headDeleteTag.Code:
 		c, err = body[DeleteTag](m, headDeleteTag)
+	case headLoad.Code:
+		c, err = body[Load](m, headLoad)
 	default:
 		if m.Code&codec.Skippable != 0 {
 			return nil, true, nil

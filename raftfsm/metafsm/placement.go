@@ -85,7 +85,14 @@ func Jump(hash uint64, n int) int {
 type Seat struct {
 	Member id.Member
 	Zone   string
+	// Missed tells that the member does not answer, which is expected to pass: Replan
+	// gives it no more votes. Away tells that it has been missed for long: it keeps
+	// its votes only until another can take them.
+	Missed, Away bool
 }
+
+// free tells whether the seat may be given a vote.
+func (s Seat) free() bool { return !s.Missed && !s.Away }
 
 // Place gives each of the shards 1 … shards its voters, the preferred leader
 // first: rendezvous hashing with bounded load. Voters of one shard lie in as many
@@ -124,6 +131,8 @@ type plan struct {
 	most     int // voters a seat gets at first: the average, rounded up
 	voters   [][]int
 	load     []int
+	// weights of the seats by purpose and shard, made when first asked for.
+	weights map[string][][]uint64
 }
 
 func newPlan(seats []Seat, shards, replicas int) *plan {
@@ -132,6 +141,7 @@ func newPlan(seats []Seat, shards, replicas int) *plan {
 		replicas: replicas,
 		voters:   make([][]int, shards),
 		load:     make([]int, len(seats)),
+		weights:  map[string][][]uint64{weightVoter: make([][]uint64, shards), weightLeader: make([][]uint64, shards)},
 	}
 	slices.SortFunc(p.seats, func(a, b Seat) int { return cmp.Compare(a.Member, b.Member) })
 	for i := range p.seats {
@@ -147,14 +157,22 @@ func newPlan(seats []Seat, shards, replicas int) *plan {
 
 // ranked gives members in order of their weights for a shard, highest first.
 func (p *plan) ranked(purpose string, shard int, members []int) []int {
-	of := shardBytes(id.Shard(shard + 1))
+	weights := p.weightsOf(purpose, shard)
 	out := slices.Clone(members)
-	slices.SortStableFunc(out, func(a, b int) int {
-		wa := weight(purpose, of, []byte(p.seats[a].Member))
-		wb := weight(purpose, of, []byte(p.seats[b].Member))
-		return cmp.Compare(wb, wa)
-	})
+	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(weights[b], weights[a]) })
 	return out
+}
+
+// weightsOf gives the weights of the seats for a shard.
+func (p *plan) weightsOf(purpose string, shard int) []uint64 {
+	of := &p.weights[purpose][shard]
+	if *of == nil {
+		*of = make([]uint64, len(p.seats))
+		for i, s := range p.seats {
+			(*of)[i] = weight(purpose, shardBytes(id.Shard(shard+1)), []byte(s.Member))
+		}
+	}
+	return *of
 }
 
 func (p *plan) everyone() []int {
@@ -169,16 +187,19 @@ func (p *plan) everyone() []int {
 // then by weight.
 func (p *plan) choose(shard int) {
 	order := p.ranked(weightVoter, shard, p.everyone())
-	for len(p.voters[shard]) < p.replicas {
+	for p.voting(shard) < p.replicas {
 		best, bestCost := -1, [2]int{}
 		for _, m := range order {
 			cost := [2]int{p.inZone(shard, m), 0}
 			if p.load[m] >= p.most {
 				cost[1] = 1
 			}
-			if !slices.Contains(p.voters[shard], m) && (best < 0 || slices.Compare(cost[:], bestCost[:]) < 0) {
+			if p.seats[m].free() && !slices.Contains(p.voters[shard], m) && (best < 0 || slices.Compare(cost[:], bestCost[:]) < 0) {
 				best, bestCost = m, cost
 			}
+		}
+		if best < 0 {
+			return // those that are missed have to come back first
 		}
 		p.voters[shard] = append(p.voters[shard], best)
 		p.load[best]++
@@ -201,6 +222,7 @@ func (p *plan) inZone(shard, m int) int {
 func (p *plan) level() bool {
 	byLoad := p.everyone()
 	slices.SortStableFunc(byLoad, func(a, b int) int { return cmp.Compare(p.load[a], p.load[b]) })
+	byLoad = slices.DeleteFunc(byLoad, func(m int) bool { return !p.seats[m].free() })
 	for _, from := range slices.Backward(byLoad) {
 		for _, to := range byLoad {
 			if p.load[from] < p.load[to]+2 {
@@ -228,7 +250,7 @@ func (p *plan) movable(from, to int) int {
 		if p.seats[from].Zone == p.seats[to].Zone {
 			crowd-- // from leaves
 		}
-		w := weight(weightVoter, shardBytes(id.Shard(s+1)), []byte(p.seats[to].Member))
+		w := p.weightsOf(weightVoter, s)[to]
 		if crowd <= p.inZone(s, from) && (best < 0 || w > bestWeight) {
 			best, bestWeight = s, w
 		}

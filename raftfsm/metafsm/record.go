@@ -13,7 +13,7 @@ type Cluster struct {
 	// Shards is the number of groups that hold events, from 1 to id.MaxShard; it
 	// never changes.
 	Shards int `cbor:"2,keyasint"`
-	// Replicas is the number of voters wanted of each group.
+	// Replicas is the number of voters that each shard began with.
 	Replicas int `cbor:"3,keyasint"`
 	// Pack is the identity of the model pack.
 	Pack string `cbor:"4,keyasint"`
@@ -26,7 +26,27 @@ type Cluster struct {
 	// SlotsPerShard is the capacity for which a gallery gets one more shard; 0 is
 	// the constant of that name.
 	SlotsPerShard uint32 `cbor:"8,keyasint,omitempty"`
+	// Wanted is the number of voters that each shard should have once there are as
+	// many nodes; 0 stands for Replicas.
+	Wanted int `cbor:"9,keyasint,omitempty"`
 }
+
+// WantedReplicas is the number of voters that each shard should have where there are
+// as many nodes.
+func (c Cluster) WantedReplicas() int { return max(c.Wanted, c.Replicas) }
+
+// NodeState says whether a node holds replicas.
+type NodeState uint8
+
+// The states of nodes. The numbers are stored.
+const (
+	// NodeActive: it holds its share of the replicas.
+	NodeActive NodeState = 0
+	// NodeDraining: its replicas move to other nodes.
+	NodeDraining NodeState = 1
+	// NodeRemoved: it is no part of the cluster any more, for good.
+	NodeRemoved NodeState = 2
+)
 
 // Node is a node that joined.
 type Node struct {
@@ -35,36 +55,53 @@ type Node struct {
 	Name   string    `cbor:"3,keyasint"`
 	// Joined is when it first did, in milliseconds since 1970.
 	Joined int64 `cbor:"4,keyasint"`
+	// Zone is its failure domain; nodes of an empty zone share it with nobody.
+	Zone string `cbor:"5,keyasint,omitempty"`
+	// State and Heir are an operator's orders (SetNodeState). Heir is the node that
+	// is to take over the replicas; zero is no particular one.
+	State NodeState `cbor:"6,keyasint,omitempty"`
+	Heir  id.Node   `cbor:"7,keyasint,omitzero"`
 }
 
-// ShardVoters names the first voters of a shard; the first of them is its
-// preferred leader.
+// ShardVoters says where a shard's replicas are to be.
 type ShardVoters struct {
-	Shard  id.Shard    `cbor:"1,keyasint"`
+	Shard id.Shard `cbor:"1,keyasint"`
+	// Voters are the members that should vote, the preferred leader first.
 	Voters []id.Member `cbor:"2,keyasint"`
+	// Leaving are members that may still have a replica and should not.
+	Leaving []id.Member `cbor:"3,keyasint,omitempty"`
+	// Moving tells that the group's members are not known to be Voters yet.
+	Moving bool `cbor:"4,keyasint,omitempty"`
+	// Moved tells that Voters are not the ones that the shard began with: nobody
+	// may found the group any more. PutShards sees to it.
+	Moved bool `cbor:"5,keyasint,omitempty"`
 }
 
-// ShardMap says where each shard began. Its epoch is 0 before the first
-// PutShards, and 1 more with each.
+// Holders gives the members that may have a replica.
+func (v ShardVoters) Holders() []id.Member { return slices.Concat(v.Voters, v.Leaving) }
+
+// ShardMap says where the shards are. Its epoch is 0 before the first PutShards, and
+// 1 more with each.
 type ShardMap struct {
 	Epoch uint64 `cbor:"1,keyasint"`
 	// Shards are in order of their numbers.
 	Shards []ShardVoters `cbor:"2,keyasint,omitempty"`
 }
 
-// Voters gives the first voters of a shard, nil if the map does not have it.
-func (m ShardMap) Voters(s id.Shard) []id.Member {
+// Shard gives where a shard is; ok is false if the map does not have it.
+func (m ShardMap) Shard(s id.Shard) (v ShardVoters, ok bool) {
 	i, ok := slices.BinarySearchFunc(m.Shards, s, func(v ShardVoters, s id.Shard) int { return int(v.Shard) - int(s) })
 	if !ok {
-		return nil
+		return ShardVoters{}, false
 	}
-	return m.Shards[i].Voters
+	return m.Shards[i], true
 }
 
 func cloneVoters(in []ShardVoters) []ShardVoters {
 	out := slices.Clone(in)
 	for i := range out {
 		out[i].Voters = slices.Clone(out[i].Voters)
+		out[i].Leaving = slices.Clone(out[i].Leaving)
 	}
 	return out
 }

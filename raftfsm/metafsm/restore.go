@@ -93,6 +93,7 @@ func (l *loader) head(m codec.Message) error {
 	}
 	l.begun, l.missing = true, r.Records
 	l.state.sequence, l.state.cluster, l.state.shards = r.Sequence, r.Cluster, &r.Shards
+	l.state.restoration = r.Restoration
 	return nil
 }
 

@@ -25,6 +25,8 @@ type state struct {
 	byName       map[string]id.Tenant
 	// sequence is the last Seq given.
 	sequence uint64
+	// restoration is the newest one, nil if there was none.
+	restoration *Restoration
 }
 
 // tenant is a tenant with what belongs to it, in order of creation.

@@ -1,0 +1,129 @@
+package metafsm
+
+import (
+	"facet/internal/codec"
+)
+
+var headLoad = codec.Head{Code: 21, Version: 1}
+
+// Restoration says which backup the cluster's records come from.
+type Restoration struct {
+	// Backup is the digest of the backup's manifest.
+	Backup [32]byte `cbor:"1,keyasint"`
+	// Whole tells that everything in the cluster comes from it, not one gallery only.
+	Whole bool `cbor:"2,keyasint,omitempty"`
+	// Loaded counts the records that were loaded.
+	Loaded uint64 `cbor:"3,keyasint,omitempty"`
+	// Done tells that all were; before that the cluster is half restored.
+	Done bool `cbor:"4,keyasint,omitempty"`
+	// Time is when it began, in milliseconds since 1970.
+	Time int64 `cbor:"5,keyasint"`
+}
+
+// Load restores records of a backup. The first one of a backup has no records and
+// begins: with Whole the cluster must have no tenants, and no other restoration may
+// be under way. The same command again changes nothing.
+type Load struct {
+	Backup [32]byte `cbor:"1,keyasint"`
+	Whole  bool     `cbor:"2,keyasint,omitempty"`
+	Time   int64    `cbor:"3,keyasint"`
+	// Have is how many were loaded before, Records are the next ones (Copied.Encode).
+	Have    uint64   `cbor:"4,keyasint,omitempty"`
+	Records [][]byte `cbor:"5,keyasint,omitempty"`
+	// Done ends the restoration.
+	Done bool `cbor:"6,keyasint,omitempty"`
+}
+
+// LoadAnswer is Done, Exists (the cluster is not empty, or another backup is being
+// restored: nothing was done) or Conflict (a record contradicts what is there).
+type LoadAnswer struct {
+	Status      Status      `cbor:"1,keyasint"`
+	Restoration Restoration `cbor:"2,keyasint"`
+}
+
+// Encode gives the bytes to propose.
+func (c Load) Encode() []byte { return codec.Encode(headLoad, c) }
+
+// ParseLoadAnswer reads the answer to a Load.
+func ParseLoadAnswer(b []byte) (LoadAnswer, error) { return parse[LoadAnswer](b, headLoad) }
+
+// Restoration gives the newest restoration; ok is false if there was none.
+func (m *Machine) Restoration() (r Restoration, ok bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.state.restoration == nil {
+		return Restoration{}, false
+	}
+	return *m.state.restoration, true
+}
+
+func (c Load) apply(m *Machine) []byte {
+	status := m.load(c)
+	answer := LoadAnswer{Status: status}
+	if m.state.restoration != nil {
+		answer.Restoration = *m.state.restoration
+	}
+	return codec.Encode(answerOf(headLoad), answer)
+}
+
+func (m *Machine) load(c Load) Status {
+	now := m.state.restoration
+	if now == nil || now.Done && (now.Backup != c.Backup || !now.Whole && c.Have == 0 && len(c.Records) == 0 && !c.Done) {
+		if c.Have > 0 || len(c.Records) > 0 || c.Done || c.Whole && len(m.state.tenants) > 0 {
+			return Exists
+		}
+		m.state.restoration = &Restoration{Backup: c.Backup, Whole: c.Whole, Time: c.Time}
+		m.touch()
+		return Done
+	}
+	if now.Backup != c.Backup || now.Whole != c.Whole {
+		return Exists
+	}
+	if now.Done || c.Have != now.Loaded {
+		return Done // the answer tells how far it is
+	}
+	next := *now
+	status := Done
+	for _, record := range c.Records {
+		if !m.state.restore(record) {
+			status = Conflict
+			break
+		}
+		next.Loaded++
+	}
+	next.Done = c.Done && status == Done
+	m.state.restoration = &next
+	m.touch()
+	return status
+}
+
+// restore adds a record, numbered anew; it is false if it contradicts what is there.
+func (st *state) restore(record []byte) bool {
+	message, err := codec.Split(record)
+	if err != nil {
+		return false
+	}
+	c, ok, err := ReadCopied(message)
+	if err != nil || !ok {
+		return false
+	}
+	switch {
+	case c.Tenant != nil:
+		if known := st.tenants[c.Tenant.ID]; known != nil {
+			return known.record.Name == c.Tenant.Name
+		}
+		c.Tenant.Seq = st.next()
+	case c.Gallery != nil:
+		c.Gallery.Seq = st.next()
+	case c.Application != nil:
+		c.Application.Seq = st.next()
+	case c.Cluster != nil:
+		return false
+	}
+	message, err = codec.Split(c.Encode())
+	if err != nil {
+		return false
+	}
+	l := loader{state: st, begun: true, missing: 1}
+	return l.load(message, nil) == nil
+}

@@ -1,0 +1,284 @@
+package metafsm
+
+import (
+	"cmp"
+	"slices"
+
+	"facet/internal/id"
+)
+
+// Replan gives the voters that the shards of a map should have when these are the
+// seats: replicas of each, or as many as there are seats that are not away. It moves
+// as little as it can: a vote moves when its member is no seat, when its zone holds
+// another of the shard and a better one is to be had, or when its member has at
+// least two more than another. A member that is missed keeps what it has and gets
+// nothing. One that is away keeps its votes until another
+// can take them, so that a shard never loses a voter for nothing; one that is no seat
+// does not. heirs may name who takes the votes of a member that is no seat.
+//
+// A plan of a plan, for the same seats, is the plan itself.
+func Replan(now []ShardVoters, seats []Seat, replicas int, heirs map[id.Member]id.Member) []ShardVoters {
+	p := newPlan(seats, len(now), replicas)
+	p.replicas = max(1, min(replicas, p.present()))
+	if p.present() == 0 {
+		return cloneVoters(now)
+	}
+	p.most = (len(now)*p.replicas + p.present() - 1) / p.present()
+	for s, v := range now {
+		p.keep(s, v, heirs)
+	}
+	for s := range now {
+		p.choose(s)
+		p.shed(s, replicas)
+	}
+	for s := range now {
+		p.spread(s)
+	}
+	for p.level() {
+		continue
+	}
+	leaders := p.relead(now)
+	out := cloneVoters(now)
+	for s := range out {
+		first := leaders[s]
+		voters := []id.Member{p.seats[first].Member}
+		for _, m := range p.ranked(weightVoter, s, p.voters[s]) {
+			if m != first {
+				voters = append(voters, p.seats[m].Member)
+			}
+		}
+		if !slices.Equal(voters, out[s].Voters) {
+			out[s].Voters = voters
+		}
+	}
+	return out
+}
+
+// Next gives the map that follows now on the way to a plan of it, at most most
+// shards being on the move: those first that have a voter on no seat or on one that
+// is away. The order of voters, which says who leads, follows at once. A move whose
+// member has gone is given another goal. changed tells whether there is a difference.
+func Next(now, plan []ShardVoters, seats []Seat, most int) (next []ShardVoters, changed bool) {
+	present := map[id.Member]bool{}
+	for _, s := range seats {
+		present[s.Member] = !s.Away
+	}
+	missing := func(v ShardVoters) int {
+		n := 0
+		for _, m := range v.Voters {
+			if !present[m] {
+				n++
+			}
+		}
+		return n
+	}
+	next = cloneVoters(now)
+	order := make([]int, len(now))
+	moving := 0
+	for i := range order {
+		order[i] = i
+		if now[i].Moving {
+			moving++
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(missing(now[b]), missing(now[a])) })
+	for _, i := range order {
+		to := &next[i]
+		switch same := sameMembers(to.Voters, plan[i].Voters); {
+		case same && slices.Equal(to.Voters, plan[i].Voters):
+			continue
+		case same:
+		case to.Moving && missing(*to) == 0, !to.Moving && moving >= most:
+			continue
+		default:
+			if !to.Moving {
+				moving++
+			}
+			to.Leaving = slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(to.Holders()))), func(m id.Member) bool {
+				return slices.Contains(plan[i].Voters, m)
+			})
+			to.Moving = true
+		}
+		to.Voters = slices.Clone(plan[i].Voters)
+		changed = true
+	}
+	return next, changed
+}
+
+func sameMembers(a, b []id.Member) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// keep gives a shard the voters that it has, as far as they are seats, and the heirs
+// of the others.
+func (p *plan) keep(shard int, v ShardVoters, heirs map[id.Member]id.Member) {
+	take := func(m id.Member) bool {
+		i := slices.IndexFunc(p.seats, func(s Seat) bool { return s.Member == m })
+		if i >= 0 && !slices.Contains(p.voters[shard], i) {
+			p.voters[shard] = append(p.voters[shard], i)
+			p.load[i]++
+		}
+		return i >= 0
+	}
+	var lost []id.Member
+	for _, m := range v.Voters {
+		if !take(m) {
+			lost = append(lost, m)
+		}
+	}
+	for _, m := range lost {
+		if heir, ok := heirs[m]; ok {
+			take(heir)
+		}
+	}
+}
+
+// present counts the seats that are not away.
+func (p *plan) present() int {
+	n := 0
+	for _, s := range p.seats {
+		if !s.Away {
+			n++
+		}
+	}
+	return n
+}
+
+// voting counts the voters of a shard that are not away.
+func (p *plan) voting(shard int) int {
+	n := 0
+	for _, m := range p.voters[shard] {
+		if !p.seats[m].Away {
+			n++
+		}
+	}
+	return n
+}
+
+// shed takes voters away from a shard that has more than most: first who is away,
+// then who shares a zone, then who has the most votes.
+func (p *plan) shed(shard, most int) {
+	for len(p.voters[shard]) > most {
+		worst, worstCost := -1, [3]int{}
+		for _, m := range p.ranked(weightVoter, shard, p.voters[shard]) {
+			cost := [3]int{0, p.inZone(shard, m), p.load[m]}
+			if p.seats[m].Away {
+				cost[0] = 1
+			}
+			if worst < 0 || slices.Compare(cost[:], worstCost[:]) >= 0 {
+				worst, worstCost = m, cost
+			}
+		}
+		p.voters[shard] = slices.DeleteFunc(p.voters[shard], func(m int) bool { return m == worst })
+		p.load[worst]--
+	}
+}
+
+// spread moves votes of a shard to zones that hold fewer of them.
+func (p *plan) spread(shard int) {
+	for {
+		from, to, gain := -1, -1, 0
+		for _, v := range p.voters[shard] {
+			if !p.seats[v].free() || p.inZone(shard, v) == 0 {
+				continue
+			}
+			for _, m := range p.ranked(weightVoter, shard, p.everyone()) {
+				if !p.seats[m].free() || slices.Contains(p.voters[shard], m) || p.seats[m].Zone == p.seats[v].Zone {
+					continue
+				}
+				better := p.inZone(shard, v) - p.inZone(shard, m)
+				if better > gain || better == gain && gain > 0 && p.load[m] < p.load[to] {
+					from, to, gain = v, m, better
+				}
+			}
+		}
+		if gain == 0 {
+			return
+		}
+		p.voters[shard][slices.Index(p.voters[shard], from)] = to
+		p.load[from]--
+		p.load[to]++
+	}
+}
+
+// relead chooses leaders: those that there are, as far as they vote and are not away,
+// and then as few changes as make the numbers even.
+func (p *plan) relead(now []ShardVoters) []int {
+	l := leading{plan: p, leader: make([]int, len(now)), led: make([]int, len(p.seats))}
+	for s, v := range now {
+		l.leader[s] = -1
+		i := slices.IndexFunc(p.voters[s], func(m int) bool { return len(v.Voters) > 0 && p.seats[m].Member == v.Voters[0] })
+		if i >= 0 && !p.seats[p.voters[s][i]].Away {
+			l.leader[s] = p.voters[s][i]
+			l.led[l.leader[s]]++
+		}
+	}
+	for s := range now {
+		if l.leader[s] >= 0 {
+			continue
+		}
+		wishes := p.ranked(weightLeader, s, p.voters[s])
+		l.leader[s] = slices.MinFunc(wishes, func(a, b int) int {
+			if p.seats[a].Away != p.seats[b].Away {
+				return map[bool]int{true: 1, false: -1}[p.seats[a].Away]
+			}
+			return cmp.Compare(l.led[a], l.led[b])
+		})
+		l.led[l.leader[s]]++
+	}
+	for l.level() {
+		continue // each turn lowers the sum of the squares of the numbers led
+	}
+	return l.leader
+}
+
+// leading is a choice of leaders in the making.
+type leading struct {
+	*plan
+	leader []int // by shard
+	led    []int // by seat
+}
+
+// level makes one seat lead one shard less and another, that leads at least two
+// fewer, one more, by a chain of shards that each change their leader; false if
+// there is no such chain.
+func (l *leading) level() bool {
+	byLed := l.everyone()
+	slices.SortStableFunc(byLed, func(a, b int) int { return cmp.Compare(l.led[b], l.led[a]) })
+	shards := make([][]int, len(l.seats)) // by leader
+	for s, m := range l.leader {
+		shards[m] = append(shards[m], s)
+	}
+	for _, from := range byLed {
+		by := map[int]int{from: -1} // the shard by which a seat was reached
+		queue := []int{from}
+		for len(queue) > 0 {
+			at := queue[0]
+			queue = queue[1:]
+			for _, s := range shards[at] {
+				for _, to := range l.ranked(weightLeader, s, l.voters[s]) {
+					if _, reached := by[to]; reached || l.seats[to].Away {
+						continue
+					}
+					by[to] = s
+					if l.led[to]+2 <= l.led[from] {
+						l.pass(by, from, to)
+						return true
+					}
+					queue = append(queue, to)
+				}
+			}
+		}
+	}
+	return false
+}
+
+// pass changes the leaders of the chain of shards that leads from one seat to another.
+func (l *leading) pass(by map[int]int, from, to int) {
+	l.led[from]--
+	l.led[to]++
+	for at := to; at != from; {
+		s := by[at]
+		at, l.leader[s] = l.leader[s], at
+	}
+}
