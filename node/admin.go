@@ -16,7 +16,47 @@ const (
 	PathTenants = "/admin/tenants"
 	// PathKeys lists and makes access keys; PathKeys/ID with DELETE revokes one.
 	PathKeys = "/admin/keys"
+	// PathNodes and PathShards take an operator's orders (POST).
+	PathNodes  = "/admin/nodes"
+	PathShards = "/admin/shards"
 )
+
+// The states of a node in a Order and a Member.
+const (
+	// StateActive: it holds its share of the replicas.
+	StateActive = "active"
+	// StateDraining: its replicas move to other nodes.
+	StateDraining = "draining"
+	// StateRemoved: it is no part of the cluster any more, for good.
+	StateRemoved = "removed"
+)
+
+// Order tells whether a node holds replicas (POST PathNodes).
+type Order struct {
+	Node  id.Node `json:"node"`
+	State string  `json:"state"`
+	// Heir is the node that is to take over the replicas; zero is no particular one.
+	Heir id.Node `json:"heir,omitzero"`
+	// Force carries the order out even if shards have fewer replicas then.
+	Force bool `json:"force,omitempty"`
+}
+
+// ShardOrder gives the vote of one node in a shard to another (POST PathShards).
+type ShardOrder struct {
+	Shard id.Shard `json:"shard"`
+	From  id.Node  `json:"from"`
+	To    id.Node  `json:"to"`
+}
+
+// Move is a shard on its way to other nodes.
+type Move struct {
+	Shard id.Shard `json:"shard"`
+	// To are the nodes that do not vote yet, Behind is by how many entries the last
+	// of them still lags. From are those that have still to leave.
+	To     []id.Node `json:"to"`
+	From   []id.Node `json:"from"`
+	Behind uint64    `json:"behind"`
+}
 
 // Status is the cluster as one node sees it (GET PathStatus).
 type Status struct {
@@ -26,6 +66,8 @@ type Status struct {
 	Shards   int        `json:"shards"`
 	Replicas int        `json:"replicas"`
 	Nodes    []Member   `json:"nodes"`
+	// Moves are the shards on the move.
+	Moves []Move `json:"moves"`
 	// Warnings say in words what one more death would stop, and what is wrong now.
 	Warnings []string `json:"warnings"`
 }
@@ -35,6 +77,8 @@ type Status struct {
 type Member struct {
 	ID      id.Node       `json:"id"`
 	Name    string        `json:"name"`
+	Zone    string        `json:"zone,omitempty"`
+	State   string        `json:"state"`
 	URL     string        `json:"url"`
 	Peer    string        `json:"peer"`
 	Alive   bool          `json:"alive"`

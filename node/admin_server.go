@@ -24,6 +24,9 @@ const (
 	adminIdle       = time.Minute
 	adminHeaderMax  = 16 << 10
 	adminCloseGrace = 2 * time.Second
+
+	scrapesMax    = 4
+	scrapeTimeout = 8 * time.Second
 )
 
 // adminServer serves operators: liveness, readiness and metrics to whoever reaches
@@ -76,16 +79,19 @@ func (a *adminServer) close() error {
 
 func (n *Node) adminRoutes() http.Handler {
 	routes := http.NewServeMux()
-	routes.HandleFunc("GET "+PathLive, func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, http.StatusOK, map[string]string{"status": "OK"})
-	})
+	routes.HandleFunc("GET "+PathLive, n.serveLive)
 	routes.HandleFunc("GET "+PathReady, n.serveReady)
-	routes.Handle("GET "+PathMetrics, promhttp.HandlerFor(n.metrics(), promhttp.HandlerOpts{}))
+	routes.Handle("GET "+PathMetrics, promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelWarn), MaxRequestsInFlight: scrapesMax, Timeout: scrapeTimeout,
+	}))
 	routes.HandleFunc("GET "+PathStatus, admitted(n.serveStatus))
+	routes.HandleFunc("POST "+PathNodes, admitted(n.serveNodeOrder))
+	routes.HandleFunc("POST "+PathShards, admitted(n.serveShardOrder))
 	routes.HandleFunc("POST "+PathTenants, admitted(n.serveNewTenant))
 	routes.HandleFunc("GET "+PathKeys, admitted(n.serveKeys))
 	routes.HandleFunc("POST "+PathKeys, admitted(n.serveNewKey))
 	routes.HandleFunc("DELETE "+PathKeys+"/{key}", admitted(n.serveRevokeKey))
+	n.backupRoutes(routes)
 	return routes
 }
 
@@ -100,16 +106,8 @@ func admitted(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-func (n *Node) serveReady(w http.ResponseWriter, _ *http.Request) {
-	if err := n.serving(); err != nil {
-		refuse(w, http.StatusServiceUnavailable, err.Error())
-		return
-	}
-	answer(w, http.StatusOK, map[string]string{"status": "OK"})
-}
-
 func (n *Node) serveStatus(w http.ResponseWriter, r *http.Request) {
-	answer(w, http.StatusOK, n.status(r.Context()))
+	answer(w, http.StatusOK, n.Status(r.Context()))
 }
 
 func (n *Node) serveNewTenant(w http.ResponseWriter, r *http.Request) {

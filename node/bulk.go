@@ -15,7 +15,7 @@ type bulk struct {
 }
 
 // openBulk begins to work on jobs; nil without an object store.
-func openBulk(cfg Config, r *router.Router) (*bulk, error) {
+func openBulk(cfg Config, r *router.Router, done func(registered bool)) (*bulk, error) {
 	if cfg.Bucket == "" {
 		return nil, nil
 	}
@@ -23,7 +23,7 @@ func openBulk(cfg Config, r *router.Router) (*bulk, error) {
 	if err != nil {
 		return nil, err
 	}
-	work := jobs.Config{Source: r, Files: store, Slots: cfg.JobSlots, Log: cfg.Log}
+	work := jobs.Config{Source: r, Files: store, Slots: cfg.JobSlots, Done: done, Log: cfg.Log}
 	if busy, ok := cfg.Extractor.(interface{ Waiting() int }); ok {
 		work.Waiting = busy.Waiting
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"facet/engine/score"
 	"facet/node/httpapi"
@@ -24,6 +25,9 @@ const (
 type Config struct {
 	// Name is shown to operators: a host's name, say.
 	Name string
+	// Zone is the failure domain: replicas of a shard lie in as many as possible.
+	// Nodes of an empty zone share it with nobody.
+	Zone string
 	// Dir is the data directory. It is made when missing.
 	Dir string
 
@@ -47,6 +51,10 @@ type Config struct {
 	// SlotsPerShard is the capacity for which a gallery gets one more shard; 0 is
 	// metafsm.SlotsPerShard. It counts for a cluster that is founded now.
 	SlotsPerShard int
+
+	// Away is how long a node may be missed before its replicas are made anew on
+	// others; 0 is AwayDefault.
+	Away time.Duration
 
 	// Certificates is the folder with ca.pem, node.pem, node.key, server.pem and
 	// server.key.
@@ -79,6 +87,15 @@ type Config struct {
 	// processors.
 	JobSlots int
 
+	// EraseWithin is the time after which nothing that was erased is left in Dir of a
+	// running node; 0 is raftfsm's.
+	EraseWithin time.Duration
+
+	// Memory is how many bytes events may take on this node, by an estimate; beyond it
+	// registrations are refused. 0 is three quarters of the machine's memory or of what
+	// its control group permits.
+	Memory int64
+
 	// Timing is of the Raft groups; zero fields take the defaults.
 	Timing raftfsm.Timing
 	// Network is the machine's own when nil.
@@ -102,6 +119,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.PublicURL == "" {
 		c.PublicURL = "https://" + c.PublicAddress
+	}
+	if c.Away == 0 {
+		c.Away = AwayDefault
 	}
 	if c.Region == "" {
 		c.Region = RegionDefault

@@ -29,6 +29,9 @@ func (n *Node) found(ctx context.Context) error {
 	tick := time.NewTicker(foundingPause)
 	defer tick.Stop()
 	for !n.groups.meta.HasState() {
+		if err := n.checkSeen(); err != nil {
+			return err
+		}
 		if list, agreed := n.agree(ctx); agreed {
 			n.log.Info("founding the cluster", "nodes", len(list))
 			if err := n.groups.meta.Bootstrap(metaServers(list)); err != nil {
@@ -43,6 +46,25 @@ func (n *Node) found(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// checkSeen refuses to wait for a cluster that will not take this node in, because
+// all of it that gossip shows has another model pack.
+func (n *Node) checkSeen() error {
+	other := ""
+	for _, m := range n.gossip.Members() {
+		switch {
+		case m.Cluster.IsZero() || m.Member == n.member:
+		case m.Pack == n.packHint():
+			return nil
+		default:
+			other = m.Pack
+		}
+	}
+	if other == "" {
+		return nil
+	}
+	return otherPack(other, n.cfg.Pack)
 }
 
 // founders gives this node's own view.

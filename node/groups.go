@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/node/metrics"
 	"facet/node/transport"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
+	"facet/shard/kernel"
 )
 
 // groups are the Raft groups that live on this node: meta always, and the shards
@@ -25,9 +29,12 @@ type groups struct {
 	mux     *transport.Mux
 	resolve func(id.Member) (string, error)
 	timing  raftfsm.Timing
+	erase   time.Duration // Config.EraseWithin
 	table   *score.Table
+	arena   *kernel.Arena // of all shards' templates
 	log     *slog.Logger
 	fatal   func(error)
+	meters  *metrics.Work
 
 	meta      *raftfsm.Group
 	metaState *metafsm.Machine
@@ -57,9 +64,10 @@ func (g *groups) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group, e
 		return nil, fmt.Errorf("open group %d: %w", number, err)
 	}
 	group, err := raftfsm.Open(raftfsm.Config{
-		Group: number, Self: g.self, Dir: filepath.Join(g.dir, fmt.Sprintf("group-%d", number)),
-		Stream: stream, Resolve: g.resolve, Timing: g.timing,
-		Log: g.log.With("group", number), Fatal: func(err error) { g.fatal(fmt.Errorf("group %d: %w", number, err)) },
+		Group: number, Self: g.self, Dir: g.folder(number),
+		Stream: stream, Resolve: g.resolve, Timing: g.timing, EraseWithin: g.erase,
+		Proposed: g.meters.Proposed(number),
+		Log:      g.log.With("group", number), Fatal: func(err error) { g.fatal(fmt.Errorf("group %d: %w", number, err)) },
 	}, state)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open group %d: %w", number, err), stream.Close())
@@ -67,33 +75,106 @@ func (g *groups) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group, e
 	return group, nil
 }
 
-// host opens the shards of meta's map that belong here and are not open yet.
-func (g *groups) host() error {
-	for _, first := range g.metaState.Shards().Shards {
-		number := first.Shard
-		if !slices.Contains(first.Voters, g.self) {
+// host opens the replicas that meta's map gives to this node and closes and erases
+// those that it gives to others. synced brings the map up to date: a node that has
+// just started may go by an old one, and must neither found a group that others have
+// long moved nor erase what it has been given since.
+func (g *groups) host(ctx context.Context, synced func(context.Context) error) error {
+	for _, at := range g.metaState.Shards().Shards {
+		_, open := g.hosted(at.Shard)
+		mine := g.mine(at)
+		if open == mine {
 			continue
 		}
-		if _, open := g.hosted(number); open {
-			continue
+		var err error
+		if mine {
+			err = g.openShard(ctx, at.Shard, synced)
+		} else if err = synced(ctx); err == nil {
+			err = g.drop(at.Shard)
 		}
-		state := shardfsm.New(g.table)
-		group, err := g.open(number, state)
 		if err != nil {
 			return err
 		}
-		voters := make([]raftfsm.Server, 0, len(first.Voters))
-		for _, m := range first.Voters {
-			voters = append(voters, raftfsm.Server{Member: m, Voter: true})
-		}
-		g.mu.Lock()
-		g.shards[number] = hosted{group, state}
-		g.mu.Unlock()
-		if err := group.Bootstrap(voters); err != nil {
-			return fmt.Errorf("found group %d: %w", number, err)
-		}
 	}
 	return nil
+}
+
+// mine tells whether this node may have a replica.
+func (g *groups) mine(at metafsm.ShardVoters) bool { return slices.Contains(at.Holders(), g.self) }
+
+// openShard opens this node's replica of a shard. One without any state belongs to a
+// group that is to be founded, or waits for the leader to make it a member.
+func (g *groups) openShard(ctx context.Context, number id.Shard, synced func(context.Context) error) error {
+	state := shardfsm.New(g.table, g.arena)
+	group, err := g.open(number, state)
+	if err != nil {
+		g.fatal(err)
+		return err
+	}
+	h := hosted{group, state}
+	if !group.HasState() {
+		if err := synced(ctx); err != nil {
+			return errors.Join(err, g.shut(h))
+		}
+		at, _ := g.metaState.Shards().Shard(number)
+		if !g.mine(at) {
+			return errors.Join(g.shut(h), os.RemoveAll(g.folder(number)))
+		}
+		if err := g.bootstrap(group, at); err != nil {
+			return errors.Join(err, g.shut(h))
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.shards[number] = h
+	return nil
+}
+
+// bootstrap founds a group that never moved, if this node is one of its first voters.
+func (g *groups) bootstrap(group *raftfsm.Group, at metafsm.ShardVoters) error {
+	if at.Moved || !slices.Contains(at.Voters, g.self) {
+		return nil
+	}
+	voters := make([]raftfsm.Server, 0, len(at.Voters))
+	for _, m := range at.Voters {
+		voters = append(voters, raftfsm.Server{Member: m, Voter: true})
+	}
+	if err := group.Bootstrap(voters); err != nil {
+		return fmt.Errorf("found group %d: %w", at.Shard, err)
+	}
+	return nil
+}
+
+func (g *groups) shut(h hosted) error {
+	err := h.group.Close()
+	h.state.Shard().Close()
+	return err
+}
+
+// drop closes this node's replica of a shard, which others hold now, and erases it.
+func (g *groups) drop(number id.Shard) error {
+	if at, _ := g.metaState.Shards().Shard(number); g.mine(at) {
+		return nil // by the newer map
+	}
+	h, _ := g.hosted(number)
+	g.log.Info("this node no longer holds a shard", "group", number)
+	g.mu.Lock()
+	delete(g.shards, number)
+	g.mu.Unlock()
+	g.meters.Dropped(number)
+	err := g.shut(h)
+	if err == nil {
+		err = os.RemoveAll(g.folder(number))
+	}
+	if err != nil {
+		return fmt.Errorf("drop group %d: %w", number, err)
+	}
+	return nil
+}
+
+// folder is where a group's files are.
+func (g *groups) folder(number id.Shard) string {
+	return filepath.Join(g.dir, fmt.Sprintf("group-%d", number))
 }
 
 func (g *groups) hosted(number id.Shard) (hosted, bool) {
@@ -136,7 +217,8 @@ func (g *groups) Shard(number id.Shard) (*shardfsm.Machine, bool) {
 // Members gives the members that may hold a group (router.Groups).
 func (g *groups) Members(number id.Shard) []id.Member {
 	if number != id.Meta {
-		return g.metaState.Shards().Voters(number)
+		at, _ := g.metaState.Shards().Shard(number)
+		return at.Holders()
 	}
 	servers, _, err := g.meta.Servers()
 	if err != nil {
@@ -167,15 +249,26 @@ func (g *groups) handOver(ctx context.Context) {
 	work.Wait()
 }
 
+// memory estimates what the events of all replicas here take.
+func (g *groups) memory() (bytes int64) {
+	for _, number := range g.numbers() {
+		if h, open := g.hosted(number); open {
+			bytes += h.state.Shard().Memory()
+		}
+	}
+	return bytes
+}
+
 // close closes all groups.
 func (g *groups) close() error {
 	var errs []error
 	for _, number := range g.numbers() {
 		h, _ := g.hosted(number)
-		errs = append(errs, h.group.Close())
+		errs = append(errs, g.shut(h))
 	}
 	if g.meta != nil {
 		errs = append(errs, g.meta.Close())
 	}
+	errs = append(errs, g.arena.Close())
 	return errors.Join(errs...)
 }

@@ -1,74 +1,193 @@
 package node
 
 import (
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"facet/internal/id"
+	"facet/node/cert"
+	"facet/node/httpapi"
+	"facet/node/metrics"
+	"facet/raftfsm/metafsm"
 )
 
-// metrics are this node's own, in a registry of its own: two nodes of one process
-// don't share any.
-func (n *Node) metrics() *prometheus.Registry {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(
+// openMetrics makes this node's metrics, in a registry of its own: two nodes of one
+// process don't share any. What is read when metrics are asked for comes with
+// readState.
+func (n *Node) openMetrics() {
+	n.registry = prometheus.NewRegistry()
+	n.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		groupCollector{n},
 	)
-	return registry
+	n.meters = metrics.NewWork(n.registry)
 }
 
-var (
-	groupLabels  = []string{"group"}
-	descLeader   = prometheus.NewDesc("facet_group_leader", "1 where this node leads the group.", groupLabels, nil)
-	descTerm     = prometheus.NewDesc("facet_group_term", "Raft term of the group.", groupLabels, nil)
-	descCommit   = prometheus.NewDesc("facet_group_commit_index", "Log index up to which a quorum has the group's log, as known here.", groupLabels, nil)
-	descApplied  = prometheus.NewDesc("facet_group_applied_index", "Log index that the group's state here has applied.", groupLabels, nil)
-	descEvents   = prometheus.NewDesc("facet_group_events", "Active events of the shard's replica here.", groupLabels, nil)
-	descTemplate = prometheus.NewDesc("facet_group_template_bytes", "Memory of the shard's templates here.", groupLabels, nil)
-	descNodes    = prometheus.NewDesc("facet_nodes_alive", "Nodes that gossip believes alive.", nil, nil)
-)
+// state is a collector of what read sends. It is described by metrics.Catalogue.
+type state struct{ read func(send) }
 
-// groupCollector reads the groups when metrics are asked for: nothing is counted
-// in between.
-type groupCollector struct{ n *Node }
+// send takes one value.
+type send func(d *metrics.Definition, v float64, labels ...string)
 
-// Describe sends what Collect will (prometheus.Collector).
-func (c groupCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descLeader, descTerm, descCommit, descApplied, descEvents, descTemplate, descNodes} {
-		out <- d
+// Describe sends nothing: such a collector is not checked for what it will send, as
+// the groups that live here change (prometheus.Collector).
+func (state) Describe(chan<- *prometheus.Desc) {}
+
+// Collect sends the present state (prometheus.Collector).
+func (s state) Collect(out chan<- prometheus.Metric) {
+	s.read(func(d *metrics.Definition, v float64, labels ...string) { out <- d.Value(v, labels...) })
+}
+
+// readState has the registry read the present state, once all parts are open.
+func (n *Node) readState() {
+	for _, read := range []func(send){n.readGroups, n.readCluster, n.readServer, n.readEngine, n.readMemory, n.readJobs, n.readDisk} {
+		n.registry.MustRegister(state{read})
 	}
 }
 
-// Collect sends the groups' present state (prometheus.Collector).
-func (c groupCollector) Collect(out chan<- prometheus.Metric) {
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+func one(yes bool) float64 {
+	if yes {
+		return 1
 	}
-	groups := c.n.groups
-	for _, number := range append([]id.Shard{id.Meta}, groups.numbers()...) {
-		group, ok := groups.Group(number)
+	return 0
+}
+
+// readGroups reads the replicas here.
+func (n *Node) readGroups(to send) {
+	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
+		group, ok := n.groups.Group(number)
 		if !ok {
 			continue
 		}
-		label := strconv.Itoa(int(number))
-		s := group.Status()
-		leads := 0.0
-		if group.IsLeader() {
-			leads = 1
+		label, s := strconv.Itoa(int(number)), group.Status()
+		_, known := group.Leader()
+		voter := false
+		for _, server := range s.Servers {
+			voter = voter || server.Voter && server.Member == n.member
 		}
-		gauge(descLeader, leads, label)
-		gauge(descTerm, float64(s.Term), label)
-		gauge(descCommit, float64(s.Commit), label)
-		gauge(descApplied, float64(s.Applied), label)
-		if machine, ok := groups.Shard(number); ok {
+		to(metrics.GroupLeader, one(group.IsLeader()), label)
+		to(metrics.GroupLeaderKnown, one(known), label)
+		to(metrics.GroupVoter, one(voter), label)
+		to(metrics.GroupTerm, float64(s.Term), label)
+		to(metrics.GroupLast, float64(s.Last), label)
+		to(metrics.GroupCommit, float64(s.Commit), label)
+		to(metrics.GroupApplied, float64(s.Applied), label)
+		to(metrics.GroupLag, float64(max(s.Commit, s.Applied)-s.Applied), label)
+		to(metrics.GroupContact, s.LastContact.Seconds(), label)
+		to(metrics.GroupStalled, s.Stalled.Seconds(), label)
+		to(metrics.GroupLed, float64(s.Led), label)
+		to(metrics.GroupProposals, float64(s.Proposals), label)
+		to(metrics.GroupSnapshot, float64(s.Snapshot), label)
+		to(metrics.GroupEntries, float64(max(s.Last, s.Snapshot)-s.Snapshot), label)
+		if machine, ok := n.groups.Shard(number); ok {
 			stats := machine.Shard().Stats()
-			gauge(descEvents, float64(stats.Active), label)
-			gauge(descTemplate, float64(stats.TemplateBytes), label)
+			to(metrics.GroupEvents, float64(stats.Active), label)
+			to(metrics.GroupDeleted, float64(stats.Deleted), label)
+			to(metrics.GroupTemplates, float64(stats.TemplateBytes), label)
 		}
 	}
-	gauge(descNodes, float64(len(c.n.gossip.Members())))
+}
+
+// readCluster reads what meta's records and gossip say.
+func (n *Node) readCluster(to send) {
+	meta := n.groups.metaState
+	alive := map[id.Member]bool{n.member: true}
+	for _, m := range n.gossip.Members() {
+		alive[m.Member] = true
+	}
+	missing, draining := 0, 0
+	for _, r := range meta.Nodes() {
+		if r.State == metafsm.NodeRemoved {
+			continue
+		}
+		missing += int(one(!alive[r.Member]))
+		draining += int(one(r.State == metafsm.NodeDraining))
+	}
+	cluster, _ := meta.Cluster()
+	c := censusOf(meta.Shards().Shards, cluster.WantedReplicas(), alive)
+	to(metrics.Ready, one(n.serving() == nil))
+	to(metrics.NodesAlive, float64(len(alive)))
+	to(metrics.NodesMissing, float64(missing))
+	to(metrics.NodesDraining, float64(draining))
+	to(metrics.ShardsMoving, float64(c.moving))
+	to(metrics.ReplicasMissing, float64(c.missing))
+	to(metrics.ShardsUnder, float64(c.under))
+	to(metrics.ShardsAtRisk, float64(c.atRisk))
+	to(metrics.Clock, float64(time.Now().UnixNano())/1e9)
+	to(metrics.BuildInfo, 1, Version, revision(), runtime.Version(), n.packHint())
+	for name, source := range map[string]*cert.Source{"node": n.nodeCert, "server": n.serverCert} {
+		to(metrics.CertExpiry, float64(source.Leaf().NotAfter.Unix()), name)
+	}
+	to(metrics.CertExpiry, float64(n.nodeCert.AuthorityEnd().Unix()), "authority")
+}
+
+// census counts shards by how safe they are.
+type census struct{ moving, missing, under, atRisk int }
+
+// censusOf counts shards of which wanted replicas should be on nodes that are alive.
+func censusOf(shards []metafsm.ShardVoters, wanted int, alive map[id.Member]bool) (c census) {
+	for _, at := range shards {
+		here := 0
+		for _, m := range at.Voters {
+			here += int(one(alive[m]))
+		}
+		c.moving += int(one(at.Moving))
+		c.missing += max(wanted-here, 0)
+		c.under += int(one(here < wanted))
+		c.atRisk += int(one(here <= len(at.Voters)/2+1 && len(at.Voters) > 0 && (here < len(at.Voters) || here < 3)))
+	}
+	return c
+}
+
+// readServer reads what the public port is busy with.
+func (n *Node) readServer(to send) {
+	l := n.api.Load()
+	to(metrics.InFlight, float64(l.InFlight))
+	to(metrics.Connections, float64(l.Connections))
+	to(metrics.BodyBytes, float64(l.BodyBytes))
+	to(metrics.BodyLimit, float64(l.BodyLimit))
+}
+
+// readMemory reads what events take.
+func (n *Node) readMemory(to send) {
+	to(metrics.MemoryArena, float64(n.groups.arena.Used()))
+	to(metrics.MemoryEvents, float64(n.groups.memory()))
+	to(metrics.MemoryBudget, float64(n.memory.budget))
+}
+
+// readJobs reads the bulk registrations of the shards that this node leads.
+func (n *Node) readJobs(to send) {
+	waiting := 0
+	for _, number := range n.groups.numbers() {
+		if h, ok := n.groups.hosted(number); ok && h.group.IsLeader() {
+			waiting += h.state.Jobs().Left()
+		}
+	}
+	to(metrics.JobsQueued, float64(waiting))
+	to(metrics.JobsLeased, float64(n.router.Leased()))
+}
+
+// answered tells the metrics of a request (httpapi.Meter).
+type answered struct{ *metrics.Work }
+
+// Answered counts o.
+func (a answered) Answered(o httpapi.Outcome) { a.Request(metrics.Request(o)) }
+
+// revision is the commit that this program was built from, "" when it is not known.
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	i := slices.IndexFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "vcs.revision" })
+	if i < 0 {
+		return ""
+	}
+	return info.Settings[i].Value
 }

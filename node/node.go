@@ -8,13 +8,19 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"facet/internal/id"
+	"facet/internal/requestlog"
 	"facet/node/cert"
 	"facet/node/httpapi"
 	"facet/node/membership"
+	"facet/node/metrics"
 	"facet/node/transport"
 	"facet/router"
+	"facet/shard/kernel"
 	"facet/shard/seal"
 )
 
@@ -29,6 +35,8 @@ type Node struct {
 	id     id.Node
 	// keyCheck tells the cluster's key from others without telling what it is.
 	keyCheck [32]byte
+	master   *seal.Master
+	backups  backups
 
 	mux    *transport.Mux
 	gossip *membership.Membership
@@ -41,6 +49,15 @@ type Node struct {
 	admin  *adminServer
 	public net.Listener
 	bulk   *bulk
+
+	registry *prometheus.Registry
+	meters   *metrics.Work
+	memory   *memory
+	disk     diskUse
+	// The certificates of the ports for nodes and operators, and for clients.
+	nodeCert, serverCert *cert.Source
+
+	closing atomic.Bool // Close was called
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -60,6 +77,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Log = slog.New(requestlog.Handler(cfg.Log.Handler()))
 	who, err := openDir(cfg.Dir)
 	if err != nil {
 		return nil, err
@@ -78,21 +96,26 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	n.master = master
 	n.keyCheck = master.MAC("cluster-key-check", nil)
+	n.openMetrics()
 	if err := n.openPeers(ctx); err != nil {
 		return nil, err
 	}
+	n.memory = newMemory(cfg.Memory, n.groups.memory)
 	n.router = router.New(router.Config{
-		Groups: n.groups, Peers: n.peers, Extractor: cfg.Extractor, Table: cfg.Table, Master: master, Log: n.log,
-		Bulk: cfg.Bucket != "",
+		Groups: n.groups, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: master, Log: n.log,
+		Bulk: cfg.Bucket != "", Memory: n.memory, Meter: n.meters,
 	})
 	if err := n.openServers(ctx); err != nil {
 		return nil, err
 	}
-	if n.bulk, err = openBulk(cfg, n.router); err != nil {
+	if n.bulk, err = openBulk(cfg, n.router, n.meters.File); err != nil {
 		return nil, err
 	}
 	n.work.Go(n.run)
+	n.work.Go(n.warm)
+	n.work.Go(func() { n.watchDisk(n.ctx) })
 	return n, nil
 }
 
@@ -144,6 +167,7 @@ func (n *Node) openPeers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.nodeCert = source
 	n.mux, err = transport.Open(ctx, transport.Config{
 		Network: n.cfg.Network, Addr: n.cfg.PeerAddress, Advertise: n.cfg.PeerAdvertise,
 		TLS: source.PeerConfig(), Log: n.log,
@@ -165,8 +189,8 @@ func (n *Node) openPeers(ctx context.Context) error {
 	n.client = transport.OpenClient(n.mux)
 	n.peers = &peers{self: n.member, client: n.client, resolve: n.resolve}
 	n.groups = &groups{
-		dir: n.cfg.Dir, self: n.member, mux: n.mux, resolve: n.resolve, timing: n.cfg.Timing,
-		table: n.cfg.Table, log: n.log, fatal: n.fail, shards: map[id.Shard]hosted{},
+		dir: n.cfg.Dir, self: n.member, mux: n.mux, resolve: n.resolve, timing: n.cfg.Timing, erase: n.cfg.EraseWithin,
+		table: n.cfg.Table, arena: kernel.NewArena(0), log: n.log, fatal: n.fail, meters: n.meters, shards: map[id.Shard]hosted{},
 	}
 	return n.groups.openMeta()
 }
@@ -178,14 +202,12 @@ func (n *Node) openServers(ctx context.Context) error {
 		return err
 	}
 	n.server = transport.OpenServer(transport.ServerConfig{Listener: listener, Handler: n.servePeer, Log: n.log})
-	source, err := n.certificate("node")
-	if err != nil {
+	if err := n.openPublic(ctx); err != nil {
 		return err
 	}
-	if n.admin, err = n.openAdmin(ctx, source); err != nil {
-		return err
-	}
-	return n.openPublic(ctx)
+	n.readState()
+	n.admin, err = n.openAdmin(ctx, n.nodeCert)
+	return err
 }
 
 // resolve gives the address of a member: gossip's, or the last that was known.
@@ -232,6 +254,9 @@ func (n *Node) announce() {
 
 // serving says what keeps this node from serving, or nil.
 func (n *Node) serving() error {
+	if n.closing.Load() {
+		return errors.New("the node is stopping")
+	}
 	if _, founded := n.groups.metaState.Cluster(); !founded {
 		return errors.New("the cluster is not founded yet")
 	}
@@ -254,7 +279,7 @@ func (n *Node) serving() error {
 func (n *Node) meta(cluster id.Cluster) membership.Meta {
 	return membership.Meta{
 		Member: n.member, Address: n.mux.Advertise(), PublicURL: n.cfg.PublicURL,
-		AdminAddress: n.cfg.AdminAddress, Weight: 1, Pack: n.packHint(), Version: Version, Cluster: cluster,
+		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: n.packHint(), Version: Version, Cluster: cluster,
 	}
 }
 
@@ -266,6 +291,7 @@ func packHint(pack string) string { return pack[:min(len(pack), 16)] }
 // Close hands this node's leaderships to others, lets requests finish as long as
 // ctx permits, and closes everything.
 func (n *Node) Close(ctx context.Context) error {
+	n.closing.Store(true)
 	var errs []error
 	if n.api != nil {
 		errs = append(errs, n.api.Close(ctx))

@@ -17,6 +17,8 @@ const (
 	methodOwn      = "node."
 	methodFounders = methodOwn + "founders"
 	methodStatus   = methodOwn + "status"
+	methodReplica  = methodOwn + "replica"
+	methodStanding = methodOwn + "standing"
 )
 
 // peers reaches other nodes by their member ids (router.Peers).
@@ -65,6 +67,16 @@ func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byt
 		return json.Marshal(n.founders())
 	case methodStatus:
 		return json.Marshal(n.ownStatus())
+	case methodReplica:
+		return n.serveReplica(ctx, body)
+	case methodStanding:
+		return n.serveStanding(body)
+	case methodPart, methodPropose, methodSums:
+		answer, err := n.serveCopies(ctx, method, body)
+		if err != nil {
+			return nil, peerFault{err}
+		}
+		return answer, nil
 	default:
 		return nil, fmt.Errorf("node: unknown method %q", method)
 	}

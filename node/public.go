@@ -5,9 +5,6 @@ import (
 	"fmt"
 
 	"facet/node/httpapi"
-	"facet/raftfsm/metafsm"
-
-	"facet/internal/id"
 )
 
 // openPublic opens the HTTPS port. It answers from the first moment on: as long
@@ -17,8 +14,10 @@ func (n *Node) openPublic(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.serverCert = source
 	n.api, err = httpapi.New(httpapi.Config{
 		Service: n.router, TLS: source.ServerConfig(), Region: n.cfg.Region, Origins: n.cfg.CORS, Log: n.log,
+		Meter:  answered{n.meters},
 		Limits: httpapi.Limits{TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate},
 	})
 	if err != nil {
@@ -33,13 +32,4 @@ func (n *Node) openPublic(ctx context.Context) error {
 		}
 	})
 	return nil
-}
-
-// place plans which members hold which shards.
-func place(members []id.Member, cluster metafsm.Cluster) []metafsm.ShardVoters {
-	seats := make([]metafsm.Seat, 0, len(members))
-	for _, m := range members {
-		seats = append(seats, metafsm.Seat{Member: m})
-	}
-	return metafsm.Place(seats, cluster.Shards, cluster.Replicas)
 }

@@ -11,6 +11,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/membership"
+	"facet/raftfsm/metafsm"
 )
 
 const (
@@ -64,9 +65,9 @@ func roleOf(state string) string {
 	}
 }
 
-// status is the cluster as this node sees it, with the account of each node that
+// Status is the cluster as this node sees it, with the account of each node that
 // answers in time.
-func (n *Node) status(ctx context.Context) Status {
+func (n *Node) Status(ctx context.Context) Status {
 	cluster, founded := n.groups.metaState.Cluster()
 	s := Status{
 		Cluster: cluster.ID, Founded: founded, Pack: n.cfg.Pack,
@@ -78,7 +79,11 @@ func (n *Node) status(ctx context.Context) Status {
 			alive[node] = m
 		}
 	}
+	members := n.groups.Members(id.Meta)
 	for _, record := range n.groups.metaState.Nodes() {
+		if record.State == metafsm.NodeRemoved && !slices.Contains(members, record.Member) {
+			continue // it has gone
+		}
 		node := Member{ID: record.ID, Name: record.Name, Groups: []GroupStatus{}}
 		if m, ok := alive[record.ID]; ok {
 			node.Alive, node.URL, node.Peer, node.Version = true, m.PublicURL, m.Address, m.Version
@@ -87,9 +92,24 @@ func (n *Node) status(ctx context.Context) Status {
 	}
 	n.askAll(ctx, s.Nodes, alive)
 	slices.SortFunc(s.Nodes, func(a, b Member) int { return cmp.Compare(a.Name+a.ID.String(), b.Name+b.ID.String()) })
+	n.describe(s.Nodes)
 	lags(s.Nodes)
+	s.Moves = moves(n.groups.metaState.Shards(), s.Nodes)
 	s.Warnings = warnings(s)
 	return s
+}
+
+// describe fills in what meta's records say of nodes.
+func (n *Node) describe(nodes []Member) {
+	for _, r := range n.groups.metaState.Nodes() {
+		if i := slices.IndexFunc(nodes, func(m Member) bool { return m.ID == r.ID }); i >= 0 {
+			nodes[i].Zone, nodes[i].State = r.Zone, stateNames[r.State]
+		}
+	}
+}
+
+var stateNames = map[metafsm.NodeState]string{
+	metafsm.NodeActive: StateActive, metafsm.NodeDraining: StateDraining, metafsm.NodeRemoved: StateRemoved,
 }
 
 // askAll replaces what is known of nodes by their own accounts.

@@ -31,9 +31,10 @@ func (n *Node) stewardRun(ctx context.Context) {
 	tick := time.NewTicker(stewardPause)
 	defer tick.Stop()
 	led := map[id.Shard]time.Time{}
+	present := &presence{missed: map[id.Member]time.Time{}}
 	for {
 		changed := n.groups.metaState.Changed()
-		if err := n.stewardStep(ctx, led); err != nil && ctx.Err() == nil {
+		if err := n.stewardStep(ctx, led, present); err != nil && ctx.Err() == nil {
 			n.log.Warn("cluster records are not in order yet", "err", err)
 		}
 		select {
@@ -45,32 +46,35 @@ func (n *Node) stewardRun(ctx context.Context) {
 	}
 }
 
-func (n *Node) stewardStep(ctx context.Context, led map[id.Shard]time.Time) error {
+func (n *Node) stewardStep(ctx context.Context, led map[id.Shard]time.Time, present *presence) error {
 	ctx, cancel := context.WithTimeout(ctx, stewardTimeout)
 	defer cancel()
 	if n.groups.meta.IsLeader() {
-		if err := n.keepRecords(ctx); err != nil {
+		if err := n.keepRecords(ctx, present); err != nil {
 			return err
 		}
+	} else {
+		clear(present.missed) // a leader that comes to it later counts anew
 	}
-	if err := n.checkFounding(); err != nil {
+	if err := errors.Join(n.checkFounding(), n.checkStanding(ctx)); err != nil {
 		n.fail(err)
 		return err
 	}
-	if err := n.groups.host(); err != nil {
-		n.fail(err)
+	if err := n.groups.host(ctx, n.router.SyncMeta); err != nil {
 		return err
 	}
 	if err := n.register(ctx); err != nil {
 		return err
 	}
+	n.moveReplicas(ctx)
 	n.offerLeaderships(ctx, led)
 	n.announce()
 	return nil
 }
 
-// keepRecords founds the cluster's record and its map, and registers nodes.
-func (n *Node) keepRecords(ctx context.Context) error {
+// keepRecords founds the cluster's record and its map, takes nodes in, and keeps the
+// shards where they belong.
+func (n *Node) keepRecords(ctx context.Context, present *presence) error {
 	meta := n.groups.metaState
 	if _, founded := meta.Cluster(); !founded {
 		if err := n.foundRecord(ctx); err != nil {
@@ -81,8 +85,11 @@ func (n *Node) keepRecords(ctx context.Context) error {
 	if !founded {
 		return nil
 	}
+	removed := n.removed()
+	zones := map[id.Member]string{}
 	for _, m := range n.gossip.Members() {
-		if m.Pack != packHint(cluster.Pack) || !m.Cluster.IsZero() && m.Cluster != cluster.ID {
+		zones[m.Member] = m.Zone
+		if removed[m.Member] || m.Pack != packHint(cluster.Pack) || !m.Cluster.IsZero() && m.Cluster != cluster.ID {
 			continue
 		}
 		if err := n.takeIn(ctx, m.Member); err != nil {
@@ -90,11 +97,15 @@ func (n *Node) keepRecords(ctx context.Context) error {
 		}
 	}
 	if meta.Shards().Epoch > 0 {
-		return n.router.Sweep(ctx)
+		return errors.Join(n.router.Sweep(ctx), n.keepPlaces(ctx, present))
 	}
 	members := n.groups.Members(id.Meta)
 	n.log.Info("placing shards", "shards", cluster.Shards, "nodes", len(members), "replicas", cluster.Replicas)
-	return n.propose(ctx, metafsm.PutShards{Shards: place(members, cluster)})
+	seats := make([]metafsm.Seat, 0, len(members))
+	for _, m := range members {
+		seats = append(seats, metafsm.Seat{Member: m, Zone: zones[m]})
+	}
+	return n.propose(ctx, metafsm.PutShards{Shards: metafsm.Place(seats, cluster.Shards, cluster.Replicas)})
 }
 
 // foundRecord proposes the record that makes these nodes a cluster. Only the
@@ -108,6 +119,7 @@ func (n *Node) foundRecord(ctx context.Context) error {
 		ID:       id.Cluster{UUID: id.Random(random)},
 		Shards:   n.cfg.Shards,
 		Replicas: min(n.cfg.Replicas, len(n.groups.Members(id.Meta))),
+		Wanted:   n.cfg.Replicas,
 		Pack:     n.cfg.Pack,
 		KeyCheck: n.keyCheck[:],
 
@@ -140,12 +152,12 @@ func (n *Node) propose(ctx context.Context, c interface{ Encode() []byte }) erro
 // register puts this node's own record into meta when it is missing or old.
 func (n *Node) register(ctx context.Context) error {
 	known := slices.ContainsFunc(n.groups.metaState.Nodes(), func(r metafsm.Node) bool {
-		return r.Member == n.member && r.Name == n.cfg.Name
+		return r.Member == n.member && r.Name == n.cfg.Name && r.Zone == n.cfg.Zone
 	})
 	if _, founded := n.groups.metaState.Cluster(); !founded || known {
 		return nil
 	}
-	return n.router.PutNode(ctx, metafsm.Node{ID: n.id, Member: n.member, Name: n.cfg.Name, Joined: time.Now().UnixMilli()})
+	return n.router.PutNode(ctx, metafsm.Node{ID: n.id, Member: n.member, Name: n.cfg.Name, Zone: n.cfg.Zone, Joined: time.Now().UnixMilli()})
 }
 
 // checkFounding refuses to serve a cluster that was founded with another model
@@ -156,11 +168,17 @@ func (n *Node) checkFounding() error {
 	case !founded:
 		return nil
 	case cluster.Pack != n.cfg.Pack:
-		return fmt.Errorf("this cluster was founded with model pack %.12s, and this node has %.12s: install the cluster's pack", cluster.Pack, n.cfg.Pack)
+		return otherPack(cluster.Pack, n.cfg.Pack)
 	case !bytes.Equal(cluster.KeyCheck, n.keyCheck[:]):
 		return errors.New("this node's cluster key is not the one that the cluster was founded with: copy the cluster's key file")
 	}
 	return nil
+}
+
+// otherPack says why a node with the pack own can't serve in a cluster.
+func otherPack(cluster, own string) error {
+	return fmt.Errorf("this cluster was founded with model pack %.12s, and this node has %.12s: "+
+		"templates of different packs can't be compared; start it with the cluster's pack", cluster, own)
 }
 
 // offerLeaderships hands a group that this node leads to the member that the map

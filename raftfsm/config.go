@@ -27,6 +27,7 @@ const (
 	snapshotThresholdDefault = 4096
 	trailingLogsDefault      = 2048
 	snapshotIntervalDefault  = 30 * time.Second
+	eraseWithinDefault       = 24 * time.Hour
 
 	// proposalsMax bounds the commands of one group that wait for their answer;
 	// the next callers wait for a place as long as their context lets them.
@@ -38,8 +39,9 @@ const (
 	appendEntriesMax = 64
 	// logCacheEntries is how many of the newest entries are kept in memory.
 	logCacheEntries = 128
-	// snapshotsKept is how many snapshots stay on disk.
-	snapshotsKept = 2
+	// snapshotsKept is how many snapshots stay on disk: none but the newest is ever
+	// restored, and an older one may have what was erased since.
+	snapshotsKept = 1
 	// connsPerPeer bounds the idle connections to one other member: heartbeats,
 	// appends and read rounds each use one.
 	connsPerPeer = 3
@@ -93,6 +95,16 @@ type Config struct {
 	TrailingLogs      uint64        // entries kept behind a snapshot for members that lag; 2,048
 	SnapshotInterval  time.Duration // how often the threshold is looked at; 30 s
 
+	// EraseWithin is the time after which nothing is left in Dir of what a command
+	// has removed from the machine, while the group runs and has a leader; 24 h.
+	EraseWithin time.Duration
+	// SegmentBytes is about how large the files of a Keeper become; 64 MiB.
+	SegmentBytes int64
+
+	// Proposed is told how long each command that was handed to the log took, or why
+	// it got no answer. It must be quick; nil tells nobody.
+	Proposed func(took time.Duration, err error)
+
 	// Fatal is called at most once, on a goroutine of its own, when the group can't
 	// go on: the log can't be written, an entry or a snapshot has another checksum,
 	// or the disk has hung for Timing.StallFatal. From then on the group neither
@@ -125,8 +137,12 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.SnapshotThreshold, snapshotThresholdDefault)
 	setDefault(&c.TrailingLogs, trailingLogsDefault)
 	setDefault(&c.SnapshotInterval, snapshotIntervalDefault)
+	setDefault(&c.EraseWithin, eraseWithinDefault)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Proposed == nil {
+		c.Proposed = func(time.Duration, error) {}
 	}
 	if c.Fatal == nil {
 		c.Fatal = func(error) {}

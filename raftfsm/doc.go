@@ -11,6 +11,11 @@
 // silent), logStore (every entry sealed with a checksum) and snapshotStore (an
 // installed snapshot replaces a log that contradicts it; checksum and zstd).
 //
-// The package may import internal/id, hashicorp/raft, raft-boltdb, bbolt, go-hclog
-// and klauspost/compress. Nothing above it imports hashicorp/raft.
+// The bulk of a Keeper's state lies in segments (shard/segment), which snapshots
+// refer to: a snapshot costs what changed, and a member is sent what it lacks. What
+// commands have removed leaves segments, log and snapshots within
+// Config.EraseWithin (erase.go).
+//
+// The package may import internal/id, shard/segment, hashicorp/raft, raft-boltdb,
+// bbolt, go-hclog and klauspost/compress. Nothing above it imports hashicorp/raft.
 package raftfsm

@@ -153,7 +153,7 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("freeze the state: %w", err)
 	}
-	return &frozenSnapshot{frozen}, nil
+	return &frozenSnapshot{frozen: frozen}, nil
 }
 
 // Restore replaces the machine's state by a snapshot's. The snapshot's checksum
@@ -170,7 +170,7 @@ func (f *fsm) Restore(source io.ReadCloser) error {
 	if err := f.health.failed(); err != nil {
 		return err
 	}
-	if err := readSnapshot(s, s.meta.Size, snapshotHeader(f.group, &s.meta), f.machine); err != nil {
+	if err := readSnapshot(s.disk, s.meta.Size, s.header, f.machine); err != nil {
 		err = fmt.Errorf("restore snapshot %s: %w", s.meta.ID, err)
 		f.health.fail(err)
 		return err

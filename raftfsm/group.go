@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"facet/internal/id"
+	"facet/shard/segment"
 )
 
 // Group is one member of a Raft group. Its methods may be called from any
@@ -24,15 +27,20 @@ type Group struct {
 	disk      disk
 	stable    *stableStore
 	logs      *raft.LogCache
+	freed     *atomic.Bool // something was cut off the log since its file was renewed, if it was
 	snapshots *snapshotStore
 	transport *transport
 
+	led   atomic.Uint64    // how often this member became the leader
 	slots chan struct{}    // one for each command that waits for its answer
 	reads chan readRequest // to readLoop; full: callers wait
 
 	stop  chan struct{}  // closed when Close begins
-	loops sync.WaitGroup // watch and readLoop; owned by Open, ended by stop
+	loops sync.WaitGroup // watch, readLoop, eraseLoop and scrubLoop; owned by Open, ended by stop
 	asks  sync.WaitGroup // questions to other members; ended by the transport's end
+
+	erasing sync.Mutex // held by a round of Erase; guards what follows
+	erased  uint64     // everything up to it was erased in a round since Open
 
 	mu      sync.Mutex // guards closing, and that calls grows no more once it is set
 	closing bool
@@ -62,7 +70,7 @@ func open(cfg Config, m Machine, under func(dir string) (disk, error)) (*Group, 
 		reads:  make(chan readRequest, readsMax),
 		stop:   make(chan struct{}),
 	}
-	if err := g.openStores(under); err != nil {
+	if err := g.openStores(m, under); err != nil {
 		cfg.Stream.Close()
 		return nil, fmt.Errorf("open group %d: %w", cfg.Group, err)
 	}
@@ -72,8 +80,9 @@ func open(cfg Config, m Machine, under func(dir string) (disk, error)) (*Group, 
 	return g, nil
 }
 
-// openStores opens what lies in cfg.Dir and verifies all of it.
-func (g *Group) openStores(under func(dir string) (disk, error)) (err error) {
+// openStores opens what lies in cfg.Dir and verifies all of it but the sealed parts
+// of segments, which are verified when they are read (scrub).
+func (g *Group) openStores(m Machine, under func(dir string) (disk, error)) (err error) {
 	if err := os.MkdirAll(g.cfg.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the group's folder: %w", err)
 	}
@@ -83,15 +92,24 @@ func (g *Group) openStores(under func(dir string) (disk, error)) (err error) {
 	defer func() {
 		if err != nil {
 			g.health.close()
+			if g.snapshots != nil {
+				g.snapshots.close()
+			}
 			err = errors.Join(err, g.disk.Close())
 		}
 	}()
 	g.stable = &stableStore{disk: g.disk, health: g.health}
 	store := &logStore{disk: g.disk, health: g.health}
+	g.freed = &store.freed
+	g.freed.Store(true)
 	if g.logs, err = raft.NewLogCache(logCacheEntries, store); err != nil {
 		return err
 	}
-	g.snapshots, err = openSnapshots(&g.cfg, g.logs, &store.pin, g.health, newBridge(g.cfg.Log))
+	segments, err := g.openSegments(m)
+	if err != nil {
+		return err
+	}
+	g.snapshots, err = openSnapshots(&g.cfg, g.logs, &store.pin, g.health, newBridge(g.cfg.Log), segments)
 	if err != nil {
 		return err
 	}
@@ -114,11 +132,27 @@ func (g *Group) openStores(under func(dir string) (disk, error)) (err error) {
 	return store.verify()
 }
 
+// openSegments opens the segments of a machine that keeps any, else nil.
+func (g *Group) openSegments(m Machine) (*segment.Store, error) {
+	k, ok := m.(Keeper)
+	if !ok {
+		return nil, nil
+	}
+	s, err := segment.Open(filepath.Join(g.cfg.Dir, segmentsDir), segment.Options{
+		Bytes:   g.cfg.SegmentBytes,
+		Damaged: func(err error) { g.health.fail(fmt.Errorf("%w: %w", ErrCorrupt, err)) },
+	})
+	if err == nil {
+		k.Keep(s)
+	}
+	return s, err
+}
+
 // start starts raft on the opened stores.
 func (g *Group) start(m Machine) error {
 	log := newBridge(g.cfg.Log)
 	g.fsm = newFSM(g.cfg.Group, m, g.health)
-	g.transport = newTransport(&g.cfg, g.health, log)
+	g.transport = newTransport(&g.cfg, g.health, log, g.snapshots.segments)
 	t := g.cfg.Timing
 	conf := raft.DefaultConfig()
 	conf.LocalID = raft.ServerID(g.cfg.Self)
@@ -135,6 +169,7 @@ func (g *Group) start(m Machine) error {
 		closed := g.transport.Close()
 		g.transport.wait()
 		g.health.close()
+		g.snapshots.close()
 		return errors.Join(err, g.health.failed(), closed, g.disk.Close())
 	}
 	g.raft = r
@@ -144,6 +179,8 @@ func (g *Group) start(m Machine) error {
 	}
 	g.loops.Go(g.watch)
 	g.loops.Go(g.readLoop)
+	g.loops.Go(g.eraseLoop)
+	g.loops.Go(g.scrubLoop)
 	return nil
 }
 
@@ -166,6 +203,7 @@ func (g *Group) watch() {
 			return
 		case leading := <-g.raft.LeaderCh():
 			if leading {
+				g.led.Add(1)
 				g.mark()
 			} else {
 				g.health.lostLeadership()
@@ -232,7 +270,10 @@ func (g *Group) Propose(ctx context.Context, cmd []byte) ([]byte, error) {
 	answer := make(chan proposal, 1)
 	go func() { // owned by calls: raft answers every proposal before Close stops it
 		defer g.calls.Done()
-		answer <- g.apply(ctx, entry)
+		began := time.Now()
+		p := g.apply(ctx, entry)
+		g.cfg.Proposed(time.Since(began), p.err)
+		answer <- p
 		<-g.slots
 	}()
 	select {
@@ -354,6 +395,7 @@ func (g *Group) Close() error {
 		g.transport.wait()
 		g.asks.Wait()
 		g.health.close()
+		g.snapshots.close()
 		g.closeErr = errors.Join(err, g.disk.Close())
 	})
 	return g.closeErr

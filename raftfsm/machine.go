@@ -1,6 +1,10 @@
 package raftfsm
 
-import "io"
+import (
+	"io"
+
+	"facet/shard/segment"
+)
 
 // Machine is a deterministic state machine: its state and its answers depend on
 // the commands applied so far and on nothing else. A Group calls Apply, Freeze
@@ -30,4 +34,27 @@ type Frozen interface {
 	io.WriterTo
 	// Release ends the use of the state. It is called exactly once.
 	Release()
+}
+
+// Keeper is a Machine that keeps the bulk of its state in segments. Without a store
+// it keeps all of it in memory, and its snapshots hold all of it.
+type Keeper interface {
+	Machine
+	// Keep gives the machine the store of its segments, before anything else is called.
+	Keep(*segment.Store)
+}
+
+// Stored is what a Keeper with a store freezes.
+type Stored interface {
+	Frozen
+
+	// Settle writes what is in no segment yet, and gives the set that holds the
+	// bulk of the state; it belongs to the Frozen. From then on WriteTo writes a
+	// state that refers to the set.
+	Settle(segment.Clean) (*segment.Set, error)
+
+	// Adopt tells the machine that the snapshot counts, so that it may read from
+	// the segments what it has kept in memory until now. It is of no effect if the
+	// machine was restored since.
+	Adopt()
 }

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
+
+	"facet/internal/mutant"
 )
 
 // An installed snapshot at index K, term T replaces whatever the log says up to K.
@@ -43,7 +45,7 @@ func reconcile(logs raft.LogStore, p *pin, index, term uint64) error {
 		return err
 	}
 	// Entry 1 needs no entry before it to be handed on, so nothing may stand in for it.
-	if first > index || index <= 1 {
+	if first > index || index <= 1 || mutant.StaleLog {
 		return nil
 	}
 	if first > 0 && last >= index {

@@ -1,26 +1,29 @@
 package raftfsm
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/shard/segment"
 )
 
 // snapshotBytesMax bounds a snapshot on disk and on the wire.
 const snapshotBytesMax = 1 << 40
+
+// segmentsDir is where the segments are, in the group's folder.
+const segmentsDir = "segments"
 
 // snapshotStore keeps snapshots as files, by raft.FileSnapshotStore. It differs in
 // three ways: what is written is verified before it counts as a snapshot; an
@@ -33,16 +36,28 @@ type snapshotStore struct {
 	logs   raft.LogStore // as raft uses it
 	pin    *pin
 	health *health
+	log    *slog.Logger
 	newest atomic.Uint64 // index of the newest snapshot; 0: none
+
+	segments *segment.Store // nil: the machine has none
+	erase    atomic.Bool    // the next snapshot of our own leaves nothing that is dead
+
+	// cut is held by who cuts the log or makes it agree with a snapshot.
+	cut sync.Mutex
+
+	mu   sync.Mutex        // guards what follows
+	held []*segment.File   // those of the newest snapshot
+	at   raft.SnapshotMeta // the newest snapshot, by index and term
 }
 
-func openSnapshots(cfg *Config, logs raft.LogStore, p *pin, h *health, log hclog.Logger) (*snapshotStore, error) {
+func openSnapshots(cfg *Config, logs raft.LogStore, p *pin, h *health, log hclog.Logger, segments *segment.Store) (*snapshotStore, error) {
 	files, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, snapshotsKept, log)
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots: %w", err)
 	}
 	return &snapshotStore{
 		files: files, dir: filepath.Join(cfg.Dir, "snapshots"), group: cfg.Group, logs: logs, pin: p, health: h,
+		segments: segments, log: cfg.Log,
 	}, nil
 }
 
@@ -74,8 +89,12 @@ func (s *snapshotStore) names(unfinished bool) ([]string, error) {
 // none. raft checks the bytes of a snapshot, but not the description beside them.
 func (s *snapshotStore) verify() (*raft.SnapshotMeta, error) {
 	list, err := s.List()
-	if err != nil || len(list) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	if len(list) == 0 {
+		s.collect()
+		return nil, nil
 	}
 	meta, r, err := s.Open(list[0].ID)
 	if err != nil {
@@ -85,10 +104,64 @@ func (s *snapshotStore) verify() (*raft.SnapshotMeta, error) {
 	if meta.Version != raft.SnapshotVersionMax {
 		return nil, fmt.Errorf("snapshot %s has version %d: %w", meta.ID, meta.Version, ErrCorrupt)
 	}
-	if err := readHeader(r, snapshotHeader(s.group, meta)); err != nil {
-		return nil, fmt.Errorf("snapshot %s: %w", meta.ID, err)
-	}
+	// Open has compared the header.
+	s.hold(meta, r.(*openSnapshot).take())
 	return meta, nil
+}
+
+// clean says what our next snapshot has to leave out.
+func (s *snapshotStore) clean() segment.Clean {
+	if s.erase.Load() {
+		return segment.Erase
+	}
+	return segment.Share
+}
+
+// hold notes that meta is the newest snapshot and that files, which it takes over,
+// are its segments; what nobody holds any more is removed. A snapshot of our own may
+// be overtaken by a leader's.
+func (s *snapshotStore) hold(meta *raft.SnapshotMeta, files []*segment.File) {
+	s.mu.Lock()
+	old := s.held
+	if s.at.Term > meta.Term || s.at.Term == meta.Term && s.at.Index > meta.Index {
+		old = files
+	} else {
+		s.held, s.at = files, *meta
+		s.newest.Store(meta.Index)
+	}
+	s.mu.Unlock()
+	release(old)
+	s.collect()
+}
+
+// collect removes the segments that nobody holds. Those that can't be removed now
+// are removed later.
+func (s *snapshotStore) collect() {
+	if s.segments == nil {
+		return
+	}
+	if err := s.segments.Collect(); err != nil {
+		s.log.Warn("segments that are of no use stay on the disk", "err", err)
+	}
+}
+
+// nth gives a segment of the newest snapshot, or nil behind the last; the caller
+// releases it.
+func (s *snapshotStore) nth(i int) *segment.File {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i >= len(s.held) {
+		return nil
+	}
+	return s.held[i].Retain()
+}
+
+// close lets go of the segments.
+func (s *snapshotStore) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	release(s.held)
+	s.held = nil
 }
 
 // Create starts a snapshot.
@@ -103,9 +176,7 @@ func (s *snapshotStore) Create(version raft.SnapshotVersion, index, term uint64,
 		return nil, err
 	}
 	meta := raft.SnapshotMeta{Index: index, Term: term, Configuration: c, ConfigurationIndex: configIndex}
-	return &snapshotSink{
-		SnapshotSink: sink, store: s, index: index, term: term, header: snapshotHeader(s.group, &meta),
-	}, nil
+	return &snapshotSink{SnapshotSink: sink, store: s, meta: meta, header: snapshotHeader(s.group, &meta)}, nil
 }
 
 // List gives the newest snapshot. It fails when there is a newer one that can't be
@@ -133,7 +204,6 @@ func (s *snapshotStore) List() ([]*raft.SnapshotMeta, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	s.newest.Store(list[0].Index)
 	return list[:1], nil
 }
 
@@ -150,79 +220,13 @@ func (s *snapshotStore) Open(name string) (*raft.SnapshotMeta, io.ReadCloser, er
 		}
 		return nil, nil, err
 	}
-	return meta, &openSnapshot{ReadCloser: r, meta: *meta}, nil
-}
-
-// snapshotSink takes a snapshot, our own or a leader's, and verifies its trailer.
-type snapshotSink struct {
-	raft.SnapshotSink
-	store *snapshotStore
-	index uint64
-	term  uint64
-
-	header []byte // what it must begin with
-	own    bool   // written by Persist; else a leader's
-	head   []byte // the first bytes, as many as header has
-	tail   []byte // the last bytes: they may be the trailer
-	bytes  uint64
-	sum    uint32
-	done   bool
-}
-
-// Write takes the next bytes.
-func (s *snapshotSink) Write(b []byte) (int, error) {
-	if s.bytes += uint64(len(b)); s.bytes > snapshotBytesMax {
-		return 0, errors.New("snapshot is too large")
+	o, err := s.openSegments(meta, r)
+	if err != nil {
+		err = errors.Join(fmt.Errorf("open snapshot %s: %w", name, err), r.Close())
+		s.health.fail(err)
+		return nil, nil, err
 	}
-	s.head = append(s.head, b[:min(len(b), len(s.header)-len(s.head))]...)
-	s.tail = append(s.tail, b...)
-	if n := len(s.tail) - snapshotTrailerBytes; n > 0 {
-		s.sum = crc32.Update(s.sum, castagnoli, s.tail[:n])
-		s.tail = append(s.tail[:0], s.tail[n:]...)
-	}
-	return s.SnapshotSink.Write(b)
-}
-
-// Close verifies the trailer, and only then makes the files a snapshot.
-func (s *snapshotSink) Close() error {
-	if s.done {
-		return nil
-	}
-	s.done = true
-	if err := s.verify(); err != nil {
-		return errors.Join(err, s.SnapshotSink.Cancel())
-	}
-	if err := s.SnapshotSink.Close(); err != nil {
-		return err
-	}
-	s.store.newest.Store(s.index)
-	if s.own {
-		return nil
-	}
-	if err := reconcile(s.store.logs, s.store.pin, s.index, s.term); err != nil {
-		err = fmt.Errorf("make the log agree with snapshot %s: %w", s.ID(), err)
-		s.store.health.fail(err)
-		return err
-	}
-	return nil
-}
-
-// Cancel drops what was written.
-func (s *snapshotSink) Cancel() error {
-	if s.done {
-		return nil
-	}
-	s.done = true
-	return s.SnapshotSink.Cancel()
-}
-
-func (s *snapshotSink) verify() error {
-	if len(s.tail) != snapshotTrailerBytes || !bytes.Equal(s.head, s.header) {
-		return fmt.Errorf("snapshot of %d bytes for index %d, term %d: %w", s.bytes, s.index, s.term, ErrCorrupt)
-	}
-	length := binary.LittleEndian.Uint64(s.tail)
-	if length != s.bytes-snapshotTrailerBytes || binary.LittleEndian.Uint32(s.tail[8:]) != s.sum {
-		return fmt.Errorf("snapshot of %d bytes, says %d: %w", s.bytes, length+snapshotTrailerBytes, ErrCorrupt)
-	}
-	return nil
+	whole := *meta
+	whole.Size = o.wireBytes(nil)
+	return &whole, o, nil
 }

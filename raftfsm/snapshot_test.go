@@ -78,7 +78,7 @@ func TestSinkRefusesADamagedSnapshotAndKeepsTheOldOne(t *testing.T) {
 	t.Parallel()
 	s, _ := openLog(t, t.TempDir())
 	cfg := Config{Group: 7, Dir: t.TempDir()}
-	store, err := openSnapshots(&cfg, s, &s.pin, s.health, hclog.NewNullLogger())
+	store, err := openSnapshots(&cfg, s, &s.pin, s.health, hclog.NewNullLogger(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

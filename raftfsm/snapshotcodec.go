@@ -14,26 +14,35 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"facet/internal/id"
+	"facet/shard/segment"
 )
 
-// A snapshot's bytes, little-endian (docs/formats/log-entry.md):
+// A snapshot's bytes on disk, little-endian (docs/formats/log-entry.md):
 //
-//	┌────────┬────────────┬────────┬─────────┐
-//	│ header │ zstd frame │ length │ CRC-32C │
-//	└────────┴────────────┴────────┴─────────┘
+//	┌────────┬──────────┬────────────┬────────┬─────────┐
+//	│ header │ segments │ zstd frame │ length │ CRC-32C │
+//	└────────┴──────────┴────────────┴────────┴─────────┘
 //
 //	header
 //	0          8       10     12      20     28             36       40
 //	┌──────────┬───────┬──────┬───────┬──────┬──────────────┬────────┬───────────────┐
-//	│ FACETSN1 │ group │ zero │ index │ term │ config index │ length │ configuration │
+//	│ FACETSN2 │ group │ zero │ index │ term │ config index │ length │ configuration │
 //	└──────────┴───────┴──────┴───────┴──────┴──────────────┴────────┴───────────────┘
+//
+//	segments: number 4 | { SHA-256 32 | bytes 8 }…
 //
 // The frame holds what Frozen.WriteTo wrote. length (8 bytes) counts the bytes
 // before it, and the checksum (4 bytes) covers the same. The header repeats what
-// raft keeps beside the snapshot without a checksum, in meta.json.
+// raft keeps beside the snapshot without a checksum, in meta.json. The segments are
+// files of their own. FACETSN1 stands for a snapshot that can't refer to any: it
+// has no such part.
 const (
 	snapshotMagic        = "FACETSN1"
+	segmentedMagic       = "FACETSN2"
 	snapshotTrailerBytes = 12
+	// segmentsMax bounds the segments of a snapshot.
+	segmentsMax = 1 << 16
+	refBytes    = 32 + 8
 	// snapshotWindow bounds the memory of the decoder to what the encoder uses.
 	snapshotWindow = 1 << 20
 )
@@ -51,8 +60,51 @@ func snapshotHeader(group id.Shard, meta *raft.SnapshotMeta) []byte {
 	return append(b, config...)
 }
 
+// segmentedHeader turns a header into that of a snapshot with segments.
+func segmentedHeader(header []byte, refs []segment.Ref) []byte {
+	b := append([]byte(segmentedMagic), header[len(snapshotMagic):]...)
+	return appendRefs(b, refs)
+}
+
+func appendRefs(b []byte, refs []segment.Ref) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(refs)))
+	for _, r := range refs {
+		b = append(b, r.Hash[:]...)
+		b = binary.LittleEndian.AppendUint64(b, uint64(r.Bytes))
+	}
+	return b
+}
+
+// readRefs reads what appendRefs wrote.
+func readRefs(r io.Reader) ([]segment.Ref, error) {
+	var count [4]byte
+	if _, err := io.ReadFull(r, count[:]); err != nil {
+		return nil, fmt.Errorf("read the number of segments: %w: %w", ErrCorrupt, err)
+	}
+	n := binary.LittleEndian.Uint32(count[:])
+	if n > segmentsMax {
+		return nil, fmt.Errorf("%d segments: %w", n, ErrCorrupt)
+	}
+	var refs []segment.Ref
+	for range n {
+		var b [refBytes]byte
+		if _, err := io.ReadFull(r, b[:]); err != nil {
+			return nil, fmt.Errorf("read the segments: %w: %w", ErrCorrupt, err)
+		}
+		refs = append(refs, decodeRef(b[:]))
+	}
+	return refs, nil
+}
+
+func decodeRef(b []byte) segment.Ref {
+	return segment.Ref{Hash: segment.Hash(b), Bytes: int64(binary.LittleEndian.Uint64(b[len(segment.Hash{}):]))}
+}
+
 // frozenSnapshot is a raft.FSMSnapshot.
-type frozenSnapshot struct{ frozen Frozen }
+type frozenSnapshot struct {
+	frozen Frozen
+	store  *snapshotStore // nil until Persist
+}
 
 // Persist writes the snapshot; raft closes the sink.
 func (s *frozenSnapshot) Persist(sink raft.SnapshotSink) error {
@@ -61,11 +113,24 @@ func (s *frozenSnapshot) Persist(sink raft.SnapshotSink) error {
 		return errors.New("bug: the snapshot's sink is not of this package")
 	}
 	own.own = true
+	s.store = own.store
+	if stored, ok := s.frozen.(Stored); ok && own.store.segments != nil {
+		set, err := stored.Settle(own.store.clean())
+		if err != nil {
+			return err
+		}
+		own.settled(set, stored.Adopt)
+	}
 	return writeSnapshot(sink, own.header, s.frozen)
 }
 
-// Release lets go of the frozen state.
-func (s *frozenSnapshot) Release() { s.frozen.Release() }
+// Release lets go of the frozen state, and of the segments that only it needed.
+func (s *frozenSnapshot) Release() {
+	s.frozen.Release()
+	if s.store != nil {
+		s.store.collect()
+	}
+}
 
 // summed counts and sums what passes through it.
 type summed struct {
@@ -103,12 +168,6 @@ func writeSnapshot(w io.Writer, header []byte, state io.WriterTo) error {
 	trailer = binary.LittleEndian.AppendUint32(trailer, out.sum)
 	_, err = w.Write(trailer)
 	return err
-}
-
-// openSnapshot is a snapshot's bytes together with what raft knows of it.
-type openSnapshot struct {
-	io.ReadCloser
-	meta raft.SnapshotMeta
 }
 
 // readSnapshot restores m from the size bytes of r, which must begin with header.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"facet/internal/mutant"
 )
 
 // The keys that raft uses, and ours.
@@ -48,6 +50,10 @@ func (s *stableStore) Set(key, value []byte) error {
 func (s *stableStore) SetUint64(key []byte, value uint64) error {
 	if bytes.Equal(key, keyVoteTerm) {
 		s.voteTerm = value
+		if mutant.TornVote {
+			_, candidate, _ := s.vote()
+			return s.put(keyVote, append(binary.BigEndian.AppendUint64(nil, value), candidate...))
+		}
 		return nil
 	}
 	err := s.put(key, binary.BigEndian.AppendUint64(nil, value))

@@ -22,6 +22,8 @@ type Status struct {
 	Snapshot    uint64        // index of the newest snapshot here; 0: none
 	LastContact time.Duration // since the leader was last heard; 0 on the leader, -1 when never
 	Stalled     time.Duration // for how long the disk has owed an answer
+	Led         uint64        // how often this member became the leader since Open
+	Proposals   int           // commands that wait for their answer here
 	Servers     []Server      // the members, as far as known here
 	ConfigIndex uint64        // index of the configuration that named them; 0: not yet committed here
 }
@@ -39,6 +41,8 @@ func (g *Group) Status() Status {
 		Snapshot:    g.snapshots.newest.Load(),
 		LastContact: -1,
 		Stalled:     g.health.owed(),
+		Led:         g.led.Load(),
+		Proposals:   len(g.slots),
 	}
 	if g.health.failed() != nil {
 		s.State = "Failed"

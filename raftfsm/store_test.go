@@ -14,7 +14,7 @@ import (
 )
 
 // openLog opens a logStore in dir, without a group.
-func openLog(t *testing.T, dir string) (*logStore, *stableStore) {
+func openLog(t testing.TB, dir string) (*logStore, *stableStore) {
 	t.Helper()
 	d, err := openUnsynced(dir)
 	if err != nil {

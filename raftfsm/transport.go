@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/shard/segment"
 )
 
 // transport carries raft's messages. It differs from raft.NetworkTransport, which
@@ -32,17 +33,19 @@ import (
 type transport struct {
 	*raft.NetworkTransport
 
-	group   id.Shard
-	streams *streams
-	health  *health
-	header  raft.RPCHeader // of our answers
-	raft    atomic.Pointer[raft.Raft]
+	group    id.Shard
+	streams  *streams
+	health   *health
+	segments *segment.Store // nil: none
+	header   raft.RPCHeader // of our answers
+	raft     atomic.Pointer[raft.Raft]
 
 	out   chan raft.RPC // to raft's main goroutine; unbuffered, like raft's own
 	beats chan raft.RPC // the newest answered heartbeat; the next are dropped until it is taken
 	done  chan struct{}
 	once  sync.Once
-	wg    sync.WaitGroup // pump
+	wg    sync.WaitGroup // pump, and answers to questions
+	asked atomic.Bool    // a question is being answered
 }
 
 var (
@@ -51,12 +54,13 @@ var (
 	_ raft.WithClose   = (*transport)(nil)
 )
 
-func newTransport(cfg *Config, h *health, log hclog.Logger) *transport {
+func newTransport(cfg *Config, h *health, log hclog.Logger, segments *segment.Store) *transport {
 	s := newStreams(cfg)
 	t := &transport{
-		group:   cfg.Group,
-		streams: s,
-		health:  h,
+		group:    cfg.Group,
+		streams:  s,
+		health:   h,
+		segments: segments,
 		header: raft.RPCHeader{
 			ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.Self), Addr: []byte(cfg.Self),
 		},
@@ -80,6 +84,9 @@ func (t *transport) pump() {
 	for {
 		select {
 		case rpc := <-t.NetworkTransport.Consumer():
+			if t.question(rpc) {
+				continue
+			}
 			if err := checkRPC(t.group, rpc.Command); err != nil {
 				rpc.Respond(nil, err)
 				continue
@@ -140,12 +147,19 @@ func (t *transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
 	return t.NetworkTransport.AppendEntries(to, at, q, a)
 }
 
-// InstallSnapshot sends a snapshot, unless the disk has hung too long.
+// InstallSnapshot sends a snapshot, but for the segments that the member has, unless
+// the disk has hung too long.
 func (t *transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 	q *raft.InstallSnapshotRequest, a *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
 	if err := t.mute(); err != nil {
 		return err
+	}
+	if o, ok := data.(*openSnapshot); ok && len(o.files) > 0 {
+		have := t.ask(to, at, o.refs())
+		less := *q
+		less.Size = o.wireBytes(have)
+		q, data = &less, o.onWire(have)
 	}
 	return t.NetworkTransport.InstallSnapshot(to, at, q, a, data)
 }

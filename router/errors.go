@@ -38,6 +38,8 @@ const (
 	// outdatedView: this node's view of a gallery is older than a shard's. It stays
 	// between nodes.
 	outdatedView
+	// Insufficient: a node has no memory for more events; RetryAfter is set.
+	Insufficient
 )
 
 // Reasons that come with an error, for programs. They never change.
@@ -61,7 +63,7 @@ type Error struct {
 	Reason string
 	// Score is the score of a comparison that was NotVerified.
 	Score int
-	// RetryAfter says when a retry makes sense (Busy, Unavailable).
+	// RetryAfter says when a retry makes sense (Busy, Unavailable, Insufficient).
 	RetryAfter time.Duration
 }
 

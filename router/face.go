@@ -69,7 +69,7 @@ func (r *Router) VerifySubject(ctx context.Context, access Access, subject id.Su
 		return Verification{}, err
 	}
 	best, err := ask(ctx, r, shardBest, subject.Shard(), bestQuery{
-		Gallery: g.ID, Generation: g.Generation, Subject: subject, Probe: probe.Template,
+		Gallery: g.ID, Generation: g.Generation, Subject: subject, Probe: probe.Template, Model: probe.Model,
 	})
 	if err != nil {
 		return Verification{}, err

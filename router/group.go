@@ -56,7 +56,7 @@ func ask[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shar
 			return none, ctx.Err()
 		}
 		if time.Since(start) > leaderWaitMax {
-			r.log.Warn("group has no leader that answers", "group", group, "err", last)
+			r.log.WarnContext(ctx, "group has no leader that answers", "group", group, "err", last)
 			return none, &Error{Kind: Unavailable, Message: "a part of the service has no leader; try again", RetryAfter: retryAfter}
 		}
 		if err := sleep(ctx, pause); err != nil {

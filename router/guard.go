@@ -64,7 +64,7 @@ func (r *Router) matches(ctx context.Context, p placement) (known *shard.Hit, ri
 	for _, pending := range []bool{true, false} {
 		lists, err := whole(ctx, r, p.gallery, func(g enrolment) ([][]shard.Hit, error) {
 			return scatter(ctx, r, shardSearch, g.shards, searchQuery{
-				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: p.face.Template,
+				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: p.face.Template, Model: p.face.Model,
 				Threshold: p.application.GuardThreshold, Limit: SearchLimitMax, BySubject: true, Pending: pending,
 			})
 		})

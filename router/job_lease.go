@@ -127,3 +127,16 @@ func (l *leases) drop(number uint64) {
 	defer l.mu.Unlock()
 	delete(l.lent, number)
 }
+
+// Leased counts the files that this node has lent to workers.
+func (r *Router) Leased() (files int) {
+	r.leases.mu.Lock()
+	defer r.leases.mu.Unlock()
+	now := time.Now()
+	for _, piece := range r.leases.lent {
+		if !now.After(piece.until) {
+			files += len(piece.indexes)
+		}
+	}
+	return files
+}

@@ -9,6 +9,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/shard"
+	"facet/shard/kernel"
 )
 
 // BenchmarkPage reads page 0 and page 500 of a gallery with a million events over
@@ -54,7 +55,7 @@ func BenchmarkPageOfOneShard(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := shard.New(table)
+	s := shard.New(table, kernel.NewArena(0))
 	gallery := id.Gallery{UUID: id.UUID{1}}
 	if err := s.Grant(shard.Grant{Gallery: gallery, Generation: 1, Total: events}); err != nil {
 		b.Fatal(err)

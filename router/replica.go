@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"facet/internal/id"
+	"facet/internal/mutant"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/shard"
 	"facet/shard/seal"
 )
+
+// memoryRetry is what a client is told when a node has no memory for more events.
+const memoryRetry = time.Minute
 
 // handlers are the requests that a node takes from its peers.
 func handlers() map[string]handler {
@@ -63,6 +68,9 @@ func (r *Router) read(ctx context.Context, group id.Shard) (*shard.Shard, error)
 	g, s, err := r.lead(group)
 	if err != nil {
 		return nil, err
+	}
+	if mutant.FollowerRead {
+		return s, nil
 	}
 	index, err := g.ReadIndex(ctx)
 	if err != nil {
@@ -134,6 +142,9 @@ func (r *Router) enrol(ctx context.Context, group id.Shard, gallery id.Gallery, 
 	if err != nil {
 		return registerAnswer{}, err
 	}
+	if r.memory != nil && r.memory.Full() {
+		return registerAnswer{}, &Error{Kind: Insufficient, Message: "the service has no memory for more events", RetryAfter: memoryRetry}
+	}
 	// Read before the proposal: a grant that comes between must make the next
 	// request for slots ask for more, never for less.
 	granted := s.Usage(gallery).Granted
@@ -147,6 +158,10 @@ var shardUnregister = method[shardfsm.Unregister, shardfsm.UnregisterAnswer]{"sh
 		return shardfsm.UnregisterAnswer{}, err
 	}
 	c.Time = onTime(c.Time)
+	if mutant.AckBeforeCommit {
+		go func() { _, _ = g.Propose(context.WithoutCancel(ctx), c.Encode()) }()
+		return shardfsm.UnregisterAnswer{Status: shardfsm.Done}, nil
+	}
 	return propose(ctx, g, c.Encode(), shardfsm.ParseUnregisterAnswer)
 }}
 

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"facet/engine"
 	"facet/engine/score"
@@ -52,6 +53,30 @@ type Config struct {
 	Log       *slog.Logger
 	// Bulk tells that there is an object store, so that bulk registrations are taken.
 	Bulk bool
+	// Memory is asked before an event is added; nil has no end.
+	Memory Memory
+	// Meter is told of searches; nil tells nobody.
+	Meter Meter
+}
+
+// Meter is told how long the parts of searches take. It must be quick.
+type Meter interface {
+	// Searched is told the stages of a whole search.
+	Searched(extract, shards, merge time.Duration)
+	// SearchedShard is told one shard's part on its leader: how many active events
+	// the slice had, and the time.
+	SearchedShard(rows int, took time.Duration)
+}
+
+type noMeter struct{}
+
+func (noMeter) Searched(_, _, _ time.Duration)   {}
+func (noMeter) SearchedShard(int, time.Duration) {}
+
+// Memory tells whether this node has memory for more events.
+type Memory interface {
+	// Full tells that there is none. It is asked often and must be quick.
+	Full() bool
 }
 
 // Router carries out requests on the whole cluster. It is safe for concurrent
@@ -73,6 +98,8 @@ type Router struct {
 	methods   map[string]handler
 	leases    leases
 	bulk      bool
+	memory    Memory
+	meter     Meter
 }
 
 // New makes a Router.
@@ -88,6 +115,11 @@ func New(cfg Config) *Router {
 		keyChange: make(chan struct{}, 1),
 		methods:   handlers(),
 		bulk:      cfg.Bulk,
+		memory:    cfg.Memory,
+		meter:     cfg.Meter,
+	}
+	if r.meter == nil {
+		r.meter = noMeter{}
 	}
 	r.sync.run = r.syncMeta
 	return r

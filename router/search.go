@@ -2,9 +2,13 @@ package router
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"facet/internal/id"
+	"facet/internal/mutant"
 	"facet/shard"
+	"facet/shard/kernel"
 )
 
 // Search gives the complete candidate list of the gallery for the probe: exact,
@@ -19,20 +23,25 @@ func (r *Router) Search(ctx context.Context, q SearchQuery) (SearchResult, error
 	if err != nil {
 		return SearchResult{}, err
 	}
+	begin := time.Now()
 	probe, err := r.probe(ctx, q.Probe)
 	if err != nil {
 		return SearchResult{}, err
 	}
+	extracted := time.Now()
 	lists, err := whole(ctx, r, g, func(g enrolment) ([][]shard.Hit, error) {
 		return scatter(ctx, r, shardSearch, g.shards, searchQuery{
-			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template,
+			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
 			Threshold: q.Threshold, Limit: q.Limit, Tags: tags, BySubject: q.Count == CountSubjects,
 		})
 	})
 	if err != nil {
 		return SearchResult{}, err
 	}
-	return SearchResult{Candidates: merge(lists, q.Limit), Attributes: probe.Attributes}, nil
+	found := time.Now()
+	result := SearchResult{Candidates: merge(lists, q.Limit), Attributes: probe.Attributes}
+	r.meter.Searched(extracted.Sub(begin), found.Sub(extracted), time.Since(found))
+	return result, nil
 }
 
 // searchQuery asks one shard for its best matches.
@@ -48,6 +57,8 @@ type searchQuery struct {
 	Epoch uint32 `cbor:"8,keyasint,omitempty"`
 	// Pending asks for events that are not active yet (see guarded).
 	Pending bool `cbor:"9,keyasint,omitempty"`
+	// Model is what made the probe.
+	Model id.Model `cbor:"10,keyasint"`
 }
 
 var shardSearch = method[searchQuery, []shard.Hit]{"shard.search", func(ctx context.Context, r *Router, group id.Shard, q searchQuery) ([]shard.Hit, error) {
@@ -55,7 +66,10 @@ var shardSearch = method[searchQuery, []shard.Hit]{"shard.search", func(ctx cont
 	if err != nil {
 		return nil, err
 	}
-	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
+	if mutant.TagsIgnored {
+		q.Tags = nil
+	}
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil && !mutant.EpochIgnored {
 		return nil, outdated(err)
 	}
 	key, err := r.keyOf(ctx, q.Gallery)
@@ -66,9 +80,19 @@ var shardSearch = method[searchQuery, []shard.Hit]{"shard.search", func(ctx cont
 	if q.Pending {
 		search = s.SearchPending
 	}
-	hits, err := search(q.Gallery, q.Generation, key, shard.Query{
+	begin := time.Now()
+	hits, err := search(ctx, q.Gallery, q.Generation, key, shard.Query{
 		Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, Tags: q.Tags, BySubject: q.BySubject,
 	})
+	if errors.Is(err, kernel.ErrBusy) {
+		err = &Error{Kind: Busy, Message: "too many searches wait; try again", RetryAfter: retryAfter}
+	}
+	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
+		return nil, other
+	}
+	if err == nil {
+		r.meter.SearchedShard(int(s.Usage(q.Gallery).Active), time.Since(begin))
+	}
 	return hits, outdated(err)
 }}
 
@@ -78,6 +102,7 @@ type bestQuery struct {
 	Generation uint32     `cbor:"2,keyasint"`
 	Subject    id.Subject `cbor:"3,keyasint"`
 	Probe      []float32  `cbor:"4,keyasint"`
+	Model      id.Model   `cbor:"5,keyasint"` // of the probe
 }
 
 type bestAnswer struct {
@@ -95,5 +120,8 @@ var shardBest = method[bestQuery, bestAnswer]{"shard.best", func(ctx context.Con
 		return bestAnswer{}, err
 	}
 	best, known, err := s.Best(q.Gallery, key, q.Subject, q.Probe)
+	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
+		return bestAnswer{}, other
+	}
 	return bestAnswer{Known: known, Score: best}, err
 }}

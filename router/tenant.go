@@ -44,3 +44,23 @@ func (r *Router) PutNode(ctx context.Context, n metafsm.Node) error {
 	_, err := proposeMeta(ctx, r, metafsm.PutNode{Node: n}, metafsm.ParsePutNodeAnswer)
 	return err
 }
+
+// SetNodeState tells whether a node of the cluster holds replicas. The error is of
+// kind NotFound if there is no such node or heir, or if it was removed.
+func (r *Router) SetNodeState(ctx context.Context, c metafsm.SetNodeState) error {
+	a, err := proposeMeta(ctx, r, c, metafsm.ParseSetNodeStateAnswer)
+	if err == nil && a.Status == metafsm.UnknownNode {
+		return Errorf(NotFound, "", "there is no such node, or it was removed")
+	}
+	return err
+}
+
+// PutShards changes the shard map. The error is of kind Unavailable if the map has
+// been changed meanwhile.
+func (r *Router) PutShards(ctx context.Context, c metafsm.PutShards) error {
+	a, err := proposeMeta(ctx, r, c, metafsm.ParsePutShardsAnswer)
+	if err == nil && a.Status == metafsm.StaleEpoch {
+		return &Error{Kind: Unavailable, Message: "the shard map has been changed meanwhile; try again", RetryAfter: retryAfter}
+	}
+	return err
+}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"facet/internal/id"
+	"facet/shard/kernel"
 )
 
 // Active is an active event of a subject.
@@ -25,8 +26,8 @@ func (s *Shard) Events(g id.Gallery, generation uint32, subject id.Subject) ([]A
 		return nil, err
 	}
 	var out []Active
-	for _, e := range sl.subjects[subject] {
-		out = append(out, Active{e.event, e.revision, slices.Clone(e.tags)})
+	for e := range sl.of(subject) {
+		out = append(out, Active{e.Event, e.revision, slices.Clone(e.Tags)})
 	}
 	return out, nil
 }
@@ -71,40 +72,40 @@ func (s *Shard) Update(r Replacement) (now Active, err error) {
 	if err != nil {
 		return Active{}, err
 	}
-	if sl == nil || len(sl.subjects[r.Subject]) == 0 {
+	if sl == nil || sl.subjects[r.Subject] == nil {
 		return Active{}, ErrSubject
 	}
-	of, i := sl.subjects[r.Subject], sl.active(r.Subject, r.Event)
-	if r.Oldest && i != 0 {
-		return Active{Event: of[0].event, Revision: of[0].revision}, ErrMoved
+	oldest, old := sl.subjects[r.Subject], sl.find(r.Subject, r.Event)
+	if r.Oldest && old != oldest {
+		return Active{Event: oldest.Event, Revision: oldest.revision}, ErrMoved
 	}
-	if i < 0 {
+	if old == nil {
 		return Active{}, ErrEvent
 	}
-	if old := of[i]; old.revision+1 != r.Revision {
-		return Active{Event: old.event, Revision: old.revision}, ErrMoved
+	if old.revision+1 != r.Revision {
+		return Active{Event: old.Event, Revision: old.revision}, ErrMoved
 	}
-	s.state.replace(sl, &of[i], r)
+	s.state.replace(sl, old, r)
 	return Active{Event: r.Event, Revision: r.Revision}, nil
 }
 
-// replace makes the replacement of the entry at place.
-func (st *state) replace(sl *slice, place **entry, r Replacement) {
-	old := *place
+// replace makes the replacement of old.
+func (st *state) replace(sl *slice, old *entry, r Replacement) {
 	spare := sl.room(OldestDeleted)
 	sl.leave(old)
 	if spare {
 		sl.enter(old.delete(st.next(), r.Time))
 	}
 	fresh := &entry{
-		sequence: st.next(), first: old.first, subject: old.subject, event: old.event,
-		time: r.Time, tags: r.Tags, sealed: r.Sealed, revision: r.Revision,
+		Owner:    kernel.Owner{Subject: old.Subject, Event: old.Event, Tags: r.Tags},
+		sequence: st.next(), first: old.first, time: r.Time,
+		sealed: r.Sealed, sealedLen: uint32(len(r.Sealed)), revision: r.Revision,
 	}
 	if r.KeepTags {
-		fresh.tags = old.tags
+		fresh.Tags = old.Tags
 	}
-	sl.enter(fresh)
-	*place = fresh
+	sl.part(old)
+	sl.add(fresh)
 }
 
 // Removal removes one event of a subject.
@@ -127,20 +128,15 @@ func (s *Shard) Remove(r Removal) error {
 	if err != nil {
 		return err
 	}
-	if sl == nil || len(sl.subjects[r.Subject]) == 0 {
+	if sl == nil || sl.subjects[r.Subject] == nil {
 		return ErrSubject
 	}
-	i := sl.active(r.Subject, r.Event)
-	if i < 0 {
+	old := sl.find(r.Subject, r.Event)
+	if old == nil {
 		return ErrEvent
 	}
-	old := sl.subjects[r.Subject][i]
 	sl.leave(old)
+	sl.part(old)
 	sl.enter(old.delete(s.state.next(), r.Time))
-	if rest := slices.Delete(sl.subjects[r.Subject], i, i+1); len(rest) > 0 {
-		sl.subjects[r.Subject] = rest
-	} else {
-		delete(sl.subjects, r.Subject)
-	}
 	return nil
 }

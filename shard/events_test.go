@@ -2,6 +2,7 @@ package shard
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"slices"
@@ -58,7 +59,9 @@ func reloaded(t testing.TB, s *Shard) *Shard {
 	t.Helper()
 	var b bytes.Buffer
 	w := codec.NewWriter(&b, codec.Magic{}, 1)
-	s.Freeze().Write(w)
+	if err := s.Freeze().Write(w); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +69,7 @@ func reloaded(t testing.TB, s *Shard) *Shard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := NewLoader()
+	l := NewLoader(nil)
 	for {
 		m, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -82,7 +85,7 @@ func reloaded(t testing.TB, s *Shard) *Shard {
 	if err := l.Check(); err != nil {
 		t.Fatal(err)
 	}
-	out := New(s.table)
+	out := New(s.table, s.arena)
 	out.Replace(l)
 	return out
 }
@@ -204,28 +207,25 @@ func TestUpdateAndRemoveZeroTheTemplateInMemory(t *testing.T) {
 	planted := engine.Template{.125, -.25, .5, .0625, 15: .75}
 	a := put(t, s, newEvent(key, 1, planted))
 	b := add(t, s, further(key, a, 2, planted))
-	f := func(want int) {
+	if _, err := search(s, key, planted); err != nil {
+		t.Fatal(err)
+	}
+	memory := [][]float32{inMemory(t, s, a), inMemory(t, s, b)}
+	f := func(after string, want ...engine.Template) {
 		t.Helper()
-		if _, err := search(s, key, planted); err != nil {
-			t.Fatal(err)
-		}
-		n := 0
-		for _, x := range plaintext(s) {
-			if x == -.25 {
-				n++
+		for i, w := range want {
+			if !slices.Equal(memory[i], w) {
+				t.Errorf("after %s memory %d holds %v, want %v", after, i, memory[i], w)
 			}
 		}
-		if n != want {
-			t.Errorf("the planted template is in memory %d times, want %d", n, want)
-		}
 	}
-	f(2)
+	f("search", planted, planted)
 	update(t, s, replacement(key, a, 3, axis(5)))
-	f(1)
+	f("update", make(engine.Template, testDim), planted)
 	if err := s.Remove(Removal{testGallery, 1, b.Subject, b.Event, 4}); err != nil {
 		t.Fatal(err)
 	}
-	f(0)
+	f("remove", make(engine.Template, testDim), make(engine.Template, testDim))
 }
 
 func TestTheLastEventTakesItsSubjectAway(t *testing.T) {
@@ -285,17 +285,17 @@ func TestAPendingEventIsSeenByItsOwnSearchOnly(t *testing.T) {
 		if len(hits) != 1 || hits[0].Event != active.Event || err != nil {
 			t.Errorf("%s: search: %v, %v", name, hits, err)
 		}
-		hits, err = s.SearchPending(testGallery, 1, key, Query{Probe: axis(1), Threshold: 9000, Limit: 10})
+		hits, err = s.SearchPending(context.Background(), testGallery, 1, key, Query{Probe: axis(1), Threshold: 9000, Limit: 10})
 		if diff := cmp.Diff([]Hit{{Subject: e.Subject, Event: e.Event, Score: score.Max}}, hits); err != nil || diff != "" {
 			t.Errorf("%s: search of what is pending: %v (-want +got):\n%s", name, err, diff)
 		}
 		if _, ok, err := s.Best(testGallery, key, e.Subject, axis(1)); ok || err != nil {
 			t.Errorf("%s: compared with a pending subject: %v, %v", name, ok, err)
 		}
-		if _, err := s.SearchPending(testGallery, 1, testKey(t, 2), Query{Probe: axis(1), Limit: 1}); !errors.Is(err, seal.ErrOpen) {
+		if _, err := s.SearchPending(context.Background(), testGallery, 1, testKey(t, 2), Query{Probe: axis(1), Limit: 1}); !errors.Is(err, seal.ErrOpen) {
 			t.Errorf("%s: with another key: %v", name, err)
 		}
-		if _, err := s.SearchPending(testGallery, 1, key, Query{Probe: axis(1)[:4], Limit: 1}); !errors.Is(err, ErrQuery) {
+		if _, err := s.SearchPending(context.Background(), testGallery, 1, key, Query{Probe: axis(1)[:4], Limit: 1}); !errors.Is(err, ErrQuery) {
 			t.Errorf("%s: a short probe: %v", name, err)
 		}
 	}
@@ -322,7 +322,7 @@ func TestAFenceZeroesTheTemplatesAndShutsOutReads(t *testing.T) {
 	if _, err := search(s, key, axis(1)); err != nil {
 		t.Fatal(err)
 	}
-	dropped := s.state.slices[testGallery].templates.chunks[0]
+	dropped := inMemory(t, s, e)
 	if !slices.Contains(dropped, 1) {
 		t.Fatal("the template is not in memory: the test can't see it")
 	}
@@ -333,7 +333,7 @@ func TestAFenceZeroesTheTemplatesAndShutsOutReads(t *testing.T) {
 		t.Error("the template is still in memory")
 	}
 	_, searched := search(s, key, axis(1))
-	_, pending := s.SearchPending(testGallery, 1, key, Query{Probe: axis(1), Limit: 1})
+	_, pending := s.SearchPending(context.Background(), testGallery, 1, key, Query{Probe: axis(1), Limit: 1})
 	_, events := s.Events(testGallery, 1, e.Subject)
 	_, returned := s.Return(Return{Gallery: testGallery, Generation: 1, Granted: 5})
 	for name, err := range map[string]error{

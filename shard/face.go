@@ -11,23 +11,30 @@ import (
 	"facet/shard/seal"
 )
 
-// A sealed face is a version byte and a sealed text, whose plain text is
+// A sealed face is
+//
+//	version: 1 byte | model: 8 bytes | sealed text
+//
+// and its plain text is
 //
 //	template: float32 × dimension | attributes: float32 × 18     little-endian
 //
 // The attributes are Face and Head (left, top, right, bottom), RightEye and
-// LeftEye (x, y), Score, Frontal, Quality, Roll, Pan, Tilt. The version, gallery,
-// generation, subject and event are bound to it as additional data, and the
-// revision unless it is 0.
+// LeftEye (x, y), Score, Frontal, Quality, Roll, Pan, Tilt. The version, model,
+// gallery, generation, subject and event are bound to it as additional data, and the
+// revision unless it is 0. Version 1, which is read and no longer written, has no
+// model.
 const (
-	faceVersion     = 1
+	faceUnnamed     = 1
+	faceVersion     = 2
 	attributeFloats = 18
 	attributeBytes  = 4 * attributeFloats
+	modelBytes      = len(id.Model{})
 
 	// TemplateMax is the largest dimension of a template.
 	TemplateMax = 4096
 	// SealedMax is the largest sealed face in bytes.
-	SealedMax = 1 + seal.Overhead + 4*TemplateMax + attributeBytes
+	SealedMax = 1 + modelBytes + seal.Overhead + 4*TemplateMax + attributeBytes
 )
 
 // ErrFace says that a sealed face is of no form that this version reads.
@@ -45,9 +52,11 @@ type FaceRef struct {
 	Revision uint32
 }
 
-func (r FaceRef) aad() []byte {
-	b := append(make([]byte, 0, 64), "facet face"...)
-	b = append(b, faceVersion)
+// aad is the additional data of a face whose clear bytes before the sealed text are
+// head.
+func (r FaceRef) aad(head []byte) []byte {
+	b := append(make([]byte, 0, 80), "facet face"...)
+	b = append(b, head...)
 	b = append(b, r.Gallery.UUID[:]...)
 	b = binary.BigEndian.AppendUint32(b, r.Generation)
 	b = append(b, r.Subject.UUID[:]...)
@@ -72,7 +81,8 @@ func SealFace(key *seal.Key, ref FaceRef, face engine.Face) []byte {
 	for _, x := range attributeFields(&face.Attributes) {
 		plain = binary.LittleEndian.AppendUint32(plain, math.Float32bits(*x))
 	}
-	return append([]byte{faceVersion}, key.Seal(plain, ref.aad())...)
+	head := append([]byte{faceVersion}, face.Model[:]...)
+	return append(head, key.Seal(plain, ref.aad(head))...)
 }
 
 // OpenFace decrypts what SealFace made. The error wraps seal.ErrOpen (wrong key,
@@ -85,7 +95,7 @@ func OpenFace(key *seal.Key, ref FaceRef, sealed []byte) (engine.Face, error) {
 	defer clear(plain)
 	numbers := func(b []byte, i int) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])) }
 	template := templateBytes(plain)
-	face := engine.Face{Template: make(engine.Template, len(template)/4)}
+	face := engine.Face{Template: make(engine.Template, len(template)/4), Model: modelOf(sealed)}
 	for i := range face.Template {
 		face.Template[i] = numbers(template, i)
 	}
@@ -98,10 +108,11 @@ func OpenFace(key *seal.Key, ref FaceRef, sealed []byte) (engine.Face, error) {
 // openPlain gives the plain text of a sealed face, its length checked. The caller
 // clears it.
 func openPlain(key *seal.Key, ref FaceRef, sealed []byte) ([]byte, error) {
-	if len(sealed) == 0 || len(sealed) > SealedMax || sealed[0] != faceVersion {
+	head, text, ok := splitSealed(sealed)
+	if !ok {
 		return nil, fmt.Errorf("open face of event %s: %w", ref.Event, ErrFace)
 	}
-	plain, err := key.Open(sealed[1:], ref.aad())
+	plain, err := key.Open(text, ref.aad(head))
 	if err != nil {
 		return nil, fmt.Errorf("open face of event %s: %w", ref.Event, err)
 	}
@@ -110,6 +121,33 @@ func openPlain(key *seal.Key, ref FaceRef, sealed []byte) ([]byte, error) {
 		return nil, fmt.Errorf("open face of event %s: %w: %d bytes", ref.Event, ErrFace, len(plain))
 	}
 	return plain, nil
+}
+
+// splitSealed gives a sealed face's clear beginning, the version and the model, and
+// the sealed text; ok is false if it is of no known form.
+func splitSealed(sealed []byte) (head, text []byte, ok bool) {
+	n := 1
+	switch {
+	case len(sealed) == 0 || len(sealed) > SealedMax:
+		return nil, nil, false
+	case sealed[0] == faceVersion:
+		n += modelBytes
+	case sealed[0] != faceUnnamed:
+		return nil, nil, false
+	}
+	if len(sealed) < n {
+		return nil, nil, false
+	}
+	return sealed[:n:n], sealed[n:], true
+}
+
+// modelOf is the model of a sealed face's template, which only opening the face
+// proves; zero if the face names none.
+func modelOf(sealed []byte) (m id.Model) {
+	if head, _, ok := splitSealed(sealed); ok {
+		copy(m[:], head[1:])
+	}
+	return m
 }
 
 // templateBytes is the template within a checked plain text.

@@ -26,21 +26,25 @@ type fences struct {
 	of map[id.Gallery]*fence
 	// order has them by sequence.
 	order *btree.Map[uint64, *fence]
+	// graves take the sequences of entries that are dropped.
+	graves *graves
 }
 
-func newFences() fences {
-	return fences{of: make(map[id.Gallery]*fence), order: new(btree.Map[uint64, *fence])}
+func newFences(g *graves) fences {
+	return fences{of: make(map[id.Gallery]*fence), order: new(btree.Map[uint64, *fence]), graves: g}
 }
 
 // add puts a fence in the place of an earlier one of its gallery.
 func (fs *fences) add(f *fence) {
 	if old := fs.of[f.gallery]; old != nil {
 		fs.order.Delete(old.sequence)
+		fs.graves.buryAll(old.remains)
 	}
 	fs.of[f.gallery] = f
 	fs.order.Set(f.sequence, f)
 	if fs.order.Len() > fencesMax {
 		_, oldest, _ := fs.order.PopMin()
+		fs.graves.buryAll(oldest.remains)
 		delete(fs.of, oldest.gallery)
 	}
 }
@@ -69,7 +73,7 @@ func (st *state) discard(sl *slice) {
 	for _, c := range sl.pending { // the order is of no effect
 		st.waiting.Delete(c.sequence)
 	}
-	sl.templates.erase()
+	sl.templates.drop()
 	delete(st.slices, sl.gallery)
 }
 
@@ -84,7 +88,8 @@ func (s *Shard) Purge(g id.Gallery, generation uint32, n int) (left int, err err
 		return 0, ErrFence
 	}
 	for ; n > 0 && f.remains.Len() > 0; n-- {
-		f.remains.PopMin()
+		sequence, _, _ := f.remains.PopMin()
+		s.state.graves.bury(sequence)
 	}
 	return f.remains.Len(), nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/shard/segment"
 )
 
 // The records of a shard in a snapshot. The numbers are stored and never reused;
@@ -18,6 +19,10 @@ var (
 	headEntry = codec.Head{Code: 3, Version: 1}
 	headFence = codec.Head{Code: 4, Version: 1}
 	headClaim = codec.Head{Code: 5, Version: 1}
+	// With headStored in the place of headShard, slices and fences are not followed by
+	// entries: these are in segments, which come behind all fences.
+	headStored  = codec.Head{Code: 6, Version: 1}
+	headSegment = codec.Head{Code: 7, Version: 1}
 )
 
 type shardRecord struct {
@@ -25,6 +30,23 @@ type shardRecord struct {
 	Slices   uint64 `cbor:"2,keyasint"`
 	Fences   uint64 `cbor:"3,keyasint,omitempty"`
 	Claims   uint64 `cbor:"4,keyasint,omitempty"`
+}
+
+// storedRecord is a shardRecord of a shard whose entries are in segments.
+type storedRecord struct {
+	Sequence uint64 `cbor:"1,keyasint"`
+	Slices   uint64 `cbor:"2,keyasint"`
+	Fences   uint64 `cbor:"3,keyasint,omitempty"`
+	Claims   uint64 `cbor:"4,keyasint,omitempty"`
+	Segments uint64 `cbor:"5,keyasint,omitempty"`
+}
+
+// segmentRecord is a segment, in the order of their sequences.
+type segmentRecord struct {
+	Hash segment.Hash `cbor:"1,keyasint"`
+	// Dead are the sequences of its entries that are no part of the state, ascending,
+	// as varints: each less the one before.
+	Dead []byte `cbor:"2,keyasint,omitempty"`
 }
 
 // sliceRecord stands before the entries of its slice.
@@ -76,6 +98,19 @@ type claimRecord struct {
 // View is a shard's state at one moment, for a snapshot. It shares memory with the
 // shard and does not see later writes. Templates in clear are no part of it.
 type View struct {
+	shard *Shard
+	state *state // only to know it again
+	// set has the entries that were in segments, and dead are the sequences of those
+	// that died since; deadEnd counts them and all before.
+	set     *segment.Set
+	dead    []uint64
+	deadEnd int
+	// settled has all entries, once Settle was called, and fresh are those that set
+	// has not.
+	settled *segment.Set
+	fresh   []fresh
+	built   segment.Built
+
 	sequence uint64
 	slices   []sliceView
 	fences   []fence
@@ -88,15 +123,24 @@ type sliceView struct {
 }
 
 // Freeze captures the state; it costs time by the slice and the fence, not by the
-// event.
+// event. The view is released at the end.
 func (s *Shard) Freeze() *View {
 	s.mu.Lock() // copying a tree changes the original too
 	defer s.mu.Unlock()
 	v := &View{
+		shard: s, state: s.state,
 		sequence: s.state.sequence,
 		slices:   make([]sliceView, 0, len(s.state.slices)),
 		fences:   make([]fence, 0, len(s.state.fences.of)),
 		claims:   s.state.waiting.Copy(),
+	}
+	if s.keep.store != nil {
+		g := s.state.graves
+		g.through = s.state.sequence
+		v.dead, v.deadEnd = slices.Clip(g.dead), g.settled+len(g.dead)
+		if v.set = s.keep.set; v.set != nil { // it changes while mu is held only
+			v.set.Retain()
+		}
 	}
 	for _, sl := range s.state.slices {
 		head := sliceRecord{sl.gallery, sl.generation, sl.granted, uint64(sl.entries.Len()), sl.returned, sl.epoch}
@@ -110,16 +154,31 @@ func (s *Shard) Freeze() *View {
 	return v
 }
 
-// Write adds the records of v to w, in an order that depends on the state only.
-func (v *View) Write(w *codec.Writer) {
-	w.Record(headShard, shardRecord{v.sequence, uint64(len(v.slices)), uint64(len(v.fences)), uint64(v.claims.Len())})
+// Write adds the records of v to w, in an order that depends on the state only. After
+// Settle they refer to its set. The error is that of a sealed face that can't be read.
+func (v *View) Write(w *codec.Writer) error {
+	stored := v.settled != nil
+	if stored {
+		w.Record(headStored, storedRecord{
+			v.sequence, uint64(len(v.slices)), uint64(len(v.fences)), uint64(v.claims.Len()), uint64(len(v.settled.Parts())),
+		})
+	} else {
+		w.Record(headShard, shardRecord{v.sequence, uint64(len(v.slices)), uint64(len(v.fences)), uint64(v.claims.Len())})
+	}
 	for _, sl := range v.slices {
 		w.Record(headSlice, sl.head)
-		writeEntries(w, sl.entries)
+		if err := v.writeEntries(w, sl.entries); err != nil {
+			return err
+		}
 	}
 	for _, f := range v.fences {
 		w.Record(headFence, fenceRecord{f.gallery, f.generation, f.sequence, uint64(f.remains.Len())})
-		writeEntries(w, f.remains)
+		if err := v.writeEntries(w, f.remains); err != nil {
+			return err
+		}
+	}
+	for _, p := range v.settled.Parts() {
+		w.Record(headSegment, segmentRecord{p.File.Ref().Hash, appendSequences(nil, p.Dead)})
 	}
 	v.claims.Scan(func(_ uint64, c *claim) bool {
 		e := c.event
@@ -129,18 +188,26 @@ func (v *View) Write(w *codec.Writer) {
 		})
 		return true
 	})
+	return nil
 }
 
-func writeEntries(w *codec.Writer, entries *btree.Map[uint64, *entry]) {
+// writeEntries adds entries, unless they are in segments.
+func (v *View) writeEntries(w *codec.Writer, entries *btree.Map[uint64, *entry]) (err error) {
+	if v.settled != nil {
+		return nil
+	}
 	entries.Scan(func(_ uint64, e *entry) bool {
 		r := entryRecord{
-			Sequence: e.sequence, Subject: e.subject, Event: e.event,
-			Time: e.time, Deleted: e.deleted, Tags: e.tags, Sealed: e.sealed, Revision: e.revision,
+			Sequence: e.sequence, Subject: e.Subject, Event: e.Event,
+			Time: e.time, Deleted: e.deleted, Tags: e.Tags, Revision: e.revision,
 		}
 		if e.first != e.sequence {
 			r.First = e.first
 		}
-		w.Record(headEntry, r)
-		return true
+		if r.Sealed, err = v.sealed(e); err == nil {
+			w.Record(headEntry, r)
+		}
+		return err == nil
 	})
+	return err
 }

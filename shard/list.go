@@ -68,7 +68,7 @@ func (s *Shard) List(g id.Gallery, offset, n int, order Order) (entries []Entry,
 	n = min(n, total-offset)
 	entries = make([]Entry, 0, n)
 	take := func(_ uint64, e *entry) bool {
-		entries = append(entries, Entry{e.subject, e.event, e.deleted, e.time})
+		entries = append(entries, Entry{e.Subject, e.Event, e.deleted, e.time})
 		return len(entries) < n
 	}
 	if order == Descending {
@@ -133,11 +133,7 @@ func (s *Shard) Stats() Stats {
 		out.Deleted += int(u.Deleted)
 		out.Pending += int(u.Pending)
 		out.SealedBytes += sl.sealedBytes
-		sl.opening.Lock()
-		for _, c := range sl.templates.chunks {
-			out.TemplateBytes += int64(4 * len(c))
-		}
-		sl.opening.Unlock()
+		out.TemplateBytes += sl.templates.bytes()
 	}
 	for _, f := range s.state.fences.of {
 		out.Purging += f.remains.Len()

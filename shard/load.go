@@ -7,6 +7,8 @@ import (
 	"github.com/tidwall/btree"
 
 	"facet/internal/codec"
+	"facet/shard/kernel"
+	"facet/shard/segment"
 )
 
 // ErrSnapshot says that records contradict each other.
@@ -23,10 +25,31 @@ type Loader struct {
 	current *slice
 	remains *btree.Map[uint64, *entry]
 	missing uint64
+
+	// store has the segments, whose parts they become; stored tells that the entries
+	// are in there, and segments and expected count them as promised.
+	store    *segment.Store
+	stored   bool
+	segments uint64
+	parts    []segment.Part
+	expected map[*btree.Map[uint64, *entry]]uint64
+	set      *segment.Set
 }
 
-// NewLoader makes a loader without records.
-func NewLoader() *Loader { return &Loader{state: newState()} }
+// NewLoader makes a loader without records. store may be nil if there are no
+// segments. Close ends the loader.
+func NewLoader(store *segment.Store) *Loader {
+	return &Loader{state: newState(), store: store, expected: make(map[*btree.Map[uint64, *entry]]uint64)}
+}
+
+// Close lets go of what Replace has not taken.
+func (l *Loader) Close() {
+	for _, p := range l.parts {
+		p.File.Release()
+	}
+	l.set.Release()
+	l.parts, l.set = nil, nil
+}
 
 // Load takes the next record; mine is false if it belongs to another package. The
 // error wraps codec.ErrMalformed or ErrSnapshot.
@@ -42,6 +65,10 @@ func (l *Loader) Load(m codec.Message) (mine bool, err error) {
 		return true, l.fence(m)
 	case headClaim.Code:
 		return true, l.claim(m)
+	case headStored.Code:
+		return true, l.storedShard(m)
+	case headSegment.Code:
+		return true, l.segment(m)
 	default:
 		return false, nil
 	}
@@ -52,11 +79,25 @@ func (l *Loader) shard(m codec.Message) error {
 	if err := m.Decode(headShard, &r); err != nil {
 		return err
 	}
+	return l.begin(r)
+}
+
+func (l *Loader) begin(r shardRecord) error {
 	if l.begun {
 		return fmt.Errorf("%w: two heads", ErrSnapshot)
 	}
 	l.begun, l.head, l.state.sequence = true, r, r.Sequence
 	return nil
+}
+
+// follow says how many entries belong to the slice or fence that was read, directly
+// behind it or in segments.
+func (l *Loader) follow(entries *btree.Map[uint64, *entry], n uint64) {
+	if l.stored {
+		l.expected[entries] = n
+	} else {
+		l.missing = n
+	}
 }
 
 func (l *Loader) slice(m codec.Message) error {
@@ -66,14 +107,15 @@ func (l *Loader) slice(m codec.Message) error {
 	}
 	g := r.Gallery
 	switch {
-	case !l.begun || l.missing > 0 || len(l.state.fences.of) > 0 || l.state.waiting.Len() > 0:
+	case !l.begun || l.missing > 0 || len(l.state.fences.of) > 0 || len(l.parts) > 0 || l.state.waiting.Len() > 0:
 		return fmt.Errorf("%w: slice %s is out of place", ErrSnapshot, g)
 	case l.state.slices[g] != nil:
 		return fmt.Errorf("%w: slice %s is there twice", ErrSnapshot, g)
 	case r.Returned > r.Granted || r.Entries > uint64(r.Granted-r.Returned):
 		return fmt.Errorf("%w: slice %s has %d entries in %d slots less %d", ErrSnapshot, g, r.Entries, r.Granted, r.Returned)
 	}
-	l.current, l.missing = newSlice(g, r.Generation), r.Entries
+	l.current = newSlice(g, r.Generation, l.state.graves)
+	l.follow(l.current.entries, r.Entries)
 	l.current.granted, l.current.returned, l.current.epoch = r.Granted, r.Returned, r.Epoch
 	l.state.slices[g] = l.current
 	return nil
@@ -87,30 +129,36 @@ func (l *Loader) entry(m codec.Message) error {
 	if l.missing == 0 {
 		return fmt.Errorf("%w: entry %d is out of place", ErrSnapshot, r.Sequence)
 	}
-	among := l.remains
-	if l.current != nil {
-		among = l.current.entries
-	}
-	last, before, ok := among.Max()
-	if r.Sequence <= last || r.Sequence > l.state.sequence || r.First > r.Sequence || ok && r.Time < before.time {
-		return fmt.Errorf("%w: entry %d after %d", ErrSnapshot, r.Sequence, last)
-	}
-	l.missing--
 	e := &entry{
-		sequence: r.Sequence, first: r.First, subject: r.Subject, event: r.Event,
-		time: r.Time, deleted: r.Deleted, tags: r.Tags, sealed: r.Sealed, revision: r.Revision,
+		Owner:    kernel.Owner{Subject: r.Subject, Event: r.Event, Tags: r.Tags},
+		sequence: r.Sequence, first: r.First, time: r.Time, deleted: r.Deleted,
+		sealed: r.Sealed, sealedLen: uint32(len(r.Sealed)), revision: r.Revision,
 	}
 	if e.first == 0 {
 		e.first = e.sequence
 	}
-	if l.current == nil {
-		l.remains.Set(e.sequence, e)
+	l.missing--
+	return l.add(l.current, l.remains, e)
+}
+
+// add puts an entry into a slice or, without one, behind a fence.
+func (l *Loader) add(sl *slice, remains *btree.Map[uint64, *entry], e *entry) error {
+	among := remains
+	if sl != nil {
+		among = sl.entries
+	}
+	last, before, ok := among.Max()
+	if e.sequence <= last || e.sequence > l.state.sequence || e.first > e.sequence || ok && e.time < before.time {
+		return fmt.Errorf("%w: entry %d after %d", ErrSnapshot, e.sequence, last)
+	}
+	if sl == nil {
+		remains.Load(e.sequence, e)
 		return nil
 	}
-	if !e.deleted && l.current.active(e.subject, e.event) >= 0 {
-		return fmt.Errorf("%w: event %s is there twice", ErrSnapshot, e.event)
+	if !e.deleted && sl.find(e.Subject, e.Event) != nil {
+		return fmt.Errorf("%w: event %s is there twice", ErrSnapshot, e.Event)
 	}
-	l.current.add(e)
+	sl.add(e)
 	return nil
 }
 
@@ -122,14 +170,15 @@ func (l *Loader) fence(m codec.Message) error {
 	g, sl := r.Gallery, l.state.slices[r.Gallery]
 	last, _, _ := l.state.fences.order.Max()
 	switch {
-	case !l.begun || l.missing > 0 || l.state.waiting.Len() > 0 || r.Sequence <= last || r.Sequence > l.state.sequence:
+	case !l.begun || l.missing > 0 || len(l.parts) > 0 || l.state.waiting.Len() > 0 || r.Sequence <= last || r.Sequence > l.state.sequence:
 		return fmt.Errorf("%w: fence %d of gallery %s is out of place", ErrSnapshot, r.Sequence, g)
 	case l.state.fences.of[g] != nil || len(l.state.fences.of) == fencesMax:
 		return fmt.Errorf("%w: gallery %s has two fences, or there are too many", ErrSnapshot, g)
 	case sl != nil && sl.generation < r.Generation:
 		return fmt.Errorf("%w: gallery %s has a slice behind its fence", ErrSnapshot, g)
 	}
-	l.current, l.remains, l.missing = nil, new(btree.Map[uint64, *entry]), r.Entries
+	l.current, l.remains = nil, new(btree.Map[uint64, *entry])
+	l.follow(l.remains, r.Entries)
 	l.state.fences.add(&fence{g, r.Generation, r.Sequence, l.remains})
 	return nil
 }
@@ -142,7 +191,7 @@ func (l *Loader) claim(m codec.Message) error {
 	sl := l.state.slices[r.Gallery]
 	last, before, ok := l.state.waiting.Max()
 	switch {
-	case !l.begun || l.missing > 0 || r.Sequence <= last || r.Sequence > l.state.sequence || ok && r.Time < before.event.Time,
+	case !l.begun || l.missing > 0 || uint64(len(l.parts)) != l.segments || r.Sequence <= last || r.Sequence > l.state.sequence || ok && r.Time < before.event.Time,
 		r.Number == 0 || r.Number > r.Sequence:
 		return fmt.Errorf("%w: pending event %d after %d", ErrSnapshot, r.Sequence, last)
 	case sl == nil || sl.used() >= sl.slots() || sl.pending[r.Event] != nil:
@@ -156,22 +205,38 @@ func (l *Loader) claim(m codec.Message) error {
 }
 
 // Check tells whether all records have come; the error wraps ErrSnapshot.
-func (l *Loader) Check() error {
+func (l *Loader) Check() (err error) {
 	st, h := l.state, l.head
-	if !l.begun || l.missing > 0 || uint64(len(st.slices)) != h.Slices || uint64(len(st.fences.of)) != h.Fences || uint64(st.waiting.Len()) != h.Claims {
+	if !l.begun || l.missing > 0 || uint64(len(st.slices)) != h.Slices || uint64(len(st.fences.of)) != h.Fences ||
+		uint64(st.waiting.Len()) != h.Claims || uint64(len(l.parts)) != l.segments {
 		return fmt.Errorf("%w: records are missing", ErrSnapshot)
 	}
-	return nil
+	for entries, n := range l.expected {
+		if uint64(entries.Len()) != n {
+			return fmt.Errorf("%w: %d entries of %d", ErrSnapshot, entries.Len(), n)
+		}
+	}
+	if l.parts != nil {
+		parts := l.parts
+		l.parts = nil
+		l.set, err = segment.NewSet(parts)
+		// Everything that is in the set may be buried.
+		st.graves.through = st.sequence
+	}
+	return err
 }
 
 // Replace puts a checked loader's state in the place of the shard's, whose
 // templates it zeroes. The loader is used up.
 func (s *Shard) Replace(l *Loader) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	old := s.state
 	s.state, l.state = l.state, nil
+	set := s.keep.swap(l.set)
+	l.set = nil
 	for _, sl := range old.slices {
-		sl.templates.erase()
+		sl.templates.drop()
 	}
+	s.mu.Unlock()
+	set.Release()
 }

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -30,6 +31,7 @@ func (c *claim) isOf(e Event) bool {
 func (st *state) add(sl *slice, c *claim) {
 	st.waiting.Set(c.sequence, c)
 	sl.pending[c.event.Event] = c
+	sl.lineage.join(c.event.Sealed)
 	sl.sealedBytes += int64(len(c.event.Sealed))
 }
 
@@ -121,7 +123,7 @@ func (s *Shard) Withdraw(g id.Gallery, generation uint32, subject id.Subject, ev
 	if err != nil || sl == nil {
 		return err
 	}
-	if sl.active(subject, event) >= 0 {
+	if sl.find(subject, event) != nil {
 		return ErrActive
 	}
 	if c := sl.pending[event]; c != nil && c.event.Subject == subject {
@@ -145,9 +147,12 @@ func (s *Shard) Expire(time int64) {
 }
 
 // SearchPending is Search over the pending events of a slice.
-func (s *Shard) SearchPending(g id.Gallery, generation uint32, key *seal.Key, q Query) ([]Hit, error) {
+func (s *Shard) SearchPending(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) ([]Hit, error) {
 	if q.Limit < 1 {
 		return nil, fmt.Errorf("%w: limit %d", ErrQuery, q.Limit)
+	}
+	if err := finite(q.Probe); err != nil {
+		return nil, err
 	}
 	claims, err := s.claims(g, generation)
 	if err != nil {
@@ -160,6 +165,9 @@ func (s *Shard) SearchPending(g id.Gallery, generation uint32, key *seal.Key, q 
 		}
 	}()
 	for _, e := range claims {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("search what is pending of gallery %s: %w", g, err)
+		}
 		face, err := OpenFace(key, FaceRef{g, generation, e.Subject, e.Event, 0}, e.Sealed)
 		if err != nil {
 			return nil, fmt.Errorf("search what is pending of gallery %s: %w", g, err)

@@ -1,18 +1,21 @@
 package shard
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/shard/kernel"
 	"facet/shard/scan"
 	"facet/shard/seal"
 )
 
-// openBatch is the number of templates that are opened (about 1 µs each) without
-// giving writes a chance.
-const openBatch = 4096
+// scansMax is how often a search scans beside writes. One more scan holds them off.
+const scansMax = 4
 
 // Query asks for the events that are most similar to a probe.
 type Query = scan.Query
@@ -21,15 +24,20 @@ type Query = scan.Query
 type Hit = scan.Hit
 
 // Search gives the best q.Limit events (or subjects) of a gallery's slice in the
-// order of scan.Compare: exact, over every write before it. No slice is no hit. It
-// fails as a whole if one template can't be opened with key; other errors wrap
-// ErrGeneration or ErrQuery.
-func (s *Shard) Search(g id.Gallery, generation uint32, key *seal.Key, q Query) ([]Hit, error) {
+// order of scan.Compare: exactly those of one moment between its begin and its end,
+// whatever is written meanwhile. No slice is no hit. It fails as a whole if one
+// template can't be opened with key; other errors wrap ErrGeneration, ErrQuery,
+// ErrClosed, kernel.ErrBusy, or ctx's.
+//
+// Rows are scanned without a lock. Then what changed meanwhile is looked up: events
+// that came are compared by themselves, hits that went are taken off. Only if a place
+// became free for an event that the scan has not kept is it done again.
+func (s *Shard) Search(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) ([]Hit, error) {
 	if q.Limit < 1 {
 		return nil, fmt.Errorf("%w: limit %d", ErrQuery, q.Limit)
 	}
-	for {
-		hits, done, err := s.searchOpen(g, generation, key, q)
+	for range scansMax {
+		hits, done, err := s.searchBeside(ctx, g, generation, key, &q)
 		if err != nil {
 			return nil, fmt.Errorf("search gallery %s: %w", g, err)
 		}
@@ -37,50 +45,214 @@ func (s *Shard) Search(g id.Gallery, generation uint32, key *seal.Key, q Query) 
 			return hits, nil
 		}
 	}
+	hits, err := s.searchStill(ctx, g, generation, key, &q)
+	if err != nil {
+		return nil, fmt.Errorf("search gallery %s: %w", g, err)
+	}
+	return hits, nil
 }
 
-// searchOpen searches, or opens some templates and is not done if too many are not
-// open yet: the lock is not held, and no write waits, over the opening of a whole
-// slice.
-func (s *Shard) searchOpen(g id.Gallery, generation uint32, key *seal.Key, q Query) (hits []Hit, done bool, err error) {
+// enter gives the slice of a gallery for use until done is called, or nil if there
+// is nothing to search. Close waits for done.
+func (s *Shard) enter(g id.Gallery, generation uint32) (sl *slice, done func(), err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	sl, err := s.state.slice(g, generation)
+	if s.closed {
+		return nil, nil, ErrClosed
+	}
+	sl, err = s.state.slice(g, generation)
 	if err != nil || sl == nil || len(sl.subjects) == 0 {
+		return nil, nil, err
+	}
+	s.using.Add(1)
+	return sl, s.using.Done, nil
+}
+
+// searchBeside scans once, beside writes; it is not done if the scan is to be done
+// again.
+func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q *Query) (hits []Hit, done bool, err error) {
+	sl, leave, err := s.enter(g, generation)
+	if err != nil || sl == nil {
 		return nil, true, err
 	}
-	if done, err = sl.open(key, openBatch); err != nil || !done {
+	defer leave()
+	changes := sl.changes.Load()
+	if err := s.open(ctx, sl, key); err != nil {
 		return nil, false, err
 	}
-	if len(q.Probe) != sl.templates.dim {
-		return nil, false, fmt.Errorf("%w: a probe of %d numbers among templates of %d", ErrQuery, len(q.Probe), sl.templates.dim)
+	now := sl.templates.begin()
+	defer sl.templates.end()
+	if now.queue == nil { // all of it went
+		return nil, false, nil
 	}
-	return scan.TopK(sl.templates.all(), s.table, q), true, nil
+	if hits, err = queued(ctx, now.queue, q); err != nil {
+		return nil, false, err
+	}
+	if sl.changes.Load() == changes {
+		return hits, true, nil
+	}
+	if err := s.open(ctx, sl, key); err != nil {
+		return nil, false, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if same, err := s.state.slice(g, generation); err != nil || same != sl {
+		return nil, false, err
+	}
+	if err := s.open(ctx, sl, key); err != nil { // the few that came since
+		return nil, false, err
+	}
+	came, ok := sl.templates.since(now.from, s.table, q)
+	if !ok {
+		return nil, false, nil
+	}
+	hits, done = settled(hits, came, q, func(h Hit) bool { return sl.find(h.Subject, h.Event) != nil })
+	return hits, done, nil
+}
+
+// searchStill scans while no write is let in.
+func (s *Shard) searchStill(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q *Query) ([]Hit, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	sl, err := s.state.slice(g, generation)
+	if err != nil || sl == nil || len(sl.subjects) == 0 {
+		return nil, err
+	}
+	if err := s.open(ctx, sl, key); err != nil {
+		return nil, err
+	}
+	now := sl.templates.begin()
+	defer sl.templates.end()
+	return queued(ctx, now.queue, q)
+}
+
+// queued searches a matrix.
+func queued(ctx context.Context, queue *kernel.Queue, q *Query) ([]Hit, error) {
+	hits, err := queue.Search(ctx, *q)
+	if errors.Is(err, kernel.ErrTemplate) {
+		err = fmt.Errorf("%w: %w", ErrQuery, err)
+	}
+	return hits, err
+}
+
+// settled brings the hits of a scan up to date: came are the events added since it
+// began, with their scores or −1, and there tells whether a hit's event is still
+// active. It is not ok if a hit is lost in whose place another may be due.
+func settled(hits, came []Hit, q *Query, there func(Hit) bool) (now []Hit, ok bool) {
+	type name struct {
+		subject id.Subject
+		event   id.Event
+	}
+	fresh := make(map[name]int, len(came))
+	for _, h := range came {
+		fresh[name{h.Subject, h.Event}] = h.Score
+	}
+	closed := q.BySubject || len(hits) == q.Limit
+	for _, h := range hits {
+		score, again := fresh[name{h.Subject, h.Event}]
+		switch {
+		case !there(h), again && score < h.Score:
+			if closed {
+				return nil, false
+			}
+		case !again:
+			now = append(now, h)
+		}
+	}
+	for n, score := range fresh {
+		if score >= 0 {
+			now = append(now, Hit{Subject: n.subject, Event: n.event, Score: score})
+		}
+	}
+	slices.SortFunc(now, scan.Compare)
+	if q.BySubject {
+		seen := make(map[id.Subject]bool, len(now))
+		now = slices.DeleteFunc(now, func(h Hit) bool {
+			again := seen[h.Subject]
+			seen[h.Subject] = true
+			return again
+		})
+	}
+	return now[:min(len(now), q.Limit)], true
 }
 
 // Best gives the highest score of the probe with the active events of a subject;
 // ok is false if the subject has none. Errors are as of Search.
 func (s *Shard) Best(g id.Gallery, key *seal.Key, subject id.Subject, probe engine.Template) (best int, ok bool, err error) {
-	s.mu.RLock()
+	s.mu.RLock() // over few comparisons of one subject
 	defer s.mu.RUnlock()
+	if s.closed {
+		return 0, false, ErrClosed
+	}
 	sl := s.state.slices[g]
-	if sl == nil || len(sl.subjects[subject]) == 0 {
+	if sl == nil || sl.subjects[subject] == nil {
 		return 0, false, nil
 	}
-	// The lock is held over few comparisons of one subject; chunks and dim may
-	// change without it.
-	sl.opening.Lock()
-	defer sl.opening.Unlock()
-	for _, e := range sl.subjects[subject] {
-		if err := sl.openRow(key, e.row); err != nil {
+	if err := finite(probe); err != nil {
+		return 0, false, err
+	}
+	for e := range sl.of(subject) {
+		similarity, err := s.compare(sl, key, e, probe)
+		if err != nil {
 			return 0, false, fmt.Errorf("compare with subject %s: %w", subject, err)
 		}
-		if len(probe) != sl.templates.dim {
-			return 0, false, fmt.Errorf("%w: a probe of %d numbers among templates of %d", ErrQuery, len(probe), sl.templates.dim)
-		}
-		best = max(best, s.table.Score(score.Dot(probe, sl.templates.at(e.row))))
+		best = max(best, s.table.Score(similarity))
 	}
 	return best, true, nil
+}
+
+// compare gives the similarity of a probe and an active entry, which is decrypted
+// for that if it is not open. Shard.mu is held for reading.
+func (s *Shard) compare(sl *slice, key *seal.Key, e *entry, probe engine.Template) (float32, error) {
+	if similarity, ok, err := sl.templates.compare(e, probe); ok || err != nil {
+		return similarity, err
+	}
+	sealed, err := s.keep.sealed(e)
+	if err != nil {
+		return 0, fmt.Errorf("read face of event %s: %w", e.Event, err)
+	}
+	template, err := openTemplate(key, sl.ref(e), sealed, nil)
+	defer clear(template)
+	if err == nil {
+		err = alike(len(probe), len(template))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return score.Dot(probe, template), nil
+}
+
+// compare gives the similarity of a probe and an entry; ok is false if it is not open.
+func (t *templates) compare(e *entry, probe engine.Template) (similarity float32, ok bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e.place < 0 {
+		return 0, false, nil
+	}
+	if err := alike(len(probe), t.matrix.Dim()); err != nil {
+		return 0, false, err
+	}
+	return score.Dot(probe, t.matrix.At(int(e.place))), true, nil
+}
+
+func alike(probe, template int) error {
+	if probe != template {
+		return fmt.Errorf("%w: a probe of %d numbers among templates of %d", ErrQuery, probe, template)
+	}
+	return nil
+}
+
+// finite refuses a probe with a number that is not finite.
+func finite(probe engine.Template) error {
+	for i, x := range probe {
+		if x-x != 0 {
+			return fmt.Errorf("%w: number %d of the probe is %v", ErrQuery, i, x)
+		}
+	}
+	return nil
 }
 
 // Sealed gives the sealed face of an active event in one revision, which must not
@@ -92,9 +264,10 @@ func (s *Shard) Sealed(g id.Gallery, subject id.Subject, event id.Event, revisio
 	if sl == nil {
 		return nil, false
 	}
-	i := sl.active(subject, event)
-	if i < 0 || sl.subjects[subject][i].revision != revision {
+	e := sl.find(subject, event)
+	if e == nil || e.revision != revision {
 		return nil, false
 	}
-	return sl.subjects[subject][i].sealed, true
+	sealed, err := s.keep.sealed(e)
+	return sealed, err == nil
 }

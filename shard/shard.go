@@ -3,12 +3,14 @@ package shard
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"github.com/tidwall/btree"
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/shard/kernel"
 )
 
 // Errors that a state machine or a router tells apart.
@@ -36,6 +38,8 @@ var (
 	ErrEpoch = errors.New("shard: a later epoch of the gallery")
 	// ErrQuery says that a query can't be answered as it is.
 	ErrQuery = errors.New("shard: unusable query")
+	// ErrClosed says that the shard was closed.
+	ErrClosed = errors.New("shard: closed")
 )
 
 // Grant says how many slots a slice has been granted in all.
@@ -87,17 +91,26 @@ type Erasure struct {
 // calls.
 type Shard struct {
 	table *score.Table
+	arena *kernel.Arena
+	keep  keep
+	// passes is how many scans of a slice run at once.
+	passes int
+	// using counts the searches under way; closing is closed when they are to end.
+	using   sync.WaitGroup
+	closing chan struct{}
 
-	// mu guards state. A search holds it for reading; it is taken before a slice's
-	// opening.
-	mu    sync.RWMutex
-	state *state
+	// mu guards state and closed. It is taken before the mu of a slice's templates,
+	// and not held while rows are scanned.
+	mu     sync.RWMutex
+	state  *state
+	closed bool
 }
 
 // state is what a snapshot holds.
 type state struct {
 	slices map[id.Gallery]*slice
 	fences fences
+	graves *graves
 	// waiting are the pending events of all slices in log order, which is also the
 	// order of their times.
 	waiting *btree.Map[uint64, *claim]
@@ -106,13 +119,38 @@ type state struct {
 	sequence uint64
 }
 
-// New makes an empty shard whose scores come from table.
-func New(table *score.Table) *Shard {
-	return &Shard{table: table, state: newState()}
+// New makes an empty shard whose scores come from table. Templates in clear lie in
+// arena, which shards share.
+func New(table *score.Table, arena *kernel.Arena) *Shard {
+	return &Shard{
+		table: table, arena: arena, passes: runtime.GOMAXPROCS(0),
+		closing: make(chan struct{}), state: newState(),
+	}
+}
+
+// Close ends searches, waits for them, zeroes all templates and gives their memory
+// back; it lets go of the segments too. Searches after it are ErrClosed, and sealed
+// faces that were in segments are not found any more.
+func (s *Shard) Close() {
+	s.mu.Lock()
+	again := s.closed
+	s.closed = true
+	s.mu.Unlock()
+	if !again {
+		close(s.closing)
+	}
+	s.using.Wait()
+	s.keep.swap(nil).Release()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sl := range s.state.slices {
+		sl.templates.drop()
+	}
 }
 
 func newState() *state {
-	return &state{slices: make(map[id.Gallery]*slice), fences: newFences(), waiting: new(btree.Map[uint64, *claim])}
+	g := new(graves)
+	return &state{slices: make(map[id.Gallery]*slice), fences: newFences(g), graves: g, waiting: new(btree.Map[uint64, *claim])}
 }
 
 // next gives a sequence.
@@ -173,11 +211,11 @@ const (
 
 // admit tells whether the subject permits a new event.
 func (sl *slice) admit(subject id.Subject, event id.Event, want kin) error {
-	known := len(sl.subjects[subject]) > 0
+	known := sl.subjects[subject] != nil
 	switch {
 	case want == knownSubject && !known:
 		return ErrSubject
-	case want == newSubject && known, sl.active(subject, event) >= 0:
+	case want == newSubject && known, sl.find(subject, event) != nil:
 		return ErrExists
 	default:
 		return nil
@@ -226,13 +264,11 @@ func (st *state) place(e Event, reuse Reuse, want kin) (sl *slice, number uint64
 func (st *state) enrol(sl *slice, e Event, time int64) {
 	sequence := st.next()
 	sl.add(&entry{
+		Owner:    kernel.Owner{Subject: e.Subject, Event: e.Event, Tags: e.Tags},
 		sequence: sequence,
 		first:    sequence,
-		subject:  e.Subject,
-		event:    e.Event,
 		time:     time,
-		tags:     e.Tags,
-		sealed:   e.Sealed,
+		sealed:   e.Sealed, sealedLen: uint32(len(e.Sealed)),
 	})
 }
 
@@ -249,7 +285,7 @@ func (s *Shard) Erase(e Erasure) error {
 	if sl == nil || sl.subjects[e.Subject] == nil {
 		return ErrSubject
 	}
-	for _, old := range sl.subjects[e.Subject] {
+	for old := range sl.of(e.Subject) {
 		sl.leave(old)
 		sl.enter(old.delete(s.state.next(), e.Time))
 	}
@@ -259,5 +295,7 @@ func (s *Shard) Erase(e Erasure) error {
 
 // delete gives the deleted entry that stands for e.
 func (e *entry) delete(sequence uint64, time int64) *entry {
-	return &entry{sequence: sequence, first: sequence, subject: e.subject, event: e.event, time: time, deleted: true}
+	return &entry{
+		Owner: kernel.Owner{Subject: e.Subject, Event: e.Event}, sequence: sequence, first: sequence, time: time, deleted: true,
+	}
 }

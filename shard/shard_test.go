@@ -2,6 +2,7 @@ package shard
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -11,10 +12,14 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/shard/kernel"
 	"facet/shard/seal"
 )
 
 const testDim = 16
+
+// testArena is shared, as it is in a node.
+var testArena = kernel.NewArena(0)
 
 var testGallery = id.Gallery{UUID: id.UUID{1}}
 
@@ -26,7 +31,7 @@ func newTestShard(t testing.TB, slots uint32) *Shard {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(table)
+	s := New(table, testArena)
 	if err := s.Grant(Grant{testGallery, 1, slots}); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +73,7 @@ func put(t testing.TB, s *Shard, e Event) Event {
 }
 
 func search(s *Shard, key *seal.Key, probe engine.Template) ([]Hit, error) {
-	return s.Search(testGallery, 1, key, Query{Probe: probe, Threshold: 9000, Limit: 10})
+	return s.Search(context.Background(), testGallery, 1, key, Query{Probe: probe, Threshold: 9000, Limit: 10})
 }
 
 func TestASearchFindsWhatWasPutBeforeIt(t *testing.T) {
@@ -94,7 +99,7 @@ func TestTheFirstSearchOfALargeSliceOpensItAll(t *testing.T) {
 	for i := range n {
 		put(t, s, newEvent(key, i, axis(2)))
 	}
-	hits, err := s.Search(testGallery, 1, key, Query{Probe: axis(2), Threshold: score.Max, Limit: 2 * n})
+	hits, err := s.Search(context.Background(), testGallery, 1, key, Query{Probe: axis(2), Threshold: score.Max, Limit: 2 * n})
 	if err != nil || len(hits) != n {
 		t.Errorf("%d hits, %v, want %d", len(hits), err, n)
 	}
@@ -150,66 +155,77 @@ func TestARowThatCantBeOpenedFailsEverySearchUntilItIsGone(t *testing.T) {
 	f("another key", func(e *Event) { *e = newEvent(testKey(t, 2), 2, axis(2)) }, seal.ErrOpen)
 }
 
-// plaintext gives all numbers that a shard holds in clear.
-func plaintext(s *Shard) (all []float32) {
-	for _, sl := range s.state.slices {
-		for _, c := range sl.templates.chunks {
-			all = append(all, c...)
-		}
+// inMemory gives the memory of an active event's open template.
+func inMemory(t *testing.T, s *Shard, e Event) []float32 {
+	t.Helper()
+	sl := s.state.slices[e.Gallery]
+	at := sl.find(e.Subject, e.Event)
+	if at == nil || at.place < 0 {
+		t.Fatalf("the template of event %s is not open: the test can't see it", e.Event)
 	}
-	return all
+	return sl.templates.matrix.At(int(at.place))
 }
 
 func TestEraseZeroesTheTemplateInMemory(t *testing.T) {
 	t.Parallel()
+	const n = 1000 // several chunks
 	s, key := newTestShard(t, 3000), testKey(t, 1)
 	planted := engine.Template{.125, -.25, .5, .0625, 15: .75}
-	for n := range 2 * chunkRows { // more than one chunk
+	for n := range n {
 		put(t, s, newEvent(key, n, axis(n)))
 	}
-	e := put(t, s, newEvent(key, 2*chunkRows, planted))
+	e := put(t, s, newEvent(key, n, planted))
 	if _, err := search(s, key, planted); err != nil {
 		t.Fatal(err)
 	}
-	contains := func(x float32) bool { return slices.Contains(plaintext(s), x) }
-	if !contains(-.25) {
-		t.Fatal("the planted template is not in memory: the test can't see it")
+	memory := inMemory(t, s, e)
+	if !slices.Equal(memory, planted) {
+		t.Fatalf("the planted template is %v in memory", memory)
 	}
 	if err := s.Erase(Erasure{testGallery, 1, e.Subject, 9000}); err != nil {
 		t.Fatal(err)
 	}
-	for _, x := range planted {
-		if x != 0 && contains(x) {
-			t.Errorf("%v of the erased template is still in memory", x)
-		}
+	if !slices.Equal(memory, make([]float32, testDim)) {
+		t.Errorf("%v of the erased template is still in memory", memory)
 	}
 	if sealed, ok := s.Sealed(testGallery, e.Subject, e.Event, 0); ok {
 		t.Errorf("the sealed face of an erased event is given: %d bytes", len(sealed))
 	}
-	entries, total := s.List(testGallery, 2*chunkRows, 1, Ascending)
-	if want := []Entry{{e.Subject, e.Event, true, 9000}}; !slices.Equal(entries, want) || total != 2*chunkRows+1 {
+	entries, total := s.List(testGallery, n, 1, Ascending)
+	if want := []Entry{{e.Subject, e.Event, true, 9000}}; !slices.Equal(entries, want) || total != n+1 {
 		t.Errorf("list: got %v of %d, want %v", entries, total, want)
 	}
 }
 
-func TestReplaceZeroesTheTemplatesItDrops(t *testing.T) {
+func TestWhatDropsASliceZeroesItsTemplatesAndGivesTheirMemoryBack(t *testing.T) {
 	t.Parallel()
-	s, key := newTestShard(t, 10), testKey(t, 1)
-	put(t, s, newEvent(key, 1, axis(1)))
-	if _, err := search(s, key, axis(1)); err != nil {
-		t.Fatal(err)
+	key := testKey(t, 1)
+	f := func(name string, drop func(*Shard)) {
+		t.Helper()
+		s := newTestShard(t, 10)
+		s.arena = kernel.NewArena(0)
+		e := put(t, s, newEvent(key, 1, axis(1)))
+		if _, err := search(s, key, axis(1)); err != nil {
+			t.Fatal(err)
+		}
+		memory := inMemory(t, s, e)
+		if memory[1] != 1 || s.arena.Used() == 0 {
+			t.Fatalf("%s: the template is %v, %d bytes in use", name, memory, s.arena.Used())
+		}
+		drop(s)
+		if !slices.Equal(memory, make([]float32, testDim)) || s.arena.Used() != 0 {
+			t.Errorf("%s: the template is %v, %d bytes in use", name, memory, s.arena.Used())
+		}
+		if err := s.arena.Close(); err != nil {
+			t.Error(err)
+		}
 	}
-	dropped := s.state.slices[testGallery].templates.chunks[0]
-	if !slices.Contains(dropped, 1) {
-		t.Fatal("the template is not in memory: the test can't see it")
-	}
-	s.Replace(NewLoader())
-	if slices.ContainsFunc(dropped, func(x float32) bool { return x != 0 }) {
-		t.Error("the dropped state still holds a template")
-	}
+	f("restore", func(s *Shard) { s.Replace(NewLoader(nil)) })
+	f("fence", func(s *Shard) { s.Fence(testGallery, 2) })
+	f("close", func(s *Shard) { s.Close() })
 }
 
-func TestPendingRowsAreBoundedWithoutSearches(t *testing.T) {
+func TestWaitingTemplatesAreBoundedWithoutSearches(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 2), testKey(t, 1)
 	for n := range 500 {
@@ -221,9 +237,8 @@ func TestPendingRowsAreBoundedWithoutSearches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m := &s.state.slices[testGallery].templates
-	if len(m.pending) > 2 || len(m.rows) > 2 || len(m.free) > 2 {
-		t.Errorf("%d pending, %d rows, %d free after 500 events in 2 slots", len(m.pending), len(m.rows), len(m.free))
+	if n := len(s.state.slices[testGallery].templates.waiting); n > 0 {
+		t.Errorf("%d templates wait after 500 events that are gone", n)
 	}
 }
 
@@ -296,7 +311,7 @@ func TestAnotherGenerationIsRefusedEverywhere(t *testing.T) {
 	s, key := newTestShard(t, 2), testKey(t, 1)
 	e := newEvent(key, 1, axis(1))
 	e.Generation = 2
-	_, searched := s.Search(testGallery, 2, key, Query{Probe: axis(1), Limit: 1})
+	_, searched := s.Search(context.Background(), testGallery, 2, key, Query{Probe: axis(1), Limit: 1})
 	for name, err := range map[string]error{
 		"grant": s.Grant(Grant{testGallery, 2, 5}), "put": s.Put(e, FreeSlots), "check": s.Check(testGallery, 2),
 		"erase": s.Erase(Erasure{testGallery, 2, e.Subject, 1}), "search": searched,
@@ -311,7 +326,7 @@ func TestAQueryThatFitsNoTemplateIsRefused(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 2), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
-	_, noLimit := s.Search(testGallery, 1, key, Query{Probe: axis(1)})
+	_, noLimit := s.Search(context.Background(), testGallery, 1, key, Query{Probe: axis(1)})
 	_, short := search(s, key, axis(1)[:8])
 	_, _, best := s.Best(testGallery, key, e.Subject, axis(1)[:8])
 	for name, err := range map[string]error{"no limit": noLimit, "short probe": short, "short probe of best": best} {
@@ -406,7 +421,7 @@ func TestReadsBesideWritesSeeWholeStates(t *testing.T) {
 	if _, err := search(s, key, axis(0)); err != nil {
 		t.Error(err)
 	}
-	if got := s.Stats(); got.Active != len(active)+1 || got.Granted != 64 || got.TemplateBytes != 4*testDim*chunkRows {
+	if got := s.Stats(); got.Active != len(active)+1 || got.Granted != 64 || got.TemplateBytes < int64(4*testDim*len(active)) {
 		t.Errorf("stats %+v with %d active", got, len(active)+1)
 	}
 }

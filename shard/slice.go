@@ -1,31 +1,33 @@
 package shard
 
 import (
-	"fmt"
-	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/tidwall/btree"
 
 	"facet/internal/id"
-	"facet/shard/seal"
+	"facet/shard/kernel"
 )
 
-// entry is one slot in use: an active or deleted event. It does not change, so
-// that frozen views may share it; a change is another entry with a new sequence.
+// entry is one slot in use: an active or deleted event. What a frozen view reads of
+// it does not change, so that views may share it; a change is another entry with a
+// new sequence.
 type entry struct {
+	// Owner has the ids and tags; its address is the row's identity in the matrix.
+	kernel.Owner
 	sequence uint64
 	// first is the sequence of the event's registration, whatever was replaced since.
-	first   uint64
-	subject id.Subject
-	event   id.Event
-	time    int64 // of the last change, in milliseconds since 1970
-	deleted bool
-	tags    []uint32
-	sealed  []byte // nil when deleted
+	first  uint64
+	time   int64  // of the last change, in milliseconds since 1970
+	sealed []byte // nil when deleted, or when a segment has it: keep.sealed gives it
+	// further is the next active event of the subject; Shard.mu guards it.
+	further *entry
 	// revision counts the replacements of the event; sealed is bound to it.
 	revision uint32
-	row      int // in templates; of no meaning when deleted
+	place    place // of an active entry; templates.mu guards it
+	// sealedLen is the length of the sealed face, wherever that is.
+	sealedLen uint32
+	deleted   bool
 }
 
 // slice is the part of a gallery that lies on this shard.
@@ -41,27 +43,32 @@ type slice struct {
 	entries *btree.Map[uint64, *entry]
 	// deleted are the sequences of deleted entries.
 	deleted *btree.Map[uint64, struct{}]
-	// subjects gives the active events of a subject in order of registration.
-	subjects map[id.Subject][]*entry
+	// subjects gives the first active event of a subject, see subject.go.
+	subjects map[id.Subject]*entry
 	// pending are the events that hold a slot and are no entries yet.
 	pending map[id.Event]*claim
 
-	// sealedBytes sums the sealed faces.
+	// sealedBytes sums the sealed faces, wherever they are.
 	sealedBytes int64
+	// graves take the sequences of entries that go.
+	graves *graves
 
-	// opening guards the contents of templates while Shard.mu is held for reading:
-	// whoever opens rows holds it. It is taken after Shard.mu.
-	opening   sync.Mutex
-	templates matrix
+	// changes counts the active entries that came or went. It is written while
+	// Shard.mu is held for writing.
+	changes   atomic.Uint64
+	templates templates
+	// lineage are the models of the templates, pending ones included.
+	lineage lineage
 }
 
-func newSlice(g id.Gallery, generation uint32) *slice {
+func newSlice(g id.Gallery, generation uint32, graves *graves) *slice {
 	return &slice{
+		graves:     graves,
 		gallery:    g,
 		generation: generation,
 		entries:    new(btree.Map[uint64, *entry]),
 		deleted:    new(btree.Map[uint64, struct{}]),
-		subjects:   make(map[id.Subject][]*entry),
+		subjects:   make(map[id.Subject]*entry),
 		pending:    make(map[id.Event]*claim),
 	}
 }
@@ -77,24 +84,12 @@ func (sl *slice) room(reuse Reuse) bool {
 	return sl.used() < sl.slots() || reuse == OldestDeleted && sl.dropOldestDeleted()
 }
 
-// active gives the place of an event among those of its subject, or −1.
-func (sl *slice) active(subject id.Subject, event id.Event) int {
-	return slices.IndexFunc(sl.subjects[subject], func(e *entry) bool { return e.event == event })
-}
-
-// add takes a slot for e, which is not shared yet. An active one is the last of
-// its subject's events to be registered, unless its first says otherwise.
+// add takes a slot for e, which is not shared yet.
 func (sl *slice) add(e *entry) {
 	sl.enter(e)
-	if e.deleted {
-		return
+	if !e.deleted {
+		sl.join(e)
 	}
-	of := sl.subjects[e.subject]
-	i := len(of)
-	for i > 0 && of[i-1].first > e.first {
-		i--
-	}
-	sl.subjects[e.subject] = slices.Insert(of, i, e)
 }
 
 // enter puts e among the entries. The caller sees to subjects.
@@ -102,18 +97,22 @@ func (sl *slice) enter(e *entry) {
 	if e.deleted {
 		sl.deleted.Set(e.sequence, struct{}{})
 	} else {
-		e.row = sl.templates.take(e)
+		sl.lineage.join(e.sealed)
+		sl.templates.enter(e)
+		sl.changes.Add(1)
 	}
-	sl.entries.Set(e.sequence, e)
-	sl.sealedBytes += int64(len(e.sealed))
+	sl.entries.Load(e.sequence, e) // quick, because it is the last
+	sl.sealedBytes += int64(e.sealedLen)
 }
 
 // leave takes an active entry away and zeroes its template. The caller sees to
 // subjects.
 func (sl *slice) leave(e *entry) {
-	sl.templates.release(e.row)
+	sl.templates.leave(e)
+	sl.changes.Add(1)
 	sl.entries.Delete(e.sequence)
-	sl.sealedBytes -= int64(len(e.sealed))
+	sl.graves.bury(e.sequence)
+	sl.sealedBytes -= int64(e.sealedLen)
 }
 
 // dropOldestDeleted frees the slot of the oldest deleted entry, if there is one.
@@ -121,46 +120,12 @@ func (sl *slice) dropOldestDeleted() bool {
 	sequence, _, ok := sl.deleted.PopMin()
 	if ok {
 		sl.entries.Delete(sequence)
+		sl.graves.bury(sequence)
 	}
 	return ok
 }
 
-// open decrypts at most n of the templates that were added since it was last done;
-// done tells that all are open. Shard.mu is held for reading.
-func (sl *slice) open(key *seal.Key, n int) (done bool, err error) {
-	sl.opening.Lock()
-	defer sl.opening.Unlock()
-	for range n {
-		row, ok := sl.templates.next()
-		if !ok {
-			return true, nil
-		}
-		if err := sl.openRow(key, row); err != nil {
-			return false, err
-		}
-		sl.templates.done(row)
-	}
-	return len(sl.templates.pending) == 0, nil
-}
-
-// openRow decrypts one row unless it is open or empty. opening is held.
-func (sl *slice) openRow(key *seal.Key, row int) error {
-	r := &sl.templates.rows[row]
-	if r.open || r.entry == nil {
-		return nil
-	}
-	plain, err := openPlain(key, sl.ref(r.entry), r.entry.sealed)
-	if err != nil {
-		return err
-	}
-	defer clear(plain)
-	if err := sl.templates.fill(row, templateBytes(plain)); err != nil {
-		return fmt.Errorf("open face of event %s: %w", r.entry.event, err)
-	}
-	return nil
-}
-
 // ref is the place that an entry's face is sealed for.
 func (sl *slice) ref(e *entry) FaceRef {
-	return FaceRef{sl.gallery, sl.generation, e.subject, e.event, e.revision}
+	return FaceRef{sl.gallery, sl.generation, e.Subject, e.Event, e.revision}
 }

@@ -30,7 +30,7 @@ func (s *Shard) Widen(g id.Gallery, generation, epoch uint32) error {
 func (st *state) open(g id.Gallery, generation uint32) (*slice, error) {
 	sl, err := st.slice(g, generation)
 	if err == nil && sl == nil {
-		sl = newSlice(g, generation)
+		sl = newSlice(g, generation, st.graves)
 		st.slices[g] = sl
 	}
 	return sl, err

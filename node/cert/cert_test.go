@@ -355,7 +355,7 @@ func FuzzParseRootsTakesAuthoritiesOfOneNameOnly(f *testing.F) {
 	f.Add(append(one.CertPEM(), two.CertPEM()...))
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		pool, name, err := parseRoots(b)
+		pool, _, name, err := parseRoots(b)
 		if err == nil && (pool == nil || !isName(name)) {
 			t.Fatalf("got pool %v, name %q without an error", pool, name)
 		}

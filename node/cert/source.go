@@ -33,6 +33,7 @@ type Source struct {
 type material struct {
 	own       tls.Certificate
 	roots     *x509.CertPool // nil: nobody is checked
+	rootsEnd  time.Time      // of the one that lasts longest
 	authority string
 }
 
@@ -56,6 +57,10 @@ func Load(files Files, log *slog.Logger) (*Source, error) {
 
 // Leaf gives the own certificate as it is now, for its names and dates.
 func (s *Source) Leaf() *x509.Certificate { return s.current().own.Leaf }
+
+// AuthorityEnd gives when the authority's certificate ends, of two the later; zero
+// without an authority.
+func (s *Source) AuthorityEnd() time.Time { return s.current().rootsEnd }
 
 // current gives the newest good reading of the files.
 func (s *Source) current() *material {
@@ -107,7 +112,7 @@ func (f Files) read() (*material, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load authority certificate: %w", err)
 	}
-	m.roots, m.authority, err = parseRoots(b)
+	m.roots, m.rootsEnd, m.authority, err = parseRoots(b)
 	if err != nil {
 		return nil, fmt.Errorf("load authority certificate: %w", err)
 	}
@@ -116,8 +121,8 @@ func (f Files) read() (*material, error) {
 
 // parseRoots reads one or more authority certificates of one name: two while an
 // authority's key is being replaced.
-func parseRoots(b []byte) (*x509.CertPool, string, error) {
-	pool, name := x509.NewCertPool(), ""
+func parseRoots(b []byte) (pool *x509.CertPool, end time.Time, name string, err error) {
+	pool = x509.NewCertPool()
 	for {
 		var block *pem.Block
 		if block, b = pem.Decode(b); block == nil {
@@ -128,19 +133,22 @@ func parseRoots(b []byte) (*x509.CertPool, string, error) {
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, "", err
+			return nil, end, "", err
 		}
 		if !c.IsCA || !isName(c.Subject.CommonName) {
-			return nil, "", fmt.Errorf("%.80q is not a cluster's authority", c.Subject.CommonName)
+			return nil, end, "", fmt.Errorf("%.80q is not a cluster's authority", c.Subject.CommonName)
 		}
 		if name != "" && name != c.Subject.CommonName {
-			return nil, "", errors.New("authorities of two clusters")
+			return nil, end, "", errors.New("authorities of two clusters")
 		}
 		name = c.Subject.CommonName
 		pool.AddCert(c)
+		if c.NotAfter.After(end) {
+			end = c.NotAfter
+		}
 	}
 	if name == "" {
-		return nil, "", errors.New("no certificate in it")
+		return nil, end, "", errors.New("no certificate in it")
 	}
-	return pool, name, nil
+	return pool, end, name, nil
 }

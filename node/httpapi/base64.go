@@ -2,8 +2,9 @@ package httpapi
 
 import (
 	"bytes"
-	"encoding/base64"
 	"strings"
+
+	"github.com/segmentio/asm/base64"
 )
 
 // dataPrefixMax bounds what stands before the comma of a data URL.
@@ -26,10 +27,13 @@ func decodeBase64(text []byte) (plain []byte, ok bool) {
 	}
 	encoding := base64.RawStdEncoding
 	if holdsAny(text, "-_") {
-		encoding = base64.RawURLEncoding // refuses '+' and '/' in turn
+		if holdsAny(text, "+/") { // the decoder takes '/' for '_'
+			return nil, false
+		}
+		encoding = base64.RawURLEncoding
 	}
-	// The decoder reads a group of bytes before it writes the fewer ones they
-	// stand for, so it never overtakes itself.
+	// The decoder reads a block of bytes before it writes the fewer ones they
+	// stand for, no farther than the block's end, so it never overtakes itself.
 	n, err := encoding.Decode(text, text)
 	return text[:n], err == nil
 }
@@ -49,7 +53,7 @@ func cutDataPrefix(text []byte) (rest []byte, ok bool) {
 
 // squeeze removes ASCII white space in place.
 func squeeze(text []byte) []byte {
-	if !holdsAny(text, " \t\r\n\f\v") {
+	if !hasBelow(text, ' '+1) {
 		return text
 	}
 	kept := text[:0]

@@ -57,6 +57,7 @@ var kinds = map[router.Kind]struct {
 	router.Forbidden:      {status: 403},
 	router.Busy:           {status: 429},
 	router.Unavailable:    {500, typeServerError, typeServerError},
+	router.Insufficient:   {500, typeServerError, typeServerError},
 }
 
 // messageForbidden is the whole message where an API key or role does not do
@@ -154,7 +155,7 @@ func ofRouter(e *router.Error, v version) (f *failure, ok bool) {
 		if f.body.Reason == "" {
 			f.body.Reason = router.ReasonNotVerified
 		}
-	case router.Busy, router.Unavailable:
+	case router.Busy, router.Unavailable, router.Insufficient:
 		f.retryAfter = max(f.retryAfter, time.Second)
 	default: // the row says all
 	}

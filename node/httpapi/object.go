@@ -25,9 +25,13 @@ var errBounds = errors.New("the body nests too deep or has too many values")
 // Doubled keys (on any level), invalid UTF-8 and anything after the object are
 // refused; unknown members are checked and skipped.
 func readObject(text []byte, known ...string) (object, error) {
+	return readOutline(outlineOf(text), known)
+}
+
+func readOutline(whole outline, known []string) (object, error) {
 	o := make(object, len(known))
-	// On a bytes.Buffer the decoder works in place: a large image is not copied.
-	d := &boundedDecoder{Decoder: jsontext.NewDecoder(bytes.NewBuffer(text)), left: jsonTokensMax}
+	// On a bytes.Buffer the decoder works in place: nothing large is copied.
+	d := &boundedDecoder{Decoder: jsontext.NewDecoder(bytes.NewBuffer(whole.text)), left: jsonTokensMax}
 	if d.PeekKind() != '{' {
 		return nil, invalid("", "The body must be a JSON object.")
 	}
@@ -40,14 +44,14 @@ func readObject(text []byte, known ...string) (object, error) {
 			return nil, malformed(err)
 		}
 		name := token.String()
-		start := d.InputOffset()
+		start := int(d.InputOffset())
 		null := d.PeekKind() == 'n'
 		if err := d.skip(); err != nil {
 			return nil, malformed(err)
 		}
 		for _, k := range known {
 			if k == name && !null {
-				o[k] = jsontext.Value(bytes.TrimLeft(text[start:d.InputOffset()], ": \t\r\n"))
+				o[k] = jsontext.Value(bytes.TrimLeft(whole.slice(start, int(d.InputOffset())), ": \t\r\n"))
 			}
 		}
 	}

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"net"
 	"runtime/debug"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/requestlog"
 	"facet/node/sigv4"
 	"facet/router"
 )
@@ -27,6 +29,10 @@ type call struct {
 	claim      *sigv4.Claim
 	key        router.AccessKey
 	access     router.Access // of the API key, where the operation needs one
+	// What observe tells.
+	began   time.Time
+	op      *operation // nil until it is found
+	refusal string
 }
 
 // answer is what a handler answers with; a nil body is none, a rawBody is sent as
@@ -44,7 +50,9 @@ type rawBody struct {
 
 // serve handles one request that fasthttp could parse.
 func (s *Server) serve(rc *fasthttp.RequestCtx) {
-	c := &call{server: s, service: s.cfg.Service, requestID: newRequestID(), version: v11}
+	c := &call{server: s, service: s.cfg.Service, requestID: newRequestID(), version: v11, began: time.Now()}
+	s.inFlight.Add(1)
+	defer s.inFlight.Add(-1)
 	defer func() { s.bodies.give(c.body.taken) }()
 	a, err := s.answer(rc, c)
 	if err != nil {
@@ -52,6 +60,7 @@ func (s *Server) serve(rc *fasthttp.RequestCtx) {
 	}
 	s.write(rc, c, a)
 	s.finish(rc, c)
+	s.observe(rc, c)
 }
 
 // answer runs the pipeline. A panic below is a bug in one request's path, not in
@@ -71,6 +80,7 @@ func (s *Server) answer(rc *fasthttp.RequestCtx, c *call) (a answer, err error) 
 		return answer{status: fasthttp.StatusNoContent}, nil
 	}
 	op, params, routeErr := find(c.method, c.segments)
+	c.op = op
 	if op != nil {
 		c.version, c.parameters = op.version, params
 	} else if c.segments[0] == "v1" {
@@ -82,7 +92,7 @@ func (s *Server) answer(rc *fasthttp.RequestCtx, c *call) (a answer, err error) 
 			return answer{}, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	ctx, cancel := context.WithTimeout(requestlog.With(context.Background(), c.requestID), requestTimeout)
 	defer cancel()
 	if signed {
 		if err := c.admit(ctx, op, routeErr); err != nil {
@@ -147,7 +157,7 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+	ctx, cancel := context.WithTimeout(requestlog.With(context.Background(), c.requestID), lookupTimeout)
 	defer cancel()
 	key, err := through(ctx, &s.accessKeys, claim.AccessKey, func() (router.AccessKey, error) {
 		return s.cfg.Service.AccessKey(ctx, claim.AccessKey)
@@ -189,6 +199,7 @@ func (c *call) authorize(ctx context.Context) error {
 // explain turns an error into its answer, and logs it if it is the service's.
 func (s *Server) explain(rc *fasthttp.RequestCtx, c *call, err error) answer {
 	f, fault := failureOf(err, c.version, c.requestID)
+	c.refusal = refusalOf(err, f)
 	if fault {
 		s.cfg.Log.Error("request failed", "req", c.requestID, "err", err)
 	}
@@ -242,7 +253,7 @@ func (s *Server) finish(rc *fasthttp.RequestCtx, c *call) {
 
 // serveBroken answers what fasthttp could not parse; it closes the connection.
 func (s *Server) serveBroken(rc *fasthttp.RequestCtx, err error) {
-	c := &call{requestID: newRequestID(), version: v11}
+	c := &call{requestID: newRequestID(), version: v11, began: time.Now()}
 	var small *fasthttp.ErrSmallBuffer
 	var n net.Error
 	var f *failure
@@ -256,6 +267,7 @@ func (s *Server) serveBroken(rc *fasthttp.RequestCtx, err error) {
 	}
 	rc.Response.Reset()
 	s.write(rc, c, answer{status: f.status, body: f.body})
+	s.observe(rc, c)
 	lingerOn(rc.Conn())
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -117,6 +118,8 @@ type Config struct {
 	Origins []string
 	// Log gets faults of the service; nil discards them.
 	Log *slog.Logger
+	// Meter is told of every answer; nil tells nobody.
+	Meter Meter
 	// Now is the clock of signatures and rates; nil is time.Now.
 	Now func() time.Time
 }
@@ -129,6 +132,7 @@ type Server struct {
 	bodies   budget
 	rates    *rates
 	origins  map[string]bool
+	inFlight atomic.Int64
 	// accessKeys and apiKeys hold back the look-up of unknown keys.
 	accessKeys, apiKeys gate
 

@@ -30,6 +30,15 @@ const closeTimeout = 5 * time.Second
 type Options struct {
 	Nodes  int // 3
 	Shards int // 4
+	// Founders is how many of the nodes found the cluster: all. The others are started
+	// by Restart.
+	Founders int
+	// Zones are those of the nodes, in turn: none.
+	Zones []string
+	// Away is how long a node may be missed: node.AwayDefault.
+	Away time.Duration
+	// EraseWithin is raftfsm's.
+	EraseWithin time.Duration
 	// SlotsPerShard is metafsm's.
 	SlotsPerShard int
 	// Network, if given, joins the nodes in memory; else they use loopback.
@@ -41,6 +50,8 @@ type Options struct {
 	Log       *slog.Logger // discards
 	// Bucket is the URL of the object store of bulk registrations; none.
 	Bucket string
+	// ClusterKeyFile is that of another cluster; a new one.
+	ClusterKeyFile string
 }
 
 // Cluster is a running cluster of a test. Its nodes are stopped when the test
@@ -73,7 +84,7 @@ func Start(t testing.TB, o Options) *Cluster {
 	o.defaults()
 	c := &Cluster{t: t}
 	c.configure(o)
-	for i := range c.Nodes {
+	for i := range o.Founders {
 		c.Restart(i)
 	}
 	t.Cleanup(c.Close)
@@ -85,8 +96,14 @@ func (o *Options) defaults() {
 	if o.Nodes == 0 {
 		o.Nodes = 3
 	}
+	if o.Founders == 0 {
+		o.Founders = o.Nodes
+	}
 	if o.Shards == 0 {
 		o.Shards = 4
+	}
+	if len(o.Zones) == 0 {
+		o.Zones = []string{""}
 	}
 	if o.Extractor == nil {
 		o.Extractor, o.Table = HashExtractor{}, Table()
@@ -105,6 +122,9 @@ func (c *Cluster) configure(o Options) {
 	c.Roots = filepath.Join(dir, "ca.pem")
 	must(c.t, os.WriteFile(c.Roots, ca.CertPEM(), 0o600))
 	clusterKey, gossipKey := keyFile(c.t, dir, "cluster.key"), keyFile(c.t, dir, "gossip.key")
+	if o.ClusterKeyFile != "" {
+		clusterKey = o.ClusterKeyFile
+	}
 	var seeds []string
 	for i := range o.Nodes {
 		m := &Member{Host: "127.0.0.1"}
@@ -120,9 +140,9 @@ func (c *Cluster) configure(o Options) {
 		name := fmt.Sprintf("n%d", i+1)
 		m.URL = "https://" + at(ports[1])
 		m.Config = node.Config{
-			Name: name, Dir: filepath.Join(dir, name), Certificates: filepath.Join(dir, name+"-certs"),
+			Name: name, Zone: o.Zones[i%len(o.Zones)], Away: o.Away, EraseWithin: o.EraseWithin, Dir: filepath.Join(dir, name), Certificates: filepath.Join(dir, name+"-certs"),
 			PeerAddress: at(ports[0]), PublicAddress: at(ports[1]), AdminAddress: at(ports[2]),
-			Expect: o.Nodes, Shards: o.Shards, Replicas: 3, SlotsPerShard: o.SlotsPerShard, ClusterKeyFile: clusterKey, GossipKeyFile: gossipKey,
+			Expect: o.Founders, Shards: o.Shards, Replicas: 3, SlotsPerShard: o.SlotsPerShard, ClusterKeyFile: clusterKey, GossipKeyFile: gossipKey,
 			Pack: "0123456789abcdef-test", Extractor: o.Extractor, Table: o.Table,
 			Bucket: o.Bucket, Timing: o.Timing, Network: network, Log: o.Log.With("node", name),
 		}

@@ -10,10 +10,14 @@ import (
 
 	"facet/engine"
 	"facet/engine/score"
+	"facet/internal/id"
 )
 
 // Dim is the number of numbers in a template of HashExtractor.
 const Dim = 192
+
+// Model is what HashExtractor's templates are made by.
+var Model = id.Model{'h', 'a', 's', 'h'}
 
 // HashExtractor gives each image one face whose template is a random unit vector
 // seeded by the image's hash: equal images have the cosine 1, others are near 0.
@@ -37,7 +41,7 @@ func (HashExtractor) Extract(_ context.Context, image []byte) ([]engine.Face, er
 	for i := range template {
 		template[i] /= float32(math.Sqrt(squares))
 	}
-	return []engine.Face{{Template: template, Attributes: engine.Attributes{
+	return []engine.Face{{Template: template, Model: Model, Attributes: engine.Attributes{
 		Face: engine.Rect{Left: 10, Top: 10, Right: 90, Bottom: 90}, Head: engine.Rect{Left: 0, Top: 0, Right: 100, Bottom: 100},
 		RightEye: engine.Point{X: 30, Y: 40}, LeftEye: engine.Point{X: 70, Y: 40},
 		Score: .99, Frontal: .9, Quality: .9,

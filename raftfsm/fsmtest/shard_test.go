@@ -19,6 +19,7 @@ import (
 	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/shardfsm"
 	"facet/shard"
+	"facet/shard/kernel"
 	"facet/shard/seal"
 )
 
@@ -31,6 +32,9 @@ var table = func() *score.Table {
 	}
 	return t
 }()
+
+// arena is of all machines.
+var arena = kernel.NewArena(0)
 
 var galleryKey = func() *seal.Key {
 	k, err := seal.NewKey(bytes.Repeat([]byte{7}, seal.KeyBytes))
@@ -400,7 +404,7 @@ func TestReplicasOfAShardAgreeWithEachOtherAndTheModel(t *testing.T) {
 			}
 		}()
 		machines := fsmtest.Run(t, fsmtest.Case{
-			Rand: r, New: func() raftfsm.Machine { return shardfsm.New(table) }, Commands: commands,
+			Rand: r, New: func() raftfsm.Machine { return shardfsm.New(table, arena) }, Commands: commands,
 			Answer: func(index uint64, answer []byte) { w.check[index-1](t, answer) },
 		})
 		for i, m := range machines {
@@ -454,11 +458,11 @@ func (w *shardWorld) compareSearches(t *testing.T, replica int, s *shard.Shard, 
 	generation := w.model.slices[g].generation
 	for range 4 {
 		q := shard.Query{Probe: unit(w.Rand), Threshold: w.IntN(9000), Limit: 1 + w.IntN(6), Tags: w.tags()}
-		got, err := s.Search(g, generation, galleryKey, q)
+		got, err := s.Search(t.Context(), g, generation, galleryKey, q)
 		if want := search(w.model.candidates(g), q); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("replica %d: search %+v: got %v, %v, want %v", replica, q, got, err, want)
 		}
-		got, err = s.SearchPending(g, generation, galleryKey, q)
+		got, err = s.SearchPending(t.Context(), g, generation, galleryKey, q)
 		if want := search(w.model.pending(g), q); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("replica %d: search of what is pending %+v: got %v, %v, want %v", replica, q, got, err, want)
 		}

@@ -39,7 +39,7 @@ func newSlotWorld(t *testing.T, seed uint64) *slotWorld {
 	w := &slotWorld{Rand: rand.New(rand.NewPCG(seed, 3)), t: t, meta: metafsm.New(), time: 1_700_000_000_000}
 	w.size = uint32(1 + w.IntN(40))
 	for range 3 {
-		w.shards = append(w.shards, shardfsm.New(table))
+		w.shards = append(w.shards, shardfsm.New(table, arena))
 	}
 	answerTo(w, w.meta.Apply, metafsm.CreateTenant{
 		Write: metafsm.Write{Op: id.Operation{1}}, Tenant: metafsm.Tenant{ID: tenantID(1), Name: "t"},
@@ -146,7 +146,7 @@ func (w *slotWorld) restart() {
 	if i := w.IntN(len(w.shards) + 1); i < len(w.shards) {
 		f, _ := w.shards[i].Freeze()
 		_, _ = f.WriteTo(&b)
-		w.shards[i] = shardfsm.New(table)
+		w.shards[i] = shardfsm.New(table, arena)
 		w.restore(w.shards[i], b.Bytes())
 		return
 	}

@@ -6,6 +6,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/mutant"
 	"facet/raftfsm/operation"
 	"facet/shard"
 )
@@ -20,6 +21,9 @@ type place struct {
 // long by it, and gives the clock.
 func (m *Machine) advance(time int64) int64 {
 	now := m.ops.Advance(time)
+	if mutant.ClockBack {
+		now = time
+	}
 	m.shard.Expire(now - PendingMillis)
 	return now
 }
@@ -33,6 +37,8 @@ func (m *Machine) once(at place, name operation.Name, kinds ...codec.Head) (oper
 	done, ok := m.ops.Recall(name.Op)
 	known := slices.ContainsFunc(kinds, func(h codec.Head) bool { return h.Code == done.Kind })
 	switch {
+	case mutant.OpsForgotten:
+		return done, 0
 	case ok && known && done.Scope == at.gallery.UUID && done.Name.Request == name.Request:
 		return done, Replayed
 	case ok:
@@ -51,6 +57,9 @@ func (m *Machine) remember(g id.Gallery, name operation.Name, kind codec.Head, i
 }
 
 func (c Grant) apply(m *Machine) []byte {
+	if mutant.GrantAdds {
+		c.Total += m.shard.Usage(c.Gallery).Granted
+	}
 	answer := GrantAnswer{Status: statusOf(m.shard.Grant(shard.Grant(c)))}
 	return codec.Encode(answerOf(headGrant), answer)
 }
@@ -68,6 +77,9 @@ func (c ReturnSlots) apply(m *Machine) []byte {
 }
 
 func (c Fence) apply(m *Machine) []byte {
+	if mutant.FenceOpen {
+		return codec.Encode(answerOf(headFence), FenceAnswer{Status: Done})
+	}
 	left := m.shard.Fence(c.Gallery, c.Generation)
 	m.jobs.Fence(c.Gallery, c.Generation)
 	return codec.Encode(answerOf(headFence), FenceAnswer{Done, uint64(left)})

@@ -44,6 +44,8 @@ func decode(b []byte) (c command, skip bool, err error) {
 		c, err = body[Withdraw](m, headWithdraw)
 	case headWiden.Code:
 		c, err = body[Widen](m, headWiden)
+	case headLoad.Code:
+		c, err = body[Load](m, headLoad)
 	default:
 		var known bool
 		if c, known, err = decodeJob(m); known {

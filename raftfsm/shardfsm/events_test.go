@@ -135,7 +135,7 @@ func TestStoredBytesOfEventsAndSlicesStayWhatTheyWere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	restored := New(newTable(t))
+	restored := New(newTable(t), testArena)
 	if err := restored.Restore(bytes.NewReader(stored)); err != nil || restored.Digest() != m.Digest() {
 		t.Fatalf("restore: %v", err)
 	}
@@ -268,7 +268,7 @@ func TestNothingOlderGetsPastAFence(t *testing.T) {
 	for _, g := range []id.Gallery{testGallery, unseen} {
 		m.Apply(1, Fence{Gallery: g, Generation: 2}.Encode())
 	}
-	restored := New(newTable(t))
+	restored := New(newTable(t), testArena)
 	if err := restored.Restore(bytes.NewReader(snapshot(t, m))); err != nil {
 		t.Fatal(err)
 	}

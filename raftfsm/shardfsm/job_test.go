@@ -45,7 +45,7 @@ func jobAnswer(t testing.TB, m *Machine, c interface{ Encode() []byte }) JobAnsw
 
 func TestStoredBytesOfJobsStayWhatTheyWere(t *testing.T) {
 	t.Parallel()
-	m := New(newTable(t))
+	m := New(newTable(t), testArena)
 	var lines []string
 	for _, c := range jobCommands(jobOf(1, 1)) {
 		lines = append(lines, fmt.Sprintf("%T %x", c, c.Encode()), fmt.Sprintf("answer %x", m.Apply(1, c.Encode())))
@@ -69,7 +69,7 @@ func TestStoredBytesOfJobsStayWhatTheyWere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := New(newTable(t))
+	again := New(newTable(t), testArena)
 	if err := again.Restore(strings.NewReader(string(stored))); err != nil || again.Digest() != m.Digest() {
 		t.Fatalf("restore: %v", err)
 	}
@@ -80,7 +80,7 @@ func TestStoredBytesOfJobsStayWhatTheyWere(t *testing.T) {
 
 func TestAJobIsBegunOnceAndEndsWithItsGallery(t *testing.T) {
 	t.Parallel()
-	m := New(newTable(t))
+	m := New(newTable(t), testArena)
 	n := jobOf(1, 1)
 	all := jobCommands(n)
 	for i, c := range all[:4] {
@@ -136,7 +136,7 @@ func TestReplicasAgreeOnJobsOverRestartsAndSnapshots(t *testing.T) {
 			}
 		}
 		fsmtest.Run(t, fsmtest.Case{
-			Rand: random, New: func() raftfsm.Machine { return New(table) }, Commands: commands,
+			Rand: random, New: func() raftfsm.Machine { return New(table, testArena) }, Commands: commands,
 		})
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)

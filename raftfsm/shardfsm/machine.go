@@ -8,10 +8,13 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/codec"
+	"facet/internal/mutant"
 	"facet/raftfsm"
 	"facet/raftfsm/operation"
 	"facet/shard"
 	"facet/shard/job"
+	"facet/shard/kernel"
+	"facet/shard/segment"
 )
 
 // limits bounds the remembered operations. Apply decides by them, so other numbers
@@ -34,18 +37,26 @@ type Machine struct {
 	ops    *operation.Memory
 }
 
-var _ raftfsm.Machine = (*Machine)(nil)
+var (
+	_ raftfsm.Keeper = (*Machine)(nil)
+	_ raftfsm.Stored = (*frozen)(nil)
+)
 
-// New makes the machine of an empty shard whose scores come from table.
-func New(table *score.Table) *Machine { return newMachine(table, limits) }
+// New makes the machine of an empty shard whose scores come from table and whose
+// templates in clear lie in arena, which machines share.
+func New(table *score.Table, arena *kernel.Arena) *Machine { return newMachine(table, arena, limits) }
 
-func newMachine(table *score.Table, l operation.Limits) *Machine {
-	return &Machine{shard: shard.New(table), jobs: job.New(), limits: l, ops: operation.New(l)}
+func newMachine(table *score.Table, arena *kernel.Arena, l operation.Limits) *Machine {
+	return &Machine{shard: shard.New(table, arena), jobs: job.New(), limits: l, ops: operation.New(l)}
 }
 
 // Shard is the state that searches and listings read. It stays the same object
 // over a Restore.
 func (m *Machine) Shard() *shard.Shard { return m.shard }
+
+// Keep gives the machine a store for its events' faces, before anything else is
+// called; without one they stay in memory.
+func (m *Machine) Keep(store *segment.Store) { m.shard.Keep(store) }
 
 // Operations counts the remembered operations.
 func (m *Machine) Operations() int {
@@ -91,29 +102,51 @@ func (m *Machine) freeze() *frozen {
 // Freeze captures the state for a snapshot; the error is always nil.
 func (m *Machine) Freeze() (raftfsm.Frozen, error) { return m.freeze(), nil }
 
-// WriteTo streams the state; w need not be buffered.
+// Settle writes the events that are in no segment yet.
+func (f *frozen) Settle(clean segment.Clean) (*segment.Set, error) { return f.shard.Settle(clean) }
+
+// Adopt lets the machine read from the segments what it has kept in memory.
+func (f *frozen) Adopt() { f.shard.Adopt() }
+
+// WriteTo streams the state; w need not be buffered. After Settle it refers to
+// segments.
 func (f *frozen) WriteTo(w io.Writer) (int64, error) {
 	out := codec.NewWriter(w, magic, f.index)
-	f.write(out)
+	if err := f.write(out); err != nil {
+		return out.Bytes(), err
+	}
 	_, err := out.Close()
 	return out.Bytes(), err
 }
 
-func (f *frozen) write(out *codec.Writer) {
-	f.ops.Write(out)
-	f.shard.Write(out)
+func (f *frozen) write(out *codec.Writer) error {
+	if !mutant.OpsNotInSnapshot {
+		f.ops.Write(out)
+	}
+	if err := f.shard.Write(out); err != nil {
+		return err
+	}
 	f.jobs.Write(out)
+	return nil
 }
 
 // Release lets go of the state.
-func (f *frozen) Release() { f.ops, f.shard, f.jobs = nil, nil, nil }
+func (f *frozen) Release() {
+	f.shard.Release()
+	f.ops, f.shard, f.jobs = nil, nil, nil
+}
 
 // Digest hashes the state, without the index: machines with equal histories have
-// equal digests. It costs as much as a snapshot.
+// equal digests, wherever their events lie. It costs as much as a snapshot of
+// everything. Where a segment can't be read, which ends the machine's use, it is
+// zero.
 func (m *Machine) Digest() [32]byte {
 	f := m.freeze()
+	defer f.Release()
 	out := codec.NewWriter(io.Discard, magic, 0)
-	f.write(out)
+	if err := f.write(out); err != nil {
+		return [32]byte{}
+	}
 	sum, err := out.Close()
 	if err != nil {
 		panic("bug: nothing can fail in writing to nowhere: " + err.Error())
@@ -130,7 +163,8 @@ func (m *Machine) Restore(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("restore shard: %w", err)
 	}
-	events, ops, jobs := shard.NewLoader(), operation.NewLoader(m.limits), job.NewLoader()
+	events, ops, jobs := shard.NewLoader(m.shard.Store()), operation.NewLoader(m.limits), job.NewLoader()
+	defer events.Close()
 	for {
 		record, err := in.Next()
 		if errors.Is(err, io.EOF) {

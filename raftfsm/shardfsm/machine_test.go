@@ -19,6 +19,8 @@ import (
 	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/operation"
 	"facet/shard"
+	"facet/shard/kernel"
+	"facet/shard/segment"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write testdata anew")
@@ -26,6 +28,7 @@ var rewrite = flag.Bool("rewrite", false, "write testdata anew")
 var (
 	testGallery = id.Gallery{UUID: id.UUID{1}}
 	testGrant   = Grant{Gallery: testGallery, Generation: 1, Total: 4}
+	testArena   = kernel.NewArena(0)
 )
 
 func newTable(t testing.TB) *score.Table {
@@ -74,7 +77,7 @@ func unregister(t testing.TB, m *Machine, c Unregister) UnregisterAnswer {
 // filled is a machine with two active events, a deleted one and their operations.
 func filled(t testing.TB) *Machine {
 	t.Helper()
-	m := New(newTable(t))
+	m := New(newTable(t), testArena)
 	m.Apply(1, testGrant.Encode())
 	for n := range byte(3) {
 		m.Apply(2+uint64(n), testRegister(n).Encode())
@@ -131,7 +134,7 @@ func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	restored := New(newTable(t))
+	restored := New(newTable(t), testArena)
 	if err := restored.Restore(bytes.NewReader(stored)); err != nil || restored.Digest() != m.Digest() {
 		t.Fatalf("restore: %v", err)
 	}
@@ -174,7 +177,7 @@ func TestAForgottenOperationMakesNoSubjectTwice(t *testing.T) {
 
 func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
 	t.Parallel()
-	m := newMachine(newTable(t), operation.Limits{Plain: 1, Keyed: 1})
+	m := newMachine(newTable(t), testArena, operation.Limits{Plain: 1, Keyed: 1})
 	m.Apply(1, testGrant.Encode())
 	for n, want := range []Status{Done, Done, OpsFull, OpsFull} { // even: plain, odd: keyed
 		if got := register(t, m, testRegister(byte(n))); got.Status != want {
@@ -196,7 +199,7 @@ func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
 
 func TestNothingIsRememberedOfARefusedRegistration(t *testing.T) {
 	t.Parallel()
-	m := New(newTable(t))
+	m := New(newTable(t), testArena)
 	c := testRegister(0)
 	if got := register(t, m, c); got.Status != NeedSlots {
 		t.Fatalf("without a grant: %v", got.Status)
@@ -210,7 +213,7 @@ func TestNothingIsRememberedOfARefusedRegistration(t *testing.T) {
 func TestADamagedSnapshotChangesNothing(t *testing.T) {
 	t.Parallel()
 	good := snapshot(t, scripted(t))
-	m := New(newTable(t))
+	m := New(newTable(t), testArena)
 	m.Apply(1, testGrant.Encode())
 	m.Apply(2, testRegister(9).Encode())
 	before := m.Digest()
@@ -232,7 +235,7 @@ func TestADamagedSnapshotChangesNothing(t *testing.T) {
 func TestReadersKeepTheirShardOverARestore(t *testing.T) {
 	t.Parallel()
 	good := snapshot(t, filled(t))
-	m := New(newTable(t))
+	m := New(newTable(t), testArena)
 	s := m.Shard()
 	if err := m.Restore(bytes.NewReader(good)); err != nil {
 		t.Fatal(err)
@@ -297,12 +300,18 @@ func FuzzDecodeGivesWhatEncodesAlike(f *testing.F) {
 func FuzzRestoreGivesAnErrorOrAWholeState(f *testing.F) {
 	f.Add(snapshot(f, filled(f)))
 	f.Add(snapshot(f, scripted(f)))
-	f.Add(snapshot(f, New(newTable(f))))
+	f.Add(snapshot(f, New(newTable(f), testArena)))
+	store, err := segment.Open(f.TempDir(), segment.Options{})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(storedSnapshot(f, scripted(f), store))
 	table := newTable(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		// The frame is made good again, so that the records behind it are reached.
 		for _, b := range [][]byte{b, fsmtest.Reframe(b, magic)} {
-			m := New(table)
+			m := New(table, testArena)
+			m.Keep(store)
 			empty := m.Digest()
 			if err := m.Restore(bytes.NewReader(b)); err != nil {
 				if m.Digest() != empty {
@@ -310,10 +319,26 @@ func FuzzRestoreGivesAnErrorOrAWholeState(f *testing.F) {
 				}
 				continue
 			}
-			again := New(table)
+			again := New(table, testArena)
 			if err := again.Restore(bytes.NewReader(snapshot(t, m))); err != nil || again.Digest() != m.Digest() {
 				t.Fatalf("the restored state does not survive a snapshot: %v", err)
 			}
 		}
 	})
+}
+
+// storedSnapshot is a snapshot that refers to segments.
+func storedSnapshot(t testing.TB, m *Machine, store *segment.Store) []byte {
+	t.Helper()
+	m.Keep(store)
+	f := m.freeze()
+	defer f.Release()
+	if _, err := f.Settle(segment.Share); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if _, err := f.WriteTo(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }

@@ -60,7 +60,7 @@ func (w *Workers) task(ctx context.Context, tenant id.Tenant, t router.Task) (ou
 		}
 		reason, final := explain(err)
 		switch kind := router.KindOf(err); {
-		case kind == router.Busy || kind == router.Unavailable:
+		case kind == router.Busy || kind == router.Unavailable || kind == router.Insufficient:
 			if busy++; busy == busyMax {
 				return out, false
 			}

@@ -70,7 +70,9 @@ type Config struct {
 	// Waiting counts the live requests that wait for a processor; while there are
 	// any, no further file is begun. nil is none.
 	Waiting func() int
-	Log     *slog.Logger
+	// Done is told of each file that got its outcome here; nil tells nobody.
+	Done func(registered bool)
+	Log  *slog.Logger
 }
 
 // Workers are this node's share in the work on jobs.
@@ -153,6 +155,9 @@ func (w *Workers) piece(ctx context.Context, p *router.Piece) {
 		slots.Go(func() {
 			for t := range tasks {
 				if r, ok := w.task(work, p.Tenant, t); ok {
+					if w.cfg.Done != nil {
+						w.cfg.Done(r.Registered != nil)
+					}
 					results <- r
 				}
 			}

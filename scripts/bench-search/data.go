@@ -10,73 +10,91 @@ type set struct {
 	name  string
 	dim   int
 	rows  []float32
-	mated []float32 // probes of persons who are in rows
+	mated []float32 // probes of persons who are in rows, and in every prefix of matedRows
 	other []float32 // probes of persons who are not
+	least []least   // thresholds to search with
+	table tableOf
+	file  string // of the rows and perhaps more
+	basis string // file of the basis the rows are coordinates in, cols columns; or empty
+	cols  int
 }
 
 const (
 	samples  = 5 // of a person
 	families = 1000
+	// matedRows: persons of mated probes are among the first so many rows.
+	matedRows = 100_000
 )
 
+// counts says how much to make: rows, and probes of each kind.
+type counts struct{ rows, probes int }
+
 // easy is isotropic: samples of one person have cosines of about .6 to .8.
-func easy(seed uint64, n, dim, probes int) *set {
-	r := rand.New(rand.NewPCG(seed, uint64(dim)))
+func easy(n counts, dim int) *set {
 	spectrum := make([]float64, dim)
 	for i := range spectrum {
 		spectrum[i] = 1
 	}
-	return persons("easy", r, spectrum, counts{n, probes}, nil, [2]float64{.6, .8})
+	r := newRandom(dim)
+	return persons("easy", r, spectrum, n, nil, [2]float64{.6, .8})
 }
 
 // hard has a spectrum that falls by a power law, persons in families that look
 // alike, and samples of one person with cosines of about .4 to .7.
-func hard(seed uint64, n, dim, probes int) *set {
-	r := rand.New(rand.NewPCG(seed, uint64(dim)))
+func hard(n counts, dim int) *set {
 	spectrum := make([]float64, dim)
 	for i := range spectrum {
 		spectrum[i] = math.Pow(float64(i+1), -.5)
 	}
+	r := newRandom(dim)
 	kin := make([][]float64, families)
 	for i := range kin {
-		kin[i] = gauss(r, spectrum)
+		kin[i] = gauss(r.rows, spectrum)
 	}
-	return persons("hard", r, spectrum, counts{n, probes}, kin, [2]float64{.4, .7})
+	return persons("hard", r, spectrum, n, kin, [2]float64{.4, .7})
 }
 
-type counts struct{ rows, probes int }
+// random has a source of its own for probes, so that rows don't depend on their number.
+type random struct{ rows, probes *rand.Rand }
 
-func persons(name string, r *rand.Rand, spectrum []float64, n counts, kin [][]float64, cos [2]float64) *set {
+func newRandom(dim int) random {
+	source := func(seed uint64) *rand.Rand {
+		return rand.New(rand.NewPCG(seed, uint64(dim))) //nolint:gosec // the same templates in each run
+	}
+	return random{source(1), source(2)}
+}
+
+func persons(name string, r random, spectrum []float64, n counts, kin [][]float64, cos [2]float64) *set {
 	dim := len(spectrum)
-	s := &set{name: name, dim: dim, rows: make([]float32, n.rows*dim)}
-	centre := func() []float64 {
+	s := &set{name: name, dim: dim, rows: make([]float32, n.rows*dim), least: cosines, table: linear}
+	centre := func(r *rand.Rand) []float64 {
 		c := gauss(r, spectrum)
 		if kin != nil {
 			c = mix(c, kin[r.IntN(len(kin))], .5)
 		}
 		return c
 	}
-	sample := func(to []float32, c []float64) {
+	sample := func(r *rand.Rand, to []float32, c []float64) {
 		// Two samples with this much of the centre each have the cosine of its square.
 		share := cos[0] + (cos[1]-cos[0])*r.Float64()
 		for i, x := range mix(gauss(r, spectrum), c, math.Sqrt(share)) {
 			to[i] = float32(x)
 		}
 	}
+	s.mated, s.other = make([]float32, n.probes*dim), make([]float32, n.probes*dim)
+	step := max(min(n.rows, matedRows)/n.probes, samples)
 	var c []float64
 	for i := range n.rows {
 		if i%samples == 0 {
-			c = centre()
+			c = centre(r.rows)
 		}
-		sample(s.rows[i*dim:(i+1)*dim], c)
-		if step := max(n.rows/n.probes, samples); i%step == 0 && len(s.mated) < n.probes*dim {
-			s.mated = append(s.mated, make([]float32, dim)...)
-			sample(s.mated[len(s.mated)-dim:], c)
+		sample(r.rows, s.rows[i*dim:(i+1)*dim], c)
+		if at := i / step; i%step == 0 && at < n.probes {
+			sample(r.probes, s.mated[at*dim:(at+1)*dim], c)
 		}
 	}
-	s.other = make([]float32, n.probes*dim)
 	for i := range n.probes {
-		sample(s.other[i*dim:(i+1)*dim], centre())
+		sample(r.probes, s.other[i*dim:(i+1)*dim], centre(r.probes))
 	}
 	return s
 }

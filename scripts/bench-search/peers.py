@@ -1,105 +1,145 @@
-"""Times the peers for bench-search: a line of JSON in, a line of JSON out.
+"""Times a peer for bench-search: a line of JSON in, a line of JSON out.
 
-First line: {"rows": file, "dim": d, "index": name}; then {"probes": file, "k": k,
-"batch": b, "rounds": r} gives {"ms": [per query, one a round], "ids": [[...]]}.
+First line: {"rows": file, "n": rows of it, "dim": d, "index": name, "dir": folder for
+graphs, "key": their name there, "basis": file, "cols": c} gives {"build": CPU seconds,
+"bytes": a template}; then {"probes": file, "k": k, "batch": b, "breadth": e} gives
+{"ms": a query, "ids": [[...]]}.
 """
 import json
+import os
 import sys
 import time
 
 import numpy as np
 
-
-def read(name, dim):
-    return np.fromfile(name, dtype=np.float32).reshape(-1, dim)
+THREADS = os.cpu_count()
 
 
-def faiss_flat(rows):
-    import faiss
-    faiss.omp_set_num_threads(1)
-    index = faiss.IndexFlatIP(rows.shape[1])
-    index.add(rows)
-    return index.search
+def read(name, dim, n=-1):
+    return np.fromfile(name, dtype=np.float32, count=n * dim if n > 0 else -1).reshape(-1, dim)
 
 
-def faiss_sq8(rows):
-    import faiss
-    faiss.omp_set_num_threads(1)
-    index = faiss.IndexScalarQuantizer(rows.shape[1], faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT)
-    index.train(rows[:100_000])
-    index.add(rows)
-    return index.search
+class Faiss:
+    """An index of FAISS that scans."""
 
-
-def faiss_pq(rows):
-    import faiss
-    faiss.omp_set_num_threads(1)
-    index = faiss.index_factory(rows.shape[1], f"PQ{rows.shape[1] // 2}x4fs,RFlat", faiss.METRIC_INNER_PRODUCT)
-    index.train(rows[:100_000])
-    index.add(rows)
-    index.k_factor = 50
-    return index.search
-
-
-def sgemm(rows):
-    out = {}
-
-    def search(probes, k):
-        n = len(probes)
-        if n not in out:
-            out[n] = np.empty((n, len(rows)), dtype=np.float32)
-        np.dot(probes, rows.T, out=out[n])
-        return None, np.zeros((n, 0), dtype=np.int64)
-    return search
-
-
-def graph(ef):
-    def make(rows):
+    def __init__(self, rows, first, factory, byte):
         import faiss
         faiss.omp_set_num_threads(1)
-        index = faiss.IndexHNSWFlat(rows.shape[1], 16, faiss.METRIC_INNER_PRODUCT)
-        index.hnsw.efConstruction = 100
-        index.add(rows)
-        index.hnsw.efSearch = ef
-        return index.search
-    return make
+        self.index = faiss.index_factory(rows.shape[1], factory.format(d=rows.shape[1], half=rows.shape[1] // 2), faiss.METRIC_INNER_PRODUCT)
+        if not self.index.is_trained:
+            self.index.train(rows[:100_000])
+        self.index.add(rows)
+        if "RFlat" in factory:
+            self.index.k_factor = 50
+        self.bytes = byte(rows.shape[1])
+
+    def search(self, probes, k, breadth):
+        return self.index.search(probes, k)[1]
 
 
-def usearch(ef):
-    def make(rows):
+class InBasis(Faiss):
+    """FAISS on what the model gives before its templates are reduced."""
+
+    def __init__(self, rows, first, factory, byte):
+        self.basis = read(first["basis"], first["cols"])
+        super().__init__(rows @ self.basis, first, factory, byte)
+
+    def search(self, probes, k, breadth):
+        return super().search(probes @ self.basis, k, breadth)
+
+
+class Sgemm:
+    """All scores by one matrix product; nothing is selected."""
+
+    def __init__(self, rows, first):
+        self.rows, self.out, self.bytes = rows, {}, rows.shape[1] * 4
+
+    def search(self, probes, k, breadth):
+        n = len(probes)
+        if n not in self.out:
+            self.out[n] = np.zeros((n, len(self.rows)), dtype=np.float32)
+        np.dot(probes, self.rows.T, out=self.out[n])
+        return np.zeros((n, 0), dtype=np.int64)
+
+
+class Hnswlib:
+    def __init__(self, rows, first):
+        import hnswlib
+        self.index = hnswlib.Index(space="ip", dim=rows.shape[1])
+        construction = 200 if len(rows) <= 100_000 else 100
+
+        def make():
+            self.index.init_index(len(rows), ef_construction=construction, M=16)
+            self.index.add_items(rows, num_threads=THREADS)
+            return self.index.save_index
+        self.bytes, self.cpu = kept(first, make, lambda file: self.index.load_index(file, len(rows)), len(rows))
+        self.index.set_num_threads(1)
+
+    def search(self, probes, k, breadth):
+        self.index.set_ef(max(breadth, k))
+        return self.index.knn_query(probes, k, num_threads=1)[0]
+
+
+class Usearch:
+    def __init__(self, rows, first):
         from usearch.index import Index
-        index = Index(ndim=rows.shape[1], metric="ip", dtype="f32", connectivity=16, expansion_add=100, expansion_search=ef)
-        index.add(np.arange(len(rows)), rows, threads=1)
+        self.index = Index(ndim=rows.shape[1], metric="ip", dtype="f32", connectivity=16, expansion_add=100)
 
-        def search(probes, k):
-            found = index.search(probes, k, threads=1)
-            return found.distances, found.keys.astype(np.int64).reshape(len(probes), -1)
-        return search
-    return make
+        def make():
+            self.index.add(np.arange(len(rows)), rows, threads=THREADS)
+            return self.index.save
+        self.bytes, self.cpu = kept(first, make, self.index.load, len(rows))
+
+    def search(self, probes, k, breadth):
+        self.index.expansion_search = breadth
+        return self.index.search(probes, k, threads=1).keys.astype(np.int64).reshape(len(probes), -1)
 
 
-PEERS = {"flat": faiss_flat, "sq8": faiss_sq8, "pq": faiss_pq, "sgemm": sgemm}
-GRAPHS = {"hnsw": graph, "usearch": usearch}  # with the breadth of the search behind
+def kept(first, make, load, n):
+    """Builds on all cores, or loads what an earlier run built; gives bytes and CPU seconds."""
+    file = os.path.join(first["dir"], first["key"] + ".graph")
+    if not os.path.exists(file + ".json"):
+        one = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, range(THREADS))
+        begin = time.process_time()
+        save = make()
+        cpu = time.process_time() - begin
+        save(file)
+        os.sched_setaffinity(0, one)
+        with open(file + ".json", "w") as out:
+            json.dump(cpu, out)
+    else:
+        load(file)
+    with open(file + ".json") as cpu:
+        return os.path.getsize(file) / n, json.load(cpu)
+
+
+PEERS = {
+    "flat": lambda rows, first: Faiss(rows, first, "Flat", lambda d: 4 * d),
+    "model": lambda rows, first: InBasis(rows, first, "Flat", lambda d: 4 * d),
+    "fp16": lambda rows, first: Faiss(rows, first, "SQfp16", lambda d: 2 * d),
+    "pq": lambda rows, first: Faiss(rows, first, "PQ{half}x4fs,RFlat", lambda d: d // 4 + 4 * d),
+    "sgemm": Sgemm,
+    "hnswlib": Hnswlib,
+    "usearch": Usearch,
+}
 
 
 def main():
     first = json.loads(sys.stdin.readline())
-    name = first["index"]
-    begin = time.perf_counter()
-    graphs = [make(int(name.removeprefix(word))) for word, make in GRAPHS.items() if name.startswith(word)]
-    peer = graphs[0] if graphs else PEERS[name]
-    search = peer(read(first["rows"], first["dim"]))
-    print(json.dumps({"build": time.perf_counter() - begin}), flush=True)
+    rows = read(first["rows"], first["dim"], first["n"])
+    begin = time.process_time()
+    peer = PEERS[first["index"]](rows, first)
+    cpu = getattr(peer, "cpu", time.process_time() - begin)
+    print(json.dumps({"build": cpu, "bytes": peer.bytes}), flush=True)
     for line in sys.stdin:
         q = json.loads(line)
         probes = read(q["probes"], first["dim"])
-        batch, ms, ids = q["batch"], [], []
-        for r in range(q["rounds"]):
-            ids = []
-            begin = time.perf_counter()
-            for i in range(0, len(probes), batch):
-                ids.extend(search(probes[i:i + batch], q["k"])[1].tolist())
-            ms.append((time.perf_counter() - begin) * 1e3 / max(len(ids), 1))
+        batch, ids = q["batch"], []
+        begin = time.perf_counter()
+        for i in range(0, len(probes), batch):
+            ids.extend(peer.search(probes[i:i + batch], q["k"], q["breadth"]).tolist())
+        ms = (time.perf_counter() - begin) * 1e3 / len(probes)
         print(json.dumps({"ms": ms, "ids": ids}), flush=True)
 
 

@@ -53,6 +53,16 @@ func (k *Book) Work() []Name {
 	return list
 }
 
+// Left counts the items of open batches that are not finished.
+func (k *Book) Left() (items int) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	for _, b := range k.state.working {
+		items += int(b.total - b.done)
+	}
+	return items
+}
+
 // Idle tells whether Work would name nothing.
 func (k *Book) Idle() bool {
 	k.mu.RLock()

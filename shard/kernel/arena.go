@@ -8,9 +8,21 @@ import (
 
 const (
 	// extentBytes is what an arena asks the system for at a time; pages are touched,
-	// and counted by the system, only when chunks are made.
+	// and counted by the system, only when rows are written.
 	extentBytes = 64 << 20
 	lineBytes   = 64
+)
+
+// pool is a use of memory. Each has its own extents, so that the planes of chunks that
+// grow one after the other are neighbours: planes read in runs of 72 KiB took 1.7
+// times as long as in one run.
+type pool int
+
+const (
+	hiPool pool = iota
+	midPool
+	rowPool
+	poolCount
 )
 
 // ErrMemory says that the arena's limit is reached, or that the system gives no more.
@@ -24,10 +36,10 @@ type Arena struct {
 
 	mu      sync.Mutex
 	extents [][]byte
-	rest    []byte           // of the last extent
-	free    map[int][][]byte // by size
-	used    int64            // bytes handed out and not freed
-	held    int64            // bytes ever handed out: used, or in free
+	rest    [poolCount][]byte // of the last extent of each
+	free    map[int][][]byte  // by size
+	used    int64             // bytes handed out and not freed
+	held    int64             // bytes ever handed out: used, or in free
 }
 
 // NewArena makes an arena that hands out at most limit bytes; 0 is no limit.
@@ -52,13 +64,13 @@ func (a *Arena) Close() error {
 			first = fmt.Errorf("unmap %d bytes of templates: %w", len(e), err)
 		}
 	}
-	a.extents, a.rest, a.used, a.held = nil, nil, 0, 0
+	a.extents, a.rest, a.used, a.held = nil, [poolCount][]byte{}, 0, 0
 	clear(a.free)
 	return first
 }
 
 // alloc gives n zeroed bytes that start at a cache line.
-func (a *Arena) alloc(n int) ([]byte, error) {
+func (a *Arena) alloc(p pool, n int) ([]byte, error) {
 	n = (n + lineBytes - 1) / lineBytes * lineBytes
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,16 +83,16 @@ func (a *Arena) alloc(n int) ([]byte, error) {
 	if a.limit > 0 && a.held+int64(n) > a.limit {
 		return nil, fmt.Errorf("%w: %d bytes of %d in use, %d more wanted", ErrMemory, a.held, a.limit, n)
 	}
-	if len(a.rest) < n {
+	if len(a.rest[p]) < n {
 		e, err := mapMemory(max(extentBytes, n))
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrMemory, err)
 		}
 		a.extents = append(a.extents, e)
-		a.rest = e
+		a.rest[p] = e
 	}
-	b := a.rest[:n:n]
-	a.rest = a.rest[n:]
+	b := a.rest[p][:n:n]
+	a.rest[p] = a.rest[p][n:]
 	a.used += int64(n)
 	a.held += int64(n)
 	return b, nil

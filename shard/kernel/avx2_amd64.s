@@ -2,6 +2,7 @@
 #include "textflag.h"
 
 #define AHEAD 4
+#define ROWAHEAD 64
 
 #define OFFSET(list, to) \
 	MOVWLZX list, AX                         \
@@ -38,7 +39,7 @@
 	VMOVDQU sums(R10), Y2     \
 	VPSLLD X8, Y2, Y2         \
 	VPADDD Y2, acc, acc       \
-	VMOVDQU acc, sums(R10)(DX*4) \
+	VMOVDQU acc, sums(R10) \
 	VCVTDQ2PS acc, acc        \
 	VSUBPS Y12, acc, acc      \
 	VPMOVZXWD alphas(BX), Y3  \
@@ -112,7 +113,6 @@ line:
 	JNZ   line
 
 	VMOVQ plane_shift(DI), X8
-	MOVQ  plane_keep(DI), DX
 	HALFBOUND(Y0, 0, 0, 32, AX)
 	HALFBOUND(Y1, 32, 16, 48, CX)
 	SHLL  $8, CX
@@ -164,39 +164,39 @@ TEXT ·restsAVX2(SB), NOSPLIT, $0-8
 	VPBROADCASTD X2, Y2
 	VPADDD Y2, Y12, Y11          // shifts 4, 6
 
-	// Row i + 12 is fetched while row i is summed; here the first of them.
+	// Row i + ROWAHEAD is fetched while row i is summed; here the first of them.
 	XORQ DX, DX
 
 first:
 	CMPQ DX, R9
 	JGE  row
-	CMPQ DX, $12
+	CMPQ DX, $ROWAHEAD
 	JGE  row
 	MOVWQZX (R8)(DX*2), AX
 	IMULQ R13, AX
 	ADDQ SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	PREFETCHT0 -1(AX)(R13*1)
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 -1(AX)(R13*1)
 	INCQ DX
 	JMP  first
 
 row:
 	TESTQ R9, R9
 	JZ    done
-	CMPQ R9, $12
+	CMPQ R9, $ROWAHEAD
 	JLE  here
-	MOVWQZX 24(R8), AX
+	MOVWQZX (2*ROWAHEAD)(R8), AX
 	IMULQ R13, AX
 	ADDQ SI, AX
 	LEAQ (AX)(R13*1), BX
 
 fetch:
-	PREFETCHT0 (AX)
+	PREFETCHT1 (AX)
 	ADDQ $64, AX
 	CMPQ AX, BX
 	JLT  fetch
-	PREFETCHT0 -1(BX)
+	PREFETCHT1 -1(BX)
 
 here:
 	MOVWQZX (R8), AX

@@ -4,6 +4,10 @@
 // AHEAD is how many groups of a list before its turn a group is fetched.
 #define AHEAD 4
 
+// ROWAHEAD is the same for rows. They are fetched to the second cache: it waits for more lines
+// at once than the first, which made rows here and there twice as fast.
+#define ROWAHEAD 64
+
 // What is the same in all plane kernels. The line of bounds of a group is at BX, its
 // old sums at R10, its mask at R8, its new sums in Z0; Z1 to Z4 are free.
 
@@ -22,8 +26,7 @@
 	VMOVDQU32 (R10), Z4       \
 	VPSLLD    X20, Z4, Z4     \
 	VPADDD    Z4, Z0, Z0      \
-	MOVQ      plane_keep(DI), DX   \
-	VMOVDQU32 Z0, (R10)(DX*4) \
+	VMOVDQU32 Z0, (R10)       \
 	VCVTDQ2PS Z0, Z1          \
 	VSUBPS    Z21, Z1, Z1     \
 	VPMOVZXWD (BX), Z2        \
@@ -322,39 +325,39 @@ TEXT ·restsVNNI(SB), NOSPLIT, $0-8
 	VPADDD X19, X21, X21
 	VINSERTI32X4 $3, X21, Z20, Z20 // shifts 0, 2, 4, 6 of quarters
 
-	// Row i + 12 is fetched while row i is summed; here the first of them.
+	// Row i + ROWAHEAD is fetched while row i is summed; here the first of them.
 	XORQ DX, DX
 
 first:
 	CMPQ DX, R9
 	JGE  row
-	CMPQ DX, $12
+	CMPQ DX, $ROWAHEAD
 	JGE  row
 	MOVWQZX (R8)(DX*2), AX
 	IMULQ R13, AX
 	ADDQ SI, AX
-	PREFETCHT0 (AX)
-	PREFETCHT0 64(AX)
-	PREFETCHT0 -1(AX)(R13*1)
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 -1(AX)(R13*1)
 	INCQ DX
 	JMP  first
 
 row:
 	TESTQ R9, R9
 	JZ    done
-	CMPQ R9, $12
+	CMPQ R9, $ROWAHEAD
 	JLE  here
-	MOVWQZX 24(R8), AX
+	MOVWQZX (2*ROWAHEAD)(R8), AX
 	IMULQ R13, AX
 	ADDQ SI, AX
 	LEAQ (AX)(R13*1), BX
 
 fetch:
-	PREFETCHT0 (AX)
+	PREFETCHT1 (AX)
 	ADDQ $64, AX
 	CMPQ AX, BX
 	JLT  fetch
-	PREFETCHT0 -1(BX)
+	PREFETCHT1 -1(BX)
 
 here:
 	MOVWQZX (R8), AX
@@ -533,8 +536,12 @@ group:
 	MOVQ R11, BX
 	MOVQ lanes_probes(DI), DX
 	MOVQ lanes_lines(DI), CX
+	LEAQ 1(CX), R15
+	SHLQ $8, R15 // bytes of a block
 
 line:
+	PREFETCHT0 (AX)(R15*1) // the same line of the next block
+	PREFETCHT0 (BX)(R15*1)
 	VMOVDQU32 (AX), Z18
 	VMOVDQU32 (BX), Z19
 	VPSLLD $2, Z18, Z20

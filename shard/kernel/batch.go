@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"runtime"
 	"sync"
 
 	"facet/engine/score"
@@ -12,7 +13,12 @@ const (
 	lanesLeast = 6
 	// laneSlots: rows up to this slot are scanned for one search after the other, so
 	// that each has a threshold of its own when the lanes begin.
-	laneSlots = pieceSlots
+	laneSlots = 2048
+	// lanePiece is pieceSlots in a pass of lanes, so that codes and sums stay in the cache.
+	lanePiece = 2048
+	// yieldSlots is after how many slots, for a search each, a pass gives way: a fifth of a
+	// millisecond, so that a search of few rows need not wait for one of many.
+	yieldSlots = 4 * pieceSlots
 )
 
 // batches are kept for the next batches.
@@ -22,26 +28,39 @@ var batches = sync.Pool{New: func() any { return new(batch) }}
 type batch struct {
 	searches []*search
 	lanes    lanes
-	masks    [laneCount * pieceSlots / groupSlots]uint16
-	sums     [laneCount * pieceSlots]int32
+	masks    [laneCount * lanePiece / groupSlots]uint16
+	sums     [laneCount * lanePiece]int32
 }
 
 // SearchAll is Search for each of qs, in one pass through memory.
 func (m *Matrix) SearchAll(table *score.Table, qs []scan.Query) ([][]scan.Hit, error) {
-	return m.searchAll(table, qs, &active)
+	requests := make([]request, len(qs))
+	for i, q := range qs {
+		requests[i].query = q
+	}
+	searches, err := m.searchAll(table, requests, &active)
+	if err != nil {
+		return nil, err
+	}
+	hits := make([][]scan.Hit, len(qs))
+	for i, s := range searches {
+		hits[i] = s.top.hits()
+	}
+	return hits, nil
 }
 
-func (m *Matrix) searchAll(table *score.Table, qs []scan.Query, k *kernel) ([][]scan.Hit, error) {
-	searches := make([]*search, len(qs))
+// searchAll gives the searches of all requests, which have been through all chunks.
+func (m *Matrix) searchAll(table *score.Table, requests []request, k *kernel) ([]*search, error) {
+	searches := make([]*search, len(requests))
 	var single, laned []*search
-	for i := range qs {
-		s, err := m.newSearch(table, &qs[i], k)
+	for i := range requests {
+		s, err := m.newSearch(table, &requests[i], k)
 		if err != nil {
 			return nil, err
 		}
 		searches[i] = s
 		// A filter is best used before any code is read.
-		if k.lanes == nil || len(s.tags) > 0 || s.probe.bare {
+		if k.lanes == nil || len(s.tags) > 0 || s.scope.Allow != nil || s.probe.bare {
 			single = append(single, s)
 		} else {
 			laned = append(laned, s)
@@ -57,28 +76,49 @@ func (m *Matrix) searchAll(table *score.Table, qs []scan.Query, k *kernel) ([][]
 		laned = laned[n:]
 	}
 	m.pass(append(single, laned...), passes)
-	hits := make([][]scan.Hit, len(qs))
-	for i, s := range searches {
-		hits[i] = s.top.hits()
-	}
-	return hits, nil
+	return searches, nil
 }
 
-// pass takes searches through all chunks, piece by piece.
+// pass takes searches through all chunks, piece by piece, or until all have ended.
 func (m *Matrix) pass(single []*search, passes []*batch) {
 	w := works.Get().(*work) //nolint:forcetypeassert // of works
 	defer works.Put(w)
-	slot := 0
+	work, step := 0, pieceSlots
+	if len(passes) > 0 {
+		step = lanePiece
+	}
 	for _, c := range *m.chunks.Load() {
-		for from := 0; from < c.slots; from += pieceSlots {
-			p := c.piece(&m.shape, from)
+		for from := 0; from < c.slots; from += step {
+			w.piece = c.piece(&m.shape, from, step)
+			p := &w.piece
+			if work += p.slots * (len(single) + laneCount/2*len(passes)); work >= yieldSlots {
+				work = 0
+				runtime.Gosched()
+			}
+			running := false
 			for _, s := range single {
-				w.scan(s, p)
+				if !s.ended() {
+					running = true
+					w.scan(s, p)
+				}
 			}
 			for _, b := range passes {
-				b.scan(w, p, slot)
+				if !b.ended() {
+					running = true
+					b.scan(w, p)
+				}
 			}
-			slot += p.slots
+			if !running {
+				break
+			}
+		}
+	}
+	for _, s := range single {
+		w.end(s)
+	}
+	for _, b := range passes {
+		for _, s := range b.searches {
+			w.end(s)
 		}
 	}
 }
@@ -89,8 +129,8 @@ func (b *batch) begin(searches []*search) {
 	shape := searches[0].shape
 	b.lanes = lanes{
 		lines: shape.lines, probes: make([]int8, shape.lines*planeDims*laneCount),
-		masks: b.masks[:], maskStride: 2 * pieceSlots / groupSlots,
-		sums: b.sums[:], sumStride: 4 * pieceSlots,
+		masks: b.masks[:], maskStride: 2 * lanePiece / groupSlots,
+		sums: b.sums[:], sumStride: 4 * lanePiece,
 	}
 	for lane, s := range searches {
 		for i := range shape.lines * planeDims {
@@ -100,11 +140,22 @@ func (b *batch) begin(searches []*search) {
 	}
 }
 
-// scan offers the rows of a piece, which begins with slot, to all searches.
-func (b *batch) scan(w *work, c *piece, slot int) {
-	if slot < laneSlots {
+// ended asks whether all searches are to end.
+func (b *batch) ended() bool {
+	running := false
+	for _, s := range b.searches {
+		running = !s.ended() || running
+	}
+	return !running
+}
+
+// scan offers the rows of a piece to all searches.
+func (b *batch) scan(w *work, c *piece) {
+	if c.first < laneSlots {
 		for _, s := range b.searches {
-			w.scan(s, c)
+			if s.err == nil {
+				w.scan(s, c)
+			}
 		}
 		return
 	}
@@ -120,14 +171,17 @@ func (b *batch) scan(w *work, c *piece, slot int) {
 	l.hi, l.mid, l.groups = c.hi, c.mid, c.slots/groupSlots
 	b.searches[0].kernel.lanes(l)
 	for lane, s := range b.searches {
+		if s.err != nil {
+			continue
+		}
 		c.allow(allowed, nil)
 		for i := range c.irregular {
 			w.irregular(s, c, i, allowed)
 		}
-		masks := b.masks[lane*pieceSlots/groupSlots:][:l.groups]
+		masks := b.masks[lane*lanePiece/groupSlots:][:l.groups]
 		for g := range masks {
 			masks[g] &= uint16(allowed[g/blockGroups] >> (g % blockGroups * groupSlots))
 		}
-		w.rest(s, c, w.slotsOf(masks), known{b.sums[lane*pieceSlots:], midWeight, 32})
+		w.settle(s, c, w.slotsOf(masks), 1, b.sums[lane*lanePiece:])
 	}
 }

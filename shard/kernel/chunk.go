@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"encoding/binary"
-	"slices"
 	"sync/atomic"
 	"unsafe"
 )
@@ -10,30 +9,66 @@ import (
 // chunk is a piece of a matrix that never moves: doc.go draws its memory. The bits
 // of live, irregular and tags are of slots, 64 a word.
 type chunk struct {
-	slots          int
-	flat           bool
-	mem            []byte
-	mid, rest, vec int // offsets in mem; hi is at 0
+	slots   int
+	first   int // slot of the matrix
+	flat    bool
+	hi, mid []byte
+	rows    []byte // rest, then vec
+	vec     int    // offset in rows
 
 	live []atomic.Uint64
-	// irregular rows have no bounds and are compared in every search.
+	// irregular rows have no bounds and are compared in every search. odd is set when there
+	// was one, and stays.
 	irregular []atomic.Uint64
+	odd       atomic.Bool
 	owners    []atomic.Pointer[Owner]
-	// tags is replaced when a tag is new to the chunk; the words change in place.
-	tags atomic.Pointer[[]tagWords]
+	tags      tagTable
 }
 
-// tagWords tells which slots of a chunk have a tag.
-type tagWords struct {
-	tag   uint32
-	words []atomic.Uint64
+// planeBytes and rowBytes are the sizes of hi and mid, and of rows.
+func (c *chunk) planeBytes(s *shape) int {
+	if c.flat {
+		return 0
+	}
+	return c.slots / blockSlots * s.plane.blockBytes
 }
 
-func (c *chunk) size(s *shape) int { return c.vec + c.slots*s.vecNums*4 }
+func (c *chunk) rowBytes(s *shape) int { return c.vec + c.slots*s.vecNums*4 }
+
+// alloc takes the chunk's memory.
+func (c *chunk) alloc(a *Arena, s *shape) error {
+	parts := []struct {
+		pool  pool
+		bytes int
+		to    *[]byte
+	}{
+		{rowPool, c.rowBytes(s), &c.rows}, {hiPool, c.planeBytes(s), &c.hi}, {midPool, c.planeBytes(s), &c.mid},
+	}
+	for _, p := range parts {
+		if p.bytes == 0 {
+			continue
+		}
+		var err error
+		if *p.to, err = a.alloc(p.pool, p.bytes); err != nil {
+			c.release(a)
+			return err
+		}
+	}
+	return nil
+}
+
+// release gives it back, zeroed.
+func (c *chunk) release(a *Arena) {
+	for _, b := range [][]byte{c.hi, c.mid, c.rows} {
+		if b != nil {
+			a.release(b)
+		}
+	}
+}
 
 // vectors are the rows of vec.
 func (c *chunk) vectors(s *shape) []float32 {
-	return unsafe.Slice((*float32)(unsafe.Pointer(&c.mem[c.vec])), c.slots*s.vecNums)
+	return unsafe.Slice((*float32)(unsafe.Pointer(&c.rows[c.vec])), c.slots*s.vecNums)
 }
 
 func (c *chunk) vector(s *shape, at int) []float32 {
@@ -43,8 +78,8 @@ func (c *chunk) vector(s *shape, at int) []float32 {
 // write puts the codes of a row, one a number, and its bounds into the planes.
 func (c *chunk) write(s *shape, at int, codes, lows []uint8, bounds [planes]bound) {
 	group, slot := at/groupSlots, at%groupSlots
-	hi := c.mem[s.plane.at(group):]
-	mid := c.mem[c.mid+s.plane.at(group):]
+	hi := c.hi[s.plane.at(group):]
+	mid := c.mid[s.plane.at(group):]
 	for i := range s.lines {
 		var h, m uint32
 		for j, code := range codes[i*planeDims : min((i+1)*planeDims, s.dim)] {
@@ -59,7 +94,7 @@ func (c *chunk) write(s *shape, at int, codes, lows []uint8, bounds [planes]boun
 		binary.LittleEndian.PutUint16(line[2*slot:], bounds[p].alpha)
 		binary.LittleEndian.PutUint16(line[lineBytes/2+2*slot:], bounds[p].tan)
 	}
-	row := c.mem[c.rest+at*s.rest:][:s.rest]
+	row := c.rows[at*s.rest:][:s.rest]
 	clear(row)
 	for i, low := range lows {
 		row[i/unitDims*lowBytes+i%lowBytes] |= low << (4 * (i % unitDims / lowBytes))
@@ -75,37 +110,40 @@ func (c *chunk) write(s *shape, at int, codes, lows []uint8, bounds [planes]boun
 
 // piece is what a scan sees of up to pieceSlots slots of a chunk.
 type piece struct {
+	chunk         *chunk
 	flat          bool
-	slots         int
+	first, slots  int
 	hi, mid, rest []byte
 	vec           []float32
 
-	live, irregular []atomic.Uint64
+	live, irregular []atomic.Uint64 // irregular is nil if there is none
 	owners          []atomic.Pointer[Owner]
-	tags            []tagWords // of the chunk
-	block           int        // of the chunk, with which the piece begins
+	tags            *tagTable // of the chunk
+	block           int       // of the chunk, with which the piece begins
 }
 
-// piece gives the piece that begins with slot from.
-func (c *chunk) piece(s *shape, from int) *piece {
-	n := min(c.slots-from, pieceSlots)
+// piece gives the piece of up to most slots that begins with slot from.
+func (c *chunk) piece(s *shape, from, most int) piece {
+	n := min(c.slots-from, most)
 	block, blocks := from/blockSlots, (n+blockSlots-1)/blockSlots
-	p := &piece{
+	p := piece{
+		chunk:  c,
 		flat:   c.flat,
+		first:  c.first + from,
 		slots:  n,
 		vec:    c.vectors(s)[from*s.vecNums:][:n*s.vecNums],
 		live:   c.live[block:][:blocks],
 		owners: c.owners[from:][:n],
+		tags:   &c.tags,
 		block:  block,
 	}
-	if table := c.tags.Load(); table != nil {
-		p.tags = *table
-	}
 	if !c.flat {
-		p.hi = c.mem[block*s.plane.blockBytes:][:blocks*s.plane.blockBytes]
-		p.mid = c.mem[c.mid+block*s.plane.blockBytes:][:blocks*s.plane.blockBytes]
-		p.rest = c.mem[c.rest+from*s.rest:][:n*s.rest]
-		p.irregular = c.irregular[block:][:blocks]
+		p.hi = c.hi[block*s.plane.blockBytes:][:blocks*s.plane.blockBytes]
+		p.mid = c.mid[block*s.plane.blockBytes:][:blocks*s.plane.blockBytes]
+		p.rest = c.rows[from*s.rest:][:n*s.rest]
+		if c.odd.Load() {
+			p.irregular = c.irregular[block:][:blocks]
+		}
 	}
 	return p
 }
@@ -127,13 +165,8 @@ func (c *piece) allow(words []uint64, tags []uint32) bool {
 		return any != 0
 	}
 	clear(words)
-	for _, t := range c.tags {
-		if !slices.Contains(tags, t.tag) {
-			continue
-		}
-		for i := range words {
-			words[i] |= t.words[c.block+i].Load()
-		}
+	if !c.tags.mark(words, c.block, tags) {
+		return false
 	}
 	for i := range words {
 		if words[i] != 0 {
@@ -142,32 +175,4 @@ func (c *piece) allow(words []uint64, tags []uint32) bool {
 		}
 	}
 	return any != 0
-}
-
-// setTags gives a slot, which is not live, its tags.
-func (c *chunk) setTags(at int, tags []uint32) {
-	for _, tag := range tags {
-		var table []tagWords
-		if old := c.tags.Load(); old != nil {
-			table = *old
-		}
-		i := slices.IndexFunc(table, func(t tagWords) bool { return t.tag == tag })
-		if i < 0 {
-			i = len(table)
-			// Readers of the old table don't look beyond its length.
-			table = append(table, tagWords{tag, make([]atomic.Uint64, len(c.live))})
-			c.tags.Store(&table)
-		}
-		table[i].words[at/blockSlots].Or(1 << (at % blockSlots))
-	}
-}
-
-func (c *chunk) clearTags(at int, tags []uint32) {
-	for _, tag := range tags {
-		for _, t := range *c.tags.Load() {
-			if t.tag == tag {
-				t.words[at/blockSlots].And(^(uint64(1) << (at % blockSlots)))
-			}
-		}
-	}
 }

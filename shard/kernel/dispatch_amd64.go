@@ -8,12 +8,12 @@ func kernels() []kernel {
 	// The AVX-512 kernels take some of AVX2's.
 	if cpu.X86.HasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ {
 		if cpu.X86.HasAVX512VNNI {
-			list = append(list, kernel{"avx512 vnni", blocksVNNI, groupsVNNI, restsVNNI, dotsAVX512, lanesVNNI})
+			list = append(list, kernel{"avx512 vnni", blocksVNNI, groupsVNNI, restsVNNI, dotsAVX512, lanesVNNI, fetchRows})
 		}
-		list = append(list, kernel{"avx512", nil, groupsAVX512, restsAVX2, dotsAVX512, nil})
+		list = append(list, kernel{"avx512", nil, groupsAVX512, restsAVX2, dotsAVX512, nil, fetchRows})
 	}
 	if cpu.X86.HasAVX2 {
-		list = append(list, kernel{"avx2", nil, groupsAVX2, restsAVX2, dotsAVX2, nil})
+		list = append(list, kernel{"avx2", nil, groupsAVX2, restsAVX2, dotsAVX2, nil, fetchRows})
 	}
 	return append(list, plain, portable)
 }
@@ -44,3 +44,6 @@ func dotsAVX512(d *dots)
 
 //go:noescape
 func lanesVNNI(l *lanes)
+
+//go:noescape
+func fetchRows(rows []byte, list []uint16, stride int)

@@ -27,13 +27,14 @@
 // # Layout
 //
 // A Matrix is a list of chunks of slots in an Arena outside the Go heap. A chunk
-// never moves. Chunks have 8, 8, 16, 32, 64, 128, … 16384, 16384, … slots, so a
-// small gallery is small; the first five are flat: vectors only. The others:
+// never moves. Chunks have 8, 8, 16, 32, 64, 128, … 8192, 8192, … slots, so a
+// small gallery is small; the first five are flat: vectors only. The others have three
+// pieces of memory, each beside that of the chunk before, so that a plane is read in long runs:
 //
 //	hi    blocks of 64 slots: ⌈dim/16⌉ times four lines of 64 bytes, four lines of bounds
 //	mid   the same
-//	rest  a row a slot: low (⌈dim/64⌉ · 32 bytes), mid once more (half of that), a bound
-//	vec   a row a slot: dim float32, padded with zeros to 64 bytes
+//	rows  rest, a row a slot: low (⌈dim/64⌉ · 32 bytes), mid once more (half of that), a bound;
+//	      then vec, a row a slot: dim float32, padded with zeros to 64 bytes
 //
 //	line 4i+g of a block  slot 16g   16g+1   …   16g+15    32 bits each:
 //	bits 8b+2k, 8b+2k+1 of a slot: number 16i + 4k + b     (b, k = 0 … 3)
@@ -47,6 +48,13 @@
 // One AND makes four numbers a slot ready for VPDPBUSD: 16 slots × 4 numbers, with
 // 4 bytes of the probe for all slots. So plane scans need no tables, and several
 // probes share what was loaded.
+//
+// # Order of work
+//
+// A search that has as many hits as it wants gets stricter as it goes. So it puts off the
+// rows that their bounds can't exclude but that look worse than its worst hit: at the end
+// most of them are out without a look (later.go). Searches that wait are bounded
+// sixteen at a time by hi and mid together (batch.go, queue.go).
 //
 // # Concurrency
 //

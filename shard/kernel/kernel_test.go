@@ -17,16 +17,20 @@ import (
 func randomPiece(r *rand.Rand, dim int) (*shape, *piece) {
 	s := newShape(dim)
 	c := s.newChunk(flatChunks + 1)
-	c.mem = make([]byte, c.size(&s)+lineBytes)
-	for i := range c.vec {
-		c.mem[i] = byte(r.Uint32())
+	c.hi, c.mid = make([]byte, c.planeBytes(&s)), make([]byte, c.planeBytes(&s))
+	c.rows = make([]byte, c.rowBytes(&s))
+	for _, b := range [][]byte{c.hi, c.mid, c.rows[:c.vec]} {
+		for i := range b {
+			b[i] = byte(r.Uint32())
+		}
 	}
 	for at := range c.slots {
 		for i := range s.dim {
 			c.vector(&s, at)[i] = float32(r.NormFloat64())
 		}
 	}
-	return &s, c.piece(&s, 0)
+	p := c.piece(&s, 0, pieceSlots)
+	return &s, &p
 }
 
 func randomWhole(r *rand.Rand, s *shape) []int8 {
@@ -69,7 +73,7 @@ func agreeOnPiece(t *testing.T, r *rand.Rand, dim int) {
 	}
 	p := plane{
 		codes: c.hi, probe: whole, lines: s.lines, layout: s.plane, list: list, fetch: s.lines + 1,
-		shift: []uint64{2, 32}[r.IntN(2)], keep: c.slots, offset: float32(r.IntN(1e5)) / 2,
+		shift: []uint64{2, 32}[r.IntN(2)], offset: float32(r.IntN(1e5)) / 2,
 		limit: limit{float32(r.NormFloat64() * 1e9), float32(r.Float64() * 1e4)},
 	}
 	rows := make([]uint16, 0, c.slots)
@@ -88,7 +92,7 @@ func agreeOnPiece(t *testing.T, r *rand.Rand, dim int) {
 		Dots        []float32
 	}
 	run := func(k kernel, plane func(*plane)) (got result) {
-		before := make([]int32, 2*c.slots)
+		before := make([]int32, c.slots)
 		for i := range c.slots {
 			before[i] = int32(i * 1000)
 		}
@@ -99,7 +103,7 @@ func agreeOnPiece(t *testing.T, r *rand.Rand, dim int) {
 		for _, g := range list { // sums of what was not wanted mean nothing
 			for i := range groupSlots {
 				if masks[g]>>i&1 == 1 {
-					got.Sums = append(got.Sums, p.sums[c.slots+int(g)*groupSlots+i])
+					got.Sums = append(got.Sums, p.sums[int(g)*groupSlots+i])
 				}
 			}
 		}
@@ -317,7 +321,7 @@ func TestErasedTemplatesLeaveTheMemory(t *testing.T) {
 		w.erase(slot)
 	}
 	for _, c := range *w.m.chunks.Load() {
-		for i, b := range c.mem {
+		for i, b := range slices.Concat(c.hi, c.mid, c.rows) {
 			if b != 0 {
 				t.Fatalf("byte %d of a chunk of %d slots is %d", i, c.slots, b)
 			}
@@ -423,11 +427,11 @@ func TestARowThatIsReplacedInTheMidstOfAComparisonIsNoHit(t *testing.T) {
 		}
 		plain.dots(d)
 	}
-	s, err := w.m.newSearch(w.table, &scan.Query{Probe: probe, Limit: 3}, &k)
+	s, err := w.m.newSearch(w.table, &request{query: scan.Query{Probe: probe, Limit: 3}}, &k)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if hits := w.m.run(s); len(hits) != 0 {
+	if hits := run(t, w.m, s); len(hits) != 0 {
 		t.Errorf("got %v: the score of another event", hits)
 	}
 }

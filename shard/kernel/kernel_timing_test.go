@@ -34,14 +34,14 @@ func BenchmarkSearch(b *testing.B) {
 		table := newTable(b)
 		for _, k := range kernels()[:len(kernels())-1] {
 			for _, cos := range []float32{.6, .5, .4, 0} {
-				q := scan.Query{Probe: unit(r, dim), Limit: 10, Threshold: table.Score(cos)}
+				q := request{query: scan.Query{Probe: unit(r, dim), Limit: 10, Threshold: table.Score(cos)}}
 				b.Run(fmt.Sprintf("%d/%s/%.1f", dim, k.name, cos), func(b *testing.B) {
 					for b.Loop() {
 						s, err := m.newSearch(table, &q, &k)
 						if err != nil {
 							b.Fatal(err)
 						}
-						m.run(s)
+						m.pass([]*search{s}, nil)
 					}
 					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/row")
 				})

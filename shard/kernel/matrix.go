@@ -18,9 +18,9 @@ const (
 	blockSlots  = blockGroups * groupSlots
 	flatChunks  = 5 // of 8, 8, 16, 32 and 64 slots: 128 together
 	firstSlots  = 8
-	chunkSlots  = 2048 // of the largest chunks
+	chunkSlots  = 8192 // of the largest chunks
 	growSlots   = 2 * chunkSlots
-	growChunks  = 10 // that have growSlots together
+	growChunks  = 12 // that have growSlots together
 	planeDims   = 16 // numbers of a slot in a line of a plane
 	unitDims    = 64 // numbers in a unit of a row's rest
 	lowBytes    = 32 // of a unit
@@ -47,7 +47,7 @@ type Owner struct {
 type Matrix struct {
 	arena *Arena
 	shape shape
-	enc   *encoder
+	own   Prepared // of Add
 
 	chunks atomic.Pointer[[]*chunk]
 	slots  int   // ever used
@@ -74,30 +74,11 @@ func (m *Matrix) Len() int { return m.slots - len(m.free) }
 // returns, every search that begins finds it. Errors wrap ErrTemplate or ErrMemory,
 // and leave the matrix as it was.
 func (m *Matrix) Add(o *Owner, template []float32) (slot int, err error) {
-	if err := m.shape.check(template); err != nil {
+	defer m.own.Clear()
+	if err := m.Prepare(&m.own, template); err != nil {
 		return 0, err
 	}
-	slot = m.slots
-	if n := len(m.free); n > 0 {
-		slot = m.free[n-1]
-	}
-	c, at, err := m.chunkOf(slot)
-	if err != nil {
-		return 0, err
-	}
-	if n := len(m.free); n > 0 {
-		m.free = m.free[:n-1]
-	} else {
-		m.slots++
-	}
-	copy(c.vector(&m.shape, at), template)
-	if !c.flat {
-		m.encode(c, at, template)
-	}
-	c.setTags(at, o.Tags)
-	c.owners[at].Store(o)
-	c.live[at/blockSlots].Or(1 << (at % blockSlots))
-	return slot, nil
+	return m.AddPrepared(o, &m.own)
 }
 
 // Erase zeroes a used slot, vector and codes, and frees it.
@@ -109,7 +90,7 @@ func (m *Matrix) Erase(slot int) {
 	bit := uint64(1) << (at % blockSlots)
 	c.live[at/blockSlots].And(^bit)
 	tags := c.owners[at].Swap(nil).Tags
-	c.clearTags(at, tags)
+	c.tags.unset(at, tags)
 	clear(c.vector(&m.shape, at))
 	if !c.flat {
 		c.irregular[at/blockSlots].And(^bit)
@@ -138,7 +119,7 @@ func (m *Matrix) Free() {
 		}
 	}
 	for _, c := range chunks {
-		m.arena.release(c.mem)
+		c.release(m.arena)
 	}
 	m.slots, m.free = 0, nil
 }
@@ -163,28 +144,13 @@ func (m *Matrix) chunkOf(slot int) (c *chunk, at int, err error) {
 		return chunks[index], at, nil
 	}
 	c = m.shape.newChunk(index)
-	if c.mem, err = m.arena.alloc(c.size(&m.shape)); err != nil {
+	if err = c.alloc(m.arena, &m.shape); err != nil {
 		return nil, 0, err
 	}
 	// Readers of the old list don't look beyond its length.
 	chunks = append(chunks, c)
 	m.chunks.Store(&chunks)
 	return c, at, nil
-}
-
-// encode writes the codes of a slot that is not live.
-func (m *Matrix) encode(c *chunk, at int, template []float32) {
-	if m.enc == nil {
-		m.enc = newEncoder(rotationOf(m.shape.dim))
-	}
-	bounds, ok := m.enc.encode(template)
-	bit := uint64(1) << (at % blockSlots)
-	if ok {
-		c.irregular[at/blockSlots].And(^bit)
-	} else {
-		c.irregular[at/blockSlots].Or(bit)
-	}
-	c.write(&m.shape, at, m.enc.codes, m.enc.lows, bounds)
 }
 
 // shape is what follows from the dimension.
@@ -222,29 +188,38 @@ func (s *shape) check(v []float32) error {
 	return nil
 }
 
+// Bytes counts the memory of the matrix: its chunks, and what leads to them in the Go
+// heap.
+func (m *Matrix) Bytes() (n int64) {
+	for _, c := range *m.chunks.Load() {
+		n += int64(len(c.hi)+len(c.mid)+len(c.rows)) + int64(len(c.live)+len(c.irregular)+len(c.owners))*8 + c.tags.bytes()
+	}
+	return n + int64(cap(m.free))*8
+}
+
 // BytesPerTemplate gives what a template takes in a full chunk of the arena.
 func (m *Matrix) BytesPerTemplate() float64 {
 	c := m.shape.newChunk(growChunks)
-	return float64(c.size(&m.shape)) / float64(c.slots)
+	return float64(2*c.planeBytes(&m.shape)+c.rowBytes(&m.shape)) / float64(c.slots)
 }
 
 func (s *shape) newChunk(index int) *chunk {
-	slots := chunkSlots
+	slots, first := chunkSlots, growSlots+(index-growChunks)*chunkSlots
 	if index < growChunks {
 		slots = firstSlots << max(index-1, 0)
+		first = slots * min(index, 1)
 	}
 	blocks := (slots + blockSlots - 1) / blockSlots
 	c := &chunk{
 		slots:  slots,
+		first:  first,
 		flat:   index < flatChunks,
 		live:   make([]atomic.Uint64, blocks),
 		owners: make([]atomic.Pointer[Owner], slots),
 	}
 	if !c.flat {
 		c.irregular = make([]atomic.Uint64, blocks)
-		c.mid = blocks * s.plane.blockBytes
-		c.rest = 2 * c.mid
-		c.vec = (c.rest + slots*s.rest + lineBytes - 1) / lineBytes * lineBytes
+		c.vec = (slots*s.rest + lineBytes - 1) / lineBytes * lineBytes
 	}
 	return c
 }

@@ -21,10 +21,9 @@ type plane struct {
 	// masks tells the slots of each group that are wanted, and after the scan those
 	// of them that are not out.
 	masks []uint16
-	// sums are of slots, and what a scan makes of them lies keep further on: shifted by shift to the left (32: dropped), then the plane's
+	// sums are of slots: shifted by shift to the left (32: dropped), then the plane's
 	// sum is added. They mean nothing for slots that were not wanted.
 	sums   []int32
-	keep   int
 	probe  []int8
 	lines  int
 	layout layout
@@ -86,6 +85,8 @@ type kernel struct {
 	rests  func(*rests)
 	dots   func(*dots)
 	lanes  func(*lanes) // nil if it is no faster than one probe after the other
+	// fetch begins to fetch the listed rows of so many bytes; nil if it can't.
+	fetch func(rows []byte, list []uint16, stride int)
 }
 
 var (
@@ -111,7 +112,7 @@ func groupsPortable(p *plane) {
 				sum = p.sums[g*groupSlots+s] << p.shift
 			}
 			sum += planeSum(group[4*s:], p)
-			p.sums[p.keep+g*groupSlots+s] = sum
+			p.sums[g*groupSlots+s] = sum
 			alpha := float32(binary.LittleEndian.Uint16(bounds[2*s:]))
 			tan := float32(binary.LittleEndian.Uint16(bounds[lineBytes/2+2*s:]))
 			if out(sum, p.offset, alpha, tan, p.limit) {

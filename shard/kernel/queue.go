@@ -38,11 +38,11 @@ type Queue struct {
 // ticket is a search that waits. done is closed when it has its hits, or, with
 // lead, when its own goroutine is to run the next pass.
 type ticket struct {
-	query scan.Query
-	done  chan struct{}
-	lead  []*ticket
-	hits  []scan.Hit
-	err   error
+	request request
+	done    chan struct{}
+	lead    []*ticket
+	hits    []scan.Hit
+	err     error
 }
 
 // NewQueue makes a queue that runs up to so many passes at once, at least 1.
@@ -50,14 +50,18 @@ func NewQueue(m *Matrix, table *score.Table, passes int) *Queue {
 	return &Queue{matrix: m, table: table, passes: max(passes, 1)}
 }
 
-// Search is Matrix.Search. It waits for its turn until ctx ends; errors wrap that of
-// ctx, ErrTemplate or ErrBusy.
+// Search is Matrix.Search, until ctx ends. Errors wrap that of ctx, ErrTemplate or ErrBusy.
 func (q *Queue) Search(ctx context.Context, query scan.Query) ([]scan.Hit, error) {
+	return q.SearchAmong(ctx, query, nil)
+}
+
+// SearchAmong is Search among the slots that allow has a bit for, as of Scope.Allow.
+func (q *Queue) SearchAmong(ctx context.Context, query scan.Query, allow []uint64) ([]scan.Hit, error) {
 	// A bad probe must not fail those it shares a pass with.
 	if err := q.matrix.shape.check(query.Probe); err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	t := &ticket{query: query, done: make(chan struct{})}
+	t := &ticket{request: request{query, Scope{allow, ctx.Err}}, done: make(chan struct{})}
 	leads, err := q.enter(t)
 	if err != nil {
 		return nil, err
@@ -66,10 +70,9 @@ func (q *Queue) Search(ctx context.Context, query scan.Query) ([]scan.Hit, error
 		select {
 		case <-t.done:
 		case <-ctx.Done():
-			if q.leave(t) {
+			if !q.leads(t) {
 				return nil, fmt.Errorf("wait for a search: %w", ctx.Err())
 			}
-			<-t.done // a pass has it already
 		}
 	}
 	if t.lead != nil {
@@ -95,29 +98,28 @@ func (q *Queue) enter(t *ticket) (leads bool, err error) {
 	}
 }
 
-// leave takes t off the waiting; false if it is there no more.
-func (q *Queue) leave(t *ticket) bool {
+// leads takes t off the waiting, if it is there, or tells that it is to run a pass. One
+// that another's pass has is scanned in vain.
+func (q *Queue) leads(t *ticket) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	i := slices.Index(q.waiting, t)
-	if i < 0 {
-		return false
+	if i := slices.Index(q.waiting, t); i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
 	}
-	q.waiting = slices.Delete(q.waiting, i, i+1)
-	return true
+	return t.lead != nil
 }
 
 // run runs a pass for batch, of which the caller is the first, and hands over to
 // those that wait.
 func (q *Queue) run(batch []*ticket) {
-	queries := make([]scan.Query, len(batch))
+	requests := make([]request, len(batch))
 	for i, t := range batch {
-		queries[i] = t.query
+		requests[i] = t.request
 	}
-	hits, err := q.matrix.SearchAll(q.table, queries)
+	searches, err := q.matrix.searchAll(q.table, requests, &active)
 	for i, t := range batch {
 		if t.err = err; err == nil {
-			t.hits = hits[i]
+			t.hits, t.err = searches[i].result()
 		}
 		if i > 0 {
 			close(t.done)

@@ -16,35 +16,46 @@ const (
 	// restRows are bounded by their rests at a time, more than exactRows to keep fetches
 	// in flight.
 	restRows = 256
-	// pieceSlots are scanned at a time, so that what a search notes about them, and
-	// in a batch their codes, stay in the cache.
-	pieceSlots = 2048
+	// pieceSlots are scanned at a time: what a search notes about them stays in the cache,
+	// and few pauses are made.
+	pieceSlots = 8192
 	// midShare: if more than one row of so many is left after the first plane, reading
 	// the second one, in order, is cheaper than reading the rests of rows here and there.
-	midShare = 10
+	midShare = 12
+	// sparseShare: of fewer than one slot of so many no code is read.
+	sparseShare = 32
 )
+
+// Scope narrows a search beyond its query, and ends it early. The zero Scope does neither.
+type Scope struct {
+	// Allow has a bit a slot, 64 a word, for the slots that may be found; those beyond
+	// its end may not. Nil allows all. It must not change while the search runs.
+	Allow []uint64
+	// Stop is asked before every 8192 slots; an error of it ends the search. Nil never does.
+	Stop func() error
+}
 
 // Search gives the hits of q exactly as scan.TopK gives them for the rows that are
 // there. Writes that run beside it may be seen or not, each as a whole. Errors
 // wrap ErrTemplate.
 func (m *Matrix) Search(table *score.Table, q scan.Query) ([]scan.Hit, error) {
-	s, err := m.newSearch(table, &q, &active)
+	return m.SearchIn(table, q, Scope{})
+}
+
+// SearchIn is Search among the slots of scope. Errors may wrap that of scope.Stop, too.
+func (m *Matrix) SearchIn(table *score.Table, q scan.Query, scope Scope) ([]scan.Hit, error) {
+	s, err := m.newSearch(table, &request{q, scope}, &active)
 	if err != nil {
 		return nil, err
 	}
-	return m.run(s), nil
+	m.pass([]*search{s}, nil)
+	return s.result()
 }
 
-// run takes a search through all chunks.
-func (m *Matrix) run(s *search) []scan.Hit {
-	w := works.Get().(*work) //nolint:forcetypeassert // of works
-	defer works.Put(w)
-	for _, c := range *m.chunks.Load() {
-		for from := 0; from < c.slots; from += pieceSlots {
-			w.scan(s, c.piece(&m.shape, from))
-		}
-	}
-	return s.top.hits()
+// request is a query with its scope.
+type request struct {
+	query scan.Query
+	scope Scope
 }
 
 // search is one query on its way through the chunks.
@@ -53,12 +64,17 @@ type search struct {
 	kernel *kernel
 	probe  *probe
 	tags   []uint32
+	scope  Scope
+	put    *[2]later // soon and late; nil without
+	looked int       // slots that were scanned when soon was looked at
+	err    error     // of scope.Stop: the search has ended
 	top    *top
 	limits [planes]limit
 	least  float32 // of which limits are
 }
 
-func (m *Matrix) newSearch(table *score.Table, q *scan.Query, k *kernel) (*search, error) {
+func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, error) {
+	q := &r.query
 	if err := m.shape.check(q.Probe); err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
@@ -67,11 +83,45 @@ func (m *Matrix) newSearch(table *score.Table, q *scan.Query, k *kernel) (*searc
 		kernel: k,
 		probe:  newProbe(&m.shape, rotationOf(m.shape.dim), q.Probe),
 		tags:   q.Tags,
+		scope:  r.scope,
 		top:    newTop(table, q),
 		least:  float32(math.NaN()),
 	}
 	s.state()
 	return s, nil
+}
+
+// ended asks whether the search is to end.
+func (s *search) ended() bool {
+	if s.err == nil && s.scope.Stop != nil {
+		s.err = s.scope.Stop()
+	}
+	return s.err != nil
+}
+
+// result gives the hits of a search that has been through all chunks.
+func (s *search) result() ([]scan.Hit, error) {
+	if s.err != nil {
+		return nil, fmt.Errorf("search: %w", s.err)
+	}
+	return s.top.hits(), nil
+}
+
+// narrow takes the slots off that are not in the scope of the search, and tells if any are left.
+func (s *search) narrow(c *piece, allowed []uint64) bool {
+	if s.scope.Allow == nil {
+		return true
+	}
+	var any uint64
+	for i := range allowed {
+		var word uint64
+		if at := c.first/blockSlots + i; at < len(s.scope.Allow) {
+			word = s.scope.Allow[at] >> (c.first % blockSlots)
+		}
+		allowed[i] &= word
+		any |= allowed[i]
+	}
+	return any != 0
 }
 
 // state states the limits for what the top wants by now.
@@ -90,9 +140,10 @@ var works = sync.Pool{New: func() any { return new(work) }}
 
 // work is the memory of a search, for one piece of a chunk at a time.
 type work struct {
+	piece   piece
 	allowed [pieceSlots / blockSlots]uint64
 	masks   [pieceSlots / groupSlots]uint16
-	sums    [2 * pieceSlots]int32 // of hi, and a place for those of mid
+	sums    [pieceSlots]int32
 	list    [pieceSlots]uint16
 	some    [pieceSlots / groupSlots]uint16
 
@@ -100,20 +151,23 @@ type work struct {
 	exact  [restRows]uint16
 	owners [exactRows]*Owner
 	dots   [exactRows]float32
+
+	lateList [pieceSlots]uint16 // of flush
+	lateSums [pieceSlots]int32
 }
 
 // scan offers the rows of a piece that may be among the best.
 func (w *work) scan(s *search, c *piece) {
 	allowed := w.allowed[:len(c.live)]
-	if !c.allow(allowed, s.tags) {
+	if !c.allow(allowed, s.tags) || !s.narrow(c, allowed) {
 		return
 	}
 	s.state()
-	if c.flat || s.kernel.groups == nil || !s.bounded() {
+	if c.flat || s.kernel.groups == nil || !s.bounded() || sparse(allowed) {
 		w.compare(s, c, w.slots(allowed))
 		return
 	}
-	for i := range c.irregular {
+	for i := range c.irregular { // none, nearly always
 		w.irregular(s, c, i, allowed)
 	}
 	masks := w.masks[:4*len(allowed)]
@@ -126,21 +180,41 @@ func (w *work) scan(s *search, c *piece) {
 		layout: s.shape.plane, fetch: s.shape.lines + 1, offset: s.probe.offset[0], limit: s.limits[0], shift: 32,
 	}
 	w.plane(s, &p)
+	scanned := 0
 	if left(masks) > c.slots/midShare {
-		p.codes, p.offset, p.limit, p.shift, p.keep = c.mid, s.probe.offset[1], s.limits[1], 2, pieceSlots
+		scanned = 1
+		p.codes, p.offset, p.limit, p.shift = c.mid, s.probe.offset[1], s.limits[1], 2
 		w.plane(s, &p)
 	}
-	w.rest(s, c, w.slotsOf(masks), known{w.sums[:], hiWeight, midShift})
+	w.settle(s, c, w.slotsOf(masks), scanned, w.sums[:])
+}
+
+// sparse tells whether so few slots are allowed that comparing them, whose numbers
+// lie together, is faster than reading codes, a group of which is as long as a vector.
+func sparse(allowed []uint64) bool {
+	n := 0
+	for _, word := range allowed {
+		n += bits.OnesCount64(word)
+	}
+	return n < len(allowed)*blockSlots/sparseShare
 }
 
 // plane scans a plane with what is faster.
 func (w *work) plane(s *search, p *plane) {
-	p.list = w.groups(p.masks)
-	if s.kernel.blocks != nil && 2*len(p.list) > len(p.masks) {
+	if s.kernel.blocks != nil && 4*some(p.masks) > len(p.masks) {
 		s.kernel.blocks(p)
-	} else {
-		s.kernel.groups(p)
+		return
 	}
+	p.list = w.groups(p.masks)
+	s.kernel.groups(p)
+}
+
+// some counts the groups that have a bit set.
+func some(masks []uint16) (n int) {
+	for _, mask := range masks {
+		n += int((uint32(mask) + 0xffff) >> 16)
+	}
+	return n
 }
 
 // left counts the slots in masks.
@@ -175,9 +249,10 @@ func (w *work) slots(words []uint64) []uint16 {
 
 func (w *work) slotsOf(masks []uint16) []uint16 {
 	n := 0
-	for i, mask := range masks {
-		for ; mask != 0; mask &= mask - 1 {
-			w.list[n] = uint16(i*groupSlots + bits.TrailingZeros16(mask))
+	for i := 0; i+blockGroups <= len(masks); i += blockGroups {
+		word := uint64(masks[i]) | uint64(masks[i+1])<<16 | uint64(masks[i+2])<<32 | uint64(masks[i+3])<<48
+		for ; word != 0; word &= word - 1 {
+			w.list[n] = uint16(i*groupSlots + bits.TrailingZeros64(word))
 			n++
 		}
 	}
@@ -241,8 +316,9 @@ func (w *work) compare(s *search, c *piece, list []uint16) {
 		s.kernel.dots(&d)
 		for i, at := range d.list {
 			o := w.owners[i]
-			// Another owner by now: the vector may be half of one and half of the other.
-			if o != nil && !(d.dots[i] < s.top.least) && c.owners[at].Load() == o {
+			// Another owner by now: the vector may be half of one and half of the other. Another
+			// owner since the tags were looked up: it may not have them.
+			if o != nil && !(d.dots[i] < s.top.least) && c.owners[at].Load() == o && scan.Tagged(o.Tags, s.tags) {
 				s.top.offer(d.dots[i], o)
 			}
 		}

@@ -114,16 +114,27 @@ func (w *twin) erase(slot int) {
 	delete(w.rows, slot)
 }
 
+// run takes a search through all chunks.
+func run(t testing.TB, m *Matrix, s *search) []scan.Hit {
+	t.Helper()
+	m.pass([]*search{s}, nil)
+	hits, err := s.result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hits
+}
+
 // agree demands that every kernel gives what the plain scan gives.
 func (w *twin) agree(t testing.TB, q scan.Query) {
 	t.Helper()
 	want := scan.TopK(maps.Values(w.rows), w.table, q)
 	for _, k := range kernels() {
-		s, err := w.m.newSearch(w.table, &q, &k)
+		s, err := w.m.newSearch(w.table, &request{query: q}, &k)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := w.m.run(s)
+		got := run(t, w.m, s)
 		if !slices.Equal(got, want) {
 			t.Fatalf("%s, %d rows of %d, threshold %d, limit %d, tags %v, by subject %v:\ngot  %v\nwant %v",
 				k.name, len(w.rows), w.m.Dim(), q.Threshold, q.Limit, q.Tags, q.BySubject, got, want)
@@ -204,18 +215,19 @@ func TestSearchesTogetherEqualSearchesAlone(t *testing.T) {
 			slots = slices.Delete(slots, i, i+1)
 		}
 		for _, count := range []int{5, 19} {
-			qs := make([]scan.Query, count)
+			qs := make([]request, count)
 			for i := range qs {
-				qs[i] = randomQuery(r, near(r, centre, r.Float64()))
+				qs[i].query = randomQuery(r, near(r, centre, r.Float64()))
 			}
 			for _, k := range kernels() {
-				got, err := w.m.searchAll(w.table, qs, &k)
+				searches, err := w.m.searchAll(w.table, qs, &k)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for i, q := range qs {
-					if want := scan.TopK(maps.Values(w.rows), w.table, q); !slices.Equal(got[i], want) {
-						t.Fatalf("%s, dimension %d, %d of %d, %+v:\ngot  %v\nwant %v", k.name, dim, i, count, q, got[i], want)
+					got, want := searches[i].top.hits(), scan.TopK(maps.Values(w.rows), w.table, q.query)
+					if !slices.Equal(got, want) {
+						t.Fatalf("%s, dimension %d, %d of %d, %+v:\ngot  %v\nwant %v", k.name, dim, i, count, q, got, want)
 					}
 				}
 			}

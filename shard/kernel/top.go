@@ -72,10 +72,13 @@ func (t *top) offer(similarity float32, o *Owner) {
 	default:
 		return
 	}
-	if len(t.rows) == t.query.Limit {
+	if t.full() {
 		t.least = max(t.least, t.table.Least(t.rows[0].score))
 	}
 }
+
+// full tells whether a row gets in only in the place of another.
+func (t *top) full() bool { return len(t.rows) == t.query.Limit }
 
 func (t *top) note(i int) {
 	if t.at != nil {

@@ -59,7 +59,7 @@ func TopK(rows iter.Seq[Row], table *score.Table, q Query) []Hit {
 	least := table.Least(q.Threshold)
 	keep := newBest(q)
 	for row := range rows {
-		if !tagged(row.Tags, q.Tags) {
+		if !Tagged(row.Tags, q.Tags) {
 			continue
 		}
 		similarity := score.Dot(q.Probe, row.Template)
@@ -73,8 +73,8 @@ func TopK(rows iter.Seq[Row], table *score.Table, q Query) []Hit {
 	return keep.sorted()
 }
 
-// tagged tells whether have holds one of want, or want is empty.
-func tagged(have, want []uint32) bool {
+// Tagged tells whether have holds one of want, or want is empty.
+func Tagged(have, want []uint32) bool {
 	return len(want) == 0 || slices.ContainsFunc(have, func(t uint32) bool { return slices.Contains(want, t) })
 }
 

@@ -142,7 +142,7 @@ func TestTheTableTellsWhoLeadsWhoLagsAndWhoIsDown(t *testing.T) {
 	s := node.Status{
 		Founded: true, Shards: 1, Replicas: 3, Pack: strings.Repeat("ab", 32),
 		Nodes: []node.Member{
-			{ID: n1, Name: "n1", URL: "https://a", Alive: true, Answers: true, Version: "v", Groups: []node.GroupStatus{
+			{ID: n1, Name: "n1", Zone: "east", URL: "https://a", Alive: true, Answers: true, Version: "v", Groups: []node.GroupStatus{
 				{Group: 0, Role: "follower", Term: 3, Commit: 9, Voters: 3},
 				{Group: 1, Role: "leader", Term: 5, Commit: 12, Voters: 3, Events: 4},
 			}},
@@ -152,6 +152,7 @@ func TestTheTableTellsWhoLeadsWhoLagsAndWhoIsDown(t *testing.T) {
 			}},
 			{Name: "n3", URL: "https://c"},
 		},
+		Moves:    []node.Move{{Shard: 1, To: []id.Node{n2}, From: []id.Node{n1}, Behind: 7}},
 		Warnings: []string{"one more death would stop writes"},
 	}
 	var b bytes.Buffer
@@ -159,8 +160,9 @@ func TestTheTableTellsWhoLeadsWhoLagsAndWhoIsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"n1    up     https://a  1      4       0    v",
-		"n3    down   https://c  -      -       -",
+		"n1    up     east  https://a  1       1      4       0    v",
+		"n3    down   -     https://c  -       -      -       -",
+		"> shard 1 moves to n2 (7 entries behind), away from n1",
 		"meta     n2      3     3       9       -",
 		"shard 1  n1      5     3       12      4       n1 leader (0), n2 leader (2)",
 		"! one more death would stop writes",

@@ -72,6 +72,16 @@ func (c *Client) Status(ctx context.Context) (node.Status, error) {
 	return s, c.any(ctx, call{method: http.MethodGet, path: node.PathStatus, out: &s})
 }
 
+// OrderNode changes a node's state.
+func (c *Client) OrderNode(ctx context.Context, o node.Order) error {
+	return c.any(ctx, call{method: http.MethodPost, path: node.PathNodes, in: o})
+}
+
+// OrderShard gives the vote of one node in a shard to another.
+func (c *Client) OrderShard(ctx context.Context, o node.ShardOrder) error {
+	return c.any(ctx, call{method: http.MethodPost, path: node.PathShards, in: o})
+}
+
 // CreateTenant makes a tenant with an admin access key.
 func (c *Client) CreateTenant(ctx context.Context, name string) (node.TenantKeys, error) {
 	var keys node.TenantKeys

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -19,11 +20,14 @@ func Write(w io.Writer, s node.Status) error {
 		founded = "not founded yet"
 	}
 	fmt.Fprintf(w, "cluster %s · %s · %d shards × %d · model pack %s\n\n", s.Cluster, founded, s.Shards, s.Replicas, short(s.Pack))
-	if err := writeNodes(w, s); err != nil {
+	if err := WriteNodes(w, s); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
-	if err := writeGroups(w, s); err != nil {
+	if err := WriteGroups(w, s); err != nil {
+		return err
+	}
+	if err := WriteMoves(w, s); err != nil {
 		return err
 	}
 	if len(s.Warnings) == 0 {
@@ -37,33 +41,40 @@ func Write(w io.Writer, s node.Status) error {
 	return nil
 }
 
-func writeNodes(w io.Writer, s node.Status) error {
+// WriteNodes shows the nodes of s.
+func WriteNodes(w io.Writer, s node.Status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "NODE\tSTATE\tURL\tLEADS\tEVENTS\tLAG\tVERSION\tID")
+	fmt.Fprintln(t, "NODE\tSTATE\tZONE\tURL\tSHARDS\tLEADS\tEVENTS\tLAG\tVERSION\tID")
 	for _, n := range s.Nodes {
-		leads, events := 0, 0
+		holds, leads, events := 0, 0, 0
 		var lag uint64
 		for _, g := range n.Groups {
 			lag = max(lag, g.Lag)
+			if g.Group != id.Meta {
+				holds++
+			}
 			if g.Role == roleLeader {
 				leads++
 				events += g.Events
 			}
 		}
-		figures := []string{"-", "-", "-"}
+		figures := []string{"-", "-", "-", "-"}
 		if n.Answers {
-			figures = []string{strconv.Itoa(leads), strconv.Itoa(events), strconv.FormatUint(lag, 10)}
+			figures = []string{strconv.Itoa(holds), strconv.Itoa(leads), strconv.Itoa(events), strconv.FormatUint(lag, 10)}
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, state(n), n.URL, strings.Join(figures, "\t"), n.Version, n.ID)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", n.Name, state(n), cmp.Or(n.Zone, "-"), n.URL, strings.Join(figures, "\t"), n.Version, n.ID)
 	}
 	return t.Flush()
 }
 
 const roleLeader = "leader"
 
-// state puts gossip's opinion and the node's own answer into one word.
+// state puts the operators' order, gossip's opinion and the node's own answer into
+// one word.
 func state(n node.Member) string {
 	switch {
+	case n.State == node.StateDraining || n.State == node.StateRemoved:
+		return n.State
 	case n.Answers:
 		return "up"
 	case n.Alive:
@@ -78,7 +89,38 @@ type replica struct {
 	node.GroupStatus
 }
 
-func writeGroups(w io.Writer, s node.Status) error {
+// WriteMoves shows the shards of s that are on the move, if there are any.
+func WriteMoves(w io.Writer, s node.Status) error {
+	names := map[id.Node]string{}
+	for _, n := range s.Nodes {
+		names[n.ID] = n.Name
+	}
+	list := func(of []id.Node) string {
+		if len(of) == 0 {
+			return "nobody"
+		}
+		text := make([]string, len(of))
+		for i, n := range of {
+			text[i] = cmp.Or(names[n], n.String())
+		}
+		return strings.Join(text, ", ")
+	}
+	for _, m := range s.Moves {
+		var err error
+		if len(m.To) > 0 {
+			_, err = fmt.Fprintf(w, "> shard %d moves to %s (%d entries behind), away from %s\n", m.Shard, list(m.To), m.Behind, list(m.From))
+		} else {
+			_, err = fmt.Fprintf(w, "> shard %d has moved; %s has still to leave\n", m.Shard, list(m.From))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteGroups shows the groups of s.
+func WriteGroups(w io.Writer, s node.Status) error {
 	groups := map[id.Shard][]replica{}
 	for _, n := range s.Nodes {
 		for _, g := range n.Groups {

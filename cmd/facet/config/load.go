@@ -38,6 +38,7 @@ func Flags(f *pflag.FlagSet) {
 	host, _ := os.Hostname()
 	f.String(FileFlag, "", "YAML file with settings of the same names as the flags")
 
+	f.String("zone", "", "failure domain of this node: copies of a shard lie in as many as possible")
 	f.String("name", host, "name shown to operators")
 	f.String("dir", "", "data directory; made when missing")
 	f.String("peer-address", PeerAddressDefault, "address for other nodes, TCP and UDP")
@@ -50,6 +51,7 @@ func Flags(f *pflag.FlagSet) {
 	f.Int("bootstrap-expect", 0, "how many nodes found the cluster together; ignored once it is founded")
 	f.Int("shards", ShardsDefault, "number of shards of a cluster that is founded now")
 	f.Int("replicas", ReplicasDefault, "copies of each shard of a cluster that is founded now")
+	f.Duration("rebuild-after", node.AwayDefault, "how long a node may be missed before its copies are made anew on others")
 
 	f.String("certificates", "", "folder with ca.pem, node.pem, node.key, server.pem and server.key")
 	f.String("cluster-key", "", "file with the key that wraps all data keys; outside the data directory")
@@ -61,6 +63,8 @@ func Flags(f *pflag.FlagSet) {
 
 	f.String("bucket", "", "object store of bulk registrations: file:///DIR, s3://…, gs://… or azblob://…; each tenant has a folder with its id")
 	f.Int("job-slots", 0, "files of bulk registrations worked on at once (default: half of the workers)")
+
+	f.Int64("memory", 0, "MiB that events may take on this node, beyond which it refuses registrations (default: three quarters of the machine's)")
 
 	f.String("region", node.RegionDefault, "region of request signatures")
 	f.StringSlice("cors", nil, "origins whose pages may call the interface")

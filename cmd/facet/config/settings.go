@@ -23,7 +23,8 @@ const (
 	ShardsDefault        = 16
 	ReplicasDefault      = 3
 
-	jobSlotsMax = 256 // each may hold a file of 20 MiB
+	jobSlotsMax = 256     // each may hold a file of 20 MiB
+	memoryMax   = 1 << 30 // MiB
 )
 
 // LogFormat says how log lines look.
@@ -39,6 +40,7 @@ const (
 // Settings are all that `facet serve` can be told.
 type Settings struct {
 	Name string `koanf:"name"`
+	Zone string `koanf:"zone"`
 	Dir  string `koanf:"dir"`
 
 	PeerAddress   string `koanf:"peer-address"`
@@ -52,6 +54,8 @@ type Settings struct {
 	Shards   int      `koanf:"shards"`
 	Replicas int      `koanf:"replicas"`
 
+	RebuildAfter time.Duration `koanf:"rebuild-after"`
+
 	Certificates string `koanf:"certificates"`
 	ClusterKey   string `koanf:"cluster-key"`
 	GossipKey    string `koanf:"gossip-key"`
@@ -62,6 +66,7 @@ type Settings struct {
 
 	Bucket   string `koanf:"bucket"`
 	JobSlots int    `koanf:"job-slots"`
+	Memory   int64  `koanf:"memory"`
 
 	Region string   `koanf:"region"`
 	CORS   []string `koanf:"cors"`
@@ -87,13 +92,13 @@ func (s Settings) Node() node.Config {
 		s.JobSlots = max(1, s.Workers/2)
 	}
 	return node.Config{
-		Name: s.Name, Dir: s.Dir,
+		Name: s.Name, Zone: s.Zone, Dir: s.Dir, Away: s.RebuildAfter,
 		PeerAddress: s.PeerAddress, PeerAdvertise: s.PeerAdvertise,
 		PublicAddress: s.PublicAddress, PublicURL: s.PublicURL,
 		AdminAddress: s.AdminAddress,
 		Seeds:        s.Seeds, Expect: s.Expect, Shards: s.Shards, Replicas: s.Replicas,
 		Certificates: s.Certificates, ClusterKeyFile: s.ClusterKey, GossipKeyFile: s.GossipKey,
-		Bucket: s.Bucket, JobSlots: s.JobSlots,
+		Bucket: s.Bucket, JobSlots: s.JobSlots, Memory: s.Memory << 20,
 		Region: s.Region, CORS: s.CORS,
 		TenantRate:      httpapi.Rate{PerSecond: s.TenantRate, Burst: s.TenantBurst},
 		ApplicationRate: httpapi.Rate{PerSecond: s.ApplicationRate, Burst: s.ApplicationBurst},
@@ -130,6 +135,10 @@ func (s Settings) check() error {
 	switch {
 	case s.Workers < 0:
 		return errors.New("--workers can't be negative")
+	case s.RebuildAfter < 0:
+		return errors.New("--rebuild-after can't be negative")
+	case s.Memory < 0 || s.Memory > memoryMax:
+		return fmt.Errorf("--memory must be 0 to %d MiB", memoryMax)
 	case s.JobSlots < 0 || s.JobSlots > jobSlotsMax:
 		return fmt.Errorf("--job-slots must be 0 to %d", jobSlotsMax)
 	case s.LogFormat != LogAuto && s.LogFormat != LogText && s.LogFormat != LogJSON:

@@ -47,13 +47,13 @@ func Run(ctx context.Context, s config.Settings, stderr *os.File) error {
 }
 
 func run(ctx context.Context, s config.Settings, log *slog.Logger) error {
-	eng, err := openEngine(s)
+	cfg := s.Node()
+	cfg.Log = log
+	closeFaces, err := openFaces(s, &cfg)
 	if err != nil {
 		return err
 	}
-	defer eng.Close()
-	cfg := s.Node()
-	cfg.Pack, cfg.Extractor, cfg.Table, cfg.Log = eng.Pack().ID, eng, eng.Table(), log
+	defer closeFaces()
 	n, err := node.Open(ctx, cfg)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -1,0 +1,5 @@
+//go:build !mutant
+
+package mutant
+
+const planted = ""

@@ -1,0 +1,5 @@
+//go:build mutant_ack_before_commit
+
+package mutant
+
+const planted = "ack_before_commit"

@@ -1,0 +1,5 @@
+//go:build mutant_fence_open
+
+package mutant
+
+const planted = "fence_open"

@@ -1,0 +1,5 @@
+//go:build mutant_follower_read
+
+package mutant
+
+const planted = "follower_read"

@@ -1,0 +1,5 @@
+//go:build mutant_grant_adds
+
+package mutant
+
+const planted = "grant_adds"

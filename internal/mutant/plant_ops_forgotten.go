@@ -1,0 +1,5 @@
+//go:build mutant_ops_forgotten
+
+package mutant
+
+const planted = "ops_forgotten"

@@ -1,0 +1,5 @@
+//go:build mutant_removed_stays
+
+package mutant
+
+const planted = "removed_stays"

@@ -1,0 +1,5 @@
+//go:build mutant_torn_vote
+
+package mutant
+
+const planted = "torn_vote"

@@ -1,0 +1,232 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"facet/node/backup"
+	"facet/node/bucket"
+	"facet/router"
+)
+
+// Paths of the admin port about backups. What takes long is started by a POST and
+// told of by GET PathBackup; a node does one such thing at a time.
+const (
+	PathBackup       = "/admin/backup"
+	PathBackupVerify = PathBackup + "/verify"
+	PathBackupList   = PathBackup + "/list"
+	// PathErasures gives the subjects that a backup knows to be erased.
+	PathErasures = PathBackup + "/erasures"
+	PathRestore  = "/admin/restore"
+)
+
+const (
+	// backupNameFormat is the name of a backup that was given none: its time.
+	backupNameFormat = "20060102T150405Z"
+	// restoreBodyMax bounds an order with a list of erasures.
+	restoreBodyMax = 64 << 20
+)
+
+// BackupOrder asks for a backup (POST PathBackup).
+type BackupOrder struct {
+	To   string `json:"to"`             // URL of a folder
+	Name string `json:"name,omitempty"` // the time, when empty
+	// Galleries are ids, or TENANT/GALLERY; none is all.
+	Galleries []string `json:"galleries,omitempty"`
+}
+
+// BackupQuery names a backup (POST PathBackupVerify, PathBackupList, PathErasures).
+type BackupQuery struct {
+	From string `json:"from"`
+	Name string `json:"name,omitempty"` // the newest, when empty
+	// Key is the cluster key that it was made with; none is the cluster's own.
+	Key []byte `json:"key,omitempty"`
+}
+
+// RestoreOrder asks for a restoration (POST PathRestore).
+type RestoreOrder struct {
+	BackupQuery
+	// Gallery is the id or name of the only one that is wanted; empty is all.
+	Gallery string `json:"gallery,omitempty"`
+	// Erasures are subjects that are not to come back.
+	Erasures []backup.Erasure `json:"erasures,omitempty"`
+}
+
+// BackupProgress is how far the last thing is (GET PathBackup).
+type BackupProgress struct {
+	What    string    `json:"what"` // "backup", "verify", "restore" or nothing
+	Running bool      `json:"running"`
+	Began   time.Time `json:"began"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Done    int       `json:"done"` // parts
+	Total   int       `json:"total"`
+	Error   string    `json:"error,omitempty"`
+	// Backup is what was made or verified, Restored what was restored.
+	Backup   *BackupResult    `json:"backup,omitempty"`
+	Restored *backup.Restored `json:"restored,omitempty"`
+}
+
+// BackupResult is a finished backup.
+type BackupResult struct {
+	backup.Head
+	Digest backup.Digest `json:"digest"`
+	Events uint64        `json:"events"` // active ones
+}
+
+// backups is the one thing about backups that this node does.
+type backups struct {
+	mu  sync.Mutex
+	now BackupProgress
+}
+
+// begin starts a thing on a goroutine of the node's, unless one runs.
+func (n *Node) begin(what string, f func(ctx context.Context, p func(done, total int)) (*BackupResult, *backup.Restored, error)) bool {
+	b := &n.backups
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.now.Running || n.ctx.Err() != nil {
+		return false
+	}
+	b.now = BackupProgress{What: what, Running: true, Began: time.Now().UTC()}
+	n.work.Go(func() { // ends with n.ctx
+		result, restored, err := f(n.ctx, b.progress)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.now.Running, b.now.Ended = false, time.Now().UTC()
+		b.now.Backup, b.now.Restored = result, restored
+		if err != nil {
+			b.now.Error, b.now.Backup, b.now.Restored = err.Error(), nil, nil
+			n.log.Error("it did not succeed", "job", what, "err", err)
+			return
+		}
+		n.log.Info("it is done", "job", what, "ms", time.Since(b.now.Began).Milliseconds())
+	})
+	return true
+}
+
+func (b *backups) progress(done, total int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now.Done, b.now.Total = done, total
+}
+
+func (b *backups) get() BackupProgress {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now
+}
+
+func (n *Node) backupRoutes(routes *http.ServeMux) {
+	routes.HandleFunc("GET "+PathBackup, admitted(func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, n.backups.get()) }))
+	routes.HandleFunc("POST "+PathBackup, admitted(n.serveBackup))
+	routes.HandleFunc("POST "+PathBackupVerify, admitted(n.serveVerify))
+	routes.HandleFunc("POST "+PathBackupList, admitted(n.serveBackupList))
+	routes.HandleFunc("POST "+PathErasures, admitted(n.serveErasures))
+	routes.HandleFunc("POST "+PathRestore, admitted(n.serveRestore))
+}
+
+// started answers whether a thing was begun.
+func (n *Node) started(w http.ResponseWriter, begun bool) {
+	if !begun {
+		refuse(w, http.StatusConflict, "this node makes, verifies or restores a backup already")
+		return
+	}
+	answer(w, http.StatusAccepted, n.backups.get())
+}
+
+func (n *Node) serveBackup(w http.ResponseWriter, r *http.Request) {
+	var q BackupOrder
+	if !readBody(w, r, &q) {
+		return
+	}
+	n.started(w, n.begin("backup", func(ctx context.Context, p func(int, int)) (*BackupResult, *backup.Restored, error) {
+		m, err := n.Backup(ctx, q, p)
+		return &BackupResult{m.Head, m.Digest, m.Active()}, nil, err
+	}))
+}
+
+func (n *Node) serveVerify(w http.ResponseWriter, r *http.Request) {
+	var q BackupQuery
+	if !readBody(w, r, &q) {
+		return
+	}
+	n.started(w, n.begin("verify", func(ctx context.Context, p func(int, int)) (*BackupResult, *backup.Restored, error) {
+		m, err := n.Verify(ctx, q, p)
+		return &BackupResult{m.Head, m.Digest, m.Active()}, nil, err
+	}))
+}
+
+// Verify reads all of a backup.
+func (n *Node) Verify(ctx context.Context, q BackupQuery, progress func(done, total int)) (m backup.Manifest, err error) {
+	master, err := n.masterOf(q.Key)
+	if err != nil {
+		return m, err
+	}
+	if q.Name, err = n.named(ctx, q.From, q.Name); err != nil {
+		return m, err
+	}
+	f, err := bucket.OpenFolder(ctx, q.From)
+	if err != nil {
+		return m, err
+	}
+	defer f.Close()
+	return backup.Verify(ctx, f, q.Name, master, progress)
+}
+
+func (n *Node) serveRestore(w http.ResponseWriter, r *http.Request) {
+	var q RestoreOrder
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, restoreBodyMax)).Decode(&q); err != nil {
+		refuse(w, http.StatusBadRequest, "the body is not the JSON that this needs")
+		return
+	}
+	n.started(w, n.begin("restore", func(ctx context.Context, p func(int, int)) (*BackupResult, *backup.Restored, error) {
+		done, err := n.Restore(ctx, q, p)
+		return nil, &done, err
+	}))
+}
+
+func (n *Node) serveBackupList(w http.ResponseWriter, r *http.Request) {
+	serveFolder(n, w, r, "list backups", func(ctx context.Context, f *bucket.Folder, _ BackupQuery) ([]backup.Listed, error) {
+		return backup.List(ctx, f)
+	})
+}
+
+func (n *Node) serveErasures(w http.ResponseWriter, r *http.Request) {
+	serveFolder(n, w, r, "read erasures", func(ctx context.Context, f *bucket.Folder, q BackupQuery) ([]backup.Erasure, error) {
+		master, err := n.masterOf(q.Key)
+		if err == nil && q.Name == "" {
+			q.Name, err = backup.Newest(ctx, f)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return backup.Deleted(ctx, f, q.Name, master)
+	})
+}
+
+// serveFolder answers a question about a folder of backups.
+func serveFolder[T any](n *Node, w http.ResponseWriter, r *http.Request, what string, do func(context.Context, *bucket.Folder, BackupQuery) (T, error)) {
+	var q BackupQuery
+	if !readBody(w, r, &q) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	defer cancel()
+	out, err := func() (out T, err error) {
+		f, err := bucket.OpenFolder(ctx, q.From)
+		if err != nil {
+			return out, err
+		}
+		defer f.Close()
+		return do(ctx, f, q)
+	}()
+	if err != nil { // the operator gave the address and can mend it
+		n.explain(w, what, router.Errorf(router.InvalidRequest, "", "%v", fmt.Errorf("%s: %w", what, err)))
+		return
+	}
+	answer(w, http.StatusOK, out)
+}

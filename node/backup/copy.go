@@ -1,0 +1,347 @@
+package backup
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"facet/internal/codec"
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+	"facet/shard"
+	"facet/shard/seal"
+)
+
+// The records of a part. A shard's are slices, each with its entries and an end
+// behind; meta's are metafsm.Copied. The last one of each part is its end. The
+// numbers are stored and never reused; those from 32 on are metafsm's.
+var (
+	headSlice    = codec.Head{Code: 1, Version: 1}
+	headEntry    = codec.Head{Code: 2, Version: 1}
+	headSliceEnd = codec.Head{Code: 3, Version: 1}
+	headEnd      = codec.Head{Code: 4, Version: 1}
+)
+
+// Digest is a SHA-256 that JSON has as hexadecimal digits.
+type Digest [32]byte
+
+// MarshalText writes 64 digits.
+func (d Digest) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, d[:]), nil }
+
+// UnmarshalText reads 64 digits.
+func (d *Digest) UnmarshalText(b []byte) error {
+	if len(b) != 2*len(d) {
+		return errors.New("a digest has 64 digits")
+	}
+	_, err := hex.Decode(d[:], b)
+	return err
+}
+
+// Slice is what a part has of a gallery.
+type Slice struct {
+	Gallery  id.Gallery `json:"gallery"`
+	Granted  uint32     `json:"granted"`
+	Returned uint32     `json:"returned"`
+	Active   uint64     `json:"active"`
+	Deleted  uint64     `json:"deleted"`
+	// Entries is over all entries in order, without their numbers.
+	Entries Digest `json:"entries"`
+}
+
+// Part says what a part holds.
+type Part struct {
+	Name    string  `json:"name"`
+	Bytes   int64   `json:"bytes"`
+	SHA256  Digest  `json:"sha256"`
+	Records uint64  `json:"records"`
+	Taken   int64   `json:"taken"` // milliseconds since 1970
+	Slices  []Slice `json:"slices,omitempty"`
+}
+
+// partEnd is the last record.
+type partEnd struct {
+	Records uint64 `cbor:"1,keyasint"`
+	Taken   int64  `cbor:"2,keyasint"`
+	// Choice names the galleries that the backup is of.
+	Choice [32]byte `cbor:"3,keyasint"`
+}
+
+type sliceEnd struct {
+	Active  uint64   `cbor:"1,keyasint"`
+	Deleted uint64   `cbor:"2,keyasint"`
+	Entries [32]byte `cbor:"3,keyasint"`
+}
+
+// tally counts and digests the entries of a slice.
+type tally struct {
+	slice Slice
+	sum   hash.Hash
+	buf   []byte
+}
+
+func newTally(s *shard.CopiedSlice) *tally {
+	return &tally{slice: Slice{Gallery: s.Gallery, Granted: s.Granted, Returned: s.Returned}, sum: sha256.New()}
+}
+
+func (t *tally) add(e *shard.CopiedEntry) {
+	deleted := byte(0)
+	if e.Deleted {
+		deleted = 1
+		t.slice.Deleted++
+	} else {
+		t.slice.Active++
+	}
+	b := append(append(t.buf[:0], e.Subject.UUID[:]...), e.Event.UUID[:]...)
+	b = binary.BigEndian.AppendUint64(b, uint64(e.Time))
+	b = binary.BigEndian.AppendUint32(append(b, deleted), e.Revision)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(e.Tags)))
+	for _, tag := range e.Tags {
+		b = binary.BigEndian.AppendUint32(b, tag)
+	}
+	b = append(binary.BigEndian.AppendUint32(b, uint32(len(e.Sealed))), e.Sealed...)
+	t.buf = b
+	t.sum.Write(b)
+}
+
+func (t *tally) end() Slice {
+	t.sum.Sum(t.slice.Entries[:0])
+	return t.slice
+}
+
+// State is a frozen state (raftfsm.Frozen).
+type State interface {
+	io.WriterTo
+	Release()
+}
+
+// stream reads what s writes while it writes it, and releases s.
+func stream(s State, read func(io.Reader) error) error {
+	defer s.Release()
+	r, w := io.Pipe()
+	written := make(chan struct{})
+	go func() { // ends when read has, because r is closed then
+		defer close(written)
+		_, err := s.WriteTo(w)
+		w.CloseWithError(err)
+	}()
+	err := read(r)
+	r.CloseWithError(errors.Join(errors.New("nobody reads on"), err))
+	<-written
+	return err
+}
+
+// chosen are galleries; nil is all.
+type chosen map[id.Gallery]bool
+
+func (c chosen) has(g id.Gallery) bool { return c == nil || c[g] }
+
+// copier writes the part of a shard.
+type copier struct {
+	out  *partWriter
+	want chosen
+	part Part
+	cur  *tally // nil: the slice is not wanted, or there is none yet
+}
+
+// copyShard writes the part of a shard, whose state it releases.
+func copyShard(out *partWriter, s State, want chosen, end partEnd) (Part, error) {
+	c := &copier{out: out, want: want}
+	err := stream(s, func(r io.Reader) error { return shardfsm.ReadCopied(r, c.slice, c.entry) })
+	if err == nil {
+		err = c.endSlice()
+	}
+	if err != nil {
+		return Part{}, err
+	}
+	return c.part.finish(out, end)
+}
+
+func (c *copier) record(h codec.Head, v any) error {
+	c.part.Records++
+	return c.out.record(codec.Encode(h, v))
+}
+
+func (c *copier) slice(s *shard.CopiedSlice) error {
+	if err := c.endSlice(); err != nil || !c.want.has(s.Gallery) {
+		return err
+	}
+	c.cur = newTally(s)
+	return c.record(headSlice, s)
+}
+
+func (c *copier) entry(e *shard.CopiedEntry) error {
+	if c.cur == nil {
+		return nil
+	}
+	c.cur.add(e)
+	return c.record(headEntry, e)
+}
+
+func (c *copier) endSlice() error {
+	if c.cur == nil {
+		return nil
+	}
+	s := c.cur.end()
+	c.cur = nil
+	c.part.Slices = append(c.part.Slices, s)
+	return c.record(headSliceEnd, sliceEnd{s.Active, s.Deleted, s.Entries})
+}
+
+// finish writes the end of a part.
+func (p Part) finish(out *partWriter, end partEnd) (Part, error) {
+	end.Records, p.Taken, p.Name = p.Records, end.Taken, out.at.part
+	if err := out.record(codec.Encode(headEnd, end)); err != nil {
+		return Part{}, err
+	}
+	var err error
+	p.Bytes, p.SHA256, err = out.close()
+	return p, err
+}
+
+// Sums counts and digests the slices of a shard's state, which it releases.
+func Sums(s State) ([]Slice, error) {
+	var list []Slice
+	var cur *tally
+	end := func() {
+		if cur != nil {
+			list = append(list, cur.end())
+		}
+	}
+	err := stream(s, func(r io.Reader) error {
+		return shardfsm.ReadCopied(r, func(s *shard.CopiedSlice) error {
+			end()
+			cur = newTally(s)
+			return nil
+		}, func(e *shard.CopiedEntry) error {
+			cur.add(e)
+			return nil
+		})
+	})
+	end()
+	return list, err
+}
+
+// visit is what is done with the records of a part; nil is nothing.
+type visit struct {
+	slice func(*shard.CopiedSlice) error
+	entry func(*shard.CopiedEntry) error
+	end   func(Slice) error
+	meta  func(metafsm.Copied) error
+}
+
+// readPart reads a part to its end, verifies all that it says of itself, and visits
+// its records. The error wraps ErrDamaged, or is r's or a visit's.
+func readPart(r io.Reader, key *seal.Key, at place, v visit) (Part, partEnd, error) {
+	in, err := openPart(r, key, at)
+	if err != nil {
+		return Part{}, partEnd{}, err
+	}
+	defer in.close()
+	rd := &reader{visit: v, part: Part{Name: at.part}}
+	for !rd.done {
+		b, err := in.next()
+		if errors.Is(err, io.EOF) {
+			return Part{}, partEnd{}, fmt.Errorf("%w: %s has no end", ErrDamaged, at.part)
+		}
+		if err == nil {
+			err = rd.record(b)
+		}
+		if errors.Is(err, codec.ErrMalformed) {
+			err = fmt.Errorf("%w: %s: %w", ErrDamaged, at.part, err)
+		}
+		if err != nil {
+			return Part{}, partEnd{}, err
+		}
+	}
+	if _, err := in.next(); !errors.Is(err, io.EOF) {
+		return Part{}, partEnd{}, errors.Join(fmt.Errorf("%w: %s goes on behind its end", ErrDamaged, at.part), err)
+	}
+	rd.part.Taken = rd.end.Taken
+	var sum [32]byte
+	rd.part.Bytes, sum = in.digest()
+	rd.part.SHA256 = sum
+	return rd.part, rd.end, nil
+}
+
+// reader is the state of readPart.
+type reader struct {
+	visit visit
+	part  Part
+	cur   *tally
+	end   partEnd
+	done  bool
+}
+
+func (r *reader) record(b []byte) error {
+	m, err := codec.Split(b)
+	if err != nil {
+		return err
+	}
+	r.part.Records++
+	switch m.Code {
+	case headSlice.Code:
+		var s shard.CopiedSlice
+		if err := m.Decode(headSlice, &s); err != nil {
+			return err
+		}
+		r.cur = newTally(&s)
+		return do(r.visit.slice, &s)
+	case headEntry.Code:
+		var e shard.CopiedEntry
+		if err := m.Decode(headEntry, &e); err != nil {
+			return err
+		}
+		if r.cur == nil {
+			return fmt.Errorf("%w: an entry without a slice", codec.ErrMalformed)
+		}
+		r.cur.add(&e)
+		return do(r.visit.entry, &e)
+	case headSliceEnd.Code:
+		return r.sliceEnd(m)
+	case headEnd.Code:
+		r.part.Records--
+		r.done = true
+		if err := m.Decode(headEnd, &r.end); err != nil {
+			return err
+		}
+		if r.end.Records != r.part.Records || r.cur != nil {
+			return fmt.Errorf("%w: %d records of %d", codec.ErrMalformed, r.part.Records, r.end.Records)
+		}
+		return nil
+	default:
+		c, err := metafsm.CopiedOf(b)
+		if err != nil {
+			return err
+		}
+		return do(r.visit.meta, c)
+	}
+}
+
+func (r *reader) sliceEnd(m codec.Message) error {
+	var e sliceEnd
+	if err := m.Decode(headSliceEnd, &e); err != nil {
+		return err
+	}
+	if r.cur == nil {
+		return fmt.Errorf("%w: the end of no slice", codec.ErrMalformed)
+	}
+	s := r.cur.end()
+	r.cur = nil
+	if (sliceEnd{s.Active, s.Deleted, s.Entries}) != e {
+		return fmt.Errorf("%w: gallery %s has other entries than it says", codec.ErrMalformed, s.Gallery)
+	}
+	r.part.Slices = append(r.part.Slices, s)
+	return do(r.visit.end, s)
+}
+
+func do[T any](f func(T) error, v T) error {
+	if f == nil {
+		return nil
+	}
+	return f(v)
+}

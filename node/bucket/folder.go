@@ -1,0 +1,136 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+	"gocloud.dev/gcerrors"
+)
+
+// listMax bounds what List gives.
+const listMax = 100_000
+
+// Folder is a place in an object store that may be written to. It is safe for
+// concurrent use.
+type Folder struct{ bucket *blob.Bucket }
+
+// OpenFolder opens the place that address names: file:///DIR, which is made when
+// missing, or SCHEME://BUCKET/PATH with what gocloud.dev takes as parameters. Close
+// it. Errors don't repeat the address, which may hold a secret.
+func OpenFolder(ctx context.Context, address string) (*Folder, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("the object store's address is no URL")
+	}
+	switch {
+	case u.Scheme == "file" && u.Host == "" && filepath.IsAbs(filepath.FromSlash(u.Path)):
+		b, err := fileblob.OpenBucket(filepath.FromSlash(u.Path), &fileblob.Options{
+			CreateDir: true, NoTempDir: true, Metadata: fileblob.MetadataDontWrite, DirFileMode: 0o700,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("open the folder: %w", err)
+		}
+		return &Folder{b}, nil
+	case u.Scheme == "file":
+		return nil, errors.New("the object store's folder must be absolute: file:///DIR")
+	case !blob.DefaultURLMux().ValidBucketScheme(u.Scheme):
+		return nil, fmt.Errorf("there is no object store of the kind %q", u.Scheme)
+	}
+	prefix := strings.Trim(u.Path, "/")
+	u.Path = ""
+	b, err := blob.OpenBucket(ctx, u.String())
+	if err != nil {
+		return nil, fmt.Errorf("open the object store: %w", err)
+	}
+	if prefix != "" {
+		b = blob.PrefixedBucket(b, prefix+"/")
+	}
+	return &Folder{b}, nil
+}
+
+// Close lets go of the store.
+func (f *Folder) Close() error { return f.bucket.Close() }
+
+// Create writes an object through write. It is there only once write has returned
+// without an error and everything arrived.
+func (f *Folder) Create(ctx context.Context, name string, write func(io.Writer) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := f.bucket.NewWriter(ctx, name, &blob.WriterOptions{ContentType: "application/octet-stream"})
+	if err != nil {
+		return fmt.Errorf("create %s: %w", name, err)
+	}
+	if err := write(w); err != nil {
+		cancel() // or Close would make a cut object of it
+		_ = w.Close()
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	if err := w.Close(); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// Open opens an object and gives its length; a missing one is fs.ErrNotExist.
+func (f *Folder) Open(ctx context.Context, name string) (io.ReadCloser, int64, error) {
+	r, err := f.bucket.NewReader(ctx, name, nil)
+	if gcerrors.Code(err) == gcerrors.NotFound || errors.Is(err, os.ErrNotExist) {
+		return nil, 0, fmt.Errorf("open %s: %w", name, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("open %s: %w", name, err)
+	}
+	return r, r.Size(), nil
+}
+
+// Folders names the folders directly below, in order.
+func (f *Folder) Folders(ctx context.Context) ([]string, error) {
+	return f.list(ctx, &blob.ListOptions{Delimiter: "/"}, func(o *blob.ListObject) (string, bool) {
+		return strings.TrimSuffix(o.Key, "/"), o.IsDir
+	})
+}
+
+// Remove removes all objects of a folder, that of the name last first: without it
+// the rest is known to be unfinished.
+func (f *Folder) Remove(ctx context.Context, folder, first string) error {
+	names, err := f.list(ctx, &blob.ListOptions{Prefix: folder + "/"}, func(o *blob.ListObject) (string, bool) {
+		return o.Key, !o.IsDir
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range append([]string{folder + "/" + first}, names...) {
+		if err := f.bucket.Delete(ctx, name); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
+			return fmt.Errorf("remove %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (f *Folder) list(ctx context.Context, o *blob.ListOptions, take func(*blob.ListObject) (string, bool)) ([]string, error) {
+	var names []string
+	for it := f.bucket.List(o); ; {
+		object, err := it.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return names, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list the object store: %w", err)
+		}
+		if name, ok := take(object); ok {
+			names = append(names, name)
+		}
+		if len(names) > listMax {
+			return nil, fmt.Errorf("the object store has more than %d names here", listMax)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package node_test
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/nodetest"
+	"facet/raftfsm/fsmtest"
+)
+
+// TestWhatIsErasedLeavesEveryDiskOfTheClusterWithinTheBound scans the data directories
+// of all nodes, log, segments and snapshots of every group included, with the keys of
+// all galleries.
+func TestWhatIsErasedLeavesEveryDiskOfTheClusterWithinTheBound(t *testing.T) {
+	const bound = 8 * time.Second
+	cluster := nodetest.Start(t, nodetest.Options{EraseWithin: bound})
+	url := cluster.Nodes[0].URL
+	stay, leave := cluster.Client("stays", nil), cluster.Client("leaves", nil)
+	gallery(t, stay, url, "stays", 100)
+	gallery(t, leave, url, "leaves", 100)
+	for i := range 20 {
+		enrol(t, stay, url, fmt.Sprint("other ", i))
+	}
+	erased, replaced := enrol(t, stay, url, "erased"), enrol(t, stay, url, "replaced")
+	enrol(t, leave, url, "of a gallery")
+
+	galleries := map[*nodetest.Client]string{}
+	var secrets [][]byte
+	for _, c := range []*nodetest.Client{stay, leave} {
+		var list struct{ Galleries []struct{ ID string } }
+		c.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+		galleries[c] = list.Galleries[0].ID
+		u, err := id.Parse(list.Galleries[0].ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		secret, err := cluster.Nodes[0].Node.DataSecret(id.Gallery{UUID: u})
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets = append(secrets, secret)
+	}
+	files := func(person string) (found []string) {
+		t.Helper()
+		faces, err := nodetest.HashExtractor{}.Extract(t.Context(), []byte(person))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range cluster.Nodes {
+			found = append(found, fsmtest.NewScanner(faces[0].Template, secrets...).Files(t, n.Config.Dir)...)
+		}
+		return found
+	}
+	all := []string{"erased", "replaced", "of a gallery"}
+	for _, person := range all {
+		if found := files(person); len(found) < 3 {
+			t.Fatalf("the scan finds %q, who is enrolled, in %v only", person, found)
+		}
+	}
+	expect(t, stay, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/"+erased.ID, nil)
+	expect(t, stay, http.StatusOK, url, http.MethodPut, "/v1.1/subjects/"+replaced.ID, face("another"))
+	expect(t, leave, http.StatusNoContent, url, http.MethodDelete, "/api/galleries/"+galleries[leave], nil)
+	deadline := time.Now().Add(bound)
+	for _, person := range all {
+		for found := files(person); len(found) > 0; found = files(person) {
+			if time.Now().After(deadline) {
+				for i, path := range found {
+					found[i] = filepath.Join(filepath.Base(filepath.Dir(path)), filepath.Base(path))
+				}
+				t.Fatalf("%s after its erasure %q is in %v", bound, person, found)
+			}
+			time.Sleep(bound / 40)
+		}
+	}
+	if len(files("other 7")) < 3 {
+		t.Error("others are gone too")
+	}
+	if got := find(t, stay, url, "other 7"); len(got) != 1 {
+		t.Errorf("others are found no more: %v", got)
+	}
+}

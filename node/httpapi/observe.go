@@ -1,0 +1,115 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"facet/router"
+)
+
+// slowRequest is from when on a request is logged: the models take tens of
+// milliseconds, a search less, and a new leader is there within two seconds.
+const slowRequest = 3 * time.Second
+
+// Meter is told what became of each request; it must be quick.
+type Meter interface {
+	Answered(Outcome)
+}
+
+// Outcome is what became of a request. It says nothing of who asked for what.
+type Outcome struct {
+	// Operation is the method and the path of the interface, with names in braces
+	// for what they hold; empty where there is no such operation.
+	Operation string
+	Status    int
+	Took      time.Duration
+	// BodyBytes is the announced length of the body, AnswerBytes that of the answer.
+	BodyBytes, AnswerBytes int
+	// Refusal is one of the Refused constants for 429 and 5xx, else empty.
+	Refusal string
+}
+
+// Reasons of refusals, for metrics.
+const (
+	RefusedRate        = "rate"        // a tenant's or application's rate is too high
+	RefusedBodies      = "bodies"      // bodies take all memory that they may
+	RefusedBusy        = "busy"        // a queue or limit of the service is full
+	RefusedUnavailable = "unavailable" // a group has no leader
+	RefusedMemory      = "memory"      // there is no memory for more events
+	RefusedTimeout     = "timeout"
+	RefusedFault       = "fault"
+)
+
+// refusalOf says why a request got f, if it is a refusal.
+func refusalOf(err error, f *failure) string {
+	kind := router.KindOf(err)
+	switch {
+	case f.status != fasthttp.StatusTooManyRequests && f.status < 500:
+		return ""
+	case f.body.Reason == reasonRateLimit:
+		return RefusedRate
+	case kind == router.Busy:
+		return RefusedBusy
+	case kind == router.Insufficient:
+		return RefusedMemory
+	case kind == router.Unavailable:
+		return RefusedUnavailable
+	case kind == router.Timeout, errors.Is(err, context.DeadlineExceeded):
+		return RefusedTimeout
+	case f.status == fasthttp.StatusTooManyRequests:
+		return RefusedBodies
+	default:
+		return RefusedFault
+	}
+}
+
+// name gives the operation for metrics and logs; the empty string for none.
+func (o *operation) name() string {
+	if o == nil {
+		return ""
+	}
+	return o.method + " " + o.pattern
+}
+
+// observe counts a request that was answered and logs it when it was slow.
+func (s *Server) observe(rc *fasthttp.RequestCtx, c *call) {
+	took, status := time.Since(c.began), rc.Response.StatusCode()
+	if s.cfg.Meter != nil {
+		s.cfg.Meter.Answered(Outcome{
+			Operation: c.op.name(), Status: status, Took: took,
+			BodyBytes: c.length, AnswerBytes: len(rc.Response.Body()), Refusal: c.refusal,
+		})
+	}
+	level, message := slog.LevelDebug, "request answered"
+	if took >= slowRequest {
+		level, message = slog.LevelWarn, "slow request"
+	}
+	if ctx := context.Background(); s.cfg.Log.Enabled(ctx, level) {
+		//nolint:sloglint // both messages are constants
+		s.cfg.Log.Log(ctx, level, message, "req", c.requestID, "operation", c.op.name(), "status", status, "ms", took.Milliseconds())
+	}
+}
+
+// Load is what a Server is busy with.
+type Load struct {
+	InFlight, Connections int
+	BodyBytes, BodyLimit  int64
+}
+
+// Load gives the present load.
+func (s *Server) Load() Load {
+	l := Load{InFlight: int(s.inFlight.Load()), BodyBytes: s.bodies.used.Load(), BodyLimit: s.bodies.max}
+	s.mu.Lock()
+	ln := s.listener
+	s.mu.Unlock()
+	if ln != nil {
+		ln.mu.Lock()
+		l.Connections = len(ln.open)
+		ln.mu.Unlock()
+	}
+	return l
+}

@@ -1,0 +1,134 @@
+package metrics
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Kind is what a metric is.
+type Kind string
+
+// The kinds.
+const (
+	Counter   Kind = "counter"
+	Gauge     Kind = "gauge"
+	Histogram Kind = "histogram"
+)
+
+// Definition is one metric. It is never changed.
+type Definition struct {
+	Name    string
+	Kind    Kind
+	Help    string // a sentence
+	Labels  []string
+	Buckets []float64 // upper bounds in seconds; histograms only
+
+	desc *prometheus.Desc
+}
+
+// Desc gives the definition as Prometheus' client wants it.
+func (d *Definition) Desc() *prometheus.Desc { return d.desc }
+
+// Value makes a metric that was read just now; labels has a value for each of Labels.
+func (d *Definition) Value(v float64, labels ...string) prometheus.Metric {
+	kind := prometheus.GaugeValue
+	if d.Kind == Counter {
+		kind = prometheus.CounterValue
+	}
+	return prometheus.MustNewConstMetric(d.desc, kind, v, labels...)
+}
+
+// Section is a part of the catalogue.
+type Section struct {
+	Title   string
+	Metrics []*Definition
+}
+
+func counter(name, help string, labels ...string) *Definition {
+	return define(Definition{Name: name, Kind: Counter, Help: help, Labels: labels})
+}
+
+func gauge(name, help string, labels ...string) *Definition {
+	return define(Definition{Name: name, Kind: Gauge, Help: help, Labels: labels})
+}
+
+func histogram(buckets []float64, name, help string, labels ...string) *Definition {
+	return define(Definition{Name: name, Kind: Histogram, Help: help, Labels: labels, Buckets: buckets})
+}
+
+func define(d Definition) *Definition {
+	d.desc = prometheus.NewDesc(d.Name, d.Help, d.Labels, nil)
+	return &d
+}
+
+func (d *Definition) counterVec() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.Name, Help: d.Help}, d.Labels)
+}
+
+func (d *Definition) histogramVec() *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: d.Name, Help: d.Help, Buckets: d.Buckets}, d.Labels)
+}
+
+// Names gives the names under which d's values appear: a histogram's are three.
+func (d *Definition) Names() []string {
+	if d.Kind != Histogram {
+		return []string{d.Name}
+	}
+	return []string{d.Name + "_bucket", d.Name + "_sum", d.Name + "_count"}
+}
+
+// Markdown gives the catalogue as a page for people, without what the Go runtime's
+// collectors add.
+func Markdown() string {
+	var b strings.Builder
+	b.WriteString(pageHead)
+	for _, s := range Catalogue {
+		fmt.Fprintf(&b, "\n## %s\n\n| metric | kind | labels | what it is |\n|---|---|---|---|\n", s.Title)
+		for _, d := range s.Metrics {
+			labels := make([]string, len(d.Labels))
+			for i, l := range d.Labels {
+				labels[i] = "`" + l + "`"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s%s |\n", d.Name, d.Kind, strings.Join(labels, ", "), d.Help, bounds(d))
+		}
+	}
+	return b.String()
+}
+
+// bounds says a histogram's buckets.
+func bounds(d *Definition) string {
+	if d.Kind != Histogram {
+		return ""
+	}
+	list := make([]string, len(d.Buckets))
+	for i, b := range d.Buckets {
+		list[i] = fmt.Sprint(b)
+	}
+	return " Buckets: " + strings.Join(list, ", ") + "."
+}
+
+// Find gives the definition whose values appear under a name.
+func Find(name string) (d *Definition, ok bool) {
+	for _, s := range Catalogue {
+		for _, d := range s.Metrics {
+			if slices.Contains(d.Names(), name) {
+				return d, true
+			}
+		}
+	}
+	return nil, false
+}
+
+const pageHead = `# Metrics
+
+Every node serves its own metrics at ` + "`/metrics`" + ` of its admin port, for Prometheus; no certificate is needed. Sum or compare the nodes
+in queries: ` + "`sum by (group) (facet_group_leader)`" + ` is 1 for every group of a healthy cluster. No label holds a tenant, a gallery, a
+subject, an address or anything else that grows with use. ` + "`group`" + ` is 0 for meta and else the shard's number. What is read from the
+disk is at most 15 seconds old; all else is of the moment. Besides these there are those of the Go runtime (` + "`go_…`" + `) and of
+the process (` + "`process_…`" + `). Alert rules: deploy/prometheus, a dashboard: deploy/grafana.
+
+This page is made by ` + "`go test ./node/metrics -run Page -rewrite`" + `.
+`

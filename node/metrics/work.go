@@ -1,0 +1,124 @@
+package metrics
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"facet/internal/id"
+)
+
+// Work counts what a node does. Its methods are quick and safe for concurrent use.
+type Work struct {
+	requests  *prometheus.CounterVec
+	seconds   *prometheus.HistogramVec
+	refused   *prometheus.CounterVec
+	read      prometheus.Counter
+	sent      prometheus.Counter
+	images    *prometheus.CounterVec
+	imageTime prometheus.Observer
+	stages    *prometheus.HistogramVec
+	shardTime prometheus.Observer
+	rows      prometheus.Counter
+	proposals *prometheus.HistogramVec
+	failed    *prometheus.CounterVec
+	files     *prometheus.CounterVec
+}
+
+// NewWork makes the counters and puts them into registry.
+func NewWork(registry prometheus.Registerer) *Work {
+	imageTime, shardTime := ImageSeconds.histogramVec(), ShardSearchSeconds.histogramVec()
+	read, sent, rows := RequestBytes.counterVec(), AnswerBytes.counterVec(), SearchRows.counterVec()
+	w := &Work{
+		requests: Requests.counterVec(), seconds: RequestSeconds.histogramVec(), refused: RequestsRefused.counterVec(),
+		read: read.WithLabelValues(), sent: sent.WithLabelValues(),
+		images: Images.counterVec(), imageTime: imageTime.WithLabelValues(),
+		stages: SearchSeconds.histogramVec(), shardTime: shardTime.WithLabelValues(), rows: rows.WithLabelValues(),
+		proposals: ProposeSeconds.histogramVec(), failed: ProposeFailed.counterVec(), files: JobFiles.counterVec(),
+	}
+	registry.MustRegister(w.requests, w.seconds, w.refused, read, sent, w.images, imageTime, w.stages, shardTime, rows, w.proposals, w.failed, w.files)
+	return w
+}
+
+// Request counts a request that was answered. An empty operation is none of the
+// interface's, an empty refusal none.
+func (w *Work) Request(r Request) {
+	if r.Operation == "" {
+		r.Operation = "none"
+	}
+	w.requests.WithLabelValues(r.Operation, strconv.Itoa(r.Status)).Inc()
+	w.seconds.WithLabelValues(r.Operation).Observe(r.Took.Seconds())
+	w.read.Add(float64(r.BodyBytes))
+	w.sent.Add(float64(r.AnswerBytes))
+	if r.Refusal != "" {
+		w.refused.WithLabelValues(r.Refusal).Inc()
+	}
+}
+
+// Request is what became of a request. Operation and Refusal are of few values.
+type Request struct {
+	Operation              string
+	Status                 int
+	Took                   time.Duration
+	BodyBytes, AnswerBytes int
+	Refusal                string
+}
+
+// Image counts an image that the engine worked on or refused.
+func (w *Work) Image(outcome string, took time.Duration) {
+	w.images.WithLabelValues(outcome).Inc()
+	if outcome != ImageBusy {
+		w.imageTime.Observe(took.Seconds())
+	}
+}
+
+// Outcomes of an image.
+const (
+	ImageOK    = "ok"
+	ImageBad   = "bad"
+	ImageBusy  = "busy"
+	ImageFault = "fault"
+)
+
+// Searched notes the stages of a search (router.Meter).
+func (w *Work) Searched(extract, shards, merge time.Duration) {
+	w.stages.WithLabelValues("extract").Observe(extract.Seconds())
+	w.stages.WithLabelValues("shards").Observe(shards.Seconds())
+	w.stages.WithLabelValues("merge").Observe(merge.Seconds())
+}
+
+// SearchedShard notes one shard's part of a search (router.Meter).
+func (w *Work) SearchedShard(rows int, took time.Duration) {
+	w.rows.Add(float64(rows))
+	w.shardTime.Observe(took.Seconds())
+}
+
+// Proposed gives what notes the proposals of a group (raftfsm.Config.Proposed).
+func (w *Work) Proposed(group id.Shard) func(took time.Duration, err error) {
+	label := strconv.Itoa(int(group))
+	seconds, failed := w.proposals.WithLabelValues(label), w.failed.WithLabelValues(label)
+	return func(took time.Duration, err error) {
+		if err != nil {
+			failed.Inc()
+			return
+		}
+		seconds.Observe(took.Seconds())
+	}
+}
+
+// Dropped forgets a group that this node has no replica of any more.
+func (w *Work) Dropped(group id.Shard) {
+	label := strconv.Itoa(int(group))
+	w.proposals.DeleteLabelValues(label)
+	w.failed.DeleteLabelValues(label)
+}
+
+// File counts a file of a job (jobs.Config.Done).
+func (w *Work) File(registered bool) {
+	outcome := "refused"
+	if registered {
+		outcome = "registered"
+	}
+	w.files.WithLabelValues(outcome).Inc()
+}

@@ -1,0 +1,61 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"facet/engine"
+	"facet/engine/imaging"
+	"facet/node/metrics"
+	"facet/router"
+)
+
+// metered counts what an extractor does (router.Extractor).
+type metered struct {
+	router.Extractor
+	work *metrics.Work
+}
+
+// Extract finds all faces.
+func (m metered) Extract(ctx context.Context, image []byte) ([]engine.Face, error) {
+	begin := time.Now()
+	faces, err := m.Extractor.Extract(ctx, image)
+	m.count(begin, err)
+	return faces, err
+}
+
+// ExtractLarge finds the largest faces.
+func (m metered) ExtractLarge(ctx context.Context, image []byte, share float32) ([]engine.Face, error) {
+	begin := time.Now()
+	faces, err := m.Extractor.ExtractLarge(ctx, image, share)
+	m.count(begin, err)
+	return faces, err
+}
+
+func (m metered) count(begin time.Time, err error) {
+	outcome := metrics.ImageFault
+	switch {
+	case err == nil:
+		outcome = metrics.ImageOK
+	case errors.Is(err, engine.ErrBusy):
+		outcome = metrics.ImageBusy
+	case errors.Is(err, engine.ErrImage):
+		outcome = metrics.ImageBad
+	}
+	m.work.Image(outcome, time.Since(begin))
+}
+
+// readEngine reads what the engine tells of itself, if it is one that does.
+func (n *Node) readEngine(to send) {
+	if e, ok := n.cfg.Extractor.(interface{ Waiting() int }); ok {
+		to(metrics.ImagesWait, float64(e.Waiting()))
+	}
+	if e, ok := n.cfg.Extractor.(interface{ Work() engine.Work }); ok {
+		w := e.Work()
+		to(metrics.ModelRuns, float64(w.Detector), "detector")
+		to(metrics.ModelRuns, float64(w.Landmarks), "landmarks")
+		to(metrics.ModelRuns, float64(w.Embedder), "embedder")
+	}
+	to(metrics.EngineInfo, 1, imaging.JPEGDecoder())
+}

@@ -1,0 +1,200 @@
+package node_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"facet/node"
+	"facet/node/metrics"
+	"facet/node/nodetest"
+)
+
+// adminGet asks a node's admin port without a certificate.
+func adminGet(t testing.TB, m *nodetest.Member, path string) (status int, body string) {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, // whose certificate it is, others test
+	}}
+	res, err := client.Get("https://" + m.Config.AdminAddress + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(raw)
+}
+
+// scrape gives a node's samples by name and labels, as Prometheus would read them.
+func scrape(t testing.TB, m *nodetest.Member) map[string]float64 {
+	t.Helper()
+	status, body := adminGet(t, m, node.PathMetrics)
+	if status != http.StatusOK {
+		t.Fatalf("metrics: %d %s", status, body)
+	}
+	out := map[string]float64{}
+	for lines := bufio.NewScanner(strings.NewReader(body)); lines.Scan(); {
+		line := lines.Text()
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		at := strings.LastIndexByte(line, ' ')
+		v, err := strconv.ParseFloat(line[at+1:], 64)
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		out[line[:at]] = v
+	}
+	return out
+}
+
+// sum adds up the samples of a name whose labels hold all of with.
+func sum(samples map[string]float64, name string, with ...string) (total float64) {
+	for sample, v := range samples {
+		n, labels, _ := strings.Cut(sample, "{")
+		if n != name {
+			continue
+		}
+		all := true
+		for _, w := range with {
+			all = all && strings.Contains(labels, w)
+		}
+		if all {
+			total += v
+		}
+	}
+	return total
+}
+
+// within waits until ok is.
+func within(t *testing.T, most time.Duration, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(most); !ok(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not within %v", what, most)
+		}
+	}
+}
+
+func TestMetricsTellWhatTheClusterDid(t *testing.T) {
+	c := nodetest.Start(t, nodetest.Options{Bucket: "file://" + t.TempDir()})
+	client := c.Client("acme", nil)
+	gallery(t, client, c.Nodes[0].URL, "staff", 100)
+	const people, searches = 5, 3
+	for i := range people {
+		if a := client.Call(t, c.Nodes[0].URL, "POST", "/v1.1/subjects", map[string]any{"face": nodetest.Image("person " + strconv.Itoa(i))}); a.Status != 201 {
+			t.Fatalf("register: %d %s", a.Status, a.Body)
+		}
+	}
+	for range searches {
+		if a := client.Call(t, c.Nodes[0].URL, "POST", "/v1.1/face/search", map[string]any{"probe": nodetest.Image("person 1")}); a.Status != 200 {
+			t.Fatalf("search: %d %s", a.Status, a.Body)
+		}
+	}
+	client.Call(t, c.Nodes[0].URL, "GET", "/secret-path/4711", nil)
+	var all []map[string]float64
+	for _, m := range c.Nodes {
+		all = append(all, scrape(t, m))
+	}
+	first := all[0]
+	f := func(got, want float64, what string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: got %v, want %v", what, got, want)
+		}
+	}
+	f(sum(first, "facet_requests_total", `operation="POST /v1.1/subjects"`, `status="201"`), people, "registrations")
+	f(sum(first, "facet_request_duration_seconds_count", `operation="POST /v1.1/face/search"`), searches, "searches")
+	f(sum(first, "facet_requests_total", `operation="none"`, `status="404"`), 1, "unknown operations")
+	f(sum(first, "facet_engine_images_total", `outcome="ok"`), people+searches, "images")
+	f(sum(first, "facet_search_duration_seconds_count", `stage="merge"`), searches, "merges")
+	var rows, leaders, led, events, proposals float64
+	for _, s := range all {
+		rows += s["facet_search_rows_total"]
+		leaders += sum(s, "facet_group_leader")
+		led += sum(s, "facet_group_leaderships_total")
+		events += sum(s, "facet_group_events")
+		proposals += sum(s, "facet_group_proposal_duration_seconds_count", `group="0"`)
+		f(s["facet_ready"], 1, "ready")
+		f(s["facet_nodes_alive"], 3, "nodes alive")
+		f(s["facet_shards_under_replicated"], 0, "shards with fewer replicas than wanted")
+		f(sum(s, "facet_group_leader_known"), 5, "groups with a leader")
+		if left := sum(s, "facet_certificate_expiry_timestamp_seconds", `"node"`) - float64(time.Now().Unix()); left < 300*24*3600 {
+			t.Errorf("the certificate is good for %v seconds", left)
+		}
+	}
+	f(rows, people*searches, "rows searched")
+	f(leaders, 5, "leaders of five groups")
+	f(events, 3*people, "events on three replicas")
+	if led < 5 || proposals < 3 {
+		t.Errorf("%v leaderships, %v proposals in meta", led, proposals)
+	}
+	catalogueHolds(t, first)
+}
+
+// catalogueHolds: every sample is in the catalogue, and nearly all of it was there.
+func catalogueHolds(t *testing.T, samples map[string]float64) {
+	t.Helper()
+	found := map[string]bool{}
+	for sample := range samples {
+		name, labels, _ := strings.Cut(strings.TrimSuffix(sample, "}"), "{")
+		if !strings.HasPrefix(name, "facet_") {
+			continue
+		}
+		d, ok := metrics.Find(name)
+		if !ok {
+			t.Errorf("%s is not in the catalogue", sample)
+			continue
+		}
+		found[d.Name] = true
+		for _, l := range d.Labels {
+			if !strings.Contains(labels, l+`="`) {
+				t.Errorf("%s has no label %s", sample, l)
+			}
+		}
+		if strings.Contains(sample, "4711") || strings.Contains(sample, "acme") {
+			t.Errorf("%s tells what was asked for", sample)
+		}
+	}
+	// What needs a failure, a job, a snapshot or the real engine.
+	rare := map[string]bool{
+		"facet_requests_refused_total": true, "facet_job_files_total": true, "facet_group_snapshot_age_seconds": true,
+		"facet_engine_waiting": true, "facet_engine_model_runs_total": true,
+	}
+	for _, s := range metrics.Catalogue {
+		for _, d := range s.Metrics {
+			if !found[d.Name] && !rare[d.Name] {
+				t.Errorf("%s was not there", d.Name)
+			}
+		}
+	}
+}
+
+func TestMetricsAndReadinessTellOfADeadNode(t *testing.T) {
+	c := nodetest.Start(t, nodetest.Options{Away: time.Hour})
+	for _, path := range []string{node.PathLive, node.PathReady} {
+		if status, body := adminGet(t, c.Nodes[0], path); status != 200 {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
+	c.Stop(2)
+	within(t, 20*time.Second, "the missing node is counted", func() bool {
+		s := scrape(t, c.Nodes[0])
+		return s["facet_nodes_missing"] == 1 && s["facet_nodes_alive"] == 2 && s["facet_replicas_missing"] == 4 &&
+			s["facet_shards_under_replicated"] == 4 && s["facet_shards_at_risk"] == 4 && s["facet_ready"] == 1
+	})
+	c.Stop(1)
+	within(t, 20*time.Second, "a node without a quorum lives and is not ready", func() bool {
+		live, _ := adminGet(t, c.Nodes[0], node.PathLive)
+		ready, why := adminGet(t, c.Nodes[0], node.PathReady)
+		return live == 200 && ready == 503 && strings.Contains(why, "has no leader") && scrape(t, c.Nodes[0])["facet_ready"] == 0
+	})
+}

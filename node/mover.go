@@ -1,0 +1,106 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"facet/internal/id"
+	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
+)
+
+// moveReplicas brings the members of the groups that this node leads nearer to what
+// the map asks for: one change of one group's members at a time, and only if a
+// majority of the members after it has caught up.
+func (n *Node) moveReplicas(ctx context.Context) {
+	shards := n.groups.metaState.Shards()
+	for _, at := range shards.Shards {
+		if !at.Moving {
+			continue
+		}
+		group, ok := n.groups.Group(at.Shard)
+		if !ok || !group.IsLeader() {
+			continue
+		}
+		if err := n.moveStep(ctx, shards.Epoch, at, group); err != nil && ctx.Err() == nil {
+			n.log.Info("a move has to wait", "group", at.Shard, "why", err)
+		}
+	}
+}
+
+// moveStep makes the next change: new members first receive the log, then vote;
+// then the leadership goes to a voter that stays, then those leave that have to.
+func (n *Node) moveStep(ctx context.Context, epoch uint64, at metafsm.ShardVoters, group *raftfsm.Group) error {
+	servers, index, err := group.Servers()
+	if err != nil {
+		return err
+	}
+	var voters, learners []id.Member
+	for _, s := range servers {
+		if s.Voter {
+			voters = append(voters, s.Member)
+		} else {
+			learners = append(learners, s.Member)
+		}
+	}
+	members := slices.Concat(voters, learners)
+	for _, m := range at.Voters {
+		if !slices.Contains(members, m) {
+			n.log.Info("a replica moves: the new one receives the log", "group", at.Shard, "node", m)
+			return group.AddNonvoter(ctx, m, index)
+		}
+	}
+	commit := group.Status().Commit
+	waiting := 0
+	for _, m := range learners {
+		if !slices.Contains(at.Voters, m) {
+			continue
+		}
+		waiting++
+		// A node that goes by an older map may be about to drop an old replica.
+		r, err := n.askReplica(ctx, m, replicaQuery{Group: at.Shard})
+		if err != nil || !r.Open || !r.Mine || r.Epoch < epoch || r.Applied+replicaBehind < commit {
+			continue
+		}
+		if err := n.enough(ctx, at.Shard, commit, append(slices.Clone(voters), m)); err != nil {
+			return err
+		}
+		n.log.Info("a replica moves: the new one has caught up and votes", "group", at.Shard, "node", m)
+		return group.AddVoter(ctx, m, index)
+	}
+	if waiting > 0 {
+		return nil
+	}
+	return n.moveAway(ctx, at, group, members, index)
+}
+
+// moveAway is the second half of a move, when all that are wanted vote.
+func (n *Node) moveAway(ctx context.Context, at metafsm.ShardVoters, group *raftfsm.Group, members []id.Member, index uint64) error {
+	gone := slices.DeleteFunc(slices.Clone(members), func(m id.Member) bool { return slices.Contains(at.Voters, m) })
+	if len(gone) == 0 {
+		return nil // meta's leader sees it and ends the move
+	}
+	if err := n.enough(ctx, at.Shard, group.Status().Commit, at.Voters); err != nil {
+		return err
+	}
+	if slices.Contains(gone, n.member) {
+		for _, m := range at.Voters {
+			if r, err := n.askReplica(ctx, m, replicaQuery{Group: at.Shard}); err == nil && r.Open {
+				n.log.Info("a replica moves: the leadership goes first", "group", at.Shard, "to", m)
+				return group.Transfer(ctx, m)
+			}
+		}
+		return fmt.Errorf("no voter of shard %d answers", at.Shard)
+	}
+	n.log.Info("a replica moves: the old one leaves", "group", at.Shard, "node", gone[0])
+	return group.Remove(ctx, gone[0], index)
+}
+
+// enough fails unless a majority of what would be a group's voters has caught up.
+func (n *Node) enough(ctx context.Context, number id.Shard, commit uint64, voters []id.Member) error {
+	if have, quorum := n.caughtUp(ctx, number, commit, voters), len(voters)/2+1; have < quorum {
+		return fmt.Errorf("%d of %d voters have caught up, and it takes %d", have, len(voters), quorum)
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"facet/internal/id"
+	"facet/node"
+	"facet/node/nodetest"
+)
+
+// movesTimeout bounds the wait for a cluster's moves.
+const movesTimeout = 90 * time.Second
+
+// eventually waits until ok holds for the status that a node gives.
+func eventually(t *testing.T, n *node.Node, what string, ok func(node.Status) bool) {
+	t.Helper()
+	var s node.Status
+	for late := time.Now().Add(movesTimeout); time.Now().Before(late); time.Sleep(200 * time.Millisecond) {
+		if s = n.Status(t.Context()); ok(s) {
+			return
+		}
+	}
+	t.Fatalf("%s: not within %s: %+v", what, movesTimeout, s)
+}
+
+// holds counts the replicas of shards that a node has, voters only.
+func holds(s node.Status, who id.Node) int {
+	n := 0
+	for _, m := range s.Nodes {
+		for _, g := range m.Groups {
+			if m.ID == who && g.Group != id.Meta && g.Role != "non-voter" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// votesIn tells whether a node votes in a shard.
+func votesIn(m node.Member, number id.Shard) bool {
+	return slices.ContainsFunc(m.Groups, func(g node.GroupStatus) bool { return g.Group == number && g.Role != "non-voter" })
+}
+
+// settled tells whether nothing is on the move.
+func settled(s node.Status) bool { return len(s.Moves) == 0 }
+
+// traffic registers people and searches for each at once, through the nodes that
+// answer, until stop. It fails the test on a lost or doubled person and gives how
+// many there are.
+type traffic struct {
+	cluster *nodetest.Cluster
+	client  *nodetest.Client
+	stop    atomic.Bool
+	work    sync.WaitGroup
+	known   sync.Map // person → subject id
+	count   atomic.Int64
+}
+
+func (w *traffic) run(t *testing.T) {
+	t.Cleanup(func() {
+		w.stop.Store(true)
+		w.work.Wait()
+	})
+	for worker := range 3 {
+		w.work.Go(func() {
+			for i := 0; !w.stop.Load(); i++ {
+				w.one(t, fmt.Sprintf("%d of %d", i, worker))
+			}
+		})
+	}
+}
+
+// one registers a person, trying nodes in turn with the same request until one
+// answers, and searches for it.
+func (w *traffic) one(t *testing.T, person string) {
+	face := nodetest.Image(person)
+	var s subject
+	if !w.until(t, http.StatusCreated, "/v1.1/subjects", map[string]any{"face": face}, &s) {
+		return
+	}
+	w.known.Store(person, s.ID)
+	w.count.Add(1)
+	w.find(t, person, s.ID)
+}
+
+func (w *traffic) find(t *testing.T, person, want string) {
+	var r results
+	if w.until(t, http.StatusOK, "/v1.1/face/search", map[string]any{"probe": nodetest.Image(person)}, &r) &&
+		(len(r.Candidates) != 1 || r.Candidates[0].ID != want) {
+		t.Errorf("search for %s: %+v, want %s", person, r, want)
+	}
+}
+
+// until sends one signed request to nodes in turn until one gives that status.
+func (w *traffic) until(t *testing.T, status int, target string, body any, out any) bool {
+	var last nodetest.Answer
+	signed, err := w.client.Sign(w.cluster.Nodes[0].URL, http.MethodPost, target, body)
+	for try := 0; err == nil && try < 200; try++ {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		base := w.cluster.Nodes[try%len(w.cluster.Nodes)].URL
+		a, failed := w.client.SendAs(ctx, base, w.cluster.Nodes[0].URL, signed)
+		cancel()
+		if failed != nil {
+			time.Sleep(20 * time.Millisecond)
+			continue
+		}
+		if last = a; a.Status == status {
+			a.Decode(t, out)
+			return true
+		}
+		if a.Status < http.StatusInternalServerError && a.Status != http.StatusTooManyRequests {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("%s: %v, last answer %d %s", target, err, last.Status, last.Body)
+	return false
+}
+
+// check searches for everybody.
+func (w *traffic) check(t *testing.T) {
+	t.Helper()
+	w.stop.Store(true)
+	w.work.Wait()
+	w.known.Range(func(person, want any) bool {
+		w.find(t, person.(string), want.(string))
+		return !t.Failed()
+	})
+	t.Logf("%d people were registered meanwhile", w.count.Load())
+}
+
+func TestNodesJoinAndLeaveUnderTrafficAndNothingIsLost(t *testing.T) {
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Founders: 3})
+	client := cluster.Client("bank", nil)
+	gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
+	w := &traffic{cluster: cluster, client: client}
+	w.run(t)
+
+	cluster.Restart(3) // joins
+	first, fourth := cluster.Nodes[0].Node, cluster.Nodes[3].Node
+	eventually(t, first, "the new node gets its share of 3 of 12 replicas", func(s node.Status) bool {
+		return settled(s) && holds(s, fourth.ID()) == 3
+	})
+	leaving := cluster.Nodes[1].Node
+	if err := first.SetNodeState(t.Context(), node.Order{Node: leaving.ID(), State: node.StateDraining}); err != nil {
+		t.Fatalf("drain: %v", err)
+	}
+	eventually(t, first, "the drained node holds nothing", func(s node.Status) bool {
+		return settled(s) && holds(s, leaving.ID()) == 0
+	})
+	cluster.Stop(1)
+	if err := first.SetNodeState(t.Context(), node.Order{Node: leaving.ID(), State: node.StateRemoved}); err != nil {
+		t.Fatalf("remove: %v", err)
+	}
+	eventually(t, first, "the removed node is no member of meta", func(s node.Status) bool {
+		return !slices.ContainsFunc(s.Nodes, func(m node.Member) bool { return m.ID == leaving.ID() })
+	})
+	w.check(t)
+
+	// It comes back, and is no part of anything.
+	cluster.Restart(1)
+	select {
+	case <-cluster.Nodes[1].Node.Ready():
+		t.Error("a removed node serves")
+	case <-cluster.Nodes[1].Node.Done():
+		if err := cluster.Nodes[1].Node.Err(); !strings.Contains(err.Error(), "removed from its cluster") {
+			t.Errorf("a removed node stops because %v", err)
+		}
+	case <-time.After(movesTimeout):
+		t.Error("a removed node does not notice")
+	}
+	eventually(t, first, "all is at rest", settled)
+}
+
+func TestADeadNodesReplicasAreMadeAnewAfterTheGracePeriod(t *testing.T) {
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Away: 3 * time.Second})
+	client := cluster.Client("bank", nil)
+	gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
+	w := &traffic{cluster: cluster, client: client}
+	w.run(t)
+	dead := cluster.Nodes[3].Node.ID()
+	cluster.Stop(3)
+	first := cluster.Nodes[0].Node
+	eventually(t, first, "three nodes hold three replicas of each of the four shards", func(s node.Status) bool {
+		for _, m := range cluster.Nodes[:3] {
+			if holds(s, m.Node.ID()) != 4 {
+				return false
+			}
+		}
+		return settled(s)
+	})
+	cluster.Restart(3)
+	eventually(t, first, "the node that came back gets its share again", func(s node.Status) bool {
+		return settled(s) && holds(s, dead) == 3
+	})
+	w.check(t)
+}
+
+func TestTheLastNodesThatTheReplicasNeedCanNotLeave(t *testing.T) {
+	cluster := nodetest.Start(t, nodetest.Options{})
+	first, second := cluster.Nodes[0].Node, cluster.Nodes[1].Node
+	order := node.Order{Node: second.ID(), State: node.StateDraining}
+	if err := first.SetNodeState(t.Context(), order); err == nil {
+		t.Fatal("one of three nodes leaves three replicas")
+	}
+	order.Force = true
+	if err := first.SetNodeState(t.Context(), order); err != nil {
+		t.Fatalf("drain by force: %v", err)
+	}
+	eventually(t, first, "the node holds nothing", func(s node.Status) bool {
+		return settled(s) && holds(s, second.ID()) == 0
+	})
+	order = node.Order{Node: second.ID(), State: node.StateActive}
+	if err := first.SetNodeState(t.Context(), order); err != nil {
+		t.Fatalf("take back: %v", err)
+	}
+	eventually(t, first, "it holds its share again", func(s node.Status) bool {
+		return settled(s) && holds(s, second.ID()) == 4
+	})
+}
+
+func TestAShardMovesWhereAnOperatorWantsIt(t *testing.T) {
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Founders: 4})
+	first := cluster.Nodes[0].Node
+	var from, to id.Node
+	for _, m := range first.Status(t.Context()).Nodes {
+		if votesIn(m, 1) {
+			from = m.ID
+		} else {
+			to = m.ID
+		}
+	}
+	if err := first.MoveShard(t.Context(), node.ShardOrder{Shard: 1, From: from, To: to}); err != nil {
+		t.Fatalf("move: %v", err)
+	}
+	eventually(t, first, "the shard has moved", func(s node.Status) bool {
+		i := slices.IndexFunc(s.Nodes, func(m node.Member) bool { return m.ID == to })
+		return settled(s) && votesIn(s.Nodes[i], 1)
+	})
+	for _, bad := range []node.ShardOrder{{Shard: 99, From: from, To: to}, {Shard: 1, From: from, To: to}, {Shard: 1, From: to, To: id.Node{UUID: id.UUID{1}}}} {
+		if err := first.MoveShard(t.Context(), bad); err == nil {
+			t.Errorf("%+v is carried out", bad)
+		}
+	}
+}

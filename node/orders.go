@@ -1,0 +1,146 @@
+package node
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/router"
+)
+
+// SetNodeState carries out an operator's order about a node. It fails if there is no
+// such node, and, unless forced, if the nodes that are left are too few for the
+// present number of replicas. Draining and removing move replicas away by and by;
+// Status tells how far that is.
+func (n *Node) SetNodeState(ctx context.Context, o Order) error {
+	state, ok := nodeStates[o.State]
+	if !ok {
+		return router.Errorf(router.InvalidRequest, "", "a node is %s, %s or %s", StateActive, StateDraining, StateRemoved)
+	}
+	if err := n.router.SyncMeta(ctx); err != nil {
+		return err
+	}
+	if state != metafsm.NodeActive && !o.Force {
+		if err := n.mayLeave(o.Node); err != nil {
+			return router.Errorf(router.InvalidRequest, "", "%v; add a node first, or give the order by force", err)
+		}
+	}
+	if _, alive := n.alive(o.Node); alive && state == metafsm.NodeRemoved && !o.Force && n.holdsSome(o.Node) {
+		return router.Errorf(router.InvalidRequest, "", "the node runs and holds replicas: drain it first, or give the order by force")
+	}
+	return n.router.SetNodeState(ctx, metafsm.SetNodeState{Node: o.Node, State: state, Heir: o.Heir})
+}
+
+var nodeStates = map[string]metafsm.NodeState{
+	StateActive: metafsm.NodeActive, StateDraining: metafsm.NodeDraining, StateRemoved: metafsm.NodeRemoved,
+}
+
+func (n *Node) alive(who id.Node) (id.Member, bool) {
+	for _, m := range n.gossip.Members() {
+		if node, err := m.Member.Node(); err == nil && node == who {
+			return m.Member, true
+		}
+	}
+	return "", false
+}
+
+func (n *Node) holdsSome(who id.Node) bool {
+	for m := range n.holders() {
+		if node, err := m.Node(); err == nil && node == who {
+			return true
+		}
+	}
+	return false
+}
+
+// MoveShard gives the vote of one node in a shard to another.
+func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
+	if err := n.router.SyncMeta(ctx); err != nil {
+		return err
+	}
+	now := n.groups.metaState.Shards()
+	i := slices.IndexFunc(now.Shards, func(v metafsm.ShardVoters) bool { return v.Shard == o.Shard })
+	if i < 0 {
+		return router.Errorf(router.NotFound, "", "there is no shard %d", o.Shard)
+	}
+	at := &now.Shards[i]
+	from := slices.IndexFunc(at.Voters, func(m id.Member) bool { node, err := m.Node(); return err == nil && node == o.From })
+	to, alive := n.alive(o.To)
+	switch active := slices.ContainsFunc(n.groups.metaState.Nodes(), func(r metafsm.Node) bool { return r.Member == to && r.State == metafsm.NodeActive }); {
+	case at.Moving:
+		return router.Errorf(router.InvalidRequest, "", "shard %d is on the move already", o.Shard)
+	case from < 0:
+		return router.Errorf(router.InvalidRequest, "", "node %s has no vote in shard %d", o.From, o.Shard)
+	case !alive || !active:
+		return router.Errorf(router.InvalidRequest, "", "node %s does not answer or is to leave", o.To)
+	case slices.Contains(at.Voters, to):
+		return router.Errorf(router.InvalidRequest, "", "node %s has a vote in shard %d", o.To, o.Shard)
+	}
+	at.Leaving = append(at.Leaving, at.Voters[from])
+	at.Voters[from], at.Moving = to, true
+	return n.router.PutShards(ctx, metafsm.PutShards{Previous: now.Epoch, Shards: now.Shards})
+}
+
+func (n *Node) serveNodeOrder(w http.ResponseWriter, r *http.Request) {
+	serveOrder(n, w, r, "change a node's state", n.SetNodeState)
+}
+
+func (n *Node) serveShardOrder(w http.ResponseWriter, r *http.Request) {
+	serveOrder(n, w, r, "move a shard", n.MoveShard)
+}
+
+// serveOrder carries out an operator's order and answers with its own body.
+func serveOrder[O any](n *Node, w http.ResponseWriter, r *http.Request, what string, do func(context.Context, O) error) {
+	var order O
+	if !readBody(w, r, &order) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	defer cancel()
+	if err := do(ctx, order); err != nil {
+		n.explain(w, what, err)
+		return
+	}
+	answer(w, http.StatusOK, order)
+}
+
+// moves are the shards on the move, from what the map wants and nodes tell of
+// themselves.
+func moves(shards metafsm.ShardMap, nodes []Member) []Move {
+	list := []Move{}
+	replica := func(who id.Node, number id.Shard) (GroupStatus, bool) {
+		for _, m := range nodes {
+			for _, g := range m.Groups {
+				if m.ID == who && g.Group == number {
+					return g, true
+				}
+			}
+		}
+		return GroupStatus{}, false
+	}
+	for _, at := range shards.Shards {
+		if !at.Moving {
+			continue
+		}
+		m := Move{Shard: at.Shard, To: []id.Node{}, From: []id.Node{}}
+		for _, v := range at.Voters {
+			who, err := v.Node()
+			if err != nil {
+				continue
+			}
+			if g, ok := replica(who, at.Shard); !ok || g.Role == "non-voter" {
+				m.To = append(m.To, who)
+				m.Behind = max(m.Behind, g.Lag)
+			}
+		}
+		for _, v := range at.Leaving {
+			if who, err := v.Node(); err == nil {
+				m.From = append(m.From, who)
+			}
+		}
+		list = append(list, m)
+	}
+	return list
+}

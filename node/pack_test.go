@@ -1,0 +1,83 @@
+package node_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"facet/engine"
+	"facet/internal/id"
+	"facet/node/nodetest"
+)
+
+const foreignPack = "fedcba9876543210-test"
+
+// refusal is why a node with another pack than its cluster's has stopped.
+func refusal(t *testing.T, m *nodetest.Member) string {
+	t.Helper()
+	select {
+	case <-m.Node.Done():
+		return m.Node.Err().Error()
+	case <-time.After(20 * time.Second):
+		t.Error("a node with another pack goes on")
+		return ""
+	}
+}
+
+func TestANodeWithAnotherPackSaysWhichPackItHasAndWhichTheClusterHas(t *testing.T) {
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 3, Founders: 2})
+	own := cluster.Nodes[0].Config.Pack
+	f := func(name string, i int) {
+		t.Helper()
+		cluster.Nodes[i].Config.Pack = foreignPack
+		cluster.Restart(i)
+		why := refusal(t, cluster.Nodes[i])
+		for _, pack := range []string{own[:12], foreignPack[:12]} {
+			if !strings.Contains(why, pack) {
+				t.Errorf("%s: it says %q, which does not name pack %s", name, why, pack)
+			}
+		}
+		cluster.Stop(i)
+	}
+	cluster.Stop(1)
+	f("a member", 1)
+	cluster.Nodes[1].Config.Pack = own
+	cluster.Restart(1)
+	cluster.WaitReady()
+	f("a new node", 2)
+}
+
+// foreign makes templates as HashExtractor does and says that another model made them.
+type foreign struct{ nodetest.HashExtractor }
+
+func (f foreign) ExtractLarge(ctx context.Context, image []byte, share float32) ([]engine.Face, error) {
+	faces, err := f.HashExtractor.ExtractLarge(ctx, image, share)
+	for i := range faces {
+		faces[i].Model = id.Model{'o', 't', 'h', 'e', 'r'}
+	}
+	return faces, err
+}
+
+// A node whose pack passes for the cluster's and whose models differ all the same
+// must not compare, on whichever node the templates lie.
+func TestTemplatesOfAnotherModelAreNotComparedAcrossNodes(t *testing.T) {
+	cluster := nodetest.Start(t, nodetest.Options{})
+	c := cluster.Client("bank", nil)
+	gallery(t, c, cluster.Nodes[0].URL, "staff", 1000)
+	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
+		enrol(t, c, cluster.Nodes[0].URL, name)
+	}
+	cluster.Stop(2)
+	cluster.Nodes[2].Config.Extractor = foreign{}
+	cluster.Restart(2)
+	cluster.WaitReady()
+	if ids := find(t, c, cluster.Nodes[0].URL, "a"); len(ids) != 1 {
+		t.Errorf("through a node of the same model: %v, want one subject", ids)
+	}
+	a := c.Call(t, cluster.Nodes[2].URL, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image("a")})
+	if a.Status != http.StatusInternalServerError {
+		t.Errorf("through a node of another model: %d %s, want an error", a.Status, a.Body)
+	}
+}

@@ -1,0 +1,56 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"facet/internal/id"
+	"facet/internal/mutant"
+)
+
+// standingAsked is how many members a node asks whether it still belongs to them.
+const standingAsked = 3
+
+// errRemoved says that operators took this node out of its cluster.
+var errRemoved = errors.New("this node was removed from its cluster, for good: with an empty data directory it can join as a new one")
+
+// standing is what a node says of another: removal is final, so one that knows of it
+// is enough.
+type standing struct {
+	Removed bool `json:"removed"`
+}
+
+// checkStanding finds out whether this node was removed. It asks others only where
+// meta has no leader that this node hears, as a removed node does not.
+func (n *Node) checkStanding(ctx context.Context) error {
+	if _, led := n.groups.meta.Leader(); led || mutant.RemovedStays {
+		return nil
+	}
+	body, err := json.Marshal(n.member)
+	if err != nil {
+		return fmt.Errorf("ask for this node's standing: %w", err)
+	}
+	members := n.gossip.Members()
+	for _, m := range members[:min(len(members), standingAsked)] {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		answer, err := n.peers.Call(ctx, m.Member, methodStanding, body)
+		cancel()
+		var theirs standing
+		if err == nil && json.Unmarshal(answer, &theirs) == nil && theirs.Removed {
+			return errRemoved
+		}
+	}
+	return nil
+}
+
+// serveStanding answers checkStanding.
+func (n *Node) serveStanding(body []byte) ([]byte, error) {
+	var who id.Member
+	if err := json.Unmarshal(body, &who); err != nil {
+		return nil, fmt.Errorf("read who asks for its standing: %w", err)
+	}
+	return json.Marshal(standing{Removed: n.removed()[who]})
+}

@@ -1,0 +1,187 @@
+package raftfsm
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+// What a command removes from the machine is still in the segments, in entries of
+// the log, in freed pages of the log's file, and in the snapshot. A round takes it
+// away everywhere:
+//
+//  1. a snapshot whose segments have nothing that is dead (segment.Erase); it takes
+//     the place of the one before;
+//  2. the entries that the snapshot covers and that are older than a quarter of
+//     Config.EraseWithin leave the log: younger ones are for members that lag;
+//  3. the log's file is replaced by a copy (boltDisk.renew).
+//
+// There is a round every quarter of EraseWithin. What was removed at e was proposed
+// at p ≤ e: step 1 of the next round, at most a quarter after e, takes it out of the
+// snapshot, and step 2 of the first round a quarter after p takes it out of the log,
+// at most a half after e. The other half is for rounds that fail and are begun
+// again, and for the time they take.
+const (
+	eraseRounds = 4 // in EraseWithin
+	eraseTries  = 4 // in the time of a round
+	eraseTurns  = 16
+	// eraseTickMin keeps a short EraseWithin from keeping a processor busy.
+	eraseTickMin = 5 * time.Millisecond
+)
+
+// eraseLoop makes the rounds. Owned by Open; ends with stop.
+func (g *Group) eraseLoop() {
+	round := g.cfg.EraseWithin / eraseRounds
+	tick := max(round/eraseTries, eraseTickMin)
+	select { // groups that were opened together take their turns
+	case <-g.stop:
+		return
+	case <-time.After(tick * time.Duration(g.cfg.Group%eraseTurns) / eraseTurns):
+	}
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	var due time.Time // at once: nobody knows when the last round was
+	for {
+		select {
+		case <-g.stop:
+			return
+		case <-g.health.broken:
+			return
+		case now := <-ticker.C:
+			if now.Before(due) {
+				continue
+			}
+			switch err := g.Erase(now.Add(-round)); {
+			case err == nil:
+				due = now.Add(round - tick/2) // a tick may come early
+			case g.health.failed() == nil && !errors.Is(err, ErrClosed) && !errors.Is(err, errNotYet):
+				g.cfg.Log.Warn("what was erased is still on the disk, and is tried again", "err", err)
+			}
+		}
+	}
+}
+
+// Erase makes one round now: it takes off the disk what commands have removed from
+// the machine, and of the log what was proposed before that time (by the leader's
+// clock) and is applied here.
+func (g *Group) Erase(before time.Time) error {
+	if err := g.enter(); err != nil {
+		return err
+	}
+	defer g.calls.Done()
+	g.erasing.Lock()
+	defer g.erasing.Unlock()
+	if applied := g.Applied(); applied != g.erased {
+		if err := g.snapshotErased(); err != nil {
+			return err
+		}
+		g.erased = applied // or more
+	}
+	if err := g.cutLog(before); err != nil {
+		return err
+	}
+	return g.renewLog()
+}
+
+// errNotYet says that nothing was applied since the group was opened, so that raft
+// makes no snapshot.
+var errNotYet = errors.New("raftfsm: nothing applied yet")
+
+// snapshotErased makes a snapshot without anything that is dead.
+func (g *Group) snapshotErased() error {
+	g.snapshots.erase.Store(true)
+	defer g.snapshots.erase.Store(false)
+	err := g.raft.Snapshot().Error()
+	switch {
+	case errors.Is(err, raft.ErrNothingNewToSnapshot):
+		return errNotYet
+	case err != nil:
+		return fmt.Errorf("snapshot of group %d: %w", g.cfg.Group, err)
+	}
+	return nil
+}
+
+// cutLog removes the entries that a snapshot covers and that are from before a time.
+func (g *Group) cutLog(before time.Time) error {
+	g.snapshots.cut.Lock()
+	defer g.snapshots.cut.Unlock()
+	newest := g.snapshots.newest.Load()
+	first, err := g.logs.FirstIndex()
+	if err != nil || first == 0 {
+		return err
+	}
+	last, err := g.logs.LastIndex()
+	if err != nil {
+		return err
+	}
+	// The newest of the old entries, so that a clock that went wrong once keeps
+	// nothing in the log.
+	for index := min(newest, last); index >= first; index-- {
+		var l raft.Log
+		switch err := g.logs.GetLog(index, &l); {
+		case errors.Is(err, raft.ErrLogNotFound): // cut by raft meanwhile
+			return nil
+		case err != nil:
+			return err
+		case l.AppendedAt.Before(before):
+			return g.logs.DeleteRange(first, index)
+		}
+	}
+	return nil
+}
+
+// renewLog replaces the log's file if anything was cut off since that was last done.
+func (g *Group) renewLog() error {
+	d, ok := g.disk.(interface{ renew() error })
+	if !ok || !g.freed.Swap(false) { // a disk of tests may have no file
+		return nil
+	}
+	answered := g.health.writing()
+	err := d.renew()
+	answered()
+	if err != nil {
+		err = fmt.Errorf("renew the log: %w", err)
+		g.health.fail(err)
+	}
+	return err
+}
+
+// scrubPause is between two files that scrubLoop reads, and scrubInterval between
+// two times that it reads all.
+const (
+	scrubPause    = time.Second
+	scrubInterval = 24 * time.Hour
+)
+
+// scrubLoop reads the newest snapshot's segments now and then: a damaged one is
+// found (and takes the group out) before it is needed. Owned by Open; ends with
+// stop.
+func (g *Group) scrubLoop() {
+	if g.snapshots.segments == nil {
+		return
+	}
+	timer := time.NewTimer(scrubPause)
+	defer timer.Stop()
+	next := 0
+	for {
+		select {
+		case <-g.stop:
+			return
+		case <-g.health.broken:
+			return
+		case <-timer.C:
+		}
+		f := g.snapshots.nth(next)
+		if f == nil {
+			next = 0
+			timer.Reset(scrubInterval)
+			continue
+		}
+		_ = f.Verify() // the store was told of damage
+		f.Release()
+		next++
+		timer.Reset(scrubPause)
+	}
+}

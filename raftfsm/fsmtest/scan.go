@@ -1,0 +1,109 @@
+package fsmtest
+
+import (
+	"bytes"
+	"crypto/aes"
+	"encoding/binary"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"facet/engine"
+)
+
+// Scanner looks for a template in everything that lies in a folder: in clear, and
+// sealed at any offset by any of the keys, whatever the place it was sealed for.
+type Scanner struct {
+	secrets [][]byte
+	clear   []byte // the beginning of the template
+}
+
+// NewScanner makes a scanner for a template of at least four numbers and for the
+// secret bytes of keys (seal.KeyBytes each).
+func NewScanner(template engine.Template, secrets ...[]byte) Scanner {
+	var clear []byte
+	for _, x := range template {
+		clear = binary.LittleEndian.AppendUint32(clear, math.Float32bits(x))
+	}
+	return Scanner{secrets, clear[:aes.BlockSize]}
+}
+
+// Files gives the files of dir, which may change meanwhile, that hold the template:
+// at any place, and in zstd frames at any place.
+func (s Scanner) Files(t testing.TB, dir string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil // it went meanwhile, or its files come
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return nil
+		}
+		if s.in(t, b) {
+			found = append(found, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// in tells whether b, or a compressed frame in it, has the template.
+func (s Scanner) in(t testing.TB, b []byte) bool {
+	t.Helper()
+	if bytes.Contains(b, s.clear) || s.sealedIn(t, b) {
+		return true
+	}
+	frame := []byte{0x28, 0xb5, 0x2f, 0xfd}
+	for at := bytes.Index(b, frame); at >= 0; {
+		z, err := zstd.NewReader(bytes.NewReader(b[at:]), zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, _ := io.ReadAll(io.LimitReader(z, 1<<28)) // what stands behind the frame is an error
+		z.Close()
+		if bytes.Contains(plain, s.clear) || s.sealedIn(t, plain) {
+			return true
+		}
+		next := bytes.Index(b[at+1:], frame)
+		if next < 0 {
+			break
+		}
+		at += 1 + next
+	}
+	return false
+}
+
+// sealedIn takes every 12 bytes for a nonce and decrypts the block behind it. GCM
+// encrypts the first block with the counter 2.
+func (s Scanner) sealedIn(t testing.TB, b []byte) bool {
+	t.Helper()
+	const nonce = 12
+	for _, secret := range s.secrets {
+		cipher, err := aes.NewCipher(secret)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counter, stream := [aes.BlockSize]byte{aes.BlockSize - 1: 2}, make([]byte, aes.BlockSize)
+		for i := 0; i+nonce+aes.BlockSize <= len(b); i++ {
+			copy(counter[:], b[i:i+nonce])
+			cipher.Encrypt(stream, counter[:])
+			same := true
+			for j := 0; same && j < aes.BlockSize; j++ {
+				same = b[i+nonce+j]^stream[j] == s.clear[j]
+			}
+			if same {
+				return true
+			}
+		}
+	}
+	return false
+}

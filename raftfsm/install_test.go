@@ -1,0 +1,323 @@
+package raftfsm
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+
+	"facet/shard/segment"
+)
+
+// stored is a frozen journal with segments.
+type stored struct {
+	Frozen
+	set *segment.Set
+}
+
+func (s stored) Settle(segment.Clean) (*segment.Set, error) { return s.set, nil }
+func (stored) Adopt()                                       {}
+
+// makeSet makes a set of n segments.
+func makeSet(t testing.TB, s *segment.Store, n int) *segment.Set {
+	t.Helper()
+	var parts []segment.Part
+	for i := range n {
+		w, err := s.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range 5 {
+			w.Add(segment.Record{Sequence: uint64(10*i + j + 1), Clear: fmt.Appendf(nil, "clear %d", i), Sealed: bytes.Repeat([]byte{byte(i)}, 200)})
+		}
+		f, err := w.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, segment.Part{File: f})
+	}
+	set, err := segment.NewSet(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// shelf is a store of snapshots with segments, on a folder.
+type shelf struct {
+	*snapshotStore
+	dir string
+}
+
+func openShelf(t testing.TB) *shelf {
+	t.Helper()
+	s, _ := openLog(t, t.TempDir())
+	cfg := Config{Group: 7, Dir: t.TempDir()}.withDefaults()
+	segments, err := segment.Open(filepath.Join(cfg.Dir, segmentsDir), segment.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := openSnapshots(&cfg, s, &s.pin, s.health, hclog.NewNullLogger(), segments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.close)
+	return &shelf{store, cfg.Dir}
+}
+
+// sink begins the snapshot that sampleMeta describes.
+func (s *shelf) sink(t testing.TB) *snapshotSink {
+	t.Helper()
+	meta := sampleMeta()
+	sink, err := s.Create(1, meta.Index, meta.Term, meta.Configuration, meta.ConfigurationIndex, new(transport))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sink.(*snapshotSink)
+}
+
+// filledShelf has a snapshot with n segments, and gives it as it is sent to a member
+// that has those that have names.
+func filledShelf(t testing.TB, n int) (s *shelf, open *openSnapshot) {
+	t.Helper()
+	s = openShelf(t)
+	j := newJournal()
+	j.Apply(1, []byte("a command"))
+	frozen, err := j.Freeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := makeSet(t, s.segments, n)
+	sink := s.sink(t)
+	snapshot := frozenSnapshot{frozen: stored{frozen, set}}
+	if err := errors.Join(snapshot.Persist(sink), sink.Close()); err != nil {
+		t.Fatal(err)
+	}
+	set.Release()
+	_, r, err := s.Open(sink.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, r.(*openSnapshot)
+}
+
+// onWire gives an open snapshot's bytes. It can be read once.
+func onWire(t testing.TB, o *openSnapshot, have map[segment.Hash]bool) []byte {
+	t.Helper()
+	b, err := io.ReadAll(o.onWire(have))
+	if err != nil || int64(len(b)) != o.wireBytes(have) {
+		t.Fatalf("%d bytes, %d announced, %v", len(b), o.wireBytes(have), err)
+	}
+	return b
+}
+
+// install writes b to a shelf as a leader's snapshot, in pieces.
+func (s *shelf) install(t testing.TB, b []byte) error {
+	t.Helper()
+	sink := s.sink(t)
+	for len(b) > 0 {
+		n := min(len(b), 1+rand.N(90))
+		if _, err := sink.Write(b[:n]); err != nil {
+			return errors.Join(err, sink.Cancel())
+		}
+		b = b[n:]
+	}
+	return sink.Close()
+}
+
+// files names what lies on the shelf.
+func (s *shelf) files(t testing.TB) (segments, snapshots []string) {
+	t.Helper()
+	segments, err := filepath.Glob(filepath.Join(s.dir, segmentsDir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshots, err = filepath.Glob(filepath.Join(s.dir, "snapshots", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return segments, snapshots
+}
+
+func TestASnapshotWithSegmentsArrivesWhole(t *testing.T) {
+	t.Parallel()
+	_, o := filledShelf(t, 3)
+	to := openShelf(t)
+	if err := to.install(t, onWire(t, o, nil)); err != nil {
+		t.Fatal(err)
+	}
+	meta, r, err := to.Open(firstID(t, to))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	got := r.(*openSnapshot)
+	if diff := cmp.Diff(o.refs(), got.refs()); diff != "" || meta.Size != o.wireBytes(nil) {
+		t.Errorf("%d bytes, segments (-want +got):\n%s", meta.Size, diff)
+	}
+	if err := readSnapshot(got.disk, got.meta.Size, got.header, newJournal()); err != nil {
+		t.Error(err)
+	}
+}
+
+func firstID(t testing.TB, s *shelf) string {
+	t.Helper()
+	list, err := s.List()
+	if err != nil || len(list) != 1 {
+		t.Fatalf("snapshots %v, %v", list, err)
+	}
+	return list[0].ID
+}
+
+func TestSegmentsThatAreThereAreNotSentAndOthersAreMissed(t *testing.T) {
+	t.Parallel()
+	from, o := filledShelf(t, 3)
+	to := openShelf(t)
+	refs := o.refs()
+	copySegment(t, from, to, refs[1].Hash)
+	have := map[segment.Hash]bool{refs[1].Hash: true}
+	less := onWire(t, o, have)
+	if err := to.install(t, less); err != nil {
+		t.Fatalf("with the second segment there: %v", err)
+	}
+	if segments, _ := to.files(t); len(segments) != 3 {
+		t.Errorf("segments %v, want three", segments)
+	}
+	// The same for a member that has lost it since.
+	bare := openShelf(t)
+	if err := bare.install(t, less); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("without it: got %v, want ErrCorrupt", err)
+	}
+	if _, snapshots := bare.files(t); len(snapshots) != 0 {
+		t.Errorf("without it: snapshots %v", snapshots)
+	}
+}
+
+func copySegment(t testing.TB, from, to *shelf, h segment.Hash) {
+	t.Helper()
+	name := filepath.Join(segmentsDir, h.String()+".seg")
+	b, err := os.ReadFile(filepath.Join(from.dir, name))
+	if err == nil {
+		err = os.WriteFile(filepath.Join(to.dir, name), b, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestADamagedOrBrokenTransferLeavesNoSnapshot(t *testing.T) {
+	t.Parallel()
+	_, o := filledShelf(t, 2)
+	good := onWire(t, o, nil)
+	to := openShelf(t)
+	check := func(what string, err error) {
+		t.Helper()
+		if err == nil {
+			t.Fatalf("%s: installed", what)
+		}
+		if _, snapshots := to.files(t); len(snapshots) != 0 {
+			t.Fatalf("%s: snapshots %v", what, snapshots)
+		}
+		segments, _ := to.files(t)
+		for _, name := range segments {
+			if filepath.Ext(name) != ".seg" {
+				t.Fatalf("%s: %s stays", what, name)
+			}
+		}
+		if err := to.segments.Collect(); err != nil {
+			t.Fatal(err)
+		}
+		if segments, _ := to.files(t); len(segments) != 0 {
+			t.Fatalf("%s: segments %v stay for ever", what, segments)
+		}
+	}
+	for i := 0; i < len(good); i += 1 + rand.N(50) {
+		b := bytes.Clone(good)
+		b[i] ^= 1 << rand.N(8)
+		check(fmt.Sprintf("byte %d of %d changed", i, len(good)), to.install(t, b))
+		check(fmt.Sprintf("cut to %d of %d bytes", i, len(good)), to.install(t, good[:i]))
+	}
+	check("a byte more", to.install(t, append(bytes.Clone(good), 0)))
+	if err := to.health.failed(); err != nil {
+		t.Errorf("a peer's bytes took the group out: %v", err)
+	}
+}
+
+func TestASnapshotWithoutItsSegmentsIsNotOpened(t *testing.T) {
+	t.Parallel()
+	s, o := filledShelf(t, 2)
+	name := firstID(t, s)
+	if err := o.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.close()
+	if err := s.segments.Collect(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Open(name); !errors.Is(err, ErrCorrupt) || s.health.failed() == nil {
+		t.Errorf("got %v, want ErrCorrupt and a group that is taken out", err)
+	}
+	o.closer = io.NopCloser(nil)
+}
+
+func TestAQuestionForSegmentsIsAnsweredBitByBit(t *testing.T) {
+	t.Parallel()
+	_, o := filledShelf(t, 11)
+	s, _ := filledShelf(t, 3) // the same three
+	tr := &transport{segments: s.segments}
+	var hashes []byte
+	for _, r := range o.refs() {
+		hashes = append(hashes, r.Hash[:]...)
+	}
+	got, err := tr.have(bytes.NewReader(hashes), int64(len(hashes)))
+	if want := []byte{7, 0}; err != nil || !bytes.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	f := func(what string, b []byte, size int64) {
+		t.Helper()
+		if _, err := tr.have(bytes.NewReader(b), size); err == nil {
+			t.Errorf("%s is answered", what)
+		}
+	}
+	f("no hash", nil, 0)
+	f("half a hash", hashes[:16], 16)
+	f("fewer than announced", hashes[:32], 64)
+	f("too many", hashes, 32*(segmentsMax+1))
+	f("a negative number", hashes, -32)
+}
+
+func FuzzAnyStreamIsASnapshotOrAnError(f *testing.F) {
+	_, o := filledShelf(f, 2)
+	good := onWire(f, o, nil)
+	f.Add(good)
+	f.Add(good[:30])
+	plain, _ := sampleSnapshot(f, 20)
+	f.Add(plain)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s := openShelf(t)
+		if s.install(t, b) == nil {
+			meta, r, err := s.Open(firstID(t, s))
+			if err != nil {
+				t.Fatalf("installed, and can't be opened: %v", err)
+			}
+			if want := sampleMeta(); meta.Index != want.Index {
+				t.Fatalf("index %d", meta.Index)
+			}
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,33 @@
+package router
+
+import (
+	"context"
+	"fmt"
+
+	"facet/internal/id"
+)
+
+// Warm opens the templates that this node's replica of a shard has and has not
+// opened yet, so that the first search after a start, or after this replica became
+// the leader, is as quick as any. Galleries that this node's replica of meta does not
+// know (yet, or any more) are left out.
+func (r *Router) Warm(ctx context.Context, group id.Shard) error {
+	m, here := r.groups.Shard(group)
+	if !here {
+		return nil
+	}
+	for _, cold := range m.Shard().Cold() {
+		g, known := r.groups.Meta().Gallery(cold.Gallery)
+		if !known || g.Generation != cold.Generation {
+			continue
+		}
+		key, err := r.dataKey(g)
+		if err != nil {
+			return fmt.Errorf("warm gallery %s: %w", cold.Gallery, err)
+		}
+		if err := m.Shard().Warm(ctx, cold.Gallery, cold.Generation, key); err != nil {
+			return fmt.Errorf("warm gallery %s: %w", cold.Gallery, err)
+		}
+	}
+	return nil
+}

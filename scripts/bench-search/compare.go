@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"facet/shard/scan"
+)
+
+const (
+	// graphRows is how many templates a graph is built of, graphRows128 at 128 numbers.
+	graphRows, graphRows128 = 100_000, 1_000_000
+	// graphRecall is the recall a graph has to reach.
+	graphRecall = .99
+)
+
+// breadths are those of a graph's search, one after the other until it finds enough.
+var breadths = []int{50, 100, 200, 400, 800, 1600, 3200, 6400}
+
+// cell is what is told of the kernel in one way of searching.
+type cell struct {
+	least
+	times []float64
+	hits  [][]scan.Hit
+}
+
+// bench is one set on its way through the peers.
+type bench struct {
+	o     options
+	set   *set
+	our   *ours
+	kind  string
+	gbs   float64 // memory read, GB/s
+	kinds map[string][]float32
+}
+
+// compare prints the tables of one set.
+func compare(ctx context.Context, o options, s *set, checked bool) (err error) {
+	b := &bench{o: o, set: s}
+	b.kinds = map[string][]float32{
+		"mated":     s.mated[:min(len(s.mated), o.probes*s.dim)],
+		"non-mated": s.other[:min(len(s.other), o.probes*s.dim)],
+	}
+	if o.build {
+		return b.buildGraphs(ctx)
+	}
+	if b.our, err = newOurs(s); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.our.arena.Close()) }()
+	b.gbs = bandwidth()
+	n := len(s.rows) / s.dim
+	fmt.Fprintf(o.out, "\n## %s, %d templates of %d numbers\n\nOurs: %.0f bytes a template, searchable after %.2f s (one core). Memory is read at %.1f GB/s.\n",
+		s.name, n, s.dim, b.our.m.BytesPerTemplate(), b.our.build.Seconds(), b.gbs)
+	if checked && o.checks > 0 {
+		if err := b.check(); err != nil {
+			return err
+		}
+	}
+	for _, name := range b.peers() {
+		if err := b.against(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// peers lists those that suit the set; without any, the kernel is timed alone.
+func (b *bench) peers() (names []string) {
+	if b.o.python == "" {
+		return []string{""}
+	}
+	for name := range strings.SplitSeq(b.o.peers, ",") {
+		names = append(names, name)
+		if name == "flat" && b.set.basis != "" {
+			names = append(names, "model")
+		}
+	}
+	n := len(b.set.rows) / b.set.dim
+	if b.o.graphs != "" && (n <= graphRows || n <= graphRows128 && b.set.dim == 128) {
+		names = append(names, strings.Split(b.o.graphs, ",")...)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
+}
+
+func (b *bench) buildGraphs(ctx context.Context) error {
+	for _, name := range b.peers() {
+		if strings.Contains(b.o.graphs, name) && name != "" {
+			p, err := newPeer(ctx, b.o, b.set, name)
+			if err != nil {
+				return err
+			}
+			p.close()
+		}
+	}
+	return nil
+}
+
+func (b *bench) check() error {
+	compared, wrong := 0, 0
+	for _, probes := range [][]float32{b.set.mated, b.set.other} {
+		c, w, err := b.our.check(probes[:min(len(probes), b.o.checks*b.set.dim)])
+		if err != nil {
+			return err
+		}
+		compared, wrong = compared+c, wrong+w
+	}
+	fmt.Fprintf(b.o.out, "%d hits compared with the plain scan, alone and in batches: %d differ.\n", compared, wrong)
+	return nil
+}
+
+// against prints the table of the kernel and one peer, which are timed in turn.
+func (b *bench) against(ctx context.Context, name string) error {
+	var p *peer
+	if name != "" {
+		var err error
+		if p, err = newPeer(ctx, b.o, b.set, name); err != nil {
+			return err
+		}
+		defer p.close()
+		fmt.Fprintf(b.o.out, "\n### %s: %.0f bytes a template, built in %.2f CPU seconds\n", name, p.built.Bytes, p.built.Build)
+	}
+	b.head(name)
+	for _, batch := range []int{1, b.o.batch} {
+		for _, limit := range []int{10, 50} {
+			for _, kind := range []string{"mated", "non-mated"} {
+				if batch <= 0 || name == "sgemm" && batch == 1 {
+					continue
+				}
+				b.kind = kind
+				if err := b.row(p, ask{limit: limit, batch: batch}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// row times one way of searching: the peer once a round, the kernel with each
+// threshold.
+func (b *bench) row(p *peer, a ask) error {
+	probes := b.kinds[b.kind]
+	for a.batch > 1 && len(probes)/b.set.dim < a.batch { // a full batch at least
+		probes = append(slices.Clip(probes), probes...)
+	}
+	cells := make([]cell, len(b.set.least))
+	var theirs []float64
+	var ids [][]int
+	breadth, err := b.breadth(p, probes, a)
+	if err != nil {
+		return err
+	}
+	rounds := b.o.rounds
+	if a.limit != 10 {
+		rounds = 1
+	}
+	for range rounds {
+		for i, l := range b.set.least {
+			a.threshold = l.score
+			ms, hits, err := b.our.time(probes, a)
+			if err != nil {
+				return err
+			}
+			cells[i].least, cells[i].hits = l, hits
+			cells[i].times = append(cells[i].times, ms)
+		}
+		if p == nil {
+			continue
+		}
+		ms, found, err := p.time(probes, a, breadth)
+		if err != nil {
+			return err
+		}
+		theirs, ids = append(theirs, ms), found
+	}
+	b.print(p, a, breadth, probes, theirs, ids, cells)
+	return nil
+}
+
+// breadth finds the least breadth with which a graph finds enough of the hits, at
+// least the middle threshold's.
+func (b *bench) breadth(p *peer, probes []float32, a ask) (int, error) {
+	if p == nil || !strings.Contains(b.o.graphs, p.name) {
+		return 0, nil
+	}
+	_, hits, err := b.our.time(probes, a)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range breadths {
+		_, ids, err := p.time(probes, a, e)
+		if err != nil {
+			return 0, err
+		}
+		if b.our.recall(probes, ids, hits, b.hit(hits)) >= graphRecall {
+			return e, nil
+		}
+	}
+	return breadths[len(breadths)-1], nil
+}
+
+// hit is the score from which on a candidate counts as a hit; 0 if none is as good.
+func (b *bench) hit(hits [][]scan.Hit) int {
+	least := b.set.least[0].score
+	if least == cosines[0].score {
+		least = cosines[1].score
+	}
+	for _, h := range hits {
+		if len(h) > 0 && h[0].Score >= least {
+			return least
+		}
+	}
+	return 0
+}
+
+// head begins a table: a column for each threshold, with the kernel's time and how many
+// times longer the peer takes.
+func (b *bench) head(name string) {
+	cells := []string{"probes", "k", "batch", name + " ms", "recall"}
+	for _, l := range b.set.least {
+		cells = append(cells, "ours "+l.name)
+	}
+	cells = append(cells, "memory's share", "missed")
+	fmt.Fprintf(b.o.out, "\n| %s |\n|%s\n", strings.Join(cells, " | "), strings.Repeat("---|", len(cells)))
+}
+
+func (b *bench) print(p *peer, a ask, breadth int, probes []float32, theirs []float64, ids [][]int, cells []cell) {
+	hits := cells[len(cells)-1].hits // without threshold
+	line := []string{b.kind, strconv.Itoa(a.limit), strconv.Itoa(a.batch), "", ""}
+	if p != nil {
+		line[3] = fmt.Sprintf("%.3f", median(theirs))
+	}
+	switch {
+	case p == nil, p.name == "sgemm":
+	case breadth > 0:
+		line[4] = fmt.Sprintf("%.3f (of hits %.3f) at breadth %d", b.our.recall(probes, ids, hits, 0), b.our.recall(probes, ids, hits, b.hit(hits)), breadth)
+	default:
+		line[4] = fmt.Sprintf("%.4f", b.our.recall(probes, ids, hits, 0))
+	}
+	for _, c := range cells {
+		ours := median(c.times)
+		text := fmt.Sprintf("%.3f", ours)
+		if p != nil {
+			text += fmt.Sprintf(" (%.1f ×)", median(theirs)/ours)
+		}
+		line = append(line, text)
+	}
+	// The least that has to be read is 2 bits a number.
+	bytes := float64(b.set.dim) / 4 * float64(len(b.set.rows)/b.set.dim)
+	line = append(line, "", "")
+	if a.batch == 1 {
+		line[len(line)-2] = fmt.Sprintf("%.0f %%", 100*bytes/b.gbs/1e6/median(cells[0].times))
+	}
+	if p != nil && p.name != "sgemm" {
+		line[len(line)-1] = strconv.Itoa(b.our.missed(probes, ids, hits))
+	}
+	fmt.Fprintf(b.o.out, "| %s |\n", strings.Join(line, " | "))
+}
+
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	return v[len(v)/2]
+}
+
+// bandwidth measures how fast one core reads memory, in GB/s.
+func bandwidth() float64 {
+	words := make([]uint64, 64<<20)
+	for i := range words {
+		words[i] = uint64(i)
+	}
+	best := time.Hour
+	for range 5 {
+		begin := time.Now()
+		var a, b, c, d uint64
+		for w := words; len(w) >= 32; w = w[32:] { // a word of each line
+			a += w[0]
+			b += w[8]
+			c += w[16]
+			d += w[24]
+		}
+		if took := time.Since(begin); a+b+c+d != 1 {
+			best = min(best, took)
+		}
+	}
+	return float64(len(words)*8) / best.Seconds() / 1e9
+}

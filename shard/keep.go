@@ -1,0 +1,204 @@
+package shard
+
+import (
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/tidwall/btree"
+
+	"facet/shard/segment"
+)
+
+// Where a shard has a store, the sealed faces of its entries don't stay in memory:
+//
+//	Freeze    captures the entries, and the sequences of those that died
+//	Settle    writes entries that are in no segment yet, and buries the dead: the set
+//	Adopt     the faces of entries that are in the set leave the memory
+//
+// Segments are no part of the state: replicas with equal states have different ones.
+
+// adoptBatch is how many faces are let go of without giving readers a chance.
+const adoptBatch = 4096
+
+// keep knows where sealed faces are.
+type keep struct {
+	store *segment.Store // nil: in memory, all of them
+
+	// mu guards set, and the sealed of every entry that is shared. It is taken after
+	// Shard.mu.
+	mu  sync.RWMutex
+	set *segment.Set
+}
+
+// Keep gives the shard the store of its segments, before anything else is called.
+func (s *Shard) Keep(store *segment.Store) { s.keep.store = store }
+
+// Store is what Keep was given, or nil.
+func (s *Shard) Store() *segment.Store { return s.keep.store }
+
+// sealed gives the sealed face of an entry, which must not be changed; nil if it has
+// none. The error wraps segment.ErrMissing if the entry is gone.
+func (k *keep) sealed(e *entry) ([]byte, error) {
+	k.mu.RLock()
+	sealed, set := e.sealed, k.set
+	if sealed != nil || e.sealedLen == 0 {
+		k.mu.RUnlock()
+		return sealed, nil
+	}
+	if set == nil {
+		k.mu.RUnlock()
+		return nil, segment.ErrMissing
+	}
+	set.Retain()
+	k.mu.RUnlock()
+	defer set.Release()
+	return set.Sealed(e.sequence)
+}
+
+// swap makes set the present one, which it takes over, and gives the old one for the
+// caller to release: not while Shard.mu is held, because that may wait for the disk.
+func (k *keep) swap(set *segment.Set) (old *segment.Set) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	old, k.set = k.set, set
+	return old
+}
+
+// graves are the sequences of the entries that are no more, as far as a segment may
+// have them. Shard.mu guards them.
+type graves struct {
+	// through is the last sequence that was ever frozen for a store: later entries
+	// are in no segment.
+	through uint64
+	dead    []uint64
+	// settled counts those that were in dead before and that an adopted set knows of.
+	settled int
+}
+
+// bury notes that an entry is no more.
+func (g *graves) bury(sequence uint64) {
+	if sequence <= g.through {
+		g.dead = append(g.dead, sequence)
+	}
+}
+
+// buryAll notes that entries are no more.
+func (g *graves) buryAll(entries *btree.Map[uint64, *entry]) {
+	entries.Scan(func(sequence uint64, _ *entry) bool {
+		g.bury(sequence)
+		return sequence < g.through
+	})
+}
+
+// fresh is an entry that is in no segment.
+type fresh struct {
+	origin
+	*entry
+}
+
+// Settle writes what is in no segment yet, and gives the set of segments that has
+// all entries of v. It belongs to v. Write then refers to it. The error is the disk's
+// or wraps segment.ErrCorrupt.
+func (v *View) Settle(clean segment.Clean) (*segment.Set, error) {
+	v.collectFresh()
+	var row []byte
+	records := func(yield func(segment.Record) bool) {
+		for _, f := range v.fresh {
+			sealed := v.sealedInMemory(f.entry)
+			row = appendRow(row[:0], f.origin, f.entry, sealed)
+			if !yield(segment.Record{Sequence: f.sequence, Clear: row, Sealed: sealed}) {
+				return
+			}
+		}
+	}
+	set, built, err := v.shard.keep.store.Build(v.set, segment.Change{Dead: v.dead, Fresh: records, Clean: clean})
+	if err != nil {
+		return nil, err
+	}
+	v.settled, v.built = set, built
+	return set, nil
+}
+
+// Built says what Settle wrote.
+func (v *View) Built() segment.Built { return v.built }
+
+// collectFresh finds the entries of v that are in no segment, in order.
+func (v *View) collectFresh() {
+	after := v.set.Last() + 1
+	v.fresh = nil
+	collect := func(at origin, entries *btree.Map[uint64, *entry]) {
+		entries.Ascend(after, func(_ uint64, e *entry) bool {
+			v.fresh = append(v.fresh, fresh{at, e})
+			return true
+		})
+	}
+	for _, sl := range v.slices {
+		collect(origin{sl.head.Gallery, sl.head.Generation}, sl.entries)
+	}
+	for i := range v.fences {
+		// The generation only has to be one that the fence keeps out.
+		collect(origin{v.fences[i].gallery, v.fences[i].generation - 1}, v.fences[i].remains)
+	}
+	slices.SortFunc(v.fresh, func(a, b fresh) int {
+		if a.sequence < b.sequence {
+			return -1
+		}
+		return 1
+	})
+}
+
+func (v *View) sealedInMemory(e *entry) []byte {
+	v.shard.keep.mu.RLock()
+	defer v.shard.keep.mu.RUnlock()
+	return e.sealed
+}
+
+// sealed gives the sealed face of an entry of v, which may have died since.
+func (v *View) sealed(e *entry) ([]byte, error) {
+	sealed := v.sealedInMemory(e)
+	if sealed != nil || e.sealedLen == 0 {
+		return sealed, nil
+	}
+	if v.set != nil {
+		sealed, err := v.set.Sealed(e.sequence)
+		if !errors.Is(err, segment.ErrMissing) {
+			return sealed, err
+		}
+	}
+	return v.shard.keep.sealed(e) // it was adopted after v was frozen
+}
+
+// Adopt makes the settled set the shard's own: what is in it is read from there, and
+// leaves the memory. It is of no effect if the shard's state was replaced since
+// Freeze.
+func (v *View) Adopt() {
+	s := v.shard
+	s.mu.Lock()
+	if s.state != v.state || v.settled == nil {
+		s.mu.Unlock()
+		return
+	}
+	if g := s.state.graves; v.deadEnd > g.settled {
+		g.dead = slices.Clone(g.dead[v.deadEnd-g.settled:])
+		g.settled = v.deadEnd
+	}
+	old := s.keep.swap(v.settled.Retain())
+	s.mu.Unlock()
+	old.Release()
+	for batch := range slices.Chunk(v.fresh, adoptBatch) {
+		s.keep.mu.Lock()
+		for _, f := range batch {
+			f.sealed = nil
+		}
+		s.keep.mu.Unlock()
+	}
+	v.fresh = nil
+}
+
+// Release lets go of the segments. v is not used after it.
+func (v *View) Release() {
+	v.set.Release()
+	v.settled.Release()
+	v.set, v.settled, v.fresh = nil, nil, nil
+}

@@ -1,0 +1,325 @@
+package shard
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"facet/internal/codec"
+	"facet/internal/id"
+	"facet/shard/segment"
+)
+
+// newKeptShard is newTestShard with a store of small segments.
+func newKeptShard(t testing.TB, slots uint32) *Shard {
+	t.Helper()
+	store, err := segment.Open(t.TempDir(), segment.Options{Bytes: 20_000, Damaged: func(err error) { t.Error(err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newTestShard(t, slots)
+	s.Keep(store)
+	return s
+}
+
+// frozenInto freezes s, settles the view, gives its records, and adopts it.
+func frozenInto(t testing.TB, s *Shard, clean segment.Clean) []byte {
+	t.Helper()
+	v := s.Freeze()
+	defer v.Release()
+	if _, err := v.Settle(clean); err != nil {
+		t.Fatal(err)
+	}
+	b := records(t, v)
+	v.Adopt()
+	return b
+}
+
+func records(t testing.TB, v *View) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := codec.NewWriter(&b, codec.Magic{}, 1)
+	if err := v.Write(w); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// loaded reads records into a loader.
+func loaded(b []byte, store *segment.Store) (*Loader, error) {
+	r, err := codec.NewReader(bytes.NewReader(b), codec.Magic{})
+	if err != nil {
+		return nil, err
+	}
+	l := NewLoader(store)
+	for {
+		m, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			err = l.Check()
+			if err == nil {
+				return l, nil
+			}
+		}
+		if err == nil {
+			_, err = l.Load(m)
+		}
+		if err != nil {
+			l.Close()
+			return nil, err
+		}
+	}
+}
+
+// facesInMemory counts the faces that are in memory.
+func facesInMemory(s *Shard) (n int) {
+	for _, sl := range s.state.slices {
+		sl.entries.Scan(func(_ uint64, e *entry) bool {
+			if e.sealed != nil {
+				n++
+			}
+			return true
+		})
+	}
+	return n
+}
+
+func TestFacesLeaveTheMemoryAndAreReadFromSegments(t *testing.T) {
+	t.Parallel()
+	s, key := newKeptShard(t, 100), testKey(t, 1)
+	var events []Event
+	for n := range 40 {
+		events = append(events, put(t, s, newEvent(key, n, axis(n))))
+	}
+	frozenInto(t, s, segment.Share)
+	if n := facesInMemory(s); n != 0 {
+		t.Errorf("%d faces are in memory still", n)
+	}
+	events = append(events, put(t, s, newEvent(key, 40, axis(40))))
+	for _, e := range events {
+		if sealed, ok := s.Sealed(testGallery, e.Subject, e.Event, 0); !ok || !bytes.Equal(sealed, e.Sealed) {
+			t.Fatalf("event %s: %d bytes, %v", e.Event, len(sealed), ok)
+		}
+	}
+	if hits, err := search(s, key, axis(7)); err != nil || len(hits) == 0 || hits[0].Event != events[7].Event {
+		t.Errorf("search: %v, %v", hits, err)
+	}
+}
+
+func TestASettledShardIsTheSameAfterALoad(t *testing.T) {
+	t.Parallel()
+	s, key := newKeptShard(t, 60), testKey(t, 1)
+	for n := range 50 {
+		put(t, s, newEvent(key, n, axis(n)))
+	}
+	frozenInto(t, s, segment.Share)
+	for n := range 9 {
+		if err := s.Erase(Erasure{testGallery, 1, newEvent(key, 3*n, axis(1)).Subject, int64(60 + n)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := frozenInto(t, s, segment.Share)
+	want := s.Freeze()
+	defer want.Release()
+	l, err := loaded(b, s.keep.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := newTestShard(t, 0)
+	again.Keep(s.keep.store)
+	again.Replace(l)
+	got := again.Freeze()
+	defer got.Release()
+	if !bytes.Equal(records(t, want), records(t, got)) {
+		t.Error("the loaded shard differs")
+	}
+	if n := facesInMemory(again); n != 0 {
+		t.Errorf("%d faces were loaded into memory", n)
+	}
+	again.Replace(NewLoader(nil)) // lets go of the segments
+}
+
+func TestRecordsThatContradictTheirSegmentsAreRefused(t *testing.T) {
+	t.Parallel()
+	s, key := newKeptShard(t, 60), testKey(t, 1)
+	for n := range 20 {
+		put(t, s, newEvent(key, n, axis(n)))
+	}
+	v := s.Freeze()
+	defer v.Release()
+	set, err := v.Settle(segment.Share)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := set.Parts()[0].File.Ref().Hash
+	head := storedRecord{Sequence: 20, Slices: 1, Segments: 1}
+	slice := sliceRecord{Gallery: testGallery, Generation: 1, Granted: 60, Entries: 20}
+	whole := segmentRecord{Hash: hash}
+	f := func(name string, want error, list ...any) {
+		t.Helper()
+		var b bytes.Buffer
+		w := codec.NewWriter(&b, codec.Magic{}, 1)
+		for _, r := range list {
+			switch r := r.(type) {
+			case storedRecord:
+				w.Record(headStored, r)
+			case sliceRecord:
+				w.Record(headSlice, r)
+			case fenceRecord:
+				w.Record(headFence, r)
+			case segmentRecord:
+				w.Record(headSegment, r)
+			}
+		}
+		if _, err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		l, err := loaded(b.Bytes(), s.keep.store)
+		if l != nil {
+			l.Close()
+		}
+		if !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", name, err, want)
+		}
+	}
+	few, other, early, dead, absent, cut := slice, slice, head, whole, whole, whole
+	few.Entries, other.Generation, early.Sequence = 19, 2, 19
+	dead.Dead, absent.Dead, cut.Dead = appendSequences(nil, []uint64{4}), appendSequences(nil, []uint64{21}), []byte{0x80}
+	f("sound", nil, head, slice, whole)
+	f("an entry too many", ErrSnapshot, head, few, whole)
+	f("an entry that is dead, and counted", ErrSnapshot, head, slice, dead)
+	f("a dead entry that is not there", ErrSnapshot, head, slice, absent)
+	f("half a number", ErrSnapshot, head, slice, cut)
+	f("entries of no slice", ErrSnapshot, head, other, whole)
+	f("entries behind a fence that lets them in", ErrSnapshot, storedRecord{Sequence: 20, Fences: 1, Segments: 1}, fenceRecord{testGallery, 1, 5, 20}, whole)
+	f("entries behind a fence", nil, storedRecord{Sequence: 20, Fences: 1, Segments: 1}, fenceRecord{testGallery, 2, 5, 20}, whole)
+	f("entries of the future", ErrSnapshot, early, slice, whole)
+	f("no segment", ErrSnapshot, head, slice)
+	f("a segment twice", ErrSnapshot, storedRecord{Sequence: 20, Slices: 1, Segments: 2}, slice, whole, whole)
+	f("a segment before its slice", ErrSnapshot, head, whole, slice)
+	f("a segment that is nowhere", segment.ErrMissing, head, slice, segmentRecord{Hash: segment.Hash{1}})
+}
+
+func TestAnAdoptionAfterAReplacementIsOfNoEffect(t *testing.T) {
+	t.Parallel()
+	s, key := newKeptShard(t, 60), testKey(t, 1)
+	first := put(t, s, newEvent(key, 1, axis(1)))
+	b := frozenInto(t, s, segment.Share)
+	put(t, s, newEvent(key, 2, axis(2)))
+	late := s.Freeze()
+	if _, err := late.Settle(segment.Share); err != nil {
+		t.Fatal(err)
+	}
+	l, err := loaded(b, s.keep.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Replace(l)
+	before := s.keep.set
+	late.Adopt()
+	late.Release()
+	if s.keep.set != before {
+		t.Error("the set of a state that is gone was adopted")
+	}
+	if sealed, ok := s.Sealed(testGallery, first.Subject, first.Event, 0); !ok || !bytes.Equal(sealed, first.Sealed) {
+		t.Errorf("got %d bytes, %v", len(sealed), ok)
+	}
+}
+
+func TestReadersSeeTheirFacesWhileSegmentsComeAndGo(t *testing.T) {
+	t.Parallel()
+	s, key := newKeptShard(t, 400), testKey(t, 1)
+	steady := put(t, s, newEvent(key, 1000, axis(3)))
+	stop, work := make(chan struct{}), sync.WaitGroup{}
+	beside := func(f func(r *rand.Rand)) {
+		work.Go(func() {
+			for r := rand.New(rand.NewPCG(rand.Uint64(), 1)); ; {
+				select {
+				case <-stop:
+					return
+				default:
+					f(r)
+				}
+			}
+		})
+	}
+	beside(func(*rand.Rand) {
+		if sealed, ok := s.Sealed(testGallery, steady.Subject, steady.Event, 0); !ok || !bytes.Equal(sealed, steady.Sealed) {
+			t.Errorf("got %d bytes, %v", len(sealed), ok)
+		}
+	})
+	beside(func(*rand.Rand) {
+		if hits, err := search(s, key, axis(3)); err != nil || len(hits) == 0 {
+			t.Errorf("search: %v, %v", hits, err)
+		}
+	})
+	beside(func(*rand.Rand) { // a second view, as for a digest
+		v := s.Freeze()
+		defer v.Release()
+		records(t, v)
+	})
+	beside(func(r *rand.Rand) {
+		frozenInto(t, s, segment.Clean(r.IntN(2)))
+		if err := s.keep.store.Collect(); err != nil {
+			t.Error(err)
+		}
+	})
+	r := rand.New(rand.NewPCG(2, 2))
+	for begin, n := time.Now(), 2000; time.Since(begin) < time.Second; n++ {
+		e := newEvent(key, r.IntN(300), axis(n))
+		e.Time = int64(n)
+		if err := s.Put(e, OldestDeleted); errors.Is(err, ErrExists) {
+			err = s.Erase(Erasure{testGallery, 1, e.Subject, int64(n)})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	close(stop)
+	work.Wait()
+}
+
+func FuzzAnyRowIsAnEntryOrAnError(f *testing.F) {
+	at := origin{testGallery, 3}
+	e := &entry{sequence: 900, first: 7, time: -4, revision: 2, deleted: true}
+	e.Subject, e.Event, e.Tags = id.Subject{UUID: id.UUID{1}}, id.Event{UUID: id.UUID{2}}, []uint32{1, 1 << 31}
+	f.Add(appendRow(nil, at, e, nil), uint64(900))
+	f.Add(appendRow(nil, at, e, []byte{2, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), uint64(900))
+	f.Fuzz(func(t *testing.T, b []byte, sequence uint64) {
+		at, e, head, err := decodeRow(b, sequence)
+		if err != nil {
+			return
+		}
+		again, f, sameHead, err := decodeRow(appendRow(nil, at, e, head), sequence)
+		if err != nil || again != at || f.time != e.time || f.first != e.first || len(head) <= 1+modelBytes && !bytes.Equal(head, sameHead) {
+			t.Fatalf("%x is encoded as another row: %v", b, err)
+		}
+	})
+}
+
+func TestAClosedShardLetsGoOfItsSegments(t *testing.T) {
+	t.Parallel()
+	s, key := newKeptShard(t, 10), testKey(t, 1)
+	put(t, s, newEvent(key, 1, axis(1)))
+	v := s.Freeze()
+	set, err := v.Settle(segment.Share)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash := set.Parts()[0].File.Ref().Hash
+	v.Adopt()
+	v.Release()
+	if err := s.keep.store.Collect(); err != nil || !s.keep.store.Has(hash) {
+		t.Fatalf("the shard's segment is gone: %v", err)
+	}
+	s.Close()
+	if err := s.keep.store.Collect(); err != nil || s.keep.store.Has(hash) {
+		t.Errorf("the segment of a closed shard stays: %v", err)
+	}
+}

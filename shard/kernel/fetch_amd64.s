@@ -1,0 +1,26 @@
+#include "textflag.h"
+
+// func fetchRows(rows []byte, list []uint16, stride int)
+//
+// The first two lines and the last of each row, to the second cache.
+TEXT ·fetchRows(SB), NOSPLIT, $0-56
+	MOVQ rows_base+0(FP), SI
+	MOVQ list_base+24(FP), R8
+	MOVQ list_len+32(FP), R9
+	MOVQ stride+48(FP), R13
+
+row:
+	TESTQ R9, R9
+	JZ    done
+	MOVWQZX (R8), AX
+	IMULQ R13, AX
+	ADDQ  SI, AX
+	PREFETCHT1 (AX)
+	PREFETCHT1 64(AX)
+	PREFETCHT1 -1(AX)(R13*1)
+	ADDQ  $2, R8
+	DECQ  R9
+	JMP   row
+
+done:
+	RET

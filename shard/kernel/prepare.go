@@ -1,0 +1,71 @@
+package kernel
+
+// Prepared is a template with its codes, ready for AddPrepared: to encode takes
+// several times as long as to add, and need not wait for the writer's turn.
+type Prepared struct {
+	template []float32
+	enc      *encoder // has the codes
+	bounds   [planes]bound
+	bounded  bool
+}
+
+// Prepare encodes a template for m into p, whose memory is used again. It keeps a
+// copy of the template. It may be called by many at once, with a p each. Errors wrap
+// ErrTemplate.
+func (m *Matrix) Prepare(p *Prepared, template []float32) error {
+	if err := m.shape.check(template); err != nil {
+		return err
+	}
+	if p.enc == nil || p.enc.rotation.dim != m.shape.dim {
+		p.enc = newEncoder(rotationOf(m.shape.dim))
+	}
+	p.template = append(p.template[:0], template...)
+	p.bounds, p.bounded = p.enc.encode(template)
+	return nil
+}
+
+// Clear zeroes the template and its codes.
+func (p *Prepared) Clear() {
+	clear(p.template)
+	if p.enc != nil {
+		clear(p.enc.y)
+		clear(p.enc.codes)
+		clear(p.enc.lows)
+	}
+	p.template, p.bounds, p.bounded = p.template[:0], [planes]bound{}, false
+}
+
+// AddPrepared is Add of a prepared template.
+func (m *Matrix) AddPrepared(o *Owner, p *Prepared) (slot int, err error) {
+	if err := m.shape.check(p.template); err != nil {
+		return 0, err
+	}
+	slot = m.slots
+	if n := len(m.free); n > 0 {
+		slot = m.free[n-1]
+	}
+	c, at, err := m.chunkOf(slot)
+	if err != nil {
+		return 0, err
+	}
+	if n := len(m.free); n > 0 {
+		m.free = m.free[:n-1]
+	} else {
+		m.slots++
+	}
+	copy(c.vector(&m.shape, at), p.template)
+	if !c.flat {
+		bit := uint64(1) << (at % blockSlots)
+		if p.bounded {
+			c.irregular[at/blockSlots].And(^bit)
+		} else {
+			c.irregular[at/blockSlots].Or(bit)
+			c.odd.Store(true)
+		}
+		c.write(&m.shape, at, p.enc.codes, p.enc.lows, p.bounds)
+	}
+	c.tags.set(at, len(c.live), o.Tags)
+	c.owners[at].Store(o)
+	c.live[at/blockSlots].Or(1 << (at % blockSlots))
+	return slot, nil
+}

@@ -1,0 +1,77 @@
+package shard
+
+import (
+	"fmt"
+
+	"facet/internal/codec"
+	"facet/shard/segment"
+)
+
+func (l *Loader) storedShard(m codec.Message) error {
+	var r storedRecord
+	if err := m.Decode(headStored, &r); err != nil {
+		return err
+	}
+	l.stored, l.segments = true, r.Segments
+	return l.begin(shardRecord{r.Sequence, r.Slices, r.Fences, r.Claims})
+}
+
+// segment opens a segment and takes its live entries.
+func (l *Loader) segment(m codec.Message) error {
+	var r segmentRecord
+	if err := m.Decode(headSegment, &r); err != nil {
+		return err
+	}
+	if !l.stored || uint64(len(l.parts)) >= l.segments || l.state.waiting.Len() > 0 ||
+		uint64(len(l.state.slices)) != l.head.Slices || uint64(len(l.state.fences.of)) != l.head.Fences {
+		return fmt.Errorf("%w: segment %s is out of place", ErrSnapshot, r.Hash)
+	}
+	dead, ok := decodeSequences(r.Dead)
+	if !ok {
+		return fmt.Errorf("%w: dead entries of segment %s", ErrSnapshot, r.Hash)
+	}
+	if l.store == nil {
+		return fmt.Errorf("%w: no store for segment %s", ErrSnapshot, r.Hash)
+	}
+	f, err := l.store.File(r.Hash)
+	if err != nil {
+		return err
+	}
+	l.parts = append(l.parts, segment.Part{File: f, Dead: dead})
+	return l.entries(&l.parts[len(l.parts)-1])
+}
+
+// entries takes the live entries of a segment.
+func (l *Loader) entries(p *segment.Part) error {
+	dead := p.Dead
+	err := p.File.Clear(func(sequence uint64, row []byte, sealed int) error {
+		if len(dead) > 0 && dead[0] == sequence {
+			dead = dead[1:]
+			if sealed > 0 {
+				p.DeadSealed++
+			}
+			return nil
+		}
+		at, e, head, err := decodeRow(row, sequence)
+		if err != nil {
+			return err
+		}
+		e.sealedLen = uint32(sealed)
+		sl := l.state.slices[at.gallery]
+		if sl != nil && sl.generation == at.generation {
+			sl.lineage.join(head)
+			return l.add(sl, nil, e)
+		}
+		if f := l.state.fences.of[at.gallery]; f != nil && at.generation < f.generation {
+			return l.add(nil, f.remains, e)
+		}
+		return fmt.Errorf("%w: entry %d belongs nowhere", ErrSnapshot, sequence)
+	})
+	if err != nil {
+		return fmt.Errorf("entries of segment %s: %w", p.File.Ref().Hash, err)
+	}
+	if len(dead) > 0 {
+		return fmt.Errorf("%w: segment %s has no entry %d", ErrSnapshot, p.File.Ref().Hash, dead[0])
+	}
+	return nil
+}

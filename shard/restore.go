@@ -1,0 +1,157 @@
+package shard
+
+import (
+	"errors"
+	"fmt"
+
+	"facet/internal/codec"
+	"facet/internal/id"
+	"facet/shard/kernel"
+)
+
+// What of a shard a backup keeps are its slices and their entries: pending events
+// were never acknowledged, and what is behind a fence was deleted.
+//
+// Entries that are restored are numbered anew, because the shard they come to has
+// numbers of its own: an entry that had sequence s and first f gets at least base+s
+// and exactly base+f, where base is the shard's sequence before the slice's first
+// entry. So the order of a subject's events stays what it was.
+
+// sequenceMax bounds the sequences of entries that are restored.
+const sequenceMax = 1 << 48
+
+// ErrBase says that entries to be restored don't follow those that are there.
+var ErrBase = errors.New("shard: entries are missing or there already")
+
+// CopiedSlice is a slice as a backup keeps it.
+type CopiedSlice struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+	// Granted and Returned are totals; the slots are what is between.
+	Granted  uint32 `cbor:"3,keyasint"`
+	Returned uint32 `cbor:"4,keyasint,omitempty"`
+	Epoch    uint32 `cbor:"5,keyasint,omitempty"`
+	// Entries counts the entries that follow.
+	Entries uint64 `cbor:"6,keyasint,omitempty"`
+}
+
+// CopiedEntry is an event, active or deleted, as a backup keeps it. A deleted one
+// has no face.
+type CopiedEntry struct {
+	Subject  id.Subject `cbor:"1,keyasint"`
+	Event    id.Event   `cbor:"2,keyasint"`
+	Time     int64      `cbor:"3,keyasint"`
+	Deleted  bool       `cbor:"4,keyasint,omitempty"`
+	Tags     []uint32   `cbor:"5,keyasint,omitempty"`
+	Sealed   []byte     `cbor:"6,keyasint,omitempty"`
+	Revision uint32     `cbor:"7,keyasint,omitempty"`
+	// Sequence and First order the entries of a slice.
+	Sequence uint64 `cbor:"8,keyasint"`
+	First    uint64 `cbor:"9,keyasint"`
+}
+
+// Copy picks what a backup keeps out of the records of a snapshot without segments.
+// The zero value is before the first record.
+type Copy struct{ entries uint64 }
+
+// Next takes the next record. It gives a slice, or an entry of the slice that came
+// before, or neither if a backup does not keep the record. The error wraps
+// codec.ErrMalformed or ErrSnapshot.
+func (c *Copy) Next(m codec.Message) (*CopiedSlice, *CopiedEntry, error) {
+	switch m.Code {
+	case headSlice.Code:
+		var r sliceRecord
+		if err := m.Decode(headSlice, &r); err != nil {
+			return nil, nil, err
+		}
+		c.entries = r.Entries
+		return &CopiedSlice{r.Gallery, r.Generation, r.Granted, r.Returned, r.Epoch, r.Entries}, nil, nil
+	case headEntry.Code:
+		if c.entries == 0 {
+			return nil, nil, nil // it is behind a fence
+		}
+		c.entries--
+		var r entryRecord
+		if err := m.Decode(headEntry, &r); err != nil {
+			return nil, nil, err
+		}
+		if r.First == 0 {
+			r.First = r.Sequence
+		}
+		return nil, &CopiedEntry{r.Subject, r.Event, r.Time, r.Deleted, r.Tags, r.Sealed, r.Revision, r.Sequence, r.First}, nil
+	case headStored.Code, headSegment.Code:
+		return nil, nil, fmt.Errorf("%w: entries are in segments", ErrSnapshot)
+	default:
+		return nil, nil, nil
+	}
+}
+
+// Load are entries of a slice that come out of a backup.
+type Load struct {
+	Slice CopiedSlice
+	// Have is how many entries of the slice were loaded before.
+	Have uint64
+	Base uint64
+	// Entries are the next ones.
+	Entries []CopiedEntry
+}
+
+// Loaded says how far the loading of a slice has come.
+type Loaded struct {
+	Entries uint64
+	// Last is First of the last entry, as it was numbered here; without entries, it is
+	// the Base for the first ones.
+	Last uint64
+}
+
+// Load makes the slice, if there is none, and adds entries to it. Unless it has
+// exactly Have entries the error is ErrBase, and nothing is done; a first Load
+// without entries tells what is there. Other errors wrap ErrGeneration, ErrNoSlot or
+// ErrSnapshot, and the entries before the one that is wrong stay.
+func (s *Shard) Load(l Load) (Loaded, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl, err := s.state.open(l.Slice.Gallery, l.Slice.Generation)
+	if err != nil {
+		return Loaded{}, err
+	}
+	sl.granted, sl.returned = max(sl.granted, l.Slice.Granted), max(sl.returned, l.Slice.Returned)
+	sl.epoch = max(sl.epoch, l.Slice.Epoch)
+	if sl.returned > sl.granted || uint64(sl.entries.Len()) != l.Have {
+		return s.state.loaded(sl), ErrBase
+	}
+	for i := range l.Entries {
+		if err := s.state.load(sl, l.Base, &l.Entries[i]); err != nil {
+			return s.state.loaded(sl), err
+		}
+	}
+	return s.state.loaded(sl), nil
+}
+
+func (st *state) loaded(sl *slice) Loaded {
+	if _, last, ok := sl.entries.Max(); ok {
+		return Loaded{uint64(sl.entries.Len()), last.first}
+	}
+	return Loaded{0, st.sequence}
+}
+
+// load adds one entry.
+func (st *state) load(sl *slice, base uint64, c *CopiedEntry) error {
+	_, before, some := sl.entries.Max()
+	switch {
+	case sl.used() >= sl.slots():
+		return ErrNoSlot
+	case base > sequenceMax || c.Sequence > sequenceMax || c.First == 0 || c.First > c.Sequence,
+		some && c.Time < before.time:
+		return fmt.Errorf("%w: entry %d is out of order", ErrSnapshot, c.Sequence)
+	case c.Deleted != (len(c.Sealed) == 0), !c.Deleted && sl.find(c.Subject, c.Event) != nil:
+		return fmt.Errorf("%w: event %s is there twice, or has no face", ErrSnapshot, c.Event)
+	}
+	st.sequence = max(st.sequence+1, base+c.Sequence)
+	sl.add(&entry{
+		Owner:    kernel.Owner{Subject: c.Subject, Event: c.Event, Tags: c.Tags},
+		sequence: st.sequence, first: base + c.First, time: c.Time, deleted: c.Deleted,
+		sealed: c.Sealed, sealedLen: uint32(len(c.Sealed)), revision: c.Revision,
+	})
+	return nil
+}

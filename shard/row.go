@@ -1,0 +1,131 @@
+package shard
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"facet/internal/id"
+	"facet/shard/kernel"
+)
+
+// The clear part of an entry in a segment (docs/formats/segment.md):
+//
+//	version 1 | flags 1 | gallery 16 | subject 16 | event 16 | generation | time |
+//	sequence less that of the registration | revision | number of tags | tags |
+//	head of the sealed face: its length 1, its bytes
+//
+// Numbers without a size are varints, time is zigzag. The head is the beginning of
+// the face that is not encrypted: it names the model, which a start needs to know.
+const (
+	rowVersion = 1
+	rowDeleted = 1 // flag
+	rowIDs     = 2 + 3*16
+)
+
+// errRow says that a row is of no form that this version reads.
+var errRow = errors.New("shard: unknown form of an entry in a segment")
+
+// appendRow encodes an entry of a slice for a segment. sealed is its face.
+func appendRow(b []byte, at origin, e *entry, sealed []byte) []byte {
+	flags := byte(0)
+	if e.deleted {
+		flags = rowDeleted
+	}
+	b = append(b, rowVersion, flags)
+	b = append(b, at.gallery.UUID[:]...)
+	b = append(b, e.Subject.UUID[:]...)
+	b = append(b, e.Event.UUID[:]...)
+	b = binary.AppendUvarint(b, uint64(at.generation))
+	b = binary.AppendVarint(b, e.time)
+	b = binary.AppendUvarint(b, e.sequence-e.first)
+	b = binary.AppendUvarint(b, uint64(e.revision))
+	b = binary.AppendUvarint(b, uint64(len(e.Tags)))
+	for _, t := range e.Tags {
+		b = binary.AppendUvarint(b, uint64(t))
+	}
+	head := sealed[:min(len(sealed), 1+modelBytes)]
+	return append(append(b, byte(len(head))), head...)
+}
+
+// origin is the generation of a gallery to whose slice an entry belongs, or belonged.
+type origin struct {
+	gallery    id.Gallery
+	generation uint32
+}
+
+// decodeRow reads what appendRow wrote; nothing of it points into b. head is a part
+// of b. The error wraps errRow.
+func decodeRow(b []byte, sequence uint64) (at origin, e *entry, head []byte, err error) {
+	if len(b) < rowIDs || b[0] != rowVersion || b[1] > rowDeleted {
+		return origin{}, nil, nil, fmt.Errorf("%w: entry %d", errRow, sequence)
+	}
+	e = &entry{
+		Owner:    kernel.Owner{Subject: id.Subject{UUID: id.UUID(b[18:34])}, Event: id.Event{UUID: id.UUID(b[34:50])}},
+		sequence: sequence, deleted: b[1]&rowDeleted != 0,
+	}
+	at.gallery = id.Gallery{UUID: id.UUID(b[2:18])}
+	in := varints{rest: b[rowIDs:]}
+	at.generation = uint32(in.next(1<<32 - 1))
+	e.time = in.signed()
+	e.first = sequence - in.next(sequence)
+	e.revision = uint32(in.next(1<<32 - 1))
+	if n := in.next(uint64(len(in.rest))); n > 0 {
+		e.Tags = make([]uint32, n)
+	}
+	for i := range e.Tags {
+		e.Tags[i] = uint32(in.next(1<<32 - 1))
+	}
+	if in.bad || len(in.rest) < 1 || int(in.rest[0]) != len(in.rest)-1 {
+		return origin{}, nil, nil, fmt.Errorf("%w: entry %d", errRow, sequence)
+	}
+	return at, e, in.rest[1:], nil
+}
+
+// varints reads one after the other; bad tells that one was not as it has to be.
+type varints struct {
+	rest []byte
+	bad  bool
+}
+
+func (v *varints) next(most uint64) uint64 {
+	x, n := binary.Uvarint(v.rest)
+	return v.took(x, n, x <= most)
+}
+
+func (v *varints) signed() int64 {
+	x, n := binary.Varint(v.rest)
+	return int64(v.took(uint64(x), n, true))
+}
+
+func (v *varints) took(x uint64, n int, ok bool) uint64 {
+	if n <= 0 || !ok || v.bad {
+		v.bad = true
+		return 0
+	}
+	v.rest = v.rest[n:]
+	return x
+}
+
+// appendSequences encodes sequences, which ascend.
+func appendSequences(b []byte, list []uint64) []byte {
+	before := uint64(0)
+	for _, s := range list {
+		b = binary.AppendUvarint(b, s-before)
+		before = s
+	}
+	return b
+}
+
+// decodeSequences reads what appendSequences wrote.
+func decodeSequences(b []byte) (list []uint64, ok bool) {
+	in, before := varints{rest: b}, uint64(0)
+	for len(in.rest) > 0 {
+		before += in.next(1<<64 - 1 - before)
+		list = append(list, before)
+		if in.bad {
+			return nil, false
+		}
+	}
+	return list, true
+}

@@ -1,0 +1,324 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+)
+
+const (
+	// deadShare is how many records of a file have to be dead, one in deadShare,
+	// for it to be written anew.
+	deadShare = 4
+	// mergeFiles is how many of the newest files become one, when none is of a
+	// larger level than the newest: each record is written about once for each of
+	// mergeLevels levels, and there are at most mergeFiles − 1 files of each.
+	mergeFiles  = 4
+	mergeLevels = 4
+)
+
+// Change is what has become of a state since its set was made.
+type Change struct {
+	// Dead are the sequences of entries that are no more, in any order. Those that
+	// are in no file of the set are of no effect.
+	Dead []uint64
+	// Fresh are the records behind the set's last, in ascending order.
+	Fresh iter.Seq[Record]
+	// Clean says which dead records must not stay.
+	Clean Clean
+}
+
+// Clean says what Build writes anew for the sake of dead records.
+type Clean uint8
+
+const (
+	// Share lets dead records be until they are a share of their file.
+	Share Clean = iota
+	// Erase leaves no sealed part of a dead record in any file of the new set.
+	Erase
+)
+
+// Built says what Build wrote.
+type Built struct {
+	Files int
+	Bytes int64
+}
+
+// builder makes one set from another.
+type builder struct {
+	store *Store
+	parts []Part // of the new set; the builder holds a reference on each file
+	built Built
+}
+
+// Build makes the set that follows old, which may be nil. The new files are on the
+// disk for good when it returns. On an error nothing changed, except for files that
+// Collect removes.
+func (s *Store) Build(old *Set, c Change) (*Set, Built, error) {
+	b := &builder{store: s}
+	err := b.bury(old, c.Dead)
+	if err == nil {
+		err = b.append(c.Fresh)
+	}
+	if err == nil {
+		err = b.rewrite(c.Clean)
+	}
+	if err == nil {
+		err = s.Sync()
+	}
+	if err != nil {
+		b.release(b.parts)
+		return nil, Built{}, fmt.Errorf("build segments: %w", err)
+	}
+	set, err := NewSet(b.parts)
+	return set, b.built, err
+}
+
+func (b *builder) release(parts []Part) {
+	for _, p := range parts {
+		p.File.Release()
+	}
+}
+
+// bury takes the old parts over, with what died in them.
+func (b *builder) bury(old *Set, dead []uint64) error {
+	dead = slices.Clone(dead)
+	slices.Sort(dead)
+	for _, p := range old.Parts() {
+		p.File.Retain()
+		b.parts = append(b.parts, p)
+		_, last := p.File.Range()
+		end, found := slices.BinarySearch(dead, last)
+		if found {
+			end++
+		}
+		if err := b.parts[len(b.parts)-1].bury(dead[:end]); err != nil {
+			return err
+		}
+		dead = dead[end:]
+	}
+	return nil
+}
+
+// bury adds what died to a part: those of dead, which ascend, that are in its file.
+func (p *Part) bury(dead []uint64) error {
+	first, _ := p.File.Range()
+	start, _ := slices.BinarySearch(dead, first)
+	if dead = dead[start:]; len(dead) == 0 {
+		return nil
+	}
+	more, moreSealed, err := p.File.among(dead)
+	if err != nil || len(more) == 0 {
+		return err
+	}
+	all := slices.Concat(p.Dead, more)
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) != len(p.Dead)+len(more) {
+		return fmt.Errorf("bug: a record of segment %s died twice", p.File.ref.Hash)
+	}
+	p.Dead, p.DeadSealed = all, p.DeadSealed+moreSealed
+	return nil
+}
+
+// among gives those of the sequences, which ascend, that are in the file, and how
+// many of them have a sealed part. It reads the blocks that may have one.
+func (f *File) among(sequences []uint64) (found []uint64, sealed int, err error) {
+	var buf []byte
+	for _, k := range f.clear {
+		end, last := slices.BinarySearch(sequences, k.last)
+		if last {
+			end++
+		}
+		if end == 0 {
+			continue
+		}
+		if buf, err = f.read(k, buf); err != nil {
+			return nil, 0, err
+		}
+		for b := buf; len(b) > 0; {
+			var sequence uint64
+			var part []byte
+			if sequence, part, b, err = cutRecord(b); err != nil {
+				return nil, 0, f.damage(err)
+			}
+			if _, ok := slices.BinarySearch(sequences[:end], sequence); ok {
+				found = append(found, sequence)
+				if slices.ContainsFunc(part[:min(len(part), sealedLenBytes)], func(c byte) bool { return c != 0 }) {
+					sealed++
+				}
+			}
+		}
+		sequences = sequences[end:]
+	}
+	return found, sealed, nil
+}
+
+// append writes the fresh records.
+func (b *builder) append(fresh iter.Seq[Record]) (err error) {
+	if fresh == nil {
+		return nil
+	}
+	out := output{builder: b}
+	defer func() { err = errors.Join(err, out.cancel()) }()
+	for r := range fresh {
+		if err := out.add(r); err != nil {
+			return err
+		}
+	}
+	return out.end()
+}
+
+// output writes records into as many files as it takes.
+type output struct {
+	builder *builder
+	w       *Writer
+}
+
+func (o *output) add(r Record) (err error) {
+	if o.w == nil {
+		if o.w, err = o.builder.store.Create(); err != nil {
+			return err
+		}
+	}
+	if o.w.Add(r); o.w.Bytes() < o.builder.store.bytes {
+		return nil
+	}
+	return o.end()
+}
+
+// end finishes the file that was begun.
+func (o *output) end() error {
+	if o.w == nil {
+		return nil
+	}
+	f, err := o.w.Close()
+	if o.w = nil; err != nil {
+		return err
+	}
+	o.builder.parts = append(o.builder.parts, Part{File: f})
+	o.builder.built.Files++
+	o.builder.built.Bytes += f.ref.Bytes
+	return nil
+}
+
+// cancel drops the file that was begun.
+func (o *output) cancel() error {
+	if o.w == nil {
+		return nil
+	}
+	return o.w.Cancel()
+}
+
+// run is a number of neighbours that become one file.
+type run struct {
+	parts []Part
+	bytes int64
+}
+
+// rewrite merges small files and leaves dead records out.
+func (b *builder) rewrite(clean Clean) (err error) {
+	parts := b.parts
+	runs := merge(parts, b.store.bytes)
+	b.parts = nil
+	out := output{builder: b}
+	defer func() {
+		if err != nil { // what is not taken over yet
+			for _, r := range runs {
+				b.release(r.parts)
+			}
+		}
+		err = errors.Join(err, out.cancel())
+	}()
+	for len(runs) > 0 {
+		r := runs[0]
+		if len(r.parts) == 1 && !r.parts[0].foul(clean) {
+			if err := out.end(); err != nil {
+				return err
+			}
+			b.parts = append(b.parts, r.parts[0])
+			runs = runs[1:]
+			continue
+		}
+		if err := out.copy(r.parts); err != nil {
+			return err
+		}
+		if len(r.parts) > 1 { // a merged one; neighbours that were foul share a file
+			if err := out.end(); err != nil {
+				return err
+			}
+		}
+		b.release(r.parts)
+		runs = runs[1:]
+	}
+	return out.end()
+}
+
+// foul tells whether a part has to be written anew.
+func (p *Part) foul(clean Clean) bool {
+	all, _ := p.File.Records()
+	return clean == Erase && p.DeadSealed > 0 || len(p.Dead) > 0 && uint64(len(p.Dead)) >= all/deadShare
+}
+
+// copy writes the live records of parts.
+func (o *output) copy(parts []Part) error {
+	for _, p := range parts {
+		dead := p.Dead
+		err := p.File.Scan(func(r Record) error {
+			if len(dead) > 0 && dead[0] == r.Sequence {
+				dead = dead[1:]
+				return nil
+			}
+			return o.add(r)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// merge groups the parts: those that become one file are in one run.
+func merge(parts []Part, bytesMax int64) []run {
+	runs := make([]run, 0, len(parts))
+	for _, p := range parts {
+		runs = append(runs, run{[]Part{p}, p.File.ref.Bytes})
+		for joined := true; joined; {
+			runs, joined = mergeLast(runs, bytesMax)
+		}
+	}
+	return runs
+}
+
+// mergeLast joins the last mergeFiles runs if none is of a larger level than the
+// last.
+func mergeLast(runs []run, bytesMax int64) ([]run, bool) {
+	n := len(runs) - mergeFiles
+	if n < 0 {
+		return runs, false
+	}
+	last := runs[n:]
+	joined := run{}
+	for _, r := range last {
+		if level(r.bytes, bytesMax) > level(last[mergeFiles-1].bytes, bytesMax) {
+			return runs, false
+		}
+		joined.parts = append(joined.parts, r.parts...)
+		joined.bytes += r.bytes
+	}
+	if joined.bytes > bytesMax {
+		return runs, false
+	}
+	return append(runs[:n], joined), true
+}
+
+// level is 0 for the smallest files and mergeLevels − 1 for those that are a
+// mergeFiles-th of bytesMax or more.
+func level(bytes, bytesMax int64) int {
+	for l := mergeLevels - 1; l > 0; l-- {
+		if bytesMax /= mergeFiles; bytes >= bytesMax {
+			return l
+		}
+	}
+	return 0
+}

@@ -1,0 +1,251 @@
+package segment
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"slices"
+)
+
+// File is one open file. Its methods may be called from any goroutine that holds a
+// reference.
+type File struct {
+	store         *Store
+	ref           Ref
+	at            readable
+	foot          footer
+	sealed, clear []block
+	refs          int // guarded by Store.mu
+}
+
+// readFile reads and checks the ends of a file. Its blocks are checked when they
+// are read.
+func readFile(s *Store, ref Ref, at readable) (*File, error) {
+	size := ref.Bytes
+	if size < int64(len(headMagic))+footerBytes || size > fileBytesMax {
+		return nil, fmt.Errorf("%w: %d bytes", ErrCorrupt, size)
+	}
+	var head [len(headMagic)]byte
+	var foot [footerBytes]byte
+	if err := readAt(at, head[:], 0); err != nil {
+		return nil, err
+	}
+	if err := readAt(at, foot[:], size-footerBytes); err != nil {
+		return nil, err
+	}
+	if string(head[:]) != headMagic {
+		return nil, fmt.Errorf("%w: it begins with %q", ErrCorrupt, head)
+	}
+	f := &File{store: s, ref: ref, at: at, refs: 1}
+	var err error
+	if f.foot, err = decodeFooter(foot[:], size); err != nil {
+		return nil, err
+	}
+	index := make([]byte, size-footerBytes-f.foot.index)
+	if err := readAt(at, index, f.foot.index); err != nil {
+		return nil, err
+	}
+	f.sealed, f.clear, err = decodeIndex(index, &f.foot)
+	return f, err
+}
+
+// readAt reads all of b.
+func readAt(r io.ReaderAt, b []byte, offset int64) error {
+	n, err := r.ReadAt(b, offset)
+	switch {
+	case n == len(b):
+		return nil
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%w: it ends at %d", ErrCorrupt, offset+int64(n))
+	default:
+		return err
+	}
+}
+
+// Ref names the file.
+func (f *File) Ref() Ref { return f.ref }
+
+// Records counts the records, and those of them that have a sealed part.
+func (f *File) Records() (all, sealed uint64) { return f.foot.records, f.foot.sealedRecords }
+
+// Range gives the first and the last sequence.
+func (f *File) Range() (first, last uint64) { return f.foot.first, f.foot.last }
+
+// Reader gives the bytes of the file.
+func (f *File) Reader() io.Reader { return io.NewSectionReader(f.at, 0, f.ref.Bytes) }
+
+// Retain adds a reference.
+func (f *File) Retain() *File {
+	f.store.mu.Lock()
+	defer f.store.mu.Unlock()
+	f.refs++
+	return f
+}
+
+// Release gives a reference back; with the last one the file is closed, and
+// Store.Collect may remove it.
+func (f *File) Release() {
+	f.store.mu.Lock()
+	defer f.store.mu.Unlock()
+	f.refs--
+	switch {
+	case f.refs == 0:
+		delete(f.store.files, f.ref.Hash)
+		f.at.Close() // it was only read
+	case f.refs < 0:
+		panic("bug: a segment was released too often")
+	}
+}
+
+// damage reports err of a file that was sound, and names it.
+func (f *File) damage(err error) error {
+	err = fmt.Errorf("read segment %s: %w", f.ref.Hash, err)
+	f.store.damaged(err)
+	return err
+}
+
+// read gives a checked block, in buf if that is large enough.
+func (f *File) read(k block, buf []byte) ([]byte, error) {
+	buf = slices.Grow(buf[:0], int(k.length))[:k.length]
+	if err := readAt(f.at, buf, k.offset); err != nil {
+		return nil, f.damage(err)
+	}
+	if crc32.Checksum(buf, castagnoli) != k.sum {
+		return nil, f.damage(fmt.Errorf("%w: the block at %d", ErrCorrupt, k.offset))
+	}
+	return buf, nil
+}
+
+// Clear calls visit with the clear part of every record and the length of the
+// sealed one. The part is valid during the call; an error of visit ends the walk.
+func (f *File) Clear(visit func(sequence uint64, clear []byte, sealed int) error) error {
+	var buf []byte
+	var n, last uint64
+	for _, k := range f.clear {
+		var err error
+		if buf, err = f.read(k, buf); err != nil {
+			return err
+		}
+		for b := buf; len(b) > 0; n++ {
+			var sequence uint64
+			var part []byte
+			if sequence, part, b, err = cutRecord(b); err != nil {
+				return f.damage(err)
+			}
+			if len(part) < sealedLenBytes || sequence > k.last || sequence < f.foot.first || n > 0 && sequence <= last {
+				return f.damage(fmt.Errorf("%w: record %d after %d", ErrCorrupt, sequence, last))
+			}
+			last = sequence
+			if err := visit(sequence, part[sealedLenBytes:], int(binary.LittleEndian.Uint32(part))); err != nil {
+				return err
+			}
+		}
+	}
+	if n != f.foot.records || last != f.foot.last {
+		return f.damage(fmt.Errorf("%w: %d records to %d", ErrCorrupt, n, last))
+	}
+	return nil
+}
+
+// sealedParts walks over the sealed parts in order.
+type sealedParts struct {
+	file *File
+	next int // block
+	buf  []byte
+	rest []byte
+}
+
+// part gives the next one, which has to be that of sequence. It is valid until the
+// next call.
+func (s *sealedParts) part(sequence uint64) ([]byte, error) {
+	if len(s.rest) == 0 {
+		if s.next == len(s.file.sealed) {
+			return nil, s.file.damage(fmt.Errorf("%w: no sealed part of %d", ErrCorrupt, sequence))
+		}
+		var err error
+		if s.buf, err = s.file.read(s.file.sealed[s.next], s.buf); err != nil {
+			return nil, err
+		}
+		s.next++
+		s.rest = s.buf
+	}
+	got, part, rest, err := cutRecord(s.rest)
+	if err == nil && got != sequence {
+		err = fmt.Errorf("%w: sealed part of %d instead of %d", ErrCorrupt, got, sequence)
+	}
+	if err != nil {
+		return nil, s.file.damage(err)
+	}
+	s.rest = rest
+	return part, nil
+}
+
+// Scan calls visit with every record. Its parts are valid during the call.
+func (f *File) Scan(visit func(Record) error) error {
+	parts := sealedParts{file: f}
+	return f.Clear(func(sequence uint64, clear []byte, sealed int) error {
+		r := Record{Sequence: sequence, Clear: clear}
+		if sealed > 0 {
+			var err error
+			if r.Sealed, err = parts.part(sequence); err != nil {
+				return err
+			}
+		}
+		if len(r.Sealed) != sealed {
+			return f.damage(fmt.Errorf("%w: sealed part of %d has %d bytes", ErrCorrupt, sequence, len(r.Sealed)))
+		}
+		return visit(r)
+	})
+}
+
+// Verify reads all of the file. The error wraps ErrCorrupt, or is the disk's.
+func (f *File) Verify() error {
+	if _, err := readFile(f.store, f.ref, f.at); err != nil {
+		return f.damage(err)
+	}
+	return f.Scan(func(Record) error { return nil })
+}
+
+// cached is a sealed block in memory.
+type cached struct {
+	file  *File
+	index int
+	bytes []byte
+}
+
+// Sealed gives the sealed part of a record, which must not be changed. A record
+// without one, or no record, is ErrMissing.
+func (f *File) Sealed(sequence uint64) ([]byte, error) {
+	i, _ := slices.BinarySearchFunc(f.sealed, sequence, func(k block, s uint64) int {
+		if k.last < s {
+			return -1
+		}
+		return 1
+	})
+	if i == len(f.sealed) {
+		return nil, fmt.Errorf("%w: record %d of segment %s", ErrMissing, sequence, f.ref.Hash)
+	}
+	place := &f.store.cache[(int(f.ref.Hash[0])+i)%cacheBlocks]
+	c := place.Load()
+	if c == nil || c.file != f || c.index != i {
+		b, err := f.read(f.sealed[i], nil)
+		if err != nil {
+			return nil, err
+		}
+		c = &cached{f, i, b}
+		place.Store(c)
+	}
+	for b := c.bytes; len(b) > 0; {
+		got, part, rest, err := cutRecord(b)
+		if err != nil {
+			return nil, f.damage(err)
+		}
+		if got == sequence {
+			return part, nil
+		}
+		b = rest
+	}
+	return nil, fmt.Errorf("%w: record %d of segment %s", ErrMissing, sequence, f.ref.Hash)
+}

@@ -1,0 +1,60 @@
+package segment
+
+import (
+	"encoding/hex"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write testdata anew")
+
+func TestStoredBytesStayWhatTheyWere(t *testing.T) {
+	t.Parallel()
+	s, err := open(newMemoryDisk(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := s.Create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []Record{
+		{Sequence: 3, Clear: []byte("clear"), Sealed: []byte("sealed")},
+		{Sequence: 700, Clear: []byte("deleted")},
+		{Sequence: 1 << 40, Clear: []byte{}, Sealed: []byte("another")},
+	}
+	for _, r := range list {
+		w.Add(r)
+	}
+	f, err := w.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Release()
+	b, err := io.ReadAll(f.Reader())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join("testdata", "segment.txt")
+	got := f.Ref().Hash.String() + "\n" + hex.Dump(b)
+	if *rewrite {
+		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("the bytes of a file (-want +got):\n%s", diff)
+	}
+	if read, err := readAll(b, nil); err != nil || !same(read, list) {
+		t.Errorf("read: %v, %v", read, err)
+	}
+}

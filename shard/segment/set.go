@@ -1,0 +1,122 @@
+package segment
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+)
+
+// Part is a file of a set.
+type Part struct {
+	File *File
+	// Dead are the sequences of the records that are no part of the state, ascending.
+	Dead []uint64
+	// DeadSealed counts those of them that have a sealed part.
+	DeadSealed int
+}
+
+// Set is the files of a state: their sequences ascend from file to file. It does
+// not change, except for the number of its holders.
+type Set struct {
+	parts []Part
+	refs  atomic.Int64
+}
+
+// NewSet makes a set, held once, from files that it takes over. The error wraps
+// ErrCorrupt; then the files are released.
+func NewSet(parts []Part) (*Set, error) {
+	s := &Set{parts: parts}
+	s.refs.Store(1)
+	for i := range parts {
+		first, last := parts[i].File.Range()
+		if i > 0 {
+			if _, before := parts[i-1].File.Range(); first <= before {
+				s.Release()
+				return nil, fmt.Errorf("%w: segments overlap at %d", ErrCorrupt, first)
+			}
+		}
+		dead := parts[i].Dead
+		if n := len(dead); n > 0 && (dead[0] < first || dead[n-1] > last || !ascending(dead)) {
+			s.Release()
+			return nil, fmt.Errorf("%w: dead records of segment %s", ErrCorrupt, parts[i].File.ref.Hash)
+		}
+	}
+	return s, nil
+}
+
+func ascending(list []uint64) bool {
+	for i := range len(list) - 1 {
+		if list[i] >= list[i+1] {
+			return false
+		}
+	}
+	return true
+}
+
+// Retain adds a holder.
+func (s *Set) Retain() *Set {
+	if s.refs.Add(1) < 2 {
+		panic("bug: a set is held that was let go of")
+	}
+	return s
+}
+
+// Release lets go of the set; the last one releases its files. A nil set is none.
+func (s *Set) Release() {
+	if s == nil {
+		return
+	}
+	switch n := s.refs.Add(-1); {
+	case n == 0:
+		for _, p := range s.parts {
+			p.File.Release()
+		}
+	case n < 0:
+		panic("bug: a set was released too often")
+	}
+}
+
+// Parts gives the files in order. A nil set has none.
+func (s *Set) Parts() []Part {
+	if s == nil {
+		return nil
+	}
+	return s.parts
+}
+
+// Last is the last sequence of all; 0 without files.
+func (s *Set) Last() uint64 {
+	if s == nil || len(s.parts) == 0 {
+		return 0
+	}
+	_, last := s.parts[len(s.parts)-1].File.Range()
+	return last
+}
+
+// Sealed gives the sealed part of a record, which must not be changed. The error
+// wraps ErrMissing or ErrCorrupt, or is the disk's.
+func (s *Set) Sealed(sequence uint64) ([]byte, error) {
+	if i := s.find(sequence); i < len(s.Parts()) {
+		return s.parts[i].File.Sealed(sequence)
+	}
+	return nil, fmt.Errorf("%w: record %d", ErrMissing, sequence)
+}
+
+// find gives the first part that ends at sequence or behind it.
+func (s *Set) find(sequence uint64) int {
+	i, _ := slices.BinarySearchFunc(s.Parts(), sequence, func(p Part, want uint64) int {
+		if _, last := p.File.Range(); last < want {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// Bytes sums up the files.
+func (s *Set) Bytes() (n int64) {
+	for _, p := range s.Parts() {
+		n += p.File.ref.Bytes
+	}
+	return n
+}

@@ -1,0 +1,171 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	fileSuffix      = ".seg"
+	temporarySuffix = ".tmp"
+	// cacheBlocks is how many sealed blocks of a store are kept in memory: those
+	// who read one record after the other get each block once.
+	cacheBlocks = 8
+)
+
+// Options are what a store may be told.
+type Options struct {
+	// Bytes is about how large a file becomes; 0 stands for BytesDefault.
+	Bytes int64
+	// Damaged is called when a file that was sound can't be read any more, on the
+	// goroutine that reads; it may be nil.
+	Damaged func(error)
+}
+
+// Ref names a file.
+type Ref struct {
+	Hash  Hash
+	Bytes int64
+}
+
+// Store is a folder of files. Its methods may be called from any goroutine.
+type Store struct {
+	disk    disk
+	bytes   int64
+	damaged func(error)
+	next    atomic.Uint64 // number of the last temporary file
+
+	cache [cacheBlocks]atomic.Pointer[cached]
+
+	mu    sync.Mutex // guards what follows and every File's refs
+	files map[Hash]*File
+}
+
+// Open opens the folder dir, which it makes if need be, and removes what a crash
+// left unfinished. Nothing has to be closed but the files and sets.
+func Open(dir string, o Options) (*Store, error) {
+	if err := makeFolder(dir); err != nil {
+		return nil, err
+	}
+	return open(osDisk(dir), o)
+}
+
+func open(d disk, o Options) (*Store, error) {
+	s := &Store{disk: d, bytes: o.Bytes, damaged: o.Damaged, files: make(map[Hash]*File)}
+	if s.bytes == 0 {
+		s.bytes = BytesDefault
+	}
+	if s.damaged == nil {
+		s.damaged = func(error) {}
+	}
+	names, err := d.list()
+	if err != nil {
+		return nil, fmt.Errorf("list segments: %w", err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, temporarySuffix) {
+			if err := d.remove(name); err != nil {
+				return nil, fmt.Errorf("remove unfinished segment: %w", err)
+			}
+		}
+	}
+	return s, nil
+}
+
+// temporary gives a name for an unfinished file.
+func (s *Store) temporary() string {
+	return strconv.FormatUint(s.next.Add(1), 10) + temporarySuffix
+}
+
+// admit gives a finished file its name.
+func (s *Store) admit(name string, h Hash) (*File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.disk.rename(name, h.String()+fileSuffix); err != nil {
+		return nil, err
+	}
+	return s.open(h)
+}
+
+// File opens a file; the caller releases it. The error wraps ErrMissing or
+// ErrCorrupt.
+func (s *Store) File(h Hash) (*File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open(h)
+}
+
+// open gives a file with one more reference. mu is held.
+func (s *Store) open(h Hash) (*File, error) {
+	if f := s.files[h]; f != nil {
+		f.refs++
+		return f, nil
+	}
+	at, size, err := s.disk.open(h.String() + fileSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: segment %s", ErrMissing, h)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open segment %s: %w", h, err)
+	}
+	f, err := readFile(s, Ref{h, size}, at)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open segment %s: %w", h, err), at.Close())
+	}
+	s.files[h] = f
+	return f, nil
+}
+
+// Has tells whether there is such a file.
+func (s *Store) Has(h Hash) bool {
+	f, err := s.File(h)
+	if err != nil {
+		return false
+	}
+	f.Release()
+	return true
+}
+
+// Sync makes the files that were made so far survive a loss of power.
+func (s *Store) Sync() error {
+	if err := s.disk.sync(); err != nil {
+		return fmt.Errorf("sync the folder of segments: %w", err)
+	}
+	return nil
+}
+
+// Collect removes every file that nobody holds, and forgets blocks in memory.
+func (s *Store) Collect() error {
+	s.Forget()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held := make(map[string]bool, len(s.files))
+	for h := range s.files {
+		held[h.String()+fileSuffix] = true
+	}
+	names, err := s.disk.list()
+	if err != nil {
+		return fmt.Errorf("list segments: %w", err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, fileSuffix) && !held[name] {
+			err = errors.Join(err, s.disk.remove(name))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("remove segments: %w", err)
+	}
+	return nil
+}
+
+// Forget drops the blocks in memory.
+func (s *Store) Forget() {
+	for i := range s.cache {
+		s.cache[i].Store(nil)
+	}
+}

@@ -1,0 +1,191 @@
+package segment
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+)
+
+// Writer writes one file. It is for one goroutine, which ends it by Close or
+// Cancel.
+type Writer struct {
+	store *Store
+	name  string
+	to    writable
+	sum   hash.Hash
+	at    int64
+
+	// sealed and clear are the blocks that are being filled. The clear ones come
+	// behind all sealed ones, so the full ones wait in clears.
+	sealed, clear           []byte
+	clears                  []byte
+	sealedIndex, clearIndex []block
+	lastSealed              uint64 // sequence of the last record with a sealed part
+	foot                    footer
+	err                     error
+}
+
+// Create begins a file. It is of no effect before Close.
+func (s *Store) Create() (*Writer, error) {
+	name := s.temporary()
+	to, err := s.disk.create(name)
+	if err != nil {
+		return nil, fmt.Errorf("create segment: %w", err)
+	}
+	w := &Writer{store: s, name: name, to: to, sum: sha256.New()}
+	w.write([]byte(headMagic))
+	return w, nil
+}
+
+// Add adds a record, whose parts it does not keep. A record out of order or with
+// parts that are too large is a bug and panics.
+func (w *Writer) Add(r Record) {
+	if w.foot.records > 0 && r.Sequence <= w.foot.last || len(r.Clear) > ClearMax-sealedLenBytes || len(r.Sealed) > SealedMax {
+		panic(fmt.Sprintf("bug: record %d of %d and %d bytes after %d", r.Sequence, len(r.Clear), len(r.Sealed), w.foot.last))
+	}
+	if w.foot.records == 0 {
+		w.foot.first = r.Sequence
+	}
+	w.foot.records++
+	w.foot.last = r.Sequence
+	if len(r.Sealed) > 0 {
+		w.foot.sealedRecords++
+		w.lastSealed = r.Sequence
+		w.sealed = appendRecord(w.sealed, r.Sequence, r.Sealed)
+		if len(w.sealed) >= sealedBlockBytes {
+			w.endSealed()
+		}
+	}
+	var sealedLen [sealedLenBytes]byte
+	binary.LittleEndian.PutUint32(sealedLen[:], uint32(len(r.Sealed)))
+	w.clear = appendRecord(w.clear, r.Sequence, sealedLen[:], r.Clear)
+	if len(w.clear) >= clearBlockBytes {
+		w.endClear()
+	}
+}
+
+// Bytes counts about what the file has by now.
+func (w *Writer) Bytes() int64 {
+	return w.at + int64(len(w.sealed)+len(w.clear)+len(w.clears))
+}
+
+func (w *Writer) endSealed() {
+	w.sealedIndex = append(w.sealedIndex, block{w.lastSealed, w.at, uint32(len(w.sealed)), crc32.Checksum(w.sealed, castagnoli)})
+	w.write(w.sealed)
+	w.sealed = w.sealed[:0]
+}
+
+// endClear puts the block behind those that wait; its offset counts from their
+// beginning until Close.
+func (w *Writer) endClear() {
+	w.clearIndex = append(w.clearIndex, block{w.foot.last, int64(len(w.clears)), uint32(len(w.clear)), crc32.Checksum(w.clear, castagnoli)})
+	w.clears = append(w.clears, w.clear...)
+	w.clear = w.clear[:0]
+}
+
+func (w *Writer) write(b []byte) {
+	if w.err != nil {
+		return
+	}
+	n, err := w.to.Write(b)
+	w.at += int64(n)
+	w.sum.Write(b[:n])
+	w.err = err
+}
+
+// Close ends the file, waits until the disk has it and gives it, opened once. A
+// file without records is a bug and panics. On an error nothing is left.
+func (w *Writer) Close() (*File, error) {
+	if w.foot.records == 0 {
+		panic("bug: a segment without records")
+	}
+	if len(w.sealed) > 0 {
+		w.endSealed()
+	}
+	if len(w.clear) > 0 {
+		w.endClear()
+	}
+	for i := range w.clearIndex {
+		w.clearIndex[i].offset += w.at
+	}
+	w.write(w.clears)
+	index := appendIndex(appendIndex(nil, w.sealedIndex), w.clearIndex)
+	w.foot.index, w.foot.indexSum = w.at, crc32.Checksum(index, castagnoli)
+	w.foot.sealedBlocks, w.foot.clearBlocks = uint32(len(w.sealedIndex)), uint32(len(w.clearIndex))
+	w.write(index)
+	w.write(w.foot.encode())
+	return w.store.finish(w.name, w.to, Hash(w.sum.Sum(nil)), w.err)
+}
+
+// Cancel drops what was written.
+func (w *Writer) Cancel() error {
+	return errors.Join(w.to.Close(), w.store.disk.remove(w.name))
+}
+
+// finish makes a written file one of the store.
+func (s *Store) finish(name string, to writable, h Hash, err error) (*File, error) {
+	if err == nil {
+		err = to.Sync()
+	}
+	err = errors.Join(err, to.Close())
+	if err == nil {
+		var f *File
+		if f, err = s.admit(name, h); err == nil {
+			return f, nil
+		}
+	}
+	return nil, errors.Join(fmt.Errorf("write segment: %w", err), s.disk.remove(name))
+}
+
+// Receiver takes a file that another store has. It is for one goroutine, which ends
+// it by Close or Cancel.
+type Receiver struct {
+	store *Store
+	want  Ref
+	name  string
+	to    writable
+	sum   hash.Hash
+	at    int64
+}
+
+// Receive begins a file whose bytes are known by their hash.
+func (s *Store) Receive(want Ref) (*Receiver, error) {
+	if want.Bytes < 0 || want.Bytes > fileBytesMax {
+		return nil, fmt.Errorf("%w: a segment of %d bytes", ErrCorrupt, want.Bytes)
+	}
+	name := s.temporary()
+	to, err := s.disk.create(name)
+	if err != nil {
+		return nil, fmt.Errorf("create segment: %w", err)
+	}
+	return &Receiver{store: s, want: want, name: name, to: to, sum: sha256.New()}, nil
+}
+
+// Write takes the next bytes.
+func (r *Receiver) Write(b []byte) (int, error) {
+	if r.at+int64(len(b)) > r.want.Bytes {
+		return 0, fmt.Errorf("%w: segment %s has more than %d bytes", ErrCorrupt, r.want.Hash, r.want.Bytes)
+	}
+	n, err := r.to.Write(b)
+	r.at += int64(n)
+	r.sum.Write(b[:n])
+	return n, err
+}
+
+// Close compares the hash, waits until the disk has the file and gives it, opened
+// once. On an error nothing is left.
+func (r *Receiver) Close() (*File, error) {
+	var err error
+	if r.at != r.want.Bytes || Hash(r.sum.Sum(nil)) != r.want.Hash {
+		err = fmt.Errorf("%w: %d bytes are not segment %s", ErrCorrupt, r.at, r.want.Hash)
+	}
+	return r.store.finish(r.name, r.to, r.want.Hash, err)
+}
+
+// Cancel drops what was written.
+func (r *Receiver) Cancel() error {
+	return errors.Join(r.to.Close(), r.store.disk.remove(r.name))
+}

@@ -1,0 +1,266 @@
+package shard
+
+import (
+	"fmt"
+	"sync"
+
+	"facet/engine/score"
+	"facet/shard/kernel"
+	"facet/shard/scan"
+)
+
+const (
+	// openBatch is how many templates are opened at a time; it bounds how long a write
+	// may wait for them to be put into the matrix (about 1 µs each).
+	openBatch = 64
+	// addedMax is how many templates may come during a scan that is not done again.
+	addedMax = 2048
+)
+
+// place says where the template of an active entry is: in a slot of the matrix, in
+// waiting, being opened, or nowhere any more.
+type place int32
+
+const (
+	gone        place = -1
+	beingOpened place = -2
+	// firstWaiting − i is index i of waiting.
+	firstWaiting place = -3
+)
+
+// templates are the faces of a slice in clear, one a slot of a matrix that is made
+// when the first is opened.
+//
+//	enter → waiting → being opened → in the matrix → leave: zeroed, gone
+//
+// Every active entry is at one of these places, and goes back to waiting if it can't
+// be opened. leave may come at any time; who opens a face finds out afterwards.
+type templates struct {
+	// mu guards what follows. It is taken after Shard.mu; never held while a face is
+	// decrypted or rows are scanned.
+	mu       sync.Mutex
+	matrix   *kernel.Matrix
+	queue    *kernel.Queue // of the searches of matrix
+	waiting  []*entry
+	openings []*opening
+	dropped  bool
+	// added are the entries put into the matrix while searches were under way, scans
+	// counts these, and addedFirst is the number of the first one.
+	added      []*entry
+	addedFirst uint64
+	scans      int
+}
+
+// opening are entries that one goroutine opens.
+type opening struct {
+	entries []*entry
+	done    chan struct{}
+	failed  bool // set before done is closed
+}
+
+// enter lets an active entry wait to be opened.
+func (t *templates) enter(e *entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wait(e)
+}
+
+func (t *templates) wait(e *entry) {
+	e.place = firstWaiting - place(len(t.waiting))
+	t.waiting = append(t.waiting, e)
+}
+
+// leave zeroes the template of an entry that goes.
+func (t *templates) leave(e *entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.dropped: // zeroed with all others
+	case e.place >= 0:
+		t.matrix.Erase(int(e.place))
+	case e.place <= firstWaiting:
+		i, last := firstWaiting-e.place, len(t.waiting)-1
+		t.waiting[i] = t.waiting[last]
+		t.waiting[i].place = firstWaiting - i
+		t.waiting[last] = nil
+		t.waiting = t.waiting[:last]
+	}
+	e.place = gone
+}
+
+// drop zeroes all templates and gives their memory back.
+func (t *templates) drop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.dropped, t.waiting, t.added = true, nil, nil
+	if t.matrix != nil {
+		t.matrix.Free()
+	}
+	t.matrix, t.queue = nil, nil
+}
+
+// claim takes some of the waiting entries; who gets them calls settle. Without any
+// others are those that are being opened by others.
+func (t *templates) claim() (mine *opening, others []*opening) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := min(len(t.waiting), openBatch)
+	if n == 0 {
+		return nil, append(others, t.openings...)
+	}
+	rest := len(t.waiting) - n
+	mine = &opening{entries: append([]*entry(nil), t.waiting[rest:]...), done: make(chan struct{})}
+	clear(t.waiting[rest:])
+	t.waiting = t.waiting[:rest]
+	if rest == 0 {
+		t.waiting = nil // after a start it was as long as the slice
+	}
+	for _, e := range mine.entries {
+		e.place = beingOpened
+	}
+	t.openings = append(t.openings, mine)
+	return mine, nil
+}
+
+// matrixOf gives the matrix for templates of dim numbers. The first one decides the
+// dimension, as long as there is any.
+func (t *templates) matrixOf(s *Shard, dim int) (*kernel.Matrix, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.matrix != nil && t.matrix.Dim() != dim && t.matrix.Len() == 0 {
+		t.matrix.Free()
+		t.matrix = nil
+	}
+	if t.matrix == nil {
+		m, err := kernel.New(s.arena, dim)
+		if err != nil {
+			return nil, err
+		}
+		if t.dropped { // nobody will ask for it
+			return m, nil
+		}
+		t.matrix, t.queue = m, kernel.NewQueue(m, s.table, s.passes)
+	}
+	if d := t.matrix.Dim(); d != dim {
+		return nil, fmt.Errorf("template of %d numbers among those of %d", dim, d)
+	}
+	return t.matrix, nil
+}
+
+// settle ends an opening: the first len(faces) entries are put into m, those after
+// them wait again. err says why the next could not be opened; it is dropped if that
+// entry is gone by now.
+func (t *templates) settle(o *opening, m *kernel.Matrix, faces []kernel.Prepared, err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	defer close(o.done)
+	for i, at := range t.openings {
+		if at == o {
+			last := len(t.openings) - 1
+			t.openings[i], t.openings[last] = t.openings[last], nil
+			t.openings = t.openings[:last]
+			break
+		}
+	}
+	if t.dropped {
+		return nil
+	}
+	if n := len(faces); err != nil && o.entries[n].place == gone {
+		err = nil
+	}
+	for i, e := range o.entries {
+		if e.place == gone {
+			continue
+		}
+		if i >= len(faces) || t.put(m, e, &faces[i], &err) != nil {
+			t.wait(e)
+		}
+	}
+	o.failed = err != nil
+	return err
+}
+
+// put adds an opened template to the matrix; the first error of all goes to first.
+func (t *templates) put(m *kernel.Matrix, e *entry, face *kernel.Prepared, first *error) error {
+	var slot int
+	err := fmt.Errorf("the templates are of another dimension by now")
+	if m == t.matrix {
+		slot, err = m.AddPrepared(&e.Owner, face)
+	}
+	if err != nil {
+		err = fmt.Errorf("keep the template of event %s: %w", e.Event, err)
+		if *first == nil {
+			*first = err
+		}
+		return err
+	}
+	e.place = place(slot)
+	if t.scans > 0 {
+		if len(t.added) == addedMax {
+			n := copy(t.added, t.added[addedMax/2:])
+			clear(t.added[n:])
+			t.added = t.added[:n]
+			t.addedFirst += addedMax - uint64(n)
+		}
+		t.added = append(t.added, e)
+	}
+	return nil
+}
+
+// scanning is a search under way.
+type scanning struct {
+	queue *kernel.Queue
+	// from is the number of the first entry that may have been added too late for it.
+	from uint64
+}
+
+// begin notes that a search begins; end ends it. Without a matrix there is no queue.
+func (t *templates) begin() scanning {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.scans++
+	return scanning{t.queue, t.addedFirst + uint64(len(t.added))}
+}
+
+func (t *templates) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.scans--; t.scans == 0 {
+		t.addedFirst += uint64(len(t.added))
+		t.added = nil
+	}
+}
+
+// since compares the probe with what was added since a search began and is still
+// there. Those that q does not want have a score of −1. ok is false if there were too
+// many.
+func (t *templates) since(from uint64, table *score.Table, q *Query) (hits []Hit, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if from < t.addedFirst || t.matrix == nil || len(q.Probe) != t.matrix.Dim() {
+		return nil, false
+	}
+	for _, e := range t.added[from-t.addedFirst:] {
+		if e.place < 0 {
+			continue
+		}
+		h := Hit{Subject: e.Subject, Event: e.Event, Score: -1}
+		if scan.Tagged(e.Tags, q.Tags) {
+			if s := table.Score(score.Dot(q.Probe, t.matrix.At(int(e.place)))); s >= q.Threshold {
+				h.Score = s
+			}
+		}
+		hits = append(hits, h)
+	}
+	return hits, true
+}
+
+// bytes gives the memory of the matrix, outside the Go heap and in it.
+func (t *templates) bytes() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.matrix == nil {
+		return 0
+	}
+	return t.matrix.Bytes()
+}
