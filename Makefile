@@ -11,6 +11,7 @@ GOFLAGS_BUILD := -trimpath -tags hashicorpmetrics -ldflags '-s -w'
 FUZZTIME ?= 20s
 LINT_VERSION := v2.15.0
 VERSITYGW_VERSION := v1.8.0
+PROMETHEUS_VERSION := v0.308.1
 
 ##@ First minutes
 .PHONY: help setup build demo
@@ -46,6 +47,11 @@ lint: $(TOOLS)/golangci-lint ## formatting, vet, golangci-lint, and the rules of
 	@cd client && $(TOOLS)/golangci-lint run --config ../.golangci.yml ./...
 	@$(GO) test ./internal/lint
 
+.PHONY: alerts
+alerts: $(TOOLS)/promtool ## the alert rules' tests (their metrics and labels are checked by "make test", too)
+	@$(TOOLS)/promtool check rules deploy/prometheus/alerts.yml
+	@$(TOOLS)/promtool test rules deploy/prometheus/alerts_test.yml
+
 fuzz: setup ## each fuzz target for FUZZTIME (default 20s)
 	@scripts/fuzz.sh $(FUZZTIME)
 
@@ -64,6 +70,11 @@ bench-engine: setup build ## models, pipeline and HTTPS beside each other, with 
 bench-search: setup ## the search kernel beside FAISS, hnswlib, usearch and sgemm (40 minutes; ARGS=-quick: 5)
 	@scripts/bench-search/run.sh $(ARGS)
 
+CHAOSTIME ?= 30m
+.PHONY: chaos
+chaos: ## attack real processes for CHAOSTIME (default 30m), as root with partitions; ARGS='-nodes 5', ARGS=-mutants …
+	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -for $(CHAOSTIME) -tally docs/chaos-runs.csv $(ARGS)
+
 ##@ Rest
 .PHONY: clean distclean
 clean: ## remove what was built and what runs left
@@ -77,6 +88,14 @@ distclean: clean ## remove what set-up fetched, too
 $(TOOLS)/golangci-lint:
 	@echo "lint: building golangci-lint $(LINT_VERSION) (once, about four minutes)"
 	@GOBIN=$(TOOLS) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION)
+
+# Prometheus' own judge of rules. In a module of its own: "go install" refuses a module
+# that excludes versions of others.
+$(TOOLS)/promtool:
+	@echo "alerts: building promtool $(PROMETHEUS_VERSION) (once, about four minutes)"
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; cd "$$dir"; $(GO) mod init promtool 2>/dev/null; \
+	  $(GO) get github.com/prometheus/prometheus/cmd/promtool@$(PROMETHEUS_VERSION) 2>/dev/null; \
+	  $(GO) build -ldflags '-s -w' -o $@ github.com/prometheus/prometheus/cmd/promtool
 
 # A real S3 server for the tests, installed like the linter.
 s3: $(TOOLS)/versitygw

@@ -87,7 +87,7 @@ func (w *worker) embed(s *sighting, toImage imaging.Affine) error {
 		sum += float64(v) * float64(v)
 	}
 	s.norm = math.Sqrt(sum)
-	if !(s.norm > 1e-6) {
+	if !(s.norm > 1e-6 && s.norm < math.MaxFloat32) { // nor is it NaN: then each number is finite
 		return errors.New("embedding has no direction")
 	}
 	s.template = make(Template, len(out))

@@ -32,7 +32,7 @@ type Config struct {
 	// libjpeg-turbo is used if it lies beside it or where the system has it.
 	Library string
 	// Workers is the number of images worked on at once, each on one core; 0
-	// means one for each core the process may use.
+	// means one for each core the process may use, even where GOMAXPROCS is more.
 	Workers int
 	// DecodeBytes bounds the memory of the images worked on at once; an image that
 	// needs more alone is worked on alone. 0 means 1 GiB.
@@ -64,7 +64,7 @@ type Engine struct {
 // New loads the pack's models and allocates the workers.
 func New(pack *models.Pack, cfg Config) (*Engine, error) {
 	if cfg.Workers == 0 {
-		cfg.Workers = min(runtime.GOMAXPROCS(0), workersMax)
+		cfg.Workers = min(runtime.GOMAXPROCS(0), runtime.NumCPU(), workersMax)
 	}
 	if cfg.Queue == 0 {
 		cfg.Queue = min(queuePerCore*cfg.Workers, queueMax)
@@ -145,7 +145,7 @@ func (e *Engine) Table() *score.Table { return e.table }
 // the same in both directions.
 func (e *Engine) Compare(a, b Template) int { return e.table.Score(score.Dot(a, b)) }
 
-// Extract returns the faces of a JPEG or PNG image, the largest first, then by
+// Extract returns the faces of an image (imaging.Formats), the largest first, then by
 // X, at most MaxFaces; none is no error. The error wraps ErrImage if the bytes
 // are no image, ErrBusy if too many requests wait, ErrClosed, or the context's
 // error, which is looked at between the stages.

@@ -104,7 +104,10 @@ type worker struct {
 }
 
 func newWorker(m *models.Manifest, n *networks) (*worker, error) {
-	w := &worker{manifest: m, pyramid: picture{decoded: &n.decoded}, luma: make([]float32, m.Embedder.Input.Width*m.Embedder.Input.Height)}
+	w := &worker{
+		manifest: m, pyramid: picture{decoded: &n.decoded},
+		luma: make([]float32, m.Embedder.Input.Width*m.Embedder.Input.Height), regions: regionsOf(&m.Embedder),
+	}
 	for _, s := range []struct {
 		stage *stage
 		model *onnx.Model

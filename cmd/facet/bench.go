@@ -29,7 +29,7 @@ func newBenchAccuracy() *cobra.Command {
 		Short: "false match and false non-match rates (1:1)",
 		Long: "Compare photographs of DIR, which holds a folder of them for each person, and tell the false match\n" +
 			"rate (FMR) and the false non-match rate (FNMR) at thresholds, with 95 % intervals.\n\n" +
-			"--pairs FILE compares the pairs of a list in the format of Labeled Faces in the Wild (pairs.txt);\n" +
+			"--pairs FILE compares the pairs of a list in the format of LFW (pairs.txt);\n" +
 			"its photographs are DIR/NAME/NAME_0001.jpg. --pairs all compares every photograph with every other.\n" +
 			"The face nearest to the middle of a photograph is taken. One without a face is a failure to acquire.",
 		Args: usage(cobra.NoArgs),

@@ -89,7 +89,7 @@ func newModelsCalibrate(assets config.Assets, packs *string) *cobra.Command {
 			if c.Images == "" {
 				return &usageError{errors.New("--images is needed: a folder with a folder of photographs for each person")}
 			}
-			c.Source.Pack, c.Out = models.Find(*packs, args[0]), cmd.OutOrStdout()
+			c.Pack, c.Out = models.Find(*packs, args[0]), cmd.OutOrStdout()
 			return c.Calibrate(cmd.Context())
 		},
 	}

@@ -262,14 +262,30 @@ func TestDecodingStopsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestTheHEICDecoderCanBeTried(t *testing.T) {
-	t.Parallel()
-	if err := imaging.Warm(t.Context()); err != nil {
-		t.Error(err)
+func TestAWarmedHEICDecoderIsKeptAndGoesAgain(t *testing.T) {
+	cool, err := imaging.Warm(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := fixture(t, "plain.heic")
+	c, err := imaging.DecodeConfig(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // with the kept decoder and without
+		im := new(imaging.Image)
+		began := time.Now()
+		if err := c.DecodeInto(t.Context(), im, data, imaging.Whole); err != nil || im.Width != c.Width {
+			t.Errorf("got %d pixels a row, %v", im.Width, err)
+		}
+		t.Logf("%s", time.Since(began))
+		if err := cool(); err != nil {
+			t.Error(err)
+		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := imaging.Warm(ctx); err == nil {
+	if _, err := imaging.Warm(ctx); err == nil {
 		t.Error("no error of an ended context")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"facet/engine/imaging/heif"
@@ -23,8 +24,10 @@ import (
 // for 3.9 seconds. A process is killed when its time is over, too, whatever a
 // broken file makes of the decoder.
 const (
-	// childVariable is set, to the shrink, in the environment of the child alone.
+	// childVariable is set, to the shrink, in the environment of the child alone, and
+	// cacheVariable to the folder with the compiled decoder, if there is one.
 	childVariable = "FACET_DECODES_HEIC"
+	cacheVariable = "FACET_HEIC_DECODER"
 	childTime     = 20 * time.Second
 	childKill     = time.Second
 	childInput    = 64 << 20
@@ -44,6 +47,7 @@ const (
 func init() {
 	if s, err := strconv.Atoi(os.Getenv(childVariable)); err == nil {
 		limitChild()
+		heif.KeepIn(os.Getenv(cacheVariable))
 		if err := serveChild(os.Stdin, os.Stdout, Shrink(s)); err != nil {
 			os.Exit(1)
 		}
@@ -101,6 +105,9 @@ func startChild(ctx context.Context, s Shrink, data []byte, read func(kind byte,
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = []string{childVariable + "=" + strconv.Itoa(int(s))}
+	if dir := warmed.Load(); dir != nil {
+		cmd.Env = append(cmd.Env, cacheVariable+"="+*dir)
+	}
 	cmd.Stdin = bytes.NewReader(data)
 	cmd.WaitDelay = childKill
 	out, err := cmd.StdoutPipe()
@@ -123,19 +130,32 @@ func startChild(ctx context.Context, s Shrink, data []byte, read func(kind byte,
 	return err
 }
 
-// Warm tries that a HEIC can be decoded: it starts a child, which compiles the
-// decoder, one to two seconds of one core, and ends.
-func Warm(ctx context.Context) error {
-	err := startChild(ctx, Whole, nil, func(kind byte, _ io.Reader) error {
+// warmed is the folder with the compiled decoder, nil without one.
+var warmed atomic.Pointer[string]
+
+// Warm compiles the HEIC decoder, one to two seconds of one core, and keeps the
+// result in a temporary folder until cool is called, so that no picture waits for it.
+// Without Warm each one does. A process calls it once.
+func Warm(ctx context.Context) (cool func() error, err error) {
+	dir, err := os.MkdirTemp("", "facet-heic-")
+	if err != nil {
+		return nil, fmt.Errorf("keep the compiled HEIC decoder: %w", err)
+	}
+	warmed.Store(&dir)
+	cool = func() error {
+		warmed.Store(nil)
+		return os.RemoveAll(dir)
+	}
+	err = startChild(ctx, Whole, nil, func(kind byte, _ io.Reader) error {
 		if kind != childRefuses { // of no bytes there is no picture
 			return errors.New("the decoder answers wrongly")
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("try the HEIC decoder: %w", err)
+		return nil, errors.Join(fmt.Errorf("try the HEIC decoder: %w", err), cool())
 	}
-	return nil
+	return cool, nil
 }
 
 func (heicImage) decode(ctx context.Context, im *Image, c *Config, s Shrink, data []byte) error {

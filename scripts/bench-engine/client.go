@@ -106,6 +106,17 @@ func (c *client) dial() (*connection, error) {
 	return &connection{client: c, conn: conn, in: bufio.NewReader(conn)}, nil
 }
 
+// loop opens a connection that does o again and again, for closedLoop.
+func (c *client) loop(o operation) func() (do func() error, end func(), err error) {
+	return func() (func() error, func(), error) {
+		k, err := c.dial()
+		if err != nil {
+			return nil, nil, err
+		}
+		return func() error { _, err := k.do(o); return err }, k.close, nil
+	}
+}
+
 func (k *connection) close() {
 	if k != nil {
 		_ = k.conn.Close() // its requests are answered

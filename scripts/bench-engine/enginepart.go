@@ -28,6 +28,9 @@ func enginePart(ctx context.Context, o options, e *engine.Engine) error {
 		return err
 	}
 	defer bare.close()
+	if err := bare.feed(ctx, e, list[0].data); err != nil {
+		return fmt.Errorf("feed the models: %w", err)
+	}
 	if o.profile != "" {
 		f, err := os.Create(o.profile)
 		if err != nil {
@@ -115,7 +118,8 @@ func scales(w engine.Work) string {
 	return strings.Join(text, ", ")
 }
 
-// compareEmbedder measures the embedder beside the model as it was published.
+// compareEmbedder measures the embedder beside the model as it was published, both
+// on the same face and in the same kind of session.
 func compareEmbedder(o options, bare *bare) error {
 	var own, published sample
 	for range 2 * o.rounds {
@@ -123,7 +127,7 @@ func compareEmbedder(o options, bare *bare) error {
 			return err
 		}
 	}
-	return printTable(o.out, "Embedder, one thread, median of rounds", []row{
+	return printTable(o.out, "Embedder, on a face, one thread, median of rounds", []row{
 		{what: "as published", value: published.ms(), unit: "ms"},
 		{what: "as the pack has it", value: own.ms(), unit: "ms"},
 		{what: "ratio", value: own.ms() / published.ms(), unit: "×", goal: embedderGoal, most: true},

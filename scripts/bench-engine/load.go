@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,17 +16,25 @@ type outcome struct {
 	done    int64
 	elapsed time.Duration
 	cpu     time.Duration // of the measured process
+	own     time.Duration // of this process, which asks
 }
 
 func (o *outcome) add(m outcome) {
 	o.done += m.done
 	o.elapsed += m.elapsed
 	o.cpu += m.cpu
+	o.own += m.own
 }
 
 // rate is per second of the clock, perCore per second of processor time.
 func (o outcome) rate() float64    { return float64(o.done) / o.elapsed.Seconds() }
 func (o outcome) perCore() float64 { return float64(o.done) / o.cpu.Seconds() }
+
+// most is the rate at which both processes would fill the cores, whatever else ran
+// meanwhile.
+func (o outcome) most(cores int) float64 {
+	return float64(cores) * float64(o.done) / (o.cpu + o.own).Seconds()
+}
 
 // closedLoop has n workers that each do one after the other for a while, and
 // measures the process pid meanwhile.
@@ -33,8 +42,9 @@ func closedLoop(d time.Duration, n, pid int, open func() (do func() error, end f
 	var done atomic.Int64
 	var wg sync.WaitGroup
 	errs := make([]error, n)
-	before, err := cpu(pid)
-	if err != nil {
+	before, err1 := cpu(pid)
+	ownBefore, err2 := cpu(os.Getpid())
+	if err := errors.Join(err1, err2); err != nil {
 		return outcome{}, err
 	}
 	start := time.Now()
@@ -53,8 +63,11 @@ func closedLoop(d time.Duration, n, pid int, open func() (do func() error, end f
 		})
 	}
 	wg.Wait()
-	after, err := cpu(pid)
-	return outcome{done.Load(), time.Since(start), after - before}, errors.Join(append(errs, err)...)
+	m := outcome{done: done.Load(), elapsed: time.Since(start)}
+	after, err1 := cpu(pid)
+	ownAfter, err2 := cpu(os.Getpid())
+	m.cpu, m.own = after-before, ownAfter-ownBefore
+	return m, errors.Join(append(errs, err1, err2)...)
 }
 
 // arrivals says when requests arrive.

@@ -27,6 +27,7 @@ type options struct {
 	phase    time.Duration
 	requests int
 	profile  string
+	procs    string
 	out      io.Writer
 }
 
@@ -39,6 +40,7 @@ func main() {
 	flag.DurationVar(&o.phase, "phase", 6*time.Second, "time for each load of the node's part")
 	flag.IntVar(&o.requests, "requests", 100_000, "requests of the long run")
 	flag.StringVar(&o.profile, "cpuprofile", "", "file for a CPU profile of the engine's part")
+	flag.StringVar(&o.procs, "procs", "", "values of GOMAXPROCS to compare, one node each; none: as a node chooses")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -48,7 +50,13 @@ func main() {
 	}
 }
 
+// burnPart is the part of the process that a burner is.
+const burnPart = "burn"
+
 func run(ctx context.Context, parts string, o options) error {
+	if parts == burnPart {
+		return serveBurns(ctx, o.out)
+	}
 	pack, err := models.Open(filepath.Join(o.assets, "packs", "default"))
 	if err != nil {
 		return err

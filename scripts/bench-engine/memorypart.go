@@ -26,7 +26,7 @@ func memoryPart(ctx context.Context, o options, _ *engine.Engine) error {
 	if data, err = resized(data, memoryPixels, 90); err != nil {
 		return err
 	}
-	n, err := startNode(ctx, o)
+	n, err := startNode(ctx, o, "")
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,8 @@ type node struct {
 }
 
 // startNode founds a cluster in a temporary folder and waits until it serves.
-func startNode(ctx context.Context, o options) (n *node, err error) {
+// procs is its GOMAXPROCS; empty leaves that to the node.
+func startNode(ctx context.Context, o options, procs string) (n *node, err error) {
 	n = new(node)
 	if n.dir, err = os.MkdirTemp("", "bench-engine"); err != nil {
 		return nil, err
@@ -43,6 +44,9 @@ func startNode(ctx context.Context, o options) (n *node, err error) {
 	n.cmd = exec.Command(o.facet, "dev", "--nodes", "1", "--dir", n.dir,
 		"--models", filepath.Join(o.assets, "packs", "default"), "--onnxruntime", filepath.Join(o.assets, "lib", "libonnxruntime.so"))
 	n.cmd.Stderr = os.Stderr
+	if procs != "" {
+		n.cmd.Env = append(os.Environ(), "GOMAXPROCS="+procs)
+	}
 	if err := n.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", o.facet, err)
 	}

@@ -1,66 +1,78 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
-	"time"
+	"strings"
 
 	"facet/engine"
 )
 
 const (
 	throughputGoal = .85 // of the pipeline's
-	tailGoal       = 2   // p99 / p50
-	loadShare      = .7
 	loadRounds     = 3
 	perCore        = 2 // requests at once
 )
 
 // nodePart compares a node's requests with the engine's extractions.
-func nodePart(ctx context.Context, o options, e *engine.Engine) error {
+func nodePart(ctx context.Context, o options, e *engine.Engine) (err error) {
 	data, err := readPhoto(o.assets)
 	if err != nil {
 		return err
 	}
-	n, err := startNode(ctx, o)
-	if err != nil {
-		return err
+	var nodes []measured
+	for procs := range strings.SplitSeq(o.procs, ",") {
+		n, err2 := startNode(ctx, o, procs)
+		if err2 != nil {
+			return err2
+		}
+		defer func() { err = errors.Join(err, n.close()) }()
+		m, err2 := newMeasured(n, procs, data)
+		if err2 != nil {
+			return err2
+		}
+		nodes = append(nodes, m)
 	}
-	return errors.Join(measureNode(ctx, o, e, n, data), n.close())
+	return measureNodes(ctx, o, e, nodes, data)
 }
 
-func measureNode(ctx context.Context, o options, e *engine.Engine, n *node, data []byte) error {
-	c, err := newClient(n.info)
-	if err != nil {
-		return err
+// measured is a node with what is asked of it.
+type measured struct {
+	node             *node
+	client           *client
+	name             string // of its setting, where several are compared
+	search, register operation
+}
+
+func newMeasured(n *node, procs string, photo []byte) (measured, error) {
+	m := measured{node: n}
+	if procs != "" {
+		m.name = " with GOMAXPROCS=" + procs
 	}
-	search, err1 := newOperation("/v1.1/face/search", map[string]any{"probe": encoded(data)})
-	register, err2 := newOperation("/v1.1/subjects", map[string]any{"face": encoded(data)})
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	pipeline := func() (func() error, func(), error) {
+	var err1, err2, err3 error
+	m.client, err1 = newClient(n.info)
+	m.search, err2 = newOperation("/v1.1/face/search", map[string]any{"probe": encoded(photo)})
+	m.register, err3 = newOperation("/v1.1/subjects", map[string]any{"face": encoded(photo)})
+	return m, errors.Join(err1, err2, err3)
+}
+
+func measureNodes(ctx context.Context, o options, e *engine.Engine, nodes []measured, data []byte) error {
+	loads := []*load{{pid: os.Getpid(), open: func() (func() error, func(), error) {
 		return func() error { _, err := e.ExtractLarge(ctx, data, portraitPart); return err }, func() {}, nil
+	}}}
+	for _, n := range nodes {
+		loads = append(
+			loads,
+			&load{pid: n.node.pid(), open: n.client.loop(n.register)},
+			&load{pid: n.node.pid(), open: n.client.loop(n.search)},
+		)
 	}
-	overHTTPS := func(o operation) func() (func() error, func(), error) {
-		return func() (func() error, func(), error) {
-			k, err := c.dial()
-			if err != nil {
-				return nil, nil, err
-			}
-			return func() error { _, err := k.do(o); return err }, k.close, nil
-		}
-	}
-	loads := []load{{pid: os.Getpid(), open: pipeline}, {pid: n.pid(), open: overHTTPS(register)}, {pid: n.pid(), open: overHTTPS(search)}}
 	atOnce := perCore * runtime.GOMAXPROCS(0)
 	for range loadRounds {
-		for i := range loads {
-			l := &loads[i]
+		for _, l := range loads {
 			m, err := closedLoop(o.phase/loadRounds, atOnce, l.pid, l.open)
 			if err != nil {
 				return err
@@ -68,10 +80,16 @@ func measureNode(ctx context.Context, o options, e *engine.Engine, n *node, data
 			l.sum.add(m)
 		}
 	}
-	if err := printThroughput(o, atOnce, len(data), loads); err != nil {
-		return err
+	var servers []*server
+	for i, n := range nodes {
+		title := fmt.Sprintf("HTTPS, one node%s, %d at once, the %d KB portrait; per second and core: of the measured process's processor time",
+			n.name, atOnce, len(data)>>10)
+		if err := printThroughput(o, title, loads[0].sum, loads[2*i+1].sum, loads[2*i+2].sum); err != nil {
+			return err
+		}
+		servers = append(servers, &server{name: n.name, pid: n.node.pid(), client: n.client, do: n.search})
 	}
-	return measureLatency(ctx, o, c, search, loads[2].sum.rate())
+	return measureLatency(ctx, o, servers, loads[2].sum)
 }
 
 // load is what is measured in turn with others.
@@ -81,58 +99,16 @@ type load struct {
 	sum  outcome
 }
 
-// printThroughput tells of the pipeline, registrations and searches, in this order.
-func printThroughput(o options, atOnce, photoBytes int, loads []load) error {
-	bare, reg, sea := loads[0].sum, loads[1].sum, loads[2].sum
+// printThroughput tells of the pipeline, registrations and searches.
+func printThroughput(o options, title string, bare, reg, sea outcome) error {
 	clock := func(m outcome) string {
 		return fmt.Sprintf("%.1f/s by the clock, the client's share of the cores included", m.rate())
 	}
-	return printTable(o.out, fmt.Sprintf("HTTPS, one node, %d at once, the %d KB portrait; per second and core: of the measured process's processor time",
-		atOnce, photoBytes>>10), []row{
+	return printTable(o.out, title, []row{
 		{what: "pipeline alone", value: bare.perCore(), unit: "/s", about: fmt.Sprintf("%.1f/s by the clock", bare.rate())},
 		{what: "search", value: sea.perCore(), unit: "/s", about: clock(sea)},
 		{what: "register", value: reg.perCore(), unit: "/s", about: clock(reg)},
 		{what: "search / pipeline", value: sea.perCore() / bare.perCore(), goal: throughputGoal},
 		{what: "register / pipeline", value: reg.perCore() / bare.perCore(), goal: throughputGoal},
 	})
-}
-
-// measureLatency sends searches at a share of the rate that the node reached, in
-// rounds, and tells of the round whose tail is the middle one: a pause of the
-// machine is not the node's.
-func measureLatency(ctx context.Context, o options, c *client, search operation, most float64) error {
-	kinds := []struct {
-		arrivals
-		name   string
-		goal   float64
-		rounds []sample
-	}{{even, "evenly spaced", tailGoal, nil}, {random, "at random (Poisson)", 0, nil}}
-	duration := 2 * o.phase / loadRounds
-	for range loadRounds {
-		for i := range kinds {
-			took, err := openLoop(ctx, c, search, kinds[i].schedule(loadShare*most, duration))
-			if err != nil {
-				return err
-			}
-			kinds[i].rounds = append(kinds[i].rounds, took)
-		}
-	}
-	cores := runtime.GOMAXPROCS(0)
-	service := time.Duration(float64(cores) / most * 1e9)
-	for _, k := range kinds {
-		slices.SortFunc(k.rounds, func(a, b sample) int { return cmp.Compare(a.tail(), b.tail()) })
-		took := k.rounds[len(k.rounds)/2]
-		ideal := queue(k.schedule(loadShare*most, duration), cores, service)
-		title := fmt.Sprintf("Latency of searches at %.0f %% of that rate, open loop, arrivals %s; the middle of %d rounds of %d",
-			100*loadShare, k.name, loadRounds, len(took))
-		err := printTable(o.out, title, []row{
-			{what: "p50", value: ms(took.at(.5)), unit: "ms", about: fmt.Sprintf("%.1f ms in a queue for %d perfect servers", ms(ideal.at(.5)), cores)},
-			{what: "p99", value: ms(took.at(.99)), unit: "ms", about: fmt.Sprintf("%.1f ms in such a queue", ms(ideal.at(.99)))},
-			{what: "p99 / p50", value: took.tail(), unit: "×", goal: k.goal, most: true, about: fmt.Sprintf("%.2f × in such a queue", ideal.tail())},
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -3,7 +3,11 @@
 package serve
 
 import (
+	"context"
+	"sync"
+
 	"facet/cmd/facet/config"
+	"facet/engine/imaging"
 	"facet/node"
 )
 
@@ -14,5 +18,25 @@ func openFaces(s config.Settings, cfg *node.Config) (closing func(), err error) 
 		return nil, err
 	}
 	cfg.Pack, cfg.Extractor, cfg.Table = eng.Pack().ID, eng, eng.Table()
-	return eng.Close, nil
+	cfg.Log.Info("face engine", "pack", eng.Pack().ID[:12], "jpeg", imaging.JPEGDecoder())
+	warming, stop := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() {
+		cool, err := imaging.Warm(warming)
+		if err != nil {
+			if warming.Err() == nil {
+				cfg.Log.Warn("HEIC photos can't be decoded, or only slowly", "err", err)
+			}
+			return
+		}
+		<-warming.Done()
+		if err := cool(); err != nil {
+			cfg.Log.Warn("the compiled HEIC decoder stays behind", "err", err)
+		}
+	})
+	return func() {
+		stop()
+		work.Wait()
+		eng.Close()
+	}, nil
 }

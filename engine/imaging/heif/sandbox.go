@@ -23,6 +23,13 @@ const moduleBytesMax = 16 << 20
 //go:linkname compressed github.com/gen2brain/heic.heifWasm
 var compressed []byte
 
+// cacheDir is where the compiled module is kept, if not empty.
+var cacheDir string
+
+// KeepIn has the compiled module taken from a folder, or put there. It is called
+// before all else, if at all; who can write there decides what code runs.
+func KeepIn(dir string) { cacheDir = dir }
+
 // sandbox is the compiled module, one for the process.
 type sandbox struct {
 	runtime wazero.Runtime
@@ -43,7 +50,15 @@ var compiled = sync.OnceValues(func() (*sandbox, error) {
 	}
 	// Not the caller's context: what is compiled outlives it.
 	ctx := context.Background()
-	r := wazero.NewRuntime(ctx)
+	config := wazero.NewRuntimeConfig()
+	if cacheDir != "" {
+		cache, err := wazero.NewCompilationCacheWithDir(cacheDir)
+		if err != nil {
+			return nil, fmt.Errorf("keep the compiled HEIC decoder: %w", err)
+		}
+		config = config.WithCompilationCache(cache)
+	}
+	r := wazero.NewRuntimeWithConfig(ctx, config)
 	if _, err := wasi_snapshot_preview1.Instantiate(ctx, r); err != nil {
 		return nil, errors.Join(fmt.Errorf("prepare the HEIC decoder: %w", err), r.Close(ctx))
 	}

@@ -160,7 +160,9 @@ func TestTheConvertedEmbedderGivesTheCoordinatesOfThePublishedOnesOutput(t *test
 }
 
 // BenchmarkEmbedder runs the embedder as published and as converted in turns, on a
-// real face, and prints the time of both and their ratio.
+// real face and in the same kind of session (engine/onnx), and prints the time of
+// both and their ratio. On a blank crop it would be another one: the published
+// PRelu branches on each number's sign.
 func BenchmarkEmbedder(b *testing.B) {
 	n := openNetworks(b)
 	n.feed(crops(b)[0])
