@@ -3,6 +3,7 @@ package raftfsm
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -112,8 +113,27 @@ func (s *streams) Dial(target raft.ServerAddress, timeout time.Duration) (net.Co
 	if err != nil {
 		return nil, err
 	}
+	if err := sameNode(conn, id.Member(target)); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
 	return s.adopt(conn)
 }
+
+// sameNode fails if the node at the other end is not the member's: after its end
+// another may have its address, and would vote in its name as well as in its own.
+func sameNode(conn net.Conn, member id.Member) error {
+	named, ok := conn.(interface{ Node() id.Node })
+	if !ok {
+		return nil // a StreamLayer without nodes
+	}
+	if want, err := member.Node(); err != nil || named.Node() != want {
+		return fmt.Errorf("the node at the address of %s is %s: %w", member, named.Node(), errors.Join(err, errOtherNode))
+	}
+	return nil
+}
+
+// errOtherNode says that an address belongs to another node now.
+var errOtherNode = errors.New("raftfsm: another node has the address")
 
 // Addr gives our name: it goes into what raft tells others about us.
 func (s *streams) Addr() net.Addr { return memberAddr(s.self) }

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"facet/internal/id"
 )
 
 // Bounds of the client of internal requests.
@@ -57,12 +60,23 @@ type clientConn struct {
 	expiry  *time.Timer
 }
 
+// At is an address for Call that only this node may answer: after a node's end
+// another may have its address.
+func At(node id.Node, address string) string { return node.String() + "@" + address }
+
 // OpenClient makes a client that dials through mux. Close it before mux.
 func OpenClient(mux *Mux) *Client {
-	return openClient(func(ctx context.Context, address string) (net.Conn, error) {
+	return openClient(func(ctx context.Context, target string) (net.Conn, error) {
+		node, address, named := strings.Cut(target, "@")
+		if !named {
+			address = target
+		}
 		c, err := mux.Dial(ctx, KindPeer, 0, address)
 		if err != nil {
 			return nil, err
+		}
+		if named && c.Node().String() != node {
+			return nil, errors.Join(fmt.Errorf("the node at %s is %s, not %s", address, c.Node(), node), c.Close())
 		}
 		return c, nil
 	})

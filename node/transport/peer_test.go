@@ -446,3 +446,18 @@ func BenchmarkPeerCall1KiB(b *testing.B) {
 		})
 	}
 }
+
+func TestOnlyTheNodeThatIsNamedAnswersACall(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, network func(byte) Network, address string) {
+		p := newPair(t, network, address)
+		defer p.close(t)
+		p.handle(func(context.Context, string, []byte) ([]byte, error) { return []byte("here"), nil })
+		if a, err := p.client.Call(t.Context(), At(nodeID(2), p.b.Advertise()), "m", nil); err != nil || string(a) != "here" {
+			t.Errorf("the node itself: %q, %v", a, err)
+		}
+		if a, err := p.client.Call(t.Context(), At(nodeID(3), p.b.Advertise()), "m", nil); err == nil {
+			t.Errorf("another node answers in its place: %q", a)
+		}
+	})
+}
