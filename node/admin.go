@@ -85,6 +85,8 @@ type Member struct {
 	Answers bool          `json:"answers"`
 	Version string        `json:"version"`
 	Groups  []GroupStatus `json:"groups"`
+	// Alarms say in words what is damaged or full on this node.
+	Alarms []string `json:"alarms,omitempty"`
 }
 
 // GroupStatus is one group's replica on one node.

@@ -314,6 +314,6 @@ func (n *Node) named(ctx context.Context, url, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // what was written is closed by then
 	return backup.Newest(ctx, f)
 }

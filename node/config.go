@@ -87,6 +87,12 @@ type Config struct {
 	// processors.
 	JobSlots int
 
+	// BackupTo is the URL of a folder to which meta's leader makes a backup each
+	// BackupEvery, of which the newest BackupKeep stay; empty is none.
+	BackupTo    string
+	BackupEvery time.Duration
+	BackupKeep  int
+
 	// EraseWithin is the time after which nothing that was erased is left in Dir of a
 	// running node; 0 is raftfsm's.
 	EraseWithin time.Duration
@@ -95,6 +101,14 @@ type Config struct {
 	// registrations are refused. 0 is three quarters of the machine's memory or of what
 	// its control group permits.
 	Memory int64
+
+	// DiskReserve is how many bytes of Dir's file system stay free: below it
+	// registrations are refused. 0 is 5 % of it, at least 1 GiB.
+	DiskReserve int64
+
+	// CheckEvery is how often the replicas of a group at rest are compared; those of a
+	// busy one are after every 1,000 entries, too. 0 is CheckDefault.
+	CheckEvery time.Duration
 
 	// Timing is of the Raft groups; zero fields take the defaults.
 	Timing raftfsm.Timing
@@ -123,6 +137,9 @@ func (c Config) complete() (Config, error) {
 	if c.Away == 0 {
 		c.Away = AwayDefault
 	}
+	if c.CheckEvery == 0 {
+		c.CheckEvery = CheckDefault
+	}
 	if c.Region == "" {
 		c.Region = RegionDefault
 	}
@@ -133,8 +150,15 @@ func (c Config) complete() (Config, error) {
 		panic("bug: a node needs a logger, an extractor, a score table and a pack")
 	case c.Expect < 0 || c.Shards < 1 || c.Shards > shardsMax:
 		return c, fmt.Errorf("node: shards must be 1 to %d, and expect not negative", shardsMax)
+	case c.CheckEvery < 0:
+		return c, errors.New("node: the time between two checks must not be negative")
+	case c.DiskReserve < 0:
+		return c, errors.New("node: the disk's reserve must not be negative")
 	case c.Replicas < 1 || c.Replicas > replicasMax:
 		return c, fmt.Errorf("node: replicas must be 1 to %d", replicasMax)
+	}
+	if err := c.checkBackup(); err != nil {
+		return c, err
 	}
 	for _, f := range []string{c.ClusterKeyFile, c.GossipKeyFile} {
 		inside, err := filepath.Rel(c.Dir, f)

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"facet/internal/id"
+	"facet/raftfsm/shardfsm"
 	"facet/shard"
 	"facet/shard/seal"
 )
@@ -34,3 +35,49 @@ func (n *Node) DataKey(gallery id.Gallery) (*seal.Key, uint32, error) {
 	key, err := seal.NewKey(raw)
 	return key, g.Generation, err
 }
+
+// SetFree has the node believe that its disk has free bytes of size, from now on.
+func (n *Node) SetFree(free, size uint64) {
+	n.space.setLook(func() (uint64, uint64, error) { return free, size, nil })
+}
+
+// Break has a replica here meet err, as if its files had.
+func (n *Node) Break(number id.Shard, err error) { n.groups.broke(number, err) }
+
+// DigestHere gives the digest of a shard's replica on this node.
+func (n *Node) DigestHere(number id.Shard) (sum [32]byte, applied uint64, here bool) {
+	h, here := n.groups.hosted(number)
+	if !here {
+		return sum, 0, false
+	}
+	return h.state.Digest(), h.group.Applied(), true
+}
+
+// Leads tells whether this node leads a group.
+func (n *Node) Leads(number id.Shard) bool {
+	g, open := n.groups.Group(number)
+	return open && g.IsLeader()
+}
+
+// Spoil changes the state of a shard's replica here, and of no other.
+func (n *Node) Spoil(number id.Shard) {
+	h, _ := n.groups.hosted(number)
+	h.state.Apply(h.group.Applied(), shardfsm.Grant{Gallery: id.Gallery{UUID: id.Random([16]byte{1})}, Generation: 1, Total: 7}.Encode())
+}
+
+// Diverged counts the replicas that this node found to differ.
+func (n *Node) Diverged() int {
+	n.checks.mu.Lock()
+	defer n.checks.mu.Unlock()
+	return n.checks.diverged
+}
+
+// Compared counts the comparisons that this node made as a leader.
+func (n *Node) Compared() int {
+	n.checks.mu.Lock()
+	defer n.checks.mu.Unlock()
+	return n.checks.compared
+}
+
+// Alarms gives the alarms of this node.
+func (n *Node) Alarms() []string { return n.alarms() }

@@ -35,6 +35,8 @@ type groups struct {
 	log     *slog.Logger
 	fatal   func(error)
 	meters  *metrics.Work
+	outages *outages
+	checks  chan struct{} // raftfsm.Config.Checks
 
 	meta      *raftfsm.Group
 	metaState *metafsm.Machine
@@ -52,7 +54,11 @@ type hosted struct {
 
 // openMeta opens this node's replica of meta.
 func (g *groups) openMeta() error {
-	g.metaState = metafsm.New()
+	o, err := openOutages(g.dir)
+	if err != nil {
+		return err
+	}
+	g.outages, g.metaState = o, metafsm.New()
 	group, err := g.open(id.Meta, g.metaState)
 	g.meta = group
 	return err
@@ -65,9 +71,9 @@ func (g *groups) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group, e
 	}
 	group, err := raftfsm.Open(raftfsm.Config{
 		Group: number, Self: g.self, Dir: g.folder(number),
-		Stream: stream, Resolve: g.resolve, Timing: g.timing, EraseWithin: g.erase,
+		Stream: stream, Resolve: g.resolve, Timing: g.timing, EraseWithin: g.erase, Checks: g.checks,
 		Proposed: g.meters.Proposed(number),
-		Log:      g.log.With("group", number), Fatal: func(err error) { g.fatal(fmt.Errorf("group %d: %w", number, err)) },
+		Log:      g.log.With("group", number), Fatal: func(err error) { g.broke(number, err) },
 	}, state)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open group %d: %w", number, err), stream.Close())
@@ -81,6 +87,9 @@ func (g *groups) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group, e
 // long moved nor erase what it has been given since.
 func (g *groups) host(ctx context.Context, synced func(context.Context) error) error {
 	for _, at := range g.metaState.Shards().Shards {
+		if _, out := g.outages.get(at.Shard); out {
+			continue // mendReplicas sees to it
+		}
 		_, open := g.hosted(at.Shard)
 		mine := g.mine(at)
 		if open == mine {
@@ -108,7 +117,7 @@ func (g *groups) openShard(ctx context.Context, number id.Shard, synced func(con
 	state := shardfsm.New(g.table, g.arena)
 	group, err := g.open(number, state)
 	if err != nil {
-		g.fatal(err)
+		g.broke(number, err)
 		return err
 	}
 	h := hosted{group, state}
@@ -170,6 +179,15 @@ func (g *groups) drop(number id.Shard) error {
 		return fmt.Errorf("drop group %d: %w", number, err)
 	}
 	return nil
+}
+
+// broke takes a replica out of service, or ends the node where that does not help.
+func (g *groups) broke(number id.Shard, err error) {
+	if fatal := g.outages.note(number, err); fatal != nil {
+		g.fatal(fmt.Errorf("group %d: %w", number, fatal))
+		return
+	}
+	g.log.Error("a replica is out of service", "group", number, "err", err)
 }
 
 // folder is where a group's files are.

@@ -46,7 +46,7 @@ func (s state) Collect(out chan<- prometheus.Metric) {
 
 // readState has the registry read the present state, once all parts are open.
 func (n *Node) readState() {
-	for _, read := range []func(send){n.readGroups, n.readCluster, n.readServer, n.readEngine, n.readMemory, n.readJobs, n.readDisk} {
+	for _, read := range []func(send){n.readGroups, n.readCluster, n.readServer, n.readEngine, n.readMemory, n.readJobs, n.readDisk, n.readChecks} {
 		n.registry.MustRegister(state{read})
 	}
 }

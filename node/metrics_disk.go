@@ -68,7 +68,7 @@ func (n *Node) lookAtDisk() {
 	n.disk.groups = groups
 	if err == nil {
 		block := uint64(system.Bsize)
-		n.disk.free, n.disk.size = uint64(system.Bavail)*block, uint64(system.Blocks)*block
+		n.disk.free, n.disk.size = system.Bavail*block, system.Blocks*block
 	}
 }
 

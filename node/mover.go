@@ -16,14 +16,15 @@ import (
 func (n *Node) moveReplicas(ctx context.Context) {
 	shards := n.groups.metaState.Shards()
 	for _, at := range shards.Shards {
-		if !at.Moving {
-			continue
-		}
 		group, ok := n.groups.Group(at.Shard)
 		if !ok || !group.IsLeader() {
 			continue
 		}
-		if err := n.moveStep(ctx, shards.Epoch, at, group); err != nil && ctx.Err() == nil {
+		step := n.returnVotes
+		if at.Moving {
+			step = n.moveStep
+		}
+		if err := step(ctx, shards.Epoch, at, group); err != nil && ctx.Err() == nil {
 			n.log.Info("a move has to wait", "group", at.Shard, "why", err)
 		}
 	}
@@ -60,7 +61,7 @@ func (n *Node) moveStep(ctx context.Context, epoch uint64, at metafsm.ShardVoter
 		waiting++
 		// A node that goes by an older map may be about to drop an old replica.
 		r, err := n.askReplica(ctx, m, replicaQuery{Group: at.Shard})
-		if err != nil || !r.Open || !r.Mine || r.Epoch < epoch || r.Applied+replicaBehind < commit {
+		if err != nil || !r.ready(epoch, commit) {
 			continue
 		}
 		if err := n.enough(ctx, at.Shard, commit, append(slices.Clone(voters), m)); err != nil {

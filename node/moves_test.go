@@ -228,26 +228,37 @@ func TestTheLastNodesThatTheReplicasNeedCanNotLeave(t *testing.T) {
 }
 
 func TestAShardMovesWhereAnOperatorWantsIt(t *testing.T) {
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Founders: 4})
+	// 5 shards × 3 votes on 4 nodes: three nodes have 4, and one has 3.
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Shards: 5})
 	first := cluster.Nodes[0].Node
-	var from, to id.Node
-	for _, m := range first.Status(t.Context()).Nodes {
-		if votesIn(m, 1) {
-			from = m.ID
-		} else {
-			to = m.ID
-		}
+	s := first.Status(t.Context())
+	i := slices.IndexFunc(s.Nodes, func(m node.Member) bool { return holds(s, m.ID) == 3 })
+	if i < 0 {
+		t.Fatalf("nobody has three votes: %+v", s.Nodes)
 	}
-	if err := first.MoveShard(t.Context(), node.ShardOrder{Shard: 1, From: from, To: to}); err != nil {
+	to := s.Nodes[i]
+	shard := id.Shard(1)
+	for votesIn(to, shard) {
+		shard++
+	}
+	from := s.Nodes[(i+1)%4].ID
+	if err := first.MoveShard(t.Context(), node.ShardOrder{Shard: shard, From: from, To: to.ID}); err != nil {
 		t.Fatalf("move: %v", err)
 	}
-	eventually(t, first, "the shard has moved", func(s node.Status) bool {
-		i := slices.IndexFunc(s.Nodes, func(m node.Member) bool { return m.ID == to })
-		return settled(s) && votesIn(s.Nodes[i], 1)
-	})
-	for _, bad := range []node.ShardOrder{{Shard: 99, From: from, To: to}, {Shard: 1, From: from, To: to}, {Shard: 1, From: to, To: id.Node{UUID: id.UUID{1}}}} {
+	there := func(s node.Status) bool {
+		i := slices.IndexFunc(s.Nodes, func(m node.Member) bool { return m.ID == to.ID })
+		return settled(s) && votesIn(s.Nodes[i], shard)
+	}
+	eventually(t, first, "the shard has moved", there)
+	time.Sleep(2 * time.Second)
+	eventually(t, first, "and stays", there)
+	for what, bad := range map[string]node.ShardOrder{
+		"an unknown shard":         {Shard: 99, From: from, To: to.ID},
+		"a node without a vote":    {Shard: shard, From: from, To: to.ID},
+		"a node that is not there": {Shard: shard, From: to.ID, To: id.Node{UUID: id.UUID{1}}},
+	} {
 		if err := first.MoveShard(t.Context(), bad); err == nil {
-			t.Errorf("%+v is carried out", bad)
+			t.Errorf("%s: %+v is carried out", what, bad)
 		}
 	}
 }

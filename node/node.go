@@ -53,6 +53,8 @@ type Node struct {
 	registry *prometheus.Registry
 	meters   *metrics.Work
 	memory   *memory
+	space    *space
+	checks   *selfChecks
 	disk     diskUse
 	// The certificates of the ports for nodes and operators, and for clients.
 	nodeCert, serverCert *cert.Source
@@ -84,7 +86,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	}
 	n := &Node{
 		cfg: cfg, log: cfg.Log, id: who.Node, member: who.member(),
-		ready: make(chan struct{}), done: make(chan struct{}),
+		ready: make(chan struct{}), done: make(chan struct{}), checks: newSelfChecks(),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
@@ -103,9 +105,10 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, err
 	}
 	n.memory = newMemory(cfg.Memory, n.groups.memory)
+	n.space = newSpace(cfg.DiskReserve, cfg.Dir)
 	n.router = router.New(router.Config{
 		Groups: n.groups, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: master, Log: n.log,
-		Bulk: cfg.Bucket != "", Memory: n.memory, Meter: n.meters,
+		Bulk: cfg.Bucket != "", Memory: room{n.memory, n.space}, Meter: n.meters,
 	})
 	if err := n.openServers(ctx); err != nil {
 		return nil, err
@@ -115,7 +118,12 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	}
 	n.work.Go(n.run)
 	n.work.Go(n.warm)
+	if cfg.BackupTo != "" {
+		n.work.Go(func() { n.scheduleRun(n.ctx) })
+	}
 	n.work.Go(func() { n.watchDisk(n.ctx) })
+	n.work.Go(func() { n.watchSpace(n.ctx) })
+	n.work.Go(func() { n.checkRun(n.ctx) })
 	return n, nil
 }
 
@@ -190,7 +198,7 @@ func (n *Node) openPeers(ctx context.Context) error {
 	n.peers = &peers{self: n.member, client: n.client, resolve: n.resolve}
 	n.groups = &groups{
 		dir: n.cfg.Dir, self: n.member, mux: n.mux, resolve: n.resolve, timing: n.cfg.Timing, erase: n.cfg.EraseWithin,
-		table: n.cfg.Table, arena: kernel.NewArena(0), log: n.log, fatal: n.fail, meters: n.meters, shards: map[id.Shard]hosted{},
+		table: n.cfg.Table, arena: kernel.NewArena(0), log: n.log, fatal: n.fail, meters: n.meters, checks: n.checks.slots, shards: map[id.Shard]hosted{},
 	}
 	return n.groups.openMeta()
 }

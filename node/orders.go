@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"time"
 
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
@@ -55,7 +56,8 @@ func (n *Node) holdsSome(who id.Node) bool {
 	return false
 }
 
-// MoveShard gives the vote of one node in a shard to another.
+// MoveShard gives the vote of one node in a shard to another. A move that the plan
+// would undo is refused.
 func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
 	if err := n.router.SyncMeta(ctx); err != nil {
 		return err
@@ -78,8 +80,14 @@ func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
 	case slices.Contains(at.Voters, to):
 		return router.Errorf(router.InvalidRequest, "", "node %s has a vote in shard %d", o.To, o.Shard)
 	}
-	at.Leaving = append(at.Leaving, at.Voters[from])
-	at.Voters[from], at.Moving = to, true
+	leaves := at.Voters[from]
+	at.Voters[from] = to
+	cluster, _ := n.groups.metaState.Cluster()
+	seats, heirs := n.seats(&presence{missed: map[id.Member]time.Time{}})
+	if plan := metafsm.Replan(now.Shards, seats, cluster.WantedReplicas(), heirs); !slices.Contains(plan[i].Voters, to) {
+		return router.Errorf(router.InvalidRequest, "", "the cluster would move it back: replicas or zones would be spread less evenly")
+	}
+	at.Leaving, at.Moving = append(at.Leaving, leaves), true
 	return n.router.PutShards(ctx, metafsm.PutShards{Previous: now.Epoch, Shards: now.Shards})
 }
 

@@ -19,6 +19,9 @@ const (
 	methodStatus   = methodOwn + "status"
 	methodReplica  = methodOwn + "replica"
 	methodStanding = methodOwn + "standing"
+	methodDemote   = methodOwn + "demote"
+	methodSum      = methodOwn + "sum"
+	methodDiverged = methodOwn + "diverged"
 )
 
 // peers reaches other nodes by their member ids (router.Peers).
@@ -37,7 +40,11 @@ func (p *peers) Call(ctx context.Context, to id.Member, method string, body []by
 	if err != nil {
 		return nil, router.Unreachable(err)
 	}
-	answer, err := p.client.Call(ctx, address, method, body)
+	node, err := to.Node()
+	if err != nil {
+		return nil, router.Unreachable(err)
+	}
+	answer, err := p.client.Call(ctx, transport.At(node, address), method, body)
 	if err == nil {
 		return answer, nil
 	}
@@ -69,6 +76,12 @@ func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byt
 		return json.Marshal(n.ownStatus())
 	case methodReplica:
 		return n.serveReplica(ctx, body)
+	case methodSum:
+		return n.serveSum(body)
+	case methodDiverged:
+		return n.serveDiverged(body)
+	case methodDemote:
+		return n.serveDemote(ctx, body)
 	case methodStanding:
 		return n.serveStanding(body)
 	case methodPart, methodPropose, methodSums:

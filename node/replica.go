@@ -25,7 +25,9 @@ type replica struct {
 	Epoch uint64 `json:"epoch"`
 	Mine  bool   `json:"mine"`
 	// Open tells that the replica runs, Applied how far it has come.
-	Open    bool   `json:"open"`
+	Open bool `json:"open"`
+	// Out tells that it was taken out of service and has no state again yet.
+	Out     bool   `json:"out,omitempty"`
 	Applied uint64 `json:"applied"`
 	// Leads tells that a quorum has just confirmed the node as the group's leader;
 	// Commit and Servers are then the group's.
@@ -34,12 +36,19 @@ type replica struct {
 	Servers []raftfsm.Server `json:"servers"`
 }
 
+// ready tells whether the replica may be given a vote in a group whose leader goes by
+// the map of epoch and has committed up to commit.
+func (r replica) ready(epoch, commit uint64) bool {
+	return r.Open && !r.Out && r.Mine && r.Epoch >= epoch && r.Applied+replicaBehind >= commit
+}
+
 // ownReplica is this node's word on its replica of a group. Leadership is looked
 // into where confirm asks for it.
 func (n *Node) ownReplica(ctx context.Context, number id.Shard, confirm bool) replica {
 	shards := n.groups.metaState.Shards()
 	at, _ := shards.Shard(number)
 	r := replica{Epoch: shards.Epoch, Mine: slices.Contains(at.Voters, n.member)}
+	_, r.Out = n.groups.outages.get(number)
 	group, ok := n.groups.Group(number)
 	if !ok {
 		return r

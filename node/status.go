@@ -25,7 +25,7 @@ const (
 func (n *Node) ownStatus() Member {
 	s := Member{
 		ID: n.id, Name: n.cfg.Name, URL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
-		Alive: true, Answers: true, Version: Version, Groups: []GroupStatus{},
+		Alive: true, Answers: true, Version: Version, Groups: []GroupStatus{}, Alarms: n.alarms(),
 	}
 	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
 		group, ok := n.groups.Group(number)
@@ -174,6 +174,9 @@ func warnings(s Status) []string {
 	for _, node := range s.Nodes {
 		if !node.Answers {
 			list = append(list, fmt.Sprintf("node %s (%s) does not answer", node.Name, node.ID))
+		}
+		for _, alarm := range node.Alarms {
+			list = append(list, fmt.Sprintf("node %s (%s): %s", node.Name, node.ID, alarm))
 		}
 		for _, g := range node.Groups {
 			if g.Role != "non-voter" {

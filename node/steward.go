@@ -60,6 +60,7 @@ func (n *Node) stewardStep(ctx context.Context, led map[id.Shard]time.Time, pres
 		n.fail(err)
 		return err
 	}
+	n.mendReplicas(ctx)
 	if err := n.groups.host(ctx, n.router.SyncMeta); err != nil {
 		return err
 	}

@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"facet/internal/mutant"
 )
@@ -53,9 +55,19 @@ func (d *boltDisk) open() error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("open %s: %w", logFile, err)
+		return fmt.Errorf("open %s: %w", logFile, unreadable(err))
 	}
 	return nil
+}
+
+// unreadable makes what bbolt says of a file that is none of its own ErrCorrupt; the
+// system's own errors and a file that another process holds are something else.
+func unreadable(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) || errors.Is(err, berrors.ErrTimeout) || errors.Is(err, fs.ErrInvalid) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrCorrupt, err)
 }
 
 func boltOptions() *bbolt.Options {

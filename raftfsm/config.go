@@ -18,6 +18,8 @@ const (
 	EntryBytesMax = 256 << 10
 	// CommandBytesMax bounds a command.
 	CommandBytesMax = EntryBytesMax - entryHeaderBytes
+	// EraseWithinDefault is Config.EraseWithin when nothing is said.
+	EraseWithinDefault = 24 * time.Hour
 
 	heartbeatDefault         = 500 * time.Millisecond
 	electionDefault          = 500 * time.Millisecond
@@ -27,7 +29,6 @@ const (
 	snapshotThresholdDefault = 4096
 	trailingLogsDefault      = 2048
 	snapshotIntervalDefault  = 30 * time.Second
-	eraseWithinDefault       = 24 * time.Hour
 
 	// proposalsMax bounds the commands of one group that wait for their answer;
 	// the next callers wait for a place as long as their context lets them.
@@ -101,6 +102,10 @@ type Config struct {
 	// SegmentBytes is about how large the files of a Keeper become; 64 MiB.
 	SegmentBytes int64
 
+	// Checks has a place for each member of this process that may hash its state at a
+	// time (Checkpoint); nil bounds nothing.
+	Checks chan struct{}
+
 	// Proposed is told how long each command that was handed to the log took, or why
 	// it got no answer. It must be quick; nil tells nobody.
 	Proposed func(took time.Duration, err error)
@@ -137,7 +142,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.SnapshotThreshold, snapshotThresholdDefault)
 	setDefault(&c.TrailingLogs, trailingLogsDefault)
 	setDefault(&c.SnapshotInterval, snapshotIntervalDefault)
-	setDefault(&c.EraseWithin, eraseWithinDefault)
+	setDefault(&c.EraseWithin, EraseWithinDefault)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

@@ -21,6 +21,7 @@ type fsm struct {
 	group   id.Shard
 	machine Machine
 	health  *health
+	checks  *checks
 
 	applied atomic.Uint64 // index that the machine has applied
 
@@ -39,7 +40,7 @@ var (
 )
 
 func newFSM(group id.Shard, m Machine, h *health) *fsm {
-	return &fsm{group: group, machine: m, health: h, termMove: make(chan struct{})}
+	return &fsm{group: group, machine: m, health: h, checks: newChecks(), termMove: make(chan struct{})}
 }
 
 // Apply carries out one committed entry and returns the machine's answer as
@@ -59,6 +60,7 @@ func (f *fsm) Apply(l *raft.Log) any {
 	var answer []byte
 	if kind == kindCommand {
 		answer = f.machine.Apply(l.Index, payload)
+		f.checks.applied(l.Index, payload, f.machine)
 	}
 	f.advance(l.Index, l.Term)
 	return answer

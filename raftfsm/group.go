@@ -36,7 +36,7 @@ type Group struct {
 	reads chan readRequest // to readLoop; full: callers wait
 
 	stop  chan struct{}  // closed when Close begins
-	loops sync.WaitGroup // watch, readLoop, eraseLoop and scrubLoop; owned by Open, ended by stop
+	loops sync.WaitGroup // watch, readLoop, eraseLoop, scrubLoop and checkLoop; owned by Open, ended by stop
 	asks  sync.WaitGroup // questions to other members; ended by the transport's end
 
 	erasing sync.Mutex // held by a round of Erase; guards what follows
@@ -181,6 +181,7 @@ func (g *Group) start(m Machine) error {
 	g.loops.Go(g.readLoop)
 	g.loops.Go(g.eraseLoop)
 	g.loops.Go(g.scrubLoop)
+	g.loops.Go(g.checkLoop)
 	return nil
 }
 
@@ -395,6 +396,7 @@ func (g *Group) Close() error {
 		g.transport.wait()
 		g.asks.Wait()
 		g.health.close()
+		g.fsm.checks.close()
 		g.snapshots.close()
 		g.closeErr = errors.Join(err, g.disk.Close())
 	})

@@ -22,6 +22,8 @@ var raftEvents = map[string]slog.Level{
 	"failed to take snapshot":                             slog.LevelWarn,
 	"not part of stable configuration, aborting election": slog.LevelWarn,
 	"clearing log suffix":                                 slog.LevelWarn,
+	"peer has newer term, stopping replication":           slog.LevelWarn,
+	"newer term discovered, fallback to follower":         slog.LevelInfo,
 	"failed to install snapshot":                          slog.LevelWarn,
 	"failed to send snapshot to":                          slog.LevelWarn,
 }

@@ -243,7 +243,7 @@ func TestADamagedOrBrokenTransferLeavesNoSnapshot(t *testing.T) {
 			t.Fatalf("%s: segments %v stay for ever", what, segments)
 		}
 	}
-	for i := 0; i < len(good); i += 1 + rand.N(50) {
+	for i := 0; i < len(good); i += 1 + rand.N(120) {
 		b := bytes.Clone(good)
 		b[i] ^= 1 << rand.N(8)
 		check(fmt.Sprintf("byte %d of %d changed", i, len(good)), to.install(t, b))

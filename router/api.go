@@ -73,7 +73,7 @@ type Write struct {
 type Registration struct {
 	Access Access
 	Write  Write
-	// Image is the file's bytes (JPEG or PNG), decoded from base64.
+	// Image is the file's bytes in a format that engine reads, decoded from base64.
 	Image []byte
 	// Tags are names of the gallery's tags; nil is none.
 	Tags []string

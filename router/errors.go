@@ -38,7 +38,7 @@ const (
 	// outdatedView: this node's view of a gallery is older than a shard's. It stays
 	// between nodes.
 	outdatedView
-	// Insufficient: a node has no memory for more events; RetryAfter is set.
+	// Insufficient: a node has no memory or disk for more events; RetryAfter is set.
 	Insufficient
 )
 

@@ -143,7 +143,7 @@ func (r *Router) enrol(ctx context.Context, group id.Shard, gallery id.Gallery, 
 		return registerAnswer{}, err
 	}
 	if r.memory != nil && r.memory.Full() {
-		return registerAnswer{}, &Error{Kind: Insufficient, Message: "the service has no memory for more events", RetryAfter: memoryRetry}
+		return registerAnswer{}, &Error{Kind: Insufficient, Message: "the service has no memory or disk for more events", RetryAfter: memoryRetry}
 	}
 	// Read before the proposal: a grant that comes between must make the next
 	// request for slots ask for more, never for less.

@@ -51,7 +51,7 @@ func BenchmarkBytes(b *testing.B) {
 				runtime.KeepAlive(tree)
 				runtime.KeepAlive(subjects)
 				runtime.KeepAlive(entries)
-				tree, subjects, entries = nil, nil, nil
+				tree = nil
 
 				before = heap()
 				s := newTestShard(b, 1)

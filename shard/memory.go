@@ -34,7 +34,7 @@ func (s *Shard) Memory() (bytes int64) {
 		active := int64(sl.entries.Len() - sl.deleted.Len())
 		entries := int64(sl.entries.Len() + len(sl.pending))
 		face := sl.sealedBytes / max(active+int64(len(sl.pending)), 1)
-		heap := entries*entryBytes + face*(int64(after(sl.entries, stored)+len(sl.pending)))
+		heap := entries*entryBytes + face*int64(after(sl.entries, stored)+len(sl.pending))
 		bytes += heapGrowth*heap + waiting*face*templateNum/templateDen
 	}
 	for _, f := range s.state.fences.of {

@@ -39,6 +39,12 @@ var owners = map[string][]string{
 	"github.com/prometheus/client_golang": {"node"},
 	"gocloud.dev":                         {"node/bucket", "cmd/facet/importing"},
 	"github.com/vbauerster/mpb":           {"cmd/facet/importing"},
+	"github.com/ebitengine/purego":        {"engine/imaging/turbo"},
+	"github.com/gen2brain/heic":           {"engine/imaging/heif"},
+	"github.com/tetratelabs/wazero":       {"engine/imaging/heif"},
+	"gonum.org/v1/plot":                   {"cmd/facet/bench"},
+	"github.com/vishvananda":              {"internal/chaos/lan"},
+	"github.com/anishathalye/porcupine":   {"scripts/chaos"},
 }
 
 // deterministic are the packages whose outcome must depend on state and command

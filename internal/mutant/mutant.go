@@ -42,8 +42,6 @@ const (
 	NoSync = planted == "no_sync"
 	// RemovedStays lets a removed node go on.
 	RemovedStays = planted == "removed_stays"
-	// WideWindow accepts signatures for ten minutes.
-	WideWindow = planted == "wide_window"
 	// AnyTenant accepts the API keys of other tenants.
 	AnyTenant = planted == "any_tenant"
 )

@@ -101,7 +101,7 @@ func Restore(ctx context.Context, o RestoreOptions, target Target) (Restored, er
 	if err != nil {
 		return Restored{}, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // what was written is closed by then
 	m, err := readManifest(ctx, f, o.Name, o.From)
 	if err != nil {
 		return Restored{}, err

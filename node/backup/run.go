@@ -72,7 +72,7 @@ func WriteShard(ctx context.Context, o Order, state State, master *seal.Master) 
 		state.Release()
 		return Part{}, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // what was written is closed by then
 	var part Part
 	end := partEnd{Taken: time.Now().UnixMilli(), Choice: choice(o.Galleries)}
 	at := place{o.Backup, PartName(o.Shard)}
@@ -138,7 +138,7 @@ func Run(ctx context.Context, o Options, source Source) (Manifest, error) {
 	if err != nil {
 		return Manifest{}, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // what was written is closed by then
 	if m, err := readManifest(ctx, f, o.Name, o.Master); !errors.Is(err, ErrUnfinished) {
 		return m, err
 	}

@@ -99,6 +99,14 @@ func talk(t *testing.T, server, client *tls.Config) (state tls.ConnectionState, 
 	return sc.ConnectionState(), serverErr, clientErr
 }
 
+func TestASourceTellsWhenItsAuthorityEnds(t *testing.T) {
+	t.Parallel()
+	ca := newCA(t, "one")
+	if got := nodeSource(t, ca, 1).AuthorityEnd(); !got.Equal(ca.cert.NotAfter) {
+		t.Errorf("got %v, want %v", got, ca.cert.NotAfter)
+	}
+}
+
 func TestTwoNodesOfAClusterTalk(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")

@@ -85,7 +85,7 @@ func (s *Server) observe(rc *fasthttp.RequestCtx, c *call) {
 		})
 	}
 	level, message := slog.LevelDebug, "request answered"
-	if took >= slowRequest {
+	if took >= s.slow {
 		level, message = slog.LevelWarn, "slow request"
 	}
 	if ctx := context.Background(); s.cfg.Log.Enabled(ctx, level) {

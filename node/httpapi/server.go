@@ -133,6 +133,7 @@ type Server struct {
 	rates    *rates
 	origins  map[string]bool
 	inFlight atomic.Int64
+	slow     time.Duration // slowRequest, but in tests
 	// accessKeys and apiKeys hold back the look-up of unknown keys.
 	accessKeys, apiKeys gate
 
@@ -158,6 +159,7 @@ func New(cfg Config) (*Server, error) {
 		bodies:  budget{max: int64(cfg.Limits.BodiesBytes)},
 		rates:   newRates(cfg.Limits.TenantRate, cfg.Limits.ApplicationRate),
 		origins: make(map[string]bool, len(cfg.Origins)),
+		slow:    slowRequest,
 	}
 	for _, origin := range cfg.Origins {
 		s.origins[origin] = true

@@ -61,6 +61,8 @@ var (
 	GroupLed         = counter("facet_group_leaderships_total", "How often this node became the group's leader since its start.", "group")
 	GroupProposals   = gauge("facet_group_proposals_in_flight", "Commands that wait to be committed and applied here.", "group")
 	ProposeSeconds   = histogram(proposeBuckets, "facet_group_proposal_duration_seconds", "Time from a command's proposal to the machine's answer, on the leader.", "group")
+	Comparisons      = counter("facet_group_comparisons_total", "Times that this node, as a leader, compared the state of all of a group's replicas.")
+	Diverged         = counter("facet_replicas_diverged_total", "Replicas of groups led here whose state was not the majority's. Each is made anew from its peers.")
 	ProposeFailed    = counter("facet_group_proposals_failed_total", "Commands that were proposed here and got no answer: no leader any more, too late, or closed.", "group")
 )
 
@@ -75,6 +77,8 @@ var (
 	GroupDisk       = gauge("facet_group_disk_bytes", "Size of the group's files here, by kind: log, snapshots, segments.", "group", "kind")
 	DiskFree        = gauge("facet_disk_free_bytes", "Free bytes of the file system with the data directory, as far as this process may take them.")
 	DiskSize        = gauge("facet_disk_size_bytes", "Size of the file system with the data directory.")
+	DiskReserve     = gauge("facet_disk_reserve_bytes", "What stays free of that file system: below it registrations are refused.")
+	ReplicasOut     = gauge("facet_replicas_out_of_service", "Replicas here that are damaged, or whose disk is full: the status says why.")
 	MemoryArena     = gauge("facet_memory_arena_bytes", "Memory of all shards' templates in use, outside of the Go heap.")
 	MemoryEvents    = gauge("facet_memory_events_bytes", "Estimate of the memory that the events of all replicas here take, or will once all are open.")
 	MemoryBudget    = gauge("facet_memory_budget_bytes", "What events may take on this node; beyond it registrations are refused.")
@@ -107,10 +111,10 @@ var Catalogue = []Section{
 	{"Searches", []*Definition{SearchSeconds, ShardSearchSeconds, SearchRows}},
 	{"Raft groups", []*Definition{
 		GroupLeader, GroupLeaderKnown, GroupVoter, GroupTerm, GroupLast, GroupCommit, GroupApplied, GroupLag, GroupContact, GroupStalled, GroupLed,
-		GroupProposals, ProposeSeconds, ProposeFailed,
+		GroupProposals, ProposeSeconds, ProposeFailed, Comparisons, Diverged,
 	}},
 	{"Storage and memory", []*Definition{
-		GroupEvents, GroupDeleted, GroupTemplates, GroupEntries, GroupSnapshot, GroupSnapshotAt, GroupDisk, DiskFree, DiskSize,
+		GroupEvents, GroupDeleted, GroupTemplates, GroupEntries, GroupSnapshot, GroupSnapshotAt, GroupDisk, DiskFree, DiskSize, DiskReserve, ReplicasOut,
 		MemoryArena, MemoryEvents, MemoryBudget,
 	}},
 	{"Cluster", []*Definition{

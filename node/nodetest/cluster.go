@@ -39,6 +39,8 @@ type Options struct {
 	Away time.Duration
 	// EraseWithin is raftfsm's.
 	EraseWithin time.Duration
+	// CheckEvery is node.CheckDefault.
+	CheckEvery time.Duration
 	// SlotsPerShard is metafsm's.
 	SlotsPerShard int
 	// Network, if given, joins the nodes in memory; else they use loopback.
@@ -140,7 +142,7 @@ func (c *Cluster) configure(o Options) {
 		name := fmt.Sprintf("n%d", i+1)
 		m.URL = "https://" + at(ports[1])
 		m.Config = node.Config{
-			Name: name, Zone: o.Zones[i%len(o.Zones)], Away: o.Away, EraseWithin: o.EraseWithin, Dir: filepath.Join(dir, name), Certificates: filepath.Join(dir, name+"-certs"),
+			Name: name, Zone: o.Zones[i%len(o.Zones)], Away: o.Away, EraseWithin: o.EraseWithin, CheckEvery: o.CheckEvery, Dir: filepath.Join(dir, name), Certificates: filepath.Join(dir, name+"-certs"),
 			PeerAddress: at(ports[0]), PublicAddress: at(ports[1]), AdminAddress: at(ports[2]),
 			Expect: o.Founders, Shards: o.Shards, Replicas: 3, SlotsPerShard: o.SlotsPerShard, ClusterKeyFile: clusterKey, GossipKeyFile: gossipKey,
 			Pack: "0123456789abcdef-test", Extractor: o.Extractor, Table: o.Table,

@@ -58,6 +58,9 @@ func (c CreateTenant) apply(m *Machine) []byte {
 }
 
 func (m *Machine) createTenant(c CreateTenant) CreateTenantAnswer {
+	if r := m.state.restoration; r != nil && r.Whole && !r.Done {
+		return CreateTenantAnswer{Status: Restoring}
+	}
 	known, status := m.once(c.Write, headCreateTenant, [16]byte{})
 	if status == Replayed {
 		return CreateTenantAnswer{Replayed, *m.state.tenants[id.Tenant{UUID: known.IDs[0]}].record}

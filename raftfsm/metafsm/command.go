@@ -76,6 +76,8 @@ const (
 	Unsettled Status = 15
 	// UnknownNode: there is no such node, or it was removed.
 	UnknownNode Status = 16
+	// Restoring: a backup is being restored into the cluster.
+	Restoring Status = 17
 )
 
 var statusNames = [...]string{
@@ -83,7 +85,7 @@ var statusNames = [...]string{
 	UnknownGallery: "unknown gallery", StaleGeneration: "stale generation", StaleEpoch: "stale epoch",
 	OpsFull: "operations full", SizeShrinks: "size shrinks", UnknownApplication: "unknown application",
 	UnknownTag: "unknown tag", TagLimit: "tag limit", BeingDeleted: "being deleted", Unsettled: "unsettled",
-	UnknownNode: "unknown node",
+	UnknownNode: "unknown node", Restoring: "restoring",
 }
 
 // String names the status.
@@ -149,8 +151,8 @@ type CreateTenant struct {
 	Tenant Tenant `cbor:"2,keyasint"`
 }
 
-// CreateTenantAnswer is Done, Replayed, Exists (each with the tenant), Conflict or
-// OpsFull.
+// CreateTenantAnswer is Done, Replayed, Exists (each with the tenant), Conflict,
+// OpsFull or Restoring.
 type CreateTenantAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 	Tenant Tenant `cbor:"2,keyasint"`

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/knadh/koanf/parsers/yaml"
@@ -64,7 +65,12 @@ func Flags(f *pflag.FlagSet) {
 	f.String("bucket", "", "object store of bulk registrations: file:///DIR, s3://…, gs://… or azblob://…; each tenant has a folder with its id")
 	f.Int("job-slots", 0, "files of bulk registrations worked on at once (default: half of the workers)")
 
+	f.Int64("disk-reserve", 0, "MiB of the data directory's disk below which the node refuses registrations (default: 5 % of it, at least 1 GiB)")
 	f.Int64("memory", 0, "MiB that events may take on this node, beyond which it refuses registrations (default: three quarters of the machine's)")
+
+	f.String("backup-to", "", "URL of a folder to which the cluster is backed up by the clock: file:///DIR (shared by all nodes), s3://, gs:// or azblob://")
+	f.Duration("backup-every", 24*time.Hour, "time between these backups")
+	f.Int("backup-keep", 7, "how many of these backups stay")
 
 	f.String("region", node.RegionDefault, "region of request signatures")
 	f.StringSlice("cors", nil, "origins whose pages may call the interface")

@@ -68,6 +68,12 @@ type Settings struct {
 	JobSlots int    `koanf:"job-slots"`
 	Memory   int64  `koanf:"memory"`
 
+	DiskReserve int64 `koanf:"disk-reserve"`
+
+	BackupTo    string        `koanf:"backup-to"`
+	BackupEvery time.Duration `koanf:"backup-every"`
+	BackupKeep  int           `koanf:"backup-keep"`
+
 	Region string   `koanf:"region"`
 	CORS   []string `koanf:"cors"`
 
@@ -91,6 +97,10 @@ func (s Settings) Node() node.Config {
 	if s.JobSlots == 0 && s.Workers > 0 {
 		s.JobSlots = max(1, s.Workers/2)
 	}
+	backupEvery := s.BackupEvery
+	if s.BackupTo == "" {
+		backupEvery = 0
+	}
 	return node.Config{
 		Name: s.Name, Zone: s.Zone, Dir: s.Dir, Away: s.RebuildAfter,
 		PeerAddress: s.PeerAddress, PeerAdvertise: s.PeerAdvertise,
@@ -98,7 +108,8 @@ func (s Settings) Node() node.Config {
 		AdminAddress: s.AdminAddress,
 		Seeds:        s.Seeds, Expect: s.Expect, Shards: s.Shards, Replicas: s.Replicas,
 		Certificates: s.Certificates, ClusterKeyFile: s.ClusterKey, GossipKeyFile: s.GossipKey,
-		Bucket: s.Bucket, JobSlots: s.JobSlots, Memory: s.Memory << 20,
+		Bucket: s.Bucket, JobSlots: s.JobSlots, Memory: s.Memory << 20, DiskReserve: s.DiskReserve << 20,
+		BackupTo: s.BackupTo, BackupEvery: backupEvery, BackupKeep: s.BackupKeep,
 		Region: s.Region, CORS: s.CORS,
 		TenantRate:      httpapi.Rate{PerSecond: s.TenantRate, Burst: s.TenantBurst},
 		ApplicationRate: httpapi.Rate{PerSecond: s.ApplicationRate, Burst: s.ApplicationBurst},
@@ -137,6 +148,8 @@ func (s Settings) check() error {
 		return errors.New("--workers can't be negative")
 	case s.RebuildAfter < 0:
 		return errors.New("--rebuild-after can't be negative")
+	case s.DiskReserve < 0 || s.DiskReserve > memoryMax:
+		return fmt.Errorf("--disk-reserve must be 0 to %d MiB", memoryMax)
 	case s.Memory < 0 || s.Memory > memoryMax:
 		return fmt.Errorf("--memory must be 0 to %d MiB", memoryMax)
 	case s.JobSlots < 0 || s.JobSlots > jobSlotsMax:

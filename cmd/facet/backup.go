@@ -1,0 +1,318 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"facet/cmd/facet/admin"
+	"facet/node"
+)
+
+const (
+	// backupPause is how often a command that waits for a backup looks.
+	backupPause = 300 * time.Millisecond
+	// backupFileMax bounds a file with a key or with erasures.
+	backupFileMax = 64 << 20
+)
+
+// newBackup makes the commands about backups.
+func newBackup() *cobra.Command {
+	var t target
+	var o node.BackupOrder
+	cmd := &cobra.Command{
+		Use: "backup --to URL", Short: "copy a cluster, or galleries of it, to an object store; verify and list such copies",
+		Long: "Copy a cluster, or galleries of it, to an object store, sealed and with checksums, while it serves. The\n" +
+			"nodes write to URL themselves: file:///DIR is a folder that all of them share, s3://, gs:// and azblob://\n" +
+			"take their credentials from the nodes' environment. The same command with the same --name goes on with a\n" +
+			"backup that was interrupted. Keep the cluster's key: without it a backup is of no use.",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.To == "" {
+				return &usageError{errors.New("--to is needed")}
+			}
+			c, err := t.client()
+			if err != nil {
+				return err
+			}
+			if err := c.Backup(cmd.Context(), o); err != nil {
+				return err
+			}
+			return follow(cmd.Context(), c, cmd.OutOrStdout())
+		},
+	}
+	t.flags(cmd.Flags())
+	cmd.Flags().StringVar(&o.To, "to", "", "URL of the folder for backups")
+	cmd.Flags().StringVar(&o.Name, "name", "", "name of the backup (default: the time)")
+	cmd.Flags().StringArrayVar(&o.Galleries, "gallery", nil, "only this gallery, TENANT/GALLERY or an id; may be repeated")
+	cmd.AddCommand(newBackupVerify(), newBackupList(), newBackupErasures())
+	return cmd
+}
+
+// of are the flags that say which backup is meant.
+type of struct {
+	node.BackupQuery
+	keyFile string
+}
+
+func (b *of) flags(f *pflag.FlagSet) {
+	f.StringVar(&b.Name, "name", "", "name of the backup (default: the newest)")
+	f.StringVar(&b.keyFile, "cluster-key-of-backup", "", "file with the key of the cluster that made the backup, if it is another one's")
+}
+
+// read reads the key.
+func (b *of) read() error {
+	if b.keyFile == "" {
+		return nil
+	}
+	raw, err := readBounded(b.keyFile)
+	if err != nil {
+		return err
+	}
+	if b.Key, err = hex.DecodeString(strings.TrimSpace(string(raw))); err != nil {
+		return errors.New("the file of --cluster-key-of-backup must hold hexadecimal digits")
+	}
+	return nil
+}
+
+func readBounded(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, backupFileMax))
+}
+
+func newBackupVerify() *cobra.Command {
+	var t target
+	var b of
+	cmd := &cobra.Command{
+		Use: "verify URL", Short: "read all of a backup and say what is damaged", Args: usage(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := t.client()
+			if err == nil {
+				err = b.read()
+			}
+			if err != nil {
+				return err
+			}
+			b.From = args[0]
+			if err := c.VerifyBackup(cmd.Context(), b.BackupQuery); err != nil {
+				return err
+			}
+			return follow(cmd.Context(), c, cmd.OutOrStdout())
+		},
+	}
+	t.flags(cmd.Flags())
+	b.flags(cmd.Flags())
+	return cmd
+}
+
+func newBackupList() *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use: "list URL", Short: "backups in a folder", Args: usage(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := t.client()
+			if err != nil {
+				return err
+			}
+			list, err := c.Backups(cmd.Context(), node.BackupQuery{From: args[0]})
+			if err != nil {
+				return err
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "NAME\tMADE\tBYTES\tVERSION")
+			for _, l := range list {
+				if l.Finished {
+					fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", l.Name, l.Created.Format(time.RFC3339), l.Bytes, l.Version)
+				} else {
+					fmt.Fprintf(w, "%s\tunfinished\n", l.Name)
+				}
+			}
+			return w.Flush()
+		},
+	}
+	t.flags(cmd.Flags())
+	return cmd
+}
+
+func newBackupErasures() *cobra.Command {
+	var t target
+	var b of
+	cmd := &cobra.Command{
+		Use: "erasures URL", Short: "the subjects that a backup knows to be erased, for restore --erasures", Args: usage(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := t.client()
+			if err == nil {
+				err = b.read()
+			}
+			if err != nil {
+				return err
+			}
+			b.From = args[0]
+			list, err := c.Erasures(cmd.Context(), b.BackupQuery)
+			if err != nil {
+				return err
+			}
+			return printJSON(cmd.OutOrStdout(), list)
+		},
+	}
+	t.flags(cmd.Flags())
+	b.flags(cmd.Flags())
+	return cmd
+}
+
+// newRestore makes the command that restores a backup.
+func newRestore() *cobra.Command {
+	var t target
+	var b of
+	var gallery, erasures string
+	cmd := &cobra.Command{
+		Use: "restore --from URL", Short: "put a backup into an empty cluster, or one gallery into any",
+		Long: "Put a backup into a cluster that was founded anew and has no tenants, with the same number of shards (the\n" +
+			"ids of subjects name their shard) and any number of nodes; or one gallery into a cluster that does not have\n" +
+			"it. Everything is verified before and compared afterwards. The same command again goes on after a crash.",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if b.From == "" {
+				return &usageError{errors.New("--from is needed")}
+			}
+			o := node.RestoreOrder{Gallery: gallery}
+			if erasures != "" {
+				raw, err := readBounded(erasures)
+				if err != nil {
+					return err
+				}
+				if err := json.Unmarshal(raw, &o.Erasures); err != nil {
+					return fmt.Errorf("the list of erasures: %w", err)
+				}
+			}
+			c, err := t.client()
+			if err == nil {
+				err = b.read()
+			}
+			if err != nil {
+				return err
+			}
+			o.BackupQuery = b.BackupQuery
+			if err := c.Restore(cmd.Context(), o); err != nil {
+				return err
+			}
+			return follow(cmd.Context(), c, cmd.OutOrStdout())
+		},
+	}
+	t.flags(cmd.Flags())
+	b.flags(cmd.Flags())
+	cmd.Flags().StringVar(&b.From, "from", "", "URL of the folder of backups")
+	cmd.Flags().StringVar(&gallery, "gallery", "", "only this gallery, by its name or id")
+	cmd.Flags().StringVar(&erasures, "erasures", "", "file with subjects that are not to come back (facet backup erasures makes one)")
+	return cmd
+}
+
+// follow waits for what was begun, and says what came of it.
+func follow(ctx context.Context, c *admin.Client, w io.Writer) error {
+	last := -1
+	for {
+		p, err := c.BackupProgress(ctx)
+		if err != nil {
+			return err
+		}
+		switch {
+		case p.What == "":
+			return errors.New("the node that was at it has gone: give the same command again")
+		case p.Running && p.Done != last && p.Total > 0:
+			last = p.Done
+			fmt.Fprintf(w, "%s: %d of %d parts\n", p.What, p.Done, p.Total)
+		case p.Error != "":
+			return errors.New(p.Error)
+		case !p.Running:
+			return conclude(w, p)
+		}
+		select {
+		case <-time.After(backupPause):
+		case <-ctx.Done():
+			return fmt.Errorf("%w; the cluster goes on with it", ctx.Err())
+		}
+	}
+}
+
+func conclude(w io.Writer, p node.BackupProgress) error {
+	took := p.Ended.Sub(p.Began).Round(time.Millisecond)
+	var err error
+	switch {
+	case p.Backup != nil:
+		_, err = fmt.Fprintf(w, "%s: %s is whole: %d events, %d bytes, manifest %x; %s\n",
+			p.What, p.Backup.Name, p.Backup.Events, p.Backup.Bytes, p.Backup.Digest[:8], took)
+	case p.Restored != nil:
+		_, err = fmt.Fprintf(w, "restore: %s: %d galleries, %d events, %d deleted entries, %d events left out; %s\n",
+			p.Restored.Backup, p.Restored.Galleries, p.Restored.Active, p.Restored.Deleted, p.Restored.Erased, took)
+	}
+	return err
+}
+
+// newRecover makes the command for a cluster whose quorum is gone for good.
+func newRecover() *cobra.Command {
+	var dirs []string
+	var yes bool
+	cmd := &cobra.Command{
+		Use: "recover --dir DIR", Short: "bring a cluster back whose majority of nodes is gone for good",
+		Long: "Bring a cluster back of which too few nodes are left to elect a leader, and the others will never return.\n" +
+			"It works on the data directories that are left, with no node running on them, and makes the replica of each\n" +
+			"group that has come furthest the only one. Without --yes it says what it would do, and what may be lost.\n" +
+			"Then start the nodes, and new ones in the place of those that are gone. Nodes that were declared gone must\n" +
+			"never be started again.",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(dirs) == 0 {
+				return &usageError{errors.New("--dir is needed")}
+			}
+			r, err := node.OpenRecovery(dirs)
+			if err != nil {
+				return err
+			}
+			err = recoverGroups(cmd.OutOrStdout(), r, yes)
+			return errors.Join(err, r.Close())
+		},
+	}
+	cmd.Flags().StringSliceVar(&dirs, "dir", nil, "data directories that are left; may be repeated")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
+	return cmd
+}
+
+func recoverGroups(w io.Writer, r *node.Recovery, yes bool) error {
+	fmt.Fprintf(w, "cluster %s\n", r.Cluster)
+	for _, g := range r.Groups {
+		fmt.Fprintf(w, "group %d: the replica in %s becomes the only one of %d; its last entry is %d\n", g.Group, g.Dir, g.Voters, g.Last)
+		if g.Voters > 1 {
+			fmt.Fprintf(w, "  what was acknowledged behind %d is lost; of the entries %d to %d some may never have been acknowledged, and count from now on\n",
+				g.Last, g.Snapshot+1, g.Last)
+		}
+		for _, dir := range g.Erased {
+			fmt.Fprintf(w, "  the replica in %s is erased and made anew\n", dir)
+		}
+	}
+	for _, s := range r.Lost {
+		fmt.Fprintf(w, "SHARD %d IS LOST: no directory has a replica. Galleries that lie on it can't be searched; restore a backup\n", s)
+	}
+	fmt.Fprintf(w, "nodes that are removed for good: %s\n", strings.Join(r.Gone, ", "))
+	if !yes {
+		return errors.New("nothing was changed: --yes does it")
+	}
+	if err := r.Carry(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, "done: start the nodes that are left, then new ones")
+	return err
+}

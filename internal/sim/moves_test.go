@@ -1,0 +1,120 @@
+package sim
+
+import (
+	"context"
+	"flag"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"facet/internal/id"
+	"facet/node"
+	"facet/node/nodetest"
+)
+
+// movesFor is how long (of real time) worlds with moves are made, each with the next
+// seed: one at the least.
+var movesFor = flag.Duration("moves-for", 0, "real time for worlds with moves and partitions, one after the other")
+
+// settle waits until nothing is on the move, and ok holds.
+func (w *world) settle(what string, ok func(node.Status) bool) {
+	w.t.Helper()
+	var s node.Status
+	for range 600 {
+		if s = w.cluster.Nodes[0].Node.Status(w.t.Context()); len(s.Moves) == 0 && ok(s) {
+			return
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+	w.t.Errorf("%s: not within five minutes: moves %+v, warnings %v", what, s.Moves, s.Warnings)
+}
+
+// holds counts the shards in which a node votes.
+func holds(s node.Status, who id.Node) int {
+	n := 0
+	for _, m := range s.Nodes {
+		for _, g := range m.Groups {
+			if m.ID == who && g.Group != id.Meta && g.Role != "non-voter" {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// order gives the state of a node to whichever node takes the order.
+func (w *world) order(who id.Node, state string) {
+	w.t.Helper()
+	for range 100 {
+		for _, m := range w.cluster.Nodes {
+			if m.Node == nil {
+				continue
+			}
+			ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
+			err := m.Node.SetNodeState(ctx, node.Order{Node: who, State: state})
+			cancel()
+			if err == nil {
+				return
+			}
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+	w.t.Errorf("nobody makes node %s %s", who, state)
+}
+
+// moving has four clients register, a fourth node join, two nodes drained and taken
+// back by a seeded plan with partitions meanwhile, and counts the faults.
+func moving(t *testing.T, seed uint64) (faults int) {
+	synctest.Test(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		w := newWorldOf(t, nodetest.Options{Nodes: 4, Founders: 3}, 10_000)
+		w.cluster.Restart(3)
+		w.cluster.WaitReady()
+		e := &enrolled{subjects: map[string]string{}}
+		ctx, stop := context.WithCancel(t.Context())
+		var workers sync.WaitGroup
+		for worker := range 4 {
+			workers.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					w.register(context.WithoutCancel(ctx), e, worker, n)
+					time.Sleep(200 * time.Millisecond)
+				}
+			})
+		}
+		for range 3 {
+			leaving := w.cluster.Nodes[r.IntN(4)].Node.ID()
+			w.order(leaving, node.StateDraining)
+			time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
+			w.cut(r.IntN(4)) // in the midst of the moves
+			time.Sleep(time.Duration(1000+r.IntN(9000)) * time.Millisecond)
+			w.net.Heal()
+			w.settle("the drained node holds nothing", func(s node.Status) bool { return holds(s, leaving) == 0 })
+			w.order(leaving, node.StateActive)
+			time.Sleep(time.Duration(r.IntN(2000)) * time.Millisecond)
+			w.cut(r.IntN(4))
+			time.Sleep(time.Duration(1000+r.IntN(9000)) * time.Millisecond)
+			w.net.Heal()
+			w.settle("the node has its share again", func(s node.Status) bool { return holds(s, leaving) == 3 })
+			faults += 4
+		}
+		stop()
+		workers.Wait()
+		w.check(e)
+		if len(e.subjects) < 100 {
+			t.Errorf("only %d registrations: the cluster hardly served", len(e.subjects))
+		}
+		t.Logf("seed %d: %d persons in %d tries, %d faults", seed, len(e.subjects), e.tries, faults)
+		w.close()
+	})
+	return faults
+}
+
+func TestNothingIsLostWhileNodesComeAndGoThroughPartitions(t *testing.T) {
+	faults, worlds := 0, 0
+	for began := time.Now(); worlds == 0 || time.Since(began) < *movesFor && !t.Failed(); worlds++ {
+		faults += moving(t, uint64(worlds))
+	}
+	t.Logf("%d worlds, %d faults", worlds, faults)
+}

@@ -1,0 +1,221 @@
+package node_test
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"facet/node"
+	"facet/node/nodetest"
+)
+
+func TestABackupAndARestorationGoOnWhereTheyWereInterrupted(t *testing.T) {
+	t.Parallel()
+	old := nodetest.Start(t, nodetest.Options{})
+	c := old.Client("bank", nil)
+	url := old.Nodes[0].URL
+	gallery(t, c, url, "staff", 200)
+	for i := range 30 {
+		enrol(t, c, url, fmt.Sprint("person ", i))
+	}
+	dir := t.TempDir()
+	order := node.BackupOrder{To: "file://" + dir, Name: "first"}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := old.Nodes[0].Node.Backup(ctx, order, func(done, _ int) {
+		if done == 2 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("the interrupted backup: %v", err)
+	}
+	if _, err := old.Nodes[0].Node.Verify(t.Context(), node.BackupQuery{From: order.To, Name: "first"}, nil); err == nil {
+		t.Error("an unfinished backup is verified")
+	}
+	before := sizes(t, dir)
+	if len(before) == 0 {
+		t.Fatal("no part was finished before the interruption")
+	}
+	if _, err := old.Nodes[2].Node.Backup(t.Context(), order, nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, was := range before {
+		if raw, err := os.ReadFile(name); err != nil || string(raw) != was {
+			t.Errorf("%s was made again: %v", filepath.Base(name), err)
+		}
+	}
+	young := nodetest.Start(t, nodetest.Options{Nodes: 1, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
+	from := node.RestoreOrder{BackupQuery: node.BackupQuery{From: order.To}}
+	ctx, cancel = context.WithCancel(t.Context())
+	_, err = young.Nodes[0].Node.Restore(ctx, from, func(done, total int) {
+		if done > total/2 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatalf("the interrupted restoration: %v", err)
+	}
+	young.Stop(0)
+	young.Restart(0)
+	young.WaitReady()
+	if _, err := young.Nodes[0].Node.Backup(t.Context(), order, nil); err == nil {
+		t.Error("a half restored cluster is backed up")
+	}
+	if _, err := young.CreateTenant("early"); err == nil {
+		t.Error("a half restored cluster takes tenants")
+	}
+	done, err := young.Nodes[0].Node.Restore(t.Context(), from, nil)
+	if err != nil || done.Active != 30 {
+		t.Fatalf("restored: %+v, %v", done, err)
+	}
+	c, url = young.As(c), young.Nodes[0].URL
+	for i := range 30 {
+		if got := find(t, c, url, fmt.Sprint("person ", i)); len(got) != 1 {
+			t.Fatalf("person %d: %v", i, got)
+		}
+	}
+}
+
+// sizes gives the files of a backup with what they hold.
+func sizes(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "first", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".tmp") {
+			continue // it is being given up
+		}
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[name] = string(raw)
+	}
+	return out
+}
+
+func TestWhatDoesNotFitIsRefusedInWords(t *testing.T) {
+	t.Parallel()
+	old := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2})
+	c := old.Client("bank", nil)
+	url := old.Nodes[0].URL
+	gallery(t, c, url, "staff", 200)
+	ann, bob := enrol(t, c, url, "ann"), enrol(t, c, url, "bob")
+	expect(t, c, http.StatusOK, url, http.MethodPut, "/v1.1/subjects/"+bob.ID, face("bobby"))
+	dir := t.TempDir()
+	to := "file://" + dir
+	early, err := old.Nodes[0].Node.Backup(t.Context(), node.BackupOrder{To: to, Name: "early"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, c, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/"+ann.ID, nil)
+	if _, err := old.Nodes[0].Node.Backup(t.Context(), node.BackupOrder{To: to, Name: "late"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	other := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2})
+	wide := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 3, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
+	secret, err := os.ReadFile(old.Nodes[0].Config.ClusterKeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := hex.DecodeString(string(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := node.RestoreOrder{BackupQuery: node.BackupQuery{From: to, Name: "early"}}
+	f := func(on *nodetest.Cluster, q node.RestoreOrder, want string) {
+		t.Helper()
+		if _, err := on.Nodes[0].Node.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+	f(old, q, "not empty")
+	f(other, q, "another cluster key")
+	f(wide, q, "with 2 shards, this one has 3")
+	q.Key = key
+	for _, name := range []string{"shard-0001", "shard-0002", "meta"} {
+		part := filepath.Join(dir, "early", name)
+		raw, err := os.ReadFile(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw[len(raw)/2] ^= 1
+		if err := os.WriteFile(part, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f(other, q, name)
+		raw[len(raw)/2] ^= 1
+		if err := os.WriteFile(part, raw, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, ok := other.Nodes[0].Node.Restoration(); ok {
+		t.Errorf("a refused restoration has begun: %+v", r)
+	}
+	if q.Erasures, err = old.Nodes[0].Node.Erasures(t.Context(), node.BackupQuery{From: to, Name: "late"}); err != nil || len(q.Erasures) != 1 {
+		t.Fatalf("erasures: %v, %v", q.Erasures, err)
+	}
+	done, err := other.Nodes[0].Node.Restore(t.Context(), q, nil)
+	if err != nil || done.Active != 1 || done.Erased != 1 {
+		t.Fatalf("restored: %+v, %v", done, err)
+	}
+	c, url = other.As(c), other.Nodes[0].URL
+	if len(find(t, c, url, "ann")) != 0 || len(find(t, c, url, "bobby")) != 1 || len(find(t, c, url, "bob")) != 0 {
+		t.Error("it is not what it was, less who was erased")
+	}
+	if early.Active() != 2 {
+		t.Errorf("the early backup has %d events", early.Active())
+	}
+}
+
+func TestOneGalleryIsRestoredIntoAClusterThatServes(t *testing.T) {
+	t.Parallel()
+	old := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2})
+	c := old.Client("bank", nil)
+	url := old.Nodes[0].URL
+	gallery(t, c, url, "others", 100)
+	enrol(t, c, url, "someone else")
+	gallery(t, c, url, "staff", 200)
+	for i := range 10 {
+		enrol(t, c, url, fmt.Sprint("person ", i))
+	}
+	to := "file://" + t.TempDir()
+	if _, err := old.Nodes[0].Node.Backup(t.Context(), node.BackupOrder{To: to, Name: "one", Galleries: []string{"bank/staff"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	busy := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
+	own := busy.Client("shop", nil)
+	gallery(t, own, busy.Nodes[0].URL, "staff", 100)
+	enrol(t, own, busy.Nodes[0].URL, "clerk")
+	q := node.RestoreOrder{BackupQuery: node.BackupQuery{From: to}, Gallery: "staff"}
+	done, err := busy.Nodes[0].Node.Restore(t.Context(), q, nil)
+	if err != nil || done.Active != 10 || done.Galleries != 1 {
+		t.Fatalf("restored: %+v, %v", done, err)
+	}
+	if _, err := busy.Nodes[0].Node.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "already") {
+		t.Errorf("once more: %v", err)
+	}
+	key, err := busy.Nodes[0].Node.NewTenantKey(t.Context(), "bank")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := busy.As(c).Keyed(key)
+	url = busy.Nodes[0].URL
+	for i := range 10 {
+		if got := find(t, again, url, fmt.Sprint("person ", i)); len(got) != 1 {
+			t.Fatalf("person %d: %v", i, got)
+		}
+	}
+	if len(find(t, own, url, "clerk")) != 1 || len(find(t, own, url, "person 1")) != 0 {
+		t.Error("the other tenant's gallery is not what it was")
+	}
+}

@@ -1,0 +1,127 @@
+package httpapi
+
+import (
+	"encoding/base64"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// outcomes notes what a Server tells its Meter.
+type outcomes struct {
+	mu   sync.Mutex
+	list []Outcome
+}
+
+func (o *outcomes) Answered(out Outcome) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.list = append(o.list, out)
+}
+
+func (o *outcomes) last(t *testing.T, n int) Outcome {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		o.mu.Lock()
+		if len(o.list) == n { // told after the client has its answer
+			defer o.mu.Unlock()
+			return o.list[n-1]
+		}
+		o.mu.Unlock()
+	}
+	t.Fatalf("%d requests were not told of", n)
+	return Outcome{}
+}
+
+func extraction(image string) signed {
+	body := `{"faces":"` + base64.StdEncoding.EncodeToString([]byte(image)) + `"}`
+	return signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: body}
+}
+
+func TestTheMeterIsToldOfEveryAnswer(t *testing.T) {
+	t.Parallel()
+	told := &outcomes{}
+	r := start(t, func(c *Config) { c.Meter, c.Limits.TenantRate = told, Rate{PerSecond: .001, Burst: 5} })
+	n := 0
+	f := func(q signed, operation string, status int, refusal string) {
+		t.Helper()
+		n++
+		a := r.send(q)
+		got := told.last(t, n)
+		if got.Operation != operation || got.Status != status || got.Status != a.status || got.Refusal != refusal ||
+			got.BodyBytes != len(q.body) || got.AnswerBytes != len(a.body) || got.Took <= 0 {
+			t.Errorf("got %+v, want %q %d %q, %d and %d bytes", got, operation, status, refusal, len(q.body), len(a.body))
+		}
+	}
+	const extract = "POST /v1.1/face/extract"
+	f(extraction("img alice"), extract, 200, "")
+	f(extraction("not an image"), extract, 400, "")
+	f(extraction("busy"), extract, 429, RefusedBusy)
+	f(extraction("late"), extract, 500, RefusedTimeout)
+	f(extraction("fault"), extract, 500, RefusedFault)
+	f(extraction("img alice"), extract, 429, RefusedRate)
+	f(signed{method: "GET", target: "/v1.1/subjects/4711/events"}, "GET /v1.1/subjects/{subjectId}/events", 403, "")
+	f(signed{method: "GET", target: "/some/where"}, "", 403, "")
+	if l := r.server.Load(); l.BodyBytes != 0 || l.BodyLimit != bodiesBytesDefault {
+		t.Errorf("load at rest: %+v", l)
+	}
+}
+
+// TestLogsTellOfRequestsAndNothingPersonal: each line about a request has its id; a slow
+// one is a warning; none has an image, a key, a signature or a secret of it.
+func TestLogsTellOfRequestsAndNothingPersonal(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	image := "img alice" + strings.Repeat("x", 100)
+	quick := r.send(extraction(image))
+	fault := r.send(extraction("fault"))
+	lines := logged(t, r, `msg="request answered"`, 2)
+	if !strings.Contains(lines, "level=DEBUG") || !strings.Contains(lines, "req="+quick.header.Get("X-Request-Id")) ||
+		!strings.Contains(lines, `operation="POST /v1.1/face/extract" status=200`) {
+		t.Errorf("got %s", lines)
+	}
+	if !strings.Contains(r.logs.String(), "req="+fault.header.Get("X-Request-Id")) {
+		t.Errorf("the fault's id is not in %s", r.logs.String())
+	}
+	for line := range strings.Lines(r.logs.String()) {
+		if strings.Contains(line, "request") && !strings.Contains(line, "req=") {
+			t.Errorf("no id in %s", line)
+		}
+	}
+	raw := extraction(image).raw(t)
+	secrets := []string{"alice", base64.StdEncoding.EncodeToString([]byte(image)), "secret of", "biometric", "Signature", raw[strings.LastIndex(raw, "Signature=")+10:][:64]}
+	for _, s := range secrets {
+		if strings.Contains(r.logs.String(), s) {
+			t.Errorf("the log has %q", s)
+		}
+	}
+}
+
+func TestASlowRequestIsAWarning(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	r.server.slow = time.Nanosecond
+	r.send(extraction("img alice"))
+	if line := logged(t, r, `msg="slow request"`, 1); !strings.Contains(line, "level=WARN") || !strings.Contains(line, " ms=") {
+		t.Errorf("got %s", line)
+	}
+}
+
+// logged waits for n lines with text.
+func logged(t *testing.T, r *running, text string, n int) (lines string) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		lines = ""
+		for line := range strings.Lines(r.logs.String()) {
+			if strings.Contains(line, text) {
+				lines += line
+			}
+		}
+		if strings.Count(lines, "\n") == n {
+			return lines
+		}
+	}
+	t.Fatalf("got %q, want %d lines with %s", lines, n, text)
+	return ""
+}

@@ -1,0 +1,95 @@
+package node_test
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"facet/internal/id"
+	"facet/node"
+	"facet/node/nodetest"
+)
+
+// spoil gives a shard's replica on a node, a leader or a follower, a state that the
+// others have not.
+func spoil(t *testing.T, cluster *nodetest.Cluster, number id.Shard, leader bool) *node.Node {
+	t.Helper()
+	for _, m := range cluster.Nodes {
+		if m.Node.Leads(number) == leader {
+			m.Node.Spoil(number)
+			return m.Node
+		}
+	}
+	t.Fatal("there is no such replica")
+	return nil
+}
+
+func TestADivergedReplicaIsFoundAndMadeAnewUnderTraffic(t *testing.T) {
+	f := func(what string, leader bool) {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			o := nodetest.Options{Shards: 1, CheckEvery: 500 * time.Millisecond}
+			if os.Getenv("FACET_TEST_LOG") != "" {
+				o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+			}
+			cluster := nodetest.Start(t, o)
+			client := cluster.Client("bank", nil)
+			gallery(t, client, cluster.Nodes[0].URL, "customers", 10_000)
+			known := people(t, client, cluster.Nodes[0].URL, 0, 10)
+			w := &traffic{cluster: cluster, client: client}
+			w.run(t)
+			n := spoil(t, cluster, 1, leader)
+			eventually(t, n, "the alarm", func(s node.Status) bool { return warned(s, "set aside") })
+			w.check(t)
+			mended(t, cluster, 1)
+			everybody(t, client, cluster, known)
+			count := 0
+			for _, m := range cluster.Nodes {
+				count += m.Node.Diverged()
+			}
+			if count != 1 {
+				t.Errorf("%d replicas were found to differ, want the one that did", count)
+			}
+		})
+	}
+	f("a follower's", false)
+	f("a leader's", true)
+}
+
+func TestTwoReplicasThatDifferRaiseAnAlarmAndNothingElse(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 2, Shards: 1, CheckEvery: 300 * time.Millisecond})
+	client := cluster.Client("bank", nil)
+	gallery(t, client, cluster.Nodes[0].URL, "customers", 1000)
+	known := people(t, client, cluster.Nodes[0].URL, 0, 5)
+	n := spoil(t, cluster, 1, false)
+	eventually(t, n, "the alarm", func(s node.Status) bool { return warned(s, "no majority") })
+	s := n.Status(t.Context())
+	if warned(s, "set aside") || warned(s, "out of service") {
+		t.Errorf("a replica was taken out though nobody knows which is right: %v", s.Warnings)
+	}
+	everybody(t, client, cluster, known)
+}
+
+func TestReplicasThatAgreeAreNeverTakenOut(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Shards: 2, CheckEvery: 50 * time.Millisecond})
+	client := cluster.Client("bank", nil)
+	gallery(t, client, cluster.Nodes[0].URL, "customers", 10_000)
+	w := &traffic{cluster: cluster, client: client}
+	w.run(t)
+	time.Sleep(3 * time.Second)
+	w.check(t)
+	compared := 0
+	for _, m := range cluster.Nodes {
+		compared += m.Node.Compared()
+		if alarms := fmt.Sprint(m.Node.Diverged(), m.Node.Alarms()); alarms != "0 []" {
+			t.Errorf("alarms: %s", alarms)
+		}
+	}
+	if compared < 10 {
+		t.Errorf("%d comparisons in 3 s, want one of each group each 50 ms or so", compared)
+	}
+}

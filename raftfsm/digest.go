@@ -1,0 +1,212 @@
+package raftfsm
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"slices"
+	"sync"
+	"time"
+
+	"facet/internal/codec"
+)
+
+// Members that have applied the same entries must have the same state. To see whether
+// they do, the leader proposes a checkpoint: a command without effect, at whose index
+// each member freezes its state, and hashes it beside its other work:
+//
+//	0xbf │ 1 │ CBOR {1: id 16}
+//
+// A machine skips it, and so does a release that knows no checkpoints.
+var headCheck = codec.Head{Code: codec.Skippable | 0x3f, Version: 1}
+
+const (
+	// sumsKept bounds the results that a member remembers.
+	sumsKept = 4
+	// paceBytes is how much of a state is hashed between two rests; a rest is as long
+	// as the work before it.
+	paceBytes = 1 << 20
+)
+
+// CheckID names a checkpoint.
+type CheckID [16]byte
+
+type checkCommand struct {
+	ID CheckID `cbor:"1,keyasint"`
+}
+
+// Sum is a member's state at a checkpoint.
+type Sum struct {
+	ID     CheckID
+	Index  uint64   // of the checkpoint
+	Digest [32]byte // of what the machine's Frozen wrote
+	Took   time.Duration
+}
+
+// checks makes a member's sums.
+type checks struct {
+	wake chan struct{} // capacity 1; full: there is one already
+
+	mu      sync.Mutex // guards what follows
+	pending *frozenCheck
+	busy    bool
+	sums    []Sum // the oldest first
+}
+
+// frozenCheck is a state that is to be hashed.
+type frozenCheck struct {
+	id     CheckID
+	index  uint64
+	frozen Frozen
+}
+
+func newChecks() *checks { return &checks{wake: make(chan struct{}, 1)} }
+
+// applied looks at a command that m has just applied, and freezes m at a checkpoint.
+// While an earlier one is not hashed yet there is nothing to be done: a member
+// without a sum is not compared.
+func (c *checks) applied(index uint64, cmd []byte, m Machine) {
+	if !bytes.HasPrefix(cmd, []byte{headCheck.Code, headCheck.Version}) {
+		return
+	}
+	var k checkCommand
+	if err := codec.Decode(cmd, headCheck, &k); err != nil {
+		return // of a newer release
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.busy || c.pending != nil {
+		return
+	}
+	frozen, err := m.Freeze()
+	if err != nil {
+		return
+	}
+	c.pending = &frozenCheck{k.ID, index, frozen}
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take gives what is to be hashed, or nil; done or close follows.
+func (c *checks) take() *frozenCheck {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.pending
+	if c.pending = nil; k != nil {
+		c.busy = true
+	}
+	return k
+}
+
+// done keeps a sum, if there is one.
+func (c *checks) done(s Sum, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.busy = false
+	if err == nil {
+		c.sums = append(c.sums, s)
+		c.sums = slices.Delete(c.sums, 0, max(0, len(c.sums)-sumsKept))
+	}
+}
+
+// close lets go of what nobody will hash any more; nothing is applied after it.
+func (c *checks) close() {
+	if k := c.take(); k != nil {
+		k.frozen.Release()
+	}
+}
+
+// Checkpoint has all members make a sum of their state at one index, and gives its
+// name. Leader only; the errors are Propose's.
+func (g *Group) Checkpoint(ctx context.Context) (CheckID, error) {
+	var k checkCommand
+	if _, err := rand.Read(k.ID[:]); err != nil {
+		return k.ID, fmt.Errorf("name a checkpoint: %w", err)
+	}
+	_, err := g.Propose(ctx, codec.Encode(headCheck, k))
+	return k.ID, err
+}
+
+// Sum gives this member's sum at a checkpoint: not before it is hashed, and never on a
+// member that was busy with another or got a later state as a whole.
+func (g *Group) Sum(name CheckID) (Sum, bool) {
+	c := g.fsm.checks
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.sums, func(s Sum) bool { return s.ID == name })
+	if i < 0 {
+		return Sum{}, false
+	}
+	return c.sums[i], true
+}
+
+// checkLoop hashes. Owned by Open; ends with stop.
+func (g *Group) checkLoop() {
+	c := g.fsm.checks
+	for {
+		select {
+		case <-g.stop:
+			return
+		case <-g.health.broken:
+			return
+		case <-c.wake:
+		}
+		k := c.take()
+		if k == nil {
+			continue
+		}
+		s, err := g.hash(k)
+		k.frozen.Release()
+		c.done(s, err)
+		if err != nil && !errors.Is(err, ErrClosed) {
+			g.cfg.Log.Warn("the state was not compared with the other members'", "err", err)
+		}
+	}
+}
+
+// hash makes the sum of a state, one group at a time where Config.Checks says so.
+func (g *Group) hash(k *frozenCheck) (Sum, error) {
+	if g.cfg.Checks != nil {
+		select {
+		case g.cfg.Checks <- struct{}{}:
+			defer func() { <-g.cfg.Checks }()
+		case <-g.stop:
+			return Sum{}, ErrClosed
+		}
+	}
+	began := time.Now()
+	w := &paced{hash: sha256.New(), stop: g.stop, began: began}
+	if _, err := k.frozen.WriteTo(w); err != nil {
+		return Sum{}, fmt.Errorf("hash the state at index %d: %w", k.index, err)
+	}
+	s := Sum{ID: k.id, Index: k.index, Took: time.Since(began)}
+	w.hash.Sum(s.Digest[:0])
+	return s, nil
+}
+
+// paced hashes what is written and rests in between: others need the processor more.
+type paced struct {
+	hash  hash.Hash
+	stop  <-chan struct{}
+	began time.Time // of the work since the last rest
+	n     int       // bytes of it
+}
+
+func (p *paced) Write(b []byte) (int, error) {
+	p.n += len(b)
+	if p.n >= paceBytes {
+		select {
+		case <-p.stop:
+			return 0, ErrClosed
+		case <-time.After(time.Since(p.began)):
+		}
+		p.n, p.began = 0, time.Now()
+	}
+	return p.hash.Write(b)
+}

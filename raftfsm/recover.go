@@ -1,0 +1,169 @@
+package raftfsm
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"facet/internal/id"
+)
+
+// A group that has lost its quorum for good can't elect a leader. Recover makes one
+// survivor its only voter: it appends a configuration to the survivor's log, of a new
+// term, and raft goes by the last configuration of its log. Unlike
+// raft.RecoverCluster that writes one transaction, and needs neither a new snapshot
+// nor the machine; like there, entries that were never committed become so.
+
+// Replica is what the disk of a stopped member has.
+type Replica struct {
+	// Last is the index of its last entry, of term LastTerm. Up to Snapshot everything
+	// is known to be committed; 0: nothing is.
+	Last, LastTerm, Snapshot uint64
+	// Term is the last that the member knew of.
+	Term uint64
+	// Members are by the newest configuration in it.
+	Members []Server
+}
+
+// Stopped is the state of a member that does not run.
+type Stopped struct {
+	group *Group
+	Replica
+}
+
+// OpenStopped opens what lies in cfg.Dir without starting the member, and verifies
+// it as Open does. cfg needs Group, Self, Dir. m is empty, and stays so until Replay.
+// Close it.
+func OpenStopped(cfg Config, m Machine) (*Stopped, error) {
+	cfg = cfg.withDefaults()
+	g := &Group{cfg: cfg, health: newHealth(cfg.Timing)}
+	if err := g.openStores(m, openDisk); err != nil {
+		return nil, fmt.Errorf("open group %d: %w", cfg.Group, err)
+	}
+	g.fsm = newFSM(cfg.Group, m, g.health)
+	s := &Stopped{group: g}
+	if err := s.read(); err != nil {
+		return nil, errors.Join(fmt.Errorf("read group %d: %w", cfg.Group, err), s.Close())
+	}
+	return s, nil
+}
+
+// Close lets go of the files.
+func (s *Stopped) Close() error {
+	s.group.health.close()
+	s.group.snapshots.close()
+	return s.group.disk.Close()
+}
+
+// read finds out what there is.
+func (s *Stopped) read() error {
+	list, err := s.group.snapshots.List()
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 {
+		s.Snapshot, s.Last, s.LastTerm = list[0].Index, list[0].Index, list[0].Term
+		s.Members = servers(list[0].Configuration)
+	}
+	term, err := s.group.stable.GetUint64(keyTerm)
+	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		return err
+	}
+	s.Term = term
+	return s.entries(func(l *raft.Log) error {
+		s.Last, s.LastTerm = l.Index, l.Term
+		if l.Type == raft.LogConfiguration {
+			s.Members = servers(raft.DecodeConfiguration(l.Data))
+		}
+		return nil
+	})
+}
+
+// entries visits the entries behind the snapshot.
+func (s *Stopped) entries(visit func(*raft.Log) error) error {
+	first, err := s.group.logs.FirstIndex()
+	if err != nil {
+		return err
+	}
+	last, err := s.group.logs.LastIndex()
+	if err != nil {
+		return err
+	}
+	for index := max(first, s.Snapshot+1); index <= last && first > 0; index++ {
+		var l raft.Log
+		if err := s.group.logs.GetLog(index, &l); err != nil {
+			return fmt.Errorf("read entry %d of the log: %w", index, err)
+		}
+		if err := s.group.health.failed(); err != nil {
+			return err
+		}
+		if err := visit(&l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Replay gives the machine all that the member has, whether it was committed or not.
+func (s *Stopped) Replay() error {
+	list, err := s.group.snapshots.List()
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 {
+		_, r, err := s.group.snapshots.Open(list[0].ID)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(s.group.fsm.Restore(r), r.Close()); err != nil {
+			return err
+		}
+	}
+	return s.entries(func(l *raft.Log) error {
+		if l.Type != raft.LogCommand {
+			return nil
+		}
+		if err, failed := s.group.fsm.Apply(l).(error); failed {
+			return err
+		}
+		return nil
+	})
+}
+
+// Recover makes the member the only one of its group, and has it carry out commands
+// as the first of its new life. All of it is on the disk afterwards, or nothing.
+func (s *Stopped) Recover(commands ...[]byte) error {
+	if s.Last == 0 {
+		return fmt.Errorf("recover group %d: it never had any entry", s.group.cfg.Group)
+	}
+	term := max(s.Term, s.LastTerm) + 1
+	if err := s.group.stable.SetUint64(keyTerm, term); err != nil {
+		return fmt.Errorf("recover group %d: %w", s.group.cfg.Group, err)
+	}
+	self := s.group.cfg.Self
+	entries := []*raft.Log{{
+		Index: s.Last + 1, Term: term, Type: raft.LogConfiguration,
+		Data: raft.EncodeConfiguration(raft.Configuration{Servers: []raft.Server{
+			{Suffrage: raft.Voter, ID: raft.ServerID(self), Address: raft.ServerAddress(self)},
+		}}),
+	}}
+	for i, c := range commands {
+		if len(c) > CommandBytesMax {
+			return fmt.Errorf("recover group %d: %w", s.group.cfg.Group, ErrTooLarge)
+		}
+		entries = append(entries, &raft.Log{
+			Index: s.Last + 2 + uint64(i), Term: term, Type: raft.LogCommand, Data: encodeEntry(s.group.cfg.Group, kindCommand, c),
+		})
+	}
+	if err := s.group.logs.StoreLogs(entries); err != nil {
+		return fmt.Errorf("recover group %d: %w", s.group.cfg.Group, err)
+	}
+	s.Last, s.LastTerm, s.Term = s.Last+uint64(len(entries)), term, term
+	s.Members = []Server{{Member: self, Voter: true}}
+	return nil
+}
+
+// Self is the member.
+func (s *Stopped) Self() id.Member { return s.group.cfg.Self }

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// shortRun is how long the nemesis of the short run works.
+const shortRun = 25 * time.Second
+
+// TestNothingIsLostDoubledOrStaleWhileRealProcessesAreAttacked is the short run: in
+// network namespaces for root, else on loopback.
+func TestNothingIsLostDoubledOrStaleWhileRealProcessesAreAttacked(t *testing.T) {
+	var out strings.Builder
+	s := settings{
+		nodes: 3, shards: 3, workers: 6, length: shortRun, seed: uint64(time.Now().UnixNano()),
+		dir: t.TempDir(), loopback: os.Geteuid() != 0,
+		// Those that take seconds; joins and moves are for longer runs.
+		only: []string{"kill", "stop", "pause", "isolate", "deafen", "mute", "bridge", "delay", "loss", "freeze", "full", "bad disk", "clock"},
+	}
+	err := attack(t.Context(), s, &out)
+	t.Log(out.String())
+	if err != nil {
+		t.Fatalf("seed %d: %v", s.seed, err)
+	}
+	if !strings.Contains(out.String(), "nothing lost") {
+		t.Error("the run has no verdict")
+	}
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// checkTimeout bounds the checker; a history that it can't decide is a failure.
+const checkTimeout = 2 * time.Minute
+
+// linearizable checks a history; a failure's picture goes to dir.
+func linearizable(history []operation, dir string) error {
+	ops := make([]porcupine.Operation, 0, len(history))
+	for _, o := range history {
+		ops = append(ops, porcupine.Operation{
+			ClientId: o.Worker, Input: o, Call: o.Call.Nanoseconds(), Return: o.End.Nanoseconds(),
+		})
+	}
+	result, info := porcupine.CheckOperationsVerbose(subjects, ops, checkTimeout)
+	if result == porcupine.Ok {
+		return nil
+	}
+	path := filepath.Join(dir, "history.html")
+	f, err := os.Create(path)
+	if err == nil {
+		err = porcupine.Visualize(subjects, info, f) //nolint:misspell // the library's spelling
+		_ = f.Close()                                // it is evidence, not the verdict
+	}
+	if err != nil {
+		path = "no picture: " + err.Error()
+	}
+	return fmt.Errorf("the history of subjects is %s, not linearizable (%s)%s", result, path, culprits(history))
+}
+
+// culprits names the first subjects whose histories are refused, with what was done
+// to them.
+func culprits(history []operation) string {
+	const most = 3
+	of := map[string][]operation{}
+	for _, o := range history {
+		of[o.Subject] = append(of[o.Subject], o)
+	}
+	text, found := "", 0
+	for subject, part := range of {
+		ops := make([]porcupine.Operation, 0, len(part))
+		for _, o := range part {
+			ops = append(ops, porcupine.Operation{ClientId: o.Worker, Input: o, Call: o.Call.Nanoseconds(), Return: o.End.Nanoseconds()})
+		}
+		if porcupine.CheckOperationsTimeout(subjects, ops, checkTimeout/100) == porcupine.Ok {
+			continue
+		}
+		if found++; found > most {
+			break
+		}
+		text += fmt.Sprintf("\n subject %s:", subject)
+		slices.SortFunc(part, func(a, b operation) int { return int(a.Call - b.Call) })
+		for _, o := range part[max(0, len(part)-20):] {
+			text += fmt.Sprintf("\n  %9.3fs to %9.3fs  worker %d  %s", o.Call.Seconds(), o.End.Seconds(), o.Worker, o)
+		}
+	}
+	return text
+}
+
+// entry is one active entry of a gallery's list.
+type entry struct{ subject, event string }
+
+// listed turns a whole list, read in one go when nobody wrote, into one reading of
+// each subject of the history. It fails on what nobody registered and on what is
+// there twice.
+func listed(history []operation, list []entry, seen operation) ([]operation, error) {
+	of := map[string][]string{}
+	for _, o := range history {
+		of[o.Subject] = nil
+	}
+	for _, e := range list {
+		have, known := of[e.subject]
+		switch {
+		case !known:
+			return nil, fmt.Errorf("subject %s is listed at %s, and no answer ever named it", e.subject, seen.Node)
+		case slices.Contains(have, e.event):
+			return nil, fmt.Errorf("event %s of subject %s is listed twice at %s", e.event, e.subject, seen.Node)
+		}
+		of[e.subject] = append(have, e.event)
+	}
+	var ops []operation
+	for subject, events := range of {
+		slices.Sort(events)
+		seen.Subject, seen.Seen = subject, events
+		ops = append(ops, seen)
+	}
+	return ops, nil
+}
+
+// complete adds to the history what each node's list of the gallery says in the end,
+// and what a search through each node finds of the people that all workers share.
+func (t *traffic) complete(ctx context.Context) error {
+	acked := slices.Clone(t.history)
+	for i, p := range t.big.cluster.members() {
+		call := time.Since(t.start)
+		list, _, err := t.big.list(ctx, i)
+		if err != nil {
+			return err
+		}
+		ops, err := listed(acked, list, operation{Worker: -1, Kind: events, Call: call, End: time.Since(t.start), Node: p.name})
+		if err != nil {
+			return err
+		}
+		t.history = append(t.history, ops...)
+		for n := range hotPeople {
+			if err := t.find(ctx, t.look(-1, i, hot(n))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// crowded fails if a gallery holds more than its size.
+func crowded(total, size int) error {
+	if total > size {
+		return fmt.Errorf("the gallery of %d slots holds %d entries", size, total)
+	}
+	return nil
+}

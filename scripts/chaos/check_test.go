@@ -1,0 +1,123 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// at makes an operation of the second from to the second to.
+func at(from, to int, o operation) operation {
+	o.Subject = "s"
+	if o.Tag == "" && (o.Kind == find || o.Kind == verify) {
+		o.Tag = anyTag
+	}
+	o.Call, o.End = time.Duration(from)*time.Second, time.Duration(to)*time.Second
+	return o
+}
+
+var (
+	enrolled = operation{Kind: enrol, Event: "e1", Face: "a"}
+	absent   = operation{Kind: find, Face: "a"}
+	present  = operation{Kind: find, Face: "a", Seen: []string{"e1"}}
+	removed  = operation{Kind: remove}
+)
+
+func TestHistoriesThatAreRightAreAccepted(t *testing.T) {
+	t.Parallel()
+	f := func(history ...operation) {
+		t.Helper()
+		if err := linearizable(history, t.TempDir()); err != nil {
+			t.Error(err)
+		}
+	}
+	f(at(0, 1, enrolled), at(2, 3, present), at(4, 5, removed), at(6, 7, absent))
+	f(at(0, 5, enrolled), at(1, 2, present), at(3, 6, present)) // found before its answer
+	f(at(0, 5, enrolled), at(1, 2, absent), at(3, 4, present))
+	f(at(0, 1, enrolled), at(2, 9, removed), at(3, 4, present), at(5, 6, absent))
+	f(at(0, 1, enrolled), at(2, 3, operation{Kind: remove, Missing: true, Unsure: true}), at(4, 5, absent)) // its answer was lost
+	f(at(0, 1, enrolled), at(2, 3, operation{Kind: add, Event: "e2", Face: "a", Tag: "red"}),
+		at(4, 5, operation{Kind: find, Face: "a", Seen: []string{"e1", "e2"}}), at(4, 5, operation{Kind: find, Face: "a", Tag: "red", Seen: []string{"e2"}}),
+		at(6, 7, operation{Kind: renew, Event: "e1", Face: "b", Tag: keepTag}), at(8, 9, operation{Kind: verify, Face: "b"}),
+		at(10, 11, operation{Kind: change, Event: "e2", Face: "b"}), at(12, 13, operation{Kind: verify, Face: "a", Missing: true}),
+		at(14, 15, operation{Kind: drop, Event: "e1"}), at(16, 17, operation{Kind: events, Seen: []string{"e2"}}),
+		at(18, 19, operation{Kind: drop, Event: "e2"}), at(20, 21, operation{Kind: add, Face: "a", Missing: true}))
+}
+
+func TestHistoriesThatAreWrongAreRefused(t *testing.T) {
+	t.Parallel()
+	f := func(what string, history ...operation) {
+		t.Helper()
+		err := linearizable(history, t.TempDir())
+		if err == nil || !strings.Contains(err.Error(), "not linearizable") || !strings.Contains(err.Error(), "worker") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	f("a lost write", at(0, 1, enrolled), at(2, 3, absent))
+	f("a write that is lost later", at(0, 1, enrolled), at(2, 3, present), at(4, 5, absent))
+	f("a stale read", at(0, 1, enrolled), at(2, 3, removed), at(4, 5, present))
+	f("a read that goes back", at(0, 9, enrolled), at(1, 2, present), at(3, 4, absent))
+	f("a subject that rises from the dead", at(0, 1, enrolled), at(2, 3, removed), at(4, 5, absent), at(6, 7, present))
+	f("a subject that is born twice", at(0, 1, enrolled), at(2, 3, enrolled))
+	f("a retry that makes a second event", at(0, 1, enrolled), at(2, 3, operation{Kind: events, Seen: []string{"e1", "e2"}}))
+	f("a removal of what nobody removed", at(0, 1, enrolled), at(2, 3, operation{Kind: remove, Missing: true}))
+	f("a removal that comes undone after a lost answer", at(0, 1, enrolled), at(2, 3, operation{Kind: remove, Missing: true, Unsure: true}), at(4, 5, present))
+	f("an update that is lost", at(0, 1, enrolled), at(2, 3, operation{Kind: renew, Event: "e1", Face: "b"}), at(4, 5, present))
+	f("an update of another event than the first", at(0, 1, enrolled), at(2, 3, operation{Kind: add, Event: "e2", Face: "a"}),
+		at(4, 5, operation{Kind: renew, Event: "e2", Face: "b"}))
+	f("a verification of a face that is gone", at(0, 1, enrolled), at(2, 3, operation{Kind: change, Event: "e1", Face: "b"}), at(4, 5, operation{Kind: verify, Face: "a"}))
+	f("a filter that lets another tag through", at(0, 1, enrolled), at(2, 3, operation{Kind: find, Face: "a", Tag: "red", Seen: []string{"e1"}}))
+}
+
+func TestTheListInTheEndMustHoldWhatWasAcknowledged(t *testing.T) {
+	t.Parallel()
+	history := []operation{at(0, 1, enrolled)}
+	end := operation{Kind: events, Call: time.Minute, End: time.Minute}
+	ops, err := listed(history, []entry{{"s", "e1"}}, end)
+	if err != nil || linearizable(append(history, ops...), t.TempDir()) != nil {
+		t.Errorf("what is right is refused: %v", err)
+	}
+	ops, err = listed(history, nil, end)
+	if err != nil || linearizable(append(history, ops...), t.TempDir()) == nil {
+		t.Errorf("a lost subject is not noticed: %v", err)
+	}
+	if _, err = listed(history, []entry{{"s", "e1"}, {"other", "e1"}}, end); err == nil {
+		t.Error("a subject that nobody was told of is not noticed")
+	}
+	if _, err = listed(history, []entry{{"s", "e1"}, {"s", "e1"}}, end); err == nil {
+		t.Error("a doubled event is not noticed")
+	}
+	if crowded(smallSize, smallSize) != nil || crowded(smallSize+1, smallSize) == nil {
+		t.Error("the size of a gallery is not what is checked")
+	}
+}
+
+func TestGapsAndClassesAreMeasured(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	acked := []ack{{s, 1}, {2 * s, 2}, {2 * s, 1}, {5 * s, 1}, {6 * s, 2}, {7 * s, 1}, {30 * s, 2}}
+	for _, c := range []struct {
+		shard int
+		from  time.Duration
+		want  time.Duration
+	}{
+		{1, 2 * s, 5 * s}, // nothing from the seventh second on
+		{2, s, 5 * s},
+		{2, 7 * s, gapWindow},
+		{3, s, gapWindow},
+	} {
+		if got := gapAfter(acked, c.shard, c.from, c.from+gapWindow); got != c.want {
+			t.Errorf("shard %d after %s: %s, want %s", c.shard, c.from, got, c.want)
+		}
+	}
+	windows := []window{{fault: "kill", from: s, to: 3 * s, alone: true, led: []int{1}}, {fault: "loss", from: 3 * s, to: 4 * s}}
+	reads := []reading{{call: 0, end: s / 2}, {call: s, end: 2 * s, refused: 1}, {call: 2 * s, end: 40 * s}}
+	got := classes(windows, acked, reads)
+	want := []Class{
+		{Fault: "kill", Count: 1, Gaps: 1, GapP50: 1000, GapMax: 1000, Searches: 2, SearchP50: 1000, SearchP99: 1000, SearchMax: 38000, Refused: 1, Late: 1},
+		{Fault: "calm", Searches: 1, SearchP50: 500, SearchP99: 500, SearchMax: 500},
+	}
+	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"facet/cmd/facet/authority"
+	"facet/internal/chaos/lan"
+	"facet/node"
+)
+
+// readyTimeout bounds the wait for a cluster that has to come to order.
+const readyTimeout = 90 * time.Second
+
+// cluster is a cluster of real processes.
+type cluster struct {
+	logLevel string // of the nodes
+	dir      string
+	binary   string
+	shards   int
+	disks    bool     // each node has its own
+	lan      *lan.LAN // nil on loopback
+	certs    *authority.Folder
+	founders int
+
+	// mu guards the rest.
+	mu    sync.Mutex
+	nodes []*process // that belong to the cluster
+	made  int        // processes that were ever made
+}
+
+// members are the nodes that belong to the cluster at the moment.
+func (c *cluster) members() []*process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.nodes)
+}
+
+// openCluster makes keys, certificates and configurations.
+func openCluster(s settings) (*cluster, error) {
+	c := &cluster{dir: s.dir, binary: s.binary, shards: s.shards, founders: s.nodes, logLevel: cmp.Or(s.logLevel, "info")}
+	var err error
+	if c.certs, err = authority.Open(filepath.Join(s.dir, "certificates"), "chaos"); err != nil {
+		return nil, err
+	}
+	if !s.loopback {
+		if c.lan, err = lan.Open(1 + s.nodes + spareHosts); err != nil {
+			return nil, err
+		}
+		c.disks = disksWork(s.dir)
+	}
+	for range s.nodes {
+		if _, err := c.newProcess(); err != nil {
+			c.close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// facet runs the command line on the clients' host and gives what it prints.
+func (c *cluster) facet(ctx context.Context, args ...string) ([]byte, error) {
+	var admins []string
+	for _, p := range c.members() {
+		admins = append(admins, p.admin())
+	}
+	args = append(args, "--admin", strings.Join(admins, ","), "--certificates", c.certs.Admin())
+	cmd := exec.CommandContext(ctx, c.binary, args...)
+	var out, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	var err error
+	if c.lan != nil {
+		err = c.lan.Start(clientHost, cmd)
+	} else {
+		err = cmd.Start()
+	}
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("facet %s: %w: %s", args[0], err, strings.TrimSpace(problems.String()))
+	}
+	return out.Bytes(), nil
+}
+
+// status is what facet status says.
+func (c *cluster) status(ctx context.Context) (node.Status, error) {
+	var s node.Status
+	out, err := c.facet(ctx, "status", "--json")
+	if err != nil {
+		return s, err
+	}
+	if err := json.Unmarshal(out, &s); err != nil {
+		return s, fmt.Errorf("read the status: %w", err)
+	}
+	return s, nil
+}
+
+// waitWhole waits until all nodes answer and every group has a leader.
+func (c *cluster) waitWhole(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	last := errors.New("no status yet")
+	for ctx.Err() == nil {
+		s, err := c.status(ctx)
+		switch {
+		case err != nil:
+			last = err
+		case len(s.Nodes) < len(c.members()) || len(s.Warnings) > 0:
+			last = fmt.Errorf("%d of %d nodes, warnings: %s", len(s.Nodes), len(c.members()), strings.Join(s.Warnings, "; "))
+		default:
+			return nil
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+	return fmt.Errorf("the cluster is not whole after %s: %w", readyTimeout, last)
+}

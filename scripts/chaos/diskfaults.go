@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// exitTimeout is how long a node may take to end when it has to.
+	exitTimeout = 10 * time.Second
+	flips       = 3 // bits
+	// nearlyFull is so little room that a node refuses registrations, and enough for it
+	// to go on.
+	nearlyFull = 200 << 20
+)
+
+// diskFaults are those of disks and of files.
+var diskFaults = []fault{
+	{"freeze", disks, true, 8 * time.Second, func(_ *nemesis, p *process) (func() error, error) {
+		err := p.disk.freeze()
+		return func() error { p.disk.thaw(); return nil }, err
+	}},
+	{"full", disks, true, 5 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+		left := uint64(n.random.IntN(256 << 10))
+		if n.random.IntN(2) == 0 {
+			left = nearlyFull
+		}
+		err := p.disk.fill(left)
+		return func() error {
+			err := p.disk.empty()
+			if err == nil && p.endsWithin(2*time.Second) {
+				n.say("%s had no room left and ended; it comes back", p.name)
+				err = n.cluster.start(p)
+			}
+			return err
+		}, err
+	}},
+	{"slow disk", tracing, false, 6 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+		t, err := trace(p, fmt.Sprintf("delay_exit=%d", (20+n.random.IntN(180))*1000))
+		if err != nil {
+			return nil, err
+		}
+		return func() error { t.stop(); return nil }, nil
+	}},
+	{"bad disk", tracing, true, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+		t, err := trace(p, "error=EIO")
+		if err != nil {
+			return nil, err
+		}
+		return func() error {
+			ended := p.endsWithin(exitTimeout)
+			t.stop()
+			switch {
+			case ended:
+				return n.cluster.start(p)
+			case t.injected():
+				return fmt.Errorf("%s got EIO from fsync and goes on: see %s", p.name, p.log)
+			default:
+				return nil // it wrote nothing
+			}
+		}, nil
+	}},
+	{"flip", orders, true, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+		for _, other := range n.cluster.members() {
+			if other != p && other.isMarred() {
+				return func() error { return nil }, nil // never two at once
+			}
+		}
+		p.signal(syscall.SIGKILL)
+		p.mar()
+		err := n.flip(p)
+		if err == nil {
+			err = n.cluster.start(p)
+		}
+		return func() error { p.endsWithin(time.Second); return nil }, err // census looks after it
+	}},
+}
+
+// flip flips bits of a node's files, not of the one that says who it is.
+func (n *nemesis) flip(p *process) error {
+	var files []string
+	err := filepath.WalkDir(p.data, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && d.Name() != "node.json" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil || len(files) == 0 {
+		return errors.Join(err, fmt.Errorf("find the files of %s", p.name))
+	}
+	for range flips {
+		path := files[n.random.IntN(len(files))]
+		raw, err := os.ReadFile(path)
+		if err != nil || len(raw) == 0 {
+			continue
+		}
+		at := n.random.IntN(len(raw))
+		raw[at] ^= 1 << n.random.IntN(8)
+		if err := os.WriteFile(path, raw, 0o600); err != nil {
+			return fmt.Errorf("flip a bit: %w", err)
+		}
+		n.say("  bit flipped in %s at %d of %d", strings.TrimPrefix(path, p.data), at, len(raw))
+	}
+	return nil
+}
+
+// tracer is strace on a node.
+type tracer struct {
+	cmd  *exec.Cmd
+	path string
+}
+
+// trace does something to each fsync and fdatasync of a node.
+func trace(p *process, what string) (*tracer, error) {
+	t := &tracer{path: p.log + ".strace"}
+	t.cmd = exec.Command("strace", "-f", "-qq", "-o", t.path, "-p", fmt.Sprint(p.pid()),
+		"-e", "trace=fsync,fdatasync", "-e", "inject=fsync,fdatasync:"+what)
+	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := t.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("trace %s: %w", p.name, err)
+	}
+	return t, nil
+}
+
+// stop detaches.
+func (t *tracer) stop() {
+	_ = t.cmd.Process.Signal(syscall.SIGTERM) // it ends with what it traces
+	_ = t.cmd.Wait()
+}
+
+func (t *tracer) injected() bool {
+	raw, err := os.ReadFile(t.path)
+	return err == nil && strings.Contains(string(raw), "INJECTED")
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// gapWindow is how long after a fault a shard's writes are looked at.
+	gapWindow = 10 * time.Second
+	// searchDeadline is what a search may take, all tries together.
+	searchDeadline = 30 * time.Second
+)
+
+// Summary is what a run was and showed, for machines to read.
+type Summary struct {
+	Date     string         `json:"date"`
+	Seed     uint64         `json:"seed"`
+	Nodes    int            `json:"nodes"`
+	Shards   int            `json:"shards"`
+	Clients  int            `json:"clients"`
+	Seconds  int            `json:"seconds"`
+	Faults   map[string]int `json:"faults"`
+	Answers  map[string]int `json:"answers"`
+	Readings int            `json:"readings"` // operations that were checked
+	Classes  []Class        `json:"classes"`
+	Problems []string       `json:"problems"`
+}
+
+// Class is what clients saw of one kind of fault when it came alone. Times are in
+// milliseconds.
+type Class struct {
+	Fault string `json:"fault"`
+	Count int    `json:"count"`
+	// Gaps are the longest times without an acknowledged write of each shard that a
+	// victim led, in the ten seconds after the fault began or until the next.
+	Gaps   int   `json:"gaps"`
+	GapP50 int64 `json:"gapP50"`
+	GapMax int64 `json:"gapMax"`
+	// Searches began during the fault. Refused were answered with 5xx or 429 first,
+	// Late are those over the deadline.
+	Searches  int   `json:"searches"`
+	SearchP50 int64 `json:"searchP50"`
+	SearchP99 int64 `json:"searchP99"`
+	SearchMax int64 `json:"searchMax"`
+	Refused   int   `json:"refused"`
+	Late      int   `json:"late"`
+}
+
+// classes measures what clients saw of each kind of fault, and of none ("calm").
+func classes(windows []window, acked []ack, reads []reading) []Class {
+	of := map[string][]window{}
+	for _, w := range windows {
+		if w.alone {
+			of[w.fault] = append(of[w.fault], w)
+		}
+	}
+	var list []Class
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		c := Class{Fault: name, Count: len(of[name])}
+		var gaps, times []time.Duration
+		for _, w := range of[name] {
+			for _, shard := range w.led {
+				gaps = append(gaps, gapAfter(acked, shard, w.from, watched(w, windows)))
+			}
+			for _, r := range reads {
+				if r.call >= w.from && r.call < w.to {
+					times = append(times, c.read(r))
+				}
+			}
+		}
+		c.Gaps, c.GapP50, c.GapMax = len(gaps), rank(gaps, .5), rank(gaps, 1)
+		c.Searches, c.SearchP50, c.SearchP99, c.SearchMax = len(times), rank(times, .5), rank(times, .99), rank(times, 1)
+		list = append(list, c)
+	}
+	calm := Class{Fault: "calm"}
+	var times []time.Duration
+	for _, r := range reads {
+		if !slices.ContainsFunc(windows, func(w window) bool { return r.end >= w.from && r.call < w.to }) {
+			times = append(times, calm.read(r))
+		}
+	}
+	calm.Searches, calm.SearchP50, calm.SearchP99, calm.SearchMax = len(times), rank(times, .5), rank(times, .99), rank(times, 1)
+	return append(list, calm)
+}
+
+// read counts a search and gives what it took.
+func (c *Class) read(r reading) time.Duration {
+	took := r.end - r.call
+	if r.refused > 0 {
+		c.Refused++
+	}
+	if took > searchDeadline {
+		c.Late++
+	}
+	return took
+}
+
+// gapAfter is the longest time without an acknowledged write of a shard between from
+// and until.
+func gapAfter(acked []ack, shard int, from, until time.Duration) time.Duration {
+	last, longest := from, time.Duration(0)
+	for _, a := range acked { // in order of time
+		if a.shard != shard || a.at < from || a.at > until {
+			continue
+		}
+		longest = max(longest, a.at-last)
+		last = a.at
+	}
+	return max(longest, until-last)
+}
+
+// watched is until when a fault's gaps are looked for: the next fault has its own.
+func watched(w window, all []window) time.Duration {
+	until := w.from + gapWindow
+	for _, next := range all {
+		if next.from > w.from {
+			until = min(until, next.from)
+		}
+	}
+	return until
+}
+
+// rank gives a quantile in milliseconds.
+func rank(times []time.Duration, q float64) int64 {
+	if len(times) == 0 {
+		return 0
+	}
+	slices.Sort(times)
+	return times[int(q*float64(len(times)-1))].Milliseconds()
+}
+
+// summary puts a run together.
+func (t *traffic) summary(n *nemesis, s settings, problems []string) Summary {
+	slices.SortFunc(t.acked, func(a, b ack) int { return int(a.at - b.at) })
+	return Summary{
+		Date: time.Now().UTC().Format("2006-01-02"), Seed: s.seed, Nodes: s.nodes, Shards: s.shards, Clients: s.workers,
+		Seconds: int(s.length.Seconds()), Faults: n.counts, Answers: t.counts, Readings: len(t.history),
+		Classes: classes(n.windows, t.acked, t.reads), Problems: problems,
+	}
+}
+
+func total(counts map[string]int) (sum int) {
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
+}
+
+func listOf(counts map[string]int) string {
+	var text []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		text = append(text, fmt.Sprintf("%s %d", name, counts[name]))
+	}
+	return strings.Join(text, ", ")
+}
+
+// print prints a run for people.
+func (s Summary) print(out io.Writer) {
+	fmt.Fprintf(out, "faults: %d (%s)\n", total(s.Faults), listOf(s.Faults))
+	fmt.Fprintf(out, "answers: %d (%s), checked as %d operations on subjects\n", total(s.Answers), listOf(s.Answers), s.Readings)
+	fmt.Fprintf(out, "%-10s %5s  %5s %8s %8s  %8s %8s %8s %8s %8s %5s\n",
+		"alone", "times", "gaps", "p50 ms", "max ms", "searches", "p50 ms", "p99 ms", "max ms", "refused", "late")
+	for _, c := range s.Classes {
+		fmt.Fprintf(out, "%-10s %5d  %5d %8d %8d  %8d %8d %8d %8d %8d %5d\n",
+			c.Fault, c.Count, c.Gaps, c.GapP50, c.GapMax, c.Searches, c.SearchP50, c.SearchP99, c.SearchMax, c.Refused, c.Late)
+	}
+}
+
+// write writes the summary to a file.
+func (s Summary) write(path string) error {
+	raw, err := json.MarshalIndent(s, "", " ")
+	if err == nil {
+		err = os.WriteFile(path, append(raw, '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("write the summary: %w", err)
+	}
+	return nil
+}
+
+// tallyHead is the first line of a tally.
+const tallyHead = "date,seed,nodes,shards,clients,seconds,faults,answers,operations,kill gap p50 ms,kill gap max ms,problems\n"
+
+// tally adds the run as a line to a file.
+func (s Summary) tally(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the tally: %w", err)
+	}
+	defer f.Close()
+	if at, err := f.Seek(0, io.SeekEnd); err == nil && at == 0 {
+		fmt.Fprint(f, tallyHead)
+	}
+	var kill Class
+	for _, c := range s.Classes {
+		if c.Fault == "kill" {
+			kill = c
+		}
+	}
+	if _, err := fmt.Fprintf(f, "%s,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d,%d\n", s.Date, s.Seed, s.Nodes, s.Shards, s.Clients, s.Seconds,
+		total(s.Faults), total(s.Answers), s.Readings, kill.GapP50, kill.GapMax, len(s.Problems)); err != nil {
+		return fmt.Errorf("write the tally: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"facet/internal/chaos/lan"
+)
+
+// nemesis breaks a cluster by a seeded schedule.
+type nemesis struct {
+	cluster *cluster
+	clock   func(*process) error // tries clocks that are wrong
+	random  *rand.Rand
+	out     io.Writer
+	start   time.Time
+
+	counts  map[string]int
+	windows []window
+}
+
+// window is a fault in time.
+type window struct {
+	fault    string
+	from, to time.Duration // since the beginning
+	alone    bool
+	led      []int // shards that the victim led
+}
+
+// links changes the links of a node from and to all other nodes; clients are spared.
+func (n *nemesis) links(p *process, from, to lan.Link) (undo func() error) {
+	set := func(from, to lan.Link) {
+		for _, other := range n.cluster.members() {
+			if other != p {
+				n.cluster.lan.Set(p.number, other.number, from)
+				n.cluster.lan.Set(other.number, p.number, to)
+			}
+		}
+	}
+	set(from, to)
+	return func() error { set(lan.Link{}, lan.Link{}); return nil }
+}
+
+func (n *nemesis) pair(a, b *process, link lan.Link) (undo func() error) {
+	n.cluster.lan.Set(a.number, b.number, link)
+	n.cluster.lan.Set(b.number, a.number, link)
+	return func() error {
+		n.cluster.lan.Set(a.number, b.number, lan.Link{})
+		n.cluster.lan.Set(b.number, a.number, lan.Link{})
+		return nil
+	}
+}
+
+// beside is another node than p.
+func (n *nemesis) beside(p *process) *process {
+	nodes := n.cluster.members()
+	return nodes[(slices.Index(nodes, p)+1)%len(nodes)]
+}
+
+// can tells whether what a fault needs is there.
+func (n *nemesis) can(f fault) bool {
+	c := n.cluster
+	switch f.needs {
+	case network:
+		return c.lan != nil
+	case disks:
+		return c.disks
+	case tracing:
+		_, err := exec.LookPath("strace")
+		return err == nil && c.lan != nil // loopback's user may not be allowed to
+	case orders:
+		return c.lan != nil
+	case room:
+		return c.lan != nil && c.founders > replicas
+	default:
+		return true
+	}
+}
+
+// strike is one fault of a round.
+type strike struct {
+	fault
+	victim *process
+	last   time.Duration
+}
+
+// plan draws the faults of a round: one, or two to different nodes.
+func (n *nemesis) plan(choice []fault) []strike {
+	nodes := n.cluster.members()
+	together := 1 + n.random.IntN(2)
+	graves, ordering := 0, false
+	var list []strike
+	for _, v := range n.random.Perm(len(nodes))[:together] {
+		s := strike{fault: choice[n.random.IntN(len(choice))], victim: nodes[v]}
+		s.last = time.Duration(n.random.Int64N(int64(s.most)))
+		if s.name == "kill all" && len(choice) > 1 && (together > 1 || n.random.IntN(3) > 0) {
+			continue // rarely, and alone
+		}
+		if s.needs == orders || s.needs == room {
+			if ordering {
+				continue
+			}
+			ordering = true
+		}
+		if s.grave {
+			if graves++; graves > (len(nodes)-1)/2 {
+				continue
+			}
+		}
+		list = append(list, s)
+	}
+	// Orders first: they are given to a cluster that listens; what follows hits it at work.
+	slices.SortStableFunc(list, func(a, b strike) int { return -cmp.Compare(a.needs, b.needs) })
+	return list
+}
+
+// run does one fault after the other, from time to time two at once to different
+// nodes, until stop ends, and leaves everything undone. only are the names to choose
+// from, all if empty.
+func (n *nemesis) run(stop context.Context, only []string) error {
+	var choice []fault
+	for _, f := range slices.Concat(processFaults, networkFaults, diskFaults, orderFaults) {
+		if (len(only) == 0 || slices.Contains(only, f.name)) && n.can(f) {
+			choice = append(choice, f)
+		}
+	}
+	if len(choice) == 0 {
+		return fmt.Errorf("there is no fault to choose of %s", strings.Join(only, ", "))
+	}
+	for stop.Err() == nil {
+		if err := n.round(stop, n.plan(choice)); err != nil {
+			return err
+		}
+		if err := n.census(); err != nil {
+			return err
+		}
+		pause(stop, time.Duration(n.random.Int64N(int64(3*time.Second))))
+	}
+	return nil
+}
+
+// round begins the faults of a round, waits, and undoes them, those with orders last.
+func (n *nemesis) round(stop context.Context, list []strike) (err error) {
+	var undo []func() error
+	var wait time.Duration
+	defer func() {
+		for _, back := range slices.Backward(undo) {
+			if failed := back(); err == nil {
+				err = failed
+			}
+		}
+		for i := range list {
+			n.windows[len(n.windows)-1-i].to = time.Since(n.start)
+		}
+	}()
+	led := n.leads(list)
+	for i, s := range list {
+		n.say("%s %s for %s", s.name, s.victim.name, s.last.Round(time.Millisecond))
+		n.counts[s.name]++
+		n.windows = append(n.windows, window{fault: s.name, from: time.Since(n.start), alone: len(list) == 1, led: led[i]})
+	}
+	for _, s := range list {
+		back, err := s.begin(n, s.victim)
+		if err != nil {
+			return fmt.Errorf("%s %s: %w", s.name, s.victim.name, err)
+		}
+		undo, wait = append(undo, back), max(wait, s.last)
+	}
+	pause(stop, wait)
+	return nil
+}
+
+// leads gives the shards that each victim leads, if there is but one.
+func (n *nemesis) leads(list []strike) [][]int {
+	led := make([][]int, len(list))
+	if len(list) != 1 {
+		return led
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), tryTimeout)
+	defer cancel()
+	s, err := n.cluster.status(ctx)
+	if err != nil {
+		return led // then it is not measured
+	}
+	for _, m := range s.Nodes {
+		for _, g := range m.Groups {
+			if m.ID == list[0].victim.id && g.Group != 0 && g.Role == "leader" {
+				led[0] = append(led[0], int(g.Group))
+			}
+		}
+	}
+	return led
+}
+
+// census looks for nodes that have ended by themselves: those whose files or disk
+// were damaged are replaced, others must not.
+func (n *nemesis) census() error {
+	for _, p := range n.cluster.members() {
+		if !p.ended() {
+			continue
+		}
+		if !p.isMarred() {
+			return fmt.Errorf("%s has ended by itself: see %s", p.name, p.log)
+		}
+		n.say("%s has refused its damaged files, and is replaced", p.name)
+		if err := n.rebuild(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pause(stop context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-stop.Done():
+	}
+}
+
+var speech sync.Mutex
+
+// say prints a line of the story.
+func (n *nemesis) say(format string, args ...any) {
+	speech.Lock()
+	defer speech.Unlock()
+	fmt.Fprintf(n.out, "%7.1fs  %s\n", time.Since(n.start).Seconds(), fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"facet/internal/id"
+	"facet/node"
+)
+
+const (
+	// replicas is how many voters each shard has.
+	replicas = 3
+	// movesTimeout bounds the wait for what an order brings about, orderTimeout that
+	// for somebody who takes it.
+	movesTimeout = 2 * time.Minute
+	orderTimeout = 45 * time.Second
+	lookPause    = 300 * time.Millisecond
+)
+
+// orderFaults are those that operators bring about.
+var orderFaults = []fault{
+	{"drain", orders, true, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+		args := []string{"node", "drain", p.id.String()}
+		if n.cluster.founders <= replicas {
+			args = append(args, "--force")
+		}
+		return func() error {
+			if err := n.order("node", "activate", p.id.String()); err != nil {
+				return err
+			}
+			return n.until("the node that was drained has its share again", func(s node.Status) bool { return holds(s, p.id) > 0 })
+		}, n.order(args...)
+	}},
+	{"replace", orders, false, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+		spare, err := n.join()
+		if err != nil {
+			return nil, err
+		}
+		return func() error {
+			if err := n.until("the replaced node holds nothing", func(s node.Status) bool {
+				return holds(s, p.id) == 0 && holds(s, spare.id) > 0
+			}); err != nil {
+				return err
+			}
+			p.signal(syscall.SIGTERM)
+			return errors.Join(n.cluster.discard(p), n.remove(p.id))
+		}, n.order("node", "replace", p.id.String(), spare.id.String())
+	}},
+	{"wreck", orders, true, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+		p.signal(syscall.SIGKILL)
+		return func() error { return n.rebuild(p) }, nil
+	}},
+	{"move", room, false, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+		back := func() error { return n.until("the shard has moved", func(node.Status) bool { return true }) }
+		s, err := n.settled()
+		if err != nil {
+			return nil, err
+		}
+		for shard := 1; shard <= n.cluster.shards; shard++ {
+			has := voters(s, id.Shard(shard))
+			for _, m := range s.Nodes {
+				if has[p.id] && !has[m.ID] && m.State == node.StateActive && m.Answers {
+					return back, n.order("shard", "move", fmt.Sprint(shard), "--from", p.id.String(), "--to", m.ID.String())
+				}
+			}
+		}
+		return back, nil // it has nothing to give
+	}},
+}
+
+// voters are the nodes that vote in a group.
+func voters(s node.Status, group id.Shard) map[id.Node]bool {
+	has := map[id.Node]bool{}
+	for _, m := range s.Nodes {
+		for _, g := range m.Groups {
+			if g.Group == group && g.Role != "non-voter" {
+				has[m.ID] = true
+			}
+		}
+	}
+	return has
+}
+
+// holds counts the shards in which a node votes.
+func holds(s node.Status, who id.Node) int {
+	count := 0
+	for shard := 1; shard <= s.Shards; shard++ {
+		if voters(s, id.Shard(shard))[who] {
+			count++
+		}
+	}
+	return count
+}
+
+// order gives an order by the command line until somebody takes it.
+func (n *nemesis) order(args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
+	defer cancel()
+	for {
+		_, err := n.cluster.facet(ctx, args...)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		pause(ctx, lookPause)
+	}
+}
+
+// until waits until nothing is on the move and ok holds, a few times in a row.
+func (n *nemesis) until(what string, ok func(node.Status) bool) error {
+	ctx, cancel := context.WithTimeout(context.Background(), movesTimeout)
+	defer cancel()
+	var last error
+	for row := 0; row < 3; pause(ctx, lookPause) {
+		s, err := n.cluster.status(ctx)
+		if err == nil && len(s.Moves) == 0 && ok(s) {
+			row++
+			continue
+		}
+		row, last = 0, err
+		if ctx.Err() != nil {
+			return fmt.Errorf("not within %s: %s (moves %v, %w)", movesTimeout, what, s.Moves, last)
+		}
+	}
+	return nil
+}
+
+// settled gives the status when nothing is on the move.
+func (n *nemesis) settled() (s node.Status, err error) {
+	err = n.until("nothing is on the move", func(now node.Status) bool { s = now; return true })
+	return s, err
+}
+
+// join starts a node with an empty disk and waits until it is one of the cluster.
+func (n *nemesis) join() (*process, error) {
+	p, err := n.cluster.newProcess()
+	if err == nil {
+		err = n.cluster.start(p)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), movesTimeout)
+	defer cancel()
+	for ctx.Err() == nil {
+		s, err := n.cluster.status(ctx)
+		for _, m := range s.Nodes {
+			if err == nil && m.ID == p.id && m.Answers && m.State == node.StateActive {
+				n.say("%s has joined", p.name)
+				return p, nil
+			}
+		}
+		pause(ctx, lookPause)
+	}
+	return nil, fmt.Errorf("%s has not joined within %s: see %s", p.name, movesTimeout, p.log)
+}
+
+// rebuild erases a node that does not run and puts a new one in its place.
+func (n *nemesis) rebuild(p *process) error {
+	if err := n.cluster.discard(p); err != nil {
+		return err
+	}
+	heir, err := n.join()
+	if err != nil {
+		return err
+	}
+	if err := n.order("node", "replace", p.id.String(), heir.id.String(), "--force"); err != nil {
+		return err
+	}
+	if err := n.until("the new node has the shards of the one that was lost", func(s node.Status) bool { return holds(s, heir.id) > 0 }); err != nil {
+		return err
+	}
+	return n.remove(p.id)
+}
+
+// remove takes a node that is gone out of the cluster.
+func (n *nemesis) remove(who id.Node) error {
+	if err := n.order("node", "remove", who.String()); err != nil {
+		return err
+	}
+	return n.until("the removed node is gone", func(s node.Status) bool {
+		for _, m := range s.Nodes {
+			if m.ID == who {
+				return false
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"facet/cmd/facet/authority"
+	"facet/internal/chaos/lan"
+	"facet/internal/id"
+	"facet/node"
+)
+
+const (
+	clientHost  = 0 // nodes are the hosts from 1
+	spareHosts  = 2 // hosts for nodes that replace others
+	stopTimeout = 25 * time.Second
+)
+
+// process is one node.
+type process struct {
+	number int // of its host, from 1
+	name   string
+	id     id.Node
+	host   string
+	ports  [3]int // peers, public, admin
+	args   []string
+	log    string
+	data   string
+	// founder tells that it is one of the first nodes.
+	founder bool
+	disk    *disk // nil where the data lie on the machine's own
+
+	// mu guards the rest.
+	mu     sync.Mutex
+	cmd    *exec.Cmd     // nil while it does not run
+	exited chan struct{} // closed when it has ended
+	// marred tells that its files were damaged, or its disk failed: it may end by itself.
+	marred bool
+}
+
+func (p *process) url() string   { return fmt.Sprintf("https://%s:%d", p.host, p.ports[1]) }
+func (p *process) admin() string { return fmt.Sprintf("%s:%d", p.host, p.ports[2]) }
+
+// newProcess makes a node with an empty disk; it does not start it.
+func (c *cluster) newProcess() (*process, error) {
+	c.mu.Lock()
+	c.made++
+	p := &process{name: fmt.Sprintf("n%d", c.made), number: 1, founder: c.made <= c.founders, host: "127.0.0.1", ports: [3]int{7421, 7420, 7422}}
+	taken := func() bool {
+		for _, other := range c.nodes {
+			if other.number == p.number {
+				return true
+			}
+		}
+		return false
+	}
+	for taken() {
+		p.number++
+	}
+	c.mu.Unlock()
+	var err error
+	if c.lan != nil {
+		p.host = lan.Address(p.number)
+	} else if p.ports, err = freePorts(); err != nil {
+		return nil, err
+	}
+	p.log, p.data = filepath.Join(c.dir, p.name+".log"), filepath.Join(c.dir, p.name)
+	if c.disks {
+		if p.disk, err = mount(p.data); err != nil {
+			return nil, err
+		}
+		p.data = filepath.Join(p.data, "data")
+	}
+	if p.id, err = node.Identify(p.data); err != nil {
+		return nil, err
+	}
+	if err := c.certs.Ensure(authority.NodeCertificates{Name: p.name, ID: p.id, Hosts: []string{p.host}}); err != nil {
+		return nil, err
+	}
+	at := func(port int) string { return fmt.Sprintf("%s:%d", p.host, port) }
+	p.args = []string{
+		"serve", "--name", p.name, "--dir", p.data, "--certificates", c.certs.Node(p.name),
+		"--cluster-key", c.certs.ClusterKey(), "--gossip-key", c.certs.GossipKey(),
+		"--peer-address", at(p.ports[0]), "--public-address", at(p.ports[1]), "--admin-address", at(p.ports[2]),
+		"--log-format", "text", "--log-level", c.logLevel,
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodes = append(c.nodes, p)
+	return p, nil
+}
+
+// freePorts finds ports of loopback that are free at the moment.
+func freePorts() (ports [3]int, err error) {
+	for i := range ports {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return ports, fmt.Errorf("find a free port: %w", err)
+		}
+		defer l.Close()
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports, nil
+}
+
+// start starts a node that does not run.
+func (c *cluster) start(p *process) error {
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the log of %s: %w", p.name, err)
+	}
+	defer log.Close() // the child has its own handle
+	var seeds []string
+	for _, m := range c.members() {
+		seeds = append(seeds, fmt.Sprintf("%s:%d", m.host, m.ports[0]))
+	}
+	args := append(slices.Clone(p.args), "--seeds", strings.Join(seeds, ","))
+	if p.founder {
+		args = append(args, "--bootstrap-expect", fmt.Sprint(c.founders), "--shards", fmt.Sprint(c.shards))
+	}
+	cmd := exec.Command(c.binary, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if c.lan != nil {
+		err = c.lan.Start(p.number, cmd)
+	} else {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		err = cmd.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("start %s: %w", p.name, err)
+	}
+	exited := make(chan struct{})
+	p.mu.Lock()
+	p.cmd, p.exited = cmd, exited
+	p.mu.Unlock()
+	go func() { // ends with the child
+		_ = cmd.Wait()
+		close(exited)
+	}()
+	return nil
+}
+
+// signal sends a signal to a node and, if it is one that ends it, waits for the end.
+func (p *process) signal(s syscall.Signal) {
+	p.mu.Lock()
+	cmd, exited := p.cmd, p.exited
+	p.mu.Unlock()
+	if cmd == nil {
+		return
+	}
+	_ = cmd.Process.Signal(s) // it may have ended
+	if s != syscall.SIGKILL && s != syscall.SIGTERM {
+		return
+	}
+	select {
+	case <-exited:
+	case <-time.After(stopTimeout):
+		_ = cmd.Process.Kill()
+		<-exited
+	}
+	p.mu.Lock()
+	p.cmd = nil
+	p.mu.Unlock()
+}
+
+// ended tells whether a node that was started has ended by itself.
+func (p *process) ended() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		return false
+	}
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
+// endsWithin waits for a node to end by itself.
+func (p *process) endsWithin(d time.Duration) bool {
+	p.mu.Lock()
+	exited := p.exited
+	p.mu.Unlock()
+	select {
+	case <-exited:
+		return true
+	case <-time.After(d):
+		return false
+	}
+}
+
+// pid is the process id of a node that runs.
+func (p *process) pid() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cmd.Process.Pid
+}
+
+func (p *process) mar() { p.mu.Lock(); p.marred = true; p.mu.Unlock() }
+
+func (p *process) isMarred() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.marred
+}
+
+// discard ends a node for good and unmounts its disk; the files stay as evidence
+// only without one of its own.
+func (c *cluster) discard(p *process) error {
+	p.signal(syscall.SIGCONT)
+	p.signal(syscall.SIGKILL)
+	c.mu.Lock()
+	for i, other := range c.nodes {
+		if other == p {
+			c.nodes = append(c.nodes[:i:i], c.nodes[i+1:]...)
+			break
+		}
+	}
+	c.mu.Unlock()
+	if p.disk == nil {
+		return nil
+	}
+	return p.disk.unmount()
+}
+
+// close kills all nodes.
+func (c *cluster) close() {
+	var errs []error
+	for _, p := range c.members() {
+		if p.disk != nil {
+			p.disk.thaw()
+		}
+		errs = append(errs, c.discard(p))
+	}
+	if err := errors.Join(errs...); err != nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+	}
+	if c.lan != nil {
+		c.lan.Close()
+	}
+}
