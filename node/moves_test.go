@@ -262,3 +262,23 @@ func TestAShardMovesWhereAnOperatorWantsIt(t *testing.T) {
 		}
 	}
 }
+
+func TestALeadershipIsNotOfferedToADeadNode(t *testing.T) {
+	cluster := nodetest.Start(t, nodetest.Options{Shards: 6})
+	client := cluster.Client("bank", nil)
+	gallery(t, client, cluster.Nodes[1].URL, "staff", 1_000_000)
+	cluster.Stop(0)
+	// Longer than the rest after which leaderships are offered to those whom the map
+	// names first: the dead node is that for two of the six shards.
+	longest := time.Duration(0)
+	for i, late := 0, time.Now().Add(13*time.Second); time.Now().Before(late); i++ {
+		began := time.Now()
+		enrol(t, client, cluster.Nodes[1+i%2].URL, fmt.Sprint("person ", i))
+		if i > 50 { // the stop itself is over
+			longest = max(longest, time.Since(began))
+		}
+	}
+	if longest > 3*time.Second {
+		t.Errorf("a write took %s", longest)
+	}
+}

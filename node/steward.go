@@ -183,7 +183,9 @@ func otherPack(cluster, own string) error {
 }
 
 // offerLeaderships hands a group that this node leads to the member that the map
-// names first, when that one is there and the group has been at rest.
+// names first, when that one is there and has caught up, and the group has been at
+// rest. While a leadership is handed over nothing is written: to one that does not
+// answer it must not even be offered.
 func (n *Node) offerLeaderships(ctx context.Context, led map[id.Shard]time.Time) {
 	for _, first := range n.groups.metaState.Shards().Shards {
 		number := first.Shard
@@ -202,7 +204,8 @@ func (n *Node) offerLeaderships(ctx context.Context, led map[id.Shard]time.Time)
 			continue
 		}
 		led[number] = time.Now()
-		if _, alive := n.gossip.Address(wanted); !alive {
+		r, err := n.askReplica(ctx, wanted, replicaQuery{Group: number})
+		if err != nil || !r.Open || r.Applied+replicaBehind < group.Status().Commit {
 			continue
 		}
 		if err := group.Transfer(ctx, wanted); err != nil {
