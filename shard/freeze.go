@@ -110,6 +110,8 @@ type View struct {
 	settled *segment.Set
 	fresh   []fresh
 	built   segment.Built
+	// later are the sets that were adopted since; keep.mu guards it.
+	later []*segment.Set
 
 	sequence uint64
 	slices   []sliceView
@@ -141,6 +143,7 @@ func (s *Shard) Freeze() *View {
 		if v.set = s.keep.set; v.set != nil { // it changes while mu is held only
 			v.set.Retain()
 		}
+		s.keep.open(v)
 	}
 	for _, sl := range s.state.slices {
 		head := sliceRecord{sl.gallery, sl.generation, sl.granted, uint64(sl.entries.Len()), sl.returned, sl.epoch}

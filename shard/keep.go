@@ -25,10 +25,12 @@ const adoptBatch = 4096
 type keep struct {
 	store *segment.Store // nil: in memory, all of them
 
-	// mu guards set, and the sealed of every entry that is shared. It is taken after
-	// Shard.mu.
+	// mu guards set, the sealed of every entry that is shared, views, and the later of
+	// every view. It is taken after Shard.mu.
 	mu  sync.RWMutex
 	set *segment.Set
+	// views are those that are not released.
+	views map[*View]struct{}
 }
 
 // Keep gives the shard the store of its segments, before anything else is called.
@@ -63,6 +65,36 @@ func (k *keep) swap(set *segment.Set) (old *segment.Set) {
 	defer k.mu.Unlock()
 	old, k.set = k.set, set
 	return old
+}
+
+// adopt is swap, and hands the set to all views: it may be the only one that has an
+// entry of theirs whose face is about to leave the memory.
+func (k *keep) adopt(v *View) (old *segment.Set) {
+	set := v.settled.Retain()
+	k.mu.Lock()
+	for view := range k.views {
+		view.later = append(view.later, set.Retain())
+	}
+	k.mu.Unlock()
+	return k.swap(set)
+}
+
+// open and close say from when to when a view reads faces.
+func (k *keep) open(v *View) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.views == nil {
+		k.views = make(map[*View]struct{})
+	}
+	k.views[v] = struct{}{}
+}
+
+func (k *keep) close(v *View) (later []*segment.Set) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.views, v)
+	later, v.later = v.later, nil
+	return later
 }
 
 // graves are the sequences of the entries that are no more, as far as a segment may
@@ -103,9 +135,13 @@ type fresh struct {
 func (v *View) Settle(clean segment.Clean) (*segment.Set, error) {
 	v.collectFresh()
 	var row []byte
+	var unread error
 	records := func(yield func(segment.Record) bool) {
 		for _, f := range v.fresh {
-			sealed := v.sealedInMemory(f.entry)
+			var sealed []byte
+			if sealed, unread = v.sealed(f.entry); unread != nil {
+				return
+			}
 			row = appendRow(row[:0], f.origin, f.entry, sealed)
 			if !yield(segment.Record{Sequence: f.sequence, Clear: row, Sealed: sealed}) {
 				return
@@ -113,6 +149,10 @@ func (v *View) Settle(clean segment.Clean) (*segment.Set, error) {
 		}
 	}
 	set, built, err := v.shard.keep.store.Build(v.set, segment.Change{Dead: v.dead, Fresh: records, Clean: clean})
+	if err == nil && unread != nil {
+		set.Release()
+		err = unread
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -148,34 +188,30 @@ func (v *View) collectFresh() {
 	})
 }
 
-func (v *View) sealedInMemory(e *entry) []byte {
-	v.shard.keep.mu.RLock()
-	defer v.shard.keep.mu.RUnlock()
-	return e.sealed
-}
-
-// sealed gives the sealed face of an entry of v, which may have died since.
+// sealed gives the sealed face of an entry of v, which may have died since: it is in
+// memory, or in the set of v, or in one that was adopted after v was frozen.
 func (v *View) sealed(e *entry) ([]byte, error) {
-	sealed := v.sealedInMemory(e)
+	v.shard.keep.mu.RLock()
+	sealed, later := e.sealed, v.later
+	v.shard.keep.mu.RUnlock()
 	if sealed != nil || e.sealedLen == 0 {
 		return sealed, nil
 	}
-	if v.set != nil {
-		sealed, err := v.set.Sealed(e.sequence)
-		if !errors.Is(err, segment.ErrMissing) {
-			return sealed, err
-		}
+	sealed, err := v.set.Sealed(e.sequence)
+	for i := 0; i < len(later) && errors.Is(err, segment.ErrMissing); i++ {
+		sealed, err = later[i].Sealed(e.sequence)
 	}
-	return v.shard.keep.sealed(e) // it was adopted after v was frozen
+	return sealed, err
 }
 
 // Adopt makes the settled set the shard's own: what is in it is read from there, and
 // leaves the memory. It is of no effect if the shard's state was replaced since
-// Freeze.
+// Freeze, or if another view was adopted: the set of v may lack what left the memory
+// by that.
 func (v *View) Adopt() {
 	s := v.shard
 	s.mu.Lock()
-	if s.state != v.state || v.settled == nil {
+	if s.state != v.state || s.keep.set != v.set || v.settled == nil {
 		s.mu.Unlock()
 		return
 	}
@@ -183,7 +219,7 @@ func (v *View) Adopt() {
 		g.dead = slices.Clone(g.dead[v.deadEnd-g.settled:])
 		g.settled = v.deadEnd
 	}
-	old := s.keep.swap(v.settled.Retain())
+	old := s.keep.adopt(v)
 	s.mu.Unlock()
 	old.Release()
 	for batch := range slices.Chunk(v.fresh, adoptBatch) {
@@ -198,6 +234,9 @@ func (v *View) Adopt() {
 
 // Release lets go of the segments. v is not used after it.
 func (v *View) Release() {
+	for _, set := range v.shard.keep.close(v) {
+		set.Release()
+	}
 	v.set.Release()
 	v.settled.Release()
 	v.set, v.settled, v.fresh = nil, nil, nil

@@ -140,12 +140,13 @@ func (s *Shard) Close() {
 		close(s.closing)
 	}
 	s.using.Wait()
-	s.keep.swap(nil).Release()
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	set := s.keep.swap(nil)
 	for _, sl := range s.state.slices {
 		sl.templates.drop()
 	}
+	s.mu.Unlock()
+	set.Release()
 }
 
 func newState() *state {

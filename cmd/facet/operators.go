@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,6 +41,16 @@ func (t *target) client() (*admin.Client, error) {
 		}
 	}
 	return admin.NewClient(where)
+}
+
+// status asks the cluster how it is, and gives the client for what comes then.
+func (t *target) status(ctx context.Context) (*admin.Client, node.Status, error) {
+	c, err := t.client()
+	if err != nil {
+		return nil, node.Status{}, err
+	}
+	s, err := c.Status(ctx)
+	return c, s, err
 }
 
 func newTenant() *cobra.Command {
@@ -82,11 +93,7 @@ func newStatus() *cobra.Command {
 		Short: "nodes, groups, leaders, lag and warnings",
 		Args:  usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := t.client()
-			if err != nil {
-				return err
-			}
-			s, err := c.Status(cmd.Context())
+			_, s, err := t.status(cmd.Context())
 			if err != nil {
 				return err
 			}

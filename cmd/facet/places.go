@@ -42,11 +42,7 @@ func newNodeList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "nodes with their state and what they hold", Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := t.client()
-			if err != nil {
-				return err
-			}
-			s, err := c.Status(cmd.Context())
+			_, s, err := t.status(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -67,11 +63,7 @@ func newNodeOrder(use, short, state string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: usage(cobra.ExactArgs(args)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := t.client()
-			if err != nil {
-				return err
-			}
-			s, err := c.Status(cmd.Context())
+			c, s, err := t.status(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -132,11 +124,7 @@ func newShardList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "list", Short: "shards with their leaders, replicas and moves", Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := t.client()
-			if err != nil {
-				return err
-			}
-			s, err := c.Status(cmd.Context())
+			_, s, err := t.status(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -164,11 +152,7 @@ func newShardMove() *cobra.Command {
 			if from == "" || to == "" {
 				return &usageError{errors.New("--from and --to are needed")}
 			}
-			c, err := t.client()
-			if err != nil {
-				return err
-			}
-			s, err := c.Status(cmd.Context())
+			c, s, err := t.status(cmd.Context())
 			if err != nil {
 				return err
 			}
