@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"facet/engine"
@@ -42,7 +43,7 @@ func main() {
 	flag.StringVar(&o.profile, "cpuprofile", "", "file for a CPU profile of the engine's part")
 	flag.StringVar(&o.procs, "procs", "", "values of GOMAXPROCS to compare, one node each; none: as a node chooses")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, *parts, o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench-engine:", err)
