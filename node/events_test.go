@@ -179,6 +179,17 @@ func (p promises) aDeletedGalleryIsGone(t *testing.T) {
 
 func (p promises) aGalleryGrows(t *testing.T) {
 	c := p.open(t, 10)
+	// gone is enrolled with a key, removed, and enrolled again with that key.
+	gone := func(i int) (s subject) {
+		key := sigv4.Header{Name: "idempotency-key", Value: fmt.Sprint("gone ", i)}
+		c.Call(t, p.url(i), http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("gone ", i)), key).Decode(t, &s)
+		return s
+	}
+	var removed []string
+	for i := range 6 {
+		removed = append(removed, gone(i).ID)
+		expect(t, c, http.StatusNoContent, p.url(i), http.MethodDelete, "/v1.1/subjects/"+removed[i], nil)
+	}
 	for i := range 10 {
 		enrol(t, c, p.url(i), fmt.Sprint("before ", i))
 	}
@@ -202,6 +213,12 @@ func (p promises) aGalleryGrows(t *testing.T) {
 	}
 	if len(shards) < 2 {
 		t.Errorf("the gallery did not spread: %v", shards)
+	}
+	for i, first := range removed {
+		again, found := gone(i).ID, find(t, c, p.url(i+1), fmt.Sprint("gone ", i))
+		if again != first || len(found) > 0 {
+			t.Errorf("a retry of the enrolment of %s, who was removed, made %q, found as %v", first, again, found)
+		}
 	}
 }
 

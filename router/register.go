@@ -8,6 +8,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/shard"
@@ -67,13 +68,33 @@ func (r *Router) home(ctx context.Context, g enrolment, op id.Operation) (id.Sha
 			continue
 		}
 		last = earlier
-		events, err := ask(ctx, r, shardEvents, earlier, eventsQuery{g.ID, g.Generation, g.subject(op, earlier)})
-		if err != nil || len(events) > 0 {
+		known, err := ask(ctx, r, shardKnows, earlier, knowsQuery{eventsQuery{g.ID, g.Generation, g.subject(op, earlier)}, op})
+		if err != nil || known {
 			return earlier, err
 		}
 	}
 	return home, nil
 }
+
+// knowsQuery asks for an enrolment and the subject that it made.
+type knowsQuery struct {
+	Made      eventsQuery  `cbor:"1,keyasint"`
+	Operation id.Operation `cbor:"2,keyasint"`
+}
+
+// shardKnows tells whether a shard remembers an enrolment, whatever became of its
+// subject, or has the subject, after however long.
+var shardKnows = method[knowsQuery, bool]{"shard.knows", func(ctx context.Context, r *Router, group id.Shard, q knowsQuery) (bool, error) {
+	events, err := shardEvents.run(ctx, r, group, q.Made)
+	if err != nil || len(events) > 0 {
+		return err == nil, err
+	}
+	m, ok := r.groups.Shard(group)
+	if !ok {
+		return false, &raftfsm.NotLeaderError{}
+	}
+	return m.Remembers(q.Operation), nil
+}}
 
 // placement is a face on its way to a shard.
 type placement struct {

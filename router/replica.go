@@ -38,6 +38,7 @@ func handlers() map[string]handler {
 		func() (string, handler) { return serve(shardFence) },
 		func() (string, handler) { return serve(shardPurge) },
 		func() (string, handler) { return serve(shardEvents) },
+		func() (string, handler) { return serve(shardKnows) },
 		func() (string, handler) { return serve(shardUnregister) },
 		func() (string, handler) { return serve(shardSearch) },
 		func() (string, handler) { return serve(shardBest) },

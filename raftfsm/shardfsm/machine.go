@@ -8,6 +8,7 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/codec"
+	"facet/internal/id"
 	"facet/internal/mutant"
 	"facet/raftfsm"
 	"facet/raftfsm/operation"
@@ -63,6 +64,14 @@ func (m *Machine) Operations() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.ops.Len()
+}
+
+// Remembers tells whether an operation's outcome is known still.
+func (m *Machine) Remembers(op id.Operation) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, ok := m.ops.Recall(op)
+	return ok
 }
 
 // Apply gives a command its effect and returns the answer. An empty command and
