@@ -171,6 +171,8 @@ func refused(s shardfsm.Status) error {
 		return operationsFull()
 	case shardfsm.StaleGeneration:
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
+	case shardfsm.Outdated:
+		return Errorf(outdatedView, "", "the gallery lies on more shards by now")
 	case shardfsm.UnknownSubject:
 		return subjectNotFound()
 	case shardfsm.UnknownEvent:

@@ -38,19 +38,26 @@ func (r *Router) Register(ctx context.Context, reg Registration) (Registered, er
 	if err != nil {
 		return Registered{}, err
 	}
-	home, err := r.home(ctx, g, reg.Write.Operation)
-	if err != nil {
-		return Registered{}, err
-	}
-	return r.put(ctx, placement{
-		gallery: g, application: app, home: home, subject: g.subject(reg.Write.Operation, home),
-		write: reg.Write, face: face, tags: tags,
+	return whole(ctx, r, g, func(g enrolment) (Registered, error) {
+		home, err := r.home(ctx, g, reg.Write.Operation)
+		if err != nil {
+			return Registered{}, err
+		}
+		return r.put(ctx, placement{
+			gallery: g, application: app, home: home, subject: g.subject(reg.Write.Operation, home),
+			write: reg.Write, face: face, tags: tags,
+		})
 	})
 }
 
 // subject gives the id of the subject that an operation makes on a shard.
 func (g enrolment) subject(op id.Operation, home id.Shard) id.Subject {
 	return id.Subject{UUID: id.Derive(g.IDKey[:], purposeSubject, op, home)}
+}
+
+// event gives the id of the event that an operation makes on a shard.
+func (g enrolment) event(op id.Operation, home id.Shard) id.Event {
+	return id.Event{UUID: id.Derive(g.IDKey[:], purposeEvent, op, home)}
 }
 
 // home gives the shard of a new subject. An operation whose shard changed because
@@ -68,7 +75,9 @@ func (r *Router) home(ctx context.Context, g enrolment, op id.Operation) (id.Sha
 			continue
 		}
 		last = earlier
-		known, err := ask(ctx, r, shardKnows, earlier, knowsQuery{eventsQuery{g.ID, g.Generation, g.subject(op, earlier)}, op})
+		known, err := ask(ctx, r, shardKnows, earlier, knowsQuery{
+			Made: eventsQuery{g.ID, g.Generation, g.subject(op, earlier)}, Event: g.event(op, earlier), Operation: op, Epoch: g.Epoch,
+		})
 		if err != nil || known {
 			return earlier, err
 		}
@@ -76,24 +85,38 @@ func (r *Router) home(ctx context.Context, g enrolment, op id.Operation) (id.Sha
 	return home, nil
 }
 
-// knowsQuery asks for an enrolment and the subject that it made.
+// knowsQuery asks for an enrolment by the subject and event that it makes on a shard.
 type knowsQuery struct {
 	Made      eventsQuery  `cbor:"1,keyasint"`
-	Operation id.Operation `cbor:"2,keyasint"`
+	Event     id.Event     `cbor:"2,keyasint"`
+	Operation id.Operation `cbor:"3,keyasint"`
+	// Epoch is the gallery's to the asker, who would enrol elsewhere by it.
+	Epoch uint32 `cbor:"4,keyasint"`
 }
 
 // shardKnows tells whether a shard remembers an enrolment, whatever became of its
-// subject, or has the subject, after however long.
+// subject, or has the subject, after however long. If not, a first try that is still
+// under way by an earlier epoch will be refused: the shard learns of the epoch.
 var shardKnows = method[knowsQuery, bool]{"shard.knows", func(ctx context.Context, r *Router, group id.Shard, q knowsQuery) (bool, error) {
-	events, err := shardEvents.run(ctx, r, group, q.Made)
-	if err != nil || len(events) > 0 {
-		return err == nil, err
+	s, err := r.read(ctx, group)
+	if err != nil {
+		return false, err
+	}
+	if s.Epoch(q.Made.Gallery) < q.Epoch {
+		_, err := shardWiden.run(ctx, r, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
+		if err != nil {
+			return false, err
+		}
 	}
 	m, ok := r.groups.Shard(group)
 	if !ok {
 		return false, &raftfsm.NotLeaderError{}
 	}
-	return m.Remembers(q.Operation), nil
+	if m.Remembers(q.Operation) || s.Pending(q.Made.Gallery, q.Event) {
+		return true, nil
+	}
+	events, err := s.Events(q.Made.Gallery, q.Made.Generation, q.Made.Subject)
+	return len(events) > 0, outdated(err)
 }}
 
 // placement is a face on its way to a shard.
@@ -108,9 +131,7 @@ type placement struct {
 	tags        []uint32
 }
 
-func (p placement) event() id.Event {
-	return id.Event{UUID: id.Derive(p.gallery.IDKey[:], purposeEvent, p.write.Operation, p.home)}
-}
+func (p placement) event() id.Event { return p.gallery.event(p.write.Operation, p.home) }
 
 // put commits a face, and guards the gallery first if the application says so.
 func (r *Router) put(ctx context.Context, p placement) (Registered, error) {
@@ -146,9 +167,10 @@ func (r *Router) commit(ctx context.Context, p placement, sealed []byte, pending
 			Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Tags: p.tags,
 			Sealed: sealed, Recycle: recycle, Pending: pending,
 		}
-		if p.further {
+		if p.further { // its shard is its subject's, whatever the epoch
 			return ask(ctx, r, shardAdd, p.home, shardfsm.AddEvent(c))
 		}
+		c.Epoch = g.Epoch
 		return ask(ctx, r, shardRegister, p.home, c)
 	})
 }

@@ -132,6 +132,14 @@ func (s *Shard) Withdraw(g id.Gallery, generation uint32, subject id.Subject, ev
 	return nil
 }
 
+// Pending tells whether an event is pending.
+func (s *Shard) Pending(g id.Gallery, event id.Event) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sl := s.state.slices[g]
+	return sl != nil && sl.pending[event] != nil
+}
+
 // Expire takes away the pending events whose time is at most that (milliseconds
 // since 1970).
 func (s *Shard) Expire(time int64) {

@@ -26,6 +26,16 @@ func (s *Shard) Widen(g id.Gallery, generation, epoch uint32) error {
 	return err
 }
 
+// Epoch gives the latest epoch of a gallery that its slice was told of, or 0.
+func (s *Shard) Epoch(g id.Gallery) uint32 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if sl := s.state.slices[g]; sl != nil {
+		return sl.epoch
+	}
+	return 0
+}
+
 // open gives the slice of a gallery and makes it if there is none.
 func (st *state) open(g id.Gallery, generation uint32) (*slice, error) {
 	sl, err := st.slice(g, generation)

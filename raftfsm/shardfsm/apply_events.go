@@ -46,6 +46,8 @@ func (m *Machine) enrol(c enrolment, kind codec.Head) RegisterAnswer {
 		return m.replayed(c.Gallery, done)
 	case status != 0:
 		return RegisterAnswer{Status: status}
+	case c.Epoch != 0 && m.shard.Epoch(c.Gallery) > c.Epoch:
+		return RegisterAnswer{Status: Outdated}
 	}
 	claim, err := m.put(c, kind, now)
 	if err != nil {

@@ -69,6 +69,9 @@ const (
 	// JobItemsMissing: the batch does not have the items before these, or has not as
 	// many. Nothing changed.
 	JobItemsMissing Status = 14
+	// Outdated: the gallery lies on more shards than the proposer knew of. Nothing
+	// changed.
+	Outdated Status = 15
 )
 
 var statusNames = [...]string{
@@ -76,6 +79,7 @@ var statusNames = [...]string{
 	StaleGeneration: "stale generation", OpsFull: "operations full", UnknownSubject: "unknown subject",
 	UnknownEvent: "unknown event", Moved: "moved", NotFenced: "not fenced", Activated: "activated",
 	UnknownJob: "unknown job", JobsFull: "jobs full", JobItemsMissing: "job items missing",
+	Outdated: "outdated",
 }
 
 // String names the status.
@@ -125,6 +129,9 @@ type Register struct {
 	// before Activate: the same command again is Done again, and renews the time. The
 	// answer has a Claim.
 	Pending bool `cbor:"12,keyasint,omitempty"`
+	// Epoch is the gallery's by which its shard was chosen; if the shard knows a later
+	// one, the answer is Outdated, unless the operation was done. 0 does not ask.
+	Epoch uint32 `cbor:"13,keyasint,omitempty"`
 }
 
 // PendingMillis is how long a pending event lasts, by the times of commands.

@@ -6,29 +6,8 @@ import (
 )
 
 // AddEvent adds a further event to a subject that has an active one. Its answer is
-// a RegisterAnswer.
-type AddEvent struct {
-	Gallery    id.Gallery   `cbor:"1,keyasint"`
-	Generation uint32       `cbor:"2,keyasint"`
-	Op         id.Operation `cbor:"3,keyasint"`
-	// Request is a hash of the request's body.
-	Request [16]byte `cbor:"4,keyasint"`
-	// Keyed operations are remembered for 24 hours, others for 10 minutes.
-	Keyed   bool       `cbor:"5,keyasint,omitempty"`
-	Subject id.Subject `cbor:"6,keyasint"`
-	Event   id.Event   `cbor:"7,keyasint"`
-	// Time is the proposer's clock in milliseconds since 1970.
-	Time int64 `cbor:"8,keyasint"`
-	// Tags are identities of tags.
-	Tags []uint32 `cbor:"9,keyasint,omitempty"`
-	// Sealed is the face, by shard.SealFace, revision 0.
-	Sealed []byte `cbor:"10,keyasint"`
-	// Recycle permits the slot of the slice's oldest deleted entry when no other is
-	// free.
-	Recycle bool `cbor:"11,keyasint,omitempty"`
-	// Pending as in Register.
-	Pending bool `cbor:"12,keyasint,omitempty"`
-}
+// a RegisterAnswer; its Epoch is 0, since the subject says where it belongs.
+type AddEvent Register
 
 // ReplaceEvent puts a new face in the place of an active event's, whose ids stay.
 // What was before becomes a deleted entry directly before the new one; it takes a
