@@ -30,6 +30,7 @@ const (
 	attributeFloats = 18
 	attributeBytes  = 4 * attributeFloats
 	modelBytes      = len(id.Model{})
+	aadBytesMax     = 80
 
 	// TemplateMax is the largest dimension of a template.
 	TemplateMax = 4096
@@ -54,8 +55,10 @@ type FaceRef struct {
 
 // aad is the additional data of a face whose clear bytes before the sealed text are
 // head.
-func (r FaceRef) aad(head []byte) []byte {
-	b := append(make([]byte, 0, 80), "facet face"...)
+func (r FaceRef) aad(head []byte) []byte { return r.appendAAD(make([]byte, 0, aadBytesMax), head) }
+
+func (r FaceRef) appendAAD(b, head []byte) []byte {
+	b = append(b, "facet face"...)
 	b = append(b, head...)
 	b = append(b, r.Gallery.UUID[:]...)
 	b = binary.BigEndian.AppendUint32(b, r.Generation)
@@ -88,11 +91,12 @@ func SealFace(key *seal.Key, ref FaceRef, face engine.Face) []byte {
 // OpenFace decrypts what SealFace made. The error wraps seal.ErrOpen (wrong key,
 // wrong place, changed bytes) or ErrFace.
 func OpenFace(key *seal.Key, ref FaceRef, sealed []byte) (engine.Face, error) {
-	plain, err := openPlain(key, ref, sealed)
+	var o opener
+	defer o.clear()
+	plain, err := o.open(key, ref, sealed)
 	if err != nil {
 		return engine.Face{}, err
 	}
-	defer clear(plain)
 	numbers := func(b []byte, i int) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])) }
 	template := templateBytes(plain)
 	face := engine.Face{Template: make(engine.Template, len(template)/4), Model: modelOf(sealed)}
@@ -105,23 +109,30 @@ func OpenFace(key *seal.Key, ref FaceRef, sealed []byte) (engine.Face, error) {
 	return face, nil
 }
 
-// openPlain gives the plain text of a sealed face, its length checked. The caller
-// clears it.
-func openPlain(key *seal.Key, ref FaceRef, sealed []byte) ([]byte, error) {
+// opener opens sealed faces, one after the other in the same memory.
+type opener struct{ aad, plain []byte }
+
+// open gives the plain text of a sealed face, its length checked, until the next call.
+func (o *opener) open(key *seal.Key, ref FaceRef, sealed []byte) ([]byte, error) {
 	head, text, ok := splitSealed(sealed)
 	if !ok {
 		return nil, fmt.Errorf("open face of event %s: %w", ref.Event, ErrFace)
 	}
-	plain, err := key.Open(text, ref.aad(head))
+	o.aad = ref.appendAAD(o.aad[:0], head)
+	plain, err := key.OpenTo(o.plain[:0], text, o.aad)
 	if err != nil {
 		return nil, fmt.Errorf("open face of event %s: %w", ref.Event, err)
 	}
+	o.plain = plain
 	if len(plain) < attributeBytes+4 || len(plain)%4 != 0 {
-		clear(plain)
+		o.clear()
 		return nil, fmt.Errorf("open face of event %s: %w: %d bytes", ref.Event, ErrFace, len(plain))
 	}
 	return plain, nil
 }
+
+// clear zeroes what was opened.
+func (o *opener) clear() { clear(o.plain[:cap(o.plain)]) }
 
 // splitSealed gives a sealed face's clear beginning, the version and the model, and
 // the sealed text; ok is false if it is of no known form.

@@ -58,6 +58,32 @@ func (k *keep) sealed(e *entry) ([]byte, error) {
 	return set.Sealed(e.sequence)
 }
 
+// present gives the present set, which the caller releases; nil without one.
+func (k *keep) present() *segment.Set {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if k.set == nil {
+		return nil
+	}
+	return k.set.Retain()
+}
+
+// sealedBy is sealed, by a cursor and from set if that has the face. It is valid until
+// the cursor's next use.
+func (k *keep) sealedBy(c *segment.Cursor, set *segment.Set, e *entry) ([]byte, error) {
+	k.mu.RLock()
+	sealed := e.sealed
+	k.mu.RUnlock()
+	if sealed != nil || e.sealedLen == 0 {
+		return sealed, nil
+	}
+	sealed, err := set.SealedBy(c, e.sequence)
+	if errors.Is(err, segment.ErrMissing) { // adopted since
+		return k.sealed(e)
+	}
+	return sealed, err
+}
+
 // swap makes set the present one, which it takes over, and gives the old one for the
 // caller to release: not while Shard.mu is held, because that may wait for the disk.
 func (k *keep) swap(set *segment.Set) (old *segment.Set) {

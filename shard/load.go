@@ -7,9 +7,13 @@ import (
 	"github.com/tidwall/btree"
 
 	"facet/internal/codec"
+	"facet/internal/id"
 	"facet/shard/kernel"
 	"facet/shard/segment"
 )
+
+// presizedMax bounds the subjects for which memory is taken before they have come.
+const presizedMax = 1 << 16
 
 // ErrSnapshot says that records contradict each other.
 var ErrSnapshot = errors.New("shard: the snapshot is not consistent")
@@ -115,6 +119,7 @@ func (l *Loader) slice(m codec.Message) error {
 		return fmt.Errorf("%w: slice %s has %d entries in %d slots less %d", ErrSnapshot, g, r.Entries, r.Granted, r.Returned)
 	}
 	l.current = newSlice(g, r.Generation, l.state.graves)
+	l.current.subjects = make(map[id.Subject]*entry, min(r.Entries, presizedMax))
 	l.follow(l.current.entries, r.Entries)
 	l.current.granted, l.current.returned, l.current.epoch = r.Granted, r.Returned, r.Epoch
 	l.state.slices[g] = l.current

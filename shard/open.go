@@ -12,10 +12,10 @@ import (
 	"facet/internal/id"
 	"facet/shard/kernel"
 	"facet/shard/seal"
+	"facet/shard/segment"
 )
 
-// openTogether is how many templates must wait so that a search opens them on all
-// processors.
+// openTogether is how many templates must wait to be opened on all processors.
 const openTogether = 16 * openBatch
 
 // open opens every template of sl that waits when it is called; what others are at
@@ -38,6 +38,8 @@ func (s *Shard) open(ctx context.Context, sl *slice, key *seal.Key) error {
 // openSome does the work of open on one goroutine; others may do so beside it.
 func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
 	var faces []kernel.Prepared
+	u := unsealer{keep: &s.keep, key: key}
+	defer u.clear()
 	for {
 		mine, others := sl.templates.claim()
 		if mine == nil {
@@ -50,7 +52,7 @@ func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
 		if faces == nil {
 			faces = make([]kernel.Prepared, openBatch)
 		}
-		m, n, err := s.prepare(sl, key, mine.entries, faces)
+		m, n, err := s.prepare(sl, &u, mine.entries, faces)
 		err = sl.templates.settle(mine, m, faces[:n], err)
 		for i := range faces[:n] {
 			faces[i].Clear()
@@ -89,17 +91,14 @@ func (s *Shard) going(ctx context.Context) error {
 }
 
 // prepare decrypts entries and encodes them for m, up to the first that can't be.
-func (s *Shard) prepare(sl *slice, key *seal.Key, entries []*entry, faces []kernel.Prepared) (m *kernel.Matrix, n int, err error) {
+func (s *Shard) prepare(sl *slice, u *unsealer, entries []*entry, faces []kernel.Prepared) (m *kernel.Matrix, n int, err error) {
 	if err := sl.lineage.pure(); err != nil {
 		return nil, 0, err
 	}
-	var template []float32
-	defer func() { clear(template[:cap(template)]) }()
+	set := s.keep.present()
+	defer set.Release()
 	for _, e := range entries {
-		sealed, err := s.keep.sealed(e)
-		if err == nil {
-			template, err = openTemplate(key, sl.ref(e), sealed, template[:0])
-		}
+		template, err := u.open(set, sl.ref(e), e)
 		if err != nil {
 			return m, n, err
 		}
@@ -117,27 +116,49 @@ func (s *Shard) prepare(sl *slice, key *seal.Key, entries []*entry, faces []kern
 	return m, n, nil
 }
 
-// openTemplate appends the numbers of a sealed face's template to dst.
-func openTemplate(key *seal.Key, ref FaceRef, sealed []byte, dst []float32) ([]float32, error) {
-	plain, err := openPlain(key, ref, sealed)
-	if err != nil {
-		return dst, err
-	}
-	defer clear(plain)
-	for b := templateBytes(plain); len(b) > 0; b = b[4:] {
-		dst = append(dst, math.Float32frombits(binary.LittleEndian.Uint32(b)))
-	}
-	return dst, nil
+// unsealer opens the templates of entries in memory of its own; for one goroutine,
+// which clears it at the end.
+type unsealer struct {
+	keep *keep
+	key  *seal.Key
+
+	cursor   segment.Cursor
+	opener   opener
+	template []float32
 }
 
-// Warm opens the templates of a slice, so that the next search need not: on one
-// goroutine that gives way to others. Without a slice there is nothing to do. Errors
-// are as of Search.
+// open gives the template of an entry until the next call. set is one that the shard
+// has had, or nil: entries that it lacks are looked for in the present one.
+func (u *unsealer) open(set *segment.Set, ref FaceRef, e *entry) ([]float32, error) {
+	sealed, err := u.keep.sealedBy(&u.cursor, set, e)
+	if err != nil {
+		return nil, fmt.Errorf("read face of event %s: %w", e.Event, err)
+	}
+	plain, err := u.opener.open(u.key, ref, sealed)
+	if err != nil {
+		return nil, err
+	}
+	u.template = u.template[:0]
+	for b := templateBytes(plain); len(b) > 0; b = b[4:] {
+		u.template = append(u.template, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	}
+	return u.template, nil
+}
+
+// clear zeroes what was opened.
+func (u *unsealer) clear() {
+	u.opener.clear()
+	clear(u.template[:cap(u.template)])
+}
+
+// Warm opens the templates of a slice, so that the next search need not. It gives way
+// to others often; many templates are opened on all processors. Without a slice there
+// is nothing to do. Errors are as of Search.
 func (s *Shard) Warm(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key) error {
 	sl, done, err := s.enter(g, generation)
 	if err == nil && sl != nil {
 		defer done()
-		err = s.openSome(ctx, sl, key)
+		err = s.open(ctx, sl, key)
 	}
 	if err != nil {
 		return fmt.Errorf("open templates of gallery %s: %w", g, err)

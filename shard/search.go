@@ -210,12 +210,9 @@ func (s *Shard) compare(sl *slice, key *seal.Key, e *entry, probe engine.Templat
 	if similarity, ok, err := sl.templates.compare(e, probe); ok || err != nil {
 		return similarity, err
 	}
-	sealed, err := s.keep.sealed(e)
-	if err != nil {
-		return 0, fmt.Errorf("read face of event %s: %w", e.Event, err)
-	}
-	template, err := openTemplate(key, sl.ref(e), sealed, nil)
-	defer clear(template)
+	u := unsealer{keep: &s.keep, key: key}
+	defer u.clear()
+	template, err := u.open(nil, sl.ref(e), e)
 	if err == nil {
 		err = alike(len(probe), len(template))
 	}

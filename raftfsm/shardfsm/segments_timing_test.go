@@ -3,6 +3,7 @@ package shardfsm
 import (
 	"encoding/binary"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"runtime"
@@ -64,8 +65,13 @@ func fill(b *testing.B, s *shard.Shard, key *seal.Key, from, to int) {
 		binary.BigEndian.PutUint64(u[8:], uint64(i))
 		e := shard.Event{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: u}, Event: id.Event{UUID: u}, Time: testTime, Tags: []uint32{1}}
 		face := engine.Face{Template: make(engine.Template, 192)}
+		var squares float64
 		for j := range face.Template {
-			face.Template[j] = float32(random.NormFloat64()) / 13.9
+			face.Template[j] = float32(random.NormFloat64())
+			squares += float64(face.Template[j]) * float64(face.Template[j])
+		}
+		for j := range face.Template { // of unit length, or there are no codes
+			face.Template[j] /= float32(math.Sqrt(squares))
 		}
 		e.Sealed = shard.SealFace(key, shard.FaceRef{Gallery: testGallery, Generation: 1, Subject: e.Subject, Event: e.Event}, face)
 		if err := s.Put(e, shard.OldestDeleted); err != nil {

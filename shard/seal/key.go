@@ -48,8 +48,12 @@ func NewKey(secret []byte) (*Key, error) {
 func (k *Key) Seal(plain, aad []byte) []byte { return k.aead.Seal(nil, nil, plain, aad) }
 
 // Open gives the plain text of sealed; the error wraps ErrOpen.
-func (k *Key) Open(sealed, aad []byte) ([]byte, error) {
-	plain, err := k.aead.Open(nil, nil, sealed, aad)
+func (k *Key) Open(sealed, aad []byte) ([]byte, error) { return k.OpenTo(nil, sealed, aad) }
+
+// OpenTo is Open that appends the plain text to dst. On an error what is behind dst, to
+// its capacity, is undefined.
+func (k *Key) OpenTo(dst, sealed, aad []byte) ([]byte, error) {
+	plain, err := k.aead.Open(dst, nil, sealed, aad)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOpen, err)
 	}

@@ -218,14 +218,9 @@ type cached struct {
 // Sealed gives the sealed part of a record, which must not be changed. A record
 // without one, or no record, is ErrMissing.
 func (f *File) Sealed(sequence uint64) ([]byte, error) {
-	i, _ := slices.BinarySearchFunc(f.sealed, sequence, func(k block, s uint64) int {
-		if k.last < s {
-			return -1
-		}
-		return 1
-	})
+	i := f.blockOf(sequence)
 	if i == len(f.sealed) {
-		return nil, fmt.Errorf("%w: record %d of segment %s", ErrMissing, sequence, f.ref.Hash)
+		return nil, f.missing(sequence)
 	}
 	place := &f.store.cache[(int(f.ref.Hash[0])+i)%cacheBlocks]
 	c := place.Load()
@@ -237,15 +232,72 @@ func (f *File) Sealed(sequence uint64) ([]byte, error) {
 		c = &cached{f, i, b}
 		place.Store(c)
 	}
-	for b := c.bytes; len(b) > 0; {
+	part, _, err := f.cutTo(c.bytes, sequence)
+	return part, err
+}
+
+// blockOf gives the sealed block that may have a record, or one behind the last.
+func (f *File) blockOf(sequence uint64) int {
+	i, _ := slices.BinarySearchFunc(f.sealed, sequence, func(k block, s uint64) int {
+		if k.last < s {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+func (f *File) missing(sequence uint64) error {
+	return fmt.Errorf("%w: record %d of segment %s", ErrMissing, sequence, f.ref.Hash)
+}
+
+// cutTo gives the part of a record in a sealed block, and what is behind it.
+func (f *File) cutTo(b []byte, sequence uint64) (part, rest []byte, err error) {
+	for len(b) > 0 {
 		got, part, rest, err := cutRecord(b)
 		if err != nil {
-			return nil, f.damage(err)
+			return nil, nil, f.damage(err)
 		}
 		if got == sequence {
-			return part, nil
+			return part, rest, nil
 		}
 		b = rest
 	}
-	return nil, fmt.Errorf("%w: record %d of segment %s", ErrMissing, sequence, f.ref.Hash)
+	return nil, nil, f.missing(sequence)
+}
+
+// Cursor reads sealed parts through memory of its own. It suits who reads many that
+// follow each other: a block is read once. The zero value is ready; it is for one
+// goroutine.
+type Cursor struct {
+	file  *File // of which there is a block
+	index int
+	block []byte
+	rest  []byte // of block
+	next  uint64 // rest has nothing before it
+}
+
+// sealed is File.Sealed; the part is valid until the next call.
+func (c *Cursor) sealed(f *File, sequence uint64) ([]byte, error) {
+	if i := f.blockOf(sequence); c.file != f || c.index != i {
+		if i == len(f.sealed) {
+			return nil, f.missing(sequence)
+		}
+		c.file = nil
+		b, err := f.read(f.sealed[i], c.block)
+		if err != nil {
+			return nil, err
+		}
+		c.file, c.index, c.block, c.rest, c.next = f, i, b, b, 0
+	}
+	if sequence < c.next {
+		c.rest = c.block
+	}
+	part, rest, err := f.cutTo(c.rest, sequence)
+	if err != nil {
+		c.file = nil
+		return nil, err
+	}
+	c.rest, c.next = rest, sequence+1
+	return part, nil
 }

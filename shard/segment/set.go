@@ -102,6 +102,14 @@ func (s *Set) Sealed(sequence uint64) ([]byte, error) {
 	return nil, fmt.Errorf("%w: record %d", ErrMissing, sequence)
 }
 
+// SealedBy is Sealed through a cursor; the part is valid until the cursor's next use.
+func (s *Set) SealedBy(c *Cursor, sequence uint64) ([]byte, error) {
+	if i := s.find(sequence); i < len(s.Parts()) {
+		return c.sealed(s.parts[i].File, sequence)
+	}
+	return nil, fmt.Errorf("%w: record %d", ErrMissing, sequence)
+}
+
 // find gives the first part that ends at sequence or behind it.
 func (s *Set) find(sequence uint64) int {
 	i, _ := slices.BinarySearchFunc(s.Parts(), sequence, func(p Part, want uint64) int {
