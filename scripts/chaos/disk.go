@@ -63,7 +63,8 @@ func (d *disk) fill(left uint64) error {
 	}
 	defer f.Close()
 	if free := s.Bavail * uint64(s.Bsize); free > left {
-		if err := syscall.Fallocate(int(f.Fd()), 0, 0, int64(free-left)); err != nil {
+		// The node may have taken room meanwhile: then the ballast has the rest.
+		if err := syscall.Fallocate(int(f.Fd()), 0, 0, int64(free-left)); err != nil && !errors.Is(err, syscall.ENOSPC) {
 			return fmt.Errorf("fill %s: %w", d.path, err)
 		}
 	}

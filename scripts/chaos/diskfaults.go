@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,6 +17,8 @@ const (
 	// exitTimeout is how long a node may take to end when it has to.
 	exitTimeout = 10 * time.Second
 	flips       = 3 // bits
+	// attachTime is how long strace may take until it sees a node's calls.
+	attachTime = time.Second
 	// nearlyFull is so little room that a node refuses registrations, and enough for it
 	// to go on.
 	nearlyFull = 200 << 20
@@ -23,33 +26,36 @@ const (
 
 // diskFaults are those of disks and of files.
 var diskFaults = []fault{
-	{"freeze", disks, true, 8 * time.Second, func(_ *nemesis, p *process) (func() error, error) {
+	{"freeze", disks, true, false, 8 * time.Second, func(_ *nemesis, p *process) (func() error, error) {
 		err := p.disk.freeze()
 		return func() error { p.disk.thaw(); return nil }, err
 	}},
-	{"full", disks, true, 5 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"full", disks, true, false, 5 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		left := uint64(n.random.IntN(256 << 10))
 		if n.random.IntN(2) == 0 {
 			left = nearlyFull
 		}
+		p.fill()
 		err := p.disk.fill(left)
 		return func() error {
+			p.fill()
 			err := p.disk.empty()
-			if err == nil && p.endsWithin(2*time.Second) {
-				n.say("%s had no room left and ended; it comes back", p.name)
+			if err == nil && p.endsWithin(time.Second) {
+				n.say("%s had no room left for meta and ended; it comes back", p.name)
 				err = n.cluster.start(p)
 			}
 			return err
 		}, err
 	}},
-	{"slow disk", tracing, false, 6 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"slow disk", tracing, false, false, 6 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		t, err := trace(p, fmt.Sprintf("delay_exit=%d", (20+n.random.IntN(180))*1000))
 		if err != nil {
 			return nil, err
 		}
 		return func() error { t.stop(); return nil }, nil
 	}},
-	{"bad disk", tracing, true, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"bad disk", tracing, true, false, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+		led, from := n.led, time.Since(n.start)+attachTime
 		t, err := trace(p, "error=EIO")
 		if err != nil {
 			return nil, err
@@ -62,12 +68,15 @@ var diskFaults = []fault{
 				return n.cluster.start(p)
 			case t.injected():
 				return fmt.Errorf("%s got EIO from fsync and goes on: see %s", p.name, p.log)
-			default:
-				return nil // it wrote nothing
 			}
+			still := n.leads([]strike{{victim: p}})[0]
+			if acked := n.acked(led, from); len(led) > 0 && slices.Equal(led, still) && acked > 0 {
+				return fmt.Errorf("%s acknowledged %d writes on the shards that it led, and never called fsync: see %s", p.name, acked, p.log)
+			}
+			return nil // it wrote nothing
 		}, nil
 	}},
-	{"flip", orders, true, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"flip", orders, true, false, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		for _, other := range n.cluster.members() {
 			if other != p && other.isMarred() {
 				return func() error { return nil }, nil // never two at once

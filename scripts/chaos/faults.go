@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"syscall"
 	"time"
 
@@ -14,6 +15,8 @@ type fault struct {
 	// of which a majority must be left alone.
 	needs need
 	grave bool
+	// lone tells that it comes rarely, and alone.
+	lone bool
 	// most is the longest that it lasts.
 	most time.Duration
 	// begin does it to a node and gives what undoes it.
@@ -34,22 +37,23 @@ const (
 
 // processFaults are those of processes.
 var processFaults = []fault{
-	{"kill", nothing, true, 5 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	killMost,
+	{"kill", nothing, true, false, 5 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		p.signal(syscall.SIGKILL)
 		return func() error { return n.cluster.start(p) }, nil
 	}},
-	{"stop", nothing, true, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"stop", nothing, true, false, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		p.signal(syscall.SIGTERM)
 		return func() error { return n.cluster.start(p) }, nil
 	}},
-	{"pause", nothing, true, 6 * time.Second, func(_ *nemesis, p *process) (func() error, error) {
+	{"pause", nothing, true, false, 6 * time.Second, func(_ *nemesis, p *process) (func() error, error) {
 		p.signal(syscall.SIGSTOP)
 		return func() error { p.signal(syscall.SIGCONT); return nil }, nil
 	}},
-	{"clock", nothing, false, time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"clock", nothing, false, false, time.Second, func(n *nemesis, p *process) (func() error, error) {
 		return func() error { return nil }, n.clock(p)
 	}},
-	{"kill all", nothing, true, 2 * time.Second, func(n *nemesis, _ *process) (func() error, error) {
+	{"kill all", nothing, true, true, 2 * time.Second, func(n *nemesis, _ *process) (func() error, error) {
 		for _, p := range n.cluster.members() {
 			p.signal(syscall.SIGCONT)
 			p.signal(syscall.SIGKILL)
@@ -65,26 +69,64 @@ var processFaults = []fault{
 	}},
 }
 
+// killMost kills a majority at once: nothing is served until one of them is back.
+var killMost = fault{"kill most", nothing, true, true, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	nodes := n.cluster.members()
+	first := slices.Index(nodes, p)
+	var dead []*process
+	for i := range len(nodes)/2 + 1 {
+		dead = append(dead, nodes[(first+i)%len(nodes)])
+	}
+	for _, p := range dead {
+		p.signal(syscall.SIGKILL)
+	}
+	return func() error {
+		for _, p := range dead {
+			if err := n.cluster.start(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}}
+
+// swizzle cuts off all nodes, one after the other, and heals them in another order.
+var swizzle = fault{"swizzle", network, true, true, 4 * time.Second, func(n *nemesis, _ *process) (func() error, error) {
+	nodes := n.cluster.members()
+	step := func(undo bool) {
+		for _, i := range n.random.Perm(len(nodes)) {
+			n.links(nodes[i], lan.Link{Cut: !undo}, lan.Link{Cut: !undo})
+			time.Sleep(time.Duration(n.random.Int64N(int64(swizzleStep))))
+		}
+	}
+	step(false)
+	return func() error { step(true); return nil }, nil
+}}
+
+// swizzleStep is the longest time between two nodes that are cut off or healed.
+const swizzleStep = 1500 * time.Millisecond
+
 // networkFaults are those of links.
 var networkFaults = []fault{
-	{"isolate", network, true, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	swizzle,
+	{"isolate", network, true, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		return n.links(p, lan.Link{Cut: true}, lan.Link{Cut: true}), nil
 	}},
-	{"deafen", network, true, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"deafen", network, true, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		return n.links(p, lan.Link{}, lan.Link{Cut: true}), nil
 	}},
-	{"mute", network, true, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"mute", network, true, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		return n.links(p, lan.Link{Cut: true}, lan.Link{}), nil
 	}},
-	{"bridge", network, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"bridge", network, false, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		other := n.beside(p)
 		return n.pair(p, other, lan.Link{Cut: true}), nil
 	}},
-	{"delay", network, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"delay", network, false, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		slow := lan.Link{Delay: time.Duration(20+n.random.IntN(150)) * time.Millisecond}
 		return n.links(p, slow, slow), nil
 	}},
-	{"loss", network, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"loss", network, false, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		bad := lan.Link{Loss: .05 + .25*n.random.Float64()}
 		return n.links(p, bad, bad), nil
 	}},

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"facet/scripts/chaos/traffic"
 )
 
 const (
@@ -54,7 +56,7 @@ type Class struct {
 }
 
 // classes measures what clients saw of each kind of fault, and of none ("calm").
-func classes(windows []window, acked []ack, reads []reading) []Class {
+func classes(windows []window, acked []traffic.Ack, reads []traffic.Reading) []Class {
 	of := map[string][]window{}
 	for _, w := range windows {
 		if w.alone {
@@ -70,7 +72,7 @@ func classes(windows []window, acked []ack, reads []reading) []Class {
 				gaps = append(gaps, gapAfter(acked, shard, w.from, watched(w, windows)))
 			}
 			for _, r := range reads {
-				if r.call >= w.from && r.call < w.to {
+				if r.Call >= w.from && r.Call < w.to {
 					times = append(times, c.read(r))
 				}
 			}
@@ -82,7 +84,7 @@ func classes(windows []window, acked []ack, reads []reading) []Class {
 	calm := Class{Fault: "calm"}
 	var times []time.Duration
 	for _, r := range reads {
-		if !slices.ContainsFunc(windows, func(w window) bool { return r.end >= w.from && r.call < w.to }) {
+		if !slices.ContainsFunc(windows, func(w window) bool { return r.End >= w.from && r.Call < w.to }) {
 			times = append(times, calm.read(r))
 		}
 	}
@@ -91,9 +93,9 @@ func classes(windows []window, acked []ack, reads []reading) []Class {
 }
 
 // read counts a search and gives what it took.
-func (c *Class) read(r reading) time.Duration {
-	took := r.end - r.call
-	if r.refused > 0 {
+func (c *Class) read(r traffic.Reading) time.Duration {
+	took := r.End - r.Call
+	if r.Refused > 0 {
 		c.Refused++
 	}
 	if took > searchDeadline {
@@ -104,14 +106,14 @@ func (c *Class) read(r reading) time.Duration {
 
 // gapAfter is the longest time without an acknowledged write of a shard between from
 // and until.
-func gapAfter(acked []ack, shard int, from, until time.Duration) time.Duration {
+func gapAfter(acked []traffic.Ack, shard int, from, until time.Duration) time.Duration {
 	last, longest := from, time.Duration(0)
 	for _, a := range acked { // in order of time
-		if a.shard != shard || a.at < from || a.at > until {
+		if a.Shard != shard || a.At < from || a.At > until {
 			continue
 		}
-		longest = max(longest, a.at-last)
-		last = a.at
+		longest = max(longest, a.At-last)
+		last = a.At
 	}
 	return max(longest, until-last)
 }
@@ -137,12 +139,12 @@ func rank(times []time.Duration, q float64) int64 {
 }
 
 // summary puts a run together.
-func (t *traffic) summary(n *nemesis, s settings, problems []string) Summary {
-	slices.SortFunc(t.acked, func(a, b ack) int { return int(a.at - b.at) })
+func summary(t *traffic.Traffic, n *nemesis, s settings, problems []string) Summary {
+	slices.SortFunc(t.Acked, func(a, b traffic.Ack) int { return int(a.At - b.At) })
 	return Summary{
 		Date: time.Now().UTC().Format("2006-01-02"), Seed: s.seed, Nodes: s.nodes, Shards: s.shards, Clients: s.workers,
-		Seconds: int(s.length.Seconds()), Faults: n.counts, Answers: t.counts, Readings: len(t.history),
-		Classes: classes(n.windows, t.acked, t.reads), Problems: problems,
+		Seconds: int(s.length.Seconds()), Faults: n.counts, Answers: t.Counts, Readings: len(t.History),
+		Classes: classes(n.windows, t.Acked, t.Reads), Problems: problems,
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -18,10 +17,16 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"facet/scripts/chaos/traffic"
 )
 
-// wrongMax bounds how many kinds of wrong answers are printed.
-const wrongMax = 20
+const (
+	// wrongMax bounds how many kinds of wrong answers are printed.
+	wrongMax = 20
+	// The large gallery's size has one shard more for each step.
+	sizeMin, sizeStep, sizeMax = 50_000, 50_000, 1_000_000
+)
 
 // settings say what run is wanted.
 type settings struct {
@@ -30,7 +35,7 @@ type settings struct {
 	seed                   uint64
 	binary, dir            string
 	only                   []string
-	loopback               bool
+	loopback, grow         bool
 	summary, tally         string // files
 	logLevel               string // of the nodes; info when empty
 }
@@ -51,6 +56,7 @@ func main() {
 	flag.StringVar(&s.tally, "tally", "", "file to add the run to, as a line of CSV")
 	flag.StringVar(&s.logLevel, "log-level", "info", "of the nodes' logs")
 	flag.BoolVar(&planted, "mutants", false, "show that planted bugs are found: all, or those that -faults names")
+	flag.BoolVar(&s.grow, "grow", true, "let the large gallery grow over all shards while clients work, else it is large from the start")
 	flag.BoolVar(&s.loopback, "loopback", os.Geteuid() != 0, "no network namespaces: only stop, pause and kill")
 	flag.Parse()
 	if only != "" {
@@ -107,41 +113,37 @@ func attack(ctx context.Context, s settings, out io.Writer) (err error) {
 	if err := c.waitWhole(ctx); err != nil {
 		return err
 	}
-	t, err := c.galleries(ctx)
+	own, t, err := c.clients(ctx, s)
 	if err != nil {
 		return err
 	}
-	return c.story(ctx, s, t, out)
+	return c.story(ctx, s, own, t, out)
 }
 
-// galleries makes a tenant with a large and a small gallery.
-func (c *cluster) galleries(ctx context.Context) (*traffic, error) {
+// clients makes two tenants and the traffic of the first.
+func (c *cluster) clients(ctx context.Context, s settings) (*client, *traffic.Traffic, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	client, err := c.client(ctx, "chaos")
+	own, err := c.client(ctx, "chaos")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	big, err := client.gallery(ctx, "big", 1_000_000)
+	other, err := c.client(ctx, "stranger")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	for _, tag := range tags {
-		if _, err := big.do(ctx, 0, request{method: http.MethodPost, target: "/v1.1/tags/" + tag}); err != nil {
-			return nil, err
-		}
+	o := traffic.Options{Size: sizeMax}
+	if s.grow {
+		o = traffic.Options{Size: sizeMin, Step: sizeStep, SizeMax: sizeMax}
 	}
-	small, err := client.gallery(ctx, "small", smallSize)
-	if err != nil {
-		return nil, err
-	}
-	return newTraffic(big, small), nil
+	t, err := traffic.Open(ctx, own.with, other.with, o)
+	return own, t, err
 }
 
 // story lets nemesis and clients at the cluster, heals it, and checks.
-func (c *cluster) story(ctx context.Context, s settings, t *traffic, out io.Writer) error {
+func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic.Traffic, out io.Writer) error {
 	n := &nemesis{
-		cluster: c, clock: t.big.clock, random: rand.New(rand.NewPCG(s.seed, 0)), out: out, start: t.start, counts: map[string]int{},
+		cluster: c, clock: own.clock, acked: t.AckedOn, random: rand.New(rand.NewPCG(s.seed, 0)), out: out, start: t.Start(), counts: map[string]int{},
 	}
 	mode := "namespaces"
 	if s.loopback {
@@ -156,10 +158,10 @@ func (c *cluster) story(ctx context.Context, s settings, t *traffic, out io.Writ
 	defer giveUp()
 	broken := make(chan error, 1)
 	go func() { broken <- n.run(stop, s.only) }()
-	traffic := make(chan struct{})
+	answered := make(chan struct{})
 	go func() {
-		defer close(traffic)
-		t.run(stop, give, s.workers, s.seed)
+		defer close(answered)
+		t.Run(stop, give, s.workers, s.seed)
 	}()
 	err := <-broken
 	end() // a nemesis that could not go on ends the clients, too
@@ -168,30 +170,30 @@ func (c *cluster) story(ctx context.Context, s settings, t *traffic, out io.Writ
 	if whole != nil {
 		giveUp()
 	}
-	<-traffic
+	<-answered
 	err = errors.Join(err, whole)
 	if whole == nil {
-		err = errors.Join(err, t.complete(give))
+		err = errors.Join(err, t.Complete(give))
 	}
-	n.say("checking %d operations on subjects", len(t.history))
-	return t.judge(n, s, errors.Join(err, linearizable(t.history, s.dir)), out)
+	n.say("checking %d operations on subjects", len(t.History))
+	return judge(t, n, s, errors.Join(err, traffic.Linearizable(t.History, s.dir)), out)
 }
 
 // judge adds the answers that were wrong, and tells the run.
-func (t *traffic) judge(n *nemesis, s settings, err error, out io.Writer) error {
-	for i, wrong := range slices.Sorted(maps.Keys(t.wrong)) {
+func judge(t *traffic.Traffic, n *nemesis, s settings, err error, out io.Writer) error {
+	for i, wrong := range slices.Sorted(maps.Keys(t.Wrong)) {
 		if i == wrongMax {
-			err = errors.Join(err, fmt.Errorf("and %d more kinds", len(t.wrong)-i))
+			err = errors.Join(err, fmt.Errorf("and %d more kinds", len(t.Wrong)-i))
 			break
 		}
-		err = errors.Join(err, fmt.Errorf("%d ×: %s", t.wrong[wrong], wrong))
+		err = errors.Join(err, fmt.Errorf("%d ×: %s", t.Wrong[wrong], wrong))
 	}
 	problems := []string{}
 	if err != nil {
 		problems = strings.Split(err.Error(), "\n")
-		err = errors.Join(err, t.save(s.dir))
+		err = errors.Join(err, save(t, s.dir))
 	}
-	sum := t.summary(n, s, problems)
+	sum := summary(t, n, s, problems)
 	sum.print(out)
 	if s.summary != "" {
 		err = errors.Join(err, sum.write(s.summary))
@@ -206,8 +208,8 @@ func (t *traffic) judge(n *nemesis, s settings, err error, out io.Writer) error 
 }
 
 // save keeps the history as evidence.
-func (t *traffic) save(dir string) error {
-	raw, err := json.MarshalIndent(t.history, "", " ")
+func save(t *traffic.Traffic, dir string) error {
+	raw, err := json.MarshalIndent(t.History, "", " ")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "history.json"), raw, 0o600)
 	}

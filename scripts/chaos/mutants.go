@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,61 +13,104 @@ import (
 	"time"
 )
 
-// mutantTimeout bounds one attempt to find one planted bug.
-const mutantTimeout = 9 * time.Minute
+const (
+	// mutantTimeout bounds one attempt of one hunter, testTimeout the tests' own part.
+	mutantTimeout = 9 * time.Minute
+	testTimeout   = 3 * time.Minute
+)
 
-// planted is a bug of internal/mutant and what is to find it: a test, or an attack.
-type planted struct {
-	name string
-	// tests is a package and a pattern of test names; empty for an attack with faults.
-	tests [2]string
+// hunter is what is to find a bug: tests, or an attack on real processes. It counts
+// only if it is content with the facet that has no bug.
+type hunter struct {
+	// tests is a package and run a pattern of test names; empty for an attack. args are
+	// for the test binary.
+	tests, run, args string
 	// faults are those of the attack.
 	faults string
 }
 
+// The hunters that more than one bug has.
+var (
+	world     = hunter{tests: "./internal/sim", run: "WorldsAreAttacked"}
+	fsm       = hunter{tests: "./raftfsm/fsmtest", run: "."}
+	struck    = hunter{faults: "kill,pause,isolate,bad disk"}
+	signature = hunter{tests: "./node/sigv4", run: "."}
+)
+
+// planted is a bug of internal/mutant and its hunter.
+type planted struct {
+	name string
+	by   hunter
+}
+
 // plantedBugs are all of internal/mutant.
 var plantedBugs = []planted{
-	{name: "ack_before_commit", faults: "pause,kill"},
-	{name: "stale_read", tests: [2]string{"./raftfsm", "Read|Leader"}},
-	{name: "follower_read", faults: "stop,pause,isolate"},
-	{name: "no_term_entry", tests: [2]string{"./raftfsm", "."}},
-	{name: "ops_forgotten", faults: "kill,pause,loss"},
-	{name: "ops_not_in_snapshot", tests: [2]string{"./raftfsm/fsmtest", "."}},
-	{name: "grant_adds", tests: [2]string{"./raftfsm/fsmtest", "."}},
-	{name: "reclaim_early", faults: "kill"},
-	{name: "skip_dead_shard", faults: "kill,pause"},
-	{name: "tags_ignored", faults: "clock"},
-	{name: "epoch_ignored", tests: [2]string{"./node", "Grow|Gallery"}},
-	{name: "fence_open", tests: [2]string{"./raftfsm/fsmtest", "."}},
-	{name: "clock_back", tests: [2]string{"./raftfsm/shardfsm", "."}},
-	{name: "torn_vote", tests: [2]string{"./raftfsm", "."}},
-	{name: "stale_log", tests: [2]string{"./raftfsm", "."}},
-	{name: "seal_ignored", tests: [2]string{"./raftfsm", "."}},
-	{name: "stall_ignored", faults: "freeze"},
-	{name: "sync_failure_ignored", faults: "bad disk"},
-	{name: "no_sync", tests: [2]string{"./raftfsm", "."}},
-	{name: "removed_stays", tests: [2]string{"./node", "Join"}},
-	{name: "any_tenant", tests: [2]string{"./router", "."}},
+	{"ack_before_commit", struck},
+	{"follower_read", struck},
+	{"no_sync", hunter{faults: "bad disk"}},
+	{"sync_failure_ignored", hunter{faults: "bad disk"}},
+	{"removed_stays", hunter{faults: "replace"}},
+	{"ops_forgotten", world},
+	{"skip_dead_shard", world},
+	{"tags_ignored", world},
+	{"epoch_ignored", world},
+	{"any_tenant", world},
+	{"retry_new_shard", world},
+	{"old_epoch_enrols", hunter{tests: "./node", run: "Grow"}},
+	{"reclaim_early", hunter{tests: "./internal/sim", run: "AGalleryIsFilled"}},
+	{"revoked_stays", hunter{tests: "./internal/sim", run: "ARevokedKey"}},
+	{"wide_window", hunter{tests: "./internal/sim", run: "ASignedRequest"}},
+	{"ops_not_in_snapshot", fsm},
+	{"grant_adds", fsm},
+	{"fence_open", fsm},
+	{"clock_in_fsm", fsm},
+	{"map_order", fsm},
+	{"restore_merges", fsm},
+	{"fences_lost", fsm},
+	{"update_loses_old", fsm},
+	{"clock_back", fsm},
+	{"request_ignored", hunter{tests: "./raftfsm/shardfsm", run: "ARetryGets"}},
+	{"stale_read", hunter{tests: "./raftfsm", run: "NonvotersDoNotConfirm"}},
+	{"no_term_entry", hunter{tests: "./raftfsm", run: "ReadIndexWaits"}},
+	{"torn_vote", hunter{tests: "./raftfsm", run: "PowerCut"}},
+	{"stale_log", hunter{tests: "./raftfsm", run: "InstalledSnapshot"}},
+	{"seal_ignored", hunter{tests: "./raftfsm", run: "Seal|Flipped"}},
+	{"stall_ignored", hunter{tests: "./raftfsm", run: "LeaderWithAHungDisk"}},
+	{"unsigned_header", signature},
+	{"body_ignored", signature},
+	{"foreign_gallery", hunter{tests: "./node/httpapi", run: "Tenant"}},
 }
 
 // mutants builds facet with each planted bug, or with those of only, and prints
-// whether something finds it. It fails if one lives.
+// whether its hunter finds it, as rows of a Markdown table. It fails if one lives.
 func mutants(ctx context.Context, s settings, out io.Writer) error {
 	var alive []string
-	fmt.Fprintf(out, "%-22s %-34s %8s  %s\n", "bug", "found by", "seconds", "how")
+	sober := map[hunter]error{} // what hunters say of the facet without a bug
+	fmt.Fprintln(out, "| Bug | Found by | Without it | Seconds | How |\n|---|---|---|---|---|")
 	for _, p := range plantedBugs {
 		if len(s.only) > 0 && !slices.Contains(s.only, p.name) {
 			continue
 		}
+		if _, tried := sober[p.by]; !tried {
+			sober[p.by] = p.by.sober(ctx, s)
+		}
+		row := func(green, seconds, how string) {
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", p.name, p.by, green, seconds, strings.ReplaceAll(how, "|", "/"))
+		}
+		if err := sober[p.by]; err != nil {
+			alive = append(alive, p.name)
+			row("**fails**", "", fmt.Sprintf("not tried: %.300v", err))
+			continue
+		}
 		began := time.Now()
-		by, how, err := p.hunt(ctx, s)
+		how, err := p.by.hunt(ctx, s, p.name)
 		switch {
 		case err != nil:
 			alive, how = append(alive, p.name), fmt.Sprintf("not tried: %.300v", err)
 		case how == "":
-			alive, how = append(alive, p.name), "it lives"
+			alive, how = append(alive, p.name), "**it lives**"
 		}
-		fmt.Fprintf(out, "%-22s %-34s %8.0f  %s\n", p.name, by, time.Since(began).Seconds(), how)
+		row("passes", fmt.Sprintf("%.0f", time.Since(began).Seconds()), how)
 	}
 	if len(alive) > 0 {
 		return fmt.Errorf("not found: %s", strings.Join(alive, ", "))
@@ -74,36 +118,75 @@ func mutants(ctx context.Context, s settings, out io.Writer) error {
 	return nil
 }
 
-// hunt tells what should find a bug, and the first line that did, empty if it lives.
-func (p planted) hunt(ctx context.Context, s settings) (by, how string, err error) {
+// String is the hunter as people would call it.
+func (h hunter) String() string {
+	if h.tests == "" {
+		return "attack with " + strings.ReplaceAll(h.faults, ",", ", ")
+	}
+	return strings.TrimSpace(fmt.Sprintf("`go test %s -run '%s' %s`", h.tests, strings.ReplaceAll(h.run, "|", "\\|"), h.args))
+}
+
+// sober is an error if the hunter finds something where there is nothing.
+func (h hunter) sober(ctx context.Context, s settings) error {
+	how, err := h.hunt(ctx, s, "")
+	if err == nil && how != "" {
+		err = errors.New(how)
+	}
+	return err
+}
+
+// hunt gives the first line that tells of a bug, empty if the hunter is content. bug
+// is empty for none.
+func (h hunter) hunt(ctx context.Context, s settings, bug string) (how string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, mutantTimeout)
 	defer cancel()
-	tags := "hashicorpmetrics,mutant,mutant_" + p.name
-	if p.tests[0] != "" {
-		text, failed := exec.CommandContext(ctx, "go", "test", "-count=1", "-tags", tags, "-run", p.tests[1], p.tests[0]).CombinedOutput()
-		by = "go test " + p.tests[0]
-		if failed == nil {
-			return by, "", ctx.Err()
-		}
-		for line := range strings.Lines(string(text)) {
-			if name, ok := strings.CutPrefix(strings.TrimSpace(line), "--- FAIL: "); ok {
-				return by, name, nil
-			}
-		}
-		return by, "", fmt.Errorf("the tests end without a verdict: %.600s", text)
+	tags := "hashicorpmetrics"
+	if bug != "" {
+		tags += ",mutant,mutant_" + bug
 	}
-	by = "chaos -faults " + strings.ReplaceAll(p.faults, ",", ", ")
+	if h.tests != "" {
+		return h.test(ctx, tags)
+	}
 	if s.dir, err = os.MkdirTemp("", "mutant-"); err != nil {
-		return by, "", fmt.Errorf("make a folder: %w", err)
+		return "", fmt.Errorf("make a folder: %w", err)
 	}
 	defer os.RemoveAll(s.dir)
 	s.binary = filepath.Join(s.dir, "facet")
 	if text, err := exec.CommandContext(ctx, "go", "build", "-tags", "chaos,"+tags, "-o", s.binary, "facet/cmd/facet").CombinedOutput(); err != nil {
-		return by, "", fmt.Errorf("build: %w: %s", err, text)
+		return "", fmt.Errorf("build: %w: %s", err, text)
 	}
-	s.only = strings.Split(p.faults, ",")
+	s.only = strings.Split(h.faults, ",")
 	if found := attack(ctx, s, io.Discard); found != nil {
 		how, _, _ = strings.Cut(found.Error(), "\n")
+		how, _, _ = strings.Cut(how, " ("+s.dir)
+		how = fmt.Sprintf("%.160s", how)
 	}
-	return by, how, nil
+	return how, ctx.Err()
+}
+
+// test runs the hunter's tests.
+func (h hunter) test(ctx context.Context, tags string) (how string, err error) {
+	args := append([]string{"test", "-count=1", "-timeout", testTimeout.String(), "-tags", tags, "-run", h.run, h.tests, "-args"}, strings.Fields(h.args)...)
+	text, failed := exec.CommandContext(ctx, "go", args...).CombinedOutput()
+	if failed == nil || ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	fallen := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "--- FAIL: "); ok {
+			name, _, _ = strings.Cut(name, " (")
+			return name, nil
+		}
+		if strings.HasPrefix(line, "panic: ") && fallen == "" {
+			fallen = fmt.Sprintf("%.160s", line)
+		}
+	}
+	if strings.Contains(fallen, "test timed out") {
+		return "it does not end within " + testTimeout.String(), nil
+	}
+	if fallen != "" {
+		return fallen, nil
+	}
+	return "", fmt.Errorf("the tests end without a verdict: %.600s", text)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os/exec"
 	"slices"
@@ -15,16 +16,25 @@ import (
 	"facet/internal/chaos/lan"
 )
 
+const (
+	// togetherMax is how many faults more than one may begin together.
+	togetherMax = 2
+	// restMost is the longest pause between two rounds.
+	restMost = time.Second
+)
+
 // nemesis breaks a cluster by a seeded schedule.
 type nemesis struct {
 	cluster *cluster
 	clock   func(*process) error // tries clocks that are wrong
+	acked   func(shards []int, since time.Duration) int
 	random  *rand.Rand
 	out     io.Writer
 	start   time.Time
 
 	counts  map[string]int
 	windows []window
+	led     []int // shards that the victim of the fault leads that begins, if it is alone
 }
 
 // window is a fault in time.
@@ -92,16 +102,25 @@ type strike struct {
 	last   time.Duration
 }
 
-// plan draws the faults of a round: one, or two to different nodes.
+// draw draws a fault; those that take orders are long, and drawn half as often.
+func (n *nemesis) draw(choice []fault) fault {
+	f := choice[n.random.IntN(len(choice))]
+	if f.needs == orders || f.needs == room {
+		f = choice[n.random.IntN(len(choice))]
+	}
+	return f
+}
+
+// plan draws the faults of a round, one or some to different nodes.
 func (n *nemesis) plan(choice []fault) []strike {
 	nodes := n.cluster.members()
-	together := 1 + n.random.IntN(2)
+	together := 1 + n.random.IntN(1+min(togetherMax, len(nodes)-2))
 	graves, ordering := 0, false
 	var list []strike
 	for _, v := range n.random.Perm(len(nodes))[:together] {
-		s := strike{fault: choice[n.random.IntN(len(choice))], victim: nodes[v]}
-		s.last = time.Duration(n.random.Int64N(int64(s.most)))
-		if s.name == "kill all" && len(choice) > 1 && (together > 1 || n.random.IntN(3) > 0) {
+		s := strike{fault: n.draw(choice), victim: nodes[v]}
+		s.last = time.Duration(float64(s.most) * math.Pow(n.random.Float64(), 2)) // mostly short
+		if s.lone && len(choice) > 1 && (together > 1 || n.random.IntN(2) > 0) {
 			continue // rarely, and alone
 		}
 		if s.needs == orders || s.needs == room {
@@ -122,7 +141,7 @@ func (n *nemesis) plan(choice []fault) []strike {
 	return list
 }
 
-// run does one fault after the other, from time to time two at once to different
+// run does one fault after the other, from time to time some at once to different
 // nodes, until stop ends, and leaves everything undone. only are the names to choose
 // from, all if empty.
 func (n *nemesis) run(stop context.Context, only []string) error {
@@ -142,7 +161,7 @@ func (n *nemesis) run(stop context.Context, only []string) error {
 		if err := n.census(); err != nil {
 			return err
 		}
-		pause(stop, time.Duration(n.random.Int64N(int64(3*time.Second))))
+		pause(stop, time.Duration(n.random.Int64N(int64(restMost))))
 	}
 	return nil
 }
@@ -167,7 +186,8 @@ func (n *nemesis) round(stop context.Context, list []strike) (err error) {
 		n.counts[s.name]++
 		n.windows = append(n.windows, window{fault: s.name, from: time.Since(n.start), alone: len(list) == 1, led: led[i]})
 	}
-	for _, s := range list {
+	for i, s := range list {
+		n.led = led[i]
 		back, err := s.begin(n, s.victim)
 		if err != nil {
 			return fmt.Errorf("%s %s: %w", s.name, s.victim.name, err)
@@ -205,6 +225,13 @@ func (n *nemesis) leads(list []strike) [][]int {
 func (n *nemesis) census() error {
 	for _, p := range n.cluster.members() {
 		if !p.ended() {
+			continue
+		}
+		if p.wasFull() {
+			n.say("%s had no room left for meta and ended; it comes back", p.name)
+			if err := n.cluster.start(p); err != nil {
+				return err
+			}
 			continue
 		}
 		if !p.isMarred() {

@@ -23,7 +23,7 @@ const (
 
 // orderFaults are those that operators bring about.
 var orderFaults = []fault{
-	{"drain", orders, true, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"drain", orders, true, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		args := []string{"node", "drain", p.id.String()}
 		if n.cluster.founders <= replicas {
 			args = append(args, "--force")
@@ -35,7 +35,7 @@ var orderFaults = []fault{
 			return n.until("the node that was drained has its share again", func(s node.Status) bool { return holds(s, p.id) > 0 })
 		}, n.order(args...)
 	}},
-	{"replace", orders, false, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"replace", orders, false, false, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		spare, err := n.join()
 		if err != nil {
 			return nil, err
@@ -47,14 +47,15 @@ var orderFaults = []fault{
 				return err
 			}
 			p.signal(syscall.SIGTERM)
-			return errors.Join(n.cluster.discard(p), n.remove(p.id))
+			n.cluster.leave(p)
+			return errors.Join(n.remove(p.id), n.haunt(p), n.cluster.discard(p))
 		}, n.order("node", "replace", p.id.String(), spare.id.String())
 	}},
-	{"wreck", orders, true, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"wreck", orders, true, false, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		p.signal(syscall.SIGKILL)
 		return func() error { return n.rebuild(p) }, nil
 	}},
-	{"move", room, false, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{"move", room, false, false, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		back := func() error { return n.until("the shard has moved", func(node.Status) bool { return true }) }
 		s, err := n.settled()
 		if err != nil {
@@ -174,6 +175,20 @@ func (n *nemesis) rebuild(p *process) error {
 		return err
 	}
 	return n.remove(p.id)
+}
+
+// hauntTime is how long a removed node may run until it knows that it was removed.
+const hauntTime = 30 * time.Second
+
+// haunt starts a node that was removed: it must end by itself.
+func (n *nemesis) haunt(p *process) error {
+	if err := n.cluster.start(p); err != nil {
+		return err
+	}
+	if !p.endsWithin(hauntTime) {
+		return fmt.Errorf("%s was removed, and goes on when it is started: see %s", p.name, p.log)
+	}
+	return nil
 }
 
 // remove takes a node that is gone out of the cluster.

@@ -45,6 +45,8 @@ type process struct {
 	exited chan struct{} // closed when it has ended
 	// marred tells that its files were damaged, or its disk failed: it may end by itself.
 	marred bool
+	// full is when its disk was full for the last time.
+	full time.Time
 }
 
 func (p *process) url() string   { return fmt.Sprintf("https://%s:%d", p.host, p.ports[1]) }
@@ -209,10 +211,30 @@ func (p *process) pid() int {
 
 func (p *process) mar() { p.mu.Lock(); p.marred = true; p.mu.Unlock() }
 
+// fullTime is how long after its disk was full a node may end for it: meta has no rest.
+const fullTime = 20 * time.Second
+
+func (p *process) fill() { p.mu.Lock(); p.full = time.Now(); p.mu.Unlock() }
+
+func (p *process) wasFull() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.full) < fullTime
+}
+
 func (p *process) isMarred() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.marred
+}
+
+// leave takes a node off the list of those that belong to the cluster.
+func (c *cluster) leave(p *process) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := slices.Index(c.nodes, p); i >= 0 {
+		c.nodes = slices.Delete(slices.Clone(c.nodes), i, i+1)
+	}
 }
 
 // discard ends a node for good and unmounts its disk; the files stay as evidence
@@ -220,14 +242,7 @@ func (p *process) isMarred() bool {
 func (c *cluster) discard(p *process) error {
 	p.signal(syscall.SIGCONT)
 	p.signal(syscall.SIGKILL)
-	c.mu.Lock()
-	for i, other := range c.nodes {
-		if other == p {
-			c.nodes = append(c.nodes[:i:i], c.nodes[i+1:]...)
-			break
-		}
-	}
-	c.mu.Unlock()
+	c.leave(p)
 	if p.disk == nil {
 		return nil
 	}

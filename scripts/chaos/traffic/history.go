@@ -1,4 +1,4 @@
-package main
+package traffic
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// operation is what one worker did to one subject, or saw of it.
-type operation struct {
+// Operation is what one worker did to one subject, or saw of it.
+type Operation struct {
 	Worker  int    `json:"worker"`
 	Kind    kind   `json:"kind"`
 	Subject string `json:"subject"`
@@ -62,7 +62,7 @@ var subjects = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		of := map[string][]porcupine.Operation{}
 		for _, op := range history {
-			o := op.Input.(operation)
+			o := op.Input.(Operation)
 			of[o.Subject] = append(of[o.Subject], op)
 		}
 		var all [][]porcupine.Operation
@@ -72,14 +72,14 @@ var subjects = porcupine.Model{
 		return all
 	},
 	Init:              func() any { return unborn },
-	Step:              func(state, input, _ any) (bool, any) { return input.(operation).step(state.(string)) },
+	Step:              func(state, input, _ any) (bool, any) { return input.(Operation).step(state.(string)) },
 	Equal:             func(a, b any) bool { return a == b },
-	DescribeOperation: func(input, _ any) string { return input.(operation).String() },
+	DescribeOperation: func(input, _ any) string { return input.(Operation).String() },
 	DescribeState:     func(state any) string { return state.(string) },
 }
 
-// String describes an operation in a picture of a history.
-func (o operation) String() string {
+// String describes an Operation in a picture of a history.
+func (o Operation) String() string {
 	text := fmt.Sprintf("%s %.8s %s/%s", o.Kind, o.Event, o.Face, o.Tag)
 	if o.Missing {
 		text += ": nothing there"
@@ -119,7 +119,7 @@ func join(list []record) string {
 
 // step tells whether an operation may have had its outcome in a state, and gives the
 // state that it leaves.
-func (o operation) step(state string) (bool, string) {
+func (o Operation) step(state string) (bool, string) {
 	list := parse(state)
 	at := slices.IndexFunc(list, func(r record) bool { return r.id == o.Event })
 	switch o.Kind {
@@ -152,7 +152,7 @@ func (o operation) step(state string) (bool, string) {
 }
 
 // removal is the step of a removal of what is there in state or not.
-func (o operation) removal(state string, there bool, without func() string) (bool, string) {
+func (o Operation) removal(state string, there bool, without func() string) (bool, string) {
 	switch {
 	case o.Unsure && there, !o.Missing && there:
 		return true, without()
@@ -164,7 +164,7 @@ func (o operation) removal(state string, there bool, without func() string) (boo
 }
 
 // sees tells whether a reading gave what it should of a subject with these events.
-func (o operation) sees(list []record) bool {
+func (o Operation) sees(list []record) bool {
 	var want []string
 	for _, r := range list {
 		if o.Kind == events || r.face == o.Face && (o.Tag == anyTag || o.Tag == r.tag) {

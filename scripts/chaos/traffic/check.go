@@ -1,4 +1,4 @@
-package main
+package traffic
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 // checkTimeout bounds the checker; a history that it can't decide is a failure.
 const checkTimeout = 2 * time.Minute
 
-// linearizable checks a history; a failure's picture goes to dir.
-func linearizable(history []operation, dir string) error {
+// Linearizable checks a history; a failure's picture goes to dir.
+func Linearizable(history []Operation, dir string) error {
 	ops := make([]porcupine.Operation, 0, len(history))
 	for _, o := range history {
 		ops = append(ops, porcupine.Operation{
@@ -40,9 +40,9 @@ func linearizable(history []operation, dir string) error {
 
 // culprits names the first subjects whose histories are refused, with what was done
 // to them.
-func culprits(history []operation) string {
+func culprits(history []Operation) string {
 	const most = 3
-	of := map[string][]operation{}
+	of := map[string][]Operation{}
 	for _, o := range history {
 		of[o.Subject] = append(of[o.Subject], o)
 	}
@@ -59,7 +59,7 @@ func culprits(history []operation) string {
 			break
 		}
 		text += fmt.Sprintf("\n subject %s:", subject)
-		slices.SortFunc(part, func(a, b operation) int { return int(a.Call - b.Call) })
+		slices.SortFunc(part, func(a, b Operation) int { return int(a.Call - b.Call) })
 		for _, o := range part[max(0, len(part)-20):] {
 			text += fmt.Sprintf("\n  %9.3fs to %9.3fs  worker %d  %s", o.Call.Seconds(), o.End.Seconds(), o.Worker, o)
 		}
@@ -73,7 +73,7 @@ type entry struct{ subject, event string }
 // listed turns a whole list, read in one go when nobody wrote, into one reading of
 // each subject of the history. It fails on what nobody registered and on what is
 // there twice.
-func listed(history []operation, list []entry, seen operation) ([]operation, error) {
+func listed(history []Operation, list []entry, seen Operation) ([]Operation, error) {
 	of := map[string][]string{}
 	for _, o := range history {
 		of[o.Subject] = nil
@@ -88,7 +88,7 @@ func listed(history []operation, list []entry, seen operation) ([]operation, err
 		}
 		of[e.subject] = append(have, e.event)
 	}
-	var ops []operation
+	var ops []Operation
 	for subject, events := range of {
 		slices.Sort(events)
 		seen.Subject, seen.Seen = subject, events
@@ -97,28 +97,28 @@ func listed(history []operation, list []entry, seen operation) ([]operation, err
 	return ops, nil
 }
 
-// complete adds to the history what each node's list of the gallery says in the end,
+// Complete adds to the history what each node's list of the gallery says in the end,
 // and what a search through each node finds of the people that all workers share.
-func (t *traffic) complete(ctx context.Context) error {
-	acked := slices.Clone(t.history)
-	for i, p := range t.big.cluster.members() {
-		call := time.Since(t.start)
-		list, _, err := t.big.list(ctx, i)
+func (t *Traffic) Complete(ctx context.Context) error {
+	acked := slices.Clone(t.History)
+	for i, name := range t.big.Nodes() {
+		call := t.now()
+		list, _, err := t.list(ctx, t.big, i)
 		if err != nil {
 			return err
 		}
-		ops, err := listed(acked, list, operation{Worker: -1, Kind: events, Call: call, End: time.Since(t.start), Node: p.name})
+		ops, err := listed(acked, list, Operation{Worker: -1, Kind: events, Call: call, End: t.now(), Node: name})
 		if err != nil {
 			return err
 		}
-		t.history = append(t.history, ops...)
+		t.History = append(t.History, ops...)
 		for n := range hotPeople {
 			if err := t.find(ctx, t.look(-1, i, hot(n))); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	return t.count(ctx, 0)
 }
 
 // crowded fails if a gallery holds more than its size.

@@ -1,0 +1,181 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"facet/node"
+	"facet/node/transport/memnet"
+)
+
+// assault is something that can be done to a world.
+type assault struct {
+	name string
+	// nodes is how many the world must have. grave takes nodes out of service, of which
+	// a majority is left alone, lone comes alone, rare rarely.
+	nodes             int
+	grave, lone, rare bool
+	most              time.Duration
+	begin             func(s *siege, victim int) (undo func())
+}
+
+// stopPatience is how long a node that stops has for the requests under way.
+const stopPatience = 5 * time.Second
+
+// attacks are all of them.
+var attacks = []assault{
+	{name: "isolate", grave: true, most: 8 * time.Second, begin: func(s *siege, v int) func() {
+		return s.links(v, memnet.Link{Cut: true}, memnet.Link{Cut: true})
+	}},
+	{name: "mute", grave: true, most: 8 * time.Second, begin: func(s *siege, v int) func() {
+		return s.links(v, memnet.Link{Cut: true}, memnet.Link{})
+	}},
+	{name: "deafen", grave: true, most: 8 * time.Second, begin: func(s *siege, v int) func() {
+		return s.links(v, memnet.Link{}, memnet.Link{Cut: true})
+	}},
+	{name: "bridge", most: 8 * time.Second, begin: func(s *siege, v int) func() {
+		a, b := s.host(v), s.host(v+1)
+		return s.effect(map[[2]string]memnet.Link{{a, b}: {Cut: true}, {b, a}: {Cut: true}})
+	}},
+	{name: "delay", most: 6 * time.Second, begin: func(s *siege, v int) func() {
+		slow := memnet.Link{Delay: time.Duration(10+s.random.IntN(150)) * time.Millisecond}
+		return s.links(v, slow, slow)
+	}},
+	{name: "gossip lost", most: 15 * time.Second, begin: func(s *siege, v int) func() { // streams go on
+		return s.links(v, memnet.Link{Loss: 1}, memnet.Link{Loss: 1})
+	}},
+	{name: "swizzle", grave: true, lone: true, most: 5 * time.Second, begin: swizzle},
+	{name: "stop", grave: true, most: 5 * time.Second, begin: func(s *siege, v int) func() {
+		s.stop(v)
+		return func() { s.cluster.Restart(v) }
+	}},
+	{name: "kill", grave: true, most: 5 * time.Second, begin: func(s *siege, v int) func() {
+		s.kill(v)
+		return func() { s.cluster.Restart(v) }
+	}},
+	{name: "kill all", grave: true, lone: true, rare: true, most: 3 * time.Second, begin: func(s *siege, _ int) func() {
+		for i := range s.cluster.Nodes {
+			s.kill(i)
+		}
+		return func() {
+			for i := range s.cluster.Nodes {
+				s.cluster.Restart(i)
+			}
+		}
+	}},
+	{name: "drain", nodes: 4, grave: true, rare: true, most: 4 * time.Second, begin: func(s *siege, v int) func() {
+		who := s.cluster.Nodes[v].Config.Name
+		id := s.ids[v]
+		s.order(id, node.StateDraining)
+		return func() {
+			s.settle("the drained node "+who+" holds nothing", func(st node.Status) bool { return holds(st, id) == 0 })
+			s.order(id, node.StateActive)
+		}
+	}},
+}
+
+func (s *siege) host(i int) string { return s.cluster.Nodes[i%len(s.cluster.Nodes)].Host }
+
+// links changes the links of a node from and to all others; clients are spared.
+func (s *siege) links(v int, from, to memnet.Link) (undo func()) {
+	change := map[[2]string]memnet.Link{}
+	for i := range s.cluster.Nodes {
+		if i != v {
+			change[[2]string{s.host(v), s.host(i)}], change[[2]string{s.host(i), s.host(v)}] = from, to
+		}
+	}
+	return s.effect(change)
+}
+
+// effect changes links on top of what other faults do to them.
+func (s *siege) effect(change map[[2]string]memnet.Link) (undo func()) {
+	s.made++
+	number := s.made
+	s.effects[number] = change
+	s.wire(change)
+	return func() {
+		delete(s.effects, number)
+		s.wire(change)
+	}
+}
+
+// wire sets the links of change to what all effects make of them.
+func (s *siege) wire(change map[[2]string]memnet.Link) {
+	for pair := range change {
+		var l memnet.Link
+		for _, number := range slices.Sorted(maps.Keys(s.effects)) {
+			e := s.effects[number][pair]
+			l = memnet.Link{Cut: l.Cut || e.Cut, Delay: max(l.Delay, e.Delay), Loss: max(l.Loss, e.Loss)}
+		}
+		s.net.Set(pair[0], pair[1], l)
+	}
+}
+
+// swizzle cuts all nodes off, one after the other, and heals them in another order.
+func swizzle(s *siege, _ int) func() {
+	undo := make([]func(), len(s.cluster.Nodes))
+	step := func() { time.Sleep(time.Duration(s.random.Int64N(int64(1500 * time.Millisecond)))) }
+	for _, i := range s.random.Perm(len(undo)) {
+		undo[i] = s.links(i, memnet.Link{Cut: true}, memnet.Link{Cut: true})
+		step()
+	}
+	return func() {
+		for _, i := range s.random.Perm(len(undo)) {
+			undo[i]()
+			step()
+		}
+	}
+}
+
+// stop ends a node as SIGTERM does. Requests that can't be answered may keep it from
+// ending in order.
+func (s *siege) stop(v int) {
+	m := s.cluster.Nodes[v]
+	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
+	defer cancel()
+	if err := m.Node.Close(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		s.t.Errorf("stop node %s: %v", m.Config.Name, err)
+	}
+	m.Node = nil
+}
+
+// kill ends a node as SIGKILL does: nobody hears of it any more, and its files stay
+// as they are at this instant. No virtual time passes while they are copied, so that
+// nothing is written meanwhile.
+func (s *siege) kill(v int) {
+	m := s.cluster.Nodes[v]
+	silence := map[[2]string]memnet.Link{}
+	for _, other := range append(s.hosts(), clientHost) {
+		if other != m.Host {
+			silence[[2]string{m.Host, other}], silence[[2]string{other, m.Host}] = memnet.Link{Cut: true}, memnet.Link{Cut: true}
+		}
+	}
+	undo := s.effect(silence)
+	time.Sleep(1237 * time.Microsecond) // what was being written is
+	kept := m.Config.Dir + ".kept"
+	if err := os.CopyFS(kept, os.DirFS(m.Config.Dir)); err != nil {
+		s.t.Errorf("keep the files of a killed node: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = m.Node.Close(ctx) // it may not end in order
+	m.Node = nil
+	if err := os.RemoveAll(m.Config.Dir); err != nil {
+		s.t.Errorf("replace the files of a killed node: %v", err)
+	}
+	if err := os.Rename(kept, m.Config.Dir); err != nil {
+		s.t.Errorf("replace the files of a killed node: %v", err)
+	}
+	undo()
+}
+
+func (s *siege) hosts() (list []string) {
+	for _, m := range s.cluster.Nodes {
+		list = append(list, m.Host)
+	}
+	return list
+}

@@ -1,0 +1,289 @@
+package sim
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"facet/internal/id"
+	"facet/node"
+	"facet/node/nodetest"
+	"facet/node/sigv4"
+	"facet/node/transport/memnet"
+	"facet/scripts/chaos/traffic"
+)
+
+const (
+	attackWorkers = 6
+	attackPace    = 150 * time.Millisecond
+	// attackTry bounds one try of a request, attackHeal the wait for a cluster that has
+	// to come to order.
+	attackTry  = 6 * time.Second
+	attackHeal = 5 * time.Minute
+	// faultsDefault is how many faults a world gets in an ordinary test run.
+	faultsDefault = 40
+	// logMax bounds the log that is kept of a world.
+	logMax = 8 << 20
+)
+
+var (
+	attacksFor   = flag.Duration("attacks-for", 0, "real time for attacked worlds, one after the other")
+	attackSeed   = flag.Uint64("attack-seed", 0, "seed of the first attacked world; the next has the next")
+	attackFaults = flag.Int("attack-faults", faultsDefault, "faults of each attacked world")
+	attackOnly   = flag.String("attack-only", "", "comma-separated names of the faults to choose from; all when empty")
+	attackGrow   = flag.Bool("attack-grow", true, "let the gallery grow over the shards meanwhile")
+	evidence     = flag.String("evidence", "", "folder for logs and histories of worlds that failed")
+)
+
+// siege is a world under attack.
+type siege struct {
+	*world
+	random *rand.Rand
+	counts map[string]int
+	log    *logbook
+	// effects are what is done to links, by the faults under way.
+	effects map[int]map[[2]string]memnet.Link
+	made    int // effects that were ever made
+	story   []string
+	ids     []id.Node
+}
+
+// logbook keeps the newest part of what nodes log.
+type logbook struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logbook) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.text.Len() > logMax {
+		l.text.Next(logMax / 2)
+	}
+	return l.text.Write(b)
+}
+
+// caller brings the requests of one API key to the nodes (traffic.Sender).
+type caller struct {
+	*world
+	client nodetest.Client
+}
+
+func (w *world) caller(c *nodetest.Client) func(apiKey string) traffic.Sender {
+	return func(apiKey string) traffic.Sender {
+		of := caller{w, *c}
+		of.client.APIKey = apiKey
+		return of
+	}
+}
+
+func (c caller) Nodes() (names []string) {
+	for _, m := range c.cluster.Nodes {
+		names = append(names, m.Config.Name)
+	}
+	return names
+}
+
+func (c caller) Try(ctx context.Context, n int, r traffic.Request) (traffic.Answer, error) {
+	m := c.cluster.Nodes[n%len(c.cluster.Nodes)]
+	var headers []sigv4.Header
+	if r.Key != "" {
+		headers = append(headers, sigv4.Header{Name: "idempotency-key", Value: r.Key})
+	}
+	signed, err := c.client.Sign(m.URL, r.Method, r.Target, r.Body, headers...)
+	if err != nil {
+		return traffic.Answer{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, attackTry)
+	defer cancel()
+	a, err := c.client.Send(ctx, m.URL, signed)
+	return traffic.Answer{Status: a.Status, Body: a.Body, Node: m.Config.Name}, err
+}
+
+// say notes a line of the story.
+func (s *siege) say(format string, args ...any) {
+	s.story = append(s.story, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+// rounds attacks until there were as many faults as are wanted.
+func (s *siege) rounds(faults int) {
+	choice := slices.DeleteFunc(slices.Clone(attacks), func(a assault) bool {
+		return *attackOnly != "" && !slices.Contains(strings.Split(*attackOnly, ","), a.name) || len(s.cluster.Nodes) < a.nodes
+	})
+	for total := 0; total < faults; {
+		var undo []func()
+		var longest time.Duration
+		for _, b := range s.plan(choice) {
+			last := time.Duration(s.random.Int64N(int64(b.most)))
+			s.say("%s n%d for %s", b.name, b.victim+1, last)
+			s.counts[b.name]++
+			total++
+			undo, longest = append(undo, b.begin(s, b.victim)), max(longest, last)
+		}
+		time.Sleep(longest)
+		for _, back := range slices.Backward(undo) {
+			back()
+		}
+		time.Sleep(time.Duration(s.random.Int64N(int64(2 * time.Second))))
+	}
+	s.say("healed")
+}
+
+// blow is one fault of a round.
+type blow struct {
+	assault
+	victim int
+}
+
+// plan draws the faults of a round: one, or two to different nodes. Orders come first,
+// so that what they bring about is waited for when all else is undone.
+func (s *siege) plan(choice []assault) (list []blow) {
+	gone := 0
+	for _, victim := range s.random.Perm(len(s.cluster.Nodes))[:1+s.random.IntN(2)] {
+		b := blow{choice[s.random.IntN(len(choice))], victim}
+		if b.rare && s.random.IntN(4) > 0 || b.lone && len(list) > 0 {
+			continue
+		}
+		if b.grave {
+			if gone++; gone > (len(s.cluster.Nodes)-1)/2 {
+				continue
+			}
+		}
+		list = append(list, b)
+		if b.lone {
+			break
+		}
+	}
+	slices.SortStableFunc(list, func(a, b blow) int { return strings.Compare(a.first(), b.first()) })
+	return list
+}
+
+// first sorts orders before other faults.
+func (b blow) first() string {
+	if b.nodes > 0 {
+		return ""
+	}
+	return "other"
+}
+
+// whole waits until all nodes say that nothing is wrong.
+func (s *siege) whole() error {
+	var last node.Status
+	for began := time.Now(); time.Since(began) < attackHeal; time.Sleep(200 * time.Millisecond) {
+		ok := true
+		for _, m := range s.cluster.Nodes {
+			last = m.Node.Status(s.t.Context())
+			ok = ok && len(last.Warnings) == 0 && len(last.Moves) == 0
+		}
+		if ok {
+			return nil
+		}
+	}
+	return fmt.Errorf("the cluster is not whole after %s: moves %+v, warnings %v", attackHeal, last.Moves, last.Warnings)
+}
+
+// tallyOf is what came of one world.
+type tallyOf struct{ faults, answers, operations int }
+
+// besiege attacks a world while clients work, and judges what they saw.
+func besiege(t *testing.T, seed uint64) (sum tallyOf) {
+	var clients *traffic.Traffic
+	var s *siege
+	var problem error
+	dir := *evidence
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	defer func() {
+		if t.Failed() && s != nil {
+			path := filepath.Join(dir, fmt.Sprintf("world-%d.log", seed))
+			text := strings.Join(s.story, "\n") + "\n" + s.log.text.String()
+			t.Logf("seed %d, log: %s (%v)\n%s", seed, path, os.WriteFile(path, []byte(text), 0o600), strings.Join(s.story, "\n"))
+		}
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		s = &siege{
+			random: rand.New(rand.NewPCG(seed, 7)), counts: map[string]int{}, log: &logbook{}, effects: map[int]map[[2]string]memnet.Link{},
+		}
+		nodes := []int{3, 4, 5}[seed%3]
+		o := nodetest.Options{
+			Nodes: nodes, SlotsPerShard: 2000, CheckEvery: 20 * time.Second,
+			Log: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelInfo})),
+		}
+		network := memnet.New(seed)
+		o.Network = network
+		s.world = &world{t: t, net: network, cluster: nodetest.Start(t, o)}
+		for _, m := range s.cluster.Nodes {
+			s.ids = append(s.ids, m.Node.ID())
+		}
+		own, other := s.cluster.Client("bank", network.Host(clientHost)), s.cluster.Client("stranger", network.Host(clientHost))
+		plans := traffic.Options{Size: 8000, Pace: attackPace}
+		if *attackGrow {
+			plans.Size, plans.Step, plans.SizeMax = 2000, 2000, 8000
+		}
+		var err error
+		if clients, err = traffic.Open(t.Context(), s.caller(own), s.caller(other), plans); err != nil {
+			t.Fatal(err)
+		}
+		stop, end := context.WithCancel(t.Context())
+		give, giveUp := context.WithCancel(t.Context())
+		var work sync.WaitGroup
+		work.Go(func() { clients.Run(stop, give, attackWorkers, seed) })
+		s.rounds(*attackFaults)
+		problem = s.whole()
+		end()
+		late := time.AfterFunc(attackHeal, giveUp)
+		work.Wait()
+		late.Stop()
+		if problem == nil {
+			problem = clients.Complete(give)
+		}
+		giveUp()
+		own.Close()
+		other.Close()
+		s.cluster.Close()
+		time.Sleep(time.Minute)
+	})
+	problem = errors.Join(problem, traffic.Linearizable(clients.History, dir))
+	for wrong, times := range clients.Wrong {
+		problem = errors.Join(problem, fmt.Errorf("%d ×: %s", times, wrong))
+	}
+	for _, n := range s.counts {
+		sum.faults += n
+	}
+	for _, n := range clients.Counts {
+		sum.answers += n
+	}
+	sum.operations = len(clients.History)
+	if problem != nil {
+		t.Errorf("seed %d: %v", seed, problem)
+	}
+	return sum
+}
+
+// TestNothingIsLostDoubledOrStaleWhileWorldsAreAttacked is the attack of scripts/chaos
+// in virtual time: the same clients and the same judge, with faults of links and of
+// nodes.
+func TestNothingIsLostDoubledOrStaleWhileWorldsAreAttacked(t *testing.T) {
+	var sum tallyOf
+	worlds := 0
+	for began := time.Now(); worlds == 0 || time.Since(began) < *attacksFor && !t.Failed(); worlds++ {
+		one := besiege(t, *attackSeed+uint64(worlds))
+		sum.faults += one.faults
+		sum.answers += one.answers
+		sum.operations += one.operations
+	}
+	t.Logf("%d worlds from seed %d, %d faults, %d answers, %d operations", worlds, *attackSeed, sum.faults, sum.answers, sum.operations)
+}

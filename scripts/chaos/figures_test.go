@@ -1,0 +1,38 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"facet/scripts/chaos/traffic"
+)
+
+func TestGapsAndClassesAreMeasured(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	acked := []traffic.Ack{{At: s, Shard: 1}, {At: 2 * s, Shard: 2}, {At: 2 * s, Shard: 1}, {At: 5 * s, Shard: 1}, {At: 6 * s, Shard: 2}, {At: 7 * s, Shard: 1}, {At: 30 * s, Shard: 2}}
+	for _, c := range []struct {
+		shard int
+		from  time.Duration
+		want  time.Duration
+	}{
+		{1, 2 * s, 5 * s}, // nothing from the seventh second on
+		{2, s, 5 * s},
+		{2, 7 * s, gapWindow},
+		{3, s, gapWindow},
+	} {
+		if got := gapAfter(acked, c.shard, c.from, c.from+gapWindow); got != c.want {
+			t.Errorf("shard %d after %s: %s, want %s", c.shard, c.from, got, c.want)
+		}
+	}
+	windows := []window{{fault: "kill", from: s, to: 3 * s, alone: true, led: []int{1}}, {fault: "loss", from: 3 * s, to: 4 * s}}
+	reads := []traffic.Reading{{Call: 0, End: s / 2}, {Call: s, End: 2 * s, Refused: 1}, {Call: 2 * s, End: 40 * s}}
+	got := classes(windows, acked, reads)
+	want := []Class{
+		{Fault: "kill", Count: 1, Gaps: 1, GapP50: 1000, GapMax: 1000, Searches: 2, SearchP50: 1000, SearchP99: 1000, SearchMax: 38000, Refused: 1, Late: 1},
+		{Fault: "calm", Searches: 1, SearchP50: 500, SearchP99: 500, SearchMax: 500},
+	}
+	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}

@@ -1,0 +1,166 @@
+package traffic
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// SmallSize is the slots of the small gallery, which clients crowd.
+	SmallSize = 40
+	// lookEvery is how often the small gallery is counted and a stranger tries the door,
+	// growEvery how often the large gallery grows.
+	lookEvery = 2 * time.Second
+	growEvery = 7 * time.Second
+)
+
+// Options say what the clients do. Zero fields take the defaults.
+type Options struct {
+	// Size is the large gallery's, which grows by Step, if that is not 0, to SizeMax.
+	Size, Step, SizeMax int
+	// Pace is a client's pause between two operations. It may not be 0 in virtual
+	// time, where all work takes no time.
+	Pace time.Duration
+}
+
+// Traffic is clients of a tenant with a large and a small gallery, and what they saw.
+// Its exported fields may be read when neither Run nor Complete is under way.
+type Traffic struct {
+	History []Operation
+	Counts  map[string]int // answers by kind
+	Acked   []Ack
+	Reads   []Reading
+	Wrong   map[string]int // wrong answers in words, and how often
+
+	options    Options
+	big, small Sender
+	portal     Sender // manages the tenant's galleries
+	stranger   Sender // has another tenant's access key and the large gallery's API key
+	gallery    string // the large one's id
+	start      time.Time
+
+	// mu guards the rest, and the exported fields.
+	mu   sync.Mutex
+	last time.Duration // that now gave
+	// people are the subjects of each person that may be live: from the answer to the
+	// enrolment on until the subject is known to be gone.
+	people map[string][]*subject
+	sent   []sent // enrolments that may be sent again
+}
+
+// Open makes the galleries. own and other give senders with the access keys of two
+// tenants and an API key, which is empty for none.
+func Open(ctx context.Context, own, other func(apiKey string) Sender, o Options) (*Traffic, error) {
+	if o.Size == 0 {
+		o.Size = 1_000_000
+	}
+	t := &Traffic{
+		Counts: map[string]int{}, Wrong: map[string]int{}, people: map[string][]*subject{},
+		options: o, portal: own(""), start: time.Now(),
+	}
+	big, err := t.found(ctx, "big", o.Size)
+	if err != nil {
+		return nil, err
+	}
+	small, err := t.found(ctx, "small", SmallSize)
+	if err != nil {
+		return nil, err
+	}
+	t.gallery, t.big, t.small, t.stranger = big.ID, own(big.APIKey), own(small.APIKey), other(big.APIKey)
+	for _, tag := range tags {
+		a, err := Insist(ctx, t.big, 0, Request{Method: http.MethodPost, Target: "/v1.1/tags/" + tag})
+		if err != nil {
+			return nil, err
+		}
+		if a.Status >= http.StatusMultipleChoices {
+			return nil, fmt.Errorf("make tag %s: %d %s", tag, a.Status, a.Body)
+		}
+	}
+	t.start = time.Now()
+	return t, nil
+}
+
+// Start is when the histories begin.
+func (t *Traffic) Start() time.Time { return t.start }
+
+// AckedOn counts the writes that any of the shards acknowledged since a time after the
+// beginning. It may be called while Run is under way.
+func (t *Traffic) AckedOn(shards []int, since time.Duration) (count int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, a := range t.Acked {
+		if a.At >= since && slices.Contains(shards, a.Shard) {
+			count++
+		}
+	}
+	return count
+}
+
+// gallery is the answer to the making of one.
+type gallery struct{ ID, APIKey string }
+
+// found makes a gallery.
+func (t *Traffic) found(ctx context.Context, name string, size int) (g gallery, err error) {
+	a, err := Insist(ctx, t.portal, 0, Request{Method: http.MethodPost, Target: "/api/galleries", Key: newKey(), Body: map[string]any{
+		"name": name, "description": "", "size": size, "faceMinimumQualityScore": 0.45,
+	}})
+	if err != nil {
+		return g, err
+	}
+	if err := json.Unmarshal(a.Body, &g); err != nil || g.APIKey == "" {
+		return g, fmt.Errorf("make gallery %s: %d %s: %w", name, a.Status, a.Body, err)
+	}
+	return g, nil
+}
+
+// grow makes the large gallery larger.
+func (t *Traffic) grow(ctx context.Context, size int) error {
+	a, err := Insist(ctx, t.portal, size, Request{Method: http.MethodPatch, Target: "/api/galleries/" + t.gallery, Body: map[string]any{"size": size}})
+	if err == nil && a.Status != http.StatusOK {
+		err = fmt.Errorf("let the gallery grow to %d: %d %s", size, a.Status, a.Body)
+	}
+	return err
+}
+
+// knock has a stranger ask for the large gallery's subjects.
+func (t *Traffic) knock(ctx context.Context, first int) error {
+	a, err := Insist(ctx, t.stranger, first, Request{Method: http.MethodGet, Target: "/v1.1/subjects"})
+	if err == nil && a.Status != http.StatusForbidden {
+		err = fmt.Errorf("a stranger asks for the subjects of the gallery: %d, want 403", a.Status)
+	}
+	return err
+}
+
+// watch counts the small gallery's entries, knocks and grows until stop ends.
+func (t *Traffic) watch(stop, give context.Context) {
+	size, grown := t.options.Size, time.Now()
+	for n := 0; stop.Err() == nil; n++ {
+		err := t.count(give, n)
+		if err == nil {
+			err = t.knock(give, n)
+		}
+		if err == nil && t.options.Step > 0 && size+t.options.Step <= t.options.SizeMax && time.Since(grown) >= growEvery {
+			size, grown = size+t.options.Step, time.Now()
+			err = t.grow(give, size)
+		}
+		if err != nil {
+			t.fail(err.Error())
+		}
+		pause(stop, lookEvery)
+	}
+}
+
+func pause(stop context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	select {
+	case <-time.After(d):
+	case <-stop.Done():
+	}
+}

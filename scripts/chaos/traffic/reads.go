@@ -1,0 +1,176 @@
+package traffic
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	mrand "math/rand/v2"
+	"net/http"
+	"slices"
+
+	"facet/internal/id"
+)
+
+// found is the body of an answer to a search.
+type found struct {
+	Candidates []struct {
+		ID     string
+		Events []struct{ ID string }
+	}
+}
+
+// find searches for a face.
+func (t *Traffic) find(ctx context.Context, p plan) error {
+	body := map[string]any{"probe": image(p.face), "limit": 50}
+	if p.tag == "" {
+		p.tag = anyTag
+	}
+	if p.tag != anyTag {
+		body["tags"] = []string{p.tag}
+	}
+	a, err := t.do(ctx, t.big, p.first, Request{Method: http.MethodPost, Target: "/v1.1/face/search", Body: body})
+	if err != nil {
+		return err
+	}
+	var f found
+	if err := json.Unmarshal(a.Body, &f); err != nil || a.Status != http.StatusOK && a.Status != http.StatusNotFound {
+		return fmt.Errorf("search: %d %s", a.Status, a.Body)
+	}
+	seen := map[string][]string{}
+	for _, c := range f.Candidates {
+		if _, twice := seen[c.ID]; twice {
+			return fmt.Errorf("search: %s is a candidate twice: %s", c.ID, a.Body)
+		}
+		for _, e := range c.Events {
+			seen[c.ID] = append(seen[c.ID], e.ID)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := Operation{Worker: p.worker, Kind: find, Face: p.face, Tag: p.tag, Call: a.began, End: t.tick(), Node: a.Node}
+	t.finds(p.person, seen, o)
+	t.Counts[string(find)]++
+	t.Reads = append(t.Reads, Reading{p.call, o.End, a.refused})
+	return nil
+}
+
+// finds notes a search as one reading of each subject of the person, and of each
+// other that was found. mu is held. A subject that is not known yet by its
+// enrolment's answer, or is gone by its removal's, may still be found.
+func (t *Traffic) finds(person string, seen map[string][]string, o Operation) {
+	for _, s := range t.people[person] {
+		if _, ok := seen[s.id]; !ok {
+			seen[s.id] = nil
+		}
+	}
+	for subject, events := range seen {
+		slices.Sort(events)
+		o.Subject, o.Seen = subject, events
+		t.History = append(t.History, o)
+	}
+}
+
+// forget takes a subject that is gone out of what clients choose from. mu is held.
+func (t *Traffic) forget(s *subject) {
+	t.people[s.person] = slices.DeleteFunc(t.people[s.person], func(o *subject) bool { return o == s })
+	if len(t.people[s.person]) == 0 {
+		delete(t.people, s.person)
+	}
+}
+
+// note adds a reading of one subject to the history.
+func (t *Traffic) note(p plan, o Operation, a Answer) {
+	o.Worker, o.Subject, o.Node = p.worker, p.subject.id, a.Node
+	o.Call, o.End = a.began, t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.History = append(t.History, o)
+	t.Counts[string(o.Kind)]++
+}
+
+// verify compares a subject with a face.
+func (t *Traffic) verify(ctx context.Context, p plan) error {
+	a, err := t.do(ctx, t.big, p.first, Request{Method: http.MethodPost, Target: "/v1.1/face/verify", Body: map[string]any{"id": p.subject.id, "probe": image(p.face)}})
+	if err != nil {
+		return err
+	}
+	if a.Status != http.StatusOK && a.Status != http.StatusNotFound {
+		return fmt.Errorf("verify: %d %s", a.Status, a.Body)
+	}
+	t.note(p, Operation{Kind: verify, Face: p.face, Tag: anyTag, Missing: a.Status == http.StatusNotFound}, a)
+	return nil
+}
+
+// events lists a subject's events.
+func (t *Traffic) events(ctx context.Context, p plan) error {
+	a, err := t.do(ctx, t.big, p.first, Request{Method: http.MethodGet, Target: "/v1.1/subjects/" + p.subject.id + "/events"})
+	if err != nil {
+		return err
+	}
+	var list struct{ Events []struct{ ID string } }
+	if err := json.Unmarshal(a.Body, &list); err != nil || a.Status != http.StatusOK && a.Status != http.StatusNotFound {
+		return fmt.Errorf("events: %d %s", a.Status, a.Body)
+	}
+	o := Operation{Kind: events}
+	for _, e := range list.Events {
+		o.Seen = append(o.Seen, e.ID)
+	}
+	slices.Sort(o.Seen)
+	t.note(p, o, a)
+	return nil
+}
+
+// crowd registers somebody in the small gallery, which is mostly full.
+func (t *Traffic) crowd(ctx context.Context, r *mrand.Rand, first int) error {
+	key := newKey()
+	a, err := t.do(ctx, t.small, first, Request{Method: http.MethodPost, Target: "/v1.1/subjects", Body: map[string]any{"face": image(key)}, Key: key})
+	if err != nil {
+		return err
+	}
+	full := a.Status == http.StatusBadRequest
+	if a.Status != http.StatusCreated && !full {
+		return fmt.Errorf("enrol in the small gallery: %d %s", a.Status, a.Body)
+	}
+	t.mu.Lock()
+	t.Counts["small gallery"]++
+	t.mu.Unlock()
+	var m made
+	if full || r.IntN(3) == 0 || json.Unmarshal(a.Body, &m) != nil {
+		return nil
+	}
+	_, err = t.do(ctx, t.small, first, Request{Method: http.MethodDelete, Target: "/v1.1/subjects/" + m.ID})
+	return err
+}
+
+// list gives the active entries of a gallery, and how many entries there are.
+func (t *Traffic) list(ctx context.Context, s Sender, first int) (active []entry, total int, err error) {
+	for start := 0; start == 0 || start < total; start += listLength {
+		a, err := t.do(ctx, s, first, Request{Method: http.MethodGet, Target: fmt.Sprintf("/v1.1/subjects?start=%d&length=%d", start, listLength)})
+		if err != nil {
+			return nil, 0, err
+		}
+		var page struct {
+			Subjects []struct{ ID, EventID, Status string }
+			Total    int
+		}
+		if err := json.Unmarshal(a.Body, &page); err != nil || a.Status != http.StatusOK && a.Status != http.StatusNotFound {
+			return nil, 0, fmt.Errorf("list: %d %s", a.Status, a.Body)
+		}
+		for _, s := range page.Subjects {
+			if s.Status == "A" {
+				active = append(active, entry{s.ID, s.EventID})
+			}
+		}
+		total = page.Total
+	}
+	return active, total, nil
+}
+
+// shardOf is the shard that a subject's id names.
+func shardOf(subject string) int {
+	u, err := id.Parse(subject)
+	if err != nil {
+		return -1
+	}
+	return int(u.Shard())
+}

@@ -1,0 +1,90 @@
+package traffic
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// retryPause is between two tries of a request.
+const retryPause = 50 * time.Millisecond
+
+// Sender signs requests of one gallery and sends them to the nodes of a cluster. It
+// is safe for concurrent use.
+type Sender interface {
+	// Nodes gives the names of the nodes that belong to the cluster at the moment.
+	Nodes() []string
+	// Try sends a request once to the n-th of the nodes, modulo their number.
+	Try(ctx context.Context, n int, r Request) (Answer, error)
+}
+
+// Request is one request.
+type Request struct {
+	Method, Target string
+	Body           any    // JSON; nil for none
+	Key            string // its Idempotency-Key, empty for none
+}
+
+// Answer is what a node answered.
+type Answer struct {
+	Status int
+	Body   []byte
+	Node   string
+
+	// began is when the try that brought the answer began. tries counts the ones before
+	// that had no answer, or one of 5xx or 429, and refused those of 5xx or 429.
+	began          time.Duration
+	tries, refused int
+}
+
+// errGivenUp says that the time was over before there was an answer.
+var errGivenUp = errors.New("no answer before the end")
+
+// Insist sends a request to nodes in turn, beginning with the first-th, until one
+// answers with other than 429 and 5xx.
+func Insist(ctx context.Context, s Sender, first int, r Request) (Answer, error) {
+	return insist(ctx, s, first, r, func() time.Duration { return 0 })
+}
+
+func insist(ctx context.Context, s Sender, first int, r Request, now func() time.Duration) (Answer, error) {
+	refused := 0
+	for try := 0; ; try++ {
+		began := now()
+		a, err := s.Try(ctx, first+try, r)
+		if err == nil && a.Status < http.StatusInternalServerError && a.Status != http.StatusTooManyRequests {
+			a.began, a.tries, a.refused = began, try, refused
+			return a, nil
+		}
+		if err == nil {
+			refused++
+			err = fmt.Errorf("%s: %d %s", a.Node, a.Status, bytes.TrimSpace(a.Body))
+		}
+		select {
+		case <-ctx.Done():
+			return Answer{}, fmt.Errorf("%s %s: %w: %w", r.Method, r.Target, errGivenUp, err)
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// do insists on an answer for a gallery of this traffic.
+func (t *Traffic) do(ctx context.Context, s Sender, first int, r Request) (Answer, error) {
+	return insist(ctx, s, first, r, t.now)
+}
+
+// now is the time since the beginning. No two calls give the same, so that in virtual
+// time, too, what came after another is seen to be after it.
+func (t *Traffic) now() time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tick()
+}
+
+// tick is now. mu is held.
+func (t *Traffic) tick() time.Duration {
+	t.last = max(t.last+1, time.Since(t.start))
+	return t.last
+}
