@@ -65,7 +65,9 @@ type Status struct {
 	Pack     string     `json:"pack"`
 	Shards   int        `json:"shards"`
 	Replicas int        `json:"replicas"`
-	Nodes    []Member   `json:"nodes"`
+	// Level says which forms the cluster uses (metafsm.Level).
+	Level uint32   `json:"level"`
+	Nodes []Member `json:"nodes"`
 	// Moves are the shards on the move.
 	Moves []Move `json:"moves"`
 	// Warnings say in words what one more death would stop, and what is wrong now.

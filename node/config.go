@@ -110,6 +110,10 @@ type Config struct {
 	// busy one are after every 1,000 entries, too. 0 is CheckDefault.
 	CheckEvery time.Duration
 
+	// Level is what this node says that it knows; 0 is metafsm.Level, and anything else
+	// is for tests of clusters of several versions.
+	Level uint32
+
 	// Timing is of the Raft groups; zero fields take the defaults.
 	Timing raftfsm.Timing
 	// Network is the machine's own when nil.

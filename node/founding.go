@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -29,7 +30,7 @@ func (n *Node) found(ctx context.Context) error {
 	tick := time.NewTicker(foundingPause)
 	defer tick.Stop()
 	for !n.groups.meta.HasState() {
-		if err := n.checkSeen(); err != nil {
+		if err := errors.Join(n.checkSeen(), n.checkLevel(ctx)); err != nil {
 			return err
 		}
 		if list, agreed := n.agree(ctx); agreed {

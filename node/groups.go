@@ -25,6 +25,7 @@ import (
 // that meta's map gives to it.
 type groups struct {
 	dir     string
+	level   uint32 // that this node knows
 	self    id.Member
 	mux     *transport.Mux
 	resolve func(id.Member) (string, error)
@@ -58,7 +59,7 @@ func (g *groups) openMeta() error {
 	if err != nil {
 		return err
 	}
-	g.outages, g.metaState = o, metafsm.New()
+	g.outages, g.metaState = o, metafsm.NewKnowing(g.level)
 	group, err := g.open(id.Meta, g.metaState)
 	g.meta = group
 	return err

@@ -84,6 +84,9 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkLevelFile(cfg.Dir, cfg.level()); err != nil {
+		return nil, err
+	}
 	n := &Node{
 		cfg: cfg, log: cfg.Log, id: who.Node, member: who.member(),
 		ready: make(chan struct{}), done: make(chan struct{}), checks: newSelfChecks(),
@@ -197,7 +200,7 @@ func (n *Node) openPeers(ctx context.Context) error {
 	n.client = transport.OpenClient(n.mux)
 	n.peers = &peers{self: n.member, client: n.client, resolve: n.resolve}
 	n.groups = &groups{
-		dir: n.cfg.Dir, self: n.member, mux: n.mux, resolve: n.resolve, timing: n.cfg.Timing, erase: n.cfg.EraseWithin,
+		dir: n.cfg.Dir, level: n.cfg.level(), self: n.member, mux: n.mux, resolve: n.resolve, timing: n.cfg.Timing, erase: n.cfg.EraseWithin,
 		table: n.cfg.Table, arena: kernel.NewArena(0), log: n.log, fatal: n.fail, meters: n.meters, checks: n.checks.slots, shards: map[id.Shard]hosted{},
 	}
 	return n.groups.openMeta()
@@ -287,7 +290,7 @@ func (n *Node) serving() error {
 func (n *Node) meta(cluster id.Cluster) membership.Meta {
 	return membership.Meta{
 		Member: n.member, Address: n.mux.Advertise(), PublicURL: n.cfg.PublicURL,
-		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: n.packHint(), Version: Version, Cluster: cluster,
+		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: n.packHint(), Version: Version, Level: recordLevel(n.cfg.level()), Cluster: cluster,
 	}
 }
 

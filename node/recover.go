@@ -67,6 +67,9 @@ func OpenRecovery(dirs []string) (_ *Recovery, err error) {
 			return nil, fmt.Errorf("%s is no data directory: %w", filepath.Base(dir), err)
 		}
 		who, err := openDir(dir)
+		if err == nil {
+			err = checkLevelFile(dir, metafsm.Level)
+		}
 		if err != nil {
 			return nil, err
 		}

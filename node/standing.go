@@ -11,8 +11,12 @@ import (
 	"facet/internal/mutant"
 )
 
-// standingAsked is how many members a node asks whether it still belongs to them.
-const standingAsked = 3
+const (
+	// standingAsked is how many members a node asks whether it still belongs to them.
+	standingAsked = 3
+	// standingTimeout bounds one such question.
+	standingTimeout = time.Second
+)
 
 // errRemoved says that operators took this node out of its cluster.
 var errRemoved = errors.New("this node was removed from its cluster, for good: with an empty data directory it can join as a new one")
@@ -21,6 +25,8 @@ var errRemoved = errors.New("this node was removed from its cluster, for good: w
 // is enough.
 type standing struct {
 	Removed bool `json:"removed"`
+	// Level is the cluster's.
+	Level uint32 `json:"level,omitempty"`
 }
 
 // checkStanding finds out whether this node was removed. It asks others only where
@@ -29,17 +35,9 @@ func (n *Node) checkStanding(ctx context.Context) error {
 	if _, led := n.groups.meta.Leader(); led || mutant.RemovedStays {
 		return nil
 	}
-	body, err := json.Marshal(n.member)
-	if err != nil {
-		return fmt.Errorf("ask for this node's standing: %w", err)
-	}
 	members := n.gossip.Members()
 	for _, m := range members[:min(len(members), standingAsked)] {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		answer, err := n.peers.Call(ctx, m.Member, methodStanding, body)
-		cancel()
-		var theirs standing
-		if err == nil && json.Unmarshal(answer, &theirs) == nil && theirs.Removed {
+		if theirs, err := n.askStanding(ctx, m.Member); err == nil && theirs.Removed {
 			return errRemoved
 		}
 	}
@@ -52,5 +50,5 @@ func (n *Node) serveStanding(body []byte) ([]byte, error) {
 	if err := json.Unmarshal(body, &who); err != nil {
 		return nil, fmt.Errorf("read who asks for its standing: %w", err)
 	}
-	return json.Marshal(standing{Removed: n.removed()[who]})
+	return json.Marshal(standing{Removed: n.removed()[who], Level: n.groups.metaState.Level()})
 }

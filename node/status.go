@@ -71,7 +71,7 @@ func (n *Node) Status(ctx context.Context) Status {
 	cluster, founded := n.groups.metaState.Cluster()
 	s := Status{
 		Cluster: cluster.ID, Founded: founded, Pack: n.cfg.Pack,
-		Shards: cluster.Shards, Replicas: cluster.Replicas, Warnings: []string{},
+		Shards: cluster.Shards, Replicas: cluster.Replicas, Level: n.groups.metaState.Level(), Warnings: []string{},
 	}
 	alive := map[id.Node]membership.Member{}
 	for _, m := range n.gossip.Members() {

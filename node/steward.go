@@ -60,6 +60,9 @@ func (n *Node) stewardStep(ctx context.Context, led map[id.Shard]time.Time, pres
 		n.fail(err)
 		return err
 	}
+	if err := noteLevel(n.cfg.Dir, n.groups.metaState.Level()); err != nil {
+		return err
+	}
 	n.mendReplicas(ctx)
 	if err := n.groups.host(ctx, n.router.SyncMeta); err != nil {
 		return err
@@ -90,7 +93,8 @@ func (n *Node) keepRecords(ctx context.Context, present *presence) error {
 	zones := map[id.Member]string{}
 	for _, m := range n.gossip.Members() {
 		zones[m.Member] = m.Zone
-		if removed[m.Member] || m.Pack != packHint(cluster.Pack) || !m.Cluster.IsZero() && m.Cluster != cluster.ID {
+		if removed[m.Member] || m.Pack != packHint(cluster.Pack) || !m.Cluster.IsZero() && m.Cluster != cluster.ID ||
+			max(1, m.Level) < meta.Level() {
 			continue
 		}
 		if err := n.takeIn(ctx, m.Member); err != nil {
@@ -98,7 +102,7 @@ func (n *Node) keepRecords(ctx context.Context, present *presence) error {
 		}
 	}
 	if meta.Shards().Epoch > 0 {
-		return errors.Join(n.router.Sweep(ctx), n.keepPlaces(ctx, present))
+		return errors.Join(n.router.Sweep(ctx), n.keepPlaces(ctx, present), n.raiseLevel(ctx))
 	}
 	members := n.groups.Members(id.Meta)
 	n.log.Info("placing shards", "shards", cluster.Shards, "nodes", len(members), "replicas", cluster.Replicas)
@@ -152,13 +156,16 @@ func (n *Node) propose(ctx context.Context, c interface{ Encode() []byte }) erro
 
 // register puts this node's own record into meta when it is missing or old.
 func (n *Node) register(ctx context.Context) error {
+	level := recordLevel(n.cfg.level())
 	known := slices.ContainsFunc(n.groups.metaState.Nodes(), func(r metafsm.Node) bool {
-		return r.Member == n.member && r.Name == n.cfg.Name && r.Zone == n.cfg.Zone
+		return r.Member == n.member && r.Name == n.cfg.Name && r.Zone == n.cfg.Zone && r.Level == level
 	})
 	if _, founded := n.groups.metaState.Cluster(); !founded || known {
 		return nil
 	}
-	return n.router.PutNode(ctx, metafsm.Node{ID: n.id, Member: n.member, Name: n.cfg.Name, Zone: n.cfg.Zone, Joined: time.Now().UnixMilli()})
+	return n.router.PutNode(ctx, metafsm.Node{
+		ID: n.id, Member: n.member, Name: n.cfg.Name, Zone: n.cfg.Zone, Level: level, Joined: time.Now().UnixMilli(),
+	})
 }
 
 // checkFounding refuses to serve a cluster that was founded with another model

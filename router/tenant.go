@@ -41,7 +41,10 @@ func (r *Router) CreateTenant(ctx context.Context, name string) (AccessKey, erro
 
 // PutNode registers a node of the cluster, or changes its record.
 func (r *Router) PutNode(ctx context.Context, n metafsm.Node) error {
-	_, err := proposeMeta(ctx, r, metafsm.PutNode{Node: n}, metafsm.ParsePutNodeAnswer)
+	a, err := proposeMeta(ctx, r, metafsm.PutNode{Node: n}, metafsm.ParsePutNodeAnswer)
+	if err == nil && a.Status == metafsm.TooOld {
+		return fmt.Errorf("put the record of node %s: %w", n.Name, metafsm.ErrLevel)
+	}
 	return err
 }
 

@@ -49,6 +49,8 @@ type Meta struct {
 	Pack string
 	// Version is the node's software.
 	Version string
+	// Level is what the node's software knows (metafsm.Level); 0 stands for 1.
+	Level uint32
 	// Cluster is the founded cluster that the node belongs to, zero before.
 	Cluster id.Cluster
 	// MetaVoters hints at the voters of the meta group; at most 7.
@@ -69,6 +71,7 @@ type wireMeta struct {
 	Version      string   `cbor:"9,keyasint,omitempty"`
 	Cluster      []byte   `cbor:"10,keyasint,omitempty"`
 	MetaVoters   [][]byte `cbor:"11,keyasint,omitempty"`
+	Level        uint32   `cbor:"12,keyasint,omitempty"`
 }
 
 // decMode bounds what a peer's bytes can make the decoder do.
@@ -96,7 +99,7 @@ func (m Meta) encode() ([]byte, error) {
 	w := wireMeta{
 		Member: string(m.Member), Incarnation: m.Incarnation, Address: m.Address,
 		PublicURL: m.PublicURL, AdminAddress: m.AdminAddress, Zone: m.Zone,
-		Weight: m.Weight, Pack: m.Pack, Version: m.Version,
+		Weight: m.Weight, Pack: m.Pack, Version: m.Version, Level: m.Level,
 	}
 	if !m.Cluster.IsZero() {
 		w.Cluster = m.Cluster.UUID[:]
@@ -126,7 +129,7 @@ func decodeMeta(b []byte) (Meta, error) {
 	m := Meta{
 		Member: id.Member(w.Member), Incarnation: w.Incarnation, Address: w.Address,
 		PublicURL: w.PublicURL, AdminAddress: w.AdminAddress, Zone: w.Zone,
-		Weight: w.Weight, Pack: w.Pack, Version: w.Version,
+		Weight: w.Weight, Pack: w.Pack, Version: w.Version, Level: w.Level,
 	}
 	switch len(w.Cluster) {
 	case 0:

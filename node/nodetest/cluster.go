@@ -54,6 +54,8 @@ type Options struct {
 	Bucket string
 	// ClusterKeyFile is that of another cluster; a new one.
 	ClusterKeyFile string
+	// Dir is a data directory of which the first node gets a copy; an empty one.
+	Dir string
 }
 
 // Cluster is a running cluster of a test. Its nodes are stopped when the test
@@ -147,6 +149,9 @@ func (c *Cluster) configure(o Options) {
 			Expect: o.Founders, Shards: o.Shards, Replicas: 3, SlotsPerShard: o.SlotsPerShard, ClusterKeyFile: clusterKey, GossipKeyFile: gossipKey,
 			Pack: "0123456789abcdef-test", Extractor: o.Extractor, Table: o.Table,
 			Bucket: o.Bucket, Timing: o.Timing, Network: network, Log: o.Log.With("node", name),
+		}
+		if i == 0 && o.Dir != "" {
+			must(c.t, os.CopyFS(m.Config.Dir, os.DirFS(o.Dir)))
 		}
 		issue(c.t, ca, m)
 		seeds = append(seeds, m.Config.PeerAddress)

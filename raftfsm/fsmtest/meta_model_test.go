@@ -16,6 +16,9 @@ type metaModel struct {
 	seq          uint64
 	cluster      *metafsm.Cluster
 	shards       metafsm.ShardMap
+	nodes        []metafsm.Node
+	level        uint32
+	restoration  *metafsm.Restoration
 	tenants      []metafsm.Tenant
 	keys         []metafsm.AccessKey
 	galleries    []metafsm.Gallery
@@ -120,6 +123,9 @@ func (m *metaModel) putShards(c metafsm.PutShards) metafsm.PutShardsAnswer {
 }
 
 func (m *metaModel) createTenant(c metafsm.CreateTenant) metafsm.CreateTenantAnswer {
+	if r := m.restoration; r != nil && r.Whole && !r.Done {
+		return metafsm.CreateTenantAnswer{Status: metafsm.Restoring}
+	}
 	o, status := m.once(c.Write, "tenant", id.UUID{})
 	if status == metafsm.Replayed {
 		return metafsm.CreateTenantAnswer{Status: status, Tenant: m.tenants[m.tenant(o.tenant)]}

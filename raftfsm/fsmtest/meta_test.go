@@ -26,6 +26,9 @@ type metaWorld struct {
 	// sent are the commands so far.
 	sent  []func() []byte
 	check []func(t *testing.T, answer []byte)
+	// backup is the last one that is restored, nil at first; backups counts them.
+	backup  *metaBackup
+	backups int
 }
 
 // expect notes what the next command has to answer.
@@ -223,9 +226,13 @@ func (w *metaWorld) next() []byte {
 	if n := len(w.sent); n > 0 && w.IntN(8) == 0 {
 		return w.sent[max(0, n-1-w.IntN(30))]()
 	}
-	switch n := w.IntN(20); {
+	switch n := w.IntN(28); {
 	case n < 2:
 		return w.found()
+	case n >= 24:
+		return w.load()
+	case n >= 20:
+		return w.node()
 	case n < 9:
 		return w.create()
 	case n < 12:
@@ -253,7 +260,7 @@ func TestReplicasOfMetaAgreeWithEachOtherAndTheModel(t *testing.T) {
 			}
 		}()
 		machines := fsmtest.Run(t, fsmtest.Case{
-			Rand: r, New: func() raftfsm.Machine { return metafsm.New() }, Commands: commands,
+			Rand: r, New: func() raftfsm.Machine { return metafsm.NewKnowing(knownLevel) }, Commands: commands,
 			Answer: func(index uint64, answer []byte) { w.check[index-1](t, answer) },
 		})
 		for i, m := range machines {
@@ -274,6 +281,13 @@ func (m *metaModel) compare(t *testing.T, replica int, got *metafsm.Machine) {
 	t.Helper()
 	same(t, replica, "tenants", append([]metafsm.Tenant{}, m.tenants...), got.Tenants())
 	same(t, replica, "shard map", m.shards, got.Shards())
+	same(t, replica, "nodes", m.sortedNodes(), got.Nodes())
+	same(t, replica, "level", max(1, m.level), got.Level())
+	restoration, some := got.Restoration()
+	same(t, replica, "there is a restoration", m.restoration != nil, some)
+	if some {
+		same(t, replica, "restoration", *m.restoration, restoration)
+	}
 	var deleting []metafsm.Gallery
 	for _, tenant := range m.tenants {
 		galleries, applications := []metafsm.Gallery{}, []metafsm.Application{}

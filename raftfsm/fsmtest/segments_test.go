@@ -68,7 +68,7 @@ func TestReplicasOfAShardAgreeWhereverTheirEventsLie(t *testing.T) {
 			Answer: func(index uint64, answer []byte) { w.check[index-1](t, answer) },
 		})
 		for i, m := range machines {
-			for g := range 3 {
+			for g := range galleries {
 				w.compareGallery(t, i, m.(keeping).Shard(), galleryID(g))
 			}
 		}

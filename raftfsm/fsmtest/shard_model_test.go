@@ -2,6 +2,7 @@ package fsmtest_test
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 
 	"facet/engine/score"
@@ -16,7 +17,7 @@ type modelEvent struct {
 	entry    shard.Entry
 	tags     []uint32
 	template []float32
-	first    int // orders the events of a subject by registration
+	first    uint64 // orders the events of a subject by registration
 	revision uint32
 }
 
@@ -55,7 +56,6 @@ type modelSlice struct {
 type shardModel struct {
 	clock    int64
 	sequence uint64 // counts entries, claims and fences
-	firsts   int
 	slices   map[id.Gallery]*modelSlice
 	floor    map[id.Gallery]uint32
 	remains  map[id.Gallery]uint64
@@ -126,7 +126,7 @@ func (m *shardModel) actives(g id.Gallery, s id.Subject) (places []int) {
 			places = append(places, i)
 		}
 	}
-	slices.SortFunc(places, func(a, b int) int { return m.events[a].first - m.events[b].first })
+	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(m.events[a].first, m.events[b].first) })
 	return places
 }
 
@@ -155,16 +155,18 @@ func (m *shardModel) next() uint64 { m.sequence++; return m.sequence }
 
 // enter puts an event at the end.
 func (m *shardModel) enter(e modelEvent) {
-	m.next()
+	n := m.next()
+	if e.first == 0 {
+		e.first = n
+	}
 	e.entry.Time = m.clock
 	m.events = append(m.events, e)
 }
 
 func (m *shardModel) enrolled(c modelClaim) {
-	m.firsts++
 	m.enter(modelEvent{
 		gallery: c.gallery, entry: shard.Entry{Subject: c.subject, Event: c.event},
-		tags: c.tags, template: c.template, first: m.firsts,
+		tags: c.tags, template: c.template,
 	})
 }
 
@@ -172,7 +174,7 @@ func (m *shardModel) enrolled(c modelClaim) {
 func (m *shardModel) delete(i int) {
 	gone := m.events[i]
 	gone.entry.Deleted = true
-	gone.tags, gone.template, gone.revision = nil, nil, 0
+	gone.tags, gone.template, gone.revision, gone.first = nil, nil, 0, 0
 	m.events = slices.Delete(m.events, i, i+1)
 	m.enter(gone)
 }

@@ -61,6 +61,7 @@ type shardWorld struct {
 	// sealed are the faces by operation.
 	sealed map[id.Operation][]byte
 	check  []func(t *testing.T, answer []byte)
+	backup *backup // the last one, nil at first
 }
 
 func unit(r *rand.Rand) []float32 {
@@ -109,7 +110,12 @@ func (w *shardWorld) generation(g id.Gallery) uint32 {
 	}
 }
 
-func (w *shardWorld) gallery() id.Gallery { return galleryID(w.IntN(3)) }
+func (w *shardWorld) gallery() id.Gallery {
+	if w.IntN(16) == 0 {
+		return galleryID(w.IntN(galleries))
+	}
+	return galleryID(w.IntN(restored))
+}
 
 func (w *shardWorld) tags() (tags []uint32) {
 	for range w.IntN(3) {
@@ -371,6 +377,8 @@ func (w *shardWorld) next() []byte {
 		return w.replace()
 	case n < 24:
 		return w.settle()
+	case n < 28:
+		return w.load()
 	default:
 		return w.enrol()
 	}
@@ -392,7 +400,7 @@ func TestReplicasOfAShardAgreeWithEachOtherAndTheModel(t *testing.T) {
 		var commands [][]byte
 		for range 60 + r.IntN(100) {
 			commands = append(commands, w.next())
-			for g := range 3 {
+			for g := range galleries {
 				if u := w.model.usage(galleryID(g)); u.Active+u.Deleted+u.Pending > u.Granted-u.Returned {
 					t.Fatalf("seed %d: the model exceeds its slots: %+v", seed, u)
 				}
@@ -408,7 +416,7 @@ func TestReplicasOfAShardAgreeWithEachOtherAndTheModel(t *testing.T) {
 			Answer: func(index uint64, answer []byte) { w.check[index-1](t, answer) },
 		})
 		for i, m := range machines {
-			for g := range 3 {
+			for g := range galleries {
 				w.compareGallery(t, i, m.(*shardfsm.Machine).Shard(), galleryID(g))
 			}
 		}

@@ -20,6 +20,9 @@ func (c Found) apply(m *Machine) []byte {
 }
 
 func (c PutNode) apply(m *Machine) []byte {
+	if c.Node.Knows() < m.state.levelNow() {
+		return codec.Encode(answerOf(headPutNode), PutNodeAnswer{TooOld})
+	}
 	old := m.state.nodes[c.Node.ID]
 	if old != nil {
 		c.Node.Joined, c.Node.State, c.Node.Heir = old.Joined, old.State, old.Heir

@@ -78,6 +78,8 @@ const (
 	UnknownNode Status = 16
 	// Restoring: a backup is being restored into the cluster.
 	Restoring Status = 17
+	// TooOld: a node does not know the level that the cluster has, or is to have.
+	TooOld Status = 18
 )
 
 var statusNames = [...]string{
@@ -85,7 +87,7 @@ var statusNames = [...]string{
 	UnknownGallery: "unknown gallery", StaleGeneration: "stale generation", StaleEpoch: "stale epoch",
 	OpsFull: "operations full", SizeShrinks: "size shrinks", UnknownApplication: "unknown application",
 	UnknownTag: "unknown tag", TagLimit: "tag limit", BeingDeleted: "being deleted", Unsettled: "unsettled",
-	UnknownNode: "unknown node", Restoring: "restoring",
+	UnknownNode: "unknown node", Restoring: "restoring", TooOld: "too old",
 }
 
 // String names the status.
@@ -122,12 +124,12 @@ type FoundAnswer struct {
 	Cluster Cluster `cbor:"2,keyasint"`
 }
 
-// PutNode adds a node or changes its member, name and zone; the rest stays.
+// PutNode adds a node or changes its member, name, zone and level; the rest stays.
 type PutNode struct {
 	Node Node `cbor:"1,keyasint"`
 }
 
-// PutNodeAnswer is Done.
+// PutNodeAnswer is Done, or TooOld if the node knows less than the cluster's level.
 type PutNodeAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 }

@@ -41,6 +41,7 @@ type stateRecord struct {
 	// Records counts those that follow.
 	Records     uint64       `cbor:"4,keyasint"`
 	Restoration *Restoration `cbor:"5,keyasint,omitempty"`
+	Level       uint32       `cbor:"6,keyasint,omitempty"`
 }
 
 type grantsRecord struct {
@@ -74,7 +75,7 @@ func (m *Machine) freeze() *frozen {
 	f := &frozen{
 		index:        m.index,
 		ops:          m.ops.Freeze(),
-		head:         stateRecord{Sequence: st.sequence, Cluster: st.cluster, Shards: *st.shards, Restoration: st.restoration},
+		head:         stateRecord{Sequence: st.sequence, Cluster: st.cluster, Shards: *st.shards, Restoration: st.restoration, Level: st.level},
 		nodes:        sorted(st.nodes, func(n *Node) []byte { return n.ID.UUID[:] }),
 		keys:         sorted(st.keys, func(k *AccessKey) []byte { return []byte(k.ID) }),
 		galleries:    slices.SortedFunc(maps.Values(st.galleries), func(a, b *Gallery) int { return cmp.Compare(a.Seq, b.Seq) }),

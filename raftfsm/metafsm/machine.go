@@ -17,6 +17,7 @@ var limits = operation.Limits{Plain: 1 << 16, Keyed: 1 << 16}
 // beside everything; what they give is the caller's own.
 type Machine struct {
 	limits operation.Limits
+	known  uint32 // the level that this software knows
 
 	// mu guards the rest. state is changed in place by Apply, and replaced by
 	// Restore.
@@ -33,7 +34,7 @@ var _ raftfsm.Machine = (*Machine)(nil)
 func New() *Machine { return newMachine(limits) }
 
 func newMachine(l operation.Limits) *Machine {
-	return &Machine{limits: l, state: newState(), ops: operation.New(l), changed: make(chan struct{})}
+	return &Machine{limits: l, known: Level, state: newState(), ops: operation.New(l), changed: make(chan struct{})}
 }
 
 // Apply gives a command its effect and returns the answer. An empty command and

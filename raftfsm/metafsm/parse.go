@@ -105,6 +105,8 @@ func decode(b []byte) (c command, skip bool, err error) {
 		c, err = body[DeleteTag](m, headDeleteTag)
 	case headLoad.Code:
 		c, err = body[Load](m, headLoad)
+	case headRaiseLevel.Code:
+		c, err = body[RaiseLevel](m, headRaiseLevel)
 	default:
 		if m.Code&codec.Skippable != 0 {
 			return nil, true, nil

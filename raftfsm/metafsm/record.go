@@ -61,6 +61,8 @@ type Node struct {
 	// is to take over the replicas; zero is no particular one.
 	State NodeState `cbor:"6,keyasint,omitempty"`
 	Heir  id.Node   `cbor:"7,keyasint,omitzero"`
+	// Level is what the node's software knows; 0 stands for 1, which all know.
+	Level uint32 `cbor:"8,keyasint,omitempty"`
 }
 
 // ShardVoters says where a shard's replicas are to be.

@@ -18,7 +18,7 @@ func (m *Machine) Restore(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("restore meta: %w", err)
 	}
-	records, ops := loader{state: newState()}, operation.NewLoader(m.limits)
+	records, ops := loader{state: newState(), known: m.known}, operation.NewLoader(m.limits)
 	for {
 		record, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -50,6 +50,7 @@ type loader struct {
 	state   *state
 	begun   bool
 	missing uint64
+	known   uint32 // Machine.known; a restoration's loader has no head to compare
 }
 
 func (l *loader) load(m codec.Message, ops *operation.Loader) error {
@@ -91,9 +92,12 @@ func (l *loader) head(m codec.Message) error {
 	if l.begun {
 		return fmt.Errorf("%w: two heads", ErrSnapshot)
 	}
+	if r.Level > l.known {
+		return tooHigh(r.Level, l.known)
+	}
 	l.begun, l.missing = true, r.Records
 	l.state.sequence, l.state.cluster, l.state.shards = r.Sequence, r.Cluster, &r.Shards
-	l.state.restoration = r.Restoration
+	l.state.restoration, l.state.level = r.Restoration, r.Level
 	return nil
 }
 

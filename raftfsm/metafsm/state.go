@@ -27,6 +27,8 @@ type state struct {
 	sequence uint64
 	// restoration is the newest one, nil if there was none.
 	restoration *Restoration
+	// level is what the cluster uses; 0 stands for 1.
+	level uint32
 }
 
 // tenant is a tenant with what belongs to it, in order of creation.

@@ -1,0 +1,263 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// served is a cluster of `facet serve` processes, as an operator runs one: without a
+// tenant at first, and of any size.
+type served struct {
+	dir    string
+	binary string
+	extra  []string // settings of all nodes
+	nodes  []*servedNode
+}
+
+// servedNode is one process.
+type servedNode struct {
+	name, data, log string
+	args            []string
+	peer, url       string
+	admin           string
+
+	cmd    *exec.Cmd // nil while it does not run
+	exited chan struct{}
+}
+
+// serve founds a cluster and waits until it is whole.
+func serve(t *testing.T, binary string, nodes, shards int, extra ...string) *served {
+	t.Helper()
+	c := &served{dir: t.TempDir(), binary: binary, extra: extra}
+	t.Cleanup(func() {
+		for _, n := range c.nodes {
+			n.end(syscall.SIGKILL)
+			if t.Failed() {
+				t.Logf("end of %s's log:\n%s", n.name, logEnd(n.log))
+			}
+		}
+	})
+	c.facet(t, "certs", "init", "--dir", c.certificates(""), "--cluster", "e2e")
+	for range nodes {
+		c.add(t)
+	}
+	for _, n := range c.nodes {
+		n.args = append(n.args, "--bootstrap-expect", fmt.Sprint(nodes), "--shards", fmt.Sprint(shards))
+		c.start(t, n)
+	}
+	c.waitWhole(t)
+	return c
+}
+
+func (c *served) certificates(of string) string { return filepath.Join(c.dir, "certificates", of) }
+
+// facet runs a command that works.
+func (c *served) facet(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := facet(args...)
+	if err != nil {
+		t.Fatalf("facet %v: %v\n%s", args, err, out)
+	}
+	return out
+}
+
+// where says which cluster a command is about.
+func (c *served) where() []string {
+	var admins []string
+	for _, n := range c.nodes {
+		if n.cmd != nil {
+			admins = append(admins, n.admin)
+		}
+	}
+	return []string{"--admin", strings.Join(admins, ","), "--certificates", c.certificates("admin")}
+}
+
+// add makes a node with an empty disk. It is not started.
+func (c *served) add(t *testing.T) *servedNode {
+	t.Helper()
+	name := fmt.Sprintf("n%d", len(c.nodes)+1)
+	n := &servedNode{
+		name: name, data: filepath.Join(c.dir, name), log: filepath.Join(c.dir, name+".log"),
+		peer: freeAddress(t), admin: freeAddress(t),
+	}
+	public := freeAddress(t)
+	n.url = "https://" + public
+	c.facet(t, "certs", "issue", name, "--dir", c.certificates(""), "--data", n.data, "--host", "127.0.0.1")
+	n.args = append([]string{
+		"serve", "--name", name, "--dir", n.data, "--certificates", c.certificates(name),
+		"--cluster-key", c.certificates("cluster.key"), "--gossip-key", c.certificates("gossip.key"),
+		"--peer-address", n.peer, "--public-address", public, "--admin-address", n.admin, "--log-format", "text",
+	}, c.extra...)
+	c.nodes = append(c.nodes, n)
+	return n
+}
+
+// freeAddress finds a port of loopback that is free for TCP and UDP, below those that
+// systems give to outgoing connections.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	for range 200 {
+		address := fmt.Sprintf("127.0.0.1:%d", 12_000+time.Now().UnixNano()/1000%8000)
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			continue
+		}
+		p, err := net.ListenPacket("udp", address)
+		l.Close()
+		if err != nil {
+			continue
+		}
+		p.Close()
+		time.Sleep(2 * time.Millisecond) // the next one is another
+		return address
+	}
+	t.Fatal("no free port")
+	return ""
+}
+
+func (c *served) start(t *testing.T, n *servedNode) {
+	t.Helper()
+	log, err := os.OpenFile(n.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close() // the child has its own handle
+	var seeds []string
+	for _, m := range c.nodes {
+		seeds = append(seeds, m.peer)
+	}
+	cmd := exec.Command(c.binary, append(append([]string{}, n.args...), "--seeds", strings.Join(seeds, ","))...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := starter.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	exited := make(chan struct{})
+	n.cmd, n.exited = cmd, exited
+	go func() {
+		cmd.Wait()
+		close(exited)
+	}()
+}
+
+// end sends a signal that ends the node, and waits; a node that does not run stays so.
+func (n *servedNode) end(s syscall.Signal) {
+	if n.cmd == nil {
+		return
+	}
+	n.cmd.Process.Signal(s)
+	select {
+	case <-n.exited:
+	case <-time.After(stopTimeout):
+		n.cmd.Process.Kill()
+		<-n.exited
+	}
+	n.cmd = nil
+}
+
+func (c *served) status() (s status, err error) {
+	out, err := facet(append([]string{"status", "--json"}, c.where()...)...)
+	if err != nil {
+		return s, fmt.Errorf("facet status: %w: %s", err, out)
+	}
+	return s, json.Unmarshal([]byte(out), &s)
+}
+
+// waitWhole waits until the nodes that run answer, and all groups have a leader and
+// no lag.
+func (c *served) waitWhole(t *testing.T) {
+	t.Helper()
+	running := 0
+	for _, n := range c.nodes {
+		if n.cmd != nil {
+			running++
+		}
+	}
+	var s status
+	var err error
+	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		if s, err = c.status(); err == nil && settledAmong(s, running) {
+			return
+		}
+	}
+	t.Fatalf("the cluster does not become whole: %v, %+v", err, s)
+}
+
+// settledAmong is settled for the nodes that answer.
+func settledAmong(s status, running int) bool {
+	answering := s
+	answering.Nodes = nil
+	for _, n := range s.Nodes {
+		if n.Answers {
+			answering.Nodes = append(answering.Nodes, n)
+		}
+	}
+	return settled(answering, running)
+}
+
+// leader gives the node that leads a group.
+func (c *served) leader(t *testing.T, group int) *servedNode {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		s, err := c.status()
+		if err != nil {
+			continue
+		}
+		for _, n := range s.Nodes {
+			for _, g := range n.Groups {
+				if g.Group != group || g.Role != "leader" {
+					continue
+				}
+				for _, m := range c.nodes {
+					if m.name == n.Name {
+						return m
+					}
+				}
+			}
+		}
+	}
+	t.Fatalf("group %d has no leader", group)
+	return nil
+}
+
+// info is what a client needs to know of the cluster.
+func (c *served) info(region, service string) info {
+	i := info{CAFile: filepath.Join(c.certificates("admin"), "ca.pem"), Region: region, Service: service}
+	for _, n := range c.nodes {
+		i.BaseURLs = append(i.BaseURLs, n.url)
+		i.Nodes = append(i.Nodes, nodeInfo{ID: n.name, URL: n.url, Dir: n.data})
+	}
+	return i
+}
+
+// keyless makes a client with a tenant's keys.
+func (c *served) keyless(t *testing.T, keys pair) *client {
+	t.Helper()
+	i := c.info("ap-southeast-2", "execute-api")
+	i.AccessKey, i.SecretKey = keys.AccessKey, keys.SecretKey
+	return (&cluster{info: i}).keyless(t)
+}
+
+// client makes a tenant with a gallery.
+func (c *served) client(t *testing.T, size int) *client {
+	t.Helper()
+	var keys pair
+	out := c.facet(t, append([]string{"tenant", "create", "bank", "--json"}, c.where()...)...)
+	answer{200, []byte(out)}.want(t, 200, &keys)
+	k := c.keyless(t, keys)
+	var made struct {
+		APIKey string `json:"apiKey"`
+	}
+	k.post(t, 0, "/api/galleries", map[string]any{
+		"name": "staff", "description": "e2e", "faceMinimumQualityScore": 0.45, "size": size,
+	}).want(t, 200, &made)
+	k.apiKey = made.APIKey
+	return k
+}

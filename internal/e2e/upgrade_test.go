@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"context"
+	"encoding/base64"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// oldBinary names another build of facet that the cluster runs at first; without it
+// that is this build, too, and the test is one of restarts. scripts/upgrade.sh sets it.
+const oldBinary = "FACET_OLD_BINARY"
+
+// TestNodesAreUpgradedOneByOneUnderLoadAndNothingIsLost replaces the software of a
+// cluster node by node while clients write; with another build it also takes one node
+// back, and forward again.
+func TestNodesAreUpgradedOneByOneUnderLoadAndNothingIsLost(t *testing.T) {
+	old := os.Getenv(oldBinary)
+	if old == "" {
+		old = program
+	}
+	c := serve(t, old, 3, 4)
+	k := c.client(t, 200_000) // it lies on all shards
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	all := writeUntil(ctx, k, 3)
+	time.Sleep(calmTime)
+	to := func(n *servedNode, binary string) {
+		t.Helper()
+		n.end(syscall.SIGTERM)
+		c.binary = binary
+		c.start(t, n)
+		c.waitWhole(t)
+		time.Sleep(calmTime)
+	}
+	to(c.nodes[0], program)
+	to(c.nodes[1], program)
+	if old != program {
+		to(c.nodes[1], old) // not all have gone forward: one step back is possible
+		to(c.nodes[1], program)
+	}
+	to(c.nodes[2], program)
+	stop()
+	want := all()
+	if len(want) < 10 {
+		t.Fatalf("only %v were written", want)
+	}
+	t.Logf("%d registrations were acknowledged meanwhile", len(want))
+	for node := range c.nodes {
+		if d := cmp.Diff(want, k.active(t, node)); d != "" {
+			t.Errorf("node %d, - acknowledged, + listed: %s", node, d)
+		}
+	}
+	acknowledged := map[string]bool{}
+	for s := range want {
+		acknowledged[s] = true
+	}
+	searchFindsOnly(t, k, []map[string]bool{acknowledged}, []string{encoded(t, biden)})
+}
+
+// writeUntil registers with some writers until ctx ends; the function that it gives
+// waits for them and tells which subjects they registered.
+func writeUntil(ctx context.Context, k *client, n int) func() map[string]int {
+	var mu sync.Mutex
+	subjects := map[string]int{}
+	var running sync.WaitGroup
+	errs := make([]error, n)
+	raw, err := os.ReadFile(photoPath(biden))
+	for i := range n {
+		running.Go(func() {
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			w := &writer{k: k, number: i, face: base64.StdEncoding.EncodeToString(raw)}
+			errs[i] = w.run(ctx, func(op operation) {
+				mu.Lock()
+				defer mu.Unlock()
+				subjects[op.subject]++
+			})
+		})
+	}
+	return func() map[string]int {
+		running.Wait()
+		for _, err := range errs {
+			if err != nil {
+				subjects["a writer failed: "+err.Error()]++
+			}
+		}
+		return subjects
+	}
+}

@@ -1,0 +1,21 @@
+package node
+
+import "facet/internal/id"
+
+// RecordedLevels gives what the nodes' records say that they know.
+func (n *Node) RecordedLevels() []uint32 {
+	var list []uint32
+	for _, r := range n.groups.metaState.Nodes() {
+		list = append(list, r.Knows())
+	}
+	return list
+}
+
+// SnapshotHere has a group's replica here make a snapshot.
+func (n *Node) SnapshotHere(number id.Shard) error {
+	g, ok := n.groups.Group(number)
+	if !ok {
+		return notHere(number)
+	}
+	return g.Snapshot()
+}

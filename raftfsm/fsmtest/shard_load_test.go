@@ -1,0 +1,173 @@
+package fsmtest_test
+
+import (
+	"slices"
+
+	"facet/internal/id"
+	"facet/raftfsm/shardfsm"
+	"facet/shard"
+)
+
+// galleries is how many there are: clients write to those below restored, backups
+// are restored into the others, which clients find later.
+const (
+	restored  = 3
+	galleries = 6
+)
+
+// backup is one that is being restored into a shard.
+type backup struct {
+	slice   shard.CopiedSlice
+	entries []shard.CopiedEntry
+	ops     []id.Operation // whose templates the entries have
+	have    uint64
+	base    uint64
+}
+
+// newBackup makes entries that a shard might have had: some subjects with several
+// events, some events that were replaced, some deleted.
+func (w *shardWorld) newBackup() {
+	n := 2 + w.IntN(10)
+	b := &backup{slice: shard.CopiedSlice{
+		Gallery: galleryID(restored + w.IntN(galleries-restored)), Granted: uint32(n + 2), Returned: uint32(w.IntN(3)), Epoch: uint32(w.IntN(3)),
+	}}
+	b.slice.Generation = w.generation(b.slice.Gallery)
+	if sl := w.model.slices[b.slice.Gallery]; sl != nil { // meta lets no other backup come to a gallery that is there
+		b.slice.Granted, b.slice.Returned = sl.granted, sl.returned
+	}
+	sequence, time := uint64(0), w.time-int64(w.IntN(100_000))
+	for range n {
+		sequence += 1 + uint64(w.IntN(3))
+		time += int64(w.IntN(3000))
+		w.events++
+		e := shard.CopiedEntry{
+			Subject: subjectID(w.events), Event: eventID(w.events), Time: time, Sequence: sequence, First: sequence, Deleted: w.IntN(4) == 0,
+		}
+		op := id.Operation{5, byte(w.events >> 8), byte(w.events)}
+		if k := len(b.entries); k > 0 && w.IntN(3) == 0 {
+			e.Subject = b.entries[w.IntN(k)].Subject
+		}
+		if !e.Deleted {
+			e.Tags, e.Revision, e.First = w.tags(), uint32(w.IntN(3)), 1+uint64(w.IntN(int(sequence)))
+			e.Sealed = w.seal(op, shard.FaceRef{
+				Gallery: b.slice.Gallery, Generation: b.slice.Generation, Subject: e.Subject, Event: e.Event, Revision: e.Revision,
+			})
+		}
+		b.entries, b.ops = append(b.entries, e), append(b.ops, op)
+	}
+	w.backup = b
+}
+
+// load restores the next entries, or sends something again, or something wrong.
+func (w *shardWorld) load() []byte {
+	if w.backup == nil || w.backup.have >= uint64(len(w.backup.entries)) || w.IntN(30) == 0 {
+		w.newBackup()
+		return w.proposeLoad(shardfsm.Load{Slice: w.backup.slice}, nil)
+	}
+	b := w.backup
+	from := int(b.have)
+	if w.IntN(6) == 0 { // a retry of earlier entries
+		from = w.IntN(from + 1)
+	}
+	to := min(len(b.entries), from+1+w.IntN(4))
+	c := shardfsm.Load{Slice: b.slice, Have: uint64(from), Base: b.base, Entries: slices.Clone(b.entries[from:to])}
+	ops := b.ops[from:to]
+	last := &c.Entries[len(c.Entries)-1]
+	switch w.IntN(24) {
+	case 0:
+		c.Have++
+	case 1:
+		if sl := w.model.slices[b.slice.Gallery]; sl != nil && sl.generation == b.slice.Generation {
+			c.Slice.Generation++ // the faces are sealed for the right one
+		}
+	case 2:
+		last.Time -= 200_000
+	case 3:
+		last.Deleted = !last.Deleted
+	case 4:
+		last.First = last.Sequence + 1
+	case 5:
+		if from > 0 && w.model.active(b.slice.Gallery, b.entries[from-1].Subject, b.entries[from-1].Event) >= 0 {
+			last.Subject, last.Event = b.entries[from-1].Subject, b.entries[from-1].Event
+		}
+	case 6:
+		return w.proposeLoad(shardfsm.Load{Slice: b.slice}, nil) // somebody starts over
+	}
+	return w.proposeLoad(c, ops)
+}
+
+func (w *shardWorld) proposeLoad(c shardfsm.Load, ops []id.Operation) []byte {
+	a := w.model.load(c, ops)
+	if b := w.backup; b != nil && (a.Status == shardfsm.Done || a.Status == shardfsm.Moved) {
+		if len(c.Entries) == 0 && a.Entries == 0 {
+			b.base = a.Last
+		}
+		b.have = a.Entries
+	}
+	expectOf(w, shardfsm.ParseLoadAnswer, a)
+	return c.Encode()
+}
+
+// load is what Load does.
+func (m *shardModel) load(c shardfsm.Load, ops []id.Operation) shardfsm.LoadAnswer {
+	if n := len(c.Entries); n > 0 {
+		m.advance(c.Entries[n-1].Time)
+	}
+	g := c.Slice.Gallery
+	if m.stale(g, c.Slice.Generation) {
+		return shardfsm.LoadAnswer{Status: shardfsm.StaleGeneration}
+	}
+	sl := m.slice(g, c.Slice.Generation)
+	sl.granted, sl.returned = max(sl.granted, c.Slice.Granted), max(sl.returned, c.Slice.Returned)
+	sl.epoch = max(sl.epoch, c.Slice.Epoch)
+	u := m.usage(g)
+	if u.Returned > u.Granted || uint64(u.Active+u.Deleted) != c.Have {
+		return m.loaded(g, shardfsm.Moved)
+	}
+	for i, e := range c.Entries {
+		if s := m.loadEntry(g, c.Base, e, ops[i]); s != shardfsm.Done {
+			return m.loaded(g, s)
+		}
+	}
+	return m.loaded(g, shardfsm.Done)
+}
+
+func (m *shardModel) loadEntry(g id.Gallery, base uint64, e shard.CopiedEntry, op id.Operation) shardfsm.Status {
+	last := m.last(g)
+	switch {
+	case m.usage(g).Free() == 0:
+		return shardfsm.NeedSlots
+	case e.First == 0 || e.First > e.Sequence || last >= 0 && e.Time < m.events[last].entry.Time,
+		e.Deleted != (len(e.Sealed) == 0), !e.Deleted && m.active(g, e.Subject, e.Event) >= 0:
+		return shardfsm.Conflict
+	}
+	m.sequence = max(m.sequence+1, base+e.Sequence)
+	fresh := modelEvent{
+		gallery: g, entry: shard.Entry{Subject: e.Subject, Event: e.Event, Time: e.Time, Deleted: e.Deleted},
+		tags: e.Tags, first: base + e.First, revision: e.Revision,
+	}
+	if !e.Deleted {
+		fresh.template = m.templates[op]
+	}
+	m.events = append(m.events, fresh)
+	return shardfsm.Done
+}
+
+// last gives the place of a gallery's last entry, or −1.
+func (m *shardModel) last(g id.Gallery) int {
+	for i, e := range slices.Backward(m.events) {
+		if e.gallery == g {
+			return i
+		}
+	}
+	return -1
+}
+
+func (m *shardModel) loaded(g id.Gallery, s shardfsm.Status) shardfsm.LoadAnswer {
+	u := m.usage(g)
+	a := shardfsm.LoadAnswer{Status: s, Entries: uint64(u.Active + u.Deleted), Last: m.sequence}
+	if last := m.last(g); last >= 0 {
+		a.Last = m.events[last].first
+	}
+	return a
+}

@@ -1,0 +1,142 @@
+package metafsm
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/codec"
+	"facet/internal/id"
+)
+
+// levelScript founds a cluster, raises its level and restores a backup into it.
+func levelScript() []interface{ Encode() []byte } {
+	node := id.Node{UUID: id.UUID{0xd}}
+	g := Gallery{ID: galleryA, Tenant: tenantA, Name: "gallery", Size: 100, Shards: 1, Generation: 1, WrappedKey: []byte{7}, Created: 9}
+	a, t := testApplication(1), Tenant{ID: tenantA, Name: "tenant", Seq: 5}
+	var records [][]byte
+	for _, c := range []Copied{
+		{Tenant: &t},
+		{AccessKey: &AccessKey{ID: "KEY", Tenant: tenantA, Role: 1, SealedSecret: []byte{6}, Created: 8}},
+		{Gallery: &g},
+		{Grants: &GrantsOf{galleryA, []ShardGrant{{Shard: 2, Total: 20, Reclaimed: 1}}}},
+		{Application: &a},
+	} {
+		records = append(records, c.Encode())
+	}
+	backup := [32]byte{9}
+	return []interface{ Encode() []byte }{
+		Found{Cluster{ID: id.Cluster{UUID: id.UUID{1}}, Shards: 16, Replicas: 3, Pack: "pack"}},
+		PutNode{Node{ID: node, Member: id.NewMember(node, 1), Name: "one", Joined: 4, Zone: "z", Level: 2}},
+		RaiseLevel{Level: 2},
+		Load{Backup: backup, Whole: true, Time: 5},
+		Load{Backup: backup, Whole: true, Time: 5, Records: records[:1]},
+		Load{Backup: backup, Whole: true, Time: 5, Have: 1, Records: records[1:], Done: true},
+	}
+}
+
+func TestStoredBytesOfLevelsAndRestorationsStayWhatTheyWere(t *testing.T) {
+	t.Parallel()
+	m := NewKnowing(2)
+	var b strings.Builder
+	for i, c := range levelScript() {
+		cmd := c.Encode()
+		fmt.Fprintf(&b, "%T %x\nanswer %x\n", c, cmd, m.Apply(uint64(i+1), cmd))
+	}
+	fmt.Fprintf(&b, "snapshot %x\n", snapshot(t, m))
+	name := filepath.Join("testdata", "levels.txt")
+	if *rewrite {
+		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Fatalf("formats (-want +got):\n%s", diff)
+	}
+	if r, ok := m.Restoration(); !ok || !r.Done || r.Loaded != 5 || m.Level() != 2 {
+		t.Fatalf("restored: %+v; level %d", r, m.Level())
+	}
+	_, last, _ := strings.Cut(strings.TrimSpace(string(want)), "snapshot ")
+	stored, err := hex.DecodeString(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := NewKnowing(3)
+	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() || again.Level() != 2 {
+		t.Fatalf("restore: %v", err)
+	}
+	old := New()
+	if err := old.Restore(bytes.NewReader(stored)); !errors.Is(err, ErrLevel) {
+		t.Fatalf("software that knows level %d restores level 2: %v", Level, err)
+	}
+}
+
+func TestTheLevelRisesOnlyToWhatAllNodesKnow(t *testing.T) {
+	t.Parallel()
+	m := NewKnowing(9)
+	put := func(n byte, level uint32) Status {
+		node := id.Node{UUID: id.UUID{n}}
+		c := PutNode{Node{ID: node, Member: id.NewMember(node, 1), Level: level}}
+		return status(t, m, c, ParsePutNodeAnswer, func(a PutNodeAnswer) Status { return a.Status })
+	}
+	raise := func(to uint32) Status {
+		return status(t, m, RaiseLevel{to}, ParseRaiseLevelAnswer, func(a RaiseLevelAnswer) Status { return a.Status })
+	}
+	put(1, 3)
+	put(2, 0)
+	if got := raise(2); got != TooOld || m.Level() != 1 {
+		t.Errorf("one node knows level 1: %v, level %d", got, m.Level())
+	}
+	m.Apply(1, SetNodeState{Node: id.Node{UUID: id.UUID{2}}, State: NodeRemoved}.Encode())
+	if got := raise(3); got != Done || m.Level() != 3 {
+		t.Errorf("it was removed: %v, level %d", got, m.Level())
+	}
+	if got := raise(2); got != Done || m.Level() != 3 {
+		t.Errorf("a lower level: %v, level %d", got, m.Level())
+	}
+	if got := put(3, 2); got != TooOld {
+		t.Errorf("a node that knows less comes: %v", got)
+	}
+	if got := put(3, 3); got != Done {
+		t.Errorf("a node that knows as much comes: %v", got)
+	}
+}
+
+// TestEveryCodeIsDocumented compares what decode knows with docs/formats/commands.md.
+func TestEveryCodeIsDocumented(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "formats", "commands.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(raw), "## Codes of meta")
+	part, _, _ = strings.Cut(part, "\n## ")
+	documented := map[int]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \|`).FindAllStringSubmatch(part, -1) {
+		code, err := strconv.Atoi(row[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		documented[code] = true
+	}
+	for code := range codec.Skippable {
+		_, _, err := decode([]byte{byte(code), 1, 0xa0})
+		known := err == nil || !strings.Contains(err.Error(), "unknown command")
+		if known != documented[code] {
+			t.Errorf("code %d: known %v, documented %v", code, known, documented[code])
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package shardfsm
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/codec"
+	"facet/internal/id"
+	"facet/shard"
+)
+
+func TestStoredBytesOfARestorationStayWhatTheyWere(t *testing.T) {
+	t.Parallel()
+	m := filled(t) // so that the base is not 0
+	slice := shard.CopiedSlice{Gallery: id.Gallery{UUID: id.UUID{8}}, Generation: 2, Granted: 9, Returned: 1, Epoch: 3}
+	begin := Load{Slice: slice}
+	var b strings.Builder
+	apply := func(c Load) LoadAnswer {
+		t.Helper()
+		cmd := c.Encode()
+		answer := m.Apply(10, cmd)
+		fmt.Fprintf(&b, "load %x\nanswer %x\n", cmd, answer)
+		a, err := ParseLoadAnswer(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	base := apply(begin).Last
+	rest := Load{Slice: slice, Base: base, Entries: []shard.CopiedEntry{
+		{Subject: id.Subject{UUID: id.UUID{2, 40}}, Event: id.Event{UUID: id.UUID{3, 40}}, Time: 5, Tags: []uint32{7}, Sealed: []byte{1}, Revision: 2, Sequence: 6, First: 4},
+		{Subject: id.Subject{UUID: id.UUID{2, 41}}, Event: id.Event{UUID: id.UUID{3, 41}}, Time: 6, Deleted: true, Sequence: 7, First: 7},
+	}}
+	if got, want := apply(rest), (LoadAnswer{Done, 2, base + 7}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if got, want := apply(rest), (LoadAnswer{Moved, 2, base + 7}); got != want {
+		t.Errorf("again: got %+v, want %+v", got, want)
+	}
+	fmt.Fprintf(&b, "snapshot %x\n", snapshot(t, m))
+	name := filepath.Join("testdata", "load.txt")
+	if *rewrite {
+		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Fatalf("formats (-want +got):\n%s", diff)
+	}
+}
+
+// TestEveryCodeIsDocumented compares what decode knows with docs/formats/commands.md.
+func TestEveryCodeIsDocumented(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "formats", "commands.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(raw), "## Codes of a shard")
+	part, _, _ = strings.Cut(part, "\n## ")
+	documented := map[int]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \|`).FindAllStringSubmatch(part, -1) {
+		code, err := strconv.Atoi(row[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		documented[code] = true
+	}
+	for code := range codec.Skippable {
+		_, _, err := decode([]byte{byte(code), 1, 0xa0})
+		known := err == nil || !strings.Contains(err.Error(), "unknown command")
+		if known != documented[code] {
+			t.Errorf("code %d: known %v, documented %v", code, known, documented[code])
+		}
+	}
+}
