@@ -216,6 +216,9 @@ func (e *Engine) take(ctx context.Context) (*worker, error) {
 	}
 }
 
+// Workers gives the number of images that are worked on at once.
+func (e *Engine) Workers() int { return cap(e.workers) }
+
 // Waiting counts the images that wait for a worker at the moment.
 func (e *Engine) Waiting() int { return int(e.waiting.Load()) }
 

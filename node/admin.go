@@ -89,6 +89,8 @@ type Member struct {
 	Groups  []GroupStatus `json:"groups"`
 	// Alarms say in words what is damaged or full on this node.
 	Alarms []string `json:"alarms,omitempty"`
+	// Credentials are its certificates and shared keys; nil if it does not answer.
+	Credentials *Credentials `json:"credentials,omitempty"`
 }
 
 // GroupStatus is one group's replica on one node.

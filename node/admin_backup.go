@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -54,10 +55,13 @@ type RestoreOrder struct {
 	Gallery string `json:"gallery,omitempty"`
 	// Erasures are subjects that are not to come back.
 	Erasures []backup.Erasure `json:"erasures,omitempty"`
+	// WithErased brings back who was erased since, by newer backups in the folder.
+	WithErased bool `json:"with_erased,omitempty"`
 }
 
 // BackupProgress is how far the last thing is (GET PathBackup).
 type BackupProgress struct {
+	ID      string    `json:"id"`   // of this thing, among all that nodes ever do
 	What    string    `json:"what"` // "backup", "verify", "restore" or nothing
 	Running bool      `json:"running"`
 	Began   time.Time `json:"began"`
@@ -91,7 +95,7 @@ func (n *Node) begin(what string, f func(ctx context.Context, p func(done, total
 	if b.now.Running || n.ctx.Err() != nil {
 		return false
 	}
-	b.now = BackupProgress{What: what, Running: true, Began: time.Now().UTC()}
+	b.now = BackupProgress{ID: rand.Text(), What: what, Running: true, Began: time.Now().UTC()}
 	n.work.Go(func() { // ends with n.ctx
 		result, restored, err := f(n.ctx, b.progress)
 		b.mu.Lock()

@@ -92,6 +92,7 @@ func (n *Node) adminRoutes() http.Handler {
 	routes.HandleFunc("POST "+PathKeys, admitted(n.serveNewKey))
 	routes.HandleFunc("DELETE "+PathKeys+"/{key}", admitted(n.serveRevokeKey))
 	n.backupRoutes(routes)
+	n.clusterRoutes(routes)
 	return routes
 }
 

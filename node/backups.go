@@ -293,7 +293,7 @@ func (n *Node) Restore(ctx context.Context, q RestoreOrder, progress func(done, 
 		return backup.Restored{}, err
 	}
 	return backup.Restore(ctx, backup.RestoreOptions{
-		URL: q.From, Name: q.Name, Gallery: q.Gallery, From: from, To: n.master, Erased: q.Erasures, Progress: progress,
+		URL: q.From, Name: q.Name, Gallery: q.Gallery, From: from, To: n.master, Erased: q.Erasures, WithErased: q.WithErased, Progress: progress,
 	}, copies{n})
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,7 +123,7 @@ func TestWhatDoesNotFitIsRefusedInWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2})
-	wide := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 3, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
+	narrow := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
 	secret, err := os.ReadFile(old.Nodes[0].Config.ClusterKeyFile)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +141,7 @@ func TestWhatDoesNotFitIsRefusedInWords(t *testing.T) {
 	}
 	f(old, q, "not empty")
 	f(other, q, "another cluster key")
-	f(wide, q, "with 2 shards, this one has 3")
+	f(narrow, q, "with 2 shards, this one has 1")
 	q.Key = key
 	for _, name := range []string{"shard-0001", "shard-0002", "meta"} {
 		part := filepath.Join(dir, "early", name)
@@ -217,5 +218,72 @@ func TestOneGalleryIsRestoredIntoAClusterThatServes(t *testing.T) {
 	}
 	if len(find(t, own, url, "clerk")) != 1 || len(find(t, own, url, "person 1")) != 0 {
 		t.Error("the other tenant's gallery is not what it was")
+	}
+}
+
+// TestWhoWasErasedStaysErasedThoughNoEntryTellsOfItAnyMore restores an old backup beside a newer one that has not
+// even a deleted entry of the erased subject any more, into a cluster with more shards.
+func TestWhoWasErasedStaysErasedThoughNoEntryTellsOfItAnyMore(t *testing.T) {
+	t.Parallel()
+	old := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 3, SlotsPerShard: 4})
+	c := old.Client("bank", nil)
+	url := old.Nodes[0].URL
+	gallery(t, c, url, "staff", 12)
+	var people []subject
+	for i := range 12 {
+		people = append(people, enrol(t, c, url, fmt.Sprint("person ", i)))
+	}
+	to := "file://" + t.TempDir()
+	backUp := func(name string) {
+		t.Helper()
+		if _, err := old.Nodes[0].Node.Backup(t.Context(), node.BackupOrder{To: to, Name: name}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	backUp("early")
+	for i := range 3 {
+		expect(t, c, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/"+people[i].ID, nil)
+	}
+	for i := range 3 { // they take the slots of the deleted entries
+		enrol(t, c, url, fmt.Sprint("newcomer ", i))
+	}
+	backUp("late")
+	if list, err := old.Nodes[0].Node.Erasures(t.Context(), node.BackupQuery{From: to, Name: "late"}); err != nil || len(list) != 0 {
+		t.Fatalf("the newer backup lists %v, %v: its entries were not recycled", list, err)
+	}
+	stranger := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
+	if _, err := stranger.Nodes[0].Node.Backup(t.Context(), node.BackupOrder{To: to, Name: "strange"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]struct {
+		with   bool
+		active uint64
+	}{
+		"left out": {false, 9}, "brought back": {true, 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			young := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 7, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
+			q := node.RestoreOrder{BackupQuery: node.BackupQuery{From: to, Name: "early"}, WithErased: f.with}
+			done, err := young.Nodes[0].Node.Restore(t.Context(), q, nil)
+			if err != nil || done.Active != f.active || done.Erased != 12-f.active {
+				t.Fatalf("restored: %+v, %v", done, err)
+			}
+			if (done.Since == "late") == f.with || slices.Equal(done.Sealed, []string{"strange"}) == f.with {
+				t.Errorf("it was compared with %q, not with %q", done.Since, done.Sealed)
+			}
+			c, url := young.As(c), young.Nodes[0].URL
+			for i, p := range people {
+				want := []string{p.ID}
+				if i < 3 && !f.with {
+					want = nil
+				}
+				if got := find(t, c, url, fmt.Sprint("person ", i)); !slices.Equal(got, want) {
+					t.Errorf("person %d is %v, want %v", i, got, want)
+				}
+			}
+			for i := range 12 - int(f.active) { // the slots of those who were left out are free
+				enrol(t, c, url, fmt.Sprint("afterwards ", i))
+			}
+		})
 	}
 }

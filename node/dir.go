@@ -3,17 +3,14 @@ package node
 import (
 	"crypto/rand"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"facet/internal/id"
-	"facet/shard/seal"
 )
 
 // identityFile names the data directory's own record of who it belongs to.
@@ -105,17 +102,4 @@ func syncDir(dir string) error {
 		return fmt.Errorf("sync the data directory: %w", err)
 	}
 	return nil
-}
-
-// readKey reads a file of 64 hexadecimal digits.
-func readKey(path string) ([]byte, error) {
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read key file: %w", err)
-	}
-	key, err := hex.DecodeString(strings.TrimSpace(string(raw)))
-	if err != nil || len(key) != seal.KeyBytes {
-		return nil, fmt.Errorf("key file %s must hold %d hexadecimal digits", filepath.Base(path), 2*seal.KeyBytes)
-	}
-	return key, nil
 }

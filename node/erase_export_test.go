@@ -7,9 +7,5 @@ import (
 // DataSecret gives the bytes of a gallery's data key.
 func (n *Node) DataSecret(gallery id.Gallery) ([]byte, error) {
 	g, _ := n.groups.Meta().Gallery(gallery)
-	master, err := n.readMaster()
-	if err != nil {
-		return nil, err
-	}
-	return master.Unwrap(g.WrappedKey, []byte("gallery-data-key"+gallery.String()))
+	return n.master.Unwrap(g.WrappedKey, []byte("gallery-data-key"+gallery.String()))
 }

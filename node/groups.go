@@ -250,17 +250,17 @@ func (g *groups) Members(number id.Shard) []id.Member {
 	return list
 }
 
-// handOver gives this node's leaderships to others, so that a stop costs no
-// election.
+// handOver gives this node's leaderships to others, at once and for good, so that a
+// stop costs no election. It returns when the others lead, or ctx ends.
 func (g *groups) handOver(ctx context.Context) {
 	var work sync.WaitGroup
 	for _, number := range append([]id.Shard{id.Meta}, g.numbers()...) {
 		group, ok := g.Group(number)
-		if !ok || !group.IsLeader() {
-			continue
+		if !ok || group == nil {
+			continue // Open failed before it
 		}
 		work.Go(func() {
-			if err := group.Transfer(ctx, ""); err != nil && !errors.Is(err, raftfsm.ErrNotMember) { // alone: nobody to hand over to
+			if err := group.Resign(ctx); err != nil && !errors.Is(err, raftfsm.ErrNotMember) { // alone: nobody to hand over to
 				g.log.Warn("leadership was not handed over", "group", number, "err", err)
 			}
 		})
@@ -280,11 +280,14 @@ func (g *groups) memory() (bytes int64) {
 
 // close closes all groups.
 func (g *groups) close() error {
-	var errs []error
-	for _, number := range g.numbers() {
+	var work sync.WaitGroup
+	numbers := g.numbers()
+	errs := make([]error, len(numbers), len(numbers)+2)
+	for i, number := range numbers {
 		h, _ := g.hosted(number)
-		errs = append(errs, g.shut(h))
+		work.Go(func() { errs[i] = g.shut(h) })
 	}
+	work.Wait()
 	if g.meta != nil {
 		errs = append(errs, g.meta.Close())
 	}

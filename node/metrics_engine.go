@@ -48,10 +48,13 @@ func (m metered) count(begin time.Time, err error) {
 
 // readEngine reads what the engine tells of itself, if it is one that does.
 func (n *Node) readEngine(to send) {
-	if e, ok := n.cfg.Extractor.(interface{ Waiting() int }); ok {
-		to(metrics.ImagesWait, float64(e.Waiting()))
+	extractor := n.cfg.Extractor
+	if t, ok := extractor.(turns); ok {
+		to(metrics.ImagesWait, float64(t.Waiting()))
+		to(metrics.ImagesWaitLimit, float64(t.queue.Limit()))
+		extractor = t.Extractor
 	}
-	if e, ok := n.cfg.Extractor.(interface{ Work() engine.Work }); ok {
+	if e, ok := extractor.(interface{ Work() engine.Work }); ok {
 		w := e.Work()
 		to(metrics.ModelRuns, float64(w.Detector), "detector")
 		to(metrics.ModelRuns, float64(w.Landmarks), "landmarks")

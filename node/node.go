@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -29,14 +30,14 @@ const Version = "0.1.0"
 
 // Node is one process of a cluster. Open it, wait for Ready, and Close it.
 type Node struct {
-	cfg    Config
-	log    *slog.Logger
-	member id.Member
-	id     id.Node
-	// keyCheck tells the cluster's key from others without telling what it is.
-	keyCheck [32]byte
-	master   *seal.Master
-	backups  backups
+	cfg     Config
+	log     *slog.Logger
+	member  id.Member
+	id      id.Node
+	master  *seal.Master
+	rings   rings
+	pending pendingKeys
+	backups backups
 
 	mux    *transport.Mux
 	gossip *membership.Membership
@@ -80,6 +81,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, err
 	}
 	cfg.Log = slog.New(requestlog.Handler(cfg.Log.Handler()))
+	cfg.Extractor = byTurns(cfg.Extractor)
 	who, err := openDir(cfg.Dir)
 	if err != nil {
 		return nil, err
@@ -97,12 +99,9 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 			err = errors.Join(err, n.close())
 		}
 	}()
-	master, err := n.readMaster()
-	if err != nil {
+	if err := n.openMaster(); err != nil {
 		return nil, err
 	}
-	n.master = master
-	n.keyCheck = master.MAC("cluster-key-check", nil)
 	n.openMetrics()
 	if err := n.openPeers(ctx); err != nil {
 		return nil, err
@@ -110,7 +109,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n.memory = newMemory(cfg.Memory, n.groups.memory)
 	n.space = newSpace(cfg.DiskReserve, cfg.Dir)
 	n.router = router.New(router.Config{
-		Groups: n.groups, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: master, Log: n.log,
+		Groups: n.groups, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: n.master, Log: n.log,
 		Bulk: cfg.Bucket != "", Memory: room{n.memory, n.space}, Meter: n.meters,
 	})
 	if err := n.openServers(ctx); err != nil {
@@ -158,14 +157,6 @@ func (n *Node) fail(err error) {
 	})
 }
 
-func (n *Node) readMaster() (*seal.Master, error) {
-	secret, err := readKey(n.cfg.ClusterKeyFile)
-	if err != nil {
-		return nil, err
-	}
-	return seal.NewMaster(secret)
-}
-
 // certificate loads a pair of the certificate folder.
 func (n *Node) certificate(name string) (*cert.Source, error) {
 	in := func(file string) string { return filepath.Join(n.cfg.Certificates, file) }
@@ -186,17 +177,17 @@ func (n *Node) openPeers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gossipKey, err := readKey(n.cfg.GossipKeyFile)
-	if err != nil {
+	if n.rings.gossip, err = openRing(n.cfg.GossipKeyFile); err != nil {
 		return err
 	}
 	n.gossip, err = membership.Open(ctx, membership.Config{
-		Self: n.meta(id.Cluster{}), Mux: n.mux, Seeds: n.cfg.Seeds, Key: gossipKey,
+		Self: n.meta(id.Cluster{}), Mux: n.mux, Seeds: n.cfg.Seeds, Keys: n.rings.gossip.secrets(),
 		File: filepath.Join(n.cfg.Dir, "peers"), Log: n.log,
 	})
 	if err != nil {
 		return err
 	}
+	n.rings.gossip.apply = n.gossip.ChangeKeys
 	n.client = transport.OpenClient(n.mux)
 	n.peers = &peers{self: n.member, client: n.client, resolve: n.resolve}
 	n.groups = &groups{
@@ -299,15 +290,22 @@ func (n *Node) packHint() string { return packHint(n.cfg.Pack) }
 
 func packHint(pack string) string { return pack[:min(len(pack), 16)] }
 
+// handOverTimeout bounds the wait for others to take this node's leaderships: it takes
+// milliseconds, unless there are none that have caught up.
+const handOverTimeout = 5 * time.Second
+
 // Close hands this node's leaderships to others, lets requests finish as long as
-// ctx permits, and closes everything.
+// ctx permits, and closes everything. Until it has handed over the node answers as
+// before, and then tells who leads: a stop costs no election and refuses no write.
 func (n *Node) Close(ctx context.Context) error {
 	n.closing.Store(true)
+	handing, cancel := context.WithTimeout(ctx, handOverTimeout)
+	n.groups.handOver(handing)
+	cancel()
 	var errs []error
 	if n.api != nil {
 		errs = append(errs, n.api.Close(ctx))
 	}
-	n.groups.handOver(ctx)
 	return errors.Join(append(errs, n.close())...)
 }
 

@@ -22,6 +22,9 @@ const (
 	methodDemote   = methodOwn + "demote"
 	methodSum      = methodOwn + "sum"
 	methodDiverged = methodOwn + "diverged"
+	methodRing     = methodOwn + "ring"
+	methodRotate   = methodOwn + "rotate"
+	methodCerts    = methodOwn + "certificates"
 )
 
 // peers reaches other nodes by their member ids (router.Peers).
@@ -84,6 +87,12 @@ func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byt
 		return n.serveDemote(ctx, body)
 	case methodStanding:
 		return n.serveStanding(body)
+	case methodRing:
+		return n.serveRing(ctx, body)
+	case methodRotate:
+		return n.serveRotate(ctx, body)
+	case methodCerts:
+		return n.serveCertificates(body)
 	case methodPart, methodPropose, methodSums:
 		answer, err := n.serveCopies(ctx, method, body)
 		if err != nil {

@@ -7,6 +7,18 @@ import (
 	"facet/node/httpapi"
 )
 
+// Bodies of requests may take this share of the memory that the process may take, within
+// these bounds.
+const (
+	bodiesShare    = 16
+	bodiesBytesMin = 64 << 20
+	bodiesBytesMax = 800 << 20
+)
+
+func bodiesBytes(memory int64) int {
+	return int(min(max(memory/bodiesShare, bodiesBytesMin), bodiesBytesMax))
+}
+
 // openPublic opens the HTTPS port. It answers from the first moment on: as long
 // as the node does not belong to a cluster, with an error that says so.
 func (n *Node) openPublic(ctx context.Context) error {
@@ -17,8 +29,9 @@ func (n *Node) openPublic(ctx context.Context) error {
 	n.serverCert = source
 	n.api, err = httpapi.New(httpapi.Config{
 		Service: n.router, TLS: source.ServerConfig(), Region: n.cfg.Region, Origins: n.cfg.CORS, Log: n.log,
-		Meter:  answered{n.meters},
-		Limits: httpapi.Limits{TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate},
+		Meter:   answered{n.meters},
+		Crowded: crowded(n.cfg.Extractor),
+		Limits:  httpapi.Limits{BodiesBytes: bodiesBytes(systemMemory()), TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate},
 	})
 	if err != nil {
 		return err

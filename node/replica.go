@@ -24,7 +24,8 @@ type replica struct {
 	// has the node among the group's voters.
 	Epoch uint64 `json:"epoch"`
 	Mine  bool   `json:"mine"`
-	// Open tells that the replica runs, Applied how far it has come.
+	// Open tells that the replica runs, and is not about to stop; Applied how far it
+	// has come.
 	Open bool `json:"open"`
 	// Out tells that it was taken out of service and has no state again yet.
 	Out     bool   `json:"out,omitempty"`
@@ -53,7 +54,7 @@ func (n *Node) ownReplica(ctx context.Context, number id.Shard, confirm bool) re
 	if !ok {
 		return r
 	}
-	r.Open, r.Applied = true, group.Applied()
+	r.Open, r.Applied = !n.closing.Load(), group.Applied()
 	if !confirm || !group.IsLeader() {
 		return r
 	}

@@ -38,6 +38,8 @@ type checked struct {
 	index uint64
 	took  time.Duration
 	alarm string // a difference that could not be put right
+	// differ are the members that were found to differ and not to agree since.
+	differ []id.Member
 }
 
 // selfChecks compares the replicas of the groups that this node leads.
@@ -159,7 +161,9 @@ func (n *Node) check(ctx context.Context, number id.Shard, group *raftfsm.Group)
 	v := compare(servers, sums)
 	last.alarm = v.alarm(number)
 	for _, m := range v.diverged {
-		n.checks.found()
+		if !slices.Contains(last.differ, m) { // else it was counted when it was found
+			n.checks.found()
+		}
 		n.log.Error("a replica's state differs from the majority's", "group", number, "node", m)
 		if err := n.enough(ctx, number, group.Status().Commit, votersBut(servers, m)); err != nil {
 			last.alarm = fmt.Sprintf("%s: the state on %s differs from the majority's, and it can't be spared: %v", nameOf(number), m, err)
@@ -169,8 +173,19 @@ func (n *Node) check(ctx context.Context, number id.Shard, group *raftfsm.Group)
 			last.alarm = fmt.Sprintf("%s: the state on %s differs from the majority's, and it does not give way: %v", nameOf(number), m, err)
 		}
 	}
+	last.differ = stillDiffer(last.differ, v, sums)
 	n.checks.put(number, last)
 	return nil
+}
+
+// stillDiffer gives the members that are known to differ: those of a comparison, and those
+// of the one before that have said nothing since.
+func stillDiffer(before []id.Member, v verdict, sums map[id.Member]sumAnswer) []id.Member {
+	silent := slices.DeleteFunc(slices.Clone(before), func(m id.Member) bool {
+		_, told := sums[m]
+		return told
+	})
+	return append(silent, v.diverged...)
 }
 
 func (c *selfChecks) counted() {

@@ -51,3 +51,29 @@ func TestOnlyAMajorityOfAllVotersSaysWhichStateIsRight(t *testing.T) {
 	f("A11", "[] false")
 	f("AB1", "[] true")
 }
+
+// One replica that stays as it is, comparison after comparison, is one.
+func TestAReplicaThatStillDiffersIsNotCountedAgain(t *testing.T) {
+	t.Parallel()
+	var known []id.Member
+	f := func(told, differs, want string) {
+		t.Helper()
+		sums := map[id.Member]sumAnswer{}
+		for _, m := range told {
+			sums[id.Member(m)] = sumAnswer{Known: true}
+		}
+		var v verdict
+		for _, m := range differs {
+			v.diverged = append(v.diverged, id.Member(m))
+		}
+		known = stillDiffer(known, v, sums)
+		if got := fmt.Sprint(known); got != want {
+			t.Errorf("%s told, %s differ: got %s, want %s", told, differs, got, want)
+		}
+	}
+	f("abc", "c", "[c]")
+	f("abc", "c", "[c]")
+	f("ab", "", "[c]")
+	f("abc", "bc", "[b c]")
+	f("abc", "", "[]")
+}

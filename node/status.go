@@ -26,6 +26,7 @@ func (n *Node) ownStatus() Member {
 	s := Member{
 		ID: n.id, Name: n.cfg.Name, URL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
 		Alive: true, Answers: true, Version: Version, Groups: []GroupStatus{}, Alarms: n.alarms(),
+		Credentials: n.credentials(),
 	}
 	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
 		group, ok := n.groups.Group(number)
@@ -71,7 +72,7 @@ func (n *Node) Status(ctx context.Context) Status {
 	cluster, founded := n.groups.metaState.Cluster()
 	s := Status{
 		Cluster: cluster.ID, Founded: founded, Pack: n.cfg.Pack,
-		Shards: cluster.Shards, Replicas: cluster.Replicas, Level: n.groups.metaState.Level(), Warnings: []string{},
+		Shards: cluster.Shards, Replicas: cluster.WantedReplicas(), Level: n.groups.metaState.Level(), Warnings: []string{},
 	}
 	alive := map[id.Node]membership.Member{}
 	for _, m := range n.gossip.Members() {
@@ -186,6 +187,7 @@ func warnings(s Status) []string {
 			led[g.Group] = led[g.Group] || g.Role == "leader"
 		}
 	}
+	list = append(list, credentialWarnings(s)...)
 	for number := range id.Shard(s.Shards + 1) {
 		quorum := voters[number]/2 + 1
 		switch {

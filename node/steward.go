@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -126,7 +125,7 @@ func (n *Node) foundRecord(ctx context.Context) error {
 		Replicas: min(n.cfg.Replicas, len(n.groups.Members(id.Meta))),
 		Wanted:   n.cfg.Replicas,
 		Pack:     n.cfg.Pack,
-		KeyCheck: n.keyCheck[:],
+		KeyCheck: n.keyCheck(),
 
 		SlotsPerShard: uint32(n.cfg.SlotsPerShard),
 		Created:       time.Now().UnixMilli(),
@@ -177,8 +176,8 @@ func (n *Node) checkFounding() error {
 		return nil
 	case cluster.Pack != n.cfg.Pack:
 		return otherPack(cluster.Pack, n.cfg.Pack)
-	case !bytes.Equal(cluster.KeyCheck, n.keyCheck[:]):
-		return errors.New("this node's cluster key is not the one that the cluster was founded with: copy the cluster's key file")
+	case !n.hasKey(cluster.KeyCheck):
+		return errors.New("this node's cluster key is not the cluster's: copy the key file of another node")
 	}
 	return nil
 }

@@ -124,12 +124,13 @@ type wires struct {
 	mu        sync.Mutex
 	listeners map[string]*wireListener
 	side      map[string]int // members reach those of their own side; 0 at first
+	severed   map[[2]string]bool
 	open      map[*wire]struct{}
 }
 
 func newWires() *wires {
 	return &wires{
-		listeners: make(map[string]*wireListener), side: make(map[string]int), open: make(map[*wire]struct{}),
+		listeners: make(map[string]*wireListener), side: make(map[string]int), severed: make(map[[2]string]bool), open: make(map[*wire]struct{}),
 	}
 }
 
@@ -149,6 +150,28 @@ func (w *wires) part(side int, members ...id.Member) {
 		if w.side[c.from] != w.side[c.to] {
 			c.Close()
 			delete(w.open, c)
+		}
+	}
+}
+
+// reach tells whether two members reach each other.
+func (w *wires) reach(a, b id.Member) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.side[string(a)] == w.side[string(b)]
+}
+
+// sever ends what there is between two members, for good.
+func (w *wires) sever(a, b id.Member) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, pair := range [][2]string{{string(a), string(b)}, {string(b), string(a)}} {
+		w.severed[pair] = true
+		for c := range w.open {
+			if c.from == pair[0] && c.to == pair[1] {
+				c.Close()
+				delete(w.open, c)
+			}
 		}
 	}
 }
@@ -188,12 +211,15 @@ func (l *wireListener) Addr() net.Addr { return memberAddr(l.name) }
 func (l *wireListener) Dial(ctx context.Context, address string) (net.Conn, error) {
 	l.w.mu.Lock()
 	to := l.w.listeners[address]
-	reachable := to != nil && l.w.side[l.name] == l.w.side[address]
+	reachable := to != nil && l.w.side[l.name] == l.w.side[address] && !l.w.severed[[2]string{l.name, address}]
 	l.w.mu.Unlock()
 	if !reachable {
 		return nil, errors.New("unreachable")
 	}
 	here, there := net.Pipe()
+	if from, err := id.Member(l.name).Node(); err == nil {
+		there = named{there, from}
+	}
 	select {
 	case to.queue <- there:
 	case <-to.done:
@@ -205,6 +231,9 @@ func (l *wireListener) Dial(ctx context.Context, address string) (net.Conn, erro
 	l.w.mu.Lock()
 	l.w.open[c] = struct{}{}
 	l.w.mu.Unlock()
+	if node, err := id.Member(address).Node(); err == nil {
+		return named{c, node}, nil
+	}
 	return c, nil
 }
 
@@ -239,6 +268,15 @@ func names(n int) []id.Member {
 	var list []id.Member
 	for i := range n {
 		list = append(list, id.Member(fmt.Sprintf("member-%c", 'a'+i)))
+	}
+	return list
+}
+
+// nodeNames are members that are known by their nodes.
+func nodeNames(n int) []id.Member {
+	var list []id.Member
+	for i := range n {
+		list = append(list, id.NewMember(id.Node{UUID: id.Random([16]byte{byte(i + 1)})}, 1))
 	}
 	return list
 }

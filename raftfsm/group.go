@@ -31,12 +31,14 @@ type Group struct {
 	snapshots *snapshotStore
 	transport *transport
 
+	leader leaderWatch
+
 	led   atomic.Uint64    // how often this member became the leader
 	slots chan struct{}    // one for each command that waits for its answer
 	reads chan readRequest // to readLoop; full: callers wait
 
 	stop  chan struct{}  // closed when Close begins
-	loops sync.WaitGroup // watch, readLoop, eraseLoop, scrubLoop and checkLoop; owned by Open, ended by stop
+	loops sync.WaitGroup // watch, watchLeader, readLoop, eraseLoop, scrubLoop and checkLoop; owned by Open, ended by stop
 	asks  sync.WaitGroup // questions to other members; ended by the transport's end
 
 	erasing sync.Mutex // held by a round of Erase; guards what follows
@@ -173,11 +175,13 @@ func (g *Group) start(m Machine) error {
 		return errors.Join(err, g.health.failed(), closed, g.disk.Close())
 	}
 	g.raft = r
+	g.observeLeader()
 	g.transport.raft.Store(r)
 	if err := g.health.start(g.cfg.Fatal); err != nil {
 		return errors.Join(err, g.Close())
 	}
 	g.loops.Go(g.watch)
+	g.loops.Go(g.watchLeader)
 	g.loops.Go(g.readLoop)
 	g.loops.Go(g.eraseLoop)
 	g.loops.Go(g.scrubLoop)

@@ -40,12 +40,17 @@ func (t *transport) ask(to raft.ServerID, at raft.ServerAddress, refs []segment.
 	return have
 }
 
-// question answers rpc if it is a question for segments, one at a time: the hashes
-// may come slowly, and raft's messages don't wait for them.
+// question answers rpc if it is a question of ours: for segments, one at a time, for
+// the hashes may come slowly, and raft's messages don't wait for them; or after the
+// leader.
 func (t *transport) question(rpc raft.RPC) bool {
 	q, ok := rpc.Command.(*raft.InstallSnapshotRequest)
-	if !ok || q.SnapshotVersion != haveVersion {
+	if !ok || q.SnapshotVersion != haveVersion && q.SnapshotVersion != goneVersion {
 		return false
+	}
+	if q.SnapshotVersion == goneVersion {
+		t.answerGone(rpc, raft.ServerID(q.Leader))
+		return true
 	}
 	if t.segments == nil || t.health.failed() != nil || !t.asked.CompareAndSwap(false, true) {
 		rpc.Respond(nil, fmt.Errorf("%w: no segments", errMalformed))

@@ -1,9 +1,11 @@
 package raftfsm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -113,15 +115,16 @@ func (g *Group) change(ctx context.Context, what string, member id.Member, prevI
 
 // Transfer hands the leadership to a voter and returns when this member no longer
 // leads. The new leader may be another one if to was too slow: ask Leader. An empty
-// to stands for the voter that answers first; when there is no other voter, or none
-// answers, the error is ErrNotMember.
+// to stands for a voter that answers and has caught up, which is waited for; when
+// there is no other voter, or none answers, the error is ErrNotMember. From the
+// moment that a voter is chosen nothing is written until the new leader is there.
 func (g *Group) Transfer(ctx context.Context, to id.Member) error {
 	list, _, err := g.Servers()
 	if err != nil {
 		return err
 	}
 	if to == "" {
-		if to, err = g.successor(ctx, list); err != nil {
+		if to, err = g.successor(ctx, nil); err != nil {
 			return fmt.Errorf("look for a successor: %w", err)
 		}
 	}
@@ -132,6 +135,7 @@ func (g *Group) Transfer(ctx context.Context, to id.Member) error {
 		return nil
 	}
 	err = g.await(ctx, func(time.Duration) error {
+		defer g.transport.reach.hurry(raft.ServerID(to))()
 		return g.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(to)).Error()
 	})
 	if err != nil {
@@ -140,43 +144,150 @@ func (g *Group) Transfer(ctx context.Context, to id.Member) error {
 	return nil
 }
 
-// successor finds a voter that follows us now. Raft would choose by the log alone,
-// and may choose one that has just died.
-func (g *Group) successor(ctx context.Context, list []Server) (id.Member, error) {
+const (
+	// successorBehind is how many entries a voter that is to lead may have to catch
+	// up: nothing is written meanwhile.
+	successorBehind = 64
+	// successorPause is how long it takes until voters that have not caught up are
+	// asked again, and how long answers are waited for when one has.
+	successorPause = 20 * time.Millisecond
+)
+
+// Resign gives the leadership to others, now and for good: a leadership that this
+// member has goes to a voter that answers and has caught up, and it takes none any
+// more. It returns when another leads, or when this member did not, or with an error
+// when ctx ends or nobody else answers. Call it before Close, so that a stop costs no
+// election.
+func (g *Group) Resign(ctx context.Context) error {
+	g.transport.resigned.Store(true)
+	var failed []id.Member
+	for g.raft.State() == raft.Leader {
+		changed := g.LeaderChanged()
+		to, err := g.successor(ctx, failed)
+		if err == nil {
+			if err = g.Transfer(ctx, to); err == nil {
+				return g.followed(ctx, changed)
+			}
+			failed = append(failed, to) // it was too slow, or has just died, or stops as well
+		}
+		if errors.Is(err, ErrClosed) || ctx.Err() != nil || to == "" && len(failed) == 0 {
+			return err
+		}
+		if to == "" {
+			failed = nil
+		}
+		g.cfg.Log.Info("the leadership was not handed over, trying again", "err", err)
+		select {
+		case <-time.After(successorPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// followed waits until this member knows of another leader: then it can tell who
+// asks. changed is LeaderChanged's of before.
+func (g *Group) followed(ctx context.Context, changed <-chan struct{}) error {
+	for {
+		if leader, known := g.Leader(); known && leader != g.cfg.Self {
+			return nil
+		}
+		select {
+		case <-changed:
+			changed = g.LeaderChanged()
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the next leader: %w", ctx.Err())
+		case <-g.stop:
+			return ErrClosed
+		}
+	}
+}
+
+// successor finds a voter that follows us now and has caught up, but none of those. Raft would choose by
+// the log alone, and may choose one that has just died. Groups choose differently
+// where they can, so that not all leaderships of a node go to one other.
+func (g *Group) successor(ctx context.Context, but []id.Member) (id.Member, error) {
 	if g.raft.State() != raft.Leader {
 		return "", g.notLeader()
 	}
+	list, _, err := g.Servers()
+	if err != nil {
+		return "", err
+	}
+	list = slices.DeleteFunc(list, func(s Server) bool {
+		return !s.Voter || s.Member == g.cfg.Self || slices.Contains(but, s.Member)
+	})
 	if err := g.enter(); err != nil {
 		return "", err
 	}
 	defer g.calls.Done()
-	term := g.raft.CurrentTerm()
-	answers := make(chan id.Member, len(list))
-	asked := 0
-	for _, s := range list {
-		if !s.Voter || s.Member == g.cfg.Self {
-			continue
+	for {
+		last := g.raft.LastIndex()
+		logs := g.followers(ctx, list, last)
+		var ready []id.Member
+		for m, at := range logs {
+			if at+successorBehind >= last {
+				ready = append(ready, m)
+			}
 		}
-		asked++
-		g.asks.Go(func() { // ends with its RPC
-			if g.transport.confirm(s.Member, term) {
-				answers <- s.Member
-			} else {
-				answers <- ""
-			}
-		})
-	}
-	for range asked {
-		select {
-		case m := <-answers:
-			if m != "" {
-				return m, nil
-			}
+		if len(ready) > 0 {
+			return slices.MinFunc(ready, func(a, b id.Member) int { return cmp.Compare(spread(g.cfg.Group, a), spread(g.cfg.Group, b)) }), nil
+		}
+		if len(logs) == 0 {
+			return "", errors.Join(ErrNotMember, ctx.Err())
+		}
+		select { // they are on their way
+		case <-time.After(successorPause):
 		case <-ctx.Done():
 			return "", ctx.Err()
+		case <-g.stop:
+			return "", ErrClosed
 		}
 	}
-	return "", ErrNotMember
+}
+
+// spread orders members, differently from group to group.
+func spread(group id.Shard, m id.Member) uint32 {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%s %d", m, group)
+	return h.Sum32()
+}
+
+// followers gives how far the logs go of the members of list that follow us now. It
+// returns when all have answered, or a little after one that has reached enough.
+func (g *Group) followers(ctx context.Context, list []Server, enough uint64) map[id.Member]uint64 {
+	type answer struct {
+		member id.Member
+		last   uint64
+		ok     bool
+	}
+	term := g.raft.CurrentTerm()
+	answers := make(chan answer, len(list))
+	for _, s := range list {
+		g.asks.Go(func() { // ends with its RPC
+			last, ok := g.transport.follows(s.Member, term)
+			answers <- answer{s.Member, last, ok}
+		})
+	}
+	logs := make(map[id.Member]uint64)
+	var late <-chan time.Time
+	for range list {
+		select {
+		case a := <-answers:
+			if a.ok {
+				logs[a.member] = a.last
+			}
+			if a.ok && a.last+successorBehind >= enough && late == nil {
+				late = time.After(successorPause)
+			}
+		case <-late:
+			return logs
+		case <-ctx.Done():
+			return logs
+		}
+	}
+	return logs
 }
 
 // await runs a call into raft that knows no context, and stops waiting for it when

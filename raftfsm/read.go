@@ -30,36 +30,83 @@ import (
 // asks again those that gave no answer.
 const roundTick = 20 * time.Millisecond
 
+// pointTick is how often WaitPoint looks whether an entry has come.
+const pointTick = 2 * time.Millisecond
+
 // readRequest is one caller of ReadIndex.
 type readRequest struct{ answer chan readAnswer } // capacity 1
 
 type readAnswer struct {
-	index uint64
+	point ReadPoint
 	err   error
+}
+
+// ReadPoint is what a machine must have applied to reflect every command that was
+// acknowledged before the point was asked for, on whichever member. It may travel
+// between members.
+type ReadPoint struct {
+	Index  uint64    `cbor:"1,keyasint"`
+	Term   uint64    `cbor:"2,keyasint"` // of the entry at Index, and of the leader that gave the point
+	Leader id.Member `cbor:"3,keyasint"`
 }
 
 // ReadIndex gives an index such that a machine that has applied it reflects every
 // command acknowledged before ReadIndex was called. Only the leader can give it:
 // others answer *NotLeaderError.
 func (g *Group) ReadIndex(ctx context.Context) (uint64, error) {
+	p, err := g.ReadPoint(ctx)
+	return p.Index, err
+}
+
+// ReadPoint is ReadIndex for reads on other members: WaitPoint takes it there.
+func (g *Group) ReadPoint(ctx context.Context) (ReadPoint, error) {
 	if g.raft.State() != raft.Leader {
-		return 0, g.notLeader()
+		return ReadPoint{}, g.notLeader()
 	}
 	q := readRequest{answer: make(chan readAnswer, 1)}
 	select {
 	case g.reads <- q:
 	case <-ctx.Done():
-		return 0, fmt.Errorf("read index: %w", ctx.Err())
+		return ReadPoint{}, fmt.Errorf("read index: %w", ctx.Err())
 	case <-g.stop:
-		return 0, ErrClosed
+		return ReadPoint{}, ErrClosed
 	}
 	select {
 	case a := <-q.answer:
-		return a.index, a.err
+		return a.point, a.err
 	case <-ctx.Done():
-		return 0, fmt.Errorf("read index: %w", ctx.Err())
+		return ReadPoint{}, fmt.Errorf("read index: %w", ctx.Err())
 	case <-g.stop:
-		return 0, ErrClosed
+		return ReadPoint{}, ErrClosed
+	}
+}
+
+// WaitPoint returns when the machine here has applied what p asks for, or with an
+// error when ctx ends or the group is closed.
+//
+// A follower has entries before it knows that they are committed: the leader says so
+// with its next append, which may take 100 ms. The point says it, too, with the same
+// right, so raft is told as if by the leader: an append of p.Term without entries.
+func (g *Group) WaitPoint(ctx context.Context, p ReadPoint) error {
+	tick := time.NewTicker(pointTick)
+	defer tick.Stop()
+	for told := false; ; {
+		if g.Applied() >= p.Index {
+			return nil
+		}
+		if !told && g.raft.State() == raft.Follower && g.raft.CurrentTerm() == p.Term && g.raft.LastIndex() >= p.Index {
+			told = g.transport.committed(ctx, p)
+		}
+		if told {
+			return g.WaitApplied(ctx, p.Index)
+		}
+		select { // the entry is on its way
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for index %d: %w", p.Index, ctx.Err())
+		case <-g.stop:
+			return ErrClosed
+		}
 	}
 }
 
@@ -77,9 +124,9 @@ func (g *Group) readLoop() {
 		for len(batch) < readsMax && len(g.reads) > 0 {
 			batch = append(batch, <-g.reads)
 		}
-		index, err := r.run()
+		point, err := r.run()
 		for _, q := range batch {
-			q.answer <- readAnswer{index, err}
+			q.answer <- readAnswer{point, err}
 		}
 	}
 }
@@ -104,26 +151,27 @@ func newRounds(g *Group) *rounds {
 	return &rounds{g: g, asked: make(map[id.Member]uint64), answers: make(chan roundAnswer)}
 }
 
-// run does one round: it returns an index, or *NotLeaderError, or ErrClosed.
-func (r *rounds) run() (uint64, error) {
+// run does one round: it returns a point, or *NotLeaderError, or ErrClosed.
+func (r *rounds) run() (ReadPoint, error) {
 	g := r.g
 	r.ticker = time.NewTicker(roundTick)
 	defer r.ticker.Stop()
 	term := g.raft.CurrentTerm()
 	if err := r.ownTerm(term); err != nil {
-		return 0, err
+		return ReadPoint{}, err
 	}
-	index := g.raft.CommitIndex()
+	// An entry of this term is committed, so the newest committed one is of it, too.
+	p := ReadPoint{Index: g.raft.CommitIndex(), Term: term, Leader: g.cfg.Self}
 	if mutant.StaleRead {
-		return index, nil
+		return p, nil
 	}
 	if err := r.quorum(term); err != nil {
-		return 0, err
+		return ReadPoint{}, err
 	}
 	if !g.leads(term) {
-		return 0, g.notLeader()
+		return ReadPoint{}, g.notLeader()
 	}
-	return index, nil
+	return p, nil
 }
 
 // leads tells whether this member leads term.

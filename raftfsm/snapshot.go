@@ -93,8 +93,7 @@ func (s *snapshotStore) verify() (*raft.SnapshotMeta, error) {
 		return nil, err
 	}
 	if len(list) == 0 {
-		s.collect()
-		return nil, nil
+		return nil, nil // segments that are there are for the leader's snapshot
 	}
 	meta, r, err := s.Open(list[0].ID)
 	if err != nil {

@@ -27,8 +27,11 @@ type streams struct {
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup // the Accept that runs, and every open stream
 
-	mu     sync.Mutex // guards open and closed
+	deserted func(id.Node) // told of a node whose last stream to here has ended; nil tells nobody
+
+	mu     sync.Mutex // guards what follows
 	open   map[*stream]struct{}
+	nodes  map[id.Node]int // the streams from each node
 	closed bool
 }
 
@@ -38,7 +41,7 @@ func newStreams(cfg *Config) *streams {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &streams{
 		inner: cfg.Stream, self: cfg.Self, resolve: cfg.Resolve,
-		ctx: ctx, cancel: cancel, open: make(map[*stream]struct{}),
+		ctx: ctx, cancel: cancel, open: make(map[*stream]struct{}), nodes: make(map[id.Node]int),
 	}
 }
 
@@ -46,6 +49,7 @@ func newStreams(cfg *Config) *streams {
 type stream struct {
 	net.Conn
 	owner *streams
+	peer  id.Node // whose it is, where the other end opened it and has a node
 	once  sync.Once
 }
 
@@ -53,12 +57,34 @@ type stream struct {
 func (c *stream) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
-		c.owner.mu.Lock()
-		delete(c.owner.open, c)
-		c.owner.mu.Unlock()
+		if c.owner.drop(c) {
+			c.owner.deserted(c.peer)
+		}
 		c.owner.wg.Done()
 	})
 	return err
+}
+
+// drop forgets a stream; it tells whether that was the last one from a node.
+func (s *streams) drop(c *stream) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, c)
+	if c.peer == (id.Node{}) {
+		return false
+	}
+	if s.nodes[c.peer]--; s.nodes[c.peer] > 0 {
+		return false
+	}
+	delete(s.nodes, c.peer)
+	return s.deserted != nil && !s.closed
+}
+
+// from gives how many streams there are that a node opened.
+func (s *streams) from(node id.Node) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.nodes[node]
 }
 
 // enter counts one more for wg, unless the streams are closed.
@@ -72,14 +98,18 @@ func (s *streams) enter() error {
 	return nil
 }
 
-func (s *streams) adopt(conn net.Conn) (net.Conn, error) {
+// adopt keeps a stream that this end dialled, or that node opened.
+func (s *streams) adopt(conn net.Conn, node id.Node) (net.Conn, error) {
 	if err := s.enter(); err != nil {
 		conn.Close()
 		return nil, err
 	}
-	c := &stream{Conn: conn, owner: s}
+	c := &stream{Conn: conn, owner: s, peer: node}
 	s.mu.Lock()
 	s.open[c] = struct{}{}
+	if node != (id.Node{}) {
+		s.nodes[node]++
+	}
 	closed := s.closed
 	s.mu.Unlock()
 	if closed { // between the two locks: Close did not see c
@@ -98,25 +128,29 @@ func (s *streams) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.adopt(conn)
+	var node id.Node
+	if named, ok := conn.(interface{ Node() id.Node }); ok {
+		node = named.Node()
+	}
+	return s.adopt(conn, node)
 }
 
 // Dial opens a stream to the member that target names.
 func (s *streams) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	address, err := s.resolve(id.Member(target))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errDial, err)
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, timeout)
 	defer cancel()
 	conn, err := s.inner.Dial(ctx, address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errDial, err)
 	}
 	if err := sameNode(conn, id.Member(target)); err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, errors.Join(errDial, err, conn.Close())
 	}
-	return s.adopt(conn)
+	return s.adopt(conn, id.Node{})
 }
 
 // sameNode fails if the node at the other end is not the member's: after its end

@@ -1,6 +1,7 @@
 package raftfsm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,7 @@ import (
 )
 
 // transport carries raft's messages. It differs from raft.NetworkTransport, which
-// it is built on, in four ways:
+// it is built on, in six ways:
 //
 //   - A heartbeat never touches raft's state on the goroutine that received it.
 //     Stock, it may change term and state while the main goroutine is in the middle
@@ -28,6 +29,10 @@ import (
 //   - A leader whose disk hangs falls silent, so that another is elected
 //     (hashicorp/raft #503, #614, #666).
 //   - No pipeline, which wedges for ever after a follower's disk stalled (#612).
+//   - A member that returns gets entries at once (reach), and connections that died
+//     with a process cost no vote (fresh).
+//   - Where the leader's process has ended its followers need not wait for their
+//     timers to choose another (widow).
 //   - What a member sends is checked before raft sees it: raft panics on a
 //     configuration that it can't decode or an entry type that it does not know.
 type transport struct {
@@ -39,6 +44,9 @@ type transport struct {
 	segments *segment.Store // nil: none
 	header   raft.RPCHeader // of our answers
 	raft     atomic.Pointer[raft.Raft]
+	reach    reach
+	widow    widow
+	resigned atomic.Bool // this member takes no leadership any more
 
 	out   chan raft.RPC // to raft's main goroutine; unbuffered, like raft's own
 	beats chan raft.RPC // the newest answered heartbeat; the next are dropped until it is taken
@@ -72,6 +80,7 @@ func newTransport(cfg *Config, h *health, log hclog.Logger, segments *segment.St
 		Stream: s, MaxPool: connsPerPeer, MaxRPCsInFlight: 1, Timeout: rpcTimeout,
 		Logger: log, MsgpackUseNewTimeFormat: true,
 	})
+	s.deserted = t.deserted
 	t.wg.Go(t.pump)
 	return t
 }
@@ -84,7 +93,7 @@ func (t *transport) pump() {
 	for {
 		select {
 		case rpc := <-t.NetworkTransport.Consumer():
-			if t.question(rpc) {
+			if t.question(rpc) || t.refused(rpc) {
 				continue
 			}
 			if err := checkRPC(t.group, rpc.Command); err != nil {
@@ -113,6 +122,35 @@ func (t *transport) deliver(rpc raft.RPC) {
 	}
 }
 
+// committed tells raft, in the name of p's leader, that what p asks for is committed. It
+// tells whether raft took notice before ctx ended.
+func (t *transport) committed(ctx context.Context, p ReadPoint) bool {
+	answer := make(chan raft.RPCResponse, 1)
+	q := &raft.AppendEntriesRequest{
+		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(p.Leader), Addr: []byte(p.Leader)},
+		Term:      p.Term, PrevLogEntry: p.Index, PrevLogTerm: p.Term, LeaderCommitIndex: p.Index,
+	}
+	if t.health.failed() != nil {
+		return false
+	}
+	select {
+	case t.out <- raft.RPC{Command: q, RespChan: answer}:
+	case <-ctx.Done():
+		return false
+	case <-t.done:
+		return false
+	}
+	select {
+	case a := <-answer:
+		r, ok := a.Response.(*raft.AppendEntriesResponse)
+		return ok && a.Error == nil && r.Success
+	case <-ctx.Done():
+		return false
+	case <-t.done:
+		return false
+	}
+}
+
 // SetHeartbeatHandler takes heartbeats off raft's hands; its handler is not used.
 func (t *transport) SetHeartbeatHandler(func(raft.RPC)) {
 	t.NetworkTransport.SetHeartbeatHandler(t.heartbeat)
@@ -138,7 +176,34 @@ func (t *transport) heartbeat(rpc raft.RPC) {
 }
 
 // AppendEntries sends a heartbeat or entries, unless the disk has hung too long.
+// Entries for a member that can't be reached are held until it can.
 func (t *transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
+	q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse,
+) error {
+	if isHeartbeat(q) {
+		err := t.append(to, at, q, a)
+		if err == nil {
+			t.reach.reached(to)
+		}
+		return err
+	}
+	for again := false; ; again = true {
+		if err := t.await(to, q.Term); err != nil {
+			return err
+		}
+		*a = raft.AppendEntriesResponse{}
+		err := t.append(to, at, q, a)
+		if err == nil {
+			return nil
+		}
+		t.reach.lost(to, q.Term)
+		if again { // heartbeats are answered and entries are not
+			return err
+		}
+	}
+}
+
+func (t *transport) append(to raft.ServerID, at raft.ServerAddress,
 	q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse,
 ) error {
 	if err := t.mute(); err != nil {
@@ -148,10 +213,13 @@ func (t *transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
 }
 
 // InstallSnapshot sends a snapshot, but for the segments that the member has, unless
-// the disk has hung too long.
+// the disk has hung too long, when the member can be reached.
 func (t *transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 	q *raft.InstallSnapshotRequest, a *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
+	if err := t.await(to, q.Term); err != nil {
+		return err
+	}
 	if err := t.mute(); err != nil {
 		return err
 	}
@@ -161,7 +229,11 @@ func (t *transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 		less.Size = o.wireBytes(have)
 		q, data = &less, o.onWire(have)
 	}
-	return t.NetworkTransport.InstallSnapshot(to, at, q, a, data)
+	err := t.NetworkTransport.InstallSnapshot(to, at, q, a, data)
+	if err != nil {
+		t.reach.lost(to, q.Term)
+	}
+	return err
 }
 
 // mute tells why nothing may be sent now, or nil.
@@ -179,10 +251,46 @@ func (t *transport) mute() error {
 func (t *transport) RequestVote(to raft.ServerID, at raft.ServerAddress,
 	q *raft.RequestVoteRequest, a *raft.RequestVoteResponse,
 ) error {
-	if err := t.health.failed(); err != nil {
+	if err := t.mayLead(); err != nil {
 		return err
 	}
-	return t.NetworkTransport.RequestVote(to, at, q, a)
+	return fresh(func() error {
+		*a = raft.RequestVoteResponse{}
+		return t.NetworkTransport.RequestVote(to, at, q, a)
+	})
+}
+
+// RequestPreVote asks whether a vote would be given.
+func (t *transport) RequestPreVote(to raft.ServerID, at raft.ServerAddress,
+	q *raft.RequestPreVoteRequest, a *raft.RequestPreVoteResponse,
+) error {
+	if err := t.mayLead(); err != nil {
+		return err
+	}
+	return fresh(func() error {
+		*a = raft.RequestPreVoteResponse{}
+		return t.NetworkTransport.RequestPreVote(to, at, q, a)
+	})
+}
+
+// errResigned is told to who would make a member the leader that is about to stop.
+var errResigned = errors.New("raftfsm: the member takes no leadership any more")
+
+// mayLead tells why this member may not become the leader, or nil.
+func (t *transport) mayLead() error {
+	if t.resigned.Load() {
+		return errResigned
+	}
+	return t.health.failed()
+}
+
+// refused answers an offer of the leadership that this member does not take.
+func (t *transport) refused(rpc raft.RPC) bool {
+	if _, offer := rpc.Command.(*raft.TimeoutNowRequest); !offer || !t.resigned.Load() {
+		return false
+	}
+	rpc.Respond(nil, errResigned)
+	return true
 }
 
 // AppendEntriesPipeline says that there is none.
@@ -196,15 +304,16 @@ func (t *transport) EncodePeer(to raft.ServerID, _ raft.ServerAddress) []byte { 
 // confirm asks a member whether it still follows the leader of term: whether it
 // had not left the term when it answered.
 func (t *transport) confirm(to id.Member, term uint64) bool {
-	q := raft.AppendEntriesRequest{RPCHeader: t.header, Term: term}
-	var a raft.AppendEntriesResponse
-	err := t.AppendEntries(raft.ServerID(to), raft.ServerAddress(to), &q, &a)
-	return err == nil && a.Success && a.Term == term
+	_, ok := t.follows(to, term)
+	return ok
 }
 
 // Close ends all streams. It does not wait, because raft may be the caller.
 func (t *transport) Close() error {
-	t.once.Do(func() { close(t.done) })
+	t.once.Do(func() {
+		t.widow.close() // closed streams are no news from now on
+		close(t.done)
+	})
 	err := t.NetworkTransport.Close()
 	t.CloseStreams() // lets go of the idle connections
 	return err
@@ -212,8 +321,8 @@ func (t *transport) Close() error {
 
 // wait returns when everything that a closed transport started has ended.
 func (t *transport) wait() {
+	t.streams.wg.Wait() // first: the end of a stream may start something
 	t.wg.Wait()
-	t.streams.wg.Wait()
 }
 
 // errMalformed is told to a member whose message raft would not survive.

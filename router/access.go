@@ -42,8 +42,13 @@ func (r *Router) AccessKey(ctx context.Context, accessKey string) (AccessKey, er
 // Access gives the application that apiKey names, and its gallery. An unknown key
 // or another tenant's is Forbidden.
 func (r *Router) Access(ctx context.Context, tenant id.Tenant, apiKey string) (Access, error) {
-	mac := r.master.MAC(purposeAPIKey, []byte(apiKey))
-	app, err := confirmed(ctx, r, func() (metafsm.Application, bool) { return r.groups.Meta().ApplicationByMAC(mac) })
+	macs := r.master.MACs(purposeAPIKey, []byte(apiKey)) // two while the cluster's key is being replaced
+	app, err := confirmed(ctx, r, func() (app metafsm.Application, ok bool) {
+		for i := 0; i < len(macs) && !ok; i++ {
+			app, ok = r.groups.Meta().ApplicationByMAC(macs[i])
+		}
+		return app, ok
+	})
 	if KindOf(err) == NotFound || err == nil && app.Tenant != tenant && !mutant.AnyTenant {
 		return Access{}, Errorf(Forbidden, "", "Forbidden")
 	}
@@ -88,7 +93,7 @@ func (s *syncedAt) age() time.Duration {
 // it says that it does if it has not for trustMax.
 func confirmed[T any](ctx context.Context, r *Router, look func() (T, bool)) (T, error) {
 	age := r.synced.age()
-	if age < trustMax {
+	if age < trustMax || mutant.RevokedStays {
 		if rec, ok := look(); ok {
 			if age >= refreshAfter {
 				r.sync.nudge()

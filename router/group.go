@@ -37,6 +37,7 @@ func ask[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shar
 	pause := retryPauseMin
 	start := time.Now()
 	for try := 0; ; try++ {
+		changed := r.leaders.changed(group)
 		member, known := r.leaders.guess(group, try)
 		if known {
 			a, err := attempt(ctx, r, m, group, member, q)
@@ -59,7 +60,7 @@ func ask[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shar
 			r.log.WarnContext(ctx, "group has no leader that answers", "group", group, "err", last)
 			return none, &Error{Kind: Unavailable, Message: "a part of the service has no leader; try again", RetryAfter: retryAfter}
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := sleep(ctx, pause, changed); err != nil {
 			return none, err
 		}
 		pause = min(2*pause, retryPauseMax)
@@ -100,11 +101,14 @@ func retryable(err error) (leader id.Member, again bool) {
 		errors.Is(err, raftfsm.ErrOutcomeUnknown) || errors.Is(err, raftfsm.ErrClosed)
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// sleep waits for d, or until something has changed; nil never does.
+func sleep(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
+		return nil
+	case <-changed:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

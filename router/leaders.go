@@ -44,6 +44,16 @@ func (l *leaders) guess(group id.Shard, try int) (id.Member, bool) {
 	return members[try%len(members)], true
 }
 
+// changed gives a channel that is closed when the replica of group on this node hears
+// of another leader, or of none; nil where there is no replica. Who waits for a leader
+// that is being elected goes on with the first word of it.
+func (l *leaders) changed(group id.Shard) <-chan struct{} {
+	if g, ok := l.groups.Group(group); ok {
+		return g.LeaderChanged()
+	}
+	return nil
+}
+
 // watch calls lost when the replica of group on this node follows another leader
 // than member: a paused leader would hold the request for attemptMax. It looks
 // until ctx ends, from watchPause on: most requests are done by then, and stop.
@@ -54,11 +64,12 @@ func (l *leaders) watch(ctx context.Context, group id.Shard, member id.Member, l
 	}
 	return time.AfterFunc(watchPause, func() {
 		for ctx.Err() == nil {
+			changed := g.LeaderChanged()
 			if leader, known := g.Leader(); known && leader != member {
 				lost()
 				return
 			}
-			_ = sleep(ctx, watchPause) // ends with ctx, which the loop looks at
+			_ = sleep(ctx, watchPause, changed) // ends with ctx, which the loop looks at
 		}
 	}).Stop
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/requestlog"
 	"facet/raftfsm"
 )
 
@@ -25,6 +26,8 @@ type method[Q, A any] struct {
 type envelope[Q any] struct {
 	Group id.Shard `cbor:"1,keyasint"`
 	Query Q        `cbor:"2,keyasint"`
+	// Request is the id of the client's request that this one is a part of, for logs.
+	Request string `cbor:"3,keyasint,omitempty"`
 }
 
 // handler carries out one method on encoded bytes.
@@ -37,7 +40,10 @@ func serve[Q, A any](m method[Q, A]) (string, handler) {
 		if err := wireDec.Unmarshal(body, &e); err != nil {
 			return nil, fmt.Errorf("read %s request: %w", m.name, err)
 		}
+		ctx = requestlog.With(ctx, e.Request)
+		began := time.Now()
 		a, err := m.run(ctx, r, e.Group, e.Query)
+		r.helped(ctx, m.name, e.Group, time.Since(began), err)
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +54,7 @@ func serve[Q, A any](m method[Q, A]) (string, handler) {
 // callPeer carries out m at another node.
 func callPeer[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shard, to id.Member, q Q) (A, error) {
 	var a A
-	body, err := wireEnc.Marshal(envelope[Q]{group, q})
+	body, err := wireEnc.Marshal(envelope[Q]{group, q, requestlog.ID(ctx)})
 	if err != nil {
 		return a, fmt.Errorf("encode %s request: %w", m.name, err)
 	}

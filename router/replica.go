@@ -26,6 +26,7 @@ func handlers() map[string]handler {
 		func() (string, handler) { return serve(metaIndex) },
 		func() (string, handler) { return serve(metaNewKey) },
 		func() (string, handler) { return serve(metaRevokeKey) },
+		func() (string, handler) { return serve(groupPoint) },
 		func() (string, handler) { return serve(shardGrant) },
 		func() (string, handler) { return serve(shardRegister) },
 		func() (string, handler) { return serve(shardAdd) },

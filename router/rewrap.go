@@ -1,6 +1,7 @@
 package router
 
 import (
+	"errors"
 	"fmt"
 
 	"facet/raftfsm/metafsm"
@@ -36,4 +37,32 @@ func (w Rewrap) secret(wrapped []byte, purpose string) (again, plain []byte, err
 		return nil, nil, err
 	}
 	return w.To.Wrap(plain, []byte(purpose)), plain, nil
+}
+
+// errNothing says that a secret is not a record's.
+var errNothing = errors.New("a secret of nothing")
+
+// Secret fills in New, and KeyMAC where there is one, of a secret that a ring's older
+// key has wrapped; old is false for one that its first key has. The error wraps
+// seal.ErrOpen.
+func (w Rewrap) Secret(s *metafsm.Rekeyed) (old bool, err error) {
+	if w.To.Current(s.Old) {
+		return false, nil
+	}
+	var key []byte
+	switch {
+	case !s.Gallery.IsZero():
+		s.New, _, err = w.secret(s.Old, purposeData+s.Gallery.String())
+	case s.AccessKey != "":
+		s.New, _, err = w.secret(s.Old, purposeSecret+s.AccessKey)
+	case !s.Application.IsZero():
+		s.New, key, err = w.secret(s.Old, purposeAPIKey+s.Application.String())
+		s.KeyMAC = w.To.MAC(purposeAPIKey, key)
+	default:
+		err = errNothing
+	}
+	if err != nil {
+		return true, fmt.Errorf("rewrap a secret: %w", err)
+	}
+	return true, nil
 }

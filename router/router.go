@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"facet/engine"
@@ -63,8 +64,8 @@ type Config struct {
 type Meter interface {
 	// Searched is told the stages of a whole search.
 	Searched(extract, shards, merge time.Duration)
-	// SearchedShard is told one shard's part on its leader: how many active events
-	// the slice had, and the time.
+	// SearchedShard is told one shard's part on the replica that answered: how many
+	// active events the slice had, and the time.
 	SearchedShard(rows int, took time.Duration)
 }
 
@@ -81,7 +82,7 @@ type Memory interface {
 
 // Router carries out requests on the whole cluster. It is safe for concurrent
 // use. Close waits for the one kind of goroutine that may outlast a call: a round
-// of catching up with meta that later callers wait for.
+// of catching up, with meta or a leader, that later callers wait for.
 type Router struct {
 	groups    Groups
 	peers     Peers
@@ -90,6 +91,7 @@ type Router struct {
 	master    *seal.Master
 	log       *slog.Logger
 	leaders   *leaders
+	spread    *spread
 	keys      keys
 	sync      rounds
 	synced    syncedAt
@@ -100,6 +102,9 @@ type Router struct {
 	bulk      bool
 	memory    Memory
 	meter     Meter
+
+	followMu sync.Mutex // guards follows
+	follows  map[id.Shard]*rounds
 }
 
 // New makes a Router.
@@ -112,6 +117,8 @@ func New(cfg Config) *Router {
 		master:    cfg.Master,
 		log:       cfg.Log,
 		leaders:   newLeaders(cfg.Groups, cfg.Peers.Self()),
+		spread:    newSpread(cfg.Groups, cfg.Peers.Self()),
+		follows:   map[id.Shard]*rounds{},
 		keyChange: make(chan struct{}, 1),
 		methods:   handlers(),
 		bulk:      cfg.Bulk,
@@ -128,5 +135,10 @@ func New(cfg Config) *Router {
 // Close waits for what calls left running. No call may follow.
 func (r *Router) Close() error {
 	r.sync.close()
+	r.followMu.Lock()
+	defer r.followMu.Unlock()
+	for _, f := range r.follows {
+		f.close()
+	}
 	return nil
 }

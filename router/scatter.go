@@ -21,11 +21,16 @@ func scatter[Q, A any](ctx context.Context, r *Router, m method[Q, A], shards []
 
 // scatterEach is scatter with a query of its own for each shard.
 func scatterEach[Q, A any](ctx context.Context, r *Router, m method[Q, A], shards []id.Shard, queries []Q) ([]A, error) {
-	answers := make([]A, len(shards))
+	return scatterBy(ctx, len(shards), func(ctx context.Context, i int) (A, error) { return ask(ctx, r, m, shards[i], queries[i]) })
+}
+
+// scatterBy gives what each gives for 0 to n-1, all at once.
+func scatterBy[A any](ctx context.Context, n int, each func(ctx context.Context, i int) (A, error)) ([]A, error) {
+	answers := make([]A, n)
 	work, ctx := errgroup.WithContext(ctx)
-	for i, s := range shards {
+	for i := range n {
 		work.Go(func() error {
-			a, err := ask(ctx, r, m, s, queries[i])
+			a, err := each(ctx, i)
 			answers[i] = a
 			if mutant.SkipDeadShard {
 				return nil

@@ -30,7 +30,7 @@ func (r *Router) Search(ctx context.Context, q SearchQuery) (SearchResult, error
 	}
 	extracted := time.Now()
 	lists, err := whole(ctx, r, g, func(g enrolment) ([][]shard.Hit, error) {
-		return scatter(ctx, r, shardSearch, g.shards, searchQuery{
+		return scatterAny(ctx, r, shardSearch, g.shards, searchQuery{
 			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
 			Threshold: q.Threshold, Limit: q.Limit, Tags: tags, BySubject: q.Count == CountSubjects,
 		})
@@ -62,7 +62,7 @@ type searchQuery struct {
 }
 
 var shardSearch = method[searchQuery, []shard.Hit]{"shard.search", func(ctx context.Context, r *Router, group id.Shard, q searchQuery) ([]shard.Hit, error) {
-	s, err := r.read(ctx, group)
+	s, err := r.readAny(ctx, group)
 	if err != nil {
 		return nil, err
 	}

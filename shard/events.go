@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"facet/internal/id"
+	"facet/internal/mutant"
 	"facet/shard/kernel"
 )
 
@@ -93,7 +94,7 @@ func (s *Shard) Update(r Replacement) (now Active, err error) {
 func (st *state) replace(sl *slice, old *entry, r Replacement) {
 	spare := sl.room(OldestDeleted)
 	sl.leave(old)
-	if spare {
+	if spare && !mutant.UpdateLosesOld {
 		sl.enter(old.delete(st.next(), r.Time))
 	}
 	fresh := &entry{

@@ -45,10 +45,11 @@ func newBackup() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := c.Backup(cmd.Context(), o); err != nil {
+			begun, err := c.Backup(cmd.Context(), o)
+			if err != nil {
 				return err
 			}
-			return follow(cmd.Context(), c, cmd.OutOrStdout())
+			return follow(cmd.Context(), c, begun, cmd.OutOrStdout())
 		},
 	}
 	t.flags(cmd.Flags())
@@ -94,29 +95,37 @@ func readBounded(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, backupFileMax))
 }
 
-func newBackupVerify() *cobra.Command {
+// aboutBackup completes a command whose argument is the URL of a folder with backups,
+// one of which is meant.
+func aboutBackup(cmd *cobra.Command, do func(cmd *cobra.Command, c *admin.Client, q node.BackupQuery) error) *cobra.Command {
 	var t target
 	var b of
-	cmd := &cobra.Command{
-		Use: "verify URL", Short: "read all of a backup and say what is damaged", Args: usage(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := t.client()
-			if err == nil {
-				err = b.read()
-			}
-			if err != nil {
-				return err
-			}
-			b.From = args[0]
-			if err := c.VerifyBackup(cmd.Context(), b.BackupQuery); err != nil {
-				return err
-			}
-			return follow(cmd.Context(), c, cmd.OutOrStdout())
-		},
+	cmd.Args = usage(cobra.ExactArgs(1))
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := t.client()
+		if err == nil {
+			err = b.read()
+		}
+		if err != nil {
+			return err
+		}
+		b.From = args[0]
+		return do(cmd, c, b.BackupQuery)
 	}
 	t.flags(cmd.Flags())
 	b.flags(cmd.Flags())
 	return cmd
+}
+
+func newBackupVerify() *cobra.Command {
+	cmd := &cobra.Command{Use: "verify URL", Short: "read all of a backup and say what is damaged"}
+	return aboutBackup(cmd, func(cmd *cobra.Command, c *admin.Client, q node.BackupQuery) error {
+		begun, err := c.VerifyBackup(cmd.Context(), q)
+		if err != nil {
+			return err
+		}
+		return follow(cmd.Context(), c, begun, cmd.OutOrStdout())
+	})
 }
 
 func newBackupList() *cobra.Command {
@@ -149,47 +158,33 @@ func newBackupList() *cobra.Command {
 }
 
 func newBackupErasures() *cobra.Command {
-	var t target
-	var b of
-	cmd := &cobra.Command{
-		Use: "erasures URL", Short: "the subjects that a backup knows to be erased, for restore --erasures", Args: usage(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := t.client()
-			if err == nil {
-				err = b.read()
-			}
-			if err != nil {
-				return err
-			}
-			b.From = args[0]
-			list, err := c.Erasures(cmd.Context(), b.BackupQuery)
-			if err != nil {
-				return err
-			}
-			return printJSON(cmd.OutOrStdout(), list)
-		},
-	}
-	t.flags(cmd.Flags())
-	b.flags(cmd.Flags())
-	return cmd
+	cmd := &cobra.Command{Use: "erasures URL", Short: "the subjects that a backup knows to be erased, for restore --erasures"}
+	return aboutBackup(cmd, func(cmd *cobra.Command, c *admin.Client, q node.BackupQuery) error {
+		list, err := c.Erasures(cmd.Context(), q)
+		if err != nil {
+			return err
+		}
+		return printJSON(cmd.OutOrStdout(), list)
+	})
 }
 
 // newRestore makes the command that restores a backup.
 func newRestore() *cobra.Command {
 	var t target
 	var b of
-	var gallery, erasures string
+	var o node.RestoreOrder
+	var erasures string
 	cmd := &cobra.Command{
 		Use: "restore --from URL", Short: "put a backup into an empty cluster, or one gallery into any",
-		Long: "Put a backup into a cluster that was founded anew and has no tenants, with the same number of shards (the\n" +
+		Long: "Put a backup into a cluster that was founded anew and has no tenants, with at least as many shards (the\n" +
 			"ids of subjects name their shard) and any number of nodes; or one gallery into a cluster that does not have\n" +
-			"it. Everything is verified before and compared afterwards. The same command again goes on after a crash.",
+			"it. Everything is verified before and compared afterwards. The same command again goes on after a crash.\n" +
+			"Who was erased since does not come back, as far as newer backups in the folder, or --erasures, tell.",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if b.From == "" {
 				return &usageError{errors.New("--from is needed")}
 			}
-			o := node.RestoreOrder{Gallery: gallery}
 			if erasures != "" {
 				raw, err := readBounded(erasures)
 				if err != nil {
@@ -207,22 +202,24 @@ func newRestore() *cobra.Command {
 				return err
 			}
 			o.BackupQuery = b.BackupQuery
-			if err := c.Restore(cmd.Context(), o); err != nil {
+			begun, err := c.Restore(cmd.Context(), o)
+			if err != nil {
 				return err
 			}
-			return follow(cmd.Context(), c, cmd.OutOrStdout())
+			return follow(cmd.Context(), c, begun, cmd.OutOrStdout())
 		},
 	}
 	t.flags(cmd.Flags())
 	b.flags(cmd.Flags())
 	cmd.Flags().StringVar(&b.From, "from", "", "URL of the folder of backups")
-	cmd.Flags().StringVar(&gallery, "gallery", "", "only this gallery, by its name or id")
+	cmd.Flags().StringVar(&o.Gallery, "gallery", "", "only this gallery, by its name or id")
 	cmd.Flags().StringVar(&erasures, "erasures", "", "file with subjects that are not to come back (facet backup erasures makes one)")
+	cmd.Flags().BoolVar(&o.WithErased, "with-erased", false, "bring back who was erased since, by newer backups in the folder")
 	return cmd
 }
 
 // follow waits for what was begun, and says what came of it.
-func follow(ctx context.Context, c *admin.Client, w io.Writer) error {
+func follow(ctx context.Context, c *admin.Client, begun string, w io.Writer) error {
 	last := -1
 	for {
 		p, err := c.BackupProgress(ctx)
@@ -230,7 +227,7 @@ func follow(ctx context.Context, c *admin.Client, w io.Writer) error {
 			return err
 		}
 		switch {
-		case p.What == "":
+		case p.What == "" || p.ID != begun: // another node answers, with what it did itself
 			return errors.New("the node that was at it has gone: give the same command again")
 		case p.Running && p.Done != last && p.Total > 0:
 			last = p.Done
@@ -256,8 +253,15 @@ func conclude(w io.Writer, p node.BackupProgress) error {
 		_, err = fmt.Fprintf(w, "%s: %s is whole: %d events, %d bytes, manifest %x; %s\n",
 			p.What, p.Backup.Name, p.Backup.Events, p.Backup.Bytes, p.Backup.Digest[:8], took)
 	case p.Restored != nil:
-		_, err = fmt.Fprintf(w, "restore: %s: %d galleries, %d events, %d deleted entries, %d events left out; %s\n",
-			p.Restored.Backup, p.Restored.Galleries, p.Restored.Active, p.Restored.Deleted, p.Restored.Erased, took)
+		since := "no newer backup tells who was erased since"
+		if p.Restored.Since != "" {
+			since = "compared with " + p.Restored.Since
+		}
+		if len(p.Restored.Sealed) > 0 {
+			since += "; newer, and not compared with, since other keys have sealed them: " + strings.Join(p.Restored.Sealed, ", ")
+		}
+		_, err = fmt.Fprintf(w, "restore: %s: %d galleries, %d events, %d deleted entries, %d events of erased subjects left out (%s); %s\n",
+			p.Restored.Backup, p.Restored.Galleries, p.Restored.Active, p.Restored.Deleted, p.Restored.Erased, since, took)
 	}
 	return err
 }

@@ -78,6 +78,6 @@ func newRoot() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newServe(), newDev(), newTenant(), newKey(), newStatus(), newNode(), newShard(), newCerts(), newBackup(), newRestore(), newRecover(), newImport(), newDemo(), newBench(), newModels(), newVersion())
+	root.AddCommand(newServe(), newDev(), newCluster(), newTenant(), newKey(), newStatus(), newNode(), newShard(), newCerts(), newBackup(), newRestore(), newRecover(), newImport(), newDemo(), newBench(), newModels(), newVersion())
 	return root
 }

@@ -6,41 +6,85 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/authority"
+	"facet/cmd/facet/cluster"
 	"facet/cmd/facet/dev"
 	"facet/node"
 )
 
-// target are the flags that say which cluster is meant.
+// target says which cluster is meant: see client.
 type target struct {
 	dir          string
+	profile      string
 	addresses    []string
 	certificates string
+
+	set *pflag.FlagSet
 }
 
+// profileVariable names a profile for all commands of a shell.
+const profileVariable = "FACET_PROFILE"
+
 func (t *target) flags(f *pflag.FlagSet) {
+	t.set = f
+	f.StringVar(&t.profile, "profile", "", "file that says how to reach a cluster (default: "+profileVariable+", else a cluster of facet dev in ./dev, else facet/profile.yaml in your configuration folder)")
 	f.StringVar(&t.dir, "dir", devDir, "folder of a cluster of facet dev")
-	f.StringSliceVar(&t.addresses, "admin", nil, "admin addresses of a cluster's nodes, host:port, instead of --dir")
+	f.StringSliceVar(&t.addresses, "admin", nil, "admin addresses of a cluster's nodes, host:port, instead of a profile")
 	f.StringVar(&t.certificates, "certificates", "", "folder with ca.pem, admin.pem and admin.key, with --admin")
 }
 
 func (t *target) client() (*admin.Client, error) {
-	if (len(t.addresses) == 0) != (t.certificates == "") {
-		return nil, &usageError{errors.New("--admin and --certificates belong together")}
-	}
-	where := admin.Target{Addresses: t.addresses, Certificates: t.certificates}
-	if len(t.addresses) == 0 {
-		var err error
-		if where, err = dev.Admin(t.dir); err != nil {
-			return nil, err
-		}
+	where, err := t.find()
+	if err != nil {
+		return nil, err
 	}
 	return admin.NewClient(where)
+}
+
+// find takes the first that is there of: --admin and --certificates, --profile, --dir,
+// the environment's profile, a cluster of facet dev here, the user's own profile.
+func (t *target) find() (admin.Target, error) {
+	given := len(t.addresses) > 0
+	named := t.profile != ""
+	dir := t.set.Changed("dir")
+	switch {
+	case given != (t.certificates != ""):
+		return admin.Target{}, &usageError{errors.New("--admin and --certificates belong together")}
+	case given && named || given && dir || named && dir:
+		return admin.Target{}, &usageError{errors.New("--admin, --profile and --dir each name a cluster: give one of them")}
+	case given:
+		return admin.Target{Addresses: t.addresses, Certificates: t.certificates}, nil
+	case named:
+		return profileTarget(t.profile)
+	case dir:
+		return dev.Admin(t.dir)
+	}
+	if name := os.Getenv(profileVariable); name != "" {
+		return profileTarget(name)
+	}
+	where, err := dev.Admin(t.dir)
+	if !errors.Is(err, dev.ErrNoCluster) {
+		return where, err
+	}
+	if own, err := os.UserConfigDir(); err == nil {
+		name := filepath.Join(own, "facet", "profile.yaml")
+		if _, err := os.Stat(name); err == nil {
+			return profileTarget(name)
+		}
+	}
+	return where, fmt.Errorf("no cluster is named and there is none in %s: name a profile with --profile or %s", t.dir, profileVariable)
+}
+
+func profileTarget(name string) (admin.Target, error) {
+	p, err := admin.ReadProfile(name)
+	return p.Target(), err
 }
 
 // status asks the cluster how it is, and gives the client for what comes then.
@@ -111,7 +155,7 @@ func newStatus() *cobra.Command {
 func newCerts() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "certs",
-		Short: "a cluster's certificate authority, keys and certificates",
+		Short: "certificates and keys by hand, for machines that can't reach the authority (else: facet cluster)",
 		Args:  usage(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -127,14 +171,34 @@ func newCertsInit() *cobra.Command {
 		Long: "Make the authority, the cluster's keys and the administrator's certificate in DIR. What is there\n" +
 			"stays; a certificate with less than a third of its life left is renewed.",
 		Args: usage(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			_, err := authority.Open(dir, name)
-			return err
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if name == "" {
+				return &usageError{errors.New("--cluster can't be empty")}
+			}
+			f, err := authority.Open(dir, name)
+			if err != nil {
+				return err
+			}
+			return sayWritten(cmd.OutOrStdout(), f.Made())
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "./certificates", "folder of the authority")
-	cmd.Flags().StringVar(&name, "cluster", "facet", "name of the cluster in its certificates")
+	cmd.Flags().StringVar(&name, "cluster", cluster.ClusterName, "name of the cluster in its certificates")
 	return cmd
+}
+
+// sayWritten names files that were made or renewed.
+func sayWritten(w io.Writer, files []string) error {
+	if len(files) == 0 {
+		_, err := fmt.Fprintln(w, "nothing to do: all is there, and good for a while")
+		return err
+	}
+	for _, name := range files {
+		if _, err := fmt.Fprintln(w, "wrote", name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func newCertsIssue() *cobra.Command {
@@ -146,7 +210,7 @@ func newCertsIssue() *cobra.Command {
 		Long: "Make or renew the certificates of a node, in DIR/NAME. The node's id is that of its data directory,\n" +
 			"which is made when missing. Copy DIR/NAME, cluster.key and gossip.key to the node; never ca.key.",
 		Args: usage(cobra.ExactArgs(1)),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if data == "" || len(hosts) == 0 {
 				return &usageError{errors.New("--data and --host are needed")}
 			}
@@ -154,11 +218,15 @@ func newCertsIssue() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			f, err := authority.Open(dir, "facet")
+			f, err := authority.OpenAuthority(dir, "")
+			if err != nil {
+				return fmt.Errorf("%w: facet certs init makes one", err)
+			}
+			written, err := f.Ensure(authority.NodeCertificates{Name: args[0], ID: who, Hosts: hosts})
 			if err != nil {
 				return err
 			}
-			return f.Ensure(authority.NodeCertificates{Name: args[0], ID: who, Hosts: hosts})
+			return sayWritten(cmd.OutOrStdout(), append(f.Made(), written...))
 		},
 	}
 	cmd.Flags().StringVar(&dir, "dir", "./certificates", "folder of the authority")

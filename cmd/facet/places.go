@@ -182,17 +182,29 @@ func newShardMove() *cobra.Command {
 
 func newShardBalance() *cobra.Command {
 	var t target
+	var only bool
 	cmd := &cobra.Command{
-		Use: "balance", Short: "show the moves by which the cluster balances itself, until they are done", Args: usage(cobra.NoArgs),
+		Use: "balance", Short: "show the plan by which the cluster balances itself, and its moves until they are done",
+		Long: "Show the plan by which the cluster balances itself, and its moves until they are done. It starts nothing: the\n" +
+			"cluster carries the plan out by itself, a few shards at a time.",
+		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := t.client()
 			if err != nil {
+				return err
+			}
+			p, err := c.Plan(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := admin.WritePlan(cmd.OutOrStdout(), p); err != nil || only {
 				return err
 			}
 			return settle(cmd.Context(), c, cmd.OutOrStdout())
 		},
 	}
 	t.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&only, "plan", false, "show the plan and don't wait")
 	return cmd
 }
 

@@ -3,5 +3,5 @@
 // the compiler then drops what hangs on it. docs/chaos.md lists them with what finds
 // them; scripts/chaos -mutants builds each and shows it.
 //
-// The package imports nothing.
+// The package imports nothing of this module.
 package mutant

@@ -44,4 +44,30 @@ const (
 	RemovedStays = planted == "removed_stays"
 	// AnyTenant accepts the API keys of other tenants.
 	AnyTenant = planted == "any_tenant"
+	// ClockInFSM reads the clock in a state machine.
+	ClockInFSM = planted == "clock_in_fsm"
+	// MapOrder keeps tags in the order of a map.
+	MapOrder = planted == "map_order"
+	// RestoreMerges keeps the operations that it remembered over a restore.
+	RestoreMerges = planted == "restore_merges"
+	// FencesLost leaves out of snapshots which galleries were deleted.
+	FencesLost = planted == "fences_lost"
+	// UpdateLosesOld leaves no deleted entry of what was updated.
+	UpdateLosesOld = planted == "update_loses_old"
+	// RequestIgnored takes another request with the same key for the same.
+	RequestIgnored = planted == "request_ignored"
+	// RetryNewShard does a retry anew on the shard that it falls to since the gallery grew.
+	RetryNewShard = planted == "retry_new_shard"
+	// OldEpochEnrols lets an enrolment in that chose its shard before the gallery grew.
+	OldEpochEnrols = planted == "old_epoch_enrols"
+	// RevokedStays accepts keys however long this node has not heard of meta.
+	RevokedStays = planted == "revoked_stays"
+	// ForeignGallery gives galleries of other tenants.
+	ForeignGallery = planted == "foreign_gallery"
+	// WideWindow accepts signatures for ten minutes.
+	WideWindow = planted == "wide_window"
+	// UnsignedHeader accepts an API key that is not signed.
+	UnsignedHeader = planted == "unsigned_header"
+	// BodyIgnored believes the hash of the body that the request states.
+	BodyIgnored = planted == "body_ignored"
 )

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"facet/internal/requestlog"
@@ -28,4 +29,24 @@ func TestALineCarriesItsRequestsID(t *testing.T) {
 	f(func(ctx context.Context, log *slog.Logger) { log.WarnContext(ctx, "late", "ms", 3) }, "level=WARN msg=late ms=3 req=4f")
 	f(func(ctx context.Context, log *slog.Logger) { log.With("node", "n1").WarnContext(ctx, "late") }, "level=WARN msg=late node=n1 req=4f")
 	f(func(_ context.Context, log *slog.Logger) { log.Warn("late") }, "level=WARN msg=late")
+}
+
+func TestOnlyAnIDIsCarried(t *testing.T) {
+	t.Parallel()
+	f := func(id, want string) {
+		t.Helper()
+		if got := requestlog.ID(requestlog.With(t.Context(), id)); got != want {
+			t.Errorf("With(%q): got %q, want %q", id, got, want)
+		}
+	}
+	f("0123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdef")
+	f("Zz9", "Zz9")
+	f("", "")
+	f("a b", "")
+	f("a\nlevel=ERROR", "")
+	f(strings.Repeat("a", 65), "")
+	inner := requestlog.With(requestlog.With(t.Context(), "outer"), "")
+	if got := requestlog.ID(inner); got != "outer" {
+		t.Errorf("got %q, want what was there", got)
+	}
 }

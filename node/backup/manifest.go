@@ -15,6 +15,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/bucket"
+	"facet/raftfsm/metafsm"
 	"facet/shard/seal"
 )
 
@@ -39,6 +40,9 @@ type Head struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
 	Version string    `json:"version"` // of the software that made it
+	// Level is what that software knew (metafsm.Level): the records are of no newer
+	// form. 0 stands for 1.
+	Level uint32 `json:"level,omitempty"`
 	// Key tells which cluster key it is sealed with, and nothing about it.
 	Key   Digest `json:"key"`
 	Parts int    `json:"part_count"`
@@ -150,6 +154,9 @@ func parseHead(raw []byte, name string) (file manifestFile, head Head, err error
 		return file, head, fmt.Errorf("%w: the manifest of %s: %w", ErrDamaged, name, err)
 	}
 	switch {
+	case head.Level > metafsm.Level:
+		return file, head, fmt.Errorf("backup %s may have forms of level %d, and this software knows %d: it needs a newer version (it was made by %s)",
+			name, head.Level, metafsm.Level, head.Version)
 	case head.Format > Format:
 		return file, head, fmt.Errorf("backup %s is of format %d: it needs a newer version of the software (it was made by %s)", name, head.Format, head.Version)
 	case file.digest() != file.Digest || head.Name != name:

@@ -2,10 +2,12 @@ package backup
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"facet/internal/id"
@@ -156,4 +158,28 @@ func FuzzNothingReadPanics(f *testing.F) {
 			t.Fatalf("%d records were forged", len(list))
 		}
 	})
+}
+
+func TestABackupOfANewerVersionIsRefusedInWords(t *testing.T) {
+	t.Parallel()
+	f := func(h Head, want string) {
+		t.Helper()
+		raw, err := json.Marshal(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := manifestFile{Head: raw}
+		file.Digest = file.digest()
+		if raw, err = json.Marshal(file); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := parseHead(raw, "b"); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", h, err, want)
+		}
+	}
+	f(Head{Format: Format, Name: "b"}, "")
+	f(Head{Format: Format, Name: "b", Level: metafsm.Level}, "")
+	f(Head{Format: Format, Name: "b", Level: metafsm.Level + 1, Version: "9.9"}, "needs a newer version (it was made by 9.9)")
+	f(Head{Format: Format + 1, Name: "b", Version: "9.9"}, "needs a newer version of the software (it was made by 9.9)")
+	f(Head{Format: Format, Name: "another"}, "damaged")
 }

@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -60,8 +59,10 @@ type RestoreOptions struct {
 	Gallery string
 	// From is the key of the cluster that made the backup, To that of the one it goes to.
 	From, To *seal.Master
-	// Erased are left out.
-	Erased []Erasure
+	// Erased are left out, and so is, unless WithErased is set, who was erased since as
+	// far as newer backups in the folder know.
+	Erased     []Erasure
+	WithErased bool
 	// Progress is told of each part that is done; it may be nil.
 	Progress func(done, total int)
 }
@@ -74,6 +75,10 @@ type Restored struct {
 	Active    uint64 `json:"active"`
 	Deleted   uint64 `json:"deleted"`
 	Erased    uint64 `json:"erased"` // events left out
+	// Since is the newer backup that told who was erased since, if there is one.
+	Since string `json:"since,omitempty"`
+	// Sealed names newer backups that could not be asked: other keys have sealed them.
+	Sealed []string `json:"sealed,omitempty"`
 }
 
 // restoration is one under way.
@@ -86,14 +91,17 @@ type restoration struct {
 	id       [32]byte
 	began    int64
 	erased   map[Erasure]bool
-	want     chosen // the galleries of meta's part that are wanted
+	since    *newerBackup // nil: none is asked
+	sealed   []string     // newer backups that can't be asked
+	shards   int          // of the cluster
+	want     chosen       // the galleries of meta's part that are wanted
 	records  []metafsm.Copied
 	expected map[id.Shard][]Slice
 	done     chan Restored // of each shard
 }
 
-// Restore puts a backup into a cluster. The cluster must be founded with the same
-// number of shards (a subject's id names its shard) and model pack; for all galleries
+// Restore puts a backup into a cluster. The cluster must be founded with at least as
+// many shards (a subject's id names its shard) and the same model pack; for all galleries
 // it must be empty. All of the backup is verified first. The same call again goes on
 // with a restoration that was interrupted.
 func Restore(ctx context.Context, o RestoreOptions, target Target) (Restored, error) {
@@ -106,7 +114,11 @@ func Restore(ctx context.Context, o RestoreOptions, target Target) (Restored, er
 	if err != nil {
 		return Restored{}, err
 	}
-	if err := fits(ctx, m, o, target); err != nil {
+	cluster, err := target.Cluster(ctx)
+	if err == nil {
+		err = fits(m, o, cluster)
+	}
+	if err != nil {
 		return Restored{}, err
 	}
 	progress := func(done, _ int) {
@@ -118,26 +130,22 @@ func Restore(ctx context.Context, o RestoreOptions, target Target) (Restored, er
 		return Restored{}, err
 	}
 	r := &restoration{
-		RestoreOptions: o, target: target, folder: f, manifest: m, key: keyOf(o.From, o.Name),
+		RestoreOptions: o, target: target, folder: f, manifest: m, key: keyOf(o.From, o.Name), shards: cluster.Shards,
 		began: time.Now().UnixMilli(), erased: map[Erasure]bool{}, want: chosen{},
 		expected: map[id.Shard][]Slice{}, done: make(chan Restored, m.Shards),
 	}
 	for _, e := range o.Erased {
 		r.erased[e] = true
 	}
-	r.id = r.name()
 	return r.run(ctx)
 }
 
 // fits refuses a cluster that can't take the backup.
-func fits(ctx context.Context, m Manifest, o RestoreOptions, target Target) error {
-	c, err := target.Cluster(ctx)
+func fits(m Manifest, o RestoreOptions, c metafsm.Cluster) error {
 	switch {
-	case err != nil:
-		return err
-	case c.Shards != m.Shards:
+	case c.Shards < m.Shards:
 		return fmt.Errorf("the backup is of a cluster with %d shards, this one has %d: the ids of subjects name their shard, "+
-			"so found a cluster with --shards %d (the number of nodes does not matter)", m.Shards, c.Shards, m.Shards)
+			"so found a cluster with --shards %d or more (the number of nodes does not matter)", m.Shards, c.Shards, m.Shards)
 	case c.Pack != m.Pack:
 		return fmt.Errorf("the backup's templates are of model pack %.12s, this cluster has %.12s: they can't be compared", m.Pack, c.Pack)
 	case o.Gallery == "" && len(m.Galleries) > 0:
@@ -151,6 +159,9 @@ func (r *restoration) name() [32]byte {
 	h := sha256.New()
 	h.Write(r.manifest.Digest[:])
 	h.Write([]byte(r.Gallery))
+	if r.since != nil {
+		h.Write(r.since.Digest[:])
+	}
 	list := slices.Clone(r.Erased)
 	slices.SortFunc(list, Erasure.compare)
 	for _, e := range list {
@@ -172,7 +183,10 @@ func (r *restoration) run(ctx context.Context) (Restored, error) {
 	for s := range r.manifest.Shards {
 		shards = append(shards, id.Shard(s+1))
 	}
-	out := Restored{Backup: r.Name, Digest: r.manifest.Digest, Galleries: len(r.want)}
+	out := Restored{Backup: r.Name, Digest: r.manifest.Digest, Galleries: len(r.want), Sealed: r.sealed}
+	if r.since != nil {
+		out.Since = r.since.Name
+	}
 	if now.Done {
 		return out, nil
 	}
@@ -197,6 +211,9 @@ func (r *restoration) readMeta(ctx context.Context) error {
 		case c.Gallery != nil && (r.Gallery == "" || r.Gallery == c.Gallery.ID.String() || r.Gallery == c.Gallery.Name):
 			r.want[c.Gallery.ID] = true
 			tenants[c.Gallery.Tenant] = true
+		}
+		if c.Gallery != nil {
+			widen(c.Gallery, r.manifest.Shards, r.shards)
 		}
 		if err := (router.Rewrap{From: r.From, To: r.To}).Record(c); err != nil {
 			return err
@@ -226,8 +243,44 @@ func (r *restoration) readMeta(ctx context.Context) error {
 	return nil
 }
 
-// begin notes in meta that the restoration is under way.
+// widen has a gallery lie on so many shards of a cluster with more of them that those
+// on which it lay are among them: its list is a prefix of a fixed order, in which the
+// additional shards have their places, too.
+func widen(g *metafsm.Gallery, from, to int) {
+	if from == to {
+		return
+	}
+	before := metafsm.ShardsOf(g.ID, g.Shards, from)
+	for g.Shards = len(before); ; g.Shards++ {
+		now := metafsm.ShardsOf(g.ID, g.Shards, to)
+		if !slices.ContainsFunc(before, func(s id.Shard) bool { return !slices.Contains(now, s) }) {
+			break
+		}
+	}
+	g.Settled = 0 // nobody knows it with fewer
+}
+
+// begin notes in meta that the restoration is under way. One that was begun when other
+// backups were the newest is gone on with as it was begun.
 func (r *restoration) begin(ctx context.Context) (metafsm.Restoration, error) {
+	candidates, sealed, err := r.newer(ctx)
+	if err != nil {
+		return metafsm.Restoration{}, err
+	}
+	r.sealed = sealed
+	for _, since := range append(candidates, nil) {
+		r.since = since
+		r.id = r.name()
+		now, err := r.beginAs(ctx)
+		if !errors.Is(err, ErrNotEmpty) {
+			return now, err
+		}
+	}
+	return metafsm.Restoration{}, ErrNotEmpty
+}
+
+// beginAs begins the restoration r.id.
+func (r *restoration) beginAs(ctx context.Context) (metafsm.Restoration, error) {
 	if r.Gallery != "" {
 		for _, c := range r.records {
 			if c.Gallery == nil {
@@ -294,6 +347,8 @@ type loader struct {
 	last  uint64 // shard.Loaded's
 	have  uint64
 	base  uint64
+	alive map[Erasure]bool // the active subjects of galleries in known, by a newer backup
+	known map[id.Gallery]bool
 	batch []shard.CopiedEntry
 	bytes int
 	sums  []Slice
@@ -302,6 +357,9 @@ type loader struct {
 // shard restores the slices of one shard and compares them afterwards.
 func (r *restoration) shard(ctx context.Context, s id.Shard) error {
 	l := &loader{restoration: r, ctx: ctx, shard: s}
+	if err := l.readSince(); err != nil {
+		return fmt.Errorf("restore shard %d: read who was erased since: %w", s, err)
+	}
 	v := visit{slice: l.begin, entry: l.entry, end: func(Slice) error { return l.end() }}
 	if _, err := visitPart(ctx, r.folder, r.key, place{r.Name, PartName(s)}, v); err != nil {
 		return fmt.Errorf("restore shard %d: %w", s, err)
@@ -360,7 +418,7 @@ func (l *loader) entry(e *shard.CopiedEntry) error {
 	if l.slice == nil {
 		return nil
 	}
-	if l.erased[Erasure{l.slice.Gallery, e.Subject}] {
+	if !e.Deleted && l.isErased(Erasure{l.slice.Gallery, e.Subject}) {
 		l.out.Erased++
 		return nil
 	}
@@ -410,39 +468,4 @@ func (l *loader) end() error {
 	l.sums = append(l.sums, s)
 	l.slice = nil
 	return nil
-}
-
-// Deleted gives the subjects that a backup knows to be erased: those with deleted
-// entries and no active event.
-func Deleted(ctx context.Context, f *bucket.Folder, name string, master *seal.Master) ([]Erasure, error) {
-	m, err := readManifest(ctx, f, name, master)
-	if err != nil {
-		return nil, err
-	}
-	list := []Erasure{}
-	for _, p := range m.Contents.Parts {
-		var g id.Gallery
-		active := map[id.Subject]bool{}
-		v := visit{
-			slice: func(s *shard.CopiedSlice) error { g = s.Gallery; clear(active); return nil },
-			entry: func(e *shard.CopiedEntry) error { active[e.Subject] = active[e.Subject] || !e.Deleted; return nil },
-			end: func(Slice) error {
-				for s, is := range active {
-					if !is {
-						list = append(list, Erasure{g, s})
-					}
-				}
-				return nil
-			},
-		}
-		if _, err := visitPart(ctx, f, keyOf(master, name), place{name, p.Name}, v); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(list, Erasure.compare)
-	return list, nil
-}
-
-func (e Erasure) compare(o Erasure) int {
-	return cmp.Or(slices.Compare(e.Gallery.UUID[:], o.Gallery.UUID[:]), slices.Compare(e.Subject.UUID[:], o.Subject.UUID[:]))
 }

@@ -35,6 +35,9 @@ type Order struct {
 	Backup    string       `json:"backup"`
 	Shard     id.Shard     `json:"shard"`
 	Galleries []id.Gallery `json:"galleries,omitempty"` // none is all
+	// Key is KeyCheck of the key to be used: nodes may change theirs at different times.
+	// Zero, from an older version, is any.
+	Key Digest `json:"key"`
 }
 
 // PartName is the name of a shard's part.
@@ -61,9 +64,17 @@ type Options struct {
 	Progress func(done, total int)
 }
 
+// ErrKeyChanges says that the cluster's key is being changed, and not all nodes have
+// the new one yet.
+var ErrKeyChanges = errors.New("backup: the cluster's key is being changed: try again when that is over")
+
 // WriteShard writes a shard's part, and releases state.
 func WriteShard(ctx context.Context, o Order, state State, master *seal.Master) (Part, error) {
-	if err := checkName(o.Backup); err != nil {
+	err := checkName(o.Backup)
+	if err == nil && o.Key != (Digest{}) && o.Key != KeyCheck(master) {
+		err = ErrKeyChanges
+	}
+	if err != nil {
 		state.Release()
 		return Part{}, err
 	}
@@ -118,6 +129,7 @@ type run struct {
 	source Source
 	folder *bucket.Folder
 	key    *seal.Key
+	check  Digest // KeyCheck of the key at the beginning
 
 	mu    sync.Mutex
 	parts map[id.Shard]Part
@@ -142,7 +154,7 @@ func Run(ctx context.Context, o Options, source Source) (Manifest, error) {
 	if m, err := readManifest(ctx, f, o.Name, o.Master); !errors.Is(err, ErrUnfinished) {
 		return m, err
 	}
-	r := &run{Options: o, source: source, folder: f, key: keyOf(o.Master, o.Name), parts: map[id.Shard]Part{}}
+	r := &run{Options: o, source: source, folder: f, key: keyOf(o.Master, o.Name), check: KeyCheck(o.Master), parts: map[id.Shard]Part{}}
 	return r.run(ctx)
 }
 
@@ -162,14 +174,17 @@ func (r *run) run(ctx context.Context) (Manifest, error) {
 	}
 	m := Manifest{
 		Head: Head{
-			Format: Format, Name: r.Name, Created: time.UnixMilli(meta.Taken).UTC(), Version: r.Version,
-			Key: KeyCheck(r.Master), Parts: len(shards) + 1, Bytes: meta.Bytes,
+			Format: Format, Name: r.Name, Created: time.UnixMilli(meta.Taken).UTC(), Version: r.Version, Level: metafsm.Level,
+			Key: r.check, Parts: len(shards) + 1, Bytes: meta.Bytes,
 		},
 		Contents: Contents{Cluster: cluster.ID, Shards: cluster.Shards, Pack: cluster.Pack, Galleries: r.Galleries, Meta: meta},
 	}
 	for _, s := range shards {
 		m.Bytes += r.parts[s].Bytes
 		m.Contents.Parts = append(m.Contents.Parts, r.parts[s])
+	}
+	if KeyCheck(r.Master) != r.check {
+		return Manifest{}, ErrKeyChanges
 	}
 	m.Digest, err = writeManifest(ctx, r.folder, m, r.Master)
 	return m, err
@@ -226,7 +241,7 @@ func (r *run) takeAll(ctx context.Context, shards []id.Shard, again bool) error 
 			ctx, cancel := context.WithTimeout(ctx, partTimeout)
 			defer cancel()
 			var err error
-			part, err = r.source.Part(ctx, Order{URL: r.URL, Backup: r.Name, Shard: s, Galleries: r.Galleries})
+			part, err = r.source.Part(ctx, Order{URL: r.URL, Backup: r.Name, Shard: s, Galleries: r.Galleries, Key: r.check})
 			if err != nil {
 				return fmt.Errorf("take the part of shard %d: %w", s, err)
 			}

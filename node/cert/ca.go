@@ -36,6 +36,9 @@ type CA struct {
 	name string
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
+	// others are authorities of the same name that are trusted beside this one, while
+	// one of them takes over from the other.
+	others []*x509.Certificate
 }
 
 // NewCA makes an authority. name names the cluster in the certificates that it
@@ -72,31 +75,46 @@ func NewCA(name string) (*CA, error) {
 // Name gives the authority's name.
 func (ca *CA) Name() string { return ca.name }
 
-// CertPEM gives the authority's certificate; every node has it.
-func (ca *CA) CertPEM() []byte { return encodeCert(ca.cert.Raw) }
+// CertPEM gives the authority's certificate, and behind it those that are trusted
+// beside it; every node has them.
+func (ca *CA) CertPEM() []byte {
+	b := encodeCert(ca.cert.Raw)
+	for _, c := range ca.others {
+		b = append(b, encodeCert(c.Raw)...)
+	}
+	return b
+}
 
 // IssueNode makes the certificate with which node speaks to other nodes, both as
 // client and as server. hosts are the names and IP addresses of its admin port.
 func (ca *CA) IssueNode(node id.Node, hosts []string) (Pair, error) {
-	template := &x509.Certificate{
+	return ca.issue(ca.nodeTemplate(node), hosts)
+}
+
+func (ca *CA) nodeTemplate(node id.Node) *x509.Certificate {
+	return &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "node " + node.String()},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		URIs:        []*url.URL{ca.uri(roleNode, node.String())},
 	}
-	return ca.issue(template, hosts)
 }
 
 // IssueServer makes the certificate of the public HTTPS port. hosts are the
 // names and IP addresses that clients call; there must be one at least.
 func (ca *CA) IssueServer(hosts []string) (Pair, error) {
 	if len(hosts) == 0 {
-		return Pair{}, errors.New("issue server certificate: it needs a host")
+		return Pair{}, errNoHost
 	}
-	template := &x509.Certificate{
+	return ca.issue(serverTemplate(), hosts)
+}
+
+var errNoHost = errors.New("issue server certificate: it needs a host")
+
+func serverTemplate() *x509.Certificate {
+	return &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "facet"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	return ca.issue(template, hosts)
 }
 
 // IssueAdmin makes the client certificate of an administrator's command line.
@@ -114,8 +132,25 @@ func (ca *CA) IssueAdmin(name string) (Pair, error) {
 
 // issue signs template for a fresh key, for one year or the authority's rest.
 func (ca *CA) issue(template *x509.Certificate, hosts []string) (Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("make certificate key: %w", err)
+	}
+	certPEM, err := ca.sign(template, hosts, key.Public())
+	if err != nil {
+		return Pair{}, err
+	}
+	keyPEM, err := encodeKey(key)
+	if err != nil {
+		return Pair{}, err
+	}
+	return Pair{Cert: certPEM, Key: keyPEM}, nil
+}
+
+// sign signs template for a key, for one year or the authority's rest.
+func (ca *CA) sign(template *x509.Certificate, hosts []string, key any) ([]byte, error) {
 	if len(hosts) > hostsMax {
-		return Pair{}, fmt.Errorf("issue certificate: %d hosts, at most %d", len(hosts), hostsMax)
+		return nil, fmt.Errorf("issue certificate: %d hosts, at most %d", len(hosts), hostsMax)
 	}
 	for _, h := range hosts {
 		if ip := net.ParseIP(h); ip != nil {
@@ -127,24 +162,16 @@ func (ca *CA) issue(template *x509.Certificate, hosts []string) (Pair, error) {
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.BasicConstraintsValid = true
 	if err := stamp(template, leafLife); err != nil {
-		return Pair{}, err
+		return nil, err
 	}
 	if template.NotAfter.After(ca.cert.NotAfter) {
 		template.NotAfter = ca.cert.NotAfter
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, key, ca.key)
 	if err != nil {
-		return Pair{}, fmt.Errorf("make certificate key: %w", err)
+		return nil, fmt.Errorf("sign certificate of %s: %w", template.Subject.CommonName, err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, key.Public(), ca.key)
-	if err != nil {
-		return Pair{}, fmt.Errorf("sign certificate of %s: %w", template.Subject.CommonName, err)
-	}
-	keyPEM, err := encodeKey(key)
-	if err != nil {
-		return Pair{}, err
-	}
-	return Pair{Cert: encodeCert(der), Key: keyPEM}, nil
+	return encodeCert(der), nil
 }
 
 // signed tells whether c is one of this authority's certificates.

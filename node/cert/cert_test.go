@@ -349,7 +349,7 @@ func TestNamesThatDoNotFitAURIAreRefused(t *testing.T) {
 	}
 }
 
-func FuzzParseRootsTakesAuthoritiesOfOneNameOnly(f *testing.F) {
+func FuzzParseAuthoritiesTakesThoseOfOneNameOnly(f *testing.F) {
 	one, err := NewCA("one")
 	if err != nil {
 		f.Fatal(err)
@@ -363,9 +363,14 @@ func FuzzParseRootsTakesAuthoritiesOfOneNameOnly(f *testing.F) {
 	f.Add(append(one.CertPEM(), two.CertPEM()...))
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		pool, _, name, err := parseRoots(b)
-		if err == nil && (pool == nil || !isName(name)) {
-			t.Fatalf("got pool %v, name %q without an error", pool, name)
+		list, err := ParseAuthorities(b)
+		if err != nil {
+			return
+		}
+		for _, c := range list {
+			if !c.IsCA || !isName(c.Subject.CommonName) || c.Subject.CommonName != list[0].Subject.CommonName {
+				t.Fatalf("took %q without an error", c.Subject.CommonName)
+			}
 		}
 	})
 }

@@ -141,7 +141,12 @@ func NodeOf(cs tls.ConnectionState) (id.Node, error) {
 	if len(cs.PeerCertificates) == 0 {
 		return id.Node{}, ErrStranger
 	}
-	leaf := cs.PeerCertificates[0]
+	return NodeIn(cs.PeerCertificates[0])
+}
+
+// NodeIn gives the node that a certificate names. It is ErrStranger for one that
+// names none.
+func NodeIn(leaf *x509.Certificate) (id.Node, error) {
 	if len(leaf.URIs) != 1 {
 		return id.Node{}, ErrStranger
 	}

@@ -75,7 +75,7 @@ func (ca *CA) Save(certFile, keyFile string) error {
 	return Pair{Cert: ca.CertPEM(), Key: key}.Save(certFile, keyFile)
 }
 
-// LoadCA reads an authority that Save wrote.
+// LoadCA reads an authority that Save wrote, and those that are trusted beside it.
 func LoadCA(certFile, keyFile string) (*CA, error) {
 	p, err := LoadPair(certFile, keyFile)
 	if err != nil {
@@ -93,7 +93,15 @@ func LoadCA(certFile, keyFile string) (*CA, error) {
 	if !isName(name) {
 		return nil, fmt.Errorf("load authority %s: %w", filepath.Base(certFile), ErrName)
 	}
-	return &CA{name: name, cert: parsed.Leaf, key: key}, nil
+	ca := &CA{name: name, cert: parsed.Leaf, key: key}
+	for _, der := range parsed.Certificate[1:] {
+		other, err := x509.ParseCertificate(der)
+		if err != nil || !other.IsCA || other.Subject.CommonName != name {
+			return nil, fmt.Errorf("load authority %s: what stands behind the first certificate is no authority of the same name", filepath.Base(certFile))
+		}
+		ca.others = append(ca.others, other)
+	}
+	return ca, nil
 }
 
 // Ensure makes sure that files hold a certificate that ca signed and that has at

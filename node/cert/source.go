@@ -33,7 +33,8 @@ type Source struct {
 type material struct {
 	own       tls.Certificate
 	roots     *x509.CertPool // nil: nobody is checked
-	rootsEnd  time.Time      // of the one that lasts longest
+	trusted   []*x509.Certificate
+	rootsEnd  time.Time // of the one that lasts longest
 	authority string
 }
 
@@ -61,6 +62,17 @@ func (s *Source) Leaf() *x509.Certificate { return s.current().own.Leaf }
 // AuthorityEnd gives when the authority's certificate ends, of two the later; zero
 // without an authority.
 func (s *Source) AuthorityEnd() time.Time { return s.current().rootsEnd }
+
+// Authorities are the certificates of the authorities that are trusted now: two
+// while one takes over from the other, none without an authority.
+func (s *Source) Authorities() []*x509.Certificate { return s.current().trusted }
+
+// Reload has the files looked at again with the next handshake, not up to a second later.
+func (s *Source) Reload() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.checked = time.Time{}
+}
 
 // current gives the newest good reading of the files.
 func (s *Source) current() *material {
@@ -112,17 +124,26 @@ func (f Files) read() (*material, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load authority certificate: %w", err)
 	}
-	m.roots, m.rootsEnd, m.authority, err = parseRoots(b)
-	if err != nil {
+	if m.trusted, err = ParseAuthorities(b); err != nil {
 		return nil, fmt.Errorf("load authority certificate: %w", err)
+	}
+	m.roots, m.authority = x509.NewCertPool(), m.trusted[0].Subject.CommonName
+	for _, c := range m.trusted {
+		m.roots.AddCert(c)
+		if c.NotAfter.After(m.rootsEnd) {
+			m.rootsEnd = c.NotAfter
+		}
 	}
 	return m, nil
 }
 
-// parseRoots reads one or more authority certificates of one name: two while an
-// authority's key is being replaced.
-func parseRoots(b []byte) (pool *x509.CertPool, end time.Time, name string, err error) {
-	pool = x509.NewCertPool()
+// ParseAuthorities reads one or more authority certificates of one name: two while
+// one takes over from the other.
+func ParseAuthorities(b []byte) ([]*x509.Certificate, error) {
+	if len(b) > pemBytesMax {
+		return nil, fmt.Errorf("more than %d bytes", pemBytesMax)
+	}
+	var list []*x509.Certificate
 	for {
 		var block *pem.Block
 		if block, b = pem.Decode(b); block == nil {
@@ -133,22 +154,18 @@ func parseRoots(b []byte) (pool *x509.CertPool, end time.Time, name string, err 
 		}
 		c, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, end, "", err
+			return nil, err
 		}
 		if !c.IsCA || !isName(c.Subject.CommonName) {
-			return nil, end, "", fmt.Errorf("%.80q is not a cluster's authority", c.Subject.CommonName)
+			return nil, fmt.Errorf("%.80q is not a cluster's authority", c.Subject.CommonName)
 		}
-		if name != "" && name != c.Subject.CommonName {
-			return nil, end, "", errors.New("authorities of two clusters")
+		if len(list) > 0 && list[0].Subject.CommonName != c.Subject.CommonName {
+			return nil, errors.New("authorities of two clusters")
 		}
-		name = c.Subject.CommonName
-		pool.AddCert(c)
-		if c.NotAfter.After(end) {
-			end = c.NotAfter
-		}
+		list = append(list, c)
 	}
-	if name == "" {
-		return nil, end, "", errors.New("no certificate in it")
+	if len(list) == 0 {
+		return nil, errors.New("no certificate in it")
 	}
-	return pool, end, name, nil
+	return list, nil
 }

@@ -5,29 +5,13 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"facet/internal/id"
 )
-
-// budget bounds the bytes of all bodies in memory.
-type budget struct {
-	max  int64
-	used atomic.Int64
-}
-
-// take reserves n bytes, or none and gives false.
-func (b *budget) take(n int) bool {
-	if b.used.Add(int64(n)) > b.max {
-		b.used.Add(-int64(n))
-		return false
-	}
-	return true
-}
-
-// give returns n bytes.
-func (b *budget) give(n int) { b.used.Add(-int64(n)) }
 
 // bodyUse says what becomes of a body.
 type bodyUse uint8
@@ -41,18 +25,20 @@ const (
 type body struct {
 	bytes []byte // nil with hashBody
 	hash  [sha256.Size]byte
-	taken int // bytes of the budget, to be given back
+	taken int       // bytes of Server.bodies, to be given back
+	whose id.Tenant // who has them, as the request says
 	// done tells that the stream was read to its end.
 	done bool
 }
 
-// readBody reads length bytes from stream. Memory is taken as the bytes come,
-// never on the word of Content-Length. On an error nothing stays taken.
-func (s *Server) readBody(stream io.Reader, length int, use bodyUse) (body, error) {
+// readBody reads length bytes from stream for the tenant that the request names.
+// Memory is taken as the bytes come, never on the word of Content-Length. On an error
+// nothing stays taken.
+func (s *Server) readBody(stream io.Reader, length int, whose id.Tenant, use bodyUse) (body, error) {
 	if length == 0 {
 		return body{hash: sha256.Sum256(nil), done: true}, nil
 	}
-	var b body
+	b := body{whose: whose}
 	hash := sha256.New()
 	if use == hashBody {
 		n, err := io.Copy(hash, stream)
@@ -65,7 +51,7 @@ func (s *Server) readBody(stream io.Reader, length int, use bodyUse) (body, erro
 	}
 	for len(b.bytes) < length {
 		if len(b.bytes) == cap(b.bytes) && !s.grow(&b, length) {
-			s.bodies.give(b.taken)
+			s.bodies.Give(whose, int64(b.taken))
 			f := gateway(fasthttp.StatusTooManyRequests, "Too many requests.")
 			f.retryAfter = time.Second
 			return body{}, f
@@ -74,7 +60,7 @@ func (s *Server) readBody(stream io.Reader, length int, use bodyUse) (body, erro
 		hash.Write(b.bytes[len(b.bytes) : len(b.bytes)+n])
 		b.bytes = b.bytes[:len(b.bytes)+n]
 		if err != nil && len(b.bytes) < length {
-			s.bodies.give(b.taken)
+			s.bodies.Give(whose, int64(b.taken))
 			return body{}, incomplete(err)
 		}
 	}
@@ -86,7 +72,7 @@ func (s *Server) readBody(stream io.Reader, length int, use bodyUse) (body, erro
 // grow gives b more room, up to length bytes; false when the budget is spent.
 func (s *Server) grow(b *body, length int) bool {
 	room := min(length, max(bodyFirstBytes, 2*cap(b.bytes)))
-	if !s.bodies.take(room - b.taken) {
+	if !s.bodies.Take(b.whose, int64(room-b.taken)) {
 		return false
 	}
 	b.taken = room
@@ -95,6 +81,32 @@ func (s *Server) grow(b *body, length int) bool {
 	b.bytes = larger
 	return true
 }
+
+// drain reads on to the end of a body that nobody wants, if that is near: the connection
+// can be used again then, and a handshake costs more than a short body. It tells whether
+// it got there.
+func drain(rc *fasthttp.RequestCtx, length int) bool {
+	stream := rc.RequestBodyStream()
+	if length == 0 {
+		return true
+	}
+	if length > drainBytes || stream == nil || rc.Conn().SetReadDeadline(time.Now().Add(drainTime)) != nil {
+		return false
+	}
+	buffer := drained.Get().(*[drainPiece]byte)
+	defer drained.Put(buffer)
+	for left := length; left > 0; {
+		n, err := stream.Read(buffer[:])
+		if left -= n; err != nil {
+			return left == 0
+		}
+	}
+	return true
+}
+
+// drained has the buffers of drain, *[drainPiece]byte. io.Discard's own are smaller than
+// the reader's below, which then would copy everything once more.
+var drained = sync.Pool{New: func() any { return new([drainPiece]byte) }}
 
 // incomplete is the answer to a body that ended early or came too slowly.
 func incomplete(err error) *failure {

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"container/list"
 	"errors"
 	"io"
 	"maps"
@@ -15,7 +16,10 @@ import (
 
 // Connections are bounded here and not by fasthttp, which answers the ones too
 // many in its accept loop: over TLS a silent client would stop that loop in its
-// handshake. Here they are just closed.
+// handshake. Here they are just closed. An address that has its share gets no more; when
+// all connections are taken, one that has been without a request for the longest makes
+// room, of the address with the most connections: those who hold connections that they
+// don't use must not keep out who has something to ask.
 //
 // A refusal that is sent before the body was read would be lost: closing a TCP
 // connection with unread bytes resets it, and the client, still sending, sees
@@ -31,6 +35,7 @@ type boundedListener struct {
 	mu   sync.Mutex // guards what follows; never held across I/O
 	open map[*boundedConn]struct{}
 	byIP map[netip.Addr]int
+	idle list.List // of *boundedConn without a request, the longest so first
 }
 
 // newBoundedListener bounds the connections of ln by l.
@@ -57,7 +62,11 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		}
 		pause = acceptPauseMin
 		bounded := &boundedConn{Conn: c, listener: l, ip: address(c)}
-		if l.add(bounded) {
+		victim, ok := l.add(bounded)
+		if victim != nil {
+			_ = victim.Conn.Close() // its reader sees it
+		}
+		if ok {
 			return bounded, nil
 		}
 		_ = c.Close() // there is nothing to be done about an error
@@ -92,25 +101,69 @@ func address(c net.Conn) netip.Addr {
 	return ip
 }
 
-// add counts c, if there may be one more.
-func (l *boundedListener) add(c *boundedConn) bool {
+// add counts c, if there may be one more, and gives the connection that has to go for it.
+func (l *boundedListener) add(c *boundedConn) (victim *boundedConn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.open) >= l.max || c.ip.IsValid() && l.byIP[c.ip] >= l.maxPerIP {
-		return false
+	if c.ip.IsValid() && l.byIP[c.ip] >= l.maxPerIP {
+		return nil, false
+	}
+	if len(l.open) >= l.max {
+		if victim = l.longestIdle(); victim == nil {
+			return nil, false
+		}
+		l.forget(victim)
 	}
 	l.open[c] = struct{}{}
 	l.byIP[c.ip]++
-	return true
+	c.waits = l.idle.PushBack(c)
+	return victim, true
+}
+
+// longestIdle finds the connection that is to make room; nil when all have a request. The
+// caller holds mu.
+func (l *boundedListener) longestIdle() *boundedConn {
+	most := netip.Addr{}
+	for ip, n := range l.byIP {
+		if n > l.byIP[most] {
+			most = ip
+		}
+	}
+	for e := l.idle.Front(); e != nil; e = e.Next() {
+		if c := e.Value.(*boundedConn); c.ip == most {
+			return c
+		}
+	}
+	if e := l.idle.Front(); e != nil {
+		return e.Value.(*boundedConn)
+	}
+	return nil
 }
 
 // remove takes c back.
 func (l *boundedListener) remove(c *boundedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.forget(c)
+}
+
+// forget is remove, and may be called again. The caller holds mu.
+func (l *boundedListener) forget(c *boundedConn) {
+	if _, here := l.open[c]; !here {
+		return
+	}
 	delete(l.open, c)
+	l.busy(c)
 	if l.byIP[c.ip]--; l.byIP[c.ip] == 0 {
 		delete(l.byIP, c.ip)
+	}
+}
+
+// busy notes that c has a request. The caller holds mu.
+func (l *boundedListener) busy(c *boundedConn) {
+	if c.waits != nil {
+		l.idle.Remove(c.waits)
+		c.waits = nil
 	}
 }
 
@@ -130,9 +183,26 @@ type boundedConn struct {
 	net.Conn
 	listener *boundedListener
 	ip       netip.Addr
+	waits    *list.Element // of listener.idle, nil with a request; guarded by its mu
 	linger   atomic.Bool
 	once     sync.Once
 	err      error
+}
+
+// asks notes that the headers of a request have come, rests that its answer is sent.
+func (c *boundedConn) asks() {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	c.listener.busy(c)
+}
+
+func (c *boundedConn) rests() {
+	l := c.listener
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, here := l.open[c]; here && c.waits == nil {
+		c.waits = l.idle.PushBack(c)
+	}
 }
 
 // Close closes the connection, after lingering if it was told to.
@@ -140,8 +210,7 @@ func (c *boundedConn) Close() error {
 	c.once.Do(func() {
 		if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.linger.Load() && half.CloseWrite() == nil {
 			if c.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
-				// Bytes and error are of no interest: the client ended, or had its time.
-				_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
+				c.readOn()
 			}
 		}
 		c.err = c.Conn.Close()
@@ -150,17 +219,35 @@ func (c *boundedConn) Close() error {
 	return c.err
 }
 
+// readOn throws away what comes, as fast as a fair client may send it and no faster: it
+// must not keep the node busy with what the node has refused to read.
+func (c *boundedConn) readOn() {
+	for range lingerBytes / lingerPiece {
+		if _, err := io.CopyN(io.Discard, c.Conn, lingerPiece); err != nil {
+			return // the client ended, or had its time
+		}
+		time.Sleep(lingerPause)
+	}
+}
+
 // lingerOn tells the boundedConn below c, if there is one, to linger.
 func lingerOn(c net.Conn) {
+	if b := boundedBelow(c); b != nil {
+		b.linger.Store(true)
+	}
+}
+
+// boundedBelow finds the boundedConn below c, nil where there is none.
+func boundedBelow(c net.Conn) *boundedConn {
 	for c != nil {
 		switch layer := c.(type) {
 		case *boundedConn:
-			layer.linger.Store(true)
-			return
+			return layer
 		case interface{ NetConn() net.Conn }: // TLS
 			c = layer.NetConn()
 		default:
-			return
+			return nil
 		}
 	}
+	return nil
 }

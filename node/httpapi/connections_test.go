@@ -75,9 +75,10 @@ func TestConnectionsAreCountedOnce(t *testing.T) {
 		a, b := net.Pipe()
 		t.Cleanup(func() { _ = b.Close() })
 		c := &boundedConn{Conn: a, listener: l, ip: netip.MustParseAddr(ip)}
-		if !l.add(c) {
+		if _, ok := l.add(c); !ok {
 			return nil
 		}
+		c.asks() // so that it does not make room for others
 		return c
 	}
 	first, second := open("192.0.2.1"), open("192.0.2.1")
@@ -94,5 +95,52 @@ func TestConnectionsAreCountedOnce(t *testing.T) {
 	}
 	if open("192.0.2.1") == nil || open("192.0.2.1") != nil {
 		t.Error("closing one connection does not make room for one")
+	}
+}
+
+// When all connections are taken, those that ask for nothing make room, and first those of
+// who has the most.
+func TestIdleConnectionsMakeRoom(t *testing.T) {
+	t.Parallel()
+	l := newBoundedListener(nil, Limits{Connections: 4, ConnectionsPerIP: 3})
+	name := map[*boundedConn]string{}
+	open := func(as, ip, wantGone string) *boundedConn {
+		t.Helper()
+		c := &boundedConn{Conn: from{}, listener: l, ip: netip.MustParseAddr(ip)}
+		name[c] = as
+		victim, ok := l.add(c)
+		got := ""
+		if victim != nil {
+			got = name[victim]
+			l.remove(victim) // as its end does, once more
+		}
+		if !ok {
+			got = "refused"
+		}
+		if got != wantGone {
+			t.Errorf("%s comes: %q goes, want %q", as, got, wantGone)
+		}
+		return c
+	}
+	other := open("other", "192.0.2.1", "")
+	a := open("a", "192.0.2.9", "")
+	b := open("b", "192.0.2.9", "")
+	c := open("c", "192.0.2.9", "")
+	open("d", "192.0.2.9", "refused") // it has its share
+	a.asks()
+	e := open("e", "192.0.2.2", "b") // a has a request
+	a.rests()
+	f := open("f", "192.0.2.3", "c") // a had the later one
+	for _, busy := range []*boundedConn{a, e, f} {
+		busy.asks()
+	}
+	g := open("g", "192.0.2.4", "other") // the only one without a request
+	g.asks()
+	open("h", "192.0.2.5", "refused")
+	g.rests()
+	g.rests() // twice is once
+	open("i", "192.0.2.5", "g")
+	if len(l.open) != 4 || l.idle.Len() != 1 || b.waits != nil || c.waits != nil || other.waits != nil {
+		t.Errorf("%d open, %d of them idle, want 4 and 1", len(l.open), l.idle.Len())
 	}
 }

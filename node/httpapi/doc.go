@@ -7,6 +7,6 @@
 // encodes the outcome. No rule of the product is decided here, and no shard is
 // known.
 //
-// It may import its own openapi, node/sigv4, router, engine and internal packages,
+// It may import its own openapi, node/sigv4, node/fair, router, engine and internal packages,
 // and fasthttp.
 package httpapi

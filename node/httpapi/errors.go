@@ -102,6 +102,11 @@ func gateway(status int, message string) *failure {
 	return &failure{status: status, body: errorBody{Message: message}}
 }
 
+// busy is the answer to a request that would wait behind too many.
+func busy() error {
+	return &router.Error{Kind: router.Busy, Message: "too many requests are being worked on; try again"}
+}
+
 // forbidden is the answer to an API key or role that does not do.
 func forbidden() *failure { return gateway(fasthttp.StatusForbidden, messageForbidden) }
 

@@ -157,7 +157,7 @@ func TestConnectionServesRequestAfterRequest(t *testing.T) {
 	if len(ids) != 7 {
 		t.Errorf("%d request ids for 7 requests", len(ids))
 	}
-	if used := r.server.bodies.used.Load(); used != 0 {
+	if used := r.server.bodies.Used(); used != 0 {
 		t.Errorf("%d bytes of bodies still counted", used)
 	}
 }

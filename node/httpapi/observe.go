@@ -97,12 +97,13 @@ func (s *Server) observe(rc *fasthttp.RequestCtx, c *call) {
 // Load is what a Server is busy with.
 type Load struct {
 	InFlight, Connections int
-	BodyBytes, BodyLimit  int64
+	// BodyMost is the most that BodyBytes ever was.
+	BodyBytes, BodyMost, BodyLimit int64
 }
 
 // Load gives the present load.
 func (s *Server) Load() Load {
-	l := Load{InFlight: int(s.inFlight.Load()), BodyBytes: s.bodies.used.Load(), BodyLimit: s.bodies.max}
+	l := Load{InFlight: int(s.inFlight.Load()), BodyBytes: s.bodies.Used(), BodyMost: s.bodies.Most(), BodyLimit: s.bodies.Max()}
 	s.mu.Lock()
 	ln := s.listener
 	s.mu.Unlock()

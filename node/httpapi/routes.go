@@ -41,6 +41,14 @@ const (
 	keyByBody          // the handler checks it, if the body asks for it, and counts the request
 )
 
+// cost says what an operation takes of the node.
+type cost uint8
+
+const (
+	aLittle cost = iota // memory and time of the groups
+	anImage             // a turn of the face engine, and a large body
+)
+
 // operation is one line of the routing table.
 type operation struct {
 	method string
@@ -50,6 +58,7 @@ type operation struct {
 	version version
 	right   right
 	key     keyUse
+	takes   cost
 	serve   func(ctx context.Context, c *call) (answer, error)
 }
 
@@ -61,46 +70,46 @@ const (
 
 // operations is every operation that is served.
 var operations = []operation{
-	{"GET", "/openapi.json", v11, mayRead, keyIgnored, getDocument},
-	{"GET", "/v1.1/health", v11, mayRead, keyIgnored, getHealth},
+	{"GET", "/openapi.json", v11, mayRead, keyIgnored, aLittle, getDocument},
+	{"GET", "/v1.1/health", v11, mayRead, keyIgnored, aLittle, getHealth},
 
-	{"GET", "/v1.1/subjects", v11, mayRead, keyRequired, getSubjects},
-	{"POST", "/v1.1/subjects", v11, mayWrite, keyRequired, postSubjects},
-	{"PUT", "/v1.1/subjects/{subjectId}", v11, mayWrite, keyRequired, putSubject},
-	{"DELETE", "/v1.1/subjects/{subjectId}", v11, mayWrite, keyRequired, deleteSubject},
-	{"GET", "/v1.1/subjects/{subjectId}/events", v11, mayRead, keyRequired, getEvents},
-	{"POST", "/v1.1/subjects/{subjectId}/events", v11, mayWrite, keyRequired, postEvents},
-	{"PUT", "/v1.1/subjects/{subjectId}/events/{eventId}", v11, mayWrite, keyRequired, putEvent},
-	{"DELETE", "/v1.1/subjects/{subjectId}/events/{eventId}", v11, mayWrite, keyRequired, deleteEvent},
+	{"GET", "/v1.1/subjects", v11, mayRead, keyRequired, aLittle, getSubjects},
+	{"POST", "/v1.1/subjects", v11, mayWrite, keyRequired, anImage, postSubjects},
+	{"PUT", "/v1.1/subjects/{subjectId}", v11, mayWrite, keyRequired, anImage, putSubject},
+	{"DELETE", "/v1.1/subjects/{subjectId}", v11, mayWrite, keyRequired, aLittle, deleteSubject},
+	{"GET", "/v1.1/subjects/{subjectId}/events", v11, mayRead, keyRequired, aLittle, getEvents},
+	{"POST", "/v1.1/subjects/{subjectId}/events", v11, mayWrite, keyRequired, anImage, postEvents},
+	{"PUT", "/v1.1/subjects/{subjectId}/events/{eventId}", v11, mayWrite, keyRequired, anImage, putEvent},
+	{"DELETE", "/v1.1/subjects/{subjectId}/events/{eventId}", v11, mayWrite, keyRequired, aLittle, deleteEvent},
 	// An empty name is a name that is refused, not another route.
-	{"GET", "/v1.1/tags", v11, mayRead, keyRequired, getTags},
-	{"POST", "/v1.1/tags/{name?}", v11, mayWrite, keyRequired, postTag},
-	{"PUT", "/v1.1/tags/{oldName?}", v11, mayWrite, keyRequired, putTag},
-	{"DELETE", "/v1.1/tags/{name?}", v11, mayWrite, keyRequired, deleteTag},
-	{"POST", "/v1.1/jobs/bulkregister", v11, mayWrite, keyRequired, postBulk},
-	{"GET", "/v1.1/jobs/bulkregister/{batchId}", v11, mayRead, keyRequired, getBulk},
-	{"GET", "/v1.1/jobs/bulkregister/{batchId}/{pagingId?}", v11, mayRead, keyRequired, getBulk},
-	{"POST", "/v1.1/face/extract", v11, mayRead, keyIgnored, postExtract},
-	{"POST", "/v1.1/face/verify", v11, mayRead, keyByBody, postVerify},
-	{"POST", "/v1.1/face/search", v11, mayRead, keyRequired, postSearch},
+	{"GET", "/v1.1/tags", v11, mayRead, keyRequired, aLittle, getTags},
+	{"POST", "/v1.1/tags/{name?}", v11, mayWrite, keyRequired, aLittle, postTag},
+	{"PUT", "/v1.1/tags/{oldName?}", v11, mayWrite, keyRequired, aLittle, putTag},
+	{"DELETE", "/v1.1/tags/{name?}", v11, mayWrite, keyRequired, aLittle, deleteTag},
+	{"POST", "/v1.1/jobs/bulkregister", v11, mayWrite, keyRequired, aLittle, postBulk},
+	{"GET", "/v1.1/jobs/bulkregister/{batchId}", v11, mayRead, keyRequired, aLittle, getBulk},
+	{"GET", "/v1.1/jobs/bulkregister/{batchId}/{pagingId?}", v11, mayRead, keyRequired, aLittle, getBulk},
+	{"POST", "/v1.1/face/extract", v11, mayRead, keyIgnored, anImage, postExtract},
+	{"POST", "/v1.1/face/verify", v11, mayRead, keyByBody, anImage, postVerify},
+	{"POST", "/v1.1/face/search", v11, mayRead, keyRequired, anImage, postSearch},
 
-	{"POST", "/v1/subjects", v1, mayWrite, keyRequired, postSubjects},
-	{"PUT", "/v1/subjects/{id}", v1, mayWrite, keyRequired, putSubject},
-	{"DELETE", "/v1/subjects/{id}", v1, mayWrite, keyRequired, deleteSubject},
-	{"POST", "/v1/face/extract", v1, mayRead, keyRequired, postExtract},
-	{"POST", "/v1/face/verify", v1, mayRead, keyRequired, postVerifyV1},
-	{"POST", "/v1/face/search", v1, mayRead, keyRequired, postSearch},
+	{"POST", "/v1/subjects", v1, mayWrite, keyRequired, anImage, postSubjects},
+	{"PUT", "/v1/subjects/{id}", v1, mayWrite, keyRequired, anImage, putSubject},
+	{"DELETE", "/v1/subjects/{id}", v1, mayWrite, keyRequired, aLittle, deleteSubject},
+	{"POST", "/v1/face/extract", v1, mayRead, keyRequired, anImage, postExtract},
+	{"POST", "/v1/face/verify", v1, mayRead, keyRequired, anImage, postVerifyV1},
+	{"POST", "/v1/face/search", v1, mayRead, keyRequired, anImage, postSearch},
 
-	{"GET", "/api/galleries", v11, mayManage, keyIgnored, getGalleries},
-	{"POST", "/api/galleries", v11, mayManage, keyIgnored, postGalleries},
-	{"GET", "/api/galleries/{galleryId}", v11, mayManage, keyIgnored, getGallery},
-	{"PATCH", "/api/galleries/{galleryId}", v11, mayManage, keyIgnored, patchGallery},
-	{"DELETE", "/api/galleries/{galleryId}", v11, mayManage, keyIgnored, deleteGallery},
-	{"GET", "/api/applications", v11, mayManage, keyIgnored, getApplications},
-	{"POST", "/api/applications", v11, mayManage, keyIgnored, postApplications},
-	{"GET", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, getApplication},
-	{"PATCH", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, patchApplication},
-	{"DELETE", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, deleteApplication},
+	{"GET", "/api/galleries", v11, mayManage, keyIgnored, aLittle, getGalleries},
+	{"POST", "/api/galleries", v11, mayManage, keyIgnored, aLittle, postGalleries},
+	{"GET", "/api/galleries/{galleryId}", v11, mayManage, keyIgnored, aLittle, getGallery},
+	{"PATCH", "/api/galleries/{galleryId}", v11, mayManage, keyIgnored, aLittle, patchGallery},
+	{"DELETE", "/api/galleries/{galleryId}", v11, mayManage, keyIgnored, aLittle, deleteGallery},
+	{"GET", "/api/applications", v11, mayManage, keyIgnored, aLittle, getApplications},
+	{"POST", "/api/applications", v11, mayManage, keyIgnored, aLittle, postApplications},
+	{"GET", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, aLittle, getApplication},
+	{"PATCH", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, aLittle, patchApplication},
+	{"DELETE", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, aLittle, deleteApplication},
 }
 
 // find looks up the operation for a method and a split path, and gives the

@@ -12,7 +12,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/id"
 	"facet/internal/requestlog"
+	"facet/node/fair"
 	"facet/node/sigv4"
 	"facet/router"
 )
@@ -26,6 +28,7 @@ type call struct {
 	version    version
 	parameters []string // of the path
 	body       body
+	counted    bool // among Server.requests
 	claim      *sigv4.Claim
 	key        router.AccessKey
 	access     router.Access // of the API key, where the operation needs one
@@ -53,7 +56,10 @@ func (s *Server) serve(rc *fasthttp.RequestCtx) {
 	c := &call{server: s, service: s.cfg.Service, requestID: newRequestID(), version: v11, began: time.Now()}
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	defer func() { s.bodies.give(c.body.taken) }()
+	if b := boundedBelow(rc.Conn()); b != nil {
+		b.asks()
+	}
+	defer c.giveBack()
 	a, err := s.answer(rc, c)
 	if err != nil {
 		a = s.explain(rc, c, err)
@@ -61,6 +67,14 @@ func (s *Server) serve(rc *fasthttp.RequestCtx) {
 	s.write(rc, c, a)
 	s.finish(rc, c)
 	s.observe(rc, c)
+}
+
+// giveBack returns what the request took of what all share.
+func (c *call) giveBack() {
+	c.server.bodies.Give(c.body.whose, int64(c.body.taken))
+	if c.counted {
+		c.server.requests.Give(c.key.Tenant, 1)
+	}
 }
 
 // answer runs the pipeline. A panic below is a bug in one request's path, not in
@@ -92,7 +106,8 @@ func (s *Server) answer(rc *fasthttp.RequestCtx, c *call) (a answer, err error) 
 			return answer{}, err
 		}
 	}
-	ctx, cancel := context.WithTimeout(requestlog.With(context.Background(), c.requestID), requestTimeout)
+	ctx := fair.With(requestlog.With(context.Background(), c.requestID), c.key.Tenant)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if signed {
 		if err := c.admit(ctx, op, routeErr); err != nil {
@@ -115,6 +130,9 @@ func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 	}
 	if wait := c.server.rates.blocked(c.server.cfg.Now(), c.key.Tenant); wait > 0 {
 		return tooFast(wait)
+	}
+	if c.counted = c.server.requests.Take(c.key.Tenant, 1); !c.counted {
+		return busy()
 	}
 	refusal := routeErr
 	switch {
@@ -150,7 +168,9 @@ func (s *Server) open(op *operation) bool {
 }
 
 // authenticate checks the signature, and reads the body for it. What the headers
-// alone tell is checked before.
+// alone tell is checked before, and so is whether there is any use: to read, hash and
+// decode an image that is refused then would take the time that the others need. So a
+// busy node may answer 429 to who has proven nothing yet.
 func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 	request := sigv4.Request{Method: c.method, Target: c.target, Headers: c.headers}
 	claim, err := s.verifier.Parse(request, s.cfg.Now())
@@ -170,13 +190,31 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.body, err = s.readBody(rc.RequestBodyStream(), c.length, use); err != nil {
+	if err := s.hopeless(c.op, key.Tenant); err != nil {
+		c.body.done = drain(rc, c.length)
+		return err
+	}
+	if c.body, err = s.readBody(rc.RequestBodyStream(), c.length, key.Tenant, use); err != nil {
 		return err
 	}
 	if err := claim.Verify(key.Secret, c.body.hash); err != nil {
 		return err
 	}
 	c.key, c.claim = key, claim
+	return nil
+}
+
+// hopeless gives the refusal of a request whose body need not be read for it.
+func (s *Server) hopeless(op *operation, tenant id.Tenant) error {
+	if op == nil || op.takes != anImage {
+		return nil
+	}
+	if wait := s.rates.blocked(s.cfg.Now(), tenant); wait > 0 {
+		return tooFast(wait)
+	}
+	if s.cfg.Crowded(tenant) {
+		return busy()
+	}
 	return nil
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"facet/internal/id"
+	"facet/node/fair"
 	"facet/node/sigv4"
 )
 
@@ -24,8 +26,16 @@ const (
 	bodyBytesDefault = 20 << 20 // Limits.BodyBytes
 	// bodiesBytesDefault is Limits.BodiesBytes: 40 bodies of the largest size or
 	// about 2,000 usual ones.
-	bodiesBytesDefault   = 800 << 20
-	bodyFirstBytes       = 256 << 10 // taken for a body before more of it came
+	bodiesBytesDefault = 800 << 20
+	bodyFirstBytes     = 64 << 10 // taken for a body before more of it came
+	// requestsDefault is Limits.Requests: a request that waits for others takes little,
+	// but the work that it waits for is bounded by it.
+	requestsDefault = 1024
+	// A body that is not wanted is read to its end up to drainBytes and for drainTime,
+	// so that its connection can be used again.
+	drainBytes           = 1 << 20
+	drainPiece           = 32 << 10
+	drainTime            = 250 * time.Millisecond
 	connectionsDefault   = 8192
 	connectionsIPDefault = 2048
 	originsMax           = 64
@@ -60,6 +70,9 @@ const (
 	// refusal, so that the client gets to see it.
 	lingerTime  = 3 * time.Second
 	lingerBytes = 32 << 20
+	// lingerPiece for each lingerPause is the fastest: 25 MB a second.
+	lingerPiece = 256 << 10
+	lingerPause = 10 * time.Millisecond
 	// acceptPauseMin to acceptPauseMax is waited when no connection can be
 	// accepted, for want of file descriptors for example.
 	acceptPauseMin = 5 * time.Millisecond
@@ -74,8 +87,11 @@ const (
 
 // Limits are the bounds that an operator may change. Zero takes the default.
 type Limits struct {
-	// BodyBytes bounds one body (20 MiB), BodiesBytes all bodies in memory.
+	// BodyBytes bounds one body (20 MiB), BodiesBytes all bodies in memory. No tenant
+	// gets more than four fifths of that, nor of Requests, and less when others are there.
 	BodyBytes, BodiesBytes int
+	// Requests bounds the signed requests that are being answered at once (1,024).
+	Requests int
 	// Connections bounds open connections, ConnectionsPerIP those of one IPv4
 	// address or IPv6 /64.
 	Connections, ConnectionsPerIP int
@@ -116,6 +132,9 @@ type Config struct {
 	// Origins are the web origins that browsers may call from; none switches
 	// CORS off.
 	Origins []string
+	// Crowded tells whether an image of this tenant would be refused at the moment: then
+	// its body is not even read. It must be quick; nil is never.
+	Crowded func(id.Tenant) bool
 	// Log gets faults of the service; nil discards them.
 	Log *slog.Logger
 	// Meter is told of every answer; nil tells nobody.
@@ -129,7 +148,8 @@ type Server struct {
 	cfg      Config
 	http     *fasthttp.Server
 	verifier *sigv4.Verifier
-	bodies   budget
+	bodies   *fair.Pool // bytes; by the tenant that a request names, proven or not
+	requests *fair.Pool // by tenants that have proven who they are
 	rates    *rates
 	origins  map[string]bool
 	inFlight atomic.Int64
@@ -156,10 +176,11 @@ func New(cfg Config) (*Server, error) {
 		verifier: sigv4.New(sigv4.Config{
 			Region: cfg.Region, Service: service, Canonical: cfg.Canonical, MustSign: cfg.MustSign,
 		}),
-		bodies:  budget{max: int64(cfg.Limits.BodiesBytes)},
-		rates:   newRates(cfg.Limits.TenantRate, cfg.Limits.ApplicationRate),
-		origins: make(map[string]bool, len(cfg.Origins)),
-		slow:    slowRequest,
+		bodies:   fair.NewPool(int64(cfg.Limits.BodiesBytes)),
+		requests: fair.NewPool(int64(cfg.Limits.Requests)),
+		rates:    newRates(cfg.Limits.TenantRate, cfg.Limits.ApplicationRate),
+		origins:  make(map[string]bool, len(cfg.Origins)),
+		slow:     slowRequest,
 	}
 	for _, origin := range cfg.Origins {
 		s.origins[origin] = true
@@ -181,6 +202,7 @@ func New(cfg Config) (*Server, error) {
 		NoDefaultContentType:         true,
 		SecureErrorLogMessage:        true,
 		CloseOnShutdown:              true,
+		ConnState:                    noteIdle,
 		Logger:                       quietLog{cfg.Log},
 	}
 	return s, nil
@@ -194,6 +216,7 @@ func defaults(cfg *Config) {
 	}{
 		{&cfg.Limits.BodyBytes, bodyBytesDefault},
 		{&cfg.Limits.BodiesBytes, bodiesBytesDefault},
+		{&cfg.Limits.Requests, requestsDefault},
 		{&cfg.Limits.Connections, connectionsDefault},
 		{&cfg.Limits.ConnectionsPerIP, connectionsIPDefault},
 	} {
@@ -206,6 +229,9 @@ func defaults(cfg *Config) {
 	}
 	if cfg.Region == "" {
 		cfg.Region = regionDefault
+	}
+	if cfg.Crowded == nil {
+		cfg.Crowded = func(id.Tenant) bool { return false }
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -271,6 +297,16 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 		length = 0
 	}
 	return fasthttp.RequestConfig{ReadTimeout: s.cfg.Limits.ReadTimeout + time.Duration(max(length, 0)>>20)*readTimeoutPerMB}
+}
+
+// noteIdle notes that a connection has had its answer.
+func noteIdle(c net.Conn, state fasthttp.ConnState) {
+	if state != fasthttp.StateIdle {
+		return
+	}
+	if b := boundedBelow(c); b != nil {
+		b.rests()
+	}
 }
 
 // chunked is fasthttp's content length of a chunked body.

@@ -126,9 +126,9 @@ func TestDeclaredBodiesPinNoMemory(t *testing.T) {
 		}
 	}
 	deadline := time.Now().Add(10 * time.Second)
-	for r.server.bodies.used.Load() < clients*bodyFirstBytes {
+	for r.server.bodies.Used() < clients*bodyFirstBytes {
 		if time.Now().After(deadline) {
-			t.Fatalf("%d bytes counted, want %d", r.server.bodies.used.Load(), clients*bodyFirstBytes)
+			t.Fatalf("%d bytes counted, want %d", r.server.bodies.Used(), clients*bodyFirstBytes)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -146,7 +146,7 @@ func TestBodiesInMemoryAreBounded(t *testing.T) {
 	if a := r.send(q); a.status != 429 || a.header.Get("Retry-After") != "1" || a.body != `{"message":"Too many requests."}` {
 		t.Errorf("got %d %v %s", a.status, a.header, a.body)
 	}
-	if used := r.server.bodies.used.Load(); used != 0 {
+	if used := r.server.bodies.Used(); used != 0 {
 		t.Errorf("%d bytes still counted", used)
 	}
 	q.as = "stranger" // whose body is hashed as it comes

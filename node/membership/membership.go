@@ -52,8 +52,9 @@ type Config struct {
 	// Seeds are host:port of nodes to call first; the own address among them does
 	// no harm. At most 64.
 	Seeds []string
-	// Key encrypts gossip; KeyBytes long, the same on all nodes of a cluster.
-	Key []byte
+	// Keys are KeyBytes long, the same on all nodes of a cluster: the first one encrypts
+	// gossip, all decrypt it.
+	Keys [][]byte
 	// Label keeps clusters apart that share a key; at most 64 bytes.
 	Label string
 	// File keeps the last known addresses, so that the node finds its cluster when
@@ -72,6 +73,7 @@ type Membership struct {
 	transport *gossipTransport
 	log       *slog.Logger
 	seeds     []string
+	keys      *memberlist.Keyring // guarded by itself
 	self      id.Member
 	ctx       context.Context // ends with Close
 	cancel    context.CancelFunc
@@ -94,9 +96,16 @@ type Membership struct {
 // Open takes part in gossip. It returns at once; the seeds are called in the
 // background, for ever.
 func Open(ctx context.Context, cfg Config) (*Membership, error) {
-	if len(cfg.Key) != KeyBytes || len(cfg.Label) > labelMax || len(cfg.Seeds) > seedsMax {
-		return nil, fmt.Errorf("open gossip: key of %d bytes, label of %d, %d seeds: want %d, at most %d, at most %d",
-			len(cfg.Key), len(cfg.Label), len(cfg.Seeds), KeyBytes, labelMax, seedsMax)
+	if err := checkKeys(cfg.Keys); err != nil {
+		return nil, fmt.Errorf("open gossip: %w", err)
+	}
+	if len(cfg.Label) > labelMax || len(cfg.Seeds) > seedsMax {
+		return nil, fmt.Errorf("open gossip: label of %d bytes, %d seeds: want at most %d, at most %d",
+			len(cfg.Label), len(cfg.Seeds), labelMax, seedsMax)
+	}
+	keyring, err := memberlist.NewKeyring(cfg.Keys, cfg.Keys[0])
+	if err != nil {
+		return nil, fmt.Errorf("open gossip: %w", err)
 	}
 	for _, s := range cfg.Seeds {
 		if !isAddress(s) {
@@ -115,7 +124,7 @@ func Open(ctx context.Context, cfg Config) (*Membership, error) {
 		return nil, fmt.Errorf("open gossip: %w", err)
 	}
 	m := &Membership{
-		log: cfg.Log, seeds: slices.Clone(cfg.Seeds), self: own.Member,
+		log: cfg.Log, seeds: slices.Clone(cfg.Seeds), self: own.Member, keys: keyring,
 		announce: make(chan struct{}, 1), book: openBook(cfg.File, cfg.Log),
 		own: own, ownWire: wire,
 		members: map[id.Member]Meta{own.Member: own}, changed: make(chan struct{}),
@@ -142,7 +151,7 @@ func (m *Membership) settings(cfg Config) *memberlist.Config {
 	c.Name = string(m.self)
 	c.Transport = m.transport
 	c.Label = cfg.Label
-	c.SecretKey = slices.Clone(cfg.Key)
+	c.Keyring = m.keys
 	c.TCPTimeout = streamTimeout
 	c.GossipInterval = 100 * time.Millisecond
 	c.PushPullInterval = 15 * time.Second

@@ -85,7 +85,7 @@ func (w *world) join(t *testing.T, network transport.Network, n byte, epoch uint
 		t.Fatal(err)
 	}
 	cfg := Config{
-		Mux: mux, Seeds: w.seeds, Key: make([]byte, KeyBytes), Label: w.label, Log: log,
+		Mux: mux, Seeds: w.seeds, Keys: [][]byte{make([]byte, KeyBytes)}, Label: w.label, Log: log,
 		File: base + ".addresses",
 		Self: Meta{Member: id.NewMember(nodeID(n), epoch), Weight: 1, Zone: fmt.Sprintf("zone %d", n)},
 	}
@@ -313,7 +313,7 @@ func TestANodeThatLeavesIsGoneAtOnce(t *testing.T) {
 func TestClustersDoNotMix(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(*Config){
-		"key":     func(c *Config) { c.Key = []byte(strings.Repeat("k", KeyBytes)) },
+		"key":     func(c *Config) { c.Keys = [][]byte{[]byte(strings.Repeat("k", KeyBytes))} },
 		"label":   func(c *Config) { c.Label = "another" },
 		"cluster": func(c *Config) { c.Self.Cluster = id.Cluster{UUID: id.Random([16]byte{8})} },
 	} {

@@ -9,116 +9,115 @@ var (
 	proposeBuckets = []float64{.002, .005, .01, .025, .1, .5, 2}
 )
 
+// The sections of the catalogue, in the order of the documentation. Each metric below is
+// made by its section, which so has all of them in the order in which they stand here.
+var (
+	requests = &Section{Title: "Requests"}
+	engine   = &Section{Title: "Face engine"}
+	searches = &Section{Title: "Searches"}
+	groups   = &Section{Title: "Raft groups"}
+	storage  = &Section{Title: "Storage and memory"}
+	cluster  = &Section{Title: "Cluster"}
+	bulk     = &Section{Title: "Bulk registration"}
+
+	// Catalogue is every metric of a node.
+	Catalogue = []*Section{requests, engine, searches, groups, storage, cluster, bulk}
+)
+
 // Requests of clients.
 var (
-	Requests = counter("facet_requests_total",
+	Requests = requests.counter("facet_requests_total",
 		"Requests answered, by operation (method and path of the interface; \"none\" where there is no such operation) and status.", "operation", "status")
-	RequestSeconds = histogram(requestBuckets, "facet_request_duration_seconds",
+	RequestSeconds = requests.histogram(requestBuckets, "facet_request_duration_seconds",
 		"Time from a request's headers to its answer, reading of the body included.", "operation")
-	RequestsRefused = counter("facet_requests_refused_total",
+	RequestsRefused = requests.counter("facet_requests_refused_total",
 		"Requests answered with 429 or 5xx, by reason: rate (of a tenant or application), bodies (too many bytes of bodies at once), busy (engine or "+
 			"search queue full), unavailable (a group without a leader), memory (no room for more events), timeout, fault (a fault of the service).", "reason")
-	RequestBytes = counter("facet_request_body_bytes_total", "Bytes of bodies that requests announced.")
-	AnswerBytes  = counter("facet_answer_body_bytes_total", "Bytes of bodies of answers.")
-	InFlight     = gauge("facet_requests_in_flight", "Requests that are being answered now.")
-	BodyBytes    = gauge("facet_bodies_bytes", "Memory that bodies of requests take now.")
-	BodyLimit    = gauge("facet_bodies_limit_bytes", "Memory that bodies of requests may take; beyond it requests get 429.")
-	Connections  = gauge("facet_connections", "Open connections of clients.")
+	RequestBytes = requests.counter("facet_request_body_bytes_total", "Bytes of bodies that requests announced.")
+	AnswerBytes  = requests.counter("facet_answer_body_bytes_total", "Bytes of bodies of answers.")
+	InFlight     = requests.gauge("facet_requests_in_flight", "Requests that are being answered now.")
+	BodyBytes    = requests.gauge("facet_bodies_bytes", "Memory that bodies of requests take now.")
+	BodyLimit    = requests.gauge("facet_bodies_limit_bytes", "Memory that bodies of requests may take; beyond it requests get 429.")
+	Connections  = requests.gauge("facet_connections", "Open connections of clients.")
 )
 
 // The face engine.
 var (
-	Images = counter("facet_engine_images_total",
+	Images = engine.counter("facet_engine_images_total",
 		"Images worked on, by outcome: ok, bad (no image that can be read), busy (refused, too many wait), fault.", "outcome")
-	ImageSeconds = histogram(imageBuckets, "facet_engine_image_duration_seconds", "Time for an image, waiting for a worker included; without refused ones.")
-	ImagesWait   = gauge("facet_engine_waiting", "Images that wait for a worker now.")
-	ModelRuns    = counter("facet_engine_model_runs_total", "Runs of the models, by model: detector, landmarks, embedder.", "model")
-	EngineInfo   = gauge("facet_engine_info", "1; the label says how JPEG files are decoded.", "jpeg_decoder")
+	ImageSeconds    = engine.histogram(imageBuckets, "facet_engine_image_duration_seconds", "Time for an image, waiting for a worker included; without refused ones.")
+	ImagesWait      = engine.gauge("facet_engine_waiting", "Images that wait for a worker now.")
+	ImagesWaitLimit = engine.gauge("facet_engine_waiting_limit", "Images that may wait for a worker; who comes then, or has its share of the places, gets 429 before its body is read.")
+	ModelRuns       = engine.counter("facet_engine_model_runs_total", "Runs of the models, by model: detector, landmarks, embedder.", "model")
+	EngineInfo      = engine.gauge("facet_engine_info", "1; the label says how JPEG files are decoded.", "jpeg_decoder")
 )
 
 // Searches.
 var (
-	SearchSeconds = histogram(searchBuckets, "facet_search_duration_seconds",
+	SearchSeconds = searches.histogram(searchBuckets, "facet_search_duration_seconds",
 		"Time of the parts of searches that this node was asked for, by stage: extract (image to template), shards (the slowest shard, network "+
 			"and its proof of leadership included), merge.", "stage")
-	ShardSearchSeconds = histogram(searchBuckets, "facet_shard_search_duration_seconds",
+	ShardSearchSeconds = searches.histogram(searchBuckets, "facet_shard_search_duration_seconds",
 		"Time that a shard's leader here took for its part of a search, without network and proof of leadership.")
-	SearchRows = counter("facet_search_rows_total", "Active events of the slices that were searched here: each is compared with the probe, unless a tag excludes it.")
+	SearchRows = searches.counter("facet_search_rows_total", "Active events of the slices that were searched here: each is compared with the probe, unless a tag excludes it.")
 )
 
 // Raft groups.
 var (
-	GroupLeader      = gauge("facet_group_leader", "1 where this node leads the group and its disk answers.", "group")
-	GroupLeaderKnown = gauge("facet_group_leader_known", "1 where this node knows a leader of the group.", "group")
-	GroupVoter       = gauge("facet_group_voter", "1 where this node votes in the group, 0 where it only receives the log.", "group")
-	GroupTerm        = gauge("facet_group_term", "Raft term of the group.", "group")
-	GroupLast        = gauge("facet_group_last_index", "Index of the newest entry of the log here.", "group")
-	GroupCommit      = gauge("facet_group_commit_index", "Log index up to which a quorum has the group's log, as known here.", "group")
-	GroupApplied     = gauge("facet_group_applied_index", "Log index that the group's state here has applied.", "group")
-	GroupLag         = gauge("facet_group_lag_entries", "Committed entries, as known here, that the state here has still to apply.", "group")
-	GroupContact     = gauge("facet_group_last_contact_seconds", "Time since the leader was heard here; 0 on the leader, -1 when never.", "group")
-	GroupStalled     = gauge("facet_group_disk_stalled_seconds", "For how long the disk has owed the group an answer; 0 when it owes none.", "group")
-	GroupLed         = counter("facet_group_leaderships_total", "How often this node became the group's leader since its start.", "group")
-	GroupProposals   = gauge("facet_group_proposals_in_flight", "Commands that wait to be committed and applied here.", "group")
-	ProposeSeconds   = histogram(proposeBuckets, "facet_group_proposal_duration_seconds", "Time from a command's proposal to the machine's answer, on the leader.", "group")
-	Comparisons      = counter("facet_group_comparisons_total", "Times that this node, as a leader, compared the state of all of a group's replicas.")
-	Diverged         = counter("facet_replicas_diverged_total", "Replicas of groups led here whose state was not the majority's. Each is made anew from its peers.")
-	ProposeFailed    = counter("facet_group_proposals_failed_total", "Commands that were proposed here and got no answer: no leader any more, too late, or closed.", "group")
+	GroupLeader      = groups.gauge("facet_group_leader", "1 where this node leads the group and its disk answers.", "group")
+	GroupLeaderKnown = groups.gauge("facet_group_leader_known", "1 where this node knows a leader of the group.", "group")
+	GroupVoter       = groups.gauge("facet_group_voter", "1 where this node votes in the group, 0 where it only receives the log.", "group")
+	GroupTerm        = groups.gauge("facet_group_term", "Raft term of the group.", "group")
+	GroupLast        = groups.gauge("facet_group_last_index", "Index of the newest entry of the log here.", "group")
+	GroupCommit      = groups.gauge("facet_group_commit_index", "Log index up to which a quorum has the group's log, as known here.", "group")
+	GroupApplied     = groups.gauge("facet_group_applied_index", "Log index that the group's state here has applied.", "group")
+	GroupLag         = groups.gauge("facet_group_lag_entries", "Committed entries, as known here, that the state here has still to apply.", "group")
+	GroupContact     = groups.gauge("facet_group_last_contact_seconds", "Time since the leader was heard here; 0 on the leader, -1 when never.", "group")
+	GroupStalled     = groups.gauge("facet_group_disk_stalled_seconds", "For how long the disk has owed the group an answer; 0 when it owes none.", "group")
+	GroupLed         = groups.counter("facet_group_leaderships_total", "How often this node became the group's leader since its start.", "group")
+	GroupProposals   = groups.gauge("facet_group_proposals_in_flight", "Commands that wait to be committed and applied here.", "group")
+	ProposeSeconds   = groups.histogram(proposeBuckets, "facet_group_proposal_duration_seconds", "Time from a command's proposal to the machine's answer, on the leader.", "group")
+	Comparisons      = groups.counter("facet_group_comparisons_total", "Times that this node, as a leader, compared the state of all of a group's replicas.")
+	Diverged         = groups.counter("facet_replicas_diverged_total", "Replicas of groups led here whose state was not the majority's. Each is made anew from its peers.")
+	ProposeFailed    = groups.counter("facet_group_proposals_failed_total", "Commands that were proposed here and got no answer: no leader any more, too late, or closed.", "group")
 )
 
 // Storage.
 var (
-	GroupEvents     = gauge("facet_group_events", "Active events of the shard's replica here.", "group")
-	GroupDeleted    = gauge("facet_group_events_deleted", "Deleted entries that still hold a slot in the shard's replica here.", "group")
-	GroupTemplates  = gauge("facet_group_template_bytes", "Memory of the shard's templates here.", "group")
-	GroupEntries    = gauge("facet_group_log_entries", "Entries in the group's log since the newest snapshot here.", "group")
-	GroupSnapshot   = gauge("facet_group_snapshot_index", "Log index of the group's newest snapshot here; 0 is none.", "group")
-	GroupSnapshotAt = gauge("facet_group_snapshot_age_seconds", "Age of the group's newest snapshot here; absent without one.", "group")
-	GroupDisk       = gauge("facet_group_disk_bytes", "Size of the group's files here, by kind: log, snapshots, segments.", "group", "kind")
-	DiskFree        = gauge("facet_disk_free_bytes", "Free bytes of the file system with the data directory, as far as this process may take them.")
-	DiskSize        = gauge("facet_disk_size_bytes", "Size of the file system with the data directory.")
-	DiskReserve     = gauge("facet_disk_reserve_bytes", "What stays free of that file system: below it registrations are refused.")
-	ReplicasOut     = gauge("facet_replicas_out_of_service", "Replicas here that are damaged, or whose disk is full: the status says why.")
-	MemoryArena     = gauge("facet_memory_arena_bytes", "Memory of all shards' templates in use, outside of the Go heap.")
-	MemoryEvents    = gauge("facet_memory_events_bytes", "Estimate of the memory that the events of all replicas here take, or will once all are open.")
-	MemoryBudget    = gauge("facet_memory_budget_bytes", "What events may take on this node; beyond it registrations are refused.")
+	GroupEvents     = storage.gauge("facet_group_events", "Active events of the shard's replica here.", "group")
+	GroupDeleted    = storage.gauge("facet_group_events_deleted", "Deleted entries that still hold a slot in the shard's replica here.", "group")
+	GroupTemplates  = storage.gauge("facet_group_template_bytes", "Memory of the shard's templates here.", "group")
+	GroupEntries    = storage.gauge("facet_group_log_entries", "Entries in the group's log since the newest snapshot here.", "group")
+	GroupSnapshot   = storage.gauge("facet_group_snapshot_index", "Log index of the group's newest snapshot here; 0 is none.", "group")
+	GroupSnapshotAt = storage.gauge("facet_group_snapshot_age_seconds", "Age of the group's newest snapshot here; absent without one.", "group")
+	GroupDisk       = storage.gauge("facet_group_disk_bytes", "Size of the group's files here, by kind: log, snapshots, segments.", "group", "kind")
+	DiskFree        = storage.gauge("facet_disk_free_bytes", "Free bytes of the file system with the data directory, as far as this process may take them.")
+	DiskSize        = storage.gauge("facet_disk_size_bytes", "Size of the file system with the data directory.")
+	DiskReserve     = storage.gauge("facet_disk_reserve_bytes", "What stays free of that file system: below it registrations are refused.")
+	ReplicasOut     = storage.gauge("facet_replicas_out_of_service", "Replicas here that are damaged, or whose disk is full: the status says why.")
+	MemoryArena     = storage.gauge("facet_memory_arena_bytes", "Memory of all shards' templates in use, outside of the Go heap.")
+	MemoryEvents    = storage.gauge("facet_memory_events_bytes", "Estimate of the memory that the events of all replicas here take, or will once all are open.")
+	MemoryBudget    = storage.gauge("facet_memory_budget_bytes", "What events may take on this node; beyond it registrations are refused.")
 )
 
 // The cluster, as this node sees it.
 var (
-	Ready           = gauge("facet_ready", "1 while /readyz says yes.")
-	NodesAlive      = gauge("facet_nodes_alive", "Nodes that gossip believes alive, this one included.")
-	NodesMissing    = gauge("facet_nodes_missing", "Nodes of the cluster's records that gossip does not believe alive.")
-	NodesDraining   = gauge("facet_nodes_draining", "Nodes that operators drain.")
-	ShardsMoving    = gauge("facet_shards_moving", "Shards on the move to other nodes.")
-	ReplicasMissing = gauge("facet_replicas_missing", "Replicas of shards whose node is missing, or that the nodes are too few for.")
-	ShardsUnder     = gauge("facet_shards_under_replicated", "Shards that have fewer replicas on nodes that are alive than wanted.")
-	ShardsAtRisk    = gauge("facet_shards_at_risk", "Shards that the death of one more node would stop: no more than a quorum of their voters is alive.")
-	JobsQueued      = gauge("facet_job_files_waiting", "Files of open bulk registrations that are not done, on the shards that this node leads.")
-	JobsLeased      = gauge("facet_job_files_leased", "Files of bulk registrations that this node has lent to workers, as leader of their shard.")
-	JobFiles        = counter("facet_job_files_total", "Files of bulk registrations that this node worked on, by outcome: registered, refused (its record says why).", "outcome")
-	CertExpiry      = gauge("facet_certificate_expiry_timestamp_seconds", "When a certificate ends, in seconds since 1970, by certificate: node, server, authority.", "certificate")
-	Clock           = gauge("facet_clock_seconds", "This node's clock, in seconds since 1970: compare it with timestamp() of itself.")
-	BuildInfo       = gauge("facet_build_info", "1; the labels say what runs here. pack begins with the model pack's identity.", "version", "revision", "goversion", "pack")
+	Ready           = cluster.gauge("facet_ready", "1 while /readyz says yes.")
+	NodesAlive      = cluster.gauge("facet_nodes_alive", "Nodes that gossip believes alive, this one included.")
+	NodesMissing    = cluster.gauge("facet_nodes_missing", "Nodes of the cluster's records that gossip does not believe alive.")
+	NodesDraining   = cluster.gauge("facet_nodes_draining", "Nodes that operators drain.")
+	ShardsMoving    = cluster.gauge("facet_shards_moving", "Shards on the move to other nodes.")
+	ReplicasMissing = cluster.gauge("facet_replicas_missing", "Replicas of shards whose node is missing, or that the nodes are too few for.")
+	ShardsUnder     = cluster.gauge("facet_shards_under_replicated", "Shards that have fewer replicas on nodes that are alive than wanted.")
+	ShardsAtRisk    = cluster.gauge("facet_shards_at_risk", "Shards that the death of one more node would stop: no more than a quorum of their voters is alive.")
+	CertExpiry      = cluster.gauge("facet_certificate_expiry_timestamp_seconds", "When a certificate ends, in seconds since 1970, by certificate: node, server, authority.", "certificate")
+	Clock           = cluster.gauge("facet_clock_seconds", "This node's clock, in seconds since 1970: compare it with timestamp() of itself.")
+	BuildInfo       = cluster.gauge("facet_build_info", "1; the labels say what runs here. pack begins with the model pack's identity.", "version", "revision", "goversion", "pack")
 )
 
-// Catalogue is every metric of a node, in the order of the documentation.
-var Catalogue = []Section{
-	{"Requests", []*Definition{
-		Requests, RequestSeconds, RequestsRefused, RequestBytes, AnswerBytes, InFlight, BodyBytes, BodyLimit, Connections,
-	}},
-	{"Face engine", []*Definition{Images, ImageSeconds, ImagesWait, ModelRuns, EngineInfo}},
-	{"Searches", []*Definition{SearchSeconds, ShardSearchSeconds, SearchRows}},
-	{"Raft groups", []*Definition{
-		GroupLeader, GroupLeaderKnown, GroupVoter, GroupTerm, GroupLast, GroupCommit, GroupApplied, GroupLag, GroupContact, GroupStalled, GroupLed,
-		GroupProposals, ProposeSeconds, ProposeFailed, Comparisons, Diverged,
-	}},
-	{"Storage and memory", []*Definition{
-		GroupEvents, GroupDeleted, GroupTemplates, GroupEntries, GroupSnapshot, GroupSnapshotAt, GroupDisk, DiskFree, DiskSize, DiskReserve, ReplicasOut,
-		MemoryArena, MemoryEvents, MemoryBudget,
-	}},
-	{"Cluster", []*Definition{
-		Ready, NodesAlive, NodesMissing, NodesDraining, ShardsMoving, ReplicasMissing, ShardsUnder, ShardsAtRisk, CertExpiry, Clock, BuildInfo,
-	}},
-	{"Bulk registration", []*Definition{JobsQueued, JobsLeased, JobFiles}},
-}
+// Bulk registration.
+var (
+	JobsQueued = bulk.gauge("facet_job_files_waiting", "Files of open bulk registrations that are not done, on the shards that this node leads.")
+	JobsLeased = bulk.gauge("facet_job_files_leased", "Files of bulk registrations that this node has lent to workers, as leader of their shard.")
+	JobFiles   = bulk.counter("facet_job_files_total", "Files of bulk registrations that this node worked on, by outcome: registered, refused (its record says why).", "outcome")
+)

@@ -41,26 +41,28 @@ func (d *Definition) Value(v float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(d.desc, kind, v, labels...)
 }
 
-// Section is a part of the catalogue.
+// Section is a part of the catalogue. It is filled while the package's variables are made
+// and never changed after that.
 type Section struct {
 	Title   string
 	Metrics []*Definition
 }
 
-func counter(name, help string, labels ...string) *Definition {
-	return define(Definition{Name: name, Kind: Counter, Help: help, Labels: labels})
+func (s *Section) counter(name, help string, labels ...string) *Definition {
+	return s.define(Definition{Name: name, Kind: Counter, Help: help, Labels: labels})
 }
 
-func gauge(name, help string, labels ...string) *Definition {
-	return define(Definition{Name: name, Kind: Gauge, Help: help, Labels: labels})
+func (s *Section) gauge(name, help string, labels ...string) *Definition {
+	return s.define(Definition{Name: name, Kind: Gauge, Help: help, Labels: labels})
 }
 
-func histogram(buckets []float64, name, help string, labels ...string) *Definition {
-	return define(Definition{Name: name, Kind: Histogram, Help: help, Labels: labels, Buckets: buckets})
+func (s *Section) histogram(buckets []float64, name, help string, labels ...string) *Definition {
+	return s.define(Definition{Name: name, Kind: Histogram, Help: help, Labels: labels, Buckets: buckets})
 }
 
-func define(d Definition) *Definition {
+func (s *Section) define(d Definition) *Definition {
 	d.desc = prometheus.NewDesc(d.Name, d.Help, d.Labels, nil)
+	s.Metrics = append(s.Metrics, &d)
 	return &d
 }
 

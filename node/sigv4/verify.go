@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"facet/internal/mutant"
 )
 
 // Canonical says which canonical forms of a request are accepted.
@@ -109,6 +111,7 @@ func (v *Verifier) date(r Request, now time.Time) (name, date string, err error)
 	}
 	server := now.UTC().Format(dateFormat)
 	switch skew := now.Sub(at); {
+	case mutant.WideWindow && skew.Abs() <= 2*Window:
 	case skew > Window:
 		edge := now.UTC().Add(-Window).Format(dateFormat)
 		return "", "", refuse("Signature expired: "+date+" is now earlier than "+edge+" ("+server+" - 5 min.)", "expired")
@@ -124,7 +127,7 @@ func (v *Verifier) date(r Request, now time.Time) (name, date string, err error)
 func (v *Verifier) headers(c *Claim, r Request, dateName string) error {
 	must := []string{"host", dateName}
 	for _, name := range v.cfg.MustSign {
-		if len(r.values(name)) > 0 {
+		if len(r.values(name)) > 0 && !mutant.UnsignedHeader {
 			must = append(must, name)
 		}
 	}
@@ -178,6 +181,9 @@ func (c *Claim) Verify(secret string, bodyHash [32]byte) error {
 	}
 	key := c.verifier.keys.derive(secret, c.scope)
 	body := hex.EncodeToString(bodyHash[:])
+	if mutant.BodyIgnored && len(c.stated) > 0 {
+		body = c.stated[0]
+	}
 	// All forms are computed, whichever matches: the time tells nothing.
 	matched := false
 	for _, f := range c.forms {

@@ -92,6 +92,8 @@ func (m *Machine) putAccessKey(k AccessKey) Status {
 	switch {
 	case m.state.tenants[k.Tenant] == nil:
 		return UnknownTenant
+	case !m.state.wrapped(k.SealedSecret):
+		return OtherKey
 	case old != nil && old.Tenant != k.Tenant:
 		return Conflict
 	case old != nil:
@@ -120,6 +122,8 @@ func (m *Machine) createGallery(c CreateGallery) CreateGalleryAnswer {
 		return CreateGalleryAnswer{Status: status}
 	case t == nil:
 		return CreateGalleryAnswer{Status: UnknownTenant}
+	case !m.state.wrapped(g.WrappedKey) || !m.state.wrapped(a.SealedKey):
+		return CreateGalleryAnswer{Status: OtherKey}
 	}
 	if named, ok := t.byName[g.Name]; ok {
 		if m.state.galleries[named].Deleting {
@@ -174,6 +178,8 @@ func (m *Machine) createApplication(c CreateApplication) CreateApplicationAnswer
 		return CreateApplicationAnswer{Status: UnknownGallery}
 	case m.state.taken(a):
 		return CreateApplicationAnswer{Status: Conflict}
+	case !m.state.wrapped(a.SealedKey):
+		return CreateApplicationAnswer{Status: OtherKey}
 	}
 	a.Created = m.ops.Clock()
 	a.Seq = m.state.next()

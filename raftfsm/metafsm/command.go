@@ -80,6 +80,8 @@ const (
 	Restoring Status = 17
 	// TooOld: a node does not know the level that the cluster has, or is to have.
 	TooOld Status = 18
+	// OtherKey: a key that is being retired has wrapped the command's secret.
+	OtherKey Status = 19
 )
 
 var statusNames = [...]string{
@@ -87,7 +89,7 @@ var statusNames = [...]string{
 	UnknownGallery: "unknown gallery", StaleGeneration: "stale generation", StaleEpoch: "stale epoch",
 	OpsFull: "operations full", SizeShrinks: "size shrinks", UnknownApplication: "unknown application",
 	UnknownTag: "unknown tag", TagLimit: "tag limit", BeingDeleted: "being deleted", Unsettled: "unsettled",
-	UnknownNode: "unknown node", Restoring: "restoring", TooOld: "too old",
+	UnknownNode: "unknown node", Restoring: "restoring", TooOld: "too old", OtherKey: "other key",
 }
 
 // String names the status.
@@ -166,7 +168,7 @@ type PutAccessKey struct {
 	Key AccessKey `cbor:"1,keyasint"`
 }
 
-// PutAccessKeyAnswer is Done, UnknownTenant, or Conflict if another tenant has the
+// PutAccessKeyAnswer is Done, UnknownTenant, OtherKey, or Conflict if another tenant has the
 // key.
 type PutAccessKeyAnswer struct {
 	Status Status `cbor:"1,keyasint"`
@@ -181,7 +183,7 @@ type CreateGallery struct {
 }
 
 // CreateGalleryAnswer is Done or Replayed (with what was made), Exists (with the
-// gallery of that name and its oldest application), BeingDeleted (the name is that
+// gallery of that name and its oldest application), OtherKey, BeingDeleted (the name is that
 // of a gallery on its way out), Conflict, UnknownTenant, UnknownGallery (Replayed,
 // and deleted since) or OpsFull. An application that was deleted since, or a gallery
 // without any, gives one without id.
@@ -198,7 +200,7 @@ type CreateApplication struct {
 	Application Application `cbor:"2,keyasint"`
 }
 
-// CreateApplicationAnswer is Done or Replayed (with what was made), Conflict,
+// CreateApplicationAnswer is Done or Replayed (with what was made), Conflict, OtherKey,
 // UnknownGallery, UnknownApplication (Replayed, and deleted since) or OpsFull.
 type CreateApplicationAnswer struct {
 	Status      Status      `cbor:"1,keyasint"`

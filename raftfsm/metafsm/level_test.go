@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/raftfsm/fsmtest"
 )
 
 // levelScript founds a cluster, raises its level and restores a backup into it.
@@ -138,5 +140,34 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 		if known != documented[code] {
 			t.Errorf("code %d: known %v, documented %v", code, known, documented[code])
 		}
+	}
+}
+
+// TestNoCommandHasOtherFieldsThanItsLevelPromises compares the fields of all commands and
+// records with testdata/fields.txt. A field that is new there ends every older node that meets it.
+func TestNoCommandHasOtherFieldsThanItsLevelPromises(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	fmt.Fprintf(&b, "level %d\n", Level)
+	for code := range codec.Skippable {
+		if c, _, err := decode([]byte{byte(code), 1, 0xa0}); err == nil {
+			fmt.Fprintf(&b, "%d %s\n", code, fsmtest.Fields(reflect.TypeOf(c)))
+		}
+	}
+	for i, r := range []any{stateRecord{}, Node{}, Tenant{}, AccessKey{}, Gallery{}, grantsRecord{}, Application{}, tagSet{}} {
+		fmt.Fprintf(&b, "record %d %s\n", int(headState.Code)+i, fsmtest.Fields(reflect.TypeOf(r)))
+	}
+	name := filepath.Join("testdata", "fields.txt")
+	if *rewrite {
+		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Fatalf("commands have other fields than at their level; docs/formats/commands.md says what that takes (-want +got):\n%s", diff)
 	}
 }

@@ -107,6 +107,8 @@ func decode(b []byte) (c command, skip bool, err error) {
 		c, err = body[Load](m, headLoad)
 	case headRaiseLevel.Code:
 		c, err = body[RaiseLevel](m, headRaiseLevel)
+	case headRekey.Code:
+		c, err = body[Rekey](m, headRekey)
 	default:
 		if m.Code&codec.Skippable != 0 {
 			return nil, true, nil

@@ -23,6 +23,9 @@ type Cluster struct {
 	Created int64 `cbor:"6,keyasint"`
 	// KeyCheck tells a node whether it has the cluster's key.
 	KeyCheck []byte `cbor:"7,keyasint,omitempty"`
+	// KeyHead is how everything must begin that the cluster's key wraps; empty: there
+	// was one key only.
+	KeyHead []byte `cbor:"10,keyasint,omitempty"`
 	// SlotsPerShard is the capacity for which a gallery gets one more shard; 0 is
 	// the constant of that name.
 	SlotsPerShard uint32 `cbor:"8,keyasint,omitempty"`

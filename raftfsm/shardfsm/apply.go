@@ -20,6 +20,9 @@ type place struct {
 // advance moves the clock to a command's time, takes away what is pending for too
 // long by it, and gives the clock.
 func (m *Machine) advance(time int64) int64 {
+	if mutant.ClockInFSM {
+		time += mutant.Clock()
+	}
 	now := m.ops.Advance(time)
 	if mutant.ClockBack {
 		now = time
@@ -39,7 +42,7 @@ func (m *Machine) once(at place, name operation.Name, kinds ...codec.Head) (oper
 	switch {
 	case mutant.OpsForgotten:
 		return done, 0
-	case ok && known && done.Scope == at.gallery.UUID && done.Name.Request == name.Request:
+	case ok && known && done.Scope == at.gallery.UUID && (done.Name.Request == name.Request || mutant.RequestIgnored):
 		return done, Replayed
 	case ok:
 		return done, Conflict

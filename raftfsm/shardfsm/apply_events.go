@@ -3,6 +3,7 @@ package shardfsm
 import (
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/internal/mutant"
 	"facet/raftfsm/operation"
 	"facet/shard"
 )
@@ -23,6 +24,9 @@ func (c enrolment) name() operation.Name {
 }
 
 func (c enrolment) event(time int64) shard.Event {
+	if mutant.MapOrder {
+		c.Tags = mutant.Shuffle(c.Tags)
+	}
 	return shard.Event{
 		Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event,
 		Time: time, Tags: c.Tags, Sealed: c.Sealed, Op: c.Op, Request: c.Request,
@@ -46,7 +50,7 @@ func (m *Machine) enrol(c enrolment, kind codec.Head) RegisterAnswer {
 		return m.replayed(c.Gallery, done)
 	case status != 0:
 		return RegisterAnswer{Status: status}
-	case c.Epoch != 0 && m.shard.Epoch(c.Gallery) > c.Epoch:
+	case c.Epoch != 0 && m.shard.Epoch(c.Gallery) > c.Epoch && !mutant.OldEpochEnrols:
 		return RegisterAnswer{Status: Outdated}
 	}
 	claim, err := m.put(c, kind, now)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
@@ -13,6 +14,8 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/raftfsm/fsmtest"
+	"facet/raftfsm/metafsm"
 	"facet/shard"
 )
 
@@ -83,5 +86,31 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 		if known != documented[code] {
 			t.Errorf("code %d: known %v, documented %v", code, known, documented[code])
 		}
+	}
+}
+
+// TestNoCommandHasOtherFieldsThanItsLevelPromises compares the fields of all commands
+// with testdata/fields.txt. A field that is new there ends every older node that meets it.
+func TestNoCommandHasOtherFieldsThanItsLevelPromises(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	fmt.Fprintf(&b, "level %d\n", metafsm.Level)
+	for code := range codec.Skippable {
+		if c, _, err := decode([]byte{byte(code), 1, 0xa0}); err == nil {
+			fmt.Fprintf(&b, "%d %s\n", code, fsmtest.Fields(reflect.TypeOf(c)))
+		}
+	}
+	name := filepath.Join("testdata", "fields.txt")
+	if *rewrite {
+		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Fatalf("commands have other fields than at their level; docs/formats/commands.md says what that takes (-want +got):\n%s", diff)
 	}
 }

@@ -195,6 +195,9 @@ func (m *Machine) Restore(r io.Reader) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if mutant.RestoreMerges && m.ops.Len() > 0 {
+		memory = m.ops
+	}
 	m.index, m.ops = in.Index(), memory
 	m.shard.Replace(events)
 	m.jobs.Replace(jobs)

@@ -38,6 +38,7 @@ type settings struct {
 	loopback, grow         bool
 	summary, tally         string // files
 	logLevel               string // of the nodes; info when empty
+	photos                 string // folder; empty for hashes instead of models
 }
 
 func main() {
@@ -55,6 +56,7 @@ func main() {
 	flag.StringVar(&s.summary, "summary", "", "file for what the run showed, as JSON")
 	flag.StringVar(&s.tally, "tally", "", "file to add the run to, as a line of CSV")
 	flag.StringVar(&s.logLevel, "log-level", "info", "of the nodes' logs")
+	flag.StringVar(&s.photos, "photos", "", "folder of portraits, one of each person: faces are found by the real models, not by a hash of the image")
 	flag.BoolVar(&planted, "mutants", false, "show that planted bugs are found: all, or those that -faults names")
 	flag.BoolVar(&s.grow, "grow", true, "let the large gallery grow over all shards while clients work, else it is large from the start")
 	flag.BoolVar(&s.loopback, "loopback", os.Geteuid() != 0, "no network namespaces: only stop, pause and kill")
@@ -87,8 +89,12 @@ func attack(ctx context.Context, s settings, out io.Writer) (err error) {
 		return fmt.Errorf("find the folder: %w", err)
 	}
 	if s.binary == "" {
+		tags := "hashicorpmetrics"
+		if s.photos == "" {
+			tags += ",chaos"
+		}
 		s.binary = filepath.Join(s.dir, "facet")
-		if text, err := exec.CommandContext(ctx, "go", "build", "-tags", "chaos,hashicorpmetrics", "-o", s.binary, "facet/cmd/facet").CombinedOutput(); err != nil {
+		if text, err := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", s.binary, "facet/cmd/facet").CombinedOutput(); err != nil {
 			return fmt.Errorf("build facet: %w: %s", err, text)
 		}
 	}
@@ -136,8 +142,31 @@ func (c *cluster) clients(ctx context.Context, s settings) (*client, *traffic.Tr
 	if s.grow {
 		o = traffic.Options{Size: sizeMin, Step: sizeStep, SizeMax: sizeMax}
 	}
+	if o.Photos, err = portraits(s.photos); err != nil {
+		return nil, nil, err
+	}
 	t, err := traffic.Open(ctx, own.with, other.with, o)
 	return own, t, err
+}
+
+// portraits reads the photos of a folder, none if it has no name.
+func portraits(folder string) (photos [][]byte, err error) {
+	if folder == "" {
+		return nil, nil
+	}
+	entries, err := os.ReadDir(folder)
+	for i := 0; err == nil && i < len(entries); i++ {
+		var raw []byte
+		raw, err = os.ReadFile(filepath.Join(folder, entries[i].Name()))
+		photos = append(photos, raw)
+	}
+	if err == nil && len(photos) == 0 {
+		err = fmt.Errorf("there is no photo in %s", folder)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the photos: %w", err)
+	}
+	return photos, nil
 }
 
 // story lets nemesis and clients at the cluster, heals it, and checks.

@@ -56,7 +56,7 @@ var plantedBugs = []planted{
 	{"epoch_ignored", world},
 	{"any_tenant", world},
 	{"retry_new_shard", world},
-	{"old_epoch_enrols", hunter{tests: "./node", run: "Grow"}},
+	{"old_epoch_enrols", hunter{tests: "./internal/sim", run: "WorldsAreAttacked", args: "-attack-seed 20000 -attacks-for 100s"}},
 	{"reclaim_early", hunter{tests: "./internal/sim", run: "AGalleryIsFilled"}},
 	{"revoked_stays", hunter{tests: "./internal/sim", run: "ARevokedKey"}},
 	{"wide_window", hunter{tests: "./internal/sim", run: "ASignedRequest"}},
@@ -78,7 +78,7 @@ var plantedBugs = []planted{
 	{"stall_ignored", hunter{tests: "./raftfsm", run: "LeaderWithAHungDisk"}},
 	{"unsigned_header", signature},
 	{"body_ignored", signature},
-	{"foreign_gallery", hunter{tests: "./node/httpapi", run: "Tenant"}},
+	{"foreign_gallery", world},
 }
 
 // mutants builds facet with each planted bug, or with those of only, and prints

@@ -85,7 +85,7 @@ func (c *cluster) newProcess() (*process, error) {
 	if p.id, err = node.Identify(p.data); err != nil {
 		return nil, err
 	}
-	if err := c.certs.Ensure(authority.NodeCertificates{Name: p.name, ID: p.id, Hosts: []string{p.host}}); err != nil {
+	if _, err := c.certs.Ensure(authority.NodeCertificates{Name: p.name, ID: p.id, Hosts: []string{p.host}}); err != nil {
 		return nil, err
 	}
 	at := func(port int) string { return fmt.Sprintf("%s:%d", p.host, port) }

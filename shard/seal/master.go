@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"fmt"
+	"sync/atomic"
 )
 
 // Wrapped secrets begin with a version and four bytes that name the master.
@@ -22,33 +23,64 @@ const (
 	purposeMAC  = "facet/mac/1/"
 )
 
-// Master is the cluster's key. It is safe for concurrent use.
-type Master struct {
+// Master is the cluster's key, or a ring of them while one takes over from another:
+// the first wraps and authenticates, all unwrap. It is safe for concurrent use.
+type Master struct{ ring atomic.Pointer[[]*masterKey] }
+
+// masterKey is one key of the ring. It is never changed.
+type masterKey struct {
 	secret []byte
 	wrap   *Key
 	head   [wrapHeadBytes]byte
 }
 
-// NewMaster makes a master of 32 secret bytes; another length wraps ErrKey.
-func NewMaster(secret []byte) (*Master, error) {
+// NewMaster makes a master of 32 secret bytes, and of older ones that still unwrap;
+// another length wraps ErrKey.
+func NewMaster(secret []byte, older ...[]byte) (*Master, error) {
+	m := &Master{}
+	return m, m.Change(append([][]byte{secret}, older...))
+}
+
+// Change puts another ring in the place of the present one, for all callers at once;
+// the first one wraps from now on. An error, which wraps ErrKey, leaves it as it was.
+func (m *Master) Change(secrets [][]byte) error {
+	ring := make([]*masterKey, 0, len(secrets))
+	for _, secret := range secrets {
+		k, err := newMasterKey(secret)
+		if err != nil {
+			return err
+		}
+		ring = append(ring, k)
+	}
+	if len(ring) == 0 {
+		return fmt.Errorf("%w, got none", ErrKey)
+	}
+	m.ring.Store(&ring)
+	return nil
+}
+
+func newMasterKey(secret []byte) (*masterKey, error) {
 	if len(secret) != KeyBytes {
 		return nil, fmt.Errorf("%w, got %d", ErrKey, len(secret))
 	}
-	m := &Master{secret: bytes.Clone(secret)}
-	wrap, err := NewKey(m.derive(purposeWrap, KeyBytes))
+	k := &masterKey{secret: bytes.Clone(secret)}
+	wrap, err := NewKey(k.derive(purposeWrap, KeyBytes))
 	if err != nil {
 		return nil, err
 	}
-	m.wrap = wrap
-	m.head[0] = wrapVersion
-	copy(m.head[1:], m.derive(purposeID, masterIDBytes))
-	return m, nil
+	k.wrap = wrap
+	k.head[0] = wrapVersion
+	copy(k.head[1:], k.derive(purposeID, masterIDBytes))
+	return k, nil
 }
 
-// Wrap seals a secret (a gallery's key, an access key's secret) with the master,
+func (m *Master) first() *masterKey { return (*m.ring.Load())[0] }
+
+// Wrap seals a secret (a gallery's key, an access key's secret) with the first key,
 // bound to aad.
 func (m *Master) Wrap(secret, aad []byte) []byte {
-	return append(m.head[:], m.wrap.Seal(secret, aad)...)
+	k := m.first()
+	return append(bytes.Clone(k.head[:]), k.wrap.Seal(secret, aad)...)
 }
 
 // Unwrap gives the secret of wrapped. The error wraps ErrOpen and says whether
@@ -59,23 +91,51 @@ func (m *Master) Unwrap(wrapped, aad []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes are too few", ErrOpen, len(wrapped))
 	case wrapped[0] != wrapVersion:
 		return nil, fmt.Errorf("%w: wrapped in version %d, want %d", ErrOpen, wrapped[0], wrapVersion)
-	case !bytes.Equal(wrapped[:wrapHeadBytes], m.head[:]):
-		return nil, fmt.Errorf("%w: another master key wrapped it", ErrOpen)
 	}
-	return m.wrap.Open(wrapped[wrapHeadBytes:], aad)
+	err := fmt.Errorf("%w: another master key wrapped it", ErrOpen)
+	for _, k := range *m.ring.Load() {
+		if !bytes.Equal(wrapped[:wrapHeadBytes], k.head[:]) {
+			continue
+		}
+		var plain []byte
+		if plain, err = k.wrap.Open(wrapped[wrapHeadBytes:], aad); err == nil {
+			return plain, nil
+		}
+	}
+	return nil, err
 }
 
-// MAC authenticates data for a purpose (HMAC-SHA-256): equal data have equal MACs
+// Head is how everything begins that the first key of the ring wraps.
+func (m *Master) Head() []byte { return bytes.Clone(m.first().head[:]) }
+
+// Current tells whether the first key of the ring wrapped it.
+func (m *Master) Current(wrapped []byte) bool { return bytes.HasPrefix(wrapped, m.first().head[:]) }
+
+// MAC authenticates data for a purpose with the first key (HMAC-SHA-256): equal data have equal MACs
 // under one purpose only, and nobody without the master can compute or reverse
 // them.
 func (m *Master) MAC(purpose string, data []byte) [sha256.Size]byte {
-	mac := hmac.New(sha256.New, m.derive(purposeMAC+purpose, sha256.Size))
+	return m.first().mac(purpose, data)
+}
+
+// MACs are those of MAC under each key of the ring, the first one's first: what was
+// stored under an older key is found by one of them.
+func (m *Master) MACs(purpose string, data []byte) [][sha256.Size]byte {
+	var list [][sha256.Size]byte
+	for _, k := range *m.ring.Load() {
+		list = append(list, k.mac(purpose, data))
+	}
+	return list
+}
+
+func (k *masterKey) mac(purpose string, data []byte) [sha256.Size]byte {
+	mac := hmac.New(sha256.New, k.derive(purposeMAC+purpose, sha256.Size))
 	mac.Write(data)
 	return [sha256.Size]byte(mac.Sum(nil))
 }
 
-func (m *Master) derive(purpose string, n int) []byte {
-	b, err := hkdf.Key(sha256.New, m.secret, nil, purpose, n)
+func (k *masterKey) derive(purpose string, n int) []byte {
+	b, err := hkdf.Key(sha256.New, k.secret, nil, purpose, n)
 	if err != nil {
 		panic("bug: derive a key: " + err.Error())
 	}

@@ -145,3 +145,39 @@ func TestMACsDependOnMasterPurposeAndData(t *testing.T) {
 		}
 	}
 }
+
+func secretOf(fill byte) []byte { return bytes.Repeat([]byte{fill}, seal.KeyBytes) }
+
+func TestARingWrapsWithItsFirstKeyAndUnwrapsWithAll(t *testing.T) {
+	t.Parallel()
+	m := master(t, 1)
+	old := m.Wrap([]byte("secret"), []byte("gallery"))
+	oldKey := m.MAC("p", []byte("d"))
+	f := func(name string, secrets [][]byte, current, opens bool, macs int) {
+		t.Helper()
+		if err := m.Change(secrets); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := m.Current(old); got != current {
+			t.Errorf("%s: what the old key wrapped is current: got %t", name, got)
+		}
+		if plain, err := m.Unwrap(old, []byte("gallery")); (err == nil) != opens || opens && string(plain) != "secret" {
+			t.Errorf("%s: got %q, %v", name, plain, err)
+		}
+		if again := m.Wrap([]byte("x"), nil); !m.Current(again) {
+			t.Errorf("%s: what is wrapped now is not current", name)
+		}
+		if got := m.MACs("p", []byte("d")); len(got) != macs || got[0] != m.MAC("p", []byte("d")) || opens && got[len(got)-1] != oldKey && got[0] != oldKey {
+			t.Errorf("%s: got %d MACs", name, len(got))
+		}
+	}
+	f("added", [][]byte{secretOf(1), secretOf(2)}, true, true, 2)
+	f("used", [][]byte{secretOf(2), secretOf(1)}, false, true, 2)
+	f("retired", [][]byte{secretOf(2)}, false, false, 1)
+	if err := m.Change(nil); !errors.Is(err, seal.ErrKey) {
+		t.Errorf("no key: got %v", err)
+	}
+	if err := m.Change([][]byte{secretOf(2), make([]byte, 3)}); !errors.Is(err, seal.ErrKey) || !m.Current(m.Wrap(nil, nil)) {
+		t.Errorf("a short key: got %v", err)
+	}
+}

@@ -25,7 +25,7 @@ import (
 // port serves handler as a node's admin port does, by the cluster's own TLS.
 func port(t *testing.T, f *authority.Folder, handler http.HandlerFunc) (address string) {
 	t.Helper()
-	err := f.Ensure(authority.NodeCertificates{Name: "n1", ID: id.Node{UUID: id.Random([16]byte{1})}, Hosts: []string{"127.0.0.1"}})
+	_, err := f.Ensure(authority.NodeCertificates{Name: "n1", ID: id.Node{UUID: id.Random([16]byte{1})}, Hosts: []string{"127.0.0.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,19 +8,26 @@ import (
 	"facet/node/backup"
 )
 
-// Backup begins a backup on the first node that answers.
-func (c *Client) Backup(ctx context.Context, o node.BackupOrder) error {
-	return c.any(ctx, call{method: http.MethodPost, path: node.PathBackup, in: o})
+// Backup begins a backup on the first node that answers, and gives its id
+// (BackupProgress.ID).
+func (c *Client) Backup(ctx context.Context, o node.BackupOrder) (string, error) {
+	return c.begin(ctx, node.PathBackup, o)
 }
 
-// VerifyBackup begins to verify a backup.
-func (c *Client) VerifyBackup(ctx context.Context, q node.BackupQuery) error {
-	return c.any(ctx, call{method: http.MethodPost, path: node.PathBackupVerify, in: q})
+// VerifyBackup begins to verify a backup, and gives the id.
+func (c *Client) VerifyBackup(ctx context.Context, q node.BackupQuery) (string, error) {
+	return c.begin(ctx, node.PathBackupVerify, q)
 }
 
-// Restore begins to restore a backup.
-func (c *Client) Restore(ctx context.Context, o node.RestoreOrder) error {
-	return c.any(ctx, call{method: http.MethodPost, path: node.PathRestore, in: o})
+// Restore begins to restore a backup, and gives the id.
+func (c *Client) Restore(ctx context.Context, o node.RestoreOrder) (string, error) {
+	return c.begin(ctx, node.PathRestore, o)
+}
+
+func (c *Client) begin(ctx context.Context, path string, in any) (string, error) {
+	var p node.BackupProgress
+	err := c.any(ctx, call{method: http.MethodPost, path: path, in: in, out: &p})
+	return p.ID, err
 }
 
 // BackupProgress says how far the last of these is, on the first node that answers.

@@ -82,6 +82,24 @@ func (c *Client) OrderShard(ctx context.Context, o node.ShardOrder) error {
 	return c.any(ctx, call{method: http.MethodPost, path: node.PathShards, in: o})
 }
 
+// Certificates has a node request new certificates, or gives them to it.
+func (c *Client) Certificates(ctx context.Context, o node.CertificateOrder) (node.CertificateAnswer, error) {
+	var a node.CertificateAnswer
+	return a, c.any(ctx, call{method: http.MethodPost, path: node.PathCertificates, in: o, out: &a})
+}
+
+// Rotate replaces a key that all nodes share.
+func (c *Client) Rotate(ctx context.Context, ring string) (node.RingAnswer, error) {
+	var a node.RingAnswer
+	return a, c.any(ctx, call{method: http.MethodPost, path: node.PathRings, in: node.RingOrder{Ring: ring}, out: &a})
+}
+
+// Plan gives the moves by which the cluster will balance itself.
+func (c *Client) Plan(ctx context.Context) (node.Plan, error) {
+	var p node.Plan
+	return p, c.any(ctx, call{method: http.MethodGet, path: node.PathPlan, out: &p})
+}
+
 // CreateTenant makes a tenant with an admin access key.
 func (c *Client) CreateTenant(ctx context.Context, name string) (node.TenantKeys, error) {
 	var keys node.TenantKeys

@@ -30,15 +30,7 @@ func Write(w io.Writer, s node.Status) error {
 	if err := WriteMoves(w, s); err != nil {
 		return err
 	}
-	if len(s.Warnings) == 0 {
-		_, err := fmt.Fprintln(w, "\nno warnings")
-		return err
-	}
-	fmt.Fprintln(w)
-	for _, warning := range s.Warnings {
-		fmt.Fprintln(w, "!", warning)
-	}
-	return nil
+	return writeWarnings(w, s)
 }
 
 // WriteNodes shows the nodes of s.

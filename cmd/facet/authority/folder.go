@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"time"
 
 	"facet/internal/id"
 	"facet/node/cert"
@@ -31,64 +32,91 @@ var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // Folder is a folder with an authority.
 type Folder struct {
-	dir string
-	ca  *cert.CA
+	dir  string
+	ca   *cert.CA
+	made []string
 }
 
-// Open opens the authority in dir. It makes the folder, the authority (called
-// name), the two keys and the administrator's certificate where they are missing,
-// and renews that certificate when less than a third of its life is left.
+// Open opens the authority in dir, and makes the two keys of the cluster in the same
+// folder where they are missing. The rest is as of OpenAuthority.
 func Open(dir, name string) (*Folder, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the authority: %w", err)
-	}
-	f := &Folder{dir: dir}
-	var err error
-	if f.ca, err = openCA(f.CA(), filepath.Join(dir, caKeyFile), name); err != nil {
+	f, err := OpenAuthority(dir, name)
+	if err != nil {
 		return nil, err
 	}
 	for _, key := range []string{f.ClusterKey(), f.GossipKey()} {
-		if err := ensureKey(key); err != nil {
+		made, err := EnsureKey(key)
+		if err != nil {
 			return nil, err
 		}
+		if made {
+			f.made = append(f.made, key)
+		}
+	}
+	return f, nil
+}
+
+// OpenAuthority opens the authority in dir. It makes the folder, the authority (called
+// name; an empty one makes none) and the administrator's certificate where they are
+// missing, and renews that certificate when less than a third of its life is left.
+func OpenAuthority(dir, name string) (*Folder, error) {
+	f := &Folder{dir: dir}
+	if _, err := os.Stat(f.key()); name == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no authority in %s (%s is missing)", dir, caKeyFile)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of the authority: %w", err)
+	}
+	var err error
+	if err = f.openCA(name); err != nil {
+		return nil, err
 	}
 	return f, f.ensureAdmin()
 }
 
+// Made names the files that opening the folder has made or renewed.
+func (f *Folder) Made() []string { return f.made }
+
+// Authority gives what signs.
+func (f *Folder) Authority() *cert.CA { return f.ca }
+
+func (f *Folder) key() string { return filepath.Join(f.dir, caKeyFile) }
+
 // openCA loads the authority, and makes it when neither of its files is there:
 // with one of them left, a new one would lock every node out.
-func openCA(certFile, keyFile, name string) (*cert.CA, error) {
-	_, err1 := os.Stat(certFile)
-	_, err2 := os.Stat(keyFile)
+func (f *Folder) openCA(name string) (err error) {
+	_, err1 := os.Stat(f.CA())
+	_, err2 := os.Stat(f.key())
 	if !errors.Is(err1, fs.ErrNotExist) || !errors.Is(err2, fs.ErrNotExist) {
-		return cert.LoadCA(certFile, keyFile)
+		f.ca, err = cert.LoadCA(f.CA(), f.key())
+		return err
 	}
-	ca, err := cert.NewCA(name)
-	if err != nil {
-		return nil, err
+	if f.ca, err = cert.NewCA(name); err != nil {
+		return err
 	}
-	return ca, ca.Save(certFile, keyFile)
+	f.made = append(f.made, f.CA(), f.key())
+	return f.ca.Save(f.CA(), f.key())
 }
 
-// ensureKey writes a random key in hexadecimal digits where there is none. It
-// never replaces one: data would be lost with it.
-func ensureKey(name string) error {
+// EnsureKey writes a random key in hexadecimal digits where there is none, and tells
+// whether it did. It never replaces one: data would be lost with it.
+func EnsureKey(name string) (made bool, err error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("make key %s: %w", filepath.Base(name), err)
+		return false, fmt.Errorf("make key %s: %w", filepath.Base(name), err)
 	}
 	var key [keyBytes]byte
 	_, err = rand.Read(key[:])
 	if err == nil {
-		_, err = f.WriteString(hex.EncodeToString(key[:]) + "\n")
+		_, err = f.WriteString(hex.EncodeToString(key[:]) + " " + time.Now().UTC().Format(time.RFC3339) + "\n")
 	}
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(fmt.Errorf("make key %s: %w", filepath.Base(name), err), os.Remove(name))
+		return false, errors.Join(fmt.Errorf("make key %s: %w", filepath.Base(name), err), os.Remove(name))
 	}
-	return nil
+	return true, nil
 }
 
 // CA is the file with the authority's certificate; clients check nodes with it.
@@ -106,12 +134,23 @@ func (f *Folder) Admin() string { return filepath.Join(f.dir, adminName) }
 // Node is the folder with the certificates of the node called name.
 func (f *Folder) Node(name string) string { return filepath.Join(f.dir, name) }
 
-// AdminFiles names the files in a folder like Admin.
+// AdminFiles names the files in a folder like Admin, or else in one of a node: nodes
+// may ask each other's admin ports, too.
 func AdminFiles(dir string) cert.Files {
+	name := adminName
+	if _, err := os.Stat(filepath.Join(dir, adminName+".pem")); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, "node.pem")); err == nil {
+			name = "node"
+		}
+	}
+	return filesOf(dir, name)
+}
+
+func filesOf(dir, name string) cert.Files {
 	return cert.Files{
 		CA:   filepath.Join(dir, caFile),
-		Cert: filepath.Join(dir, "admin.pem"),
-		Key:  filepath.Join(dir, "admin.key"),
+		Cert: filepath.Join(dir, name+".pem"),
+		Key:  filepath.Join(dir, name+".key"),
 	}
 }
 
@@ -119,7 +158,11 @@ func (f *Folder) ensureAdmin() error {
 	if err := os.MkdirAll(f.Admin(), 0o700); err != nil {
 		return fmt.Errorf("make the administrator's folder: %w", err)
 	}
-	_, err := cert.Ensure(AdminFiles(f.Admin()), f.ca, func() (cert.Pair, error) { return f.ca.IssueAdmin(adminName) })
+	files := filesOf(f.Admin(), adminName)
+	issued, err := cert.Ensure(files, f.ca, func() (cert.Pair, error) { return f.ca.IssueAdmin(adminName) })
+	if issued {
+		f.made = append(f.made, files.Cert, files.Key)
+	}
 	return err
 }
 
@@ -133,33 +176,40 @@ type NodeCertificates struct {
 }
 
 // Ensure makes the certificates of a node, or renews them when less than a third
-// of their life is left, or when they are not for this node.
-func (f *Folder) Ensure(n NodeCertificates) error {
+// of their life is left, or when they are not for this node. It names the files that
+// it wrote.
+func (f *Folder) Ensure(n NodeCertificates) (written []string, err error) {
 	if n.Name == adminName || !nodeName.MatchString(n.Name) {
-		return fmt.Errorf("issue certificates: %q can't be a node's name", n.Name)
+		return nil, fmt.Errorf("issue certificates: %q can't be a node's name", n.Name)
 	}
-	dir := f.Node(n.Name)
+	return f.EnsureIn(f.Node(n.Name), n)
+}
+
+// EnsureIn is Ensure with another folder than the authority's own.
+func (f *Folder) EnsureIn(dir string, n NodeCertificates) (written []string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("issue certificates: %w", err)
+		return nil, fmt.Errorf("issue certificates: %w", err)
 	}
-	files := func(name string) cert.Files {
-		return cert.Files{
-			CA:   filepath.Join(dir, caFile),
-			Cert: filepath.Join(dir, name+".pem"),
-			Key:  filepath.Join(dir, name+".key"),
+	for _, of := range []struct {
+		name  string
+		issue func() (cert.Pair, error)
+	}{
+		{"node", func() (cert.Pair, error) { return f.ca.IssueNode(n.ID, n.Hosts) }},
+		{"server", func() (cert.Pair, error) { return f.ca.IssueServer(n.Hosts) }},
+	} {
+		files := filesOf(dir, of.name)
+		if err := dropForeign(files, n); err != nil {
+			return written, err
+		}
+		issued, err := cert.Ensure(files, f.ca, of.issue)
+		if err != nil {
+			return written, err
+		}
+		if issued {
+			written = append(written, files.Cert, files.Key)
 		}
 	}
-	if err := dropForeign(files("node"), n); err != nil {
-		return err
-	}
-	if _, err := cert.Ensure(files("node"), f.ca, func() (cert.Pair, error) { return f.ca.IssueNode(n.ID, n.Hosts) }); err != nil {
-		return err
-	}
-	if err := dropForeign(files("server"), n); err != nil {
-		return err
-	}
-	_, err := cert.Ensure(files("server"), f.ca, func() (cert.Pair, error) { return f.ca.IssueServer(n.Hosts) })
-	return err
+	return written, nil
 }
 
 // dropForeign removes a certificate that names another node or other hosts, so
@@ -170,12 +220,7 @@ func dropForeign(files cert.Files, n NodeCertificates) error {
 		return nil //nolint:nilerr // missing or broken: Ensure replaces it
 	}
 	mine := len(leaf.URIs) == 0 || leaf.URIs[0].Path == "/node/"+n.ID.String()
-	hosts := append([]string{}, leaf.DNSNames...)
-	for _, ip := range leaf.IPAddresses {
-		hosts = append(hosts, ip.String())
-	}
-	wanted := slices.Sorted(slices.Values(n.Hosts))
-	if mine && slices.Equal(slices.Sorted(slices.Values(hosts)), wanted) {
+	if mine && slices.Equal(cert.Hosts(leaf), slices.Sorted(slices.Values(n.Hosts))) {
 		return nil
 	}
 	return os.Remove(files.Cert)

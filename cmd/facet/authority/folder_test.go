@@ -69,7 +69,7 @@ func TestSecretsAreReadableByTheirOwnerOnly(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "certificates")
 	f := open(t, dir)
-	if err := f.Ensure(NodeCertificates{"n1", node(1), []string{"127.0.0.1"}}); err != nil {
+	if _, err := f.Ensure(NodeCertificates{"n1", node(1), []string{"127.0.0.1"}}); err != nil {
 		t.Fatal(err)
 	}
 	n1 := f.Node("n1")
@@ -90,7 +90,7 @@ func TestANodesCertificatesAreKeptUntilTheyNameAnother(t *testing.T) {
 	nodeFile, serverFile := filepath.Join(f.Node("n1"), "node.pem"), filepath.Join(f.Node("n1"), "server.pem")
 	issue := func(n byte, hosts ...string) (nodeCert, serverCert string) {
 		t.Helper()
-		if err := f.Ensure(NodeCertificates{"n1", node(n), hosts}); err != nil {
+		if _, err := f.Ensure(NodeCertificates{"n1", node(n), hosts}); err != nil {
 			t.Fatal(err)
 		}
 		return bytesOf(t, nodeFile), bytesOf(t, serverFile)
@@ -111,7 +111,7 @@ func TestANodesCertificatesAreKeptUntilTheyNameAnother(t *testing.T) {
 func TestIssuedCertificatesOpenTheirPorts(t *testing.T) {
 	t.Parallel()
 	f := open(t, t.TempDir())
-	if err := f.Ensure(NodeCertificates{"n1", node(1), []string{"127.0.0.1"}}); err != nil {
+	if _, err := f.Ensure(NodeCertificates{"n1", node(1), []string{"127.0.0.1"}}); err != nil {
 		t.Fatal(err)
 	}
 	dir := f.Node("n1")
@@ -139,7 +139,7 @@ func TestANodesNameCanNotReachAnotherFolder(t *testing.T) {
 	t.Parallel()
 	f := open(t, t.TempDir())
 	for _, name := range []string{"", "admin", "../n1", "a/b", ".."} {
-		if err := f.Ensure(NodeCertificates{name, node(1), []string{"h"}}); err == nil {
+		if _, err := f.Ensure(NodeCertificates{name, node(1), []string{"h"}}); err == nil {
 			t.Errorf("%q: no error", name)
 		}
 	}

@@ -38,7 +38,7 @@ func ensureCertificates(f folder, ids map[string]id.Node) (*authority.Folder, er
 		return nil, err
 	}
 	for name, who := range ids {
-		err := a.Ensure(authority.NodeCertificates{Name: name, ID: who, Hosts: []string{loopback, "::1", "localhost"}})
+		_, err := a.Ensure(authority.NodeCertificates{Name: name, ID: who, Hosts: []string{loopback, "::1", "localhost"}})
 		if err != nil {
 			return nil, fmt.Errorf("certificates of %s: %w", name, err)
 		}

@@ -8,8 +8,18 @@ import (
 
 	"facet/cmd/facet/config"
 	"facet/engine/imaging"
+	"facet/engine/models"
 	"facet/node"
 )
+
+// Pack gives the identity of the model pack in a folder.
+func Pack(dir string) (string, error) {
+	pack, err := models.Read(dir)
+	if err != nil {
+		return "", packError(dir, err)
+	}
+	return pack.ID, nil
+}
 
 // openFaces puts the face engine into a node's configuration; the caller closes it.
 func openFaces(s config.Settings, cfg *node.Config) (closing func(), err error) {

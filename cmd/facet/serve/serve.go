@@ -80,13 +80,8 @@ func run(ctx context.Context, s config.Settings, log *slog.Logger) error {
 // openEngine opens the model pack and an engine on it.
 func openEngine(s config.Settings) (*engine.Engine, error) {
 	pack, err := models.Open(s.Models)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("there is no model pack in %s: run \"make setup\", or name one with --models", s.Models)
-	case errors.Is(err, models.ErrPack), errors.Is(err, models.ErrManifest):
-		return nil, fmt.Errorf("the model pack in %s can't be used: %w", s.Models, err)
-	case err != nil:
-		return nil, err
+	if err != nil {
+		return nil, packError(s.Models, err)
 	}
 	if _, err := os.Stat(s.ONNXRuntime); err != nil {
 		return nil, fmt.Errorf("ONNX Runtime is not at %s: run \"make setup\", or name its library with --onnxruntime", s.ONNXRuntime)
@@ -96,6 +91,18 @@ func openEngine(s config.Settings) (*engine.Engine, error) {
 		return nil, fmt.Errorf("start the face engine: %w", err)
 	}
 	return eng, nil
+}
+
+// packError says in a sentence why a model pack can't be used.
+func packError(dir string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no model pack in %s: run \"make setup\", or name one with --models", dir)
+	case errors.Is(err, models.ErrPack), errors.Is(err, models.ErrManifest):
+		return fmt.Errorf("the model pack in %s can't be used: %w", dir, err)
+	default:
+		return err
+	}
 }
 
 // openError says a taken port in a sentence; other errors have their own.

@@ -112,7 +112,7 @@ func (t *Traffic) Complete(ctx context.Context) error {
 			return err
 		}
 		t.History = append(t.History, ops...)
-		for n := range hotPeople {
+		for n := range t.crowdOf() {
 			if err := t.find(ctx, t.look(-1, i, hot(n))); err != nil {
 				return err
 			}

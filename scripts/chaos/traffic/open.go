@@ -26,6 +26,9 @@ type Options struct {
 	// Pace is a client's pause between two operations. It may not be 0 in virtual
 	// time, where all work takes no time.
 	Pace time.Duration
+	// Photos show one face each, each of another person. Without them an image is a
+	// text, whose template is made of its hash.
+	Photos [][]byte
 }
 
 // Traffic is clients of a tenant with a large and a small gallery, and what they saw.
@@ -127,13 +130,21 @@ func (t *Traffic) grow(ctx context.Context, size int) error {
 	return err
 }
 
-// knock has a stranger ask for the large gallery's subjects.
+// knock has a stranger ask for the large gallery and its subjects.
 func (t *Traffic) knock(ctx context.Context, first int) error {
-	a, err := Insist(ctx, t.stranger, first, Request{Method: http.MethodGet, Target: "/v1.1/subjects"})
-	if err == nil && a.Status != http.StatusForbidden {
-		err = fmt.Errorf("a stranger asks for the subjects of the gallery: %d, want 403", a.Status)
+	for _, door := range []struct {
+		target string
+		status int
+	}{{"/v1.1/subjects", http.StatusForbidden}, {"/api/galleries/" + t.gallery, http.StatusNotFound}} {
+		a, err := Insist(ctx, t.stranger, first, Request{Method: http.MethodGet, Target: door.target})
+		if err != nil {
+			return err
+		}
+		if a.Status != door.status {
+			return fmt.Errorf("a stranger asks for %s: %d, want %d", door.target, a.Status, door.status)
+		}
 	}
-	return err
+	return nil
 }
 
 // watch counts the small gallery's entries, knocks and grows until stop ends.

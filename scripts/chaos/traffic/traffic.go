@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	hotPeople  = 24 // that all workers share
-	subjectMax = 6  // live subjects of one person
+	hotPeople  = 16 // that all workers share
+	subjectMax = 12 // live subjects of one person
 	eventMax   = 4  // events of one subject
 	photos     = 3  // faces of one person that are unlike
 	listLength = 1000
@@ -75,16 +75,21 @@ func (t *Traffic) Run(stop, give context.Context, workers int, seed uint64) {
 	work.Wait()
 }
 
-func hot(n int) string { return fmt.Sprintf("hot-%d", n) }
+// hotForm is the form of the names of people that all workers share.
+const hotForm = "hot-%d"
+
+func hot(n int) string { return fmt.Sprintf(hotForm, n) }
 
 // one does one operation of a worker.
 func (t *Traffic) one(ctx context.Context, r *mrand.Rand, worker, i int) error {
-	person := hot(r.IntN(hotPeople))
-	if r.IntN(3) == 0 {
+	person := hot(r.IntN(t.crowdOf()))
+	if r.IntN(3) == 0 && len(t.options.Photos) == 0 {
 		person = fmt.Sprintf("person-%d-%d", worker, i/24)
 	}
 	p := t.look(worker, r.IntN(len(t.big.Nodes())), person)
-	p.face = fmt.Sprintf("%s-%d", person, r.IntN(photos))
+	if p.face = person + "-0"; len(t.options.Photos) == 0 {
+		p.face = fmt.Sprintf("%s-%d", person, r.IntN(photos))
+	}
 	if p.tag = ""; r.IntN(2) == 0 {
 		p.tag = tags[r.IntN(len(tags))]
 	}
@@ -148,7 +153,24 @@ func (t *Traffic) fail(text string) {
 	t.Wrong[text]++
 }
 
-func image(face string) string { return base64.StdEncoding.EncodeToString([]byte(face)) }
+// image is the image of a face as bodies carry it: its photo, or a text.
+func (t *Traffic) image(face string) string {
+	raw := []byte(face)
+	if photos := t.options.Photos; len(photos) > 0 {
+		var n int
+		_, _ = fmt.Sscanf(face, hotForm, &n) // any other face has the first photo
+		raw = photos[n]
+	}
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// crowdOf is how many people all workers share.
+func (t *Traffic) crowdOf() int {
+	if n := len(t.options.Photos); n > 0 {
+		return n
+	}
+	return hotPeople
+}
 
 func newKey() string {
 	var b [12]byte
@@ -157,8 +179,8 @@ func newKey() string {
 }
 
 // body is a face with its tag, as writes carry it.
-func (p plan) body() map[string]any {
-	m := map[string]any{"face": image(p.face)}
+func (t *Traffic) body(p plan) map[string]any {
+	m := map[string]any{"face": t.image(p.face)}
 	switch p.tag {
 	case "":
 		m["tags"] = []string{}
@@ -293,7 +315,7 @@ func (t *Traffic) enrol(ctx context.Context, p plan) error {
 	if full && p.subject != nil {
 		return t.remove(ctx, p)
 	}
-	o, err := t.write(ctx, p, Operation{Kind: enrol, Face: p.face, Tag: p.tag}, Request{Method: http.MethodPost, Target: "/v1.1/subjects", Body: p.body()}, http.StatusCreated)
+	o, err := t.write(ctx, p, Operation{Kind: enrol, Face: p.face, Tag: p.tag}, Request{Method: http.MethodPost, Target: "/v1.1/subjects", Body: t.body(p)}, http.StatusCreated)
 	if err != nil {
 		return err
 	}
@@ -311,7 +333,7 @@ func (t *Traffic) add(ctx context.Context, p plan) error {
 		return t.drop(ctx, p)
 	}
 	o, err := t.write(ctx, p, Operation{Kind: add, Subject: p.subject.id, Face: p.face, Tag: p.tag},
-		Request{Method: http.MethodPost, Target: "/v1.1/subjects/" + p.subject.id + "/events", Body: p.body()}, http.StatusCreated)
+		Request{Method: http.MethodPost, Target: "/v1.1/subjects/" + p.subject.id + "/events", Body: t.body(p)}, http.StatusCreated)
 	if err != nil || o.Missing {
 		return err
 	}
@@ -326,7 +348,7 @@ func (t *Traffic) renew(ctx context.Context, p plan) error {
 		p.tag = keepTag
 	}
 	_, err := t.write(ctx, p, Operation{Kind: renew, Subject: p.subject.id, Face: p.face, Tag: p.tag},
-		Request{Method: http.MethodPut, Target: "/v1.1/subjects/" + p.subject.id, Body: p.body()}, http.StatusOK)
+		Request{Method: http.MethodPut, Target: "/v1.1/subjects/" + p.subject.id, Body: t.body(p)}, http.StatusOK)
 	return err
 }
 
@@ -335,7 +357,7 @@ func (t *Traffic) change(ctx context.Context, p plan) error {
 		return nil
 	}
 	_, err := t.write(ctx, p, Operation{Kind: change, Subject: p.subject.id, Event: p.event, Face: p.face, Tag: p.tag},
-		Request{Method: http.MethodPut, Target: "/v1.1/subjects/" + p.subject.id + "/events/" + p.event, Body: p.body()}, http.StatusOK)
+		Request{Method: http.MethodPut, Target: "/v1.1/subjects/" + p.subject.id + "/events/" + p.event, Body: t.body(p)}, http.StatusOK)
 	return err
 }
 

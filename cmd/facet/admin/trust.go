@@ -1,0 +1,149 @@
+package admin
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"facet/internal/id"
+	"facet/node"
+)
+
+// WriteCluster shows the nodes of s with their roles and what they trust each other
+// by, and the warnings below.
+func WriteCluster(w io.Writer, s node.Status) error {
+	fmt.Fprintf(w, "cluster %s · %d nodes · %d shards × %d · model pack %s\n\n", s.Cluster, len(s.Nodes), s.Shards, s.Replicas, short(s.Pack))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NODE\tSTATE\tROLES\tPEERS AT\tCERTIFICATE\tFOR CLIENTS\tAUTHORITY\tGOSSIP KEY\tCLUSTER KEY")
+	for _, m := range s.Nodes {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", m.Name, state(m), roles(m), cmp.Or(m.Peer, "-"), trust(m.Credentials))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprint(w, groupsLine(s))
+	return writeWarnings(w, s)
+}
+
+// roles says what a node does in the cluster.
+func roles(m node.Member) string {
+	if !m.Answers {
+		return "-"
+	}
+	meta, shards, leads := "", 0, 0
+	for _, g := range m.Groups {
+		switch {
+		case g.Group != id.Meta:
+			shards++
+			if g.Role == roleLeader {
+				leads++
+			}
+		case g.Role == "non-voter":
+			meta = "keeps meta"
+		case g.Role == roleLeader:
+			meta = "leads meta"
+		default:
+			meta = "votes in meta"
+		}
+	}
+	return fmt.Sprintf("%s, %d shards, leads %d", cmp.Or(meta, "no meta"), shards, leads)
+}
+
+// trust gives five columns: when certificates end, who issued them, which keys.
+func trust(c *node.Credentials) string {
+	if c == nil {
+		return strings.Join(slices.Repeat([]string{"-"}, 5), "\t")
+	}
+	issuer := c.Issuer
+	if len(c.Trusted) > 1 {
+		issuer += fmt.Sprintf(" (trusts %d)", len(c.Trusted))
+	}
+	issuer += " until " + c.AuthorityEnds.Format(time.DateOnly)
+	return strings.Join([]string{
+		"until " + c.NodeEnds.Format(time.DateOnly), "until " + c.ServerEnds.Format(time.DateOnly), issuer, key(c.Gossip), key(c.Cluster),
+	}, "\t")
+}
+
+// key names the key in use with its age, and how many others there are.
+func key(list []node.KeyInfo) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	text := fmt.Sprintf("%s, %s", list[0].ID, age(time.Since(list[0].Since)))
+	if more := len(list) - 1; more > 0 {
+		text += fmt.Sprintf(" (+ %d)", more)
+	}
+	return text
+}
+
+func age(d time.Duration) string {
+	switch {
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min old", int(max(0, d).Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h old", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%d days old", int(d.Hours()/24))
+	}
+}
+
+// groupsLine sums the groups up; facet status has them one by one.
+func groupsLine(s node.Status) string {
+	led := map[id.Shard]bool{}
+	for _, m := range s.Nodes {
+		for _, g := range m.Groups {
+			led[g.Group] = led[g.Group] || g.Role == roleLeader
+		}
+	}
+	with := 0
+	for _, yes := range led {
+		if yes {
+			with++
+		}
+	}
+	return fmt.Sprintf("\n%d of %d groups have a leader, %d shards are on the move (facet status shows each)\n", with, s.Shards+1, len(s.Moves))
+}
+
+func writeWarnings(w io.Writer, s node.Status) error {
+	if len(s.Warnings) == 0 {
+		_, err := fmt.Fprintln(w, "\nno warnings")
+		return err
+	}
+	fmt.Fprintln(w)
+	for _, warning := range s.Warnings {
+		fmt.Fprintln(w, "!", warning)
+	}
+	return nil
+}
+
+// WritePlan shows the moves that are still to come, and what the nodes hold then.
+func WritePlan(w io.Writer, p node.Plan) error {
+	names := map[id.Node]string{}
+	for _, s := range p.Shards {
+		names[s.Node] = s.Name
+	}
+	list := func(of []id.Node) string {
+		text := make([]string, len(of))
+		for i, n := range of {
+			text[i] = cmp.Or(names[n], n.String())
+		}
+		return cmp.Or(strings.Join(text, ", "), "nobody")
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NODE\tSHARDS NOW\tTHEN\tLEADS THEN")
+	for _, s := range p.Shards {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\n", s.Name, s.Now, s.Then, s.LeadsThen)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%d moves to come, %d under way, at most %d at once\n", len(p.Steps), len(p.Moves), p.AtOnce)
+	for _, s := range p.Steps {
+		fmt.Fprintf(w, "  shard %d: from %s to %s\n", s.Shard, list(s.From), list(s.To))
+	}
+	return nil
+}

@@ -1,0 +1,79 @@
+package authority
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"facet/node/cert"
+)
+
+// Names of files of an authority that is to take over.
+const (
+	nextFile    = "next.pem"
+	nextKeyFile = "next.key"
+)
+
+// Phase is how far the replacement of an authority is.
+type Phase int
+
+// The phases. Nothing issued in one of them is refused in the next.
+const (
+	// PhaseSettled: there is one authority.
+	PhaseSettled Phase = iota
+	// PhaseTrusted: there are two, and the old one signs.
+	PhaseTrusted
+	// PhaseTakenOver: there are two, and the new one signs; the old one's key is gone.
+	PhaseTakenOver
+)
+
+// Phase tells how far a replacement is.
+func (f *Folder) Phase() Phase {
+	_, err := os.Stat(filepath.Join(f.dir, nextKeyFile))
+	switch {
+	case err == nil && f.ca.Trusted() > 1: // with one, it was interrupted and begins anew
+		return PhaseTrusted
+	case f.ca.Trusted() > 1:
+		return PhaseTakenOver
+	default:
+		return PhaseSettled
+	}
+}
+
+// Advance goes from a phase to the next one, from the last to the first.
+func (f *Folder) Advance() error {
+	next := cert.Files{Cert: filepath.Join(f.dir, nextFile), Key: filepath.Join(f.dir, nextKeyFile)}
+	var err error
+	switch f.Phase() {
+	case PhaseSettled:
+		var successor *cert.CA
+		if successor, err = f.ca.Successor(); err == nil {
+			err = errors.Join(successor.Save(next.Cert, next.Key), f.ca.Save(f.CA(), f.key()))
+		}
+	case PhaseTrusted:
+		var successor *cert.CA
+		if successor, err = cert.LoadCA(next.Cert, next.Key); err == nil {
+			err = successor.Save(f.CA(), f.key())
+		}
+		if err == nil {
+			f.ca = successor
+			err = errors.Join(remove(next.Key), remove(next.Cert))
+		}
+	default:
+		f.ca = f.ca.Alone()
+		err = f.ca.Save(f.CA(), f.key())
+	}
+	if err != nil {
+		return fmt.Errorf("replace the authority: %w", err)
+	}
+	return f.ensureAdmin()
+}
+
+func remove(name string) error {
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,321 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"facet/cmd/facet/admin"
+	"facet/cmd/facet/authority"
+	"facet/cmd/facet/cluster"
+	"facet/cmd/facet/config"
+	"facet/cmd/facet/serve"
+	"facet/node"
+)
+
+const (
+	nodeDir = "./facet-node"
+	// tokenVariable may hold the token, which other users of a machine see in a command line.
+	tokenVariable = "FACET_JOIN_TOKEN"
+	inviteFor     = time.Hour
+)
+
+func newCluster() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "cluster", Short: "a cluster of several machines: init, invite, join, status, renew, rotate",
+		Long: "Found a cluster on one machine, have others join it over the network, and renew what they trust each\n" +
+			"other by.\n\n" +
+			"  first machine    facet cluster init --serve\n" +
+			"                   facet cluster invite            (prints a token, and takes in who has it)\n" +
+			"  other machines   facet cluster join TOKEN --serve",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newClusterInit(), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterRenew(), newClusterRotate())
+	return cmd
+}
+
+// machine are the flags that say what the node of this machine is like.
+type machine struct {
+	cluster.Machine
+	serve bool
+}
+
+func (m *machine) flags(f *pflag.FlagSet) {
+	m.Assets = config.AssetsDefault()
+	f.StringVar(&m.Dir, "dir", nodeDir, "folder of the node: settings, keys, certificates and data")
+	f.StringVar(&m.Name, "name", "", "name shown to operators (default: the host's)")
+	f.StringVar(&m.Zone, "zone", "", "failure domain: copies of a shard lie in as many as possible")
+	f.StringVar(&m.Address, "address", "", "how other machines and clients reach this one, a name or an IP address (default: found out)")
+	f.StringSliceVar(&m.Hosts, "host", nil, "further names that clients call; may be repeated")
+	f.IntVar(&m.Port, "port", cluster.PortDefault, "port for clients; the next three are for nodes (TCP and UDP), operators and invitations")
+	f.StringVar(&m.Assets.Models, "models", m.Assets.Models, "folder with the model pack")
+	f.StringVar(&m.Assets.ONNXRuntime, "onnxruntime", m.Assets.ONNXRuntime, "ONNX Runtime's shared library")
+	f.BoolVar(&m.serve, "serve", false, "go on as facet serve")
+}
+
+// conclude says what to do next, or does it.
+func (m *machine) conclude(ctx context.Context, w io.Writer, made cluster.Made) error {
+	fmt.Fprintf(w, "node %s for %s\n  settings   %s\n  commands   export FACET_PROFILE=%s\n", made.Name, made.URL, made.Config, made.Profile)
+	if made.Authority != "" {
+		fmt.Fprintf(w, "  authority  %s (keep a copy of it and of the keys where the data is not)\n", made.Authority)
+	}
+	if !m.serve {
+		_, err := fmt.Fprintf(w, "start it:  facet serve --config %s\n", made.Config)
+		return err
+	}
+	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	config.Flags(flags)
+	if err := flags.Parse([]string{"--" + config.FileFlag, made.Config}); err != nil {
+		return err
+	}
+	s, err := config.Load(flags, os.Environ())
+	if err != nil {
+		return err
+	}
+	return serve.Run(ctx, s, os.Stderr)
+}
+
+func newClusterInit() *cobra.Command {
+	var m machine
+	var s cluster.Shape
+	cmd := &cobra.Command{
+		Use: "init", Short: "make the first node of a cluster, with its authority and keys",
+		Long: "Make the first node of a cluster in DIR: certificates with their authority, the keys that all nodes will\n" +
+			"share, settings, and a profile for other commands. The cluster is founded when the node is started, and\n" +
+			"grows with \"facet cluster invite\" and \"join\": each shard gets its replicas as nodes come.",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			made, err := cluster.Init(cmd.Context(), m.Machine, s)
+			if err != nil {
+				return err
+			}
+			return m.conclude(cmd.Context(), cmd.OutOrStdout(), made)
+		},
+	}
+	m.flags(cmd.Flags())
+	cmd.Flags().StringVar(&s.Name, "cluster", cluster.ClusterName, "name of the cluster in its certificates")
+	cmd.Flags().IntVar(&s.Shards, "shards", config.ShardsDefault, "number of shards, for good")
+	cmd.Flags().IntVar(&s.Replicas, "replicas", config.ReplicasDefault, "copies of each shard, as soon as there are as many nodes")
+	return cmd
+}
+
+func newClusterInvite() *cobra.Command {
+	var inv cluster.Invitation
+	cmd := &cobra.Command{
+		Use: "invite", Short: "let machines join: print a token and take in who has it",
+		Long: "Let machines join the cluster whose authority lies in DIR (facet cluster init). It prints a token and waits\n" +
+			"on a port of its own until so many machines have joined with it, or the time is over. Who has the token\n" +
+			"gets the cluster's keys: hand it on like a password. It is of no use once this command has ended.",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if inv.Nodes < 1 || inv.For <= 0 {
+				return &usageError{errors.New("--nodes must be 1 or more, and --for more than 0")}
+			}
+			out := cmd.OutOrStdout()
+			inv.Joined = func(name string, left int) { fmt.Fprintf(out, "%s has joined, %d to go\n", name, left) }
+			i, err := cluster.Invite(cmd.Context(), inv)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "on each machine, until %s:\n\n  facet cluster join %s\n\n", i.Token().Expires.Format(time.DateTime), i.Token())
+			all, err := i.Wait(cmd.Context())
+			if err == nil && !all && cmd.Context().Err() == nil {
+				err = errors.New("the time is over, and not all machines have joined")
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&inv.Dir, "dir", nodeDir, "folder of the first node")
+	f.IntVar(&inv.Nodes, "nodes", 1, "how many machines may join")
+	f.DurationVar(&inv.For, "for", inviteFor, "how long the token is good")
+	f.StringVar(&inv.Listen, "listen", "", "address to wait at (default: the third port behind the node's)")
+	return cmd
+}
+
+func newClusterJoin() *cobra.Command {
+	var m machine
+	cmd := &cobra.Command{
+		Use: "join TOKEN", Short: "make a node of this machine that belongs to a cluster",
+		Long: "Make a node of this machine that belongs to the cluster of a token (facet cluster invite). The keys of its\n" +
+			"certificates are made here and stay here. With - for TOKEN it is read from standard input, without one from\n" +
+			tokenVariable + ": other users of a machine see command lines.",
+		Args: usage(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := tokenOf(args, cmd.InOrStdin())
+			if err != nil {
+				return err
+			}
+			t, err := cluster.ParseToken(text)
+			if err != nil {
+				return &usageError{err}
+			}
+			made, err := cluster.Join(cmd.Context(), m.Machine, t)
+			if err != nil {
+				return fmt.Errorf("join: %w", err)
+			}
+			return m.conclude(cmd.Context(), cmd.OutOrStdout(), made)
+		},
+	}
+	m.flags(cmd.Flags())
+	return cmd
+}
+
+func tokenOf(args []string, in io.Reader) (string, error) {
+	if len(args) == 0 {
+		if text := os.Getenv(tokenVariable); text != "" {
+			return text, nil
+		}
+		return "", &usageError{errors.New("a token is needed: \"facet cluster invite\" on the first machine prints one")}
+	}
+	if args[0] != "-" {
+		return args[0], nil
+	}
+	b, err := io.ReadAll(io.LimitReader(in, backupFileMax))
+	return strings.TrimSpace(string(b)), err
+}
+
+func newClusterStatus() *cobra.Command {
+	var t target
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "status", Short: "nodes with roles, certificates and keys, and warnings (facet status: groups and lag)",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, s, err := t.status(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), s)
+			}
+			return admin.WriteCluster(cmd.OutOrStdout(), s)
+		},
+	}
+	t.flags(cmd.Flags())
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// keeper are the flags of commands that need the authority.
+type keeper struct {
+	target
+	folder string
+}
+
+func (k *keeper) flags(f *pflag.FlagSet) {
+	k.target.flags(f)
+	f.StringVar(&k.folder, "authority", "", "folder with ca.key (default: the one in which the administrator's certificate lies)")
+}
+
+func (k *keeper) open(w io.Writer) (cluster.Keeper, error) {
+	where, err := k.find()
+	if err != nil {
+		return cluster.Keeper{}, err
+	}
+	if k.folder == "" {
+		k.folder = filepath.Dir(where.Certificates)
+	}
+	a, err := authority.OpenAuthority(k.folder, "")
+	if err != nil {
+		return cluster.Keeper{}, fmt.Errorf("%w: run this where the authority is, or name its folder with --authority", err)
+	}
+	c, err := admin.NewClient(where)
+	return cluster.Keeper{Authority: a, Client: c, Out: w}, err
+}
+
+func newClusterRenew() *cobra.Command {
+	var k keeper
+	cmd := &cobra.Command{
+		Use: "renew [NODE…]", Short: "give nodes new certificates, over the network and without a restart",
+		Long: "Give new certificates to the nodes that are named, or to all whose certificates are in the last third of\n" +
+			"their life. Each node makes its own keys; new connections use the new certificates at once, and those that\n" +
+			"are open stay open.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kept, err := k.open(cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			return kept.Renew(cmd.Context(), args)
+		},
+	}
+	k.flags(cmd.Flags())
+	return cmd
+}
+
+func newClusterRotate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rotate", Short: "replace the key of gossip, the cluster's key, or the authority",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		newRotateRing(node.RingGossip, "replace the key that encrypts gossip, without a pause",
+			"Replace the key that encrypts gossip: all nodes get a new one, then use it, then forget the old one."),
+		newRotateRing(node.RingCluster, "replace the key that wraps the galleries' keys, without a pause",
+			"Replace the key that wraps the galleries' keys and those of applications and tenants: all nodes get a new\n"+
+				"one and use it, everything that the old one has wrapped is wrapped again, and the old key and what it has\n"+
+				"wrapped leave the disks. The galleries' own keys stay: who has a copy of the disk and the old key from before\n"+
+				"still has them. Backups that were made before need the old key: keep it as long as them. Copy the new one."),
+		newRotateAuthority(),
+	)
+	return cmd
+}
+
+func newRotateRing(ring, short, long string) *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use: ring, Short: short, Args: usage(cobra.NoArgs),
+		Long: long + "\nThe key files of the nodes are rewritten. All nodes must answer; after an interruption give the command again.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := t.client()
+			if err != nil {
+				return err
+			}
+			a, err := c.Rotate(cmd.Context(), ring)
+			if err != nil {
+				return fmt.Errorf("rotate the %s key: %w", ring, err)
+			}
+			out := cmd.OutOrStdout()
+			if a.Resumed {
+				fmt.Fprintln(out, "an earlier rotation was ended")
+			}
+			if ring == node.RingCluster {
+				fmt.Fprintf(out, "%d secrets were wrapped again; keep a copy of the new key\n", a.Rewrapped)
+			}
+			_, err = fmt.Fprintf(out, "%s key %s is in use on %d nodes, and no other\n", ring, a.Key.ID, a.Nodes)
+			return err
+		},
+	}
+	t.flags(cmd.Flags())
+	return cmd
+}
+
+func newRotateAuthority() *cobra.Command {
+	var k keeper
+	cmd := &cobra.Command{
+		Use: "authority", Short: "replace the authority that issues certificates, in three steps",
+		Long: "Replace the authority that issues certificates. Each call takes one of three steps: all nodes trust the old\n" +
+			"and the new one; all get certificates of the new one; all forget the old one. Clients that check nodes with\n" +
+			"ca.pem need the new file after the first step and before the second.",
+		Args: usage(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			kept, err := k.open(cmd.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			return kept.Replace(cmd.Context())
+		},
+	}
+	k.flags(cmd.Flags())
+	return cmd
+}

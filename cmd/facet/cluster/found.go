@@ -1,0 +1,80 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"facet/cmd/facet/admin"
+	"facet/cmd/facet/authority"
+	"facet/cmd/facet/serve"
+	"facet/node"
+)
+
+const (
+	// ClusterName is the name of a cluster in its certificates, unless it is given one.
+	ClusterName = "facet"
+	// anywhere is an address of the documentation's (RFC 5737): the way to it shows by
+	// which address this machine reaches others.
+	anywhere = "192.0.2.1:9"
+)
+
+// Shape is what is decided when a cluster is founded.
+type Shape struct {
+	Name             string // in its certificates
+	Shards, Replicas int
+}
+
+// Made is a node that was made.
+type Made struct {
+	// Config is the file for facet serve, Profile the one for other commands.
+	Config, Profile string
+	// Authority is the folder with the authority, where there is one.
+	Authority string
+	Name, URL string
+}
+
+// Init makes the first node of a cluster: an authority, keys, certificates and
+// settings. The cluster is founded when the node is started; others join it.
+func Init(ctx context.Context, m Machine, s Shape) (Made, error) {
+	m, f, err := m.complete()
+	if err != nil {
+		return Made{}, err
+	}
+	if m.Address == "" {
+		if m.Address, err = outgoing(ctx, anywhere); err != nil {
+			return Made{}, fmt.Errorf("find how other machines reach this one: give --address: %w", err)
+		}
+	}
+	if _, err := serve.Pack(m.Assets.Models); err != nil {
+		return Made{}, err
+	}
+	if err := m.checkPorts(ctx); err != nil {
+		return Made{}, err
+	}
+	for _, dir := range []string{string(f), f.keys()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return Made{}, fmt.Errorf("make the folder of the node: %w", err)
+		}
+	}
+	a, err := authority.OpenAuthority(f.authority(), s.Name)
+	if err != nil {
+		return Made{}, err
+	}
+	_, err1 := authority.EnsureKey(f.clusterKey())
+	_, err2 := authority.EnsureKey(f.gossipKey())
+	if err := errors.Join(err1, err2); err != nil {
+		return Made{}, err
+	}
+	who, err := node.Identify(f.data())
+	if err != nil {
+		return Made{}, err
+	}
+	if _, err := a.EnsureIn(f.certificates(), authority.NodeCertificates{ID: who, Hosts: m.hosts()}); err != nil {
+		return Made{}, err
+	}
+	err = m.write(f, map[string]any{"bootstrap-expect": 1, "shards": s.Shards, "replicas": s.Replicas},
+		admin.Profile{Admin: []string{m.admin()}, Certificates: a.Admin()})
+	return Made{Config: f.settings(), Profile: f.profile(), Authority: f.authority(), Name: m.Name, URL: "https://" + m.at(0)}, err
+}

@@ -1,0 +1,186 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"facet/cmd/facet/admin"
+	"facet/cmd/facet/serve"
+	"facet/node"
+	"facet/node/cert"
+)
+
+// errStranger says that another than the inviter answers.
+var errStranger = errors.New("the machine that answers there does not have the authority that the token names: " +
+	"the token is of another cluster, or somebody is between the two machines")
+
+// Join makes a node of this machine that belongs to the cluster which the token is of.
+// It joins when it is started. What a try that did not work has left is used by the next.
+func Join(ctx context.Context, m Machine, t Token) (Made, error) {
+	m, f, err := m.complete()
+	if err != nil {
+		return Made{}, err
+	}
+	if over := time.Since(t.Expires).Round(time.Second); over > 0 {
+		return Made{}, fmt.Errorf("the token expired %v ago by this machine's clock (it is %s here): ask for another invitation, or repair the clock",
+			over, time.Now().UTC().Format(time.RFC3339))
+	}
+	if m.Address == "" {
+		if m.Address, err = outgoing(ctx, t.Addresses[0]); err != nil {
+			return Made{}, fmt.Errorf("find how other machines reach this one: give --address: %w", err)
+		}
+	}
+	pack, err := serve.Pack(m.Assets.Models)
+	if err != nil {
+		return Made{}, err
+	}
+	if err := m.checkPorts(ctx); err != nil {
+		return Made{}, err
+	}
+	a, err := m.request(ctx, t, f, pack)
+	if err != nil {
+		return Made{}, err
+	}
+	err = m.write(f, map[string]any{"seeds": a.Seeds, "region": a.Region},
+		admin.Profile{Admin: []string{m.admin()}, Certificates: f.certificates()})
+	return Made{Config: f.settings(), Profile: f.profile(), Name: m.Name, URL: "https://" + m.at(0)}, err
+}
+
+// request asks the inviter for what the node needs and keeps it.
+func (m Machine) request(ctx context.Context, t Token, f folder, pack string) (a joinAnswer, err error) {
+	who, err := node.Identify(f.data())
+	if err != nil {
+		return a, err
+	}
+	q := joinRequest{
+		Secret: t.Secret[:], Node: who, Name: m.Name, Hosts: m.hosts(), Pack: pack, Version: node.Version, Time: time.Now(),
+	}
+	var keys [2][]byte
+	var errs [2]error
+	q.Request, keys[0], errs[0] = cert.Request()
+	q.ServerRequest, keys[1], errs[1] = cert.Request()
+	if err := errors.Join(errs[:]...); err != nil {
+		return a, err
+	}
+	if a, err = ask(ctx, t, q); err != nil {
+		return a, err
+	}
+	return a, keep(f, a, keys)
+}
+
+// keep writes what the inviter gave.
+func keep(f folder, a joinAnswer, keys [2][]byte) error {
+	trusted, err := cert.ParseAuthorities(a.Authorities)
+	if err != nil {
+		return fmt.Errorf("the authorities that the inviter gave: %w", err)
+	}
+	pairs := [2]cert.Pair{{Cert: a.Certificate, Key: keys[0]}, {Cert: a.Server, Key: keys[1]}}
+	for i, use := range []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth} {
+		if _, err := cert.Check(pairs[i], trusted, use); err != nil {
+			return fmt.Errorf("the certificate that the inviter gave: %w", err)
+		}
+	}
+	in := func(name string) string { return filepath.Join(f.certificates(), name) }
+	for _, dir := range []string{f.certificates(), f.keys()} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("make the folder of the node: %w", err)
+		}
+	}
+	return errors.Join(
+		os.WriteFile(in("ca.pem"), a.Authorities, 0o644),
+		pairs[0].Save(in("node.pem"), in("node.key")),
+		pairs[1].Save(in("server.pem"), in("server.key")),
+		os.WriteFile(f.clusterKey(), a.ClusterKey, 0o600),
+		os.WriteFile(f.gossipKey(), a.GossipKey, 0o600),
+	)
+}
+
+// ask sends the request to the first address that answers.
+func ask(ctx context.Context, t Token, q joinRequest) (a joinAnswer, err error) {
+	body, err := json.Marshal(q)
+	if err != nil {
+		return a, fmt.Errorf("ask to join: %w", err)
+	}
+	client := &http.Client{Timeout: wireTimeout, Transport: &http.Transport{
+		TLSClientConfig: pinned(t.Authority), DialContext: (&net.Dialer{Timeout: wireTimeout / 3}).DialContext,
+		DisableKeepAlives: true,
+	}}
+	for _, address := range t.Addresses {
+		if a, err = askAt(ctx, client, address, body); err == nil || errors.Is(err, errStranger) || isRefusal(err) {
+			return a, err
+		}
+	}
+	return a, fmt.Errorf("the machine that invited does not answer: is \"facet cluster invite\" still open there, and the port not blocked? %w", err)
+}
+
+// refusedError is what the inviter said.
+type refusedError struct{ message string }
+
+// Error gives its words.
+func (e *refusedError) Error() string { return e.message }
+
+func isRefusal(err error) bool {
+	_, ok := errors.AsType[*refusedError](err)
+	return ok
+}
+
+func askAt(ctx context.Context, c *http.Client, address string, body []byte) (a joinAnswer, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+pathJoin, bytes.NewReader(body))
+	if err != nil {
+		return a, fmt.Errorf("ask to join: %w", err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	answer, err := c.Do(r)
+	if err != nil {
+		return a, err
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(io.LimitReader(answer.Body, wireBytesMax))
+	if err != nil {
+		return a, fmt.Errorf("read the inviter's answer: %w", err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		var no refusal
+		if json.Unmarshal(b, &no) != nil || no.Message == "" {
+			no.Message = "the inviter answered " + answer.Status
+		}
+		return a, &refusedError{no.Message}
+	}
+	if err := json.Unmarshal(b, &a); err != nil {
+		return a, fmt.Errorf("read the inviter's answer: %w", err)
+	}
+	return a, nil
+}
+
+// pinned accepts who shows a certificate of the authority with that hash, whatever its
+// host name: the token is the only thing that this machine knows of the cluster.
+func pinned(authority [sha256.Size]byte) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
+		InsecureSkipVerify: true, // VerifyConnection does
+		VerifyConnection: func(cs tls.ConnectionState) error {
+			roots := x509.NewCertPool()
+			for _, c := range cs.PeerCertificates[1:] {
+				if cert.Hash(c) == authority {
+					roots.AddCert(c)
+				}
+			}
+			if _, err := cs.PeerCertificates[0].Verify(x509.VerifyOptions{Roots: roots}); err != nil {
+				return fmt.Errorf("%w (%w)", errStranger, err)
+			}
+			return nil
+		},
+	}
+}

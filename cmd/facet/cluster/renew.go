@@ -1,0 +1,166 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"facet/cmd/facet/admin"
+	"facet/cmd/facet/authority"
+	"facet/node"
+	"facet/node/cert"
+)
+
+// certificateLife is how long the certificates of nodes are good; with a third of it
+// left they are renewed.
+const certificateLife = 365 * 24 * time.Hour
+
+// Keeper renews what the nodes of a cluster trust each other by, over their admin
+// ports, with the authority at hand.
+type Keeper struct {
+	Authority *authority.Folder
+	Client    *admin.Client
+	Out       io.Writer
+}
+
+// Renew gives new certificates to the nodes of that name: to all of them without
+// names, where they are in the last third of their life or another authority has
+// issued them. All are tried; the error says which did not take them.
+func (k Keeper) Renew(ctx context.Context, names []string) error {
+	s, err := k.Client.Status(ctx)
+	if err != nil {
+		return err
+	}
+	signer := cert.Fingerprint(k.Authority.Authority().Certificate())
+	var errs []error
+	renewed := 0
+	for _, name := range names {
+		if !slices.ContainsFunc(s.Nodes, func(m node.Member) bool { return m.Name == name || m.ID.String() == name }) {
+			return fmt.Errorf("the cluster has no node %q", name)
+		}
+	}
+	for _, m := range s.Nodes {
+		named := slices.Contains(names, m.Name) || slices.Contains(names, m.ID.String())
+		if len(names) > 0 && !named || m.State == node.StateRemoved || !named && !due(m, signer) {
+			continue
+		}
+		until, err := k.renew(ctx, m)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("node %s: %w", m.Name, err))
+			continue
+		}
+		renewed++
+		fmt.Fprintf(k.Out, "node %s has new certificates, good until %s\n", m.Name, until.Format(time.DateOnly))
+	}
+	if renewed == 0 && len(errs) == 0 {
+		fmt.Fprintln(k.Out, "no certificate is due")
+	}
+	return errors.Join(errs...)
+}
+
+// due tells whether a node's certificates are to be renewed; of one that does not
+// answer nothing is known, and it can't be given any.
+func due(m node.Member, signer string) bool {
+	c := m.Credentials
+	return c == nil || c.Issuer != signer || time.Until(c.NodeEnds) < certificateLife/3 || time.Until(c.ServerEnds) < certificateLife/3
+}
+
+func (k Keeper) renew(ctx context.Context, m node.Member) (until time.Time, err error) {
+	ca := k.Authority.Authority()
+	q, err := k.Client.Certificates(ctx, node.CertificateOrder{Node: m.ID})
+	if err != nil {
+		return until, err
+	}
+	o := node.CertificateOrder{Node: m.ID, Authorities: ca.CertPEM()}
+	var errs [2]error
+	o.Certificate, errs[0] = ca.SignNode(q.Request, m.ID, q.Hosts)
+	o.Server, errs[1] = ca.SignServer(q.ServerRequest, q.Hosts)
+	if err := errors.Join(errs[:]...); err != nil {
+		return until, err
+	}
+	if _, err := k.Client.Certificates(ctx, o); err != nil {
+		return until, err
+	}
+	list, err := cert.ParseLeaf(o.Certificate)
+	if err != nil {
+		return until, err
+	}
+	return list.NotAfter, nil
+}
+
+// trust has every node trust the authorities of the folder.
+func (k Keeper) trust(ctx context.Context) error {
+	s, err := k.Client.Status(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, m := range s.Nodes {
+		if m.State == node.StateRemoved {
+			continue
+		}
+		o := node.CertificateOrder{Node: m.ID, Authorities: k.Authority.Authority().CertPEM()}
+		if _, err := k.Client.Certificates(ctx, o); err != nil {
+			errs = append(errs, fmt.Errorf("node %s: %w", m.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Replace takes the next of the three steps by which a new authority takes over: all
+// trust both, all get certificates of the new one, all forget the old one. Between
+// them whoever checks the nodes' certificates from outside has the time to be given
+// the new ca.pem. A step that did not reach every node is taken again.
+func (k Keeper) Replace(ctx context.Context) error {
+	behind, err := k.behind(ctx, k.Authority.Phase())
+	if err != nil {
+		return err
+	}
+	if !behind {
+		if err := k.Authority.Advance(); err != nil {
+			return err
+		}
+	}
+	text := "step 3 of 3: the old authority is forgotten; %s has the new one\n"
+	take := k.trust
+	switch k.Authority.Phase() {
+	case authority.PhaseTrusted:
+		text = "step 1 of 3: all nodes trust the old authority and the new one. Give %s, which has both now, to all clients; then give the same command again\n"
+	case authority.PhaseTakenOver:
+		text = "step 2 of 3: all nodes have certificates of the new authority; %s still has both. When nothing checks with the old one alone any more, give the same command again\n"
+		take = func(ctx context.Context) error { return k.Renew(ctx, nil) }
+	case authority.PhaseSettled:
+	}
+	if err := take(ctx); err != nil {
+		return fmt.Errorf("not every node took the step, give the same command again: %w", err)
+	}
+	_, err = fmt.Fprintf(k.Out, text, k.Authority.CA())
+	return err
+}
+
+// behind tells whether a node has still to take the step that led to a phase. All
+// must answer: who would miss a step, could not talk to the others after the next.
+func (k Keeper) behind(ctx context.Context, phase authority.Phase) (bool, error) {
+	s, err := k.Client.Status(ctx)
+	if err != nil {
+		return false, err
+	}
+	ca := k.Authority.Authority()
+	signer := cert.Fingerprint(ca.Certificate())
+	behind := false
+	for _, m := range s.Nodes {
+		switch c := m.Credentials; {
+		case m.State == node.StateRemoved:
+		case c == nil:
+			return false, fmt.Errorf("node %s does not answer: bring it back, or remove it if it is gone for good", m.Name)
+		case len(c.Trusted) != ca.Trusted() || !slices.Contains(c.Trusted, signer):
+			behind = true
+		case phase == authority.PhaseTakenOver && c.Issuer != signer:
+			behind = true
+		}
+	}
+	return behind, nil
+}

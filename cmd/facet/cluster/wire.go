@@ -1,0 +1,51 @@
+package cluster
+
+import (
+	"time"
+
+	"facet/internal/id"
+)
+
+// pathJoin is where the machine that invites takes joinRequest (POST).
+const pathJoin = "/join"
+
+const (
+	wireBytesMax = 256 << 10
+	// wireTimeout bounds one exchange between the two machines.
+	wireTimeout = 15 * time.Second
+	// skewMax is by how much the clocks of two machines may differ: a cluster bears
+	// more, but it is a fault that is easily repaired now.
+	skewMax = time.Minute
+)
+
+// joinRequest asks for what a node needs. The keys of the two requests for
+// certificates stay with who asks.
+type joinRequest struct {
+	Secret        []byte    `json:"secret"`
+	Node          id.Node   `json:"node"`
+	Name          string    `json:"name"`
+	Hosts         []string  `json:"hosts"`
+	Request       []byte    `json:"request"`
+	ServerRequest []byte    `json:"server_request"`
+	Pack          string    `json:"pack"`
+	Version       string    `json:"version"`
+	Time          time.Time `json:"time"`
+}
+
+// joinAnswer is what a node needs.
+type joinAnswer struct {
+	Authorities []byte `json:"authorities"`
+	Certificate []byte `json:"certificate"`
+	Server      []byte `json:"server"`
+	// ClusterKey and GossipKey are the contents of the key files.
+	ClusterKey []byte   `json:"cluster_key"`
+	GossipKey  []byte   `json:"gossip_key"`
+	Seeds      []string `json:"seeds"`
+	Region     string   `json:"region"`
+	Cluster    string   `json:"cluster"` // the authority's name
+}
+
+// refusal is an answer other than success.
+type refusal struct {
+	Message string `json:"message"`
+}

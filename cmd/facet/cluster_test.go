@@ -1,0 +1,192 @@
+package main
+
+import (
+	"crypto/tls"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"facet/cmd/facet/config"
+	"facet/node"
+	"facet/node/cert"
+)
+
+var assetsLibrary = config.AssetsDefault().ONNXRuntime
+
+// credentials gives those of all nodes, which must answer.
+func credentials(t *testing.T, s node.Status) (list []node.Credentials) {
+	t.Helper()
+	for _, m := range s.Nodes {
+		if m.Credentials == nil {
+			t.Fatalf("node %s does not answer", m.Name)
+		}
+		list = append(list, *m.Credentials)
+	}
+	return list
+}
+
+// presented gives the serial number of the certificate that clients are shown, and who
+// issued it.
+func presented(t *testing.T, port int) string {
+	t.Helper()
+	c, err := tls.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), &tls.Config{InsecureSkipVerify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	return c.ConnectionState().PeerCertificates[0].SerialNumber.String()
+}
+
+// TestKeysAndCertificatesOfARunningClusterAreReplacedWithoutAFailedRequest forms a
+// cluster of three processes by init, invite and join, and replaces everything that
+// they trust each other by while clients ask all of them, over new connections and
+// without a second try.
+func TestKeysAndCertificatesOfARunningClusterAreReplacedWithoutAFailedRequest(t *testing.T) {
+	m := form(t)
+	before := credentials(t, m.status(t))
+	shown := presented(t, m.ports[1])
+	calls := m.call(t)
+	check := func(what string) {
+		t.Helper()
+		if n := calls.wrong.Swap(0); n > 0 {
+			t.Errorf("%s: %d of %d requests failed, the first: %s", what, n, calls.asked.Load(), *calls.first.Swap(nil))
+		}
+	}
+
+	facet(t, "cluster", "rotate", "gossip", "--profile", m.profile)
+	facet(t, "cluster", "rotate", "cluster", "--profile", filepath.Join(m.folder(2), "profile.yaml")) // with a node's own certificate
+	check("rotate gossip and cluster")
+	for i, c := range credentials(t, m.status(t)) {
+		if len(c.Gossip) != 1 || c.Gossip[0].ID == before[i].Gossip[0].ID || len(c.Cluster) != 1 || c.Cluster[0].ID == before[i].Cluster[0].ID {
+			t.Errorf("node %d: keys are %v and %v, were %v and %v", i+1, c.Gossip, c.Cluster, before[i].Gossip, before[i].Cluster)
+		}
+	}
+
+	if out := facet(t, "cluster", "renew", "n2", "--profile", m.profile); !strings.Contains(out, "node n2 has new certificates") {
+		t.Errorf("renew: %s", out)
+	}
+	if presented(t, m.ports[1]) == shown {
+		t.Error("the renewed certificate is not shown")
+	}
+	check("renew")
+
+	for step := 1; step <= 3; step++ {
+		if out := facet(t, "cluster", "rotate", "authority", "--profile", m.profile); !strings.Contains(out, "step "+strconv.Itoa(step)+" of 3") {
+			t.Fatalf("step %d: %s", step, out)
+		}
+		check("rotate authority, step " + strconv.Itoa(step))
+	}
+	for i, c := range credentials(t, m.status(t)) {
+		if len(c.Trusted) != 1 || c.Trusted[0] == before[i].Trusted[0] || c.Issuer != c.Trusted[0] {
+			t.Errorf("node %d: trusts %v, has a certificate of %s; was %v", i+1, c.Trusted, c.Issuer, before[i].Trusted)
+		}
+	}
+
+	calls.stop()
+	for i := range m.process { // what was replaced is on the disks, too
+		m.stop(t, i)
+		m.start(t, i)
+	}
+	m.whole(t, 3)
+	t.Logf("%d requests", calls.asked.Load())
+}
+
+// TestFilesThatAnOperatorReplacesAreTakenWithoutARestart uses certs by hand.
+func TestFilesThatAnOperatorReplacesAreTakenWithoutARestart(t *testing.T) {
+	m := &machines{dir: t.TempDir(), process: make([]*exec.Cmd, 1), ports: []int{freeBlock(t)}}
+	facet(t, append([]string{"cluster", "init", "--shards", "1", "--replicas", "1"}, m.flags(t, 0)...)...)
+	m.profile = filepath.Join(m.folder(0), "profile.yaml")
+	m.start(t, 0)
+	m.running(t)
+	old := presented(t, m.ports[0])
+	files := filepath.Join(m.folder(0), "certificates")
+	if err := os.Remove(filepath.Join(files, "server.pem")); err != nil {
+		t.Fatal(err)
+	}
+	issue := []string{"certs", "issue", "n1", "--dir", filepath.Join(m.folder(0), "authority"), "--data", filepath.Join(m.folder(0), "data"), "--host", "127.0.0.1"}
+	out := facet(t, issue...)
+	if n := strings.Count(out, "wrote "); n != 4 || !strings.Contains(out, filepath.Join("n1", "server.pem")) {
+		t.Errorf("issue says %q", out)
+	}
+	if again := facet(t, issue...); !strings.Contains(again, "nothing to do") {
+		t.Errorf("a second time: %q", again)
+	}
+	for _, name := range []string{"server.key", "server.pem"} {
+		b, err := os.ReadFile(filepath.Join(m.folder(0), "authority", "n1", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(files, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := cert.LoadPair(filepath.Join(files, "server.pem"), filepath.Join(files, "server.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := cert.ParseLeaf(want.Cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.shows(t, leaf.SerialNumber.String()) || old == leaf.SerialNumber.String() {
+		t.Error("the new certificate is not shown")
+	}
+}
+
+func TestAClusterIsFoundInTheOrderThatTheGuideSays(t *testing.T) {
+	dir := t.TempDir()
+	profile := filepath.Join(dir, "some.yaml")
+	if err := os.WriteFile(profile, []byte("admin: [127.0.0.1:1]\ncertificates: certs\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config"))
+	t.Setenv("FACET_PROFILE", "")
+	t.Chdir(dir)
+	find := func(args ...string) (string, error) {
+		t.Helper()
+		var k target
+		k.flags(pflag.NewFlagSet("status", pflag.ContinueOnError))
+		if err := k.set.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		where, err := k.find()
+		return strings.Join(where.Addresses, ",") + " " + where.Certificates, err
+	}
+	f := func(want string, args ...string) {
+		t.Helper()
+		if got, err := find(args...); err != nil || got != want {
+			t.Errorf("%v: got %q, %v, want %q", args, got, err, want)
+		}
+	}
+	fails := func(want string, args ...string) {
+		t.Helper()
+		if got, err := find(args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: got %q, %v, want %q", args, got, err, want)
+		}
+	}
+	fails("no cluster is named")
+	fails("belong together", "--admin", "a:1")
+	fails("give one of them", "--profile", profile, "--dir", "x")
+	fails("no cluster of facet dev", "--dir", dir+"/none")
+	fails("there is no profile", "--profile", "none.yaml")
+	inside := "127.0.0.1:1 " + filepath.Join(dir, "certs")
+	f(inside, "--profile", profile)
+	f("a:1,b:2 c", "--admin", "a:1,b:2", "--certificates", "c")
+	own := filepath.Join(dir, "config", "facet")
+	if err := os.MkdirAll(own, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(own, "profile.yaml"), []byte("admin: [own:1]\ncertificates: /c\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f("own:1 /c")
+	t.Setenv("FACET_PROFILE", profile)
+	f(inside)
+	f("a:1 c", "--admin", "a:1", "--certificates", "c")
+}

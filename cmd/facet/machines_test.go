@@ -1,0 +1,320 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"facet/node"
+	"facet/node/sigv4"
+)
+
+// machines are nodes in processes of their own, each with a folder of its own, as on
+// machines of their own. Nothing is shared or copied between the folders.
+type machines struct {
+	dir     string
+	profile string // of the first one
+	ports   []int
+	process []*exec.Cmd
+}
+
+func command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), asFacet+"=1", "FACET_PROFILE=")
+	return cmd
+}
+
+// facet runs a command to its end and gives what it printed.
+func facet(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := command(t, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("facet %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// assets are flags that name what set-up has fetched: the test binary lies elsewhere.
+func assets(t *testing.T) []string {
+	t.Helper()
+	root, err := filepath.Abs("../../assets")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{
+		"--models", filepath.Join(root, "packs", "default"),
+		"--onnxruntime", filepath.Join(root, "lib", filepath.Base(assetsLibrary)),
+	}
+}
+
+// freeBlock gives the first of four ports that are free.
+func freeBlock(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		if port := 20_000 + 4*rand.IntN(3_000); blockIsFree(port) {
+			return port
+		}
+	}
+	t.Fatal("no free ports")
+	return 0
+}
+
+func blockIsFree(port int) bool {
+	for i := range 4 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port+i))
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return false
+		}
+		l.Close()
+		p, err := net.ListenPacket("udp", address)
+		if err != nil {
+			return false
+		}
+		p.Close()
+	}
+	return true
+}
+
+func (m *machines) folder(i int) string { return filepath.Join(m.dir, fmt.Sprintf("n%d", i+1)) }
+
+func (m *machines) flags(t *testing.T, i int) []string {
+	t.Helper()
+	return append(assets(t), "--dir", m.folder(i), "--name", fmt.Sprintf("n%d", i+1), "--address", "127.0.0.1", "--port", strconv.Itoa(m.ports[i]))
+}
+
+// start starts a node as a process; it is ended when the test ends.
+func (m *machines) start(t *testing.T, i int) {
+	t.Helper()
+	log, err := os.OpenFile(m.folder(i)+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	cmd := command(t, "serve", "--config", filepath.Join(m.folder(i), "facet.yaml"))
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	m.process[i] = cmd
+	t.Cleanup(func() {
+		_ = m.process[i].Process.Kill() // it may have ended
+		_ = m.process[i].Wait()
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("the last of %s:\n%s", filepath.Base(log.Name()), text[max(0, len(text)-2000):])
+		}
+	})
+}
+
+// stop ends a node as an operator does.
+func (m *machines) stop(t *testing.T, i int) {
+	t.Helper()
+	if err := m.process[i].Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = m.process[i].Wait()
+}
+
+func (m *machines) status(t *testing.T) (s node.Status) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(facet(t, "cluster", "status", "--json", "--profile", m.profile)), &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// whole waits until so many nodes are up and nothing is to be warned of.
+func (m *machines) whole(t *testing.T, nodes int) {
+	t.Helper()
+	var s node.Status
+	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(300 * time.Millisecond) {
+		out, err := command(t, "cluster", "status", "--json", "--profile", m.profile).Output()
+		if err != nil {
+			continue
+		}
+		if json.Unmarshal(out, &s) == nil && len(s.Nodes) == nodes && len(s.Warnings) == 0 {
+			return
+		}
+	}
+	t.Fatalf("after a minute: %+v", s)
+}
+
+// running waits until the first node answers.
+func (m *machines) running(t *testing.T) {
+	t.Helper()
+	var out []byte
+	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(200 * time.Millisecond) {
+		var err error
+		if out, err = command(t, "cluster", "status", "--profile", m.profile).CombinedOutput(); err == nil {
+			return
+		}
+	}
+	t.Fatalf("after a minute: %s", out)
+}
+
+// shows waits until the first node shows clients a certificate; it looks once a second.
+func (m *machines) shows(t *testing.T, serial string) bool {
+	t.Helper()
+	for late := time.Now().Add(5 * time.Second); time.Now().Before(late); time.Sleep(100 * time.Millisecond) {
+		if presented(t, m.ports[0]) == serial {
+			return true
+		}
+	}
+	return false
+}
+
+// form founds a cluster on the first machine and has two others join it, with one
+// command each.
+func form(t *testing.T) *machines {
+	t.Helper()
+	m := &machines{dir: t.TempDir(), process: make([]*exec.Cmd, 3)}
+	for range m.process {
+		m.ports = append(m.ports, freeBlock(t))
+	}
+	facet(t, append([]string{"cluster", "init", "--shards", "2"}, m.flags(t, 0)...)...)
+	m.profile = filepath.Join(m.folder(0), "profile.yaml")
+	m.start(t, 0)
+	token := m.invite(t, 2)
+	for i := 1; i < 3; i++ {
+		facet(t, append([]string{"cluster", "join", token}, m.flags(t, i)...)...)
+		m.start(t, i)
+	}
+	m.whole(t, 3)
+	return m
+}
+
+// invite opens an invitation, which ends with the test, and gives its token.
+func (m *machines) invite(t *testing.T, nodes int) string {
+	t.Helper()
+	var out lockedBuffer
+	cmd := command(t, "cluster", "invite", "--dir", m.folder(0), "--nodes", strconv.Itoa(nodes))
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for late := time.Now().Add(20 * time.Second); time.Now().Before(late); time.Sleep(50 * time.Millisecond) {
+		if token := regexp.MustCompile(`facet-join-\S+`).FindString(out.String()); token != "" {
+			return token
+		}
+	}
+	t.Fatalf("no token: %s", out.String())
+	return ""
+}
+
+// lockedBuffer takes a process's output while the test reads it.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// callers send signed requests to all nodes, each over a new connection and never
+// twice, and count the answers that are not 200.
+type callers struct {
+	signer       sigv4.Signer
+	roots        func() *x509.CertPool
+	asked, wrong atomic.Int64
+	first        atomic.Pointer[string] // what went wrong first
+	cancel       context.CancelFunc
+	work         sync.WaitGroup
+}
+
+func (m *machines) call(t *testing.T) *callers {
+	t.Helper()
+	var keys node.TenantKeys
+	if err := json.Unmarshal([]byte(facet(t, "tenant", "create", "acme", "--json", "--profile", m.profile)), &keys); err != nil {
+		t.Fatal(err)
+	}
+	c := &callers{
+		signer: sigv4.Signer{Region: node.RegionDefault, Service: node.ServiceDefault, AccessKey: keys.AccessKey, SecretKey: keys.SecretKey},
+		roots: func() *x509.CertPool { // as a client that is given the file anew after each step
+			pool := x509.NewCertPool()
+			pem, _ := os.ReadFile(filepath.Join(m.folder(0), "authority", "ca.pem"))
+			pool.AppendCertsFromPEM(pem)
+			return pool
+		},
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	c.cancel = cancel
+	for _, port := range m.ports {
+		c.work.Go(func() {
+			for ctx.Err() == nil {
+				if err := c.ask(net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err != nil {
+					c.wrong.Add(1)
+					text := fmt.Sprintf("%s port %d: %v", time.Now().Format(time.StampMilli), port, err)
+					c.first.CompareAndSwap(nil, &text)
+				}
+				c.asked.Add(1)
+			}
+		})
+	}
+	t.Cleanup(c.stop)
+	return c
+}
+
+func (c *callers) stop() {
+	c.cancel()
+	c.work.Wait()
+}
+
+func (c *callers) ask(host string) error {
+	signed := sigv4.Request{Method: http.MethodGet, Target: "/api/galleries", Headers: []sigv4.Header{{Name: "host", Value: host}}}
+	headers, err := c.signer.Sign(signed, sha256.Sum256(nil), time.Now())
+	if err != nil {
+		return err
+	}
+	r, err := http.NewRequest(http.MethodGet, "https://"+host+signed.Target, nil)
+	if err != nil {
+		return err
+	}
+	for _, h := range headers {
+		r.Header.Set(h.Name, h.Value)
+	}
+	r.Header.Set("Accept-Encoding", "identity")
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: c.roots(), MinVersion: tls.VersionTLS12},
+	}}
+	answer, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", answer.Status, body)
+	}
+	return err
+}

@@ -1,0 +1,248 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	backupShards  = 4
+	restoreShards = 6 // of the cluster that a backup is restored into
+)
+
+// TestABackupToS3OutlivesItsMakerAndComesBackInALargerCluster backs a cluster of three
+// nodes up while it is written to, kills the node that is at it, goes on on another
+// one, and restores into a cluster of five nodes, more shards and another key.
+func TestABackupToS3OutlivesItsMakerAndComesBackInALargerCluster(t *testing.T) {
+	store := startS3(t)
+	old := serve(t, program, 3, backupShards)
+	k := old.client(t, 200_000) // it lies on all shards
+	erased := k.register(t, 0, collins)
+	early := map[string]int{erased.ID: 1}
+	for i := range 12 {
+		var r registered // the unknown field makes each a request of its own
+		k.post(t, i%3, "/v1.1/subjects", map[string]any{"face": encoded(t, obama), "operation": i}).want(t, 201, &r)
+		early[r.ID]++
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	all := writeUntil(ctx, k, 2)
+	half := interruptBackup(t, old, store)
+	out := old.facet(t, append([]string{"backup", "--to", store.url, "--name", "first"}, old.where()...)...)
+	stop()
+	written := all()
+	if !strings.Contains(out, "first is whole") {
+		t.Errorf("backup says %s", out)
+	}
+	whole := store.objects(t, "first")
+	for name, was := range half {
+		if whole[name] != was {
+			t.Errorf("%s was there and whole, and was made again", name)
+		}
+	}
+	if out, err := facet(append([]string{"backup", "verify", store.url}, old.where()...)...); err != nil {
+		t.Errorf("verify: %v: %s", err, out)
+	}
+	for name, raw := range whole {
+		if strings.Contains(raw, "staff") || strings.Contains(raw, k.apiKey) {
+			t.Errorf("%s can be read without a key", name)
+		}
+	}
+	k.call(t, 2, http.MethodDelete, "/v1.1/subjects/"+erased.ID, nil).want(t, 204, nil)
+	one := old.facet(t, append([]string{"backup", "--to", store.url, "--name", "one-gallery", "--gallery", "bank/staff"}, old.where()...)...)
+	if !strings.Contains(one, "one-gallery is whole") {
+		t.Errorf("backup of a gallery says %s", one)
+	}
+	list := filepath.Join(t.TempDir(), "erased.json")
+	gone := old.facet(t, append([]string{"backup", "erasures", store.url}, old.where()...)...)
+	if err := os.WriteFile(list, []byte(gone), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range old.nodes {
+		n.end(syscall.SIGKILL)
+	}
+	young := serve(t, program, 5, restoreShards)
+	restore := append([]string{
+		"restore", "--from", store.url, "--name", "first", "--erasures", list, "--cluster-key-of-backup", old.certificates("cluster.key"),
+	}, young.where()...)
+	if out := young.facet(t, restore...); !strings.Contains(out, "1 events of erased subjects left out") {
+		t.Errorf("restore says %s", out)
+	}
+	again := young.keyless(t, pair{AccessKey: k.signer.AccessKey, SecretKey: k.signer.SecretKey})
+	again.apiKey = k.apiKey
+	compareRestored(t, again, early, written, erased.ID)
+	recoverTwoOfFive(t, young, again)
+}
+
+// leaderBesideMeta gives a node that leads a shard and not meta: leaderships are
+// spread soon after the founding.
+func (c *served) leaderBesideMeta(t *testing.T) *servedNode {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		meta := c.leader(t, 0)
+		for shard := 1; shard <= backupShards; shard++ {
+			if n := c.leader(t, shard); n != meta {
+				return n
+			}
+		}
+	}
+	t.Fatal("one node leads everything")
+	return nil
+}
+
+// interruptBackup begins the backup "first" and kills the node that makes it when some
+// parts are there and one can't be: the leader of its shard stands still. It gives the
+// objects that were there at the kill, and brings all nodes back.
+func interruptBackup(t *testing.T, c *served, store s3) map[string]string {
+	t.Helper()
+	frozen := c.leaderBesideMeta(t)
+	maker := c.nodes[0]
+	if maker == frozen {
+		maker = c.nodes[1]
+	}
+	if err := frozen.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan string, 1)
+	where := []string{"--admin", maker.admin, "--certificates", c.certificates("admin")}
+	go func() {
+		out, err := facet(append([]string{"backup", "--to", store.url, "--name", "first"}, where...)...)
+		done <- fmt.Sprint(out, err)
+	}()
+	half := map[string]string{}
+	for late := time.Now().Add(30 * time.Second); len(half) == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatalf("no part is made within 30 s: %s", <-done)
+		}
+		half = store.objects(t, "first")
+	}
+	maker.end(syscall.SIGKILL)
+	half = store.objects(t, "first")
+	if err := frozen.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	if _, whole := half["manifest"]; whole {
+		t.Fatal("the backup was finished before its maker was killed: nothing was interrupted")
+	}
+	if out := <-done; !strings.Contains(out, "exit status") {
+		t.Errorf("the command whose node was killed says %s", out)
+	}
+	t.Logf("the node was killed when %v were there", slices.Sorted(maps.Keys(half)))
+	c.waitWhole(t)
+	return half
+}
+
+// compareRestored checks that everything is there that was acknowledged before the
+// backup was gone on with, nothing else than what was ever written, and not the erased.
+func compareRestored(t *testing.T, k *client, early, written map[string]int, erased string) {
+	t.Helper()
+	var first map[string]int
+	for node := range k.info.BaseURLs {
+		got := k.active(t, node)
+		if node == 0 {
+			first = got
+		} else if d := cmp.Diff(first, got); d != "" {
+			t.Errorf("nodes 0 and %d list differently: %s", node, d)
+		}
+	}
+	if first[erased] > 0 {
+		t.Error("who was erased is back")
+	}
+	for s := range early {
+		if s != erased && first[s] != 1 {
+			t.Errorf("%s was there before the backup and is there %d times", s, first[s])
+		}
+	}
+	for s := range first {
+		if early[s]+written[s] == 0 {
+			t.Errorf("%s was never written", s)
+		}
+	}
+	t.Logf("%d subjects before the backup, %d written beside it, %d restored", len(early), len(written), len(first))
+	byImage := map[string]bool{}
+	for s := range first {
+		if early[s] > 0 {
+			byImage[s] = true
+		}
+	}
+	searchFindsOnly(t, k, []map[string]bool{byImage}, []string{encoded(t, obama)})
+	if r := k.register(t, 3, collins); r.ID == "" || r.ID == erased {
+		t.Errorf("a new subject has the id %q", r.ID)
+	}
+}
+
+// recoverTwoOfFive kills three nodes for good and brings the cluster back from the
+// other two's directories, with a third node that is new.
+func recoverTwoOfFive(t *testing.T, c *served, k *client) {
+	t.Helper()
+	want := k.active(t, 0)
+	c.waitWhole(t)
+	for _, n := range c.nodes {
+		n.end(syscall.SIGKILL)
+	}
+	a, b := c.nodes[1], c.nodes[3]
+	out, err := facet("recover", "--dir", a.data, "--dir", b.data)
+	if err == nil || !strings.Contains(out, "nothing was changed") || !strings.Contains(out, "may never have been acknowledged") {
+		t.Fatalf("recover without --yes: %v\n%s", err, out)
+	}
+	for _, n := range []*servedNode{c.nodes[0], c.nodes[2], c.nodes[4]} {
+		if line := out[strings.Index(out, "removed for good"):]; !strings.Contains(line, n.name) {
+			t.Errorf("%s is gone and not named: %s", n.name, line)
+		}
+	}
+	out = c.facet(t, "recover", "--dir", a.data, "--dir", b.data, "--yes")
+	lost := strings.Count(out, "IS LOST")
+	t.Logf("recover says:\n%s", out)
+	c.start(t, a)
+	c.start(t, b)
+	fresh := c.add(t)
+	c.start(t, fresh)
+	if lost > 0 { // all three replicas of a shard were on the nodes that are gone
+		waitRefused(t, k)
+		return
+	}
+	c.waitWhole(t)
+	k.info = withKeys(c.info(k.info.Region, k.info.Service), k.info)
+	if d := cmp.Diff(want, k.active(t, len(c.nodes)-1)); d != "" {
+		t.Errorf("- before, + recovered: %s", d)
+	}
+	k.register(t, 1, collins)
+}
+
+func withKeys(i, of info) info {
+	i.AccessKey, i.SecretKey = of.AccessKey, of.SecretKey
+	return i
+}
+
+// waitRefused waits until a search in a gallery on a lost shard is answered: by an
+// error, never by a part of the gallery.
+func waitRefused(t *testing.T, k *client) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		r, err := k.sign(http.MethodPost, "/v1.1/face/search", "", map[string]any{"probe": encoded(t, obama)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := k.send(1, r)
+		if err == nil && a.status == 500 {
+			return
+		}
+		if err == nil && a.status == 200 {
+			t.Fatalf("a search in a gallery with a lost shard gives %s", a.body)
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no answer to a search: %v %+v", err, a)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// s3 is a real S3 server with one bucket, whose objects are files in dir.
+type s3 struct {
+	url string // of a folder in the bucket
+	dir string // where that folder's objects are
+}
+
+// startS3 runs the server. Its keys are in this process's environment, which nodes
+// that are started from now on inherit.
+func startS3(t *testing.T) s3 {
+	t.Helper()
+	server := filepath.Join(root, "assets", "tools", "versitygw")
+	if _, err := os.Stat(server); err != nil {
+		t.Fatalf("the S3 server is missing (\"make s3\" builds it): %v", err)
+	}
+	const access, secret, bucket = "facet-test", "facet-test-secret", "copies"
+	t.Setenv("AWS_ACCESS_KEY_ID", access)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, bucket), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	address := freeAddress(t)
+	cmd := exec.Command(server, "--access", access, "--secret", secret, "--port", address, "posix", dir)
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := starter.Start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		if cmd.Wait(); t.Failed() {
+			t.Logf("the S3 server says:\n%s", log.Bytes()[max(0, log.Len()-4000):])
+		}
+	})
+	for late := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+			break
+		}
+		if time.Now().After(late) {
+			t.Fatalf("the S3 server does not answer: %v", err)
+		}
+	}
+	return s3{
+		url: fmt.Sprintf("s3://%s/facet?endpoint=http://%s&region=us-east-1&use_path_style=true", bucket, address),
+		dir: filepath.Join(dir, bucket, "facet"),
+	}
+}
+
+// objects reads the objects of a folder, by their names.
+func (s s3) objects(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(s.dir, folder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]string{}
+	for _, name := range names {
+		raw, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[filepath.Base(name)] = string(raw)
+	}
+	return all
+}

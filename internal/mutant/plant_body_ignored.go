@@ -1,0 +1,5 @@
+//go:build mutant_body_ignored
+
+package mutant
+
+const planted = "body_ignored"

@@ -1,0 +1,5 @@
+//go:build mutant_fences_lost
+
+package mutant
+
+const planted = "fences_lost"

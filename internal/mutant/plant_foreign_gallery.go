@@ -1,0 +1,5 @@
+//go:build mutant_foreign_gallery
+
+package mutant
+
+const planted = "foreign_gallery"

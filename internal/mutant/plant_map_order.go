@@ -1,0 +1,5 @@
+//go:build mutant_map_order
+
+package mutant
+
+const planted = "map_order"

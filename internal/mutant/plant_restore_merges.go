@@ -1,0 +1,5 @@
+//go:build mutant_restore_merges
+
+package mutant
+
+const planted = "restore_merges"

@@ -1,0 +1,5 @@
+//go:build mutant_revoked_stays
+
+package mutant
+
+const planted = "revoked_stays"

@@ -1,0 +1,127 @@
+package backup
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"facet/internal/id"
+	"facet/node/bucket"
+	"facet/shard"
+	"facet/shard/seal"
+)
+
+// newerBackup is one that tells who was erased since.
+type newerBackup struct {
+	Manifest
+	key *seal.Key
+}
+
+// newer gives the finished backups of the same cluster that are newer than the one that
+// is restored and have all that is wanted, the newest first; none with WithErased. Those
+// that neither of the two keys opens are named in sealed. A subject that has an
+// event in the older one and none in a newer one was erased in between, even if its
+// deleted entries were recycled since.
+func (r *restoration) newer(ctx context.Context) (found []*newerBackup, sealed []string, err error) {
+	if r.WithErased {
+		return nil, nil, nil
+	}
+	list, err := List(ctx, r.folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.SortFunc(list, func(a, b Listed) int { return b.Created.Compare(a.Created) })
+	for _, l := range list {
+		if !l.Finished || !l.Created.After(r.manifest.Created) {
+			continue
+		}
+		i := slices.IndexFunc([]*seal.Master{r.From, r.To}, func(k *seal.Master) bool { return KeyCheck(k) == l.Key })
+		if i < 0 {
+			sealed = append(sealed, l.Name)
+			continue
+		}
+		master := []*seal.Master{r.From, r.To}[i]
+		m, err := readManifest(ctx, r.folder, l.Name, master)
+		if err != nil {
+			return nil, nil, err
+		}
+		if m.Cluster == r.manifest.Cluster && m.Shards == r.manifest.Shards && m.covers(r.want) {
+			found = append(found, &newerBackup{m, keyOf(master, l.Name)})
+		}
+	}
+	return found, sealed, nil
+}
+
+// covers tells whether a backup was asked for these galleries.
+func (m Manifest) covers(want chosen) bool {
+	if len(m.Galleries) == 0 {
+		return true
+	}
+	for g := range want {
+		if !slices.Contains(m.Galleries, g) {
+			return false
+		}
+	}
+	return true
+}
+
+// readSince reads which subjects the newer backup has in the loader's shard. Galleries
+// that it does not have were deleted since: they come back as they were.
+func (l *loader) readSince() error {
+	if l.since == nil {
+		return nil
+	}
+	l.alive, l.known = map[Erasure]bool{}, map[id.Gallery]bool{}
+	var g id.Gallery
+	v := visit{
+		slice: func(s *shard.CopiedSlice) error { g, l.known[s.Gallery] = s.Gallery, true; return nil },
+		entry: func(e *shard.CopiedEntry) error {
+			if !e.Deleted {
+				l.alive[Erasure{g, e.Subject}] = true
+			}
+			return nil
+		},
+	}
+	_, err := visitPart(l.ctx, l.folder, l.since.key, place{l.since.Name, PartName(l.shard)}, v)
+	return err
+}
+
+// isErased tells whether a subject must not come back.
+func (l *loader) isErased(e Erasure) bool {
+	return l.erased[e] || l.known[e.Gallery] && !l.alive[e]
+}
+
+// Deleted gives the subjects that a backup knows to be erased: those with deleted
+// entries and no active event.
+func Deleted(ctx context.Context, f *bucket.Folder, name string, master *seal.Master) ([]Erasure, error) {
+	m, err := readManifest(ctx, f, name, master)
+	if err != nil {
+		return nil, err
+	}
+	list := []Erasure{}
+	for _, p := range m.Contents.Parts {
+		var g id.Gallery
+		active := map[id.Subject]bool{}
+		v := visit{
+			slice: func(s *shard.CopiedSlice) error { g = s.Gallery; clear(active); return nil },
+			entry: func(e *shard.CopiedEntry) error { active[e.Subject] = active[e.Subject] || !e.Deleted; return nil },
+			end: func(Slice) error {
+				for s, is := range active {
+					if !is {
+						list = append(list, Erasure{g, s})
+					}
+				}
+				return nil
+			},
+		}
+		if _, err := visitPart(ctx, f, keyOf(master, name), place{name, p.Name}, v); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(list, Erasure.compare)
+	return list, nil
+}
+
+func (e Erasure) compare(o Erasure) int {
+	return cmp.Or(slices.Compare(e.Gallery.UUID[:], o.Gallery.UUID[:]), slices.Compare(e.Subject.UUID[:], o.Subject.UUID[:]))
+}

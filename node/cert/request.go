@@ -1,0 +1,148 @@
+package cert
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+
+	"facet/internal/id"
+)
+
+const blockRequest = "CERTIFICATE REQUEST"
+
+// fingerprintBytes is how much of a hash people compare.
+const fingerprintBytes = 6
+
+// ErrRequest says that a request for a certificate can't be read, or was not made by
+// the holder of its key.
+var ErrRequest = errors.New("cert: not a request for a certificate")
+
+// Request makes a key and the request for a certificate of it (PKCS #10), so that the
+// key never leaves the machine that uses it. What the certificate will say is the
+// authority's matter; the request names nothing but the key.
+func Request() (request, key []byte, err error) {
+	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, nil, fmt.Errorf("make certificate key: %w", err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, k)
+	if err != nil {
+		return nil, nil, fmt.Errorf("request a certificate: %w", err)
+	}
+	key, err = encodeKey(k)
+	return pem.EncodeToMemory(&pem.Block{Type: blockRequest, Bytes: der}), key, err
+}
+
+// parseRequest gives the key that a request is for. The error wraps ErrRequest.
+func parseRequest(request []byte) (*ecdsa.PublicKey, error) {
+	block, _ := pem.Decode(request)
+	if len(request) > pemBytesMax || block == nil || block.Type != blockRequest {
+		return nil, ErrRequest
+	}
+	r, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	if err := r.CheckSignature(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	key, ok := r.PublicKey.(*ecdsa.PublicKey)
+	if !ok || key.Curve != elliptic.P256() {
+		return nil, fmt.Errorf("%w: it wants a P-256 key", ErrRequest)
+	}
+	return key, nil
+}
+
+// SignNode makes the certificate that IssueNode makes, for the key of a request. The
+// error wraps ErrRequest if that is no request.
+func (ca *CA) SignNode(request []byte, node id.Node, hosts []string) ([]byte, error) {
+	key, err := parseRequest(request)
+	if err != nil {
+		return nil, err
+	}
+	return ca.sign(ca.nodeTemplate(node), hosts, key)
+}
+
+// SignServer makes the certificate that IssueServer makes, for the key of a request.
+// The error wraps ErrRequest if that is no request.
+func (ca *CA) SignServer(request []byte, hosts []string) ([]byte, error) {
+	if len(hosts) == 0 {
+		return nil, errNoHost
+	}
+	key, err := parseRequest(request)
+	if err != nil {
+		return nil, err
+	}
+	return ca.sign(serverTemplate(), hosts, key)
+}
+
+// Successor makes an authority of the same name with another key, which is to take
+// over: both are in each other's CertPEM.
+func (ca *CA) Successor() (*CA, error) {
+	next, err := NewCA(ca.name)
+	if err != nil {
+		return nil, err
+	}
+	next.others = []*x509.Certificate{ca.cert}
+	ca.others = []*x509.Certificate{next.cert}
+	return next, nil
+}
+
+// Alone gives the authority with none trusted beside it.
+func (ca *CA) Alone() *CA { return &CA{name: ca.name, cert: ca.cert, key: ca.key} }
+
+// Trusted is how many authorities CertPEM holds: 1, or 2 while one takes over.
+func (ca *CA) Trusted() int { return 1 + len(ca.others) }
+
+// Certificate gives the authority's own certificate, for its dates.
+func (ca *CA) Certificate() *x509.Certificate { return ca.cert }
+
+// Hash is the SHA-256 of a certificate (DER): who knows it knows the authority.
+func Hash(c *x509.Certificate) [sha256.Size]byte { return sha256.Sum256(c.Raw) }
+
+// Fingerprint is the beginning of Hash, for people.
+func Fingerprint(c *x509.Certificate) string {
+	h := Hash(c)
+	return hex.EncodeToString(h[:fingerprintBytes])
+}
+
+// Hosts gives the names and IP addresses in a certificate, sorted.
+func Hosts(c *x509.Certificate) []string {
+	hosts := slices.Clone(c.DNSNames)
+	for _, ip := range c.IPAddresses {
+		hosts = append(hosts, ip.String())
+	}
+	slices.Sort(hosts)
+	return hosts
+}
+
+// Check gives the certificate of a pair if both belong together and one of authorities
+// has issued it for that use, as of now.
+func Check(p Pair, authorities []*x509.Certificate, use x509.ExtKeyUsage) (*x509.Certificate, error) {
+	parsed, err := p.parse()
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	for _, c := range authorities {
+		roots.AddCert(c)
+	}
+	_, err = parsed.Leaf.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{use}})
+	return parsed.Leaf, err
+}
+
+// ParseLeaf reads the first certificate of some PEM.
+func ParseLeaf(b []byte) (*x509.Certificate, error) {
+	block, _ := pem.Decode(b)
+	if len(b) > pemBytesMax || block == nil || block.Type != blockCert {
+		return nil, errors.New("no certificate in it")
+	}
+	return x509.ParseCertificate(block.Bytes)
+}

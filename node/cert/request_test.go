@@ -1,0 +1,147 @@
+package cert
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestACertificateIsMadeForAKeyThatStaysWhereItWasMade(t *testing.T) {
+	t.Parallel()
+	ca := newCA(t, "one")
+	request, key, err := Request()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := ca.SignNode(request, nodeID(1), []string{"127.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := source(t, ca, func() (Pair, error) { return Pair{Cert: signed, Key: key}, nil })
+	state, serverErr, clientErr := talk(t, s.PeerConfig(), nodeSource(t, ca, 2).PeerConfig())
+	if serverErr != nil || clientErr != nil {
+		t.Fatalf("talk: %v, %v", serverErr, clientErr)
+	}
+	if who, err := NodeOf(state); err != nil || who != nodeID(1) && who != nodeID(2) {
+		t.Errorf("got %v, %v", who, err)
+	}
+	server, err := ca.SignServer(request, []string{"n1.example.org", "10.0.0.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := Pair{Cert: server, Key: key}.parse()
+	if err != nil || !slices.Equal(Hosts(parsed.Leaf), []string{"10.0.0.1", "n1.example.org"}) || len(parsed.Leaf.URIs) != 0 {
+		t.Errorf("server certificate: %v, hosts %v, names %v", err, Hosts(parsed.Leaf), parsed.Leaf.URIs)
+	}
+	if _, err := ca.SignServer(request, nil); err == nil {
+		t.Error("a server certificate for no host")
+	}
+}
+
+func TestARequestThatItsKeyDidNotSignIsRefused(t *testing.T) {
+	t.Parallel()
+	ca := newCA(t, "one")
+	request, _, err := Request()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(name string, b []byte) {
+		t.Helper()
+		if _, err := ca.SignNode(b, nodeID(1), nil); !errors.Is(err, ErrRequest) {
+			t.Errorf("%s: got %v, want ErrRequest", name, err)
+		}
+	}
+	block, _ := pem.Decode(request)
+	forged := bytes.Clone(block.Bytes)
+	forged[len(forged)-1] ^= 1
+	f("a forged signature", pem.EncodeToMemory(&pem.Block{Type: blockRequest, Bytes: forged}))
+	f("nothing", nil)
+	f("a certificate", ca.CertPEM())
+	other, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f("another curve", pem.EncodeToMemory(&pem.Block{Type: blockRequest, Bytes: der}))
+}
+
+func FuzzParseRequestTakesSignedKeysOnly(f *testing.F) {
+	request, _, err := Request()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(request)
+	f.Add([]byte("-----BEGIN CERTIFICATE REQUEST-----\nMA==\n-----END CERTIFICATE REQUEST-----\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		key, err := parseRequest(b)
+		if err == nil && key == nil || err != nil && !errors.Is(err, ErrRequest) {
+			t.Fatalf("got %v, %v", key, err)
+		}
+	})
+}
+
+// An authority is replaced in three steps, and at none of them does a node with
+// certificates of the step before refuse one of the step after.
+func TestAnAuthorityIsReplacedWithoutAPause(t *testing.T) {
+	t.Parallel()
+	old := newCA(t, "one")
+	files := func(dir string) Files {
+		return Files{CA: filepath.Join(dir, "ca.pem"), Cert: filepath.Join(dir, "c.pem"), Key: filepath.Join(dir, "c.key")}
+	}
+	load := func(by *CA, trust []byte, n byte) *Source {
+		t.Helper()
+		f := files(t.TempDir())
+		p, err := by.IssueNode(nodeID(n), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(p.Save(f.Cert, f.Key), os.WriteFile(f.CA, trust, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Load(f, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	onlyOld := load(old, old.CertPEM(), 1)
+	next, err := old.Successor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := old.CertPEM()
+	steps := []*Source{onlyOld, load(old, both, 2), load(next, next.CertPEM(), 3), load(next, next.Alone().CertPEM(), 4)}
+	for i, a := range steps {
+		for j, b := range steps {
+			_, serverErr, clientErr := talk(t, a.PeerConfig(), b.PeerConfig())
+			if apart := max(i-j, j-i); apart <= 1 && (serverErr != nil || clientErr != nil) {
+				t.Errorf("steps %d and %d: %v, %v", i, j, serverErr, clientErr)
+			} else if apart == 3 && serverErr == nil && clientErr == nil {
+				t.Errorf("steps %d and %d have no authority in common and talk", i, j)
+			}
+		}
+	}
+	dir := files(t.TempDir())
+	if err := next.Save(dir.CA, dir.Key); err != nil {
+		t.Fatal(err)
+	}
+	again, err := LoadCA(dir.CA, dir.Key)
+	if err != nil || again.Trusted() != 2 || !bytes.Equal(again.CertPEM(), next.CertPEM()) {
+		t.Errorf("from its files: %v, %d trusted", err, again.Trusted())
+	}
+	if got := len(steps[1].Authorities()); got != 2 {
+		t.Errorf("a node with both trusts %d", got)
+	}
+}

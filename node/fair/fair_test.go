@@ -1,0 +1,287 @@
+package fair_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/fair"
+)
+
+var (
+	alice = tenant(1)
+	bob   = tenant(2)
+	carol = tenant(3)
+)
+
+// runs is the virtual time that shares gives.
+const runs = 12 * time.Second
+
+func tenant(n byte) id.Tenant { return id.Tenant{UUID: id.UUID{n}} }
+
+// client sends images of so many milliseconds, workers at once, one after the other.
+type client struct {
+	who     id.Tenant
+	workers int
+	cost    time.Duration
+}
+
+// shares runs clients for a virtual while and gives the time of turns that each tenant
+// had, and how many of its images were refused.
+func shares(t *testing.T, q *fair.Queue, clients ...client) (had map[id.Tenant]time.Duration, refused map[id.Tenant]int) {
+	t.Helper()
+	had, refused = map[id.Tenant]time.Duration{}, map[id.Tenant]int{}
+	ctx, cancel := context.WithTimeout(t.Context(), runs)
+	defer cancel()
+	var mu sync.Mutex
+	var work sync.WaitGroup
+	for _, c := range clients {
+		for range c.workers {
+			work.Go(func() {
+				for ctx.Err() == nil {
+					leave, err := q.Enter(ctx, c.who)
+					if err == nil {
+						time.Sleep(c.cost)
+						leave()
+					} else {
+						time.Sleep(10 * time.Millisecond)
+					}
+					mu.Lock()
+					if err == nil {
+						had[c.who] += c.cost
+					} else if errors.Is(err, fair.ErrFull) {
+						refused[c.who]++
+					}
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	work.Wait()
+	return had, refused
+}
+
+func TestAFloodGetsNoMoreThanItsShareOfTheWorkers(t *testing.T) {
+	t.Parallel()
+	f := func(what string, slots int, clients []client, want map[id.Tenant]float64) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			q := fair.NewQueue(slots, 32*slots)
+			had, _ := shares(t, q, clients...)
+			for who, part := range want {
+				if got := had[who].Seconds() / runs.Seconds(); got < .93*part || got > 1.07*part {
+					t.Errorf("%s: tenant %v had %.2f of a worker, want %.2f", what, who.UUID[0], got, part)
+				}
+			}
+			if q.Waiting() != 0 {
+				t.Errorf("%s: %d wait when all have ended", what, q.Waiting())
+			}
+		})
+	}
+	const ms = time.Millisecond
+	f("a flood beside four", 1, []client{{alice, 200, 20 * ms}, {bob, 4, 20 * ms}}, map[id.Tenant]float64{alice: .5, bob: .5})
+	f("a flood beside one at a time", 1, []client{{alice, 200, 20 * ms}, {bob, 1, 20 * ms}}, map[id.Tenant]float64{alice: .5, bob: .5})
+	f("large photos beside small ones", 1, []client{{alice, 20, 200 * ms}, {bob, 20, 20 * ms}}, map[id.Tenant]float64{alice: .5, bob: .5})
+	f("one large photo at a time beside small ones", 1, []client{{alice, 1, 400 * ms}, {bob, 20, 20 * ms}}, map[id.Tenant]float64{alice: .5, bob: .5})
+	f("three on two workers", 2, []client{{alice, 300, 20 * ms}, {bob, 30, 20 * ms}, {carol, 10, 20 * ms}}, map[id.Tenant]float64{alice: .667, bob: .667, carol: .667})
+	f("alone", 2, []client{{alice, 50, 20 * ms}}, map[id.Tenant]float64{alice: 2})
+}
+
+// Who asks for less than its share gets all of it, at once: an image waits for the ones
+// that are being worked on, not for those that wait.
+func TestAFloodDoesNotDelayWhoAsksForLittle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := fair.NewQueue(2, 64)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		var flood sync.WaitGroup
+		for range 200 {
+			flood.Go(func() {
+				for ctx.Err() == nil {
+					if leave, err := q.Enter(ctx, alice); err == nil {
+						time.Sleep(20 * time.Millisecond)
+						leave()
+					} else {
+						time.Sleep(10 * time.Millisecond)
+					}
+				}
+			})
+		}
+		time.Sleep(time.Second)
+		for range 100 {
+			began := time.Now()
+			leave, err := q.Enter(ctx, bob)
+			if err != nil {
+				t.Fatalf("refused beside a flood: %v", err)
+			}
+			if waited := time.Since(began); waited > 20*time.Millisecond {
+				t.Errorf("waited %v, want at most the turns that were under way", waited)
+			}
+			time.Sleep(20 * time.Millisecond)
+			leave()
+			time.Sleep(80 * time.Millisecond)
+		}
+		cancel()
+		flood.Wait()
+	})
+}
+
+// A tenant that was away has no claim to the time it did not take, and one that goes
+// away still owes what it took too much.
+func TestNobodySavesUpTimeOrLeavesADebtBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := fair.NewQueue(1, 64)
+		both := []client{{alice, 10, 20 * time.Millisecond}, {bob, 10, 20 * time.Millisecond}}
+		shares(t, q, both[0])
+		had, _ := shares(t, q, both...)
+		if got := had[alice].Seconds() / runs.Seconds(); got < .47 || got > .53 {
+			t.Errorf("who worked alone for a while had %.2f of the next one, want half", got)
+		}
+	})
+}
+
+func TestTheQueueIsBoundedAndKeepsRoomForOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := fair.NewQueue(1, 32)
+		leave, err := q.Enter(t.Context(), alice)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var waiting sync.WaitGroup
+		var mu sync.Mutex
+		refused := map[id.Tenant]int{}
+		enter := func(who id.Tenant) {
+			waiting.Go(func() {
+				leave, err := q.Enter(ctx, who)
+				if err == nil {
+					leave()
+					t.Error("a turn began while another had the only slot")
+				}
+				if errors.Is(err, fair.ErrFull) {
+					mu.Lock()
+					refused[who]++
+					mu.Unlock()
+				}
+			})
+			synctest.Wait()
+		}
+		for range 100 {
+			enter(alice)
+		}
+		if q.Waiting() != 25 || !q.Crowded(alice) || q.Crowded(bob) {
+			t.Errorf("%d of a flood wait, crowded for it %v and for another %v; want 25, true, false", q.Waiting(), q.Crowded(alice), q.Crowded(bob))
+		}
+		enter(bob)
+		if refused[bob] != 0 {
+			t.Error("a tenant that has nothing in the queue was refused")
+		}
+		for n := range byte(100) {
+			enter(tenant(10 + n))
+		}
+		if q.Waiting() != q.Limit() || q.Limit() != 32 {
+			t.Errorf("%d wait, at most 32 may", q.Waiting())
+		}
+		cancel()
+		waiting.Wait()
+		leave()
+		if q.Waiting() != 0 || q.Crowded(alice) {
+			t.Errorf("%d wait after all gave up", q.Waiting())
+		}
+	})
+}
+
+// Turns are never lost, whenever the callers give up: after a storm of cancellations all
+// slots are there.
+func TestACallerThatGivesUpLosesNoTurn(t *testing.T) {
+	t.Parallel()
+	q := fair.NewQueue(3, 64)
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 1))
+	var storm sync.WaitGroup
+	for range 2000 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(300))*time.Microsecond)
+		who, cost := tenant(byte(random.IntN(4))), time.Duration(random.IntN(50))*time.Microsecond
+		storm.Go(func() {
+			defer cancel()
+			if leave, err := q.Enter(ctx, who); err == nil {
+				time.Sleep(cost)
+				leave()
+			}
+		})
+	}
+	storm.Wait()
+	if q.Waiting() != 0 {
+		t.Fatalf("seed %d: %d wait", seed, q.Waiting())
+	}
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := q.Enter(ctx, alice); err != nil {
+			t.Fatalf("seed %d: a slot is gone: %v", seed, err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := q.Enter(ctx, alice); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("seed %d: a fourth turn beside three: %v", seed, err)
+	}
+}
+
+func TestAPoolKeepsSomeForWhoComesNext(t *testing.T) {
+	t.Parallel()
+	const size = 1000
+	p := fair.NewPool(size)
+	fill := func(who id.Tenant) (n int64) {
+		for p.Take(who, 1) {
+			n++
+		}
+		return n
+	}
+	for i, want := range []int64{800, 160, 32} {
+		if got := fill(tenant(byte(1 + i))); got != want {
+			t.Errorf("tenant %d gets %d of %d, want %d", i+1, got, size, want)
+		}
+	}
+	p.Give(alice, 800)
+	if got := fill(bob); got < 480 {
+		t.Errorf("after the first has given back the second gets %d more only", got)
+	}
+	if p.Used() > p.Max() || p.Most() != 992 {
+		t.Errorf("%d of %d are taken, %d at most, want 992", p.Used(), p.Max(), p.Most())
+	}
+}
+
+func TestAPoolGivesALargePieceToWhoHasNothing(t *testing.T) {
+	t.Parallel()
+	p := fair.NewPool(100)
+	if !p.Take(alice, 90) || p.Take(alice, 5) || p.Take(bob, 11) || !p.Take(bob, 10) || p.Room(carol, 1) {
+		t.Errorf("%d of 100 are taken", p.Used())
+	}
+	p.Give(alice, 90)
+	p.Give(bob, 10)
+	if p.Used() != 0 || !p.Take(alice, 0) || !p.Room(alice, 100) {
+		t.Errorf("%d are taken when all was given back", p.Used())
+	}
+}
+
+func BenchmarkTurn(b *testing.B) {
+	q := fair.NewQueue(2, 64)
+	ctx := b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		leave, err := q.Enter(ctx, alice)
+		if err != nil {
+			b.Fatal(err)
+		}
+		leave()
+	}
+}

@@ -1,0 +1,55 @@
+package membership
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"facet/node/transport/memnet"
+)
+
+// TestAGossipKeyIsReplacedWithoutLosingANode takes the steps node by node, with time in
+// between: nodes at two steps that follow each other understand one another.
+func TestAGossipKeyIsReplacedWithoutLosingANode(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		n := memnet.New(1)
+		w, parties := three(t, n)
+		old, next := make([]byte, KeyBytes), bytes.Repeat([]byte{7}, KeyBytes)
+		for _, keys := range [][][]byte{{old, next}, {next, old}, {next}} {
+			for _, p := range parties {
+				if err := p.ChangeKeys(keys); err != nil {
+					t.Fatal(err)
+				}
+				for range 10 {
+					time.Sleep(time.Second)
+					await(t, time.Second, 3, parties...)
+				}
+			}
+		}
+		w.seeds = []string{"10.0.0.1:7000"}
+		late := w.join(t, n.Host("10.0.0.4"), 4, 1, "10.0.0.4:7000") // with the old key
+		right := w.join(t, n.Host("10.0.0.5"), 5, 1, "10.0.0.5:7000", func(c *Config) { c.Keys = [][]byte{next} })
+		await(t, 10*time.Second, 4, append(parties, right)...)
+		time.Sleep(time.Minute)
+		if got := len(late.Members()); got != 1 {
+			t.Errorf("a node with the old key sees %d members", got)
+		}
+		stopAll(t, append(parties, late, right)...)
+	})
+}
+
+func TestARingWithoutAGoodKeyIsRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, parties := three(t, memnet.New(1))
+		for _, keys := range [][][]byte{nil, {make([]byte, 5)}, make([][]byte, 40)} {
+			if err := parties[0].ChangeKeys(keys); !errors.Is(err, errKeys) {
+				t.Errorf("%d keys: got %v", len(keys), err)
+			}
+		}
+		stopAll(t, parties...)
+	})
+}

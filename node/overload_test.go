@@ -1,0 +1,140 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"facet/engine"
+	"facet/node/nodetest"
+)
+
+// slowEngine is HashExtractor with one worker that takes a while for an image, as the
+// real one does.
+type slowEngine struct {
+	nodetest.HashExtractor
+	worker chan struct{}
+	atOnce *atomic.Int64 // the most images that were handed to it at once
+	now    *atomic.Int64
+}
+
+const slowImage = 5 * time.Millisecond
+
+func newSlowEngine() slowEngine {
+	return slowEngine{worker: make(chan struct{}, 1), atOnce: new(atomic.Int64), now: new(atomic.Int64)}
+}
+
+func (e slowEngine) Workers() int { return 1 }
+
+func (e slowEngine) Extract(ctx context.Context, image []byte) ([]engine.Face, error) {
+	n := e.now.Add(1)
+	defer e.now.Add(-1)
+	for most := e.atOnce.Load(); n > most && !e.atOnce.CompareAndSwap(most, n); most = e.atOnce.Load() {
+	}
+	e.worker <- struct{}{}
+	defer func() { <-e.worker }()
+	time.Sleep(slowImage)
+	return e.HashExtractor.Extract(ctx, image)
+}
+
+func (e slowEngine) ExtractLarge(ctx context.Context, image []byte, _ float32) ([]engine.Face, error) {
+	return e.Extract(ctx, image)
+}
+
+// answers counts what clients got.
+type answers struct{ good, refused, other atomic.Int64 }
+
+func (n *answers) count(a nodetest.Answer) {
+	retry := a.Header.Get("Retry-After") != ""
+	switch {
+	case a.Status < 300:
+		n.good.Add(1)
+	case a.Status == 429 && retry, a.Status == 500 && retry:
+		n.refused.Add(1)
+	default:
+		n.other.Add(1)
+	}
+}
+
+// TestAnOverloadedNodeServesOnAndRefusesTheRest: with far more clients than it can serve, a
+// node answers every request with what was asked for or with 429 or 500 and when to come
+// back, keeps its queue and the memory for bodies within their bounds, serves another
+// tenant all the while, and afterwards everybody as before.
+func TestAnOverloadedNodeServesOnAndRefusesTheRest(t *testing.T) {
+	slow := newSlowEngine()
+	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, Extractor: slow, Table: nodetest.Table()})
+	url := c.Nodes[0].URL
+	flooder, other := c.Client("flooder", nil), c.Client("other", nil)
+	gallery(t, flooder, url, "crowd", 10_000)
+	gallery(t, other, url, "few", 100)
+	large := strings.Repeat("x", 100<<10)
+	enrol := func(client *nodetest.Client, what string) nodetest.Answer {
+		r, err := client.Sign(url, "POST", "/v1.1/subjects", map[string]any{"face": nodetest.Image(what + large)})
+		if err == nil {
+			var a nodetest.Answer
+			if a, err = client.Send(t.Context(), url, r); err == nil {
+				return a
+			}
+		}
+		t.Errorf("%s: %v", what, err)
+		return nodetest.Answer{}
+	}
+	const clients, lasts = 50, 2 * time.Second
+	var flood, others answers
+	var work sync.WaitGroup
+	ctx, cancel := context.WithTimeout(t.Context(), lasts)
+	defer cancel()
+	for i := range clients {
+		work.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				flood.count(enrol(flooder, fmt.Sprint("flood ", i, " ", n)))
+				time.Sleep(slowImage)
+			}
+		})
+	}
+	work.Go(func() {
+		for n := 0; ctx.Err() == nil; n++ {
+			others.count(enrol(other, fmt.Sprint("other ", n)))
+		}
+	})
+	waited := 0.0
+	for ctx.Err() == nil {
+		s := scrape(t, c.Nodes[0])
+		waited = max(waited, s["facet_engine_waiting"])
+		if s["facet_engine_waiting"] > s["facet_engine_waiting_limit"] || s["facet_engine_waiting_limit"] != 32 {
+			t.Errorf("%v images wait, at most %v may", s["facet_engine_waiting"], s["facet_engine_waiting_limit"])
+		}
+		if s["facet_bodies_bytes"] > s["facet_bodies_limit_bytes"] {
+			t.Errorf("bodies take %v bytes, at most %v may be", s["facet_bodies_bytes"], s["facet_bodies_limit_bytes"])
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	work.Wait()
+	if flood.good.Load() == 0 || flood.refused.Load() == 0 || flood.other.Load() != 0 {
+		t.Errorf("the flood: %d served, %d refused, %d answered otherwise", flood.good.Load(), flood.refused.Load(), flood.other.Load())
+	}
+	if others.good.Load() == 0 || others.refused.Load()+others.other.Load() != 0 {
+		t.Errorf("the other tenant: %d served, %d refused, %d answered otherwise; want no refusal",
+			others.good.Load(), others.refused.Load(), others.other.Load())
+	}
+	if slow.atOnce.Load() > 2 || waited == 0 {
+		t.Errorf("%d images were with the engine at once, want at most 2; %v waited", slow.atOnce.Load(), waited)
+	}
+	within(t, 10*time.Second, "the node is at rest again", func() bool {
+		s := scrape(t, c.Nodes[0])
+		return s["facet_engine_waiting"] == 0 && s["facet_bodies_bytes"] == 0 && s["facet_requests_in_flight"] == 0
+	})
+	if s := scrape(t, c.Nodes[0]); sum(s, "facet_requests_refused_total", `reason="busy"`) == 0 {
+		t.Error("no refusal was counted as busy")
+	}
+	for n := range 10 {
+		if a := enrol(flooder, fmt.Sprint("afterwards ", n)); a.Status != 201 {
+			t.Errorf("afterwards: %d %s", a.Status, a.Body)
+		}
+	}
+	t.Logf("served %d, refused %d, another tenant %d", flood.good.Load(), flood.refused.Load(), others.good.Load())
+}

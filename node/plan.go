@@ -1,0 +1,68 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+)
+
+// Plan tells the moves by which the cluster will balance itself: what its planner
+// makes of the present map and of the nodes that are there. It changes nothing.
+func (n *Node) Plan(ctx context.Context) (Plan, error) {
+	if err := n.router.SyncMeta(ctx); err != nil {
+		return Plan{}, err
+	}
+	cluster, _ := n.groups.metaState.Cluster()
+	now := n.groups.metaState.Shards()
+	seats, heirs := n.seats(&presence{missed: map[id.Member]time.Time{}})
+	plan := metafsm.Replan(now.Shards, seats, cluster.WantedReplicas(), heirs)
+	p := Plan{Steps: planSteps(now.Shards, plan), Moves: n.Status(ctx).Moves, AtOnce: movesMax}
+	names := n.names()
+	for _, r := range n.groups.metaState.Nodes() {
+		if r.State == metafsm.NodeRemoved {
+			continue
+		}
+		share := Share{Node: r.ID, Name: names[r.ID]}
+		for i, at := range now.Shards {
+			if slices.Contains(at.Holders(), r.Member) {
+				share.Now++
+			}
+			if slices.Contains(plan[i].Voters, r.Member) {
+				share.Then++
+			}
+			if plan[i].Voters[0] == r.Member {
+				share.LeadsThen++
+			}
+		}
+		p.Shards = append(p.Shards, share)
+	}
+	slices.SortFunc(p.Shards, func(a, b Share) int { return cmp.Compare(a.Name+a.Node.String(), b.Name+b.Node.String()) })
+	return p, nil
+}
+
+// planSteps gives what a plan changes of shards that are not on the move yet.
+func planSteps(now, plan []metafsm.ShardVoters) []PlanStep {
+	steps := []PlanStep{}
+	for i, at := range now {
+		s := PlanStep{Shard: at.Shard, From: without(at.Voters, plan[i].Voters), To: without(plan[i].Voters, at.Voters)}
+		if len(s.From)+len(s.To) > 0 {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// without gives the nodes of members that are not among others.
+func without(members, others []id.Member) []id.Node {
+	list := []id.Node{}
+	for _, m := range members {
+		if node, err := m.Node(); err == nil && !slices.Contains(others, m) {
+			list = append(list, node)
+		}
+	}
+	return list
+}

@@ -1,0 +1,182 @@
+package node_test
+
+import (
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"facet/engine"
+	"facet/internal/id"
+	"facet/node"
+	"facet/node/nodetest"
+	"facet/raftfsm/fsmtest"
+)
+
+// keyIn gives the one key of a key file.
+func keyIn(t *testing.T, file string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(strings.TrimSpace(string(raw)), "\n"); n > 0 {
+		t.Fatalf("%s holds %d keys", filepath.Base(file), n+1)
+	}
+	key, err := hex.DecodeString(strings.Fields(string(raw))[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// asTemplate has the scanner look for secret bytes where it looks for templates.
+func asTemplate(secret []byte) engine.Template {
+	var list engine.Template
+	for ; len(secret) >= 4; secret = secret[4:] {
+		list = append(list, math.Float32frombits(binary.LittleEndian.Uint32(secret)))
+	}
+	return list
+}
+
+// opened gives the files of all nodes in which a cluster key opens a gallery's key.
+func opened(t *testing.T, c *nodetest.Cluster, clusterKey, galleryKey []byte) (files []string) {
+	t.Helper()
+	wrap, err := hkdf.Key(sha256.New, clusterKey, nil, "facet/wrap/1", 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range c.Nodes {
+		files = append(files, fsmtest.NewScanner(asTemplate(galleryKey), wrap).Files(t, n.Config.Dir)...)
+	}
+	return files
+}
+
+// whileBusy enrols, searches and makes galleries through all nodes while do runs; a
+// request that fails is an error.
+func whileBusy(t *testing.T, c *nodetest.Cluster, client *nodetest.Client, tenant *nodetest.Client, do func()) {
+	t.Helper()
+	var work sync.WaitGroup
+	var over atomic.Bool
+	var count atomic.Int64
+	for i, n := range c.Nodes {
+		work.Go(func() {
+			for j := 0; !over.Load(); j++ {
+				person := fmt.Sprint("busy ", i, " ", j)
+				enrol(t, client, n.URL, person)
+				if got := find(t, client, n.URL, person); len(got) != 1 {
+					t.Errorf("%s is found %d times", person, len(got))
+				}
+				count.Add(1)
+			}
+		})
+		work.Go(func() {
+			for j := 0; !over.Load(); j++ {
+				body := map[string]any{"name": fmt.Sprint("gallery ", i, " ", j), "description": "", "faceMinimumQualityScore": 0.45, "size": 10}
+				expect(t, tenant, http.StatusOK, n.URL, http.MethodPost, "/api/galleries", body)
+			}
+		})
+	}
+	time.Sleep(500 * time.Millisecond) // the requests are under way
+	do()
+	time.Sleep(500 * time.Millisecond)
+	over.Store(true)
+	work.Wait()
+	t.Logf("%d people enrolled and found meanwhile", count.Load())
+}
+
+// TestAfterARotationNoDiskHoldsWhatTheOldClusterKeyOpens rotates under load, and scans
+// log, segments and snapshots of all nodes with the old key.
+func TestAfterARotationNoDiskHoldsWhatTheOldClusterKeyOpens(t *testing.T) {
+	cluster := nodetest.Start(t, nodetest.Options{})
+	url := cluster.Nodes[0].URL
+	client := cluster.Client("acme", nil)
+	gallery(t, client, url, "first", 10_000)
+	enrol(t, client, url, "early")
+	var list struct{ Galleries []struct{ ID string } }
+	client.Call(t, url, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+	u, err := id.Parse(list.Galleries[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	galleryKey, err := cluster.Nodes[0].Node.DataSecret(id.Gallery{UUID: u})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := cluster.Nodes[0].Config.ClusterKeyFile
+	old := keyIn(t, file)
+	if found := opened(t, cluster, old, galleryKey); len(found) < 3 {
+		t.Fatalf("before: the scan finds the gallery's key in %v only", found)
+	}
+	other := cluster.Client("other", nil)
+	var a node.RingAnswer
+	whileBusy(t, cluster, client, other, func() {
+		if a, err = cluster.Nodes[1].Node.Rotate(t.Context(), node.RingOrder{Ring: node.RingCluster}); err != nil {
+			t.Error(err)
+		}
+	})
+	if a.Nodes != 3 || a.Rewrapped < 5 || a.Resumed {
+		t.Errorf("got %+v", a)
+	}
+	now := keyIn(t, file)
+	if found := opened(t, cluster, old, galleryKey); len(found) > 0 || string(now) == string(old) {
+		t.Errorf("after: the old key opens the gallery's in %v", found)
+	}
+	if found := opened(t, cluster, now, galleryKey); len(found) < 3 {
+		t.Errorf("after: the scan finds it with the new key in %v only", found)
+	}
+	for i := range cluster.Nodes {
+		cluster.Stop(i)
+		cluster.Restart(i)
+		cluster.WaitReady()
+		if got := find(t, client, cluster.Nodes[i].URL, "early"); len(got) != 1 {
+			t.Errorf("node %d after a restart: %v", i+1, got)
+		}
+		enrol(t, client, cluster.Nodes[i].URL, fmt.Sprint("late ", i))
+	}
+}
+
+func TestARotationThatANodeMissesIsEndedWhenItIsBack(t *testing.T) {
+	cluster := nodetest.Start(t, nodetest.Options{})
+	cluster.Stop(2)
+	order := node.RingOrder{Ring: node.RingGossip}
+	if _, err := cluster.Nodes[0].Node.Rotate(t.Context(), order); err == nil || !strings.Contains(err.Error(), "node n3") {
+		t.Fatalf("with a node away: got %v", err)
+	}
+	cluster.Restart(2)
+	cluster.WaitReady()
+	eventually(t, cluster.Nodes[0].Node, "all answer", func(s node.Status) bool {
+		answer := 0
+		for _, m := range s.Nodes {
+			if m.Answers {
+				answer++
+			}
+		}
+		return answer == 3
+	})
+	a, err := cluster.Nodes[0].Node.Rotate(t.Context(), order)
+	if err != nil || a.Nodes != 3 {
+		t.Fatalf("got %+v, %v", a, err)
+	}
+	s := cluster.Nodes[1].Node.Status(t.Context())
+	for _, m := range s.Nodes {
+		if c := m.Credentials; c == nil || len(c.Gossip) != 1 || c.Gossip[0].ID != a.Key.ID {
+			t.Errorf("node %s: got %+v", m.Name, c)
+		}
+	}
+	for _, w := range s.Warnings {
+		if strings.Contains(w, "rotation") {
+			t.Errorf("a warning is left: %s", w)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"facet/engine"
+	"facet/internal/id"
+	"facet/node/fair"
+	"facet/router"
+)
+
+const (
+	// turnsAhead is how many images more than the engine has workers are handed to it,
+	// so that none of them waits for the next one's goroutine.
+	turnsAhead = 1
+	// queuePerWorker bounds the images that wait for a worker: with about 16 ms for one
+	// the last waits half a second.
+	queuePerWorker = 32
+)
+
+// turns is an extractor whose workers tenants share fairly. Images of jobs are one
+// tenant's, the zero one.
+type turns struct {
+	router.Extractor
+	queue *fair.Queue
+}
+
+// byTurns puts a queue before an extractor that says how many workers it has; another
+// one is given back as it is.
+func byTurns(e router.Extractor) router.Extractor {
+	counted, ok := e.(interface{ Workers() int })
+	if !ok {
+		return e
+	}
+	workers := counted.Workers()
+	return turns{e, fair.NewQueue(workers+turnsAhead, queuePerWorker*workers)}
+}
+
+// Extract finds all faces when it is the tenant's turn; ErrBusy when its line is full.
+func (t turns) Extract(ctx context.Context, image []byte) ([]engine.Face, error) {
+	leave, err := t.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return t.Extractor.Extract(ctx, image)
+}
+
+// ExtractLarge finds the largest faces, as Extract.
+func (t turns) ExtractLarge(ctx context.Context, image []byte, share float32) ([]engine.Face, error) {
+	leave, err := t.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return t.Extractor.ExtractLarge(ctx, image, share)
+}
+
+func (t turns) enter(ctx context.Context) (leave func(), err error) {
+	leave, err = t.queue.Enter(ctx, fair.Of(ctx))
+	if errors.Is(err, fair.ErrFull) {
+		err = fmt.Errorf("extract: %w: %w", engine.ErrBusy, err)
+	}
+	return leave, err
+}
+
+// Waiting counts the images that wait for their turn.
+func (t turns) Waiting() int { return t.queue.Waiting() }
+
+// crowded tells whether an image of a tenant would be refused now; nil when none ever is.
+func crowded(e router.Extractor) func(id.Tenant) bool {
+	if t, ok := e.(turns); ok {
+		return t.queue.Crowded
+	}
+	return nil
+}

@@ -1,0 +1,308 @@
+package raftfsm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"facet/internal/id"
+)
+
+// A member is away for awayEntries entries, one each awayPause: for each of them its
+// leader's append fails.
+const (
+	awayEntries = 500
+	awayPause   = 50 * time.Millisecond
+)
+
+// since gives how long it takes until done holds.
+func since(t *testing.T, done func() bool) time.Duration {
+	t.Helper()
+	start := time.Now()
+	for !done() {
+		if time.Since(start) > time.Minute {
+			t.Fatal("not within a minute")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return time.Since(start)
+}
+
+func TestStockSendsAReturnedMemberNothingForSeconds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(settle) // after the members are closed
+		w := newWires()
+		var all []*stock
+		for _, name := range names(3) {
+			all = append(all, openStock(t, w, name, names(3)))
+		}
+		leader := leaderOf(t, all, nil)
+		away := all[slices.IndexFunc(all, func(s *stock) bool { return s != leader })]
+		w.part(1, away.name)
+		for i := range awayEntries {
+			if err := leader.Apply(fmt.Append(nil, i), 0).Error(); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(awayPause)
+		}
+		w.part(0, away.name)
+		took := since(t, func() bool { return away.LastIndex() >= leader.LastIndex() })
+		t.Logf("caught up after %s", took)
+		if took < 2*time.Second {
+			t.Errorf("stock raft brings a member up to date after %s: the wrapper is no longer needed", took)
+		}
+	})
+}
+
+func TestAReturnedMemberIsUpToDateAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, trailing := range []uint64{2048, 5} { // by entries, and by a snapshot
+		synctest.Test(t, func(t *testing.T) {
+			w := newWires()
+			c := newCluster(t, w, func(cfg *Config) { cfg.TrailingLogs = trailing })
+			c.found(names(3)...)
+			c.propose("x")
+			leader := c.leader()
+			away := c.members[c.others(leader)[0]]
+			w.part(1, away.name)
+			for i := range awayEntries {
+				c.propose(fmt.Sprint(i), leader.name)
+				time.Sleep(awayPause)
+			}
+			if err := leader.Snapshot(); err != nil {
+				t.Fatal(err)
+			}
+			w.part(0, away.name)
+			took := since(t, func() bool { return away.Applied() >= leader.Applied() })
+			t.Logf("caught up after %s", took)
+			if took > time.Second {
+				t.Errorf("with %d entries kept: up to date %s after its return", trailing, took)
+			}
+			if leader.name != c.leader().name {
+				t.Error("its return cost an election")
+			}
+			c.close()
+			settle()
+		})
+	}
+}
+
+func TestALeaderThatLosesAMemberForGoodStillHandsOverAndLetsGo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWires()
+		c := newCluster(t, w, nil)
+		c.found(names(3)...)
+		c.propose("x")
+		c.agree()
+		leader := c.leader()
+		dead := c.others(leader)[0]
+		c.stop(dead)
+		c.propose("while it is dead: its appends are held")
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		for range 3 { // to a dead member: it fails, and writes go on
+			if err := leader.Transfer(ctx, dead); err == nil {
+				t.Fatal("the leadership went to a dead member")
+			}
+			start := time.Now()
+			c.propose("after a transfer that failed", leader.name)
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("a transfer that failed held writes for %s", took)
+			}
+		}
+		// Removed, nothing waits for it any more: Close would.
+		_, index, err := leader.Servers()
+		if err == nil {
+			err = leader.Remove(ctx, dead, index)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.close()
+		settle()
+	})
+}
+
+// failover ends the leader's process and gives how long it takes until a write is
+// acknowledged by another.
+func failover(t *testing.T, c *cluster) time.Duration {
+	t.Helper()
+	old := c.leader()
+	rest := c.others(old)
+	start := time.Now()
+	c.stop(old.name)
+	c.propose("after the leader's end", rest...)
+	took := time.Since(start)
+	c.open(old.name)
+	c.agree()
+	return took
+}
+
+func TestFollowersDoNotWaitForTheirTimersWhenTheLeadersProcessEnds(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{3, 5} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t, newWires(), nil)
+			c.found(nodeNames(n)...)
+			c.propose("x")
+			c.agree()
+			for round := range 10 {
+				if took := failover(t, c); took >= heartbeatDefault {
+					t.Errorf("%d members, round %d: a write %s after the leader's end", n, round, took)
+				}
+				time.Sleep(time.Duration(round) * 37 * time.Millisecond) // whatever timers say
+			}
+			c.close()
+			settle()
+		})
+		synctest.Test(t, func(t *testing.T) { // members without nodes: what the timers make of it
+			c := newCluster(t, newWires(), nil)
+			c.found(names(n)...)
+			c.propose("x")
+			c.agree()
+			if took := failover(t, c); took < heartbeatDefault/2 {
+				t.Errorf("timers alone: %s", took)
+			}
+			c.close()
+			settle()
+		})
+	}
+}
+
+func TestAFollowerThatAloneLosesTheLeaderTakesNothingFromIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWires()
+		c := newCluster(t, w, nil)
+		c.found(nodeNames(3)...)
+		c.propose("x")
+		c.agree()
+		leader := c.leader()
+		term := leader.Status().Term
+		w.sever(leader.name, c.others(leader)[0]) // its address refuses, too
+		for range 100 {
+			time.Sleep(100 * time.Millisecond)
+			c.propose("on and on", leader.name)
+		}
+		if now := leader.Status(); now.Term != term || now.State != "Leader" {
+			t.Errorf("%s of term %d became %s of term %d", leader.name, term, now.State, now.Term)
+		}
+		c.close()
+		settle()
+	})
+}
+
+func TestAResigningLeaderHandsOverToOneThatHasCaughtUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWires()
+		c := newCluster(t, w, nil)
+		c.found(nodeNames(3)...)
+		c.propose("x")
+		c.agree()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		for round := range 2 { // whichever of the two is behind
+			old := c.leader()
+			rest := c.others(old)
+			behind, ready := rest[round], rest[1-round]
+			w.part(1, behind)
+			for i := range 3 * successorBehind {
+				c.propose(fmt.Sprint(i), old.name)
+			}
+			c.members[behind].disk.slow(300 * time.Millisecond) // it answers, and is in no state to lead
+			w.part(0, behind)
+			time.Sleep(200 * time.Millisecond)
+			start := time.Now()
+			if err := old.Resign(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if leader, _ := old.Leader(); leader != ready {
+				t.Errorf("round %d: %s leads, want %s", round, leader, ready)
+			}
+			if took := time.Since(start); took > 200*time.Millisecond {
+				t.Errorf("round %d: handed over in %s", round, took)
+			}
+			// It takes nothing back, and nothing stands still for that.
+			if err := c.members[ready].Transfer(ctx, old.name); err == nil {
+				t.Error("a member that resigned took the leadership")
+			}
+			c.propose("y", ready)
+			c.members[behind].disk.slow(0)
+			c.stop(old.name)
+			c.open(old.name)
+			c.agree()
+		}
+		c.close()
+		settle()
+	})
+}
+
+func TestTheLastMemberThatAnswersResignsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		c.found(nodeNames(3)...)
+		c.propose("x")
+		for range 3 {
+			var m *member
+			for _, m = range c.members {
+				if m.raft.State() == raft.Leader {
+					break
+				}
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			start := time.Now()
+			if err := m.Resign(ctx); err != nil && !errors.Is(err, ErrNotMember) && !errors.As(err, new(*NotLeaderError)) {
+				t.Errorf("%s resigns: %v", m.name, err)
+			}
+			cancel()
+			if took := time.Since(start); took > 2*time.Second {
+				t.Errorf("%s needed %s to resign with %d others", m.name, took, len(c.members)-1)
+			}
+			c.stop(m.name)
+		}
+		settle()
+	})
+}
+
+func TestWhoWaitsForALeaderIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		c.found(nodeNames(3)...)
+		c.propose("x")
+		c.agree()
+		old := c.leader()
+		follower := c.members[c.others(old)[0]]
+		told := make(chan id.Member)
+		go func() {
+			for {
+				changed := follower.LeaderChanged()
+				if leader, known := follower.Leader(); known && leader != old.name {
+					told <- leader
+					return
+				}
+				<-changed
+			}
+		}()
+		synctest.Wait()
+		if err := old.Resign(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := <-told, c.leader().name; got != want {
+			t.Errorf("told of %s, want %s", got, want)
+		}
+		c.close()
+		settle()
+	})
+}

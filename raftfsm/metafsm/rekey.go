@@ -1,0 +1,120 @@
+package metafsm
+
+import (
+	"bytes"
+
+	"facet/internal/codec"
+	"facet/internal/id"
+)
+
+var headRekey = codec.Head{Code: 23, Version: 1}
+
+// Rekey puts secrets that another cluster key has wrapped in the place of those that
+// are there. One that has changed since it was read, or has gone, stays as it is.
+type Rekey struct {
+	Secrets []Rekeyed `cbor:"1,keyasint,omitempty"`
+	// KeyCheck and KeyHead, if given, become the cluster's: from then on no record is
+	// taken whose secret another key has wrapped.
+	KeyCheck []byte `cbor:"2,keyasint,omitempty"`
+	KeyHead  []byte `cbor:"3,keyasint,omitempty"`
+}
+
+// Rekeyed is one secret: that of the record which is named.
+type Rekeyed struct {
+	Gallery     id.Gallery     `cbor:"1,keyasint,omitzero"`
+	AccessKey   string         `cbor:"2,keyasint,omitempty"`
+	Application id.Application `cbor:"3,keyasint,omitzero"`
+	// Old is as the record has it, New takes its place.
+	Old []byte `cbor:"4,keyasint"`
+	New []byte `cbor:"5,keyasint"`
+	// KeyMAC is an application's, under the new key.
+	KeyMAC [32]byte `cbor:"6,keyasint,omitzero"`
+}
+
+// RekeyAnswer is Done, with how many secrets were replaced.
+type RekeyAnswer struct {
+	Status  Status `cbor:"1,keyasint"`
+	Changed int    `cbor:"2,keyasint"`
+}
+
+// Encode gives the bytes to propose.
+func (c Rekey) Encode() []byte { return codec.Encode(headRekey, c) }
+
+// ParseRekeyAnswer reads the answer to a Rekey.
+func ParseRekeyAnswer(b []byte) (RekeyAnswer, error) { return parse[RekeyAnswer](b, headRekey) }
+
+func (c Rekey) apply(m *Machine) []byte {
+	a := RekeyAnswer{Status: Done}
+	for _, s := range c.Secrets {
+		if m.state.rekey(s) {
+			a.Changed++
+		}
+	}
+	if len(c.KeyCheck) > 0 && m.state.cluster != nil {
+		cluster := *m.state.cluster
+		cluster.KeyCheck, cluster.KeyHead = c.KeyCheck, c.KeyHead
+		m.state.cluster = &cluster
+	}
+	m.touch()
+	return codec.Encode(answerOf(headRekey), a)
+}
+
+// wrapped tells whether a new secret is wrapped by the key that is used now: one that
+// comes late, by a key that is being retired, could soon be opened by nobody.
+func (st *state) wrapped(secret []byte) bool {
+	return st.cluster == nil || len(secret) == 0 || bytes.HasPrefix(secret, st.cluster.KeyHead)
+}
+
+// rekey replaces one secret; frozen states keep the record that was there.
+func (st *state) rekey(s Rekeyed) bool {
+	switch {
+	case !s.Gallery.IsZero():
+		old := st.gallery(s.Gallery)
+		if old == nil || !bytes.Equal(old.WrappedKey, s.Old) {
+			return false
+		}
+		g := *old
+		g.WrappedKey = s.New
+		st.galleries[g.ID] = &g
+	case s.AccessKey != "":
+		old := st.keys[s.AccessKey]
+		if old == nil || !bytes.Equal(old.SealedSecret, s.Old) {
+			return false
+		}
+		k := *old
+		k.SealedSecret = s.New
+		st.keys[k.ID] = &k
+	default:
+		old := st.applications[s.Application]
+		if old == nil || !bytes.Equal(old.SealedKey, s.Old) {
+			return false
+		}
+		a := *old
+		a.SealedKey, a.KeyMAC = s.New, s.KeyMAC
+		delete(st.byMAC, old.KeyMAC)
+		st.byMAC[a.KeyMAC] = a.ID
+		st.applications[a.ID] = &a
+	}
+	return true
+}
+
+// Secrets gives every wrapped secret, as Old, in no order.
+func (m *Machine) Secrets() []Rekeyed {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var list []Rekeyed
+	for _, g := range m.state.galleries {
+		if !g.Deleting {
+			list = append(list, Rekeyed{Gallery: g.ID, Old: bytes.Clone(g.WrappedKey)})
+		}
+	}
+	for _, k := range m.state.keys {
+		if len(k.SealedSecret) > 0 { // a revoked key has none
+			list = append(list, Rekeyed{AccessKey: k.ID, Old: bytes.Clone(k.SealedSecret)})
+		}
+	}
+	for _, a := range m.state.applications {
+		list = append(list, Rekeyed{Application: a.ID, Old: bytes.Clone(a.SealedKey)})
+	}
+	return list
+}

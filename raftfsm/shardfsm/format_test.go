@@ -1,0 +1,49 @@
+package shardfsm
+
+import (
+	"fmt"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/codec"
+)
+
+func TestTheFormatsPageNamesEveryCommandAndStatus(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/formats/shard.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, commands, _ := strings.Cut(string(page), "## Commands")
+	commands, rest, _ := strings.Cut(commands, "## Statuses")
+	statuses, _, _ := strings.Cut(rest, "## State")
+
+	got := make(map[string]string) // code → name and number of fields
+	for _, m := range regexp.MustCompile(`(?m)^\| (\d+) \| (\w+) \| (.*) \|$`).FindAllStringSubmatch(commands, -1) {
+		if m[3] == "as 2" {
+			m[3] = strings.Repeat(",", reflect.TypeFor[Register]().NumField()-1)
+		}
+		got[m[1]] = fmt.Sprintf("%s of %d", m[2], 1+strings.Count(m[3], ","))
+	}
+	want := make(map[string]string)
+	for code := range byte(codec.Skippable) {
+		if c, _, err := decode([]byte{code, 1, 0xa0}); err == nil {
+			want[fmt.Sprint(code)] = fmt.Sprintf("%s of %d", reflect.TypeOf(c).Name(), reflect.TypeOf(c).NumField())
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" || len(want) < 18 {
+		t.Errorf("commands (-code +page):\n%s", diff)
+	}
+
+	statuses = strings.Join(strings.Fields(statuses), " ")
+	for s, name := range statusNames {
+		if entry := fmt.Sprintf("%d %s", s, name); name != "" && !strings.Contains(statuses, entry) {
+			t.Errorf("the page does not say %q", entry)
+		}
+	}
+}

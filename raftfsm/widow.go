@@ -1,0 +1,225 @@
+package raftfsm
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"facet/internal/id"
+)
+
+// When a process ends, however it ends, its system closes its connections. A follower
+// that loses the last stream from its leader's node looks whether the leader lives: it
+// is gone if its address refuses connections, or if it answers that it does not lead.
+// When a majority of the voters says so, the one with the longest log stands for
+// election at once, as if the leader had handed the leadership to it, and the others a
+// little later if that does not help. A leader that is cut off, or whose machine lost
+// its power, closes nothing: then raft's timers decide, as they do when any of this
+// fails.
+//
+// Raft's safety does not depend on when somebody stands for election. The majority is
+// there for its peace: a follower that alone does not reach the leader must not take
+// the leadership from it.
+const (
+	// widowRounds is how often a follower asks, widowPause after each time.
+	widowRounds = 12
+	widowPause  = 50 * time.Millisecond
+	// widowPatience is how many rounds a follower leaves to those who go first.
+	widowPatience = 3
+	// widowDial bounds the wait for a connection to a leader that may be gone.
+	widowDial = 300 * time.Millisecond
+	// goneVersion marks the question whether a member is gone as the leader: an
+	// InstallSnapshot, as haveVersion is, with the member as its Leader. The answer
+	// says so in Success, and how far the log goes in Term.
+	goneVersion = raft.SnapshotVersion(0x4642)
+)
+
+// widow is what a member does about the end of its leader.
+type widow struct {
+	mu        sync.Mutex // guards what follows
+	closed    bool
+	asking    bool // after a leader
+	answering bool
+}
+
+// begin tells whether something may be done that flag stands for; end ends it.
+func (w *widow) begin(flag *bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed || *flag {
+		return false
+	}
+	*flag = true
+	return true
+}
+
+func (w *widow) end(flag *bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	*flag = false
+}
+
+func (w *widow) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+}
+
+// deserted looks after the leader when the last stream from its node has ended.
+func (t *transport) deserted(node id.Node) {
+	r := t.raft.Load()
+	if r == nil {
+		return
+	}
+	_, leader := r.LeaderWithID()
+	if n, err := id.Member(leader).Node(); err != nil || n != node || !t.headless(r, leader) {
+		return
+	}
+	if t.widow.begin(&t.widow.asking) {
+		t.wg.Go(func() { // ends after widowRounds, or with done
+			defer t.widow.end(&t.widow.asking)
+			t.succeed(r, leader)
+		})
+	}
+}
+
+// headless tells whether this member follows leader, or nobody.
+func (t *transport) headless(r *raft.Raft, leader raft.ServerID) bool {
+	_, now := r.LeaderWithID()
+	return r.State() == raft.Follower && (now == leader || now == "")
+}
+
+// succeed stands for election, when it is time to, or returns when another leads.
+func (t *transport) succeed(r *raft.Raft, leader raft.ServerID) {
+	tick := time.NewTicker(widowPause)
+	defer tick.Stop()
+	agreed := 0
+	for range widowRounds {
+		if !t.headless(r, leader) || t.mayLead() != nil || t.health.silent() {
+			return
+		}
+		dead, first := t.inquest(r, leader)
+		if dead {
+			agreed++
+		}
+		if dead && (first || agreed > widowPatience) && t.headless(r, leader) {
+			t.deliver(raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: t.header}, RespChan: make(chan raft.RPCResponse, 1)})
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-t.done:
+			return
+		}
+	}
+}
+
+// witness is a voter's word on a leader.
+type witness struct {
+	member raft.ServerID
+	gone   bool
+	last   uint64
+}
+
+// inquest tells whether a majority of the voters says that the leader is gone, and
+// whether this member is the first of them to stand for election.
+func (t *transport) inquest(r *raft.Raft, leader raft.ServerID) (dead, first bool) {
+	own := witness{raft.ServerID(t.header.ID), t.gone(leader), r.LastIndex()}
+	if !own.gone {
+		return false, false
+	}
+	var asked, votes int
+	words := make(chan witness, len(r.GetConfiguration().Configuration().Servers))
+	voter := false
+	for _, s := range r.GetConfiguration().Configuration().Servers {
+		if s.Suffrage != raft.Voter {
+			continue
+		}
+		votes++
+		switch s.ID {
+		case own.member:
+			voter = true
+		case leader:
+		default:
+			asked++
+			t.wg.Go(func() { // ends with its call
+				gone, last, err := t.askGone(s.ID, leader)
+				words <- witness{s.ID, err == nil && gone, last}
+			})
+		}
+	}
+	heirs := []witness{own}
+	late := time.After(widowDial)
+	for range asked {
+		select {
+		case w := <-words:
+			if w.gone {
+				heirs = append(heirs, w)
+			}
+		case <-late:
+		case <-t.done:
+			return false, false
+		}
+	}
+	slices.SortFunc(heirs, func(a, b witness) int {
+		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(spread(t.group, id.Member(a.member)), spread(t.group, id.Member(b.member))))
+	})
+	return voter && len(heirs) > votes/2, heirs[0].member == own.member
+}
+
+// gone tells whether a leader's process has ended, or does not lead any more.
+func (t *transport) gone(leader raft.ServerID) bool {
+	node, err := id.Member(leader).Node()
+	if err != nil || t.streams.from(node) > 0 {
+		return false
+	}
+	conn, err := t.streams.Dial(raft.ServerAddress(leader), widowDial)
+	if err != nil {
+		return !isTimeout(err)
+	}
+	if err := conn.Close(); err != nil {
+		return false
+	}
+	gone, _, err := t.askGone(leader, leader)
+	return err == nil && gone
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
+}
+
+// askGone asks a member whether leader is gone, and how far the member's log goes.
+func (t *transport) askGone(to, leader raft.ServerID) (gone bool, last uint64, err error) {
+	q := raft.InstallSnapshotRequest{RPCHeader: t.header, SnapshotVersion: goneVersion, Leader: []byte(leader)}
+	var a raft.InstallSnapshotResponse
+	err = fresh(func() error {
+		a = raft.InstallSnapshotResponse{}
+		return t.NetworkTransport.InstallSnapshot(to, raft.ServerAddress(to), &q, &a, bytes.NewReader(nil))
+	})
+	return a.Success, a.Term, err
+}
+
+// answerGone answers askGone, one at a time: it may take a while to find out.
+func (t *transport) answerGone(rpc raft.RPC, leader raft.ServerID) {
+	r := t.raft.Load()
+	if r == nil || t.health.failed() != nil || !t.widow.begin(&t.widow.answering) {
+		rpc.Respond(nil, fmt.Errorf("%w: no answer now", errMalformed))
+		return
+	}
+	t.wg.Go(func() { // ends with its connection
+		defer t.widow.end(&t.widow.answering)
+		_, known := r.LeaderWithID()
+		gone := r.State() != raft.Leader && known == "" ||
+			string(leader) == string(t.header.ID) && r.State() != raft.Leader ||
+			t.headless(r, leader) && t.gone(leader)
+		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: t.header, Term: r.LastIndex(), Success: gone}, nil)
+	})
+}
