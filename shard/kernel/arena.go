@@ -19,8 +19,8 @@ const (
 type pool int
 
 const (
-	hiPool pool = iota
-	midPool
+	firstPool pool = iota
+	secondPool
 	rowPool
 	poolCount
 )

@@ -1,8 +1,8 @@
 #include "go_asm.h"
 #include "textflag.h"
+#include "rows_amd64.h"
 
 #define AHEAD 4
-#define ROWAHEAD 64
 
 #define OFFSET(list, to) \
 	MOVWLZX list, AX                         \
@@ -33,24 +33,30 @@
 	VPMADDWD Y13, Y8, Y8      \
 	VPADDD Y8, acc, acc
 
+// HALVES adds a line.
+#define HALVES \
+	VPBROADCASTD (DX), Y4     \
+	VPBROADCASTD 4(DX), Y5    \
+	VPBROADCASTD 8(DX), Y6    \
+	VPBROADCASTD 12(DX), Y7   \
+	HALF((BX), Y0)            \
+	HALF(32(BX), Y1)          \
+	ADDQ  (plane_layout+8)(DI), BX \
+	ADDQ  $16, DX             \
+	DECQ  CX
+
 // HALFBOUND turns the sums of eight slots into bits of the new mask.
-#define HALFBOUND(acc, sums, alphas, tans, to) \
+#define HALFBOUND(acc, at, to) \
 	VPSRAD $2, acc, acc       \
-	VMOVDQU sums(R10), Y2     \
+	VMOVDQU at(R10), Y2       \
 	VPSLLD X8, Y2, Y2         \
 	VPADDD Y2, acc, acc       \
-	VMOVDQU acc, sums(R10) \
-	VCVTDQ2PS acc, acc        \
-	VSUBPS Y12, acc, acc      \
-	VPMOVZXWD alphas(BX), Y3  \
-	VCVTDQ2PS Y3, Y3          \
-	VMULPS Y3, acc, acc       \
-	VPMOVZXWD tans(BX), Y4    \
-	VCVTDQ2PS Y4, Y4          \
-	VMULPS Y10, Y4, Y4        \
-	VADDPS Y4, acc, acc       \
-	VCMPPS $0x15, Y11, acc, acc \
-	VMOVMSKPS acc, to
+	VMOVDQU acc, at(R10)      \
+	VPMADDWD at(BX), Y11, Y3  \
+	VPSRAD X10, Y3, Y3        \
+	VPADDD Y12, Y3, Y3        \
+	VPCMPGTD acc, Y3, Y3      \
+	VMOVMSKPS Y3, to
 
 // func groupsAVX2(p *plane)
 //
@@ -62,11 +68,14 @@ TEXT ·groupsAVX2(SB), NOSPLIT, $0-8
 	MOVQ (plane_list+8)(DI), R9
 	MOVQ plane_masks(DI), R13
 	MOVQ plane_sums(DI), R15
-	MOVQ plane_probe(DI), R11
-	MOVQ plane_lines(DI), R12
-	VBROADCASTSS plane_offset(DI), Y12
-	VBROADCASTSS (plane_limit+0)(DI), Y11
-	VBROADCASTSS (plane_limit+4)(DI), Y10
+	VPBROADCASTD plane_offset(DI), Y12
+	MOVWLZX (plane_limit+limit_z)(DI), AX
+	NEGL AX
+	SHLL $16, AX
+	MOVW (plane_limit+limit_c)(DI), AX
+	VMOVD AX, X11
+	VPBROADCASTD X11, Y11
+	VMOVQ (plane_limit+limit_shift)(DI), X10
 	MOVL $0x03030303, AX
 	VMOVD AX, X15
 	VPBROADCASTD X15, Y15
@@ -95,28 +104,36 @@ here:
 	LEAQ    (R13)(AX*2), R8
 	SHLQ    $6, AX
 	LEAQ    (R15)(AX*1), R10
-	MOVQ    R11, DX
-	MOVQ    R12, CX
 	VPXOR   Y0, Y0, Y0
 	VPXOR   Y1, Y1, Y1
+	MOVQ    plane_coarse(DI), DX
+	MOVQ    plane_coarseLines(DI), CX
+	TESTQ   CX, CX
+	JZ      second
 
-line:
-	VPBROADCASTD (DX), Y4
-	VPBROADCASTD 4(DX), Y5
-	VPBROADCASTD 8(DX), Y6
-	VPBROADCASTD 12(DX), Y7
-	HALF((BX), Y0)
-	HALF(32(BX), Y1)
-	ADDQ  (plane_layout+8)(DI), BX
-	ADDQ  $16, DX
-	DECQ  CX
-	JNZ   line
+coarse:
+	HALVES
+	JNZ   coarse
 
+second:
+	MOVQ  plane_fine(DI), DX
+	MOVQ  plane_fineLines(DI), CX
+	TESTQ CX, CX
+	JZ    total
+	VPSLLD $2, Y0, Y0
+	VPSLLD $2, Y1, Y1
+
+fine:
+	HALVES
+	JNZ   fine
+
+total:
 	VMOVQ plane_shift(DI), X8
-	HALFBOUND(Y0, 0, 0, 32, AX)
-	HALFBOUND(Y1, 32, 16, 48, CX)
+	HALFBOUND(Y0, 0, AX)
+	HALFBOUND(Y1, 32, CX)
 	SHLL  $8, CX
 	ORL   CX, AX
+	NOTL  AX
 	ANDW  AX, (R8)
 	ADDQ  $2, R14
 	DECQ  R9
@@ -126,109 +143,46 @@ done:
 	VZEROUPPER
 	RET
 
-// UNIT adds the products of 32 numbers in Y2 to acc.
-#define UNIT(probe, acc) \
-	VPMADDUBSW probe, Y2, Y2 \
-	VPMADDWD Y13, Y2, Y2     \
-	VPADDD Y2, acc, acc
-
-// func restsAVX2(r *rests)
-TEXT ·restsAVX2(SB), NOSPLIT, $0-8
+// func rowsAVX2(r *rows)
+TEXT ·rowsAVX2(SB), NOSPLIT, $0-8
 	MOVQ r+0(FP), DI
-	MOVQ rests_rows(DI), SI
-	MOVQ rests_list(DI), R8
-	MOVQ (rests_list+8)(DI), R9
-	MOVQ rests_probe(DI), R11
-	MOVQ rests_sums(DI), R10
-	MOVQ rests_stride(DI), R13
-	MOVQ rests_units(DI), R12
-	MOVQ R12, R15
-	SHLQ $5, R15
-	VMOVQ rests_shift(DI), X8
-	MOVL $0x0f0f0f0f, AX
-	VMOVD AX, X15
-	VPBROADCASTD X15, Y15
-	MOVL $0x03030303, AX
-	VMOVD AX, X14
-	VPBROADCASTD X14, Y14
+	MOVQ rows_rows(DI), SI
+	MOVQ rows_list(DI), R8
+	MOVQ (rows_list+8)(DI), R9
+	MOVQ rows_probe(DI), R11
+	MOVQ rows_sums(DI), R10
+	MOVQ rows_stride(DI), R13
 	MOVL $0x00010001, AX
 	VMOVD AX, X13
 	VPBROADCASTD X13, Y13
-	MOVL $2, AX
-	VMOVD AX, X2
-	VPBROADCASTD X2, X2
-	VPXOR Y12, Y12, Y12
-	VINSERTI128 $1, X2, Y12, Y12 // shifts 0, 2 of halves
-	MOVL $4, AX
-	VMOVD AX, X2
-	VPBROADCASTD X2, Y2
-	VPADDD Y2, Y12, Y11          // shifts 4, 6
-
-	// Row i + ROWAHEAD is fetched while row i is summed; here the first of them.
-	XORQ DX, DX
-
-first:
-	CMPQ DX, R9
-	JGE  row
-	CMPQ DX, $ROWAHEAD
-	JGE  row
-	MOVWQZX (R8)(DX*2), AX
-	IMULQ R13, AX
-	ADDQ SI, AX
-	PREFETCHT1 (AX)
-	PREFETCHT1 64(AX)
-	PREFETCHT1 -1(AX)(R13*1)
-	INCQ DX
-	JMP  first
+	FIRSTROWS
 
 row:
 	TESTQ R9, R9
 	JZ    done
-	CMPQ R9, $ROWAHEAD
-	JLE  here
-	MOVWQZX (2*ROWAHEAD)(R8), AX
-	IMULQ R13, AX
-	ADDQ SI, AX
-	LEAQ (AX)(R13*1), BX
-
-fetch:
-	PREFETCHT1 (AX)
-	ADDQ $64, AX
-	CMPQ AX, BX
-	JLT  fetch
-	PREFETCHT1 -1(BX)
-
-here:
+	FETCHROW
 	MOVWQZX (R8), AX
 	IMULQ R13, AX
 	ADDQ SI, AX
-	LEAQ (AX)(R15*1), BX
+	LEAQ (AX)(R13*1), BX
 	MOVQ R11, DX
-	MOVQ R12, CX
 	VPXOR Y0, Y0, Y0
 	VPXOR Y1, Y1, Y1
 
-unit:
-	VMOVDQU (AX), Y3
-	VPAND Y15, Y3, Y2
-	UNIT((DX), Y0)
-	VPSRLW $4, Y3, Y2
-	VPAND Y15, Y2, Y2
-	UNIT(32(DX), Y0)
-	VBROADCASTI128 (BX), Y3
-	VPSRLVD Y12, Y3, Y2
-	VPAND Y14, Y2, Y2
-	UNIT((DX), Y1)
-	VPSRLVD Y11, Y3, Y2
-	VPAND Y14, Y2, Y2
-	UNIT(32(DX), Y1)
-	ADDQ $32, AX
-	ADDQ $16, BX
+unit: // products of 7 by 8 bits: two fit 16
+	VMOVDQU (AX), Y2
+	VMOVDQU 32(AX), Y3
+	VPMADDUBSW (DX), Y2, Y2
+	VPMADDUBSW 32(DX), Y3, Y3
+	VPMADDWD Y13, Y2, Y2
+	VPMADDWD Y13, Y3, Y3
+	VPADDD Y2, Y0, Y0
+	VPADDD Y3, Y1, Y1
+	ADDQ $64, AX
 	ADDQ $64, DX
-	DECQ CX
-	JNZ  unit
+	CMPQ AX, BX
+	JLT  unit
 
-	VPSLLD X8, Y1, Y1
 	VPADDD Y1, Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
 	VPADDD X1, X0, X0

@@ -1,12 +1,9 @@
 #include "go_asm.h"
 #include "textflag.h"
+#include "rows_amd64.h"
 
 // AHEAD is how many groups of a list before its turn a group is fetched.
 #define AHEAD 4
-
-// ROWAHEAD is the same for rows. They are fetched to the second cache: it waits for more lines
-// at once than the first, which made rows here and there twice as fast.
-#define ROWAHEAD 64
 
 // What is the same in all plane kernels. The line of bounds of a group is at BX, its
 // old sums at R10, its mask at R8, its new sums in Z0; Z1 to Z4 are free.
@@ -15,28 +12,24 @@
 	MOVQ plane_codes(DI), SI              \
 	MOVQ plane_masks(DI), R8              \
 	MOVQ plane_sums(DI), R10              \
-	MOVQ plane_probe(DI), R11             \
-	MOVQ plane_lines(DI), R12             \
 	VMOVQ plane_shift(DI), X20            \
-	VBROADCASTSS plane_offset(DI), Z21    \
-	VBROADCASTSS (plane_limit+0)(DI), Z22 \
-	VBROADCASTSS (plane_limit+4)(DI), Z23
+	VPBROADCASTD plane_offset(DI), Z21    \
+	MOVWLZX (plane_limit+limit_z)(DI), AX \
+	NEGL AX                               \
+	SHLL $16, AX                          \
+	MOVW (plane_limit+limit_c)(DI), AX    \
+	VPBROADCASTD AX, Z22                  \
+	VMOVQ (plane_limit+limit_shift)(DI), X23
 
 #define BOUND \
 	VMOVDQU32 (R10), Z4       \
 	VPSLLD    X20, Z4, Z4     \
 	VPADDD    Z4, Z0, Z0      \
+	VPMADDWD  (BX), Z22, Z1   \
+	VPSRAD    X23, Z1, Z1     \
 	VMOVDQU32 Z0, (R10)       \
-	VCVTDQ2PS Z0, Z1          \
-	VSUBPS    Z21, Z1, Z1     \
-	VPMOVZXWD (BX), Z2        \
-	VCVTDQ2PS Z2, Z2          \
-	VPMOVZXWD 32(BX), Z3      \
-	VCVTDQ2PS Z3, Z3          \
-	VMULPS    Z2, Z1, Z1      \
-	VMULPS    Z23, Z3, Z3     \
-	VADDPS    Z3, Z1, Z1      \
-	VCMPPS    $0x15, Z22, Z1, K1 \
+	VPADDD    Z21, Z1, Z1     \
+	VPCMPD    $5, Z1, Z0, K1  \
 	KMOVW     K1, DX          \
 	ANDW      DX, (R8)
 
@@ -64,9 +57,7 @@
 	MOVWLZX (R14), AX          \
 	LEAQ    (R13)(AX*2), R8    \
 	SHLQ    $6, AX             \
-	LEAQ    (R15)(AX*1), R10   \
-	MOVQ    R11, DX            \
-	MOVQ    R12, CX
+	LEAQ    (R15)(AX*1), R10
 
 // LINE4 adds four numbers a slot of a group's line to its four accumulators. The
 // upper pairs of bits stay in their place, which multiplies them by 4, 16 and 64,
@@ -104,16 +95,44 @@
 	VPSLLD $4, Z16, Z18   \
 	VPSLLD $6, Z16, Z19
 
+// FOUR multiplies four accumulators by 4.
+#define FOUR(a0, a1, a2, a3) \
+	VPSLLD $2, a0, a0       \
+	VPSLLD $2, a1, a1       \
+	VPSLLD $2, a2, a2       \
+	VPSLLD $2, a3, a3
+
+// GROUPLINE adds a line of a group, and BLOCKLINE of four groups, which share the broadcast
+// numbers of the probe. Blocks come one after the other: what is PLANEAHEAD bytes on is
+// fetched, for the processor's own fetching ends with each page.
+#define PLANEAHEAD 4096
+
+#define GROUPLINE \
+	BROADCAST4                   \
+	LINE4((BX), Z0, Z1, Z2, Z3)  \
+	ADDQ  (plane_layout+8)(DI), BX \
+	ADDQ  $16, DX                \
+	DECQ  CX
+
+#define BLOCKLINE \
+	BROADCAST4                             \
+	LINE4((BX), Z0, Z1, Z2, Z3)            \
+	LINE4((BX)(R13*1), Z4, Z5, Z6, Z7)     \
+	LINE4((BX)(R13*2), Z8, Z9, Z10, Z11)   \
+	LINE4((R14), Z12, Z13, Z14, Z15)       \
+	ADDQ  R15, BX                          \
+	ADDQ  R15, R14                         \
+	ADDQ  $16, DX                          \
+	DECQ  CX
+
 // func blocksVNNI(p *plane)
 //
-// Four groups at a time share the broadcast numbers of the probe. There is no
-// branch on data: a mispredicted one costs as much as a group.
+// There is no branch on data: a mispredicted one costs as much as a group.
 TEXT ·blocksVNNI(SB), NOSPLIT, $0-8
 	MOVQ p+0(FP), DI
 	SETUP
 	PAIRS
 	MOVQ (plane_masks+8)(DI), R9
-	SHRQ $2, R9
 	MOVQ (plane_layout+0)(DI), R13
 	MOVQ (plane_layout+8)(DI), R15
 
@@ -140,21 +159,30 @@ block:
 	MOVQ  SI, BX
 	LEAQ  (SI)(R13*2), R14
 	ADDQ  R13, R14
-	MOVQ  R11, DX
-	MOVQ  R12, CX
+	MOVQ  plane_coarse(DI), DX
+	MOVQ  plane_coarseLines(DI), CX
+	TESTQ CX, CX
+	JZ    second
 
-line:
-	BROADCAST4
-	LINE4((BX), Z0, Z1, Z2, Z3)
-	LINE4((BX)(R13*1), Z4, Z5, Z6, Z7)
-	LINE4((BX)(R13*2), Z8, Z9, Z10, Z11)
-	LINE4((R14), Z12, Z13, Z14, Z15)
-	ADDQ  R15, BX
-	ADDQ  R15, R14
-	ADDQ  $16, DX
-	DECQ  CX
-	JNZ   line
+coarse:
+	BLOCKLINE
+	JNZ   coarse
 
+second:
+	MOVQ  plane_fine(DI), DX
+	MOVQ  plane_fineLines(DI), CX
+	TESTQ CX, CX
+	JZ    total
+	FOUR(Z0, Z1, Z2, Z3)
+	FOUR(Z4, Z5, Z6, Z7)
+	FOUR(Z8, Z9, Z10, Z11)
+	FOUR(Z12, Z13, Z14, Z15)
+
+fine:
+	BLOCKLINE
+	JNZ   fine
+
+total:
 	TOTAL(Z0, Z1, Z2, Z3)
 	VMOVDQA64 Z4, Z29
 	BOUND
@@ -209,15 +237,27 @@ here:
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
+	MOVQ  plane_coarse(DI), DX
+	MOVQ  plane_coarseLines(DI), CX
+	TESTQ CX, CX
+	JZ    second
 
-line:
-	BROADCAST4
-	LINE4((BX), Z0, Z1, Z2, Z3)
-	ADDQ  (plane_layout+8)(DI), BX
-	ADDQ  $16, DX
-	DECQ  CX
-	JNZ   line
+coarse:
+	GROUPLINE
+	JNZ   coarse
 
+second:
+	MOVQ  plane_fine(DI), DX
+	MOVQ  plane_fineLines(DI), CX
+	TESTQ CX, CX
+	JZ    total
+	FOUR(Z0, Z1, Z2, Z3)
+
+fine:
+	GROUPLINE
+	JNZ   fine
+
+total:
 	TOTAL(Z0, Z1, Z2, Z3)
 	BOUND
 	ADDQ  $2, R14
@@ -228,9 +268,31 @@ done:
 	VZEROUPPER
 	RET
 
+// WORDLINE adds a line of a group without VNNI. The products of two bytes fit 16 bits:
+// 3·127·2, times 4 for the upper pairs.
+#define WORDLINE \
+	BROADCAST4                \
+	VMOVDQU32 (BX), Z4        \
+	VPSRLW $4, Z4, Z5         \
+	VPANDD Z17, Z4, Z6        \
+	VPANDD Z17, Z5, Z7        \
+	VPANDD Z16, Z4, Z4        \
+	VPANDD Z16, Z5, Z5        \
+	VPMADDUBSW Z24, Z4, Z4    \
+	VPMADDUBSW Z25, Z6, Z6    \
+	VPMADDUBSW Z26, Z5, Z5    \
+	VPMADDUBSW Z27, Z7, Z7    \
+	VPADDW Z5, Z4, Z4         \
+	VPADDW Z7, Z6, Z6         \
+	VPSLLW $2, Z4, Z4         \
+	VPADDW Z6, Z4, Z4         \
+	VPMADDWD Z18, Z4, Z4      \
+	VPADDD Z4, Z0, Z0         \
+	ADDQ  (plane_layout+8)(DI), BX \
+	ADDQ  $16, DX             \
+	DECQ  CX
+
 // func groupsAVX512(p *plane)
-//
-// The products of two bytes fit 16 bits: 3·127·2, times 4 for the upper pairs.
 TEXT ·groupsAVX512(SB), NOSPLIT, $0-8
 	MOVQ p+0(FP), DI
 	SETUP
@@ -258,30 +320,27 @@ fetch:
 here:
 	NEXT
 	VPXORD Z0, Z0, Z0
+	MOVQ  plane_coarse(DI), DX
+	MOVQ  plane_coarseLines(DI), CX
+	TESTQ CX, CX
+	JZ    second
 
-line:
-	BROADCAST4
-	VMOVDQU32 (BX), Z4
-	VPSRLW $4, Z4, Z5
-	VPANDD Z17, Z4, Z6
-	VPANDD Z17, Z5, Z7
-	VPANDD Z16, Z4, Z4
-	VPANDD Z16, Z5, Z5
-	VPMADDUBSW Z24, Z4, Z4
-	VPMADDUBSW Z25, Z6, Z6
-	VPMADDUBSW Z26, Z5, Z5
-	VPMADDUBSW Z27, Z7, Z7
-	VPADDW Z5, Z4, Z4
-	VPADDW Z7, Z6, Z6
-	VPSLLW $2, Z4, Z4
-	VPADDW Z6, Z4, Z4
-	VPMADDWD Z18, Z4, Z4
-	VPADDD Z4, Z0, Z0
-	ADDQ  (plane_layout+8)(DI), BX
-	ADDQ  $16, DX
-	DECQ  CX
-	JNZ   line
+coarse:
+	WORDLINE
+	JNZ   coarse
 
+second:
+	MOVQ  plane_fine(DI), DX
+	MOVQ  plane_fineLines(DI), CX
+	TESTQ CX, CX
+	JZ    total
+	VPSLLD $2, Z0, Z0
+
+fine:
+	WORDLINE
+	JNZ   fine
+
+total:
 	VPSRAD $2, Z0, Z0
 	BOUND
 	ADDQ  $2, R14
@@ -292,101 +351,36 @@ done:
 	VZEROUPPER
 	RET
 
-// func restsVNNI(r *rests)
-//
-// 32 bytes of low are spread over a register twice, the second time shifted by 4: 64
-// numbers in their order. 16 bytes of mid are spread four times.
-TEXT ·restsVNNI(SB), NOSPLIT, $0-8
+// func rowsVNNI(r *rows)
+TEXT ·rowsVNNI(SB), NOSPLIT, $0-8
 	MOVQ r+0(FP), DI
-	MOVQ rests_rows(DI), SI
-	MOVQ rests_list(DI), R8
-	MOVQ (rests_list+8)(DI), R9
-	MOVQ rests_probe(DI), R11
-	MOVQ rests_sums(DI), R10
-	MOVQ rests_stride(DI), R13
-	MOVQ rests_units(DI), R12
-	VMOVQ rests_shift(DI), X22
-	MOVQ R12, R15
-	SHLQ $5, R15 // bytes of low in a row
-	MOVL $0x0f0f0f0f, AX
-	VPBROADCASTD AX, Z16
-	MOVL $0x03030303, AX
-	VPBROADCASTD AX, Z18
-	VPXORD Z20, Z20, Z20
-	MOVL $4, AX
-	VPBROADCASTD AX, Z17
-	VINSERTI64X4 $0, Y20, Z17, Z17 // shifts 0, 4 of halves
-	MOVL $2, AX
-	VMOVD AX, X19
-	VPBROADCASTD X19, X19
-	VINSERTI32X4 $1, X19, Z20, Z20
-	VPADDD X19, X19, X21
-	VINSERTI32X4 $2, X21, Z20, Z20
-	VPADDD X19, X21, X21
-	VINSERTI32X4 $3, X21, Z20, Z20 // shifts 0, 2, 4, 6 of quarters
-
-	// Row i + ROWAHEAD is fetched while row i is summed; here the first of them.
-	XORQ DX, DX
-
-first:
-	CMPQ DX, R9
-	JGE  row
-	CMPQ DX, $ROWAHEAD
-	JGE  row
-	MOVWQZX (R8)(DX*2), AX
-	IMULQ R13, AX
-	ADDQ SI, AX
-	PREFETCHT1 (AX)
-	PREFETCHT1 64(AX)
-	PREFETCHT1 -1(AX)(R13*1)
-	INCQ DX
-	JMP  first
+	MOVQ rows_rows(DI), SI
+	MOVQ rows_list(DI), R8
+	MOVQ (rows_list+8)(DI), R9
+	MOVQ rows_probe(DI), R11
+	MOVQ rows_sums(DI), R10
+	MOVQ rows_stride(DI), R13
+	FIRSTROWS
 
 row:
 	TESTQ R9, R9
 	JZ    done
-	CMPQ R9, $ROWAHEAD
-	JLE  here
-	MOVWQZX (2*ROWAHEAD)(R8), AX
-	IMULQ R13, AX
-	ADDQ SI, AX
-	LEAQ (AX)(R13*1), BX
-
-fetch:
-	PREFETCHT1 (AX)
-	ADDQ $64, AX
-	CMPQ AX, BX
-	JLT  fetch
-	PREFETCHT1 -1(BX)
-
-here:
+	FETCHROW
 	MOVWQZX (R8), AX
 	IMULQ R13, AX
 	ADDQ SI, AX
-	LEAQ (AX)(R15*1), BX
+	LEAQ (AX)(R13*1), BX
 	MOVQ R11, DX
-	MOVQ R12, CX
 	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
 
 unit:
-	VMOVDQU32 (DX), Z4
-	VBROADCASTI64X4 (AX), Z2
-	VBROADCASTI32X4 (BX), Z3
-	VPSRLVD Z17, Z2, Z2
-	VPSRLVD Z20, Z3, Z3
-	VPANDD Z16, Z2, Z2
-	VPANDD Z18, Z3, Z3
-	VPDPBUSD Z4, Z2, Z0
-	VPDPBUSD Z4, Z3, Z1
-	ADDQ $32, AX
-	ADDQ $16, BX
+	VMOVDQU32 (AX), Z2
+	VPDPBUSD (DX), Z2, Z0
+	ADDQ $64, AX
 	ADDQ $64, DX
-	DECQ CX
-	JNZ  unit
+	CMPQ AX, BX
+	JLT  unit
 
-	VPSLLD X22, Z1, Z1
-	VPADDD Z1, Z0, Z0
 	VEXTRACTI64X4 $1, Z0, Y1
 	VPADDD Y1, Y0, Y0
 	VEXTRACTI128 $1, Y0, X1
@@ -466,6 +460,82 @@ done:
 	VZEROUPPER
 	RET
 
+// QUAD reads a unit of four rows, which has word j of these in its register j % 4 at j / 4
+// then, and goes on to the next four.
+#define QUAD(a, b, c, d) \
+	VMOVDQU32 (BX), Z16         \
+	VMOVDQU32 (BX)(R13*1), Z17  \
+	VMOVDQU32 (BX)(R13*2), Z18  \
+	VMOVDQU32 (BX)(R14*1), Z19  \
+	LEAQ (BX)(R13*4), BX        \
+	VPUNPCKLDQ Z17, Z16, Z20    \
+	VPUNPCKHDQ Z17, Z16, Z21    \
+	VPUNPCKLDQ Z19, Z18, Z22    \
+	VPUNPCKHDQ Z19, Z18, Z23    \
+	VPUNPCKLQDQ Z22, Z20, a     \
+	VPUNPCKHQDQ Z22, Z20, b     \
+	VPUNPCKLQDQ Z23, Z21, c     \
+	VPUNPCKHQDQ Z23, Z21, d
+
+// COLUMNS writes four lines, words i, i+4, i+8 and i+12 of all rows, from those of four quads.
+#define COLUMNS(a, b, c, d, at) \
+	VSHUFI32X4 $0x88, b, a, Z16   \
+	VSHUFI32X4 $0xdd, b, a, Z17   \
+	VSHUFI32X4 $0x88, d, c, Z18   \
+	VSHUFI32X4 $0xdd, d, c, Z19   \
+	VSHUFI32X4 $0x88, Z18, Z16, Z20 \
+	VSHUFI32X4 $0x88, Z19, Z17, Z21 \
+	VSHUFI32X4 $0xdd, Z18, Z16, Z22 \
+	VSHUFI32X4 $0xdd, Z19, Z17, Z23 \
+	VMOVDQU32 Z20, at(R10)        \
+	VMOVDQU32 Z21, (at+256)(R10)  \
+	VMOVDQU32 Z22, (at+512)(R10)  \
+	VMOVDQU32 Z23, (at+768)(R10)
+
+// func turnAVX512(t *turn)
+//
+// A unit is 64 numbers of sixteen slots: a matrix of 16 × 16 words of four numbers that
+// changes rows and columns.
+TEXT ·turnAVX512(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ turn_rows(DI), SI
+	MOVQ turn_to(DI), R10
+	MOVQ turn_groups(DI), R9
+	MOVQ turn_stride(DI), R13
+	LEAQ (R13)(R13*2), R14 // 3 rows
+	MOVQ R13, R15
+	SHLQ $4, R15           // 16 rows
+
+group:
+	TESTQ R9, R9
+	JZ    done
+	MOVQ  SI, AX
+	MOVQ  R13, CX
+	SHRQ  $6, CX
+
+unit:
+	MOVQ AX, BX
+	QUAD(Z0, Z1, Z2, Z3)
+	QUAD(Z4, Z5, Z6, Z7)
+	QUAD(Z8, Z9, Z10, Z11)
+	QUAD(Z12, Z13, Z14, Z15)
+	COLUMNS(Z0, Z4, Z8, Z12, 0)
+	COLUMNS(Z1, Z5, Z9, Z13, 64)
+	COLUMNS(Z2, Z6, Z10, Z14, 128)
+	COLUMNS(Z3, Z7, Z11, Z15, 192)
+	ADDQ $1024, R10
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  unit
+
+	ADDQ R15, SI
+	DECQ R9
+	JMP  group
+
+done:
+	VZEROUPPER
+	RET
+
 // LANES multiplies four numbers of 16 slots, in Z20, by those of sixteen probes.
 #define LANES \
 	VPDPBUSD.BCST 0(DX), Z20, Z0 \
@@ -486,36 +556,24 @@ done:
 	VPDPBUSD.BCST 60(DX), Z20, Z15 \
 	ADDQ $64, DX
 
-// LANE bounds the rows for the probe of a lane: α in Z22, tan φ in Z23.
+// LANE compares the sums of a lane with its limit.
 #define LANE(sum, lane) \
-	VMOVDQU32 sum, (R10)(R14*1) \
-	ADDQ R15, R10               \
-	VCVTDQ2PS sum, Z24          \
-	VSUBPS.BCST (lanes_offset+4*lane)(DI), Z24, Z24 \
-	VMULPS Z22, Z24, Z24        \
-	VMULPS.BCST (lanes_z+4*lane)(DI), Z23, Z25 \
-	VADDPS Z25, Z24, Z24        \
-	VCMPPS.BCST $0x15, (lanes_c+4*lane)(DI), Z24, K1 \
+	VPCMPD.BCST $5, (lanes_limits+4*lane)(DI), sum, K1 \
 	KMOVW K1, (R8)              \
 	ADDQ R13, R8
 
 // func lanesVNNI(l *lanes)
-//
-// hi and mid are put together to 4 bits once for sixteen probes.
 TEXT ·lanesVNNI(SB), NOSPLIT, $0-8
 	MOVQ l+0(FP), DI
-	MOVQ lanes_hi(DI), SI
-	MOVQ lanes_mid(DI), R11
+	MOVQ lanes_turned(DI), SI
 	MOVQ lanes_groups(DI), R9
-	MOVL $0x03030303, AX
-	VPBROADCASTD AX, Z16
-	VPSLLD $2, Z16, Z17
-	XORQ R12, R12 // group
-	XORQ R14, R14 // its sums
+	MOVQ lanes_maskStride(DI), R13
+	MOVQ lanes_masks(DI), R10
+	MOVQ lanes_ahead(DI), R11
 
 group:
-	CMPQ R12, R9
-	JGE  done
+	TESTQ R9, R9
+	JZ    done
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -532,50 +590,19 @@ group:
 	VPXORD Z13, Z13, Z13
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
-	MOVQ SI, AX
-	MOVQ R11, BX
 	MOVQ lanes_probes(DI), DX
 	MOVQ lanes_lines(DI), CX
-	LEAQ 1(CX), R15
-	SHLQ $8, R15 // bytes of a block
 
 line:
-	PREFETCHT0 (AX)(R15*1) // the same line of the next block
-	PREFETCHT0 (BX)(R15*1)
-	VMOVDQU32 (AX), Z18
-	VMOVDQU32 (BX), Z19
-	VPSLLD $2, Z18, Z20
-	VPANDD Z17, Z20, Z20
-	VPTERNLOGD $0xf8, Z16, Z19, Z20
+	VMOVDQU32 (SI), Z20
+	PREFETCHT0 (R11) // as many lines as are read
 	LANES
-	VPANDD Z17, Z18, Z20
-	VPSRLD $2, Z19, Z21
-	VPTERNLOGD $0xf8, Z16, Z21, Z20
-	LANES
-	VPSRLD $2, Z18, Z20
-	VPANDD Z17, Z20, Z20
-	VPSRLD $4, Z19, Z21
-	VPTERNLOGD $0xf8, Z16, Z21, Z20
-	LANES
-	VPSRLD $4, Z18, Z20
-	VPANDD Z17, Z20, Z20
-	VPSRLD $6, Z19, Z21
-	VPTERNLOGD $0xf8, Z16, Z21, Z20
-	LANES
-	ADDQ $256, AX
-	ADDQ $256, BX
+	ADDQ $64, SI
+	ADDQ $64, R11
 	DECQ CX
 	JNZ  line
 
-	VPMOVZXWD (BX), Z22
-	VCVTDQ2PS Z22, Z22
-	VPMOVZXWD 32(BX), Z23
-	VCVTDQ2PS Z23, Z23
-	MOVQ lanes_masks(DI), R8
-	LEAQ (R8)(R12*2), R8
-	MOVQ lanes_maskStride(DI), R13
-	MOVQ lanes_sums(DI), R10
-	MOVQ lanes_sumStride(DI), R15
+	MOVQ R10, R8
 	LANE(Z0, 0)
 	LANE(Z1, 1)
 	LANE(Z2, 2)
@@ -592,18 +619,8 @@ line:
 	LANE(Z13, 13)
 	LANE(Z14, 14)
 	LANE(Z15, 15)
-
-	ADDQ $64, R14
-	INCQ R12
-	ADDQ $64, SI
-	ADDQ $64, R11
-	TESTQ $3, R12
-	JNZ  group
-	// The next block: past the other lines of this one.
-	MOVQ lanes_lines(DI), AX
-	SHLQ $8, AX
-	ADDQ AX, SI
-	ADDQ AX, R11
+	ADDQ $2, R10
+	DECQ R9
 	JMP  group
 
 done:

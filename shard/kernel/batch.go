@@ -14,7 +14,7 @@ const (
 	// laneSlots: rows up to this slot are scanned for one search after the other, so
 	// that each has a threshold of its own when the lanes begin.
 	laneSlots = 2048
-	// lanePiece is pieceSlots in a pass of lanes, so that codes and sums stay in the cache.
+	// lanePiece is pieceSlots in a pass of lanes.
 	lanePiece = 2048
 	// yieldSlots is after how many slots, for a search each, a pass gives way: a fifth of a
 	// millisecond, so that a search of few rows need not wait for one of many.
@@ -24,12 +24,13 @@ const (
 // batches are kept for the next batches.
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
-// batch is the memory of sixteen searches on their way through a piece.
+// batch is up to batchMax searches on their way, and the memory for a piece.
 type batch struct {
 	searches []*search
-	lanes    lanes
-	masks    [laneCount * lanePiece / groupSlots]uint16
-	sums     [laneCount * lanePiece]int32
+	coding   *coding // of the probes in sets
+	sets     [batchMax / laneCount]lanes
+	masks    [batchMax * lanePiece / groupSlots]uint16
+	turned   []byte
 }
 
 // SearchAll is Search for each of qs, in one pass through memory.
@@ -60,7 +61,7 @@ func (m *Matrix) searchAll(table *score.Table, requests []request, k *kernel) ([
 		}
 		searches[i] = s
 		// A filter is best used before any code is read.
-		if k.lanes == nil || len(s.tags) > 0 || s.scope.Allow != nil || s.probe.bare {
+		if k.lanes == nil || len(s.tags) > 0 || s.probe.bare {
 			single = append(single, s)
 		} else {
 			laned = append(laned, s)
@@ -68,7 +69,10 @@ func (m *Matrix) searchAll(table *score.Table, requests []request, k *kernel) ([
 	}
 	var passes []*batch
 	for len(laned) >= lanesLeast {
-		n := min(len(laned), laneCount)
+		n := min(len(laned), batchMax)
+		if n%laneCount < lanesLeast {
+			n -= n % laneCount
+		}
 		b := batches.Get().(*batch) //nolint:forcetypeassert // of batches
 		defer batches.Put(b)
 		b.begin(laned[:n])
@@ -91,7 +95,7 @@ func (m *Matrix) pass(single []*search, passes []*batch) {
 		for from := 0; from < c.slots; from += step {
 			w.piece = c.piece(&m.shape, from, step)
 			p := &w.piece
-			if work += p.slots * (len(single) + laneCount/2*len(passes)); work >= yieldSlots {
+			if work += p.slots * (len(single) + batchMax/2*len(passes)); work >= yieldSlots {
 				work = 0
 				runtime.Gosched()
 			}
@@ -123,20 +127,32 @@ func (m *Matrix) pass(single []*search, passes []*batch) {
 	}
 }
 
-// begin prepares for up to sixteen searches.
+// begin prepares for searches.
 func (b *batch) begin(searches []*search) {
-	b.searches = searches
-	shape := searches[0].shape
-	b.lanes = lanes{
-		lines: shape.lines, probes: make([]int8, shape.lines*planeDims*laneCount),
-		masks: b.masks[:], maskStride: 2 * lanePiece / groupSlots,
-		sums: b.sums[:], sumStride: 4 * lanePiece,
+	b.searches, b.coding = searches, nil
+	if size := turnSlots * searches[0].shape.rowBytes; cap(b.turned) < size {
+		b.turned = make([]byte, size)
 	}
-	for lane, s := range searches {
-		for i := range shape.lines * planeDims {
-			b.lanes.probes[(i/4*laneCount+lane)*4+i%4] = s.probe.whole[i]
+}
+
+// use puts the probes, turned for a coding, beside each other.
+func (b *batch) use(c *coding) {
+	if b.coding == c {
+		return
+	}
+	b.coding = c
+	shape := b.searches[0].shape
+	for i := range b.sets {
+		b.sets[i].lines = shape.rowBytes / 4
+		b.sets[i].probes = make([]int8, shape.rowBytes*laneCount)
+		b.sets[i].maskStride = 2 * lanePiece / groupSlots
+	}
+	for at, s := range b.searches {
+		s.use(c)
+		set, lane := &b.sets[at/laneCount], at%laneCount
+		for i, n := range s.turned.whole {
+			set.probes[(i/4*laneCount+lane)*4+i%4] = n
 		}
-		b.lanes.offset[lane] = s.probe.offset[1]
 	}
 }
 
@@ -163,14 +179,14 @@ func (b *batch) scan(w *work, c *piece) {
 	if !c.allow(allowed, nil) {
 		return
 	}
-	l := &b.lanes
-	for lane, s := range b.searches {
+	b.use(c.chunk.coding)
+	for at, s := range b.searches {
+		s.use(c.chunk.coding)
 		s.state()
-		l.c[lane], l.z[lane] = s.limits[1].c, s.limits[1].z
+		b.sets[at/laneCount].limits[at%laneCount] = s.turned.row
 	}
-	l.hi, l.mid, l.groups = c.hi, c.mid, c.slots/groupSlots
-	b.searches[0].kernel.lanes(l)
-	for lane, s := range b.searches {
+	b.multiply(c)
+	for at, s := range b.searches {
 		if s.err != nil {
 			continue
 		}
@@ -178,10 +194,28 @@ func (b *batch) scan(w *work, c *piece) {
 		for i := range c.irregular {
 			w.irregular(s, c, i, allowed)
 		}
-		masks := b.masks[lane*lanePiece/groupSlots:][:l.groups]
-		for g := range masks {
-			masks[g] &= uint16(allowed[g/blockGroups] >> (g % blockGroups * groupSlots))
+		masks := b.masks[at*lanePiece/groupSlots:][:c.slots/groupSlots]
+		for i := range allowed {
+			word := masks[4*i:][:4]
+			allowed[i] &= uint64(word[0]) | uint64(word[1])<<16 | uint64(word[2])<<32 | uint64(word[3])<<48
 		}
-		w.settle(s, c, w.slotsOf(masks), 1, b.sums[lane*lanePiece:])
+		w.compare(s, c, w.slots(allowed))
+	}
+}
+
+// multiply fills the masks of all searches for a piece.
+func (b *batch) multiply(c *piece) {
+	shape, kernel := b.searches[0].shape, b.searches[0].kernel
+	t := turn{to: b.turned[:turnSlots*shape.rowBytes], stride: shape.rowBytes}
+	for from := 0; from < c.slots; from += turnSlots {
+		n := min(c.slots-from, turnSlots)
+		t.rows, t.groups = c.rows[from*shape.rowBytes:][:n*shape.rowBytes], n/groupSlots
+		kernel.turn(&t)
+		for i := 0; i*laneCount < len(b.searches); i++ {
+			l := &b.sets[i]
+			l.turned, l.groups, l.ahead = t.to, t.groups, c.rows[min(from+turnSlots, c.slots-turnSlots)*shape.rowBytes:]
+			l.masks = b.masks[(i*laneCount*lanePiece+from)/groupSlots:]
+			kernel.lanes(l)
+		}
 	}
 }

@@ -9,12 +9,13 @@ import (
 // chunk is a piece of a matrix that never moves: doc.go draws its memory. The bits
 // of live, irregular and tags are of slots, 64 a word.
 type chunk struct {
-	slots   int
-	first   int // slot of the matrix
-	flat    bool
-	hi, mid []byte
-	rows    []byte // rest, then vec
-	vec     int    // offset in rows
+	slots  int
+	first  int // slot of the matrix
+	flat   bool
+	coding *coding // nil if flat
+	planes [planes][]byte
+	rows   []byte // codes, then vec
+	vec    int    // offset in rows
 
 	live []atomic.Uint64
 	// irregular rows have no bounds and are compared in every search. odd is set when there
@@ -25,15 +26,15 @@ type chunk struct {
 	tags      tagTable
 }
 
-// planeBytes and rowBytes are the sizes of hi and mid, and of rows.
-func (c *chunk) planeBytes(s *shape) int {
+// planeBytes and bytes are the sizes of a plane, and of rows.
+func (c *chunk) planeBytes(plane int) int {
 	if c.flat {
 		return 0
 	}
-	return c.slots / blockSlots * s.plane.blockBytes
+	return c.slots / blockSlots * c.coding.planes[plane].layout.blockBytes
 }
 
-func (c *chunk) rowBytes(s *shape) int { return c.vec + c.slots*s.vecNums*4 }
+func (c *chunk) bytes(s *shape) int { return c.vec + c.slots*s.vecNums*4 }
 
 // alloc takes the chunk's memory.
 func (c *chunk) alloc(a *Arena, s *shape) error {
@@ -42,7 +43,7 @@ func (c *chunk) alloc(a *Arena, s *shape) error {
 		bytes int
 		to    *[]byte
 	}{
-		{rowPool, c.rowBytes(s), &c.rows}, {hiPool, c.planeBytes(s), &c.hi}, {midPool, c.planeBytes(s), &c.mid},
+		{rowPool, c.bytes(s), &c.rows}, {firstPool, c.planeBytes(0), &c.planes[0]}, {secondPool, c.planeBytes(1), &c.planes[1]},
 	}
 	for _, p := range parts {
 		if p.bytes == 0 {
@@ -59,7 +60,7 @@ func (c *chunk) alloc(a *Arena, s *shape) error {
 
 // release gives it back, zeroed.
 func (c *chunk) release(a *Arena) {
-	for _, b := range [][]byte{c.hi, c.mid, c.rows} {
+	for _, b := range [][]byte{c.planes[0], c.planes[1], c.rows} {
 		if b != nil {
 			a.release(b)
 		}
@@ -75,46 +76,59 @@ func (c *chunk) vector(s *shape, at int) []float32 {
 	return c.vectors(s)[at*s.vecNums : (at+1)*s.vecNums]
 }
 
-// write puts the codes of a row, one a number, and its bounds into the planes.
-func (c *chunk) write(s *shape, at int, codes, lows []uint8, bounds [planes]bound) {
+// write puts the codes of a row and its bounds in their places.
+func (c *chunk) write(s *shape, at int, e *coded) {
+	copy(c.rows[at*s.rowBytes:(at+1)*s.rowBytes], e.row)
 	group, slot := at/groupSlots, at%groupSlots
-	hi := c.hi[s.plane.at(group):]
-	mid := c.mid[s.plane.at(group):]
-	for i := range s.lines {
-		var h, m uint32
-		for j, code := range codes[i*planeDims : min((i+1)*planeDims, s.dim)] {
-			shift := 8*(j%4) + 2*(j/4)
-			h |= uint32(code>>2) << shift
-			m |= uint32(code&3) << shift
+	for p := range c.planes {
+		shape := &c.coding.planes[p]
+		to := c.planes[p][shape.layout.at(group):]
+		for i := range shape.coarse {
+			putLine(to, slot, e.codes, i*planeDims, 2)
+			to = to[shape.layout.lineBytes:]
 		}
-		binary.LittleEndian.PutUint32(hi[i*s.plane.lineBytes+4*slot:], h)
-		binary.LittleEndian.PutUint32(mid[i*s.plane.lineBytes+4*slot:], m)
+		for i := range shape.fine {
+			from, shift := shape.first+i*planeDims, 2
+			if p == 1 || from < c.coding.coarse*planeDims {
+				shift = 0
+			}
+			putLine(to, slot, e.codes, from, shift)
+			to = to[shape.layout.lineBytes:]
+		}
+		binary.LittleEndian.PutUint16(to[4*slot:], uint16(e.bounds[p].a))
+		binary.LittleEndian.PutUint16(to[4*slot+2:], uint16(e.bounds[p].t))
 	}
-	for p, line := range [][]byte{hi[s.lines*s.plane.lineBytes:], mid[s.lines*s.plane.lineBytes:]} {
-		binary.LittleEndian.PutUint16(line[2*slot:], bounds[p].alpha)
-		binary.LittleEndian.PutUint16(line[lineBytes/2+2*slot:], bounds[p].tan)
+}
+
+// putLine writes a slot's pairs of bits of sixteen numbers, or as many as there are.
+func putLine(line []byte, slot int, codes []uint8, from, shift int) {
+	var word uint32
+	for j, code := range codes[from:min(from+planeDims, len(codes))] {
+		word |= uint32(code>>shift&3) << (8*(j%4) + 2*(j/4))
 	}
-	row := c.rows[at*s.rest:][:s.rest]
-	clear(row)
-	for i, low := range lows {
-		row[i/unitDims*lowBytes+i%lowBytes] |= low << (4 * (i % unitDims / lowBytes))
-	}
-	row = row[s.units*lowBytes:]
-	for i, code := range codes {
-		row[i/unitDims*midBytes+i%midBytes] |= code & 3 << (2 * (i % unitDims / midBytes))
-	}
-	row = row[s.units*midBytes:]
-	binary.LittleEndian.PutUint16(row, bounds[2].alpha)
-	binary.LittleEndian.PutUint16(row[2:], bounds[2].tan)
+	binary.LittleEndian.PutUint32(line[4*slot:], word)
+}
+
+// boundAt reads what a row stores for a plane.
+func (c *piece) boundAt(plane, at int) (b bound) {
+	shape := &c.chunk.coding.planes[plane]
+	group, slot := at/groupSlots, at%groupSlots
+	line := c.planes[plane][shape.layout.at(group)+(shape.coarse+shape.fine)*shape.layout.lineBytes:][:lineBytes]
+	return readBound(line[4*slot:])
+}
+
+func readBound(b []byte) bound {
+	return bound{int16(binary.LittleEndian.Uint16(b)), int16(binary.LittleEndian.Uint16(b[2:]))}
 }
 
 // piece is what a scan sees of up to pieceSlots slots of a chunk.
 type piece struct {
-	chunk         *chunk
-	flat          bool
-	first, slots  int
-	hi, mid, rest []byte
-	vec           []float32
+	chunk        *chunk
+	flat         bool
+	first, slots int
+	planes       [planes][]byte
+	rows         []byte // codes
+	vec          []float32
 
 	live, irregular []atomic.Uint64 // irregular is nil if there is none
 	owners          []atomic.Pointer[Owner]
@@ -138,20 +152,16 @@ func (c *chunk) piece(s *shape, from, most int) piece {
 		block:  block,
 	}
 	if !c.flat {
-		p.hi = c.hi[block*s.plane.blockBytes:][:blocks*s.plane.blockBytes]
-		p.mid = c.mid[block*s.plane.blockBytes:][:blocks*s.plane.blockBytes]
-		p.rest = c.rows[from*s.rest:][:n*s.rest]
+		for i := range p.planes {
+			size := c.coding.planes[i].layout.blockBytes
+			p.planes[i] = c.planes[i][block*size:][:blocks*size]
+		}
+		p.rows = c.rows[from*s.rowBytes:][:n*s.rowBytes]
 		if c.odd.Load() {
 			p.irregular = c.irregular[block:][:blocks]
 		}
 	}
 	return p
-}
-
-// restBound reads the bound of a row's whole code.
-func (c *piece) restBound(s *shape, at int) (alpha, tan float32) {
-	b := c.rest[(at+1)*s.rest-boundBytes:][:boundBytes]
-	return float32(binary.LittleEndian.Uint16(b)), float32(binary.LittleEndian.Uint16(b[2:]))
 }
 
 // allow writes the slots that a search with tags may see, and tells if there are any.

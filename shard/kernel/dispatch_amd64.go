@@ -8,12 +8,12 @@ func kernels() []kernel {
 	// The AVX-512 kernels take some of AVX2's.
 	if cpu.X86.HasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ {
 		if cpu.X86.HasAVX512VNNI {
-			list = append(list, kernel{"avx512 vnni", blocksVNNI, groupsVNNI, restsVNNI, dotsAVX512, lanesVNNI, fetchRows})
+			list = append(list, kernel{"avx512 vnni", blocksVNNI, groupsVNNI, rowsVNNI, dotsAVX512, lanesVNNI, turnAVX512, fetchRows})
 		}
-		list = append(list, kernel{"avx512", nil, groupsAVX512, restsAVX2, dotsAVX512, nil, fetchRows})
+		list = append(list, kernel{"avx512", nil, groupsAVX512, rowsAVX2, dotsAVX512, nil, nil, fetchRows})
 	}
 	if cpu.X86.HasAVX2 {
-		list = append(list, kernel{"avx2", nil, groupsAVX2, restsAVX2, dotsAVX2, nil, fetchRows})
+		list = append(list, kernel{"avx2", nil, groupsAVX2, rowsAVX2, dotsAVX2, nil, nil, fetchRows})
 	}
 	return append(list, plain, portable)
 }
@@ -28,7 +28,7 @@ func groupsVNNI(p *plane)
 func groupsAVX2(p *plane)
 
 //go:noescape
-func restsAVX2(r *rests)
+func rowsAVX2(r *rows)
 
 //go:noescape
 func dotsAVX2(d *dots)
@@ -37,10 +37,13 @@ func dotsAVX2(d *dots)
 func groupsAVX512(p *plane)
 
 //go:noescape
-func restsVNNI(r *rests)
+func rowsVNNI(r *rows)
 
 //go:noescape
 func dotsAVX512(d *dots)
+
+//go:noescape
+func turnAVX512(t *turn)
 
 //go:noescape
 func lanesVNNI(l *lanes)

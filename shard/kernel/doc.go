@@ -2,16 +2,19 @@
 //
 // # Idea
 //
-// Every template is kept twice: as the float32 numbers that were enrolled, and as
-// an 8-bit code of its rotated numbers, cut into planes. A search reads the first
-// plane of all rows (2 bits a number), which gives each row a certified upper bound
-// of its similarity; rows that can't reach the threshold (or the score of the
-// worst hit that is kept) are done with. What is left is bounded again with two
-// more bits, then with all eight, and what is left then, a few rows in a million,
+// Every template is kept three times: as the float32 numbers that were enrolled, as
+// 7-bit codes of its rotated numbers, and as 4-bit codes that are cut into two planes.
+// A search reads the first plane of all rows (about 2 bits a number), which gives each row a
+// certified upper bound of its similarity; rows that can't reach the threshold (or the score
+// of the worst hit that is kept) are done with. If many are left, the second plane bounds
+// them again; then their 7-bit codes do, and what is left then, a few rows in a million,
 // is compared with the fixed summation order of score.Dot. The bounds hold
 // for every input, so the answer equals that of scan.TopK bit for bit.
 //
-// # Bound
+// Which bits the first plane has is learnt, once, from what the numbers of the first
+// templates weigh (coding.go). It changes the speed, never an answer.
+//
+// # Bound of a plane
 //
 // Let c be a row's code vector, φ the angle between the template x and c, θ the angle
 // between the probe q and c. Angles obey the triangle inequality, so the angle
@@ -19,10 +22,28 @@
 //
 //	cos θ / cos φ ≥ cos τ − sin τ · tan φ
 //
-// The probe is rounded to int8, which turns it by a known angle ψ: τ + ψ stands
-// for τ. Then cos θ is an exact sum of integers, on every processor the same,
-// times 1/|c|: a row stores α = 1/(|c|·cos φ) and tan φ, 16 bits each, a plane.
-// This is sharper than Cauchy and Schwarz with the norm of the residual.
+// This is sharper than Cauchy and Schwarz with the norm of the residual. If the planes leave
+// numbers out, which a basis has put last because they weigh next to nothing, let u and w be the
+// norms of these numbers of x and of q, and x', q' the others: |x'|² = 1 − u², |q'|² = 1 − w². Then
+// x' and q' have to make up for cos τ − u·w, and the same steps lead to
+//
+//	|x'| · cos θ / cos φ ≥ cos τ / |q'| − sin τ · tan φ − u · w/|q'|
+//
+// for |x'| times the sine of the angle that is needed is at most sin τ, whatever u is. The probe
+// is rounded to int8, which turns q' by a known angle ψ: cos τ/|q'| becomes
+// cos τ · cos ψ/|q'| − sin τ · sin ψ, and sin τ becomes sin τ · cos ψ + cos τ · sin ψ/|q'|. The
+// two last terms are one inner product, at most √(tan² φ + u²) times the norm of the other side.
+//
+// Then cos θ · |c| is an exact sum of integers, and with a = |c| · cos φ/|x'| and
+// t = a · √(tan² φ + u²), 16 bits each in every row, all that is left is to compare that sum
+// with a·C − t·Z, where C and Z belong to the probe: integers too, on every processor the same.
+//
+// # Bound of a row
+//
+// The 7-bit code of a row has the same step in all rows, and rounding moves no bounded row
+// farther than rowError steps. So a row is out if its sum is below one integer, which belongs
+// to the probe. Rows for which a bound can't be stated (of another norm than 1, or with numbers
+// that no step suits) are marked irregular and compared in every search.
 //
 // # Layout
 //
@@ -31,30 +52,26 @@
 // small gallery is small; the first five are flat: vectors only. The others have three
 // pieces of memory, each beside that of the chunk before, so that a plane is read in long runs:
 //
-//	hi    blocks of 64 slots: ⌈dim/16⌉ times four lines of 64 bytes, four lines of bounds
-//	mid   the same
-//	rows  rest, a row a slot: low (⌈dim/64⌉ · 32 bytes), mid once more (half of that), a bound;
-//	      then vec, a row a slot: dim float32, padded with zeros to 64 bytes
+//	first   blocks of 64 slots: for each line of the coding four lines of 64 bytes, then four
+//	        lines of bounds
+//	second  the same
+//	rows    codes, a row a slot: dim bytes, padded with zeros to 64 bytes;
+//	        then vec, a row a slot: dim float32, padded with zeros to 64 bytes
 //
 //	line 4i+g of a block  slot 16g   16g+1   …   16g+15    32 bits each:
 //	bits 8b+2k, 8b+2k+1 of a slot: number 16i + 4k + b     (b, k = 0 … 3)
-//	line of bounds        α of 16 slots, tan φ of 16 slots (uint16)
-//	byte i of 32 in low   number 64j + i below, 64j + 32 + i above
-//	byte i of 16 in mid   numbers 64j + i, 64j + 16 + i, 64j + 32 + i, 64j + 48 + i
-//
-// mid is there twice: if many rows are left after hi, reading the plane in order is
-// faster, if few are, reading their rows is.
+//	line of bounds        a, t of slot 16g, a, t of slot 16g+1, …
 //
 // One AND makes four numbers a slot ready for VPDPBUSD: 16 slots × 4 numbers, with
-// 4 bytes of the probe for all slots. So plane scans need no tables, and several
-// probes share what was loaded.
+// 4 bytes of the probe for all slots. So plane scans need no tables.
 //
 // # Order of work
 //
 // A search that has as many hits as it wants gets stricter as it goes. So it puts off the
 // rows that their bounds can't exclude but that look worse than its worst hit: at the end
 // most of them are out without a look (later.go). Searches that wait are bounded
-// sixteen at a time by hi and mid together (batch.go, queue.go).
+// by the 7-bit codes of all rows at once, sixteen searches to a register (batch.go, queue.go):
+// they share the memory's bandwidth, and the arithmetic is the same for codes of 4 bits.
 //
 // # Concurrency
 //

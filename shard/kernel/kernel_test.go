@@ -3,7 +3,9 @@ package kernel
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -13,16 +15,29 @@ import (
 	"facet/shard/scan"
 )
 
+// randomCoding makes any coding.
+func randomCoding(r *rand.Rand, s *shape) *coding {
+	coarse, fine := r.IntN(s.lines+1), r.IntN(s.lines+1)
+	if coarse+fine == 0 || r.IntN(3) == 0 {
+		return plainCoding(s)
+	}
+	sigma := 1 / math.Sqrt(float64(s.dim))
+	return newCoding(s, coarse, fine, (.1+r.Float64()/2)*sigma, sigma*(1+r.Float64()))
+}
+
 // randomPiece makes a piece of random bytes, which every kernel has to treat alike.
 func randomPiece(r *rand.Rand, dim int) (*shape, *piece) {
 	s := newShape(dim)
-	c := s.newChunk(flatChunks + 1)
-	c.hi, c.mid = make([]byte, c.planeBytes(&s)), make([]byte, c.planeBytes(&s))
-	c.rows = make([]byte, c.rowBytes(&s))
-	for _, b := range [][]byte{c.hi, c.mid, c.rows[:c.vec]} {
-		for i := range b {
-			b[i] = byte(r.Uint32())
+	c := s.newChunk(flatChunks+1, randomCoding(r, &s))
+	for i := range c.planes {
+		c.planes[i] = make([]byte, c.planeBytes(i))
+		for j := range c.planes[i] {
+			c.planes[i][j] = byte(r.Uint32())
 		}
+	}
+	c.rows = make([]byte, c.bytes(&s))
+	for i := range c.vec {
+		c.rows[i] = byte(r.IntN(rowZero + rowMax + 1))
 	}
 	for at := range c.slots {
 		for i := range s.dim {
@@ -34,7 +49,7 @@ func randomPiece(r *rand.Rand, dim int) (*shape, *piece) {
 }
 
 func randomWhole(r *rand.Rand, s *shape) []int8 {
-	v := make([]int8, s.units*unitDims)
+	v := make([]int8, s.rowBytes)
 	for i := range s.dim {
 		v[i] = int8(r.IntN(255) - 127)
 		if r.IntN(8) == 0 {
@@ -64,91 +79,108 @@ func agreeOnPiece(t *testing.T, r *rand.Rand, dim int) {
 	t.Helper()
 	s, c := randomPiece(r, dim)
 	whole := randomWhole(r, s)
-	masks := make([]uint16, c.slots/groupSlots)
-	var list []uint16
+	masks := make([]uint64, c.slots/blockSlots)
+	var list, slots []uint16
 	for i := range masks {
-		if masks[i] = uint16(r.IntN(1<<16) & r.IntN(1<<16)); r.IntN(4) > 0 && masks[i] != 0 {
-			list = append(list, uint16(i))
+		masks[i] = r.Uint64() & r.Uint64()
+		for g := range blockGroups {
+			if r.IntN(4) > 0 && uint16(masks[i]>>(g*groupSlots)) != 0 {
+				list = append(list, uint16(i*blockGroups+g))
+			}
 		}
 	}
-	p := plane{
-		codes: c.hi, probe: whole, lines: s.lines, layout: s.plane, list: list, fetch: s.lines + 1,
-		shift: []uint64{2, 32}[r.IntN(2)], offset: float32(r.IntN(1e5)) / 2,
-		limit: limit{float32(r.NormFloat64() * 1e9), float32(r.Float64() * 1e4)},
-	}
-	rows := make([]uint16, 0, c.slots)
 	for i := range c.slots {
 		if r.IntN(3) == 0 {
-			rows = append(rows, uint16(i))
+			slots = append(slots, uint16(i))
 		}
+	}
+	number := r.IntN(planes)
+	plan := &c.chunk.coding.planes[number]
+	p := plane{
+		codes: c.planes[number], coarse: whole, fine: whole[plan.first:], coarseLines: plan.coarse, fineLines: plan.fine,
+		layout: plan.layout, shift: []uint64{0, 2, 32}[r.IntN(3)], offset: int32(r.IntN(1e5)), list: list, fetch: plan.coarse + plan.fine + 1,
+		limit: limit{int16(r.Uint32()), int16(r.IntN(math.MaxInt16)), uint64(r.IntN(20)), false},
 	}
 	probe := make([]float32, s.vecNums)
 	for i := range dim {
 		probe[i] = float32(r.NormFloat64())
 	}
+	l := randomLanes(r, s, c)
 	type result struct {
-		Masks       []uint16
-		Sums, Rests []int32
-		Dots        []float32
+		Masks      []uint64
+		Sums, Rows []int32
+		Dots       []float32
+		Turned     []byte
+		Lanes      []uint16
 	}
-	run := func(k kernel, plane func(*plane)) (got result) {
-		before := make([]int32, c.slots)
-		for i := range c.slots {
-			before[i] = int32(i * 1000)
-		}
+	run := func(k kernel, scan func(*plane)) (got result) {
 		p := p
-		p.masks, p.sums = slices.Clone(masks), slices.Clone(before)
-		plane(&p)
-		got.Masks = p.masks
+		p.masks, p.sums = slices.Clone(masks), make([]int32, c.slots)
+		for i := range c.slots {
+			p.sums[i] = int32(i * 1000)
+		}
+		scan(&p)
 		for _, g := range list { // sums of what was not wanted mean nothing
+			mask := masks[g/blockGroups] >> (g % blockGroups * groupSlots)
+			got.Masks = append(got.Masks, p.masks[g/blockGroups]>>(g%blockGroups*groupSlots)&0xffff)
 			for i := range groupSlots {
-				if masks[g]>>i&1 == 1 {
+				if mask>>i&1 == 1 {
 					got.Sums = append(got.Sums, p.sums[int(g)*groupSlots+i])
 				}
 			}
 		}
-		got.Rests = make([]int32, len(rows))
-		k.rests(&rests{c.rest, rows, whole, got.Rests, s.rest, s.units, []uint64{midShift, 32}[dim%2]})
-		got.Dots = make([]float32, len(rows))
-		k.dots(&dots{c.vec, rows, probe, got.Dots})
+		got.Rows = make([]int32, len(slots))
+		k.rows(&rows{c.rows, slots, whole, got.Rows, s.rowBytes})
+		got.Dots = make([]float32, len(slots))
+		k.dots(&dots{c.vec, slots, probe, got.Dots})
+		if k.lanes == nil {
+			k.lanes, k.turn = portable.lanes, portable.turn
+		}
+		got.Turned = make([]byte, len(c.rows))
+		k.turn(&turn{c.rows, got.Turned, l.groups, s.rowBytes})
+		l := l
+		l.turned, l.masks = got.Turned, make([]uint16, laneCount*l.groups)
+		k.lanes(&l)
+		got.Lanes = l.masks
 		return got
 	}
 	want := run(portable, portable.groups)
-	check := func(name string, got result, skipMasks bool) {
-		t.Helper()
-		same := slices.Equal(got.Sums, want.Sums) && slices.Equal(got.Rests, want.Rests)
-		if skipMasks {
-			for _, g := range list {
-				same = same && got.Masks[g] == want.Masks[g]
-			}
-		} else {
-			same = same && slices.Equal(got.Masks, want.Masks)
-		}
-		for i := range want.Dots {
-			same = same && math.Float32bits(got.Dots[i]) == math.Float32bits(want.Dots[i])
-		}
-		if !same {
-			t.Fatalf("%s, dimension %d: got %+v\nwant %+v", name, dim, got, want)
-		}
-	}
-	for i, at := range rows {
+	for i, at := range slots {
 		if got := score.Dot(probe, c.vec[int(at)*s.vecNums:][:s.vecNums]); got != want.Dots[i] {
 			t.Fatalf("portable dot: got %v, want %v", want.Dots[i], got)
 		}
 	}
 	for _, k := range kernels() {
-		if k.groups == nil {
-			continue
-		}
-		check(k.name, run(k, k.groups), false)
-		if k.blocks != nil {
-			check(k.name+" blocks", run(k, k.blocks), true)
+		for name, scan := range map[string]func(*plane){"groups": k.groups, "blocks": k.blocks} {
+			if scan == nil {
+				continue
+			}
+			if got := run(k, scan); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s %s, dimension %d, coding %+v: got %+v\nwant %+v", k.name, name, dim, c.chunk.coding, got, want)
+			}
 		}
 	}
 }
 
+// randomLanes has limits near which the sums of a piece are.
+func randomLanes(r *rand.Rand, s *shape, c *piece) lanes {
+	l := lanes{
+		ahead: c.rows, groups: c.slots / groupSlots, lines: s.rowBytes / 4,
+		probes: make([]int8, s.rowBytes*laneCount), maskStride: 2 * c.slots / groupSlots,
+	}
+	for i := range l.probes {
+		l.probes[i] = int8(r.IntN(255) - 127)
+	}
+	for i := range l.limits {
+		l.limits[i] = int32(r.NormFloat64() * 5000 * math.Sqrt(float64(s.dim)))
+	}
+	return l
+}
+
 // hostile are vectors made to upset the bounds.
 func hostile(r *rand.Rand, dim, n int) [][]float32 {
+	shape := newShape(dim)
+	plain := plainCoding(&shape)
 	var all [][]float32
 	put := func(f func(i int) float64) {
 		v := make([]float32, dim)
@@ -172,7 +204,7 @@ func hostile(r *rand.Rand, dim, n int) [][]float32 {
 		for i := range y {
 			y[i] = float64(r.IntN(9) - 4)
 		}
-		inverse(newRotation(dim), y)
+		inverse(plain.rotation, y)
 		v := make([]float32, dim)
 		for i := range v {
 			v[i] = float32(y[i])
@@ -183,7 +215,7 @@ func hostile(r *rand.Rand, dim, n int) [][]float32 {
 			y[i] = r.NormFloat64() * .01
 		}
 		y[x] = 1
-		inverse(newRotation(dim), y)
+		inverse(plain.rotation, y)
 		for i := range v {
 			v[i] = float32(y[i])
 		}
@@ -195,10 +227,17 @@ func hostile(r *rand.Rand, dim, n int) [][]float32 {
 // inverse undoes the rotation: all its steps are symmetric.
 func inverse(r *rotation, y []float64) {
 	for _, signs := range slices.Backward(r.signs) {
-		if r.width < r.dim {
-			hadamard(y[r.dim-r.width:])
+		from := 0
+		for _, to := range r.ends {
+			if part := y[from:to]; len(part) > 0 {
+				width := 1 << (bits.Len(uint(len(part))) - 1)
+				if width < len(part) {
+					hadamard(part[len(part)-width:])
+				}
+				hadamard(part[:width])
+			}
+			from = to
 		}
-		hadamard(y[:r.width])
 		for j, s := range signs {
 			y[j] *= s
 		}
@@ -229,37 +268,85 @@ func TestHostileTemplatesAndProbesAreFoundAsByThePlainScan(t *testing.T) {
 func TestTheBoundHoldsForRowsAtTheirLimit(t *testing.T) {
 	t.Parallel()
 	const dim = 128
-	r := rand.New(rand.NewPCG(6, 6))
-	rotation, s := rotationOf(dim), newShape(dim)
-	e := newEncoder(rotation)
-	for round := range 6000 {
-		v := unit(r, dim)
-		bounds, ok := e.encode(v)
-		if !ok {
-			t.Fatal("a random vector has no bound")
+	s := newShape(dim)
+	sigma := 1 / math.Sqrt(dim)
+	for _, c := range []*coding{
+		plainCoding(&s), newCoding(&s, 8, 3, .3*sigma, sigma), newCoding(&s, 6, 2, .3*sigma, 1.2*sigma),
+		newCoding(&s, 2, 8, .6*sigma, 2*sigma), newCoding(&s, 1, 6, .8*sigma, 2.5*sigma), newCoding(&s, 7, 0, .29*sigma, 1.1*sigma),
+	} {
+		r := rand.New(rand.NewPCG(6, 6))
+		bounded := 0
+		for range 3000 {
+			bounded += boundHolds(t, r, &s, c)
 		}
-		var codes [planes][]float64
-		for i, c := range e.codes {
-			codes[0] = append(codes[0], float64(c>>2)-hiOffset)
-			codes[1] = append(codes[1], float64(c)-midOffset)
-			codes[2] = append(codes[2], midWeight*float64(c)+float64(e.lows[i])-lowOffset)
+		if bounded < 2900 {
+			t.Errorf("coding of %d and %d lines: %d of 3000 rows have bounds", c.coarse, c.fine, bounded)
 		}
-		q := beyond(rotation, v, codes[round%planes], math.Acos(r.Float64()*1.4-.5))
-		p := newProbe(&s, rotation, q)
-		limits := p.limits(score.Dot(q, v)) // exactly reached
-		var sums [planes]int32
-		for i, n := range p.whole[:dim] {
-			code, low := int32(e.codes[i]), int32(e.lows[i])
-			sums[0] += code >> 2 * int32(n)
-			sums[1] += code * int32(n)
-			sums[2] += (midWeight*code + low) * int32(n)
+	}
+}
+
+// boundHolds demands it for a row, and tells if it has bounds.
+func boundHolds(t *testing.T, r *rand.Rand, s *shape, c *coding) int {
+	t.Helper()
+	v := unit(r, s.dim)
+	for i := range v { // as the coding likes it
+		switch {
+		case i >= c.parts[1]:
+			v[i] *= .1
+		case i >= c.parts[0] && c.fine > c.coarse:
+			v[i] *= .3
 		}
-		for i, b := range bounds {
-			if out(sums[i], p.offset[i], float32(b.alpha), float32(b.tan), limits[i]) {
-				t.Fatalf("plane %d excludes a row that reaches the threshold: q %v, v %v", i, q, v)
+	}
+	normalise(v)
+	e := newEncoder(s, c)
+	e.encode(v)
+	if !e.bounded {
+		return 0
+	}
+	first, second := make([]float64, s.dim), make([]float64, s.dim)
+	row := make([]float64, s.dim)
+	for i, code := range e.codes {
+		row[i] = float64(e.row[i]) - rowZero
+		if i >= c.parts[1] {
+			continue
+		}
+		first[i], second[i] = float64(code)-7.5, float64(code)-7.5
+		if i >= c.parts[0] {
+			first[i] = 4*float64(code>>2) - 6
+			if c.fine > c.coarse {
+				first[i], second[i] = first[i]/4, second[i]/4
 			}
 		}
 	}
+	codes := [][]float64{first, second, row}
+	q := beyond(c.rotation, v, codes[r.IntN(3)], math.Acos(r.Float64()*1.4-.5))
+	turned := newProbe(s, q).turn(s, c)
+	turned.state(score.Dot(q, v)) // exactly reached
+	for p, code := range codes[:planes] {
+		scale := 1.
+		switch {
+		case p == 0 && c.fine == 0:
+			scale = .25
+		case p == 1 && c.fine > c.coarse:
+			scale = 4
+		}
+		sum := 0.
+		for i, n := range turned.whole[:s.dim] {
+			sum += code[i] * scale * float64(n)
+		}
+		// The sum less the offset, which was rounded down.
+		if l := &turned.limits[p]; !l.none && out(int32(math.Ceil(sum)), e.bounds[p], l) {
+			t.Fatalf("plane %d of %+v excludes a row that reaches the threshold: q %v, v %v", p, c, q, v)
+		}
+	}
+	sum := int32(0)
+	for i, n := range turned.whole {
+		sum += int32(e.row[i]) * int32(n)
+	}
+	if sum < turned.row {
+		t.Fatalf("%+v excludes a row that reaches the threshold by its row: q %v, v %v", c, q, v)
+	}
+	return 1
 }
 
 // beyond gives the worst probe for the bound: at angle from v, in the plane of v and
@@ -321,7 +408,7 @@ func TestErasedTemplatesLeaveTheMemory(t *testing.T) {
 		w.erase(slot)
 	}
 	for _, c := range *w.m.chunks.Load() {
-		for i, b := range slices.Concat(c.hi, c.mid, c.rows) {
+		for i, b := range slices.Concat(c.planes[0], c.planes[1], c.rows) {
 			if b != 0 {
 				t.Fatalf("byte %d of a chunk of %d slots is %d", i, c.slots, b)
 			}

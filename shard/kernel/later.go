@@ -1,9 +1,6 @@
 package kernel
 
-import (
-	"encoding/binary"
-	"sync"
-)
+import "sync"
 
 const (
 	// laterMax is how many rows a search puts off before it looks at them.
@@ -34,9 +31,9 @@ type laterRun struct {
 }
 
 type laterRow struct {
-	at, tan uint16  // slot in the chunk, tan φ of the plane
-	sum     int32   // of what was scanned
-	dot     float32 // α times the plane's sum less the offset
+	at    uint16 // slot in the chunk
+	bound bound  // of the plane
+	sum   int32  // of the plane, less the offset
 }
 
 func (l *later) add(c *chunk, plane int, r laterRow) {
@@ -54,33 +51,24 @@ func (l *later) reset() {
 
 var laters = sync.Pool{New: func() any { return new([2]later) }}
 
-// planeKnown says what the sums of plane hi, and of hi and mid, know of the whole code.
-var planeKnown = [2]known{{weight: hiWeight, shift: midShift}, {weight: midWeight, shift: 32}}
-
-// settle goes on with the rows of a piece that a scan up to plane has left, with their
-// sums: bounds and compares them, or puts them off if the search has all it wants, and
+// settle goes on with the rows of a piece that a scan up to plane has left: bounds and
+// compares them, or puts them off if the search has all it wants, and
 // now only wants better. Those that look better come first, together.
-func (w *work) settle(s *search, c *piece, list []uint16, plane int, sums []int32) {
+func (w *work) settle(s *search, c *piece, list []uint16, plane int) {
 	s.state()
 	if !s.top.full() {
-		k := planeKnown[plane]
-		k.sums = sums
-		w.rest(s, c, list, k)
+		w.bound(s, c, list)
 		return
 	}
 	if s.put == nil {
 		s.put = laters.Get().(*[2]later) //nolint:forcetypeassert // of laters
 	}
 	soon, late := &s.put[0], &s.put[1]
-	codes := [2][]byte{c.hi, c.mid}[plane]
 	base := uint16(c.block * blockSlots)
+	offset, limit := s.turned.offset[plane], &s.turned.limits[plane]
 	for _, at := range list {
-		group, slot := int(at)/groupSlots, int(at)%groupSlots
-		line := codes[s.shape.plane.at(group)+s.shape.lines*s.shape.plane.lineBytes:][:lineBytes]
-		alpha := float32(binary.LittleEndian.Uint16(line[2*slot:]))
-		r := laterRow{base + at, binary.LittleEndian.Uint16(line[lineBytes/2+2*slot:]), sums[at], 0}
-		r.dot = float32(float32(float32(r.sum)-s.probe.offset[plane]) * alpha)
-		if r.dot < s.limits[plane].c {
+		r := laterRow{base + at, c.boundAt(plane, int(at)), w.sums[at] - offset}
+		if r.sum < int32(r.bound.a)*int32(limit.c)>>limit.shift {
 			late.add(c.chunk, plane, r)
 		} else {
 			soon.add(c.chunk, plane, r)
@@ -100,20 +88,19 @@ func (w *work) flush(s *search, l *later) {
 	rows := w.sift(s, l)
 	for _, run := range l.runs {
 		n := 0
+		s.use(run.chunk.coding)
 		s.state()
-		limit := s.limits[run.plane]
+		limit := &s.turned.limits[run.plane]
 		for _, r := range rows[:run.rows] {
-			if !(r.dot+float32(float32(r.tan)*limit.z) < limit.c) {
-				w.lateList[n], w.lateSums[r.at] = r.at, r.sum
+			if limit.none || !out(r.sum, r.bound, limit) {
+				w.lateList[n] = r.at
 				n++
 			}
 		}
 		rows = rows[run.rows:]
 		if n > 0 {
 			c := run.chunk.piece(s.shape, 0, pieceSlots)
-			k := planeKnown[run.plane]
-			k.sums = w.lateSums[:]
-			w.rest(s, &c, w.lateList[:n], k)
+			w.bound(s, &c, w.lateList[:n])
 		}
 	}
 	l.reset()
@@ -122,14 +109,15 @@ func (w *work) flush(s *search, l *later) {
 // sift gives the rows of a list without those that are out by now, has the runs count
 // what is left, and begins to fetch the first of these.
 func (w *work) sift(s *search, l *later) []laterRow {
-	s.state()
 	left, fetched, from := 0, 0, 0
 	for i := range l.runs {
 		run := &l.runs[i]
-		limit := s.limits[run.plane]
+		s.use(run.chunk.coding)
+		s.state()
+		limit := &s.turned.limits[run.plane]
 		n := 0
 		for _, r := range l.rows[from : from+run.rows] {
-			if !(r.dot+float32(float32(r.tan)*limit.z) < limit.c) {
+			if limit.none || !out(r.sum, r.bound, limit) {
 				w.lateList[n] = r.at
 				l.rows[left] = r
 				left++
@@ -139,7 +127,7 @@ func (w *work) sift(s *search, l *later) []laterRow {
 		from += run.rows
 		run.rows = n
 		if fetched += n; n > 0 && fetched <= fetchMax && s.kernel.fetch != nil {
-			s.kernel.fetch(run.chunk.rows, w.lateList[:n], s.shape.rest)
+			s.kernel.fetch(run.chunk.rows, w.lateList[:n], s.shape.rowBytes)
 		}
 	}
 	return l.rows[:left]

@@ -46,14 +46,14 @@ func TestRowsThatAreNearlyGoodEnoughArePutOffAndNoneIsLost(t *testing.T) {
 		if k.groups == nil {
 			continue
 		}
-		inner, asked := k.rests, 0
-		k.rests = func(r *rests) { asked += len(r.list); inner(r) }
+		inner, asked := k.rows, 0
+		k.rows = func(r *rows) { asked += len(r.list); inner(r) }
 		s, err := w.m.newSearch(w.table, &request{query: q}, &k)
 		if err != nil {
 			t.Fatal(err)
 		}
 		most := 0
-		s.scope.Stop = func() error {
+		s.stop = func() error {
 			if s.put != nil {
 				most = max(most, len(s.put[1].rows))
 			}

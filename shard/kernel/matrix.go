@@ -22,10 +22,6 @@ const (
 	growSlots   = 2 * chunkSlots
 	growChunks  = 12 // that have growSlots together
 	planeDims   = 16 // numbers of a slot in a line of a plane
-	unitDims    = 64 // numbers in a unit of a row's rest
-	lowBytes    = 32 // of a unit
-	midBytes    = 16 // of a unit
-	boundBytes  = 4
 	lineFloats  = lineBytes / 4
 )
 
@@ -49,6 +45,8 @@ type Matrix struct {
 	shape shape
 	own   Prepared // of Add
 
+	coding atomic.Pointer[coding] // of the chunks to come
+
 	chunks atomic.Pointer[[]*chunk]
 	slots  int   // ever used
 	free   []int // of slots, erased
@@ -61,6 +59,7 @@ func New(arena *Arena, dim int) (*Matrix, error) {
 	}
 	m := &Matrix{arena: arena, shape: newShape(dim)}
 	m.chunks.Store(new([]*chunk))
+	m.coding.Store(plainCoding(&m.shape))
 	return m, nil
 }
 
@@ -94,7 +93,8 @@ func (m *Matrix) Erase(slot int) {
 	clear(c.vector(&m.shape, at))
 	if !c.flat {
 		c.irregular[at/blockSlots].And(^bit)
-		c.write(&m.shape, at, make([]uint8, m.shape.dim), make([]uint8, m.shape.dim), [planes]bound{})
+		zero := newCoded(&m.shape)
+		c.write(&m.shape, at, &zero)
 	}
 	m.free = append(m.free, slot)
 }
@@ -122,6 +122,7 @@ func (m *Matrix) Free() {
 		c.release(m.arena)
 	}
 	m.slots, m.free = 0, nil
+	m.coding.Store(plainCoding(&m.shape))
 }
 
 // place tells the chunk of a slot and where in it the slot is.
@@ -143,7 +144,9 @@ func (m *Matrix) chunkOf(slot int) (c *chunk, at int, err error) {
 	if index < len(chunks) {
 		return chunks[index], at, nil
 	}
-	c = m.shape.newChunk(index)
+	if c = m.shape.newChunk(index, nil); !c.flat {
+		c = m.shape.newChunk(index, m.learn(c.first))
+	}
 	if err = c.alloc(m.arena, &m.shape); err != nil {
 		return nil, 0, err
 	}
@@ -155,24 +158,18 @@ func (m *Matrix) chunkOf(slot int) (c *chunk, at int, err error) {
 
 // shape is what follows from the dimension.
 type shape struct {
-	dim     int
-	lines   int // of a group in a plane
-	plane   layout
-	units   int // of a row's rest
-	rest    int // bytes of a row's rest
-	vecNums int // of a row
+	dim      int
+	lines    int // of sixteen numbers
+	rowBytes int // of a row's code
+	vecNums  int // of a row
 }
 
 func newShape(dim int) shape {
-	lines := (dim + planeDims - 1) / planeDims
-	units := (dim + unitDims - 1) / unitDims
 	return shape{
-		dim:     dim,
-		lines:   lines,
-		plane:   layout{lineBytes, blockGroups * lineBytes, (lines + 1) * blockGroups * lineBytes},
-		units:   units,
-		rest:    units*(lowBytes+midBytes) + boundBytes,
-		vecNums: (dim + lineFloats - 1) / lineFloats * lineFloats,
+		dim:      dim,
+		lines:    (dim + planeDims - 1) / planeDims,
+		rowBytes: (dim + lineBytes - 1) / lineBytes * lineBytes,
+		vecNums:  (dim + lineFloats - 1) / lineFloats * lineFloats,
 	}
 }
 
@@ -192,18 +189,19 @@ func (s *shape) check(v []float32) error {
 // heap.
 func (m *Matrix) Bytes() (n int64) {
 	for _, c := range *m.chunks.Load() {
-		n += int64(len(c.hi)+len(c.mid)+len(c.rows)) + int64(len(c.live)+len(c.irregular)+len(c.owners))*8 + c.tags.bytes()
+		n += int64(len(c.planes[0])+len(c.planes[1])+len(c.rows)) + int64(len(c.live)+len(c.irregular)+len(c.owners))*8 + c.tags.bytes()
 	}
 	return n + int64(cap(m.free))*8
 }
 
 // BytesPerTemplate gives what a template takes in a full chunk of the arena.
 func (m *Matrix) BytesPerTemplate() float64 {
-	c := m.shape.newChunk(growChunks)
-	return float64(2*c.planeBytes(&m.shape)+c.rowBytes(&m.shape)) / float64(c.slots)
+	c := m.shape.newChunk(growChunks, m.coding.Load())
+	return float64(c.planeBytes(0)+c.planeBytes(1)+c.bytes(&m.shape)) / float64(c.slots)
 }
 
-func (s *shape) newChunk(index int) *chunk {
+// newChunk makes a chunk without memory, with the coding if it is not flat.
+func (s *shape) newChunk(index int, coding *coding) *chunk {
 	slots, first := chunkSlots, growSlots+(index-growChunks)*chunkSlots
 	if index < growChunks {
 		slots = firstSlots << max(index-1, 0)
@@ -214,12 +212,39 @@ func (s *shape) newChunk(index int) *chunk {
 		slots:  slots,
 		first:  first,
 		flat:   index < flatChunks,
+		coding: coding,
 		live:   make([]atomic.Uint64, blocks),
 		owners: make([]atomic.Pointer[Owner], slots),
 	}
 	if !c.flat {
 		c.irregular = make([]atomic.Uint64, blocks)
-		c.vec = (slots*s.rest + lineBytes - 1) / lineBytes * lineBytes
+		c.vec = slots * s.rowBytes
 	}
 	return c
+}
+
+// learn gives the coding of a chunk that begins with slot first. Once a matrix has
+// enough templates it looks at what their numbers weigh.
+func (m *Matrix) learn(first int) *coding {
+	if first != learnSlots || m.shape.dim < learnDim {
+		return m.coding.Load()
+	}
+	shares := make([]float64, m.shape.lines)
+	var sum float64
+	for _, c := range *m.chunks.Load() {
+		for i, x := range c.vectors(&m.shape) {
+			n := float64(x) * float64(x)
+			if n <= 1+normSlack { // what is not of norm 1 has no code
+				shares[i%m.shape.vecNums/planeDims] += n
+				sum += n
+			}
+		}
+	}
+	if sum > 0 {
+		for i := range shares {
+			shares[i] /= sum
+		}
+		m.coding.Store(learnCoding(&m.shape, shares))
+	}
+	return m.coding.Load()
 }

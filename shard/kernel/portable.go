@@ -18,18 +18,20 @@ func (l *layout) at(group int) int {
 // offsets of the fields.
 type plane struct {
 	codes []byte // blocks of four groups
-	// masks tells the slots of each group that are wanted, and after the scan those
+	// masks tells the slots of each block that are wanted, and after the scan those
 	// of them that are not out.
-	masks []uint16
+	masks []uint64
 	// sums are of slots: shifted by shift to the left (32: dropped), then the plane's
 	// sum is added. They mean nothing for slots that were not wanted.
-	sums   []int32
-	probe  []int8
-	lines  int
-	layout layout
-	shift  uint64
-	offset float32
-	limit  limit
+	sums []int32
+	// coarse and fine are the probe's numbers for so many lines of each: if there are
+	// fine ones, the coarse ones count four times.
+	coarse, fine           []int8
+	coarseLines, fineLines int
+	layout                 layout
+	shift                  uint64
+	offset                 int32
+	limit                  limit
 
 	// list names the groups to scan; blocks scans all of them instead.
 	list []uint16
@@ -37,36 +39,45 @@ type plane struct {
 	fetch int
 }
 
-// rests says of which rows to sum the rest of the code: low, and
-// mid shifted to the left by shift (32: dropped).
-type rests struct {
+// rows says the codes of which rows to multiply by a probe.
+type rows struct {
 	rows   []byte
 	list   []uint16 // slots
 	probe  []int8
 	sums   []int32 // of list
-	stride int
-	units  int // of 64 numbers in a row
-	shift  uint64
+	stride int     // bytes of a row, whole lines
 }
 
-// laneCount is how many probes lanes works for at once.
-const laneCount = 16
+const (
+	// laneCount is how many probes lanes works for at once.
+	laneCount = 16
+	// turnSlots are put in the order of lanes at a time: they stay in the cache.
+	turnSlots = 128
+)
 
-// lanes says how to bound all rows of a piece by hi and mid, for sixteen probes.
+// turn says which rows' codes to put in the order of lanes: four numbers of sixteen slots
+// a line.
+type turn struct {
+	rows   []byte
+	to     []byte
+	groups int
+	stride int // bytes of a row, whole lines
+}
+
+// lanes says how to multiply rows by sixteen probes.
 type lanes struct {
-	hi, mid []byte
-	groups  int
-	lines   int
+	turned []byte
+	// ahead is what is turned next: it is fetched meanwhile.
+	ahead  []byte
+	groups int
+	lines  int // of a group
 	// probes has, for every four numbers, those of each probe in turn.
 	probes []int8
-	// masks and sums are of each probe in turn, at strides in bytes; masks tells the
-	// rows that are not out, sums are those of hi and mid together.
+	// masks of a lane are maskStride bytes after those of the lane before: of the
+	// rows whose sums are not below the lane's limit.
 	masks      []uint16
 	maskStride int
-	sums       []int32
-	sumStride  int
-	offset     [laneCount]float32
-	c, z       [laneCount]float32
+	limits     [laneCount]int32
 }
 
 // dots says which vectors to compare exactly.
@@ -82,9 +93,10 @@ type kernel struct {
 	name   string
 	blocks func(*plane) // nil if groups is as fast
 	groups func(*plane) // nil if every row is to be compared exactly
-	rests  func(*rests)
+	rows   func(*rows)
 	dots   func(*dots)
 	lanes  func(*lanes) // nil if it is no faster than one probe after the other
+	turn   func(*turn)  // for lanes
 	// fetch begins to fetch the listed rows of so many bytes; nil if it can't.
 	fetch func(rows []byte, list []uint16, stride int)
 }
@@ -94,15 +106,18 @@ var (
 	// to take codes apart.
 	plain = kernel{name: "plain", dots: dotsPortable}
 	// portable defines what the others do.
-	portable = kernel{name: "portable", groups: groupsPortable, rests: restsPortable, dots: dotsPortable}
+	portable = kernel{
+		name: "portable", groups: groupsPortable, rows: rowsPortable, dots: dotsPortable,
+		lanes: lanesPortable, turn: turnPortable,
+	}
 )
 
 func groupsPortable(p *plane) {
 	for _, at := range p.list {
 		g := int(at)
-		mask := p.masks[g]
+		mask := uint16(p.masks[g/blockGroups] >> (g % blockGroups * groupSlots))
 		group := p.codes[p.layout.at(g):]
-		bounds := group[p.lines*p.layout.lineBytes:]
+		bounds := group[(p.coarseLines+p.fineLines)*p.layout.lineBytes:]
 		for s := range groupSlots {
 			if mask>>s&1 == 0 {
 				continue
@@ -113,10 +128,8 @@ func groupsPortable(p *plane) {
 			}
 			sum += planeSum(group[4*s:], p)
 			p.sums[g*groupSlots+s] = sum
-			alpha := float32(binary.LittleEndian.Uint16(bounds[2*s:]))
-			tan := float32(binary.LittleEndian.Uint16(bounds[lineBytes/2+2*s:]))
-			if out(sum, p.offset, alpha, tan, p.limit) {
-				p.masks[g] &^= 1 << s
+			if out(sum-p.offset, readBound(bounds[4*s:]), &p.limit) {
+				p.masks[g/blockGroups] &^= 1 << (g%blockGroups*groupSlots + s)
 			}
 		}
 	}
@@ -124,35 +137,72 @@ func groupsPortable(p *plane) {
 
 // planeSum multiplies the slot that codes begins with by the probe.
 func planeSum(codes []byte, p *plane) (sum int32) {
-	for i := range p.lines {
+	line := func(i int, probe []int8) (sum int32) {
 		word := binary.LittleEndian.Uint32(codes[i*p.layout.lineBytes:])
-		for j, q := range p.probe[i*planeDims:][:planeDims] {
+		for j, q := range probe[:planeDims] {
 			sum += int32(word>>(8*(j%4)+2*(j/4))&3) * int32(q)
 		}
+		return sum
+	}
+	for i := range p.coarseLines {
+		sum += line(i, p.coarse[i*planeDims:])
+	}
+	if p.fineLines > 0 {
+		sum *= 4
+	}
+	for i := range p.fineLines {
+		sum += line(p.coarseLines+i, p.fine[i*planeDims:])
 	}
 	return sum
 }
 
-// out tells whether a row can't reach the limit. Each operation is rounded by itself.
-func out(sum int32, offset, alpha, tan float32, l limit) bool {
-	return float32(float32(float32(sum)-offset)*alpha)+float32(tan*l.z) < l.c
+// out tells whether a row whose sum is so much more than the offset can't reach the limit.
+func out(sum int32, b bound, l *limit) bool {
+	return sum < (int32(b.a)*int32(l.c)-int32(b.t)*int32(l.z))>>l.shift
 }
 
-func restsPortable(r *rests) {
+func rowsPortable(r *rows) {
 	for i, at := range r.list {
-		low := r.rows[int(at)*r.stride:][:r.stride]
-		mid := low[r.units*lowBytes:]
 		sum := int32(0)
-		for j := range r.units {
-			q := r.probe[j*unitDims:][:unitDims]
-			for k, b := range low[j*lowBytes:][:lowBytes] {
-				sum += int32(b&15)*int32(q[k]) + int32(b>>4)*int32(q[k+lowBytes])
-			}
-			for k, x := range q {
-				sum += int32(mid[j*midBytes+k%midBytes]>>(2*(k/midBytes))&3) * int32(x) << r.shift
-			}
+		for j, code := range r.rows[int(at)*r.stride:][:r.stride] {
+			sum += int32(code) * int32(r.probe[j])
 		}
 		r.sums[i] = sum
+	}
+}
+
+func turnPortable(t *turn) {
+	for g := range t.groups {
+		from, to := t.rows[g*groupSlots*t.stride:], t.to[g*groupSlots*t.stride:]
+		for s := range groupSlots {
+			for i := 0; i < t.stride; i += 4 {
+				copy(to[i*groupSlots+4*s:][:4], from[s*t.stride+i:])
+			}
+		}
+	}
+}
+
+func lanesPortable(l *lanes) {
+	for lane, limit := range l.limits {
+		for g := range l.groups {
+			var sums [groupSlots]int32
+			for i := range l.lines {
+				line := l.turned[(g*l.lines+i)*lineBytes:][:lineBytes]
+				probe := l.probes[(i*laneCount+lane)*4:][:4]
+				for s := range groupSlots {
+					for j, q := range probe {
+						sums[s] += int32(line[4*s+j]) * int32(q)
+					}
+				}
+			}
+			mask := uint16(0)
+			for s, sum := range sums {
+				if sum >= limit {
+					mask |= 1 << s
+				}
+			}
+			l.masks[lane*l.maskStride/2+g] = mask
+		}
 	}
 }
 

@@ -5,8 +5,6 @@ package kernel
 type Prepared struct {
 	template []float32
 	enc      *encoder // has the codes
-	bounds   [planes]bound
-	bounded  bool
 }
 
 // Prepare encodes a template for m into p, whose memory is used again. It keeps a
@@ -16,23 +14,25 @@ func (m *Matrix) Prepare(p *Prepared, template []float32) error {
 	if err := m.shape.check(template); err != nil {
 		return err
 	}
-	if p.enc == nil || p.enc.rotation.dim != m.shape.dim {
-		p.enc = newEncoder(rotationOf(m.shape.dim))
-	}
 	p.template = append(p.template[:0], template...)
-	p.bounds, p.bounded = p.enc.encode(template)
+	p.encode(&m.shape, m.coding.Load())
 	return nil
+}
+
+func (p *Prepared) encode(s *shape, c *coding) {
+	if p.enc == nil || p.enc.coding != c {
+		p.enc = newEncoder(s, c)
+	}
+	p.enc.encode(p.template)
 }
 
 // Clear zeroes the template and its codes.
 func (p *Prepared) Clear() {
 	clear(p.template)
 	if p.enc != nil {
-		clear(p.enc.y)
-		clear(p.enc.codes)
-		clear(p.enc.lows)
+		p.enc.clear()
 	}
-	p.template, p.bounds, p.bounded = p.template[:0], [planes]bound{}, false
+	p.template = p.template[:0]
 }
 
 // AddPrepared is Add of a prepared template.
@@ -56,13 +56,16 @@ func (m *Matrix) AddPrepared(o *Owner, p *Prepared) (slot int, err error) {
 	copy(c.vector(&m.shape, at), p.template)
 	if !c.flat {
 		bit := uint64(1) << (at % blockSlots)
-		if p.bounded {
+		if p.enc.coding != c.coding { // of chunks that are older than the matrix's coding now
+			p.encode(&m.shape, c.coding)
+		}
+		if p.enc.bounded {
 			c.irregular[at/blockSlots].And(^bit)
 		} else {
 			c.irregular[at/blockSlots].Or(bit)
 			c.odd.Store(true)
 		}
-		c.write(&m.shape, at, p.enc.codes, p.enc.lows, p.bounds)
+		c.write(&m.shape, at, &p.enc.coded)
 	}
 	c.tags.set(at, len(c.live), o.Tags)
 	c.owners[at].Store(o)

@@ -7,8 +7,13 @@ const (
 	// turnMax is the largest angle for which the bound is stated: with the largest
 	// angle of a code, acos .75, it is less than π.
 	turnMax = .75 * math.Pi
+	// What a probe and a row have in numbers without bits may have these shares of their
+	// norm, so that with angles of codes up to acos .9 no sum of angles reaches π.
+	tailMost, rowTailMost = .6, .7
+	// turnMost is the same for the angle by which a probe is turned.
+	turnMost = .2
 	// roundSlack covers what float32 rounds: in a scan, in score.Dot for DimMax
-	// numbers, in the sum of low. Relative to norms of 1.
+	// numbers. Relative to norms of 1.
 	roundSlack = 3e-5
 
 	probeNormLeast, probeNormMost = 1e-3, 1e3
@@ -17,87 +22,193 @@ const (
 // probe is a template that is searched with.
 type probe struct {
 	nums []float32 // padded to vecNums
-	// whole is the rotated probe, rounded, padded to units.
-	whole  []int8
-	norm   float64 // of nums
-	length float64 // of whole
-	turn   float64 // angle between nums and whole
-	// offset is what the codes' offsets add to the sums of the planes.
-	offset [planes]float32
-	unit   [planes]float64
-	bare   bool // no bounds can be stated
+	norm float64
+	bare bool // no bounds can be stated
 }
 
-func newProbe(s *shape, r *rotation, v []float32) *probe {
-	p := &probe{
-		nums:  make([]float32, s.vecNums),
-		whole: make([]int8, s.units*unitDims),
-		unit:  alphaUnit(s.dim),
-	}
+func newProbe(s *shape, v []float32) *probe {
+	p := &probe{nums: make([]float32, s.vecNums)}
 	copy(p.nums, v)
+	var square float64
+	for _, x := range v {
+		square += float64(x) * float64(x)
+	}
+	p.norm = math.Sqrt(square)
+	p.bare = !(p.norm >= probeNormLeast && p.norm <= probeNormMost)
+	return p
+}
+
+// turned is a probe for the rows of one coding.
+type turned struct {
+	coding *coding
+	probe  *probe
+	// whole is the rotated probe, rounded, padded to rowBytes.
+	whole []int8
+	// planes is what the planes see of it, rows what the rows see: all.
+	planes, rows rounded
+	tail         float64       // norm of what the planes don't see, of a probe of norm 1
+	offset       [planes]int32 // what the codes' offsets add to the sums of the planes
+	rowOffset    int32         // of the rows
+
+	least  float32 // of which limits are
+	limits [planes]limit
+	row    int32 // rows with a smaller sum are out
+}
+
+// rounded are numbers of a probe of norm 1 and what became of them.
+type rounded struct {
+	norm   float64
+	length float64 // when rounded
+	turn   float64 // angle between both
+}
+
+func round(y []float64, whole []int8) (r rounded) {
+	var dot, square, norm float64
+	for i, x := range y {
+		n := float64(whole[i])
+		norm += x * x
+		dot += x * n
+		square += n * n
+	}
+	r.norm, r.length = math.Sqrt(norm), math.Sqrt(square)
+	if r.length == 0 {
+		return r
+	}
+	cos := min(dot/(r.norm*r.length), 1)
+	r.turn = math.Asin(min(math.Sqrt(max(1-cos*cos, 0))+1e-7, 1))
+	return r
+}
+
+// turn rotates and rounds a probe.
+func (p *probe) turn(s *shape, c *coding) *turned {
+	t := &turned{coding: c, probe: p, whole: make([]int8, s.rowBytes), least: float32(math.NaN())}
+	if p.bare {
+		return t
+	}
 	y := make([]float64, s.dim)
-	var norm float64
-	for i, x := range v {
-		y[i] = float64(x)
-		norm += y[i] * y[i]
+	for i, x := range p.nums[:s.dim] {
+		y[i] = float64(x) / p.norm
 	}
-	p.norm = math.Sqrt(norm)
-	if !(p.norm >= probeNormLeast && p.norm <= probeNormMost) {
-		p.bare = true
-		return p
-	}
-	r.apply(y)
+	c.rotation.apply(y)
 	var largest float64
 	for _, x := range y {
 		largest = max(largest, math.Abs(x))
 	}
-	var sum int
-	var dot, square float64
 	for i, x := range y {
-		n := math.Round(x / largest * probeMax)
-		p.whole[i] = int8(n)
-		sum += int(n)
-		dot += x * n
-		square += n * n
+		t.whole[i] = int8(math.Round(x / largest * probeMax))
+		t.rowOffset += rowZero * int32(t.whole[i])
 	}
-	p.length = math.Sqrt(square)
-	cos := min(dot/(p.norm*p.length), 1)
-	p.turn = math.Sqrt(max(1-cos*cos, 0)) // of which asin is the angle
-	p.turn = math.Asin(min(p.turn+1e-7, 1))
-	for i, o := range [planes]float64{hiOffset, midOffset, lowOffset} {
-		p.offset[i] = float32(o * float64(sum))
+	coded := c.parts[1]
+	t.planes, t.rows = round(y[:coded], t.whole), round(y, t.whole)
+	t.tail = math.Sqrt(max(1-t.planes.norm*t.planes.norm, 0))
+	if c.whole() {
+		t.tail = 0
 	}
-	return p
+	var sums [2]int32 // of the numbers in both, and of those in one
+	for i, n := range t.whole[:coded] {
+		if i < c.parts[0] {
+			sums[0] += int32(n)
+		} else {
+			sums[1] += int32(n)
+		}
+	}
+	switch {
+	case c.fine > c.coarse:
+		t.offset = [planes]int32{half(15*sums[0] + 3*sums[1]), half(60*sums[0] + 15*sums[1])}
+	case c.fine == 0:
+		t.offset = [planes]int32{half(3 * sums[1]), half(15 * sums[1])}
+	default:
+		t.offset = [planes]int32{half(15*sums[0] + 12*sums[1]), half(15*sums[0] + 15*sums[1])}
+	}
+	return t
 }
 
-// limit is what a plane's sums are compared with: a row with sum s and bound
-// (α, tan) is out if α·(s − offset) + tan·z < c.
-type limit struct{ c, z float32 }
+// half gives half of a number, rounded down: rows of a smaller sum than an offset rounded
+// down have a smaller one than the offset.
+func half(n int32) int32 { return n >> 1 }
 
-// limits states the planes' limits for rows of at least the given similarity.
-func (p *probe) limits(least float32) [planes]limit {
-	none := limit{c: float32(math.Inf(-1))}
-	l := [planes]limit{none, none, none}
-	if p.bare {
-		return l
+// limit is what a plane's sums are compared with: a row with sum s and bound (a, t) is out
+// if s − offset < (a·c − t·z) / 2ˢʰⁱᶠᵗ, rounded down.
+type limit struct {
+	c, z  int16
+	shift uint64
+	none  bool // nothing is out
+}
+
+// state states the limits for rows of at least the given similarity.
+func (t *turned) state(least float32) {
+	if t.least == least {
+		return
 	}
-	cos := float64(least) / p.norm
+	t.least = least
+	none := limit{none: true}
+	t.limits, t.row = [planes]limit{none, none}, math.MinInt32
+	if t.probe.bare {
+		return
+	}
+	cos := float64(least) / t.probe.norm
 	if cos > 0 {
 		cos /= 1 + normSlack
 	} else {
 		cos /= 1 - normSlack
 	}
-	angle := math.Acos(min(max(cos, -1), 1)) + p.turn
-	if angle > turnMax {
-		return l
+	t.row = t.rowLimit(cos)
+	t.planeLimits(cos)
+}
+
+// rowLimit: with a probe q of norm 1 that was rounded to q' by the angle ψ, and a row x
+// whose code is c + ρ in steps 1/grain, q·x ≤ (cos ψ/|q'| · q'·c + sin ψ · |c| + |ρ|)/grain.
+func (t *turned) rowLimit(cos float64) int32 {
+	off := rowError(t.coding.dim) / t.coding.grain
+	sinTurn, cosTurn := math.Sincos(t.rows.turn)
+	if !(cosTurn > .5) {
+		return math.MinInt32
 	}
-	const slack = alphaSlack*4/3 + roundSlack
-	sin, cos := math.Sincos(angle)
-	for i, u := range p.unit {
-		l[i] = limit{
-			c: float32((cos - slack) * p.length / u),
-			z: float32((sin + slack) * p.length / (u * boundMax)),
+	need := cos - off - sinTurn*(1+off) - roundSlack
+	sum := math.Floor(need*t.coding.grain*t.rows.length/cosTurn) - 1 + float64(t.rowOffset)
+	return int32(min(max(sum, math.MinInt32), math.MaxInt32))
+}
+
+// planeLimits states the limits of the planes; doc.go derives them.
+func (t *turned) planeLimits(cos float64) {
+	turn := t.planes.turn
+	if t.coding.whole() {
+		if math.Acos(min(max(cos, -1), 1))+turn > turnMax {
+			return
 		}
+	} else if cos < 0 || t.tail > tailMost || turn > turnMost {
+		return
 	}
+	if t.planes.length == 0 {
+		return
+	}
+	cos = min(max(cos, -1), 1)
+	sin := math.Sqrt(1 - cos*cos)
+	sinTurn, cosTurn := math.Sincos(turn)
+	norm := t.planes.norm
+	if t.coding.whole() {
+		norm = 1
+	}
+	slack := (boundSlack*4/3 + roundSlack) / norm
+	c := cos/norm*cosTurn - sin*sinTurn - slack
+	z := sin*cosTurn + max(cos, 0)/norm*sinTurn + slack
+	z = math.Hypot(z, t.tail/norm+roundSlack)
+	for i, unit := range t.coding.units {
+		t.limits[i] = newLimit(c*t.planes.length*unit, z*t.planes.length*unit)
+	}
+}
+
+// newLimit scales c and z to 16 bits.
+func newLimit(c, z float64) (l limit) {
+	scale := 1.
+	for l.shift < 30 && max(math.Abs(c), z)*scale*2 < math.MaxInt16 {
+		scale *= 2
+		l.shift++
+	}
+	c, z = math.Floor(c*scale), math.Ceil(z*scale)
+	if c < math.MinInt16 || z > math.MaxInt16 {
+		return limit{none: true}
+	}
+	l.c, l.z = int16(c), int16(z)
 	return l
 }

@@ -52,16 +52,11 @@ func NewQueue(m *Matrix, table *score.Table, passes int) *Queue {
 
 // Search is Matrix.Search, until ctx ends. Errors wrap that of ctx, ErrTemplate or ErrBusy.
 func (q *Queue) Search(ctx context.Context, query scan.Query) ([]scan.Hit, error) {
-	return q.SearchAmong(ctx, query, nil)
-}
-
-// SearchAmong is Search among the slots that allow has a bit for, as of Scope.Allow.
-func (q *Queue) SearchAmong(ctx context.Context, query scan.Query, allow []uint64) ([]scan.Hit, error) {
 	// A bad probe must not fail those it shares a pass with.
 	if err := q.matrix.shape.check(query.Probe); err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
-	t := &ticket{request: request{query, Scope{allow, ctx.Err}}, done: make(chan struct{})}
+	t := &ticket{request: request{query, ctx.Err}, done: make(chan struct{})}
 	leads, err := q.enter(t)
 	if err != nil {
 		return nil, err

@@ -12,18 +12,18 @@ const (
 	rotateSeed   = 0x6661636574
 )
 
-// rotation mixes the numbers of a template by an orthogonal map, so that
+// rotation mixes the numbers of each part of a template by an orthogonal map, so that
 // each of them looks normally distributed, whatever the spectrum of the templates
-// was: then one step fits all. It is made of random signs and fast Hadamard
+// was: then one step fits all of a part. It is made of random signs and fast Hadamard
 // transforms of the first and of the last 2ⁿ numbers, in turn. The bounds hold for
 // any orthogonal map, so it is neither secret nor learnt.
 type rotation struct {
-	dim, width int
-	signs      [][]float64 // rotateRounds of dim
+	ends  [3]int      // of the parts, the last of which is the rest
+	signs [][]float64 // rotateRounds of all numbers
 }
 
-func newRotation(dim int) *rotation {
-	r := &rotation{dim: dim, width: 1 << (bits.Len(uint(dim)) - 1)}
+func newRotation(dim int, parts [2]int) *rotation {
+	r := &rotation{ends: [3]int{parts[0], parts[1], dim}}
 	random := rand.New(rand.NewPCG(rotateSeed, uint64(dim))) //nolint:gosec // no secret
 	for range rotateRounds {
 		signs := make([]float64, dim)
@@ -41,10 +41,23 @@ func (r *rotation) apply(y []float64) {
 		for i, s := range signs {
 			y[i] *= s
 		}
-		hadamard(y[:r.width])
-		if r.width < r.dim {
-			hadamard(y[r.dim-r.width:])
+		from := 0
+		for _, to := range r.ends {
+			mix(y[from:to])
+			from = to
 		}
+	}
+}
+
+// mix transforms the first 2ⁿ numbers of y, and then the last.
+func mix(y []float64) {
+	if len(y) == 0 {
+		return
+	}
+	width := 1 << (bits.Len(uint(len(y))) - 1)
+	hadamard(y[:width])
+	if width < len(y) {
+		hadamard(y[len(y)-width:])
 	}
 }
 
@@ -65,13 +78,19 @@ func hadamard(y []float64) {
 	}
 }
 
-var rotations sync.Map // of *rotation, by dimension
+var rotations sync.Map // of *rotation, by rotationKey
 
-// rotationOf gives the one rotation of a dimension.
-func rotationOf(dim int) *rotation {
-	if r, ok := rotations.Load(dim); ok {
+type rotationKey struct {
+	dim   int
+	parts [2]int
+}
+
+// rotationOf gives the one rotation of a dimension and its parts.
+func rotationOf(dim int, parts [2]int) *rotation {
+	key := rotationKey{dim, parts}
+	if r, ok := rotations.Load(key); ok {
 		return r.(*rotation) //nolint:forcetypeassert // of rotations
 	}
-	r, _ := rotations.LoadOrStore(dim, newRotation(dim))
+	r, _ := rotations.LoadOrStore(key, newRotation(dim, parts))
 	return r.(*rotation) //nolint:forcetypeassert // of rotations
 }

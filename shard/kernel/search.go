@@ -13,38 +13,27 @@ import (
 const (
 	// exactRows is how many candidates are compared before the limits are stated anew.
 	exactRows = 64
-	// restRows are bounded by their rests at a time, more than exactRows to keep fetches
+	// codeRows are bounded by their codes at a time, more than exactRows to keep fetches
 	// in flight.
-	restRows = 256
+	codeRows = 256
 	// pieceSlots are scanned at a time: what a search notes about them stays in the cache,
 	// and few pauses are made.
 	pieceSlots = 8192
 	// midShare: if more than one row of so many is left after the first plane, reading
-	// the second one, in order, is cheaper than reading the rests of rows here and there.
+	// the second one, in order, is cheaper than reading the codes of rows here and there.
 	midShare = 12
+	// blocksShare: if more than one slot of so many is wanted, scanning all is faster than
+	// their groups only.
+	blocksShare = 48
 	// sparseShare: of fewer than one slot of so many no code is read.
 	sparseShare = 32
 )
-
-// Scope narrows a search beyond its query, and ends it early. The zero Scope does neither.
-type Scope struct {
-	// Allow has a bit a slot, 64 a word, for the slots that may be found; those beyond
-	// its end may not. Nil allows all. It must not change while the search runs.
-	Allow []uint64
-	// Stop is asked before every 8192 slots; an error of it ends the search. Nil never does.
-	Stop func() error
-}
 
 // Search gives the hits of q exactly as scan.TopK gives them for the rows that are
 // there. Writes that run beside it may be seen or not, each as a whole. Errors
 // wrap ErrTemplate.
 func (m *Matrix) Search(table *score.Table, q scan.Query) ([]scan.Hit, error) {
-	return m.SearchIn(table, q, Scope{})
-}
-
-// SearchIn is Search among the slots of scope. Errors may wrap that of scope.Stop, too.
-func (m *Matrix) SearchIn(table *score.Table, q scan.Query, scope Scope) ([]scan.Hit, error) {
-	s, err := m.newSearch(table, &request{q, scope}, &active)
+	s, err := m.newSearch(table, &request{query: q}, &active)
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +41,11 @@ func (m *Matrix) SearchIn(table *score.Table, q scan.Query, scope Scope) ([]scan
 	return s.result()
 }
 
-// request is a query with its scope.
+// request is a query. stop, if it is not nil, is asked before every piece; an error of it ends
+// the search.
 type request struct {
 	query scan.Query
-	scope Scope
+	stop  func() error
 }
 
 // search is one query on its way through the chunks.
@@ -64,13 +54,14 @@ type search struct {
 	kernel *kernel
 	probe  *probe
 	tags   []uint32
-	scope  Scope
+	stop   func() error
 	put    *[2]later // soon and late; nil without
 	looked int       // slots that were scanned when soon was looked at
-	err    error     // of scope.Stop: the search has ended
+	err    error     // of stop: the search has ended
 	top    *top
-	limits [planes]limit
-	least  float32 // of which limits are
+
+	turned *turned   // for the coding at hand
+	others []*turned // for all
 }
 
 func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, error) {
@@ -81,20 +72,18 @@ func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, 
 	s := &search{
 		shape:  &m.shape,
 		kernel: k,
-		probe:  newProbe(&m.shape, rotationOf(m.shape.dim), q.Probe),
+		probe:  newProbe(&m.shape, q.Probe),
 		tags:   q.Tags,
-		scope:  r.scope,
+		stop:   r.stop,
 		top:    newTop(table, q),
-		least:  float32(math.NaN()),
 	}
-	s.state()
 	return s, nil
 }
 
 // ended asks whether the search is to end.
 func (s *search) ended() bool {
-	if s.err == nil && s.scope.Stop != nil {
-		s.err = s.scope.Stop()
+	if s.err == nil && s.stop != nil {
+		s.err = s.stop()
 	}
 	return s.err != nil
 }
@@ -107,33 +96,28 @@ func (s *search) result() ([]scan.Hit, error) {
 	return s.top.hits(), nil
 }
 
-// narrow takes the slots off that are not in the scope of the search, and tells if any are left.
-func (s *search) narrow(c *piece, allowed []uint64) bool {
-	if s.scope.Allow == nil {
-		return true
+// use turns the probe for a coding, if that is not done.
+func (s *search) use(c *coding) {
+	if s.turned != nil && s.turned.coding == c {
+		return
 	}
-	var any uint64
-	for i := range allowed {
-		var word uint64
-		if at := c.first/blockSlots + i; at < len(s.scope.Allow) {
-			word = s.scope.Allow[at] >> (c.first % blockSlots)
+	for _, t := range s.others {
+		if t.coding == c {
+			s.turned = t
+			return
 		}
-		allowed[i] &= word
-		any |= allowed[i]
 	}
-	return any != 0
+	s.turned = s.probe.turn(s.shape, c)
+	s.others = append(s.others, s.turned)
 }
 
 // state states the limits for what the top wants by now.
-func (s *search) state() {
-	if s.least != s.top.least {
-		s.least = s.top.least
-		s.limits = s.probe.limits(s.least)
-	}
-}
+func (s *search) state() { s.turned.state(s.top.least) }
 
-// bounded tells whether the limits can exclude anything.
-func (s *search) bounded() bool { return !math.IsInf(float64(s.limits[0].c), -1) }
+// bounded tells whether the limits of planes, and of rows, can exclude anything.
+func (s *search) bounded() (planes, rows bool) {
+	return !s.turned.limits[0].none, s.turned.row > math.MinInt32
+}
 
 // works are kept for the next searches.
 var works = sync.Pool{New: func() any { return new(work) }}
@@ -142,95 +126,86 @@ var works = sync.Pool{New: func() any { return new(work) }}
 type work struct {
 	piece   piece
 	allowed [pieceSlots / blockSlots]uint64
-	masks   [pieceSlots / groupSlots]uint16
 	sums    [pieceSlots]int32
 	list    [pieceSlots]uint16
 	some    [pieceSlots / groupSlots]uint16
 
-	rests  [restRows]int32
-	exact  [restRows]uint16
+	codes  [codeRows]int32
+	exact  [codeRows]uint16
 	owners [exactRows]*Owner
 	dots   [exactRows]float32
 
 	lateList [pieceSlots]uint16 // of flush
-	lateSums [pieceSlots]int32
 }
 
 // scan offers the rows of a piece that may be among the best.
 func (w *work) scan(s *search, c *piece) {
 	allowed := w.allowed[:len(c.live)]
-	if !c.allow(allowed, s.tags) || !s.narrow(c, allowed) {
+	if !c.allow(allowed, s.tags) {
 		return
 	}
+	share := left(allowed)
+	if c.flat || s.kernel.groups == nil || share < c.slots/sparseShare {
+		w.compare(s, c, w.slots(allowed))
+		return
+	}
+	s.use(c.chunk.coding)
 	s.state()
-	if c.flat || s.kernel.groups == nil || !s.bounded() || sparse(allowed) {
+	inPlanes, inRows := s.bounded()
+	if !inRows {
 		w.compare(s, c, w.slots(allowed))
 		return
 	}
 	for i := range c.irregular { // none, nearly always
 		w.irregular(s, c, i, allowed)
 	}
-	masks := w.masks[:4*len(allowed)]
-	for i, word := range allowed {
-		masks[4*i], masks[4*i+1] = uint16(word), uint16(word>>16)
-		masks[4*i+2], masks[4*i+3] = uint16(word>>32), uint16(word>>48)
-	}
-	p := plane{
-		codes: c.hi, masks: masks, sums: w.sums[:], probe: s.probe.whole, lines: s.shape.lines,
-		layout: s.shape.plane, fetch: s.shape.lines + 1, offset: s.probe.offset[0], limit: s.limits[0], shift: 32,
-	}
-	w.plane(s, &p)
-	scanned := 0
-	if left(masks) > c.slots/midShare {
-		scanned = 1
-		p.codes, p.offset, p.limit, p.shift = c.mid, s.probe.offset[1], s.limits[1], 2
-		w.plane(s, &p)
-	}
-	w.settle(s, c, w.slotsOf(masks), scanned, w.sums[:])
-}
-
-// sparse tells whether so few slots are allowed that comparing them, whose numbers
-// lie together, is faster than reading codes, a group of which is as long as a vector.
-func sparse(allowed []uint64) bool {
-	n := 0
-	for _, word := range allowed {
-		n += bits.OnesCount64(word)
-	}
-	return n < len(allowed)*blockSlots/sparseShare
-}
-
-// plane scans a plane with what is faster.
-func (w *work) plane(s *search, p *plane) {
-	if s.kernel.blocks != nil && 4*some(p.masks) > len(p.masks) {
-		s.kernel.blocks(p)
+	if !inPlanes {
+		w.bound(s, c, w.slots(allowed))
 		return
 	}
-	p.list = w.groups(p.masks)
-	s.kernel.groups(p)
+	w.plane(s, c, 0, allowed, share)
+	scanned := 0
+	if share = left(allowed); share > c.slots/midShare {
+		scanned = 1
+		w.plane(s, c, 1, allowed, share)
+	}
+	w.settle(s, c, w.slots(allowed), scanned)
 }
 
-// some counts the groups that have a bit set.
-func some(masks []uint16) (n int) {
-	for _, mask := range masks {
-		n += int((uint32(mask) + 0xffff) >> 16)
+// plane scans a plane with what is faster, if so many slots are left.
+func (w *work) plane(s *search, c *piece, number int, masks []uint64, share int) {
+	shape := &c.chunk.coding.planes[number]
+	t := s.turned
+	p := plane{
+		codes: c.planes[number], masks: masks, sums: w.sums[:],
+		coarse: t.whole, fine: t.whole[shape.first:], coarseLines: shape.coarse, fineLines: shape.fine,
+		layout: shape.layout, shift: shape.shift, offset: t.offset[number], limit: t.limits[number],
+		fetch: shape.coarse + shape.fine + 1,
 	}
-	return n
+	if s.kernel.blocks != nil && share > c.slots/blocksShare {
+		s.kernel.blocks(&p)
+		return
+	}
+	p.list = w.groups(masks)
+	s.kernel.groups(&p)
 }
 
 // left counts the slots in masks.
-func left(masks []uint16) (n int) {
+func left(masks []uint64) (n int) {
 	for _, mask := range masks {
-		n += bits.OnesCount16(mask)
+		n += bits.OnesCount64(mask)
 	}
 	return n
 }
 
 // groups lists the groups that have a bit set, without a branch on it.
-func (w *work) groups(masks []uint16) []uint16 {
+func (w *work) groups(masks []uint64) []uint16 {
 	n := 0
 	for i, mask := range masks {
-		w.some[n] = uint16(i)
-		n += int((uint32(mask) + 0xffff) >> 16)
+		for g := range blockGroups {
+			w.some[n] = uint16(i*blockGroups + g)
+			n += int((uint32(uint16(mask>>(g*groupSlots))) + 0xffff) >> 16)
+		}
 	}
 	return w.some[:n]
 }
@@ -241,18 +216,6 @@ func (w *work) slots(words []uint64) []uint16 {
 	for i, word := range words {
 		for ; word != 0; word &= word - 1 {
 			w.list[n] = uint16(i*blockSlots + bits.TrailingZeros64(word))
-			n++
-		}
-	}
-	return w.list[:n]
-}
-
-func (w *work) slotsOf(masks []uint16) []uint16 {
-	n := 0
-	for i := 0; i+blockGroups <= len(masks); i += blockGroups {
-		word := uint64(masks[i]) | uint64(masks[i+1])<<16 | uint64(masks[i+2])<<32 | uint64(masks[i+3])<<48
-		for ; word != 0; word &= word - 1 {
-			w.list[n] = uint16(i*groupSlots + bits.TrailingZeros64(word))
 			n++
 		}
 	}
@@ -274,28 +237,19 @@ func (w *work) irregular(s *search, c *piece, block int, allowed []uint64) {
 	w.compare(s, c, w.list[:n])
 }
 
-// known are the sums of what was scanned of the rows of a piece, what they weigh in the
-// whole code, and how mid is to be shifted to complete it.
-type known struct {
-	sums   []int32
-	weight int32
-	shift  uint64
-}
-
-// rest bounds the listed rows with all bits and compares those that are left.
-func (w *work) rest(s *search, c *piece, list []uint16, k known) {
-	r := rests{rows: c.rest, probe: s.probe.whole, stride: s.shape.rest, units: s.shape.units, shift: k.shift}
+// bound bounds the listed rows with their codes and compares those that are left.
+func (w *work) bound(s *search, c *piece, list []uint16) {
+	r := rows{rows: c.rows, probe: s.turned.whole, stride: s.shape.rowBytes}
 	for len(list) > 0 {
-		n := min(len(list), restRows)
-		r.list, r.sums = list[:n], w.rests[:n]
+		n := min(len(list), codeRows)
+		r.list, r.sums = list[:n], w.codes[:n]
 		list = list[n:]
-		s.kernel.rests(&r)
+		s.kernel.rows(&r)
 		s.state()
 		left := 0
 		for i, at := range r.list {
-			alpha, tan := c.restBound(s.shape, int(at))
-			if !out(k.weight*k.sums[at]+r.sums[i], s.probe.offset[2], alpha, tan, s.limits[2]) {
-				w.exact[left] = at
+			w.exact[left] = at
+			if r.sums[i] >= s.turned.row {
 				left++
 			}
 		}

@@ -1,0 +1,197 @@
+package kernel
+
+import "math"
+
+// A coding says which bits of a template's numbers its planes have. The numbers are
+// rotated and taken in lines of sixteen; pairs of bits of a line weigh 4 steps (coarse)
+// or 1 step (fine). The first plane has the coarse pairs of the first lines and the
+// fine pairs of the first lines, of two numbers of lines:
+//
+//	in both           4 bits, in steps
+//	in coarse only    2 bits, in 4 steps; 2 more, in steps, in the second plane
+//	in fine only      2 bits, in steps; 2 more, in quarters of a step, in the second plane
+//	in none           no bits: the bound covers what these numbers can add
+//
+// The plain coding, coarse for all lines, suits templates whose numbers weigh alike. What
+// a face model gives does not: the numbers of a basis are ordered by what they weigh, and
+// the last of them weigh next to nothing.
+type coding struct {
+	dim          int
+	coarse, fine int // lines
+	// parts are the ends of the numbers in both, and of those in any: the three parts
+	// are rotated each by itself.
+	parts    [2]int
+	rotation *rotation
+	step     float64 // of a template of norm 1
+	planes   [planes]planeShape
+	units    [planes]float64 // of the stored bounds
+	grain    float64         // 1/step of the rows' codes
+}
+
+// planeShape is a plane of a coding: coarse lines from number 0 on, then fine lines
+// from number first on.
+type planeShape struct {
+	coarse, fine int
+	first        int
+	layout       layout
+	shift        uint64 // of the sums of the plane before; 32 drops them
+}
+
+const (
+	planes = 2
+
+	// stepSigma is a step of the plain coding in standard deviations of a template's
+	// numbers: a compromise of the planes' angles (sines .348 and .121 for normal
+	// numbers; the best step of the first alone gives .342, of the second .107).
+	stepSigma = .275
+	// rowSigma is how many standard deviations of a number the codes of rows reach.
+	rowSigma = 5.04
+)
+
+func newPlaneShape(coarse, fine, first int, shift uint64) planeShape {
+	block := blockGroups * lineBytes
+	return planeShape{coarse, fine, first, layout{lineBytes, block, (coarse + fine + 1) * block}, shift}
+}
+
+// plainCoding is the coding for templates of which nothing is known.
+func plainCoding(s *shape) *coding {
+	sigma := 1 / math.Sqrt(float64(s.dim))
+	return newCoding(s, s.lines, 0, stepSigma*sigma, sigma)
+}
+
+// newCoding makes a coding with the given lines and step, for templates with
+// numbers of standard deviations up to sigma.
+func newCoding(s *shape, coarse, fine int, step, sigma float64) *coding {
+	ends := [2]int{min(min(coarse, fine)*planeDims, s.dim), min(max(coarse, fine)*planeDims, s.dim)}
+	c := &coding{
+		dim: s.dim, coarse: coarse, fine: fine, parts: ends,
+		rotation: rotationOf(s.dim, ends),
+		step:     step,
+		units:    [planes]float64{1 / (step * boundOne), 1 / (step * boundOne)},
+		grain:    rowMax / (rowSigma * sigma),
+	}
+	shift := uint64(0)
+	switch {
+	case fine > coarse: // the second plane counts quarters of a step
+		shift = 2
+		c.units[1] *= 4
+	case fine == 0: // the first one counts four steps
+		shift = 2
+		c.units[0] /= 4
+	}
+	c.planes[0] = newPlaneShape(coarse, fine, 0, 32)
+	c.planes[1] = newPlaneShape(0, max(coarse, fine)-min(coarse, fine), min(coarse, fine)*planeDims, shift)
+	return c
+}
+
+// whole tells whether the planes have all numbers.
+func (c *coding) whole() bool { return c.parts[1] == c.dim }
+
+const (
+	// learnSlots is after how many slots a matrix looks at what its numbers weigh.
+	learnSlots = 2048
+	// learnDim is the least dimension at which it does.
+	learnDim = 64
+
+	// learnCosine is the threshold that a learnt coding is to suit, the usual one of a pack.
+	learnCosine = .48
+	// byteCost and rowCost are about what a byte of the first plane and a row that it
+	// leaves take, in nanoseconds. Only their ratio counts.
+	byteCost, rowCost = .055, 26
+	// learnGain is how much better than the plain coding a learnt one must promise to be.
+	learnGain = .88
+)
+
+// learnCoding gives the coding that suits templates whose lines of sixteen numbers have the
+// given shares of the squared norm.
+func learnCoding(s *shape, shares []float64) *coding {
+	sigma := math.Sqrt(1 / float64(s.dim))
+	spread := 0.
+	for _, e := range shares {
+		spread += e * e / planeDims
+	}
+	best := learnGain * cost(spread, distortion(s.dim, sigma, 4, 4*stepSigma*sigma), 0, s.lines)
+	coding := plainCoding(s)
+	for coarse := range s.lines + 1 {
+		for fine := range s.lines + 1 {
+			if coarse+fine == 0 || coarse+fine > s.lines*3/2 || max(coarse, fine)*2 < s.lines {
+				continue
+			}
+			for k := .18; k < .6; k *= 1.15 {
+				at := newPrediction(s, shares, coarse, fine, k)
+				if c := cost(spread, at.lost, at.tail, coarse+fine); c < best && at.tail < tailShareMax {
+					best, coding = c, newCoding(s, coarse, fine, at.step, at.sigma)
+				}
+			}
+		}
+	}
+	return coding
+}
+
+// tailShareMax is how much of the squared norm a coding may leave out.
+const tailShareMax = .02
+
+// prediction is what a coding would do to normal numbers.
+type prediction struct {
+	step, sigma float64
+	lost        float64 // of the squared norm, by the first plane
+	tail        float64 // of the squared norm, of the numbers without bits
+}
+
+// newPrediction predicts for a step of k standard deviations of the first part.
+func newPrediction(s *shape, shares []float64, coarse, fine int, k float64) (p prediction) {
+	both, any := min(coarse, fine), max(coarse, fine)
+	part := func(from, to int) (n int, sigma float64) {
+		share := 0.
+		for _, e := range shares[from:to] {
+			share += e
+		}
+		n = min(to*planeDims, s.dim) - from*planeDims
+		return n, math.Sqrt(share / float64(max(n, 1)))
+	}
+	n0, sigma0 := part(0, both)
+	n1, sigma1 := part(both, any)
+	n2, sigma2 := part(any, s.lines)
+	p.sigma = max(sigma0, sigma1)
+	p.tail = float64(max(n2, 0)) * sigma2 * sigma2
+	if p.step = k * sigma0; both == 0 {
+		p.step = k * sigma1
+	}
+	cell := p.step
+	if coarse > fine {
+		cell = 4 * p.step
+	}
+	p.lost = distortion(n0, sigma0, 16, p.step) + distortion(n1, sigma1, 4, cell)
+	return p
+}
+
+// cost is about how long a row takes in a search, in nanoseconds.
+func cost(spread, lost, tail float64, lines int) float64 {
+	tan := math.Sqrt(lost / (1 - lost))
+	slack := math.Sqrt((tan*tan + tail) * (1 - learnCosine*learnCosine + tail))
+	left := math.Erfc((learnCosine-slack)/math.Sqrt(2*spread)) / 2
+	return float64(4*(lines+1))*byteCost + left*rowCost
+}
+
+// distortion is what so many levels of a step lose of n normal numbers, squared.
+func distortion(n int, sigma float64, levels int, step float64) float64 {
+	if n <= 0 || !(sigma > 0) {
+		return 0
+	}
+	// moments gives the integrals of 1, x and x² times the density from a on.
+	moments := func(a float64) [3]float64 {
+		density := math.Exp(-a*a/2) / math.Sqrt(2*math.Pi)
+		q := math.Erfc(a/math.Sqrt2) / 2
+		return [3]float64{q, density, a*density + q}
+	}
+	s, sum := step/sigma, 0.
+	for i := range levels / 2 {
+		low, high := moments(float64(i)*s), [3]float64{}
+		if i < levels/2-1 {
+			high = moments(float64(i+1) * s)
+		}
+		at := (float64(i) + .5) * s
+		sum += low[2] - high[2] - 2*at*(low[1]-high[1]) + at*at*(low[0]-high[0])
+	}
+	return float64(n) * sigma * sigma * 2 * sum
+}
