@@ -30,3 +30,6 @@ func (n *Node) NewTenantKey(ctx context.Context, tenant string) (router.AccessKe
 	}
 	return n.router.CreateAccessKey(ctx, t, router.RoleAdmin)
 }
+
+// ChangeMaster has the node use other cluster keys, the first one to wrap.
+func (n *Node) ChangeMaster(secrets ...[]byte) error { return n.master.Change(secrets) }

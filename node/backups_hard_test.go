@@ -1,6 +1,7 @@
 package node_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"testing"
 
 	"facet/node"
+	"facet/node/backup"
 	"facet/node/nodetest"
 )
 
@@ -285,5 +287,34 @@ func TestWhoWasErasedStaysErasedThoughNoEntryTellsOfItAnyMore(t *testing.T) {
 				enrol(t, c, url, fmt.Sprint("afterwards ", i))
 			}
 		})
+	}
+}
+
+func TestNoBackupIsMadeWhileTheClustersKeyIsBeingChanged(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
+	c := cluster.Client("bank", nil)
+	gallery(t, c, cluster.Nodes[0].URL, "staff", 10)
+	secret, err := os.ReadFile(cluster.Nodes[0].Config.ClusterKeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := hex.DecodeString(strings.TrimSpace(string(secret)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := cluster.Nodes[0].Node
+	if err := n.ChangeMaster(bytes.Repeat([]byte{5}, len(old)), old); err != nil {
+		t.Fatal(err)
+	}
+	order := node.BackupOrder{To: "file://" + t.TempDir(), Name: "b"}
+	if _, err := n.Backup(t.Context(), order, nil); !errors.Is(err, backup.ErrKeyChanges) {
+		t.Errorf("with records that the old key has wrapped: %v", err)
+	}
+	if err := n.ChangeMaster(old); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Backup(t.Context(), order, nil); err != nil {
+		t.Errorf("with one key: %v", err)
 	}
 }

@@ -287,7 +287,8 @@ func (r *run) meta(ctx context.Context) (part Part, grants []metafsm.GrantsOf, e
 			return err
 		}
 		given = true
-		part, grants, err = copyMeta(out, state, choose(r.Galleries), partEnd{Taken: time.Now().UnixMilli(), Choice: choice(r.Galleries)})
+		m := metaCopier{out: out, want: choose(r.Galleries), master: r.Master}
+		part, grants, err = m.copy(state, partEnd{Taken: time.Now().UnixMilli(), Choice: choice(r.Galleries)})
 		return err
 	})
 	if !given {
@@ -299,16 +300,42 @@ func (r *run) meta(ctx context.Context) (part Part, grants []metafsm.GrantsOf, e
 	return part, grants, err
 }
 
-// copyMeta writes meta's part. Of a choice of galleries it has these with their
+// metaCopier writes meta's part. Of a choice of galleries it has these with their
 // tenants, and no access keys.
-func copyMeta(out *partWriter, s State, want chosen, end partEnd) (Part, []metafsm.GrantsOf, error) {
+type metaCopier struct {
+	out    *partWriter
+	want   chosen
+	master *seal.Master
+}
+
+// opens tells whether the key that seals the backup opens a record's secret: while the
+// cluster's key is being changed, the one before has still wrapped some.
+func (m metaCopier) opens(c metafsm.Copied) bool {
+	var secret []byte
+	switch {
+	case c.AccessKey != nil:
+		secret = c.AccessKey.SealedSecret
+	case c.Gallery != nil:
+		secret = c.Gallery.WrappedKey
+	case c.Application != nil:
+		secret = c.Application.SealedKey
+	}
+	return len(secret) == 0 || m.master.Current(secret)
+}
+
+// copy writes the part of a state, which it releases.
+func (m metaCopier) copy(s State, end partEnd) (Part, []metafsm.GrantsOf, error) {
+	want := m.want
 	var part Part
 	var grants []metafsm.GrantsOf
 	tenants := map[id.Tenant]metafsm.Copied{} // that were not written yet
 	found := 0
 	write := func(c metafsm.Copied) error {
+		if !m.opens(c) {
+			return ErrKeyChanges
+		}
 		part.Records++
-		return out.record(c.Encode())
+		return m.out.record(c.Encode())
 	}
 	take := func(c metafsm.Copied) error {
 		switch {
@@ -340,7 +367,7 @@ func copyMeta(out *partWriter, s State, want chosen, end partEnd) (Part, []metaf
 	if err != nil {
 		return Part{}, nil, err
 	}
-	part, err = part.finish(out, end)
+	part, err = part.finish(m.out, end)
 	return part, grants, err
 }
 
