@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	idleDelayGoal = 1.25 // × of the p50 without them
+	idleKBGoal    = 64   // of memory for a connection
+)
+
+// idlePart opens many connections that ask for nothing.
+func idlePart(_ context.Context, o options, b *bench) error {
+	before, err := lone(b.client, b.search, 20*time.Millisecond, o.phase/3)
+	if err != nil {
+		return err
+	}
+	rest, err := resident(b.node.pid())
+	if err != nil {
+		return err
+	}
+	c := &crowd{client: b.client}
+	defer c.leave()
+	var beside sample
+	var dialling time.Duration
+	w, err := b.node.while(func() error {
+		began := time.Now()
+		c.join(o.idle, func(int, *connection) error { return nil })
+		dialling = time.Since(began)
+		var err error
+		beside, err = lone(b.client, b.search, 20*time.Millisecond, o.phase/2)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	alive := c.alive()
+	return printTable(o.out, fmt.Sprintf("%d idle connections, opened in %.1f s", o.idle, dialling.Seconds()), []row{
+		{what: "a search at a time, p50 beside / without", value: beside.ms(.5) / before.ms(.5), unit: "×", goal: idleDelayGoal, most: true, about: beside.times() + "; without " + before.times()},
+		{what: "memory for each", value: (w.mostMB - rest) * 1e3 / float64(max(1, len(c.open))), unit: "KB", goal: idleKBGoal, most: true, about: fmt.Sprintf("%.0f MB before, %.0f MB at most", rest, w.mostMB)},
+		{what: "connections open in the end", value: float64(alive), unit: "", about: fmt.Sprintf("%d could not be made %s", len(c.errs), firstOf(c.errs))},
+	})
+}
