@@ -1,7 +1,11 @@
 // Package mutant plants bugs, so that it can be shown that the tests find them. Each
-// is a constant that is false unless facet is built with -tags mutant,mutant_NAME;
-// the compiler then drops what hangs on it. docs/chaos.md lists them with what finds
-// them; scripts/chaos -mutants builds each and shows it.
+// is a constant that is false; the compiler drops what hangs on it. Built with -tags
+// mutant they are variables, and the bug that the environment names (Variable) is
+// there. docs/chaos.md lists them with what finds them; scripts/chaos -mutants shows
+// it.
 //
 // The package imports nothing of this module.
 package mutant
+
+// Variable is the environment variable that names the bug; empty is none.
+const Variable = "FACET_MUTANT"

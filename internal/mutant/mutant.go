@@ -1,4 +1,9 @@
+//go:build !mutant
+
 package mutant
+
+// planted is the name of the bug that is there.
+const planted = ""
 
 // The bugs. At most one is planted.
 const (

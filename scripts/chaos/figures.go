@@ -55,8 +55,9 @@ type Class struct {
 	Late      int   `json:"late"`
 }
 
-// classes measures what clients saw of each kind of fault, and of none ("calm").
-func classes(windows []window, acked []traffic.Ack, reads []traffic.Reading) []Class {
+// classes measures what clients saw of each kind of fault, and of none ("calm"), until
+// the end of their work.
+func classes(windows []window, acked []traffic.Ack, reads []traffic.Reading, end time.Duration) []Class {
 	of := map[string][]window{}
 	for _, w := range windows {
 		if w.alone {
@@ -69,7 +70,7 @@ func classes(windows []window, acked []traffic.Ack, reads []traffic.Reading) []C
 		var gaps, times []time.Duration
 		for _, w := range of[name] {
 			for _, shard := range w.led {
-				gaps = append(gaps, gapAfter(acked, shard, w.from, watched(w, windows)))
+				gaps = append(gaps, gapAfter(acked, shard, w.from, watched(w, windows, end)))
 			}
 			for _, r := range reads {
 				if r.Call >= w.from && r.Call < w.to {
@@ -118,9 +119,10 @@ func gapAfter(acked []traffic.Ack, shard int, from, until time.Duration) time.Du
 	return max(longest, until-last)
 }
 
-// watched is until when a fault's gaps are looked for: the next fault has its own.
-func watched(w window, all []window) time.Duration {
-	until := w.from + gapWindow
+// watched is until when a fault's gaps are looked for: the next fault has its own, and
+// at the end clients write no more.
+func watched(w window, all []window, end time.Duration) time.Duration {
+	until := min(w.from+gapWindow, max(w.from, end))
 	for _, next := range all {
 		if next.from > w.from {
 			until = min(until, next.from)
@@ -144,7 +146,7 @@ func summary(t *traffic.Traffic, n *nemesis, s settings, problems []string) Summ
 	return Summary{
 		Date: time.Now().UTC().Format("2006-01-02"), Seed: s.seed, Nodes: s.nodes, Shards: s.shards, Clients: s.workers,
 		Seconds: int(s.length.Seconds()), Faults: n.counts, Answers: t.Counts, Readings: len(t.History),
-		Classes: classes(n.windows, t.Acked, t.Reads), Problems: problems,
+		Classes: classes(n.windows, t.Acked, t.Reads, n.end), Problems: problems,
 	}
 }
 

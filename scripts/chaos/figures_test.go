@@ -27,7 +27,7 @@ func TestGapsAndClassesAreMeasured(t *testing.T) {
 	}
 	windows := []window{{fault: "kill", from: s, to: 3 * s, alone: true, led: []int{1}}, {fault: "loss", from: 3 * s, to: 4 * s}}
 	reads := []traffic.Reading{{Call: 0, End: s / 2}, {Call: s, End: 2 * s, Refused: 1}, {Call: 2 * s, End: 40 * s}}
-	got := classes(windows, acked, reads)
+	got := classes(windows, acked, reads, time.Minute)
 	want := []Class{
 		{Fault: "kill", Count: 1, Gaps: 1, GapP50: 1000, GapMax: 1000, Searches: 2, SearchP50: 1000, SearchP99: 1000, SearchMax: 38000, Refused: 1, Late: 1},
 		{Fault: "calm", Searches: 1, SearchP50: 500, SearchP99: 500, SearchMax: 500},

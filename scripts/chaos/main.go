@@ -193,6 +193,7 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 		t.Run(stop, give, s.workers, s.seed)
 	}()
 	err := <-broken
+	n.end = min(s.length, time.Since(n.start))
 	end() // a nemesis that could not go on ends the clients, too
 	n.say("healed; waiting for the last answers")
 	whole := c.waitWhole(ctx)

@@ -11,12 +11,14 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"facet/internal/mutant"
 )
 
 const (
-	// mutantTimeout bounds one attempt of one hunter, testTimeout the tests' own part.
-	mutantTimeout = 9 * time.Minute
-	testTimeout   = 3 * time.Minute
+	// attackTimeout and testTimeout bound one attempt of one hunter.
+	attackTimeout = 9 * time.Minute
+	testTimeout   = 2 * time.Minute
 )
 
 // hunter is what is to find a bug: tests, or an attack on real processes. It counts
@@ -33,7 +35,6 @@ type hunter struct {
 var (
 	world     = hunter{tests: "./internal/sim", run: "WorldsAreAttacked"}
 	fsm       = hunter{tests: "./raftfsm/fsmtest", run: "."}
-	struck    = hunter{faults: "kill,pause,isolate,bad disk"}
 	signature = hunter{tests: "./node/sigv4", run: "."}
 )
 
@@ -45,8 +46,8 @@ type planted struct {
 
 // plantedBugs are all of internal/mutant.
 var plantedBugs = []planted{
-	{"ack_before_commit", struck},
-	{"follower_read", struck},
+	{"ack_before_commit", hunter{tests: "./internal/sim", run: "WorldsAreAttacked", args: "-attack-only kill,isolate -attack-faults 60"}},
+	{"follower_read", world},
 	{"no_sync", hunter{faults: "bad disk"}},
 	{"sync_failure_ignored", hunter{faults: "bad disk"}},
 	{"removed_stays", hunter{faults: "replace"}},
@@ -73,7 +74,7 @@ var plantedBugs = []planted{
 	{"stale_read", hunter{tests: "./raftfsm", run: "NonvotersDoNotConfirm"}},
 	{"no_term_entry", hunter{tests: "./raftfsm", run: "ReadIndexWaits"}},
 	{"torn_vote", hunter{tests: "./raftfsm", run: "PowerCut"}},
-	{"stale_log", hunter{tests: "./raftfsm", run: "InstalledSnapshot"}},
+	{"stale_log", hunter{tests: "./raftfsm", run: "Reconcile|InstalledSnapshot"}},
 	{"seal_ignored", hunter{tests: "./raftfsm", run: "Seal|Flipped"}},
 	{"stall_ignored", hunter{tests: "./raftfsm", run: "LeaderWithAHungDisk"}},
 	{"unsigned_header", signature},
@@ -81,9 +82,22 @@ var plantedBugs = []planted{
 	{"foreign_gallery", world},
 }
 
-// mutants builds facet with each planted bug, or with those of only, and prints
-// whether its hunter finds it, as rows of a Markdown table. It fails if one lives.
+// hunt is one run of the hunters.
+type hunt struct {
+	settings
+	dir   string
+	built map[string]string // binaries by package
+}
+
+// mutants shows whether the hunter of each planted bug, or of those of only, finds it
+// and is content without it, as rows of a Markdown table. It fails if one lives.
 func mutants(ctx context.Context, s settings, out io.Writer) error {
+	dir, err := os.MkdirTemp("", "mutants-")
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	all := &hunt{settings: s, dir: dir, built: map[string]string{}}
 	var alive []string
 	sober := map[hunter]error{} // what hunters say of the facet without a bug
 	fmt.Fprintln(out, "| Bug | Found by | Without it | Seconds | How |\n|---|---|---|---|---|")
@@ -92,7 +106,7 @@ func mutants(ctx context.Context, s settings, out io.Writer) error {
 			continue
 		}
 		if _, tried := sober[p.by]; !tried {
-			sober[p.by] = p.by.sober(ctx, s)
+			sober[p.by] = all.sober(ctx, p.by)
 		}
 		row := func(green, seconds, how string) {
 			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", p.name, p.by, green, seconds, strings.ReplaceAll(how, "|", "/"))
@@ -103,7 +117,7 @@ func mutants(ctx context.Context, s settings, out io.Writer) error {
 			continue
 		}
 		began := time.Now()
-		how, err := p.by.hunt(ctx, s, p.name)
+		how, err := all.of(ctx, p.by, p.name)
 		switch {
 		case err != nil:
 			alive, how = append(alive, p.name), fmt.Sprintf("not tried: %.300v", err)
@@ -126,48 +140,65 @@ func (h hunter) String() string {
 	return strings.TrimSpace(fmt.Sprintf("`go test %s -run '%s' %s`", h.tests, strings.ReplaceAll(h.run, "|", "\\|"), h.args))
 }
 
-// sober is an error if the hunter finds something where there is nothing.
-func (h hunter) sober(ctx context.Context, s settings) error {
-	how, err := h.hunt(ctx, s, "")
+// sober is an error if a hunter finds something where there is nothing.
+func (a *hunt) sober(ctx context.Context, h hunter) error {
+	how, err := a.of(ctx, h, "")
 	if err == nil && how != "" {
 		err = errors.New(how)
 	}
 	return err
 }
 
-// hunt gives the first line that tells of a bug, empty if the hunter is content. bug
+// of gives the first line of a hunter that tells of a bug, empty if it is content. bug
 // is empty for none.
-func (h hunter) hunt(ctx context.Context, s settings, bug string) (how string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, mutantTimeout)
-	defer cancel()
-	tags := "hashicorpmetrics"
-	if bug != "" {
-		tags += ",mutant,mutant_" + bug
+func (a *hunt) of(ctx context.Context, h hunter, bug string) (how string, err error) {
+	if err := os.Setenv(mutant.Variable, bug); err != nil { // for what is started from here
+		return "", fmt.Errorf("plant %s: %w", bug, err)
 	}
 	if h.tests != "" {
-		return h.test(ctx, tags)
+		return a.test(ctx, h)
 	}
-	if s.dir, err = os.MkdirTemp("", "mutant-"); err != nil {
+	s := a.settings
+	if s.binary, err = a.build(ctx, "./cmd/facet", "build", "-tags", "chaos,mutant,hashicorpmetrics"); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, attackTimeout)
+	defer cancel()
+	if s.dir, err = os.MkdirTemp(a.dir, "attack-"); err != nil {
 		return "", fmt.Errorf("make a folder: %w", err)
-	}
-	defer os.RemoveAll(s.dir)
-	s.binary = filepath.Join(s.dir, "facet")
-	if text, err := exec.CommandContext(ctx, "go", "build", "-tags", "chaos,"+tags, "-o", s.binary, "facet/cmd/facet").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w: %s", err, text)
 	}
 	s.only = strings.Split(h.faults, ",")
 	if found := attack(ctx, s, io.Discard); found != nil {
 		how, _, _ = strings.Cut(found.Error(), "\n")
 		how, _, _ = strings.Cut(how, " ("+s.dir)
+		how, _, _ = strings.Cut(how, ": see "+s.dir)
 		how = fmt.Sprintf("%.160s", how)
 	}
 	return how, ctx.Err()
 }
 
-// test runs the hunter's tests.
-func (h hunter) test(ctx context.Context, tags string) (how string, err error) {
-	args := append([]string{"test", "-count=1", "-timeout", testTimeout.String(), "-tags", tags, "-run", h.run, h.tests, "-args"}, strings.Fields(h.args)...)
-	text, failed := exec.CommandContext(ctx, "go", args...).CombinedOutput()
+// build builds a package once, with bugs that can be planted.
+func (a *hunt) build(ctx context.Context, pkg string, args ...string) (path string, err error) {
+	if path, ok := a.built[pkg]; ok {
+		return path, nil
+	}
+	path = filepath.Join(a.dir, strings.ReplaceAll(strings.TrimPrefix(pkg, "./"), "/", "-"))
+	if text, err := exec.CommandContext(ctx, "go", append(args, "-o", path, pkg)...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w: %s", pkg, err, text)
+	}
+	a.built[pkg] = path
+	return path, nil
+}
+
+// test runs a hunter's tests.
+func (a *hunt) test(ctx context.Context, h hunter) (how string, err error) {
+	path, err := a.build(ctx, h.tests, "test", "-c", "-tags", "mutant,hashicorpmetrics")
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, path, append([]string{"-test.run", h.run, "-test.timeout", testTimeout.String()}, strings.Fields(h.args)...)...)
+	cmd.Dir = h.tests
+	text, failed := cmd.CombinedOutput()
 	if failed == nil || ctx.Err() != nil {
 		return "", ctx.Err()
 	}

@@ -34,7 +34,8 @@ type nemesis struct {
 
 	counts  map[string]int
 	windows []window
-	led     []int // shards that the victim of the fault leads that begins, if it is alone
+	end     time.Duration // when it stopped, and the clients with it
+	led     []int         // shards that the victim of the fault leads that begins, if it is alone
 }
 
 // window is a fault in time.

@@ -1,5 +1,0 @@
-//go:build !mutant
-
-package mutant
-
-const planted = ""

@@ -1,5 +1,0 @@
-//go:build mutant_body_ignored
-
-package mutant
-
-const planted = "body_ignored"

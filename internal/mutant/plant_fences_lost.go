@@ -1,5 +1,0 @@
-//go:build mutant_fences_lost
-
-package mutant
-
-const planted = "fences_lost"

@@ -1,5 +1,0 @@
-//go:build mutant_foreign_gallery
-
-package mutant
-
-const planted = "foreign_gallery"

@@ -1,5 +1,0 @@
-//go:build mutant_map_order
-
-package mutant
-
-const planted = "map_order"

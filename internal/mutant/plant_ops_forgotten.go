@@ -1,5 +1,0 @@
-//go:build mutant_ops_forgotten
-
-package mutant
-
-const planted = "ops_forgotten"

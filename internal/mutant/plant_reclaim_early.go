@@ -1,5 +1,0 @@
-//go:build mutant_reclaim_early
-
-package mutant
-
-const planted = "reclaim_early"

@@ -1,5 +1,0 @@
-//go:build mutant_removed_stays
-
-package mutant
-
-const planted = "removed_stays"

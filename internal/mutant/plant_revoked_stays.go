@@ -1,5 +1,0 @@
-//go:build mutant_revoked_stays
-
-package mutant
-
-const planted = "revoked_stays"

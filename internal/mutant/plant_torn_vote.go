@@ -1,5 +1,0 @@
-//go:build mutant_torn_vote
-
-package mutant
-
-const planted = "torn_vote"
