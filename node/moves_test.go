@@ -263,6 +263,30 @@ func TestAShardMovesWhereAnOperatorWantsIt(t *testing.T) {
 	}
 }
 
+func TestAMoveThatThePlanWouldUndoIsRefused(t *testing.T) {
+	t.Parallel()
+	// Each shard has one replica in each zone: two in zone a would be one too many.
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Zones: []string{"a", "b", "c", "a"}})
+	first := cluster.Nodes[0].Node
+	s := first.Status(t.Context())
+	var from, to id.Node
+	for _, m := range s.Nodes {
+		switch {
+		case m.Zone == "b":
+			from = m.ID
+		case m.Zone == "a" && !votesIn(m, 1):
+			to = m.ID
+		}
+	}
+	err := first.MoveShard(t.Context(), node.ShardOrder{Shard: 1, From: from, To: to})
+	if err == nil || !strings.Contains(err.Error(), "move it back") {
+		t.Errorf("from zone b to a, where there is one: %v", err)
+	}
+	if now := first.Status(t.Context()); !settled(now) {
+		t.Errorf("a move that was refused left something behind: %+v", now.Moves)
+	}
+}
+
 func TestALeadershipIsNotOfferedToADeadNode(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 6})
 	client := cluster.Client("bank", nil)

@@ -306,3 +306,47 @@ func TestWhoWaitsForALeaderIsTold(t *testing.T) {
 		settle()
 	})
 }
+
+func TestANodeWithoutItsDiskDoesNotAnswerForTheMemberThatItWas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		c.found(nodeNames(3)...)
+		c.propose("x")
+		c.agree()
+		leader := c.leader()
+		lost, away := c.others(leader)[0], c.others(leader)[1]
+		node, err := lost.Node()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.stop(lost)
+		c.stop(away)
+		empty := id.NewMember(node, 2)
+		c.open(empty)
+		c.address.Store(lost, string(empty)) // the same node at the same address
+		for range 20 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if _, err := leader.Propose(ctx, []byte("y")); err == nil {
+				t.Error("an empty member's word counts for that of the one whose node it has")
+			}
+			if _, err := leader.ReadIndex(ctx); err == nil {
+				t.Error("an empty member confirms a leader in the name of the one whose node it has")
+			}
+			cancel()
+			time.Sleep(500 * time.Millisecond)
+		}
+		c.open(away)
+		c.propose("z")
+		_, index, err := c.leader().Servers()
+		if err == nil {
+			err = c.leader().AddNonvoter(t.Context(), empty, index)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.agree()
+		c.close()
+		settle()
+	})
+}

@@ -16,7 +16,7 @@ import (
 )
 
 // transport carries raft's messages. It differs from raft.NetworkTransport, which
-// it is built on, in six ways:
+// it is built on, in seven ways:
 //
 //   - A heartbeat never touches raft's state on the goroutine that received it.
 //     Stock, it may change term and state while the main goroutine is in the middle
@@ -31,6 +31,8 @@ import (
 //   - No pipeline, which wedges for ever after a follower's disk stalled (#612).
 //   - A member that returns gets entries at once (reach), and connections that died
 //     with a process cost no vote (fresh).
+//   - A node that comes back without its disk does not answer for the member that it
+//     was (answersFor).
 //   - Where the leader's process has ended its followers need not wait for their
 //     timers to choose another (widow).
 //   - What a member sends is checked before raft sees it: raft panics on a
@@ -209,8 +211,25 @@ func (t *transport) append(to raft.ServerID, at raft.ServerAddress,
 	if err := t.mute(); err != nil {
 		return err
 	}
-	return t.NetworkTransport.AppendEntries(to, at, q, a)
+	if err := t.NetworkTransport.AppendEntries(to, at, q, a); err != nil {
+		return err
+	}
+	return answersFor(to, a.RPCHeader)
 }
+
+// answersFor fails unless the member that answered is the one that was asked. A node
+// that lost its disk comes back as another member under the same id and certificate,
+// at the same address, and must not count for the one that it was: that one had
+// entries, and had voted.
+func answersFor(to raft.ServerID, h raft.RPCHeader) error {
+	if string(h.ID) == string(to) {
+		return nil
+	}
+	return fmt.Errorf("%s answered for %s: %w", h.ID, to, errOtherMember)
+}
+
+// errOtherMember says that a node is another member than it was.
+var errOtherMember = errors.New("raftfsm: another member has the node's id")
 
 // InstallSnapshot sends a snapshot, but for the segments that the member has, unless
 // the disk has hung too long, when the member can be reached.
@@ -220,7 +239,9 @@ func (t *transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 	if err := t.await(to, q.Term); err != nil {
 		return err
 	}
-	if err := t.mute(); err != nil {
+	var known raft.AppendEntriesResponse // a snapshot's answer does not say whose it is
+	if err := t.append(to, at, &raft.AppendEntriesRequest{RPCHeader: t.header, Term: q.Term}, &known); err != nil {
+		t.reach.lost(to, q.Term)
 		return err
 	}
 	if o, ok := data.(*openSnapshot); ok && len(o.files) > 0 {
@@ -254,10 +275,11 @@ func (t *transport) RequestVote(to raft.ServerID, at raft.ServerAddress,
 	if err := t.mayLead(); err != nil {
 		return err
 	}
-	return fresh(func() error {
+	err := fresh(func() error {
 		*a = raft.RequestVoteResponse{}
 		return t.NetworkTransport.RequestVote(to, at, q, a)
 	})
+	return errors.Join(err, answersFor(to, a.RPCHeader))
 }
 
 // RequestPreVote asks whether a vote would be given.
@@ -267,10 +289,11 @@ func (t *transport) RequestPreVote(to raft.ServerID, at raft.ServerAddress,
 	if err := t.mayLead(); err != nil {
 		return err
 	}
-	return fresh(func() error {
+	err := fresh(func() error {
 		*a = raft.RequestPreVoteResponse{}
 		return t.NetworkTransport.RequestPreVote(to, at, q, a)
 	})
+	return errors.Join(err, answersFor(to, a.RPCHeader))
 }
 
 // errResigned is told to who would make a member the leader that is about to stop.

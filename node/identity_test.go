@@ -1,0 +1,139 @@
+package node_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"facet/internal/id"
+	"facet/node"
+	"facet/node/nodetest"
+)
+
+// otherPorts gives a stopped node addresses that it never had.
+func otherPorts(t *testing.T, m *nodetest.Member) {
+	t.Helper()
+	for _, address := range []*string{&m.Config.PeerAddress, &m.Config.PublicAddress, &m.Config.AdminAddress} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		*address = l.Addr().String()
+	}
+	m.URL = "https://" + m.Config.PublicAddress
+}
+
+// votesEverywhere tells whether a node votes in all shards and has applied what they
+// have committed.
+func votesEverywhere(s node.Status, who id.Node) bool {
+	n := 0
+	for _, m := range s.Nodes {
+		for _, g := range m.Groups {
+			if m.ID == who && g.Group != id.Meta && g.Role != "non-voter" && g.Lag == 0 && !g.Leader.IsZero() {
+				n++
+			}
+		}
+	}
+	return n == s.Shards
+}
+
+func TestANodeThatComesBackAtOtherAddressesIsTheSameNode(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{})
+	client := cluster.Client("bank", nil)
+	first := cluster.Nodes[0]
+	gallery(t, client, first.URL, "staff", 1000)
+	known := people(t, client, first.URL, 0, 10)
+	who := cluster.Nodes[2].Node.ID()
+	cluster.Stop(2)
+	otherPorts(t, cluster.Nodes[2])
+	for person, subject := range people(t, client, first.URL, 10, 20) {
+		known[person] = subject
+	}
+	cluster.Restart(2)
+	if got := cluster.Nodes[2].Node.ID(); got != who {
+		t.Fatalf("it is %s now, and was %s", got, who)
+	}
+	eventually(t, first.Node, "it votes as before", func(s node.Status) bool {
+		return len(s.Nodes) == 3 && settled(s) && votesEverywhere(s, who)
+	})
+	// Its vote counts: with the second node away, nothing goes without it.
+	cluster.Stop(1)
+	person := "with the third node's vote"
+	known[person] = enrolUntil(t, client, first.URL, person)
+	cluster.Restart(1)
+	eventually(t, first.Node, "all are there", func(s node.Status) bool { return votesEverywhere(s, cluster.Nodes[1].Node.ID()) })
+	everybody(t, client, cluster, known)
+}
+
+// wipe empties a stopped node's disk, all but its name: the id that its certificate
+// has, under which it comes back.
+func wipe(t *testing.T, m *nodetest.Member) {
+	t.Helper()
+	file := filepath.Join(m.Config.Dir, "node.json")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var who struct {
+		Format int     `json:"format"`
+		Node   id.Node `json:"node"`
+		Epoch  uint32  `json:"epoch"`
+	}
+	if err := json.Unmarshal(raw, &who); err != nil {
+		t.Fatal(err)
+	}
+	who.Epoch++ // made with the directory
+	if raw, err = json.Marshal(who); err == nil {
+		err = os.RemoveAll(m.Config.Dir)
+	}
+	if err == nil {
+		err = os.MkdirAll(m.Config.Dir, 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(file, raw, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAnEmptyDiskUnderAnOldIDDoesNotVoteBeforeItHasCaughtUp(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{})
+	client := cluster.Client("bank", nil)
+	first := cluster.Nodes[0]
+	gallery(t, client, first.URL, "staff", 1000)
+	known := people(t, client, first.URL, 0, 20)
+	who := cluster.Nodes[2].Node.ID()
+	cluster.Stop(2)
+	wipe(t, cluster.Nodes[2])
+	cluster.Stop(1)
+
+	// One of three votes is left, and it has what was acknowledged. With an empty vote
+	// there would be a majority that may know nothing of it.
+	cluster.Restart(2)
+	for i, late := 0, time.Now().Add(4*time.Second); time.Now().Before(late); i++ {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		r, err := client.Sign(first.URL, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("nobody ", i)))
+		if err == nil {
+			var a nodetest.Answer
+			if a, err = client.Send(ctx, first.URL, r); err == nil && a.Status == http.StatusCreated {
+				t.Fatalf("with one vote of three and an empty disk, a write is acknowledged")
+			}
+		}
+		cancel()
+	}
+	cluster.Restart(1)
+	eventually(t, first.Node, "it votes again, as a new member, with all the data", func(s node.Status) bool {
+		return settled(s) && votesEverywhere(s, who)
+	})
+	everybody(t, client, cluster, known)
+}
