@@ -32,6 +32,9 @@ func (m *metaModel) createGallery(c metafsm.CreateGallery) metafsm.CreateGallery
 	if m.tenant(g.Tenant) < 0 {
 		return metafsm.CreateGalleryAnswer{Status: metafsm.UnknownTenant}
 	}
+	if !m.wrapped(g.WrappedKey) || !m.wrapped(a.SealedKey) {
+		return metafsm.CreateGalleryAnswer{Status: metafsm.OtherKey}
+	}
 	for _, old := range m.galleries {
 		if old.Tenant != g.Tenant || old.Name != g.Name {
 			continue
@@ -153,6 +156,9 @@ func (m *metaModel) createApplication(c metafsm.CreateApplication) metafsm.Creat
 	}
 	if m.taken(a) {
 		return metafsm.CreateApplicationAnswer{Status: metafsm.Conflict}
+	}
+	if !m.wrapped(a.SealedKey) {
+		return metafsm.CreateApplicationAnswer{Status: metafsm.OtherKey}
 	}
 	a.Created, a.Seq = m.clock, m.next()
 	m.applications = append(m.applications, a)

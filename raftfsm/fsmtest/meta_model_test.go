@@ -152,6 +152,9 @@ func (m *metaModel) putAccessKey(c metafsm.PutAccessKey) metafsm.PutAccessKeyAns
 	if m.tenant(c.Key.Tenant) < 0 {
 		return metafsm.PutAccessKeyAnswer{Status: metafsm.UnknownTenant}
 	}
+	if !m.wrapped(c.Key.SealedSecret) {
+		return metafsm.PutAccessKeyAnswer{Status: metafsm.OtherKey}
+	}
 	for i, k := range m.keys {
 		if k.ID != c.Key.ID {
 			continue

@@ -29,6 +29,7 @@ type metaWorld struct {
 	// backup is the last one that is restored, nil at first; backups counts them.
 	backup  *metaBackup
 	backups int
+	macs    int // of applications under other keys
 }
 
 // expect notes what the next command has to answer.
@@ -226,9 +227,11 @@ func (w *metaWorld) next() []byte {
 	if n := len(w.sent); n > 0 && w.IntN(8) == 0 {
 		return w.sent[max(0, n-1-w.IntN(30))]()
 	}
-	switch n := w.IntN(28); {
+	switch n := w.IntN(29); {
 	case n < 2:
 		return w.found()
+	case n == 28:
+		return w.rekey()
 	case n >= 24:
 		return w.load()
 	case n >= 20:
