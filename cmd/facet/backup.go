@@ -80,8 +80,14 @@ func (b *of) read() error {
 	if err != nil {
 		return err
 	}
-	if b.Key, err = hex.DecodeString(strings.TrimSpace(string(raw))); err != nil {
-		return errors.New("the file of --cluster-key-of-backup must hold hexadecimal digits")
+	// A cluster's key file has a line for each key, the one in use first, and behind it
+	// the time when it was made.
+	fields := strings.Fields(string(raw))
+	if len(fields) > 0 {
+		b.Key, err = hex.DecodeString(fields[0])
+	}
+	if err != nil || len(b.Key) == 0 {
+		return errors.New("the file of --cluster-key-of-backup must begin with hexadecimal digits, as a cluster's key file does")
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"time"
 
 	"facet/internal/id"
 	"facet/node/cert"
@@ -111,7 +110,7 @@ func EnsureKey(name string) (made bool, err error) {
 	var key [keyBytes]byte
 	_, err = rand.Read(key[:])
 	if err == nil {
-		_, err = f.WriteString(hex.EncodeToString(key[:]) + " " + time.Now().UTC().Format(time.RFC3339) + "\n")
+		_, err = f.WriteString(hex.EncodeToString(key[:]) + "\n")
 	}
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return false, errors.Join(fmt.Errorf("make key %s: %w", filepath.Base(name), err), os.Remove(name))

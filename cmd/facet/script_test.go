@@ -1,0 +1,77 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestTheScriptStartsBreaksAndHealsAClusterOfThreeAndOfFour runs scripts/cluster.sh as a
+// person does.
+func TestTheScriptStartsBreaksAndHealsAClusterOfThreeAndOfFour(t *testing.T) {
+	script, err := filepath.Abs("../../scripts/cluster.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	first := freeTens(t)
+	run := func(args ...string) (string, error) {
+		cmd := exec.Command(script, args...)
+		cmd.Env = append(os.Environ(), asFacet+"=1", "FACET="+os.Args[0], "CLUSTER_DIR="+dir, "CLUSTER_PORT="+strconv.Itoa(first))
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	f := func(want string, args ...string) string {
+		t.Helper()
+		out, err := run(args...)
+		if err != nil || !strings.Contains(out, want) {
+			t.Fatalf("cluster.sh %v: %v, want %q: %s", args, err, want, out)
+		}
+		return out
+	}
+	t.Cleanup(func() {
+		if out, err := run("stop"); err != nil {
+			t.Errorf("stop: %v: %s", err, out)
+		}
+	})
+	f("n3 is up at", "start")
+	f("n2 (process", "kill", "2")
+	if out := f("one more death stops it", "status"); !strings.Contains(out, "shard 4") {
+		t.Errorf("status: %s", out)
+	}
+	f("access key", "tenant", "acme")
+	f("n2 is up again", "restart", "2")
+	f("n3 hangs", "pause", "3")
+	f("n3 goes on", "resume", "3")
+	f("has lost its data", "wreck", "3")
+	f("n3 is a new node", "replace", "3")
+	f("n4 is up at", "start", "4")
+	f("4 nodes", "facet", "cluster", "status")
+	f("has ended", "stop")
+	f("n4 is up at", "start")
+	for _, args := range [][]string{{"restart", "7"}, {"start", "2"}, {"wreck", "1"}, {"nonsense"}, {}} {
+		if out, err := run(args...); err == nil {
+			t.Errorf("cluster.sh %v: no error: %s", args, out)
+		}
+	}
+}
+
+// freeTens gives a port from which the blocks of five nodes are free.
+func freeTens(t *testing.T) int {
+	t.Helper()
+	for range 100 {
+		first := freeBlock(t)
+		free := true
+		for node := range 5 {
+			free = free && blockIsFree(first+10*node)
+		}
+		if free {
+			return first
+		}
+	}
+	t.Fatal("no free ports")
+	return 0
+}
