@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// graphRows is how many templates a graph is built of, graphRows128 at 128 numbers.
+	// graphRows is how many templates a graph is built of, graphRows128 of 128 numbers by
+	// the first of the peers that do it.
 	graphRows, graphRows128 = 100_000, 1_000_000
 	// graphRecall is the recall a graph has to reach.
 	graphRecall = .99
@@ -82,8 +83,12 @@ func (b *bench) peers() (names []string) {
 		}
 	}
 	n := len(b.set.rows) / b.set.dim
-	if b.o.graphs != "" && (n <= graphRows || n <= graphRows128 && b.set.dim == 128) {
-		names = append(names, strings.Split(b.o.graphs, ",")...)
+	graphs := strings.Split(b.o.graphs, ",")
+	switch {
+	case n <= graphRows:
+		names = append(names, graphs...)
+	case n <= graphRows128 && b.set.dim == 128:
+		names = append(names, graphs[0])
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"math"
 	"math/rand/v2"
@@ -63,7 +64,11 @@ func readFaces(ctx context.Context, o options) (*faces, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache := filepath.Join(o.dir, "faces.f32")
+	names := fnv.New64a()
+	for _, name := range images {
+		_, _ = names.Write([]byte(name)) // of a hash: no error
+	}
+	cache := filepath.Join(o.dir, fmt.Sprintf("faces-%x.f32", names.Sum64()))
 	templates, err := readFloats(cache)
 	if err != nil || len(templates) != len(images)*f.dim {
 		if templates, err = extract(ctx, e, images); err != nil {
@@ -142,7 +147,7 @@ func byPerson(images []string, templates []float32, dim int) (persons [][][]floa
 // real is made of templates of faces: probes of persons who are in the gallery with
 // another image, and of persons who are not; the rows are filled up with copies of real
 // ones that were turned towards random mixtures of others.
-func (f *faces) real(n counts) *set {
+func (f *faces) real(n counts) (*set, error) {
 	s := &set{name: "real", dim: f.dim, least: scores, table: func() (*score.Table, error) { return f.table, nil }}
 	var gallery [][]float32
 	for i, images := range f.persons {
@@ -156,6 +161,9 @@ func (f *faces) real(n counts) *set {
 			gallery = append(gallery, images...)
 		}
 	}
+	if len(s.mated) == 0 || len(s.other) == 0 {
+		return nil, fmt.Errorf("%d persons with faces, of whom none has two images or none is held out: too few", len(f.persons))
+	}
 	s.mated, s.other = s.mated[:min(len(s.mated), n.probes*f.dim)], s.other[:min(len(s.other), n.probes*f.dim)]
 	r := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // the same templates in each run
 	s.rows = make([]float32, 0, n.rows*f.dim)
@@ -166,7 +174,7 @@ func (f *faces) real(n counts) *set {
 		}
 		s.rows = append(s.rows, t...)
 	}
-	return s
+	return s, nil
 }
 
 func turned(r *rand.Rand, t []float32, gallery [][]float32) []float32 {

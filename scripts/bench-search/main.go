@@ -33,10 +33,10 @@ func main() {
 	flag.StringVar(&o.dims, "dims", "128,192,512", "dimensions of synthetic templates; real ones have their model's")
 	flag.StringVar(&o.sizes, "sizes", "100000,1000000", "numbers of templates; 10000000 needs 30 GB at 192 numbers")
 	flag.StringVar(&o.peers, "peers", "flat,fp16,pq,sgemm", "peers that scan; sgemm gives scores only")
-	flag.StringVar(&o.graphs, "graphs", "hnswlib,usearch", "peers that walk a graph: up to 100,000 templates, at 128 numbers up to 1,000,000")
+	flag.StringVar(&o.graphs, "graphs", "hnswlib,usearch", "peers that walk a graph: up to 100,000 templates; the first of them up to 1,000,000 at 128 numbers")
 	flag.StringVar(&o.faces, "faces", filepath.Join("assets", "photos"), "folder of face images for real templates, a folder a person")
 	flag.IntVar(&o.probes, "probes", 16, "probes of each kind that are timed")
-	flag.IntVar(&o.checks, "checks", 1000, "probes of each kind whose 50 best are compared with the plain scan, at the smallest size")
+	flag.IntVar(&o.checks, "checks", 500, "probes of each kind whose 50 best are compared with the plain scan, at the smallest size")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds, of which the medians are told")
 	flag.IntVar(&o.batch, "batch", 32, "searches at once, beside single ones")
 	flag.StringVar(&o.python, "python", "python3", "interpreter with the peers' packages; empty: no peers")
@@ -110,7 +110,9 @@ func makeSet(ctx context.Context, o options, name string, n counts, dim int) (*s
 		if err != nil {
 			return nil, err
 		}
-		s = f.real(n)
+		if s, err = f.real(n); err != nil {
+			return nil, err
+		}
 		s.basis, s.cols = f.basis, f.cols
 	default:
 		return nil, fmt.Errorf("no distribution %q", name)

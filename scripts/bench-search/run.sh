@@ -16,7 +16,7 @@ venv=assets/venv-bench
 if ! cat "$folder"/requirements*.txt | cmp -s - "$venv/.complete"; then
 	echo "bench-search: making $venv (once, about two minutes)"
 	rm -rf "$venv"
-	python3 -m venv "$venv"
+	"$(command -v python3.11 || command -v python3)" -m venv "$venv"
 	pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check --require-hashes)
 	"${pip[@]}" --only-binary=:all: -r "$folder/requirements.txt"
 	"${pip[@]}" --no-deps --no-build-isolation --no-binary=:all: -r "$folder/requirements-source.txt"
