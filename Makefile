@@ -67,8 +67,24 @@ bench-engine: setup build ## models, pipeline and HTTPS beside each other, with 
 	@$(GO) run ./scripts/bench-engine $(ARGS)
 
 .PHONY: bench-search
-bench-search: setup ## the search kernel beside FAISS, hnswlib, usearch and sgemm (40 minutes; ARGS=-quick: 5)
+bench-search: setup ## the search kernel beside FAISS, hnswlib, usearch and sgemm (about an hour; ARGS=-quick: 5 minutes)
 	@scripts/bench-search/run.sh $(ARGS)
+
+.PHONY: bench-failover
+bench-failover: ## how long writes stand still when one of three nodes is stopped or killed, with goals (3 minutes)
+	@$(GO) test -tags hashicorpmetrics -run '^$$' -bench Failover -benchtime 10x -timeout 15m ./node
+
+.PHONY: bench-backup
+bench-backup: ## back 100,000 events up, verify and restore them, beside a plain copy of the same bytes
+	@$(GO) test -tags hashicorpmetrics -run '^$$' -bench BenchmarkBackup -benchtime 1x ./node
+
+.PHONY: bench-restart
+bench-restart: setup build ## restart a node with a million templates on one core, beside reading and decrypting as many bytes
+	@$(GO) run -tags hashicorpmetrics ./scripts/bench-restart $(ARGS)
+
+.PHONY: bench-overload
+bench-overload: setup build ## a node under ten times its load, beside idle, slow and forged clients (3 minutes; ARGS='-parts load')
+	@$(GO) run ./scripts/bench-overload $(ARGS)
 
 CHAOSTIME ?= 30m
 .PHONY: chaos
