@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -54,9 +55,7 @@ func TestANodeThatComesBackAtOtherAddressesIsTheSameNode(t *testing.T) {
 	who := cluster.Nodes[2].Node.ID()
 	cluster.Stop(2)
 	otherPorts(t, cluster.Nodes[2])
-	for person, subject := range people(t, client, first.URL, 10, 20) {
-		known[person] = subject
-	}
+	maps.Copy(known, people(t, client, first.URL, 10, 20))
 	cluster.Restart(2)
 	if got := cluster.Nodes[2].Node.ID(); got != who {
 		t.Fatalf("it is %s now, and was %s", got, who)

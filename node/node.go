@@ -297,11 +297,20 @@ const handOverTimeout = 5 * time.Second
 // Close hands this node's leaderships to others, lets requests finish as long as
 // ctx permits, and closes everything. Until it has handed over the node answers as
 // before, and then tells who leads: a stop costs no election and refuses no write.
+//
+// A node that can't go on closes at once: who has no disk can't hand over, and others
+// elect as soon as its connections end.
 func (n *Node) Close(ctx context.Context) error {
 	n.closing.Store(true)
-	handing, cancel := context.WithTimeout(ctx, handOverTimeout)
-	n.groups.handOver(handing)
-	cancel()
+	if n.Err() == nil {
+		handing, cancel := context.WithTimeout(ctx, handOverTimeout)
+		n.groups.handOver(handing)
+		cancel()
+	} else {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		cancel() // nothing is waited for
+	}
 	var errs []error
 	if n.api != nil {
 		errs = append(errs, n.api.Close(ctx))

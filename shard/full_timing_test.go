@@ -107,7 +107,7 @@ func BenchmarkFull(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.ReportMetric(time.Since(begin).Seconds()*1e6/n, "open-µs")
-		probe := engine.Template(axis(3))
+		probe := axis(3)
 		probe = append(probe, make(engine.Template, 192-len(probe))...)
 		begin = time.Now()
 		if _, err := s.Search(context.Background(), testGallery, 1, key, Query{Probe: probe, Limit: 10}); err != nil {
