@@ -81,10 +81,18 @@ func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
 		return router.Errorf(router.InvalidRequest, "", "node %s has a vote in shard %d", o.To, o.Shard)
 	}
 	leaves := at.Voters[from]
-	at.Voters[from] = to
 	cluster, _ := n.groups.metaState.Cluster()
 	seats, heirs := n.seats(&presence{missed: map[id.Member]time.Time{}})
-	if plan := metafsm.Replan(now.Shards, seats, cluster.WantedReplicas(), heirs); !slices.Contains(plan[i].Voters, to) {
+	plan := func() []id.Member {
+		return metafsm.Replan(now.Shards, seats, cluster.WantedReplicas(), heirs)[i].Voters
+	}
+	goes := func(list []id.Member) func(id.Member) bool {
+		return func(m id.Member) bool { return !slices.Contains(list, m) }
+	}
+	kept := slices.DeleteFunc(slices.Clone(at.Voters), goes(plan())) // not those that are to go anyway
+	at.Voters[from] = to
+	kept = append(slices.DeleteFunc(kept, func(m id.Member) bool { return m == leaves }), to)
+	if slices.ContainsFunc(kept, goes(plan())) {
 		return router.Errorf(router.InvalidRequest, "", "the cluster would move it back: replicas or zones would be spread less evenly")
 	}
 	at.Leaving, at.Moving = append(at.Leaving, leaves), true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -79,13 +80,25 @@ func (n *Node) keepPlaces(ctx context.Context, p *presence) error {
 		}
 	}
 	plan := metafsm.Replan(shards, seats, cluster.WantedReplicas(), heirs)
-	next, changed := metafsm.Next(shards, plan, seats, movesMax)
-	if arrived || changed {
+	next, _ := metafsm.Next(shards, plan, seats, movesMax)
+	for i, at := range shards {
+		if !at.Moved && next[i].Moving && !at.Moving && !n.founded(ctx, at) {
+			next[i] = at
+		}
+	}
+	if arrived || !reflect.DeepEqual(next, shards) {
 		if err := n.propose(ctx, metafsm.PutShards{Previous: now.Epoch, Shards: next}); err != nil {
 			return fmt.Errorf("change the shard map: %w", err)
 		}
 	}
 	return n.keepMetaVoters(ctx, seats)
+}
+
+// founded tells whether a group has begun. Its first voters found it by the map, so the
+// map must not move it before: then nobody would.
+func (n *Node) founded(ctx context.Context, at metafsm.ShardVoters) bool {
+	leader, ok := n.leading(ctx, at.Shard, at.Voters)
+	return ok && len(leader.Servers) > 0
 }
 
 // hasMoved tells whether a group's members are its wanted voters and nobody else.
