@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"facet/engine"
+	"facet/internal/bench/goals"
 )
 
 const (
@@ -57,7 +58,7 @@ func enginePart(ctx context.Context, o options, e *engine.Engine) error {
 			if err != nil {
 				return err
 			}
-			if err := printTable(o.out, "Extraction, "+mode.name+", "+p.name+", one thread, median of rounds", rows); err != nil {
+			if err := goals.Print(o.out, "Extraction, "+mode.name+", "+p.name+", one thread, median of rounds", rows); err != nil {
 				return err
 			}
 		}
@@ -66,7 +67,7 @@ func enginePart(ctx context.Context, o options, e *engine.Engine) error {
 }
 
 // comparePipeline measures one kind of extraction of one photo.
-func comparePipeline(rounds int, bare *bare, e *engine.Engine, p photo, extract func([]byte) ([]engine.Face, error)) ([]row, error) {
+func comparePipeline(rounds int, bare *bare, e *engine.Engine, p photo, extract func([]byte) ([]engine.Face, error)) ([]goals.Row, error) {
 	before := e.Work()
 	faces, err := extract(p.data)
 	if err != nil {
@@ -86,14 +87,14 @@ func comparePipeline(rounds int, bare *bare, e *engine.Engine, p photo, extract 
 			return nil, err
 		}
 	}
-	return []row{
+	return []goals.Row{
 		{
-			what: "models alone", value: nets.ms(), unit: "ms",
-			about: fmt.Sprintf("%d × detector, %d × landmarks, %d × embedder", w.Detector, w.Landmarks, w.Embedder),
+			What: "models alone", Value: nets.ms(), Unit: "ms",
+			About: fmt.Sprintf("%d × detector, %d × landmarks, %d × embedder", w.Detector, w.Landmarks, w.Embedder),
 		},
-		{what: "JPEG decoder alone", value: decoder.ms(), unit: "ms", about: scales(w)},
-		{what: "pipeline", value: whole.ms(), unit: "ms"},
-		{what: "pipeline / both", value: whole.ms() / (nets.ms() + decoder.ms()), unit: "×", goal: pipelineGoal, most: true},
+		{What: "JPEG decoder alone", Value: decoder.ms(), Unit: "ms", About: scales(w)},
+		{What: "pipeline", Value: whole.ms(), Unit: "ms"},
+		{What: "pipeline / both", Value: whole.ms() / (nets.ms() + decoder.ms()), Unit: "×", Goal: pipelineGoal, Most: true},
 	}, nil
 }
 
@@ -127,9 +128,9 @@ func compareEmbedder(o options, bare *bare) error {
 			return err
 		}
 	}
-	return printTable(o.out, "Embedder, on a face, one thread, median of rounds", []row{
-		{what: "as published", value: published.ms(), unit: "ms"},
-		{what: "as the pack has it", value: own.ms(), unit: "ms"},
-		{what: "ratio", value: own.ms() / published.ms(), unit: "×", goal: embedderGoal, most: true},
+	return goals.Print(o.out, "Embedder, on a face, one thread, median of rounds", []goals.Row{
+		{What: "as published", Value: published.ms(), Unit: "ms"},
+		{What: "as the pack has it", Value: own.ms(), Unit: "ms"},
+		{What: "ratio", Value: own.ms() / published.ms(), Unit: "×", Goal: embedderGoal, Most: true},
 	})
 }

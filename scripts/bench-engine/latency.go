@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"facet/internal/bench/goals"
 )
 
 const (
@@ -106,14 +108,14 @@ func printLatency(o options, arrivals string, goal, rate float64, servers []*ser
 		about := func(q float64) string {
 			return fmt.Sprintf("%.1f ms of a server that only burns, %.1f ms in a perfect queue", ms(limit.at(q)), ms(ideal.at(q)))
 		}
-		err := printTable(o.out, title, []row{
-			{what: "p50", value: ms(took.at(.5)), unit: "ms", about: about(.5)},
-			{what: "p99", value: ms(took.at(.99)), unit: "ms", about: about(.99)},
+		err := goals.Print(o.out, title, []goals.Row{
+			{What: "p50", Value: ms(took.at(.5)), Unit: "ms", About: about(.5)},
+			{What: "p99", Value: ms(took.at(.99)), Unit: "ms", About: about(.99)},
 			{
-				what: "p99 / p50", value: took.tail(), unit: "×", goal: goal, most: true,
-				about: fmt.Sprintf("%.2f × of a server that only burns, %.2f × in a perfect queue; rounds: %s", limit.tail(), ideal.tail(), strings.Join(tails, " ")),
+				What: "p99 / p50", Value: took.tail(), Unit: "×", Goal: goal, Most: true,
+				About: fmt.Sprintf("%.2f × of a server that only burns, %.2f × in a perfect queue; rounds: %s", limit.tail(), ideal.tail(), strings.Join(tails, " ")),
 			},
-			{what: "to that server's", value: took.tail() / limit.tail(), unit: "×"},
+			{What: "to that server's", Value: took.tail() / limit.tail(), Unit: "×"},
 		})
 		if err != nil {
 			return err

@@ -33,20 +33,6 @@ func TestArrivalsKeepTheirRate(t *testing.T) {
 	}
 }
 
-func TestGoalsAreJudgedByTheirSide(t *testing.T) {
-	t.Parallel()
-	f := func(r row, want string) {
-		t.Helper()
-		if got := r.cells(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-	f(row{what: "a", value: 1.2, unit: "×", goal: 1.25, most: true}, "a\t1.20 ×\t≤ 1.25\tmet\t")
-	f(row{what: "a", value: 1.3, unit: "×", goal: 1.25, most: true}, "a\t1.30 ×\t≤ 1.25\tMISSED\t")
-	f(row{what: "b", value: .84, goal: .85}, "b\t0.84 \t≥ 0.85\tMISSED\t")
-	f(row{what: "c", value: 123.4, unit: "ms", about: "x"}, "c\t123 ms\t\t\tx")
-}
-
 func TestSampleGivesQuantiles(t *testing.T) {
 	t.Parallel()
 	var s sample

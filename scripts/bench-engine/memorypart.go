@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"facet/engine"
+	"facet/internal/bench/goals"
 )
 
 const (
@@ -58,8 +59,8 @@ func measureMemory(ctx context.Context, o options, n *node, data []byte) error {
 		fmt.Fprintf(o.out, "  %7d  %.0f MB\n", (i+1)*o.requests/memoryReports, mb)
 	}
 	const quarter = memoryReports / 4
-	return printTable(o.out, "Memory", []row{
-		{what: "last quarter / second quarter", value: most(used[3*quarter:]) / most(used[quarter:2*quarter]), unit: "×", goal: memoryGoal, most: true},
+	return goals.Print(o.out, "Memory", []goals.Row{
+		{What: "last quarter / second quarter", Value: most(used[3*quarter:]) / most(used[quarter:2*quarter]), Unit: "×", Goal: memoryGoal, Most: true},
 	})
 }
 

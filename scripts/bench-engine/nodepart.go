@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"facet/engine"
+	"facet/internal/bench/goals"
 )
 
 const (
@@ -104,11 +105,11 @@ func printThroughput(o options, title string, bare, reg, sea outcome) error {
 	clock := func(m outcome) string {
 		return fmt.Sprintf("%.1f/s by the clock, the client's share of the cores included", m.rate())
 	}
-	return printTable(o.out, title, []row{
-		{what: "pipeline alone", value: bare.perCore(), unit: "/s", about: fmt.Sprintf("%.1f/s by the clock", bare.rate())},
-		{what: "search", value: sea.perCore(), unit: "/s", about: clock(sea)},
-		{what: "register", value: reg.perCore(), unit: "/s", about: clock(reg)},
-		{what: "search / pipeline", value: sea.perCore() / bare.perCore(), goal: throughputGoal},
-		{what: "register / pipeline", value: reg.perCore() / bare.perCore(), goal: throughputGoal},
+	return goals.Print(o.out, title, []goals.Row{
+		{What: "pipeline alone", Value: bare.perCore(), Unit: "/s", About: fmt.Sprintf("%.1f/s by the clock", bare.rate())},
+		{What: "search", Value: sea.perCore(), Unit: "/s", About: clock(sea)},
+		{What: "register", Value: reg.perCore(), Unit: "/s", About: clock(reg)},
+		{What: "search / pipeline", Value: sea.perCore() / bare.perCore(), Goal: throughputGoal},
+		{What: "register / pipeline", Value: reg.perCore() / bare.perCore(), Goal: throughputGoal},
 	})
 }

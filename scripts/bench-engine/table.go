@@ -2,55 +2,11 @@ package main
 
 import (
 	"bufio"
-	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
-
-// row is one line of a table. A goal of 0 is none.
-type row struct {
-	what  string
-	value float64
-	unit  string
-	goal  float64
-	most  bool // the goal is the most, not the least
-	about string
-}
-
-func (r row) cells() string {
-	goal, verdict := "", ""
-	if r.goal != 0 {
-		sign, met := "≥", r.value >= r.goal
-		if r.most {
-			sign, met = "≤", r.value <= r.goal
-		}
-		goal, verdict = fmt.Sprintf("%s %g", sign, r.goal), map[bool]string{true: "met", false: "MISSED"}[met]
-	}
-	return strings.Join([]string{r.what, fmt.Sprintf("%.*f %s", digits(r.value), r.value, r.unit), goal, verdict, r.about}, "\t")
-}
-
-func digits(v float64) int {
-	switch {
-	case v >= 100:
-		return 0
-	case v >= 10:
-		return 1
-	}
-	return 2
-}
-
-func printTable(out io.Writer, title string, rows []row) error {
-	fmt.Fprintf(out, "\n%s\n", title)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, r := range rows {
-		fmt.Fprintln(t, "  "+r.cells())
-	}
-	return t.Flush()
-}
 
 func hasPart(list, name string) bool { return slices.Contains(strings.Split(list, ","), name) }
 

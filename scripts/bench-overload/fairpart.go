@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"facet/internal/bench/goals"
 )
 
 const (
@@ -42,11 +44,11 @@ func fairPart(ctx context.Context, o options, b *bench) error {
 	if err != nil {
 		return fmt.Errorf("beside a flood: %w", err)
 	}
-	return printTable(o.out, fmt.Sprintf("Another tenant beside such a flood (%.0f a second offered, %.1f served)",
-		float64(flood.sum())/flood.elapsed.Seconds(), flood.rate()), []row{
-		{what: "one search at a time, p50 beside / alone", value: beside.ms(.5) / before.ms(.5), unit: "×", goal: fairDelayGoal, most: true, about: "alone " + before.times()},
-		{what: "p99 beside / alone", value: beside.ms(.99) / before.ms(.99), unit: "×", about: "beside " + beside.times() + "; none refused"},
-		{what: "four at once: its part of all that is served", value: float64(len(busy.good)) / float64(len(busy.good)+served), goal: fairGoal, about: fmt.Sprintf("%.1f a second, beside %.1f of the flood's; %s", busy.rate(), float64(served)/busy.elapsed.Seconds(), busy.good.times())},
-		{what: "its refusals", value: float64(busy.sum() - len(busy.good)), unit: "", goal: .5, most: true, about: fmt.Sprint(busy.others)},
+	return goals.Print(o.out, fmt.Sprintf("Another tenant beside such a flood (%.0f a second offered, %.1f served)",
+		float64(flood.sum())/flood.elapsed.Seconds(), flood.rate()), []goals.Row{
+		{What: "one search at a time, p50 beside / alone", Value: beside.ms(.5) / before.ms(.5), Unit: "×", Goal: fairDelayGoal, Most: true, About: "alone " + before.times()},
+		{What: "p99 beside / alone", Value: beside.ms(.99) / before.ms(.99), Unit: "×", About: "beside " + beside.times() + "; none refused"},
+		{What: "four at once: its part of all that is served", Value: float64(len(busy.good)) / float64(len(busy.good)+served), Goal: fairGoal, About: fmt.Sprintf("%.1f a second, beside %.1f of the flood's; %s", busy.rate(), float64(served)/busy.elapsed.Seconds(), busy.good.times())},
+		{What: "its refusals", Value: float64(busy.sum() - len(busy.good)), Unit: "", Goal: .5, Most: true, About: fmt.Sprint(busy.others)},
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"facet/internal/bench/goals"
 )
 
 const (
@@ -37,9 +39,9 @@ func idlePart(_ context.Context, o options, b *bench) error {
 		return err
 	}
 	alive := c.alive()
-	return printTable(o.out, fmt.Sprintf("%d idle connections, opened in %.1f s", o.idle, dialling.Seconds()), []row{
-		{what: "a search at a time, p50 beside / without", value: beside.ms(.5) / before.ms(.5), unit: "×", goal: idleDelayGoal, most: true, about: beside.times() + "; without " + before.times()},
-		{what: "memory for each", value: (w.mostMB - rest) * 1e3 / float64(max(1, len(c.open))), unit: "KB", goal: idleKBGoal, most: true, about: fmt.Sprintf("%.0f MB before, %.0f MB at most", rest, w.mostMB)},
-		{what: "connections open in the end", value: float64(alive), unit: "", about: fmt.Sprintf("%d could not be made %s", len(c.errs), firstOf(c.errs))},
+	return goals.Print(o.out, fmt.Sprintf("%d idle connections, opened in %.1f s", o.idle, dialling.Seconds()), []goals.Row{
+		{What: "a search at a time, p50 beside / without", Value: beside.ms(.5) / before.ms(.5), Unit: "×", Goal: idleDelayGoal, Most: true, About: beside.times() + "; without " + before.times()},
+		{What: "memory for each", Value: (w.mostMB - rest) * 1e3 / float64(max(1, len(c.open))), Unit: "KB", Goal: idleKBGoal, Most: true, About: fmt.Sprintf("%.0f MB before, %.0f MB at most", rest, w.mostMB)},
+		{What: "connections open in the end", Value: float64(alive), Unit: "", About: fmt.Sprintf("%d could not be made %s", len(c.errs), firstOf(c.errs))},
 	})
 }

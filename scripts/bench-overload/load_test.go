@@ -36,20 +36,6 @@ func TestATallyKnowsEveryRequest(t *testing.T) {
 	}
 }
 
-func TestGoalsAreJudgedByTheirSide(t *testing.T) {
-	t.Parallel()
-	f := func(r row, want string) {
-		t.Helper()
-		if got := r.cells(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-	f(row{what: "a", value: .83, unit: "×", goal: .8}, "a\t0.83 ×\t≥ 0.8\tmet\t")
-	f(row{what: "a", value: .79, unit: "×", goal: .8}, "a\t0.79 ×\t≥ 0.8\tMISSED\t")
-	f(row{what: "b", value: 0, goal: .5, most: true}, "b\t0.00 \t≤ 0.5\tmet\t")
-	f(row{what: "c", value: 123.4, unit: "ms", about: "x"}, "c\t123 ms\t\t\tx")
-}
-
 func TestQuantilesOfNothingAreZero(t *testing.T) {
 	t.Parallel()
 	if got := sample(nil).ms(.99); got != 0 {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"facet/internal/bench/goals"
 )
 
 const (
@@ -55,14 +57,14 @@ func loadPart(ctx context.Context, o options, b *bench) error {
 	best := (b.best + again.rate()) / 2
 	strange := t.sum() - len(t.good) - len(t.refused)
 	offered := float64(t.sum()) / t.elapsed.Seconds()
-	return printTable(o.out, fmt.Sprintf("Overload: %.0f searches a second offered for %v, open loop", offered, o.phase), []row{
-		{what: "offered / best throughput", value: offered / b.best, unit: "×", about: fmt.Sprintf("%d found no connection free and were not sent; %d new connections", t.unsent, t.dials)},
-		{what: "served / best throughput (before and after)", value: t.rate() / best, unit: "×", goal: goodputGoal, about: fmt.Sprintf("%.1f a second; %s", t.rate(), t.good.times())},
-		{what: "refused, p99", value: t.refused.ms(.99), unit: "ms", goal: refusalMsGoal, most: true, about: t.refused.times()},
-		{what: "answered otherwise", value: float64(strange), unit: "", goal: .5, most: true, about: fmt.Sprint(t.others, t.firstBad)},
-		{what: "memory, most / at best", value: w.mostMB / b.rssMB, unit: "×", goal: memoryGoal, most: true, about: fmt.Sprintf("%.0f MB; %.0f MB afterwards", w.mostMB, rest)},
-		{what: "alone afterwards / before, p50", value: after.ms(.5) / before.ms(.5), unit: "×", goal: 1.1, most: true, about: fmt.Sprintf("%.1f and %.1f ms", after.ms(.5), before.ms(.5))},
-		{what: "throughput afterwards / before", value: again.rate() / b.best, unit: "×", goal: .9, about: fmt.Sprintf("%.1f a second", again.rate())},
-		{what: "processor time of the node", value: w.cpu.Seconds() / w.elapsed.Seconds(), unit: "cores"},
+	return goals.Print(o.out, fmt.Sprintf("Overload: %.0f searches a second offered for %v, open loop", offered, o.phase), []goals.Row{
+		{What: "offered / best throughput", Value: offered / b.best, Unit: "×", About: fmt.Sprintf("%d found no connection free and were not sent; %d new connections", t.unsent, t.dials)},
+		{What: "served / best throughput (before and after)", Value: t.rate() / best, Unit: "×", Goal: goodputGoal, About: fmt.Sprintf("%.1f a second; %s", t.rate(), t.good.times())},
+		{What: "refused, p99", Value: t.refused.ms(.99), Unit: "ms", Goal: refusalMsGoal, Most: true, About: t.refused.times()},
+		{What: "answered otherwise", Value: float64(strange), Unit: "", Goal: .5, Most: true, About: fmt.Sprint(t.others, t.firstBad)},
+		{What: "memory, most / at best", Value: w.mostMB / b.rssMB, Unit: "×", Goal: memoryGoal, Most: true, About: fmt.Sprintf("%.0f MB; %.0f MB afterwards", w.mostMB, rest)},
+		{What: "alone afterwards / before, p50", Value: after.ms(.5) / before.ms(.5), Unit: "×", Goal: 1.1, Most: true, About: fmt.Sprintf("%.1f and %.1f ms", after.ms(.5), before.ms(.5))},
+		{What: "throughput afterwards / before", Value: again.rate() / b.best, Unit: "×", Goal: .9, About: fmt.Sprintf("%.1f a second", again.rate())},
+		{What: "processor time of the node", Value: w.cpu.Seconds() / w.elapsed.Seconds(), Unit: "cores"},
 	})
 }

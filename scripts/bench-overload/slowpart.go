@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"facet/internal/bench/goals"
 )
 
 const (
@@ -98,11 +100,11 @@ func slowPart(_ context.Context, o options, b *bench) error {
 	if err != nil {
 		return err
 	}
-	return printTable(o.out, fmt.Sprintf("Slow clients: %d drip headers, %d a body, %d don't read their answers", o.slow, o.slow, o.slow), []row{
-		{what: "a search at a time, p50 beside / without", value: beside.ms(.5) / before.ms(.5), unit: "×", goal: slowDelayGoal, most: true, about: beside.times() + "; without " + before.times()},
-		{what: "p99 beside / without", value: beside.ms(.99) / before.ms(.99), unit: "×"},
-		{what: "memory for each", value: (w.mostMB - b.rssMB) * 1e3 / float64(max(1, len(c.open))), unit: "KB", goal: slowKBGoal, most: true, about: fmt.Sprintf("%.0f MB at most; %d connections could not be made %v", w.mostMB, len(c.errs), firstOf(c.errs))},
-		{what: "connections that the node has left open", value: float64(c.alive()), unit: "", about: fmt.Sprintf("of %d, after %v", len(c.open), w.elapsed.Round(time.Second))},
+	return goals.Print(o.out, fmt.Sprintf("Slow clients: %d drip headers, %d a body, %d don't read their answers", o.slow, o.slow, o.slow), []goals.Row{
+		{What: "a search at a time, p50 beside / without", Value: beside.ms(.5) / before.ms(.5), Unit: "×", Goal: slowDelayGoal, Most: true, About: beside.times() + "; without " + before.times()},
+		{What: "p99 beside / without", Value: beside.ms(.99) / before.ms(.99), Unit: "×"},
+		{What: "memory for each", Value: (w.mostMB - b.rssMB) * 1e3 / float64(max(1, len(c.open))), Unit: "KB", Goal: slowKBGoal, Most: true, About: fmt.Sprintf("%.0f MB at most; %d connections could not be made %v", w.mostMB, len(c.errs), firstOf(c.errs))},
+		{What: "connections that the node has left open", Value: float64(c.alive()), Unit: "", About: fmt.Sprintf("of %d, after %v", len(c.open), w.elapsed.Round(time.Second))},
 	})
 }
 
