@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
 	"facet/internal/id"
+	"facet/internal/ports"
 	"facet/node"
 	"facet/node/nodetest"
 )
@@ -20,13 +22,13 @@ import (
 // otherPorts gives a stopped node addresses that it never had.
 func otherPorts(t *testing.T, m *nodetest.Member) {
 	t.Helper()
-	for _, address := range []*string{&m.Config.PeerAddress, &m.Config.PublicAddress, &m.Config.AdminAddress} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		*address = l.Addr().String()
+	addresses := []*string{&m.Config.PeerAddress, &m.Config.PublicAddress, &m.Config.AdminAddress}
+	open, err := ports.Take(len(addresses))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, address := range addresses {
+		*address = net.JoinHostPort("127.0.0.1", strconv.Itoa(open[i]))
 	}
 	m.URL = "https://" + m.Config.PublicAddress
 }

@@ -6,15 +6,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
 	"facet/engine/score"
+	"facet/internal/ports"
 	"facet/node"
 	"facet/node/cert"
 	"facet/node/transport"
@@ -133,19 +131,20 @@ func (c *Cluster) configure(o Options) {
 	for i := range o.Nodes {
 		m := &Member{Host: "127.0.0.1"}
 		var network transport.Network = transport.OS{}
-		ports := [3]int{7001, 7002, 7003}
+		open := []int{7001, 7002, 7003}
 		if o.Network != nil {
 			m.Host = fmt.Sprintf("10.0.0.%d", i+1)
 			network = o.Network.Host(m.Host)
 		} else {
-			ports = freePorts(c.t)
+			open, err = ports.Take(len(open))
+			must(c.t, err)
 		}
 		at := func(port int) string { return fmt.Sprintf("%s:%d", m.Host, port) }
 		name := fmt.Sprintf("n%d", i+1)
-		m.URL = "https://" + at(ports[1])
+		m.URL = "https://" + at(open[1])
 		m.Config = node.Config{
 			Name: name, Zone: o.Zones[i%len(o.Zones)], Away: o.Away, EraseWithin: o.EraseWithin, CheckEvery: o.CheckEvery, Dir: filepath.Join(dir, name), Certificates: filepath.Join(dir, name+"-certs"),
-			PeerAddress: at(ports[0]), PublicAddress: at(ports[1]), AdminAddress: at(ports[2]),
+			PeerAddress: at(open[0]), PublicAddress: at(open[1]), AdminAddress: at(open[2]),
 			Expect: o.Founders, Shards: o.Shards, Replicas: 3, SlotsPerShard: o.SlotsPerShard, ClusterKeyFile: clusterKey, GossipKeyFile: gossipKey,
 			Pack: "0123456789abcdef-test", Extractor: o.Extractor, Table: o.Table,
 			Bucket: o.Bucket, Timing: o.Timing, Network: network, Log: o.Log.With("node", name),
@@ -186,48 +185,6 @@ func keyFile(t testing.TB, dir, name string) string {
 	path := filepath.Join(dir, name)
 	must(t, os.WriteFile(path, []byte(hex.EncodeToString(key[:])), 0o600))
 	return path
-}
-
-// Ports are chosen below those that systems give to outgoing connections, at
-// random, so that test processes rarely meet.
-const (
-	portMin   = 20_000
-	portCount = 12_000
-	portTries = 100
-)
-
-// freePorts finds ports of loopback that are free for TCP and UDP at the moment.
-func freePorts(t testing.TB) [3]int {
-	t.Helper()
-	var ports [3]int
-	for i := range ports {
-		for range portTries {
-			port := portMin + rand.IntN(portCount)
-			if free(port) && !slices.Contains(ports[:i], port) {
-				ports[i] = port
-				break
-			}
-		}
-		if ports[i] == 0 {
-			t.Fatalf("no free port in %d tries", portTries)
-		}
-	}
-	return ports
-}
-
-func free(port int) bool {
-	address := fmt.Sprintf("127.0.0.1:%d", port)
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return false
-	}
-	defer l.Close()
-	p, err := net.ListenPacket("udp", address)
-	if err != nil {
-		return false
-	}
-	_ = p.Close() // it was opened to see whether it can be
-	return true
 }
 
 // Restart starts a node that is stopped, on its data directory.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"facet/cmd/facet/authority"
 	"facet/internal/chaos/lan"
 	"facet/internal/id"
+	"facet/internal/ports"
 	"facet/node"
 )
 
@@ -31,7 +31,7 @@ type process struct {
 	name   string
 	id     id.Node
 	host   string
-	ports  [3]int // peers, public, admin
+	ports  []int // peers, public, admin
 	args   []string
 	log    string
 	data   string
@@ -56,7 +56,7 @@ func (p *process) admin() string { return fmt.Sprintf("%s:%d", p.host, p.ports[2
 func (c *cluster) newProcess() (*process, error) {
 	c.mu.Lock()
 	c.made++
-	p := &process{name: fmt.Sprintf("n%d", c.made), number: 1, founder: c.made <= c.founders, host: "127.0.0.1", ports: [3]int{7421, 7420, 7422}}
+	p := &process{name: fmt.Sprintf("n%d", c.made), number: 1, founder: c.made <= c.founders, host: "127.0.0.1", ports: []int{7421, 7420, 7422}}
 	taken := func() bool {
 		for _, other := range c.nodes {
 			if other.number == p.number {
@@ -72,7 +72,7 @@ func (c *cluster) newProcess() (*process, error) {
 	var err error
 	if c.lan != nil {
 		p.host = lan.Address(p.number)
-	} else if p.ports, err = freePorts(); err != nil {
+	} else if p.ports, err = ports.Take(len(p.ports)); err != nil {
 		return nil, err
 	}
 	p.log, p.data = filepath.Join(c.dir, p.name+".log"), filepath.Join(c.dir, p.name)
@@ -99,19 +99,6 @@ func (c *cluster) newProcess() (*process, error) {
 	defer c.mu.Unlock()
 	c.nodes = append(c.nodes, p)
 	return p, nil
-}
-
-// freePorts finds ports of loopback that are free at the moment.
-func freePorts() (ports [3]int, err error) {
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return ports, fmt.Errorf("find a free port: %w", err)
-		}
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports, nil
 }
 
 // start starts a node that does not run.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/config"
 	"facet/internal/id"
+	"facet/internal/ports"
 	"facet/node"
 	"facet/node/cert"
 )
@@ -49,21 +49,18 @@ func pack(t *testing.T, edit func(map[string]any)) config.Assets {
 
 func same(map[string]any) {}
 
-// port gives the first of four ports that are free.
+// port gives the first of four ports that are free and this process's.
 func port(t *testing.T) int {
 	t.Helper()
-	for range 100 {
-		first := 20_000 + 4*rand.IntN(3_000)
-		if err := (Machine{Address: loopback, Port: first}).checkPorts(t.Context()); err != nil {
-			continue
+	for {
+		taken, err := ports.Take(inviteOffset + 1)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if l, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(first+inviteOffset))); err == nil {
-			l.Close()
-			return first
+		if taken[inviteOffset] == taken[0]+inviteOffset {
+			return taken[0]
 		}
 	}
-	t.Fatal("no free ports")
-	return 0
 }
 
 func machine(t *testing.T, name string, assets config.Assets) Machine {
