@@ -22,6 +22,9 @@ type identity struct {
 	Format int     `json:"format"`
 	Node   id.Node `json:"node"`
 	Epoch  uint32  `json:"epoch"`
+	// Groups are those of which the directory has a replica (holdings), ascending. Older
+	// releases neither read nor keep up the list: what lies there counts as well.
+	Groups []id.Shard `json:"groups,omitempty"`
 }
 
 func (i identity) member() id.Member { return id.NewMember(i.Node, i.Epoch) }
@@ -67,11 +70,15 @@ func newIdentity(path string) (identity, error) {
 		Node:   id.Node{UUID: id.Random([16]byte(seed[:16]))},
 		Epoch:  binary.BigEndian.Uint32(seed[16:]),
 	}
-	raw, err := json.MarshalIndent(who, "", "  ")
+	return who, who.write(path)
+}
+
+func (i identity) write(path string) error {
+	raw, err := json.MarshalIndent(i, "", "  ")
 	if err != nil {
-		return identity{}, fmt.Errorf("encode %s: %w", identityFile, err)
+		return fmt.Errorf("encode %s: %w", identityFile, err)
 	}
-	return who, writeSynced(path, append(raw, '\n'))
+	return writeSynced(path, append(raw, '\n'))
 }
 
 // writeSynced writes a file that is there whole or not at all after a crash.

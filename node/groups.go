@@ -37,6 +37,7 @@ type groups struct {
 	fatal   func(error)
 	meters  *metrics.Work
 	outages *outages
+	held    *holdings
 	checks  chan struct{} // raftfsm.Config.Checks
 
 	meta      *raftfsm.Group
@@ -61,17 +62,32 @@ func (g *groups) openMeta() error {
 	}
 	g.outages, g.metaState = o, metafsm.NewKnowing(g.level)
 	group, err := g.open(id.Meta, g.metaState)
+	if errors.Is(err, raftfsm.ErrGone) {
+		err = fmt.Errorf("%w: without it this node can't go on under its old name; "+
+			"empty its data directory, so that it joins as a new one, and remove the old one (facet node remove)", err)
+	}
 	g.meta = group
 	return err
 }
 
+// open opens a replica on its folder. One of which there was none before is written
+// down first; one that was written down and has no log any more is not opened
+// (raftfsm.ErrGone).
 func (g *groups) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group, error) {
+	if !g.held.has(number) {
+		if err := raftfsm.Prepare(g.folder(number)); err != nil {
+			return nil, err
+		}
+		if err := g.held.add(number); err != nil {
+			return nil, err
+		}
+	}
 	stream, err := g.mux.Group(number)
 	if err != nil {
 		return nil, fmt.Errorf("open group %d: %w", number, err)
 	}
 	group, err := raftfsm.Open(raftfsm.Config{
-		Group: number, Self: g.self, Dir: g.folder(number),
+		Group: number, Self: g.self, Dir: g.folder(number), Prepared: true,
 		Stream: stream, Resolve: g.resolve, Timing: g.timing, EraseWithin: g.erase, Checks: g.checks,
 		Proposed: g.meters.Proposed(number),
 		Log:      g.log.With("group", number), Fatal: func(err error) { g.broke(number, err) },
@@ -93,7 +109,7 @@ func (g *groups) host(ctx context.Context, synced func(context.Context) error) e
 		}
 		_, open := g.hosted(at.Shard)
 		mine := g.mine(at)
-		if open == mine {
+		if open == mine && (mine || !g.held.has(at.Shard)) {
 			continue
 		}
 		var err error
@@ -128,7 +144,7 @@ func (g *groups) openShard(ctx context.Context, number id.Shard, synced func(con
 		}
 		at, _ := g.metaState.Shards().Shard(number)
 		if !g.mine(at) {
-			return errors.Join(g.shut(h), os.RemoveAll(g.folder(number)))
+			return errors.Join(g.shut(h), g.remove(number))
 		}
 		if err := g.bootstrap(group, at); err != nil {
 			return errors.Join(err, g.shut(h))
@@ -166,20 +182,26 @@ func (g *groups) drop(number id.Shard) error {
 	if at, _ := g.metaState.Shards().Shard(number); g.mine(at) {
 		return nil // by the newer map
 	}
-	h, _ := g.hosted(number)
 	g.log.Info("this node no longer holds a shard", "group", number)
-	g.mu.Lock()
-	delete(g.shards, number)
-	g.mu.Unlock()
-	g.meters.Dropped(number)
-	err := g.shut(h)
+	var err error
+	if h, open := g.hosted(number); open { // else a crash came between this and the next
+		err = g.takeOut(number, h)
+	}
 	if err == nil {
-		err = os.RemoveAll(g.folder(number))
+		err = g.remove(number)
 	}
 	if err != nil {
 		return fmt.Errorf("drop group %d: %w", number, err)
 	}
 	return nil
+}
+
+// remove erases a replica's files, and then forgets that there was one.
+func (g *groups) remove(number id.Shard) error {
+	if err := os.RemoveAll(g.folder(number)); err != nil {
+		return err
+	}
+	return g.held.forget(number)
 }
 
 // broke takes a replica out of service, or ends the node where that does not help.

@@ -112,6 +112,9 @@ func (g *groups) reopen(number id.Shard) error {
 	if err := g.outages.setAside(g.folder(number)); err != nil {
 		return err
 	}
+	if err := raftfsm.Prepare(g.folder(number)); err != nil {
+		return err
+	}
 	state := shardfsm.New(g.table, g.arena)
 	group, err := g.open(number, state)
 	if err != nil {

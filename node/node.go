@@ -37,6 +37,7 @@ type Node struct {
 	master  *seal.Master
 	rings   rings
 	pending pendingKeys
+	held    *holdings
 	backups backups
 
 	mux    *transport.Mux
@@ -90,7 +91,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, err
 	}
 	n := &Node{
-		cfg: cfg, log: cfg.Log, id: who.Node, member: who.member(),
+		cfg: cfg, log: cfg.Log, id: who.Node, member: who.member(), held: newHoldings(cfg.Dir, who),
 		ready: make(chan struct{}), done: make(chan struct{}), checks: newSelfChecks(),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
@@ -191,7 +192,7 @@ func (n *Node) openPeers(ctx context.Context) error {
 	n.client = transport.OpenClient(n.mux)
 	n.peers = &peers{self: n.member, client: n.client, resolve: n.resolve}
 	n.groups = &groups{
-		dir: n.cfg.Dir, level: n.cfg.level(), self: n.member, mux: n.mux, resolve: n.resolve, timing: n.cfg.Timing, erase: n.cfg.EraseWithin,
+		dir: n.cfg.Dir, held: n.held, level: n.cfg.level(), self: n.member, mux: n.mux, resolve: n.resolve, timing: n.cfg.Timing, erase: n.cfg.EraseWithin,
 		table: n.cfg.Table, arena: kernel.NewArena(0), log: n.log, fatal: n.fail, meters: n.meters, checks: n.checks.slots, shards: map[id.Shard]hosted{},
 	}
 	return n.groups.openMeta()

@@ -95,7 +95,7 @@ func (o *outages) note(number id.Shard, err error) error {
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		why.full = true
-	case errors.Is(err, raftfsm.ErrCorrupt), errors.Is(err, errDiverged):
+	case errors.Is(err, raftfsm.ErrCorrupt), errors.Is(err, raftfsm.ErrGone), errors.Is(err, errDiverged):
 		b, failed := json.Marshal(why)
 		if failed == nil {
 			failed = writeSynced(o.file(number), b)

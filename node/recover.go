@@ -24,6 +24,7 @@ type Recovery struct {
 	// Gone are the nodes that will be removed from the cluster, by name.
 	Gone []string `json:"gone"`
 
+	dirs    []string
 	stopped map[id.Shard][]*candidate
 	state   *metafsm.Machine
 }
@@ -55,7 +56,7 @@ type candidate struct {
 // OpenRecovery looks at the data directories that are left of a cluster. No node may
 // run on them. Close it.
 func OpenRecovery(dirs []string) (_ *Recovery, err error) {
-	r := &Recovery{stopped: map[id.Shard][]*candidate{}, state: metafsm.New(), Lost: []id.Shard{}, Gone: []string{}}
+	r := &Recovery{dirs: dirs, stopped: map[id.Shard][]*candidate{}, state: metafsm.New(), Lost: []id.Shard{}, Gone: []string{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.Close())
@@ -107,7 +108,11 @@ func OpenRecovery(dirs []string) (_ *Recovery, err error) {
 // open opens a replica, if there is one.
 func (r *Recovery) open(dir string, self id.Member, number id.Shard) error {
 	folder := (&groups{dir: dir}).folder(number)
-	if _, err := os.Stat(folder); errors.Is(err, os.ErrNotExist) {
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("look into %s: %w", filepath.Base(dir), err)
+	}
+	if len(entries) == 0 {
 		return nil
 	}
 	var machine raftfsm.Machine = shardfsm.New(nil, kernel.NewArena(0))
@@ -117,7 +122,7 @@ func (r *Recovery) open(dir string, self id.Member, number id.Shard) error {
 			machine = r.state
 		}
 	}
-	s, err := raftfsm.OpenStopped(raftfsm.Config{Group: number, Self: self, Dir: folder}, machine)
+	s, err := raftfsm.OpenStopped(raftfsm.Config{Group: number, Self: self, Dir: folder, Prepared: true}, machine)
 	if err != nil {
 		return fmt.Errorf("%s: %w (does a node run on it?)", filepath.Base(dir), err)
 	}
@@ -248,8 +253,33 @@ func (r *Recovery) here(m id.Member) bool {
 	return false
 }
 
+// forget has each directory go without the groups of which another one has the only
+// member now, so that its node gets new replicas of them. A shard that is lost stays
+// one that was there: it must not be founded with nothing in it.
+func (r *Recovery) forget() error {
+	for _, dir := range r.dirs {
+		who, err := openDir(dir)
+		if err != nil {
+			return err
+		}
+		var others []id.Shard
+		for number := range r.stopped {
+			if best := r.best(number); best != nil && best.dir != dir {
+				others = append(others, number)
+			}
+		}
+		if err := newHoldings(dir, who).forget(others...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // erase removes the replicas that were not chosen: their nodes get new ones.
 func (r *Recovery) erase() error {
+	if err := r.forget(); err != nil {
+		return err
+	}
 	for number, list := range r.stopped {
 		best := r.best(number)
 		for _, c := range list {

@@ -111,11 +111,7 @@ func (d *boltDisk) copy() (err error) {
 	if err := os.Rename(to, from); err != nil {
 		return err
 	}
-	dir, err := os.Open(d.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return syncFolder(d.dir)
 }
 
 // Close closes the file.

@@ -85,7 +85,11 @@ type Timing struct {
 type Config struct {
 	Group id.Shard  // the number of the group; 0 is meta
 	Self  id.Member // this member
-	Dir   string    // the group's own folder; made when missing
+	Dir   string    // the group's own folder; made when missing, unless Prepared
+
+	// Prepared tells that Prepare was called for Dir, now or in an earlier life: without
+	// a log there Open fails with ErrGone.
+	Prepared bool
 
 	Stream  StreamLayer                     // closed by Group.Close
 	Resolve func(id.Member) (string, error) // the present address of a member; must not block

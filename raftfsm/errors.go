@@ -22,6 +22,10 @@ var (
 	// have the checksum they were written with.
 	ErrCorrupt = errors.New("raftfsm: checksum does not match")
 
+	// ErrGone says that a member that was prepared (Prepare) has no log: what it voted
+	// and acknowledged is forgotten, so it must not come back under its old name.
+	ErrGone = errors.New("raftfsm: the log of a replica that was here is gone")
+
 	// ErrNotMember says that the named member is not part of the group.
 	ErrNotMember = errors.New("raftfsm: not a member of the group")
 

@@ -55,7 +55,7 @@ type Group struct {
 // Open starts the member that cfg describes on the state in cfg.Dir, with m empty:
 // the newest snapshot is restored, committed entries follow as soon as a leader
 // tells which they are. It fails, before it could vote, when anything in cfg.Dir
-// is damaged (ErrCorrupt) or when another process has it open. cfg.Stream is
+// is damaged (ErrCorrupt) or gone (Config.Prepared), or when another process has it open. cfg.Stream is
 // closed when it fails.
 func Open(cfg Config, m Machine) (*Group, error) { return open(cfg, m, openDisk) }
 
@@ -85,6 +85,11 @@ func open(cfg Config, m Machine, under func(dir string) (disk, error)) (*Group, 
 // openStores opens what lies in cfg.Dir and verifies all of it but the sealed parts
 // of segments, which are verified when they are read (scrub).
 func (g *Group) openStores(m Machine, under func(dir string) (disk, error)) (err error) {
+	if g.cfg.Prepared {
+		if err := hasLog(g.cfg.Dir); err != nil {
+			return fmt.Errorf("look for %s: %w", logFile, err)
+		}
+	}
 	if err := os.MkdirAll(g.cfg.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the group's folder: %w", err)
 	}

@@ -1,0 +1,64 @@
+package raftfsm
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestAMemberWhoseLogIsGoneIsNotOpened(t *testing.T) {
+	t.Parallel()
+	f := func(what string, spoil func(dir string) error) {
+		t.Helper()
+		dir := filepath.Join(t.TempDir(), "group-1")
+		if err := Prepare(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := spoil(dir); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := os.ReadDir(dir)
+		for range 2 { // an attempt leaves nothing that a second one would take for a log
+			if _, err := OpenStopped(Config{Group: 1, Self: "a", Dir: dir, Prepared: true}, newJournal()); !errors.Is(err, ErrGone) {
+				t.Errorf("%s: got %v, want ErrGone", what, err)
+			}
+		}
+		if after, _ := os.ReadDir(dir); len(after) != len(before) {
+			t.Errorf("%s: the folder had %v, and has %v", what, before, after)
+		}
+	}
+	f("the folder", os.RemoveAll)
+	f("what is in it", func(dir string) error { return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)) })
+	f("the file", func(dir string) error { return os.Remove(filepath.Join(dir, logFile)) })
+	f("all its bytes", func(dir string) error { return os.Truncate(filepath.Join(dir, logFile), 0) })
+}
+
+func TestWhatIsPreparedIsOpenedAndNeverOverwritten(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "group-1")
+	cfg := Config{Group: 1, Self: "a", Dir: dir, Prepared: true}
+	for _, want := range []uint64{0, 1, 1} {
+		// What a crash in the midst of an earlier Prepare leaves does not disturb.
+		err := os.MkdirAll(dir, 0o700)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, renewedFile), []byte("half"), 0o600)
+		}
+		if err = errors.Join(err, Prepare(dir)); err != nil {
+			t.Fatal(err)
+		}
+		s, err := OpenStopped(cfg, newJournal())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Last < want {
+			t.Errorf("the log ends at %d, want at least %d", s.Last, want)
+		}
+		if s.Last == 0 {
+			err = s.group.logs.StoreLogs(sample()[:1])
+		}
+		if err = errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
