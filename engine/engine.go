@@ -141,6 +141,10 @@ func (e *Engine) Dim() int { return e.pack.Manifest.Embedder.Dim }
 // Table returns the scores of the pack.
 func (e *Engine) Table() *score.Table { return e.table }
 
+// Spectrum returns the share of the squared norm of templates that each of their values
+// has, or nil if the pack does not tell.
+func (e *Engine) Spectrum() []float64 { return e.pack.Manifest.Spectrum() }
+
 // Compare returns the score of two templates of this engine's pack, 0 … 9999,
 // the same in both directions.
 func (e *Engine) Compare(a, b Template) int { return e.table.Score(score.Dot(a, b)) }

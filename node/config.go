@@ -71,6 +71,9 @@ type Config struct {
 	Extractor router.Extractor
 	// Table turns the cosine of two templates into a score; it belongs to the pack.
 	Table *score.Table
+	// Spectrum is the share of the squared norm of templates that each of their numbers
+	// has, as the pack tells; nil if it does not. It changes the speed of searches only.
+	Spectrum []float64
 
 	// Region is in the scope of request signatures.
 	Region string

@@ -6,6 +6,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
 	"facet/shard"
+	"facet/shard/kernel"
 	"facet/shard/seal"
 )
 
@@ -35,6 +36,15 @@ func (n *Node) DataKey(gallery id.Gallery) (*seal.Key, uint32, error) {
 // SetFree has the node believe that its disk has free bytes of size, from now on.
 func (n *Node) SetFree(free, size uint64) {
 	n.space.setLook(func() (uint64, uint64, error) { return free, size, nil })
+}
+
+// BytesPerTemplate tells what a template of dim numbers takes in the kernel here.
+func (n *Node) BytesPerTemplate(dim int) float64 {
+	m, err := kernel.New(n.groups.arena, dim)
+	if err != nil {
+		return 0
+	}
+	return m.BytesPerTemplate()
 }
 
 // Break has a replica here meet err, as if its files had.

@@ -191,9 +191,15 @@ func (n *Node) openPeers(ctx context.Context) error {
 	n.rings.gossip.apply = n.gossip.ChangeKeys
 	n.client = transport.OpenClient(n.mux)
 	n.peers = &peers{self: n.member, client: n.client, resolve: n.resolve}
+	arena := kernel.NewArena(0)
+	if n.cfg.Spectrum != nil {
+		if err := arena.Suit(n.cfg.Spectrum); err != nil {
+			return fmt.Errorf("spectrum of the model pack: %w", err)
+		}
+	}
 	n.groups = &groups{
 		dir: n.cfg.Dir, held: n.held, level: n.cfg.level(), self: n.member, mux: n.mux, resolve: n.resolve, timing: n.cfg.Timing, erase: n.cfg.EraseWithin,
-		table: n.cfg.Table, arena: kernel.NewArena(0), log: n.log, fatal: n.fail, meters: n.meters, checks: n.checks.slots, shards: map[id.Shard]hosted{},
+		table: n.cfg.Table, arena: arena, log: n.log, fatal: n.fail, meters: n.meters, checks: n.checks.slots, shards: map[id.Shard]hosted{},
 	}
 	return n.groups.openMeta()
 }

@@ -2,6 +2,8 @@ package node_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,7 +11,9 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/node"
 	"facet/node/nodetest"
+	"facet/shard/kernel"
 )
 
 const foreignPack = "fedcba9876543210-test"
@@ -79,5 +83,39 @@ func TestTemplatesOfAnotherModelAreNotComparedAcrossNodes(t *testing.T) {
 	a := c.Call(t, cluster.Nodes[2].URL, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image("a")})
 	if a.Status != http.StatusInternalServerError {
 		t.Errorf("through a node of another model: %d %s, want an error", a.Status, a.Body)
+	}
+}
+
+// A node codes templates by its pack's spectrum, and answers as one without.
+func TestANodeCodesTemplatesByThePacksSpectrum(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
+	c, m := cluster.Client("bank", nil), cluster.Nodes[0]
+	gallery(t, c, m.URL, "staff", 1000)
+	var known []string
+	for i := range 150 { // more than what is kept without codes
+		known = append(known, enrol(t, c, m.URL, fmt.Sprint(i)).ID)
+	}
+	const dim = nodetest.Dim
+	before := m.Node.BytesPerTemplate(dim)
+	cluster.Stop(0)
+	m.Config.Spectrum = make([]float64, dim) // the first half weighs all
+	for i := range dim / 2 {
+		m.Config.Spectrum[i] = 2. / dim
+	}
+	cluster.Restart(0)
+	cluster.WaitReady()
+	if after := m.Node.BytesPerTemplate(dim); after >= before {
+		t.Errorf("a template of a spectrum with nothing in its second half takes %v bytes, without a spectrum %v", after, before)
+	}
+	for _, i := range []int{0, 77, 149} {
+		if got := find(t, c, m.URL, fmt.Sprint(i)); len(got) != 1 || got[0] != known[i] {
+			t.Errorf("search for %d: got %v, want %s", i, got, known[i])
+		}
+	}
+	cluster.Stop(0)
+	m.Config.Spectrum = []float64{1, 1}
+	if n, err := node.Open(t.Context(), m.Config); !errors.Is(err, kernel.ErrSpectrum) {
+		t.Errorf("a spectrum that is none: node %v, error %v, want ErrSpectrum", n, err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,6 +17,8 @@ import (
 type Fit struct {
 	Calibration *Calibration
 	Quality     *Quality
+	// Spectrum is the embedder's.
+	Spectrum []float64
 }
 
 // Refit returns the manifest with the parts of the fit put in; every other byte
@@ -45,6 +49,12 @@ func Refit(manifest []byte, fit Fit) ([]byte, error) {
 		}
 		out = bytes.Join([][]byte{out[:from], text, out[to:]}, nil)
 	}
+	if fit.Spectrum != nil {
+		var err error
+		if out, err = putSpectrum(out, fit.Spectrum); err != nil {
+			return nil, fmt.Errorf("refit spectrum: %w: %w", ErrManifest, err)
+		}
+	}
 	if _, err := Parse(out); err != nil {
 		return nil, fmt.Errorf("refit: %w", err)
 	}
@@ -70,6 +80,37 @@ func WriteFit(dir string, fit Fit) (*Pack, error) {
 		return nil, fmt.Errorf("refit model pack: %w", err)
 	}
 	return Read(dir)
+}
+
+// putSpectrum puts a spectrum into the embedder of a valid manifest, sixteen numbers a
+// line, in the place of what is there or as the last member.
+func putSpectrum(manifest []byte, spectrum []float64) ([]byte, error) {
+	const perLine = 16
+	text := []byte("[")
+	for i, share := range spectrum {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		if text = append(text, ' '); i%perLine == 0 {
+			text = append(text[:len(text)-1], "\n      "...)
+		}
+		text = strconv.AppendFloat(text, share, 'f', -1, 64)
+	}
+	text = append(text, "\n    ]"...)
+	from, to, err := valueOf(manifest, "embedder")
+	if err != nil {
+		return nil, err
+	}
+	embedder := manifest[from:to]
+	if at, end, err := valueOf(embedder, "spectrum"); err == nil {
+		from, to = from+at, from+end
+	} else {
+		head := bytes.TrimRight(embedder[:len(embedder)-1], " \t\r\n")
+		text = slices.Concat([]byte(",\n    \"spectrum\": "), text)
+		from += int64(len(head))
+		to = from
+	}
+	return slices.Concat(manifest[:from], text, manifest[to:]), nil
 }
 
 // valueOf finds the value of a field of the JSON object in data, which is valid.

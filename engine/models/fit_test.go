@@ -3,6 +3,7 @@ package models
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -78,6 +79,71 @@ func TestRefitPutsItsPartsInAndLeavesEveryOtherByte(t *testing.T) {
 	}
 	if diff := cmp.Diff(c, parsed(t, got).Calibration); diff != "" {
 		t.Errorf("calibration after the quality (-want +got):\n%s", diff)
+	}
+}
+
+func TestRefitPutsASpectrumIntoTheEmbedderOnce(t *testing.T) {
+	t.Parallel()
+	spectrum := make([]float64, 192)
+	for i := range spectrum {
+		spectrum[i] = .00521
+	}
+	once, err := Refit(Default(), Fit{Spectrum: spectrum})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := parsed(t, Default())
+	want.Embedder.Spectrum = spectrum
+	if diff := cmp.Diff(want, parsed(t, once)); diff != "" {
+		t.Errorf("manifest (-want +got):\n%s", diff)
+	}
+	spectrum[0], spectrum[1] = 0, .01
+	again, err := Refit(once, Fit{Spectrum: spectrum})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, parsed(t, again)); diff != "" {
+		t.Errorf("manifest with another one (-want +got):\n%s", diff)
+	}
+	from, to, err := valueOf(Default(), "embedder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tail := Default()[to:]; !bytes.HasPrefix(again, Default()[:from]) || !bytes.HasSuffix(again, tail) {
+		t.Error("bytes beside the embedder changed")
+	}
+	for name, bad := range map[string][]float64{"too short": spectrum[1:], "too much": append(spectrum[:191:191], .1), "too little": make([]float64, 192)} {
+		if _, err := Refit(Default(), Fit{Spectrum: bad}); !errors.Is(err, ErrManifest) {
+			t.Errorf("%s: %v, want ErrManifest", name, err)
+		}
+	}
+}
+
+func TestTheSpectrumIsTheManifestsOrElseTheOneThatWasMeasuredForItsModel(t *testing.T) {
+	t.Parallel()
+	sum := func(s []float64) (sum float64) {
+		for _, x := range s {
+			sum += x
+		}
+		return sum
+	}
+	for _, name := range []string{"default", "dlib"} {
+		m := parsed(t, builtin(t, name))
+		got := m.Spectrum()
+		if len(got) != m.Embedder.Dim || math.Abs(sum(got)-1) > spectrumSlack {
+			t.Errorf("%s: %d numbers, %v together", name, len(got), sum(got))
+		}
+		if got[0] = 9; m.Spectrum()[0] == 9 {
+			t.Errorf("%s: a caller can change it", name)
+		}
+		m.Embedder.Points[0][0]++
+		if got := m.Spectrum(); got != nil {
+			t.Errorf("%s: another model has %v, want none", name, got)
+		}
+		m.Embedder.Spectrum = []float64{.5, .5}
+		if got := m.Spectrum(); !cmp.Equal(got, []float64{.5, .5}) {
+			t.Errorf("%s: it is %v, want the manifest's", name, got)
+		}
 	}
 }
 

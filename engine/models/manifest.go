@@ -16,6 +16,8 @@ const (
 	minDim           = 16
 	maxDim           = 2048
 	maxPoints        = 64
+	// spectrumSlack is how far a spectrum's sum may be from 1.
+	spectrumSlack = .01
 )
 
 // Role says what a file is for. A pack holds at most one file of each role.
@@ -192,6 +194,9 @@ type Embedder struct {
 	// Points are the places of the image-left eye, image-right eye, nose tip,
 	// image-left and image-right mouth corner, in pixels (x, y) of the input.
 	Points [5][2]float32 `json:"points"`
+	// Spectrum, which may be missing, has the share of the squared norm of templates
+	// that each of the Dim values has, 1 together; Manifest.Spectrum gives it.
+	Spectrum []float64 `json:"spectrum,omitempty"`
 	// Basis is set when the embedder's output are coordinates in a basis that the
 	// pack keeps as a file.
 	Basis *Basis `json:"basis,omitempty"`

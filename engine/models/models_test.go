@@ -127,6 +127,11 @@ func TestParseNamesTheFieldThatBreaksItsPromise(t *testing.T) {
 	f("there twice", func(m object) { sub(m, "embedder")["points"].([]any)[2] = []any{38.2946, 51.6963} })
 	f("embedder", func(m object) { sub(m, "embedder")["points"] = []any{[]any{1, 2}} })
 	f("basis", func(m object) { delete(sub(m, "embedder"), "basis") })
+	f("spectrum has 0 numbers", func(m object) { sub(m, "embedder")["spectrum"] = []any{} })
+	f("spectrum number 3", func(m object) { sub(m, "embedder")["spectrum"] = shares(192, 3, -.1) })
+	f("spectrum number 3", func(m object) { sub(m, "embedder")["spectrum"] = shares(192, 3, 1.01) })
+	code("spectrum has 191 numbers", func(m object) { sub(m, "embedder")["spectrum"] = shares(191, 0, 0) })
+	code("spectrum's sum", func(m object) { sub(m, "embedder")["spectrum"] = shares(192, 0, .02) })
 	code("do not fit", func(m object) { sub(sub(m, "embedder"), "basis")["rows"] = 191 })
 	code("not 4 × 192 × 256", func(m object) { sub(sub(m, "embedder"), "basis")["cols"] = 256 })
 	f("pose", func(m object) { m["pose"] = object{"input": sub(m, "detector")["input"], "cropScale": 1} })
@@ -145,6 +150,16 @@ func TestParseNamesTheFieldThatBreaksItsPromise(t *testing.T) {
 	f("no point has score 7000", func(m object) { point(m, 5)["score"] = 6999 })
 	code("not 9999", func(m object) { point(m, 7)["score"] = 9000 })
 	code("no point gives cosine 0.999", func(m object) { point(m, 7)["cosine"], point(m, 7)["score"] = .998, 9000 })
+}
+
+// shares are equal, but for one.
+func shares(n, index int, share float64) []float64 {
+	s := make([]float64, n)
+	for i := range s {
+		s[i] = 1 / float64(n)
+	}
+	s[index] = share
+	return s
 }
 
 // compiledSchema is the published schema in a validator that is not ours.

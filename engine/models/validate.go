@@ -147,7 +147,24 @@ func (e *Embedder) validate() error {
 			return fmt.Errorf("point %d (%g, %g) is there twice", i, p[0], p[1])
 		}
 	}
-	return nil
+	return e.validateSpectrum()
+}
+
+func (e *Embedder) validateSpectrum() error {
+	if e.Spectrum == nil {
+		return nil
+	}
+	if len(e.Spectrum) != e.Dim {
+		return fmt.Errorf("spectrum has %d numbers, not %d", len(e.Spectrum), e.Dim)
+	}
+	sum := 0.
+	for i, share := range e.Spectrum {
+		if err := within(fmt.Sprintf("spectrum number %d", i), share, 0, 1); err != nil {
+			return err
+		}
+		sum += share
+	}
+	return within("spectrum's sum", sum, 1-spectrumSlack, 1+spectrumSlack)
 }
 
 func (m *Manifest) validateBasis() error {

@@ -32,7 +32,8 @@ var ErrMemory = errors.New("kernel: no memory for templates")
 // them. Freed chunks are zeroed and used again for chunks of the same size. It is
 // shared by the matrices of many slices and is safe for concurrent use.
 type Arena struct {
-	limit int64
+	limit   int64
+	codings codings // of the matrices
 
 	mu      sync.Mutex
 	extents [][]byte

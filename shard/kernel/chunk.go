@@ -76,39 +76,6 @@ func (c *chunk) vector(s *shape, at int) []float32 {
 	return c.vectors(s)[at*s.vecNums : (at+1)*s.vecNums]
 }
 
-// write puts the codes of a row and its bounds in their places.
-func (c *chunk) write(s *shape, at int, e *coded) {
-	copy(c.rows[at*s.rowBytes:(at+1)*s.rowBytes], e.row)
-	group, slot := at/groupSlots, at%groupSlots
-	for p := range c.planes {
-		shape := &c.coding.planes[p]
-		to := c.planes[p][shape.layout.at(group):]
-		for i := range shape.coarse {
-			putLine(to, slot, e.codes, i*planeDims, 2)
-			to = to[shape.layout.lineBytes:]
-		}
-		for i := range shape.fine {
-			from, shift := shape.first+i*planeDims, 2
-			if p == 1 || from < c.coding.coarse*planeDims {
-				shift = 0
-			}
-			putLine(to, slot, e.codes, from, shift)
-			to = to[shape.layout.lineBytes:]
-		}
-		binary.LittleEndian.PutUint16(to[4*slot:], uint16(e.bounds[p].a))
-		binary.LittleEndian.PutUint16(to[4*slot+2:], uint16(e.bounds[p].t))
-	}
-}
-
-// putLine writes a slot's pairs of bits of sixteen numbers, or as many as there are.
-func putLine(line []byte, slot int, codes []uint8, from, shift int) {
-	var word uint32
-	for j, code := range codes[from:min(from+planeDims, len(codes))] {
-		word |= uint32(code>>shift&3) << (8*(j%4) + 2*(j/4))
-	}
-	binary.LittleEndian.PutUint32(line[4*slot:], word)
-}
-
 // boundAt reads what a row stores for a plane.
 func (c *piece) boundAt(plane, at int) (b bound) {
 	shape := &c.chunk.coding.planes[plane]

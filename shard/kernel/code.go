@@ -1,6 +1,9 @@
 package kernel
 
-import "math"
+import (
+	"encoding/binary"
+	"math"
+)
 
 const (
 	// boundMax is the largest number of a bound, and boundOne about what they are.
@@ -18,6 +21,9 @@ const (
 
 	// rowMax is the largest code of a row, which is stored plus rowZero, as 7 bits.
 	rowMax, rowZero = 63, 64
+
+	// codeLeast to codeMost are the codes of the planes, in steps from the middle.
+	codeLeast, codeMost = -8, 7
 )
 
 // rowError is how far a row's code may be from the row, in steps of the code: more than
@@ -41,13 +47,15 @@ type coded struct {
 
 // encoder turns templates into codes; not for concurrent use.
 type encoder struct {
+	coder  *coder
 	coding *coding
 	y      []float64
+	parts  [3]cells // of the coding
 	coded
 }
 
 func newEncoder(s *shape, c *coding) *encoder {
-	return &encoder{coding: c, y: make([]float64, s.dim), coded: newCoded(s)}
+	return &encoder{coder: activeCoder, coding: c, y: make([]float64, s.dim), coded: newCoded(s)}
 }
 
 func newCoded(s *shape) coded {
@@ -57,75 +65,59 @@ func newCoded(s *shape) coded {
 // clear zeroes what is left of a template.
 func (e *encoder) clear() {
 	clear(e.y)
+	clear(e.parts[:])
 	clear(e.codes)
 	clear(e.row)
 	e.bounds, e.bounded = [planes]bound{}, false
 }
 
-// encode fills coded.
-func (e *encoder) encode(v []float32) {
-	e.clear()
-	var square float64
-	for i, x := range v {
-		e.y[i] = float64(x)
-		square += float64(x) * float64(x)
-	}
-	norm := math.Sqrt(square)
+// encode fills coded, and tells whether all numbers are finite.
+func (e *encoder) encode(v []float32) (finite bool) {
+	norm := e.coder.norm(&e.parts[0].norm, v)
 	if !(math.Abs(norm-1) <= normSlack) {
-		return
+		e.clear()
+		return norm-norm == 0
 	}
 	c := e.coding
-	c.rotation.apply(e.y)
-	for i := range e.y {
-		e.y[i] /= norm
+	c.rotation.applyTo(e.coder, e.y, v, 1/norm)
+	e.parts = [...]cells{
+		e.cells(0, c.parts[0], firstPlane), e.cells(c.parts[0], c.parts[1], bothPlanes), e.cells(c.parts[1], c.dim, noPlane),
 	}
-	e.bounded = e.encodeRow() && e.encodePlanes()
+	for i := range e.parts {
+		e.coder.codeAll(&e.parts[i])
+	}
+	e.bounded = e.rowIsNear() && e.stateBounds()
+	return true
 }
 
-// encodeRow fills the row, and tells if it is near enough.
-func (e *encoder) encodeRow() bool {
-	var square float64
-	for i, y := range e.y {
-		y *= e.coding.grain
-		code := min(max(math.Floor(y+.5), -rowMax), rowMax)
-		e.row[i] = uint8(int(code) + rowZero)
-		square += (y - code) * (y - code)
+// cells are those of the numbers of a part.
+func (e *encoder) cells(from, to int, kind cellKind) cells {
+	c := cells{
+		y: e.y[from:to], row: e.row[from:to], codes: e.codes[from:to],
+		kind: kind, grain: e.coding.grain, gain: 1 / e.coding.step, width: 1,
 	}
+	if kind == bothPlanes && e.coding.fine > e.coding.coarse {
+		c.gain, c.width = 4*c.gain, .25
+	}
+	return c
+}
+
+// rowIsNear tells if the row's code is near enough.
+func (e *encoder) rowIsNear() bool {
 	most := rowError(e.coding.dim)
-	return square <= most*most
+	all, both, none := &e.parts[0], &e.parts[1], &e.parts[2]
+	return all.off.sum()+both.off.sum()+none.off.sum() <= most*most
 }
 
-// encodePlanes fills codes and bounds, and tells if these can be stated.
-func (e *encoder) encodePlanes() bool {
+// stateBounds fills the bounds, and tells if they can be stated.
+func (e *encoder) stateBounds() bool {
 	c := e.coding
-	var dot, square [planes]float64
-	var norm float64 // squared, of what has bits
-	for i, y := range e.y[:c.parts[1]] {
-		norm += y * y
-		gain := 1.
-		if i >= c.parts[0] && c.fine > c.coarse {
-			gain = 4
-		}
-		code := uint8(min(max(math.Floor(y*gain/c.step), -8), 7) + 8)
-		e.codes[i] = code
-		second := (float64(code) - 7.5) / gain
-		first := second
-		if i >= c.parts[0] {
-			first = (4*float64(code>>2) - 6) / gain
-		}
-		dot[0] += y * first
-		square[0] += first * first
-		dot[1] += y * second
-		square[1] += second * second
-	}
-	var tail float64
-	for _, y := range e.y[c.parts[1]:] {
-		tail += y * y
-	}
-	t := math.Sqrt(tail)
+	all, both, none := &e.parts[0], &e.parts[1], &e.parts[2]
+	tail := math.Sqrt(none.norm.sum())
 	if c.whole() {
-		t = 0
+		tail = 0
 	}
+	norm := math.Sqrt(all.norm.sum() + both.norm.sum())
 	unit := [planes]float64{1, 1}
 	switch {
 	case c.fine > c.coarse:
@@ -135,7 +127,9 @@ func (e *encoder) encodePlanes() bool {
 	}
 	ok := true
 	for p := range planes {
-		b, fine := c.bound(dot[p]*unit[p], math.Sqrt(square[p])*unit[p], math.Sqrt(norm), t, c.units[p])
+		dot := all.dots[1].sum() + both.dots[p].sum()
+		square := all.squares[1].sum() + both.squares[p].sum()
+		b, fine := c.bound(dot*unit[p], math.Sqrt(square)*unit[p], norm, tail, c.units[p])
 		e.bounds[p] = b
 		ok = ok && fine
 	}
@@ -154,10 +148,53 @@ func (c *coding) bound(dot, code, norm, tail, unit float64) (b bound, ok bool) {
 		return b, false
 	}
 	inverse := code * cos / norm // 1/α
-	slope := math.Hypot(math.Sqrt(1-cos*cos)/cos, tail) * inverse
-	a, t := math.Round(inverse/unit), math.Ceil(slope/unit+1e-3)
+	tan := math.Sqrt(1-float64(cos*cos)) / cos
+	slope := math.Sqrt(float64(tan*tan)+float64(tail*tail)) * inverse
+	a, t := math.Round(inverse/unit), math.Ceil(slope/unit+1e-3) // a quotient and a sum can't be fused
 	if !(a >= boundLeast && a <= boundMax && t <= boundMax) {
 		return b, false
 	}
 	return bound{int16(a), int16(t)}, true
+}
+
+// write puts the codes of a row and its bounds in their places.
+func (c *chunk) write(s *shape, at int, e *coded) {
+	copy(c.rows[at*s.rowBytes:(at+1)*s.rowBytes], e.row)
+	group, slot := at/groupSlots, at%groupSlots
+	for p := range c.planes {
+		shape := &c.coding.planes[p]
+		to := c.planes[p][shape.layout.at(group)+4*slot:]
+		for i := range shape.coarse {
+			binary.LittleEndian.PutUint32(to, pairs(e.codes, i*planeDims, 2))
+			to = to[shape.layout.lineBytes:]
+		}
+		for i := range shape.fine {
+			from, shift := shape.first+i*planeDims, 2
+			if p == 1 || from < c.coding.coarse*planeDims {
+				shift = 0
+			}
+			binary.LittleEndian.PutUint32(to, pairs(e.codes, from, shift))
+			to = to[shape.layout.lineBytes:]
+		}
+		binary.LittleEndian.PutUint16(to, uint16(e.bounds[p].a))
+		binary.LittleEndian.PutUint16(to[2:], uint16(e.bounds[p].t))
+	}
+}
+
+// pairs gives a slot's word of a line: pairs of bits of sixteen codes, or as many as there
+// are, from one on.
+func pairs(codes []uint8, from, shift int) uint32 {
+	var last [planeDims]uint8
+	line := codes[from:]
+	if len(line) < planeDims {
+		copy(last[:], line)
+		line = last[:]
+	}
+	const pair = 0x0303030303030303
+	low := binary.LittleEndian.Uint64(line) >> shift & pair
+	high := binary.LittleEndian.Uint64(line[8:]) >> shift & pair
+	// Four codes a half: those of k = 0 and 1, and of 2 and 3.
+	low |= low >> 30
+	high |= high >> 30
+	return uint32(low) | uint32(high)<<4
 }

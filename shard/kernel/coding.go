@@ -88,29 +88,28 @@ func newCoding(s *shape, coarse, fine int, step, sigma float64) *coding {
 func (c *coding) whole() bool { return c.parts[1] == c.dim }
 
 const (
-	// learnSlots is after how many slots a matrix looks at what its numbers weigh.
-	learnSlots = 2048
-	// learnDim is the least dimension at which it does.
-	learnDim = 64
-
-	// learnCosine is the threshold that a learnt coding is to suit, the usual one of a pack.
-	learnCosine = .48
+	// suitDim is the least dimension of which a coding is suited to a spectrum.
+	suitDim = 64
+	// suitCosine is the threshold that a suited coding is for, the usual one of a pack.
+	suitCosine = .48
 	// byteCost and rowCost are about what a byte of the first plane and a row that it
 	// leaves take, in nanoseconds. Only their ratio counts.
 	byteCost, rowCost = .055, 26
-	// learnGain is how much better than the plain coding a learnt one must promise to be.
-	learnGain = .88
+	// suitGain is how much better than the plain coding another one must promise to be.
+	suitGain = .88
 )
 
-// learnCoding gives the coding that suits templates whose lines of sixteen numbers have the
-// given shares of the squared norm.
-func learnCoding(s *shape, shares []float64) *coding {
+// suitedCoding gives the coding that suits templates with the spectrum: the share of the
+// squared norm that each of their numbers has.
+func suitedCoding(s *shape, spectrum []float64) *coding {
 	sigma := math.Sqrt(1 / float64(s.dim))
 	spread := 0.
-	for _, e := range shares {
-		spread += e * e / planeDims
+	shares := make([]float64, s.lines)
+	for i, e := range spectrum {
+		spread += e * e
+		shares[i/planeDims] += e
 	}
-	best := learnGain * cost(spread, distortion(s.dim, sigma, 4, 4*stepSigma*sigma), 0, s.lines)
+	best := suitGain * cost(spread, distortion(s.dim, sigma, 4, 4*stepSigma*sigma), 0, s.lines)
 	coding := plainCoding(s)
 	for coarse := range s.lines + 1 {
 		for fine := range s.lines + 1 {
@@ -168,8 +167,8 @@ func newPrediction(s *shape, shares []float64, coarse, fine int, k float64) (p p
 // cost is about how long a row takes in a search, in nanoseconds.
 func cost(spread, lost, tail float64, lines int) float64 {
 	tan := math.Sqrt(lost / (1 - lost))
-	slack := math.Sqrt((tan*tan + tail) * (1 - learnCosine*learnCosine + tail))
-	left := math.Erfc((learnCosine-slack)/math.Sqrt(2*spread)) / 2
+	slack := math.Sqrt((tan*tan + tail) * (1 - suitCosine*suitCosine + tail))
+	left := math.Erfc((suitCosine-slack)/math.Sqrt(2*spread)) / 2
 	return float64(4*(lines+1))*byteCost + left*rowCost
 }
 

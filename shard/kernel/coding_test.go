@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"errors"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -24,25 +25,28 @@ func tapered(r *rand.Rand, dim int, power float64) []float32 {
 	return normalise(v)
 }
 
-func TestACodingIsLearntOfTemplatesWhoseNumbersDontWeighAlike(t *testing.T) {
+// spectrumOf gives the shares of numbers that many templates have.
+func spectrumOf(dim int, template func() []float32) []float64 {
+	const n = 500
+	shares := make([]float64, dim)
+	for range n {
+		for i, x := range template() {
+			shares[i] += float64(x) * float64(x) / n
+		}
+	}
+	return shares
+}
+
+func TestACodingSuitsTemplatesWhoseNumbersDontWeighAlike(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 20))
 	for _, dim := range []int{64, 128, 192, 200, 512, 1024} {
 		s := newShape(dim)
-		shares := func(template func() []float32) []float64 {
-			shares := make([]float64, s.lines)
-			for range 500 {
-				for i, x := range template() {
-					shares[i/planeDims] += float64(x) * float64(x) / 500
-				}
-			}
-			return shares
-		}
-		alike := learnCoding(&s, shares(func() []float32 { return unit(r, dim) }))
+		alike := suitedCoding(&s, spectrumOf(dim, func() []float32 { return unit(r, dim) }))
 		if alike.coarse != s.lines || dim > 64 && alike.fine != 0 {
 			t.Errorf("%d numbers that weigh alike: %d coarse lines, %d fine ones, want the plain coding", dim, alike.coarse, alike.fine)
 		}
-		steep := learnCoding(&s, shares(func() []float32 { return tapered(r, dim, .5) }))
+		steep := suitedCoding(&s, spectrumOf(dim, func() []float32 { return tapered(r, dim, .5) }))
 		if dim == 64 {
 			continue // one of its four lines is the tail
 		}
@@ -52,16 +56,35 @@ func TestACodingIsLearntOfTemplatesWhoseNumbersDontWeighAlike(t *testing.T) {
 	}
 }
 
-func TestSearchesOfALearntCodingEqualThePlainScan(t *testing.T) {
+// spectra are some that templates may have, and some that those of the tests don't have.
+func spectra(r *rand.Rand, dim int) [][]float64 {
+	first, last, sum := make([]float64, dim), make([]float64, dim), 0.
+	first[0], last[dim-1] = 1, 1
+	random := make([]float64, dim)
+	for i := range random {
+		random[i] = math.Pow(r.Float64(), 8)
+		sum += random[i]
+	}
+	for i := range random {
+		random[i] /= sum
+	}
+	return [][]float64{
+		spectrumOf(dim, func() []float32 { return tapered(r, dim, 0) }),
+		spectrumOf(dim, func() []float32 { return tapered(r, dim, .5) }),
+		first, last, random,
+	}
+}
+
+func TestNoSpectrumChangesAnAnswer(t *testing.T) {
 	t.Parallel()
-	const n = learnSlots + 3500
+	const n = 3000
 	for _, dim := range []int{64, 200} {
-		for _, power := range []float64{0, .5} {
+		for number, spectrum := range spectra(rand.New(rand.NewPCG(uint64(dim), 19)), dim) {
 			r := rand.New(rand.NewPCG(uint64(dim), 21))
-			w := newTwin(t, dim)
+			w := newSuitedTwin(t, dim, spectrum)
 			var slots []int
 			for i := range n {
-				v := tapered(r, dim, power)
+				v := tapered(r, dim, .5*float64(i%2))
 				switch {
 				case i > n-600: // of another kind
 					v = unit(r, dim)
@@ -69,18 +92,18 @@ func TestSearchesOfALearntCodingEqualThePlainScan(t *testing.T) {
 					v[0] *= 3 // not of unit norm
 				}
 				slots = append(slots, w.add(t, ownerOf(r, i), v))
-				if i%7 == 3 { // slots of all codings are used again
+				if i%7 == 3 { // slots are used again
 					j := r.IntN(len(slots))
 					w.erase(slots[j])
 					slots = slices.Delete(slots, j, j+1)
 				}
 			}
-			if c := w.m.coding.Load(); c.coarse == w.m.shape.lines && c.fine == 0 {
-				t.Errorf("dimension %d, power %v: the coding is still the plain one", dim, power)
+			if c := w.m.coding; number < 2 && c.coarse == w.m.shape.lines && c.fine == 0 {
+				t.Errorf("dimension %d, spectrum %d: the coding is the plain one", dim, number)
 			}
 			var qs []request
 			for i := range 20 {
-				q := tapered(r, dim, power)
+				q := tapered(r, dim, .5)
 				switch i % 5 {
 				case 0:
 					q = unit(r, dim)
@@ -101,7 +124,7 @@ func TestSearchesOfALearntCodingEqualThePlainScan(t *testing.T) {
 				for i, q := range qs {
 					got, want := searches[i].top.hits(), scan.TopK(maps.Values(w.rows), w.table, q.query)
 					if !slices.Equal(got, want) {
-						t.Fatalf("%s, dimension %d, %d of %d, %+v:\ngot  %v\nwant %v", k.name, dim, i, len(qs), q.query, got, want)
+						t.Fatalf("%s, dimension %d, spectrum %d, %d of %d, %+v:\ngot  %v\nwant %v", k.name, dim, number, i, len(qs), q.query, got, want)
 					}
 				}
 			}
@@ -109,39 +132,70 @@ func TestSearchesOfALearntCodingEqualThePlainScan(t *testing.T) {
 	}
 }
 
-func TestAPreparedTemplateOutlivesAChangeOfTheCoding(t *testing.T) {
+func TestMatricesOfAnArenaShareOneCodingFromTheirFirstTemplateOn(t *testing.T) {
 	t.Parallel()
 	const dim = 128
 	r := rand.New(rand.NewPCG(1, 22))
-	w := newTwin(t, dim)
-	early := make([]Prepared, 8)
-	vectors := make([][]float32, len(early))
-	for i := range early {
-		vectors[i] = tapered(r, dim, .5)
-		if err := w.m.Prepare(&early[i], vectors[i]); err != nil {
-			t.Fatal(err)
+	arena := NewArena(0)
+	t.Cleanup(func() {
+		if err := arena.Close(); err != nil {
+			t.Error(err)
 		}
+	})
+	if err := arena.Suit(spectrumOf(dim, func() []float32 { return tapered(r, dim, .5) })); err != nil {
+		t.Fatal(err)
 	}
-	plain := w.m.coding.Load()
-	for i := range learnSlots + 1 {
-		w.add(t, ownerOf(r, i), tapered(r, dim, .5))
-	}
-	if w.m.coding.Load() == plain {
-		t.Fatal("the coding did not change")
-	}
-	for i := range early {
-		o := ownerOf(r, 10_000+i)
-		slot, err := w.m.AddPrepared(o, &early[i])
+	matrix := func(dim int) *Matrix {
+		m, err := New(arena, dim)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.rows[slot] = scan.Row{Subject: o.Subject, Event: o.Event, Tags: o.Tags, Template: vectors[i]}
+		return m
 	}
-	for _, v := range vectors {
-		w.agree(t, scan.Query{Probe: near(r, v, .9), Threshold: 7000, Limit: 5})
+	a, b, other := matrix(dim), matrix(dim), matrix(dim+1)
+	if a.coding != b.coding || a.coding.whole() {
+		t.Errorf("two matrices have codings %+v and %+v, want one that leaves numbers out", a.coding, b.coding)
 	}
-	if w.m.Free(); !w.m.coding.Load().whole() {
-		t.Error("an emptied matrix keeps what it learnt")
+	if plain := plainCoding(&other.shape); other.coding.coarse != plain.coarse || other.coding.fine != 0 {
+		t.Errorf("a matrix of another dimension has %+v, want the plain coding", other.coding)
 	}
-	clear(w.rows)
+	var p Prepared
+	v := tapered(r, dim, .5)
+	if err := a.Prepare(&p, v); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.AddPrepared(ownerOf(r, 1), &p); err != nil {
+		t.Errorf("a template prepared for a matrix of the same kind: %v", err)
+	}
+	if _, err := other.AddPrepared(ownerOf(r, 2), &p); !errors.Is(err, ErrTemplate) || other.Len() != 0 {
+		t.Errorf("one prepared for a matrix of another kind: %v, want ErrTemplate", err)
+	}
+	p.Clear()
+	if _, err := b.AddPrepared(ownerOf(r, 3), &p); !errors.Is(err, ErrTemplate) || b.Len() != 1 {
+		t.Errorf("one that was cleared: %v, want ErrTemplate", err)
+	}
+}
+
+func TestWhatIsNoSpectrumIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, spectrum := range map[string][]float64{
+		"nothing":          {},
+		"half":             {.25, .25},
+		"twice":            {1, 1},
+		"below nothing":    {1.5, -.5},
+		"not a number":     {math.NaN(), 1},
+		"beyond all":       {math.Inf(1), 1},
+		"a little too far": {.5, .52},
+	} {
+		if err := NewArena(0).Suit(spectrum); !errors.Is(err, ErrSpectrum) {
+			t.Errorf("%s: %v, want ErrSpectrum", name, err)
+		}
+	}
+	arena := NewArena(0)
+	if _, err := New(arena, 8); err != nil {
+		t.Fatal(err)
+	}
+	if err := arena.Suit([]float64{1}); !errors.Is(err, ErrSpectrum) {
+		t.Errorf("after the first matrix: %v, want ErrSpectrum", err)
+	}
 }

@@ -11,8 +11,8 @@
 // is compared with the fixed summation order of score.Dot. The bounds hold
 // for every input, so the answer equals that of scan.TopK bit for bit.
 //
-// Which bits the first plane has is learnt, once, from what the numbers of the first
-// templates weigh (coding.go). It changes the speed, never an answer.
+// Which bits the first plane has follows from what the model pack says its numbers weigh
+// (spectrum.go, coding.go), never from what is enrolled. It changes the speed, no answer.
 //
 // # Bound of a plane
 //

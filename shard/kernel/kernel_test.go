@@ -69,9 +69,9 @@ func inverse(r *rotation, y []float64) {
 			if part := y[from:to]; len(part) > 0 {
 				width := 1 << (bits.Len(uint(len(part))) - 1)
 				if width < len(part) {
-					hadamard(part[len(part)-width:])
+					portableCoder.transform(part[len(part)-width:])
 				}
-				hadamard(part[:width])
+				portableCoder.transform(part[:width])
 			}
 			from = to
 		}
@@ -193,7 +193,7 @@ func beyond(rotation *rotation, v []float32, code []float64, angle float64) []fl
 	for i, x := range v {
 		y[i] = float64(x)
 	}
-	rotation.apply(y)
+	rotation.apply(&portableCoder, y)
 	var dot, square float64
 	for i, c := range code {
 		dot += c * y[i]

@@ -41,11 +41,10 @@ type Owner struct {
 // Matrix holds the templates of a slice, of one dimension, in slots. Add, Erase
 // and Free belong to one writer at a time; searches may run beside them.
 type Matrix struct {
-	arena *Arena
-	shape shape
-	own   Prepared // of Add
-
-	coding atomic.Pointer[coding] // of the chunks to come
+	arena  *Arena
+	shape  shape
+	coding *coding
+	own    Prepared // of Add
 
 	chunks atomic.Pointer[[]*chunk]
 	slots  int   // ever used
@@ -59,7 +58,7 @@ func New(arena *Arena, dim int) (*Matrix, error) {
 	}
 	m := &Matrix{arena: arena, shape: newShape(dim)}
 	m.chunks.Store(new([]*chunk))
-	m.coding.Store(plainCoding(&m.shape))
+	m.coding = arena.codings.coding(&m.shape)
 	return m, nil
 }
 
@@ -122,7 +121,6 @@ func (m *Matrix) Free() {
 		c.release(m.arena)
 	}
 	m.slots, m.free = 0, nil
-	m.coding.Store(plainCoding(&m.shape))
 }
 
 // place tells the chunk of a slot and where in it the slot is.
@@ -144,9 +142,7 @@ func (m *Matrix) chunkOf(slot int) (c *chunk, at int, err error) {
 	if index < len(chunks) {
 		return chunks[index], at, nil
 	}
-	if c = m.shape.newChunk(index, nil); !c.flat {
-		c = m.shape.newChunk(index, m.learn(c.first))
-	}
+	c = m.shape.newChunk(index, m.coding)
 	if err = c.alloc(m.arena, &m.shape); err != nil {
 		return nil, 0, err
 	}
@@ -196,11 +192,11 @@ func (m *Matrix) Bytes() (n int64) {
 
 // BytesPerTemplate gives what a template takes in a full chunk of the arena.
 func (m *Matrix) BytesPerTemplate() float64 {
-	c := m.shape.newChunk(growChunks, m.coding.Load())
+	c := m.shape.newChunk(growChunks, m.coding)
 	return float64(c.planeBytes(0)+c.planeBytes(1)+c.bytes(&m.shape)) / float64(c.slots)
 }
 
-// newChunk makes a chunk without memory, with the coding if it is not flat.
+// newChunk makes a chunk without memory.
 func (s *shape) newChunk(index int, coding *coding) *chunk {
 	slots, first := chunkSlots, growSlots+(index-growChunks)*chunkSlots
 	if index < growChunks {
@@ -221,30 +217,4 @@ func (s *shape) newChunk(index int, coding *coding) *chunk {
 		c.vec = slots * s.rowBytes
 	}
 	return c
-}
-
-// learn gives the coding of a chunk that begins with slot first. Once a matrix has
-// enough templates it looks at what their numbers weigh.
-func (m *Matrix) learn(first int) *coding {
-	if first != learnSlots || m.shape.dim < learnDim {
-		return m.coding.Load()
-	}
-	shares := make([]float64, m.shape.lines)
-	var sum float64
-	for _, c := range *m.chunks.Load() {
-		for i, x := range c.vectors(&m.shape) {
-			n := float64(x) * float64(x)
-			if n <= 1+normSlack { // what is not of norm 1 has no code
-				shares[i%m.shape.vecNums/planeDims] += n
-				sum += n
-			}
-		}
-	}
-	if sum > 0 {
-		for i := range shares {
-			shares[i] /= sum
-		}
-		m.coding.Store(learnCoding(&m.shape, shares))
-	}
-	return m.coding.Load()
 }

@@ -1,5 +1,7 @@
 package kernel
 
+import "fmt"
+
 // Prepared is a template with its codes, ready for AddPrepared: to encode takes
 // several times as long as to add, and need not wait for the writer's turn.
 type Prepared struct {
@@ -11,19 +13,18 @@ type Prepared struct {
 // copy of the template. It may be called by many at once, with a p each. Errors wrap
 // ErrTemplate.
 func (m *Matrix) Prepare(p *Prepared, template []float32) error {
-	if err := m.shape.check(template); err != nil {
-		return err
+	if len(template) != m.shape.dim {
+		return m.shape.check(template)
+	}
+	if p.enc == nil || p.enc.coding != m.coding {
+		p.enc = newEncoder(&m.shape, m.coding)
+	}
+	if !p.enc.encode(template) {
+		p.template = p.template[:0]
+		return m.shape.check(template)
 	}
 	p.template = append(p.template[:0], template...)
-	p.encode(&m.shape, m.coding.Load())
 	return nil
-}
-
-func (p *Prepared) encode(s *shape, c *coding) {
-	if p.enc == nil || p.enc.coding != c {
-		p.enc = newEncoder(s, c)
-	}
-	p.enc.encode(p.template)
 }
 
 // Clear zeroes the template and its codes.
@@ -35,10 +36,11 @@ func (p *Prepared) Clear() {
 	p.template = p.template[:0]
 }
 
-// AddPrepared is Add of a prepared template.
+// AddPrepared is Add of a template that was prepared for m or another matrix of its
+// dimension and arena.
 func (m *Matrix) AddPrepared(o *Owner, p *Prepared) (slot int, err error) {
-	if err := m.shape.check(p.template); err != nil {
-		return 0, err
+	if p.enc == nil || p.enc.coding != m.coding || len(p.template) != m.shape.dim {
+		return 0, fmt.Errorf("%w: it is prepared for another matrix", ErrTemplate)
 	}
 	slot = m.slots
 	if n := len(m.free); n > 0 {
@@ -56,9 +58,6 @@ func (m *Matrix) AddPrepared(o *Owner, p *Prepared) (slot int, err error) {
 	copy(c.vector(&m.shape, at), p.template)
 	if !c.flat {
 		bit := uint64(1) << (at % blockSlots)
-		if p.enc.coding != c.coding { // of chunks that are older than the matrix's coding now
-			p.encode(&m.shape, c.coding)
-		}
 		if p.enc.bounded {
 			c.irregular[at/blockSlots].And(^bit)
 		} else {

@@ -89,7 +89,7 @@ func (p *probe) turn(s *shape, c *coding) *turned {
 	for i, x := range p.nums[:s.dim] {
 		y[i] = float64(x) / p.norm
 	}
-	c.rotation.apply(y)
+	c.rotation.apply(activeCoder, y)
 	var largest float64
 	for _, x := range y {
 		largest = max(largest, math.Abs(x))

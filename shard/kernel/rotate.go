@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"math"
 	"math/bits"
 	"math/rand/v2"
 	"sync"
@@ -16,7 +15,7 @@ const (
 // each of them looks normally distributed, whatever the spectrum of the templates
 // was: then one step fits all of a part. It is made of random signs and fast Hadamard
 // transforms of the first and of the last 2ⁿ numbers, in turn. The bounds hold for
-// any orthogonal map, so it is neither secret nor learnt.
+// any orthogonal map, so it is no secret.
 type rotation struct {
 	ends  [3]int      // of the parts, the last of which is the rest
 	signs [][]float64 // rotateRounds of all numbers
@@ -36,45 +35,37 @@ func newRotation(dim int, parts [2]int) *rotation {
 }
 
 // apply rotates y, of dim numbers, in place.
-func (r *rotation) apply(y []float64) {
+func (r *rotation) apply(k *coder, y []float64) {
 	for _, signs := range r.signs {
-		for i, s := range signs {
-			y[i] *= s
-		}
-		from := 0
-		for _, to := range r.ends {
-			mix(y[from:to])
-			from = to
-		}
+		k.flipAll(y, signs)
+		r.mix(k, y)
 	}
 }
 
-// mix transforms the first 2ⁿ numbers of y, and then the last.
-func mix(y []float64) {
-	if len(y) == 0 {
-		return
-	}
-	width := 1 << (bits.Len(uint(len(y))) - 1)
-	hadamard(y[:width])
-	if width < len(y) {
-		hadamard(y[len(y)-width:])
+// applyTo is apply of v · scale, into y.
+func (r *rotation) applyTo(k *coder, y []float64, v []float32, scale float64) {
+	n := len(v) - rest(len(v))
+	k.widen(y[:n], v[:n], r.signs[0][:n], scale)
+	widenPortable(y[n:], v[n:], r.signs[0][n:], scale)
+	r.mix(k, y)
+	for _, signs := range r.signs[1:] {
+		k.flipAll(y, signs)
+		r.mix(k, y)
 	}
 }
 
-// hadamard transforms y, of 2ⁿ numbers, orthonormally.
-func hadamard(y []float64) {
-	for half := 1; half < len(y); half *= 2 {
-		for from := 0; from < len(y); from += 2 * half {
-			a, b := y[from:from+half], y[from+half:from+2*half]
-			for i, u := range a {
-				v := b[i]
-				a[i], b[i] = u+v, u-v
+// mix transforms the first 2ⁿ numbers of each part, and then the last.
+func (r *rotation) mix(k *coder, y []float64) {
+	from := 0
+	for _, to := range r.ends {
+		if part := y[from:to]; len(part) > 0 {
+			width := 1 << (bits.Len(uint(len(part))) - 1)
+			k.transform(part[:width])
+			if width < len(part) {
+				k.transform(part[len(part)-width:])
 			}
 		}
-	}
-	scale := 1 / math.Sqrt(float64(len(y)))
-	for i := range y {
-		y[i] *= scale
+		from = to
 	}
 }
 

@@ -79,7 +79,18 @@ type twin struct {
 
 func newTwin(t testing.TB, dim int) *twin {
 	t.Helper()
+	return newSuitedTwin(t, dim, nil)
+}
+
+// newSuitedTwin is newTwin with a spectrum, if there is one.
+func newSuitedTwin(t testing.TB, dim int, spectrum []float64) *twin {
+	t.Helper()
 	arena := NewArena(0)
+	if spectrum != nil {
+		if err := arena.Suit(spectrum); err != nil {
+			t.Fatal(err)
+		}
+	}
 	m, err := New(arena, dim)
 	if err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ type Calibration struct {
 	Images string
 	// Dataset says in words what the photographs are.
 	Dataset string
-	// Write is a manifest to put the points into, "" for none.
+	// Write is a manifest to put the points and the spectrum into, "" for none.
 	Write string
 	// Out takes the result, Progress, if it is a terminal, how far it is.
 	Out      io.Writer
@@ -95,7 +95,11 @@ func (c Calibration) calibrate(ctx context.Context, x *photos.Extracted, persons
 	if c.Write == "" {
 		return nil
 	}
-	if err := write(c.Write, &models.Calibration{FMR7000: stated7000, Data: c.data(x, all, held), Points: all.points()}); err != nil {
+	measured := models.Fit{
+		Calibration: &models.Calibration{FMR7000: stated7000, Data: c.data(x, all, held), Points: all.points()},
+		Spectrum:    spectrumOf(x),
+	}
+	if err := write(c.Write, measured); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(c.Out, "\nwritten to %s; the pack's identity has changed\n", filepath.Base(c.Write))
@@ -233,14 +237,37 @@ func (c Calibration) data(x *photos.Extracted, all *fit, held [2]heldOut) string
 		name, len(x.Samples)-x.Failed(), len(x.Samples), all.persons, all.pairs, all.tail.Shape, strings.Join(tests, " and "))
 }
 
-// write puts the calibration into a manifest file, by rename; every other byte
-// of it stays.
-func write(file string, calibration *models.Calibration) error {
+// spectrumOf gives the share of the squared norm that each value of the templates has.
+func spectrumOf(x *photos.Extracted) []float64 {
+	var shares []float64
+	n := 0
+	for i, s := range x.Samples {
+		if !s.Acquired {
+			continue
+		}
+		t := x.Templates[i]
+		if shares == nil {
+			shares = make([]float64, len(t))
+		}
+		for j, v := range t {
+			shares[j] += float64(v) * float64(v)
+		}
+		n++
+	}
+	for i := range shares {
+		shares[i] = math.Round(shares[i]/float64(n)*1e5) / 1e5
+	}
+	return shares
+}
+
+// write puts what was measured into a manifest file, by rename; every other byte of it
+// stays.
+func write(file string, measured models.Fit) error {
 	old, err := readBounded(file)
 	if err != nil {
 		return fmt.Errorf("read manifest: %w", err)
 	}
-	text, err := models.Refit(old, models.Fit{Calibration: calibration})
+	text, err := models.Refit(old, measured)
 	if err != nil {
 		return err
 	}

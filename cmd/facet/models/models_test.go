@@ -129,10 +129,9 @@ func TestVerifyTellsAnIntactPackFromADamagedOne(t *testing.T) {
 	}
 }
 
-// vectors makes templates of unit norm in few dimensions, two for each person, so
-// that cosines of different persons have a wide, known distribution.
-func vectors(persons int) *photos.Extracted {
-	const dim = 24
+// vectors makes templates of unit norm, two for each person, so that cosines of different
+// persons have a known distribution; in few dimensions, a wide one.
+func vectors(persons, dim int) *photos.Extracted {
 	r := rand.New(rand.NewPCG(1, 2))
 	x := new(photos.Extracted)
 	for person := range persons {
@@ -155,7 +154,7 @@ func vectors(persons int) *photos.Extracted {
 
 func TestACalibrationHasItsRatesOnPersonsThatWereNotFitted(t *testing.T) {
 	t.Parallel()
-	x := vectors(900)
+	x := vectors(900, 24)
 	held, err := crossTest(t.Context(), x, 900)
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +190,7 @@ func TestCalibrateWritesThePointsAndLeavesTheRestOfTheManifest(t *testing.T) {
 	}
 	var out bytes.Buffer
 	c := Calibration{Dataset: "random directions", Write: file, Out: &out}
-	if err := c.calibrate(t.Context(), vectors(300), 300); err != nil {
+	if err := c.calibrate(t.Context(), vectors(300, 192), 300); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(file)
@@ -209,18 +208,26 @@ func TestCalibrateWritesThePointsAndLeavesTheRestOfTheManifest(t *testing.T) {
 	if cmp.Equal(got.Calibration, want.Calibration) || !strings.HasPrefix(got.Calibration.Data, "random directions: 600 of 600") {
 		t.Errorf("the calibration is %+v", got.Calibration)
 	}
-	got.Calibration = want.Calibration
+	if n := len(got.Embedder.Spectrum); n != want.Embedder.Dim {
+		t.Fatalf("the spectrum has %d numbers", n)
+	}
+	for i, share := range got.Embedder.Spectrum {
+		if share < .8/192 || share > 1.2/192 {
+			t.Errorf("number %d of random directions has the share %v, want about %v", i, share, 1./192)
+		}
+	}
+	got.Calibration, got.Embedder.Spectrum = want.Calibration, nil
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("other parts changed: −before +after\n%s", diff)
 	}
-	before, _, _ := bytes.Cut(models.Default(), []byte(`"calibration"`))
+	before, _, _ := bytes.Cut(models.Default(), []byte(`"embedder"`))
 	if !bytes.HasPrefix(data, before) {
-		t.Error("bytes before the calibration changed")
+		t.Error("bytes before what was measured changed")
 	}
 	if !strings.Contains(out.String(), "fitted on 300 persons") || !strings.Contains(out.String(), "7000") {
 		t.Errorf("it says\n%s", out.String())
 	}
-	if err := write(filepath.Join(t.TempDir(), "none"), &got.Calibration); err == nil {
+	if err := write(filepath.Join(t.TempDir(), "none"), models.Fit{}); err == nil {
 		t.Error("a missing manifest is no error")
 	}
 }

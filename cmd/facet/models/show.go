@@ -79,6 +79,9 @@ func Info(w io.Writer, dir string) error {
 	if b := m.Embedder.Basis; b != nil {
 		line("basis", "%d of the model's %d values", b.Rows, b.Cols)
 	}
+	if s := m.Spectrum(); s != nil {
+		line("spectrum", "%s", spectrumText(s))
+	}
 	for _, part := range []struct {
 		name string
 		in   models.Input
@@ -100,6 +103,20 @@ func Info(w io.Writer, dir string) error {
 		fmt.Fprintf(w, "\n%s: %s, %d bytes\n  SHA-256 %s\n  licence %s\n  source  %s\n", f.Role, f.Name, f.Size, f.SHA256, f.Licence, f.Source)
 	}
 	return nil
+}
+
+// spectrumText sums the shares of a spectrum by sixteenths of it.
+func spectrumText(spectrum []float64) string {
+	const parts = 16
+	var text []string
+	for i := range parts {
+		sum := 0.
+		for _, share := range spectrum[i*len(spectrum)/parts : (i+1)*len(spectrum)/parts] {
+			sum += share
+		}
+		text = append(text, fmt.Sprintf("%.0f", 100*sum))
+	}
+	return strings.Join(text, " ") + " % of the norm's square, by sixteenths of the values"
 }
 
 // Check says how to verify packs.

@@ -27,7 +27,7 @@ func openFaces(s config.Settings, cfg *node.Config) (closing func(), err error) 
 	if err != nil {
 		return nil, err
 	}
-	cfg.Pack, cfg.Extractor, cfg.Table = eng.Pack().ID, eng, eng.Table()
+	cfg.Pack, cfg.Extractor, cfg.Table, cfg.Spectrum = eng.Pack().ID, eng, eng.Table(), eng.Spectrum()
 	cfg.Log.Info("face engine", "pack", eng.Pack().ID[:12], "jpeg", imaging.JPEGDecoder())
 	warming, stop := context.WithCancel(context.Background())
 	var work sync.WaitGroup

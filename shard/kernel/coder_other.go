@@ -1,0 +1,6 @@
+//go:build !amd64
+
+package kernel
+
+// coders gives the coders that run here, the fastest first.
+func coders() []coder { return []coder{portableCoder} }
