@@ -8,12 +8,12 @@ func kernels() []kernel {
 	// The AVX-512 kernels take some of AVX2's.
 	if cpu.X86.HasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ {
 		if cpu.X86.HasAVX512VNNI {
-			list = append(list, kernel{"avx512 vnni", blocksVNNI, groupsVNNI, rowsVNNI, dotsAVX512, lanesVNNI, turnAVX512, fetchRows})
+			list = append(list, kernel{"avx512 vnni", blocksVNNI, groupsVNNI, rowsVNNI, dotsAVX512, lanesVNNI, turnAVX512, putAVX512, siftAVX512, fetchRows})
 		}
-		list = append(list, kernel{"avx512", nil, groupsAVX512, rowsAVX2, dotsAVX512, nil, nil, fetchRows})
+		list = append(list, kernel{"avx512", nil, groupsAVX512, rowsAVX2, dotsAVX512, nil, nil, putAVX512, siftAVX512, fetchRows})
 	}
 	if cpu.X86.HasAVX2 {
-		list = append(list, kernel{"avx2", nil, groupsAVX2, rowsAVX2, dotsAVX2, nil, nil, fetchRows})
+		list = append(list, kernel{"avx2", nil, groupsAVX2, rowsAVX2, dotsAVX2, nil, nil, putPortable, siftPortable, fetchRows})
 	}
 	return append(list, plain, portable)
 }
@@ -50,3 +50,9 @@ func lanesVNNI(l *lanes)
 
 //go:noescape
 func fetchRows(rows []byte, list []uint16, stride int)
+
+//go:noescape
+func putAVX512(p *put)
+
+//go:noescape
+func siftAVX512(s *sift)

@@ -3,8 +3,8 @@ package kernel
 import "sync"
 
 const (
-	// laterMax is how many rows a search puts off before it looks at them.
-	laterMax = 1 << 16
+	// laterMax is how many rows a search puts off before it looks at them, in about 10 bytes each.
+	laterMax = 1 << 18
 	// soonMax is the same for rows that look better than the worst that is kept: few, but
 	// enough to wait for their memory together.
 	soonMax = 32
@@ -20,33 +20,67 @@ const _ = uint(pieceSlots - chunkSlots)
 // look at all.
 type later struct {
 	runs []laterRun
-	rows []laterRow
+	// n rows have a slot in the chunk, a bound of the plane and a sum of the plane, less the
+	// offset. There is room for a group more.
+	at     []uint16
+	bounds []bound
+	sums   []int32
+	n      int
 }
 
 // laterRun are rows of one chunk, of which plane was scanned last.
 type laterRun struct {
-	chunk *chunk
-	plane int
-	rows  int
+	chunk      *chunk
+	plane      int
+	from, rows int
 }
 
-type laterRow struct {
-	at    uint16 // slot in the chunk
-	bound bound  // of the plane
-	sum   int32  // of the plane, less the offset
-}
-
-func (l *later) add(c *chunk, plane int, r laterRow) {
-	if n := len(l.runs); n == 0 || l.runs[n-1].chunk != c || l.runs[n-1].plane != plane {
-		l.runs = append(l.runs, laterRun{c, plane, 0})
+// room makes room for so many rows more.
+func (l *later) room(n int) {
+	if n += l.n + groupSlots; n > len(l.at) {
+		n += n / 2
+		l.at = append(make([]uint16, 0, n), l.at[:l.n]...)[:n]
+		l.bounds = append(make([]bound, 0, n), l.bounds[:l.n]...)[:n]
+		l.sums = append(make([]int32, 0, n), l.sums[:l.n]...)[:n]
 	}
-	l.runs[len(l.runs)-1].rows++
-	l.rows = append(l.rows, r)
+}
+
+// note notes the rows that were added since from as those of a chunk.
+func (l *later) note(c *chunk, plane, from int) {
+	if l.n == from {
+		return
+	}
+	if n := len(l.runs); n > 0 && l.runs[n-1].chunk == c && l.runs[n-1].plane == plane {
+		l.runs[n-1].rows += l.n - from
+		return
+	}
+	l.runs = append(l.runs, laterRun{c, plane, from, l.n - from})
 }
 
 func (l *later) reset() {
 	clear(l.runs) // chunks
-	l.runs, l.rows = l.runs[:0], l.rows[:0]
+	l.runs, l.n = l.runs[:0], 0
+}
+
+// put says which rows of a piece to put off.
+type put struct {
+	masks  []uint64 // tells them
+	sums   []int32  // of all slots
+	bounds []byte   // of the plane, from the first line of bounds on
+	layout layout
+	offset int32  // of the sums
+	first  uint32 // slot
+	// limit, without z, tells those that look better than the worst that is kept.
+	limit      limit
+	soon, late *later
+}
+
+// sift says which rows of a list to take off: those that are out.
+type sift struct {
+	list       *later
+	from, rows int
+	limit      limit
+	left       int // so many are left, from from on
 }
 
 var laters = sync.Pool{New: func() any { return new([2]later) }}
@@ -54,83 +88,72 @@ var laters = sync.Pool{New: func() any { return new([2]later) }}
 // settle goes on with the rows of a piece that a scan up to plane has left: bounds and
 // compares them, or puts them off if the search has all it wants, and
 // now only wants better. Those that look better come first, together.
-func (w *work) settle(s *search, c *piece, list []uint16, plane int) {
+func (w *work) settle(s *search, c *piece, masks []uint64, plane int) {
 	s.state()
 	if !s.top.full() {
-		w.bound(s, c, list)
+		w.bound(s, c, w.slots(masks))
 		return
 	}
 	if s.put == nil {
 		s.put = laters.Get().(*[2]later) //nolint:forcetypeassert // of laters
 	}
 	soon, late := &s.put[0], &s.put[1]
-	base := uint16(c.block * blockSlots)
-	offset, limit := s.turned.offset[plane], &s.turned.limits[plane]
-	for _, at := range list {
-		r := laterRow{base + at, c.boundAt(plane, int(at)), w.sums[at] - offset}
-		if r.sum < int32(r.bound.a)*int32(limit.c)>>limit.shift {
-			late.add(c.chunk, plane, r)
-		} else {
-			soon.add(c.chunk, plane, r)
-		}
+	shape := &c.chunk.coding.planes[plane]
+	limit := s.turned.limits[plane]
+	limit.z = 0
+	p := put{
+		masks: masks, sums: w.sums[:], bounds: c.planes[plane][(shape.coarse+shape.fine)*shape.layout.lineBytes:],
+		layout: shape.layout, offset: s.turned.offset[plane], first: uint32(c.block * blockSlots), limit: limit,
+		soon: soon, late: late,
 	}
-	if end := c.first + c.slots; len(soon.rows) >= soonMax || end >= 2*s.looked {
+	n := left(masks)
+	soon.room(n)
+	late.room(n)
+	fromSoon, fromLate := soon.n, late.n
+	s.kernel.put(&p)
+	soon.note(c.chunk, plane, fromSoon)
+	late.note(c.chunk, plane, fromLate)
+	if end := c.first + c.slots; soon.n >= soonMax || end >= 2*s.looked {
 		s.looked = end
 		w.flush(s, soon)
 	}
-	if len(late.rows) > laterMax {
+	if late.n > s.laterMax {
 		w.flush(s, late)
 	}
 }
 
 // flush looks at the rows of a list.
 func (w *work) flush(s *search, l *later) {
-	rows := w.sift(s, l)
-	for _, run := range l.runs {
-		n := 0
-		s.use(run.chunk.coding)
-		s.state()
-		limit := &s.turned.limits[run.plane]
-		for _, r := range rows[:run.rows] {
-			if limit.none || !out(r.sum, r.bound, limit) {
-				w.lateList[n] = r.at
-				n++
-			}
+	ahead, fetched := 0, 0
+	for i := range l.runs {
+		for ; ahead < len(l.runs) && (ahead == i || fetched < fetchMax); ahead++ {
+			fetched += w.sift(s, l, &l.runs[ahead])
 		}
-		rows = rows[run.rows:]
-		if n > 0 {
+		run := &l.runs[i]
+		fetched -= run.rows
+		if run.rows > 0 {
+			s.use(run.chunk.coding)
 			c := run.chunk.piece(s.shape, 0, pieceSlots)
-			w.bound(s, &c, w.lateList[:n])
+			w.bound(s, &c, l.at[run.from:][:run.rows])
 		}
 	}
 	l.reset()
 }
 
-// sift gives the rows of a list without those that are out by now, has the runs count
-// what is left, and begins to fetch the first of these.
-func (w *work) sift(s *search, l *later) []laterRow {
-	left, fetched, from := 0, 0, 0
-	for i := range l.runs {
-		run := &l.runs[i]
-		s.use(run.chunk.coding)
-		s.state()
-		limit := &s.turned.limits[run.plane]
-		n := 0
-		for _, r := range l.rows[from : from+run.rows] {
-			if limit.none || !out(r.sum, r.bound, limit) {
-				w.lateList[n] = r.at
-				l.rows[left] = r
-				left++
-				n++
-			}
-		}
-		from += run.rows
-		run.rows = n
-		if fetched += n; n > 0 && fetched <= fetchMax && s.kernel.fetch != nil {
-			s.kernel.fetch(run.chunk.rows, w.lateList[:n], s.shape.rowBytes)
-		}
+// sift takes the rows of a run off that are out by now, begins to fetch the others, and counts them.
+func (w *work) sift(s *search, l *later, run *laterRun) int {
+	s.use(run.chunk.coding)
+	s.state()
+	limit := s.turned.limits[run.plane]
+	if !limit.none {
+		f := sift{list: l, from: run.from, rows: run.rows, limit: limit}
+		s.kernel.sift(&f)
+		run.rows = f.left
 	}
-	return l.rows[:left]
+	if run.rows > 0 && s.kernel.fetch != nil {
+		s.kernel.fetch(run.chunk.rows, l.at[run.from:][:run.rows], s.shape.rowBytes)
+	}
+	return run.rows
 }
 
 // end looks at all that was put off.

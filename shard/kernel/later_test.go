@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -26,7 +27,7 @@ func at(r *rand.Rand, v []float32, cos float64) []float32 {
 
 func TestRowsThatAreNearlyGoodEnoughArePutOffAndNoneIsLost(t *testing.T) {
 	t.Parallel()
-	const dim, many = 32, laterMax + 12_000
+	const dim, most, many = 32, 1 << 16, 1<<16 + 12_000
 	r := rand.New(rand.NewPCG(1, 12))
 	w := newTwin(t, dim)
 	probe := unit(r, dim)
@@ -52,18 +53,77 @@ func TestRowsThatAreNearlyGoodEnoughArePutOffAndNoneIsLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		most := 0
+		s.laterMax = most
+		longest := 0
 		s.stop = func() error {
 			if s.put != nil {
-				most = max(most, len(s.put[1].rows))
+				longest = max(longest, s.put[1].n)
 			}
 			return nil
 		}
 		if got := run(t, w.m, s); !slices.Equal(got, want) {
 			t.Errorf("%s:\ngot  %v\nwant %v", k.name, got, want)
 		}
-		if most < laterMax/2 || most > laterMax+pieceSlots || asked > many/2 {
-			t.Errorf("%s: %d rows were put off at most, %d looked at", k.name, most, asked)
+		if longest < most/2 || longest > most+pieceSlots || asked > many/2 {
+			t.Errorf("%s: %d rows were put off at most, %d looked at", k.name, longest, asked)
+		}
+	}
+}
+
+func TestRowsArePutOffAndSiftedAlikeByEveryKernel(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 13))
+	const blocks, lines = 24, 3
+	shape := newPlaneShape(lines, 0, 0, 32)
+	for round := range 300 {
+		p := put{
+			masks: make([]uint64, blocks), sums: make([]int32, blocks*blockSlots), bounds: make([]byte, blocks*shape.layout.blockBytes),
+			layout: shape.layout, offset: int32(r.IntN(2000) - 1000), first: uint32(64 * r.IntN(100)),
+			limit: limit{c: int16(r.IntN(1<<16) - 1<<15), shift: uint64(r.IntN(8))},
+		}
+		for i := range p.masks {
+			p.masks[i] = r.Uint64() & r.Uint64() & r.Uint64() >> r.IntN(64)
+		}
+		for i := range p.sums {
+			p.sums[i] = int32(r.IntN(1<<24) - 1<<23)
+		}
+		for i := range p.bounds {
+			if p.bounds[i] = byte(r.Uint32()); i%2 == 1 {
+				p.bounds[i] &= 0x7f
+			}
+		}
+		f := sift{limit: limit{c: int16(r.IntN(1<<16) - 1<<15), z: int16(r.IntN(1 << 15)), shift: p.limit.shift}}
+		if round%2 == 0 {
+			f.limit = limit{c: math.MinInt16} // most are left
+		}
+		var want string
+		for _, k := range append([]kernel{portable}, kernels()...) {
+			if k.put == nil {
+				continue
+			}
+			soon, late := new(later), new(later)
+			p.soon, p.late = soon, late
+			got := ""
+			for range 2 { // the second time behind the first
+				n := left(p.masks)
+				soon.room(n)
+				late.room(n)
+				k.put(&p)
+				got += fmt.Sprintln(soon.at[:soon.n], soon.bounds[:soon.n], soon.sums[:soon.n], late.at[:late.n], late.bounds[:late.n], late.sums[:late.n])
+			}
+			f.list = late
+			for f.from = 0; f.from < late.n; f.from += f.rows { // what follows must stay
+				f.rows = min(late.n-f.from, 37)
+				k.sift(&f)
+				to := f.from + f.left
+				got += fmt.Sprintln(late.at[f.from:to], late.bounds[f.from:to], late.sums[f.from:to])
+			}
+			if want == "" {
+				want = got
+			}
+			if got != want {
+				t.Fatalf("round %d: %s:\n%s\nwant\n%s", round, k.name, got, want)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"facet/engine/score"
 )
@@ -97,6 +98,8 @@ type kernel struct {
 	dots   func(*dots)
 	lanes  func(*lanes) // nil if it is no faster than one probe after the other
 	turn   func(*turn)  // for lanes
+	put    func(*put)
+	sift   func(*sift)
 	// fetch begins to fetch the listed rows of so many bytes; nil if it can't.
 	fetch func(rows []byte, list []uint16, stride int)
 }
@@ -108,7 +111,7 @@ var (
 	// portable defines what the others do.
 	portable = kernel{
 		name: "portable", groups: groupsPortable, rows: rowsPortable, dots: dotsPortable,
-		lanes: lanesPortable, turn: turnPortable,
+		lanes: lanesPortable, turn: turnPortable, put: putPortable, sift: siftPortable,
 	}
 )
 
@@ -211,4 +214,32 @@ func dotsPortable(d *dots) {
 	for i, at := range d.list {
 		d.dots[i] = score.Dot(d.probe, d.rows[int(at)*n:][:n])
 	}
+}
+
+func putPortable(p *put) {
+	for block, mask := range p.masks {
+		for ; mask != 0; mask &= mask - 1 {
+			slot := bits.TrailingZeros64(mask)
+			b := readBound(p.bounds[p.layout.at(block*blockGroups+slot/groupSlots)+4*(slot%groupSlots):])
+			at := block*blockSlots + slot
+			sum := p.sums[at] - p.offset
+			to := p.late
+			if !out(sum, b, &p.limit) {
+				to = p.soon
+			}
+			to.at[to.n], to.bounds[to.n], to.sums[to.n] = uint16(p.first)+uint16(at), b, sum
+			to.n++
+		}
+	}
+}
+
+func siftPortable(s *sift) {
+	l, left := s.list, s.from
+	for i := s.from; i < s.from+s.rows; i++ {
+		l.at[left], l.bounds[left], l.sums[left] = l.at[i], l.bounds[i], l.sums[i]
+		if !out(l.sums[i], l.bounds[i], &s.limit) {
+			left++
+		}
+	}
+	s.left = left - s.from
 }

@@ -50,15 +50,16 @@ type request struct {
 
 // search is one query on its way through the chunks.
 type search struct {
-	shape  *shape
-	kernel *kernel
-	probe  *probe
-	tags   []uint32
-	stop   func() error
-	put    *[2]later // soon and late; nil without
-	looked int       // slots that were scanned when soon was looked at
-	err    error     // of stop: the search has ended
-	top    *top
+	shape    *shape
+	kernel   *kernel
+	probe    *probe
+	tags     []uint32
+	stop     func() error
+	put      *[2]later // soon and late; nil without
+	looked   int       // slots that were scanned when soon was looked at
+	laterMax int       // as the constant, but for tests
+	err      error     // of stop: the search has ended
+	top      *top
 
 	turned *turned   // for the coding at hand
 	others []*turned // for all
@@ -70,12 +71,13 @@ func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, 
 		return nil, fmt.Errorf("search: %w", err)
 	}
 	s := &search{
-		shape:  &m.shape,
-		kernel: k,
-		probe:  newProbe(&m.shape, q.Probe),
-		tags:   q.Tags,
-		stop:   r.stop,
-		top:    newTop(table, q),
+		shape:    &m.shape,
+		kernel:   k,
+		probe:    newProbe(&m.shape, q.Probe),
+		tags:     q.Tags,
+		stop:     r.stop,
+		top:      newTop(table, q),
+		laterMax: laterMax,
 	}
 	return s, nil
 }
@@ -134,8 +136,6 @@ type work struct {
 	exact  [codeRows]uint16
 	owners [exactRows]*Owner
 	dots   [exactRows]float32
-
-	lateList [pieceSlots]uint16 // of flush
 }
 
 // scan offers the rows of a piece that may be among the best.
@@ -169,7 +169,7 @@ func (w *work) scan(s *search, c *piece) {
 		scanned = 1
 		w.plane(s, c, 1, allowed, share)
 	}
-	w.settle(s, c, w.slots(allowed), scanned)
+	w.settle(s, c, allowed, scanned)
 }
 
 // plane scans a plane with what is faster, if so many slots are left.
