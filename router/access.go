@@ -159,6 +159,26 @@ func (r *Router) enrolment(access Access) (enrolment, metafsm.Application, error
 	return g, app, nil
 }
 
+// located is enrolment for what lies on a shard, and fails with missing if the gallery
+// does not lie there: the shard comes from an id that the caller brought. This node may
+// not have heard of the gallery's growth, and catches up with meta before it says so.
+func (r *Router) located(ctx context.Context, access Access, at id.Shard, missing func() error) (enrolment, metafsm.Application, error) {
+	g, app, err := r.enrolment(access)
+	if err != nil || g.holds(at) {
+		return g, app, err
+	}
+	if cluster, _ := r.groups.Meta().Cluster(); at == 0 || int(at) > cluster.Shards {
+		return g, app, missing()
+	}
+	if err := r.sync.join(ctx); err != nil {
+		return g, app, err
+	}
+	if g, app, err = r.enrolment(access); err == nil && !g.holds(at) {
+		err = missing()
+	}
+	return g, app, err
+}
+
 func (r *Router) gallery(gallery id.Gallery) (enrolment, bool) {
 	meta := r.groups.Meta()
 	g, ok := meta.Gallery(gallery)

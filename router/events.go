@@ -18,12 +18,9 @@ const replaceRounds = 16
 // RegisterEvent enrols a further face of a subject. An unknown subject is
 // NotFound; a retry with the same Write gets the first answer.
 func (r *Router) RegisterEvent(ctx context.Context, e Enrolment) (Registered, error) {
-	g, app, err := r.enrolment(e.Access)
+	g, app, err := r.located(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Registered{}, err
-	}
-	if !g.holds(e.Subject.Shard()) {
-		return Registered{}, subjectNotFound()
 	}
 	face, tags, err := r.enrolled(ctx, g, app.MinimumQuality, e.Image, e.Tags)
 	if err != nil {
@@ -48,12 +45,9 @@ func (r *Router) UpdateEvent(ctx context.Context, e Enrolment) (Registered, erro
 }
 
 func (r *Router) replace(ctx context.Context, e Enrolment, oldest bool) (Registered, error) {
-	g, app, err := r.enrolment(e.Access)
+	g, app, err := r.located(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Registered{}, err
-	}
-	if !g.holds(e.Subject.Shard()) {
-		return Registered{}, subjectNotFound()
 	}
 	face, tags, err := r.enrolled(ctx, g, app.MinimumQuality, e.Image, e.Tags)
 	if err != nil {
@@ -118,12 +112,9 @@ func (r *Router) enrolled(ctx context.Context, g enrolment, qualityMin float64, 
 // Events gives the ids of a subject's active events in order of registration. An
 // unknown subject is NotFound.
 func (r *Router) Events(ctx context.Context, access Access, subject id.Subject) ([]id.Event, error) {
-	g, _, err := r.enrolment(access)
+	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return nil, err
-	}
-	if !g.holds(subject.Shard()) {
-		return nil, subjectNotFound()
 	}
 	events, err := ask(ctx, r, shardEvents, subject.Shard(), eventsQuery{g.ID, g.Generation, subject})
 	if err != nil {
@@ -142,12 +133,9 @@ func (r *Router) Events(ctx context.Context, access Access, subject id.Subject) 
 // UnregisterEvent removes one event; the last one removes its subject. An unknown
 // subject, and an event that is not the subject's, are NotFound.
 func (r *Router) UnregisterEvent(ctx context.Context, access Access, subject id.Subject, event id.Event) error {
-	g, _, err := r.enrolment(access)
+	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return err
-	}
-	if !g.holds(subject.Shard()) {
-		return subjectNotFound()
 	}
 	var op id.Operation // this call's own, as in Unregister
 	mustRandom(op[:])

@@ -57,12 +57,9 @@ func (r *Router) VerifyFace(ctx context.Context, face, probe []byte) (Verificati
 // VerifySubject compares the probe with each active event of a subject and takes
 // the best. Below the application's verify threshold the error is NotVerified.
 func (r *Router) VerifySubject(ctx context.Context, access Access, subject id.Subject, image []byte) (Verification, error) {
-	g, app, err := r.enrolment(access)
+	g, app, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Verification{}, err
-	}
-	if !g.holds(subject.Shard()) {
-		return Verification{}, subjectNotFound()
 	}
 	probe, err := r.probe(ctx, image)
 	if err != nil {

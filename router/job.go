@@ -98,15 +98,25 @@ func (r *Router) BulkRegister(ctx context.Context, b BulkRegistration) (id.Batch
 	if err != nil {
 		return id.Batch{}, err
 	}
+	return whole(ctx, r, g, func(g enrolment) (id.Batch, error) { return r.beginJob(ctx, g, key, b, items) })
+}
+
+// beginJob begins a job, or goes on with the one that an earlier try began, until it
+// is open.
+func (r *Router) beginJob(ctx context.Context, g enrolment, key *seal.Key, b BulkRegistration, items []job.Item) (id.Batch, error) {
 	name, err := r.bulkName(ctx, g, b.Write.Operation)
 	if err != nil {
 		return id.Batch{}, err
 	}
 	home := name.Batch.Shard()
-	a, err := bulkAsk(ctx, r, jobBegin, home, shardfsm.BeginJob{
+	begin := shardfsm.BeginJob{
 		Name: name, Application: b.Access.Application, Request: b.Write.Request,
 		Total: uint32(len(items)), Time: time.Now().UnixMilli(),
-	})
+	}
+	if r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
+		begin.Epoch = g.Epoch
+	}
+	a, err := bulkAsk(ctx, r, jobBegin, home, begin)
 	for err == nil && !a.Open && int(a.Items) < len(items) {
 		a, err = bulkAsk(ctx, r, jobAdd, home, shardfsm.AddJob{
 			Name: name, First: a.Items, Items: sealItems(key, name, items, a.Items), Time: time.Now().UnixMilli(),
@@ -217,7 +227,13 @@ func (r *Router) bulkName(ctx context.Context, g enrolment, op id.Operation) (sh
 			continue
 		}
 		last = earlier
-		known, err := ask(ctx, r, jobKnown, earlier.Batch.Shard(), earlier)
+		var known bool
+		var err error
+		if home := earlier.Batch.Shard(); r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
+			known, err = ask(ctx, r, jobKnows, home, jobKnowsQuery{earlier, g.Epoch})
+		} else {
+			known, err = ask(ctx, r, jobKnown, home, earlier)
+		}
 		if err != nil || known {
 			return earlier, err
 		}
@@ -246,16 +262,13 @@ func bulkAsk[Q any](ctx context.Context, r *Router, m method[Q, shardfsm.JobAnsw
 // BulkProgress gives a page of a job's records: the first one, or the one that
 // pagingID names. An unknown batch, or another gallery's, is NotFound.
 func (r *Router) BulkProgress(ctx context.Context, access Access, batch id.Batch, pagingID string) (BulkPage, error) {
-	g, _, err := r.enrolment(access)
-	if err != nil {
-		return BulkPage{}, err
-	}
 	from, ok := readPagingID(batch, pagingID)
 	if !ok {
 		return BulkPage{}, Errorf(InvalidRequest, "", "this is no paging id of the job")
 	}
-	if !g.holds(batch.Shard()) {
-		return BulkPage{}, batchNotFound()
+	g, _, err := r.located(ctx, access, batch.Shard(), batchNotFound)
+	if err != nil {
+		return BulkPage{}, err
 	}
 	key, err := r.dataKey(g.Gallery)
 	if err != nil {

@@ -18,6 +18,7 @@ func jobHandlers() map[string]handler {
 		func() (string, handler) { return serve(jobAdd) },
 		func() (string, handler) { return serve(jobOpen) },
 		func() (string, handler) { return serve(jobKnown) },
+		func() (string, handler) { return serve(jobKnows) },
 		func() (string, handler) { return serve(jobPage) },
 		func() (string, handler) { return serve(jobTake) },
 		func() (string, handler) { return serve(jobFinish) },
@@ -71,7 +72,28 @@ func (r *Router) readJobs(ctx context.Context, group id.Shard) (*job.Book, error
 	return book, g.WaitApplied(ctx, index)
 }
 
-// jobKnown tells whether a shard has a batch.
+// jobKnowsQuery asks for a batch by the gallery's epoch to the asker, who would begin
+// it elsewhere by that.
+type jobKnowsQuery struct {
+	Name  shardfsm.JobName `cbor:"1,keyasint"`
+	Epoch uint32           `cbor:"2,keyasint"`
+}
+
+// jobKnows tells whether a shard has a batch. If not, a first try that is still under
+// way by an earlier epoch will be refused: the shard learns of the epoch.
+var jobKnows = method[jobKnowsQuery, bool]{"job.knows", func(ctx context.Context, r *Router, group id.Shard, q jobKnowsQuery) (bool, error) {
+	if _, err := r.widened(ctx, group, shardfsm.Widen{Gallery: q.Name.Gallery, Generation: q.Name.Generation, Epoch: q.Epoch}); err != nil {
+		return false, err
+	}
+	_, book, err := r.jobs(group)
+	if err != nil {
+		return false, err
+	}
+	_, missing := book.Find(jobName(q.Name))
+	return missing == nil, nil
+}}
+
+// jobKnown tells whether a shard has a batch. It is asked below metafsm.LevelJobEpoch.
 var jobKnown = method[shardfsm.JobName, bool]{"job.known", func(ctx context.Context, r *Router, group id.Shard, q shardfsm.JobName) (bool, error) {
 	book, err := r.readJobs(ctx, group)
 	if err != nil {

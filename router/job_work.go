@@ -112,20 +112,22 @@ func (r *Router) RegisterTask(ctx context.Context, t Task, image []byte) (Regist
 		return Registered{}, err
 	}
 	op := itemOperation(t.batch, t.index)
-	home, err := r.home(ctx, g, op)
-	if err != nil {
-		return Registered{}, err
-	}
-	p := placement{
-		gallery: g, application: app, home: home, subject: g.subject(op, home),
-		write: Write{Operation: op, Request: op}, face: face, tags: t.tags,
-	}
-	out, err := r.put(ctx, p)
-	if e, ok := errors.AsType[*Error](err); ok && e.Reason == ReasonKeyReused {
-		// Nobody else has this operation: it was done before, and is forgotten since.
-		return Registered{Subject: p.subject, Event: p.event(), Attributes: face.Attributes}, nil
-	}
-	return out, err
+	return whole(ctx, r, g, func(g enrolment) (Registered, error) {
+		home, err := r.home(ctx, g, op)
+		if err != nil {
+			return Registered{}, err
+		}
+		p := placement{
+			gallery: g, application: app, home: home, subject: g.subject(op, home),
+			write: Write{Operation: op, Request: op}, face: face, tags: t.tags,
+		}
+		out, err := r.put(ctx, p)
+		if e, ok := errors.AsType[*Error](err); ok && e.Reason == ReasonKeyReused {
+			// Nobody else has this operation: it was done before, and is forgotten since.
+			return Registered{Subject: p.subject, Event: p.event(), Attributes: face.Attributes}, nil
+		}
+		return out, err
+	})
 }
 
 // Report notes what became of tasks of p, perhaps of none, and that the work on the

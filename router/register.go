@@ -99,15 +99,9 @@ type knowsQuery struct {
 // subject, or has the subject, after however long. If not, a first try that is still
 // under way by an earlier epoch will be refused: the shard learns of the epoch.
 var shardKnows = method[knowsQuery, bool]{"shard.knows", func(ctx context.Context, r *Router, group id.Shard, q knowsQuery) (bool, error) {
-	s, err := r.read(ctx, group)
+	s, err := r.widened(ctx, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
 	if err != nil {
 		return false, err
-	}
-	if s.Epoch(q.Made.Gallery) < q.Epoch {
-		_, err := shardWiden.run(ctx, r, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
-		if err != nil {
-			return false, err
-		}
 	}
 	m, ok := r.groups.Shard(group)
 	if !ok {
@@ -119,6 +113,15 @@ var shardKnows = method[knowsQuery, bool]{"shard.knows", func(ctx context.Contex
 	events, err := s.Events(q.Made.Gallery, q.Made.Generation, q.Made.Subject)
 	return len(events) > 0, outdated(err)
 }}
+
+// widened is read of a shard that knows an epoch of a gallery, or a later one.
+func (r *Router) widened(ctx context.Context, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
+	s, err := r.read(ctx, group)
+	if err == nil && s.Epoch(to.Gallery) < to.Epoch {
+		_, err = shardWiden.run(ctx, r, group, to)
+	}
+	return s, err
+}
 
 // placement is a face on its way to a shard.
 type placement struct {
@@ -201,12 +204,9 @@ func faceRef(g enrolment, subject id.Subject, event id.Event) shard.FaceRef {
 
 // Unregister removes a subject and its events. An unknown one is NotFound.
 func (r *Router) Unregister(ctx context.Context, access Access, subject id.Subject) error {
-	g, _, err := r.enrolment(access)
+	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return err
-	}
-	if !g.holds(subject.Shard()) {
-		return subjectNotFound()
 	}
 	// The operation is this call's own: a retry within it finds its outcome, and a
 	// client's second request is a second operation.

@@ -52,6 +52,8 @@ type Options struct {
 	Bucket string
 	// ClusterKeyFile is that of another cluster; a new one.
 	ClusterKeyFile string
+	// Level is what the nodes' software knows: metafsm.Level.
+	Level uint32
 	// Dir is a data directory of which the first node gets a copy; an empty one.
 	Dir string
 }
@@ -146,7 +148,7 @@ func (c *Cluster) configure(o Options) {
 			Name: name, Zone: o.Zones[i%len(o.Zones)], Away: o.Away, EraseWithin: o.EraseWithin, CheckEvery: o.CheckEvery, Dir: filepath.Join(dir, name), Certificates: filepath.Join(dir, name+"-certs"),
 			PeerAddress: at(open[0]), PublicAddress: at(open[1]), AdminAddress: at(open[2]),
 			Expect: o.Founders, Shards: o.Shards, Replicas: 3, SlotsPerShard: o.SlotsPerShard, ClusterKeyFile: clusterKey, GossipKeyFile: gossipKey,
-			Pack: "0123456789abcdef-test", Extractor: o.Extractor, Table: o.Table,
+			Level: o.Level, Pack: "0123456789abcdef-test", Extractor: o.Extractor, Table: o.Table,
 			Bucket: o.Bucket, Timing: o.Timing, Network: network, Log: o.Log.With("node", name),
 		}
 		if i == 0 && o.Dir != "" {

@@ -17,7 +17,16 @@ import (
 // meta and of shards, and of what nodes ask each other. Software that brings a form
 // which the one before can't read gets the next number, and uses the form only where
 // Machine.Level has reached it.
-const Level uint32 = 1
+const Level uint32 = 2
+
+// What came with a level after the first: it is sent and proposed from that level on.
+const (
+	// LevelRekey is that of Rekey.
+	LevelRekey uint32 = 2
+	// LevelJobEpoch is that of shardfsm.BeginJob's Epoch, and of the question that
+	// goes with it.
+	LevelJobEpoch uint32 = 2
+)
 
 // ErrLevel says that a cluster uses forms that this software does not know.
 var ErrLevel = errors.New("metafsm: the cluster uses forms of a newer version of the software")

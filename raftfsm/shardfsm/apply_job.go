@@ -18,6 +18,9 @@ func (n JobName) plain() job.Name {
 func (c BeginJob) apply(m *Machine) []byte {
 	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
 		_, missing := m.jobs.Find(c.Name.plain())
+		if missing != nil && c.Epoch != 0 && m.shard.Epoch(c.Name.Gallery) > c.Epoch {
+			return job.Progress{}, Outdated, nil
+		}
 		p, err := m.jobs.Begin(job.Begin{
 			Name: c.Name.plain(), Application: c.Application, Request: c.Request, Total: c.Total, Time: now,
 		})

@@ -32,6 +32,10 @@ type BeginJob struct {
 	Total   uint32   `cbor:"4,keyasint"`
 	// Time is the proposer's clock in milliseconds since 1970.
 	Time int64 `cbor:"5,keyasint"`
+	// Epoch is the gallery's by which the shard was chosen; if the shard knows a later
+	// one, the answer is Outdated, unless the batch was begun. 0 does not ask. Since
+	// metafsm.LevelJobEpoch.
+	Epoch uint32 `cbor:"6,keyasint,omitempty"`
 }
 
 // AddJob gives a batch its items from index First on, each by job.SealItem. Those
@@ -62,7 +66,8 @@ type ExpireJobs struct {
 }
 
 // JobAnswer answers all commands on jobs: Done, Replayed (BeginJob: it was begun
-// before), Conflict, StaleGeneration, JobsFull, UnknownJob or JobItemsMissing.
+// before), Conflict, StaleGeneration, Outdated (BeginJob), JobsFull, UnknownJob or
+// JobItemsMissing.
 // The counts are set for Done and Replayed.
 type JobAnswer struct {
 	Status Status `cbor:"1,keyasint"`

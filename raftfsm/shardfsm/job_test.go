@@ -31,6 +31,7 @@ func jobCommands(n JobName) []interface{ Encode() []byte } {
 		OpenJob{Name: n, Time: at + 2},
 		FinishJob{Name: n, Results: []job.Result{result}, Time: at + 3},
 		ExpireJobs{Time: at + 4},
+		BeginJob{Name: n, Application: id.Application{UUID: id.UUID{4}}, Request: [16]byte{1}, Total: 2, Time: at, Epoch: 3},
 	}
 }
 
@@ -110,6 +111,30 @@ func TestAJobIsBegunOnceAndEndsWithItsGallery(t *testing.T) {
 	}
 }
 
+func TestAJobByAnOldListOfShardsIsRefusedUnlessItWasBegun(t *testing.T) {
+	t.Parallel()
+	m := New(newTable(t), testArena)
+	f := func(what string, n byte, epoch uint32, want Status) {
+		t.Helper()
+		c := jobCommands(jobOf(1, n))[0].(BeginJob)
+		c.Epoch = epoch
+		if a := jobAnswer(t, m, c); a.Status != want {
+			t.Errorf("%s: %v, want %v", what, a.Status, want)
+		}
+	}
+	f("before the gallery grew", 1, 1, Done)
+	m.Apply(1, Widen{Gallery: jobOf(1, 1).Gallery, Generation: 1, Epoch: 3}.Encode())
+	f("the same job again, by the first list", 1, 1, Replayed)
+	f("another one by the first list", 2, 1, Outdated)
+	f("by the list before", 2, 2, Outdated)
+	if _, missing := m.Jobs().Find(jobOf(1, 2).plain()); missing == nil {
+		t.Error("what was refused is there")
+	}
+	f("by this list", 2, 3, Done)
+	f("by a later one", 3, 4, Done)
+	f("by a node that names none", 4, 0, Done)
+}
+
 func TestReplicasAgreeOnJobsOverRestartsAndSnapshots(t *testing.T) {
 	t.Parallel()
 	table := newTable(t)
@@ -124,6 +149,8 @@ func TestReplicasAgreeOnJobsOverRestartsAndSnapshots(t *testing.T) {
 			case 0:
 				n.Generation = uint32(random.IntN(3))
 				commands = append(commands, Fence{Gallery: n.Gallery, Generation: n.Generation}.Encode())
+			case 6:
+				commands = append(commands, Widen{Gallery: n.Gallery, Generation: n.Generation, Epoch: uint32(random.IntN(4))}.Encode())
 			case 1:
 				commands = append(commands, ExpireJobs{Time: time + random.Int64N(2)*40*24*60*60_000}.Encode())
 			case 2, 3:
@@ -132,7 +159,8 @@ func TestReplicasAgreeOnJobsOverRestartsAndSnapshots(t *testing.T) {
 				commands = append(commands, FinishJob{Name: n, Results: []job.Result{{Index: uint32(random.IntN(3))}}, Time: time}.Encode())
 			default:
 				all := jobCommands(n)
-				commands = append(commands, all[random.IntN(4)].Encode())
+				all[4] = all[len(all)-1] // BeginJob by an epoch
+				commands = append(commands, all[random.IntN(5)].Encode())
 			}
 		}
 		fsmtest.Run(t, fsmtest.Case{

@@ -1,0 +1,67 @@
+package node
+
+import (
+	"bytes"
+	"sync/atomic"
+
+	"facet/internal/id"
+	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
+	"facet/router"
+)
+
+// behind are the groups of a node whose replica of meta is as it was at some time, until
+// somebody has it catch up.
+type behind struct {
+	*groups
+	then   *metafsm.Machine
+	caught atomic.Bool
+}
+
+func (b *behind) Meta() *metafsm.Machine {
+	if b.caught.Load() {
+		return b.groups.Meta()
+	}
+	return b.then
+}
+
+// Group gives the replica of a group; who asks for meta's waits for it (router.syncMeta).
+func (b *behind) Group(number id.Shard) (*raftfsm.Group, bool) {
+	if number == id.Meta {
+		b.caught.Store(true)
+	}
+	return b.groups.Group(number)
+}
+
+// RouterBehind gives a router on this node that has heard of nothing that happens to
+// meta after the call, unless it asks. Close it before the node.
+func (n *Node) RouterBehind() (*router.Router, error) {
+	frozen, err := n.groups.metaState.Freeze()
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if _, err := frozen.WriteTo(&b); err != nil {
+		return nil, err
+	}
+	then := metafsm.New()
+	if err := then.Restore(&b); err != nil {
+		return nil, err
+	}
+	return router.New(router.Config{
+		Groups: &behind{groups: n.groups, then: then}, Peers: n.peers, Extractor: n.cfg.Extractor, Table: n.cfg.Table,
+		Master: n.master, Log: n.log, Bulk: true, Memory: room{n.memory, n.space},
+	}), nil
+}
+
+// AccessTo gives the first application of a tenant's gallery.
+func (n *Node) AccessTo(tenant id.Tenant, gallery string) (a router.Access, ok bool) {
+	m := n.groups.metaState
+	g, known := m.GalleryByName(tenant, gallery)
+	for _, app := range m.Applications(tenant) {
+		if known && app.Gallery == g.ID {
+			return router.Access{Tenant: tenant, Gallery: g.ID, Application: app.ID}, true
+		}
+	}
+	return a, false
+}
