@@ -76,14 +76,6 @@ func (c *chunk) vector(s *shape, at int) []float32 {
 	return c.vectors(s)[at*s.vecNums : (at+1)*s.vecNums]
 }
 
-// boundAt reads what a row stores for a plane.
-func (c *piece) boundAt(plane, at int) (b bound) {
-	shape := &c.chunk.coding.planes[plane]
-	group, slot := at/groupSlots, at%groupSlots
-	line := c.planes[plane][shape.layout.at(group)+(shape.coarse+shape.fine)*shape.layout.lineBytes:][:lineBytes]
-	return readBound(line[4*slot:])
-}
-
 func readBound(b []byte) bound {
 	return bound{int16(binary.LittleEndian.Uint16(b)), int16(binary.LittleEndian.Uint16(b[2:]))}
 }

@@ -41,9 +41,12 @@ const (
 	planes = 2
 
 	// stepSigma is a step of the plain coding in standard deviations of a template's
-	// numbers: a compromise of the planes' angles (sines .348 and .121 for normal
-	// numbers; the best step of the first alone gives .342, of the second .107).
-	stepSigma = .275
+	// numbers, a compromise of the planes' angles: sines .351 and .125 for normal numbers,
+	// where the best steps would give .345 and .107. Templates of wideDim numbers and more have
+	// wideSigma, sines .377 and .109: their first plane is sharp enough for usual thresholds, and
+	// searches without one depend on both planes.
+	stepSigma, wideSigma = .275, .315
+	wideDim              = 384
 	// rowSigma is how many standard deviations of a number the codes of rows reach.
 	rowSigma = 5.04
 )
@@ -56,7 +59,14 @@ func newPlaneShape(coarse, fine, first int, shift uint64) planeShape {
 // plainCoding is the coding for templates of which nothing is known.
 func plainCoding(s *shape) *coding {
 	sigma := 1 / math.Sqrt(float64(s.dim))
-	return newCoding(s, s.lines, 0, stepSigma*sigma, sigma)
+	return newCoding(s, s.lines, 0, plainStep(s.dim)*sigma, sigma)
+}
+
+func plainStep(dim int) float64 {
+	if dim >= wideDim {
+		return wideSigma
+	}
+	return stepSigma
 }
 
 // newCoding makes a coding with the given lines and step, for templates with
@@ -109,7 +119,7 @@ func suitedCoding(s *shape, spectrum []float64) *coding {
 		spread += e * e
 		shares[i/planeDims] += e
 	}
-	best := suitGain * cost(spread, distortion(s.dim, sigma, 4, 4*stepSigma*sigma), 0, s.lines)
+	best := suitGain * cost(spread, distortion(s.dim, sigma, 4, 4*plainStep(s.dim)*sigma), 0, s.lines)
 	coding := plainCoding(s)
 	for coarse := range s.lines + 1 {
 		for fine := range s.lines + 1 {
