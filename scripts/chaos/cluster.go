@@ -32,6 +32,7 @@ type cluster struct {
 	lan      *lan.LAN // nil on loopback
 	certs    *authority.Folder
 	founders int
+	first    int // added to the numbers in the nodes' names
 
 	// mu guards the rest.
 	mu    sync.Mutex

@@ -3,38 +3,82 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"syscall"
+	"time"
+
+	"facet/internal/chaos/power"
 )
 
-// diskBytes is the size of a node's disk: a sparse file with an ext4 file system.
-const diskBytes = 8 << 30
+const (
+	// diskBytes is the size of a node's disk, an ext4 file system.
+	diskBytes = 4 << 30
+	// unmountTries bounds the tries to unmount a disk that somebody still looks at.
+	unmountTries = 20
+	unmountPause = 100 * time.Millisecond
+	// Power goes with one of the next cutCalls writes and flushes of a disk, or after
+	// cutPatience.
+	cutCalls    = 60
+	cutPatience = 300 * time.Millisecond
+)
 
-// disk is a file system of a node's own, which can be filled up and frozen.
+// disk is a file system of a node's own, which can be filled up, frozen, and lose power.
 type disk struct {
 	path   string
+	drive  *power.Mounted
 	frozen atomic.Bool
 }
 
 // mount makes a file system and mounts it on path.
 func mount(path string) (*disk, error) {
-	image := path + ".ext4"
-	f, err := os.OpenFile(image, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
-	if err == nil {
-		err = errors.Join(f.Truncate(diskBytes), f.Close(), os.MkdirAll(path, 0o700))
-	}
-	if err != nil {
+	served := path + ".drive"
+	if err := errors.Join(os.MkdirAll(path, 0o700), os.MkdirAll(served, 0o700)); err != nil {
 		return nil, fmt.Errorf("make a disk: %w", err)
 	}
-	for _, args := range [][]string{{"mkfs.ext4", "-q", "-m", "0", image}, {"mount", "-o", "loop", image, path}} {
-		if text, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("%s: %w: %s", args[0], err, text)
-		}
+	drive, err := power.Open(filepath.Dir(path), diskBytes)
+	if err != nil {
+		return nil, err
 	}
-	return &disk{path: path}, nil
+	d := &disk{path: path}
+	if d.drive, err = power.Mount(drive, served); err != nil {
+		return nil, errors.Join(err, drive.Close(), os.Remove(served))
+	}
+	// Few inodes and a small journal: what mkfs writes has to be copied here.
+	err = command("mkfs.ext4", "-q", "-m", "0", "-N", "16384", "-J", "size=16", "-E", "nodiscard", d.drive.Image)
+	if err == nil {
+		err = d.attach()
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.drive.Close(), os.Remove(served))
+	}
+	return d, nil
+}
+
+// attach mounts the file system.
+func (d *disk) attach() error { return command("mount", "-o", "loop", d.drive.Image, d.path) }
+
+// detach unmounts it.
+func (d *disk) detach() (err error) {
+	for range unmountTries {
+		if err = command("umount", d.path); err == nil {
+			return nil
+		}
+		time.Sleep(unmountPause)
+	}
+	return err
+}
+
+// command runs a command of the system.
+func command(name string, args ...string) error {
+	if text, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w: %s", name, err, text)
+	}
+	return nil
 }
 
 // disksWork tells whether this machine and user can make disks.
@@ -43,12 +87,48 @@ func disksWork(dir string) bool {
 	return err == nil && d.unmount() == nil
 }
 
+// unmount takes the disk away, with all that is on it.
 func (d *disk) unmount() error {
 	d.thaw()
-	if text, err := exec.Command("umount", d.path).CombinedOutput(); err != nil {
-		return fmt.Errorf("unmount %s: %w: %s", d.path, err, text)
+	if err := d.detach(); err != nil {
+		return err
 	}
-	return os.Remove(d.path + ".ext4")
+	return errors.Join(d.drive.Close(), os.Remove(d.path+".drive"))
+}
+
+// cut takes the power from the disks of nodes, each in the midst of its work, and ends
+// the nodes before they can hear of anything that the disks did not see.
+func cut(random *rand.Rand, nodes ...*process) {
+	for _, p := range nodes {
+		p.disk.drive.CutAfter(random.IntN(cutCalls))
+	}
+	for began := time.Now(); time.Since(began) < cutPatience && slices.ContainsFunc(nodes, func(p *process) bool { return p.disk.drive.Powered() }); {
+		time.Sleep(time.Millisecond)
+	}
+	for _, p := range nodes {
+		p.disk.drive.Cut()
+	}
+	for _, p := range nodes {
+		p.signal(syscall.SIGCONT)
+		p.doom()
+	}
+	for _, p := range nodes {
+		p.disk.drive.Off()
+		p.signal(syscall.SIGKILL)
+	}
+}
+
+// restore gives the disk its power back, with what it had flushed and a part of what
+// it had not.
+func (d *disk) restore(random *rand.Rand) (power.Loss, error) {
+	if err := d.detach(); err != nil {
+		return power.Loss{}, err
+	}
+	loss, err := d.drive.On(random)
+	if err != nil {
+		return loss, err
+	}
+	return loss, d.attach()
 }
 
 // fill leaves left bytes free; what undoes it is empty.
@@ -80,8 +160,8 @@ func (d *disk) empty() error {
 
 // freeze makes every write wait until thaw.
 func (d *disk) freeze() error {
-	if text, err := exec.Command("fsfreeze", "-f", d.path).CombinedOutput(); err != nil {
-		return fmt.Errorf("freeze %s: %w: %s", d.path, err, text)
+	if err := command("fsfreeze", "-f", d.path); err != nil {
+		return err
 	}
 	d.frozen.Store(true)
 	return nil

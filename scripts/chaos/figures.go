@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"facet/internal/chaos/power"
 	"facet/scripts/chaos/traffic"
 )
 
@@ -33,6 +34,10 @@ type Summary struct {
 	Readings int            `json:"readings"` // operations that were checked
 	Classes  []Class        `json:"classes"`
 	Problems []string       `json:"problems"`
+	// Cuts are the losses of power, one for each disk, and Lost is what became of the
+	// writes that were not flushed then.
+	Cuts int        `json:"cuts,omitempty"`
+	Lost power.Loss `json:"lost,omitzero"`
 }
 
 // Class is what clients saw of one kind of fault when it came alone. Times are in
@@ -147,6 +152,7 @@ func summary(t *traffic.Traffic, n *nemesis, s settings, problems []string) Summ
 		Date: time.Now().UTC().Format("2006-01-02"), Seed: s.seed, Nodes: s.nodes, Shards: s.shards, Clients: s.workers,
 		Seconds: int(s.length.Seconds()), Faults: n.counts, Answers: t.Counts, Readings: len(t.History),
 		Classes: classes(n.windows, t.Acked, t.Reads, n.end), Problems: problems,
+		Cuts: n.cuts, Lost: n.lost,
 	}
 }
 
@@ -168,6 +174,9 @@ func listOf(counts map[string]int) string {
 // print prints a run for people.
 func (s Summary) print(out io.Writer) {
 	fmt.Fprintf(out, "faults: %d (%s)\n", total(s.Faults), listOf(s.Faults))
+	if s.Cuts > 0 {
+		fmt.Fprintf(out, "losses of power, disk by disk: %d; of %d writes that were not flushed %d were kept, %d in part\n", s.Cuts, s.Lost.Writes, s.Lost.Kept, s.Lost.Torn)
+	}
 	fmt.Fprintf(out, "answers: %d (%s), checked as %d operations on subjects\n", total(s.Answers), listOf(s.Answers), s.Readings)
 	fmt.Fprintf(out, "%-10s %5s  %5s %8s %8s  %8s %8s %8s %8s %8s %5s\n",
 		"alone", "times", "gaps", "p50 ms", "max ms", "searches", "p50 ms", "p99 ms", "max ms", "refused", "late")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,6 +23,7 @@ import (
 )
 
 const (
+	restDefault = time.Second
 	// wrongMax bounds how many kinds of wrong answers are printed.
 	wrongMax = 20
 	// The large gallery's size has one shard more for each step.
@@ -31,7 +33,7 @@ const (
 // settings say what run is wanted.
 type settings struct {
 	nodes, shards, workers int
-	length                 time.Duration
+	length, rest           time.Duration
 	seed                   uint64
 	binary, dir            string
 	only                   []string
@@ -39,6 +41,7 @@ type settings struct {
 	summary, tally         string // files
 	logLevel               string // of the nodes; info when empty
 	photos                 string // folder; empty for hashes instead of models
+	backups                bool   // made meanwhile, and restored in the end
 }
 
 func main() {
@@ -49,6 +52,7 @@ func main() {
 	flag.IntVar(&s.shards, "shards", 4, "shards of the cluster")
 	flag.IntVar(&s.workers, "workers", 12, "concurrent clients")
 	flag.DurationVar(&s.length, "for", 2*time.Minute, "how long the nemesis works")
+	flag.DurationVar(&s.rest, "rest", restDefault, "the longest pause between two faults")
 	flag.Uint64Var(&s.seed, "seed", uint64(time.Now().UnixNano()), "of the nemesis and the clients' choices")
 	flag.StringVar(&s.binary, "facet", "", "facet built with -tags chaos; built here when empty")
 	flag.StringVar(&s.dir, "dir", "", "folder for data, logs and evidence; a temporary one when empty")
@@ -57,6 +61,7 @@ func main() {
 	flag.StringVar(&s.tally, "tally", "", "file to add the run to, as a line of CSV")
 	flag.StringVar(&s.logLevel, "log-level", "info", "of the nodes' logs")
 	flag.StringVar(&s.photos, "photos", "", "folder of portraits, one of each person: faces are found by the real models, not by a hash of the image")
+	flag.BoolVar(&s.backups, "backups", false, "make backups meanwhile, restore some of them in the end, and compare")
 	flag.BoolVar(&planted, "mutants", false, "show that planted bugs are found: all, or those that -faults names")
 	flag.BoolVar(&s.grow, "grow", true, "let the large gallery grow over all shards while clients work, else it is large from the start")
 	flag.BoolVar(&s.loopback, "loopback", os.Geteuid() != 0, "no network namespaces: only stop, pause and kill")
@@ -172,7 +177,7 @@ func portraits(folder string) (photos [][]byte, err error) {
 // story lets nemesis and clients at the cluster, heals it, and checks.
 func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic.Traffic, out io.Writer) error {
 	n := &nemesis{
-		cluster: c, clock: own.clock, acked: t.AckedOn, random: rand.New(rand.NewPCG(s.seed, 0)), out: out, start: t.Start(), counts: map[string]int{},
+		cluster: c, clock: own.clock, acked: t.AckedOn, random: rand.New(rand.NewPCG(s.seed, 0)), rest: cmp.Or(s.rest, restDefault), out: out, start: t.Start(), counts: map[string]int{},
 	}
 	mode := "namespaces"
 	if s.loopback {
@@ -181,18 +186,24 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 		mode = "namespaces, no faults of disks"
 	}
 	n.say("%d nodes, %d shards, %d clients, seed %d, %s", s.nodes, s.shards, s.workers, s.seed, mode)
+	copies, err := c.openCopyist(own, t, n, s)
+	if err != nil {
+		return err
+	}
 	stop, end := context.WithTimeout(ctx, s.length)
 	defer end()
 	give, giveUp := context.WithTimeout(ctx, s.length+4*readyTimeout)
 	defer giveUp()
 	broken := make(chan error, 1)
 	go func() { broken <- n.run(stop, s.only) }()
+	copied := make(chan error, 1)
+	go func() { copied <- copies.run(stop, give) }()
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
 		t.Run(stop, give, s.workers, s.seed)
 	}()
-	err := <-broken
+	err = <-broken
 	n.end = min(s.length, time.Since(n.start))
 	end() // a nemesis that could not go on ends the clients, too
 	n.say("healed; waiting for the last answers")
@@ -201,9 +212,12 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 		giveUp()
 	}
 	<-answered
-	err = errors.Join(err, whole)
+	err = errors.Join(err, whole, <-copied)
 	if whole == nil {
 		err = errors.Join(err, t.Complete(give))
+	}
+	if err == nil && s.backups {
+		err = errors.Join(c.end(), copies.check(give))
 	}
 	n.say("checking %d operations on subjects", len(t.History))
 	return judge(t, n, s, errors.Join(err, traffic.Linearizable(t.History, s.dir)), out)

@@ -14,14 +14,11 @@ import (
 	"time"
 
 	"facet/internal/chaos/lan"
+	"facet/internal/chaos/power"
 )
 
-const (
-	// togetherMax is how many faults more than one may begin together.
-	togetherMax = 2
-	// restMost is the longest pause between two rounds.
-	restMost = time.Second
-)
+// togetherMax is how many faults more than one may begin together.
+const togetherMax = 2
 
 // nemesis breaks a cluster by a seeded schedule.
 type nemesis struct {
@@ -29,6 +26,7 @@ type nemesis struct {
 	clock   func(*process) error // tries clocks that are wrong
 	acked   func(shards []int, since time.Duration) int
 	random  *rand.Rand
+	rest    time.Duration // the longest pause between two rounds
 	out     io.Writer
 	start   time.Time
 
@@ -36,6 +34,9 @@ type nemesis struct {
 	windows []window
 	end     time.Duration // when it stopped, and the clients with it
 	led     []int         // shards that the victim of the fault leads that begins, if it is alone
+
+	cuts int        // losses of power, one for each disk
+	lost power.Loss // all of them together
 }
 
 // window is a fault in time.
@@ -147,7 +148,7 @@ func (n *nemesis) plan(choice []fault) []strike {
 // from, all if empty.
 func (n *nemesis) run(stop context.Context, only []string) error {
 	var choice []fault
-	for _, f := range slices.Concat(processFaults, networkFaults, diskFaults, orderFaults) {
+	for _, f := range slices.Concat(processFaults, networkFaults, diskFaults, powerFaults, orderFaults) {
 		if (len(only) == 0 || slices.Contains(only, f.name)) && n.can(f) {
 			choice = append(choice, f)
 		}
@@ -162,7 +163,7 @@ func (n *nemesis) run(stop context.Context, only []string) error {
 		if err := n.census(); err != nil {
 			return err
 		}
-		pause(stop, time.Duration(n.random.Int64N(int64(restMost))))
+		pause(stop, time.Duration(n.random.Int64N(int64(n.rest))))
 	}
 	return nil
 }

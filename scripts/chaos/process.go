@@ -56,7 +56,7 @@ func (p *process) admin() string { return fmt.Sprintf("%s:%d", p.host, p.ports[2
 func (c *cluster) newProcess() (*process, error) {
 	c.mu.Lock()
 	c.made++
-	p := &process{name: fmt.Sprintf("n%d", c.made), number: 1, founder: c.made <= c.founders, host: "127.0.0.1", ports: []int{7421, 7420, 7422}}
+	p := &process{name: fmt.Sprintf("n%d", c.first+c.made), number: 1, founder: c.made <= c.founders, host: "127.0.0.1", ports: []int{7421, 7420, 7422}}
 	taken := func() bool {
 		for _, other := range c.nodes {
 			if other.number == p.number {
@@ -161,6 +161,16 @@ func (p *process) signal(s syscall.Signal) {
 	p.mu.Unlock()
 }
 
+// doom sends SIGKILL to a node and does not wait for the end: none of its threads that
+// is in a call of the system comes back from it.
+func (p *process) doom() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd != nil {
+		_ = p.cmd.Process.Kill() // it may have ended
+	}
+}
+
 // ended tells whether a node that was started has ended by itself.
 func (p *process) ended() bool {
 	p.mu.Lock()
@@ -236,8 +246,8 @@ func (c *cluster) discard(p *process) error {
 	return p.disk.unmount()
 }
 
-// close kills all nodes.
-func (c *cluster) close() {
+// end kills all nodes, for good.
+func (c *cluster) end() error {
 	var errs []error
 	for _, p := range c.members() {
 		if p.disk != nil {
@@ -245,7 +255,12 @@ func (c *cluster) close() {
 		}
 		errs = append(errs, c.discard(p))
 	}
-	if err := errors.Join(errs...); err != nil {
+	return errors.Join(errs...)
+}
+
+// close kills all nodes and takes their network away.
+func (c *cluster) close() {
+	if err := c.end(); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
 	}
 	if c.lan != nil {

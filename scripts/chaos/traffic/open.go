@@ -42,9 +42,10 @@ type Traffic struct {
 
 	options    Options
 	big, small Sender
-	portal     Sender // manages the tenant's galleries
-	stranger   Sender // has another tenant's access key and the large gallery's API key
-	gallery    string // the large one's id
+	portal     Sender    // manages the tenant's galleries
+	stranger   Sender    // has another tenant's access key and the large gallery's API key
+	gallery    string    // the large one's id
+	keys       [2]string // API keys of the large and the small one
 	start      time.Time
 
 	// mu guards the rest, and the exported fields.
@@ -74,6 +75,7 @@ func Open(ctx context.Context, own, other func(apiKey string) Sender, o Options)
 	if err != nil {
 		return nil, err
 	}
+	t.keys = [2]string{big.APIKey, small.APIKey}
 	t.gallery, t.big, t.small, t.stranger = big.ID, own(big.APIKey), own(small.APIKey), other(big.APIKey)
 	for _, tag := range tags {
 		a, err := Insist(ctx, t.big, 0, Request{Method: http.MethodPost, Target: "/v1.1/tags/" + tag})

@@ -1,0 +1,106 @@
+package power
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"syscall"
+
+	"github.com/hanwen/go-fuse/v2/fs"
+	"github.com/hanwen/go-fuse/v2/fuse"
+)
+
+// imageName is the file of a mounted drive.
+const imageName = "drive"
+
+// Mounted is a drive that is served as a file.
+type Mounted struct {
+	*Drive
+	server *fuse.Server
+	// Image is the file.
+	Image string
+}
+
+// Mount serves a drive as a file in the empty folder dir.
+func Mount(d *Drive, dir string) (*Mounted, error) {
+	root := &folder{drive: d}
+	server, err := fs.Mount(dir, root, &fs.Options{MountOptions: fuse.MountOptions{
+		DirectMountStrict: true, FsName: "drive", Name: "power", DisableXAttrs: true, AllowOther: true,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("mount a drive on %s: %w", dir, err)
+	}
+	return &Mounted{d, server, filepath.Join(dir, imageName)}, nil
+}
+
+// Close unmounts the file, which nobody uses any more, and forgets the drive.
+func (m *Mounted) Close() error {
+	err := m.server.Unmount()
+	if err != nil {
+		err = fmt.Errorf("unmount a drive: %w", err)
+	}
+	return errors.Join(err, m.Drive.Close())
+}
+
+// folder is the root of the file system; it holds the image.
+type folder struct {
+	fs.Inode
+	drive *Drive
+}
+
+// image is the file. Nothing of it is in the system's cache.
+type image struct {
+	fs.Inode
+	drive *Drive
+}
+
+var (
+	_ fs.NodeOnAdder   = (*folder)(nil)
+	_ fs.NodeOpener    = (*image)(nil)
+	_ fs.NodeReader    = (*image)(nil)
+	_ fs.NodeWriter    = (*image)(nil)
+	_ fs.NodeFsyncer   = (*image)(nil)
+	_ fs.NodeGetattrer = (*image)(nil)
+)
+
+// OnAdd puts the image into the folder.
+func (f *folder) OnAdd(ctx context.Context) {
+	f.AddChild(imageName, f.NewPersistentInode(ctx, &image{drive: f.drive}, fs.StableAttr{Mode: syscall.S_IFREG}), false)
+}
+
+// Getattr tells the size.
+func (i *image) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
+	out.Mode, out.Size = 0o600, uint64(i.drive.bytes)
+	return 0
+}
+
+// Open lets reads and writes through to the drive.
+func (i *image) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
+	return nil, fuse.FOPEN_DIRECT_IO, 0
+}
+
+// Read reads the drive.
+func (i *image) Read(_ context.Context, _ fs.FileHandle, b []byte, at int64) (fuse.ReadResult, syscall.Errno) {
+	n, err := i.drive.ReadAt(b, at)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, syscall.EIO
+	}
+	return fuse.ReadResultData(b[:n]), 0
+}
+
+// Write writes to the drive's cache. That power has gone is not told: an error would
+// be heard of when there is nobody any more.
+func (i *image) Write(_ context.Context, _ fs.FileHandle, b []byte, at int64) (uint32, syscall.Errno) {
+	if _, err := i.drive.WriteAt(b, at); err != nil && !errors.Is(err, ErrOff) {
+		return 0, syscall.EIO
+	}
+	return uint32(len(b)), 0
+}
+
+// Fsync flushes the drive.
+func (i *image) Fsync(context.Context, fs.FileHandle, uint32) syscall.Errno {
+	_ = i.drive.Flush() // as in Write
+	return 0
+}
