@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 
+	"facet/internal/id"
 	"facet/node/backup"
 	"facet/node/bucket"
 	"facet/raftfsm/metafsm"
@@ -29,6 +30,36 @@ func (n *Node) NewTenantKey(ctx context.Context, tenant string) (router.AccessKe
 		return router.AccessKey{}, err
 	}
 	return n.router.CreateAccessKey(ctx, t, router.RoleAdmin)
+}
+
+// RestoreMeeting is Restore that calls meets once, before records are loaded into meta.
+func (n *Node) RestoreMeeting(ctx context.Context, q RestoreOrder, meets func()) (backup.Restored, error) {
+	from, err := n.masterOf(q.Key)
+	if err == nil {
+		q.Name, err = n.named(ctx, q.From, q.Name)
+	}
+	if err != nil {
+		return backup.Restored{}, err
+	}
+	return backup.Restore(ctx, backup.RestoreOptions{URL: q.From, Name: q.Name, From: from, To: n.master}, &meeting{copies{n}, meets})
+}
+
+type meeting struct {
+	copies
+	meets func()
+}
+
+func (m *meeting) Propose(ctx context.Context, group id.Shard, cmd []byte) ([]byte, error) {
+	if group == id.Meta && len(cmd) > 512 && m.meets != nil { // more than what begins a restoration
+		m.meets()
+		m.meets = nil
+	}
+	return m.copies.Propose(ctx, group, cmd)
+}
+
+// ReplaceKey is Rotate that had begun before a restoration did.
+func (n *Node) ReplaceKey(ctx context.Context, o RingOrder) (RingAnswer, error) {
+	return n.replaceKey(ctx, o)
 }
 
 // ChangeMaster has the node use other cluster keys, the first one to wrap.

@@ -25,6 +25,10 @@ const (
 	// gossipRest lets packets arrive that the old key has sealed.
 	gossipRest = time.Second
 
+	// levelWait is how long a rotation waits for the cluster to be at a level that all
+	// nodes know: it has just been founded or upgraded.
+	levelWait = 5 * time.Second
+
 	// eraseSlack is by how much the clocks of nodes may differ.
 	eraseSlack = time.Minute
 
@@ -114,6 +118,15 @@ func (n *Node) rotate(ctx context.Context, o RingOrder) (a RingAnswer, err error
 	if r, ok := n.groups.metaState.Restoration(); ok && !r.Done {
 		return a, router.Errorf(router.InvalidRequest, "", "a backup is being restored: end that first")
 	}
+	if err := n.mayRekey(ctx, o.Ring); err != nil {
+		return a, err
+	}
+	return n.replaceKey(ctx, o)
+}
+
+// replaceKey takes the steps of a rotation. What comes into meta meanwhile is wrapped by
+// the new key, or refused (metafsm.OtherKey).
+func (n *Node) replaceKey(ctx context.Context, o RingOrder) (a RingAnswer, err error) {
 	key, resumed, err := n.ringKeyFor(ctx, o.Ring)
 	if err != nil {
 		return a, err
@@ -142,6 +155,36 @@ func (n *Node) rotate(ctx context.Context, o RingOrder) (a RingAnswer, err error
 	a.Nodes = len(states)
 	n.log.Info("a shared key was replaced", "ring", o.Ring, "key", a.Key.ID, "nodes", a.Nodes)
 	return a, nil
+}
+
+// mayRekey refuses to change the cluster's key while a node may run software that does
+// not know the command for it: such a node would end.
+func (n *Node) mayRekey(ctx context.Context, ring string) error {
+	if ring != RingCluster {
+		return nil
+	}
+	for late := time.Now().Add(levelWait); ; {
+		now := n.groups.metaState.Level()
+		if now >= metafsm.LevelRekey {
+			return nil
+		}
+		var old []string
+		for _, r := range n.groups.metaState.Nodes() {
+			if r.State != metafsm.NodeRemoved && r.Knows() < metafsm.LevelRekey {
+				old = append(old, r.Name)
+			}
+		}
+		if len(old) > 0 {
+			return router.Errorf(router.InvalidRequest, "", "the cluster's key can be changed from level %d on, and the cluster is at level %d: "+
+				"upgrade %s first (facet status shows versions)", metafsm.LevelRekey, now, strings.Join(old, ", "))
+		}
+		if time.Now().After(late) {
+			return &router.Error{Kind: router.Unavailable, Message: "the cluster is not at its new level yet; try again", RetryAfter: stewardTimeout}
+		}
+		if err := pause(ctx, stewardPause); err != nil {
+			return err
+		}
+	}
 }
 
 // ringKeyFor gives the key of a rotation that was interrupted, or else a new one.

@@ -21,6 +21,7 @@ import (
 	"facet/node"
 	"facet/node/nodetest"
 	"facet/raftfsm/fsmtest"
+	"facet/raftfsm/metafsm"
 )
 
 // keyIn gives the one key of a key file.
@@ -179,4 +180,68 @@ func TestARotationThatANodeMissesIsEndedWhenItIsBack(t *testing.T) {
 			t.Errorf("a warning is left: %s", w)
 		}
 	}
+}
+
+// TestTheClusterKeyIsChangedOnlyWhenAllNodesKnowTheCommand asks for a rotation while one
+// of three nodes runs the software before.
+func TestTheClusterKeyIsChangedOnlyWhenAllNodesKnowTheCommand(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Shards: 1, Level: metafsm.LevelRekey - 1})
+	order := node.RingOrder{Ring: node.RingCluster}
+	level := func(n *node.Node) uint32 { return n.Status(t.Context()).Level }
+	for i := range 2 {
+		upgraded(t, cluster, i, metafsm.LevelRekey)
+	}
+	waitLevel(t, cluster.Nodes[1].Node, "the sum of what nodes know", 3*metafsm.LevelRekey-1, func(n *node.Node) (sum uint32) {
+		for _, l := range n.RecordedLevels() {
+			sum += l
+		}
+		return sum
+	})
+	before := keyIn(t, cluster.Nodes[0].Config.ClusterKeyFile)
+	_, err := cluster.Nodes[0].Node.Rotate(t.Context(), order)
+	if err == nil || !strings.Contains(err.Error(), "upgrade n3 first") {
+		t.Errorf("with an old node: %v, want words that say which", err)
+	}
+	if after := keyIn(t, cluster.Nodes[0].Config.ClusterKeyFile); string(after) != string(before) {
+		t.Error("what was refused has changed a key file")
+	}
+	upgraded(t, cluster, 2, metafsm.LevelRekey)
+	waitLevel(t, cluster.Nodes[0].Node, "the level", metafsm.LevelRekey, level)
+	if _, err := cluster.Nodes[0].Node.Rotate(t.Context(), order); err != nil {
+		t.Errorf("with new nodes only: %v", err)
+	}
+}
+
+// TestARestorationThatARotationMeetsEndsWithSecretsOfTheNewKey begins to restore, has the
+// cluster's key changed before the records come, and stops and starts the node with the
+// new key alone.
+func TestARestorationThatARotationMeetsEndsWithSecretsOfTheNewKey(t *testing.T) {
+	t.Parallel()
+	old := nodetest.Start(t, nodetest.Options{Nodes: 1})
+	c, _ := old.ClientOf("bank", nil)
+	gallery(t, c, old.Nodes[0].URL, "staff", 200)
+	known := people(t, c, old.Nodes[0].URL, 0, 10)
+	to := "file://" + t.TempDir()
+	if _, err := old.Nodes[0].Node.Backup(t.Context(), node.BackupOrder{To: to}, nil); err != nil {
+		t.Fatal(err)
+	}
+	young := nodetest.Start(t, nodetest.Options{Nodes: 1})
+	n := young.Nodes[0].Node
+	waitLevel(t, n, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
+	q := node.RestoreOrder{BackupQuery: node.BackupQuery{From: to, Key: keyIn(t, old.Nodes[0].Config.ClusterKeyFile)}}
+	done, err := n.RestoreMeeting(t.Context(), q, func() {
+		if _, err := n.ReplaceKey(t.Context(), node.RingOrder{Ring: node.RingCluster}); err != nil {
+			t.Error(err)
+		}
+	})
+	if err != nil || done.Active != 10 {
+		t.Fatalf("restored: %+v, %v", done, err)
+	}
+	young.Stop(0)
+	young.Restart(0)
+	young.WaitReady()
+	c = young.As(c)
+	everybody(t, c, young, known)
+	enrol(t, c, young.Nodes[0].URL, "newcomer")
 }

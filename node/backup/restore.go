@@ -200,6 +200,9 @@ func (r *restoration) run(ctx context.Context) (Restored, error) {
 	return out, r.loadMeta(ctx, now.Loaded)
 }
 
+// keysMax bounds how often the cluster's key may be changed while its records are loaded.
+const keysMax = 3
+
 // readMeta reads meta's part, in the order in which it is to be loaded.
 func (r *restoration) readMeta(ctx context.Context) error {
 	var first, last []metafsm.Copied
@@ -309,7 +312,7 @@ func (r *restoration) meta(ctx context.Context, c metafsm.Load) (metafsm.LoadAns
 
 // loadMeta loads meta's records.
 func (r *restoration) loadMeta(ctx context.Context, have uint64) error {
-	for have < uint64(len(r.records)) {
+	for keys := 0; have < uint64(len(r.records)); {
 		c := metafsm.Load{Backup: r.id, Whole: r.Gallery == "", Time: r.began, Have: have}
 		for n, rest := 0, r.records[have:]; len(c.Records) < len(rest) && len(c.Records) < loadEntriesMax; {
 			b := rest[len(c.Records)].Encode()
@@ -322,7 +325,12 @@ func (r *restoration) loadMeta(ctx context.Context, have uint64) error {
 		if err != nil {
 			return err
 		}
-		if a.Status != metafsm.Done {
+		if a.Status == metafsm.OtherKey && keys < keysMax {
+			keys++ // To has the new one by now
+			if err := r.readMeta(ctx); err != nil {
+				return fmt.Errorf("the cluster's key was changed meanwhile: give the order again, with the key of the backup: %w", err)
+			}
+		} else if a.Status != metafsm.Done {
 			return fmt.Errorf("record %d of meta does not fit into this cluster: %s", a.Restoration.Loaded, a.Status)
 		}
 		have = a.Restoration.Loaded

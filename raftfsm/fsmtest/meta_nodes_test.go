@@ -161,6 +161,9 @@ func (m *metaModel) load(c metafsm.Load) metafsm.LoadAnswer {
 	m.restoration = &next
 	for _, raw := range c.Records {
 		r, err := metafsm.CopiedOf(raw)
+		if err == nil && m.level >= metafsm.LevelRekey && !m.wrapped(secretOf(r)) {
+			return answer(metafsm.OtherKey)
+		}
 		if err != nil || !m.restore(r) {
 			return answer(metafsm.Conflict)
 		}
@@ -168,6 +171,18 @@ func (m *metaModel) load(c metafsm.Load) metafsm.LoadAnswer {
 	}
 	next.Done = c.Done
 	return answer(metafsm.Done)
+}
+
+func secretOf(c metafsm.Copied) []byte {
+	switch {
+	case c.Gallery != nil:
+		return c.Gallery.WrappedKey
+	case c.AccessKey != nil:
+		return c.AccessKey.SealedSecret
+	case c.Application != nil:
+		return c.Application.SealedKey
+	}
+	return nil
 }
 
 // restore adds a record of a backup unless it contradicts what is there.

@@ -35,7 +35,8 @@ type Load struct {
 }
 
 // LoadAnswer is Done, Exists (the cluster is not empty, or another backup is being
-// restored: nothing was done) or Conflict (a record contradicts what is there).
+// restored: nothing was done), or of the first record that was not taken Conflict (it
+// contradicts what is there) or OtherKey.
 type LoadAnswer struct {
 	Status      Status      `cbor:"1,keyasint"`
 	Restoration Restoration `cbor:"2,keyasint"`
@@ -85,8 +86,7 @@ func (m *Machine) load(c Load) Status {
 	next := *now
 	status := Done
 	for _, record := range c.Records {
-		if !m.state.restore(record) {
-			status = Conflict
+		if status = m.state.restore(record); status != Done {
 			break
 		}
 		next.Loaded++
@@ -97,20 +97,27 @@ func (m *Machine) load(c Load) Status {
 	return status
 }
 
-// restore adds a record, numbered anew; it is false if it contradicts what is there.
-func (st *state) restore(record []byte) bool {
+// restore adds a record, numbered anew.
+func (st *state) restore(record []byte) Status {
 	message, err := codec.Split(record)
 	if err != nil {
-		return false
+		return Conflict
 	}
 	c, ok, err := ReadCopied(message)
 	if err != nil || !ok {
-		return false
+		return Conflict
+	}
+	// A restoration may have begun with the key that is being retired meanwhile.
+	if st.levelNow() >= LevelRekey && !st.wrapped(c.secret()) {
+		return OtherKey
 	}
 	switch {
 	case c.Tenant != nil:
 		if known := st.tenants[c.Tenant.ID]; known != nil {
-			return known.record.Name == c.Tenant.Name
+			if known.record.Name != c.Tenant.Name {
+				return Conflict
+			}
+			return Done
 		}
 		c.Tenant.Seq = st.next()
 	case c.Gallery != nil:
@@ -118,12 +125,29 @@ func (st *state) restore(record []byte) bool {
 	case c.Application != nil:
 		c.Application.Seq = st.next()
 	case c.Cluster != nil:
-		return false
+		return Conflict
 	}
 	message, err = codec.Split(c.Encode())
 	if err != nil {
-		return false
+		return Conflict
 	}
 	l := loader{state: st, begun: true, missing: 1}
-	return l.load(message, nil) == nil
+	if l.load(message, nil) != nil {
+		return Conflict
+	}
+	return Done
+}
+
+// secret gives what the cluster's key has wrapped of a record.
+func (c Copied) secret() []byte {
+	switch {
+	case c.Gallery != nil:
+		return c.Gallery.WrappedKey
+	case c.AccessKey != nil:
+		return c.AccessKey.SealedSecret
+	case c.Application != nil:
+		return c.Application.SealedKey
+	default:
+		return nil
+	}
 }

@@ -21,7 +21,8 @@ const Level uint32 = 2
 
 // What came with a level after the first: it is sent and proposed from that level on.
 const (
-	// LevelRekey is that of Rekey.
+	// LevelRekey is that of Rekey, and from it on Load takes no secret that another key
+	// than the cluster's has wrapped.
 	LevelRekey uint32 = 2
 	// LevelJobEpoch is that of shardfsm.BeginJob's Epoch, and of the question that
 	// goes with it.
