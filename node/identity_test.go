@@ -17,6 +17,7 @@ import (
 	"facet/internal/ports"
 	"facet/node"
 	"facet/node/nodetest"
+	"facet/raftfsm/metafsm"
 )
 
 // otherPorts gives a stopped node addresses that it never had.
@@ -137,4 +138,41 @@ func TestAnEmptyDiskUnderAnOldIDDoesNotVoteBeforeItHasCaughtUp(t *testing.T) {
 		return settled(s) && votesEverywhere(s, who)
 	})
 	everybody(t, client, cluster, known)
+}
+
+func TestAnAnswerOfANodesNewMemberDoesNotCountForItsOldOne(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
+	first := cluster.Nodes[0].Node
+	waitLevel(t, first, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
+	third := cluster.Nodes[2].Node
+	old, who := third.Member(), third.ID()
+	if !first.HasCaughtUp(t.Context(), 1, old) {
+		t.Fatal("a member that runs and has nothing to catch up has not caught up")
+	}
+	cluster.Stop(2)
+	wipe(t, cluster.Nodes[2])
+	cluster.Restart(2)
+	eventually(t, first, "its successor votes", func(s node.Status) bool { return settled(s) && votesEverywhere(s, who) })
+	if now := cluster.Nodes[2].Node.Member(); now == old || !first.HasCaughtUp(t.Context(), 1, now) {
+		t.Errorf("the successor %s has not caught up", now)
+	}
+	if first.HasCaughtUp(t.Context(), 1, old) {
+		t.Errorf("%s, which is gone, counts as one that has caught up", old)
+	}
+}
+
+func TestAReplicaThatIsNoMemberOfItsGroupIsNotCounted(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
+	n := cluster.Nodes[0].Node
+	if got := n.RoleOf(1); got != "leader" {
+		t.Fatalf("a group's only member is its %s", got)
+	}
+	if err := n.OpenEmpty(9); err != nil {
+		t.Fatal(err)
+	}
+	if got := n.RoleOf(9); got != "non-voter" {
+		t.Errorf("a replica that nobody has made a member is called %q", got)
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
 )
 
 const (
@@ -20,6 +21,9 @@ const (
 
 // replica is a node's own word on its replica of a group.
 type replica struct {
+	// Member is who answers. Calls go by a node's id and address: another member of the
+	// same node, with another data directory, may be there by now.
+	Member id.Member `json:"member,omitempty"`
 	// Epoch is that of the shard map that the node goes by; Mine tells that the map
 	// has the node among the group's voters.
 	Epoch uint64 `json:"epoch"`
@@ -48,7 +52,7 @@ func (r replica) ready(epoch, commit uint64) bool {
 func (n *Node) ownReplica(ctx context.Context, number id.Shard, confirm bool) replica {
 	shards := n.groups.metaState.Shards()
 	at, _ := shards.Shard(number)
-	r := replica{Epoch: shards.Epoch, Mine: slices.Contains(at.Voters, n.member)}
+	r := replica{Member: n.member, Epoch: shards.Epoch, Mine: slices.Contains(at.Voters, n.member)}
 	_, r.Out = n.groups.outages.get(number)
 	group, ok := n.groups.Group(number)
 	if !ok {
@@ -93,6 +97,10 @@ func (n *Node) askReplica(ctx context.Context, m id.Member, q replicaQuery) (rep
 	}
 	if err := json.Unmarshal(answer, &r); err != nil {
 		return r, fmt.Errorf("read %s's word on group %d: %w", m, q.Group, err)
+	}
+	// Release 0.1.0 does not say who answers.
+	if r.Member != m && (r.Member != "" || n.groups.metaState.Level() >= metafsm.LevelReplicaMember) {
+		return replica{}, fmt.Errorf("%s was asked about group %d, and %s answered", m, q.Group, r.Member)
 	}
 	return r, nil
 }

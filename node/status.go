@@ -38,12 +38,15 @@ func (n *Node) ownStatus() Member {
 		status := GroupStatus{
 			Group: number, Role: roleOf(g.State), Leader: leader, Term: g.Term, Commit: g.Commit, Applied: g.Applied,
 		}
+		votes := false
 		for _, server := range g.Servers {
 			if server.Voter {
 				status.Voters++
-			} else if server.Member == n.member {
-				status.Role = "non-voter"
+				votes = votes || server.Member == n.member
 			}
+		}
+		if !votes && (status.Role == "follower" || status.Role == "candidate") { // also one that is no member yet
+			status.Role = "non-voter"
 		}
 		if machine, ok := n.groups.Shard(number); ok {
 			status.Events = machine.Shard().Stats().Active

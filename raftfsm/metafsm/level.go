@@ -27,6 +27,9 @@ const (
 	// LevelJobEpoch is that of shardfsm.BeginJob's Epoch, and of the question that
 	// goes with it.
 	LevelJobEpoch uint32 = 2
+	// LevelReplicaMember is that of nodes' words on their replicas with the member that
+	// gives it.
+	LevelReplicaMember uint32 = 2
 )
 
 // ErrLevel says that a cluster uses forms that this software does not know.
