@@ -68,8 +68,9 @@
 // # Order of work
 //
 // A search that has as many hits as it wants gets stricter as it goes. So it puts off the
-// rows that their bounds can't exclude but that look worse than its worst hit: at the end
-// most of them are out without a look (later.go). Searches that wait are bounded
+// rows that their bounds can't exclude but that look worse than its worst hit, by the planes
+// and again by the 7-bit codes: at the end most of them are out without a look (later.go).
+// Searches that wait are bounded
 // by the 7-bit codes of all rows at once, sixteen searches to a register (batch.go, queue.go):
 // they share the memory's bandwidth, and the arithmetic is the same for codes of 4 bits.
 //

@@ -1,6 +1,9 @@
 package kernel
 
-import "sync"
+import (
+	"math"
+	"sync"
+)
 
 const (
 	// laterMax is how many rows a search puts off before it looks at them, in about 10 bytes each.
@@ -8,6 +11,8 @@ const (
 	// soonMax is the same for rows that look better than the worst that is kept: few, but
 	// enough to wait for their memory together.
 	soonMax = 32
+	// lastMax is how many rows it puts off that their codes can't exclude.
+	lastMax = 1 << 12
 	// fetchMax is how many rows are fetched at once, so that they stay in the cache.
 	fetchMax = 512
 )
@@ -15,20 +20,20 @@ const (
 // A slot of a chunk fits where one of a piece does.
 const _ = uint(pieceSlots - chunkSlots)
 
-// later are rows that a search puts off because their bounds can't exclude them yet.
-// While a search for the best few goes on, its limit rises, and most of them need no
+// later are rows that a search puts off because their bounds, or their codes, can't exclude
+// them yet. While a search for the best few goes on, its limit rises, and most of them need no
 // look at all.
 type later struct {
 	runs []laterRun
 	// n rows have a slot in the chunk, a bound of the plane and a sum of the plane, less the
-	// offset. There is room for a group more.
+	// offset, or of the codes. There is room for a group more.
 	at     []uint16
 	bounds []bound
 	sums   []int32
 	n      int
 }
 
-// laterRun are rows of one chunk, of which plane was scanned last.
+// laterRun are rows of one chunk, of which plane was scanned last, or inCodes: the codes.
 type laterRun struct {
 	chunk      *chunk
 	plane      int
@@ -62,6 +67,8 @@ func (l *later) reset() {
 	l.runs, l.n = l.runs[:0], 0
 }
 
+const inCodes = planes
+
 // put says which rows of a piece to put off.
 type put struct {
 	masks  []uint64 // tells them
@@ -83,7 +90,24 @@ type sift struct {
 	left       int // so many are left, from from on
 }
 
-var laters = sync.Pool{New: func() any { return new([2]later) }}
+// What a search puts off: what looks better than the worst that it has, and what does not,
+// by their planes; and what does not by its codes.
+const (
+	soonList = iota
+	lateList
+	lastList
+	lists
+)
+
+var laters = sync.Pool{New: func() any { return new([lists]later) }}
+
+// lists gives the lists of what the search puts off.
+func (s *search) lists() *[lists]later {
+	if s.put == nil {
+		s.put = laters.Get().(*[lists]later) //nolint:forcetypeassert // of laters
+	}
+	return s.put
+}
 
 // settle goes on with the rows of a piece that a scan up to plane has left: bounds and
 // compares them, or puts them off if the search has all it wants, and
@@ -94,10 +118,7 @@ func (w *work) settle(s *search, c *piece, masks []uint64, plane int) {
 		w.bound(s, c, w.slots(masks))
 		return
 	}
-	if s.put == nil {
-		s.put = laters.Get().(*[2]later) //nolint:forcetypeassert // of laters
-	}
-	soon, late := &s.put[0], &s.put[1]
+	soon, late := &s.lists()[soonList], &s.lists()[lateList]
 	shape := &c.chunk.coding.planes[plane]
 	limit := s.turned.limits[plane]
 	limit.z = 0
@@ -133,8 +154,12 @@ func (w *work) flush(s *search, l *later) {
 		fetched -= run.rows
 		if run.rows > 0 {
 			s.use(run.chunk.coding)
-			c := run.chunk.piece(s.shape, 0, pieceSlots)
-			w.bound(s, &c, l.at[run.from:][:run.rows])
+			c, list := run.chunk.piece(s.shape, 0, pieceSlots), l.at[run.from:][:run.rows]
+			if run.plane == inCodes {
+				w.compare(s, &c, list)
+			} else {
+				w.bound(s, &c, list)
+			}
 		}
 	}
 	l.reset()
@@ -144,8 +169,14 @@ func (w *work) flush(s *search, l *later) {
 func (w *work) sift(s *search, l *later, run *laterRun) int {
 	s.use(run.chunk.coding)
 	s.state()
-	limit := s.turned.limits[run.plane]
-	if !limit.none {
+	if run.plane == inCodes {
+		run.rows = l.siftCodes(run, s.turned.row)
+		if run.rows > 0 && s.kernel.fetch != nil {
+			s.kernel.fetch(run.chunk.rows[run.chunk.vec:], l.at[run.from:][:run.rows], 4*s.shape.vecNums)
+		}
+		return run.rows
+	}
+	if limit := s.turned.limits[run.plane]; !limit.none {
 		f := sift{list: l, from: run.from, rows: run.rows, limit: limit}
 		s.kernel.sift(&f)
 		run.rows = f.left
@@ -154,6 +185,53 @@ func (w *work) sift(s *search, l *later, run *laterRun) int {
 		s.kernel.fetch(run.chunk.rows, l.at[run.from:][:run.rows], s.shape.rowBytes)
 	}
 	return run.rows
+}
+
+// siftCodes takes the rows of a run off whose sums are below the limit, and counts the others.
+func (l *later) siftCodes(run *laterRun, limit int32) int {
+	left := run.from
+	for i := run.from; i < run.from+run.rows; i++ {
+		l.at[left], l.sums[left] = l.at[i], l.sums[i]
+		if l.sums[i] >= limit {
+			left++
+		}
+	}
+	return left - run.from
+}
+
+// bound bounds the listed rows with their codes, and compares those that are left, or puts
+// them off if they look worse than the worst of a search that has all it wants.
+func (w *work) bound(s *search, c *piece, list []uint16) {
+	r := rows{rows: c.rows, probe: s.turned.whole, stride: s.shape.rowBytes}
+	last, base := &s.lists()[lastList], uint16(c.block*blockSlots)
+	for len(list) > 0 {
+		n := min(len(list), codeRows)
+		r.list, r.sums = list[:n], w.codes[:n]
+		list = list[n:]
+		s.kernel.rows(&r)
+		s.state()
+		even := s.turned.even
+		if !s.top.full() {
+			even = math.MinInt32
+		}
+		last.room(n)
+		left, from := 0, last.n
+		for i, at := range r.list {
+			w.exact[left] = at
+			switch sum := r.sums[i]; {
+			case sum >= max(even, s.turned.row):
+				left++
+			case sum >= s.turned.row:
+				last.at[last.n], last.sums[last.n] = base+at, sum
+				last.n++
+			}
+		}
+		last.note(c.chunk, inCodes, from)
+		w.compare(s, c, w.exact[:left])
+	}
+	if last.n > lastMax {
+		w.flush(s, last)
+	}
 }
 
 // end looks at all that was put off.

@@ -54,10 +54,11 @@ func TestRowsThatAreNearlyGoodEnoughArePutOffAndNoneIsLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.laterMax = most
-		longest := 0
+		longest, last := 0, 0
 		s.stop = func() error {
 			if s.put != nil {
-				longest = max(longest, s.put[1].n)
+				longest = max(longest, s.put[lateList].n)
+				last = max(last, s.put[lastList].n)
 			}
 			return nil
 		}
@@ -66,6 +67,9 @@ func TestRowsThatAreNearlyGoodEnoughArePutOffAndNoneIsLost(t *testing.T) {
 		}
 		if longest < most/2 || longest > most+pieceSlots || asked > many/2 {
 			t.Errorf("%s: %d rows were put off at most, %d looked at", k.name, longest, asked)
+		}
+		if last == 0 || last > lastMax {
+			t.Errorf("%s: %d rows that their codes left were put off at most", k.name, last)
 		}
 	}
 }

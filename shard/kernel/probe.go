@@ -53,6 +53,7 @@ type turned struct {
 	least  float32 // of which limits are
 	limits [planes]limit
 	row    int32 // rows with a smaller sum are out
+	even   int32 // rows with a smaller sum look out
 }
 
 // rounded are numbers of a probe of norm 1 and what became of them.
@@ -142,7 +143,7 @@ func (t *turned) state(least float32) {
 	}
 	t.least = least
 	none := limit{none: true}
-	t.limits, t.row = [planes]limit{none, none}, math.MinInt32
+	t.limits, t.row, t.even = [planes]limit{none, none}, math.MinInt32, math.MinInt32
 	if t.probe.bare {
 		return
 	}
@@ -152,21 +153,25 @@ func (t *turned) state(least float32) {
 	} else {
 		cos /= 1 - normSlack
 	}
-	t.row = t.rowLimit(cos)
+	t.row, t.even = t.rowLimits(cos)
 	t.planeLimits(cos)
 }
 
-// rowLimit: with a probe q of norm 1 that was rounded to q' by the angle ψ, and a row x
+// rowLimits: with a probe q of norm 1 that was rounded to q' by the angle ψ, and a row x
 // whose code is c + ρ in steps 1/grain, q·x ≤ (cos ψ/|q'| · q'·c + sin ψ · |c| + |ρ|)/grain.
-func (t *turned) rowLimit(cos float64) int32 {
+// As a rule, ρ and the angle matter little: even leaves them out.
+func (t *turned) rowLimits(cos float64) (row, even int32) {
 	off := rowError(t.coding.dim) / t.coding.grain
 	sinTurn, cosTurn := math.Sincos(t.rows.turn)
 	if !(cosTurn > .5) {
-		return math.MinInt32
+		return math.MinInt32, math.MinInt32
 	}
 	need := cos - off - sinTurn*(1+off) - roundSlack
-	sum := math.Floor(need*t.coding.grain*t.rows.length/cosTurn) - 1 + float64(t.rowOffset)
-	return int32(min(max(sum, math.MinInt32), math.MaxInt32))
+	sum := func(need float64) int32 {
+		sum := math.Floor(need*t.coding.grain*t.rows.length/cosTurn) - 1 + float64(t.rowOffset)
+		return int32(min(max(sum, math.MinInt32), math.MaxInt32))
+	}
+	return sum(need), sum(cos)
 }
 
 // planeLimits states the limits of the planes; doc.go derives them.

@@ -55,10 +55,10 @@ type search struct {
 	probe    *probe
 	tags     []uint32
 	stop     func() error
-	put      *[2]later // soon and late; nil without
-	looked   int       // slots that were scanned when soon was looked at
-	laterMax int       // as the constant, but for tests
-	err      error     // of stop: the search has ended
+	put      *[lists]later // nil without
+	looked   int           // slots that were scanned when soon was looked at
+	laterMax int           // as the constant, but for tests
+	err      error         // of stop: the search has ended
 	top      *top
 
 	turned *turned   // for the coding at hand
@@ -235,26 +235,6 @@ func (w *work) irregular(s *search, c *piece, block int, allowed []uint64) {
 		n++
 	}
 	w.compare(s, c, w.list[:n])
-}
-
-// bound bounds the listed rows with their codes and compares those that are left.
-func (w *work) bound(s *search, c *piece, list []uint16) {
-	r := rows{rows: c.rows, probe: s.turned.whole, stride: s.shape.rowBytes}
-	for len(list) > 0 {
-		n := min(len(list), codeRows)
-		r.list, r.sums = list[:n], w.codes[:n]
-		list = list[n:]
-		s.kernel.rows(&r)
-		s.state()
-		left := 0
-		for i, at := range r.list {
-			w.exact[left] = at
-			if r.sums[i] >= s.turned.row {
-				left++
-			}
-		}
-		w.compare(s, c, w.exact[:left])
-	}
 }
 
 // compare compares the listed rows exactly and offers them.
