@@ -13,15 +13,18 @@ import (
 )
 
 const (
-	// graphRows is how many templates a graph is built of, graphRows128 of 128 numbers by
-	// the first of the peers that do it.
+	// graphRows is how many templates a graph is built of, graphRows128 of 128 numbers.
 	graphRows, graphRows128 = 100_000, 1_000_000
-	// graphRecall is the recall a graph has to reach.
-	graphRecall = .99
+	// recallLeast is the recall that a peer has to reach that is not exact.
+	recallLeast = .99
 )
 
-// breadths are those of a graph's search, one after the other until it finds enough.
-var breadths = []int{50, 100, 200, 400, 800, 1600, 3200, 6400}
+// breadths are those of a graph's search, factors those of a search by short codes: one
+// after the other until it finds enough.
+var (
+	breadths = []int{50, 100, 200, 400, 800, 1600, 3200, 6400}
+	factors  = []int{5, 10, 20, 50, 100, 200, 500, 1000, 2000}
+)
 
 // cell is what is told of the kernel in one way of searching.
 type cell struct {
@@ -42,6 +45,7 @@ type bench struct {
 
 // compare prints the tables of one set.
 func compare(ctx context.Context, o options, s *set, checked bool) (err error) {
+	began := time.Now()
 	b := &bench{o: o, set: s}
 	b.kinds = map[string][]float32{
 		"mated":     s.mated[:min(len(s.mated), o.probes*s.dim)],
@@ -68,6 +72,7 @@ func compare(ctx context.Context, o options, s *set, checked bool) (err error) {
 			return err
 		}
 	}
+	fmt.Fprintf(o.out, "\n%s, %d of %d: %.0f s.\n", s.name, n, s.dim, time.Since(began).Seconds())
 	return nil
 }
 
@@ -84,11 +89,8 @@ func (b *bench) peers() (names []string) {
 	}
 	n := len(b.set.rows) / b.set.dim
 	graphs := strings.Split(b.o.graphs, ",")
-	switch {
-	case n <= graphRows:
+	if n <= graphRows || n <= graphRows128 && b.set.dim == 128 {
 		names = append(names, graphs...)
-	case n <= graphRows128 && b.set.dim == 128:
-		names = append(names, graphs[0])
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
@@ -115,6 +117,7 @@ func (b *bench) check() error {
 		}
 		compared, wrong = compared+c, wrong+w
 	}
+	b.o.verdict.compared, b.o.verdict.wrong = b.o.verdict.compared+compared, b.o.verdict.wrong+wrong
 	fmt.Fprintf(b.o.out, "%d hits compared with the plain scan, alone and in batches: %d differ.\n", compared, wrong)
 	return nil
 }
@@ -128,6 +131,10 @@ func (b *bench) against(ctx context.Context, name string) error {
 			return err
 		}
 		defer p.close()
+		b.o.verdict.builds = append(b.o.verdict.builds, figure{
+			set: b.set.name, peer: name, dim: b.set.dim, rows: len(b.set.rows) / b.set.dim, ask: ask{limit: 10, batch: 1},
+			ratio: p.built.Build / b.our.build.Seconds(),
+		})
 		fmt.Fprintf(b.o.out, "\n### %s: %.0f bytes a template, built in %.2f CPU seconds\n", name, p.built.Bytes, p.built.Build)
 	}
 	b.head(name)
@@ -188,10 +195,17 @@ func (b *bench) row(p *peer, a ask) error {
 	return nil
 }
 
-// breadth finds the least breadth with which a graph finds enough of the hits, at
+// breadth finds the least breadth with which a peer finds enough of the hits, at
 // least the middle threshold's.
 func (b *bench) breadth(p *peer, probes []float32, a ask) (int, error) {
-	if p == nil || !strings.Contains(b.o.graphs, p.name) {
+	if p == nil {
+		return 0, nil
+	}
+	breadths := breadths
+	switch {
+	case p.name == "pq":
+		breadths = factors
+	case !strings.Contains(b.o.graphs, p.name):
 		return 0, nil
 	}
 	_, hits, err := b.our.time(probes, a)
@@ -203,7 +217,7 @@ func (b *bench) breadth(p *peer, probes []float32, a ask) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if b.our.recall(probes, ids, hits, b.hit(hits)) >= graphRecall {
+		if b.our.recall(probes, ids, hits, b.hit(hits)) >= recallLeast {
 			return e, nil
 		}
 	}
@@ -244,7 +258,7 @@ func (b *bench) print(p *peer, a ask, breadth int, probes []float32, theirs []fl
 	switch {
 	case p == nil, p.name == "sgemm":
 	case breadth > 0:
-		line[4] = fmt.Sprintf("%.3f (of hits %.3f) at breadth %d", b.our.recall(probes, ids, hits, 0), b.our.recall(probes, ids, hits, b.hit(hits)), breadth)
+		line[4] = fmt.Sprintf("%.3f (of hits %.3f) at %d", b.our.recall(probes, ids, hits, 0), b.our.recall(probes, ids, hits, b.hit(hits)), breadth)
 	default:
 		line[4] = fmt.Sprintf("%.4f", b.our.recall(probes, ids, hits, 0))
 	}
@@ -252,7 +266,9 @@ func (b *bench) print(p *peer, a ask, breadth int, probes []float32, theirs []fl
 		ours := median(c.times)
 		text := fmt.Sprintf("%.3f", ours)
 		if p != nil {
-			text += fmt.Sprintf(" (%.1f ×)", median(theirs)/ours)
+			ratio := median(theirs) / ours
+			b.o.verdict.figures = append(b.o.verdict.figures, figure{b.set.name, p.name, b.kind, c.name, b.set.dim, len(b.set.rows) / b.set.dim, a, ratio})
+			text += fmt.Sprintf(" (%.1f ×)", ratio)
 		}
 		line = append(line, text)
 	}

@@ -17,6 +17,9 @@ type set struct {
 	file  string // of the rows and perhaps more
 	basis string // file of the basis the rows are coordinates in, cols columns; or empty
 	cols  int
+	// spectrum is the share of the squared norm that each number has, as an independent
+	// sample has it; the kernel suits its code to it.
+	spectrum []float64
 }
 
 const (
@@ -30,45 +33,60 @@ const (
 type counts struct{ rows, probes int }
 
 // easy is isotropic: samples of one person have cosines of about .6 to .8.
-func easy(n counts, dim int) *set {
-	spectrum := make([]float64, dim)
-	for i := range spectrum {
-		spectrum[i] = 1
+func easy(r random, n counts, dim int) *set {
+	weights := make([]float64, dim)
+	for i := range weights {
+		weights[i] = 1
 	}
-	r := newRandom(dim)
-	return persons("easy", r, spectrum, n, nil, [2]float64{.6, .8})
+	return persons("easy", r, weights, n, nil, [2]float64{.6, .8})
 }
 
 // hard has a spectrum that falls by a power law, persons in families that look
 // alike, and samples of one person with cosines of about .4 to .7.
-func hard(n counts, dim int) *set {
-	spectrum := make([]float64, dim)
-	for i := range spectrum {
-		spectrum[i] = math.Pow(float64(i+1), -.5)
+func hard(r random, n counts, dim int) *set {
+	weights := make([]float64, dim)
+	for i := range weights {
+		weights[i] = math.Pow(float64(i+1), -.5)
 	}
-	r := newRandom(dim)
 	kin := make([][]float64, families)
 	for i := range kin {
-		kin[i] = gauss(r.rows, spectrum)
+		kin[i] = gauss(r.rows, weights)
 	}
-	return persons("hard", r, spectrum, n, kin, [2]float64{.4, .7})
+	return persons("hard", r, weights, n, kin, [2]float64{.4, .7})
+}
+
+// generators are those of synthetic sets.
+var generators = map[string]func(random, counts, int) *set{"easy": easy, "hard": hard}
+
+// sampleRows is how many templates a spectrum is measured of.
+const sampleRows = 10_000
+
+// spectrumOf measures the spectrum of a synthetic set as that of a pack is: in another
+// sample than the one that is searched.
+func spectrumOf(name string, dim int) []float64 {
+	other := random{newSource(3, dim), newSource(4, dim)}
+	rows := generators[name](other, counts{sampleRows, 1}, dim).rows
+	shares := make([]float64, dim)
+	for i, x := range rows {
+		shares[i%dim] += float64(x) * float64(x) / sampleRows
+	}
+	return shares
 }
 
 // random has a source of its own for probes, so that rows don't depend on their number.
 type random struct{ rows, probes *rand.Rand }
 
-func newRandom(dim int) random {
-	source := func(seed uint64) *rand.Rand {
-		return rand.New(rand.NewPCG(seed, uint64(dim))) //nolint:gosec // the same templates in each run
-	}
-	return random{source(1), source(2)}
+func newRandom(dim int) random { return random{newSource(1, dim), newSource(2, dim)} }
+
+func newSource(seed uint64, dim int) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, uint64(dim))) //nolint:gosec // the same templates in each run
 }
 
-func persons(name string, r random, spectrum []float64, n counts, kin [][]float64, cos [2]float64) *set {
-	dim := len(spectrum)
+func persons(name string, r random, weights []float64, n counts, kin [][]float64, cos [2]float64) *set {
+	dim := len(weights)
 	s := &set{name: name, dim: dim, rows: make([]float32, n.rows*dim), least: cosines, table: linear}
 	centre := func(r *rand.Rand) []float64 {
-		c := gauss(r, spectrum)
+		c := gauss(r, weights)
 		if kin != nil {
 			c = mix(c, kin[r.IntN(len(kin))], .5)
 		}
@@ -77,7 +95,7 @@ func persons(name string, r random, spectrum []float64, n counts, kin [][]float6
 	sample := func(r *rand.Rand, to []float32, c []float64) {
 		// Two samples with this much of the centre each have the cosine of its square.
 		share := cos[0] + (cos[1]-cos[0])*r.Float64()
-		for i, x := range mix(gauss(r, spectrum), c, math.Sqrt(share)) {
+		for i, x := range mix(gauss(r, weights), c, math.Sqrt(share)) {
 			to[i] = float32(x)
 		}
 	}
@@ -99,10 +117,10 @@ func persons(name string, r random, spectrum []float64, n counts, kin [][]float6
 	return s
 }
 
-func gauss(r *rand.Rand, spectrum []float64) []float64 {
-	v := make([]float64, len(spectrum))
-	for i, s := range spectrum {
-		v[i] = s * r.NormFloat64()
+func gauss(r *rand.Rand, weights []float64) []float64 {
+	v := make([]float64, len(weights))
+	for i, w := range weights {
+		v[i] = w * r.NormFloat64()
 	}
 	return normalise(v)
 }

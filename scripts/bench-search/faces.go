@@ -25,8 +25,9 @@ const (
 	// copyShare is how much of a copy is its original: they have a cosine of its root,
 	// two copies of one original its own.
 	copyShare = .3
-	// noiseFaces make the noise of a copy: as many faces, with random signs.
-	noiseFaces = 32
+	// noiseFaces make the noise of a copy: as many faces, with random signs; where there
+	// are fewer than galleryMin to choose from, it is random numbers of the pack's spectrum.
+	noiseFaces, galleryMin = 32, 1000
 	// heldPersons is every how many persons are held out for non-mated probes.
 	heldPersons = 5
 )
@@ -38,6 +39,8 @@ type faces struct {
 	table   *score.Table
 	basis   string // file of the model's basis, empty if it has none
 	cols    int    // of the basis
+	// spectrum is the pack's.
+	spectrum []float64
 }
 
 // readFaces extracts the largest face of each image. What it finds is kept in cache.
@@ -55,7 +58,7 @@ func readFaces(ctx context.Context, o options) (*faces, error) {
 		return nil, err
 	}
 	defer e.Close()
-	f := &faces{dim: e.Dim(), table: e.Table()}
+	f := &faces{dim: e.Dim(), table: e.Table(), spectrum: e.Spectrum()}
 	if b := pack.Manifest.Embedder.Basis; b != nil {
 		i := slices.IndexFunc(pack.Manifest.Files, func(f models.File) bool { return f.Role == models.RoleBasis })
 		f.basis, f.cols = filepath.Join("assets", "packs", "default", pack.Manifest.Files[i].Name), b.Cols
@@ -146,9 +149,9 @@ func byPerson(images []string, templates []float32, dim int) (persons [][][]floa
 
 // real is made of templates of faces: probes of persons who are in the gallery with
 // another image, and of persons who are not; the rows are filled up with copies of real
-// ones that were turned towards random mixtures of others.
+// ones that were turned towards noise that looks like faces.
 func (f *faces) real(n counts) (*set, error) {
-	s := &set{name: "real", dim: f.dim, least: scores, table: func() (*score.Table, error) { return f.table, nil }}
+	s := &set{name: "real", dim: f.dim, spectrum: f.spectrum, least: scores, table: func() (*score.Table, error) { return f.table, nil }}
 	var gallery [][]float32
 	for i, images := range f.persons {
 		switch {
@@ -166,30 +169,46 @@ func (f *faces) real(n counts) (*set, error) {
 	}
 	s.mated, s.other = s.mated[:min(len(s.mated), n.probes*f.dim)], s.other[:min(len(s.other), n.probes*f.dim)]
 	r := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // the same templates in each run
+	noise := f.noise(gallery)
 	s.rows = make([]float32, 0, n.rows*f.dim)
 	for i := range n.rows {
 		t := gallery[i%len(gallery)]
 		if i >= len(gallery) {
-			t = turned(r, t, gallery)
+			t = turned(r, t, noise)
 		}
 		s.rows = append(s.rows, t...)
 	}
 	return s, nil
 }
 
-func turned(r *rand.Rand, t []float32, gallery [][]float32) []float32 {
-	noise, original := make([]float64, len(t)), make([]float64, len(t))
-	for range noiseFaces {
-		sign := float64(1 - 2*r.IntN(2))
-		for i, x := range gallery[r.IntN(len(gallery))] {
-			noise[i] += sign * float64(x)
+// noise gives what makes unit vectors that are spread as faces are: mixtures of faces, or
+// random ones if there are few.
+func (f *faces) noise(gallery [][]float32) func(*rand.Rand) []float64 {
+	if len(gallery) < galleryMin && f.spectrum != nil {
+		weights := make([]float64, f.dim)
+		for i, share := range f.spectrum {
+			weights[i] = math.Sqrt(share)
 		}
+		return func(r *rand.Rand) []float64 { return gauss(r, weights) }
 	}
+	return func(r *rand.Rand) []float64 {
+		v := make([]float64, f.dim)
+		for range noiseFaces {
+			sign := float64(1 - 2*r.IntN(2))
+			for i, x := range gallery[r.IntN(len(gallery))] {
+				v[i] += sign * float64(x)
+			}
+		}
+		return normalise(v)
+	}
+}
+
+func turned(r *rand.Rand, t []float32, noise func(*rand.Rand) []float64) []float32 {
+	original, turned := make([]float64, len(t)), make([]float32, len(t))
 	for i, x := range t {
 		original[i] = float64(x)
 	}
-	turned := make([]float32, len(t))
-	for i, x := range mix(normalise(noise), original, math.Sqrt(copyShare)) {
+	for i, x := range mix(noise(r), original, math.Sqrt(copyShare)) {
 		turned[i] = float32(x)
 	}
 	return turned

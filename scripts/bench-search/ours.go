@@ -25,6 +25,11 @@ func newOurs(s *set) (*ours, error) {
 		return nil, err
 	}
 	o := &ours{set: s, arena: kernel.NewArena(0), table: table}
+	if s.spectrum != nil {
+		if err := o.arena.Suit(s.spectrum); err != nil {
+			return nil, err
+		}
+	}
 	if o.m, err = kernel.New(o.arena, s.dim); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"testing"
+)
+
+func TestAGoalIsJudgedByItsWorstFigure(t *testing.T) {
+	t.Parallel()
+	of := func(kind, least string, limit, batch int, ratio float64) figure {
+		return figure{set: "easy", peer: "flat", kind: kind, least: least, dim: 128, rows: million, ask: ask{limit: limit, batch: batch}, ratio: ratio}
+	}
+	v := verdict{figures: []figure{
+		of("mated", "≥ .5", 10, 1, 8), of("non-mated", "≥ .5", 10, 1, 7.5),
+		of("mated", "≥ .5", 50, 1, 1), of("mated", "≥ .5", 10, 32, 2), of("mated", "none", 10, 32, 21),
+	}}
+	rows := v.rows()
+	if len(rows) != 2 {
+		t.Fatalf("got %d goals, want those of two figures: %v", len(rows), rows)
+	}
+	if rows[0].Value != 7.5 || rows[1].Value != 21 {
+		t.Errorf("got %v and %v, want 7.5 and 21", rows[0].Value, rows[1].Value)
+	}
+	v = verdict{compared: 10, wrong: 1}
+	if rows := v.rows(); len(rows) != 1 || rows[0].Value != 1 {
+		t.Errorf("got %v, want one wrong hit", rows)
+	}
+}
