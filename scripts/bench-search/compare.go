@@ -195,16 +195,17 @@ func (b *bench) row(p *peer, a ask) error {
 	return nil
 }
 
-// breadth finds the least breadth with which a peer finds enough of the hits, at
-// least the middle threshold's.
+// breadth finds the least breadth with which a peer finds enough: a graph of the hits of
+// the middle threshold and better, since it may have to look at all of it for the rest, and
+// short codes of all.
 func (b *bench) breadth(p *peer, probes []float32, a ask) (int, error) {
 	if p == nil {
 		return 0, nil
 	}
-	breadths := breadths
+	breadths, graph := breadths, true
 	switch {
 	case p.name == "pq":
-		breadths = factors
+		breadths, graph = factors, false
 	case !strings.Contains(b.o.graphs, p.name):
 		return 0, nil
 	}
@@ -212,12 +213,16 @@ func (b *bench) breadth(p *peer, probes []float32, a ask) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	least := 0
+	if graph {
+		least = b.hit(hits)
+	}
 	for _, e := range breadths {
 		_, ids, err := p.time(probes, a, e)
 		if err != nil {
 			return 0, err
 		}
-		if b.our.recall(probes, ids, hits, b.hit(hits)) >= recallLeast {
+		if b.our.recall(probes, ids, hits, least) >= recallLeast {
 			return e, nil
 		}
 	}
