@@ -67,8 +67,12 @@ bench-engine: setup build ## models, pipeline and HTTPS beside each other, with 
 	@$(GO) run ./scripts/bench-engine $(ARGS)
 
 .PHONY: bench-search
-bench-search: setup ## the search kernel beside FAISS, hnswlib, usearch and sgemm (about an hour; ARGS=-quick: 5 minutes)
+bench-search: setup ## the search kernel beside FAISS, hnswlib, usearch and sgemm (40 minutes on two cores; ARGS=-quick: 5)
 	@scripts/bench-search/run.sh $(ARGS)
+
+.PHONY: bench-service
+bench-service: setup ## searches through three nodes and HTTPS beside the kernel alone, and where the time goes (3 minutes)
+	@$(GO) run -tags hashicorpmetrics ./scripts/bench-service $(ARGS)
 
 .PHONY: bench-failover
 bench-failover: ## how long writes stand still when one of three nodes is stopped or killed, with goals (3 minutes)

@@ -32,6 +32,12 @@ const (
 // Run runs a node until ctx ends, and then closes it gracefully, or until it has
 // to stop by itself, which is an error. Its errors are sentences for an operator.
 func Run(ctx context.Context, s config.Settings, stderr *os.File) error {
+	return RunWith(ctx, s, stderr, func(*node.Config) {})
+}
+
+// RunWith is Run with a configuration that change has had in its hands when it was
+// complete: benchmarks put a source of probes before the face engine.
+func RunWith(ctx context.Context, s config.Settings, stderr *os.File, change func(*node.Config)) error {
 	log := slog.New(handler(s, stderr))
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
@@ -43,10 +49,10 @@ func Run(ctx context.Context, s config.Settings, stderr *os.File) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(run(ctx, s, log), lock.Close())
+	return errors.Join(run(ctx, s, log, change), lock.Close())
 }
 
-func run(ctx context.Context, s config.Settings, log *slog.Logger) error {
+func run(ctx context.Context, s config.Settings, log *slog.Logger, change func(*node.Config)) error {
 	cfg := s.Node()
 	cfg.Log = log
 	closeFaces, err := openFaces(s, &cfg)
@@ -54,6 +60,7 @@ func run(ctx context.Context, s config.Settings, log *slog.Logger) error {
 		return err
 	}
 	defer closeFaces()
+	change(&cfg)
 	n, err := node.Open(ctx, cfg)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -1,0 +1,182 @@
+package https
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"facet/cmd/facet/dev"
+	"facet/node/sigv4"
+)
+
+const (
+	// answerTimeout bounds one request of a client that is not slow.
+	answerTimeout = 40 * time.Second
+	answerMax     = 16 << 20
+	sessionsKept  = 64
+)
+
+// Client makes requests as one tenant's program does. It is safe for concurrent use.
+type Client struct {
+	Signer sigv4.Signer
+	APIKey string // sent when it is not empty
+	TLS    *tls.Config
+
+	number atomic.Int64 // of the last request
+}
+
+// New makes a client of the tenant of a cluster.
+func New(i dev.Info) (*Client, error) {
+	pem, err := os.ReadFile(i.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("read the authority's certificate: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, errors.New("the authority's certificate can't be read")
+	}
+	return &Client{
+		Signer: sigv4.Signer{Region: i.Region, Service: i.Service, AccessKey: i.AccessKey, SecretKey: i.SecretKey},
+		TLS:    &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13, ClientSessionCache: tls.NewLRUClientSessionCache(sessionsKept)},
+	}, nil
+}
+
+// Operation is a POST that may be sent many times.
+type Operation struct {
+	Target string
+	Body   []byte
+	hash   [sha256.Size]byte
+}
+
+// NewOperation encodes a body.
+func NewOperation(target string, body any) (Operation, error) {
+	text, err := json.Marshal(body)
+	return Operation{Target: target, Body: text, hash: sha256.Sum256(text)}, err
+}
+
+// Answer is what came back.
+type Answer struct {
+	Status int
+	Retry  bool // it says when to try again
+	Closes bool
+	Body   []byte
+}
+
+// Connection carries one request at a time.
+type Connection struct {
+	client *Client
+	host   string
+	conn   *tls.Conn
+	in     *bufio.Reader
+}
+
+// Dial connects to a node (https://host:port) from an address; nil is any.
+func (c *Client) Dial(url string, from net.Addr) (*Connection, error) {
+	host := strings.TrimPrefix(url, "https://")
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w", url, err)
+	}
+	config := c.TLS.Clone()
+	config.ServerName = name
+	dialer := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: from, Timeout: answerTimeout}, Config: config}
+	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
+	defer cancel()
+	conn, err := dialer.DialContext(ctx, "tcp", host)
+	if err != nil {
+		return nil, err
+	}
+	return &Connection{client: c, host: host, conn: conn.(*tls.Conn), in: bufio.NewReader(conn)}, nil
+}
+
+// Close closes the connection; nil is none.
+func (k *Connection) Close() {
+	if k != nil {
+		_ = k.conn.Close() // its requests are answered
+	}
+}
+
+// Head signs an operation and gives everything that goes before its body.
+func (c *Client) Head(host string, o Operation) (string, error) {
+	headers := []sigv4.Header{
+		{Name: "host", Value: host},
+		{Name: "content-type", Value: "application/json"},
+		{Name: "idempotency-key", Value: fmt.Sprintf("bench-%d-%d", os.Getpid(), c.number.Add(1))},
+	}
+	if c.APIKey != "" {
+		headers = append(headers, sigv4.Header{Name: "x-api-key", Value: c.APIKey})
+	}
+	more, err := c.Signer.Sign(sigv4.Request{Method: http.MethodPost, Target: o.Target, Headers: headers}, o.hash, time.Now())
+	if err != nil {
+		return "", fmt.Errorf("sign: %w", err)
+	}
+	var head strings.Builder
+	fmt.Fprintf(&head, "POST %s HTTP/1.1\r\nContent-Length: %d\r\n", o.Target, len(o.Body))
+	for _, h := range append(headers, more...) {
+		fmt.Fprintf(&head, "%s: %s\r\n", h.Name, h.Value)
+	}
+	return head.String() + "\r\n", nil
+}
+
+// Do signs and sends, and returns the answer. It looks for the answer even when the
+// body could not be sent to its end: a refusal may come before.
+func (k *Connection) Do(o Operation) (Answer, error) {
+	head, err := k.client.Head(k.host, o)
+	if err != nil {
+		return Answer{}, err
+	}
+	if err := k.conn.SetDeadline(time.Now().Add(answerTimeout)); err != nil {
+		return Answer{}, err
+	}
+	_, err = io.WriteString(k.conn, head)
+	if err == nil {
+		_, err = k.conn.Write(o.Body)
+	}
+	a, err2 := k.read()
+	if err2 != nil {
+		return Answer{}, errors.Join(err, err2)
+	}
+	a.Closes = a.Closes || err != nil
+	return a, nil
+}
+
+func (k *Connection) read() (Answer, error) {
+	r, err := http.ReadResponse(k.in, nil)
+	if err != nil {
+		return Answer{}, fmt.Errorf("read the answer: %w", err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(r.Body, answerMax))
+	return Answer{Status: r.StatusCode, Retry: r.Header.Get("Retry-After") != "", Closes: r.Close, Body: text}, err
+}
+
+// Post makes one request over a connection of its own; an answer that is no 2xx is an
+// error.
+func (c *Client) Post(url, target string, body any) ([]byte, error) {
+	o, err := NewOperation(target, body)
+	if err != nil {
+		return nil, err
+	}
+	k, err := c.Dial(url, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer k.Close()
+	a, err := k.Do(o)
+	if err == nil && a.Status/100 != 2 {
+		err = fmt.Errorf("%s: %d %s", target, a.Status, a.Body)
+	}
+	return a.Body, err
+}
