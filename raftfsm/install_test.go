@@ -153,7 +153,18 @@ func (s *shelf) files(t testing.TB) (segments, snapshots []string) {
 
 func TestASnapshotWithSegmentsArrivesWhole(t *testing.T) {
 	t.Parallel()
-	_, o := filledShelf(t, 3)
+	arrives(t, 3)
+}
+
+// TestASnapshotOfAMachineThatHoldsNothingArrives has the form with segments, and none.
+func TestASnapshotOfAMachineThatHoldsNothingArrives(t *testing.T) {
+	t.Parallel()
+	arrives(t, 0)
+}
+
+// arrives sends a snapshot with n segments from one shelf to another.
+func arrives(t *testing.T, n int) {
+	_, o := filledShelf(t, n)
 	to := openShelf(t)
 	if err := to.install(t, onWire(t, o, nil)); err != nil {
 		t.Fatal(err)

@@ -191,6 +191,9 @@ func (in *install) begin(b []byte) (int, error) {
 	switch {
 	case in.headBytes == len(installMagic) && string(in.head) != installMagic:
 		in.plain = true
+		if string(in.head) == segmentedMagic && in.sink.store.segments != nil { // of a machine that holds nothing
+			in.sink.header = segmentedHeader(in.sink.header, nil)
+		}
 		_, err := in.sink.write(in.head)
 		return n, err
 	case in.headBytes == len(installMagic):
