@@ -27,7 +27,7 @@ var batches = sync.Pool{New: func() any { return new(batch) }}
 // batch is up to batchMax searches on their way, and the memory for a piece.
 type batch struct {
 	searches []*search
-	coding   *coding // of the probes in sets
+	ready    bool // sets have the probes
 	sets     [batchMax / laneCount]lanes
 	masks    [batchMax * lanePiece / groupSlots]uint16
 	turned   []byte
@@ -129,18 +129,18 @@ func (m *Matrix) pass(single []*search, passes []*batch) {
 
 // begin prepares for searches.
 func (b *batch) begin(searches []*search) {
-	b.searches, b.coding = searches, nil
+	b.searches, b.ready = searches, false
 	if size := turnSlots * searches[0].shape.rowBytes; cap(b.turned) < size {
 		b.turned = make([]byte, size)
 	}
 }
 
-// use puts the probes, turned for a coding, beside each other.
-func (b *batch) use(c *coding) {
-	if b.coding == c {
+// turn puts the probes, turned, beside each other, if that is not done.
+func (b *batch) turn() {
+	if b.ready {
 		return
 	}
-	b.coding = c
+	b.ready = true
 	shape := b.searches[0].shape
 	for i := range b.sets {
 		b.sets[i].lines = shape.rowBytes / 4
@@ -148,7 +148,7 @@ func (b *batch) use(c *coding) {
 		b.sets[i].maskStride = 2 * lanePiece / groupSlots
 	}
 	for at, s := range b.searches {
-		s.use(c)
+		s.turn()
 		set, lane := &b.sets[at/laneCount], at%laneCount
 		for i, n := range s.turned.whole {
 			set.probes[(i/4*laneCount+lane)*4+i%4] = n
@@ -179,9 +179,8 @@ func (b *batch) scan(w *work, c *piece) {
 	if !c.allow(allowed, nil) {
 		return
 	}
-	b.use(c.chunk.coding)
+	b.turn()
 	for at, s := range b.searches {
-		s.use(c.chunk.coding)
 		s.state()
 		b.sets[at/laneCount].limits[at%laneCount] = s.turned.row
 	}

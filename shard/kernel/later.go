@@ -153,7 +153,6 @@ func (w *work) flush(s *search, l *later) {
 		run := &l.runs[i]
 		fetched -= run.rows
 		if run.rows > 0 {
-			s.use(run.chunk.coding)
 			c, list := run.chunk.piece(s.shape, 0, pieceSlots), l.at[run.from:][:run.rows]
 			if run.plane == inCodes {
 				w.compare(s, &c, list)
@@ -167,7 +166,6 @@ func (w *work) flush(s *search, l *later) {
 
 // sift takes the rows of a run off that are out by now, begins to fetch the others, and counts them.
 func (w *work) sift(s *search, l *later, run *laterRun) int {
-	s.use(run.chunk.coding)
 	s.state()
 	if run.plane == inCodes {
 		run.rows = l.siftCodes(run, s.turned.row)

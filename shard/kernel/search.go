@@ -51,6 +51,7 @@ type request struct {
 // search is one query on its way through the chunks.
 type search struct {
 	shape    *shape
+	coding   *coding
 	kernel   *kernel
 	probe    *probe
 	tags     []uint32
@@ -60,9 +61,7 @@ type search struct {
 	laterMax int           // as the constant, but for tests
 	err      error         // of stop: the search has ended
 	top      *top
-
-	turned *turned   // for the coding at hand
-	others []*turned // for all
+	turned   *turned // nil until it is needed
 }
 
 func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, error) {
@@ -72,6 +71,7 @@ func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, 
 	}
 	s := &search{
 		shape:    &m.shape,
+		coding:   m.coding,
 		kernel:   k,
 		probe:    newProbe(&m.shape, q.Probe),
 		tags:     q.Tags,
@@ -98,19 +98,11 @@ func (s *search) result() ([]scan.Hit, error) {
 	return s.top.hits(), nil
 }
 
-// use turns the probe for a coding, if that is not done.
-func (s *search) use(c *coding) {
-	if s.turned != nil && s.turned.coding == c {
-		return
+// turn turns the probe, if that is not done.
+func (s *search) turn() {
+	if s.turned == nil {
+		s.turned = s.probe.turn(s.shape, s.coding)
 	}
-	for _, t := range s.others {
-		if t.coding == c {
-			s.turned = t
-			return
-		}
-	}
-	s.turned = s.probe.turn(s.shape, c)
-	s.others = append(s.others, s.turned)
 }
 
 // state states the limits for what the top wants by now.
@@ -149,7 +141,7 @@ func (w *work) scan(s *search, c *piece) {
 		w.compare(s, c, w.slots(allowed))
 		return
 	}
-	s.use(c.chunk.coding)
+	s.turn()
 	s.state()
 	inPlanes, inRows := s.bounded()
 	if !inRows {
