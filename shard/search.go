@@ -88,7 +88,7 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 	if hits, err = queued(ctx, now.queue, q); err != nil {
 		return nil, false, err
 	}
-	if sl.changes.Load() == changes {
+	if s.still(sl, changes) {
 		return hits, true, nil
 	}
 	if err := s.open(ctx, sl, key); err != nil {
@@ -108,6 +108,14 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 	}
 	hits, done = settled(hits, came, q, func(h Hit) bool { return sl.find(h.Subject, h.Event) != nil })
 	return hits, done, nil
+}
+
+// still tells whether a slice has not changed since changes were counted. It waits for a
+// write that is under way: of an update, the old template may be gone and not be counted yet.
+func (s *Shard) still(sl *slice, changes uint64) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return sl.changes.Load() == changes
 }
 
 // searchStill scans while no write is let in.

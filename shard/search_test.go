@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -323,4 +324,49 @@ func TestASearchNeverMissesWhoIsEnrolledAllTheTime(t *testing.T) {
 	}
 	done.Store(true)
 	wg.Wait()
+}
+
+// interrupted is a context whose first question whether it has ended is answered when
+// between has run.
+type interrupted struct {
+	context.Context
+	once    *sync.Once
+	between func()
+}
+
+func (c interrupted) Err() error {
+	c.once.Do(c.between)
+	return c.Context.Err()
+}
+
+func TestASearchThatScansInTheMidstOfAnUpdateFindsThePerson(t *testing.T) {
+	t.Parallel()
+	s, key := newTestShard(t, 10), testKey(t, 1)
+	e := put(t, s, newEvent(key, 1, axis(1)))
+	q := Query{Probe: axis(1), Threshold: score.Max, Limit: 5, BySubject: true}
+	if hits, err := s.Search(t.Context(), testGallery, 1, key, q); err != nil || len(hits) != 1 {
+		t.Fatalf("%d hits, %v, want 1", len(hits), err)
+	}
+	put(t, s, newEvent(key, 2, axis(2))) // to be opened: the search asks its context before it scans
+	written := make(chan struct{})
+	ctx := interrupted{t.Context(), new(sync.Once), func() {
+		s.mu.Lock()
+		sl, err := s.state.slice(testGallery, 1)
+		if err != nil {
+			t.Error(err)
+		}
+		old := sl.find(e.Subject, e.Event)
+		sl.templates.leave(old) // the old template is gone, the new one is not there
+		go func() {
+			defer close(written)
+			defer s.mu.Unlock()
+			time.Sleep(50 * time.Millisecond) // the scan ends meanwhile
+			s.state.replace(sl, old, replacement(key, e, 3, axis(1)))
+		}()
+	}}
+	hits, err := s.Search(ctx, testGallery, 1, key, q)
+	<-written
+	if err != nil || len(hits) != 1 || hits[0].Subject != e.Subject {
+		t.Errorf("hits %v, %v, want the person's", hits, err)
+	}
 }
