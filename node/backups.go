@@ -74,7 +74,7 @@ func again(err error) bool {
 	if _, notLeader := errors.AsType[*raftfsm.NotLeaderError](err); notLeader {
 		return true
 	}
-	return errors.Is(err, raftfsm.ErrOutcomeUnknown) || router.KindOf(err) == router.Unavailable
+	return errors.Is(err, raftfsm.ErrOutcomeUnknown) || errors.Is(err, raftfsm.ErrBusy) || router.KindOf(err) == router.Unavailable
 }
 
 // likely gives the members of a group, the leader first if this node knows it.

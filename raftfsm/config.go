@@ -31,7 +31,7 @@ const (
 	snapshotIntervalDefault  = 30 * time.Second
 
 	// proposalsMax bounds the commands of one group that wait for their answer;
-	// the next callers wait for a place as long as their context lets them.
+	// one more is refused at once (ErrBusy).
 	proposalsMax = 1024
 	// readsMax bounds the callers of ReadIndex that wait for the next round.
 	readsMax = 4096

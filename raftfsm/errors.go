@@ -15,6 +15,10 @@ var (
 	// ErrClosed says that the group was closed, or took itself out (Config.Fatal).
 	ErrClosed = errors.New("raftfsm: group is closed")
 
+	// ErrBusy says that as many commands wait for their answer as may (proposalsMax). It
+	// was not proposed.
+	ErrBusy = errors.New("raftfsm: too many commands in progress")
+
 	// ErrTooLarge says that a command is larger than CommandBytesMax. It was not proposed.
 	ErrTooLarge = errors.New("raftfsm: command is too large")
 

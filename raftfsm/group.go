@@ -256,7 +256,7 @@ func (g *Group) enter() error {
 
 // Propose puts cmd into the log and returns the machine's answer once this member
 // has applied it. Only the leader can: others get *NotLeaderError, and nothing was
-// done. When ctx ends, or the leadership, after the command was handed to the log,
+// done; nor was it with ErrBusy. When ctx ends, or the leadership, after the command was handed to the log,
 // the error is ErrOutcomeUnknown.
 func (g *Group) Propose(ctx context.Context, cmd []byte) ([]byte, error) {
 	if len(cmd) > CommandBytesMax {
@@ -267,10 +267,8 @@ func (g *Group) Propose(ctx context.Context, cmd []byte) ([]byte, error) {
 	}
 	select {
 	case g.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("propose: %w", ctx.Err())
-	case <-g.stop:
-		return nil, ErrClosed
+	default:
+		return nil, fmt.Errorf("propose: %w", ErrBusy)
 	}
 	if err := g.enter(); err != nil {
 		<-g.slots

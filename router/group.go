@@ -25,6 +25,8 @@ const (
 	redirectsMax = 3
 	// retryAfter is what a client is told when a group has no leader.
 	retryAfter = 2 * time.Second
+	// busyRetry is what it is told when a group has too many commands in progress.
+	busyRetry = time.Second
 )
 
 // ask carries out m at the leader of group, here or at a peer, and looks for the

@@ -101,7 +101,11 @@ var metaPropose = method[[]byte, []byte]{"meta.propose", func(ctx context.Contex
 	if !ok {
 		return nil, &raftfsm.NotLeaderError{}
 	}
-	return g.Propose(ctx, cmd)
+	a, err := g.Propose(ctx, cmd)
+	if errors.Is(err, raftfsm.ErrBusy) {
+		return nil, tooManyWrites()
+	}
+	return a, err
 }}
 
 // metaIndex gives the log index that a replica of meta must have applied to hold
@@ -174,6 +178,9 @@ func propose[A any](ctx context.Context, g *raftfsm.Group, cmd []byte, parse fun
 	if errors.Is(err, raftfsm.ErrTooLarge) {
 		return none, Errorf(InvalidRequest, "", "the request is too large to be stored")
 	}
+	if errors.Is(err, raftfsm.ErrBusy) {
+		return none, tooManyWrites()
+	}
 	if err != nil {
 		return none, err
 	}
@@ -182,6 +189,10 @@ func propose[A any](ctx context.Context, g *raftfsm.Group, cmd []byte, parse fun
 		return none, fmt.Errorf("read the state machine's answer: %w", err)
 	}
 	return a, nil
+}
+
+func tooManyWrites() error {
+	return &Error{Kind: Busy, Message: "too many writes are in progress; try again", RetryAfter: busyRetry}
 }
 
 // shardCounts counts the active events of galleries.

@@ -76,6 +76,16 @@ func (g *gate) wait(ctx context.Context, name gateName) error {
 	}
 }
 
+// knows tells whether a name was found lately.
+func (g *gate) knows(name string) bool {
+	hash := gateName(sha256.Sum256([]byte(name)))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	_, young := g.young[hash]
+	_, old := g.old[hash]
+	return young || old
+}
+
 // remember lets name pass from now on.
 func (g *gate) remember(name gateName) {
 	g.mu.Lock()

@@ -151,3 +151,44 @@ func TestBodiesInMemoryAreSharedByTenants(t *testing.T) {
 		t.Errorf("bodies took %d bytes, at most %d may", l.BodyMost, l.BodyLimit)
 	}
 }
+
+// Who waits for the go-ahead before it sends a body gets the refusal in its place.
+func TestAnOverloadedNodeDoesNotAskForABodyThatItRefuses(t *testing.T) {
+	t.Parallel()
+	var full atomic.Bool
+	r := crowdedFor(t, &full)
+	image := extraction("img alice")
+	expecting := func() string {
+		raw := image.raw(t)
+		head, _, _ := strings.Cut(raw, "\r\n\r\n")
+		return head + "\r\nExpect: 100-continue\r\n\r\n"
+	}
+	first := func() (string, *bufio.Reader) {
+		t.Helper()
+		c := r.dial()
+		if _, err := io.WriteString(c, expecting()); err != nil {
+			t.Fatal(err)
+		}
+		from := bufio.NewReader(c)
+		line, err := from.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line, from
+	}
+	if a := r.send(image); a.status != 200 { // the node knows its key
+		t.Fatalf("got %d %s", a.status, a.body)
+	}
+	if line, _ := first(); !strings.Contains(line, "100 Continue") {
+		t.Errorf("with room: got %q, want the go-ahead", line)
+	}
+	full.Store(true)
+	line, from := first()
+	if !strings.Contains(line, "429") {
+		t.Fatalf("without room: got %q, want 429", line)
+	}
+	rest, err := io.ReadAll(from)
+	if err != nil || !strings.Contains(string(rest), "Retry-After: 1\r\n") || !strings.Contains(string(rest), "X-Request-Id: ") {
+		t.Errorf("the refusal is %q, %v", rest, err)
+	}
+}

@@ -172,8 +172,7 @@ func (s *Server) open(op *operation) bool {
 // decode an image that is refused then would take the time that the others need. So a
 // busy node may answer 429 to who has proven nothing yet.
 func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
-	request := sigv4.Request{Method: c.method, Target: c.target, Headers: c.headers}
-	claim, err := s.verifier.Parse(request, s.cfg.Now())
+	claim, err := s.verifier.Parse(request(c), s.cfg.Now())
 	if err != nil {
 		return err
 	}
@@ -202,6 +201,11 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 	}
 	c.key, c.claim = key, claim
 	return nil
+}
+
+// request is what is signed of a call.
+func request(c *call) sigv4.Request {
+	return sigv4.Request{Method: c.method, Target: c.target, Headers: c.headers}
 }
 
 // hopeless gives the refusal of a request whose body need not be read for it.

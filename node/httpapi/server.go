@@ -189,6 +189,7 @@ func New(cfg Config) (*Server, error) {
 		Handler:            s.serve,
 		ErrorHandler:       s.serveBroken,
 		HeaderReceived:     s.headerReceived,
+		ExpectHandler:      s.expect,
 		ReadBufferSize:     headerBytesMax,
 		ReadTimeout:        cfg.Limits.ReadTimeout,
 		WriteTimeout:       writeTimeout,

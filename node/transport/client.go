@@ -33,6 +33,7 @@ type Client struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup // calls and readers
+	budget *budget        // of answers that arrive
 
 	// mu guards what follows. Never held across I/O.
 	mu     sync.Mutex
@@ -83,7 +84,7 @@ func OpenClient(mux *Mux) *Client {
 }
 
 func openClient(dial func(ctx context.Context, address string) (net.Conn, error)) *Client {
-	c := &Client{dial: dial, peers: make(map[string]*peer)}
+	c := &Client{dial: dial, peers: make(map[string]*peer), budget: newBudget(budgetBytes)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
@@ -274,7 +275,7 @@ func (c *Client) giveBack(ctx context.Context, p *peer, conn *clientConn) {
 // read reads answers until conn ends, and takes it off p.
 func (c *Client) read(p *peer, conn *clientConn) {
 	for {
-		b, err := readFrame(conn, BodyBytesMax+answerBytesMin, func() error { return nil })
+		b, err := c.next(conn)
 		if err == nil {
 			select {
 			case conn.answers <- b:
@@ -294,6 +295,18 @@ func (c *Client) read(p *peer, conn *clientConn) {
 	delete(p.open, conn)
 	p.idle = slices.DeleteFunc(p.idle, func(other *clientConn) bool { return other == conn })
 	c.forget(p)
+}
+
+// next reads one answer, for which there is room.
+func (c *Client) next(conn *clientConn) ([]byte, error) {
+	var room share
+	defer func() { room.giveBack() }() // the answer is the caller's
+	return readFrame(conn, BodyBytesMax+answerBytesMin, func(n int) (err error) {
+		ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
+		defer cancel()
+		room, err = c.budget.take(ctx, n)
+		return err
+	})
 }
 
 // abort closes the connection without waiting for the other end.

@@ -7,5 +7,5 @@
 //	Client   sends them over kept-alive connections
 //	Network  the seam to the operating system; memnet is the one for tests
 //
-// The package may import node/cert, internal/id and the standard library.
+// The package may import node/cert, internal/id, golang.org/x/sync and the standard library.
 package transport

@@ -84,19 +84,19 @@ func writeFrame(w io.Writer, head, body []byte) error {
 }
 
 // readFrame reads one frame of at most bytesMax bytes after its length. begun is
-// called when its first bytes are there. Memory is taken as bytes arrive, so that
+// called when its first bytes are there, with how many follow. Memory is taken as bytes arrive, so that
 // a length alone costs nothing.
-func readFrame(r io.Reader, bytesMax int, begun func() error) ([]byte, error) {
+func readFrame(r io.Reader, bytesMax int, begun func(n int) error) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
-	}
-	if err := begun(); err != nil {
 		return nil, err
 	}
 	n := binary.BigEndian.Uint32(head[:])
 	if int64(n) > int64(bytesMax) {
 		return nil, fmt.Errorf("%w: a frame of %d bytes", ErrTooLarge, n)
+	}
+	if err := begun(int(n)); err != nil {
+		return nil, err
 	}
 	if n <= inlineBytesMax {
 		b := make([]byte, n)

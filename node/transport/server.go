@@ -53,6 +53,7 @@ type Server struct {
 	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
 	slots    chan struct{} // one element for each request in a handler
+	budget   *budget       // of requests
 
 	accepting sync.WaitGroup
 	working   sync.WaitGroup // readers and workers
@@ -66,10 +67,16 @@ type Server struct {
 // away, and a worker that answers.
 type serverConn struct {
 	net.Conn
-	requests chan request // unbuffered: one request is read ahead of the worker at most
+	requests chan arrived // unbuffered: one request is read ahead of the worker at most
 	reading  atomic.Bool  // a request has begun to arrive: the reader's deadline counts
 	gone     context.Context
 	leave    context.CancelFunc
+}
+
+// arrived is a request that waits for its answer, with the room that it takes.
+type arrived struct {
+	request
+	room share
 }
 
 // callerKey is the context key of the calling node.
@@ -85,7 +92,7 @@ func Caller(ctx context.Context) (id.Node, bool) {
 func OpenServer(cfg ServerConfig) *Server {
 	s := &Server{
 		handler: cfg.Handler, log: cfg.Log, listener: cfg.Listener,
-		slots: make(chan struct{}, requestsMax), conns: make(map[*serverConn]struct{}),
+		slots: make(chan struct{}, requestsMax), conns: make(map[*serverConn]struct{}), budget: newBudget(budgetBytes),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.accepting.Go(s.accept)
@@ -114,7 +121,7 @@ func (s *Server) accept() {
 			}
 			return
 		}
-		sc := &serverConn{Conn: c, requests: make(chan request)}
+		sc := &serverConn{Conn: c, requests: make(chan arrived)}
 		sc.gone, sc.leave = context.WithCancel(s.ctx)
 		if n, ok := c.(interface{ Node() id.Node }); ok {
 			sc.gone = context.WithValue(sc.gone, callerKey{}, n.Node())
@@ -144,17 +151,7 @@ func (s *Server) start(c *serverConn) bool {
 func (s *Server) read(c *serverConn) {
 	defer c.leave()
 	for {
-		b, err := readFrame(c, BodyBytesMax+frameExtraMax, func() error {
-			c.reading.Store(true)
-			return c.SetReadDeadline(time.Now().Add(frameTimeout))
-		})
-		if err == nil {
-			err = c.SetReadDeadline(time.Time{}) // idleness is the worker's to judge
-		}
-		var q request
-		if err == nil {
-			q, err = parseRequest(b)
-		}
+		q, err := s.next(c)
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 				s.log.Debug("read internal request", "from", c.RemoteAddr().String(), "err", err)
@@ -165,9 +162,33 @@ func (s *Server) read(c *serverConn) {
 		case c.requests <- q:
 			c.reading.Store(false) // the worker looks again after it has answered
 		case <-c.gone.Done():
+			q.room.giveBack()
 			return
 		}
 	}
+}
+
+// next reads one request, for which there is room then.
+func (s *Server) next(c *serverConn) (q arrived, err error) {
+	b, err := readFrame(c, BodyBytesMax+frameExtraMax, func(n int) (err error) {
+		c.reading.Store(true)
+		ctx, cancel := context.WithTimeout(c.gone, frameTimeout)
+		defer cancel()
+		if q.room, err = s.budget.take(ctx, n); err != nil {
+			return err
+		}
+		return c.SetReadDeadline(time.Now().Add(frameTimeout))
+	})
+	if err == nil {
+		err = c.SetReadDeadline(time.Time{}) // idleness is the worker's to judge
+	}
+	if err == nil {
+		q.request, err = parseRequest(b)
+	}
+	if err != nil {
+		q.room.giveBack()
+	}
+	return q, err
 }
 
 // work answers requests until the connection ends or is idle for too long.
@@ -189,7 +210,7 @@ func (s *Server) work(c *serverConn) {
 			if !c.reading.Load() {
 				return
 			}
-			idle.Reset(frameTimeout)
+			idle.Reset(2 * frameTimeout) // for room and for the frame
 		case q := <-c.requests:
 			if err := s.answer(c, q); err != nil {
 				return
@@ -200,12 +221,13 @@ func (s *Server) work(c *serverConn) {
 }
 
 // answer runs the handler for q and writes what it gives.
-func (s *Server) answer(c *serverConn, q request) error {
+func (s *Server) answer(c *serverConn, q arrived) error {
+	defer q.room.giveBack()
 	var status byte
 	var body []byte
 	select {
 	case s.slots <- struct{}{}:
-		status, body = s.handle(c.gone, q)
+		status, body = s.handle(c.gone, q.request)
 		<-s.slots
 	default:
 		status, body = statusRefused, []byte("too many requests in progress")

@@ -21,6 +21,9 @@ const (
 	busyMax = 20
 	// yieldPause is how often it is looked whether live requests still wait.
 	yieldPause = 10 * time.Millisecond
+	// yieldMax is how long no file is begun, on all slots together, while live requests
+	// wait: a flood that lasts must not hold jobs up for ever.
+	yieldMax = 500 * time.Millisecond
 	// reasonMax bounds a reason in bytes.
 	reasonMax = 512
 )
@@ -47,7 +50,7 @@ func (w *Workers) task(ctx context.Context, tenant id.Tenant, t router.Task) (ou
 	out = router.TaskResult{Task: t, Attempts: 1}
 	wait := retryPause
 	for busy := 0; ; {
-		if w.yield(ctx) != nil {
+		if w.rest(ctx) != nil {
 			return out, false
 		}
 		registered, err := w.try(ctx, tenant, t)
@@ -84,7 +87,7 @@ func (w *Workers) try(ctx context.Context, tenant id.Tenant, t router.Task) (rou
 	if err != nil {
 		return router.Registered{}, &storeError{err}
 	}
-	// While the file was read requests may have come; what they cost is not counted.
+	// While the file was read requests may have come.
 	if err := w.yield(ctx); err != nil {
 		return router.Registered{}, err
 	}
@@ -132,12 +135,41 @@ func explain(err error) (reason string, final bool) {
 	}
 }
 
-// yield waits while live requests wait for a processor.
-func (w *Workers) yield(ctx context.Context) error {
-	for w.cfg.Waiting != nil && w.cfg.Waiting() > 0 {
+// rest waits, before a file is read, while live requests wait for a processor, but not
+// for longer than yieldMax.
+func (w *Workers) rest(ctx context.Context) error {
+	for begun := time.Now(); w.crowded() && time.Since(begun) < yieldMax; {
 		if err := pause(ctx, yieldPause); err != nil {
 			return err
 		}
 	}
 	return ctx.Err()
+}
+
+// yield waits, before a file is worked on, while live requests wait; one file goes on
+// all the same when none did for yieldMax.
+func (w *Workers) yield(ctx context.Context) error {
+	for w.crowded() && !w.due() {
+		if err := pause(ctx, yieldPause); err != nil {
+			return err
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun = time.Now()
+	return ctx.Err()
+}
+
+func (w *Workers) crowded() bool { return w.cfg.Waiting != nil && w.cfg.Waiting() > 0 }
+
+// due tells one caller that no file was begun for yieldMax.
+func (w *Workers) due() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if now.Sub(w.begun) < yieldMax {
+		return false
+	}
+	w.begun = now
+	return true
 }

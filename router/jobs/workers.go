@@ -68,7 +68,7 @@ type Config struct {
 	// that live requests keep the other half.
 	Slots int
 	// Waiting counts the live requests that wait for a processor; while there are
-	// any, no further file is begun. nil is none.
+	// any, a file is begun every half a second only. nil is none.
 	Waiting func() int
 	// Done is told of each file that got its outcome here; nil tells nobody.
 	Done func(registered bool)
@@ -80,6 +80,9 @@ type Workers struct {
 	cfg    Config
 	cancel context.CancelFunc
 	work   sync.WaitGroup // run and expire; end with cancel
+
+	mu    sync.Mutex // guards begun
+	begun time.Time  // when a file was begun for the last time
 }
 
 // Open begins to work.
@@ -88,7 +91,7 @@ func Open(cfg Config) *Workers {
 		cfg.Slots = max(1, runtime.GOMAXPROCS(0)/2)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &Workers{cfg: cfg, cancel: cancel}
+	w := &Workers{cfg: cfg, cancel: cancel, begun: time.Now()}
 	w.work.Go(func() { w.run(ctx) })
 	w.work.Go(func() { w.expire(ctx) })
 	return w

@@ -190,24 +190,53 @@ func TestALostPieceIsLeft(t *testing.T) {
 	})
 }
 
-func TestNoFileIsBegunWhileLiveRequestsWait(t *testing.T) {
+func TestNoFileIsBegunWhileLiveRequestsWaitForALittle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		waiting := func() int {
-			if time.Since(begun) < 10*time.Second {
+			if time.Since(begun) < yieldMax-yieldPause {
 				return 1
 			}
 			return 0
 		}
 		s := newSource(func(string, int) error {
-			if time.Since(begun) < 10*time.Second {
+			if time.Since(begun) < yieldMax-yieldPause {
 				t.Error("a file is begun while live requests wait")
 			}
 			return nil
 		}, "a")
 		if got := work(t, s, time.Minute, waiting); got["a"].Registered == nil {
 			t.Errorf("after the wait: %v", got)
+		}
+	})
+}
+
+func TestAFloodThatLastsLeavesJobsAFileEveryHalfSecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var names []string
+		for i := range 20 {
+			names = append(names, fmt.Sprint("file ", i))
+		}
+		s := newSource(func(string, int) error { return nil }, names...)
+		var began time.Time
+		var at []time.Duration
+		s.register = func(string, int) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			at = append(at, time.Since(began))
+			return nil
+		}
+		began = time.Now()
+		got := work(t, s, 2*time.Minute, func() int { return 100 })
+		if len(got) != len(names) {
+			t.Errorf("%d of %d files have their outcome beside a flood of two minutes", len(got), len(names))
+		}
+		for i := 1; i < len(at); i++ {
+			if gap := at[i] - at[i-1]; gap < yieldMax {
+				t.Errorf("file %d was begun %s after the one before, want at least %s", i, gap, yieldMax)
+			}
 		}
 	})
 }
