@@ -136,7 +136,13 @@ func (g *Group) Transfer(ctx context.Context, to id.Member) error {
 	}
 	err = g.await(ctx, func(time.Duration) error {
 		defer g.transport.reach.hurry(raft.ServerID(to))()
-		return g.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(to)).Error()
+		err := g.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(to)).Error()
+		if err != nil {
+			// Raft takes no command until its part of a transfer has ended, which may wait for
+			// an append to the target long after it has said so: none may be held before.
+			g.mark()
+		}
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("transfer to %s: %w", to, err)
