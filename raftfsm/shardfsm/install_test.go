@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"facet/internal/id"
 	"facet/raftfsm"
 )
@@ -92,22 +94,27 @@ func (c *trio) add(leader *raftfsm.Group, name id.Member) {
 	}
 }
 
+// proposersMost is fewer than a group lets wait.
+const proposersMost = 500
+
 // enrol proposes n events of 700 bytes from the first on.
 func (c *trio) enrol(g *raftfsm.Group, first, n int) {
 	c.t.Helper()
-	var work sync.WaitGroup
+	var work errgroup.Group
+	work.SetLimit(proposersMost)
 	for i := first; i < first+n; i++ {
 		r := testRegister(0)
 		r.Op, r.Subject, r.Event = id.Operation{7, byte(i >> 8), byte(i)}, id.Subject{UUID: id.UUID{7, byte(i >> 8), byte(i)}}, id.Event{UUID: id.UUID{8, byte(i >> 8), byte(i)}}
 		r.Sealed = make([]byte, 700)
 		r.Sealed[0], r.Sealed[1], r.Sealed[2] = 1, byte(i>>8), byte(i)
-		work.Go(func() {
-			if _, err := g.Propose(c.t.Context(), r.Encode()); err != nil {
-				c.t.Error(err)
-			}
+		work.Go(func() error {
+			_, err := g.Propose(c.t.Context(), r.Encode())
+			return err
 		})
 	}
-	work.Wait()
+	if err := work.Wait(); err != nil {
+		c.t.Error(err)
+	}
 }
 
 // wait returns when a member has applied what the leader has.
