@@ -125,6 +125,18 @@ func (g *groups) host(ctx context.Context, synced func(context.Context) error) e
 	return nil
 }
 
+// complete tells whether all replicas are open that the map gives to this node, but for
+// those out of service.
+func (g *groups) complete() bool {
+	for _, at := range g.metaState.Shards().Shards {
+		_, out := g.outages.get(at.Shard)
+		if _, open := g.hosted(at.Shard); g.mine(at) && !open && !out {
+			return false
+		}
+	}
+	return true
+}
+
 // mine tells whether this node may have a replica.
 func (g *groups) mine(at metafsm.ShardVoters) bool { return slices.Contains(at.Holders(), g.self) }
 

@@ -62,6 +62,7 @@ type Node struct {
 	nodeCert, serverCert *cert.Source
 
 	closing atomic.Bool // Close was called
+	warmed  atomic.Bool // templates that were there at the start are open
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -253,8 +254,14 @@ func (n *Node) announce() {
 			n.log.Warn("gossip does not say which cluster this is", "err", err)
 		}
 	}
+	n.noteReady()
+}
+
+// noteReady closes Ready once the node serves.
+func (n *Node) noteReady() {
 	if n.serving() == nil {
 		n.readyOnce.Do(func() {
+			cluster, _ := n.groups.metaState.Cluster()
 			n.log.Info("serving", "cluster", cluster.ID, "url", n.cfg.PublicURL)
 			close(n.ready)
 		})
@@ -263,6 +270,17 @@ func (n *Node) announce() {
 
 // serving says what keeps this node from serving, or nil.
 func (n *Node) serving() error {
+	if err := n.led(); err != nil {
+		return err
+	}
+	if !n.warmed.Load() {
+		return errors.New("not all templates are open yet")
+	}
+	return n.Err()
+}
+
+// led says what keeps this node from taking part in its cluster, or nil.
+func (n *Node) led() error {
 	if n.closing.Load() {
 		return errors.New("the node is stopping")
 	}
@@ -281,7 +299,7 @@ func (n *Node) serving() error {
 			return fmt.Errorf("group %d has no leader", number)
 		}
 	}
-	return n.Err()
+	return nil
 }
 
 // meta is what this node says of itself in gossip.

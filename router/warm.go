@@ -31,3 +31,16 @@ func (r *Router) Warm(ctx context.Context, group id.Shard) error {
 	}
 	return nil
 }
+
+// CatchUp waits until this node's replica of a shard has applied what its leader had
+// committed at the call. The error says that it could not find out, or not soon.
+func (r *Router) CatchUp(ctx context.Context, group id.Shard) error {
+	if g, here := r.groups.Group(group); here && g.IsLeader() {
+		index, err := g.ReadIndex(ctx)
+		if err == nil {
+			err = g.WaitApplied(ctx, index)
+		}
+		return err
+	}
+	return r.catchUp(ctx, group)
+}

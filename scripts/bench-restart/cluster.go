@@ -26,6 +26,7 @@ import (
 
 	"facet/cmd/facet/dev"
 	"facet/engine"
+	"facet/engine/models"
 	"facet/internal/id"
 	"facet/node/sigv4"
 	"facet/shard"
@@ -158,7 +159,11 @@ func (b *bench) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f := &filler{dir: p.info.Nodes[0].Dir}
+	pack, err := models.Read(filepath.Join(b.assets, "packs", "default"))
+	if err != nil {
+		return err
+	}
+	f := &filler{dir: p.info.Nodes[0].Dir, spectrum: pack.Manifest.Spectrum()}
 	begin := time.Now()
 	self, err := f.readMeta(ctx, key, galleryName, b.events)
 	if err != nil {

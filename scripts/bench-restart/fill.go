@@ -41,6 +41,8 @@ type filler struct {
 	at     metafsm.Gallery
 	shards []id.Shard
 	grants map[id.Shard]uint32
+	// spectrum is the pack's, or nil.
+	spectrum []float64
 	// probe is the face that all searches look for: each shard gets it as its last.
 	probe engine.Face
 	// planted are the subjects that have it.
@@ -257,13 +259,17 @@ func propose(ctx context.Context, g *raftfsm.Group, load shardfsm.Load) (shardfs
 	return a, err
 }
 
-// face makes a random one like the probe's.
+// face makes a random one like the probe's, whose numbers weigh what the pack says.
 func (f *filler) face(random *rand.Rand) engine.Face {
 	face := f.probe
 	face.Template = make(engine.Template, len(f.probe.Template))
 	var squares float64
 	for i := range face.Template {
-		face.Template[i] = float32(random.NormFloat64())
+		sigma := 1.
+		if len(f.spectrum) == len(face.Template) {
+			sigma = math.Sqrt(f.spectrum[i])
+		}
+		face.Template[i] = float32(random.NormFloat64() * sigma)
 		squares += float64(face.Template[i]) * float64(face.Template[i])
 	}
 	for i := range face.Template {

@@ -104,7 +104,7 @@ func (b *bench) measure(ctx context.Context) error {
 		return m
 	}
 	fmt.Fprintf(b.out, "%d templates in %.0f MB of segments, one core, %d restarts: medians\n", b.events, float64(b.bytes)/1e6, b.rounds)
-	row("ready, by /readyz (templates may still be closed)", ready)
+	row("ready, by /readyz: all templates are open", ready)
 	last := row("a search over every template has been answered", searched)
 	limit := row("  at least: read the segments", read) + row("  at least: decrypt the faces", opened) + row("  at least: touch that much new memory", touched)
 	fmt.Fprintf(b.out, "search after %.1f × what is needed at least; %.2f µs a template\n", last.Seconds()/limit.Seconds(), last.Seconds()*1e6/float64(b.events))
