@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"time"
 
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
@@ -57,6 +58,15 @@ func (n *Node) DigestHere(number id.Shard) (sum [32]byte, applied uint64, here b
 		return sum, 0, false
 	}
 	return h.state.Digest(), h.group.Applied(), true
+}
+
+// CutLog has a shard's replica here write a snapshot and leave nothing in its log.
+func (n *Node) CutLog(number id.Shard) error {
+	h, here := n.groups.hosted(number)
+	if !here {
+		return errors.New("the shard is not here")
+	}
+	return h.group.Erase(time.Now().Add(time.Hour))
 }
 
 // Leads tells whether this node leads a group.

@@ -72,7 +72,8 @@ func (n *Node) mend(ctx context.Context, number id.Shard, why outage) error {
 			return err
 		}
 		if at, _ = g.metaState.Shards().Shard(number); !g.mine(at) {
-			return errors.Join(g.outages.setAside(g.folder(number)), g.outages.end(number, why))
+			_, err := g.outages.setAside(g.folder(number))
+			return errors.Join(err, g.outages.end(number, why))
 		}
 	}
 	votes, leader, err := n.voteOf(ctx, at)
@@ -107,13 +108,20 @@ func (g *groups) takeOut(number id.Shard, h hosted) error {
 	return g.shut(h)
 }
 
-// reopen sets a replica's files aside and opens it on nothing.
+// reopen sets a replica's files aside and opens it on nothing but the segments that are
+// sound, so that its leader need not send those that it has, too.
 func (g *groups) reopen(number id.Shard) error {
-	if err := g.outages.setAside(g.folder(number)); err != nil {
+	aside, err := g.outages.setAside(g.folder(number))
+	if err != nil {
 		return err
 	}
 	if err := raftfsm.Prepare(g.folder(number)); err != nil {
 		return err
+	}
+	if n, err := raftfsm.SalvageSegments(aside, g.folder(number)); err != nil {
+		g.log.Warn("not all sound segments of a damaged replica were kept: they are sent again", "group", number, "err", err)
+	} else if n > 0 {
+		g.log.Info("the sound segments of a damaged replica were kept", "group", number, "segments", n)
 	}
 	state := shardfsm.New(g.table, g.arena)
 	group, err := g.open(number, state)

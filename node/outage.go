@@ -150,13 +150,14 @@ func (o *outages) end(number id.Shard, was outage) error {
 	return syncDir(o.dir)
 }
 
-// setAside gives a group's folder another name. Nothing happens where there is none.
-func (o *outages) setAside(folder string) error {
-	to := folder + asideMark + time.Now().UTC().Format(asideTime)
-	if err := os.Rename(folder, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("set a damaged group aside: %w", err)
+// setAside gives a group's folder another name, and tells it. Nothing happens where there
+// is none.
+func (o *outages) setAside(folder string) (aside string, err error) {
+	aside = folder + asideMark + time.Now().UTC().Format(asideTime)
+	if err := os.Rename(folder, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("set a damaged group aside: %w", err)
 	}
-	return syncDir(o.dir)
+	return aside, syncDir(o.dir)
 }
 
 // aside lists the folders that were set aside, and when.

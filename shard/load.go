@@ -160,10 +160,17 @@ func (l *Loader) add(sl *slice, remains *btree.Map[uint64, *entry], e *entry) er
 		remains.Load(e.sequence, e)
 		return nil
 	}
-	if !e.deleted && sl.find(e.Subject, e.Event) != nil {
+	if e.deleted {
+		sl.enter(e)
+		return nil
+	}
+	// One look for both: it is what a start takes most time for.
+	chain := sl.subjects[e.Subject]
+	if chain.find(e.Event) != nil {
 		return fmt.Errorf("%w: event %s is there twice", ErrSnapshot, e.Event)
 	}
-	sl.add(e)
+	sl.enter(e)
+	sl.link(chain, e)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -138,9 +139,10 @@ func (u *unsealer) open(set *segment.Set, ref FaceRef, e *entry) ([]float32, err
 	if err != nil {
 		return nil, err
 	}
-	u.template = u.template[:0]
-	for b := templateBytes(plain); len(b) > 0; b = b[4:] {
-		u.template = append(u.template, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+	b := templateBytes(plain)
+	u.template = slices.Grow(u.template[:0], len(b)/4)[:len(b)/4]
+	for i := range u.template {
+		u.template[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 	}
 	return u.template, nil
 }

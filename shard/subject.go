@@ -22,17 +22,22 @@ func (sl *slice) of(subject id.Subject) iter.Seq[*entry] {
 
 // find gives an active event of a subject, or nil.
 func (sl *slice) find(subject id.Subject, event id.Event) *entry {
-	for e := range sl.of(subject) {
-		if e.Event == event {
-			return e
-		}
+	return sl.subjects[subject].find(event)
+}
+
+// find gives an event of the chain that e, which may be nil, begins.
+func (e *entry) find(event id.Event) *entry {
+	for e != nil && e.Event != event {
+		e = e.further
 	}
-	return nil
+	return e
 }
 
 // join puts e into its subject's chain: at the end, unless its first says otherwise.
-func (sl *slice) join(e *entry) {
-	before := sl.subjects[e.Subject]
+func (sl *slice) join(e *entry) { sl.link(sl.subjects[e.Subject], e) }
+
+// link is join with the chain that the subject has, or nil.
+func (sl *slice) link(before, e *entry) {
 	if before == nil || before.first > e.first {
 		e.further = before
 		sl.subjects[e.Subject] = e

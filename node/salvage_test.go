@@ -1,0 +1,84 @@
+package node_test
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"facet/node"
+	"facet/node/nodetest"
+)
+
+// segmentsIn gives the segments of a group's folder by name.
+func segmentsIn(t *testing.T, folder string) map[string]os.FileInfo {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(folder, "segments", "*.seg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]os.FileInfo{}
+	for _, path := range paths {
+		if files[filepath.Base(path)], err = os.Stat(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return files
+}
+
+func TestADamagedReplicaKeepsItsSoundSegmentsAndIsSentTheOthers(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
+	client := cluster.Client("bank", nil)
+	url := cluster.Nodes[0].URL
+	gallery(t, client, url, "customers", 1000)
+	known := map[string]string{}
+	for i := range 3 { // a segment a time, the same ones everywhere
+		maps.Copy(known, people(t, client, url, 8*i, 8*i+8))
+		mended(t, cluster, 1)
+		for _, m := range cluster.Nodes {
+			if err := m.Node.CutLog(1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cluster.Stop(2)
+	folder := filepath.Join(cluster.Nodes[2].Config.Dir, "group-1")
+	before := segmentsIn(t, folder)
+	if len(before) != 3 {
+		t.Fatalf("the replica has %d segments, want 3", len(before))
+	}
+	bad := ""
+	for name := range before {
+		bad = name
+	}
+	path := filepath.Join(folder, "segments", bad)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[300] ^= 1 // in a sealed face
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if damage(t, filepath.Join(folder, "raft.db"), "CurrentTerm") == 0 {
+		t.Fatal("there was nothing to damage")
+	}
+	cluster.Restart(2)
+	cluster.WaitReady()
+	eventually(t, cluster.Nodes[2].Node, "the alarm", func(s node.Status) bool { return warned(s, "set aside") })
+	mended(t, cluster, 1)
+	after := segmentsIn(t, folder)
+	for name, old := range before {
+		now := after[name]
+		switch {
+		case now == nil:
+			t.Errorf("segment %s is not there", name)
+		case name == bad && os.SameFile(now, old):
+			t.Error("the damaged segment was kept")
+		case name != bad && !os.SameFile(now, old):
+			t.Errorf("sound segment %s is another file: it was sent", name)
+		}
+	}
+	everybody(t, client, cluster, known)
+}
