@@ -13,6 +13,10 @@ const (
 	// templateNum ÷ templateDen is what a template in the matrix takes for each byte of
 	// its sealed face: 1,085 to 877 at 192 numbers, and less above.
 	templateNum, templateDen = 5, 4
+	// freeShare: slots of erased templates count as room, up to this part of the slice's
+	// templates. The next ones take them, but only those of the same gallery, so that all
+	// of them as room for others would let memory grow beyond the budget.
+	freeShare = 16
 	// heapGrowth is the memory that the garbage collector lets live bytes take.
 	heapGrowth = 2
 )
@@ -28,7 +32,8 @@ func (s *Shard) Memory() (bytes int64) {
 		t.mu.Lock()
 		waiting := int64(len(t.waiting))
 		if t.matrix != nil {
-			bytes += t.matrix.Bytes()
+			held := t.matrix.Bytes()
+			bytes += held - min(t.matrix.FreeBytes(), held/freeShare)
 		}
 		t.mu.Unlock()
 		active := int64(sl.entries.Len() - sl.deleted.Len())

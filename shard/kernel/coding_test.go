@@ -199,3 +199,26 @@ func TestWhatIsNoSpectrumIsRefused(t *testing.T) {
 		t.Errorf("after the first matrix: %v, want ErrSpectrum", err)
 	}
 }
+
+func TestErasedTemplatesAreCountedAsFreeUntilTheirSlotsAreTaken(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 23))
+	w := newTwin(t, 192)
+	var slots []int
+	for i := range 300 {
+		slots = append(slots, w.add(t, ownerOf(r, i), unit(r, 192)))
+	}
+	for _, slot := range slots[:100] {
+		w.erase(slot)
+	}
+	want := int64(100 * w.m.BytesPerTemplate())
+	if got := w.m.FreeBytes(); got != want || got >= w.m.Bytes() {
+		t.Errorf("%d of %d bytes are free, want %d", got, w.m.Bytes(), want)
+	}
+	for i := range 100 {
+		w.add(t, ownerOf(r, 1000+i), unit(r, 192))
+	}
+	if got := w.m.FreeBytes(); got != 0 || w.m.Len() != 300 {
+		t.Errorf("%d bytes are free of %d templates again", got, w.m.Len())
+	}
+}

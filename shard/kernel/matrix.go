@@ -190,6 +190,13 @@ func (m *Matrix) Bytes() (n int64) {
 	return n + int64(cap(m.free))*8
 }
 
+// FreeBytes counts what of Bytes is of erased templates: the next ones take it.
+func (m *Matrix) FreeBytes() int64 {
+	s := &m.shape
+	perBlock := m.coding.planes[0].layout.blockBytes + m.coding.planes[1].layout.blockBytes
+	return int64(len(m.free)) * int64(perBlock/blockSlots+s.rowBytes+4*s.vecNums)
+}
+
 // BytesPerTemplate gives what a template takes in a full chunk of the arena.
 func (m *Matrix) BytesPerTemplate() float64 {
 	c := m.shape.newChunk(growChunks, m.coding)
