@@ -59,12 +59,9 @@ func credentialWarnings(s Status) []string {
 		if c == nil {
 			continue
 		}
-		for _, of := range []struct {
-			what string
-			ends time.Time
-		}{{"its certificate", c.NodeEnds}, {"its certificate for clients", c.ServerEnds}, {"the authority that it trusts", c.AuthorityEnds}} {
-			if left := time.Until(of.ends); left < certificateSoon {
-				list = append(list, fmt.Sprintf("node %s (%s): %s ends on %s, in %d days", m.Name, m.ID, of.what, of.ends.Format(time.DateOnly), int(left.Hours()/24)))
+		for _, e := range c.endings() {
+			if now := time.Now(); e.soon(now) {
+				list = append(list, fmt.Sprintf("node %s (%s): %s", m.Name, m.ID, e.in(now)))
 			}
 		}
 		if first == nil {

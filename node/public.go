@@ -44,5 +44,6 @@ func (n *Node) openPublic(ctx context.Context) error {
 			n.fail(fmt.Errorf("serve public port: %w", err))
 		}
 	})
+	n.work.Go(func() { n.watchEndings(n.ctx) })
 	return nil
 }

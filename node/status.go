@@ -191,12 +191,16 @@ func warnings(s Status) []string {
 		}
 	}
 	list = append(list, credentialWarnings(s)...)
+	alone := len(s.Nodes) == 1
+	if alone {
+		list = append(list, "there is one node: nothing has a second replica, and its death stops everything")
+	}
 	for number := range id.Shard(s.Shards + 1) {
 		quorum := voters[number]/2 + 1
 		switch {
 		case !led[number]:
 			list = append(list, fmt.Sprintf("%s has no leader that answers: its data can't be read or written", nameOf(number)))
-		case answering[number] == quorum:
+		case answering[number] == quorum && !alone:
 			list = append(list, fmt.Sprintf("%s has %d of %d replicas: one more death stops it", nameOf(number), answering[number], voters[number]))
 		}
 	}

@@ -58,7 +58,7 @@ var (
 		"Time of the parts of searches that this node was asked for, by stage: extract (image to template), shards (the slowest shard, network "+
 			"and its proof of leadership included), merge.", "stage")
 	ShardSearchSeconds = searches.histogram(searchBuckets, "facet_shard_search_duration_seconds",
-		"Time that a shard's leader here took for its part of a search, without network and proof of leadership.")
+		"Time that a shard's replica here took for its part of a search, without network and its proof that it knows every write.")
 	SearchRows = searches.counter("facet_search_rows_total", "Active events of the slices that were searched here: each is compared with the probe, unless a tag excludes it.")
 )
 
@@ -100,14 +100,15 @@ var (
 	MemoryBudget    = storage.gauge("facet_memory_budget_bytes", "What events may take on this node; beyond it registrations are refused.")
 )
 
-// The cluster, as this node sees it.
+// The cluster, as this node sees it: nodes, shards and replicas are counted over all of
+// it, so take the max over nodes and not the sum.
 var (
 	Ready           = cluster.gauge("facet_ready", "1 while /readyz says yes.")
 	NodesAlive      = cluster.gauge("facet_nodes_alive", "Nodes that gossip believes alive, this one included.")
 	NodesMissing    = cluster.gauge("facet_nodes_missing", "Nodes of the cluster's records that gossip does not believe alive.")
 	NodesDraining   = cluster.gauge("facet_nodes_draining", "Nodes that operators drain.")
 	ShardsMoving    = cluster.gauge("facet_shards_moving", "Shards on the move to other nodes.")
-	ReplicasMissing = cluster.gauge("facet_replicas_missing", "Replicas of shards whose node is missing, or that the nodes are too few for.")
+	ReplicasMissing = cluster.gauge("facet_replicas_missing", "Replicas of shards, on whichever node of the cluster, whose node is missing, or that the nodes are too few for.")
 	ShardsUnder     = cluster.gauge("facet_shards_under_replicated", "Shards that have fewer replicas on nodes that are alive than wanted.")
 	ShardsAtRisk    = cluster.gauge("facet_shards_at_risk", "Shards that the death of one more node would stop: no more than a quorum of their voters is alive.")
 	CertExpiry      = cluster.gauge("facet_certificate_expiry_timestamp_seconds", "When a certificate ends, in seconds since 1970, by certificate: node, server, authority.", "certificate")

@@ -62,10 +62,14 @@ func trust(c *node.Credentials) string {
 	if len(c.Trusted) > 1 {
 		issuer += fmt.Sprintf(" (trusts %d)", len(c.Trusted))
 	}
-	issuer += " until " + c.AuthorityEnds.Format(time.DateOnly)
 	return strings.Join([]string{
-		"until " + c.NodeEnds.Format(time.DateOnly), "until " + c.ServerEnds.Format(time.DateOnly), issuer, key(c.Gossip), key(c.Cluster),
+		until(c.NodeEnds), until(c.ServerEnds), issuer + " " + until(c.AuthorityEnds), key(c.Gossip), key(c.Cluster),
 	}, "\t")
+}
+
+// until says when something ends, and how many days are left.
+func until(end time.Time) string {
+	return fmt.Sprintf("until %s (%d days)", end.Format(time.DateOnly), int(time.Until(end).Hours()/24))
 }
 
 // key names the key in use with its age, and how many others there are.

@@ -108,6 +108,14 @@ func mustBeOurs(f folder, cfg Config) error {
 	return err
 }
 
+// nodes says how many they are.
+func nodes(n int) string {
+	if n == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", n)
+}
+
 func (c *Cluster) open(ctx context.Context) error {
 	if err := c.prepare(); err != nil {
 		return err
@@ -115,7 +123,7 @@ func (c *Cluster) open(ctx context.Context) error {
 	// The processes must outlive ctx, which may be a deadline: Close ends them.
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	c.stop = stop
-	c.say("starting %d nodes in %s", len(c.members), c.cfg.Dir)
+	c.say("starting %s in %s", nodes(len(c.members)), c.cfg.Dir)
 	for _, m := range c.members {
 		if err := c.start(m); err != nil {
 			return err

@@ -243,3 +243,12 @@ func FuzzStateNeverPanics(f *testing.F) {
 		}
 	})
 }
+
+func TestOneNodeIsNoNodes(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{1: "1 node", 3: "3 nodes"} {
+		if got := nodes(n); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
