@@ -39,7 +39,8 @@ type Node struct {
 }
 
 // Gallery is what templates are put into. All of it was made by requests before: its
-// nodes are all voters of meta and of its shards, and one event was registered.
+// nodes are all voters of meta and of its shards, and one event was registered. Its size
+// is two slots for each shard more than what it gets, at least.
 type Gallery struct {
 	Nodes      []Node
 	ClusterKey string // file
