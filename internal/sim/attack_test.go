@@ -253,6 +253,9 @@ func besiege(t *testing.T, seed uint64) (sum tallyOf) {
 		giveUp()
 		own.Close()
 		other.Close()
+		for i := range s.cluster.Nodes { // the last ones have nobody to hand over to, and take their time
+			s.stop(i)
+		}
 		s.cluster.Close()
 		time.Sleep(time.Minute)
 	})

@@ -18,7 +18,7 @@ func TestNothingIsLostDoubledOrStaleWhileRealProcessesAreAttacked(t *testing.T) 
 		nodes: 3, shards: 3, workers: 6, length: shortRun, seed: uint64(time.Now().UnixNano()),
 		dir: t.TempDir(), loopback: os.Geteuid() != 0,
 		// Those that take seconds; joins and moves are for longer runs.
-		only: []string{"kill", "stop", "pause", "isolate", "deafen", "mute", "bridge", "delay", "loss", "freeze", "full", "bad disk", "clock"},
+		only: []string{"kill", "stop", "pause", "isolate", "deafen", "mute", "bridge", "delay", "loss", "freeze", "full", "bad disk", "clock", "power", "power all"},
 	}
 	err := attack(t.Context(), s, &out)
 	t.Log(out.String())

@@ -130,11 +130,25 @@ func (c *cluster) waitWhole(ctx context.Context) error {
 	return fmt.Errorf("the cluster is not whole after %s: %w", readyTimeout, last)
 }
 
+// asideWarning is in the warning about a replica whose files were damaged.
+const asideWarning = "was set aside and made anew"
+
+// sound fails if a replica was found damaged: no fault but a flipped bit may do that.
+func (c *cluster) sound(ctx context.Context) error {
+	s, err := c.status(ctx)
+	for _, w := range s.Warnings {
+		if strings.Contains(w, asideWarning) {
+			err = errors.Join(err, fmt.Errorf("no file was damaged by anybody, and %s", w))
+		}
+	}
+	return err
+}
+
 // wounds are the warnings that say what is wrong now: that a damaged replica was made
 // anew and its files kept is told for hours, and that a cluster of one node has no
 // second replica is what it is.
 func wounds(warnings []string) []string {
 	return slices.DeleteFunc(slices.Clone(warnings), func(w string) bool {
-		return strings.Contains(w, "was set aside and made anew") || strings.Contains(w, "has 1 of 1 replicas")
+		return strings.Contains(w, asideWarning) || strings.Contains(w, "has 1 of 1 replicas")
 	})
 }

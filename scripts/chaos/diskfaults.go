@@ -24,6 +24,9 @@ const (
 	nearlyFull = 200 << 20
 )
 
+// flipName is the fault that damages files.
+const flipName = "flip"
+
 // diskFaults are those of disks and of files.
 var diskFaults = []fault{
 	{"freeze", disks, true, false, 8 * time.Second, func(_ *nemesis, p *process) (func() error, error) {
@@ -76,7 +79,7 @@ var diskFaults = []fault{
 			return nil // it wrote nothing
 		}, nil
 	}},
-	{"flip", orders, true, false, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+	{flipName, orders, true, false, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		for _, other := range n.cluster.members() {
 			if other != p && other.isMarred() {
 				return func() error { return nil }, nil // never two at once

@@ -42,6 +42,7 @@ type Traffic struct {
 
 	options    Options
 	big, small Sender
+	own        func(apiKey string) Sender
 	portal     Sender    // manages the tenant's galleries
 	stranger   Sender    // has another tenant's access key and the large gallery's API key
 	gallery    string    // the large one's id
@@ -65,7 +66,7 @@ func Open(ctx context.Context, own, other func(apiKey string) Sender, o Options)
 	}
 	t := &Traffic{
 		Counts: map[string]int{}, Wrong: map[string]int{}, people: map[string][]*subject{},
-		options: o, portal: own(""), start: time.Now(),
+		options: o, own: own, portal: own(""), start: time.Now(),
 	}
 	big, err := t.found(ctx, "big", o.Size)
 	if err != nil {

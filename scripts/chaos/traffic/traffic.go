@@ -72,6 +72,7 @@ func (t *Traffic) Run(stop, give context.Context, workers int, seed uint64) {
 		})
 	}
 	work.Go(func() { t.watch(stop, give) })
+	work.Go(func() { t.briefly(stop, give) })
 	work.Wait()
 }
 
