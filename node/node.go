@@ -316,7 +316,8 @@ func (n *Node) packHint() string { return packHint(n.cfg.Pack) }
 func packHint(pack string) string { return pack[:min(len(pack), 16)] }
 
 // handOverTimeout bounds the wait for others to take this node's leaderships: it takes
-// milliseconds, unless there are none that have caught up.
+// milliseconds, unless there are none that have caught up. Half of what a stop may take
+// is left to requests.
 const handOverTimeout = 5 * time.Second
 
 // Close hands this node's leaderships to others, lets requests finish as long as
@@ -328,7 +329,11 @@ const handOverTimeout = 5 * time.Second
 func (n *Node) Close(ctx context.Context) error {
 	n.closing.Store(true)
 	if n.Err() == nil {
-		handing, cancel := context.WithTimeout(ctx, handOverTimeout)
+		most := handOverTimeout
+		if end, ok := ctx.Deadline(); ok {
+			most = min(most, time.Until(end)/2)
+		}
+		handing, cancel := context.WithTimeout(ctx, most)
 		n.groups.handOver(handing)
 		cancel()
 	} else {
