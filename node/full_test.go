@@ -55,6 +55,9 @@ func TestANodeIsFilledToItsMemoryAndHasRoomAgainAfterErasures(t *testing.T) {
 	const most = 2000
 	fill := func(name string) (refused nodetest.Answer) {
 		for i := 0; len(known) < most; i++ {
+			if i%8 == 7 {
+				time.Sleep(300 * time.Millisecond) // it measures four times a second: this is how far it can go beyond
+			}
 			person := fmt.Sprintf("%s %d", name, i)
 			a := register(person)
 			if a.Status != http.StatusCreated {
@@ -79,7 +82,7 @@ func TestANodeIsFilledToItsMemoryAndHasRoomAgainAfterErasures(t *testing.T) {
 	if a.Status != http.StatusInternalServerError || a.Header.Get("Retry-After") == "" || !strings.Contains(string(a.Body), "memory") {
 		t.Errorf("beyond the memory: %d %v %s, want 500 with Retry-After and why", a.Status, a.Header, a.Body)
 	}
-	if used := scrape(t, m)["facet_memory_events_bytes"]; used < 600<<10 || used > 800<<10 || len(known) < 50 {
+	if used := scrape(t, m)["facet_memory_events_bytes"]; used < 600<<10 || used > 650<<10 || len(known) < 50 {
 		t.Errorf("it refuses with %d events, of %v bytes", len(known), used)
 	}
 	check()

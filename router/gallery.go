@@ -24,6 +24,10 @@ const (
 // within the tenant: another creation is Duplicate, with the API key of the
 // gallery's oldest application in the message.
 func (r *Router) CreateGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
+	return wrapped(func() (Gallery, error) { return r.createGallery(ctx, tenant, w, n) })
+}
+
+func (r *Router) createGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
 	cluster, ok := r.groups.Meta().Cluster()
 	if !ok {
 		return Gallery{}, &Error{Kind: Unavailable, Message: "the cluster is not founded yet", RetryAfter: retryAfter}
@@ -69,6 +73,8 @@ func (r *Router) CreateGallery(ctx context.Context, tenant id.Tenant, w Write, n
 		return Gallery{}, keyReused()
 	case metafsm.OpsFull:
 		return Gallery{}, operationsFull()
+	case metafsm.OtherKey:
+		return Gallery{}, errRetired
 	default:
 		return Gallery{}, fmt.Errorf("create gallery: meta answered %v", a.Status)
 	}
@@ -158,6 +164,10 @@ func (r *Router) counts(ctx context.Context, galleries []metafsm.Gallery) (map[i
 
 // CreateApplication makes an application of one of the tenant's galleries.
 func (r *Router) CreateApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
+	return wrapped(func() (Application, error) { return r.createApplication(ctx, tenant, w, n) })
+}
+
+func (r *Router) createApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
 	a, err := proposeMeta(ctx, r, metafsm.CreateApplication{
 		Write: stamped(w), Application: r.newApplication(tenant, n),
 	}, metafsm.ParseCreateApplicationAnswer)
@@ -175,6 +185,8 @@ func (r *Router) CreateApplication(ctx context.Context, tenant id.Tenant, w Writ
 		return Application{}, keyReused()
 	case metafsm.OpsFull:
 		return Application{}, operationsFull()
+	case metafsm.OtherKey:
+		return Application{}, errRetired
 	default:
 		return Application{}, fmt.Errorf("create application: meta answered %v", a.Status)
 	}

@@ -237,6 +237,8 @@ func putKey(ctx context.Context, g *raftfsm.Group, k metafsm.AccessKey) error {
 		return err
 	case a.Status == metafsm.UnknownTenant:
 		return Errorf(NotFound, "", "there is no such tenant")
+	case a.Status == metafsm.OtherKey:
+		return errRetired
 	case a.Status != metafsm.Done:
 		return fmt.Errorf("put access key: meta answered %v", a.Status)
 	}
