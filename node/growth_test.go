@@ -32,8 +32,10 @@ func growAGallery(t *testing.T) grown {
 	c, tenant := p.cluster.ClientOf("bank", nil)
 	gallery(t, c, p.url(0), "g", 100)
 	waitLevel(t, second, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
-	if err := second.Router().SyncMeta(t.Context()); err != nil {
-		t.Fatal(err)
+	for _, n := range []*node.Node{first, second} {
+		if err := n.Router().SyncMeta(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	access, ok := second.AccessTo(tenant, "g")
 	if !ok {
