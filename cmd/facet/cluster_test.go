@@ -57,6 +57,7 @@ func TestKeysAndCertificatesOfARunningClusterAreReplacedWithoutAFailedRequest(t 
 		if n := calls.wrong.Swap(0); n > 0 {
 			t.Errorf("%s: %d of %d requests failed, the first: %s", what, n, calls.asked.Load(), *calls.first.Swap(nil))
 		}
+		m.trustedByOpenSSL(t, what)
 	}
 
 	facet(t, "cluster", "rotate", "gossip", "--profile", m.profile)

@@ -184,6 +184,19 @@ func (m *machines) shows(t *testing.T, serial string) bool {
 	return false
 }
 
+// trustedByOpenSSL has curl, which reads certificates more strictly than Go, call all
+// nodes with the authority's file: an answer, be it a refusal, is what is wanted.
+func (m *machines) trustedByOpenSSL(t *testing.T, when string) {
+	t.Helper()
+	for i, port := range m.ports {
+		cmd := exec.Command("curl", "--silent", "--show-error", "--cacert", filepath.Join(m.folder(0), "authority", "ca.pem"),
+			"https://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port))+"/v1.1/health")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: curl and node %d: %v: %s", when, i+1, err, out)
+		}
+	}
+}
+
 // form founds a cluster on the first machine and has two others join it, with one
 // command each.
 func form(t *testing.T) *machines {

@@ -110,9 +110,12 @@ func (ca *CA) IssueServer(hosts []string) (Pair, error) {
 
 var errNoHost = errors.New("issue server certificate: it needs a host")
 
+// serverTemplate names the server as no authority can be called (isName): OpenSSL, and
+// so curl and Python, takes a certificate that names its issuer as itself for a
+// self-signed one and refuses it.
 func serverTemplate() *x509.Certificate {
 	return &x509.Certificate{
-		Subject:     pkix.Name{CommonName: "facet"},
+		Subject:     pkix.Name{CommonName: "facet server"},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 }

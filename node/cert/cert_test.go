@@ -222,6 +222,26 @@ func TestPublicPortIsGoodForItsHostsOnly(t *testing.T) {
 	}
 }
 
+func TestNoCertificateNamesItselfAsItsIssuer(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"facet", "one"} {
+		ca := newCA(t, name)
+		f := func(p Pair, err error) {
+			t.Helper()
+			parsed, err2 := p.parse()
+			if err := errors.Join(err, err2); err != nil {
+				t.Fatal(err)
+			}
+			if c := parsed.Leaf; bytes.Equal(c.RawIssuer, c.RawSubject) || len(c.AuthorityKeyId) == 0 {
+				t.Errorf("authority %s: got subject %s, issuer %s, authority's key %x", name, c.Subject, c.Issuer, c.AuthorityKeyId)
+			}
+		}
+		f(ca.IssueServer([]string{"facet.example"}))
+		f(ca.IssueNode(nodeID(1), nil))
+		f(ca.IssueAdmin(name))
+	}
+}
+
 func TestCertificatesAreRenewedInTheirLastThird(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
