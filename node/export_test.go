@@ -97,3 +97,6 @@ func (n *Node) Compared() int {
 
 // Alarms gives the alarms of this node.
 func (n *Node) Alarms() []string { return n.alarms() }
+
+// Seen is how many nodes gossip shows, this one among them.
+func (n *Node) Seen() int { return len(n.gossip.Members()) }

@@ -20,6 +20,9 @@ type founders struct {
 	Members []id.Member `json:"members"`
 	// Done tells that the node has founded the cluster with exactly these.
 	Done bool `json:"done"`
+	// Joins tells that the node waits to be taken in and founds nothing: it may be on
+	// the list, and does not count.
+	Joins bool `json:"joins,omitempty"`
 }
 
 // found waits until this node belongs to a cluster. Meta's first configuration
@@ -73,7 +76,7 @@ func (n *Node) founders() founders {
 	if n.groups.meta.HasState() {
 		return founders{Members: n.groups.Members(id.Meta), Done: true}
 	}
-	var view founders
+	view := founders{Joins: n.cfg.Expect == 0}
 	for _, m := range n.gossip.Members() {
 		if !m.Cluster.IsZero() {
 			return founders{} // there is a cluster: its leader takes this node in
@@ -87,11 +90,13 @@ func (n *Node) founders() founders {
 }
 
 // agree asks the other founders for their view and tells whether it is this
-// node's, too.
+// node's, too. Nodes that only join may have come before the cluster was founded.
 func (n *Node) agree(ctx context.Context) ([]id.Member, bool) {
 	own := n.founders()
+	var list []id.Member
 	for _, m := range own.Members {
 		if m == n.member {
+			list = append(list, m)
 			continue
 		}
 		theirs, err := n.askFounders(ctx, m)
@@ -102,11 +107,15 @@ func (n *Node) agree(ctx context.Context) ([]id.Member, bool) {
 			slices.Sort(theirs.Members)
 			return theirs.Members, true
 		}
+		if theirs.Joins {
+			continue
+		}
 		if theirs.Done || !slices.Equal(theirs.Members, own.Members) {
 			return nil, false
 		}
+		list = append(list, m)
 	}
-	return own.Members, n.cfg.Expect > 0 && len(own.Members) == n.cfg.Expect
+	return list, n.cfg.Expect > 0 && len(list) == n.cfg.Expect
 }
 
 func (n *Node) askFounders(ctx context.Context, m id.Member) (founders, error) {

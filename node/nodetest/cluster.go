@@ -82,17 +82,25 @@ type Member struct {
 	Config node.Config
 }
 
-// Start founds a cluster and waits until all nodes serve.
+// Start founds a cluster and waits until all founders serve.
 func Start(t testing.TB, o Options) *Cluster {
+	t.Helper()
+	o.defaults()
+	c := Prepare(t, o)
+	for i := range o.Founders {
+		c.Restart(i)
+	}
+	c.WaitReady()
+	return c
+}
+
+// Prepare gives a cluster of which no node runs yet; Restart starts them.
+func Prepare(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	o.defaults()
 	c := &Cluster{t: t}
 	c.configure(o)
-	for i := range o.Founders {
-		c.Restart(i)
-	}
 	t.Cleanup(c.Close)
-	c.WaitReady()
 	return c
 }
 
