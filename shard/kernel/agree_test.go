@@ -17,7 +17,7 @@ func randomCoding(r *rand.Rand, s *shape) *coding {
 		return plainCoding(s)
 	}
 	sigma := 1 / math.Sqrt(float64(s.dim))
-	return newCoding(s, coarse, fine, (.1+r.Float64()/2)*sigma, sigma*(1+r.Float64()))
+	return newCoding(s, coarse, fine, (.1+r.Float64()/2)*sigma, sigma*(1+r.Float64()), nil)
 }
 
 // randomPiece makes a piece of random bytes, which every kernel has to treat alike.
@@ -93,8 +93,8 @@ func agreeOnPiece(t *testing.T, r *rand.Rand, dim int) {
 	plan := &c.chunk.coding.planes[number]
 	p := plane{
 		codes: c.planes[number], coarse: whole, fine: whole[plan.first:], coarseLines: plan.coarse, fineLines: plan.fine,
-		layout: plan.layout, shift: []uint64{0, 2, 32}[r.IntN(3)], offset: int32(r.IntN(1e5)), list: list, fetch: plan.coarse + plan.fine + 1,
-		limit: limit{int16(r.Uint32()), int16(r.IntN(math.MaxInt16)), uint64(r.IntN(20)), false},
+		layout: plan.layout, shift: []uint64{0, 2, 32}[r.IntN(3)], list: list,
+		limit: limit{int16(r.IntN(limitMax + 1)), int16(r.IntN(limitMax + 1)), int32(r.IntN(2*limitBaseMax)-limitBaseMax) >> r.IntN(16), uint64(r.IntN(20)), false},
 	}
 	probe := make([]float32, s.vecNums)
 	for i := range dim {

@@ -1,18 +1,7 @@
 #include "go_asm.h"
 #include "textflag.h"
+#include "groups_amd64.h"
 #include "rows_amd64.h"
-
-#define AHEAD 4
-
-#define OFFSET(list, to) \
-	MOVWLZX list, AX                         \
-	MOVL    AX, to                           \
-	ANDL    $3, AX                           \
-	SHRL    $2, to                           \
-	IMULQ   (plane_layout+0)(DI), AX         \
-	IMULQ   (plane_layout+16)(DI), to        \
-	ADDQ    AX, to                           \
-	ADDQ    SI, to
 
 // HALF adds eight slots of a line to acc: the numbers of the probe are in Y4 to Y7.
 #define HALF(line, acc) \
@@ -41,20 +30,21 @@
 	VPBROADCASTD 12(DX), Y7   \
 	HALF((BX), Y0)            \
 	HALF(32(BX), Y1)          \
-	ADDQ  (plane_layout+8)(DI), BX \
+	ADDQ  $const_blockLineBytes, BX \
 	ADDQ  $16, DX             \
 	DECQ  CX
 
 // HALFBOUND turns the sums of eight slots into bits of the new mask.
-#define HALFBOUND(acc, at, to) \
+#define HALFBOUND(acc, at, bounds, to) \
 	VPSRAD $2, acc, acc       \
 	VMOVDQU at(R10), Y2       \
 	VPSLLD X8, Y2, Y2         \
 	VPADDD Y2, acc, acc       \
 	VMOVDQU acc, at(R10)      \
-	VPMADDWD at(BX), Y11, Y3  \
-	VPSRAD X10, Y3, Y3        \
+	VPMOVZXBW bounds, Y3      \
+	VPMADDWD Y11, Y3, Y3      \
 	VPADDD Y12, Y3, Y3        \
+	VPSRAD X10, Y3, Y3        \
 	VPCMPGTD acc, Y3, Y3      \
 	VMOVMSKPS Y3, to
 
@@ -68,7 +58,7 @@ TEXT ·groupsAVX2(SB), NOSPLIT, $0-8
 	MOVQ (plane_list+8)(DI), R9
 	MOVQ plane_masks(DI), R13
 	MOVQ plane_sums(DI), R15
-	VPBROADCASTD plane_offset(DI), Y12
+	VPBROADCASTD (plane_limit+limit_base)(DI), Y12
 	MOVWLZX (plane_limit+limit_z)(DI), AX
 	NEGL AX
 	SHLL $16, AX
@@ -89,17 +79,10 @@ group:
 	JZ    done
 	CMPQ  R9, $AHEAD
 	JLE   here
-	OFFSET((2*AHEAD)(R14), BX)
-	MOVQ  plane_fetch(DI), CX
-
-fetch:
-	PREFETCHT0 (BX)
-	ADDQ  (plane_layout+8)(DI), BX
-	DECQ  CX
-	JNZ   fetch
+	FETCHGROUP
 
 here:
-	OFFSET((R14), BX)
+	GROUP((R14), BX, R12)
 	MOVWLZX (R14), AX
 	LEAQ    (R13)(AX*2), R8
 	SHLQ    $6, AX
@@ -129,8 +112,8 @@ fine:
 
 total:
 	VMOVQ plane_shift(DI), X8
-	HALFBOUND(Y0, 0, AX)
-	HALFBOUND(Y1, 32, CX)
+	HALFBOUND(Y0, 0, (R12), AX)
+	HALFBOUND(Y1, 32, 16(R12), CX)
 	SHLL  $8, CX
 	ORL   CX, AX
 	NOTL  AX

@@ -1,19 +1,19 @@
 #include "go_asm.h"
 #include "textflag.h"
+#include "groups_amd64.h"
 #include "rows_amd64.h"
 
-// AHEAD is how many groups of a list before its turn a group is fetched.
-#define AHEAD 4
-
-// What is the same in all plane kernels. The line of bounds of a group is at BX, its
-// old sums at R10, its mask at R8, its new sums in Z0; Z1 to Z4 are free.
+// What is the same in all plane kernels. The old sums of a group are at R10, its mask at R8, its
+// new sums in Z0; Z1 to Z4 are free.
 
 #define SETUP \
 	MOVQ plane_codes(DI), SI              \
 	MOVQ plane_masks(DI), R8              \
 	MOVQ plane_sums(DI), R10              \
+	MOVQ (plane_layout+layout_boundsAt)(DI), R12    \
+	MOVQ (plane_layout+layout_blockBytes)(DI), R11  \
 	VMOVQ plane_shift(DI), X20            \
-	VPBROADCASTD plane_offset(DI), Z21    \
+	VPBROADCASTD (plane_limit+limit_base)(DI), Z21  \
 	MOVWLZX (plane_limit+limit_z)(DI), AX \
 	NEGL AX                               \
 	SHLL $16, AX                          \
@@ -21,39 +21,30 @@
 	VPBROADCASTD AX, Z22                  \
 	VMOVQ (plane_limit+limit_shift)(DI), X23
 
-#define BOUND \
+#define BOUND(bounds) \
 	VMOVDQU32 (R10), Z4       \
 	VPSLLD    X20, Z4, Z4     \
+	VPMOVZXBW bounds, Z1      \
 	VPADDD    Z4, Z0, Z0      \
-	VPMADDWD  (BX), Z22, Z1   \
-	VPSRAD    X23, Z1, Z1     \
-	VMOVDQU32 Z0, (R10)       \
+	VPMADDWD  Z22, Z1, Z1     \
 	VPADDD    Z21, Z1, Z1     \
+	VMOVDQU32 Z0, (R10)       \
+	VPSRAD    X23, Z1, Z1     \
 	VPCMPD    $5, Z1, Z0, K1  \
 	KMOVW     K1, DX          \
 	ANDW      DX, (R8)
 
 // LIST begins to walk a list of groups, and NEXT finds the next of them: its codes
-// at BX, mask, sums. The group four places on is fetched meanwhile; R14 is the list,
-// R9 what is left of it, R13 and R15 the masks and sums of the piece.
+// at BX, bounds at R12, mask, sums. The group AHEAD places on is fetched meanwhile; R14 is the
+// list, R9 what is left of it, R13 and R15 the masks and sums of the piece.
 #define LIST \
 	MOVQ plane_list(DI), R14     \
 	MOVQ (plane_list+8)(DI), R9  \
 	MOVQ R8, R13                 \
 	MOVQ R10, R15
 
-#define OFFSET(list, to) \
-	MOVWLZX list, AX                         \
-	MOVL    AX, to                           \
-	ANDL    $3, AX                           \
-	SHRL    $2, to                           \
-	IMULQ   (plane_layout+0)(DI), AX         \
-	IMULQ   (plane_layout+16)(DI), to        \
-	ADDQ    AX, to                           \
-	ADDQ    SI, to
-
 #define NEXT \
-	OFFSET((R14), BX)          \
+	GROUP((R14), BX, R12)      \
 	MOVWLZX (R14), AX          \
 	LEAQ    (R13)(AX*2), R8    \
 	SHLQ    $6, AX             \
@@ -103,26 +94,22 @@
 	VPSLLD $2, a3, a3
 
 // GROUPLINE adds a line of a group, and BLOCKLINE of four groups, which share the broadcast
-// numbers of the probe. Blocks come one after the other: what is PLANEAHEAD bytes on is
-// fetched, for the processor's own fetching ends with each page.
-#define PLANEAHEAD 4096
-
+// numbers of the probe.
 #define GROUPLINE \
 	BROADCAST4                   \
 	LINE4((BX), Z0, Z1, Z2, Z3)  \
-	ADDQ  (plane_layout+8)(DI), BX \
+	ADDQ  $const_blockLineBytes, BX \
 	ADDQ  $16, DX                \
 	DECQ  CX
 
 #define BLOCKLINE \
-	BROADCAST4                             \
-	LINE4((BX), Z0, Z1, Z2, Z3)            \
-	LINE4((BX)(R13*1), Z4, Z5, Z6, Z7)     \
-	LINE4((BX)(R13*2), Z8, Z9, Z10, Z11)   \
-	LINE4((R14), Z12, Z13, Z14, Z15)       \
-	ADDQ  R15, BX                          \
-	ADDQ  R15, R14                         \
-	ADDQ  $16, DX                          \
+	BROADCAST4                           \
+	LINE4((BX), Z0, Z1, Z2, Z3)          \
+	LINE4(64(BX), Z4, Z5, Z6, Z7)        \
+	LINE4(128(BX), Z8, Z9, Z10, Z11)     \
+	LINE4(192(BX), Z12, Z13, Z14, Z15)   \
+	ADDQ  $const_blockLineBytes, BX      \
+	ADDQ  $16, DX                        \
 	DECQ  CX
 
 // func blocksVNNI(p *plane)
@@ -133,8 +120,6 @@ TEXT ·blocksVNNI(SB), NOSPLIT, $0-8
 	SETUP
 	PAIRS
 	MOVQ (plane_masks+8)(DI), R9
-	MOVQ (plane_layout+0)(DI), R13
-	MOVQ (plane_layout+8)(DI), R15
 
 block:
 	TESTQ R9, R9
@@ -157,8 +142,6 @@ block:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 	MOVQ  SI, BX
-	LEAQ  (SI)(R13*2), R14
-	ADDQ  R13, R14
 	MOVQ  plane_coarse(DI), DX
 	MOVQ  plane_coarseLines(DI), CX
 	TESTQ CX, CX
@@ -185,25 +168,22 @@ fine:
 total:
 	TOTAL(Z0, Z1, Z2, Z3)
 	VMOVDQA64 Z4, Z29
-	BOUND
+	BOUND((BX))
 	TOTAL(Z29, Z5, Z6, Z7)
-	ADDQ  R13, BX
 	ADDQ  $2, R8
 	ADDQ  $64, R10
-	BOUND
+	BOUND(32(BX))
 	TOTAL(Z8, Z9, Z10, Z11)
-	ADDQ  R13, BX
 	ADDQ  $2, R8
 	ADDQ  $64, R10
-	BOUND
+	BOUND(64(BX))
 	TOTAL(Z12, Z13, Z14, Z15)
-	ADDQ  R13, BX
 	ADDQ  $2, R8
 	ADDQ  $64, R10
-	BOUND
+	BOUND(96(BX))
 	ADDQ  $2, R8
 	ADDQ  $64, R10
-	ADDQ  (plane_layout+16)(DI), SI
+	ADDQ  R11, SI
 	JMP   block
 
 done:
@@ -222,14 +202,7 @@ group:
 	JZ    done
 	CMPQ  R9, $AHEAD
 	JLE   here
-	OFFSET((2*AHEAD)(R14), BX)
-	MOVQ  plane_fetch(DI), CX
-
-fetch:
-	PREFETCHT0 (BX)
-	ADDQ  (plane_layout+8)(DI), BX
-	DECQ  CX
-	JNZ   fetch
+	FETCHGROUP
 
 here:
 	NEXT
@@ -259,7 +232,7 @@ fine:
 
 total:
 	TOTAL(Z0, Z1, Z2, Z3)
-	BOUND
+	BOUND((R12))
 	ADDQ  $2, R14
 	DECQ  R9
 	JMP   group
@@ -288,7 +261,7 @@ done:
 	VPADDW Z6, Z4, Z4         \
 	VPMADDWD Z18, Z4, Z4      \
 	VPADDD Z4, Z0, Z0         \
-	ADDQ  (plane_layout+8)(DI), BX \
+	ADDQ  $const_blockLineBytes, BX \
 	ADDQ  $16, DX             \
 	DECQ  CX
 
@@ -308,14 +281,7 @@ group:
 	JZ    done
 	CMPQ  R9, $AHEAD
 	JLE   here
-	OFFSET((2*AHEAD)(R14), BX)
-	MOVQ  plane_fetch(DI), CX
-
-fetch:
-	PREFETCHT0 (BX)
-	ADDQ  (plane_layout+8)(DI), BX
-	DECQ  CX
-	JNZ   fetch
+	FETCHGROUP
 
 here:
 	NEXT
@@ -342,7 +308,7 @@ fine:
 
 total:
 	VPSRAD $2, Z0, Z0
-	BOUND
+	BOUND((R12))
 	ADDQ  $2, R14
 	DECQ  R9
 	JMP   group

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"encoding/binary"
 	"sync/atomic"
 	"unsafe"
 )
@@ -74,10 +73,6 @@ func (c *chunk) vectors(s *shape) []float32 {
 
 func (c *chunk) vector(s *shape, at int) []float32 {
 	return c.vectors(s)[at*s.vecNums : (at+1)*s.vecNums]
-}
-
-func readBound(b []byte) bound {
-	return bound{int16(binary.LittleEndian.Uint16(b)), int16(binary.LittleEndian.Uint16(b[2:]))}
 }
 
 // piece is what a scan sees of up to pieceSlots slots of a chunk.

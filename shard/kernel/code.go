@@ -6,18 +6,9 @@ import (
 )
 
 const (
-	// boundMax is the largest number of a bound, and boundOne about what they are.
-	boundMax, boundOne = math.MaxInt16, 1 << 14
-	// boundLeast is the least a, which must not lose too much when it is rounded.
-	boundLeast = 1 << 12
-	// cosLeast is the least cos φ of a bound, and cosLeastTail of one with a tail.
-	cosLeast, cosLeastTail = .75, .9
-
 	// normSlack is how far a template's norm may be from 1; rows beyond it are
 	// always compared exactly.
 	normSlack = 1.0 / (1 << 13)
-	// boundSlack is how far a stored a may be from the true one, relatively.
-	boundSlack = .5 / boundLeast
 
 	// rowMax is the largest code of a row, which is stored plus rowZero, as 7 bits.
 	rowMax, rowZero = 63, 64
@@ -29,9 +20,6 @@ const (
 // rowError is how far a row's code may be from the row, in steps of the code: more than
 // what rounding does to nearly all of them.
 func rowError(dim int) float64 { return .29*math.Sqrt(float64(dim)) + .8 }
-
-// bound is what a row stores for a plane.
-type bound struct{ a, t int16 }
 
 // coded is a template in a coding.
 type coded struct {
@@ -111,73 +99,35 @@ func (e *encoder) rowIsNear() bool {
 
 // stateBounds fills the bounds, and tells if they can be stated.
 func (e *encoder) stateBounds() bool {
-	c := e.coding
-	all, both, none := &e.parts[0], &e.parts[1], &e.parts[2]
-	tail := math.Sqrt(none.norm.sum())
-	if c.whole() {
-		tail = 0
-	}
-	norm := math.Sqrt(all.norm.sum() + both.norm.sum())
-	unit := [planes]float64{1, 1}
-	switch {
-	case c.fine > c.coarse:
-		unit[1] = 4
-	case c.fine == 0:
-		unit[0] = .25
-	}
-	ok := true
-	for p := range planes {
-		dot := all.dots[1].sum() + both.dots[p].sum()
-		square := all.squares[1].sum() + both.squares[p].sum()
-		b, fine := c.bound(dot*unit[p], math.Sqrt(square)*unit[p], norm, tail, c.units[p])
-		e.bounds[p] = b
-		ok = ok && fine
+	slopes, ok := e.slopes()
+	for p := range slopes {
+		fits := false
+		e.bounds[p], fits = e.coding.scales[p].bound(slopes[p])
+		ok = ok && fits
 	}
 	return ok
-}
-
-// bound states the bound of numbers of the given norm whose code, of length code, has
-// the inner product dot with them, and of the others, of norm tail.
-func (c *coding) bound(dot, code, norm, tail, unit float64) (b bound, ok bool) {
-	least := cosLeast
-	if !c.whole() {
-		least = cosLeastTail
-	}
-	cos := min(dot/(code*norm), 1)
-	if !(cos > least) || tail > rowTailMost {
-		return b, false
-	}
-	inverse := code * cos / norm // 1/α
-	tan := math.Sqrt(1-float64(cos*cos)) / cos
-	slope := math.Sqrt(float64(tan*tan)+float64(tail*tail)) * inverse
-	a, t := math.Round(inverse/unit), math.Ceil(slope/unit+1e-3) // a quotient and a sum can't be fused
-	if !(a >= boundLeast && a <= boundMax && t <= boundMax) {
-		return b, false
-	}
-	return bound{int16(a), int16(t)}, true
 }
 
 // write puts the codes of a row and its bounds in their places.
 func (c *chunk) write(s *shape, at int, e *coded) {
 	copy(c.rows[at*s.rowBytes:(at+1)*s.rowBytes], e.row)
 	group, slot := at/groupSlots, at%groupSlots
-	for p := range c.planes {
+	for p, plane := range c.planes {
 		shape := &c.coding.planes[p]
-		to := c.planes[p][shape.layout.at(group)+4*slot:]
+		line := shape.layout.at(group) + 4*slot
 		for i := range shape.coarse {
-			binary.LittleEndian.PutUint32(to, pairs(e.codes, i*planeDims, 2))
-			to = to[shape.layout.lineBytes:]
+			binary.LittleEndian.PutUint32(plane[line:], pairs(e.codes, i*planeDims, 2))
+			line += blockLineBytes
 		}
 		for i := range shape.fine {
 			from, shift := shape.first+i*planeDims, 2
 			if p == 1 || from < c.coding.coarse*planeDims {
 				shift = 0
 			}
-			binary.LittleEndian.PutUint32(to, pairs(e.codes, from, shift))
-			to = to[shape.layout.lineBytes:]
+			binary.LittleEndian.PutUint32(plane[line:], pairs(e.codes, from, shift))
+			line += blockLineBytes
 		}
-		binary.LittleEndian.PutUint16(to, uint16(e.bounds[p].a))
-		binary.LittleEndian.PutUint16(to[2:], uint16(e.bounds[p].t))
+		shape.layout.bounds(plane, group)[slot] = e.bounds[p]
 	}
 }
 

@@ -24,8 +24,8 @@ type coding struct {
 	rotation *rotation
 	step     float64 // of a template of norm 1
 	planes   [planes]planeShape
-	units    [planes]float64 // of the stored bounds
-	grain    float64         // 1/step of the rows' codes
+	scales   [planes]scale
+	grain    float64 // 1/step of the rows' codes
 }
 
 // planeShape is a plane of a coding: coarse lines from number 0 on, then fine lines
@@ -52,14 +52,14 @@ const (
 )
 
 func newPlaneShape(coarse, fine, first int, shift uint64) planeShape {
-	block := blockGroups * lineBytes
-	return planeShape{coarse, fine, first, layout{lineBytes, block, (coarse + fine + 1) * block}, shift}
+	bounds := (coarse + fine) * blockLineBytes
+	return planeShape{coarse, fine, first, layout{bounds, bounds + blockSlots*boundBytes}, shift}
 }
 
 // plainCoding is the coding for templates of which nothing is known.
 func plainCoding(s *shape) *coding {
 	sigma := 1 / math.Sqrt(float64(s.dim))
-	return newCoding(s, s.lines, 0, plainStep(s.dim)*sigma, sigma)
+	return newCoding(s, s.lines, 0, plainStep(s.dim)*sigma, sigma, nil)
 }
 
 func plainStep(dim int) float64 {
@@ -70,27 +70,22 @@ func plainStep(dim int) float64 {
 }
 
 // newCoding makes a coding with the given lines and step, for templates with
-// numbers of standard deviations up to sigma.
-func newCoding(s *shape, coarse, fine int, step, sigma float64) *coding {
+// numbers of standard deviations up to sigma and the given spectrum, if it is not nil.
+func newCoding(s *shape, coarse, fine int, step, sigma float64, spectrum []float64) *coding {
 	ends := [2]int{min(min(coarse, fine)*planeDims, s.dim), min(max(coarse, fine)*planeDims, s.dim)}
 	c := &coding{
 		dim: s.dim, coarse: coarse, fine: fine, parts: ends,
 		rotation: rotationOf(s.dim, ends),
 		step:     step,
-		units:    [planes]float64{1 / (step * boundOne), 1 / (step * boundOne)},
 		grain:    rowMax / (rowSigma * sigma),
 	}
 	shift := uint64(0)
-	switch {
-	case fine > coarse: // the second plane counts quarters of a step
+	if fine > coarse || fine == 0 { // the second plane counts quarters of a step, or the first one four
 		shift = 2
-		c.units[1] *= 4
-	case fine == 0: // the first one counts four steps
-		shift = 2
-		c.units[0] /= 4
 	}
 	c.planes[0] = newPlaneShape(coarse, fine, 0, 32)
 	c.planes[1] = newPlaneShape(0, max(coarse, fine)-min(coarse, fine), min(coarse, fine)*planeDims, shift)
+	c.measureScales(s, spectrum)
 	return c
 }
 
@@ -120,7 +115,8 @@ func suitedCoding(s *shape, spectrum []float64) *coding {
 		shares[i/planeDims] += e
 	}
 	best := suitGain * cost(spread, distortion(s.dim, sigma, 4, 4*plainStep(s.dim)*sigma), 0, s.lines)
-	coding := plainCoding(s)
+	var lines [2]int
+	var suited prediction
 	for coarse := range s.lines + 1 {
 		for fine := range s.lines + 1 {
 			if coarse+fine == 0 || coarse+fine > s.lines*3/2 || max(coarse, fine)*2 < s.lines {
@@ -129,12 +125,15 @@ func suitedCoding(s *shape, spectrum []float64) *coding {
 			for k := .18; k < .6; k *= 1.15 {
 				at := newPrediction(s, shares, coarse, fine, k)
 				if c := cost(spread, at.lost, at.tail, coarse+fine); c < best && at.tail < tailShareMax {
-					best, coding = c, newCoding(s, coarse, fine, at.step, at.sigma)
+					best, lines, suited = c, [2]int{coarse, fine}, at
 				}
 			}
 		}
 	}
-	return coding
+	if suited.step == 0 {
+		return plainCoding(s)
+	}
+	return newCoding(s, lines[0], lines[1], suited.step, suited.sigma, spectrum)
 }
 
 // tailShareMax is how much of the squared norm a coding may leave out.
@@ -179,7 +178,7 @@ func cost(spread, lost, tail float64, lines int) float64 {
 	tan := math.Sqrt(lost / (1 - lost))
 	slack := math.Sqrt((tan*tan + tail) * (1 - suitCosine*suitCosine + tail))
 	left := math.Erfc((suitCosine-slack)/math.Sqrt(2*spread)) / 2
-	return float64(4*(lines+1))*byteCost + left*rowCost
+	return float64(4*lines+boundBytes)*byteCost + left*rowCost
 }
 
 // distortion is what so many levels of a step lose of n normal numbers, squared.

@@ -35,15 +35,18 @@
 // two last terms are one inner product, at most √(tan² φ + u²) times the norm of the other side.
 //
 // Then cos θ · |c| is an exact sum of integers, and with a = |c| · cos φ/|x'| and
-// t = a · √(tan² φ + u²), 16 bits each in every row, all that is left is to compare that sum
-// with a·C − t·Z, where C and Z belong to the probe: integers too, on every processor the same.
+// t = a · √(tan² φ + u²) all that is left is to compare that sum with a·C − t·Z, where C and Z
+// belong to the probe. A row has 8 bits each of a and t, on a scale of the plane and the coding:
+// a is rounded down and t up, and no limit is stated if C is negative, so the bound only gets
+// weaker. What the scales' beginnings add, and what the codes' middle does, is one number of the
+// probe, so the comparison is one of integers, on every processor the same (limit, in probe.go).
 //
 // # Bound of a row
 //
 // The 7-bit code of a row has the same step in all rows, and rounding moves no bounded row
 // farther than rowError steps. So a row is out if its sum is below one integer, which belongs
-// to the probe. Rows for which a bound can't be stated (of another norm than 1, or with numbers
-// that no step suits) are marked irregular and compared in every search.
+// to the probe. Rows for which a bound can't be stated (of another norm than 1, with numbers
+// that no step suits, or beyond the scales) are marked irregular and compared in every search.
 //
 // # Layout
 //
@@ -52,7 +55,7 @@
 // small gallery is small; the first five are flat: vectors only. The others have three
 // pieces of memory, each beside that of the chunk before, so that a plane is read in long runs:
 //
-//	first   blocks of 64 slots: for each line of the coding four lines of 64 bytes, then four
+//	first   blocks of 64 slots: for each line of the coding four lines of 64 bytes, then two
 //	        lines of bounds
 //	second  the same
 //	rows    codes, a row a slot: dim bytes, padded with zeros to 64 bytes;
@@ -60,7 +63,7 @@
 //
 //	line 4i+g of a block  slot 16g   16g+1   …   16g+15    32 bits each:
 //	bits 8b+2k, 8b+2k+1 of a slot: number 16i + 4k + b     (b, k = 0 … 3)
-//	line of bounds        a, t of slot 16g, a, t of slot 16g+1, …
+//	bounds of a block     a, t of slot 0, a, t of slot 1, …                8 bits each
 //
 // One AND makes four numbers a slot ready for VPDPBUSD: 16 slots × 4 numbers, with
 // 4 bytes of the probe for all slots. So plane scans need no tables.

@@ -108,8 +108,8 @@ func TestTheBoundHoldsForRowsAtTheirLimit(t *testing.T) {
 	s := newShape(dim)
 	sigma := 1 / math.Sqrt(dim)
 	for _, c := range []*coding{
-		plainCoding(&s), newCoding(&s, 8, 3, .3*sigma, sigma), newCoding(&s, 6, 2, .3*sigma, 1.2*sigma),
-		newCoding(&s, 2, 8, .6*sigma, 2*sigma), newCoding(&s, 1, 6, .8*sigma, 2.5*sigma), newCoding(&s, 7, 0, .29*sigma, 1.1*sigma),
+		plainCoding(&s), liked(&s, 8, 3, .3*sigma, sigma), liked(&s, 6, 2, .3*sigma, 1.2*sigma),
+		liked(&s, 2, 8, .6*sigma, 2*sigma), liked(&s, 1, 6, .8*sigma, 2.5*sigma), liked(&s, 7, 0, .29*sigma, 1.1*sigma),
 	} {
 		r := rand.New(rand.NewPCG(6, 6))
 		bounded := 0
@@ -122,17 +122,33 @@ func TestTheBoundHoldsForRowsAtTheirLimit(t *testing.T) {
 	}
 }
 
+// likes gives the shares that numbers have for which lines of a coding are good.
+func likes(s *shape, coarse, fine int) []float64 {
+	shares := make([]float64, s.dim)
+	for i := range shares {
+		switch {
+		case i >= max(coarse, fine)*planeDims:
+			shares[i] = .01
+		case i >= coarse*planeDims:
+			shares[i] = .09
+		default:
+			shares[i] = 1
+		}
+	}
+	return shares
+}
+
+// liked makes a coding for what it likes.
+func liked(s *shape, coarse, fine int, step, sigma float64) *coding {
+	return newCoding(s, coarse, fine, step, sigma, likes(s, coarse, fine))
+}
+
 // boundHolds demands it for a row, and tells if it has bounds.
 func boundHolds(t *testing.T, r *rand.Rand, s *shape, c *coding) int {
 	t.Helper()
 	v := unit(r, s.dim)
-	for i := range v { // as the coding likes it
-		switch {
-		case i >= c.parts[1]:
-			v[i] *= .1
-		case i >= c.parts[0] && c.fine > c.coarse:
-			v[i] *= .3
-		}
+	for i, share := range likes(s, c.coarse, c.fine) {
+		v[i] *= float32(math.Sqrt(share))
 	}
 	normalise(v)
 	e := newEncoder(s, c)
@@ -171,8 +187,8 @@ func boundHolds(t *testing.T, r *rand.Rand, s *shape, c *coding) int {
 		for i, n := range turned.whole[:s.dim] {
 			sum += code[i] * scale * float64(n)
 		}
-		// The sum less the offset, which was rounded down.
-		if l := &turned.limits[p]; !l.none && out(int32(math.Ceil(sum)), e.bounds[p], l) {
+		// The offset was rounded down.
+		if l := &turned.limits[p]; !l.none && out(int32(math.Ceil(sum))+turned.offset[p], e.bounds[p], l) {
 			t.Fatalf("plane %d of %+v excludes a row that reaches the threshold: q %v, v %v", p, c, q, v)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// laterMax is how many rows a search puts off before it looks at them, in about 10 bytes each.
+	// laterMax is how many rows a search puts off before it looks at them, in 8 bytes each.
 	laterMax = 1 << 18
 	// soonMax is the same for rows that look better than the worst that is kept: few, but
 	// enough to wait for their memory together.
@@ -25,8 +25,8 @@ const _ = uint(pieceSlots - chunkSlots)
 // look at all.
 type later struct {
 	runs []laterRun
-	// n rows have a slot in the chunk, a bound of the plane and a sum of the plane, less the
-	// offset, or of the codes. There is room for a group more.
+	// n rows have a slot in the chunk, a bound of the plane and a sum of the plane or of the
+	// codes. There is room for a group more.
 	at     []uint16
 	bounds []bound
 	sums   []int32
@@ -73,11 +73,10 @@ const inCodes = planes
 type put struct {
 	masks  []uint64 // tells them
 	sums   []int32  // of all slots
-	bounds []byte   // of the plane, from the first line of bounds on
+	plane  []byte   // blocks
 	layout layout
-	offset int32  // of the sums
 	first  uint32 // slot
-	// limit, without z, tells those that look better than the worst that is kept.
+	// limit tells those that look better than the worst that is kept.
 	limit      limit
 	soon, late *later
 }
@@ -119,13 +118,9 @@ func (w *work) settle(s *search, c *piece, masks []uint64, plane int) {
 		return
 	}
 	soon, late := &s.lists()[soonList], &s.lists()[lateList]
-	shape := &c.chunk.coding.planes[plane]
-	limit := s.turned.limits[plane]
-	limit.z = 0
 	p := put{
-		masks: masks, sums: w.sums[:], bounds: c.planes[plane][(shape.coarse+shape.fine)*shape.layout.lineBytes:],
-		layout: shape.layout, offset: s.turned.offset[plane], first: uint32(c.block * blockSlots), limit: limit,
-		soon: soon, late: late,
+		masks: masks, sums: w.sums[:], plane: c.planes[plane], layout: c.chunk.coding.planes[plane].layout,
+		first: uint32(c.block * blockSlots), limit: s.turned.looks[plane], soon: soon, late: late,
 	}
 	n := left(masks)
 	soon.room(n)

@@ -9,7 +9,8 @@
 	VPMOVDW     Z4, Y4                \
 	VMOVDQU16   Y4, room, (R11)(CX*2) \
 	VPCOMPRESSD Z1, mask, Z4          \
-	VMOVDQU32   Z4, room, (R12)(CX*4) \
+	VPMOVDW     Z4, Y4                \
+	VMOVDQU16   Y4, room, (R12)(CX*2) \
 	VPCOMPRESSD Z0, mask, Z4          \
 	VMOVDQU32   Z4, room, (R13)(CX*4) \
 	KMOVW       mask, DX        \
@@ -28,7 +29,16 @@
 	SHLL $16, AX                    \
 	MOVW (limit+limit_c)(DI), AX    \
 	VPBROADCASTD AX, Z22            \
+	VPBROADCASTD (limit+limit_base)(DI), Z21 \
 	VMOVQ (limit+limit_shift)(DI), X23
+
+// LEAST gives the least sums, in Z2, of slots that aren't out by their bounds, which Z1 gets.
+#define LEAST(bounds) \
+	VPMOVZXWD bounds, Z1          \
+	VPMOVZXBW bounds, Z2          \
+	VPMADDWD  Z22, Z2, Z2         \
+	VPADDD    Z21, Z2, Z2         \
+	VPSRAD    X23, Z2, Z2
 
 DATA ordinals<>+0(SB)/8, $0x0000000100000000
 DATA ordinals<>+8(SB)/8, $0x0000000300000002
@@ -49,8 +59,8 @@ TEXT ·putAVX512(SB), NOSPLIT, $0-8
 	MOVQ put_masks(DI), R8
 	MOVQ (put_masks+8)(DI), R9
 	MOVQ put_sums(DI), R10
-	MOVQ put_bounds(DI), SI
-	VPBROADCASTD put_offset(DI), Z21
+	MOVQ put_plane(DI), SI
+	ADDQ (put_layout+layout_boundsAt)(DI), SI
 	VPBROADCASTD put_first(DI), Z3
 	VPADDD ordinals<>(SB), Z3, Z3
 	MOVL $16, AX
@@ -68,11 +78,8 @@ group:
 	TESTL AX, AX
 	JZ    next
 	KMOVW AX, K1
-	VMOVDQU32 (SI), Z1
+	LEAST((SI))
 	VMOVDQU32 (R10), Z0
-	VPSUBD    Z21, Z0, Z0
-	VPMADDWD  Z1, Z22, Z2
-	VPSRAD    X23, Z2, Z2
 	VPCMPD    $5, Z2, Z0, K1, K2
 	KORTESTW  K2, K2
 	JNZ   soon
@@ -84,15 +91,13 @@ next:
 	VPADDD Z20, Z3, Z3
 	ADDQ  $2, R8
 	ADDQ  $64, R10
-	ADDQ  (put_layout+0)(DI), SI
+	ADDQ  $const_groupBoundBytes, SI
 	INCQ  R14
-	CMPQ  R14, $4
+	CMPQ  R14, $const_blockGroups
 	JLT   same
 	XORQ  R14, R14
-	MOVQ  (put_layout+0)(DI), AX
-	SHLQ  $2, AX
-	SUBQ  AX, SI
-	ADDQ  (put_layout+16)(DI), SI
+	SUBQ  $(const_blockGroups*const_groupBoundBytes), SI
+	ADDQ  (put_layout+layout_blockBytes)(DI), SI
 
 same:
 	DECQ  R9
@@ -142,10 +147,8 @@ rows:
 whole:
 	KMOVW AX, K1
 	VPMOVZXWD (R11)(R8*2), Z3
-	VMOVDQU32 (R12)(R8*4), Z1
+	LEAST((R12)(R8*2))
 	VMOVDQU32 (R13)(R8*4), Z0
-	VPMADDWD  Z1, Z22, Z2
-	VPSRAD    X23, Z2, Z2
 	VPCMPD    $5, Z2, Z0, K1, K2
 	APPEND(K2, K1)
 	ADDQ  $16, R8

@@ -81,9 +81,9 @@ func TestRowsArePutOffAndSiftedAlikeByEveryKernel(t *testing.T) {
 	shape := newPlaneShape(lines, 0, 0, 32)
 	for round := range 300 {
 		p := put{
-			masks: make([]uint64, blocks), sums: make([]int32, blocks*blockSlots), bounds: make([]byte, blocks*shape.layout.blockBytes),
-			layout: shape.layout, offset: int32(r.IntN(2000) - 1000), first: uint32(64 * r.IntN(100)),
-			limit: limit{c: int16(r.IntN(1<<16) - 1<<15), shift: uint64(r.IntN(8))},
+			masks: make([]uint64, blocks), sums: make([]int32, blocks*blockSlots), plane: make([]byte, blocks*shape.layout.blockBytes),
+			layout: shape.layout, first: uint32(64 * r.IntN(100)),
+			limit: limit{c: int16(r.IntN(limitMax + 1)), base: int32(r.IntN(1<<24) - 1<<23), shift: uint64(r.IntN(3))},
 		}
 		for i := range p.masks {
 			p.masks[i] = r.Uint64() & r.Uint64() & r.Uint64() >> r.IntN(64)
@@ -91,14 +91,12 @@ func TestRowsArePutOffAndSiftedAlikeByEveryKernel(t *testing.T) {
 		for i := range p.sums {
 			p.sums[i] = int32(r.IntN(1<<24) - 1<<23)
 		}
-		for i := range p.bounds {
-			if p.bounds[i] = byte(r.Uint32()); i%2 == 1 {
-				p.bounds[i] &= 0x7f
-			}
+		for i := range p.plane {
+			p.plane[i] = byte(r.Uint32())
 		}
-		f := sift{limit: limit{c: int16(r.IntN(1<<16) - 1<<15), z: int16(r.IntN(1 << 15)), shift: p.limit.shift}}
+		f := sift{limit: limit{c: int16(r.IntN(limitMax + 1)), z: int16(r.IntN(limitMax + 1)), base: p.limit.base, shift: p.limit.shift}}
 		if round%2 == 0 {
-			f.limit = limit{c: math.MinInt16} // most are left
+			f.limit = limit{base: -1 << 23} // most are left
 		}
 		var want string
 		for _, k := range append([]kernel{portable}, kernels()...) {

@@ -3,16 +3,31 @@ package kernel
 import (
 	"encoding/binary"
 	"math/bits"
+	"unsafe"
 
 	"facet/engine/score"
 )
 
-// layout says how far apart the parts of a plane are.
-type layout struct{ groupBytes, lineBytes, blockBytes int }
+const (
+	// blockLineBytes is a line of the four groups of a block.
+	blockLineBytes = blockGroups * lineBytes
+	// boundBytes is what a slot's bound takes, and groupBoundBytes what a group's do.
+	boundBytes      = 2
+	groupBoundBytes = groupSlots * boundBytes
+)
 
-// at gives the offset of a group.
+// layout says where the bounds of a plane's block begin, and where it ends.
+type layout struct{ boundsAt, blockBytes int }
+
+// at gives the offset of a group's first line.
 func (l *layout) at(group int) int {
-	return group/blockGroups*l.blockBytes + group%blockGroups*l.groupBytes
+	return group/blockGroups*l.blockBytes + group%blockGroups*lineBytes
+}
+
+// bounds gives those of a group.
+func (l *layout) bounds(plane []byte, group int) []bound {
+	at := group/blockGroups*l.blockBytes + l.boundsAt + group%blockGroups*groupBoundBytes
+	return unsafe.Slice((*bound)(unsafe.Pointer(&plane[at:][:groupBoundBytes][0])), groupSlots)
 }
 
 // plane says what a scan of a plane reads and writes. The assembly knows the
@@ -31,13 +46,10 @@ type plane struct {
 	coarseLines, fineLines int
 	layout                 layout
 	shift                  uint64
-	offset                 int32
 	limit                  limit
 
 	// list names the groups to scan; blocks scans all of them instead.
 	list []uint16
-	// fetch is how many lines a group has, bounds included.
-	fetch int
 }
 
 // rows says the codes of which rows to multiply by a probe.
@@ -119,8 +131,7 @@ func groupsPortable(p *plane) {
 	for _, at := range p.list {
 		g := int(at)
 		mask := uint16(p.masks[g/blockGroups] >> (g % blockGroups * groupSlots))
-		group := p.codes[p.layout.at(g):]
-		bounds := group[(p.coarseLines+p.fineLines)*p.layout.lineBytes:]
+		bounds := p.layout.bounds(p.codes, g)
 		for s := range groupSlots {
 			if mask>>s&1 == 0 {
 				continue
@@ -129,19 +140,19 @@ func groupsPortable(p *plane) {
 			if p.shift < 32 {
 				sum = p.sums[g*groupSlots+s] << p.shift
 			}
-			sum += planeSum(group[4*s:], p)
+			sum += p.sumAt(p.layout.at(g) + 4*s)
 			p.sums[g*groupSlots+s] = sum
-			if out(sum-p.offset, readBound(bounds[4*s:]), &p.limit) {
+			if out(sum, bounds[s], &p.limit) {
 				p.masks[g/blockGroups] &^= 1 << (g%blockGroups*groupSlots + s)
 			}
 		}
 	}
 }
 
-// planeSum multiplies the slot that codes begins with by the probe.
-func planeSum(codes []byte, p *plane) (sum int32) {
+// sumAt multiplies the slot whose first line is there by the probe.
+func (p *plane) sumAt(at int) (sum int32) {
 	line := func(i int, probe []int8) (sum int32) {
-		word := binary.LittleEndian.Uint32(codes[i*p.layout.lineBytes:])
+		word := binary.LittleEndian.Uint32(p.codes[at+i*blockLineBytes:])
 		for j, q := range probe[:planeDims] {
 			sum += int32(word>>(8*(j%4)+2*(j/4))&3) * int32(q)
 		}
@@ -159,9 +170,9 @@ func planeSum(codes []byte, p *plane) (sum int32) {
 	return sum
 }
 
-// out tells whether a row whose sum is so much more than the offset can't reach the limit.
+// out tells whether a row with this sum can't reach the limit.
 func out(sum int32, b bound, l *limit) bool {
-	return sum < (int32(b.a)*int32(l.c)-int32(b.t)*int32(l.z))>>l.shift
+	return sum < (l.base+int32(b.a)*int32(l.c)-int32(b.t)*int32(l.z))>>l.shift
 }
 
 func rowsPortable(r *rows) {
@@ -220,9 +231,9 @@ func putPortable(p *put) {
 	for block, mask := range p.masks {
 		for ; mask != 0; mask &= mask - 1 {
 			slot := bits.TrailingZeros64(mask)
-			b := readBound(p.bounds[p.layout.at(block*blockGroups+slot/groupSlots)+4*(slot%groupSlots):])
+			b := p.layout.bounds(p.plane, block*blockGroups+slot/groupSlots)[slot%groupSlots]
 			at := block*blockSlots + slot
-			sum := p.sums[at] - p.offset
+			sum := p.sums[at]
 			to := p.late
 			if !out(sum, b, &p.limit) {
 				to = p.soon

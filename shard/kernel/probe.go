@@ -17,6 +17,11 @@ const (
 	roundSlack = 3e-5
 
 	probeNormLeast, probeNormMost = 1e-3, 1e3
+
+	// limitMax is the largest c or z of a limit, and limitBaseMax about the largest base: with
+	// both products it fits 32 bits.
+	limitMax, limitBaseMax = math.MaxInt16, 1 << 30
+	limitShiftMax          = 30
 )
 
 // probe is a template that is searched with.
@@ -52,8 +57,9 @@ type turned struct {
 
 	least  float32 // of which limits are
 	limits [planes]limit
-	row    int32 // rows with a smaller sum are out
-	even   int32 // rows with a smaller sum look out
+	looks  [planes]limit // rows that they put out look out: the angles of codes are left out
+	row    int32         // rows with a smaller sum are out
+	even   int32         // rows with a smaller sum look out
 }
 
 // rounded are numbers of a probe of norm 1 and what became of them.
@@ -129,9 +135,11 @@ func (p *probe) turn(s *shape, c *coding) *turned {
 func half(n int32) int32 { return n >> 1 }
 
 // limit is what a plane's sums are compared with: a row with sum s and bound (a, t) is out
-// if s − offset < (a·c − t·z) / 2ˢʰⁱᶠᵗ, rounded down.
+// if s < (base + a·c − t·z) / 2ˢʰⁱᶠᵗ, rounded down. The products fit 23 bits, base 30. c and z
+// are not below 0.
 type limit struct {
 	c, z  int16
+	base  int32
 	shift uint64
 	none  bool // nothing is out
 }
@@ -143,7 +151,8 @@ func (t *turned) state(least float32) {
 	}
 	t.least = least
 	none := limit{none: true}
-	t.limits, t.row, t.even = [planes]limit{none, none}, math.MinInt32, math.MinInt32
+	t.limits, t.looks = [planes]limit{none, none}, [planes]limit{none, none}
+	t.row, t.even = math.MinInt32, math.MinInt32
 	if t.probe.bare {
 		return
 	}
@@ -174,9 +183,12 @@ func (t *turned) rowLimits(cos float64) (row, even int32) {
 	return sum(need), sum(cos)
 }
 
-// planeLimits states the limits of the planes; doc.go derives them.
+// planeLimits states the limits of the planes; doc.go derives them. What is rounded is covered
+// where it is rounded: float32, in scans and in score.Dot, by a smaller cos τ, from which C and Z
+// follow; a and t by their direction, as C and Z are not negative; the same with limits.
 func (t *turned) planeLimits(cos float64) {
 	turn := t.planes.turn
+	cos -= roundSlack
 	if t.coding.whole() {
 		if math.Acos(min(max(cos, -1), 1))+turn > turnMax {
 			return
@@ -194,26 +206,38 @@ func (t *turned) planeLimits(cos float64) {
 	if t.coding.whole() {
 		norm = 1
 	}
-	slack := (boundSlack*4/3 + roundSlack) / norm
-	c := cos/norm*cosTurn - sin*sinTurn - slack
-	z := sin*cosTurn + max(cos, 0)/norm*sinTurn + slack
+	c := cos/norm*cosTurn - sin*sinTurn
+	z := sin*cosTurn + max(cos, 0)/norm*sinTurn
 	z = math.Hypot(z, t.tail/norm+roundSlack)
-	for i, unit := range t.coding.units {
-		t.limits[i] = newLimit(c*t.planes.length*unit, z*t.planes.length*unit)
+	if !(c >= 0) { // then a must not be rounded down
+		return
 	}
+	var limits, looks [planes]limit
+	for i := range limits {
+		limits[i], looks[i] = t.newLimit(i, c, z), t.newLimit(i, c, 0)
+		if limits[i].none || looks[i].none {
+			return
+		}
+	}
+	t.limits, t.looks = limits, looks
 }
 
-// newLimit scales c and z to 16 bits.
-func newLimit(c, z float64) (l limit) {
-	scale := 1.
-	for l.shift < 30 && max(math.Abs(c), z)*scale*2 < math.MaxInt16 {
-		scale *= 2
-		l.shift++
-	}
-	c, z = math.Floor(c*scale), math.Ceil(z*scale)
-	if c < math.MinInt16 || z > math.MaxInt16 {
+// newLimit scales C and Z to the numbers that a plane's bounds are multiplied by.
+func (t *turned) newLimit(plane int, c, z float64) limit {
+	s, length := &t.coding.scales[plane], t.planes.length
+	base := (c*s.a.from - z*s.t.from) * length
+	offset := t.offset[plane]
+	c, z = c*s.a.unit*length, z*s.t.unit*length
+	largest := max(max(c, z)/limitMax, (math.Abs(base)+math.Abs(float64(offset)))/limitBaseMax)
+	if !(largest < 1) {
 		return limit{none: true}
 	}
-	l.c, l.z = int16(c), int16(z)
+	l, by := limit{}, 1.
+	for l.shift < limitShiftMax && largest*by*2 < 1 {
+		by *= 2
+		l.shift++
+	}
+	l.c, l.z = int16(math.Floor(c*by)), int16(math.Ceil(z*by))
+	l.base = int32(math.Floor(base*by)) + offset<<l.shift
 	return l
 }

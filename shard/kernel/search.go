@@ -171,8 +171,7 @@ func (w *work) plane(s *search, c *piece, number int, masks []uint64, share int)
 	p := plane{
 		codes: c.planes[number], masks: masks, sums: w.sums[:],
 		coarse: t.whole, fine: t.whole[shape.first:], coarseLines: shape.coarse, fineLines: shape.fine,
-		layout: shape.layout, shift: shape.shift, offset: t.offset[number], limit: t.limits[number],
-		fetch: shape.coarse + shape.fine + 1,
+		layout: shape.layout, shift: shape.shift, limit: t.limits[number],
 	}
 	if s.kernel.blocks != nil && share > c.slots/blocksShare {
 		s.kernel.blocks(&p)
