@@ -281,10 +281,25 @@ func TestNoCallFailsAfterTheOtherNodeRestarted(t *testing.T) {
 			wg.Wait()
 			closeAll(t, p.server)
 			p.serve(t)
-			time.Sleep(50 * time.Millisecond) // the ends of the old streams arrive
+			p.forget(t)
 		}
 		p.close(t)
 	})
+}
+
+// forget waits until the client has noticed the ends of all its connections.
+func (p *pair) forget(t testing.TB) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		p.client.mu.Lock()
+		peers := len(p.client.peers)
+		p.client.mu.Unlock()
+		if peers == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the client has connections to %d addresses still", peers)
+		}
+	}
 }
 
 func TestManyCallsShareFewConnections(t *testing.T) {
