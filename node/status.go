@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -195,16 +197,36 @@ func warnings(s Status) []string {
 	if alone {
 		list = append(list, "there is one node: nothing has a second replica, and its death stops everything")
 	}
+	var silent []id.Shard
+	thin := map[[2]int][]id.Shard{} // by replicas that answer, and that are wanted
 	for number := range id.Shard(s.Shards + 1) {
-		quorum := voters[number]/2 + 1
-		switch {
+		wanted := voters[number]
+		if number != id.Meta {
+			wanted = max(wanted, s.Replicas)
+		}
+		switch have := answering[number]; {
 		case !led[number]:
-			list = append(list, fmt.Sprintf("%s has no leader that answers: its data can't be read or written", nameOf(number)))
-		case answering[number] == quorum && !alone:
-			list = append(list, fmt.Sprintf("%s has %d of %d replicas: one more death stops it", nameOf(number), answering[number], voters[number]))
+			silent = append(silent, number)
+		case have == voters[number]/2+1 && !alone:
+			thin[[2]int{have, wanted}] = append(thin[[2]int{have, wanted}], number)
 		}
 	}
+	if len(silent) > 0 {
+		list = append(list, numbered(silent, "%s has no leader that answers: its data can't be read or written", "%s have no leader that answers: their data can't be read or written"))
+	}
+	for _, n := range slices.SortedFunc(maps.Keys(thin), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
+		of := fmt.Sprintf("%d of %d replicas: one more death stops", n[0], n[1])
+		list = append(list, numbered(thin[n], "%s has "+of+" it", "%s have "+of+" them"))
+	}
 	return list
+}
+
+// numbered puts the names of groups into a sentence for one of them or for several.
+func numbered(groups []id.Shard, one, several string) string {
+	if len(groups) == 1 {
+		return fmt.Sprintf(one, nameOf(groups[0]))
+	}
+	return fmt.Sprintf(several, namesOf(groups))
 }
 
 func nameOf(number id.Shard) string {
@@ -212,4 +234,29 @@ func nameOf(number id.Shard) string {
 		return "meta"
 	}
 	return fmt.Sprintf("shard %d", number)
+}
+
+// namesOf names groups in ascending order: "meta, shards 1-3, 5".
+func namesOf(groups []id.Shard) string {
+	var text []string
+	if groups[0] == id.Meta {
+		text, groups = append(text, nameOf(id.Meta)), groups[1:]
+	}
+	word := "shards "
+	if len(groups) == 1 {
+		word = "shard "
+	}
+	for len(groups) > 0 {
+		n := 1
+		for n < len(groups) && groups[n] == groups[0]+id.Shard(n) {
+			n++
+		}
+		if n == 1 {
+			text = append(text, fmt.Sprintf("%s%d", word, groups[0]))
+		} else {
+			text = append(text, fmt.Sprintf("%s%d-%d", word, groups[0], groups[n-1]))
+		}
+		word, groups = "", groups[n:]
+	}
+	return strings.Join(text, ", ")
 }

@@ -66,6 +66,9 @@ func newImport() *cobra.Command {
 		defer c.Close()
 		cfg.Client = c.WithAPIKey(key)
 		sum, err := importing.Run(cmd.Context(), cfg)
+		if errors.Is(err, client.ErrForbidden) {
+			return fmt.Errorf("import: %w: is the gallery key one of this tenant's galleries?", err)
+		}
 		if err != nil {
 			return fmt.Errorf("import: %w", err)
 		}

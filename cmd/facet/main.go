@@ -31,13 +31,13 @@ func run(args []string) int {
 	defer context.AfterFunc(ctx, stop)() // from then on signals do what they do by default
 	root := newRoot()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
 	fmt.Fprintf(os.Stderr, "facet: %v\n", err)
 	if _, usage := errors.AsType[*usageError](err); usage {
-		fmt.Fprintln(os.Stderr, `facet: "facet help" and "facet COMMAND --help" say how`)
+		fmt.Fprintf(os.Stderr, "usage: %s\nmore:  %s --help\n", cmd.UseLine(), cmd.CommandPath())
 		return exitUsage
 	}
 	return exitFailed

@@ -39,7 +39,7 @@ func TestTheScriptStartsBreaksAndHealsAClusterOfThreeAndOfFour(t *testing.T) {
 	})
 	f("n3 is up at", "start")
 	f("n2 (process", "kill", "2")
-	if out := f("one more death stops it", "status"); !strings.Contains(out, "shard 4") {
+	if out := f("one more death stops", "status"); !strings.Contains(out, "2 of 3 replicas") {
 		t.Errorf("status: %s", out)
 	}
 	f("access key", "tenant", "acme")

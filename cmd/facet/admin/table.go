@@ -88,9 +88,6 @@ func WriteMoves(w io.Writer, s node.Status) error {
 		names[n.ID] = n.Name
 	}
 	list := func(of []id.Node) string {
-		if len(of) == 0 {
-			return "nobody"
-		}
 		text := make([]string, len(of))
 		for i, n := range of {
 			text[i] = cmp.Or(names[n], n.String())
@@ -100,7 +97,7 @@ func WriteMoves(w io.Writer, s node.Status) error {
 	for _, m := range s.Moves {
 		var err error
 		if len(m.To) > 0 {
-			_, err = fmt.Fprintf(w, "> shard %d moves to %s (%d entries behind), away from %s\n", m.Shard, list(m.To), m.Behind, list(m.From))
+			_, err = fmt.Fprintf(w, "> shard %d moves to %s (%d entries behind)%s\n", m.Shard, list(m.To), m.Behind, away(list(m.From)))
 		} else {
 			_, err = fmt.Fprintf(w, "> shard %d has moved; %s has still to leave\n", m.Shard, list(m.From))
 		}
@@ -109,6 +106,14 @@ func WriteMoves(w io.Writer, s node.Status) error {
 		}
 	}
 	return nil
+}
+
+// away tells from whom a replica moves; one that is added moves from nobody.
+func away(from string) string {
+	if from == "" {
+		return ""
+	}
+	return ", away from " + from
 }
 
 // WriteGroups shows the groups of s.
