@@ -176,7 +176,7 @@ func (b *batch) scan(w *work, c *piece) {
 		return
 	}
 	allowed := w.allowed[:len(c.live)]
-	if !c.allow(allowed, nil) {
+	if c.allow(allowed, nil) == 0 {
 		return
 	}
 	b.turn()

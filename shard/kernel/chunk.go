@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 )
@@ -118,25 +119,24 @@ func (c *chunk) piece(s *shape, from, most int) piece {
 	return p
 }
 
-// allow writes the slots that a search with tags may see, and tells if there are any.
-func (c *piece) allow(words []uint64, tags []uint32) bool {
-	var any uint64
+// allow writes the slots that a search with tags may see, and counts them.
+func (c *piece) allow(words []uint64, tags []uint32) (n int) {
 	if len(tags) == 0 {
 		for i := range words {
 			words[i] = c.live[i].Load()
-			any |= words[i]
+			n += bits.OnesCount64(words[i])
 		}
-		return any != 0
+		return n
 	}
 	clear(words)
 	if !c.tags.mark(words, c.block, tags) {
-		return false
+		return 0
 	}
 	for i := range words {
 		if words[i] != 0 {
 			words[i] &= c.live[i].Load()
-			any |= words[i]
+			n += bits.OnesCount64(words[i])
 		}
 	}
-	return any != 0
+	return n
 }

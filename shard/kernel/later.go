@@ -108,25 +108,25 @@ func (s *search) lists() *[lists]later {
 	return s.put
 }
 
-// settle goes on with the rows of a piece that a scan up to plane has left: bounds and
+// settle goes on with the rows of a piece, so many, that a scan up to plane has left: bounds and
 // compares them, or puts them off if the search has all it wants, and
 // now only wants better. Those that look better come first, together.
-func (w *work) settle(s *search, c *piece, masks []uint64, plane int) {
+func (w *work) settle(s *search, c *piece, masks []uint64, plane, rows int) {
 	s.state()
 	if !s.top.full() {
 		w.bound(s, c, w.slots(masks))
 		return
 	}
 	soon, late := &s.lists()[soonList], &s.lists()[lateList]
-	p := put{
+	p := &w.told.put
+	*p = put{
 		masks: masks, sums: w.sums[:], plane: c.planes[plane], layout: c.chunk.coding.planes[plane].layout,
 		first: uint32(c.block * blockSlots), limit: s.turned.looks[plane], soon: soon, late: late,
 	}
-	n := left(masks)
-	soon.room(n)
-	late.room(n)
+	soon.room(rows)
+	late.room(rows)
 	fromSoon, fromLate := soon.n, late.n
-	s.kernel.put(&p)
+	s.kernel.put(p)
 	soon.note(c.chunk, plane, fromSoon)
 	late.note(c.chunk, plane, fromLate)
 	if end := c.first + c.slots; soon.n >= soonMax || end >= 2*s.looked {
@@ -170,8 +170,9 @@ func (w *work) sift(s *search, l *later, run *laterRun) int {
 		return run.rows
 	}
 	if limit := s.turned.limits[run.plane]; !limit.none {
-		f := sift{list: l, from: run.from, rows: run.rows, limit: limit}
-		s.kernel.sift(&f)
+		f := &w.told.sift
+		*f = sift{list: l, from: run.from, rows: run.rows, limit: limit}
+		s.kernel.sift(f)
 		run.rows = f.left
 	}
 	if run.rows > 0 && s.kernel.fetch != nil {
@@ -195,13 +196,14 @@ func (l *later) siftCodes(run *laterRun, limit int32) int {
 // bound bounds the listed rows with their codes, and compares those that are left, or puts
 // them off if they look worse than the worst of a search that has all it wants.
 func (w *work) bound(s *search, c *piece, list []uint16) {
-	r := rows{rows: c.rows, probe: s.turned.whole, stride: s.shape.rowBytes}
+	r := &w.told.rows
+	*r = rows{rows: c.rows, probe: s.turned.whole, stride: s.shape.rowBytes}
 	last, base := &s.lists()[lastList], uint16(c.block*blockSlots)
 	for len(list) > 0 {
 		n := min(len(list), codeRows)
 		r.list, r.sums = list[:n], w.codes[:n]
 		list = list[n:]
-		s.kernel.rows(&r)
+		s.kernel.rows(r)
 		s.state()
 		even := s.turned.even
 		if !s.top.full() {

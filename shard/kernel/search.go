@@ -124,6 +124,15 @@ type work struct {
 	list    [pieceSlots]uint16
 	some    [pieceSlots / groupSlots]uint16
 
+	// told is what kernels are told: it would be allocated for each piece.
+	told struct {
+		plane plane
+		put   put
+		sift  sift
+		rows  rows
+		dots  dots
+	}
+
 	codes  [codeRows]int32
 	exact  [codeRows]uint16
 	owners [exactRows]*Owner
@@ -133,10 +142,10 @@ type work struct {
 // scan offers the rows of a piece that may be among the best.
 func (w *work) scan(s *search, c *piece) {
 	allowed := w.allowed[:len(c.live)]
-	if !c.allow(allowed, s.tags) {
+	share := c.allow(allowed, s.tags)
+	if share == 0 {
 		return
 	}
-	share := left(allowed)
 	if c.flat || s.kernel.groups == nil || share < c.slots/sparseShare {
 		w.compare(s, c, w.slots(allowed))
 		return
@@ -160,25 +169,29 @@ func (w *work) scan(s *search, c *piece) {
 	if share = left(allowed); share > c.slots/midShare {
 		scanned = 1
 		w.plane(s, c, 1, allowed, share)
+		share = left(allowed)
 	}
-	w.settle(s, c, allowed, scanned)
+	if share > 0 {
+		w.settle(s, c, allowed, scanned, share)
+	}
 }
 
 // plane scans a plane with what is faster, if so many slots are left.
 func (w *work) plane(s *search, c *piece, number int, masks []uint64, share int) {
 	shape := &c.chunk.coding.planes[number]
 	t := s.turned
-	p := plane{
+	p := &w.told.plane
+	*p = plane{
 		codes: c.planes[number], masks: masks, sums: w.sums[:],
 		coarse: t.whole, fine: t.whole[shape.first:], coarseLines: shape.coarse, fineLines: shape.fine,
 		layout: shape.layout, shift: shape.shift, limit: t.limits[number],
 	}
 	if s.kernel.blocks != nil && share > c.slots/blocksShare {
-		s.kernel.blocks(&p)
+		s.kernel.blocks(p)
 		return
 	}
 	p.list = w.groups(masks)
-	s.kernel.groups(&p)
+	s.kernel.groups(p)
 }
 
 // left counts the slots in masks.
@@ -230,7 +243,8 @@ func (w *work) irregular(s *search, c *piece, block int, allowed []uint64) {
 
 // compare compares the listed rows exactly and offers them.
 func (w *work) compare(s *search, c *piece, list []uint16) {
-	d := dots{rows: c.vec, probe: s.probe.nums}
+	d := &w.told.dots
+	*d = dots{rows: c.vec, probe: s.probe.nums}
 	for len(list) > 0 {
 		n := min(len(list), exactRows)
 		d.list, d.dots = list[:n], w.dots[:n]
@@ -238,7 +252,7 @@ func (w *work) compare(s *search, c *piece, list []uint16) {
 		for i, at := range d.list {
 			w.owners[i] = c.owners[at].Load()
 		}
-		s.kernel.dots(&d)
+		s.kernel.dots(d)
 		for i, at := range d.list {
 			o := w.owners[i]
 			// Another owner by now: the vector may be half of one and half of the other. Another
