@@ -9,6 +9,8 @@ TOOLS := $(CURDIR)/assets/tools
 GO ?= go
 GOFLAGS_BUILD := -trimpath -tags hashicorpmetrics -ldflags '-s -w'
 FUZZTIME ?= 20s
+# What compares kernels with their definition, and searches with the plain scan.
+EMULATED := Kernel|PutOff|Hostile|Together
 LINT_VERSION := v2.15.0
 VERSITYGW_VERSION := v1.8.0
 PROMETHEUS_VERSION := v0.308.1
@@ -28,11 +30,11 @@ demo: setup build ## a three-node cluster that matches real faces, told as a sto
 	@scripts/demo.sh
 
 ##@ Checks
-.PHONY: test race lint fuzz bench venv s3
+.PHONY: test race lint fuzz bench venv s3 emulated
 venv:
 	@scripts/venv.sh node/sigv4/testdata/requirements.txt clients/python/requirements.txt
 
-test: setup venv s3 build ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
+test: setup venv s3 build emulated ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
 	@$(GO) test -tags hashicorpmetrics -timeout 20m ./...
 	@cd client && $(GO) test -count=1 -timeout 5m ./...
 	@cd clients/python && PYTHONDONTWRITEBYTECODE=1 ../../assets/venv/bin/python -m pytest -q
@@ -40,6 +42,15 @@ test: setup venv s3 build ## all tests: units, transcripts, outside signers, vir
 race: setup venv s3 build ## the tests under the race detector
 	@$(GO) test -race -tags hashicorpmetrics -timeout 40m ./...
 	@cd client && $(GO) test -race -count=1 -timeout 5m ./...
+
+# Two processors, one with dot products of bytes and one without. On arm64 "go test" runs these kernels.
+emulated: ## the search kernel's arm64 code, on an emulator if this processor is another one
+	@if [[ $$(uname -m) == @(arm64|aarch64) ]]; then echo "emulated: not needed on this processor"; exit; fi; \
+	  scripts/emulator.sh; \
+	  export GOOS=linux GOARCH=arm64 CGO_ENABLED=0; \
+	  $(GO) vet ./shard/kernel; \
+	  FACET_KERNEL=neon $(GO) test -exec "$(TOOLS)/qemu-aarch64 -cpu max" -run '$(EMULATED)|Coder' ./shard/kernel; \
+	  FACET_KERNEL=neon $(GO) test -exec "$(TOOLS)/qemu-aarch64 -cpu cortex-a72" -run '$(EMULATED)' ./shard/kernel
 
 lint: $(TOOLS)/golangci-lint ## formatting, vet, golangci-lint, and the rules of internal/lint
 	@$(TOOLS)/golangci-lint fmt --diff
