@@ -32,7 +32,7 @@ func randomPiece(r *rand.Rand, dim int) (*shape, *piece) {
 	}
 	c.rows = make([]byte, c.bytes(&s))
 	for i := range c.vec {
-		c.rows[i] = byte(r.IntN(rowZero + rowMax + 1))
+		c.rows[i] = byte(r.Uint32())
 	}
 	for at := range c.slots {
 		for i := range s.dim {
@@ -125,7 +125,10 @@ func agreeOnPiece(t *testing.T, r *rand.Rand, dim int) {
 			}
 		}
 		got.Rows = make([]int32, len(slots))
-		k.rows(&rows{c.rows, slots, whole, got.Rows, s.rowBytes})
+		k.rows(&rows{c.rows, slots, whole, got.Rows, s.rowBytes, s.rowBytes})
+		lower := make([]int32, len(slots))
+		k.rows(&rows{c.rows[s.rowBytes/2:], slots, whole, lower, s.rowBytes, s.rowBytes / 2})
+		got.Rows = append(got.Rows, lower...)
 		got.Dots = make([]float32, len(slots))
 		k.dots(&dots{c.vec, slots, probe, got.Dots})
 		if k.lanes == nil {

@@ -317,6 +317,17 @@ done:
 	VZEROUPPER
 	RET
 
+// SHIFTS makes Z24 the shift of each word that takes a unit's numbers, four bits each, apart, for both
+// halves of a register that have the same 32 bytes: the first half gets a shift of 0. Z25 gets
+// the bits of a number in each byte.
+#define SHIFTS \
+	VPXORD Z24, Z24, Z24           \
+	MOVL $4, AX                    \
+	VPBROADCASTD AX, Y25           \
+	VINSERTI64X4 $1, Y25, Z24, Z24 \
+	MOVL $0x0f0f0f0f, AX           \
+	VPBROADCASTD AX, Z25
+
 // func rowsVNNI(r *rows)
 TEXT ·rowsVNNI(SB), NOSPLIT, $0-8
 	MOVQ r+0(FP), DI
@@ -326,6 +337,10 @@ TEXT ·rowsVNNI(SB), NOSPLIT, $0-8
 	MOVQ rows_probe(DI), R11
 	MOVQ rows_sums(DI), R10
 	MOVQ rows_stride(DI), R13
+	MOVQ rows_fetch(DI), R14
+	MOVQ R13, R15
+	SHRQ $1, R15
+	SHIFTS
 	FIRSTROWS
 
 row:
@@ -335,14 +350,16 @@ row:
 	MOVWQZX (R8), AX
 	IMULQ R13, AX
 	ADDQ SI, AX
-	LEAQ (AX)(R13*1), BX
+	LEAQ (AX)(R15*1), BX
 	MOVQ R11, DX
 	VPXORD Z0, Z0, Z0
 
 unit:
-	VMOVDQU32 (AX), Z2
+	VBROADCASTI64X4 (AX), Z2
+	VPSRLVD Z24, Z2, Z2
+	VPANDD Z25, Z2, Z2
 	VPDPBUSD (DX), Z2, Z0
-	ADDQ $64, AX
+	ADDQ $32, AX
 	ADDQ $64, DX
 	CMPQ AX, BX
 	JLT  unit
@@ -426,14 +443,20 @@ done:
 	VZEROUPPER
 	RET
 
+// HALVES reads both halves of a unit.
+#define HALVES(upper, lower, all, to) \
+	VMOVDQU32 upper, to       \
+	VINSERTI64X4 $1, lower, all, all
+
 // QUAD reads a unit of four rows, which has word j of these in its register j % 4 at j / 4
-// then, and goes on to the next four.
+// then, and goes on to the next four. The lower half is at DX.
 #define QUAD(a, b, c, d) \
-	VMOVDQU32 (BX), Z16         \
-	VMOVDQU32 (BX)(R13*1), Z17  \
-	VMOVDQU32 (BX)(R13*2), Z18  \
-	VMOVDQU32 (BX)(R14*1), Z19  \
+	HALVES((BX), (DX), Z16, Y16)                \
+	HALVES((BX)(R13*1), (DX)(R13*1), Z17, Y17)  \
+	HALVES((BX)(R13*2), (DX)(R13*2), Z18, Y18)  \
+	HALVES((BX)(R14*1), (DX)(R14*1), Z19, Y19)  \
 	LEAQ (BX)(R13*4), BX        \
+	LEAQ (DX)(R13*4), DX        \
 	VPUNPCKLDQ Z17, Z16, Z20    \
 	VPUNPCKHDQ Z17, Z16, Z21    \
 	VPUNPCKLDQ Z19, Z18, Z22    \
@@ -443,7 +466,20 @@ done:
 	VPUNPCKLQDQ Z23, Z21, c     \
 	VPUNPCKHQDQ Z23, Z21, d
 
+// WHOLE writes two lines, of a word of the upper halves and one of the lower ones: the numbers
+// in the lower bits of their bytes, and eight lines on those in the upper ones. Z25 has the lower
+// bits set. To multiply words by Z26 or Z27 shifts them by 4 to the left or right, where another
+// unit of the processor is idle.
+#define WHOLE(upper, lower, free, at) \
+	VPMULLW Z26, upper, free            \
+	VPTERNLOGD $0xd8, Z25, lower, free  \
+	VPMULHUW Z27, lower, lower          \
+	VPTERNLOGD $0xd8, Z25, lower, upper \
+	VMOVDQU32 free, at(R10)             \
+	VMOVDQU32 upper, (at+512)(R10)
+
 // COLUMNS writes four lines, words i, i+4, i+8 and i+12 of all rows, from those of four quads.
+// The first two are of upper halves, the others of lower ones.
 #define COLUMNS(a, b, c, d, at) \
 	VSHUFI32X4 $0x88, b, a, Z16   \
 	VSHUFI32X4 $0xdd, b, a, Z17   \
@@ -453,14 +489,12 @@ done:
 	VSHUFI32X4 $0x88, Z19, Z17, Z21 \
 	VSHUFI32X4 $0xdd, Z18, Z16, Z22 \
 	VSHUFI32X4 $0xdd, Z19, Z17, Z23 \
-	VMOVDQU32 Z20, at(R10)        \
-	VMOVDQU32 Z21, (at+256)(R10)  \
-	VMOVDQU32 Z22, (at+512)(R10)  \
-	VMOVDQU32 Z23, (at+768)(R10)
+	WHOLE(Z20, Z22, Z16, at)      \
+	WHOLE(Z21, Z23, Z17, at+256)
 
 // func turnAVX512(t *turn)
 //
-// A unit is 64 numbers of sixteen slots: a matrix of 16 × 16 words of four numbers that
+// A unit is 64 numbers of sixteen slots: a matrix of 16 × 16 words of eight half numbers that
 // changes rows and columns.
 TEXT ·turnAVX512(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), DI
@@ -471,6 +505,14 @@ TEXT ·turnAVX512(SB), NOSPLIT, $0-8
 	LEAQ (R13)(R13*2), R14 // 3 rows
 	MOVQ R13, R15
 	SHLQ $4, R15           // 16 rows
+	MOVQ R13, R11
+	SHRQ $1, R11           // half a row
+	MOVL $0x0f0f0f0f, AX
+	VPBROADCASTD AX, Z25
+	MOVL $0x00100010, AX
+	VPBROADCASTD AX, Z26
+	MOVL $0x10001000, AX
+	VPBROADCASTD AX, Z27
 
 group:
 	TESTQ R9, R9
@@ -481,6 +523,7 @@ group:
 
 unit:
 	MOVQ AX, BX
+	LEAQ (AX)(R11*1), DX
 	QUAD(Z0, Z1, Z2, Z3)
 	QUAD(Z4, Z5, Z6, Z7)
 	QUAD(Z8, Z9, Z10, Z11)
@@ -490,7 +533,7 @@ unit:
 	COLUMNS(Z2, Z6, Z10, Z14, 128)
 	COLUMNS(Z3, Z7, Z11, Z15, 192)
 	ADDQ $1024, R10
-	ADDQ $64, AX
+	ADDQ $32, AX
 	DECQ CX
 	JNZ  unit
 

@@ -10,8 +10,17 @@ const (
 	// always compared exactly.
 	normSlack = 1.0 / (1 << 13)
 
-	// rowMax is the largest code of a row, which is stored plus rowZero, as 7 bits.
-	rowMax, rowZero = 63, 64
+	// rowMax is the largest code of a row, which is stored plus rowZero, as 8 bits: the
+	// middle of those with the same upper four.
+	rowMax, rowZero = 119, 8*16 + 8
+	// unitNums share a part of each half of a row's code, of unitBytes: number i with number
+	// i + unitBytes.
+	unitNums, unitBytes = 64, 32
+	// lowMean and lowVariance are of the square of what the lower four bits are from their
+	// mean, lowZero, if all are alike; lowSigmas is how many standard deviations more a bounded row
+	// may have.
+	lowZero, lowMean, lowVariance = 7.5, 21.25, 357
+	lowSigmas                     = 4.6
 
 	// codeLeast to codeMost are the codes of the planes, in steps from the middle.
 	codeLeast, codeMost = -8, 7
@@ -21,12 +30,18 @@ const (
 // what rounding does to nearly all of them.
 func rowError(dim int) float64 { return .29*math.Sqrt(float64(dim)) + .8 }
 
+// lowError is the same for the upper four bits of a code alone, squared, from the whole code.
+func lowError(dim int) float64 {
+	n := float64(dim)
+	return n*lowMean + lowSigmas*math.Sqrt(n*lowVariance)
+}
+
 // coded is a template in a coding.
 type coded struct {
 	// codes are 4 bits a number: the pair of the first plane, or the coarse one, and
 	// the next.
 	codes  []uint8
-	row    []uint8 // padded to rowBytes
+	row    []uint8 // a number each, padded to rowBytes
 	bounds [planes]bound
 	// bounded is false if the bounds can't be stated, so that the row has to be
 	// compared exactly in every search.
@@ -90,11 +105,16 @@ func (e *encoder) cells(from, to int, kind cellKind) cells {
 	return c
 }
 
-// rowIsNear tells if the row's code is near enough.
+// rowIsNear tells if the row's code is near enough, and the upper half of it.
 func (e *encoder) rowIsNear() bool {
 	most := rowError(e.coding.dim)
 	all, both, none := &e.parts[0], &e.parts[1], &e.parts[2]
-	return all.off.sum()+both.off.sum()+none.off.sum() <= most*most
+	if !(all.off.sum()+both.off.sum()+none.off.sum() <= most*most) {
+		return false
+	}
+	// (l − 7.5)² = 7.5² − l · (15 − l); numbers that pad add nothing.
+	n := e.coding.dim
+	return lowZero*lowZero*float64(n)-float64(e.coder.spread(e.row)) <= lowError(n)
 }
 
 // stateBounds fills the bounds, and tells if they can be stated.
@@ -110,7 +130,7 @@ func (e *encoder) stateBounds() bool {
 
 // write puts the codes of a row and its bounds in their places.
 func (c *chunk) write(s *shape, at int, e *coded) {
-	copy(c.rows[at*s.rowBytes:(at+1)*s.rowBytes], e.row)
+	halve(c.rows[at*s.rowBytes:(at+1)*s.rowBytes], e.row)
 	group, slot := at/groupSlots, at%groupSlots
 	for p, plane := range c.planes {
 		shape := &c.coding.planes[p]
@@ -128,6 +148,19 @@ func (c *chunk) write(s *shape, at int, e *coded) {
 			line += blockLineBytes
 		}
 		shape.layout.bounds(plane, group)[slot] = e.bounds[p]
+	}
+}
+
+// halve writes a row's code as two halves: the upper four bits of all numbers, then the lower ones.
+func halve(to, row []uint8) {
+	const upper, lower = 0xf0f0f0f0f0f0f0f0, 0x0f0f0f0f0f0f0f0f
+	half := len(row) / 2
+	for i := 0; i < half; i += 8 {
+		at := i/unitBytes*unitNums + i%unitBytes
+		a := binary.LittleEndian.Uint64(row[at:])
+		b := binary.LittleEndian.Uint64(row[at+unitBytes:])
+		binary.LittleEndian.PutUint64(to[i:], a>>4&lower|b&upper)
+		binary.LittleEndian.PutUint64(to[half+i:], a&lower|b<<4&upper)
 	}
 }
 

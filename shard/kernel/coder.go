@@ -28,12 +28,14 @@ type coder struct {
 	hadamard func(y []float64, scale float64)
 	// code codes numbers.
 	code func(c *cells)
+	// spread gives the sum of l · (15 − l) of the lower four bits of codes, of whole lines.
+	spread func(row []uint8) int
 }
 
 // activeCoder is the fastest coder of this processor.
 var activeCoder = &coders()[0]
 
-var portableCoder = coder{"portable", squaresPortable, widenPortable, flipPortable, hadamardPortable, codePortable}
+var portableCoder = coder{"portable", squaresPortable, widenPortable, flipPortable, hadamardPortable, codePortable, spreadPortable}
 
 // cellKind says which planes have bits of numbers.
 type cellKind int
@@ -118,6 +120,14 @@ func codePortable(c *cells) {
 			c.squares[0][lane] += first * first
 		}
 	}
+}
+
+func spreadPortable(row []uint8) (sum int) {
+	for _, code := range row {
+		low := int(code & 15)
+		sum += low * (15 - low)
+	}
+	return sum
 }
 
 // rest is how many numbers at the end are left for the portable code.

@@ -7,7 +7,7 @@ func coders() []coder {
 	if !cpu.X86.HasAVX2 {
 		return []coder{portableCoder}
 	}
-	return []coder{{"avx2", squaresAVX2, widenAVX2, flipAVX2, hadamardAVX2, codeAVX2}, portableCoder}
+	return []coder{{"avx2", squaresAVX2, widenAVX2, flipAVX2, hadamardAVX2, codeAVX2, spreadAVX2}, portableCoder}
 }
 
 //go:noescape
@@ -24,3 +24,6 @@ func hadamardAVX2(y []float64, scale float64)
 
 //go:noescape
 func codeAVX2(c *cells)
+
+//go:noescape
+func spreadAVX2(row []uint8) int

@@ -10,7 +10,7 @@ import (
 
 // hardNumbers are some at which implementations could differ.
 var hardNumbers = []float64{
-	0, math.Copysign(0, -1), 1, -1, .5, -.5, 1e-300, -1e-300, math.SmallestNonzeroFloat64, 1e30, -1e30, 1 << 52, 1<<53 + 2, -7.5, 62.5, 63.5, -63.5,
+	0, math.Copysign(0, -1), 1, -1, .5, -.5, 1e-300, -1e-300, math.SmallestNonzeroFloat64, 1e30, -1e30, 1 << 52, 1<<53 + 2, -7.5, 62.5, 118.5, 119.5, -119.5,
 }
 
 // numbers are random ones, some of them hard.
@@ -69,7 +69,8 @@ func codersAgree(t *testing.T, r *rand.Rand, n int) {
 		for i := range planes {
 			out = append(out, wordsOf(c.dots[i][:]), wordsOf(c.squares[i][:]))
 		}
-		var bytes []uint64
+		codes := slices.Concat(c.row, make([]uint8, (lineBytes-len(c.row)%lineBytes)%lineBytes))
+		bytes := []uint64{uint64(k.spread(codes))}
 		for i := range c.row {
 			bytes = append(bytes, uint64(c.row[i]), uint64(c.codes[i]))
 		}
@@ -154,6 +155,54 @@ func TestPairsOfBitsLieWhereTheLayoutSays(t *testing.T) {
 		}
 		if got := pairs(codes, from, shift); got != want {
 			t.Fatalf("%v from %d, shift %d: got %x, want %x", codes, from, shift, got, want)
+		}
+	}
+}
+
+// The same of a row's halves.
+func TestTheHalvesOfARowLieWhereTheLayoutSays(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 35))
+	for range 300 {
+		row := make([]uint8, lineBytes*(1+r.IntN(16)))
+		for i := range row {
+			row[i] = uint8(r.Uint32())
+		}
+		got, want, spread := make([]byte, len(row)), make([]byte, len(row)), 0
+		for n, code := range row {
+			at, shift := n/64*32+n%32, n%64/32*4
+			want[at] |= code >> 4 << shift
+			want[len(row)/2+at] |= code & 15 << shift
+			spread += int(code%16) * int(15-code%16)
+		}
+		if halve(got, row); !slices.Equal(got, want) {
+			t.Fatalf("%v: got %v, want %v", row, got, want)
+		}
+		for _, k := range coders() {
+			if got := k.spread(row); got != spread {
+				t.Fatalf("%s: %v: the lower bits' spread is %d, want %d", k.name, row, got, spread)
+			}
+		}
+	}
+}
+
+func TestNearlyAllTemplatesHaveBounds(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 36))
+	const n = 20_000
+	for _, dim := range []int{64, 192} {
+		for _, power := range []float64{0, .5} {
+			w := newSuitedTwin(t, dim, spectrumOf(dim, func() []float32 { return tapered(r, dim, power) }))
+			bare := 0
+			e := newEncoder(&w.m.shape, w.m.coding)
+			for range n {
+				if e.encode(tapered(r, dim, power)); !e.bounded {
+					bare++
+				}
+			}
+			if bare > n/2000 {
+				t.Errorf("%d numbers, power %v: %d of %d have no bounds", dim, power, bare, n)
+			}
 		}
 	}
 }

@@ -49,7 +49,7 @@ func turnAVX512(t *turn)
 func lanesVNNI(l *lanes)
 
 //go:noescape
-func fetchRows(rows []byte, list []uint16, stride int)
+func fetchRows(rows []byte, list []uint16, stride, bytes int)
 
 //go:noescape
 func putAVX512(p *put)

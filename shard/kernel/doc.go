@@ -3,11 +3,11 @@
 // # Idea
 //
 // Every template is kept three times: as the float32 numbers that were enrolled, as
-// 7-bit codes of its rotated numbers, and as 4-bit codes that are cut into two planes.
+// 8-bit codes of its rotated numbers, and as 4-bit codes that are cut into two planes.
 // A search reads the first plane of all rows (about 2 bits a number), which gives each row a
 // certified upper bound of its similarity; rows that can't reach the threshold (or the score
 // of the worst hit that is kept) are done with. If many are left, the second plane bounds
-// them again; then their 7-bit codes do, and what is left then, a few rows in a million,
+// them again; then their 8-bit codes do, and what is left then, a few rows in a million,
 // is compared with the fixed summation order of score.Dot. The bounds hold
 // for every input, so the answer equals that of scan.TopK bit for bit.
 //
@@ -43,10 +43,18 @@
 //
 // # Bound of a row
 //
-// The 7-bit code of a row has the same step in all rows, and rounding moves no bounded row
+// The 8-bit code of a row has the same step in all rows, and rounding moves no bounded row
 // farther than rowError steps. So a row is out if its sum is below one integer, which belongs
 // to the probe. Rows for which a bound can't be stated (of another norm than 1, with numbers
 // that no step suits, or beyond the scales) are marked irregular and compared in every search.
+//
+// A code lies in two halves, the upper four bits of all numbers and the lower ones. These, less
+// their mean, are a vector that in no bounded row is longer than lowError, so its product with the
+// rounded probe is at most that times the probe's norm. Rows that the first plane has left are bounded by
+// their upper half, in half of the cache lines, and nearly all of them are out: only the others'
+// lower half is read. Zero is in the middle of the numbers that share upper bits, so those
+// that weigh next to nothing lose little. What both planes have left, of four bits a number too,
+// the upper half would hardly exclude: then both halves are fetched at once.
 //
 // # Layout
 //
@@ -58,8 +66,10 @@
 //	first   blocks of 64 slots: for each line of the coding four lines of 64 bytes, then two
 //	        lines of bounds
 //	second  the same
-//	rows    codes, a row a slot: dim bytes, padded with zeros to 64 bytes;
+//	rows    codes, a row a slot: dim bytes, padded with zeros to 64 bytes, in halves;
 //	        then vec, a row a slot: dim float32, padded with zeros to 64 bytes
+//
+//	byte 32i+j of a half  numbers 64i + j and, in the upper bits, 64i + 32 + j (j = 0 … 31)
 //
 //	line 4i+g of a block  slot 16g   16g+1   …   16g+15    32 bits each:
 //	bits 8b+2k, 8b+2k+1 of a slot: number 16i + 4k + b     (b, k = 0 … 3)
@@ -72,9 +82,9 @@
 //
 // A search that has as many hits as it wants gets stricter as it goes. So it puts off the
 // rows that their bounds can't exclude but that look worse than its worst hit, by the planes
-// and again by the 7-bit codes: at the end most of them are out without a look (later.go).
+// and again by the 8-bit codes: at the end most of them are out without a look (later.go).
 // Searches that wait are bounded
-// by the 7-bit codes of all rows at once, sixteen searches to a register (batch.go, queue.go):
+// by the 8-bit codes of all rows at once, sixteen searches to a register (batch.go, queue.go):
 // they share the memory's bandwidth, and the arithmetic is the same for codes of 4 bits.
 //
 // # Concurrency

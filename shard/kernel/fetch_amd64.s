@@ -1,13 +1,14 @@
 #include "textflag.h"
 
-// func fetchRows(rows []byte, list []uint16, stride int)
+// func fetchRows(rows []byte, list []uint16, stride, bytes int)
 //
-// All lines of each row, to the second cache.
-TEXT ·fetchRows(SB), NOSPLIT, $0-56
+// The lines of the first bytes of each row, to the second cache.
+TEXT ·fetchRows(SB), NOSPLIT, $0-64
 	MOVQ rows_base+0(FP), SI
 	MOVQ list_base+24(FP), R8
 	MOVQ list_len+32(FP), R9
 	MOVQ stride+48(FP), R13
+	MOVQ bytes+56(FP), R14
 
 row:
 	TESTQ R9, R9
@@ -15,7 +16,7 @@ row:
 	MOVWQZX (R8), AX
 	IMULQ R13, AX
 	ADDQ  SI, AX
-	LEAQ  (AX)(R13*1), BX
+	LEAQ  (AX)(R14*1), BX
 
 line:
 	PREFETCHT1 (AX)

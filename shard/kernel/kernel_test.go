@@ -157,9 +157,10 @@ func boundHolds(t *testing.T, r *rand.Rand, s *shape, c *coding) int {
 		return 0
 	}
 	first, second := make([]float64, s.dim), make([]float64, s.dim)
-	row := make([]float64, s.dim)
+	row, half := make([]float64, s.dim), make([]float64, s.dim)
 	for i, code := range e.codes {
 		row[i] = float64(e.row[i]) - rowZero
+		half[i] = float64(e.row[i]&0xf0) + lowZero - rowZero
 		if i >= c.parts[1] {
 			continue
 		}
@@ -171,8 +172,8 @@ func boundHolds(t *testing.T, r *rand.Rand, s *shape, c *coding) int {
 			}
 		}
 	}
-	codes := [][]float64{first, second, row}
-	q := beyond(c.rotation, v, codes[r.IntN(3)], math.Acos(r.Float64()*1.4-.5))
+	codes := [][]float64{first, second, row, half}
+	q := beyond(c.rotation, v, codes[r.IntN(4)], math.Acos(r.Float64()*1.4-.5))
 	turned := newProbe(s, q).turn(s, c)
 	turned.state(score.Dot(q, v)) // exactly reached
 	for p, code := range codes[:planes] {
@@ -198,6 +199,13 @@ func boundHolds(t *testing.T, r *rand.Rand, s *shape, c *coding) int {
 	}
 	if sum < turned.row {
 		t.Fatalf("%+v excludes a row that reaches the threshold by its row: q %v, v %v", c, q, v)
+	}
+	sum = 0
+	for i, n := range turned.whole {
+		sum += int32(e.row[i]>>4) * int32(n)
+	}
+	if sum < turned.half {
+		t.Fatalf("%+v excludes a row that reaches the threshold by its upper half: q %v, v %v", c, q, v)
 	}
 	return 1
 }

@@ -114,7 +114,7 @@ func (s *search) lists() *[lists]later {
 func (w *work) settle(s *search, c *piece, masks []uint64, plane, rows int) {
 	s.state()
 	if !s.top.full() {
-		w.bound(s, c, w.slots(masks))
+		w.bound(s, c, w.slots(masks), plane)
 		return
 	}
 	soon, late := &s.lists()[soonList], &s.lists()[lateList]
@@ -152,7 +152,7 @@ func (w *work) flush(s *search, l *later) {
 			if run.plane == inCodes {
 				w.compare(s, &c, list)
 			} else {
-				w.bound(s, &c, list)
+				w.bound(s, &c, list, run.plane)
 			}
 		}
 	}
@@ -165,7 +165,7 @@ func (w *work) sift(s *search, l *later, run *laterRun) int {
 	if run.plane == inCodes {
 		run.rows = l.siftCodes(run, s.turned.row)
 		if run.rows > 0 && s.kernel.fetch != nil {
-			s.kernel.fetch(run.chunk.rows[run.chunk.vec:], l.at[run.from:][:run.rows], 4*s.shape.vecNums)
+			s.kernel.fetch(run.chunk.rows[run.chunk.vec:], l.at[run.from:][:run.rows], 4*s.shape.vecNums, 4*s.shape.vecNums)
 		}
 		return run.rows
 	}
@@ -176,7 +176,7 @@ func (w *work) sift(s *search, l *later, run *laterRun) int {
 		run.rows = f.left
 	}
 	if run.rows > 0 && s.kernel.fetch != nil {
-		s.kernel.fetch(run.chunk.rows, l.at[run.from:][:run.rows], s.shape.rowBytes)
+		s.kernel.fetch(run.chunk.rows, l.at[run.from:][:run.rows], s.shape.rowBytes, s.rowFetch(run.plane))
 	}
 	return run.rows
 }
@@ -193,27 +193,22 @@ func (l *later) siftCodes(run *laterRun, limit int32) int {
 	return left - run.from
 }
 
-// bound bounds the listed rows with their codes, and compares those that are left, or puts
-// them off if they look worse than the worst of a search that has all it wants.
-func (w *work) bound(s *search, c *piece, list []uint16) {
-	r := &w.told.rows
-	*r = rows{rows: c.rows, probe: s.turned.whole, stride: s.shape.rowBytes}
+// bound bounds the listed rows, which a scan up to plane has left, with their codes, and compares
+// those that are left, or puts them off if they look worse than the worst of a search that has all it wants.
+func (w *work) bound(s *search, c *piece, list []uint16, plane int) {
 	last, base := &s.lists()[lastList], uint16(c.block*blockSlots)
 	for len(list) > 0 {
 		n := min(len(list), codeRows)
-		r.list, r.sums = list[:n], w.codes[:n]
-		list = list[n:]
-		s.kernel.rows(r)
-		s.state()
+		n, list = w.code(s, c, list[:n], plane), list[n:]
 		even := s.turned.even
 		if !s.top.full() {
 			even = math.MinInt32
 		}
 		last.room(n)
 		left, from := 0, last.n
-		for i, at := range r.list {
+		for i, at := range w.exact[:n] {
 			w.exact[left] = at
-			switch sum := r.sums[i]; {
+			switch sum := w.codes[i]; {
 			case sum >= max(even, s.turned.row):
 				left++
 			case sum >= s.turned.row:
@@ -227,6 +222,40 @@ func (w *work) bound(s *search, c *piece, list []uint16) {
 	if last.n > lastMax {
 		w.flush(s, last)
 	}
+}
+
+// rowFetch is how many bytes of the codes of rows to fetch, if a scan up to plane has left them:
+// the upper half, or all, since the second plane has excluded what that could.
+func (s *search) rowFetch(plane int) int {
+	if plane > 0 {
+		return s.shape.rowBytes
+	}
+	return s.shape.rowBytes / 2
+}
+
+// code fills exact and codes with those of up to codeRows listed rows that the upper halves
+// of their codes can't exclude, and the sums of the codes, and counts them.
+func (w *work) code(s *search, c *piece, list []uint16, plane int) (left int) {
+	r := &w.told.rows
+	*r = rows{
+		rows: c.rows, list: list, probe: s.turned.whole, sums: w.codes[:len(list)],
+		stride: s.shape.rowBytes, fetch: s.rowFetch(plane),
+	}
+	s.kernel.rows(r)
+	s.state()
+	for i, at := range list {
+		sum := w.codes[i]
+		w.exact[left], w.codes[left] = at, sum
+		if sum >= s.turned.half {
+			left++
+		}
+	}
+	r.rows, r.list, r.sums, r.fetch = c.rows[r.stride/2:], w.exact[:left], w.lower[:left], r.stride/2
+	s.kernel.rows(r)
+	for i, sum := range r.sums {
+		w.codes[i] = w.codes[i]<<4 + sum
+	}
+	return left
 }
 
 // end looks at all that was put off.

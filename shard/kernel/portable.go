@@ -52,13 +52,14 @@ type plane struct {
 	list []uint16
 }
 
-// rows says the codes of which rows to multiply by a probe.
+// rows says one half of which rows' codes to multiply by a probe.
 type rows struct {
-	rows   []byte
+	rows   []byte   // from that half of the first one on
 	list   []uint16 // slots
 	probe  []int8
 	sums   []int32 // of list
-	stride int     // bytes of a row, whole lines
+	stride int     // bytes of a row, whole lines: twice those of a half
+	fetch  int     // so many bytes of rows on the list are fetched ahead
 }
 
 const (
@@ -69,7 +70,7 @@ const (
 )
 
 // turn says which rows' codes to put in the order of lanes: four numbers of sixteen slots
-// a line.
+// a line, a byte each.
 type turn struct {
 	rows   []byte
 	to     []byte
@@ -112,8 +113,8 @@ type kernel struct {
 	turn   func(*turn)  // for lanes
 	put    func(*put)
 	sift   func(*sift)
-	// fetch begins to fetch the listed rows of so many bytes; nil if it can't.
-	fetch func(rows []byte, list []uint16, stride int)
+	// fetch begins to fetch so many bytes of the listed rows; nil if it can't.
+	fetch func(rows []byte, list []uint16, stride, bytes int)
 }
 
 var (
@@ -178,19 +179,23 @@ func out(sum int32, b bound, l *limit) bool {
 func rowsPortable(r *rows) {
 	for i, at := range r.list {
 		sum := int32(0)
-		for j, code := range r.rows[int(at)*r.stride:][:r.stride] {
-			sum += int32(code) * int32(r.probe[j])
+		for j, b := range r.rows[int(at)*r.stride:][:r.stride/2] {
+			probe := r.probe[j/unitBytes*unitNums+j%unitBytes:]
+			sum += int32(b&15)*int32(probe[0]) + int32(b>>4)*int32(probe[unitBytes])
 		}
 		r.sums[i] = sum
 	}
 }
 
 func turnPortable(t *turn) {
+	half := t.stride / 2
 	for g := range t.groups {
 		from, to := t.rows[g*groupSlots*t.stride:], t.to[g*groupSlots*t.stride:]
 		for s := range groupSlots {
-			for i := 0; i < t.stride; i += 4 {
-				copy(to[i*groupSlots+4*s:][:4], from[s*t.stride+i:])
+			for i := range t.stride {
+				j, shift := i/unitNums*unitBytes+i%unitBytes, i%unitNums/unitBytes*4
+				upper, lower := from[s*t.stride+j]>>shift&15, from[s*t.stride+half+j]>>shift&15
+				to[i/4*4*groupSlots+4*s+i%4] = upper<<4 | lower
 			}
 		}
 	}

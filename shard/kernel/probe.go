@@ -54,11 +54,13 @@ type turned struct {
 	tail         float64       // norm of what the planes don't see, of a probe of norm 1
 	offset       [planes]int32 // what the codes' offsets add to the sums of the planes
 	rowOffset    int32         // of the rows
+	sum          int32         // of whole
 
 	least  float32 // of which limits are
 	limits [planes]limit
 	looks  [planes]limit // rows that they put out look out: the angles of codes are left out
 	row    int32         // rows with a smaller sum are out
+	half   int32         // rows with a smaller sum of their upper half are out
 	even   int32         // rows with a smaller sum look out
 }
 
@@ -103,8 +105,9 @@ func (p *probe) turn(s *shape, c *coding) *turned {
 	}
 	for i, x := range y {
 		t.whole[i] = int8(math.Round(x / largest * probeMax))
-		t.rowOffset += rowZero * int32(t.whole[i])
+		t.sum += int32(t.whole[i])
 	}
+	t.rowOffset = rowZero * t.sum
 	coded := c.parts[1]
 	t.planes, t.rows = round(y[:coded], t.whole), round(y, t.whole)
 	t.tail = math.Sqrt(max(1-t.planes.norm*t.planes.norm, 0))
@@ -152,7 +155,7 @@ func (t *turned) state(least float32) {
 	t.least = least
 	none := limit{none: true}
 	t.limits, t.looks = [planes]limit{none, none}, [planes]limit{none, none}
-	t.row, t.even = math.MinInt32, math.MinInt32
+	t.row, t.half, t.even = math.MinInt32, math.MinInt32, math.MinInt32
 	if t.probe.bare {
 		return
 	}
@@ -163,6 +166,7 @@ func (t *turned) state(least float32) {
 		cos /= 1 - normSlack
 	}
 	t.row, t.even = t.rowLimits(cos)
+	t.half = t.halfLimit()
 	t.planeLimits(cos)
 }
 
@@ -181,6 +185,16 @@ func (t *turned) rowLimits(cos float64) (row, even int32) {
 		return int32(min(max(sum, math.MinInt32), math.MaxInt32))
 	}
 	return sum(need), sum(cos)
+}
+
+// halfLimit: a sum is 16 times that of the upper halves and that of the lower ones, which is
+// at most lowZero times the probe's numbers, and their norm times what lowError states.
+func (t *turned) halfLimit() int32 {
+	if t.row == math.MinInt32 {
+		return math.MinInt32
+	}
+	lower := lowZero*float64(t.sum) + t.rows.length*math.Sqrt(lowError(t.coding.dim))
+	return int32(max(math.Floor((float64(t.row)-lower)/16)-1, math.MinInt32))
 }
 
 // planeLimits states the limits of the planes; doc.go derives them. What is rounded is covered

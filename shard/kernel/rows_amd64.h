@@ -2,7 +2,8 @@
 // it waits for more lines at once than the first, which made rows here and there twice as fast.
 #define ROWAHEAD 64
 
-// FIRSTROWS begins to fetch the first rows of a list at R8, of R9 rows of R13 bytes from SI on.
+// FIRSTROWS begins to fetch the first R14 bytes of the first rows of a list at R8, of R9 rows of
+// R13 bytes from SI on.
 #define FIRSTROWS \
 	XORQ DX, DX              \
 firstRow:                    \
@@ -13,7 +14,7 @@ firstRow:                    \
 	MOVWQZX (R8)(DX*2), AX   \
 	IMULQ R13, AX            \
 	ADDQ SI, AX              \
-	LEAQ (AX)(R13*1), BX     \
+	LEAQ (AX)(R14*1), BX     \
 firstLine:                   \
 	PREFETCHT1 (AX)          \
 	ADDQ $64, AX             \
@@ -23,14 +24,14 @@ firstLine:                   \
 	JMP  firstRow            \
 firstDone:
 
-// FETCHROW fetches the row that is ROWAHEAD rows on.
+// FETCHROW fetches those of the row that is ROWAHEAD rows on.
 #define FETCHROW \
 	CMPQ R9, $ROWAHEAD       \
 	JLE  fetchDone           \
 	MOVWQZX (2*ROWAHEAD)(R8), AX \
 	IMULQ R13, AX            \
 	ADDQ SI, AX              \
-	LEAQ (AX)(R13*1), BX     \
+	LEAQ (AX)(R14*1), BX     \
 fetchLine:                   \
 	PREFETCHT1 (AX)          \
 	ADDQ $64, AX             \

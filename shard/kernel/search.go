@@ -134,6 +134,7 @@ type work struct {
 	}
 
 	codes  [codeRows]int32
+	lower  [codeRows]int32
 	exact  [codeRows]uint16
 	owners [exactRows]*Owner
 	dots   [exactRows]float32
@@ -161,7 +162,7 @@ func (w *work) scan(s *search, c *piece) {
 		w.irregular(s, c, i, allowed)
 	}
 	if !inPlanes {
-		w.bound(s, c, w.slots(allowed))
+		w.bound(s, c, w.slots(allowed), 0)
 		return
 	}
 	w.plane(s, c, 0, allowed, share)

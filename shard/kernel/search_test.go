@@ -202,6 +202,40 @@ func TestSearchEqualsThePlainScanOverInsertsAndErasures(t *testing.T) {
 	}
 }
 
+// A row whose upper half excludes it costs half of the lines.
+func TestLowerHalvesAreReadOfFewRowsThatTheFirstPlaneLeaves(t *testing.T) {
+	t.Parallel()
+	const dim, n = 128, 20_000
+	r := rand.New(rand.NewPCG(dim, 4))
+	w := newTwin(t, dim)
+	for i := range n {
+		w.add(t, ownerOf(r, i), unit(r, dim))
+	}
+	q := scan.Query{Probe: unit(r, dim), Limit: 10, Threshold: w.table.Score(.5)}
+	for _, k := range kernels() {
+		if k.groups == nil {
+			continue
+		}
+		inner, upper, lower := k.rows, 0, 0
+		k.rows = func(r *rows) {
+			if len(r.rows)%r.stride == 0 {
+				upper += len(r.list)
+			} else {
+				lower += len(r.list)
+			}
+			inner(r)
+		}
+		s, err := w.m.newSearch(w.table, &request{query: q}, &k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, w.m, s)
+		if upper < n/50 || lower > upper/8 {
+			t.Errorf("%s: %d upper halves were read, and %d lower ones", k.name, upper, lower)
+		}
+	}
+}
+
 func TestSearchesTogetherEqualSearchesAlone(t *testing.T) {
 	t.Parallel()
 	for _, dim := range []int{16, 100, 128, 192, 512} {
