@@ -168,11 +168,7 @@ func (b *bench) row(p *peer, a ask) error {
 	if err != nil {
 		return err
 	}
-	rounds := b.o.rounds
-	if a.limit != 10 {
-		rounds = 1
-	}
-	for range rounds {
+	for range b.o.rounds {
 		for i, l := range b.set.least {
 			a.threshold = l.score
 			ms, hits, err := b.our.time(probes, a)
@@ -180,7 +176,7 @@ func (b *bench) row(p *peer, a ask) error {
 				return err
 			}
 			cells[i].least, cells[i].hits = l, hits
-			cells[i].times = append(cells[i].times, ms)
+			cells[i].times = append(cells[i].times, ms...)
 		}
 		if p == nil {
 			continue
@@ -189,7 +185,7 @@ func (b *bench) row(p *peer, a ask) error {
 		if err != nil {
 			return err
 		}
-		theirs, ids = append(theirs, ms), found
+		theirs, ids = append(theirs, ms...), found
 	}
 	b.print(p, a, breadth, probes, theirs, ids, cells)
 	return nil

@@ -67,24 +67,26 @@ func (o *ours) queries(probes []float32, a ask) []scan.Query {
 	return qs
 }
 
-// time searches with all probes and tells the time of one.
-func (o *ours) time(probes []float32, a ask) (ms float64, hits [][]scan.Hit, err error) {
+// time searches with all probes and tells the time of one, of each batch.
+func (o *ours) time(probes []float32, a ask) (ms []float64, hits [][]scan.Hit, err error) {
 	qs := o.queries(probes, a)
-	begin := time.Now()
 	for i := 0; i < len(qs); i += a.batch {
+		part := qs[i:min(i+a.batch, len(qs))]
 		var found [][]scan.Hit
+		begin := time.Now()
 		if a.batch == 1 {
 			found = make([][]scan.Hit, 1)
-			found[0], err = o.m.Search(o.table, qs[i])
+			found[0], err = o.m.Search(o.table, part[0])
 		} else {
-			found, err = o.m.SearchAll(o.table, qs[i:min(i+a.batch, len(qs))])
+			found, err = o.m.SearchAll(o.table, part)
 		}
 		if err != nil {
-			return 0, nil, err
+			return nil, nil, err
 		}
+		ms = append(ms, time.Since(begin).Seconds()*1e3/float64(len(part)))
 		hits = append(hits, found...)
 	}
-	return time.Since(begin).Seconds() * 1e3 / float64(len(qs)), hits, nil
+	return ms, hits, nil
 }
 
 // check compares the best 50 of each probe, without a threshold and with each one of the

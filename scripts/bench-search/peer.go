@@ -65,14 +65,14 @@ func (p *peer) ask(question, answer any) error {
 	return json.Unmarshal(line, answer)
 }
 
-// time searches with all probes; breadth is that of a graph's search.
-func (p *peer) time(probes []float32, a ask, breadth int) (ms float64, ids [][]int, err error) {
+// time searches with all probes and tells the time of one, of each batch; breadth is that of a graph's search.
+func (p *peer) time(probes []float32, a ask, breadth int) (ms []float64, ids [][]int, err error) {
 	if err := os.WriteFile(p.file, bytesOf(probes), 0o600); err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
 	var answer struct {
-		MS  float64 `json:"ms"`
-		IDs [][]int `json:"ids"`
+		MS  []float64 `json:"ms"`
+		IDs [][]int   `json:"ids"`
 	}
 	err = p.ask(map[string]any{"probes": p.file, "k": a.limit, "batch": a.batch, "breadth": breadth}, &answer)
 	return answer.MS, answer.IDs, err

@@ -3,7 +3,7 @@
 First line: {"rows": file, "n": rows of it, "dim": d, "index": name, "dir": folder for
 graphs, "key": their name there, "basis": file, "cols": c} gives {"build": CPU seconds,
 "bytes": a template}; then {"probes": file, "k": k, "batch": b, "breadth": e} gives
-{"ms": a query, "ids": [[...]]}. The breadth is what a graph keeps in view, or how many
+{"ms": [of each batch, a query], "ids": [[...]]}. The breadth is what a graph keeps in view, or how many
 times k candidates "pq" compares again exactly.
 """
 import json
@@ -140,11 +140,13 @@ def main():
     for line in sys.stdin:
         q = json.loads(line)
         probes = read(q["probes"], first["dim"])
-        batch, ids = q["batch"], []
-        begin = time.perf_counter()
+        batch, ids, ms = q["batch"], [], []
         for i in range(0, len(probes), batch):
-            ids.extend(peer.search(probes[i:i + batch], q["k"], q["breadth"]).tolist())
-        ms = (time.perf_counter() - begin) * 1e3 / len(probes)
+            part = probes[i:i + batch]
+            begin = time.perf_counter()
+            found = peer.search(part, q["k"], q["breadth"])
+            ms.append((time.perf_counter() - begin) * 1e3 / len(part))
+            ids.extend(found.tolist())
         print(json.dumps({"ms": ms, "ids": ids}), flush=True)
 
 
