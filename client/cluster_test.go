@@ -49,7 +49,7 @@ func readDev(t *testing.T) dev {
 
 func photo(t *testing.T, name string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("photos", name))
+	b, err := os.ReadFile(filepath.Join("assets", "photos", name))
 	if err != nil {
 		t.Fatal(err)
 	}

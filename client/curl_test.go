@@ -32,7 +32,7 @@ func TestTheReadmesCurlLinesRun(t *testing.T) {
 	address += "=" + readDev(t).BaseURLs[0] + "\n"
 	before = strings.Replace(before, `"staff"`, `"`+t.Name()+`"`, 1)
 	for name, shows := range map[string]string{"me.jpg": obama, "me-too.jpg": anotherObama, "group.jpg": threePeople} {
-		must(t, os.Symlink(filepath.Join("photos", shows), name))
+		must(t, os.Symlink(filepath.Join("assets", "photos", shows), name))
 	}
 
 	var gallery struct {

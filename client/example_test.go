@@ -16,13 +16,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	staff, err := c.CreateGallery(ctx, client.NewGallery{Name: "staff", FaceMinimumQualityScore: 0.45, Size: 1000})
+	employees, err := c.CreateGallery(ctx, client.NewGallery{Name: "employees", FaceMinimumQualityScore: 0.45, Size: 1000})
 	if err != nil {
 		log.Fatal(err)
 	}
-	c = c.WithAPIKey(staff.APIKey)
+	c = c.WithAPIKey(employees.APIKey)
 
-	photo, err := os.ReadFile("photos/face_recognition/obama.jpg")
+	photo, err := os.ReadFile("assets/photos/face_recognition/obama.jpg")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	probe, err := os.ReadFile("photos/face_recognition/obama2.jpg")
+	probe, err := os.ReadFile("assets/photos/face_recognition/obama2.jpg")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -50,8 +50,8 @@ func ExampleClient_VerifyFaces() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	one, _ := os.ReadFile("photos/face_recognition/obama.jpg")
-	other, _ := os.ReadFile("photos/face_recognition/biden.jpg")
+	one, _ := os.ReadFile("assets/photos/face_recognition/obama.jpg")
+	other, _ := os.ReadFile("assets/photos/face_recognition/biden.jpg")
 
 	score, err := c.VerifyFaces(context.Background(), one, other)
 	switch {
@@ -70,7 +70,7 @@ func ExampleError() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	rocket, _ := os.ReadFile("photos/scikit-image/rocket.jpg")
+	rocket, _ := os.ReadFile("assets/photos/scikit-image/rocket.jpg")
 
 	_, err = c.Extract(context.Background(), rocket, 0)
 	if e, ok := errors.AsType[*client.Error](err); ok {
@@ -90,7 +90,7 @@ func ExampleClient_AllSubjects() {
 		log.Fatal(err)
 	}
 	c = c.WithAPIKey(visitors.APIKey)
-	photo, _ := os.ReadFile("photos/face_recognition/biden.jpg")
+	photo, _ := os.ReadFile("assets/photos/face_recognition/biden.jpg")
 	if _, err := c.Register(ctx, client.Photo{Image: photo}); err != nil {
 		log.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func init() {
 }
 
 // TestMain runs the tests beside a real cluster of three processes, made by the
-// built facet. The examples find its dev/dev.json and photos/ in the directory they
+// built facet. The examples find its dev/dev.json and assets/photos in the directory they
 // run in.
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -62,7 +62,7 @@ func runAll(m *testing.M) (code int, err error) {
 		return 0, err
 	}
 	defer os.RemoveAll(dir)
-	if err := os.Symlink(photos, filepath.Join(dir, "photos")); err != nil {
+	if err := os.Symlink(filepath.Dir(photos), filepath.Join(dir, "assets")); err != nil {
 		return 0, err
 	}
 	if err := os.Chdir(dir); err != nil {

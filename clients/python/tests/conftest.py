@@ -34,13 +34,13 @@ def _die_with_us() -> None:
 
 @pytest.fixture(scope="session")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory with dev/dev.json of a running cluster, and photos/."""
+    """A directory with dev/dev.json of a running cluster, and assets/photos."""
     program = Path(os.environ.get("FACET", ROOT / "bin" / "facet"))
     for needed in (program, PHOTOS):
         if not needed.exists():
             pytest.exit(f'{needed} is missing: run "make setup build" first', 2)
     place = tmp_path_factory.mktemp("facet")
-    (place / "photos").symlink_to(PHOTOS)
+    (place / "assets").symlink_to(PHOTOS.parent)
     with open(place / "dev.log", "wb") as log:
         dev = subprocess.Popen(
             [program, "dev", "--dir", "dev", "--nodes", "3", "--shards", "2"],

@@ -180,16 +180,16 @@ func TestWhatWriteWroteIsLoaded(t *testing.T) {
 	}
 }
 
-func TestTheReadmeListsEverySetting(t *testing.T) {
+func TestThePageOfSettingsListsEverySetting(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../../../README.md")
+	page, err := os.ReadFile("../../../docs/settings.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 	Flags(f)
 	listed := map[string]bool{FileFlag: true}
-	for line := range strings.Lines(string(readme)) {
+	for line := range strings.Lines(string(page)) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 5 || !strings.Contains(cells[1], "`") {
 			continue
@@ -199,14 +199,14 @@ func TestTheReadmeListsEverySetting(t *testing.T) {
 				continue // between two names
 			}
 			if f.Lookup(part) == nil {
-				t.Errorf("the README has a setting %q that does not exist", part)
+				t.Errorf("the page has a setting %q that does not exist", part)
 			}
 			listed[part] = true
 		}
 	}
 	f.VisitAll(func(flag *pflag.Flag) {
 		if !listed[flag.Name] {
-			t.Errorf("the README lacks the setting %q", flag.Name)
+			t.Errorf("the page lacks the setting %q", flag.Name)
 		}
 	})
 }
