@@ -79,13 +79,15 @@ func fill(b testing.TB, s *Shard, g id.Gallery, n int) {
 }
 
 // large is a shard with a million events, made once.
-var large = sync.OnceValue(func() *Shard {
+var large = sync.OnceValue(emptyShard)
+
+func emptyShard() *Shard {
 	table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: .4, Score: 7000}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
 	if err != nil {
 		panic(err)
 	}
 	return New(table, kernel.NewArena(0))
-})
+}
 
 func filled(b *testing.B) (s *Shard, queue *kernel.Queue) {
 	b.Helper()
@@ -270,6 +272,48 @@ func BenchmarkSmallGalleryBesideLarge(b *testing.B) {
 			b.ReportMetric(p50/alone, "x-alone")
 		})
 	}
+}
+
+// BenchmarkThousandGalleries searches galleries of 100, in turn: one that is alone on
+// its shard, one of 1,000 such, and one of 100,000, as many events as those have.
+func BenchmarkThousandGalleries(b *testing.B) {
+	const galleries, size = 1000, 100
+	key, q := testKey(b, 1), warmQuery()
+	numbered := func(n int) id.Gallery { return id.Gallery{UUID: id.UUID{66, byte(n >> 8), byte(n)}} }
+	alone, among, one := emptyShard(), emptyShard(), emptyShard()
+	fill(b, alone, numbered(0), size)
+	fill(b, one, numbered(0), galleries*size)
+	for n := range galleries {
+		fill(b, among, numbered(n), size)
+	}
+	var times [3][]time.Duration
+	search := func(i, n int, s *Shard) {
+		begin := time.Now()
+		if _, err := s.Search(b.Context(), numbered(n), 1, key, q); err != nil {
+			b.Fatal(err)
+		}
+		times[i] = append(times[i], time.Since(begin))
+	}
+	for n := range galleries { // templates are opened at the first search
+		search(0, 0, alone)
+		search(1, n, among)
+		search(2, 0, one)
+	}
+	times = [3][]time.Duration{}
+	for n := 0; b.Loop(); n++ {
+		search(0, 0, alone)
+		search(1, n%galleries, among)
+		search(2, 0, one)
+	}
+	var p50 [3]float64
+	for i := range times {
+		slices.Sort(times[i])
+		p50[i] = times[i][len(times[i])/2].Seconds() * 1e6
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(p50[0], "alone-µs")
+	b.ReportMetric(p50[1], "among-µs")
+	b.ReportMetric(p50[2], "one-of-100000-µs")
 }
 
 // BenchmarkConcurrent searches a million rows with many searches at once and gives
