@@ -157,6 +157,17 @@ func agreeOnPiece(t *testing.T, r *rand.Rand, dim int) {
 				t.Fatalf("%s %s, dimension %d, coding %+v: got %+v\nwant %+v", k.name, name, dim, c.chunk.coding, got, want)
 			}
 		}
+		if k.blocks == nil {
+			continue
+		}
+		bare, kept := p, p
+		bare.shift, kept.shift = 32, 32
+		bare.masks, kept.masks, kept.sums = slices.Clone(masks), slices.Clone(masks), make([]int32, c.slots)
+		k.blocks(&bare)
+		k.blocks(&kept)
+		if !slices.Equal(bare.masks, kept.masks) {
+			t.Fatalf("%s, dimension %d, coding %+v: without sums %x\nwith sums %x", k.name, dim, c.chunk.coding, bare.masks, kept.masks)
+		}
 	}
 }
 

@@ -21,14 +21,17 @@
 	VPBROADCASTD AX, Z22                  \
 	VMOVQ (plane_limit+limit_shift)(DI), X23
 
-#define BOUND(bounds) \
+// SUMS adds the old sums, and BOUND takes slots off the mask.
+#define SUMS \
 	VMOVDQU32 (R10), Z4       \
 	VPSLLD    X20, Z4, Z4     \
-	VPMOVZXBW bounds, Z1      \
 	VPADDD    Z4, Z0, Z0      \
+	VMOVDQU32 Z0, (R10)
+
+#define BOUND(bounds) \
+	VPMOVZXBW bounds, Z1      \
 	VPMADDWD  Z22, Z1, Z1     \
 	VPADDD    Z21, Z1, Z1     \
-	VMOVDQU32 Z0, (R10)       \
 	VPSRAD    X23, Z1, Z1     \
 	VPCMPD    $5, Z1, Z0, K1  \
 	KMOVW     K1, DX          \
@@ -166,23 +169,45 @@ fine:
 	JNZ   fine
 
 total:
-	TOTAL(Z0, Z1, Z2, Z3)
 	VMOVDQA64 Z4, Z29
+	TESTQ R10, R10
+	JZ    bare
+	TOTAL(Z0, Z1, Z2, Z3)
+	SUMS
 	BOUND((BX))
 	TOTAL(Z29, Z5, Z6, Z7)
 	ADDQ  $2, R8
 	ADDQ  $64, R10
+	SUMS
 	BOUND(32(BX))
 	TOTAL(Z8, Z9, Z10, Z11)
 	ADDQ  $2, R8
 	ADDQ  $64, R10
+	SUMS
 	BOUND(64(BX))
 	TOTAL(Z12, Z13, Z14, Z15)
 	ADDQ  $2, R8
 	ADDQ  $64, R10
+	SUMS
 	BOUND(96(BX))
 	ADDQ  $2, R8
 	ADDQ  $64, R10
+	ADDQ  R11, SI
+	JMP   block
+
+bare:
+	TOTAL(Z0, Z1, Z2, Z3)
+	BOUND((BX))
+	TOTAL(Z29, Z5, Z6, Z7)
+	ADDQ  $2, R8
+	BOUND(32(BX))
+	TOTAL(Z8, Z9, Z10, Z11)
+	ADDQ  $2, R8
+	BOUND(64(BX))
+	TOTAL(Z12, Z13, Z14, Z15)
+	ADDQ  $2, R8
+	BOUND(96(BX))
+	ADDQ  $2, R8
 	ADDQ  R11, SI
 	JMP   block
 
@@ -232,6 +257,7 @@ fine:
 
 total:
 	TOTAL(Z0, Z1, Z2, Z3)
+	SUMS
 	BOUND((R12))
 	ADDQ  $2, R14
 	DECQ  R9
@@ -308,6 +334,7 @@ fine:
 
 total:
 	VPSRAD $2, Z0, Z0
+	SUMS
 	BOUND((R12))
 	ADDQ  $2, R14
 	DECQ  R9

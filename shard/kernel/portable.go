@@ -48,7 +48,8 @@ type plane struct {
 	shift                  uint64
 	limit                  limit
 
-	// list names the groups to scan; blocks scans all of them instead.
+	// list names the groups to scan; blocks scans all of them instead, and drops the new sums if
+	// sums is nil, as the old ones are then.
 	list []uint16
 }
 

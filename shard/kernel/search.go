@@ -59,9 +59,12 @@ type search struct {
 	put      *[lists]later // nil without
 	looked   int           // slots that were scanned when soon was looked at
 	laterMax int           // as the constant, but for tests
-	err      error         // of stop: the search has ended
-	top      *top
-	turned   *turned // nil until it is needed
+	// keep tells that sums of the first plane are wanted: by the second, or with rows that are
+	// put off. To write them takes 4 % of a search.
+	keep   bool
+	err    error // of stop: the search has ended
+	top    *top
+	turned *turned // nil until it is needed
 }
 
 func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, error) {
@@ -165,10 +168,15 @@ func (w *work) scan(s *search, c *piece) {
 		w.bound(s, c, w.slots(allowed), 0)
 		return
 	}
+	s.keep = s.keep || s.top.full()
 	w.plane(s, c, 0, allowed, share)
 	scanned := 0
 	if share = left(allowed); share > c.slots/midShare {
 		scanned = 1
+		if !s.keep { // once a search
+			s.keep = true
+			w.plane(s, c, 0, allowed, share)
+		}
 		w.plane(s, c, 1, allowed, share)
 		share = left(allowed)
 	}
@@ -188,6 +196,9 @@ func (w *work) plane(s *search, c *piece, number int, masks []uint64, share int)
 		layout: shape.layout, shift: shape.shift, limit: t.limits[number],
 	}
 	if s.kernel.blocks != nil && share > c.slots/blocksShare {
+		if !s.keep {
+			p.sums = nil
+		}
 		s.kernel.blocks(p)
 		return
 	}
