@@ -9,8 +9,9 @@ TOOLS := $(CURDIR)/assets/tools
 GO ?= go
 GOFLAGS_BUILD := -trimpath -tags hashicorpmetrics -ldflags '-s -w'
 FUZZTIME ?= 20s
-# What compares kernels with their definition, and searches with the plain scan.
-EMULATED := Kernel|PutOff|Hostile|Together
+# Tests that compare kernels with their definition, and those that search, too, and compare coders.
+KERNEL_TESTS := Kernel|PutOff
+SEARCH_TESTS := $(KERNEL_TESTS)|Hostile|Together|BitsOf
 LINT_VERSION := v2.15.0
 VERSITYGW_VERSION := v1.8.0
 PROMETHEUS_VERSION := v0.308.1
@@ -49,8 +50,8 @@ emulated: ## the search kernel's arm64 code, on an emulator if this processor is
 	  scripts/emulator.sh; \
 	  export GOOS=linux GOARCH=arm64 CGO_ENABLED=0; \
 	  $(GO) vet ./shard/kernel; \
-	  FACET_KERNEL=neon $(GO) test -exec "$(TOOLS)/qemu-aarch64 -cpu max" -run '$(EMULATED)|Coder' ./shard/kernel; \
-	  FACET_KERNEL=neon $(GO) test -exec "$(TOOLS)/qemu-aarch64 -cpu cortex-a72" -run '$(EMULATED)' ./shard/kernel
+	  FACET_KERNEL="neon dot product" $(GO) test -exec "$(TOOLS)/qemu-aarch64 -cpu max" -run '$(SEARCH_TESTS)' ./shard/kernel; \
+	  FACET_KERNEL=neon $(GO) test -exec "$(TOOLS)/qemu-aarch64 -cpu cortex-a72" -run '$(KERNEL_TESTS)' ./shard/kernel
 
 lint: $(TOOLS)/golangci-lint ## formatting, vet, golangci-lint, and the rules of internal/lint
 	@$(TOOLS)/golangci-lint fmt --diff

@@ -1,9 +1,38 @@
 package kernel
 
-// kernels gives the kernels that run here, the fastest first. Every arm64 has the instructions.
+import "golang.org/x/sys/cpu"
+
+// kernels gives the kernels that run here, the fastest first.
 func kernels() []kernel {
-	return []kernel{{name: "neon", dots: dotsNEON}, plain, portable}
+	var list []kernel
+	if cpu.ARM64.HasASIMDDP {
+		list = append(list, kernel{"neon dot product", nil, groupsDot, rowsDot, dotsNEON, lanesDot, turnNEON, putPortable, siftPortable, fetchRows})
+	}
+	// Every arm64 has these.
+	list = append(list, kernel{"neon", nil, groupsNEON, rowsNEON, dotsNEON, nil, nil, putPortable, siftPortable, fetchRows})
+	return append(list, plain, portable)
 }
 
 //go:noescape
+func groupsDot(p *plane)
+
+//go:noescape
+func groupsNEON(p *plane)
+
+//go:noescape
+func rowsDot(r *rows)
+
+//go:noescape
+func rowsNEON(r *rows)
+
+//go:noescape
 func dotsNEON(d *dots)
+
+//go:noescape
+func turnNEON(t *turn)
+
+//go:noescape
+func lanesDot(l *lanes)
+
+//go:noescape
+func fetchRows(rows []byte, list []uint16, stride, bytes int)

@@ -1,11 +1,7 @@
 #include "go_asm.h"
 #include "textflag.h"
 #include "neon_arm64.h"
-
-// ROWAT gives the address of the first row of a list.
-#define ROWAT(list, to) \
-	MOVHU list, to          \
-	MADD  R6, R1, to, to
+#include "rows_arm64.h"
 
 // func dotsNEON(d *dots)
 //
@@ -41,23 +37,23 @@ part:
 	VLD1.P 64(R11), [V16.S4, V17.S4, V18.S4, V19.S4]
 	PRFM (R12), PLDL1KEEP
 	ADD  $64, R12
-	FMULS(4, 4, 16)
-	FMULS(5, 5, 17)
-	FMULS(6, 6, 18)
-	FMULS(7, 7, 19)
-	FADDS(0, 0, 4)
-	FADDS(1, 1, 5)
-	FADDS(2, 2, 6)
-	FADDS(3, 3, 7)
+	VFMULS(4, 4, 16)
+	VFMULS(5, 5, 17)
+	VFMULS(6, 6, 18)
+	VFMULS(7, 7, 19)
+	VFADDS(0, 0, 4)
+	VFADDS(1, 1, 5)
+	VFADDS(2, 2, 6)
+	VFADDS(3, 3, 7)
 	CMP R10, R9
 	BLT part
 
-	FADDS(0, 0, 2)
-	FADDS(1, 1, 3)
-	FADDS(0, 0, 1)
+	VFADDS(0, 0, 2)
+	VFADDS(1, 1, 3)
+	VFADDS(0, 0, 1)
 	VEXT $8, V0.B16, V0.B16, V1.B16
-	FADDS(0, 0, 1)
-	FADDPAIR(0, 0)
+	VFADDS(0, 0, 1)
+	VFADDP(0, 0)
 	FMOVS.P F0, 4(R8)
 	ADD $2, R4
 	SUB $1, R5
