@@ -30,12 +30,14 @@ type coder struct {
 	code func(c *cells)
 	// spread gives the sum of l · (15 − l) of the lower four bits of codes, of whole lines.
 	spread func(row []uint8) int
+	// products multiplies each row of len(v) numbers by v.
+	products func(to []float64, rows []float32, v []float64)
 }
 
 // activeCoder is the fastest coder of this processor.
 var activeCoder = &coders()[0]
 
-var portableCoder = coder{"portable", squaresPortable, widenPortable, flipPortable, hadamardPortable, codePortable, spreadPortable}
+var portableCoder = coder{"portable", squaresPortable, widenPortable, flipPortable, hadamardPortable, codePortable, spreadPortable, productsPortable}
 
 // cellKind says which planes have bits of numbers.
 type cellKind int
@@ -128,6 +130,22 @@ func spreadPortable(row []uint8) (sum int) {
 		sum += low * (15 - low)
 	}
 	return sum
+}
+
+func productsPortable(to []float64, rows []float32, v []float64) {
+	for i := range to {
+		var sums [coderNums / coderLanes]laneSums
+		row := rows[i*len(v):][:len(v)]
+		for j, x := range v {
+			sums[j/coderLanes%len(sums)][j%coderLanes] += float64(float64(row[j]) * x)
+		}
+		for j, x := range sums[1] {
+			sums[0][j] += x
+			sums[2][j] += sums[3][j]
+			sums[0][j] += sums[2][j]
+		}
+		to[i] = sums[0].sum()
+	}
 }
 
 // rest is how many numbers at the end are left for the portable code.

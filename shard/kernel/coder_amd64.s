@@ -391,3 +391,57 @@ spreaded:
 	MOVQ AX, ret+24(FP)
 	VZEROUPPER
 	RET
+
+// func productsAVX2(to []float64, rows []float32, v []float64)
+TEXT ·productsAVX2(SB), NOSPLIT, $0-72
+	MOVQ to_base+0(FP), DI
+	MOVQ to_len+8(FP), R9
+	MOVQ rows_base+24(FP), SI
+	MOVQ v_base+48(FP), R8
+	MOVQ v_len+56(FP), R10
+
+product:
+	TESTQ R9, R9
+	JZ    produced
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	MOVQ R8, DX
+	MOVQ R10, CX
+
+multiply:
+	SUBQ $16, CX
+	JLT  multiplied
+	VCVTPS2PD (SI), Y4
+	VCVTPS2PD 16(SI), Y5
+	VCVTPS2PD 32(SI), Y6
+	VCVTPS2PD 48(SI), Y7
+	VMULPD (DX), Y4, Y4
+	VMULPD 32(DX), Y5, Y5
+	VMULPD 64(DX), Y6, Y6
+	VMULPD 96(DX), Y7, Y7
+	VADDPD Y4, Y0, Y0
+	VADDPD Y5, Y1, Y1
+	VADDPD Y6, Y2, Y2
+	VADDPD Y7, Y3, Y3
+	ADDQ $64, SI
+	ADDQ $128, DX
+	JMP  multiply
+
+multiplied:
+	VADDPD Y1, Y0, Y0
+	VADDPD Y3, Y2, Y2
+	VADDPD Y2, Y0, Y0
+	VEXTRACTF128 $1, Y0, X1
+	VADDPD X1, X0, X0
+	VPERMILPD $1, X0, X1
+	VADDSD X1, X0, X0
+	VMOVSD X0, (DI)
+	ADDQ $8, DI
+	DECQ R9
+	JMP  product
+
+produced:
+	VZEROUPPER
+	RET

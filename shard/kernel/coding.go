@@ -26,6 +26,8 @@ type coding struct {
 	planes   [planes]planeShape
 	scales   [planes]scale
 	grain    float64 // 1/step of the rows' codes
+	// kappa is what a bound takes of the worst case: 1 if it is certified.
+	kappa float64
 }
 
 // planeShape is a plane of a coding: coarse lines from number 0 on, then fine lines
@@ -78,6 +80,7 @@ func newCoding(s *shape, coarse, fine int, step, sigma float64, spectrum []float
 		rotation: rotationOf(s.dim, ends),
 		step:     step,
 		grain:    rowMax / (rowSigma * sigma),
+		kappa:    1,
 	}
 	shift := uint64(0)
 	if fine > coarse || fine == 0 { // the second plane counts quarters of a step, or the first one four

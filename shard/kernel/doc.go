@@ -11,6 +11,9 @@
 // is compared with the fixed summation order of score.Dot. The bounds hold
 // for every input, so the answer equals that of scan.TopK bit for bit.
 //
+// If an operator wants so, the planes' bounds hold with a stated probability instead, for each
+// row that should be found (Arena.Probable); the rest stays as it is.
+//
 // Which bits the first plane has follows from what the model pack says its numbers weigh
 // (spectrum.go, coding.go), never from what is enrolled. It changes the speed, no answer.
 //
@@ -40,6 +43,28 @@
 // a is rounded down and t up, and no limit is stated if C is negative, so the bound only gets
 // weaker. What the scales' beginnings add, and what the codes' middle does, is one number of the
 // probe, so the comparison is one of integers, on every processor the same (limit, in probe.go).
+//
+// # Probable bound
+//
+// With Arena.Probable, the rotation is one of all orthogonal maps, drawn as if all were equally
+// probable (haar.go), and a secret of the arena. Then the direction in which the code lies beside
+// the template has nothing to do with that in which the probe does. Let τ' be the angle of
+// q and x, and κ what planes get that are certified 1. With the probability of the tail of a sphere
+//
+//	cos θ = cos φ · cos τ' + sin φ · sin τ' · g,  g ≥ −κ
+//
+// where g is the inner product of two unit vectors that are orthogonal to x, one of them of random
+// direction: one coordinate of it. So x is within the threshold only if cos θ / cos φ ≥ f(τ),
+// f(τ) = cos τ − sin τ · tan φ · κ, for f falls as long as τ + atan(κ · tan φ) < π, and τ' ≤ τ.
+// A rounded probe is an angle of at most ψ farther from the code than its θ, which takes away at most
+// sin ψ · √(1 + tan² φ − f²) ≤ sin ψ · (sin τ + tan φ · √(1 − κ² · sin² τ)) and a factor cos ψ. All
+// this is linear in tan φ, as before.
+//
+// A row that should be found is lost if g < −κ, whatever the threshold: κ makes that as
+// improbable as half of what was asked for, for each of the two planes. There is no sum over the
+// rows that should not be found. What is taken for granted: templates and probes don't depend on
+// the rotation. It is drawn from the system's randomness when an arena is made, is never stored,
+// and neither hits nor scores depend on it unless one is lost.
 //
 // # Bound of a row
 //

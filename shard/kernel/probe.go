@@ -220,8 +220,12 @@ func (t *turned) planeLimits(cos float64) {
 	if t.coding.whole() {
 		norm = 1
 	}
+	side, kappa := max(cos, 0), t.coding.kappa
+	if kappa < 1 {
+		side = math.Sqrt(1 - kappa*kappa*sin*sin)
+	}
 	c := cos/norm*cosTurn - sin*sinTurn
-	z := sin*cosTurn + max(cos, 0)/norm*sinTurn
+	z := sin*kappa*cosTurn + side/norm*sinTurn
 	z = math.Hypot(z, t.tail/norm+roundSlack)
 	if !(c >= 0) { // then a must not be rounded down
 		return

@@ -91,6 +91,12 @@ func newSuitedTwin(t testing.TB, dim int, spectrum []float64) *twin {
 			t.Fatal(err)
 		}
 	}
+	return newTwinOf(t, arena, dim)
+}
+
+// newTwinOf is newTwin in an arena of its own.
+func newTwinOf(t testing.TB, arena *Arena, dim int) *twin {
+	t.Helper()
 	m, err := New(arena, dim)
 	if err != nil {
 		t.Fatal(err)

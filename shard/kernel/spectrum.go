@@ -19,6 +19,8 @@ var ErrSpectrum = errors.New("kernel: spectrum can't be used")
 type codings struct {
 	mu       sync.Mutex
 	spectrum []float64
+	miss     float64                       // of the bounds; 0: they are certified
+	seed     func() (seed [seedBytes]byte) // nil: secretSeed
 	of       map[int]*coding
 }
 
@@ -55,7 +57,14 @@ func (c *codings) coding(s *shape) *coding {
 		return made
 	}
 	made := plainCoding(s)
-	if len(c.spectrum) == s.dim && s.dim >= suitDim {
+	switch {
+	case c.miss > 0:
+		seed := c.seed
+		if seed == nil {
+			seed = secretSeed
+		}
+		made = probableCoding(s, c.miss, seed())
+	case len(c.spectrum) == s.dim && s.dim >= suitDim:
 		made = suitedCoding(s, c.spectrum)
 	}
 	if c.of == nil {

@@ -1,0 +1,88 @@
+package kernel
+
+import (
+	crypto "crypto/rand"
+	"math"
+	"math/rand/v2"
+	"sync"
+)
+
+const seedBytes = 32
+
+// haar is an orthogonal matrix, of which all are equally probable: it turns the part of a probe
+// that is orthogonal to a template into any direction, whatever both are. Products of a few fast
+// transforms have no such theorem.
+type haar struct {
+	dim int
+	// rows are of stride numbers, padded with zeros. Rounding them to float32 moves the images of
+	// unit vectors by no more than 2⁻²⁴ · √dim, 2e-6, which roundSlack covers; half of the memory
+	// is what fits into a processor's second cache at 512 numbers.
+	rows    []float32
+	stride  int
+	scratch sync.Pool // of *[]float64 of stride numbers, zeros
+}
+
+// secretSeed gives a seed that nobody knows.
+func secretSeed() (seed [seedBytes]byte) {
+	_, _ = crypto.Read(seed[:]) // never fails
+	return seed
+}
+
+// newHaar makes the rows orthonormal, one after the other, that normal numbers have given; they
+// have no direction that is more probable than another.
+func newHaar(dim int, seed [seedBytes]byte) *haar {
+	h := &haar{dim: dim, stride: (dim + coderNums - 1) / coderNums * coderNums}
+	h.rows = make([]float32, dim*h.stride)
+	h.scratch.New = func() any { return new(make([]float64, h.stride)) }
+	random := rand.New(rand.NewChaCha8(seed)) //nolint:gosec // a cipher, of a secret seed
+	done := make([][]float64, 0, dim)
+	for i := range dim {
+		row := make([]float64, dim)
+		for j := range row {
+			row[j] = random.NormFloat64()
+		}
+		for range 2 { // once leaves what rounding did
+			for _, other := range done {
+				dot := 0.
+				for j, x := range other {
+					dot += x * row[j]
+				}
+				for j, x := range other {
+					row[j] -= dot * x
+				}
+			}
+		}
+		square := 0.
+		for _, x := range row {
+			square += x * x
+		}
+		for j := range row {
+			row[j] /= math.Sqrt(square)
+			h.rows[i*h.stride+j] = float32(row[j])
+		}
+		done = append(done, row)
+	}
+	return h
+}
+
+// apply turns y, of dim numbers, in place.
+func (h *haar) apply(k *coder, y []float64) {
+	from := h.scratch.Get().(*[]float64) //nolint:forcetypeassert // of scratch
+	copy(*from, y)
+	h.turn(k, y, from)
+}
+
+// applyTo is apply of v · scale, into y.
+func (h *haar) applyTo(k *coder, y []float64, v []float32, scale float64) {
+	from := h.scratch.Get().(*[]float64) //nolint:forcetypeassert // of scratch
+	for i, x := range v {
+		(*from)[i] = float64(x) * scale
+	}
+	h.turn(k, y, from)
+}
+
+func (h *haar) turn(k *coder, y []float64, from *[]float64) {
+	k.products(y, h.rows, *from)
+	clear(*from) // no template is left there
+	h.scratch.Put(from)
+}
