@@ -267,6 +267,76 @@ done:
 	VZEROUPPER
 	RET
 
+// SIGNS adds a line of signs of a group to its sums. A byte has the signs of eight numbers; its place
+// in the slot's word says which of four tables of sixteen is meant.
+#define SIGNS(line, sums) \
+	VMOVDQU32 line, Z28              \
+	VPSRLW $4, Z28, Z29              \
+	VPTERNLOGD $0xea, Z17, Z16, Z28  \
+	VPTERNLOGD $0xea, Z17, Z16, Z29  \
+	VPERMB Z24, Z28, Z28             \
+	VPERMB Z25, Z29, Z29             \
+	VPDPBUSD Z18, Z28, sums          \
+	VPDPBUSD Z18, Z29, sums
+
+// func signsVBMI(p *plane)
+TEXT ·signsVBMI(SB), NOSPLIT, $0-8
+	MOVQ p+0(FP), DI
+	SETUP
+	MOVL $0x0f0f0f0f, AX
+	VPBROADCASTD AX, Z16
+	MOVL $0x30201000, AX
+	VPBROADCASTD AX, Z17
+	MOVL $0x01010101, AX
+	VPBROADCASTD AX, Z18
+	MOVQ (plane_masks+8)(DI), R9
+
+block:
+	TESTQ R9, R9
+	JZ    done
+	DECQ  R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	MOVQ  SI, BX
+	MOVQ  plane_tables(DI), DX
+	MOVQ  plane_signLines(DI), CX
+
+line:
+	VMOVDQU32 (DX), Z24
+	VMOVDQU32 64(DX), Z25
+	SIGNS((BX), Z0)
+	SIGNS(64(BX), Z8)
+	SIGNS(128(BX), Z9)
+	SIGNS(192(BX), Z10)
+	ADDQ  $const_blockLineBytes, BX
+	ADDQ  $const_signTables, DX
+	DECQ  CX
+	JNZ   line
+
+	BOUND((BX))
+	VMOVDQA64 Z8, Z0
+	ADDQ  $2, R8
+	ADDQ  $64, R10
+	BOUND(32(BX))
+	VMOVDQA64 Z9, Z0
+	ADDQ  $2, R8
+	ADDQ  $64, R10
+	BOUND(64(BX))
+	VMOVDQA64 Z10, Z0
+	ADDQ  $2, R8
+	ADDQ  $64, R10
+	BOUND(96(BX))
+	ADDQ  $2, R8
+	ADDQ  $64, R10
+	ADDQ  R11, SI
+	JMP   block
+
+done:
+	VZEROUPPER
+	RET
+
 // WORDLINE adds a line of a group without VNNI. The products of two bytes fit 16 bits:
 // 3·127·2, times 4 for the upper pairs.
 #define WORDLINE \

@@ -34,6 +34,7 @@ type coding struct {
 // from number first on.
 type planeShape struct {
 	coarse, fine int
+	signs        int // lines of them: nothing else then
 	first        int
 	layout       layout
 	shift        uint64 // of the sums of the plane before; 32 drops them
@@ -55,7 +56,7 @@ const (
 
 func newPlaneShape(coarse, fine, first int, shift uint64) planeShape {
 	bounds := (coarse + fine) * blockLineBytes
-	return planeShape{coarse, fine, first, layout{bounds, bounds + blockSlots*boundBytes}, shift}
+	return planeShape{coarse, fine, 0, first, layout{bounds, bounds + blockSlots*boundBytes}, shift}
 }
 
 // plainCoding is the coding for templates of which nothing is known.

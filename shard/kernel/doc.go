@@ -49,12 +49,12 @@
 // With Arena.Probable, the rotation is one of all orthogonal maps, drawn as if all were equally
 // probable (haar.go), and a secret of the arena. Then the direction in which the code lies beside
 // the template has nothing to do with that in which the probe does. Let τ' be the angle of
-// q and x, and κ what planes get that are certified 1. With the probability of the tail of a sphere
+// q and x, and κ what planes get that are certified 1. But for a small probability, the tail of a sphere,
 //
 //	cos θ = cos φ · cos τ' + sin φ · sin τ' · g,  g ≥ −κ
 //
 // where g is the inner product of two unit vectors that are orthogonal to x, one of them of random
-// direction: one coordinate of it. So x is within the threshold only if cos θ / cos φ ≥ f(τ),
+// direction: one of its coordinates. So x is within the threshold only if cos θ / cos φ ≥ f(τ),
 // f(τ) = cos τ − sin τ · tan φ · κ, for f falls as long as τ + atan(κ · tan φ) < π, and τ' ≤ τ.
 // A rounded probe is an angle of at most ψ farther from the code than its θ, which takes away at most
 // sin ψ · √(1 + tan² φ − f²) ≤ sin ψ · (sin τ + tan φ · √(1 − κ² · sin² τ)) and a factor cos ψ. All
@@ -62,7 +62,8 @@
 //
 // A row that should be found is lost if g < −κ, whatever the threshold: κ makes that as
 // improbable as half of what was asked for, for each of the two planes. There is no sum over the
-// rows that should not be found. What is taken for granted: templates and probes don't depend on
+// rows that should not be found. Templates of many numbers have their signs for a first plane then
+// (signs.go). What is taken for granted: templates and probes don't depend on
 // the rotation. It is drawn from the system's randomness when an arena is made, is never stored,
 // and neither hits nor scores depend on it unless one is lost.
 //

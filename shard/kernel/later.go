@@ -225,9 +225,10 @@ func (w *work) bound(s *search, c *piece, list []uint16, plane int) {
 }
 
 // rowFetch is how many bytes of the codes of rows to fetch, if a scan up to plane has left them:
-// the upper half, or all, since the second plane has excluded what that could.
+// the upper half, or all, since the second plane has excluded what that could. After signs it has
+// two bits a number, as a first one.
 func (s *search) rowFetch(plane int) int {
-	if plane > 0 {
+	if plane > 0 && !s.coding.signed() {
 		return s.shape.rowBytes
 	}
 	return s.shape.rowBytes / 2

@@ -51,6 +51,10 @@ type plane struct {
 	// list names the groups to scan; blocks scans all of them instead, and drops the new sums if
 	// sums is nil, as the old ones are then.
 	list []uint16
+
+	// tables are of so many lines of signs.
+	tables    []uint8
+	signLines int
 }
 
 // rows says one half of which rows' codes to multiply by a probe.
@@ -108,6 +112,7 @@ type kernel struct {
 	name   string
 	blocks func(*plane) // nil if groups is as fast
 	groups func(*plane) // nil if every row is to be compared exactly
+	signs  func(*plane) // blocks of a plane of signs; nil if the second plane is as fast
 	rows   func(*rows)
 	dots   func(*dots)
 	lanes  func(*lanes) // nil if it is no faster than one probe after the other
@@ -124,7 +129,7 @@ var (
 	plain = kernel{name: "plain", dots: dotsPortable}
 	// portable defines what the others do.
 	portable = kernel{
-		name: "portable", groups: groupsPortable, rows: rowsPortable, dots: dotsPortable,
+		name: "portable", groups: groupsPortable, signs: signsPortable, rows: rowsPortable, dots: dotsPortable,
 		lanes: lanesPortable, turn: turnPortable, put: putPortable, sift: siftPortable,
 	}
 )

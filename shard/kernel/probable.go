@@ -42,6 +42,9 @@ func probableCoding(s *shape, miss float64, seed [seedBytes]byte) *coding {
 	c := plainCoding(s)
 	c.rotation = &rotation{haar: newHaar(s.dim, seed)}
 	c.kappa = sphereTail(s.dim, miss/planes)
+	if s.dim >= wideDim {
+		c.withSigns(s)
+	}
 	return c
 }
 

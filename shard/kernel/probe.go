@@ -51,6 +51,7 @@ type turned struct {
 	whole []int8
 	// planes is what the planes see of it, rows what the rows see: all.
 	planes, rows rounded
+	tables       []uint8       // of signs
 	tail         float64       // norm of what the planes don't see, of a probe of norm 1
 	offset       [planes]int32 // what the codes' offsets add to the sums of the planes
 	rowOffset    int32         // of the rows
@@ -103,6 +104,9 @@ func (p *probe) turn(s *shape, c *coding) *turned {
 	for _, x := range y {
 		largest = max(largest, math.Abs(x))
 	}
+	if c.signed() {
+		largest = max(largest, signLargest(y))
+	}
 	for i, x := range y {
 		t.whole[i] = int8(math.Round(x / largest * probeMax))
 		t.sum += int32(t.whole[i])
@@ -123,6 +127,9 @@ func (p *probe) turn(s *shape, c *coding) *turned {
 		}
 	}
 	switch {
+	case c.signed():
+		t.tables = signTablesOf(t.whole, c.planes[0].signs)
+		t.offset = [planes]int32{signOffset(t.whole), half(3 * sums[1])}
 	case c.fine > c.coarse:
 		t.offset = [planes]int32{half(15*sums[0] + 3*sums[1]), half(60*sums[0] + 15*sums[1])}
 	case c.fine == 0:
@@ -210,7 +217,7 @@ func (t *turned) planeLimits(cos float64) {
 	} else if cos < 0 || t.tail > tailMost || turn > turnMost {
 		return
 	}
-	if t.planes.length == 0 {
+	if t.planes.length == 0 || t.coding.signed() && turn > turnMost {
 		return
 	}
 	cos = min(max(cos, -1), 1)

@@ -56,6 +56,11 @@ func (c *coding) slopes(dot, code, norm, tail float64) (s slopes, ok bool) {
 	if !c.whole() {
 		least = cosLeastTail
 	}
+	return slopesFrom(least, dot, code, norm, tail)
+}
+
+// slopesFrom states it if the cosine is more than the least.
+func slopesFrom(least, dot, code, norm, tail float64) (s slopes, ok bool) {
 	cos := min(dot/(code*norm), 1)
 	if !(cos > least) || tail > rowTailMost {
 		return s, false
@@ -69,6 +74,9 @@ func (c *coding) slopes(dot, code, norm, tail float64) (s slopes, ok bool) {
 // slopes are those of a template that was coded, if all can be stated.
 func (e *encoder) slopes() (s [planes]slopes, ok bool) {
 	c := e.coding
+	if c.signed() {
+		return e.signSlopes()
+	}
 	all, both, none := &e.parts[0], &e.parts[1], &e.parts[2]
 	tail := math.Sqrt(none.norm.sum())
 	if c.whole() {

@@ -62,7 +62,8 @@ type search struct {
 	// keep tells that sums of the first plane are wanted: by the second, or with rows that are
 	// put off. To write them takes 4 % of a search.
 	keep   bool
-	err    error // of stop: the search has ended
+	err    error   // of stop: the search has ended
+	sharp  float32 // signs are of use from this least similarity on
 	top    *top
 	turned *turned // nil until it is needed
 }
@@ -169,11 +170,12 @@ func (w *work) scan(s *search, c *piece) {
 		return
 	}
 	s.keep = s.keep || s.top.full()
-	w.plane(s, c, 0, allowed, share)
-	scanned := 0
-	if share = left(allowed); share > c.slots/midShare {
+	scanned := s.firstPlane(share, c.slots)
+	w.plane(s, c, scanned, allowed, share)
+	if share = left(allowed); scanned == 0 && share > c.slots/midShare {
 		scanned = 1
-		if !s.keep { // once a search
+		s.signsAreBlunt()
+		if !s.keep && !s.coding.signed() { // once a search
 			s.keep = true
 			w.plane(s, c, 0, allowed, share)
 		}
@@ -194,6 +196,11 @@ func (w *work) plane(s *search, c *piece, number int, masks []uint64, share int)
 		codes: c.planes[number], masks: masks, sums: w.sums[:],
 		coarse: t.whole, fine: t.whole[shape.first:], coarseLines: shape.coarse, fineLines: shape.fine,
 		layout: shape.layout, shift: shape.shift, limit: t.limits[number],
+	}
+	if shape.signs > 0 {
+		p.tables, p.signLines = t.tables, shape.signs
+		s.kernel.signs(p)
+		return
 	}
 	if s.kernel.blocks != nil && share > c.slots/blocksShare {
 		if !s.keep {

@@ -1,0 +1,156 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// With a probable bound, wide templates have another first plane: the signs of their rotated
+// numbers, a bit each. The angle between a template and its signs is large, some 37 degrees, but
+// most of it does not count, for its direction is random. Blocks look as those of other planes,
+// but for
+//
+//	line 4i+g of a block  slot 16g   16g+1   …   16g+15    32 bits each:
+//	bit j of a slot: number 32i + j is not negative
+//
+// A probe has a table for every four numbers: what the sixteen patterns of their signs add to a
+// sum, in bytes. Eight of them are for a line, four for the lower halves of a word's bytes and four
+// for the upper ones: each four are one register, from which VPERMB takes 64 numbers at once.
+// The second plane has what the first one of the plain coding has.
+
+const (
+	signNums  = 32 // of a slot in a line
+	tableNums = 4
+	signTable = 1 << tableNums
+	// signTables are the bytes of a line's tables.
+	signTables = signNums / tableNums * signTable
+	// signSum is the most that four numbers may add, of which rounding takes a half a number.
+	signSum = math.MaxUint8 - tableNums/2
+	// cosLeastSigns is cosLeast of signs.
+	cosLeastSigns = .65
+	// bluntStep is by how much the least similarity that counts has to rise until signs are tried
+	// again that left too many rows.
+	bluntStep = .02
+)
+
+// withSigns gives the plain coding signs for its first plane.
+func (c *coding) withSigns(s *shape) {
+	c.planes[1] = c.planes[0]
+	lines := (s.dim + signNums - 1) / signNums
+	bounds := lines * blockLineBytes
+	c.planes[0] = planeShape{signs: lines, layout: layout{bounds, bounds + blockSlots*boundBytes}, shift: 32}
+	c.measureScales(s, nil)
+}
+
+// signed tells whether the first plane is of signs.
+func (c *coding) signed() bool { return c.planes[0].signs > 0 }
+
+// signSlopes are slopes of a coding with signs. Their code is ½ or −½ of each number.
+func (e *encoder) signSlopes() (s [planes]slopes, ok bool) {
+	all := &e.parts[1]
+	var sums laneSums
+	for i, y := range e.y {
+		sums[i%coderLanes] += math.Abs(y)
+	}
+	norm := math.Sqrt(all.norm.sum())
+	first, ok := slopesFrom(cosLeastSigns, sums.sum()/2, math.Sqrt(float64(e.coding.dim))/2, norm, 0)
+	second, fine := e.coding.slopes(all.dots[0].sum()/4, math.Sqrt(all.squares[0].sum())/4, norm, 0)
+	return [planes]slopes{first, second}, ok && fine
+}
+
+// signs gives a slot's word of a line: the signs of 32 numbers, or as many as there are, from one on.
+func signs(codes []uint8, from int) (word uint32) {
+	for i, code := range codes[from:min(from+signNums, len(codes))] {
+		word |= uint32(code) >> 3 << i
+	}
+	return word
+}
+
+// signLargest gives the number that is to be rounded to probeMax, or is more than all of them, so
+// that no four numbers add too much.
+func signLargest(y []float64) float64 {
+	most := 0.
+	for i := 0; i < len(y); i += tableNums {
+		sum := 0.
+		for _, x := range y[i:min(i+tableNums, len(y))] {
+			sum += math.Abs(x)
+		}
+		most = max(most, sum)
+	}
+	return most * probeMax / signSum
+}
+
+// signTablesOf gives the tables of a probe for so many lines. Each has the sums of the numbers
+// whose bits are set, less the least of these sums.
+func signTablesOf(whole []int8, lines int) []uint8 {
+	tables := make([]uint8, lines*signTables)
+	for i := 0; i < lines*signNums; i += tableNums {
+		four := whole[i:][:tableNums]
+		least := 0
+		for _, q := range four {
+			least += min(int(q), 0)
+		}
+		for pattern := range signTable {
+			sum := -least
+			for j, q := range four {
+				sum += pattern >> j & 1 * int(q)
+			}
+			tables[signTableAt(i)+pattern] = uint8(sum)
+		}
+	}
+	return tables
+}
+
+// signTableAt tells where the table of number i and the next three is.
+func signTableAt(i int) int {
+	line, b, upper := i/signNums, i%signNums/8, i/tableNums%2
+	return line*signTables + upper*signTables/2 + b*signTable
+}
+
+// signOffset is half of the magnitudes of a probe's numbers: what a sum of signs, counted from
+// the least, is more than that of numbers ½ and −½.
+func signOffset(whole []int8) int32 {
+	sum := int32(0)
+	for _, q := range whole {
+		sum += max(int32(q), -int32(q))
+	}
+	return half(sum)
+}
+
+// firstPlane tells with which plane a piece begins of which so many slots are left: signs are of
+// no use for few, nor where they left too many before.
+func (s *search) firstPlane(share, slots int) int {
+	if s.coding.signed() && (s.kernel.signs == nil || share <= slots/blocksShare || s.top.least < s.sharp) {
+		return 1
+	}
+	return 0
+}
+
+// signsAreBlunt notes that the signs, if there are any, left too many rows.
+func (s *search) signsAreBlunt() { s.sharp = s.top.least + bluntStep }
+
+func signsPortable(p *plane) {
+	for block, mask := range p.masks {
+		for ; mask != 0; mask &= mask - 1 {
+			slot := bits.TrailingZeros64(mask)
+			group := block*blockGroups + slot/groupSlots
+			sum := p.signsAt(p.layout.at(group) + 4*(slot%groupSlots))
+			p.sums[block*blockSlots+slot] = sum
+			if out(sum, p.layout.bounds(p.codes, group)[slot%groupSlots], &p.limit) {
+				p.masks[block] &^= 1 << slot
+			}
+		}
+	}
+}
+
+// signsAt adds what the tables say of the slot whose first line is there.
+func (p *plane) signsAt(at int) (sum int32) {
+	for i := range p.signLines {
+		word := binary.LittleEndian.Uint32(p.codes[at+i*blockLineBytes:])
+		for j := 0; j < signNums; j += tableNums {
+			sum += int32(p.tables[signTableAt(i*signNums+j)+int(word>>j%signTable)])
+		}
+	}
+	return sum
+}
