@@ -2,7 +2,7 @@ package kernel
 
 // coders gives the coders that run here, the fastest first. Every arm64 has the instructions.
 func coders() []coder {
-	return []coder{{"neon", squaresNEON, widenNEON, flipNEON, hadamardNEON, codeNEON, spreadNEON}, portableCoder}
+	return []coder{{"neon", squaresNEON, widenNEON, flipNEON, hadamardNEON, codeNEON, spreadNEON, productsPortable}, portableCoder}
 }
 
 //go:noescape

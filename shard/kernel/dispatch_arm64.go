@@ -6,10 +6,10 @@ import "golang.org/x/sys/cpu"
 func kernels() []kernel {
 	var list []kernel
 	if cpu.ARM64.HasASIMDDP {
-		list = append(list, kernel{"neon dot product", nil, groupsDot, rowsDot, dotsNEON, lanesDot, turnNEON, putPortable, siftPortable, fetchRows})
+		list = append(list, kernel{"neon dot product", nil, groupsDot, nil, rowsDot, dotsNEON, lanesDot, turnNEON, putPortable, siftPortable, fetchRows})
 	}
 	// Every arm64 has these.
-	list = append(list, kernel{"neon", nil, groupsNEON, rowsNEON, dotsNEON, nil, nil, putPortable, siftPortable, fetchRows})
+	list = append(list, kernel{"neon", nil, groupsNEON, nil, rowsNEON, dotsNEON, nil, nil, putPortable, siftPortable, fetchRows})
 	return append(list, plain, portable)
 }
 
