@@ -290,6 +290,9 @@ func (n *Node) led() error {
 	if n.groups.metaState.Shards().Epoch == 0 {
 		return errors.New("the shards are not placed yet")
 	}
+	if !n.recorded() {
+		return errors.New("the cluster has no record of this node yet")
+	}
 	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
 		group, ok := n.groups.Group(number)
 		if !ok {

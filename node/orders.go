@@ -80,6 +80,9 @@ func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
 	case slices.Contains(at.Voters, to):
 		return router.Errorf(router.InvalidRequest, "", "node %s has a vote in shard %d", o.To, o.Shard)
 	}
+	if !at.Moved && !n.founded(ctx, *at) {
+		return router.Errorf(router.InvalidRequest, "", "shard %d has not begun yet; try again", o.Shard)
+	}
 	leaves := at.Voters[from]
 	cluster, _ := n.groups.metaState.Cluster()
 	seats, heirs := n.seats(&presence{missed: map[id.Member]time.Time{}})

@@ -27,11 +27,11 @@ type presence struct{ missed map[id.Member]time.Time }
 // seats gives the members that may hold replicas, and who takes over from those that
 // may not any more.
 func (n *Node) seats(p *presence) ([]metafsm.Seat, map[id.Member]id.Member) {
-	nodes := n.groups.metaState.Nodes()
-	alive := map[id.Member]bool{n.member: true}
+	zones := map[id.Member]string{n.member: n.cfg.Zone} // of those who are there
 	for _, m := range n.gossip.Members() {
-		alive[m.Member] = true
+		zones[m.Member] = m.Zone
 	}
+	nodes := withFounders(n.groups.metaState.Nodes(), n.groups.metaState.Shards().Shards, zones)
 	members := map[id.Node]id.Member{}
 	for _, r := range nodes {
 		members[r.ID] = r.Member
@@ -46,7 +46,7 @@ func (n *Node) seats(p *presence) ([]metafsm.Seat, map[id.Member]id.Member) {
 			continue
 		}
 		seat := metafsm.Seat{Member: r.Member, Zone: r.Zone}
-		if alive[r.Member] {
+		if _, alive := zones[r.Member]; alive {
 			delete(p.missed, r.Member)
 		} else {
 			since, known := p.missed[r.Member]
@@ -59,6 +59,26 @@ func (n *Node) seats(p *presence) ([]metafsm.Seat, map[id.Member]id.Member) {
 		seats = append(seats, seat)
 	}
 	return seats, heirs
+}
+
+// withFounders gives meta's records of nodes, and one for each voter of the map who has
+// none: founders are given shards before they have put in their records, and one that
+// takes longer must not be taken for gone.
+func withFounders(records []metafsm.Node, shards []metafsm.ShardVoters, zones map[id.Member]string) []metafsm.Node {
+	known := map[id.Node]bool{}
+	for _, r := range records {
+		known[r.ID] = true
+	}
+	all := slices.Clone(records)
+	for _, at := range shards {
+		for _, m := range at.Voters {
+			if node, err := m.Node(); err == nil && !known[node] {
+				known[node] = true
+				all = append(all, metafsm.Node{ID: node, Member: m, Zone: zones[m], State: metafsm.NodeActive})
+			}
+		}
+	}
+	return all
 }
 
 // keepPlaces moves shards to where the plan wants them, a few at a time. It runs on

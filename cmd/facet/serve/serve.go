@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,12 +71,6 @@ func run(ctx context.Context, s config.Settings, log *slog.Logger, change func(*
 	select {
 	case <-ctx.Done():
 	case <-n.Done():
-	case <-n.Ready():
-		log.Info("serving", "url", cmp.Or(s.PublicURL, "https://"+s.PublicAddress), "admin", s.AdminAddress)
-		select {
-		case <-ctx.Done():
-		case <-n.Done():
-		}
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
