@@ -54,14 +54,14 @@ func compare(ctx context.Context, o options, s *set, checked bool) (err error) {
 	if o.build {
 		return b.buildGraphs(ctx)
 	}
-	if b.our, err = newOurs(s); err != nil {
+	if b.our, err = newOurs(s, o.bound); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.our.arena.Close()) }()
 	b.gbs = bandwidth()
 	n := len(s.rows) / s.dim
-	fmt.Fprintf(o.out, "\n## %s, %d templates of %d numbers\n\nOurs: %.0f bytes a template, searchable after %.2f s (one core). Memory is read at %.1f GB/s.\n",
-		s.name, n, s.dim, b.our.m.BytesPerTemplate(), b.our.build.Seconds(), b.gbs)
+	fmt.Fprintf(o.out, "\n## %s, %d templates of %d numbers\n\nOurs, %s bounds: %.0f bytes a template, searchable after %.2f s (one core). Memory is read at %.1f GB/s.\n",
+		s.name, n, s.dim, o.bound, b.our.m.BytesPerTemplate(), b.our.build.Seconds(), b.gbs)
 	if checked && o.checks > 0 {
 		if err := b.check(); err != nil {
 			return err

@@ -19,6 +19,7 @@ type verdict struct {
 	figures         []figure
 	builds          []figure // CPU seconds of the peer to ours
 	compared, wrong int
+	bound           string
 }
 
 const million = 1_000_000
@@ -64,6 +65,12 @@ var searchGoals = []goal{
 	{"hard 128, ≥ .5: usearch at .99 of the hits / ours", with(on("hard", 128, "usearch"), "≥ .5", true), 2},
 }
 
+// probableGoals are of probable bounds, instead of those of lone searches.
+var probableGoals = []goal{
+	{"probable, easy 128, ≥ .6: FAISS IndexFlatIP / ours", with(on("easy", 128, "flat"), "≥ .6", true), 13},
+	{"probable, easy 512, ≥ .5: FAISS IndexFlatIP / ours", with(on("easy", 512, "flat"), "≥ .5", true), 25},
+}
+
 const (
 	buildGoal   = 50
 	hitsGoal    = 100_000
@@ -88,7 +95,11 @@ func (v *verdict) rows() (rows []goals.Row) {
 			rows = append(rows, row)
 		}
 	}
-	for _, g := range searchGoals {
+	all := searchGoals
+	if v.bound == probable {
+		all = probableGoals
+	}
+	for _, g := range all {
 		add(g.what, v.figures, g.set, g.of)
 	}
 	add(buildingRow, v.builds, buildGoal, on("hard", 128, "hnswlib"))

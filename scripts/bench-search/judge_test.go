@@ -20,6 +20,10 @@ func TestAGoalIsJudgedByItsWorstFigure(t *testing.T) {
 	if rows[0].Value != 7.5 || rows[1].Value != 21 {
 		t.Errorf("got %v and %v, want 7.5 and 21", rows[0].Value, rows[1].Value)
 	}
+	v = verdict{bound: probable, figures: []figure{of("mated", "≥ .5", 10, 1, 8), of("mated", "≥ .6", 10, 1, 14), of("non-mated", "≥ .6", 10, 1, 12)}}
+	if rows := v.rows(); len(rows) != 1 || rows[0].Value != 12 || rows[0].Goal != 13 {
+		t.Errorf("probable bounds: got %v, want one goal of 13, and 12", rows)
+	}
 	v = verdict{compared: 10, wrong: 1}
 	if rows := v.rows(); len(rows) != 1 || rows[0].Value != 1 {
 		t.Errorf("got %v, want one wrong hit", rows)

@@ -30,6 +30,7 @@ type options struct {
 	python, dir       string
 	quick, build      bool
 	results           string
+	bound             string
 	verdict           *verdict
 	out               io.Writer
 }
@@ -50,8 +51,14 @@ func main() {
 	flag.StringVar(&o.dir, "dir", "", "folder that keeps templates and graphs for further runs; empty: a temporary one")
 	flag.BoolVar(&o.quick, "quick", false, "one size, 100,000, of 128 and 192 numbers, without graphs: five minutes")
 	flag.BoolVar(&o.build, "build", false, "only make what -dir keeps")
+	flag.StringVar(&o.bound, "bound", certified, "bounds of the kernel's searches: certified, or probable, which lose a hit with a probability of 5e-10")
 	flag.StringVar(&o.results, "results", "bench-search.out", "file to which all tables are added as they come; empty: none")
 	flag.Parse()
+	if o.bound != certified && o.bound != probable {
+		fmt.Fprintf(os.Stderr, "bench-search: -bound is %s or %s\n", certified, probable)
+		os.Exit(2)
+	}
+	o.verdict.bound = o.bound
 	if o.quick {
 		o.sizes, o.dims, o.graphs, o.checks = "100000", "128,192", "", 200
 	}

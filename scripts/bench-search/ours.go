@@ -19,7 +19,15 @@ type ours struct {
 	build time.Duration
 }
 
-func newOurs(s *set) (*ours, error) {
+// The bounds of searches, as a node's setting search-bound names them, and what a probable one
+// may lose there.
+const (
+	certified = "certified"
+	probable  = "probable"
+	miss      = 5e-10
+)
+
+func newOurs(s *set, bound string) (*ours, error) {
 	table, err := s.table()
 	if err != nil {
 		return nil, err
@@ -27,6 +35,11 @@ func newOurs(s *set) (*ours, error) {
 	o := &ours{set: s, arena: kernel.NewArena(0), table: table}
 	if s.spectrum != nil {
 		if err := o.arena.Suit(s.spectrum); err != nil {
+			return nil, err
+		}
+	}
+	if bound == probable {
+		if err := o.arena.Probable(miss); err != nil {
 			return nil, err
 		}
 	}
