@@ -91,6 +91,8 @@ type Member struct {
 	Alarms []string `json:"alarms,omitempty"`
 	// Credentials are its certificates and shared keys; nil if it does not answer.
 	Credentials *Credentials `json:"credentials,omitempty"`
+	// SearchMiss is the probability with which its searches may lose a hit, as a rule 0.
+	SearchMiss float64 `json:"search_miss,omitempty"`
 }
 
 // GroupStatus is one group's replica on one node.

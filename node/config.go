@@ -74,6 +74,9 @@ type Config struct {
 	// Spectrum is the share of the squared norm of templates that each of their numbers
 	// has, as the pack tells; nil if it does not. It changes the speed of searches only.
 	Spectrum []float64
+	// SearchMiss is the probability with which a search may lose a hit, for its speed; 0, the
+	// default, is never. Then the spectrum is of no use.
+	SearchMiss float64
 
 	// Region is in the scope of request signatures.
 	Region string
@@ -130,6 +133,9 @@ const (
 	ServiceDefault = "execute-api"
 )
 
+// SearchMissProbable is the SearchMiss of the setting search-bound: probable.
+const SearchMissProbable = 5e-10
+
 // complete fills what was left empty and refuses what can't work.
 func (c Config) complete() (Config, error) {
 	if c.Network == nil {
@@ -157,6 +163,8 @@ func (c Config) complete() (Config, error) {
 		panic("bug: a node needs a logger, an extractor, a score table and a pack")
 	case c.Expect < 0 || c.Shards < 1 || c.Shards > shardsMax:
 		return c, fmt.Errorf("node: shards must be 1 to %d, and expect not negative", shardsMax)
+	case !(c.SearchMiss >= 0):
+		return c, errors.New("node: a search can't lose hits with a probability below 0")
 	case c.CheckEvery < 0:
 		return c, errors.New("node: the time between two checks must not be negative")
 	case c.DiskReserve < 0:

@@ -198,6 +198,12 @@ func (n *Node) openPeers(ctx context.Context) error {
 			return fmt.Errorf("spectrum of the model pack: %w", err)
 		}
 	}
+	if n.cfg.SearchMiss > 0 {
+		if err := arena.Probable(n.cfg.SearchMiss); err != nil {
+			return fmt.Errorf("bound of searches: %w", err)
+		}
+		n.log.Warn("searches may lose a hit, as the setting search-bound permits", "probability", n.cfg.SearchMiss)
+	}
 	n.groups = &groups{
 		dir: n.cfg.Dir, held: n.held, level: n.cfg.level(), self: n.member, mux: n.mux, resolve: n.resolve, timing: n.cfg.Timing, erase: n.cfg.EraseWithin,
 		table: n.cfg.Table, arena: arena, log: n.log, fatal: n.fail, meters: n.meters, checks: n.checks.slots, shards: map[id.Shard]hosted{},
@@ -309,8 +315,18 @@ func (n *Node) led() error {
 func (n *Node) meta(cluster id.Cluster) membership.Meta {
 	return membership.Meta{
 		Member: n.member, Address: n.mux.Advertise(), PublicURL: n.cfg.PublicURL,
-		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: n.packHint(), Version: Version, Level: recordLevel(n.cfg.level()), Cluster: cluster,
+		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: n.packHint(), Version: Version, Level: recordLevel(n.cfg.level()), Cluster: cluster, SearchMiss: n.cfg.SearchMiss,
 	}
+}
+
+// searchMiss is the largest probability with which a node of the cluster may lose a hit: any of
+// them may have had a part in a search.
+func (n *Node) searchMiss() float64 {
+	most := n.cfg.SearchMiss
+	for _, m := range n.gossip.Members() {
+		most = max(most, m.SearchMiss)
+	}
+	return most
 }
 
 // packHint is as much of the pack's identity as gossip carries.

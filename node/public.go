@@ -31,6 +31,7 @@ func (n *Node) openPublic(ctx context.Context) error {
 		Service: n.router, TLS: source.ServerConfig(), Region: n.cfg.Region, Origins: n.cfg.CORS, Log: n.log,
 		Meter:   answered{n.meters},
 		Crowded: crowded(n.cfg.Extractor),
+		Miss:    n.searchMiss,
 		Limits:  httpapi.Limits{BodiesBytes: bodiesBytes(systemMemory()), TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate},
 	})
 	if err != nil {

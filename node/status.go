@@ -28,7 +28,7 @@ func (n *Node) ownStatus() Member {
 	s := Member{
 		ID: n.id, Name: n.cfg.Name, URL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
 		Alive: true, Answers: true, Version: Version, Groups: []GroupStatus{}, Alarms: n.alarms(),
-		Credentials: n.credentials(),
+		Credentials: n.credentials(), SearchMiss: n.cfg.SearchMiss,
 	}
 	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
 		group, ok := n.groups.Group(number)
@@ -192,6 +192,7 @@ func warnings(s Status) []string {
 			led[g.Group] = led[g.Group] || g.Role == "leader"
 		}
 	}
+	list = append(list, boundWarnings(s)...)
 	list = append(list, credentialWarnings(s)...)
 	alone := len(s.Nodes) == 1
 	if alone {
@@ -259,4 +260,22 @@ func namesOf(groups []id.Shard) string {
 		word, groups = "", groups[n:]
 	}
 	return strings.Join(text, ", ")
+}
+
+// boundWarnings say that nodes search with different bounds.
+func boundWarnings(s Status) []string {
+	var probable []string
+	answering := 0
+	for _, node := range s.Nodes {
+		if node.Answers {
+			answering++
+		}
+		if node.SearchMiss > 0 {
+			probable = append(probable, node.Name)
+		}
+	}
+	if n := len(probable); n == 0 || n == answering {
+		return nil
+	}
+	return []string{fmt.Sprintf("searches of %s have probable bounds, those of the other nodes certified ones: set search-bound alike", strings.Join(probable, ", "))}
 }

@@ -41,3 +41,17 @@ func TestWarningsNameGroupsOfTheSameFateTogether(t *testing.T) {
 	}
 	f(s, "shard 6 has 2 of 3 replicas: one more death stops it")
 }
+
+func TestNodesThatSearchWithDifferentBoundsAreNamed(t *testing.T) {
+	t.Parallel()
+	f := func(want []string, nodes ...Member) {
+		t.Helper()
+		if d := cmp.Diff(want, boundWarnings(Status{Nodes: nodes})); d != "" {
+			t.Error(d)
+		}
+	}
+	certified, probable, silent := Member{Name: "a", Answers: true}, Member{Name: "b", Answers: true, SearchMiss: SearchMissProbable}, Member{Name: "c"}
+	f(nil, certified, certified, silent)
+	f(nil, probable, probable, silent)
+	f([]string{"searches of b have probable bounds, those of the other nodes certified ones: set search-bound alike"}, certified, probable, certified)
+}

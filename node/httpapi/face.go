@@ -164,6 +164,7 @@ func postSearch(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	c.miss = c.server.cfg.Miss()
 	text := searchBody{Candidates: make([]candidate, len(result.Candidates)), Attributes: wireAttributes(result.Attributes)}
 	for i, found := range result.Candidates {
 		text.Candidates[i] = wireCandidate(found, c.version)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -36,7 +37,12 @@ type call struct {
 	began   time.Time
 	op      *operation // nil until it is found
 	refusal string
+	// miss is the probability with which a search may have lost a hit.
+	miss float64
 }
+
+// headerSearchBound says of a search that it may have lost a hit, and with what probability.
+const headerSearchBound = "Facet-Search-Bound"
 
 // answer is what a handler answers with; a nil body is none, a rawBody is sent as
 // it is, every other is sent as JSON.
@@ -261,6 +267,9 @@ func (s *Server) write(rc *fasthttp.RequestCtx, c *call, a answer) {
 	header.Set("X-Request-Id", c.requestID)
 	header.Set(fasthttp.HeaderCacheControl, "no-store")
 	header.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
+	if c.miss > 0 {
+		header.Set(headerSearchBound, "probable "+strconv.FormatFloat(c.miss, 'g', -1, 64))
+	}
 	s.allowOrigin(rc, c)
 	rc.Response.SetStatusCode(a.status)
 	if a.body == nil {
@@ -337,7 +346,7 @@ func (s *Server) allowOrigin(rc *fasthttp.RequestCtx, c *call) {
 	header.Set(fasthttp.HeaderVary, fasthttp.HeaderOrigin)
 	if origin, ok := c.header("origin"); ok && s.origins[origin] {
 		header.Set(fasthttp.HeaderAccessControlAllowOrigin, origin)
-		header.Set(fasthttp.HeaderAccessControlExposeHeaders, "x-request-id, retry-after")
+		header.Set(fasthttp.HeaderAccessControlExposeHeaders, "x-request-id, retry-after, facet-search-bound")
 	}
 }
 

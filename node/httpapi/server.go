@@ -135,6 +135,9 @@ type Config struct {
 	// Crowded tells whether an image of this tenant would be refused at the moment: then
 	// its body is not even read. It must be quick; nil is never.
 	Crowded func(id.Tenant) bool
+	// Miss is the probability with which a search may lose a hit, which its answer says then. It
+	// must be quick; nil is always 0.
+	Miss func() float64
 	// Log gets faults of the service; nil discards them.
 	Log *slog.Logger
 	// Meter is told of every answer; nil tells nobody.
@@ -230,6 +233,9 @@ func defaults(cfg *Config) {
 	}
 	if cfg.Region == "" {
 		cfg.Region = regionDefault
+	}
+	if cfg.Miss == nil {
+		cfg.Miss = func() float64 { return 0 }
 	}
 	if cfg.Crowded == nil {
 		cfg.Crowded = func(id.Tenant) bool { return false }

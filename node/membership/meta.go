@@ -55,6 +55,8 @@ type Meta struct {
 	Cluster id.Cluster
 	// MetaVoters hints at the voters of the meta group; at most 7.
 	MetaVoters []id.Node
+	// SearchMiss is the probability with which the node's searches may lose a hit, as a rule 0.
+	SearchMiss float64
 }
 
 // wireMeta is Meta in gossip: a CBOR map with small integer keys, so that a field
@@ -72,6 +74,7 @@ type wireMeta struct {
 	Cluster      []byte   `cbor:"10,keyasint,omitempty"`
 	MetaVoters   [][]byte `cbor:"11,keyasint,omitempty"`
 	Level        uint32   `cbor:"12,keyasint,omitempty"`
+	SearchMiss   float64  `cbor:"13,keyasint,omitempty"`
 }
 
 // decMode bounds what a peer's bytes can make the decoder do.
@@ -99,7 +102,7 @@ func (m Meta) encode() ([]byte, error) {
 	w := wireMeta{
 		Member: string(m.Member), Incarnation: m.Incarnation, Address: m.Address,
 		PublicURL: m.PublicURL, AdminAddress: m.AdminAddress, Zone: m.Zone,
-		Weight: m.Weight, Pack: m.Pack, Version: m.Version, Level: m.Level,
+		Weight: m.Weight, Pack: m.Pack, Version: m.Version, Level: m.Level, SearchMiss: m.SearchMiss,
 	}
 	if !m.Cluster.IsZero() {
 		w.Cluster = m.Cluster.UUID[:]
@@ -129,7 +132,7 @@ func decodeMeta(b []byte) (Meta, error) {
 	m := Meta{
 		Member: id.Member(w.Member), Incarnation: w.Incarnation, Address: w.Address,
 		PublicURL: w.PublicURL, AdminAddress: w.AdminAddress, Zone: w.Zone,
-		Weight: w.Weight, Pack: w.Pack, Version: w.Version, Level: w.Level,
+		Weight: w.Weight, Pack: w.Pack, Version: w.Version, Level: w.Level, SearchMiss: w.SearchMiss,
 	}
 	switch len(w.Cluster) {
 	case 0:
@@ -160,6 +163,9 @@ func (m Meta) check() error {
 	}
 	if m.Weight == 0 || m.Weight > weightMax {
 		return fmt.Errorf("%w: weight %d is not 1 to %d", ErrMeta, m.Weight, weightMax)
+	}
+	if !(m.SearchMiss >= 0 && m.SearchMiss <= 1) {
+		return fmt.Errorf("%w: searches that lose a share of %v", ErrMeta, m.SearchMiss)
 	}
 	if len(m.MetaVoters) > votersMax {
 		return fmt.Errorf("%w: %d voters", ErrMeta, len(m.MetaVoters))

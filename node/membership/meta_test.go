@@ -26,6 +26,7 @@ func full() Meta {
 		Zone:         "ap-southeast-2a", Weight: weightMax, Pack: "0123456789abcdef", Version: "v1.20.300-rc1",
 		Cluster:    id.Cluster{UUID: id.Random([16]byte{2})},
 		MetaVoters: []id.Node{nodeID(1), nodeID(2), nodeID(3), nodeID(4), nodeID(5)},
+		SearchMiss: 5e-10,
 	}
 }
 
@@ -72,6 +73,9 @@ func TestMetadataOutOfBoundsIsRefused(t *testing.T) {
 	f("zone", func(m *Meta) { m.Zone = strings.Repeat("z", zoneBytesMax+1) })
 	f("pack", func(m *Meta) { m.Pack = "\x1b[31m" })
 	f("version", func(m *Meta) { m.Version = "\xff" })
+	for _, miss := range []float64{-1e-9, 1.5, math.NaN()} {
+		f("search miss", func(m *Meta) { m.SearchMiss = miss })
+	}
 	f("voters", func(m *Meta) { m.MetaVoters = make([]id.Node, votersMax+1) })
 	f("all too long together", func(m *Meta) {
 		m.PublicURL, m.Zone = strings.Repeat("u", addressBytesMax), strings.Repeat("z", zoneBytesMax)

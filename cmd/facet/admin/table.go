@@ -19,7 +19,13 @@ func Write(w io.Writer, s node.Status) error {
 	if !s.Founded {
 		founded = "not founded yet"
 	}
-	fmt.Fprintf(w, "cluster %s · %s · %d shards × %d · model pack %s\n\n", s.Cluster, founded, s.Shards, s.Replicas, short(s.Pack))
+	bound := ""
+	for _, n := range s.Nodes {
+		if n.SearchMiss > 0 {
+			bound = " · probable searches"
+		}
+	}
+	fmt.Fprintf(w, "cluster %s · %s · %d shards × %d · model pack %s%s\n\n", s.Cluster, founded, s.Shards, s.Replicas, short(s.Pack), bound)
 	if err := WriteNodes(w, s); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,6 +72,9 @@ func Flags(f *pflag.FlagSet) {
 	f.String("backup-to", "", "URL of a folder to which the cluster is backed up by the clock: file:///DIR (shared by all nodes), s3://, gs:// or azblob://")
 	f.Duration("backup-every", 24*time.Hour, "time between these backups")
 	f.Int("backup-keep", 7, "how many of these backups stay")
+
+	f.String("search-bound", string(BoundCertified), "certified, or probable: faster searches, each of which loses a hit with a probability of at most "+
+		strconv.FormatFloat(node.SearchMissProbable, 'g', -1, 64)+" a hit, and says so")
 
 	f.String("region", node.RegionDefault, "region of request signatures")
 	f.StringSlice("cors", nil, "origins whose pages may call the interface")

@@ -81,7 +81,7 @@ func TestEverySettingReachesTheNode(t *testing.T) {
 	t.Parallel()
 	s, err := load(t, "", nil,
 		"--name=n", "--peer-address=p", "--peer-advertise=pa", "--public-address=u", "--public-url=uu",
-		"--admin-address=a", "--seeds=s", "--bootstrap-expect=3", "--shards=4", "--replicas=2", "--region=r", "--bucket=b", "--job-slots=5", "--memory=6", "--disk-reserve=9",
+		"--admin-address=a", "--seeds=s", "--bootstrap-expect=3", "--shards=4", "--replicas=2", "--region=r", "--bucket=b", "--job-slots=5", "--memory=6", "--disk-reserve=9", "--search-bound=probable",
 		"--cors=o", "--rate-tenant=1.5", "--rate-tenant-burst=6", "--rate-application=7", "--rate-application-burst=8", "--raft-heartbeat=1s", "--raft-election=2s", "--raft-lease=3s", "--raft-stall=4s")
 	if err != nil {
 		t.Fatal(err)
@@ -89,13 +89,13 @@ func TestEverySettingReachesTheNode(t *testing.T) {
 	c := s.Node()
 	got := []any{
 		c.Name, c.Dir, c.PeerAddress, c.PeerAdvertise, c.PublicAddress, c.PublicURL, c.AdminAddress, c.Seeds, c.Expect,
-		c.Shards, c.Replicas, c.Certificates, c.ClusterKeyFile, c.GossipKeyFile, c.Bucket, c.JobSlots, c.Memory, c.DiskReserve, c.Region, c.CORS, c.TenantRate, c.ApplicationRate,
+		c.Shards, c.Replicas, c.Certificates, c.ClusterKeyFile, c.GossipKeyFile, c.Bucket, c.JobSlots, c.Memory, c.DiskReserve, c.SearchMiss, c.Region, c.CORS, c.TenantRate, c.ApplicationRate,
 		c.Timing.Heartbeat, c.Timing.Election, c.Timing.Lease, c.Timing.Stall,
 	}
 	want := []any{
 		"n", "/d", "p", "pa", "u", "uu", "a",
 		[]string{"s"},
-		3, 4, 2, "/c", "/k", "/g", "b", 5, int64(6 << 20), int64(9 << 20), "r",
+		3, 4, 2, "/c", "/k", "/g", "b", 5, int64(6 << 20), int64(9 << 20), 5e-10, "r",
 		[]string{"o"},
 		httpapi.Rate{PerSecond: 1.5, Burst: 6},
 		httpapi.Rate{PerSecond: 7, Burst: 8},
@@ -123,6 +123,7 @@ func TestWrongSettingsAreRefusedByName(t *testing.T) {
 	f("shards", "", "FACET_SHARDS=many")
 	f("debug, info, warn or error", "log-level: loud\n")
 	f("--log-format", "log-format: xml\n")
+	f("--search-bound", "search-bound: exact\n")
 	f("raft-heartbeat", "raft-heartbeat: soon\n")
 	f("--rate-tenant", "rate-tenant: -1\n")
 	f("--rate-tenant", "", "FACET_RATE_TENANT=NaN")

@@ -37,6 +37,15 @@ const (
 	LogJSON LogFormat = "json"
 )
 
+// SearchBound says by what searches exclude templates without a look at all of their numbers.
+type SearchBound string
+
+// The bounds of searches. BoundCertified holds always, BoundProbable with a stated probability.
+const (
+	BoundCertified SearchBound = "certified"
+	BoundProbable  SearchBound = "probable"
+)
+
 // Settings are all that `facet serve` can be told.
 type Settings struct {
 	Name string `koanf:"name"`
@@ -74,6 +83,8 @@ type Settings struct {
 	BackupEvery time.Duration `koanf:"backup-every"`
 	BackupKeep  int           `koanf:"backup-keep"`
 
+	SearchBound SearchBound `koanf:"search-bound"`
+
 	Region string   `koanf:"region"`
 	CORS   []string `koanf:"cors"`
 
@@ -101,8 +112,13 @@ func (s Settings) Node() node.Config {
 	if s.BackupTo == "" {
 		backupEvery = 0
 	}
+	searchMiss := 0.
+	if s.SearchBound == BoundProbable {
+		searchMiss = node.SearchMissProbable
+	}
 	return node.Config{
-		Name: s.Name, Zone: s.Zone, Dir: s.Dir, Away: s.RebuildAfter,
+		SearchMiss: searchMiss,
+		Name:       s.Name, Zone: s.Zone, Dir: s.Dir, Away: s.RebuildAfter,
 		PeerAddress: s.PeerAddress, PeerAdvertise: s.PeerAdvertise,
 		PublicAddress: s.PublicAddress, PublicURL: s.PublicURL,
 		AdminAddress: s.AdminAddress,
@@ -154,6 +170,8 @@ func (s Settings) check() error {
 		return fmt.Errorf("--memory must be 0 to %d MiB", memoryMax)
 	case s.JobSlots < 0 || s.JobSlots > jobSlotsMax:
 		return fmt.Errorf("--job-slots must be 0 to %d", jobSlotsMax)
+	case s.SearchBound != BoundCertified && s.SearchBound != BoundProbable:
+		return fmt.Errorf("--search-bound is certified or probable, not %q", string(s.SearchBound))
 	case s.LogFormat != LogAuto && s.LogFormat != LogText && s.LogFormat != LogJSON:
 		return fmt.Errorf("--log-format is auto, text or json, not %q", string(s.LogFormat))
 	}
