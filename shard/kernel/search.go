@@ -62,8 +62,8 @@ type search struct {
 	// keep tells that sums of the first plane are wanted: by the second, or with rows that are
 	// put off. To write them takes 4 % of a search.
 	keep   bool
-	err    error   // of stop: the search has ended
 	sharp  float32 // signs are of use from this least similarity on
+	err    error   // of stop: the search has ended
 	top    *top
 	turned *turned // nil until it is needed
 }
@@ -174,8 +174,9 @@ func (w *work) scan(s *search, c *piece) {
 	w.plane(s, c, scanned, allowed, share)
 	if share = left(allowed); scanned == 0 && share > c.slots/midShare {
 		scanned = 1
-		s.signsAreBlunt()
-		if !s.keep && !s.coding.signed() { // once a search
+		if s.coding.signed() {
+			s.sharp = s.top.least + bluntStep
+		} else if !s.keep { // once a search
 			s.keep = true
 			w.plane(s, c, 0, allowed, share)
 		}
@@ -197,16 +198,16 @@ func (w *work) plane(s *search, c *piece, number int, masks []uint64, share int)
 		coarse: t.whole, fine: t.whole[shape.first:], coarseLines: shape.coarse, fineLines: shape.fine,
 		layout: shape.layout, shift: shape.shift, limit: t.limits[number],
 	}
-	if shape.signs > 0 {
-		p.tables, p.signLines = t.tables, shape.signs
-		s.kernel.signs(p)
-		return
-	}
-	if s.kernel.blocks != nil && share > c.slots/blocksShare {
+	signs := shape.signs > 0
+	if signs || s.kernel.blocks != nil && share > c.slots/blocksShare {
 		if !s.keep {
 			p.sums = nil
 		}
-		s.kernel.blocks(p)
+		scan := s.kernel.blocks
+		if signs {
+			p.tables, p.signLines, scan = t.tables, shape.signs, s.kernel.signs
+		}
+		scan(p)
 		return
 	}
 	p.list = w.groups(masks)

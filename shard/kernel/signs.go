@@ -127,16 +127,15 @@ func (s *search) firstPlane(share, slots int) int {
 	return 0
 }
 
-// signsAreBlunt notes that the signs, if there are any, left too many rows.
-func (s *search) signsAreBlunt() { s.sharp = s.top.least + bluntStep }
-
 func signsPortable(p *plane) {
 	for block, mask := range p.masks {
 		for ; mask != 0; mask &= mask - 1 {
 			slot := bits.TrailingZeros64(mask)
 			group := block*blockGroups + slot/groupSlots
 			sum := p.signsAt(p.layout.at(group) + 4*(slot%groupSlots))
-			p.sums[block*blockSlots+slot] = sum
+			if p.sums != nil {
+				p.sums[block*blockSlots+slot] = sum
+			}
 			if out(sum, p.layout.bounds(p.codes, group)[slot%groupSlots], &p.limit) {
 				p.masks[block] &^= 1 << slot
 			}

@@ -57,6 +57,11 @@ func signsAgree(t *testing.T, r *rand.Rand, dim int) {
 		if got, sums := run(k.signs); !slices.Equal(got, want) || !slices.Equal(sums, wantSums) {
 			t.Fatalf("%s, %d numbers: masks %x, want %x; sums %v, want %v", k.name, dim, got, want, sums, wantSums)
 		}
+		bare := p
+		bare.masks = slices.Clone(masks)
+		if k.signs(&bare); !slices.Equal(bare.masks, want) {
+			t.Fatalf("%s, %d numbers: masks without sums %x, want %x", k.name, dim, bare.masks, want)
+		}
 	}
 }
 
