@@ -37,18 +37,25 @@ func TestSearchesOfOneShardAreDoneByAllNodesThatHaveIt(t *testing.T) {
 			t.Errorf("node %d did %.0f of %d searches, asked one after the other", i+1, n, writes)
 		}
 	}
-	var work sync.WaitGroup
-	for range 20 { // one node is asked for all, and has help
-		work.Go(func() {
-			for range 10 {
-				find(t, client, cluster.Nodes[0].URL, "person 0")
-			}
-		})
-	}
-	work.Wait()
-	for i, n := range did() {
-		if n -= before[i]; n < 10 {
-			t.Errorf("node %d did %.0f of 200 searches, 20 at a time", i+1, n)
+	// One node is asked for all, and has help. On a busy machine a node that was slow once
+	// is passed over for seconds, so that there may be several rounds.
+	for late := time.Now().Add(time.Minute); ; {
+		var work sync.WaitGroup
+		for range 20 {
+			work.Go(func() {
+				for range 10 {
+					find(t, client, cluster.Nodes[0].URL, "person 0")
+				}
+			})
+		}
+		work.Wait()
+		now := did()
+		least := min(now[0]-before[0], now[1]-before[1], now[2]-before[2])
+		if least >= 10 {
+			return
+		}
+		if time.Now().After(late) {
+			t.Fatalf("20 at a time: the nodes did %v searches, had done %v", now, before)
 		}
 	}
 }
