@@ -385,3 +385,62 @@ spread:
 spreaded:
 	MOVD R3, ret+24(FP)
 	RET
+
+// MULTIPLY4 adds the products of four numbers to two sums each. a and b have the others.
+#define MULTIPLY4(from, low, high, a, b) \
+	WIDEN4(30, 31, from)    \
+	VFMULD(30, 30, a)       \
+	VFMULD(31, 31, b)       \
+	VFADDD(low, low, 30)    \
+	VFADDD(high, high, 31)
+
+// func productsNEON(to []float64, rows []float32, v []float64)
+//
+// V0 to V7 are the sums of each sixteenth number.
+TEXT ·productsNEON(SB), NOSPLIT, $0-72
+	MOVD to_base+0(FP), R0
+	MOVD to_len+8(FP), R5
+	MOVD rows_base+24(FP), R1
+	MOVD v_base+48(FP), R7
+	MOVD v_len+56(FP), R6
+
+product:
+	CBZ  R5, produced
+	MOVD R7, R3
+	MOVD R6, R2
+	VEOR V0.B16, V0.B16, V0.B16
+	VEOR V1.B16, V1.B16, V1.B16
+	VEOR V2.B16, V2.B16, V2.B16
+	VEOR V3.B16, V3.B16, V3.B16
+	VEOR V4.B16, V4.B16, V4.B16
+	VEOR V5.B16, V5.B16, V5.B16
+	VEOR V6.B16, V6.B16, V6.B16
+	VEOR V7.B16, V7.B16, V7.B16
+
+multiply:
+	SUBS $16, R2
+	BLT  multiplied
+	VLD1.P 64(R1), [V16.S4, V17.S4, V18.S4, V19.S4]
+	VLD1.P 64(R3), [V20.D2, V21.D2, V22.D2, V23.D2]
+	VLD1.P 64(R3), [V24.D2, V25.D2, V26.D2, V27.D2]
+	MULTIPLY4(16, 0, 1, 20, 21)
+	MULTIPLY4(17, 2, 3, 22, 23)
+	MULTIPLY4(18, 4, 5, 24, 25)
+	MULTIPLY4(19, 6, 7, 26, 27)
+	B    multiply
+
+multiplied:
+	VFADDD(0, 0, 2)
+	VFADDD(1, 1, 3)
+	VFADDD(4, 4, 6)
+	VFADDD(5, 5, 7)
+	VFADDD(0, 0, 4)
+	VFADDD(1, 1, 5)
+	VFADDD(0, 0, 1)
+	VFADDPD(0, 0)
+	FMOVD.P F0, 8(R0)
+	SUB  $1, R5
+	B    product
+
+produced:
+	RET

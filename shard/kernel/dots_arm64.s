@@ -53,7 +53,7 @@ part:
 	VFADDS(0, 0, 1)
 	VEXT $8, V0.B16, V0.B16, V1.B16
 	VFADDS(0, 0, 1)
-	VFADDP(0, 0)
+	VFADDPS(0, 0)
 	FMOVS.P F0, 4(R8)
 	ADD $2, R4
 	SUB $1, R5

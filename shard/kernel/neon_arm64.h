@@ -28,7 +28,7 @@
 // Floats; a product and a sum are apart, for a fused one rounds once less.
 #define VFMULS(d, n, m) WORD $(0x6e20dc00 | (m)<<16 | (n)<<5 | (d)) // fmul d.4s, n.4s, m.4s
 #define VFADDS(d, n, m) WORD $(0x4e20d400 | (m)<<16 | (n)<<5 | (d)) // fadd d.4s, n.4s, m.4s
-#define VFADDP(d, n) WORD $(0x7e30d800 | (n)<<5 | (d))          // faddp d, n.2s
+#define VFADDPS(d, n) WORD $(0x7e30d800 | (n)<<5 | (d))          // faddp d, n.2s
 
 // The same of two 64-bit numbers. FLOOR rounds down, WIDEN and WIDEN2 make float64 of the lower or
 // the upper two float32, INTEGER makes 64-bit integers of whole numbers.
@@ -41,3 +41,4 @@
 #define WIDEN(d, n) WORD $(0x0e617800 | (n)<<5 | (d))              // fcvtl d.2d, n.2s
 #define WIDEN2(d, n) WORD $(0x4e617800 | (n)<<5 | (d))             // fcvtl2 d.2d, n.4s
 #define INTEGER(d, n) WORD $(0x4ee1b800 | (n)<<5 | (d))            // fcvtzs d.2d, n.2d
+#define VFADDPD(d, n) WORD $(0x7e70d800 | (n)<<5 | (d))            // faddp d, n.2d
