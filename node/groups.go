@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"facet/engine/score"
@@ -24,8 +25,11 @@ import (
 // groups are the Raft groups that live on this node: meta always, and the shards
 // that meta's map gives to it.
 type groups struct {
-	dir     string
-	level   uint32 // that this node knows
+	dir   string
+	level uint32 // that this node knows
+	// noted is the cluster's level, once the data directory says so: files of that level
+	// may be written.
+	noted   atomic.Uint32
 	self    id.Member
 	mux     *transport.Mux
 	resolve func(id.Member) (string, error)
@@ -143,7 +147,7 @@ func (g *groups) mine(at metafsm.ShardVoters) bool { return slices.Contains(at.H
 // openShard opens this node's replica of a shard. One without any state belongs to a
 // group that is to be founded, or waits for the leader to make it a member.
 func (g *groups) openShard(ctx context.Context, number id.Shard, synced func(context.Context) error) error {
-	state := shardfsm.New(g.table, g.arena)
+	state := g.newShard()
 	group, err := g.open(number, state)
 	if err != nil {
 		g.broke(number, err)
@@ -166,6 +170,13 @@ func (g *groups) openShard(ctx context.Context, number id.Shard, synced func(con
 	defer g.mu.Unlock()
 	g.shards[number] = h
 	return nil
+}
+
+// newShard makes the machine of a shard's replica.
+func (g *groups) newShard() *shardfsm.Machine {
+	state := shardfsm.New(g.table, g.arena)
+	state.Batch(func() bool { return g.noted.Load() >= metafsm.LevelBatches })
+	return state
 }
 
 // bootstrap founds a group that never moved, if this node is one of its first voters.

@@ -71,13 +71,14 @@ func readLevel(dir string) (uint32, error) {
 	return uint32(noted), nil
 }
 
-// noteLevel keeps the cluster's level in the data directory.
-func noteLevel(dir string, level uint32) error {
+// noteLevel keeps the cluster's level in the data directory, and gives the one that is
+// kept there.
+func noteLevel(dir string, level uint32) (uint32, error) {
 	noted, err := readLevel(dir)
 	if err != nil || level <= noted {
-		return err
+		return noted, err
 	}
-	return writeSynced(filepath.Join(dir, levelFile), strconv.AppendUint(nil, uint64(level), 10))
+	return level, writeSynced(filepath.Join(dir, levelFile), strconv.AppendUint(nil, uint64(level), 10))
 }
 
 func tooNew(level, known uint32) error {

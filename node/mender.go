@@ -12,7 +12,6 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
-	"facet/raftfsm/shardfsm"
 )
 
 // A replica whose files are damaged, or whose state is not the majority's, is made
@@ -123,7 +122,7 @@ func (g *groups) reopen(number id.Shard) error {
 	} else if n > 0 {
 		g.log.Info("the sound segments of a damaged replica were kept", "group", number, "segments", n)
 	}
-	state := shardfsm.New(g.table, g.arena)
+	state := g.newShard()
 	group, err := g.open(number, state)
 	if err != nil {
 		return err

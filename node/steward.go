@@ -59,9 +59,11 @@ func (n *Node) stewardStep(ctx context.Context, led map[id.Shard]time.Time, pres
 		n.fail(err)
 		return err
 	}
-	if err := noteLevel(n.cfg.Dir, n.groups.metaState.Level()); err != nil {
+	noted, err := noteLevel(n.cfg.Dir, n.groups.metaState.Level())
+	if err != nil {
 		return err
 	}
+	n.groups.noted.Store(noted)
 	n.mendReplicas(ctx)
 	if err := n.groups.host(ctx, n.router.SyncMeta); err != nil {
 		return err

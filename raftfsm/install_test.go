@@ -22,8 +22,14 @@ type stored struct {
 	set *segment.Set
 }
 
-func (s stored) Settle(segment.Clean) (*segment.Set, error) { return s.set, nil }
-func (stored) Adopt()                                       {}
+func (s stored) Settle(segment.Clean) (files []*segment.File, err error) {
+	for _, p := range s.set.Parts() {
+		files = append(files, p.File)
+	}
+	return files, nil
+}
+
+func (stored) Adopt() {}
 
 // makeSet makes a set of n segments.
 func makeSet(t testing.TB, s *segment.Store, n int) *segment.Set {

@@ -48,10 +48,10 @@ type Keeper interface {
 type Stored interface {
 	Frozen
 
-	// Settle writes what is in no segment yet, and gives the set that holds the
-	// bulk of the state; it belongs to the Frozen. From then on WriteTo writes a
-	// state that refers to the set.
-	Settle(segment.Clean) (*segment.Set, error)
+	// Settle writes what is in no segment yet, and gives all segments that hold the
+	// bulk of the state; they belong to the Frozen. From then on WriteTo writes a
+	// state that refers to them.
+	Settle(segment.Clean) ([]*segment.File, error)
 
 	// Adopt tells the machine that the snapshot counts, so that it may read from
 	// the segments what it has kept in memory until now. It is of no effect if the

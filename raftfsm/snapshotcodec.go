@@ -115,11 +115,11 @@ func (s *frozenSnapshot) Persist(sink raft.SnapshotSink) error {
 	own.own = true
 	s.store = own.store
 	if stored, ok := s.frozen.(Stored); ok && own.store.segments != nil {
-		set, err := stored.Settle(own.store.clean())
+		files, err := stored.Settle(own.store.clean())
 		if err != nil {
 			return err
 		}
-		own.settled(set, stored.Adopt)
+		own.settled(files, stored.Adopt)
 	}
 	return writeSnapshot(sink, own.header, s.frozen)
 }

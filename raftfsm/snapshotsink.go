@@ -33,11 +33,11 @@ type snapshotSink struct {
 }
 
 // settled notes the segments of an own snapshot.
-func (s *snapshotSink) settled(set *segment.Set, adopt func()) {
-	refs := make([]segment.Ref, 0, len(set.Parts()))
-	for _, p := range set.Parts() {
-		s.files = append(s.files, p.File.Retain())
-		refs = append(refs, p.File.Ref())
+func (s *snapshotSink) settled(files []*segment.File, adopt func()) {
+	refs := make([]segment.Ref, 0, len(files))
+	for _, f := range files {
+		s.files = append(s.files, f.Retain())
+		refs = append(refs, f.Ref())
 	}
 	s.header, s.adopt = segmentedHeader(s.header, refs), adopt
 }

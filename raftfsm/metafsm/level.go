@@ -17,7 +17,7 @@ import (
 // meta and of shards, and of what nodes ask each other. Software that brings a form
 // which the one before can't read gets the next number, and uses the form only where
 // Machine.Level has reached it.
-const Level uint32 = 2
+const Level uint32 = 3
 
 // What came with a level after the first: it is sent and proposed from that level on.
 const (
@@ -30,6 +30,10 @@ const (
 	// LevelReplicaMember is that of nodes' words on their replicas with the member that
 	// gives it.
 	LevelReplicaMember uint32 = 2
+	// LevelBatches is that of shards' snapshots whose operations and items of jobs are in
+	// files (shardfsm.Machine.Batch). A node writes them once its data directory says that
+	// the cluster is at this level.
+	LevelBatches uint32 = 3
 )
 
 // ErrLevel says that a cluster uses forms that this software does not know.

@@ -2,5 +2,7 @@
 // no second effect, and keeps the group's clock.
 //
 // It is a part of a state machine: its input is the commands' own times and
-// operations, nothing else. It may import internal packages.
+// operations, nothing else. In which files of
+// shard/segment its outcomes lie is no part of the state. It may import shard/segment
+// and internal packages.
 package operation

@@ -1,13 +1,12 @@
 package operation
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/tidwall/btree"
 
-	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/shard/segment"
 )
 
 // How long operations are remembered, in milliseconds of the group's clock.
@@ -18,15 +17,6 @@ const (
 	plainMillis = 10 * 60 * 1000
 	keyedMillis = 24 * 60 * 60 * 1000
 )
-
-// The records of a memory in a snapshot; 16 to 31 belong to this package.
-var (
-	headClock   = codec.Head{Code: 16, Version: 1}
-	headOutcome = codec.Head{Code: 17, Version: 1}
-)
-
-// ErrSnapshot says that records contradict each other.
-var ErrSnapshot = errors.New("operation: the snapshot is not consistent")
 
 // Limits bounds how many operations are remembered at once.
 type Limits struct{ Plain, Keyed int }
@@ -55,16 +45,25 @@ type Outcome struct {
 	Number uint32 `cbor:"6,keyasint,omitempty"`
 }
 
-// queue holds outcomes by the number of their insertion, which is the order of
-// their times.
-type queue = btree.Map[uint64, *Outcome]
+// queue holds outcomes by the numbers of their insertion, which follow each other in the
+// order of their times. The numbers are not part of the state.
+type queue struct {
+	btree.Map[uint64, *Outcome]
+	// last is the number of the newest one, also when that is forgotten.
+	last uint64
+	// files have outcomes of the queue, as of the newest snapshot.
+	files []segment.Batch
+}
+
+func (q *queue) push(o *Outcome) {
+	q.last++
+	q.Set(q.last, o)
+}
 
 // Memory remembers operations. It is not safe for concurrent use.
 type Memory struct {
-	limits Limits
-	clock  int64
-	// sequence numbers insertions; it is not part of the state.
-	sequence     uint64
+	limits       Limits
+	clock        int64
 	plain, keyed *queue
 	byOp         map[id.Operation]*Outcome
 }
@@ -132,102 +131,14 @@ func (m *Memory) Remember(o Outcome) {
 }
 
 func (m *Memory) insert(o *Outcome) {
-	m.sequence++
 	m.byOp[o.Name.Op] = o
-	if o.Name.Keyed {
-		m.keyed.Set(m.sequence, o)
-	} else {
-		m.plain.Set(m.sequence, o)
-	}
+	m.queueOf(o.Name).push(o)
 }
 
-// View is a memory's state at one moment, for a snapshot.
-type View struct {
-	clock        int64
-	plain, keyed *queue
-}
-
-// Freeze captures the state in constant time.
-func (m *Memory) Freeze() *View { return &View{m.clock, m.plain.Copy(), m.keyed.Copy()} }
-
-type clockRecord struct {
-	Clock int64  `cbor:"1,keyasint"`
-	Plain uint64 `cbor:"2,keyasint"`
-	Keyed uint64 `cbor:"3,keyasint"`
-}
-
-// Write adds the records of v to w.
-func (v *View) Write(w *codec.Writer) {
-	w.Record(headClock, clockRecord{v.clock, uint64(v.plain.Len()), uint64(v.keyed.Len())})
-	for _, q := range []*queue{v.plain, v.keyed} {
-		q.Scan(func(_ uint64, o *Outcome) bool {
-			w.Record(headOutcome, o)
-			return true
-		})
+// queueOf gives the queue that an operation belongs to.
+func (m *Memory) queueOf(n Name) *queue {
+	if n.Keyed {
+		return m.keyed
 	}
-}
-
-// Loader builds a memory from the records of a snapshot.
-type Loader struct {
-	memory       *Memory
-	begun        bool
-	plain, keyed uint64
-}
-
-// NewLoader makes a loader of a memory with these limits.
-func NewLoader(limits Limits) *Loader { return &Loader{memory: New(limits)} }
-
-// Load takes the next record; mine is false if it belongs to another package. The
-// error wraps codec.ErrMalformed or ErrSnapshot.
-func (l *Loader) Load(r codec.Message) (mine bool, err error) {
-	switch r.Code {
-	case headClock.Code:
-		return true, l.clock(r)
-	case headOutcome.Code:
-		return true, l.outcome(r)
-	default:
-		return false, nil
-	}
-}
-
-func (l *Loader) clock(r codec.Message) error {
-	var c clockRecord
-	if err := r.Decode(headClock, &c); err != nil {
-		return err
-	}
-	if l.begun || c.Clock < 0 {
-		return fmt.Errorf("%w: a second clock, or one before 1970", ErrSnapshot)
-	}
-	l.begun, l.plain, l.keyed, l.memory.clock = true, c.Plain, c.Keyed, c.Clock
-	return nil
-}
-
-func (l *Loader) outcome(r codec.Message) error {
-	var o Outcome
-	if err := r.Decode(headOutcome, &o); err != nil {
-		return err
-	}
-	q := l.memory.plain
-	if o.Name.Keyed {
-		q = l.memory.keyed
-	}
-	_, last, ok := q.Max()
-	switch {
-	case !l.begun || o.Time < 0 || o.Time > l.memory.clock || ok && o.Time < last.Time:
-		return fmt.Errorf("%w: operation %x is out of place", ErrSnapshot, o.Name.Op)
-	case l.memory.byOp[o.Name.Op] != nil:
-		return fmt.Errorf("%w: operation %x is there twice", ErrSnapshot, o.Name.Op)
-	}
-	l.memory.insert(&o)
-	return nil
-}
-
-// Memory gives what was loaded, or an error that wraps ErrSnapshot if records are
-// missing.
-func (l *Loader) Memory() (*Memory, error) {
-	m := l.memory
-	if !l.begun || uint64(m.plain.Len()) != l.plain || uint64(m.keyed.Len()) != l.keyed {
-		return nil, fmt.Errorf("%w: records are missing", ErrSnapshot)
-	}
-	return m, nil
+	return m.plain
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"facet/engine/score"
@@ -30,6 +31,9 @@ var magic = codec.Magic([]byte("facetshd"))
 type Machine struct {
 	shard *shard.Shard
 	jobs  *job.Book
+
+	// batched tells whether operations and jobs may be in files; nil: they may not.
+	batched func() bool
 
 	// mu guards the rest. It is taken before the shard's own lock.
 	mu     sync.Mutex
@@ -58,6 +62,11 @@ func (m *Machine) Shard() *shard.Shard { return m.shard }
 // Keep gives the machine a store for its events' faces, before anything else is
 // called; without one they stay in memory.
 func (m *Machine) Keep(store *segment.Store) { m.shard.Keep(store) }
+
+// Batch lets the machine keep operations and items of jobs in files beside the events',
+// from when batched says so, before anything else is called. Until then, and without a
+// store, each snapshot has all of them: older software reads nothing else.
+func (m *Machine) Batch(batched func() bool) { m.batched = batched }
 
 // Operations counts the remembered operations.
 func (m *Machine) Operations() int {
@@ -96,26 +105,54 @@ func (m *Machine) Apply(index uint64, cmd []byte) []byte {
 
 // frozen is the machine's state at one index.
 type frozen struct {
-	index uint64
-	ops   *operation.View
-	shard *shard.View
-	jobs  *job.View
+	machine *Machine
+	index   uint64
+	ops     *operation.View
+	shard   *shard.View
+	jobs    *job.View
 }
 
 func (m *Machine) freeze() *frozen {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return &frozen{m.index, m.ops.Freeze(), m.shard.Freeze(), m.jobs.Freeze()}
+	return &frozen{m, m.index, m.ops.Freeze(), m.shard.Freeze(), m.jobs.Freeze()}
 }
 
 // Freeze captures the state for a snapshot; the error is always nil.
 func (m *Machine) Freeze() (raftfsm.Frozen, error) { return m.freeze(), nil }
 
-// Settle writes the events that are in no segment yet.
-func (f *frozen) Settle(clean segment.Clean) (*segment.Set, error) { return f.shard.Settle(clean) }
+// Settle writes the events that are in no segment yet, and operations and items that
+// are in no file, if they may be.
+func (f *frozen) Settle(clean segment.Clean) (files []*segment.File, err error) {
+	set, err := f.shard.Settle(clean)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range set.Parts() {
+		files = append(files, p.File)
+	}
+	if f.machine.batched == nil || !f.machine.batched() {
+		return files, nil
+	}
+	store := f.machine.shard.Store()
+	if err := f.ops.Settle(store, clean); err != nil {
+		return nil, fmt.Errorf("write operations: %w", err)
+	}
+	if err := f.jobs.Settle(store, clean); err != nil {
+		return nil, fmt.Errorf("write jobs: %w", err)
+	}
+	return slices.Concat(files, f.ops.Files(), f.jobs.Files()), nil
+}
 
-// Adopt lets the machine read from the segments what it has kept in memory.
-func (f *frozen) Adopt() { f.shard.Adopt() }
+// Adopt lets the machine read from the segments what it has kept in memory, and the next
+// snapshot refer to the files of this one.
+func (f *frozen) Adopt() {
+	f.shard.Adopt()
+	f.jobs.Adopt()
+	f.machine.mu.Lock()
+	defer f.machine.mu.Unlock()
+	f.machine.ops.Adopt(f.ops)
+}
 
 // WriteTo streams the state; w need not be buffered. After Settle it refers to
 // segments.
@@ -142,6 +179,8 @@ func (f *frozen) write(out *codec.Writer) error {
 // Release lets go of the state.
 func (f *frozen) Release() {
 	f.shard.Release()
+	f.ops.Release()
+	f.jobs.Release()
 	f.ops, f.shard, f.jobs = nil, nil, nil
 }
 
@@ -165,7 +204,7 @@ func (m *Machine) Digest() [32]byte {
 
 // Restore reads a snapshot beside the present state and takes its place when all
 // of it was found good; on an error nothing changes. The error wraps
-// codec.ErrCorrupt, codec.ErrMalformed, shard.ErrSnapshot, operation.ErrSnapshot, job.ErrSnapshot,
+// codec.ErrCorrupt, codec.ErrMalformed, segment.ErrCorrupt, shard.ErrSnapshot, operation.ErrSnapshot, job.ErrSnapshot,
 // or is r's.
 func (m *Machine) Restore(r io.Reader) error {
 	in, err := codec.NewReader(r, magic)
@@ -174,6 +213,8 @@ func (m *Machine) Restore(r io.Reader) error {
 	}
 	events, ops, jobs := shard.NewLoader(m.shard.Store()), operation.NewLoader(m.limits), job.NewLoader()
 	defer events.Close()
+	ops.Keep(m.shard.Store())
+	jobs.Keep(m.shard.Store())
 	for {
 		record, err := in.Next()
 		if errors.Is(err, io.EOF) {

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/btree"
 
 	"facet/internal/id"
+	"facet/shard/segment"
 )
 
 // State machines decide by these numbers, so they are part of the log's meaning:
@@ -104,7 +105,20 @@ type batch struct {
 	// and after it has ended.
 	touched int64
 	// records are replaced, never changed: a view shares them.
-	records *btree.Map[uint32, *Record]
+	records *btree.Map[uint32, *record]
+	// since is the sequence of the last record of any batch before this one began.
+	since uint64
+}
+
+// record is a Record with its sequence: they number what was written into a book, and
+// are no part of the state.
+type record struct {
+	Record
+	sequence uint64
+}
+
+func newBatch(n Name, total uint32, since uint64) *batch {
+	return &batch{name: n, total: total, records: new(btree.Map[uint32, *record]), since: since}
 }
 
 func (b *batch) ended() bool { return b.open && b.done == b.total }
@@ -138,6 +152,10 @@ type state struct {
 	// promised room.
 	galleries map[id.Gallery]int
 	items     int
+	// sequence is that of the last record, and files have records, as of the newest
+	// snapshot.
+	sequence uint64
+	files    []segment.Batch
 }
 
 // New makes an empty book.
@@ -159,6 +177,12 @@ func (s *state) add(b *batch) {
 	s.batches[b.name.Batch] = b
 	s.galleries[b.name.Gallery]++
 	s.items += int(b.total)
+}
+
+// set puts a record into b, in the place of the one with its index.
+func (s *state) set(b *batch, r Record) {
+	s.sequence++
+	b.records.Set(r.Index, &record{r, s.sequence})
 }
 
 // settle notes whether there is work on b.
@@ -201,10 +225,8 @@ func (k *Book) Begin(c Begin) (Progress, error) {
 		s.galleries[c.Name.Gallery] >= batchesPerGalleryMax:
 		return Progress{}, ErrFull
 	}
-	b := &batch{
-		name: c.Name, application: c.Application, request: c.Request, total: c.Total,
-		touched: c.Time, records: new(btree.Map[uint32, *Record]),
-	}
+	b := newBatch(c.Name, c.Total, s.sequence)
+	b.application, b.request, b.touched = c.Application, c.Request, c.Time
 	s.add(b)
 	return b.progress(), nil
 }
@@ -228,7 +250,7 @@ func (k *Book) Add(n Name, first uint32, sealed [][]byte, time int64) (Progress,
 	}
 	for i, text := range sealed {
 		if index := first + uint32(i); index >= have {
-			b.records.Set(index, &Record{Index: index, Sealed: text})
+			k.state.set(b, Record{Index: index, Sealed: text})
 		}
 	}
 	if !b.open {
@@ -270,7 +292,7 @@ func (k *Book) Finish(n Name, results []Result, time int64) (Progress, error) {
 		if !b.open || !ok || old.Result != nil {
 			continue
 		}
-		b.records.Set(r.Index, &Record{Index: r.Index, Sealed: old.Sealed, Result: &r})
+		k.state.set(b, Record{Index: r.Index, Sealed: old.Sealed, Result: &r})
 		b.done++
 		b.touched = max(b.touched, time)
 	}

@@ -4,6 +4,7 @@
 // What a batch asks for and what came of it is sealed with its gallery's key; the
 // package decides on clear numbers only, is part of a state machine, and reads no
 // clock. Who works on what at the moment is not its business: the same item may be
-// finished twice, and the first result counts. It may import engine,
-// shard/seal and internal packages.
+// finished twice, and the first result counts. In which files of shard/segment its
+// records lie is no part of the state. It may import engine, shard/seal, shard/segment
+// and internal packages.
 package job

@@ -20,11 +20,11 @@ func (k *Book) Page(name Name, from uint32, n int) ([]Record, Progress, error) {
 		return nil, Progress{}, ErrUnknown
 	}
 	page := make([]Record, 0, min(n, int(b.total)))
-	b.records.Ascend(from, func(_ uint32, r *Record) bool {
+	b.records.Ascend(from, func(_ uint32, r *record) bool {
 		if len(page) == n {
 			return false
 		}
-		page = append(page, *r)
+		page = append(page, r.Record)
 		return true
 	})
 	return page, b.progress(), nil
@@ -83,12 +83,12 @@ func (k *Book) Unfinished(name Name, n int, skip func(index uint32) bool) ([]Rec
 	if !b.open {
 		return nil, b.application, nil
 	}
-	b.records.Ascend(b.low, func(index uint32, r *Record) bool {
+	b.records.Ascend(b.low, func(index uint32, r *record) bool {
 		if len(list) == n {
 			return false
 		}
 		if r.Result == nil && !skip(index) {
-			list = append(list, *r)
+			list = append(list, r.Record)
 		}
 		return true
 	})

@@ -35,8 +35,12 @@ type Clean uint8
 const (
 	// Share lets dead records be until they are a share of their file.
 	Share Clean = iota
-	// Erase leaves no sealed part of a dead record in any file of the new set.
+	// Erase leaves no sealed part of a dead record in any file of the new set; of
+	// Batches, no dead record at all.
 	Erase
+	// Leave lets dead records of Batches be as long as any record of their file lives:
+	// for those whose oldest records die first.
+	Leave
 )
 
 // Built says what Build wrote.

@@ -11,6 +11,8 @@
 // means, and the layout is no part of a replicated state: two replicas with equal
 // states may hold them in different files.
 //
+// What a state keeps in memory too is simpler: Store.Rebatch writes its Batches from there.
+//
 // The bytes are drawn in docs/formats/segment.md. The package imports the standard
 // library only.
 package segment

@@ -1,0 +1,162 @@
+package operation
+
+import (
+	"errors"
+	"iter"
+
+	"github.com/tidwall/btree"
+
+	"facet/internal/codec"
+	"facet/shard/segment"
+)
+
+// The records of a memory in a snapshot; 16 to 31 belong to this package.
+var (
+	headClock   = codec.Head{Code: 16, Version: 1}
+	headOutcome = codec.Head{Code: 17, Version: 1}
+	// With headStored in the place of headClock there are no outcomes but files that
+	// have them, plain ones first.
+	headStored = codec.Head{Code: 18, Version: 1}
+	headFile   = codec.Head{Code: 19, Version: 1}
+)
+
+// ErrSnapshot says that records contradict each other.
+var ErrSnapshot = errors.New("operation: the snapshot is not consistent")
+
+type clockRecord struct {
+	Clock int64  `cbor:"1,keyasint"`
+	Plain uint64 `cbor:"2,keyasint"`
+	Keyed uint64 `cbor:"3,keyasint"`
+}
+
+// storedRecord is a clockRecord of a memory whose outcomes are in files.
+type storedRecord struct {
+	Clock int64       `cbor:"1,keyasint"`
+	Plain storedQueue `cbor:"2,keyasint"`
+	Keyed storedQueue `cbor:"3,keyasint"`
+}
+
+// storedQueue says of a queue how many outcomes and files it has. First is the number of
+// the oldest outcome: what is before that in the first file is forgotten.
+type storedQueue struct {
+	Outcomes uint64 `cbor:"1,keyasint,omitempty"`
+	First    uint64 `cbor:"2,keyasint,omitempty"`
+	Files    uint64 `cbor:"3,keyasint,omitempty"`
+}
+
+type fileRecord struct {
+	Hash segment.Hash `cbor:"1,keyasint"`
+}
+
+// View is a memory's state at one moment, for a snapshot. It is released at the end.
+type View struct {
+	memory       *Memory // only to know it again
+	clock        int64
+	plain, keyed queueView
+	settled      bool
+}
+
+// queueView is a queue at one moment (segment.Living).
+type queueView struct {
+	outcomes *btree.Map[uint64, *Outcome]
+	last     uint64
+	old      []segment.Batch
+	files    *segment.Batches // once it is settled
+}
+
+// Freeze captures the state in constant time.
+func (m *Memory) Freeze() *View {
+	return &View{memory: m, clock: m.clock, plain: m.plain.freeze(), keyed: m.keyed.freeze()}
+}
+
+func (q *queue) freeze() queueView { return queueView{outcomes: q.Copy(), last: q.last, old: q.files} }
+
+// first gives the number of the oldest outcome; without any it is behind the last.
+func (q *queueView) first() uint64 {
+	if first, _, ok := q.outcomes.Min(); ok {
+		return first
+	}
+	return q.last + 1
+}
+
+// Last gives the number of the newest outcome.
+func (q *queueView) Last() uint64 { return q.last }
+
+// Count counts the outcomes with these numbers, of which none is left out.
+func (q *queueView) Count(first, last uint64) uint64 {
+	first, last = max(first, q.first()), min(last, q.last)
+	if first > last {
+		return 0
+	}
+	return last - first + 1
+}
+
+// Records gives the outcomes with these numbers.
+func (q *queueView) Records(first, last uint64) iter.Seq[segment.Record] {
+	return func(yield func(segment.Record) bool) {
+		q.outcomes.Ascend(first, func(number uint64, o *Outcome) bool {
+			return number <= last && yield(segment.Record{Sequence: number, Clear: codec.Encode(headOutcome, o)})
+		})
+	}
+}
+
+// Settle writes the outcomes that are in no file yet. They belong to v, and Write refers
+// to them. What is forgotten leaves the files with the last outcome beside it, or at once
+// when clean is segment.Erase.
+func (v *View) Settle(store *segment.Store, clean segment.Clean) (err error) {
+	if clean != segment.Erase {
+		clean = segment.Leave // the oldest outcomes are forgotten first
+	}
+	for _, q := range []*queueView{&v.plain, &v.keyed} {
+		if q.files, err = store.Rebatch(q.old, q, clean); err != nil {
+			return err
+		}
+	}
+	v.settled = true
+	return nil
+}
+
+// Files are those that Settle has found or written.
+func (v *View) Files() []*segment.File {
+	return append(append([]*segment.File(nil), v.plain.files.Files()...), v.keyed.files.Files()...)
+}
+
+// Adopt tells the memory which files there are when v has become a snapshot. It is of
+// no effect if v is another memory's.
+func (m *Memory) Adopt(v *View) {
+	if v.memory == m {
+		m.plain.files, m.keyed.files = v.plain.files.List(), v.keyed.files.List()
+	}
+}
+
+// Release lets go of the files.
+func (v *View) Release() {
+	v.plain.files.Release()
+	v.keyed.files.Release()
+}
+
+// Write adds the records of v to w. After Settle they refer to files.
+func (v *View) Write(w *codec.Writer) {
+	if v.settled {
+		w.Record(headStored, storedRecord{v.clock, v.plain.stored(), v.keyed.stored()})
+		for _, f := range v.Files() {
+			w.Record(headFile, fileRecord{f.Ref().Hash})
+		}
+		return
+	}
+	w.Record(headClock, clockRecord{v.clock, uint64(v.plain.outcomes.Len()), uint64(v.keyed.outcomes.Len())})
+	for _, q := range []*queueView{&v.plain, &v.keyed} {
+		q.outcomes.Scan(func(_ uint64, o *Outcome) bool {
+			w.Record(headOutcome, o)
+			return true
+		})
+	}
+}
+
+func (q *queueView) stored() storedQueue {
+	n := uint64(q.outcomes.Len())
+	if n == 0 {
+		return storedQueue{}
+	}
+	return storedQueue{n, q.first(), uint64(len(q.files.List()))}
+}

@@ -1,0 +1,240 @@
+package shardfsm
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+
+	"facet/internal/codec"
+	"facet/internal/id"
+	"facet/raftfsm/operation"
+	"facet/shard"
+	"facet/shard/job"
+	"facet/shard/kernel"
+	"facet/shard/seal"
+	"facet/shard/segment"
+)
+
+// kinds names the records of a snapshot, for those who read figures.
+var kinds = map[byte]string{
+	1: "shard", 2: "slices", 3: "entries", 4: "fences", 5: "claims", 6: "shard", 7: "segments", 16: "clock", 17: "operations",
+	18: "clock", 19: "files-of-operations", 32: "jobs", 33: "items", 34: "jobs", 35: "files-of-items",
+}
+
+// packed gives the length of b as a snapshot compresses it.
+func packed(b *testing.B, raw []byte) int {
+	b.Helper()
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer z.Close()
+	return len(z.EncodeAll(raw, nil))
+}
+
+// ledger is a shard with all kinds of records, and how many there were so far.
+type ledger struct {
+	b           *testing.B
+	m           *Machine
+	key         *seal.Key
+	dir         string
+	random      *rand.ChaCha8
+	events, ops int
+	items       int
+}
+
+func (l *ledger) bytes(n int) []byte {
+	raw := make([]byte, n)
+	if _, err := l.random.Read(raw); err != nil {
+		l.b.Fatal(err)
+	}
+	return raw
+}
+
+// operate remembers n operations, a third of them plain ones.
+func (l *ledger) operate(n int) {
+	l.b.Helper()
+	for range n {
+		l.ops++
+		keyed := l.ops%3 > 0
+		l.m.ops.Advance(testTime + int64(l.ops)/3*18/7) // so that 233,000 plain ones are known at a time
+		o := operation.Outcome{Kind: 2, Number: uint32(l.ops % 3)}
+		copy(o.Name.Op[:], l.bytes(len(o.Name.Op)))
+		copy(o.Name.Request[:], l.bytes(16))
+		copy(o.IDs[0][:], l.bytes(16))
+		copy(o.IDs[1][:], l.bytes(16))
+		binary.BigEndian.PutUint16(o.Scope[:], uint16(l.ops%20))
+		o.Name.Keyed = keyed
+		if !l.m.ops.Full(o.Name) {
+			l.m.ops.Remember(o)
+		}
+	}
+}
+
+// register registers n items in jobs of 10,000, with sealed texts of the usual length.
+func (l *ledger) register(n int) {
+	l.b.Helper()
+	const most = 10_000
+	for n > 0 {
+		total := min(n, most)
+		n -= total
+		l.items += total
+		name := job.Name{Gallery: testGallery, Generation: 1, Batch: id.Batch{UUID: id.UUID(l.bytes(16))}}
+		_, err := l.m.jobs.Begin(job.Begin{Name: name, Request: [16]byte(l.bytes(16)), Total: uint32(total), Time: testTime})
+		var items [][]byte
+		var results []job.Result
+		for i := range total {
+			items = append(items, l.bytes(60))
+			results = append(results, job.Result{
+				Index: uint32(i), Attempts: 1, Success: true, Subject: id.Subject{UUID: id.UUID(l.bytes(16))},
+				Event: id.Event{UUID: id.UUID(l.bytes(16))}, Sealed: l.bytes(140),
+			})
+		}
+		_, added := l.m.jobs.Add(name, 0, items, testTime)
+		_, opened := l.m.jobs.Open(name, testTime)
+		_, finished := l.m.jobs.Finish(name, results, testTime)
+		if err := errors.Join(err, added, opened, finished); err != nil {
+			l.b.Fatal(err)
+		}
+	}
+}
+
+// enrol enrols n events.
+func (l *ledger) enrol(n int) {
+	l.b.Helper()
+	fill(l.b, l.m.Shard(), l.key, l.events, l.events+n)
+	l.events += n
+}
+
+// erase erases n events of those that were there first, spread over all, from number
+// from on.
+func (l *ledger) erase(n, of, from int) {
+	l.b.Helper()
+	for i := range n {
+		number := uint64(from + i*(of/n))
+		var u id.UUID
+		binary.BigEndian.PutUint64(u[:], number*0x9e3779b97f4a7c15)
+		binary.BigEndian.PutUint64(u[8:], number)
+		if err := l.m.Shard().Erase(shard.Erasure{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: u}, Time: testTime}); err != nil {
+			l.b.Fatal(err)
+		}
+	}
+}
+
+// snapshot makes one as a group does, and reports what was written under name: the
+// files, and the state beside them, by kind of record.
+func (l *ledger) snapshot(name string) {
+	l.b.Helper()
+	before, begin := sizes(l.b, l.dir), time.Now()
+	f := l.m.freeze()
+	frozen := time.Since(begin)
+	if _, err := f.Settle(segment.Share); err != nil {
+		l.b.Fatal(err)
+	}
+	var raw bytes.Buffer
+	z, err := zstd.NewWriter(&raw, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithEncoderLevel(zstd.SpeedFastest))
+	if err != nil {
+		l.b.Fatal(err)
+	}
+	if _, err := f.WriteTo(z); err != nil {
+		l.b.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		l.b.Fatal(err)
+	}
+	f.Adopt()
+	took := time.Since(begin)
+	files := written(before, sizes(l.b, l.dir))
+	f.Release()
+	kind := l.byKind(raw.Bytes())
+	for _, code := range slices.Sorted(maps.Keys(kind)) {
+		if n := packed(l.b, kind[code]); n > 10_000 {
+			l.b.Logf("%-10s %-20s %8.2f MB", name, kinds[code], float64(n)/1e6)
+		}
+	}
+	l.b.Logf("%-10s %-20s %8.2f MB", name, "files", float64(files)/1e6)
+	l.b.Logf("%-10s %-20s %8.2f MB in %.2f s, of which %.1f ms frozen", name, "all", (float64(raw.Len())+float64(files))/1e6,
+		took.Seconds(), float64(frozen.Microseconds())/1e3)
+	l.b.ReportMetric((float64(raw.Len())+float64(files))/1e6, name+"-MB")
+}
+
+// byKind reads a compressed state and gives its records' bytes by their code.
+func (l *ledger) byKind(state []byte) map[byte][]byte {
+	l.b.Helper()
+	z, err := zstd.NewReader(bytes.NewReader(state), zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		l.b.Fatal(err)
+	}
+	defer z.Close()
+	in, err := codec.NewReader(z, magic)
+	if err != nil {
+		l.b.Fatal(err)
+	}
+	kind := make(map[byte][]byte)
+	for {
+		r, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return kind
+		}
+		if err != nil {
+			l.b.Fatal(err)
+		}
+		kind[r.Code] = append(kind[r.Code], r.Body...)
+	}
+}
+
+// BenchmarkWhatASnapshotWrites logs, by kind of record, what is written by the first
+// snapshot of a shard with EVENTS events (1,000,000, or 200,000 without a word), nine
+// tenths of the remembered operations that there may be and as many items of jobs as events, and by
+// later ones when nothing, a hundredth and a tenth of each has changed. With WHOLE=1 each
+// snapshot has all operations and items, as at levels before 3.
+func BenchmarkWhatASnapshotWrites(b *testing.B) {
+	n := 200_000
+	if word := os.Getenv("EVENTS"); word != "" {
+		var err error
+		if n, err = strconv.Atoi(word); err != nil {
+			b.Fatal(err)
+		}
+	}
+	key, err := seal.NewKey(make([]byte, seal.KeyBytes))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		dir := b.TempDir()
+		store, err := segment.Open(dir, segment.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		l := &ledger{b: b, m: New(newTable(b), kernel.NewArena(0)), key: key, dir: dir, random: rand.NewChaCha8([32]byte{1})}
+		l.m.Keep(store)
+		l.m.Batch(func() bool { return os.Getenv("WHOLE") == "" })
+		if err := l.m.Shard().Grant(shard.Grant{Gallery: testGallery, Generation: 1, Total: uint32(2 * n)}); err != nil {
+			b.Fatal(err)
+		}
+		full := limits.Plain + limits.Keyed
+		l.enrol(n)
+		l.operate(full / 10 * 9) // the rest comes later
+		l.register(n)
+		l.snapshot("first")
+		l.snapshot("same")
+		for _, share := range []int{100, 10} {
+			l.erase(n/share/2, n/2, share%7)
+			l.enrol(n / share / 2)
+			l.operate(full / share)
+			l.register(n / share)
+			l.snapshot("one-in-" + strconv.Itoa(share))
+		}
+		l.m.Shard().Close()
+	}
+}
