@@ -13,16 +13,17 @@ import (
 //	next   [1 … 900] [901 …             … 1400]        files come in their order
 //
 // A file is dropped when none of its records lives, and is written anew when too many died. A
-// file that is written takes those along that lie beside it and are not larger, so that
-// there are few files, and each record is written as often as its file can double.
+// file that is written takes those along that lie beside it and are neither larger nor
+// half full, so that there are few files, and each record is written as often as its file
+// can double.
 // Everything is written from memory: no file is read but at a start.
 
 const (
-	// batchRecords is about how many records a file of a batch has at most: the
-	// fewer, the earlier all of them are dead; the more, the fewer files there are.
+	// batchRecords is how many records a file of a batch has at most: the fewer, the
+	// earlier all of them are dead; the more, the fewer files there are.
 	batchRecords = 1 << 15
-	// batchBytes bounds its bytes in the same way.
-	batchBytes = 16 << 20
+	// batchShare is which part of the bytes of other files it has at most.
+	batchShare = 4
 )
 
 // Batch names a file whose records are in memory as well.
@@ -85,10 +86,19 @@ type Living interface {
 	Records(first, last uint64) iter.Seq[Record]
 }
 
-// stretch are records that lie in one file, or will.
+// stretch are records that lie in one file, or are to be written.
 type stretch struct {
 	first, last, records uint64
 	file                 *File // nil: to be written
+}
+
+// joins tells whether w, which is to be written, takes the records of another along.
+func (s *Store) joins(w, other stretch) bool {
+	if w.file != nil || w.records < other.records {
+		return false
+	}
+	f := other.file // one that is half full stays
+	return f == nil || f.foot.records <= batchRecords/2 && f.ref.Bytes <= s.bytes/batchShare/2
 }
 
 // Rebatch makes the files of a state from those of an earlier one: old, of which any may
@@ -97,7 +107,7 @@ type stretch struct {
 func (s *Store) Rebatch(old []Batch, state Living, clean Clean) (*Batches, error) {
 	stretches, err := s.stretches(old, state, clean)
 	to := new(Batches)
-	for _, w := range join(stretches) {
+	for _, w := range s.join(stretches) {
 		switch {
 		case w.file != nil:
 			to.add(w.file) // which is released with the others on an error
@@ -154,13 +164,12 @@ func (b Batch) keeps(n uint64, clean Clean) bool {
 }
 
 // join lets what is written take neighbours along that are not larger.
-func join(list []stretch) (joined []stretch) {
+func (s *Store) join(list []stretch) (joined []stretch) {
 	for _, w := range list {
 		joined = append(joined, w)
 		for len(joined) > 1 {
 			a, b := joined[len(joined)-2], joined[len(joined)-1]
-			takes := a.file == nil && b.records <= a.records || b.file == nil && a.records <= b.records
-			if !takes || a.records+b.records > batchRecords {
+			if !s.joins(a, b) && !s.joins(b, a) {
 				break
 			}
 			for _, f := range []*File{a.file, b.file} {
@@ -198,7 +207,7 @@ func (s *Store) write(to *Batches, records iter.Seq[Record]) (err error) {
 				return err
 			}
 		}
-		if w.Add(r); w.foot.records < batchRecords && w.Bytes() < batchBytes {
+		if w.Add(r); w.foot.records < batchRecords && w.Bytes() < s.bytes/batchShare {
 			continue
 		}
 		if err := end(); err != nil {
