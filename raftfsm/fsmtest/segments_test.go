@@ -56,12 +56,13 @@ func TestReplicasOfAShardAgreeWhereverTheirEventsLie(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made := 0
+		made, batched := 0, rand.New(rand.NewPCG(seed, 8))
 		machines := fsmtest.Run(t, fsmtest.Case{
 			Rand: r, Commands: commands,
 			New: func() raftfsm.Machine {
 				m := shardfsm.New(table, arena)
 				m.Keep(store)
+				m.Batch(func() bool { return batched.IntN(4) > 0 }) // and the older form now and then
 				made++
 				return keeping{m, segment.Clean(made % 2)}
 			},

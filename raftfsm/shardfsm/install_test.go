@@ -50,9 +50,35 @@ type trio struct {
 	sent    atomic.Int64
 	address sync.Map // id.Member → string
 	fatal   chan error
+	files   atomic.Bool // operations and items of jobs may be in files
 }
 
 func (c *trio) open(name id.Member) (*raftfsm.Group, *Machine) {
+	c.t.Helper()
+	g, m, err := c.try(name)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			c.t.Error(err)
+		}
+	})
+	return g, m
+}
+
+// refused opens a member that must not open, and gives the reason.
+func (c *trio) refused(name id.Member) error {
+	c.t.Helper()
+	g, _, err := c.try(name)
+	if err == nil {
+		err = g.Close()
+		c.t.Errorf("%s opens; closed: %v", name, err)
+	}
+	return err
+}
+
+func (c *trio) try(name id.Member) (*raftfsm.Group, *Machine, error) {
 	c.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -60,6 +86,7 @@ func (c *trio) open(name id.Member) (*raftfsm.Group, *Machine) {
 	}
 	c.address.Store(name, l.Addr().String())
 	m := New(newTable(c.t), testArena)
+	m.Batch(c.files.Load)
 	g, err := raftfsm.Open(raftfsm.Config{
 		Group: 7, Self: name, Dir: filepath.Join(c.dir, string(name)), Stream: counted{loopback{l}, &c.sent},
 		Resolve: func(m id.Member) (string, error) {
@@ -73,14 +100,17 @@ func (c *trio) open(name id.Member) (*raftfsm.Group, *Machine) {
 		Fatal: func(err error) { c.fatal <- err },
 	}, m)
 	if err != nil {
-		c.t.Fatal(err)
+		return nil, nil, errors.Join(err, ignoreClosed(l.Close()))
 	}
-	c.t.Cleanup(func() {
-		if err := g.Close(); err != nil {
-			c.t.Error(err)
-		}
-	})
-	return g, m
+	return g, m, nil
+}
+
+// ignoreClosed leaves out that something was closed before.
+func ignoreClosed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
 }
 
 func (c *trio) add(leader *raftfsm.Group, name id.Member) {

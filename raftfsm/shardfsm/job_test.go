@@ -15,6 +15,7 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/fsmtest"
 	"facet/shard/job"
+	"facet/shard/segment"
 )
 
 func jobOf(g, n byte) JobName {
@@ -163,9 +164,15 @@ func TestReplicasAgreeOnJobsOverRestartsAndSnapshots(t *testing.T) {
 				commands = append(commands, all[random.IntN(5)].Encode())
 			}
 		}
-		fsmtest.Run(t, fsmtest.Case{
-			Rand: random, New: func() raftfsm.Machine { return New(table, testArena) }, Commands: commands,
-		})
+		machine := func() raftfsm.Machine { return New(table, testArena) }
+		if seed%2 == 0 { // the other half of the runs keeps items in files
+			store, err := segment.Open(t.TempDir(), segment.Options{Bytes: 2000})
+			if err != nil {
+				t.Fatal(err)
+			}
+			machine = func() raftfsm.Machine { return newFiling(t, random, store) }
+		}
+		fsmtest.Run(t, fsmtest.Case{Rand: random, New: machine, Commands: commands})
 		if t.Failed() {
 			t.Fatalf("seed %d", seed)
 		}

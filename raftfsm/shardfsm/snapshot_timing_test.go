@@ -176,9 +176,16 @@ func (l *ledger) byKind(state []byte) map[byte][]byte {
 		l.b.Fatal(err)
 	}
 	defer z.Close()
-	in, err := codec.NewReader(z, magic)
+	return recordBodies(l.b, z)
+}
+
+// recordBodies gives the bodies of a snapshot's records, one behind the other, by their
+// code.
+func recordBodies(t testing.TB, r io.Reader) map[byte][]byte {
+	t.Helper()
+	in, err := codec.NewReader(r, magic)
 	if err != nil {
-		l.b.Fatal(err)
+		t.Fatal(err)
 	}
 	kind := make(map[byte][]byte)
 	for {
@@ -187,7 +194,7 @@ func (l *ledger) byKind(state []byte) map[byte][]byte {
 			return kind
 		}
 		if err != nil {
-			l.b.Fatal(err)
+			t.Fatal(err)
 		}
 		kind[r.Code] = append(kind[r.Code], r.Body...)
 	}
