@@ -19,3 +19,6 @@ func (n *Node) SnapshotHere(number id.Shard) error {
 	}
 	return g.Snapshot()
 }
+
+// NotedLevel gives the cluster's level, once this node's data directory says so.
+func (n *Node) NotedLevel() uint32 { return n.groups.noted.Load() }
