@@ -63,8 +63,10 @@ func jobsOf(t *testing.T, g *raftfsm.Group, name JobName, n uint32) {
 		}
 	}
 	for _, c := range []interface{ Encode() []byte }{
-		BeginJob{Name: name, Total: n, Time: testTime}, AddJob{Name: name, Items: items, Time: testTime},
-		OpenJob{Name: name, Time: testTime}, FinishJob{Name: name, Results: results, Time: testTime},
+		BeginJob{Name: name, Total: n, Time: testTime},
+		AddJob{Name: name, Items: items, Time: testTime},
+		OpenJob{Name: name, Time: testTime},
+		FinishJob{Name: name, Results: results, Time: testTime},
 	} {
 		if _, err := g.Propose(t.Context(), c.Encode()); err != nil {
 			t.Fatal(err)

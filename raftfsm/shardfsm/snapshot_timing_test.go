@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,14 +159,12 @@ func (l *ledger) snapshot(name string) []byte {
 	files := written(before, sizes(l.b, l.dir))
 	f.Release()
 	kind := l.byKind(raw.Bytes())
+	var line strings.Builder // one, because of a benchmark only ten are shown
 	for _, code := range slices.Sorted(maps.Keys(kind)) {
-		if n := packed(l.b, kind[code]); n > 10_000 {
-			l.b.Logf("%-10s %-20s %8.2f MB", name, kinds[code], float64(n)/1e6)
-		}
+		fmt.Fprintf(&line, " %s %.3f,", kinds[code], float64(packed(l.b, kind[code]))/1e6)
 	}
-	l.b.Logf("%-10s %-20s %8.2f MB", name, "files", float64(files)/1e6)
-	l.b.Logf("%-10s %-20s %8.2f MB in %.2f s, of which %.1f ms frozen", name, "all", (float64(raw.Len())+float64(files))/1e6,
-		took.Seconds(), float64(frozen.Microseconds())/1e3)
+	l.b.Logf("%s: in MB%s files %.3f, all %.3f, in %.2f s, of which %.1f ms frozen", name, line.String(), float64(files)/1e6,
+		(float64(raw.Len())+float64(files))/1e6, took.Seconds(), float64(frozen.Microseconds())/1e3)
 	l.b.ReportMetric((float64(raw.Len())+float64(files))/1e6, name+"-MB")
 	return raw.Bytes()
 }
