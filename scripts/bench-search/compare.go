@@ -273,8 +273,12 @@ func (b *bench) print(p *peer, a ask, breadth int, probes []float32, theirs []fl
 		}
 		line = append(line, text)
 	}
-	// The least that has to be read is 2 bits a number.
-	bytes := float64(b.set.dim) / 4 * float64(len(b.set.rows)/b.set.dim)
+	// The least that has to be read is 2 bits a number, or signs.
+	perByte := 4.
+	if b.o.bound == probable && b.set.dim >= signDim {
+		perByte = 8
+	}
+	bytes := float64(b.set.dim) / perByte * float64(len(b.set.rows)/b.set.dim)
 	line = append(line, "", "")
 	if a.batch == 1 {
 		line[len(line)-2] = fmt.Sprintf("%.0f %%", 100*bytes/b.gbs/1e6/median(cells[0].times))
