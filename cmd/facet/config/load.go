@@ -73,8 +73,8 @@ func Flags(f *pflag.FlagSet) {
 	f.Duration("backup-every", 24*time.Hour, "time between these backups")
 	f.Int("backup-keep", 7, "how many of these backups stay")
 
-	f.String("search-bound", string(BoundCertified), "certified, or probable: faster searches, each of which loses a hit with a probability of at most "+
-		strconv.FormatFloat(node.SearchMissProbable, 'g', -1, 64)+" a hit, and says so")
+	f.String("search-bound", string(BoundCertified), "certified, or probable: faster searches that lose a hit with a probability of at most "+
+		strconv.FormatFloat(node.SearchMissProbable, 'g', -1, 64)+", and say so")
 
 	f.String("region", node.RegionDefault, "region of request signatures")
 	f.StringSlice("cors", nil, "origins whose pages may call the interface")
