@@ -41,12 +41,19 @@ type bench struct {
 	kind  string
 	gbs   float64 // memory read, GB/s
 	kinds map[string][]float32
+	found map[looking]int // breadths
+}
+
+// looking is what a breadth was found for: it is the same for searches at once.
+type looking struct {
+	peer, kind string
+	limit      int
 }
 
 // compare prints the tables of one set.
 func compare(ctx context.Context, o options, s *set, checked bool) (err error) {
 	began := time.Now()
-	b := &bench{o: o, set: s}
+	b := &bench{o: o, set: s, found: make(map[looking]int)}
 	b.kinds = map[string][]float32{
 		"mated":     s.mated[:min(len(s.mated), o.probes*s.dim)],
 		"non-mated": s.other[:min(len(s.other), o.probes*s.dim)],
@@ -205,6 +212,10 @@ func (b *bench) breadth(p *peer, probes []float32, a ask) (int, error) {
 	case !strings.Contains(b.o.graphs, p.name):
 		return 0, nil
 	}
+	key := looking{p.name, b.kind, a.limit}
+	if e, ok := b.found[key]; ok {
+		return e, nil
+	}
 	_, hits, err := b.our.time(probes, a)
 	if err != nil {
 		return 0, err
@@ -214,6 +225,7 @@ func (b *bench) breadth(p *peer, probes []float32, a ask) (int, error) {
 		least = b.hit(hits)
 	}
 	for _, e := range breadths {
+		b.found[key] = e
 		_, ids, err := p.time(probes, a, e)
 		if err != nil {
 			return 0, err

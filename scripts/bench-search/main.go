@@ -45,7 +45,7 @@ func main() {
 	flag.StringVar(&o.faces, "faces", filepath.Join("assets", "photos"), "folder of face images for real templates, a folder a person")
 	flag.IntVar(&o.probes, "probes", 16, "probes of each kind that are timed")
 	flag.IntVar(&o.checks, "checks", 350, "probes of each kind whose 50 best are compared with the plain scan, at the smallest size")
-	flag.IntVar(&o.rounds, "rounds", 5, "rounds; the median of all searches, or batches, is told")
+	flag.IntVar(&o.rounds, "rounds", 3, "rounds; the median of all searches, or batches, is told")
 	flag.IntVar(&o.batch, "batch", 32, "searches at once, beside single ones")
 	flag.StringVar(&o.python, "python", "python3", "interpreter with the peers' packages; empty: no peers")
 	flag.StringVar(&o.dir, "dir", "", "folder that keeps templates and graphs for further runs; empty: a temporary one")
