@@ -6,9 +6,9 @@ import "golang.org/x/sys/cpu"
 func kernels() []kernel {
 	var list []kernel
 	if cpu.ARM64.HasASIMDDP {
-		list = append(list, kernel{"neon dot product", nil, groupsDot, nil, rowsDot, dotsNEON, lanesDot, turnNEON, putPortable, siftPortable, fetchRows})
+		list = append(list, kernel{"neon dot product", nil, groupsDot, signsNEON, rowsDot, dotsNEON, lanesDot, turnNEON, putPortable, siftPortable, fetchRows})
 	}
-	// Every arm64 has these.
+	// Every arm64 has these. Before, tables of four registers take too long for signs.
 	list = append(list, kernel{"neon", nil, groupsNEON, nil, rowsNEON, dotsNEON, nil, nil, putPortable, siftPortable, fetchRows})
 	return append(list, plain, portable)
 }
@@ -18,6 +18,9 @@ func groupsDot(p *plane)
 
 //go:noescape
 func groupsNEON(p *plane)
+
+//go:noescape
+func signsNEON(p *plane)
 
 //go:noescape
 func rowsDot(r *rows)

@@ -22,6 +22,10 @@
 #define SSHL(d, n, m) WORD $(0x4ea04400 | (m)<<16 | (n)<<5 | (d)) // sshl d.4s, n.4s, m.4s
 #define CMGE(d, n, m) WORD $(0x4ea03c00 | (m)<<16 | (n)<<5 | (d)) // cmge d.4s, n.4s, m.4s
 
+// Sums of two unsigned numbers each, which are twice as long: UADALP adds them to d.
+#define UADALP(d, n) WORD $(0x6e206800 | (n)<<5 | (d)) // uadalp d.8h, n.16b
+#define UADDLP(d, n) WORD $(0x6e602800 | (n)<<5 | (d)) // uaddlp d.4s, n.8h
+
 // SSRA shifts to the right, with the sign, and adds to d.
 #define SSRA(d, n, by) WORD $(0x4f001400 | (64-(by))<<16 | (n)<<5 | (d)) // ssra d.4s, n.4s, #by
 

@@ -63,9 +63,9 @@ here:
 	VEOR c.B16, c.B16, c.B16 \
 	VEOR d.B16, d.B16, d.B16
 
-// BOUND adds the new sums, V0 to V3, to the old ones, and takes the bits of the slots that are
-// out off the group's mask. V4 to V20 are free.
-#define BOUND \
+// SUMS adds the new sums, V0 to V3, to the old ones, and finds the group's mask at R11. V4 to V20
+// are free.
+#define SUMS \
 	MOVHU  (R4), R11               \
 	ADD    R11<<6, R3, R10         \
 	VLD1   (R10), [V4.S4, V5.S4, V6.S4, V7.S4] \
@@ -78,6 +78,10 @@ here:
 	VADD   V6.S4, V2.S4, V2.S4     \
 	VADD   V7.S4, V3.S4, V3.S4     \
 	VST1   [V0.S4, V1.S4, V2.S4, V3.S4], (R10) \
+	ADD    R11<<1, R2, R11
+
+// BOUND takes the bits of the slots that are out off the mask at R11.
+#define BOUND \
 	VLD2   (R13), [V4.B16, V5.B16] \
 	VUXTL  V4.B8, V6.H8            \
 	VUXTL2 V4.B16, V7.H8           \
@@ -111,7 +115,6 @@ here:
 	VADDP  V0.B16, V0.B16, V0.B16  \
 	VADDP  V0.B16, V0.B16, V0.B16  \
 	VMOV   V0.H[0], R12            \
-	ADD    R11<<1, R2, R11         \
 	MOVHU  (R11), R10              \
 	AND    R12, R10, R10           \
 	MOVH   R10, (R11)
@@ -193,6 +196,7 @@ fine:
 
 total:
 	TOTAL
+	SUMS
 	BOUND
 	ADD $2, R4
 	SUB $1, R5
@@ -260,10 +264,119 @@ fine:
 	CBNZ R12, fine
 
 total:
+	SUMS
 	BOUND
 	ADD $2, R4
 	SUB $1, R5
 	B   group
+
+done:
+	RET
+
+// SIGNS adds a line of signs of four slots to their sums, of 16 bits. A byte has the signs of eight
+// numbers; its place in the slot's word says which of four tables of sixteen is meant.
+#define SIGNS(sums) \
+	VLD1.P 16(R9), [V30.B16]         \
+	VUSHR  $4, V30.B16, V31.B16      \
+	VAND   V28.B16, V30.B16, V30.B16 \
+	VORR   V27.B16, V30.B16, V30.B16 \
+	VORR   V27.B16, V31.B16, V31.B16 \
+	VTBL   V30.B16, [V16.B16, V17.B16, V18.B16, V19.B16], V30.B16 \
+	VTBL   V31.B16, [V20.B16, V21.B16, V22.B16, V23.B16], V31.B16 \
+	UADALP(sums, 30)                 \
+	UADALP(sums, 31)
+
+// SIGNBOUND takes slots off a group whose sums are there.
+#define SIGNBOUND(a, b, c, d) \
+	VMOV a.B16, V0.B16  \
+	VMOV b.B16, V1.B16  \
+	VMOV c.B16, V2.B16  \
+	VMOV d.B16, V3.B16  \
+	ADD  $2, R2         \
+	MOVD R2, R11        \
+	ADD  $32, R13       \
+	BOUND
+
+// func signsNEON(p *plane)
+//
+// V0 to V15 are the sums of a block: two of 16 bits a slot, which hold those of 32 lines.
+TEXT ·signsNEON(SB), NOSPLIT, $0-8
+	MOVD p+0(FP), R0
+	SETUP
+	MOVD (plane_masks+8)(R0), R5
+	MOVD $0x30201000, R14
+	VMOVI $15, V28.B16
+
+block:
+	CBZ  R5, done
+	VDUP R14, V27.S4
+	CLEAR4(V0, V1, V2, V3)
+	CLEAR4(V4, V5, V6, V7)
+	CLEAR4(V8, V9, V10, V11)
+	CLEAR4(V12, V13, V14, V15)
+	MOVD R1, R9
+	MOVD plane_tables(R0), R10
+	MOVD plane_signLines(R0), R12
+
+line:
+	VLD1.P 64(R10), [V16.B16, V17.B16, V18.B16, V19.B16]
+	VLD1.P 64(R10), [V20.B16, V21.B16, V22.B16, V23.B16]
+	SIGNS(0)
+	SIGNS(1)
+	SIGNS(2)
+	SIGNS(3)
+	SIGNS(4)
+	SIGNS(5)
+	SIGNS(6)
+	SIGNS(7)
+	SIGNS(8)
+	SIGNS(9)
+	SIGNS(10)
+	SIGNS(11)
+	SIGNS(12)
+	SIGNS(13)
+	SIGNS(14)
+	SIGNS(15)
+	SUB  $1, R12
+	CBNZ R12, line
+
+	// V4 to V13 are for the bounds.
+	UADDLP(0, 0)
+	UADDLP(1, 1)
+	UADDLP(2, 2)
+	UADDLP(3, 3)
+	UADDLP(16, 4)
+	UADDLP(17, 5)
+	UADDLP(18, 6)
+	UADDLP(19, 7)
+	UADDLP(20, 8)
+	UADDLP(21, 9)
+	UADDLP(22, 10)
+	UADDLP(23, 11)
+	UADDLP(30, 12)
+	UADDLP(31, 13)
+	UADDLP(14, 14)
+	UADDLP(15, 15)
+	CBZ  R3, bare
+	VST1.P [V0.S4, V1.S4, V2.S4, V3.S4], 64(R3)
+	VST1.P [V16.S4, V17.S4, V18.S4, V19.S4], 64(R3)
+	VST1.P [V20.S4, V21.S4, V22.S4, V23.S4], 64(R3)
+	VST1.P [V30.S4, V31.S4], 32(R3)
+	VST1.P [V14.S4, V15.S4], 32(R3)
+
+bare:
+	MOVD R9, R13
+	MOVD R2, R11
+	MOVW (plane_limit+limit_base)(R0), R10
+	VDUP R10, V27.S4
+	BOUND
+	SIGNBOUND(V16, V17, V18, V19)
+	SIGNBOUND(V20, V21, V22, V23)
+	SIGNBOUND(V30, V31, V14, V15)
+	ADD  $2, R2
+	ADD  R8, R1
+	SUB  $1, R5
+	B    block
 
 done:
 	RET
