@@ -17,6 +17,9 @@ const (
 	graphRows, graphRows128 = 100_000, 1_000_000
 	// recallLeast is the recall that a peer has to reach that is not exact.
 	recallLeast = .99
+	// recallProbes of each kind tell what breadth that takes: a hundredth of the hits of the few that are
+	// timed would be one or two.
+	recallProbes = 100
 )
 
 // breadths are those of a graph's search, factors those of a search by short codes: one
@@ -41,7 +44,7 @@ type bench struct {
 	kind  string
 	gbs   float64 // memory read, GB/s
 	kinds map[string][]float32
-	found map[looking]int // breadths
+	found map[looking]breadth
 }
 
 // looking is what a breadth was found for: it is the same for searches at once.
@@ -53,7 +56,7 @@ type looking struct {
 // compare prints the tables of one set.
 func compare(ctx context.Context, o options, s *set, checked bool) (err error) {
 	began := time.Now()
-	b := &bench{o: o, set: s, found: make(map[looking]int)}
+	b := &bench{o: o, set: s, found: make(map[looking]breadth)}
 	b.kinds = map[string][]float32{
 		"mated":     s.mated[:min(len(s.mated), o.probes*s.dim)],
 		"non-mated": s.other[:min(len(s.other), o.probes*s.dim)],
@@ -171,7 +174,7 @@ func (b *bench) row(p *peer, a ask) error {
 	cells := make([]cell, len(b.set.least))
 	var theirs []float64
 	var ids [][]int
-	breadth, err := b.breadth(p, probes, a)
+	e, err := b.breadth(p, a)
 	if err != nil {
 		return err
 	}
@@ -188,53 +191,62 @@ func (b *bench) row(p *peer, a ask) error {
 		if p == nil {
 			continue
 		}
-		ms, found, err := p.time(probes, a, breadth)
+		ms, found, err := p.time(probes, a, e.at)
 		if err != nil {
 			return err
 		}
 		theirs, ids = append(theirs, ms...), found
 	}
-	b.print(p, a, breadth, probes, theirs, ids, cells)
+	b.print(p, a, e, probes, theirs, ids, cells)
 	return nil
+}
+
+// breadth is that of a peer's search, 0 if it has none, and what it found with it: of all, and of
+// the hits.
+type breadth struct {
+	at             int
+	recall, ofHits float64
 }
 
 // breadth finds the least breadth with which a peer finds enough: a graph of the hits of
 // the middle threshold and better, since it may have to look at all of it for the rest, and
 // short codes of all.
-func (b *bench) breadth(p *peer, probes []float32, a ask) (int, error) {
+func (b *bench) breadth(p *peer, a ask) (breadth, error) {
 	if p == nil {
-		return 0, nil
+		return breadth{}, nil
 	}
-	breadths, graph := breadths, true
+	breadths, graph := breadths, strings.Contains(b.o.graphs, p.name)
 	switch {
 	case p.name == "pq":
-		breadths, graph = factors, false
-	case !strings.Contains(b.o.graphs, p.name):
-		return 0, nil
+		breadths = factors
+	case !graph:
+		return breadth{}, nil
 	}
 	key := looking{p.name, b.kind, a.limit}
 	if e, ok := b.found[key]; ok {
 		return e, nil
 	}
+	probes := b.set.mated
+	if b.kind != "mated" {
+		probes = b.set.other
+	}
+	probes = probes[:min(len(probes), recallProbes*b.set.dim)]
 	_, hits, err := b.our.time(probes, a)
 	if err != nil {
-		return 0, err
-	}
-	least := 0
-	if graph {
-		least = b.hit(hits)
+		return breadth{}, err
 	}
 	for _, e := range breadths {
-		b.found[key] = e
 		_, ids, err := p.time(probes, a, e)
 		if err != nil {
-			return 0, err
+			return breadth{}, err
 		}
-		if b.our.recall(probes, ids, hits, least) >= recallLeast {
-			return e, nil
+		found := breadth{e, b.our.recall(probes, ids, hits, 0), b.our.recall(probes, ids, hits, b.hit(hits))}
+		b.found[key] = found
+		if graph && found.ofHits >= recallLeast || !graph && found.recall >= recallLeast {
+			break
 		}
 	}
-	return breadths[len(breadths)-1], nil
+	return b.found[key], nil
 }
 
 // hit is the score from which on a candidate counts as a hit; 0 if none is as good.
@@ -262,7 +274,7 @@ func (b *bench) head(name string) {
 	fmt.Fprintf(b.o.out, "\n| %s |\n|%s\n", strings.Join(cells, " | "), strings.Repeat("---|", len(cells)))
 }
 
-func (b *bench) print(p *peer, a ask, breadth int, probes []float32, theirs []float64, ids [][]int, cells []cell) {
+func (b *bench) print(p *peer, a ask, e breadth, probes []float32, theirs []float64, ids [][]int, cells []cell) {
 	hits := cells[len(cells)-1].hits // without threshold
 	line := []string{b.kind, strconv.Itoa(a.limit), strconv.Itoa(a.batch), "", ""}
 	if p != nil {
@@ -270,8 +282,8 @@ func (b *bench) print(p *peer, a ask, breadth int, probes []float32, theirs []fl
 	}
 	switch {
 	case p == nil, p.name == "sgemm":
-	case breadth > 0:
-		line[4] = fmt.Sprintf("%.3f (of hits %.3f) at %d", b.our.recall(probes, ids, hits, 0), b.our.recall(probes, ids, hits, b.hit(hits)), breadth)
+	case e.at > 0:
+		line[4] = fmt.Sprintf("%.3f (of hits %.3f) at %d", e.recall, e.ofHits, e.at)
 	default:
 		line[4] = fmt.Sprintf("%.4f", b.our.recall(probes, ids, hits, 0))
 	}
