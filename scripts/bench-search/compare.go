@@ -25,7 +25,7 @@ const (
 // breadths are those of a graph's search, factors those of a search by short codes: one
 // after the other until it finds enough.
 var (
-	breadths = []int{50, 100, 200, 400, 800, 1600, 3200, 6400}
+	breadths = []int{50, 100, 200, 400, 600, 800, 1200, 1600, 2400, 3200, 4800, 6400}
 	factors  = []int{5, 10, 20, 50, 100, 200, 500, 1000, 2000}
 )
 

@@ -113,7 +113,7 @@ func run(ctx context.Context, o options) error {
 			dims = []int{0}
 		}
 		for _, dim := range dims {
-			s, err := makeSet(ctx, o, name, counts{slices.Max(sizes), max(o.probes, o.checks)}, dim)
+			s, err := makeSet(ctx, o, name, counts{slices.Max(sizes), max(o.probes, o.checks, recallProbes)}, dim)
 			if err != nil {
 				return err
 			}
