@@ -59,7 +59,8 @@ type RestoreOrder struct {
 	WithErased bool `json:"with_erased,omitempty"`
 }
 
-// BackupProgress is how far the last thing is (GET PathBackup).
+// BackupProgress is how far the last thing is (GET PathBackup), or with the query "id" the one
+// before it, if that has this id.
 type BackupProgress struct {
 	ID      string    `json:"id"`   // of this thing, among all that nodes ever do
 	What    string    `json:"what"` // "backup", "verify", "restore" or nothing
@@ -81,10 +82,11 @@ type BackupResult struct {
 	Events uint64        `json:"events"` // active ones
 }
 
-// backups is the one thing about backups that this node does.
+// backups is the one thing about backups that this node does, and the one before: who waits for
+// that may ask when a scheduled one has begun.
 type backups struct {
-	mu  sync.Mutex
-	now BackupProgress
+	mu          sync.Mutex
+	now, before BackupProgress
 }
 
 // begin starts a thing on a goroutine of the node's, unless one runs.
@@ -95,7 +97,7 @@ func (n *Node) begin(what string, f func(ctx context.Context, p func(done, total
 	if b.now.Running || n.ctx.Err() != nil {
 		return false
 	}
-	b.now = BackupProgress{ID: rand.Text(), What: what, Running: true, Began: time.Now().UTC()}
+	b.before, b.now = b.now, BackupProgress{ID: rand.Text(), What: what, Running: true, Began: time.Now().UTC()}
 	n.work.Go(func() { // ends with n.ctx
 		result, restored, err := f(n.ctx, b.progress)
 		b.mu.Lock()
@@ -118,14 +120,19 @@ func (b *backups) progress(done, total int) {
 	b.now.Done, b.now.Total = done, total
 }
 
-func (b *backups) get() BackupProgress {
+func (b *backups) get(id string) BackupProgress {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if id != "" && id == b.before.ID {
+		return b.before
+	}
 	return b.now
 }
 
 func (n *Node) backupRoutes(routes *http.ServeMux) {
-	routes.HandleFunc("GET "+PathBackup, admitted(func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, n.backups.get()) }))
+	routes.HandleFunc("GET "+PathBackup, admitted(func(w http.ResponseWriter, r *http.Request) {
+		answer(w, http.StatusOK, n.backups.get(r.URL.Query().Get("id")))
+	}))
 	routes.HandleFunc("POST "+PathBackup, admitted(n.serveBackup))
 	routes.HandleFunc("POST "+PathBackupVerify, admitted(n.serveVerify))
 	routes.HandleFunc("POST "+PathBackupList, admitted(n.serveBackupList))
@@ -139,7 +146,7 @@ func (n *Node) started(w http.ResponseWriter, begun bool) {
 		refuse(w, http.StatusConflict, "this node makes, verifies or restores a backup already")
 		return
 	}
-	answer(w, http.StatusAccepted, n.backups.get())
+	answer(w, http.StatusAccepted, n.backups.get(""))
 }
 
 func (n *Node) serveBackup(w http.ResponseWriter, r *http.Request) {

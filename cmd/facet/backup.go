@@ -228,7 +228,7 @@ func newRestore() *cobra.Command {
 func follow(ctx context.Context, c *admin.Client, begun string, w io.Writer) error {
 	last := -1
 	for {
-		p, err := c.BackupProgress(ctx)
+		p, err := c.BackupProgress(ctx, begun)
 		if err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// graphRows is how many templates a graph is built of, graphRows128 of 128 numbers.
+	// graphRows is how many templates a graph is built of, graphRows128 a large one, of 128 numbers.
 	graphRows, graphRows128 = 100_000, 1_000_000
 	// recallLeast is the recall that a peer has to reach that is not exact.
 	recallLeast = .99
@@ -98,9 +98,10 @@ func (b *bench) peers() (names []string) {
 		}
 	}
 	n := len(b.set.rows) / b.set.dim
-	graphs := strings.Split(b.o.graphs, ",")
-	if n <= graphRows || n <= graphRows128 && b.set.dim == 128 {
-		names = append(names, graphs...)
+	for name := range strings.SplitSeq(b.o.graphs, ",") {
+		if n <= graphRows || n <= graphRows128 && b.set.dim == 128 && strings.Contains(b.o.large, name) {
+			names = append(names, name)
+		}
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }

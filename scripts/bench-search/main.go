@@ -23,7 +23,8 @@ import (
 
 type options struct {
 	sets, dims, sizes string
-	peers, graphs     string
+	peers             string
+	graphs, large     string
 	faces             string
 	probes, checks    int
 	rounds, batch     int
@@ -41,7 +42,8 @@ func main() {
 	flag.StringVar(&o.dims, "dims", "128,192,512", "dimensions of synthetic templates; real ones have their model's")
 	flag.StringVar(&o.sizes, "sizes", "100000,1000000", "numbers of templates; 10000000, of up to 192 numbers, needs 30 GB")
 	flag.StringVar(&o.peers, "peers", "flat,pq,sgemm", "peers that scan: flat and fp16 compare all, pq compares short codes and refines, sgemm gives scores only")
-	flag.StringVar(&o.graphs, "graphs", "hnswlib,usearch", "peers that walk a graph: up to 100,000 templates, or 1,000,000 of 128 numbers")
+	flag.StringVar(&o.graphs, "graphs", "hnswlib,usearch", "peers that walk a graph: up to 100,000 templates")
+	flag.StringVar(&o.large, "large", "hnswlib", "those of them that walk graphs of 1,000,000 templates of 128 numbers, too; usearch takes ten minutes more to build two")
 	flag.StringVar(&o.faces, "faces", filepath.Join("assets", "photos"), "folder of face images for real templates, a folder a person")
 	flag.IntVar(&o.probes, "probes", 16, "probes of each kind that are timed")
 	flag.IntVar(&o.checks, "checks", 350, "probes of each kind whose 50 best are compared with the plain scan, at the smallest size")

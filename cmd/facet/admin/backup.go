@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"facet/node"
 	"facet/node/backup"
@@ -30,10 +31,11 @@ func (c *Client) begin(ctx context.Context, path string, in any) (string, error)
 	return p.ID, err
 }
 
-// BackupProgress says how far the last of these is, on the first node that answers.
-func (c *Client) BackupProgress(ctx context.Context) (node.BackupProgress, error) {
+// BackupProgress says how far the one that was begun is, or the last of these if that is longer
+// ago, on the first node that answers.
+func (c *Client) BackupProgress(ctx context.Context, begun string) (node.BackupProgress, error) {
 	var p node.BackupProgress
-	return p, c.any(ctx, call{method: http.MethodGet, path: node.PathBackup, out: &p})
+	return p, c.any(ctx, call{method: http.MethodGet, path: node.PathBackup + "?" + url.Values{"id": {begun}}.Encode(), out: &p})
 }
 
 // Backups lists the backups in a folder.
