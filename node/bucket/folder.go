@@ -16,8 +16,12 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// listMax bounds what List gives.
-const listMax = 100_000
+const (
+	// listMax bounds what List gives.
+	listMax = 100_000
+	// listTries is how often a list is begun in which a name has gone when its turn comes.
+	listTries = 10
+)
 
 // Folder is a place in an object store that may be written to. It is safe for
 // concurrent use.
@@ -116,7 +120,18 @@ func (f *Folder) Remove(ctx context.Context, folder, first string) error {
 	return nil
 }
 
-func (f *Folder) list(ctx context.Context, o *blob.ListOptions, take func(*blob.ListObject) (string, bool)) ([]string, error) {
+// list begins anew when what it was about to look at has gone: a directory that somebody writes
+// to meanwhile has files that are renamed.
+func (f *Folder) list(ctx context.Context, o *blob.ListOptions, take func(*blob.ListObject) (string, bool)) (names []string, err error) {
+	for range listTries {
+		if names, err = f.listOnce(ctx, o, take); gcerrors.Code(err) != gcerrors.NotFound {
+			break
+		}
+	}
+	return names, err
+}
+
+func (f *Folder) listOnce(ctx context.Context, o *blob.ListOptions, take func(*blob.ListObject) (string, bool)) ([]string, error) {
 	var names []string
 	for it := f.bucket.List(o); ; {
 		object, err := it.Next(ctx)

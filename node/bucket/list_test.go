@@ -1,0 +1,52 @@
+package bucket
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+func TestAFolderIsListedWhileFilesInItAreRenamed(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for i := range 50 {
+		if err := os.MkdirAll(filepath.Join(dir, fmt.Sprint("a", i)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("a", i), "manifest"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := OpenFolder(t.Context(), "file://"+dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i := 0; ; i++ {
+			select {
+			case <-end:
+				return
+			default:
+				temporary := filepath.Join(dir, "a25", fmt.Sprint("part.", i, ".tmp"))
+				_ = os.WriteFile(temporary, nil, 0o600)
+				_ = os.Rename(temporary, filepath.Join(dir, "a25", "part"))
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}()
+	for range 200 {
+		names, err := f.Folders(t.Context())
+		if err != nil || len(names) != 50 || !slices.Contains(names, "a25") {
+			t.Errorf("got %d folders, %v", len(names), err)
+			break
+		}
+	}
+	close(end)
+	<-ended
+}
