@@ -3,7 +3,6 @@ package operation_test
 import (
 	"bytes"
 	"errors"
-	"io"
 	"testing"
 
 	"facet/internal/codec"
@@ -88,25 +87,7 @@ func TestEachKindHasItsOwnBound(t *testing.T) {
 	}
 }
 
-func read(b []byte) (*operation.Memory, error) {
-	r, err := codec.NewReader(bytes.NewReader(b), magic)
-	if err != nil {
-		return nil, err
-	}
-	l := operation.NewLoader(limits)
-	for {
-		record, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			return l.Memory()
-		}
-		if err != nil {
-			return nil, err
-		}
-		if mine, err := l.Load(record); err != nil || !mine {
-			return nil, errors.Join(err, errors.New("a record was not taken"))
-		}
-	}
-}
+func read(b []byte) (*operation.Memory, error) { return readWith(b, limits, nil) }
 
 func TestALoadedMemoryForgetsAtTheSameTimes(t *testing.T) {
 	t.Parallel()

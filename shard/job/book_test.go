@@ -3,7 +3,6 @@ package job
 import (
 	"bytes"
 	"errors"
-	"io"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -53,31 +52,7 @@ func write(t testing.TB, k *Book) []byte {
 	return b.Bytes()
 }
 
-func read(b []byte) (*Book, error) {
-	in, err := codec.NewReader(bytes.NewReader(b), magic)
-	if err != nil {
-		return nil, err
-	}
-	l := NewLoader()
-	for {
-		m, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			_, err = l.Load(m)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if err := l.Check(); err != nil {
-		return nil, err
-	}
-	k := New()
-	k.Replace(l)
-	return k, nil
-}
+func read(b []byte) (*Book, error) { return readWith(b, nil) }
 
 func TestABatchIsSeenOnceItIsComplete(t *testing.T) {
 	t.Parallel()

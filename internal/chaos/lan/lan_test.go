@@ -17,7 +17,7 @@ import (
 func open(t *testing.T, hosts int) *lan.LAN {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("namespaces need root")
+		t.Skip("network namespaces need root: run the tests as root")
 	}
 	l, err := lan.Open(hosts)
 	if err != nil {

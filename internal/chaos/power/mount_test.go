@@ -24,7 +24,7 @@ func run(t *testing.T, name string, args ...string) {
 // is synced.
 func TestAFileSystemKeepsWhatWasSyncedWhenPowerGoes(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("mounting needs root")
+		t.Skip("mounting needs root: run the tests as root")
 	}
 	dir := t.TempDir()
 	served, mounted := filepath.Join(dir, "served"), filepath.Join(dir, "mounted")
