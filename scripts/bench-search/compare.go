@@ -15,18 +15,6 @@ import (
 const (
 	// graphRows is how many templates a graph is built of, graphRows128 a large one, of 128 numbers.
 	graphRows, graphRows128 = 100_000, 1_000_000
-	// recallLeast is the recall that a peer has to reach that is not exact.
-	recallLeast = .99
-	// recallProbes of each kind tell what breadth that takes: a hundredth of the hits of the few that are
-	// timed would be one or two.
-	recallProbes = 100
-)
-
-// breadths are those of a graph's search, factors those of a search by short codes: one
-// after the other until it finds enough.
-var (
-	breadths = []int{50, 100, 200, 400, 600, 800, 1200, 1600, 2400, 3200, 4800, 6400}
-	factors  = []int{5, 10, 20, 50, 100, 200, 500, 1000, 2000}
 )
 
 // cell is what is told of the kernel in one way of searching.
@@ -45,12 +33,6 @@ type bench struct {
 	gbs   float64 // memory read, GB/s
 	kinds map[string][]float32
 	found map[looking]breadth
-}
-
-// looking is what a breadth was found for: it is the same for searches at once.
-type looking struct {
-	peer, kind string
-	limit      int
 }
 
 // compare prints the tables of one set.
@@ -175,7 +157,7 @@ func (b *bench) row(p *peer, a ask) error {
 	cells := make([]cell, len(b.set.least))
 	var theirs []float64
 	var ids [][]int
-	e, err := b.breadth(p, a)
+	e, err := b.breadth(p, a.limit)
 	if err != nil {
 		return err
 	}
@@ -202,71 +184,16 @@ func (b *bench) row(p *peer, a ask) error {
 	return nil
 }
 
-// breadth is that of a peer's search, 0 if it has none, and what it found with it: of all, and of
-// the hits.
-type breadth struct {
-	at             int
-	recall, ofHits float64
-}
-
-// breadth finds the least breadth with which a peer finds enough: a graph of the hits of
-// the middle threshold and better, since it may have to look at all of it for the rest, and
-// short codes of all.
-func (b *bench) breadth(p *peer, a ask) (breadth, error) {
-	if p == nil {
-		return breadth{}, nil
-	}
-	breadths, graph := breadths, strings.Contains(b.o.graphs, p.name)
-	switch {
-	case p.name == "pq":
-		breadths = factors
-	case !graph:
-		return breadth{}, nil
-	}
-	key := looking{p.name, b.kind, a.limit}
-	if e, ok := b.found[key]; ok {
-		return e, nil
-	}
-	probes := b.set.mated
-	if b.kind != "mated" {
-		probes = b.set.other
-	}
-	probes = probes[:min(len(probes), recallProbes*b.set.dim)]
-	_, hits, err := b.our.time(probes, a)
-	if err != nil {
-		return breadth{}, err
-	}
-	for _, e := range breadths {
-		_, ids, err := p.time(probes, a, e)
-		if err != nil {
-			return breadth{}, err
-		}
-		found := breadth{e, b.our.recall(probes, ids, hits, 0), b.our.recall(probes, ids, hits, b.hit(hits))}
-		b.found[key] = found
-		if graph && found.ofHits >= recallLeast || !graph && found.recall >= recallLeast {
-			break
-		}
-	}
-	return b.found[key], nil
-}
-
-// hit is the score from which on a candidate counts as a hit; 0 if none is as good.
-func (b *bench) hit(hits [][]scan.Hit) int {
-	least := b.set.least[0].score
-	if least == cosines[0].score {
-		least = cosines[1].score
-	}
-	for _, h := range hits {
-		if len(h) > 0 && h[0].Score >= least {
-			return least
-		}
-	}
-	return 0
-}
-
 // head begins a table: a column for each threshold, with the kernel's time and how many
 // times longer the peer takes.
 func (b *bench) head(name string) {
+	switch steps, of := b.aim(name); {
+	case steps == nil:
+	case of.score == 0:
+		fmt.Fprintf(b.o.out, "\nFactor: the least with which %.2f of the k best of both kinds of probes are found.\n", recallLeast)
+	default:
+		fmt.Fprintf(b.o.out, "\nBreadth: the least with which %.2f of the hits %s of both kinds of probes are found (of the k best, if no probe has such a hit).\n", recallLeast, of.name)
+	}
 	cells := []string{"probes", "k", "batch", name + " ms", "recall"}
 	for _, l := range b.set.least {
 		cells = append(cells, "ours "+l.name)
@@ -284,7 +211,7 @@ func (b *bench) print(p *peer, a ask, e breadth, probes []float32, theirs []floa
 	switch {
 	case p == nil, p.name == "sgemm":
 	case e.at > 0:
-		line[4] = fmt.Sprintf("%.3f (of hits %.3f) at %d", e.recall, e.ofHits, e.at)
+		line[4] = e.recall[b.kind]
 	default:
 		line[4] = fmt.Sprintf("%.4f", b.our.recall(probes, ids, hits, 0))
 	}

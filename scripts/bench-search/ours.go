@@ -161,7 +161,7 @@ func (o *ours) score(probe []float32, row int) int {
 
 // recall tells which share of what is to be found a peer found: a row that is worth as
 // much as the worst of our hits is as good as that, whichever of equal rows it is. Only
-// hits of at least so much count.
+// hits of at least so much count; the share of none is not a number.
 func (o *ours) recall(probes []float32, ids [][]int, hits [][]scan.Hit, least int) float64 {
 	found, all := 0, 0
 	for i, want := range hits {
@@ -178,7 +178,7 @@ func (o *ours) recall(probes []float32, ids [][]int, hits [][]scan.Hit, least in
 		}
 		found += min(good, len(want))
 	}
-	return float64(found) / float64(max(all, 1))
+	return float64(found) / float64(all)
 }
 
 // missed counts rows of a peer that belong among our hits and are not there.

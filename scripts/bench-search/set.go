@@ -23,6 +23,9 @@ var (
 	scores = []least{{"≥ 7000", 7000}, {"none", 0}}
 )
 
+// middle is the threshold from which on a candidate counts as a hit.
+func (s *set) middle() least { return s.least[(len(s.least)-1)/2] }
+
 type tableOf func() (*score.Table, error)
 
 // linear gives a table whose scores are cosines, to a ten-thousandth.
