@@ -25,11 +25,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"facet/cmd/facet/dev"
-	"facet/engine"
 	"facet/engine/models"
 	"facet/internal/id"
 	"facet/node/sigv4"
-	"facet/shard"
+	"facet/scripts/bench/fill"
 )
 
 const (
@@ -163,25 +162,20 @@ func (b *bench) fill(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f := &filler{dir: p.info.Nodes[0].Dir, spectrum: pack.Manifest.Spectrum()}
+	n := p.info.Nodes[0]
 	begin := time.Now()
-	self, err := f.readMeta(ctx, key, galleryName, b.events)
-	if err != nil {
-		return fmt.Errorf("read meta: %w", err)
-	}
-	err = f.fill(ctx, self, b.events, func(s *shard.Shard) (engine.Face, bool) {
-		sealed, ok := s.Sealed(f.at.ID, enrolled.subject, enrolled.event, 0)
-		if !ok {
-			return engine.Face{}, false
-		}
-		face, err := shard.OpenFace(f.key, shard.FaceRef{Gallery: f.at.ID, Generation: f.at.Generation, Subject: enrolled.subject, Event: enrolled.event}, sealed)
-		return face, err == nil
-	})
+	filled, err := fill.Fill(ctx, fill.Gallery{
+		Nodes: []fill.Node{{ID: n.ID, Dir: n.Dir}}, ClusterKey: key, Name: galleryName,
+		Subject: enrolled.subject, Event: enrolled.event, Spectrum: pack.Manifest.Spectrum(),
+	}, b.events)
 	if err != nil {
 		return err
 	}
-	b.note.Events, b.note.Planted = b.events, append(f.planted, enrolled.subject)
-	fmt.Fprintf(b.out, "%d templates in %d shards, through their groups' logs: %.0f s\n", b.events, len(f.shards), time.Since(begin).Seconds())
+	b.note.Events, b.note.Planted = b.events, []id.Subject{enrolled.subject}
+	for _, part := range filled.Shards {
+		b.note.Planted = append(b.note.Planted, part.Planted)
+	}
+	fmt.Fprintf(b.out, "%d templates in %d shards, through their groups' logs: %.0f s\n", b.events, len(filled.Shards), time.Since(begin).Seconds())
 	return nil
 }
 

@@ -74,6 +74,7 @@ type Part struct {
 type filler struct {
 	Gallery
 	places []place
+	level  uint32 // of the cluster
 	key    *seal.Key
 	at     metafsm.Gallery
 	shards []id.Shard
@@ -133,10 +134,27 @@ func (f *filler) readMeta(ctx context.Context, events int) error {
 	if err != nil {
 		return err
 	}
-	if err = g.settle(ctx); err == nil {
+	err = g.settle(ctx)
+	if err == nil {
+		err = f.raise(ctx, g.leader)
+	}
+	if err == nil {
 		err = f.grant(ctx, g.leader, states[0], master, events)
 	}
 	return errors.Join(err, g.close())
+}
+
+// raise has the cluster use the newest forms that its nodes know, as its leader does some
+// moments after the founding: nodes that were stopped before would find shards here in an
+// older form than they write.
+func (f *filler) raise(ctx context.Context, g *raftfsm.Group) error {
+	b, err := g.Propose(ctx, metafsm.RaiseLevel{Level: metafsm.Level}.Encode())
+	if err != nil {
+		return err
+	}
+	a, err := metafsm.ParseRaiseLevelAnswer(b)
+	f.level = a.Level // lower where a node knows less
+	return err
 }
 
 // grant has meta give each shard the slots that it needs.
@@ -190,21 +208,23 @@ func readMaster(file string) (*seal.Master, error) {
 	return seal.NewMaster(secret)
 }
 
-// newMachine makes a shard's machine. It never searches, so that its table and arena
-// are not used.
-func newMachine() (*shardfsm.Machine, error) {
+// newMachine makes a shard's machine, whose snapshots have the form that nodes give them.
+// It never searches, so that its table and arena are not used.
+func (f *filler) newMachine() (*shardfsm.Machine, error) {
 	table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: 0}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
 	if err != nil {
 		return nil, err
 	}
-	return shardfsm.New(table, kernel.NewArena(0)), nil
+	m := shardfsm.New(table, kernel.NewArena(0))
+	m.Batch(func() bool { return f.level >= metafsm.LevelBatches })
+	return m, nil
 }
 
 // open opens a shard's group for while.
 func (f *filler) open(ctx context.Context, number id.Shard, while func(*group) error) (err error) {
 	machines := make([]*shardfsm.Machine, len(f.places))
 	for i := range machines {
-		if machines[i], err = newMachine(); err != nil {
+		if machines[i], err = f.newMachine(); err != nil {
 			return err
 		}
 		defer machines[i].Shard().Close()
@@ -231,7 +251,7 @@ func (f *filler) readRegistered() error {
 
 // lookIn looks for it in one replica.
 func (f *filler) lookIn(number id.Shard, p place) error {
-	m, err := newMachine()
+	m, err := f.newMachine()
 	if err != nil {
 		return err
 	}

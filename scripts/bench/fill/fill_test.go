@@ -3,6 +3,8 @@ package fill_test
 import (
 	"encoding/json"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +55,11 @@ func TestANodeFindsWhatItsShardsWereFilledWith(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, n := range g.Nodes {
+		if !hasOperationFile(t, n.Dir) {
+			t.Errorf("%s has no file of operations: its shards are not in today's form", n.ID)
+		}
+	}
 	for i := range c.Nodes {
 		c.Restart(i)
 	}
@@ -80,6 +87,26 @@ func TestANodeFindsWhatItsShardsWereFilledWith(t *testing.T) {
 			t.Errorf("%s finds a stranger: %s", n.URL, found)
 		}
 	}
+}
+
+// hasOperationFile tells whether a node has, for any shard, operations in a file.
+func hasOperationFile(t *testing.T, dir string) bool {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "group-*", "segments", "*.seg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The first record's clear part is an outcome (docs/formats/segment.md).
+		if len(b) > 26 && b[24] == 17 && b[25] == 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // search asks until the node answers: it opens what it has after its start.
