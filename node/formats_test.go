@@ -12,6 +12,7 @@ import (
 	"facet/internal/id"
 	"facet/node"
 	"facet/node/nodetest"
+	"facet/raftfsm/metafsm"
 	"facet/router"
 )
 
@@ -19,7 +20,7 @@ import (
 // cluster and what is known to be in it. They are never changed. A version with a new
 // form adds one of the form before:
 //
-//	go test -tags hashicorpmetrics ./node -run OfEachFormat -fixture level-2
+//	go test -tags hashicorpmetrics ./node -run OfEachFormat -fixture level-3
 var (
 	formatsDir = filepath.Join("testdata", "formats")
 	newFixture = flag.String("fixture", "", "name of a data directory to be added to "+formatsDir)
@@ -114,10 +115,14 @@ func snapshotAll(t *testing.T, n *node.Node) {
 }
 
 // writeFixture makes a data directory with everything that one can hold: snapshots,
-// segments, and a log behind them.
+// files of events, of operations and of a job's items, and a log behind them. What is
+// forgotten with time (operations, jobs) is known to nobody: raftfsm/shardfsm keeps the
+// bytes of those.
 func writeFixture(t *testing.T, dir string) {
 	t.Helper()
-	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2, SlotsPerShard: 20})
+	bucket := t.TempDir()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2, SlotsPerShard: 20, Bucket: "file://" + bucket})
+	waitLevel(t, cluster.Nodes[0].Node, "the noted level", metafsm.Level, (*node.Node).NotedLevel)
 	key, err := cluster.CreateTenant("bank")
 	if err != nil {
 		t.Fatal(err)
@@ -149,6 +154,11 @@ func writeFixture(t *testing.T, dir string) {
 		k.People[by], k.Gone = k.People[person], append(k.Gone, person)
 		delete(k.People, person)
 	}
+	files := store{filepath.Join(bucket, key.Tenant.String())}
+	job := begin(t, c, url, map[string]any{"registrations": []map[string]string{
+		{"filename": files.put(t, "a.jpg", "of a job")}, {"filename": "missing.jpg"},
+	}})
+	k.People["of a job"] = await(t, c, url, job, 2)[0].SubjectID
 	write(0, 16)
 	erase("person 1")
 	replace("person 2", "person 2 of late")

@@ -1,0 +1,134 @@
+package shardfsm
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/raftfsm/metafsm"
+	"facet/shard/segment"
+)
+
+// TestASnapshotWithFilesStaysWhatItWasAtItsLevel compares the state and the files that it
+// refers to with those that the first software of the level wrote, and restores those.
+// Software of the level can't be told from other by its directories: bytes that change
+// here need a level of their own (docs/formats/commands.md), and a file beside this one.
+func TestASnapshotWithFilesStaysWhatItWasAtItsLevel(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	m := batching(t, dir)
+	m.Apply(1, testGrant.Encode())
+	for n := range byte(3) {
+		m.Apply(2+uint64(n), testRegister(n).Encode())
+	}
+	m.Apply(5, testUnregister(1).Encode())
+	for i, c := range jobCommands(jobOf(1, 1))[:4] {
+		m.Apply(6+uint64(i), c.Encode())
+	}
+	got := storedText(t, m, dir)
+	name := filepath.Join("testdata", fmt.Sprintf("snapshot-level-%d.txt", metafsm.LevelBatches))
+	if *rewrite {
+		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("snapshots have another form than at level %d; docs/formats/commands.md says what that takes (-want +got):\n%s", metafsm.LevelBatches, diff)
+	}
+
+	again := restoreText(t, string(want))
+	if again.Digest() != m.Digest() {
+		t.Errorf("what was stored is read as another state: %x, want %x", again.Digest(), m.Digest())
+	}
+	for n := range byte(3) {
+		if a := register(t, again, testRegister(n)); a.Status != Replayed {
+			t.Errorf("registration %d, again: %v, want %v", n, a.Status, Replayed)
+		}
+	}
+	page, _, err := again.Jobs().Page(jobOf(1, 1).plain(), 0, 9)
+	if err != nil || len(page) != 2 || !bytes.Equal(page[0].Sealed, []byte{1}) || page[1].Result == nil {
+		t.Errorf("the restored job's page is %v, %v", page, err)
+	}
+}
+
+// batching is a machine that keeps events, operations and items in files of a folder.
+func batching(t *testing.T, dir string) *Machine {
+	t.Helper()
+	store, err := segment.Open(dir, segment.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := New(newTable(t), testArena)
+	t.Cleanup(m.Shard().Close)
+	m.Keep(store)
+	m.Batch(func() bool { return true })
+	return m
+}
+
+// storedText makes a snapshot and gives, line by line, a name and the bytes: of the
+// state, and of each file that it refers to.
+func storedText(t *testing.T, m *Machine, dir string) string {
+	t.Helper()
+	f := m.freeze()
+	defer f.Release()
+	if _, err := f.Settle(segment.Share); err != nil {
+		t.Fatal(err)
+	}
+	var state bytes.Buffer
+	if _, err := f.WriteTo(&state); err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range []byte{18, 19, 34, 35} { // records that refer to files
+		if codes := recordsOf(t, state.Bytes()); !slices.Contains(codes, code) {
+			t.Fatalf("the snapshot has no record %d: %v", code, codes)
+		}
+	}
+	text := fmt.Sprintf("state %x\n", state.Bytes())
+	names, err := filepath.Glob(filepath.Join(dir, "*.seg"))
+	if err != nil || len(names) != 4 {
+		t.Fatalf("files %v, %v, want those of events, operations with a key and without, and items", names, err)
+	}
+	for _, name := range names { // sorted
+		b, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += fmt.Sprintf("%s %x\n", filepath.Base(name), b)
+	}
+	return text
+}
+
+// restoreText restores a snapshot from storedText.
+func restoreText(t *testing.T, text string) *Machine {
+	t.Helper()
+	dir := t.TempDir()
+	var state []byte
+	for line := range strings.Lines(text) {
+		name, digits, _ := strings.Cut(strings.TrimSpace(line), " ")
+		b, err := hex.DecodeString(digits)
+		if name == "state" {
+			state = b
+		} else if err == nil {
+			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := batching(t, dir)
+	if err := m.Restore(bytes.NewReader(state)); err != nil {
+		t.Fatalf("restore: %v", err)
+	}
+	return m
+}
