@@ -58,6 +58,14 @@ func one(yes bool) float64 {
 	return 0
 }
 
+// since1970 is a time in seconds; 0 for the zero time.
+func since1970(t time.Time) float64 {
+	if t.IsZero() {
+		return 0
+	}
+	return float64(t.UnixNano()) / 1e9
+}
+
 // readGroups reads the replicas here.
 func (n *Node) readGroups(to send) {
 	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
@@ -85,6 +93,8 @@ func (n *Node) readGroups(to send) {
 		to(metrics.GroupProposals, float64(s.Proposals), label)
 		to(metrics.GroupSnapshot, float64(s.Snapshot), label)
 		to(metrics.GroupEntries, float64(max(s.Last, s.Snapshot)-s.Snapshot), label)
+		to(metrics.GroupErased, since1970(s.Erased), label)
+		to(metrics.GroupEraseTook, s.EraseTook.Seconds(), label)
 		if machine, ok := n.groups.Shard(number); ok {
 			stats := machine.Shard().Stats()
 			to(metrics.GroupEvents, float64(stats.Active), label)
@@ -119,7 +129,7 @@ func (n *Node) readCluster(to send) {
 	to(metrics.ReplicasMissing, float64(c.missing))
 	to(metrics.ShardsUnder, float64(c.under))
 	to(metrics.ShardsAtRisk, float64(c.atRisk))
-	to(metrics.Clock, float64(time.Now().UnixNano())/1e9)
+	to(metrics.Clock, since1970(time.Now()))
 	to(metrics.BuildInfo, 1, Version, revision(), runtime.Version(), n.packHint())
 	for name, source := range map[string]*cert.Source{"node": n.nodeCert, "server": n.serverCert} {
 		to(metrics.CertExpiry, float64(source.Leaf().NotAfter.Unix()), name)

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -142,6 +143,39 @@ func TestMetricsTellWhatTheClusterDid(t *testing.T) {
 		t.Errorf("%v leaderships, %v proposals in meta", led, proposals)
 	}
 	catalogueHolds(t, first)
+}
+
+// TestMetricsTellWhenWhatWasErasedLastLeftTheDisk: of each group here, meta included.
+func TestMetricsTellWhenWhatWasErasedLastLeftTheDisk(t *testing.T) {
+	t.Parallel()
+	begin := time.Now()
+	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2, EraseWithin: 2 * time.Second})
+	client := c.Client("acme", nil)
+	gallery(t, client, c.Nodes[0].URL, "staff", 100)
+	for i := range 8 { // on both shards
+		enrol(t, client, c.Nodes[0].URL, "person "+strconv.Itoa(i))
+	}
+	rounds := func() (at, took [3]float64) {
+		s := scrape(t, c.Nodes[0])
+		for i := range at {
+			label := `{group="` + strconv.Itoa(i) + `"}`
+			at[i], took[i] = s["facet_group_last_erasure_timestamp_seconds"+label], s["facet_group_last_erasure_duration_seconds"+label]
+		}
+		return at, took
+	}
+	var first [3]float64
+	within(t, 20*time.Second, "a round of every group", func() bool {
+		at, took := rounds()
+		first = at
+		return slices.Min(at[:]) > 0 && slices.Min(took[:]) > 0
+	})
+	if now := float64(time.Now().UnixNano()) / 1e9; slices.Min(first[:]) < float64(begin.Unix()) || slices.Max(first[:]) > now {
+		t.Errorf("rounds ended at %v, want between %v and %v", first, begin.Unix(), now)
+	}
+	within(t, 20*time.Second, "another round of every group", func() bool {
+		at, _ := rounds()
+		return at[0] > first[0] && at[1] > first[1] && at[2] > first[2]
+	})
 }
 
 // catalogueHolds: every sample is in the catalogue, and nearly all of it was there.

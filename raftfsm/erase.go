@@ -73,6 +73,7 @@ func (g *Group) Erase(before time.Time) error {
 	defer g.calls.Done()
 	g.erasing.Lock()
 	defer g.erasing.Unlock()
+	begin := time.Now()
 	if applied := g.Applied(); applied != g.erased {
 		if err := g.snapshotErased(); err != nil {
 			return err
@@ -82,7 +83,18 @@ func (g *Group) Erase(before time.Time) error {
 	if err := g.cutLog(before); err != nil {
 		return err
 	}
-	return g.renewLog()
+	if err := g.renewLog(); err != nil {
+		return err
+	}
+	end := time.Now()
+	g.round.Store(&eraseRound{end, end.Sub(begin)})
+	return nil
+}
+
+// eraseRound is a round that did all that it had to.
+type eraseRound struct {
+	end  time.Time
+	took time.Duration
 }
 
 // errNotYet says that nothing was applied since the group was opened, so that raft

@@ -2,6 +2,7 @@ package raftfsm
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"sync"
@@ -130,6 +131,44 @@ func TestARoundTakesOldEntriesOutOfTheLogAndKeepsYoungOnes(t *testing.T) {
 	if m.journal.count() != count+1 || m.journal.Digest() == digest {
 		t.Errorf("after a restart %d commands, want %d", m.journal.count(), count+1)
 	}
+}
+
+func TestTheStatusTellsWhenTheLastWholeRoundEnded(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, nil, quick)
+	c.found("member-a")
+	m := c.leader()
+	round := func(want error) Status {
+		t.Helper()
+		begin, was := time.Now(), m.Status()
+		if err := m.Erase(time.Now().Add(time.Hour)); !errors.Is(err, want) {
+			t.Fatalf("a round: %v, want %v", err, want)
+		}
+		s := m.Status()
+		switch {
+		case want != nil && (s.Erased != was.Erased || s.EraseTook != was.EraseTook):
+			t.Errorf("a round that failed is told of: %v, %v, before %v, %v", s.Erased, s.EraseTook, was.Erased, was.EraseTook)
+		case want == nil && (s.Erased.Before(begin) || s.Erased.After(time.Now()) || s.EraseTook <= 0 || s.EraseTook > time.Since(begin)):
+			t.Errorf("a round since %v ended at %v and took %v", begin, s.Erased, s.EraseTook)
+		}
+		return s
+	}
+	if s := m.Status(); !s.Erased.IsZero() || s.EraseTook != 0 {
+		t.Errorf("before any round: %v, %v", s.Erased, s.EraseTook)
+	}
+	c.propose("x")
+	first := round(nil)
+	if again := round(nil); !again.Erased.After(first.Erased) { // there was nothing to do
+		t.Errorf("the next round ended at %v, the one before at %v", again.Erased, first.Erased)
+	}
+	c.stop("member-a")
+	round(ErrClosed)
+	m = c.open("member-a")
+	if s := m.Status(); !s.Erased.IsZero() {
+		t.Errorf("before any round since the start: %v", s.Erased)
+	}
+	c.propose("y")
+	round(nil)
 }
 
 func TestAGroupErasesByItselfUntilNothingIsLeft(t *testing.T) {

@@ -44,6 +44,8 @@ type Group struct {
 	erasing sync.Mutex // held by a round of Erase; guards what follows
 	erased  uint64     // everything up to it was erased in a round since Open
 
+	round atomic.Pointer[eraseRound] // the last since Open; nil: none
+
 	mu      sync.Mutex // guards closing, and that calls grows no more once it is set
 	closing bool
 	calls   sync.WaitGroup // calls into raft that must get their answer before it stops

@@ -24,6 +24,8 @@ type Status struct {
 	Stalled     time.Duration // for how long the disk has owed an answer
 	Led         uint64        // how often this member became the leader since Open
 	Proposals   int           // commands that wait for their answer here
+	Erased      time.Time     // when the last whole round of Erase ended here; zero: none since Open
+	EraseTook   time.Duration // how long that round took
 	Servers     []Server      // the members, as far as known here
 	ConfigIndex uint64        // index of the configuration that named them; 0: not yet committed here
 }
@@ -46,6 +48,9 @@ func (g *Group) Status() Status {
 	}
 	if g.health.failed() != nil {
 		s.State = "Failed"
+	}
+	if r := g.round.Load(); r != nil {
+		s.Erased, s.EraseTook = r.end, r.took
 	}
 	s.Leader, _ = g.Leader()
 	if at := g.raft.LastContact(); g.raft.State() == raft.Leader {
