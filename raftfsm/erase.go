@@ -35,21 +35,19 @@ const (
 func (g *Group) eraseLoop() {
 	round := g.cfg.EraseWithin / eraseRounds
 	tick := max(round/eraseTries, eraseTickMin)
-	select { // groups that were opened together take their turns
-	case <-g.stop:
-		return
-	case <-time.After(tick * time.Duration(g.cfg.Group%eraseTurns) / eraseTurns):
-	}
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	var due time.Time // at once: nobody knows when the last round was
+	// Nobody knows when the last round was: the first is soon, for a node that is restarted
+	// often, too, and groups that were opened together take their turns.
+	timer := time.NewTimer(max(tick/eraseTurns+tick*time.Duration(g.cfg.Group%eraseTurns)/(2*eraseTurns), eraseTickMin))
+	defer timer.Stop()
+	var due time.Time
 	for {
 		select {
 		case <-g.stop:
 			return
 		case <-g.health.broken:
 			return
-		case now := <-ticker.C:
+		case now := <-timer.C:
+			timer.Reset(tick)
 			if now.Before(due) {
 				continue
 			}

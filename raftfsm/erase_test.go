@@ -195,3 +195,18 @@ func TestAGroupErasesByItselfUntilNothingIsLeft(t *testing.T) {
 		t.Errorf("an idle group makes snapshots: %d, %d", idle, now)
 	}
 }
+
+// A node that is restarted every hour has rounds, too.
+func TestTheFirstRoundComesLongBeforeTheNextIsTried(t *testing.T) {
+	t.Parallel()
+	const within, soon = 16 * time.Minute, 40 * time.Second // a try a minute
+	c := newCluster(t, nil, func(cfg *Config) { quick(cfg); cfg.EraseWithin = within })
+	c.found("member-a")
+	m := c.leader()
+	c.propose("x")
+	for begin := time.Now(); m.Status().Erased.IsZero(); time.Sleep(50 * time.Millisecond) {
+		if time.Since(begin) > soon {
+			t.Fatalf("no round after %v", soon)
+		}
+	}
+}
