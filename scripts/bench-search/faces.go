@@ -26,8 +26,9 @@ const (
 	// two copies of one original its own.
 	copyShare = .3
 	// noiseFaces make the noise of a copy: as many faces, with random signs; where there
-	// are fewer than galleryMin to choose from, it is random numbers of the pack's spectrum.
-	noiseFaces, galleryMin = 32, 1000
+	// are fewer than originalsMin to choose from, it is random numbers of the pack's spectrum, and random
+	// templates make up that number of originals: copies of a few would all be alike.
+	noiseFaces, originalsMin = 32, 1000
 	// heldPersons is every how many persons are held out for non-mated probes.
 	heldPersons = 5
 )
@@ -170,10 +171,14 @@ func (f *faces) real(n counts) (*set, error) {
 	s.mated, s.other = s.mated[:min(len(s.mated), n.probes*f.dim)], s.other[:min(len(s.other), n.probes*f.dim)]
 	r := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // the same templates in each run
 	noise := f.noise(gallery)
+	originals := slices.Clone(gallery)
+	for len(originals) < originalsMin {
+		originals = append(originals, narrow(noise(r)))
+	}
 	s.rows = make([]float32, 0, n.rows*f.dim)
 	for i := range n.rows {
-		t := gallery[i%len(gallery)]
-		if i >= len(gallery) {
+		t := originals[i%len(originals)]
+		if i >= len(originals) {
 			t = turned(r, t, noise)
 		}
 		s.rows = append(s.rows, t...)
@@ -184,7 +189,7 @@ func (f *faces) real(n counts) (*set, error) {
 // noise gives what makes unit vectors that are spread as faces are: mixtures of faces, or
 // random ones if there are few.
 func (f *faces) noise(gallery [][]float32) func(*rand.Rand) []float64 {
-	if len(gallery) < galleryMin && f.spectrum != nil {
+	if len(gallery) < originalsMin && f.spectrum != nil {
 		weights := make([]float64, f.dim)
 		for i, share := range f.spectrum {
 			weights[i] = math.Sqrt(share)
@@ -204,14 +209,19 @@ func (f *faces) noise(gallery [][]float32) func(*rand.Rand) []float64 {
 }
 
 func turned(r *rand.Rand, t []float32, noise func(*rand.Rand) []float64) []float32 {
-	original, turned := make([]float64, len(t)), make([]float32, len(t))
+	original := make([]float64, len(t))
 	for i, x := range t {
 		original[i] = float64(x)
 	}
-	for i, x := range mix(noise(r), original, math.Sqrt(copyShare)) {
-		turned[i] = float32(x)
+	return narrow(mix(noise(r), original, math.Sqrt(copyShare)))
+}
+
+func narrow(v []float64) []float32 {
+	t := make([]float32, len(v))
+	for i, x := range v {
+		t[i] = float32(x)
 	}
-	return turned
+	return t
 }
 
 // readFloats reads a file of little-endian float32.
