@@ -79,7 +79,7 @@ bench-engine: setup build ## models, pipeline and HTTPS beside each other, with 
 	@$(GO) run ./scripts/bench-engine $(ARGS)
 
 .PHONY: bench-search
-bench-search: setup ## the search kernel beside FAISS, hnswlib, usearch and sgemm (40 minutes on two cores; ARGS=-quick: 5)
+bench-search: setup ## the search kernel beside FAISS, hnswlib, usearch and sgemm (half an hour on two cores; ARGS=-quick: 5 minutes)
 	@scripts/bench-search/run.sh $(ARGS)
 
 .PHONY: bench-service
