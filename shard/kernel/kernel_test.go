@@ -36,18 +36,9 @@ func hostile(r *rand.Rand, dim, n int) [][]float32 {
 		put(func(int) float64 { return 1e30 })
 		put(func(int) float64 { return math.MaxFloat32 })
 		put(func(i int) float64 { return (1 + 1e-4*r.Float64()) * float64(1-i%2*2) / math.Sqrt(float64(dim)) })
-		// Far from every code: all numbers of the rotated template at the cells' edges.
-		y := make([]float64, dim)
-		for i := range y {
-			y[i] = float64(r.IntN(9) - 4)
-		}
-		inverse(plain.rotation, y)
-		v := make([]float32, dim)
-		for i := range v {
-			v[i] = float32(y[i])
-		}
-		all = append(all, normalise(v))
+		all = append(all, farthest(r, &shape, plain))
 		// One large number and noise, rotated.
+		y, v := make([]float64, dim), make([]float32, dim)
 		for i := range y {
 			y[i] = r.NormFloat64() * .01
 		}
@@ -56,9 +47,34 @@ func hostile(r *rand.Rand, dim, n int) [][]float32 {
 		for i := range v {
 			v[i] = float32(y[i])
 		}
-		all = append(all, normalise(slices.Clone(v)))
+		all = append(all, normalise(v))
 	}
 	return all
+}
+
+// farthest gives a template as far from its codes as one may be that has bounds: a random one, all of whose rotated
+// numbers were moved towards the nearest edges of cells, until it would have none.
+func farthest(r *rand.Rand, s *shape, c *coding) []float32 {
+	e := newEncoder(s, c)
+	far := unit(r, s.dim)
+	e.encode(far)
+	y := slices.Clone(e.y)
+	for share := .02; share < 1; share += .02 {
+		moved := make([]float64, s.dim)
+		for i, x := range y {
+			moved[i] = x + share*(math.Round(x/c.step)*c.step-x)
+		}
+		inverse(c.rotation, moved)
+		v := make([]float32, s.dim)
+		for i, x := range moved {
+			v[i] = float32(x)
+		}
+		if e.encode(normalise(v)); !e.bounded {
+			break
+		}
+		far = v
+	}
+	return far
 }
 
 // inverse undoes the rotation: all its steps are symmetric.
@@ -104,20 +120,28 @@ func TestHostileTemplatesAndProbesAreFoundAsByThePlainScan(t *testing.T) {
 
 func TestTheBoundHoldsForRowsAtTheirLimit(t *testing.T) {
 	t.Parallel()
-	const dim = 128
-	s := newShape(dim)
-	sigma := 1 / math.Sqrt(dim)
-	for _, c := range []*coding{
-		plainCoding(&s), liked(&s, 8, 3, .3*sigma, sigma), liked(&s, 6, 2, .3*sigma, 1.2*sigma),
-		liked(&s, 2, 8, .6*sigma, 2*sigma), liked(&s, 1, 6, .8*sigma, 2.5*sigma), liked(&s, 7, 0, .29*sigma, 1.1*sigma),
+	s, wide := newShape(128), newShape(wideDim+5)
+	sigma := 1 / math.Sqrt(128)
+	for _, f := range []struct {
+		shape  *shape
+		coding *coding
+		rows   int
+	}{
+		{&s, plainCoding(&s), 3000},
+		{&s, liked(&s, 8, 3, .3*sigma, sigma), 3000},
+		{&s, liked(&s, 6, 2, .3*sigma, 1.2*sigma), 3000},
+		{&s, liked(&s, 2, 8, .6*sigma, 2*sigma), 3000},
+		{&s, liked(&s, 1, 6, .8*sigma, 2.5*sigma), 3000},
+		{&s, liked(&s, 7, 0, .29*sigma, 1.1*sigma), 3000},
+		{&wide, plainCoding(&wide), 1000},
 	} {
 		r := rand.New(rand.NewPCG(6, 6))
 		bounded := 0
-		for range 3000 {
-			bounded += boundHolds(t, r, &s, c)
+		for range f.rows {
+			bounded += boundHolds(t, r, f.shape, f.coding)
 		}
-		if bounded < 2900 {
-			t.Errorf("coding of %d and %d lines: %d of 3000 rows have bounds", c.coarse, c.fine, bounded)
+		if bounded < f.rows*29/30 {
+			t.Errorf("coding of %d and %d lines: %d of %d rows have bounds", f.coding.coarse, f.coding.fine, bounded, f.rows)
 		}
 	}
 }
