@@ -11,7 +11,7 @@ const (
 	// its place among the entries and its subject's (BenchmarkBytes).
 	entryBytes = 230
 	// templateNum ÷ templateDen is what a template in the matrix takes for each byte of
-	// its sealed face: 1,085 to 877 at 192 numbers, and less above.
+	// its sealed face: 1,068 to 877 at 192 numbers, and less above.
 	templateNum, templateDen = 5, 4
 	// freeShare: slots of erased templates count as room, up to this part of the slice's
 	// templates. The next ones take them, but only those of the same gallery, so that all

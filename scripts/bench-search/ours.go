@@ -25,8 +25,6 @@ const (
 	certified = "certified"
 	probable  = "probable"
 	miss      = 5e-10
-	// signDim is from how many numbers on the first plane of probable bounds is of signs.
-	signDim = 384
 )
 
 func newOurs(s *set, bound string) (*ours, error) {

@@ -203,6 +203,12 @@ func (m *Matrix) BytesPerTemplate() float64 {
 	return float64(c.planeBytes(0)+c.planeBytes(1)+c.bytes(&m.shape)) / float64(c.slots)
 }
 
+// ScanBytes gives what of it every search of a large gallery reads: the first plane.
+func (m *Matrix) ScanBytes() float64 {
+	c := m.shape.newChunk(growChunks, m.coding)
+	return float64(c.planeBytes(0)) / float64(c.slots)
+}
+
 // newChunk makes a chunk without memory.
 func (s *shape) newChunk(index int, coding *coding) *chunk {
 	slots, first := chunkSlots, growSlots+(index-growChunks)*chunkSlots
