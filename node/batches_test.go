@@ -2,8 +2,6 @@ package node_test
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"facet/internal/id"
@@ -11,26 +9,6 @@ import (
 	"facet/node/nodetest"
 	"facet/raftfsm/metafsm"
 )
-
-// hasOperationFiles tells whether a node's replica of a shard has files of operations.
-func hasOperationFiles(t *testing.T, dir string) bool {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "group-1", "segments", "*.seg"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// The first record's clear part is an outcome (docs/formats/segment.md).
-		if len(b) > 26 && b[24] == 17 && b[25] == 1 {
-			return true
-		}
-	}
-	return false
-}
 
 // TestOperationsGoToFilesOnceAllNodesKnowThemAndNothingIsDoneTwice upgrades a cluster node
 // by node and repeats, at every step, a request that was answered before the first.
@@ -68,7 +46,7 @@ func TestOperationsGoToFilesOnceAllNodesKnowThemAndNothingIsDoneTwice(t *testing
 			if err := cluster.Nodes[i].Node.SnapshotHere(id.Shard(1)); err != nil {
 				t.Fatal(err)
 			}
-			if got := hasOperationFiles(t, cluster.Nodes[i].Config.Dir); got != want {
+			if got := nodetest.HasOperationFiles(t, cluster.Nodes[i].Config.Dir); got != want {
 				t.Errorf("%s: node %d has operations in files: %v", step, i, got)
 			}
 		}

@@ -37,7 +37,7 @@ func (g *Group) eraseLoop() {
 	tick := max(round/eraseTries, eraseTickMin)
 	// Nobody knows when the last round was: the first is soon, for a node that is restarted
 	// often, too, and groups that were opened together take their turns.
-	timer := time.NewTimer(max(tick/eraseTurns+tick*time.Duration(g.cfg.Group%eraseTurns)/(2*eraseTurns), eraseTickMin))
+	timer := time.NewTimer(max(tick*time.Duration(2+g.cfg.Group%eraseTurns)/(2*eraseTurns), eraseTickMin))
 	defer timer.Stop()
 	var due time.Time
 	for {

@@ -33,21 +33,12 @@ func TestASnapshotWithFilesStaysWhatItWasAtItsLevel(t *testing.T) {
 		m.Apply(6+uint64(i), c.Encode())
 	}
 	got := storedText(t, m, dir)
-	name := filepath.Join("testdata", fmt.Sprintf("snapshot-level-%d.txt", metafsm.LevelBatches))
-	if *rewrite {
-		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
+	want := kept(t, fmt.Sprintf("snapshot-level-%d.txt", metafsm.LevelBatches), got)
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("snapshots have another form than at level %d; docs/formats/commands.md says what that takes (-want +got):\n%s", metafsm.LevelBatches, diff)
 	}
 
-	again := restoreText(t, string(want))
+	again := restoreText(t, want)
 	if again.Digest() != m.Digest() {
 		t.Errorf("what was stored is read as another state: %x, want %x", again.Digest(), m.Digest())
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -117,20 +115,11 @@ func TestStoredBytesOfEventsAndSlicesStayWhatTheyWere(t *testing.T) {
 		fmt.Fprintf(&b, "%T %x\nanswer %x\n", c, encode(c), m.Apply(uint64(i+6), encode(c)))
 	}
 	fmt.Fprintf(&b, "snapshot %x\n", snapshot(t, m))
-	name := filepath.Join("testdata", "events.txt")
-	if *rewrite {
-		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+	want := kept(t, "events.txt", b.String())
+	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Fatalf("formats (-want +got):\n%s", diff)
 	}
-	_, last, _ := strings.Cut(strings.TrimSpace(string(want)), "snapshot ")
+	_, last, _ := strings.Cut(strings.TrimSpace(want), "snapshot ")
 	stored, err := hex.DecodeString(last)
 	if err != nil {
 		t.Fatal(err)

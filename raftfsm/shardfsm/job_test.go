@@ -4,8 +4,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -53,17 +51,7 @@ func TestStoredBytesOfJobsStayWhatTheyWere(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%T %x", c, c.Encode()), fmt.Sprintf("answer %x", m.Apply(1, c.Encode())))
 	}
 	text := strings.Join(append(lines, fmt.Sprintf("snapshot %x", snapshot(t, m))), "\n") + "\n"
-	file := filepath.Join("testdata", "jobs.txt")
-	if *rewrite {
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
+	if diff := cmp.Diff(kept(t, "jobs.txt", text), text); diff != "" {
 		t.Fatalf("formats (-want +got):\n%s", diff)
 	}
 	// And what was stored is still read.

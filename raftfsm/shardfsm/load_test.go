@@ -48,17 +48,7 @@ func TestStoredBytesOfARestorationStayWhatTheyWere(t *testing.T) {
 		t.Errorf("again: got %+v, want %+v", got, want)
 	}
 	fmt.Fprintf(&b, "snapshot %x\n", snapshot(t, m))
-	name := filepath.Join("testdata", "load.txt")
-	if *rewrite {
-		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+	if diff := cmp.Diff(kept(t, "load.txt", b.String()), b.String()); diff != "" {
 		t.Fatalf("formats (-want +got):\n%s", diff)
 	}
 }
@@ -100,17 +90,7 @@ func TestNoCommandHasOtherFieldsThanItsLevelPromises(t *testing.T) {
 			fmt.Fprintf(&b, "%d %s\n", code, fsmtest.Fields(reflect.TypeOf(c)))
 		}
 	}
-	name := filepath.Join("testdata", "fields.txt")
-	if *rewrite {
-		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+	if diff := cmp.Diff(kept(t, "fields.txt", b.String()), b.String()); diff != "" {
 		t.Fatalf("commands have other fields than at their level; docs/formats/commands.md says what that takes (-want +got):\n%s", diff)
 	}
 }

@@ -25,6 +25,22 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata anew")
 
+// kept gives what testdata has of a text, which is written there anew if that is wanted.
+func kept(t *testing.T, name, got string) string {
+	t.Helper()
+	name = filepath.Join("testdata", name)
+	if *rewrite {
+		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(want)
+}
+
 var (
 	testGallery = id.Gallery{UUID: id.UUID{1}}
 	testGrant   = Grant{Gallery: testGallery, Generation: 1, Total: 4}
@@ -116,17 +132,7 @@ func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 		fmt.Sprintf("snapshot %x", snapshot(t, m)),
 	}
 	got := strings.Join(lines, "\n") + "\n"
-	name := filepath.Join("testdata", "formats.txt")
-	if *rewrite {
-		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
+	if diff := cmp.Diff(kept(t, "formats.txt", got), got); diff != "" {
 		t.Fatalf("formats (-want +got):\n%s", diff)
 	}
 	// And what was stored is still read.

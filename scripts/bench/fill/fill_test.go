@@ -3,8 +3,6 @@ package fill_test
 import (
 	"encoding/json"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +54,7 @@ func TestANodeFindsWhatItsShardsWereFilledWith(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range g.Nodes {
-		if !hasOperationFile(t, n.Dir) {
+		if !nodetest.HasOperationFiles(t, n.Dir) {
 			t.Errorf("%s has no file of operations: its shards are not in today's form", n.ID)
 		}
 	}
@@ -87,26 +85,6 @@ func TestANodeFindsWhatItsShardsWereFilledWith(t *testing.T) {
 			t.Errorf("%s finds a stranger: %s", n.URL, found)
 		}
 	}
-}
-
-// hasOperationFile tells whether a node has, for any shard, operations in a file.
-func hasOperationFile(t *testing.T, dir string) bool {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "group-*", "segments", "*.seg"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		// The first record's clear part is an outcome (docs/formats/segment.md).
-		if len(b) > 26 && b[24] == 17 && b[25] == 1 {
-			return true
-		}
-	}
-	return false
 }
 
 // search asks until the node answers: it opens what it has after its start.
