@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command bench-overload offers a node ten times the load that it can serve, with the
 // node on one core and the clients on another, and prints what became of it: how much
 // was served and how the rest was refused, what it cost another tenant, what idle, slow

@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command bench-restart measures how soon a node serves again that was stopped with a
 // million templates on its disk. It founds a cluster of one node, puts templates into
 // its shards through their Raft groups, with the program stopped, and then starts the
