@@ -11,12 +11,13 @@ func NewImage(width, height int) *Image {
 	return &Image{Width: width, Height: height, Pix: make([]uint8, 3*width*height)}
 }
 
-// resize makes im width × height, keeping its memory where that is large enough.
-// The content is undefined.
+// resize makes im width × height and black, keeping its memory where that is large
+// enough: whatever a decoder leaves out is not the picture before.
 func (im *Image) resize(width, height int) {
 	im.Width, im.Height = width, height
 	if n := 3 * width * height; cap(im.Pix) >= n {
 		im.Pix = im.Pix[:n]
+		clear(im.Pix)
 	} else {
 		im.Pix = make([]uint8, n)
 	}

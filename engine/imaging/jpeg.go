@@ -41,6 +41,7 @@ const (
 	markStart       = 0xd8
 	markEnd         = 0xd9
 	markScan        = 0xda
+	markApp0        = 0xe0
 	markApp1        = 0xe1
 	markApp14       = 0xee
 	markFill        = 0xff
@@ -84,7 +85,7 @@ func readJPEG(data []byte) (*jpegHead, error) {
 			if err := h.frame(mark, body); err != nil {
 				return nil, err
 			}
-		case mark == markApp14 && bytes.HasPrefix(body, []byte("Adobe")) && len(body) >= 12:
+		case isAdobe(mark, body):
 			h.adobe = true
 		case mark == markApp1 && h.exif == nil && bytes.HasPrefix(body, []byte(jpegExifHead)):
 			h.exif = body[len(jpegExifHead):]
@@ -256,12 +257,17 @@ func configJPEG(c *Config, data []byte) error {
 	}
 	j := &jpegImage{head: h, library: library.Load()}
 	c.source, c.fixedBytes, c.pixelBytes = j, j.memory(several), j.pixelMemory(c.orientation)
+	if j.library != nil && !bytes.HasPrefix(data, h.repairedHead(data)) {
+		j.odd = true
+		c.fixedBytes += int64(len(data)) // for the repaired copy
+	}
 	return nil
 }
 
 // jpegImage decodes by libjpeg-turbo, if it is loaded, or by the standard library.
 type jpegImage struct {
 	head    *jpegHead
+	odd     bool // libjpeg would warn of the head
 	library *turbo.Library
 }
 

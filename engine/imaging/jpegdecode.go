@@ -49,36 +49,23 @@ func inkRow(row, ink []uint8) {
 	}
 }
 
-// run decodes, and refuses damage as the standard library does. libjpeg warns of
-// damage and goes on; the first warning stops it here, so that a file cut short
-// costs no more than its part that is there.
+// run decodes, and refuses damage as the standard library does: libjpeg would
+// fill what it can't read with grey. The one warning that is no damage is about
+// bytes that a camera left between the last pixel and the end of the file.
 func (j *jpegImage) run(pix []uint8, t turbo.Target, data []byte) error {
-	err := j.library.Decode(pix, t, data)
+	file := data
+	if j.odd {
+		file = j.head.repaired(data)
+	}
+	err := j.library.Decode(pix, t, file)
 	var warned *turbo.WarningError
-	if !errors.As(err, &warned) || !harmless(warned.Text) {
+	if !errors.As(err, &warned) || !strings.Contains(warned.Text, "extraneous bytes before marker") {
 		return err
 	}
-	if err := j.head.checkScans(data); err != nil { // it ends as it should
+	if err := j.head.checkScans(data); err != nil { // the file has an end
 		return err
 	}
-	t.Warnings = turbo.Ignore
-	return j.library.Decode(pix, t, data)
-}
-
-// harmless are the warnings at which a photo is read on, as the standard library
-// does: cameras and editors write such files.
-func harmless(text string) bool {
-	for _, part := range []string{
-		"extraneous bytes before marker",
-		"Unknown Adobe", // transform code
-		"unknown JFIF revision number",
-		"Invalid SOS parameters for sequential JPEG",
-	} {
-		if strings.Contains(text, part) {
-			return true
-		}
-	}
-	return false
+	return j.library.DecodeAll(pix, t, file)
 }
 
 // buffers are pixels on their way to an image: to be turned, or to become RGB.

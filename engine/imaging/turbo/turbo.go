@@ -2,15 +2,12 @@ package turbo
 
 import (
 	"errors"
+	"hash/maphash"
 	"strings"
 	"unsafe"
 )
 
-// handlesMax bounds the decoders that are kept for the next image; each holds
-// about 100 KB. More may work at once.
-const handlesMax = 64
-
-// ErrMissing says that the library was not found or is not usable.
+// ErrMissing is returned when the library was not found or is not usable.
 var ErrMissing = errors.New("no usable libturbojpeg")
 
 // Pixels is how decoded pixels lie in memory: TurboJPEG's TJPF values.
@@ -36,35 +33,21 @@ func (p Pixels) Bytes() int {
 // Values of turbojpeg.h.
 const (
 	flagFastUpsample  = 256  // TJFLAG_FASTUPSAMPLE
-	flagFastDCT       = 2048 // TJFLAG_FASTDCT
 	flagStopOnWarning = 8192 // TJFLAG_STOPONWARNING
 	warning           = 0    // TJERR_WARNING, of tjGetErrorCode
 )
 
-// WarningError is what libjpeg says of data that it decodes nevertheless, and
-// that it stops at unless asked not to.
+// WarningError is a warning of libjpeg: damage that it could decode past.
 type WarningError struct{ Text string }
 
 func (e *WarningError) Error() string { return e.Text }
 
-// Target says what is made of an image.
+// Target is the size and the layout of the decoded pixels.
 type Target struct {
 	// Width and Height are those of the header divided by 1, 2, 4 or 8, rounded up.
 	Width, Height int
 	Pixels        Pixels
-	Warnings      Warnings
 }
-
-// Warnings says what happens at damage that libjpeg can live with.
-type Warnings int
-
-// The ways to treat warnings.
-const (
-	// Stop ends the decoding at the first one with a WarningError.
-	Stop Warnings = iota
-	// Ignore decodes on.
-	Ignore
-)
 
 // Library is a loaded libturbojpeg. It is safe for concurrent use, and is never
 // unloaded.
@@ -76,8 +59,6 @@ type Library struct {
 	destroy        func(handle uintptr) int32
 	errorText      func(handle uintptr) string
 	errorCode      func(handle uintptr) int32
-
-	idle chan uintptr // handles without work
 }
 
 // Open loads the first of the files that can be loaded and has the functions that
@@ -86,7 +67,7 @@ type Library struct {
 func Open(files ...string) (*Library, error) {
 	var reasons []error
 	for _, name := range files {
-		l := &Library{name: name, idle: make(chan uintptr, handlesMax)}
+		l := &Library{name: name}
 		err := l.load()
 		if err == nil {
 			return l, nil
@@ -101,54 +82,57 @@ func (l *Library) Name() string { return l.name }
 
 // Decode decodes data, a JPEG file, into dst, row after row without padding:
 // Width × Height × Pixels.Bytes() bytes. Of chroma it takes the nearest sample,
-// as the standard library does. The error is a *WarningError, or says what is
-// wrong; dst is undefined then.
+// as the standard library does. When it returns nil, this call wrote every one
+// of these bytes; when it returns an error, dst is undefined. A *WarningError is
+// returned for the first damage in the scans, where decoding stops.
 func (l *Library) Decode(dst []byte, t Target, data []byte) error {
 	n := t.Width * t.Height * t.Pixels.Bytes()
 	if t.Width < 1 || t.Height < 1 || len(dst) < n || len(data) == 0 {
 		return errors.New("nothing to decode, or no room for it")
 	}
-	h, err := l.take()
-	if err != nil {
+	clear(dst[:n])
+	return l.decode(dst, t, data)
+}
+
+// DecodeAll is Decode for a file whose only damage follows its last pixel: a
+// warning is no error if all pixels had been written before it. The library
+// does not tell how many rows it wrote, so they are decoded twice, over zeros and
+// over ones: a byte that the library left alone differs. It takes twice as long.
+func (l *Library) DecodeAll(dst []byte, t Target, data []byte) error {
+	err := l.Decode(dst, t, data)
+	var warned *WarningError
+	if !errors.As(err, &warned) {
 		return err
 	}
-	defer l.give(h)
-	flags := int32(flagFastUpsample)
-	if t.Warnings == Stop {
-		flags |= flagStopOnWarning
+	dst = dst[:t.Width*t.Height*t.Pixels.Bytes()]
+	seed := maphash.MakeSeed()
+	overZeros := maphash.Bytes(seed, dst)
+	for i := range dst {
+		dst[i] = 0xff
 	}
-	failed := l.decompress(h, unsafe.SliceData(data), uintptr(len(data)), unsafe.SliceData(dst),
-		int32(t.Width), int32(t.Width*t.Pixels.Bytes()), int32(t.Height), int32(t.Pixels), flags)
-	if failed == 0 {
-		return nil
-	}
-	text := strings.ToValidUTF8(l.errorText(h), "?")
-	switch {
-	case l.errorCode(h) != warning:
-		return errors.New(text)
-	case t.Warnings == Stop:
-		return &WarningError{Text: text}
+	again := l.decode(dst, t, data)
+	if !errors.As(again, &warned) || maphash.Bytes(seed, dst) != overZeros {
+		return err
 	}
 	return nil
 }
 
-func (l *Library) take() (uintptr, error) {
-	select {
-	case h := <-l.idle:
-		return h, nil
-	default:
-	}
+// decode runs the library once. Each call has a handle of its own: a handle keeps
+// settings of the call before, and with them version 3 reads the next header.
+func (l *Library) decode(dst []byte, t Target, data []byte) error {
 	h := l.initDecompress()
 	if h == 0 {
-		return 0, errors.New("libturbojpeg has no memory for a decoder")
+		return errors.New("libturbojpeg has no memory for a decoder")
 	}
-	return h, nil
-}
-
-func (l *Library) give(h uintptr) {
-	select {
-	case l.idle <- h:
-	default:
-		l.destroy(h)
+	defer l.destroy(h)
+	failed := l.decompress(h, unsafe.SliceData(data), uintptr(len(data)), unsafe.SliceData(dst),
+		int32(t.Width), int32(t.Width*t.Pixels.Bytes()), int32(t.Height), int32(t.Pixels), flagFastUpsample|flagStopOnWarning)
+	if failed == 0 {
+		return nil
 	}
+	text := strings.ToValidUTF8(l.errorText(h), "?")
+	if l.errorCode(h) == warning {
+		return &WarningError{Text: text}
+	}
+	return errors.New(text)
 }

@@ -59,24 +59,60 @@ func TestManyGoroutinesDecodeAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-func TestDamageIsAWarningOrAnErrorAndTheNextImageIsRight(t *testing.T) {
+func TestDamageIsRefusedAndNextImageIsRight(t *testing.T) {
 	t.Parallel()
 	l, data := open(t), grey(t, 64)
 	dst := make([]byte, 3*64*64)
 	target := turbo.Target{Width: 64, Height: 64}
 	var warned *turbo.WarningError
-	if err := l.Decode(dst, target, data[:len(data)-2]); !errors.As(err, &warned) {
-		t.Errorf("without its end: got %v, want a warning", err)
+	cut := data[:len(data)-6] // within the pixels
+	if err := l.Decode(dst, target, cut); !errors.As(err, &warned) {
+		t.Errorf("cut short: got %v, want a warning", err)
 	}
-	target.Warnings = turbo.Ignore
-	if err := l.Decode(dst, target, data[:len(data)-2]); err != nil {
-		t.Errorf("without its end, warnings ignored: %v", err)
+	if err := l.DecodeAll(dst, target, cut); !errors.As(err, &warned) {
+		t.Errorf("cut short, all rows wanted: got %v, want a warning", err)
 	}
 	if err := l.Decode(dst, target, []byte("\xff\xd8\xff\xc0 this is no JPEG")); err == nil {
 		t.Error("no JPEG: no error")
 	}
 	if err := l.Decode(dst, target, data); err != nil || dst[0] != 200 {
 		t.Errorf("the next image: %v, first byte %d", err, dst[0])
+	}
+}
+
+// The library decides what it writes, so each way to refuse is tried over pixels
+// of a picture before: none may come back with a nil error.
+func TestDecodedPixelsAreNeverOlder(t *testing.T) {
+	t.Parallel()
+	const old = 77
+	l, data := open(t), grey(t, 64)
+	for at := 2; at < len(data); at++ {
+		for _, v := range []byte{0, 1, 0x3f, 0x80, 0xfe, 0xff} {
+			file := bytes.Clone(data)
+			file[at] = v
+			for name, decode := range map[string]func([]byte, turbo.Target, []byte) error{"Decode": l.Decode, "DecodeAll": l.DecodeAll} {
+				dst := bytes.Repeat([]byte{old}, 3*64*64)
+				if err := decode(dst, turbo.Target{Width: 64, Height: 64}, file); err == nil && bytes.Count(dst, []byte{old}) > len(dst)/2 {
+					t.Fatalf("%s, byte %d is %#x: %d of %d bytes are those of before", name, at, v, bytes.Count(dst, []byte{old}), len(dst))
+				}
+			}
+		}
+	}
+}
+
+func TestDecodeAllForgivesBytesBehindPixels(t *testing.T) {
+	t.Parallel()
+	l, data := open(t), grey(t, 64)
+	end := len(data) - 2
+	stray := append(append(bytes.Clone(data[:end]), 1, 2, 3, 4), data[end:]...)
+	dst := bytes.Repeat([]byte{77}, 3*64*64)
+	target := turbo.Target{Width: 64, Height: 64}
+	var warned *turbo.WarningError
+	if err := l.Decode(dst, target, stray); !errors.As(err, &warned) {
+		t.Errorf("got %v, want a warning", err)
+	}
+	if err := l.DecodeAll(dst, target, stray); err != nil || bytes.Count(dst, []byte{200}) != len(dst) {
+		t.Errorf("error %v, %d of %d bytes are right", err, bytes.Count(dst, []byte{200}), len(dst))
 	}
 }
 

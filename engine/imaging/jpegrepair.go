@@ -1,0 +1,78 @@
+package imaging
+
+import "bytes"
+
+// What libjpeg warns of in a head, and what it assumes then (libjpeg-turbo:
+// jdmarker.c, jdapimin.c, jdhuff.c).
+const (
+	jfifHead    = "JFIF\x00"
+	jfifBytes   = 14 // of a shorter segment libjpeg reads nothing
+	jfifMajorAt = 5
+	jfifMajor   = 1
+
+	adobeHead     = "Adobe"
+	adobeBytes    = 12
+	adobeColourAt = 11 // the colour transform
+	adobeUnknown  = 0
+	adobeYCbCr    = 1
+	adobeYCCK     = 2
+
+	markerAndLength = 4
+)
+
+// wholeBlock ends the header of a scan that is not progressive: its first and its
+// last coefficient, and its bit positions.
+var wholeBlock = [3]byte{0, jpegBlock - 1, 0}
+
+func isAdobe(mark byte, body []byte) bool {
+	return mark == markApp14 && len(body) >= adobeBytes && bytes.HasPrefix(body, []byte(adobeHead))
+}
+
+// repairedHead returns a copy of the segments up to the first scan's, as libjpeg
+// reads them where it warns: nothing lies between them, and JFIF's version, Adobe's
+// colour transform and the limits of the scan are possible ones.
+func (h *jpegHead) repairedHead(data []byte) []byte {
+	out := append(make([]byte, 0, h.scan+markerAndLength), data[:2]...)
+	for at := 2; at <= h.scan; {
+		mark, body, next, err := jpegSegment(data, at)
+		if err != nil {
+			panic("bug: a JPEG's head is read differently the second time: " + err.Error())
+		}
+		out = append(out, data[next-len(body)-markerAndLength:next]...)
+		h.repair(mark, out[len(out)-len(body):])
+		at = next
+	}
+	return out
+}
+
+// repaired returns a copy of the file with a repaired head, of whose scans the
+// later ones are repaired, too. A warning about it is about the pixels.
+func (h *jpegHead) repaired(data []byte) []byte {
+	head := h.repairedHead(data)
+	_, _, pixels, _ := jpegSegment(data, h.scan)
+	out := append(append(make([]byte, 0, len(data)), head...), data[pixels:]...)
+	for at := len(head); ; {
+		mark, body, next, err := jpegSegment(out, at)
+		if err != nil || mark == markEnd {
+			return out
+		}
+		if mark == markScan {
+			h.repair(mark, body)
+		}
+		at = next
+	}
+}
+
+// repair changes a segment to what libjpeg assumes of it.
+func (h *jpegHead) repair(mark byte, body []byte) {
+	switch {
+	case mark == markApp0 && len(body) >= jfifBytes && bytes.HasPrefix(body, []byte(jfifHead)):
+		body[jfifMajorAt] = jfifMajor
+	case isAdobe(mark, body) && body[adobeColourAt] != adobeUnknown && len(h.components) == 4:
+		body[adobeColourAt] = adobeYCCK
+	case isAdobe(mark, body) && body[adobeColourAt] != adobeUnknown:
+		body[adobeColourAt] = adobeYCbCr
+	case mark == markScan && !h.progressive && len(body) >= len(wholeBlock):
+		copy(body[len(body)-len(wholeBlock):], wholeBlock[:])
+	}
+}
