@@ -26,7 +26,7 @@ import (
 )
 
 // Version is the software's version, as nodes tell it to each other.
-const Version = "0.3.0"
+const Version = "0.3.1"
 
 // Node is one process of a cluster. Open it, wait for Ready, and Close it.
 type Node struct {
