@@ -6,6 +6,7 @@ import (
 
 	"facet/engine/imaging"
 	"facet/engine/models"
+	"facet/internal/stale"
 )
 
 // measured are the features of a face in the order in which they are summed, so
@@ -90,6 +91,7 @@ func regionsOf(e *models.Embedder) (regions [4]image.Rectangle) {
 
 // lookOf measures the crop; luma is room for its grey values.
 func lookOf(crop *imaging.Image, luma []float32, regions *[4]image.Rectangle) look {
+	stale.Fill(luma)
 	w, h := crop.Width, crop.Height
 	var sum, squares, clipped float64
 	for i := range luma {

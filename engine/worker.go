@@ -10,6 +10,7 @@ import (
 	"facet/engine/imaging"
 	"facet/engine/models"
 	"facet/engine/onnx"
+	"facet/internal/stale"
 )
 
 const (
@@ -87,9 +88,11 @@ type stage struct {
 // infer cuts the crop out of the image, m mapping the crop's coordinates to the
 // image's, feeds the model and runs it.
 func (s *stage) infer(p *picture, m imaging.Affine, edge imaging.Edge) error {
+	stale.Picture(s.crop.Pix, s.crop.Width, s.crop.Height, 3)
 	if err := p.sample(s.crop, m, edge); err != nil {
 		return err
 	}
+	stale.Fill(s.run.Input())
 	fill(s.run.Input(), s.crop.Pix, &s.input)
 	return s.run.Run()
 }

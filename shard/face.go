@@ -8,6 +8,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/internal/stale"
 	"facet/shard/seal"
 )
 
@@ -119,6 +120,7 @@ func (o *opener) open(key *seal.Key, ref FaceRef, sealed []byte) ([]byte, error)
 		return nil, fmt.Errorf("open face of event %s: %w", ref.Event, ErrFace)
 	}
 	o.aad = ref.appendAAD(o.aad[:0], head)
+	stale.Fill(o.plain[:cap(o.plain)])
 	plain, err := key.OpenTo(o.plain[:0], text, o.aad)
 	if err != nil {
 		return nil, fmt.Errorf("open face of event %s: %w", ref.Event, err)

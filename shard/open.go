@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"facet/internal/id"
+	"facet/internal/stale"
 	"facet/shard/kernel"
 	"facet/shard/seal"
 	"facet/shard/segment"
@@ -141,6 +142,7 @@ func (u *unsealer) open(set *segment.Set, ref FaceRef, e *entry) ([]float32, err
 	}
 	b := templateBytes(plain)
 	u.template = slices.Grow(u.template[:0], len(b)/4)[:len(b)/4]
+	stale.Fill(u.template)
 	for i := range u.template {
 		u.template[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 	}

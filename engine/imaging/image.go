@@ -1,5 +1,7 @@
 package imaging
 
+import "facet/internal/stale"
+
 // Image is 8-bit RGB: Pix holds three bytes a pixel, row after row, no padding.
 type Image struct {
 	Width, Height int
@@ -21,6 +23,7 @@ func (im *Image) resize(width, height int) {
 	} else {
 		im.Pix = make([]uint8, n)
 	}
+	stale.Picture(im.Pix, width, height, 3)
 }
 
 // halveInto makes dst the half of im in both directions, each pixel the rounded

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"facet/engine/imaging/turbo"
+	"facet/internal/stale"
 )
 
 // decode uses libjpeg-turbo if it was there when the head was read. Of its fast
@@ -25,7 +26,7 @@ func (j *jpegImage) decode(ctx context.Context, im *Image, c *Config, s Shrink, 
 		im.resize(t.Width, t.Height)
 		return j.run(im.Pix, t, data)
 	}
-	buffer := takeBuffer(t.Width * t.Height * t.Pixels.Bytes())
+	buffer := takeBuffer(t)
 	defer giveBuffer(buffer)
 	pix := *buffer
 	if err := j.run(pix, t, data); err != nil {
@@ -68,19 +69,25 @@ func (j *jpegImage) run(pix []uint8, t turbo.Target, data []byte) error {
 	return j.library.DecodeAll(pix, t, file)
 }
 
-// buffers are pixels on their way to an image: to be turned, or to become RGB.
+// buffers holds *[]uint8, pixels on their way to an image: to be turned, or to
+// become RGB.
 var buffers sync.Pool
 
 // bufferMax bounds what is kept of them.
 const bufferMax = 4 * 12_000_000
 
-func takeBuffer(n int) *[]uint8 {
-	if b, _ := buffers.Get().(*[]uint8); b != nil && cap(*b) >= n {
+// takeBuffer returns zeroed memory for the pixels of t.
+func takeBuffer(t turbo.Target) *[]uint8 {
+	n := t.Width * t.Height * t.Pixels.Bytes()
+	b, _ := buffers.Get().(*[]uint8)
+	if b != nil && cap(*b) >= n {
 		*b = (*b)[:n]
-		return b
+		clear(*b)
+	} else {
+		b = new(make([]uint8, n))
 	}
-	b := make([]uint8, n)
-	return &b
+	stale.Picture(*b, t.Width, t.Height, t.Pixels.Bytes())
+	return b
 }
 
 func giveBuffer(b *[]uint8) {

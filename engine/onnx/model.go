@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 
 	ort "github.com/yalue/onnxruntime_go"
+
+	"facet/internal/stale"
 )
 
 const (
@@ -208,6 +210,9 @@ func (r *Runner) Run() (err error) {
 	doing := "run network " + r.model.spec.Name
 	defer recovered(&err, doing)
 	r.model.runs.Add(1)
+	for _, o := range r.outs {
+		stale.Fill(o.GetData())
+	}
 	if err := r.model.session.Run(r.inValues, r.outValues); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}

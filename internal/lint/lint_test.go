@@ -200,6 +200,24 @@ func TestStateMachinesTouchNothingUndetermined(t *testing.T) {
 	}
 }
 
+// A pool hands out what an earlier request left; internal/stale makes tests see it.
+func TestPoolsAreOverwrittenInTests(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		if f.test || layer(f.dir) < 0 || slices.Contains(f.imports(), "facet/internal/stale") {
+			continue
+		}
+		ast.Inspect(f.syntax, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "Pool" {
+				if p, ok := s.X.(*ast.Ident); ok && p.Name == "sync" {
+					t.Errorf("%s: a sync.Pool, but this file does not call internal/stale", f.pos(n))
+				}
+			}
+			return true
+		})
+	}
+}
+
 func TestEveryPackageSaysWhatItOwns(t *testing.T) {
 	t.Parallel()
 	documented := map[string]bool{}

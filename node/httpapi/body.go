@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"facet/internal/id"
+	"facet/internal/stale"
 )
 
 // bodyUse says what becomes of a body.
@@ -95,6 +96,7 @@ func drain(rc *fasthttp.RequestCtx, length int) bool {
 	}
 	buffer := drained.Get().(*[drainPiece]byte)
 	defer drained.Put(buffer)
+	stale.Fill(buffer[:])
 	for left := length; left > 0; {
 		n, err := stream.Read(buffer[:])
 		if left -= n; err != nil {

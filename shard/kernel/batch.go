@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"facet/engine/score"
+	"facet/internal/stale"
 	"facet/shard/scan"
 )
 
@@ -75,6 +76,8 @@ func (m *Matrix) searchAll(table *score.Table, requests []request, k *kernel) ([
 		}
 		b := batches.Get().(*batch) //nolint:forcetypeassert // of batches
 		defer batches.Put(b)
+		stale.Fill(b.masks[:])
+		stale.Fill(b.turned[:cap(b.turned)])
 		b.begin(laned[:n])
 		passes = append(passes, b)
 		laned = laned[n:]
@@ -87,6 +90,7 @@ func (m *Matrix) searchAll(table *score.Table, requests []request, k *kernel) ([
 func (m *Matrix) pass(single []*search, passes []*batch) {
 	w := works.Get().(*work) //nolint:forcetypeassert // of works
 	defer works.Put(w)
+	w.spoil()
 	work, step := 0, pieceSlots
 	if len(passes) > 0 {
 		step = lanePiece

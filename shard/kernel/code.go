@@ -3,6 +3,8 @@ package kernel
 import (
 	"encoding/binary"
 	"math"
+
+	"facet/internal/stale"
 )
 
 const (
@@ -76,6 +78,8 @@ func (e *encoder) clear() {
 
 // encode fills coded, and tells whether all numbers are finite.
 func (e *encoder) encode(v []float32) (finite bool) {
+	stale.Fill(e.y)
+	stale.Fill(e.codes)
 	norm := e.coder.norm(&e.parts[0].norm, v)
 	if !(math.Abs(norm-1) <= normSlack) {
 		e.clear()

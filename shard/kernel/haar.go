@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"sync"
+
+	"facet/internal/stale"
 )
 
 const seedBytes = 32
@@ -67,18 +69,25 @@ func newHaar(dim int, seed [seedBytes]byte) *haar {
 
 // apply turns y, of dim numbers, in place.
 func (h *haar) apply(k *coder, y []float64) {
-	from := h.scratch.Get().(*[]float64) //nolint:forcetypeassert // of scratch
+	from := h.room()
 	copy(*from, y)
 	h.turn(k, y, from)
 }
 
 // applyTo is apply of v · scale, into y.
 func (h *haar) applyTo(k *coder, y []float64, v []float32, scale float64) {
-	from := h.scratch.Get().(*[]float64) //nolint:forcetypeassert // of scratch
+	from := h.room()
 	for i, x := range v {
 		(*from)[i] = float64(x) * scale
 	}
 	h.turn(k, y, from)
+}
+
+// room returns memory for a probe; the numbers behind its dimension are zero.
+func (h *haar) room() *[]float64 {
+	from := h.scratch.Get().(*[]float64) //nolint:forcetypeassert // of scratch
+	stale.Fill((*from)[:h.dim])
+	return from
 }
 
 func (h *haar) turn(k *coder, y []float64, from *[]float64) {

@@ -3,6 +3,8 @@ package kernel
 import (
 	"math"
 	"sync"
+
+	"facet/internal/stale"
 )
 
 const (
@@ -104,6 +106,10 @@ var laters = sync.Pool{New: func() any { return new([lists]later) }}
 func (s *search) lists() *[lists]later {
 	if s.put == nil {
 		s.put = laters.Get().(*[lists]later) //nolint:forcetypeassert // of laters
+		for i := range s.put {
+			stale.Fill(s.put[i].at)
+			stale.Fill(s.put[i].sums)
+		}
 	}
 	return s.put
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"facet/engine/score"
+	"facet/internal/stale"
 	"facet/shard/scan"
 )
 
@@ -142,6 +143,18 @@ type work struct {
 	exact  [codeRows]uint16
 	owners [exactRows]*Owner
 	dots   [exactRows]float32
+}
+
+// spoil overwrites what an earlier search left, in builds that do so.
+func (w *work) spoil() {
+	stale.Fill(w.allowed[:])
+	stale.Fill(w.sums[:])
+	stale.Fill(w.list[:])
+	stale.Fill(w.some[:])
+	stale.Fill(w.codes[:])
+	stale.Fill(w.lower[:])
+	stale.Fill(w.exact[:])
+	stale.Fill(w.dots[:])
 }
 
 // scan offers the rows of a piece that may be among the best.

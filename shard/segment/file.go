@@ -7,6 +7,8 @@ import (
 	"hash/crc32"
 	"io"
 	"slices"
+
+	"facet/internal/stale"
 )
 
 // File is one open file. Its methods may be called from any goroutine that holds a
@@ -109,6 +111,7 @@ func (f *File) damage(err error) error {
 // read gives a checked block, in buf if that is large enough.
 func (f *File) read(k block, buf []byte) ([]byte, error) {
 	buf = slices.Grow(buf[:0], int(k.length))[:k.length]
+	stale.Fill(buf)
 	if err := readAt(f.at, buf, k.offset); err != nil {
 		return nil, f.damage(err)
 	}
