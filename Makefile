@@ -7,6 +7,8 @@ MAKEFLAGS += --no-print-directory
 
 TOOLS := $(CURDIR)/assets/tools
 GO ?= go
+# Tests run with memory that seems to have served another request (internal/stale).
+TEST_TAGS := hashicorpmetrics,stale
 GOFLAGS_BUILD := -trimpath -tags hashicorpmetrics -ldflags '-s -w'
 FUZZTIME ?= 20s
 # Tests that compare kernels with their definition; and with these more of them, of coders and of searches.
@@ -36,12 +38,12 @@ venv:
 	@scripts/venv.sh node/sigv4/testdata/requirements.txt clients/python/requirements.txt
 
 test: setup venv s3 build emulated ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
-	@$(GO) test -tags hashicorpmetrics -timeout 20m ./...
+	@$(GO) test -tags $(TEST_TAGS) -timeout 20m ./...
 	@cd client && $(GO) test -count=1 -timeout 5m ./...
 	@cd clients/python && PYTHONDONTWRITEBYTECODE=1 ../../assets/venv/bin/python -m pytest -q
 
 race: setup venv s3 build ## the tests under the race detector
-	@$(GO) test -race -tags hashicorpmetrics -timeout 40m ./...
+	@$(GO) test -race -tags $(TEST_TAGS) -timeout 40m ./...
 	@cd client && $(GO) test -race -count=1 -timeout 5m ./...
 
 # Two processors, one with dot products of bytes and one without. On arm64 "go test" runs these kernels.

@@ -26,7 +26,7 @@ while IFS= read -r dir; do
 	while IFS= read -r target; do
 		count=$((count + 1))
 		echo "fuzz: $dir $target for $time"
-		"$go" test -tags hashicorpmetrics -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$dir"
+		"$go" test -tags hashicorpmetrics,stale -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$dir"
 	done < <(grep -hoE '^func Fuzz[A-Za-z0-9_]+' "$dir"/*_test.go | sed 's/^func //' | grep -E "$pattern" || true)
 done < <(grep -rlE '^func Fuzz' --include='*_test.go' cmd engine internal node raftfsm router shard scripts | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 

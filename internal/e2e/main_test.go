@@ -48,7 +48,7 @@ func runAll(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "bin", "facet")
-	build := exec.Command("go", "build", "-trimpath", "-tags", "hashicorpmetrics", "-o", program, "./cmd/facet")
+	build := exec.Command("go", "build", "-trimpath", "-tags", "hashicorpmetrics,stale", "-o", program, "./cmd/facet")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build facet: %w\n%s", err, out)
