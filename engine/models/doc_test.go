@@ -11,7 +11,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "put the schema into docs/formats/pack.md")
 
-func TestThePublishedSchemaAndModelsAreThoseOfTheCode(t *testing.T) {
+func TestDocumentedSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join("..", "..", "docs", "formats", "pack.md")
 	page, err := os.ReadFile(path)
