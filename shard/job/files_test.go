@@ -51,7 +51,7 @@ func (d disk) store(t testing.TB, k *Book, clean segment.Clean) []byte {
 	return b.Bytes()
 }
 
-// files gives what lies in the folder.
+// files returns what lies in the folder.
 func (d disk) files(t testing.TB) (all []byte) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(d.dir, "*"))

@@ -11,7 +11,7 @@ import (
 	"facet/shard/scan"
 )
 
-// tapered gives a unit vector whose numbers weigh less and less; the last eighth next to
+// tapered returns a unit vector whose numbers weigh less and less; the last eighth next to
 // nothing.
 func tapered(r *rand.Rand, dim int, power float64) []float32 {
 	v := make([]float32, dim)

@@ -52,7 +52,7 @@ func hostile(r *rand.Rand, dim, n int) [][]float32 {
 	return all
 }
 
-// farthest gives a template as far from its codes as one may be that has bounds: a random one, all of whose rotated
+// farthest returns a template as far from its codes as one may be that has bounds: a random one, all of whose rotated
 // numbers were moved towards the nearest edges of cells, until it would have none.
 func farthest(r *rand.Rand, s *shape, c *coding) []float32 {
 	e := newEncoder(s, c)
@@ -146,7 +146,7 @@ func TestTheBoundHoldsForRowsAtTheirLimit(t *testing.T) {
 	}
 }
 
-// likes gives the shares that numbers have for which lines of a coding are good.
+// likes returns the shares that numbers have for which lines of a coding are good.
 func likes(s *shape, coarse, fine int) []float64 {
 	shares := make([]float64, s.dim)
 	for i := range shares {
@@ -234,7 +234,7 @@ func boundHolds(t *testing.T, r *rand.Rand, s *shape, c *coding) int {
 	return 1
 }
 
-// beyond gives the worst probe for the bound: at angle from v, in the plane of v and
+// beyond returns the worst probe for the bound: at angle from v, in the plane of v and
 // its code, away from the code.
 func beyond(rotation *rotation, v []float32, code []float64, angle float64) []float32 {
 	y := make([]float64, len(v))

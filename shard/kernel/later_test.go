@@ -12,7 +12,7 @@ import (
 	"facet/shard/scan"
 )
 
-// at gives a unit vector whose cosine with v is cos.
+// at returns a unit vector whose cosine with v is cos.
 func at(r *rand.Rand, v []float32, cos float64) []float32 {
 	u := unit(r, len(v))
 	dot := score.Dot(u, v)

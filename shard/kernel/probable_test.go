@@ -26,7 +26,7 @@ func newProbableTwin(t testing.TB, dim int, miss float64, seed uint64) *twin {
 	return newTwinOf(t, arena, dim)
 }
 
-// angled gives a unit vector at a cosine of v, to what float32 holds.
+// angled returns a unit vector at a cosine of v, to what float32 holds.
 func angled(r *rand.Rand, v []float32, cos float64) []float32 {
 	u, dot, square := make([]float64, len(v)), 0., 0.
 	for i, x := range v {

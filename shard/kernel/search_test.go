@@ -48,7 +48,7 @@ func normalise(v []float32) []float32 {
 	return v
 }
 
-// near gives a unit vector whose cosine with v is about cos.
+// near returns a unit vector whose cosine with v is about cos.
 func near(r *rand.Rand, v []float32, cos float64) []float32 {
 	u := unit(r, len(v))
 	for i := range u {

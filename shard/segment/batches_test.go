@@ -71,7 +71,7 @@ func (n *notes) rebatch(clean Clean) {
 	}
 }
 
-// read gives what files have, all that a new store finds on the disk.
+// read returns the records of all files that a new store finds on the disk.
 func read(t testing.TB, s *Store, files []Batch) map[uint64]Record {
 	t.Helper()
 	all, last := make(map[uint64]Record), uint64(0)
