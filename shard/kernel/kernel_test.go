@@ -97,7 +97,7 @@ func inverse(r *rotation, y []float64) {
 	}
 }
 
-func TestHostileTemplatesAndProbesAreFoundAsByThePlainScan(t *testing.T) {
+func TestHostileProbesEqualPlainScan(t *testing.T) {
 	t.Parallel()
 	for _, dim := range []int{1, 3, 64, 128, 192} {
 		r := rand.New(rand.NewPCG(uint64(dim), 5))
@@ -118,7 +118,7 @@ func TestHostileTemplatesAndProbesAreFoundAsByThePlainScan(t *testing.T) {
 	}
 }
 
-func TestTheBoundHoldsForRowsAtTheirLimit(t *testing.T) {
+func TestBoundHoldsAtItsLimit(t *testing.T) {
 	t.Parallel()
 	s, wide := newShape(128), newShape(wideDim+5)
 	sigma := 1 / math.Sqrt(128)
@@ -262,7 +262,7 @@ func beyond(rotation *rotation, v []float32, code []float64, angle float64) []fl
 	return normalise(q)
 }
 
-func TestNumbersThatAreNotFiniteAreRefused(t *testing.T) {
+func TestNonFiniteNumbersAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newTwin(t, 4)
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -279,7 +279,7 @@ func TestNumbersThatAreNotFiniteAreRefused(t *testing.T) {
 	}
 }
 
-func TestErasedTemplatesLeaveTheMemory(t *testing.T) {
+func TestErasedTemplatesLeaveMemory(t *testing.T) {
 	t.Parallel()
 	const dim = 64
 	r := rand.New(rand.NewPCG(7, 7))
@@ -305,7 +305,7 @@ func TestErasedTemplatesLeaveTheMemory(t *testing.T) {
 	}
 }
 
-func TestAFullArenaRefusesAndLosesNothing(t *testing.T) {
+func TestFullArenaLosesNothing(t *testing.T) {
 	t.Parallel()
 	arena := NewArena(200 << 10)
 	defer arena.Close()
@@ -383,7 +383,7 @@ func TestSearchesBesideWritesSeeWholeRows(t *testing.T) {
 	wg.Wait()
 }
 
-func TestARowThatIsReplacedInTheMidstOfAComparisonIsNoHit(t *testing.T) {
+func TestRowReplacedDuringComparisonIsNoHit(t *testing.T) {
 	t.Parallel()
 	const dim = 16
 	r := rand.New(rand.NewPCG(10, 10))
@@ -408,7 +408,7 @@ func TestARowThatIsReplacedInTheMidstOfAComparisonIsNoHit(t *testing.T) {
 	}
 }
 
-func FuzzSearchEqualsThePlainScan(f *testing.F) {
+func FuzzSearchEqualsPlainScan(f *testing.F) {
 	f.Add(uint8(8), []byte("a few numbers that stand for floats of any kind, some of them large"))
 	f.Add(uint8(33), make([]byte, 400))
 	f.Fuzz(func(t *testing.T, width uint8, raw []byte) {
