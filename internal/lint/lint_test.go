@@ -42,7 +42,6 @@ var owners = map[string][]string{
 	"github.com/ebitengine/purego":        {"engine/imaging/turbo"},
 	"github.com/gen2brain/heic":           {"engine/imaging/heif"},
 	"github.com/tetratelabs/wazero":       {"engine/imaging/heif"},
-	"gonum.org/v1/plot":                   {"cmd/facet/bench"},
 	"github.com/vishvananda":              {"internal/chaos/lan"},
 	"github.com/anishathalye/porcupine":   {"scripts/chaos"},
 }
