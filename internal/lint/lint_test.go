@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -38,7 +39,6 @@ var owners = map[string][]string{
 	"github.com/knadh/koanf":              {"cmd/facet"},
 	"github.com/prometheus/client_golang": {"node"},
 	"gocloud.dev":                         {"node/bucket", "cmd/facet/importing"},
-	"github.com/vbauerster/mpb":           {"cmd/facet/importing"},
 	"github.com/ebitengine/purego":        {"engine/imaging/turbo"},
 	"github.com/gen2brain/heic":           {"engine/imaging/heif"},
 	"github.com/tetratelabs/wazero":       {"engine/imaging/heif"},
@@ -284,6 +284,29 @@ func TestNothingNamesAMachine(t *testing.T) {
 			}
 		}
 	})
+}
+
+// unlinked are modules that bin/facet must not link: they drew one picture and one
+// bar, and were a part of every server.
+var unlinked = []string{"gonum.org/v1/plot", "github.com/vbauerster/mpb"}
+
+func TestServerLinksNoPlotNorBars(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("go", "list", "-deps", "-tags", "hashicorpmetrics", "./cmd/facet")
+	cmd.Dir = root(t)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	deps := strings.Fields(string(out))
+	if !slices.Contains(deps, "facet/cmd/facet/importing") {
+		t.Fatalf("go list names no part of cmd/facet: %s", out)
+	}
+	for _, dep := range deps {
+		if slices.ContainsFunc(unlinked, func(m string) bool { return within(dep, m) }) {
+			t.Errorf("bin/facet links %s", dep)
+		}
+	}
 }
 
 // TestPinnedModulesStay holds the one version that must not move: the store
