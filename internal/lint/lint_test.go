@@ -286,27 +286,42 @@ func TestNothingNamesAMachine(t *testing.T) {
 	})
 }
 
-// unlinked are modules that bin/facet must not link: they drew one picture and one
-// bar, and were a part of every server.
-var unlinked = []string{"gonum.org/v1/plot", "github.com/vbauerster/mpb"}
-
-func TestServerLinksNoPlotNorBars(t *testing.T) {
-	t.Parallel()
-	cmd := exec.Command("go", "list", "-deps", "-tags", "hashicorpmetrics", "./cmd/facet")
+// linked returns the packages that cmd/facet consists of, built with tags.
+func linked(t *testing.T, tags string) []string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "-tags", tags, "./cmd/facet")
 	cmd.Dir = root(t)
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
-	deps := strings.Fields(string(out))
-	if !slices.Contains(deps, "facet/cmd/facet/importing") {
-		t.Fatalf("go list names no part of cmd/facet: %s", out)
-	}
-	for _, dep := range deps {
-		if slices.ContainsFunc(unlinked, func(m string) bool { return within(dep, m) }) {
-			t.Errorf("bin/facet links %s", dep)
+	return strings.Fields(string(out))
+}
+
+// The server once linked fonts for one picture and a module for one bar.
+func TestServerLinksNoMoreThanItNeeds(t *testing.T) {
+	t.Parallel()
+	const s3, google, azure = "gocloud.dev/blob/s3blob", "cloud.google.com/go", "github.com/Azure"
+	f := func(tags string, with, without []string) {
+		t.Helper()
+		deps := linked(t, tags)
+		has := func(module string) bool {
+			return slices.ContainsFunc(deps, func(dep string) bool { return within(dep, module) })
+		}
+		for _, module := range with {
+			if !has(module) {
+				t.Errorf("bin/facet with tags %s does not link %s", tags, module)
+			}
+		}
+		for _, module := range without {
+			if has(module) {
+				t.Errorf("bin/facet with tags %s links %s", tags, module)
+			}
 		}
 	}
+	drawing := []string{"gonum.org/v1/plot", "github.com/vbauerster/mpb"}
+	f("hashicorpmetrics", []string{s3, google, azure}, drawing)
+	f("hashicorpmetrics,slim", []string{s3}, append(drawing, google, azure))
 }
 
 // TestPinnedModulesStay holds the one version that must not move: the store

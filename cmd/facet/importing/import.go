@@ -21,7 +21,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"facet/client"
-	_ "facet/node/bucket/clouds" // s3://, gs:// and azblob://
+	"facet/node/bucket"
+	_ "facet/node/bucket/clouds" // s3://, and without the tag slim gs:// and azblob://
 )
 
 const (
@@ -79,11 +80,14 @@ func Run(ctx context.Context, cfg Config) (Summary, error) {
 	if len(photos) == 0 {
 		return Summary{}, fmt.Errorf("no photo (%s) in %s", strings.Join(suffixes, ", "), strings.Join(cfg.Folders, ", "))
 	}
-	bucket, err := blob.OpenBucket(ctx, cfg.Bucket)
+	if err := bucket.Check(cfg.Bucket); err != nil {
+		return Summary{}, err
+	}
+	store, err := blob.OpenBucket(ctx, cfg.Bucket)
 	if err != nil {
 		return Summary{}, fmt.Errorf("open the object store: %w", err)
 	}
-	r := &run{Config: cfg, bucket: bucket, progress: newProgress(cfg.Out, len(photos)), names: map[string]string{}}
+	r := &run{Config: cfg, bucket: store, progress: newProgress(cfg.Out, len(photos)), names: map[string]string{}}
 	for _, p := range photos {
 		r.names[p.key] = p.file
 	}
@@ -94,7 +98,7 @@ func Run(ctx context.Context, cfg Config) (Summary, error) {
 	if more := r.sum.Failed - len(r.reasons); more > 0 && len(r.reasons) > 0 {
 		fmt.Fprintf(cfg.Out, "… and %d more\n", more)
 	}
-	return r.sum, errors.Join(failed, bucket.Close())
+	return r.sum, errors.Join(failed, store.Close())
 }
 
 // run is one import under way.
