@@ -171,11 +171,17 @@ func NodeOf(cs tls.ConnectionState) (id.Node, error) {
 
 // NodeIn gives the node that a certificate names. It is ErrStranger for one that
 // names none.
-func NodeIn(leaf *x509.Certificate) (id.Node, error) {
+func NodeIn(leaf *x509.Certificate) (id.Node, error) { return nodeIn(leaf, RoleNode) }
+
+// StatusIn returns the node on whose machine a certificate of the role status is used. The
+// error is ErrStranger for another certificate.
+func StatusIn(leaf *x509.Certificate) (id.Node, error) { return nodeIn(leaf, RoleStatus) }
+
+func nodeIn(leaf *x509.Certificate, r Role) (id.Node, error) {
 	if len(leaf.URIs) != 1 {
 		return id.Node{}, ErrStranger
 	}
-	name, ok := holder(leaf, leaf.URIs[0].Host, RoleNode)
+	name, ok := holder(leaf, leaf.URIs[0].Host, r)
 	if !ok {
 		return id.Node{}, ErrStranger
 	}
