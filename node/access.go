@@ -42,7 +42,7 @@ func (n *Node) isRemoved(who id.Node) bool {
 	return known && r.State == metafsm.NodeRemoved
 }
 
-// refusePeer tells why there may be no stream with a node (transport.Config.Refuse).
+// refusePeer returns why there may be no stream with a node, or nil (transport.Config.Refuse).
 func (n *Node) refusePeer(who id.Node, leaf *x509.Certificate) error {
 	switch {
 	case !n.nodeCert.Trusts(leaf):
@@ -54,7 +54,7 @@ func (n *Node) refusePeer(who id.Node, leaf *x509.Certificate) error {
 	}
 }
 
-// mayAsk tells why the node that sent a request may not, or nil.
+// mayAsk returns why the node that sent a request may not make it, or nil.
 func (n *Node) mayAsk(ctx context.Context, method string, body []byte) error {
 	who, ok := transport.Caller(ctx)
 	record, known := n.groups.metaState.Node(who)

@@ -238,7 +238,7 @@ func TestNodeWithoutRecordReachesNoTenant(t *testing.T) {
 }
 
 // TestRemovalByForceLosesNothing removes a node that runs and holds replicas: it is told and
-// stops, and the others make its replicas anew.
+// stops, and the others rebuild its replicas.
 func TestRemovalByForceLosesNothing(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4})

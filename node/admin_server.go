@@ -157,7 +157,7 @@ func (n *Node) handle(routes *http.ServeMux, pattern string, next http.HandlerFu
 	})
 }
 
-// mayOrder tells why the holder of a certificate may not make a request, or "". It is
+// mayOrder returns why the holder of a certificate may not make a request, or "". It is
 // asked for each request: a connection outlives what it was opened with.
 func (n *Node) mayOrder(c *tls.ConnectionState, pattern string) string {
 	if c == nil || len(c.PeerCertificates) == 0 {

@@ -69,8 +69,8 @@ type Config struct {
 	Advertise string
 	// TLS is cert.Source.PeerConfig's.
 	TLS *tls.Config
-	// Refuse, if given, tells why there may be no stream with a node that shows leaf. One
-	// that it calls ErrRemoved may still send one internal request on each stream.
+	// Refuse, if given, returns why there may be no stream with a node that shows leaf. A node
+	// for which that is ErrRemoved may still send one internal request on each stream.
 	Refuse func(node id.Node, leaf *x509.Certificate) error
 	Log    *slog.Logger
 }
@@ -204,8 +204,8 @@ func (m *Mux) Dial(ctx context.Context, kind Kind, shard id.Shard, address strin
 	return c, nil
 }
 
-// identify notes whose the other end of c is, in one of m's two maps, and tells why there
-// may be no stream with that node. The note comes first: a Cut that does not see it is
+// identify notes which node is at the other end of c, in one of m's two maps, and returns why
+// there may be no stream with that node. The note comes first: a Cut that does not see it is
 // over before Refuse is asked.
 func (m *Mux) identify(c *Conn, in map[*Conn]struct{}) error {
 	state := c.ConnectionState()

@@ -20,7 +20,7 @@ type Conn struct {
 	header header
 	node   id.Node
 	leaf   *x509.Certificate // the other end's; guarded by mux.mu
-	// once tells that the other end was removed: the stream carries one request, whose
+	// once is set where the other end was removed: the stream carries one request, whose
 	// answer may say so.
 	once  bool
 	owner atomic.Pointer[Stream] // who it was handed to
