@@ -12,8 +12,8 @@ TEST_TAGS := hashicorpmetrics,stale
 GOFLAGS_BUILD := -trimpath -tags hashicorpmetrics -ldflags '-s -w'
 FUZZTIME ?= 20s
 # Tests that compare kernels with their definition; and with these more of them, of coders and of searches.
-KERNEL_TESTS := KernelGives|FastestKernel|PutOffAnd
-SEARCH_TESTS := $(KERNEL_TESTS)|EveryKernel|OnSigns|Hostile|Waiting|BitsOf
+KERNEL_TESTS := KernelGivesPortableBits|KernelGivesSameDeferred|FastestKernel|DeferredRows
+SEARCH_TESTS := $(KERNEL_TESTS)|KernelGives|CoderGives|OnSigns|Hostile|Waiting
 LINT_VERSION := v2.15.0
 VERSITYGW_VERSION := v1.8.0
 PROMETHEUS_VERSION := v0.308.1
@@ -57,8 +57,8 @@ emulated: ## the search kernel's arm64 code, on an emulator if this processor is
 
 lint: $(TOOLS)/golangci-lint ## formatting, vet, golangci-lint, and the rules of internal/lint
 	@$(TOOLS)/golangci-lint fmt --diff
-	@$(TOOLS)/golangci-lint run ./...
-	@cd client && $(TOOLS)/golangci-lint run --config ../.golangci.yml ./...
+	@$(TOOLS)/golangci-lint run --allow-parallel-runners ./...
+	@cd client && $(TOOLS)/golangci-lint run --allow-parallel-runners --config ../.golangci.yml ./...
 	@$(GO) test ./internal/lint
 
 .PHONY: alerts

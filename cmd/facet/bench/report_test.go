@@ -78,7 +78,7 @@ func TestAReportHasItsTablesAndPictures(t *testing.T) {
 	for _, want := range []string{
 		"There is no liveness check", "ISO/IEC 30107-3", "1 − (1 − FMR)^N", "pictures/det.svg", "pictures/discard.svg",
 		"10,000,000 †", "Faces in the Wild: A Database", "GFRR", "without a licence", "| 7000 | ", "of 5 folds",
-		`--dataset "LFW, simulated" --report docs/accuracy.md`,
+		`--dataset "LFW, simulated" --report docs/benchmarks/accuracy.md`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page does not say %q", want)
