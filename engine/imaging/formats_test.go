@@ -1,6 +1,7 @@
 package imaging_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -23,7 +24,8 @@ func fixture(t testing.TB, name string) []byte {
 	return data
 }
 
-// fixtures returns the names of all pictures of testdata that are to be read.
+// fixtures returns the names of all files of testdata that show the one picture and
+// are to be read.
 func fixtures(t testing.TB) []string {
 	t.Helper()
 	entries, err := os.ReadDir("testdata")
@@ -32,8 +34,10 @@ func fixtures(t testing.TB) []string {
 	}
 	var names []string
 	for _, e := range entries {
-		if !e.IsDir() && e.Name() != "README.md" && e.Name() != "animated.webp" {
-			names = append(names, e.Name())
+		switch name := e.Name(); name {
+		case "README.md", "animated.webp", "slices.heic":
+		default:
+			names = append(names, name)
 		}
 	}
 	if len(names) < 30 {
@@ -287,5 +291,24 @@ func TestAWarmedHEICDecoderIsKeptAndGoesAgain(t *testing.T) {
 	cancel()
 	if _, err := imaging.Warm(ctx); err == nil {
 		t.Error("no error of an ended context")
+	}
+}
+
+func TestBytesBehindTheEndAreIgnored(t *testing.T) {
+	t.Parallel()
+	for _, name := range fixtures(t) {
+		if strings.HasSuffix(name, ".heic") && name != "plain.heic" && name != "grid.heic" {
+			continue // each takes a process
+		}
+		data := fixture(t, name)
+		want := decode(t, data)
+		for _, behind := range []string{"\x00", "\x00\x00\x00\x00\x00\x00\x00\x00\x00", "\xff\xd8\xff\xff\xff\xff\xff\xff\xff\xff", "and text"} {
+			im, err := imaging.Decode(append(bytes.Clone(data), behind...))
+			if err != nil {
+				t.Errorf("%s with %q behind: %v", name, behind, err)
+			} else if d := distance(im, want); d > 0 {
+				t.Errorf("%s with %q behind: mean difference %.1f", name, behind, d)
+			}
+		}
 	}
 }
