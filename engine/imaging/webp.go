@@ -33,7 +33,7 @@ const (
 // decoder does not read them.
 func configWebP(c *Config, data []byte) error {
 	lossless, parts := false, 0
-	for rest := data[min(webpHead, len(data)):]; len(rest) >= webpFrame; {
+	for rest := webpChunks(data); len(rest) >= webpFrame; {
 		// A length that the file does not have would be memory of the decoder's.
 		n := int64(binary.LittleEndian.Uint32(rest[4:]))
 		if n > int64(len(rest)-webpFrame) {
@@ -68,6 +68,15 @@ func configWebP(c *Config, data []byte) error {
 	}
 	c.source = plain(decodeWebP)
 	return nil
+}
+
+// webpChunks returns the chunks of a file. What lies behind them is not looked at.
+func webpChunks(data []byte) []byte {
+	if len(data) < webpHead {
+		return nil
+	}
+	end := webpFrame + int64(binary.LittleEndian.Uint32(data[4:]))
+	return data[webpHead:max(webpHead, min(int64(len(data)), end))]
 }
 
 func decodeWebP(data []byte) (image.Image, error) {
