@@ -91,6 +91,9 @@ func configTIFF(c *Config, data []byte) error {
 	if err := h.refuse(); err != nil {
 		return err
 	}
+	if err := h.consistent(); err != nil {
+		return err
+	}
 	if err := h.configSource(c); err != nil {
 		return err
 	}
@@ -215,7 +218,7 @@ func (h *tiffHead) entry(e []byte) error {
 
 // size returns the bytes of a value of an entry, 0 if it is no number.
 func (h *tiffHead) size(e []byte) int64 {
-	return map[uint16]int64{1: 1, 3: 2, 4: 4}[h.order.Uint16(e[2:])]
+	return map[uint16]int64{1: 1, 3: 2, 4: 4, 6: 1, 8: 2, 9: 4, 13: 4}[h.order.Uint16(e[2:])]
 }
 
 func (h *tiffHead) value(b []byte, size int64) int64 {
