@@ -25,6 +25,8 @@ const (
 	bmpV4       = 108
 	bmpV5       = 124
 
+	bmpColoursMax = 256
+
 	// Kinds of compression. OS/2 has others by the numbers from 3 on.
 	bmpPlain      = 0
 	bmpRunLength4 = 2
@@ -39,7 +41,8 @@ type bmpImage struct {
 	topDown       bool
 	bits          int // of a pixel
 	at, rowBytes  int // of the rows in the file
-	palette       [256][3]uint8
+	colours       int // of the palette
+	palette       [bmpColoursMax][3]uint8
 	masks         [4]uint32 // of red, green, blue and alpha, for 16 and 32 bits
 }
 
@@ -105,6 +108,9 @@ func readBMP(data []byte, size int) (*bmpImage, error) {
 	case compression != bmpPlain && !fields:
 		return nil, fmt.Errorf("its kind %d is not read: save it without compression, or as PNG", compression)
 	}
+	if planes := o.Uint16(head[planesAt(size):]); planes != 1 {
+		return nil, errBMPHead
+	}
 	switch b.bits {
 	case 1, 2, 4, 8:
 		if fields {
@@ -112,30 +118,52 @@ func readBMP(data []byte, size int) (*bmpImage, error) {
 		}
 		return b, b.readPalette(data, size, colours)
 	case 16, 32:
-		return b, b.readMasks(data, size, compression)
+		return b, b.readMasks(data, size, compression, colours)
 	case 24:
 		if fields {
 			return nil, errors.New("it has masks for 24 bits")
 		}
-		return b, nil
+		return b, b.checkStart(bmpFileHead+size, colours, 4)
 	}
 	return nil, fmt.Errorf("%d bits a pixel are not read, but 1, 2, 4, 8, 16, 24 and 32", b.bits)
 }
 
-// readPalette reads as many colours as there are; the others are black.
+var errBMPHead = errors.New("its head is broken")
+
+// planesAt returns where the number of planes lies in a header, before the bits.
+func planesAt(size int) int {
+	if size == bmpOS2 {
+		return 8
+	}
+	return 12
+}
+
+// checkStart refuses rows that do not start behind the head and its colours. In a
+// head whose length is damaged other bytes would be taken for the palette.
+func (b *bmpImage) checkStart(head, colours, entry int) error {
+	if colours < 0 || colours > bmpColoursMax || b.at != head+entry*colours {
+		return errBMPHead
+	}
+	return nil
+}
+
+// readPalette reads as many colours as there are.
 func (b *bmpImage) readPalette(data []byte, size, colours int) error {
 	entry := 4
 	if size == bmpOS2 {
 		entry = 3
 	}
-	if colours <= 0 || colours > 1<<b.bits {
+	if colours == 0 {
 		colours = 1 << b.bits
 	}
 	at := bmpFileHead + size
-	if b.at < at || b.at > len(data) {
-		return errors.New("its rows begin in its header, or behind its end")
+	if err := b.checkStart(at, colours, entry); err != nil || colours > 1<<b.bits {
+		return errBMPHead
 	}
-	colours = min(colours, (b.at-at)/entry)
+	if b.at > len(data) {
+		return errTruncated
+	}
+	b.colours = colours
 	for i := range colours {
 		px := data[at+entry*i:]
 		b.palette[i] = [3]uint8{px[2], px[1], px[0]}
@@ -144,7 +172,8 @@ func (b *bmpImage) readPalette(data []byte, size, colours int) error {
 }
 
 // readMasks reads which bits of a pixel of 16 or 32 are which channel.
-func (b *bmpImage) readMasks(data []byte, size int, compression uint32) error {
+func (b *bmpImage) readMasks(data []byte, size int, compression uint32, colours int) error {
+	start := bmpFileHead + size
 	switch {
 	case compression != bmpPlain:
 		n := 3
@@ -157,15 +186,60 @@ func (b *bmpImage) readMasks(data []byte, size int, compression uint32) error {
 		for i := range n {
 			b.masks[i] = binary.LittleEndian.Uint32(data[bmpMasks+4*i:])
 		}
+		start = max(start, bmpMasks+4*n)
 	case b.bits == 16:
 		b.masks = [4]uint32{0x7c00, 0x3e0, 0x1f, 0}
 	default:
 		b.masks = [4]uint32{0xff0000, 0xff00, 0xff, 0}
 	}
+	if !b.channelsApart() {
+		return errors.New("its masks are damaged, or of a kind that is not read")
+	}
+	return b.checkStart(start, colours, 4)
+}
+
+// channelsApart reports whether the masks are channels beside each other: of 8 bits, or of 4
+// to 6 in a pixel of 16. There may be no transparency.
+func (b *bmpImage) channelsApart() bool {
+	var all uint32
+	for i, m := range b.masks {
+		if i == 3 && m == 0 {
+			continue
+		}
+		n := bits.OnesCount32(m)
+		wide := n == 8
+		if b.bits == 16 {
+			wide = n >= 4 && n <= 6 || i == 3 && n == 1
+		}
+		if !wide || all&m != 0 || bits.Len32(m)-bits.TrailingZeros32(m) != n || bits.Len32(m) > b.bits {
+			return false
+		}
+		all |= m
+	}
+	return true
+}
+
+// checkIndices refuses a pixel of a colour that the palette does not have.
+func (b *bmpImage) checkIndices(data []byte) error {
+	if b.colours == 0 || b.colours == 1<<b.bits {
+		return nil
+	}
+	each, mask := 8/b.bits, byte(1<<b.bits-1)
+	for y := range b.height {
+		stored := data[b.at+y*b.rowBytes:][:b.rowBytes]
+		for x := range b.width {
+			if int(stored[x/each]>>(8-b.bits*(x%each+1))&mask) >= b.colours {
+				return errors.New("a pixel has a colour that its palette does not have")
+			}
+		}
+	}
 	return nil
 }
 
 func (b *bmpImage) decode(_ context.Context, im *Image, c *Config, s Shrink, data []byte) error {
+	if err := b.checkIndices(data); err != nil {
+		return err
+	}
 	write := b.writer()
 	row := func(y int, row []uint8) {
 		if !b.topDown {
