@@ -1,8 +1,10 @@
 package heif
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Head is what the boxes of a file say of its primary picture.
@@ -24,6 +26,7 @@ type item struct {
 	kind       string
 	properties []int // indices from 1
 	parts      []uint32
+	beside     []uint32 // the pictures that it adds something to, as transparency does
 	data       [][]byte
 	used       int64 // by others
 }
@@ -35,6 +38,7 @@ type property struct {
 	width, height int64
 	across, down  crop     // of clap
 	sideways      bool     // of irot
+	alpha         bool     // of auxC: the item is transparency
 	coded         sequence // of hvcC
 }
 
@@ -171,17 +175,21 @@ func (m *meta) readReferences(body []byte) error {
 	version, _, r := full(body)
 	size, total := wide(version, 1), 0
 	return boxes(r.b, func(kind string, body []byte) error {
-		if kind != "dimg" {
+		if kind != "dimg" && kind != "auxl" {
 			return nil
 		}
 		r := reader{b: body}
 		from := m.item(uint32(r.uint(size)))
+		list := &from.parts
+		if kind == "auxl" {
+			list = &from.beside
+		}
 		n := int(r.uint(2))
 		if total += n; total > referencesMax {
 			return errors.New("it has too many parts")
 		}
 		for range n {
-			from.parts = append(from.parts, uint32(r.uint(size)))
+			*list = append(*list, uint32(r.uint(size)))
 		}
 		if r.bad || len(m.items) > itemsMax {
 			return errBroken
@@ -207,6 +215,10 @@ func (m *meta) readProperty(kind string, body []byte) error {
 	case "irot":
 		r := reader{b: body}
 		p.sideways = r.uint(1)&1 != 0
+	case "auxC":
+		_, _, r := full(body)
+		name, _, _ := bytes.Cut(r.b, []byte{0})
+		p.alpha = slices.Contains(alphaNames, string(name))
 	case "hvcC":
 		var err error
 		if p.coded, err = readSequence(body); err != nil {
@@ -331,6 +343,17 @@ const (
 	kindGrid  = "grid"
 )
 
+// alphaNames are those of transparency (ISO/IEC 23008-12, 6.6.2.1.1, and the older one of HEVC).
+var alphaNames = []string{"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"}
+
+// transparent reports whether an item is the transparency of the primary picture, which the
+// decoder leaves out: it would show colours that are not to be seen.
+func (m *meta) transparent(it *item) bool {
+	return slices.Contains(it.beside, m.primary) && slices.ContainsFunc(it.properties, func(index int) bool {
+		return index > 0 && m.properties[index-1].alpha
+	})
+}
+
 // head checks the items and sums up what is to be decoded.
 func (m *meta) head() (Head, error) {
 	primary := m.items[m.primary]
@@ -342,6 +365,9 @@ func (m *meta) head() (Head, error) {
 		return Head{}, err
 	}
 	for _, it := range m.items {
+		if m.transparent(it) {
+			return Head{}, errors.New("it is transparent, which is not read: save it without transparency")
+		}
 		switch it.kind {
 		case kindGrid, "iovl", "iden":
 			for _, part := range it.parts {
