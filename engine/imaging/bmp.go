@@ -109,7 +109,7 @@ func readBMP(data []byte, size int) (*bmpImage, error) {
 		return nil, fmt.Errorf("its kind %d is not read: save it without compression, or as PNG", compression)
 	}
 	if planes := o.Uint16(head[planesAt(size):]); planes != 1 {
-		return nil, errBMPHead
+		return nil, fmt.Errorf("it has %d planes, not one", planes)
 	}
 	switch b.bits {
 	case 1, 2, 4, 8:
@@ -128,7 +128,7 @@ func readBMP(data []byte, size int) (*bmpImage, error) {
 	return nil, fmt.Errorf("%d bits a pixel are not read, but 1, 2, 4, 8, 16, 24 and 32", b.bits)
 }
 
-var errBMPHead = errors.New("its head is broken")
+var errBMPHead = errors.New("its rows begin in its header, or not behind it and its colours")
 
 // planesAt returns where the number of planes lies in a header, before the bits.
 func planesAt(size int) int {

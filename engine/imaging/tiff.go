@@ -91,10 +91,10 @@ func configTIFF(c *Config, data []byte) error {
 	if err := h.refuse(); err != nil {
 		return err
 	}
-	if err := h.consistent(); err != nil {
+	if err := h.configSource(c); err != nil {
 		return err
 	}
-	if err := h.configSource(c); err != nil {
+	if err := h.consistent(); err != nil {
 		return err
 	}
 	if err := checkSize(c.Width, c.Height); err != nil {

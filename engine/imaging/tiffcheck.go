@@ -10,6 +10,8 @@ const (
 	tiffDifference = 2
 
 	tiffShort = 3 // kind of an entry: 16 bits
+
+	tagPalette = 320
 )
 
 var errTIFFTags = errors.New("its directory contradicts itself")
@@ -44,6 +46,9 @@ func (h *tiffHead) consistent() error {
 		colours = 3
 	}
 	if extra := h.count(tagExtra); extra > 0 && samples != colours+extra {
+		return errTIFFTags
+	}
+	if bits := h.first[tagBits]; h.first[tagColours] == tiffPalette && (bits > 8 || h.count(tagPalette) != 3<<bits) {
 		return errTIFFTags
 	}
 	for _, pair := range [][2]uint16{{tagStripOffsets, tagStripCounts}, {tagTileOffsets, tagTileCounts}} {
