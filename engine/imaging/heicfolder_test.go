@@ -59,7 +59,7 @@ func folders(t *testing.T) []string {
 	return found
 }
 
-func TestFolderOfAKilledProcessIsRemoved(t *testing.T) {
+func TestFoldersOfDeadProcessesAreRemoved(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no locks of folders")
 	}
@@ -75,6 +75,10 @@ func TestFolderOfAKilledProcessIsRemoved(t *testing.T) {
 	if err := os.Symlink(others, filepath.Join(os.TempDir(), "facet-heic-decoder-link")); err != nil {
 		t.Fatal(err)
 	}
+	legacy := filepath.Join(os.TempDir(), "facet-heic-1234567890") // of a version without locks
+	if err := os.Mkdir(legacy, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	cool, err := imaging.Warm(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -85,6 +89,9 @@ func TestFolderOfAKilledProcessIsRemoved(t *testing.T) {
 	}
 	if _, err := os.Stat(others); err != nil {
 		t.Error(err)
+	}
+	if _, err := os.Stat(legacy); err == nil {
+		t.Error("the folder of an older version is left")
 	}
 	if err := cool(); err != nil || len(folders(t)) != 2 {
 		t.Errorf("%v are left, error %v", folders(t), err)
