@@ -155,4 +155,4 @@ require (
 	google.golang.org/grpc v1.83.2 // indirect
 )
 
-replace facet/client => ./client
+replace facet/client => ./clients/go
