@@ -1,3 +1,3 @@
-module facet/client
+module facet.internal/client
 
 go 1.26
