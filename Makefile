@@ -109,6 +109,10 @@ bench-restart: setup build ## restart a node with a million templates on one cor
 bench-overload: setup build ## a node under ten times its load, beside idle, slow and forged clients (3 minutes; ARGS='-parts load')
 	@$(GO) run ./scripts/bench-overload $(ARGS)
 
+.PHONY: clients
+clients: venv ## pack both clients into dist/, for projects elsewhere
+	@$(GO) run ./scripts/clients
+
 CHAOSTIME ?= 30m
 .PHONY: chaos
 chaos: ## attack real processes for CHAOSTIME (default 30m), as root with partitions; ARGS='-nodes 5', ARGS=-mutants …
@@ -117,7 +121,7 @@ chaos: ## attack real processes for CHAOSTIME (default 30m), as root with partit
 ##@ Rest
 .PHONY: clean distclean
 clean: ## remove what was built and what runs left
-	@rm -rf bin dev demo-data cluster-data
+	@rm -rf bin dist dev demo-data cluster-data
 
 distclean: clean ## remove what set-up fetched, too
 	@rm -rf assets/lib assets/packs assets/photos assets/cache assets/venv assets/venv-bench assets/tools
