@@ -17,7 +17,7 @@ import (
 	"facet/shard/segment"
 )
 
-// A snapshot's bytes on disk, little-endian (docs/formats/log-entry.md):
+// A snapshot's bytes on disk, little-endian (format.md):
 //
 //	┌────────┬──────────┬────────────┬────────┬─────────┐
 //	│ header │ segments │ zstd frame │ length │ CRC-32C │
