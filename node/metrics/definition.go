@@ -94,22 +94,10 @@ func Markdown() string {
 			for i, l := range d.Labels {
 				labels[i] = "`" + l + "`"
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s%s |\n", d.Name, d.Kind, strings.Join(labels, ", "), d.Help, bounds(d))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Kind, strings.Join(labels, ", "), d.Help)
 		}
 	}
 	return b.String()
-}
-
-// bounds says a histogram's buckets.
-func bounds(d *Definition) string {
-	if d.Kind != Histogram {
-		return ""
-	}
-	list := make([]string, len(d.Buckets))
-	for i, b := range d.Buckets {
-		list[i] = fmt.Sprint(b)
-	}
-	return " Buckets: " + strings.Join(list, ", ") + "."
 }
 
 // Find gives the definition whose values appear under a name.
