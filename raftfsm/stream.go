@@ -27,7 +27,7 @@ type streams struct {
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup // the Accept that runs, and every open stream
 
-	deserted func(id.Node) // told of a node whose last stream to here has ended; nil tells nobody
+	nodeGone func(id.Node) // told of a node whose last stream to here has ended; nil tells nobody
 
 	mu     sync.Mutex // guards what follows
 	open   map[*stream]struct{}
@@ -58,7 +58,7 @@ func (c *stream) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
 		if c.owner.drop(c) {
-			c.owner.deserted(c.peer)
+			c.owner.nodeGone(c.peer)
 		}
 		c.owner.wg.Done()
 	})
@@ -77,7 +77,7 @@ func (s *streams) drop(c *stream) (last bool) {
 		return false
 	}
 	delete(s.nodes, c.peer)
-	return s.deserted != nil && !s.closed
+	return s.nodeGone != nil && !s.closed
 }
 
 // from gives how many streams there are that a node opened.

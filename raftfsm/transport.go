@@ -34,7 +34,7 @@ import (
 //   - A node that comes back without its disk does not answer for the member that it
 //     was (answersFor).
 //   - Where the leader's process has ended its followers need not wait for their
-//     timers to choose another (widow).
+//     timers to choose another (leaderLoss).
 //   - What a member sends is checked before raft sees it: raft panics on a
 //     configuration that it can't decode or an entry type that it does not know.
 type transport struct {
@@ -47,7 +47,7 @@ type transport struct {
 	header   raft.RPCHeader // of our answers
 	raft     atomic.Pointer[raft.Raft]
 	reach    reach
-	widow    widow
+	loss     leaderLoss
 	resigned atomic.Bool // this member takes no leadership any more
 
 	out   chan raft.RPC // to raft's main goroutine; unbuffered, like raft's own
@@ -82,7 +82,7 @@ func newTransport(cfg *Config, h *health, log hclog.Logger, segments *segment.St
 		Stream: s, MaxPool: connsPerPeer, MaxRPCsInFlight: 1, Timeout: rpcTimeout,
 		Logger: log, MsgpackUseNewTimeFormat: true,
 	})
-	s.deserted = t.deserted
+	s.nodeGone = t.leaderGone
 	t.wg.Go(t.pump)
 	return t
 }
@@ -334,7 +334,7 @@ func (t *transport) confirm(to id.Member, term uint64) bool {
 // Close ends all streams. It does not wait, because raft may be the caller.
 func (t *transport) Close() error {
 	t.once.Do(func() {
-		t.widow.close() // closed streams are no news from now on
+		t.loss.close() // closed streams are no news from now on
 		close(t.done)
 	})
 	err := t.NetworkTransport.Close()
