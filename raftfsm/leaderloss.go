@@ -36,7 +36,7 @@ const (
 	// pollDialTimeout bounds the wait for a connection to a leader that may be gone.
 	pollDialTimeout = 300 * time.Millisecond
 	// goneVersion marks the question whether a member is gone as the leader: an
-	// InstallSnapshot, as haveVersion is, with the member as its Leader. The answer
+	// InstallSnapshot, as offerVersion is, with the member as its Leader. The answer
 	// says so in Success, and how far the log goes in Term.
 	goneVersion = raft.SnapshotVersion(0x4642)
 )
@@ -200,7 +200,7 @@ func isTimeout(err error) bool {
 func (t *transport) askGone(to, leader raft.ServerID) (gone bool, last uint64, err error) {
 	q := raft.InstallSnapshotRequest{RPCHeader: t.header, SnapshotVersion: goneVersion, Leader: []byte(leader)}
 	var a raft.InstallSnapshotResponse
-	err = fresh(func() error {
+	err = retryBroken(func() error {
 		a = raft.InstallSnapshotResponse{}
 		return t.NetworkTransport.InstallSnapshot(to, raft.ServerAddress(to), &q, &a, bytes.NewReader(nil))
 	})

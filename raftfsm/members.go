@@ -135,7 +135,7 @@ func (g *Group) Transfer(ctx context.Context, to id.Member) error {
 		return nil
 	}
 	err = g.await(ctx, func(time.Duration) error {
-		defer g.transport.reach.hurry(raft.ServerID(to))()
+		defer g.transport.held.hurry(raft.ServerID(to))()
 		err := g.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(to)).Error()
 		if err != nil {
 			// Raft takes no command until its part of a transfer has ended, which may wait for

@@ -29,8 +29,8 @@ import (
 //   - A leader whose disk hangs falls silent, so that another is elected
 //     (hashicorp/raft #503, #614, #666).
 //   - No pipeline, which wedges for ever after a follower's disk stalled (#612).
-//   - A member that returns gets entries at once (reach), and connections that died
-//     with a process cost no vote (fresh).
+//   - A member that returns gets entries at once (heldAppends), and connections that died
+//     with a process cost no vote (retryBroken).
 //   - A node that comes back without its disk does not answer for the member that it
 //     was (answersFor).
 //   - Where the leader's process has ended its followers need not wait for their
@@ -46,7 +46,7 @@ type transport struct {
 	segments *segment.Store // nil: none
 	header   raft.RPCHeader // of our answers
 	raft     atomic.Pointer[raft.Raft]
-	reach    reach
+	held     heldAppends
 	loss     leaderLoss
 	resigned atomic.Bool // this member takes no leadership any more
 
@@ -185,12 +185,12 @@ func (t *transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
 	if isHeartbeat(q) {
 		err := t.append(to, at, q, a)
 		if err == nil {
-			t.reach.reached(to)
+			t.held.reached(to)
 		}
 		return err
 	}
 	for again := false; ; again = true {
-		if err := t.await(to, q.Term); err != nil {
+		if err := t.awaitReached(to, q.Term); err != nil {
 			return err
 		}
 		*a = raft.AppendEntriesResponse{}
@@ -198,7 +198,7 @@ func (t *transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
 		if err == nil {
 			return nil
 		}
-		t.reach.lost(to, q.Term)
+		t.held.lost(to, q.Term)
 		if again { // heartbeats are answered and entries are not
 			return err
 		}
@@ -236,12 +236,12 @@ var errOtherMember = errors.New("raftfsm: another member has the node's id")
 func (t *transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 	q *raft.InstallSnapshotRequest, a *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
-	if err := t.await(to, q.Term); err != nil {
+	if err := t.awaitReached(to, q.Term); err != nil {
 		return err
 	}
 	var known raft.AppendEntriesResponse // a snapshot's answer does not say whose it is
 	if err := t.append(to, at, &raft.AppendEntriesRequest{RPCHeader: t.header, Term: q.Term}, &known); err != nil {
-		t.reach.lost(to, q.Term)
+		t.held.lost(to, q.Term)
 		return err
 	}
 	if o, ok := data.(*openSnapshot); ok && len(o.files) > 0 {
@@ -252,7 +252,7 @@ func (t *transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 	}
 	err := t.NetworkTransport.InstallSnapshot(to, at, q, a, data)
 	if err != nil {
-		t.reach.lost(to, q.Term)
+		t.held.lost(to, q.Term)
 	}
 	return err
 }
@@ -275,7 +275,7 @@ func (t *transport) RequestVote(to raft.ServerID, at raft.ServerAddress,
 	if err := t.mayLead(); err != nil {
 		return err
 	}
-	err := fresh(func() error {
+	err := retryBroken(func() error {
 		*a = raft.RequestVoteResponse{}
 		return t.NetworkTransport.RequestVote(to, at, q, a)
 	})
@@ -289,7 +289,7 @@ func (t *transport) RequestPreVote(to raft.ServerID, at raft.ServerAddress,
 	if err := t.mayLead(); err != nil {
 		return err
 	}
-	err := fresh(func() error {
+	err := retryBroken(func() error {
 		*a = raft.RequestPreVoteResponse{}
 		return t.NetworkTransport.RequestPreVote(to, at, q, a)
 	})

@@ -12,11 +12,11 @@ import (
 
 // Before a leader sends a snapshot it asks the member which of its segments are
 // there: from an earlier snapshot, or from one that broke off. The question is an
-// InstallSnapshot of the version haveVersion, whose stream is the hashes; the answer
+// InstallSnapshot of the version offerVersion, whose stream is the hashes; the answer
 // has a bit for each of them, the first one lowest, in the header's Addr. Only this
 // package sees them. A member that knows no such question refuses it, and is sent
 // everything.
-const haveVersion = raft.SnapshotVersion(0x4641)
+const offerVersion = raft.SnapshotVersion(0x4641)
 
 // ask gives the segments that a member has; without an answer there are none.
 func (t *transport) ask(to raft.ServerID, at raft.ServerAddress, refs []segment.Ref) map[segment.Hash]bool {
@@ -24,7 +24,7 @@ func (t *transport) ask(to raft.ServerID, at raft.ServerAddress, refs []segment.
 	for _, r := range refs {
 		hashes = append(hashes, r.Hash[:]...)
 	}
-	q := raft.InstallSnapshotRequest{RPCHeader: t.header, SnapshotVersion: haveVersion, Size: int64(len(hashes))}
+	q := raft.InstallSnapshotRequest{RPCHeader: t.header, SnapshotVersion: offerVersion, Size: int64(len(hashes))}
 	var a raft.InstallSnapshotResponse
 	err := t.NetworkTransport.InstallSnapshot(to, at, &q, &a, bytes.NewReader(hashes))
 	bits := a.Addr
@@ -45,7 +45,7 @@ func (t *transport) ask(to raft.ServerID, at raft.ServerAddress, refs []segment.
 // leader.
 func (t *transport) question(rpc raft.RPC) bool {
 	q, ok := rpc.Command.(*raft.InstallSnapshotRequest)
-	if !ok || q.SnapshotVersion != haveVersion && q.SnapshotVersion != goneVersion {
+	if !ok || q.SnapshotVersion != offerVersion && q.SnapshotVersion != goneVersion {
 		return false
 	}
 	if q.SnapshotVersion == goneVersion {
