@@ -153,7 +153,7 @@ func (g *Group) checkLoop() {
 		select {
 		case <-g.stop:
 			return
-		case <-g.health.broken:
+		case <-g.health.Broken():
 			return
 		case <-c.wake:
 		}

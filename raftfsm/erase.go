@@ -44,7 +44,7 @@ func (g *Group) eraseLoop() {
 		select {
 		case <-g.stop:
 			return
-		case <-g.health.broken:
+		case <-g.health.Broken():
 			return
 		case now := <-timer.C:
 			timer.Reset(tick)
@@ -54,7 +54,7 @@ func (g *Group) eraseLoop() {
 			switch err := g.Erase(now.Add(-round)); {
 			case err == nil:
 				due = now.Add(round - tick/2) // a tick may come early
-			case g.health.failed() == nil && !errors.Is(err, ErrClosed) && !errors.Is(err, errNotYet):
+			case g.health.Failed() == nil && !errors.Is(err, ErrClosed) && !errors.Is(err, errNotYet):
 				g.cfg.Log.Warn("what was erased is still on the disk, and is tried again", "err", err)
 			}
 		}
@@ -148,12 +148,12 @@ func (g *Group) renewLog() error {
 	if !ok || !g.freed.Swap(false) { // a disk of tests may have no file
 		return nil
 	}
-	answered := g.health.writing()
+	answered := g.health.Writing()
 	err := d.renew()
 	answered()
 	if err != nil {
 		err = fmt.Errorf("renew the log: %w", err)
-		g.health.fail(err)
+		g.health.Fail(err)
 	}
 	return err
 }
@@ -179,7 +179,7 @@ func (g *Group) scrubLoop() {
 		select {
 		case <-g.stop:
 			return
-		case <-g.health.broken:
+		case <-g.health.Broken():
 			return
 		case <-timer.C:
 		}

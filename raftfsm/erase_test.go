@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"facet/raftfsm/health"
 )
 
 // planted is what a test looks for in files.
@@ -37,8 +39,8 @@ func TestARenewedLogHasItsEntriesAndVoteAndNothingElse(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	h := newHealth(Config{}.withDefaults().Timing)
-	defer h.close()
+	h := health.New(stallDefault, stallFatalDefault)
+	defer h.Close()
 	log, stable := &logStore{disk: d, health: h}, &stableStore{disk: d, health: h}
 	for index := uint64(1); index <= 40; index++ {
 		l := &raft.Log{Index: index, Term: 3, Type: raft.LogCommand, Data: encodeEntry(7, kindCommand, []byte("kept"))}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
 )
 
 // fsm stands between raft and the Machine. It knows what the machine has really
@@ -20,7 +21,7 @@ import (
 type fsm struct {
 	group   id.Shard
 	machine Machine
-	health  *health
+	health  *health.Monitor
 	checks  *checks
 
 	applied atomic.Uint64 // index that the machine has applied
@@ -39,7 +40,7 @@ var (
 	_ raft.ConfigurationStore = (*fsm)(nil)
 )
 
-func newFSM(group id.Shard, m Machine, h *health) *fsm {
+func newFSM(group id.Shard, m Machine, h *health.Monitor) *fsm {
 	return &fsm{group: group, machine: m, health: h, checks: newChecks(), termMove: make(chan struct{})}
 }
 
@@ -48,13 +49,13 @@ func newFSM(group id.Shard, m Machine, h *health) *fsm {
 // that only a newer release can read, takes the group out: to skip it would
 // diverge, and to panic would take every other group of the node along.
 func (f *fsm) Apply(l *raft.Log) any {
-	if err := f.health.failed(); err != nil {
+	if err := f.health.Failed(); err != nil {
 		return err
 	}
 	kind, payload, err := decodeEntry(f.group, l.Data)
 	if err != nil {
 		err = fmt.Errorf("apply entry %d: %w", l.Index, err)
-		f.health.fail(err)
+		f.health.Fail(err)
 		return err
 	}
 	var answer []byte
@@ -68,7 +69,7 @@ func (f *fsm) Apply(l *raft.Log) any {
 
 // StoreConfiguration notes a committed configuration.
 func (f *fsm) StoreConfiguration(index uint64, c raft.Configuration) {
-	if f.health.failed() != nil {
+	if f.health.Failed() != nil {
 		return
 	}
 	f.noteConfiguration(index, c)
@@ -132,7 +133,7 @@ func (f *fsm) wait(ctx context.Context, index uint64, stop <-chan struct{}) erro
 		f.forget(w)
 		return fmt.Errorf("wait for index %d: %w", index, ctx.Err())
 	case <-stop:
-	case <-f.health.broken:
+	case <-f.health.Broken():
 	}
 	f.forget(w)
 	return ErrClosed
@@ -148,7 +149,7 @@ func (f *fsm) forget(w *waiter) {
 
 // Snapshot freezes the machine.
 func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
-	if err := f.health.failed(); err != nil {
+	if err := f.health.Failed(); err != nil {
 		return nil, err
 	}
 	frozen, err := f.machine.Freeze()
@@ -169,12 +170,12 @@ func (f *fsm) Restore(source io.ReadCloser) error {
 	if !ok {
 		return errors.New("bug: the snapshot is not of this package")
 	}
-	if err := f.health.failed(); err != nil {
+	if err := f.health.Failed(); err != nil {
 		return err
 	}
 	if err := readSnapshot(s.disk, s.meta.Size, s.header, f.machine); err != nil {
 		err = fmt.Errorf("restore snapshot %s: %w", s.meta.ID, err)
-		f.health.fail(err)
+		f.health.Fail(err)
 		return err
 	}
 	f.noteConfiguration(s.meta.ConfigurationIndex, s.meta.Configuration)

@@ -14,6 +14,7 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
 	"facet/shard/segment"
 )
 
@@ -23,7 +24,7 @@ type Group struct {
 	cfg       Config
 	raft      *raft.Raft
 	fsm       *fsm
-	health    *health
+	health    *health.Monitor
 	disk      disk
 	stable    *stableStore
 	logs      *raft.LogCache
@@ -69,7 +70,7 @@ func open(cfg Config, m Machine, under func(dir string) (disk, error)) (*Group, 
 	cfg.Timing = cfg.Timing.jittered(cfg.Group, cfg.Self)
 	g := &Group{
 		cfg:    cfg,
-		health: newHealth(cfg.Timing),
+		health: health.New(cfg.Timing.Stall, cfg.Timing.StallFatal),
 		slots:  make(chan struct{}, proposalsMax),
 		reads:  make(chan readRequest, readsMax),
 		stop:   make(chan struct{}),
@@ -100,7 +101,7 @@ func (g *Group) openStores(m Machine, under func(dir string) (disk, error)) (err
 	}
 	defer func() {
 		if err != nil {
-			g.health.close()
+			g.health.Close()
 			if g.snapshots != nil {
 				g.snapshots.close()
 			}
@@ -149,7 +150,7 @@ func (g *Group) openSegments(m Machine) (*segment.Store, error) {
 	}
 	s, err := segment.Open(filepath.Join(g.cfg.Dir, segmentsDir), segment.Options{
 		Bytes:   g.cfg.SegmentBytes,
-		Damaged: func(err error) { g.health.fail(fmt.Errorf("%w: %w", ErrCorrupt, err)) },
+		Damaged: func(err error) { g.health.Fail(fmt.Errorf("%w: %w", ErrCorrupt, err)) },
 	})
 	if err == nil {
 		k.Keep(s)
@@ -177,14 +178,14 @@ func (g *Group) start(m Machine) error {
 	if err != nil {
 		closed := g.transport.Close()
 		g.transport.wait()
-		g.health.close()
+		g.health.Close()
 		g.snapshots.close()
-		return errors.Join(err, g.health.failed(), closed, g.disk.Close())
+		return errors.Join(err, g.health.Failed(), closed, g.disk.Close())
 	}
 	g.raft = r
 	g.observeLeader()
 	g.transport.raft.Store(r)
-	if err := g.health.start(g.cfg.Fatal); err != nil {
+	if err := g.health.Start(g.cfg.Fatal); err != nil {
 		return errors.Join(err, g.Close())
 	}
 	g.loops.Go(g.watch)
@@ -218,7 +219,7 @@ func (g *Group) watch() {
 				g.led.Add(1)
 				g.mark()
 			} else {
-				g.health.lostLeadership()
+				g.health.LostLeadership()
 			}
 		}
 	}
@@ -249,7 +250,7 @@ func (g *Group) enter() error {
 	if g.closing {
 		return ErrClosed
 	}
-	if err := g.health.failed(); err != nil {
+	if err := g.health.Failed(); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	g.calls.Add(1)
@@ -291,7 +292,7 @@ func (g *Group) Propose(ctx context.Context, cmd []byte) ([]byte, error) {
 		return p.answer, p.err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
-	case <-g.health.broken:
+	case <-g.health.Broken():
 		return nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, ErrClosed)
 	}
 }
@@ -359,7 +360,7 @@ func (g *Group) Applied() uint64 { return g.fsm.applied.Load() }
 
 // Leader gives the member that leads the group as far as this one knows.
 func (g *Group) Leader() (id.Member, bool) {
-	if g.health.failed() != nil {
+	if g.health.Failed() != nil {
 		return "", false
 	}
 	_, leader := g.raft.LeaderWithID()
@@ -369,7 +370,7 @@ func (g *Group) Leader() (id.Member, bool) {
 // IsLeader tells whether this member leads the group and its disk answers. It may
 // already be wrong when it returns: ReadIndex makes sure.
 func (g *Group) IsLeader() bool {
-	return g.raft.State() == raft.Leader && g.health.failed() == nil && !g.health.silent()
+	return g.raft.State() == raft.Leader && g.health.Failed() == nil && !g.health.Silent()
 }
 
 // Snapshot writes a snapshot now and cuts the log. Nothing happens when nothing
@@ -404,7 +405,7 @@ func (g *Group) Close() error {
 		err = errors.Join(err, stopped.Error())
 		g.transport.wait()
 		g.asks.Wait()
-		g.health.close()
+		g.health.Close()
 		g.fsm.checks.close()
 		g.snapshots.close()
 		g.closeErr = errors.Join(err, g.disk.Close())

@@ -267,7 +267,7 @@ func TestADamagedOrBrokenTransferLeavesNoSnapshot(t *testing.T) {
 		check(fmt.Sprintf("cut to %d of %d bytes", i, len(good)), to.install(t, good[:i]))
 	}
 	check("a byte more", to.install(t, append(bytes.Clone(good), 0)))
-	if err := to.health.failed(); err != nil {
+	if err := to.health.Failed(); err != nil {
 		t.Errorf("a peer's bytes took the group out: %v", err)
 	}
 }
@@ -283,7 +283,7 @@ func TestASnapshotWithoutItsSegmentsIsNotOpened(t *testing.T) {
 	if err := s.segments.Collect(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Open(name); !errors.Is(err, ErrCorrupt) || s.health.failed() == nil {
+	if _, _, err := s.Open(name); !errors.Is(err, ErrCorrupt) || s.health.Failed() == nil {
 		t.Errorf("got %v, want ErrCorrupt and a group that is taken out", err)
 	}
 	o.closer = io.NopCloser(nil)

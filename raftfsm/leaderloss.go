@@ -102,7 +102,7 @@ func (t *transport) campaign(r *raft.Raft, leader raft.ServerID) {
 	defer tick.Stop()
 	agreed := 0
 	for range pollRounds {
-		if !t.following(r, leader) || t.mayLead() != nil || t.health.silent() {
+		if !t.following(r, leader) || t.mayLead() != nil || t.health.Silent() {
 			return
 		}
 		dead, first := t.poll(r, leader)
@@ -210,7 +210,7 @@ func (t *transport) askGone(to, leader raft.ServerID) (gone bool, last uint64, e
 // answerGone answers askGone, one at a time: it may take a while to find out.
 func (t *transport) answerGone(rpc raft.RPC, leader raft.ServerID) {
 	r := t.raft.Load()
-	if r == nil || t.health.failed() != nil || !t.loss.begin(&t.loss.answering) {
+	if r == nil || t.health.Failed() != nil || !t.loss.begin(&t.loss.answering) {
 		rpc.Respond(nil, fmt.Errorf("%w: no answer now", errMalformed))
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/mutant"
+	"facet/raftfsm/health"
 )
 
 const (
@@ -51,7 +52,7 @@ func guarded(f func() error) (err error) {
 // The first error that is not "not found" takes the group out.
 type logStore struct {
 	disk   disk
-	health *health
+	health *health.Monitor
 	pin    pin
 	freed  atomic.Bool // DeleteRange has left something in freed pages
 }
@@ -115,7 +116,7 @@ func (s *logStore) GetLog(index uint64, l *raft.Log) error {
 	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
 		return err
 	}
-	s.health.fail(err)
+	s.health.Fail(err)
 	*l = raft.Log{Index: index, Type: raft.LogNoop}
 	return nil
 }
@@ -152,15 +153,15 @@ func (s *logStore) DeleteRange(first, last uint64) error {
 // write hands a change to the disk and takes the group out when that fails: after
 // a failed fsync nobody knows what the file holds.
 func (s *logStore) write(what string, f func() error) error {
-	if err := s.health.failed(); err != nil {
+	if err := s.health.Failed(); err != nil {
 		return err
 	}
-	answered := s.health.writing()
+	answered := s.health.Writing()
 	err := guarded(f)
 	answered()
 	if err != nil && !mutant.SyncFailureIgnored {
 		err = fmt.Errorf("%s: %w", what, err)
-		s.health.fail(err)
+		s.health.Fail(err)
 	}
 	return err
 }
@@ -175,7 +176,7 @@ func (s *logStore) edge(f func() (uint64, error)) (index uint64, err error) {
 	err = guarded(func() (err error) { index, err = f(); return err })
 	if err != nil {
 		err = fmt.Errorf("look for the ends of the log: %w", err)
-		s.health.fail(err)
+		s.health.Fail(err)
 	}
 	return index, err
 }

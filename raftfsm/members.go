@@ -59,7 +59,7 @@ func servers(c raft.Configuration) []Server {
 // Servers gives the members by the newest configuration that was applied here, and
 // its index. Before the first one is, it gives what the log says, and index 0.
 func (g *Group) Servers() ([]Server, uint64, error) {
-	if err := g.health.failed(); err != nil {
+	if err := g.health.Failed(); err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	if list, index := g.fsm.configuration(); index > 0 {
@@ -328,7 +328,7 @@ func (g *Group) await(ctx context.Context, call func(wait time.Duration) error) 
 		return g.outcome(err)
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
-	case <-g.health.broken:
+	case <-g.health.Broken():
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ErrClosed)
 	}
 }

@@ -176,7 +176,7 @@ func (r *rounds) run() (ReadPoint, error) {
 
 // leads tells whether this member leads term.
 func (g *Group) leads(term uint64) bool {
-	return g.health.failed() == nil && g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
+	return g.health.Failed() == nil && g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
 }
 
 // ownTerm waits until an entry of this leader's term is applied.

@@ -8,6 +8,7 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
 )
 
 // A group that has lost its quorum for good can't elect a leader. Recover makes one
@@ -38,7 +39,7 @@ type Stopped struct {
 // Close it.
 func OpenStopped(cfg Config, m Machine) (*Stopped, error) {
 	cfg = cfg.withDefaults()
-	g := &Group{cfg: cfg, health: newHealth(cfg.Timing)}
+	g := &Group{cfg: cfg, health: health.New(cfg.Timing.Stall, cfg.Timing.StallFatal)}
 	if err := g.openStores(m, openDisk); err != nil {
 		return nil, fmt.Errorf("open group %d: %w", cfg.Group, err)
 	}
@@ -52,7 +53,7 @@ func OpenStopped(cfg Config, m Machine) (*Stopped, error) {
 
 // Close lets go of the files.
 func (s *Stopped) Close() error {
-	s.group.health.close()
+	s.group.health.Close()
 	s.group.snapshots.close()
 	return s.group.disk.Close()
 }
@@ -96,7 +97,7 @@ func (s *Stopped) entries(visit func(*raft.Log) error) error {
 		if err := s.group.logs.GetLog(index, &l); err != nil {
 			return fmt.Errorf("read entry %d of the log: %w", index, err)
 		}
-		if err := s.group.health.failed(); err != nil {
+		if err := s.group.health.Failed(); err != nil {
 			return err
 		}
 		if err := visit(&l); err != nil {

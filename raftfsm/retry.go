@@ -115,7 +115,7 @@ func (t *transport) awaitReached(to raft.ServerID, term uint64) error {
 		case <-t.done:
 			return ErrClosed
 		case <-tick.C:
-			if r := t.raft.Load(); r == nil || r.State() != raft.Leader || r.CurrentTerm() != term || !hasMember(r, to) || t.health.failed() != nil {
+			if r := t.raft.Load(); r == nil || r.State() != raft.Leader || r.CurrentTerm() != term || !hasMember(r, to) || t.health.Failed() != nil {
 				return fmt.Errorf("append to %s: %w", to, errNotReached)
 			}
 		}

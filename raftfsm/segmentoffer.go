@@ -52,7 +52,7 @@ func (t *transport) question(rpc raft.RPC) bool {
 		t.answerGone(rpc, raft.ServerID(q.Leader))
 		return true
 	}
-	if t.segments == nil || t.health.failed() != nil || !t.asked.CompareAndSwap(false, true) {
+	if t.segments == nil || t.health.Failed() != nil || !t.asked.CompareAndSwap(false, true) {
 		rpc.Respond(nil, fmt.Errorf("%w: no segments", errMalformed))
 		return true
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
 	"facet/shard/segment"
 )
 
@@ -35,7 +36,7 @@ type snapshotStore struct {
 	group  id.Shard
 	logs   raft.LogStore // as raft uses it
 	pin    *pin
-	health *health
+	health *health.Monitor
 	log    *slog.Logger
 	newest atomic.Uint64 // index of the newest snapshot; 0: none
 
@@ -50,7 +51,7 @@ type snapshotStore struct {
 	at   raft.SnapshotMeta // the newest snapshot, by index and term
 }
 
-func openSnapshots(cfg *Config, logs raft.LogStore, p *pin, h *health, log hclog.Logger, segments *segment.Store) (*snapshotStore, error) {
+func openSnapshots(cfg *Config, logs raft.LogStore, p *pin, h *health.Monitor, log hclog.Logger, segments *segment.Store) (*snapshotStore, error) {
 	files, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, snapshotsKept, log)
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots: %w", err)
@@ -167,7 +168,7 @@ func (s *snapshotStore) close() {
 func (s *snapshotStore) Create(version raft.SnapshotVersion, index, term uint64, c raft.Configuration,
 	configIndex uint64, t raft.Transport,
 ) (raft.SnapshotSink, error) {
-	if err := s.health.failed(); err != nil {
+	if err := s.health.Failed(); err != nil {
 		return nil, err
 	}
 	sink, err := s.files.Create(version, index, term, c, configIndex, t)
@@ -196,7 +197,7 @@ func (s *snapshotStore) List() ([]*raft.SnapshotMeta, error) {
 		}
 		if len(list) == 0 || term > list[0].Term || term == list[0].Term && index > list[0].Index {
 			err := fmt.Errorf("snapshot %s can't be read: %w", name, ErrCorrupt)
-			s.health.fail(err)
+			s.health.Fail(err)
 			return nil, err
 		}
 	}
@@ -215,14 +216,14 @@ func (s *snapshotStore) Open(name string) (*raft.SnapshotMeta, io.ReadCloser, er
 		err = fmt.Errorf("open snapshot %s: %w", name, err)
 		if !errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w: %w", err, ErrCorrupt)
-			s.health.fail(err)
+			s.health.Fail(err)
 		}
 		return nil, nil, err
 	}
 	o, err := s.openSegments(meta, r)
 	if err != nil {
 		err = errors.Join(fmt.Errorf("open snapshot %s: %w", name, err), r.Close())
-		s.health.fail(err)
+		s.health.Fail(err)
 		return nil, nil, err
 	}
 	whole := *meta

@@ -118,7 +118,7 @@ func TestSinkRefusesADamagedSnapshotAndKeepsTheOldOne(t *testing.T) {
 	f("half of it", meta.Index, good[:len(good)/2])
 	f("nothing", meta.Index, nil)
 	f("one of another index", meta.Index+1, good)
-	if err := s.health.failed(); err != nil {
+	if err := s.health.Failed(); err != nil {
 		t.Errorf("a peer's bytes took the group out: %v", err)
 	}
 }

@@ -91,7 +91,7 @@ func (s *snapshotSink) Close() error {
 	defer s.store.cut.Unlock()
 	if err := reconcile(s.store.logs, s.store.pin, s.meta.Index, s.meta.Term); err != nil {
 		err = fmt.Errorf("make the log agree with snapshot %s: %w", s.ID(), err)
-		s.store.health.fail(err)
+		s.store.health.Fail(err)
 		return err
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"facet/internal/mutant"
+	"facet/raftfsm/health"
 )
 
 // The keys that raft uses, and ours.
@@ -27,7 +28,7 @@ var (
 // term waits here for the candidate, and both become one value.
 type stableStore struct {
 	disk   disk
-	health *health
+	health *health.Monitor
 	// voteTerm is the term that waits for its candidate. Only raft's main
 	// goroutine writes votes.
 	voteTerm uint64
@@ -57,7 +58,7 @@ func (s *stableStore) SetUint64(key []byte, value uint64) error {
 		return nil
 	}
 	err := s.put(key, binary.BigEndian.AppendUint64(nil, value))
-	if err != nil && s.health.failed() != nil && bytes.Equal(key, keyTerm) {
+	if err != nil && s.health.Failed() != nil && bytes.Equal(key, keyTerm) {
 		return nil
 	}
 	return err
@@ -117,17 +118,17 @@ func stableSum(key, value []byte) uint32 {
 }
 
 func (s *stableStore) put(key, value []byte) error {
-	if err := s.health.failed(); err != nil {
+	if err := s.health.Failed(); err != nil {
 		return err
 	}
 	sealed := make([]byte, 0, len(value)+4)
 	sealed = binary.LittleEndian.AppendUint32(append(sealed, value...), stableSum(key, value))
-	answered := s.health.writing()
+	answered := s.health.Writing()
 	err := guarded(func() error { return s.disk.Set(key, sealed) })
 	answered()
 	if err != nil {
 		err = fmt.Errorf("write %s: %w", key, err)
-		s.health.fail(err)
+		s.health.Fail(err)
 	}
 	return err
 }

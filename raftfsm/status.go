@@ -42,11 +42,11 @@ func (g *Group) Status() Status {
 		Applied:     g.Applied(),
 		Snapshot:    g.snapshots.newest.Load(),
 		LastContact: -1,
-		Stalled:     g.health.owed(),
+		Stalled:     g.health.Owed(),
 		Led:         g.led.Load(),
 		Proposals:   len(g.slots),
 	}
-	if g.health.failed() != nil {
+	if g.health.Failed() != nil {
 		s.State = "Failed"
 	}
 	if r := g.round.Load(); r != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
+
+	"facet/raftfsm/health"
 )
 
 // openLog opens a logStore in dir, without a group.
@@ -21,8 +23,8 @@ func openLog(t testing.TB, dir string) (*logStore, *stableStore) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	h := newHealth(Config{}.withDefaults().Timing)
-	t.Cleanup(h.close)
+	h := health.New(stallDefault, stallFatalDefault)
+	t.Cleanup(h.Close)
 	return &logStore{disk: d, health: h}, &stableStore{disk: d, health: h}
 }
 
@@ -137,7 +139,7 @@ func readDamaged(t *testing.T, file []byte, want []*raft.Log) error {
 		return err
 	}
 	defer guarded(d.Close)
-	h := newHealth(Timing{})
+	h := health.New(0, 0)
 	s := &logStore{disk: d, health: h}
 	if err := errors.Join(s.verify(), (&stableStore{disk: d, health: h}).verify()); err != nil {
 		return err
@@ -198,14 +200,14 @@ func TestVoteIsAllOrNothingAfterAPowerCut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := newHealth(Config{}.withDefaults().Timing)
+		h := health.New(stallDefault, stallFatalDefault)
 		ours := &stableStore{disk: &crashDisk{d, 1 + n}, health: h}
 		vote(ours, 1, "a")
 		vote(ours, 2, "b")
 		if got := read(&stableStore{disk: d, health: h}); got != "1 for a" && got != "2 for b" {
 			t.Errorf("cut before write %d: the vote is %s", n, got)
 		}
-		h.close()
+		h.Close()
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
 	"facet/shard/segment"
 )
 
@@ -42,7 +43,7 @@ type transport struct {
 
 	group    id.Shard
 	streams  *streams
-	health   *health
+	health   *health.Monitor
 	segments *segment.Store // nil: none
 	header   raft.RPCHeader // of our answers
 	raft     atomic.Pointer[raft.Raft]
@@ -64,7 +65,7 @@ var (
 	_ raft.WithClose   = (*transport)(nil)
 )
 
-func newTransport(cfg *Config, h *health, log hclog.Logger, segments *segment.Store) *transport {
+func newTransport(cfg *Config, h *health.Monitor, log hclog.Logger, segments *segment.Store) *transport {
 	s := newStreams(cfg)
 	t := &transport{
 		group:    cfg.Group,
@@ -114,7 +115,7 @@ func (t *transport) pump() {
 // deliver hands rpc to raft's main goroutine. Dropped messages need no answer:
 // the stream they came from is closed.
 func (t *transport) deliver(rpc raft.RPC) {
-	if t.health.failed() != nil {
+	if t.health.Failed() != nil {
 		rpc.Respond(nil, ErrClosed)
 		return
 	}
@@ -132,7 +133,7 @@ func (t *transport) committed(ctx context.Context, p ReadPoint) bool {
 		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(p.Leader), Addr: []byte(p.Leader)},
 		Term:      p.Term, PrevLogEntry: p.Index, PrevLogTerm: p.Term, LeaderCommitIndex: p.Index,
 	}
-	if t.health.failed() != nil {
+	if t.health.Failed() != nil {
 		return false
 	}
 	select {
@@ -161,7 +162,7 @@ func (t *transport) SetHeartbeatHandler(func(raft.RPC)) {
 func (t *transport) heartbeat(rpc raft.RPC) {
 	q, ok := rpc.Command.(*raft.AppendEntriesRequest)
 	r := t.raft.Load()
-	if !ok || r == nil || t.health.failed() != nil || q.ProtocolVersion != raft.ProtocolVersionMax ||
+	if !ok || r == nil || t.health.Failed() != nil || q.ProtocolVersion != raft.ProtocolVersionMax ||
 		q.Term != r.CurrentTerm() || r.State() != raft.Follower {
 		t.deliver(rpc)
 		return
@@ -257,12 +258,15 @@ func (t *transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 	return err
 }
 
+// errStalled is what members are told, by silence, while our disk hangs.
+var errStalled = errors.New("raftfsm: withheld, the disk has not answered")
+
 // mute tells why nothing may be sent now, or nil.
 func (t *transport) mute() error {
-	if err := t.health.failed(); err != nil {
+	if err := t.health.Failed(); err != nil {
 		return err
 	}
-	if t.health.withhold() {
+	if t.health.Withhold() {
 		return errStalled
 	}
 	return nil
@@ -304,7 +308,7 @@ func (t *transport) mayLead() error {
 	if t.resigned.Load() {
 		return errResigned
 	}
-	return t.health.failed()
+	return t.health.Failed()
 }
 
 // refused answers an offer of the leadership that this member does not take.
