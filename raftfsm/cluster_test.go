@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"facet/internal/id"
+	"facet/raftfsm/logstore"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -349,8 +350,8 @@ func (c *cluster) tryOpen(name id.Member) (*member, error) {
 	if c.tune != nil {
 		c.tune(&cfg)
 	}
-	g, err := open(cfg, m.journal, func(dir string) (disk, error) {
-		under := openDisk
+	g, err := open(cfg, m.journal, func(dir string) (logstore.Disk, error) {
+		under := logstore.OpenDisk
 		if c.wires != nil {
 			under = openUnsynced
 		}

@@ -49,8 +49,6 @@ const (
 	// rpcTimeout bounds one exchange with a member; for a snapshot it grows with
 	// the size, one rpcTimeout for each 256 KiB.
 	rpcTimeout = 4 * time.Second
-	// lockTimeout is how long Open waits for another process to let go of the log.
-	lockTimeout = time.Second
 )
 
 // StreamLayer gives the streams of one group between its members. Accept returns

@@ -16,7 +16,7 @@ import (
 //     the place of the one before;
 //  2. the entries that the snapshot covers and that are older than a quarter of
 //     Config.EraseWithin leave the log: younger ones are for members that lag;
-//  3. the log's file is replaced by a copy (boltDisk.renew).
+//  3. the log's file is replaced by a copy (logstore.Log.Renew).
 //
 // There is a round every quarter of EraseWithin. What was removed at e was proposed
 // at p ≤ e: step 1 of the next round, at most a quarter after e, takes it out of the
@@ -81,7 +81,7 @@ func (g *Group) Erase(before time.Time) error {
 	if err := g.cutLog(before); err != nil {
 		return err
 	}
-	if err := g.renewLog(); err != nil {
+	if err := g.log.Renew(); err != nil {
 		return err
 	}
 	end := time.Now()
@@ -140,22 +140,6 @@ func (g *Group) cutLog(before time.Time) error {
 		}
 	}
 	return nil
-}
-
-// renewLog replaces the log's file if anything was cut off since that was last done.
-func (g *Group) renewLog() error {
-	d, ok := g.disk.(interface{ renew() error })
-	if !ok || !g.freed.Swap(false) { // a disk of tests may have no file
-		return nil
-	}
-	answered := g.health.Writing()
-	err := d.renew()
-	answered()
-	if err != nil {
-		err = fmt.Errorf("renew the log: %w", err)
-		g.health.Fail(err)
-	}
-	return err
 }
 
 // scrubPause is between two files that scrubLoop reads, and scrubInterval between

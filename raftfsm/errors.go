@@ -5,6 +5,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm/health"
+	"facet/raftfsm/logstore"
 )
 
 var (
@@ -29,7 +30,7 @@ var (
 
 	// ErrGone says that a member that was prepared (Prepare) has no log: what it voted
 	// and acknowledged is forgotten, so it must not come back under its old name.
-	ErrGone = errors.New("raftfsm: the log of a replica that was here is gone")
+	ErrGone = logstore.ErrGone
 
 	// ErrNotMember says that the named member is not part of the group.
 	ErrNotMember = errors.New("raftfsm: not a member of the group")

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"facet/internal/id"
 	"facet/raftfsm/health"
+	"facet/raftfsm/logstore"
 	"facet/shard/segment"
 )
 
@@ -25,10 +25,10 @@ type Group struct {
 	raft      *raft.Raft
 	fsm       *fsm
 	health    *health.Monitor
-	disk      disk
-	stable    *stableStore
-	logs      *raft.LogCache
-	freed     *atomic.Bool // something was cut off the log since its file was renewed, if it was
+	disk      logstore.Disk
+	stable    *logstore.Stable
+	log       *logstore.Log
+	logs      *raft.LogCache // of log
 	snapshots *snapshotStore
 	transport *transport
 
@@ -60,9 +60,9 @@ type Group struct {
 // tells which they are. It fails, before it could vote, when anything in cfg.Dir
 // is damaged (ErrCorrupt) or gone (Config.Prepared), or when another process has it open. cfg.Stream is
 // closed when it fails.
-func Open(cfg Config, m Machine) (*Group, error) { return open(cfg, m, openDisk) }
+func Open(cfg Config, m Machine) (*Group, error) { return open(cfg, m, logstore.OpenDisk) }
 
-func open(cfg Config, m Machine, under func(dir string) (disk, error)) (*Group, error) {
+func open(cfg Config, m Machine, under func(dir string) (logstore.Disk, error)) (*Group, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -87,10 +87,10 @@ func open(cfg Config, m Machine, under func(dir string) (disk, error)) (*Group, 
 
 // openStores opens what lies in cfg.Dir and verifies all of it but the sealed parts
 // of segments, which are verified when they are read (scrub).
-func (g *Group) openStores(m Machine, under func(dir string) (disk, error)) (err error) {
+func (g *Group) openStores(m Machine, under func(dir string) (logstore.Disk, error)) (err error) {
 	if g.cfg.Prepared {
-		if err := hasLog(g.cfg.Dir); err != nil {
-			return fmt.Errorf("look for %s: %w", logFile, err)
+		if err := logstore.Exists(g.cfg.Dir); err != nil {
+			return fmt.Errorf("look for %s: %w", logstore.File, err)
 		}
 	}
 	if err := os.MkdirAll(g.cfg.Dir, 0o700); err != nil {
@@ -108,22 +108,20 @@ func (g *Group) openStores(m Machine, under func(dir string) (disk, error)) (err
 			err = errors.Join(err, g.disk.Close())
 		}
 	}()
-	g.stable = &stableStore{disk: g.disk, health: g.health}
-	store := &logStore{disk: g.disk, health: g.health}
-	g.freed = &store.freed
-	g.freed.Store(true)
-	if g.logs, err = raft.NewLogCache(logCacheEntries, store); err != nil {
+	g.stable = logstore.NewStable(g.disk, g.health)
+	g.log = logstore.NewLog(g.disk, g.health)
+	if g.logs, err = raft.NewLogCache(logCacheEntries, g.log); err != nil {
 		return err
 	}
 	segments, err := g.openSegments(m)
 	if err != nil {
 		return err
 	}
-	g.snapshots, err = openSnapshots(&g.cfg, g.logs, &store.pin, g.health, newBridge(g.cfg.Log), segments)
+	g.snapshots, err = openSnapshots(&g.cfg, g.logs, g.log.Pin, g.health, newBridge(g.cfg.Log), segments)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(g.snapshots.sweep(), g.stable.verify()); err != nil {
+	if err := errors.Join(g.snapshots.sweep(), g.stable.Verify()); err != nil {
 		return err
 	}
 	newest, err := g.snapshots.verify()
@@ -131,15 +129,15 @@ func (g *Group) openStores(m Machine, under func(dir string) (disk, error)) (err
 		return err
 	}
 	if newest != nil {
-		if _, err := g.stable.GetUint64(keyTerm); errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		if _, known, err := g.stable.Term(); !known && err == nil {
 			return fmt.Errorf("there is a snapshot but no log: %w", ErrCorrupt)
 		}
 		// A crash may have come between an installed snapshot and its log.
-		if err := reconcile(g.logs, &store.pin, newest.Index, newest.Term); err != nil {
+		if err := reconcile(g.logs, g.log.Pin, newest.Index, newest.Term); err != nil {
 			return err
 		}
 	}
-	return store.verify()
+	return g.log.Verify()
 }
 
 // openSegments opens the segments of a machine that keeps any, else nil.

@@ -64,13 +64,13 @@ type shelf struct {
 
 func openShelf(t testing.TB) *shelf {
 	t.Helper()
-	s, _ := openLog(t, t.TempDir())
+	s, h := openLog(t, t.TempDir())
 	cfg := Config{Group: 7, Dir: t.TempDir()}.withDefaults()
 	segments, err := segment.Open(filepath.Join(cfg.Dir, segmentsDir), segment.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := openSnapshots(&cfg, s, &s.pin, s.health, hclog.NewNullLogger(), segments)
+	store, err := openSnapshots(&cfg, s, s.Pin, h, hclog.NewNullLogger(), segments)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"facet/internal/id"
 	"facet/raftfsm/health"
+	"facet/raftfsm/logstore"
 )
 
 // A group that has lost its quorum for good can't elect a leader. Recover makes one
@@ -40,7 +40,7 @@ type Stopped struct {
 func OpenStopped(cfg Config, m Machine) (*Stopped, error) {
 	cfg = cfg.withDefaults()
 	g := &Group{cfg: cfg, health: health.New(cfg.Timing.Stall, cfg.Timing.StallFatal)}
-	if err := g.openStores(m, openDisk); err != nil {
+	if err := g.openStores(m, logstore.OpenDisk); err != nil {
 		return nil, fmt.Errorf("open group %d: %w", cfg.Group, err)
 	}
 	g.fsm = newFSM(cfg.Group, m, g.health)
@@ -68,11 +68,9 @@ func (s *Stopped) read() error {
 		s.Snapshot, s.Last, s.LastTerm = list[0].Index, list[0].Index, list[0].Term
 		s.Members = servers(list[0].Configuration)
 	}
-	term, err := s.group.stable.GetUint64(keyTerm)
-	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
+	if s.Term, _, err = s.group.stable.Term(); err != nil {
 		return err
 	}
-	s.Term = term
 	return s.entries(func(l *raft.Log) error {
 		s.Last, s.LastTerm = l.Index, l.Term
 		if l.Type == raft.LogConfiguration {
@@ -140,7 +138,7 @@ func (s *Stopped) Recover(commands ...[]byte) error {
 		return fmt.Errorf("recover group %d: it never had any entry", s.group.cfg.Group)
 	}
 	term := max(s.Term, s.LastTerm) + 1
-	if err := s.group.stable.SetUint64(keyTerm, term); err != nil {
+	if err := s.group.stable.SetTerm(term); err != nil {
 		return fmt.Errorf("recover group %d: %w", s.group.cfg.Group, err)
 	}
 	self := s.group.cfg.Self

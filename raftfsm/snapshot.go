@@ -35,7 +35,7 @@ type snapshotStore struct {
 	dir    string
 	group  id.Shard
 	logs   raft.LogStore // as raft uses it
-	pin    *pin
+	pin    func(uint64)  // keeps an entry of the log
 	health *health.Monitor
 	log    *slog.Logger
 	newest atomic.Uint64 // index of the newest snapshot; 0: none
@@ -51,13 +51,13 @@ type snapshotStore struct {
 	at   raft.SnapshotMeta // the newest snapshot, by index and term
 }
 
-func openSnapshots(cfg *Config, logs raft.LogStore, p *pin, h *health.Monitor, log hclog.Logger, segments *segment.Store) (*snapshotStore, error) {
+func openSnapshots(cfg *Config, logs raft.LogStore, pin func(uint64), h *health.Monitor, log hclog.Logger, segments *segment.Store) (*snapshotStore, error) {
 	files, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, snapshotsKept, log)
 	if err != nil {
 		return nil, fmt.Errorf("open snapshots: %w", err)
 	}
 	return &snapshotStore{
-		files: files, dir: filepath.Join(cfg.Dir, "snapshots"), group: cfg.Group, logs: logs, pin: p, health: h,
+		files: files, dir: filepath.Join(cfg.Dir, "snapshots"), group: cfg.Group, logs: logs, pin: pin, health: h,
 		segments: segments, log: cfg.Log,
 	}, nil
 }

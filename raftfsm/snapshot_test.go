@@ -76,9 +76,9 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 
 func TestSinkRefusesADamagedSnapshotAndKeepsTheOldOne(t *testing.T) {
 	t.Parallel()
-	s, _ := openLog(t, t.TempDir())
+	s, h := openLog(t, t.TempDir())
 	cfg := Config{Group: 7, Dir: t.TempDir()}
-	store, err := openSnapshots(&cfg, s, &s.pin, s.health, hclog.NewNullLogger(), nil)
+	store, err := openSnapshots(&cfg, s, s.Pin, h, hclog.NewNullLogger(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func TestSinkRefusesADamagedSnapshotAndKeepsTheOldOne(t *testing.T) {
 	f("half of it", meta.Index, good[:len(good)/2])
 	f("nothing", meta.Index, nil)
 	f("one of another index", meta.Index+1, good)
-	if err := s.health.Failed(); err != nil {
+	if err := h.Failed(); err != nil {
 		t.Errorf("a peer's bytes took the group out: %v", err)
 	}
 }

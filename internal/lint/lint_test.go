@@ -29,8 +29,8 @@ var layers = []string{"cmd", "node", "router", "raftfsm", "shard", "engine"}
 // owners are the only folders that may import a library.
 var owners = map[string][]string{
 	"github.com/hashicorp/raft":           {"raftfsm"},
-	"github.com/hashicorp/raft-boltdb":    {"raftfsm"},
-	"go.etcd.io/bbolt":                    {"raftfsm"},
+	"github.com/hashicorp/raft-boltdb":    {"raftfsm/logstore"},
+	"go.etcd.io/bbolt":                    {"raftfsm/logstore"},
 	"github.com/hashicorp/memberlist":     {"node/membership"},
 	"github.com/yalue/onnxruntime_go":     {"engine/onnx"},
 	"github.com/valyala/fasthttp":         {"node"},
