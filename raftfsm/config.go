@@ -40,9 +40,6 @@ const (
 	appendEntriesMax = 64
 	// logCacheEntries is how many of the newest entries are kept in memory.
 	logCacheEntries = 128
-	// snapshotsKept is how many snapshots stay on disk: none but the newest is ever
-	// restored, and an older one may have what was erased since.
-	snapshotsKept = 1
 	// connsPerPeer bounds the idle connections to one other member: heartbeats,
 	// appends and read rounds each use one.
 	connsPerPeer = 3

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
+
+	"facet/raftfsm/snapshots"
 )
 
 func TestEntryComesBackAsItWasProposed(t *testing.T) {
@@ -113,7 +115,7 @@ func TestMessagesThatRaftWouldNotSurviveAreRefused(t *testing.T) {
 	g("a snapshot of version 0", raft.InstallSnapshotRequest{Configuration: configuration("member-a")})
 	g("a snapshot without members", raft.InstallSnapshotRequest{SnapshotVersion: 1, Configuration: []byte{0xc1}})
 	g("an endless snapshot", raft.InstallSnapshotRequest{
-		SnapshotVersion: 1, Configuration: configuration("member-a"), Size: snapshotBytesMax + 1,
+		SnapshotVersion: 1, Configuration: configuration("member-a"), Size: snapshots.BytesMax + 1,
 	})
 }
 

@@ -78,7 +78,7 @@ func (g *Group) Erase(before time.Time) error {
 		}
 		g.erased = applied // or more
 	}
-	if err := g.cutLog(before); err != nil {
+	if err := g.snapshots.CutLog(before); err != nil {
 		return err
 	}
 	if err := g.log.Renew(); err != nil {
@@ -101,43 +101,12 @@ var errNotYet = errors.New("raftfsm: nothing applied yet")
 
 // snapshotErased makes a snapshot without anything that is dead.
 func (g *Group) snapshotErased() error {
-	g.snapshots.erase.Store(true)
-	defer g.snapshots.erase.Store(false)
-	err := g.raft.Snapshot().Error()
+	err := g.snapshots.Erasing(func() error { return g.raft.Snapshot().Error() })
 	switch {
 	case errors.Is(err, raft.ErrNothingNewToSnapshot):
 		return errNotYet
 	case err != nil:
 		return fmt.Errorf("snapshot of group %d: %w", g.cfg.Group, err)
-	}
-	return nil
-}
-
-// cutLog removes the entries that a snapshot covers and that are from before a time.
-func (g *Group) cutLog(before time.Time) error {
-	g.snapshots.cut.Lock()
-	defer g.snapshots.cut.Unlock()
-	newest := g.snapshots.newest.Load()
-	first, err := g.logs.FirstIndex()
-	if err != nil || first == 0 {
-		return err
-	}
-	last, err := g.logs.LastIndex()
-	if err != nil {
-		return err
-	}
-	// The newest of the old entries, so that a clock that went wrong once keeps
-	// nothing in the log.
-	for index := min(newest, last); index >= first; index-- {
-		var l raft.Log
-		switch err := g.logs.GetLog(index, &l); {
-		case errors.Is(err, raft.ErrLogNotFound): // cut by raft meanwhile
-			return nil
-		case err != nil:
-			return err
-		case l.AppendedAt.Before(before):
-			return g.logs.DeleteRange(first, index)
-		}
 	}
 	return nil
 }
@@ -153,7 +122,7 @@ const (
 // found (and takes the group out) before it is needed. Owned by Open; ends with
 // stop.
 func (g *Group) scrubLoop() {
-	if g.snapshots.segments == nil {
+	if g.segments == nil {
 		return
 	}
 	timer := time.NewTimer(scrubPause)
@@ -167,7 +136,7 @@ func (g *Group) scrubLoop() {
 			return
 		case <-timer.C:
 		}
-		f := g.snapshots.nth(next)
+		f := g.snapshots.Segment(next)
 		if f == nil {
 			next = 0
 			timer.Reset(scrubInterval)

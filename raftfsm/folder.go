@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"facet/raftfsm/logstore"
+	"facet/raftfsm/snapshots"
 )
 
 // Prepare makes the folder of a member that never ran, with an empty log in it. It does
@@ -16,4 +17,16 @@ func Prepare(dir string) error {
 		return fmt.Errorf("prepare a group's folder: %w", err)
 	}
 	return nil
+}
+
+// SalvageSegments gives a member's new folder the sound segments of the one that was
+// set aside for it: when the leader asks what there is, the member has them, and only
+// what was damaged is sent. Neither folder's member is open. The segments are of no
+// other effect, and go with the member's first snapshot if that does not name them.
+func SalvageSegments(aside, folder string) (files int, err error) {
+	files, err = snapshots.Salvage(aside, folder)
+	if err != nil {
+		return files, fmt.Errorf("salvage a member's segments: %w", err)
+	}
+	return files, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm/health"
+	"facet/raftfsm/snapshots"
 )
 
 // fsm stands between raft and the Machine. It knows what the machine has really
@@ -159,6 +160,38 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	return &frozenSnapshot{frozen: frozen}, nil
 }
 
+// frozenSnapshot is a raft.FSMSnapshot.
+type frozenSnapshot struct {
+	frozen Frozen
+	sink   *snapshots.Sink // nil until Persist
+}
+
+// Persist writes the snapshot; raft closes the sink.
+func (s *frozenSnapshot) Persist(sink raft.SnapshotSink) error {
+	own, ok := sink.(*snapshots.Sink)
+	if !ok {
+		return errors.New("bug: the snapshot's sink is not of this package")
+	}
+	s.sink = own
+	stored, ok := s.frozen.(Stored)
+	if how, segmented := own.Clean(); ok && segmented {
+		files, err := stored.Settle(how)
+		if err != nil {
+			return err
+		}
+		own.Settled(files, stored.Adopt)
+	}
+	return own.WriteState(s.frozen)
+}
+
+// Release lets go of the frozen state, and of the segments that only it needed.
+func (s *frozenSnapshot) Release() {
+	s.frozen.Release()
+	if s.sink != nil {
+		s.sink.Collect()
+	}
+}
+
 // Restore replaces the machine's state by a snapshot's. The snapshot's checksum
 // was verified when it was written and when it was opened, so an error here means
 // that the machine can't read it.
@@ -166,20 +199,21 @@ func (f *fsm) Restore(source io.ReadCloser) error {
 	if wrapped, ok := source.(raft.ReadCloserWrapper); ok {
 		source = wrapped.WrappedReadCloser()
 	}
-	s, ok := source.(*openSnapshot)
+	s, ok := source.(*snapshots.Snapshot)
 	if !ok {
 		return errors.New("bug: the snapshot is not of this package")
 	}
 	if err := f.health.Failed(); err != nil {
 		return err
 	}
-	if err := readSnapshot(s.disk, s.meta.Size, s.header, f.machine); err != nil {
-		err = fmt.Errorf("restore snapshot %s: %w", s.meta.ID, err)
+	meta := s.Meta()
+	if err := s.Restore(f.machine.Restore); err != nil {
+		err = fmt.Errorf("restore snapshot %s: %w", meta.ID, err)
 		f.health.Fail(err)
 		return err
 	}
-	f.noteConfiguration(s.meta.ConfigurationIndex, s.meta.Configuration)
-	f.advance(s.meta.Index, 0)
+	f.noteConfiguration(meta.ConfigurationIndex, meta.Configuration)
+	f.advance(meta.Index, 0)
 	return nil
 }
 

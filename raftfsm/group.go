@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/health"
 	"facet/raftfsm/logstore"
+	"facet/raftfsm/snapshots"
 	"facet/shard/segment"
 )
 
@@ -29,7 +29,8 @@ type Group struct {
 	stable    *logstore.Stable
 	log       *logstore.Log
 	logs      *raft.LogCache // of log
-	snapshots *snapshotStore
+	segments  *segment.Store // nil: the machine has none
+	snapshots *snapshots.Store
 	transport *transport
 
 	leader leaderWatch
@@ -103,7 +104,7 @@ func (g *Group) openStores(m Machine, under func(dir string) (logstore.Disk, err
 		if err != nil {
 			g.health.Close()
 			if g.snapshots != nil {
-				g.snapshots.close()
+				g.snapshots.Close()
 			}
 			err = errors.Join(err, g.disk.Close())
 		}
@@ -113,18 +114,20 @@ func (g *Group) openStores(m Machine, under func(dir string) (logstore.Disk, err
 	if g.logs, err = raft.NewLogCache(logCacheEntries, g.log); err != nil {
 		return err
 	}
-	segments, err := g.openSegments(m)
+	if g.segments, err = g.openSegments(m); err != nil {
+		return err
+	}
+	g.snapshots, err = snapshots.New(snapshots.Config{
+		Dir: g.cfg.Dir, Group: g.cfg.Group, Logs: g.logs, Pin: g.log.Pin, Health: g.health, Segments: g.segments,
+		Log: g.cfg.Log, RaftLog: newBridge(g.cfg.Log),
+	})
 	if err != nil {
 		return err
 	}
-	g.snapshots, err = openSnapshots(&g.cfg, g.logs, g.log.Pin, g.health, newBridge(g.cfg.Log), segments)
-	if err != nil {
+	if err := errors.Join(g.snapshots.Sweep(), g.stable.Verify()); err != nil {
 		return err
 	}
-	if err := errors.Join(g.snapshots.sweep(), g.stable.Verify()); err != nil {
-		return err
-	}
-	newest, err := g.snapshots.verify()
+	newest, err := g.snapshots.Verify()
 	if err != nil {
 		return err
 	}
@@ -133,7 +136,7 @@ func (g *Group) openStores(m Machine, under func(dir string) (logstore.Disk, err
 			return fmt.Errorf("there is a snapshot but no log: %w", ErrCorrupt)
 		}
 		// A crash may have come between an installed snapshot and its log.
-		if err := reconcile(g.logs, g.log.Pin, newest.Index, newest.Term); err != nil {
+		if err := g.snapshots.Reconcile(newest); err != nil {
 			return err
 		}
 	}
@@ -146,7 +149,7 @@ func (g *Group) openSegments(m Machine) (*segment.Store, error) {
 	if !ok {
 		return nil, nil
 	}
-	s, err := segment.Open(filepath.Join(g.cfg.Dir, segmentsDir), segment.Options{
+	s, err := segment.Open(snapshots.SegmentsDir(g.cfg.Dir), segment.Options{
 		Bytes:   g.cfg.SegmentBytes,
 		Damaged: func(err error) { g.health.Fail(fmt.Errorf("%w: %w", ErrCorrupt, err)) },
 	})
@@ -160,7 +163,7 @@ func (g *Group) openSegments(m Machine) (*segment.Store, error) {
 func (g *Group) start(m Machine) error {
 	log := newBridge(g.cfg.Log)
 	g.fsm = newFSM(g.cfg.Group, m, g.health)
-	g.transport = newTransport(&g.cfg, g.health, log, g.snapshots.segments)
+	g.transport = newTransport(&g.cfg, g.health, log, g.segments)
 	t := g.cfg.Timing
 	conf := raft.DefaultConfig()
 	conf.LocalID = raft.ServerID(g.cfg.Self)
@@ -177,7 +180,7 @@ func (g *Group) start(m Machine) error {
 		closed := g.transport.Close()
 		g.transport.wait()
 		g.health.Close()
-		g.snapshots.close()
+		g.snapshots.Close()
 		return errors.Join(err, g.health.Failed(), closed, g.disk.Close())
 	}
 	g.raft = r
@@ -405,7 +408,7 @@ func (g *Group) Close() error {
 		g.asks.Wait()
 		g.health.Close()
 		g.fsm.checks.close()
-		g.snapshots.close()
+		g.snapshots.Close()
 		g.closeErr = errors.Join(err, g.disk.Close())
 	})
 	return g.closeErr

@@ -54,7 +54,7 @@ func OpenStopped(cfg Config, m Machine) (*Stopped, error) {
 // Close lets go of the files.
 func (s *Stopped) Close() error {
 	s.group.health.Close()
-	s.group.snapshots.close()
+	s.group.snapshots.Close()
 	return s.group.disk.Close()
 }
 

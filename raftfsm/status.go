@@ -40,7 +40,7 @@ func (g *Group) Status() Status {
 		Last:        g.raft.LastIndex(),
 		Commit:      g.raft.CommitIndex(),
 		Applied:     g.Applied(),
-		Snapshot:    g.snapshots.newest.Load(),
+		Snapshot:    g.snapshots.Newest(),
 		LastContact: -1,
 		Stalled:     g.health.Owed(),
 		Led:         g.led.Load(),

@@ -13,6 +13,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm/health"
+	"facet/raftfsm/snapshots"
 	"facet/shard/segment"
 )
 
@@ -245,11 +246,10 @@ func (t *transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 		t.held.lost(to, q.Term)
 		return err
 	}
-	if o, ok := data.(*openSnapshot); ok && len(o.files) > 0 {
-		have := t.ask(to, at, o.refs())
+	if s, ok := data.(*snapshots.Snapshot); ok && s.Segmented() {
 		less := *q
-		less.Size = o.wireBytes(have)
-		q, data = &less, o.onWire(have)
+		data, less.Size = s.OnWire(t.ask(to, at, s))
+		q = &less
 	}
 	err := t.NetworkTransport.InstallSnapshot(to, at, q, a, data)
 	if err != nil {
@@ -372,7 +372,7 @@ func checkRPC(group id.Shard, command any) error {
 			}
 		}
 	case *raft.InstallSnapshotRequest:
-		if q.SnapshotVersion != raft.SnapshotVersionMax || q.Size < 0 || q.Size > snapshotBytesMax {
+		if q.SnapshotVersion != raft.SnapshotVersionMax || q.Size < 0 || q.Size > snapshots.BytesMax {
 			return fmt.Errorf("%w: snapshot of %d bytes", errMalformed, q.Size)
 		}
 		return checkConfiguration(q.Configuration)

@@ -75,7 +75,7 @@ var plantedBugs = []planted{
 	{"stale_read", hunter{tests: "./raftfsm", run: "NonvotersDoNotConfirm"}},
 	{"no_term_entry", hunter{tests: "./raftfsm", run: "ReadIndexWaits"}},
 	{"torn_vote", hunter{tests: "./raftfsm/logstore", run: "PowerCut"}},
-	{"stale_log", hunter{tests: "./raftfsm", run: "Reconcile|InstalledSnapshot"}},
+	{"stale_log", hunter{tests: "./raftfsm/snapshots", run: "Reconcile"}},
 	{"seal_ignored", hunter{tests: "./raftfsm/logstore", run: "Seal|Flipped"}},
 	{"stall_ignored", hunter{tests: "./raftfsm", run: "LeaderWithAHungDisk"}},
 	{"unsigned_header", signature},

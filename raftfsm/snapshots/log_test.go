@@ -1,4 +1,4 @@
-package raftfsm
+package snapshots
 
 import (
 	"testing"
@@ -6,12 +6,13 @@ import (
 
 	"facet/raftfsm/health"
 	"facet/raftfsm/logstore"
+	"facet/raftfsm/logstore/disktest"
 )
 
-// openLog opens a log in dir, without a group.
-func openLog(t testing.TB, dir string) (*logstore.Log, *health.Monitor) {
+// openLog opens an empty log.
+func openLog(t testing.TB) (*logstore.Log, *health.Monitor) {
 	t.Helper()
-	d, err := openUnsynced(dir)
+	d, err := disktest.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package raftfsm
+package snapshots
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ func TestReconcileLeavesALogThatAgrees(t *testing.T) {
 	t.Parallel()
 	f := func(what string, first, last, term, index, snapshotTerm uint64, want string) {
 		t.Helper()
-		s, _ := openLog(t, t.TempDir())
+		s, _ := openLog(t)
 		for i := first; i <= last && first > 0; i++ {
 			if err := s.StoreLog(&raft.Log{Index: i, Term: term, Type: raft.LogNoop}); err != nil {
 				t.Fatal(err)
