@@ -248,18 +248,12 @@ type ghost struct {
 func newGhost(t *testing.T, w *wires, to id.Member) *ghost {
 	t.Helper()
 	const name = id.Member("member-x")
-	cfg := Config{
-		Self: name, Stream: w.listen(string(name)),
-		Resolve: func(m id.Member) (string, error) { return string(m), nil },
-	}
-	s := newStreams(&cfg)
 	g := &ghost{name: name, to: to, NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: s, MaxPool: 3, Timeout: time.Minute, Logger: hclog.NewNullLogger(),
+		Stream: bare{w.listen(string(name))}, MaxPool: 3, Timeout: time.Minute, Logger: hclog.NewNullLogger(),
 	})}
 	t.Cleanup(func() {
 		g.Close()
 		g.CloseStreams()
-		s.wg.Wait()
 	})
 	return g
 }

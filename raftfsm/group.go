@@ -15,6 +15,7 @@ import (
 	"facet/raftfsm/health"
 	"facet/raftfsm/logstore"
 	"facet/raftfsm/snapshots"
+	"facet/raftfsm/transport"
 	"facet/shard/segment"
 )
 
@@ -31,7 +32,7 @@ type Group struct {
 	logs      *raft.LogCache // of log
 	segments  *segment.Store // nil: the machine has none
 	snapshots *snapshots.Store
-	transport *transport
+	transport *transport.Transport
 
 	leader leaderWatch
 
@@ -163,12 +164,15 @@ func (g *Group) openSegments(m Machine) (*segment.Store, error) {
 func (g *Group) start(m Machine) error {
 	log := newBridge(g.cfg.Log)
 	g.fsm = newFSM(g.cfg.Group, m, g.health)
-	g.transport = newTransport(&g.cfg, g.health, log, g.segments)
+	g.transport = transport.New(transport.Config{
+		Group: g.cfg.Group, Self: g.cfg.Self, Stream: g.cfg.Stream, Resolve: g.cfg.Resolve,
+		Health: g.health, Segments: g.segments, Log: log, CheckCommand: func(entry []byte) error { _, _, err := decodeEntry(g.cfg.Group, entry); return err },
+	})
 	t := g.cfg.Timing
 	conf := raft.DefaultConfig()
 	conf.LocalID = raft.ServerID(g.cfg.Self)
 	conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = t.Heartbeat, t.Election, t.Lease
-	conf.MaxAppendEntries = appendEntriesMax
+	conf.MaxAppendEntries = transport.EntriesMax
 	conf.BatchApplyCh = true
 	conf.ShutdownOnRemove = false // who closes the group is the node's decision
 	conf.TrailingLogs = g.cfg.TrailingLogs
@@ -178,14 +182,14 @@ func (g *Group) start(m Machine) error {
 	r, err := newRaft(conf, g.fsm, g.logs, g.stable, g.snapshots, g.transport)
 	if err != nil {
 		closed := g.transport.Close()
-		g.transport.wait()
+		g.transport.Wait()
 		g.health.Close()
 		g.snapshots.Close()
 		return errors.Join(err, g.health.Failed(), closed, g.disk.Close())
 	}
 	g.raft = r
 	g.observeLeader()
-	g.transport.raft.Store(r)
+	g.transport.Attach(r)
 	if err := g.health.Start(g.cfg.Fatal); err != nil {
 		return errors.Join(err, g.Close())
 	}
@@ -231,7 +235,7 @@ func (g *Group) mark() {
 	const pause = 10 * time.Millisecond
 	entry := encodeEntry(g.cfg.Group, kindMarker, nil)
 	for g.raft.State() == raft.Leader {
-		err := g.raft.Apply(entry, rpcTimeout).Error()
+		err := g.raft.Apply(entry, transport.Timeout).Error()
 		if !errors.Is(err, raft.ErrLeadershipTransferInProgress) && !errors.Is(err, raft.ErrEnqueueTimeout) {
 			return // committed, or the leadership is gone
 		}
@@ -404,7 +408,7 @@ func (g *Group) Close() error {
 		stopped := g.raft.Shutdown()
 		err := g.transport.Close() // ends what waits for other members
 		err = errors.Join(err, stopped.Error())
-		g.transport.wait()
+		g.transport.Wait()
 		g.asks.Wait()
 		g.health.Close()
 		g.fsm.checks.close()

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"facet/raftfsm/transport"
 )
 
 func TestVirtualTimeGroupKeepsEveryAcknowledgedCommand(t *testing.T) {
@@ -292,7 +294,7 @@ func TestCloseDoesNotWaitForMembersThatNeverAnswer(t *testing.T) {
 			c.stop(name)
 		}
 		// In their place sits something that accepts every stream and is silent.
-		var mute []StreamLayer
+		var mute []transport.StreamLayer
 		var held sync.WaitGroup
 		for _, name := range gone {
 			l := w.listen(string(name))

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/raftfsm/transport"
 )
 
 // Bootstrap gives a new group its first members. Every first voter calls it with
@@ -135,7 +135,7 @@ func (g *Group) Transfer(ctx context.Context, to id.Member) error {
 		return nil
 	}
 	err = g.await(ctx, func(time.Duration) error {
-		defer g.transport.held.hurry(raft.ServerID(to))()
+		defer g.transport.Hurry(to)()
 		err := g.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(to)).Error()
 		if err != nil {
 			// Raft takes no command until its part of a transfer has ended, which may wait for
@@ -165,7 +165,7 @@ const (
 // when ctx ends or nobody else answers. Call it before Close, so that a stop costs no
 // election.
 func (g *Group) Resign(ctx context.Context) error {
-	g.transport.resigned.Store(true)
+	g.transport.Resign()
 	var failed []id.Member
 	for g.raft.State() == raft.Leader {
 		changed := g.LeaderChanged()
@@ -238,7 +238,9 @@ func (g *Group) successor(ctx context.Context, but []id.Member) (id.Member, erro
 			}
 		}
 		if len(ready) > 0 {
-			return slices.MinFunc(ready, func(a, b id.Member) int { return cmp.Compare(spread(g.cfg.Group, a), spread(g.cfg.Group, b)) }), nil
+			return slices.MinFunc(ready, func(a, b id.Member) int {
+				return cmp.Compare(transport.Spread(g.cfg.Group, a), transport.Spread(g.cfg.Group, b))
+			}), nil
 		}
 		if len(logs) == 0 {
 			return "", errors.Join(ErrNotMember, ctx.Err())
@@ -253,13 +255,6 @@ func (g *Group) successor(ctx context.Context, but []id.Member) (id.Member, erro
 	}
 }
 
-// spread orders members, differently from group to group.
-func spread(group id.Shard, m id.Member) uint32 {
-	h := fnv.New32a()
-	fmt.Fprintf(h, "%s %d", m, group)
-	return h.Sum32()
-}
-
 // followers gives how far the logs go of the members of list that follow us now. It
 // returns when all have answered, or a little after one that has reached enough.
 func (g *Group) followers(ctx context.Context, list []Server, enough uint64) map[id.Member]uint64 {
@@ -272,7 +267,7 @@ func (g *Group) followers(ctx context.Context, list []Server, enough uint64) map
 	answers := make(chan answer, len(list))
 	for _, s := range list {
 		g.asks.Go(func() { // ends with its RPC
-			last, ok := g.transport.follows(s.Member, term)
+			last, ok := g.transport.Follows(s.Member, term)
 			answers <- answer{s.Member, last, ok}
 		})
 	}
@@ -302,7 +297,7 @@ func (g *Group) await(ctx context.Context, call func(wait time.Duration) error) 
 	if g.raft.State() != raft.Leader {
 		return g.notLeader()
 	}
-	wait := rpcTimeout
+	wait := transport.Timeout
 	if deadline, ok := ctx.Deadline(); ok {
 		wait = min(wait, time.Until(deadline))
 	}

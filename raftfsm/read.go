@@ -9,6 +9,7 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/mutant"
+	"facet/raftfsm/transport"
 )
 
 // A read (Ongaro 2014, §6.4) needs an index that covers every write acknowledged
@@ -95,7 +96,7 @@ func (g *Group) WaitPoint(ctx context.Context, p ReadPoint) error {
 			return nil
 		}
 		if !told && g.raft.State() == raft.Follower && g.raft.CurrentTerm() == p.Term && g.raft.LastIndex() >= p.Index {
-			told = g.transport.committed(ctx, p)
+			told = g.transport.Committed(ctx, transport.Point(p))
 		}
 		if told {
 			return g.WaitApplied(ctx, p.Index)
@@ -257,7 +258,8 @@ func (r *rounds) ask(term uint64, confirmed map[id.Member]bool) {
 		}
 		r.asked[m] = round
 		r.g.asks.Go(func() { // ends with its RPC, at the latest with the transport
-			a := roundAnswer{member: m, round: round, ok: r.g.transport.confirm(m, term)}
+			_, ok := r.g.transport.Follows(m, term) // whether it had not left the term when it answered
+			a := roundAnswer{member: m, round: round, ok: ok}
 			select {
 			case r.answers <- a:
 			case <-r.g.stop:

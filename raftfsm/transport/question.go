@@ -1,4 +1,4 @@
-package raftfsm
+package transport
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ const offerVersion = raft.SnapshotVersion(0x4641)
 
 // ask gives the segments of a snapshot that a member has; without an answer there are
 // none.
-func (t *transport) ask(to raft.ServerID, at raft.ServerAddress, s *snapshots.Snapshot) map[segment.Hash]bool {
+func (t *Transport) ask(to raft.ServerID, at raft.ServerAddress, s *snapshots.Snapshot) map[segment.Hash]bool {
 	offer := s.Offer()
 	q := raft.InstallSnapshotRequest{RPCHeader: t.header, SnapshotVersion: offerVersion, Size: int64(len(offer))}
 	var a raft.InstallSnapshotResponse
@@ -32,7 +32,7 @@ func (t *transport) ask(to raft.ServerID, at raft.ServerAddress, s *snapshots.Sn
 // question answers rpc if it is a question of ours: for segments, one at a time, for
 // the hashes may come slowly, and raft's messages don't wait for them; or after the
 // leader.
-func (t *transport) question(rpc raft.RPC) bool {
+func (t *Transport) question(rpc raft.RPC) bool {
 	q, ok := rpc.Command.(*raft.InstallSnapshotRequest)
 	if !ok || q.SnapshotVersion != offerVersion && q.SnapshotVersion != goneVersion {
 		return false

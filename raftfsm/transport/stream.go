@@ -1,4 +1,4 @@
-package raftfsm
+package transport
 
 import (
 	"context"
@@ -12,6 +12,15 @@ import (
 
 	"facet/internal/id"
 )
+
+// StreamLayer gives the streams of one group between its members. Accept returns
+// streams that other members dialled for this group; Close ends Accept with an
+// error and takes the group off the port, but leaves the port open to others.
+type StreamLayer interface {
+	net.Listener
+	// Dial opens a stream to the same group at address; it ends when ctx does.
+	Dial(ctx context.Context, address string) (net.Conn, error)
+}
 
 // streams is the raft.StreamLayer over ours. For raft a member's address is its
 // name, always: votes are remembered by address, and addresses change. The name

@@ -1,4 +1,4 @@
-package raftfsm
+package transport
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
 )
 
 const (
@@ -96,12 +97,15 @@ func (h *heldAppends) hurry(to raft.ServerID) (done func()) {
 	}
 }
 
+// Hurry lets appends to a member fail until done is called (heldAppends.hurry).
+func (t *Transport) Hurry(to id.Member) (done func()) { return t.held.hurry(raft.ServerID(to)) }
+
 // errNotReached says that a member was not reached for as long as this one led it.
 var errNotReached = errors.New("raftfsm: the member was not reached")
 
 // awaitReached returns when a member may be sent entries of term, or an error when there is
 // no use in it any more.
-func (t *transport) awaitReached(to raft.ServerID, term uint64) error {
+func (t *Transport) awaitReached(to raft.ServerID, term uint64) error {
 	over := t.held.outage(to, term)
 	if over == nil {
 		return nil
@@ -113,7 +117,7 @@ func (t *transport) awaitReached(to raft.ServerID, term uint64) error {
 		case <-over:
 			return nil
 		case <-t.done:
-			return ErrClosed
+			return health.ErrClosed
 		case <-tick.C:
 			if r := t.raft.Load(); r == nil || r.State() != raft.Leader || r.CurrentTerm() != term || !hasMember(r, to) || t.health.Failed() != nil {
 				return fmt.Errorf("append to %s: %w", to, errNotReached)
@@ -147,9 +151,9 @@ func retryBroken(call func() error) error {
 // errDial says that there is no connection to a member, not even a broken one.
 var errDial = errors.New("raftfsm: no connection")
 
-// follows asks a member whether it still follows the leader of term, and how far its
+// Follows asks a member whether it still follows the leader of term, and how far its
 // log goes.
-func (t *transport) follows(to id.Member, term uint64) (last uint64, ok bool) {
+func (t *Transport) Follows(to id.Member, term uint64) (last uint64, ok bool) {
 	q := raft.AppendEntriesRequest{RPCHeader: t.header, Term: term}
 	var a raft.AppendEntriesResponse
 	err := t.AppendEntries(raft.ServerID(to), raft.ServerAddress(to), &q, &a)

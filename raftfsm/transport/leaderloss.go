@@ -1,10 +1,11 @@
-package raftfsm
+package transport
 
 import (
 	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net"
 	"slices"
 	"sync"
@@ -73,7 +74,7 @@ func (l *leaderLoss) close() {
 }
 
 // leaderGone looks after the leader when the last stream from its node has ended.
-func (t *transport) leaderGone(node id.Node) {
+func (t *Transport) leaderGone(node id.Node) {
 	r := t.raft.Load()
 	if r == nil {
 		return
@@ -91,13 +92,13 @@ func (t *transport) leaderGone(node id.Node) {
 }
 
 // following tells whether this member follows leader, or nobody.
-func (t *transport) following(r *raft.Raft, leader raft.ServerID) bool {
+func (t *Transport) following(r *raft.Raft, leader raft.ServerID) bool {
 	_, now := r.LeaderWithID()
 	return r.State() == raft.Follower && (now == leader || now == "")
 }
 
 // campaign stands for election, when it is time to, or returns when another leads.
-func (t *transport) campaign(r *raft.Raft, leader raft.ServerID) {
+func (t *Transport) campaign(r *raft.Raft, leader raft.ServerID) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	agreed := 0
@@ -130,7 +131,7 @@ type vote struct {
 
 // poll tells whether a majority of the voters says that the leader is gone, and
 // whether this member is the first of them to stand for election.
-func (t *transport) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) {
+func (t *Transport) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) {
 	own := vote{raft.ServerID(t.header.ID), t.gone(leader), r.LastIndex()}
 	if !own.gone {
 		return false, false
@@ -169,13 +170,13 @@ func (t *transport) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) 
 		}
 	}
 	slices.SortFunc(candidates, func(a, b vote) int {
-		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(spread(t.group, id.Member(a.member)), spread(t.group, id.Member(b.member))))
+		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(Spread(t.group, id.Member(a.member)), Spread(t.group, id.Member(b.member))))
 	})
 	return voter && len(candidates) > voters/2, candidates[0].member == own.member
 }
 
 // gone tells whether a leader's process has ended, or does not lead any more.
-func (t *transport) gone(leader raft.ServerID) bool {
+func (t *Transport) gone(leader raft.ServerID) bool {
 	node, err := id.Member(leader).Node()
 	if err != nil || t.streams.from(node) > 0 {
 		return false
@@ -197,7 +198,7 @@ func isTimeout(err error) bool {
 }
 
 // askGone asks a member whether leader is gone, and how far the member's log goes.
-func (t *transport) askGone(to, leader raft.ServerID) (gone bool, last uint64, err error) {
+func (t *Transport) askGone(to, leader raft.ServerID) (gone bool, last uint64, err error) {
 	q := raft.InstallSnapshotRequest{RPCHeader: t.header, SnapshotVersion: goneVersion, Leader: []byte(leader)}
 	var a raft.InstallSnapshotResponse
 	err = retryBroken(func() error {
@@ -208,7 +209,7 @@ func (t *transport) askGone(to, leader raft.ServerID) (gone bool, last uint64, e
 }
 
 // answerGone answers askGone, one at a time: it may take a while to find out.
-func (t *transport) answerGone(rpc raft.RPC, leader raft.ServerID) {
+func (t *Transport) answerGone(rpc raft.RPC, leader raft.ServerID) {
 	r := t.raft.Load()
 	if r == nil || t.health.Failed() != nil || !t.loss.begin(&t.loss.answering) {
 		rpc.Respond(nil, fmt.Errorf("%w: no answer now", errMalformed))
@@ -222,4 +223,11 @@ func (t *transport) answerGone(rpc raft.RPC, leader raft.ServerID) {
 			t.following(r, leader) && t.gone(leader)
 		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: t.header, Term: r.LastIndex(), Success: gone}, nil)
 	})
+}
+
+// Spread orders members, differently from group to group.
+func Spread(group id.Shard, m id.Member) uint32 {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%s %d", m, group)
+	return h.Sum32()
 }
