@@ -3,6 +3,8 @@ package raftfsm
 import (
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -31,8 +33,19 @@ const (
 	eraseTickMin = 5 * time.Millisecond
 )
 
-// eraseLoop makes the rounds. Owned by Open; ends with stop.
-func (g *Group) eraseLoop() {
+// eraser makes the rounds of a group.
+type eraser struct {
+	g *Group
+
+	mu     sync.Mutex // held by a round; guards erased
+	erased uint64     // everything up to it was erased in a round since Open
+
+	last atomic.Pointer[eraseRound] // the last since Open; nil: none
+}
+
+// loop makes the rounds. Owned by Open; ends with stop.
+func (e *eraser) loop() {
+	g := e.g
 	round := g.cfg.EraseWithin / eraseRounds
 	tick := max(round/eraseTries, eraseTickMin)
 	// Nobody knows when the last round was: the first is soon, for a node that is restarted
@@ -69,14 +82,19 @@ func (g *Group) Erase(before time.Time) error {
 		return err
 	}
 	defer g.calls.Done()
-	g.erasing.Lock()
-	defer g.erasing.Unlock()
-	begin := time.Now()
-	if applied := g.Applied(); applied != g.erased {
-		if err := g.snapshotErased(); err != nil {
+	return g.eraser.round(before)
+}
+
+// round is Erase, while the group is open.
+func (e *eraser) round(before time.Time) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	g, begin := e.g, time.Now()
+	if applied := g.Applied(); applied != e.erased {
+		if err := e.snapshot(); err != nil {
 			return err
 		}
-		g.erased = applied // or more
+		e.erased = applied // or more
 	}
 	if err := g.snapshots.CutLog(before); err != nil {
 		return err
@@ -85,7 +103,7 @@ func (g *Group) Erase(before time.Time) error {
 		return err
 	}
 	end := time.Now()
-	g.round.Store(&eraseRound{end, end.Sub(begin)})
+	e.last.Store(&eraseRound{end, end.Sub(begin)})
 	return nil
 }
 
@@ -99,52 +117,14 @@ type eraseRound struct {
 // makes no snapshot.
 var errNotYet = errors.New("raftfsm: nothing applied yet")
 
-// snapshotErased makes a snapshot without anything that is dead.
-func (g *Group) snapshotErased() error {
-	err := g.snapshots.Erasing(func() error { return g.raft.Snapshot().Error() })
+// snapshot makes a snapshot without anything that is dead.
+func (e *eraser) snapshot() error {
+	err := e.g.snapshots.Erasing(func() error { return e.g.raft.Snapshot().Error() })
 	switch {
 	case errors.Is(err, raft.ErrNothingNewToSnapshot):
 		return errNotYet
 	case err != nil:
-		return fmt.Errorf("snapshot of group %d: %w", g.cfg.Group, err)
+		return fmt.Errorf("snapshot of group %d: %w", e.g.cfg.Group, err)
 	}
 	return nil
-}
-
-// scrubPause is between two files that scrubLoop reads, and scrubInterval between
-// two times that it reads all.
-const (
-	scrubPause    = time.Second
-	scrubInterval = 24 * time.Hour
-)
-
-// scrubLoop reads the newest snapshot's segments now and then: a damaged one is
-// found (and takes the group out) before it is needed. Owned by Open; ends with
-// stop.
-func (g *Group) scrubLoop() {
-	if g.segments == nil {
-		return
-	}
-	timer := time.NewTimer(scrubPause)
-	defer timer.Stop()
-	next := 0
-	for {
-		select {
-		case <-g.stop:
-			return
-		case <-g.health.Broken():
-			return
-		case <-timer.C:
-		}
-		f := g.snapshots.Segment(next)
-		if f == nil {
-			next = 0
-			timer.Reset(scrubInterval)
-			continue
-		}
-		_ = f.Verify() // the store was told of damage
-		f.Release()
-		next++
-		timer.Reset(scrubPause)
-	}
 }

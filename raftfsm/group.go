@@ -36,18 +36,14 @@ type Group struct {
 
 	leader leaderWatch
 
-	led   atomic.Uint64    // how often this member became the leader
-	slots chan struct{}    // one for each command that waits for its answer
-	reads chan readRequest // to readLoop; full: callers wait
+	led    atomic.Uint64 // how often this member became the leader
+	slots  chan struct{} // one for each command that waits for its answer
+	reads  *reads
+	eraser eraser
 
 	stop  chan struct{}  // closed when Close begins
-	loops sync.WaitGroup // watch, watchLeader, readLoop, eraseLoop, scrubLoop and checkLoop; owned by Open, ended by stop
+	loops sync.WaitGroup // started by start; they end with stop
 	asks  sync.WaitGroup // questions to other members; ended by the transport's end
-
-	erasing sync.Mutex // held by a round of Erase; guards what follows
-	erased  uint64     // everything up to it was erased in a round since Open
-
-	round atomic.Pointer[eraseRound] // the last since Open; nil: none
 
 	mu      sync.Mutex // guards closing, and that calls grows no more once it is set
 	closing bool
@@ -74,9 +70,9 @@ func open(cfg Config, m Machine, under func(dir string) (logstore.Disk, error)) 
 		cfg:    cfg,
 		health: health.New(cfg.Timing.Stall, cfg.Timing.StallFatal),
 		slots:  make(chan struct{}, proposalsMax),
-		reads:  make(chan readRequest, readsMax),
 		stop:   make(chan struct{}),
 	}
+	g.reads, g.eraser.g = newReads(g), g
 	if err := g.openStores(m, under); err != nil {
 		cfg.Stream.Close()
 		return nil, fmt.Errorf("open group %d: %w", cfg.Group, err)
@@ -188,17 +184,17 @@ func (g *Group) start(m Machine) error {
 		return errors.Join(err, g.health.Failed(), closed, g.disk.Close())
 	}
 	g.raft = r
-	g.observeLeader()
+	g.leader.observe(r)
 	g.transport.Attach(r)
 	if err := g.health.Start(g.cfg.Fatal); err != nil {
 		return errors.Join(err, g.Close())
 	}
 	g.loops.Go(g.watch)
-	g.loops.Go(g.watchLeader)
-	g.loops.Go(g.readLoop)
-	g.loops.Go(g.eraseLoop)
-	g.loops.Go(g.scrubLoop)
-	g.loops.Go(g.checkLoop)
+	g.loops.Go(func() { g.leader.run(g.stop) })
+	g.loops.Go(g.reads.loop)
+	g.loops.Go(g.eraser.loop)
+	g.loops.Go(func() { g.snapshots.Scrub(g.stop) })
+	g.loops.Go(func() { g.fsm.checks.loop(g) })
 	return nil
 }
 

@@ -49,7 +49,7 @@ func (g *Group) Status() Status {
 	if g.health.Failed() != nil {
 		s.State = "Failed"
 	}
-	if r := g.round.Load(); r != nil {
+	if r := g.eraser.last.Load(); r != nil {
 		s.Erased, s.EraseTook = r.end, r.took
 	}
 	s.Leader, _ = g.Leader()

@@ -208,9 +208,9 @@ func (s *Store) collect() {
 	}
 }
 
-// Segment gives a segment of the newest snapshot, or nil behind the last; the caller
+// nth gives a segment of the newest snapshot, or nil behind the last; the caller
 // releases it.
-func (s *Store) Segment(i int) *segment.File {
+func (s *Store) nth(i int) *segment.File {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i >= len(s.held) {
