@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestEntryComesBackAsItWasProposed(t *testing.T) {
+func TestEntryRoundTrips(t *testing.T) {
 	t.Parallel()
 	f := func(kind entryKind, payload string) {
 		t.Helper()
@@ -23,7 +23,7 @@ func TestEntryComesBackAsItWasProposed(t *testing.T) {
 	f(kindCommand, string(make([]byte, CommandBytesMax)))
 }
 
-func TestEntryBytesAreThoseOfTheFormat(t *testing.T) {
+func TestEntryBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	// docs/formats/log-entry.md shows these bytes.
 	want := []byte{1, 1, 0xf1, 0x16, 0x9b, 0xad, 'h', 'i'}
@@ -32,7 +32,7 @@ func TestEntryBytesAreThoseOfTheFormat(t *testing.T) {
 	}
 }
 
-func TestAnyFlippedBitOfAnEntryIsFound(t *testing.T) {
+func TestEntryDetectsFlippedBit(t *testing.T) {
 	t.Parallel()
 	entry := encodeEntry(7, kindCommand, []byte("a command of some length"))
 	for i := range len(entry) * 8 {
@@ -52,7 +52,7 @@ func TestAnyFlippedBitOfAnEntryIsFound(t *testing.T) {
 	}
 }
 
-func TestEntryOfANewerReleaseIsNotCalledCorrupt(t *testing.T) {
+func TestNewerEntryIsNotCorrupt(t *testing.T) {
 	t.Parallel()
 	_, _, err := decodeEntry(7, encodeEntry(7, kindCommand+1, []byte("x")))
 	if err == nil || errors.Is(err, ErrCorrupt) {
@@ -60,7 +60,7 @@ func TestEntryOfANewerReleaseIsNotCalledCorrupt(t *testing.T) {
 	}
 }
 
-func FuzzDecodeEntryTakesOnlyWhatEncodeEntryGives(f *testing.F) {
+func FuzzDecodeEntryInvertsEncode(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(encodeEntry(7, kindMarker, nil))
 	f.Add(encodeEntry(7, kindCommand, []byte("enrol")))

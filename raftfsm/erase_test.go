@@ -9,7 +9,7 @@ import (
 // planted is what a test looks for in files.
 var planted = []byte("nothing else in a folder has these bytes")
 
-func TestARoundTakesOldEntriesOutOfTheLogAndKeepsYoungOnes(t *testing.T) {
+func TestEraseCutsOldEntriesOnly(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, quick)
 	c.found("member-a")
@@ -41,7 +41,7 @@ func TestARoundTakesOldEntriesOutOfTheLogAndKeepsYoungOnes(t *testing.T) {
 	}
 }
 
-func TestTheStatusTellsWhenTheLastWholeRoundEnded(t *testing.T) {
+func TestStatusReportsLastEraseRound(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, quick)
 	c.found("member-a")
@@ -79,7 +79,7 @@ func TestTheStatusTellsWhenTheLastWholeRoundEnded(t *testing.T) {
 	round(nil)
 }
 
-func TestAGroupErasesByItselfUntilNothingIsLeft(t *testing.T) {
+func TestIdleGroupErasesEverything(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, func(cfg *Config) { quick(cfg); cfg.EraseWithin = 400 * time.Millisecond })
 	c.found("member-a")
@@ -105,7 +105,7 @@ func TestAGroupErasesByItselfUntilNothingIsLeft(t *testing.T) {
 }
 
 // A node that is restarted every hour has rounds, too.
-func TestTheFirstRoundComesLongBeforeTheNextIsTried(t *testing.T) {
+func TestFirstEraseRoundComesSoon(t *testing.T) {
 	t.Parallel()
 	const within, soon = 16 * time.Minute, 40 * time.Second // a try a minute
 	c := newCluster(t, nil, func(cfg *Config) { quick(cfg); cfg.EraseWithin = within })

@@ -17,7 +17,7 @@ import (
 	"facet/raftfsm/logstore"
 )
 
-func TestFailedWriteTakesTheMemberOutAndTheOthersGoOn(t *testing.T) {
+func TestFailedWriteTakesMemberOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)
@@ -61,7 +61,7 @@ func TestFailedWriteTakesTheMemberOutAndTheOthersGoOn(t *testing.T) {
 	})
 }
 
-func TestHungDiskIsFatalAfterItsTime(t *testing.T) {
+func TestHungDiskBecomesFatal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)
@@ -122,7 +122,7 @@ func flipAll(t *testing.T, path string, text []byte) {
 	}
 }
 
-func TestFlippedBitIsFoundBeforeTheMemberVotes(t *testing.T) {
+func TestFlippedBitIsFoundAtOpen(t *testing.T) {
 	t.Parallel()
 	f := func(what, file string, text []byte) {
 		t.Helper()
@@ -160,7 +160,7 @@ func TestFlippedBitIsFoundBeforeTheMemberVotes(t *testing.T) {
 	f("the checksum in it", "meta.json", []byte("\"CRC\":\""))
 }
 
-func TestLeaderThatCannotReadItsLogStepsAside(t *testing.T) {
+func TestLeaderWithUnreadableLogStepsAside(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, nil)
 	c.found(names(3)...)
@@ -185,7 +185,7 @@ func TestLeaderThatCannotReadItsLogStepsAside(t *testing.T) {
 	c.agree()
 }
 
-func TestSecondProcessOnTheSameFolderIsRefused(t *testing.T) {
+func TestSecondProcessIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, quick)
 	c.found("member-a")
@@ -197,7 +197,7 @@ func TestSecondProcessOnTheSameFolderIsRefused(t *testing.T) {
 	c.propose("x")
 }
 
-func TestSnapshotWithoutItsLogIsRefused(t *testing.T) {
+func TestSnapshotWithoutLogIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, quick)
 	c.found("member-a")
@@ -214,7 +214,7 @@ func TestSnapshotWithoutItsLogIsRefused(t *testing.T) {
 	}
 }
 
-func TestEntryThatCannotBeReadStopsTheMachineAndNotTheProcess(t *testing.T) {
+func TestUnreadableEntryStopsGroupOnly(t *testing.T) {
 	t.Parallel()
 	f := func(what string, entry []byte, corrupt bool) {
 		t.Helper()
@@ -246,7 +246,7 @@ func TestEntryThatCannotBeReadStopsTheMachineAndNotTheProcess(t *testing.T) {
 	f("an entry of a newer release", encodeEntry(7, 9, []byte("new")), false)
 }
 
-func TestMemberRefusesDamagedEntriesFromALeader(t *testing.T) {
+func TestMemberRefusesDamagedEntries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWires()

@@ -15,7 +15,7 @@ import (
 	"facet/raftfsm/transport"
 )
 
-func TestVirtualTimeGroupKeepsEveryAcknowledgedCommand(t *testing.T) {
+func TestPartitionedGroupLosesNoCommand(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWires()
@@ -54,7 +54,7 @@ func TestVirtualTimeGroupKeepsEveryAcknowledgedCommand(t *testing.T) {
 	})
 }
 
-func TestLoopbackGroupSurvivesItsLeaderAndRestarts(t *testing.T) {
+func TestLoopbackGroupSurvivesRestarts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, func(cfg *Config) { cfg.TrailingLogs = 20 })
 	c.found(names(3)...)
@@ -97,7 +97,7 @@ func TestLoopbackGroupSurvivesItsLeaderAndRestarts(t *testing.T) {
 	}
 }
 
-func TestTransferHandsLeadershipOverAndLosesNothing(t *testing.T) {
+func TestTransferLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, nil)
 	c.found(names(3)...)
@@ -119,7 +119,7 @@ func TestTransferHandsLeadershipOverAndLosesNothing(t *testing.T) {
 	}
 }
 
-func TestTransferToAnyoneFindsOneThatLives(t *testing.T) {
+func TestTransferSkipsDeadVoters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)
@@ -152,7 +152,7 @@ func TestTransferToAnyoneFindsOneThatLives(t *testing.T) {
 	})
 }
 
-func TestMembersJoinCatchUpAndLeave(t *testing.T) {
+func TestMembersJoinAndLeave(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, nil)
 	c.found("member-a")
@@ -209,7 +209,7 @@ func TestMembersJoinCatchUpAndLeave(t *testing.T) {
 	}
 }
 
-func TestProposeSaysWhatHappened(t *testing.T) {
+func TestProposeReportsOutcome(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, quick)
 	c.found("member-a")
@@ -282,7 +282,7 @@ func TestCloseAnswersEveryProposal(t *testing.T) {
 	}
 }
 
-func TestCloseDoesNotWaitForMembersThatNeverAnswer(t *testing.T) {
+func TestCloseIgnoresSilentMembers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWires()

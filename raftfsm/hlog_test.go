@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-func TestRaftsLogReachesSlogAtItsLevel(t *testing.T) {
+func TestRaftLogReachesSlog(t *testing.T) {
 	t.Parallel()
 	f := func(level slog.Level, msg, want string, args ...any) {
 		t.Helper()

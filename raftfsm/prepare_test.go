@@ -11,7 +11,7 @@ import (
 	"facet/raftfsm/logstore"
 )
 
-func TestAMemberWhoseLogIsGoneIsNotOpened(t *testing.T) {
+func TestMemberWithoutLogIsRefused(t *testing.T) {
 	t.Parallel()
 	f := func(what string, spoil func(dir string) error) {
 		t.Helper()
@@ -38,7 +38,7 @@ func TestAMemberWhoseLogIsGoneIsNotOpened(t *testing.T) {
 	f("all its bytes", func(dir string) error { return os.Truncate(filepath.Join(dir, logstore.File), 0) })
 }
 
-func TestWhatIsPreparedIsOpenedAndNeverOverwritten(t *testing.T) {
+func TestPreparedLogIsNeverOverwritten(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "group-1")
 	cfg := Config{Group: 1, Self: "a", Dir: dir, Prepared: true}

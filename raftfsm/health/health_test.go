@@ -12,7 +12,7 @@ const (
 	stallFatal = 30 * time.Second
 )
 
-func TestStallLimitGrowsWithEachChangeAndIsForgotten(t *testing.T) {
+func TestStallLimitDoublesAndResets(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := New(stall, stallFatal)
@@ -47,7 +47,7 @@ func TestStallLimitGrowsWithEachChangeAndIsForgotten(t *testing.T) {
 	})
 }
 
-func TestDiskThatAnswersSlowlyIsNotHung(t *testing.T) {
+func TestSlowDiskIsNotHung(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := New(stall, stallFatal)

@@ -26,7 +26,7 @@ func has(t testing.TB, dir, name string) bool {
 	return bytes.Contains(b, planted)
 }
 
-func TestARenewedLogHasItsEntriesAndVoteAndNothingElse(t *testing.T) {
+func TestRenewedLogDropsFreedPages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d, err := openBolt(dir)
@@ -84,7 +84,7 @@ func TestARenewedLogHasItsEntriesAndVoteAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestACopyOfTheLogThatWasNotFinishedIsRemoved(t *testing.T) {
+func TestUnfinishedLogCopyIsRemoved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, renewedFile), planted, 0o600); err != nil {

@@ -4,15 +4,15 @@
 //
 //	#661  A crash between the two writes of a vote leaves the new term with the old
 //	      candidate. Stable writes both as one value.
-//	      TestVoteIsAllOrNothingAfterAPowerCut tears the vote of the bare store.
+//	      TestPowerCutNeverTearsVote tears the vote of the bare store.
 //	#697  Compaction may cut the entry that the next append is compared with. Log.Pin
 //	      keeps it; raftfsm/snapshots has the rest of the cure and names the tests.
-//	      TestReconcileLeavesALogThatAgrees (there) fails without the pin.
+//	      TestReconcileMakesLogAgree (there) fails without the pin.
 //	bbolt has no checksums. Log and Stable seal every entry and value with a CRC-32C and
-//	      check it on every read. TestNoFlippedBitOfTheFileGivesAWrongEntry flips bits
-//	      of the file, TestSealFindsAnyChangeOfAnEntryOrItsPlace parts of an entry.
+//	      check it on every read. TestFlippedBitsNeverGiveWrongEntry flips bits
+//	      of the file, TestSealDetectsAnyChange parts of an entry.
 //	bbolt keeps the contents of removed entries in free pages. Log.Renew replaces the
-//	      file by a copy. TestARenewedLogHasItsEntriesAndVoteAndNothingElse finds them
+//	      file by a copy. TestRenewedLogDropsFreedPages finds them
 //	      in the file before.
 //
 // A write that fails takes the member out (raftfsm/health): after a failed fsync nobody

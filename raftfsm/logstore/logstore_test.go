@@ -47,7 +47,7 @@ func sample() []*raft.Log {
 	}
 }
 
-func TestLogStoreGivesBackWhatItWasGiven(t *testing.T) {
+func TestLogReturnsStoredEntries(t *testing.T) {
 	t.Parallel()
 	s, _ := openLog(t, t.TempDir())
 	if err := s.StoreLogs(sample()); err != nil {
@@ -76,7 +76,7 @@ func TestLogStoreGivesBackWhatItWasGiven(t *testing.T) {
 	}
 }
 
-func TestSealFindsAnyChangeOfAnEntryOrItsPlace(t *testing.T) {
+func TestSealDetectsAnyChange(t *testing.T) {
 	t.Parallel()
 	f := func(what string, change func(*raft.Log)) {
 		t.Helper()
@@ -98,7 +98,7 @@ func TestSealFindsAnyChangeOfAnEntryOrItsPlace(t *testing.T) {
 	f("another seal", func(l *raft.Log) { l.Extensions[len(l.Extensions)-1] ^= 1 })
 }
 
-func TestNoFlippedBitOfTheFileGivesAWrongEntry(t *testing.T) {
+func TestFlippedBitsNeverGiveWrongEntry(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s, stable := openLog(t, dir)
@@ -181,7 +181,7 @@ func (d *crashDisk) Set(k, v []byte) error {
 	return d.Disk.Set(k, v)
 }
 
-func TestVoteIsAllOrNothingAfterAPowerCut(t *testing.T) {
+func TestPowerCutNeverTearsVote(t *testing.T) {
 	t.Parallel()
 	// A vote of term 1 for a, then one of term 2 for b, as raft writes them; the
 	// power is cut before the n-th write of the second.

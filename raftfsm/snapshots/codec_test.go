@@ -63,7 +63,7 @@ func restoreSample(b []byte, s *state) error {
 	return readSnapshot(bytes.NewReader(b), int64(len(b)), newHeader(7, &meta), s.restore)
 }
 
-func TestSnapshotRestoresTheSameState(t *testing.T) {
+func TestSnapshotRestoresState(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 500} {
 		b, want := sampleSnapshot(t, n)
@@ -94,7 +94,7 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 	}
 }
 
-func TestSinkRefusesADamagedSnapshotAndKeepsTheOldOne(t *testing.T) {
+func TestSinkRefusesDamagedSnapshot(t *testing.T) {
 	t.Parallel()
 	log, h := openLog(t)
 	store, err := New(Config{

@@ -4,14 +4,14 @@
 //
 //	#697  A log that contradicts an installed snapshot is left alone, and the leader
 //	      installs the snapshot again for ever. Sink.Close makes the log agree
-//	      (reconcile.go). TestStockInstallsASnapshotOverADivergentLogForEver (raftfsm)
-//	      shows it, TestInstalledSnapshotReplacesADivergentLog and
-//	      TestReconcileLeavesALogThatAgrees the cure.
+//	      (reconcile.go). TestStockReinstallsSnapshotForever (raftfsm)
+//	      shows it, TestInstalledSnapshotReplacesLog and
+//	      TestReconcileMakesLogAgree the cure.
 //	#522  A leader that can't read its snapshot goes on leading, and can't help those
 //	      that need it. Store.Open takes the member out.
-//	      TestASnapshotWithoutItsSegmentsIsNotOpened.
+//	      TestSnapshotLackingSegmentsIsRefused.
 //	      A snapshot that can't be read is passed over for an older one, without a word.
-//	      Store keeps one, and List fails. TestFlippedBitIsFoundBeforeTheMemberVotes
+//	      Store keeps one, and List fails. TestFlippedBitIsFoundAtOpen
 //	      (raftfsm).
 //
 // A snapshot is sent with those of its segments that the receiver lacks

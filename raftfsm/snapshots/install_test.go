@@ -145,13 +145,13 @@ func (s *shelf) files(t testing.TB) (segments, snapshots []string) {
 	return segments, snapshots
 }
 
-func TestASnapshotWithSegmentsArrivesWhole(t *testing.T) {
+func TestSnapshotWithSegmentsArrives(t *testing.T) {
 	t.Parallel()
 	arrives(t, 3)
 }
 
-// TestASnapshotOfAMachineThatHoldsNothingArrives has the form with segments, and none.
-func TestASnapshotOfAMachineThatHoldsNothingArrives(t *testing.T) {
+// TestSnapshotWithoutSegmentsArrives has the form with segments, and none.
+func TestSnapshotWithoutSegmentsArrives(t *testing.T) {
 	t.Parallel()
 	arrives(t, 0)
 }
@@ -186,7 +186,7 @@ func firstID(t testing.TB, s *shelf) string {
 	return list[0].ID
 }
 
-func TestSegmentsThatAreThereAreNotSentAndOthersAreMissed(t *testing.T) {
+func TestHeldSegmentsAreNotSent(t *testing.T) {
 	t.Parallel()
 	from, o := filledShelf(t, 3)
 	to := openShelf(t)
@@ -222,7 +222,7 @@ func copySegment(t testing.TB, from, to *shelf, h segment.Hash) {
 	}
 }
 
-func TestADamagedOrBrokenTransferLeavesNoSnapshot(t *testing.T) {
+func TestDamagedTransferLeavesNoSnapshot(t *testing.T) {
 	t.Parallel()
 	_, o := filledShelf(t, 2)
 	good := onWire(t, o, nil)
@@ -260,7 +260,7 @@ func TestADamagedOrBrokenTransferLeavesNoSnapshot(t *testing.T) {
 	}
 }
 
-func TestASnapshotWithoutItsSegmentsIsNotOpened(t *testing.T) {
+func TestSnapshotLackingSegmentsIsRefused(t *testing.T) {
 	t.Parallel()
 	s, o := filledShelf(t, 2)
 	name := firstID(t, s)
@@ -277,7 +277,7 @@ func TestASnapshotWithoutItsSegmentsIsNotOpened(t *testing.T) {
 	o.closer = io.NopCloser(nil)
 }
 
-func TestAQuestionForSegmentsIsAnsweredBitByBit(t *testing.T) {
+func TestOfferIsAnsweredBitByBit(t *testing.T) {
 	t.Parallel()
 	_, o := filledShelf(t, 11)
 	s, _ := filledShelf(t, 3) // the same three
@@ -299,7 +299,7 @@ func TestAQuestionForSegmentsIsAnsweredBitByBit(t *testing.T) {
 	f("a negative number", hashes, -32)
 }
 
-func FuzzAnyStreamIsASnapshotOrAnError(f *testing.F) {
+func FuzzInstallNeverPanics(f *testing.F) {
 	_, o := filledShelf(f, 2)
 	good := onWire(f, o, nil)
 	f.Add(good)

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-func TestReconcileLeavesALogThatAgrees(t *testing.T) {
+func TestReconcileMakesLogAgree(t *testing.T) {
 	t.Parallel()
 	f := func(what string, first, last, term, index, snapshotTerm uint64, want string) {
 		t.Helper()

@@ -17,7 +17,7 @@ func isSound(entry []byte) error {
 	return nil
 }
 
-func TestMessagesThatRaftWouldNotSurviveAreRefused(t *testing.T) {
+func TestHarmfulMessagesAreRefused(t *testing.T) {
 	t.Parallel()
 	good := func() *raft.AppendEntriesRequest {
 		return &raft.AppendEntriesRequest{Term: 5, PrevLogEntry: 3, Entries: []*raft.Log{

@@ -77,7 +77,7 @@ var plantedBugs = []planted{
 	{"torn_vote", hunter{tests: "./raftfsm/logstore", run: "PowerCut"}},
 	{"stale_log", hunter{tests: "./raftfsm/snapshots", run: "Reconcile"}},
 	{"seal_ignored", hunter{tests: "./raftfsm/logstore", run: "Seal|Flipped"}},
-	{"stall_ignored", hunter{tests: "./raftfsm", run: "LeaderWithAHungDisk"}},
+	{"stall_ignored", hunter{tests: "./raftfsm", run: "StalledLeader"}},
 	{"unsigned_header", signature},
 	{"body_ignored", signature},
 	{"foreign_gallery", world},
