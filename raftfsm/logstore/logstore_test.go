@@ -1,4 +1,4 @@
-package raftfsm
+package logstore
 
 import (
 	"errors"
@@ -11,34 +11,43 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/raft"
+
+	"facet/raftfsm/health"
+	"facet/raftfsm/logstore/disktest"
 )
 
-// openLog opens a logStore in dir, without a group.
-func openLog(t testing.TB, dir string) (*logStore, *stableStore) {
+// openTest opens a file without fsync; damaged pages are an error.
+func openTest(dir string) (d Disk, err error) {
+	err = guarded(func() (err error) { d, err = disktest.Open(dir); return err })
+	return d, err
+}
+
+// openLog opens a Log in dir, without a group.
+func openLog(t testing.TB, dir string) (*Log, *Stable) {
 	t.Helper()
-	d, err := openUnsynced(dir)
+	d, err := openTest(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { d.Close() })
-	h := newHealth(Config{}.withDefaults().Timing)
-	t.Cleanup(h.close)
-	return &logStore{disk: d, health: h}, &stableStore{disk: d, health: h}
+	h := health.New(time.Second, time.Minute)
+	t.Cleanup(h.Close)
+	return &Log{disk: d, health: h}, &Stable{disk: d, health: h}
 }
 
 // sample is a log with every type of entry.
 func sample() []*raft.Log {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	return []*raft.Log{
-		{Index: 1, Term: 1, Type: raft.LogConfiguration, Data: configuration("member-a", "member-b")},
+		{Index: 1, Term: 1, Type: raft.LogConfiguration, Data: []byte("members")},
 		{Index: 2, Term: 2, Type: raft.LogNoop, AppendedAt: at},
-		{Index: 3, Term: 2, Type: raft.LogCommand, Data: encodeEntry(7, kindCommand, []byte("x")), AppendedAt: at},
-		{Index: 4, Term: 2, Type: raft.LogCommand, Data: encodeEntry(7, kindMarker, nil), Extensions: []byte("ext")},
+		{Index: 3, Term: 2, Type: raft.LogCommand, Data: []byte("x"), AppendedAt: at},
+		{Index: 4, Term: 2, Type: raft.LogCommand, Extensions: []byte("ext")},
 		{Index: 5, Term: 3, Type: raft.LogBarrier},
 	}
 }
 
-func TestLogStoreGivesBackWhatItWasGiven(t *testing.T) {
+func TestLogReturnsStoredEntries(t *testing.T) {
 	t.Parallel()
 	s, _ := openLog(t, t.TempDir())
 	if err := s.StoreLogs(sample()); err != nil {
@@ -56,18 +65,18 @@ func TestLogStoreGivesBackWhatItWasGiven(t *testing.T) {
 	if err := s.GetLog(6, new(raft.Log)); !errors.Is(err, raft.ErrLogNotFound) {
 		t.Errorf("entry 6: got %v, want not found", err)
 	}
-	if err := s.verify(); err != nil {
+	if err := s.Verify(); err != nil {
 		t.Error(err)
 	}
 	if err := s.DeleteRange(3, 3); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.verify(); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("a log with a hole: got %v, want ErrCorrupt", err)
+	if err := s.Verify(); !errors.Is(err, health.ErrCorrupt) {
+		t.Errorf("a log with a hole: got %v, want health.ErrCorrupt", err)
 	}
 }
 
-func TestSealFindsAnyChangeOfAnEntryOrItsPlace(t *testing.T) {
+func TestSealDetectsAnyChange(t *testing.T) {
 	t.Parallel()
 	f := func(what string, change func(*raft.Log)) {
 		t.Helper()
@@ -75,8 +84,8 @@ func TestSealFindsAnyChangeOfAnEntryOrItsPlace(t *testing.T) {
 			s := seal(l)
 			index := s.Index
 			change(s)
-			if err := unseal(index, s); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("%s of entry %d: got %v, want ErrCorrupt", what, index, err)
+			if err := unseal(index, s); !errors.Is(err, health.ErrCorrupt) {
+				t.Errorf("%s of entry %d: got %v, want health.ErrCorrupt", what, index, err)
 			}
 		}
 	}
@@ -89,7 +98,7 @@ func TestSealFindsAnyChangeOfAnEntryOrItsPlace(t *testing.T) {
 	f("another seal", func(l *raft.Log) { l.Extensions[len(l.Extensions)-1] ^= 1 })
 }
 
-func TestNoFlippedBitOfTheFileGivesAWrongEntry(t *testing.T) {
+func TestFlippedBitsNeverGiveWrongEntry(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s, stable := openLog(t, dir)
@@ -102,7 +111,7 @@ func TestNoFlippedBitOfTheFileGivesAWrongEntry(t *testing.T) {
 	if err := errors.Join(s.StoreLogs(want), stable.SetUint64(keyTerm, 3), s.disk.Close()); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.ReadFile(filepath.Join(dir, logFile))
+	file, err := os.ReadFile(filepath.Join(dir, File))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,17 +138,17 @@ var errWrong = errors.New("wrong")
 
 func readDamaged(t *testing.T, file []byte, want []*raft.Log) error {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, logFile), file, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, File), file, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, err := openUnsynced(dir)
+	d, err := openTest(dir)
 	if err != nil {
 		return err
 	}
 	defer guarded(d.Close)
-	h := newHealth(Timing{})
-	s := &logStore{disk: d, health: h}
-	if err := errors.Join(s.verify(), (&stableStore{disk: d, health: h}).verify()); err != nil {
+	h := health.New(0, 0)
+	s := &Log{disk: d, health: h}
+	if err := errors.Join(s.Verify(), (&Stable{disk: d, health: h}).Verify()); err != nil {
 		return err
 	}
 	first, _ := s.FirstIndex()
@@ -159,7 +168,7 @@ func readDamaged(t *testing.T, file []byte, want []*raft.Log) error {
 
 // crashDisk stops writing after a number of writes, as if the power was cut.
 type crashDisk struct {
-	disk
+	Disk
 	left int
 }
 
@@ -169,10 +178,10 @@ func (d *crashDisk) Set(k, v []byte) error {
 	if d.left--; d.left < 0 {
 		return errCrash
 	}
-	return d.disk.Set(k, v)
+	return d.Disk.Set(k, v)
 }
 
-func TestVoteIsAllOrNothingAfterAPowerCut(t *testing.T) {
+func TestPowerCutNeverTearsVote(t *testing.T) {
 	t.Parallel()
 	// A vote of term 1 for a, then one of term 2 for b, as raft writes them; the
 	// power is cut before the n-th write of the second.
@@ -194,24 +203,24 @@ func TestVoteIsAllOrNothingAfterAPowerCut(t *testing.T) {
 	torn := 0
 	for n := range 3 {
 		dir := t.TempDir()
-		d, err := openUnsynced(dir)
+		d, err := openTest(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := newHealth(Config{}.withDefaults().Timing)
-		ours := &stableStore{disk: &crashDisk{d, 1 + n}, health: h}
+		h := health.New(time.Second, time.Minute)
+		ours := &Stable{disk: &crashDisk{d, 1 + n}, health: h}
 		vote(ours, 1, "a")
 		vote(ours, 2, "b")
-		if got := read(&stableStore{disk: d, health: h}); got != "1 for a" && got != "2 for b" {
+		if got := read(&Stable{disk: d, health: h}); got != "1 for a" && got != "2 for b" {
 			t.Errorf("cut before write %d: the vote is %s", n, got)
 		}
-		h.close()
+		h.Close()
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for n := range 3 { // the same on the bare store
-		d, err := openUnsynced(t.TempDir())
+		d, err := openTest(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,44 +246,5 @@ func (d *crashDisk64) SetUint64(k []byte, v uint64) error {
 	if d.left--; d.left < 0 {
 		return errCrash
 	}
-	return d.disk.SetUint64(k, v)
-}
-
-func TestReconcileLeavesALogThatAgrees(t *testing.T) {
-	t.Parallel()
-	f := func(what string, first, last, term, index, snapshotTerm uint64, want string) {
-		t.Helper()
-		s, _ := openLog(t, t.TempDir())
-		for i := first; i <= last && first > 0; i++ {
-			if err := s.StoreLog(&raft.Log{Index: i, Term: term, Type: raft.LogNoop}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := reconcile(s, &s.pin, index, snapshotTerm); err != nil {
-			t.Fatal(err)
-		}
-		// What raft does next, with TrailingLogs 0.
-		if index < last {
-			oldest, _ := s.FirstIndex()
-			if err := s.DeleteRange(oldest, index); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got := ""
-		for i := range last + index + 2 {
-			var l raft.Log
-			if s.GetLog(i, &l) == nil {
-				got += fmt.Sprintf(" %d/%d", l.Index, l.Term)
-			}
-		}
-		if got != want {
-			t.Errorf("%s: got%s, want%s", what, got, want)
-		}
-	}
-	f("an empty log", 0, 0, 0, 5, 2, " 5/2")
-	f("an older log", 1, 3, 1, 5, 2, " 5/2")
-	f("a log that ends there", 1, 5, 1, 5, 2, " 5/2")
-	f("the same history", 1, 7, 2, 5, 2, " 5/2 6/2 7/2")
-	f("another history", 1, 7, 1, 5, 2, " 5/2 6/1 7/1")
-	f("a newer log", 6, 7, 2, 5, 2, " 6/2 7/2")
+	return d.Disk.SetUint64(k, v)
 }

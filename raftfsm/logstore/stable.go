@@ -1,4 +1,4 @@
-package raftfsm
+package logstore
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"facet/internal/mutant"
+	"facet/raftfsm/health"
 )
 
 // The keys that raft uses, and ours.
@@ -21,22 +22,37 @@ var (
 	keyVote          = []byte("Vote") // term and candidate as one value
 )
 
-// stableStore keeps the term and the vote, each sealed with a CRC-32C. Raft writes
+// Stable keeps the term and the vote, each sealed with a CRC-32C. Raft writes
 // the term of a vote and its candidate one after the other; a crash between would
 // leave a vote of the new term for the old candidate (hashicorp/raft #661). So the
 // term waits here for the candidate, and both become one value.
-type stableStore struct {
-	disk   disk
-	health *health
+type Stable struct {
+	disk   Disk
+	health *health.Monitor
 	// voteTerm is the term that waits for its candidate. Only raft's main
 	// goroutine writes votes.
 	voteTerm uint64
 }
 
-var _ raft.StableStore = (*stableStore)(nil)
+var _ raft.StableStore = (*Stable)(nil)
+
+// NewStable returns the values on d, which tells h what the disk does.
+func NewStable(d Disk, h *health.Monitor) *Stable { return &Stable{disk: d, health: h} }
+
+// Term returns the last term that the member knew of, if it knew of any.
+func (s *Stable) Term() (term uint64, known bool, err error) {
+	term, err = s.GetUint64(keyTerm)
+	if errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		return 0, false, nil
+	}
+	return term, err == nil, err
+}
+
+// SetTerm writes the term.
+func (s *Stable) SetTerm(term uint64) error { return s.SetUint64(keyTerm, term) }
 
 // Set writes a value; the vote's candidate completes the vote.
-func (s *stableStore) Set(key, value []byte) error {
+func (s *Stable) Set(key, value []byte) error {
 	if bytes.Equal(key, keyVoteCandidate) {
 		vote := binary.BigEndian.AppendUint64(nil, s.voteTerm)
 		return s.put(keyVote, append(vote, value...))
@@ -47,7 +63,7 @@ func (s *stableStore) Set(key, value []byte) error {
 // SetUint64 writes a number; the vote's term waits for its candidate. Raft panics
 // when its term can't be written; by then the group was taken out, so it is told
 // that all is well.
-func (s *stableStore) SetUint64(key []byte, value uint64) error {
+func (s *Stable) SetUint64(key []byte, value uint64) error {
 	if bytes.Equal(key, keyVoteTerm) {
 		s.voteTerm = value
 		if mutant.TornVote {
@@ -57,14 +73,14 @@ func (s *stableStore) SetUint64(key []byte, value uint64) error {
 		return nil
 	}
 	err := s.put(key, binary.BigEndian.AppendUint64(nil, value))
-	if err != nil && s.health.failed() != nil && bytes.Equal(key, keyTerm) {
+	if err != nil && s.health.Failed() != nil && bytes.Equal(key, keyTerm) {
 		return nil
 	}
 	return err
 }
 
 // Get reads a value, or raftboltdb.ErrKeyNotFound.
-func (s *stableStore) Get(key []byte) ([]byte, error) {
+func (s *Stable) Get(key []byte) ([]byte, error) {
 	if bytes.Equal(key, keyVoteCandidate) {
 		_, candidate, err := s.vote()
 		return candidate, err
@@ -73,7 +89,7 @@ func (s *stableStore) Get(key []byte) ([]byte, error) {
 }
 
 // GetUint64 reads a number, or raftboltdb.ErrKeyNotFound.
-func (s *stableStore) GetUint64(key []byte) (uint64, error) {
+func (s *Stable) GetUint64(key []byte) (uint64, error) {
 	if bytes.Equal(key, keyVoteTerm) {
 		term, _, err := s.vote()
 		return term, err
@@ -83,24 +99,24 @@ func (s *stableStore) GetUint64(key []byte) (uint64, error) {
 		return 0, err
 	}
 	if len(value) != 8 {
-		return 0, fmt.Errorf("%s has %d bytes: %w", key, len(value), ErrCorrupt)
+		return 0, fmt.Errorf("%s has %d bytes: %w", key, len(value), health.ErrCorrupt)
 	}
 	return binary.BigEndian.Uint64(value), nil
 }
 
-func (s *stableStore) vote() (term uint64, candidate []byte, err error) {
+func (s *Stable) vote() (term uint64, candidate []byte, err error) {
 	value, err := s.get(keyVote)
 	if err != nil {
 		return 0, nil, err
 	}
 	if len(value) < 8 {
-		return 0, nil, fmt.Errorf("vote has %d bytes: %w", len(value), ErrCorrupt)
+		return 0, nil, fmt.Errorf("vote has %d bytes: %w", len(value), health.ErrCorrupt)
 	}
 	return binary.BigEndian.Uint64(value), value[8:], nil
 }
 
-// verify reads all there is; a member with a damaged vote must not vote.
-func (s *stableStore) verify() error {
+// Verify reads all there is; a member with a damaged vote must not vote.
+func (s *Stable) Verify() error {
 	_, termErr := s.GetUint64(keyTerm)
 	_, _, voteErr := s.vote()
 	for _, err := range []error{termErr, voteErr} {
@@ -116,23 +132,23 @@ func stableSum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
 }
 
-func (s *stableStore) put(key, value []byte) error {
-	if err := s.health.failed(); err != nil {
+func (s *Stable) put(key, value []byte) error {
+	if err := s.health.Failed(); err != nil {
 		return err
 	}
 	sealed := make([]byte, 0, len(value)+4)
 	sealed = binary.LittleEndian.AppendUint32(append(sealed, value...), stableSum(key, value))
-	answered := s.health.writing()
+	answered := s.health.Writing()
 	err := guarded(func() error { return s.disk.Set(key, sealed) })
 	answered()
 	if err != nil {
 		err = fmt.Errorf("write %s: %w", key, err)
-		s.health.fail(err)
+		s.health.Fail(err)
 	}
 	return err
 }
 
-func (s *stableStore) get(key []byte) (value []byte, err error) {
+func (s *Stable) get(key []byte) (value []byte, err error) {
 	err = guarded(func() (err error) { value, err = s.disk.Get(key); return err })
 	switch {
 	case errors.Is(err, raftboltdb.ErrKeyNotFound):
@@ -142,7 +158,7 @@ func (s *stableStore) get(key []byte) (value []byte, err error) {
 	}
 	n := len(value) - 4
 	if n < 0 || binary.LittleEndian.Uint32(value[n:]) != stableSum(key, value[:n]) {
-		return nil, fmt.Errorf("%s: %w", key, ErrCorrupt)
+		return nil, fmt.Errorf("%s: %w", key, health.ErrCorrupt)
 	}
 	return value[:n], nil
 }

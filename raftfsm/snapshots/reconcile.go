@@ -1,8 +1,7 @@
-package raftfsm
+package snapshots
 
 import (
 	"fmt"
-	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
@@ -18,24 +17,11 @@ import (
 //
 //	before   …  K-1'  K'  K+1'  …      ' : of another history
 //	after             K   K+1'  …      K has term T; the tail is cut by the next append
-type pin struct{ index atomic.Uint64 }
-
-// holds tells whether a cut that ends at last must leave it: it is the entry that
-// the next append is compared with.
-func (p *pin) holds(last uint64) bool { return last != 0 && p.index.Load() == last }
-
-// passed notes that entries up to index were written: behind K they replaced the
-// tail, and the log is whole again.
-func (p *pin) passed(index uint64) {
-	if k := p.index.Load(); k != 0 && index > k {
-		p.index.CompareAndSwap(k, 0)
-	}
-}
 
 // reconcile makes the log agree with an installed snapshot at (index, term): it
 // ends before index or has (index, term). logs is the store that raft uses, cache
 // included; raft's main goroutine must be the caller or wait for it.
-func reconcile(logs raft.LogStore, p *pin, index, term uint64) error {
+func reconcile(logs raft.LogStore, pin func(uint64), index, term uint64) error {
 	first, err := logs.FirstIndex()
 	if err != nil {
 		return err
@@ -55,7 +41,7 @@ func reconcile(logs raft.LogStore, p *pin, index, term uint64) error {
 		}
 		if at.Term == term { // same index and term: same history
 			if last > index {
-				p.index.Store(index)
+				pin(index)
 			}
 			return nil
 		}
@@ -71,7 +57,7 @@ func reconcile(logs raft.LogStore, p *pin, index, term uint64) error {
 		return err
 	}
 	if last > index {
-		p.index.Store(index)
+		pin(index)
 	}
 	return nil
 }

@@ -1,15 +1,22 @@
-package raftfsm
+package snapshots
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"facet/raftfsm/health"
 )
+
+// noTransport only encodes configurations, which raft does by the address.
+var _, noTransport = raft.NewInmemTransport("member-a")
 
 func sampleMeta() raft.SnapshotMeta {
 	return raft.SnapshotMeta{
@@ -18,40 +25,53 @@ func sampleMeta() raft.SnapshotMeta {
 	}
 }
 
-// sampleSnapshot gives the bytes of a snapshot and the machine that it is of.
-func sampleSnapshot(tb testing.TB, commands int) ([]byte, *journal) {
-	tb.Helper()
-	j := newJournal()
+// state is what a machine has: a text.
+type state struct{ text []byte }
+
+// newState gives the state after so many commands.
+func newState(commands int) *state {
+	s := new(state)
 	for i := range commands {
-		j.Apply(uint64(i+1), fmt.Appendf(nil, "%c command %d", 'a'+i%20, i))
+		s.text = fmt.Appendf(s.text, "%c command %d\n", 'a'+i%20, i)
 	}
-	frozen, err := j.Freeze()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	meta := sampleMeta()
+	return s
+}
+
+func (s *state) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(s.text)
+	return int64(n), err
+}
+
+func (s *state) restore(r io.Reader) (err error) {
+	s.text, err = io.ReadAll(io.LimitReader(r, 64<<20))
+	return err
+}
+
+// sampleSnapshot gives the bytes of a snapshot and the state that it is of.
+func sampleSnapshot(tb testing.TB, commands int) ([]byte, *state) {
+	tb.Helper()
+	s, meta := newState(commands), sampleMeta()
 	var b bytes.Buffer
-	if err := writeSnapshot(&b, snapshotHeader(7, &meta), frozen); err != nil {
+	if err := writeSnapshot(&b, newHeader(7, &meta), s); err != nil {
 		tb.Fatal(err)
 	}
-	return b.Bytes(), j
+	return b.Bytes(), s
 }
 
-func restoreSample(b []byte, m Machine) error {
+func restoreSample(b []byte, s *state) error {
 	meta := sampleMeta()
-	return readSnapshot(bytes.NewReader(b), int64(len(b)), snapshotHeader(7, &meta), m)
+	return readSnapshot(bytes.NewReader(b), int64(len(b)), newHeader(7, &meta), s.restore)
 }
 
-func TestSnapshotRestoresTheSameState(t *testing.T) {
+func TestSnapshotRestoresState(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 500} {
 		b, want := sampleSnapshot(t, n)
-		got := newJournal()
-		got.Apply(1, []byte("of an old state"))
+		got := newState(1)
 		if err := restoreSample(b, got); err != nil {
 			t.Fatal(err)
 		}
-		if got.Digest() != want.Digest() || got.count() != want.count() {
+		if !bytes.Equal(got.text, want.text) {
 			t.Errorf("after %d commands: the restored state differs", n)
 		}
 	}
@@ -63,22 +83,23 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 	for i := range good {
 		b := bytes.Clone(good)
 		b[i] ^= 1 << rand.N(8)
-		if restoreSample(b, newJournal()) == nil {
+		if restoreSample(b, new(state)) == nil {
 			t.Errorf("byte %d of %d changed, and restored", i, len(good))
 		}
 	}
 	for n := range good {
-		if restoreSample(good[:n], newJournal()) == nil {
+		if restoreSample(good[:n], new(state)) == nil {
 			t.Errorf("cut to %d of %d bytes, and restored", n, len(good))
 		}
 	}
 }
 
-func TestSinkRefusesADamagedSnapshotAndKeepsTheOldOne(t *testing.T) {
+func TestSinkRefusesDamagedSnapshot(t *testing.T) {
 	t.Parallel()
-	s, _ := openLog(t, t.TempDir())
-	cfg := Config{Group: 7, Dir: t.TempDir()}
-	store, err := openSnapshots(&cfg, s, &s.pin, s.health, hclog.NewNullLogger(), nil)
+	log, h := openLog(t)
+	store, err := New(Config{
+		Dir: t.TempDir(), Group: 7, Logs: log, Pin: log.Pin, Health: h, Log: slog.New(slog.DiscardHandler), RaftLog: hclog.NewNullLogger(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +107,7 @@ func TestSinkRefusesADamagedSnapshotAndKeepsTheOldOne(t *testing.T) {
 	meta := sampleMeta()
 	install := func(index uint64, b []byte) error {
 		t.Helper()
-		sink, err := store.Create(1, index, meta.Term, meta.Configuration, meta.ConfigurationIndex, new(transport))
+		sink, err := store.Create(1, index, meta.Term, meta.Configuration, meta.ConfigurationIndex, noTransport)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +125,7 @@ func TestSinkRefusesADamagedSnapshotAndKeepsTheOldOne(t *testing.T) {
 	}
 	f := func(what string, index uint64, b []byte) {
 		t.Helper()
-		if err := install(index, b); !errors.Is(err, ErrCorrupt) {
+		if err := install(index, b); !errors.Is(err, health.ErrCorrupt) {
 			t.Errorf("%s: got %v, want ErrCorrupt", what, err)
 		}
 		list, err := store.List()
@@ -118,7 +139,7 @@ func TestSinkRefusesADamagedSnapshotAndKeepsTheOldOne(t *testing.T) {
 	f("half of it", meta.Index, good[:len(good)/2])
 	f("nothing", meta.Index, nil)
 	f("one of another index", meta.Index+1, good)
-	if err := s.health.failed(); err != nil {
+	if err := h.Failed(); err != nil {
 		t.Errorf("a peer's bytes took the group out: %v", err)
 	}
 }
@@ -129,7 +150,7 @@ func FuzzReadSnapshotNeverPanics(f *testing.F) {
 	f.Add(good[:40])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if restoreSample(b, newJournal()) == nil && len(b) < snapshotTrailerBytes {
+		if restoreSample(b, new(state)) == nil && len(b) < trailerBytes {
 			t.Errorf("%d bytes were restored", len(b))
 		}
 	})

@@ -1,4 +1,4 @@
-package raftfsm
+package transport
 
 import (
 	"context"
@@ -7,15 +7,30 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
+	"facet/raftfsm/snapshots"
 	"facet/shard/segment"
 )
 
-// transport carries raft's messages. It differs from raft.NetworkTransport, which
+const (
+	// EntriesMax bounds the entries of one append, on disk and on the wire:
+	// 64 entries of 256 KiB are 16 MiB.
+	EntriesMax = 64
+	// connsPerPeer bounds the idle connections to one other member: heartbeats,
+	// appends and read rounds each use one.
+	connsPerPeer = 3
+	// Timeout bounds one exchange with a member; for a snapshot it grows with
+	// the size, one Timeout for each 256 KiB.
+	Timeout = 4 * time.Second
+)
+
+// Transport carries raft's messages. It differs from raft.NetworkTransport, which
 // it is built on, in seven ways:
 //
 //   - A heartbeat never touches raft's state on the goroutine that received it.
@@ -29,25 +44,26 @@ import (
 //   - A leader whose disk hangs falls silent, so that another is elected
 //     (hashicorp/raft #503, #614, #666).
 //   - No pipeline, which wedges for ever after a follower's disk stalled (#612).
-//   - A member that returns gets entries at once (reach), and connections that died
-//     with a process cost no vote (fresh).
+//   - A member that returns gets entries at once (heldAppends), and connections that died
+//     with a process cost no vote (retryBroken).
 //   - A node that comes back without its disk does not answer for the member that it
 //     was (answersFor).
 //   - Where the leader's process has ended its followers need not wait for their
-//     timers to choose another (widow).
+//     timers to choose another (leaderLoss).
 //   - What a member sends is checked before raft sees it: raft panics on a
 //     configuration that it can't decode or an entry type that it does not know.
-type transport struct {
+type Transport struct {
 	*raft.NetworkTransport
 
 	group    id.Shard
+	check    func(entry []byte) error
 	streams  *streams
-	health   *health
+	health   *health.Monitor
 	segments *segment.Store // nil: none
 	header   raft.RPCHeader // of our answers
 	raft     atomic.Pointer[raft.Raft]
-	reach    reach
-	widow    widow
+	held     heldAppends
+	loss     leaderLoss
 	resigned atomic.Bool // this member takes no leadership any more
 
 	out   chan raft.RPC // to raft's main goroutine; unbuffered, like raft's own
@@ -59,18 +75,33 @@ type transport struct {
 }
 
 var (
-	_ raft.Transport   = (*transport)(nil)
-	_ raft.WithPreVote = (*transport)(nil)
-	_ raft.WithClose   = (*transport)(nil)
+	_ raft.Transport   = (*Transport)(nil)
+	_ raft.WithPreVote = (*Transport)(nil)
+	_ raft.WithClose   = (*Transport)(nil)
 )
 
-func newTransport(cfg *Config, h *health, log hclog.Logger, segments *segment.Store) *transport {
-	s := newStreams(cfg)
-	t := &transport{
+// Config is what a Transport needs to know and to be given.
+type Config struct {
+	Group    id.Shard
+	Self     id.Member
+	Stream   StreamLayer                     // closed by Close
+	Resolve  func(id.Member) (string, error) // the present address of a member; must not block
+	Health   *health.Monitor
+	Segments *segment.Store // nil: none
+	Log      hclog.Logger
+	// CheckCommand refuses a command's entry that is damaged.
+	CheckCommand func(entry []byte) error
+}
+
+// New starts to receive messages. Attach follows, and at last Close and Wait.
+func New(cfg Config) *Transport {
+	s := newStreams(&cfg)
+	t := &Transport{
 		group:    cfg.Group,
+		check:    cfg.CheckCommand,
 		streams:  s,
-		health:   h,
-		segments: segments,
+		health:   cfg.Health,
+		segments: cfg.Segments,
 		header: raft.RPCHeader{
 			ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.Self), Addr: []byte(cfg.Self),
 		},
@@ -79,26 +110,32 @@ func newTransport(cfg *Config, h *health, log hclog.Logger, segments *segment.St
 		done:  make(chan struct{}),
 	}
 	t.NetworkTransport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: s, MaxPool: connsPerPeer, MaxRPCsInFlight: 1, Timeout: rpcTimeout,
-		Logger: log, MsgpackUseNewTimeFormat: true,
+		Stream: s, MaxPool: connsPerPeer, MaxRPCsInFlight: 1, Timeout: Timeout,
+		Logger: cfg.Log, MsgpackUseNewTimeFormat: true,
 	})
-	s.deserted = t.deserted
+	s.nodeGone = t.leaderGone
 	t.wg.Go(t.pump)
 	return t
 }
 
+// Attach tells whose messages these are; raft is given the transport before.
+func (t *Transport) Attach(r *raft.Raft) { t.raft.Store(r) }
+
+// Resign has this member take no leadership any more.
+func (t *Transport) Resign() { t.resigned.Store(true) }
+
 // Consumer gives the messages for raft's main goroutine.
-func (t *transport) Consumer() <-chan raft.RPC { return t.out }
+func (t *Transport) Consumer() <-chan raft.RPC { return t.out }
 
 // pump hands on what NetworkTransport received.
-func (t *transport) pump() {
+func (t *Transport) pump() {
 	for {
 		select {
 		case rpc := <-t.NetworkTransport.Consumer():
 			if t.question(rpc) || t.refused(rpc) {
 				continue
 			}
-			if err := checkRPC(t.group, rpc.Command); err != nil {
+			if err := checkRPC(t.check, rpc.Command); err != nil {
 				rpc.Respond(nil, err)
 				continue
 			}
@@ -113,9 +150,9 @@ func (t *transport) pump() {
 
 // deliver hands rpc to raft's main goroutine. Dropped messages need no answer:
 // the stream they came from is closed.
-func (t *transport) deliver(rpc raft.RPC) {
-	if t.health.failed() != nil {
-		rpc.Respond(nil, ErrClosed)
+func (t *Transport) deliver(rpc raft.RPC) {
+	if t.health.Failed() != nil {
+		rpc.Respond(nil, health.ErrClosed)
 		return
 	}
 	select {
@@ -124,15 +161,22 @@ func (t *transport) deliver(rpc raft.RPC) {
 	}
 }
 
-// committed tells raft, in the name of p's leader, that what p asks for is committed. It
+// Point is an entry that a leader knows to be committed.
+type Point struct {
+	Index  uint64
+	Term   uint64 // of the entry, and of the leader
+	Leader id.Member
+}
+
+// Committed tells raft, in the name of p's leader, that p is committed. It
 // tells whether raft took notice before ctx ended.
-func (t *transport) committed(ctx context.Context, p ReadPoint) bool {
+func (t *Transport) Committed(ctx context.Context, p Point) bool {
 	answer := make(chan raft.RPCResponse, 1)
 	q := &raft.AppendEntriesRequest{
 		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(p.Leader), Addr: []byte(p.Leader)},
 		Term:      p.Term, PrevLogEntry: p.Index, PrevLogTerm: p.Term, LeaderCommitIndex: p.Index,
 	}
-	if t.health.failed() != nil {
+	if t.health.Failed() != nil {
 		return false
 	}
 	select {
@@ -154,14 +198,14 @@ func (t *transport) committed(ctx context.Context, p ReadPoint) bool {
 }
 
 // SetHeartbeatHandler takes heartbeats off raft's hands; its handler is not used.
-func (t *transport) SetHeartbeatHandler(func(raft.RPC)) {
+func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {
 	t.NetworkTransport.SetHeartbeatHandler(t.heartbeat)
 }
 
-func (t *transport) heartbeat(rpc raft.RPC) {
+func (t *Transport) heartbeat(rpc raft.RPC) {
 	q, ok := rpc.Command.(*raft.AppendEntriesRequest)
 	r := t.raft.Load()
-	if !ok || r == nil || t.health.failed() != nil || q.ProtocolVersion != raft.ProtocolVersionMax ||
+	if !ok || r == nil || t.health.Failed() != nil || q.ProtocolVersion != raft.ProtocolVersionMax ||
 		q.Term != r.CurrentTerm() || r.State() != raft.Follower {
 		t.deliver(rpc)
 		return
@@ -179,18 +223,18 @@ func (t *transport) heartbeat(rpc raft.RPC) {
 
 // AppendEntries sends a heartbeat or entries, unless the disk has hung too long.
 // Entries for a member that can't be reached are held until it can.
-func (t *transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
+func (t *Transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
 	q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse,
 ) error {
 	if isHeartbeat(q) {
 		err := t.append(to, at, q, a)
 		if err == nil {
-			t.reach.reached(to)
+			t.held.reached(to)
 		}
 		return err
 	}
 	for again := false; ; again = true {
-		if err := t.await(to, q.Term); err != nil {
+		if err := t.awaitReached(to, q.Term); err != nil {
 			return err
 		}
 		*a = raft.AppendEntriesResponse{}
@@ -198,14 +242,14 @@ func (t *transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
 		if err == nil {
 			return nil
 		}
-		t.reach.lost(to, q.Term)
+		t.held.lost(to, q.Term)
 		if again { // heartbeats are answered and entries are not
 			return err
 		}
 	}
 }
 
-func (t *transport) append(to raft.ServerID, at raft.ServerAddress,
+func (t *Transport) append(to raft.ServerID, at raft.ServerAddress,
 	q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse,
 ) error {
 	if err := t.mute(); err != nil {
@@ -233,49 +277,51 @@ var errOtherMember = errors.New("raftfsm: another member has the node's id")
 
 // InstallSnapshot sends a snapshot, but for the segments that the member has, unless
 // the disk has hung too long, when the member can be reached.
-func (t *transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
+func (t *Transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 	q *raft.InstallSnapshotRequest, a *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
-	if err := t.await(to, q.Term); err != nil {
+	if err := t.awaitReached(to, q.Term); err != nil {
 		return err
 	}
 	var known raft.AppendEntriesResponse // a snapshot's answer does not say whose it is
 	if err := t.append(to, at, &raft.AppendEntriesRequest{RPCHeader: t.header, Term: q.Term}, &known); err != nil {
-		t.reach.lost(to, q.Term)
+		t.held.lost(to, q.Term)
 		return err
 	}
-	if o, ok := data.(*openSnapshot); ok && len(o.files) > 0 {
-		have := t.ask(to, at, o.refs())
+	if s, ok := data.(*snapshots.Snapshot); ok && s.Segmented() {
 		less := *q
-		less.Size = o.wireBytes(have)
-		q, data = &less, o.onWire(have)
+		data, less.Size = s.OnWire(t.ask(to, at, s))
+		q = &less
 	}
 	err := t.NetworkTransport.InstallSnapshot(to, at, q, a, data)
 	if err != nil {
-		t.reach.lost(to, q.Term)
+		t.held.lost(to, q.Term)
 	}
 	return err
 }
 
+// errStalled is what members are told, by silence, while our disk hangs.
+var errStalled = errors.New("raftfsm: withheld, the disk has not answered")
+
 // mute tells why nothing may be sent now, or nil.
-func (t *transport) mute() error {
-	if err := t.health.failed(); err != nil {
+func (t *Transport) mute() error {
+	if err := t.health.Failed(); err != nil {
 		return err
 	}
-	if t.health.withhold() {
+	if t.health.Withhold() {
 		return errStalled
 	}
 	return nil
 }
 
 // RequestVote asks for a vote.
-func (t *transport) RequestVote(to raft.ServerID, at raft.ServerAddress,
+func (t *Transport) RequestVote(to raft.ServerID, at raft.ServerAddress,
 	q *raft.RequestVoteRequest, a *raft.RequestVoteResponse,
 ) error {
 	if err := t.mayLead(); err != nil {
 		return err
 	}
-	err := fresh(func() error {
+	err := retryBroken(func() error {
 		*a = raft.RequestVoteResponse{}
 		return t.NetworkTransport.RequestVote(to, at, q, a)
 	})
@@ -283,13 +329,13 @@ func (t *transport) RequestVote(to raft.ServerID, at raft.ServerAddress,
 }
 
 // RequestPreVote asks whether a vote would be given.
-func (t *transport) RequestPreVote(to raft.ServerID, at raft.ServerAddress,
+func (t *Transport) RequestPreVote(to raft.ServerID, at raft.ServerAddress,
 	q *raft.RequestPreVoteRequest, a *raft.RequestPreVoteResponse,
 ) error {
 	if err := t.mayLead(); err != nil {
 		return err
 	}
-	err := fresh(func() error {
+	err := retryBroken(func() error {
 		*a = raft.RequestPreVoteResponse{}
 		return t.NetworkTransport.RequestPreVote(to, at, q, a)
 	})
@@ -300,15 +346,15 @@ func (t *transport) RequestPreVote(to raft.ServerID, at raft.ServerAddress,
 var errResigned = errors.New("raftfsm: the member takes no leadership any more")
 
 // mayLead tells why this member may not become the leader, or nil.
-func (t *transport) mayLead() error {
+func (t *Transport) mayLead() error {
 	if t.resigned.Load() {
 		return errResigned
 	}
-	return t.health.failed()
+	return t.health.Failed()
 }
 
 // refused answers an offer of the leadership that this member does not take.
-func (t *transport) refused(rpc raft.RPC) bool {
+func (t *Transport) refused(rpc raft.RPC) bool {
 	if _, offer := rpc.Command.(*raft.TimeoutNowRequest); !offer || !t.resigned.Load() {
 		return false
 	}
@@ -317,24 +363,17 @@ func (t *transport) refused(rpc raft.RPC) bool {
 }
 
 // AppendEntriesPipeline says that there is none.
-func (t *transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+func (t *Transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
 	return nil, raft.ErrPipelineReplicationNotSupported
 }
 
 // EncodePeer gives a member's address, its name.
-func (t *transport) EncodePeer(to raft.ServerID, _ raft.ServerAddress) []byte { return []byte(to) }
-
-// confirm asks a member whether it still follows the leader of term: whether it
-// had not left the term when it answered.
-func (t *transport) confirm(to id.Member, term uint64) bool {
-	_, ok := t.follows(to, term)
-	return ok
-}
+func (t *Transport) EncodePeer(to raft.ServerID, _ raft.ServerAddress) []byte { return []byte(to) }
 
 // Close ends all streams. It does not wait, because raft may be the caller.
-func (t *transport) Close() error {
+func (t *Transport) Close() error {
 	t.once.Do(func() {
-		t.widow.close() // closed streams are no news from now on
+		t.loss.close() // closed streams are no news from now on
 		close(t.done)
 	})
 	err := t.NetworkTransport.Close()
@@ -342,8 +381,8 @@ func (t *transport) Close() error {
 	return err
 }
 
-// wait returns when everything that a closed transport started has ended.
-func (t *transport) wait() {
+// Wait returns when everything that a closed transport started has ended.
+func (t *Transport) Wait() {
 	t.streams.wg.Wait() // first: the end of a stream may start something
 	t.wg.Wait()
 }
@@ -353,22 +392,22 @@ var errMalformed = errors.New("raftfsm: malformed message")
 
 // checkRPC refuses a message with damaged entries or contents that raft does not
 // check itself.
-func checkRPC(group id.Shard, command any) error {
+func checkRPC(check func([]byte) error, command any) error {
 	switch q := command.(type) {
 	case *raft.AppendEntriesRequest:
-		if len(q.Entries) > appendEntriesMax {
+		if len(q.Entries) > EntriesMax {
 			return fmt.Errorf("%w: %d entries", errMalformed, len(q.Entries))
 		}
 		for i, l := range q.Entries {
 			if l == nil || l.Index != q.PrevLogEntry+1+uint64(i) || l.Term > q.Term {
 				return fmt.Errorf("%w: entry %d of %d", errMalformed, i, len(q.Entries))
 			}
-			if err := checkLog(group, l); err != nil {
+			if err := checkLog(check, l); err != nil {
 				return fmt.Errorf("entry %d: %w", l.Index, err)
 			}
 		}
 	case *raft.InstallSnapshotRequest:
-		if q.SnapshotVersion != raft.SnapshotVersionMax || q.Size < 0 || q.Size > snapshotBytesMax {
+		if q.SnapshotVersion != raft.SnapshotVersionMax || q.Size < 0 || q.Size > snapshots.BytesMax {
 			return fmt.Errorf("%w: snapshot of %d bytes", errMalformed, q.Size)
 		}
 		return checkConfiguration(q.Configuration)
@@ -376,11 +415,10 @@ func checkRPC(group id.Shard, command any) error {
 	return nil
 }
 
-func checkLog(group id.Shard, l *raft.Log) error {
+func checkLog(check func([]byte) error, l *raft.Log) error {
 	switch l.Type {
 	case raft.LogCommand:
-		_, _, err := decodeEntry(group, l.Data)
-		return err
+		return check(l.Data)
 	case raft.LogConfiguration:
 		return checkConfiguration(l.Data)
 	case raft.LogNoop, raft.LogBarrier:

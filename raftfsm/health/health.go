@@ -1,7 +1,6 @@
-package raftfsm
+package health
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -18,24 +17,21 @@ const (
 	stallMemory   = 10 * time.Minute
 )
 
-// errStalled is what members are told, by silence, while our disk hangs.
-var errStalled = errors.New("raftfsm: withheld, the disk has not answered")
-
-// health knows how long the disk has owed an answer, and whether the group had to
-// be taken out. After fail nothing leaves or enters the group, so what raft is
+// Monitor knows how long the disk has owed an answer, and whether the group had to
+// be taken out. After Fail nothing leaves or enters the group, so what raft is
 // told from then on no longer matters to anyone: the stores may answer whatever
 // keeps raft from panicking until the group is closed.
-type health struct {
+type Monitor struct {
 	stall      time.Duration
 	stallFatal time.Duration
 
-	broken chan struct{} // closed by fail
+	broken chan struct{} // closed by Fail
 
 	silenced atomic.Bool // something was withheld since the last change of leader
 
 	// mu guards what follows. Never held across a call out of this file.
 	mu        sync.Mutex
-	fatal     func(error) // nil until start
+	fatal     func(error) // nil until Start
 	closed    bool
 	err       error // why the group was taken out
 	writes    int   // handed to the disk, not yet answered
@@ -45,21 +41,23 @@ type health struct {
 	limitFrom time.Time
 }
 
-func newHealth(t Timing) *health {
-	return &health{stall: t.Stall, stallFatal: t.StallFatal, broken: make(chan struct{})}
+// New returns the monitor of a member. stall is how long the disk may owe an answer
+// before Silent reports it, stallFatal how long before the member is taken out.
+func New(stall, stallFatal time.Duration) *Monitor {
+	return &Monitor{stall: stall, stallFatal: stallFatal, broken: make(chan struct{})}
 }
 
-// start tells whom to call when the group has to be taken out. What failed until
+// Start tells whom to call when the group has to be taken out. What failed until
 // then is returned, for Open to report.
-func (h *health) start(fatal func(error)) error {
+func (h *Monitor) Start(fatal func(error)) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.fatal = fatal
 	return h.err
 }
 
-// fail takes the group out, once; later reasons are dropped.
-func (h *health) fail(err error) {
+// Fail takes the group out, once; later reasons are dropped.
+func (h *Monitor) Fail(err error) {
 	h.mu.Lock()
 	if h.closed || h.err != nil {
 		h.mu.Unlock()
@@ -76,8 +74,11 @@ func (h *health) fail(err error) {
 	}
 }
 
-// failed gives why the group was taken out, or nil.
-func (h *health) failed() error {
+// Broken returns a channel that is closed when the group is taken out.
+func (h *Monitor) Broken() <-chan struct{} { return h.broken }
+
+// Failed gives why the group was taken out, or nil.
+func (h *Monitor) Failed() error {
 	select {
 	case <-h.broken:
 		h.mu.Lock()
@@ -88,8 +89,8 @@ func (h *health) failed() error {
 	}
 }
 
-// close ends the watch; errors of a store that is being closed no longer count.
-func (h *health) close() {
+// Close ends the watch; errors of a store that is being closed no longer count.
+func (h *Monitor) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.closed = true
@@ -98,8 +99,8 @@ func (h *health) close() {
 	}
 }
 
-// writing notes that a write was handed to the disk; the answer ends it.
-func (h *health) writing() (answered func()) {
+// Writing notes that a write was handed to the disk; the answer ends it.
+func (h *Monitor) Writing() (answered func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.writes++
@@ -110,7 +111,7 @@ func (h *health) writing() (answered func()) {
 	return h.answered
 }
 
-func (h *health) answered() {
+func (h *Monitor) answered() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.writes--
@@ -122,7 +123,7 @@ func (h *health) answered() {
 }
 
 // arm starts the watch for StallFatal; mu is held.
-func (h *health) arm() {
+func (h *Monitor) arm() {
 	if h.closed {
 		return
 	}
@@ -133,14 +134,14 @@ func (h *health) arm() {
 	h.watch.Reset(h.stallFatal)
 }
 
-func (h *health) hung() {
-	if owed := h.owed(); owed >= h.stallFatal {
-		h.fail(fmt.Errorf("the disk has not answered for %s", owed.Round(time.Millisecond)))
+func (h *Monitor) hung() {
+	if owed := h.Owed(); owed >= h.stallFatal {
+		h.Fail(fmt.Errorf("the disk has not answered for %s", owed.Round(time.Millisecond)))
 	}
 }
 
-// owed is for how long the disk has owed an answer; 0 when it owes none.
-func (h *health) owed() time.Duration {
+// Owed is for how long the disk has owed an answer; 0 when it owes none.
+func (h *Monitor) Owed() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.writes == 0 {
@@ -149,8 +150,8 @@ func (h *health) owed() time.Duration {
 	return time.Since(h.since)
 }
 
-// silent tells whether a leader must fall silent, so that another is elected.
-func (h *health) silent() bool {
+// Silent tells whether a leader must fall silent, so that another is elected.
+func (h *Monitor) Silent() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.writes == 0 || mutant.StallIgnored {
@@ -163,17 +164,17 @@ func (h *health) silent() bool {
 	return time.Since(h.since) > limit
 }
 
-// withhold is silent for the sender: it remembers that something was withheld.
-func (h *health) withhold() bool {
-	if !h.silent() {
+// Withhold is silent for the sender: it remembers that something was withheld.
+func (h *Monitor) Withhold() bool {
+	if !h.Silent() {
 		return false
 	}
 	h.silenced.Store(true)
 	return true
 }
 
-// lostLeadership doubles the limit if our silence was the reason.
-func (h *health) lostLeadership() {
+// LostLeadership doubles the limit if our silence was the reason.
+func (h *Monitor) LostLeadership() {
 	if !h.silenced.Swap(false) {
 		return
 	}

@@ -1,4 +1,4 @@
-package raftfsm
+package logstore
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
@@ -15,14 +16,18 @@ import (
 	berrors "go.etcd.io/bbolt/errors"
 
 	"facet/internal/mutant"
+	"facet/raftfsm/health"
 )
 
 const (
-	logFile = "raft.db"
+	// File is the log's file in the folder of a member.
+	File = "raft.db"
 	// renewedFile is a copy of the log file that does not count yet.
 	renewedFile = "raft.db.tmp"
 	// renewBytes bounds a transaction of the copy.
 	renewBytes = 4 << 20
+	// lockTimeout is how long OpenDisk waits for another process to let go of the log.
+	lockTimeout = time.Second
 )
 
 // boltDisk is raft-boltdb on one file, which can be replaced by a copy of what it
@@ -47,7 +52,7 @@ func openBolt(dir string) (*boltDisk, error) {
 func (d *boltDisk) open() error {
 	err := guarded(func() (err error) {
 		d.store, err = raftboltdb.New(raftboltdb.Options{
-			Path:                    filepath.Join(d.dir, logFile),
+			Path:                    filepath.Join(d.dir, File),
 			BoltOptions:             boltOptions(),
 			MsgpackUseNewTimeFormat: true, // the same in transport.go
 			NoSync:                  mutant.NoSync,
@@ -55,7 +60,7 @@ func (d *boltDisk) open() error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("open %s: %w", logFile, unreadable(err))
+		return fmt.Errorf("open %s: %w", File, unreadable(err))
 	}
 	return nil
 }
@@ -67,7 +72,7 @@ func unreadable(err error) error {
 	if errors.As(err, &errno) || errors.Is(err, berrors.ErrTimeout) || errors.Is(err, fs.ErrInvalid) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	return fmt.Errorf("%w: %w", health.ErrCorrupt, err)
 }
 
 func boltOptions() *bbolt.Options {
@@ -80,17 +85,17 @@ func (d *boltDisk) renew() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.store.Close(); err != nil {
-		return fmt.Errorf("close %s: %w", logFile, err)
+		return fmt.Errorf("close %s: %w", File, err)
 	}
 	if err := guarded(d.copy); err != nil {
-		return fmt.Errorf("copy %s: %w", logFile, err)
+		return fmt.Errorf("copy %s: %w", File, err)
 	}
 	return d.open()
 }
 
 // copy makes the copy and gives it the file's name.
 func (d *boltDisk) copy() (err error) {
-	from, to := filepath.Join(d.dir, logFile), filepath.Join(d.dir, renewedFile)
+	from, to := filepath.Join(d.dir, File), filepath.Join(d.dir, renewedFile)
 	readOnly := boltOptions()
 	readOnly.ReadOnly = true
 	src, err := bbolt.Open(from, 0o600, readOnly)

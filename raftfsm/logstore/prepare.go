@@ -1,8 +1,7 @@
-package raftfsm
+package logstore
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,21 +9,14 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Prepare makes the folder of a member that never ran, with an empty log in it. It does
-// nothing where there is a log. Once it has returned the folder outlives a loss of
-// power; what notes down that the member exists does so then, before the member is
-// opened with Config.Prepared: from its opening on it may vote, and what it said must
-// not be said twice.
-func Prepare(dir string) error {
-	if err := prepare(dir); err != nil {
-		return fmt.Errorf("prepare a group's folder: %w", err)
-	}
-	return nil
-}
+// ErrGone is returned when the folder of a member that was prepared has no log.
+var ErrGone = errors.New("raftfsm: the log of a replica that was here is gone")
 
-func prepare(dir string) error {
-	log := filepath.Join(dir, logFile)
-	switch err := hasLog(dir); {
+// Prepare makes dir and an empty log in it, which outlive a loss of power. It does
+// nothing where there is a log.
+func Prepare(dir string) error {
+	log := filepath.Join(dir, File)
+	switch err := Exists(dir); {
 	case err == nil:
 		return nil
 	case !errors.Is(err, ErrGone):
@@ -51,9 +43,9 @@ func prepare(dir string) error {
 	return errors.Join(syncFolder(dir), syncFolder(filepath.Dir(dir)))
 }
 
-// hasLog gives ErrGone where there is no log, or one without a byte.
-func hasLog(dir string) error {
-	info, err := os.Stat(filepath.Join(dir, logFile))
+// Exists returns ErrGone where there is no log, or one without a byte.
+func Exists(dir string) error {
+	info, err := os.Stat(filepath.Join(dir, File))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && info.Size() == 0:
 		return ErrGone

@@ -1,4 +1,4 @@
-package raftfsm
+package transport
 
 import (
 	"context"
@@ -12,6 +12,15 @@ import (
 
 	"facet/internal/id"
 )
+
+// StreamLayer gives the streams of one group between its members. Accept returns
+// streams that other members dialled for this group; Close ends Accept with an
+// error and takes the group off the port, but leaves the port open to others.
+type StreamLayer interface {
+	net.Listener
+	// Dial opens a stream to the same group at address; it ends when ctx does.
+	Dial(ctx context.Context, address string) (net.Conn, error)
+}
 
 // streams is the raft.StreamLayer over ours. For raft a member's address is its
 // name, always: votes are remembered by address, and addresses change. The name
@@ -27,7 +36,7 @@ type streams struct {
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup // the Accept that runs, and every open stream
 
-	deserted func(id.Node) // told of a node whose last stream to here has ended; nil tells nobody
+	nodeGone func(id.Node) // told of a node whose last stream to here has ended; nil tells nobody
 
 	mu     sync.Mutex // guards what follows
 	open   map[*stream]struct{}
@@ -58,7 +67,7 @@ func (c *stream) Close() error {
 	err := c.Conn.Close()
 	c.once.Do(func() {
 		if c.owner.drop(c) {
-			c.owner.deserted(c.peer)
+			c.owner.nodeGone(c.peer)
 		}
 		c.owner.wg.Done()
 	})
@@ -77,7 +86,7 @@ func (s *streams) drop(c *stream) (last bool) {
 		return false
 	}
 	delete(s.nodes, c.peer)
-	return s.deserted != nil && !s.closed
+	return s.nodeGone != nil && !s.closed
 }
 
 // from gives how many streams there are that a node opened.

@@ -1,4 +1,4 @@
-package raftfsm
+package transport
 
 import (
 	"errors"
@@ -10,16 +10,17 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
 )
 
 const (
-	// reachTick is how often an append that is held looks whether it is still wanted.
-	reachTick = 50 * time.Millisecond
-	// freshWithin is how soon a call must fail to be made again on another connection.
-	freshWithin = 500 * time.Millisecond
+	// heldTick is how often an append that is held looks whether it is still wanted.
+	heldTick = 50 * time.Millisecond
+	// retryWithin is how soon a call must fail to be made again on another connection.
+	retryWithin = 500 * time.Millisecond
 )
 
-// reach knows which members were not reached since an append to them failed.
+// heldAppends knows which members were not reached since an append to them failed.
 //
 // For each append that fails, hashicorp/raft waits longer before the next one, up to
 // 10.24 s, whatever heartbeats say: a member that returns gets no entries for that
@@ -27,7 +28,7 @@ const (
 // written, waits for the appends. So an append that fails is held back until a
 // heartbeat, which goes out several times a second, is answered, and is made again;
 // raft does not see the failure.
-type reach struct {
+type heldAppends struct {
 	mu    sync.Mutex // guards what follows
 	out   map[raft.ServerID]outage
 	hasty map[raft.ServerID]int // leaderships are being handed to them: nothing is held
@@ -40,38 +41,38 @@ type outage struct {
 }
 
 // lost notes that an append of term did not reach a member.
-func (r *reach) lost(to raft.ServerID, term uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if o, out := r.out[to]; out && o.term == term || r.hasty[to] > 0 {
+func (h *heldAppends) lost(to raft.ServerID, term uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if o, out := h.out[to]; out && o.term == term || h.hasty[to] > 0 {
 		return
 	}
-	r.end(to)
-	if r.out == nil {
-		r.out = make(map[raft.ServerID]outage)
+	h.end(to)
+	if h.out == nil {
+		h.out = make(map[raft.ServerID]outage)
 	}
-	r.out[to] = outage{term: term, over: make(chan struct{})}
+	h.out[to] = outage{term: term, over: make(chan struct{})}
 }
 
 // reached notes that a member answered a heartbeat.
-func (r *reach) reached(to raft.ServerID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.end(to)
+func (h *heldAppends) reached(to raft.ServerID) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.end(to)
 }
 
-func (r *reach) end(to raft.ServerID) {
-	if o, out := r.out[to]; out {
+func (h *heldAppends) end(to raft.ServerID) {
+	if o, out := h.out[to]; out {
 		close(o.over)
-		delete(r.out, to)
+		delete(h.out, to)
 	}
 }
 
 // outage gives a channel that is closed when the member is reached, or nil if it is.
-func (r *reach) outage(to raft.ServerID, term uint64) <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if o, out := r.out[to]; out && o.term == term {
+func (h *heldAppends) outage(to raft.ServerID, term uint64) <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if o, out := h.out[to]; out && o.term == term {
 		return o.over
 	}
 	return nil
@@ -79,43 +80,46 @@ func (r *reach) outage(to raft.ServerID, term uint64) <-chan struct{} {
 
 // hurry lets appends to a member fail until done is called: a transfer of the
 // leadership, which waits for them, must end when its target has died.
-func (r *reach) hurry(to raft.ServerID) (done func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.end(to)
-	if r.hasty == nil {
-		r.hasty = make(map[raft.ServerID]int)
+func (h *heldAppends) hurry(to raft.ServerID) (done func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.end(to)
+	if h.hasty == nil {
+		h.hasty = make(map[raft.ServerID]int)
 	}
-	r.hasty[to]++
+	h.hasty[to]++
 	return func() {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.hasty[to]--; r.hasty[to] == 0 {
-			delete(r.hasty, to)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.hasty[to]--; h.hasty[to] == 0 {
+			delete(h.hasty, to)
 		}
 	}
 }
 
+// Hurry lets appends to a member fail until done is called (heldAppends.hurry).
+func (t *Transport) Hurry(to id.Member) (done func()) { return t.held.hurry(raft.ServerID(to)) }
+
 // errNotReached says that a member was not reached for as long as this one led it.
 var errNotReached = errors.New("raftfsm: the member was not reached")
 
-// await returns when a member may be sent entries of term, or an error when there is
+// awaitReached returns when a member may be sent entries of term, or an error when there is
 // no use in it any more.
-func (t *transport) await(to raft.ServerID, term uint64) error {
-	over := t.reach.outage(to, term)
+func (t *Transport) awaitReached(to raft.ServerID, term uint64) error {
+	over := t.held.outage(to, term)
 	if over == nil {
 		return nil
 	}
-	tick := time.NewTicker(reachTick)
+	tick := time.NewTicker(heldTick)
 	defer tick.Stop()
 	for {
 		select {
 		case <-over:
 			return nil
 		case <-t.done:
-			return ErrClosed
+			return health.ErrClosed
 		case <-tick.C:
-			if r := t.raft.Load(); r == nil || r.State() != raft.Leader || r.CurrentTerm() != term || !hasMember(r, to) || t.health.failed() != nil {
+			if r := t.raft.Load(); r == nil || r.State() != raft.Leader || r.CurrentTerm() != term || !hasMember(r, to) || t.health.Failed() != nil {
 				return fmt.Errorf("append to %s: %w", to, errNotReached)
 			}
 		}
@@ -131,14 +135,14 @@ func isHeartbeat(q *raft.AppendEntriesRequest) bool {
 	return q.PrevLogEntry == 0 && q.PrevLogTerm == 0 && len(q.Entries) == 0 && q.LeaderCommitIndex == 0
 }
 
-// fresh makes a call again when its connection broke at once: connections that wait
+// retryBroken makes a call again when its connection broke at once: connections that wait
 // in NetworkTransport's pool may have died with the process at the other end, and a
 // vote that is lost with one costs an election.
-func fresh(call func() error) error {
+func retryBroken(call func() error) error {
 	for try := 0; ; try++ {
 		began := time.Now()
 		err := call()
-		if err == nil || errors.Is(err, errDial) || try == connsPerPeer || time.Since(began) > freshWithin {
+		if err == nil || errors.Is(err, errDial) || try == connsPerPeer || time.Since(began) > retryWithin {
 			return err
 		}
 	}
@@ -147,9 +151,9 @@ func fresh(call func() error) error {
 // errDial says that there is no connection to a member, not even a broken one.
 var errDial = errors.New("raftfsm: no connection")
 
-// follows asks a member whether it still follows the leader of term, and how far its
+// Follows asks a member whether it still follows the leader of term, and how far its
 // log goes.
-func (t *transport) follows(to id.Member, term uint64) (last uint64, ok bool) {
+func (t *Transport) Follows(to id.Member, term uint64) (last uint64, ok bool) {
 	q := raft.AppendEntriesRequest{RPCHeader: t.header, Term: term}
 	var a raft.AppendEntriesResponse
 	err := t.AppendEntries(raft.ServerID(to), raft.ServerAddress(to), &q, &a)

@@ -1,4 +1,4 @@
-package raftfsm
+package logstore
 
 import (
 	"encoding/binary"
@@ -11,23 +11,27 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/mutant"
+	"facet/raftfsm/health"
 )
+
+// castagnoli is the polynomial that processors compute (SSE 4.2, ARMv8).
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const (
 	sealVersion = 1
 	sealBytes   = 1 + 4
 )
 
-// disk is what lies under the stores: raft-boltdb, or in tests a disk that hangs.
-type disk interface {
+// Disk is what lies under the stores: raft-boltdb, or in tests a disk that hangs.
+type Disk interface {
 	raft.LogStore
 	raft.StableStore
 	Close() error
 }
 
-// openDisk opens the log file of dir. A file that another process holds is an
+// OpenDisk opens the log file of dir. A file that another process holds is an
 // error after lockTimeout.
-func openDisk(dir string) (disk, error) { return openBolt(dir) }
+func OpenDisk(dir string) (Disk, error) { return openBolt(dir) }
 
 // guarded runs f, which reads or writes a mapped file. Damaged pages make bbolt
 // panic, a bad sector makes the processor fault: both become errors.
@@ -35,13 +39,13 @@ func guarded(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", ErrCorrupt, p)
+			err = fmt.Errorf("%w: %v", health.ErrCorrupt, p)
 		}
 	}()
 	return f()
 }
 
-// logStore keeps the log. bbolt has no checksums, so each entry is stored with a
+// Log keeps the log. bbolt has no checksums, so each entry is stored with a
 // seal behind its extensions:
 //
 //	┌────────────┬─────────┬─────────┐
@@ -49,11 +53,18 @@ func guarded(f func() error) (err error) {
 //	└────────────┴─────────┴─────────┘
 //
 // The first error that is not "not found" takes the group out.
-type logStore struct {
-	disk   disk
-	health *health
+type Log struct {
+	disk   Disk
+	health *health.Monitor
 	pin    pin
-	freed  atomic.Bool // DeleteRange has left something in freed pages
+	freed  atomic.Bool // DeleteRange has left something in freed pages, or may have before
+}
+
+// NewLog returns the log on d, which tells h what the disk does.
+func NewLog(d Disk, h *health.Monitor) *Log {
+	l := &Log{disk: d, health: h}
+	l.freed.Store(true)
+	return l
 }
 
 // sealSum is the checksum of an entry at its place in the log.
@@ -82,10 +93,10 @@ func seal(l *raft.Log) *raft.Log {
 func unseal(index uint64, l *raft.Log) error {
 	n := len(l.Extensions) - sealBytes
 	if l.Index != index || n < 0 || l.Extensions[n] != sealVersion {
-		return fmt.Errorf("entry %d of the log has no seal: %w", index, ErrCorrupt)
+		return fmt.Errorf("entry %d of the log has no seal: %w", index, health.ErrCorrupt)
 	}
 	if !mutant.SealIgnored && sealSum(l, l.Extensions[:n]) != binary.LittleEndian.Uint32(l.Extensions[n+1:]) {
-		return fmt.Errorf("entry %d of the log: %w", index, ErrCorrupt)
+		return fmt.Errorf("entry %d of the log: %w", index, health.ErrCorrupt)
 	}
 	l.Extensions = l.Extensions[:n:n]
 	if n == 0 {
@@ -95,7 +106,7 @@ func unseal(index uint64, l *raft.Log) error {
 }
 
 // read gets the entry at index; an error is only returned.
-func (s *logStore) read(index uint64, l *raft.Log) error {
+func (s *Log) read(index uint64, l *raft.Log) error {
 	*l = raft.Log{}
 	err := guarded(func() error { return s.disk.GetLog(index, l) })
 	if err != nil {
@@ -110,21 +121,21 @@ func (s *logStore) read(index uint64, l *raft.Log) error {
 // GetLog gets the entry at index, or raft.ErrLogNotFound. Raft panics on any
 // other error, so the group is taken out first and raft gets an entry without
 // effect: nobody will hear of it any more.
-func (s *logStore) GetLog(index uint64, l *raft.Log) error {
+func (s *Log) GetLog(index uint64, l *raft.Log) error {
 	err := s.read(index, l)
 	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
 		return err
 	}
-	s.health.fail(err)
+	s.health.Fail(err)
 	*l = raft.Log{Index: index, Type: raft.LogNoop}
 	return nil
 }
 
 // StoreLog writes one entry.
-func (s *logStore) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
+func (s *Log) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
 // StoreLogs writes entries, all or none, and returns when the disk has them.
-func (s *logStore) StoreLogs(logs []*raft.Log) error {
+func (s *Log) StoreLogs(logs []*raft.Log) error {
 	sealed := make([]*raft.Log, len(logs))
 	for i, l := range logs {
 		sealed[i] = seal(l)
@@ -138,7 +149,7 @@ func (s *logStore) StoreLogs(logs []*raft.Log) error {
 
 // DeleteRange removes the entries from first to last, both included, except the
 // pinned one while it is the end of a prefix.
-func (s *logStore) DeleteRange(first, last uint64) error {
+func (s *Log) DeleteRange(first, last uint64) error {
 	if s.pin.holds(last) {
 		last--
 	}
@@ -151,37 +162,37 @@ func (s *logStore) DeleteRange(first, last uint64) error {
 
 // write hands a change to the disk and takes the group out when that fails: after
 // a failed fsync nobody knows what the file holds.
-func (s *logStore) write(what string, f func() error) error {
-	if err := s.health.failed(); err != nil {
+func (s *Log) write(what string, f func() error) error {
+	if err := s.health.Failed(); err != nil {
 		return err
 	}
-	answered := s.health.writing()
+	answered := s.health.Writing()
 	err := guarded(f)
 	answered()
 	if err != nil && !mutant.SyncFailureIgnored {
 		err = fmt.Errorf("%s: %w", what, err)
-		s.health.fail(err)
+		s.health.Fail(err)
 	}
 	return err
 }
 
 // FirstIndex gives the index of the oldest entry; 0 when there is none.
-func (s *logStore) FirstIndex() (uint64, error) { return s.edge(s.disk.FirstIndex) }
+func (s *Log) FirstIndex() (uint64, error) { return s.edge(s.disk.FirstIndex) }
 
 // LastIndex gives the index of the newest entry; 0 when there is none.
-func (s *logStore) LastIndex() (uint64, error) { return s.edge(s.disk.LastIndex) }
+func (s *Log) LastIndex() (uint64, error) { return s.edge(s.disk.LastIndex) }
 
-func (s *logStore) edge(f func() (uint64, error)) (index uint64, err error) {
+func (s *Log) edge(f func() (uint64, error)) (index uint64, err error) {
 	err = guarded(func() (err error) { index, err = f(); return err })
 	if err != nil {
 		err = fmt.Errorf("look for the ends of the log: %w", err)
-		s.health.fail(err)
+		s.health.Fail(err)
 	}
 	return index, err
 }
 
-// verify reads the whole log: raft must not vote or apply on a log with a hole.
-func (s *logStore) verify() error {
+// Verify reads the whole log: raft must not vote or apply on a log with a hole.
+func (s *Log) Verify() error {
 	first, err := s.FirstIndex()
 	if err != nil {
 		return err
@@ -193,10 +204,26 @@ func (s *logStore) verify() error {
 	var l raft.Log
 	for index := first; index <= last && first > 0; index++ {
 		if err := s.read(index, &l); errors.Is(err, raft.ErrLogNotFound) {
-			return fmt.Errorf("entry %d of the log is missing: %w", index, ErrCorrupt)
+			return fmt.Errorf("entry %d of the log is missing: %w", index, health.ErrCorrupt)
 		} else if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Renew replaces the log's file if anything was cut off since that was last done.
+func (s *Log) Renew() error {
+	d, ok := s.disk.(*boltDisk)
+	if !ok || !s.freed.Swap(false) { // a disk of tests may have no file
+		return nil
+	}
+	answered := s.health.Writing()
+	err := d.renew()
+	answered()
+	if err != nil {
+		err = fmt.Errorf("renew the log: %w", err)
+		s.health.Fail(err)
+	}
+	return err
 }

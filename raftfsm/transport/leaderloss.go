@@ -1,10 +1,11 @@
-package raftfsm
+package transport
 
 import (
 	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net"
 	"slices"
 	"sync"
@@ -28,21 +29,21 @@ import (
 // there for its peace: a follower that alone does not reach the leader must not take
 // the leadership from it.
 const (
-	// widowRounds is how often a follower asks, widowPause after each time.
-	widowRounds = 12
-	widowPause  = 50 * time.Millisecond
-	// widowPatience is how many rounds a follower leaves to those who go first.
-	widowPatience = 3
-	// widowDial bounds the wait for a connection to a leader that may be gone.
-	widowDial = 300 * time.Millisecond
+	// pollRounds is how often a follower asks, pollInterval after each time.
+	pollRounds   = 12
+	pollInterval = 50 * time.Millisecond
+	// pollPatience is how many rounds a follower leaves to those who go first.
+	pollPatience = 3
+	// pollDialTimeout bounds the wait for a connection to a leader that may be gone.
+	pollDialTimeout = 300 * time.Millisecond
 	// goneVersion marks the question whether a member is gone as the leader: an
-	// InstallSnapshot, as haveVersion is, with the member as its Leader. The answer
+	// InstallSnapshot, as offerVersion is, with the member as its Leader. The answer
 	// says so in Success, and how far the log goes in Term.
 	goneVersion = raft.SnapshotVersion(0x4642)
 )
 
-// widow is what a member does about the end of its leader.
-type widow struct {
+// leaderLoss is what a member does about the end of its leader.
+type leaderLoss struct {
 	mu        sync.Mutex // guards what follows
 	closed    bool
 	asking    bool // after a leader
@@ -50,66 +51,66 @@ type widow struct {
 }
 
 // begin tells whether something may be done that flag stands for; end ends it.
-func (w *widow) begin(flag *bool) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed || *flag {
+func (l *leaderLoss) begin(flag *bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || *flag {
 		return false
 	}
 	*flag = true
 	return true
 }
 
-func (w *widow) end(flag *bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (l *leaderLoss) end(flag *bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	*flag = false
 }
 
-func (w *widow) close() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.closed = true
+func (l *leaderLoss) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
 }
 
-// deserted looks after the leader when the last stream from its node has ended.
-func (t *transport) deserted(node id.Node) {
+// leaderGone looks after the leader when the last stream from its node has ended.
+func (t *Transport) leaderGone(node id.Node) {
 	r := t.raft.Load()
 	if r == nil {
 		return
 	}
 	_, leader := r.LeaderWithID()
-	if n, err := id.Member(leader).Node(); err != nil || n != node || !t.headless(r, leader) {
+	if n, err := id.Member(leader).Node(); err != nil || n != node || !t.following(r, leader) {
 		return
 	}
-	if t.widow.begin(&t.widow.asking) {
-		t.wg.Go(func() { // ends after widowRounds, or with done
-			defer t.widow.end(&t.widow.asking)
-			t.succeed(r, leader)
+	if t.loss.begin(&t.loss.asking) {
+		t.wg.Go(func() { // ends after pollRounds, or with done
+			defer t.loss.end(&t.loss.asking)
+			t.campaign(r, leader)
 		})
 	}
 }
 
-// headless tells whether this member follows leader, or nobody.
-func (t *transport) headless(r *raft.Raft, leader raft.ServerID) bool {
+// following tells whether this member follows leader, or nobody.
+func (t *Transport) following(r *raft.Raft, leader raft.ServerID) bool {
 	_, now := r.LeaderWithID()
 	return r.State() == raft.Follower && (now == leader || now == "")
 }
 
-// succeed stands for election, when it is time to, or returns when another leads.
-func (t *transport) succeed(r *raft.Raft, leader raft.ServerID) {
-	tick := time.NewTicker(widowPause)
+// campaign stands for election, when it is time to, or returns when another leads.
+func (t *Transport) campaign(r *raft.Raft, leader raft.ServerID) {
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	agreed := 0
-	for range widowRounds {
-		if !t.headless(r, leader) || t.mayLead() != nil || t.health.silent() {
+	for range pollRounds {
+		if !t.following(r, leader) || t.mayLead() != nil || t.health.Silent() {
 			return
 		}
-		dead, first := t.inquest(r, leader)
+		dead, first := t.poll(r, leader)
 		if dead {
 			agreed++
 		}
-		if dead && (first || agreed > widowPatience) && t.headless(r, leader) {
+		if dead && (first || agreed > pollPatience) && t.following(r, leader) {
 			t.deliver(raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: t.header}, RespChan: make(chan raft.RPCResponse, 1)})
 			return
 		}
@@ -121,28 +122,28 @@ func (t *transport) succeed(r *raft.Raft, leader raft.ServerID) {
 	}
 }
 
-// witness is a voter's word on a leader.
-type witness struct {
+// vote is a voter's word on a leader.
+type vote struct {
 	member raft.ServerID
 	gone   bool
 	last   uint64
 }
 
-// inquest tells whether a majority of the voters says that the leader is gone, and
+// poll tells whether a majority of the voters says that the leader is gone, and
 // whether this member is the first of them to stand for election.
-func (t *transport) inquest(r *raft.Raft, leader raft.ServerID) (dead, first bool) {
-	own := witness{raft.ServerID(t.header.ID), t.gone(leader), r.LastIndex()}
+func (t *Transport) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) {
+	own := vote{raft.ServerID(t.header.ID), t.gone(leader), r.LastIndex()}
 	if !own.gone {
 		return false, false
 	}
-	var asked, votes int
-	words := make(chan witness, len(r.GetConfiguration().Configuration().Servers))
+	var asked, voters int
+	votes := make(chan vote, len(r.GetConfiguration().Configuration().Servers))
 	voter := false
 	for _, s := range r.GetConfiguration().Configuration().Servers {
 		if s.Suffrage != raft.Voter {
 			continue
 		}
-		votes++
+		voters++
 		switch s.ID {
 		case own.member:
 			voter = true
@@ -151,36 +152,36 @@ func (t *transport) inquest(r *raft.Raft, leader raft.ServerID) (dead, first boo
 			asked++
 			t.wg.Go(func() { // ends with its call
 				gone, last, err := t.askGone(s.ID, leader)
-				words <- witness{s.ID, err == nil && gone, last}
+				votes <- vote{s.ID, err == nil && gone, last}
 			})
 		}
 	}
-	heirs := []witness{own}
-	late := time.After(widowDial)
+	candidates := []vote{own}
+	late := time.After(pollDialTimeout)
 	for range asked {
 		select {
-		case w := <-words:
-			if w.gone {
-				heirs = append(heirs, w)
+		case v := <-votes:
+			if v.gone {
+				candidates = append(candidates, v)
 			}
 		case <-late:
 		case <-t.done:
 			return false, false
 		}
 	}
-	slices.SortFunc(heirs, func(a, b witness) int {
-		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(spread(t.group, id.Member(a.member)), spread(t.group, id.Member(b.member))))
+	slices.SortFunc(candidates, func(a, b vote) int {
+		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(Spread(t.group, id.Member(a.member)), Spread(t.group, id.Member(b.member))))
 	})
-	return voter && len(heirs) > votes/2, heirs[0].member == own.member
+	return voter && len(candidates) > voters/2, candidates[0].member == own.member
 }
 
 // gone tells whether a leader's process has ended, or does not lead any more.
-func (t *transport) gone(leader raft.ServerID) bool {
+func (t *Transport) gone(leader raft.ServerID) bool {
 	node, err := id.Member(leader).Node()
 	if err != nil || t.streams.from(node) > 0 {
 		return false
 	}
-	conn, err := t.streams.Dial(raft.ServerAddress(leader), widowDial)
+	conn, err := t.streams.Dial(raft.ServerAddress(leader), pollDialTimeout)
 	if err != nil {
 		return !isTimeout(err)
 	}
@@ -197,10 +198,10 @@ func isTimeout(err error) bool {
 }
 
 // askGone asks a member whether leader is gone, and how far the member's log goes.
-func (t *transport) askGone(to, leader raft.ServerID) (gone bool, last uint64, err error) {
+func (t *Transport) askGone(to, leader raft.ServerID) (gone bool, last uint64, err error) {
 	q := raft.InstallSnapshotRequest{RPCHeader: t.header, SnapshotVersion: goneVersion, Leader: []byte(leader)}
 	var a raft.InstallSnapshotResponse
-	err = fresh(func() error {
+	err = retryBroken(func() error {
 		a = raft.InstallSnapshotResponse{}
 		return t.NetworkTransport.InstallSnapshot(to, raft.ServerAddress(to), &q, &a, bytes.NewReader(nil))
 	})
@@ -208,18 +209,25 @@ func (t *transport) askGone(to, leader raft.ServerID) (gone bool, last uint64, e
 }
 
 // answerGone answers askGone, one at a time: it may take a while to find out.
-func (t *transport) answerGone(rpc raft.RPC, leader raft.ServerID) {
+func (t *Transport) answerGone(rpc raft.RPC, leader raft.ServerID) {
 	r := t.raft.Load()
-	if r == nil || t.health.failed() != nil || !t.widow.begin(&t.widow.answering) {
+	if r == nil || t.health.Failed() != nil || !t.loss.begin(&t.loss.answering) {
 		rpc.Respond(nil, fmt.Errorf("%w: no answer now", errMalformed))
 		return
 	}
 	t.wg.Go(func() { // ends with its connection
-		defer t.widow.end(&t.widow.answering)
+		defer t.loss.end(&t.loss.answering)
 		_, known := r.LeaderWithID()
 		gone := r.State() != raft.Leader && known == "" ||
 			string(leader) == string(t.header.ID) && r.State() != raft.Leader ||
-			t.headless(r, leader) && t.gone(leader)
+			t.following(r, leader) && t.gone(leader)
 		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: t.header, Term: r.LastIndex(), Success: gone}, nil)
 	})
+}
+
+// Spread orders members, differently from group to group.
+func Spread(group id.Shard, m id.Member) uint32 {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%s %d", m, group)
+	return h.Sum32()
 }

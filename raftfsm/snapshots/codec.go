@@ -1,10 +1,9 @@
-package raftfsm
+package snapshots
 
 import (
 	"bufio"
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash"
 	"hash/crc32"
@@ -14,8 +13,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
 	"facet/shard/segment"
 )
+
+// castagnoli is the polynomial that processors compute (SSE 4.2, ARMv8).
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // A snapshot's bytes on disk, little-endian (docs/formats/log-entry.md):
 //
@@ -37,20 +40,20 @@ import (
 // files of their own. FACETSN1 stands for a snapshot that can't refer to any: it
 // has no such part.
 const (
-	snapshotMagic        = "FACETSN1"
-	segmentedMagic       = "FACETSN2"
-	snapshotTrailerBytes = 12
+	plainMagic     = "FACETSN1"
+	segmentedMagic = "FACETSN2"
+	trailerBytes   = 12
 	// segmentsMax bounds the segments of a snapshot.
 	segmentsMax = 1 << 16
 	refBytes    = 32 + 8
-	// snapshotWindow bounds the memory of the decoder to what the encoder uses.
-	snapshotWindow = 1 << 20
+	// window bounds the memory of the decoder to what the encoder uses.
+	window = 1 << 20
 )
 
-// snapshotHeader makes the header of the snapshot that meta describes.
-func snapshotHeader(group id.Shard, meta *raft.SnapshotMeta) []byte {
+// newHeader makes the header of the snapshot that meta describes.
+func newHeader(group id.Shard, meta *raft.SnapshotMeta) []byte {
 	config := raft.EncodeConfiguration(meta.Configuration)
-	b := append([]byte(nil), snapshotMagic...)
+	b := append([]byte(nil), plainMagic...)
 	b = binary.LittleEndian.AppendUint16(b, uint16(group))
 	b = binary.LittleEndian.AppendUint16(b, 0)
 	b = binary.LittleEndian.AppendUint64(b, meta.Index)
@@ -62,7 +65,7 @@ func snapshotHeader(group id.Shard, meta *raft.SnapshotMeta) []byte {
 
 // segmentedHeader turns a header into that of a snapshot with segments.
 func segmentedHeader(header []byte, refs []segment.Ref) []byte {
-	b := append([]byte(segmentedMagic), header[len(snapshotMagic):]...)
+	b := append([]byte(segmentedMagic), header[len(plainMagic):]...)
 	return appendRefs(b, refs)
 }
 
@@ -79,17 +82,17 @@ func appendRefs(b []byte, refs []segment.Ref) []byte {
 func readRefs(r io.Reader) ([]segment.Ref, error) {
 	var count [4]byte
 	if _, err := io.ReadFull(r, count[:]); err != nil {
-		return nil, fmt.Errorf("read the number of segments: %w: %w", ErrCorrupt, err)
+		return nil, fmt.Errorf("read the number of segments: %w: %w", health.ErrCorrupt, err)
 	}
 	n := binary.LittleEndian.Uint32(count[:])
 	if n > segmentsMax {
-		return nil, fmt.Errorf("%d segments: %w", n, ErrCorrupt)
+		return nil, fmt.Errorf("%d segments: %w", n, health.ErrCorrupt)
 	}
 	var refs []segment.Ref
 	for range n {
 		var b [refBytes]byte
 		if _, err := io.ReadFull(r, b[:]); err != nil {
-			return nil, fmt.Errorf("read the segments: %w: %w", ErrCorrupt, err)
+			return nil, fmt.Errorf("read the segments: %w: %w", health.ErrCorrupt, err)
 		}
 		refs = append(refs, decodeRef(b[:]))
 	}
@@ -98,38 +101,6 @@ func readRefs(r io.Reader) ([]segment.Ref, error) {
 
 func decodeRef(b []byte) segment.Ref {
 	return segment.Ref{Hash: segment.Hash(b), Bytes: int64(binary.LittleEndian.Uint64(b[len(segment.Hash{}):]))}
-}
-
-// frozenSnapshot is a raft.FSMSnapshot.
-type frozenSnapshot struct {
-	frozen Frozen
-	store  *snapshotStore // nil until Persist
-}
-
-// Persist writes the snapshot; raft closes the sink.
-func (s *frozenSnapshot) Persist(sink raft.SnapshotSink) error {
-	own, ok := sink.(*snapshotSink)
-	if !ok {
-		return errors.New("bug: the snapshot's sink is not of this package")
-	}
-	own.own = true
-	s.store = own.store
-	if stored, ok := s.frozen.(Stored); ok && own.store.segments != nil {
-		files, err := stored.Settle(own.store.clean())
-		if err != nil {
-			return err
-		}
-		own.settled(files, stored.Adopt)
-	}
-	return writeSnapshot(sink, own.header, s.frozen)
-}
-
-// Release lets go of the frozen state, and of the segments that only it needed.
-func (s *frozenSnapshot) Release() {
-	s.frozen.Release()
-	if s.store != nil {
-		s.store.collect()
-	}
 }
 
 // summed counts and sums what passes through it.
@@ -153,7 +124,7 @@ func writeSnapshot(w io.Writer, header []byte, state io.WriterTo) error {
 		return err
 	}
 	// One goroutine, ours: a library's could outlive the group.
-	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(snapshotWindow),
+	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window),
 		zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {
 		return fmt.Errorf("compress the state: %w", err)
@@ -170,27 +141,27 @@ func writeSnapshot(w io.Writer, header []byte, state io.WriterTo) error {
 	return err
 }
 
-// readSnapshot restores m from the size bytes of r, which must begin with header.
-func readSnapshot(r io.Reader, size int64, header []byte, m Machine) error {
-	if size < int64(len(header))+snapshotTrailerBytes {
-		return fmt.Errorf("%d bytes: %w", size, ErrCorrupt)
+// readSnapshot gives restore the state in the size bytes of r, which must begin with header.
+func readSnapshot(r io.Reader, size int64, header []byte, restore func(io.Reader) error) error {
+	if size < int64(len(header))+trailerBytes {
+		return fmt.Errorf("%d bytes: %w", size, health.ErrCorrupt)
 	}
 	sum := crc32.New(castagnoli)
-	body := io.TeeReader(io.LimitReader(r, size-snapshotTrailerBytes), sum)
+	body := io.TeeReader(io.LimitReader(r, size-trailerBytes), sum)
 	if err := readHeader(body, header); err != nil {
 		return err
 	}
-	z, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(snapshotWindow))
+	z, err := zstd.NewReader(body, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window))
 	if err != nil {
 		return fmt.Errorf("decompress the state: %w", err)
 	}
 	defer z.Close()
 	state := bufio.NewReader(z)
-	if err := m.Restore(state); err != nil {
+	if err := restore(state); err != nil {
 		return err
 	}
 	if _, err := state.ReadByte(); err != io.EOF {
-		return fmt.Errorf("the state goes on behind its end: %w", ErrCorrupt)
+		return fmt.Errorf("the state goes on behind its end: %w", health.ErrCorrupt)
 	}
 	return checkTrailer(r, body, sum, size)
 }
@@ -199,10 +170,10 @@ func readSnapshot(r io.Reader, size int64, header []byte, m Machine) error {
 func readHeader(r io.Reader, want []byte) error {
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(r, got); err != nil {
-		return fmt.Errorf("read the header: %w: %w", ErrCorrupt, err)
+		return fmt.Errorf("read the header: %w: %w", health.ErrCorrupt, err)
 	}
 	if !bytes.Equal(got, want) {
-		return fmt.Errorf("the header is another snapshot's: %w", ErrCorrupt)
+		return fmt.Errorf("the header is another snapshot's: %w", health.ErrCorrupt)
 	}
 	return nil
 }
@@ -212,13 +183,13 @@ func checkTrailer(r, body io.Reader, sum hash.Hash32, size int64) error {
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		return fmt.Errorf("read to the end: %w", err)
 	}
-	var trailer [snapshotTrailerBytes]byte
+	var trailer [trailerBytes]byte
 	if _, err := io.ReadFull(r, trailer[:]); err != nil {
 		return fmt.Errorf("read the trailer: %w", err)
 	}
-	if binary.LittleEndian.Uint64(trailer[:]) != uint64(size-snapshotTrailerBytes) ||
+	if binary.LittleEndian.Uint64(trailer[:]) != uint64(size-trailerBytes) ||
 		binary.LittleEndian.Uint32(trailer[8:]) != sum.Sum32() {
-		return fmt.Errorf("trailer: %w", ErrCorrupt)
+		return fmt.Errorf("trailer: %w", health.ErrCorrupt)
 	}
 	return nil
 }

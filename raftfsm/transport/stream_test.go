@@ -1,4 +1,4 @@
-package raftfsm
+package transport
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func (a addressed) Dial(context.Context, string) (net.Conn, error) {
 
 func (addressed) Close() error { return nil }
 
-func TestANodeAtTheAddressOfAnotherIsNotTakenForIt(t *testing.T) {
+func TestDialRefusesOtherNodeAtAddress(t *testing.T) {
 	t.Parallel()
 	there, gone := id.Node{UUID: id.Random([16]byte{1})}, id.Node{UUID: id.Random([16]byte{2})}
 	s := newStreams(&Config{

@@ -1,4 +1,4 @@
-package raftfsm
+package snapshots
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	"facet/raftfsm/health"
 	"facet/shard/segment"
 )
 
@@ -24,9 +25,9 @@ const (
 	installRefBytes  = refBytes + 1
 )
 
-// openSnapshot is a snapshot's bytes on disk, its segments, and what raft knows of
+// Snapshot is a snapshot's bytes on disk, its segments, and what raft knows of
 // it. Read gives all of it as it is on the wire.
-type openSnapshot struct {
+type Snapshot struct {
 	meta   raft.SnapshotMeta // Size is that on disk
 	header []byte            // with the segments
 	disk   io.Reader         // from the beginning
@@ -38,20 +39,20 @@ type openSnapshot struct {
 
 // openSegments compares the beginning of a snapshot with what it must be, and opens
 // the segments. On an error r is open still.
-func (s *snapshotStore) openSegments(meta *raft.SnapshotMeta, r io.ReadCloser) (*openSnapshot, error) {
-	want := snapshotHeader(s.group, meta)
+func (s *Store) openSegments(meta *raft.SnapshotMeta, r io.ReadCloser) (*Snapshot, error) {
+	want := newHeader(s.group, meta)
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(r, got); err != nil {
-		return nil, fmt.Errorf("read the header: %w: %w", ErrCorrupt, err)
+		return nil, fmt.Errorf("read the header: %w: %w", health.ErrCorrupt, err)
 	}
 	segmented := string(got[:len(segmentedMagic)]) == segmentedMagic
 	if segmented {
 		copy(want, segmentedMagic)
 	}
 	if !bytes.Equal(got, want) {
-		return nil, fmt.Errorf("the header is another snapshot's: %w", ErrCorrupt)
+		return nil, fmt.Errorf("the header is another snapshot's: %w", health.ErrCorrupt)
 	}
-	o := &openSnapshot{meta: *meta, header: got, closer: r}
+	o := &Snapshot{meta: *meta, header: got, closer: r}
 	if segmented {
 		refs, err := readRefs(r)
 		if err != nil {
@@ -67,9 +68,9 @@ func (s *snapshotStore) openSegments(meta *raft.SnapshotMeta, r io.ReadCloser) (
 }
 
 // open opens segments, all or none.
-func (s *snapshotStore) open(refs []segment.Ref) ([]*segment.File, error) {
+func (s *Store) open(refs []segment.Ref) ([]*segment.File, error) {
 	if s.segments == nil && len(refs) > 0 {
-		return nil, fmt.Errorf("%d segments of a group that has none: %w", len(refs), ErrCorrupt)
+		return nil, fmt.Errorf("%d segments of a group that has none: %w", len(refs), health.ErrCorrupt)
 	}
 	var files []*segment.File
 	for _, r := range refs {
@@ -77,12 +78,12 @@ func (s *snapshotStore) open(refs []segment.Ref) ([]*segment.File, error) {
 		if err == nil {
 			files = append(files, f)
 			if f.Ref() != r {
-				err = fmt.Errorf("segment %s has %d bytes, not %d: %w", r.Hash, f.Ref().Bytes, r.Bytes, ErrCorrupt)
+				err = fmt.Errorf("segment %s has %d bytes, not %d: %w", r.Hash, f.Ref().Bytes, r.Bytes, health.ErrCorrupt)
 			}
 		}
 		if err != nil {
 			release(files)
-			return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+			return nil, fmt.Errorf("%w: %w", health.ErrCorrupt, err)
 		}
 	}
 	return files, nil
@@ -95,20 +96,20 @@ func release(files []*segment.File) {
 }
 
 // take gives the files to the caller.
-func (o *openSnapshot) take() []*segment.File {
+func (o *Snapshot) take() []*segment.File {
 	files := o.files
 	o.files = nil
 	return files
 }
 
 // Close closes the snapshot and lets go of its segments.
-func (o *openSnapshot) Close() error {
+func (o *Snapshot) Close() error {
 	release(o.take())
 	return o.closer.Close()
 }
 
 // Read gives the next bytes on the wire, all segments included.
-func (o *openSnapshot) Read(b []byte) (int, error) {
+func (o *Snapshot) Read(b []byte) (int, error) {
 	if o.wire == nil {
 		o.wire = o.onWire(nil)
 	}
@@ -116,7 +117,7 @@ func (o *openSnapshot) Read(b []byte) (int, error) {
 }
 
 // refs names the segments.
-func (o *openSnapshot) refs() []segment.Ref {
+func (o *Snapshot) refs() []segment.Ref {
 	refs := make([]segment.Ref, 0, len(o.files))
 	for _, f := range o.files {
 		refs = append(refs, f.Ref())
@@ -124,8 +125,25 @@ func (o *openSnapshot) refs() []segment.Ref {
 	return refs
 }
 
+// Segmented tells whether the snapshot has segments.
+func (o *Snapshot) Segmented() bool { return len(o.files) > 0 }
+
+// Meta gives what raft knows of the snapshot, with the size on disk.
+func (o *Snapshot) Meta() raft.SnapshotMeta { return o.meta }
+
+// Restore gives restore the state, and verifies the checksum behind it.
+func (o *Snapshot) Restore(restore func(io.Reader) error) error {
+	return readSnapshot(o.disk, o.meta.Size, o.header, restore)
+}
+
+// OnWire gives the snapshot as it is sent to a member that has some of its segments,
+// and the length of that. What it reads can be read once.
+func (o *Snapshot) OnWire(have map[segment.Hash]bool) (r io.Reader, bytes int64) {
+	return o.onWire(have), o.wireBytes(have)
+}
+
 // wireBytes is the length of onWire.
-func (o *openSnapshot) wireBytes(have map[segment.Hash]bool) int64 {
+func (o *Snapshot) wireBytes(have map[segment.Hash]bool) int64 {
 	n := o.meta.Size
 	if len(o.files) == 0 {
 		return n
@@ -140,7 +158,7 @@ func (o *openSnapshot) wireBytes(have map[segment.Hash]bool) int64 {
 }
 
 // onWire gives the snapshot for a receiver that has some of the segments.
-func (o *openSnapshot) onWire(have map[segment.Hash]bool) io.Reader {
+func (o *Snapshot) onWire(have map[segment.Hash]bool) io.Reader {
 	if len(o.files) == 0 {
 		return o.disk
 	}

@@ -1,10 +1,11 @@
-package raftfsm
+package snapshots
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -13,23 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 
+	"facet/raftfsm/health"
 	"facet/shard/segment"
 )
-
-// stored is a frozen journal with segments.
-type stored struct {
-	Frozen
-	set *segment.Set
-}
-
-func (s stored) Settle(segment.Clean) (files []*segment.File, err error) {
-	for _, p := range s.set.Parts() {
-		files = append(files, p.File)
-	}
-	return files, nil
-}
-
-func (stored) Adopt() {}
 
 // makeSet makes a set of n segments.
 func makeSet(t testing.TB, s *segment.Store, n int) *segment.Set {
@@ -58,52 +45,53 @@ func makeSet(t testing.TB, s *segment.Store, n int) *segment.Set {
 
 // shelf is a store of snapshots with segments, on a folder.
 type shelf struct {
-	*snapshotStore
+	*Store
 	dir string
 }
 
 func openShelf(t testing.TB) *shelf {
 	t.Helper()
-	s, _ := openLog(t, t.TempDir())
-	cfg := Config{Group: 7, Dir: t.TempDir()}.withDefaults()
-	segments, err := segment.Open(filepath.Join(cfg.Dir, segmentsDir), segment.Options{})
+	log, h := openLog(t)
+	dir := t.TempDir()
+	segments, err := segment.Open(SegmentsDir(dir), segment.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := openSnapshots(&cfg, s, &s.pin, s.health, hclog.NewNullLogger(), segments)
+	store, err := New(Config{
+		Dir: dir, Group: 7, Logs: log, Pin: log.Pin, Health: h, Segments: segments,
+		Log: slog.New(slog.DiscardHandler), RaftLog: hclog.NewNullLogger(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(store.close)
-	return &shelf{store, cfg.Dir}
+	t.Cleanup(store.Close)
+	return &shelf{store, dir}
 }
 
 // sink begins the snapshot that sampleMeta describes.
-func (s *shelf) sink(t testing.TB) *snapshotSink {
+func (s *shelf) sink(t testing.TB) *Sink {
 	t.Helper()
 	meta := sampleMeta()
-	sink, err := s.Create(1, meta.Index, meta.Term, meta.Configuration, meta.ConfigurationIndex, new(transport))
+	sink, err := s.Create(1, meta.Index, meta.Term, meta.Configuration, meta.ConfigurationIndex, noTransport)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sink.(*snapshotSink)
+	return sink.(*Sink)
 }
 
 // filledShelf has a snapshot with n segments, and gives it as it is sent to a member
 // that has those that have names.
-func filledShelf(t testing.TB, n int) (s *shelf, open *openSnapshot) {
+func filledShelf(t testing.TB, n int) (s *shelf, open *Snapshot) {
 	t.Helper()
 	s = openShelf(t)
-	j := newJournal()
-	j.Apply(1, []byte("a command"))
-	frozen, err := j.Freeze()
-	if err != nil {
-		t.Fatal(err)
-	}
 	set := makeSet(t, s.segments, n)
+	var files []*segment.File
+	for _, p := range set.Parts() {
+		files = append(files, p.File)
+	}
 	sink := s.sink(t)
-	snapshot := frozenSnapshot{frozen: stored{frozen, set}}
-	if err := errors.Join(snapshot.Persist(sink), sink.Close()); err != nil {
+	sink.Settled(files, func() {})
+	if err := errors.Join(sink.WriteState(newState(1)), sink.Close()); err != nil {
 		t.Fatal(err)
 	}
 	set.Release()
@@ -116,11 +104,11 @@ func filledShelf(t testing.TB, n int) (s *shelf, open *openSnapshot) {
 			t.Error(err)
 		}
 	})
-	return s, r.(*openSnapshot)
+	return s, r.(*Snapshot)
 }
 
 // onWire gives an open snapshot's bytes. It can be read once.
-func onWire(t testing.TB, o *openSnapshot, have map[segment.Hash]bool) []byte {
+func onWire(t testing.TB, o *Snapshot, have map[segment.Hash]bool) []byte {
 	t.Helper()
 	b, err := io.ReadAll(o.onWire(have))
 	if err != nil || int64(len(b)) != o.wireBytes(have) {
@@ -146,7 +134,7 @@ func (s *shelf) install(t testing.TB, b []byte) error {
 // files names what lies on the shelf.
 func (s *shelf) files(t testing.TB) (segments, snapshots []string) {
 	t.Helper()
-	segments, err := filepath.Glob(filepath.Join(s.dir, segmentsDir, "*"))
+	segments, err := filepath.Glob(filepath.Join(SegmentsDir(s.dir), "*"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,13 +145,13 @@ func (s *shelf) files(t testing.TB) (segments, snapshots []string) {
 	return segments, snapshots
 }
 
-func TestASnapshotWithSegmentsArrivesWhole(t *testing.T) {
+func TestSnapshotWithSegmentsArrives(t *testing.T) {
 	t.Parallel()
 	arrives(t, 3)
 }
 
-// TestASnapshotOfAMachineThatHoldsNothingArrives has the form with segments, and none.
-func TestASnapshotOfAMachineThatHoldsNothingArrives(t *testing.T) {
+// TestSnapshotWithoutSegmentsArrives has the form with segments, and none.
+func TestSnapshotWithoutSegmentsArrives(t *testing.T) {
 	t.Parallel()
 	arrives(t, 0)
 }
@@ -180,11 +168,11 @@ func arrives(t *testing.T, n int) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	got := r.(*openSnapshot)
+	got := r.(*Snapshot)
 	if diff := cmp.Diff(o.refs(), got.refs()); diff != "" || meta.Size != o.wireBytes(nil) {
 		t.Errorf("%d bytes, segments (-want +got):\n%s", meta.Size, diff)
 	}
-	if err := readSnapshot(got.disk, got.meta.Size, got.header, newJournal()); err != nil {
+	if err := got.Restore(new(state).restore); err != nil {
 		t.Error(err)
 	}
 }
@@ -198,7 +186,7 @@ func firstID(t testing.TB, s *shelf) string {
 	return list[0].ID
 }
 
-func TestSegmentsThatAreThereAreNotSentAndOthersAreMissed(t *testing.T) {
+func TestHeldSegmentsAreNotSent(t *testing.T) {
 	t.Parallel()
 	from, o := filledShelf(t, 3)
 	to := openShelf(t)
@@ -214,7 +202,7 @@ func TestSegmentsThatAreThereAreNotSentAndOthersAreMissed(t *testing.T) {
 	}
 	// The same for a member that has lost it since.
 	bare := openShelf(t)
-	if err := bare.install(t, less); !errors.Is(err, ErrCorrupt) {
+	if err := bare.install(t, less); !errors.Is(err, health.ErrCorrupt) {
 		t.Errorf("without it: got %v, want ErrCorrupt", err)
 	}
 	if _, snapshots := bare.files(t); len(snapshots) != 0 {
@@ -224,17 +212,17 @@ func TestSegmentsThatAreThereAreNotSentAndOthersAreMissed(t *testing.T) {
 
 func copySegment(t testing.TB, from, to *shelf, h segment.Hash) {
 	t.Helper()
-	name := filepath.Join(segmentsDir, h.String()+".seg")
-	b, err := os.ReadFile(filepath.Join(from.dir, name))
+	name := h.String() + ".seg"
+	b, err := os.ReadFile(filepath.Join(SegmentsDir(from.dir), name))
 	if err == nil {
-		err = os.WriteFile(filepath.Join(to.dir, name), b, 0o600)
+		err = os.WriteFile(filepath.Join(SegmentsDir(to.dir), name), b, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestADamagedOrBrokenTransferLeavesNoSnapshot(t *testing.T) {
+func TestDamagedTransferLeavesNoSnapshot(t *testing.T) {
 	t.Parallel()
 	_, o := filledShelf(t, 2)
 	good := onWire(t, o, nil)
@@ -267,44 +255,40 @@ func TestADamagedOrBrokenTransferLeavesNoSnapshot(t *testing.T) {
 		check(fmt.Sprintf("cut to %d of %d bytes", i, len(good)), to.install(t, good[:i]))
 	}
 	check("a byte more", to.install(t, append(bytes.Clone(good), 0)))
-	if err := to.health.failed(); err != nil {
+	if err := to.health.Failed(); err != nil {
 		t.Errorf("a peer's bytes took the group out: %v", err)
 	}
 }
 
-func TestASnapshotWithoutItsSegmentsIsNotOpened(t *testing.T) {
+func TestSnapshotLackingSegmentsIsRefused(t *testing.T) {
 	t.Parallel()
 	s, o := filledShelf(t, 2)
 	name := firstID(t, s)
 	if err := o.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s.close()
+	s.Close()
 	if err := s.segments.Collect(); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Open(name); !errors.Is(err, ErrCorrupt) || s.health.failed() == nil {
+	if _, _, err := s.Open(name); !errors.Is(err, health.ErrCorrupt) || s.health.Failed() == nil {
 		t.Errorf("got %v, want ErrCorrupt and a group that is taken out", err)
 	}
 	o.closer = io.NopCloser(nil)
 }
 
-func TestAQuestionForSegmentsIsAnsweredBitByBit(t *testing.T) {
+func TestOfferIsAnsweredBitByBit(t *testing.T) {
 	t.Parallel()
 	_, o := filledShelf(t, 11)
 	s, _ := filledShelf(t, 3) // the same three
-	tr := &transport{segments: s.segments}
-	var hashes []byte
-	for _, r := range o.refs() {
-		hashes = append(hashes, r.Hash[:]...)
-	}
-	got, err := tr.have(bytes.NewReader(hashes), int64(len(hashes)))
+	hashes := o.Offer()
+	got, err := AnswerOffer(bytes.NewReader(hashes), int64(len(hashes)), s.segments)
 	if want := []byte{7, 0}; err != nil || !bytes.Equal(got, want) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 	f := func(what string, b []byte, size int64) {
 		t.Helper()
-		if _, err := tr.have(bytes.NewReader(b), size); err == nil {
+		if _, err := AnswerOffer(bytes.NewReader(b), size, s.segments); err == nil {
 			t.Errorf("%s is answered", what)
 		}
 	}
@@ -315,7 +299,7 @@ func TestAQuestionForSegmentsIsAnsweredBitByBit(t *testing.T) {
 	f("a negative number", hashes, -32)
 }
 
-func FuzzAnyStreamIsASnapshotOrAnError(f *testing.F) {
+func FuzzInstallNeverPanics(f *testing.F) {
 	_, o := filledShelf(f, 2)
 	good := onWire(f, o, nil)
 	f.Add(good)
