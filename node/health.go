@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"facet/internal/id"
@@ -45,4 +46,9 @@ func answerHealth(w http.ResponseWriter, err error) {
 		return
 	}
 	answer(w, http.StatusOK, map[string]string{"status": "OK"})
+}
+
+// alarms says in words what is damaged or full on this node.
+func (n *Node) alarms() []string {
+	return slices.Concat(n.groups.outages.alarms(), n.checks.alarms(), n.space.Alarm())
 }

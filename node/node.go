@@ -17,6 +17,7 @@ import (
 	"facet/internal/requestlog"
 	"facet/node/cert"
 	"facet/node/httpapi"
+	"facet/node/limits"
 	"facet/node/membership"
 	"facet/node/metrics"
 	"facet/node/transport"
@@ -54,8 +55,8 @@ type Node struct {
 
 	registry *prometheus.Registry
 	meters   *metrics.Work
-	memory   *memory
-	space    *space
+	memory   *limits.Memory
+	space    *limits.Space
 	checks   *selfChecks
 	disk     diskUse
 	// The certificates of the ports for nodes and operators, and for clients.
@@ -83,7 +84,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, err
 	}
 	cfg.Log = slog.New(requestlog.Handler(cfg.Log.Handler()))
-	cfg.Extractor = byTurns(cfg.Extractor)
+	cfg.Extractor = limits.ByTurns(cfg.Extractor)
 	who, err := openDir(cfg.Dir)
 	if err != nil {
 		return nil, err
@@ -108,11 +109,11 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err := n.openPeers(ctx); err != nil {
 		return nil, err
 	}
-	n.memory = newMemory(cfg.Memory, n.groups.memory)
-	n.space = newSpace(cfg.DiskReserve, cfg.Dir)
+	n.memory = limits.NewMemory(cfg.Memory, n.groups.memory)
+	n.space = limits.NewSpace(cfg.DiskReserve, cfg.Dir)
 	n.router = router.New(router.Config{
 		Groups: n.groups, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: n.master, Log: n.log,
-		Bulk: cfg.Bucket != "", Memory: room{n.memory, n.space}, Meter: n.meters,
+		Bulk: cfg.Bucket != "", Memory: limits.Room{Memory: n.memory, Space: n.space}, Meter: n.meters,
 	})
 	if err := n.openServers(ctx); err != nil {
 		return nil, err
@@ -126,7 +127,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		n.work.Go(func() { n.scheduleRun(n.ctx) })
 	}
 	n.work.Go(func() { n.watchDisk(n.ctx) })
-	n.work.Go(func() { n.watchSpace(n.ctx) })
+	n.work.Go(func() { n.space.Run(n.ctx, n.log) })
 	n.work.Go(func() { n.checkRun(n.ctx) })
 	return n, nil
 }

@@ -1,4 +1,4 @@
-package node
+package limits
 
 import (
 	"math"
@@ -23,7 +23,7 @@ func TestTheSystemsMemoryIsReadAsItIsWritten(t *testing.T) {
 	f(parseTotal, "MemFree: 1 kB\n", 0, false)
 	f(parseTotal, "MemTotal: x kB\n", 0, false)
 	f(parseTotal, "MemTotal: 9223372036854775807 kB\n", 0, false)
-	if n := systemMemory(); n < 64<<20 || n == math.MaxInt64 {
+	if n := SystemMemory(); n < 64<<20 || n == math.MaxInt64 {
 		t.Errorf("this machine has %d bytes of memory", n)
 	}
 }
@@ -43,7 +43,7 @@ func FuzzSystemMemory(f *testing.F) {
 func TestMemoryIsFullFromTheBudgetOnAndNotForEver(t *testing.T) {
 	t.Parallel()
 	used, asked := int64(99), 0
-	m := newMemory(100, func() int64 { asked++; return used })
+	m := NewMemory(100, func() int64 { asked++; return used })
 	f := func(now int64, want bool) {
 		t.Helper()
 		used = now
@@ -60,7 +60,7 @@ func TestMemoryIsFullFromTheBudgetOnAndNotForEver(t *testing.T) {
 	if asked != 3 {
 		t.Errorf("measured %d times, want once in %v", asked, memoryEvery)
 	}
-	if m := newMemory(0, func() int64 { return 0 }); m.budget < 1<<20 || m.Full() {
+	if m := NewMemory(0, func() int64 { return 0 }); m.budget < 1<<20 || m.Full() {
 		t.Errorf("a budget of %d bytes by default", m.budget)
 	}
 }

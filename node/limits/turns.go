@@ -1,4 +1,4 @@
-package node
+package limits
 
 import (
 	"context"
@@ -20,26 +20,26 @@ const (
 	queuePerWorker = 32
 )
 
-// turns is an extractor whose workers tenants share fairly. Images of jobs are one
+// Turns is an extractor whose workers tenants share fairly. Images of jobs are one
 // tenant's, the zero one.
-type turns struct {
+type Turns struct {
 	router.Extractor
 	queue *fair.Queue
 }
 
-// byTurns puts a queue before an extractor that says how many workers it has; another
+// ByTurns puts a queue before an extractor that says how many workers it has; another
 // one is given back as it is.
-func byTurns(e router.Extractor) router.Extractor {
+func ByTurns(e router.Extractor) router.Extractor {
 	counted, ok := e.(interface{ Workers() int })
 	if !ok {
 		return e
 	}
 	workers := counted.Workers()
-	return turns{e, fair.NewQueue(workers+turnsAhead, queuePerWorker*workers)}
+	return Turns{e, fair.NewQueue(workers+turnsAhead, queuePerWorker*workers)}
 }
 
 // Extract finds all faces when it is the tenant's turn; ErrBusy when its line is full.
-func (t turns) Extract(ctx context.Context, image []byte) ([]engine.Face, error) {
+func (t Turns) Extract(ctx context.Context, image []byte) ([]engine.Face, error) {
 	leave, err := t.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (t turns) Extract(ctx context.Context, image []byte) ([]engine.Face, error)
 }
 
 // ExtractLarge finds the largest faces, as Extract.
-func (t turns) ExtractLarge(ctx context.Context, image []byte, share float32) ([]engine.Face, error) {
+func (t Turns) ExtractLarge(ctx context.Context, image []byte, share float32) ([]engine.Face, error) {
 	leave, err := t.enter(ctx)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (t turns) ExtractLarge(ctx context.Context, image []byte, share float32) ([
 	return t.Extractor.ExtractLarge(ctx, image, share)
 }
 
-func (t turns) enter(ctx context.Context) (leave func(), err error) {
+func (t Turns) enter(ctx context.Context) (leave func(), err error) {
 	leave, err = t.queue.Enter(ctx, fair.Of(ctx))
 	if errors.Is(err, fair.ErrFull) {
 		err = fmt.Errorf("extract: %w: %w", engine.ErrBusy, err)
@@ -67,12 +67,15 @@ func (t turns) enter(ctx context.Context) (leave func(), err error) {
 }
 
 // Waiting counts the images that wait for their turn.
-func (t turns) Waiting() int { return t.queue.Waiting() }
+func (t Turns) Waiting() int { return t.queue.Waiting() }
 
-// crowded tells whether an image of a tenant would be refused now; nil when none ever is.
-func crowded(e router.Extractor) func(id.Tenant) bool {
-	if t, ok := e.(turns); ok {
+// Crowded tells whether an image of a tenant would be refused now; nil when none ever is.
+func Crowded(e router.Extractor) func(id.Tenant) bool {
+	if t, ok := e.(Turns); ok {
 		return t.queue.Crowded
 	}
 	return nil
 }
+
+// Limit is how many images may wait.
+func (t Turns) Limit() int { return t.queue.Limit() }

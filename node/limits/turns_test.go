@@ -1,4 +1,4 @@
-package node
+package limits
 
 import (
 	"context"
@@ -37,9 +37,9 @@ func (uncounted) Workers(int) {}
 func TestAnExtractorsWorkersAreSharedByTurns(t *testing.T) {
 	t.Parallel()
 	h := held{begun: make(chan struct{}), end: make(chan struct{})}
-	e := byTurns(h)
+	e := ByTurns(h)
 	flooder, other := id.Tenant{UUID: id.UUID{1}}, id.Tenant{UUID: id.UUID{2}}
-	full := crowded(e)
+	full := Crowded(e)
 	results := make(chan error)
 	ask := func(who id.Tenant) {
 		go func() {
@@ -61,9 +61,9 @@ func TestAnExtractorsWorkersAreSharedByTurns(t *testing.T) {
 			refused++
 		}
 	}
-	if refused != 10 || !full(flooder) || full(other) || e.(turns).Waiting() != mayWait {
+	if refused != 10 || !full(flooder) || full(other) || e.(Turns).Waiting() != mayWait {
 		t.Errorf("%d refused, %d wait, crowded for the flooder %v, for another %v; want 10, %d, true, false",
-			refused, e.(turns).Waiting(), full(flooder), full(other), mayWait)
+			refused, e.(Turns).Waiting(), full(flooder), full(other), mayWait)
 	}
 	ask(other)
 	h.end <- struct{}{}
@@ -84,7 +84,7 @@ func TestAnExtractorsWorkersAreSharedByTurns(t *testing.T) {
 func TestAnExtractorThatCountsNoWorkersHasNoQueue(t *testing.T) {
 	t.Parallel()
 	u := uncounted{}
-	if e := byTurns(u); e != any(u) || crowded(e) != nil {
-		t.Errorf("got %T, crowded %v", e, crowded(e) != nil)
+	if e := ByTurns(u); e != any(u) || Crowded(e) != nil {
+		t.Errorf("got %T, crowded %v", e, Crowded(e) != nil)
 	}
 }

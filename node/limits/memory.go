@@ -1,4 +1,4 @@
-package node
+package limits
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ const (
 	memoryFileMax = 1 << 16
 )
 
-// memory says no to further events before the node runs out of memory.
-type memory struct {
+// Memory says no to further events before the node runs out of memory.
+type Memory struct {
 	budget int64
 	// used measures what the events take.
 	used func() int64
@@ -34,15 +34,17 @@ type memory struct {
 	full  atomic.Bool
 }
 
-func newMemory(budget int64, used func() int64) *memory {
+// NewMemory returns a Memory with a budget in bytes, 0 for the default, of which used
+// returns how many are taken.
+func NewMemory(budget int64, used func() int64) *Memory {
 	if budget == 0 {
-		budget = systemMemory() / 100 * memoryShare
+		budget = SystemMemory() / 100 * memoryShare
 	}
-	return &memory{budget: budget, used: used, start: time.Now()}
+	return &Memory{budget: budget, used: used, start: time.Now()}
 }
 
 // Full tells whether events take all that they may (router.Memory).
-func (m *memory) Full() bool {
+func (m *Memory) Full() bool {
 	now := int64(time.Since(m.start))
 	if next := m.next.Load(); now >= next && m.next.CompareAndSwap(next, now+int64(memoryEvery)) {
 		m.full.Store(m.used() >= m.budget)
@@ -50,9 +52,12 @@ func (m *memory) Full() bool {
 	return m.full.Load()
 }
 
-// systemMemory is the memory that this process may take: the control group's limit or
+// Budget is how many bytes events may take.
+func (m *Memory) Budget() int64 { return m.budget }
+
+// SystemMemory is the memory that this process may take: the control group's limit or
 // else the machine's memory. It is no bound where the system does not say.
-func systemMemory() int64 {
+func SystemMemory() int64 {
 	least := int64(math.MaxInt64)
 	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
 		if n, ok := parseLimit(readSome(name)); ok {
