@@ -36,7 +36,7 @@ func (n *Node) DataKey(gallery id.Gallery) (*seal.Key, uint32, error) {
 
 // SetFree has the node believe that its disk has free bytes of size, from now on.
 func (n *Node) SetFree(free, size uint64) {
-	n.space.SetLook(func() (uint64, uint64, error) { return free, size, nil })
+	n.limits.MeasureBy(func() (uint64, uint64, error) { return free, size, nil })
 }
 
 // BytesPerTemplate tells what a template of dim numbers takes in the kernel here.

@@ -50,5 +50,5 @@ func answerHealth(w http.ResponseWriter, err error) {
 
 // alarms says in words what is damaged or full on this node.
 func (n *Node) alarms() []string {
-	return slices.Concat(n.groups.outages.alarms(), n.checks.alarms(), n.space.Alarm())
+	return slices.Concat(n.groups.outages.alarms(), n.checks.alarms(), n.limits.Alarms())
 }

@@ -60,7 +60,7 @@ func (n *Node) mend(ctx context.Context, number id.Shard, why outage) error {
 		}
 	}
 	if why.full {
-		if n.space.Full() || time.Since(why.At) < outRetry {
+		if n.limits.DiskFull() || time.Since(why.At) < outRetry {
 			return nil
 		}
 		return g.outages.end(number, why) // and host opens it

@@ -168,7 +168,7 @@ func (n *Node) readServer(to send) {
 func (n *Node) readMemory(to send) {
 	to(metrics.MemoryArena, float64(n.groups.arena.Used()))
 	to(metrics.MemoryEvents, float64(n.groups.memory()))
-	to(metrics.MemoryBudget, float64(n.memory.Budget()))
+	to(metrics.MemoryBudget, float64(n.limits.Budget()))
 }
 
 // readJobs reads the bulk registrations of the shards that this node leads.

@@ -50,7 +50,7 @@ func (m metered) count(begin time.Time, err error) {
 // readEngine reads what the engine tells of itself, if it is one that does.
 func (n *Node) readEngine(to send) {
 	extractor := n.cfg.Extractor
-	if t, ok := extractor.(limits.Turns); ok {
+	if t, ok := extractor.(limits.Queue); ok {
 		to(metrics.ImagesWait, float64(t.Waiting()))
 		to(metrics.ImagesWaitLimit, float64(t.Limit()))
 		extractor = t.Extractor

@@ -55,8 +55,7 @@ type Node struct {
 
 	registry *prometheus.Registry
 	meters   *metrics.Work
-	memory   *limits.Memory
-	space    *limits.Space
+	limits   *limits.Limits
 	checks   *selfChecks
 	disk     diskUse
 	// The certificates of the ports for nodes and operators, and for clients.
@@ -84,7 +83,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, err
 	}
 	cfg.Log = slog.New(requestlog.Handler(cfg.Log.Handler()))
-	cfg.Extractor = limits.ByTurns(cfg.Extractor)
+	cfg.Extractor = limits.NewQueue(cfg.Extractor)
 	who, err := openDir(cfg.Dir)
 	if err != nil {
 		return nil, err
@@ -109,11 +108,10 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err := n.openPeers(ctx); err != nil {
 		return nil, err
 	}
-	n.memory = limits.NewMemory(cfg.Memory, n.groups.memory)
-	n.space = limits.NewSpace(cfg.DiskReserve, cfg.Dir)
+	n.limits = limits.New(limits.Config{Memory: cfg.Memory, Used: n.groups.memory, DiskReserve: cfg.DiskReserve, Dir: cfg.Dir, Log: n.log})
 	n.router = router.New(router.Config{
 		Groups: n.groups, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: n.master, Log: n.log,
-		Bulk: cfg.Bucket != "", Memory: limits.Room{Memory: n.memory, Space: n.space}, Meter: n.meters,
+		Bulk: cfg.Bucket != "", Memory: n.limits, Meter: n.meters,
 	})
 	if err := n.openServers(ctx); err != nil {
 		return nil, err
@@ -127,7 +125,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		n.work.Go(func() { n.scheduleRun(n.ctx) })
 	}
 	n.work.Go(func() { n.watchDisk(n.ctx) })
-	n.work.Go(func() { n.space.Run(n.ctx, n.log) })
+	n.work.Go(func() { n.limits.Run(n.ctx) })
 	n.work.Go(func() { n.checkRun(n.ctx) })
 	return n, nil
 }

@@ -95,7 +95,7 @@ func (n *Node) readChecks(to send) {
 	to(metrics.Comparisons, float64(compared))
 	to(metrics.Diverged, float64(diverged))
 	to(metrics.ReplicasOut, float64(len(n.groups.outages.all())))
-	to(metrics.DiskReserve, float64(n.space.Reserve()))
+	to(metrics.DiskReserve, float64(n.limits.Reserve()))
 }
 
 // checkRun compares until ctx ends.

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"facet/internal/id"
-	"facet/node/limits"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/router"
@@ -51,7 +50,7 @@ func (n *Node) RouterBehind() (*router.Router, error) {
 	}
 	return router.New(router.Config{
 		Groups: &behind{groups: n.groups, then: then}, Peers: n.peers, Extractor: n.cfg.Extractor, Table: n.cfg.Table,
-		Master: n.master, Log: n.log, Bulk: true, Memory: limits.Room{Memory: n.memory, Space: n.space},
+		Master: n.master, Log: n.log, Bulk: true, Memory: n.limits,
 	}), nil
 }
 

@@ -21,8 +21,8 @@ const (
 	memoryFileMax = 1 << 16
 )
 
-// Memory says no to further events before the node runs out of memory.
-type Memory struct {
+// memory says no to further events before the node runs out of memory.
+type memory struct {
 	budget int64
 	// used measures what the events take.
 	used func() int64
@@ -34,17 +34,17 @@ type Memory struct {
 	full  atomic.Bool
 }
 
-// NewMemory returns a Memory with a budget in bytes, 0 for the default, of which used
+// newMemory returns a memory with a budget in bytes, 0 for the default, of which used
 // returns how many are taken.
-func NewMemory(budget int64, used func() int64) *Memory {
+func newMemory(budget int64, used func() int64) *memory {
 	if budget == 0 {
 		budget = SystemMemory() / 100 * memoryShare
 	}
-	return &Memory{budget: budget, used: used, start: time.Now()}
+	return &memory{budget: budget, used: used, start: time.Now()}
 }
 
-// Full tells whether events take all that they may (router.Memory).
-func (m *Memory) Full() bool {
+// Full reports whether events take all that they may (router.Memory).
+func (m *memory) Full() bool {
 	now := int64(time.Since(m.start))
 	if next := m.next.Load(); now >= next && m.next.CompareAndSwap(next, now+int64(memoryEvery)) {
 		m.full.Store(m.used() >= m.budget)
@@ -52,11 +52,9 @@ func (m *Memory) Full() bool {
 	return m.full.Load()
 }
 
-// Budget is how many bytes events may take.
-func (m *Memory) Budget() int64 { return m.budget }
-
-// SystemMemory is the memory that this process may take: the control group's limit or
-// else the machine's memory. It is no bound where the system does not say.
+// SystemMemory returns the memory that this process may take: the control group's limit or
+// else the machine's memory. It returns
+// math.MaxInt64 where the system does not say.
 func SystemMemory() int64 {
 	least := int64(math.MaxInt64)
 	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {

@@ -43,7 +43,7 @@ func FuzzSystemMemory(f *testing.F) {
 func TestMemoryIsFullFromTheBudgetOnAndNotForEver(t *testing.T) {
 	t.Parallel()
 	used, asked := int64(99), 0
-	m := NewMemory(100, func() int64 { asked++; return used })
+	m := newMemory(100, func() int64 { asked++; return used })
 	f := func(now int64, want bool) {
 		t.Helper()
 		used = now
@@ -60,7 +60,7 @@ func TestMemoryIsFullFromTheBudgetOnAndNotForEver(t *testing.T) {
 	if asked != 3 {
 		t.Errorf("measured %d times, want once in %v", asked, memoryEvery)
 	}
-	if m := NewMemory(0, func() int64 { return 0 }); m.budget < 1<<20 || m.Full() {
+	if m := newMemory(0, func() int64 { return 0 }); m.budget < 1<<20 || m.Full() {
 		t.Errorf("a budget of %d bytes by default", m.budget)
 	}
 }

@@ -37,7 +37,7 @@ func (uncounted) Workers(int) {}
 func TestAnExtractorsWorkersAreSharedByTurns(t *testing.T) {
 	t.Parallel()
 	h := held{begun: make(chan struct{}), end: make(chan struct{})}
-	e := ByTurns(h)
+	e := NewQueue(h)
 	flooder, other := id.Tenant{UUID: id.UUID{1}}, id.Tenant{UUID: id.UUID{2}}
 	full := Crowded(e)
 	results := make(chan error)
@@ -47,7 +47,7 @@ func TestAnExtractorsWorkersAreSharedByTurns(t *testing.T) {
 			results <- err
 		}()
 	}
-	const inTurn, mayWait = 1 + turnsAhead, 25 // of 32: one tenant leaves room for others
+	const inTurn, mayWait = 1 + queueAhead, 25 // of 32: one tenant leaves room for others
 	for range inTurn {
 		ask(flooder)
 		<-h.begun
@@ -61,9 +61,9 @@ func TestAnExtractorsWorkersAreSharedByTurns(t *testing.T) {
 			refused++
 		}
 	}
-	if refused != 10 || !full(flooder) || full(other) || e.(Turns).Waiting() != mayWait {
+	if refused != 10 || !full(flooder) || full(other) || e.(Queue).Waiting() != mayWait {
 		t.Errorf("%d refused, %d wait, crowded for the flooder %v, for another %v; want 10, %d, true, false",
-			refused, e.(Turns).Waiting(), full(flooder), full(other), mayWait)
+			refused, e.(Queue).Waiting(), full(flooder), full(other), mayWait)
 	}
 	ask(other)
 	h.end <- struct{}{}
@@ -84,7 +84,7 @@ func TestAnExtractorsWorkersAreSharedByTurns(t *testing.T) {
 func TestAnExtractorThatCountsNoWorkersHasNoQueue(t *testing.T) {
 	t.Parallel()
 	u := uncounted{}
-	if e := ByTurns(u); e != any(u) || Crowded(e) != nil {
+	if e := NewQueue(u); e != any(u) || Crowded(e) != nil {
 		t.Errorf("got %T, crowded %v", e, Crowded(e) != nil)
 	}
 }
