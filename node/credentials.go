@@ -14,6 +14,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/cert"
+	"facet/node/datadir"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
@@ -135,7 +136,7 @@ func (n *Node) certificates(o CertificateOrder) (a CertificateAnswer, err error)
 	// What is trusted comes first: a certificate of an authority that this node does
 	// not trust itself would be of no use.
 	if len(o.Authorities) > 0 {
-		err = writeSynced(in("ca.pem"), o.Authorities)
+		err = datadir.WriteSynced(in("ca.pem"), o.Authorities)
 	}
 	if err == nil && len(o.Certificate) > 0 {
 		err = errors.Join(

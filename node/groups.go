@@ -14,6 +14,7 @@ import (
 
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/node/datadir"
 	"facet/node/metrics"
 	"facet/node/transport"
 	"facet/raftfsm"
@@ -41,7 +42,7 @@ type groups struct {
 	fatal   func(error)
 	meters  *metrics.Work
 	outages *outages
-	held    *holdings
+	held    *datadir.Registry
 	checks  chan struct{} // raftfsm.Config.Checks
 
 	meta      *raftfsm.Group
@@ -78,11 +79,11 @@ func (g *groups) openMeta() error {
 // down first; one that was written down and has no log any more is not opened
 // (raftfsm.ErrGone).
 func (g *groups) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group, error) {
-	if !g.held.has(number) {
+	if !g.held.Has(number) {
 		if err := raftfsm.Prepare(g.folder(number)); err != nil {
 			return nil, err
 		}
-		if err := g.held.add(number); err != nil {
+		if err := g.held.Add(number); err != nil {
 			return nil, err
 		}
 	}
@@ -113,7 +114,7 @@ func (g *groups) host(ctx context.Context, synced func(context.Context) error) e
 		}
 		_, open := g.hosted(at.Shard)
 		mine := g.mine(at)
-		if open == mine && (mine || !g.held.has(at.Shard)) {
+		if open == mine && (mine || !g.held.Has(at.Shard)) {
 			continue
 		}
 		var err error
@@ -224,7 +225,7 @@ func (g *groups) remove(number id.Shard) error {
 	if err := os.RemoveAll(g.folder(number)); err != nil {
 		return err
 	}
-	return g.held.forget(number)
+	return g.held.Forget(number)
 }
 
 // broke takes a replica out of service, or ends the node where that does not help.

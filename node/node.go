@@ -16,6 +16,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/requestlog"
 	"facet/node/cert"
+	"facet/node/datadir"
 	"facet/node/httpapi"
 	"facet/node/limits"
 	"facet/node/membership"
@@ -38,7 +39,7 @@ type Node struct {
 	master  *seal.Master
 	rings   rings
 	pending pendingKeys
-	held    *holdings
+	held    *datadir.Registry
 	backups backups
 
 	mux    *transport.Mux
@@ -84,15 +85,15 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	}
 	cfg.Log = slog.New(requestlog.Handler(cfg.Log.Handler()))
 	cfg.Extractor = limits.NewQueue(cfg.Extractor)
-	who, err := openDir(cfg.Dir)
+	who, err := datadir.Open(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkLevelFile(cfg.Dir, cfg.level()); err != nil {
+	if err := datadir.CheckLevel(cfg.Dir, cfg.level()); err != nil {
 		return nil, err
 	}
 	n := &Node{
-		cfg: cfg, log: cfg.Log, id: who.Node, member: who.member(), held: newHoldings(cfg.Dir, who),
+		cfg: cfg, log: cfg.Log, id: who.Node, member: who.Member(), held: datadir.NewRegistry(cfg.Dir, who),
 		ready: make(chan struct{}), done: make(chan struct{}), checks: newSelfChecks(),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())

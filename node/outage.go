@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/node/datadir"
 	"facet/raftfsm"
 )
 
@@ -98,7 +99,7 @@ func (o *outages) note(number id.Shard, err error) error {
 	case errors.Is(err, raftfsm.ErrCorrupt), errors.Is(err, raftfsm.ErrGone), errors.Is(err, errDiverged):
 		b, failed := json.Marshal(why)
 		if failed == nil {
-			failed = writeSynced(o.file(number), b)
+			failed = datadir.WriteSynced(o.file(number), b)
 		}
 		if failed != nil {
 			return errors.Join(err, failed)
@@ -147,7 +148,7 @@ func (o *outages) end(number id.Shard, was outage) error {
 		}
 	}
 	delete(o.of, number)
-	return syncDir(o.dir)
+	return datadir.Sync(o.dir)
 }
 
 // setAside gives a group's folder another name, and tells it. Nothing happens where there
@@ -157,7 +158,7 @@ func (o *outages) setAside(folder string) (aside string, err error) {
 	if err := os.Rename(folder, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("set a damaged group aside: %w", err)
 	}
-	return aside, syncDir(o.dir)
+	return aside, datadir.Sync(o.dir)
 }
 
 // aside lists the folders that were set aside, and when.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"facet/internal/id"
+	"facet/node/datadir"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
@@ -64,18 +65,18 @@ func OpenRecovery(dirs []string) (_ *Recovery, err error) {
 	}()
 	members := map[id.Member]bool{}
 	for _, dir := range dirs {
-		if _, err := os.Stat(filepath.Join(dir, identityFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, datadir.IdentityFile)); err != nil {
 			return nil, fmt.Errorf("%s is no data directory: %w", filepath.Base(dir), err)
 		}
-		who, err := openDir(dir)
+		who, err := datadir.Open(dir)
 		if err == nil {
-			err = checkLevelFile(dir, metafsm.Level)
+			err = datadir.CheckLevel(dir, metafsm.Level)
 		}
 		if err != nil {
 			return nil, err
 		}
-		members[who.member()] = true
-		if err := r.open(dir, who.member(), id.Meta); err != nil {
+		members[who.Member()] = true
+		if err := r.open(dir, who.Member(), id.Meta); err != nil {
 			return nil, err
 		}
 	}
@@ -84,9 +85,9 @@ func OpenRecovery(dirs []string) (_ *Recovery, err error) {
 	}
 	for _, at := range r.state.Shards().Shards {
 		for _, dir := range dirs {
-			who, err := openDir(dir)
+			who, err := datadir.Open(dir)
 			if err == nil {
-				err = r.open(dir, who.member(), at.Shard)
+				err = r.open(dir, who.Member(), at.Shard)
 			}
 			if err != nil {
 				return nil, err
@@ -258,7 +259,7 @@ func (r *Recovery) here(m id.Member) bool {
 // one that was there: it must not be founded with nothing in it.
 func (r *Recovery) forget() error {
 	for _, dir := range r.dirs {
-		who, err := openDir(dir)
+		who, err := datadir.Open(dir)
 		if err != nil {
 			return err
 		}
@@ -268,7 +269,7 @@ func (r *Recovery) forget() error {
 				others = append(others, number)
 			}
 		}
-		if err := newHoldings(dir, who).forget(others...); err != nil {
+		if err := datadir.NewRegistry(dir, who).Forget(others...); err != nil {
 			return err
 		}
 	}

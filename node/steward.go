@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/node/datadir"
 	"facet/raftfsm/metafsm"
 )
 
@@ -59,7 +60,7 @@ func (n *Node) stewardStep(ctx context.Context, led map[id.Shard]time.Time, pres
 		n.fail(err)
 		return err
 	}
-	noted, err := noteLevel(n.cfg.Dir, n.groups.metaState.Level())
+	noted, err := datadir.NoteLevel(n.cfg.Dir, n.groups.metaState.Level())
 	if err != nil {
 		return err
 	}

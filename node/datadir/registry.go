@@ -1,4 +1,4 @@
-package node
+package datadir
 
 import (
 	"path/filepath"
@@ -8,31 +8,32 @@ import (
 	"facet/internal/id"
 )
 
-// holdings are the groups of which this data directory has a replica. They are written
-// down in identityFile, beside the name that the replicas vote under: a folder that
+// Registry are the groups of which this data directory has a replica. They are written
+// down in IdentityFile, beside the name that the replicas vote under: a folder that
 // vanishes later (removed by hand, a mount that is missing) is noticed then, and its
 // replica does not vote anew with nothing behind it. Who loses the file as well is
-// another member (identity.Epoch).
-type holdings struct {
+// another member (Identity.Epoch).
+type Registry struct {
 	path string
 
 	mu  sync.Mutex // guards who; held while the file is written
-	who identity
+	who Identity
 }
 
-func newHoldings(dir string, who identity) *holdings {
-	return &holdings{path: filepath.Join(dir, identityFile), who: who}
+// NewRegistry gives the registry of a directory that belongs to who.
+func NewRegistry(dir string, who Identity) *Registry {
+	return &Registry{path: filepath.Join(dir, IdentityFile), who: who}
 }
 
-// has tells whether the directory has, or had, a replica of a group.
-func (h *holdings) has(number id.Shard) bool {
+// Has tells whether the directory has, or had, a replica of a group.
+func (h *Registry) Has(number id.Shard) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Contains(h.who.Groups, number)
 }
 
-// add notes a replica, before it is opened for the first time.
-func (h *holdings) add(number id.Shard) error {
+// Add notes a replica, before it is opened for the first time.
+func (h *Registry) Add(number id.Shard) error {
 	return h.change(func(list []id.Shard) []id.Shard {
 		if slices.Contains(list, number) {
 			return list
@@ -43,15 +44,15 @@ func (h *holdings) add(number id.Shard) error {
 	})
 }
 
-// forget notes that this node has nothing to do with a group any more: its members
+// Forget notes that this node has nothing to do with a group any more: its members
 // are others, and its folder may go.
-func (h *holdings) forget(numbers ...id.Shard) error {
+func (h *Registry) Forget(numbers ...id.Shard) error {
 	return h.change(func(list []id.Shard) []id.Shard {
 		return slices.DeleteFunc(list, func(n id.Shard) bool { return slices.Contains(numbers, n) })
 	})
 }
 
-func (h *holdings) change(edit func([]id.Shard) []id.Shard) error {
+func (h *Registry) change(edit func([]id.Shard) []id.Shard) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	next := h.who

@@ -1,4 +1,4 @@
-package node
+package datadir
 
 import (
 	"crypto/rand"
@@ -13,59 +13,60 @@ import (
 	"facet/internal/id"
 )
 
-// identityFile names the data directory's own record of who it belongs to.
-const identityFile = "node.json"
+// IdentityFile names the data directory's own record of who it belongs to.
+const IdentityFile = "node.json"
 
-// identity is who a data directory belongs to. The epoch is made with the
+// Identity is who a data directory belongs to. The epoch is made with the
 // directory: a node id that comes back with an empty disk is another member.
-type identity struct {
+type Identity struct {
 	Format int     `json:"format"`
 	Node   id.Node `json:"node"`
 	Epoch  uint32  `json:"epoch"`
-	// Groups are those of which the directory has a replica (holdings), ascending. Older
+	// Groups are those of which the directory has a replica (Registry), ascending. Older
 	// releases neither read nor keep up the list: what lies there counts as well.
 	Groups []id.Shard `json:"groups,omitempty"`
 }
 
-func (i identity) member() id.Member { return id.NewMember(i.Node, i.Epoch) }
+// Member gives the name that its replicas vote under.
+func (i Identity) Member() id.Member { return id.NewMember(i.Node, i.Epoch) }
 
 // Identify gives the node that a data directory belongs to. It makes the
 // directory and the node's id when there is none, so that a certificate for the
 // node can be issued before its first start.
 func Identify(dir string) (id.Node, error) {
-	who, err := openDir(dir)
+	who, err := Open(dir)
 	return who.Node, err
 }
 
-// openDir makes the data directory when it is missing and reads who it is.
-func openDir(dir string) (identity, error) {
+// Open makes the data directory when it is missing and reads who it is.
+func Open(dir string) (Identity, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return identity{}, fmt.Errorf("make the data directory: %w", err)
+		return Identity{}, fmt.Errorf("make the data directory: %w", err)
 	}
-	path := filepath.Join(dir, identityFile)
+	path := filepath.Join(dir, IdentityFile)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return newIdentity(path)
 	}
 	if err != nil {
-		return identity{}, fmt.Errorf("read %s: %w", identityFile, err)
+		return Identity{}, fmt.Errorf("read %s: %w", IdentityFile, err)
 	}
-	var who identity
+	var who Identity
 	if err := json.Unmarshal(raw, &who); err != nil {
-		return identity{}, fmt.Errorf("read %s: %w", identityFile, err)
+		return Identity{}, fmt.Errorf("read %s: %w", IdentityFile, err)
 	}
 	if who.Format != 1 || who.Node.IsZero() {
-		return identity{}, fmt.Errorf("%s is of format %d, which this version can't use", identityFile, who.Format)
+		return Identity{}, fmt.Errorf("%s is of format %d, which this version can't use", IdentityFile, who.Format)
 	}
 	return who, nil
 }
 
-func newIdentity(path string) (identity, error) {
+func newIdentity(path string) (Identity, error) {
 	var seed [20]byte
 	if _, err := rand.Read(seed[:]); err != nil {
-		return identity{}, fmt.Errorf("make a node id: %w", err)
+		return Identity{}, fmt.Errorf("make a node id: %w", err)
 	}
-	who := identity{
+	who := Identity{
 		Format: 1,
 		Node:   id.Node{UUID: id.Random([16]byte(seed[:16]))},
 		Epoch:  binary.BigEndian.Uint32(seed[16:]),
@@ -73,16 +74,16 @@ func newIdentity(path string) (identity, error) {
 	return who, who.write(path)
 }
 
-func (i identity) write(path string) error {
+func (i Identity) write(path string) error {
 	raw, err := json.MarshalIndent(i, "", "  ")
 	if err != nil {
-		return fmt.Errorf("encode %s: %w", identityFile, err)
+		return fmt.Errorf("encode %s: %w", IdentityFile, err)
 	}
-	return writeSynced(path, append(raw, '\n'))
+	return WriteSynced(path, append(raw, '\n'))
 }
 
-// writeSynced writes a file that is there whole or not at all after a crash.
-func writeSynced(path string, data []byte) error {
+// WriteSynced writes a file that is there whole or not at all after a crash.
+func WriteSynced(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
@@ -96,10 +97,11 @@ func writeSynced(path string, data []byte) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
-	return syncDir(filepath.Dir(path))
+	return Sync(filepath.Dir(path))
 }
 
-func syncDir(dir string) error {
+// Sync makes the names in a folder last.
+func Sync(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("sync the data directory: %w", err)
