@@ -85,7 +85,7 @@ func (n *Node) Certificates(ctx context.Context, o CertificateOrder) (a Certific
 	if o.Node == n.id {
 		return n.certificates(o)
 	}
-	i := slices.IndexFunc(n.groups.metaState.Nodes(), func(r metafsm.Node) bool { return r.ID == o.Node && r.State != metafsm.NodeRemoved })
+	i := slices.IndexFunc(n.replicas.Meta().Nodes(), func(r metafsm.Node) bool { return r.ID == o.Node && r.State != metafsm.NodeRemoved })
 	if i < 0 {
 		return a, router.Errorf(router.NotFound, "", "there is no node %s", o.Node)
 	}
@@ -93,7 +93,7 @@ func (n *Node) Certificates(ctx context.Context, o CertificateOrder) (a Certific
 	if err != nil {
 		return a, fmt.Errorf("order certificates: %w", err)
 	}
-	answer, err := n.peers.Call(ctx, n.groups.metaState.Nodes()[i].Member, methodCerts, body)
+	answer, err := n.peers.Call(ctx, n.replicas.Meta().Nodes()[i].Member, methodCerts, body)
 	if err != nil {
 		return a, err
 	}
@@ -220,7 +220,7 @@ func writable(dir string) error {
 // names gives the names of nodes by their ids.
 func (n *Node) names() map[id.Node]string {
 	names := map[id.Node]string{}
-	for _, r := range n.groups.metaState.Nodes() {
+	for _, r := range n.replicas.Meta().Nodes() {
 		names[r.ID] = r.Name
 	}
 	return names

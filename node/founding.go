@@ -32,13 +32,13 @@ type founders struct {
 func (n *Node) found(ctx context.Context) error {
 	tick := time.NewTicker(foundingPause)
 	defer tick.Stop()
-	for !n.groups.meta.HasState() {
+	for !n.replicas.MetaGroup().HasState() {
 		if err := errors.Join(n.checkSeen(), n.checkLevel(ctx)); err != nil {
 			return err
 		}
 		if list, agreed := n.agree(ctx); agreed {
 			n.log.Info("founding the cluster", "nodes", len(list))
-			if err := n.groups.meta.Bootstrap(metaServers(list)); err != nil {
+			if err := n.replicas.MetaGroup().Bootstrap(metaServers(list)); err != nil {
 				return fmt.Errorf("found the cluster: %w", err)
 			}
 			return nil
@@ -73,8 +73,8 @@ func (n *Node) checkSeen() error {
 
 // founders gives this node's own view.
 func (n *Node) founders() founders {
-	if n.groups.meta.HasState() {
-		return founders{Members: n.groups.Members(id.Meta), Done: true}
+	if n.replicas.MetaGroup().HasState() {
+		return founders{Members: n.replicas.Members(id.Meta), Done: true}
 	}
 	view := founders{Joins: n.cfg.Expect == 0}
 	for _, m := range n.gossip.Members() {

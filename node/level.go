@@ -31,9 +31,9 @@ func recordLevel(level uint32) uint32 {
 // votes or has just been taken in, has said that it knows them. It runs on meta's
 // leader.
 func (n *Node) raiseLevel(ctx context.Context) error {
-	nodes := n.groups.metaState.Nodes()
+	nodes := n.replicas.Meta().Nodes()
 	lowest := n.cfg.level()
-	for _, m := range n.groups.Members(id.Meta) {
+	for _, m := range n.replicas.Members(id.Meta) {
 		i := slices.IndexFunc(nodes, func(r metafsm.Node) bool { return r.Member == m })
 		if i < 0 {
 			return nil // it has not said yet what it knows
@@ -45,7 +45,7 @@ func (n *Node) raiseLevel(ctx context.Context) error {
 			lowest = min(lowest, r.Knows())
 		}
 	}
-	if lowest <= n.groups.metaState.Level() {
+	if lowest <= n.replicas.Meta().Level() {
 		return nil
 	}
 	n.log.Info("all nodes know newer forms: the cluster uses them from now on, and older versions can't join any more", "level", lowest)

@@ -68,8 +68,8 @@ func since1970(t time.Time) float64 {
 
 // readGroups reads the replicas here.
 func (n *Node) readGroups(to send) {
-	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
-		group, ok := n.groups.Group(number)
+	for _, number := range n.replicas.All() {
+		group, ok := n.replicas.Group(number)
 		if !ok {
 			continue
 		}
@@ -95,7 +95,7 @@ func (n *Node) readGroups(to send) {
 		to(metrics.GroupEntries, float64(max(s.Last, s.Snapshot)-s.Snapshot), label)
 		to(metrics.GroupErased, since1970(s.Erased), label)
 		to(metrics.GroupEraseTook, s.EraseTook.Seconds(), label)
-		if machine, ok := n.groups.Shard(number); ok {
+		if machine, ok := n.replicas.Shard(number); ok {
 			stats := machine.Shard().Stats()
 			to(metrics.GroupEvents, float64(stats.Active), label)
 			to(metrics.GroupDeleted, float64(stats.Deleted), label)
@@ -106,7 +106,7 @@ func (n *Node) readGroups(to send) {
 
 // readCluster reads what meta's records and gossip say.
 func (n *Node) readCluster(to send) {
-	meta := n.groups.metaState
+	meta := n.replicas.Meta()
 	alive := map[id.Member]bool{n.member: true}
 	for _, m := range n.gossip.Members() {
 		alive[m.Member] = true
@@ -166,17 +166,18 @@ func (n *Node) readServer(to send) {
 
 // readMemory reads what events take.
 func (n *Node) readMemory(to send) {
-	to(metrics.MemoryArena, float64(n.groups.arena.Used()))
-	to(metrics.MemoryEvents, float64(n.groups.memory()))
+	to(metrics.MemoryArena, float64(n.replicas.Arena().Used()))
+	to(metrics.MemoryEvents, float64(n.replicas.Memory()))
 	to(metrics.MemoryBudget, float64(n.limits.Budget()))
 }
 
 // readJobs reads the bulk registrations of the shards that this node leads.
 func (n *Node) readJobs(to send) {
 	waiting := 0
-	for _, number := range n.groups.numbers() {
-		if h, ok := n.groups.hosted(number); ok && h.group.IsLeader() {
-			waiting += h.state.Jobs().Left()
+	for _, number := range n.replicas.Numbers() {
+		group, _ := n.replicas.Group(number)
+		if machine, ok := n.replicas.Shard(number); ok && group.IsLeader() {
+			waiting += machine.Jobs().Left()
 		}
 	}
 	to(metrics.JobsQueued, float64(waiting))

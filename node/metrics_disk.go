@@ -15,6 +15,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/metrics"
+	"facet/node/replicas"
 )
 
 // diskEvery is how often the files are looked at. It is done apart from those who
@@ -50,8 +51,8 @@ func (n *Node) watchDisk(ctx context.Context) {
 
 func (n *Node) lookAtDisk() {
 	groups := map[id.Shard]groupFiles{}
-	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
-		files, err := filesOf(n.groups.folder(number))
+	for _, number := range n.replicas.All() {
+		files, err := filesOf(replicas.Folder(n.cfg.Dir, number))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			n.log.Warn("the size of a group's files is not known", "group", number, "err", err)
 			continue

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"facet/internal/id"
+	"facet/node/replicas"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 )
@@ -14,9 +15,9 @@ import (
 // the map asks for: one change of one group's members at a time, and only if a
 // majority of the members after it has caught up.
 func (n *Node) moveReplicas(ctx context.Context) {
-	shards := n.groups.metaState.Shards()
+	shards := n.replicas.Meta().Shards()
 	for _, at := range shards.Shards {
-		group, ok := n.groups.Group(at.Shard)
+		group, ok := n.replicas.Group(at.Shard)
 		if !ok || !group.IsLeader() {
 			continue
 		}
@@ -60,11 +61,11 @@ func (n *Node) moveStep(ctx context.Context, epoch uint64, at metafsm.ShardVoter
 		}
 		waiting++
 		// A node that goes by an older map may be about to drop an old replica.
-		r, err := n.askReplica(ctx, m, replicaQuery{Group: at.Shard})
-		if err != nil || !r.ready(epoch, commit) {
+		r, err := n.replicas.Ask(ctx, m, replicas.Query{Group: at.Shard})
+		if err != nil || !r.Ready(epoch, commit) {
 			continue
 		}
-		if err := n.enough(ctx, at.Shard, commit, append(slices.Clone(voters), m)); err != nil {
+		if err := n.replicas.Enough(ctx, at.Shard, commit, append(slices.Clone(voters), m)); err != nil {
 			return err
 		}
 		n.log.Info("a replica moves: the new one has caught up and votes", "group", at.Shard, "node", m)
@@ -82,12 +83,12 @@ func (n *Node) moveAway(ctx context.Context, at metafsm.ShardVoters, group *raft
 	if len(gone) == 0 {
 		return nil // meta's leader sees it and ends the move
 	}
-	if err := n.enough(ctx, at.Shard, group.Status().Commit, at.Voters); err != nil {
+	if err := n.replicas.Enough(ctx, at.Shard, group.Status().Commit, at.Voters); err != nil {
 		return err
 	}
 	if slices.Contains(gone, n.member) {
 		for _, m := range at.Voters {
-			if r, err := n.askReplica(ctx, m, replicaQuery{Group: at.Shard}); err == nil && r.Open {
+			if r, err := n.replicas.Ask(ctx, m, replicas.Query{Group: at.Shard}); err == nil && r.Open {
 				n.log.Info("a replica moves: the leadership goes first", "group", at.Shard, "to", m)
 				return group.Transfer(ctx, m)
 			}
@@ -98,10 +99,27 @@ func (n *Node) moveAway(ctx context.Context, at metafsm.ShardVoters, group *raft
 	return group.Remove(ctx, gone[0], index)
 }
 
-// enough fails unless a majority of what would be a group's voters has caught up.
-func (n *Node) enough(ctx context.Context, number id.Shard, commit uint64, voters []id.Member) error {
-	if have, quorum := n.caughtUp(ctx, number, commit, voters), len(voters)/2+1; have < quorum {
-		return fmt.Errorf("%d of %d voters have caught up, and it takes %d", have, len(voters), quorum)
+// returnVotes gives the members that lost their vote in a group at rest, which this
+// node leads, the vote back once they have caught up.
+func (n *Node) returnVotes(ctx context.Context, epoch uint64, at metafsm.ShardVoters, group *raftfsm.Group) error {
+	servers, index, err := group.Servers()
+	if err != nil {
+		return err
+	}
+	voters, commit := replicas.VotersBut(servers, ""), group.Status().Commit
+	for _, s := range servers {
+		if s.Voter || !slices.Contains(at.Voters, s.Member) {
+			continue
+		}
+		r, err := n.replicas.Ask(ctx, s.Member, replicas.Query{Group: at.Shard})
+		if err != nil || !r.Ready(epoch, commit) {
+			continue
+		}
+		if err := n.replicas.Enough(ctx, at.Shard, commit, append(slices.Clone(voters), s.Member)); err != nil {
+			return err
+		}
+		n.log.Info("a replica was made anew and votes again", "group", at.Shard, "node", s.Member)
+		return group.AddVoter(ctx, s.Member, index)
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"facet/node/limits"
 	"facet/node/membership"
 	"facet/node/metrics"
+	"facet/node/replicas"
 	"facet/node/transport"
 	"facet/router"
 	"facet/shard/kernel"
@@ -42,17 +43,17 @@ type Node struct {
 	held    *datadir.Registry
 	backups backups
 
-	mux    *transport.Mux
-	gossip *membership.Membership
-	client *transport.Client
-	server *transport.Server
-	peers  *peers
-	groups *groups
-	router *router.Router
-	api    *httpapi.Server
-	admin  *adminServer
-	public net.Listener
-	bulk   *bulk
+	mux      *transport.Mux
+	gossip   *membership.Membership
+	client   *transport.Client
+	server   *transport.Server
+	peers    *peers
+	replicas *replicas.Replicas
+	router   *router.Router
+	api      *httpapi.Server
+	admin    *adminServer
+	public   net.Listener
+	bulk     *bulk
 
 	registry *prometheus.Registry
 	meters   *metrics.Work
@@ -109,9 +110,9 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err := n.openPeers(ctx); err != nil {
 		return nil, err
 	}
-	n.limits = limits.New(limits.Config{Memory: cfg.Memory, Used: n.groups.memory, DiskReserve: cfg.DiskReserve, Dir: cfg.Dir, Log: n.log})
+	n.limits = limits.New(limits.Config{Memory: cfg.Memory, Used: n.replicas.Memory, DiskReserve: cfg.DiskReserve, Dir: cfg.Dir, Log: n.log})
 	n.router = router.New(router.Config{
-		Groups: n.groups, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: n.master, Log: n.log,
+		Groups: n.replicas, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: n.master, Log: n.log,
 		Bulk: cfg.Bucket != "", Memory: n.limits, Meter: n.meters,
 	})
 	if err := n.openServers(ctx); err != nil {
@@ -204,11 +205,13 @@ func (n *Node) openPeers(ctx context.Context) error {
 		}
 		n.log.Warn("searches may lose a hit, as the setting search-bound permits", "probability", n.cfg.SearchMiss)
 	}
-	n.groups = &groups{
-		dir: n.cfg.Dir, held: n.held, level: n.cfg.level(), self: n.member, mux: n.mux, resolve: n.resolve, timing: n.cfg.Timing, erase: n.cfg.EraseWithin,
-		table: n.cfg.Table, arena: arena, log: n.log, fatal: n.fail, meters: n.meters, checks: n.checks.slots, shards: map[id.Shard]hosted{},
-	}
-	return n.groups.openMeta()
+	n.replicas, err = replicas.Open(replicas.Config{
+		Dir: n.cfg.Dir, Registry: n.held, Level: n.cfg.level(), Self: n.member, Mux: n.mux, Peers: n.peers, Resolve: n.resolve,
+		Sync:     func(ctx context.Context) error { return n.router.SyncMeta(ctx) },
+		DiskFull: func() bool { return n.limits.DiskFull() }, Fatal: n.fail,
+		Timing: n.cfg.Timing, EraseWithin: n.cfg.EraseWithin, Table: n.cfg.Table, Arena: arena, Meters: n.meters, Log: n.log,
+	})
+	return err
 }
 
 // openServers opens the ports that others call.
@@ -251,7 +254,7 @@ func (n *Node) run() {
 // announce tells gossip which cluster this node belongs to, and marks the node
 // ready once all its groups have a leader.
 func (n *Node) announce() {
-	cluster, founded := n.groups.metaState.Cluster()
+	cluster, founded := n.replicas.Meta().Cluster()
 	if !founded {
 		return
 	}
@@ -267,7 +270,7 @@ func (n *Node) announce() {
 func (n *Node) noteReady() {
 	if n.serving() == nil {
 		n.readyOnce.Do(func() {
-			cluster, _ := n.groups.metaState.Cluster()
+			cluster, _ := n.replicas.Meta().Cluster()
 			n.log.Info("serving", "cluster", cluster.ID, "url", n.cfg.PublicURL)
 			close(n.ready)
 		})
@@ -290,17 +293,17 @@ func (n *Node) led() error {
 	if n.closing.Load() {
 		return errors.New("the node is stopping")
 	}
-	if _, founded := n.groups.metaState.Cluster(); !founded {
+	if _, founded := n.replicas.Meta().Cluster(); !founded {
 		return errors.New("the cluster is not founded yet")
 	}
-	if n.groups.metaState.Shards().Epoch == 0 {
+	if n.replicas.Meta().Shards().Epoch == 0 {
 		return errors.New("the shards are not placed yet")
 	}
 	if !n.recorded() {
 		return errors.New("the cluster has no record of this node yet")
 	}
-	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
-		group, ok := n.groups.Group(number)
+	for _, number := range n.replicas.All() {
+		group, ok := n.replicas.Group(number)
 		if !ok {
 			return fmt.Errorf("group %d is not open", number)
 		}
@@ -347,13 +350,14 @@ const handOverTimeout = 5 * time.Second
 // elect as soon as its connections end.
 func (n *Node) Close(ctx context.Context) error {
 	n.closing.Store(true)
+	n.replicas.Stopping()
 	if n.Err() == nil {
 		most := handOverTimeout
 		if end, ok := ctx.Deadline(); ok {
 			most = min(most, time.Until(end)/2)
 		}
 		handing, cancel := context.WithTimeout(ctx, most)
-		n.groups.handOver(handing)
+		n.replicas.HandOver(handing)
 		cancel()
 	} else {
 		var cancel context.CancelFunc
@@ -381,7 +385,7 @@ func (n *Node) close() error {
 	closing(n.public != nil, func() error { n.public.Close(); return nil })
 	closing(n.admin != nil, n.admin.close)
 	closing(n.server != nil, n.server.Close)
-	closing(n.groups != nil, n.groups.close)
+	closing(n.replicas != nil, n.replicas.Close)
 	closing(n.router != nil, n.router.Close)
 	closing(n.client != nil, n.client.Close)
 	closing(n.gossip != nil, n.gossip.Close)

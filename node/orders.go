@@ -62,7 +62,7 @@ func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
 	if err := n.router.SyncMeta(ctx); err != nil {
 		return err
 	}
-	now := n.groups.metaState.Shards()
+	now := n.replicas.Meta().Shards()
 	i := slices.IndexFunc(now.Shards, func(v metafsm.ShardVoters) bool { return v.Shard == o.Shard })
 	if i < 0 {
 		return router.Errorf(router.NotFound, "", "there is no shard %d", o.Shard)
@@ -70,7 +70,7 @@ func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
 	at := &now.Shards[i]
 	from := slices.IndexFunc(at.Voters, func(m id.Member) bool { node, err := m.Node(); return err == nil && node == o.From })
 	to, alive := n.alive(o.To)
-	switch active := slices.ContainsFunc(n.groups.metaState.Nodes(), func(r metafsm.Node) bool { return r.Member == to && r.State == metafsm.NodeActive }); {
+	switch active := slices.ContainsFunc(n.replicas.Meta().Nodes(), func(r metafsm.Node) bool { return r.Member == to && r.State == metafsm.NodeActive }); {
 	case at.Moving:
 		return router.Errorf(router.InvalidRequest, "", "shard %d is on the move already", o.Shard)
 	case from < 0:
@@ -84,7 +84,7 @@ func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
 		return router.Errorf(router.InvalidRequest, "", "shard %d has not begun yet; try again", o.Shard)
 	}
 	leaves := at.Voters[from]
-	cluster, _ := n.groups.metaState.Cluster()
+	cluster, _ := n.replicas.Meta().Cluster()
 	seats, heirs := n.seats(&presence{missed: map[id.Member]time.Time{}})
 	plan := func() []id.Member {
 		return metafsm.Replan(now.Shards, seats, cluster.WantedReplicas(), heirs)[i].Voters

@@ -16,13 +16,13 @@ func (n *Node) Plan(ctx context.Context) (Plan, error) {
 	if err := n.router.SyncMeta(ctx); err != nil {
 		return Plan{}, err
 	}
-	cluster, _ := n.groups.metaState.Cluster()
-	now := n.groups.metaState.Shards()
+	cluster, _ := n.replicas.Meta().Cluster()
+	now := n.replicas.Meta().Shards()
 	seats, heirs := n.seats(&presence{missed: map[id.Member]time.Time{}})
 	plan := metafsm.Replan(now.Shards, seats, cluster.WantedReplicas(), heirs)
 	p := Plan{Steps: planSteps(now.Shards, plan), Moves: n.Status(ctx).Moves, AtOnce: movesMax}
 	names := n.names()
-	for _, r := range n.groups.metaState.Nodes() {
+	for _, r := range n.replicas.Meta().Nodes() {
 		if r.State == metafsm.NodeRemoved {
 			continue
 		}

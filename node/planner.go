@@ -31,7 +31,7 @@ func (n *Node) seats(p *presence) ([]metafsm.Seat, map[id.Member]id.Member) {
 	for _, m := range n.gossip.Members() {
 		zones[m.Member] = m.Zone
 	}
-	nodes := withFounders(n.groups.metaState.Nodes(), n.groups.metaState.Shards().Shards, zones)
+	nodes := withFounders(n.replicas.Meta().Nodes(), n.replicas.Meta().Shards().Shards, zones)
 	members := map[id.Node]id.Member{}
 	for _, r := range nodes {
 		members[r.ID] = r.Member
@@ -84,8 +84,8 @@ func withFounders(records []metafsm.Node, shards []metafsm.ShardVoters, zones ma
 // keepPlaces moves shards to where the plan wants them, a few at a time. It runs on
 // meta's leader.
 func (n *Node) keepPlaces(ctx context.Context, p *presence) error {
-	cluster, _ := n.groups.metaState.Cluster()
-	now := n.groups.metaState.Shards()
+	cluster, _ := n.replicas.Meta().Cluster()
+	now := n.replicas.Meta().Shards()
 	if now.Epoch == 0 {
 		return nil
 	}
@@ -117,13 +117,13 @@ func (n *Node) keepPlaces(ctx context.Context, p *presence) error {
 // founded tells whether a group has begun. Its first voters found it by the map, so the
 // map must not move it before: then nobody would.
 func (n *Node) founded(ctx context.Context, at metafsm.ShardVoters) bool {
-	leader, ok := n.leading(ctx, at.Shard, at.Voters)
+	leader, ok := n.replicas.Leading(ctx, at.Shard, at.Voters)
 	return ok && len(leader.Servers) > 0
 }
 
 // hasMoved tells whether a group's members are its wanted voters and nobody else.
 func (n *Node) hasMoved(ctx context.Context, at metafsm.ShardVoters) bool {
-	leader, ok := n.leading(ctx, at.Shard, at.Holders())
+	leader, ok := n.replicas.Leading(ctx, at.Shard, at.Holders())
 	if !ok || len(leader.Servers) != len(at.Voters) {
 		return false
 	}
@@ -139,7 +139,7 @@ func (n *Node) hasMoved(ctx context.Context, at metafsm.ShardVoters) bool {
 // not to leave, and takes removed nodes out of meta once they hold nothing. One change
 // at a time.
 func (n *Node) keepMetaVoters(ctx context.Context, seats []metafsm.Seat) error {
-	group := n.groups.meta
+	group := n.replicas.MetaGroup()
 	servers, index, err := group.Servers()
 	if err != nil || index == 0 {
 		return err
@@ -157,10 +157,10 @@ func (n *Node) keepMetaVoters(ctx context.Context, seats []metafsm.Seat) error {
 				voters = append(voters, m.member)
 			}
 		}
-		if n.caughtUp(ctx, id.Meta, commit, voters[:1]) == 0 {
+		if n.replicas.CaughtUp(ctx, id.Meta, commit, voters[:1]) == 0 {
 			return nil // it has still to catch up
 		}
-		if err := n.enough(ctx, id.Meta, commit, voters); err != nil {
+		if err := n.replicas.Enough(ctx, id.Meta, commit, voters); err != nil {
 			return err
 		}
 		n.log.Info("a node becomes a voter of meta", "node", step.member)
@@ -182,7 +182,7 @@ func (n *Node) keepMetaVoters(ctx context.Context, seats []metafsm.Seat) error {
 // removed gives the members of nodes that were removed.
 func (n *Node) removed() map[id.Member]bool {
 	gone := map[id.Member]bool{}
-	for _, r := range n.groups.metaState.Nodes() {
+	for _, r := range n.replicas.Meta().Nodes() {
 		if r.State == metafsm.NodeRemoved {
 			gone[r.Member] = true
 		}
@@ -193,7 +193,7 @@ func (n *Node) removed() map[id.Member]bool {
 // holders gives the members that may have a replica of a shard.
 func (n *Node) holders() map[id.Member]bool {
 	holding := map[id.Member]bool{}
-	for _, at := range n.groups.metaState.Shards().Shards {
+	for _, at := range n.replicas.Meta().Shards().Shards {
 		for _, m := range at.Holders() {
 			holding[m] = true
 		}
@@ -276,13 +276,13 @@ var errFew = errors.New("the nodes that are left are too few for the present num
 // leave fewer nodes than voters.
 func (n *Node) mayLeave(who id.Node) error {
 	left := 0
-	for _, r := range n.groups.metaState.Nodes() {
+	for _, r := range n.replicas.Meta().Nodes() {
 		if r.ID != who && r.State == metafsm.NodeActive {
 			left++
 		}
 	}
 	most := 0
-	for _, at := range n.groups.metaState.Shards().Shards {
+	for _, at := range n.replicas.Meta().Shards().Shards {
 		most = max(most, len(at.Voters))
 	}
 	if left < most {

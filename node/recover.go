@@ -9,6 +9,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/datadir"
+	"facet/node/replicas"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
@@ -108,7 +109,7 @@ func OpenRecovery(dirs []string) (_ *Recovery, err error) {
 
 // open opens a replica, if there is one.
 func (r *Recovery) open(dir string, self id.Member, number id.Shard) error {
-	folder := (&groups{dir: dir}).folder(number)
+	folder := replicas.Folder(dir, number)
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("look into %s: %w", filepath.Base(dir), err)

@@ -12,6 +12,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/metrics"
+	"facet/node/replicas"
 	"facet/raftfsm"
 )
 
@@ -30,6 +31,8 @@ const (
 	checkWait = 20 * time.Second
 	checkSlow = 4
 	checkPoll = 100 * time.Millisecond
+	// checkAsk bounds one question to another node.
+	checkAsk = time.Second
 )
 
 // checked is what is known of the comparisons of a group that this node leads.
@@ -44,8 +47,6 @@ type checked struct {
 
 // selfChecks compares the replicas of the groups that this node leads.
 type selfChecks struct {
-	slots chan struct{} // one: replicas of one node are hashed one after the other
-
 	mu       sync.Mutex // guards what follows
 	of       map[id.Shard]checked
 	diverged int // replicas that this node found to differ
@@ -53,7 +54,7 @@ type selfChecks struct {
 }
 
 func newSelfChecks() *selfChecks {
-	return &selfChecks{slots: make(chan struct{}, 1), of: map[id.Shard]checked{}}
+	return &selfChecks{of: map[id.Shard]checked{}}
 }
 
 func (c *selfChecks) get(number id.Shard) (checked, bool) {
@@ -94,7 +95,7 @@ func (n *Node) readChecks(to send) {
 	n.checks.mu.Unlock()
 	to(metrics.Comparisons, float64(compared))
 	to(metrics.Diverged, float64(diverged))
-	to(metrics.ReplicasOut, float64(len(n.groups.outages.all())))
+	to(metrics.ReplicasOut, float64(n.replicas.OutCount()))
 	to(metrics.DiskReserve, float64(n.limits.Reserve()))
 }
 
@@ -108,9 +109,9 @@ func (n *Node) checkRun(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
-			group, ok := n.groups.Group(number)
-			if _, out := n.groups.outages.get(number); out || !ok || !group.IsLeader() {
+		for _, number := range n.replicas.All() {
+			group, ok := n.replicas.Group(number)
+			if n.replicas.Out(number) || !ok || !group.IsLeader() {
 				n.checks.drop(number) // the next leader has the alarm
 				continue
 			}
@@ -165,12 +166,12 @@ func (n *Node) check(ctx context.Context, number id.Shard, group *raftfsm.Group)
 			n.checks.found()
 		}
 		n.log.Error("a replica's state differs from the majority's", "group", number, "node", m)
-		if err := n.enough(ctx, number, group.Status().Commit, votersBut(servers, m)); err != nil {
-			last.alarm = fmt.Sprintf("%s: the state on %s differs from the majority's, and it can't be spared: %v", nameOf(number), m, err)
+		if err := n.replicas.Enough(ctx, number, group.Status().Commit, replicas.VotersBut(servers, m)); err != nil {
+			last.alarm = fmt.Sprintf("%s: the state on %s differs from the majority's, and it can't be spared: %v", replicas.Name(number), m, err)
 			continue
 		}
 		if err := n.tellDiverged(ctx, m, divergence{number, name, v.right}); err != nil {
-			last.alarm = fmt.Sprintf("%s: the state on %s differs from the majority's, and it does not give way: %v", nameOf(number), m, err)
+			last.alarm = fmt.Sprintf("%s: the state on %s differs from the majority's, and it does not give way: %v", replicas.Name(number), m, err)
 		}
 	}
 	last.differ = stillDiffer(last.differ, v, sums)
@@ -218,8 +219,8 @@ type sumAnswer struct {
 }
 
 func (n *Node) ownSum(q sumQuery) sumAnswer {
-	group, open := n.groups.Group(q.Group)
-	if _, out := n.groups.outages.get(q.Group); out || !open {
+	group, open := n.replicas.Group(q.Group)
+	if n.replicas.Out(q.Group) || !open {
 		return sumAnswer{}
 	}
 	s, known := group.Sum(q.Check)
@@ -265,25 +266,9 @@ func (n *Node) askSum(ctx context.Context, m id.Member, q sumQuery) (sumAnswer, 
 		return n.ownSum(q), nil
 	}
 	var a sumAnswer
-	return a, n.askPeer(ctx, m, methodSum, q, &a)
-}
-
-// askPeer sends a question to a node and reads the answer into a.
-func (n *Node) askPeer(ctx context.Context, m id.Member, method string, q, a any) error {
-	ctx, cancel := context.WithTimeout(ctx, replicaTimeout)
+	ctx, cancel := context.WithTimeout(ctx, checkAsk)
 	defer cancel()
-	body, err := json.Marshal(q)
-	if err != nil {
-		return fmt.Errorf("encode a question: %w", err)
-	}
-	answer, err := n.peers.Call(ctx, m, method, body)
-	if err != nil || a == nil {
-		return err
-	}
-	if err := json.Unmarshal(answer, a); err != nil {
-		return fmt.Errorf("read the answer of %s: %w", m, err)
-	}
-	return nil
+	return a, n.peers.Ask(ctx, m, methodSum, q, &a)
 }
 
 // verdict is what a comparison has shown.
@@ -297,7 +282,7 @@ func (v verdict) alarm(number id.Shard) string {
 	if !v.torn {
 		return ""
 	}
-	return fmt.Sprintf("%s: its replicas differ, and no majority says which is right", nameOf(number))
+	return fmt.Sprintf("%s: its replicas differ, and no majority says which is right", replicas.Name(number))
 }
 
 // compare finds the members whose sum is not that of a majority of all voters, those
@@ -354,7 +339,9 @@ func (n *Node) tellDiverged(ctx context.Context, m id.Member, d divergence) erro
 	if m == n.member {
 		return n.diverged(d)
 	}
-	return n.askPeer(ctx, m, methodDiverged, d, nil)
+	ctx, cancel := context.WithTimeout(ctx, checkAsk)
+	defer cancel()
+	return n.peers.Ask(ctx, m, methodDiverged, d, nil)
 }
 
 func (n *Node) serveDiverged(body []byte) ([]byte, error) {
@@ -367,7 +354,7 @@ func (n *Node) serveDiverged(body []byte) ([]byte, error) {
 
 // diverged takes this node's replica out of service, if it has such a sum.
 func (n *Node) diverged(d divergence) error {
-	group, open := n.groups.Group(d.Group)
+	group, open := n.replicas.Group(d.Group)
 	if !open {
 		return fmt.Errorf("group %d is not open", d.Group)
 	}
@@ -375,6 +362,6 @@ func (n *Node) diverged(d divergence) error {
 	if !known || s.Digest == d.Right {
 		return errors.New("the replica here has no other sum")
 	}
-	n.groups.broke(d.Group, fmt.Errorf("%w at index %d", errDiverged, s.Index))
+	n.replicas.Damage(d.Group, fmt.Errorf("%w at index %d", replicas.ErrDiverged, s.Index))
 	return nil
 }

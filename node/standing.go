@@ -32,7 +32,7 @@ type standing struct {
 // checkStanding finds out whether this node was removed. It asks others only where
 // meta has no leader that this node hears, as a removed node does not.
 func (n *Node) checkStanding(ctx context.Context) error {
-	if _, led := n.groups.meta.Leader(); led || mutant.RemovedStays {
+	if _, led := n.replicas.MetaGroup().Leader(); led || mutant.RemovedStays {
 		return nil
 	}
 	members := n.gossip.Members()
@@ -50,5 +50,5 @@ func (n *Node) serveStanding(body []byte) ([]byte, error) {
 	if err := json.Unmarshal(body, &who); err != nil {
 		return nil, fmt.Errorf("read who asks for its standing: %w", err)
 	}
-	return json.Marshal(standing{Removed: n.removed()[who], Level: n.groups.metaState.Level()})
+	return json.Marshal(standing{Removed: n.removed()[who], Level: n.replicas.Meta().Level()})
 }

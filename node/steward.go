@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/node/datadir"
+	"facet/node/replicas"
 	"facet/raftfsm/metafsm"
 )
 
@@ -33,7 +33,7 @@ func (n *Node) stewardRun(ctx context.Context) {
 	led := map[id.Shard]time.Time{}
 	present := &presence{missed: map[id.Member]time.Time{}}
 	for {
-		changed := n.groups.metaState.Changed()
+		changed := n.replicas.Meta().Changed()
 		if err := n.stewardStep(ctx, led, present); err != nil && ctx.Err() == nil {
 			n.log.Warn("cluster records are not in order yet", "err", err)
 		}
@@ -49,7 +49,7 @@ func (n *Node) stewardRun(ctx context.Context) {
 func (n *Node) stewardStep(ctx context.Context, led map[id.Shard]time.Time, present *presence) error {
 	ctx, cancel := context.WithTimeout(ctx, stewardTimeout)
 	defer cancel()
-	if n.groups.meta.IsLeader() {
+	if n.replicas.MetaGroup().IsLeader() {
 		if err := n.keepRecords(ctx, present); err != nil {
 			return err
 		}
@@ -60,13 +60,11 @@ func (n *Node) stewardStep(ctx context.Context, led map[id.Shard]time.Time, pres
 		n.fail(err)
 		return err
 	}
-	noted, err := datadir.NoteLevel(n.cfg.Dir, n.groups.metaState.Level())
-	if err != nil {
+	if err := n.replicas.NoteLevel(); err != nil {
 		return err
 	}
-	n.groups.noted.Store(noted)
-	n.mendReplicas(ctx)
-	if err := n.groups.host(ctx, n.router.SyncMeta); err != nil {
+	n.replicas.Repair(ctx)
+	if err := n.replicas.Host(ctx); err != nil {
 		return err
 	}
 	if err := n.register(ctx); err != nil {
@@ -81,7 +79,7 @@ func (n *Node) stewardStep(ctx context.Context, led map[id.Shard]time.Time, pres
 // keepRecords founds the cluster's record and its map, takes nodes in, and keeps the
 // shards where they belong.
 func (n *Node) keepRecords(ctx context.Context, present *presence) error {
-	meta := n.groups.metaState
+	meta := n.replicas.Meta()
 	if _, founded := meta.Cluster(); !founded {
 		if err := n.foundRecord(ctx); err != nil {
 			return err
@@ -106,7 +104,7 @@ func (n *Node) keepRecords(ctx context.Context, present *presence) error {
 	if meta.Shards().Epoch > 0 {
 		return errors.Join(n.router.Sweep(ctx), n.keepPlaces(ctx, present), n.raiseLevel(ctx))
 	}
-	members := n.groups.Members(id.Meta)
+	members := n.replicas.Members(id.Meta)
 	n.log.Info("placing shards", "shards", cluster.Shards, "nodes", len(members), "replicas", cluster.Replicas)
 	seats := make([]metafsm.Seat, 0, len(members))
 	for _, m := range members {
@@ -125,7 +123,7 @@ func (n *Node) foundRecord(ctx context.Context) error {
 	return n.propose(ctx, metafsm.Found{Cluster: metafsm.Cluster{
 		ID:       id.Cluster{UUID: id.Random(random)},
 		Shards:   n.cfg.Shards,
-		Replicas: min(n.cfg.Replicas, len(n.groups.Members(id.Meta))),
+		Replicas: min(n.cfg.Replicas, len(n.replicas.Members(id.Meta))),
 		Wanted:   n.cfg.Replicas,
 		Pack:     n.cfg.Pack,
 		KeyCheck: n.keyCheck(),
@@ -138,7 +136,7 @@ func (n *Node) foundRecord(ctx context.Context) error {
 // takeIn adds a node to meta when it is not there: as a member that receives the
 // log and has no vote.
 func (n *Node) takeIn(ctx context.Context, m id.Member) error {
-	servers, index, err := n.groups.meta.Servers()
+	servers, index, err := n.replicas.MetaGroup().Servers()
 	if err != nil {
 		return err
 	}
@@ -148,21 +146,21 @@ func (n *Node) takeIn(ctx context.Context, m id.Member) error {
 		}
 	}
 	n.log.Info("taking a node in", "node", m)
-	return n.groups.meta.AddNonvoter(ctx, m, index)
+	return n.replicas.MetaGroup().AddNonvoter(ctx, m, index)
 }
 
 func (n *Node) propose(ctx context.Context, c interface{ Encode() []byte }) error {
-	_, err := n.groups.meta.Propose(ctx, c.Encode())
+	_, err := n.replicas.MetaGroup().Propose(ctx, c.Encode())
 	return err
 }
 
 // register puts this node's own record into meta when it is missing or old.
 func (n *Node) register(ctx context.Context) error {
 	level := recordLevel(n.cfg.level())
-	known := slices.ContainsFunc(n.groups.metaState.Nodes(), func(r metafsm.Node) bool {
+	known := slices.ContainsFunc(n.replicas.Meta().Nodes(), func(r metafsm.Node) bool {
 		return r.Member == n.member && r.Name == n.cfg.Name && r.Zone == n.cfg.Zone && r.Level == level
 	})
-	if _, founded := n.groups.metaState.Cluster(); !founded || known {
+	if _, founded := n.replicas.Meta().Cluster(); !founded || known {
 		return nil
 	}
 	return n.router.PutNode(ctx, metafsm.Node{
@@ -173,13 +171,13 @@ func (n *Node) register(ctx context.Context) error {
 // recorded tells whether meta has a record of this node: until then others know neither
 // its name nor its zone.
 func (n *Node) recorded() bool {
-	return slices.ContainsFunc(n.groups.metaState.Nodes(), func(r metafsm.Node) bool { return r.Member == n.member })
+	return slices.ContainsFunc(n.replicas.Meta().Nodes(), func(r metafsm.Node) bool { return r.Member == n.member })
 }
 
 // checkFounding refuses to serve a cluster that was founded with another model
 // pack, whose templates can't be compared with ours, or with another cluster key.
 func (n *Node) checkFounding() error {
-	cluster, founded := n.groups.metaState.Cluster()
+	cluster, founded := n.replicas.Meta().Cluster()
 	switch {
 	case !founded:
 		return nil
@@ -202,9 +200,9 @@ func otherPack(cluster, own string) error {
 // rest. While a leadership is handed over nothing is written: to one that does not
 // answer it must not even be offered.
 func (n *Node) offerLeaderships(ctx context.Context, led map[id.Shard]time.Time) {
-	for _, first := range n.groups.metaState.Shards().Shards {
+	for _, first := range n.replicas.Meta().Shards().Shards {
 		number := first.Shard
-		group, ok := n.groups.Group(number)
+		group, ok := n.replicas.Group(number)
 		if !ok || !group.IsLeader() {
 			delete(led, number)
 			continue
@@ -219,8 +217,8 @@ func (n *Node) offerLeaderships(ctx context.Context, led map[id.Shard]time.Time)
 			continue
 		}
 		led[number] = time.Now()
-		r, err := n.askReplica(ctx, wanted, replicaQuery{Group: number})
-		if err != nil || !r.Open || r.Applied+replicaBehind < group.Status().Commit {
+		r, err := n.replicas.Ask(ctx, wanted, replicas.Query{Group: number})
+		if err != nil || !r.CaughtUp(group.Status().Commit) {
 			continue
 		}
 		if err := group.Transfer(ctx, wanted); err != nil {

@@ -30,7 +30,7 @@ func (n *Node) warm() {
 		case <-pause.C:
 		}
 		all := false
-		if !n.warmed.Load() && n.led() == nil && n.groups.complete() {
+		if !n.warmed.Load() && n.led() == nil && n.replicas.Complete() {
 			if since.IsZero() {
 				since = time.Now()
 			}
@@ -59,7 +59,7 @@ func (n *Node) upToDate() bool {
 	if n.router.SyncMeta(ctx) != nil {
 		return false
 	}
-	for _, number := range n.groups.numbers() {
+	for _, number := range n.replicas.Numbers() {
 		if n.router.CatchUp(ctx, number) != nil {
 			return false
 		}
@@ -69,7 +69,7 @@ func (n *Node) upToDate() bool {
 
 // warmAll opens what is closed, and tells whether some of it can't be.
 func (n *Node) warmAll() (failed bool) {
-	for _, number := range n.groups.numbers() {
+	for _, number := range n.replicas.Numbers() {
 		if err := n.router.Warm(n.ctx, number); err != nil && n.ctx.Err() == nil {
 			n.log.Warn("templates can't be opened", "group", number, "err", err)
 			failed = true

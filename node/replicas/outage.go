@@ -1,4 +1,4 @@
-package node
+package replicas
 
 import (
 	"encoding/json"
@@ -31,8 +31,8 @@ const (
 	asideTime = "20060102T150405.000Z"
 )
 
-// errDiverged says that a replica's state is another than the majority's.
-var errDiverged = errors.New("node: the replica's state differs from the majority's")
+// ErrDiverged is returned when a replica's state is another than the majority's.
+var ErrDiverged = errors.New("node: the replica's state differs from the majority's")
 
 // outage is why a replica on this node is out of service.
 type outage struct {
@@ -96,7 +96,7 @@ func (o *outages) note(number id.Shard, err error) error {
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		why.full = true
-	case errors.Is(err, raftfsm.ErrCorrupt), errors.Is(err, raftfsm.ErrGone), errors.Is(err, errDiverged):
+	case errors.Is(err, raftfsm.ErrCorrupt), errors.Is(err, raftfsm.ErrGone), errors.Is(err, ErrDiverged):
 		b, failed := json.Marshal(why)
 		if failed == nil {
 			failed = datadir.WriteSynced(o.file(number), b)
@@ -195,10 +195,18 @@ func (o *outages) alarms() []string {
 	all := o.all()
 	for _, number := range slices.Sorted(maps.Keys(all)) {
 		why := all[number]
-		list = append(list, fmt.Sprintf("%s is out of service on this node since %s: %s", nameOf(number), why.At.Format(time.RFC3339), why.Reason))
+		list = append(list, fmt.Sprintf("%s is out of service on this node since %s: %s", Name(number), why.At.Format(time.RFC3339), why.Reason))
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.aside())) {
 		list = append(list, fmt.Sprintf("a damaged replica was set aside and made anew from its peers: its files are in %s", name))
 	}
 	return list
+}
+
+// Name names a group in messages.
+func Name(number id.Shard) string {
+	if number == id.Meta {
+		return "meta"
+	}
+	return fmt.Sprintf("shard %d", number)
 }
