@@ -14,6 +14,9 @@ import (
 	"facet/router"
 )
 
+// CheckDefault is how often the replicas of a group at rest are compared.
+const CheckDefault = 10 * time.Minute
+
 // Limits of a cluster's shape.
 const (
 	shardsMax   = 64

@@ -85,16 +85,14 @@ func (n *Node) Spoil(number id.Shard) {
 
 // Diverged counts the replicas that this node found to differ.
 func (n *Node) Diverged() int {
-	n.checks.mu.Lock()
-	defer n.checks.mu.Unlock()
-	return n.checks.diverged
+	_, diverged := n.checks.Counts()
+	return diverged
 }
 
 // Compared counts the comparisons that this node made as a leader.
 func (n *Node) Compared() int {
-	n.checks.mu.Lock()
-	defer n.checks.mu.Unlock()
-	return n.checks.compared
+	compared, _ := n.checks.Counts()
+	return compared
 }
 
 // Alarms gives the alarms of this node.

@@ -48,5 +48,5 @@ func answerHealth(w http.ResponseWriter, err error) {
 
 // alarms says in words what is damaged or full on this node.
 func (n *Node) alarms() []string {
-	return slices.Concat(n.replicas.Alarms(), n.checks.alarms(), n.limits.Alarms())
+	return slices.Concat(n.replicas.Alarms(), n.checks.Alarms(), n.limits.Alarms())
 }

@@ -184,6 +184,15 @@ func (n *Node) readJobs(to send) {
 	to(metrics.JobsLeased, float64(n.router.Leased()))
 }
 
+// readChecks reads what the comparisons have found, and what of the disk stays free.
+func (n *Node) readChecks(to send) {
+	compared, diverged := n.checks.Counts()
+	to(metrics.Comparisons, float64(compared))
+	to(metrics.Diverged, float64(diverged))
+	to(metrics.ReplicasOut, float64(n.replicas.OutCount()))
+	to(metrics.DiskReserve, float64(n.limits.Reserve()))
+}
+
 // answered tells the metrics of a request (httpapi.Meter).
 type answered struct{ *metrics.Work }
 

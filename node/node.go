@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"path/filepath"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/requestlog"
 	"facet/node/cert"
+	"facet/node/checks"
 	"facet/node/datadir"
 	"facet/node/httpapi"
 	"facet/node/limits"
@@ -49,6 +51,7 @@ type Node struct {
 	server   *transport.Server
 	peers    *peers
 	replicas *replicas.Replicas
+	methods  map[string]func(context.Context, []byte) ([]byte, error) // that parts answer
 	router   *router.Router
 	api      *httpapi.Server
 	admin    *adminServer
@@ -58,7 +61,7 @@ type Node struct {
 	registry *prometheus.Registry
 	meters   *metrics.Work
 	limits   *limits.Limits
-	checks   *selfChecks
+	checks   *checks.Checks
 	disk     diskUse
 	// The certificates of the ports for nodes and operators, and for clients.
 	nodeCert, serverCert *cert.Source
@@ -95,7 +98,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	}
 	n := &Node{
 		cfg: cfg, log: cfg.Log, id: who.Node, member: who.Member(), held: datadir.NewRegistry(cfg.Dir, who),
-		ready: make(chan struct{}), done: make(chan struct{}), checks: newSelfChecks(),
+		ready: make(chan struct{}), done: make(chan struct{}),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
@@ -110,6 +113,9 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	if err := n.openPeers(ctx); err != nil {
 		return nil, err
 	}
+	n.checks = checks.New(checks.Config{
+		Every: cfg.CheckEvery, Self: n.member, Software: Version + " " + revision(), Replicas: n.replicas, Peers: n.peers, Log: n.log,
+	})
 	n.limits = limits.New(limits.Config{Memory: cfg.Memory, Used: n.replicas.Memory, DiskReserve: cfg.DiskReserve, Dir: cfg.Dir, Log: n.log})
 	n.router = router.New(router.Config{
 		Groups: n.replicas, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: n.master, Log: n.log,
@@ -128,7 +134,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	}
 	n.work.Go(func() { n.watchDisk(n.ctx) })
 	n.work.Go(func() { n.limits.Run(n.ctx) })
-	n.work.Go(func() { n.checkRun(n.ctx) })
+	n.work.Go(func() { n.checks.Run(n.ctx) })
 	return n, nil
 }
 
@@ -220,6 +226,9 @@ func (n *Node) openServers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.methods = map[string]func(context.Context, []byte) ([]byte, error){}
+	maps.Copy(n.methods, n.replicas.Methods())
+	maps.Copy(n.methods, n.checks.Methods())
 	n.server = transport.OpenServer(transport.ServerConfig{Listener: listener, Handler: n.servePeer, Log: n.log})
 	if err := n.openPublic(ctx); err != nil {
 		return err

@@ -18,8 +18,6 @@ const (
 	methodFounders = methodOwn + "founders"
 	methodStatus   = methodOwn + "status"
 	methodStanding = methodOwn + "standing"
-	methodSum      = methodOwn + "sum"
-	methodDiverged = methodOwn + "diverged"
 	methodRing     = methodOwn + "ring"
 	methodRotate   = methodOwn + "rotate"
 	methodCerts    = methodOwn + "certificates"
@@ -87,7 +85,7 @@ func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byt
 		}
 		return answer, nil
 	}
-	if serve, ok := n.replicas.Methods()[method]; ok {
+	if serve, ok := n.methods[method]; ok {
 		return serve(ctx, body)
 	}
 	switch method {
@@ -95,10 +93,6 @@ func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byt
 		return json.Marshal(n.founders())
 	case methodStatus:
 		return json.Marshal(n.ownStatus())
-	case methodSum:
-		return n.serveSum(body)
-	case methodDiverged:
-		return n.serveDiverged(body)
 	case methodStanding:
 		return n.serveStanding(body)
 	case methodRing:

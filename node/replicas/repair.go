@@ -20,8 +20,8 @@ const handOverTimeout = 2500 * time.Millisecond
 // methodDemote asks a group's leader to take a member's vote.
 const methodDemote = "node.demote"
 
-// A replica whose files are damaged, or whose state is not the majority's, is made
-// anew from its peers. It has voted and acknowledged with what is thrown away, so it
+// Repair makes the next step of each damaged replica here. A replica whose files are
+// damaged, or whose state is not the majority's, is made anew from its peers. It has voted and acknowledged with what is thrown away, so it
 // may not come back as a voter (docs/decisions/0007-self-checks.md):
 //
 //  1. its group is closed, and a file says that it must stay so;
@@ -30,8 +30,6 @@ const methodDemote = "node.demote"
 //     is opened on an empty one, without founding anything;
 //  4. with state again the file goes, and once it has caught up the leader gives it
 //     back its vote.
-//
-// Repair makes the next step of each.
 func (r *Replicas) Repair(ctx context.Context) {
 	o := r.outages
 	all := o.all()
