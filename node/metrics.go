@@ -193,6 +193,23 @@ func (n *Node) readChecks(to send) {
 	to(metrics.DiskReserve, float64(n.limits.Reserve()))
 }
 
+// readDisk reads the sizes of files that were seen last.
+func (n *Node) readDisk(to send) {
+	for number, f := range n.sizes.Groups() {
+		label := strconv.Itoa(int(number))
+		to(metrics.GroupDisk, float64(f.Log), label, "log")
+		to(metrics.GroupDisk, float64(f.Snapshots), label, "snapshots")
+		to(metrics.GroupDisk, float64(f.Segments), label, "segments")
+		if !f.SnapshotAt.IsZero() {
+			to(metrics.GroupSnapshotAt, time.Since(f.SnapshotAt).Seconds(), label)
+		}
+	}
+	if free, size := n.sizes.Disk(); size > 0 {
+		to(metrics.DiskFree, float64(free))
+		to(metrics.DiskSize, float64(size))
+	}
+}
+
 // answered tells the metrics of a request (httpapi.Meter).
 type answered struct{ *metrics.Work }
 

@@ -62,12 +62,12 @@ type Node struct {
 	meters   *metrics.Work
 	limits   *limits.Limits
 	checks   *checks.Checks
-	disk     diskUse
+	sizes    *replicas.Sizes
+	warmer   *replicas.Warmer
 	// The certificates of the ports for nodes and operators, and for clients.
 	nodeCert, serverCert *cert.Source
 
 	closing atomic.Bool // Close was called
-	warmed  atomic.Bool // templates that were there at the start are open
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -121,6 +121,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		Groups: n.replicas, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: n.master, Log: n.log,
 		Bulk: cfg.Bucket != "", Memory: n.limits, Meter: n.meters,
 	})
+	n.warmer, n.sizes = replicas.NewWarmer(n.replicas, n.router, n.noteReady), replicas.NewSizes(n.replicas)
 	if err := n.openServers(ctx); err != nil {
 		return nil, err
 	}
@@ -128,11 +129,11 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, err
 	}
 	n.work.Go(n.run)
-	n.work.Go(n.warm)
+	n.work.Go(func() { n.warmer.Run(n.ctx) })
 	if cfg.BackupTo != "" {
 		n.work.Go(func() { n.scheduleRun(n.ctx) })
 	}
-	n.work.Go(func() { n.watchDisk(n.ctx) })
+	n.work.Go(func() { n.sizes.Run(n.ctx) })
 	n.work.Go(func() { n.limits.Run(n.ctx) })
 	n.work.Go(func() { n.checks.Run(n.ctx) })
 	return n, nil
@@ -288,39 +289,16 @@ func (n *Node) noteReady() {
 
 // serving says what keeps this node from serving, or nil.
 func (n *Node) serving() error {
-	if err := n.led(); err != nil {
-		return err
-	}
-	if !n.warmed.Load() {
-		return errors.New("not all templates are open yet")
-	}
-	return n.Err()
-}
-
-// led says what keeps this node from taking part in its cluster, or nil.
-func (n *Node) led() error {
 	if n.closing.Load() {
 		return errors.New("the node is stopping")
 	}
-	if _, founded := n.replicas.Meta().Cluster(); !founded {
-		return errors.New("the cluster is not founded yet")
+	if err := n.replicas.Led(); err != nil {
+		return err
 	}
-	if n.replicas.Meta().Shards().Epoch == 0 {
-		return errors.New("the shards are not placed yet")
+	if !n.warmer.Warmed() {
+		return errors.New("not all templates are open yet")
 	}
-	if !n.recorded() {
-		return errors.New("the cluster has no record of this node yet")
-	}
-	for _, number := range n.replicas.All() {
-		group, ok := n.replicas.Group(number)
-		if !ok {
-			return fmt.Errorf("group %d is not open", number)
-		}
-		if _, led := group.Leader(); !led {
-			return fmt.Errorf("group %d has no leader", number)
-		}
-	}
-	return nil
+	return n.Err()
 }
 
 // meta is what this node says of itself in gossip.

@@ -168,12 +168,6 @@ func (n *Node) register(ctx context.Context) error {
 	})
 }
 
-// recorded tells whether meta has a record of this node: until then others know neither
-// its name nor its zone.
-func (n *Node) recorded() bool {
-	return slices.ContainsFunc(n.replicas.Meta().Nodes(), func(r metafsm.Node) bool { return r.Member == n.member })
-}
-
 // checkFounding refuses to serve a cluster that was founded with another model
 // pack, whose templates can't be compared with ours, or with another cluster key.
 func (n *Node) checkFounding() error {

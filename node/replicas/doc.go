@@ -6,6 +6,10 @@
 // their peers. Node's controller calls both every 500 ms and whenever meta changes. A
 // replica whose files fail is taken out of service at once.
 //
+// Two loops stand alone: Warmer opens templates as they come, each second and at once
+// after the start, and changes what is in memory only; Sizes measures the files every 15
+// s and changes nothing.
+//
 // What a replica is asked by other nodes, and the files of its groups, belong here, too.
 // The package is the only part of a node that other parts may import.
 package replicas

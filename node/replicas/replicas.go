@@ -299,6 +299,30 @@ func (r *Replicas) Group(number id.Shard) (*raftfsm.Group, bool) {
 	return h.group, ok
 }
 
+// Led returns what keeps this node from taking part in its cluster, or nil.
+func (r *Replicas) Led() error {
+	if _, founded := r.state.Cluster(); !founded {
+		return errors.New("the cluster is not founded yet")
+	}
+	if r.state.Shards().Epoch == 0 {
+		return errors.New("the shards are not placed yet")
+	}
+	// Until meta has a record of this node, others know neither its name nor its zone.
+	if !slices.ContainsFunc(r.state.Nodes(), func(n metafsm.Node) bool { return n.Member == r.cfg.Self }) {
+		return errors.New("the cluster has no record of this node yet")
+	}
+	for _, number := range r.All() {
+		group, ok := r.Group(number)
+		if !ok {
+			return fmt.Errorf("group %d is not open", number)
+		}
+		if _, led := group.Leader(); !led {
+			return fmt.Errorf("group %d has no leader", number)
+		}
+	}
+	return nil
+}
+
 // Out reports whether a replica here is out of service.
 func (r *Replicas) Out(number id.Shard) bool {
 	_, out := r.outages.get(number)
