@@ -14,6 +14,7 @@ import (
 	"facet/node/cert"
 	"facet/node/httpapi"
 	"facet/node/metrics"
+	"facet/node/placement"
 	"facet/raftfsm/metafsm"
 )
 
@@ -130,7 +131,7 @@ func (n *Node) readCluster(to send) {
 	to(metrics.ShardsUnder, float64(c.under))
 	to(metrics.ShardsAtRisk, float64(c.atRisk))
 	to(metrics.Clock, since1970(time.Now()))
-	to(metrics.BuildInfo, 1, Version, revision(), runtime.Version(), n.packHint())
+	to(metrics.BuildInfo, 1, Version, revision(), runtime.Version(), placement.PackHint(n.cfg.Pack))
 	for name, source := range map[string]*cert.Source{"node": n.nodeCert, "server": n.serverCert} {
 		to(metrics.CertExpiry, float64(source.Leaf().NotAfter.Unix()), name)
 	}

@@ -23,6 +23,7 @@ import (
 	"facet/node/limits"
 	"facet/node/membership"
 	"facet/node/metrics"
+	"facet/node/placement"
 	"facet/node/replicas"
 	"facet/node/transport"
 	"facet/router"
@@ -58,12 +59,13 @@ type Node struct {
 	public   net.Listener
 	bulk     *bulk
 
-	registry *prometheus.Registry
-	meters   *metrics.Work
-	limits   *limits.Limits
-	checks   *checks.Checks
-	sizes    *replicas.Sizes
-	warmer   *replicas.Warmer
+	registry  *prometheus.Registry
+	meters    *metrics.Work
+	limits    *limits.Limits
+	checks    *checks.Checks
+	placement *placement.Placement
+	sizes     *replicas.Sizes
+	warmer    *replicas.Warmer
 	// The certificates of the ports for nodes and operators, and for clients.
 	nodeCert, serverCert *cert.Source
 
@@ -120,6 +122,12 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n.router = router.New(router.Config{
 		Groups: n.replicas, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: n.master, Log: n.log,
 		Bulk: cfg.Bucket != "", Memory: n.limits, Meter: n.meters,
+	})
+	n.placement = placement.New(placement.Config{
+		Node: n.id, Self: n.member, Name: cfg.Name, Zone: cfg.Zone, Pack: cfg.Pack, Level: cfg.level(), Away: cfg.Away,
+		Expect: cfg.Expect, Shards: cfg.Shards, Copies: cfg.Replicas, SlotsPerShard: cfg.SlotsPerShard,
+		KeyCheck: n.keyCheck, HasKey: n.hasKey,
+		Replicas: n.replicas, Gossip: n.gossip, Records: n.router, Peers: n.peers, Log: n.log,
 	})
 	n.warmer, n.sizes = replicas.NewWarmer(n.replicas, n.router, n.noteReady), replicas.NewSizes(n.replicas)
 	if err := n.openServers(ctx); err != nil {
@@ -230,6 +238,7 @@ func (n *Node) openServers(ctx context.Context) error {
 	n.methods = map[string]func(context.Context, []byte) ([]byte, error){}
 	maps.Copy(n.methods, n.replicas.Methods())
 	maps.Copy(n.methods, n.checks.Methods())
+	maps.Copy(n.methods, n.placement.Methods())
 	n.server = transport.OpenServer(transport.ServerConfig{Listener: listener, Handler: n.servePeer, Log: n.log})
 	if err := n.openPublic(ctx); err != nil {
 		return err
@@ -252,7 +261,7 @@ func (n *Node) resolve(m id.Member) (string, error) {
 
 // run founds or joins the cluster and then keeps it.
 func (n *Node) run() {
-	if err := n.found(n.ctx); err != nil {
+	if err := n.placement.Found(n.ctx); err != nil {
 		if n.ctx.Err() == nil {
 			n.fail(err)
 		}
@@ -305,7 +314,7 @@ func (n *Node) serving() error {
 func (n *Node) meta(cluster id.Cluster) membership.Meta {
 	return membership.Meta{
 		Member: n.member, Address: n.mux.Advertise(), PublicURL: n.cfg.PublicURL,
-		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: n.packHint(), Version: Version, Level: recordLevel(n.cfg.level()), Cluster: cluster, SearchMiss: n.cfg.SearchMiss,
+		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: placement.PackHint(n.cfg.Pack), Version: Version, Level: placement.RecordLevel(n.cfg.level()), Cluster: cluster, SearchMiss: n.cfg.SearchMiss,
 	}
 }
 
@@ -318,11 +327,6 @@ func (n *Node) searchMiss() float64 {
 	}
 	return most
 }
-
-// packHint is as much of the pack's identity as gossip carries.
-func (n *Node) packHint() string { return packHint(n.cfg.Pack) }
-
-func packHint(pack string) string { return pack[:min(len(pack), 16)] }
 
 // handOverTimeout bounds the wait for others to take this node's leaderships: it takes
 // milliseconds, unless there are none that have caught up. Half of what a stop may take

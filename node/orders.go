@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"time"
 
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
@@ -24,7 +23,7 @@ func (n *Node) SetNodeState(ctx context.Context, o Order) error {
 		return err
 	}
 	if state != metafsm.NodeActive && !o.Force {
-		if err := n.mayLeave(o.Node); err != nil {
+		if err := n.placement.MayLeave(o.Node); err != nil {
 			return router.Errorf(router.InvalidRequest, "", "%v; add a node first, or give the order by force", err)
 		}
 	}
@@ -48,7 +47,7 @@ func (n *Node) alive(who id.Node) (id.Member, bool) {
 }
 
 func (n *Node) holdsSome(who id.Node) bool {
-	for m := range n.holders() {
+	for m := range n.placement.Holders() {
 		if node, err := m.Node(); err == nil && node == who {
 			return true
 		}
@@ -80,12 +79,12 @@ func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
 	case slices.Contains(at.Voters, to):
 		return router.Errorf(router.InvalidRequest, "", "node %s has a vote in shard %d", o.To, o.Shard)
 	}
-	if !at.Moved && !n.founded(ctx, *at) {
+	if !at.Moved && !n.placement.Founded(ctx, *at) {
 		return router.Errorf(router.InvalidRequest, "", "shard %d has not begun yet; try again", o.Shard)
 	}
 	leaves := at.Voters[from]
 	cluster, _ := n.replicas.Meta().Cluster()
-	seats, heirs := n.seats(&presence{missed: map[id.Member]time.Time{}})
+	seats, heirs := n.placement.Seats()
 	plan := func() []id.Member {
 		return metafsm.Replan(now.Shards, seats, cluster.WantedReplicas(), heirs)[i].Voters
 	}

@@ -14,13 +14,11 @@ import (
 
 // Requests between nodes that the node itself answers; the rest is the router's.
 const (
-	methodOwn      = "node."
-	methodFounders = methodOwn + "founders"
-	methodStatus   = methodOwn + "status"
-	methodStanding = methodOwn + "standing"
-	methodRing     = methodOwn + "ring"
-	methodRotate   = methodOwn + "rotate"
-	methodCerts    = methodOwn + "certificates"
+	methodOwn    = "node."
+	methodStatus = methodOwn + "status"
+	methodRing   = methodOwn + "ring"
+	methodRotate = methodOwn + "rotate"
+	methodCerts  = methodOwn + "certificates"
 )
 
 // peers reaches other nodes by their member ids (router.Peers).
@@ -60,11 +58,14 @@ func (p *peers) Call(ctx context.Context, to id.Member, method string, body []by
 }
 
 // Ask has a member answer the question q of method. It reads the answer into a, unless
-// that is nil.
+// that is nil. A nil q has no body.
 func (p *peers) Ask(ctx context.Context, to id.Member, method string, q, a any) error {
-	body, err := json.Marshal(q)
-	if err != nil {
-		return fmt.Errorf("encode a question: %w", err)
+	var body []byte
+	if q != nil {
+		var err error
+		if body, err = json.Marshal(q); err != nil {
+			return fmt.Errorf("encode a question: %w", err)
+		}
 	}
 	answer, err := p.Call(ctx, to, method, body)
 	if err != nil || a == nil {
@@ -89,12 +90,8 @@ func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byt
 		return serve(ctx, body)
 	}
 	switch method {
-	case methodFounders:
-		return json.Marshal(n.founders())
 	case methodStatus:
 		return json.Marshal(n.ownStatus())
-	case methodStanding:
-		return n.serveStanding(body)
 	case methodRing:
 		return n.serveRing(ctx, body)
 	case methodRotate:

@@ -1,4 +1,4 @@
-package node
+package placement
 
 import (
 	"context"
@@ -25,20 +25,20 @@ type founders struct {
 	Joins bool `json:"joins,omitempty"`
 }
 
-// found waits until this node belongs to a cluster. Meta's first configuration
+// Found waits until this node belongs to a cluster. Meta's first configuration
 // must be the same on every founder: so a node founds only with members that all
 // see the same list as it does, or that have founded with a list that it is on. A
 // node that finds a founded cluster waits for meta's leader to take it in.
-func (n *Node) found(ctx context.Context) error {
+func (p *Placement) Found(ctx context.Context) error {
 	tick := time.NewTicker(foundingPause)
 	defer tick.Stop()
-	for !n.replicas.MetaGroup().HasState() {
-		if err := errors.Join(n.checkSeen(), n.checkLevel(ctx)); err != nil {
+	for !p.cfg.Replicas.MetaGroup().HasState() {
+		if err := errors.Join(p.checkSeen(), p.checkLevel(ctx)); err != nil {
 			return err
 		}
-		if list, agreed := n.agree(ctx); agreed {
-			n.log.Info("founding the cluster", "nodes", len(list))
-			if err := n.replicas.MetaGroup().Bootstrap(metaServers(list)); err != nil {
+		if list, agreed := p.agree(ctx); agreed {
+			p.cfg.Log.Info("founding the cluster", "nodes", len(list))
+			if err := p.cfg.Replicas.MetaGroup().Bootstrap(metaServers(list)); err != nil {
 				return fmt.Errorf("found the cluster: %w", err)
 			}
 			return nil
@@ -54,12 +54,12 @@ func (n *Node) found(ctx context.Context) error {
 
 // checkSeen refuses to wait for a cluster that will not take this node in, because
 // all of it that gossip shows has another model pack.
-func (n *Node) checkSeen() error {
+func (p *Placement) checkSeen() error {
 	other := ""
-	for _, m := range n.gossip.Members() {
+	for _, m := range p.cfg.Gossip.Members() {
 		switch {
-		case m.Cluster.IsZero() || m.Member == n.member:
-		case m.Pack == n.packHint():
+		case m.Cluster.IsZero() || m.Member == p.cfg.Self:
+		case m.Pack == PackHint(p.cfg.Pack):
 			return nil
 		default:
 			other = m.Pack
@@ -68,20 +68,20 @@ func (n *Node) checkSeen() error {
 	if other == "" {
 		return nil
 	}
-	return otherPack(other, n.cfg.Pack)
+	return otherPack(other, p.cfg.Pack)
 }
 
 // founders gives this node's own view.
-func (n *Node) founders() founders {
-	if n.replicas.MetaGroup().HasState() {
-		return founders{Members: n.replicas.Members(id.Meta), Done: true}
+func (p *Placement) founders() founders {
+	if p.cfg.Replicas.MetaGroup().HasState() {
+		return founders{Members: p.cfg.Replicas.Members(id.Meta), Done: true}
 	}
-	view := founders{Joins: n.cfg.Expect == 0}
-	for _, m := range n.gossip.Members() {
+	view := founders{Joins: p.cfg.Expect == 0}
+	for _, m := range p.cfg.Gossip.Members() {
 		if !m.Cluster.IsZero() {
 			return founders{} // there is a cluster: its leader takes this node in
 		}
-		if m.Pack == n.packHint() {
+		if m.Pack == PackHint(p.cfg.Pack) {
 			view.Members = append(view.Members, m.Member)
 		}
 	}
@@ -91,19 +91,19 @@ func (n *Node) founders() founders {
 
 // agree asks the other founders for their view and tells whether it is this
 // node's, too. Nodes that only join may have come before the cluster was founded.
-func (n *Node) agree(ctx context.Context) ([]id.Member, bool) {
-	own := n.founders()
+func (p *Placement) agree(ctx context.Context) ([]id.Member, bool) {
+	own := p.founders()
 	var list []id.Member
 	for _, m := range own.Members {
-		if m == n.member {
+		if m == p.cfg.Self {
 			list = append(list, m)
 			continue
 		}
-		theirs, err := n.askFounders(ctx, m)
+		theirs, err := p.askFounders(ctx, m)
 		if err != nil {
 			return nil, false
 		}
-		if theirs.Done && len(theirs.Members) == n.cfg.Expect && slices.Contains(theirs.Members, n.member) {
+		if theirs.Done && len(theirs.Members) == p.cfg.Expect && slices.Contains(theirs.Members, p.cfg.Self) {
 			slices.Sort(theirs.Members)
 			return theirs.Members, true
 		}
@@ -115,29 +115,27 @@ func (n *Node) agree(ctx context.Context) ([]id.Member, bool) {
 		}
 		list = append(list, m)
 	}
-	return list, n.cfg.Expect > 0 && len(list) == n.cfg.Expect
+	return list, p.cfg.Expect > 0 && len(list) == p.cfg.Expect
 }
 
-func (n *Node) askFounders(ctx context.Context, m id.Member) (founders, error) {
+func (p *Placement) askFounders(ctx context.Context, m id.Member) (founders, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	var view founders
-	body, err := n.peers.Call(ctx, m, methodFounders, nil)
-	if err != nil {
-		return view, err
-	}
-	if err := json.Unmarshal(body, &view); err != nil {
-		return view, fmt.Errorf("read a founder's view: %w", err)
-	}
-	return view, nil
+	return view, p.cfg.Peers.Ask(ctx, m, methodFounders, nil, &view)
 }
 
-// metaServers makes meta's first configuration: up to votersMax voters, the other
+// metaServers makes meta's first configuration: up to VotersMax voters, the other
 // founders receive it.
 func metaServers(list []id.Member) []raftfsm.Server {
 	servers := make([]raftfsm.Server, 0, len(list))
 	for i, m := range list {
-		servers = append(servers, raftfsm.Server{Member: m, Voter: i < votersMax})
+		servers = append(servers, raftfsm.Server{Member: m, Voter: i < VotersMax})
 	}
 	return servers
+}
+
+// serveFounders answers askFounders.
+func (p *Placement) serveFounders(context.Context, []byte) ([]byte, error) {
+	return json.Marshal(p.founders())
 }

@@ -1,4 +1,4 @@
-package node
+package placement
 
 import (
 	"context"
@@ -29,26 +29,26 @@ type standing struct {
 	Level uint32 `json:"level,omitempty"`
 }
 
-// checkStanding finds out whether this node was removed. It asks others only where
+// CheckStanding finds out whether this node was removed. It asks others only where
 // meta has no leader that this node hears, as a removed node does not.
-func (n *Node) checkStanding(ctx context.Context) error {
-	if _, led := n.replicas.MetaGroup().Leader(); led || mutant.RemovedStays {
+func (p *Placement) CheckStanding(ctx context.Context) error {
+	if _, led := p.cfg.Replicas.MetaGroup().Leader(); led || mutant.RemovedStays {
 		return nil
 	}
-	members := n.gossip.Members()
+	members := p.cfg.Gossip.Members()
 	for _, m := range members[:min(len(members), standingAsked)] {
-		if theirs, err := n.askStanding(ctx, m.Member); err == nil && theirs.Removed {
+		if theirs, err := p.askStanding(ctx, m.Member); err == nil && theirs.Removed {
 			return errRemoved
 		}
 	}
 	return nil
 }
 
-// serveStanding answers checkStanding.
-func (n *Node) serveStanding(body []byte) ([]byte, error) {
+// serveStanding answers CheckStanding.
+func (p *Placement) serveStanding(_ context.Context, body []byte) ([]byte, error) {
 	var who id.Member
 	if err := json.Unmarshal(body, &who); err != nil {
 		return nil, fmt.Errorf("read who asks for its standing: %w", err)
 	}
-	return json.Marshal(standing{Removed: n.removed()[who], Level: n.replicas.Meta().Level()})
+	return json.Marshal(standing{Removed: p.removed()[who], Level: p.cfg.Replicas.Meta().Level()})
 }
