@@ -26,6 +26,7 @@ import (
 	"facet/node/placement"
 	"facet/node/replicas"
 	"facet/node/transport"
+	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/shard/kernel"
 	"facet/shard/seal"
@@ -53,11 +54,13 @@ type Node struct {
 	peers    *peers
 	replicas *replicas.Replicas
 	methods  map[string]func(context.Context, []byte) ([]byte, error) // that parts answer
-	router   *router.Router
-	api      *httpapi.Server
-	admin    *adminServer
-	public   net.Listener
-	bulk     *bulk
+	// records are meta's, once it is open.
+	records atomic.Pointer[metafsm.Machine]
+	router  *router.Router
+	api     *httpapi.Server
+	admin   *adminServer
+	public  net.Listener
+	bulk    *bulk
 
 	registry  *prometheus.Registry
 	meters    *metrics.Work
@@ -138,6 +141,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	}
 	n.work.Go(n.run)
 	n.work.Go(func() { n.warmer.Run(n.ctx) })
+	n.work.Go(func() { n.watchAccess(n.ctx) })
 	if cfg.BackupTo != "" {
 		n.work.Go(func() { n.scheduleRun(n.ctx) })
 	}
@@ -190,7 +194,7 @@ func (n *Node) openPeers(ctx context.Context) error {
 	n.nodeCert = source
 	n.mux, err = transport.Open(ctx, transport.Config{
 		Network: n.cfg.Network, Addr: n.cfg.PeerAddress, Advertise: n.cfg.PeerAdvertise,
-		TLS: source.PeerConfig(), Log: n.log,
+		TLS: source.PeerConfig(), Refuse: n.refusePeer, Log: n.log,
 	})
 	if err != nil {
 		return err
@@ -226,7 +230,11 @@ func (n *Node) openPeers(ctx context.Context) error {
 		DiskFull: func() bool { return n.limits.DiskFull() }, Fatal: n.fail,
 		Timing: n.cfg.Timing, EraseWithin: n.cfg.EraseWithin, Table: n.cfg.Table, Arena: arena, Meters: n.meters, Log: n.log,
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	n.records.Store(n.replicas.Meta())
+	return nil
 }
 
 // openServers opens the ports that others call.
@@ -248,10 +256,14 @@ func (n *Node) openServers(ctx context.Context) error {
 	return err
 }
 
-// resolve gives the address of a member: gossip's, or the last that was known.
+// resolve gives the address of a member: gossip's, or the last that was known. A removed
+// node is not called.
 func (n *Node) resolve(m id.Member) (string, error) {
 	if m == n.member {
 		return n.mux.Advertise(), nil
+	}
+	if who, err := m.Node(); err == nil && n.isRemoved(who) {
+		return "", fmt.Errorf("%s: %w", m, transport.ErrRemoved)
 	}
 	if address, ok := n.gossip.Address(m); ok {
 		return address, nil

@@ -122,7 +122,7 @@ func (p *Placement) askFounders(ctx context.Context, m id.Member) (founders, err
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	var view founders
-	return view, p.cfg.Peers.Ask(ctx, m, methodFounders, nil, &view)
+	return view, p.cfg.Peers.Ask(ctx, m, MethodFounders, nil, &view)
 }
 
 // metaServers makes meta's first configuration: up to VotersMax voters, the other

@@ -65,5 +65,5 @@ func (p *Placement) checkLevel(ctx context.Context) error {
 func (p *Placement) askStanding(ctx context.Context, of id.Member) (theirs standing, err error) {
 	ctx, cancel := context.WithTimeout(ctx, standingTimeout)
 	defer cancel()
-	return theirs, p.cfg.Peers.Ask(ctx, of, methodStanding, p.cfg.Self, &theirs)
+	return theirs, p.cfg.Peers.Ask(ctx, of, MethodStanding, p.cfg.Self, &theirs)
 }

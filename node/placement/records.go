@@ -35,11 +35,11 @@ func (p *Placement) keepRecords(ctx context.Context) error {
 	if !founded {
 		return nil
 	}
-	removed := p.removed()
 	zones := map[id.Member]string{}
 	for _, m := range p.cfg.Gossip.Members() {
 		zones[m.Member] = m.Zone
-		if removed[m.Member] || m.Pack != PackHint(cluster.Pack) || !m.Cluster.IsZero() && m.Cluster != cluster.ID ||
+		who, err := m.Member.Node()
+		if err != nil || p.isRemoved(who) || m.Pack != PackHint(cluster.Pack) || !m.Cluster.IsZero() && m.Cluster != cluster.ID ||
 			max(1, m.Level) < meta.Level() {
 			continue
 		}

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"facet/internal/id"
 	"facet/internal/mutant"
+	"facet/raftfsm/metafsm"
 )
 
 const (
@@ -35,9 +37,23 @@ func (p *Placement) CheckStanding(ctx context.Context) error {
 	if _, led := p.cfg.Replicas.MetaGroup().Leader(); led || mutant.RemovedStays {
 		return nil
 	}
-	members := p.cfg.Gossip.Members()
-	for _, m := range members[:min(len(members), standingAsked)] {
-		if theirs, err := p.askStanding(ctx, m.Member); err == nil && theirs.Removed {
+	if p.isRemoved(p.cfg.Node) {
+		return errRemoved
+	}
+	members := p.cfg.Replicas.Members(id.Meta) // gossip shows nobody to a removed node that starts
+	for _, m := range p.cfg.Gossip.Members() {
+		members = append(members, m.Member)
+	}
+	rand.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+	asked := 0
+	for _, m := range members {
+		if m == p.cfg.Self {
+			continue
+		}
+		if asked++; asked > standingAsked {
+			break
+		}
+		if theirs, err := p.askStanding(ctx, m); err == nil && theirs.Removed {
 			return errRemoved
 		}
 	}
@@ -50,5 +66,15 @@ func (p *Placement) serveStanding(_ context.Context, body []byte) ([]byte, error
 	if err := json.Unmarshal(body, &who); err != nil {
 		return nil, fmt.Errorf("read who asks for its standing: %w", err)
 	}
-	return json.Marshal(standing{Removed: p.removed()[who], Level: p.cfg.Replicas.Meta().Level()})
+	of, err := who.Node()
+	if err != nil {
+		return nil, fmt.Errorf("read who asks for its standing: %w", err)
+	}
+	return json.Marshal(standing{Removed: p.isRemoved(of), Level: p.cfg.Replicas.Meta().Level()})
+}
+
+// isRemoved reports whether a node was removed, as far as this one knows.
+func (p *Placement) isRemoved(who id.Node) bool {
+	r, known := p.cfg.Replicas.Meta().Node(who)
+	return known && r.State == metafsm.NodeRemoved
 }

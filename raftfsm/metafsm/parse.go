@@ -10,6 +10,13 @@ import (
 // other Parse functions wrap codec.ErrMalformed.
 func ParseFoundAnswer(b []byte) (FoundAnswer, error) { return parse[FoundAnswer](b, headFound) }
 
+// ParsePutNode reads an encoded command if it is a PutNode.
+func ParsePutNode(b []byte) (PutNode, bool) {
+	c, _, err := decode(b)
+	put, ok := c.(PutNode)
+	return put, ok && err == nil
+}
+
 // ParsePutNodeAnswer reads the answer to a PutNode.
 func ParsePutNodeAnswer(b []byte) (PutNodeAnswer, error) {
 	return parse[PutNodeAnswer](b, headPutNode)
