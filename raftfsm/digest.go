@@ -164,7 +164,7 @@ func (c *checks) loop(g *Group) {
 		k.frozen.Release()
 		c.done(s, err)
 		if err != nil && !errors.Is(err, ErrClosed) {
-			g.cfg.Log.Warn("the state was not compared with the other members'", "err", err)
+			g.cfg.Log.Warn("the state could not be compared with the other members", "err", err)
 		}
 	}
 }

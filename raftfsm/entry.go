@@ -61,7 +61,7 @@ func decodeEntry(group id.Shard, b []byte) (kind entryKind, payload []byte, err 
 		return 0, nil, fmt.Errorf("entry of %d bytes: %w", len(b), ErrCorrupt)
 	}
 	if got, want := entrySum(group, b), binary.LittleEndian.Uint32(b[2:]); got != want {
-		return 0, nil, fmt.Errorf("entry has checksum %08x, says %08x: %w", got, want, ErrCorrupt)
+		return 0, nil, fmt.Errorf("entry has checksum %08x, its header says %08x: %w", got, want, ErrCorrupt)
 	}
 	kind = entryKind(b[1])
 	if b[0] != entryVersion || kind > kindCommand {

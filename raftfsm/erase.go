@@ -68,7 +68,7 @@ func (e *eraser) loop() {
 			case err == nil:
 				due = now.Add(round - tick/2) // a tick may come early
 			case g.health.Failed() == nil && !errors.Is(err, ErrClosed) && !errors.Is(err, errNotYet):
-				g.cfg.Log.Warn("what was erased is still on the disk, and is tried again", "err", err)
+				g.cfg.Log.Warn("erased data is still on the disk, trying again", "err", err)
 			}
 		}
 	}

@@ -136,7 +136,7 @@ func (s *Stopped) Replay() error {
 // of its new term. It writes all of that or nothing.
 func (s *Stopped) Recover(commands ...[]byte) error {
 	if s.Last == 0 {
-		return fmt.Errorf("recover group %d: it never had any entry", s.group.cfg.Group)
+		return fmt.Errorf("recover group %d: the member has no entry", s.group.cfg.Group)
 	}
 	term := max(s.Term, s.LastTerm) + 1
 	if err := s.group.stable.SetTerm(term); err != nil {

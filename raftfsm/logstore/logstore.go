@@ -185,7 +185,7 @@ func (s *Log) LastIndex() (uint64, error) { return s.edge(s.disk.LastIndex) }
 func (s *Log) edge(f func() (uint64, error)) (index uint64, err error) {
 	err = guarded(func() (err error) { index, err = f(); return err })
 	if err != nil {
-		err = fmt.Errorf("look for the ends of the log: %w", err)
+		err = fmt.Errorf("read the ends of the log: %w", err)
 		s.health.Fail(err)
 	}
 	return index, err

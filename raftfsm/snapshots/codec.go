@@ -161,7 +161,7 @@ func readSnapshot(r io.Reader, size int64, header []byte, restore func(io.Reader
 		return err
 	}
 	if _, err := state.ReadByte(); err != io.EOF {
-		return fmt.Errorf("the state goes on behind its end: %w", health.ErrCorrupt)
+		return fmt.Errorf("bytes after the end of the state: %w", health.ErrCorrupt)
 	}
 	return checkTrailer(r, body, sum, size)
 }
@@ -173,7 +173,7 @@ func readHeader(r io.Reader, want []byte) error {
 		return fmt.Errorf("read the header: %w: %w", health.ErrCorrupt, err)
 	}
 	if !bytes.Equal(got, want) {
-		return fmt.Errorf("the header is another snapshot's: %w", health.ErrCorrupt)
+		return fmt.Errorf("the header belongs to another snapshot: %w", health.ErrCorrupt)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (in *install) segment(b []byte) (n int, err error) {
 			in.next++
 		}
 		if in.next == len(in.refs) {
-			return 0, fmt.Errorf("bytes behind the last segment: %w", health.ErrCorrupt)
+			return 0, fmt.Errorf("bytes after the last segment: %w", health.ErrCorrupt)
 		}
 		in.missing = in.refs[in.next].Bytes
 		if in.receiver, err = in.sink.store.segments.Receive(in.refs[in.next]); err != nil {

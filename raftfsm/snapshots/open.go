@@ -50,7 +50,7 @@ func (s *Store) openSegments(meta *raft.SnapshotMeta, r io.ReadCloser) (*Snapsho
 		copy(want, segmentedMagic)
 	}
 	if !bytes.Equal(got, want) {
-		return nil, fmt.Errorf("the header is another snapshot's: %w", health.ErrCorrupt)
+		return nil, fmt.Errorf("the header belongs to another snapshot: %w", health.ErrCorrupt)
 	}
 	o := &Snapshot{meta: *meta, header: got, closer: r}
 	if segmented {

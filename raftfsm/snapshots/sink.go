@@ -146,7 +146,7 @@ func (s *Sink) verify() error {
 	}
 	length := binary.LittleEndian.Uint64(s.tail)
 	if length != s.bytes-trailerBytes || binary.LittleEndian.Uint32(s.tail[8:]) != s.sum {
-		return fmt.Errorf("snapshot of %d bytes, says %d: %w", s.bytes, length+trailerBytes, health.ErrCorrupt)
+		return fmt.Errorf("snapshot of %d bytes, its trailer says %d: %w", s.bytes, length+trailerBytes, health.ErrCorrupt)
 	}
 	return nil
 }

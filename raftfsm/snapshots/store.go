@@ -208,7 +208,7 @@ func (s *Store) collect() {
 		return
 	}
 	if err := s.segments.Collect(); err != nil {
-		s.log.Warn("segments that are of no use stay on the disk", "err", err)
+		s.log.Warn("unused segments were not removed, trying again later", "err", err)
 	}
 }
 

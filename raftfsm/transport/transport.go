@@ -63,7 +63,7 @@ type Transport struct {
 	raft     atomic.Pointer[raft.Raft]
 	held     heldAppends
 	loss     leaderLoss
-	resigned atomic.Bool // this member takes no leadership any more
+	resigned atomic.Bool // this member is stopping and takes no leadership
 
 	out   chan raft.RPC // to raft's main goroutine; unbuffered, like raft's own
 	beats chan raft.RPC // one answered heartbeat; further ones are dropped until it is taken
@@ -299,7 +299,7 @@ func (t *Transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 }
 
 // errStalled is returned for a message that is not sent because this member's disk hangs.
-var errStalled = errors.New("raftfsm: withheld, the disk has not answered")
+var errStalled = errors.New("raftfsm: not sent, the disk has not answered")
 
 // mute returns the reason why this member must not send now, or nil.
 func (t *Transport) mute() error {
@@ -341,7 +341,7 @@ func (t *Transport) RequestPreVote(to raft.ServerID, at raft.ServerAddress,
 }
 
 // errResigned rejects a TimeoutNow: this member is stopping and takes no leadership.
-var errResigned = errors.New("raftfsm: the member takes no leadership any more")
+var errResigned = errors.New("raftfsm: the member is stopping and takes no leadership")
 
 // mayLead returns the reason why this member must not become the leader, or nil.
 func (t *Transport) mayLead() error {
