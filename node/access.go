@@ -9,6 +9,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/cert"
+	"facet/node/placement"
 	"facet/node/transport"
 	"facet/raftfsm/metafsm"
 	"facet/router"
@@ -57,15 +58,15 @@ func (n *Node) refusePeer(who id.Node, leaf *x509.Certificate) error {
 // mayAsk returns why the node that sent a request may not make it, or nil.
 func (n *Node) mayAsk(ctx context.Context, method string, body []byte) error {
 	who, ok := transport.Caller(ctx)
-	record, known := n.groups.metaState.Node(who)
+	record, known := n.replicas.Meta().Node(who)
 	switch {
-	case method == methodStanding:
+	case method == placement.MethodStanding:
 		return nil // by its answer a removed node learns what it is
 	case known && record.State == metafsm.NodeRemoved:
 		return router.Errorf(router.Forbidden, "", "node %s was removed from the cluster", who)
 	case ok && known:
 		return nil
-	case method == methodFounders || router.Joins(who, method, body):
+	case method == placement.MethodFounders || router.Joins(who, method, body):
 		return nil
 	default:
 		return &router.Error{
@@ -82,7 +83,7 @@ func (n *Node) watchAccess(ctx context.Context) {
 	defer tick.Stop()
 	trusted := n.nodeCert.Authorities()
 	for {
-		changed := n.groups.metaState.Changed()
+		changed := n.replicas.Meta().Changed()
 		n.cutRemoved()
 		now := n.nodeCert.Authorities()
 		if !slices.EqualFunc(trusted, now, (*x509.Certificate).Equal) {

@@ -79,8 +79,8 @@ func again(err error) bool {
 
 // likely gives the members of a group, the leader first if this node knows it.
 func (n *Node) likely(number id.Shard) []id.Member {
-	list := n.groups.Members(number)
-	if g, ok := n.groups.Group(number); ok {
+	list := n.replicas.Members(number)
+	if g, ok := n.replicas.Group(number); ok {
 		if leader, ok := g.Leader(); ok {
 			list = append([]id.Member{leader}, slices.DeleteFunc(list, func(m id.Member) bool { return m == leader })...)
 		}
@@ -108,7 +108,7 @@ func (n *Node) serveCopies(ctx context.Context, method string, body []byte) ([]b
 	if err := json.Unmarshal(body, &o); err != nil {
 		return nil, fmt.Errorf("read a request about a group: %w", err)
 	}
-	group, ok := n.groups.Group(o.Group)
+	group, ok := n.replicas.Group(o.Group)
 	if !ok || !group.IsLeader() {
 		return nil, notHere(o.Group)
 	}
@@ -155,7 +155,7 @@ func heal(number id.Shard, err error) error {
 
 // freeze gives a group's state here that has every write acknowledged before the call.
 func (n *Node) freeze(ctx context.Context, number id.Shard) (backup.State, error) {
-	group, ok := n.groups.Group(number)
+	group, ok := n.replicas.Group(number)
 	if !ok {
 		return nil, notHere(number)
 	}
@@ -167,13 +167,13 @@ func (n *Node) freeze(ctx context.Context, number id.Shard) (backup.State, error
 		return nil, err
 	}
 	if number == id.Meta {
-		return n.groups.metaState.Freeze()
+		return n.replicas.Meta().Freeze()
 	}
-	h, ok := n.groups.hosted(number)
+	machine, ok := n.replicas.Shard(number)
 	if !ok {
 		return nil, notHere(number)
 	}
-	return h.state.Freeze()
+	return machine.Freeze()
 }
 
 // Part has the leader of a shard write its part (backup.Source).
@@ -193,7 +193,7 @@ func (c copies) Meta(ctx context.Context) (backup.State, error) {
 	if err := c.router.SyncMeta(ctx); err != nil {
 		return nil, err
 	}
-	return c.groups.metaState.Freeze()
+	return c.replicas.Meta().Freeze()
 }
 
 // Cluster says what was founded (backup.Target).
@@ -201,8 +201,8 @@ func (c copies) Cluster(ctx context.Context) (metafsm.Cluster, error) {
 	if err := c.router.SyncMeta(ctx); err != nil {
 		return metafsm.Cluster{}, err
 	}
-	cluster, ok := c.groups.metaState.Cluster()
-	if !ok || c.groups.metaState.Shards().Epoch == 0 {
+	cluster, ok := c.replicas.Meta().Cluster()
+	if !ok || c.replicas.Meta().Shards().Epoch == 0 {
 		return cluster, router.Errorf(router.Unavailable, "", "the cluster is not founded yet")
 	}
 	return cluster, nil
@@ -236,17 +236,17 @@ func (c copies) HasGallery(ctx context.Context, g metafsm.Gallery) (bool, error)
 	if err := c.router.SyncMeta(ctx); err != nil {
 		return false, err
 	}
-	if r, ok := c.groups.metaState.Restoration(); ok && !r.Done {
+	if r, ok := c.replicas.Meta().Restoration(); ok && !r.Done {
 		return false, nil // it may be the one that is gone on with
 	}
-	_, same := c.groups.metaState.Gallery(g.ID)
-	_, named := c.groups.metaState.GalleryByName(g.Tenant, g.Name)
+	_, same := c.replicas.Meta().Gallery(g.ID)
+	_, named := c.replicas.Meta().GalleryByName(g.Tenant, g.Name)
 	return same || named, nil
 }
 
 // Backup makes a backup; Galleries of q are names (TENANT/GALLERY) or ids.
 func (n *Node) Backup(ctx context.Context, q BackupOrder, progress func(done, total int)) (backup.Manifest, error) {
-	if r, ok := n.groups.metaState.Restoration(); ok && !r.Done {
+	if r, ok := n.replicas.Meta().Restoration(); ok && !r.Done {
 		return backup.Manifest{}, router.Errorf(router.InvalidRequest, "", "a backup is being restored into this cluster: end that first")
 	}
 	if err := n.router.SyncMeta(ctx); err != nil {
@@ -269,8 +269,8 @@ func (n *Node) galleries(wanted []string) ([]id.Gallery, error) {
 	var list []id.Gallery
 	for _, w := range wanted {
 		found := len(list)
-		for _, t := range n.groups.metaState.Tenants() {
-			for _, g := range n.groups.metaState.Galleries(t.ID) {
+		for _, t := range n.replicas.Meta().Tenants() {
+			for _, g := range n.replicas.Meta().Galleries(t.ID) {
 				if w == g.ID.String() || w == t.Name+"/"+g.Name {
 					list = append(list, g.ID)
 				}

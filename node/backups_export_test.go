@@ -11,7 +11,7 @@ import (
 )
 
 // Restoration gives what this node's replica of meta knows of a restoration.
-func (n *Node) Restoration() (metafsm.Restoration, bool) { return n.groups.metaState.Restoration() }
+func (n *Node) Restoration() (metafsm.Restoration, bool) { return n.replicas.Meta().Restoration() }
 
 // Erasures gives what a backup knows to be erased.
 func (n *Node) Erasures(ctx context.Context, q BackupQuery) ([]backup.Erasure, error) {

@@ -11,13 +11,20 @@ import (
 	"facet/node/httpapi"
 	"facet/node/transport"
 	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
 	"facet/router"
 )
+
+// AwayDefault is how long a node may be missed before its replicas are made anew
+// elsewhere.
+const AwayDefault = 10 * time.Minute
+
+// CheckDefault is how often the replicas of a group at rest are compared.
+const CheckDefault = 10 * time.Minute
 
 // Limits of a cluster's shape.
 const (
 	shardsMax   = 64
-	votersMax   = 5 // voters of meta; further founders hold it as non-voters
 	replicasMax = 5
 )
 
@@ -135,6 +142,14 @@ const (
 
 // SearchMissProbable is the SearchMiss of the setting search-bound: probable.
 const SearchMissProbable = 5e-10
+
+// level is what this node knows (metafsm.Level).
+func (c Config) level() uint32 {
+	if c.Level == 0 {
+		return metafsm.Level
+	}
+	return c.Level
+}
 
 // complete fills what was left empty and refuses what can't work.
 func (c Config) complete() (Config, error) {

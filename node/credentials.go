@@ -14,6 +14,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/cert"
+	"facet/node/datadir"
 	"facet/node/transport"
 	"facet/raftfsm/metafsm"
 	"facet/router"
@@ -99,7 +100,7 @@ func (n *Node) Certificates(ctx context.Context, o CertificateOrder) (a Certific
 	if o.Node == n.id {
 		return n.certificates(o)
 	}
-	i := slices.IndexFunc(n.groups.metaState.Nodes(), func(r metafsm.Node) bool { return r.ID == o.Node && r.State != metafsm.NodeRemoved })
+	i := slices.IndexFunc(n.replicas.Meta().Nodes(), func(r metafsm.Node) bool { return r.ID == o.Node && r.State != metafsm.NodeRemoved })
 	if i < 0 {
 		return a, router.Errorf(router.NotFound, "", "there is no node %s", o.Node)
 	}
@@ -107,7 +108,7 @@ func (n *Node) Certificates(ctx context.Context, o CertificateOrder) (a Certific
 	if err != nil {
 		return a, fmt.Errorf("order certificates: %w", err)
 	}
-	member := n.groups.metaState.Nodes()[i].Member
+	member := n.replicas.Meta().Nodes()[i].Member
 	answer, err := n.peers.Call(ctx, member, methodCerts, body)
 	if errors.Is(err, transport.ErrOutcomeUnknown) && len(o.Certificate) == 0 {
 		// At the end of a rotation the order itself has the connection cut that it came by.
@@ -155,7 +156,7 @@ func (n *Node) certificates(o CertificateOrder) (a CertificateAnswer, err error)
 	// What is trusted comes first: a certificate of an authority that this node does
 	// not trust itself would be of no use.
 	if len(o.Authorities) > 0 {
-		err = writeSynced(in("ca.pem"), o.Authorities)
+		err = datadir.WriteSynced(in("ca.pem"), o.Authorities)
 	}
 	if err == nil && len(o.Certificate) > 0 {
 		err = errors.Join(
@@ -252,7 +253,7 @@ func writable(dir string) error {
 // names gives the names of nodes by their ids.
 func (n *Node) names() map[id.Node]string {
 	names := map[id.Node]string{}
-	for _, r := range n.groups.metaState.Nodes() {
+	for _, r := range n.replicas.Meta().Nodes() {
 		names[r.ID] = r.Name
 	}
 	return names

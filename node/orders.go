@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"time"
 
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
@@ -24,7 +23,7 @@ func (n *Node) SetNodeState(ctx context.Context, o Order) error {
 		return err
 	}
 	if state != metafsm.NodeActive && !o.Force {
-		if err := n.mayLeave(o.Node); err != nil {
+		if err := n.placement.MayLeave(o.Node); err != nil {
 			return router.Errorf(router.InvalidRequest, "", "%v; add a node first, or give the order by force", err)
 		}
 	}
@@ -51,10 +50,10 @@ func (n *Node) mayBeCut(who id.Node) error {
 		there[m.Member] = m.Member != member
 	}
 	groups := map[id.Shard][]id.Member{}
-	for _, at := range n.groups.metaState.Shards().Shards {
+	for _, at := range n.replicas.Meta().Shards().Shards {
 		groups[at.Shard] = at.Voters
 	}
-	servers, _, err := n.groups.meta.Servers()
+	servers, _, err := n.replicas.MetaGroup().Servers()
 	if err != nil {
 		return err
 	}
@@ -87,7 +86,7 @@ func (n *Node) alive(who id.Node) (id.Member, bool) {
 }
 
 func (n *Node) holdsSome(who id.Node) bool {
-	for m := range n.holders() {
+	for m := range n.placement.Holders() {
 		if node, err := m.Node(); err == nil && node == who {
 			return true
 		}
@@ -101,7 +100,7 @@ func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
 	if err := n.router.SyncMeta(ctx); err != nil {
 		return err
 	}
-	now := n.groups.metaState.Shards()
+	now := n.replicas.Meta().Shards()
 	i := slices.IndexFunc(now.Shards, func(v metafsm.ShardVoters) bool { return v.Shard == o.Shard })
 	if i < 0 {
 		return router.Errorf(router.NotFound, "", "there is no shard %d", o.Shard)
@@ -109,7 +108,7 @@ func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
 	at := &now.Shards[i]
 	from := slices.IndexFunc(at.Voters, func(m id.Member) bool { node, err := m.Node(); return err == nil && node == o.From })
 	to, alive := n.alive(o.To)
-	switch active := slices.ContainsFunc(n.groups.metaState.Nodes(), func(r metafsm.Node) bool { return r.Member == to && r.State == metafsm.NodeActive }); {
+	switch active := slices.ContainsFunc(n.replicas.Meta().Nodes(), func(r metafsm.Node) bool { return r.Member == to && r.State == metafsm.NodeActive }); {
 	case at.Moving:
 		return router.Errorf(router.InvalidRequest, "", "shard %d is on the move already", o.Shard)
 	case from < 0:
@@ -119,12 +118,12 @@ func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
 	case slices.Contains(at.Voters, to):
 		return router.Errorf(router.InvalidRequest, "", "node %s has a vote in shard %d", o.To, o.Shard)
 	}
-	if !at.Moved && !n.founded(ctx, *at) {
+	if !at.Moved && !n.placement.Founded(ctx, *at) {
 		return router.Errorf(router.InvalidRequest, "", "shard %d has not begun yet; try again", o.Shard)
 	}
 	leaves := at.Voters[from]
-	cluster, _ := n.groups.metaState.Cluster()
-	seats, heirs := n.seats(&presence{missed: map[id.Member]time.Time{}})
+	cluster, _ := n.replicas.Meta().Cluster()
+	seats, heirs := n.placement.Seats()
 	plan := func() []id.Member {
 		return metafsm.Replan(now.Shards, seats, cluster.WantedReplicas(), heirs)[i].Voters
 	}

@@ -14,17 +14,11 @@ import (
 
 // Requests between nodes that the node itself answers; the rest is the router's.
 const (
-	methodOwn      = "node."
-	methodFounders = methodOwn + "founders"
-	methodStatus   = methodOwn + "status"
-	methodReplica  = methodOwn + "replica"
-	methodStanding = methodOwn + "standing"
-	methodDemote   = methodOwn + "demote"
-	methodSum      = methodOwn + "sum"
-	methodDiverged = methodOwn + "diverged"
-	methodRing     = methodOwn + "ring"
-	methodRotate   = methodOwn + "rotate"
-	methodCerts    = methodOwn + "certificates"
+	methodOwn    = "node."
+	methodStatus = methodOwn + "status"
+	methodRing   = methodOwn + "ring"
+	methodRotate = methodOwn + "rotate"
+	methodCerts  = methodOwn + "certificates"
 )
 
 // peers reaches other nodes by their member ids (router.Peers).
@@ -63,6 +57,26 @@ func (p *peers) Call(ctx context.Context, to id.Member, method string, body []by
 	return nil, router.Unreachable(err)
 }
 
+// Ask has a member answer the question q of method. It reads the answer into a, unless
+// that is nil. A nil q has no body.
+func (p *peers) Ask(ctx context.Context, to id.Member, method string, q, a any) error {
+	var body []byte
+	if q != nil {
+		var err error
+		if body, err = json.Marshal(q); err != nil {
+			return fmt.Errorf("encode a question: %w", err)
+		}
+	}
+	answer, err := p.Call(ctx, to, method, body)
+	if err != nil || a == nil {
+		return err
+	}
+	if err := json.Unmarshal(answer, a); err != nil {
+		return fmt.Errorf("read the answer of %s: %w", to, err)
+	}
+	return nil
+}
+
 // servePeer answers a request of another node.
 func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byte, error) {
 	if err := n.mayAsk(ctx, method, body); err != nil {
@@ -75,21 +89,12 @@ func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byt
 		}
 		return answer, nil
 	}
+	if serve, ok := n.methods[method]; ok {
+		return serve(ctx, body)
+	}
 	switch method {
-	case methodFounders:
-		return json.Marshal(n.founders())
 	case methodStatus:
 		return json.Marshal(n.ownStatus())
-	case methodReplica:
-		return n.serveReplica(ctx, body)
-	case methodSum:
-		return n.serveSum(body)
-	case methodDiverged:
-		return n.serveDiverged(body)
-	case methodDemote:
-		return n.serveDemote(ctx, body)
-	case methodStanding:
-		return n.serveStanding(body)
 	case methodRing:
 		return n.serveRing(ctx, body)
 	case methodRotate:

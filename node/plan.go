@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"time"
 
-	"facet/internal/id"
+	"facet/node/placement"
 	"facet/raftfsm/metafsm"
 )
 
@@ -16,13 +15,13 @@ func (n *Node) Plan(ctx context.Context) (Plan, error) {
 	if err := n.router.SyncMeta(ctx); err != nil {
 		return Plan{}, err
 	}
-	cluster, _ := n.groups.metaState.Cluster()
-	now := n.groups.metaState.Shards()
-	seats, heirs := n.seats(&presence{missed: map[id.Member]time.Time{}})
+	cluster, _ := n.replicas.Meta().Cluster()
+	now := n.replicas.Meta().Shards()
+	seats, heirs := n.placement.Seats()
 	plan := metafsm.Replan(now.Shards, seats, cluster.WantedReplicas(), heirs)
-	p := Plan{Steps: planSteps(now.Shards, plan), Moves: n.Status(ctx).Moves, AtOnce: movesMax}
+	p := Plan{Steps: planSteps(now.Shards, plan), Moves: n.Status(ctx).Moves, AtOnce: placement.MovesMax}
 	names := n.names()
-	for _, r := range n.groups.metaState.Nodes() {
+	for _, r := range n.replicas.Meta().Nodes() {
 		if r.State == metafsm.NodeRemoved {
 			continue
 		}
@@ -48,21 +47,10 @@ func (n *Node) Plan(ctx context.Context) (Plan, error) {
 func planSteps(now, plan []metafsm.ShardVoters) []PlanStep {
 	steps := []PlanStep{}
 	for i, at := range now {
-		s := PlanStep{Shard: at.Shard, From: without(at.Voters, plan[i].Voters), To: without(plan[i].Voters, at.Voters)}
+		s := PlanStep{Shard: at.Shard, From: placement.Without(at.Voters, plan[i].Voters), To: placement.Without(plan[i].Voters, at.Voters)}
 		if len(s.From)+len(s.To) > 0 {
 			steps = append(steps, s)
 		}
 	}
 	return steps
-}
-
-// without gives the nodes of members that are not among others.
-func without(members, others []id.Member) []id.Node {
-	list := []id.Node{}
-	for _, m := range members {
-		if node, err := m.Node(); err == nil && !slices.Contains(others, m) {
-			list = append(list, node)
-		}
-	}
-	return list
 }

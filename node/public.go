@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"facet/node/httpapi"
+	"facet/node/limits"
 )
 
 // Bodies of requests may take this share of the memory that the process may take, within
@@ -30,9 +31,9 @@ func (n *Node) openPublic(ctx context.Context) error {
 	n.api, err = httpapi.New(httpapi.Config{
 		Service: n.router, TLS: source.ServerConfig(), Region: n.cfg.Region, Origins: n.cfg.CORS, Log: n.log,
 		Meter:   answered{n.meters},
-		Crowded: crowded(n.cfg.Extractor),
+		Crowded: limits.Crowded(n.cfg.Extractor),
 		Miss:    n.searchMiss,
-		Limits:  httpapi.Limits{BodiesBytes: bodiesBytes(systemMemory()), TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate},
+		Limits:  httpapi.Limits{BodiesBytes: bodiesBytes(limits.SystemMemory()), TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate},
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"facet/internal/id"
+	"facet/node/datadir"
+	"facet/node/replicas"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
@@ -64,18 +66,18 @@ func OpenRecovery(dirs []string) (_ *Recovery, err error) {
 	}()
 	members := map[id.Member]bool{}
 	for _, dir := range dirs {
-		if _, err := os.Stat(filepath.Join(dir, identityFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, datadir.IdentityFile)); err != nil {
 			return nil, fmt.Errorf("%s is no data directory: %w", filepath.Base(dir), err)
 		}
-		who, err := openDir(dir)
+		who, err := datadir.Open(dir)
 		if err == nil {
-			err = checkLevelFile(dir, metafsm.Level)
+			err = datadir.CheckLevel(dir, metafsm.Level)
 		}
 		if err != nil {
 			return nil, err
 		}
-		members[who.member()] = true
-		if err := r.open(dir, who.member(), id.Meta); err != nil {
+		members[who.Member()] = true
+		if err := r.open(dir, who.Member(), id.Meta); err != nil {
 			return nil, err
 		}
 	}
@@ -84,9 +86,9 @@ func OpenRecovery(dirs []string) (_ *Recovery, err error) {
 	}
 	for _, at := range r.state.Shards().Shards {
 		for _, dir := range dirs {
-			who, err := openDir(dir)
+			who, err := datadir.Open(dir)
 			if err == nil {
-				err = r.open(dir, who.member(), at.Shard)
+				err = r.open(dir, who.Member(), at.Shard)
 			}
 			if err != nil {
 				return nil, err
@@ -107,7 +109,7 @@ func OpenRecovery(dirs []string) (_ *Recovery, err error) {
 
 // open opens a replica, if there is one.
 func (r *Recovery) open(dir string, self id.Member, number id.Shard) error {
-	folder := (&groups{dir: dir}).folder(number)
+	folder := replicas.Folder(dir, number)
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("look into %s: %w", filepath.Base(dir), err)
@@ -258,7 +260,7 @@ func (r *Recovery) here(m id.Member) bool {
 // one that was there: it must not be founded with nothing in it.
 func (r *Recovery) forget() error {
 	for _, dir := range r.dirs {
-		who, err := openDir(dir)
+		who, err := datadir.Open(dir)
 		if err != nil {
 			return err
 		}
@@ -268,7 +270,7 @@ func (r *Recovery) forget() error {
 				others = append(others, number)
 			}
 		}
-		if err := newHoldings(dir, who).forget(others...); err != nil {
+		if err := datadir.NewRegistry(dir, who).Forget(others...); err != nil {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"facet/node/datadir"
 	"facet/shard/seal"
 )
 
@@ -201,7 +202,7 @@ func (r *ring) step(o ringOrder) ([]KeyInfo, error) {
 		return nil, err
 	}
 	if o.Step != ringLook {
-		if err := writeSynced(r.file, formatRing(next)); err != nil {
+		if err := datadir.WriteSynced(r.file, formatRing(next)); err != nil {
 			return nil, fmt.Errorf("the key file can't be changed: %w", err)
 		}
 		if err := r.apply(secretsOf(next)); err != nil {

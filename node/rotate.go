@@ -86,7 +86,7 @@ func (n *Node) Rotate(ctx context.Context, o RingOrder) (a RingAnswer, err error
 	if _, err := n.rings.named(o.Ring); err != nil {
 		return a, err
 	}
-	leader, ok := n.groups.meta.Leader()
+	leader, ok := n.replicas.MetaGroup().Leader()
 	if !ok {
 		return a, router.Errorf(router.Unavailable, "", "meta has no leader")
 	}
@@ -105,7 +105,7 @@ func (n *Node) Rotate(ctx context.Context, o RingOrder) (a RingAnswer, err error
 }
 
 func (n *Node) rotate(ctx context.Context, o RingOrder) (a RingAnswer, err error) {
-	if !n.groups.meta.IsLeader() {
+	if !n.replicas.MetaGroup().IsLeader() {
 		return a, notHere(id.Meta)
 	}
 	if !n.rings.rotating.TryLock() {
@@ -115,7 +115,7 @@ func (n *Node) rotate(ctx context.Context, o RingOrder) (a RingAnswer, err error
 	if err := n.router.SyncMeta(ctx); err != nil {
 		return a, err
 	}
-	if r, ok := n.groups.metaState.Restoration(); ok && !r.Done {
+	if r, ok := n.replicas.Meta().Restoration(); ok && !r.Done {
 		return a, router.Errorf(router.InvalidRequest, "", "a backup is being restored: end that first")
 	}
 	if err := n.mayRekey(ctx, o.Ring); err != nil {
@@ -164,12 +164,12 @@ func (n *Node) mayRekey(ctx context.Context, ring string) error {
 		return nil
 	}
 	for late := time.Now().Add(levelWait); ; {
-		now := n.groups.metaState.Level()
+		now := n.replicas.Meta().Level()
 		if now >= metafsm.LevelRekey {
 			return nil
 		}
 		var old []string
-		for _, r := range n.groups.metaState.Nodes() {
+		for _, r := range n.replicas.Meta().Nodes() {
 			if r.State != metafsm.NodeRemoved && r.Knows() < metafsm.LevelRekey {
 				old = append(old, r.Name)
 			}
@@ -228,7 +228,7 @@ func (n *Node) stepAll(ctx context.Context, o ringOrder) ([][]KeyInfo, error) {
 		return nil, router.Errorf(router.Unavailable, "", "node %s: %v", n.cfg.Name, err)
 	}
 	var nodes []metafsm.Node
-	for _, m := range n.groups.metaState.Nodes() {
+	for _, m := range n.replicas.Meta().Nodes() {
 		if m.State != metafsm.NodeRemoved && m.Member != n.member {
 			nodes = append(nodes, m)
 		}
@@ -269,7 +269,7 @@ func (n *Node) stepOwn(r *ring, o ringOrder) ([]KeyInfo, error) {
 	if err != nil || o.Ring != RingCluster || o.Step != ringRetire {
 		return infos, err
 	}
-	if err := n.groups.meta.Erase(time.Now().Add(eraseSlack)); err != nil {
+	if err := n.replicas.MetaGroup().Erase(time.Now().Add(eraseSlack)); err != nil {
 		return nil, fmt.Errorf("take what the old key has wrapped off the disk: %w", err)
 	}
 	return infos, nil
@@ -321,7 +321,7 @@ func (n *Node) rewrapAll(ctx context.Context) (int, error) {
 		}
 		count += a.Changed
 		command = metafsm.Rekey{}
-		for _, s := range n.groups.metaState.Secrets() {
+		for _, s := range n.replicas.Meta().Secrets() {
 			old, err := wrap.Secret(&s)
 			if err != nil {
 				return count, err
@@ -337,7 +337,7 @@ func (n *Node) rewrapAll(ctx context.Context) (int, error) {
 }
 
 func (n *Node) rekey(ctx context.Context, c metafsm.Rekey) (a metafsm.RekeyAnswer, err error) {
-	answer, err := n.groups.meta.Propose(ctx, c.Encode())
+	answer, err := n.replicas.MetaGroup().Propose(ctx, c.Encode())
 	if err != nil {
 		return a, heal(id.Meta, err)
 	}

@@ -31,7 +31,7 @@ func (n *Node) scheduleRun(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if !n.groups.meta.IsLeader() || n.serving() != nil {
+		if !n.replicas.MetaGroup().IsLeader() || n.serving() != nil {
 			continue
 		}
 		if name, due, err := n.due(ctx); err != nil {

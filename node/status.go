@@ -13,6 +13,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/membership"
+	"facet/node/replicas"
 	"facet/raftfsm/metafsm"
 )
 
@@ -30,8 +31,8 @@ func (n *Node) ownStatus() Member {
 		Alive: true, Answers: true, Version: Version, Groups: []GroupStatus{}, Alarms: n.alarms(),
 		Credentials: n.credentials(), SearchMiss: n.cfg.SearchMiss,
 	}
-	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
-		group, ok := n.groups.Group(number)
+	for _, number := range n.replicas.All() {
+		group, ok := n.replicas.Group(number)
 		if !ok {
 			continue
 		}
@@ -50,7 +51,7 @@ func (n *Node) ownStatus() Member {
 		if !votes && (status.Role == "follower" || status.Role == "candidate") { // also one that is no member yet
 			status.Role = "non-voter"
 		}
-		if machine, ok := n.groups.Shard(number); ok {
+		if machine, ok := n.replicas.Shard(number); ok {
 			status.Events = machine.Shard().Stats().Active
 		}
 		s.Groups = append(s.Groups, status)
@@ -74,10 +75,10 @@ func roleOf(state string) string {
 // Status is the cluster as this node sees it, with the account of each node that
 // answers in time.
 func (n *Node) Status(ctx context.Context) Status {
-	cluster, founded := n.groups.metaState.Cluster()
+	cluster, founded := n.replicas.Meta().Cluster()
 	s := Status{
 		Cluster: cluster.ID, Founded: founded, Pack: n.cfg.Pack,
-		Shards: cluster.Shards, Replicas: cluster.WantedReplicas(), Level: n.groups.metaState.Level(), Warnings: []string{},
+		Shards: cluster.Shards, Replicas: cluster.WantedReplicas(), Level: n.replicas.Meta().Level(), Warnings: []string{},
 	}
 	alive := map[id.Node]membership.Member{}
 	for _, m := range n.gossip.Members() {
@@ -85,8 +86,8 @@ func (n *Node) Status(ctx context.Context) Status {
 			alive[node] = m
 		}
 	}
-	members := n.groups.Members(id.Meta)
-	for _, record := range n.groups.metaState.Nodes() {
+	members := n.replicas.Members(id.Meta)
+	for _, record := range n.replicas.Meta().Nodes() {
 		if record.State == metafsm.NodeRemoved && !slices.Contains(members, record.Member) {
 			continue // it has gone
 		}
@@ -100,14 +101,14 @@ func (n *Node) Status(ctx context.Context) Status {
 	slices.SortFunc(s.Nodes, func(a, b Member) int { return cmp.Compare(a.Name+a.ID.String(), b.Name+b.ID.String()) })
 	n.describe(s.Nodes)
 	lags(s.Nodes)
-	s.Moves = moves(n.groups.metaState.Shards(), s.Nodes)
+	s.Moves = moves(n.replicas.Meta().Shards(), s.Nodes)
 	s.Warnings = warnings(s)
 	return s
 }
 
 // describe fills in what meta's records say of nodes.
 func (n *Node) describe(nodes []Member) {
-	for _, r := range n.groups.metaState.Nodes() {
+	for _, r := range n.replicas.Meta().Nodes() {
 		if i := slices.IndexFunc(nodes, func(m Member) bool { return m.ID == r.ID }); i >= 0 {
 			nodes[i].Zone, nodes[i].State = r.Zone, stateNames[r.State]
 		}
@@ -225,23 +226,16 @@ func warnings(s Status) []string {
 // numbered puts the names of groups into a sentence for one of them or for several.
 func numbered(groups []id.Shard, one, several string) string {
 	if len(groups) == 1 {
-		return fmt.Sprintf(one, nameOf(groups[0]))
+		return fmt.Sprintf(one, replicas.Name(groups[0]))
 	}
 	return fmt.Sprintf(several, namesOf(groups))
-}
-
-func nameOf(number id.Shard) string {
-	if number == id.Meta {
-		return "meta"
-	}
-	return fmt.Sprintf("shard %d", number)
 }
 
 // namesOf names groups in ascending order: "meta, shards 1-3, 5".
 func namesOf(groups []id.Shard) string {
 	var text []string
 	if groups[0] == id.Meta {
-		text, groups = append(text, nameOf(id.Meta)), groups[1:]
+		text, groups = append(text, replicas.Name(id.Meta)), groups[1:]
 	}
 	word := "shards "
 	if len(groups) == 1 {

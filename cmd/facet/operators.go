@@ -17,6 +17,7 @@ import (
 	"facet/cmd/facet/cluster"
 	"facet/cmd/facet/dev"
 	"facet/node"
+	"facet/node/datadir"
 )
 
 // target says which cluster is meant: see client.
@@ -214,7 +215,7 @@ func newCertsIssue() *cobra.Command {
 			if data == "" || len(hosts) == 0 {
 				return &usageError{errors.New("--data and --host are needed")}
 			}
-			who, err := node.Identify(data)
+			who, err := datadir.Identify(data)
 			if err != nil {
 				return err
 			}

@@ -20,6 +20,7 @@ import (
 	"facet/cmd/facet/serve"
 	"facet/node"
 	"facet/node/cert"
+	"facet/node/datadir"
 )
 
 // errStranger says that another than the inviter answers.
@@ -60,7 +61,7 @@ func Join(ctx context.Context, m Machine, t Token) (Made, error) {
 
 // request asks the inviter for what the node needs and keeps it.
 func (m Machine) request(ctx context.Context, t Token, f folder, pack string) (a joinAnswer, err error) {
-	who, err := node.Identify(f.data())
+	who, err := datadir.Identify(f.data())
 	if err != nil {
 		return a, err
 	}

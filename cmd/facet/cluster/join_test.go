@@ -19,6 +19,7 @@ import (
 	"facet/internal/ports"
 	"facet/node"
 	"facet/node/cert"
+	"facet/node/datadir"
 )
 
 // pack gives a folder with the manifest of the default pack, changed by edit.
@@ -136,7 +137,7 @@ func TestAMachineThatJoinsHasWhatANodeNeedsAndMadeItsOwnKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	who, err := node.Identify(s.Dir)
+	who, err := datadir.Identify(s.Dir)
 	if named, err2 := cert.NodeIn(pair.Leaf); err != nil || err2 != nil || named != who {
 		t.Errorf("the certificate names %v, the data directory %v; %v, %v", named, who, err, err2)
 	}
