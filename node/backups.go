@@ -11,6 +11,7 @@ import (
 	"facet/internal/id"
 	"facet/node/backup"
 	"facet/node/bucket"
+	"facet/node/wire"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/router"
@@ -245,7 +246,7 @@ func (c copies) HasGallery(ctx context.Context, g metafsm.Gallery) (bool, error)
 }
 
 // Backup makes a backup; Galleries of q are names (TENANT/GALLERY) or ids.
-func (n *Node) Backup(ctx context.Context, q BackupOrder, progress func(done, total int)) (backup.Manifest, error) {
+func (n *Node) Backup(ctx context.Context, q wire.BackupOrder, progress func(done, total int)) (backup.Manifest, error) {
 	if r, ok := n.replicas.Meta().Restoration(); ok && !r.Done {
 		return backup.Manifest{}, router.Errorf(router.InvalidRequest, "", "a backup is being restored into this cluster: end that first")
 	}
@@ -260,7 +261,7 @@ func (n *Node) Backup(ctx context.Context, q BackupOrder, progress func(done, to
 		q.Name = time.Now().UTC().Format(backupNameFormat)
 	}
 	return backup.Run(ctx, backup.Options{
-		URL: q.To, Name: q.Name, Galleries: galleries, Version: Version, Master: n.master, Progress: progress,
+		URL: q.To, Name: q.Name, Galleries: galleries, Version: wire.Version, Master: n.master, Progress: progress,
 	}, copies{n})
 }
 
@@ -284,7 +285,7 @@ func (n *Node) galleries(wanted []string) ([]id.Gallery, error) {
 }
 
 // Restore restores a backup into this cluster.
-func (n *Node) Restore(ctx context.Context, q RestoreOrder, progress func(done, total int)) (backup.Restored, error) {
+func (n *Node) Restore(ctx context.Context, q wire.RestoreOrder, progress func(done, total int)) (backup.Restored, error) {
 	from, err := n.masterOf(q.Key)
 	if err != nil {
 		return backup.Restored{}, err

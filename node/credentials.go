@@ -16,6 +16,7 @@ import (
 	"facet/node/cert"
 	"facet/node/datadir"
 	"facet/node/transport"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
@@ -36,9 +37,9 @@ type pendingKeys struct {
 }
 
 // credentials tells what this node and others trust each other by.
-func (n *Node) credentials() *Credentials {
+func (n *Node) credentials() *wire.Credentials {
 	leaf := n.nodeCert.Leaf()
-	c := &Credentials{
+	c := &wire.Credentials{
 		NodeEnds: leaf.NotAfter, ServerEnds: n.serverCert.Leaf().NotAfter, AuthorityEnds: n.nodeCert.AuthorityEnd(),
 		Gossip: n.rings.gossip.infos(), Cluster: n.rings.cluster.infos(),
 	}
@@ -66,16 +67,16 @@ func (n *Node) statusLeaf() (*x509.Certificate, error) {
 }
 
 // credentialWarnings says in words what ends soon and what was left half done.
-func credentialWarnings(s Status) []string {
+func credentialWarnings(s wire.Status) []string {
 	var list []string
-	var first *Credentials
+	var first *wire.Credentials
 	differ := map[string]bool{}
 	for _, m := range s.Nodes {
 		c := m.Credentials
 		if c == nil {
 			continue
 		}
-		for _, e := range c.endings() {
+		for _, e := range endingsOf(c) {
 			if now := time.Now(); e.soon(now) {
 				list = append(list, fmt.Sprintf("node %s (%s): %s", m.Name, m.ID, e.in(now)))
 			}
@@ -96,7 +97,7 @@ func credentialWarnings(s Status) []string {
 }
 
 // Certificates has a node request new certificates, or gives them to it.
-func (n *Node) Certificates(ctx context.Context, o CertificateOrder) (a CertificateAnswer, err error) {
+func (n *Node) Certificates(ctx context.Context, o wire.CertificateOrder) (a wire.CertificateAnswer, err error) {
 	if o.Node == n.id {
 		return n.certificates(o)
 	}
@@ -122,7 +123,7 @@ func (n *Node) Certificates(ctx context.Context, o CertificateOrder) (a Certific
 
 // serveCertificates answers Certificates.
 func (n *Node) serveCertificates(body []byte) ([]byte, error) {
-	var o CertificateOrder
+	var o wire.CertificateOrder
 	if err := json.Unmarshal(body, &o); err != nil {
 		return nil, fmt.Errorf("read an order about certificates: %w", err)
 	}
@@ -133,7 +134,7 @@ func (n *Node) serveCertificates(body []byte) ([]byte, error) {
 	return json.Marshal(a)
 }
 
-func (n *Node) certificates(o CertificateOrder) (a CertificateAnswer, err error) {
+func (n *Node) certificates(o wire.CertificateOrder) (a wire.CertificateAnswer, err error) {
 	p := &n.pending
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,7 +179,7 @@ func (n *Node) certificates(o CertificateOrder) (a CertificateAnswer, err error)
 
 // checkOwn tells whether the certificates of an order are this node's, for the keys that
 // it has made.
-func (n *Node) checkOwn(o CertificateOrder, p *pendingKeys, trusted []*x509.Certificate) error {
+func (n *Node) checkOwn(o wire.CertificateOrder, p *pendingKeys, trusted []*x509.Certificate) error {
 	leaf, err := cert.Check(cert.Pair{Cert: o.Certificate, Key: p.node}, trusted, x509.ExtKeyUsageClientAuth)
 	if err != nil {
 		return fmt.Errorf("the node's certificate: %w", err)
@@ -203,7 +204,7 @@ func (n *Node) checkOwn(o CertificateOrder, p *pendingKeys, trusted []*x509.Cert
 
 // trustedAfter gives the authorities that this node trusts after an order. The own
 // certificate must stay good.
-func (n *Node) trustedAfter(o CertificateOrder) ([]*x509.Certificate, error) {
+func (n *Node) trustedAfter(o wire.CertificateOrder) ([]*x509.Certificate, error) {
 	if len(o.Authorities) == 0 {
 		return n.nodeCert.Authorities(), nil
 	}
@@ -225,7 +226,7 @@ func (n *Node) trustedAfter(o CertificateOrder) ([]*x509.Certificate, error) {
 }
 
 // requestCertificates makes keys and their requests.
-func (n *Node) requestCertificates(p *pendingKeys) (a CertificateAnswer, err error) {
+func (n *Node) requestCertificates(p *pendingKeys) (a wire.CertificateAnswer, err error) {
 	var errs [3]error
 	a.Request, p.node, errs[0] = cert.Request()
 	a.ServerRequest, p.server, errs[1] = cert.Request()

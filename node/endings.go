@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"facet/node/wire"
 )
 
 const (
@@ -21,8 +23,8 @@ type ending struct {
 	at   time.Time
 }
 
-// endings gives the ends of what this node and others trust each other by.
-func (c *Credentials) endings() []ending {
+// endingsOf gives the ends of what a node and others trust each other by.
+func endingsOf(c *wire.Credentials) []ending {
 	list := []ending{
 		{"its certificate", c.NodeEnds}, {"its certificate for clients", c.ServerEnds}, {"the authority that it trusts", c.AuthorityEnds},
 	}
@@ -57,7 +59,7 @@ func (n *Node) watchEndings(ctx context.Context) {
 
 // warnOfEndings logs what ends soon, and tells whether there was anything.
 func (n *Node) warnOfEndings(ctx context.Context, now time.Time) (warned bool) {
-	for _, e := range n.credentials().endings() {
+	for _, e := range endingsOf(n.credentials()) {
 		if !e.soon(now) {
 			continue
 		}

@@ -15,6 +15,7 @@ import (
 	"facet/node/httpapi"
 	"facet/node/metrics"
 	"facet/node/placement"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 )
 
@@ -131,7 +132,7 @@ func (n *Node) readCluster(to send) {
 	to(metrics.ShardsUnder, float64(c.under))
 	to(metrics.ShardsAtRisk, float64(c.atRisk))
 	to(metrics.Clock, since1970(time.Now()))
-	to(metrics.BuildInfo, 1, Version, revision(), runtime.Version(), placement.PackHint(n.cfg.Pack))
+	to(metrics.BuildInfo, 1, wire.Version, revision(), runtime.Version(), placement.PackHint(n.cfg.Pack))
 	for name, source := range map[string]*cert.Source{"node": n.nodeCert, "server": n.serverCert} {
 		to(metrics.CertExpiry, float64(source.Leaf().NotAfter.Unix()), name)
 	}

@@ -26,14 +26,12 @@ import (
 	"facet/node/placement"
 	"facet/node/replicas"
 	"facet/node/transport"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/shard/kernel"
 	"facet/shard/seal"
 )
-
-// Version is the software's version, as nodes tell it to each other.
-const Version = "0.3.1"
 
 // Node is one process of a cluster. Open it, wait for Ready, and Close it.
 type Node struct {
@@ -119,7 +117,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, err
 	}
 	n.checks = checks.New(checks.Config{
-		Every: cfg.CheckEvery, Self: n.member, Software: Version + " " + revision(), Replicas: n.replicas, Peers: n.peers, Log: n.log,
+		Every: cfg.CheckEvery, Self: n.member, Software: wire.Version + " " + revision(), Replicas: n.replicas, Peers: n.peers, Log: n.log,
 	})
 	n.limits = limits.New(limits.Config{Memory: cfg.Memory, Used: n.replicas.Memory, DiskReserve: cfg.DiskReserve, Dir: cfg.Dir, Log: n.log})
 	n.router = router.New(router.Config{
@@ -326,7 +324,7 @@ func (n *Node) serving() error {
 func (n *Node) meta(cluster id.Cluster) membership.Meta {
 	return membership.Meta{
 		Member: n.member, Address: n.mux.Advertise(), PublicURL: n.cfg.PublicURL,
-		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: placement.PackHint(n.cfg.Pack), Version: Version, Level: placement.RecordLevel(n.cfg.level()), Cluster: cluster, SearchMiss: n.cfg.SearchMiss,
+		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: placement.PackHint(n.cfg.Pack), Version: wire.Version, Level: placement.RecordLevel(n.cfg.level()), Cluster: cluster, SearchMiss: n.cfg.SearchMiss,
 	}
 }
 

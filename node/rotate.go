@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/shard/seal"
@@ -43,12 +44,12 @@ type rings struct {
 
 func (r *rings) named(name string) (*ring, error) {
 	switch name {
-	case RingGossip:
+	case wire.RingGossip:
 		return r.gossip, nil
-	case RingCluster:
+	case wire.RingCluster:
 		return r.cluster, nil
 	default:
-		return nil, router.Errorf(router.InvalidRequest, "", "a ring is %s or %s", RingGossip, RingCluster)
+		return nil, router.Errorf(router.InvalidRequest, "", "a ring is %s or %s", wire.RingGossip, wire.RingCluster)
 	}
 }
 
@@ -82,7 +83,7 @@ func (n *Node) hasKey(check []byte) bool {
 // can't open what another seals. All nodes of the cluster must answer. It ends a
 // rotation that was interrupted instead of beginning another. It may be asked of any
 // node and runs on meta's leader.
-func (n *Node) Rotate(ctx context.Context, o RingOrder) (a RingAnswer, err error) {
+func (n *Node) Rotate(ctx context.Context, o wire.RingOrder) (a wire.RingAnswer, err error) {
 	if _, err := n.rings.named(o.Ring); err != nil {
 		return a, err
 	}
@@ -104,7 +105,7 @@ func (n *Node) Rotate(ctx context.Context, o RingOrder) (a RingAnswer, err error
 	return a, json.Unmarshal(answer, &a)
 }
 
-func (n *Node) rotate(ctx context.Context, o RingOrder) (a RingAnswer, err error) {
+func (n *Node) rotate(ctx context.Context, o wire.RingOrder) (a wire.RingAnswer, err error) {
 	if !n.replicas.MetaGroup().IsLeader() {
 		return a, notHere(id.Meta)
 	}
@@ -126,12 +127,12 @@ func (n *Node) rotate(ctx context.Context, o RingOrder) (a RingAnswer, err error
 
 // replaceKey takes the steps of a rotation. What comes into meta meanwhile is wrapped by
 // the new key, or refused (metafsm.OtherKey).
-func (n *Node) replaceKey(ctx context.Context, o RingOrder) (a RingAnswer, err error) {
+func (n *Node) replaceKey(ctx context.Context, o wire.RingOrder) (a wire.RingAnswer, err error) {
 	key, resumed, err := n.ringKeyFor(ctx, o.Ring)
 	if err != nil {
 		return a, err
 	}
-	a = RingAnswer{Ring: o.Ring, Key: KeyInfo{ID: key.id(), Since: key.since}, Resumed: resumed}
+	a = wire.RingAnswer{Ring: o.Ring, Key: wire.KeyInfo{ID: key.id(), Since: key.since}, Resumed: resumed}
 	step := ringOrder{Ring: o.Ring, Step: ringAdd, Key: key.id(), Secret: key.secret, Since: key.since}
 	if _, err := n.stepAll(ctx, step); err != nil {
 		return a, err
@@ -140,7 +141,7 @@ func (n *Node) replaceKey(ctx context.Context, o RingOrder) (a RingAnswer, err e
 	if _, err := n.stepAll(ctx, step); err != nil {
 		return a, err
 	}
-	if o.Ring == RingCluster {
+	if o.Ring == wire.RingCluster {
 		if a.Rewrapped, err = n.rewrapAll(ctx); err != nil {
 			return a, err
 		}
@@ -160,7 +161,7 @@ func (n *Node) replaceKey(ctx context.Context, o RingOrder) (a RingAnswer, err e
 // mayRekey refuses to change the cluster's key while a node may run software that does
 // not know the command for it: such a node would end.
 func (n *Node) mayRekey(ctx context.Context, ring string) error {
-	if ring != RingCluster {
+	if ring != wire.RingCluster {
 		return nil
 	}
 	for late := time.Now().Add(levelWait); ; {
@@ -198,7 +199,7 @@ func (n *Node) ringKeyFor(ctx context.Context, name string) (key ringKey, resume
 	ended := true
 	for _, s := range states {
 		ended = ended && len(s) == 1 && sameRing(s, own)
-		if !slices.ContainsFunc(own, func(k KeyInfo) bool { return k.ID == s[0].ID }) {
+		if !slices.ContainsFunc(own, func(k wire.KeyInfo) bool { return k.ID == s[0].ID }) {
 			return key, false, router.Errorf(router.InvalidRequest, "", "a node seals with a key that meta's leader does not have: give all nodes the same key file")
 		}
 	}
@@ -214,7 +215,7 @@ func (n *Node) ringKeyFor(ctx context.Context, name string) (key ringKey, resume
 
 // stepAll has every node of the cluster take a step, this one first, and gives their
 // rings. If one of them does not, the error says which and why.
-func (n *Node) stepAll(ctx context.Context, o ringOrder) ([][]KeyInfo, error) {
+func (n *Node) stepAll(ctx context.Context, o ringOrder) ([][]wire.KeyInfo, error) {
 	body, err := json.Marshal(o)
 	if err != nil {
 		return nil, fmt.Errorf("change a shared key: %w", err)
@@ -233,7 +234,7 @@ func (n *Node) stepAll(ctx context.Context, o ringOrder) ([][]KeyInfo, error) {
 			nodes = append(nodes, m)
 		}
 	}
-	states, errs := make([][]KeyInfo, len(nodes)), make([]error, len(nodes))
+	states, errs := make([][]wire.KeyInfo, len(nodes)), make([]error, len(nodes))
 	var work sync.WaitGroup
 	slots := make(chan struct{}, ringFanOut)
 	for i, m := range nodes {
@@ -264,9 +265,9 @@ func (n *Node) stepAll(ctx context.Context, o ringOrder) ([][]KeyInfo, error) {
 
 // stepOwn takes a step on this node. When a cluster key retires, what it has wrapped
 // leaves this node's disk, too.
-func (n *Node) stepOwn(r *ring, o ringOrder) ([]KeyInfo, error) {
+func (n *Node) stepOwn(r *ring, o ringOrder) ([]wire.KeyInfo, error) {
 	infos, err := r.step(o)
-	if err != nil || o.Ring != RingCluster || o.Step != ringRetire {
+	if err != nil || o.Ring != wire.RingCluster || o.Step != ringRetire {
 		return infos, err
 	}
 	if err := n.replicas.MetaGroup().Erase(time.Now().Add(eraseSlack)); err != nil {
@@ -282,7 +283,7 @@ func (n *Node) serveRing(ctx context.Context, body []byte) ([]byte, error) {
 		return nil, fmt.Errorf("read an order about a shared key: %w", err)
 	}
 	r, err := n.rings.named(o.Ring)
-	if err == nil && o.Step == ringRetire && o.Ring == RingCluster {
+	if err == nil && o.Step == ringRetire && o.Ring == wire.RingCluster {
 		err = n.router.SyncMeta(ctx) // what was wrapped again must be here before the log is cut
 	}
 	if err != nil {
@@ -297,7 +298,7 @@ func (n *Node) serveRing(ctx context.Context, body []byte) ([]byte, error) {
 
 // serveRotate answers Rotate.
 func (n *Node) serveRotate(ctx context.Context, body []byte) ([]byte, error) {
-	var o RingOrder
+	var o wire.RingOrder
 	if err := json.Unmarshal(body, &o); err != nil {
 		return nil, fmt.Errorf("read an order about a shared key: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"facet/cmd/facet/admin"
 	"facet/node"
+	"facet/node/wire"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 // newBackup makes the commands about backups.
 func newBackup() *cobra.Command {
 	var t target
-	var o node.BackupOrder
+	var o wire.BackupOrder
 	cmd := &cobra.Command{
 		Use: "backup --to URL", Short: "copy a cluster, or galleries of it, to an object store; verify and list such copies",
 		Long: "Copy a cluster, or galleries of it, to an object store, sealed and with checksums, while it serves. The\n" +
@@ -62,7 +63,7 @@ func newBackup() *cobra.Command {
 
 // of are the flags that say which backup is meant.
 type of struct {
-	node.BackupQuery
+	wire.BackupQuery
 	keyFile string
 }
 
@@ -103,7 +104,7 @@ func readBounded(name string) ([]byte, error) {
 
 // aboutBackup completes a command whose argument is the URL of a folder with backups,
 // one of which is meant.
-func aboutBackup(cmd *cobra.Command, do func(cmd *cobra.Command, c *admin.Client, q node.BackupQuery) error) *cobra.Command {
+func aboutBackup(cmd *cobra.Command, do func(cmd *cobra.Command, c *admin.Client, q wire.BackupQuery) error) *cobra.Command {
 	var t target
 	var b of
 	cmd.Args = usage(cobra.ExactArgs(1))
@@ -125,7 +126,7 @@ func aboutBackup(cmd *cobra.Command, do func(cmd *cobra.Command, c *admin.Client
 
 func newBackupVerify() *cobra.Command {
 	cmd := &cobra.Command{Use: "verify URL", Short: "read all of a backup and say what is damaged"}
-	return aboutBackup(cmd, func(cmd *cobra.Command, c *admin.Client, q node.BackupQuery) error {
+	return aboutBackup(cmd, func(cmd *cobra.Command, c *admin.Client, q wire.BackupQuery) error {
 		begun, err := c.VerifyBackup(cmd.Context(), q)
 		if err != nil {
 			return err
@@ -143,7 +144,7 @@ func newBackupList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := c.Backups(cmd.Context(), node.BackupQuery{From: args[0]})
+			list, err := c.Backups(cmd.Context(), wire.BackupQuery{From: args[0]})
 			if err != nil {
 				return err
 			}
@@ -165,7 +166,7 @@ func newBackupList() *cobra.Command {
 
 func newBackupErasures() *cobra.Command {
 	cmd := &cobra.Command{Use: "erasures URL", Short: "the subjects that a backup knows to be erased, for restore --erasures"}
-	return aboutBackup(cmd, func(cmd *cobra.Command, c *admin.Client, q node.BackupQuery) error {
+	return aboutBackup(cmd, func(cmd *cobra.Command, c *admin.Client, q wire.BackupQuery) error {
 		list, err := c.Erasures(cmd.Context(), q)
 		if err != nil {
 			return err
@@ -178,7 +179,7 @@ func newBackupErasures() *cobra.Command {
 func newRestore() *cobra.Command {
 	var t target
 	var b of
-	var o node.RestoreOrder
+	var o wire.RestoreOrder
 	var erasures string
 	cmd := &cobra.Command{
 		Use: "restore --from URL", Short: "put a backup into an empty cluster, or one gallery into any",
@@ -251,7 +252,7 @@ func follow(ctx context.Context, c *admin.Client, begun string, w io.Writer) err
 	}
 }
 
-func conclude(w io.Writer, p node.BackupProgress) error {
+func conclude(w io.Writer, p wire.BackupProgress) error {
 	took := p.Ended.Sub(p.Began).Round(time.Millisecond)
 	var err error
 	switch {

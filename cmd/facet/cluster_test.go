@@ -13,14 +13,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"facet/cmd/facet/config"
-	"facet/node"
 	"facet/node/cert"
+	"facet/node/wire"
 )
 
 var assetsLibrary = config.AssetsDefault().ONNXRuntime
 
 // credentials gives those of all nodes, which must answer.
-func credentials(t *testing.T, s node.Status) (list []node.Credentials) {
+func credentials(t *testing.T, s wire.Status) (list []wire.Credentials) {
 	t.Helper()
 	for _, m := range s.Nodes {
 		if m.Credentials == nil {
