@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"facet/node"
+	"facet/node/backup"
 	"facet/node/nodetest"
 	"facet/node/wire"
 )
@@ -72,14 +72,14 @@ func TestOneSurvivorOfThreeIsRecoveredAndMakesNewReplicas(t *testing.T) {
 		enrol(t, c, url, fmt.Sprint("person ", i))
 	}
 	dir := cluster.Nodes[0].Config.Dir
-	if _, err := node.OpenRecovery([]string{dir}); err == nil {
+	if _, err := backup.OpenRecovery([]string{dir}); err == nil {
 		t.Fatal("a directory on which a node runs is opened")
 	}
 	waitApplied(t, cluster)
 	for i := range 3 {
 		cluster.Stop(i)
 	}
-	r, err := node.OpenRecovery([]string{dir})
+	r, err := backup.OpenRecovery([]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node"
+	"facet/node/backup"
 	"facet/node/nodetest"
 	"facet/node/wire"
 )
@@ -209,7 +210,7 @@ func TestWhatIsNotChosenInARecoveryIsNoneThatIsGone(t *testing.T) {
 			dirs = append(dirs, m.Config.Dir)
 		}
 	}
-	r, err := node.OpenRecovery(dirs)
+	r, err := backup.OpenRecovery(dirs)
 	if err != nil {
 		t.Fatal(err)
 	}
