@@ -11,10 +11,10 @@ import (
 // clusterRoutes adds what this file is about to the admin port.
 func (n *Node) clusterRoutes(routes *http.ServeMux) {
 	n.handle(routes, "POST "+wire.PathCertificates, func(w http.ResponseWriter, r *http.Request) {
-		serveAnswer(n, w, r, "change certificates", n.Certificates)
+		serveAnswer(n, w, r, "change certificates", n.keys.Certificates)
 	})
 	n.handle(routes, "POST "+wire.PathRings, func(w http.ResponseWriter, r *http.Request) {
-		serveAnswer(n, w, r, "replace a shared key", n.Rotate)
+		serveAnswer(n, w, r, "replace a shared key", n.keys.Rotate)
 	})
 	n.handle(routes, "GET "+wire.PathPlan, func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)

@@ -54,7 +54,7 @@ type adminServer struct {
 }
 
 // openAdmin opens the admin port with the node's certificate.
-func (n *Node) openAdmin(ctx context.Context, source *cert.Source) (*adminServer, error) {
+func (n *Node) openAdmin(ctx context.Context) (*adminServer, error) {
 	listener, err := n.cfg.Network.Listen(ctx, n.cfg.AdminAddress)
 	if err != nil {
 		return nil, fmt.Errorf("open admin port: %w", err)
@@ -67,7 +67,7 @@ func (n *Node) openAdmin(ctx context.Context, source *cert.Source) (*adminServer
 	}
 	// Who shows a certificate must show a good one; who shows none gets no further
 	// than the open paths.
-	config := source.AdminServerConfig()
+	config := n.keys.Node().AdminServerConfig()
 	verify := config.VerifyConnection
 	config.ClientAuth = tls.RequestClientCert
 	config.VerifyConnection = func(c tls.ConnectionState) error {
@@ -164,7 +164,7 @@ func (n *Node) mayOrder(c *tls.ConnectionState, pattern string) string {
 	if c == nil || len(c.PeerCertificates) == 0 {
 		return "this needs the cluster's admin certificate"
 	}
-	role, name, err := n.nodeCert.Holder(c.PeerCertificates[0])
+	role, name, err := n.keys.Node().Holder(c.PeerCertificates[0])
 	switch {
 	case err != nil:
 		return "the certificate is not trusted any more"

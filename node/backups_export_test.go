@@ -21,7 +21,7 @@ func (n *Node) Erasures(ctx context.Context, q wire.BackupQuery) ([]backup.Erasu
 		return nil, err
 	}
 	defer f.Close()
-	return backup.Deleted(ctx, f, q.Name, n.master)
+	return backup.Deleted(ctx, f, q.Name, n.keys.Master())
 }
 
 // NewTenantKey makes an access key of a tenant.
@@ -42,7 +42,7 @@ func (n *Node) RestoreMeeting(ctx context.Context, q wire.RestoreOrder, meets fu
 	if err != nil {
 		return backup.Restored{}, err
 	}
-	return backup.Restore(ctx, backup.RestoreOptions{URL: q.From, Name: q.Name, From: from, To: n.master}, &meeting{copies{n}, meets})
+	return backup.Restore(ctx, backup.RestoreOptions{URL: q.From, Name: q.Name, From: from, To: n.keys.Master()}, &meeting{copies{n}, meets})
 }
 
 type meeting struct {
@@ -60,8 +60,8 @@ func (m *meeting) Propose(ctx context.Context, group id.Shard, cmd []byte) ([]by
 
 // ReplaceKey is Rotate that had begun before a restoration did.
 func (n *Node) ReplaceKey(ctx context.Context, o wire.RingOrder) (wire.RingAnswer, error) {
-	return n.replaceKey(ctx, o)
+	return n.keys.ReplaceKey(ctx, o)
 }
 
 // ChangeMaster has the node use other cluster keys, the first one to wrap.
-func (n *Node) ChangeMaster(secrets ...[]byte) error { return n.master.Change(secrets) }
+func (n *Node) ChangeMaster(secrets ...[]byte) error { return n.keys.Master().Change(secrets) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"facet/internal/id"
 	"facet/node/placement"
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
@@ -54,4 +55,13 @@ func planSteps(now, plan []metafsm.ShardVoters) []wire.PlanStep {
 		}
 	}
 	return steps
+}
+
+// names gives the names of nodes by their ids.
+func (n *Node) names() map[id.Node]string {
+	names := map[id.Node]string{}
+	for _, r := range n.replicas.Meta().Nodes() {
+		names[r.ID] = r.Name
+	}
+	return names
 }

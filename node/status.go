@@ -30,7 +30,7 @@ func (n *Node) ownStatus() wire.Member {
 	s := wire.Member{
 		ID: n.id, Name: n.cfg.Name, URL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
 		Alive: true, Answers: true, Version: wire.Version, Groups: []wire.GroupStatus{}, Alarms: n.alarms(),
-		Credentials: n.credentials(), SearchMiss: n.cfg.SearchMiss,
+		Credentials: n.keys.Credentials(), SearchMiss: n.cfg.SearchMiss,
 	}
 	for _, number := range n.replicas.All() {
 		group, ok := n.replicas.Group(number)
@@ -273,4 +273,34 @@ func boundWarnings(s wire.Status) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("searches of %s have probable bounds, those of the other nodes certified ones: set search-bound alike", strings.Join(probable, ", "))}
+}
+
+// credentialWarnings says in words what ends soon and what was left half done.
+func credentialWarnings(s wire.Status) []string {
+	var list []string
+	var first *wire.Credentials
+	differ := map[string]bool{}
+	for _, m := range s.Nodes {
+		c := m.Credentials
+		if c == nil {
+			continue
+		}
+		for _, e := range c.Expiries() {
+			if now := time.Now(); e.Soon(now) {
+				list = append(list, fmt.Sprintf("node %s (%s): %s", m.Name, m.ID, e.In(now)))
+			}
+		}
+		if first == nil {
+			first = c
+		}
+		differ["a rotation of the gossip key"] = differ["a rotation of the gossip key"] || len(c.Gossip) > 1 || !slices.EqualFunc(c.Gossip, first.Gossip, wire.KeyInfo.Same)
+		differ["a rotation of the cluster key"] = differ["a rotation of the cluster key"] || len(c.Cluster) > 1 || !slices.EqualFunc(c.Cluster, first.Cluster, wire.KeyInfo.Same)
+		differ["a rotation of the authority"] = differ["a rotation of the authority"] || len(c.Trusted) > 1 || !slices.Equal(c.Trusted, first.Trusted)
+	}
+	for _, what := range []string{"gossip key", "cluster key", "authority"} {
+		if differ["a rotation of the "+what] {
+			list = append(list, fmt.Sprintf("a rotation of the %s is not over: facet cluster status shows how far it is", what))
+		}
+	}
+	return list
 }

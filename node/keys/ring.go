@@ -1,4 +1,4 @@
-package node
+package keys
 
 import (
 	"bytes"
@@ -236,9 +236,4 @@ func stepped(keys []ringKey, o ringOrder) ([]ringKey, error) {
 	default:
 		return nil, fmt.Errorf("there is no step %q", o.Step)
 	}
-}
-
-// sameRing tells whether two rings hold the same keys in the same order.
-func sameRing(a, b []wire.KeyInfo) bool {
-	return slices.EqualFunc(a, b, func(a, b wire.KeyInfo) bool { return a.ID == b.ID })
 }

@@ -46,7 +46,7 @@ func TestANodesLogTellsWhenItsCertificatesEndSoon(t *testing.T) {
 	f := func(before time.Duration, want int, level string) {
 		t.Helper()
 		log.with("")
-		if warned := n.WarnOfEndings(t.Context(), year.Add(-before)); warned != (want > 0) {
+		if warned := n.WarnOfExpiry(t.Context(), year.Add(-before)); warned != (want > 0) {
 			t.Errorf("%s before the end: warned %v", before, warned)
 		}
 		got := log.with("facet cluster renew")
