@@ -126,7 +126,7 @@ func TestMachinesThatJoinedLookAndGiveNoOrders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fails(`give "facet cluster renew" on the machine with the authority`, "status")
+	fails(`run "facet cluster renew" on the machine with the authority`, "status")
 	if out := facet(t, "cluster", "renew", "--profile", m.profile); !strings.Contains(out, "node n3 has new certificates") || strings.Contains(out, "n1") {
 		t.Errorf("renew: %s", out)
 	}
