@@ -62,7 +62,7 @@ type BackupProgress struct {
 	Restored *Restored     `json:"restored,omitempty"`
 }
 
-// BackupResult is a finished
+// BackupResult is a finished backup.
 type BackupResult struct {
 	Head
 	Digest Digest `json:"digest"`
