@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,7 +10,8 @@ import (
 	"facet/internal/id"
 	"facet/node/backup"
 	"facet/node/bucket"
-	"facet/raftfsm"
+	"facet/node/replicas"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/shard/seal"
@@ -56,7 +56,7 @@ func (n *Node) lead(ctx context.Context, method string, o groupOrder) ([]byte, e
 			if err == nil {
 				return answer, nil
 			}
-			if last = err; !again(err) || ctx.Err() != nil {
+			if last = err; !replicas.Again(err) || ctx.Err() != nil {
 				return nil, err
 			}
 		}
@@ -67,14 +67,6 @@ func (n *Node) lead(ctx context.Context, method string, o groupOrder) ([]byte, e
 		}
 	}
 	return nil, fmt.Errorf("group %d has no leader that answers: %w", o.Group, last)
-}
-
-// again tells whether a request may be tried again: what is asked for may come twice.
-func again(err error) bool {
-	if _, notLeader := errors.AsType[*raftfsm.NotLeaderError](err); notLeader {
-		return true
-	}
-	return errors.Is(err, raftfsm.ErrOutcomeUnknown) || errors.Is(err, raftfsm.ErrBusy) || router.KindOf(err) == router.Unavailable
 }
 
 // likely gives the members of a group, the leader first if this node knows it.
@@ -110,20 +102,20 @@ func (n *Node) serveCopies(ctx context.Context, method string, body []byte) ([]b
 	}
 	group, ok := n.replicas.Group(o.Group)
 	if !ok || !group.IsLeader() {
-		return nil, notHere(o.Group)
+		return nil, replicas.NotHere(o.Group)
 	}
 	switch method {
 	case methodPropose:
 		ctx, cancel := context.WithTimeout(ctx, proposeTimeout)
 		defer cancel()
 		answer, err := group.Propose(ctx, o.Command)
-		return answer, heal(o.Group, err)
+		return answer, replicas.Heal(o.Group, err)
 	case methodPart:
 		state, err := n.freeze(ctx, o.Group)
 		if err != nil {
-			return nil, heal(o.Group, err)
+			return nil, replicas.Heal(o.Group, err)
 		}
-		part, err := backup.WriteShard(ctx, o.Part, state, n.master)
+		part, err := backup.WriteShard(ctx, o.Part, state, n.keys.Master())
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +123,7 @@ func (n *Node) serveCopies(ctx context.Context, method string, body []byte) ([]b
 	default:
 		state, err := n.freeze(ctx, o.Group)
 		if err != nil {
-			return nil, heal(o.Group, err)
+			return nil, replicas.Heal(o.Group, err)
 		}
 		sums, err := backup.Sums(state)
 		if err != nil {
@@ -141,23 +133,11 @@ func (n *Node) serveCopies(ctx context.Context, method string, body []byte) ([]b
 	}
 }
 
-func notHere(number id.Shard) error {
-	return router.Errorf(router.Unavailable, "", "this node does not lead group %d", number)
-}
-
-// heal makes of an error that another try may heal one that says so to a peer.
-func heal(number id.Shard, err error) error {
-	if err != nil && (again(err) || errors.Is(err, raftfsm.ErrClosed)) {
-		return notHere(number)
-	}
-	return err
-}
-
 // freeze gives a group's state here that has every write acknowledged before the call.
 func (n *Node) freeze(ctx context.Context, number id.Shard) (backup.State, error) {
 	group, ok := n.replicas.Group(number)
 	if !ok {
-		return nil, notHere(number)
+		return nil, replicas.NotHere(number)
 	}
 	index, err := group.ReadIndex(ctx)
 	if err == nil {
@@ -171,7 +151,7 @@ func (n *Node) freeze(ctx context.Context, number id.Shard) (backup.State, error
 	}
 	machine, ok := n.replicas.Shard(number)
 	if !ok {
-		return nil, notHere(number)
+		return nil, replicas.NotHere(number)
 	}
 	return machine.Freeze()
 }
@@ -245,7 +225,7 @@ func (c copies) HasGallery(ctx context.Context, g metafsm.Gallery) (bool, error)
 }
 
 // Backup makes a backup; Galleries of q are names (TENANT/GALLERY) or ids.
-func (n *Node) Backup(ctx context.Context, q BackupOrder, progress func(done, total int)) (backup.Manifest, error) {
+func (n *Node) Backup(ctx context.Context, q wire.BackupOrder, progress func(done, total int)) (backup.Manifest, error) {
 	if r, ok := n.replicas.Meta().Restoration(); ok && !r.Done {
 		return backup.Manifest{}, router.Errorf(router.InvalidRequest, "", "a backup is being restored into this cluster: end that first")
 	}
@@ -260,7 +240,7 @@ func (n *Node) Backup(ctx context.Context, q BackupOrder, progress func(done, to
 		q.Name = time.Now().UTC().Format(backupNameFormat)
 	}
 	return backup.Run(ctx, backup.Options{
-		URL: q.To, Name: q.Name, Galleries: galleries, Version: Version, Master: n.master, Progress: progress,
+		URL: q.To, Name: q.Name, Galleries: galleries, Version: wire.Version, Master: n.keys.Master(), Progress: progress,
 	}, copies{n})
 }
 
@@ -284,7 +264,7 @@ func (n *Node) galleries(wanted []string) ([]id.Gallery, error) {
 }
 
 // Restore restores a backup into this cluster.
-func (n *Node) Restore(ctx context.Context, q RestoreOrder, progress func(done, total int)) (backup.Restored, error) {
+func (n *Node) Restore(ctx context.Context, q wire.RestoreOrder, progress func(done, total int)) (backup.Restored, error) {
 	from, err := n.masterOf(q.Key)
 	if err != nil {
 		return backup.Restored{}, err
@@ -293,14 +273,14 @@ func (n *Node) Restore(ctx context.Context, q RestoreOrder, progress func(done, 
 		return backup.Restored{}, err
 	}
 	return backup.Restore(ctx, backup.RestoreOptions{
-		URL: q.From, Name: q.Name, Gallery: q.Gallery, From: from, To: n.master, Erased: q.Erasures, WithErased: q.WithErased, Progress: progress,
+		URL: q.From, Name: q.Name, Gallery: q.Gallery, From: from, To: n.keys.Master(), Erased: q.Erasures, WithErased: q.WithErased, Progress: progress,
 	}, copies{n})
 }
 
 // masterOf gives the cluster's key that a backup was made with; none is this one's.
 func (n *Node) masterOf(key []byte) (*seal.Master, error) {
 	if len(key) == 0 {
-		return n.master, nil
+		return n.keys.Master(), nil
 	}
 	return seal.NewMaster(key)
 }

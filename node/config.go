@@ -9,6 +9,7 @@ import (
 
 	"facet/engine/score"
 	"facet/node/httpapi"
+	"facet/node/sigv4"
 	"facet/node/transport"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
@@ -134,12 +135,6 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// The scope of signatures (interface, §5). The service is always this one.
-const (
-	RegionDefault  = "ap-southeast-2"
-	ServiceDefault = "execute-api"
-)
-
 // SearchMissProbable is the SearchMiss of the setting search-bound: probable.
 const SearchMissProbable = 5e-10
 
@@ -169,7 +164,7 @@ func (c Config) complete() (Config, error) {
 		c.CheckEvery = CheckDefault
 	}
 	if c.Region == "" {
-		c.Region = RegionDefault
+		c.Region = sigv4.RegionDefault
 	}
 	switch {
 	case c.Dir == "":

@@ -26,7 +26,7 @@ func (n *Node) DataKey(gallery id.Gallery) (*seal.Key, uint32, error) {
 	if !known {
 		return nil, 0, errors.New("the gallery is not known")
 	}
-	raw, err := n.master.Unwrap(g.WrappedKey, []byte("gallery-data-key"+gallery.String()))
+	raw, err := n.keys.Master().Unwrap(g.WrappedKey, []byte("gallery-data-key"+gallery.String()))
 	if err != nil {
 		return nil, 0, err
 	}

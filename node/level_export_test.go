@@ -2,6 +2,7 @@ package node
 
 import (
 	"facet/internal/id"
+	"facet/node/replicas"
 )
 
 // RecordedLevels gives what the nodes' records say that they know.
@@ -17,7 +18,7 @@ func (n *Node) RecordedLevels() []uint32 {
 func (n *Node) SnapshotHere(number id.Shard) error {
 	g, ok := n.replicas.Group(number)
 	if !ok {
-		return notHere(number)
+		return replicas.NotHere(number)
 	}
 	return g.Snapshot()
 }

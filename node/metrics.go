@@ -15,6 +15,7 @@ import (
 	"facet/node/httpapi"
 	"facet/node/metrics"
 	"facet/node/placement"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 )
 
@@ -131,11 +132,11 @@ func (n *Node) readCluster(to send) {
 	to(metrics.ShardsUnder, float64(c.under))
 	to(metrics.ShardsAtRisk, float64(c.atRisk))
 	to(metrics.Clock, since1970(time.Now()))
-	to(metrics.BuildInfo, 1, Version, revision(), runtime.Version(), placement.PackHint(n.cfg.Pack))
-	for name, source := range map[string]*cert.Source{"node": n.nodeCert, "server": n.serverCert} {
+	to(metrics.BuildInfo, 1, wire.Version, revision(), runtime.Version(), placement.PackHint(n.cfg.Pack))
+	for name, source := range map[string]*cert.Source{"node": n.keys.Node(), "server": n.keys.Server()} {
 		to(metrics.CertExpiry, float64(source.Leaf().NotAfter.Unix()), name)
 	}
-	to(metrics.CertExpiry, float64(n.nodeCert.AuthorityEnd().Unix()), "authority")
+	to(metrics.CertExpiry, float64(n.keys.Node().AuthorityEnd().Unix()), "authority")
 }
 
 // census counts shards by how safe they are.

@@ -16,24 +16,22 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/requestlog"
-	"facet/node/cert"
 	"facet/node/checks"
 	"facet/node/datadir"
 	"facet/node/httpapi"
+	"facet/node/keys"
 	"facet/node/limits"
 	"facet/node/membership"
 	"facet/node/metrics"
+	"facet/node/peer"
 	"facet/node/placement"
 	"facet/node/replicas"
 	"facet/node/transport"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/shard/kernel"
-	"facet/shard/seal"
 )
-
-// Version is the software's version, as nodes tell it to each other.
-const Version = "0.3.1"
 
 // Node is one process of a cluster. Open it, wait for Ready, and Close it.
 type Node struct {
@@ -41,9 +39,7 @@ type Node struct {
 	log     *slog.Logger
 	member  id.Member
 	id      id.Node
-	master  *seal.Master
-	rings   rings
-	pending pendingKeys
+	keys    *keys.Keys
 	held    *datadir.Registry
 	backups backups
 
@@ -51,7 +47,7 @@ type Node struct {
 	gossip   *membership.Membership
 	client   *transport.Client
 	server   *transport.Server
-	peers    *peers
+	peers    *peer.Peers
 	replicas *replicas.Replicas
 	methods  map[string]func(context.Context, []byte) ([]byte, error) // that parts answer
 	// records are meta's, once it is open.
@@ -69,8 +65,6 @@ type Node struct {
 	placement *placement.Placement
 	sizes     *replicas.Sizes
 	warmer    *replicas.Warmer
-	// The certificates of the ports for nodes and operators, and for clients.
-	nodeCert, serverCert *cert.Source
 
 	closing atomic.Bool // Close was called
 
@@ -111,7 +105,11 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 			err = errors.Join(err, n.close())
 		}
 	}()
-	if err := n.openMaster(); err != nil {
+	n.keys, err = keys.Open(keys.Config{
+		Node: n.id, Self: n.member, Name: cfg.Name, Certificates: cfg.Certificates,
+		ClusterKeyFile: cfg.ClusterKeyFile, GossipKeyFile: cfg.GossipKeyFile, Log: n.log,
+	})
+	if err != nil {
 		return nil, err
 	}
 	n.openMetrics()
@@ -119,17 +117,18 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, err
 	}
 	n.checks = checks.New(checks.Config{
-		Every: cfg.CheckEvery, Self: n.member, Software: Version + " " + revision(), Replicas: n.replicas, Peers: n.peers, Log: n.log,
+		Every: cfg.CheckEvery, Self: n.member, Software: wire.Version + " " + revision(), Replicas: n.replicas, Peers: n.peers, Log: n.log,
 	})
 	n.limits = limits.New(limits.Config{Memory: cfg.Memory, Used: n.replicas.Memory, DiskReserve: cfg.DiskReserve, Dir: cfg.Dir, Log: n.log})
 	n.router = router.New(router.Config{
-		Groups: n.replicas, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: n.master, Log: n.log,
+		Groups: n.replicas, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: n.keys.Master(), Log: n.log,
 		Bulk: cfg.Bucket != "", Memory: n.limits, Meter: n.meters,
 	})
+	n.keys.Join(keys.Cluster{Replicas: n.replicas, Records: n.router, Peers: n.peers}, n.gossip.ChangeKeys)
 	n.placement = placement.New(placement.Config{
 		Node: n.id, Self: n.member, Name: cfg.Name, Zone: cfg.Zone, Pack: cfg.Pack, Level: cfg.level(), Away: cfg.Away,
 		Expect: cfg.Expect, Shards: cfg.Shards, Copies: cfg.Replicas, SlotsPerShard: cfg.SlotsPerShard,
-		KeyCheck: n.keyCheck, HasKey: n.hasKey,
+		KeyCheck: n.keys.KeyCheck, HasKey: n.keys.HasKey,
 		Replicas: n.replicas, Gossip: n.gossip, Records: n.router, Peers: n.peers, Log: n.log,
 	})
 	n.warmer, n.sizes = replicas.NewWarmer(n.replicas, n.router, n.noteReady), replicas.NewSizes(n.replicas)
@@ -179,39 +178,24 @@ func (n *Node) fail(err error) {
 	})
 }
 
-// certificate loads a pair of the certificate folder.
-func (n *Node) certificate(name string) (*cert.Source, error) {
-	in := func(file string) string { return filepath.Join(n.cfg.Certificates, file) }
-	return cert.Load(cert.Files{CA: in("ca.pem"), Cert: in(name + ".pem"), Key: in(name + ".key")}, n.log)
-}
-
 // openPeers opens the port between nodes and what speaks through it, and meta.
-func (n *Node) openPeers(ctx context.Context) error {
-	source, err := n.certificate("node")
-	if err != nil {
-		return err
-	}
-	n.nodeCert = source
+func (n *Node) openPeers(ctx context.Context) (err error) {
 	n.mux, err = transport.Open(ctx, transport.Config{
 		Network: n.cfg.Network, Addr: n.cfg.PeerAddress, Advertise: n.cfg.PeerAdvertise,
-		TLS: source.PeerConfig(), Refuse: n.refusePeer, Log: n.log,
+		TLS: n.keys.Node().PeerConfig(), Refuse: n.refusePeer, Log: n.log,
 	})
 	if err != nil {
 		return err
 	}
-	if n.rings.gossip, err = openRing(n.cfg.GossipKeyFile); err != nil {
-		return err
-	}
 	n.gossip, err = membership.Open(ctx, membership.Config{
-		Self: n.meta(id.Cluster{}), Mux: n.mux, Seeds: n.cfg.Seeds, Keys: n.rings.gossip.secrets(),
+		Self: n.meta(id.Cluster{}), Mux: n.mux, Seeds: n.cfg.Seeds, Keys: n.keys.GossipSecrets(),
 		File: filepath.Join(n.cfg.Dir, "peers"), Log: n.log,
 	})
 	if err != nil {
 		return err
 	}
-	n.rings.gossip.apply = n.gossip.ChangeKeys
 	n.client = transport.OpenClient(n.mux)
-	n.peers = &peers{self: n.member, client: n.client, resolve: n.resolve}
+	n.peers = peer.New(n.member, n.client, n.resolve)
 	arena := kernel.NewArena(0)
 	if n.cfg.Spectrum != nil {
 		if err := arena.Suit(n.cfg.Spectrum); err != nil {
@@ -245,6 +229,7 @@ func (n *Node) openServers(ctx context.Context) error {
 	}
 	n.methods = map[string]func(context.Context, []byte) ([]byte, error){}
 	maps.Copy(n.methods, n.replicas.Methods())
+	maps.Copy(n.methods, n.keys.Methods())
 	maps.Copy(n.methods, n.checks.Methods())
 	maps.Copy(n.methods, n.placement.Methods())
 	n.server = transport.OpenServer(transport.ServerConfig{Listener: listener, Handler: n.servePeer, Log: n.log})
@@ -252,7 +237,7 @@ func (n *Node) openServers(ctx context.Context) error {
 		return err
 	}
 	n.readState()
-	n.admin, err = n.openAdmin(ctx, n.nodeCert)
+	n.admin, err = n.openAdmin(ctx)
 	return err
 }
 
@@ -326,7 +311,7 @@ func (n *Node) serving() error {
 func (n *Node) meta(cluster id.Cluster) membership.Meta {
 	return membership.Meta{
 		Member: n.member, Address: n.mux.Advertise(), PublicURL: n.cfg.PublicURL,
-		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: placement.PackHint(n.cfg.Pack), Version: Version, Level: placement.RecordLevel(n.cfg.level()), Cluster: cluster, SearchMiss: n.cfg.SearchMiss,
+		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: placement.PackHint(n.cfg.Pack), Version: wire.Version, Level: placement.RecordLevel(n.cfg.level()), Cluster: cluster, SearchMiss: n.cfg.SearchMiss,
 	}
 }
 

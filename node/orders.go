@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"facet/internal/id"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
@@ -14,10 +15,10 @@ import (
 // such node, and, unless forced, if the nodes that are left are too few for the
 // present number of replicas. Draining and removing move replicas away by and by;
 // Status tells how far that is.
-func (n *Node) SetNodeState(ctx context.Context, o Order) error {
+func (n *Node) SetNodeState(ctx context.Context, o wire.Order) error {
 	state, ok := nodeStates[o.State]
 	if !ok {
-		return router.Errorf(router.InvalidRequest, "", "a node is %s, %s or %s", StateActive, StateDraining, StateRemoved)
+		return router.Errorf(router.InvalidRequest, "", "a node is %s, %s or %s", wire.StateActive, wire.StateDraining, wire.StateRemoved)
 	}
 	if err := n.router.SyncMeta(ctx); err != nil {
 		return err
@@ -73,7 +74,7 @@ func (n *Node) mayBeCut(who id.Node) error {
 }
 
 var nodeStates = map[string]metafsm.NodeState{
-	StateActive: metafsm.NodeActive, StateDraining: metafsm.NodeDraining, StateRemoved: metafsm.NodeRemoved,
+	wire.StateActive: metafsm.NodeActive, wire.StateDraining: metafsm.NodeDraining, wire.StateRemoved: metafsm.NodeRemoved,
 }
 
 func (n *Node) alive(who id.Node) (id.Member, bool) {
@@ -96,7 +97,7 @@ func (n *Node) holdsSome(who id.Node) bool {
 
 // MoveShard gives the vote of one node in a shard to another. A move that the plan
 // would undo is refused.
-func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
+func (n *Node) MoveShard(ctx context.Context, o wire.ShardOrder) error {
 	if err := n.router.SyncMeta(ctx); err != nil {
 		return err
 	}
@@ -165,9 +166,9 @@ func serveOrder[O any](n *Node, w http.ResponseWriter, r *http.Request, what str
 
 // moves are the shards on the move, from what the map wants and nodes tell of
 // themselves.
-func moves(shards metafsm.ShardMap, nodes []Member) []Move {
-	list := []Move{}
-	replica := func(who id.Node, number id.Shard) (GroupStatus, bool) {
+func moves(shards metafsm.ShardMap, nodes []wire.Member) []wire.Move {
+	list := []wire.Move{}
+	replica := func(who id.Node, number id.Shard) (wire.GroupStatus, bool) {
 		for _, m := range nodes {
 			for _, g := range m.Groups {
 				if m.ID == who && g.Group == number {
@@ -175,13 +176,13 @@ func moves(shards metafsm.ShardMap, nodes []Member) []Move {
 				}
 			}
 		}
-		return GroupStatus{}, false
+		return wire.GroupStatus{}, false
 	}
 	for _, at := range shards.Shards {
 		if !at.Moving {
 			continue
 		}
-		m := Move{Shard: at.Shard, To: []id.Node{}, From: []id.Node{}}
+		m := wire.Move{Shard: at.Shard, To: []id.Node{}, From: []id.Node{}}
 		for _, v := range at.Voters {
 			who, err := v.Node()
 			if err != nil {

@@ -51,7 +51,7 @@ func (n *Node) RouterBehind() (*router.Router, error) {
 	}
 	return router.New(router.Config{
 		Groups: &behind{Replicas: n.replicas, then: then}, Peers: n.peers, Extractor: n.cfg.Extractor, Table: n.cfg.Table,
-		Master: n.master, Log: n.log, Bulk: true, Memory: n.limits,
+		Master: n.keys.Master(), Log: n.log, Bulk: true, Memory: n.limits,
 	}), nil
 }
 

@@ -18,9 +18,9 @@ import (
 
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/serve"
-	"facet/node"
 	"facet/node/cert"
 	"facet/node/datadir"
+	"facet/node/wire"
 )
 
 // errStranger says that another than the inviter answers.
@@ -66,7 +66,7 @@ func (m Machine) request(ctx context.Context, t Token, f folder, pack string) (a
 		return a, err
 	}
 	q := joinRequest{
-		Secret: t.Secret[:], Node: who, Name: m.Name, Hosts: m.hosts(), Pack: pack, Version: node.Version, Time: time.Now(),
+		Secret: t.Secret[:], Node: who, Name: m.Name, Hosts: m.hosts(), Pack: pack, Version: wire.Version, Time: time.Now(),
 	}
 	var keys [3][]byte
 	var errs [3]error

@@ -17,9 +17,9 @@ import (
 	"facet/cmd/facet/config"
 	"facet/internal/id"
 	"facet/internal/ports"
-	"facet/node"
 	"facet/node/cert"
 	"facet/node/datadir"
+	"facet/node/wire"
 )
 
 // pack gives a folder with the manifest of the default pack, changed by edit.
@@ -250,7 +250,7 @@ func TestClocksNamesAndIdentitiesThatDoNotFitAreRefused(t *testing.T) {
 		}
 	}
 	running := id.Node{UUID: id.Random([16]byte{99})}
-	i.members = []node.Member{{ID: running, Name: "taken", Answers: true}}
+	i.members = []wire.Member{{ID: running, Name: "taken", Answers: true}}
 	f := func(want string, edit func(*joinRequest)) {
 		t.Helper()
 		q := valid()

@@ -1,4 +1,4 @@
-package node
+package keys
 
 import (
 	"context"
@@ -11,9 +11,12 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/node/loop"
+	"facet/node/peer"
+	"facet/node/replicas"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
-	"facet/shard/seal"
 )
 
 const (
@@ -28,6 +31,8 @@ const (
 	// levelWait is how long a rotation waits for the cluster to be at a level that all
 	// nodes know: it has just been founded or upgraded.
 	levelWait = 5 * time.Second
+	// levelPause is how often it checks.
+	levelPause = 500 * time.Millisecond
 
 	// eraseSlack is by how much the clocks of nodes may differ.
 	eraseSlack = time.Minute
@@ -35,46 +40,15 @@ const (
 	keyCheckPurpose = "cluster-key-check"
 )
 
-// rings are the shared keys of this node.
-type rings struct {
-	gossip, cluster *ring
-	rotating        sync.Mutex // held on meta's leader while it replaces a key
-}
-
-func (r *rings) named(name string) (*ring, error) {
-	switch name {
-	case RingGossip:
-		return r.gossip, nil
-	case RingCluster:
-		return r.cluster, nil
-	default:
-		return nil, router.Errorf(router.InvalidRequest, "", "a ring is %s or %s", RingGossip, RingCluster)
-	}
-}
-
-// openMaster opens the cluster's key.
-func (n *Node) openMaster() error {
-	r, err := openRing(n.cfg.ClusterKeyFile)
-	if err != nil {
-		return err
-	}
-	secrets := r.secrets()
-	if n.master, err = seal.NewMaster(secrets[0], secrets[1:]...); err != nil {
-		return err
-	}
-	r.apply, n.rings.cluster = n.master.Change, r
-	return nil
-}
-
-// keyCheck tells the cluster's key from others without telling what it is.
-func (n *Node) keyCheck() []byte {
-	mac := n.master.MAC(keyCheckPurpose, nil)
+// KeyCheck tells the cluster's key from others without telling what it is.
+func (k *Keys) KeyCheck() []byte {
+	mac := k.master.MAC(keyCheckPurpose, nil)
 	return mac[:]
 }
 
-// hasKey tells whether this node has the key of which keyCheck was stored.
-func (n *Node) hasKey(check []byte) bool {
-	return slices.ContainsFunc(n.master.MACs(keyCheckPurpose, nil), func(mac [32]byte) bool { return string(mac[:]) == string(check) })
+// HasKey reports whether this node has the key of which keyCheck was stored.
+func (k *Keys) HasKey(check []byte) bool {
+	return slices.ContainsFunc(k.master.MACs(keyCheckPurpose, nil), func(mac [32]byte) bool { return string(mac[:]) == string(check) })
 }
 
 // Rotate replaces a key that all nodes share: the new one is added on all of them,
@@ -82,94 +56,86 @@ func (n *Node) hasKey(check []byte) bool {
 // can't open what another seals. All nodes of the cluster must answer. It ends a
 // rotation that was interrupted instead of beginning another. It may be asked of any
 // node and runs on meta's leader.
-func (n *Node) Rotate(ctx context.Context, o RingOrder) (a RingAnswer, err error) {
-	if _, err := n.rings.named(o.Ring); err != nil {
+func (k *Keys) Rotate(ctx context.Context, o wire.RingOrder) (a wire.RingAnswer, err error) {
+	if _, err := k.named(o.Ring); err != nil {
 		return a, err
 	}
-	leader, ok := n.replicas.MetaGroup().Leader()
+	leader, ok := k.in.Replicas.MetaGroup().Leader()
 	if !ok {
 		return a, router.Errorf(router.Unavailable, "", "meta has no leader")
 	}
-	if leader == n.member {
-		return n.rotate(ctx, o)
+	if leader == k.cfg.Self {
+		return k.rotate(ctx, o)
 	}
-	body, err := json.Marshal(o)
-	if err != nil {
-		return a, fmt.Errorf("ask for a rotation: %w", err)
-	}
-	answer, err := n.peers.Call(ctx, leader, methodRotate, body)
-	if err != nil {
-		return a, err
-	}
-	return a, json.Unmarshal(answer, &a)
+	return a, k.in.Peers.Ask(ctx, leader, methodRotate, o, &a)
 }
 
-func (n *Node) rotate(ctx context.Context, o RingOrder) (a RingAnswer, err error) {
-	if !n.replicas.MetaGroup().IsLeader() {
-		return a, notHere(id.Meta)
+func (k *Keys) rotate(ctx context.Context, o wire.RingOrder) (a wire.RingAnswer, err error) {
+	if !k.in.Replicas.MetaGroup().IsLeader() {
+		return a, replicas.NotHere(id.Meta)
 	}
-	if !n.rings.rotating.TryLock() {
+	if !k.rotating.TryLock() {
 		return a, router.Errorf(router.InvalidRequest, "", "a key is being replaced already")
 	}
-	defer n.rings.rotating.Unlock()
-	if err := n.router.SyncMeta(ctx); err != nil {
+	defer k.rotating.Unlock()
+	if err := k.in.Records.SyncMeta(ctx); err != nil {
 		return a, err
 	}
-	if r, ok := n.replicas.Meta().Restoration(); ok && !r.Done {
+	if r, ok := k.in.Replicas.Meta().Restoration(); ok && !r.Done {
 		return a, router.Errorf(router.InvalidRequest, "", "a backup is being restored: end that first")
 	}
-	if err := n.mayRekey(ctx, o.Ring); err != nil {
+	if err := k.mayRekey(ctx, o.Ring); err != nil {
 		return a, err
 	}
-	return n.replaceKey(ctx, o)
+	return k.ReplaceKey(ctx, o)
 }
 
-// replaceKey takes the steps of a rotation. What comes into meta meanwhile is wrapped by
+// ReplaceKey takes the steps of a rotation; Rotate asks before whether it may begin. What comes into meta meanwhile is wrapped by
 // the new key, or refused (metafsm.OtherKey).
-func (n *Node) replaceKey(ctx context.Context, o RingOrder) (a RingAnswer, err error) {
-	key, resumed, err := n.ringKeyFor(ctx, o.Ring)
+func (k *Keys) ReplaceKey(ctx context.Context, o wire.RingOrder) (a wire.RingAnswer, err error) {
+	key, resumed, err := k.ringKeyFor(ctx, o.Ring)
 	if err != nil {
 		return a, err
 	}
-	a = RingAnswer{Ring: o.Ring, Key: KeyInfo{ID: key.id(), Since: key.since}, Resumed: resumed}
+	a = wire.RingAnswer{Ring: o.Ring, Key: wire.KeyInfo{ID: key.id(), Since: key.since}, Resumed: resumed}
 	step := ringOrder{Ring: o.Ring, Step: ringAdd, Key: key.id(), Secret: key.secret, Since: key.since}
-	if _, err := n.stepAll(ctx, step); err != nil {
+	if _, err := k.stepAll(ctx, step); err != nil {
 		return a, err
 	}
 	step.Step, step.Secret = ringUse, nil
-	if _, err := n.stepAll(ctx, step); err != nil {
+	if _, err := k.stepAll(ctx, step); err != nil {
 		return a, err
 	}
-	if o.Ring == RingCluster {
-		if a.Rewrapped, err = n.rewrapAll(ctx); err != nil {
+	if o.Ring == wire.RingCluster {
+		if a.Rewrapped, err = k.rewrapAll(ctx); err != nil {
 			return a, err
 		}
-	} else if err := pause(ctx, gossipRest); err != nil {
+	} else if err := loop.Pause(ctx, gossipRest); err != nil {
 		return a, err
 	}
 	step.Step = ringRetire
-	states, err := n.stepAll(ctx, step)
+	states, err := k.stepAll(ctx, step)
 	if err != nil {
 		return a, err
 	}
 	a.Nodes = len(states)
-	n.log.Info("a shared key was replaced", "ring", o.Ring, "key", a.Key.ID, "nodes", a.Nodes)
+	k.cfg.Log.Info("a shared key was replaced", "ring", o.Ring, "key", a.Key.ID, "nodes", a.Nodes)
 	return a, nil
 }
 
 // mayRekey refuses to change the cluster's key while a node may run software that does
 // not know the command for it: such a node would end.
-func (n *Node) mayRekey(ctx context.Context, ring string) error {
-	if ring != RingCluster {
+func (k *Keys) mayRekey(ctx context.Context, ring string) error {
+	if ring != wire.RingCluster {
 		return nil
 	}
 	for late := time.Now().Add(levelWait); ; {
-		now := n.replicas.Meta().Level()
+		now := k.in.Replicas.Meta().Level()
 		if now >= metafsm.LevelRekey {
 			return nil
 		}
 		var old []string
-		for _, r := range n.replicas.Meta().Nodes() {
+		for _, r := range k.in.Replicas.Meta().Nodes() {
 			if r.State != metafsm.NodeRemoved && r.Knows() < metafsm.LevelRekey {
 				old = append(old, r.Name)
 			}
@@ -179,26 +145,26 @@ func (n *Node) mayRekey(ctx context.Context, ring string) error {
 				"upgrade %s first (facet status shows versions)", metafsm.LevelRekey, now, strings.Join(old, ", "))
 		}
 		if time.Now().After(late) {
-			return &router.Error{Kind: router.Unavailable, Message: "the cluster is not at its new level yet; try again", RetryAfter: stewardTimeout}
+			return &router.Error{Kind: router.Unavailable, Message: "the cluster is not at its new level yet; try again", RetryAfter: levelWait}
 		}
-		if err := pause(ctx, stewardPause); err != nil {
+		if err := loop.Pause(ctx, levelPause); err != nil {
 			return err
 		}
 	}
 }
 
 // ringKeyFor gives the key of a rotation that was interrupted, or else a new one.
-func (n *Node) ringKeyFor(ctx context.Context, name string) (key ringKey, resumed bool, err error) {
-	states, err := n.stepAll(ctx, ringOrder{Ring: name, Step: ringLook})
+func (k *Keys) ringKeyFor(ctx context.Context, name string) (key ringKey, resumed bool, err error) {
+	states, err := k.stepAll(ctx, ringOrder{Ring: name, Step: ringLook})
 	if err != nil {
 		return key, false, err
 	}
-	r, _ := n.rings.named(name)
+	r, _ := k.named(name)
 	own, key := r.infos(), r.newest()
 	ended := true
 	for _, s := range states {
-		ended = ended && len(s) == 1 && sameRing(s, own)
-		if !slices.ContainsFunc(own, func(k KeyInfo) bool { return k.ID == s[0].ID }) {
+		ended = ended && len(s) == 1 && slices.EqualFunc(s, own, wire.KeyInfo.Same)
+		if !slices.ContainsFunc(own, func(k wire.KeyInfo) bool { return k.ID == s[0].ID }) {
 			return key, false, router.Errorf(router.InvalidRequest, "", "a node seals with a key that meta's leader does not have: give all nodes the same key file")
 		}
 	}
@@ -214,26 +180,22 @@ func (n *Node) ringKeyFor(ctx context.Context, name string) (key ringKey, resume
 
 // stepAll has every node of the cluster take a step, this one first, and gives their
 // rings. If one of them does not, the error says which and why.
-func (n *Node) stepAll(ctx context.Context, o ringOrder) ([][]KeyInfo, error) {
-	body, err := json.Marshal(o)
-	if err != nil {
-		return nil, fmt.Errorf("change a shared key: %w", err)
-	}
-	r, err := n.rings.named(o.Ring)
+func (k *Keys) stepAll(ctx context.Context, o ringOrder) ([][]wire.KeyInfo, error) {
+	r, err := k.named(o.Ring)
 	if err != nil {
 		return nil, err
 	}
-	own, err := n.stepOwn(r, o)
+	own, err := k.stepOwn(r, o)
 	if err != nil {
-		return nil, router.Errorf(router.Unavailable, "", "node %s: %v", n.cfg.Name, err)
+		return nil, router.Errorf(router.Unavailable, "", "node %s: %v", k.cfg.Name, err)
 	}
 	var nodes []metafsm.Node
-	for _, m := range n.replicas.Meta().Nodes() {
-		if m.State != metafsm.NodeRemoved && m.Member != n.member {
+	for _, m := range k.in.Replicas.Meta().Nodes() {
+		if m.State != metafsm.NodeRemoved && m.Member != k.cfg.Self {
 			nodes = append(nodes, m)
 		}
 	}
-	states, errs := make([][]KeyInfo, len(nodes)), make([]error, len(nodes))
+	states, errs := make([][]wire.KeyInfo, len(nodes)), make([]error, len(nodes))
 	var work sync.WaitGroup
 	slots := make(chan struct{}, ringFanOut)
 	for i, m := range nodes {
@@ -242,10 +204,7 @@ func (n *Node) stepAll(ctx context.Context, o ringOrder) ([][]KeyInfo, error) {
 			defer func() { <-slots }()
 			ctx, cancel := context.WithTimeout(ctx, ringTimeout)
 			defer cancel()
-			answer, err := n.peers.Call(ctx, m.Member, methodRing, body)
-			if err == nil {
-				err = json.Unmarshal(answer, &states[i])
-			}
+			err := k.in.Peers.Ask(ctx, m.Member, methodRing, o, &states[i])
 			if err == nil && len(states[i]) == 0 {
 				err = errors.New("it tells of no key")
 			}
@@ -264,31 +223,31 @@ func (n *Node) stepAll(ctx context.Context, o ringOrder) ([][]KeyInfo, error) {
 
 // stepOwn takes a step on this node. When a cluster key retires, what it has wrapped
 // leaves this node's disk, too.
-func (n *Node) stepOwn(r *ring, o ringOrder) ([]KeyInfo, error) {
+func (k *Keys) stepOwn(r *ring, o ringOrder) ([]wire.KeyInfo, error) {
 	infos, err := r.step(o)
-	if err != nil || o.Ring != RingCluster || o.Step != ringRetire {
+	if err != nil || o.Ring != wire.RingCluster || o.Step != ringRetire {
 		return infos, err
 	}
-	if err := n.replicas.MetaGroup().Erase(time.Now().Add(eraseSlack)); err != nil {
+	if err := k.in.Replicas.MetaGroup().Erase(time.Now().Add(eraseSlack)); err != nil {
 		return nil, fmt.Errorf("take what the old key has wrapped off the disk: %w", err)
 	}
 	return infos, nil
 }
 
 // serveRing answers stepAll.
-func (n *Node) serveRing(ctx context.Context, body []byte) ([]byte, error) {
+func (k *Keys) serveRing(ctx context.Context, body []byte) ([]byte, error) {
 	var o ringOrder
 	if err := json.Unmarshal(body, &o); err != nil {
 		return nil, fmt.Errorf("read an order about a shared key: %w", err)
 	}
-	r, err := n.rings.named(o.Ring)
-	if err == nil && o.Step == ringRetire && o.Ring == RingCluster {
-		err = n.router.SyncMeta(ctx) // what was wrapped again must be here before the log is cut
+	r, err := k.named(o.Ring)
+	if err == nil && o.Step == ringRetire && o.Ring == wire.RingCluster {
+		err = k.in.Records.SyncMeta(ctx) // what was wrapped again must be here before the log is cut
 	}
 	if err != nil {
 		return nil, err
 	}
-	infos, err := n.stepOwn(r, o)
+	infos, err := k.stepOwn(r, o)
 	if err != nil {
 		return nil, err
 	}
@@ -296,32 +255,32 @@ func (n *Node) serveRing(ctx context.Context, body []byte) ([]byte, error) {
 }
 
 // serveRotate answers Rotate.
-func (n *Node) serveRotate(ctx context.Context, body []byte) ([]byte, error) {
-	var o RingOrder
+func (k *Keys) serveRotate(ctx context.Context, body []byte) ([]byte, error) {
+	var o wire.RingOrder
 	if err := json.Unmarshal(body, &o); err != nil {
 		return nil, fmt.Errorf("read an order about a shared key: %w", err)
 	}
-	a, err := n.rotate(ctx, o)
+	a, err := k.rotate(ctx, o)
 	if err != nil {
-		return nil, peerFault{err}
+		return nil, peer.Fault{Err: err}
 	}
 	return json.Marshal(a)
 }
 
 // rewrapAll wraps every secret of meta with the cluster's new key, which all nodes use
 // by now. The first command has meta refuse secrets that come late, wrapped by another.
-func (n *Node) rewrapAll(ctx context.Context) (int, error) {
-	wrap := router.Rewrap{From: n.master, To: n.master}
-	command := metafsm.Rekey{KeyCheck: n.keyCheck(), KeyHead: n.master.Head()}
+func (k *Keys) rewrapAll(ctx context.Context) (int, error) {
+	wrap := router.Rewrap{From: k.master, To: k.master}
+	command := metafsm.Rekey{KeyCheck: k.KeyCheck(), KeyHead: k.master.Head()}
 	count := 0
 	for {
-		a, err := n.rekey(ctx, command)
+		a, err := k.rekey(ctx, command)
 		if err != nil {
 			return count, err
 		}
 		count += a.Changed
 		command = metafsm.Rekey{}
-		for _, s := range n.replicas.Meta().Secrets() {
+		for _, s := range k.in.Replicas.Meta().Secrets() {
 			old, err := wrap.Secret(&s)
 			if err != nil {
 				return count, err
@@ -336,20 +295,10 @@ func (n *Node) rewrapAll(ctx context.Context) (int, error) {
 	}
 }
 
-func (n *Node) rekey(ctx context.Context, c metafsm.Rekey) (a metafsm.RekeyAnswer, err error) {
-	answer, err := n.replicas.MetaGroup().Propose(ctx, c.Encode())
+func (k *Keys) rekey(ctx context.Context, c metafsm.Rekey) (a metafsm.RekeyAnswer, err error) {
+	answer, err := k.in.Replicas.MetaGroup().Propose(ctx, c.Encode())
 	if err != nil {
-		return a, heal(id.Meta, err)
+		return a, replicas.Heal(id.Meta, err)
 	}
 	return metafsm.ParseRekeyAnswer(answer)
-}
-
-// pause waits, unless ctx ends first.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -1,4 +1,4 @@
-package node
+package keys
 
 import (
 	"context"
@@ -12,17 +12,16 @@ import (
 	"sync"
 	"time"
 
-	"facet/internal/id"
 	"facet/node/cert"
 	"facet/node/datadir"
+	"facet/node/peer"
 	"facet/node/transport"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
 
 const (
-	// certificateSoon is how long before a certificate's end Status warns.
-	certificateSoon = 30 * 24 * time.Hour
 	// pendingFor is how long keys of a request wait for their certificates.
 	pendingFor = 10 * time.Minute
 )
@@ -35,17 +34,17 @@ type pendingKeys struct {
 	made                 time.Time
 }
 
-// credentials tells what this node and others trust each other by.
-func (n *Node) credentials() *Credentials {
-	leaf := n.nodeCert.Leaf()
-	c := &Credentials{
-		NodeEnds: leaf.NotAfter, ServerEnds: n.serverCert.Leaf().NotAfter, AuthorityEnds: n.nodeCert.AuthorityEnd(),
-		Gossip: n.rings.gossip.infos(), Cluster: n.rings.cluster.infos(),
+// Credentials returns the certificates and shared keys that this node uses now.
+func (k *Keys) Credentials() *wire.Credentials {
+	leaf := k.node.Leaf()
+	c := &wire.Credentials{
+		NodeEnds: leaf.NotAfter, ServerEnds: k.server.Leaf().NotAfter, AuthorityEnds: k.node.AuthorityEnd(),
+		Gossip: k.gossip.infos(), Cluster: k.cluster.infos(),
 	}
-	if leaf, err := n.statusLeaf(); err == nil {
+	if leaf, err := k.statusLeaf(); err == nil {
 		c.StatusEnds = leaf.NotAfter
 	}
-	for _, authority := range n.nodeCert.Authorities() {
+	for _, authority := range k.node.Authorities() {
 		c.Trusted = append(c.Trusted, cert.Fingerprint(authority))
 		if leaf.CheckSignatureFrom(authority) == nil {
 			c.Issuer = cert.Fingerprint(authority)
@@ -56,8 +55,8 @@ func (n *Node) credentials() *Credentials {
 
 // statusLeaf reads the certificate by which commands on this machine look at the cluster. The
 // node itself has no use for it.
-func (n *Node) statusLeaf() (*x509.Certificate, error) {
-	in := func(file string) string { return filepath.Join(n.cfg.Certificates, file) }
+func (k *Keys) statusLeaf() (*x509.Certificate, error) {
+	in := func(file string) string { return filepath.Join(k.cfg.Certificates, file) }
 	p, err := cert.LoadPair(in("status.pem"), in("status.key"))
 	if err != nil {
 		return nil, err
@@ -65,91 +64,54 @@ func (n *Node) statusLeaf() (*x509.Certificate, error) {
 	return cert.ParseLeaf(p.Cert)
 }
 
-// credentialWarnings says in words what ends soon and what was left half done.
-func credentialWarnings(s Status) []string {
-	var list []string
-	var first *Credentials
-	differ := map[string]bool{}
-	for _, m := range s.Nodes {
-		c := m.Credentials
-		if c == nil {
-			continue
-		}
-		for _, e := range c.endings() {
-			if now := time.Now(); e.soon(now) {
-				list = append(list, fmt.Sprintf("node %s (%s): %s", m.Name, m.ID, e.in(now)))
-			}
-		}
-		if first == nil {
-			first = c
-		}
-		differ["a rotation of the gossip key"] = differ["a rotation of the gossip key"] || len(c.Gossip) > 1 || !sameRing(c.Gossip, first.Gossip)
-		differ["a rotation of the cluster key"] = differ["a rotation of the cluster key"] || len(c.Cluster) > 1 || !sameRing(c.Cluster, first.Cluster)
-		differ["a rotation of the authority"] = differ["a rotation of the authority"] || len(c.Trusted) > 1 || !slices.Equal(c.Trusted, first.Trusted)
-	}
-	for _, what := range []string{"gossip key", "cluster key", "authority"} {
-		if differ["a rotation of the "+what] {
-			list = append(list, fmt.Sprintf("a rotation of the %s is not over: facet cluster status shows how far it is", what))
-		}
-	}
-	return list
-}
-
 // Certificates has a node request new certificates, or gives them to it.
-func (n *Node) Certificates(ctx context.Context, o CertificateOrder) (a CertificateAnswer, err error) {
-	if o.Node == n.id {
-		return n.certificates(o)
+func (k *Keys) Certificates(ctx context.Context, o wire.CertificateOrder) (a wire.CertificateAnswer, err error) {
+	if o.Node == k.cfg.Node {
+		return k.certificates(o)
 	}
-	i := slices.IndexFunc(n.replicas.Meta().Nodes(), func(r metafsm.Node) bool { return r.ID == o.Node && r.State != metafsm.NodeRemoved })
+	i := slices.IndexFunc(k.in.Replicas.Meta().Nodes(), func(r metafsm.Node) bool { return r.ID == o.Node && r.State != metafsm.NodeRemoved })
 	if i < 0 {
 		return a, router.Errorf(router.NotFound, "", "there is no node %s", o.Node)
 	}
-	body, err := json.Marshal(o)
-	if err != nil {
-		return a, fmt.Errorf("order certificates: %w", err)
-	}
-	member := n.replicas.Meta().Nodes()[i].Member
-	answer, err := n.peers.Call(ctx, member, methodCerts, body)
+	member := k.in.Replicas.Meta().Nodes()[i].Member
+	err = k.in.Peers.Ask(ctx, member, methodCerts, o, &a)
 	if errors.Is(err, transport.ErrOutcomeUnknown) && len(o.Certificate) == 0 {
 		// At the end of a rotation the order itself has the connection cut that it came by.
-		answer, err = n.peers.Call(ctx, member, methodCerts, body)
+		err = k.in.Peers.Ask(ctx, member, methodCerts, o, &a)
 	}
-	if err != nil {
-		return a, err
-	}
-	return a, json.Unmarshal(answer, &a)
+	return a, err
 }
 
 // serveCertificates answers Certificates.
-func (n *Node) serveCertificates(body []byte) ([]byte, error) {
-	var o CertificateOrder
+func (k *Keys) serveCertificates(_ context.Context, body []byte) ([]byte, error) {
+	var o wire.CertificateOrder
 	if err := json.Unmarshal(body, &o); err != nil {
 		return nil, fmt.Errorf("read an order about certificates: %w", err)
 	}
-	a, err := n.certificates(o)
+	a, err := k.certificates(o)
 	if err != nil {
-		return nil, peerFault{err}
+		return nil, peer.Fault{Err: err}
 	}
 	return json.Marshal(a)
 }
 
-func (n *Node) certificates(o CertificateOrder) (a CertificateAnswer, err error) {
-	p := &n.pending
+func (k *Keys) certificates(o wire.CertificateOrder) (a wire.CertificateAnswer, err error) {
+	p := &k.pending
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(o.Authorities) == 0 && len(o.Certificate) == 0 {
-		return n.requestCertificates(p)
+		return k.requestCertificates(p)
 	}
-	trusted, err := n.trustedAfter(o)
+	trusted, err := k.trustedAfter(o)
 	if err != nil {
 		return a, router.Errorf(router.InvalidRequest, "", "%v", err)
 	}
-	in := func(file string) string { return filepath.Join(n.cfg.Certificates, file) }
+	in := func(file string) string { return filepath.Join(k.cfg.Certificates, file) }
 	if len(o.Certificate) > 0 {
 		if time.Since(p.made) > pendingFor {
 			return a, router.Errorf(router.InvalidRequest, "", "this node did not request certificates lately")
 		}
-		if err := n.checkOwn(o, p, trusted); err != nil {
+		if err := k.checkOwn(o, p, trusted); err != nil {
 			return a, router.Errorf(router.InvalidRequest, "", "%v", err)
 		}
 	}
@@ -170,20 +132,20 @@ func (n *Node) certificates(o CertificateOrder) (a CertificateAnswer, err error)
 	if err != nil {
 		return a, router.Errorf(router.InvalidRequest, "", "the certificates' folder of this node can't be changed: %v", err)
 	}
-	n.nodeCert.Reload()
-	n.serverCert.Reload()
-	n.log.Info("certificates were replaced", "authorities", len(o.Authorities) > 0, "own", len(o.Certificate) > 0)
+	k.node.Reload()
+	k.server.Reload()
+	k.cfg.Log.Info("certificates were replaced", "authorities", len(o.Authorities) > 0, "own", len(o.Certificate) > 0)
 	return a, nil
 }
 
 // checkOwn tells whether the certificates of an order are this node's, for the keys that
 // it has made.
-func (n *Node) checkOwn(o CertificateOrder, p *pendingKeys, trusted []*x509.Certificate) error {
+func (k *Keys) checkOwn(o wire.CertificateOrder, p *pendingKeys, trusted []*x509.Certificate) error {
 	leaf, err := cert.Check(cert.Pair{Cert: o.Certificate, Key: p.node}, trusted, x509.ExtKeyUsageClientAuth)
 	if err != nil {
 		return fmt.Errorf("the node's certificate: %w", err)
 	}
-	if who, err := cert.NodeIn(leaf); err != nil || who != n.id {
+	if who, err := cert.NodeIn(leaf); err != nil || who != k.cfg.Node {
 		return errors.New("the node's certificate names another node")
 	}
 	if _, err := cert.Check(cert.Pair{Cert: o.Server, Key: p.server}, trusted, x509.ExtKeyUsageServerAuth); err != nil {
@@ -195,7 +157,7 @@ func (n *Node) checkOwn(o CertificateOrder, p *pendingKeys, trusted []*x509.Cert
 	if leaf, err = cert.Check(cert.Pair{Cert: o.Status, Key: p.status}, trusted, x509.ExtKeyUsageClientAuth); err != nil {
 		return fmt.Errorf("the certificate for facet status: %w", err)
 	}
-	if who, err := cert.StatusIn(leaf); err != nil || who != n.id {
+	if who, err := cert.StatusIn(leaf); err != nil || who != k.cfg.Node {
 		return errors.New("the certificate for facet status names another node, or another role")
 	}
 	return nil
@@ -203,21 +165,21 @@ func (n *Node) checkOwn(o CertificateOrder, p *pendingKeys, trusted []*x509.Cert
 
 // trustedAfter gives the authorities that this node trusts after an order. The own
 // certificate must stay good.
-func (n *Node) trustedAfter(o CertificateOrder) ([]*x509.Certificate, error) {
+func (k *Keys) trustedAfter(o wire.CertificateOrder) ([]*x509.Certificate, error) {
 	if len(o.Authorities) == 0 {
-		return n.nodeCert.Authorities(), nil
+		return k.node.Authorities(), nil
 	}
 	list, err := cert.ParseAuthorities(o.Authorities)
 	if err != nil {
 		return nil, fmt.Errorf("the authorities: %w", err)
 	}
-	have := n.nodeCert.Authorities()
+	have := k.node.Authorities()
 	if !slices.ContainsFunc(list, func(c *x509.Certificate) bool {
 		return slices.ContainsFunc(have, c.Equal) && c.Subject.CommonName == have[0].Subject.CommonName
 	}) {
 		return nil, errors.New("none of the authorities is trusted now: one has to take over from the other")
 	}
-	leaf := n.nodeCert.Leaf()
+	leaf := k.node.Leaf()
 	if len(o.Certificate) == 0 && !slices.ContainsFunc(list, func(c *x509.Certificate) bool { return leaf.CheckSignatureFrom(c) == nil }) {
 		return nil, errors.New("none of the authorities has issued this node's certificate: renew it first")
 	}
@@ -225,7 +187,7 @@ func (n *Node) trustedAfter(o CertificateOrder) ([]*x509.Certificate, error) {
 }
 
 // requestCertificates makes keys and their requests.
-func (n *Node) requestCertificates(p *pendingKeys) (a CertificateAnswer, err error) {
+func (k *Keys) requestCertificates(p *pendingKeys) (a wire.CertificateAnswer, err error) {
 	var errs [3]error
 	a.Request, p.node, errs[0] = cert.Request()
 	a.ServerRequest, p.server, errs[1] = cert.Request()
@@ -233,11 +195,11 @@ func (n *Node) requestCertificates(p *pendingKeys) (a CertificateAnswer, err err
 	if err := errors.Join(errs[:]...); err != nil {
 		return a, err
 	}
-	if err := writable(n.cfg.Certificates); err != nil {
+	if err := writable(k.cfg.Certificates); err != nil {
 		return a, router.Errorf(router.InvalidRequest, "", "the certificates' folder of this node can't be changed: %v", err)
 	}
 	p.made = time.Now()
-	a.Hosts = cert.Hosts(n.serverCert.Leaf())
+	a.Hosts = cert.Hosts(k.server.Leaf())
 	return a, nil
 }
 
@@ -248,13 +210,4 @@ func writable(dir string) error {
 		return err
 	}
 	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
-// names gives the names of nodes by their ids.
-func (n *Node) names() map[id.Node]string {
-	names := map[id.Node]string{}
-	for _, r := range n.replicas.Meta().Nodes() {
-		names[r.ID] = r.Name
-	}
-	return names
 }

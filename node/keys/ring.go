@@ -1,4 +1,4 @@
-package node
+package keys
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"facet/node/datadir"
+	"facet/node/wire"
 	"facet/shard/seal"
 )
 
@@ -141,16 +142,16 @@ func secretsOf(keys []ringKey) [][]byte {
 	return list
 }
 
-func infosOf(keys []ringKey) []KeyInfo {
-	list := make([]KeyInfo, len(keys))
+func infosOf(keys []ringKey) []wire.KeyInfo {
+	list := make([]wire.KeyInfo, len(keys))
 	for i, k := range keys {
-		list[i] = KeyInfo{ID: k.id(), Since: k.since}
+		list[i] = wire.KeyInfo{ID: k.id(), Since: k.since}
 	}
 	return list
 }
 
 // infos tells of the keys, the first one first.
-func (r *ring) infos() []KeyInfo {
+func (r *ring) infos() []wire.KeyInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return infosOf(r.keys)
@@ -194,7 +195,7 @@ var errNoKey = errors.New("this node does not have the key that is to be used")
 // step changes the ring, its file first: what a node has confirmed it still knows
 // after a crash. A step that was done before changes nothing. The file may be shared
 // by several nodes of one machine.
-func (r *ring) step(o ringOrder) ([]KeyInfo, error) {
+func (r *ring) step(o ringOrder) ([]wire.KeyInfo, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next, err := stepped(r.keys, o)
@@ -235,9 +236,4 @@ func stepped(keys []ringKey, o ringOrder) ([]ringKey, error) {
 	default:
 		return nil, fmt.Errorf("there is no step %q", o.Step)
 	}
-}
-
-// sameRing tells whether two rings hold the same keys in the same order.
-func sameRing(a, b []KeyInfo) bool {
-	return slices.EqualFunc(a, b, func(a, b KeyInfo) bool { return a.ID == b.ID })
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"facet/node"
 	"facet/node/nodetest"
+	"facet/node/wire"
 )
 
 // lines is a log that several goroutines write.
@@ -46,7 +46,7 @@ func TestANodesLogTellsWhenItsCertificatesEndSoon(t *testing.T) {
 	f := func(before time.Duration, want int, level string) {
 		t.Helper()
 		log.with("")
-		if warned := n.WarnOfEndings(t.Context(), year.Add(-before)); warned != (want > 0) {
+		if warned := n.WarnOfExpiry(t.Context(), year.Add(-before)); warned != (want > 0) {
 			t.Errorf("%s before the end: warned %v", before, warned)
 		}
 		got := log.with("facet cluster renew")
@@ -67,5 +67,5 @@ func TestANodesLogTellsWhenItsCertificatesEndSoon(t *testing.T) {
 func TestALoneNodeWarnsOnceThatItIsAlone(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 16})
-	eventually(t, cluster.Nodes[0].Node, "one warning", func(s node.Status) bool { return len(s.Warnings) == 1 && warned(s, "one node") })
+	eventually(t, cluster.Nodes[0].Node, "one warning", func(s wire.Status) bool { return len(s.Warnings) == 1 && warned(s, "one node") })
 }

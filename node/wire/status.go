@@ -1,4 +1,4 @@
-package node
+package wire
 
 import (
 	"time"
@@ -160,3 +160,6 @@ const (
 	KeyLive    = "live"
 	KeyRevoked = "revoked"
 )
+
+// Version is the software's version, as nodes tell it to each other.
+const Version = "0.3.1"
