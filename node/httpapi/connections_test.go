@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// scripted is a listener that fails as told, then gives one connection.
+// scripted is a listener that returns the scripted errors, then one connection.
 type scripted struct {
 	net.Listener
 	errs []error
@@ -112,7 +112,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		got := ""
 		if victim != nil {
 			got = name[victim]
-			l.remove(victim) // as its end does, once more
+			l.remove(victim) // as the end of the connection does, once more
 		}
 		if !ok {
 			got = "refused"
@@ -126,11 +126,11 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	a := open("a", "192.0.2.9", "")
 	b := open("b", "192.0.2.9", "")
 	c := open("c", "192.0.2.9", "")
-	open("d", "192.0.2.9", "refused") // it has its share
+	open("d", "192.0.2.9", "refused") // its address has its share
 	a.asks()
 	e := open("e", "192.0.2.2", "b") // a has a request
 	a.rests()
-	f := open("f", "192.0.2.3", "c") // a had the later one
+	f := open("f", "192.0.2.3", "c") // c had its request later
 	for _, busy := range []*boundedConn{a, e, f} {
 		busy.asks()
 	}

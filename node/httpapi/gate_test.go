@@ -84,7 +84,7 @@ func TestNewKeysWorkAtOnce(t *testing.T) {
 		if n, took := ask(); n != 7 || took > gateInterval {
 			t.Errorf("after it was made: %d after %v", n, took)
 		}
-		for range 100 { // known by now, so never held back
+		for range 100 { // known by now, so never delayed
 			if n, took := ask(); n != 7 || took != 0 {
 				t.Fatalf("known: %d after %v", n, took)
 			}

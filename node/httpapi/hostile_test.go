@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// line is a request's text from its lines.
+// line joins the lines of a request.
 func line(lines ...string) string { return strings.Join(lines, "\r\n") + "\r\n" }
 
-// Every input of this test is one that an HTTP server may take in two ways. None
-// has a signature, so an answer of 403 would mean that it got through the frame.
+// Two HTTP servers could understand every input of this test differently. None has
+// a signature, so a 403 would mean that the input got through the frame.
 func TestAmbiguousRequestsAreRefusedBeforeTheSignature(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
@@ -107,7 +107,7 @@ func TestUnderscoreIsNotAHyphenInHeaderNames(t *testing.T) {
 	}
 }
 
-// What follows a refused body must not be taken for the next request.
+// The bytes after a refused body must not be taken for the next request.
 func TestNoSecondRequestIsReadOutOfABody(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)

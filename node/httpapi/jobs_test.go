@@ -10,7 +10,7 @@ import (
 	"facet/router"
 )
 
-// registrations is a body with n items.
+// registrations returns a body with n items.
 func registrations(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"registrations":[`)

@@ -246,7 +246,7 @@ func TestOperationDependsOnAllThatD8Names(t *testing.T) {
 			t.Errorf("key of %d characters: %v", len(key), err)
 		}
 	}
-	// A key's operation depends on no signature: a retry is signed anew.
+	// A write with a key depends on no signature: a retry has a new one.
 	a, b := base(), base()
 	keyed("k")(a)
 	keyed("k")(b)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// outcomes notes what a Server tells its Meter.
+// outcomes records what a Server reports to its Meter.
 type outcomes struct {
 	mu   sync.Mutex
 	list []Outcome
@@ -24,7 +24,7 @@ func (o *outcomes) last(t *testing.T, n int) Outcome {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		o.mu.Lock()
-		if len(o.list) == n { // told after the client has its answer
+		if len(o.list) == n { // reported after the client has its answer
 			defer o.mu.Unlock()
 			return o.list[n-1]
 		}
@@ -108,7 +108,7 @@ func TestASlowRequestIsAWarning(t *testing.T) {
 	}
 }
 
-// logged waits for n lines with text.
+// logged waits for n lines that contain text.
 func logged(t *testing.T, r *running, text string, n int) (lines string) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {

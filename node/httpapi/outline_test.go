@@ -76,8 +76,8 @@ func FuzzOutlineChangesNoAnswer(f *testing.F) {
 	})
 }
 
-// plainBase64 is decodeBase64 by the standard library alone, for a text without
-// a data prefix.
+// plainBase64 does the work of decodeBase64 with the standard library alone, for a
+// text without a data prefix.
 func plainBase64(text []byte) ([]byte, bool) {
 	text = bytes.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\r\n\f\v", r) {
@@ -98,8 +98,8 @@ func plainBase64(text []byte) ([]byte, bool) {
 	return plain[:n], err == nil
 }
 
-// The fast decoder works on blocks: the fuzzed text stands in the middle of one,
-// between others, and at the end.
+// The fast decoder works on blocks. The fuzzed text stands in the middle of a
+// block, between two blocks, and at the end.
 func FuzzLongBase64AgreesWithTheStandardLibrary(f *testing.F) {
 	for _, s := range []string{"Zm9v", "Zg==", " Zg = =", "-_", "+/+", "\n", "/", "_", "\x00", "\x8f", "é", "\u00a0", "=", "Zh=="} {
 		f.Add([]byte(s), byte(40), byte(33))
@@ -117,7 +117,7 @@ func FuzzLongBase64AgreesWithTheStandardLibrary(f *testing.F) {
 }
 
 // BenchmarkBody prints the time for JSON and base64 of a body of 400 KB, and how
-// many times as long the standard library takes, in turns with it.
+// many times as long the standard library takes. The two run in turns.
 func BenchmarkBody(b *testing.B) {
 	image := make([]byte, 300_000)
 	random := rand.NewChaCha8([32]byte{1})

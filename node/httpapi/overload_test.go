@@ -130,7 +130,7 @@ func TestBodiesInMemoryAreSharedByTenants(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) { c.Limits.BodiesBytes = 1 << 20 })
 	raw := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: strings.Repeat("A", 700<<10)}.raw(t)
-	held := r.dial() // 512 KiB and no end
+	held := r.dial() // most of a body, and never its end
 	if _, err := io.WriteString(held, raw[:len(raw)-300<<10]); err != nil {
 		t.Fatal(err)
 	}

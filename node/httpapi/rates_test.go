@@ -14,7 +14,7 @@ import (
 	"facet/router"
 )
 
-// tenantNo and applicationNo make ids.
+// tenantNo and applicationNo return ids.
 func tenantNo(n int) id.Tenant           { return id.Tenant{UUID: id.UUID{byte(n >> 16), byte(n >> 8), byte(n)}} }
 func applicationNo(n int) id.Application { return id.Application{UUID: tenantNo(n).UUID} }
 
@@ -76,7 +76,7 @@ func TestRatesTakeNothingFromOthers(t *testing.T) {
 	if n := count(1, 1); n != 4 {
 		t.Errorf("an application: %d, want its 4", n)
 	}
-	// What the first application asked in vain, its tenant was not charged for.
+	// The tenant was not charged for the refused requests of its first application.
 	if n := count(1, 2); n != 4 {
 		t.Errorf("another application of the tenant: %d, want its 4", n)
 	}
@@ -152,7 +152,7 @@ func TestBucketsAreBoundedAndTheFullOnesGoFirst(t *testing.T) {
 	}
 }
 
-// hand is a clock that is moved by hand.
+// hand is a clock that the test moves.
 type hand struct {
 	mu  sync.Mutex
 	now time.Time
@@ -170,7 +170,8 @@ func (h *hand) move(d time.Duration) {
 	h.now = h.now.Add(d)
 }
 
-// limited serves with rates and a clock, and a gallery of each of both tenants.
+// limited starts a server with rates and a clock, and a gallery for each of the two
+// tenants.
 func limited(t *testing.T, limits Limits) (*running, *hand) {
 	t.Helper()
 	clock := &hand{now: testNow}

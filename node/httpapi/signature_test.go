@@ -9,10 +9,10 @@ import (
 	"facet/node/sigv4"
 )
 
-// messageMismatch is what every forged request is told (D4).
+// messageMismatch is the answer to every forged request (D4).
 const messageMismatch = "The request signature we calculated does not match the signature you provided."
 
-// staff makes a gallery and gives its API key.
+// staff creates a gallery and returns the header with its API key.
 func (r *running) staff() sigv4.Header {
 	r.t.Helper()
 	a := r.send(signed{as: "admin", method: "POST", target: "/api/galleries", body: `{"name":"staff","faceMinimumQualityScore":0.5,"size":9}`})
@@ -23,7 +23,7 @@ func (r *running) staff() sigv4.Header {
 	return sigv4.Header{Name: "x-api-key", Value: key[len(key)-1][2]}
 }
 
-// refused sends raw bytes, which must be answered with 403 and this message.
+// refused sends raw bytes and expects 403 with this message.
 func (r *running) refused(what, raw, message string) {
 	r.t.Helper()
 	a := r.exchange(raw, "POST")

@@ -55,8 +55,8 @@ func TestTheDocumentIsValid(t *testing.T) {
 	}
 }
 
-// TestEveryExampleFitsItsSchema goes beyond kin-openapi, which leaves out what
-// stands in components.
+// TestEveryExampleFitsItsSchema also checks the examples in components, which
+// kin-openapi leaves out.
 func TestEveryExampleFitsItsSchema(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
@@ -203,7 +203,7 @@ func segments(path string) []string {
 	return parts
 }
 
-// fits tells whether the segments of a path fit those of a pattern.
+// fits reports whether the segments of a path fit those of a pattern.
 func fits(pattern, path []string) bool {
 	return slices.EqualFunc(pattern, path, func(p, s string) bool { return p == s || p == "{}" && s != "" })
 }

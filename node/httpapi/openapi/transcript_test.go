@@ -120,7 +120,7 @@ func TestTheDocumentAndTheRoutingTableAgree(t *testing.T) {
 		}
 		delete(table, row)
 	}
-	delete(table, "GET openapi.json") // it describes, and is not described
+	delete(table, "GET openapi.json") // the description does not describe itself
 	for row := range table {
 		t.Errorf("%s is served and not documented", row)
 	}
