@@ -25,7 +25,7 @@ func (l *scripted) Accept() (net.Conn, error) {
 	return a, nil
 }
 
-func TestAcceptOutlastsErrorsThatPass(t *testing.T) {
+func TestAcceptRetriesPassingErrors(t *testing.T) {
 	t.Parallel()
 	l := newBoundedListener(&scripted{errs: []error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED}}, Limits{Connections: 1, ConnectionsPerIP: 1})
 	c, err := l.Accept()
@@ -49,7 +49,8 @@ type from struct {
 
 func (c from) RemoteAddr() net.Addr { return c.addr }
 
-func TestConnectionsAreCountedByIPv4AddressAndIPv6Site(t *testing.T) {
+// The address is that of an IPv4 client, or the site of an IPv6 client.
+func TestConnectionsAreCountedByAddress(t *testing.T) {
 	t.Parallel()
 	f := func(text, want string) {
 		t.Helper()
@@ -68,7 +69,7 @@ func TestConnectionsAreCountedByIPv4AddressAndIPv6Site(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreCountedOnce(t *testing.T) {
+func TestConnectionIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	l := newBoundedListener(nil, Limits{Connections: 3, ConnectionsPerIP: 2})
 	open := func(ip string) *boundedConn {
@@ -98,8 +99,8 @@ func TestConnectionsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// When all connections are taken, those that ask for nothing make room, and first those of
-// who has the most.
+// When all connections are taken, idle ones make room, and first an idle one of the
+// address with the most connections.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
 	l := newBoundedListener(nil, Limits{Connections: 4, ConnectionsPerIP: 3})

@@ -131,7 +131,7 @@ func tests(t *testing.T) map[string]bool {
 	return names
 }
 
-func TestEachRowOfTheTableOfAnswersIsShown(t *testing.T) {
+func TestEachRowOfAnswersIsShown(t *testing.T) {
 	t.Parallel()
 	steps, names := shown(t), tests(t)
 	seen := map[shownAnswer]int{}
@@ -154,7 +154,7 @@ func TestEachRowOfTheTableOfAnswersIsShown(t *testing.T) {
 	}
 }
 
-func TestEveryAnswerHasARowInTheTable(t *testing.T) {
+func TestEveryAnswerHasARow(t *testing.T) {
 	t.Parallel()
 	has := map[shownAnswer]bool{}
 	status := map[shownAnswer]bool{}
@@ -186,7 +186,7 @@ func TestEveryAnswerHasARowInTheTable(t *testing.T) {
 		for method, op := range methods {
 			o, _, err := find(strings.ToUpper(method), strings.Split(path, "/")[1:])
 			if err != nil {
-				continue // for the first, TestTheDocumentAndTheRoutingTableAgree
+				continue // for the first, TestDocumentMatchesTheRoutingTable
 			}
 			documented++
 			for code := range op.Responses {

@@ -15,7 +15,7 @@ import (
 
 var long = strings.Repeat("Zm9v", outlineMin/4)
 
-func TestLongPlainValuesAreLeftOutOfTheOutline(t *testing.T) {
+func TestOutlineLeavesOutLongPlainValues(t *testing.T) {
 	t.Parallel()
 	f := func(body, want string) {
 		t.Helper()
@@ -38,7 +38,7 @@ func TestLongPlainValuesAreLeftOutOfTheOutline(t *testing.T) {
 	same(strings.Repeat(`"":`, outlinePairs) + `"` + long + `"`)
 }
 
-func TestBytesAreFoundWhereverTheyStand(t *testing.T) {
+func TestBytesAreFoundAtEveryOffset(t *testing.T) {
 	t.Parallel()
 	text := bytes.Repeat([]byte("~ !"), 30)
 	for n := range len(text) {
@@ -57,8 +57,9 @@ func TestBytesAreFoundWhereverTheyStand(t *testing.T) {
 	}
 }
 
-// In the fuzzed texts a tilde stands for a string that is left out.
-func FuzzOutlineChangesNoAnswer(f *testing.F) {
+// An outline changes no answer. In the fuzzed texts a tilde stands for a string
+// that is left out.
+func FuzzOutline(f *testing.F) {
 	for _, s := range []string{
 		`{"face":"~","limit":1}`, `{"~":1,"~":2}`, `{"x":{"face":"~"},"face":"~!"}`, `{"face":"~","face":"~"}`,
 		`{"face":["~","~"]}`, `{"face":"~\u0020"}`, `{"face":"~" "~"}`, "{\"face\":\"~\xff\"}", `{"face":~}`, `{"a":"~"},`, `:"~"`,
@@ -98,9 +99,9 @@ func plainBase64(text []byte) ([]byte, bool) {
 	return plain[:n], err == nil
 }
 
-// The fast decoder works on blocks. The fuzzed text stands in the middle of a
-// block, between two blocks, and at the end.
-func FuzzLongBase64AgreesWithTheStandardLibrary(f *testing.F) {
+// The fast decoder agrees with the standard library. It works on blocks: the fuzzed
+// text stands in the middle of a block, between two blocks, and at the end.
+func FuzzLongBase64(f *testing.F) {
 	for _, s := range []string{"Zm9v", "Zg==", " Zg = =", "-_", "+/+", "\n", "/", "_", "\x00", "\x8f", "é", "\u00a0", "=", "Zh=="} {
 		f.Add([]byte(s), byte(40), byte(33))
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// curl signs by itself: no code of ours is on its side.
+// curl makes the signatures itself: its side runs no code of ours.
 func TestCurlRegistersAndSearches(t *testing.T) {
 	t.Parallel()
 	var certificate []byte

@@ -32,7 +32,8 @@ func (r *running) refused(what, raw, message string) {
 	}
 }
 
-func TestSignedRequestsLiveFiveMinutesInBothDirections(t *testing.T) {
+// The clock may differ in both directions.
+func TestSignatureIsValidForFiveMinutes(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	f := func(off time.Duration, want string) {
@@ -50,7 +51,8 @@ func TestSignedRequestsLiveFiveMinutesInBothDirections(t *testing.T) {
 	f(5*time.Minute+time.Second, "Signature not yet current: 20260506T071310Z is still later than 20260506T071309Z (20260506T070809Z + 5 min.)")
 }
 
-func TestARequestThatWasChangedOnItsWayHasNoEffect(t *testing.T) {
+// The request was changed between the client and the server.
+func TestChangedRequestHasNoEffect(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	apiKey := r.staff()
@@ -89,8 +91,8 @@ func TestARequestThatWasChangedOnItsWayHasNoEffect(t *testing.T) {
 	}
 }
 
-// TestUnsignedIdempotencyKeyIsRefused sends a captured write again with a key that its signature
-// does not cover, which would make it another write.
+// It replays a captured write with a key that its signature does not cover, which
+// would make it another write.
 func TestUnsignedIdempotencyKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
@@ -107,7 +109,7 @@ func TestUnsignedIdempotencyKeyIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnAPIKeyWorksForItsTenantOnly(t *testing.T) {
+func TestAPIKeyWorksForItsTenantOnly(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	apiKey := r.staff()

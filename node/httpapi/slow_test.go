@@ -58,9 +58,9 @@ func TestDrippedRequestsEnd(t *testing.T) {
 	}
 }
 
-// A client that never finishes its TLS handshake holds up nobody else, even when
-// it uses up the connections of its address.
-func TestSilentConnectionsHoldUpNobody(t *testing.T) {
+// A client that never finishes its TLS handshake delays no other, even when it uses
+// up the connections of its address.
+func TestSilentConnectionsDelayNobody(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) {
 		c.Limits.ReadTimeout = 500 * time.Millisecond
@@ -179,7 +179,7 @@ func (r *running) inFlight() <-chan received {
 	return answers
 }
 
-func TestCloseLetsRequestsInFlightFinish(t *testing.T) {
+func TestCloseLetsRequestsFinish(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	answers := r.inFlight()
@@ -210,7 +210,7 @@ func TestCloseLetsRequestsInFlightFinish(t *testing.T) {
 	}
 }
 
-func TestCloseCutsRequestsThatDoNotFinishInTime(t *testing.T) {
+func TestCloseCutsLateRequests(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	answers := r.inFlight()
@@ -243,7 +243,7 @@ func TestCloseBeforeServeEndsServe(t *testing.T) {
 	}
 }
 
-func TestDeadlineIsATimeoutAndCancellationAFault(t *testing.T) {
+func TestDeadlineIsTimeoutAndCancelIsFault(t *testing.T) {
 	t.Parallel()
 	f := func(err error, status int, kind string, wantFault bool) {
 		t.Helper()

@@ -122,7 +122,8 @@ func (c *client) tags() []string {
 	return names
 }
 
-func TestTagsMayHaveEveryLegalNameInEveryEncoding(t *testing.T) {
+// They take it in every encoding of the path.
+func TestTagsTakeEveryLegalName(t *testing.T) {
 	t.Parallel()
 	for what, encode := range encodings {
 		t.Run(what, func(t *testing.T) {
@@ -168,7 +169,7 @@ func TestTagsMayHaveEveryLegalNameInEveryEncoding(t *testing.T) {
 	}
 }
 
-func TestTagsAreCreatedWithoutContentLength(t *testing.T) {
+func TestTagNeedsNoContentLength(t *testing.T) {
 	t.Parallel()
 	c := tagger(t)
 	without := func(q signed, body string) string {
@@ -199,7 +200,7 @@ func TestGalleryHasAtMost64Tags(t *testing.T) {
 	}
 }
 
-func TestNamesOfTagsFollowD31(t *testing.T) {
+func TestTagNamesFollowD31(t *testing.T) {
 	t.Parallel()
 	for _, name := range oddNames {
 		if err := checkTagName("name", name); err != nil {

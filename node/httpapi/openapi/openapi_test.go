@@ -39,7 +39,7 @@ func operations(doc *openapi3.T) []operation {
 	return all
 }
 
-func TestTheDocumentIsValid(t *testing.T) {
+func TestDocumentIsValid(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
 	if !doc.IsOpenAPI31OrLater() {
@@ -95,7 +95,7 @@ func TestEveryExampleFitsItsSchema(t *testing.T) {
 	}
 }
 
-func TestEveryOperationSaysAllItMustSay(t *testing.T) {
+func TestEveryOperationIsComplete(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
 	seen := map[string]bool{}
@@ -159,8 +159,8 @@ func TestEveryComponentIsUsed(t *testing.T) {
 	}
 }
 
-// TestAWrongBodyIsFound shows that the check of the transcripts can fail.
-func TestAWrongBodyIsFound(t *testing.T) {
+// The check of the transcripts can fail.
+func TestWrongBodyIsFound(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
 	refuse := func(schema, body string) {
