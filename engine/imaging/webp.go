@@ -16,6 +16,9 @@ const (
 	webpAnimated  = 1 << 1
 	webpEXIF      = 1 << 3
 	webpFlags     = 0x3e // that there are
+	// In the head of a lossless picture (RFC 9649, 3.4).
+	webpAlphaAt = 4
+	webpAlpha   = 1 << 4
 	// In the first byte of a lossy picture (RFC 6386, 9.1).
 	webpVersion    = 7 << 1
 	webpVersionMax = 3 << 1
@@ -42,7 +45,7 @@ func configWebP(c *Config, data []byte) error {
 	if err != nil {
 		return err
 	}
-	lossless, turned := false, false
+	lossless, opaque, turned := false, false, false
 	for parts := 0; len(rest) > 0; parts++ {
 		if len(rest) < webpFrame {
 			return errTruncated
@@ -67,6 +70,9 @@ func configWebP(c *Config, data []byte) error {
 		case kind == "VP8 " && n > 0 && (body[0]&webpShown == 0 || body[0]&webpVersion > webpVersionMax):
 			return errors.New("its picture is of a kind that is not shown")
 		case kind == "VP8L" || kind == "ALPH":
+			if !lossless { // the first picture counts
+				opaque = kind == "VP8L" && len(body) > webpAlphaAt && body[webpAlphaAt]&webpAlpha == 0
+			}
 			lossless = true
 		case kind == "EXIF" && turned: // the first one counts
 			c.orientation = orientationOf(bytes.TrimPrefix(body, []byte(jpegExifHead)))
@@ -85,7 +91,7 @@ func configWebP(c *Config, data []byte) error {
 		groups := min(webpGroupsMax, pixels/16, 8*int64(len(data))/webpGroupBits)
 		c.fixedBytes = webpTables + int64(len(data)) + (webpLossyBytes+webpPlainBytes)*pixels + webpGroupBytes*groups
 	}
-	c.source = plain(decodeWebP)
+	c.source = plain(func(data []byte) (image.Image, error) { return decodeWebP(data, opaque) })
 	return nil
 }
 
@@ -101,12 +107,18 @@ func webpChunks(data []byte) ([]byte, error) {
 	return data[webpHead:end], nil
 }
 
-func decodeWebP(data []byte) (image.Image, error) {
+// decodeWebP decodes a picture, whose transparency is not looked at if it is said to
+// be opaque: damage may leave some there, which the library does not know.
+func decodeWebP(data []byte, opaque bool) (image.Image, error) {
 	im, err := webp.Decode(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
 	switch m := im.(type) {
+	case *image.NRGBA:
+		for i := 3; opaque && i < len(m.Pix); i += 4 {
+			m.Pix[i] = 255
+		}
 	case *image.YCbCr:
 		return video{YCbCr: m}, nil
 	case *image.NYCbCrA:
