@@ -27,7 +27,7 @@ type party struct {
 	mux *transport.Mux
 }
 
-// stop ends p as a killed process does: without a word.
+// stop ends p like a killed process: without an announcement.
 func (p *party) stop(t *testing.T) {
 	t.Helper()
 	if err := p.Close(); err != nil {
@@ -50,7 +50,7 @@ func stopAll(t *testing.T, parties ...*party) {
 
 func nodeID(n byte) id.Node { return id.Node{UUID: id.Random([16]byte{n})} }
 
-// world is what the parties of a test share.
+// world contains what the parties of a test share.
 type world struct {
 	ca    *cert.CA
 	dir   string
@@ -99,7 +99,7 @@ func (w *world) join(t *testing.T, network transport.Network, n byte, epoch uint
 	return &party{m, mux}
 }
 
-// await waits until each party sees want members, and gives how long that took.
+// await waits until each party sees want members, and returns how long that took.
 func await(t *testing.T, limit time.Duration, want int, parties ...*party) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -145,7 +145,7 @@ func TestThreeNodesOnLoopbackMeetInASecond(t *testing.T) {
 	}
 }
 
-// three opens three nodes in virtual time, which have met.
+// three returns three nodes in virtual time that see each other.
 func three(t *testing.T, n *memnet.Network) (*world, []*party) {
 	t.Helper()
 	w := newWorld(t, "10.0.0.1:7000")
@@ -161,7 +161,7 @@ func three(t *testing.T, n *memnet.Network) (*world, []*party) {
 func TestAPartitionOfAnyLengthHeals(t *testing.T) {
 	t.Parallel()
 	for _, length := range []time.Duration{14 * time.Second, time.Minute, 10 * time.Minute} {
-		for _, cut := range []string{"10.0.0.1", "10.0.0.3"} { // the seed, another
+		for _, cut := range []string{"10.0.0.1", "10.0.0.3"} { // the seed, then another node
 			t.Run(fmt.Sprintf("%v %s", length, cut), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestADataDirectoryThatWasLostIsAnotherMember(t *testing.T) {
 				t.Errorf("member of node 3: got %v %v, want %v", got.Member, ok, fresh)
 			}
 		}
-		await(t, time.Minute, 3, parties[:2]...) // the old one is found dead
+		await(t, time.Minute, 3, parties[:2]...) // the old one is declared dead
 		stopAll(t, parties...)
 	})
 }

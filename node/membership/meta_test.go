@@ -16,7 +16,7 @@ import (
 	"facet/internal/id"
 )
 
-// full is a node with long names and the five voters of a large cluster.
+// full returns a node with long names and the five voters of a large cluster.
 func full() Meta {
 	return Meta{
 		Member: id.NewMember(nodeID(1), math.MaxUint32), Incarnation: math.MaxUint64,
@@ -103,7 +103,7 @@ func FuzzMetadataFromAPeerIsBounded(f *testing.F) {
 		}
 		again, err := got.encode()
 		if errors.Is(err, ErrMeta) && len(b) > metaBytesMax/2 {
-			return // the same in more bytes than a stranger took
+			return // the input had the same content in more bytes
 		}
 		if err != nil {
 			t.Fatalf("took %+v, which can't be written: %v", got, err)
@@ -133,7 +133,7 @@ func TestTheBookKeepsTheLatestInABoundedFile(t *testing.T) {
 			t.Errorf("%s: got %.20q %v, want %.20q", member, got, ok, want)
 		}
 	}
-	f(id.NewMember(nodeID(1), 9), "") // the oldest gave way
+	f(id.NewMember(nodeID(1), 9), "") // the oldest was dropped
 	f(id.NewMember(nodeID(1), 10), long)
 	f(id.NewMember(nodeID(1), 20), "moved:1")
 	f(id.NewMember(nodeID(1), 21), "")
