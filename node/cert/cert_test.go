@@ -32,7 +32,8 @@ func newCA(t *testing.T, name string) *CA {
 	return ca
 }
 
-// source writes the authority's certificate and what issue gives, and loads them.
+// source writes the authority's certificate and the one that issue returns, and
+// loads them.
 func source(t *testing.T, ca *CA, issue func() (Pair, error)) (*Source, Files) {
 	t.Helper()
 	dir := t.TempDir()
@@ -128,7 +129,7 @@ func TestStrangersAreRefusedAtBothEnds(t *testing.T) {
 	good := nodeSource(t, ca, 1).PeerConfig()
 	refused := func(name string, other *tls.Config) {
 		t.Helper()
-		other.VerifyConnection = nil // it takes whatever it meets
+		other.VerifyConnection = nil // it accepts any peer
 		if _, serverErr, _ := talk(t, good, other); serverErr == nil {
 			t.Errorf("%s as client: the server took it", name)
 		}
@@ -164,7 +165,7 @@ func TestStrangersAreRefusedAtBothEnds(t *testing.T) {
 	refused("a self-signed node", self.PeerConfig())
 }
 
-// selfSigned makes a certificate that no authority signed.
+// selfSigned returns a certificate that no authority signed.
 func selfSigned(t *testing.T, name *url.URL) (Pair, error) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -203,7 +204,7 @@ func TestAdminPortTellsRolesApart(t *testing.T) {
 	other := newCA(t, "one")
 	foreign, _ := source(t, other, func() (Pair, error) { return other.IssueAdmin("root") })
 	config := foreign.AdminClientConfig()
-	config.VerifyConnection = nil // it takes whatever it meets
+	config.VerifyConnection = nil // it accepts any server
 	if _, serverErr, _ := talk(t, port, config); !errors.Is(serverErr, ErrStranger) {
 		t.Errorf("an administrator of another cluster: got %v, want ErrStranger", serverErr)
 	}

@@ -92,8 +92,8 @@ func FuzzParseRequestTakesSignedKeysOnly(f *testing.F) {
 	})
 }
 
-// An authority is replaced in three steps, and at none of them does a node with
-// certificates of the step before refuse one of the step after.
+// An authority is replaced in three steps. At no step does a node with certificates
+// of the step before refuse a node of the step after.
 func TestAnAuthorityIsReplacedWithoutAPause(t *testing.T) {
 	t.Parallel()
 	old := newCA(t, "one")
