@@ -19,20 +19,21 @@ var (
 	carol = tenant(3)
 )
 
-// runs is the virtual time that shares gives.
+// runs is how long shares runs in virtual time.
 const runs = 12 * time.Second
 
 func tenant(n byte) id.Tenant { return id.Tenant{UUID: id.UUID{n}} }
 
-// client sends images of so many milliseconds, workers at once, one after the other.
+// client sends images of a fixed length: each of its workers sends one after the
+// other.
 type client struct {
 	who     id.Tenant
 	workers int
 	cost    time.Duration
 }
 
-// shares runs clients for a virtual while and gives the time of turns that each tenant
-// had, and how many of its images were refused.
+// shares runs clients for a virtual while. It returns the engine time that each
+// tenant got, and how many of its images were refused.
 func shares(t *testing.T, q *fair.Queue, clients ...client) (had map[id.Tenant]time.Duration, refused map[id.Tenant]int) {
 	t.Helper()
 	had, refused = map[id.Tenant]time.Duration{}, map[id.Tenant]int{}
@@ -92,8 +93,8 @@ func TestAFloodGetsNoMoreThanItsShareOfTheWorkers(t *testing.T) {
 	f("alone", 2, []client{{alice, 50, 20 * ms}}, map[id.Tenant]float64{alice: 2})
 }
 
-// Who asks for less than its share gets all of it, at once: an image waits for the ones
-// that are being worked on, not for those that wait.
+// A tenant that needs less than its share gets all of it, at once. Its image waits
+// for the images in work, not for those in the queue.
 func TestAFloodDoesNotDelayWhoAsksForLittle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -132,8 +133,8 @@ func TestAFloodDoesNotDelayWhoAsksForLittle(t *testing.T) {
 	})
 }
 
-// A tenant that was away has no claim to the time it did not take, and one that goes
-// away still owes what it took too much.
+// An idle tenant gets no claim to the time that it did not use. A tenant that goes
+// away still owes the time above its share.
 func TestNobodySavesUpTimeOrLeavesADebtBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -199,8 +200,8 @@ func TestTheQueueIsBoundedAndKeepsRoomForOthers(t *testing.T) {
 	})
 }
 
-// Turns are never lost, whenever the callers give up: after a storm of cancellations all
-// slots are there.
+// No turn is lost when callers give up: after a storm of cancellations all slots
+// are free.
 func TestACallerThatGivesUpLosesNoTurn(t *testing.T) {
 	t.Parallel()
 	q := fair.NewQueue(3, 64)
