@@ -24,8 +24,9 @@ import (
 	"facet/router/jobs"
 )
 
-// startS3 runs an S3 server on a folder with one bucket, and gives the bucket's URL.
-// Its keys are in this process's environment, where the library looks for them.
+// startS3 runs an S3 server on a folder with one bucket, and returns the bucket's
+// URL. It puts the keys into this process's environment, where the library looks
+// for them.
 func startS3(t *testing.T) string {
 	t.Helper()
 	program, err := filepath.Abs("../../../assets/tools/versitygw")
