@@ -104,8 +104,8 @@ func TestARequestsNumbersAreCounted(t *testing.T) {
 	}
 }
 
-// values gives what a registry has: counters and gauges with their value, histograms
-// with their count.
+// values returns the values of a registry: of counters and gauges the value, of
+// histograms the count.
 func values(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
