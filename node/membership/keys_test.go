@@ -10,9 +10,9 @@ import (
 	"facet/node/transport/memnet"
 )
 
-// TestAGossipKeyIsReplacedWithoutLosingANode takes the steps node by node, with
-// time in between: nodes at two successive steps understand one another.
-func TestAGossipKeyIsReplacedWithoutLosingANode(t *testing.T) {
+// The nodes take the steps one by one, with time in between: nodes at two
+// successive steps understand one another.
+func TestGossipKeyChangeLosesNoNode(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(1)
@@ -41,7 +41,7 @@ func TestAGossipKeyIsReplacedWithoutLosingANode(t *testing.T) {
 	})
 }
 
-func TestARingWithoutAGoodKeyIsRefused(t *testing.T) {
+func TestRingWithoutAGoodKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, parties := three(t, memnet.New(1))

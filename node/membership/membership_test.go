@@ -121,7 +121,8 @@ func await(t *testing.T, limit time.Duration, want int, parties ...*party) time.
 	return time.Since(begin)
 }
 
-func TestThreeNodesOnLoopbackMeetInASecond(t *testing.T) {
+// They use loopback and real time.
+func TestThreeNodesMeetInASecond(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var parties []*party
@@ -158,7 +159,7 @@ func three(t *testing.T, n *memnet.Network) (*world, []*party) {
 	return w, parties
 }
 
-func TestAPartitionOfAnyLengthHeals(t *testing.T) {
+func TestPartitionOfAnyLengthHeals(t *testing.T) {
 	t.Parallel()
 	for _, length := range []time.Duration{14 * time.Second, time.Minute, 10 * time.Minute} {
 		for _, cut := range []string{"10.0.0.1", "10.0.0.3"} { // the seed, then another node
@@ -201,7 +202,7 @@ func TestNodesMeetWhenTheSeedStartsLast(t *testing.T) {
 	})
 }
 
-func TestANodeComesBackAtAnotherAddress(t *testing.T) {
+func TestNodeReturnsAtAnotherAddress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(1)
@@ -225,7 +226,8 @@ func TestANodeComesBackAtAnotherAddress(t *testing.T) {
 	})
 }
 
-func TestANodeWithoutSeedsFindsTheOthersByItsFile(t *testing.T) {
+// It has no seeds.
+func TestNodeFindsOthersByItsFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(1)
@@ -240,7 +242,7 @@ func TestANodeWithoutSeedsFindsTheOthersByItsFile(t *testing.T) {
 	})
 }
 
-func TestADataDirectoryThatWasLostIsAnotherMember(t *testing.T) {
+func TestLostDirectoryMakesAnotherMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(1)
@@ -267,7 +269,7 @@ func TestADataDirectoryThatWasLostIsAnotherMember(t *testing.T) {
 	})
 }
 
-func TestUpdatedMetadataReachesAllInASecond(t *testing.T) {
+func TestUpdateReachesAllInASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, parties := three(t, memnet.New(1))
@@ -293,7 +295,7 @@ func TestUpdatedMetadataReachesAllInASecond(t *testing.T) {
 	})
 }
 
-func TestANodeThatLeavesIsGoneAtOnce(t *testing.T) {
+func TestLeavingNodeIsGoneAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, parties := three(t, memnet.New(1))
@@ -362,7 +364,7 @@ func TestGossipSurvivesLossAndDelay(t *testing.T) {
 	})
 }
 
-func TestACopiedDataDirectoryIsReported(t *testing.T) {
+func TestCopiedDirectoryIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(1)

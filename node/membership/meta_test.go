@@ -30,14 +30,14 @@ func full() Meta {
 	}
 }
 
-func TestLimitIsMemberlists(t *testing.T) {
+func TestLimitEqualsMemberlists(t *testing.T) {
 	t.Parallel()
 	if metaBytesMax != memberlist.MetaMaxSize {
 		t.Errorf("got %d, want %d", metaBytesMax, memberlist.MetaMaxSize)
 	}
 }
 
-func TestANodeWithLongNamesFitsAndComesBackAsItWas(t *testing.T) {
+func TestLongMetadataFitsAndReadsBack(t *testing.T) {
 	t.Parallel()
 	want := full()
 	b, err := want.encode()
@@ -82,7 +82,7 @@ func TestMetadataOutOfBoundsIsRefused(t *testing.T) {
 	})
 }
 
-func FuzzMetadataFromAPeerIsBounded(f *testing.F) {
+func FuzzPeerMetadataIsBounded(f *testing.F) {
 	m := full()
 	b, err := m.encode()
 	if err != nil {
@@ -114,7 +114,8 @@ func FuzzMetadataFromAPeerIsBounded(f *testing.F) {
 	})
 }
 
-func TestTheBookKeepsTheLatestInABoundedFile(t *testing.T) {
+// Its file is bounded.
+func TestBookKeepsTheLatestAddresses(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "addresses")
 	log := slog.New(slog.DiscardHandler)
@@ -147,7 +148,7 @@ func TestTheBookKeepsTheLatestInABoundedFile(t *testing.T) {
 	}
 }
 
-func TestADamagedBookIsAnEmptyOneAndIsReplaced(t *testing.T) {
+func TestDamagedBookIsEmptyAndReplaced(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "addresses")
 	if err := os.WriteFile(file, []byte(`[{"member":"x","address":"y"}`), 0o600); err != nil {
@@ -164,7 +165,8 @@ func TestADamagedBookIsAnEmptyOneAndIsReplaced(t *testing.T) {
 	}
 }
 
-func FuzzBookFileIsInOrderOrRefused(f *testing.F) {
+// The entries are in order, or the file is refused.
+func FuzzBookFile(f *testing.F) {
 	f.Add([]byte(`[{"member":"` + string(id.NewMember(nodeID(1), 1)) + `","address":"host:1"}]`))
 	f.Add([]byte(`[{"member":"x","address":"host:1"}]`))
 	f.Add([]byte(`null`))
