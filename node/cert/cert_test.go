@@ -100,7 +100,7 @@ func talk(t *testing.T, server, client *tls.Config) (state tls.ConnectionState, 
 	return sc.ConnectionState(), serverErr, clientErr
 }
 
-func TestASourceTellsWhenItsAuthorityEnds(t *testing.T) {
+func TestSourceReportsAuthorityEnd(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	if got := nodeSource(t, ca, 1).AuthorityEnd(); !got.Equal(ca.cert.NotAfter) {
@@ -123,7 +123,7 @@ func TestTwoNodesOfAClusterTalk(t *testing.T) {
 	}
 }
 
-func TestStrangersAreRefusedAtBothEnds(t *testing.T) {
+func TestStrangerIsRefusedAtBothEnds(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	good := nodeSource(t, ca, 1).PeerConfig()
@@ -184,7 +184,7 @@ func selfSigned(t *testing.T, name *url.URL) (Pair, error) {
 	return Pair{Cert: encodeCert(der), Key: keyPEM}, err
 }
 
-func TestAdminPortTellsRolesApart(t *testing.T) {
+func TestAdminPortDistinguishesRoles(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	own := nodeSource(t, ca, 1)
@@ -217,7 +217,7 @@ func TestAdminPortTellsRolesApart(t *testing.T) {
 	}
 }
 
-func TestPublicPortIsGoodForItsHostsOnly(t *testing.T) {
+func TestPublicCertificateFitsItsHostsOnly(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	s, _ := source(t, ca, func() (Pair, error) { return ca.IssueServer([]string{"facet.example", "10.1.2.3", "::1"}) })
@@ -231,7 +231,7 @@ func TestPublicPortIsGoodForItsHostsOnly(t *testing.T) {
 	}
 }
 
-func TestNoCertificateNamesItselfAsItsIssuer(t *testing.T) {
+func TestCertificateIsNotItsOwnIssuer(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"facet", "one"} {
 		ca := newCA(t, name)
@@ -251,7 +251,7 @@ func TestNoCertificateNamesItselfAsItsIssuer(t *testing.T) {
 	}
 }
 
-func TestCertificatesAreRenewedInTheirLastThird(t *testing.T) {
+func TestCertificateIsRenewedInItsLastThird(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca := newCA(t, "one")
@@ -285,7 +285,7 @@ func TestCertificatesAreRenewedInTheirLastThird(t *testing.T) {
 	})
 }
 
-func TestAnExpiredNodeIsRefused(t *testing.T) {
+func TestExpiredNodeIsRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca := newCA(t, "one")
@@ -297,7 +297,7 @@ func TestAnExpiredNodeIsRefused(t *testing.T) {
 	})
 }
 
-func TestChangedFilesAreTakenWhenTheyAreWhole(t *testing.T) {
+func TestChangedFilesAreTakenWhenWhole(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca := newCA(t, "one")
@@ -327,7 +327,8 @@ func TestChangedFilesAreTakenWhenTheyAreWhole(t *testing.T) {
 	})
 }
 
-func TestAuthoritySurvivesItsFilesWhichOnlyTheOwnerReads(t *testing.T) {
+// It reads back as it was saved.
+func TestAuthorityIsSavedForItsOwnerOnly(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	dir := t.TempDir()
@@ -365,7 +366,7 @@ func TestAuthoritySurvivesItsFilesWhichOnlyTheOwnerReads(t *testing.T) {
 	}
 }
 
-func TestNamesThatDoNotFitAURIAreRefused(t *testing.T) {
+func TestNameUnfitForAURIIsRefused(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	for _, name := range []string{"", "a/b", "UPPER", "a b", "ü", string(bytes.Repeat([]byte("a"), 64))} {
@@ -378,7 +379,8 @@ func TestNamesThatDoNotFitAURIAreRefused(t *testing.T) {
 	}
 }
 
-func FuzzParseAuthoritiesTakesThoseOfOneNameOnly(f *testing.F) {
+// All authorities of the result have one name.
+func FuzzParseAuthorities(f *testing.F) {
 	one, err := NewCA("one")
 	if err != nil {
 		f.Fatal(err)
