@@ -67,7 +67,8 @@ func shares(t *testing.T, q *fair.Queue, clients ...client) (had map[id.Tenant]t
 	return had, refused
 }
 
-func TestAFloodGetsNoMoreThanItsShareOfTheWorkers(t *testing.T) {
+// The share is that of the workers' time.
+func TestFloodGetsOnlyItsShare(t *testing.T) {
 	t.Parallel()
 	f := func(what string, slots int, clients []client, want map[id.Tenant]float64) {
 		t.Helper()
@@ -95,7 +96,7 @@ func TestAFloodGetsNoMoreThanItsShareOfTheWorkers(t *testing.T) {
 
 // A tenant that needs less than its share gets all of it, at once. Its image waits
 // for the images in work, not for those in the queue.
-func TestAFloodDoesNotDelayWhoAsksForLittle(t *testing.T) {
+func TestFloodDoesNotDelayLightTenants(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := fair.NewQueue(2, 64)
@@ -135,7 +136,7 @@ func TestAFloodDoesNotDelayWhoAsksForLittle(t *testing.T) {
 
 // An idle tenant gets no claim to the time that it did not use. A tenant that goes
 // away still owes the time above its share.
-func TestNobodySavesUpTimeOrLeavesADebtBehind(t *testing.T) {
+func TestIdleTenantGetsNoClaim(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := fair.NewQueue(1, 64)
@@ -148,7 +149,8 @@ func TestNobodySavesUpTimeOrLeavesADebtBehind(t *testing.T) {
 	})
 }
 
-func TestTheQueueIsBoundedAndKeepsRoomForOthers(t *testing.T) {
+// It is bounded in all and for each tenant.
+func TestQueueKeepsRoomForOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := fair.NewQueue(1, 32)
@@ -200,9 +202,8 @@ func TestTheQueueIsBoundedAndKeepsRoomForOthers(t *testing.T) {
 	})
 }
 
-// No turn is lost when callers give up: after a storm of cancellations all slots
-// are free.
-func TestACallerThatGivesUpLosesNoTurn(t *testing.T) {
+// After a storm of cancellations all slots are free.
+func TestCancelledCallerLosesNoTurn(t *testing.T) {
 	t.Parallel()
 	q := fair.NewQueue(3, 64)
 	seed := rand.Uint64()
@@ -237,7 +238,7 @@ func TestACallerThatGivesUpLosesNoTurn(t *testing.T) {
 	}
 }
 
-func TestAPoolKeepsSomeForWhoComesNext(t *testing.T) {
+func TestPoolKeepsSomeForTheNext(t *testing.T) {
 	t.Parallel()
 	const size = 1000
 	p := fair.NewPool(size)
@@ -261,7 +262,7 @@ func TestAPoolKeepsSomeForWhoComesNext(t *testing.T) {
 	}
 }
 
-func TestAPoolGivesALargePieceToWhoHasNothing(t *testing.T) {
+func TestPoolGivesALargePieceToANewTenant(t *testing.T) {
 	t.Parallel()
 	p := fair.NewPool(100)
 	if !p.Take(alice, 90) || p.Take(alice, 5) || p.Take(bob, 11) || !p.Take(bob, 10) || p.Room(carol, 1) {
