@@ -87,7 +87,7 @@ func put(t *testing.T, url, key, text string) {
 	}
 }
 
-func TestFilesAreReadFromAnS3Server(t *testing.T) {
+func TestFilesAreReadFromS3(t *testing.T) {
 	url := startS3(t)
 	tenant, other := id.Tenant{UUID: id.UUID{0xa}}, id.Tenant{UUID: id.UUID{0xb}}
 	put(t, url, tenant.String()+"/staff/ä b.jpg", "ann")
@@ -118,7 +118,7 @@ func TestFilesAreReadFromAnS3Server(t *testing.T) {
 	}
 }
 
-func TestAJobRegistersFromAnS3Server(t *testing.T) {
+func TestJobRegistersFromS3(t *testing.T) {
 	url := startS3(t)
 	cluster := nodetest.Start(t, nodetest.Options{Bucket: url})
 	c, tenant := cluster.ClientOf("bank", nil)
