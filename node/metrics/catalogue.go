@@ -1,6 +1,6 @@
 package metrics
 
-// Upper bounds of histograms, in seconds. They are few: each is a time series for
+// Upper bounds of histograms, in seconds. There are few: each is a time series for
 // every label value.
 var (
 	requestBuckets = []float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 15}
@@ -9,8 +9,9 @@ var (
 	proposeBuckets = []float64{.002, .005, .01, .025, .1, .5, 2}
 )
 
-// The sections of the catalogue, in the order of the documentation. Each metric below is
-// made by its section, which so has all of them in the order in which they stand here.
+// The sections of the catalogue, in the order of the documentation. Each metric
+// below adds itself to its section, so a section lists its metrics in the order of
+// this file.
 var (
 	requests = &Section{Title: "Requests"}
 	engine   = &Section{Title: "Face engine"}
@@ -20,7 +21,7 @@ var (
 	cluster  = &Section{Title: "Cluster"}
 	bulk     = &Section{Title: "Bulk registration"}
 
-	// Catalogue is every metric of a node.
+	// Catalogue lists every metric of a node.
 	Catalogue = []*Section{requests, engine, searches, groups, storage, cluster, bulk}
 )
 
@@ -103,8 +104,8 @@ var (
 	MemoryBudget   = storage.gauge("facet_memory_budget_bytes", "Memory that events may take on this node; beyond it the node refuses registrations.")
 )
 
-// The cluster, as this node sees it: nodes, shards and replicas are counted over all of
-// it, so take the max over nodes and not the sum.
+// The cluster, as this node sees it. Each node counts all nodes, shards and
+// replicas, so take the max over nodes and not the sum.
 var (
 	Ready           = cluster.gauge("facet_ready", "1 while /readyz says yes.")
 	NodesAlive      = cluster.gauge("facet_nodes_alive", "Nodes that gossip believes alive, this one included.")

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Kind is what a metric is.
+// Kind is the kind of a metric.
 type Kind string
 
 // The kinds.
@@ -18,21 +18,22 @@ const (
 	Histogram Kind = "histogram"
 )
 
-// Definition is one metric. It is never changed.
+// Definition describes one metric. It is never changed.
 type Definition struct {
 	Name    string
 	Kind    Kind
-	Help    string // a sentence
+	Help    string // one sentence
 	Labels  []string
 	Buckets []float64 // upper bounds in seconds; histograms only
 
 	desc *prometheus.Desc
 }
 
-// Desc gives the definition as Prometheus' client wants it.
+// Desc returns the definition in the form of Prometheus' client.
 func (d *Definition) Desc() *prometheus.Desc { return d.desc }
 
-// Value makes a metric that was read just now; labels has a value for each of Labels.
+// Value returns a metric with a value that was read just now. labels has a value
+// for each of Labels.
 func (d *Definition) Value(v float64, labels ...string) prometheus.Metric {
 	kind := prometheus.GaugeValue
 	if d.Kind == Counter {
@@ -41,8 +42,8 @@ func (d *Definition) Value(v float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(d.desc, kind, v, labels...)
 }
 
-// Section is a part of the catalogue. It is filled while the package's variables are made
-// and never changed after that.
+// Section is a part of the catalogue. It is filled while the package's variables
+// are initialised and never changed after that.
 type Section struct {
 	Title   string
 	Metrics []*Definition
@@ -74,7 +75,7 @@ func (d *Definition) histogramVec() *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: d.Name, Help: d.Help, Buckets: d.Buckets}, d.Labels)
 }
 
-// Names gives the names under which d's values appear: a histogram's are three.
+// Names returns the names under which d's values appear. A histogram has three.
 func (d *Definition) Names() []string {
 	if d.Kind != Histogram {
 		return []string{d.Name}
@@ -82,8 +83,8 @@ func (d *Definition) Names() []string {
 	return []string{d.Name + "_bucket", d.Name + "_sum", d.Name + "_count"}
 }
 
-// Markdown gives the catalogue as a page for people, without what the Go runtime's
-// collectors add.
+// Markdown returns the catalogue as a page for people, without the metrics of the
+// Go runtime's collectors.
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString(pageHead)
@@ -100,7 +101,7 @@ func Markdown() string {
 	return b.String()
 }
 
-// Find gives the definition whose values appear under a name.
+// Find returns the definition whose values appear under a name.
 func Find(name string) (d *Definition, ok bool) {
 	for _, s := range Catalogue {
 		for _, d := range s.Metrics {

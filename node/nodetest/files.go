@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// HasOperationFiles tells whether a data directory has operations in files, for any shard.
+// HasOperationFiles reports whether a data directory has operations in files, for any shard.
 func HasOperationFiles(t *testing.T, dir string) bool {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "group-*", "segments", "*.seg"))

@@ -116,7 +116,9 @@ func TestBotocoreIsAccepted(t *testing.T) {
 	}
 }
 
-func TestBotocoreWithoutTheBodyOrInTheQueryOrWithATokenIsRefused(t *testing.T) {
+// These are a signature without the body, one in the query, and one with a session
+// token.
+func TestBotocoreVariantsAreRefused(t *testing.T) {
 	t.Parallel()
 	var jobs []job
 	for _, signer := range []string{"unsigned", "presigned", "session"} {

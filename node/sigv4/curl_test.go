@@ -68,7 +68,7 @@ func curl(t *testing.T, ca, spelling, secret string, args ...string) (status, te
 	return string(out[cut+1:]), strings.TrimSpace(string(out[:cut]))
 }
 
-func TestCurlIsAcceptedInBothSpellings(t *testing.T) {
+func TestCurlIsAcceptedInBothDialects(t *testing.T) {
 	t.Parallel()
 	url, ca := curlServer(t, New(Config{Region: "ap-southeast-2", Service: "execute-api", MustSign: []string{"idempotency-key"}}))
 	big := filepath.Join(t.TempDir(), "big")

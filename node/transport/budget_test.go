@@ -11,7 +11,8 @@ import (
 	"facet/node/transport/memnet"
 )
 
-func TestLargeRequestsWaitForMemoryAndAreAllAnswered(t *testing.T) {
+// All of them are answered in the end.
+func TestLargeRequestsWaitForMemory(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		const size = 400 << 10
 		p.server.budget = newBudget(2*size + size/2) // set before the first connection
@@ -47,7 +48,8 @@ func TestLargeRequestsWaitForMemoryAndAreAllAnswered(t *testing.T) {
 	})
 }
 
-func TestLargeAnswersWaitForMemoryAndAllArrive(t *testing.T) {
+// All of them arrive in the end.
+func TestLargeAnswersWaitForMemory(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		const size = 400 << 10
 		p.client.budget = newBudget(size + size/2)
@@ -69,7 +71,7 @@ func TestLargeAnswersWaitForMemoryAndAllArrive(t *testing.T) {
 
 // A request that never gets room fails at its sender's deadline, and its memory is
 // returned.
-func TestAConnectionThatEndsGivesItsMemoryBack(t *testing.T) {
+func TestEndedConnectionReturnsItsMemory(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		const size = 400 << 10
 		p.server.budget = newBudget(size + size/2)

@@ -114,7 +114,7 @@ func say(t *testing.T, s *Stream, text string) (wait func()) {
 	return func() { <-done }
 }
 
-func TestEachStreamReachesWhoRegisteredForIt(t *testing.T) {
+func TestStreamReachesItsRegistration(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, network func(byte) Network, address string) {
 		ca := newCA(t, "one")
@@ -158,7 +158,7 @@ func TestEachStreamReachesWhoRegisteredForIt(t *testing.T) {
 	})
 }
 
-func TestAGroupCanBeRegisteredLateAndAgain(t *testing.T) {
+func TestGroupCanRegisterLateAndAgain(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, network func(byte) Network, address string) {
 		ca := newCA(t, "one")
@@ -199,7 +199,7 @@ func TestAGroupCanBeRegisteredLateAndAgain(t *testing.T) {
 	})
 }
 
-func TestClosingAGroupEndsItsStreamsOnly(t *testing.T) {
+func TestClosedGroupEndsOnlyItsStreams(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca, n := newCA(t, "one"), memnet.New(1)
@@ -239,7 +239,7 @@ func TestClosingAGroupEndsItsStreamsOnly(t *testing.T) {
 	})
 }
 
-func TestStrangersReachNobody(t *testing.T) {
+func TestStrangerReachesNoNode(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, network func(byte) Network, address string) {
 		ca := newCA(t, "one")
@@ -290,7 +290,8 @@ func held(m *Mux) (conns, handshakes int) {
 	return len(m.conns), len(m.handshakes)
 }
 
-func TestWhoSaysNothingOrRubbishHoldsNothingForLong(t *testing.T) {
+// So is one that sends rubbish.
+func TestSilentConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca, n := newCA(t, "one"), memnet.New(1)
@@ -349,7 +350,7 @@ func TestWhoSaysNothingOrRubbishHoldsNothingForLong(t *testing.T) {
 	})
 }
 
-func TestStreamsThatNobodyAcceptsAreClosed(t *testing.T) {
+func TestUnacceptedStreamIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca, n := newCA(t, "one"), memnet.New(1)
@@ -378,7 +379,7 @@ func TestStreamsThatNobodyAcceptsAreClosed(t *testing.T) {
 	})
 }
 
-func TestDialEndsWithItsContextAndWithTheMux(t *testing.T) {
+func TestDialEndsWithContextOrMux(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca, n := newCA(t, "one"), memnet.New(1)
