@@ -16,6 +16,7 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/requestlog"
+	"facet/node/backup"
 	"facet/node/checks"
 	"facet/node/datadir"
 	"facet/node/httpapi"
@@ -41,7 +42,7 @@ type Node struct {
 	id      id.Node
 	keys    *keys.Keys
 	held    *datadir.Registry
-	backups backups
+	backups *backup.Service
 
 	mux      *transport.Mux
 	gossip   *membership.Membership
@@ -131,6 +132,10 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		KeyCheck: n.keys.KeyCheck, HasKey: n.keys.HasKey,
 		Replicas: n.replicas, Gossip: n.gossip, Records: n.router, Peers: n.peers, Log: n.log,
 	})
+	n.backups = backup.Open(backup.Config{
+		Self: n.member, Version: wire.Version, Master: n.keys.Master(), To: cfg.BackupTo, Every: cfg.BackupEvery, Keep: cfg.BackupKeep,
+		Serving: n.serving, Replicas: n.replicas, Records: n.router, Peers: n.peers, Log: n.log,
+	})
 	n.warmer, n.sizes = replicas.NewWarmer(n.replicas, n.router, n.noteReady), replicas.NewSizes(n.replicas)
 	if err := n.openServers(ctx); err != nil {
 		return nil, err
@@ -142,7 +147,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n.work.Go(func() { n.warmer.Run(n.ctx) })
 	n.work.Go(func() { n.watchAccess(n.ctx) })
 	if cfg.BackupTo != "" {
-		n.work.Go(func() { n.scheduleRun(n.ctx) })
+		n.work.Go(func() { n.backups.Run(n.ctx) })
 	}
 	n.work.Go(func() { n.sizes.Run(n.ctx) })
 	n.work.Go(func() { n.limits.Run(n.ctx) })
@@ -231,6 +236,7 @@ func (n *Node) openServers(ctx context.Context) error {
 	maps.Copy(n.methods, n.replicas.Methods())
 	maps.Copy(n.methods, n.keys.Methods())
 	maps.Copy(n.methods, n.checks.Methods())
+	maps.Copy(n.methods, n.backups.Methods())
 	maps.Copy(n.methods, n.placement.Methods())
 	n.server = transport.OpenServer(transport.ServerConfig{Listener: listener, Handler: n.servePeer, Log: n.log})
 	if err := n.openPublic(ctx); err != nil {
@@ -370,6 +376,7 @@ func (n *Node) close() error {
 		}
 	}
 	closing(n.bulk != nil, n.bulk.close)
+	closing(n.backups != nil, n.backups.Close)
 	closing(n.public != nil, func() error { n.public.Close(); return nil })
 	closing(n.admin != nil, n.admin.close)
 	closing(n.server != nil, n.server.Close)
@@ -383,3 +390,6 @@ func (n *Node) close() error {
 
 // Router gives what carries out requests: tests and tools call it directly.
 func (n *Node) Router() *router.Router { return n.router }
+
+// Backups gives what makes, verifies and restores backups.
+func (n *Node) Backups() *backup.Service { return n.backups }

@@ -33,12 +33,6 @@ func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byt
 	switch method {
 	case methodStatus:
 		return json.Marshal(n.ownStatus())
-	case methodPart, methodPropose, methodSums:
-		answer, err := n.serveCopies(ctx, method, body)
-		if err != nil {
-			return nil, peer.Fault{Err: err}
-		}
-		return answer, nil
 	default:
 		return nil, fmt.Errorf("node: unknown method %q", method)
 	}
