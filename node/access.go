@@ -111,6 +111,6 @@ func (n *Node) cutRemoved() {
 
 func (n *Node) cutDistrusted() {
 	peers := n.mux.Cut(func(_ id.Node, leaf *x509.Certificate) bool { return !n.keys.Node().Trusts(leaf) })
-	operators := n.admin.cut(func(leaf *x509.Certificate) bool { return !n.keys.Node().Trusts(leaf) })
+	operators := n.admin.Cut(func(leaf *x509.Certificate) bool { return !n.keys.Node().Trusts(leaf) })
 	n.log.Info("the authorities changed: connections of those that are not trusted any more were cut", "nodes", peers, "operators", operators)
 }

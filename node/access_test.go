@@ -145,7 +145,7 @@ func TestRemovedNodesCertificateOpensNothing(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4})
 	first, last := cluster.Nodes[0], cluster.Nodes[3]
 	who := last.Node.ID()
-	if err := first.Node.SetNodeState(t.Context(), wire.Order{Node: who, State: wire.StateDraining}); err != nil {
+	if err := first.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: who, State: wire.StateDraining}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, first.Node, "the drained node holds nothing", func(s wire.Status) bool { return settled(s) && holds(s, who) == 0 })
@@ -160,7 +160,7 @@ func TestRemovedNodesCertificateOpensNothing(t *testing.T) {
 	for _, m := range cluster.Nodes[:3] {
 		open = append(open, i.streams(t, m)...)
 	}
-	if err := first.Node.SetNodeState(t.Context(), wire.Order{Node: who, State: wire.StateRemoved}); err != nil {
+	if err := first.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: who, State: wire.StateRemoved}); err != nil {
 		t.Fatal(err)
 	}
 	late := time.Now().Add(cutWithin)
@@ -247,7 +247,7 @@ func TestRemovalByForceLosesNothing(t *testing.T) {
 	gallery(t, client, first.URL, "staff", 1000)
 	known := people(t, client, first.URL, 0, 20)
 	order := wire.Order{Node: gone.Node.ID(), State: wire.StateRemoved, Force: true}
-	if err := first.Node.SetNodeState(t.Context(), order); err != nil {
+	if err := first.Node.Admin().SetNodeState(t.Context(), order); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -271,7 +271,7 @@ func TestRemovalByForceLosesNothing(t *testing.T) {
 		return slices.ContainsFunc(s.Nodes, func(m wire.Member) bool { return !m.Alive && m.State == wire.StateActive })
 	})
 	order.Node = cluster.Nodes[1].Node.ID()
-	if err := first.Node.SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "drain the node first") {
+	if err := first.Node.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "drain the node first") {
 		t.Errorf("a removal that leaves groups without a majority: %v", err)
 	}
 }
@@ -338,7 +338,7 @@ func TestAdminPortObeysAdministratorsOnly(t *testing.T) {
 		}
 	}
 	cluster.Stop(1)
-	if err := m.Node.SetNodeState(t.Context(), wire.Order{Node: own, State: wire.StateRemoved, Force: true}); err != nil {
+	if err := m.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: own, State: wire.StateRemoved, Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	code, body := 0, ""

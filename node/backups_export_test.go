@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 
 	"facet/internal/id"
 	"facet/node/backup"
@@ -9,6 +10,7 @@ import (
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/shard/seal"
 )
 
 // Restoration gives what this node's replica of meta knows of a restoration.
@@ -35,18 +37,26 @@ func (n *Node) NewTenantKey(ctx context.Context, tenant string) (router.AccessKe
 
 // RestoreMeeting is Restore that calls meets once, before records are loaded into meta.
 func (n *Node) RestoreMeeting(ctx context.Context, q wire.RestoreOrder, meets func()) (backup.Restored, error) {
-	from, err := n.masterOf(q.Key)
-	if err == nil {
-		q.Name, err = n.named(ctx, q.From, q.Name)
+	from, err := seal.NewMaster(q.Key)
+	if len(q.Key) == 0 {
+		from, err = n.keys.Master(), nil
 	}
 	if err != nil {
 		return backup.Restored{}, err
 	}
-	return backup.Restore(ctx, backup.RestoreOptions{URL: q.From, Name: q.Name, From: from, To: n.keys.Master()}, &meeting{copies{n}, meets})
+	f, err := bucket.OpenFolder(ctx, q.From)
+	if err != nil {
+		return backup.Restored{}, err
+	}
+	name, err := backup.Newest(ctx, f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return backup.Restored{}, err
+	}
+	return backup.Restore(ctx, backup.RestoreOptions{URL: q.From, Name: name, From: from, To: n.keys.Master()}, &meeting{n.backups.Target(), meets})
 }
 
 type meeting struct {
-	copies
+	backup.Target
 	meets func()
 }
 
@@ -55,7 +65,7 @@ func (m *meeting) Propose(ctx context.Context, group id.Shard, cmd []byte) ([]by
 		m.meets()
 		m.meets = nil
 	}
-	return m.copies.Propose(ctx, group, cmd)
+	return m.Target.Propose(ctx, group, cmd)
 }
 
 // ReplaceKey is Rotate that had begun before a restoration did.

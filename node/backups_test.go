@@ -26,7 +26,7 @@ func TestABackupBringsAClusterBackOnOtherNodes(t *testing.T) {
 	gone := enrol(t, c, url, "gone")
 	expect(t, c, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/"+gone.ID, nil)
 	to := "file://" + t.TempDir()
-	m, err := old.Nodes[1].Node.Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil)
+	m, err := old.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +34,7 @@ func TestABackupBringsAClusterBackOnOtherNodes(t *testing.T) {
 		t.Errorf("the backup has %d events", m.Active())
 	}
 	young := nodetest.Start(t, nodetest.Options{Nodes: 1, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
-	done, err := young.Nodes[0].Node.Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil)
+	done, err := young.Nodes[0].Node.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

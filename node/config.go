@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"facet/engine/score"
+	"facet/node/bucket"
 	"facet/node/httpapi"
 	"facet/node/sigv4"
 	"facet/node/transport"
@@ -192,4 +193,18 @@ func (c Config) complete() (Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// checkBackup refuses a schedule that can't be meant.
+func (c Config) checkBackup() error {
+	switch {
+	case c.BackupTo == "" && c.BackupEvery == 0:
+		return nil
+	case c.BackupTo == "" || c.BackupEvery <= 0 || c.BackupKeep < 1:
+		return errors.New("node: backups by the clock need a URL, a time between them, and at least one to keep")
+	}
+	if err := bucket.Check(c.BackupTo); err != nil {
+		return fmt.Errorf("node: backups by the clock: %w", err)
+	}
+	return nil
 }

@@ -182,7 +182,7 @@ func TestAReplicaThatMovesAwayAndComesBackIsNoneThatIsGone(t *testing.T) {
 	m := cluster.Nodes[0]
 	order := func(state string, done func(groups []id.Shard) bool) {
 		t.Helper()
-		if err := cluster.Nodes[1].Node.SetNodeState(t.Context(), wire.Order{Node: m.Node.ID(), State: state}); err != nil {
+		if err := cluster.Nodes[1].Node.Admin().SetNodeState(t.Context(), wire.Order{Node: m.Node.ID(), State: state}); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, m.Node, "moves end", func(s wire.Status) bool {

@@ -152,14 +152,14 @@ func TestNodesJoinAndLeaveUnderTrafficAndNothingIsLost(t *testing.T) {
 		return settled(s) && holds(s, fourth.ID()) == 3
 	})
 	leaving := cluster.Nodes[1].Node
-	if err := first.SetNodeState(t.Context(), wire.Order{Node: leaving.ID(), State: wire.StateDraining}); err != nil {
+	if err := first.Admin().SetNodeState(t.Context(), wire.Order{Node: leaving.ID(), State: wire.StateDraining}); err != nil {
 		t.Fatalf("drain: %v", err)
 	}
 	eventually(t, first, "the drained node holds nothing", func(s wire.Status) bool {
 		return settled(s) && holds(s, leaving.ID()) == 0
 	})
 	cluster.Stop(1)
-	if err := first.SetNodeState(t.Context(), wire.Order{Node: leaving.ID(), State: wire.StateRemoved}); err != nil {
+	if err := first.Admin().SetNodeState(t.Context(), wire.Order{Node: leaving.ID(), State: wire.StateRemoved}); err != nil {
 		t.Fatalf("remove: %v", err)
 	}
 	eventually(t, first, "the removed node is no member of meta", func(s wire.Status) bool {
@@ -210,18 +210,18 @@ func TestTheLastNodesThatTheReplicasNeedCanNotLeave(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	first, second := cluster.Nodes[0].Node, cluster.Nodes[1].Node
 	order := wire.Order{Node: second.ID(), State: wire.StateDraining}
-	if err := first.SetNodeState(t.Context(), order); err == nil {
+	if err := first.Admin().SetNodeState(t.Context(), order); err == nil {
 		t.Fatal("one of three nodes leaves three replicas")
 	}
 	order.Force = true
-	if err := first.SetNodeState(t.Context(), order); err != nil {
+	if err := first.Admin().SetNodeState(t.Context(), order); err != nil {
 		t.Fatalf("drain by force: %v", err)
 	}
 	eventually(t, first, "the node holds nothing", func(s wire.Status) bool {
 		return settled(s) && holds(s, second.ID()) == 0
 	})
 	order = wire.Order{Node: second.ID(), State: wire.StateActive}
-	if err := first.SetNodeState(t.Context(), order); err != nil {
+	if err := first.Admin().SetNodeState(t.Context(), order); err != nil {
 		t.Fatalf("take back: %v", err)
 	}
 	eventually(t, first, "it holds its share again", func(s wire.Status) bool {
@@ -244,7 +244,7 @@ func TestAShardMovesWhereAnOperatorWantsIt(t *testing.T) {
 		shard++
 	}
 	from := s.Nodes[(i+1)%4].ID
-	if err := first.MoveShard(t.Context(), wire.ShardOrder{Shard: shard, From: from, To: to.ID}); err != nil {
+	if err := first.Admin().MoveShard(t.Context(), wire.ShardOrder{Shard: shard, From: from, To: to.ID}); err != nil {
 		t.Fatalf("move: %v", err)
 	}
 	there := func(s wire.Status) bool {
@@ -259,7 +259,7 @@ func TestAShardMovesWhereAnOperatorWantsIt(t *testing.T) {
 		"a node without a vote":    {Shard: shard, From: from, To: to.ID},
 		"a node that is not there": {Shard: shard, From: to.ID, To: id.Node{UUID: id.UUID{1}}},
 	} {
-		if err := first.MoveShard(t.Context(), bad); err == nil {
+		if err := first.Admin().MoveShard(t.Context(), bad); err == nil {
 			t.Errorf("%s: %+v is carried out", what, bad)
 		}
 	}
@@ -280,7 +280,7 @@ func TestAMoveThatThePlanWouldUndoIsRefused(t *testing.T) {
 			to = m.ID
 		}
 	}
-	err := first.MoveShard(t.Context(), wire.ShardOrder{Shard: 1, From: from, To: to})
+	err := first.Admin().MoveShard(t.Context(), wire.ShardOrder{Shard: 1, From: from, To: to})
 	if err == nil || !strings.Contains(err.Error(), "move it back") {
 		t.Errorf("from zone b to a, where there is one: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,8 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/requestlog"
+	"facet/node/admin"
+	"facet/node/backup"
 	"facet/node/checks"
 	"facet/node/datadir"
 	"facet/node/httpapi"
@@ -41,7 +44,7 @@ type Node struct {
 	id      id.Node
 	keys    *keys.Keys
 	held    *datadir.Registry
-	backups backups
+	backups *backup.Service
 
 	mux      *transport.Mux
 	gossip   *membership.Membership
@@ -54,7 +57,7 @@ type Node struct {
 	records atomic.Pointer[metafsm.Machine]
 	router  *router.Router
 	api     *httpapi.Server
-	admin   *adminServer
+	admin   *admin.Port
 	public  net.Listener
 	bulk    *bulk
 
@@ -131,6 +134,10 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		KeyCheck: n.keys.KeyCheck, HasKey: n.keys.HasKey,
 		Replicas: n.replicas, Gossip: n.gossip, Records: n.router, Peers: n.peers, Log: n.log,
 	})
+	n.backups = backup.Open(backup.Config{
+		Self: n.member, Version: wire.Version, Master: n.keys.Master(), To: cfg.BackupTo, Every: cfg.BackupEvery, Keep: cfg.BackupKeep,
+		Serving: n.serving, Replicas: n.replicas, Records: n.router, Peers: n.peers, Log: n.log,
+	})
 	n.warmer, n.sizes = replicas.NewWarmer(n.replicas, n.router, n.noteReady), replicas.NewSizes(n.replicas)
 	if err := n.openServers(ctx); err != nil {
 		return nil, err
@@ -142,7 +149,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	n.work.Go(func() { n.warmer.Run(n.ctx) })
 	n.work.Go(func() { n.watchAccess(n.ctx) })
 	if cfg.BackupTo != "" {
-		n.work.Go(func() { n.scheduleRun(n.ctx) })
+		n.work.Go(func() { n.backups.Run(n.ctx) })
 	}
 	n.work.Go(func() { n.sizes.Run(n.ctx) })
 	n.work.Go(func() { n.limits.Run(n.ctx) })
@@ -223,6 +230,21 @@ func (n *Node) openPeers(ctx context.Context) (err error) {
 
 // openServers opens the ports that others call.
 func (n *Node) openServers(ctx context.Context) error {
+	err := n.openPublic(ctx)
+	if err != nil {
+		return err
+	}
+	n.readState()
+	n.admin, err = admin.Open(ctx, admin.Config{
+		Network: n.cfg.Network, Address: n.cfg.AdminAddress,
+		Node: n.id, Self: n.member, Name: n.cfg.Name, Pack: n.cfg.Pack, PublicURL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
+		SearchMiss: n.cfg.SearchMiss, Err: n.Err, Serving: n.serving, Alarms: n.alarms, IsRemoved: n.isRemoved, Fail: n.fail,
+		Metrics: n.registry, Router: n.router, Replicas: n.replicas, Gossip: n.gossip, Peers: n.peers,
+		Placement: n.placement, Keys: n.keys, Backups: n.backups, Log: n.log,
+	})
+	if err != nil {
+		return err
+	}
 	listener, err := n.mux.Peers()
 	if err != nil {
 		return err
@@ -231,14 +253,11 @@ func (n *Node) openServers(ctx context.Context) error {
 	maps.Copy(n.methods, n.replicas.Methods())
 	maps.Copy(n.methods, n.keys.Methods())
 	maps.Copy(n.methods, n.checks.Methods())
+	maps.Copy(n.methods, n.backups.Methods())
 	maps.Copy(n.methods, n.placement.Methods())
+	maps.Copy(n.methods, n.admin.Methods())
 	n.server = transport.OpenServer(transport.ServerConfig{Listener: listener, Handler: n.servePeer, Log: n.log})
-	if err := n.openPublic(ctx); err != nil {
-		return err
-	}
-	n.readState()
-	n.admin, err = n.openAdmin(ctx)
-	return err
+	return nil
 }
 
 // resolve gives the address of a member: gossip's, or the last that was known. A removed
@@ -370,9 +389,10 @@ func (n *Node) close() error {
 		}
 	}
 	closing(n.bulk != nil, n.bulk.close)
-	closing(n.public != nil, func() error { n.public.Close(); return nil })
-	closing(n.admin != nil, n.admin.close)
+	closing(n.backups != nil, n.backups.Close)
 	closing(n.server != nil, n.server.Close)
+	closing(n.admin != nil, n.admin.Close)
+	closing(n.public != nil, func() error { n.public.Close(); return nil })
 	closing(n.replicas != nil, n.replicas.Close)
 	closing(n.router != nil, n.router.Close)
 	closing(n.client != nil, n.client.Close)
@@ -383,3 +403,18 @@ func (n *Node) close() error {
 
 // Router gives what carries out requests: tests and tools call it directly.
 func (n *Node) Router() *router.Router { return n.router }
+
+// Backups gives what makes, verifies and restores backups.
+func (n *Node) Backups() *backup.Service { return n.backups }
+
+// Admin gives what carries out operators' orders.
+func (n *Node) Admin() *admin.Port { return n.admin }
+
+// Status is the cluster as this node sees it, with the account of each node that
+// answers in time.
+func (n *Node) Status(ctx context.Context) wire.Status { return n.admin.Status(ctx) }
+
+// alarms says in words what is damaged or full on this node.
+func (n *Node) alarms() []string {
+	return slices.Concat(n.replicas.Alarms(), n.checks.Alarms(), n.limits.Alarms())
+}

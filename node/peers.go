@@ -2,18 +2,14 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"facet/node/peer"
 )
 
-// Requests between nodes that the node itself answers; the rest is the router's.
-const (
-	methodOwn    = "node."
-	methodStatus = methodOwn + "status"
-)
+// methodOwn begins the names of the requests that parts answer; the rest is the router's.
+const methodOwn = "node."
 
 // servePeer answers a request of another node.
 func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byte, error) {
@@ -27,19 +23,9 @@ func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byt
 		}
 		return answer, nil
 	}
-	if serve, ok := n.methods[method]; ok {
-		return serve(ctx, body)
-	}
-	switch method {
-	case methodStatus:
-		return json.Marshal(n.ownStatus())
-	case methodPart, methodPropose, methodSums:
-		answer, err := n.serveCopies(ctx, method, body)
-		if err != nil {
-			return nil, peer.Fault{Err: err}
-		}
-		return answer, nil
-	default:
+	serve, known := n.methods[method]
+	if !known {
 		return nil, fmt.Errorf("node: unknown method %q", method)
 	}
+	return serve(ctx, body)
 }

@@ -19,7 +19,7 @@ func (n *Node) OpenEmpty(number id.Shard) error { return n.replicas.OpenEmpty(nu
 
 // RoleOf gives the role that this node's account of itself says of a replica.
 func (n *Node) RoleOf(number id.Shard) string {
-	for _, g := range n.ownStatus().Groups {
+	for _, g := range n.admin.Own().Groups {
 		if g.Group == number {
 			return g.Role
 		}

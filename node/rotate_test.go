@@ -224,7 +224,7 @@ func TestARestorationThatARotationMeetsEndsWithSecretsOfTheNewKey(t *testing.T) 
 	gallery(t, c, old.Nodes[0].URL, "staff", 200)
 	known := people(t, c, old.Nodes[0].URL, 0, 10)
 	to := "file://" + t.TempDir()
-	if _, err := old.Nodes[0].Node.Backup(t.Context(), wire.BackupOrder{To: to}, nil); err != nil {
+	if _, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to}, nil); err != nil {
 		t.Fatal(err)
 	}
 	young := nodetest.Start(t, nodetest.Options{Nodes: 1})

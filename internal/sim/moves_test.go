@@ -53,7 +53,7 @@ func (w *world) order(who id.Node, state string) {
 				continue
 			}
 			ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
-			err := m.Node.SetNodeState(ctx, wire.Order{Node: who, State: state})
+			err := m.Node.Admin().SetNodeState(ctx, wire.Order{Node: who, State: state})
 			cancel()
 			if err == nil {
 				return

@@ -1,6 +1,8 @@
 package backup
 
-import "facet/node/wire"
+import (
+	"facet/node/wire"
+)
 
 type (
 	// Digest is a SHA-256.

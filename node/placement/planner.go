@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 )
 
-// MovesMax is how many shards are on the move at once: a replica that catches up
+// movesMax is how many shards are on the move at once: a replica that catches up
 // costs its peers disk and network.
-const MovesMax = 2
+const movesMax = 2
 
 // Seats returns the members that may hold replicas, and who takes over from those that may
 // not any more. It takes nobody for away.
@@ -98,7 +99,7 @@ func (p *Placement) keepPlaces(ctx context.Context) error {
 		}
 	}
 	plan := metafsm.Replan(shards, seats, cluster.WantedReplicas(), heirs)
-	next, _ := metafsm.Next(shards, plan, seats, MovesMax)
+	next, _ := metafsm.Next(shards, plan, seats, movesMax)
 	for i, at := range shards {
 		if !at.Moved && next[i].Moving && !at.Moving && !p.Founded(ctx, at) {
 			next[i] = at
@@ -177,8 +178,8 @@ func (p *Placement) MayLeave(who id.Node) error {
 	return nil
 }
 
-// Without returns the nodes of members that are not among others.
-func Without(members, others []id.Member) []id.Node {
+// without returns the nodes of members that are not among others.
+func without(members, others []id.Member) []id.Node {
 	list := []id.Node{}
 	for _, m := range members {
 		if node, err := m.Node(); err == nil && !slices.Contains(others, m) {
@@ -187,3 +188,18 @@ func Without(members, others []id.Member) []id.Node {
 	}
 	return list
 }
+
+// Steps returns what a plan changes of shards that are not on the move yet.
+func (*Placement) Steps(now, plan []metafsm.ShardVoters) []wire.PlanStep {
+	steps := []wire.PlanStep{}
+	for i, at := range now {
+		s := wire.PlanStep{Shard: at.Shard, From: without(at.Voters, plan[i].Voters), To: without(plan[i].Voters, at.Voters)}
+		if len(s.From)+len(s.To) > 0 {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// AtOnce returns how many shards are on the move at the same time.
+func (*Placement) AtOnce() int { return movesMax }

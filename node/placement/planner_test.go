@@ -36,7 +36,7 @@ func TestAFounderWhoseRecordIsLateKeepsItsShards(t *testing.T) {
 		late := append(append([]metafsm.Node{}, records[:i]...), records[i+1:]...)
 		moved := func(got []metafsm.ShardVoters) (n int) {
 			for s := range got {
-				n += len(Without(want[s].Voters, got[s].Voters))
+				n += len(without(want[s].Voters, got[s].Voters))
 			}
 			return n
 		}

@@ -1,9 +1,8 @@
-package node
+package admin
 
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 )
 
@@ -14,12 +13,12 @@ const liveStall = 15 * time.Second
 
 // living says what makes this process worth a restart, or nil: it can't go on, or a
 // group's disk hangs.
-func (n *Node) living() error {
-	if err := n.Err(); err != nil {
+func (p *Port) living() error {
+	if err := p.cfg.Err(); err != nil {
 		return err
 	}
-	for _, number := range n.replicas.All() {
-		group, ok := n.replicas.Group(number)
+	for _, number := range p.cfg.Replicas.All() {
+		group, ok := p.cfg.Replicas.Group(number)
 		if !ok {
 			continue
 		}
@@ -32,11 +31,11 @@ func (n *Node) living() error {
 
 // serveLive answers whether the process lives: whoever starts it should start it
 // anew when it does not.
-func (n *Node) serveLive(w http.ResponseWriter, _ *http.Request) { answerHealth(w, n.living()) }
+func (p *Port) serveLive(w http.ResponseWriter, _ *http.Request) { answerHealth(w, p.living()) }
 
 // serveReady answers whether the node serves: requests should go to others when it
 // does not, and the answer says why.
-func (n *Node) serveReady(w http.ResponseWriter, _ *http.Request) { answerHealth(w, n.serving()) }
+func (p *Port) serveReady(w http.ResponseWriter, _ *http.Request) { answerHealth(w, p.cfg.Serving()) }
 
 func answerHealth(w http.ResponseWriter, err error) {
 	if err != nil {
@@ -44,9 +43,4 @@ func answerHealth(w http.ResponseWriter, err error) {
 		return
 	}
 	answer(w, http.StatusOK, map[string]string{"status": "OK"})
-}
-
-// alarms says in words what is damaged or full on this node.
-func (n *Node) alarms() []string {
-	return slices.Concat(n.replicas.Alarms(), n.checks.Alarms(), n.limits.Alarms())
 }

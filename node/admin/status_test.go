@@ -1,4 +1,4 @@
-package node
+package admin
 
 import (
 	"testing"
@@ -51,7 +51,7 @@ func TestNodesThatSearchWithDifferentBoundsAreNamed(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	certified, probable, silent := wire.Member{Name: "a", Answers: true}, wire.Member{Name: "b", Answers: true, SearchMiss: SearchMissProbable}, wire.Member{Name: "c"}
+	certified, probable, silent := wire.Member{Name: "a", Answers: true}, wire.Member{Name: "b", Answers: true, SearchMiss: 5e-10}, wire.Member{Name: "c"}
 	f(nil, certified, certified, silent)
 	f(nil, probable, probable, silent)
 	f([]string{"searches of b have probable bounds, those of the other nodes certified ones: set search-bound alike"}, certified, probable, certified)

@@ -1,4 +1,4 @@
-package node
+package admin
 
 import (
 	"context"
@@ -15,46 +15,46 @@ import (
 // such node, and, unless forced, if the nodes that are left are too few for the
 // present number of replicas. Draining and removing move replicas away by and by;
 // Status tells how far that is.
-func (n *Node) SetNodeState(ctx context.Context, o wire.Order) error {
+func (p *Port) SetNodeState(ctx context.Context, o wire.Order) error {
 	state, ok := nodeStates[o.State]
 	if !ok {
 		return router.Errorf(router.InvalidRequest, "", "a node is %s, %s or %s", wire.StateActive, wire.StateDraining, wire.StateRemoved)
 	}
-	if err := n.router.SyncMeta(ctx); err != nil {
+	if err := p.cfg.Router.SyncMeta(ctx); err != nil {
 		return err
 	}
 	if state != metafsm.NodeActive && !o.Force {
-		if err := n.placement.MayLeave(o.Node); err != nil {
+		if err := p.cfg.Placement.MayLeave(o.Node); err != nil {
 			return router.Errorf(router.InvalidRequest, "", "%v; add a node first, or give the order by force", err)
 		}
 	}
-	if _, alive := n.alive(o.Node); alive && state == metafsm.NodeRemoved && !o.Force && n.holdsSome(o.Node) {
+	if _, alive := p.alive(o.Node); alive && state == metafsm.NodeRemoved && !o.Force && p.holdsSome(o.Node) {
 		return router.Errorf(router.InvalidRequest, "", "the node runs and holds replicas: drain it first, or give the order by force")
 	}
 	if state == metafsm.NodeRemoved {
-		if err := n.mayBeCut(o.Node); err != nil {
+		if err := p.mayBeCut(o.Node); err != nil {
 			return err
 		}
 	}
-	return n.router.SetNodeState(ctx, metafsm.SetNodeState{Node: o.Node, State: state, Heir: o.Heir})
+	return p.cfg.Router.SetNodeState(ctx, metafsm.SetNodeState{Node: o.Node, State: state, Heir: o.Heir})
 }
 
 // mayBeCut fails if a group needs the vote of a node that runs: who is removed is cut off
 // at once, and a group that has no majority then can't even give that vote to another.
-func (n *Node) mayBeCut(who id.Node) error {
-	member, alive := n.alive(who)
+func (p *Port) mayBeCut(who id.Node) error {
+	member, alive := p.alive(who)
 	if !alive {
 		return nil
 	}
 	there := map[id.Member]bool{}
-	for _, m := range n.gossip.Members() {
+	for _, m := range p.cfg.Gossip.Members() {
 		there[m.Member] = m.Member != member
 	}
 	groups := map[id.Shard][]id.Member{}
-	for _, at := range n.replicas.Meta().Shards().Shards {
+	for _, at := range p.cfg.Replicas.Meta().Shards().Shards {
 		groups[at.Shard] = at.Voters
 	}
-	servers, _, err := n.replicas.MetaGroup().Servers()
+	servers, _, err := p.cfg.Replicas.MetaGroup().Servers()
 	if err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ var nodeStates = map[string]metafsm.NodeState{
 	wire.StateActive: metafsm.NodeActive, wire.StateDraining: metafsm.NodeDraining, wire.StateRemoved: metafsm.NodeRemoved,
 }
 
-func (n *Node) alive(who id.Node) (id.Member, bool) {
-	for _, m := range n.gossip.Members() {
+func (p *Port) alive(who id.Node) (id.Member, bool) {
+	for _, m := range p.cfg.Gossip.Members() {
 		if node, err := m.Member.Node(); err == nil && node == who {
 			return m.Member, true
 		}
@@ -86,8 +86,8 @@ func (n *Node) alive(who id.Node) (id.Member, bool) {
 	return "", false
 }
 
-func (n *Node) holdsSome(who id.Node) bool {
-	for m := range n.placement.Holders() {
+func (p *Port) holdsSome(who id.Node) bool {
+	for m := range p.cfg.Placement.Holders() {
 		if node, err := m.Node(); err == nil && node == who {
 			return true
 		}
@@ -97,19 +97,19 @@ func (n *Node) holdsSome(who id.Node) bool {
 
 // MoveShard gives the vote of one node in a shard to another. A move that the plan
 // would undo is refused.
-func (n *Node) MoveShard(ctx context.Context, o wire.ShardOrder) error {
-	if err := n.router.SyncMeta(ctx); err != nil {
+func (p *Port) MoveShard(ctx context.Context, o wire.ShardOrder) error {
+	if err := p.cfg.Router.SyncMeta(ctx); err != nil {
 		return err
 	}
-	now := n.replicas.Meta().Shards()
+	now := p.cfg.Replicas.Meta().Shards()
 	i := slices.IndexFunc(now.Shards, func(v metafsm.ShardVoters) bool { return v.Shard == o.Shard })
 	if i < 0 {
 		return router.Errorf(router.NotFound, "", "there is no shard %d", o.Shard)
 	}
 	at := &now.Shards[i]
 	from := slices.IndexFunc(at.Voters, func(m id.Member) bool { node, err := m.Node(); return err == nil && node == o.From })
-	to, alive := n.alive(o.To)
-	switch active := slices.ContainsFunc(n.replicas.Meta().Nodes(), func(r metafsm.Node) bool { return r.Member == to && r.State == metafsm.NodeActive }); {
+	to, alive := p.alive(o.To)
+	switch active := slices.ContainsFunc(p.cfg.Replicas.Meta().Nodes(), func(r metafsm.Node) bool { return r.Member == to && r.State == metafsm.NodeActive }); {
 	case at.Moving:
 		return router.Errorf(router.InvalidRequest, "", "shard %d is on the move already", o.Shard)
 	case from < 0:
@@ -119,12 +119,12 @@ func (n *Node) MoveShard(ctx context.Context, o wire.ShardOrder) error {
 	case slices.Contains(at.Voters, to):
 		return router.Errorf(router.InvalidRequest, "", "node %s has a vote in shard %d", o.To, o.Shard)
 	}
-	if !at.Moved && !n.placement.Founded(ctx, *at) {
+	if !at.Moved && !p.cfg.Placement.Founded(ctx, *at) {
 		return router.Errorf(router.InvalidRequest, "", "shard %d has not begun yet; try again", o.Shard)
 	}
 	leaves := at.Voters[from]
-	cluster, _ := n.replicas.Meta().Cluster()
-	seats, heirs := n.placement.Seats()
+	cluster, _ := p.cfg.Replicas.Meta().Cluster()
+	seats, heirs := p.cfg.Placement.Seats()
 	plan := func() []id.Member {
 		return metafsm.Replan(now.Shards, seats, cluster.WantedReplicas(), heirs)[i].Voters
 	}
@@ -138,19 +138,19 @@ func (n *Node) MoveShard(ctx context.Context, o wire.ShardOrder) error {
 		return router.Errorf(router.InvalidRequest, "", "the cluster would move it back: replicas or zones would be spread less evenly")
 	}
 	at.Leaving, at.Moving = append(at.Leaving, leaves), true
-	return n.router.PutShards(ctx, metafsm.PutShards{Previous: now.Epoch, Shards: now.Shards})
+	return p.cfg.Router.PutShards(ctx, metafsm.PutShards{Previous: now.Epoch, Shards: now.Shards})
 }
 
-func (n *Node) serveNodeOrder(w http.ResponseWriter, r *http.Request) {
-	serveOrder(n, w, r, "change a node's state", n.SetNodeState)
+func (p *Port) serveNodeOrder(w http.ResponseWriter, r *http.Request) {
+	serveOrder(p, w, r, "change a node's state", p.SetNodeState)
 }
 
-func (n *Node) serveShardOrder(w http.ResponseWriter, r *http.Request) {
-	serveOrder(n, w, r, "move a shard", n.MoveShard)
+func (p *Port) serveShardOrder(w http.ResponseWriter, r *http.Request) {
+	serveOrder(p, w, r, "move a shard", p.MoveShard)
 }
 
 // serveOrder carries out an operator's order and answers with its own body.
-func serveOrder[O any](n *Node, w http.ResponseWriter, r *http.Request, what string, do func(context.Context, O) error) {
+func serveOrder[O any](p *Port, w http.ResponseWriter, r *http.Request, what string, do func(context.Context, O) error) {
 	var order O
 	if !readBody(w, r, &order) {
 		return
@@ -158,7 +158,7 @@ func serveOrder[O any](n *Node, w http.ResponseWriter, r *http.Request, what str
 	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 	defer cancel()
 	if err := do(ctx, order); err != nil {
-		n.explain(w, what, err)
+		p.explain(w, what, err)
 		return
 	}
 	answer(w, http.StatusOK, order)

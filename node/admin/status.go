@@ -1,4 +1,4 @@
-package node
+package admin
 
 import (
 	"cmp"
@@ -23,17 +23,20 @@ const (
 	statusTimeout = 2 * time.Second
 	// statusFanOut bounds how many nodes are asked at once.
 	statusFanOut = 16
+
+	// methodStatus asks for a node's own account.
+	methodStatus = "node.status"
 )
 
-// ownStatus is this node's account of itself.
-func (n *Node) ownStatus() wire.Member {
+// Own returns this node's account of itself.
+func (p *Port) Own() wire.Member {
 	s := wire.Member{
-		ID: n.id, Name: n.cfg.Name, URL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
-		Alive: true, Answers: true, Version: wire.Version, Groups: []wire.GroupStatus{}, Alarms: n.alarms(),
-		Credentials: n.keys.Credentials(), SearchMiss: n.cfg.SearchMiss,
+		ID: p.cfg.Node, Name: p.cfg.Name, URL: p.cfg.PublicURL, Peer: p.cfg.Peer,
+		Alive: true, Answers: true, Version: wire.Version, Groups: []wire.GroupStatus{}, Alarms: p.cfg.Alarms(),
+		Credentials: p.cfg.Keys.Credentials(), SearchMiss: p.cfg.SearchMiss,
 	}
-	for _, number := range n.replicas.All() {
-		group, ok := n.replicas.Group(number)
+	for _, number := range p.cfg.Replicas.All() {
+		group, ok := p.cfg.Replicas.Group(number)
 		if !ok {
 			continue
 		}
@@ -46,13 +49,13 @@ func (n *Node) ownStatus() wire.Member {
 		for _, server := range g.Servers {
 			if server.Voter {
 				status.Voters++
-				votes = votes || server.Member == n.member
+				votes = votes || server.Member == p.cfg.Self
 			}
 		}
 		if !votes && (status.Role == "follower" || status.Role == "candidate") { // also one that is no member yet
 			status.Role = "non-voter"
 		}
-		if machine, ok := n.replicas.Shard(number); ok {
+		if machine, ok := p.cfg.Replicas.Shard(number); ok {
 			status.Events = machine.Shard().Stats().Active
 		}
 		s.Groups = append(s.Groups, status)
@@ -75,20 +78,20 @@ func roleOf(state string) string {
 
 // Status is the cluster as this node sees it, with the account of each node that
 // answers in time.
-func (n *Node) Status(ctx context.Context) wire.Status {
-	cluster, founded := n.replicas.Meta().Cluster()
+func (p *Port) Status(ctx context.Context) wire.Status {
+	cluster, founded := p.cfg.Replicas.Meta().Cluster()
 	s := wire.Status{
-		Cluster: cluster.ID, Founded: founded, Pack: n.cfg.Pack,
-		Shards: cluster.Shards, Replicas: cluster.WantedReplicas(), Level: n.replicas.Meta().Level(), Warnings: []string{},
+		Cluster: cluster.ID, Founded: founded, Pack: p.cfg.Pack,
+		Shards: cluster.Shards, Replicas: cluster.WantedReplicas(), Level: p.cfg.Replicas.Meta().Level(), Warnings: []string{},
 	}
 	alive := map[id.Node]membership.Member{}
-	for _, m := range n.gossip.Members() {
+	for _, m := range p.cfg.Gossip.Members() {
 		if node, err := m.Member.Node(); err == nil {
 			alive[node] = m
 		}
 	}
-	members := n.replicas.Members(id.Meta)
-	for _, record := range n.replicas.Meta().Nodes() {
+	members := p.cfg.Replicas.Members(id.Meta)
+	for _, record := range p.cfg.Replicas.Meta().Nodes() {
 		if record.State == metafsm.NodeRemoved && !slices.Contains(members, record.Member) {
 			continue // it has gone
 		}
@@ -98,18 +101,18 @@ func (n *Node) Status(ctx context.Context) wire.Status {
 		}
 		s.Nodes = append(s.Nodes, node)
 	}
-	n.askAll(ctx, s.Nodes, alive)
+	p.askAll(ctx, s.Nodes, alive)
 	slices.SortFunc(s.Nodes, func(a, b wire.Member) int { return cmp.Compare(a.Name+a.ID.String(), b.Name+b.ID.String()) })
-	n.describe(s.Nodes)
+	p.describe(s.Nodes)
 	lags(s.Nodes)
-	s.Moves = moves(n.replicas.Meta().Shards(), s.Nodes)
+	s.Moves = moves(p.cfg.Replicas.Meta().Shards(), s.Nodes)
 	s.Warnings = warnings(s)
 	return s
 }
 
 // describe fills in what meta's records say of nodes.
-func (n *Node) describe(nodes []wire.Member) {
-	for _, r := range n.replicas.Meta().Nodes() {
+func (p *Port) describe(nodes []wire.Member) {
+	for _, r := range p.cfg.Replicas.Meta().Nodes() {
 		if i := slices.IndexFunc(nodes, func(m wire.Member) bool { return m.ID == r.ID }); i >= 0 {
 			nodes[i].Zone, nodes[i].State = r.Zone, stateNames[r.State]
 		}
@@ -121,14 +124,14 @@ var stateNames = map[metafsm.NodeState]string{
 }
 
 // askAll replaces what is known of nodes by their own accounts.
-func (n *Node) askAll(ctx context.Context, nodes []wire.Member, alive map[id.Node]membership.Member) {
+func (p *Port) askAll(ctx context.Context, nodes []wire.Member, alive map[id.Node]membership.Member) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	var work sync.WaitGroup
 	slots := make(chan struct{}, statusFanOut)
 	for i := range nodes {
-		if nodes[i].ID == n.id {
-			nodes[i] = n.ownStatus()
+		if nodes[i].ID == p.cfg.Node {
+			nodes[i] = p.Own()
 			continue
 		}
 		m, ok := alive[nodes[i].ID]
@@ -138,13 +141,13 @@ func (n *Node) askAll(ctx context.Context, nodes []wire.Member, alive map[id.Nod
 		work.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			body, err := n.peers.Call(ctx, m.Member, methodStatus, nil)
+			body, err := p.cfg.Peers.Call(ctx, m.Member, methodStatus, nil)
 			if err != nil {
 				return
 			}
 			var own wire.Member
 			if err := json.Unmarshal(body, &own); err != nil {
-				n.log.Warn("a node's status can't be read", "node", m.Member, "err", err)
+				p.cfg.Log.Warn("a node's status can't be read", "node", m.Member, "err", err)
 				return
 			}
 			nodes[i] = own

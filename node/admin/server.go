@@ -1,4 +1,4 @@
-package node
+package admin
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -42,32 +41,21 @@ var statusRequests = map[string]bool{
 	"GET " + wire.PathPlan:   true,
 }
 
-// adminServer serves operators: liveness, readiness and metrics to whoever reaches
-// the port, the rest to holders of the cluster's admin certificate, and some of it to
-// those of a status certificate.
-type adminServer struct {
-	http http.Server
-	work sync.WaitGroup
-
-	mu    sync.Mutex // guards conns
-	conns map[*tls.Conn]struct{}
-}
-
-// openAdmin opens the admin port with the node's certificate.
-func (n *Node) openAdmin(ctx context.Context) (*adminServer, error) {
-	listener, err := n.cfg.Network.Listen(ctx, n.cfg.AdminAddress)
+// Open opens the admin port with the node's certificate.
+func Open(ctx context.Context, c Config) (*Port, error) {
+	listener, err := c.Network.Listen(ctx, c.Address)
 	if err != nil {
 		return nil, fmt.Errorf("open admin port: %w", err)
 	}
-	a := &adminServer{conns: map[*tls.Conn]struct{}{}}
-	a.http = http.Server{
-		Handler: n.adminRoutes(), ReadTimeout: adminTimeout, WriteTimeout: adminTimeout,
-		IdleTimeout: adminIdle, MaxHeaderBytes: adminHeaderMax, ConnState: a.note,
-		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
+	p := &Port{cfg: c, conns: map[*tls.Conn]struct{}{}}
+	p.http = http.Server{
+		Handler: p.routes(), ReadTimeout: adminTimeout, WriteTimeout: adminTimeout,
+		IdleTimeout: adminIdle, MaxHeaderBytes: adminHeaderMax, ConnState: p.note,
+		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
 	}
 	// Who shows a certificate must show a good one; who shows none gets no further
 	// than the open paths.
-	config := n.keys.Node().AdminServerConfig()
+	config := p.cfg.Keys.Node().AdminServerConfig()
 	verify := config.VerifyConnection
 	config.ClientAuth = tls.RequestClientCert
 	config.VerifyConnection = func(c tls.ConnectionState) error {
@@ -76,37 +64,37 @@ func (n *Node) openAdmin(ctx context.Context) (*adminServer, error) {
 		}
 		return verify(c)
 	}
-	a.work.Go(func() {
-		if err := a.http.Serve(tls.NewListener(listener, config)); !errors.Is(err, http.ErrServerClosed) {
-			n.fail(fmt.Errorf("serve admin port: %w", err))
+	p.work.Go(func() {
+		if err := p.http.Serve(tls.NewListener(listener, config)); !errors.Is(err, http.ErrServerClosed) {
+			p.cfg.Fail(fmt.Errorf("serve admin port: %w", err))
 		}
 	})
-	return a, nil
+	return p, nil
 }
 
 // note keeps the connections whose handshake is over.
-func (a *adminServer) note(c net.Conn, state http.ConnState) {
+func (p *Port) note(c net.Conn, state http.ConnState) {
 	conn, ok := c.(*tls.Conn)
 	if !ok {
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch state {
 	case http.StateActive, http.StateIdle:
-		a.conns[conn] = struct{}{}
+		p.conns[conn] = struct{}{}
 	case http.StateClosed, http.StateHijacked:
-		delete(a.conns, conn)
+		delete(p.conns, conn)
 	case http.StateNew:
 	}
 }
 
-// cut closes the connections of those whose certificates match, and returns how many
+// Cut closes the connections of those whose certificates match, and returns how many
 // there were.
-func (a *adminServer) cut(match func(leaf *x509.Certificate) bool) int {
-	a.mu.Lock()
-	conns := slices.Collect(maps.Keys(a.conns))
-	a.mu.Unlock()
+func (p *Port) Cut(match func(leaf *x509.Certificate) bool) int {
+	p.mu.Lock()
+	conns := slices.Collect(maps.Keys(p.conns))
+	p.mu.Unlock()
 	count := 0
 	for _, c := range conns {
 		if shown := c.ConnectionState().PeerCertificates; len(shown) > 0 && match(shown[0]) {
@@ -117,40 +105,41 @@ func (a *adminServer) cut(match func(leaf *x509.Certificate) bool) int {
 	return count
 }
 
-func (a *adminServer) close() error {
+// Close closes the port, and waits a moment for what is being answered.
+func (p *Port) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), adminCloseGrace)
 	defer cancel()
-	err := a.http.Shutdown(ctx)
+	err := p.http.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = a.http.Close()
+		err = p.http.Close()
 	}
-	a.work.Wait()
+	p.work.Wait()
 	return err
 }
 
-func (n *Node) adminRoutes() http.Handler {
+func (p *Port) routes() http.Handler {
 	routes := http.NewServeMux()
-	routes.HandleFunc("GET "+wire.PathLive, n.serveLive)
-	routes.HandleFunc("GET "+wire.PathReady, n.serveReady)
-	routes.Handle("GET "+wire.PathMetrics, promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelWarn), MaxRequestsInFlight: scrapesMax, Timeout: scrapeTimeout,
+	routes.HandleFunc("GET "+wire.PathLive, p.serveLive)
+	routes.HandleFunc("GET "+wire.PathReady, p.serveReady)
+	routes.Handle("GET "+wire.PathMetrics, promhttp.HandlerFor(p.cfg.Metrics, promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(p.cfg.Log.Handler(), slog.LevelWarn), MaxRequestsInFlight: scrapesMax, Timeout: scrapeTimeout,
 	}))
-	n.handle(routes, "GET "+wire.PathStatus, n.serveStatus)
-	n.handle(routes, "POST "+wire.PathNodes, n.serveNodeOrder)
-	n.handle(routes, "POST "+wire.PathShards, n.serveShardOrder)
-	n.handle(routes, "POST "+wire.PathTenants, n.serveNewTenant)
-	n.handle(routes, "GET "+wire.PathKeys, n.serveKeys)
-	n.handle(routes, "POST "+wire.PathKeys, n.serveNewKey)
-	n.handle(routes, "DELETE "+wire.PathKeys+"/{key}", n.serveRevokeKey)
-	n.backupRoutes(routes)
-	n.clusterRoutes(routes)
+	p.handle(routes, "GET "+wire.PathStatus, p.serveStatus)
+	p.handle(routes, "POST "+wire.PathNodes, p.serveNodeOrder)
+	p.handle(routes, "POST "+wire.PathShards, p.serveShardOrder)
+	p.handle(routes, "POST "+wire.PathTenants, p.serveNewTenant)
+	p.handle(routes, "GET "+wire.PathKeys, p.serveKeys)
+	p.handle(routes, "POST "+wire.PathKeys, p.serveNewKey)
+	p.handle(routes, "DELETE "+wire.PathKeys+"/{key}", p.serveRevokeKey)
+	p.backupRoutes(routes)
+	p.clusterRoutes(routes)
 	return routes
 }
 
 // handle adds what answers a request to those who may make it.
-func (n *Node) handle(routes *http.ServeMux, pattern string, next http.HandlerFunc) {
+func (p *Port) handle(routes *http.ServeMux, pattern string, next http.HandlerFunc) {
 	routes.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		if why := n.mayOrder(r.TLS, pattern); why != "" {
+		if why := p.mayOrder(r.TLS, pattern); why != "" {
 			refuse(w, http.StatusForbidden, why)
 			return
 		}
@@ -160,11 +149,11 @@ func (n *Node) handle(routes *http.ServeMux, pattern string, next http.HandlerFu
 
 // mayOrder returns why the holder of a certificate may not make a request, or "". It is
 // asked for each request: a connection outlives what it was opened with.
-func (n *Node) mayOrder(c *tls.ConnectionState, pattern string) string {
+func (p *Port) mayOrder(c *tls.ConnectionState, pattern string) string {
 	if c == nil || len(c.PeerCertificates) == 0 {
 		return "this needs the cluster's admin certificate"
 	}
-	role, name, err := n.keys.Node().Holder(c.PeerCertificates[0])
+	role, name, err := p.cfg.Keys.Node().Holder(c.PeerCertificates[0])
 	switch {
 	case err != nil:
 		return "the certificate is not trusted any more"
@@ -175,26 +164,26 @@ func (n *Node) mayOrder(c *tls.ConnectionState, pattern string) string {
 	case !statusRequests[pattern]:
 		return "this needs the cluster's admin certificate: a status certificate is good for facet status, facet cluster status and facet shard balance only"
 	}
-	if u, err := id.Parse(name); err != nil || n.isRemoved(id.Node{UUID: u}) {
+	if u, err := id.Parse(name); err != nil || p.cfg.IsRemoved(id.Node{UUID: u}) {
 		return "the certificate is of a node that was removed"
 	}
 	return ""
 }
 
-func (n *Node) serveStatus(w http.ResponseWriter, r *http.Request) {
-	answer(w, http.StatusOK, n.Status(r.Context()))
+func (p *Port) serveStatus(w http.ResponseWriter, r *http.Request) {
+	answer(w, http.StatusOK, p.Status(r.Context()))
 }
 
-func (n *Node) serveNewTenant(w http.ResponseWriter, r *http.Request) {
+func (p *Port) serveNewTenant(w http.ResponseWriter, r *http.Request) {
 	var body wire.NewTenant
 	if !readBody(w, r, &body) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 	defer cancel()
-	key, err := n.router.CreateTenant(ctx, body.Name)
+	key, err := p.cfg.Router.CreateTenant(ctx, body.Name)
 	if err != nil {
-		n.explain(w, "create tenant", err)
+		p.explain(w, "create tenant", err)
 		return
 	}
 	answer(w, http.StatusCreated, wire.TenantKeys{Tenant: key.Tenant, Name: body.Name, AccessKey: key.ID, SecretKey: key.Secret})
@@ -210,10 +199,10 @@ func readBody(w http.ResponseWriter, r *http.Request, v any) bool {
 }
 
 // explain answers what went wrong with an operator's request.
-func (n *Node) explain(w http.ResponseWriter, what string, err error) {
+func (p *Port) explain(w http.ResponseWriter, what string, err error) {
 	switch router.KindOf(err) {
 	case 0:
-		n.log.Error("operator's request failed", "err", fmt.Errorf("%s: %w", what, err))
+		p.cfg.Log.Error("operator's request failed", "err", fmt.Errorf("%s: %w", what, err))
 		refuse(w, http.StatusInternalServerError, "it failed; the node's log says why")
 	case router.InvalidRequest:
 		refuse(w, http.StatusBadRequest, err.Error())
