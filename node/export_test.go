@@ -78,7 +78,7 @@ func (n *Node) Leads(number id.Shard) bool {
 // Spoil changes the state of a shard's replica here, and of no other.
 func (n *Node) Spoil(number id.Shard) {
 	h, _ := n.groups.hosted(number)
-	h.state.Apply(h.group.Applied(), shardfsm.Grant{Gallery: id.Gallery{UUID: id.Random([16]byte{1})}, Generation: 1, Total: 7}.Encode())
+	h.state.Apply(h.group.Applied(), shardfsm.GrantOp.Encode(shardfsm.Grant{Gallery: id.Gallery{UUID: id.Random([16]byte{1})}, Generation: 1, Total: 7}))
 }
 
 // Diverged counts the replicas that this node found to differ.

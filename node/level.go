@@ -107,7 +107,7 @@ func (n *Node) raiseLevel(ctx context.Context) error {
 		return nil
 	}
 	n.log.Info("all nodes know newer forms: the cluster uses them from now on, and older versions can't join any more", "level", lowest)
-	return n.propose(ctx, metafsm.RaiseLevel{Level: lowest})
+	return n.propose(ctx, metafsm.RaiseLevelOp.Encode(metafsm.RaiseLevel{Level: lowest}))
 }
 
 // checkLevel refuses to wait for a cluster that will not take this node in, because

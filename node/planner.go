@@ -107,7 +107,7 @@ func (n *Node) keepPlaces(ctx context.Context, p *presence) error {
 		}
 	}
 	if arrived || !reflect.DeepEqual(next, shards) {
-		if err := n.propose(ctx, metafsm.PutShards{Previous: now.Epoch, Shards: next}); err != nil {
+		if err := n.propose(ctx, metafsm.PutShardsOp.Encode(metafsm.PutShards{Previous: now.Epoch, Shards: next})); err != nil {
 			return fmt.Errorf("change the shard map: %w", err)
 		}
 	}

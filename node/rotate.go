@@ -337,11 +337,11 @@ func (n *Node) rewrapAll(ctx context.Context) (int, error) {
 }
 
 func (n *Node) rekey(ctx context.Context, c metafsm.Rekey) (a metafsm.RekeyAnswer, err error) {
-	answer, err := n.groups.meta.Propose(ctx, c.Encode())
+	answer, err := n.groups.meta.Propose(ctx, metafsm.RekeyOp.Encode(c))
 	if err != nil {
 		return a, heal(id.Meta, err)
 	}
-	return metafsm.ParseRekeyAnswer(answer)
+	return metafsm.RekeyOp.Answer(answer)
 }
 
 // pause waits, unless ctx ends first.

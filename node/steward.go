@@ -111,7 +111,7 @@ func (n *Node) keepRecords(ctx context.Context, present *presence) error {
 	for _, m := range members {
 		seats = append(seats, metafsm.Seat{Member: m, Zone: zones[m]})
 	}
-	return n.propose(ctx, metafsm.PutShards{Shards: metafsm.Place(seats, cluster.Shards, cluster.Replicas)})
+	return n.propose(ctx, metafsm.PutShardsOp.Encode(metafsm.PutShards{Shards: metafsm.Place(seats, cluster.Shards, cluster.Replicas)}))
 }
 
 // foundRecord proposes the record that makes these nodes a cluster. Only the
@@ -121,7 +121,7 @@ func (n *Node) foundRecord(ctx context.Context) error {
 	if _, err := rand.Read(random[:]); err != nil {
 		return fmt.Errorf("make a cluster id: %w", err)
 	}
-	return n.propose(ctx, metafsm.Found{Cluster: metafsm.Cluster{
+	return n.propose(ctx, metafsm.FoundOp.Encode(metafsm.Found{Cluster: metafsm.Cluster{
 		ID:       id.Cluster{UUID: id.Random(random)},
 		Shards:   n.cfg.Shards,
 		Replicas: min(n.cfg.Replicas, len(n.groups.Members(id.Meta))),
@@ -131,7 +131,7 @@ func (n *Node) foundRecord(ctx context.Context) error {
 
 		SlotsPerShard: uint32(n.cfg.SlotsPerShard),
 		Created:       time.Now().UnixMilli(),
-	}})
+	}}))
 }
 
 // takeIn adds a node to meta when it is not there: as a member that receives the
@@ -150,8 +150,8 @@ func (n *Node) takeIn(ctx context.Context, m id.Member) error {
 	return n.groups.meta.AddNonvoter(ctx, m, index)
 }
 
-func (n *Node) propose(ctx context.Context, c interface{ Encode() []byte }) error {
-	_, err := n.groups.meta.Propose(ctx, c.Encode())
+func (n *Node) propose(ctx context.Context, cmd []byte) error {
+	_, err := n.groups.meta.Propose(ctx, cmd)
 	return err
 }
 

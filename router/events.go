@@ -194,7 +194,7 @@ var shardReplace = method[shardfsm.ReplaceEvent, shardfsm.RegisterAnswer]{"shard
 		return shardfsm.RegisterAnswer{}, err
 	}
 	c.Time = onTime(c.Time)
-	return propose(ctx, g, c.Encode(), shardfsm.ParseReplaceEventAnswer)
+	return propose(ctx, g, shardfsm.ReplaceEventOp, c)
 }}
 
 var shardRemove = method[shardfsm.RemoveEvent, shardfsm.UnregisterAnswer]{"shard.remove", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.RemoveEvent) (shardfsm.UnregisterAnswer, error) {
@@ -203,5 +203,5 @@ var shardRemove = method[shardfsm.RemoveEvent, shardfsm.UnregisterAnswer]{"shard
 		return shardfsm.UnregisterAnswer{}, err
 	}
 	c.Time = onTime(c.Time)
-	return propose(ctx, g, c.Encode(), shardfsm.ParseRemoveEventAnswer)
+	return propose(ctx, g, shardfsm.RemoveEventOp, c)
 }}

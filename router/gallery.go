@@ -9,6 +9,7 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/mutant"
+	"facet/raftfsm/command"
 	"facet/raftfsm/metafsm"
 	"facet/shard/seal"
 )
@@ -44,9 +45,9 @@ func (r *Router) createGallery(ctx context.Context, tenant id.Tenant, w Write, n
 		Gallery: gallery.ID, Name: n.Name, Description: n.Description, MinimumQuality: n.MinimumQuality,
 		VerifyThreshold: ThresholdDefault, GuardThreshold: ThresholdDefault,
 	})
-	a, err := proposeMeta(ctx, r, metafsm.CreateGallery{
+	a, err := proposeMeta(ctx, r, metafsm.CreateGalleryOp, metafsm.CreateGallery{
 		Write: stamped(w), Gallery: gallery, Application: app,
-	}, metafsm.ParseCreateGalleryAnswer)
+	})
 	if err != nil {
 		return Gallery{}, err
 	}
@@ -168,9 +169,9 @@ func (r *Router) CreateApplication(ctx context.Context, tenant id.Tenant, w Writ
 }
 
 func (r *Router) createApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
-	a, err := proposeMeta(ctx, r, metafsm.CreateApplication{
+	a, err := proposeMeta(ctx, r, metafsm.CreateApplicationOp, metafsm.CreateApplication{
 		Write: stamped(w), Application: r.newApplication(tenant, n),
-	}, metafsm.ParseCreateApplicationAnswer)
+	})
 	if err != nil {
 		return Application{}, err
 	}
@@ -261,22 +262,19 @@ func (r *Router) applicationOf(a metafsm.Application) (Application, error) {
 	}, err
 }
 
-// command is a command of meta's state machine.
-type command interface{ Encode() []byte }
-
 // stamped is a write as commands carry it, with this node's time.
 func stamped(w Write) metafsm.Write {
 	return metafsm.Write{Op: w.Operation, Request: w.Request, Keyed: w.Keyed, Time: time.Now().UnixMilli()}
 }
 
 // proposeMeta commits a command in meta, here or at its leader.
-func proposeMeta[A any](ctx context.Context, r *Router, c command, parse func([]byte) (A, error)) (A, error) {
+func proposeMeta[C, A any](ctx context.Context, r *Router, op command.Op[C, A], c C) (A, error) {
 	var none A
-	raw, err := ask(ctx, r, metaPropose, id.Meta, c.Encode())
+	raw, err := ask(ctx, r, metaPropose, id.Meta, op.Encode(c))
 	if err != nil {
 		return none, err
 	}
-	a, err := parse(raw)
+	a, err := op.Answer(raw)
 	if err != nil {
 		return none, fmt.Errorf("read meta's answer: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
+	"facet/raftfsm/command"
 	"facet/raftfsm/shardfsm"
 	"facet/shard"
 )
@@ -95,7 +96,7 @@ var shardActivate = method[shardfsm.Activate, registerAnswer]{"shard.activate", 
 		return registerAnswer{}, err
 	}
 	c.Time = onTime(c.Time)
-	return answered(ctx, g, c.Encode(), shardfsm.ParseActivateAnswer)
+	return answered(ctx, g, shardfsm.ActivateOp, c)
 }}
 
 var shardWithdraw = method[shardfsm.Withdraw, shardfsm.WithdrawAnswer]{"shard.withdraw", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Withdraw) (shardfsm.WithdrawAnswer, error) {
@@ -104,11 +105,11 @@ var shardWithdraw = method[shardfsm.Withdraw, shardfsm.WithdrawAnswer]{"shard.wi
 		return shardfsm.WithdrawAnswer{}, err
 	}
 	c.Time = onTime(c.Time)
-	return propose(ctx, g, c.Encode(), shardfsm.ParseWithdrawAnswer)
+	return propose(ctx, g, shardfsm.WithdrawOp, c)
 }}
 
 // answered proposes a write whose answer is a RegisterAnswer.
-func answered(ctx context.Context, g *raftfsm.Group, cmd []byte, parse func([]byte) (shardfsm.RegisterAnswer, error)) (registerAnswer, error) {
-	a, err := propose(ctx, g, cmd, parse)
+func answered[C any](ctx context.Context, g *raftfsm.Group, op command.Op[C, shardfsm.RegisterAnswer], c C) (registerAnswer, error) {
+	a, err := propose(ctx, g, op, c)
 	return registerAnswer{RegisterAnswer: a}, err
 }

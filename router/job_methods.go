@@ -6,6 +6,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
+	"facet/raftfsm/command"
 	"facet/raftfsm/shardfsm"
 	"facet/shard/job"
 )
@@ -41,21 +42,21 @@ func (r *Router) jobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
 }
 
 // jobCommand is the method that proposes a command on a job; stamp sets its time.
-func jobCommand[C interface{ Encode() []byte }](name string, stamp func(*C)) method[C, shardfsm.JobAnswer] {
+func jobCommand[C any](name string, op command.Op[C, shardfsm.JobAnswer], stamp func(*C)) method[C, shardfsm.JobAnswer] {
 	return method[C, shardfsm.JobAnswer]{name, func(ctx context.Context, r *Router, group id.Shard, c C) (shardfsm.JobAnswer, error) {
 		g, _, err := r.jobs(group)
 		if err != nil {
 			return shardfsm.JobAnswer{}, err
 		}
 		stamp(&c)
-		return propose(ctx, g, c.Encode(), shardfsm.ParseJobAnswer)
+		return propose(ctx, g, op, c)
 	}}
 }
 
 var (
-	jobBegin = jobCommand("job.begin", func(c *shardfsm.BeginJob) { c.Time = onTime(c.Time) })
-	jobAdd   = jobCommand("job.add", func(c *shardfsm.AddJob) { c.Time = onTime(c.Time) })
-	jobOpen  = jobCommand("job.open", func(c *shardfsm.OpenJob) { c.Time = onTime(c.Time) })
+	jobBegin = jobCommand("job.begin", shardfsm.BeginJobOp, func(c *shardfsm.BeginJob) { c.Time = onTime(c.Time) })
+	jobAdd   = jobCommand("job.add", shardfsm.AddJobOp, func(c *shardfsm.AddJob) { c.Time = onTime(c.Time) })
+	jobOpen  = jobCommand("job.open", shardfsm.OpenJobOp, func(c *shardfsm.OpenJob) { c.Time = onTime(c.Time) })
 )
 
 // readJobs gives the jobs of a shard once they hold every write that was
@@ -175,7 +176,7 @@ var jobFinish = method[finishQuery, finishAnswer]{"job.finish", func(ctx context
 	}
 	if len(q.Finish.Results) > 0 {
 		q.Finish.Time = onTime(q.Finish.Time)
-		a, err := propose(ctx, g, q.Finish.Encode(), shardfsm.ParseJobAnswer)
+		a, err := propose(ctx, g, shardfsm.FinishJobOp, q.Finish)
 		if err != nil {
 			return finishAnswer{}, err
 		}

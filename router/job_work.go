@@ -168,7 +168,7 @@ func (r *Router) ExpireJobs(ctx context.Context) error {
 			continue // another node's business
 		}
 		if now := time.Now().UnixMilli(); book.Due(now) {
-			_, err := propose(ctx, g, shardfsm.ExpireJobs{Time: now}.Encode(), shardfsm.ParseJobAnswer)
+			_, err := propose(ctx, g, shardfsm.ExpireJobsOp, shardfsm.ExpireJobs{Time: now})
 			failed = append(failed, err)
 		}
 	}

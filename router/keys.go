@@ -231,7 +231,7 @@ func admitKey(q newKeyQuery, keys []metafsm.AccessKey) (a newKeyAnswer, known bo
 
 // putKey commits an access key.
 func putKey(ctx context.Context, g *raftfsm.Group, k metafsm.AccessKey) error {
-	a, err := propose(ctx, g, metafsm.PutAccessKey{Key: k}.Encode(), metafsm.ParsePutAccessKeyAnswer)
+	a, err := propose(ctx, g, metafsm.PutAccessKeyOp, metafsm.PutAccessKey{Key: k})
 	switch {
 	case err != nil:
 		return err
@@ -250,7 +250,7 @@ func forgetKeys(ctx context.Context, g *raftfsm.Group, keys []metafsm.AccessKey)
 	revoked := byAge(slices.DeleteFunc(keys, func(k metafsm.AccessKey) bool { return k.State != metafsm.KeyRevoked }))
 	for ; len(revoked) > revokedKeysMax; revoked = revoked[1:] {
 		c := metafsm.DeleteAccessKey{Tenant: revoked[0].Tenant, Key: revoked[0].ID}
-		if _, err := propose(ctx, g, c.Encode(), metafsm.ParseDeleteAccessKeyAnswer); err != nil {
+		if _, err := propose(ctx, g, metafsm.DeleteAccessKeyOp, c); err != nil {
 			return err
 		}
 	}

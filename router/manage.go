@@ -22,7 +22,7 @@ func (r *Router) UpdateGallery(ctx context.Context, tenant id.Tenant, w Write, g
 		size := uint32(*patch.Size)
 		c.Size, c.Shards = &size, cluster.ShardCount(size)
 	}
-	a, err := proposeMeta(ctx, r, c, metafsm.ParseUpdateGalleryAnswer)
+	a, err := proposeMeta(ctx, r, metafsm.UpdateGalleryOp, c)
 	if err != nil {
 		return Gallery{}, err
 	}
@@ -40,11 +40,11 @@ func (r *Router) UpdateGallery(ctx context.Context, tenant id.Tenant, w Write, g
 
 // UpdateApplication changes what patch has.
 func (r *Router) UpdateApplication(ctx context.Context, tenant id.Tenant, w Write, application id.Application, patch ApplicationPatch) (Application, error) {
-	a, err := proposeMeta(ctx, r, metafsm.UpdateApplication{
+	a, err := proposeMeta(ctx, r, metafsm.UpdateApplicationOp, metafsm.UpdateApplication{
 		Write: stamped(w), Tenant: tenant, Application: application,
 		Name: patch.Name, Description: patch.Description, MinimumQuality: patch.MinimumQuality,
 		VerifyThreshold: patch.VerifyThreshold, GuardThreshold: patch.GuardThreshold, Guard: patch.Guard,
-	}, metafsm.ParseUpdateApplicationAnswer)
+	})
 	if err != nil {
 		return Application{}, err
 	}
@@ -57,7 +57,7 @@ func (r *Router) UpdateApplication(ctx context.Context, tenant id.Tenant, w Writ
 // DeleteApplication removes an application. Its API key is refused here at once,
 // and everywhere as soon as meta's log has reached the other nodes.
 func (r *Router) DeleteApplication(ctx context.Context, tenant id.Tenant, application id.Application) error {
-	a, err := proposeMeta(ctx, r, metafsm.DeleteApplication{Write: ownWrite(), Tenant: tenant, Application: application}, metafsm.ParseDeleteApplicationAnswer)
+	a, err := proposeMeta(ctx, r, metafsm.DeleteApplicationOp, metafsm.DeleteApplication{Write: ownWrite(), Tenant: tenant, Application: application})
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (r *Router) DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id
 		}
 		return err
 	}
-	a, err := proposeMeta(ctx, r, metafsm.DeleteGallery{Write: ownWrite(), Tenant: tenant, Gallery: gallery}, metafsm.ParseDeleteGalleryAnswer)
+	a, err := proposeMeta(ctx, r, metafsm.DeleteGalleryOp, metafsm.DeleteGallery{Write: ownWrite(), Tenant: tenant, Gallery: gallery})
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (r *Router) sweep(ctx context.Context, g metafsm.Gallery) error {
 		_, err := scatter(ctx, r, shardPurge, r.shardsOf(g), shardfsm.Purge{Gallery: g.ID, Generation: g.Generation, Max: purgeBatch})
 		return err
 	}
-	_, err = proposeMeta(ctx, r, metafsm.ForgetGallery{Gallery: g.ID, Generation: g.Generation}, metafsm.ParseForgetGalleryAnswer)
+	_, err = proposeMeta(ctx, r, metafsm.ForgetGalleryOp, metafsm.ForgetGallery{Gallery: g.ID, Generation: g.Generation})
 	return err
 }
 
@@ -159,7 +159,7 @@ var shardFence = method[shardfsm.Fence, shardfsm.FenceAnswer]{"shard.fence", fun
 	if err != nil {
 		return shardfsm.FenceAnswer{}, err
 	}
-	return propose(ctx, g, c.Encode(), shardfsm.ParseFenceAnswer)
+	return propose(ctx, g, shardfsm.FenceOp, c)
 }}
 
 var shardPurge = method[shardfsm.Purge, shardfsm.FenceAnswer]{"shard.purge", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Purge) (shardfsm.FenceAnswer, error) {
@@ -167,5 +167,5 @@ var shardPurge = method[shardfsm.Purge, shardfsm.FenceAnswer]{"shard.purge", fun
 	if err != nil {
 		return shardfsm.FenceAnswer{}, err
 	}
-	return propose(ctx, g, c.Encode(), shardfsm.ParsePurgeAnswer)
+	return propose(ctx, g, shardfsm.PurgeOp, c)
 }}

@@ -9,6 +9,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/mutant"
 	"facet/raftfsm"
+	"facet/raftfsm/command"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/shard"
@@ -123,7 +124,7 @@ var shardGrant = method[shardfsm.Grant, shardfsm.GrantAnswer]{"shard.grant", fun
 	if err != nil {
 		return shardfsm.GrantAnswer{}, err
 	}
-	return propose(ctx, g, c.Encode(), shardfsm.ParseGrantAnswer)
+	return propose(ctx, g, shardfsm.GrantOp, c)
 }}
 
 // registerAnswer is the shard's answer, and how many slots the slice had.
@@ -134,16 +135,16 @@ type registerAnswer struct {
 
 var shardRegister = method[shardfsm.Register, registerAnswer]{"shard.register", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Register) (registerAnswer, error) {
 	c.Time = onTime(c.Time)
-	return r.enrol(ctx, group, c.Gallery, c.Encode(), shardfsm.ParseRegisterAnswer)
+	return enrol(ctx, r, group, c.Gallery, shardfsm.RegisterOp, c)
 }}
 
 var shardAdd = method[shardfsm.AddEvent, registerAnswer]{"shard.add", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.AddEvent) (registerAnswer, error) {
 	c.Time = onTime(c.Time)
-	return r.enrol(ctx, group, c.Gallery, c.Encode(), shardfsm.ParseAddEventAnswer)
+	return enrol(ctx, r, group, c.Gallery, shardfsm.AddEventOp, c)
 }}
 
 // enrol proposes a write that needs a slot.
-func (r *Router) enrol(ctx context.Context, group id.Shard, gallery id.Gallery, cmd []byte, parse func([]byte) (shardfsm.RegisterAnswer, error)) (registerAnswer, error) {
+func enrol[C any](ctx context.Context, r *Router, group id.Shard, gallery id.Gallery, op command.Op[C, shardfsm.RegisterAnswer], c C) (registerAnswer, error) {
 	g, s, err := r.lead(group)
 	if err != nil {
 		return registerAnswer{}, err
@@ -154,7 +155,7 @@ func (r *Router) enrol(ctx context.Context, group id.Shard, gallery id.Gallery, 
 	// Read before the proposal: a grant that comes between must make the next
 	// request for slots ask for more, never for less.
 	granted := s.Usage(gallery).Granted
-	a, err := propose(ctx, g, cmd, parse)
+	a, err := propose(ctx, g, op, c)
 	return registerAnswer{a, granted}, err
 }
 
@@ -165,16 +166,16 @@ var shardUnregister = method[shardfsm.Unregister, shardfsm.UnregisterAnswer]{"sh
 	}
 	c.Time = onTime(c.Time)
 	if mutant.AckBeforeCommit {
-		go func() { _, _ = g.Propose(context.WithoutCancel(ctx), c.Encode()) }()
+		go func() { _, _ = g.Propose(context.WithoutCancel(ctx), shardfsm.UnregisterOp.Encode(c)) }()
 		return shardfsm.UnregisterAnswer{Status: shardfsm.Done}, nil
 	}
-	return propose(ctx, g, c.Encode(), shardfsm.ParseUnregisterAnswer)
+	return propose(ctx, g, shardfsm.UnregisterOp, c)
 }}
 
-// propose commits an encoded command and reads the machine's answer.
-func propose[A any](ctx context.Context, g *raftfsm.Group, cmd []byte, parse func([]byte) (A, error)) (A, error) {
+// propose commits a command and returns the machine's answer.
+func propose[C, A any](ctx context.Context, g *raftfsm.Group, op command.Op[C, A], c C) (A, error) {
 	var none A
-	raw, err := g.Propose(ctx, cmd)
+	raw, err := g.Propose(ctx, op.Encode(c))
 	if errors.Is(err, raftfsm.ErrTooLarge) {
 		return none, Errorf(InvalidRequest, "", "the request is too large to be stored")
 	}
@@ -184,7 +185,7 @@ func propose[A any](ctx context.Context, g *raftfsm.Group, cmd []byte, parse fun
 	if err != nil {
 		return none, err
 	}
-	a, err := parse(raw)
+	a, err := op.Answer(raw)
 	if err != nil {
 		return none, fmt.Errorf("read the state machine's answer: %w", err)
 	}

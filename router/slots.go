@@ -87,9 +87,9 @@ func (r *Router) grant(ctx context.Context, g enrolment, home id.Shard, granted 
 	if r.groups.Meta().FreeSlots(g.ID) == 0 && r.grantOf(g.ID, home).Total <= granted {
 		return false, nil
 	}
-	a, err := proposeMeta(ctx, r, metafsm.Grant{
+	a, err := proposeMeta(ctx, r, metafsm.GrantOp, metafsm.Grant{
 		Gallery: g.ID, Generation: g.Generation, Shard: home, Have: granted, Want: r.want(g),
-	}, metafsm.ParseGrantAnswer)
+	})
 	switch {
 	case err != nil:
 		return false, err
@@ -137,9 +137,9 @@ func (r *Router) collect(ctx context.Context, g enrolment, home id.Shard, least 
 		if a.Returned <= r.grantOf(g.ID, s).Reclaimed {
 			continue
 		}
-		_, err = proposeMeta(ctx, r, metafsm.Reclaim{
+		_, err = proposeMeta(ctx, r, metafsm.ReclaimOp, metafsm.Reclaim{
 			Gallery: g.ID, Generation: g.Generation, Shard: s, Returned: a.Returned,
-		}, metafsm.ParseReclaimAnswer)
+		})
 		return err == nil, err
 	}
 	return false, errors.Join(failed...)
@@ -170,7 +170,7 @@ func (r *Router) settle(ctx context.Context, old enrolment) error {
 	if a.Status != shardfsm.Done {
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	}
-	_, err = proposeMeta(ctx, r, metafsm.Settle{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch}, metafsm.ParseSettleAnswer)
+	_, err = proposeMeta(ctx, r, metafsm.SettleOp, metafsm.Settle{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
 	return err
 }
 
@@ -200,10 +200,10 @@ var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{"shard.return"
 	if q.Home || !unheard && u.Free() == 0 && (q.Least == 0 || u.Deleted == 0) {
 		return shardfsm.ReturnSlotsAnswer{Status: shardfsm.Done, Granted: u.Granted, Returned: u.Returned}, nil
 	}
-	return propose(ctx, g, shardfsm.ReturnSlots{
+	return propose(ctx, g, shardfsm.ReturnSlotsOp, shardfsm.ReturnSlots{
 		Gallery: q.Gallery, Generation: q.Generation, Granted: max(q.Granted, u.Granted), Returned: u.Returned,
 		Keep: u.Free() / 2, Recycle: q.Least, Time: onTime(0),
-	}.Encode(), shardfsm.ParseReturnSlotsAnswer)
+	})
 }}
 
 var shardWiden = method[shardfsm.Widen, shardfsm.WidenAnswer]{"shard.widen", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Widen) (shardfsm.WidenAnswer, error) {
@@ -211,5 +211,5 @@ var shardWiden = method[shardfsm.Widen, shardfsm.WidenAnswer]{"shard.widen", fun
 	if err != nil {
 		return shardfsm.WidenAnswer{}, err
 	}
-	return propose(ctx, g, c.Encode(), shardfsm.ParseWidenAnswer)
+	return propose(ctx, g, shardfsm.WidenOp, c)
 }}

@@ -24,7 +24,7 @@ func (r *Router) Tags(ctx context.Context, access Access) ([]string, error) {
 
 // CreateTag makes a tag. A name that exists is Duplicate.
 func (r *Router) CreateTag(ctx context.Context, access Access, name string) error {
-	a, err := proposeMeta(ctx, r, metafsm.CreateTag{Write: ownWrite(), Gallery: access.Gallery, Name: name}, metafsm.ParseCreateTagAnswer)
+	a, err := proposeMeta(ctx, r, metafsm.CreateTagOp, metafsm.CreateTag{Write: ownWrite(), Gallery: access.Gallery, Name: name})
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (r *Router) CreateTag(ctx context.Context, access Access, name string) erro
 // RenameTag gives a tag another name; events keep it. An unknown one is NotFound, a
 // name that another tag has is Duplicate.
 func (r *Router) RenameTag(ctx context.Context, access Access, from, to string) error {
-	a, err := proposeMeta(ctx, r, metafsm.RenameTag{Write: ownWrite(), Gallery: access.Gallery, From: from, To: to}, metafsm.ParseRenameTagAnswer)
+	a, err := proposeMeta(ctx, r, metafsm.RenameTagOp, metafsm.RenameTag{Write: ownWrite(), Gallery: access.Gallery, From: from, To: to})
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (r *Router) RenameTag(ctx context.Context, access Access, from, to string) 
 
 // DeleteTag removes a tag; events are not changed. An unknown one is NotFound.
 func (r *Router) DeleteTag(ctx context.Context, access Access, name string) error {
-	a, err := proposeMeta(ctx, r, metafsm.DeleteTag{Write: ownWrite(), Gallery: access.Gallery, Name: name}, metafsm.ParseDeleteTagAnswer)
+	a, err := proposeMeta(ctx, r, metafsm.DeleteTagOp, metafsm.DeleteTag{Write: ownWrite(), Gallery: access.Gallery, Name: name})
 	if err != nil {
 		return err
 	}

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"slices"
 
-	"facet/internal/codec"
 	"facet/internal/id"
 )
 
-func (c Found) apply(m *Machine) []byte {
+func (c Found) apply(m *Machine) FoundAnswer {
 	a := FoundAnswer{Status: Exists}
 	if m.state.cluster == nil {
 		a.Status = Done
@@ -16,12 +15,12 @@ func (c Found) apply(m *Machine) []byte {
 		m.touch()
 	}
 	a.Cluster = *m.state.cluster
-	return codec.Encode(answerOf(headFound), a)
+	return a
 }
 
-func (c PutNode) apply(m *Machine) []byte {
+func (c PutNode) apply(m *Machine) PutNodeAnswer {
 	if c.Node.Knows() < m.state.levelNow() {
-		return codec.Encode(answerOf(headPutNode), PutNodeAnswer{TooOld})
+		return PutNodeAnswer{TooOld}
 	}
 	old := m.state.nodes[c.Node.ID]
 	if old != nil {
@@ -31,10 +30,10 @@ func (c PutNode) apply(m *Machine) []byte {
 		m.state.nodes[c.Node.ID] = &c.Node
 		m.touch()
 	}
-	return codec.Encode(answerOf(headPutNode), PutNodeAnswer{Done})
+	return PutNodeAnswer{Done}
 }
 
-func (c PutShards) apply(m *Machine) []byte {
+func (c PutShards) apply(m *Machine) PutShardsAnswer {
 	now := m.state.shards
 	a := PutShardsAnswer{Status: StaleEpoch, Map: *now}
 	switch {
@@ -49,22 +48,18 @@ func (c PutShards) apply(m *Machine) []byte {
 	case now.Epoch == c.Previous+1 && slices.EqualFunc(now.Shards, c.Shards, equalVoters):
 		a.Status = Done // a retry
 	}
-	return codec.Encode(answerOf(headPutShards), a)
+	return a
 }
 
 func equalVoters(a, b ShardVoters) bool {
 	return a.Shard == b.Shard && a.Moving == b.Moving && slices.Equal(a.Voters, b.Voters) && slices.Equal(a.Leaving, b.Leaving)
 }
 
-func (c CreateTenant) apply(m *Machine) []byte {
-	return codec.Encode(answerOf(headCreateTenant), m.createTenant(c))
-}
-
-func (m *Machine) createTenant(c CreateTenant) CreateTenantAnswer {
+func (c CreateTenant) apply(m *Machine) CreateTenantAnswer {
 	if r := m.state.restoration; r != nil && r.Whole && !r.Done {
 		return CreateTenantAnswer{Status: Restoring}
 	}
-	known, status := m.once(c.Write, headCreateTenant, [16]byte{})
+	known, status := m.once(c.Write, codeCreateTenant, [16]byte{})
 	if status == Replayed {
 		return CreateTenantAnswer{Replayed, *m.state.tenants[id.Tenant{UUID: known.IDs[0]}].record}
 	}
@@ -79,15 +74,16 @@ func (m *Machine) createTenant(c CreateTenant) CreateTenantAnswer {
 	}
 	c.Tenant.Seq = m.state.next()
 	m.state.addTenant(c.Tenant)
-	m.done(c.Write, headCreateTenant, [16]byte{}, c.Tenant.ID.UUID)
+	m.done(c.Write, codeCreateTenant, [16]byte{}, c.Tenant.ID.UUID)
 	return CreateTenantAnswer{Done, c.Tenant}
 }
 
-func (c PutAccessKey) apply(m *Machine) []byte {
-	return codec.Encode(answerOf(headPutAccessKey), PutAccessKeyAnswer{m.putAccessKey(c.Key)})
+func (c PutAccessKey) apply(m *Machine) PutAccessKeyAnswer {
+	return PutAccessKeyAnswer{c.do(m)}
 }
 
-func (m *Machine) putAccessKey(k AccessKey) Status {
+func (c PutAccessKey) do(m *Machine) Status {
+	k := c.Key
 	old := m.state.keys[k.ID]
 	switch {
 	case m.state.tenants[k.Tenant] == nil:
@@ -107,17 +103,13 @@ func (m *Machine) putAccessKey(k AccessKey) Status {
 	return Done
 }
 
-func (c CreateGallery) apply(m *Machine) []byte {
-	return codec.Encode(answerOf(headCreateGallery), m.createGallery(c))
-}
-
-func (m *Machine) createGallery(c CreateGallery) CreateGalleryAnswer {
+func (c CreateGallery) apply(m *Machine) CreateGalleryAnswer {
 	g, a := c.Gallery, c.Application
-	known, status := m.once(c.Write, headCreateGallery, g.Tenant.UUID)
+	known, status := m.once(c.Write, codeCreateGallery, g.Tenant.UUID)
 	t := m.state.tenants[g.Tenant]
 	switch {
 	case status == Replayed:
-		return m.galleryAnswer(Replayed, id.Gallery{UUID: known.IDs[0]}, id.Application{UUID: known.IDs[1]})
+		return m.state.galleryAnswer(Replayed, id.Gallery{UUID: known.IDs[0]}, id.Application{UUID: known.IDs[1]})
 	case status != 0:
 		return CreateGalleryAnswer{Status: status}
 	case t == nil:
@@ -129,7 +121,7 @@ func (m *Machine) createGallery(c CreateGallery) CreateGalleryAnswer {
 		if m.state.galleries[named].Deleting {
 			return CreateGalleryAnswer{Status: BeingDeleted}
 		}
-		return m.galleryAnswer(Exists, named, t.oldest[named])
+		return m.state.galleryAnswer(Exists, named, t.oldest[named])
 	}
 	if m.state.galleries[g.ID] != nil || m.state.taken(a) {
 		return CreateGalleryAnswer{Status: Conflict}
@@ -140,31 +132,27 @@ func (m *Machine) createGallery(c CreateGallery) CreateGalleryAnswer {
 	a.Tenant, a.Gallery, a.Created = g.Tenant, g.ID, g.Created
 	a.Seq = m.state.next()
 	m.state.addApplication(a)
-	m.done(c.Write, headCreateGallery, g.Tenant.UUID, g.ID.UUID, a.ID.UUID)
-	return m.galleryAnswer(Done, g.ID, a.ID)
+	m.done(c.Write, codeCreateGallery, g.Tenant.UUID, g.ID.UUID, a.ID.UUID)
+	return m.state.galleryAnswer(Done, g.ID, a.ID)
 }
 
 // galleryAnswer gives the records of a gallery and of one of its applications; the
 // gallery, the application or both may have been deleted since.
-func (m *Machine) galleryAnswer(s Status, g id.Gallery, a id.Application) CreateGalleryAnswer {
-	gallery := m.state.gallery(g)
+func (st *state) galleryAnswer(s Status, g id.Gallery, a id.Application) CreateGalleryAnswer {
+	gallery := st.gallery(g)
 	if gallery == nil {
 		return CreateGalleryAnswer{Status: UnknownGallery}
 	}
 	out := CreateGalleryAnswer{Status: s, Gallery: *gallery}
-	if application := m.state.applications[a]; application != nil {
+	if application := st.applications[a]; application != nil {
 		out.Application = *application
 	}
 	return out
 }
 
-func (c CreateApplication) apply(m *Machine) []byte {
-	return codec.Encode(answerOf(headCreateApplication), m.createApplication(c))
-}
-
-func (m *Machine) createApplication(c CreateApplication) CreateApplicationAnswer {
+func (c CreateApplication) apply(m *Machine) CreateApplicationAnswer {
 	a := c.Application
-	known, status := m.once(c.Write, headCreateApplication, a.Tenant.UUID)
+	known, status := m.once(c.Write, codeCreateApplication, a.Tenant.UUID)
 	g := m.state.gallery(a.Gallery)
 	switch {
 	case status == Replayed:
@@ -184,6 +172,6 @@ func (m *Machine) createApplication(c CreateApplication) CreateApplicationAnswer
 	a.Created = m.ops.Clock()
 	a.Seq = m.state.next()
 	m.state.addApplication(a)
-	m.done(c.Write, headCreateApplication, a.Tenant.UUID, a.ID.UUID)
+	m.done(c.Write, codeCreateApplication, a.Tenant.UUID, a.ID.UUID)
 	return CreateApplicationAnswer{Done, a}
 }

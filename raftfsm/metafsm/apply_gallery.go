@@ -3,16 +3,11 @@ package metafsm
 import (
 	"slices"
 
-	"facet/internal/codec"
 	"facet/internal/id"
 )
 
-func (c UpdateGallery) apply(m *Machine) []byte {
-	return codec.Encode(answerOf(headUpdateGallery), m.updateGallery(c))
-}
-
-func (m *Machine) updateGallery(c UpdateGallery) UpdateGalleryAnswer {
-	_, status := m.once(c.Write, headUpdateGallery, c.Gallery.UUID)
+func (c UpdateGallery) apply(m *Machine) UpdateGalleryAnswer {
+	_, status := m.once(c.Write, codeUpdateGallery, c.Gallery.UUID)
 	if status != 0 && status != Replayed {
 		return UpdateGalleryAnswer{Status: status}
 	}
@@ -28,7 +23,7 @@ func (m *Machine) updateGallery(c UpdateGallery) UpdateGalleryAnswer {
 	t, g := m.state.tenants[old.Tenant], *old
 	if c.Name != nil {
 		if other, ok := t.byName[*c.Name]; ok && other != g.ID {
-			return m.nameTaken(other)
+			return m.state.nameTaken(other)
 		}
 		g.Name = *c.Name
 	}
@@ -41,13 +36,13 @@ func (m *Machine) updateGallery(c UpdateGallery) UpdateGalleryAnswer {
 	delete(t.byName, old.Name)
 	t.byName[g.Name] = g.ID
 	m.state.galleries[g.ID] = &g
-	m.done(c.Write, headUpdateGallery, g.ID.UUID)
+	m.done(c.Write, codeUpdateGallery, g.ID.UUID)
 	return UpdateGalleryAnswer{Done, g}
 }
 
 // nameTaken answers with the gallery that has the name wanted.
-func (m *Machine) nameTaken(by id.Gallery) UpdateGalleryAnswer {
-	if other := m.state.galleries[by]; !other.Deleting {
+func (st *state) nameTaken(by id.Gallery) UpdateGalleryAnswer {
+	if other := st.galleries[by]; !other.Deleting {
 		return UpdateGalleryAnswer{Exists, *other}
 	}
 	return UpdateGalleryAnswer{Status: BeingDeleted}
@@ -65,11 +60,9 @@ func (g *Gallery) grow(size uint32, shards int) {
 	g.Size = size
 }
 
-func (c Settle) apply(m *Machine) []byte {
-	return codec.Encode(answerOf(headSettle), SettleAnswer{m.settle(c)})
-}
+func (c Settle) apply(m *Machine) SettleAnswer { return SettleAnswer{c.do(m)} }
 
-func (m *Machine) settle(c Settle) Status {
+func (c Settle) do(m *Machine) Status {
 	g, status := m.state.current(c.Gallery, c.Generation)
 	switch {
 	case status != Done:
@@ -85,12 +78,8 @@ func (m *Machine) settle(c Settle) Status {
 	return Done
 }
 
-func (c DeleteGallery) apply(m *Machine) []byte {
-	return codec.Encode(answerOf(headDeleteGallery), m.deleteGallery(c))
-}
-
-func (m *Machine) deleteGallery(c DeleteGallery) DeleteGalleryAnswer {
-	_, status := m.once(c.Write, headDeleteGallery, c.Gallery.UUID)
+func (c DeleteGallery) apply(m *Machine) DeleteGalleryAnswer {
+	_, status := m.once(c.Write, codeDeleteGallery, c.Gallery.UUID)
 	old := m.state.galleries[c.Gallery]
 	switch {
 	case status == Replayed && old == nil:
@@ -109,11 +98,11 @@ func (m *Machine) deleteGallery(c DeleteGallery) DeleteGalleryAnswer {
 	g.Generation++
 	m.state.galleries[g.ID] = &g
 	m.state.strip(&g)
-	m.done(c.Write, headDeleteGallery, g.ID.UUID)
+	m.done(c.Write, codeDeleteGallery, g.ID.UUID)
 	return DeleteGalleryAnswer{Done, g}
 }
 
-func (c ForgetGallery) apply(m *Machine) []byte {
+func (c ForgetGallery) apply(m *Machine) ForgetGalleryAnswer {
 	a := ForgetGalleryAnswer{Done}
 	switch g := m.state.galleries[c.Gallery]; {
 	case g == nil:
@@ -123,15 +112,11 @@ func (c ForgetGallery) apply(m *Machine) []byte {
 		m.state.removeGallery(g)
 		m.touch()
 	}
-	return codec.Encode(answerOf(headForgetGallery), a)
+	return a
 }
 
-func (c UpdateApplication) apply(m *Machine) []byte {
-	return codec.Encode(answerOf(headUpdateApplication), m.updateApplication(c))
-}
-
-func (m *Machine) updateApplication(c UpdateApplication) UpdateApplicationAnswer {
-	_, status := m.once(c.Write, headUpdateApplication, c.Application.UUID)
+func (c UpdateApplication) apply(m *Machine) UpdateApplicationAnswer {
+	_, status := m.once(c.Write, codeUpdateApplication, c.Application.UUID)
 	if status != 0 && status != Replayed {
 		return UpdateApplicationAnswer{Status: status}
 	}
@@ -150,7 +135,7 @@ func (m *Machine) updateApplication(c UpdateApplication) UpdateApplicationAnswer
 	change(&a.GuardThreshold, c.GuardThreshold)
 	change(&a.Guard, c.Guard)
 	m.state.applications[a.ID] = &a
-	m.done(c.Write, headUpdateApplication, a.ID.UUID)
+	m.done(c.Write, codeUpdateApplication, a.ID.UUID)
 	return UpdateApplicationAnswer{Done, a}
 }
 
@@ -161,12 +146,12 @@ func change[T any](field, to *T) {
 	}
 }
 
-func (c DeleteApplication) apply(m *Machine) []byte {
-	return codec.Encode(answerOf(headDeleteApplication), DeleteApplicationAnswer{m.deleteApplication(c)})
+func (c DeleteApplication) apply(m *Machine) DeleteApplicationAnswer {
+	return DeleteApplicationAnswer{c.do(m)}
 }
 
-func (m *Machine) deleteApplication(c DeleteApplication) Status {
-	if _, status := m.once(c.Write, headDeleteApplication, c.Application.UUID); status != 0 {
+func (c DeleteApplication) do(m *Machine) Status {
+	if _, status := m.once(c.Write, codeDeleteApplication, c.Application.UUID); status != 0 {
 		return status
 	}
 	a := m.state.applications[c.Application]
@@ -174,11 +159,11 @@ func (m *Machine) deleteApplication(c DeleteApplication) Status {
 		return UnknownApplication
 	}
 	m.state.removeApplications(a.Tenant, a.Gallery, func(of *Application) bool { return of.ID == a.ID })
-	m.done(c.Write, headDeleteApplication, a.ID.UUID)
+	m.done(c.Write, codeDeleteApplication, a.ID.UUID)
 	return Done
 }
 
-func (c DeleteAccessKey) apply(m *Machine) []byte {
+func (c DeleteAccessKey) apply(m *Machine) DeleteAccessKeyAnswer {
 	a := DeleteAccessKeyAnswer{Done}
 	switch k := m.state.keys[c.Key]; {
 	case k == nil:
@@ -188,15 +173,15 @@ func (c DeleteAccessKey) apply(m *Machine) []byte {
 		delete(m.state.keys, c.Key)
 		m.touch()
 	}
-	return codec.Encode(answerOf(headDeleteAccessKey), a)
+	return a
 }
 
-func (c Grant) apply(m *Machine) []byte {
+func (c Grant) apply(m *Machine) GrantAnswer {
 	g, status := m.state.current(c.Gallery, c.Generation)
 	a := GrantAnswer{Status: status}
 	switch {
 	case status != Done:
-	case m.unsettled(g, c.Shard):
+	case m.state.unsettled(g, c.Shard):
 		a.Status = Unsettled
 	default:
 		total, changed := m.state.grant(g, c.Shard, c.Have, c.Want)
@@ -205,19 +190,19 @@ func (c Grant) apply(m *Machine) []byte {
 			m.touch()
 		}
 	}
-	return codec.Encode(answerOf(headGrant), a)
+	return a
 }
 
 // unsettled tells whether a gallery has grown over a shard that must not have
 // slots yet.
-func (m *Machine) unsettled(g *Gallery, shard id.Shard) bool {
-	if g.Settled == 0 || m.state.cluster == nil {
+func (st *state) unsettled(g *Gallery, shard id.Shard) bool {
+	if g.Settled == 0 || st.cluster == nil {
 		return false
 	}
-	return !slices.Contains(ShardsOf(g.ID, g.Settled, m.state.cluster.Shards), shard)
+	return !slices.Contains(ShardsOf(g.ID, g.Settled, st.cluster.Shards), shard)
 }
 
-func (c Reclaim) apply(m *Machine) []byte {
+func (c Reclaim) apply(m *Machine) ReclaimAnswer {
 	g, status := m.state.current(c.Gallery, c.Generation)
 	a := ReclaimAnswer{Status: status}
 	if status == Done {
@@ -230,5 +215,5 @@ func (c Reclaim) apply(m *Machine) []byte {
 		}
 		a.Free = m.state.free(g)
 	}
-	return codec.Encode(answerOf(headReclaim), a)
+	return a
 }

@@ -3,37 +3,10 @@ package metafsm
 import (
 	"fmt"
 
-	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 )
-
-// The codes of commands; that of an answer is its command's plus answerBit. The
-// numbers are stored and never reused.
-var (
-	headFound             = codec.Head{Code: 1, Version: 1}
-	headPutNode           = codec.Head{Code: 2, Version: 1}
-	headPutShards         = codec.Head{Code: 3, Version: 1}
-	headCreateTenant      = codec.Head{Code: 4, Version: 1}
-	headPutAccessKey      = codec.Head{Code: 5, Version: 1}
-	headCreateGallery     = codec.Head{Code: 6, Version: 1}
-	headCreateApplication = codec.Head{Code: 7, Version: 1}
-	headGrant             = codec.Head{Code: 8, Version: 1}
-	headUpdateGallery     = codec.Head{Code: 9, Version: 1}
-	headDeleteGallery     = codec.Head{Code: 10, Version: 1}
-	headForgetGallery     = codec.Head{Code: 11, Version: 1}
-	headUpdateApplication = codec.Head{Code: 12, Version: 1}
-	headDeleteApplication = codec.Head{Code: 13, Version: 1}
-	headDeleteAccessKey   = codec.Head{Code: 14, Version: 1}
-	headReclaim           = codec.Head{Code: 15, Version: 1}
-	headCreateTag         = codec.Head{Code: 16, Version: 1}
-	headRenameTag         = codec.Head{Code: 17, Version: 1}
-	headDeleteTag         = codec.Head{Code: 18, Version: 1}
-	headSettle            = codec.Head{Code: 19, Version: 1}
-	headSetNodeState      = codec.Head{Code: 20, Version: 1}
-)
-
-const answerBit = 0x40
 
 // Status says what became of a command. Only Done changes anything.
 type Status uint8
@@ -115,6 +88,11 @@ func (w Write) name() operation.Name {
 	return operation.Name{Op: w.Op, Request: w.Request, Keyed: w.Keyed}
 }
 
+const codeFound = 1
+
+// FoundOp is the command Found.
+var FoundOp = command.Op[Found, FoundAnswer]{Code: codeFound, Version: 1}
+
 // Found founds the cluster. Only the first one does.
 type Found struct {
 	Cluster Cluster `cbor:"1,keyasint"`
@@ -126,6 +104,11 @@ type FoundAnswer struct {
 	Cluster Cluster `cbor:"2,keyasint"`
 }
 
+const codePutNode = 2
+
+// PutNodeOp is the command PutNode.
+var PutNodeOp = command.Op[PutNode, PutNodeAnswer]{Code: codePutNode, Version: 1}
+
 // PutNode adds a node or changes its member, name, zone and level; the rest stays.
 type PutNode struct {
 	Node Node `cbor:"1,keyasint"`
@@ -135,6 +118,11 @@ type PutNode struct {
 type PutNodeAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 }
+
+const codePutShards = 3
+
+// PutShardsOp is the command PutShards.
+var PutShardsOp = command.Op[PutShards, PutShardsAnswer]{Code: codePutShards, Version: 1}
 
 // PutShards replaces the shard map if its epoch is Previous. Shards are in order
 // of their numbers.
@@ -149,6 +137,11 @@ type PutShardsAnswer struct {
 	Map    ShardMap `cbor:"2,keyasint"`
 }
 
+const codeCreateTenant = 4
+
+// CreateTenantOp is the command CreateTenant.
+var CreateTenantOp = command.Op[CreateTenant, CreateTenantAnswer]{Code: codeCreateTenant, Version: 1}
+
 // CreateTenant makes a tenant. Its Seq is ignored.
 type CreateTenant struct {
 	Write  Write  `cbor:"1,keyasint"`
@@ -162,6 +155,11 @@ type CreateTenantAnswer struct {
 	Tenant Tenant `cbor:"2,keyasint"`
 }
 
+const codePutAccessKey = 5
+
+// PutAccessKeyOp is the command PutAccessKey.
+var PutAccessKeyOp = command.Op[PutAccessKey, PutAccessKeyAnswer]{Code: codePutAccessKey, Version: 1}
+
 // PutAccessKey adds an access key or changes its role, secret and state; Created
 // stays.
 type PutAccessKey struct {
@@ -173,6 +171,11 @@ type PutAccessKey struct {
 type PutAccessKeyAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 }
+
+const codeCreateGallery = 6
+
+// CreateGalleryOp is the command CreateGallery.
+var CreateGalleryOp = command.Op[CreateGallery, CreateGalleryAnswer]{Code: codeCreateGallery, Version: 1}
 
 // CreateGallery makes a gallery and its first application, whose Tenant and
 // Gallery are the gallery's. Created and Seq are ignored.
@@ -193,6 +196,11 @@ type CreateGalleryAnswer struct {
 	Application Application `cbor:"3,keyasint"`
 }
 
+const codeCreateApplication = 7
+
+// CreateApplicationOp is the command CreateApplication.
+var CreateApplicationOp = command.Op[CreateApplication, CreateApplicationAnswer]{Code: codeCreateApplication, Version: 1}
+
 // CreateApplication makes an application of a gallery of its Tenant. Created and
 // Seq are ignored.
 type CreateApplication struct {
@@ -206,6 +214,11 @@ type CreateApplicationAnswer struct {
 	Status      Status      `cbor:"1,keyasint"`
 	Application Application `cbor:"2,keyasint"`
 }
+
+const codeGrant = 8
+
+// GrantOp is the command Grant.
+var GrantOp = command.Op[Grant, GrantAnswer]{Code: codeGrant, Version: 1}
 
 // Grant asks for slots of a gallery for one shard, of which Have are known to the
 // shard. Retries are harmless: if the shard was granted more than it knows of,
@@ -225,32 +238,4 @@ type GrantAnswer struct {
 	// Total is all that the shard was ever granted. Not more than Have means that
 	// no slot was free.
 	Total uint32 `cbor:"2,keyasint"`
-}
-
-// Encode gives the bytes to propose.
-func (c Found) Encode() []byte { return codec.Encode(headFound, c) }
-
-// Encode gives the bytes to propose.
-func (c PutNode) Encode() []byte { return codec.Encode(headPutNode, c) }
-
-// Encode gives the bytes to propose.
-func (c PutShards) Encode() []byte { return codec.Encode(headPutShards, c) }
-
-// Encode gives the bytes to propose.
-func (c CreateTenant) Encode() []byte { return codec.Encode(headCreateTenant, c) }
-
-// Encode gives the bytes to propose.
-func (c PutAccessKey) Encode() []byte { return codec.Encode(headPutAccessKey, c) }
-
-// Encode gives the bytes to propose.
-func (c CreateGallery) Encode() []byte { return codec.Encode(headCreateGallery, c) }
-
-// Encode gives the bytes to propose.
-func (c CreateApplication) Encode() []byte { return codec.Encode(headCreateApplication, c) }
-
-// Encode gives the bytes to propose.
-func (c Grant) Encode() []byte { return codec.Encode(headGrant, c) }
-
-func answerOf(h codec.Head) codec.Head {
-	return codec.Head{Code: h.Code | answerBit, Version: h.Version}
 }

@@ -1,9 +1,14 @@
 package metafsm
 
 import (
-	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/raftfsm/command"
 )
+
+const codeUpdateGallery = 9
+
+// UpdateGalleryOp is the command UpdateGallery.
+var UpdateGalleryOp = command.Op[UpdateGallery, UpdateGalleryAnswer]{Code: codeUpdateGallery, Version: 1}
 
 // UpdateGallery changes what is not nil of a tenant's gallery. The size may only
 // grow; with it the gallery may get more shards, which raises its Epoch: then meta
@@ -28,6 +33,11 @@ type UpdateGalleryAnswer struct {
 	Gallery Gallery `cbor:"2,keyasint"`
 }
 
+const codeSettle = 19
+
+// SettleOp is the command Settle.
+var SettleOp = command.Op[Settle, SettleAnswer]{Code: codeSettle, Version: 1}
+
 // Settle says that the first shard of a gallery was told of an epoch
 // (shardfsm.Widen): from then on all its shards are granted slots.
 type Settle struct {
@@ -41,6 +51,11 @@ type Settle struct {
 type SettleAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 }
+
+const codeDeleteGallery = 10
+
+// DeleteGalleryOp is the command DeleteGallery.
+var DeleteGalleryOp = command.Op[DeleteGallery, DeleteGalleryAnswer]{Code: codeDeleteGallery, Version: 1}
 
 // DeleteGallery begins the deletion of a tenant's gallery: its applications and
 // tags are gone, its key is forgotten, its generation is raised, and all readers
@@ -60,6 +75,11 @@ type DeleteGalleryAnswer struct {
 	Gallery Gallery `cbor:"2,keyasint"`
 }
 
+const codeForgetGallery = 11
+
+// ForgetGalleryOp is the command ForgetGallery.
+var ForgetGalleryOp = command.Op[ForgetGallery, ForgetGalleryAnswer]{Code: codeForgetGallery, Version: 1}
+
 // ForgetGallery ends a deletion after all shards are fenced.
 type ForgetGallery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
@@ -71,6 +91,11 @@ type ForgetGallery struct {
 type ForgetGalleryAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 }
+
+const codeUpdateApplication = 12
+
+// UpdateApplicationOp is the command UpdateApplication.
+var UpdateApplicationOp = command.Op[UpdateApplication, UpdateApplicationAnswer]{Code: codeUpdateApplication, Version: 1}
 
 // UpdateApplication changes what is not nil of a tenant's application.
 type UpdateApplication struct {
@@ -92,6 +117,11 @@ type UpdateApplicationAnswer struct {
 	Application Application `cbor:"2,keyasint"`
 }
 
+const codeDeleteApplication = 13
+
+// DeleteApplicationOp is the command DeleteApplication.
+var DeleteApplicationOp = command.Op[DeleteApplication, DeleteApplicationAnswer]{Code: codeDeleteApplication, Version: 1}
+
 // DeleteApplication removes a tenant's application; its key is unknown from then
 // on. Op names this attempt: a client's request that simply runs again needs
 // another one.
@@ -107,6 +137,11 @@ type DeleteApplicationAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 }
 
+const codeDeleteAccessKey = 14
+
+// DeleteAccessKeyOp is the command DeleteAccessKey.
+var DeleteAccessKeyOp = command.Op[DeleteAccessKey, DeleteAccessKeyAnswer]{Code: codeDeleteAccessKey, Version: 1}
+
 // DeleteAccessKey removes an access key of a tenant.
 type DeleteAccessKey struct {
 	Tenant id.Tenant `cbor:"1,keyasint"`
@@ -118,6 +153,11 @@ type DeleteAccessKey struct {
 type DeleteAccessKeyAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 }
+
+const codeReclaim = 15
+
+// ReclaimOp is the command Reclaim.
+var ReclaimOp = command.Op[Reclaim, ReclaimAnswer]{Code: codeReclaim, Version: 1}
 
 // Reclaim tells meta how many slots a shard has returned in all
 // (shardfsm.ReturnSlotsAnswer, shard.Usage): they may be granted again. It may come
@@ -136,63 +176,3 @@ type ReclaimAnswer struct {
 	// Free slots of the gallery are granted to no shard.
 	Free uint32 `cbor:"2,keyasint"`
 }
-
-// Encode gives the bytes to propose.
-func (c UpdateGallery) Encode() []byte { return codec.Encode(headUpdateGallery, c) }
-
-// Encode gives the bytes to propose.
-func (c Settle) Encode() []byte { return codec.Encode(headSettle, c) }
-
-// Encode gives the bytes to propose.
-func (c DeleteGallery) Encode() []byte { return codec.Encode(headDeleteGallery, c) }
-
-// Encode gives the bytes to propose.
-func (c ForgetGallery) Encode() []byte { return codec.Encode(headForgetGallery, c) }
-
-// Encode gives the bytes to propose.
-func (c UpdateApplication) Encode() []byte { return codec.Encode(headUpdateApplication, c) }
-
-// Encode gives the bytes to propose.
-func (c DeleteApplication) Encode() []byte { return codec.Encode(headDeleteApplication, c) }
-
-// Encode gives the bytes to propose.
-func (c DeleteAccessKey) Encode() []byte { return codec.Encode(headDeleteAccessKey, c) }
-
-// Encode gives the bytes to propose.
-func (c Reclaim) Encode() []byte { return codec.Encode(headReclaim, c) }
-
-// ParseUpdateGalleryAnswer reads the answer to an UpdateGallery.
-func ParseUpdateGalleryAnswer(b []byte) (UpdateGalleryAnswer, error) {
-	return parse[UpdateGalleryAnswer](b, headUpdateGallery)
-}
-
-// ParseSettleAnswer reads the answer to a Settle.
-func ParseSettleAnswer(b []byte) (SettleAnswer, error) { return parse[SettleAnswer](b, headSettle) }
-
-// ParseDeleteGalleryAnswer reads the answer to a DeleteGallery.
-func ParseDeleteGalleryAnswer(b []byte) (DeleteGalleryAnswer, error) {
-	return parse[DeleteGalleryAnswer](b, headDeleteGallery)
-}
-
-// ParseForgetGalleryAnswer reads the answer to a ForgetGallery.
-func ParseForgetGalleryAnswer(b []byte) (ForgetGalleryAnswer, error) {
-	return parse[ForgetGalleryAnswer](b, headForgetGallery)
-}
-
-// ParseUpdateApplicationAnswer reads the answer to an UpdateApplication.
-func ParseUpdateApplicationAnswer(b []byte) (UpdateApplicationAnswer, error) {
-	return parse[UpdateApplicationAnswer](b, headUpdateApplication)
-}
-
-// ParseDeleteApplicationAnswer reads the answer to a DeleteApplication.
-func ParseDeleteApplicationAnswer(b []byte) (DeleteApplicationAnswer, error) {
-	return parse[DeleteApplicationAnswer](b, headDeleteApplication)
-}
-
-// ParseDeleteAccessKeyAnswer reads the answer to a DeleteAccessKey.
-func ParseDeleteAccessKeyAnswer(b []byte) (DeleteAccessKeyAnswer, error) {
-	return parse[DeleteAccessKeyAnswer](b, headDeleteAccessKey)
-}
-
-// ParseReclaimAnswer reads the answer to a Reclaim.
-func ParseReclaimAnswer(b []byte) (ReclaimAnswer, error) { return parse[ReclaimAnswer](b, headReclaim) }

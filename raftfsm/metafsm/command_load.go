@@ -2,9 +2,8 @@ package metafsm
 
 import (
 	"facet/internal/codec"
+	"facet/raftfsm/command"
 )
-
-var headLoad = codec.Head{Code: 21, Version: 1}
 
 // Restoration says which backup the cluster's records come from.
 type Restoration struct {
@@ -19,6 +18,11 @@ type Restoration struct {
 	// Time is when it began, in milliseconds since 1970.
 	Time int64 `cbor:"5,keyasint"`
 }
+
+const codeLoad = 21
+
+// LoadOp is the command Load.
+var LoadOp = command.Op[Load, LoadAnswer]{Code: codeLoad, Version: 1}
 
 // Load restores records of a backup. The first one of a backup has no records and
 // begins: with Whole the cluster must have no tenants, and no other restoration may
@@ -42,12 +46,6 @@ type LoadAnswer struct {
 	Restoration Restoration `cbor:"2,keyasint"`
 }
 
-// Encode gives the bytes to propose.
-func (c Load) Encode() []byte { return codec.Encode(headLoad, c) }
-
-// ParseLoadAnswer reads the answer to a Load.
-func ParseLoadAnswer(b []byte) (LoadAnswer, error) { return parse[LoadAnswer](b, headLoad) }
-
 // Restoration gives the newest restoration; ok is false if there was none.
 func (m *Machine) Restoration() (r Restoration, ok bool) {
 	m.mu.RLock()
@@ -58,16 +56,16 @@ func (m *Machine) Restoration() (r Restoration, ok bool) {
 	return *m.state.restoration, true
 }
 
-func (c Load) apply(m *Machine) []byte {
-	status := m.load(c)
+func (c Load) apply(m *Machine) LoadAnswer {
+	status := c.do(m)
 	answer := LoadAnswer{Status: status}
 	if m.state.restoration != nil {
 		answer.Restoration = *m.state.restoration
 	}
-	return codec.Encode(answerOf(headLoad), answer)
+	return answer
 }
 
-func (m *Machine) load(c Load) Status {
+func (c Load) do(m *Machine) Status {
 	now := m.state.restoration
 	if now == nil || now.Done && (now.Backup != c.Backup || !now.Whole && c.Have == 0 && len(c.Records) == 0 && !c.Done) {
 		if c.Have > 0 || len(c.Records) > 0 || c.Done || c.Whole && len(m.state.tenants) > 0 {

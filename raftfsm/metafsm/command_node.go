@@ -1,9 +1,14 @@
 package metafsm
 
 import (
-	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/raftfsm/command"
 )
+
+const codeSetNodeState = 20
+
+// SetNodeStateOp is the command SetNodeState.
+var SetNodeStateOp = command.Op[SetNodeState, SetNodeStateAnswer]{Code: codeSetNodeState, Version: 1}
 
 // SetNodeState tells whether a node holds replicas. Removal is final.
 type SetNodeState struct {
@@ -19,19 +24,11 @@ type SetNodeStateAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 }
 
-// Encode gives the bytes to propose.
-func (c SetNodeState) Encode() []byte { return codec.Encode(headSetNodeState, c) }
-
-// ParseSetNodeStateAnswer reads the answer to a SetNodeState.
-func ParseSetNodeStateAnswer(b []byte) (SetNodeStateAnswer, error) {
-	return parse[SetNodeStateAnswer](b, headSetNodeState)
+func (c SetNodeState) apply(m *Machine) SetNodeStateAnswer {
+	return SetNodeStateAnswer{c.do(m)}
 }
 
-func (c SetNodeState) apply(m *Machine) []byte {
-	return codec.Encode(answerOf(headSetNodeState), SetNodeStateAnswer{m.setNodeState(c)})
-}
-
-func (m *Machine) setNodeState(c SetNodeState) Status {
+func (c SetNodeState) do(m *Machine) Status {
 	old, heir := m.state.nodes[c.Node], m.state.nodes[c.Heir]
 	if old == nil || !c.Heir.IsZero() && (heir == nil || heir.State == NodeRemoved) {
 		return UnknownNode

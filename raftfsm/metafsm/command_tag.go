@@ -1,9 +1,14 @@
 package metafsm
 
 import (
-	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/raftfsm/command"
 )
+
+const codeCreateTag = 16
+
+// CreateTagOp is the command CreateTag.
+var CreateTagOp = command.Op[CreateTag, TagAnswer]{Code: codeCreateTag, Version: 1}
 
 // CreateTag makes a tag of a gallery, or revives the dormant label of that name,
 // which keeps its identity. Op names this attempt of the client's and its internal
@@ -14,6 +19,11 @@ type CreateTag struct {
 	Name    string     `cbor:"3,keyasint"`
 }
 
+const codeRenameTag = 17
+
+// RenameTagOp is the command RenameTag.
+var RenameTagOp = command.Op[RenameTag, TagAnswer]{Code: codeRenameTag, Version: 1}
+
 // RenameTag gives a tag another name; its identity stays, and so do the events that
 // have it. A dormant label of the new name is forgotten. Op as in CreateTag.
 type RenameTag struct {
@@ -22,6 +32,11 @@ type RenameTag struct {
 	From    string     `cbor:"3,keyasint"`
 	To      string     `cbor:"4,keyasint"`
 }
+
+const codeDeleteTag = 18
+
+// DeleteTagOp is the command DeleteTag.
+var DeleteTagOp = command.Op[DeleteTag, TagAnswer]{Code: codeDeleteTag, Version: 1}
 
 // DeleteTag makes a tag dormant: no one can use it, and a tag of the same name that
 // is made later is the same again. Op as in CreateTag.
@@ -40,21 +55,3 @@ type TagAnswer struct {
 	// Identity is the tag's, for Done and Replayed.
 	Identity uint32 `cbor:"2,keyasint"`
 }
-
-// Encode gives the bytes to propose.
-func (c CreateTag) Encode() []byte { return codec.Encode(headCreateTag, c) }
-
-// Encode gives the bytes to propose.
-func (c RenameTag) Encode() []byte { return codec.Encode(headRenameTag, c) }
-
-// Encode gives the bytes to propose.
-func (c DeleteTag) Encode() []byte { return codec.Encode(headDeleteTag, c) }
-
-// ParseCreateTagAnswer reads the answer to a CreateTag.
-func ParseCreateTagAnswer(b []byte) (TagAnswer, error) { return parse[TagAnswer](b, headCreateTag) }
-
-// ParseRenameTagAnswer reads the answer to a RenameTag.
-func ParseRenameTagAnswer(b []byte) (TagAnswer, error) { return parse[TagAnswer](b, headRenameTag) }
-
-// ParseDeleteTagAnswer reads the answer to a DeleteTag.
-func ParseDeleteTagAnswer(b []byte) (TagAnswer, error) { return parse[TagAnswer](b, headDeleteTag) }

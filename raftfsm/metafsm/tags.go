@@ -3,7 +3,6 @@ package metafsm
 import (
 	"slices"
 
-	"facet/internal/codec"
 	"facet/internal/id"
 	"facet/raftfsm/operation"
 )
@@ -97,42 +96,39 @@ func (s *tagSet) delete(name string) (*tagSet, TagAnswer) {
 	return &out, TagAnswer{Done, t.Identity}
 }
 
-func (c CreateTag) apply(m *Machine) []byte {
-	return m.changeTags(c.Write, headCreateTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.create(c.Name) })
+func (c CreateTag) apply(m *Machine) TagAnswer {
+	return m.changeTags(c.Write, codeCreateTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.create(c.Name) })
 }
 
-func (c RenameTag) apply(m *Machine) []byte {
-	return m.changeTags(c.Write, headRenameTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.rename(c.From, c.To) })
+func (c RenameTag) apply(m *Machine) TagAnswer {
+	return m.changeTags(c.Write, codeRenameTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.rename(c.From, c.To) })
 }
 
-func (c DeleteTag) apply(m *Machine) []byte {
-	return m.changeTags(c.Write, headDeleteTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.delete(c.Name) })
+func (c DeleteTag) apply(m *Machine) TagAnswer {
+	return m.changeTags(c.Write, codeDeleteTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.delete(c.Name) })
 }
 
 // changeTags carries out a change of a gallery's tags once.
-func (m *Machine) changeTags(w Write, kind codec.Head, gallery id.Gallery, change func(*tagSet) (*tagSet, TagAnswer)) []byte {
-	done, status := m.once(w, kind, gallery.UUID)
-	var a TagAnswer
+func (m *Machine) changeTags(w Write, code byte, gallery id.Gallery, change func(*tagSet) (*tagSet, TagAnswer)) TagAnswer {
+	done, status := m.once(w, code, gallery.UUID)
 	switch {
 	case status == Replayed:
-		a = TagAnswer{Replayed, done.Number}
+		return TagAnswer{Replayed, done.Number}
 	case status != 0:
-		a.Status = status
+		return TagAnswer{Status: status}
 	case m.state.gallery(gallery) == nil:
-		a.Status = UnknownGallery
-	default:
-		before := m.state.tagsOf(gallery)
-		var after *tagSet
-		after, a = change(before)
-		if a.Status == Done {
-			m.ops.Remember(operation.Outcome{Name: w.name(), Kind: kind.Code, Scope: gallery.UUID, Number: a.Identity})
-		}
-		if after != before {
-			m.state.tags[gallery] = after
-			m.touch()
-		}
+		return TagAnswer{Status: UnknownGallery}
 	}
-	return codec.Encode(answerOf(kind), a)
+	before := m.state.tagsOf(gallery)
+	after, a := change(before)
+	if a.Status == Done {
+		m.ops.Remember(operation.Outcome{Name: w.name(), Kind: code, Scope: gallery.UUID, Number: a.Identity})
+	}
+	if after != before {
+		m.state.tags[gallery] = after
+		m.touch()
+	}
+	return a
 }
 
 // tagsOf gives the tags of a gallery, which may be none.

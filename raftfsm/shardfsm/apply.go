@@ -4,7 +4,6 @@ import (
 	"errors"
 	"slices"
 
-	"facet/internal/codec"
 	"facet/internal/id"
 	"facet/internal/mutant"
 	"facet/raftfsm/operation"
@@ -31,14 +30,14 @@ func (m *Machine) advance(time int64) int64 {
 	return now
 }
 
-// once gives the outcome of an operation of one of these kinds that was done before
+// once returns the outcome of an operation of one of these codes that was done before
 // (Replayed), or the status that refuses it now, or 0 if it is to be done.
-func (m *Machine) once(at place, name operation.Name, kinds ...codec.Head) (operation.Outcome, Status) {
+func (m *Machine) once(at place, name operation.Name, codes ...byte) (operation.Outcome, Status) {
 	if err := m.shard.Check(at.gallery, at.generation); err != nil {
 		return operation.Outcome{}, statusOf(err)
 	}
 	done, ok := m.ops.Recall(name.Op)
-	known := slices.ContainsFunc(kinds, func(h codec.Head) bool { return h.Code == done.Kind })
+	known := slices.Contains(codes, done.Kind)
 	switch {
 	case mutant.OpsForgotten:
 		return done, 0
@@ -53,49 +52,49 @@ func (m *Machine) once(at place, name operation.Name, kinds ...codec.Head) (oper
 	}
 }
 
-func (m *Machine) remember(g id.Gallery, name operation.Name, kind codec.Head, ids ...[16]byte) {
-	o := operation.Outcome{Name: name, Kind: kind.Code, Scope: g.UUID}
+func (m *Machine) remember(g id.Gallery, name operation.Name, code byte, ids ...[16]byte) {
+	o := operation.Outcome{Name: name, Kind: code, Scope: g.UUID}
 	copy(o.IDs[:], ids)
 	m.ops.Remember(o)
 }
 
-func (c Grant) apply(m *Machine) []byte {
+func (c Grant) apply(m *Machine) GrantAnswer {
 	if mutant.GrantAdds {
 		c.Total += m.shard.Usage(c.Gallery).Granted
 	}
 	answer := GrantAnswer{Status: statusOf(m.shard.Grant(shard.Grant(c)))}
-	return codec.Encode(answerOf(headGrant), answer)
+	return answer
 }
 
-func (c ReturnSlots) apply(m *Machine) []byte {
+func (c ReturnSlots) apply(m *Machine) ReturnSlotsAnswer {
 	m.advance(c.Time)
 	u, err := m.shard.Return(shard.Return{
 		Gallery: c.Gallery, Generation: c.Generation, Granted: c.Granted, Returned: c.Returned,
 		Keep: c.Keep, Least: c.Recycle,
 	})
-	return codec.Encode(answerOf(headReturnSlots), ReturnSlotsAnswer{
+	return ReturnSlotsAnswer{
 		Status: statusOf(err), Granted: u.Granted, Returned: u.Returned,
 		Deleted: u.Deleted, Active: u.Active, Pending: u.Pending,
-	})
+	}
 }
 
-func (c Fence) apply(m *Machine) []byte {
+func (c Fence) apply(m *Machine) FenceAnswer {
 	if mutant.FenceOpen {
-		return codec.Encode(answerOf(headFence), FenceAnswer{Status: Done})
+		return FenceAnswer{Status: Done}
 	}
 	left := m.shard.Fence(c.Gallery, c.Generation)
 	m.jobs.Fence(c.Gallery, c.Generation)
-	return codec.Encode(answerOf(headFence), FenceAnswer{Done, uint64(left)})
+	return FenceAnswer{Done, uint64(left)}
 }
 
-func (c Purge) apply(m *Machine) []byte {
+func (c Purge) apply(m *Machine) FenceAnswer {
 	left, err := m.shard.Purge(c.Gallery, c.Generation, int(c.Max))
-	return codec.Encode(answerOf(headPurge), FenceAnswer{statusOf(err), uint64(left)})
+	return FenceAnswer{statusOf(err), uint64(left)}
 }
 
-func (c Widen) apply(m *Machine) []byte {
+func (c Widen) apply(m *Machine) WidenAnswer {
 	err := m.shard.Widen(c.Gallery, c.Generation, c.Epoch)
-	return codec.Encode(answerOf(headWiden), WidenAnswer{statusOf(err)})
+	return WidenAnswer{statusOf(err)}
 }
 
 // statuses are the outcomes that errors of the shard stand for.

@@ -1,19 +1,18 @@
 package shardfsm
 
 import (
-	"facet/internal/codec"
 	"facet/internal/id"
 	"facet/internal/mutant"
 	"facet/raftfsm/operation"
 	"facet/shard"
 )
 
-func (c Register) apply(m *Machine) []byte {
-	return codec.Encode(answerOf(headRegister), m.enrol(enrolment(c), headRegister))
+func (c Register) apply(m *Machine) RegisterAnswer {
+	return m.enrol(enrolment(c), codeRegister)
 }
 
-func (c AddEvent) apply(m *Machine) []byte {
-	return codec.Encode(answerOf(headAddEvent), m.enrol(enrolment(c), headAddEvent))
+func (c AddEvent) apply(m *Machine) RegisterAnswer {
+	return m.enrol(enrolment(c), codeAddEvent)
 }
 
 // enrolment is a Register or an AddEvent.
@@ -40,11 +39,11 @@ func (c enrolment) reuse() shard.Reuse {
 	return shard.FreeSlots
 }
 
-func (m *Machine) enrol(c enrolment, kind codec.Head) RegisterAnswer {
+func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 	now := m.advance(c.Time)
-	done, status := m.once(place{c.Gallery, c.Generation}, c.name(), kind)
+	done, status := m.once(place{c.Gallery, c.Generation}, c.name(), code)
 	switch {
-	case status == Replayed && kind == headAddEvent && done.IDs[0] != c.Subject.UUID:
+	case status == Replayed && code == codeAddEvent && done.IDs[0] != c.Subject.UUID:
 		return RegisterAnswer{Status: Conflict}
 	case status == Replayed:
 		return m.replayed(c.Gallery, done)
@@ -53,19 +52,19 @@ func (m *Machine) enrol(c enrolment, kind codec.Head) RegisterAnswer {
 	case c.Epoch != 0 && m.shard.Epoch(c.Gallery) > c.Epoch && !mutant.OldEpochEnrols:
 		return RegisterAnswer{Status: Outdated}
 	}
-	claim, err := m.put(c, kind, now)
+	claim, err := m.put(c, code, now)
 	if err != nil {
 		return RegisterAnswer{Status: statusOf(err)}
 	}
 	if !c.Pending {
-		m.remember(c.Gallery, c.name(), kind, c.Subject.UUID, c.Event.UUID)
+		m.remember(c.Gallery, c.name(), code, c.Subject.UUID, c.Event.UUID)
 	}
 	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now, Claim: claim}
 }
 
 // put adds the event, pending or not; claim is 0 if not.
-func (m *Machine) put(c enrolment, kind codec.Head, now int64) (claim uint64, err error) {
-	switch further := kind == headAddEvent; {
+func (m *Machine) put(c enrolment, code byte, now int64) (claim uint64, err error) {
+	switch further := code == codeAddEvent; {
 	case c.Pending && further:
 		return m.shard.HoldFurther(c.event(now), c.reuse())
 	case c.Pending:
@@ -90,14 +89,10 @@ func (m *Machine) replayed(g id.Gallery, done operation.Outcome) RegisterAnswer 
 	return a
 }
 
-func (c ReplaceEvent) apply(m *Machine) []byte {
-	return codec.Encode(answerOf(headReplaceEvent), m.replace(c))
-}
-
-func (m *Machine) replace(c ReplaceEvent) RegisterAnswer {
+func (c ReplaceEvent) apply(m *Machine) RegisterAnswer {
 	now := m.advance(c.Time)
 	name := operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-	done, status := m.once(place{c.Gallery, c.Generation}, name, headReplaceEvent)
+	done, status := m.once(place{c.Gallery, c.Generation}, name, codeReplaceEvent)
 	switch {
 	case status == Replayed && (done.IDs[0] != c.Subject.UUID || !c.Oldest && done.IDs[1] != c.Event.UUID):
 		return RegisterAnswer{Status: Conflict}
@@ -118,40 +113,38 @@ func (m *Machine) replace(c ReplaceEvent) RegisterAnswer {
 		return RegisterAnswer{Status: status}
 	}
 	m.ops.Remember(operation.Outcome{
-		Name: name, Kind: headReplaceEvent.Code, Scope: c.Gallery.UUID,
+		Name: name, Kind: codeReplaceEvent, Scope: c.Gallery.UUID,
 		IDs: [2][16]byte{c.Subject.UUID, c.Event.UUID}, Number: c.Revision,
 	})
 	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now, Revision: c.Revision}
 }
 
-func (c Unregister) apply(m *Machine) []byte {
+func (c Unregister) apply(m *Machine) UnregisterAnswer {
 	now := m.advance(c.Time)
-	a := m.remove(removal{place{c.Gallery, c.Generation}, operation.Name{Op: c.Op}, headUnregister, [2][16]byte{c.Subject.UUID}}, now, func() error {
+	return m.remove(removal{place{c.Gallery, c.Generation}, operation.Name{Op: c.Op}, codeUnregister, [2][16]byte{c.Subject.UUID}}, now, func() error {
 		return m.shard.Erase(shard.Erasure{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Time: now})
 	})
-	return codec.Encode(answerOf(headUnregister), a)
 }
 
-func (c RemoveEvent) apply(m *Machine) []byte {
+func (c RemoveEvent) apply(m *Machine) UnregisterAnswer {
 	now := m.advance(c.Time)
 	name := operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-	a := m.remove(removal{place{c.Gallery, c.Generation}, name, headRemoveEvent, [2][16]byte{c.Subject.UUID, c.Event.UUID}}, now, func() error {
+	return m.remove(removal{place{c.Gallery, c.Generation}, name, codeRemoveEvent, [2][16]byte{c.Subject.UUID, c.Event.UUID}}, now, func() error {
 		return m.shard.Remove(shard.Removal{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event, Time: now})
 	})
-	return codec.Encode(answerOf(headRemoveEvent), a)
 }
 
 // removal names an operation that removes ids.
 type removal struct {
 	place
 	name operation.Name
-	kind codec.Head
+	code byte
 	ids  [2][16]byte
 }
 
 // remove carries out a removal once.
 func (m *Machine) remove(r removal, now int64, effect func() error) UnregisterAnswer {
-	done, status := m.once(r.place, r.name, r.kind)
+	done, status := m.once(r.place, r.name, r.code)
 	switch {
 	case status == Replayed && done.IDs != r.ids:
 		return UnregisterAnswer{Status: Conflict}
@@ -163,18 +156,14 @@ func (m *Machine) remove(r removal, now int64, effect func() error) UnregisterAn
 	if err := effect(); err != nil {
 		return UnregisterAnswer{Status: statusOf(err)}
 	}
-	m.remember(r.gallery, r.name, r.kind, r.ids[0], r.ids[1])
+	m.remember(r.gallery, r.name, r.code, r.ids[0], r.ids[1])
 	return UnregisterAnswer{Status: Done, Time: now}
 }
 
-func (c Activate) apply(m *Machine) []byte {
-	return codec.Encode(answerOf(headActivate), m.activate(c))
-}
-
-func (m *Machine) activate(c Activate) RegisterAnswer {
+func (c Activate) apply(m *Machine) RegisterAnswer {
 	now := m.advance(c.Time)
 	name := operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-	done, status := m.once(place{c.Gallery, c.Generation}, name, headRegister, headAddEvent)
+	done, status := m.once(place{c.Gallery, c.Generation}, name, codeRegister, codeAddEvent)
 	switch {
 	case status == Replayed && done.IDs != [2][16]byte{c.Subject.UUID, c.Event.UUID}:
 		return RegisterAnswer{Status: Conflict}
@@ -190,16 +179,16 @@ func (m *Machine) activate(c Activate) RegisterAnswer {
 	if err != nil {
 		return RegisterAnswer{Status: statusOf(err)}
 	}
-	kind := headRegister
+	code := byte(codeRegister)
 	if further {
-		kind = headAddEvent
+		code = codeAddEvent
 	}
-	m.remember(c.Gallery, name, kind, c.Subject.UUID, c.Event.UUID)
+	m.remember(c.Gallery, name, code, c.Subject.UUID, c.Event.UUID)
 	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now}
 }
 
-func (c Withdraw) apply(m *Machine) []byte {
+func (c Withdraw) apply(m *Machine) WithdrawAnswer {
 	m.advance(c.Time)
 	err := m.shard.Withdraw(c.Gallery, c.Generation, c.Subject, c.Event)
-	return codec.Encode(answerOf(headWithdraw), WithdrawAnswer{statusOf(err)})
+	return WithdrawAnswer{statusOf(err)}
 }

@@ -3,7 +3,6 @@ package shardfsm
 import (
 	"errors"
 
-	"facet/internal/codec"
 	"facet/shard/job"
 )
 
@@ -15,7 +14,7 @@ func (n JobName) plain() job.Name {
 	return job.Name{Gallery: n.Gallery, Generation: n.Generation, Batch: n.Batch}
 }
 
-func (c BeginJob) apply(m *Machine) []byte {
+func (c BeginJob) apply(m *Machine) JobAnswer {
 	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
 		_, missing := m.jobs.Find(c.Name.plain())
 		if missing != nil && c.Epoch != 0 && m.shard.Epoch(c.Name.Gallery) > c.Epoch {
@@ -31,34 +30,34 @@ func (c BeginJob) apply(m *Machine) []byte {
 	})
 }
 
-func (c AddJob) apply(m *Machine) []byte {
+func (c AddJob) apply(m *Machine) JobAnswer {
 	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
 		p, err := m.jobs.Add(c.Name.plain(), c.First, c.Items, now)
 		return p, Done, err
 	})
 }
 
-func (c OpenJob) apply(m *Machine) []byte {
+func (c OpenJob) apply(m *Machine) JobAnswer {
 	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
 		p, err := m.jobs.Open(c.Name.plain(), now)
 		return p, Done, err
 	})
 }
 
-func (c FinishJob) apply(m *Machine) []byte {
+func (c FinishJob) apply(m *Machine) JobAnswer {
 	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
 		p, err := m.jobs.Finish(c.Name.plain(), c.Results, now)
 		return p, Done, err
 	})
 }
 
-func (c ExpireJobs) apply(m *Machine) []byte {
+func (c ExpireJobs) apply(m *Machine) JobAnswer {
 	m.jobs.Expire(m.advance(c.Time))
-	return codec.Encode(answerOf(headBeginJob), JobAnswer{Status: Done})
+	return JobAnswer{Status: Done}
 }
 
 // onJob carries out a command on a batch of a generation that is not fenced off.
-func (m *Machine) onJob(n JobName, time int64, effect func(now int64) (job.Progress, Status, error)) []byte {
+func (m *Machine) onJob(n JobName, time int64, effect func(now int64) (job.Progress, Status, error)) JobAnswer {
 	now := m.advance(time)
 	answer := JobAnswer{Status: StaleGeneration}
 	if m.shard.Check(n.Gallery, n.Generation) == nil {
@@ -68,7 +67,7 @@ func (m *Machine) onJob(n JobName, time int64, effect func(now int64) (job.Progr
 			answer = JobAnswer{Status: jobStatus(err)}
 		}
 	}
-	return codec.Encode(answerOf(headBeginJob), answer)
+	return answer
 }
 
 // jobStatus is the outcome that an error of the book stands for.

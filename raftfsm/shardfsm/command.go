@@ -3,32 +3,9 @@ package shardfsm
 import (
 	"fmt"
 
-	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/raftfsm/command"
 )
-
-// The codes of commands; that of an answer is its command's plus answerBit. The
-// numbers are stored and never reused.
-var (
-	headGrant        = codec.Head{Code: 1, Version: 1}
-	headRegister     = codec.Head{Code: 2, Version: 1}
-	headUnregister   = codec.Head{Code: 3, Version: 1}
-	headAddEvent     = codec.Head{Code: 4, Version: 1}
-	headReplaceEvent = codec.Head{Code: 5, Version: 1}
-	headRemoveEvent  = codec.Head{Code: 6, Version: 1}
-	headReturnSlots  = codec.Head{Code: 7, Version: 1}
-	headFence        = codec.Head{Code: 8, Version: 1}
-	headPurge        = codec.Head{Code: 9, Version: 1}
-	headActivate     = codec.Head{Code: 10, Version: 1}
-	headWithdraw     = codec.Head{Code: 11, Version: 1}
-	headWiden        = codec.Head{Code: 12, Version: 1}
-)
-
-const answerBit = 0x40
-
-func answerOf(h codec.Head) codec.Head {
-	return codec.Head{Code: h.Code | answerBit, Version: h.Version}
-}
 
 // Status says what became of a command.
 type Status uint8
@@ -90,6 +67,11 @@ func (s Status) String() string {
 	return fmt.Sprintf("status %d", uint8(s))
 }
 
+const codeGrant = 1
+
+// GrantOp is the command Grant.
+var GrantOp = command.Op[Grant, GrantAnswer]{Code: codeGrant, Version: 1}
+
 // Grant tells a shard how many slots its slice of a gallery has in all. It may
 // come late, twice or out of order: the largest total counts. The first grant
 // makes the slice.
@@ -103,6 +85,11 @@ type Grant struct {
 type GrantAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 }
+
+const codeRegister = 2
+
+// RegisterOp is the command Register.
+var RegisterOp = command.Op[Register, RegisterAnswer]{Code: codeRegister, Version: 1}
 
 // Register adds a new subject with one event.
 type Register struct {
@@ -159,6 +146,11 @@ type RegisterAnswer struct {
 	Claim uint64 `cbor:"7,keyasint,omitempty"`
 }
 
+const codeUnregister = 3
+
+// UnregisterOp is the command Unregister.
+var UnregisterOp = command.Op[Unregister, UnregisterAnswer]{Code: codeUnregister, Version: 1}
+
 // Unregister removes a subject: all its active events become deleted entries. Op
 // names this attempt of the client's and its internal retries; a client's request
 // that simply runs again needs another one.
@@ -177,37 +169,4 @@ type UnregisterAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 	// Time is that of the deleted entries, for Done.
 	Time int64 `cbor:"2,keyasint"`
-}
-
-// Encode gives the bytes to propose.
-func (c Grant) Encode() []byte { return codec.Encode(headGrant, c) }
-
-// Encode gives the bytes to propose.
-func (c Register) Encode() []byte { return codec.Encode(headRegister, c) }
-
-// Encode gives the bytes to propose.
-func (c Unregister) Encode() []byte { return codec.Encode(headUnregister, c) }
-
-// ParseGrantAnswer reads the answer to a Grant; the error wraps
-// codec.ErrMalformed.
-func ParseGrantAnswer(b []byte) (GrantAnswer, error) {
-	return parse[GrantAnswer](b, answerOf(headGrant))
-}
-
-// ParseRegisterAnswer reads the answer to a Register; the error wraps
-// codec.ErrMalformed.
-func ParseRegisterAnswer(b []byte) (RegisterAnswer, error) {
-	return parse[RegisterAnswer](b, answerOf(headRegister))
-}
-
-// ParseUnregisterAnswer reads the answer to an Unregister; the error wraps
-// codec.ErrMalformed.
-func ParseUnregisterAnswer(b []byte) (UnregisterAnswer, error) {
-	return parse[UnregisterAnswer](b, answerOf(headUnregister))
-}
-
-func parse[T any](b []byte, h codec.Head) (T, error) {
-	var v T
-	err := codec.Decode(b, h, &v)
-	return v, err
 }

@@ -1,13 +1,23 @@
 package shardfsm
 
 import (
-	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/raftfsm/command"
 )
+
+const codeAddEvent = 4
+
+// AddEventOp is the command AddEvent.
+var AddEventOp = command.Op[AddEvent, RegisterAnswer]{Code: codeAddEvent, Version: 1}
 
 // AddEvent adds a further event to a subject that has an active one. Its answer is
 // a RegisterAnswer; its Epoch is 0, since the subject says where it belongs.
 type AddEvent Register
+
+const codeReplaceEvent = 5
+
+// ReplaceEventOp is the command ReplaceEvent.
+var ReplaceEventOp = command.Op[ReplaceEvent, RegisterAnswer]{Code: codeReplaceEvent, Version: 1}
 
 // ReplaceEvent puts a new face in the place of an active event's, whose ids stay.
 // What was before becomes a deleted entry directly before the new one; it takes a
@@ -38,6 +48,11 @@ type ReplaceEvent struct {
 	Oldest bool `cbor:"13,keyasint,omitempty"`
 }
 
+const codeRemoveEvent = 6
+
+// RemoveEventOp is the command RemoveEvent.
+var RemoveEventOp = command.Op[RemoveEvent, UnregisterAnswer]{Code: codeRemoveEvent, Version: 1}
+
 // RemoveEvent turns an active event into a deleted entry; the last one removes the
 // subject. Op names this attempt, as in Unregister. The answer is an
 // UnregisterAnswer, which may also be UnknownEvent.
@@ -54,6 +69,11 @@ type RemoveEvent struct {
 	// Time is the proposer's clock in milliseconds since 1970.
 	Time int64 `cbor:"8,keyasint"`
 }
+
+const codeActivate = 10
+
+// ActivateOp is the command Activate.
+var ActivateOp = command.Op[Activate, RegisterAnswer]{Code: codeActivate, Version: 1}
 
 // Activate makes a pending event active. Op, Request and Keyed are those of the
 // Register or AddEvent that made it, which is remembered by this only. The answer
@@ -78,6 +98,11 @@ type Activate struct {
 	Claim uint64 `cbor:"9,keyasint"`
 }
 
+const codeWithdraw = 11
+
+// WithdrawOp is the command Withdraw.
+var WithdrawOp = command.Op[Withdraw, WithdrawAnswer]{Code: codeWithdraw, Version: 1}
+
 // Withdraw takes a pending event away, its own or a rival's. Whoever means to
 // activate in spite of a rival that is pending has to withdraw the rival first:
 // it may have searched before, and be about to activate.
@@ -94,45 +119,4 @@ type Withdraw struct {
 // StaleGeneration.
 type WithdrawAnswer struct {
 	Status Status `cbor:"1,keyasint"`
-}
-
-// Encode gives the bytes to propose.
-func (c AddEvent) Encode() []byte { return codec.Encode(headAddEvent, c) }
-
-// Encode gives the bytes to propose.
-func (c ReplaceEvent) Encode() []byte { return codec.Encode(headReplaceEvent, c) }
-
-// Encode gives the bytes to propose.
-func (c RemoveEvent) Encode() []byte { return codec.Encode(headRemoveEvent, c) }
-
-// Encode gives the bytes to propose.
-func (c Activate) Encode() []byte { return codec.Encode(headActivate, c) }
-
-// Encode gives the bytes to propose.
-func (c Withdraw) Encode() []byte { return codec.Encode(headWithdraw, c) }
-
-// ParseAddEventAnswer reads the answer to an AddEvent. The errors of this and of
-// the other Parse functions wrap codec.ErrMalformed.
-func ParseAddEventAnswer(b []byte) (RegisterAnswer, error) {
-	return parse[RegisterAnswer](b, answerOf(headAddEvent))
-}
-
-// ParseReplaceEventAnswer reads the answer to a ReplaceEvent.
-func ParseReplaceEventAnswer(b []byte) (RegisterAnswer, error) {
-	return parse[RegisterAnswer](b, answerOf(headReplaceEvent))
-}
-
-// ParseRemoveEventAnswer reads the answer to a RemoveEvent.
-func ParseRemoveEventAnswer(b []byte) (UnregisterAnswer, error) {
-	return parse[UnregisterAnswer](b, answerOf(headRemoveEvent))
-}
-
-// ParseActivateAnswer reads the answer to an Activate.
-func ParseActivateAnswer(b []byte) (RegisterAnswer, error) {
-	return parse[RegisterAnswer](b, answerOf(headActivate))
-}
-
-// ParseWithdrawAnswer reads the answer to a Withdraw.
-func ParseWithdrawAnswer(b []byte) (WithdrawAnswer, error) {
-	return parse[WithdrawAnswer](b, answerOf(headWithdraw))
 }

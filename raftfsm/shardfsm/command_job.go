@@ -1,18 +1,9 @@
 package shardfsm
 
 import (
-	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/raftfsm/command"
 	"facet/shard/job"
-)
-
-// The codes of commands on bulk registrations: 32 to 47.
-var (
-	headBeginJob   = codec.Head{Code: 32, Version: 1}
-	headAddJob     = codec.Head{Code: 33, Version: 1}
-	headOpenJob    = codec.Head{Code: 34, Version: 1}
-	headFinishJob  = codec.Head{Code: 35, Version: 1}
-	headExpireJobs = codec.Head{Code: 36, Version: 1}
 )
 
 // JobName names a batch of a gallery.
@@ -21,6 +12,11 @@ type JobName struct {
 	Generation uint32     `cbor:"2,keyasint"`
 	Batch      id.Batch   `cbor:"3,keyasint"`
 }
+
+const codeBeginJob = 32
+
+// BeginJobOp is the command BeginJob.
+var BeginJobOp = command.Op[BeginJob, JobAnswer]{Code: codeBeginJob, Version: 1}
 
 // BeginJob makes a batch that nobody sees before OpenJob. The batch's id is derived
 // from the client's write, so that a retry begins the same one.
@@ -38,6 +34,11 @@ type BeginJob struct {
 	Epoch uint32 `cbor:"6,keyasint,omitempty"`
 }
 
+const codeAddJob = 33
+
+// AddJobOp is the command AddJob.
+var AddJobOp = command.Op[AddJob, JobAnswer]{Code: codeAddJob, Version: 1, AnswersAs: codeBeginJob}
+
 // AddJob gives a batch its items from index First on, each by job.SealItem. Those
 // that came before are passed over.
 type AddJob struct {
@@ -47,11 +48,21 @@ type AddJob struct {
 	Time  int64    `cbor:"4,keyasint"`
 }
 
+const codeOpenJob = 34
+
+// OpenJobOp is the command OpenJob.
+var OpenJobOp = command.Op[OpenJob, JobAnswer]{Code: codeOpenJob, Version: 1, AnswersAs: codeBeginJob}
+
 // OpenJob lets the work on a complete batch begin.
 type OpenJob struct {
 	Name JobName `cbor:"1,keyasint"`
 	Time int64   `cbor:"2,keyasint"`
 }
+
+const codeFinishJob = 35
+
+// FinishJobOp is the command FinishJob.
+var FinishJobOp = command.Op[FinishJob, JobAnswer]{Code: codeFinishJob, Version: 1, AnswersAs: codeBeginJob}
 
 // FinishJob notes what became of items of a batch; each item's first result counts.
 type FinishJob struct {
@@ -59,6 +70,11 @@ type FinishJob struct {
 	Results []job.Result `cbor:"2,keyasint"`
 	Time    int64        `cbor:"3,keyasint"`
 }
+
+const codeExpireJobs = 36
+
+// ExpireJobsOp is the command ExpireJobs.
+var ExpireJobsOp = command.Op[ExpireJobs, JobAnswer]{Code: codeExpireJobs, Version: 1, AnswersAs: codeBeginJob}
 
 // ExpireJobs drops the batches that are kept for too long by Time.
 type ExpireJobs struct {
@@ -75,44 +91,4 @@ type JobAnswer struct {
 	Items  uint32 `cbor:"3,keyasint"`
 	Done   uint32 `cbor:"4,keyasint"`
 	Open   bool   `cbor:"5,keyasint,omitempty"`
-}
-
-// Encode gives the bytes to propose.
-func (c BeginJob) Encode() []byte { return codec.Encode(headBeginJob, c) }
-
-// Encode gives the bytes to propose.
-func (c AddJob) Encode() []byte { return codec.Encode(headAddJob, c) }
-
-// Encode gives the bytes to propose.
-func (c OpenJob) Encode() []byte { return codec.Encode(headOpenJob, c) }
-
-// Encode gives the bytes to propose.
-func (c FinishJob) Encode() []byte { return codec.Encode(headFinishJob, c) }
-
-// Encode gives the bytes to propose.
-func (c ExpireJobs) Encode() []byte { return codec.Encode(headExpireJobs, c) }
-
-// ParseJobAnswer reads the answer to any command on jobs; the error wraps
-// codec.ErrMalformed.
-func ParseJobAnswer(b []byte) (JobAnswer, error) {
-	return parse[JobAnswer](b, answerOf(headBeginJob))
-}
-
-// decodeJob reads a command on jobs; known is false if it is none.
-func decodeJob(m codec.Message) (c command, known bool, err error) {
-	switch m.Code {
-	case headBeginJob.Code:
-		c, err = body[BeginJob](m, headBeginJob)
-	case headAddJob.Code:
-		c, err = body[AddJob](m, headAddJob)
-	case headOpenJob.Code:
-		c, err = body[OpenJob](m, headOpenJob)
-	case headFinishJob.Code:
-		c, err = body[FinishJob](m, headFinishJob)
-	case headExpireJobs.Code:
-		c, err = body[ExpireJobs](m, headExpireJobs)
-	default:
-		return nil, false, nil
-	}
-	return c, true, err
 }

@@ -3,11 +3,14 @@ package shardfsm
 import (
 	"errors"
 
-	"facet/internal/codec"
+	"facet/raftfsm/command"
 	"facet/shard"
 )
 
-var headLoad = codec.Head{Code: 13, Version: 1}
+const codeLoad = 13
+
+// LoadOp is the command Load.
+var LoadOp = command.Op[Load, LoadAnswer]{Code: codeLoad, Version: 1}
 
 // Load adds entries that come out of a backup to a slice; see shard.Load. The same
 // command again changes nothing.
@@ -28,13 +31,7 @@ type LoadAnswer struct {
 	Last    uint64 `cbor:"3,keyasint"`
 }
 
-// Encode gives the bytes to propose.
-func (c Load) Encode() []byte { return codec.Encode(headLoad, c) }
-
-// ParseLoadAnswer reads the answer to a Load; the error wraps codec.ErrMalformed.
-func ParseLoadAnswer(b []byte) (LoadAnswer, error) { return parse[LoadAnswer](b, answerOf(headLoad)) }
-
-func (c Load) apply(m *Machine) []byte {
+func (c Load) apply(m *Machine) LoadAnswer {
 	if n := len(c.Entries); n > 0 {
 		m.advance(c.Entries[n-1].Time) // later writes are not before it
 	}
@@ -48,5 +45,5 @@ func (c Load) apply(m *Machine) []byte {
 	case err != nil:
 		answer.Status = statusOf(err)
 	}
-	return codec.Encode(answerOf(headLoad), answer)
+	return answer
 }

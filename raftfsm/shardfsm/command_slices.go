@@ -1,9 +1,14 @@
 package shardfsm
 
 import (
-	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/raftfsm/command"
 )
+
+const codeReturnSlots = 7
+
+// ReturnSlotsOp is the command ReturnSlots.
+var ReturnSlotsOp = command.Op[ReturnSlots, ReturnSlotsAnswer]{Code: codeReturnSlots, Version: 1}
 
 // ReturnSlots has a shard give slots back, so that meta may reclaim them for other
 // shards. What is returned is a total that only grows, and stands in this shard's
@@ -43,6 +48,11 @@ type ReturnSlotsAnswer struct {
 	Pending uint32 `cbor:"6,keyasint,omitempty"`
 }
 
+const codeFence = 8
+
+// FenceOp is the command Fence.
+var FenceOp = command.Op[Fence, FenceAnswer]{Code: codeFence, Version: 1}
+
 // Fence makes a shard refuse every later command and read of a gallery's
 // generations before Generation, whether it has a slice or not, and erases the
 // templates from memory. It may come twice or late.
@@ -50,6 +60,11 @@ type Fence struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
 }
+
+const codePurge = 9
+
+// PurgeOp is the command Purge.
+var PurgeOp = command.Op[Purge, FenceAnswer]{Code: codePurge, Version: 1}
 
 // Purge drops up to Max entries that a Fence of at least Generation cut off.
 type Purge struct {
@@ -66,6 +81,11 @@ type FenceAnswer struct {
 	Left uint64 `cbor:"2,keyasint"`
 }
 
+const codeWiden = 12
+
+// WidenOp is the command Widen.
+var WidenOp = command.Op[Widen, WidenAnswer]{Code: codeWiden, Version: 1}
+
 // Widen tells the first shard of a gallery, which every search asks, that the
 // gallery lies on more shards: from then on reads of an older epoch are refused
 // (shard.Shard.CheckEpoch). It goes before the first slot on a new shard.
@@ -78,36 +98,4 @@ type Widen struct {
 // WidenAnswer is Done or StaleGeneration.
 type WidenAnswer struct {
 	Status Status `cbor:"1,keyasint"`
-}
-
-// Encode gives the bytes to propose.
-func (c ReturnSlots) Encode() []byte { return codec.Encode(headReturnSlots, c) }
-
-// Encode gives the bytes to propose.
-func (c Fence) Encode() []byte { return codec.Encode(headFence, c) }
-
-// Encode gives the bytes to propose.
-func (c Purge) Encode() []byte { return codec.Encode(headPurge, c) }
-
-// Encode gives the bytes to propose.
-func (c Widen) Encode() []byte { return codec.Encode(headWiden, c) }
-
-// ParseReturnSlotsAnswer reads the answer to a ReturnSlots.
-func ParseReturnSlotsAnswer(b []byte) (ReturnSlotsAnswer, error) {
-	return parse[ReturnSlotsAnswer](b, answerOf(headReturnSlots))
-}
-
-// ParseFenceAnswer reads the answer to a Fence.
-func ParseFenceAnswer(b []byte) (FenceAnswer, error) {
-	return parse[FenceAnswer](b, answerOf(headFence))
-}
-
-// ParsePurgeAnswer reads the answer to a Purge.
-func ParsePurgeAnswer(b []byte) (FenceAnswer, error) {
-	return parse[FenceAnswer](b, answerOf(headPurge))
-}
-
-// ParseWidenAnswer reads the answer to a Widen.
-func ParseWidenAnswer(b []byte) (WidenAnswer, error) {
-	return parse[WidenAnswer](b, answerOf(headWiden))
 }

@@ -145,8 +145,8 @@ func TestWhatACrashLeftBehindIsRemovedAtTheNextStart(t *testing.T) {
 	m := New(newTable(t), testArena)
 	g := openGroup(t, dir, m, nil)
 	settle(t, g)
-	for _, c := range []interface{ Encode() []byte }{testGrant, testRegister(0), testRegister(2)} {
-		if _, err := g.Propose(t.Context(), c.Encode()); err != nil {
+	for _, c := range []any{testGrant, testRegister(0), testRegister(2)} {
+		if _, err := g.Propose(t.Context(), encode(c)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/mutant"
 	"facet/raftfsm"
+	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 	"facet/shard"
 	"facet/shard/job"
@@ -93,14 +94,11 @@ func (m *Machine) Apply(index uint64, cmd []byte) []byte {
 	if len(cmd) == 0 {
 		return nil
 	}
-	c, skip, err := decode(cmd)
-	switch {
-	case err != nil:
+	answer, err := command.Apply(commands[:], m, cmd)
+	if err != nil {
 		panic(fmt.Sprintf("bug: command at index %d: %v", index, err))
-	case skip:
-		return nil
 	}
-	return c.apply(m)
+	return answer
 }
 
 // frozen is the machine's state at one index.

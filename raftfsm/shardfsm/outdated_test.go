@@ -14,11 +14,11 @@ func TestAnEnrolmentByAnOldListOfShardsIsRefusedAndLeavesNothing(t *testing.T) {
 		c.Op, c.Request, c.Epoch = id.Operation{90, n}, [16]byte{90, n}, epoch
 		return c
 	}
-	m.Apply(6, Grant{Gallery: testGallery, Generation: 1, Total: 20}.Encode())
+	m.Apply(6, GrantOp.Encode(Grant{Gallery: testGallery, Generation: 1, Total: 20}))
 	if a := register(t, m, by(10, 1)); a.Status != Done {
 		t.Fatalf("before the list changed: %v", a.Status)
 	}
-	m.Apply(7, Widen{Gallery: testGallery, Generation: 1, Epoch: 3}.Encode())
+	m.Apply(7, WidenOp.Encode(Widen{Gallery: testGallery, Generation: 1, Epoch: 3}))
 	before := m.Shard().Usage(testGallery)
 	f := func(what string, c Register, want Status) {
 		t.Helper()

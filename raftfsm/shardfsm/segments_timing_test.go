@@ -96,7 +96,7 @@ func BenchmarkMillionEvents(b *testing.B) {
 		m := New(newTable(b), arena)
 		g := openGroup(b, dir, m, nil)
 		settle(b, g)
-		if _, err := g.Propose(b.Context(), Grant{Gallery: testGallery, Generation: 1, Total: million}.Encode()); err != nil {
+		if _, err := g.Propose(b.Context(), GrantOp.Encode(Grant{Gallery: testGallery, Generation: 1, Total: million})); err != nil {
 			b.Fatal(err)
 		}
 		fill(b, m.Shard(), key, 0, million)
