@@ -75,8 +75,8 @@ func (s *sighting) twin(o *sighting) bool {
 }
 
 // areas returns the face and head area before they are cut at the borders. The
-// sides are the image's, so the head's top is where the nearest quarter turn of
-// the face has it.
+// sides are parallel to those of the image, so the head's top follows the nearest
+// quarter turn of the face.
 func (s *sighting) areas() (face, head Rect) {
 	c, side := s.middle(), faceSide*s.eyes
 	sin, cos := math.Sincos(math.Round(s.roll/90) * math.Pi / 2)

@@ -83,7 +83,8 @@ func New(pack *models.Pack, cfg Config) (*Engine, error) {
 	if err := onnx.Load(cfg.Library); err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
-	// Without it, JPEG is decoded by the standard library: imaging.JPEGDecoder tells.
+	// Without libjpeg-turbo the standard library decodes JPEG; imaging.JPEGDecoder
+	// returns which one does.
 	_ = imaging.LoadTurbo(filepath.Dir(cfg.Library))
 	e := &Engine{
 		pack:    pack,
@@ -220,13 +221,13 @@ func (e *Engine) take(ctx context.Context) (*worker, error) {
 	}
 }
 
-// Workers gives the number of images that are worked on at once.
+// Workers returns how many images are worked on at once.
 func (e *Engine) Workers() int { return cap(e.workers) }
 
 // Waiting counts the images that wait for a worker at the moment.
 func (e *Engine) Waiting() int { return int(e.waiting.Load()) }
 
-// Work is what an engine has done since New, for measurements.
+// Work counts what an engine has done since New, for measurements.
 type Work struct {
 	// Detector, Landmarks and Embedder are runs of the models.
 	Detector, Landmarks, Embedder int64

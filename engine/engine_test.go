@@ -32,7 +32,7 @@ func sameBits(a, b engine.Template) bool {
 	return true
 }
 
-func TestTheSameBytesGiveTheSameFacesBitForBit(t *testing.T) {
+func TestExtractIsDeterministic(t *testing.T) {
 	t.Parallel()
 	const runs, atOnce = 50, 8
 	data := enginetest.Photo(t, "scikit-image/astronaut.png")
@@ -58,7 +58,7 @@ func TestTheSameBytesGiveTheSameFacesBitForBit(t *testing.T) {
 	wg.Wait()
 }
 
-func TestAnotherEngineGivesTheSameTemplate(t *testing.T) {
+func TestEnginesAgreeOnTemplate(t *testing.T) {
 	t.Parallel()
 	e := enginetest.New(t, engine.Config{Workers: 1})
 	got, err := e.Extract(context.Background(), enginetest.Photo(t, "scikit-image/astronaut.png"))
@@ -107,7 +107,7 @@ func stored(src *image.RGBA, orientation int) image.Image {
 	})
 }
 
-func TestEveryEXIFOrientationGivesNearlyTheSameTemplate(t *testing.T) {
+func TestOrientationKeepsTemplate(t *testing.T) {
 	t.Parallel()
 	im := pixels(t, "face_recognition/obama.jpg")
 	want := extract(t, asJPEG(t, im))[0]
@@ -135,7 +135,7 @@ func hugePNG() []byte {
 	return append(out, make([]byte, 100<<10)...)
 }
 
-func TestWhatIsNoImageIsErrImage(t *testing.T) {
+func TestNonImageReturnsErrImage(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Shared(t)
 	photo := enginetest.Photo(t, "face_recognition/obama.jpg")
@@ -154,7 +154,7 @@ func TestWhatIsNoImageIsErrImage(t *testing.T) {
 	f("a PNG with half its bytes", enginetest.Photo(t, "scikit-image/astronaut.png")[:100_000])
 }
 
-func TestImagesWithoutAFaceAreNoError(t *testing.T) {
+func TestFacelessImageIsNoError(t *testing.T) {
 	t.Parallel()
 	for _, size := range []image.Point{{16, 16}, {16, 4000}, {4000, 16}, {333, 77}} {
 		blank := image.NewGray(image.Rectangle{Max: size})
@@ -164,7 +164,7 @@ func TestImagesWithoutAFaceAreNoError(t *testing.T) {
 	}
 }
 
-func TestExtractLargeReturnsTheLargeFacesOfExtract(t *testing.T) {
+func TestExtractLargeIsSubsetOfExtract(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Shared(t)
 	// A portrait beside a face of a third of its size.
@@ -223,7 +223,7 @@ func block(t *testing.T, e *engine.Engine, workers int) (release func()) {
 	return func() { cancel(); wg.Wait() }
 }
 
-func TestMoreThanTheQueueHoldsAreErrBusy(t *testing.T) {
+func TestFullQueueReturnsErrBusy(t *testing.T) {
 	t.Parallel()
 	const workers, queue, requests = 1, 2, 20
 	e := enginetest.New(t, engine.Config{Workers: workers, Queue: queue})
@@ -254,7 +254,7 @@ func TestMoreThanTheQueueHoldsAreErrBusy(t *testing.T) {
 	}
 }
 
-func TestTheContextEndsWaitingAndWork(t *testing.T) {
+func TestContextEndsWaitAndWork(t *testing.T) {
 	t.Parallel()
 	e := enginetest.New(t, engine.Config{Workers: 1})
 	data := enginetest.Photo(t, "face-api/sample1.jpg")
@@ -283,7 +283,7 @@ func TestTheContextEndsWaitingAndWork(t *testing.T) {
 	}
 }
 
-func TestLargeImagesTakeTurnsWhereMemoryIsShort(t *testing.T) {
+func TestLargeImagesWaitForMemory(t *testing.T) {
 	t.Parallel()
 	e := enginetest.New(t, engine.Config{Workers: 2, DecodeBytes: 1})
 	var wg sync.WaitGroup
@@ -298,7 +298,7 @@ func TestLargeImagesTakeTurnsWhereMemoryIsShort(t *testing.T) {
 	wg.Wait()
 }
 
-func TestAClosedEngineRefusesAndWaitsForTheWorkAtHand(t *testing.T) {
+func TestClosedEngineFinishesWork(t *testing.T) {
 	t.Parallel()
 	e := enginetest.New(t, engine.Config{Workers: 2})
 	data := enginetest.Photo(t, "face-api/sample1.jpg")
@@ -319,7 +319,7 @@ func TestAClosedEngineRefusesAndWaitsForTheWorkAtHand(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatItCannotUse(t *testing.T) {
+func TestNewRefusesInvalidConfig(t *testing.T) {
 	t.Parallel()
 	pack := enginetest.Pack(t)
 	for _, cfg := range []engine.Config{{Workers: -1}, {Workers: 1 << 20}, {Queue: -1}, {DecodeBytes: -1}} {

@@ -2,8 +2,8 @@ package engine
 
 import "errors"
 
-// ErrBusy says that as many requests wait for the engine as may wait.
+// ErrBusy is returned when the queue of the engine is full.
 var ErrBusy = errors.New("engine is busy")
 
-// ErrClosed says that the engine was closed.
+// ErrClosed is returned after Close.
 var ErrClosed = errors.New("engine is closed")

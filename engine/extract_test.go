@@ -58,7 +58,7 @@ func everybody(t *testing.T) []person {
 	return all
 }
 
-func TestPairsOfOnePersonScoreAbove7000AndOthersBelow(t *testing.T) {
+func TestSamplePairsSplitAt7000(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Shared(t)
 	all := everybody(t)
@@ -87,7 +87,7 @@ func TestPairsOfOnePersonScoreAbove7000AndOthersBelow(t *testing.T) {
 	}
 }
 
-func TestPortraitsCountAsFacesOfGoodQuality(t *testing.T) {
+func TestPortraitsHaveGoodQuality(t *testing.T) {
 	t.Parallel()
 	for _, p := range everybody(t) {
 		a := p.face.Attributes
@@ -100,7 +100,7 @@ func TestPortraitsCountAsFacesOfGoodQuality(t *testing.T) {
 	}
 }
 
-func TestGroupsShowAllTheirFacesLargestFirst(t *testing.T) {
+func TestGroupFacesComeLargestFirst(t *testing.T) {
 	t.Parallel()
 	for name, want := range enginetest.Groups {
 		faces := extract(t, enginetest.Photo(t, name))
@@ -128,7 +128,7 @@ func TestGroupsShowAllTheirFacesLargestFirst(t *testing.T) {
 	}
 }
 
-func TestPicturesOfNobodyHaveNoFaceWhicheverWayUp(t *testing.T) {
+func TestFacelessPicturesHaveNoFace(t *testing.T) {
 	t.Parallel()
 	for _, name := range enginetest.Faceless {
 		im := pixels(t, name)
@@ -175,7 +175,7 @@ func TestFacesOf32PixelsAreFound(t *testing.T) {
 	}
 }
 
-func TestAttributesLieInTheImageAndInTheirRanges(t *testing.T) {
+func TestAttributesAreInRange(t *testing.T) {
 	t.Parallel()
 	names := append(slices.Sorted(maps.Keys(enginetest.Groups)), enginetest.Obama...)
 	for _, name := range append(names, enginetest.Others...) {
@@ -290,7 +290,7 @@ func asJPEG(tb testing.TB, im image.Image) []byte {
 	return out.Bytes()
 }
 
-func TestMirroringAnImageMirrorsPanAndRollAndKeepsTheRest(t *testing.T) {
+func TestMirroredImageMirrorsPanAndRoll(t *testing.T) {
 	t.Parallel()
 	for _, name := range append([]string{"face-api/sample5.jpg", "face-api/sample1.jpg"}, enginetest.Obama[1:3]...) {
 		im := pixels(t, name)
@@ -334,7 +334,7 @@ func nearest(faces []engine.Face, x float32, a engine.Attributes) engine.Face {
 	})
 }
 
-func TestFacesThatLookAsideHaveThatPan(t *testing.T) {
+func TestFacesAsideHavePan(t *testing.T) {
 	t.Parallel()
 	// What a person sees on sample5: the woman on the stairs' left, in the
 	// second row, looks to the image's right, the one at the right edge to the left.
@@ -356,7 +356,7 @@ func TestFacesThatLookAsideHaveThatPan(t *testing.T) {
 	}
 }
 
-func TestTurningAnImageTurnsTheRollAndKeepsTheTemplate(t *testing.T) {
+func TestTurnedImageTurnsRollOnly(t *testing.T) {
 	t.Parallel()
 	im := pixels(t, "face_recognition/obama.jpg")
 	before := extract(t, asPNG(t, im))[0]

@@ -10,9 +10,9 @@ import (
 // (interface, §8).
 const MaxFaces = 20
 
-// ErrImage says that the bytes are not an image that the engine reads: unknown
-// format, truncated, too small or too large. It is the caller's fault; the text
-// behind it says which, without paths.
+// ErrImage is returned for bytes that are not an image that the engine reads: of an
+// unknown format, truncated, too small or too large. The text behind it says which,
+// without paths.
 var ErrImage = errors.New("image can't be read")
 
 // Template is a face's features: a vector of unit L2 norm in the pack's basis,
@@ -26,8 +26,8 @@ type Point struct{ X, Y float32 }
 // Rect is a rectangle in pixels of the upright image.
 type Rect struct{ Left, Top, Right, Bottom float32 }
 
-// Attributes are what the interface calls face attributes (interface, §2.1), in
-// pixels of the upright image and in degrees. Right and left are the subject's.
+// Attributes are the face attributes of the interface (§2.1), in pixels of the
+// upright image and in degrees. Right and left are seen from the subject.
 type Attributes struct {
 	// Face is a square of about 1.9 eye distances, Head is Face grown by .18 of
 	// its side left and right, .45 at the top, .19 at the bottom.
@@ -45,7 +45,7 @@ type Attributes struct {
 // Face is one face of an image.
 type Face struct {
 	Template Template
-	// Model is what made the template (models.Manifest.ModelID).
+	// Model identifies the model that made the template (models.Manifest.ModelID).
 	Model      id.Model
 	Attributes Attributes
 }

@@ -170,7 +170,7 @@ func rank(seen []*sighting, share float64) []*sighting {
 	return slices.DeleteFunc(seen, func(f *sighting) bool { return float64(f.side()) < share*float64(seen[0].side()) })
 }
 
-// sureness tells the right way up of a photo; see sureUpright.
+// sureness returns how surely a sighting is the right way up; see sureUpright.
 func (w *worker) sureness(s *sighting) float64 {
 	norm := normUsual
 	if least := float64(w.manifest.Detector.MinNorm); least > 0 {

@@ -36,7 +36,7 @@ func sameAngle(a, b, within float64) bool {
 	return math.Abs(math.Remainder(a-b, 360)) <= within
 }
 
-func TestPhotosThatLieOnTheirSideOrUpsideDownGiveTheUprightTemplates(t *testing.T) {
+func TestTurnedPhotosMatchUprightOnes(t *testing.T) {
 	t.Parallel()
 	names := append([]string{"face-api/sample3.jpg", "face-api/sample5.jpg", "face-api/sample6.jpg"}, enginetest.Others...)
 	for _, name := range append(names, enginetest.Obama[0], enginetest.Obama[2], enginetest.Obama[4]) {
@@ -94,7 +94,7 @@ func middleOf(r engine.Rect) engine.Point {
 	return engine.Point{X: (r.Left + r.Right) / 2, Y: (r.Top + r.Bottom) / 2}
 }
 
-func TestPhotosAslantGiveTheUprightTemplate(t *testing.T) {
+func TestSlantedPhotosMatchUprightOnes(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Shared(t)
 	for _, name := range []string{"face_recognition/biden.jpg", "face_recognition/obama2.jpg", "face_recognition/obama3.jpg"} {
@@ -116,7 +116,7 @@ func TestPhotosAslantGiveTheUprightTemplate(t *testing.T) {
 	}
 }
 
-func TestExtractLargeFindsTurnedFacesToo(t *testing.T) {
+func TestExtractLargeFindsTurnedFaces(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Shared(t)
 	im := pixels(t, "face_recognition/obama2.jpg")

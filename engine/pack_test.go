@@ -73,7 +73,7 @@ func engineOf(t *testing.T, p *models.Pack) *engine.Engine {
 	return e
 }
 
-func TestAPackOfAnotherDimensionTellsPeopleApartWithTemplatesOfItsOwnModel(t *testing.T) {
+func TestPackOfOtherDimensionMatches(t *testing.T) {
 	t.Parallel()
 	published, err := os.ReadFile(filepath.Join(enginetest.Assets(t), "cache", "fr_feature.onnx"))
 	if err != nil {
@@ -119,7 +119,7 @@ func TestAPackOfAnotherDimensionTellsPeopleApartWithTemplatesOfItsOwnModel(t *te
 	}
 }
 
-func TestTheEmbeddersInputIsThatOfTheManifest(t *testing.T) {
+func TestEmbedderInputFollowsManifest(t *testing.T) {
 	t.Parallel()
 	// The network of the pack "dlib" with random weights: 150 × 150 in, 128 out.
 	network, err := convert.Dlib(converttest.Dlib(3))
@@ -144,7 +144,7 @@ func TestTheEmbeddersInputIsThatOfTheManifest(t *testing.T) {
 	}
 }
 
-func TestANetworkThatIsNotAsTheManifestSaysIsRefused(t *testing.T) {
+func TestNetworkUnlikeManifestIsRefused(t *testing.T) {
 	t.Parallel()
 	f := func(name string, change func(embedder map[string]any)) {
 		t.Helper()

@@ -22,11 +22,11 @@ type picture struct {
 	image   imaging.Image  // what was decoded; its memory serves the next
 	pyramid imaging.Pyramid
 	decoded *[4]atomic.Int64 // counts, by binary logarithm of the shrink
-	// decode makes image anew, for the time of one extraction.
+	// decode decodes image again, at another scale; nil between two extractions.
 	decode func(s imaging.Shrink) error
 }
 
-// open decodes the image of which head was read. mem gives the memory for it.
+// open decodes data, whose head is given. It takes the memory for it from mem.
 func (p *picture) open(ctx context.Context, mem *lease, head imaging.Config, data []byte, first imaging.Shrink) error {
 	p.frame.Width, p.frame.Height = head.Upright()
 	p.decode = func(s imaging.Shrink) error {

@@ -11,7 +11,7 @@ import (
 	"facet/engine/imaging"
 )
 
-func TestShrinkLeavesAPixelForEachOneOfTheModel(t *testing.T) {
+func TestShrinkKeepsModelResolution(t *testing.T) {
 	t.Parallel()
 	for scale, want := range map[float64]imaging.Shrink{
 		.1: imaging.Whole, 1: imaging.Whole, 1.99: imaging.Whole, 2: imaging.Half, 3.99: imaging.Half,
@@ -23,7 +23,7 @@ func TestShrinkLeavesAPixelForEachOneOfTheModel(t *testing.T) {
 	}
 }
 
-func TestLeasesThatGrowDoNotWaitForEachOther(t *testing.T) {
+func TestGrowingLeasesDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	const most = 100
 	memory := semaphore.NewWeighted(most)

@@ -26,7 +26,7 @@ func seen(pan, tilt, roll float64) *[landmarkCount]imaging.Point {
 	return &points
 }
 
-func TestPanAndTiltOfTheMeanFaceAreTheTurnsItWasGiven(t *testing.T) {
+func TestMeanFacePoseEqualsItsTurn(t *testing.T) {
 	t.Parallel()
 	for _, pan := range []float64{-60, -25, 0, 10, 45} {
 		for _, tilt := range []float64{-30, 0, 12, 30} {
@@ -59,7 +59,7 @@ func mirroredPoints(t *testing.T, points *[landmarkCount]imaging.Point) *[landma
 	return &out
 }
 
-func TestRollPanAndTiltOfAKnownHeadAreReportedWithTheirSigns(t *testing.T) {
+func TestPoseOfKnownHeadHasRightSigns(t *testing.T) {
 	t.Parallel()
 	// The eyes' line is nearer to the camera on one side, so that the reported roll,
 	// which follows it, is not exactly the turn in the plane where pan and tilt meet.
@@ -89,7 +89,7 @@ func TestRollPanAndTiltOfAKnownHeadAreReportedWithTheirSigns(t *testing.T) {
 	}
 }
 
-func TestFrontalIsOneAheadAndFallsWithEveryTurnAndWithDoubt(t *testing.T) {
+func TestFrontalFallsWithTurnAndDoubt(t *testing.T) {
 	t.Parallel()
 	frontal := func(pan, tilt, doubt float64) float64 {
 		s := sighting{points: *seen(pan, tilt, 0), doubt: doubt}
@@ -119,7 +119,7 @@ func TestFrontalIsOneAheadAndFallsWithEveryTurnAndWithDoubt(t *testing.T) {
 	}
 }
 
-func TestTheMeanFaceIsSymmetricAndCentred(t *testing.T) {
+func TestMeanFaceIsSymmetric(t *testing.T) {
 	t.Parallel()
 	var sum spacePoint
 	var mixed float64
@@ -136,7 +136,7 @@ func TestTheMeanFaceIsSymmetricAndCentred(t *testing.T) {
 	}
 }
 
-func TestPointsOnALineHaveNoTurn(t *testing.T) {
+func TestPointsOnLineHaveNoTurn(t *testing.T) {
 	t.Parallel()
 	var points [landmarkCount]imaging.Point
 	for i := range points {
@@ -150,7 +150,7 @@ func TestPointsOnALineHaveNoTurn(t *testing.T) {
 	}
 }
 
-func TestPlacesCoverTheLengthAndOverlap(t *testing.T) {
+func TestPlacesCoverLength(t *testing.T) {
 	t.Parallel()
 	for _, length := range []float64{10, 100, 101, 333, 12_000} {
 		const tile = 100
@@ -172,7 +172,7 @@ func TestPlacesCoverTheLengthAndOverlap(t *testing.T) {
 	}
 }
 
-func TestRFBBoxesAreThoseOfTheDefaultDetector(t *testing.T) {
+func TestRFBBoxesMatchDetector(t *testing.T) {
 	t.Parallel()
 	if got := rfbBoxes(320, 240); got != 4420 {
 		t.Errorf("got %d, want 4420", got)

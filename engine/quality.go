@@ -39,7 +39,8 @@ func quality(q *models.Quality, features *[len(measured)]float64) float64 {
 	return logistic(sum)
 }
 
-// look is what the grey aligned crop shows, as models.Feature documents.
+// look holds the measurements of the grey aligned crop, as models.Feature documents
+// them.
 type look struct {
 	sharpness, directional, isotropy, fineness, smear, unevenness, contrast, brightness, clipped float64
 }

@@ -96,7 +96,7 @@ func narrowed(im *image.RGBA, middle float64) *image.RGBA {
 	})
 }
 
-func TestQualityFallsWhenAPortraitIsSpoilt(t *testing.T) {
+func TestSpoiltPortraitLosesQuality(t *testing.T) {
 	t.Parallel()
 	im := portrait(t)
 	good, ok := only(t, im)
@@ -120,7 +120,7 @@ func TestQualityFallsWhenAPortraitIsSpoilt(t *testing.T) {
 	}))
 }
 
-func TestSpoiltPhotographsOfAPersonAreWorseThanTheSharpFrontalOne(t *testing.T) {
+func TestSharpFrontalPhotoHasBestQuality(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"face_recognition/obama.jpg", "face_recognition/obama2.jpg", "face_recognition/biden.jpg", "scikit-image/astronaut.png"} {
 		im, good := closeUp(t, name)
@@ -197,7 +197,7 @@ func TestQualityFallsWithBlur(t *testing.T) {
 	}
 }
 
-func TestSmallFacesOfALargePhotoAreFoundByExtract(t *testing.T) {
+func TestExtractFindsSmallFaces(t *testing.T) {
 	t.Parallel()
 	// A group of five in a corner of a wide empty scene: 50 pixels a face, 4 in
 	// the detector's view of the whole frame.
@@ -216,7 +216,7 @@ func TestSmallFacesOfALargePhotoAreFoundByExtract(t *testing.T) {
 	}
 }
 
-func TestAFaceThatFillsTheImageIsFound(t *testing.T) {
+func TestFaceThatFillsImageIsFound(t *testing.T) {
 	t.Parallel()
 	src := pixels(t, "face_recognition/obama.jpg")
 	whole := one(t, "face_recognition/obama.jpg")

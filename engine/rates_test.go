@@ -27,9 +27,9 @@ func samplePeople(t *testing.T) []labelled {
 	return all
 }
 
-// TestTheSamplesAreMatchedWithoutAnError compares every sample photograph with every
+// TestSamplesMatchWithoutError compares every sample photograph with every
 // other one: no pair may be on the wrong side of 7000.
-func TestTheSamplesAreMatchedWithoutAnError(t *testing.T) {
+func TestSamplesMatchWithoutError(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Shared(t)
 	people := samplePeople(t)

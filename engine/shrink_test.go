@@ -46,7 +46,7 @@ func enlarged(t testing.TB, data []byte, pixels float64) []byte {
 
 // A PNG is never decoded at a smaller scale, so the pixels of a JPEG stored as PNG
 // show what its faces would be without.
-func TestDecodingAtASmallerScaleChangesNoFace(t *testing.T) {
+func TestSmallerDecodeKeepsFaces(t *testing.T) {
 	t.Parallel()
 	e := enginetest.Shared(t)
 	reference := one(t, "face_recognition/obama2.jpg").Template
@@ -112,7 +112,7 @@ func sameFace(t *testing.T, name string, got, want engine.Face) {
 }
 
 // JPEG is decoded as small as the models need, and larger where a face is small.
-func TestJPEGIsDecodedAsSmallAsItsFacesAllow(t *testing.T) {
+func TestJPEGIsDecodedSmall(t *testing.T) {
 	t.Parallel()
 	e := enginetest.New(t, engine.Config{Workers: 1})
 	if imaging.JPEGDecoder() == standardDecoder {

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"facet/node/backup"
@@ -94,6 +95,9 @@ func (c Config) checkBackup() error {
 		return nil
 	case c.BackupTo == "" || c.BackupEvery <= 0 || c.BackupKeep < 1:
 		return errors.New("node: backups by the clock need a URL, a time between them, and at least one to keep")
+	}
+	if err := bucket.Check(c.BackupTo); err != nil {
+		return fmt.Errorf("node: backups by the clock: %w", err)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -76,7 +75,7 @@ func benchFlags(cmd *cobra.Command, cfg *bench.Config) {
 	f.StringVar(&cfg.Dataset, "dataset", "", "what the photographs are, in words, for JSON and report")
 	f.Float64Var(&cfg.QualityMin, "quality-min", 0, "faces below this quality (0 to 1) count as not acquired")
 	f.StringVar(&cfg.JSON, "json", "", "JSON file to write")
-	f.StringVar(&cfg.Plot, "plot", "", "DET plot to write, .svg or .png")
+	f.StringVar(&cfg.Plot, "plot", "", "DET plot to write, .svg")
 	f.StringVar(&cfg.Source.Pack, "models", assets.Models, "folder with the model pack")
 	f.StringVar(&cfg.Source.ONNXRuntime, "onnxruntime", assets.ONNXRuntime, "ONNX Runtime's shared library")
 }
@@ -87,8 +86,8 @@ func checkBench(cfg *bench.Config) error {
 		return errors.New("--images is needed: a folder with a folder of photographs for each person")
 	case !(cfg.QualityMin >= 0 && cfg.QualityMin <= 1): // nor may it be NaN
 		return errors.New("--quality-min must be 0 to 1")
-	case cfg.Plot != "" && !slices.Contains([]string{".svg", ".png"}, filepath.Ext(cfg.Plot)):
-		return fmt.Errorf("--plot %s: the file's name must end in .svg or .png", filepath.Base(cfg.Plot))
+	case cfg.Plot != "" && filepath.Ext(cfg.Plot) != ".svg":
+		return fmt.Errorf("--plot %s: the file's name must end in .svg", filepath.Base(cfg.Plot))
 	case cfg.Report != "" && filepath.Ext(cfg.Report) != ".md":
 		return fmt.Errorf("--report %s: the file's name must end in .md", filepath.Base(cfg.Report))
 	}

@@ -13,7 +13,7 @@ func TestMeasurementsThatCanNotBeMeantAreUsageErrors(t *testing.T) {
 	f(exitUsage, "bench", "accuracy")
 	f(exitUsage, "bench", "identify", "--images=x", "--quality-min=NaN")
 	f(exitUsage, "bench", "accuracy", "--images=x", "--quality-min=2")
-	f(exitUsage, "bench", "accuracy", "--images=x", "--plot=det.jpg")
+	f(exitUsage, "bench", "accuracy", "--images=x", "--plot=det.png")
 	f(exitUsage, "bench", "accuracy", "--images=x", "--report=accuracy.html")
 	f(exitUsage, "bench", "accuracy", "extra")
 	f(exitUsage, "models", "info")

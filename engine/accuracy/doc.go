@@ -1,6 +1,6 @@
-// Package accuracy says how often a face engine is wrong: the rates of ISO/IEC
+// Package accuracy computes how often a face engine is wrong: the rates of ISO/IEC
 // 19795-1 with their uncertainty, from scores alone. It knows no model and no
-// image; who has photographs gives it Samples and a Compare function.
+// image: the caller passes Samples and a Compare function.
 //
 // Words, all with the rule "a comparison matches when its score is at or above
 // the threshold":

@@ -25,7 +25,7 @@ const (
 	spillMax = 1 << 12
 )
 
-// ErrTooMany says that an experiment is larger than its bounds.
+// ErrTooMany is returned for an experiment that is larger than its bounds.
 var ErrTooMany = errors.New("accuracy: too many comparisons")
 
 // Sample is one photograph.
@@ -38,8 +38,8 @@ type Sample struct {
 	Quality float32
 }
 
-// Compare gives the score of two samples, 0 to 9999, by their places in the list
-// of samples; both were acquired. It is called from several goroutines.
+// Compare returns the score of two acquired samples, 0 to 9999. a and b are their
+// indices in the list of samples. It is called from several goroutines.
 type Compare func(a, b int) int
 
 // Evidence is the outcome of comparisons 1:1.

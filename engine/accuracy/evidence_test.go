@@ -45,7 +45,7 @@ func allPairs(n int) [][2]int {
 // rates is what two ways to the same evidence must agree on.
 var asked = Ask{Thresholds: []int{3000, 4000, 5000, 6000}, FMR: []float64{.1, .01}, Discard: 5000}
 
-func TestAllPairsAreThoseOfTheListOfAllPairs(t *testing.T) {
+func TestAllPairsEqualsListedPairs(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2) {
 		samples, compare := crowd(seed, 60)
@@ -73,7 +73,7 @@ func TestAllPairsAreThoseOfTheListOfAllPairs(t *testing.T) {
 	}
 }
 
-func TestABoundedTailChangesNoRateAboveItsFloor(t *testing.T) {
+func TestBoundedTailKeepsRatesAboveFloor(t *testing.T) {
 	t.Parallel()
 	samples, compare := crowd(3, 150)
 	whole, err := CompareAll(t.Context(), samples, compare)
@@ -147,7 +147,7 @@ func TestRatesCountedByHand(t *testing.T) {
 	near(t, "lowest quality kept", v.Discard[1].Quality, .7, 1e-4)
 }
 
-func TestDiscardKeepsOrDropsEqualQualitiesTogether(t *testing.T) {
+func TestDiscardTreatsEqualQualitiesAlike(t *testing.T) {
 	t.Parallel()
 	e := &Evidence{}
 	for i := range 40 {
@@ -171,9 +171,9 @@ func TestDiscardKeepsOrDropsEqualQualitiesTogether(t *testing.T) {
 	}
 }
 
-// TestAResampleIsTheExperimentWithPersonsRepeated writes a resample out: a person
+// TestResampleRepeatsPersons writes a resample out: a person
 // drawn w times brings its pairs w times, two persons theirs w·v times.
-func TestAResampleIsTheExperimentWithPersonsRepeated(t *testing.T) {
+func TestResampleRepeatsPersons(t *testing.T) {
 	t.Parallel()
 	samples, compare := crowd(9, 40)
 	e, err := CompareAll(t.Context(), samples, compare)
@@ -204,7 +204,7 @@ func TestAResampleIsTheExperimentWithPersonsRepeated(t *testing.T) {
 	}
 }
 
-func TestIntervalsHoldTheirValueAndStayTheSame(t *testing.T) {
+func TestIntervalsContainTheirValue(t *testing.T) {
 	t.Parallel()
 	samples, compare := crowd(4, 80)
 	var first *Verification
@@ -229,7 +229,7 @@ func TestIntervalsHoldTheirValueAndStayTheSame(t *testing.T) {
 	}
 }
 
-func TestAPersonOfManyPhotographsWidensTheInterval(t *testing.T) {
+func TestManyPhotosOfOnePersonWidenInterval(t *testing.T) {
 	t.Parallel()
 	// 100 persons with a mated pair each, 20 rejected; then one person with the
 	// same 20 rejections in one go.

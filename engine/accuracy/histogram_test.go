@@ -22,7 +22,7 @@ func near(t *testing.T, what string, got, want, within float64) {
 	}
 }
 
-func TestRatesAreThoseOfTheDefinition(t *testing.T) {
+func TestRatesFollowDefinition(t *testing.T) {
 	t.Parallel()
 	c := CurveOf(scores(3, 5, 5, 9999), scores(0, 3, 5))
 	f := func(threshold int, fmr, fnmr float64) {
@@ -40,7 +40,7 @@ func TestRatesAreThoseOfTheDefinition(t *testing.T) {
 	f(10_000, 0, 1)
 }
 
-func TestEERIsWhereTheCurveCrossesEquality(t *testing.T) {
+func TestEERIsWhereRatesCross(t *testing.T) {
 	t.Parallel()
 	f := func(mated, nonMated *Histogram, want float64, wantThreshold int) {
 		t.Helper()
@@ -61,7 +61,7 @@ func TestEERIsWhereTheCurveCrossesEquality(t *testing.T) {
 	f(scores(), scores(), 0, 0)
 }
 
-func TestFMRNeverRisesAndFNMRNeverFallsWithTheThreshold(t *testing.T) {
+func TestRatesAreMonotonicInThreshold(t *testing.T) {
 	t.Parallel()
 	for n := range 50 {
 		r := rand.New(rand.NewPCG(uint64(n), 1))
@@ -84,7 +84,7 @@ func TestFMRNeverRisesAndFNMRNeverFallsWithTheThreshold(t *testing.T) {
 	}
 }
 
-func TestThresholdForIsTheLowestThatKeepsTheRate(t *testing.T) {
+func TestThresholdForIsLowest(t *testing.T) {
 	t.Parallel()
 	c := CurveOf(scores(9), scores(1, 1, 4, 8))
 	f := func(rate float64, want int) {
@@ -120,7 +120,7 @@ func TestWilsonGivesPublishedIntervals(t *testing.T) {
 	}
 }
 
-func TestDeviateIsTheNormalQuantile(t *testing.T) {
+func TestDeviateIsNormalQuantile(t *testing.T) {
 	t.Parallel()
 	near(t, "deviate of .5", Deviate(.5), 0, 1e-12)
 	near(t, "deviate of .975", Deviate(.975), z95, 1e-9)

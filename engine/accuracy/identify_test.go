@@ -40,9 +40,9 @@ func TestSearchesCountedByHand(t *testing.T) {
 	}
 }
 
-// TestSearchesFollowTheFormulaWhenComparisonsAreIndependent compares measured
+// TestIndependentSearchesFollowFormula compares measured
 // rates with 1 − (1 − FMR)^N, for scores that are.
-func TestSearchesFollowTheFormulaWhenComparisonsAreIndependent(t *testing.T) {
+func TestIndependentSearchesFollowFormula(t *testing.T) {
 	t.Parallel()
 	samples, compare := crowd(11, 300)
 	all, err := CompareAll(t.Context(), samples, compare)
@@ -77,7 +77,7 @@ func TestSearchesFollowTheFormulaWhenComparisonsAreIndependent(t *testing.T) {
 	}
 }
 
-func TestAGalleryOfNobodyHasNoRates(t *testing.T) {
+func TestEmptyGalleryHasNoRates(t *testing.T) {
 	t.Parallel()
 	id, err := Identify(t.Context(), []Sample{{Person: 0}}, nil, []int{0}, []int{7000})
 	if err != nil || len(id.Sizes) != 0 || id.NotEnrolled.Value != 1 {

@@ -18,7 +18,8 @@ const (
 	photoNumbers = 1_000_000
 )
 
-// ErrPairs says that a list of pairs is not one. The text behind it names the line.
+// ErrPairs is returned for a list of pairs that can't be read. The text behind it
+// names the line.
 var ErrPairs = errors.New("list of pairs is not usable")
 
 // Photo names a photograph: the number, from 1, of a person's.
@@ -33,7 +34,7 @@ type Pair struct {
 	Fold int // from 0
 }
 
-// Mated tells whether both photographs are of one person.
+// Mated reports whether both photographs show one person.
 func (p Pair) Mated() bool { return p.A.Person == p.B.Person }
 
 // ReadPairs reads a list in the format of the data set LFW: a first line

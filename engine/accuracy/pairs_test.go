@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestReadPairsReadsFoldsOfBothKinds(t *testing.T) {
+func TestReadPairsReadsBothKinds(t *testing.T) {
 	t.Parallel()
 	photo := func(person string, n int) Photo { return Photo{person, n} }
 	want := []Pair{
@@ -32,7 +32,7 @@ func TestReadPairsReadsFoldsOfBothKinds(t *testing.T) {
 	}
 }
 
-func TestReadPairsNamesWhatIsWrong(t *testing.T) {
+func TestReadPairsNamesBadLine(t *testing.T) {
 	t.Parallel()
 	f := func(text, want string) {
 		t.Helper()
@@ -66,7 +66,7 @@ func TestReadPairsNamesWhatIsWrong(t *testing.T) {
 	f(strings.Repeat("1", pairLineMax+1), "longer than")
 }
 
-func FuzzReadPairsGivesWhatItsHeaderSays(f *testing.F) {
+func FuzzReadPairs(f *testing.F) {
 	f.Add("2\t1\nA\t1\t12\nA 1 B 2\nC\t3\t4\nB\t1\tA\t2\n")
 	f.Add("1\nA 1 2\nA 1 B 1\n")
 	f.Add("1 1\n../x 1 2\n")
@@ -106,7 +106,7 @@ func FuzzReadPairsGivesWhatItsHeaderSays(f *testing.F) {
 	})
 }
 
-func TestFoldsAreDecidedAtTheThresholdOfTheOthers(t *testing.T) {
+func TestFoldUsesThresholdOfOthers(t *testing.T) {
 	t.Parallel()
 	// Fold 0 alone would have the best threshold 6, fold 1 and 2 have 4.
 	pairs := []Decision{

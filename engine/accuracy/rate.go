@@ -69,9 +69,9 @@ func percentiles(values []float64) *Interval {
 	return &Interval{at(.025), at(.975)}
 }
 
-// widen gives the rate an interval: that of the resampled values, and where it is
-// wider that of so many independent trials, since resampling shows no uncertainty
-// in what did not happen once.
+// widen returns the rate with an interval: the wider one of the resampled values
+// and of that many independent trials. Resampling alone shows no uncertainty about
+// an event that never happened.
 func (r Rate) widen(values []float64, trials int64) Rate {
 	r.Interval = percentiles(values)
 	if r.Interval != nil {

@@ -22,7 +22,7 @@ const (
 	seed      = 19795
 )
 
-// drawn gives how often each person is in a resample.
+// drawn returns how often each person is in a resample.
 func drawn(resample, persons int) []int64 {
 	r := rand.New(rand.NewPCG(seed, uint64(resample)))
 	w := make([]int64, persons)
@@ -51,7 +51,7 @@ func resamples(each func(resample int)) {
 	_ = workers.Wait() // they return no error
 }
 
-// resampled is what one resample of an Evidence gives.
+// resampled holds the rates of one resample of an Evidence.
 type resampled struct {
 	Curve
 	// The means over persons and over pairs of persons; the latter is all 0 unless
@@ -118,7 +118,7 @@ func (e *Evidence) drawnPairs(w []int64) (comparisons, persons int64) {
 	return comparisons, persons
 }
 
-// runs gives the mated trials of each person.
+// runs returns the mated trials of each person.
 func (e *Evidence) runs() [][]matedTrial {
 	var runs [][]matedTrial
 	for from := 0; from < len(e.mated); {

@@ -30,7 +30,7 @@ const (
 	tailBinsMin = 20
 )
 
-// ErrTail says that there are too few comparisons for a fit.
+// ErrTail is returned when there are too few comparisons for a fit.
 var ErrTail = errors.New("accuracy: too few non-mated comparisons")
 
 // Cosines is a weighted histogram of non-mated cosines.
@@ -49,8 +49,8 @@ func (c *Cosines) Add(cosine, weight float64) {
 	c.Pairs++
 }
 
-// NonMatedCosines compares all samples of different persons; cosine gives the
-// similarity of two of them by their places. Each pair of persons weighs 1.
+// NonMatedCosines compares all samples of different persons. cosine returns the
+// similarity of two of them by their indices. Each pair of persons weighs 1.
 func NonMatedCosines(samples []Sample, cosine func(a, b int) float64) *Cosines {
 	photos := make(map[int]int)
 	for _, s := range samples {
@@ -69,7 +69,7 @@ func NonMatedCosines(samples []Sample, cosine func(a, b int) float64) *Cosines {
 	return c
 }
 
-// edge is the cosine at which a bin begins.
+// edge returns the lowest cosine of a bin.
 func edge(bin float64) float64 { return 2*bin/cosineBins - 1 }
 
 // upper is the cosine above which the share of the weight lies, straight lines
@@ -88,7 +88,8 @@ func (c *Cosines) upper(share float64) float64 {
 
 // Tail is the fitted tail.
 type Tail struct {
-	// Cosine is u, where it begins: the share of comparisons above is TailShare.
+	// Cosine is the start of the tail, u: a share of TailShare of the comparisons
+	// lies above it.
 	Cosine float64 `json:"cosine"`
 	// Shape below 0 means that the tail ends at Cosine − Scale/Shape.
 	Shape float64 `json:"shape"`
@@ -134,7 +135,7 @@ func (t Tail) CosineAt(fmr float64) float64 {
 	return t.Cosine + t.Scale/t.Shape*(math.Pow(times, t.Shape)-1)
 }
 
-// CosinesAt gives the cosines of false match rates: counted down to TailShare,
+// CosinesAt returns the cosines of false match rates: counted down to TailShare,
 // from the tail's fit below it. Errors wrap ErrTail.
 func (c *Cosines) CosinesAt(rates []float64) ([]float64, Tail, error) {
 	tail, err := c.Tail()

@@ -24,7 +24,7 @@ func drawnCosines(n int, shape, scale float64) *Cosines {
 // at is the cosine that is exceeded so many times more rarely than Cosine.
 func (t Tail) at(times float64) float64 { return t.CosineAt(TailShare / times) }
 
-func TestTheTailsOfKnownDistributionsAreRecovered(t *testing.T) {
+func TestKnownTailsAreRecovered(t *testing.T) {
 	t.Parallel()
 	f := func(shape, scale float64) {
 		t.Helper()
@@ -43,7 +43,7 @@ func TestTheTailsOfKnownDistributionsAreRecovered(t *testing.T) {
 	f(.1, .02)
 }
 
-func TestTheFittedMapNeverFalls(t *testing.T) {
+func TestFittedMapNeverFalls(t *testing.T) {
 	t.Parallel()
 	for _, shape := range []float64{-.4, -.1, 0, 1e-12, .2} {
 		tail := Tail{.33, shape, .03}
@@ -59,7 +59,7 @@ func TestTheFittedMapNeverFalls(t *testing.T) {
 	}
 }
 
-func TestEachPairOfPersonsWeighsTheSame(t *testing.T) {
+func TestPersonPairsWeighTheSame(t *testing.T) {
 	t.Parallel()
 	// Person 0 has three photographs, person 1 two, person 2 one; one has no face.
 	samples := []Sample{

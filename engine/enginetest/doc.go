@@ -1,4 +1,4 @@
-// Package enginetest gives tests a running engine and real photographs. It finds
+// Package enginetest provides a running engine and real photographs to tests. It finds
 // what `make setup` fetched in the folder assets of the module, and fails a test
 // with a clear sentence if it is not there: without models nothing of facet can
 // be tested honestly, so nothing is skipped.

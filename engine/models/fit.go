@@ -13,11 +13,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Fit is what is measured on a pack rather than chosen; nil leaves a part as it is.
+// Fit holds the parts of a manifest that are measured rather than chosen. A nil part
+// stays as it is.
 type Fit struct {
 	Calibration *Calibration
 	Quality     *Quality
-	// Spectrum is the embedder's.
+	// Spectrum belongs to the embedder.
 	Spectrum []float64
 }
 

@@ -29,7 +29,7 @@ func builtin(t testing.TB, name string) []byte {
 	return manifest
 }
 
-func TestRefitWithWhatIsThereChangesNothing(t *testing.T) {
+func TestRefitWithSameValuesChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"default", "dlib"} {
 		manifest := builtin(t, name)
@@ -48,7 +48,7 @@ func TestRefitWithWhatIsThereChangesNothing(t *testing.T) {
 	}
 }
 
-func TestRefitPutsItsPartsInAndLeavesEveryOtherByte(t *testing.T) {
+func TestRefitChangesFittedPartsOnly(t *testing.T) {
 	t.Parallel()
 	m := parsed(t, Default())
 	c := m.Calibration
@@ -82,7 +82,7 @@ func TestRefitPutsItsPartsInAndLeavesEveryOtherByte(t *testing.T) {
 	}
 }
 
-func TestRefitPutsASpectrumIntoTheEmbedderOnce(t *testing.T) {
+func TestRefitAddsSpectrumOnce(t *testing.T) {
 	t.Parallel()
 	spectrum := make([]float64, 192)
 	for i := range spectrum {
@@ -119,7 +119,7 @@ func TestRefitPutsASpectrumIntoTheEmbedderOnce(t *testing.T) {
 	}
 }
 
-func TestTheSpectrumIsTheManifestsOrElseTheOneThatWasMeasuredForItsModel(t *testing.T) {
+func TestSpectrumPrefersManifest(t *testing.T) {
 	t.Parallel()
 	sum := func(s []float64) (sum float64) {
 		for _, x := range s {
@@ -147,7 +147,7 @@ func TestTheSpectrumIsTheManifestsOrElseTheOneThatWasMeasuredForItsModel(t *test
 	}
 }
 
-func TestAFitThatBreaksTheManifestIsRefusedAndNothingIsWritten(t *testing.T) {
+func TestInvalidFitLeavesManifest(t *testing.T) {
 	t.Parallel()
 	dir, _ := pack(t)
 	before, err := os.ReadFile(filepath.Join(dir, ManifestName))
@@ -168,7 +168,7 @@ func TestAFitThatBreaksTheManifestIsRefusedAndNothingIsWritten(t *testing.T) {
 	}
 }
 
-func TestWriteFitChangesTheIdentityOfThePackAndNotTheModelOfItsTemplates(t *testing.T) {
+func TestWriteFitKeepsModelID(t *testing.T) {
 	t.Parallel()
 	dir, _ := pack(t)
 	before, err := Open(dir)

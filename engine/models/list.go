@@ -23,7 +23,7 @@ type Listed struct {
 	Err  error
 }
 
-// List gives the packs in the folders of dir, in the order of the folders' names.
+// List returns the packs in the folders of dir, in the order of the folders' names.
 // Only manifests are read; Pack.Verify checks the files. Folders without a
 // manifest are left out, and one whose manifest can't be used is in the list with
 // its error.
@@ -61,7 +61,7 @@ func readDir(dir string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// Checked is what Verify found of one file.
+// Checked is the result of Verify for one file.
 type Checked struct {
 	File File
 	// Err is nil if size and SHA-256 are those of the manifest; else it wraps

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestListGivesThePacksOfAFolderInOrderAndSaysWhichCannotBeUsed(t *testing.T) {
+func TestListReportsUnusablePacks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"b", "a"} {
@@ -47,7 +47,7 @@ func TestListGivesThePacksOfAFolderInOrderAndSaysWhichCannotBeUsed(t *testing.T)
 	}
 }
 
-func TestVerifyNamesEveryFileThatIsNotThatOfTheManifest(t *testing.T) {
+func TestVerifyNamesChangedFiles(t *testing.T) {
 	t.Parallel()
 	dir, _ := pack(t)
 	p, err := Read(dir)

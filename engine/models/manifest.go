@@ -148,7 +148,7 @@ type File struct {
 	Source  string `json:"source"`
 }
 
-// Input is what a model is fed: float32 NCHW, each value (x − Mean) × Scale with
+// Input describes the input of a model: float32 NCHW, each value (x − Mean) × Scale with
 // x from 0 to 255.
 type Input struct {
 	Width    int      `json:"width"`
@@ -195,7 +195,7 @@ type Embedder struct {
 	// image-left and image-right mouth corner, in pixels (x, y) of the input.
 	Points [5][2]float32 `json:"points"`
 	// Spectrum, which may be missing, has the share of the squared norm of templates
-	// that each of the Dim values has, 1 together; Manifest.Spectrum gives it.
+	// that each of the Dim values has, 1 together; Manifest.Spectrum returns it.
 	Spectrum []float64 `json:"spectrum,omitempty"`
 	// Basis is set when the embedder's output are coordinates in a basis that the
 	// pack keeps as a file.
@@ -210,7 +210,7 @@ type Basis struct {
 	Cols int `json:"cols"`
 }
 
-// Pose is what the optional pose model is fed: a square crop about the centre of
+// Pose describes the input of the optional pose model: a square crop about the centre of
 // the detector's box, its side CropScale times the box's longer side.
 type Pose struct {
 	Input     Input   `json:"input"`

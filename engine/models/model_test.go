@@ -15,7 +15,7 @@ func TestModelIDNeverChanges(t *testing.T) {
 	}
 }
 
-func TestModelIDDependsOnAllThatDecidesATemplateAndOnNothingElse(t *testing.T) {
+func TestModelIDCoversTemplateFieldsOnly(t *testing.T) {
 	t.Parallel()
 	own := parsed(t, Default()).ModelID()
 	f := func(same bool, change func(m *Manifest)) id.Model {

@@ -35,7 +35,7 @@ func changed(t testing.TB, change func(m object)) []byte {
 	return data
 }
 
-func TestTheDefaultManifestIsValid(t *testing.T) {
+func TestDefaultManifestIsValid(t *testing.T) {
 	t.Parallel()
 	m, err := Parse(Default())
 	if err != nil {
@@ -54,7 +54,7 @@ func TestDefaultReturnsACopy(t *testing.T) {
 	}
 }
 
-func TestParseNamesTheFieldThatBreaksItsPromise(t *testing.T) {
+func TestParseNamesInvalidField(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
 	refused := func(want string, change func(m object)) (bySchema error) {
@@ -189,7 +189,7 @@ func valid(t testing.TB, schema *jsonschema.Schema, manifest []byte) error {
 	return schema.Validate(doc)
 }
 
-func TestOurManifestsAreValidByTheSchemaAndByTheCode(t *testing.T) {
+func TestShippedManifestsAreValid(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
 	for _, name := range []string{"default", "dlib"} {
@@ -206,7 +206,7 @@ func TestOurManifestsAreValidByTheSchemaAndByTheCode(t *testing.T) {
 	}
 }
 
-func TestParseTakesOneJSONObjectOfBoundedSizeWithoutDoubledFields(t *testing.T) {
+func TestParseRefusesMoreThanOneObject(t *testing.T) {
 	t.Parallel()
 	f := func(data string) {
 		t.Helper()
@@ -256,7 +256,7 @@ func write(t *testing.T, dir, name string, data []byte) {
 	}
 }
 
-func TestOpenGivesThePackThatItsManifestDescribes(t *testing.T) {
+func TestOpenReturnsDescribedPack(t *testing.T) {
 	t.Parallel()
 	dir, content := pack(t)
 	p, err := Open(dir)
@@ -288,7 +288,7 @@ func TestOpenGivesThePackThatItsManifestDescribes(t *testing.T) {
 	}
 }
 
-func TestAnyChangeOfTheManifestChangesTheIdentity(t *testing.T) {
+func TestManifestChangeChangesIdentity(t *testing.T) {
 	t.Parallel()
 	dir, _ := pack(t)
 	before, err := Open(dir)
@@ -312,7 +312,7 @@ func TestAnyChangeOfTheManifestChangesTheIdentity(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesAFolderThatIsNotThePack(t *testing.T) {
+func TestOpenRefusesForeignFolder(t *testing.T) {
 	t.Parallel()
 	f := func(want error, text string, harm func(dir string)) {
 		t.Helper()
@@ -354,7 +354,7 @@ func TestOpenRefusesAFolderThatIsNotThePack(t *testing.T) {
 	refused("not a regular file", func(file string) { must(syscall.Mkfifo(file, 0o600)) })
 }
 
-func TestLoadRefusesAFileThatChangedSinceOpen(t *testing.T) {
+func TestLoadRefusesChangedFile(t *testing.T) {
 	t.Parallel()
 	dir, _ := pack(t)
 	p, err := Open(dir)

@@ -16,8 +16,8 @@ import (
 // ManifestName is the manifest's file name in a pack's folder.
 const ManifestName = "manifest.json"
 
-// ErrPack says that a folder is not the pack that its manifest describes: a file
-// is missing, or has another size or SHA-256. The text behind it names the file.
+// ErrPack is returned for a folder that differs from its manifest: a file is
+// missing, or has another size or SHA-256. The text behind it names the file.
 var ErrPack = errors.New("model pack is not intact")
 
 //go:embed default.json
@@ -57,7 +57,7 @@ type Pack struct {
 	// ID is the SHA-256 of the manifest file in 64 lower-case hex digits: the
 	// identity of the pack, and thereby of every template made with it.
 	ID string
-	// Manifest is what the manifest says. It is not to be changed.
+	// Manifest is the pack's manifest. It must not be changed.
 	Manifest *Manifest
 
 	dir string

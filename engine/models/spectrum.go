@@ -34,9 +34,9 @@ var measured = map[string][]int{
 	},
 }
 
-// Spectrum gives the share of the squared norm of templates that each of their values has:
-// the manifest's, or what was measured before for the model of its templates (ModelID),
-// or nil. The caller may change it.
+// Spectrum returns the share of a template's squared norm that each of its values
+// has. It is taken from the manifest, else from earlier measurements of the same
+// model (ModelID), else it is nil. The caller may change it.
 func (m *Manifest) Spectrum() []float64 {
 	if s := m.Embedder.Spectrum; s != nil {
 		return slices.Clone(s)

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// ErrManifest says that a manifest is not one: not JSON of this format, or a
-// field that breaks its promise. The text behind it names the field.
+// ErrManifest is returned for bytes that are no valid manifest: no JSON of this
+// format, or a field with an impossible value. The text behind it names the field.
 var ErrManifest = errors.New("manifest is not valid")
 
 // Parse reads a manifest from the bytes of its file, at most 64 KiB. Unknown and

@@ -18,7 +18,7 @@ const (
 	outputsMax  = 16
 )
 
-// ErrNotFinite says that a network answered with a NaN or an infinity.
+// ErrNotFinite is returned when an output of a network holds a NaN or an infinity.
 var ErrNotFinite = errors.New("onnx: output is not finite")
 
 // Tensor names an input or output of float32 and fixes its shape. Without a name
@@ -248,6 +248,6 @@ func (r *Runner) Close() {
 	r.outs, r.inValues, r.outValues = nil, nil, nil
 }
 
-// free gives a thing of the runtime's back. The error says only that it was given
-// back before, and Close may be called twice.
+// free releases a value of ONNX Runtime. Its only error is a second release, which
+// a second Close causes.
 func free(thing interface{ Destroy() error }) { _ = thing.Destroy() }

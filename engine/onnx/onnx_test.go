@@ -45,7 +45,7 @@ func open(t testing.TB) (*onnx.Model, *onnx.Runner) {
 	return m, r
 }
 
-func TestLoadKeepsOneLibraryForTheProcess(t *testing.T) {
+func TestLoadKeepsOneLibrary(t *testing.T) {
 	t.Parallel()
 	path := enginetest.Library(t)
 	for range 2 {
@@ -61,7 +61,7 @@ func TestLoadKeepsOneLibraryForTheProcess(t *testing.T) {
 	}
 }
 
-func TestNetworksThatDifferFromTheirSpecAreRefused(t *testing.T) {
+func TestNetworkUnlikeSpecIsRefused(t *testing.T) {
 	t.Parallel()
 	f := func(change func(s *onnx.Spec)) {
 		t.Helper()
@@ -91,7 +91,7 @@ func TestNetworksThatDifferFromTheirSpecAreRefused(t *testing.T) {
 	f(func(s *onnx.Spec) { s.Outputs[0].Shape = []int64{136} })
 }
 
-func TestANumberThatIsNotFiniteIsAnError(t *testing.T) {
+func TestNonFiniteOutputIsRefused(t *testing.T) {
 	t.Parallel()
 	_, r := open(t)
 	r.Input()[100] = float32(math.NaN())
@@ -104,7 +104,7 @@ func TestANumberThatIsNotFiniteIsAnError(t *testing.T) {
 	}
 }
 
-func TestRunnersOfOneModelAnswerAlikeAtTheSameTime(t *testing.T) {
+func TestConcurrentRunnersAgree(t *testing.T) {
 	t.Parallel()
 	m, r := open(t)
 	ramp := func(in []float32) {

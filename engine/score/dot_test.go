@@ -38,7 +38,7 @@ func vector(r *rand.Rand, n int) []float32 {
 	return v
 }
 
-func TestDotFollowsTheStatedOrderBitForBit(t *testing.T) {
+func TestDotFollowsStatedOrder(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := range 600 {
@@ -72,7 +72,7 @@ func TestDotIsNearTheExactProduct(t *testing.T) {
 	}
 }
 
-func TestDotWithAFusedMultiplyAddWouldDiffer(t *testing.T) {
+func TestFusedMultiplyAddWouldDiffer(t *testing.T) {
 	t.Parallel()
 	// 1+2⁻¹² squared is 1+2⁻¹¹+2⁻²⁴: rounded it loses the last bit, fused it keeps it.
 	x := float32(1 + 1.0/4096)
@@ -95,7 +95,7 @@ func TestDotRefusesUnequalLengths(t *testing.T) {
 	score.Dot(make([]float32, 16), make([]float32, 17))
 }
 
-func FuzzDotFollowsTheStatedOrder(f *testing.F) {
+func FuzzDot(f *testing.F) {
 	f.Add([]byte{0, 0, 128, 63, 0, 0, 0, 64})
 	f.Add(make([]byte, 8*17))
 	f.Fuzz(func(t *testing.T, raw []byte) {

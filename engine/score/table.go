@@ -16,11 +16,11 @@ const (
 	pointsMax = 64
 )
 
-// ErrPoints says that calibration points do not describe a usable curve.
+// ErrPoints is returned for calibration points that describe no usable curve.
 var ErrPoints = errors.New("score: calibration points are not usable")
 
-// Point says that a similarity of Cosine is worth Score. A pack's manifest has
-// them in the same form.
+// Point maps a similarity of Cosine to a Score. A pack's manifest has points in the
+// same form.
 type Point struct {
 	Cosine float64
 	Score  int

@@ -28,7 +28,7 @@ func table(t testing.TB, points []score.Point) *score.Table {
 	return made
 }
 
-func TestScoreMeetsTheCalibrationPoints(t *testing.T) {
+func TestScoreMeetsCalibrationPoints(t *testing.T) {
 	t.Parallel()
 	tab := table(t, curve)
 	f := func(similarity float32, want int) {
@@ -54,7 +54,7 @@ func TestScoreMeetsTheCalibrationPoints(t *testing.T) {
 	f(float32(math.NaN()), 0)
 }
 
-func TestLeastIsTheFirstSimilarityOfItsScore(t *testing.T) {
+func TestLeastIsFirstSimilarityOfScore(t *testing.T) {
 	t.Parallel()
 	tab := table(t, curve)
 	for s := 1; s <= score.Max; s++ {
@@ -74,7 +74,7 @@ func TestLeastIsTheFirstSimilarityOfItsScore(t *testing.T) {
 	}
 }
 
-func TestTableIsTheSameOnEveryProcessor(t *testing.T) {
+func TestTableHasFixedBits(t *testing.T) {
 	t.Parallel()
 	tab := table(t, curve)
 	sum := fnv.New64a()
@@ -114,7 +114,7 @@ func TestUnusablePointsAreRefused(t *testing.T) {
 	f(make([]score.Point, 1000)...)
 }
 
-func FuzzNewTableAscendsOrRefuses(f *testing.F) {
+func FuzzNewTable(f *testing.F) {
 	f.Add(0.0, 100, .3, 7000)
 	f.Add(-.5, 1, .9989, 9998)
 	f.Fuzz(func(t *testing.T, c0 float64, s1 int, c1 float64, s2 int) {

@@ -20,6 +20,8 @@ type served struct {
 	binary string
 	extra  []string // settings of all nodes
 	nodes  []*servedNode
+
+	tenants int // made so far
 }
 
 // servedNode is one process.
@@ -249,7 +251,8 @@ func (c *served) keyless(t *testing.T, keys pair) *client {
 func (c *served) client(t *testing.T, size int) *client {
 	t.Helper()
 	var keys pair
-	out := c.facet(t, append([]string{"tenant", "create", "bank", "--json"}, c.where()...)...)
+	c.tenants++
+	out := c.facet(t, append([]string{"tenant", "create", fmt.Sprintf("bank-%d", c.tenants), "--json"}, c.where()...)...)
 	answer{200, []byte(out)}.want(t, 200, &keys)
 	k := c.keyless(t, keys)
 	var made struct {

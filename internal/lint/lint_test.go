@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -38,11 +39,9 @@ var owners = map[string][]string{
 	"github.com/knadh/koanf":              {"cmd/facet"},
 	"github.com/prometheus/client_golang": {"node"},
 	"gocloud.dev":                         {"node/bucket", "cmd/facet/importing"},
-	"github.com/vbauerster/mpb":           {"cmd/facet/importing"},
 	"github.com/ebitengine/purego":        {"engine/imaging/turbo"},
 	"github.com/gen2brain/heic":           {"engine/imaging/heif"},
 	"github.com/tetratelabs/wazero":       {"engine/imaging/heif"},
-	"gonum.org/v1/plot":                   {"cmd/facet/bench"},
 	"github.com/vishvananda":              {"internal/chaos/lan"},
 	"github.com/anishathalye/porcupine":   {"scripts/chaos"},
 }
@@ -285,6 +284,44 @@ func TestNothingNamesAMachine(t *testing.T) {
 			}
 		}
 	})
+}
+
+// linked returns the packages that cmd/facet consists of, built with tags.
+func linked(t *testing.T, tags string) []string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "-tags", tags, "./cmd/facet")
+	cmd.Dir = root(t)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	return strings.Fields(string(out))
+}
+
+// The server once linked fonts for one picture and a module for one bar.
+func TestServerLinksNoMoreThanItNeeds(t *testing.T) {
+	t.Parallel()
+	const s3, google, azure = "gocloud.dev/blob/s3blob", "cloud.google.com/go", "github.com/Azure"
+	f := func(tags string, with, without []string) {
+		t.Helper()
+		deps := linked(t, tags)
+		has := func(module string) bool {
+			return slices.ContainsFunc(deps, func(dep string) bool { return within(dep, module) })
+		}
+		for _, module := range with {
+			if !has(module) {
+				t.Errorf("bin/facet with tags %s does not link %s", tags, module)
+			}
+		}
+		for _, module := range without {
+			if has(module) {
+				t.Errorf("bin/facet with tags %s links %s", tags, module)
+			}
+		}
+	}
+	drawing := []string{"gonum.org/v1/plot", "github.com/vbauerster/mpb"}
+	f("hashicorpmetrics", []string{s3, google, azure}, drawing)
+	f("hashicorpmetrics,slim", []string{s3}, append(drawing, google, azure))
 }
 
 // TestPinnedModulesStay holds the one version that must not move: the store

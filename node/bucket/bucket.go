@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -37,6 +38,24 @@ type Store struct {
 	bucket *blob.Bucket
 }
 
+// fullOnly are the schemes that a build with the tag slim does not know.
+var fullOnly = []string{"gs", "azblob"}
+
+// Check returns an error if this program can't open object stores of the scheme of
+// address. The error doesn't repeat the address, which may hold a secret.
+func Check(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return errors.New("the object store's address is no URL")
+	case blob.DefaultURLMux().ValidBucketScheme(u.Scheme):
+		return nil
+	case slices.Contains(fullOnly, u.Scheme):
+		return fmt.Errorf("this facet is a slim build without %s://: use one made by \"make build\", or an object store at s3:// or file:///DIR", u.Scheme)
+	}
+	return fmt.Errorf("there is no object store of the kind %s://", u.Scheme)
+}
+
 // Open names the store; it is reached when it is first read. address is file:///DIR,
 // or what gocloud.dev opens: s3://, gs://, azblob:// with their parameters.
 func Open(address string) (*Store, error) {
@@ -48,8 +67,8 @@ func Open(address string) (*Store, error) {
 	case u.Scheme == "":
 		return nil, errors.New("the object store's address has no scheme: file:///DIR, s3://BUCKET, gs://BUCKET or azblob://CONTAINER")
 	case u.Scheme != "file":
-		if !blob.DefaultURLMux().ValidBucketScheme(u.Scheme) {
-			return nil, fmt.Errorf("there is no object store of the kind %s://", u.Scheme)
+		if err := Check(address); err != nil {
+			return nil, err
 		}
 		return &Store{url: address}, nil
 	case u.Host != "" || !filepath.IsAbs(filepath.FromSlash(u.Path)):

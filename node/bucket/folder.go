@@ -46,8 +46,9 @@ func OpenFolder(ctx context.Context, address string) (*Folder, error) {
 		return &Folder{b}, nil
 	case u.Scheme == "file":
 		return nil, errors.New("the object store's folder must be absolute: file:///DIR")
-	case !blob.DefaultURLMux().ValidBucketScheme(u.Scheme):
-		return nil, fmt.Errorf("there is no object store of the kind %q", u.Scheme)
+	}
+	if err := Check(address); err != nil {
+		return nil, err
 	}
 	prefix := strings.Trim(u.Path, "/")
 	u.Path = ""

@@ -19,7 +19,7 @@ import (
 //
 // What shows it is a step of a transcript or tests. Rows that are about no single
 // operation have words in the first cell.
-const documentOfAnswers = "../../docs/interface.md"
+const documentOfAnswers = "testdata/answers.md"
 
 // sharedAnswers are the statuses that the pipeline gives in the same way to every
 // operation: they have rows of their own.

@@ -32,13 +32,13 @@ const (
 
 // Errors that a state machine tells apart.
 var (
-	// ErrUnknown says that there is no such batch of this gallery and generation.
+	// ErrUnknown is returned when there is no such batch of this gallery and generation.
 	ErrUnknown = errors.New("job: unknown batch")
-	// ErrConflict says that the batch was begun with another request.
+	// ErrConflict is returned when the batch was begun with another request.
 	ErrConflict = errors.New("job: the batch was begun with another request")
-	// ErrFull says that the shard or the gallery keeps as many records as it may.
+	// ErrFull is returned when the shard or the gallery keeps the most records that it may.
 	ErrFull = errors.New("job: no room for more records")
-	// ErrPlace says that items are missing before these, or that they are too many.
+	// ErrPlace is returned when items before these are missing, or there are too many.
 	ErrPlace = errors.New("job: items are out of place")
 )
 
@@ -123,7 +123,7 @@ func newBatch(n Name, total uint32, since uint64) *batch {
 
 func (b *batch) ended() bool { return b.open && b.done == b.total }
 
-// expired tells whether the batch is due to be dropped.
+// expired reports whether the batch is due to be dropped.
 func (b *batch) expired(now int64) bool {
 	switch {
 	case !b.open:
@@ -331,7 +331,7 @@ func (k *Book) Expire(now int64) {
 	}
 }
 
-// Due tells whether Expire would drop something.
+// Due reports whether Expire would drop something.
 func (k *Book) Due(now int64) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

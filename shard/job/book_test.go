@@ -54,7 +54,7 @@ func write(t testing.TB, k *Book) []byte {
 
 func read(b []byte) (*Book, error) { return readWith(b, nil) }
 
-func TestABatchIsSeenOnceItIsComplete(t *testing.T) {
+func TestBatchIsSeenOnceComplete(t *testing.T) {
 	t.Parallel()
 	k := New()
 	f := func(what string, got Progress, err error, want Progress, wantErr error) {
@@ -100,7 +100,7 @@ func TestABatchIsSeenOnceItIsComplete(t *testing.T) {
 	}
 }
 
-func TestTheFirstResultOfAnItemCounts(t *testing.T) {
+func TestFirstResultOfItemCounts(t *testing.T) {
 	t.Parallel()
 	k := New()
 	filled(t, k, 1, 4)
@@ -127,7 +127,7 @@ func TestTheFirstResultOfAnItemCounts(t *testing.T) {
 	}
 }
 
-func TestRecordsAreKeptThirtyDaysAfterTheEnd(t *testing.T) {
+func TestRecordsAreKeptThirtyDays(t *testing.T) {
 	t.Parallel()
 	const minute, day = int64(60_000), int64(24 * 60 * 60_000)
 	k := New()
@@ -158,7 +158,7 @@ func TestRecordsAreKeptThirtyDaysAfterTheEnd(t *testing.T) {
 	f(1000+99*day, false, false, true, false)
 }
 
-func TestAFenceDropsEarlierGenerationsOnly(t *testing.T) {
+func TestFenceDropsEarlierGenerations(t *testing.T) {
 	t.Parallel()
 	k := New()
 	filled(t, k, 1, 2)
@@ -176,7 +176,7 @@ func TestAFenceDropsEarlierGenerationsOnly(t *testing.T) {
 	}
 }
 
-func TestNoMoreIsKeptThanTheBounds(t *testing.T) {
+func TestBookRespectsBounds(t *testing.T) {
 	t.Parallel()
 	k := New()
 	f := func(total uint32, n byte, want error) {
@@ -195,7 +195,7 @@ func TestNoMoreIsKeptThanTheBounds(t *testing.T) {
 	f(1, 102, ErrFull)
 }
 
-func TestASnapshotHoldsEverything(t *testing.T) {
+func TestSnapshotHoldsEverything(t *testing.T) {
 	t.Parallel()
 	k := New()
 	filled(t, k, 1, 3)
@@ -227,7 +227,7 @@ func TestASnapshotHoldsEverything(t *testing.T) {
 	}
 }
 
-func TestSealedTextsOpenInTheirPlaceOnly(t *testing.T) {
+func TestSealedJobTextNeedsItsPlace(t *testing.T) {
 	t.Parallel()
 	key, err := seal.NewKey(make([]byte, seal.KeyBytes))
 	if err != nil {
@@ -258,7 +258,7 @@ func TestSealedTextsOpenInTheirPlaceOnly(t *testing.T) {
 	}
 }
 
-func FuzzReadGivesAnErrorOrAWholeBook(f *testing.F) {
+func FuzzReadBook(f *testing.F) {
 	k := New()
 	filled(f, k, 1, 3)
 	if _, err := k.Finish(name(1), []Result{{Index: 1, Sealed: []byte{1}}}, 5000); err != nil {

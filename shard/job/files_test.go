@@ -51,7 +51,7 @@ func (d disk) store(t testing.TB, k *Book, clean segment.Clean) []byte {
 	return b.Bytes()
 }
 
-// files gives what lies in the folder.
+// files returns what lies in the folder.
 func (d disk) files(t testing.TB) (all []byte) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(d.dir, "*"))
@@ -133,9 +133,9 @@ func step(t *testing.T, r *rand.Rand, now int64, books ...*Book) {
 	}
 }
 
-// TestABookFromFilesIsTheBookThatWasWritten compares a book that goes on from snapshots
+// TestBookIsRestoredFromFiles compares a book that goes on from snapshots
 // with files with one that never left the process.
-func TestABookFromFilesIsTheBookThatWasWritten(t *testing.T) {
+func TestBookIsRestoredFromFiles(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -180,7 +180,7 @@ func TestABookFromFilesIsTheBookThatWasWritten(t *testing.T) {
 	}
 }
 
-func TestASnapshotOfJobsCostsWhatIsNew(t *testing.T) {
+func TestSnapshotOfJobsCostsChangesOnly(t *testing.T) {
 	t.Parallel()
 	d, k := openDisk(t), New()
 	filled(t, k, 1, 2000)
@@ -214,7 +214,7 @@ func TestASnapshotOfJobsCostsWhatIsNew(t *testing.T) {
 	}
 }
 
-func TestItemsOfADroppedBatchLeaveTheDiskAtAnErasure(t *testing.T) {
+func TestDroppedItemsLeaveDisk(t *testing.T) {
 	t.Parallel()
 	d, k := openDisk(t), New()
 	filled(t, k, 1, 1)
@@ -239,9 +239,9 @@ func TestItemsOfADroppedBatchLeaveTheDiskAtAnErasure(t *testing.T) {
 	}
 }
 
-// TestABatchOfADroppedOnesNameDoesNotGetItsItems begins a batch anew that was dropped
+// TestReusedBatchNameGetsNoOldItems begins a batch anew that was dropped
 // while its items are in a file.
-func TestABatchOfADroppedOnesNameDoesNotGetItsItems(t *testing.T) {
+func TestReusedBatchNameGetsNoOldItems(t *testing.T) {
 	t.Parallel()
 	d, k := openDisk(t), New()
 	filled(t, k, 2, 9)
@@ -271,7 +271,7 @@ func TestABatchOfADroppedOnesNameDoesNotGetItsItems(t *testing.T) {
 	}
 }
 
-func TestADamagedOrMissingFileOfItemsIsRefused(t *testing.T) {
+func TestDamagedItemFileIsRefused(t *testing.T) {
 	t.Parallel()
 	f := func(what string, want error, harm func(name string, b []byte) error) {
 		t.Helper()
@@ -301,7 +301,7 @@ func TestADamagedOrMissingFileOfItemsIsRefused(t *testing.T) {
 	})
 }
 
-func TestFilesOfItemsThatDoNotBelongTogetherAreRefused(t *testing.T) {
+func TestMixedItemFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	d := openDisk(t)
 	file := func(first uint64, batch byte, list ...Record) fileRecord {

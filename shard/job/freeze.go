@@ -24,7 +24,7 @@ var (
 	headFile   = codec.Head{Code: 35, Version: 1}
 )
 
-// ErrSnapshot says that records contradict each other.
+// ErrSnapshot is returned when records contradict each other.
 var ErrSnapshot = errors.New("job: the snapshot is not consistent")
 
 // batchRecord stands before the records of its batch.
@@ -107,7 +107,7 @@ func (v *View) living() *living {
 	return l
 }
 
-// Last gives the last sequence.
+// Last returns the last sequence.
 func (l *living) Last() uint64 { return l.view.sequence }
 
 // Count counts the records from first to last.
@@ -123,7 +123,7 @@ type placed struct {
 	*record
 }
 
-// Records gives the records from first to last: the id of the batch, then the record as
+// Records returns the records from first to last: the id of the batch, then the record as
 // it is in a snapshot.
 func (l *living) Records(first, last uint64) iter.Seq[segment.Record] {
 	return func(yield func(segment.Record) bool) {

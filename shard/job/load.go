@@ -98,7 +98,7 @@ func (l *Loader) record(m codec.Message) error {
 	return nil
 }
 
-// may tells whether a batch may have a record.
+// may reports whether a batch may have a record.
 func (b *batch) may(r Record) bool {
 	return r.Index < b.total && (r.Result == nil || b.open && r.Result.Index == r.Index)
 }
@@ -168,7 +168,7 @@ func (l *Loader) row(sequence uint64, row []byte, _ int) error {
 	return nil
 }
 
-// Check tells whether all records have come; the error wraps ErrSnapshot.
+// Check reports whether all records have come; the error wraps ErrSnapshot.
 func (l *Loader) Check() error {
 	if l.missing > 0 {
 		return fmt.Errorf("%w: records are missing", ErrSnapshot)

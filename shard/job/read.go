@@ -7,7 +7,7 @@ import (
 	"facet/internal/id"
 )
 
-// Page gives at most n records of an open batch from index from on, and how far
+// Page returns at most n records of an open batch from index from on, and how far
 // the batch is. One that is not open is ErrUnknown.
 func (k *Book) Page(name Name, from uint32, n int) ([]Record, Progress, error) {
 	k.mu.RLock()
@@ -30,7 +30,7 @@ func (k *Book) Page(name Name, from uint32, n int) ([]Record, Progress, error) {
 	return page, b.progress(), nil
 }
 
-// Find gives how far a batch is, open or not. The error wraps ErrUnknown.
+// Find returns how far a batch is, open or not. The error wraps ErrUnknown.
 func (k *Book) Find(name Name) (Progress, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -63,14 +63,14 @@ func (k *Book) Left() (items int) {
 	return items
 }
 
-// Idle tells whether Work would name nothing.
+// Idle reports whether Work would name nothing.
 func (k *Book) Idle() bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return len(k.state.working) == 0
 }
 
-// Unfinished gives at most n unfinished records of a batch, the first ones that
+// Unfinished returns at most n unfinished records of a batch, the first ones that
 // skip does not leave out, and the application they are registered for.
 func (k *Book) Unfinished(name Name, n int, skip func(index uint32) bool) ([]Record, id.Application, error) {
 	k.mu.RLock()

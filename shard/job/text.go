@@ -14,7 +14,7 @@ import (
 // textVersion is the version of sealed texts; it is bound to them.
 const textVersion = 1
 
-// ErrText says that a sealed text is of no form that this version reads.
+// ErrText is returned for a sealed text of a form that this version does not read.
 var ErrText = errors.New("job: unknown form of a sealed text")
 
 // Item is what is to be registered.

@@ -54,7 +54,7 @@ func randomWhole(r *rand.Rand, s *shape) []int8 {
 	return v
 }
 
-func TestEveryKernelGivesTheBitsOfThePortableOne(t *testing.T) {
+func TestKernelGivesPortableBits(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 3))

@@ -25,7 +25,7 @@ const (
 	poolCount
 )
 
-// ErrMemory says that the arena's limit is reached, or that the system gives no more.
+// ErrMemory is returned when the arena's limit is reached, or the system has no memory left.
 var ErrMemory = errors.New("kernel: no memory for templates")
 
 // Arena hands out chunks outside the Go heap, in huge pages where the system has
@@ -48,7 +48,7 @@ func NewArena(limit int64) *Arena {
 	return &Arena{limit: limit, free: make(map[int][][]byte)}
 }
 
-// Used gives the bytes that are handed out.
+// Used returns the bytes that are handed out.
 func (a *Arena) Used() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,7 +70,7 @@ func (a *Arena) Close() error {
 	return first
 }
 
-// alloc gives n zeroed bytes that start at a cache line.
+// alloc returns n zeroed bytes that start at a cache line.
 func (a *Arena) alloc(p pool, n int) ([]byte, error) {
 	n = (n + lineBytes - 1) / lineBytes * lineBytes
 	a.mu.Lock()

@@ -160,7 +160,7 @@ func (b *batch) turn() {
 	}
 }
 
-// ended asks whether all searches are to end.
+// ended reports whether all searches are to end.
 func (b *batch) ended() bool {
 	running := false
 	for _, s := range b.searches {

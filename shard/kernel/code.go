@@ -109,7 +109,7 @@ func (e *encoder) cells(from, to int, kind cellKind) cells {
 	return c
 }
 
-// rowIsNear tells if the row's code is near enough, and the upper half of it.
+// rowIsNear reports whether the row's code, and its upper half, are near enough.
 func (e *encoder) rowIsNear() bool {
 	most := rowError(e.coding.dim)
 	all, both, none := &e.parts[0], &e.parts[1], &e.parts[2]
@@ -172,7 +172,7 @@ func halve(to, row []uint8) {
 	}
 }
 
-// pairs gives a slot's word of a line: pairs of bits of sixteen codes, or as many as there
+// pairs returns a slot's word of a line: pairs of bits of sixteen codes, or as many as there
 // are, from one on.
 func pairs(codes []uint8, from, shift int) uint32 {
 	var last [planeDims]uint8

@@ -20,7 +20,7 @@ type coder struct {
 	name string
 	// squares adds the squares of numbers.
 	squares func(sums *laneSums, v []float32)
-	// widen gives v · scale · signs.
+	// widen returns v · scale · signs.
 	widen func(to []float64, v []float32, signs []float64, scale float64)
 	// flip multiplies y by signs.
 	flip func(y, signs []float64)

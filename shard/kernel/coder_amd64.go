@@ -2,7 +2,7 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// coders gives the coders that run here, the fastest first.
+// coders returns the coders that run here, the fastest first.
 func coders() []coder {
 	if !cpu.X86.HasAVX2 {
 		return []coder{portableCoder}

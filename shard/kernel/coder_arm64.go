@@ -1,6 +1,6 @@
 package kernel
 
-// coders gives the coders that run here, the fastest first. Every arm64 has the instructions.
+// coders returns the coders that run here, the fastest first. Every arm64 has the instructions.
 func coders() []coder {
 	return []coder{{"neon", squaresNEON, widenNEON, flipNEON, hadamardNEON, codeNEON, spreadNEON, productsNEON}, portableCoder}
 }

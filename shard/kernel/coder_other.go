@@ -2,5 +2,5 @@
 
 package kernel
 
-// coders gives the coders that run here, the fastest first.
+// coders returns the coders that run here, the fastest first.
 func coders() []coder { return []coder{portableCoder} }

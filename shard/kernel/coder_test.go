@@ -100,7 +100,7 @@ func wordsOf(v []float64) []uint64 {
 	return words
 }
 
-func TestEveryCoderGivesTheBitsOfThePortableOne(t *testing.T) {
+func TestCoderGivesPortableBits(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 30))
@@ -118,7 +118,7 @@ func FuzzCodersAgree(f *testing.F) {
 }
 
 // Codes of whole templates of any dimension, with all kinds of codings.
-func TestEveryCoderGivesTheSameCodesOfTemplates(t *testing.T) {
+func TestCodersAgreeOnTemplates(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 32))
@@ -143,7 +143,7 @@ func TestEveryCoderGivesTheSameCodesOfTemplates(t *testing.T) {
 }
 
 // The words of lines, beside the plain description of the layout in doc.go.
-func TestPairsOfBitsLieWhereTheLayoutSays(t *testing.T) {
+func TestBitPairsFollowLayout(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 33))
 	for range 1000 {
@@ -163,7 +163,7 @@ func TestPairsOfBitsLieWhereTheLayoutSays(t *testing.T) {
 }
 
 // The same of a row's halves.
-func TestTheHalvesOfARowLieWhereTheLayoutSays(t *testing.T) {
+func TestRowHalvesFollowLayout(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 35))
 	for range 300 {
@@ -210,7 +210,7 @@ func TestNearlyAllTemplatesHaveBounds(t *testing.T) {
 	}
 }
 
-func TestAnErasedPreparedTemplateLeavesNothing(t *testing.T) {
+func TestErasedPreparedTemplateIsZeroed(t *testing.T) {
 	t.Parallel()
 	w := newTwin(t, 200)
 	var p Prepared

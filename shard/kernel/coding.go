@@ -94,7 +94,7 @@ func newCoding(s *shape, coarse, fine int, step, sigma float64, spectrum []float
 	return c
 }
 
-// whole tells whether the planes have all numbers.
+// whole reports whether the planes have all numbers.
 func (c *coding) whole() bool { return c.parts[1] == c.dim }
 
 const (
@@ -109,7 +109,7 @@ const (
 	suitGain = .88
 )
 
-// suitedCoding gives the coding that suits templates with the spectrum: the share of the
+// suitedCoding returns the coding that suits templates with the spectrum: the share of the
 // squared norm that each of their numbers has.
 func suitedCoding(s *shape, spectrum []float64) *coding {
 	sigma := math.Sqrt(1 / float64(s.dim))

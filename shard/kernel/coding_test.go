@@ -11,7 +11,7 @@ import (
 	"facet/shard/scan"
 )
 
-// tapered gives a unit vector whose numbers weigh less and less; the last eighth next to
+// tapered returns a unit vector whose numbers weigh less and less; the last eighth next to
 // nothing.
 func tapered(r *rand.Rand, dim int, power float64) []float32 {
 	v := make([]float32, dim)
@@ -37,7 +37,7 @@ func spectrumOf(dim int, template func() []float32) []float64 {
 	return shares
 }
 
-func TestACodingSuitsTemplatesWhoseNumbersDontWeighAlike(t *testing.T) {
+func TestCodingSuitsUnevenSpectrum(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 20))
 	for _, dim := range []int{64, 128, 192, 200, 512, 1024} {
@@ -132,7 +132,7 @@ func TestNoSpectrumChangesAnAnswer(t *testing.T) {
 	}
 }
 
-func TestMatricesOfAnArenaShareOneCodingFromTheirFirstTemplateOn(t *testing.T) {
+func TestMatricesOfArenaShareCoding(t *testing.T) {
 	t.Parallel()
 	const dim = 128
 	r := rand.New(rand.NewPCG(1, 22))
@@ -176,7 +176,7 @@ func TestMatricesOfAnArenaShareOneCodingFromTheirFirstTemplateOn(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSpectrumIsRefused(t *testing.T) {
+func TestInvalidSpectrumIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, spectrum := range map[string][]float64{
 		"nothing":          {},
@@ -200,7 +200,7 @@ func TestWhatIsNoSpectrumIsRefused(t *testing.T) {
 	}
 }
 
-func TestErasedTemplatesAreCountedAsFreeUntilTheirSlotsAreTaken(t *testing.T) {
+func TestErasedSlotsCountAsFree(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 23))
 	w := newTwin(t, 192)

@@ -2,7 +2,7 @@ package kernel
 
 import "golang.org/x/sys/cpu"
 
-// kernels gives the kernels that run here, the fastest first.
+// kernels returns the kernels that run here, the fastest first.
 func kernels() []kernel {
 	var list []kernel
 	if cpu.ARM64.HasASIMDDP {

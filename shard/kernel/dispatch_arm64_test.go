@@ -8,7 +8,7 @@ import (
 
 // FACET_KERNEL says what the processor has, when it is an emulated one. Without it the kernel is
 // one of those with vector instructions.
-func TestTheFastestKernelIsThatOfTheProcessor(t *testing.T) {
+func TestFastestKernelFitsProcessor(t *testing.T) {
 	t.Parallel()
 	want := []string{"neon dot product", "neon"}
 	if name := os.Getenv("FACET_KERNEL"); name != "" {

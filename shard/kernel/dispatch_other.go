@@ -2,5 +2,5 @@
 
 package kernel
 
-// kernels gives the kernels that run here, the fastest first.
+// kernels returns the kernels that run here, the fastest first.
 func kernels() []kernel { return []kernel{plain, portable} }

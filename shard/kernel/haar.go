@@ -24,7 +24,7 @@ type haar struct {
 	scratch sync.Pool // of *[]float64 of stride numbers, zeros
 }
 
-// secretSeed gives a seed that nobody knows.
+// secretSeed returns a seed that nobody knows.
 func secretSeed() (seed [seedBytes]byte) {
 	_, _ = crypto.Read(seed[:]) // never fails
 	return seed

@@ -52,7 +52,7 @@ func hostile(r *rand.Rand, dim, n int) [][]float32 {
 	return all
 }
 
-// farthest gives a template as far from its codes as one may be that has bounds: a random one, all of whose rotated
+// farthest returns a template as far from its codes as one may be that has bounds: a random one, all of whose rotated
 // numbers were moved towards the nearest edges of cells, until it would have none.
 func farthest(r *rand.Rand, s *shape, c *coding) []float32 {
 	e := newEncoder(s, c)
@@ -97,7 +97,7 @@ func inverse(r *rotation, y []float64) {
 	}
 }
 
-func TestHostileTemplatesAndProbesAreFoundAsByThePlainScan(t *testing.T) {
+func TestHostileProbesEqualPlainScan(t *testing.T) {
 	t.Parallel()
 	for _, dim := range []int{1, 3, 64, 128, 192} {
 		r := rand.New(rand.NewPCG(uint64(dim), 5))
@@ -118,7 +118,7 @@ func TestHostileTemplatesAndProbesAreFoundAsByThePlainScan(t *testing.T) {
 	}
 }
 
-func TestTheBoundHoldsForRowsAtTheirLimit(t *testing.T) {
+func TestBoundHoldsAtItsLimit(t *testing.T) {
 	t.Parallel()
 	s, wide := newShape(128), newShape(wideDim+5)
 	sigma := 1 / math.Sqrt(128)
@@ -146,7 +146,7 @@ func TestTheBoundHoldsForRowsAtTheirLimit(t *testing.T) {
 	}
 }
 
-// likes gives the shares that numbers have for which lines of a coding are good.
+// likes returns the shares that numbers have for which lines of a coding are good.
 func likes(s *shape, coarse, fine int) []float64 {
 	shares := make([]float64, s.dim)
 	for i := range shares {
@@ -234,7 +234,7 @@ func boundHolds(t *testing.T, r *rand.Rand, s *shape, c *coding) int {
 	return 1
 }
 
-// beyond gives the worst probe for the bound: at angle from v, in the plane of v and
+// beyond returns the worst probe for the bound: at angle from v, in the plane of v and
 // its code, away from the code.
 func beyond(rotation *rotation, v []float32, code []float64, angle float64) []float32 {
 	y := make([]float64, len(v))
@@ -262,7 +262,7 @@ func beyond(rotation *rotation, v []float32, code []float64, angle float64) []fl
 	return normalise(q)
 }
 
-func TestNumbersThatAreNotFiniteAreRefused(t *testing.T) {
+func TestNonFiniteNumbersAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newTwin(t, 4)
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
@@ -279,7 +279,7 @@ func TestNumbersThatAreNotFiniteAreRefused(t *testing.T) {
 	}
 }
 
-func TestErasedTemplatesLeaveTheMemory(t *testing.T) {
+func TestErasedTemplatesLeaveMemory(t *testing.T) {
 	t.Parallel()
 	const dim = 64
 	r := rand.New(rand.NewPCG(7, 7))
@@ -305,7 +305,7 @@ func TestErasedTemplatesLeaveTheMemory(t *testing.T) {
 	}
 }
 
-func TestAFullArenaRefusesAndLosesNothing(t *testing.T) {
+func TestFullArenaLosesNothing(t *testing.T) {
 	t.Parallel()
 	arena := NewArena(200 << 10)
 	defer arena.Close()
@@ -383,7 +383,7 @@ func TestSearchesBesideWritesSeeWholeRows(t *testing.T) {
 	wg.Wait()
 }
 
-func TestARowThatIsReplacedInTheMidstOfAComparisonIsNoHit(t *testing.T) {
+func TestRowReplacedDuringComparisonIsNoHit(t *testing.T) {
 	t.Parallel()
 	const dim = 16
 	r := rand.New(rand.NewPCG(10, 10))
@@ -408,7 +408,7 @@ func TestARowThatIsReplacedInTheMidstOfAComparisonIsNoHit(t *testing.T) {
 	}
 }
 
-func FuzzSearchEqualsThePlainScan(f *testing.F) {
+func FuzzSearchEqualsPlainScan(f *testing.F) {
 	f.Add(uint8(8), []byte("a few numbers that stand for floats of any kind, some of them large"))
 	f.Add(uint8(33), make([]byte, 400))
 	f.Fuzz(func(t *testing.T, width uint8, raw []byte) {

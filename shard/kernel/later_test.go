@@ -12,7 +12,7 @@ import (
 	"facet/shard/scan"
 )
 
-// at gives a unit vector whose cosine with v is cos.
+// at returns a unit vector whose cosine with v is cos.
 func at(r *rand.Rand, v []float32, cos float64) []float32 {
 	u := unit(r, len(v))
 	dot := score.Dot(u, v)
@@ -25,7 +25,7 @@ func at(r *rand.Rand, v []float32, cos float64) []float32 {
 	return normalise(u)
 }
 
-func TestRowsThatAreNearlyGoodEnoughArePutOffAndNoneIsLost(t *testing.T) {
+func TestDeferredRowsAreNotLost(t *testing.T) {
 	t.Parallel()
 	const dim, most, many = 32, 1 << 16, 1<<16 + 12_000
 	r := rand.New(rand.NewPCG(1, 12))
@@ -74,7 +74,7 @@ func TestRowsThatAreNearlyGoodEnoughArePutOffAndNoneIsLost(t *testing.T) {
 	}
 }
 
-func TestRowsArePutOffAndSiftedAlikeByEveryKernel(t *testing.T) {
+func TestKernelGivesSameDeferredRows(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 13))
 	const blocks, lines = 24, 3

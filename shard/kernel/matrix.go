@@ -25,7 +25,7 @@ const (
 	lineFloats  = lineBytes / 4
 )
 
-// ErrTemplate says that a template or probe can't be used: another dimension than
+// ErrTemplate is returned when a template or probe can't be used: another dimension than
 // the matrix, or a number that is not finite.
 var ErrTemplate = errors.New("kernel: template can't be used")
 
@@ -197,13 +197,14 @@ func (m *Matrix) FreeBytes() int64 {
 	return int64(len(m.free)) * int64(perBlock/blockSlots+s.rowBytes+4*s.vecNums)
 }
 
-// BytesPerTemplate gives what a template takes in a full chunk of the arena.
+// BytesPerTemplate returns the bytes that a template takes in a full chunk of the arena.
 func (m *Matrix) BytesPerTemplate() float64 {
 	c := m.shape.newChunk(growChunks, m.coding)
 	return float64(c.planeBytes(0)+c.planeBytes(1)+c.bytes(&m.shape)) / float64(c.slots)
 }
 
-// ScanBytes gives what of it every search of a large gallery reads: the first plane.
+// ScanBytes returns the bytes of a template that every search of a large gallery reads:
+// those of the first plane.
 func (m *Matrix) ScanBytes() float64 {
 	c := m.shape.newChunk(growChunks, m.coding)
 	return float64(c.planeBytes(0)) / float64(c.slots)

@@ -24,7 +24,7 @@ func (l *layout) at(group int) int {
 	return group/blockGroups*l.blockBytes + group%blockGroups*lineBytes
 }
 
-// bounds gives those of a group.
+// bounds returns the bounds of a group.
 func (l *layout) bounds(plane []byte, group int) []bound {
 	at := group/blockGroups*l.blockBytes + l.boundsAt + group%blockGroups*groupBoundBytes
 	return unsafe.Slice((*bound)(unsafe.Pointer(&plane[at:][:groupBoundBytes][0])), groupSlots)
@@ -177,7 +177,7 @@ func (p *plane) sumAt(at int) (sum int32) {
 	return sum
 }
 
-// out tells whether a row with this sum can't reach the limit.
+// out reports whether a row with this sum can't reach the limit.
 func out(sum int32, b bound, l *limit) bool {
 	return sum < (l.base+int32(b.a)*int32(l.c)-int32(b.t)*int32(l.z))>>l.shift
 }

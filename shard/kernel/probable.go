@@ -14,7 +14,7 @@ const (
 	sphereSteps, sphereSlack = 1 << 12, 1e-4
 )
 
-// ErrProbable says that no bound can lose so few or so many hits, or that it comes too late.
+// ErrProbable is returned for a probability that no bound can have, or that is set too late.
 var ErrProbable = errors.New("kernel: probable bound can't be used")
 
 // Probable has the arena's matrices take bounds that lose a hit with a probability of at
@@ -48,7 +48,7 @@ func probableCoding(s *shape, miss float64, seed [seedBytes]byte) *coding {
 	return c
 }
 
-// sphereTail gives the k for which the inner product of a fixed unit vector and a random one, both
+// sphereTail returns the k for which the inner product of a fixed unit vector and a random one, both
 // orthogonal to a third one of dim numbers, is below −k with the probability miss: a tail of the
 // sphere in dim − 1 dimensions.
 func sphereTail(dim int, miss float64) float64 {

@@ -26,7 +26,7 @@ func newProbableTwin(t testing.TB, dim int, miss float64, seed uint64) *twin {
 	return newTwinOf(t, arena, dim)
 }
 
-// angled gives a unit vector at a cosine of v, to what float32 holds.
+// angled returns a unit vector at a cosine of v, to what float32 holds.
 func angled(r *rand.Rand, v []float32, cos float64) []float32 {
 	u, dot, square := make([]float64, len(v)), 0., 0.
 	for i, x := range v {
@@ -46,7 +46,7 @@ func angled(r *rand.Rand, v []float32, cos float64) []float32 {
 
 // Probes that reach the threshold by a hair, each of one of the rows. The first plane has half of
 // what may be lost, and excludes nearly all rows, so that the second one is seldom asked.
-func TestAProbableBoundLosesNoMoreHitsThanItSaysAndNotFarFewer(t *testing.T) {
+func TestProbableBoundLosesStatedShare(t *testing.T) {
 	t.Parallel()
 	const rows, threshold = 1500, .5
 	for _, f := range []struct {
@@ -87,7 +87,7 @@ func TestAProbableBoundLosesNoMoreHitsThanItSaysAndNotFarFewer(t *testing.T) {
 	}
 }
 
-func TestSearchesWithAProbableBoundEqualThePlainScan(t *testing.T) {
+func TestProbableSearchEqualsPlainScan(t *testing.T) {
 	t.Parallel()
 	for _, dim := range []int{1, 2, 3, 17, 64, 128, 200, 400, 512} {
 		r := rand.New(rand.NewPCG(uint64(dim), 41))
@@ -139,7 +139,7 @@ func TestSearchesWithAProbableBoundEqualThePlainScan(t *testing.T) {
 
 // The tails of a circle and of a sphere in three dimensions are known; the others were computed
 // by another program, from the incomplete beta function.
-func TestKappaIsATailOfTheSphere(t *testing.T) {
+func TestKappaIsSphereTail(t *testing.T) {
 	t.Parallel()
 	f := func(dim int, miss, want float64) {
 		t.Helper()
@@ -158,7 +158,7 @@ func TestKappaIsATailOfTheSphere(t *testing.T) {
 	f(1024, 2.5e-10, .1927571)
 }
 
-func TestOfHaarMatricesEachIsOrthogonalAndAnArenasIsItsOwn(t *testing.T) {
+func TestHaarMatrixIsOrthogonalAndOwn(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 42))
 	var first [][]float64
@@ -202,7 +202,7 @@ func TestOfHaarMatricesEachIsOrthogonalAndAnArenasIsItsOwn(t *testing.T) {
 	}
 }
 
-func TestAProbabilityThatIsNoneIsRefused(t *testing.T) {
+func TestInvalidProbabilityIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, miss := range []float64{0, -1, .2, 1, math.NaN(), math.Inf(1)} {
 		if err := NewArena(0).Probable(miss); !errors.Is(err, ErrProbable) {

@@ -140,7 +140,7 @@ func (p *probe) turn(s *shape, c *coding) *turned {
 	return t
 }
 
-// half gives half of a number, rounded down: rows of a smaller sum than an offset rounded
+// half returns half of a number, rounded down: rows of a smaller sum than an offset rounded
 // down have a smaller one than the offset.
 func half(n int32) int32 { return n >> 1 }
 

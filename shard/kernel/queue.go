@@ -18,7 +18,7 @@ const (
 	waitingMax = 1024
 )
 
-// ErrBusy says that too many searches wait already.
+// ErrBusy is returned when too many searches wait already.
 var ErrBusy = errors.New("kernel: too many searches wait")
 
 // Queue lets searches of one matrix that would have to wait share a pass through

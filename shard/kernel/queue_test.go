@@ -12,7 +12,7 @@ import (
 	"facet/shard/scan"
 )
 
-func TestWaitingSearchesEachGetTheirOwnHits(t *testing.T) {
+func TestWaitingSearchesGetOwnHits(t *testing.T) {
 	t.Parallel()
 	const dim, searches = 32, 200
 	r := rand.New(rand.NewPCG(1, 10))
@@ -37,7 +37,7 @@ func TestWaitingSearchesEachGetTheirOwnHits(t *testing.T) {
 	}
 }
 
-func TestASearchThatIsGivenUpLeavesTheQueue(t *testing.T) {
+func TestAbandonedSearchLeavesQueue(t *testing.T) {
 	t.Parallel()
 	w := newTwin(t, 8)
 	queue := NewQueue(w.m, w.table, 1)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAStoredBoundIsNeverSharperThanTheTrueOneAndLosesLittle(t *testing.T) {
+func TestStoredBoundIsNeverSharper(t *testing.T) {
 	t.Parallel()
 	const dim, n = 128, 20_000
 	s := newShape(dim)
@@ -47,7 +47,7 @@ func TestAStoredBoundIsNeverSharperThanTheTrueOneAndLosesLittle(t *testing.T) {
 	}
 }
 
-func TestWhatNoScaleHasIsCutOrNotStated(t *testing.T) {
+func TestScaleRoundsDownOrRefuses(t *testing.T) {
 	t.Parallel()
 	s := scale{a: axis{2, .5}, t: axis{1, .25}}
 	f := func(of slopes, want bound, wantOK bool) {

@@ -10,7 +10,7 @@ import (
 	"facet/shard/scan"
 )
 
-func TestASearchThatIsStoppedEndsWithinAPieceAndAlone(t *testing.T) {
+func TestStoppedSearchEndsAlone(t *testing.T) {
 	t.Parallel()
 	const dim = 8
 	r := rand.New(rand.NewPCG(2, 11))
@@ -55,7 +55,7 @@ func TestASearchThatIsStoppedEndsWithinAPieceAndAlone(t *testing.T) {
 	}
 }
 
-func TestAQueueGivesUpASearchWhoseCallerHasGone(t *testing.T) {
+func TestQueueDropsAbandonedSearch(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 11))
 	w := newTwin(t, 8)

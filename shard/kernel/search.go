@@ -87,7 +87,7 @@ func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, 
 	return s, nil
 }
 
-// ended asks whether the search is to end.
+// ended reports whether the search is to end.
 func (s *search) ended() bool {
 	if s.err == nil && s.stop != nil {
 		s.err = s.stop()
@@ -113,7 +113,7 @@ func (s *search) turn() {
 // state states the limits for what the top wants by now.
 func (s *search) state() { s.turned.state(s.top.least) }
 
-// bounded tells whether the limits of planes, and of rows, can exclude anything.
+// bounded reports whether the limits of planes, and of rows, can exclude anything.
 func (s *search) bounded() (planes, rows bool) {
 	return !s.turned.limits[0].none, s.turned.row > math.MinInt32
 }

@@ -48,7 +48,7 @@ func normalise(v []float32) []float32 {
 	return v
 }
 
-// near gives a unit vector whose cosine with v is about cos.
+// near returns a unit vector whose cosine with v is about cos.
 func near(r *rand.Rand, v []float32, cos float64) []float32 {
 	u := unit(r, len(v))
 	for i := range u {
@@ -172,7 +172,7 @@ func randomQuery(r *rand.Rand, v []float32) scan.Query {
 	return q
 }
 
-func TestSearchEqualsThePlainScanOverInsertsAndErasures(t *testing.T) {
+func TestSearchEqualsPlainScan(t *testing.T) {
 	t.Parallel()
 	for _, dim := range []int{1, 2, 7, 8, 16, 17, 63, 100, 128, 192, 257, 512} {
 		r := rand.New(rand.NewPCG(uint64(dim), 1))
@@ -209,7 +209,7 @@ func TestSearchEqualsThePlainScanOverInsertsAndErasures(t *testing.T) {
 }
 
 // A row whose upper half excludes it costs half of the lines.
-func TestLowerHalvesAreReadOfFewRowsThatTheFirstPlaneLeaves(t *testing.T) {
+func TestLowerHalvesAreReadOfFewRows(t *testing.T) {
 	t.Parallel()
 	const dim, n = 128, 20_000
 	r := rand.New(rand.NewPCG(dim, 4))
@@ -242,7 +242,7 @@ func TestLowerHalvesAreReadOfFewRowsThatTheFirstPlaneLeaves(t *testing.T) {
 	}
 }
 
-func TestSearchesTogetherEqualSearchesAlone(t *testing.T) {
+func TestBatchedSearchesEqualLoneOnes(t *testing.T) {
 	t.Parallel()
 	for _, dim := range []int{16, 100, 128, 192, 512} {
 		r := rand.New(rand.NewPCG(uint64(dim), 2))

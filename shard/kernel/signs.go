@@ -34,7 +34,7 @@ const (
 	bluntStep = .02
 )
 
-// withSigns gives the plain coding signs for its first plane.
+// withSigns returns the plain coding signs for its first plane.
 func (c *coding) withSigns(s *shape) {
 	c.planes[1] = c.planes[0]
 	lines := (s.dim + signNums - 1) / signNums
@@ -43,7 +43,7 @@ func (c *coding) withSigns(s *shape) {
 	c.measureScales(s, nil)
 }
 
-// signed tells whether the first plane is of signs.
+// signed reports whether the first plane is of signs.
 func (c *coding) signed() bool { return c.planes[0].signs > 0 }
 
 // signSlopes are slopes of a coding with signs. Their code is ½ or −½ of each number.
@@ -59,7 +59,7 @@ func (e *encoder) signSlopes() (s [planes]slopes, ok bool) {
 	return [planes]slopes{first, second}, ok && fine
 }
 
-// signs gives a slot's word of a line: the signs of 32 numbers, or as many as there are, from one on.
+// signs returns a slot's word of a line: the signs of 32 numbers, or as many as there are, from one on.
 func signs(codes []uint8, from int) (word uint32) {
 	for i, code := range codes[from:min(from+signNums, len(codes))] {
 		word |= uint32(code) >> 3 << i
@@ -67,7 +67,7 @@ func signs(codes []uint8, from int) (word uint32) {
 	return word
 }
 
-// signLargest gives the number that is to be rounded to probeMax, or is more than all of them, so
+// signLargest returns the number that is to be rounded to probeMax, or is more than all of them, so
 // that no four numbers add too much.
 func signLargest(y []float64) float64 {
 	most := 0.

@@ -65,7 +65,7 @@ func signsAgree(t *testing.T, r *rand.Rand, dim int) {
 	}
 }
 
-func TestEveryKernelBoundsSignsAsThePortableOne(t *testing.T) {
+func TestKernelGivesPortableSignBounds(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(150) {
 		r := rand.New(rand.NewPCG(seed, 45))
@@ -82,7 +82,7 @@ func FuzzKernelsAgreeOnSigns(f *testing.F) {
 }
 
 // The sums of the portable kernel, beside a plain product of signs and numbers.
-func TestASumOfSignsIsHalfOfTheProductWithTheProbe(t *testing.T) {
+func TestSumOfSignsIsHalfTheProduct(t *testing.T) {
 	t.Parallel()
 	for _, dim := range []int{384, 401} {
 		r := rand.New(rand.NewPCG(uint64(dim), 47))
@@ -124,7 +124,7 @@ func TestASumOfSignsIsHalfOfTheProductWithTheProbe(t *testing.T) {
 }
 
 // Without a threshold, signs leave nearly all rows until there are good hits.
-func TestSignsThatLeaveTooManyRowsAreNotAskedAgainAtOnce(t *testing.T) {
+func TestUselessSignsAreSkippedForAWhile(t *testing.T) {
 	t.Parallel()
 	const dim, n = 384, 20_000
 	r := rand.New(rand.NewPCG(1, 48))

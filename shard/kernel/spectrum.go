@@ -12,7 +12,7 @@ import (
 // rounded in manifests.
 const spectrumSlack = .01
 
-// ErrSpectrum says that numbers are no spectrum, or come too late.
+// ErrSpectrum is returned for numbers that are no spectrum, or that are set too late.
 var ErrSpectrum = errors.New("kernel: spectrum can't be used")
 
 // codings has the coding of each dimension, which all matrices of an arena share.

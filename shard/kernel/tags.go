@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// tagTable tells which slots of a chunk have a tag: few slots as a list, many as a
+// tagTable holds the slots of a chunk that have a tag: few slots as a list, many as a
 // bit each, so that a tag takes about 2 bytes a row and never more than a bit a slot.
 // A tag that no row has any more is forgotten. There is one writer; readers take no
 // lock: a table and a list are replaced or grow at their end, bits change in place.
@@ -108,7 +108,7 @@ func (t *tagTable) bytes() (n int64) {
 	return n
 }
 
-// slots gives the list.
+// slots returns the list.
 func (s *tagSlots) slots() []uint16 {
 	if p := s.list.Load(); p != nil {
 		return *p

@@ -80,7 +80,7 @@ func agreeOnTags(t *testing.T, seed uint64, blocks, steps int) {
 	}
 }
 
-func TestTagsOfSlotsAreThoseOfAPlainMap(t *testing.T) {
+func TestTagsEqualPlainMap(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
 		agreeOnTags(t, seed, []int{1, 2, 8, 32}[seed%4], 2000)
@@ -94,7 +94,7 @@ func FuzzTags(f *testing.F) {
 	})
 }
 
-func TestATagTakesNoMoreThanABitASlot(t *testing.T) {
+func TestTagTakesAtMostABitASlot(t *testing.T) {
 	t.Parallel()
 	const blocks = 32
 	var table tagTable

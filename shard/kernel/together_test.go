@@ -15,7 +15,7 @@ import (
 
 // Rows that upset the bounds, and many of one template, where searches share a pass: in every kernel, with every kind
 // of coding.
-func TestHostileTemplatesAreFoundByAllSearchesOfAPass(t *testing.T) {
+func TestHostileTemplatesAreFoundInPass(t *testing.T) {
 	t.Parallel()
 	const dim, n = 64, laneSlots + 700
 	r := rand.New(rand.NewPCG(dim, 50))
@@ -58,7 +58,7 @@ func TestHostileTemplatesAreFoundByAllSearchesOfAPass(t *testing.T) {
 
 // As TestSearchesBesideWritesSeeWholeRows, where searches share a pass, and with so many better rows than they want that
 // others are put off.
-func TestSearchesOfAPassBesideWritesSeeWholeRows(t *testing.T) {
+func TestPassBesideWritesSeesWholeRows(t *testing.T) {
 	t.Parallel()
 	const dim, fixed, best, live, passes = 64, laneSlots + 2000, 20, 50, 40
 	const stays, enough, comes, never = 0, 1, 2, 3 // kinds of events
@@ -133,7 +133,7 @@ func TestSearchesOfAPassBesideWritesSeeWholeRows(t *testing.T) {
 }
 
 // A filter is used before any code is read: of rows without the tag, nothing is.
-func TestASearchWithARareTagReadsTheRowsThatHaveItOnly(t *testing.T) {
+func TestRareTagReadsTaggedRowsOnly(t *testing.T) {
 	t.Parallel()
 	const dim, n, rare = 64, 20_000, 100
 	r := rand.New(rand.NewPCG(1, 52))

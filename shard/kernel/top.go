@@ -77,7 +77,7 @@ func (t *top) offer(similarity float32, o *Owner) {
 	}
 }
 
-// full tells whether a row gets in only in the place of another.
+// full reports whether a further row must replace another.
 func (t *top) full() bool { return len(t.rows) == t.query.Limit }
 
 func (t *top) note(i int) {
@@ -121,7 +121,7 @@ func (t *top) down(i int) {
 	}
 }
 
-// hits gives the rows best first and empties the heap.
+// hits returns the rows best first and empties the heap.
 func (t *top) hits() []scan.Hit {
 	slices.SortFunc(t.rows, compare)
 	hits := make([]scan.Hit, len(t.rows))

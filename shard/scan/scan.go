@@ -53,7 +53,7 @@ func Compare(a, b Hit) int {
 	)
 }
 
-// TopK gives the best q.Limit hits among rows in the order of Compare. The result
+// TopK returns the best q.Limit hits among rows in the order of Compare. The result
 // does not depend on the order of the rows, whose events are distinct.
 func TopK(rows iter.Seq[Row], table *score.Table, q Query) []Hit {
 	least := table.Least(q.Threshold)
@@ -73,7 +73,7 @@ func TopK(rows iter.Seq[Row], table *score.Table, q Query) []Hit {
 	return keep.sorted()
 }
 
-// Tagged tells whether have holds one of want, or want is empty.
+// Tagged reports whether have holds one of want, or want is empty.
 func Tagged(have, want []uint32) bool {
 	return len(want) == 0 || slices.ContainsFunc(have, func(t uint32) bool { return slices.Contains(want, t) })
 }

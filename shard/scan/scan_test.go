@@ -110,7 +110,7 @@ func TestTopKEqualsSortingEverything(t *testing.T) {
 	}
 }
 
-func TestTheThresholdIsInclusive(t *testing.T) {
+func TestThresholdIsInclusive(t *testing.T) {
 	t.Parallel()
 	table := newTable(t)
 	r := rand.New(rand.NewPCG(1, 1))
@@ -125,7 +125,7 @@ func TestTheThresholdIsInclusive(t *testing.T) {
 	}
 }
 
-func TestThresholdZeroHitsEveryRow(t *testing.T) {
+func TestThresholdZeroHitsAll(t *testing.T) {
 	t.Parallel()
 	table := newTable(t)
 	r := rand.New(rand.NewPCG(2, 1))

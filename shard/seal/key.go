@@ -15,9 +15,9 @@ const KeyBytes = 32
 const Overhead = 12 + 16
 
 var (
-	// ErrKey says that secret bytes don't have the length of a key.
+	// ErrKey is returned when secret bytes don't have the length of a key.
 	ErrKey = errors.New("seal: a key has 32 bytes")
-	// ErrOpen says that a sealed text was changed, was sealed with another key, or
+	// ErrOpen is returned when a sealed text was changed, was sealed with another key, or
 	// belongs elsewhere (its additional data differ).
 	ErrOpen = errors.New("seal: can't be opened")
 )
@@ -43,7 +43,7 @@ func NewKey(secret []byte) (*Key, error) {
 	return &Key{aead}, nil
 }
 
-// Seal gives nonce, ciphertext and tag of plain, bound to aad: it opens only with
+// Seal returns nonce, ciphertext and tag of plain, bound to aad: it opens only with
 // the same aad.
 func (k *Key) Seal(plain, aad []byte) []byte { return k.aead.Seal(nil, nil, plain, aad) }
 

@@ -108,7 +108,7 @@ func (m *Master) Unwrap(wrapped, aad []byte) ([]byte, error) {
 // Head is how everything begins that the first key of the ring wraps.
 func (m *Master) Head() []byte { return bytes.Clone(m.first().head[:]) }
 
-// Current tells whether the first key of the ring wrapped it.
+// Current reports whether the first key of the ring wrapped it.
 func (m *Master) Current(wrapped []byte) bool { return bytes.HasPrefix(wrapped, m.first().head[:]) }
 
 // MAC authenticates data for a purpose with the first key (HMAC-SHA-256): equal data have equal MACs

@@ -33,7 +33,7 @@ func master(t testing.TB, fill byte) *seal.Master {
 	return m
 }
 
-func TestASealedTextOpensOnlyWithItsKeyAndPlace(t *testing.T) {
+func TestSealedTextNeedsKeyAndPlace(t *testing.T) {
 	t.Parallel()
 	k := key(t, 1)
 	sealed := k.Seal([]byte("plain"), []byte("place"))
@@ -60,7 +60,7 @@ func TestASealedTextOpensOnlyWithItsKeyAndPlace(t *testing.T) {
 	}
 }
 
-func TestNoTextIsSealedTwiceAlike(t *testing.T) {
+func TestSealUsesFreshNonce(t *testing.T) {
 	t.Parallel()
 	k, m := key(t, 1), master(t, 1)
 	if bytes.Equal(k.Seal([]byte("x"), nil), k.Seal([]byte("x"), nil)) {
@@ -71,7 +71,7 @@ func TestNoTextIsSealedTwiceAlike(t *testing.T) {
 	}
 }
 
-func TestKeysOfAnotherLengthAreRefused(t *testing.T) {
+func TestKeyOfWrongLengthIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 16, 31, 33} {
 		if _, err := seal.NewKey(make([]byte, n)); !errors.Is(err, seal.ErrKey) {
@@ -83,7 +83,7 @@ func TestKeysOfAnotherLengthAreRefused(t *testing.T) {
 	}
 }
 
-func TestAWrappedSecretOpensOnlyWithItsMasterAndPlace(t *testing.T) {
+func TestWrappedSecretNeedsMasterAndPlace(t *testing.T) {
 	t.Parallel()
 	m := master(t, 1)
 	wrapped := m.Wrap([]byte("secret"), []byte("gallery"))
@@ -114,7 +114,7 @@ func TestAWrappedSecretOpensOnlyWithItsMasterAndPlace(t *testing.T) {
 	}
 }
 
-func TestTheMasterNeedsNoSecretOfItsCaller(t *testing.T) {
+func TestMasterCopiesSecret(t *testing.T) {
 	t.Parallel()
 	secret := bytes.Repeat([]byte{1}, seal.KeyBytes)
 	m, err := seal.NewMaster(secret)
@@ -148,7 +148,7 @@ func TestMACsDependOnMasterPurposeAndData(t *testing.T) {
 
 func secretOf(fill byte) []byte { return bytes.Repeat([]byte{fill}, seal.KeyBytes) }
 
-func TestARingWrapsWithItsFirstKeyAndUnwrapsWithAll(t *testing.T) {
+func TestRingWrapsWithFirstKey(t *testing.T) {
 	t.Parallel()
 	m := master(t, 1)
 	old := m.Wrap([]byte("secret"), []byte("gallery"))

@@ -52,7 +52,7 @@ func (b *Batches) List() []Batch {
 	return b.list
 }
 
-// Files gives the files.
+// Files returns the files.
 func (b *Batches) Files() []*File {
 	if b == nil {
 		return nil
@@ -82,7 +82,7 @@ type Living interface {
 	Last() uint64
 	// Count counts the records from first to last.
 	Count(first, last uint64) uint64
-	// Records gives them in ascending order. A record is valid until the next.
+	// Records returns them in ascending order. A record is valid until the next.
 	Records(first, last uint64) iter.Seq[Record]
 }
 
@@ -92,7 +92,7 @@ type stretch struct {
 	file                 *File // nil: to be written
 }
 
-// joins tells whether w, which is to be written, takes the records of another along.
+// joins reports whether w, which is to be written, takes the records of another along.
 func (s *Store) joins(w, other stretch) bool {
 	if w.file != nil || w.records < other.records {
 		return false
@@ -125,7 +125,7 @@ func (s *Store) Rebatch(old []Batch, state Living, clean Clean) (*Batches, error
 	return to, nil
 }
 
-// stretches gives what lives, file by file, and behind the last file what is in none.
+// stretches returns the live records, file by file, and last those in no file.
 // On an error it gives the files that were opened.
 func (s *Store) stretches(old []Batch, state Living, clean Clean) (list []stretch, err error) {
 	next := uint64(1)
@@ -150,7 +150,7 @@ func (s *Store) stretches(old []Batch, state Living, clean Clean) (list []stretc
 	return list, nil
 }
 
-// keeps tells whether a file stays as it is of which n records live.
+// keeps reports whether a file with n live records stays as it is.
 func (b Batch) keeps(n uint64, clean Clean) bool {
 	dead := b.Records - n
 	switch clean {

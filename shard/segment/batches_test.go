@@ -71,7 +71,7 @@ func (n *notes) rebatch(clean Clean) {
 	}
 }
 
-// read gives what files have, all that a new store finds on the disk.
+// read returns the records of all files that a new store finds on the disk.
 func read(t testing.TB, s *Store, files []Batch) map[uint64]Record {
 	t.Helper()
 	all, last := make(map[uint64]Record), uint64(0)
@@ -111,7 +111,7 @@ func (n *notes) check(s *Store, files []Batch, exact bool) {
 	}
 }
 
-func TestBatchesHoldWhatLivesWhateverCameAndWent(t *testing.T) {
+func TestBatchesHoldLiveRecords(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(30) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -152,7 +152,7 @@ func TestBatchesHoldWhatLivesWhateverCameAndWent(t *testing.T) {
 	}
 }
 
-func TestABatchThatDidNotChangeIsNotWrittenAgain(t *testing.T) {
+func TestUnchangedBatchIsNotRewritten(t *testing.T) {
 	t.Parallel()
 	n := newNotes(t, newMemoryDisk(), 0)
 	n.add(1000)
@@ -166,9 +166,9 @@ func TestABatchThatDidNotChangeIsNotWrittenAgain(t *testing.T) {
 	}
 }
 
-// TestFilesStayFewAndEachRecordIsWrittenAFewTimes notes more records than fit into a
+// TestFilesStayFew notes more records than fit into a
 // file, and forgets them in their order.
-func TestFilesStayFewAndEachRecordIsWrittenAFewTimes(t *testing.T) {
+func TestFilesStayFew(t *testing.T) {
 	t.Parallel()
 	s, err := open(newMemoryDisk(), Options{})
 	if err != nil {
@@ -246,7 +246,7 @@ func rebatching(t testing.TB, d *memoryDisk) *notes {
 	return n
 }
 
-func TestALossOfPowerAtAnyCallLeavesTheOldBatchesAndNoFileForEver(t *testing.T) {
+func TestPowerLossKeepsOldBatches(t *testing.T) {
 	t.Parallel()
 	for calls := 0; ; calls++ {
 		d := newMemoryDisk()
@@ -286,7 +286,7 @@ func TestALossOfPowerAtAnyCallLeavesTheOldBatchesAndNoFileForEver(t *testing.T) 
 	}
 }
 
-func TestABatchThatIsGoneIsWrittenAgainFromMemory(t *testing.T) {
+func TestLostBatchIsRewrittenFromMemory(t *testing.T) {
 	t.Parallel()
 	for gone := range 3 {
 		d := newMemoryDisk()

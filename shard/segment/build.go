@@ -125,7 +125,7 @@ func (p *Part) bury(dead []uint64) error {
 	return nil
 }
 
-// among gives those of the sequences, which ascend, that are in the file, and how
+// among returns those of the sequences, which ascend, that are in the file, and how
 // many of them have a sealed part. It reads the blocks that may have one.
 func (f *File) among(sequences []uint64) (found []uint64, sealed int, err error) {
 	var buf []byte
@@ -258,7 +258,7 @@ func (b *builder) rewrite(clean Clean) (err error) {
 	return out.end()
 }
 
-// foul tells whether a part has to be written anew.
+// foul reports whether a part has to be rewritten.
 func (p *Part) foul(clean Clean) bool {
 	all, _ := p.File.Records()
 	return clean == Erase && p.DeadSealed > 0 || len(p.Dead) > 0 && uint64(len(p.Dead)) >= all/deadShare

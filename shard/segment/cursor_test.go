@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestACursorReadsWhatSealedReadsInAnyOrder(t *testing.T) {
+func TestCursorEqualsSealedInAnyOrder(t *testing.T) {
 	t.Parallel()
 	store, err := open(newMemoryDisk(), Options{Bytes: 60_000, Damaged: func(err error) { t.Error(err) }})
 	if err != nil {
@@ -48,7 +48,7 @@ func TestACursorReadsWhatSealedReadsInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestACursorReadsEachBlockOnceAndReportsDamage(t *testing.T) {
+func TestCursorReadsBlockOnce(t *testing.T) {
 	t.Parallel()
 	d := newMemoryDisk()
 	var damage error

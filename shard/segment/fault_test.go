@@ -52,7 +52,7 @@ func change(t testing.TB, d *memoryDisk) (s *Store, m *model) {
 	return s, m
 }
 
-func TestALossOfPowerAtAnyCallLeavesTheOldSetAndNoFileForEver(t *testing.T) {
+func TestPowerLossKeepsOldSet(t *testing.T) {
 	t.Parallel()
 	for n := 0; ; n++ {
 		d := newMemoryDisk()
@@ -103,7 +103,7 @@ func TestALossOfPowerAtAnyCallLeavesTheOldSetAndNoFileForEver(t *testing.T) {
 	}
 }
 
-func TestAFailedBuildChangesNothingAndTheNextOneWorks(t *testing.T) {
+func TestFailedBuildChangesNothing(t *testing.T) {
 	t.Parallel()
 	for n := 0; ; n++ {
 		d := newMemoryDisk()
@@ -184,7 +184,7 @@ func readAll(b []byte, damaged func(error)) ([]Record, error) {
 	return list, err
 }
 
-func TestEveryFlippedBitAndEveryCutIsFound(t *testing.T) {
+func TestFlippedBitsAndCutsAreFound(t *testing.T) {
 	t.Parallel()
 	good, want := sample(t)
 	if got, err := readAll(good, nil); err != nil || !same(got, want) {
@@ -207,7 +207,7 @@ func TestEveryFlippedBitAndEveryCutIsFound(t *testing.T) {
 	}
 }
 
-func TestDamageOfAnOpenFileIsToldAndNamed(t *testing.T) {
+func TestDamageOfOpenFileIsReported(t *testing.T) {
 	t.Parallel()
 	good, _ := sample(t)
 	bad := bytes.Clone(good)
@@ -221,7 +221,7 @@ func TestDamageOfAnOpenFileIsToldAndNamed(t *testing.T) {
 	}
 }
 
-func TestAReceivedFileIsWhatItsHashSays(t *testing.T) {
+func TestReceivedFileMatchesHash(t *testing.T) {
 	t.Parallel()
 	good, want := sample(t)
 	d := newMemoryDisk()
@@ -272,7 +272,7 @@ func TestAReceivedFileIsWhatItsHashSays(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSetIsRefused(t *testing.T) {
+func TestInvalidSetIsRefused(t *testing.T) {
 	t.Parallel()
 	s, err := open(newMemoryDisk(), Options{})
 	if err != nil {
@@ -309,7 +309,7 @@ func TestWhatIsNoSetIsRefused(t *testing.T) {
 	f("dead records out of order", Part{File: file(5, 6), Dead: []uint64{6, 5}})
 }
 
-func FuzzAnyBytesAreAFileOrAnError(f *testing.F) {
+func FuzzReadFile(f *testing.F) {
 	good, _ := sample(f)
 	f.Add(good)
 	f.Add(good[:len(good)-1])

@@ -108,7 +108,7 @@ func (f *File) damage(err error) error {
 	return err
 }
 
-// read gives a checked block, in buf if that is large enough.
+// read returns a checked block, in buf if that is large enough.
 func (f *File) read(k block, buf []byte) ([]byte, error) {
 	buf = slices.Grow(buf[:0], int(k.length))[:k.length]
 	stale.Fill(buf)
@@ -160,7 +160,7 @@ type sealedParts struct {
 	rest []byte
 }
 
-// part gives the next one, which has to be that of sequence. It is valid until the
+// part returns the next record, whose sequence must be the given one. It is valid until the
 // next call.
 func (s *sealedParts) part(sequence uint64) ([]byte, error) {
 	if len(s.rest) == 0 {
@@ -239,7 +239,7 @@ func (f *File) Sealed(sequence uint64) ([]byte, error) {
 	return part, err
 }
 
-// blockOf gives the sealed block that may have a record, or one behind the last.
+// blockOf returns the sealed block that may have a record, or one behind the last.
 func (f *File) blockOf(sequence uint64) int {
 	i, _ := slices.BinarySearchFunc(f.sealed, sequence, func(k block, s uint64) int {
 		if k.last < s {

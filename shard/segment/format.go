@@ -51,9 +51,9 @@ const (
 )
 
 var (
-	// ErrCorrupt says that a file is damaged, cut short, or not a segment.
+	// ErrCorrupt is returned when a file is damaged, cut short, or not a segment.
 	ErrCorrupt = errors.New("segment: damaged")
-	// ErrMissing says that there is no such file, or no such record in a set.
+	// ErrMissing is returned when there is no such file, or no such record in a set.
 	ErrMissing = errors.New("segment: missing")
 )
 
@@ -62,7 +62,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // Hash is the SHA-256 of a file, which is its name.
 type Hash [32]byte
 
-// String gives the hash in hexadecimal digits.
+// String returns the hash in hexadecimal digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
 // Record is one entry of a file.

@@ -93,7 +93,7 @@ func (m *model) build(clean Clean) Built {
 	return built
 }
 
-func TestASetHoldsTheLiveRecordsAfterAnyChanges(t *testing.T) {
+func TestSetHoldsLiveRecords(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(12) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -144,7 +144,7 @@ func TestASetHoldsTheLiveRecordsAfterAnyChanges(t *testing.T) {
 	}
 }
 
-func TestSmallFilesBecomeFewAndEachRecordIsWrittenFewTimes(t *testing.T) {
+func TestSmallFilesAreMerged(t *testing.T) {
 	t.Parallel()
 	store, err := open(newMemoryDisk(), Options{Bytes: 1 << 20})
 	if err != nil {
@@ -167,7 +167,7 @@ func TestSmallFilesBecomeFewAndEachRecordIsWrittenFewTimes(t *testing.T) {
 	}
 }
 
-func TestAFolderKeepsItsFilesAndNothingUnfinished(t *testing.T) {
+func TestFolderKeepsFinishedFilesOnly(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "segments")
 	store, err := Open(dir, Options{})

@@ -40,7 +40,7 @@ func Salvage(from, to string) (files int, err error) {
 	return files, osDisk(to).sync()
 }
 
-// sound tells whether a file can be read, and has the hash that it is named by.
+// sound reports whether a file can be read, and has the hash that it is named by.
 func sound(path, name string) bool {
 	f, err := os.Open(path)
 	if err != nil {

@@ -76,7 +76,7 @@ func (s *Set) Release() {
 	}
 }
 
-// Parts gives the files in order. A nil set has none.
+// Parts returns the files in order. A nil set has none.
 func (s *Set) Parts() []Part {
 	if s == nil {
 		return nil
@@ -110,7 +110,7 @@ func (s *Set) SealedBy(c *Cursor, sequence uint64) ([]byte, error) {
 	return nil, fmt.Errorf("%w: record %d", ErrMissing, sequence)
 }
 
-// find gives the first part that ends at sequence or behind it.
+// find returns the first part that ends at sequence or behind it.
 func (s *Set) find(sequence uint64) int {
 	i, _ := slices.BinarySearchFunc(s.Parts(), sequence, func(p Part, want uint64) int {
 		if _, last := p.File.Range(); last < want {

@@ -100,7 +100,7 @@ func (s *Store) File(h Hash) (*File, error) {
 	return s.open(h)
 }
 
-// open gives a file with one more reference. mu is held.
+// open returns a file with one more reference. mu is held.
 func (s *Store) open(h Hash) (*File, error) {
 	if f := s.files[h]; f != nil {
 		f.refs++
@@ -121,7 +121,7 @@ func (s *Store) open(h Hash) (*File, error) {
 	return f, nil
 }
 
-// Has tells whether there is such a file.
+// Has reports whether there is such a file.
 func (s *Store) Has(h Hash) bool {
 	f, err := s.File(h)
 	if err != nil {

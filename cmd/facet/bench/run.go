@@ -44,7 +44,7 @@ type Config struct {
 	Dataset string
 	// QualityMin is the least quality, 0 to 1, that is acquired.
 	QualityMin float64
-	// JSON, Plot (.svg or .png) and Report (.md) are files to write, "" for none.
+	// JSON, Plot (.svg) and Report (.md) are files to write, "" for none.
 	JSON, Plot, Report string
 	// Out takes the tables; Progress, if it is a terminal, a line that says how far
 	// it is; it may be nil.

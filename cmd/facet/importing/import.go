@@ -21,7 +21,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"facet/client"
-	_ "facet/node/bucket/clouds" // s3://, gs:// and azblob://
+	"facet/node/bucket"
+	_ "facet/node/bucket/clouds" // s3://, and without the tag slim gs:// and azblob://
 )
 
 const (
@@ -56,8 +57,8 @@ type Config struct {
 	Tags []string
 	// Keep leaves the copies in the object store.
 	Keep bool
-	// Out is where the progress and the outcome are told.
-	Out *os.File
+	// Out takes lines about the progress and the failures.
+	Out io.Writer
 }
 
 // Summary is how an import ended.
@@ -79,33 +80,35 @@ func Run(ctx context.Context, cfg Config) (Summary, error) {
 	if len(photos) == 0 {
 		return Summary{}, fmt.Errorf("no photo (%s) in %s", strings.Join(suffixes, ", "), strings.Join(cfg.Folders, ", "))
 	}
-	bucket, err := blob.OpenBucket(ctx, cfg.Bucket)
+	if err := bucket.Check(cfg.Bucket); err != nil {
+		return Summary{}, err
+	}
+	store, err := blob.OpenBucket(ctx, cfg.Bucket)
 	if err != nil {
 		return Summary{}, fmt.Errorf("open the object store: %w", err)
 	}
-	r := &run{Config: cfg, bucket: bucket, screen: newScreen(ctx, cfg.Out, len(photos)), names: map[string]string{}}
+	r := &run{Config: cfg, bucket: store, progress: newProgress(cfg.Out, len(photos)), names: map[string]string{}}
 	for _, p := range photos {
 		r.names[p.key] = p.file
 	}
 	failed := r.all(ctx, photos)
-	r.screen.close()
 	for _, line := range r.reasons {
 		fmt.Fprintln(cfg.Out, line)
 	}
 	if more := r.sum.Failed - len(r.reasons); more > 0 && len(r.reasons) > 0 {
 		fmt.Fprintf(cfg.Out, "… and %d more\n", more)
 	}
-	return r.sum, errors.Join(failed, bucket.Close())
+	return r.sum, errors.Join(failed, store.Close())
 }
 
 // run is one import under way.
 type run struct {
 	Config
-	bucket  *blob.Bucket
-	screen  *screen
-	names   map[string]string // the files' names by their keys
-	sum     Summary
-	reasons []string
+	bucket   *blob.Bucket
+	progress *progress
+	names    map[string]string // the files' names by their keys
+	sum      Summary
+	reasons  []string
 }
 
 // all registers the photos, a job's worth at a time: the copies of the next are made
@@ -180,7 +183,7 @@ func (r *run) copy(ctx context.Context, p photo) error {
 	if err := r.bucket.Upload(ctx, p.key, f, &blob.WriterOptions{ContentType: "application/octet-stream"}); err != nil {
 		return fmt.Errorf("copy %s to the object store: %w", p.file, err)
 	}
-	r.screen.copied.Add(1)
+	r.progress.copy()
 	return nil
 }
 
@@ -193,7 +196,7 @@ func (r *run) watch(ctx context.Context, id string) error {
 		}
 		open := slices.ContainsFunc(p.Records, func(rec client.BulkRecord) bool { return rec.Status != "Processed" })
 		if open {
-			r.screen.show(r.sum, p.Records)
+			r.progress.show(r.sum, p.Records)
 			select {
 			case <-time.After(progressPause):
 				continue
@@ -204,21 +207,17 @@ func (r *run) watch(ctx context.Context, id string) error {
 		for _, rec := range p.Records {
 			r.count(rec)
 		}
-		r.screen.show(r.sum, nil)
+		r.progress.show(r.sum, nil)
 		if page = p.LastEvaluatedKey; page == "" {
 			return nil
 		}
 	}
 }
 
-// count adds the outcome of one photo.
+// count adds the outcome of one photo, and why it failed.
 func (r *run) count(rec client.BulkRecord) {
-	if rec.RegisterStatus == "Success" {
-		r.sum.Registered++
-		return
-	}
-	r.sum.Failed++
-	if len(r.reasons) < failuresMax {
+	r.sum.count(rec)
+	if rec.RegisterStatus != "Success" && len(r.reasons) < failuresMax {
 		r.reasons = append(r.reasons, fmt.Sprintf("%s: %s", r.names[rec.Filename], rec.Reason))
 	}
 }
@@ -285,6 +284,15 @@ func find(folders []string) ([]photo, error) {
 		}
 	}
 	return list, nil
+}
+
+// count adds the outcome of one photo.
+func (s *Summary) count(rec client.BulkRecord) {
+	if rec.RegisterStatus == "Success" {
+		s.Registered++
+	} else {
+		s.Failed++
+	}
 }
 
 // Print tells how an import ended.

@@ -17,7 +17,7 @@ import (
 	"facet/engine"
 	"facet/engine/models"
 	"facet/node"
-	_ "facet/node/bucket/clouds" // s3://, gs:// and azblob:// for --bucket
+	_ "facet/node/bucket/clouds" // s3://, and without the tag slim gs:// and azblob://
 )
 
 const (

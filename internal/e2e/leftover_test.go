@@ -1,0 +1,217 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"image"
+	"image/draw"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"math"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+
+	"facet/engine"
+	"facet/engine/models"
+)
+
+// oddJPEG returns a JPEG of which libjpeg warns before its first pixel: its JFIF
+// version does not exist.
+func oddJPEG(t *testing.T, im image.Image) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := jpeg.Encode(&out, im, nil); err != nil {
+		t.Fatal(err)
+	}
+	jfif := []byte("\xff\xe0\x00\x10JFIF\x00\xff\x01\x00\x00\x01\x00\x01\x00\x00")
+	return slices.Concat(out.Bytes()[:2], jfif, out.Bytes()[2:])
+}
+
+// portrait returns a portrait of somebody else than the one that a test build
+// leaves in memory.
+func portrait(t *testing.T) *image.RGBA {
+	t.Helper()
+	im, err := jpeg.Decode(bytes.NewReader(photo(t, biden)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := image.NewRGBA(image.Rect(0, 0, im.Bounds().Dx(), im.Bounds().Dy()))
+	draw.Draw(out, out.Rect, im, im.Bounds().Min, draw.Src)
+	return out
+}
+
+// files returns a file of each kind that facet reads, some with a face.
+func files(t *testing.T) map[string][]byte {
+	t.Helper()
+	list := map[string][]byte{"grey, odd head": oddJPEG(t, greyLike(t, biden)), "portrait, odd head": oddJPEG(t, portrait(t))}
+	for name, encode := range map[string]func(*bytes.Buffer, image.Image) error{
+		"portrait.png":  func(w *bytes.Buffer, im image.Image) error { return png.Encode(w, im) },
+		"portrait.gif":  func(w *bytes.Buffer, im image.Image) error { return gif.Encode(w, im, nil) },
+		"portrait.bmp":  func(w *bytes.Buffer, im image.Image) error { return bmp.Encode(w, im) },
+		"portrait.tiff": func(w *bytes.Buffer, im image.Image) error { return tiff.Encode(w, im, nil) },
+	} {
+		var out bytes.Buffer
+		if err := encode(&out, portrait(t)); err != nil {
+			t.Fatal(err)
+		}
+		list[name] = out.Bytes()
+	}
+	for _, name := range []string{
+		"cmyk.jpg", "progressive.jpg", "grey.jpg", "interlaced.gif", "palette.png", "24.bmp", "lossy.webp", "lossless.webp", "raw.tif", "plain.heic", "grid.heic",
+	} {
+		data, err := os.ReadFile(filepath.Join(root, "engine", "imaging", "testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[name] = data
+	}
+	return list
+}
+
+// greyLike returns a plain grey picture of a photo's size.
+func greyLike(t *testing.T, name string) image.Image {
+	t.Helper()
+	size, _, err := image.DecodeConfig(bytes.NewReader(photo(t, name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	im := image.NewGray(image.Rect(0, 0, size.Width, size.Height))
+	for i := range im.Pix {
+		im.Pix[i] = 128
+	}
+	return im
+}
+
+// TestAnswersShowNothingOfOtherTenants sends one tenant's portraits and another's
+// files of every kind to the only worker of a node. Each answer to a file is what a
+// process says that has seen no other photo.
+func TestAnswersShowNothingOfOtherTenants(t *testing.T) {
+	c := serve(t, program, 1, 1, "--workers", "1")
+	victim, thief := c.client(t, 10), c.client(t, 10)
+	enrolled := victim.register(t, 0, obama)
+
+	blank := base64.StdEncoding.EncodeToString(oddJPEG(t, greyLike(t, obama)))
+	for range 5 {
+		victim.extracted(t, photo(t, obama))
+		thief.post(t, 0, "/v1.1/subjects", map[string]any{"face": blank}).refused(t, "NoFace", 2001)
+		victim.extracted(t, photo(t, obama))
+		victim.post(t, 0, "/v1.1/face/verify", map[string]any{"id": enrolled.ID, "probe": blank}).refused(t, "NoFace", 2001)
+	}
+
+	mixed := map[string][]seen{}
+	for name, data := range files(t) {
+		victim.extracted(t, photo(t, obama))
+		mixed[name] = thief.extracted(t, data)
+		if strings.HasPrefix(name, "portrait") && len(mixed[name]) != 1 {
+			t.Errorf("%s: %d faces, want 1", name, len(mixed[name]))
+		}
+	}
+	for name, data := range files(t) {
+		if fresh := freshly(t, data); !slices.Equal(fresh, mixed[name]) {
+			t.Errorf("%s: behind another tenant's portrait %v, in a fresh process %v", name, mixed[name], fresh)
+		}
+	}
+}
+
+// seen says of each face of an extraction what the interface says of it, in its
+// own notation.
+type seen struct{ score, quality, eyeX, eyeY, roll, pan string }
+
+// extracted returns the faces that a node sees, none if it refuses the file.
+func (k *client) extracted(t *testing.T, data []byte) (list []seen) {
+	t.Helper()
+	a := k.post(t, 0, "/v1.1/face/extract", map[string]any{"faces": base64.StdEncoding.EncodeToString(data)})
+	var got struct {
+		Faces []struct {
+			Attributes struct {
+				FaceScore, FaceQualityScore, FaceRoll, FacePan string
+				RightEyeCenter                                 struct{ X, Y string }
+			}
+		}
+	}
+	if a.status == http.StatusBadRequest {
+		return nil
+	}
+	a.want(t, http.StatusOK, &got)
+	for _, f := range got.Faces {
+		x := f.Attributes
+		list = append(list, seen{x.FaceScore, x.FaceQualityScore, x.RightEyeCenter.X, x.RightEyeCenter.Y, x.FaceRoll, x.FacePan})
+	}
+	return list
+}
+
+// extracting is set in the environment of a process that extractOnce serves.
+const extracting = "FACET_E2E_EXTRACTS"
+
+// freshly is extracted in a process that has seen no other photo.
+func freshly(t *testing.T, data []byte) (list []seen) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), extracting+"=1")
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(data), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		list = append(list, seen{f[0], f[1], f[2], f[3], f[4], f[5]})
+	}
+	return list
+}
+
+// decimal writes v as the interface does.
+func decimal(v float32) string {
+	if v == 0 {
+		return "0" // not -0
+	}
+	return strconv.FormatFloat(float64(v), 'g', 6, 64)
+}
+
+// extractOnce writes a line for each face of the photo in its standard input.
+func extractOnce() error {
+	data, err := io.ReadAll(os.Stdin)
+	if err != nil {
+		return err
+	}
+	libraries, err := filepath.Glob(filepath.Join("..", "..", "assets", "lib", "*onnxruntime.*"))
+	if err != nil || len(libraries) == 0 {
+		return fmt.Errorf("no ONNX Runtime: %w", err)
+	}
+	pack, err := models.Open(filepath.Join("..", "..", "assets", "packs", "default"))
+	if err != nil {
+		return err
+	}
+	e, err := engine.New(pack, engine.Config{Library: libraries[0], Workers: 1})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	faces, err := e.Extract(context.Background(), data)
+	if errors.Is(err, engine.ErrImage) {
+		return nil
+	}
+	for _, f := range faces {
+		a := f.Attributes
+		fmt.Fprintln(os.Stdout, decimal(a.Score), decimal(a.Quality), math.Round(float64(a.RightEye.X)), math.Round(float64(a.RightEye.Y)), decimal(a.Roll), decimal(a.Pan))
+	}
+	return err
+}

@@ -1,0 +1,21 @@
+package node
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestScheduleRefusesStoreThatNothingOpens(t *testing.T) {
+	t.Parallel()
+	f := func(to string, want string) {
+		t.Helper()
+		err := Config{BackupTo: to, BackupEvery: time.Hour, BackupKeep: 1}.checkBackup()
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", to, err, want)
+		}
+	}
+	f("file:///copies", "")
+	f("ftp://copies", "no object store of the kind ftp://")
+	f("gs://copies", "make build") // this test's binary links no clouds, like a slim build
+}
