@@ -39,8 +39,6 @@ const (
 // ErrLevel says that a cluster uses forms that this software does not know.
 var ErrLevel = errors.New("metafsm: the cluster uses forms of a newer version of the software")
 
-const codeRaiseLevel = 22
-
 // RaiseLevelOp is the command RaiseLevel.
 var RaiseLevelOp = command.Op[RaiseLevel, RaiseLevelAnswer]{Code: codeRaiseLevel, Version: 1}
 
@@ -104,3 +102,5 @@ func (c RaiseLevel) do(m *Machine) Status {
 	m.touch()
 	return Done
 }
+
+const codeRaiseLevel = 22

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"facet/internal/id"
+	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 )
 
@@ -96,18 +97,6 @@ func (s *tagSet) delete(name string) (*tagSet, TagAnswer) {
 	return &out, TagAnswer{Done, t.Identity}
 }
 
-func (c CreateTag) apply(m *Machine) TagAnswer {
-	return m.changeTags(c.Write, codeCreateTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.create(c.Name) })
-}
-
-func (c RenameTag) apply(m *Machine) TagAnswer {
-	return m.changeTags(c.Write, codeRenameTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.rename(c.From, c.To) })
-}
-
-func (c DeleteTag) apply(m *Machine) TagAnswer {
-	return m.changeTags(c.Write, codeDeleteTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.delete(c.Name) })
-}
-
 // changeTags carries out a change of a gallery's tags once.
 func (m *Machine) changeTags(w Write, code byte, gallery id.Gallery, change func(*tagSet) (*tagSet, TagAnswer)) TagAnswer {
 	done, status := m.once(w, code, gallery.UUID)
@@ -170,4 +159,67 @@ func (m *Machine) TagIdentity(g id.Gallery, name string) (identity uint32, ok bo
 		return live[i].Identity, true
 	}
 	return 0, false
+}
+
+const codeCreateTag = 16
+
+// CreateTagOp is the command CreateTag.
+var CreateTagOp = command.Op[CreateTag, TagAnswer]{Code: codeCreateTag, Version: 1}
+
+// CreateTag makes a tag of a gallery, or revives the dormant label of that name,
+// which keeps its identity. Op names this attempt of the client's and its internal
+// retries; a client's request that simply runs again needs another one.
+type CreateTag struct {
+	Write   Write      `cbor:"1,keyasint"`
+	Gallery id.Gallery `cbor:"2,keyasint"`
+	Name    string     `cbor:"3,keyasint"`
+}
+
+func (c CreateTag) apply(m *Machine) TagAnswer {
+	return m.changeTags(c.Write, codeCreateTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.create(c.Name) })
+}
+
+const codeRenameTag = 17
+
+// RenameTagOp is the command RenameTag.
+var RenameTagOp = command.Op[RenameTag, TagAnswer]{Code: codeRenameTag, Version: 1}
+
+// RenameTag gives a tag another name; its identity stays, and so do the events that
+// have it. A dormant label of the new name is forgotten. Op as in CreateTag.
+type RenameTag struct {
+	Write   Write      `cbor:"1,keyasint"`
+	Gallery id.Gallery `cbor:"2,keyasint"`
+	From    string     `cbor:"3,keyasint"`
+	To      string     `cbor:"4,keyasint"`
+}
+
+func (c RenameTag) apply(m *Machine) TagAnswer {
+	return m.changeTags(c.Write, codeRenameTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.rename(c.From, c.To) })
+}
+
+const codeDeleteTag = 18
+
+// DeleteTagOp is the command DeleteTag.
+var DeleteTagOp = command.Op[DeleteTag, TagAnswer]{Code: codeDeleteTag, Version: 1}
+
+// DeleteTag makes a tag dormant: no one can use it, and a tag of the same name that
+// is made later is the same again. Op as in CreateTag.
+type DeleteTag struct {
+	Write   Write      `cbor:"1,keyasint"`
+	Gallery id.Gallery `cbor:"2,keyasint"`
+	Name    string     `cbor:"3,keyasint"`
+}
+
+func (c DeleteTag) apply(m *Machine) TagAnswer {
+	return m.changeTags(c.Write, codeDeleteTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.delete(c.Name) })
+}
+
+// TagAnswer answers CreateTag (Done, Replayed, Exists, TagLimit, UnknownGallery,
+// Conflict, OpsFull), RenameTag (Done, also to its own name, Replayed, UnknownTag,
+// Exists, UnknownGallery, Conflict, OpsFull) and DeleteTag (Done, Replayed,
+// UnknownTag, UnknownGallery, Conflict, OpsFull).
+type TagAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+	// Identity is the tag's, for Done and Replayed.
+	Identity uint32 `cbor:"2,keyasint"`
 }

@@ -5,20 +5,6 @@ import (
 	"facet/raftfsm/command"
 )
 
-// Restoration says which backup the cluster's records come from.
-type Restoration struct {
-	// Backup is the digest of the backup's manifest.
-	Backup [32]byte `cbor:"1,keyasint"`
-	// Whole tells that everything in the cluster comes from it, not one gallery only.
-	Whole bool `cbor:"2,keyasint,omitempty"`
-	// Loaded counts the records that were loaded.
-	Loaded uint64 `cbor:"3,keyasint,omitempty"`
-	// Done tells that all were; before that the cluster is half restored.
-	Done bool `cbor:"4,keyasint,omitempty"`
-	// Time is when it began, in milliseconds since 1970.
-	Time int64 `cbor:"5,keyasint"`
-}
-
 const codeLoad = 21
 
 // LoadOp is the command Load.
@@ -44,16 +30,6 @@ type Load struct {
 type LoadAnswer struct {
 	Status      Status      `cbor:"1,keyasint"`
 	Restoration Restoration `cbor:"2,keyasint"`
-}
-
-// Restoration gives the newest restoration; ok is false if there was none.
-func (m *Machine) Restoration() (r Restoration, ok bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if m.state.restoration == nil {
-		return Restoration{}, false
-	}
-	return *m.state.restoration, true
 }
 
 func (c Load) apply(m *Machine) LoadAnswer {
@@ -93,6 +69,30 @@ func (c Load) do(m *Machine) Status {
 	m.state.restoration = &next
 	m.touch()
 	return status
+}
+
+// Restoration says which backup the cluster's records come from.
+type Restoration struct {
+	// Backup is the digest of the backup's manifest.
+	Backup [32]byte `cbor:"1,keyasint"`
+	// Whole tells that everything in the cluster comes from it, not one gallery only.
+	Whole bool `cbor:"2,keyasint,omitempty"`
+	// Loaded counts the records that were loaded.
+	Loaded uint64 `cbor:"3,keyasint,omitempty"`
+	// Done tells that all were; before that the cluster is half restored.
+	Done bool `cbor:"4,keyasint,omitempty"`
+	// Time is when it began, in milliseconds since 1970.
+	Time int64 `cbor:"5,keyasint"`
+}
+
+// Restoration gives the newest restoration; ok is false if there was none.
+func (m *Machine) Restoration() (r Restoration, ok bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.state.restoration == nil {
+		return Restoration{}, false
+	}
+	return *m.state.restoration, true
 }
 
 // restore adds a record, numbered anew.

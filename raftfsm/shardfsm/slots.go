@@ -2,8 +2,37 @@ package shardfsm
 
 import (
 	"facet/internal/id"
+	"facet/internal/mutant"
 	"facet/raftfsm/command"
+	"facet/shard"
 )
+
+const codeGrant = 1
+
+// GrantOp is the command Grant.
+var GrantOp = command.Op[Grant, GrantAnswer]{Code: codeGrant, Version: 1}
+
+// Grant tells a shard how many slots its slice of a gallery has in all. It may
+// come late, twice or out of order: the largest total counts. The first grant
+// makes the slice.
+type Grant struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+	Total      uint32     `cbor:"3,keyasint"`
+}
+
+// GrantAnswer is Done or StaleGeneration.
+type GrantAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+}
+
+func (c Grant) apply(m *Machine) GrantAnswer {
+	if mutant.GrantAdds {
+		c.Total += m.shard.Usage(c.Gallery).Granted
+	}
+	answer := GrantAnswer{Status: statusOf(m.shard.Grant(shard.Grant(c)))}
+	return answer
+}
 
 const codeReturnSlots = 7
 
@@ -48,54 +77,14 @@ type ReturnSlotsAnswer struct {
 	Pending uint32 `cbor:"6,keyasint,omitempty"`
 }
 
-const codeFence = 8
-
-// FenceOp is the command Fence.
-var FenceOp = command.Op[Fence, FenceAnswer]{Code: codeFence, Version: 1}
-
-// Fence makes a shard refuse every later command and read of a gallery's
-// generations before Generation, whether it has a slice or not, and erases the
-// templates from memory. It may come twice or late.
-type Fence struct {
-	Gallery    id.Gallery `cbor:"1,keyasint"`
-	Generation uint32     `cbor:"2,keyasint"`
-}
-
-const codePurge = 9
-
-// PurgeOp is the command Purge.
-var PurgeOp = command.Op[Purge, FenceAnswer]{Code: codePurge, Version: 1}
-
-// Purge drops up to Max entries that a Fence of at least Generation cut off.
-type Purge struct {
-	Gallery    id.Gallery `cbor:"1,keyasint"`
-	Generation uint32     `cbor:"2,keyasint"`
-	Max        uint32     `cbor:"3,keyasint"`
-}
-
-// FenceAnswer answers a Fence (Done) and a Purge (Done, or NotFenced if there was
-// no such fence).
-type FenceAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-	// Left counts the entries that are to be purged.
-	Left uint64 `cbor:"2,keyasint"`
-}
-
-const codeWiden = 12
-
-// WidenOp is the command Widen.
-var WidenOp = command.Op[Widen, WidenAnswer]{Code: codeWiden, Version: 1}
-
-// Widen tells the first shard of a gallery, which every search asks, that the
-// gallery lies on more shards: from then on reads of an older epoch are refused
-// (shard.Shard.CheckEpoch). It goes before the first slot on a new shard.
-type Widen struct {
-	Gallery    id.Gallery `cbor:"1,keyasint"`
-	Generation uint32     `cbor:"2,keyasint"`
-	Epoch      uint32     `cbor:"3,keyasint"`
-}
-
-// WidenAnswer is Done or StaleGeneration.
-type WidenAnswer struct {
-	Status Status `cbor:"1,keyasint"`
+func (c ReturnSlots) apply(m *Machine) ReturnSlotsAnswer {
+	m.advance(c.Time)
+	u, err := m.shard.Return(shard.Return{
+		Gallery: c.Gallery, Generation: c.Generation, Granted: c.Granted, Returned: c.Returned,
+		Keep: c.Keep, Least: c.Recycle,
+	})
+	return ReturnSlotsAnswer{
+		Status: statusOf(err), Granted: u.Granted, Returned: u.Returned,
+		Deleted: u.Deleted, Active: u.Active, Pending: u.Pending,
+	}
 }

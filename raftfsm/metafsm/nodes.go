@@ -5,6 +5,36 @@ import (
 	"facet/raftfsm/command"
 )
 
+const codePutNode = 2
+
+// PutNodeOp is the command PutNode.
+var PutNodeOp = command.Op[PutNode, PutNodeAnswer]{Code: codePutNode, Version: 1}
+
+// PutNode adds a node or changes its member, name, zone and level; the rest stays.
+type PutNode struct {
+	Node Node `cbor:"1,keyasint"`
+}
+
+// PutNodeAnswer is Done, or TooOld if the node knows less than the cluster's level.
+type PutNodeAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+}
+
+func (c PutNode) apply(m *Machine) PutNodeAnswer {
+	if c.Node.Knows() < m.state.levelNow() {
+		return PutNodeAnswer{TooOld}
+	}
+	old := m.state.nodes[c.Node.ID]
+	if old != nil {
+		c.Node.Joined, c.Node.State, c.Node.Heir = old.Joined, old.State, old.Heir
+	}
+	if old == nil || *old != c.Node {
+		m.state.nodes[c.Node.ID] = &c.Node
+		m.touch()
+	}
+	return PutNodeAnswer{Done}
+}
+
 const codeSetNodeState = 20
 
 // SetNodeStateOp is the command SetNodeState.
