@@ -51,7 +51,7 @@ func (n *Node) ownStatus() Member {
 			status.Role = "non-voter"
 		}
 		if machine, ok := n.groups.Shard(number); ok {
-			status.Events = machine.Shard().Stats().Active
+			status.Events = machine.Shard().Slots().Stats().Active
 		}
 		s.Groups = append(s.Groups, status)
 	}

@@ -196,7 +196,7 @@ var shardEntries = method[listQuery, listAnswer]{"shard.entries", func(ctx conte
 	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return listAnswer{}, outdated(err)
 	}
-	entries, total := s.List(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
+	entries, total := s.Listing().List(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
 	return listAnswer{entries, total}, nil
 }}
 
@@ -216,8 +216,8 @@ var shardSpan = method[listQuery, spanAnswer]{"shard.span", func(ctx context.Con
 	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return spanAnswer{}, outdated(err)
 	}
-	first, total := s.List(q.Gallery, 0, 1, shard.Ascending)
-	last, _ := s.List(q.Gallery, 0, 1, shard.Descending)
+	first, total := s.Listing().List(q.Gallery, 0, 1, shard.Ascending)
+	last, _ := s.Listing().List(q.Gallery, 0, 1, shard.Descending)
 	if len(first) == 0 || len(last) == 0 {
 		return spanAnswer{}, nil
 	}
@@ -245,7 +245,7 @@ var shardBefore = method[beforeQuery, []int]{"shard.before", func(_ context.Cont
 	}
 	counts := make([]int, 0, len(q.Times))
 	for _, t := range q.Times {
-		counts = append(counts, s.Before(q.Gallery, t))
+		counts = append(counts, s.Listing().Before(q.Gallery, t))
 	}
 	return counts, nil
 }}

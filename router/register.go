@@ -107,7 +107,7 @@ var shardKnows = method[knowsQuery, bool]{"shard.knows", func(ctx context.Contex
 	if !ok {
 		return false, &raftfsm.NotLeaderError{}
 	}
-	if m.Remembers(q.Operation) || s.Pending(q.Made.Gallery, q.Event) {
+	if m.Remembers(q.Operation) || s.Pending().Has(q.Made.Gallery, q.Event) {
 		return true, nil
 	}
 	events, err := s.Events(q.Made.Gallery, q.Made.Generation, q.Made.Subject)

@@ -154,7 +154,7 @@ func enrol[C any](ctx context.Context, r *Router, group id.Shard, gallery id.Gal
 	}
 	// Read before the proposal: a grant that comes between must make the next
 	// request for slots ask for more, never for less.
-	granted := s.Usage(gallery).Granted
+	granted := s.Slots().Usage(gallery).Granted
 	a, err := propose(ctx, g, op, c)
 	return registerAnswer{a, granted}, err
 }
@@ -204,7 +204,7 @@ var shardCounts = method[[]id.Gallery, []int]{"shard.counts", func(ctx context.C
 	}
 	counts := make([]int, len(galleries))
 	for i, g := range galleries {
-		counts[i] = int(s.Usage(g).Active)
+		counts[i] = int(s.Slots().Usage(g).Active)
 	}
 	return counts, nil
 }}

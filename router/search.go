@@ -78,7 +78,7 @@ var shardSearch = method[searchQuery, []shard.Hit]{"shard.search", func(ctx cont
 	}
 	search := s.Search
 	if q.Pending {
-		search = s.SearchPending
+		search = s.Pending().Search
 	}
 	begin := time.Now()
 	hits, err := search(ctx, q.Gallery, q.Generation, key, shard.Query{
@@ -91,7 +91,7 @@ var shardSearch = method[searchQuery, []shard.Hit]{"shard.search", func(ctx cont
 		return nil, other
 	}
 	if err == nil {
-		r.meter.SearchedShard(int(s.Usage(q.Gallery).Active), time.Since(begin))
+		r.meter.SearchedShard(int(s.Slots().Usage(q.Gallery).Active), time.Since(begin))
 	}
 	return hits, outdated(err)
 }}

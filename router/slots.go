@@ -195,7 +195,7 @@ var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{"shard.return"
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
 	}
-	u := s.Usage(q.Gallery)
+	u := s.Slots().Usage(q.Gallery)
 	unheard := q.Granted > u.Granted
 	if q.Home || !unheard && u.Free() == 0 && (q.Least == 0 || u.Deleted == 0) {
 		return shardfsm.ReturnSlotsAnswer{Status: shardfsm.Done, Granted: u.Granted, Returned: u.Returned}, nil

@@ -426,10 +426,10 @@ func TestReplicasOfAShardAgreeWithEachOtherAndTheModel(t *testing.T) {
 func (w *shardWorld) compareGallery(t *testing.T, replica int, s *shard.Shard, g id.Gallery) {
 	t.Helper()
 	m := w.model
-	if got, want := s.Usage(g), m.usage(g); got != want {
+	if got, want := s.Slots().Usage(g), m.usage(g); got != want {
 		t.Fatalf("replica %d: usage %+v, want %+v", replica, got, want)
 	}
-	entries, total := s.List(g, 0, 1000, shard.Ascending)
+	entries, total := s.Listing().List(g, 0, 1000, shard.Ascending)
 	if list := m.list(g); !slices.Equal(list, entries) || total != len(entries) {
 		t.Fatalf("replica %d: total %d, list (-want +got):\n%s", replica, total, cmp.Diff(list, entries))
 	}
@@ -469,7 +469,7 @@ func (w *shardWorld) compareSearches(t *testing.T, replica int, s *shard.Shard, 
 		if want := search(w.model.candidates(g), q); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("replica %d: search %+v: got %v, %v, want %v", replica, q, got, err, want)
 		}
-		got, err = s.SearchPending(t.Context(), g, generation, galleryKey, q)
+		got, err = s.Pending().Search(t.Context(), g, generation, galleryKey, q)
 		if want := search(w.model.pending(g), q); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("replica %d: search of what is pending %+v: got %v, %v, want %v", replica, q, got, err, want)
 		}

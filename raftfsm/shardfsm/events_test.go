@@ -136,14 +136,14 @@ func TestEachCommandChangesWhatItSays(t *testing.T) {
 	t.Parallel()
 	s := scripted(t).Shard()
 	want := shard.Usage{Granted: 10, Returned: 1, Active: 3, Deleted: 4, Pending: 1}
-	if got := s.Usage(testGallery); got != want {
+	if got := s.Slots().Usage(testGallery); got != want {
 		t.Errorf("usage: got %+v, want %+v", got, want)
 	}
 	events, err := s.Events(testGallery, 1, testSubject(0))
 	if diff := cmp.Diff([]shard.Active{{Event: testEvent(0), Revision: 2, Tags: []uint32{4}}}, events); err != nil || diff != "" {
 		t.Errorf("%v, events (-want +got):\n%s", err, diff)
 	}
-	if got := s.Stats().Purging; got != 1 {
+	if got := s.Slots().Stats().Purging; got != 1 {
 		t.Errorf("%d entries to be purged, want 1", got)
 	}
 }
@@ -241,9 +241,9 @@ func TestAClaimThatWasInterruptedCantBeActivated(t *testing.T) {
 func TestAnActiveEventIsNotWithdrawn(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
-	before := m.Shard().Usage(testGallery)
+	before := m.Shard().Slots().Usage(testGallery)
 	a, err := WithdrawOp.Answer(m.Apply(1, WithdrawOp.Encode(testWithdraw(2))))
-	if err != nil || a.Status != Activated || m.Shard().Usage(testGallery) != before {
+	if err != nil || a.Status != Activated || m.Shard().Slots().Usage(testGallery) != before {
 		t.Errorf("got %v, %v", a.Status, err)
 	}
 	a, err = WithdrawOp.Answer(m.Apply(1, WithdrawOp.Encode(testWithdraw(99))))
@@ -274,7 +274,7 @@ func TestNothingOlderGetsPastAFence(t *testing.T) {
 			if got := register(t, m, c); got.Status != StaleGeneration {
 				t.Errorf("register: %v", got.Status)
 			}
-			if _, total := m.Shard().List(g, 0, 10, shard.Ascending); total != 0 {
+			if _, total := m.Shard().Listing().List(g, 0, 10, shard.Ascending); total != 0 {
 				t.Errorf("%d entries are listed", total)
 			}
 		}

@@ -362,7 +362,7 @@ func TestNothingIsDoneTwiceAfterARestartFromFiles(t *testing.T) {
 		}
 		g = start()
 	}
-	if got := m.Shard().Stats().Active; got != n || m.Operations() != n {
+	if got := m.Shard().Slots().Stats().Active; got != n || m.Operations() != n {
 		t.Errorf("%d events and %d operations, want %d", got, m.Operations(), n)
 	}
 }

@@ -95,7 +95,7 @@ func TestTheFolderOfAnEarlierFormatIsReadAndBecomesOneOfThis(t *testing.T) {
 		if digest := m.Digest(); hex.EncodeToString(digest[:]) != oldDigest {
 			t.Errorf("%s: digest %x, want %s", when, digest, oldDigest)
 		}
-		if got, want := m.Shard().Stats(), (shard.Stats{Slices: 2, Granted: 49, Active: 34, Deleted: 4, Pending: 1, Purging: 1, SealedBytes: 3520}); got != want {
+		if got, want := m.Shard().Slots().Stats(), (shard.Stats{Slices: 2, Granted: 49, Active: 34, Deleted: 4, Pending: 1, Purging: 1, SealedBytes: 3520}); got != want {
 			t.Errorf("%s: got %+v, want %+v", when, got, want)
 		}
 		checkOldFaces(t, m)

@@ -273,7 +273,7 @@ func (m *Machine) advance(time int64) int64 {
 	if mutant.ClockBack {
 		now = time
 	}
-	m.shard.Expire(now - PendingMillis)
+	m.shard.Pending().Expire(now - PendingMillis)
 	return now
 }
 

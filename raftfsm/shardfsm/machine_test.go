@@ -99,7 +99,7 @@ func filled(t testing.TB) *Machine {
 		m.Apply(2+uint64(n), RegisterOp.Encode(testRegister(n)))
 	}
 	m.Apply(5, UnregisterOp.Encode(testUnregister(1)))
-	if u := m.Shard().Usage(testGallery); u != (shard.Usage{Granted: 4, Active: 2, Deleted: 1}) {
+	if u := m.Shard().Slots().Usage(testGallery); u != (shard.Usage{Granted: 4, Active: 2, Deleted: 1}) {
 		t.Fatalf("usage %+v", u)
 	}
 	return m
@@ -246,7 +246,7 @@ func TestReadersKeepTheirShardOverARestore(t *testing.T) {
 	if err := m.Restore(bytes.NewReader(good)); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Usage(testGallery).Active; got != 2 {
+	if got := s.Slots().Usage(testGallery).Active; got != 2 {
 		t.Errorf("a shard taken before sees %d active events, want 2", got)
 	}
 }

@@ -47,7 +47,7 @@ func (c Activate) apply(m *Machine) RegisterAnswer {
 	case status != 0:
 		return RegisterAnswer{Status: status}
 	}
-	further, err := m.shard.Activate(shard.Claimed{
+	further, err := m.shard.Pending().Activate(shard.Claimed{
 		Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event,
 		Op: c.Op, Request: c.Request, Number: c.Claim, Time: now,
 	})
@@ -87,6 +87,6 @@ type WithdrawAnswer struct {
 
 func (c Withdraw) apply(m *Machine) WithdrawAnswer {
 	m.advance(c.Time)
-	err := m.shard.Withdraw(c.Gallery, c.Generation, c.Subject, c.Event)
+	err := m.shard.Pending().Withdraw(c.Gallery, c.Generation, c.Subject, c.Event)
 	return WithdrawAnswer{statusOf(err)}
 }

@@ -33,7 +33,7 @@ type Register struct {
 	// Recycle permits the slot of the slice's oldest deleted entry when no other is
 	// free.
 	Recycle bool `cbor:"11,keyasint,omitempty"`
-	// Pending asks for an event that holds a slot but is seen by SearchPending only,
+	// Pending asks for an event that holds a slot but is seen by shard.Pending only,
 	// until Activate; after PendingMillis it is gone. The operation is not remembered
 	// before Activate: the same command again is Done again, and renews the time. The
 	// answer has a Claim.
@@ -133,9 +133,9 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 func (m *Machine) put(c enrolment, code byte, now int64) (claim uint64, err error) {
 	switch further := code == codeAddEvent; {
 	case c.Pending && further:
-		return m.shard.HoldFurther(c.event(now), c.reuse())
+		return m.shard.Pending().HoldFurther(c.event(now), c.reuse())
 	case c.Pending:
-		return m.shard.Hold(c.event(now), c.reuse())
+		return m.shard.Pending().Hold(c.event(now), c.reuse())
 	case further:
 		return 0, m.shard.Add(c.event(now), c.reuse())
 	default:

@@ -28,9 +28,9 @@ type GrantAnswer struct {
 
 func (c Grant) apply(m *Machine) GrantAnswer {
 	if mutant.GrantAdds {
-		c.Total += m.shard.Usage(c.Gallery).Granted
+		c.Total += m.shard.Slots().Usage(c.Gallery).Granted
 	}
-	answer := GrantAnswer{Status: statusOf(m.shard.Grant(shard.Grant(c)))}
+	answer := GrantAnswer{Status: statusOf(m.shard.Slots().Grant(shard.Grant(c)))}
 	return answer
 }
 
@@ -79,7 +79,7 @@ type ReturnSlotsAnswer struct {
 
 func (c ReturnSlots) apply(m *Machine) ReturnSlotsAnswer {
 	m.advance(c.Time)
-	u, err := m.shard.Return(shard.Return{
+	u, err := m.shard.Slots().Return(shard.Return{
 		Gallery: c.Gallery, Generation: c.Generation, Granted: c.Granted, Returned: c.Returned,
 		Keep: c.Keep, Least: c.Recycle,
 	})
