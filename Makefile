@@ -39,7 +39,7 @@ demo: setup build ## a three-node cluster that matches real faces, told as a sto
 ##@ Checks
 .PHONY: test race lint fuzz bench venv s3 emulated
 venv:
-	@scripts/venv.sh node/sigv4/testdata/requirements.txt clients/python/requirements.txt
+	@scripts/venv.sh node/sigv4/testdata/requirements.txt clients/python/requirements.txt engine/imaging/testdata/judge/requirements.txt
 
 test: setup venv s3 build emulated ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
 	@$(GO) test -tags $(TEST_TAGS) -timeout 20m ./...

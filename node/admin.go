@@ -6,8 +6,12 @@ import (
 	"facet/internal/id"
 )
 
-// Paths of the admin port. Those below /admin want the cluster's admin
-// certificate; the others are open to whoever reaches the port.
+// RenewForStatus says what to do on a machine whose node has no status certificate.
+const RenewForStatus = "run \"facet cluster renew\" on the machine with the authority: it sends this machine a status certificate"
+
+// Paths of the admin port. Those below /admin want the cluster's admin certificate, and
+// some of them are content with a status certificate; the others are open to whoever
+// reaches the port.
 const (
 	PathLive    = "/livez"
 	PathReady   = "/readyz"

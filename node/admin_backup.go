@@ -130,14 +130,14 @@ func (b *backups) get(id string) BackupProgress {
 }
 
 func (n *Node) backupRoutes(routes *http.ServeMux) {
-	routes.HandleFunc("GET "+PathBackup, admitted(func(w http.ResponseWriter, r *http.Request) {
+	n.handle(routes, "GET "+PathBackup, func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, n.backups.get(r.URL.Query().Get("id")))
-	}))
-	routes.HandleFunc("POST "+PathBackup, admitted(n.serveBackup))
-	routes.HandleFunc("POST "+PathBackupVerify, admitted(n.serveVerify))
-	routes.HandleFunc("POST "+PathBackupList, admitted(n.serveBackupList))
-	routes.HandleFunc("POST "+PathErasures, admitted(n.serveErasures))
-	routes.HandleFunc("POST "+PathRestore, admitted(n.serveRestore))
+	})
+	n.handle(routes, "POST "+PathBackup, n.serveBackup)
+	n.handle(routes, "POST "+PathBackupVerify, n.serveVerify)
+	n.handle(routes, "POST "+PathBackupList, n.serveBackupList)
+	n.handle(routes, "POST "+PathErasures, n.serveErasures)
+	n.handle(routes, "POST "+PathRestore, n.serveRestore)
 }
 
 // started answers whether a thing was begun.

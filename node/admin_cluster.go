@@ -32,6 +32,9 @@ type Credentials struct {
 	NodeEnds      time.Time `json:"node_ends"`
 	ServerEnds    time.Time `json:"server_ends"`
 	AuthorityEnds time.Time `json:"authority_ends"`
+	// StatusEnds is when the certificate ends by which commands on its machine look at the
+	// cluster; zero if there is none.
+	StatusEnds time.Time `json:"status_ends,omitzero"`
 	// Issuer is the fingerprint of the authority that issued the node's certificate,
 	// Trusted are those of all that it trusts.
 	Issuer  string   `json:"issuer"`
@@ -55,6 +58,8 @@ type CertificateOrder struct {
 	// Certificate and Server are signed for the last request's keys (PEM); both or none.
 	Certificate []byte `json:"certificate,omitempty"`
 	Server      []byte `json:"server,omitempty"`
+	// Status is a third one beside them, which software before 0.3.1 neither brings nor takes.
+	Status []byte `json:"status,omitempty"`
 }
 
 // CertificateAnswer is a request for certificates (PKCS #10, PEM), whose keys the node
@@ -63,6 +68,7 @@ type CertificateOrder struct {
 type CertificateAnswer struct {
 	Request       []byte   `json:"request,omitempty"`
 	ServerRequest []byte   `json:"server_request,omitempty"`
+	StatusRequest []byte   `json:"status_request,omitempty"`
 	Hosts         []string `json:"hosts,omitempty"`
 }
 
@@ -113,13 +119,13 @@ type Share struct {
 
 // clusterRoutes adds what this file is about to the admin port.
 func (n *Node) clusterRoutes(routes *http.ServeMux) {
-	routes.HandleFunc("POST "+PathCertificates, admitted(func(w http.ResponseWriter, r *http.Request) {
+	n.handle(routes, "POST "+PathCertificates, func(w http.ResponseWriter, r *http.Request) {
 		serveAnswer(n, w, r, "change certificates", n.Certificates)
-	}))
-	routes.HandleFunc("POST "+PathRings, admitted(func(w http.ResponseWriter, r *http.Request) {
+	})
+	n.handle(routes, "POST "+PathRings, func(w http.ResponseWriter, r *http.Request) {
 		serveAnswer(n, w, r, "replace a shared key", n.Rotate)
-	}))
-	routes.HandleFunc("GET "+PathPlan, admitted(func(w http.ResponseWriter, r *http.Request) {
+	})
+	n.handle(routes, "GET "+PathPlan, func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
 		defer cancel()
 		plan, err := n.Plan(ctx)
@@ -128,7 +134,7 @@ func (n *Node) clusterRoutes(routes *http.ServeMux) {
 			return
 		}
 		answer(w, http.StatusOK, plan)
-	}))
+	})
 }
 
 // serveAnswer carries out what a body asks for and answers with what came of it.

@@ -3,16 +3,21 @@ package node
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"facet/internal/id"
 	"facet/node/cert"
 	"facet/router"
 )
@@ -29,11 +34,22 @@ const (
 	scrapeTimeout = 8 * time.Second
 )
 
+// statusRequests are the requests that a certificate of the role status may make, too. All others
+// are the administrator's, unless they are open to whoever reaches the port.
+var statusRequests = map[string]bool{
+	"GET " + PathStatus: true,
+	"GET " + PathPlan:   true,
+}
+
 // adminServer serves operators: liveness, readiness and metrics to whoever reaches
-// the port, the rest to holders of the cluster's admin certificate.
+// the port, the rest to holders of the cluster's admin certificate, and some of it to
+// those of a status certificate.
 type adminServer struct {
 	http http.Server
 	work sync.WaitGroup
+
+	mu    sync.Mutex // guards conns
+	conns map[*tls.Conn]struct{}
 }
 
 // openAdmin opens the admin port with the node's certificate.
@@ -42,11 +58,12 @@ func (n *Node) openAdmin(ctx context.Context, source *cert.Source) (*adminServer
 	if err != nil {
 		return nil, fmt.Errorf("open admin port: %w", err)
 	}
-	a := &adminServer{http: http.Server{
+	a := &adminServer{conns: map[*tls.Conn]struct{}{}}
+	a.http = http.Server{
 		Handler: n.adminRoutes(), ReadTimeout: adminTimeout, WriteTimeout: adminTimeout,
-		IdleTimeout: adminIdle, MaxHeaderBytes: adminHeaderMax,
+		IdleTimeout: adminIdle, MaxHeaderBytes: adminHeaderMax, ConnState: a.note,
 		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelDebug),
-	}}
+	}
 	// Who shows a certificate must show a good one; who shows none gets no further
 	// than the open paths.
 	config := source.AdminServerConfig()
@@ -64,6 +81,39 @@ func (n *Node) openAdmin(ctx context.Context, source *cert.Source) (*adminServer
 		}
 	})
 	return a, nil
+}
+
+// note keeps the connections whose handshake is over.
+func (a *adminServer) note(c net.Conn, state http.ConnState) {
+	conn, ok := c.(*tls.Conn)
+	if !ok {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch state {
+	case http.StateActive, http.StateIdle:
+		a.conns[conn] = struct{}{}
+	case http.StateClosed, http.StateHijacked:
+		delete(a.conns, conn)
+	case http.StateNew:
+	}
+}
+
+// cut closes the connections of those whose certificates match, and returns how many
+// there were.
+func (a *adminServer) cut(match func(leaf *x509.Certificate) bool) int {
+	a.mu.Lock()
+	conns := slices.Collect(maps.Keys(a.conns))
+	a.mu.Unlock()
+	count := 0
+	for _, c := range conns {
+		if shown := c.ConnectionState().PeerCertificates; len(shown) > 0 && match(shown[0]) {
+			_ = c.NetConn().Close() // nobody to tell
+			count++
+		}
+	}
+	return count
 }
 
 func (a *adminServer) close() error {
@@ -84,27 +134,50 @@ func (n *Node) adminRoutes() http.Handler {
 	routes.Handle("GET "+PathMetrics, promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelWarn), MaxRequestsInFlight: scrapesMax, Timeout: scrapeTimeout,
 	}))
-	routes.HandleFunc("GET "+PathStatus, admitted(n.serveStatus))
-	routes.HandleFunc("POST "+PathNodes, admitted(n.serveNodeOrder))
-	routes.HandleFunc("POST "+PathShards, admitted(n.serveShardOrder))
-	routes.HandleFunc("POST "+PathTenants, admitted(n.serveNewTenant))
-	routes.HandleFunc("GET "+PathKeys, admitted(n.serveKeys))
-	routes.HandleFunc("POST "+PathKeys, admitted(n.serveNewKey))
-	routes.HandleFunc("DELETE "+PathKeys+"/{key}", admitted(n.serveRevokeKey))
+	n.handle(routes, "GET "+PathStatus, n.serveStatus)
+	n.handle(routes, "POST "+PathNodes, n.serveNodeOrder)
+	n.handle(routes, "POST "+PathShards, n.serveShardOrder)
+	n.handle(routes, "POST "+PathTenants, n.serveNewTenant)
+	n.handle(routes, "GET "+PathKeys, n.serveKeys)
+	n.handle(routes, "POST "+PathKeys, n.serveNewKey)
+	n.handle(routes, "DELETE "+PathKeys+"/{key}", n.serveRevokeKey)
 	n.backupRoutes(routes)
 	n.clusterRoutes(routes)
 	return routes
 }
 
-// admitted lets holders of a certificate through.
-func admitted(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
-			refuse(w, http.StatusForbidden, "this needs the cluster's admin certificate")
+// handle adds what answers a request to those who may make it.
+func (n *Node) handle(routes *http.ServeMux, pattern string, next http.HandlerFunc) {
+	routes.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		if why := n.mayOrder(r.TLS, pattern); why != "" {
+			refuse(w, http.StatusForbidden, why)
 			return
 		}
 		next(w, r)
+	})
+}
+
+// mayOrder returns why the holder of a certificate may not make a request, or "". It is
+// asked for each request: a connection outlives what it was opened with.
+func (n *Node) mayOrder(c *tls.ConnectionState, pattern string) string {
+	if c == nil || len(c.PeerCertificates) == 0 {
+		return "this needs the cluster's admin certificate"
 	}
+	role, name, err := n.nodeCert.Holder(c.PeerCertificates[0])
+	switch {
+	case err != nil:
+		return "the certificate is not trusted any more"
+	case role == cert.RoleAdmin:
+		return ""
+	case role == cert.RoleNode:
+		return "this is the certificate of a node, which may give no orders: " + RenewForStatus
+	case !statusRequests[pattern]:
+		return "this needs the cluster's admin certificate: a status certificate is good for facet status, facet cluster status and facet shard balance only"
+	}
+	if u, err := id.Parse(name); err != nil || n.isRemoved(id.Node{UUID: u}) {
+		return "the certificate is of a node that was removed"
+	}
+	return ""
 }
 
 func (n *Node) serveStatus(w http.ResponseWriter, r *http.Request) {

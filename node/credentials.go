@@ -14,6 +14,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/cert"
+	"facet/node/transport"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
@@ -28,9 +29,9 @@ const (
 // pendingKeys are keys of certificates that were requested and did not come yet: in
 // memory only, the next request replaces them.
 type pendingKeys struct {
-	mu           sync.Mutex
-	node, server []byte
-	made         time.Time
+	mu                   sync.Mutex
+	node, server, status []byte
+	made                 time.Time
 }
 
 // credentials tells what this node and others trust each other by.
@@ -40,6 +41,9 @@ func (n *Node) credentials() *Credentials {
 		NodeEnds: leaf.NotAfter, ServerEnds: n.serverCert.Leaf().NotAfter, AuthorityEnds: n.nodeCert.AuthorityEnd(),
 		Gossip: n.rings.gossip.infos(), Cluster: n.rings.cluster.infos(),
 	}
+	if leaf, err := n.statusLeaf(); err == nil {
+		c.StatusEnds = leaf.NotAfter
+	}
 	for _, authority := range n.nodeCert.Authorities() {
 		c.Trusted = append(c.Trusted, cert.Fingerprint(authority))
 		if leaf.CheckSignatureFrom(authority) == nil {
@@ -47,6 +51,17 @@ func (n *Node) credentials() *Credentials {
 		}
 	}
 	return c
+}
+
+// statusLeaf reads the certificate by which commands on this machine look at the cluster. The
+// node itself has no use for it.
+func (n *Node) statusLeaf() (*x509.Certificate, error) {
+	in := func(file string) string { return filepath.Join(n.cfg.Certificates, file) }
+	p, err := cert.LoadPair(in("status.pem"), in("status.key"))
+	if err != nil {
+		return nil, err
+	}
+	return cert.ParseLeaf(p.Cert)
 }
 
 // credentialWarnings says in words what ends soon and what was left half done.
@@ -92,7 +107,12 @@ func (n *Node) Certificates(ctx context.Context, o CertificateOrder) (a Certific
 	if err != nil {
 		return a, fmt.Errorf("order certificates: %w", err)
 	}
-	answer, err := n.peers.Call(ctx, n.groups.metaState.Nodes()[i].Member, methodCerts, body)
+	member := n.groups.metaState.Nodes()[i].Member
+	answer, err := n.peers.Call(ctx, member, methodCerts, body)
+	if errors.Is(err, transport.ErrOutcomeUnknown) && len(o.Certificate) == 0 {
+		// At the end of a rotation the order itself has the connection cut that it came by.
+		answer, err = n.peers.Call(ctx, member, methodCerts, body)
+	}
 	if err != nil {
 		return a, err
 	}
@@ -141,6 +161,9 @@ func (n *Node) certificates(o CertificateOrder) (a CertificateAnswer, err error)
 		err = errors.Join(
 			cert.Pair{Cert: o.Certificate, Key: p.node}.Save(in("node.pem"), in("node.key")),
 			cert.Pair{Cert: o.Server, Key: p.server}.Save(in("server.pem"), in("server.key")))
+		if err == nil && len(o.Status) > 0 {
+			err = cert.Pair{Cert: o.Status, Key: p.status}.Save(in("status.pem"), in("status.key"))
+		}
 		p.made = time.Time{}
 	}
 	if err != nil {
@@ -164,6 +187,15 @@ func (n *Node) checkOwn(o CertificateOrder, p *pendingKeys, trusted []*x509.Cert
 	}
 	if _, err := cert.Check(cert.Pair{Cert: o.Server, Key: p.server}, trusted, x509.ExtKeyUsageServerAuth); err != nil {
 		return fmt.Errorf("the certificate for clients: %w", err)
+	}
+	if len(o.Status) == 0 {
+		return nil
+	}
+	if leaf, err = cert.Check(cert.Pair{Cert: o.Status, Key: p.status}, trusted, x509.ExtKeyUsageClientAuth); err != nil {
+		return fmt.Errorf("the certificate for facet status: %w", err)
+	}
+	if who, err := cert.StatusIn(leaf); err != nil || who != n.id {
+		return errors.New("the certificate for facet status names another node, or another role")
 	}
 	return nil
 }
@@ -193,9 +225,10 @@ func (n *Node) trustedAfter(o CertificateOrder) ([]*x509.Certificate, error) {
 
 // requestCertificates makes keys and their requests.
 func (n *Node) requestCertificates(p *pendingKeys) (a CertificateAnswer, err error) {
-	var errs [2]error
+	var errs [3]error
 	a.Request, p.node, errs[0] = cert.Request()
 	a.ServerRequest, p.server, errs[1] = cert.Request()
+	a.StatusRequest, p.status, errs[2] = cert.Request()
 	if err := errors.Join(errs[:]...); err != nil {
 		return a, err
 	}

@@ -23,9 +23,13 @@ type ending struct {
 
 // endings gives the ends of what this node and others trust each other by.
 func (c *Credentials) endings() []ending {
-	return []ending{
+	list := []ending{
 		{"its certificate", c.NodeEnds}, {"its certificate for clients", c.ServerEnds}, {"the authority that it trusts", c.AuthorityEnds},
 	}
+	if !c.StatusEnds.IsZero() {
+		list = append(list, ending{"the certificate for facet status on its machine", c.StatusEnds})
+	}
+	return list
 }
 
 // soon tells whether the end is near enough to be warned of.

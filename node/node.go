@@ -20,6 +20,7 @@ import (
 	"facet/node/membership"
 	"facet/node/metrics"
 	"facet/node/transport"
+	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/shard/kernel"
 	"facet/shard/seal"
@@ -46,11 +47,13 @@ type Node struct {
 	server *transport.Server
 	peers  *peers
 	groups *groups
-	router *router.Router
-	api    *httpapi.Server
-	admin  *adminServer
-	public net.Listener
-	bulk   *bulk
+	// records are meta's, once it is open.
+	records atomic.Pointer[metafsm.Machine]
+	router  *router.Router
+	api     *httpapi.Server
+	admin   *adminServer
+	public  net.Listener
+	bulk    *bulk
 
 	registry *prometheus.Registry
 	meters   *metrics.Work
@@ -122,6 +125,7 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 	}
 	n.work.Go(n.run)
 	n.work.Go(n.warm)
+	n.work.Go(func() { n.watchAccess(n.ctx) })
 	if cfg.BackupTo != "" {
 		n.work.Go(func() { n.scheduleRun(n.ctx) })
 	}
@@ -174,7 +178,7 @@ func (n *Node) openPeers(ctx context.Context) error {
 	n.nodeCert = source
 	n.mux, err = transport.Open(ctx, transport.Config{
 		Network: n.cfg.Network, Addr: n.cfg.PeerAddress, Advertise: n.cfg.PeerAdvertise,
-		TLS: source.PeerConfig(), Log: n.log,
+		TLS: source.PeerConfig(), Refuse: n.refusePeer, Log: n.log,
 	})
 	if err != nil {
 		return err
@@ -208,7 +212,11 @@ func (n *Node) openPeers(ctx context.Context) error {
 		dir: n.cfg.Dir, held: n.held, level: n.cfg.level(), self: n.member, mux: n.mux, resolve: n.resolve, timing: n.cfg.Timing, erase: n.cfg.EraseWithin,
 		table: n.cfg.Table, arena: arena, log: n.log, fatal: n.fail, meters: n.meters, checks: n.checks.slots, shards: map[id.Shard]hosted{},
 	}
-	return n.groups.openMeta()
+	if err := n.groups.openMeta(); err != nil {
+		return err
+	}
+	n.records.Store(n.groups.metaState)
+	return nil
 }
 
 // openServers opens the ports that others call.
@@ -226,10 +234,14 @@ func (n *Node) openServers(ctx context.Context) error {
 	return err
 }
 
-// resolve gives the address of a member: gossip's, or the last that was known.
+// resolve gives the address of a member: gossip's, or the last that was known. A removed
+// node is not called.
 func (n *Node) resolve(m id.Member) (string, error) {
 	if m == n.member {
 		return n.mux.Advertise(), nil
+	}
+	if who, err := m.Node(); err == nil && n.isRemoved(who) {
+		return "", fmt.Errorf("%s: %w", m, transport.ErrRemoved)
 	}
 	if address, ok := n.gossip.Address(m); ok {
 		return address, nil

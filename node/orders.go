@@ -31,7 +31,46 @@ func (n *Node) SetNodeState(ctx context.Context, o Order) error {
 	if _, alive := n.alive(o.Node); alive && state == metafsm.NodeRemoved && !o.Force && n.holdsSome(o.Node) {
 		return router.Errorf(router.InvalidRequest, "", "the node runs and holds replicas: drain it first, or give the order by force")
 	}
+	if state == metafsm.NodeRemoved {
+		if err := n.mayBeCut(o.Node); err != nil {
+			return err
+		}
+	}
 	return n.router.SetNodeState(ctx, metafsm.SetNodeState{Node: o.Node, State: state, Heir: o.Heir})
+}
+
+// mayBeCut fails if a group needs the vote of a node that runs: who is removed is cut off
+// at once, and a group that has no majority then can't even give that vote to another.
+func (n *Node) mayBeCut(who id.Node) error {
+	member, alive := n.alive(who)
+	if !alive {
+		return nil
+	}
+	there := map[id.Member]bool{}
+	for _, m := range n.gossip.Members() {
+		there[m.Member] = m.Member != member
+	}
+	groups := map[id.Shard][]id.Member{}
+	for _, at := range n.groups.metaState.Shards().Shards {
+		groups[at.Shard] = at.Voters
+	}
+	servers, _, err := n.groups.meta.Servers()
+	if err != nil {
+		return err
+	}
+	for _, s := range servers {
+		if s.Voter {
+			groups[id.Meta] = append(groups[id.Meta], s.Member)
+		}
+	}
+	for number, voters := range groups {
+		left := slices.DeleteFunc(slices.Clone(voters), func(m id.Member) bool { return !there[m] })
+		if slices.Contains(voters, member) && len(left) <= len(voters)/2 {
+			return router.Errorf(router.InvalidRequest, "", "group %d needs the node's vote: %d of its other %d voters are there; drain the node first",
+				number, len(left), len(voters)-1)
+		}
+	}
+	return nil
 }
 
 var nodeStates = map[string]metafsm.NodeState{

@@ -65,6 +65,9 @@ func (p *peers) Call(ctx context.Context, to id.Member, method string, body []by
 
 // servePeer answers a request of another node.
 func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byte, error) {
+	if err := n.mayAsk(ctx, method, body); err != nil {
+		return nil, peerFault{err}
+	}
 	if !strings.HasPrefix(method, methodOwn) {
 		answer, err := n.router.Serve(ctx, method, body)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"facet/internal/id"
@@ -35,9 +36,23 @@ func (n *Node) checkStanding(ctx context.Context) error {
 	if _, led := n.groups.meta.Leader(); led || mutant.RemovedStays {
 		return nil
 	}
-	members := n.gossip.Members()
-	for _, m := range members[:min(len(members), standingAsked)] {
-		if theirs, err := n.askStanding(ctx, m.Member); err == nil && theirs.Removed {
+	if n.isRemoved(n.id) {
+		return errRemoved
+	}
+	members := n.groups.Members(id.Meta) // gossip shows nobody to a removed node that starts
+	for _, m := range n.gossip.Members() {
+		members = append(members, m.Member)
+	}
+	rand.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+	asked := 0
+	for _, m := range members {
+		if m == n.member {
+			continue
+		}
+		if asked++; asked > standingAsked {
+			break
+		}
+		if theirs, err := n.askStanding(ctx, m); err == nil && theirs.Removed {
 			return errRemoved
 		}
 	}
@@ -50,5 +65,9 @@ func (n *Node) serveStanding(body []byte) ([]byte, error) {
 	if err := json.Unmarshal(body, &who); err != nil {
 		return nil, fmt.Errorf("read who asks for its standing: %w", err)
 	}
-	return json.Marshal(standing{Removed: n.removed()[who], Level: n.groups.metaState.Level()})
+	of, err := who.Node()
+	if err != nil {
+		return nil, fmt.Errorf("read who asks for its standing: %w", err)
+	}
+	return json.Marshal(standing{Removed: n.isRemoved(of), Level: n.groups.metaState.Level()})
 }

@@ -90,11 +90,11 @@ func (n *Node) keepRecords(ctx context.Context, present *presence) error {
 	if !founded {
 		return nil
 	}
-	removed := n.removed()
 	zones := map[id.Member]string{}
 	for _, m := range n.gossip.Members() {
 		zones[m.Member] = m.Zone
-		if removed[m.Member] || m.Pack != packHint(cluster.Pack) || !m.Cluster.IsZero() && m.Cluster != cluster.ID ||
+		who, err := m.Member.Node()
+		if err != nil || n.isRemoved(who) || m.Pack != packHint(cluster.Pack) || !m.Cluster.IsZero() && m.Cluster != cluster.ID ||
 			max(1, m.Level) < meta.Level() {
 			continue
 		}

@@ -1,15 +1,14 @@
 package raftfsm
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
-	"net"
 	"time"
 
 	"facet/internal/id"
+	"facet/raftfsm/transport"
 )
 
 // The bounds of a group, and what its configuration is when nothing is said.
@@ -35,32 +34,9 @@ const (
 	proposalsMax = 1024
 	// readsMax bounds the callers of ReadIndex that wait for the next round.
 	readsMax = 4096
-	// appendEntriesMax bounds the entries of one append, on disk and on the wire:
-	// 64 entries of 256 KiB are 16 MiB.
-	appendEntriesMax = 64
 	// logCacheEntries is how many of the newest entries are kept in memory.
 	logCacheEntries = 128
-	// snapshotsKept is how many snapshots stay on disk: none but the newest is ever
-	// restored, and an older one may have what was erased since.
-	snapshotsKept = 1
-	// connsPerPeer bounds the idle connections to one other member: heartbeats,
-	// appends and read rounds each use one.
-	connsPerPeer = 3
-	// rpcTimeout bounds one exchange with a member; for a snapshot it grows with
-	// the size, one rpcTimeout for each 256 KiB.
-	rpcTimeout = 4 * time.Second
-	// lockTimeout is how long Open waits for another process to let go of the log.
-	lockTimeout = time.Second
 )
-
-// StreamLayer gives the streams of one group between its members. Accept returns
-// streams that other members dialled for this group; Close ends Accept with an
-// error and takes the group off the port, but leaves the port open to others.
-type StreamLayer interface {
-	net.Listener
-	// Dial opens a stream to the same group at address; it ends when ctx does.
-	Dial(ctx context.Context, address string) (net.Conn, error)
-}
 
 // Server is one member of a group.
 type Server struct {
@@ -91,7 +67,7 @@ type Config struct {
 	// a log there Open fails with ErrGone.
 	Prepared bool
 
-	Stream  StreamLayer                     // closed by Group.Close
+	Stream  transport.StreamLayer           // closed by Group.Close
 	Resolve func(id.Member) (string, error) // the present address of a member; must not block
 	Log     *slog.Logger
 

@@ -146,14 +146,13 @@ func (g *Group) Sum(name CheckID) (Sum, bool) {
 	return c.sums[i], true
 }
 
-// checkLoop hashes. Owned by Open; ends with stop.
-func (g *Group) checkLoop() {
-	c := g.fsm.checks
+// loop hashes for g. Owned by Open; ends with g's stop.
+func (c *checks) loop(g *Group) {
 	for {
 		select {
 		case <-g.stop:
 			return
-		case <-g.health.broken:
+		case <-g.health.Broken():
 			return
 		case <-c.wake:
 		}
@@ -161,7 +160,7 @@ func (g *Group) checkLoop() {
 		if k == nil {
 			continue
 		}
-		s, err := g.hash(k)
+		s, err := k.sum(g.cfg.Checks, g.stop)
 		k.frozen.Release()
 		c.done(s, err)
 		if err != nil && !errors.Is(err, ErrClosed) {
@@ -170,18 +169,18 @@ func (g *Group) checkLoop() {
 	}
 }
 
-// hash makes the sum of a state, one group at a time where Config.Checks says so.
-func (g *Group) hash(k *frozenCheck) (Sum, error) {
-	if g.cfg.Checks != nil {
+// sum makes the sum of the state, when turns has room if it is not nil.
+func (k *frozenCheck) sum(turns chan struct{}, stop <-chan struct{}) (Sum, error) {
+	if turns != nil {
 		select {
-		case g.cfg.Checks <- struct{}{}:
-			defer func() { <-g.cfg.Checks }()
-		case <-g.stop:
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
+		case <-stop:
 			return Sum{}, ErrClosed
 		}
 	}
 	began := time.Now()
-	w := &paced{hash: sha256.New(), stop: g.stop, began: began}
+	w := &paced{hash: sha256.New(), stop: stop, began: began}
 	if _, err := k.frozen.WriteTo(w); err != nil {
 		return Sum{}, fmt.Errorf("hash the state at index %d: %w", k.index, err)
 	}

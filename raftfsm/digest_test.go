@@ -29,7 +29,7 @@ func sumsAt(t *testing.T, c *cluster, name CheckID, members ...id.Member) []Sum 
 	return list
 }
 
-func TestMembersSumTheirStateAtTheSameIndex(t *testing.T) {
+func TestMembersSumStateAtSameIndex(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)
@@ -75,7 +75,7 @@ func isNotLeader(err error) bool {
 	return is
 }
 
-func TestACheckpointWhileOneIsHashedHasNoSumAndLeaksNothing(t *testing.T) {
+func TestOverlappingCheckpointIsSkipped(t *testing.T) {
 	t.Parallel()
 	c := newChecks()
 	m := newJournal()

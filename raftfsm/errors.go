@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
+	"facet/raftfsm/logstore"
 )
 
 var (
@@ -13,7 +15,7 @@ var (
 	ErrOutcomeUnknown = errors.New("raftfsm: the outcome of the command is unknown")
 
 	// ErrClosed says that the group was closed, or took itself out (Config.Fatal).
-	ErrClosed = errors.New("raftfsm: group is closed")
+	ErrClosed = health.ErrClosed
 
 	// ErrBusy says that as many commands wait for their answer as may (proposalsMax). It
 	// was not proposed.
@@ -24,11 +26,11 @@ var (
 
 	// ErrCorrupt says that bytes read from disk or received from a member do not
 	// have the checksum they were written with.
-	ErrCorrupt = errors.New("raftfsm: checksum does not match")
+	ErrCorrupt = health.ErrCorrupt
 
 	// ErrGone says that a member that was prepared (Prepare) has no log: what it voted
 	// and acknowledged is forgotten, so it must not come back under its old name.
-	ErrGone = errors.New("raftfsm: the log of a replica that was here is gone")
+	ErrGone = logstore.ErrGone
 
 	// ErrNotMember says that the named member is not part of the group.
 	ErrNotMember = errors.New("raftfsm: not a member of the group")

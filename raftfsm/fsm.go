@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
+	"facet/raftfsm/snapshots"
 )
 
 // fsm stands between raft and the Machine. It knows what the machine has really
@@ -20,7 +22,7 @@ import (
 type fsm struct {
 	group   id.Shard
 	machine Machine
-	health  *health
+	health  *health.Monitor
 	checks  *checks
 
 	applied atomic.Uint64 // index that the machine has applied
@@ -39,7 +41,7 @@ var (
 	_ raft.ConfigurationStore = (*fsm)(nil)
 )
 
-func newFSM(group id.Shard, m Machine, h *health) *fsm {
+func newFSM(group id.Shard, m Machine, h *health.Monitor) *fsm {
 	return &fsm{group: group, machine: m, health: h, checks: newChecks(), termMove: make(chan struct{})}
 }
 
@@ -48,13 +50,13 @@ func newFSM(group id.Shard, m Machine, h *health) *fsm {
 // that only a newer release can read, takes the group out: to skip it would
 // diverge, and to panic would take every other group of the node along.
 func (f *fsm) Apply(l *raft.Log) any {
-	if err := f.health.failed(); err != nil {
+	if err := f.health.Failed(); err != nil {
 		return err
 	}
 	kind, payload, err := decodeEntry(f.group, l.Data)
 	if err != nil {
 		err = fmt.Errorf("apply entry %d: %w", l.Index, err)
-		f.health.fail(err)
+		f.health.Fail(err)
 		return err
 	}
 	var answer []byte
@@ -68,7 +70,7 @@ func (f *fsm) Apply(l *raft.Log) any {
 
 // StoreConfiguration notes a committed configuration.
 func (f *fsm) StoreConfiguration(index uint64, c raft.Configuration) {
-	if f.health.failed() != nil {
+	if f.health.Failed() != nil {
 		return
 	}
 	f.noteConfiguration(index, c)
@@ -132,7 +134,7 @@ func (f *fsm) wait(ctx context.Context, index uint64, stop <-chan struct{}) erro
 		f.forget(w)
 		return fmt.Errorf("wait for index %d: %w", index, ctx.Err())
 	case <-stop:
-	case <-f.health.broken:
+	case <-f.health.Broken():
 	}
 	f.forget(w)
 	return ErrClosed
@@ -148,7 +150,7 @@ func (f *fsm) forget(w *waiter) {
 
 // Snapshot freezes the machine.
 func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
-	if err := f.health.failed(); err != nil {
+	if err := f.health.Failed(); err != nil {
 		return nil, err
 	}
 	frozen, err := f.machine.Freeze()
@@ -158,6 +160,38 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	return &frozenSnapshot{frozen: frozen}, nil
 }
 
+// frozenSnapshot is a raft.FSMSnapshot.
+type frozenSnapshot struct {
+	frozen Frozen
+	sink   *snapshots.Sink // nil until Persist
+}
+
+// Persist writes the snapshot; raft closes the sink.
+func (s *frozenSnapshot) Persist(sink raft.SnapshotSink) error {
+	own, ok := sink.(*snapshots.Sink)
+	if !ok {
+		return errors.New("bug: the snapshot's sink is not of this package")
+	}
+	s.sink = own
+	stored, ok := s.frozen.(Stored)
+	if how, segmented := own.Clean(); ok && segmented {
+		files, err := stored.Settle(how)
+		if err != nil {
+			return err
+		}
+		own.Settled(files, stored.Adopt)
+	}
+	return own.WriteState(s.frozen)
+}
+
+// Release lets go of the frozen state, and of the segments that only it needed.
+func (s *frozenSnapshot) Release() {
+	s.frozen.Release()
+	if s.sink != nil {
+		s.sink.Collect()
+	}
+}
+
 // Restore replaces the machine's state by a snapshot's. The snapshot's checksum
 // was verified when it was written and when it was opened, so an error here means
 // that the machine can't read it.
@@ -165,20 +199,21 @@ func (f *fsm) Restore(source io.ReadCloser) error {
 	if wrapped, ok := source.(raft.ReadCloserWrapper); ok {
 		source = wrapped.WrappedReadCloser()
 	}
-	s, ok := source.(*openSnapshot)
+	s, ok := source.(*snapshots.Snapshot)
 	if !ok {
 		return errors.New("bug: the snapshot is not of this package")
 	}
-	if err := f.health.failed(); err != nil {
+	if err := f.health.Failed(); err != nil {
 		return err
 	}
-	if err := readSnapshot(s.disk, s.meta.Size, s.header, f.machine); err != nil {
-		err = fmt.Errorf("restore snapshot %s: %w", s.meta.ID, err)
-		f.health.fail(err)
+	meta := s.Meta()
+	if err := s.Restore(f.machine.Restore); err != nil {
+		err = fmt.Errorf("restore snapshot %s: %w", meta.ID, err)
+		f.health.Fail(err)
 		return err
 	}
-	f.noteConfiguration(s.meta.ConfigurationIndex, s.meta.Configuration)
-	f.advance(s.meta.Index, 0)
+	f.noteConfiguration(meta.ConfigurationIndex, meta.Configuration)
+	f.advance(meta.Index, 0)
 	return nil
 }
 

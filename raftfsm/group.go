@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
+	"facet/raftfsm/logstore"
+	"facet/raftfsm/snapshots"
+	"facet/raftfsm/transport"
 	"facet/shard/segment"
 )
 
@@ -23,28 +25,25 @@ type Group struct {
 	cfg       Config
 	raft      *raft.Raft
 	fsm       *fsm
-	health    *health
-	disk      disk
-	stable    *stableStore
-	logs      *raft.LogCache
-	freed     *atomic.Bool // something was cut off the log since its file was renewed, if it was
-	snapshots *snapshotStore
-	transport *transport
+	health    *health.Monitor
+	disk      logstore.Disk
+	stable    *logstore.Stable
+	log       *logstore.Log
+	logs      *raft.LogCache // of log
+	segments  *segment.Store // nil: the machine has none
+	snapshots *snapshots.Store
+	transport *transport.Transport
 
 	leader leaderWatch
 
-	led   atomic.Uint64    // how often this member became the leader
-	slots chan struct{}    // one for each command that waits for its answer
-	reads chan readRequest // to readLoop; full: callers wait
+	led    atomic.Uint64 // how often this member became the leader
+	slots  chan struct{} // one for each command that waits for its answer
+	reads  *reads
+	eraser eraser
 
 	stop  chan struct{}  // closed when Close begins
-	loops sync.WaitGroup // watch, watchLeader, readLoop, eraseLoop, scrubLoop and checkLoop; owned by Open, ended by stop
+	loops sync.WaitGroup // started by start; they end with stop
 	asks  sync.WaitGroup // questions to other members; ended by the transport's end
-
-	erasing sync.Mutex // held by a round of Erase; guards what follows
-	erased  uint64     // everything up to it was erased in a round since Open
-
-	round atomic.Pointer[eraseRound] // the last since Open; nil: none
 
 	mu      sync.Mutex // guards closing, and that calls grows no more once it is set
 	closing bool
@@ -59,9 +58,9 @@ type Group struct {
 // tells which they are. It fails, before it could vote, when anything in cfg.Dir
 // is damaged (ErrCorrupt) or gone (Config.Prepared), or when another process has it open. cfg.Stream is
 // closed when it fails.
-func Open(cfg Config, m Machine) (*Group, error) { return open(cfg, m, openDisk) }
+func Open(cfg Config, m Machine) (*Group, error) { return open(cfg, m, logstore.OpenDisk) }
 
-func open(cfg Config, m Machine, under func(dir string) (disk, error)) (*Group, error) {
+func open(cfg Config, m Machine, under func(dir string) (logstore.Disk, error)) (*Group, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -69,11 +68,11 @@ func open(cfg Config, m Machine, under func(dir string) (disk, error)) (*Group, 
 	cfg.Timing = cfg.Timing.jittered(cfg.Group, cfg.Self)
 	g := &Group{
 		cfg:    cfg,
-		health: newHealth(cfg.Timing),
+		health: health.New(cfg.Timing.Stall, cfg.Timing.StallFatal),
 		slots:  make(chan struct{}, proposalsMax),
-		reads:  make(chan readRequest, readsMax),
 		stop:   make(chan struct{}),
 	}
+	g.reads, g.eraser.g = newReads(g), g
 	if err := g.openStores(m, under); err != nil {
 		cfg.Stream.Close()
 		return nil, fmt.Errorf("open group %d: %w", cfg.Group, err)
@@ -86,10 +85,10 @@ func open(cfg Config, m Machine, under func(dir string) (disk, error)) (*Group, 
 
 // openStores opens what lies in cfg.Dir and verifies all of it but the sealed parts
 // of segments, which are verified when they are read (scrub).
-func (g *Group) openStores(m Machine, under func(dir string) (disk, error)) (err error) {
+func (g *Group) openStores(m Machine, under func(dir string) (logstore.Disk, error)) (err error) {
 	if g.cfg.Prepared {
-		if err := hasLog(g.cfg.Dir); err != nil {
-			return fmt.Errorf("look for %s: %w", logFile, err)
+		if err := logstore.Exists(g.cfg.Dir); err != nil {
+			return fmt.Errorf("look for %s: %w", logstore.File, err)
 		}
 	}
 	if err := os.MkdirAll(g.cfg.Dir, 0o700); err != nil {
@@ -100,45 +99,45 @@ func (g *Group) openStores(m Machine, under func(dir string) (disk, error)) (err
 	}
 	defer func() {
 		if err != nil {
-			g.health.close()
+			g.health.Close()
 			if g.snapshots != nil {
-				g.snapshots.close()
+				g.snapshots.Close()
 			}
 			err = errors.Join(err, g.disk.Close())
 		}
 	}()
-	g.stable = &stableStore{disk: g.disk, health: g.health}
-	store := &logStore{disk: g.disk, health: g.health}
-	g.freed = &store.freed
-	g.freed.Store(true)
-	if g.logs, err = raft.NewLogCache(logCacheEntries, store); err != nil {
+	g.stable = logstore.NewStable(g.disk, g.health)
+	g.log = logstore.NewLog(g.disk, g.health)
+	if g.logs, err = raft.NewLogCache(logCacheEntries, g.log); err != nil {
 		return err
 	}
-	segments, err := g.openSegments(m)
+	if g.segments, err = g.openSegments(m); err != nil {
+		return err
+	}
+	g.snapshots, err = snapshots.New(snapshots.Config{
+		Dir: g.cfg.Dir, Group: g.cfg.Group, Logs: g.logs, Pin: g.log.Pin, Health: g.health, Segments: g.segments,
+		Log: g.cfg.Log, RaftLog: newBridge(g.cfg.Log),
+	})
 	if err != nil {
 		return err
 	}
-	g.snapshots, err = openSnapshots(&g.cfg, g.logs, &store.pin, g.health, newBridge(g.cfg.Log), segments)
-	if err != nil {
+	if err := errors.Join(g.snapshots.Sweep(), g.stable.Verify()); err != nil {
 		return err
 	}
-	if err := errors.Join(g.snapshots.sweep(), g.stable.verify()); err != nil {
-		return err
-	}
-	newest, err := g.snapshots.verify()
+	newest, err := g.snapshots.Verify()
 	if err != nil {
 		return err
 	}
 	if newest != nil {
-		if _, err := g.stable.GetUint64(keyTerm); errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		if _, known, err := g.stable.Term(); !known && err == nil {
 			return fmt.Errorf("there is a snapshot but no log: %w", ErrCorrupt)
 		}
 		// A crash may have come between an installed snapshot and its log.
-		if err := reconcile(g.logs, &store.pin, newest.Index, newest.Term); err != nil {
+		if err := g.snapshots.Reconcile(newest); err != nil {
 			return err
 		}
 	}
-	return store.verify()
+	return g.log.Verify()
 }
 
 // openSegments opens the segments of a machine that keeps any, else nil.
@@ -147,9 +146,9 @@ func (g *Group) openSegments(m Machine) (*segment.Store, error) {
 	if !ok {
 		return nil, nil
 	}
-	s, err := segment.Open(filepath.Join(g.cfg.Dir, segmentsDir), segment.Options{
+	s, err := segment.Open(snapshots.SegmentsDir(g.cfg.Dir), segment.Options{
 		Bytes:   g.cfg.SegmentBytes,
-		Damaged: func(err error) { g.health.fail(fmt.Errorf("%w: %w", ErrCorrupt, err)) },
+		Damaged: func(err error) { g.health.Fail(fmt.Errorf("%w: %w", ErrCorrupt, err)) },
 	})
 	if err == nil {
 		k.Keep(s)
@@ -161,12 +160,15 @@ func (g *Group) openSegments(m Machine) (*segment.Store, error) {
 func (g *Group) start(m Machine) error {
 	log := newBridge(g.cfg.Log)
 	g.fsm = newFSM(g.cfg.Group, m, g.health)
-	g.transport = newTransport(&g.cfg, g.health, log, g.snapshots.segments)
+	g.transport = transport.New(transport.Config{
+		Group: g.cfg.Group, Self: g.cfg.Self, Stream: g.cfg.Stream, Resolve: g.cfg.Resolve,
+		Health: g.health, Segments: g.segments, Log: log, CheckCommand: func(entry []byte) error { _, _, err := decodeEntry(g.cfg.Group, entry); return err },
+	})
 	t := g.cfg.Timing
 	conf := raft.DefaultConfig()
 	conf.LocalID = raft.ServerID(g.cfg.Self)
 	conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = t.Heartbeat, t.Election, t.Lease
-	conf.MaxAppendEntries = appendEntriesMax
+	conf.MaxAppendEntries = transport.EntriesMax
 	conf.BatchApplyCh = true
 	conf.ShutdownOnRemove = false // who closes the group is the node's decision
 	conf.TrailingLogs = g.cfg.TrailingLogs
@@ -176,23 +178,23 @@ func (g *Group) start(m Machine) error {
 	r, err := newRaft(conf, g.fsm, g.logs, g.stable, g.snapshots, g.transport)
 	if err != nil {
 		closed := g.transport.Close()
-		g.transport.wait()
-		g.health.close()
-		g.snapshots.close()
-		return errors.Join(err, g.health.failed(), closed, g.disk.Close())
+		g.transport.Wait()
+		g.health.Close()
+		g.snapshots.Close()
+		return errors.Join(err, g.health.Failed(), closed, g.disk.Close())
 	}
 	g.raft = r
-	g.observeLeader()
-	g.transport.raft.Store(r)
-	if err := g.health.start(g.cfg.Fatal); err != nil {
+	g.leader.observe(r)
+	g.transport.Attach(r)
+	if err := g.health.Start(g.cfg.Fatal); err != nil {
 		return errors.Join(err, g.Close())
 	}
 	g.loops.Go(g.watch)
-	g.loops.Go(g.watchLeader)
-	g.loops.Go(g.readLoop)
-	g.loops.Go(g.eraseLoop)
-	g.loops.Go(g.scrubLoop)
-	g.loops.Go(g.checkLoop)
+	g.loops.Go(func() { g.leader.run(g.stop) })
+	g.loops.Go(g.reads.loop)
+	g.loops.Go(g.eraser.loop)
+	g.loops.Go(func() { g.snapshots.Scrub(g.stop) })
+	g.loops.Go(func() { g.fsm.checks.loop(g) })
 	return nil
 }
 
@@ -218,7 +220,7 @@ func (g *Group) watch() {
 				g.led.Add(1)
 				g.mark()
 			} else {
-				g.health.lostLeadership()
+				g.health.LostLeadership()
 			}
 		}
 	}
@@ -229,7 +231,7 @@ func (g *Group) mark() {
 	const pause = 10 * time.Millisecond
 	entry := encodeEntry(g.cfg.Group, kindMarker, nil)
 	for g.raft.State() == raft.Leader {
-		err := g.raft.Apply(entry, rpcTimeout).Error()
+		err := g.raft.Apply(entry, transport.Timeout).Error()
 		if !errors.Is(err, raft.ErrLeadershipTransferInProgress) && !errors.Is(err, raft.ErrEnqueueTimeout) {
 			return // committed, or the leadership is gone
 		}
@@ -249,7 +251,7 @@ func (g *Group) enter() error {
 	if g.closing {
 		return ErrClosed
 	}
-	if err := g.health.failed(); err != nil {
+	if err := g.health.Failed(); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	g.calls.Add(1)
@@ -291,7 +293,7 @@ func (g *Group) Propose(ctx context.Context, cmd []byte) ([]byte, error) {
 		return p.answer, p.err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
-	case <-g.health.broken:
+	case <-g.health.Broken():
 		return nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, ErrClosed)
 	}
 }
@@ -359,7 +361,7 @@ func (g *Group) Applied() uint64 { return g.fsm.applied.Load() }
 
 // Leader gives the member that leads the group as far as this one knows.
 func (g *Group) Leader() (id.Member, bool) {
-	if g.health.failed() != nil {
+	if g.health.Failed() != nil {
 		return "", false
 	}
 	_, leader := g.raft.LeaderWithID()
@@ -369,7 +371,7 @@ func (g *Group) Leader() (id.Member, bool) {
 // IsLeader tells whether this member leads the group and its disk answers. It may
 // already be wrong when it returns: ReadIndex makes sure.
 func (g *Group) IsLeader() bool {
-	return g.raft.State() == raft.Leader && g.health.failed() == nil && !g.health.silent()
+	return g.raft.State() == raft.Leader && g.health.Failed() == nil && !g.health.Silent()
 }
 
 // Snapshot writes a snapshot now and cuts the log. Nothing happens when nothing
@@ -402,11 +404,11 @@ func (g *Group) Close() error {
 		stopped := g.raft.Shutdown()
 		err := g.transport.Close() // ends what waits for other members
 		err = errors.Join(err, stopped.Error())
-		g.transport.wait()
+		g.transport.Wait()
 		g.asks.Wait()
-		g.health.close()
+		g.health.Close()
 		g.fsm.checks.close()
-		g.snapshots.close()
+		g.snapshots.Close()
 		g.closeErr = errors.Join(err, g.disk.Close())
 	})
 	return g.closeErr

@@ -28,27 +28,27 @@ func (g *Group) LeaderChanged() <-chan struct{} {
 	return g.leader.next
 }
 
-// observeLeader begins to take note of changes, for watchLeader.
-func (g *Group) observeLeader() {
-	g.leader.seen = make(chan raft.Observation, observationsMax)
-	g.raft.RegisterObserver(raft.NewObserver(g.leader.seen, false, func(o *raft.Observation) bool {
+// observe begins to take note of changes that r knows of, for run.
+func (l *leaderWatch) observe(r *raft.Raft) {
+	l.seen = make(chan raft.Observation, observationsMax)
+	r.RegisterObserver(raft.NewObserver(l.seen, false, func(o *raft.Observation) bool {
 		_, ok := o.Data.(raft.LeaderObservation)
 		return ok
 	}))
 }
 
-// watchLeader closes the channels of LeaderChanged. Owned by Open; ends with stop.
-func (g *Group) watchLeader() {
+// run closes the channels of LeaderChanged, until stop is closed.
+func (l *leaderWatch) run(stop <-chan struct{}) {
 	for {
 		select {
-		case <-g.leader.seen:
-			g.leader.mu.Lock()
-			if g.leader.next != nil {
-				close(g.leader.next)
-				g.leader.next = nil
+		case <-l.seen:
+			l.mu.Lock()
+			if l.next != nil {
+				close(l.next)
+				l.next = nil
 			}
-			g.leader.mu.Unlock()
-		case <-g.stop:
+			l.mu.Unlock()
+		case <-stop:
 			return
 		}
 	}

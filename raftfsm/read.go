@@ -9,6 +9,7 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/mutant"
+	"facet/raftfsm/transport"
 )
 
 // A read (Ongaro 2014, §6.4) needs an index that covers every write acknowledged
@@ -65,7 +66,7 @@ func (g *Group) ReadPoint(ctx context.Context) (ReadPoint, error) {
 	}
 	q := readRequest{answer: make(chan readAnswer, 1)}
 	select {
-	case g.reads <- q:
+	case g.reads.requests <- q:
 	case <-ctx.Done():
 		return ReadPoint{}, fmt.Errorf("read index: %w", ctx.Err())
 	case <-g.stop:
@@ -95,7 +96,7 @@ func (g *Group) WaitPoint(ctx context.Context, p ReadPoint) error {
 			return nil
 		}
 		if !told && g.raft.State() == raft.Follower && g.raft.CurrentTerm() == p.Term && g.raft.LastIndex() >= p.Index {
-			told = g.transport.committed(ctx, p)
+			told = g.transport.Committed(ctx, transport.Point(p))
 		}
 		if told {
 			return g.WaitApplied(ctx, p.Index)
@@ -110,35 +111,15 @@ func (g *Group) WaitPoint(ctx context.Context, p ReadPoint) error {
 	}
 }
 
-// readLoop runs the rounds. Owned by Open; ends with stop.
-func (g *Group) readLoop() {
-	r := newRounds(g)
-	batch := make([]readRequest, 0, readsMax)
-	for {
-		select {
-		case <-g.stop:
-			return
-		case q := <-g.reads:
-			batch = append(batch[:0], q)
-		}
-		for len(batch) < readsMax && len(g.reads) > 0 {
-			batch = append(batch, <-g.reads)
-		}
-		point, err := r.run()
-		for _, q := range batch {
-			q.answer <- readAnswer{point, err}
-		}
-	}
-}
-
-// rounds asks the voters, one question at a time each. A voter that owes an answer
-// to an earlier round is asked again when it gave it.
-type rounds struct {
-	g       *Group
-	round   uint64
-	asked   map[id.Member]uint64 // the round of the open question; 0: none
-	answers chan roundAnswer
-	ticker  *time.Ticker
+// reads answers ReadIndex in rounds. A round asks the voters, one question at a time
+// each. A voter that owes an answer to an earlier round is asked again when it gave it.
+type reads struct {
+	g        *Group
+	requests chan readRequest // full: callers wait
+	round    uint64
+	asked    map[id.Member]uint64 // the round of the open question; 0: none
+	answers  chan roundAnswer
+	ticker   *time.Ticker
 }
 
 type roundAnswer struct {
@@ -147,12 +128,34 @@ type roundAnswer struct {
 	ok     bool
 }
 
-func newRounds(g *Group) *rounds {
-	return &rounds{g: g, asked: make(map[id.Member]uint64), answers: make(chan roundAnswer)}
+func newReads(g *Group) *reads {
+	return &reads{
+		g: g, requests: make(chan readRequest, readsMax), asked: make(map[id.Member]uint64), answers: make(chan roundAnswer),
+	}
+}
+
+// loop runs the rounds. Owned by Open; ends with stop.
+func (r *reads) loop() {
+	batch := make([]readRequest, 0, readsMax)
+	for {
+		select {
+		case <-r.g.stop:
+			return
+		case q := <-r.requests:
+			batch = append(batch[:0], q)
+		}
+		for len(batch) < readsMax && len(r.requests) > 0 {
+			batch = append(batch, <-r.requests)
+		}
+		point, err := r.run()
+		for _, q := range batch {
+			q.answer <- readAnswer{point, err}
+		}
+	}
 }
 
 // run does one round: it returns a point, or *NotLeaderError, or ErrClosed.
-func (r *rounds) run() (ReadPoint, error) {
+func (r *reads) run() (ReadPoint, error) {
 	g := r.g
 	r.ticker = time.NewTicker(roundTick)
 	defer r.ticker.Stop()
@@ -168,25 +171,26 @@ func (r *rounds) run() (ReadPoint, error) {
 	if err := r.quorum(term); err != nil {
 		return ReadPoint{}, err
 	}
-	if !g.leads(term) {
+	if !r.leads(term) {
 		return ReadPoint{}, g.notLeader()
 	}
 	return p, nil
 }
 
 // leads tells whether this member leads term.
-func (g *Group) leads(term uint64) bool {
-	return g.health.failed() == nil && g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
+func (r *reads) leads(term uint64) bool {
+	g := r.g
+	return g.health.Failed() == nil && g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
 }
 
 // ownTerm waits until an entry of this leader's term is applied.
-func (r *rounds) ownTerm(term uint64) error {
+func (r *reads) ownTerm(term uint64) error {
 	for {
 		applied, moved := r.g.fsm.appliedTerm()
 		if applied == term || mutant.NoTermEntry {
 			return nil
 		}
-		if !r.g.leads(term) {
+		if !r.leads(term) {
 			return r.g.notLeader()
 		}
 		select {
@@ -201,12 +205,12 @@ func (r *rounds) ownTerm(term uint64) error {
 }
 
 // quorum waits until a majority of the voters has said that it had not left term.
-func (r *rounds) quorum(term uint64) error {
+func (r *reads) quorum(term uint64) error {
 	r.round++
 	confirmed := map[id.Member]bool{r.g.cfg.Self: true}
 	r.ask(term, confirmed)
 	for !majority(r.voters(), confirmed) {
-		if !r.g.leads(term) {
+		if !r.leads(term) {
 			return r.g.notLeader()
 		}
 		select {
@@ -225,10 +229,10 @@ func (r *rounds) quorum(term uint64) error {
 	return nil
 }
 
-func (r *rounds) took(a roundAnswer) { delete(r.asked, a.member) }
+func (r *reads) took(a roundAnswer) { delete(r.asked, a.member) }
 
 // voters gives the voters of the newest configuration in this leader's log.
-func (r *rounds) voters() []id.Member {
+func (r *reads) voters() []id.Member {
 	var voters []id.Member
 	for _, s := range r.g.raft.GetConfiguration().Configuration().Servers {
 		if s.Suffrage == raft.Voter {
@@ -249,7 +253,7 @@ func majority(voters []id.Member, confirmed map[id.Member]bool) bool {
 }
 
 // ask sends the round's question to every voter that was not asked or confirmed.
-func (r *rounds) ask(term uint64, confirmed map[id.Member]bool) {
+func (r *reads) ask(term uint64, confirmed map[id.Member]bool) {
 	round := r.round
 	for _, m := range r.voters() {
 		if confirmed[m] || r.asked[m] != 0 {
@@ -257,7 +261,8 @@ func (r *rounds) ask(term uint64, confirmed map[id.Member]bool) {
 		}
 		r.asked[m] = round
 		r.g.asks.Go(func() { // ends with its RPC, at the latest with the transport
-			a := roundAnswer{member: m, round: round, ok: r.g.transport.confirm(m, term)}
+			_, ok := r.g.transport.Follows(m, term) // whether it had not left the term when it answered
+			a := roundAnswer{member: m, round: round, ok: ok}
 			select {
 			case r.answers <- a:
 			case <-r.g.stop:

@@ -5,9 +5,10 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
+	"facet/raftfsm/logstore"
 )
 
 // A group that has lost its quorum for good can't elect a leader. Recover makes one
@@ -38,8 +39,8 @@ type Stopped struct {
 // Close it.
 func OpenStopped(cfg Config, m Machine) (*Stopped, error) {
 	cfg = cfg.withDefaults()
-	g := &Group{cfg: cfg, health: newHealth(cfg.Timing)}
-	if err := g.openStores(m, openDisk); err != nil {
+	g := &Group{cfg: cfg, health: health.New(cfg.Timing.Stall, cfg.Timing.StallFatal)}
+	if err := g.openStores(m, logstore.OpenDisk); err != nil {
 		return nil, fmt.Errorf("open group %d: %w", cfg.Group, err)
 	}
 	g.fsm = newFSM(cfg.Group, m, g.health)
@@ -52,8 +53,8 @@ func OpenStopped(cfg Config, m Machine) (*Stopped, error) {
 
 // Close lets go of the files.
 func (s *Stopped) Close() error {
-	s.group.health.close()
-	s.group.snapshots.close()
+	s.group.health.Close()
+	s.group.snapshots.Close()
 	return s.group.disk.Close()
 }
 
@@ -67,11 +68,9 @@ func (s *Stopped) read() error {
 		s.Snapshot, s.Last, s.LastTerm = list[0].Index, list[0].Index, list[0].Term
 		s.Members = servers(list[0].Configuration)
 	}
-	term, err := s.group.stable.GetUint64(keyTerm)
-	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
+	if s.Term, _, err = s.group.stable.Term(); err != nil {
 		return err
 	}
-	s.Term = term
 	return s.entries(func(l *raft.Log) error {
 		s.Last, s.LastTerm = l.Index, l.Term
 		if l.Type == raft.LogConfiguration {
@@ -96,7 +95,7 @@ func (s *Stopped) entries(visit func(*raft.Log) error) error {
 		if err := s.group.logs.GetLog(index, &l); err != nil {
 			return fmt.Errorf("read entry %d of the log: %w", index, err)
 		}
-		if err := s.group.health.failed(); err != nil {
+		if err := s.group.health.Failed(); err != nil {
 			return err
 		}
 		if err := visit(&l); err != nil {
@@ -139,7 +138,7 @@ func (s *Stopped) Recover(commands ...[]byte) error {
 		return fmt.Errorf("recover group %d: it never had any entry", s.group.cfg.Group)
 	}
 	term := max(s.Term, s.LastTerm) + 1
-	if err := s.group.stable.SetUint64(keyTerm, term); err != nil {
+	if err := s.group.stable.SetTerm(term); err != nil {
 		return fmt.Errorf("recover group %d: %w", s.group.cfg.Group, err)
 	}
 	self := s.group.cfg.Self

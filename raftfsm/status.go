@@ -40,16 +40,16 @@ func (g *Group) Status() Status {
 		Last:        g.raft.LastIndex(),
 		Commit:      g.raft.CommitIndex(),
 		Applied:     g.Applied(),
-		Snapshot:    g.snapshots.newest.Load(),
+		Snapshot:    g.snapshots.Newest(),
 		LastContact: -1,
-		Stalled:     g.health.owed(),
+		Stalled:     g.health.Owed(),
 		Led:         g.led.Load(),
 		Proposals:   len(g.slots),
 	}
-	if g.health.failed() != nil {
+	if g.health.Failed() != nil {
 		s.State = "Failed"
 	}
-	if r := g.round.Load(); r != nil {
+	if r := g.eraser.last.Load(); r != nil {
 		s.Erased, s.EraseTook = r.end, r.took
 	}
 	s.Leader, _ = g.Leader()

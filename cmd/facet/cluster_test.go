@@ -61,7 +61,7 @@ func TestKeysAndCertificatesOfARunningClusterAreReplacedWithoutAFailedRequest(t 
 	}
 
 	facet(t, "cluster", "rotate", "gossip", "--profile", m.profile)
-	facet(t, "cluster", "rotate", "cluster", "--profile", filepath.Join(m.folder(2), "profile.yaml")) // with a node's own certificate
+	facet(t, "cluster", "rotate", "cluster", "--profile", m.profile)
 	check("rotate gossip and cluster")
 	for i, c := range credentials(t, m.status(t)) {
 		if len(c.Gossip) != 1 || c.Gossip[0].ID == before[i].Gossip[0].ID || len(c.Cluster) != 1 || c.Cluster[0].ID == before[i].Cluster[0].ID {
@@ -98,6 +98,44 @@ func TestKeysAndCertificatesOfARunningClusterAreReplacedWithoutAFailedRequest(t 
 	t.Logf("%d requests", calls.asked.Load())
 }
 
+// TestMachinesThatJoinedLookAndGiveNoOrders uses the profile of a machine that joined, also without
+// its status certificate, as it was before 0.3.1.
+func TestMachinesThatJoinedLookAndGiveNoOrders(t *testing.T) {
+	m := form(t)
+	joined := filepath.Join(m.folder(2), "profile.yaml")
+	looks := func() {
+		t.Helper()
+		for _, command := range [][]string{{"status"}, {"cluster", "status"}, {"shard", "balance", "--plan"}} {
+			facet(t, append(command, "--profile", joined)...)
+		}
+	}
+	fails := func(want string, args ...string) {
+		t.Helper()
+		if out, err := command(t, append(args, "--profile", joined)...).CombinedOutput(); err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%v: %v, %s, want %q", args, err, out, want)
+		}
+	}
+	looks()
+	for _, order := range [][]string{
+		{"tenant", "create", "mine"}, {"key", "list", "--tenant", "acme"}, {"node", "drain", "n1"}, {"cluster", "rotate", "gossip"}, {"backup", "--to", "file:///tmp/x"},
+	} {
+		fails("this needs the cluster's admin certificate", order...)
+	}
+	for _, name := range []string{"status.pem", "status.key"} {
+		if err := os.Remove(filepath.Join(m.folder(2), "certificates", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fails(`give "facet cluster renew" on the machine with the authority`, "status")
+	if out := facet(t, "cluster", "renew", "--profile", m.profile); !strings.Contains(out, "node n3 has new certificates") || strings.Contains(out, "n1") {
+		t.Errorf("renew: %s", out)
+	}
+	looks()
+	if out := facet(t, "cluster", "renew", "--profile", m.profile); !strings.Contains(out, "no certificate is due") {
+		t.Errorf("renew once more: %s", out)
+	}
+}
+
 // TestFilesThatAnOperatorReplacesAreTakenWithoutARestart uses certs by hand.
 func TestFilesThatAnOperatorReplacesAreTakenWithoutARestart(t *testing.T) {
 	m := &machines{dir: t.TempDir(), process: make([]*exec.Cmd, 1), ports: []int{freeBlock(t)}}
@@ -112,7 +150,7 @@ func TestFilesThatAnOperatorReplacesAreTakenWithoutARestart(t *testing.T) {
 	}
 	issue := []string{"certs", "issue", "n1", "--dir", filepath.Join(m.folder(0), "authority"), "--data", filepath.Join(m.folder(0), "data"), "--host", "127.0.0.1"}
 	out := facet(t, issue...)
-	if n := strings.Count(out, "wrote "); n != 4 || !strings.Contains(out, filepath.Join("n1", "server.pem")) {
+	if n := strings.Count(out, "wrote "); n != 6 || !strings.Contains(out, filepath.Join("n1", "server.pem")) {
 		t.Errorf("issue says %q", out)
 	}
 	if again := facet(t, issue...); !strings.Contains(again, "nothing to do") {

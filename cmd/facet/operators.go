@@ -37,7 +37,7 @@ func (t *target) flags(f *pflag.FlagSet) {
 	f.StringVar(&t.profile, "profile", "", "file that says how to reach a cluster (default: "+profileVariable+", else a cluster of facet dev in ./dev, else facet/profile.yaml in your configuration folder)")
 	f.StringVar(&t.dir, "dir", devDir, "folder of a cluster of facet dev")
 	f.StringSliceVar(&t.addresses, "admin", nil, "admin addresses of a cluster's nodes, host:port, instead of a profile")
-	f.StringVar(&t.certificates, "certificates", "", "folder with ca.pem, admin.pem and admin.key, with --admin")
+	f.StringVar(&t.certificates, "certificates", "", "folder with ca.pem, admin.pem and admin.key (or status.pem and status.key, to look), with --admin")
 }
 
 func (t *target) client() (*admin.Client, error) {

@@ -95,7 +95,7 @@ func (ca *CA) nodeTemplate(node id.Node) *x509.Certificate {
 	return &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "node " + node.String()},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		URIs:        []*url.URL{ca.uri(roleNode, node.String())},
+		URIs:        []*url.URL{ca.uri(RoleNode, node.String())},
 	}
 }
 
@@ -128,9 +128,23 @@ func (ca *CA) IssueAdmin(name string) (Pair, error) {
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "admin " + name},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-		URIs:        []*url.URL{ca.uri(roleAdmin, name)},
+		URIs:        []*url.URL{ca.uri(RoleAdmin, name)},
 	}
 	return ca.issue(template, nil)
+}
+
+// IssueStatus makes the client certificate with which the command line on node's machine
+// looks at the cluster.
+func (ca *CA) IssueStatus(node id.Node) (Pair, error) {
+	return ca.issue(ca.statusTemplate(node), nil)
+}
+
+func (ca *CA) statusTemplate(node id.Node) *x509.Certificate {
+	return &x509.Certificate{
+		Subject:     pkix.Name{CommonName: "status " + node.String()},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		URIs:        []*url.URL{ca.uri(RoleStatus, node.String())},
+	}
 }
 
 // issue signs template for a fresh key, for one year or the authority's rest.

@@ -147,6 +147,8 @@ func TestStrangersAreRefusedAtBothEnds(t *testing.T) {
 	refused("an administrator", admin.PeerConfig())
 	server, _ := source(t, ca, func() (Pair, error) { return ca.IssueServer([]string{"facet.example"}) })
 	refused("the public port's certificate", server.PeerConfig())
+	status, _ := source(t, ca, func() (Pair, error) { return ca.IssueStatus(nodeID(2)) })
+	refused("a certificate that only looks", status.PeerConfig())
 	refused("nobody", &tls.Config{InsecureSkipVerify: true, NextProtos: []string{PeerProtocol}})
 	plain := nodeSource(t, ca, 2).PeerConfig()
 	plain.NextProtos = nil
@@ -155,10 +157,10 @@ func TestStrangersAreRefusedAtBothEnds(t *testing.T) {
 	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
 	refused("a node with TLS 1.2", old)
 	two, _ := source(t, ca, func() (Pair, error) {
-		return ca.issue(&x509.Certificate{URIs: []*url.URL{ca.uri(roleNode, nodeID(3).String()), ca.uri(roleNode, nodeID(4).String())}}, nil)
+		return ca.issue(&x509.Certificate{URIs: []*url.URL{ca.uri(RoleNode, nodeID(3).String()), ca.uri(RoleNode, nodeID(4).String())}}, nil)
 	})
 	refused("a node with two names", two.PeerConfig())
-	self, _ := source(t, ca, func() (Pair, error) { return selfSigned(t, ca.uri(roleNode, nodeID(2).String())) })
+	self, _ := source(t, ca, func() (Pair, error) { return selfSigned(t, ca.uri(RoleNode, nodeID(2).String())) })
 	refused("a self-signed node", self.PeerConfig())
 }
 
@@ -181,16 +183,22 @@ func selfSigned(t *testing.T, name *url.URL) (Pair, error) {
 	return Pair{Cert: encodeCert(der), Key: keyPEM}, err
 }
 
-func TestAdminPortTakesAdministratorsAndNodesOnly(t *testing.T) {
+func TestAdminPortTellsRolesApart(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
-	port := nodeSource(t, ca, 1).AdminServerConfig()
+	own := nodeSource(t, ca, 1)
+	port := own.AdminServerConfig()
 	admin, _ := source(t, ca, func() (Pair, error) { return ca.IssueAdmin("root") })
-	if _, serverErr, clientErr := talk(t, port, admin.AdminClientConfig()); serverErr != nil || clientErr != nil {
-		t.Errorf("administrator: server %v, client %v", serverErr, clientErr)
-	}
-	if _, serverErr, clientErr := talk(t, port, nodeSource(t, ca, 2).AdminClientConfig()); serverErr != nil || clientErr != nil {
-		t.Errorf("node: server %v, client %v", serverErr, clientErr)
+	status, _ := source(t, ca, func() (Pair, error) { return ca.IssueStatus(nodeID(3)) })
+	for want, s := range map[Role]*Source{RoleAdmin: admin, RoleStatus: status, RoleNode: nodeSource(t, ca, 2)} {
+		state, serverErr, clientErr := talk(t, port, s.AdminClientConfig())
+		if serverErr != nil || clientErr != nil {
+			t.Errorf("%s: server %v, client %v", want, serverErr, clientErr)
+			continue
+		}
+		if got, name, err := own.Holder(state.PeerCertificates[0]); got != want || err != nil {
+			t.Errorf("got %s %q, %v, want %s", got, name, err, want)
+		}
 	}
 	other := newCA(t, "one")
 	foreign, _ := source(t, other, func() (Pair, error) { return other.IssueAdmin("root") })

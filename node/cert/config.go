@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,16 +22,22 @@ const httpProtocol = "http/1.1"
 // ErrStranger says that the other end's certificate does not open this port.
 var ErrStranger = errors.New("cert: not a certificate for this port")
 
-// role is what a certificate's holder is.
-type role string
+// Role is what the holder of a certificate is.
+type Role string
 
+// The roles. They are spoken between versions.
 const (
-	roleNode  role = "node"
-	roleAdmin role = "admin"
+	// RoleNode is a node of the cluster. Its name is the node's id.
+	RoleNode Role = "node"
+	// RoleAdmin is an administrator.
+	RoleAdmin Role = "admin"
+	// RoleStatus is the command line on the machine of a node: it looks and gives no
+	// orders. Its name is the node's id.
+	RoleStatus Role = "status"
 )
 
 // uri names the holder of a certificate.
-func (ca *CA) uri(r role, name string) *url.URL {
+func (ca *CA) uri(r Role, name string) *url.URL {
 	return &url.URL{Scheme: "facet", Host: ca.name, Path: "/" + string(r) + "/" + name}
 }
 
@@ -42,17 +49,18 @@ func (s *Source) PeerConfig() *tls.Config {
 	c.MinVersion = tls.VersionTLS13
 	c.ClientAuth = tls.RequireAnyClientCert // VerifyConnection is what checks it
 	c.InsecureSkipVerify = true             // host names say nothing here: VerifyConnection checks chain and URI
-	c.VerifyConnection = s.verifier(x509.ExtKeyUsageAny, roleNode)
+	c.VerifyConnection = s.verifier(x509.ExtKeyUsageAny, RoleNode)
 	return c
 }
 
 // AdminServerConfig is for the admin port: TLS 1.3 with the node's certificate;
-// callers must be administrators or nodes of this cluster.
+// callers must have a certificate of this cluster. What they may do is for their role
+// to say: Holder returns it.
 func (s *Source) AdminServerConfig() *tls.Config {
 	c := s.config(httpProtocol)
 	c.MinVersion = tls.VersionTLS13
 	c.ClientAuth = tls.RequireAnyClientCert
-	c.VerifyConnection = s.verifier(x509.ExtKeyUsageClientAuth, roleAdmin, roleNode)
+	c.VerifyConnection = s.verifier(x509.ExtKeyUsageClientAuth, RoleAdmin, RoleStatus, RoleNode)
 	return c
 }
 
@@ -62,7 +70,7 @@ func (s *Source) AdminClientConfig() *tls.Config {
 	c := s.config(httpProtocol)
 	c.MinVersion = tls.VersionTLS13
 	c.InsecureSkipVerify = true // as in PeerConfig
-	c.VerifyConnection = s.verifier(x509.ExtKeyUsageServerAuth, roleNode)
+	c.VerifyConnection = s.verifier(x509.ExtKeyUsageServerAuth, RoleNode)
 	return c
 }
 
@@ -90,7 +98,7 @@ func (s *Source) config(protocol string) *tls.Config {
 
 // verifier checks the other end's chain against the authority and that it has
 // one of roles in the same cluster.
-func (s *Source) verifier(usage x509.ExtKeyUsage, roles ...role) func(tls.ConnectionState) error {
+func (s *Source) verifier(usage x509.ExtKeyUsage, roles ...Role) func(tls.ConnectionState) error {
 	return func(cs tls.ConnectionState) error {
 		// A client that offers no ALPN at all passes crypto/tls's own check.
 		if cs.NegotiatedProtocol == "" && usage == x509.ExtKeyUsageAny {
@@ -99,27 +107,44 @@ func (s *Source) verifier(usage x509.ExtKeyUsage, roles ...role) func(tls.Connec
 		if len(cs.PeerCertificates) == 0 {
 			return fmt.Errorf("%w: none shown", ErrStranger)
 		}
-		m := s.current()
-		if m.roots == nil {
-			return fmt.Errorf("%w: no authority to check it with", ErrStranger)
-		}
-		leaf := cs.PeerCertificates[0]
-		if _, err := leaf.Verify(x509.VerifyOptions{
-			Roots: m.roots, CurrentTime: time.Now(), KeyUsages: []x509.ExtKeyUsage{usage},
-		}); err != nil {
-			return fmt.Errorf("%w: %w", ErrStranger, err)
-		}
-		for _, r := range roles {
-			if _, ok := holder(leaf, m.authority, r); ok {
-				return nil
-			}
-		}
-		return fmt.Errorf("%w: %s is not %v of %s", ErrStranger, leaf.Subject.CommonName, roles, m.authority)
+		_, _, err := s.current().holder(cs.PeerCertificates[0], usage, roles...)
+		return err
 	}
 }
 
+// Holder returns the role and the name of the holder of a client certificate, checked
+// against the authorities that are trusted now: a connection outlives them.
+func (s *Source) Holder(leaf *x509.Certificate) (Role, string, error) {
+	return s.current().holder(leaf, x509.ExtKeyUsageClientAuth, RoleAdmin, RoleStatus, RoleNode)
+}
+
+// Trusts reports whether an authority that is trusted now has signed leaf. Its dates are
+// not looked at.
+func (s *Source) Trusts(leaf *x509.Certificate) bool {
+	return slices.ContainsFunc(s.Authorities(), func(c *x509.Certificate) bool { return leaf.CheckSignatureFrom(c) == nil })
+}
+
+// holder returns the role and the name of the holder of leaf, which must have one of
+// roles.
+func (m *material) holder(leaf *x509.Certificate, usage x509.ExtKeyUsage, roles ...Role) (Role, string, error) {
+	if m.roots == nil {
+		return "", "", fmt.Errorf("%w: no authority to check it with", ErrStranger)
+	}
+	if _, err := leaf.Verify(x509.VerifyOptions{
+		Roots: m.roots, CurrentTime: time.Now(), KeyUsages: []x509.ExtKeyUsage{usage},
+	}); err != nil {
+		return "", "", fmt.Errorf("%w: %w", ErrStranger, err)
+	}
+	for _, r := range roles {
+		if name, ok := holder(leaf, m.authority, r); ok {
+			return r, name, nil
+		}
+	}
+	return "", "", fmt.Errorf("%w: %s is not %v of %s", ErrStranger, leaf.Subject.CommonName, roles, m.authority)
+}
+
 // holder gives the name that c's one URI carries for role r of authority.
-func holder(c *x509.Certificate, authority string, r role) (string, bool) {
+func holder(c *x509.Certificate, authority string, r Role) (string, bool) {
 	if len(c.URIs) != 1 || c.URIs[0].Scheme != "facet" || c.URIs[0].Host != authority {
 		return "", false
 	}
@@ -127,7 +152,7 @@ func holder(c *x509.Certificate, authority string, r role) (string, bool) {
 	if !ok || !isName(name) {
 		return "", false
 	}
-	if r == roleNode {
+	if r != RoleAdmin {
 		if _, err := id.Parse(name); err != nil {
 			return "", false
 		}
@@ -146,11 +171,17 @@ func NodeOf(cs tls.ConnectionState) (id.Node, error) {
 
 // NodeIn gives the node that a certificate names. It is ErrStranger for one that
 // names none.
-func NodeIn(leaf *x509.Certificate) (id.Node, error) {
+func NodeIn(leaf *x509.Certificate) (id.Node, error) { return nodeIn(leaf, RoleNode) }
+
+// StatusIn returns the node on whose machine a certificate of the role status is used. The
+// error is ErrStranger for another certificate.
+func StatusIn(leaf *x509.Certificate) (id.Node, error) { return nodeIn(leaf, RoleStatus) }
+
+func nodeIn(leaf *x509.Certificate, r Role) (id.Node, error) {
 	if len(leaf.URIs) != 1 {
 		return id.Node{}, ErrStranger
 	}
-	name, ok := holder(leaf, leaf.URIs[0].Host, roleNode)
+	name, ok := holder(leaf, leaf.URIs[0].Host, r)
 	if !ok {
 		return id.Node{}, ErrStranger
 	}

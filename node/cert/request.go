@@ -83,6 +83,16 @@ func (ca *CA) SignServer(request []byte, hosts []string) ([]byte, error) {
 	return ca.sign(serverTemplate(), hosts, key)
 }
 
+// SignStatus makes the certificate that IssueStatus makes, for the key of a request. The
+// error wraps ErrRequest if that is no request.
+func (ca *CA) SignStatus(request []byte, node id.Node) ([]byte, error) {
+	key, err := parseRequest(request)
+	if err != nil {
+		return nil, err
+	}
+	return ca.sign(ca.statusTemplate(node), nil, key)
+}
+
 // Successor makes an authority of the same name with another key, which is to take
 // over: both are in each other's CertPEM.
 func (ca *CA) Successor() (*CA, error) {

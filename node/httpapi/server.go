@@ -126,7 +126,7 @@ type Config struct {
 	// Canonical says which canonical forms of signatures are accepted.
 	Canonical sigv4.Canonical
 	// MustSign names headers, in lower case, that have to be signed when present,
-	// besides host and date.
+	// besides host, date and idempotency-key.
 	MustSign []string
 	Health   HealthAccess
 	// Origins are the web origins that browsers may call from; none switches
@@ -177,7 +177,8 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg,
 		verifier: sigv4.New(sigv4.Config{
-			Region: cfg.Region, Service: service, Canonical: cfg.Canonical, MustSign: cfg.MustSign,
+			Region: cfg.Region, Service: service, Canonical: cfg.Canonical,
+			MustSign: append([]string{"idempotency-key"}, cfg.MustSign...),
 		}),
 		bodies:   fair.NewPool(int64(cfg.Limits.BodiesBytes)),
 		requests: fair.NewPool(int64(cfg.Limits.Requests)),

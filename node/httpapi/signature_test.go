@@ -89,6 +89,24 @@ func TestARequestThatWasChangedOnItsWayHasNoEffect(t *testing.T) {
 	}
 }
 
+// TestUnsignedIdempotencyKeyIsRefused sends a captured write again with a key that its signature
+// does not cover, which would make it another write.
+func TestUnsignedIdempotencyKeyIsRefused(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	apiKey := r.staff()
+	for _, target := range []string{"/v1/subjects", "/v1.1/subjects"} {
+		captured := signed{as: "biometric", method: "POST", target: target, headers: []sigv4.Header{apiKey}, body: `{"face":"aW1nIGFubmE="}`}.raw(t)
+		for _, header := range []string{"Idempotency-Key: k1\r\n", "idempotency-key: \r\n"} {
+			r.refused(target+" "+header, strings.Replace(captured, "\r\n", "\r\n"+header, 1),
+				"The header idempotency-key must be signed when it is sent: name it in SignedHeaders.")
+		}
+		if a := r.exchange(captured, "POST"); a.status != 201 {
+			t.Errorf("%s as it was signed: %d %s", target, a.status, a.body)
+		}
+	}
+}
+
 func TestAnAPIKeyWorksForItsTenantOnly(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)

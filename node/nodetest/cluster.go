@@ -64,6 +64,8 @@ type Cluster struct {
 	Nodes []*Member
 	// Roots is the file of the authority's certificate.
 	Roots string
+	// Authority issued the nodes' certificates.
+	Authority *cert.CA
 
 	t testing.TB
 }
@@ -131,7 +133,7 @@ func (c *Cluster) configure(o Options) {
 	dir := c.t.TempDir()
 	ca, err := cert.NewCA("test")
 	must(c.t, err)
-	c.Roots = filepath.Join(dir, "ca.pem")
+	c.Roots, c.Authority = filepath.Join(dir, "ca.pem"), ca
 	must(c.t, os.WriteFile(c.Roots, ca.CertPEM(), 0o600))
 	clusterKey, gossipKey := keyFile(c.t, dir, "cluster.key"), keyFile(c.t, dir, "gossip.key")
 	if o.ClusterKeyFile != "" {

@@ -70,7 +70,7 @@ func curl(t *testing.T, ca, spelling, secret string, args ...string) (status, te
 
 func TestCurlIsAcceptedInBothSpellings(t *testing.T) {
 	t.Parallel()
-	url, ca := curlServer(t, New(Config{Region: "ap-southeast-2", Service: "execute-api"}))
+	url, ca := curlServer(t, New(Config{Region: "ap-southeast-2", Service: "execute-api", MustSign: []string{"idempotency-key"}}))
 	big := filepath.Join(t.TempDir(), "big")
 	if err := os.WriteFile(big, []byte(`{"face":"`+strings.Repeat("A", 3<<20)+`"}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -87,6 +87,7 @@ func TestCurlIsAcceptedInBothSpellings(t *testing.T) {
 			{"-H", "x-api-key: key", "-H", "content-type: application/json", "-H", "accept: application/json", "--data-binary", "@" + big, url + "/v1.1/subjects"},
 			{"--json", `{"probe":"eA=="}`, url + "/v1.1/face/search"},
 			{"-d", "@-", url + "/v1.1/face/search"},
+			{"-H", "Idempotency-Key: door-7", "--json", `{"face":"eA=="}`, url + "/v1.1/subjects"},
 			{"-H", "X-Spaced:   a   b  ", url + "/v1.1/health"},
 			{"-H", "Host: facet.example:8443", url + "/v1.1/health"},
 		} {

@@ -104,8 +104,8 @@ const (
 
 // Error says why a signature is refused.
 type Error struct {
-	// Message is for the client: one of the messages of decision D4. It holds no
-	// secret and no canonical string.
+	// Message is for the client: one of the messages of decision D4, or the name of a
+	// header that must be signed. It holds no secret and no canonical string.
 	Message string
 	// cause is for logs and tests; it holds no value of the request.
 	cause error

@@ -125,12 +125,12 @@ func (v *Verifier) date(r Request, now time.Time) (name, date string, err error)
 // headers checks the list of signed headers against r and fills what Verify
 // needs of them and of the target.
 func (v *Verifier) headers(c *Claim, r Request, dateName string) error {
-	must := []string{"host", dateName}
 	for _, name := range v.cfg.MustSign {
-		if len(r.values(name)) > 0 && !mutant.UnsignedHeader {
-			must = append(must, name)
+		if len(r.values(name)) > 0 && !c.signs(name) && !mutant.UnsignedHeader {
+			return refuse("The header "+name+" must be signed when it is sent: name it in SignedHeaders.", name+" is not signed")
 		}
 	}
+	must := []string{"host", dateName}
 	for _, name := range []string{"x-cloud-content-sha256", "x-amz-content-sha256"} {
 		if stated := r.values(name); len(stated) > 0 {
 			must = append(must, name)
@@ -138,7 +138,7 @@ func (v *Verifier) headers(c *Claim, r Request, dateName string) error {
 		}
 	}
 	for _, name := range must {
-		if _, ok := slices.BinarySearch(c.names, name); !ok {
+		if !c.signs(name) {
 			return refuse(messageMismatch, name+" has to be signed")
 		}
 	}
@@ -164,6 +164,12 @@ func (v *Verifier) headers(c *Claim, r Request, dateName string) error {
 		return &Error{Message: messageMismatch, cause: err}
 	}
 	return nil
+}
+
+// signs reports whether the signature covers the header of that name.
+func (c *Claim) signs(name string) bool {
+	_, ok := slices.BinarySearch(c.names, name)
+	return ok
 }
 
 // dummySecret stands for the secret of an unknown access key, so that the

@@ -321,7 +321,7 @@ func TestFurtherHeadersHaveToBeSignedWhenConfigured(t *testing.T) {
 		t.Errorf("absent: %v", err)
 	}
 	q = with(q, "X-Api-Key", "key")
-	wantMessage(t, "present and not signed", verify(v, q, "", signedAt), messageMismatch)
+	wantMessage(t, "present and not signed", verify(v, q, "", signedAt), "The header x-api-key must be signed when it is sent: name it in SignedHeaders.")
 	if err := verify(verifier, q, "", signedAt); err != nil {
 		t.Errorf("not signed, not configured: %v", err)
 	}

@@ -11,6 +11,8 @@ var (
 	// ErrOutcomeUnknown says that the request was sent and no answer came: it may
 	// or may not have had its effect.
 	ErrOutcomeUnknown = errors.New("transport: outcome of request unknown")
+	// ErrRemoved is what Config.Refuse returns, wrapped, for a node that was removed.
+	ErrRemoved = errors.New("transport: the node was removed from the cluster")
 	// ErrTooLarge says that a request or answer exceeds BodyBytesMax.
 	ErrTooLarge = errors.New("transport: message too large")
 )

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -68,7 +69,10 @@ type Config struct {
 	Advertise string
 	// TLS is cert.Source.PeerConfig's.
 	TLS *tls.Config
-	Log *slog.Logger
+	// Refuse, if given, returns why there may be no stream with a node that shows leaf. A node
+	// for which that is ErrRemoved may still send one internal request on each stream.
+	Refuse func(node id.Node, leaf *x509.Certificate) error
+	Log    *slog.Logger
 }
 
 // Mux is the one port between nodes. Each connection is accepted, checked and
@@ -76,6 +80,7 @@ type Config struct {
 type Mux struct {
 	network   Network
 	tls       *tls.Config
+	refusal   func(node id.Node, leaf *x509.Certificate) error
 	log       *slog.Logger
 	listener  net.Listener
 	advertise string
@@ -89,6 +94,7 @@ type Mux struct {
 	closed     bool
 	streams    map[header]*Stream
 	conns      map[*Conn]struct{} // accepted and not yet closed
+	dialled    map[*Conn]struct{} // not yet closed
 	handshakes map[*Conn]struct{} // those of conns that have not yet said what for
 	warned     time.Time          // of a refused stream
 }
@@ -112,7 +118,11 @@ func Open(ctx context.Context, cfg Config) (*Mux, error) {
 		network: cfg.Network, tls: cfg.TLS, log: cfg.Log,
 		listener: listener, advertise: cfg.Advertise,
 		streams: make(map[header]*Stream),
-		conns:   make(map[*Conn]struct{}), handshakes: make(map[*Conn]struct{}),
+		conns:   make(map[*Conn]struct{}), handshakes: make(map[*Conn]struct{}), dialled: make(map[*Conn]struct{}),
+		refusal: cfg.Refuse,
+	}
+	if m.refusal == nil {
+		m.refusal = func(id.Node, *x509.Certificate) error { return nil }
 	}
 	if m.advertise == "" {
 		m.advertise = listener.Addr().String()
@@ -186,12 +196,57 @@ func (m *Mux) Dial(ctx context.Context, kind Kind, shard id.Shard, address strin
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("dial node at %s: name the stream: %w", address, err), raw.Close())
 	}
-	c := &Conn{Conn: conn, raw: raw}
-	c.node, err = cert.NodeOf(conn.ConnectionState())
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("dial node at %s: %w", address, err), raw.Close())
+	c := &Conn{Conn: conn, raw: raw, mux: m}
+	if err := m.identify(c, m.dialled); err != nil {
+		c.abort()
+		return nil, fmt.Errorf("dial node at %s: %w", address, err)
 	}
 	return c, nil
+}
+
+// identify notes which node is at the other end of c, in one of m's two maps, and returns why
+// there may be no stream with that node. The note comes first: a Cut that does not see it is
+// over before Refuse is asked.
+func (m *Mux) identify(c *Conn, in map[*Conn]struct{}) error {
+	state := c.ConnectionState()
+	node, err := cert.NodeOf(state)
+	if err != nil {
+		return err
+	}
+	leaf := state.PeerCertificates[0]
+	m.mu.Lock()
+	c.node, c.leaf = node, leaf
+	in[c] = struct{}{}
+	m.mu.Unlock()
+	return m.refusal(node, leaf)
+}
+
+// Cut closes the streams of both directions with the nodes that match, and returns how
+// many there were. match gets what the other end has shown.
+func (m *Mux) Cut(match func(node id.Node, leaf *x509.Certificate) bool) int {
+	type stream struct {
+		*Conn
+		node id.Node
+		leaf *x509.Certificate
+	}
+	var all []stream
+	m.mu.Lock()
+	for _, in := range []map[*Conn]struct{}{m.conns, m.dialled} {
+		for c := range in {
+			if c.leaf != nil { // else its handshake is not over
+				all = append(all, stream{c, c.node, c.leaf})
+			}
+		}
+	}
+	m.mu.Unlock()
+	count := 0
+	for _, c := range all {
+		if match(c.node, c.leaf) {
+			c.abort()
+			count++
+		}
+	}
+	return count
 }
 
 // Close stops listening, closes all accepted streams and waits for the accept
@@ -316,9 +371,9 @@ func (m *Mux) greet(c *Conn) (header, error) {
 	if err := c.HandshakeContext(ctx); err != nil {
 		return header{}, fmt.Errorf("TLS handshake: %w", err)
 	}
-	var err error
-	if c.node, err = cert.NodeOf(c.ConnectionState()); err != nil {
-		return header{}, err
+	refused := m.identify(c, m.conns)
+	if refused != nil && !errors.Is(refused, ErrRemoved) {
+		return header{}, refused
 	}
 	var frame [headerBytes]byte
 	if _, err := io.ReadFull(c.Conn, frame[:]); err != nil {
@@ -327,6 +382,9 @@ func (m *Mux) greet(c *Conn) (header, error) {
 	c.header = header{Kind(frame[0]), id.Shard(binary.BigEndian.Uint16(frame[1:]))}
 	if c.header.kind != KindRaft && c.header.shard != 0 {
 		return header{}, fmt.Errorf("first frame %x: only Raft streams have a group", frame)
+	}
+	if c.once = refused != nil; c.once && c.header.kind != KindPeer {
+		return header{}, refused
 	}
 	return c.header, c.raw.SetDeadline(time.Time{})
 }

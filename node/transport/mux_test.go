@@ -3,12 +3,16 @@ package transport
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -399,4 +403,85 @@ func TestDialEndsWithItsContextAndWithTheMux(t *testing.T) {
 			t.Errorf("register after close: got %v", err)
 		}
 	})
+}
+
+func TestRefusedNodeGetsNoStream(t *testing.T) {
+	t.Parallel()
+	ca := newCA(t, "one")
+	open := func(n byte, refuse func(id.Node, *x509.Certificate) error) *Mux {
+		m, err := Open(t.Context(), Config{
+			Network: OS{}, Addr: "127.0.0.1:0", TLS: nodeTLS(t, ca, n), Refuse: refuse, Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	var refusal atomic.Pointer[error]
+	refusal.Store(new(error))
+	a := open(1, func(node id.Node, _ *x509.Certificate) error {
+		if node != nodeID(2) {
+			return errors.New("another node is asked about")
+		}
+		return *refusal.Load()
+	})
+	b := open(2, nil)
+	defer closeAll(t, a, b)
+	peers, err := a.Peers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := OpenServer(ServerConfig{Listener: peers, Log: slog.New(slog.DiscardHandler), Handler: func(context.Context, string, []byte) ([]byte, error) {
+		return []byte("removed"), nil
+	}})
+	defer closeAll(t, server)
+	ended := func(c net.Conn) bool {
+		_ = c.SetReadDeadline(time.Now().Add(2 * time.Second))
+		_, err := c.Read(make([]byte, 1))
+		return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
+	}
+	dial := func(from *Mux, kind Kind, to *Mux) net.Conn {
+		t.Helper()
+		c, err := from.Dial(t.Context(), kind, 0, to.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	ask := func(c net.Conn) string {
+		t.Helper()
+		if err := writeRequest(c, request{number: 1, timeout: time.Second, method: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := readFrame(c, BodyBytesMax, func(int) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(answer)
+	}
+	if _, err := b.Gossip(); err != nil { // so that b keeps out open
+		t.Fatal(err)
+	}
+	in, out := dial(b, KindPeer, a), dial(a, KindGossip, b)
+	ask(in)
+	ask(in)
+	removed := fmt.Errorf("%w: in this test", ErrRemoved)
+	refusal.Store(&removed)
+	if n := a.Cut(func(node id.Node, leaf *x509.Certificate) bool { return node == nodeID(2) && leaf != nil }); n != 2 || !ended(in) || !ended(out) {
+		t.Errorf("%d streams were cut", n)
+	}
+	if _, err := a.Dial(t.Context(), KindPeer, 0, b.Addr()); !errors.Is(err, ErrRemoved) {
+		t.Errorf("a removed node was called: %v", err)
+	}
+	if !ended(dial(b, KindGossip, a)) {
+		t.Error("a removed node has a stream of gossip")
+	}
+	once := dial(b, KindPeer, a)
+	if answer := ask(once); !strings.HasSuffix(answer, "removed") {
+		t.Errorf("it is told %q", answer)
+	}
+	if !ended(once) {
+		t.Error("it may ask a second time")
+	}
 }

@@ -69,6 +69,7 @@ type serverConn struct {
 	net.Conn
 	requests chan arrived // unbuffered: one request is read ahead of the worker at most
 	reading  atomic.Bool  // a request has begun to arrive: the reader's deadline counts
+	once     bool         // it is closed behind one answer
 	gone     context.Context
 	leave    context.CancelFunc
 }
@@ -123,7 +124,8 @@ func (s *Server) accept() {
 		}
 		sc := &serverConn{Conn: c, requests: make(chan arrived)}
 		sc.gone, sc.leave = context.WithCancel(s.ctx)
-		if n, ok := c.(interface{ Node() id.Node }); ok {
+		if n, ok := c.(*Conn); ok {
+			sc.once = n.once
 			sc.gone = context.WithValue(sc.gone, callerKey{}, n.Node())
 		}
 		if !s.start(sc) {
@@ -212,7 +214,7 @@ func (s *Server) work(c *serverConn) {
 			}
 			idle.Reset(2 * frameTimeout) // for room and for the frame
 		case q := <-c.requests:
-			if err := s.answer(c, q); err != nil {
+			if err := s.answer(c, q); err != nil || c.once {
 				return
 			}
 			idle.Reset(idleTimeout)

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -15,10 +16,14 @@ import (
 type Conn struct {
 	*tls.Conn
 	raw    net.Conn
-	mux    *Mux // nil when this end dialled
+	mux    *Mux
 	header header
 	node   id.Node
-	owner  atomic.Pointer[Stream] // who it was handed to
+	leaf   *x509.Certificate // the other end's; guarded by mux.mu
+	// once is set where the other end was removed: the stream carries one request, whose
+	// answer may say so.
+	once  bool
+	owner atomic.Pointer[Stream] // who it was handed to
 }
 
 // Node gives the node at the other end, as its certificate says.
@@ -37,11 +42,9 @@ func (c *Conn) abort() {
 }
 
 func (c *Conn) forget() {
-	if c.mux == nil {
-		return
-	}
 	c.mux.mu.Lock()
 	delete(c.mux.conns, c)
+	delete(c.mux.dialled, c)
 	c.mux.mu.Unlock()
 }
 

@@ -22,6 +22,14 @@ type Op[C, A any] struct {
 // Encode returns the bytes to propose.
 func (o Op[C, A]) Encode(c C) []byte { return codec.Encode(o.head(), c) }
 
+// Decode reads an encoded command. Its error wraps codec.ErrMalformed if b is
+// another command or none.
+func (o Op[C, A]) Decode(b []byte) (C, error) {
+	var c C
+	err := codec.Decode(b, o.head(), &c)
+	return c, err
+}
+
 // Answer reads the answer to the command. Its error wraps codec.ErrMalformed.
 func (o Op[C, A]) Answer(b []byte) (A, error) {
 	var a A

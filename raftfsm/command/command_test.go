@@ -50,6 +50,12 @@ func TestCommandIsAppliedByItsRow(t *testing.T) {
 			t.Errorf("got %d, %v, want %d", got.Sum, err, want)
 		}
 	}
+	if c, err := addOp.Decode(addOp.Encode(add{3})); err != nil || c.N != 3 {
+		t.Errorf("decoded %v, %v", c, err)
+	}
+	if _, err := addOp.Decode(doubleOp.Encode(double{})); !errors.Is(err, codec.ErrMalformed) {
+		t.Errorf("another command decodes: %v", err)
+	}
 	f(addOp.Encode(add{3}), codec.Head{Code: 0x42, Version: 1}, addOp.Answer, 3)
 	f(addOp.Encode(add{4}), codec.Head{Code: 0x42, Version: 1}, addOp.Answer, 7)
 	f(doubleOp.Encode(double{}), codec.Head{Code: 0x42, Version: 3}, doubleOp.Answer, 14)

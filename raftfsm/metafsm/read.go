@@ -33,6 +33,16 @@ func (m *Machine) Nodes() []Node {
 	return out
 }
 
+// Node returns the record of a node that joined.
+func (m *Machine) Node(node id.Node) (Node, bool) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if n := m.state.nodes[node]; n != nil {
+		return *n, true
+	}
+	return Node{}, false
+}
+
 // Shards gives the shard map; its epoch is 0 if there is none yet.
 func (m *Machine) Shards() ShardMap {
 	m.mu.RLock()

@@ -30,7 +30,7 @@ const (
 type Target struct {
 	// Addresses are admin ports, host:port, in the order in which they are tried.
 	Addresses []string
-	// Certificates is a folder with ca.pem, admin.pem and admin.key.
+	// Certificates is a folder with ca.pem and the pair admin, or else status (.pem, .key).
 	Certificates string
 }
 
@@ -40,12 +40,16 @@ type Client struct {
 	http      *http.Client
 }
 
-// NewClient reads the administrator's certificate.
+// NewClient reads the administrator's certificate, or one that only looks.
 func NewClient(t Target) (*Client, error) {
 	if len(t.Addresses) == 0 {
 		return nil, errors.New("no admin address is known")
 	}
-	source, err := cert.Load(authority.AdminFiles(t.Certificates), slog.New(slog.DiscardHandler))
+	files, err := authority.AdminFiles(t.Certificates)
+	if err != nil {
+		return nil, err
+	}
+	source, err := cert.Load(files, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, fmt.Errorf("the administrator's certificate: %w", err)
 	}

@@ -17,8 +17,8 @@ const profileBytesMax = 64 << 10
 type Profile struct {
 	// Admin are the admin ports of nodes, host:port, in the order in which they are tried.
 	Admin []string `yaml:"admin"`
-	// Certificates is a folder with ca.pem, admin.pem and admin.key (or node.pem and
-	// node.key); relative to the profile's own.
+	// Certificates is a folder with ca.pem, admin.pem and admin.key (or status.pem and
+	// status.key, which only look); relative to the profile's own.
 	Certificates string `yaml:"certificates"`
 }
 

@@ -4,7 +4,7 @@
 //	ca.pem ca.key           the authority; ca.key never leaves this folder
 //	cluster.key gossip.key  keys that all nodes share
 //	admin/                  ca.pem, admin.pem, admin.key: for the command line
-//	NAME/                   ca.pem, node.pem, node.key, server.pem, server.key of one node
+//	NAME/                   ca.pem and the pairs node, server and status (.pem, .key) of one node
 //
 // It may import node/cert, node and internal/id.
 package authority

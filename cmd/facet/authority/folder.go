@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"facet/internal/id"
+	"facet/node"
 	"facet/node/cert"
 )
 
@@ -22,6 +23,8 @@ const (
 	clusterKey = "cluster.key"
 	gossipKey  = "gossip.key"
 	adminName  = "admin"
+	statusName = "status"
+	nodeFiles  = "node"
 
 	keyBytes = 32
 )
@@ -133,16 +136,21 @@ func (f *Folder) Admin() string { return filepath.Join(f.dir, adminName) }
 // Node is the folder with the certificates of the node called name.
 func (f *Folder) Node(name string) string { return filepath.Join(f.dir, name) }
 
-// AdminFiles names the files in a folder like Admin, or else in one of a node: nodes
-// may ask each other's admin ports, too.
-func AdminFiles(dir string) cert.Files {
-	name := adminName
-	if _, err := os.Stat(filepath.Join(dir, adminName+".pem")); err != nil {
-		if _, err := os.Stat(filepath.Join(dir, "node.pem")); err == nil {
-			name = "node"
-		}
+// AdminFiles names the files in a folder like Admin, or else in one of a node, where the
+// certificate is one that only looks. A node's own is none for commands.
+func AdminFiles(dir string) (cert.Files, error) {
+	has := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name+".pem"))
+		return err == nil
 	}
-	return filesOf(dir, name)
+	switch {
+	case has(adminName) || !has(statusName) && !has(nodeFiles):
+		return filesOf(dir, adminName), nil
+	case has(statusName):
+		return filesOf(dir, statusName), nil
+	default:
+		return cert.Files{}, fmt.Errorf("%s holds only the certificate of a node, which may give no orders: %s", dir, node.RenewForStatus)
+	}
 }
 
 func filesOf(dir, name string) cert.Files {
@@ -193,8 +201,9 @@ func (f *Folder) EnsureIn(dir string, n NodeCertificates) (written []string, err
 		name  string
 		issue func() (cert.Pair, error)
 	}{
-		{"node", func() (cert.Pair, error) { return f.ca.IssueNode(n.ID, n.Hosts) }},
+		{nodeFiles, func() (cert.Pair, error) { return f.ca.IssueNode(n.ID, n.Hosts) }},
 		{"server", func() (cert.Pair, error) { return f.ca.IssueServer(n.Hosts) }},
+		{statusName, func() (cert.Pair, error) { return f.ca.IssueStatus(n.ID) }},
 	} {
 		files := filesOf(dir, of.name)
 		if err := dropForeign(files, n); err != nil {
@@ -217,6 +226,10 @@ func dropForeign(files cert.Files, n NodeCertificates) error {
 	leaf, err := leafOf(files)
 	if err != nil {
 		return nil //nolint:nilerr // missing or broken: Ensure replaces it
+	}
+	who, err := cert.StatusIn(leaf)
+	if err == nil && who == n.ID {
+		return nil // it names no hosts
 	}
 	mine := len(leaf.URIs) == 0 || leaf.URIs[0].Path == "/node/"+n.ID.String()
 	if mine && slices.Equal(cert.Hosts(leaf), slices.Sorted(slices.Values(n.Hosts))) {

@@ -5,13 +5,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"facet/internal/id"
 	"facet/node/cert"
 )
 
-func node(n byte) id.Node { return id.Node{UUID: id.Random([16]byte{n})} }
+func nodeID(n byte) id.Node { return id.Node{UUID: id.Random([16]byte{n})} }
 
 func open(t *testing.T, dir string) *Folder {
 	t.Helper()
@@ -35,7 +36,7 @@ func TestASecondOpenKeepsAuthorityAndKeys(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "certificates")
 	f := open(t, dir)
-	files := []string{f.CA(), filepath.Join(dir, caKeyFile), f.ClusterKey(), f.GossipKey(), AdminFiles(f.Admin()).Cert}
+	files := []string{f.CA(), filepath.Join(dir, caKeyFile), f.ClusterKey(), f.GossipKey(), filepath.Join(f.Admin(), "admin.pem")}
 	before := map[string]string{}
 	for _, name := range files {
 		before[name] = bytesOf(t, name)
@@ -69,13 +70,13 @@ func TestSecretsAreReadableByTheirOwnerOnly(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "certificates")
 	f := open(t, dir)
-	if _, err := f.Ensure(NodeCertificates{"n1", node(1), []string{"127.0.0.1"}}); err != nil {
+	if _, err := f.Ensure(NodeCertificates{"n1", nodeID(1), []string{"127.0.0.1"}}); err != nil {
 		t.Fatal(err)
 	}
 	n1 := f.Node("n1")
 	for _, name := range []string{
-		filepath.Join(dir, caKeyFile), f.ClusterKey(), f.GossipKey(), AdminFiles(f.Admin()).Key,
-		filepath.Join(n1, "node.key"), filepath.Join(n1, "server.key"),
+		filepath.Join(dir, caKeyFile), f.ClusterKey(), f.GossipKey(), filepath.Join(f.Admin(), "admin.key"),
+		filepath.Join(n1, "node.key"), filepath.Join(n1, "server.key"), filepath.Join(n1, "status.key"),
 	} {
 		info, err := os.Stat(name)
 		if err != nil || info.Mode().Perm() != 0o600 {
@@ -88,18 +89,23 @@ func TestANodesCertificatesAreKeptUntilTheyNameAnother(t *testing.T) {
 	t.Parallel()
 	f := open(t, t.TempDir())
 	nodeFile, serverFile := filepath.Join(f.Node("n1"), "node.pem"), filepath.Join(f.Node("n1"), "server.pem")
+	statusFile := filepath.Join(f.Node("n1"), "status.pem")
 	issue := func(n byte, hosts ...string) (nodeCert, serverCert string) {
 		t.Helper()
-		if _, err := f.Ensure(NodeCertificates{"n1", node(n), hosts}); err != nil {
+		if _, err := f.Ensure(NodeCertificates{"n1", nodeID(n), hosts}); err != nil {
 			t.Fatal(err)
 		}
 		return bytesOf(t, nodeFile), bytesOf(t, serverFile)
 	}
 	n1, s1 := issue(1, "127.0.0.1", "localhost")
-	if n, s := issue(1, "localhost", "127.0.0.1"); n != n1 || s != s1 {
+	looks := bytesOf(t, statusFile)
+	if n, s := issue(1, "localhost", "127.0.0.1"); n != n1 || s != s1 || bytesOf(t, statusFile) != looks {
 		t.Error("certificates changed without a reason")
 	}
 	n2, s2 := issue(2, "127.0.0.1", "localhost")
+	if bytesOf(t, statusFile) == looks {
+		t.Error("another node id: the status certificate is still the old one's")
+	}
 	if n2 == n1 || s2 != s1 {
 		t.Errorf("another node id: node certificate new %t, server certificate kept %t, want both", n2 != n1, s2 == s1)
 	}
@@ -108,10 +114,29 @@ func TestANodesCertificatesAreKeptUntilTheyNameAnother(t *testing.T) {
 	}
 }
 
+func TestCommandsUseNoNodesCertificate(t *testing.T) {
+	t.Parallel()
+	f := open(t, t.TempDir())
+	if _, err := f.Ensure(NodeCertificates{"n1", nodeID(1), []string{"127.0.0.1"}}); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{f.Admin(): "admin.pem", f.Node("n1"): "status.pem", t.TempDir(): "admin.pem"} {
+		if files, err := AdminFiles(dir); err != nil || filepath.Base(files.Cert) != want {
+			t.Errorf("got %s, %v, want %s", files.Cert, err, want)
+		}
+	}
+	if err := os.Remove(filepath.Join(f.Node("n1"), "status.pem")); err != nil { // as it was before 0.3.1
+		t.Fatal(err)
+	}
+	if files, err := AdminFiles(f.Node("n1")); err == nil || !strings.Contains(err.Error(), "facet cluster renew") {
+		t.Errorf("with a node's certificate only: %+v, %v", files, err)
+	}
+}
+
 func TestIssuedCertificatesOpenTheirPorts(t *testing.T) {
 	t.Parallel()
 	f := open(t, t.TempDir())
-	if _, err := f.Ensure(NodeCertificates{"n1", node(1), []string{"127.0.0.1"}}); err != nil {
+	if _, err := f.Ensure(NodeCertificates{"n1", nodeID(1), []string{"127.0.0.1"}}); err != nil {
 		t.Fatal(err)
 	}
 	dir := f.Node("n1")
@@ -121,7 +146,7 @@ func TestIssuedCertificatesOpenTheirPorts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := source.Leaf().URIs[0].String(); got != "facet://test/node/"+node(1).String() {
+	if got := source.Leaf().URIs[0].String(); got != "facet://test/node/"+nodeID(1).String() {
 		t.Errorf("node certificate names %s", got)
 	}
 	server, err := leafOf(cert.Files{Cert: filepath.Join(dir, "server.pem"), Key: filepath.Join(dir, "server.key")})
@@ -139,7 +164,7 @@ func TestANodesNameCanNotReachAnotherFolder(t *testing.T) {
 	t.Parallel()
 	f := open(t, t.TempDir())
 	for _, name := range []string{"", "admin", "../n1", "a/b", ".."} {
-		if _, err := f.Ensure(NodeCertificates{name, node(1), []string{"h"}}); err == nil {
+		if _, err := f.Ensure(NodeCertificates{name, nodeID(1), []string{"h"}}); err == nil {
 			t.Errorf("%q: no error", name)
 		}
 	}

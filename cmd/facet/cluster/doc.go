@@ -4,7 +4,7 @@
 //
 //	facet.yaml      settings of facet serve
 //	data/           the data directory
-//	certificates/   the node's own: ca.pem, node.*, server.*
+//	certificates/   the node's own: ca.pem, node.*, server.*, and status.* for commands
 //	keys/           cluster.key and gossip.key, the same on all nodes
 //	profile.yaml    how commands find and authenticate to the cluster
 //	authority/      on the first machine only: ca.key and the administrator's certificate

@@ -76,7 +76,7 @@ func Invite(ctx context.Context, inv Invitation) (*Inviter, error) {
 	if i.pack, err = serve.Pack(i.settings.Models); err != nil {
 		return nil, err
 	}
-	i.meet(ctx, f)
+	i.meet(ctx)
 	host, port, err := net.SplitHostPort(i.settings.PeerAdvertise)
 	if err != nil {
 		return nil, fmt.Errorf("the settings of the node: peer-advertise: %w", err)
@@ -121,9 +121,9 @@ func readSettings(name string) (config.Settings, error) {
 
 // meet asks the node here for the others, so that who joins knows all of them. While
 // it does not run, its own address has to do.
-func (i *Inviter) meet(ctx context.Context, f folder) {
+func (i *Inviter) meet(ctx context.Context) {
 	i.seeds = []string{i.settings.PeerAdvertise}
-	c, err := admin.NewClient(admin.Target{Addresses: []string{i.settings.AdminAddress}, Certificates: f.certificates()})
+	c, err := admin.NewClient(admin.Target{Addresses: []string{i.settings.AdminAddress}, Certificates: i.authority.Admin()})
 	if err != nil {
 		return
 	}
@@ -266,11 +266,14 @@ func (i *Inviter) fits(q joinRequest) error {
 func (i *Inviter) answer(q joinRequest) (a joinAnswer, err error) {
 	ca := i.authority.Authority()
 	a = joinAnswer{Authorities: ca.CertPEM(), Seeds: i.seeds, Region: i.settings.Region, Cluster: ca.Name()}
-	var errs [4]error
+	var errs [5]error
 	a.Certificate, errs[0] = ca.SignNode(q.Request, q.Node, q.Hosts)
 	a.Server, errs[1] = ca.SignServer(q.ServerRequest, q.Hosts)
 	// Read now, not when the invitation was opened: they may have been rotated.
 	a.ClusterKey, errs[2] = os.ReadFile(i.settings.ClusterKey)
 	a.GossipKey, errs[3] = os.ReadFile(i.settings.GossipKey)
+	if len(q.StatusRequest) > 0 {
+		a.Status, errs[4] = ca.SignStatus(q.StatusRequest, q.Node)
+	}
 	return a, errors.Join(errs[:]...)
 }

@@ -67,10 +67,11 @@ func (m Machine) request(ctx context.Context, t Token, f folder, pack string) (a
 	q := joinRequest{
 		Secret: t.Secret[:], Node: who, Name: m.Name, Hosts: m.hosts(), Pack: pack, Version: node.Version, Time: time.Now(),
 	}
-	var keys [2][]byte
-	var errs [2]error
+	var keys [3][]byte
+	var errs [3]error
 	q.Request, keys[0], errs[0] = cert.Request()
 	q.ServerRequest, keys[1], errs[1] = cert.Request()
+	q.StatusRequest, keys[2], errs[2] = cert.Request()
 	if err := errors.Join(errs[:]...); err != nil {
 		return a, err
 	}
@@ -81,14 +82,25 @@ func (m Machine) request(ctx context.Context, t Token, f folder, pack string) (a
 }
 
 // keep writes what the inviter gave.
-func keep(f folder, a joinAnswer, keys [2][]byte) error {
+func keep(f folder, a joinAnswer, keys [3][]byte) error {
 	trusted, err := cert.ParseAuthorities(a.Authorities)
 	if err != nil {
 		return fmt.Errorf("the authorities that the inviter gave: %w", err)
 	}
-	pairs := [2]cert.Pair{{Cert: a.Certificate, Key: keys[0]}, {Cert: a.Server, Key: keys[1]}}
-	for i, use := range []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth} {
-		if _, err := cert.Check(pairs[i], trusted, use); err != nil {
+	type given struct {
+		name string
+		pair cert.Pair
+		use  x509.ExtKeyUsage
+	}
+	list := []given{
+		{"node", cert.Pair{Cert: a.Certificate, Key: keys[0]}, x509.ExtKeyUsageClientAuth},
+		{"server", cert.Pair{Cert: a.Server, Key: keys[1]}, x509.ExtKeyUsageServerAuth},
+	}
+	if len(a.Status) > 0 { // else facet status says how to get one
+		list = append(list, given{"status", cert.Pair{Cert: a.Status, Key: keys[2]}, x509.ExtKeyUsageClientAuth})
+	}
+	for _, g := range list {
+		if _, err := cert.Check(g.pair, trusted, g.use); err != nil {
 			return fmt.Errorf("the certificate that the inviter gave: %w", err)
 		}
 	}
@@ -98,13 +110,14 @@ func keep(f folder, a joinAnswer, keys [2][]byte) error {
 			return fmt.Errorf("make the folder of the node: %w", err)
 		}
 	}
-	return errors.Join(
-		os.WriteFile(in("ca.pem"), a.Authorities, 0o644),
-		pairs[0].Save(in("node.pem"), in("node.key")),
-		pairs[1].Save(in("server.pem"), in("server.key")),
+	errs := []error{os.WriteFile(in("ca.pem"), a.Authorities, 0o644)}
+	for _, g := range list {
+		errs = append(errs, g.pair.Save(in(g.name+".pem"), in(g.name+".key")))
+	}
+	return errors.Join(append(errs,
 		os.WriteFile(f.clusterKey(), a.ClusterKey, 0o600),
 		os.WriteFile(f.gossipKey(), a.GossipKey, 0o600),
-	)
+	)...)
 }
 
 // ask sends the request to the first address that answers.

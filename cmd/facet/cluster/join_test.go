@@ -117,7 +117,7 @@ func TestAMachineThatJoinsHasWhatANodeNeedsAndMadeItsOwnKeys(t *testing.T) {
 			t.Errorf("%s is not that of the first node", filepath.Base(pair[0]))
 		}
 	}
-	for _, secret := range []string{f.clusterKey(), f.gossipKey(), f.in("certificates", "node.key"), f.in("certificates", "server.key"), made.Config} {
+	for _, secret := range []string{f.clusterKey(), f.gossipKey(), f.in("certificates", "node.key"), f.in("certificates", "server.key"), f.in("certificates", "status.key"), made.Config} {
 		if info, err := os.Stat(secret); err != nil || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %v, %v", secret, info.Mode(), err)
 		}
@@ -140,6 +140,13 @@ func TestAMachineThatJoinsHasWhatANodeNeedsAndMadeItsOwnKeys(t *testing.T) {
 	if named, err2 := cert.NodeIn(pair.Leaf); err != nil || err2 != nil || named != who {
 		t.Errorf("the certificate names %v, the data directory %v; %v, %v", named, who, err, err2)
 	}
+	looks, err := tls.LoadX509KeyPair(f.in("certificates", "status.pem"), f.in("certificates", "status.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if named, err := cert.StatusIn(looks.Leaf); err != nil || named != who {
+		t.Errorf("the certificate for facet status names %v, %v", named, err)
+	}
 	server, err := tls.LoadX509KeyPair(f.in("certificates", "server.pem"), f.in("certificates", "server.key"))
 	if err != nil || server.Leaf.VerifyHostname("n2.example.org") != nil || server.Leaf.VerifyHostname(loopback) != nil {
 		t.Errorf("the certificate for clients: %v, hosts %v", err, cert.Hosts(server.Leaf))
@@ -150,6 +157,24 @@ func TestAMachineThatJoinsHasWhatANodeNeedsAndMadeItsOwnKeys(t *testing.T) {
 	}
 	if _, err := admin.NewClient(p.Target()); err != nil {
 		t.Errorf("the profile: %v", err)
+	}
+}
+
+// TestMachineOfOlderSoftwareJoins asks without a request for a status certificate.
+func TestMachineOfOlderSoftwareJoins(t *testing.T) {
+	t.Parallel()
+	i, _, _ := invited(t, 1, time.Hour)
+	request, _, err := cert.Request()
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := i.Token()
+	a, _, err := i.admit(joinRequest{
+		Secret: token.Secret[:], Node: id.Node{UUID: id.Random([16]byte{2})}, Name: "old", Hosts: []string{"h"},
+		Request: request, ServerRequest: request, Pack: i.pack, Time: time.Now(),
+	})
+	if err != nil || len(a.Certificate) == 0 || len(a.Server) == 0 || len(a.Status) != 0 {
+		t.Errorf("got %d, %d and %d bytes, %v", len(a.Certificate), len(a.Server), len(a.Status), err)
 	}
 }
 

@@ -62,10 +62,14 @@ func (k Keeper) Renew(ctx context.Context, names []string) error {
 }
 
 // due tells whether a node's certificates are to be renewed; of one that does not
-// answer nothing is known, and it can't be given any.
+// answer nothing is known, and it can't be given any. One without a status certificate
+// comes from before 0.3.1.
 func due(m node.Member, signer string) bool {
 	c := m.Credentials
-	return c == nil || c.Issuer != signer || time.Until(c.NodeEnds) < certificateLife/3 || time.Until(c.ServerEnds) < certificateLife/3
+	if c == nil || c.Issuer != signer {
+		return true
+	}
+	return slices.ContainsFunc([]time.Time{c.NodeEnds, c.ServerEnds, c.StatusEnds}, func(end time.Time) bool { return time.Until(end) < certificateLife/3 })
 }
 
 func (k Keeper) renew(ctx context.Context, m node.Member) (until time.Time, err error) {
@@ -75,9 +79,12 @@ func (k Keeper) renew(ctx context.Context, m node.Member) (until time.Time, err 
 		return until, err
 	}
 	o := node.CertificateOrder{Node: m.ID, Authorities: ca.CertPEM()}
-	var errs [2]error
+	var errs [3]error
 	o.Certificate, errs[0] = ca.SignNode(q.Request, m.ID, q.Hosts)
 	o.Server, errs[1] = ca.SignServer(q.ServerRequest, q.Hosts)
+	if len(q.StatusRequest) > 0 {
+		o.Status, errs[2] = ca.SignStatus(q.StatusRequest, m.ID)
+	}
 	if err := errors.Join(errs[:]...); err != nil {
 		return until, err
 	}

@@ -18,7 +18,7 @@ const (
 	skewMax = time.Minute
 )
 
-// joinRequest asks for what a node needs. The keys of the two requests for
+// joinRequest asks for what a node needs. The keys of the requests for
 // certificates stay with who asks.
 type joinRequest struct {
 	Secret        []byte    `json:"secret"`
@@ -27,6 +27,7 @@ type joinRequest struct {
 	Hosts         []string  `json:"hosts"`
 	Request       []byte    `json:"request"`
 	ServerRequest []byte    `json:"server_request"`
+	StatusRequest []byte    `json:"status_request,omitempty"` // none by software before 0.3.1
 	Pack          string    `json:"pack"`
 	Version       string    `json:"version"`
 	Time          time.Time `json:"time"`
@@ -37,6 +38,7 @@ type joinAnswer struct {
 	Authorities []byte `json:"authorities"`
 	Certificate []byte `json:"certificate"`
 	Server      []byte `json:"server"`
+	Status      []byte `json:"status,omitempty"` // none by software before 0.3.1
 	// ClusterKey and GossipKey are the contents of the key files.
 	ClusterKey []byte   `json:"cluster_key"`
 	GossipKey  []byte   `json:"gossip_key"`

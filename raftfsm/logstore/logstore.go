@@ -1,0 +1,229 @@
+package logstore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/hashicorp/raft"
+
+	"facet/internal/mutant"
+	"facet/raftfsm/health"
+)
+
+// castagnoli is the polynomial that processors compute (SSE 4.2, ARMv8).
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+const (
+	sealVersion = 1
+	sealBytes   = 1 + 4
+)
+
+// Disk is what lies under the stores: raft-boltdb, or in tests a disk that hangs.
+type Disk interface {
+	raft.LogStore
+	raft.StableStore
+	Close() error
+}
+
+// OpenDisk opens the log file of dir. A file that another process holds is an
+// error after lockTimeout.
+func OpenDisk(dir string) (Disk, error) { return openBolt(dir) }
+
+// guarded runs f, which reads or writes a mapped file. Damaged pages make bbolt
+// panic, a bad sector makes the processor fault: both become errors.
+func guarded(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", health.ErrCorrupt, p)
+		}
+	}()
+	return f()
+}
+
+// Log keeps the log. bbolt has no checksums, so each entry is stored with a
+// seal behind its extensions:
+//
+//	┌────────────┬─────────┬─────────┐
+//	│ extensions │ version │ CRC-32C │   over index, term, type, data, extensions
+//	└────────────┴─────────┴─────────┘
+//
+// The first error that is not "not found" takes the group out.
+type Log struct {
+	disk   Disk
+	health *health.Monitor
+	pin    pin
+	freed  atomic.Bool // DeleteRange has left something in freed pages, or may have before
+}
+
+// NewLog returns the log on d, which tells h what the disk does.
+func NewLog(d Disk, h *health.Monitor) *Log {
+	l := &Log{disk: d, health: h}
+	l.freed.Store(true)
+	return l
+}
+
+// sealSum is the checksum of an entry at its place in the log.
+func sealSum(l *raft.Log, extensions []byte) uint32 {
+	var head [25]byte
+	binary.LittleEndian.PutUint64(head[0:], l.Index)
+	binary.LittleEndian.PutUint64(head[8:], l.Term)
+	binary.LittleEndian.PutUint64(head[16:], uint64(len(l.Data)))
+	head[24] = byte(l.Type)
+	sum := crc32.Update(0, castagnoli, head[:])
+	sum = crc32.Update(sum, castagnoli, l.Data)
+	return crc32.Update(sum, castagnoli, extensions)
+}
+
+// seal gives the stored form of l, which it leaves as it is.
+func seal(l *raft.Log) *raft.Log {
+	s := *l
+	s.Extensions = make([]byte, 0, len(l.Extensions)+sealBytes)
+	s.Extensions = append(s.Extensions, l.Extensions...)
+	s.Extensions = append(s.Extensions, sealVersion)
+	s.Extensions = binary.LittleEndian.AppendUint32(s.Extensions, sealSum(l, l.Extensions))
+	return &s
+}
+
+// unseal checks the stored form of the entry at index and takes the seal off.
+func unseal(index uint64, l *raft.Log) error {
+	n := len(l.Extensions) - sealBytes
+	if l.Index != index || n < 0 || l.Extensions[n] != sealVersion {
+		return fmt.Errorf("entry %d of the log has no seal: %w", index, health.ErrCorrupt)
+	}
+	if !mutant.SealIgnored && sealSum(l, l.Extensions[:n]) != binary.LittleEndian.Uint32(l.Extensions[n+1:]) {
+		return fmt.Errorf("entry %d of the log: %w", index, health.ErrCorrupt)
+	}
+	l.Extensions = l.Extensions[:n:n]
+	if n == 0 {
+		l.Extensions = nil
+	}
+	return nil
+}
+
+// read gets the entry at index; an error is only returned.
+func (s *Log) read(index uint64, l *raft.Log) error {
+	*l = raft.Log{}
+	err := guarded(func() error { return s.disk.GetLog(index, l) })
+	if err != nil {
+		if errors.Is(err, raft.ErrLogNotFound) {
+			return raft.ErrLogNotFound
+		}
+		return fmt.Errorf("read entry %d of the log: %w", index, err)
+	}
+	return unseal(index, l)
+}
+
+// GetLog gets the entry at index, or raft.ErrLogNotFound. Raft panics on any
+// other error, so the group is taken out first and raft gets an entry without
+// effect: nobody will hear of it any more.
+func (s *Log) GetLog(index uint64, l *raft.Log) error {
+	err := s.read(index, l)
+	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
+		return err
+	}
+	s.health.Fail(err)
+	*l = raft.Log{Index: index, Type: raft.LogNoop}
+	return nil
+}
+
+// StoreLog writes one entry.
+func (s *Log) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
+
+// StoreLogs writes entries, all or none, and returns when the disk has them.
+func (s *Log) StoreLogs(logs []*raft.Log) error {
+	sealed := make([]*raft.Log, len(logs))
+	for i, l := range logs {
+		sealed[i] = seal(l)
+	}
+	err := s.write("write the log", func() error { return s.disk.StoreLogs(sealed) })
+	if err == nil && len(logs) > 0 {
+		s.pin.passed(logs[len(logs)-1].Index)
+	}
+	return err
+}
+
+// DeleteRange removes the entries from first to last, both included, except the
+// pinned one while it is the end of a prefix.
+func (s *Log) DeleteRange(first, last uint64) error {
+	if s.pin.holds(last) {
+		last--
+	}
+	if first > last {
+		return nil
+	}
+	defer s.freed.Store(true)
+	return s.write("cut the log", func() error { return s.disk.DeleteRange(first, last) })
+}
+
+// write hands a change to the disk and takes the group out when that fails: after
+// a failed fsync nobody knows what the file holds.
+func (s *Log) write(what string, f func() error) error {
+	if err := s.health.Failed(); err != nil {
+		return err
+	}
+	answered := s.health.Writing()
+	err := guarded(f)
+	answered()
+	if err != nil && !mutant.SyncFailureIgnored {
+		err = fmt.Errorf("%s: %w", what, err)
+		s.health.Fail(err)
+	}
+	return err
+}
+
+// FirstIndex gives the index of the oldest entry; 0 when there is none.
+func (s *Log) FirstIndex() (uint64, error) { return s.edge(s.disk.FirstIndex) }
+
+// LastIndex gives the index of the newest entry; 0 when there is none.
+func (s *Log) LastIndex() (uint64, error) { return s.edge(s.disk.LastIndex) }
+
+func (s *Log) edge(f func() (uint64, error)) (index uint64, err error) {
+	err = guarded(func() (err error) { index, err = f(); return err })
+	if err != nil {
+		err = fmt.Errorf("look for the ends of the log: %w", err)
+		s.health.Fail(err)
+	}
+	return index, err
+}
+
+// Verify reads the whole log: raft must not vote or apply on a log with a hole.
+func (s *Log) Verify() error {
+	first, err := s.FirstIndex()
+	if err != nil {
+		return err
+	}
+	last, err := s.LastIndex()
+	if err != nil {
+		return err
+	}
+	var l raft.Log
+	for index := first; index <= last && first > 0; index++ {
+		if err := s.read(index, &l); errors.Is(err, raft.ErrLogNotFound) {
+			return fmt.Errorf("entry %d of the log is missing: %w", index, health.ErrCorrupt)
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Renew replaces the log's file if anything was cut off since that was last done.
+func (s *Log) Renew() error {
+	d, ok := s.disk.(*boltDisk)
+	if !ok || !s.freed.Swap(false) { // a disk of tests may have no file
+		return nil
+	}
+	answered := s.health.Writing()
+	err := d.renew()
+	answered()
+	if err != nil {
+		err = fmt.Errorf("renew the log: %w", err)
+		s.health.Fail(err)
+	}
+	return err
+}
