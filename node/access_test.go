@@ -27,6 +27,7 @@ import (
 	"facet/node/transport"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/calls"
 )
 
 // cutWithin is how soon who has no power any more must be cut off.
@@ -86,7 +87,7 @@ func (i *intruder) ask(t *testing.T, m *nodetest.Member, method string, body []b
 		}
 	}
 	if remote, ok := errors.AsType[*transport.RemoteError](err); ok && remote.Payload != nil {
-		return nil, router.DecodeFault(remote.Payload)
+		return nil, calls.DecodeFault(remote.Payload)
 	}
 	return answer, err
 }

@@ -9,7 +9,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/transport"
-	"facet/router"
+	"facet/router/calls"
 )
 
 // Requests between nodes that the node itself answers; the rest is the router's.
@@ -41,11 +41,11 @@ func (p *peers) Self() id.Member { return p.self }
 func (p *peers) Call(ctx context.Context, to id.Member, method string, body []byte) ([]byte, error) {
 	address, err := p.resolve(to)
 	if err != nil {
-		return nil, router.Unreachable(err)
+		return nil, calls.Unreachable(err)
 	}
 	node, err := to.Node()
 	if err != nil {
-		return nil, router.Unreachable(err)
+		return nil, calls.Unreachable(err)
 	}
 	answer, err := p.client.Call(ctx, transport.At(node, address), method, body)
 	if err == nil {
@@ -53,14 +53,14 @@ func (p *peers) Call(ctx context.Context, to id.Member, method string, body []by
 	}
 	if remote, ok := errors.AsType[*transport.RemoteError](err); ok {
 		if remote.Payload != nil {
-			return nil, router.DecodeFault(remote.Payload)
+			return nil, calls.DecodeFault(remote.Payload)
 		}
 		return nil, fmt.Errorf("peer %s: %w", to, err)
 	}
 	if errors.Is(err, transport.ErrTooLarge) {
 		return nil, err
 	}
-	return nil, router.Unreachable(err)
+	return nil, calls.Unreachable(err)
 }
 
 // servePeer answers a request of another node.
@@ -110,5 +110,5 @@ func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byt
 // peerFault is an error of the router on its way to a peer.
 type peerFault struct{ error }
 
-// PeerError gives the bytes that router.DecodeFault reads.
-func (f peerFault) PeerError() []byte { return router.EncodeFault(f.error) }
+// PeerError gives the bytes that calls.DecodeFault reads.
+func (f peerFault) PeerError() []byte { return calls.EncodeFault(f.error) }

@@ -11,6 +11,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/mutant"
 	"facet/raftfsm/metafsm"
+	"facet/router/calls"
 	"facet/shard/seal"
 )
 
@@ -96,12 +97,12 @@ func confirmed[T any](ctx context.Context, r *Router, look func() (T, bool)) (T,
 	if age < trustMax || mutant.RevokedStays {
 		if rec, ok := look(); ok {
 			if age >= refreshAfter {
-				r.sync.nudge()
+				r.sync.Nudge()
 			}
 			return rec, nil
 		}
 	}
-	if err := r.sync.join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		var none T
 		return none, err
 	}
@@ -114,19 +115,19 @@ func confirmed[T any](ctx context.Context, r *Router, look func() (T, bool)) (T,
 
 // SyncMeta brings this node's replica of meta up to all that was acknowledged before
 // the call.
-func (r *Router) SyncMeta(ctx context.Context) error { return r.sync.join(ctx) }
+func (r *Router) SyncMeta(ctx context.Context) error { return r.sync.Join(ctx) }
 
 // syncMeta brings this node's replica of meta up to all that was acknowledged
 // before the call.
 func (r *Router) syncMeta(ctx context.Context) error {
 	began := time.Now()
-	index, err := ask(ctx, r, metaIndex, id.Meta, struct{}{})
+	index, err := calls.Ask(ctx, r.calls, metaIndex, id.Meta, struct{}{})
 	if err != nil {
 		return err
 	}
 	group, ok := r.groups.Group(id.Meta)
 	if !ok {
-		return &Error{Kind: Unavailable, Message: "this node is starting; try again", RetryAfter: retryAfter}
+		return &Error{Kind: Unavailable, Message: "this node is starting; try again", RetryAfter: calls.RetryLater}
 	}
 	if err := group.WaitApplied(ctx, index); err != nil {
 		return err
@@ -170,7 +171,7 @@ func (r *Router) located(ctx context.Context, access Access, at id.Shard, missin
 	if cluster, _ := r.groups.Meta().Cluster(); at == 0 || int(at) > cluster.Shards {
 		return g, app, missing()
 	}
-	if err := r.sync.join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		return g, app, err
 	}
 	if g, app, err = r.enrolment(access); err == nil && !g.holds(at) {

@@ -20,7 +20,7 @@ var errCutOff = errors.New("cut off")
 
 func newBeliever() *believer {
 	b := &believer{}
-	b.sync.run = func(context.Context) error {
+	b.sync.Run = func(context.Context) error {
 		began := time.Now()
 		b.rounds.Add(1)
 		time.Sleep(10 * time.Millisecond)
@@ -52,7 +52,7 @@ func TestSteadyLookUpsWaitForNothingAndCostTwoRoundsASecond(t *testing.T) {
 		if n := b.rounds.Load(); n > 21 {
 			t.Errorf("%d rounds in 10 s, want 2 a second", n)
 		}
-		b.sync.close()
+		b.sync.Close()
 	})
 }
 
@@ -75,7 +75,7 @@ func TestWhatIsFoundIsNotTrustedWithoutMetasLeader(t *testing.T) {
 		if _, err := confirmed(t.Context(), &b.Router, found); err != nil {
 			t.Errorf("with the leader back: %v", err)
 		}
-		b.sync.close()
+		b.sync.Close()
 	})
 }
 
@@ -87,7 +87,7 @@ func TestWhatIsNotFoundIsAlwaysConfirmed(t *testing.T) {
 				t.Errorf("%v after %d rounds, want NotFound after %d", err, b.rounds.Load(), n+1)
 			}
 		}
-		b.sync.close()
+		b.sync.Close()
 	})
 }
 
@@ -99,5 +99,5 @@ func BenchmarkConfirmed(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	r.sync.close()
+	r.sync.Close()
 }

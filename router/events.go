@@ -8,6 +8,7 @@ import (
 	"facet/engine"
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard"
 )
 
@@ -67,7 +68,7 @@ func (r *Router) replace(ctx context.Context, e Enrolment, oldest bool) (Registe
 	for range replaceRounds {
 		ref := faceRef(g, e.Subject, target.Event)
 		ref.Revision = target.Revision
-		a, err := ask(ctx, r, shardReplace, e.Subject.Shard(), shardfsm.ReplaceEvent{
+		a, err := calls.Ask(ctx, r.calls, shardReplace, e.Subject.Shard(), shardfsm.ReplaceEvent{
 			Gallery: g.ID, Generation: g.Generation, Op: e.Write.Operation, Request: e.Write.Request, Keyed: e.Write.Keyed,
 			Subject: e.Subject, Event: target.Event, Time: time.Now().UnixMilli(), Tags: tags, KeepTags: e.Tags == nil,
 			Sealed: shard.SealFace(key, ref, face), Revision: target.Revision, Oldest: oldest,
@@ -80,13 +81,13 @@ func (r *Router) replace(ctx context.Context, e Enrolment, oldest bool) (Registe
 		}
 		target = shard.Active{Event: a.Event, Revision: a.Revision}
 	}
-	return Registered{}, &Error{Kind: Busy, Message: "the subject is being updated by others; try again", RetryAfter: retryAfter}
+	return Registered{}, &Error{Kind: Busy, Message: "the subject is being updated by others; try again", RetryAfter: calls.RetryLater}
 }
 
 // target gives the event to replace and the revision that the replacement makes;
 // an unknown one has revision 1, as the first replacement of any event.
 func (r *Router) target(ctx context.Context, g enrolment, e Enrolment, oldest bool) (shard.Active, error) {
-	events, err := ask(ctx, r, shardEvents, e.Subject.Shard(), eventsQuery{g.ID, g.Generation, e.Subject})
+	events, err := calls.Ask(ctx, r.calls, shardEvents, e.Subject.Shard(), eventsQuery{g.ID, g.Generation, e.Subject})
 	if err != nil {
 		return shard.Active{}, err
 	}
@@ -116,7 +117,7 @@ func (r *Router) Events(ctx context.Context, access Access, subject id.Subject) 
 	if err != nil {
 		return nil, err
 	}
-	events, err := ask(ctx, r, shardEvents, subject.Shard(), eventsQuery{g.ID, g.Generation, subject})
+	events, err := calls.Ask(ctx, r.calls, shardEvents, subject.Shard(), eventsQuery{g.ID, g.Generation, subject})
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func (r *Router) UnregisterEvent(ctx context.Context, access Access, subject id.
 	}
 	var op id.Operation // this call's own, as in Unregister
 	mustRandom(op[:])
-	a, err := ask(ctx, r, shardRemove, subject.Shard(), shardfsm.RemoveEvent{
+	a, err := calls.Ask(ctx, r.calls, shardRemove, subject.Shard(), shardfsm.RemoveEvent{
 		Gallery: g.ID, Generation: g.Generation, Op: op, Subject: subject, Event: event, Time: time.Now().UnixMilli(),
 	})
 	if err != nil {
@@ -160,7 +161,7 @@ func refused(s shardfsm.Status) error {
 	case shardfsm.StaleGeneration:
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	case shardfsm.Outdated:
-		return Errorf(outdatedView, "", "the gallery lies on more shards by now")
+		return Errorf(calls.Outdated, "", "the gallery lies on more shards by now")
 	case shardfsm.UnknownSubject:
 		return subjectNotFound()
 	case shardfsm.UnknownEvent:
@@ -179,7 +180,7 @@ type eventsQuery struct {
 	Subject    id.Subject `cbor:"3,keyasint"`
 }
 
-var shardEvents = method[eventsQuery, []shard.Active]{"shard.events", func(ctx context.Context, r *Router, group id.Shard, q eventsQuery) ([]shard.Active, error) {
+var shardEvents = method[eventsQuery, []shard.Active]{Name: "shard.events", Run: func(ctx context.Context, r *Router, group id.Shard, q eventsQuery) ([]shard.Active, error) {
 	s, err := r.read(ctx, group)
 	if err != nil {
 		return nil, err
@@ -188,7 +189,7 @@ var shardEvents = method[eventsQuery, []shard.Active]{"shard.events", func(ctx c
 	return events, outdated(err)
 }}
 
-var shardReplace = method[shardfsm.ReplaceEvent, shardfsm.RegisterAnswer]{"shard.replace", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.ReplaceEvent) (shardfsm.RegisterAnswer, error) {
+var shardReplace = method[shardfsm.ReplaceEvent, shardfsm.RegisterAnswer]{Name: "shard.replace", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.ReplaceEvent) (shardfsm.RegisterAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.RegisterAnswer{}, err
@@ -197,7 +198,7 @@ var shardReplace = method[shardfsm.ReplaceEvent, shardfsm.RegisterAnswer]{"shard
 	return propose(ctx, g, shardfsm.ReplaceEventOp, c)
 }}
 
-var shardRemove = method[shardfsm.RemoveEvent, shardfsm.UnregisterAnswer]{"shard.remove", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.RemoveEvent) (shardfsm.UnregisterAnswer, error) {
+var shardRemove = method[shardfsm.RemoveEvent, shardfsm.UnregisterAnswer]{Name: "shard.remove", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.RemoveEvent) (shardfsm.UnregisterAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.UnregisterAnswer{}, err

@@ -8,6 +8,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/router/calls"
 )
 
 const (
@@ -65,7 +66,7 @@ func (r *Router) VerifySubject(ctx context.Context, access Access, subject id.Su
 	if err != nil {
 		return Verification{}, err
 	}
-	best, err := ask(ctx, r, shardBest, subject.Shard(), bestQuery{
+	best, err := calls.Ask(ctx, r.calls, shardBest, subject.Shard(), bestQuery{
 		Gallery: g.ID, Generation: g.Generation, Subject: subject, Probe: probe.Template, Model: probe.Model,
 	})
 	if err != nil {
@@ -127,7 +128,7 @@ func imageError(ctx context.Context, err error) error {
 	case errors.Is(err, engine.ErrImage):
 		return Errorf(InvalidRequest, ReasonImage, "%v", err)
 	case errors.Is(err, engine.ErrBusy):
-		return &Error{Kind: Busy, Message: "too many images are being worked on; try again", RetryAfter: retryAfter}
+		return &Error{Kind: Busy, Message: "too many images are being worked on; try again", RetryAfter: calls.RetryLater}
 	case ctx.Err() != nil:
 		return ctx.Err()
 	default:

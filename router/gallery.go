@@ -11,6 +11,7 @@ import (
 	"facet/internal/mutant"
 	"facet/raftfsm/command"
 	"facet/raftfsm/metafsm"
+	"facet/router/calls"
 	"facet/shard/seal"
 )
 
@@ -31,7 +32,7 @@ func (r *Router) CreateGallery(ctx context.Context, tenant id.Tenant, w Write, n
 func (r *Router) createGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
 	cluster, ok := r.groups.Meta().Cluster()
 	if !ok {
-		return Gallery{}, &Error{Kind: Unavailable, Message: "the cluster is not founded yet", RetryAfter: retryAfter}
+		return Gallery{}, &Error{Kind: Unavailable, Message: "the cluster is not founded yet", RetryAfter: calls.RetryLater}
 	}
 	gallery := metafsm.Gallery{
 		ID: id.Gallery{UUID: randomID()}, Tenant: tenant, Name: n.Name, Description: n.Description,
@@ -60,7 +61,7 @@ func (r *Router) createGallery(ctx context.Context, tenant id.Tenant, w Write, n
 	case metafsm.UnknownGallery:
 		return Gallery{}, deletedSince("gallery")
 	case metafsm.BeingDeleted:
-		return Gallery{}, &Error{Kind: Busy, Message: "a gallery with this name is being deleted; try again", RetryAfter: retryAfter}
+		return Gallery{}, &Error{Kind: Busy, Message: "a gallery with this name is being deleted; try again", RetryAfter: calls.RetryLater}
 	case metafsm.Exists:
 		if a.Application.ID.IsZero() {
 			return Gallery{}, Errorf(Duplicate, "", "a gallery with this name exists, and has no application")
@@ -89,7 +90,7 @@ func deletedSince(what string) error {
 
 // Galleries gives the tenant's galleries in order of creation, with their counts.
 func (r *Router) Galleries(ctx context.Context, tenant id.Tenant) ([]Gallery, error) {
-	if err := r.sync.join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	records := r.groups.Meta().Galleries(tenant)
@@ -107,7 +108,7 @@ func (r *Router) Galleries(ctx context.Context, tenant id.Tenant) ([]Gallery, er
 // Gallery gives one gallery of the tenant with its count and applications.
 // Another tenant's is NotFound like one that does not exist.
 func (r *Router) Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (Gallery, error) {
-	if err := r.sync.join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		return Gallery{}, err
 	}
 	record, ok := r.groups.Meta().Gallery(gallery)
@@ -147,7 +148,7 @@ func (r *Router) counts(ctx context.Context, galleries []metafsm.Gallery) (map[i
 			}
 		}
 	}
-	answers, err := scatter(ctx, r, shardCounts, shards, ids)
+	answers, err := calls.Scatter(ctx, r.calls, shardCounts, shards, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +196,7 @@ func (r *Router) createApplication(ctx context.Context, tenant id.Tenant, w Writ
 
 // Applications gives the tenant's applications in order of creation.
 func (r *Router) Applications(ctx context.Context, tenant id.Tenant) ([]Application, error) {
-	if err := r.sync.join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	list := []Application{}
@@ -212,7 +213,7 @@ func (r *Router) Applications(ctx context.Context, tenant id.Tenant) ([]Applicat
 // Application gives one application of the tenant. Another tenant's is NotFound
 // like one that does not exist.
 func (r *Router) Application(ctx context.Context, tenant id.Tenant, application id.Application) (Application, error) {
-	if err := r.sync.join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		return Application{}, err
 	}
 	a, ok := r.groups.Meta().Application(application)
@@ -270,7 +271,7 @@ func stamped(w Write) metafsm.Write {
 // proposeMeta commits a command in meta, here or at its leader.
 func proposeMeta[C, A any](ctx context.Context, r *Router, op command.Op[C, A], c C) (A, error) {
 	var none A
-	raw, err := ask(ctx, r, metaPropose, id.Meta, op.Encode(c))
+	raw, err := calls.Ask(ctx, r.calls, metaPropose, id.Meta, op.Encode(c))
 	if err != nil {
 		return none, err
 	}

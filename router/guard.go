@@ -8,6 +8,7 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/command"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard"
 )
 
@@ -33,7 +34,7 @@ func (r *Router) guarded(ctx context.Context, p placement, claim uint64) (regist
 			known = &rival
 			continue
 		}
-		a, err := ask(ctx, r, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
+		a, err := calls.Ask(ctx, r.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
 		if err != nil {
 			return registerAnswer{}, err
 		}
@@ -42,12 +43,12 @@ func (r *Router) guarded(ctx context.Context, p placement, claim uint64) (regist
 		}
 	}
 	if known != nil {
-		if _, err := ask(ctx, r, shardWithdraw, p.home, withdrawal(p, p.subject, p.event())); err != nil {
+		if _, err := calls.Ask(ctx, r.calls, shardWithdraw, p.home, withdrawal(p, p.subject, p.event())); err != nil {
 			return registerAnswer{}, err
 		}
 		return registerAnswer{}, Errorf(Duplicate, "", "this person is enrolled already, as subject %s", known.Subject)
 	}
-	return ask(ctx, r, shardActivate, p.home, shardfsm.Activate{
+	return calls.Ask(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
 		Gallery: p.gallery.ID, Generation: p.gallery.Generation,
 		Op: p.write.Operation, Request: p.write.Request, Keyed: p.write.Keyed,
 		Subject: p.subject, Event: p.event(), Claim: claim, Time: onTime(0),
@@ -64,7 +65,7 @@ func eventBytes(p placement) []byte {
 func (r *Router) matches(ctx context.Context, p placement) (known *shard.Hit, rivals []shard.Hit, err error) {
 	for _, pending := range []bool{true, false} {
 		lists, err := whole(ctx, r, p.gallery, func(g enrolment) ([][]shard.Hit, error) {
-			return scatter(ctx, r, shardSearch, g.shards, searchQuery{
+			return calls.Scatter(ctx, r.calls, shardSearch, g.shards, searchQuery{
 				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: p.face.Template, Model: p.face.Model,
 				Threshold: p.application.GuardThreshold, Limit: SearchLimitMax, BySubject: true, Pending: pending,
 			})
@@ -90,7 +91,7 @@ func withdrawal(p placement, subject id.Subject, event id.Event) shardfsm.Withdr
 	return shardfsm.Withdraw{Gallery: p.gallery.ID, Generation: p.gallery.Generation, Subject: subject, Event: event, Time: onTime(0)}
 }
 
-var shardActivate = method[shardfsm.Activate, registerAnswer]{"shard.activate", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Activate) (registerAnswer, error) {
+var shardActivate = method[shardfsm.Activate, registerAnswer]{Name: "shard.activate", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Activate) (registerAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return registerAnswer{}, err
@@ -99,7 +100,7 @@ var shardActivate = method[shardfsm.Activate, registerAnswer]{"shard.activate", 
 	return answered(ctx, g, shardfsm.ActivateOp, c)
 }}
 
-var shardWithdraw = method[shardfsm.Withdraw, shardfsm.WithdrawAnswer]{"shard.withdraw", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Withdraw) (shardfsm.WithdrawAnswer, error) {
+var shardWithdraw = method[shardfsm.Withdraw, shardfsm.WithdrawAnswer]{Name: "shard.withdraw", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Withdraw) (shardfsm.WithdrawAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.WithdrawAnswer{}, err

@@ -15,6 +15,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard/job"
 	"facet/shard/seal"
 )
@@ -230,9 +231,9 @@ func (r *Router) bulkName(ctx context.Context, g enrolment, op id.Operation) (sh
 		var known bool
 		var err error
 		if home := earlier.Batch.Shard(); r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
-			known, err = ask(ctx, r, jobKnows, home, jobKnowsQuery{earlier, g.Epoch})
+			known, err = calls.Ask(ctx, r.calls, jobKnows, home, jobKnowsQuery{earlier, g.Epoch})
 		} else {
-			known, err = ask(ctx, r, jobKnown, home, earlier)
+			known, err = calls.Ask(ctx, r.calls, jobKnown, home, earlier)
 		}
 		if err != nil || known {
 			return earlier, err
@@ -243,7 +244,7 @@ func (r *Router) bulkName(ctx context.Context, g enrolment, op id.Operation) (sh
 
 // bulkAsk carries out a command on a job and turns a refusal into an error.
 func bulkAsk[Q any](ctx context.Context, r *Router, m method[Q, shardfsm.JobAnswer], home id.Shard, q Q) (shardfsm.JobAnswer, error) {
-	a, err := ask(ctx, r, m, home, q)
+	a, err := calls.Ask(ctx, r.calls, m, home, q)
 	if err != nil {
 		return a, err
 	}
@@ -253,7 +254,7 @@ func bulkAsk[Q any](ctx context.Context, r *Router, m method[Q, shardfsm.JobAnsw
 	case shardfsm.JobsFull:
 		return a, &Error{Kind: Busy, Message: "too many records of jobs are kept; try again later", RetryAfter: bulkFullRetry}
 	case shardfsm.UnknownJob, shardfsm.JobItemsMissing:
-		return a, &Error{Kind: Unavailable, Message: "the job was not begun in time; try again", RetryAfter: retryAfter}
+		return a, &Error{Kind: Unavailable, Message: "the job was not begun in time; try again", RetryAfter: calls.RetryLater}
 	default:
 		return a, refused(a.Status)
 	}
@@ -276,7 +277,7 @@ func (r *Router) BulkProgress(ctx context.Context, access Access, batch id.Batch
 	}
 	name := shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
 	a, err := whole(ctx, r, g, func(enrolment) (jobPageAnswer, error) {
-		return ask(ctx, r, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: BulkPageMax})
+		return calls.Ask(ctx, r.calls, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: BulkPageMax})
 	})
 	switch {
 	case err != nil:

@@ -8,6 +8,7 @@ import (
 	"facet/engine"
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard/job"
 )
 
@@ -60,7 +61,7 @@ func (r *Router) Idle(shard id.Shard) bool {
 
 // TakePiece asks a shard's leader for a part of a job; nil when there is no work.
 func (r *Router) TakePiece(ctx context.Context, shard id.Shard, n int) (*Piece, error) {
-	a, err := ask(ctx, r, jobTake, shard, uint32(n))
+	a, err := calls.Ask(ctx, r.calls, jobTake, shard, uint32(n))
 	if err != nil || a.Lease == 0 {
 		return nil, err
 	}
@@ -154,7 +155,7 @@ func (r *Router) Report(ctx context.Context, p *Piece, results []TaskResult) (he
 		out.Sealed = job.SealOutcome(key, jobName(p.name), res.Task.index, o)
 		q.Finish.Results = append(q.Finish.Results, out)
 	}
-	a, err := ask(ctx, r, jobFinish, p.shard, q)
+	a, err := calls.Ask(ctx, r.calls, jobFinish, p.shard, q)
 	return a.Held, err
 }
 

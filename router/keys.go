@@ -10,6 +10,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
+	"facet/router/calls"
 )
 
 // Access keys are changed by meta's leader, one change at a time, after its replica
@@ -57,7 +58,7 @@ type KeyRecord struct {
 
 // TenantNamed gives the tenant of that name; it is NotFound when there is none.
 func (r *Router) TenantNamed(ctx context.Context, name string) (id.Tenant, error) {
-	if err := r.sync.join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		return id.Tenant{}, err
 	}
 	for _, t := range r.groups.Meta().Tenants() {
@@ -71,7 +72,7 @@ func (r *Router) TenantNamed(ctx context.Context, name string) (id.Tenant, error
 // AccessKeys gives a tenant's access keys, the oldest first: all in use, and those
 // that were revoked last.
 func (r *Router) AccessKeys(ctx context.Context, tenant id.Tenant) ([]KeyRecord, error) {
-	if err := r.sync.join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	var list []KeyRecord
@@ -109,7 +110,7 @@ func (r *Router) newKey(ctx context.Context, tenant id.Tenant, role Role, rotate
 		ID: accessKeyPrefix + randomText(accessKeyLength), Secret: randomText(secretKeyLength),
 		Tenant: tenant, Role: role,
 	}
-	a, err := ask(ctx, r, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: metafsm.AccessKey{
+	a, err := calls.Ask(ctx, r.calls, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: metafsm.AccessKey{
 		ID: key.ID, Tenant: tenant, Role: metafsm.Role(role), Created: time.Now().UnixMilli(),
 		SealedSecret: r.master.Wrap([]byte(key.Secret), []byte(purposeSecret+key.ID)),
 	}})
@@ -123,7 +124,7 @@ func (r *Router) newKey(ctx context.Context, tenant id.Tenant, role Role, rotate
 // seconds, or that node answers an error (confirmed). A revoked key may be revoked
 // again; one that the tenant does not have is NotFound.
 func (r *Router) RevokeAccessKey(ctx context.Context, tenant id.Tenant, accessKey string) error {
-	_, err := ask(ctx, r, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
+	_, err := calls.Ask(ctx, r.calls, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
 	return err
 }
 
@@ -143,7 +144,7 @@ type revokeKeyQuery struct {
 	Key    string    `cbor:"2,keyasint"`
 }
 
-var metaNewKey = method[newKeyQuery, newKeyAnswer]{"meta.key.new", func(ctx context.Context, r *Router, group id.Shard, q newKeyQuery) (newKeyAnswer, error) {
+var metaNewKey = method[newKeyQuery, newKeyAnswer]{Name: "meta.key.new", Run: func(ctx context.Context, r *Router, group id.Shard, q newKeyQuery) (newKeyAnswer, error) {
 	g, done, err := r.keyTurn(ctx, group)
 	if err != nil {
 		return newKeyAnswer{}, err
@@ -156,7 +157,7 @@ var metaNewKey = method[newKeyQuery, newKeyAnswer]{"meta.key.new", func(ctx cont
 	return a, putKey(ctx, g, q.Key)
 }}
 
-var metaRevokeKey = method[revokeKeyQuery, struct{}]{"meta.key.revoke", func(ctx context.Context, r *Router, group id.Shard, q revokeKeyQuery) (struct{}, error) {
+var metaRevokeKey = method[revokeKeyQuery, struct{}]{Name: "meta.key.revoke", Run: func(ctx context.Context, r *Router, group id.Shard, q revokeKeyQuery) (struct{}, error) {
 	g, done, err := r.keyTurn(ctx, group)
 	if err != nil {
 		return struct{}{}, err

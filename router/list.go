@@ -7,6 +7,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
+	"facet/router/calls"
 	"facet/shard"
 )
 
@@ -42,7 +43,7 @@ func (r *Router) Subjects(ctx context.Context, access Access, p Page) (Listing, 
 func (r *Router) page(ctx context.Context, g enrolment, p Page) (Listing, error) {
 	return whole(ctx, r, g, func(g enrolment) (Listing, error) {
 		if len(g.shards) == 1 {
-			a, err := ask(ctx, r, shardEntries, g.shards[0], g.list(p))
+			a, err := calls.Ask(ctx, r.calls, shardEntries, g.shards[0], g.list(p))
 			return Listing{Entries: entriesOf(a.Entries), Total: a.Total}, err
 		}
 		return r.mergedPage(ctx, g, p)
@@ -58,7 +59,7 @@ func (g enrolment) list(p Page) listQuery {
 }
 
 func (r *Router) mergedPage(ctx context.Context, g enrolment, p Page) (Listing, error) {
-	spans, err := scatter(ctx, r, shardSpan, g.shards, g.list(Page{}))
+	spans, err := calls.Scatter(ctx, r.calls, shardSpan, g.shards, g.list(Page{}))
 	if err != nil {
 		return Listing{}, err
 	}
@@ -107,7 +108,7 @@ func (r *Router) pieces(ctx context.Context, g enrolment, at []int, piece int) (
 	for i := range g.shards {
 		queries[i] = g.list(Page{Start: at[i], Length: piece})
 	}
-	answers, err := scatterEach(ctx, r, shardEntries, g.shards, queries)
+	answers, err := calls.ScatterEach(ctx, r.calls, shardEntries, g.shards, queries)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func (r *Router) place(ctx context.Context, g enrolment, spans []spanAnswer, sta
 	}
 	for round := 0; round < placeRounds && start-skipped > placeSlack && low < high; round++ {
 		times := probesBetween(low, high)
-		counts, err := scatter(ctx, r, shardBefore, g.shards, beforeQuery{Gallery: g.ID, Times: times})
+		counts, err := calls.Scatter(ctx, r.calls, shardBefore, g.shards, beforeQuery{Gallery: g.ID, Times: times})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -188,7 +189,7 @@ type listAnswer struct {
 	Total   int           `cbor:"2,keyasint"`
 }
 
-var shardEntries = method[listQuery, listAnswer]{"shard.entries", func(ctx context.Context, r *Router, group id.Shard, q listQuery) (listAnswer, error) {
+var shardEntries = method[listQuery, listAnswer]{Name: "shard.entries", Run: func(ctx context.Context, r *Router, group id.Shard, q listQuery) (listAnswer, error) {
 	s, err := r.read(ctx, group)
 	if err != nil {
 		return listAnswer{}, err
@@ -208,7 +209,7 @@ type spanAnswer struct {
 	Last  int64 `cbor:"3,keyasint"`
 }
 
-var shardSpan = method[listQuery, spanAnswer]{"shard.span", func(ctx context.Context, r *Router, group id.Shard, q listQuery) (spanAnswer, error) {
+var shardSpan = method[listQuery, spanAnswer]{Name: "shard.span", Run: func(ctx context.Context, r *Router, group id.Shard, q listQuery) (spanAnswer, error) {
 	s, err := r.read(ctx, group)
 	if err != nil {
 		return spanAnswer{}, err
@@ -232,7 +233,7 @@ type beforeQuery struct {
 
 // shardBefore reads the leader's state without asking the others again: what it
 // counts only narrows a search, and the page itself is read with shardEntries.
-var shardBefore = method[beforeQuery, []int]{"shard.before", func(_ context.Context, r *Router, group id.Shard, q beforeQuery) ([]int, error) {
+var shardBefore = method[beforeQuery, []int]{Name: "shard.before", Run: func(_ context.Context, r *Router, group id.Shard, q beforeQuery) ([]int, error) {
 	g, s, err := r.lead(group)
 	if err != nil {
 		return nil, err

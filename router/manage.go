@@ -8,6 +8,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 )
 
 // purgeBatch is how many entries of a deleted gallery one command drops.
@@ -91,7 +92,7 @@ func (r *Router) DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id
 // fence has all shards of a deleted gallery refuse its former generation; it gives
 // how many entries are left to be purged.
 func (r *Router) fence(ctx context.Context, g metafsm.Gallery) (left uint64, err error) {
-	answers, err := scatter(ctx, r, shardFence, r.shardsOf(g), shardfsm.Fence{Gallery: g.ID, Generation: g.Generation})
+	answers, err := calls.Scatter(ctx, r.calls, shardFence, r.shardsOf(g), shardfsm.Fence{Gallery: g.ID, Generation: g.Generation})
 	for _, a := range answers {
 		left += a.Left
 	}
@@ -121,7 +122,7 @@ func (r *Router) sweep(ctx context.Context, g metafsm.Gallery) error {
 		return err
 	}
 	if left > 0 {
-		_, err := scatter(ctx, r, shardPurge, r.shardsOf(g), shardfsm.Purge{Gallery: g.ID, Generation: g.Generation, Max: purgeBatch})
+		_, err := calls.Scatter(ctx, r.calls, shardPurge, r.shardsOf(g), shardfsm.Purge{Gallery: g.ID, Generation: g.Generation, Max: purgeBatch})
 		return err
 	}
 	_, err = proposeMeta(ctx, r, metafsm.ForgetGalleryOp, metafsm.ForgetGallery{Gallery: g.ID, Generation: g.Generation})
@@ -154,7 +155,7 @@ func ownWrite() metafsm.Write {
 	return stamped(w)
 }
 
-var shardFence = method[shardfsm.Fence, shardfsm.FenceAnswer]{"shard.fence", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Fence) (shardfsm.FenceAnswer, error) {
+var shardFence = method[shardfsm.Fence, shardfsm.FenceAnswer]{Name: "shard.fence", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Fence) (shardfsm.FenceAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.FenceAnswer{}, err
@@ -162,7 +163,7 @@ var shardFence = method[shardfsm.Fence, shardfsm.FenceAnswer]{"shard.fence", fun
 	return propose(ctx, g, shardfsm.FenceOp, c)
 }}
 
-var shardPurge = method[shardfsm.Purge, shardfsm.FenceAnswer]{"shard.purge", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Purge) (shardfsm.FenceAnswer, error) {
+var shardPurge = method[shardfsm.Purge, shardfsm.FenceAnswer]{Name: "shard.purge", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Purge) (shardfsm.FenceAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.FenceAnswer{}, err

@@ -12,6 +12,7 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard"
 	"facet/shard/seal"
 )
@@ -76,7 +77,7 @@ func (r *Router) home(ctx context.Context, g enrolment, op id.Operation) (id.Sha
 			continue
 		}
 		last = earlier
-		known, err := ask(ctx, r, shardKnows, earlier, knowsQuery{
+		known, err := calls.Ask(ctx, r.calls, shardKnows, earlier, knowsQuery{
 			Made: eventsQuery{g.ID, g.Generation, g.subject(op, earlier)}, Event: g.event(op, earlier), Operation: op, Epoch: g.Epoch,
 		})
 		if err != nil || known {
@@ -98,7 +99,7 @@ type knowsQuery struct {
 // shardKnows tells whether a shard remembers an enrolment, whatever became of its
 // subject, or has the subject, after however long. If not, a first try that is still
 // under way by an earlier epoch will be refused: the shard learns of the epoch.
-var shardKnows = method[knowsQuery, bool]{"shard.knows", func(ctx context.Context, r *Router, group id.Shard, q knowsQuery) (bool, error) {
+var shardKnows = method[knowsQuery, bool]{Name: "shard.knows", Run: func(ctx context.Context, r *Router, group id.Shard, q knowsQuery) (bool, error) {
 	s, err := r.widened(ctx, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
 	if err != nil {
 		return false, err
@@ -118,7 +119,7 @@ var shardKnows = method[knowsQuery, bool]{"shard.knows", func(ctx context.Contex
 func (r *Router) widened(ctx context.Context, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
 	s, err := r.read(ctx, group)
 	if err == nil && s.Epoch(to.Gallery) < to.Epoch {
-		_, err = shardWiden.run(ctx, r, group, to)
+		_, err = shardWiden.Run(ctx, r, group, to)
 	}
 	return s, err
 }
@@ -159,7 +160,7 @@ func (r *Router) put(ctx context.Context, p placement) (Registered, error) {
 		}
 		return r.registered(p.gallery, key, a.RegisterAnswer, p.face)
 	}
-	return Registered{}, &Error{Kind: Busy, Message: "this person is being enrolled by others; try again", RetryAfter: retryAfter}
+	return Registered{}, &Error{Kind: Busy, Message: "this person is being enrolled by others; try again", RetryAfter: calls.RetryLater}
 }
 
 // commit proposes a face to its shard, with a slot found.
@@ -172,10 +173,10 @@ func (r *Router) commit(ctx context.Context, p placement, sealed []byte, pending
 			Sealed: sealed, Recycle: recycle, Pending: pending,
 		}
 		if p.further { // its shard is its subject's, whatever the epoch
-			return ask(ctx, r, shardAdd, p.home, shardfsm.AddEvent(c))
+			return calls.Ask(ctx, r.calls, shardAdd, p.home, shardfsm.AddEvent(c))
 		}
 		c.Epoch = g.Epoch
-		return ask(ctx, r, shardRegister, p.home, c)
+		return calls.Ask(ctx, r.calls, shardRegister, p.home, c)
 	})
 }
 
@@ -212,7 +213,7 @@ func (r *Router) Unregister(ctx context.Context, access Access, subject id.Subje
 	// client's second request is a second operation.
 	var op id.Operation
 	mustRandom(op[:])
-	a, err := ask(ctx, r, shardUnregister, subject.Shard(), shardfsm.Unregister{
+	a, err := calls.Ask(ctx, r.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
 		Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject,
 	})
 	if err != nil {

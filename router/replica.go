@@ -12,6 +12,7 @@ import (
 	"facet/raftfsm/command"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard"
 	"facet/shard/seal"
 )
@@ -23,31 +24,31 @@ const memoryRetry = time.Minute
 func handlers() map[string]handler {
 	table := jobHandlers()
 	for _, add := range []func() (string, handler){
-		func() (string, handler) { return serve(metaPropose) },
-		func() (string, handler) { return serve(metaIndex) },
-		func() (string, handler) { return serve(metaNewKey) },
-		func() (string, handler) { return serve(metaRevokeKey) },
-		func() (string, handler) { return serve(groupPoint) },
-		func() (string, handler) { return serve(shardGrant) },
-		func() (string, handler) { return serve(shardRegister) },
-		func() (string, handler) { return serve(shardAdd) },
-		func() (string, handler) { return serve(shardReplace) },
-		func() (string, handler) { return serve(shardRemove) },
-		func() (string, handler) { return serve(shardActivate) },
-		func() (string, handler) { return serve(shardWithdraw) },
-		func() (string, handler) { return serve(shardReturn) },
-		func() (string, handler) { return serve(shardWiden) },
-		func() (string, handler) { return serve(shardFence) },
-		func() (string, handler) { return serve(shardPurge) },
-		func() (string, handler) { return serve(shardEvents) },
-		func() (string, handler) { return serve(shardKnows) },
-		func() (string, handler) { return serve(shardUnregister) },
-		func() (string, handler) { return serve(shardSearch) },
-		func() (string, handler) { return serve(shardBest) },
-		func() (string, handler) { return serve(shardEntries) },
-		func() (string, handler) { return serve(shardSpan) },
-		func() (string, handler) { return serve(shardBefore) },
-		func() (string, handler) { return serve(shardCounts) },
+		func() (string, handler) { return calls.Serves(metaPropose) },
+		func() (string, handler) { return calls.Serves(metaIndex) },
+		func() (string, handler) { return calls.Serves(metaNewKey) },
+		func() (string, handler) { return calls.Serves(metaRevokeKey) },
+		func() (string, handler) { return calls.Serves(groupPoint) },
+		func() (string, handler) { return calls.Serves(shardGrant) },
+		func() (string, handler) { return calls.Serves(shardRegister) },
+		func() (string, handler) { return calls.Serves(shardAdd) },
+		func() (string, handler) { return calls.Serves(shardReplace) },
+		func() (string, handler) { return calls.Serves(shardRemove) },
+		func() (string, handler) { return calls.Serves(shardActivate) },
+		func() (string, handler) { return calls.Serves(shardWithdraw) },
+		func() (string, handler) { return calls.Serves(shardReturn) },
+		func() (string, handler) { return calls.Serves(shardWiden) },
+		func() (string, handler) { return calls.Serves(shardFence) },
+		func() (string, handler) { return calls.Serves(shardPurge) },
+		func() (string, handler) { return calls.Serves(shardEvents) },
+		func() (string, handler) { return calls.Serves(shardKnows) },
+		func() (string, handler) { return calls.Serves(shardUnregister) },
+		func() (string, handler) { return calls.Serves(shardSearch) },
+		func() (string, handler) { return calls.Serves(shardBest) },
+		func() (string, handler) { return calls.Serves(shardEntries) },
+		func() (string, handler) { return calls.Serves(shardSpan) },
+		func() (string, handler) { return calls.Serves(shardBefore) },
+		func() (string, handler) { return calls.Serves(shardCounts) },
 	} {
 		name, h := add()
 		table[name] = h
@@ -97,7 +98,7 @@ func (r *Router) keyOf(ctx context.Context, gallery id.Gallery) (*seal.Key, erro
 }
 
 // metaPropose commits an encoded command in meta and gives the encoded answer.
-var metaPropose = method[[]byte, []byte]{"meta.propose", func(ctx context.Context, r *Router, group id.Shard, cmd []byte) ([]byte, error) {
+var metaPropose = method[[]byte, []byte]{Name: "meta.propose", Run: func(ctx context.Context, r *Router, group id.Shard, cmd []byte) ([]byte, error) {
 	g, ok := r.groups.Group(group)
 	if !ok {
 		return nil, &raftfsm.NotLeaderError{}
@@ -111,7 +112,7 @@ var metaPropose = method[[]byte, []byte]{"meta.propose", func(ctx context.Contex
 
 // metaIndex gives the log index that a replica of meta must have applied to hold
 // every write that was acknowledged before.
-var metaIndex = method[struct{}, uint64]{"meta.index", func(ctx context.Context, r *Router, group id.Shard, _ struct{}) (uint64, error) {
+var metaIndex = method[struct{}, uint64]{Name: "meta.index", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) (uint64, error) {
 	g, ok := r.groups.Group(group)
 	if !ok {
 		return 0, &raftfsm.NotLeaderError{}
@@ -119,7 +120,7 @@ var metaIndex = method[struct{}, uint64]{"meta.index", func(ctx context.Context,
 	return g.ReadIndex(ctx)
 }}
 
-var shardGrant = method[shardfsm.Grant, shardfsm.GrantAnswer]{"shard.grant", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Grant) (shardfsm.GrantAnswer, error) {
+var shardGrant = method[shardfsm.Grant, shardfsm.GrantAnswer]{Name: "shard.grant", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Grant) (shardfsm.GrantAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.GrantAnswer{}, err
@@ -133,12 +134,12 @@ type registerAnswer struct {
 	Granted uint32 `cbor:"100,keyasint,omitempty"`
 }
 
-var shardRegister = method[shardfsm.Register, registerAnswer]{"shard.register", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Register) (registerAnswer, error) {
+var shardRegister = method[shardfsm.Register, registerAnswer]{Name: "shard.register", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Register) (registerAnswer, error) {
 	c.Time = onTime(c.Time)
 	return enrol(ctx, r, group, c.Gallery, shardfsm.RegisterOp, c)
 }}
 
-var shardAdd = method[shardfsm.AddEvent, registerAnswer]{"shard.add", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.AddEvent) (registerAnswer, error) {
+var shardAdd = method[shardfsm.AddEvent, registerAnswer]{Name: "shard.add", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.AddEvent) (registerAnswer, error) {
 	c.Time = onTime(c.Time)
 	return enrol(ctx, r, group, c.Gallery, shardfsm.AddEventOp, c)
 }}
@@ -159,7 +160,7 @@ func enrol[C any](ctx context.Context, r *Router, group id.Shard, gallery id.Gal
 	return registerAnswer{a, granted}, err
 }
 
-var shardUnregister = method[shardfsm.Unregister, shardfsm.UnregisterAnswer]{"shard.unregister", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Unregister) (shardfsm.UnregisterAnswer, error) {
+var shardUnregister = method[shardfsm.Unregister, shardfsm.UnregisterAnswer]{Name: "shard.unregister", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Unregister) (shardfsm.UnregisterAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.UnregisterAnswer{}, err
@@ -193,11 +194,11 @@ func propose[C, A any](ctx context.Context, g *raftfsm.Group, op command.Op[C, A
 }
 
 func tooManyWrites() error {
-	return &Error{Kind: Busy, Message: "too many writes are in progress; try again", RetryAfter: busyRetry}
+	return &Error{Kind: Busy, Message: "too many writes are in progress; try again", RetryAfter: calls.RetryBusy}
 }
 
 // shardCounts counts the active events of galleries.
-var shardCounts = method[[]id.Gallery, []int]{"shard.counts", func(ctx context.Context, r *Router, group id.Shard, galleries []id.Gallery) ([]int, error) {
+var shardCounts = method[[]id.Gallery, []int]{Name: "shard.counts", Run: func(ctx context.Context, r *Router, group id.Shard, galleries []id.Gallery) ([]int, error) {
 	s, err := r.read(ctx, group)
 	if err != nil {
 		return nil, err

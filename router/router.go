@@ -12,6 +12,7 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard/seal"
 )
 
@@ -37,12 +38,14 @@ type Groups interface {
 }
 
 // Peers reaches other nodes.
-type Peers interface {
-	Self() id.Member
-	// Call has the peer's Router.Serve carry out method. Its error is Unreachable's
-	// when no answer came, or what DecodeFault makes of the peer's error.
-	Call(ctx context.Context, to id.Member, method string, body []byte) ([]byte, error)
-}
+type Peers = calls.Peers
+
+// A method is one request between nodes, carried out by the Router of the node that
+// leads the group, or has a replica of it.
+type (
+	method[Q, A any] = calls.Method[*Router, Q, A]
+	handler          = calls.Handler[*Router]
+)
 
 // Config is what a Router works with.
 type Config struct {
@@ -90,21 +93,19 @@ type Router struct {
 	table     *score.Table
 	master    *seal.Master
 	log       *slog.Logger
-	leaders   *leaders
-	spread    *spread
+	calls     *calls.Caller[*Router]
 	keys      keys
-	sync      rounds
+	sync      calls.Rounds
 	synced    syncedAt
 	// keyChange is held by who changes access keys as meta's leader.
 	keyChange chan struct{}
-	methods   map[string]handler
 	leases    leases
 	bulk      bool
 	memory    Memory
 	meter     Meter
 
 	followMu sync.Mutex // guards follows
-	follows  map[id.Shard]*rounds
+	follows  map[id.Shard]*calls.Rounds
 }
 
 // New makes a Router.
@@ -116,11 +117,8 @@ func New(cfg Config) *Router {
 		table:     cfg.Table,
 		master:    cfg.Master,
 		log:       cfg.Log,
-		leaders:   newLeaders(cfg.Groups, cfg.Peers.Self()),
-		spread:    newSpread(cfg.Groups, cfg.Peers.Self()),
-		follows:   map[id.Shard]*rounds{},
+		follows:   map[id.Shard]*calls.Rounds{},
 		keyChange: make(chan struct{}, 1),
-		methods:   handlers(),
 		bulk:      cfg.Bulk,
 		memory:    cfg.Memory,
 		meter:     cfg.Meter,
@@ -128,17 +126,23 @@ func New(cfg Config) *Router {
 	if r.meter == nil {
 		r.meter = noMeter{}
 	}
-	r.sync.run = r.syncMeta
+	r.calls = calls.New(r, cfg.Groups, cfg.Peers, cfg.Log, handlers())
+	r.sync.Run = r.syncMeta
 	return r
 }
 
 // Close waits for what calls left running. No call may follow.
 func (r *Router) Close() error {
-	r.sync.close()
+	r.sync.Close()
 	r.followMu.Lock()
 	defer r.followMu.Unlock()
 	for _, f := range r.follows {
-		f.close()
+		f.Close()
 	}
 	return nil
+}
+
+// Serve carries out a peer's request. Its error travels as calls.EncodeFault makes it.
+func (r *Router) Serve(ctx context.Context, name string, body []byte) ([]byte, error) {
+	return r.calls.Serve(ctx, name, body)
 }

@@ -8,6 +8,7 @@ import (
 	"facet/internal/mutant"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 )
 
 // A gallery's slots are granted by meta to its shards, and come back to meta when
@@ -50,7 +51,7 @@ func (r *Router) slotted(ctx context.Context, g enrolment, home id.Shard, write 
 		}
 		recycle = recycle || !found
 	}
-	return registerAnswer{}, &Error{Kind: Busy, Message: "the gallery's last slots are contended; try again", RetryAfter: retryAfter}
+	return registerAnswer{}, &Error{Kind: Busy, Message: "the gallery's last slots are contended; try again", RetryAfter: calls.RetryLater}
 }
 
 // findSlots gets slots for home beyond the granted ones: from meta, else from
@@ -81,7 +82,7 @@ func (r *Router) findSlots(ctx context.Context, g enrolment, home id.Shard, gran
 // tells whether meta had any. That there are none is read, not proposed: a full
 // gallery must not fill the log with refusals.
 func (r *Router) grant(ctx context.Context, g enrolment, home id.Shard, granted uint32) (bool, error) {
-	if err := r.sync.join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		return false, err
 	}
 	if r.groups.Meta().FreeSlots(g.ID) == 0 && r.grantOf(g.ID, home).Total <= granted {
@@ -102,7 +103,7 @@ func (r *Router) grant(ctx context.Context, g enrolment, home id.Shard, granted 
 	case a.Total <= granted:
 		return false, nil
 	}
-	_, err = ask(ctx, r, shardGrant, home, shardfsm.Grant{Gallery: g.ID, Generation: g.Generation, Total: a.Total})
+	_, err = calls.Ask(ctx, r.calls, shardGrant, home, shardfsm.Grant{Gallery: g.ID, Generation: g.Generation, Total: a.Total})
 	return err == nil, err
 }
 
@@ -124,7 +125,7 @@ func (r *Router) want(g enrolment) uint32 {
 func (r *Router) collect(ctx context.Context, g enrolment, home id.Shard, least uint32) (bool, error) {
 	var failed []error
 	for _, s := range g.shards {
-		a, err := ask(ctx, r, shardReturn, s, returnQuery{
+		a, err := calls.Ask(ctx, r.calls, shardReturn, s, returnQuery{
 			Gallery: g.ID, Generation: g.Generation, Granted: r.grantOf(g.ID, s).Total, Least: least, Home: s == home,
 		})
 		if err != nil {
@@ -163,7 +164,7 @@ func (r *Router) settle(ctx context.Context, old enrolment) error {
 	if !ok {
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	}
-	a, err := ask(ctx, r, shardWiden, g.shards[0], shardfsm.Widen{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
+	a, err := calls.Ask(ctx, r.calls, shardWiden, g.shards[0], shardfsm.Widen{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
 	if err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ type returnQuery struct {
 	Home bool `cbor:"5,keyasint,omitempty"`
 }
 
-var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{"shard.return", func(ctx context.Context, r *Router, group id.Shard, q returnQuery) (shardfsm.ReturnSlotsAnswer, error) {
+var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{Name: "shard.return", Run: func(ctx context.Context, r *Router, group id.Shard, q returnQuery) (shardfsm.ReturnSlotsAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
@@ -206,7 +207,7 @@ var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{"shard.return"
 	})
 }}
 
-var shardWiden = method[shardfsm.Widen, shardfsm.WidenAnswer]{"shard.widen", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Widen) (shardfsm.WidenAnswer, error) {
+var shardWiden = method[shardfsm.Widen, shardfsm.WidenAnswer]{Name: "shard.widen", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Widen) (shardfsm.WidenAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.WidenAnswer{}, err

@@ -9,7 +9,7 @@ import (
 
 // Tags gives the names of the gallery's tags in order of creation.
 func (r *Router) Tags(ctx context.Context, access Access) ([]string, error) {
-	if err := r.sync.join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	if _, _, err := r.enrolment(access); err != nil {
@@ -77,7 +77,7 @@ func (r *Router) tags(ctx context.Context, g enrolment, names []string) ([]uint3
 	if len(names) == 0 {
 		return nil, nil
 	}
-	if err := r.sync.join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	ids := make([]uint32, 0, len(names))

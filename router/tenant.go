@@ -6,6 +6,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
+	"facet/router/calls"
 )
 
 // The shape of access keys: an identifier that may be logged, and a secret.
@@ -63,7 +64,7 @@ func (r *Router) SetNodeState(ctx context.Context, c metafsm.SetNodeState) error
 func (r *Router) PutShards(ctx context.Context, c metafsm.PutShards) error {
 	a, err := proposeMeta(ctx, r, metafsm.PutShardsOp, c)
 	if err == nil && a.Status == metafsm.StaleEpoch {
-		return &Error{Kind: Unavailable, Message: "the shard map has been changed meanwhile; try again", RetryAfter: retryAfter}
+		return &Error{Kind: Unavailable, Message: "the shard map has been changed meanwhile; try again", RetryAfter: calls.RetryLater}
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package router
+package calls
 
 import (
 	"context"
@@ -17,33 +17,39 @@ var errUnreachable = errors.New("router: peer did not answer")
 
 // method is one request between nodes: its name on the wire and what the leader
 // of the group does. run answers *raftfsm.NotLeaderError where it does not lead.
-type method[Q, A any] struct {
-	name string
-	run  func(ctx context.Context, r *Router, group id.Shard, q Q) (A, error)
+type Method[H, Q, A any] struct {
+	Name string
+	Run  func(ctx context.Context, host H, group id.Shard, q Q) (A, error)
 }
 
-// envelope is a request between nodes.
-type envelope[Q any] struct {
+// Envelope is a request between nodes.
+type Envelope[Q any] struct {
 	Group id.Shard `cbor:"1,keyasint"`
 	Query Q        `cbor:"2,keyasint"`
 	// Request is the id of the client's request that this one is a part of, for logs.
 	Request string `cbor:"3,keyasint,omitempty"`
 }
 
-// handler carries out one method on encoded bytes.
-type handler func(ctx context.Context, r *Router, body []byte) ([]byte, error)
+// Open reads the bytes of a request between nodes.
+func Open[Q any](body []byte) (e Envelope[Q], err error) {
+	err = wireDec.Unmarshal(body, &e)
+	return e, err
+}
 
-// serve makes m a handler.
-func serve[Q, A any](m method[Q, A]) (string, handler) {
-	return m.name, func(ctx context.Context, r *Router, body []byte) ([]byte, error) {
-		var e envelope[Q]
-		if err := wireDec.Unmarshal(body, &e); err != nil {
-			return nil, fmt.Errorf("read %s request: %w", m.name, err)
+// Handler carries out one method on encoded bytes.
+type Handler[H any] func(ctx context.Context, c *Caller[H], body []byte) ([]byte, error)
+
+// Serves returns the name of m and its handler, for the table that New takes.
+func Serves[H, Q, A any](m Method[H, Q, A]) (string, Handler[H]) {
+	return m.Name, func(ctx context.Context, c *Caller[H], body []byte) ([]byte, error) {
+		e, err := Open[Q](body)
+		if err != nil {
+			return nil, fmt.Errorf("read %s request: %w", m.Name, err)
 		}
 		ctx = requestlog.With(ctx, e.Request)
 		began := time.Now()
-		a, err := m.run(ctx, r, e.Group, e.Query)
-		r.helped(ctx, m.name, e.Group, time.Since(began), err)
+		a, err := m.Run(ctx, c.host, e.Group, e.Query)
+		c.helped(ctx, m.Name, e.Group, time.Since(began), err)
 		if err != nil {
 			return nil, err
 		}
@@ -51,30 +57,30 @@ func serve[Q, A any](m method[Q, A]) (string, handler) {
 	}
 }
 
-// callPeer carries out m at another node.
-func callPeer[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shard, to id.Member, q Q) (A, error) {
+// At carries out m at another node.
+func At[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, to id.Member, q Q) (A, error) {
 	var a A
-	body, err := wireEnc.Marshal(envelope[Q]{group, q, requestlog.ID(ctx)})
+	body, err := wireEnc.Marshal(Envelope[Q]{group, q, requestlog.ID(ctx)})
 	if err != nil {
-		return a, fmt.Errorf("encode %s request: %w", m.name, err)
+		return a, fmt.Errorf("encode %s request: %w", m.Name, err)
 	}
-	answer, err := r.peers.Call(ctx, to, m.name, body)
+	answer, err := c.peers.Call(ctx, to, m.Name, body)
 	if err != nil {
 		return a, err
 	}
 	if err := wireDec.Unmarshal(answer, &a); err != nil {
-		return a, fmt.Errorf("read %s answer: %w", m.name, err)
+		return a, fmt.Errorf("read %s answer: %w", m.Name, err)
 	}
 	return a, nil
 }
 
 // Serve carries out a peer's request. Its error travels as Fault gives it.
-func (r *Router) Serve(ctx context.Context, name string, body []byte) ([]byte, error) {
-	h, ok := r.methods[name]
+func (c *Caller[H]) Serve(ctx context.Context, name string, body []byte) ([]byte, error) {
+	h, ok := c.methods[name]
 	if !ok {
 		return nil, fmt.Errorf("router: unknown method %q", name)
 	}
-	return h(ctx, r, body)
+	return h(ctx, c, body)
 }
 
 // fault is an error on its way between nodes.

@@ -1,4 +1,4 @@
-package router
+package calls
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 func TestARoundIsNeverSharedWithWhoCameAfterItBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var began, ended atomic.Int64
-		r := rounds{run: func(context.Context) error {
+		r := Rounds{Run: func(context.Context) error {
 			began.Add(1)
 			time.Sleep(10 * time.Millisecond)
 			ended.Add(1)
@@ -24,7 +24,7 @@ func TestARoundIsNeverSharedWithWhoCameAfterItBegan(t *testing.T) {
 			work.Go(func() {
 				time.Sleep(time.Duration(i) * time.Millisecond)
 				before := began.Load()
-				if err := r.join(t.Context()); err != nil {
+				if err := r.Join(t.Context()); err != nil {
 					t.Error(err)
 				}
 				if ended.Load() <= before {
@@ -33,7 +33,7 @@ func TestARoundIsNeverSharedWithWhoCameAfterItBegan(t *testing.T) {
 			})
 		}
 		work.Wait()
-		r.close()
+		r.Close()
 		if n := began.Load(); n > 12 {
 			t.Errorf("%d rounds of 10 ms for 100 callers in 100 ms: they don't share", n)
 		}
@@ -43,17 +43,17 @@ func TestARoundIsNeverSharedWithWhoCameAfterItBegan(t *testing.T) {
 func TestAFollowerGetsItsRoundsErrorAndItsOwnDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
-		r := rounds{run: func(context.Context) error { time.Sleep(time.Second); return broken }}
-		go func() { _ = r.join(t.Context()) }()
+		r := Rounds{Run: func(context.Context) error { time.Sleep(time.Second); return broken }}
+		go func() { _ = r.Join(t.Context()) }()
 		synctest.Wait()
 		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
-		if err := r.join(short); !errors.Is(err, context.DeadlineExceeded) {
+		if err := r.Join(short); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("with a short deadline: got %v", err)
 		}
-		if err := r.join(t.Context()); !errors.Is(err, broken) {
+		if err := r.Join(t.Context()); !errors.Is(err, broken) {
 			t.Errorf("got %v, want %v", err, broken)
 		}
-		r.close()
+		r.Close()
 	})
 }

@@ -1,15 +1,16 @@
-package router
+package calls
 
 import (
 	"context"
 	"sync"
 )
 
-// rounds runs one function for all callers that arrived before it began: a caller
+// Rounds runs one function for all callers that arrived before it began: a caller
 // never shares a round that was under way when it came, because what that round
 // saw may be older than what the caller must see.
-type rounds struct {
-	run func(context.Context) error
+type Rounds struct {
+	// Run is one round.
+	Run func(context.Context) error
 
 	// mu guards what follows. Never held while run works.
 	mu     sync.Mutex
@@ -24,23 +25,23 @@ type round struct {
 	err  error
 }
 
-// join waits for a round that begins after this call. Each caller's ctx ends its
+// Join waits for a round that begins after this call. Each caller's ctx ends its
 // own waiting; a round itself runs on the context of the caller that leads it,
 // and a follower whose leader gave up leads the next one.
-func (r *rounds) join(ctx context.Context) error {
+func (r *Rounds) Join(ctx context.Context) error {
 	r.mu.Lock()
 	if r.busy && !r.closed {
 		return r.follow(ctx)
 	}
 	r.busy = true
 	r.mu.Unlock()
-	err := r.run(ctx)
+	err := r.Run(ctx)
 	r.handOn()
 	return err
 }
 
-// nudge begins a round that nobody waits for, unless one runs.
-func (r *rounds) nudge() {
+// Nudge starts a round that nobody waits for, unless one runs.
+func (r *Rounds) Nudge() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.busy || r.closed {
@@ -49,14 +50,14 @@ func (r *rounds) nudge() {
 	r.busy = true
 	r.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaderWaitMax+attemptMax)
-		_ = r.run(ctx) // who needs a round waits for one, and gets its error
+		_ = r.Run(ctx) // who needs a round waits for one, and gets its error
 		cancel()
 		r.handOn()
 	})
 }
 
 // follow waits for the round after the running one. It is called with mu held.
-func (r *rounds) follow(ctx context.Context) error {
+func (r *Rounds) follow(ctx context.Context) error {
 	if r.next == nil {
 		r.next = &round{done: make(chan struct{})}
 	}
@@ -71,8 +72,8 @@ func (r *rounds) follow(ctx context.Context) error {
 }
 
 // handOn runs the rounds that gathered meanwhile, in a goroutine that ends when
-// none is left; join's caller doesn't wait for them.
-func (r *rounds) handOn() {
+// none is left; Join's caller doesn't wait for them.
+func (r *Rounds) handOn() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next := r.next
@@ -83,15 +84,15 @@ func (r *rounds) handOn() {
 	}
 	r.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaderWaitMax+attemptMax)
-		next.err = r.run(ctx)
+		next.err = r.Run(ctx)
 		cancel()
 		close(next.done)
 		r.handOn()
 	})
 }
 
-// close waits for the rounds that were handed on; from now on nobody follows.
-func (r *rounds) close() {
+// Close waits for the rounds that were handed on; from now on nobody follows.
+func (r *Rounds) Close() {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()

@@ -1,4 +1,4 @@
-package router
+package calls
 
 import (
 	"context"
@@ -11,17 +11,13 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
-	"facet/raftfsm/metafsm"
-	"facet/raftfsm/shardfsm"
 )
 
 // elsewhere is a node that holds no group itself.
 type elsewhere struct{ members []id.Member }
 
-func (elsewhere) Group(id.Shard) (*raftfsm.Group, bool)    { return nil, false }
-func (elsewhere) Meta() *metafsm.Machine                   { return nil }
-func (elsewhere) Shard(id.Shard) (*shardfsm.Machine, bool) { return nil, false }
-func (e elsewhere) Members(id.Shard) []id.Member           { return e.members }
+func (elsewhere) Group(id.Shard) (*raftfsm.Group, bool) { return nil, false }
+func (e elsewhere) Members(id.Shard) []id.Member        { return e.members }
 
 // network answers calls by a function of the member called.
 type network func(ctx context.Context, to id.Member) ([]byte, error)
@@ -31,12 +27,10 @@ func (n network) Call(ctx context.Context, to id.Member, _ string, _ []byte) ([]
 	return n(ctx, to)
 }
 
-var echo = method[string, string]{"test.echo", func(_ context.Context, _ *Router, _ id.Shard, q string) (string, error) { return q, nil }}
+var echo = Method[struct{}, string, string]{"test.echo", func(_ context.Context, _ struct{}, _ id.Shard, q string) (string, error) { return q, nil }}
 
-func newRouter(n network) *Router {
-	return New(Config{
-		Groups: elsewhere{[]id.Member{"a", "b", "c"}}, Peers: n, Log: slog.New(slog.DiscardHandler),
-	})
+func newCaller(n network) *Caller[struct{}] {
+	return New(struct{}{}, elsewhere{[]id.Member{"a", "b", "c"}}, n, slog.New(slog.DiscardHandler), nil)
 }
 
 func fine(answer string) []byte {
@@ -49,20 +43,20 @@ func fine(answer string) []byte {
 
 func TestARequestFindsTheLeaderAndRemembersIt(t *testing.T) {
 	t.Parallel()
-	var calls []id.Member
-	r := newRouter(func(_ context.Context, to id.Member) ([]byte, error) {
-		calls = append(calls, to)
+	var called []id.Member
+	c := newCaller(func(_ context.Context, to id.Member) ([]byte, error) {
+		called = append(called, to)
 		if to != "c" {
 			return nil, DecodeFault(EncodeFault(&raftfsm.NotLeaderError{Leader: "c"}))
 		}
 		return fine("yes"), nil
 	})
 	for range 2 {
-		if got, err := ask(t.Context(), r, echo, 3, "?"); err != nil || got != "yes" {
+		if got, err := Ask(t.Context(), c, echo, 3, "?"); err != nil || got != "yes" {
 			t.Fatalf("got %q, %v", got, err)
 		}
 	}
-	if got := fmt.Sprint(calls); got != "[a c c]" {
+	if got := fmt.Sprint(called); got != "[a c c]" {
 		t.Errorf("called %s, want a once and then the leader it named", got)
 	}
 }
@@ -76,7 +70,7 @@ func TestARequestOutlivesDeadAndPausedLeaders(t *testing.T) {
 			}
 			return "b"
 		}
-		r := newRouter(func(ctx context.Context, to id.Member) ([]byte, error) {
+		c := newCaller(func(ctx context.Context, to id.Member) ([]byte, error) {
 			switch {
 			case to == "a": // paused: it takes the request and says nothing
 				<-ctx.Done()
@@ -89,7 +83,7 @@ func TestARequestOutlivesDeadAndPausedLeaders(t *testing.T) {
 				return nil, &raftfsm.NotLeaderError{}
 			}
 		})
-		if got, err := ask(t.Context(), r, echo, 3, "?"); err != nil || got != "yes" {
+		if got, err := Ask(t.Context(), c, echo, 3, "?"); err != nil || got != "yes" {
 			t.Errorf("got %q, %v", got, err)
 		}
 	})
@@ -97,9 +91,9 @@ func TestARequestOutlivesDeadAndPausedLeaders(t *testing.T) {
 
 func TestWithoutALeaderTheAnswerComesInTimeAndSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRouter(func(context.Context, id.Member) ([]byte, error) { return nil, &raftfsm.NotLeaderError{} })
+		c := newCaller(func(context.Context, id.Member) ([]byte, error) { return nil, &raftfsm.NotLeaderError{} })
 		start := time.Now()
-		_, err := ask(t.Context(), r, echo, 3, "?")
+		_, err := Ask(t.Context(), c, echo, 3, "?")
 		e, ok := errors.AsType[*Error](err)
 		if !ok || e.Kind != Unavailable || e.RetryAfter == 0 {
 			t.Errorf("got %v", err)
@@ -113,11 +107,11 @@ func TestWithoutALeaderTheAnswerComesInTimeAndSaysSo(t *testing.T) {
 func TestOtherErrorsAreNotRetried(t *testing.T) {
 	t.Parallel()
 	calls := 0
-	r := newRouter(func(context.Context, id.Member) ([]byte, error) {
+	c := newCaller(func(context.Context, id.Member) ([]byte, error) {
 		calls++
 		return nil, DecodeFault(EncodeFault(Errorf(NotFound, "why", "no such thing")))
 	})
-	_, err := ask(t.Context(), r, echo, 3, "?")
+	_, err := Ask(t.Context(), c, echo, 3, "?")
 	if e, ok := errors.AsType[*Error](err); !ok || e.Kind != NotFound || e.Reason != "why" || calls != 1 {
 		t.Errorf("got %v after %d calls", err, calls)
 	}
@@ -136,15 +130,4 @@ func TestFaultsKeepTheirMeaningBetweenNodes(t *testing.T) {
 	if got := DecodeFault([]byte{0xff}); got == nil {
 		t.Error("garbage is no error")
 	}
-}
-
-func FuzzServeRefusesGarbage(f *testing.F) {
-	f.Add("shard.search", []byte{0xa2, 0x01, 0x01, 0x02, 0xa0})
-	f.Add("meta.propose", []byte{})
-	f.Fuzz(func(t *testing.T, name string, body []byte) {
-		r := newRouter(func(context.Context, id.Member) ([]byte, error) { return nil, errors.New("not called") })
-		if _, err := r.Serve(t.Context(), name, body); err == nil {
-			t.Errorf("%s with %x was carried out on a node that holds no group", name, body)
-		}
-	})
 }

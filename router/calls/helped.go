@@ -1,4 +1,4 @@
-package router
+package calls
 
 import (
 	"context"
@@ -13,12 +13,12 @@ import (
 const slowHelp = 3 * time.Second
 
 // helped logs what was done for a peer; ctx has the id of the client's request.
-func (r *Router) helped(ctx context.Context, method string, group id.Shard, took time.Duration, err error) {
+func (c *Caller[H]) helped(ctx context.Context, method string, group id.Shard, took time.Duration, err error) {
 	level, message := slog.LevelDebug, "peer answered"
 	if took >= slowHelp {
 		level, message = slog.LevelWarn, "slow answer to a peer"
 	}
-	if !r.log.Enabled(ctx, level) {
+	if !c.log.Enabled(ctx, level) {
 		return
 	}
 	line := []any{"method", method, "group", group, "ms", took.Milliseconds()}
@@ -26,5 +26,5 @@ func (r *Router) helped(ctx context.Context, method string, group id.Shard, took
 		line = append(line, "err", err)
 	}
 	//nolint:sloglint // both messages are constants, and the pairs are above
-	r.log.Log(ctx, level, message, line...)
+	c.log.Log(ctx, level, message, line...)
 }

@@ -1,4 +1,4 @@
-package router
+package calls
 
 import (
 	"context"
@@ -23,31 +23,31 @@ const (
 	retryPauseMax = 150 * time.Millisecond
 	// redirectsMax is how often a named leader is called at once, without a pause.
 	redirectsMax = 3
-	// retryAfter is what a client is told when a group has no leader.
-	retryAfter = 2 * time.Second
-	// busyRetry is what it is told when a group has too many commands in progress.
-	busyRetry = time.Second
+	// RetryLater is what a client is told when a group has no leader.
+	RetryLater = 2 * time.Second
+	// RetryBusy is what it is told when a group has too many commands in progress.
+	RetryBusy = time.Second
 )
 
-// ask carries out m at the leader of group, here or at a peer, and looks for the
+// Ask carries out m at the leader of group, here or at a peer, and looks for the
 // leader again until leaderWaitMax has passed without one. Every method may be
 // carried out twice: reads by nature, writes because their operation's outcome is
 // remembered.
-func ask[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shard, q Q) (A, error) {
+func Ask[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
 	var none A
 	var last error
 	pause := retryPauseMin
 	start := time.Now()
 	for try := 0; ; try++ {
-		changed := r.leaders.changed(group)
-		member, known := r.leaders.guess(group, try)
+		changed := c.leaders.changed(group)
+		member, known := c.leaders.guess(group, try)
 		if known {
-			a, err := attempt(ctx, r, m, group, member, q)
+			a, err := attempt(ctx, c, m, group, member, q)
 			if err == nil {
-				r.leaders.confirm(group, member)
+				c.leaders.confirm(group, member)
 				return a, nil
 			}
-			again, elsewhere := r.leaders.learn(group, member, err)
+			again, elsewhere := c.leaders.learn(group, member, err)
 			if !again {
 				return none, err
 			}
@@ -59,8 +59,8 @@ func ask[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shar
 			return none, ctx.Err()
 		}
 		if time.Since(start) > leaderWaitMax {
-			r.log.WarnContext(ctx, "group has no leader that answers", "group", group, "err", last)
-			return none, &Error{Kind: Unavailable, Message: "a part of the service has no leader; try again", RetryAfter: retryAfter}
+			c.log.WarnContext(ctx, "group has no leader that answers", "group", group, "err", last)
+			return none, &Error{Kind: Unavailable, Message: "a part of the service has no leader; try again", RetryAfter: RetryLater}
 		}
 		if err := sleep(ctx, pause, changed); err != nil {
 			return none, err
@@ -70,16 +70,16 @@ func ask[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shar
 }
 
 // attempt tries m once at member.
-func attempt[Q, A any](ctx context.Context, r *Router, m method[Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+func attempt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
 	try, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
-	defer r.leaders.watch(try, group, member, cancel)()
+	defer c.leaders.watch(try, group, member, cancel)()
 	var a A
 	var err error
-	if member == r.peers.Self() {
-		a, err = m.run(try, r, group, q)
+	if member == c.peers.Self() {
+		a, err = m.Run(try, c.host, group, q)
 	} else {
-		a, err = callPeer(try, r, m, group, member, q)
+		a, err = At(try, c, m, group, member, q)
 	}
 	if err != nil && try.Err() != nil && ctx.Err() == nil {
 		err = errSlow
