@@ -15,7 +15,7 @@ import (
 // been carried out.
 var errUnreachable = errors.New("router: peer did not answer")
 
-// method is one request between nodes: its name on the wire and what the leader
+// Method is one request between nodes: its name on the wire and what the leader
 // of the group does. run answers *raftfsm.NotLeaderError where it does not lead.
 type Method[H, Q, A any] struct {
 	Name string
