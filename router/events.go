@@ -18,7 +18,7 @@ const replaceRounds = 16
 
 // RegisterEvent enrols a further face of a subject. An unknown subject is
 // NotFound; a retry with the same Write gets the first answer.
-func (r *Router) RegisterEvent(ctx context.Context, e Enrolment) (Registered, error) {
+func (r *subjectRequests) RegisterEvent(ctx context.Context, e Enrolment) (Registered, error) {
 	g, app, err := r.located(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Registered{}, err
@@ -36,16 +36,16 @@ func (r *Router) RegisterEvent(ctx context.Context, e Enrolment) (Registered, er
 // UpdateSubject replaces the face of a subject's oldest active event, whose ids
 // stay. An unknown subject is NotFound; a retry with the same Write gets the first
 // answer.
-func (r *Router) UpdateSubject(ctx context.Context, e Enrolment) (Registered, error) {
+func (r *subjectRequests) UpdateSubject(ctx context.Context, e Enrolment) (Registered, error) {
 	return r.replace(ctx, e, true)
 }
 
 // UpdateEvent replaces the face of an event, as UpdateSubject.
-func (r *Router) UpdateEvent(ctx context.Context, e Enrolment) (Registered, error) {
+func (r *subjectRequests) UpdateEvent(ctx context.Context, e Enrolment) (Registered, error) {
 	return r.replace(ctx, e, false)
 }
 
-func (r *Router) replace(ctx context.Context, e Enrolment, oldest bool) (Registered, error) {
+func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool) (Registered, error) {
 	g, app, err := r.located(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Registered{}, err
@@ -86,7 +86,7 @@ func (r *Router) replace(ctx context.Context, e Enrolment, oldest bool) (Registe
 
 // target gives the event to replace and the revision that the replacement makes;
 // an unknown one has revision 1, as the first replacement of any event.
-func (r *Router) target(ctx context.Context, g enrolment, e Enrolment, oldest bool) (shard.Active, error) {
+func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, oldest bool) (shard.Active, error) {
 	events, err := calls.Ask(ctx, r.calls, shardEvents, e.Subject.Shard(), eventsQuery{g.ID, g.Generation, e.Subject})
 	if err != nil {
 		return shard.Active{}, err
@@ -101,7 +101,7 @@ func (r *Router) target(ctx context.Context, g enrolment, e Enrolment, oldest bo
 
 // enrolled gives the one face of an image, good enough to be enrolled, and the
 // identities of tags. Unknown tags are told before any work on the face.
-func (r *Router) enrolled(ctx context.Context, g enrolment, qualityMin float64, image []byte, names []string) (engine.Face, []uint32, error) {
+func (r *subjectRequests) enrolled(ctx context.Context, g enrolment, qualityMin float64, image []byte, names []string) (engine.Face, []uint32, error) {
 	tags, err := r.tags(ctx, g, names)
 	if err != nil {
 		return engine.Face{}, nil, err
@@ -112,7 +112,7 @@ func (r *Router) enrolled(ctx context.Context, g enrolment, qualityMin float64, 
 
 // Events gives the ids of a subject's active events in order of registration. An
 // unknown subject is NotFound.
-func (r *Router) Events(ctx context.Context, access Access, subject id.Subject) ([]id.Event, error) {
+func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.Subject) ([]id.Event, error) {
 	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (r *Router) Events(ctx context.Context, access Access, subject id.Subject) 
 
 // UnregisterEvent removes one event; the last one removes its subject. An unknown
 // subject, and an event that is not the subject's, are NotFound.
-func (r *Router) UnregisterEvent(ctx context.Context, access Access, subject id.Subject, event id.Event) error {
+func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, subject id.Subject, event id.Event) error {
 	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return err

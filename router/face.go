@@ -26,7 +26,7 @@ const (
 
 // Extract gives the attributes of at most limit faces of image, largest first.
 // An image without a face is NoFace.
-func (r *Router) Extract(ctx context.Context, image []byte, limit int) ([]engine.Attributes, error) {
+func (r *faceRequests) Extract(ctx context.Context, image []byte, limit int) ([]engine.Attributes, error) {
 	faces, err := r.extractor.Extract(ctx, image)
 	if err != nil {
 		return nil, imageError(ctx, err)
@@ -43,7 +43,7 @@ func (r *Router) Extract(ctx context.Context, image []byte, limit int) ([]engine
 
 // VerifyFace compares the faces of two images. Below ThresholdDefault the error
 // is NotVerified and carries the score.
-func (r *Router) VerifyFace(ctx context.Context, face, probe []byte) (Verification, error) {
+func (r *faceRequests) VerifyFace(ctx context.Context, face, probe []byte) (Verification, error) {
 	a, err := r.probe(ctx, face)
 	if err != nil {
 		return Verification{}, err
@@ -57,7 +57,7 @@ func (r *Router) VerifyFace(ctx context.Context, face, probe []byte) (Verificati
 
 // VerifySubject compares the probe with each active event of a subject and takes
 // the best. Below the application's verify threshold the error is NotVerified.
-func (r *Router) VerifySubject(ctx context.Context, access Access, subject id.Subject, image []byte) (Verification, error) {
+func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject id.Subject, image []byte) (Verification, error) {
 	g, app, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Verification{}, err
@@ -89,12 +89,12 @@ func verified(score, threshold int) (Verification, error) {
 }
 
 // probe extracts the one face of an image that something is compared with.
-func (r *Router) probe(ctx context.Context, image []byte) (engine.Face, error) {
+func (r *faceRequests) probe(ctx context.Context, image []byte) (engine.Face, error) {
 	return r.single(ctx, image, probeQualityMin)
 }
 
 // single extracts the one face of image, of at least the given quality.
-func (r *Router) single(ctx context.Context, image []byte, qualityMin float64) (engine.Face, error) {
+func (r *faceRequests) single(ctx context.Context, image []byte, qualityMin float64) (engine.Face, error) {
 	faces, err := r.extractor.ExtractLarge(ctx, image, soughtSide)
 	if err == nil && len(faces) == 0 { // perhaps a small face on a large picture
 		faces, err = r.extractor.Extract(ctx, image)

@@ -20,7 +20,7 @@ const pointWait = 250 * time.Millisecond
 var errBehind = &Error{Kind: Unavailable, Message: "a replica is behind; try again", RetryAfter: calls.RetryLater}
 
 // readAny is read on any replica.
-func (r *Router) readAny(ctx context.Context, group id.Shard) (*shard.Shard, error) {
+func (r *cluster) readAny(ctx context.Context, group id.Shard) (*shard.Shard, error) {
 	g, s, err := r.lead(group)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (r *Router) readAny(ctx context.Context, group id.Shard) (*shard.Shard, err
 }
 
 // follow gives the rounds in which this replica of a group catches up with its leader.
-func (r *Router) follow(group id.Shard) *calls.Rounds {
+func (r *cluster) follow(group id.Shard) *calls.Rounds {
 	r.followMu.Lock()
 	defer r.followMu.Unlock()
 	f := r.follows[group]
@@ -45,7 +45,7 @@ func (r *Router) follow(group id.Shard) *calls.Rounds {
 
 // catchUp waits until this node's replica of a group has applied what its leader had
 // committed at the call.
-func (r *Router) catchUp(ctx context.Context, group id.Shard) error {
+func (r *cluster) catchUp(ctx context.Context, group id.Shard) error {
 	g, ok := r.groups.Group(group)
 	if !ok {
 		return &raftfsm.NotLeaderError{}

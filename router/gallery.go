@@ -25,11 +25,11 @@ const (
 // CreateGallery makes a gallery and its first application. The name is unique
 // within the tenant: another creation is Duplicate, with the API key of the
 // gallery's oldest application in the message.
-func (r *Router) CreateGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
+func (r *galleryRequests) CreateGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
 	return wrapped(func() (Gallery, error) { return r.createGallery(ctx, tenant, w, n) })
 }
 
-func (r *Router) createGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
+func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
 	cluster, ok := r.groups.Meta().Cluster()
 	if !ok {
 		return Gallery{}, &Error{Kind: Unavailable, Message: "the cluster is not founded yet", RetryAfter: calls.RetryLater}
@@ -46,7 +46,7 @@ func (r *Router) createGallery(ctx context.Context, tenant id.Tenant, w Write, n
 		Gallery: gallery.ID, Name: n.Name, Description: n.Description, MinimumQuality: n.MinimumQuality,
 		VerifyThreshold: ThresholdDefault, GuardThreshold: ThresholdDefault,
 	})
-	a, err := proposeMeta(ctx, r, metafsm.CreateGalleryOp, metafsm.CreateGallery{
+	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateGalleryOp, metafsm.CreateGallery{
 		Write: stamped(w), Gallery: gallery, Application: app,
 	})
 	if err != nil {
@@ -89,7 +89,7 @@ func deletedSince(what string) error {
 }
 
 // Galleries gives the tenant's galleries in order of creation, with their counts.
-func (r *Router) Galleries(ctx context.Context, tenant id.Tenant) ([]Gallery, error) {
+func (r *galleryRequests) Galleries(ctx context.Context, tenant id.Tenant) ([]Gallery, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (r *Router) Galleries(ctx context.Context, tenant id.Tenant) ([]Gallery, er
 
 // Gallery gives one gallery of the tenant with its count and applications.
 // Another tenant's is NotFound like one that does not exist.
-func (r *Router) Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (Gallery, error) {
+func (r *galleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (Gallery, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return Gallery{}, err
 	}
@@ -134,7 +134,7 @@ func (r *Router) Gallery(ctx context.Context, tenant id.Tenant, gallery id.Galle
 }
 
 // counts gives the number of active events of galleries, asking each shard once.
-func (r *Router) counts(ctx context.Context, galleries []metafsm.Gallery) (map[id.Gallery]int, error) {
+func (r *galleryRequests) counts(ctx context.Context, galleries []metafsm.Gallery) (map[id.Gallery]int, error) {
 	cluster, _ := r.groups.Meta().Cluster()
 	var ids []id.Gallery
 	var shards []id.Shard
@@ -165,12 +165,12 @@ func (r *Router) counts(ctx context.Context, galleries []metafsm.Gallery) (map[i
 }
 
 // CreateApplication makes an application of one of the tenant's galleries.
-func (r *Router) CreateApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
+func (r *galleryRequests) CreateApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
 	return wrapped(func() (Application, error) { return r.createApplication(ctx, tenant, w, n) })
 }
 
-func (r *Router) createApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
-	a, err := proposeMeta(ctx, r, metafsm.CreateApplicationOp, metafsm.CreateApplication{
+func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
+	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateApplicationOp, metafsm.CreateApplication{
 		Write: stamped(w), Application: r.newApplication(tenant, n),
 	})
 	if err != nil {
@@ -195,7 +195,7 @@ func (r *Router) createApplication(ctx context.Context, tenant id.Tenant, w Writ
 }
 
 // Applications gives the tenant's applications in order of creation.
-func (r *Router) Applications(ctx context.Context, tenant id.Tenant) ([]Application, error) {
+func (r *galleryRequests) Applications(ctx context.Context, tenant id.Tenant) ([]Application, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (r *Router) Applications(ctx context.Context, tenant id.Tenant) ([]Applicat
 
 // Application gives one application of the tenant. Another tenant's is NotFound
 // like one that does not exist.
-func (r *Router) Application(ctx context.Context, tenant id.Tenant, application id.Application) (Application, error) {
+func (r *galleryRequests) Application(ctx context.Context, tenant id.Tenant, application id.Application) (Application, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return Application{}, err
 	}
@@ -223,7 +223,7 @@ func (r *Router) Application(ctx context.Context, tenant id.Tenant, application 
 	return r.applicationOf(a)
 }
 
-func (r *Router) newApplication(tenant id.Tenant, n NewApplication) metafsm.Application {
+func (r *galleryRequests) newApplication(tenant id.Tenant, n NewApplication) metafsm.Application {
 	key := randomText(apiKeyLength)
 	app := metafsm.Application{
 		ID: id.Application{UUID: randomID()}, Tenant: tenant, Gallery: n.Gallery, Name: n.Name, Description: n.Description,
@@ -235,7 +235,7 @@ func (r *Router) newApplication(tenant id.Tenant, n NewApplication) metafsm.Appl
 	return app
 }
 
-func (r *Router) apiKey(a metafsm.Application) (string, error) {
+func (r *galleryRequests) apiKey(a metafsm.Application) (string, error) {
 	key, err := r.master.Unwrap(a.SealedKey, []byte(purposeAPIKey+a.ID.String()))
 	if err != nil {
 		return "", fmt.Errorf("unwrap the key of application %s: %w", a.ID, err)
@@ -247,14 +247,14 @@ func galleryOf(g metafsm.Gallery, count int) Gallery {
 	return Gallery{ID: g.ID, Name: g.Name, Description: g.Description, Size: int(g.Size), Count: count}
 }
 
-func (r *Router) galleryWith(g metafsm.Gallery, a metafsm.Application) (Gallery, error) {
+func (r *galleryRequests) galleryWith(g metafsm.Gallery, a metafsm.Application) (Gallery, error) {
 	app, err := r.applicationOf(a)
 	out := galleryOf(g, 0)
 	out.Applications = []Application{app}
 	return out, err
 }
 
-func (r *Router) applicationOf(a metafsm.Application) (Application, error) {
+func (r *galleryRequests) applicationOf(a metafsm.Application) (Application, error) {
 	key, err := r.apiKey(a)
 	return Application{
 		ID: a.ID, Gallery: a.Gallery, APIKey: key, Name: a.Name, Description: a.Description,
@@ -269,7 +269,7 @@ func stamped(w Write) metafsm.Write {
 }
 
 // proposeMeta commits a command in meta, here or at its leader.
-func proposeMeta[C, A any](ctx context.Context, r *Router, op command.Op[C, A], c C) (A, error) {
+func proposeMeta[C, A any](ctx context.Context, r *cluster, op command.Op[C, A], c C) (A, error) {
 	var none A
 	raw, err := calls.Ask(ctx, r.calls, metaPropose, id.Meta, op.Encode(c))
 	if err != nil {

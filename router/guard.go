@@ -21,7 +21,7 @@ const guardRounds = 8
 // registrations of one person at once, on different shards, one sees the other: the
 // smaller id goes on, after it has withdrawn its rival. claim is what the shard
 // called the pending face; UnknownEvent says that it was withdrawn since.
-func (r *Router) guarded(ctx context.Context, p placement, claim uint64) (registerAnswer, error) {
+func (r *subjectRequests) guarded(ctx context.Context, p placement, claim uint64) (registerAnswer, error) {
 	known, rivals, err := r.matches(ctx, p)
 	if err != nil {
 		return registerAnswer{}, err
@@ -62,9 +62,9 @@ func eventBytes(p placement) []byte {
 
 // matches gives a subject other than p's that matches p's face, and pending events
 // that do.
-func (r *Router) matches(ctx context.Context, p placement) (known *shard.Hit, rivals []shard.Hit, err error) {
+func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shard.Hit, rivals []shard.Hit, err error) {
 	for _, pending := range []bool{true, false} {
-		lists, err := whole(ctx, r, p.gallery, func(g enrolment) ([][]shard.Hit, error) {
+		lists, err := whole(ctx, r.cluster, p.gallery, func(g enrolment) ([][]shard.Hit, error) {
 			return calls.Scatter(ctx, r.calls, shardSearch, g.shards, searchQuery{
 				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: p.face.Template, Model: p.face.Model,
 				Threshold: p.application.GuardThreshold, Limit: SearchLimitMax, BySubject: true, Pending: pending,

@@ -33,7 +33,7 @@ func jobHandlers() map[string]handler {
 
 // jobs gives the group and the jobs of a shard on this node, which may or may not
 // lead it.
-func (r *Router) jobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
+func (r *jobRequests) jobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
 	g, ok := r.groups.Group(group)
 	m, here := r.groups.Shard(group)
 	if !ok || !here {
@@ -62,7 +62,7 @@ var (
 
 // readJobs gives the jobs of a shard once they hold every write that was
 // acknowledged before the call. Only the leader can say so.
-func (r *Router) readJobs(ctx context.Context, group id.Shard) (*job.Book, error) {
+func (r *jobRequests) readJobs(ctx context.Context, group id.Shard) (*job.Book, error) {
 	g, book, err := r.jobs(group)
 	if err != nil {
 		return nil, err

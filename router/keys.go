@@ -57,7 +57,7 @@ type KeyRecord struct {
 }
 
 // TenantNamed gives the tenant of that name; it is NotFound when there is none.
-func (r *Router) TenantNamed(ctx context.Context, name string) (id.Tenant, error) {
+func (r *accessRequests) TenantNamed(ctx context.Context, name string) (id.Tenant, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return id.Tenant{}, err
 	}
@@ -71,7 +71,7 @@ func (r *Router) TenantNamed(ctx context.Context, name string) (id.Tenant, error
 
 // AccessKeys gives a tenant's access keys, the oldest first: all in use, and those
 // that were revoked last.
-func (r *Router) AccessKeys(ctx context.Context, tenant id.Tenant) ([]KeyRecord, error) {
+func (r *accessRequests) AccessKeys(ctx context.Context, tenant id.Tenant) ([]KeyRecord, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func byAge(keys []metafsm.AccessKey) []metafsm.AccessKey {
 
 // CreateAccessKey makes an access key of a tenant. Its secret can't be shown again.
 // A third key of a role is Duplicate.
-func (r *Router) CreateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (AccessKey, error) {
+func (r *accessRequests) CreateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (AccessKey, error) {
 	key, _, err := r.newKey(ctx, tenant, role, false)
 	return key, err
 }
@@ -101,11 +101,11 @@ func (r *Router) CreateAccessKey(ctx context.Context, tenant id.Tenant, role Rol
 // RotateAccessKey makes a second access key of a role beside the one in use, and
 // gives that one's id, which is to be revoked once all clients use the new key. It
 // is NotFound when the tenant has no such key, Duplicate when it has two already.
-func (r *Router) RotateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (key AccessKey, old string, err error) {
+func (r *accessRequests) RotateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (key AccessKey, old string, err error) {
 	return r.newKey(ctx, tenant, role, true)
 }
 
-func (r *Router) newKey(ctx context.Context, tenant id.Tenant, role Role, rotate bool) (key AccessKey, old string, err error) {
+func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, role Role, rotate bool) (key AccessKey, old string, err error) {
 	key = AccessKey{
 		ID: accessKeyPrefix + randomText(accessKeyLength), Secret: randomText(secretKeyLength),
 		Tenant: tenant, Role: role,
@@ -123,7 +123,7 @@ func (r *Router) newKey(ctx context.Context, tenant id.Tenant, role Role, rotate
 // RevokeAccessKey ends an access key: it is refused by every node within two
 // seconds, or that node answers an error (confirmed). A revoked key may be revoked
 // again; one that the tenant does not have is NotFound.
-func (r *Router) RevokeAccessKey(ctx context.Context, tenant id.Tenant, accessKey string) error {
+func (r *accessRequests) RevokeAccessKey(ctx context.Context, tenant id.Tenant, accessKey string) error {
 	_, err := calls.Ask(ctx, r.calls, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
 	return err
 }
@@ -180,7 +180,7 @@ var metaRevokeKey = method[revokeKeyQuery, struct{}]{Name: "meta.key.revoke", Ru
 
 // keyTurn waits until this node changes no other access key, and until its replica
 // of meta, which must lead, holds every earlier change. done ends the turn.
-func (r *Router) keyTurn(ctx context.Context, group id.Shard) (g *raftfsm.Group, done func(), err error) {
+func (r *accessRequests) keyTurn(ctx context.Context, group id.Shard) (g *raftfsm.Group, done func(), err error) {
 	g, ok := r.groups.Group(group)
 	if !ok {
 		return nil, nil, &raftfsm.NotLeaderError{}

@@ -32,7 +32,7 @@ const (
 
 // Subjects gives a page of the gallery's list: one entry an event, deleted ones
 // included, in order of their last update.
-func (r *Router) Subjects(ctx context.Context, access Access, p Page) (Listing, error) {
+func (r *subjectRequests) Subjects(ctx context.Context, access Access, p Page) (Listing, error) {
 	g, _, err := r.enrolment(access)
 	if err != nil {
 		return Listing{}, err
@@ -40,8 +40,8 @@ func (r *Router) Subjects(ctx context.Context, access Access, p Page) (Listing, 
 	return r.page(ctx, g, p)
 }
 
-func (r *Router) page(ctx context.Context, g enrolment, p Page) (Listing, error) {
-	return whole(ctx, r, g, func(g enrolment) (Listing, error) {
+func (r *subjectRequests) page(ctx context.Context, g enrolment, p Page) (Listing, error) {
+	return whole(ctx, r.cluster, g, func(g enrolment) (Listing, error) {
 		if len(g.shards) == 1 {
 			a, err := calls.Ask(ctx, r.calls, shardEntries, g.shards[0], g.list(p))
 			return Listing{Entries: entriesOf(a.Entries), Total: a.Total}, err
@@ -58,7 +58,7 @@ func (g enrolment) list(p Page) listQuery {
 	}
 }
 
-func (r *Router) mergedPage(ctx context.Context, g enrolment, p Page) (Listing, error) {
+func (r *subjectRequests) mergedPage(ctx context.Context, g enrolment, p Page) (Listing, error) {
 	spans, err := calls.Scatter(ctx, r.calls, shardSpan, g.shards, g.list(Page{}))
 	if err != nil {
 		return Listing{}, err
@@ -83,7 +83,7 @@ func (r *Router) mergedPage(ctx context.Context, g enrolment, p Page) (Listing, 
 }
 
 // window gives length entries of the merged list from start on.
-func (r *Router) window(ctx context.Context, g enrolment, spans []spanAnswer, start, length int) ([]Entry, error) {
+func (r *subjectRequests) window(ctx context.Context, g enrolment, spans []spanAnswer, start, length int) ([]Entry, error) {
 	at, skipped, err := r.place(ctx, g, spans, start)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (r *Router) window(ctx context.Context, g enrolment, spans []spanAnswer, st
 }
 
 // pieces gives piece entries of each shard's list, from its place on.
-func (r *Router) pieces(ctx context.Context, g enrolment, at []int, piece int) ([]shardList, error) {
+func (r *subjectRequests) pieces(ctx context.Context, g enrolment, at []int, piece int) ([]shardList, error) {
 	queries := make([]listQuery, len(g.shards))
 	for i := range g.shards {
 		queries[i] = g.list(Page{Start: at[i], Length: piece})
@@ -122,7 +122,7 @@ func (r *Router) pieces(ctx context.Context, g enrolment, at []int, piece int) (
 // place finds, for each shard, how many of its entries surely lie before the
 // start-th entry of the merged list, and the sum of these numbers: at most start,
 // and not much less.
-func (r *Router) place(ctx context.Context, g enrolment, spans []spanAnswer, start int) (at []int, skipped int, err error) {
+func (r *subjectRequests) place(ctx context.Context, g enrolment, spans []spanAnswer, start int) (at []int, skipped int, err error) {
 	at = make([]int, len(g.shards))
 	low, high := spans[0].First, spans[0].Last
 	for _, s := range spans {

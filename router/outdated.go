@@ -24,7 +24,7 @@ func outdated(err error) error {
 // whole does a read over all shards of a gallery. When a shard says that the list
 // of shards is old, this node catches up with meta and the read begins anew: it
 // never misses what lies on a shard that it did not know.
-func whole[T any](ctx context.Context, r *Router, g enrolment, read func(enrolment) (T, error)) (T, error) {
+func whole[T any](ctx context.Context, r *cluster, g enrolment, read func(enrolment) (T, error)) (T, error) {
 	var err error
 	for range outdatedMax {
 		var out T

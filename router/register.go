@@ -31,7 +31,7 @@ const (
 
 // Register enrols the one face of an image as a new subject with one event. A
 // retry with the same Write gets the first answer.
-func (r *Router) Register(ctx context.Context, reg Registration) (Registered, error) {
+func (r *subjectRequests) Register(ctx context.Context, reg Registration) (Registered, error) {
 	g, app, err := r.enrolment(reg.Access)
 	if err != nil {
 		return Registered{}, err
@@ -40,7 +40,7 @@ func (r *Router) Register(ctx context.Context, reg Registration) (Registered, er
 	if err != nil {
 		return Registered{}, err
 	}
-	return whole(ctx, r, g, func(g enrolment) (Registered, error) {
+	return whole(ctx, r.cluster, g, func(g enrolment) (Registered, error) {
 		home, err := r.home(ctx, g, reg.Write.Operation)
 		if err != nil {
 			return Registered{}, err
@@ -64,7 +64,7 @@ func (g enrolment) event(op id.Operation, home id.Shard) id.Event {
 
 // home gives the shard of a new subject. An operation whose shard changed because
 // the gallery grew stays where it was done before.
-func (r *Router) home(ctx context.Context, g enrolment, op id.Operation) (id.Shard, error) {
+func (r *subjectRequests) home(ctx context.Context, g enrolment, op id.Operation) (id.Shard, error) {
 	at := func(n int) id.Shard { return g.shards[metafsm.Jump(binary.BigEndian.Uint64(op[:8]), n)] }
 	home := at(len(g.shards))
 	if g.Epoch == firstEpoch || mutant.RetryNewShard {
@@ -139,7 +139,7 @@ type placement struct {
 func (p placement) event() id.Event { return p.gallery.event(p.write.Operation, p.home) }
 
 // put commits a face, and guards the gallery first if the application says so.
-func (r *Router) put(ctx context.Context, p placement) (Registered, error) {
+func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, error) {
 	key, err := r.dataKey(p.gallery.Gallery)
 	if err != nil {
 		return Registered{}, err
@@ -164,7 +164,7 @@ func (r *Router) put(ctx context.Context, p placement) (Registered, error) {
 }
 
 // commit proposes a face to its shard, with a slot found.
-func (r *Router) commit(ctx context.Context, p placement, sealed []byte, pending bool) (registerAnswer, error) {
+func (r *subjectRequests) commit(ctx context.Context, p placement, sealed []byte, pending bool) (registerAnswer, error) {
 	g, w := p.gallery, p.write
 	return r.slotted(ctx, g, p.home, func(recycle bool) (registerAnswer, error) {
 		c := shardfsm.Register{
@@ -182,7 +182,7 @@ func (r *Router) commit(ctx context.Context, p placement, sealed []byte, pending
 
 // registered makes the client's answer of the shard's. What was stored first
 // counts: a retry gets the first answer's attributes as long as the event lives.
-func (r *Router) registered(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face engine.Face) (Registered, error) {
+func (r *subjectRequests) registered(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face engine.Face) (Registered, error) {
 	if err := refused(a.Status); err != nil {
 		return Registered{}, err
 	}
@@ -204,7 +204,7 @@ func faceRef(g enrolment, subject id.Subject, event id.Event) shard.FaceRef {
 }
 
 // Unregister removes a subject and its events. An unknown one is NotFound.
-func (r *Router) Unregister(ctx context.Context, access Access, subject id.Subject) error {
+func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject id.Subject) error {
 	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return err

@@ -57,7 +57,7 @@ func handlers() map[string]handler {
 }
 
 // lead gives the replica of group on this node, which may or may not lead it.
-func (r *Router) lead(group id.Shard) (*raftfsm.Group, *shard.Shard, error) {
+func (r *cluster) lead(group id.Shard) (*raftfsm.Group, *shard.Shard, error) {
 	g, ok := r.groups.Group(group)
 	m, here := r.groups.Shard(group)
 	if !ok || !here {
@@ -68,7 +68,7 @@ func (r *Router) lead(group id.Shard) (*raftfsm.Group, *shard.Shard, error) {
 
 // read gives the shard's state once it holds every write that was acknowledged
 // before the call. Only the leader can say so.
-func (r *Router) read(ctx context.Context, group id.Shard) (*shard.Shard, error) {
+func (r *cluster) read(ctx context.Context, group id.Shard) (*shard.Shard, error) {
 	g, s, err := r.lead(group)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (r *Router) read(ctx context.Context, group id.Shard) (*shard.Shard, error)
 
 // keyOf gives a gallery's data key on the node that answers for a shard: its
 // replica of meta may not know the gallery yet.
-func (r *Router) keyOf(ctx context.Context, gallery id.Gallery) (*seal.Key, error) {
+func (r *cluster) keyOf(ctx context.Context, gallery id.Gallery) (*seal.Key, error) {
 	look := func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }
 	g, ok := look() // the shard's fence refuses what was deleted, so what is found need not be confirmed
 	if !ok {

@@ -15,7 +15,7 @@ import (
 // Search gives the complete candidate list of the gallery for the probe: exact,
 // over every write acknowledged before the call, or an error. No candidate is no
 // error.
-func (r *Router) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
+func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
 	g, _, err := r.enrolment(q.Access)
 	if err != nil {
 		return SearchResult{}, err
@@ -30,7 +30,7 @@ func (r *Router) Search(ctx context.Context, q SearchQuery) (SearchResult, error
 		return SearchResult{}, err
 	}
 	extracted := time.Now()
-	lists, err := whole(ctx, r, g, func(g enrolment) ([][]shard.Hit, error) {
+	lists, err := whole(ctx, r.cluster, g, func(g enrolment) ([][]shard.Hit, error) {
 		return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, searchQuery{
 			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
 			Threshold: q.Threshold, Limit: q.Limit, Tags: tags, BySubject: q.Count == CountSubjects,

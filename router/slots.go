@@ -35,7 +35,7 @@ const (
 // slotted does a write that needs a slot, and finds one when its shard has none.
 // write gets leave to recycle a deleted entry's slot only after free slots were
 // looked for everywhere.
-func (r *Router) slotted(ctx context.Context, g enrolment, home id.Shard, write func(recycle bool) (registerAnswer, error)) (registerAnswer, error) {
+func (r *subjectRequests) slotted(ctx context.Context, g enrolment, home id.Shard, write func(recycle bool) (registerAnswer, error)) (registerAnswer, error) {
 	recycle := false
 	for range grantRounds {
 		a, err := write(recycle)
@@ -57,7 +57,7 @@ func (r *Router) slotted(ctx context.Context, g enrolment, home id.Shard, write 
 // findSlots gets slots for home beyond the granted ones: from meta, else from
 // other shards, from their deleted entries too if recycle is set. It tells whether
 // there were any.
-func (r *Router) findSlots(ctx context.Context, g enrolment, home id.Shard, granted uint32, recycle bool) (bool, error) {
+func (r *subjectRequests) findSlots(ctx context.Context, g enrolment, home id.Shard, granted uint32, recycle bool) (bool, error) {
 	got, err := r.grant(ctx, g, home, granted)
 	if got || err != nil || len(g.shards) == 1 {
 		return got, err
@@ -81,14 +81,14 @@ func (r *Router) findSlots(ctx context.Context, g enrolment, home id.Shard, gran
 // grant asks meta for slots beyond the granted ones and hands them to the shard; it
 // tells whether meta had any. That there are none is read, not proposed: a full
 // gallery must not fill the log with refusals.
-func (r *Router) grant(ctx context.Context, g enrolment, home id.Shard, granted uint32) (bool, error) {
+func (r *subjectRequests) grant(ctx context.Context, g enrolment, home id.Shard, granted uint32) (bool, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return false, err
 	}
 	if r.groups.Meta().FreeSlots(g.ID) == 0 && r.grantOf(g.ID, home).Total <= granted {
 		return false, nil
 	}
-	a, err := proposeMeta(ctx, r, metafsm.GrantOp, metafsm.Grant{
+	a, err := proposeMeta(ctx, r.cluster, metafsm.GrantOp, metafsm.Grant{
 		Gallery: g.ID, Generation: g.Generation, Shard: home, Have: granted, Want: r.want(g),
 	})
 	switch {
@@ -109,7 +109,7 @@ func (r *Router) grant(ctx context.Context, g enrolment, home id.Shard, granted 
 
 // want is how many slots a shard asks for at once: all for the only shard, else
 // less and less as the gallery fills.
-func (r *Router) want(g enrolment) uint32 {
+func (r *subjectRequests) want(g enrolment) uint32 {
 	n := uint32(len(g.shards))
 	if n == 1 {
 		return g.Size
@@ -122,7 +122,7 @@ func (r *Router) want(g enrolment) uint32 {
 // one had some; it tells whether one had. least is how many a shard returns at the
 // least, those of its oldest deleted entries included. home returns nothing, but
 // what it returned earlier may not have been reclaimed.
-func (r *Router) collect(ctx context.Context, g enrolment, home id.Shard, least uint32) (bool, error) {
+func (r *subjectRequests) collect(ctx context.Context, g enrolment, home id.Shard, least uint32) (bool, error) {
 	var failed []error
 	for _, s := range g.shards {
 		a, err := calls.Ask(ctx, r.calls, shardReturn, s, returnQuery{
@@ -138,7 +138,7 @@ func (r *Router) collect(ctx context.Context, g enrolment, home id.Shard, least 
 		if a.Returned <= r.grantOf(g.ID, s).Reclaimed {
 			continue
 		}
-		_, err = proposeMeta(ctx, r, metafsm.ReclaimOp, metafsm.Reclaim{
+		_, err = proposeMeta(ctx, r.cluster, metafsm.ReclaimOp, metafsm.Reclaim{
 			Gallery: g.ID, Generation: g.Generation, Shard: s, Returned: a.Returned,
 		})
 		return err == nil, err
@@ -148,7 +148,7 @@ func (r *Router) collect(ctx context.Context, g enrolment, home id.Shard, least 
 
 // grantOf is what meta has granted to a shard and reclaimed, as far as this node
 // knows.
-func (r *Router) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
+func (r *subjectRequests) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
 	for _, of := range r.groups.Meta().Grants(g) {
 		if of.Shard == s {
 			return of
@@ -159,7 +159,7 @@ func (r *Router) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
 
 // settle tells the gallery's first shard, which every search asks, of which epoch
 // the list of its shards is, and then meta that it knows.
-func (r *Router) settle(ctx context.Context, old enrolment) error {
+func (r *subjectRequests) settle(ctx context.Context, old enrolment) error {
 	g, ok := r.gallery(old.ID) // caught up by grant
 	if !ok {
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
@@ -171,7 +171,7 @@ func (r *Router) settle(ctx context.Context, old enrolment) error {
 	if a.Status != shardfsm.Done {
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	}
-	_, err = proposeMeta(ctx, r, metafsm.SettleOp, metafsm.Settle{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
+	_, err = proposeMeta(ctx, r.cluster, metafsm.SettleOp, metafsm.Settle{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
 	return err
 }
 

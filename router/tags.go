@@ -8,7 +8,7 @@ import (
 )
 
 // Tags gives the names of the gallery's tags in order of creation.
-func (r *Router) Tags(ctx context.Context, access Access) ([]string, error) {
+func (r *tagRequests) Tags(ctx context.Context, access Access) ([]string, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
@@ -23,8 +23,8 @@ func (r *Router) Tags(ctx context.Context, access Access) ([]string, error) {
 }
 
 // CreateTag makes a tag. A name that exists is Duplicate.
-func (r *Router) CreateTag(ctx context.Context, access Access, name string) error {
-	a, err := proposeMeta(ctx, r, metafsm.CreateTagOp, metafsm.CreateTag{Write: ownWrite(), Gallery: access.Gallery, Name: name})
+func (r *tagRequests) CreateTag(ctx context.Context, access Access, name string) error {
+	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateTagOp, metafsm.CreateTag{Write: ownWrite(), Gallery: access.Gallery, Name: name})
 	if err != nil {
 		return err
 	}
@@ -33,8 +33,8 @@ func (r *Router) CreateTag(ctx context.Context, access Access, name string) erro
 
 // RenameTag gives a tag another name; events keep it. An unknown one is NotFound, a
 // name that another tag has is Duplicate.
-func (r *Router) RenameTag(ctx context.Context, access Access, from, to string) error {
-	a, err := proposeMeta(ctx, r, metafsm.RenameTagOp, metafsm.RenameTag{Write: ownWrite(), Gallery: access.Gallery, From: from, To: to})
+func (r *tagRequests) RenameTag(ctx context.Context, access Access, from, to string) error {
+	a, err := proposeMeta(ctx, r.cluster, metafsm.RenameTagOp, metafsm.RenameTag{Write: ownWrite(), Gallery: access.Gallery, From: from, To: to})
 	if err != nil {
 		return err
 	}
@@ -42,8 +42,8 @@ func (r *Router) RenameTag(ctx context.Context, access Access, from, to string) 
 }
 
 // DeleteTag removes a tag; events are not changed. An unknown one is NotFound.
-func (r *Router) DeleteTag(ctx context.Context, access Access, name string) error {
-	a, err := proposeMeta(ctx, r, metafsm.DeleteTagOp, metafsm.DeleteTag{Write: ownWrite(), Gallery: access.Gallery, Name: name})
+func (r *tagRequests) DeleteTag(ctx context.Context, access Access, name string) error {
+	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteTagOp, metafsm.DeleteTag{Write: ownWrite(), Gallery: access.Gallery, Name: name})
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func tagged(s metafsm.Status, name string) error {
 // tags gives the identities of the gallery's tags with these names. This node
 // catches up with meta first: a tag that was deleted through another node just
 // before must not be found.
-func (r *Router) tags(ctx context.Context, g enrolment, names []string) ([]uint32, error) {
+func (r *cluster) tags(ctx context.Context, g enrolment, names []string) ([]uint32, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
