@@ -11,18 +11,8 @@ import (
 
 	"facet/node/backup"
 	"facet/node/bucket"
+	"facet/node/wire"
 	"facet/router"
-)
-
-// Paths of the admin port about backups. What takes long is started by a POST and
-// told of by GET PathBackup; a node does one such thing at a time.
-const (
-	PathBackup       = "/admin/backup"
-	PathBackupVerify = PathBackup + "/verify"
-	PathBackupList   = PathBackup + "/list"
-	// PathErasures gives the subjects that a backup knows to be erased.
-	PathErasures = PathBackup + "/erasures"
-	PathRestore  = "/admin/restore"
 )
 
 const (
@@ -32,72 +22,22 @@ const (
 	restoreBodyMax = 64 << 20
 )
 
-// BackupOrder asks for a backup (POST PathBackup).
-type BackupOrder struct {
-	To   string `json:"to"`             // URL of a folder
-	Name string `json:"name,omitempty"` // the time, when empty
-	// Galleries are ids, or TENANT/GALLERY; none is all.
-	Galleries []string `json:"galleries,omitempty"`
-}
-
-// BackupQuery names a backup (POST PathBackupVerify, PathBackupList, PathErasures).
-type BackupQuery struct {
-	From string `json:"from"`
-	Name string `json:"name,omitempty"` // the newest, when empty
-	// Key is the cluster key that it was made with; none is the cluster's own.
-	Key []byte `json:"key,omitempty"`
-}
-
-// RestoreOrder asks for a restoration (POST PathRestore).
-type RestoreOrder struct {
-	BackupQuery
-	// Gallery is the id or name of the only one that is wanted; empty is all.
-	Gallery string `json:"gallery,omitempty"`
-	// Erasures are subjects that are not to come back.
-	Erasures []backup.Erasure `json:"erasures,omitempty"`
-	// WithErased brings back who was erased since, by newer backups in the folder.
-	WithErased bool `json:"with_erased,omitempty"`
-}
-
-// BackupProgress is how far the last thing is (GET PathBackup), or with the query "id" the one
-// before it, if that has this id.
-type BackupProgress struct {
-	ID      string    `json:"id"`   // of this thing, among all that nodes ever do
-	What    string    `json:"what"` // "backup", "verify", "restore" or nothing
-	Running bool      `json:"running"`
-	Began   time.Time `json:"began"`
-	Ended   time.Time `json:"ended,omitzero"`
-	Done    int       `json:"done"` // parts
-	Total   int       `json:"total"`
-	Error   string    `json:"error,omitempty"`
-	// Backup is what was made or verified, Restored what was restored.
-	Backup   *BackupResult    `json:"backup,omitempty"`
-	Restored *backup.Restored `json:"restored,omitempty"`
-}
-
-// BackupResult is a finished backup.
-type BackupResult struct {
-	backup.Head
-	Digest backup.Digest `json:"digest"`
-	Events uint64        `json:"events"` // active ones
-}
-
 // backups is the one thing about backups that this node does, and the one before: who waits for
 // that may ask when a scheduled one has begun.
 type backups struct {
 	mu          sync.Mutex
-	now, before BackupProgress
+	now, before wire.BackupProgress
 }
 
 // begin starts a thing on a goroutine of the node's, unless one runs.
-func (n *Node) begin(what string, f func(ctx context.Context, p func(done, total int)) (*BackupResult, *backup.Restored, error)) bool {
+func (n *Node) begin(what string, f func(ctx context.Context, p func(done, total int)) (*wire.BackupResult, *backup.Restored, error)) bool {
 	b := &n.backups
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.now.Running || n.ctx.Err() != nil {
 		return false
 	}
-	b.before, b.now = b.now, BackupProgress{ID: rand.Text(), What: what, Running: true, Began: time.Now().UTC()}
+	b.before, b.now = b.now, wire.BackupProgress{ID: rand.Text(), What: what, Running: true, Began: time.Now().UTC()}
 	n.work.Go(func() { // ends with n.ctx
 		result, restored, err := f(n.ctx, b.progress)
 		b.mu.Lock()
@@ -120,7 +60,7 @@ func (b *backups) progress(done, total int) {
 	b.now.Done, b.now.Total = done, total
 }
 
-func (b *backups) get(id string) BackupProgress {
+func (b *backups) get(id string) wire.BackupProgress {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if id != "" && id == b.before.ID {
@@ -130,14 +70,14 @@ func (b *backups) get(id string) BackupProgress {
 }
 
 func (n *Node) backupRoutes(routes *http.ServeMux) {
-	n.handle(routes, "GET "+PathBackup, func(w http.ResponseWriter, r *http.Request) {
+	n.handle(routes, "GET "+wire.PathBackup, func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, n.backups.get(r.URL.Query().Get("id")))
 	})
-	n.handle(routes, "POST "+PathBackup, n.serveBackup)
-	n.handle(routes, "POST "+PathBackupVerify, n.serveVerify)
-	n.handle(routes, "POST "+PathBackupList, n.serveBackupList)
-	n.handle(routes, "POST "+PathErasures, n.serveErasures)
-	n.handle(routes, "POST "+PathRestore, n.serveRestore)
+	n.handle(routes, "POST "+wire.PathBackup, n.serveBackup)
+	n.handle(routes, "POST "+wire.PathBackupVerify, n.serveVerify)
+	n.handle(routes, "POST "+wire.PathBackupList, n.serveBackupList)
+	n.handle(routes, "POST "+wire.PathErasures, n.serveErasures)
+	n.handle(routes, "POST "+wire.PathRestore, n.serveRestore)
 }
 
 // started answers whether a thing was begun.
@@ -150,29 +90,29 @@ func (n *Node) started(w http.ResponseWriter, begun bool) {
 }
 
 func (n *Node) serveBackup(w http.ResponseWriter, r *http.Request) {
-	var q BackupOrder
+	var q wire.BackupOrder
 	if !readBody(w, r, &q) {
 		return
 	}
-	n.started(w, n.begin("backup", func(ctx context.Context, p func(int, int)) (*BackupResult, *backup.Restored, error) {
+	n.started(w, n.begin("backup", func(ctx context.Context, p func(int, int)) (*wire.BackupResult, *backup.Restored, error) {
 		m, err := n.Backup(ctx, q, p)
-		return &BackupResult{m.Head, m.Digest, m.Active()}, nil, err
+		return &wire.BackupResult{Head: m.Head, Digest: m.Digest, Events: m.Active()}, nil, err
 	}))
 }
 
 func (n *Node) serveVerify(w http.ResponseWriter, r *http.Request) {
-	var q BackupQuery
+	var q wire.BackupQuery
 	if !readBody(w, r, &q) {
 		return
 	}
-	n.started(w, n.begin("verify", func(ctx context.Context, p func(int, int)) (*BackupResult, *backup.Restored, error) {
+	n.started(w, n.begin("verify", func(ctx context.Context, p func(int, int)) (*wire.BackupResult, *backup.Restored, error) {
 		m, err := n.Verify(ctx, q, p)
-		return &BackupResult{m.Head, m.Digest, m.Active()}, nil, err
+		return &wire.BackupResult{Head: m.Head, Digest: m.Digest, Events: m.Active()}, nil, err
 	}))
 }
 
 // Verify reads all of a backup.
-func (n *Node) Verify(ctx context.Context, q BackupQuery, progress func(done, total int)) (m backup.Manifest, err error) {
+func (n *Node) Verify(ctx context.Context, q wire.BackupQuery, progress func(done, total int)) (m backup.Manifest, err error) {
 	master, err := n.masterOf(q.Key)
 	if err != nil {
 		return m, err
@@ -189,25 +129,25 @@ func (n *Node) Verify(ctx context.Context, q BackupQuery, progress func(done, to
 }
 
 func (n *Node) serveRestore(w http.ResponseWriter, r *http.Request) {
-	var q RestoreOrder
+	var q wire.RestoreOrder
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, restoreBodyMax)).Decode(&q); err != nil {
 		refuse(w, http.StatusBadRequest, "the body is not the JSON that this needs")
 		return
 	}
-	n.started(w, n.begin("restore", func(ctx context.Context, p func(int, int)) (*BackupResult, *backup.Restored, error) {
+	n.started(w, n.begin("restore", func(ctx context.Context, p func(int, int)) (*wire.BackupResult, *backup.Restored, error) {
 		done, err := n.Restore(ctx, q, p)
 		return nil, &done, err
 	}))
 }
 
 func (n *Node) serveBackupList(w http.ResponseWriter, r *http.Request) {
-	serveFolder(n, w, r, "list backups", func(ctx context.Context, f *bucket.Folder, _ BackupQuery) ([]backup.Listed, error) {
+	serveFolder(n, w, r, "list backups", func(ctx context.Context, f *bucket.Folder, _ wire.BackupQuery) ([]backup.Listed, error) {
 		return backup.List(ctx, f)
 	})
 }
 
 func (n *Node) serveErasures(w http.ResponseWriter, r *http.Request) {
-	serveFolder(n, w, r, "read erasures", func(ctx context.Context, f *bucket.Folder, q BackupQuery) ([]backup.Erasure, error) {
+	serveFolder(n, w, r, "read erasures", func(ctx context.Context, f *bucket.Folder, q wire.BackupQuery) ([]backup.Erasure, error) {
 		master, err := n.masterOf(q.Key)
 		if err == nil && q.Name == "" {
 			q.Name, err = backup.Newest(ctx, f)
@@ -220,8 +160,8 @@ func (n *Node) serveErasures(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveFolder answers a question about a folder of backups.
-func serveFolder[T any](n *Node, w http.ResponseWriter, r *http.Request, what string, do func(context.Context, *bucket.Folder, BackupQuery) (T, error)) {
-	var q BackupQuery
+func serveFolder[T any](n *Node, w http.ResponseWriter, r *http.Request, what string, do func(context.Context, *bucket.Folder, wire.BackupQuery) (T, error)) {
+	var q wire.BackupQuery
 	if !readBody(w, r, &q) {
 		return
 	}

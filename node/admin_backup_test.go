@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"facet/node/backup"
+	"facet/node/wire"
 )
 
 func TestWhoWaitsForABackupHearsOfItWhenTheNextOneHasBegun(t *testing.T) {
 	t.Parallel()
 	n := &Node{ctx: t.Context(), log: slog.New(slog.DiscardHandler)}
 	do := func(events uint64) (id string) {
-		if !n.begin("backup", func(context.Context, func(done, total int)) (*BackupResult, *backup.Restored, error) {
-			return &BackupResult{Events: events}, nil, nil
+		if !n.begin("backup", func(context.Context, func(done, total int)) (*wire.BackupResult, *backup.Restored, error) {
+			return &wire.BackupResult{Events: events}, nil, nil
 		}) {
 			t.Fatal("a backup was not begun")
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"facet/node/wire"
 	"facet/router"
 )
 
@@ -20,20 +21,20 @@ func (n *Node) serveKeys(w http.ResponseWriter, r *http.Request) {
 		n.explain(w, "list access keys", err)
 		return
 	}
-	list := make([]Key, 0, len(records))
+	list := make([]wire.Key, 0, len(records))
 	for _, k := range records {
-		state := KeyLive
+		state := wire.KeyLive
 		if k.Revoked {
-			state = KeyRevoked
+			state = wire.KeyRevoked
 		}
-		list = append(list, Key{AccessKey: k.ID, Role: k.Role.String(), State: state, Created: k.Created})
+		list = append(list, wire.Key{AccessKey: k.ID, Role: k.Role.String(), State: state, Created: k.Created})
 	}
 	answer(w, http.StatusOK, list)
 }
 
 // serveNewKey makes an access key, the first of its role or a successor.
 func (n *Node) serveNewKey(w http.ResponseWriter, r *http.Request) {
-	var body NewKey
+	var body wire.NewKey
 	if !readBody(w, r, &body) {
 		return
 	}
@@ -45,12 +46,12 @@ func (n *Node) serveNewKey(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	n.log.Info("access key made", "key", key.ID)
-	answer(w, http.StatusCreated, KeyPair{
+	answer(w, http.StatusCreated, wire.KeyPair{
 		Tenant: body.Tenant, Role: key.Role.String(), AccessKey: key.ID, SecretKey: key.Secret, Old: old,
 	})
 }
 
-func (n *Node) newKey(ctx context.Context, body NewKey) (key router.AccessKey, old string, err error) {
+func (n *Node) newKey(ctx context.Context, body wire.NewKey) (key router.AccessKey, old string, err error) {
 	role, err := router.ParseRole(body.Role)
 	if err != nil {
 		return key, "", err

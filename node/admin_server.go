@@ -19,6 +19,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/cert"
+	"facet/node/wire"
 	"facet/router"
 )
 
@@ -37,8 +38,8 @@ const (
 // statusRequests are the requests that a certificate of the role status may make, too. All others
 // are the administrator's, unless they are open to whoever reaches the port.
 var statusRequests = map[string]bool{
-	"GET " + PathStatus: true,
-	"GET " + PathPlan:   true,
+	"GET " + wire.PathStatus: true,
+	"GET " + wire.PathPlan:   true,
 }
 
 // adminServer serves operators: liveness, readiness and metrics to whoever reaches
@@ -53,7 +54,7 @@ type adminServer struct {
 }
 
 // openAdmin opens the admin port with the node's certificate.
-func (n *Node) openAdmin(ctx context.Context, source *cert.Source) (*adminServer, error) {
+func (n *Node) openAdmin(ctx context.Context) (*adminServer, error) {
 	listener, err := n.cfg.Network.Listen(ctx, n.cfg.AdminAddress)
 	if err != nil {
 		return nil, fmt.Errorf("open admin port: %w", err)
@@ -66,7 +67,7 @@ func (n *Node) openAdmin(ctx context.Context, source *cert.Source) (*adminServer
 	}
 	// Who shows a certificate must show a good one; who shows none gets no further
 	// than the open paths.
-	config := source.AdminServerConfig()
+	config := n.keys.Node().AdminServerConfig()
 	verify := config.VerifyConnection
 	config.ClientAuth = tls.RequestClientCert
 	config.VerifyConnection = func(c tls.ConnectionState) error {
@@ -129,18 +130,18 @@ func (a *adminServer) close() error {
 
 func (n *Node) adminRoutes() http.Handler {
 	routes := http.NewServeMux()
-	routes.HandleFunc("GET "+PathLive, n.serveLive)
-	routes.HandleFunc("GET "+PathReady, n.serveReady)
-	routes.Handle("GET "+PathMetrics, promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{
+	routes.HandleFunc("GET "+wire.PathLive, n.serveLive)
+	routes.HandleFunc("GET "+wire.PathReady, n.serveReady)
+	routes.Handle("GET "+wire.PathMetrics, promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(n.log.Handler(), slog.LevelWarn), MaxRequestsInFlight: scrapesMax, Timeout: scrapeTimeout,
 	}))
-	n.handle(routes, "GET "+PathStatus, n.serveStatus)
-	n.handle(routes, "POST "+PathNodes, n.serveNodeOrder)
-	n.handle(routes, "POST "+PathShards, n.serveShardOrder)
-	n.handle(routes, "POST "+PathTenants, n.serveNewTenant)
-	n.handle(routes, "GET "+PathKeys, n.serveKeys)
-	n.handle(routes, "POST "+PathKeys, n.serveNewKey)
-	n.handle(routes, "DELETE "+PathKeys+"/{key}", n.serveRevokeKey)
+	n.handle(routes, "GET "+wire.PathStatus, n.serveStatus)
+	n.handle(routes, "POST "+wire.PathNodes, n.serveNodeOrder)
+	n.handle(routes, "POST "+wire.PathShards, n.serveShardOrder)
+	n.handle(routes, "POST "+wire.PathTenants, n.serveNewTenant)
+	n.handle(routes, "GET "+wire.PathKeys, n.serveKeys)
+	n.handle(routes, "POST "+wire.PathKeys, n.serveNewKey)
+	n.handle(routes, "DELETE "+wire.PathKeys+"/{key}", n.serveRevokeKey)
 	n.backupRoutes(routes)
 	n.clusterRoutes(routes)
 	return routes
@@ -163,14 +164,14 @@ func (n *Node) mayOrder(c *tls.ConnectionState, pattern string) string {
 	if c == nil || len(c.PeerCertificates) == 0 {
 		return "this needs the cluster's admin certificate"
 	}
-	role, name, err := n.nodeCert.Holder(c.PeerCertificates[0])
+	role, name, err := n.keys.Node().Holder(c.PeerCertificates[0])
 	switch {
 	case err != nil:
 		return "the certificate is not trusted any more"
 	case role == cert.RoleAdmin:
 		return ""
 	case role == cert.RoleNode:
-		return "this is the certificate of a node, which may give no orders: " + RenewForStatus
+		return "this is the certificate of a node, which may give no orders: " + wire.RenewForStatus
 	case !statusRequests[pattern]:
 		return "this needs the cluster's admin certificate: a status certificate is good for facet status, facet cluster status and facet shard balance only"
 	}
@@ -185,7 +186,7 @@ func (n *Node) serveStatus(w http.ResponseWriter, r *http.Request) {
 }
 
 func (n *Node) serveNewTenant(w http.ResponseWriter, r *http.Request) {
-	var body NewTenant
+	var body wire.NewTenant
 	if !readBody(w, r, &body) {
 		return
 	}
@@ -196,7 +197,7 @@ func (n *Node) serveNewTenant(w http.ResponseWriter, r *http.Request) {
 		n.explain(w, "create tenant", err)
 		return
 	}
-	answer(w, http.StatusCreated, TenantKeys{Tenant: key.Tenant, Name: body.Name, AccessKey: key.ID, SecretKey: key.Secret})
+	answer(w, http.StatusCreated, wire.TenantKeys{Tenant: key.Tenant, Name: body.Name, AccessKey: key.ID, SecretKey: key.Secret})
 }
 
 // readBody reads a JSON body into v, or refuses it and is false.

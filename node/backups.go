@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,7 +10,8 @@ import (
 	"facet/internal/id"
 	"facet/node/backup"
 	"facet/node/bucket"
-	"facet/raftfsm"
+	"facet/node/replicas"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/shard/seal"
@@ -56,7 +56,7 @@ func (n *Node) lead(ctx context.Context, method string, o groupOrder) ([]byte, e
 			if err == nil {
 				return answer, nil
 			}
-			if last = err; !again(err) || ctx.Err() != nil {
+			if last = err; !replicas.Again(err) || ctx.Err() != nil {
 				return nil, err
 			}
 		}
@@ -69,18 +69,10 @@ func (n *Node) lead(ctx context.Context, method string, o groupOrder) ([]byte, e
 	return nil, fmt.Errorf("group %d has no leader that answers: %w", o.Group, last)
 }
 
-// again tells whether a request may be tried again: what is asked for may come twice.
-func again(err error) bool {
-	if _, notLeader := errors.AsType[*raftfsm.NotLeaderError](err); notLeader {
-		return true
-	}
-	return errors.Is(err, raftfsm.ErrOutcomeUnknown) || errors.Is(err, raftfsm.ErrBusy) || router.KindOf(err) == router.Unavailable
-}
-
 // likely gives the members of a group, the leader first if this node knows it.
 func (n *Node) likely(number id.Shard) []id.Member {
-	list := n.groups.Members(number)
-	if g, ok := n.groups.Group(number); ok {
+	list := n.replicas.Members(number)
+	if g, ok := n.replicas.Group(number); ok {
 		if leader, ok := g.Leader(); ok {
 			list = append([]id.Member{leader}, slices.DeleteFunc(list, func(m id.Member) bool { return m == leader })...)
 		}
@@ -108,22 +100,22 @@ func (n *Node) serveCopies(ctx context.Context, method string, body []byte) ([]b
 	if err := json.Unmarshal(body, &o); err != nil {
 		return nil, fmt.Errorf("read a request about a group: %w", err)
 	}
-	group, ok := n.groups.Group(o.Group)
+	group, ok := n.replicas.Group(o.Group)
 	if !ok || !group.IsLeader() {
-		return nil, notHere(o.Group)
+		return nil, replicas.NotHere(o.Group)
 	}
 	switch method {
 	case methodPropose:
 		ctx, cancel := context.WithTimeout(ctx, proposeTimeout)
 		defer cancel()
 		answer, err := group.Propose(ctx, o.Command)
-		return answer, heal(o.Group, err)
+		return answer, replicas.Heal(o.Group, err)
 	case methodPart:
 		state, err := n.freeze(ctx, o.Group)
 		if err != nil {
-			return nil, heal(o.Group, err)
+			return nil, replicas.Heal(o.Group, err)
 		}
-		part, err := backup.WriteShard(ctx, o.Part, state, n.master)
+		part, err := backup.WriteShard(ctx, o.Part, state, n.keys.Master())
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +123,7 @@ func (n *Node) serveCopies(ctx context.Context, method string, body []byte) ([]b
 	default:
 		state, err := n.freeze(ctx, o.Group)
 		if err != nil {
-			return nil, heal(o.Group, err)
+			return nil, replicas.Heal(o.Group, err)
 		}
 		sums, err := backup.Sums(state)
 		if err != nil {
@@ -141,23 +133,11 @@ func (n *Node) serveCopies(ctx context.Context, method string, body []byte) ([]b
 	}
 }
 
-func notHere(number id.Shard) error {
-	return router.Errorf(router.Unavailable, "", "this node does not lead group %d", number)
-}
-
-// heal makes of an error that another try may heal one that says so to a peer.
-func heal(number id.Shard, err error) error {
-	if err != nil && (again(err) || errors.Is(err, raftfsm.ErrClosed)) {
-		return notHere(number)
-	}
-	return err
-}
-
 // freeze gives a group's state here that has every write acknowledged before the call.
 func (n *Node) freeze(ctx context.Context, number id.Shard) (backup.State, error) {
-	group, ok := n.groups.Group(number)
+	group, ok := n.replicas.Group(number)
 	if !ok {
-		return nil, notHere(number)
+		return nil, replicas.NotHere(number)
 	}
 	index, err := group.ReadIndex(ctx)
 	if err == nil {
@@ -167,13 +147,13 @@ func (n *Node) freeze(ctx context.Context, number id.Shard) (backup.State, error
 		return nil, err
 	}
 	if number == id.Meta {
-		return n.groups.metaState.Freeze()
+		return n.replicas.Meta().Freeze()
 	}
-	h, ok := n.groups.hosted(number)
+	machine, ok := n.replicas.Shard(number)
 	if !ok {
-		return nil, notHere(number)
+		return nil, replicas.NotHere(number)
 	}
-	return h.state.Freeze()
+	return machine.Freeze()
 }
 
 // Part has the leader of a shard write its part (backup.Source).
@@ -193,7 +173,7 @@ func (c copies) Meta(ctx context.Context) (backup.State, error) {
 	if err := c.router.SyncMeta(ctx); err != nil {
 		return nil, err
 	}
-	return c.groups.metaState.Freeze()
+	return c.replicas.Meta().Freeze()
 }
 
 // Cluster says what was founded (backup.Target).
@@ -201,8 +181,8 @@ func (c copies) Cluster(ctx context.Context) (metafsm.Cluster, error) {
 	if err := c.router.SyncMeta(ctx); err != nil {
 		return metafsm.Cluster{}, err
 	}
-	cluster, ok := c.groups.metaState.Cluster()
-	if !ok || c.groups.metaState.Shards().Epoch == 0 {
+	cluster, ok := c.replicas.Meta().Cluster()
+	if !ok || c.replicas.Meta().Shards().Epoch == 0 {
 		return cluster, router.Errorf(router.Unavailable, "", "the cluster is not founded yet")
 	}
 	return cluster, nil
@@ -236,17 +216,17 @@ func (c copies) HasGallery(ctx context.Context, g metafsm.Gallery) (bool, error)
 	if err := c.router.SyncMeta(ctx); err != nil {
 		return false, err
 	}
-	if r, ok := c.groups.metaState.Restoration(); ok && !r.Done {
+	if r, ok := c.replicas.Meta().Restoration(); ok && !r.Done {
 		return false, nil // it may be the one that is gone on with
 	}
-	_, same := c.groups.metaState.Gallery(g.ID)
-	_, named := c.groups.metaState.GalleryByName(g.Tenant, g.Name)
+	_, same := c.replicas.Meta().Gallery(g.ID)
+	_, named := c.replicas.Meta().GalleryByName(g.Tenant, g.Name)
 	return same || named, nil
 }
 
 // Backup makes a backup; Galleries of q are names (TENANT/GALLERY) or ids.
-func (n *Node) Backup(ctx context.Context, q BackupOrder, progress func(done, total int)) (backup.Manifest, error) {
-	if r, ok := n.groups.metaState.Restoration(); ok && !r.Done {
+func (n *Node) Backup(ctx context.Context, q wire.BackupOrder, progress func(done, total int)) (backup.Manifest, error) {
+	if r, ok := n.replicas.Meta().Restoration(); ok && !r.Done {
 		return backup.Manifest{}, router.Errorf(router.InvalidRequest, "", "a backup is being restored into this cluster: end that first")
 	}
 	if err := n.router.SyncMeta(ctx); err != nil {
@@ -260,7 +240,7 @@ func (n *Node) Backup(ctx context.Context, q BackupOrder, progress func(done, to
 		q.Name = time.Now().UTC().Format(backupNameFormat)
 	}
 	return backup.Run(ctx, backup.Options{
-		URL: q.To, Name: q.Name, Galleries: galleries, Version: Version, Master: n.master, Progress: progress,
+		URL: q.To, Name: q.Name, Galleries: galleries, Version: wire.Version, Master: n.keys.Master(), Progress: progress,
 	}, copies{n})
 }
 
@@ -269,8 +249,8 @@ func (n *Node) galleries(wanted []string) ([]id.Gallery, error) {
 	var list []id.Gallery
 	for _, w := range wanted {
 		found := len(list)
-		for _, t := range n.groups.metaState.Tenants() {
-			for _, g := range n.groups.metaState.Galleries(t.ID) {
+		for _, t := range n.replicas.Meta().Tenants() {
+			for _, g := range n.replicas.Meta().Galleries(t.ID) {
 				if w == g.ID.String() || w == t.Name+"/"+g.Name {
 					list = append(list, g.ID)
 				}
@@ -284,7 +264,7 @@ func (n *Node) galleries(wanted []string) ([]id.Gallery, error) {
 }
 
 // Restore restores a backup into this cluster.
-func (n *Node) Restore(ctx context.Context, q RestoreOrder, progress func(done, total int)) (backup.Restored, error) {
+func (n *Node) Restore(ctx context.Context, q wire.RestoreOrder, progress func(done, total int)) (backup.Restored, error) {
 	from, err := n.masterOf(q.Key)
 	if err != nil {
 		return backup.Restored{}, err
@@ -293,14 +273,14 @@ func (n *Node) Restore(ctx context.Context, q RestoreOrder, progress func(done, 
 		return backup.Restored{}, err
 	}
 	return backup.Restore(ctx, backup.RestoreOptions{
-		URL: q.From, Name: q.Name, Gallery: q.Gallery, From: from, To: n.master, Erased: q.Erasures, WithErased: q.WithErased, Progress: progress,
+		URL: q.From, Name: q.Name, Gallery: q.Gallery, From: from, To: n.keys.Master(), Erased: q.Erasures, WithErased: q.WithErased, Progress: progress,
 	}, copies{n})
 }
 
 // masterOf gives the cluster's key that a backup was made with; none is this one's.
 func (n *Node) masterOf(key []byte) (*seal.Master, error) {
 	if len(key) == 0 {
-		return n.master, nil
+		return n.keys.Master(), nil
 	}
 	return seal.NewMaster(key)
 }

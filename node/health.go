@@ -3,9 +3,8 @@ package node
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
-
-	"facet/internal/id"
 )
 
 // liveStall is for how long a disk may owe an answer before the node is no longer
@@ -19,8 +18,8 @@ func (n *Node) living() error {
 	if err := n.Err(); err != nil {
 		return err
 	}
-	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
-		group, ok := n.groups.Group(number)
+	for _, number := range n.replicas.All() {
+		group, ok := n.replicas.Group(number)
 		if !ok {
 			continue
 		}
@@ -45,4 +44,9 @@ func answerHealth(w http.ResponseWriter, err error) {
 		return
 	}
 	answer(w, http.StatusOK, map[string]string{"status": "OK"})
+}
+
+// alarms says in words what is damaged or full on this node.
+func (n *Node) alarms() []string {
+	return slices.Concat(n.replicas.Alarms(), n.checks.Alarms(), n.limits.Alarms())
 }

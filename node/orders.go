@@ -4,9 +4,9 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"time"
 
 	"facet/internal/id"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
@@ -15,16 +15,16 @@ import (
 // such node, and, unless forced, if the nodes that are left are too few for the
 // present number of replicas. Draining and removing move replicas away by and by;
 // Status tells how far that is.
-func (n *Node) SetNodeState(ctx context.Context, o Order) error {
+func (n *Node) SetNodeState(ctx context.Context, o wire.Order) error {
 	state, ok := nodeStates[o.State]
 	if !ok {
-		return router.Errorf(router.InvalidRequest, "", "a node is %s, %s or %s", StateActive, StateDraining, StateRemoved)
+		return router.Errorf(router.InvalidRequest, "", "a node is %s, %s or %s", wire.StateActive, wire.StateDraining, wire.StateRemoved)
 	}
 	if err := n.router.SyncMeta(ctx); err != nil {
 		return err
 	}
 	if state != metafsm.NodeActive && !o.Force {
-		if err := n.mayLeave(o.Node); err != nil {
+		if err := n.placement.MayLeave(o.Node); err != nil {
 			return router.Errorf(router.InvalidRequest, "", "%v; add a node first, or give the order by force", err)
 		}
 	}
@@ -51,10 +51,10 @@ func (n *Node) mayBeCut(who id.Node) error {
 		there[m.Member] = m.Member != member
 	}
 	groups := map[id.Shard][]id.Member{}
-	for _, at := range n.groups.metaState.Shards().Shards {
+	for _, at := range n.replicas.Meta().Shards().Shards {
 		groups[at.Shard] = at.Voters
 	}
-	servers, _, err := n.groups.meta.Servers()
+	servers, _, err := n.replicas.MetaGroup().Servers()
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (n *Node) mayBeCut(who id.Node) error {
 }
 
 var nodeStates = map[string]metafsm.NodeState{
-	StateActive: metafsm.NodeActive, StateDraining: metafsm.NodeDraining, StateRemoved: metafsm.NodeRemoved,
+	wire.StateActive: metafsm.NodeActive, wire.StateDraining: metafsm.NodeDraining, wire.StateRemoved: metafsm.NodeRemoved,
 }
 
 func (n *Node) alive(who id.Node) (id.Member, bool) {
@@ -87,7 +87,7 @@ func (n *Node) alive(who id.Node) (id.Member, bool) {
 }
 
 func (n *Node) holdsSome(who id.Node) bool {
-	for m := range n.holders() {
+	for m := range n.placement.Holders() {
 		if node, err := m.Node(); err == nil && node == who {
 			return true
 		}
@@ -97,11 +97,11 @@ func (n *Node) holdsSome(who id.Node) bool {
 
 // MoveShard gives the vote of one node in a shard to another. A move that the plan
 // would undo is refused.
-func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
+func (n *Node) MoveShard(ctx context.Context, o wire.ShardOrder) error {
 	if err := n.router.SyncMeta(ctx); err != nil {
 		return err
 	}
-	now := n.groups.metaState.Shards()
+	now := n.replicas.Meta().Shards()
 	i := slices.IndexFunc(now.Shards, func(v metafsm.ShardVoters) bool { return v.Shard == o.Shard })
 	if i < 0 {
 		return router.Errorf(router.NotFound, "", "there is no shard %d", o.Shard)
@@ -109,7 +109,7 @@ func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
 	at := &now.Shards[i]
 	from := slices.IndexFunc(at.Voters, func(m id.Member) bool { node, err := m.Node(); return err == nil && node == o.From })
 	to, alive := n.alive(o.To)
-	switch active := slices.ContainsFunc(n.groups.metaState.Nodes(), func(r metafsm.Node) bool { return r.Member == to && r.State == metafsm.NodeActive }); {
+	switch active := slices.ContainsFunc(n.replicas.Meta().Nodes(), func(r metafsm.Node) bool { return r.Member == to && r.State == metafsm.NodeActive }); {
 	case at.Moving:
 		return router.Errorf(router.InvalidRequest, "", "shard %d is on the move already", o.Shard)
 	case from < 0:
@@ -119,12 +119,12 @@ func (n *Node) MoveShard(ctx context.Context, o ShardOrder) error {
 	case slices.Contains(at.Voters, to):
 		return router.Errorf(router.InvalidRequest, "", "node %s has a vote in shard %d", o.To, o.Shard)
 	}
-	if !at.Moved && !n.founded(ctx, *at) {
+	if !at.Moved && !n.placement.Founded(ctx, *at) {
 		return router.Errorf(router.InvalidRequest, "", "shard %d has not begun yet; try again", o.Shard)
 	}
 	leaves := at.Voters[from]
-	cluster, _ := n.groups.metaState.Cluster()
-	seats, heirs := n.seats(&presence{missed: map[id.Member]time.Time{}})
+	cluster, _ := n.replicas.Meta().Cluster()
+	seats, heirs := n.placement.Seats()
 	plan := func() []id.Member {
 		return metafsm.Replan(now.Shards, seats, cluster.WantedReplicas(), heirs)[i].Voters
 	}
@@ -166,9 +166,9 @@ func serveOrder[O any](n *Node, w http.ResponseWriter, r *http.Request, what str
 
 // moves are the shards on the move, from what the map wants and nodes tell of
 // themselves.
-func moves(shards metafsm.ShardMap, nodes []Member) []Move {
-	list := []Move{}
-	replica := func(who id.Node, number id.Shard) (GroupStatus, bool) {
+func moves(shards metafsm.ShardMap, nodes []wire.Member) []wire.Move {
+	list := []wire.Move{}
+	replica := func(who id.Node, number id.Shard) (wire.GroupStatus, bool) {
 		for _, m := range nodes {
 			for _, g := range m.Groups {
 				if m.ID == who && g.Group == number {
@@ -176,13 +176,13 @@ func moves(shards metafsm.ShardMap, nodes []Member) []Move {
 				}
 			}
 		}
-		return GroupStatus{}, false
+		return wire.GroupStatus{}, false
 	}
 	for _, at := range shards.Shards {
 		if !at.Moving {
 			continue
 		}
-		m := Move{Shard: at.Shard, To: []id.Node{}, From: []id.Node{}}
+		m := wire.Move{Shard: at.Shard, To: []id.Node{}, From: []id.Node{}}
 		for _, v := range at.Voters {
 			who, err := v.Node()
 			if err != nil {

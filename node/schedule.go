@@ -8,6 +8,7 @@ import (
 
 	"facet/node/backup"
 	"facet/node/bucket"
+	"facet/node/wire"
 )
 
 const (
@@ -31,18 +32,18 @@ func (n *Node) scheduleRun(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if !n.groups.meta.IsLeader() || n.serving() != nil {
+		if !n.replicas.MetaGroup().IsLeader() || n.serving() != nil {
 			continue
 		}
 		if name, due, err := n.due(ctx); err != nil {
 			n.log.Error("the backups can't be listed", "err", err)
 		} else if due {
-			n.begin("backup", func(ctx context.Context, p func(int, int)) (*BackupResult, *backup.Restored, error) {
-				m, err := n.Backup(ctx, BackupOrder{To: n.cfg.BackupTo, Name: name}, p)
+			n.begin("backup", func(ctx context.Context, p func(int, int)) (*wire.BackupResult, *backup.Restored, error) {
+				m, err := n.Backup(ctx, wire.BackupOrder{To: n.cfg.BackupTo, Name: name}, p)
 				if err == nil {
 					err = n.prune(ctx)
 				}
-				return &BackupResult{m.Head, m.Digest, m.Active()}, nil, err
+				return &wire.BackupResult{Head: m.Head, Digest: m.Digest, Events: m.Active()}, nil, err
 			})
 		}
 	}

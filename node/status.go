@@ -13,6 +13,8 @@ import (
 
 	"facet/internal/id"
 	"facet/node/membership"
+	"facet/node/replicas"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 )
 
@@ -24,20 +26,20 @@ const (
 )
 
 // ownStatus is this node's account of itself.
-func (n *Node) ownStatus() Member {
-	s := Member{
+func (n *Node) ownStatus() wire.Member {
+	s := wire.Member{
 		ID: n.id, Name: n.cfg.Name, URL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
-		Alive: true, Answers: true, Version: Version, Groups: []GroupStatus{}, Alarms: n.alarms(),
-		Credentials: n.credentials(), SearchMiss: n.cfg.SearchMiss,
+		Alive: true, Answers: true, Version: wire.Version, Groups: []wire.GroupStatus{}, Alarms: n.alarms(),
+		Credentials: n.keys.Credentials(), SearchMiss: n.cfg.SearchMiss,
 	}
-	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
-		group, ok := n.groups.Group(number)
+	for _, number := range n.replicas.All() {
+		group, ok := n.replicas.Group(number)
 		if !ok {
 			continue
 		}
 		g := group.Status()
 		leader, _ := g.Leader.Node() // the zero id says that no leader is known
-		status := GroupStatus{
+		status := wire.GroupStatus{
 			Group: number, Role: roleOf(g.State), Leader: leader, Term: g.Term, Commit: g.Commit, Applied: g.Applied,
 		}
 		votes := false
@@ -50,7 +52,7 @@ func (n *Node) ownStatus() Member {
 		if !votes && (status.Role == "follower" || status.Role == "candidate") { // also one that is no member yet
 			status.Role = "non-voter"
 		}
-		if machine, ok := n.groups.Shard(number); ok {
+		if machine, ok := n.replicas.Shard(number); ok {
 			status.Events = machine.Shard().Slots().Stats().Active
 		}
 		s.Groups = append(s.Groups, status)
@@ -73,11 +75,11 @@ func roleOf(state string) string {
 
 // Status is the cluster as this node sees it, with the account of each node that
 // answers in time.
-func (n *Node) Status(ctx context.Context) Status {
-	cluster, founded := n.groups.metaState.Cluster()
-	s := Status{
+func (n *Node) Status(ctx context.Context) wire.Status {
+	cluster, founded := n.replicas.Meta().Cluster()
+	s := wire.Status{
 		Cluster: cluster.ID, Founded: founded, Pack: n.cfg.Pack,
-		Shards: cluster.Shards, Replicas: cluster.WantedReplicas(), Level: n.groups.metaState.Level(), Warnings: []string{},
+		Shards: cluster.Shards, Replicas: cluster.WantedReplicas(), Level: n.replicas.Meta().Level(), Warnings: []string{},
 	}
 	alive := map[id.Node]membership.Member{}
 	for _, m := range n.gossip.Members() {
@@ -85,41 +87,41 @@ func (n *Node) Status(ctx context.Context) Status {
 			alive[node] = m
 		}
 	}
-	members := n.groups.Members(id.Meta)
-	for _, record := range n.groups.metaState.Nodes() {
+	members := n.replicas.Members(id.Meta)
+	for _, record := range n.replicas.Meta().Nodes() {
 		if record.State == metafsm.NodeRemoved && !slices.Contains(members, record.Member) {
 			continue // it has gone
 		}
-		node := Member{ID: record.ID, Name: record.Name, Groups: []GroupStatus{}}
+		node := wire.Member{ID: record.ID, Name: record.Name, Groups: []wire.GroupStatus{}}
 		if m, ok := alive[record.ID]; ok {
 			node.Alive, node.URL, node.Peer, node.Version = true, m.PublicURL, m.Address, m.Version
 		}
 		s.Nodes = append(s.Nodes, node)
 	}
 	n.askAll(ctx, s.Nodes, alive)
-	slices.SortFunc(s.Nodes, func(a, b Member) int { return cmp.Compare(a.Name+a.ID.String(), b.Name+b.ID.String()) })
+	slices.SortFunc(s.Nodes, func(a, b wire.Member) int { return cmp.Compare(a.Name+a.ID.String(), b.Name+b.ID.String()) })
 	n.describe(s.Nodes)
 	lags(s.Nodes)
-	s.Moves = moves(n.groups.metaState.Shards(), s.Nodes)
+	s.Moves = moves(n.replicas.Meta().Shards(), s.Nodes)
 	s.Warnings = warnings(s)
 	return s
 }
 
 // describe fills in what meta's records say of nodes.
-func (n *Node) describe(nodes []Member) {
-	for _, r := range n.groups.metaState.Nodes() {
-		if i := slices.IndexFunc(nodes, func(m Member) bool { return m.ID == r.ID }); i >= 0 {
+func (n *Node) describe(nodes []wire.Member) {
+	for _, r := range n.replicas.Meta().Nodes() {
+		if i := slices.IndexFunc(nodes, func(m wire.Member) bool { return m.ID == r.ID }); i >= 0 {
 			nodes[i].Zone, nodes[i].State = r.Zone, stateNames[r.State]
 		}
 	}
 }
 
 var stateNames = map[metafsm.NodeState]string{
-	metafsm.NodeActive: StateActive, metafsm.NodeDraining: StateDraining, metafsm.NodeRemoved: StateRemoved,
+	metafsm.NodeActive: wire.StateActive, metafsm.NodeDraining: wire.StateDraining, metafsm.NodeRemoved: wire.StateRemoved,
 }
 
 // askAll replaces what is known of nodes by their own accounts.
-func (n *Node) askAll(ctx context.Context, nodes []Member, alive map[id.Node]membership.Member) {
+func (n *Node) askAll(ctx context.Context, nodes []wire.Member, alive map[id.Node]membership.Member) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	var work sync.WaitGroup
@@ -140,7 +142,7 @@ func (n *Node) askAll(ctx context.Context, nodes []Member, alive map[id.Node]mem
 			if err != nil {
 				return
 			}
-			var own Member
+			var own wire.Member
 			if err := json.Unmarshal(body, &own); err != nil {
 				n.log.Warn("a node's status can't be read", "node", m.Member, "err", err)
 				return
@@ -152,7 +154,7 @@ func (n *Node) askAll(ctx context.Context, nodes []Member, alive map[id.Node]mem
 }
 
 // lags fills in how far each replica is behind its group's leader.
-func lags(nodes []Member) {
+func lags(nodes []wire.Member) {
 	commit := map[id.Shard]uint64{}
 	for _, node := range nodes {
 		for _, g := range node.Groups {
@@ -169,7 +171,7 @@ func lags(nodes []Member) {
 }
 
 // warnings says in words what is wrong and what one more death would stop.
-func warnings(s Status) []string {
+func warnings(s wire.Status) []string {
 	list := []string{}
 	if !s.Founded {
 		return append(list, "the cluster is not founded yet")
@@ -225,23 +227,16 @@ func warnings(s Status) []string {
 // numbered puts the names of groups into a sentence for one of them or for several.
 func numbered(groups []id.Shard, one, several string) string {
 	if len(groups) == 1 {
-		return fmt.Sprintf(one, nameOf(groups[0]))
+		return fmt.Sprintf(one, replicas.Name(groups[0]))
 	}
 	return fmt.Sprintf(several, namesOf(groups))
-}
-
-func nameOf(number id.Shard) string {
-	if number == id.Meta {
-		return "meta"
-	}
-	return fmt.Sprintf("shard %d", number)
 }
 
 // namesOf names groups in ascending order: "meta, shards 1-3, 5".
 func namesOf(groups []id.Shard) string {
 	var text []string
 	if groups[0] == id.Meta {
-		text, groups = append(text, nameOf(id.Meta)), groups[1:]
+		text, groups = append(text, replicas.Name(id.Meta)), groups[1:]
 	}
 	word := "shards "
 	if len(groups) == 1 {
@@ -263,7 +258,7 @@ func namesOf(groups []id.Shard) string {
 }
 
 // boundWarnings say that nodes search with different bounds.
-func boundWarnings(s Status) []string {
+func boundWarnings(s wire.Status) []string {
 	var probable []string
 	answering := 0
 	for _, node := range s.Nodes {
@@ -278,4 +273,34 @@ func boundWarnings(s Status) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("searches of %s have probable bounds, those of the other nodes certified ones: set search-bound alike", strings.Join(probable, ", "))}
+}
+
+// credentialWarnings says in words what ends soon and what was left half done.
+func credentialWarnings(s wire.Status) []string {
+	var list []string
+	var first *wire.Credentials
+	differ := map[string]bool{}
+	for _, m := range s.Nodes {
+		c := m.Credentials
+		if c == nil {
+			continue
+		}
+		for _, e := range c.Expiries() {
+			if now := time.Now(); e.Soon(now) {
+				list = append(list, fmt.Sprintf("node %s (%s): %s", m.Name, m.ID, e.In(now)))
+			}
+		}
+		if first == nil {
+			first = c
+		}
+		differ["a rotation of the gossip key"] = differ["a rotation of the gossip key"] || len(c.Gossip) > 1 || !slices.EqualFunc(c.Gossip, first.Gossip, wire.KeyInfo.Same)
+		differ["a rotation of the cluster key"] = differ["a rotation of the cluster key"] || len(c.Cluster) > 1 || !slices.EqualFunc(c.Cluster, first.Cluster, wire.KeyInfo.Same)
+		differ["a rotation of the authority"] = differ["a rotation of the authority"] || len(c.Trusted) > 1 || !slices.Equal(c.Trusted, first.Trusted)
+	}
+	for _, what := range []string{"gossip key", "cluster key", "authority"} {
+		if differ["a rotation of the "+what] {
+			list = append(list, fmt.Sprintf("a rotation of the %s is not over: facet cluster status shows how far it is", what))
+		}
+	}
+	return list
 }

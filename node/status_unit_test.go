@@ -6,22 +6,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
+	"facet/node/wire"
 )
 
 func TestWarningsNameGroupsOfTheSameFateTogether(t *testing.T) {
 	t.Parallel()
 	// status of three voters, of which those answer that lead and follow name.
-	status := func(lead, follow []id.Shard) Status {
-		s := Status{Founded: true, Shards: 6, Replicas: 3, Nodes: []Member{{Answers: true}, {Answers: true}, {Answers: true}}}
+	status := func(lead, follow []id.Shard) wire.Status {
+		s := wire.Status{Founded: true, Shards: 6, Replicas: 3, Nodes: []wire.Member{{Answers: true}, {Answers: true}, {Answers: true}}}
 		for i, groups := range [][]id.Shard{lead, follow} {
 			for _, g := range groups {
-				s.Nodes[i].Groups = append(s.Nodes[i].Groups, GroupStatus{Group: g, Role: []string{"leader", "follower"}[i], Voters: 3})
+				s.Nodes[i].Groups = append(s.Nodes[i].Groups, wire.GroupStatus{Group: g, Role: []string{"leader", "follower"}[i], Voters: 3})
 			}
 		}
 		return s
 	}
 	all := []id.Shard{0, 1, 2, 3, 4, 5, 6}
-	f := func(s Status, want ...string) {
+	f := func(s wire.Status, want ...string) {
 		t.Helper()
 		if d := cmp.Diff(append([]string{}, want...), warnings(s)); d != "" {
 			t.Error(d)
@@ -33,9 +34,9 @@ func TestWarningsNameGroupsOfTheSameFateTogether(t *testing.T) {
 		"meta, shards 1, 3, 5-6 have 2 of 3 replicas: one more death stops them")
 	s := status(all, all)
 	for _, g := range all[1:6] { // they have the third replica; shard 6 was not given it yet
-		s.Nodes[2].Groups = append(s.Nodes[2].Groups, GroupStatus{Group: g, Role: "follower", Voters: 3})
+		s.Nodes[2].Groups = append(s.Nodes[2].Groups, wire.GroupStatus{Group: g, Role: "follower", Voters: 3})
 	}
-	s.Nodes[2].Groups = append(s.Nodes[2].Groups, GroupStatus{Group: 0, Role: "follower", Voters: 3}, GroupStatus{Group: 6, Role: "non-voter", Voters: 2})
+	s.Nodes[2].Groups = append(s.Nodes[2].Groups, wire.GroupStatus{Group: 0, Role: "follower", Voters: 3}, wire.GroupStatus{Group: 6, Role: "non-voter", Voters: 2})
 	for i := range 2 {
 		s.Nodes[i].Groups[6].Voters = 2
 	}
@@ -44,13 +45,13 @@ func TestWarningsNameGroupsOfTheSameFateTogether(t *testing.T) {
 
 func TestNodesThatSearchWithDifferentBoundsAreNamed(t *testing.T) {
 	t.Parallel()
-	f := func(want []string, nodes ...Member) {
+	f := func(want []string, nodes ...wire.Member) {
 		t.Helper()
-		if d := cmp.Diff(want, boundWarnings(Status{Nodes: nodes})); d != "" {
+		if d := cmp.Diff(want, boundWarnings(wire.Status{Nodes: nodes})); d != "" {
 			t.Error(d)
 		}
 	}
-	certified, probable, silent := Member{Name: "a", Answers: true}, Member{Name: "b", Answers: true, SearchMiss: SearchMissProbable}, Member{Name: "c"}
+	certified, probable, silent := wire.Member{Name: "a", Answers: true}, wire.Member{Name: "b", Answers: true, SearchMiss: SearchMissProbable}, wire.Member{Name: "c"}
 	f(nil, certified, certified, silent)
 	f(nil, probable, probable, silent)
 	f([]string{"searches of b have probable bounds, those of the other nodes certified ones: set search-bound alike"}, certified, probable, certified)

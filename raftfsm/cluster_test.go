@@ -156,7 +156,7 @@ func (w *wires) part(side int, members ...id.Member) {
 	}
 }
 
-// reach tells whether two members reach each other.
+// reach reports whether two members reach each other.
 func (w *wires) reach(a, b id.Member) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -413,7 +413,7 @@ func (c *cluster) leader(among ...id.Member) *member {
 	return nil
 }
 
-// others gives the members that run, without m, in order.
+// others returns the members that run, without m, in order.
 func (c *cluster) others(m *member) []id.Member {
 	var list []id.Member
 	for _, name := range slices.Sorted(maps.Keys(c.members)) {

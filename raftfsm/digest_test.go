@@ -10,7 +10,7 @@ import (
 	"facet/internal/id"
 )
 
-// sumsAt gives the sums of members at a checkpoint, once they have them.
+// sumsAt returns the sums of members at a checkpoint, once they have them.
 func sumsAt(t *testing.T, c *cluster, name CheckID, members ...id.Member) []Sum {
 	t.Helper()
 	var list []Sum

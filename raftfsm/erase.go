@@ -10,21 +10,21 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// What a command removes from the machine is still in the segments, in entries of
-// the log, in freed pages of the log's file, and in the snapshot. A round takes it
-// away everywhere:
+// Data that a command has removed from the machine is still in the segments, in entries
+// of the log, in freed pages of the log's file, and in the snapshot. A round removes it
+// everywhere:
 //
-//  1. a snapshot whose segments have nothing that is dead (segment.Erase); it takes
-//     the place of the one before;
-//  2. the entries that the snapshot covers and that are older than a quarter of
-//     Config.EraseWithin leave the log: younger ones are for members that lag;
-//  3. the log's file is replaced by a copy (logstore.Log.Renew).
+//  1. It makes a snapshot whose segments hold no dead data (segment.Erase). The snapshot
+//     replaces the one before.
+//  2. It cuts the entries that the snapshot covers and that are older than a quarter of
+//     Config.EraseWithin. Younger entries stay for members that lag.
+//  3. It replaces the log's file by a copy (logstore.Log.Renew).
 //
-// There is a round every quarter of EraseWithin. What was removed at e was proposed
-// at p ≤ e: step 1 of the next round, at most a quarter after e, takes it out of the
-// snapshot, and step 2 of the first round a quarter after p takes it out of the log,
-// at most a half after e. The other half is for rounds that fail and are begun
-// again, and for the time they take.
+// A round starts every quarter of EraseWithin. Data removed at time e was proposed at
+// p ≤ e. Step 1 of the next round, at most a quarter after e, takes the data out of the
+// snapshot. Step 2 of the first round that starts a quarter after p takes it out of the
+// log, at most a half after e. The other half is left for rounds that fail and are
+// repeated, and for the time that rounds take.
 const (
 	eraseRounds = 4 // in EraseWithin
 	eraseTries  = 4 // in the time of a round
@@ -48,8 +48,8 @@ func (e *eraser) loop() {
 	g := e.g
 	round := g.cfg.EraseWithin / eraseRounds
 	tick := max(round/eraseTries, eraseTickMin)
-	// Nobody knows when the last round was: the first is soon, for a node that is restarted
-	// often, too, and groups that were opened together take their turns.
+	// The time of the last round before Open is not known. So the first round comes soon,
+	// also on a node that restarts often. Groups that were opened together take turns.
 	timer := time.NewTimer(max(tick*time.Duration(2+g.cfg.Group%eraseTurns)/(2*eraseTurns), eraseTickMin))
 	defer timer.Stop()
 	var due time.Time
@@ -68,15 +68,15 @@ func (e *eraser) loop() {
 			case err == nil:
 				due = now.Add(round - tick/2) // a tick may come early
 			case g.health.Failed() == nil && !errors.Is(err, ErrClosed) && !errors.Is(err, errNotYet):
-				g.cfg.Log.Warn("what was erased is still on the disk, and is tried again", "err", err)
+				g.cfg.Log.Warn("erased data is still on the disk, trying again", "err", err)
 			}
 		}
 	}
 }
 
-// Erase makes one round now: it takes off the disk what commands have removed from
-// the machine, and of the log what was proposed before that time (by the leader's
-// clock) and is applied here.
+// Erase makes one round now. It removes from the disk the data that commands have removed
+// from the machine. It cuts from the log the entries that are applied here and were
+// proposed before the given time, by the leader's clock.
 func (g *Group) Erase(before time.Time) error {
 	if err := g.enter(); err != nil {
 		return err
@@ -107,17 +107,16 @@ func (e *eraser) round(before time.Time) error {
 	return nil
 }
 
-// eraseRound is a round that did all that it had to.
+// eraseRound is a round that ended without an error.
 type eraseRound struct {
 	end  time.Time
 	took time.Duration
 }
 
-// errNotYet says that nothing was applied since the group was opened, so that raft
-// makes no snapshot.
+// errNotYet is returned when no entry was applied since Open: then raft makes no snapshot.
 var errNotYet = errors.New("raftfsm: nothing applied yet")
 
-// snapshot makes a snapshot without anything that is dead.
+// snapshot makes a snapshot without dead data.
 func (e *eraser) snapshot() error {
 	err := e.g.snapshots.Erasing(func() error { return e.g.raft.Snapshot().Error() })
 	switch {

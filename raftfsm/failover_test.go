@@ -21,7 +21,7 @@ const (
 	awayPause   = 50 * time.Millisecond
 )
 
-// since gives how long it takes until done holds.
+// since returns how long it takes until done holds.
 func since(t *testing.T, done func() bool) time.Duration {
 	t.Helper()
 	start := time.Now()

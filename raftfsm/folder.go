@@ -7,11 +7,12 @@ import (
 	"facet/raftfsm/snapshots"
 )
 
-// Prepare makes the folder of a member that never ran, with an empty log in it. It does
-// nothing where there is a log. Once it has returned the folder outlives a loss of
-// power; what notes down that the member exists does so then, before the member is
-// opened with Config.Prepared: from its opening on it may vote, and what it said must
-// not be said twice.
+// Prepare creates the folder of a member that never ran, with an empty log. It does
+// nothing if the folder has a log. When it returns, the folder survives a loss of power.
+//
+// The caller then records that the member exists, and opens it with Config.Prepared. The
+// record comes first because an open member votes, and a member that has forgotten its
+// votes would vote twice.
 func Prepare(dir string) error {
 	if err := logstore.Prepare(dir); err != nil {
 		return fmt.Errorf("prepare a group's folder: %w", err)
@@ -19,10 +20,10 @@ func Prepare(dir string) error {
 	return nil
 }
 
-// SalvageSegments gives a member's new folder the sound segments of the one that was
-// set aside for it: when the leader asks what there is, the member has them, and only
-// what was damaged is sent. Neither folder's member is open. The segments are of no
-// other effect, and go with the member's first snapshot if that does not name them.
+// SalvageSegments puts the sound segments of the folder aside into folder, which
+// replaces it, and returns how many. The leader then sends only the damaged segments.
+// The member must not be open on either folder. Segments that the member's first
+// snapshot does not name are removed with that snapshot.
 func SalvageSegments(aside, folder string) (files int, err error) {
 	files, err = snapshots.Salvage(aside, folder)
 	if err != nil {

@@ -37,7 +37,7 @@ type Group struct {
 	leader leaderWatch
 
 	led    atomic.Uint64 // how often this member became the leader
-	slots  chan struct{} // one for each command that waits for its answer
+	slots  chan struct{} // holds one element for each command that waits for its answer
 	reads  *reads
 	eraser eraser
 
@@ -45,7 +45,7 @@ type Group struct {
 	loops sync.WaitGroup // started by start; they end with stop
 	asks  sync.WaitGroup // questions to other members; ended by the transport's end
 
-	mu      sync.Mutex // guards closing, and that calls grows no more once it is set
+	mu      sync.Mutex // guards closing, and every calls.Add
 	closing bool
 	calls   sync.WaitGroup // calls into raft that must get their answer before it stops
 
@@ -53,11 +53,11 @@ type Group struct {
 	closeErr  error
 }
 
-// Open starts the member that cfg describes on the state in cfg.Dir, with m empty:
-// the newest snapshot is restored, committed entries follow as soon as a leader
-// tells which they are. It fails, before it could vote, when anything in cfg.Dir
-// is damaged (ErrCorrupt) or gone (Config.Prepared), or when another process has it open. cfg.Stream is
-// closed when it fails.
+// Open starts the member that cfg describes on the state in cfg.Dir. m must be empty: it
+// gets the newest snapshot, and committed entries when a leader says which they are.
+//
+// Open fails before the member can vote, and closes cfg.Stream, if a file in cfg.Dir is
+// damaged (ErrCorrupt) or gone (Config.Prepared), or if another process has cfg.Dir open.
 func Open(cfg Config, m Machine) (*Group, error) { return open(cfg, m, logstore.OpenDisk) }
 
 func open(cfg Config, m Machine, under func(dir string) (logstore.Disk, error)) (*Group, error) {
@@ -83,8 +83,8 @@ func open(cfg Config, m Machine, under func(dir string) (logstore.Disk, error)) 
 	return g, nil
 }
 
-// openStores opens what lies in cfg.Dir and verifies all of it but the sealed parts
-// of segments, which are verified when they are read (scrub).
+// openStores opens and verifies the files in cfg.Dir. The sealed parts of segments are
+// verified later, when they are read (snapshots.Store.Scrub).
 func (g *Group) openStores(m Machine, under func(dir string) (logstore.Disk, error)) (err error) {
 	if g.cfg.Prepared {
 		if err := logstore.Exists(g.cfg.Dir); err != nil {
@@ -140,7 +140,7 @@ func (g *Group) openStores(m Machine, under func(dir string) (logstore.Disk, err
 	return g.log.Verify()
 }
 
-// openSegments opens the segments of a machine that keeps any, else nil.
+// openSegments opens the segments of a Keeper, and returns nil for another machine.
 func (g *Group) openSegments(m Machine) (*segment.Store, error) {
 	k, ok := m.(Keeper)
 	if !ok {
@@ -198,7 +198,8 @@ func (g *Group) start(m Machine) error {
 	return nil
 }
 
-// newRaft is raft.NewRaft, which panics on some errors of its stores.
+// newRaft calls raft.NewRaft, and returns an error where that panics: on some errors of
+// its stores.
 func newRaft(conf *raft.Config, f raft.FSM, l raft.LogStore, s raft.StableStore, n raft.SnapshotStore, t raft.Transport) (r *raft.Raft, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -208,8 +209,8 @@ func newRaft(conf *raft.Config, f raft.FSM, l raft.LogStore, s raft.StableStore,
 	return raft.NewRaft(conf, f, l, s, n, t)
 }
 
-// watch puts a marker into the log whenever this member becomes the leader. Owned
-// by Open; ends with stop.
+// watch commits a marker whenever this member becomes the leader. Owned by Open; ends
+// with stop.
 func (g *Group) watch() {
 	for {
 		select {
@@ -243,8 +244,8 @@ func (g *Group) mark() {
 	}
 }
 
-// enter registers a call into raft: Close waits for its answer. The caller ends it
-// with calls.Done.
+// enter registers a call into raft, so that Close waits for its answer. The caller ends
+// the call with calls.Done.
 func (g *Group) enter() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -258,10 +259,10 @@ func (g *Group) enter() error {
 	return nil
 }
 
-// Propose puts cmd into the log and returns the machine's answer once this member
-// has applied it. Only the leader can: others get *NotLeaderError, and nothing was
-// done; nor was it with ErrBusy. When ctx ends, or the leadership, after the command was handed to the log,
-// the error is ErrOutcomeUnknown.
+// Propose puts cmd into the log, and returns the machine's answer when this member has
+// applied cmd. It returns *NotLeaderError on a member that does not lead, and ErrBusy when
+// too many commands wait: then nothing was proposed. It returns ErrOutcomeUnknown when ctx
+// or the leadership ends after cmd was handed to the log.
 func (g *Group) Propose(ctx context.Context, cmd []byte) ([]byte, error) {
 	if len(cmd) > CommandBytesMax {
 		return nil, fmt.Errorf("propose %d bytes: %w", len(cmd), ErrTooLarge)
@@ -298,13 +299,13 @@ func (g *Group) Propose(ctx context.Context, cmd []byte) ([]byte, error) {
 	}
 }
 
-// proposal is what became of a command.
+// proposal is the outcome of a command.
 type proposal struct {
 	answer []byte
 	err    error
 }
 
-// apply hands an entry to raft and waits for what becomes of it.
+// apply hands an entry to raft and waits for its outcome.
 func (g *Group) apply(ctx context.Context, entry []byte) proposal {
 	var enqueue time.Duration // 0: as long as it takes
 	if deadline, ok := ctx.Deadline(); ok {
@@ -327,7 +328,7 @@ func (g *Group) apply(ctx context.Context, entry []byte) proposal {
 	}
 }
 
-// outcome turns raft's error for a proposal into ours.
+// outcome converts raft's error for a proposal to an error of this package.
 func (g *Group) outcome(err error) error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
@@ -341,7 +342,7 @@ func (g *Group) outcome(err error) error {
 	}
 }
 
-// notLeader names the leader that this member follows, if any.
+// notLeader returns a NotLeaderError with the leader that this member follows, if any.
 func (g *Group) notLeader() error {
 	leader, ok := g.Leader()
 	if !ok || leader == g.cfg.Self {
@@ -350,16 +351,16 @@ func (g *Group) notLeader() error {
 	return &NotLeaderError{Leader: leader}
 }
 
-// WaitApplied returns when the machine here has applied everything up to index,
-// or with an error when ctx ends or the group is closed.
+// WaitApplied waits until the machine here has applied all entries up to index. It returns
+// an error when ctx ends or the group is closed.
 func (g *Group) WaitApplied(ctx context.Context, index uint64) error {
 	return g.fsm.wait(ctx, index, g.stop)
 }
 
-// Applied gives the index up to which the machine here has applied the log.
+// Applied returns the index up to which the machine here has applied the log.
 func (g *Group) Applied() uint64 { return g.fsm.applied.Load() }
 
-// Leader gives the member that leads the group as far as this one knows.
+// Leader returns the member that leads the group as far as this one knows.
 func (g *Group) Leader() (id.Member, bool) {
 	if g.health.Failed() != nil {
 		return "", false
@@ -368,14 +369,14 @@ func (g *Group) Leader() (id.Member, bool) {
 	return id.Member(leader), leader != ""
 }
 
-// IsLeader tells whether this member leads the group and its disk answers. It may
-// already be wrong when it returns: ReadIndex makes sure.
+// IsLeader reports whether this member leads the group and its disk answers. The answer
+// may be out of date when it returns; ReadIndex confirms the leadership.
 func (g *Group) IsLeader() bool {
 	return g.raft.State() == raft.Leader && g.health.Failed() == nil && !g.health.Silent()
 }
 
-// Snapshot writes a snapshot now and cuts the log. Nothing happens when nothing
-// was ever applied.
+// Snapshot writes a snapshot now and cuts the log. It does nothing if no entry was ever
+// applied.
 func (g *Group) Snapshot() error {
 	if err := g.enter(); err != nil {
 		return err
@@ -388,10 +389,10 @@ func (g *Group) Snapshot() error {
 	return nil
 }
 
-// Close stops the member and waits until everything that belongs to it has ended.
-// Commands that were handed to the log get their answer first, which takes at most
-// Timing.Lease after the last quorum, unless the disk hangs. It hands nothing over:
-// call Transfer before. It may be called again.
+// Close stops the member and waits until all its goroutines have ended. Commands that were
+// handed to the log get their answer first. That takes at most Timing.Lease after the last
+// quorum, unless the disk hangs. Close does not hand over the leadership: call Resign
+// before. It may be called again.
 func (g *Group) Close() error {
 	g.closeOnce.Do(func() {
 		g.mu.Lock()

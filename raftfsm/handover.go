@@ -14,11 +14,12 @@ import (
 	"facet/raftfsm/transport"
 )
 
-// Transfer hands the leadership to a voter and returns when this member no longer
-// leads. The new leader may be another one if to was too slow: ask Leader. An empty
-// to stands for a voter that answers and has caught up, which is waited for; when
-// there is no other voter, or none answers, the error is ErrNotMember. From the
-// moment that a voter is chosen nothing is written until the new leader is there.
+// Transfer hands the leadership to the voter to, and returns when this member no longer
+// leads. If to is too slow, another member may have become the leader: ask Leader.
+//
+// If to is empty, Transfer waits for a voter that answers and has caught up. It returns
+// ErrNotMember if there is no other voter or none answers. During the transfer nothing is
+// written.
 func (g *Group) Transfer(ctx context.Context, to id.Member) error {
 	list, _, err := g.Servers()
 	if err != nil {
@@ -39,8 +40,8 @@ func (g *Group) Transfer(ctx context.Context, to id.Member) error {
 		defer g.transport.Hurry(to)()
 		err := g.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(to)).Error()
 		if err != nil {
-			// Raft takes no command until its part of a transfer has ended, which may wait for
-			// an append to the target long after it has said so: none may be held before.
+			// raft accepts no command until it has ended the transfer. It may return here long
+			// before that, while an append to the target is still open.
 			g.mark()
 		}
 		return err
@@ -52,19 +53,19 @@ func (g *Group) Transfer(ctx context.Context, to id.Member) error {
 }
 
 const (
-	// successorBehind is how many entries a voter that is to lead may have to catch
-	// up: nothing is written meanwhile.
+	// successorBehind is the most entries that the next leader may still lack: nothing
+	// is written while it receives them.
 	successorBehind = 64
-	// successorPause is how long it takes until voters that have not caught up are
-	// asked again, and how long answers are waited for when one has.
+	// successorPause is how long the leader waits before it asks voters that have not
+	// caught up again. It waits as long for further answers when one has caught up.
 	successorPause = 20 * time.Millisecond
 )
 
-// Resign gives the leadership to others, now and for good: a leadership that this
-// member has goes to a voter that answers and has caught up, and it takes none any
-// more. It returns when another leads, or when this member did not, or with an error
-// when ctx ends or nobody else answers. Call it before Close, so that a stop costs no
-// election.
+// Resign makes this member give up the leadership for good: it hands the leadership that
+// it has to a voter that answers and has caught up, and never takes it again. Resign
+// returns when another member leads, or at once if this member did not lead. It returns
+// an error when ctx ends or no other voter answers. Call Resign before Close, so that a
+// stop costs no election.
 func (g *Group) Resign(ctx context.Context) error {
 	g.transport.Resign()
 	var failed []id.Member
@@ -96,8 +97,8 @@ func (g *Group) Resign(ctx context.Context) error {
 // handover finds the next leader for a group's leader.
 type handover struct{ g *Group }
 
-// followed waits until this member knows of another leader: then it can tell who
-// asks. changed is LeaderChanged's of before.
+// followed waits until this member knows the next leader, so that it can name it to
+// clients. changed is the channel that LeaderChanged returned before the transfer.
 func (h handover) followed(ctx context.Context, changed <-chan struct{}) error {
 	for {
 		if leader, known := h.g.Leader(); known && leader != h.g.cfg.Self {
@@ -114,9 +115,10 @@ func (h handover) followed(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// successor finds a voter that follows us now and has caught up, but none of those. Raft would choose by
-// the log alone, and may choose one that has just died. Groups choose differently
-// where they can, so that not all leaderships of a node go to one other.
+// successor returns a voter that follows this leader now and has caught up, and is not in
+// but. raft would choose by the log alone, and might choose a member that has just died.
+// Groups choose differently (transport.Spread), so that the leaderships of a node don't
+// all go to the same other node.
 func (h handover) successor(ctx context.Context, but []id.Member) (id.Member, error) {
 	if h.g.raft.State() != raft.Leader {
 		return "", h.g.notLeader()
@@ -159,8 +161,9 @@ func (h handover) successor(ctx context.Context, but []id.Member) (id.Member, er
 	}
 }
 
-// followers gives how far the logs go of the members of list that follow us now. It
-// returns when all have answered, or a little after one that has reached enough.
+// followers asks the members of list, and returns the last index of each that follows this
+// leader now. It returns when all have answered, or successorPause after one has reached
+// enough.
 func (h handover) followers(ctx context.Context, list []Server, enough uint64) map[id.Member]uint64 {
 	type answer struct {
 		member id.Member

@@ -14,8 +14,8 @@ import (
 	"facet/raftfsm/transport"
 )
 
-// Bootstrap gives a new group its first members. Every first voter calls it with
-// the same list; where there is state already it does nothing.
+// Bootstrap sets the first members of a new group. Every first voter calls it with the
+// same list. It does nothing on a member that has state.
 func (g *Group) Bootstrap(first []Server) error {
 	if err := g.enter(); err != nil {
 		return err
@@ -40,13 +40,13 @@ func (g *Group) Bootstrap(first []Server) error {
 	return nil
 }
 
-// HasState tells whether this member was ever part of a group.
+// HasState reports whether this member was ever part of a group.
 func (g *Group) HasState() bool {
 	has, err := raft.HasExistingState(g.logs, g.stable, g.snapshots)
 	return has || err != nil
 }
 
-// servers gives raft's configuration as ours.
+// servers converts a configuration of raft.
 func servers(c raft.Configuration) []Server {
 	list := make([]Server, 0, len(c.Servers))
 	for _, s := range c.Servers {
@@ -55,8 +55,9 @@ func servers(c raft.Configuration) []Server {
 	return list
 }
 
-// Servers gives the members by the newest configuration that was applied here, and
-// its index. Before the first one is, it gives what the log says, and index 0.
+// Servers returns the members of the newest configuration that was applied here, and the
+// index of that configuration. Before the first is applied, it returns the members by the
+// log, and index 0.
 func (g *Group) Servers() ([]Server, uint64, error) {
 	if err := g.health.Failed(); err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", ErrClosed, err)
@@ -67,32 +68,32 @@ func (g *Group) Servers() ([]Server, uint64, error) {
 	return servers(g.raft.GetConfiguration().Configuration()), 0, nil
 }
 
-// AddNonvoter makes member a member without a vote. prevIndex is the index of the
-// configuration that the caller has seen (Servers): after any other change the
-// error is ErrConfigurationChanged. Leader only, like all changes of members.
+// AddNonvoter adds member to the group without a vote. prevIndex is the index of the
+// configuration that the caller has seen (Servers). If the configuration has changed
+// since, the error is ErrConfigurationChanged. Only the leader can change the members.
 func (g *Group) AddNonvoter(ctx context.Context, member id.Member, prevIndex uint64) error {
 	return g.change(ctx, "add non-voter", member, prevIndex, func(wait time.Duration) raft.IndexFuture {
 		return g.raft.AddNonvoter(raft.ServerID(member), raft.ServerAddress(member), prevIndex, wait)
 	})
 }
 
-// AddVoter gives member a vote, whether or not it is a member already. Let a
-// non-voter catch up first.
+// AddVoter adds member to the group with a vote, or gives a non-voter a vote. The
+// non-voter should have caught up before.
 func (g *Group) AddVoter(ctx context.Context, member id.Member, prevIndex uint64) error {
 	return g.change(ctx, "add voter", member, prevIndex, func(wait time.Duration) raft.IndexFuture {
 		return g.raft.AddVoter(raft.ServerID(member), raft.ServerAddress(member), prevIndex, wait)
 	})
 }
 
-// Demote takes a voter's vote; it stays a member that receives the log.
+// Demote takes the vote of a voter, which stays a member and receives the log.
 func (g *Group) Demote(ctx context.Context, member id.Member, prevIndex uint64) error {
 	return g.change(ctx, "demote", member, prevIndex, func(wait time.Duration) raft.IndexFuture {
 		return g.raft.DemoteVoter(raft.ServerID(member), prevIndex, wait)
 	})
 }
 
-// Remove takes member out of the group. A leader that removes itself steps down
-// once that is committed.
+// Remove removes member from the group. A leader that removes itself steps down when the
+// removal is committed.
 func (g *Group) Remove(ctx context.Context, member id.Member, prevIndex uint64) error {
 	return g.change(ctx, "remove", member, prevIndex, func(wait time.Duration) raft.IndexFuture {
 		return g.raft.RemoveServer(raft.ServerID(member), prevIndex, wait)
@@ -112,8 +113,8 @@ func (g *Group) change(ctx context.Context, what string, member id.Member, prevI
 	return nil
 }
 
-// await runs a call into raft that knows no context, and stops waiting for it when
-// ctx ends. wait is how long raft may take to begin.
+// await runs a call into raft, which knows no context, and stops waiting for the call when
+// ctx ends. wait is how long raft may take to accept the call.
 func (g *Group) await(ctx context.Context, call func(wait time.Duration) error) error {
 	if g.raft.State() != raft.Leader {
 		return g.notLeader()

@@ -18,20 +18,20 @@ import (
 //  1. wait until an entry of this leader's term is applied: from then on its commit
 //     index is at least any earlier leader's;
 //  2. take the commit index;
-//  3. make sure that a majority of the voters had not left the term after 2.
+//  3. confirm that, after step 2, a majority of the voters had not left the term.
 //
-// raft.VerifyLeader does the third step wrongly for us: it counts the answers of
-// non-voters too (v1.7.3 and v1.8.0), so that a deposed leader with two non-voters
-// on its side of a partition would confirm itself. So the leader asks here, and
-// needs raft's main goroutine, which may be writing, for nothing.
+// raft.VerifyLeader can't do the third step: it counts the answers of non-voters too
+// (v1.7.3 and v1.8.0), so a deposed leader with two non-voters on its side of a partition
+// would confirm itself. So the leader asks the voters here. That does not need raft's main
+// goroutine, which may be writing.
 //
-// One round at a time; callers that come while it runs share the next.
+// One round runs at a time. Callers that come while it runs share the next.
 
-// roundTick is how often a round that waits looks whether it still leads, and
-// asks again those that gave no answer.
+// roundTick is how often a waiting round checks that this member still leads, and asks
+// the voters again that gave no answer.
 const roundTick = 20 * time.Millisecond
 
-// pointTick is how often WaitPoint looks whether an entry has come.
+// pointTick is how often WaitPoint checks whether the entry has arrived.
 const pointTick = 2 * time.Millisecond
 
 // readRequest is one caller of ReadIndex.
@@ -42,24 +42,24 @@ type readAnswer struct {
 	err   error
 }
 
-// ReadPoint is what a machine must have applied to reflect every command that was
-// acknowledged before the point was asked for, on whichever member. It may travel
-// between members.
+// ReadPoint is an entry of the log. A machine that has applied the entry reflects every
+// command that any member acknowledged before the point was requested. A ReadPoint may be
+// sent to other members.
 type ReadPoint struct {
 	Index  uint64    `cbor:"1,keyasint"`
 	Term   uint64    `cbor:"2,keyasint"` // of the entry at Index, and of the leader that gave the point
 	Leader id.Member `cbor:"3,keyasint"`
 }
 
-// ReadIndex gives an index such that a machine that has applied it reflects every
-// command acknowledged before ReadIndex was called. Only the leader can give it:
-// others answer *NotLeaderError.
+// ReadIndex returns an index. A machine that has applied it reflects every command
+// acknowledged before ReadIndex was called. Members that do not lead return
+// *NotLeaderError.
 func (g *Group) ReadIndex(ctx context.Context) (uint64, error) {
 	p, err := g.ReadPoint(ctx)
 	return p.Index, err
 }
 
-// ReadPoint is ReadIndex for reads on other members: WaitPoint takes it there.
+// ReadPoint is ReadIndex for reads on another member, which calls WaitPoint with it.
 func (g *Group) ReadPoint(ctx context.Context) (ReadPoint, error) {
 	if g.raft.State() != raft.Leader {
 		return ReadPoint{}, g.notLeader()
@@ -82,12 +82,12 @@ func (g *Group) ReadPoint(ctx context.Context) (ReadPoint, error) {
 	}
 }
 
-// WaitPoint returns when the machine here has applied what p asks for, or with an
-// error when ctx ends or the group is closed.
+// WaitPoint waits until the machine here has applied p. It returns an error when ctx ends
+// or the group is closed.
 //
-// A follower has entries before it knows that they are committed: the leader says so
-// with its next append, which may take 100 ms. The point says it, too, with the same
-// right, so raft is told as if by the leader: an append of p.Term without entries.
+// A follower has an entry before it knows that the entry is committed. The leader says so
+// with its next append, up to 100 ms later. p comes from the leader and says the same, so
+// WaitPoint hands raft an append of p.Term without entries, as if the leader had sent it.
 func (g *Group) WaitPoint(ctx context.Context, p ReadPoint) error {
 	tick := time.NewTicker(pointTick)
 	defer tick.Stop()
@@ -111,8 +111,8 @@ func (g *Group) WaitPoint(ctx context.Context, p ReadPoint) error {
 	}
 }
 
-// reads answers ReadIndex in rounds. A round asks the voters, one question at a time
-// each. A voter that owes an answer to an earlier round is asked again when it gave it.
+// reads answers ReadIndex in rounds. A round asks every voter. A voter that has not yet
+// answered an earlier round is asked again when it has.
 type reads struct {
 	g        *Group
 	requests chan readRequest // full: callers wait
@@ -154,7 +154,7 @@ func (r *reads) loop() {
 	}
 }
 
-// run does one round: it returns a point, or *NotLeaderError, or ErrClosed.
+// run does one round. It returns a point, *NotLeaderError or ErrClosed.
 func (r *reads) run() (ReadPoint, error) {
 	g := r.g
 	r.ticker = time.NewTicker(roundTick)
@@ -177,7 +177,7 @@ func (r *reads) run() (ReadPoint, error) {
 	return p, nil
 }
 
-// leads tells whether this member leads term.
+// leads reports whether this member leads term.
 func (r *reads) leads(term uint64) bool {
 	g := r.g
 	return g.health.Failed() == nil && g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
@@ -231,7 +231,7 @@ func (r *reads) quorum(term uint64) error {
 
 func (r *reads) took(a roundAnswer) { delete(r.asked, a.member) }
 
-// voters gives the voters of the newest configuration in this leader's log.
+// voters returns the voters of the newest configuration in this leader's log.
 func (r *reads) voters() []id.Member {
 	var voters []id.Member
 	for _, s := range r.g.raft.GetConfiguration().Configuration().Servers {

@@ -24,8 +24,8 @@ import (
 	"testing"
 	"time"
 
-	"facet/node"
 	"facet/node/sigv4"
+	"facet/node/wire"
 )
 
 // machines are nodes in processes of their own, each with a folder of its own, as on
@@ -136,7 +136,7 @@ func (m *machines) stop(t *testing.T, i int) {
 	_ = m.process[i].Wait()
 }
 
-func (m *machines) status(t *testing.T) (s node.Status) {
+func (m *machines) status(t *testing.T) (s wire.Status) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(facet(t, "cluster", "status", "--json", "--profile", m.profile)), &s); err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func (m *machines) status(t *testing.T) (s node.Status) {
 // whole waits until so many nodes are up and nothing is to be warned of.
 func (m *machines) whole(t *testing.T, nodes int) {
 	t.Helper()
-	var s node.Status
+	var s wire.Status
 	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(300 * time.Millisecond) {
 		out, err := command(t, "cluster", "status", "--json", "--profile", m.profile).Output()
 		if err != nil {
@@ -267,12 +267,12 @@ type callers struct {
 
 func (m *machines) call(t *testing.T) *callers {
 	t.Helper()
-	var keys node.TenantKeys
+	var keys wire.TenantKeys
 	if err := json.Unmarshal([]byte(facet(t, "tenant", "create", "acme", "--json", "--profile", m.profile)), &keys); err != nil {
 		t.Fatal(err)
 	}
 	c := &callers{
-		signer: sigv4.Signer{Region: node.RegionDefault, Service: node.ServiceDefault, AccessKey: keys.AccessKey, SecretKey: keys.SecretKey},
+		signer: sigv4.Signer{Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault, AccessKey: keys.AccessKey, SecretKey: keys.SecretKey},
 		roots: func() *x509.CertPool { // as a client that is given the file anew after each step
 			pool := x509.NewCertPool()
 			pem, _ := os.ReadFile(filepath.Join(m.folder(0), "authority", "ca.pem"))

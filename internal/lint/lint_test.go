@@ -58,6 +58,16 @@ var (
 	undetermined  = []string{"time", "math/rand", "math/rand/v2", "crypto/rand", "os", "net", "runtime"}
 )
 
+// nodeParts are the parts of a node: node wires them, they know nothing of it. A part may
+// import replicas, and no other part.
+var nodeParts = []string{
+	"node/admin", "node/backup", "node/checks", "node/keys", "node/limits", "node/placement", "node/replicas",
+}
+
+// nodeUsers are the folders of cmd/facet that may import node; the others speak with nodes
+// by node/wire.
+var nodeUsers = []string{"cmd/facet/config", "cmd/facet/serve"}
+
 // file is one Go file of the tree.
 type file struct {
 	name   string // slash path from the root
@@ -184,6 +194,33 @@ func TestCallsImportNothingOfTheRouter(t *testing.T) {
 		for _, imp := range f.imports() {
 			if within(imp, "facet/router") || within(imp, "facet/shard") || within(imp, "facet/raftfsm/metafsm") || within(imp, "facet/raftfsm/shardfsm") {
 				t.Errorf("%s imports %s: what is above the calls imports them", f.name, imp)
+			}
+		}
+	}
+}
+
+func TestPartsOfNodeStandAlone(t *testing.T) {
+	t.Parallel()
+	part := func(dir string) string {
+		i := slices.IndexFunc(nodeParts, func(p string) bool { return within(dir, p) })
+		if i < 0 {
+			return ""
+		}
+		return nodeParts[i]
+	}
+	for _, f := range goFiles(t) {
+		if f.test {
+			continue
+		}
+		from := part(f.dir)
+		for _, imp := range f.imports() {
+			own := strings.TrimPrefix(imp, "facet/")
+			to := part(own)
+			switch {
+			case from != "" && (own == "node" || to != "" && to != from && to != "node/replicas"):
+				t.Errorf("%s: a part of a node imports %s", f.name, own)
+			case own == "node" && within(f.dir, "cmd/facet") && !slices.ContainsFunc(nodeUsers, func(u string) bool { return within(f.dir, u) }):
+				t.Errorf("%s imports node, which only %v may", f.name, nodeUsers)
 			}
 		}
 	}

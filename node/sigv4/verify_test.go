@@ -15,7 +15,7 @@ var (
 	verifier = New(Config{Region: "ap-southeast-2", Service: "execute-api"})
 )
 
-// example is a request with its signature.
+// example returns a signed request.
 func example(t testing.TB, dialect Dialect, dateHeader string) Request {
 	t.Helper()
 	r := Request{
@@ -33,7 +33,7 @@ func example(t testing.TB, dialect Dialect, dateHeader string) Request {
 	return r
 }
 
-// verify checks r over a body, at a time.
+// verify checks r over a body at a time.
 func verify(v *Verifier, r Request, body string, now time.Time) error {
 	c, err := v.Parse(r, now)
 	if err != nil {
@@ -51,7 +51,7 @@ func wantMessage(t *testing.T, what string, err error, want string) {
 	}
 }
 
-// changed is r with fn applied to the value of a header.
+// changed returns r with fn applied to the value of a header.
 func changed(r Request, name string, fn func(string) string) Request {
 	r.Headers = slices.Clone(r.Headers)
 	for i, h := range r.Headers {
@@ -208,7 +208,7 @@ func TestMalformedAuthorizationIsRefused(t *testing.T) {
 		})
 		wantMessage(t, fmt.Sprintf("%q for %q", replacement, old), verify(verifier, broken, "body", signedAt), want)
 	}
-	f("AWS4-HMAC-SHA256", "CLOUD4-HMAC-SHA256", messageScope) // the terminator is the other one's
+	f("AWS4-HMAC-SHA256", "CLOUD4-HMAC-SHA256", messageScope) // the terminator belongs to the other dialect
 	f("AWS4-HMAC-SHA256", "AWS4-HMAC-SHA512", messageMissing)
 	f("AWS4-HMAC-SHA256", "Bearer", messageMissing)
 	f("ap-southeast-2", "us-east-1", messageScope)
@@ -256,7 +256,7 @@ func TestUnknownKeyIsRefusedLikeAWrongSignature(t *testing.T) {
 		t.Errorf("claim: %q %q", c.AccessKey, c.Signature)
 	}
 	wantMessage(t, "no secret", c.Verify("", sha256.Sum256([]byte("body"))), messageMismatch)
-	// Not even one who signs with the dummy secret gets in.
+	// A client that signs with the dummy secret is refused as well.
 	more, err := Signer{Region: "ap-southeast-2", Service: "execute-api", AccessKey: "NOBODY", SecretKey: dummySecret}.
 		Sign(Request{Method: "GET", Target: "/", Headers: []Header{{"Host", "h"}}}, sha256.Sum256(nil), signedAt)
 	if err != nil {
@@ -416,7 +416,7 @@ func FuzzParseNeverAcceptsWhatWasNotSigned(f *testing.F) {
 		if verify(verifier, q, body, signedAt) != nil {
 			return
 		}
-		// Nothing but the example, or what means the same, can pass.
+		// Only the example, or a request that means the same, may pass.
 		path, query, _ := strings.Cut(target, "?")
 		pairs, err := readPairs(query)
 		if err != nil || len(pairs) != 2 || method != "POST" || body != "body" || date != r.Headers[3].Value ||

@@ -14,7 +14,7 @@ import (
 func TestLargeRequestsWaitForMemoryAndAreAllAnswered(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		const size = 400 << 10
-		p.server.budget = newBudget(2*size + size/2) // before the first connection
+		p.server.budget = newBudget(2*size + size/2) // set before the first connection
 		var inside, most atomic.Int64
 		p.handle(func(_ context.Context, method string, body []byte) ([]byte, error) {
 			if method == "large" {
@@ -33,7 +33,7 @@ func TestLargeRequestsWaitForMemoryAndAreAllAnswered(t *testing.T) {
 			})
 		}
 		time.Sleep(500 * time.Millisecond)
-		began := time.Now() // beside those that wait
+		began := time.Now() // while the large ones wait
 		if _, err := p.call(t.Context(), "small", "y"); err != nil || time.Since(began) > 2*time.Second {
 			t.Errorf("a small request took %s: %v", time.Since(began), err)
 		}
@@ -67,8 +67,8 @@ func TestLargeAnswersWaitForMemoryAndAllArrive(t *testing.T) {
 	})
 }
 
-// A request for which there never is room ends with its sender's time, and its memory is
-// not lost.
+// A request that never gets room fails at its sender's deadline, and its memory is
+// returned.
 func TestAConnectionThatEndsGivesItsMemoryBack(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		const size = 400 << 10

@@ -52,7 +52,7 @@ func FuzzRequestIsReadAsItWasWrittenOrRefused(f *testing.F) {
 			return
 		}
 		if q.timeout == 0 {
-			q.timeout = time.Millisecond // what a writer makes of none
+			q.timeout = time.Millisecond // a writer turns no time into this
 		}
 		var w bytes.Buffer
 		if err := writeRequest(&w, q); err != nil {

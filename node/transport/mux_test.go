@@ -70,7 +70,7 @@ func closeAll(t testing.TB, closers ...io.Closer) {
 	}
 }
 
-// both runs f on loopback and in virtual time; ca is shared by its nodes.
+// both runs f on loopback and in virtual time. Its nodes share ca.
 func both(t *testing.T, f func(t *testing.T, network func(n byte) Network, address string)) {
 	t.Helper()
 	t.Run("loopback", func(t *testing.T) {
@@ -86,7 +86,7 @@ func both(t *testing.T, f func(t *testing.T, network func(n byte) Network, addre
 	})
 }
 
-// expect reads what must come next on c.
+// expect reads from c and wants this text.
 func expect(t *testing.T, c net.Conn, want string) {
 	t.Helper()
 	b := make([]byte, len(want))
@@ -264,7 +264,7 @@ func TestStrangersReachNobody(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			config.VerifyConnection = nil // it takes whatever it meets
+			config.VerifyConnection = nil // it accepts any server
 			c := tls.Client(raw, config)
 			_, _ = c.Write([]byte{'P', 0, 0})
 			if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
@@ -283,7 +283,7 @@ func TestStrangersReachNobody(t *testing.T) {
 	})
 }
 
-// held gives the connections and handshakes that m counts.
+// held returns the connections and handshakes that m counts.
 func held(m *Mux) (conns, handshakes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -311,7 +311,7 @@ func TestWhoSaysNothingOrRubbishHoldsNothingForLong(t *testing.T) {
 				_, _ = raw.Write([]byte{22, 3, 1, 0x40, 0}) // a long record that never comes
 			}
 		}
-		// Whole handshakes that never say what they are for, or say rubbish.
+		// Whole handshakes without a first frame, or with rubbish.
 		for i := range 4 {
 			raw, err := n.Host("10.0.0.2").Dial(t.Context(), m.Advertise())
 			if err != nil {

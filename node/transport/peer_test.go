@@ -307,7 +307,7 @@ func TestManyCallsShareFewConnections(t *testing.T) {
 		var busy, most atomic.Int64
 		p.handle(func(_ context.Context, _ string, body []byte) ([]byte, error) {
 			if n := busy.Add(1); n > most.Load() {
-				most.Store(n) // virtual time stands still: no two race here unseen
+				most.Store(n) // in virtual time no two goroutines race here
 			}
 			time.Sleep(10 * time.Millisecond)
 			busy.Add(-1)
@@ -359,7 +359,7 @@ func TestServerThatClosesStillAnswersWhatItHandles(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		p.handle(func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 			<-ctx.Done()
-			time.Sleep(time.Second) // finishes its work
+			time.Sleep(time.Second) // the handler finishes its work
 			return []byte("done"), nil
 		})
 		time.AfterFunc(time.Second, func() { closeAll(t, p.server) })

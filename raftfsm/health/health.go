@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// stallLimitMax and stallMemory keep uniformly slow disks from passing the
-	// leadership round and round: each change that a stall brought about doubles
-	// the limit, until there was none for stallMemory.
+	// stallLimitMax and stallMemory keep uniformly slow disks from passing the leadership
+	// round and round. Each change of leader that a stall caused doubles the limit, up to
+	// stallLimitMax. The limit is reset after stallMemory without such a change.
 	stallLimitMax = 10 * time.Second
 	stallMemory   = 10 * time.Minute
 )
 
-// Monitor knows how long the disk has owed an answer, and whether the group had to
-// be taken out. After Fail nothing leaves or enters the group, so what raft is
-// told from then on no longer matters to anyone: the stores may answer whatever
-// keeps raft from panicking until the group is closed.
+// Monitor records how long the disk has owed an answer, and whether the group was taken
+// out of service. After Fail no message leaves or enters the group, so no other member
+// sees what raft does. Until the group is closed, the stores may therefore give raft any
+// answer that keeps it from panicking.
 type Monitor struct {
 	stall      time.Duration
 	stallFatal time.Duration
@@ -29,7 +29,7 @@ type Monitor struct {
 
 	silenced atomic.Bool // something was withheld since the last change of leader
 
-	// mu guards what follows. Never held across a call out of this file.
+	// mu guards the fields below. Never held across a call out of this file.
 	mu        sync.Mutex
 	fatal     func(error) // nil until Start
 	closed    bool
@@ -41,14 +41,14 @@ type Monitor struct {
 	limitFrom time.Time
 }
 
-// New returns the monitor of a member. stall is how long the disk may owe an answer
-// before Silent reports it, stallFatal how long before the member is taken out.
+// New returns the monitor of a member. stall is how long the disk may owe an answer before
+// Silent reports true, and stallFatal how long before the group is taken out.
 func New(stall, stallFatal time.Duration) *Monitor {
 	return &Monitor{stall: stall, stallFatal: stallFatal, broken: make(chan struct{})}
 }
 
-// Start tells whom to call when the group has to be taken out. What failed until
-// then is returned, for Open to report.
+// Start sets the function that is called when the group is taken out. It returns the
+// reason if that has happened already.
 func (h *Monitor) Start(fatal func(error)) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,7 +56,7 @@ func (h *Monitor) Start(fatal func(error)) error {
 	return h.err
 }
 
-// Fail takes the group out, once; later reasons are dropped.
+// Fail takes the group out for the reason err. Later calls have no effect.
 func (h *Monitor) Fail(err error) {
 	h.mu.Lock()
 	if h.closed || h.err != nil {
@@ -77,7 +77,7 @@ func (h *Monitor) Fail(err error) {
 // Broken returns a channel that is closed when the group is taken out.
 func (h *Monitor) Broken() <-chan struct{} { return h.broken }
 
-// Failed gives why the group was taken out, or nil.
+// Failed returns why the group was taken out, or nil.
 func (h *Monitor) Failed() error {
 	select {
 	case <-h.broken:
@@ -89,7 +89,8 @@ func (h *Monitor) Failed() error {
 	}
 }
 
-// Close ends the watch; errors of a store that is being closed no longer count.
+// Close stops the timer. Later calls of Fail have no effect: they come from stores that
+// are being closed.
 func (h *Monitor) Close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -99,7 +100,8 @@ func (h *Monitor) Close() {
 	}
 }
 
-// Writing notes that a write was handed to the disk; the answer ends it.
+// Writing records that a write was handed to the disk. The caller calls answered when the
+// disk has answered.
 func (h *Monitor) Writing() (answered func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -122,7 +124,7 @@ func (h *Monitor) answered() {
 	}
 }
 
-// arm starts the watch for StallFatal; mu is held.
+// arm starts the timer for stallFatal. mu is held.
 func (h *Monitor) arm() {
 	if h.closed {
 		return
@@ -140,7 +142,7 @@ func (h *Monitor) hung() {
 	}
 }
 
-// Owed is for how long the disk has owed an answer; 0 when it owes none.
+// Owed returns how long the disk has owed an answer, or 0 if it owes none.
 func (h *Monitor) Owed() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -150,7 +152,7 @@ func (h *Monitor) Owed() time.Duration {
 	return time.Since(h.since)
 }
 
-// Silent tells whether a leader must fall silent, so that another is elected.
+// Silent reports whether a leader must fall silent, so that another is elected.
 func (h *Monitor) Silent() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -164,7 +166,7 @@ func (h *Monitor) Silent() bool {
 	return time.Since(h.since) > limit
 }
 
-// Withhold is silent for the sender: it remembers that something was withheld.
+// Withhold is Silent for a sender of messages. It records that a message was withheld.
 func (h *Monitor) Withhold() bool {
 	if !h.Silent() {
 		return false
@@ -173,7 +175,8 @@ func (h *Monitor) Withhold() bool {
 	return true
 }
 
-// LostLeadership doubles the limit if our silence was the reason.
+// LostLeadership doubles the limit if a message was withheld since the last change of
+// leader: then the silence was the reason.
 func (h *Monitor) LostLeadership() {
 	if !h.silenced.Swap(false) {
 		return

@@ -20,19 +20,18 @@ import (
 )
 
 const (
-	// File is the log's file in the folder of a member.
+	// File is the name of the log's file in the folder of a member.
 	File = "raft.db"
-	// renewedFile is a copy of the log file that does not count yet.
+	// renewedFile is the name of a copy of the file until the copy is complete.
 	renewedFile = "raft.db.tmp"
-	// renewBytes bounds a transaction of the copy.
+	// renewBytes is the most bytes that one transaction of the copy has.
 	renewBytes = 4 << 20
-	// lockTimeout is how long OpenDisk waits for another process to let go of the log.
+	// lockTimeout is how long OpenDisk waits for another process to close the file.
 	lockTimeout = time.Second
 )
 
-// boltDisk is raft-boltdb on one file, which can be replaced by a copy of what it
-// holds: bbolt keeps the pages of removed entries, with their contents, and never
-// gives any back.
+// boltDisk is raft-boltdb on a file that can be replaced by a copy. bbolt keeps the pages
+// of removed entries, with their contents, and never shrinks the file.
 type boltDisk struct {
 	dir string
 
@@ -65,8 +64,8 @@ func (d *boltDisk) open() error {
 	return nil
 }
 
-// unreadable makes what bbolt says of a file that is none of its own ErrCorrupt; the
-// system's own errors and a file that another process holds are something else.
+// unreadable wraps an error of bbolt about the contents of a file in ErrCorrupt. It leaves
+// errors of the system, and the error for a file that another process holds.
 func unreadable(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) || errors.Is(err, berrors.ErrTimeout) || errors.Is(err, fs.ErrInvalid) {
@@ -79,8 +78,8 @@ func boltOptions() *bbolt.Options {
 	return &bbolt.Options{Timeout: lockTimeout, FreelistType: bbolt.FreelistMapType}
 }
 
-// renew replaces the file by a copy of its entries and values. A crash leaves the
-// one or the other. After an error nobody knows what there is.
+// renew replaces the file by a copy of its entries and values. A crash leaves the old or
+// the new file. After an error the state of the file is unknown.
 func (d *boltDisk) renew() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,7 +92,7 @@ func (d *boltDisk) renew() error {
 	return d.open()
 }
 
-// copy makes the copy and gives it the file's name.
+// copy copies the file and renames the copy to the file's name.
 func (d *boltDisk) copy() (err error) {
 	from, to := filepath.Join(d.dir, File), filepath.Join(d.dir, renewedFile)
 	readOnly := boltOptions()
@@ -126,14 +125,14 @@ func (d *boltDisk) Close() error {
 	return d.store.Close()
 }
 
-// FirstIndex gives the index of the oldest entry; 0: none.
+// FirstIndex returns the index of the oldest entry; 0: none.
 func (d *boltDisk) FirstIndex() (uint64, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.store.FirstIndex()
 }
 
-// LastIndex gives the index of the newest entry; 0: none.
+// LastIndex returns the index of the newest entry; 0: none.
 func (d *boltDisk) LastIndex() (uint64, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

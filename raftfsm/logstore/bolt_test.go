@@ -16,7 +16,7 @@ import (
 // planted is what a test looks for in files.
 var planted = []byte("nothing else in a folder has these bytes")
 
-// has tells whether a file has the planted bytes.
+// has reports whether a file has the planted bytes.
 func has(t testing.TB, dir, name string) bool {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, name))

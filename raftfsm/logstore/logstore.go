@@ -22,19 +22,19 @@ const (
 	sealBytes   = 1 + 4
 )
 
-// Disk is what lies under the stores: raft-boltdb, or in tests a disk that hangs.
+// Disk is the storage under Log and Stable: raft-boltdb, or in tests a disk that hangs.
 type Disk interface {
 	raft.LogStore
 	raft.StableStore
 	Close() error
 }
 
-// OpenDisk opens the log file of dir. A file that another process holds is an
-// error after lockTimeout.
+// OpenDisk opens the log file in dir. It fails after lockTimeout if another process has
+// the file open.
 func OpenDisk(dir string) (Disk, error) { return openBolt(dir) }
 
-// guarded runs f, which reads or writes a mapped file. Damaged pages make bbolt
-// panic, a bad sector makes the processor fault: both become errors.
+// guarded runs f, which reads or writes a mapped file. bbolt panics on damaged pages, and
+// the processor faults on a bad sector. guarded returns an error for both.
 func guarded(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -45,29 +45,29 @@ func guarded(f func() error) (err error) {
 	return f()
 }
 
-// Log keeps the log. bbolt has no checksums, so each entry is stored with a
-// seal behind its extensions:
+// Log is a raft.LogStore. bbolt has no checksums, so each entry is stored with a seal
+// behind its extensions:
 //
 //	┌────────────┬─────────┬─────────┐
 //	│ extensions │ version │ CRC-32C │   over index, term, type, data, extensions
 //	└────────────┴─────────┴─────────┘
 //
-// The first error that is not "not found" takes the group out.
+// The first error other than raft.ErrLogNotFound takes the group out.
 type Log struct {
 	disk   Disk
 	health *health.Monitor
 	pin    pin
-	freed  atomic.Bool // DeleteRange has left something in freed pages, or may have before
+	freed  atomic.Bool // freed pages may hold removed entries
 }
 
-// NewLog returns the log on d, which tells h what the disk does.
+// NewLog returns the log on d. It reports writes and errors to h.
 func NewLog(d Disk, h *health.Monitor) *Log {
 	l := &Log{disk: d, health: h}
 	l.freed.Store(true)
 	return l
 }
 
-// sealSum is the checksum of an entry at its place in the log.
+// sealSum returns the checksum of an entry at its place in the log.
 func sealSum(l *raft.Log, extensions []byte) uint32 {
 	var head [25]byte
 	binary.LittleEndian.PutUint64(head[0:], l.Index)
@@ -79,7 +79,7 @@ func sealSum(l *raft.Log, extensions []byte) uint32 {
 	return crc32.Update(sum, castagnoli, extensions)
 }
 
-// seal gives the stored form of l, which it leaves as it is.
+// seal returns the stored form of l. It does not change l.
 func seal(l *raft.Log) *raft.Log {
 	s := *l
 	s.Extensions = make([]byte, 0, len(l.Extensions)+sealBytes)
@@ -89,7 +89,7 @@ func seal(l *raft.Log) *raft.Log {
 	return &s
 }
 
-// unseal checks the stored form of the entry at index and takes the seal off.
+// unseal checks the stored form of the entry at index and removes the seal.
 func unseal(index uint64, l *raft.Log) error {
 	n := len(l.Extensions) - sealBytes
 	if l.Index != index || n < 0 || l.Extensions[n] != sealVersion {
@@ -105,7 +105,7 @@ func unseal(index uint64, l *raft.Log) error {
 	return nil
 }
 
-// read gets the entry at index; an error is only returned.
+// read reads the entry at index. Unlike GetLog, it never takes the group out.
 func (s *Log) read(index uint64, l *raft.Log) error {
 	*l = raft.Log{}
 	err := guarded(func() error { return s.disk.GetLog(index, l) })
@@ -118,9 +118,9 @@ func (s *Log) read(index uint64, l *raft.Log) error {
 	return unseal(index, l)
 }
 
-// GetLog gets the entry at index, or raft.ErrLogNotFound. Raft panics on any
-// other error, so the group is taken out first and raft gets an entry without
-// effect: nobody will hear of it any more.
+// GetLog reads the entry at index, or returns raft.ErrLogNotFound. raft panics on any
+// other error. So GetLog takes the group out first, and gives raft an entry without
+// effect, which no other member sees.
 func (s *Log) GetLog(index uint64, l *raft.Log) error {
 	err := s.read(index, l)
 	if err == nil || errors.Is(err, raft.ErrLogNotFound) {
@@ -134,7 +134,7 @@ func (s *Log) GetLog(index uint64, l *raft.Log) error {
 // StoreLog writes one entry.
 func (s *Log) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
-// StoreLogs writes entries, all or none, and returns when the disk has them.
+// StoreLogs writes all entries or none, and returns when they are on the disk.
 func (s *Log) StoreLogs(logs []*raft.Log) error {
 	sealed := make([]*raft.Log, len(logs))
 	for i, l := range logs {
@@ -147,8 +147,8 @@ func (s *Log) StoreLogs(logs []*raft.Log) error {
 	return err
 }
 
-// DeleteRange removes the entries from first to last, both included, except the
-// pinned one while it is the end of a prefix.
+// DeleteRange removes the entries from first to last, both included. It leaves the pinned
+// entry if that is last.
 func (s *Log) DeleteRange(first, last uint64) error {
 	if s.pin.holds(last) {
 		last--
@@ -160,8 +160,8 @@ func (s *Log) DeleteRange(first, last uint64) error {
 	return s.write("cut the log", func() error { return s.disk.DeleteRange(first, last) })
 }
 
-// write hands a change to the disk and takes the group out when that fails: after
-// a failed fsync nobody knows what the file holds.
+// write hands a change to the disk, and takes the group out if that fails: after a failed
+// fsync the contents of the file are unknown.
 func (s *Log) write(what string, f func() error) error {
 	if err := s.health.Failed(); err != nil {
 		return err
@@ -176,22 +176,23 @@ func (s *Log) write(what string, f func() error) error {
 	return err
 }
 
-// FirstIndex gives the index of the oldest entry; 0 when there is none.
+// FirstIndex returns the index of the oldest entry, or 0 if the log is empty.
 func (s *Log) FirstIndex() (uint64, error) { return s.edge(s.disk.FirstIndex) }
 
-// LastIndex gives the index of the newest entry; 0 when there is none.
+// LastIndex returns the index of the newest entry, or 0 if the log is empty.
 func (s *Log) LastIndex() (uint64, error) { return s.edge(s.disk.LastIndex) }
 
 func (s *Log) edge(f func() (uint64, error)) (index uint64, err error) {
 	err = guarded(func() (err error) { index, err = f(); return err })
 	if err != nil {
-		err = fmt.Errorf("look for the ends of the log: %w", err)
+		err = fmt.Errorf("read the ends of the log: %w", err)
 		s.health.Fail(err)
 	}
 	return index, err
 }
 
-// Verify reads the whole log: raft must not vote or apply on a log with a hole.
+// Verify reads the whole log, and returns ErrCorrupt for damage or a hole. raft must not
+// vote or apply on such a log.
 func (s *Log) Verify() error {
 	first, err := s.FirstIndex()
 	if err != nil {
@@ -212,10 +213,10 @@ func (s *Log) Verify() error {
 	return nil
 }
 
-// Renew replaces the log's file if anything was cut off since that was last done.
+// Renew replaces the log's file by a copy if entries were removed since the last time.
 func (s *Log) Renew() error {
 	d, ok := s.disk.(*boltDisk)
-	if !ok || !s.freed.Swap(false) { // a disk of tests may have no file
+	if !ok || !s.freed.Swap(false) { // a disk of tests has no file to copy
 		return nil
 	}
 	answered := s.health.Writing()

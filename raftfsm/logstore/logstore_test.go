@@ -133,7 +133,7 @@ func TestFlippedBitsNeverGiveWrongEntry(t *testing.T) {
 	}
 }
 
-// errWrong says that a damaged file was read without an error, but wrongly.
+// errWrong is returned when a damaged file was read without an error, but wrongly.
 var errWrong = errors.New("wrong")
 
 func readDamaged(t *testing.T, file []byte, want []*raft.Log) error {

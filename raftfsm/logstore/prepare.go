@@ -12,8 +12,8 @@ import (
 // ErrGone is returned when the folder of a member that was prepared has no log.
 var ErrGone = errors.New("raftfsm: the log of a replica that was here is gone")
 
-// Prepare makes dir and an empty log in it, which outlive a loss of power. It does
-// nothing where there is a log.
+// Prepare creates dir with an empty log, which survives a loss of power. It does nothing
+// if dir has a log.
 func Prepare(dir string) error {
 	log := filepath.Join(dir, File)
 	switch err := Exists(dir); {
@@ -25,7 +25,7 @@ func Prepare(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	// Under another name, so that there never is half a file.
+	// Under another name first, so that a crash never leaves half a log.
 	fresh := filepath.Join(dir, renewedFile)
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -43,7 +43,7 @@ func Prepare(dir string) error {
 	return errors.Join(syncFolder(dir), syncFolder(filepath.Dir(dir)))
 }
 
-// Exists returns ErrGone where there is no log, or one without a byte.
+// Exists returns ErrGone if dir has no log, or an empty file.
 func Exists(dir string) error {
 	info, err := os.Stat(filepath.Join(dir, File))
 	switch {
@@ -54,7 +54,7 @@ func Exists(dir string) error {
 	}
 }
 
-// syncFolder makes the names in a folder last.
+// syncFolder flushes the names in a folder to the disk.
 func syncFolder(name string) error {
 	dir, err := os.Open(name)
 	if err != nil {

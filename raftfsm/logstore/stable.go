@@ -22,24 +22,25 @@ var (
 	keyVote          = []byte("Vote") // term and candidate as one value
 )
 
-// Stable keeps the term and the vote, each sealed with a CRC-32C. Raft writes
-// the term of a vote and its candidate one after the other; a crash between would
-// leave a vote of the new term for the old candidate (hashicorp/raft #661). So the
-// term waits here for the candidate, and both become one value.
+// Stable is a raft.StableStore. It keeps the term and the vote, each sealed with a
+// CRC-32C. raft writes the term of a vote and its candidate one after the other, and a
+// crash between the two would leave a vote of the new term for the old candidate
+// (hashicorp/raft #661). So Stable holds the term until the candidate comes, and writes
+// both as one value.
 type Stable struct {
 	disk   Disk
 	health *health.Monitor
-	// voteTerm is the term that waits for its candidate. Only raft's main
-	// goroutine writes votes.
+	// voteTerm is the term that raft has set for its next vote. Only raft's main goroutine
+	// writes votes.
 	voteTerm uint64
 }
 
 var _ raft.StableStore = (*Stable)(nil)
 
-// NewStable returns the values on d, which tells h what the disk does.
+// NewStable returns the term and vote on d. It reports writes and errors to h.
 func NewStable(d Disk, h *health.Monitor) *Stable { return &Stable{disk: d, health: h} }
 
-// Term returns the last term that the member knew of, if it knew of any.
+// Term returns the last term that the member knew of. known is false if it never knew one.
 func (s *Stable) Term() (term uint64, known bool, err error) {
 	term, err = s.GetUint64(keyTerm)
 	if errors.Is(err, raftboltdb.ErrKeyNotFound) {
@@ -51,7 +52,7 @@ func (s *Stable) Term() (term uint64, known bool, err error) {
 // SetTerm writes the term.
 func (s *Stable) SetTerm(term uint64) error { return s.SetUint64(keyTerm, term) }
 
-// Set writes a value; the vote's candidate completes the vote.
+// Set writes a value. The candidate of a vote completes the vote.
 func (s *Stable) Set(key, value []byte) error {
 	if bytes.Equal(key, keyVoteCandidate) {
 		vote := binary.BigEndian.AppendUint64(nil, s.voteTerm)
@@ -60,9 +61,9 @@ func (s *Stable) Set(key, value []byte) error {
 	return s.put(key, value)
 }
 
-// SetUint64 writes a number; the vote's term waits for its candidate. Raft panics
-// when its term can't be written; by then the group was taken out, so it is told
-// that all is well.
+// SetUint64 writes a number. It holds the term of a vote until Set gets the candidate. raft
+// panics when its term can't be written. By then the group is out of service, so
+// SetUint64 returns nil.
 func (s *Stable) SetUint64(key []byte, value uint64) error {
 	if bytes.Equal(key, keyVoteTerm) {
 		s.voteTerm = value
@@ -79,7 +80,7 @@ func (s *Stable) SetUint64(key []byte, value uint64) error {
 	return err
 }
 
-// Get reads a value, or raftboltdb.ErrKeyNotFound.
+// Get reads a value, or returns raftboltdb.ErrKeyNotFound.
 func (s *Stable) Get(key []byte) ([]byte, error) {
 	if bytes.Equal(key, keyVoteCandidate) {
 		_, candidate, err := s.vote()
@@ -88,7 +89,7 @@ func (s *Stable) Get(key []byte) ([]byte, error) {
 	return s.get(key)
 }
 
-// GetUint64 reads a number, or raftboltdb.ErrKeyNotFound.
+// GetUint64 reads a number, or returns raftboltdb.ErrKeyNotFound.
 func (s *Stable) GetUint64(key []byte) (uint64, error) {
 	if bytes.Equal(key, keyVoteTerm) {
 		term, _, err := s.vote()
@@ -115,7 +116,7 @@ func (s *Stable) vote() (term uint64, candidate []byte, err error) {
 	return binary.BigEndian.Uint64(value), value[8:], nil
 }
 
-// Verify reads all there is; a member with a damaged vote must not vote.
+// Verify reads the term and the vote. A member with a damaged vote must not vote.
 func (s *Stable) Verify() error {
 	_, termErr := s.GetUint64(keyTerm)
 	_, _, voteErr := s.vote()
@@ -127,7 +128,7 @@ func (s *Stable) Verify() error {
 	return nil
 }
 
-// stableSum is a value's checksum; the key is part of it.
+// stableSum returns the checksum over key and value.
 func stableSum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
 }

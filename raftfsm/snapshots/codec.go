@@ -20,7 +20,7 @@ import (
 // castagnoli is the polynomial that processors compute (SSE 4.2, ARMv8).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A snapshot's bytes on disk, little-endian (docs/formats/log-entry.md):
+// A snapshot's bytes on disk, little-endian (raftfsm/format.md):
 //
 //	┌────────┬──────────┬────────────┬────────┬─────────┐
 //	│ header │ segments │ zstd frame │ length │ CRC-32C │
@@ -35,22 +35,21 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 //	segments: number 4 | { SHA-256 32 | bytes 8 }…
 //
 // The frame holds what Frozen.WriteTo wrote. length (8 bytes) counts the bytes
-// before it, and the checksum (4 bytes) covers the same. The header repeats what
-// raft keeps beside the snapshot without a checksum, in meta.json. The segments are
-// files of their own. FACETSN1 stands for a snapshot that can't refer to any: it
-// has no such part.
+// before it, and the checksum (4 bytes) covers the same. The header repeats meta.json,
+// which raft keeps beside the snapshot without a checksum. The segments are files of
+// their own. A snapshot that begins with FACETSN1 has no part for segments.
 const (
 	plainMagic     = "FACETSN1"
 	segmentedMagic = "FACETSN2"
 	trailerBytes   = 12
-	// segmentsMax bounds the segments of a snapshot.
+	// segmentsMax is the most segments that a snapshot may have.
 	segmentsMax = 1 << 16
 	refBytes    = 32 + 8
-	// window bounds the memory of the decoder to what the encoder uses.
+	// window is the zstd window of the encoder, and the most memory that the decoder uses.
 	window = 1 << 20
 )
 
-// newHeader makes the header of the snapshot that meta describes.
+// newHeader returns the header of the snapshot that meta describes.
 func newHeader(group id.Shard, meta *raft.SnapshotMeta) []byte {
 	config := raft.EncodeConfiguration(meta.Configuration)
 	b := append([]byte(nil), plainMagic...)
@@ -63,7 +62,7 @@ func newHeader(group id.Shard, meta *raft.SnapshotMeta) []byte {
 	return append(b, config...)
 }
 
-// segmentedHeader turns a header into that of a snapshot with segments.
+// segmentedHeader returns header in the form for a snapshot with segments.
 func segmentedHeader(header []byte, refs []segment.Ref) []byte {
 	b := append([]byte(segmentedMagic), header[len(plainMagic):]...)
 	return appendRefs(b, refs)
@@ -78,7 +77,7 @@ func appendRefs(b []byte, refs []segment.Ref) []byte {
 	return b
 }
 
-// readRefs reads what appendRefs wrote.
+// readRefs reads the segments that appendRefs wrote.
 func readRefs(r io.Reader) ([]segment.Ref, error) {
 	var count [4]byte
 	if _, err := io.ReadFull(r, count[:]); err != nil {
@@ -103,7 +102,7 @@ func decodeRef(b []byte) segment.Ref {
 	return segment.Ref{Hash: segment.Hash(b), Bytes: int64(binary.LittleEndian.Uint64(b[len(segment.Hash{}):]))}
 }
 
-// summed counts and sums what passes through it.
+// summed counts the bytes that pass through it and computes their checksum.
 type summed struct {
 	w   io.Writer
 	n   uint64
@@ -141,7 +140,8 @@ func writeSnapshot(w io.Writer, header []byte, state io.WriterTo) error {
 	return err
 }
 
-// readSnapshot gives restore the state in the size bytes of r, which must begin with header.
+// readSnapshot reads a snapshot of size bytes from r, which must begin with header. It
+// calls restore with the state, and verifies the trailer.
 func readSnapshot(r io.Reader, size int64, header []byte, restore func(io.Reader) error) error {
 	if size < int64(len(header))+trailerBytes {
 		return fmt.Errorf("%d bytes: %w", size, health.ErrCorrupt)
@@ -161,24 +161,24 @@ func readSnapshot(r io.Reader, size int64, header []byte, restore func(io.Reader
 		return err
 	}
 	if _, err := state.ReadByte(); err != io.EOF {
-		return fmt.Errorf("the state goes on behind its end: %w", health.ErrCorrupt)
+		return fmt.Errorf("bytes after the end of the state: %w", health.ErrCorrupt)
 	}
 	return checkTrailer(r, body, sum, size)
 }
 
-// readHeader compares the beginning of a snapshot with what it must be.
+// readHeader compares the beginning of a snapshot with want.
 func readHeader(r io.Reader, want []byte) error {
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(r, got); err != nil {
 		return fmt.Errorf("read the header: %w: %w", health.ErrCorrupt, err)
 	}
 	if !bytes.Equal(got, want) {
-		return fmt.Errorf("the header is another snapshot's: %w", health.ErrCorrupt)
+		return fmt.Errorf("the header belongs to another snapshot: %w", health.ErrCorrupt)
 	}
 	return nil
 }
 
-// checkTrailer compares the end of a snapshot with what was read before it.
+// checkTrailer compares the trailer of a snapshot with the bytes read before it.
 func checkTrailer(r, body io.Reader, sum hash.Hash32, size int64) error {
 	if _, err := io.Copy(io.Discard, body); err != nil {
 		return fmt.Errorf("read to the end: %w", err)

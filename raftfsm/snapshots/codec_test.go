@@ -28,7 +28,7 @@ func sampleMeta() raft.SnapshotMeta {
 // state is what a machine has: a text.
 type state struct{ text []byte }
 
-// newState gives the state after so many commands.
+// newState returns the state after so many commands.
 func newState(commands int) *state {
 	s := new(state)
 	for i := range commands {
@@ -47,7 +47,7 @@ func (s *state) restore(r io.Reader) (err error) {
 	return err
 }
 
-// sampleSnapshot gives the bytes of a snapshot and the state that it is of.
+// sampleSnapshot returns the bytes of a snapshot and the state that it is of.
 func sampleSnapshot(tb testing.TB, commands int) ([]byte, *state) {
 	tb.Helper()
 	s, meta := newState(commands), sampleMeta()

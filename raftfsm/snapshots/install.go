@@ -8,19 +8,19 @@ import (
 	"facet/shard/segment"
 )
 
-// install takes a snapshot apart that comes over the wire.
+// install splits the form on the wire into the snapshot's file and its segments.
 type install struct {
 	sink *Sink
-	// head are the bytes before the snapshot, as far as they have come; headBytes is
-	// how many are known to belong to it.
+	// head holds the bytes before the snapshot that have arrived. headBytes is the length
+	// of head as far as it is known.
 	head      []byte
 	headBytes int
-	plain     bool   // all of it is the file
+	plain     bool   // a snapshot without segments: all bytes are the file
 	file      uint64 // bytes of the file that are missing
 
 	refs     []segment.Ref
 	sent     []bool
-	next     int // segment
+	next     int // index of the next segment
 	receiver *segment.Receiver
 	missing  int64 // bytes of the segment
 }
@@ -38,7 +38,7 @@ func (in *install) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// take takes some of the next bytes, which are not none.
+// take takes at least one of the next bytes. b is not empty.
 func (in *install) take(b []byte) (int, error) {
 	switch {
 	case in.plain:
@@ -100,7 +100,7 @@ func (in *install) segment(b []byte) (n int, err error) {
 			in.next++
 		}
 		if in.next == len(in.refs) {
-			return 0, fmt.Errorf("bytes behind the last segment: %w", health.ErrCorrupt)
+			return 0, fmt.Errorf("bytes after the last segment: %w", health.ErrCorrupt)
 		}
 		in.missing = in.refs[in.next].Bytes
 		if in.receiver, err = in.sink.store.segments.Receive(in.refs[in.next]); err != nil {
@@ -121,8 +121,8 @@ func (in *install) segment(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// finish opens the segments of a whole snapshot; those that were not sent have to
-// be here.
+// finish opens the segments when the snapshot is complete. Segments that were not sent must
+// be on this member's disk.
 func (in *install) finish() error {
 	if in.plain {
 		return nil

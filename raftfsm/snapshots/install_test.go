@@ -107,7 +107,7 @@ func filledShelf(t testing.TB, n int) (s *shelf, open *Snapshot) {
 	return s, r.(*Snapshot)
 }
 
-// onWire gives an open snapshot's bytes. It can be read once.
+// onWire returns an open snapshot's bytes. It can be read once.
 func onWire(t testing.TB, o *Snapshot, have map[segment.Hash]bool) []byte {
 	t.Helper()
 	b, err := io.ReadAll(o.onWire(have))

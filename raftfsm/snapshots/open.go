@@ -17,18 +17,18 @@ import (
 //	FACETIN1 | bytes of the snapshot 8 | segments 4 | { SHA-256 32 | bytes 8 | sent 1 }…
 //	snapshot, as it is on disk | the segments that are sent, in order
 //
-// A segment that the receiver has is not sent. One without segments is on the wire
-// as it is on disk.
+// A segment that the receiver has is not sent. A snapshot without segments has the same
+// form on the wire as on disk.
 const (
 	installMagic     = "FACETIN1"
 	installHeadBytes = 8 + 8 + 4
 	installRefBytes  = refBytes + 1
 )
 
-// Snapshot is a snapshot's bytes on disk, its segments, and what raft knows of
-// it. Read gives all of it as it is on the wire.
+// Snapshot is an open snapshot: its bytes on disk, its segments and its description. Read
+// returns all of it in the form on the wire.
 type Snapshot struct {
-	meta   raft.SnapshotMeta // Size is that on disk
+	meta   raft.SnapshotMeta // Size is the size on disk
 	header []byte            // with the segments
 	disk   io.Reader         // from the beginning
 	closer io.Closer
@@ -37,8 +37,8 @@ type Snapshot struct {
 	wire io.Reader // nil until the first Read
 }
 
-// openSegments compares the beginning of a snapshot with what it must be, and opens
-// the segments. On an error r is open still.
+// openSegments compares the header of a snapshot with meta, and opens the segments. It
+// leaves r open on an error.
 func (s *Store) openSegments(meta *raft.SnapshotMeta, r io.ReadCloser) (*Snapshot, error) {
 	want := newHeader(s.group, meta)
 	got := make([]byte, len(want))
@@ -50,7 +50,7 @@ func (s *Store) openSegments(meta *raft.SnapshotMeta, r io.ReadCloser) (*Snapsho
 		copy(want, segmentedMagic)
 	}
 	if !bytes.Equal(got, want) {
-		return nil, fmt.Errorf("the header is another snapshot's: %w", health.ErrCorrupt)
+		return nil, fmt.Errorf("the header belongs to another snapshot: %w", health.ErrCorrupt)
 	}
 	o := &Snapshot{meta: *meta, header: got, closer: r}
 	if segmented {
@@ -67,7 +67,7 @@ func (s *Store) openSegments(meta *raft.SnapshotMeta, r io.ReadCloser) (*Snapsho
 	return o, nil
 }
 
-// open opens segments, all or none.
+// open opens all segments or none.
 func (s *Store) open(refs []segment.Ref) ([]*segment.File, error) {
 	if s.segments == nil && len(refs) > 0 {
 		return nil, fmt.Errorf("%d segments of a group that has none: %w", len(refs), health.ErrCorrupt)
@@ -95,20 +95,20 @@ func release(files []*segment.File) {
 	}
 }
 
-// take gives the files to the caller.
+// take hands the segments over to the caller.
 func (o *Snapshot) take() []*segment.File {
 	files := o.files
 	o.files = nil
 	return files
 }
 
-// Close closes the snapshot and lets go of its segments.
+// Close closes the snapshot and releases its segments.
 func (o *Snapshot) Close() error {
 	release(o.take())
 	return o.closer.Close()
 }
 
-// Read gives the next bytes on the wire, all segments included.
+// Read returns the next bytes on the wire, all segments included.
 func (o *Snapshot) Read(b []byte) (int, error) {
 	if o.wire == nil {
 		o.wire = o.onWire(nil)
@@ -116,7 +116,7 @@ func (o *Snapshot) Read(b []byte) (int, error) {
 	return o.wire.Read(b)
 }
 
-// refs names the segments.
+// refs returns the names of the segments.
 func (o *Snapshot) refs() []segment.Ref {
 	refs := make([]segment.Ref, 0, len(o.files))
 	for _, f := range o.files {
@@ -125,24 +125,24 @@ func (o *Snapshot) refs() []segment.Ref {
 	return refs
 }
 
-// Segmented tells whether the snapshot has segments.
+// Segmented reports whether the snapshot has segments.
 func (o *Snapshot) Segmented() bool { return len(o.files) > 0 }
 
-// Meta gives what raft knows of the snapshot, with the size on disk.
+// Meta returns raft's description of the snapshot, with the size on disk.
 func (o *Snapshot) Meta() raft.SnapshotMeta { return o.meta }
 
-// Restore gives restore the state, and verifies the checksum behind it.
+// Restore calls restore with the state of the machine, and verifies the checksum.
 func (o *Snapshot) Restore(restore func(io.Reader) error) error {
 	return readSnapshot(o.disk, o.meta.Size, o.header, restore)
 }
 
-// OnWire gives the snapshot as it is sent to a member that has some of its segments,
-// and the length of that. What it reads can be read once.
+// OnWire returns a reader of the form on the wire for a member that has some of the
+// segments, and the length of that form. It can be called once.
 func (o *Snapshot) OnWire(have map[segment.Hash]bool) (r io.Reader, bytes int64) {
 	return o.onWire(have), o.wireBytes(have)
 }
 
-// wireBytes is the length of onWire.
+// wireBytes returns the length of onWire.
 func (o *Snapshot) wireBytes(have map[segment.Hash]bool) int64 {
 	n := o.meta.Size
 	if len(o.files) == 0 {
@@ -157,7 +157,7 @@ func (o *Snapshot) wireBytes(have map[segment.Hash]bool) int64 {
 	return n
 }
 
-// onWire gives the snapshot for a receiver that has some of the segments.
+// onWire returns a reader of the form for a receiver that has some of the segments.
 func (o *Snapshot) onWire(have map[segment.Hash]bool) io.Reader {
 	if len(o.files) == 0 {
 		return o.disk

@@ -8,19 +8,19 @@ import (
 	"facet/internal/mutant"
 )
 
-// An installed snapshot at index K, term T replaces whatever the log says up to K.
-// hashicorp/raft leaves the log alone, and then asks it for the term of entry K
-// when the leader continues: if the log holds another entry there, or compaction
-// has just removed it below a longer tail, the append is refused, the leader goes
-// back, and sends the snapshot again, for ever (hashicorp/raft #697). A stale
-// prefix is worse: this member could hand it on as a leader.
+// An installed snapshot at index K, term T replaces all entries of the log up to K.
+// hashicorp/raft leaves the log as it is, and asks it for the term of entry K when the
+// leader continues. If the log holds another entry there, or compaction has just removed
+// it below a longer tail, raft refuses the append. The leader goes back and sends the
+// snapshot again, for ever (hashicorp/raft #697). A stale prefix is worse: this member
+// could send it to others as a leader.
 //
 //	before   …  K-1'  K'  K+1'  …      ' : of another history
 //	after             K   K+1'  …      K has term T; the tail is cut by the next append
 
-// reconcile makes the log agree with an installed snapshot at (index, term): it
-// ends before index or has (index, term). logs is the store that raft uses, cache
-// included; raft's main goroutine must be the caller or wait for it.
+// reconcile makes the log agree with an installed snapshot at (index, term). Afterwards the
+// log ends before index or has the entry (index, term). logs is the store that raft uses,
+// with its cache. raft's main goroutine must be the caller or wait for the caller.
 func reconcile(logs raft.LogStore, pin func(uint64), index, term uint64) error {
 	first, err := logs.FirstIndex()
 	if err != nil {
@@ -30,7 +30,7 @@ func reconcile(logs raft.LogStore, pin func(uint64), index, term uint64) error {
 	if err != nil {
 		return err
 	}
-	// Entry 1 needs no entry before it to be handed on, so nothing may stand in for it.
+	// Entry 1 is sent without an entry before it, so no other entry may replace it.
 	if first > index || index <= 1 || mutant.StaleLog {
 		return nil
 	}

@@ -2,15 +2,15 @@ package snapshots
 
 import "time"
 
-// scrubPause is between two files that Scrub reads, and scrubInterval between
-// two times that it reads all.
+// scrubPause is the pause after each file that Scrub reads, and scrubInterval the pause
+// after all of them.
 const (
 	scrubPause    = time.Second
 	scrubInterval = 24 * time.Hour
 )
 
-// Scrub reads the newest snapshot's segments now and then: a damaged one is found (and
-// takes the group out) before it is needed. It returns when stop is closed.
+// Scrub reads the segments of the newest snapshot once a day, so that a damaged one is
+// found, and takes the group out, before it is needed. Scrub returns when stop is closed.
 func (s *Store) Scrub(stop <-chan struct{}) {
 	if s.segments == nil {
 		return

@@ -11,7 +11,7 @@ import (
 // from an earlier snapshot, or from one that broke off. The offer is the hashes of the
 // segments; the answer has a bit for each of them, the first one lowest.
 
-// Offer gives the hashes of the segments.
+// Offer returns the hashes of the segments.
 func (o *Snapshot) Offer() []byte {
 	var hashes []byte
 	for _, r := range o.refs() {
@@ -20,8 +20,8 @@ func (o *Snapshot) Offer() []byte {
 	return hashes
 }
 
-// Held gives the segments that a member has by its answer to the offer; none if that
-// is not an answer.
+// Held returns the segments that a member has, by the bits of its answer to the offer. It
+// returns nil if bits has the wrong length.
 func (o *Snapshot) Held(bits []byte) map[segment.Hash]bool {
 	refs := o.refs()
 	if len(bits) != (len(refs)+7)/8 {
@@ -36,8 +36,8 @@ func (o *Snapshot) Held(bits []byte) map[segment.Hash]bool {
 	return have
 }
 
-// AnswerOffer reads an offer of size bytes, and gives the answer of a member with these
-// segments.
+// AnswerOffer reads an offer of size bytes, and returns the bits of the answer of a member
+// with these segments.
 func AnswerOffer(r io.Reader, size int64, segments *segment.Store) (bits []byte, err error) {
 	const hashBytes = int64(len(segment.Hash{}))
 	n := size / hashBytes

@@ -14,32 +14,34 @@ import (
 	"facet/shard/segment"
 )
 
-// Sink takes a snapshot, our own as it will be on disk or a leader's as it
-// is on the wire, and verifies its trailer and segments.
+// Sink is a raft.SnapshotSink. It takes an own snapshot in the form on disk, or a leader's
+// in the form on the wire, and verifies its trailer and segments.
 type Sink struct {
 	raft.SnapshotSink
 	store *Store
 	meta  raft.SnapshotMeta
 
-	own     bool            // written by WriteState; else a leader's
-	adopt   func()          // what to do when an own one counts; may be nil
+	own     bool            // written by WriteState, not sent by a leader
+	adopt   func()          // called when an own snapshot is complete; may be nil
 	files   []*segment.File // the segments
-	install *install        // of a leader's
+	install *install        // nil for an own snapshot
 
 	header []byte // what the file must begin with
 	head   []byte // its first bytes, as many as header has
-	tail   []byte // the last bytes: they may be the trailer
+	tail   []byte // the last bytes, which may be the trailer
 	bytes  uint64
 	sum    uint32
 	done   bool
 }
 
-// Clean says whether an own snapshot has segments, and what they have to leave out.
+// Clean returns what the segments of an own snapshot leave out. segmented is false if the
+// machine has no segments.
 func (s *Sink) Clean() (how segment.Clean, segmented bool) {
 	return s.store.clean(), s.store.segments != nil
 }
 
-// Settled notes the segments of an own snapshot, and whom to tell when it counts.
+// Settled sets the segments of an own snapshot. adopt is called when the snapshot is
+// complete.
 func (s *Sink) Settled(files []*segment.File, adopt func()) {
 	refs := make([]segment.Ref, 0, len(files))
 	for _, f := range files {
@@ -49,13 +51,13 @@ func (s *Sink) Settled(files []*segment.File, adopt func()) {
 	s.header, s.adopt = segmentedHeader(s.header, refs), adopt
 }
 
-// WriteState writes an own snapshot of state; Close follows.
+// WriteState writes an own snapshot of state. raft calls Close next.
 func (s *Sink) WriteState(state io.WriterTo) error {
 	s.own = true
 	return writeSnapshot(s, s.header, state)
 }
 
-// Collect removes the segments that nobody holds any more.
+// Collect removes the segments that are no longer held.
 func (s *Sink) Collect() { s.store.collect() }
 
 // Write takes the next bytes.
@@ -83,7 +85,7 @@ func (s *Sink) write(b []byte) (int, error) {
 	return s.SnapshotSink.Write(b)
 }
 
-// Close verifies the trailer, and only then makes the files a snapshot.
+// Close verifies the trailer, and only then completes the snapshot.
 func (s *Sink) Close() error {
 	if s.done {
 		return nil
@@ -113,7 +115,7 @@ func (s *Sink) Close() error {
 	return nil
 }
 
-// Cancel drops what was written.
+// Cancel removes an unfinished snapshot.
 func (s *Sink) Cancel() error {
 	if s.done {
 		return nil
@@ -122,8 +124,8 @@ func (s *Sink) Cancel() error {
 	return s.drop()
 }
 
-// drop lets go of everything. Segments that arrived whole stay until the next
-// snapshot, for the leader's next try.
+// drop releases the segments and removes the file. Segments that arrived whole stay on
+// disk until the next snapshot, for the leader's next try.
 func (s *Sink) drop() error {
 	release(s.files)
 	var err error
@@ -144,7 +146,7 @@ func (s *Sink) verify() error {
 	}
 	length := binary.LittleEndian.Uint64(s.tail)
 	if length != s.bytes-trailerBytes || binary.LittleEndian.Uint32(s.tail[8:]) != s.sum {
-		return fmt.Errorf("snapshot of %d bytes, says %d: %w", s.bytes, length+trailerBytes, health.ErrCorrupt)
+		return fmt.Errorf("snapshot of %d bytes, its trailer says %d: %w", s.bytes, length+trailerBytes, health.ErrCorrupt)
 	}
 	return nil
 }

@@ -21,20 +21,23 @@ import (
 	"facet/shard/segment"
 )
 
-// kept is how many snapshots stay on disk: none but the newest is ever restored, and an
-// older one may have what was erased since.
+// kept is how many snapshots stay on disk. Only the newest is ever restored, and an older
+// one may hold data that was erased since.
 const kept = 1
 
-// BytesMax bounds a snapshot on disk and on the wire.
+// BytesMax is the most bytes of a snapshot, on disk and on the wire.
 const BytesMax = 1 << 40
 
-// SegmentsDir gives the folder of the segments in a member's folder.
+// SegmentsDir returns the folder of the segments in the folder of a member.
 func SegmentsDir(folder string) string { return filepath.Join(folder, "segments") }
 
-// Store keeps snapshots as files, by raft.FileSnapshotStore. It differs in
-// three ways: what is written is verified before it counts as a snapshot; an
-// installed one makes the log agree with it (reconcile); and there is only the
-// newest one: an older one in its place would silently need a log that is gone.
+// Store is a raft.SnapshotStore. It keeps snapshots as files by raft.FileSnapshotStore,
+// and differs from it in three ways:
+//
+//   - It verifies a snapshot before the snapshot counts.
+//   - It makes the log agree with an installed snapshot (reconcile).
+//   - It keeps only the newest. An older one in its place would need entries of the log
+//     that are gone.
 type Store struct {
 	files  *raft.FileSnapshotStore
 	dir    string
@@ -46,29 +49,29 @@ type Store struct {
 	newest atomic.Uint64 // index of the newest snapshot; 0: none
 
 	segments *segment.Store // nil: the machine has none
-	erase    atomic.Bool    // the next snapshot of our own leaves nothing that is dead
+	erase    atomic.Bool    // the next own snapshot holds no dead data
 
-	// cut is held by who cuts the log or makes it agree with a snapshot.
+	// cut is held while the log is cut or made to agree with a snapshot.
 	cut sync.Mutex
 
-	mu   sync.Mutex        // guards what follows
-	held []*segment.File   // those of the newest snapshot
+	mu   sync.Mutex        // guards held and at
+	held []*segment.File   // the segments of the newest snapshot
 	at   raft.SnapshotMeta // the newest snapshot, by index and term
 }
 
-// Config is what a Store needs to know and to be given.
+// Config configures a Store.
 type Config struct {
 	Dir      string // the member's folder
 	Group    id.Shard
 	Logs     raft.LogStore      // as raft uses it
-	Pin      func(index uint64) // keeps an entry of the log (logstore.Log.Pin)
+	Pin      func(index uint64) // logstore.Log.Pin
 	Health   *health.Monitor
 	Segments *segment.Store // nil: the machine has none
 	Log      *slog.Logger
 	RaftLog  hclog.Logger
 }
 
-// New opens the folder of a member's snapshots. Sweep and Verify follow.
+// New opens the folder of a member's snapshots. The caller calls Sweep and Verify next.
 func New(cfg Config) (*Store, error) {
 	files, err := raft.NewFileSnapshotStoreWithLogger(cfg.Dir, kept, cfg.RaftLog)
 	if err != nil {
@@ -80,7 +83,7 @@ func New(cfg Config) (*Store, error) {
 	}, nil
 }
 
-// Sweep removes what a crash left unfinished.
+// Sweep removes snapshots that a crash left unfinished.
 func (s *Store) Sweep() error {
 	names, err := s.names(true)
 	for _, name := range names {
@@ -104,15 +107,15 @@ func (s *Store) names(unfinished bool) ([]string, error) {
 	return names, nil
 }
 
-// Verify reads the newest snapshot and gives its description, or nil when there is
-// none. raft checks the bytes of a snapshot, but not the description beside them.
+// Verify reads the newest snapshot and returns its description, or nil if there is none.
+// raft checks the bytes of a snapshot, but not the description beside them.
 func (s *Store) Verify() (*raft.SnapshotMeta, error) {
 	list, err := s.List()
 	if err != nil {
 		return nil, err
 	}
 	if len(list) == 0 {
-		return nil, nil // segments that are there are for the leader's snapshot
+		return nil, nil // segments without a snapshot wait for the leader's
 	}
 	meta, r, err := s.Open(list[0].ID)
 	if err != nil {
@@ -127,17 +130,18 @@ func (s *Store) Verify() (*raft.SnapshotMeta, error) {
 	return meta, nil
 }
 
-// Newest gives the index of the newest snapshot; 0: none.
+// Newest returns the index of the newest snapshot, or 0 if there is none.
 func (s *Store) Newest() uint64 { return s.newest.Load() }
 
-// Erasing has the snapshots of our own that take makes leave nothing that is dead.
+// Erasing calls take. A snapshot that take makes holds no dead data.
 func (s *Store) Erasing(take func() error) error {
 	s.erase.Store(true)
 	defer s.erase.Store(false)
 	return take()
 }
 
-// CutLog removes the entries that a snapshot covers and that are from before a time.
+// CutLog removes the entries that a snapshot covers and that were appended before the
+// given time.
 func (s *Store) CutLog(before time.Time) error {
 	s.cut.Lock()
 	defer s.cut.Unlock()
@@ -166,13 +170,13 @@ func (s *Store) CutLog(before time.Time) error {
 	return nil
 }
 
-// Reconcile makes the log agree with the newest snapshot: a crash may have come between
-// the two.
+// Reconcile makes the log agree with the newest snapshot, in case a crash came between
+// the snapshot and the log.
 func (s *Store) Reconcile(newest *raft.SnapshotMeta) error {
 	return reconcile(s.logs, s.pin, newest.Index, newest.Term)
 }
 
-// clean says what our next snapshot has to leave out.
+// clean returns what the segments of the next own snapshot leave out.
 func (s *Store) clean() segment.Clean {
 	if s.erase.Load() {
 		return segment.Erase
@@ -180,9 +184,9 @@ func (s *Store) clean() segment.Clean {
 	return segment.Share
 }
 
-// hold notes that meta is the newest snapshot and that files, which it takes over,
-// are its segments; what nobody holds any more is removed. A snapshot of our own may
-// be overtaken by a leader's.
+// hold records meta as the newest snapshot and takes over files, its segments. It removes
+// the segments that are no longer held. If a newer snapshot is there already, as when a
+// leader's overtakes an own one, hold releases files.
 func (s *Store) hold(meta *raft.SnapshotMeta, files []*segment.File) {
 	s.mu.Lock()
 	old := s.held
@@ -197,18 +201,18 @@ func (s *Store) hold(meta *raft.SnapshotMeta, files []*segment.File) {
 	s.collect()
 }
 
-// collect removes the segments that nobody holds. Those that can't be removed now
-// are removed later.
+// collect removes the segments that are not held. It logs an error and tries again the
+// next time.
 func (s *Store) collect() {
 	if s.segments == nil {
 		return
 	}
 	if err := s.segments.Collect(); err != nil {
-		s.log.Warn("segments that are of no use stay on the disk", "err", err)
+		s.log.Warn("unused segments were not removed, trying again later", "err", err)
 	}
 }
 
-// nth gives a segment of the newest snapshot, or nil behind the last; the caller
+// nth returns segment i of the newest snapshot, or nil if there are fewer. The caller
 // releases it.
 func (s *Store) nth(i int) *segment.File {
 	s.mu.Lock()
@@ -219,7 +223,7 @@ func (s *Store) nth(i int) *segment.File {
 	return s.held[i].Retain()
 }
 
-// Close lets go of the segments.
+// Close releases the segments.
 func (s *Store) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +231,7 @@ func (s *Store) Close() {
 	s.held = nil
 }
 
-// Create starts a snapshot.
+// Create returns the Sink of a new snapshot.
 func (s *Store) Create(version raft.SnapshotVersion, index, term uint64, c raft.Configuration,
 	configIndex uint64, t raft.Transport,
 ) (raft.SnapshotSink, error) {
@@ -242,8 +246,8 @@ func (s *Store) Create(version raft.SnapshotVersion, index, term uint64, c raft.
 	return &Sink{SnapshotSink: sink, store: s, meta: meta, header: newHeader(s.group, &meta)}, nil
 }
 
-// List gives the newest snapshot. It fails when there is a newer one that can't be
-// read: raft would skip it without a word.
+// List returns the newest snapshot. It fails if a newer one can't be read, which raft would
+// skip silently.
 func (s *Store) List() ([]*raft.SnapshotMeta, error) {
 	list, err := s.files.List()
 	if err != nil {
@@ -270,9 +274,9 @@ func (s *Store) List() ([]*raft.SnapshotMeta, error) {
 	return list[:1], nil
 }
 
-// Open gives a snapshot whose checksum was verified. A leader that can't read its
-// snapshot can't help those that need it (hashicorp/raft #522): the group is taken
-// out, unless a newer snapshot has just replaced this one.
+// Open returns a snapshot with its checksum verified. A leader that can't read its snapshot
+// can't serve members that need it (hashicorp/raft #522). So Open takes the group out on
+// an error, unless a newer snapshot has just replaced this one.
 func (s *Store) Open(name string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	meta, r, err := s.files.Open(name)
 	if err != nil {

@@ -16,41 +16,42 @@ import (
 	"facet/internal/id"
 )
 
-// When a process ends, however it ends, its system closes its connections. A follower
-// that loses the last stream from its leader's node looks whether the leader lives: it
-// is gone if its address refuses connections, or if it answers that it does not lead.
-// When a majority of the voters says so, the one with the longest log stands for
-// election at once, as if the leader had handed the leadership to it, and the others a
-// little later if that does not help. A leader that is cut off, or whose machine lost
-// its power, closes nothing: then raft's timers decide, as they do when any of this
-// fails.
+// When a process ends, its system closes its connections. A follower that loses the last
+// stream from its leader's node checks whether the leader is gone: its address refuses
+// connections, or it answers that it does not lead.
 //
-// Raft's safety does not depend on when somebody stands for election. The majority is
-// there for its peace: a follower that alone does not reach the leader must not take
-// the leadership from it.
+// The follower polls the voters. If a majority says that the leader is gone, the voter with
+// the longest log starts an election at once, as if the leader had transferred the
+// leadership to it. The others start one a little later if no leader is elected.
+//
+// A leader that is cut off, or whose machine lost its power, closes no connection. Then
+// raft's timers decide, as they do when any step here fails.
+//
+// Raft is safe whenever a member starts an election. The majority is required so that a
+// follower that alone can't reach the leader does not depose it.
 const (
-	// pollRounds is how often a follower asks, pollInterval after each time.
+	// pollRounds is how many polls a follower makes, one each pollInterval.
 	pollRounds   = 12
 	pollInterval = 50 * time.Millisecond
-	// pollPatience is how many rounds a follower leaves to those who go first.
+	// pollPatience is how many polls a follower waits for candidates before it.
 	pollPatience = 3
-	// pollDialTimeout bounds the wait for a connection to a leader that may be gone.
+	// pollDialTimeout is the longest wait for a connection to a leader that may be gone.
 	pollDialTimeout = 300 * time.Millisecond
-	// goneVersion marks the question whether a member is gone as the leader: an
-	// InstallSnapshot, as offerVersion is, with the member as its Leader. The answer
-	// says so in Success, and how far the log goes in Term.
+	// goneVersion asks whether the leader is gone, which the field Leader names (see
+	// question.go). The answer is in Success, and Term is the last index of the log.
 	goneVersion = raft.SnapshotVersion(0x4642)
 )
 
-// leaderLoss is what a member does about the end of its leader.
+// leaderLoss starts an election early when the leader's process has exited.
 type leaderLoss struct {
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards closed, asking and answering
 	closed    bool
-	asking    bool // after a leader
+	asking    bool // this member polls the voters
 	answering bool
 }
 
-// begin tells whether something may be done that flag stands for; end ends it.
+// begin sets flag, and reports whether it was unset and the transport is open. The caller
+// calls end afterwards.
 func (l *leaderLoss) begin(flag *bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,7 +74,8 @@ func (l *leaderLoss) close() {
 	l.closed = true
 }
 
-// leaderGone looks after the leader when the last stream from its node has ended.
+// leaderGone is called when the last stream from a node has ended. If the leader runs on
+// that node, it starts to poll the voters.
 func (t *Transport) leaderGone(node id.Node) {
 	r := t.raft.Load()
 	if r == nil {
@@ -91,13 +93,14 @@ func (t *Transport) leaderGone(node id.Node) {
 	}
 }
 
-// following tells whether this member follows leader, or nobody.
+// following reports whether this member follows leader, or no leader.
 func (t *Transport) following(r *raft.Raft, leader raft.ServerID) bool {
 	_, now := r.LeaderWithID()
 	return r.State() == raft.Follower && (now == leader || now == "")
 }
 
-// campaign stands for election, when it is time to, or returns when another leads.
+// campaign polls the voters, and starts an election when it is this member's turn. It
+// returns when another member leads.
 func (t *Transport) campaign(r *raft.Raft, leader raft.ServerID) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -122,15 +125,15 @@ func (t *Transport) campaign(r *raft.Raft, leader raft.ServerID) {
 	}
 }
 
-// vote is a voter's word on a leader.
+// vote is the answer of one voter in a poll.
 type vote struct {
 	member raft.ServerID
 	gone   bool
 	last   uint64
 }
 
-// poll tells whether a majority of the voters says that the leader is gone, and
-// whether this member is the first of them to stand for election.
+// poll asks the voters. dead reports that a majority says that the leader is gone, and first
+// that this member is the first candidate.
 func (t *Transport) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) {
 	own := vote{raft.ServerID(t.header.ID), t.gone(leader), r.LastIndex()}
 	if !own.gone {
@@ -175,7 +178,7 @@ func (t *Transport) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) 
 	return voter && len(candidates) > voters/2, candidates[0].member == own.member
 }
 
-// gone tells whether a leader's process has ended, or does not lead any more.
+// gone reports whether the leader's process has ended, or no longer leads.
 func (t *Transport) gone(leader raft.ServerID) bool {
 	node, err := id.Member(leader).Node()
 	if err != nil || t.streams.from(node) > 0 {
@@ -197,7 +200,7 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// askGone asks a member whether leader is gone, and how far the member's log goes.
+// askGone asks a member whether leader is gone. last is the last index of the member's log.
 func (t *Transport) askGone(to, leader raft.ServerID) (gone bool, last uint64, err error) {
 	q := raft.InstallSnapshotRequest{RPCHeader: t.header, SnapshotVersion: goneVersion, Leader: []byte(leader)}
 	var a raft.InstallSnapshotResponse
@@ -208,7 +211,8 @@ func (t *Transport) askGone(to, leader raft.ServerID) (gone bool, last uint64, e
 	return a.Success, a.Term, err
 }
 
-// answerGone answers askGone, one at a time: it may take a while to find out.
+// answerGone answers askGone. It answers one question at a time, because it may have to
+// dial the leader.
 func (t *Transport) answerGone(rpc raft.RPC, leader raft.ServerID) {
 	r := t.raft.Load()
 	if r == nil || t.health.Failed() != nil || !t.loss.begin(&t.loss.answering) {
@@ -225,7 +229,8 @@ func (t *Transport) answerGone(rpc raft.RPC, leader raft.ServerID) {
 	})
 }
 
-// Spread orders members, differently from group to group.
+// Spread returns a number by which members are ordered. The order differs from group to
+// group.
 func Spread(group id.Shard, m id.Member) uint32 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s %d", m, group)

@@ -10,14 +10,15 @@ import (
 	"facet/shard/segment"
 )
 
-// A question of ours is an InstallSnapshot of a version that raft does not know. Only
-// this package sees them; a member that knows no such question refuses it. That of
-// offerVersion has an offer of segments as its stream (snapshots.Snapshot.Offer), and
-// the answer in the header's Addr. Who gives no answer is sent everything.
+// This package sends two questions of its own, as an InstallSnapshot of a version that raft
+// does not know. raft never sees them, and a member of an older release refuses them.
+//
+// offerVersion asks which segments of a snapshot the member has. The stream is the offer
+// (snapshots.Snapshot.Offer), and the header's Addr in the answer holds the bits. A member
+// that does not answer is sent all segments. For the other question see goneVersion.
 const offerVersion = raft.SnapshotVersion(0x4641)
 
-// ask gives the segments of a snapshot that a member has; without an answer there are
-// none.
+// ask returns the segments of a snapshot that a member has, or nil without an answer.
 func (t *Transport) ask(to raft.ServerID, at raft.ServerAddress, s *snapshots.Snapshot) map[segment.Hash]bool {
 	offer := s.Offer()
 	q := raft.InstallSnapshotRequest{RPCHeader: t.header, SnapshotVersion: offerVersion, Size: int64(len(offer))}
@@ -29,9 +30,9 @@ func (t *Transport) ask(to raft.ServerID, at raft.ServerAddress, s *snapshots.Sn
 	return s.Held(a.Addr)
 }
 
-// question answers rpc if it is a question of ours: for segments, one at a time, for
-// the hashes may come slowly, and raft's messages don't wait for them; or after the
-// leader.
+// question answers rpc if rpc is a question of this package, and reports whether it is. It
+// answers one offer at a time, on a goroutine of its own: the hashes may come slowly, and
+// raft's messages must not wait for them.
 func (t *Transport) question(rpc raft.RPC) bool {
 	q, ok := rpc.Command.(*raft.InstallSnapshotRequest)
 	if !ok || q.SnapshotVersion != offerVersion && q.SnapshotVersion != goneVersion {

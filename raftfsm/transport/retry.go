@@ -14,33 +14,33 @@ import (
 )
 
 const (
-	// heldTick is how often an append that is held looks whether it is still wanted.
+	// heldTick is how often a held append checks that it is still needed.
 	heldTick = 50 * time.Millisecond
-	// retryWithin is how soon a call must fail to be made again on another connection.
+	// retryWithin is how soon a call must fail to be repeated on another connection.
 	retryWithin = 500 * time.Millisecond
 )
 
-// heldAppends knows which members were not reached since an append to them failed.
+// heldAppends records which members have not been reached since an append to them failed.
 //
-// For each append that fails, hashicorp/raft waits longer before the next one, up to
-// 10.24 s, whatever heartbeats say: a member that returns gets no entries for that
-// long. Nor can it be given the leadership then: the transfer, during which nothing is
-// written, waits for the appends. So an append that fails is held back until a
-// heartbeat, which goes out several times a second, is answered, and is made again;
-// raft does not see the failure.
+// After each failed append hashicorp/raft waits longer before the next, up to 10.24 s, even
+// if heartbeats are answered. A member that returns gets no entries for that long. It
+// can't get the leadership either: a transfer waits for the appends, and nothing is
+// written meanwhile. So a failed append is held until the member answers a heartbeat,
+// which is sent several times a second. Then it is repeated. raft does not see the
+// failure.
 type heldAppends struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards out and hasty
 	out   map[raft.ServerID]outage
-	hasty map[raft.ServerID]int // leaderships are being handed to them: nothing is held
+	hasty map[raft.ServerID]int // transfers to each member; their appends are not held
 }
 
-// outage is a member that was not reached by a leader of term.
+// outage is the time in which a leader of term does not reach a member.
 type outage struct {
 	term uint64
-	over chan struct{} // closed when it is
+	over chan struct{} // closed when the member is reached
 }
 
-// lost notes that an append of term did not reach a member.
+// lost records that an append of term did not reach a member.
 func (h *heldAppends) lost(to raft.ServerID, term uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,7 +54,7 @@ func (h *heldAppends) lost(to raft.ServerID, term uint64) {
 	h.out[to] = outage{term: term, over: make(chan struct{})}
 }
 
-// reached notes that a member answered a heartbeat.
+// reached records that a member answered a heartbeat.
 func (h *heldAppends) reached(to raft.ServerID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,7 +68,8 @@ func (h *heldAppends) end(to raft.ServerID) {
 	}
 }
 
-// outage gives a channel that is closed when the member is reached, or nil if it is.
+// outage returns a channel that is closed when the member is reached. It returns nil if no
+// append of term has failed.
 func (h *heldAppends) outage(to raft.ServerID, term uint64) <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,8 +79,8 @@ func (h *heldAppends) outage(to raft.ServerID, term uint64) <-chan struct{} {
 	return nil
 }
 
-// hurry lets appends to a member fail until done is called: a transfer of the
-// leadership, which waits for them, must end when its target has died.
+// hurry makes appends to a member fail instead of being held, until done is called. A
+// transfer of the leadership waits for appends, and must end if its target has died.
 func (h *heldAppends) hurry(to raft.ServerID) (done func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,14 +98,15 @@ func (h *heldAppends) hurry(to raft.ServerID) (done func()) {
 	}
 }
 
-// Hurry lets appends to a member fail until done is called (heldAppends.hurry).
+// Hurry makes appends to a member fail instead of being held, until done is called. A
+// transfer to the member needs that.
 func (t *Transport) Hurry(to id.Member) (done func()) { return t.held.hurry(raft.ServerID(to)) }
 
-// errNotReached says that a member was not reached for as long as this one led it.
+// errNotReached is returned for a held append when this member no longer leads the other.
 var errNotReached = errors.New("raftfsm: the member was not reached")
 
-// awaitReached returns when a member may be sent entries of term, or an error when there is
-// no use in it any more.
+// awaitReached waits until appends of term to a member need not be held. It returns an
+// error when the append is no longer needed.
 func (t *Transport) awaitReached(to raft.ServerID, term uint64) error {
 	over := t.held.outage(to, term)
 	if over == nil {
@@ -130,14 +132,14 @@ func hasMember(r *raft.Raft, member raft.ServerID) bool {
 	return slices.ContainsFunc(r.GetConfiguration().Configuration().Servers, func(s raft.Server) bool { return s.ID == member })
 }
 
-// isHeartbeat tells heartbeats, raft's and ours, from what has or asks for entries.
+// isHeartbeat reports whether q is a heartbeat, of raft or of Follows.
 func isHeartbeat(q *raft.AppendEntriesRequest) bool {
 	return q.PrevLogEntry == 0 && q.PrevLogTerm == 0 && len(q.Entries) == 0 && q.LeaderCommitIndex == 0
 }
 
-// retryBroken makes a call again when its connection broke at once: connections that wait
-// in NetworkTransport's pool may have died with the process at the other end, and a
-// vote that is lost with one costs an election.
+// retryBroken repeats a call whose connection broke at once. Idle connections in
+// NetworkTransport's pool may have ended with the process at the other end, and a vote
+// that is lost with one costs an election.
 func retryBroken(call func() error) error {
 	for try := 0; ; try++ {
 		began := time.Now()
@@ -148,11 +150,11 @@ func retryBroken(call func() error) error {
 	}
 }
 
-// errDial says that there is no connection to a member, not even a broken one.
+// errDial is returned when no connection to a member could be opened.
 var errDial = errors.New("raftfsm: no connection")
 
-// Follows asks a member whether it still follows the leader of term, and how far its
-// log goes.
+// Follows asks a member whether it follows the leader of term. ok reports that it had not
+// left term when it answered, and last is the last index of its log.
 func (t *Transport) Follows(to id.Member, term uint64) (last uint64, ok bool) {
 	q := raft.AppendEntriesRequest{RPCHeader: t.header, Term: term}
 	var a raft.AppendEntriesResponse

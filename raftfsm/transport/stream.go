@@ -13,34 +13,34 @@ import (
 	"facet/internal/id"
 )
 
-// StreamLayer gives the streams of one group between its members. Accept returns
-// streams that other members dialled for this group; Close ends Accept with an
-// error and takes the group off the port, but leaves the port open to others.
+// StreamLayer opens the streams of one group between its members. Accept returns streams
+// that other members dialled for this group. Close ends Accept with an error and removes
+// the group from the port, which stays open for other groups.
 type StreamLayer interface {
 	net.Listener
-	// Dial opens a stream to the same group at address; it ends when ctx does.
+	// Dial opens a stream to the same group at address. It fails when ctx ends.
 	Dial(ctx context.Context, address string) (net.Conn, error)
 }
 
-// streams is the raft.StreamLayer over ours. For raft a member's address is its
-// name, always: votes are remembered by address, and addresses change. The name
-// becomes an address when it is dialled.
+// streams is a raft.StreamLayer over a StreamLayer. The address that raft knows of a member
+// is always the member's name, because raft stores votes by address and addresses change.
+// Dial resolves the name.
 //
-// raft.NetworkTransport forgets its connections when it is closed; streams ends
-// them and waits until their users let go.
+// raft.NetworkTransport leaves its connections open when it is closed. streams closes them
+// and waits for their users.
 type streams struct {
 	inner   StreamLayer
 	self    id.Member
 	resolve func(id.Member) (string, error)
-	ctx     context.Context // ends with close
+	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup // the Accept that runs, and every open stream
 
-	nodeGone func(id.Node) // told of a node whose last stream to here has ended; nil tells nobody
+	nodeGone func(id.Node) // called when the last stream from a node has ended; may be nil
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards open, nodes and closed
 	open   map[*stream]struct{}
-	nodes  map[id.Node]int // the streams from each node
+	nodes  map[id.Node]int // the number of streams from each node
 	closed bool
 }
 
@@ -54,11 +54,11 @@ func newStreams(cfg *Config) *streams {
 	}
 }
 
-// stream is a connection that streams knows of until it is closed.
+// stream is a connection that streams tracks until it is closed.
 type stream struct {
 	net.Conn
 	owner *streams
-	peer  id.Node // whose it is, where the other end opened it and has a node
+	peer  id.Node // the node that opened it; zero if this end did, or if that is not known
 	once  sync.Once
 }
 
@@ -74,7 +74,7 @@ func (c *stream) Close() error {
 	return err
 }
 
-// drop forgets a stream; it tells whether that was the last one from a node.
+// drop removes a stream. It reports whether that was the last one from a node.
 func (s *streams) drop(c *stream) (last bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,14 +89,14 @@ func (s *streams) drop(c *stream) (last bool) {
 	return s.nodeGone != nil && !s.closed
 }
 
-// from gives how many streams there are that a node opened.
+// from returns how many open streams a node opened.
 func (s *streams) from(node id.Node) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.nodes[node]
 }
 
-// enter counts one more for wg, unless the streams are closed.
+// enter adds one to wg, or returns an error if the streams are closed.
 func (s *streams) enter() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *streams) enter() error {
 	return nil
 }
 
-// adopt keeps a stream that this end dialled, or that node opened.
+// adopt tracks a stream that this end dialled, or that node opened.
 func (s *streams) adopt(conn net.Conn, node id.Node) (net.Conn, error) {
 	if err := s.enter(); err != nil {
 		conn.Close()
@@ -127,7 +127,7 @@ func (s *streams) adopt(conn net.Conn, node id.Node) (net.Conn, error) {
 	return c, nil
 }
 
-// Accept gives the next stream from another member.
+// Accept returns the next stream from another member.
 func (s *streams) Accept() (net.Conn, error) {
 	if err := s.enter(); err != nil {
 		return nil, err
@@ -162,8 +162,8 @@ func (s *streams) Dial(target raft.ServerAddress, timeout time.Duration) (net.Co
 	return s.adopt(conn, id.Node{})
 }
 
-// sameNode fails if the node at the other end is not the member's: after its end
-// another may have its address, and would vote in its name as well as in its own.
+// sameNode returns an error if the node at the other end is not the member's. Another node
+// may have the address of a node that is gone, and would vote in its name too.
 func sameNode(conn net.Conn, member id.Member) error {
 	named, ok := conn.(interface{ Node() id.Node })
 	if !ok {
@@ -175,14 +175,13 @@ func sameNode(conn net.Conn, member id.Member) error {
 	return nil
 }
 
-// errOtherNode says that an address belongs to another node now.
+// errOtherNode is returned when an address now belongs to another node.
 var errOtherNode = errors.New("raftfsm: another node has the address")
 
-// Addr gives our name: it goes into what raft tells others about us.
+// Addr returns the name of this member, which raft sends to others.
 func (s *streams) Addr() net.Addr { return memberAddr(s.self) }
 
-// Close ends Accept, Dial and every stream. Their users may still be about to let
-// go: wait for them.
+// Close ends Accept and Dial and closes every stream. wg tells when their users have ended.
 func (s *streams) Close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -19,39 +19,38 @@ import (
 )
 
 const (
-	// EntriesMax bounds the entries of one append, on disk and on the wire:
-	// 64 entries of 256 KiB are 16 MiB.
+	// EntriesMax is the most entries of one append, on disk and on the wire: 64 entries
+	// of 256 KiB are 16 MiB.
 	EntriesMax = 64
-	// connsPerPeer bounds the idle connections to one other member: heartbeats,
-	// appends and read rounds each use one.
+	// connsPerPeer is the most idle connections to one other member. Heartbeats, appends
+	// and read rounds each use one.
 	connsPerPeer = 3
-	// Timeout bounds one exchange with a member; for a snapshot it grows with
-	// the size, one Timeout for each 256 KiB.
+	// Timeout is the longest time of one exchange with a member. A snapshot may take one
+	// Timeout for each 256 KiB.
 	Timeout = 4 * time.Second
 )
 
-// Transport carries raft's messages. It differs from raft.NetworkTransport, which
-// it is built on, in seven ways:
+// Transport is a raft.Transport. It is built on raft.NetworkTransport, and differs from it
+// in seven ways:
 //
-//   - A heartbeat never touches raft's state on the goroutine that received it.
-//     Stock, it may change term and state while the main goroutine is in the middle
-//     of a write, and logs diverge (hashicorp/raft #695). Here a heartbeat of the
-//     present term is answered at once, from what can be read atomically, and the
-//     main goroutine gets a copy; any other heartbeat waits for the main goroutine.
-//     The answer says "at this moment I had not left your term", which is all that
-//     a leader may take from it: a vote for a later term is on disk before raft's
-//     term is seen to change, so a new leader was elected after it.
-//   - A leader whose disk hangs falls silent, so that another is elected
-//     (hashicorp/raft #503, #614, #666).
-//   - No pipeline, which wedges for ever after a follower's disk stalled (#612).
-//   - A member that returns gets entries at once (heldAppends), and connections that died
+//   - A heartbeat never changes raft's state on the goroutine that received it. In
+//     hashicorp/raft it may change term and state during a write of the main goroutine,
+//     and logs diverge (#695). Here a heartbeat of the present term is answered at once,
+//     from values that can be read atomically, and the main goroutine gets a copy. Any
+//     other heartbeat waits for the main goroutine. The answer says "at this moment I had
+//     not left your term", and a leader may conclude no more from it: a vote for a later
+//     term is on disk before raft's term changes, so a new leader is elected after it.
+//   - A leader whose disk hangs sends nothing, so that another is elected (#503, #614,
+//     #666).
+//   - It has no pipeline, which stops for ever after a follower's disk stalled (#612).
+//   - A member that returns gets entries at once (heldAppends). Connections that ended
 //     with a process cost no vote (retryBroken).
-//   - A node that comes back without its disk does not answer for the member that it
-//     was (answersFor).
-//   - Where the leader's process has ended its followers need not wait for their
-//     timers to choose another (leaderLoss).
-//   - What a member sends is checked before raft sees it: raft panics on a
-//     configuration that it can't decode or an entry type that it does not know.
+//   - A node that returns without its disk does not answer for its former member
+//     (answersFor).
+//   - When the leader's process has ended, its followers elect another without waiting
+//     for their timers (leaderLoss).
+//   - A message is checked before raft sees it: raft panics on a configuration that it
+//     can't decode and on an entry type that it does not know.
 type Transport struct {
 	*raft.NetworkTransport
 
@@ -64,10 +63,10 @@ type Transport struct {
 	raft     atomic.Pointer[raft.Raft]
 	held     heldAppends
 	loss     leaderLoss
-	resigned atomic.Bool // this member takes no leadership any more
+	resigned atomic.Bool // this member is stopping and takes no leadership
 
 	out   chan raft.RPC // to raft's main goroutine; unbuffered, like raft's own
-	beats chan raft.RPC // the newest answered heartbeat; the next are dropped until it is taken
+	beats chan raft.RPC // one answered heartbeat; further ones are dropped until it is taken
 	done  chan struct{}
 	once  sync.Once
 	wg    sync.WaitGroup // pump, and answers to questions
@@ -80,7 +79,7 @@ var (
 	_ raft.WithClose   = (*Transport)(nil)
 )
 
-// Config is what a Transport needs to know and to be given.
+// Config configures a Transport.
 type Config struct {
 	Group    id.Shard
 	Self     id.Member
@@ -89,11 +88,12 @@ type Config struct {
 	Health   *health.Monitor
 	Segments *segment.Store // nil: none
 	Log      hclog.Logger
-	// CheckCommand refuses a command's entry that is damaged.
+	// CheckCommand returns an error if the entry of a command is damaged.
 	CheckCommand func(entry []byte) error
 }
 
-// New starts to receive messages. Attach follows, and at last Close and Wait.
+// New returns a Transport that receives messages. The caller calls Attach, and at the end
+// Close and Wait.
 func New(cfg Config) *Transport {
 	s := newStreams(&cfg)
 	t := &Transport{
@@ -118,16 +118,16 @@ func New(cfg Config) *Transport {
 	return t
 }
 
-// Attach tells whose messages these are; raft is given the transport before.
+// Attach sets the raft that the transport serves. raft.NewRaft needs the transport first.
 func (t *Transport) Attach(r *raft.Raft) { t.raft.Store(r) }
 
-// Resign has this member take no leadership any more.
+// Resign makes this member refuse the leadership for good.
 func (t *Transport) Resign() { t.resigned.Store(true) }
 
-// Consumer gives the messages for raft's main goroutine.
+// Consumer returns the channel of messages for raft's main goroutine.
 func (t *Transport) Consumer() <-chan raft.RPC { return t.out }
 
-// pump hands on what NetworkTransport received.
+// pump delivers the messages that NetworkTransport received.
 func (t *Transport) pump() {
 	for {
 		select {
@@ -148,8 +148,8 @@ func (t *Transport) pump() {
 	}
 }
 
-// deliver hands rpc to raft's main goroutine. Dropped messages need no answer:
-// the stream they came from is closed.
+// deliver hands rpc to raft's main goroutine. A message that is dropped needs no answer,
+// because its stream is closed.
 func (t *Transport) deliver(rpc raft.RPC) {
 	if t.health.Failed() != nil {
 		rpc.Respond(nil, health.ErrClosed)
@@ -168,8 +168,8 @@ type Point struct {
 	Leader id.Member
 }
 
-// Committed tells raft, in the name of p's leader, that p is committed. It
-// tells whether raft took notice before ctx ended.
+// Committed tells raft, in the name of p's leader, that p is committed. It reports whether
+// raft accepted that before ctx ended.
 func (t *Transport) Committed(ctx context.Context, p Point) bool {
 	answer := make(chan raft.RPCResponse, 1)
 	q := &raft.AppendEntriesRequest{
@@ -197,7 +197,7 @@ func (t *Transport) Committed(ctx context.Context, p Point) bool {
 	}
 }
 
-// SetHeartbeatHandler takes heartbeats off raft's hands; its handler is not used.
+// SetHeartbeatHandler makes the Transport handle heartbeats. raft's handler is not used.
 func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {
 	t.NetworkTransport.SetHeartbeatHandler(t.heartbeat)
 }
@@ -213,16 +213,15 @@ func (t *Transport) heartbeat(rpc raft.RPC) {
 	rpc.Respond(&raft.AppendEntriesResponse{
 		RPCHeader: t.header, Term: q.Term, LastLog: r.LastIndex(), Success: true,
 	}, nil)
-	// The copy resets raft's election timer and tells it who leads; its answer
-	// goes nowhere.
+	// The copy resets raft's election timer and names the leader. Its answer is dropped.
 	select {
 	case t.beats <- raft.RPC{Command: q, RespChan: make(chan raft.RPCResponse, 1)}:
 	default:
 	}
 }
 
-// AppendEntries sends a heartbeat or entries, unless the disk has hung too long.
-// Entries for a member that can't be reached are held until it can.
+// AppendEntries sends a heartbeat or entries, unless the disk has hung too long. Entries
+// for a member that can't be reached are held until the member answers a heartbeat.
 func (t *Transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
 	q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse,
 ) error {
@@ -261,10 +260,9 @@ func (t *Transport) append(to raft.ServerID, at raft.ServerAddress,
 	return answersFor(to, a.RPCHeader)
 }
 
-// answersFor fails unless the member that answered is the one that was asked. A node
-// that lost its disk comes back as another member under the same id and certificate,
-// at the same address, and must not count for the one that it was: that one had
-// entries, and had voted.
+// answersFor returns an error if a member other than to answered. A node that lost its disk
+// returns as another member with the same id and certificate, at the same address. Its
+// answers must not count as those of the former member, which had entries and had voted.
 func answersFor(to raft.ServerID, h raft.RPCHeader) error {
 	if string(h.ID) == string(to) {
 		return nil
@@ -272,11 +270,11 @@ func answersFor(to raft.ServerID, h raft.RPCHeader) error {
 	return fmt.Errorf("%s answered for %s: %w", h.ID, to, errOtherMember)
 }
 
-// errOtherMember says that a node is another member than it was.
+// errOtherMember is returned when a node has become another member.
 var errOtherMember = errors.New("raftfsm: another member has the node's id")
 
-// InstallSnapshot sends a snapshot, but for the segments that the member has, unless
-// the disk has hung too long, when the member can be reached.
+// InstallSnapshot sends a snapshot without the segments that the member has. It waits until
+// the member can be reached. It sends nothing if the disk has hung too long.
 func (t *Transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 	q *raft.InstallSnapshotRequest, a *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
@@ -300,10 +298,10 @@ func (t *Transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 	return err
 }
 
-// errStalled is what members are told, by silence, while our disk hangs.
-var errStalled = errors.New("raftfsm: withheld, the disk has not answered")
+// errStalled is returned for a message that is not sent because this member's disk hangs.
+var errStalled = errors.New("raftfsm: not sent, the disk has not answered")
 
-// mute tells why nothing may be sent now, or nil.
+// mute returns the reason why this member must not send now, or nil.
 func (t *Transport) mute() error {
 	if err := t.health.Failed(); err != nil {
 		return err
@@ -342,10 +340,10 @@ func (t *Transport) RequestPreVote(to raft.ServerID, at raft.ServerAddress,
 	return errors.Join(err, answersFor(to, a.RPCHeader))
 }
 
-// errResigned is told to who would make a member the leader that is about to stop.
-var errResigned = errors.New("raftfsm: the member takes no leadership any more")
+// errResigned rejects a TimeoutNow: this member is stopping and takes no leadership.
+var errResigned = errors.New("raftfsm: the member is stopping and takes no leadership")
 
-// mayLead tells why this member may not become the leader, or nil.
+// mayLead returns the reason why this member must not become the leader, or nil.
 func (t *Transport) mayLead() error {
 	if t.resigned.Load() {
 		return errResigned
@@ -353,7 +351,8 @@ func (t *Transport) mayLead() error {
 	return t.health.Failed()
 }
 
-// refused answers an offer of the leadership that this member does not take.
+// refused rejects an offer of the leadership if this member has resigned. It reports whether
+// it answered rpc.
 func (t *Transport) refused(rpc raft.RPC) bool {
 	if _, offer := rpc.Command.(*raft.TimeoutNowRequest); !offer || !t.resigned.Load() {
 		return false
@@ -362,36 +361,37 @@ func (t *Transport) refused(rpc raft.RPC) bool {
 	return true
 }
 
-// AppendEntriesPipeline says that there is none.
+// AppendEntriesPipeline returns raft.ErrPipelineReplicationNotSupported.
 func (t *Transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
 	return nil, raft.ErrPipelineReplicationNotSupported
 }
 
-// EncodePeer gives a member's address, its name.
+// EncodePeer returns the address of a member, which is its name.
 func (t *Transport) EncodePeer(to raft.ServerID, _ raft.ServerAddress) []byte { return []byte(to) }
 
-// Close ends all streams. It does not wait, because raft may be the caller.
+// Close closes all streams. It does not wait for their users, because raft may be the
+// caller.
 func (t *Transport) Close() error {
 	t.once.Do(func() {
-		t.loss.close() // closed streams are no news from now on
+		t.loss.close() // streams that close from now on say nothing of a leader
 		close(t.done)
 	})
 	err := t.NetworkTransport.Close()
-	t.CloseStreams() // lets go of the idle connections
+	t.CloseStreams() // the idle connections
 	return err
 }
 
-// Wait returns when everything that a closed transport started has ended.
+// Wait waits until all goroutines of a closed transport have ended.
 func (t *Transport) Wait() {
 	t.streams.wg.Wait() // first: the end of a stream may start something
 	t.wg.Wait()
 }
 
-// errMalformed is told to a member whose message raft would not survive.
+// errMalformed rejects a message that would make raft panic.
 var errMalformed = errors.New("raftfsm: malformed message")
 
-// checkRPC refuses a message with damaged entries or contents that raft does not
-// check itself.
+// checkRPC returns an error for a message with damaged entries, or with contents that raft
+// does not check.
 func checkRPC(check func([]byte) error, command any) error {
 	switch q := command.(type) {
 	case *raft.AppendEntriesRequest:
@@ -428,7 +428,7 @@ func checkLog(check func([]byte) error, l *raft.Log) error {
 	}
 }
 
-// checkConfiguration tells whether raft can decode b, which it does by panic.
+// checkConfiguration returns an error if raft would panic when it decodes b.
 func checkConfiguration(b []byte) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

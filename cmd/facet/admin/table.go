@@ -10,11 +10,11 @@ import (
 	"text/tabwriter"
 
 	"facet/internal/id"
-	"facet/node"
+	"facet/node/wire"
 )
 
 // Write shows s as two tables, nodes and groups, and the warnings below.
-func Write(w io.Writer, s node.Status) error {
+func Write(w io.Writer, s wire.Status) error {
 	founded := "founded"
 	if !s.Founded {
 		founded = "not founded yet"
@@ -40,7 +40,7 @@ func Write(w io.Writer, s node.Status) error {
 }
 
 // WriteNodes shows the nodes of s.
-func WriteNodes(w io.Writer, s node.Status) error {
+func WriteNodes(w io.Writer, s wire.Status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NODE\tSTATE\tZONE\tURL\tSHARDS\tLEADS\tEVENTS\tLAG\tVERSION\tID")
 	for _, n := range s.Nodes {
@@ -69,9 +69,9 @@ const roleLeader = "leader"
 
 // state puts the operators' order, gossip's opinion and the node's own answer into
 // one word.
-func state(n node.Member) string {
+func state(n wire.Member) string {
 	switch {
-	case n.State == node.StateDraining || n.State == node.StateRemoved:
+	case n.State == wire.StateDraining || n.State == wire.StateRemoved:
 		return n.State
 	case n.Answers:
 		return "up"
@@ -84,11 +84,11 @@ func state(n node.Member) string {
 // replica is one group's replica and where it lies.
 type replica struct {
 	node string
-	node.GroupStatus
+	wire.GroupStatus
 }
 
 // WriteMoves shows the shards of s that are on the move, if there are any.
-func WriteMoves(w io.Writer, s node.Status) error {
+func WriteMoves(w io.Writer, s wire.Status) error {
 	names := map[id.Node]string{}
 	for _, n := range s.Nodes {
 		names[n.ID] = n.Name
@@ -123,7 +123,7 @@ func away(from string) string {
 }
 
 // WriteGroups shows the groups of s.
-func WriteGroups(w io.Writer, s node.Status) error {
+func WriteGroups(w io.Writer, s wire.Status) error {
 	groups := map[id.Shard][]replica{}
 	for _, n := range s.Nodes {
 		for _, g := range n.Groups {
