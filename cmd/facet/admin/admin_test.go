@@ -22,7 +22,7 @@ import (
 	"facet/node/cert"
 )
 
-// port serves handler as a node's admin port does, by the cluster's own TLS.
+// port serves handler like a node's admin port, with the cluster's own TLS.
 func port(t *testing.T, f *authority.Folder, handler http.HandlerFunc) (address string) {
 	t.Helper()
 	_, err := f.Ensure(authority.NodeCertificates{Name: "n1", ID: id.Node{UUID: id.Random([16]byte{1})}, Hosts: []string{"127.0.0.1"}})
@@ -58,7 +58,7 @@ func folder(t *testing.T, name string) *authority.Folder {
 	return f
 }
 
-// nobody is an address at which nobody listens.
+// nobody returns an address without a listener.
 func nobody(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -148,7 +148,7 @@ func TestTheTableTellsWhoLeadsWhoLagsAndWhoIsDown(t *testing.T) {
 			}},
 			{ID: n2, Name: "n2", URL: "https://b", Alive: true, Answers: true, Version: "v", Groups: []node.GroupStatus{
 				{Group: 0, Role: "leader", Term: 3, Commit: 9, Voters: 3},
-				{Group: 1, Role: "leader", Term: 4, Commit: 10, Lag: 2, Voters: 3, Events: 3}, // deposed, does not know it yet
+				{Group: 1, Role: "leader", Term: 4, Commit: 10, Lag: 2, Voters: 3, Events: 3}, // deposed, and does not know it yet
 			}},
 			{Name: "n3", URL: "https://c"},
 		},

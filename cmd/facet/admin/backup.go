@@ -9,18 +9,18 @@ import (
 	"facet/node/backup"
 )
 
-// Backup begins a backup on the first node that answers, and gives its id
+// Backup starts a backup on the first node that answers, and returns its id
 // (BackupProgress.ID).
 func (c *Client) Backup(ctx context.Context, o node.BackupOrder) (string, error) {
 	return c.begin(ctx, node.PathBackup, o)
 }
 
-// VerifyBackup begins to verify a backup, and gives the id.
+// VerifyBackup starts to verify a backup, and returns the id of the operation.
 func (c *Client) VerifyBackup(ctx context.Context, q node.BackupQuery) (string, error) {
 	return c.begin(ctx, node.PathBackupVerify, q)
 }
 
-// Restore begins to restore a backup, and gives the id.
+// Restore starts to restore a backup, and returns the id of the operation.
 func (c *Client) Restore(ctx context.Context, o node.RestoreOrder) (string, error) {
 	return c.begin(ctx, node.PathRestore, o)
 }
@@ -31,20 +31,21 @@ func (c *Client) begin(ctx context.Context, path string, in any) (string, error)
 	return p.ID, err
 }
 
-// BackupProgress says how far the one that was begun is, or the last of these if that is longer
-// ago, on the first node that answers.
+// BackupProgress returns the progress of the operation with the id begun, from the
+// first node that answers. If that node has forgotten the operation, it returns the
+// progress of the node's last one.
 func (c *Client) BackupProgress(ctx context.Context, begun string) (node.BackupProgress, error) {
 	var p node.BackupProgress
 	return p, c.any(ctx, call{method: http.MethodGet, path: node.PathBackup + "?" + url.Values{"id": {begun}}.Encode(), out: &p})
 }
 
-// Backups lists the backups in a folder.
+// Backups returns the backups in a folder.
 func (c *Client) Backups(ctx context.Context, q node.BackupQuery) ([]backup.Listed, error) {
 	var list []backup.Listed
 	return list, c.any(ctx, call{method: http.MethodPost, path: node.PathBackupList, in: q, out: &list})
 }
 
-// Erasures gives the subjects that a backup knows to be erased.
+// Erasures returns the erased subjects that a backup lists.
 func (c *Client) Erasures(ctx context.Context, q node.BackupQuery) ([]backup.Erasure, error) {
 	var list []backup.Erasure
 	return list, c.any(ctx, call{method: http.MethodPost, path: node.PathErasures, in: q, out: &list})
