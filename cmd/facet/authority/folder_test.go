@@ -125,7 +125,7 @@ func TestCommandsUseNoNodesCertificate(t *testing.T) {
 			t.Errorf("got %s, %v, want %s", files.Cert, err, want)
 		}
 	}
-	if err := os.Remove(filepath.Join(f.Node("n1"), "status.pem")); err != nil { // as it was before 0.3.1
+	if err := os.Remove(filepath.Join(f.Node("n1"), "status.pem")); err != nil { // as before 0.3.1
 		t.Fatal(err)
 	}
 	if files, err := AdminFiles(f.Node("n1")); err == nil || !strings.Contains(err.Error(), "facet cluster renew") {
