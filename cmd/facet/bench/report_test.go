@@ -16,8 +16,8 @@ import (
 	"facet/engine/models"
 )
 
-// simulated is a document of made-up persons: as many photographs as persons and
-// scores that are normal, non-mated ones around 1000, mated ones around 7500.
+// simulated returns a document of made-up persons. There are as many photographs as
+// persons. Scores are normal: non-mated ones around 1000, mated ones around 7500.
 func simulated(t testing.TB) *Document {
 	t.Helper()
 	manifest, err := models.Parse(models.Default())

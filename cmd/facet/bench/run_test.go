@@ -12,8 +12,8 @@ import (
 	"facet/engine/enginetest"
 )
 
-// sampleFolder has the sample photographs by person: six of one man, one each of
-// others, and a cup without a face filed under a name.
+// sampleFolder returns the sample photographs by person: six of one man, one each
+// of others, and a cup without a face filed under a name.
 func sampleFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func sampleFolder(t *testing.T) string {
 	return dir
 }
 
-// sampleConfig measures the default pack on the sample photographs.
+// sampleConfig returns a measurement of the default pack on the sample photographs.
 func sampleConfig(t *testing.T, out *bytes.Buffer) Config {
 	t.Helper()
 	return Config{
