@@ -21,7 +21,7 @@ import (
 	"facet/node/cert"
 )
 
-// pack gives a folder with the manifest of the default pack, changed by edit.
+// pack returns a folder with the manifest of the default pack, changed by edit.
 func pack(t *testing.T, edit func(map[string]any)) config.Assets {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
@@ -49,7 +49,7 @@ func pack(t *testing.T, edit func(map[string]any)) config.Assets {
 
 func same(map[string]any) {}
 
-// port gives the first of four ports that are free and this process's.
+// port returns the first of four free ports that belong to this process.
 func port(t *testing.T) int {
 	t.Helper()
 	for {
@@ -68,7 +68,7 @@ func machine(t *testing.T, name string, assets config.Assets) Machine {
 	return Machine{Dir: filepath.Join(t.TempDir(), name), Name: name, Address: loopback, Port: port(t), Assets: assets}
 }
 
-// invited founds a cluster and invites so many machines to it.
+// invited founds a cluster and invites this number of machines to it.
 func invited(t *testing.T, nodes int, good time.Duration) (*Inviter, Machine, config.Assets) {
 	t.Helper()
 	assets := pack(t, same)
