@@ -14,7 +14,7 @@ import (
 	"facet/node/httpapi"
 )
 
-// needed are the settings without a default.
+// needed lists the settings without a default.
 var needed = []string{
 	"FACET_DIR=/d", "FACET_CERTIFICATES=/c", "FACET_CLUSTER_KEY=/k", "FACET_GOSSIP_KEY=/g",
 }
@@ -54,7 +54,7 @@ func TestFlagsWinOverEnvironmentOverFileOverDefaults(t *testing.T) {
 	f("file:1", file, "")
 	f("environ:1", file, environ)
 	f("flag:1", file, environ, "--peer-address", "flag:1")
-	f(PeerAddressDefault, file, environ, "--peer-address", PeerAddressDefault) // said, though it is the default
+	f(PeerAddressDefault, file, environ, "--peer-address", PeerAddressDefault) // set explicitly, though it is the default
 }
 
 func TestEveryKindOfValueComesFromEveryPlace(t *testing.T) {
