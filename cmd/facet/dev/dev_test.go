@@ -16,7 +16,7 @@ import (
 	"facet/internal/id"
 )
 
-// founded writes a folder as a first start leaves it, short of starting nodes.
+// founded writes a folder like a first start, but starts no node.
 func founded(t *testing.T, cfg Config) (*Cluster, folder) {
 	t.Helper()
 	f := folder(filepath.Join(t.TempDir(), "cluster"))
