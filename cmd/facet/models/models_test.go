@@ -21,7 +21,7 @@ import (
 
 func packs(t *testing.T) string { return filepath.Dir(enginetest.PackDir(enginetest.Assets(t))) }
 
-// copied is a folder of packs with a copy of the default one.
+// copied returns a folder of packs with a copy of the default one.
 func copied(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -129,8 +129,8 @@ func TestVerifyTellsAnIntactPackFromADamagedOne(t *testing.T) {
 	}
 }
 
-// vectors makes templates of unit norm, two for each person, so that cosines of different
-// persons have a known distribution; in few dimensions, a wide one.
+// vectors returns templates of unit norm, two for each person. Cosines of different
+// persons have a known distribution, which is wide in few dimensions.
 func vectors(persons, dim int) *photos.Extracted {
 	r := rand.New(rand.NewPCG(1, 2))
 	x := new(photos.Extracted)
