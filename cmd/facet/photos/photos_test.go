@@ -15,7 +15,7 @@ import (
 	"facet/engine/enginetest"
 )
 
-// tree makes a folder of files with contents.
+// tree creates a folder of files with contents.
 func tree(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
