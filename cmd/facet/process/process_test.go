@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The test binary plays the other processes: locks are between processes.
+// The test binary plays the other processes, because locks are between processes.
 const roleVariable = "FACET_TEST_PROCESS_ROLE"
 
 func TestMain(m *testing.M) {
@@ -49,7 +49,8 @@ func role(name, arg string) *exec.Cmd {
 	return cmd
 }
 
-// start runs cmd until it says that it is ready; it is killed when the test ends.
+// start runs cmd until it prints that it is ready. The process is killed when the
+// test ends.
 func start(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
