@@ -11,7 +11,8 @@ import (
 	"facet/cmd/facet/config"
 )
 
-// settings are of a node that has everything but what a case takes away.
+// settings returns the settings of a node that lacks nothing. Each case removes
+// something.
 func settings(t *testing.T) config.Settings {
 	t.Helper()
 	dir := t.TempDir()
