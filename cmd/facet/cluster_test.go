@@ -19,7 +19,7 @@ import (
 
 var assetsLibrary = config.AssetsDefault().ONNXRuntime
 
-// credentials gives those of all nodes, which must answer.
+// credentials returns the credentials of all nodes, which must answer.
 func credentials(t *testing.T, s node.Status) (list []node.Credentials) {
 	t.Helper()
 	for _, m := range s.Nodes {
@@ -31,8 +31,8 @@ func credentials(t *testing.T, s node.Status) (list []node.Credentials) {
 	return list
 }
 
-// presented gives the serial number of the certificate that clients are shown, and who
-// issued it.
+// presented returns the serial number and the issuer of the certificate that
+// clients see.
 func presented(t *testing.T, port int) string {
 	t.Helper()
 	c, err := tls.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), &tls.Config{InsecureSkipVerify: true})

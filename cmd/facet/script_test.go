@@ -59,7 +59,7 @@ func TestTheScriptStartsBreaksAndHealsAClusterOfThreeAndOfFour(t *testing.T) {
 	}
 }
 
-// freeTens gives a port from which the blocks of five nodes are free.
+// freeTens returns a port from which the blocks of five nodes are free.
 func freeTens(t *testing.T) int {
 	t.Helper()
 	for range 100 {
