@@ -69,7 +69,7 @@ func nobody(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestTheNextNodeIsAskedWhenOneIsDown(t *testing.T) {
+func TestNextNodeIsAskedWhenOneIsDown(t *testing.T) {
 	t.Parallel()
 	f := folder(t, "one")
 	up := port(t, f, func(w http.ResponseWriter, r *http.Request) {
@@ -91,7 +91,8 @@ func TestTheNextNodeIsAskedWhenOneIsDown(t *testing.T) {
 	}
 }
 
-func TestARefusalIsFinalAndInTheNodesWords(t *testing.T) {
+// The error has the node's words.
+func TestRefusalIsFinal(t *testing.T) {
 	t.Parallel()
 	f := folder(t, "one")
 	var calls atomic.Int32
@@ -111,7 +112,7 @@ func TestARefusalIsFinalAndInTheNodesWords(t *testing.T) {
 	}
 }
 
-func TestNobodyAnsweringIsToldAsSuch(t *testing.T) {
+func TestUnreachableClusterIsReported(t *testing.T) {
 	t.Parallel()
 	c, err := NewClient(Target{Addresses: []string{nobody(t), nobody(t)}, Certificates: folder(t, "one").Admin()})
 	if err != nil {
@@ -124,7 +125,7 @@ func TestNobodyAnsweringIsToldAsSuch(t *testing.T) {
 	}
 }
 
-func TestAnotherClustersNodeIsNotTrusted(t *testing.T) {
+func TestNodeOfAnotherClusterIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	foreign := port(t, folder(t, "two"), func(http.ResponseWriter, *http.Request) { t.Error("the request got through") })
 	c, err := NewClient(Target{Addresses: []string{foreign}, Certificates: folder(t, "one").Admin()})
@@ -136,7 +137,7 @@ func TestAnotherClustersNodeIsNotTrusted(t *testing.T) {
 	}
 }
 
-func TestTheTableTellsWhoLeadsWhoLagsAndWhoIsDown(t *testing.T) {
+func TestTableShowsLeadersLagAndDownNodes(t *testing.T) {
 	t.Parallel()
 	n1, n2 := id.Node{UUID: id.Random([16]byte{1})}, id.Node{UUID: id.Random([16]byte{2})}
 	s := node.Status{
