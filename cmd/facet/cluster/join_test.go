@@ -99,7 +99,8 @@ func bytesOf(t *testing.T, name string) []byte {
 	return b
 }
 
-func TestAMachineThatJoinsHasWhatANodeNeedsAndMadeItsOwnKeys(t *testing.T) {
+// It has everything that a node needs, and its private keys never left it.
+func TestJoinedMachineHasKeysOfItsOwn(t *testing.T) {
 	t.Parallel()
 	i, first, assets := invited(t, 1, time.Hour)
 	m := machine(t, "n2", assets)
@@ -160,7 +161,7 @@ func TestAMachineThatJoinsHasWhatANodeNeedsAndMadeItsOwnKeys(t *testing.T) {
 	}
 }
 
-// TestMachineOfOlderSoftwareJoins asks without a request for a status certificate.
+// It does not request a status certificate.
 func TestMachineOfOlderSoftwareJoins(t *testing.T) {
 	t.Parallel()
 	i, _, _ := invited(t, 1, time.Hour)
@@ -178,7 +179,7 @@ func TestMachineOfOlderSoftwareJoins(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotJoinIsToldWhy(t *testing.T) {
+func TestRefusedMachineLearnsWhy(t *testing.T) {
 	t.Parallel()
 	i, first, assets := invited(t, 1, time.Hour)
 	f := func(want string, m Machine, token Token) {
@@ -222,7 +223,7 @@ func TestWhoMayNotJoinIsToldWhy(t *testing.T) {
 	f("all 1 machines that were invited have joined", machine(t, "n3", assets), i.Token())
 }
 
-func TestAnInvitationThatIsOverIsNotOneByTheInvitersClock(t *testing.T) {
+func TestInvitationEndsByTheInvitersClock(t *testing.T) {
 	t.Parallel()
 	i, _, assets := invited(t, 1, time.Nanosecond)
 	late := i.Token()
@@ -232,7 +233,8 @@ func TestAnInvitationThatIsOverIsNotOneByTheInvitersClock(t *testing.T) {
 	}
 }
 
-func TestClocksNamesAndIdentitiesThatDoNotFitAreRefused(t *testing.T) {
+// Clock, name and identity have to fit.
+func TestUnfitJoinRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	i, _, _ := invited(t, 3, time.Hour)
 	request, _, err := cert.Request()
