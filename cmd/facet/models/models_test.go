@@ -31,7 +31,7 @@ func copied(t *testing.T) string {
 	return dir
 }
 
-func TestListTellsEveryPackAndWhyOneCanNotBeUsed(t *testing.T) {
+func TestListExplainsUnusablePacks(t *testing.T) {
 	t.Parallel()
 	dir := copied(t)
 	if err := os.MkdirAll(filepath.Join(dir, "torn"), 0o700); err != nil {
@@ -55,7 +55,8 @@ func TestListTellsEveryPackAndWhyOneCanNotBeUsed(t *testing.T) {
 	}
 }
 
-func TestInfoTellsFilesLicencesAndCalibration(t *testing.T) {
+// It shows files, licences and calibration.
+func TestInfoShowsTheManifest(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	if err := Info(&out, Find(packs(t), "default")); err != nil {
@@ -76,7 +77,7 @@ func TestInfoTellsFilesLicencesAndCalibration(t *testing.T) {
 	}
 }
 
-func TestAPackIsNamedByItsFolderOrAPath(t *testing.T) {
+func TestPackIsNamedByItsFolderOrAPath(t *testing.T) {
 	t.Parallel()
 	f := func(name, want string) {
 		t.Helper()
@@ -90,7 +91,7 @@ func TestAPackIsNamedByItsFolderOrAPath(t *testing.T) {
 	f("..", "..")
 }
 
-func TestVerifyTellsAnIntactPackFromADamagedOne(t *testing.T) {
+func TestVerifyFindsADamagedPack(t *testing.T) {
 	t.Parallel()
 	dir := copied(t)
 	check := Check{
@@ -152,7 +153,8 @@ func vectors(persons, dim int) *photos.Extracted {
 	return x
 }
 
-func TestACalibrationHasItsRatesOnPersonsThatWereNotFitted(t *testing.T) {
+// It has its rates on persons that were not fitted.
+func TestCalibrationHoldsForOtherPersons(t *testing.T) {
 	t.Parallel()
 	x := vectors(900, 24)
 	held, err := crossTest(t.Context(), x, 900)
@@ -182,7 +184,8 @@ func TestACalibrationHasItsRatesOnPersonsThatWereNotFitted(t *testing.T) {
 	}
 }
 
-func TestCalibrateWritesThePointsAndLeavesTheRestOfTheManifest(t *testing.T) {
+// It only writes the points and the spectrum.
+func TestCalibrateKeepsTheManifestsRest(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), models.ManifestName)
 	if err := os.WriteFile(file, models.Default(), 0o600); err != nil {
