@@ -67,7 +67,8 @@ func start(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-func TestASecondProcessCanNotLockAndLearnsTheHolder(t *testing.T) {
+// It can't lock the file.
+func TestSecondProcessLearnsTheHolder(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "node.pid")
 	other := role("hold", name)
@@ -86,7 +87,8 @@ func TestASecondProcessCanNotLockAndLearnsTheHolder(t *testing.T) {
 	}
 }
 
-func TestALockEndsWithItsProcessHoweverItDied(t *testing.T) {
+// The manner of its death does not matter.
+func TestLockEndsWithItsProcess(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "node.pid")
 	other := role("hold", name)
@@ -108,7 +110,7 @@ func TestALockEndsWithItsProcessHoweverItDied(t *testing.T) {
 	}
 }
 
-func TestANumberWithoutALockNamesNobody(t *testing.T) {
+func TestNumberWithoutALockNamesNobody(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "node.pid")
 	// The parent of this test is certainly alive, and certainly not ours to stop.
@@ -123,7 +125,7 @@ func TestANumberWithoutALockNamesNobody(t *testing.T) {
 	}
 }
 
-func TestStopEndsTheHolderEvenIfItIsDeaf(t *testing.T) {
+func TestStopEndsAHolderThatIgnoresSignals(t *testing.T) {
 	t.Parallel()
 	f := func(kind string, grace time.Duration) {
 		t.Helper()
