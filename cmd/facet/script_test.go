@@ -9,9 +9,8 @@ import (
 	"testing"
 )
 
-// TestTheScriptStartsBreaksAndHealsAClusterOfThreeAndOfFour runs scripts/cluster.sh as a
-// person does.
-func TestTheScriptStartsBreaksAndHealsAClusterOfThreeAndOfFour(t *testing.T) {
+// It runs scripts/cluster.sh as a person does, with three nodes and with four.
+func TestScriptBreaksAndHealsClusters(t *testing.T) {
 	script, err := filepath.Abs("../../scripts/cluster.sh")
 	if err != nil {
 		t.Fatal(err)
