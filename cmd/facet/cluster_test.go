@@ -43,9 +43,9 @@ func presented(t *testing.T, port int) string {
 	return c.ConnectionState().PeerCertificates[0].SerialNumber.String()
 }
 
-// It forms a cluster of three processes by init, invite and join, and replaces all
-// their keys and certificates. Clients meanwhile call all nodes over new
-// connections without a retry, and no request fails.
+// The test forms a cluster of three processes by init, invite and join, and
+// replaces all their keys and certificates. Clients meanwhile call all nodes over
+// new connections without a retry, and no request fails.
 func TestKeysAndCertificatesAreReplacedLive(t *testing.T) {
 	m := form(t)
 	before := credentials(t, m.status(t))
@@ -97,8 +97,8 @@ func TestKeysAndCertificatesAreReplacedLive(t *testing.T) {
 	t.Logf("%d requests", calls.asked.Load())
 }
 
-// It uses the profile of a machine that joined, and the same without its status
-// certificate, as before 0.3.1.
+// The test uses the profile of a machine that joined, and the same without its
+// status certificate, as before 0.3.1.
 func TestMachinesThatJoinedGiveNoOrders(t *testing.T) {
 	m := form(t)
 	joined := filepath.Join(m.folder(2), "profile.yaml")

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// It runs scripts/cluster.sh as a person does, with three nodes and with four.
+// The test runs scripts/cluster.sh as a person does, with three nodes and with
+// four.
 func TestScriptBreaksAndHealsClusters(t *testing.T) {
 	script, err := filepath.Abs("../../scripts/cluster.sh")
 	if err != nil {

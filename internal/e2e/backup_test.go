@@ -21,9 +21,9 @@ const (
 	restoreShards = 6 // of the cluster that a backup is restored into
 )
 
-// It backs a cluster of three nodes up while clients write. It kills the node that
-// makes the backup, continues on another node, and restores into a cluster of five
-// nodes, more shards and another key.
+// The test backs a cluster of three nodes up while clients write. It kills the node
+// that makes the backup, continues on another node, and restores into a cluster of
+// five nodes, more shards and another key.
 func TestBackupSurvivesTheDeathOfItsMaker(t *testing.T) {
 	store := startS3(t)
 	old := serve(t, program, 3, backupShards)

@@ -17,8 +17,8 @@ import (
 // scripts/upgrade.sh sets it.
 const oldBinary = "FACET_OLD_BINARY"
 
-// It replaces the software of a cluster node by node while clients write. With
-// another build it also downgrades one node and upgrades it again.
+// The test replaces the software of a cluster node by node while clients write.
+// With another build it also downgrades one node and upgrades it again.
 func TestRollingUpgradeLosesNothing(t *testing.T) {
 	old := os.Getenv(oldBinary)
 	if old == "" {

@@ -82,8 +82,9 @@ func (w *world) indexOf(m node.Member) int {
 	return 0
 }
 
-// It cuts each node off and searches through it at once, while it still trusts its
-// copy of the galleries. The answer is an error and never a part of the gallery.
+// The test cuts each node off and searches through it at once, while it still
+// trusts its copy of the galleries. The answer is an error and never a part of the
+// gallery.
 func TestSearchThatMissesAShardFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -109,8 +110,8 @@ func TestSearchThatMissesAShardFails(t *testing.T) {
 	})
 }
 
-// It lets a gallery grow. One node can't reach meta's leader and does not learn of
-// it, but reaches all shards that it knows.
+// The test lets a gallery grow. One node can't reach meta's leader and does not
+// learn of it, but reaches all shards that it knows.
 func TestSearchByAnOldListOfShardsFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 500

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// It does so on every node.
+// A signed request does so on every node.
 func TestSignedRequestLivesFiveMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -86,7 +86,7 @@ func TestSecretsAreReadableByTheirOwnerOnly(t *testing.T) {
 	}
 }
 
-// They are replaced when they name another node.
+// The certificates are replaced when they name another node.
 func TestNodeKeepsItsCertificates(t *testing.T) {
 	t.Parallel()
 	f := open(t, t.TempDir())

@@ -23,7 +23,7 @@ const PairsAll = "all"
 
 const listBytesMax = 64 << 20
 
-// what is reported of every experiment.
+// The thresholds, false match rates and gallery sizes of every report.
 var (
 	thresholds = []int{4000, 5000, 6000, 7000, 8000}
 	targets    = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6}

@@ -99,7 +99,7 @@ func bytesOf(t *testing.T, name string) []byte {
 	return b
 }
 
-// It has everything that a node needs, and its private keys never left it.
+// The machine has everything that a node needs, and its private keys never left it.
 func TestJoinedMachineHasKeysOfItsOwn(t *testing.T) {
 	t.Parallel()
 	i, first, assets := invited(t, 1, time.Hour)
@@ -161,7 +161,7 @@ func TestJoinedMachineHasKeysOfItsOwn(t *testing.T) {
 	}
 }
 
-// It does not request a status certificate.
+// The machine does not request a status certificate.
 func TestMachineOfOlderSoftwareJoins(t *testing.T) {
 	t.Parallel()
 	i, _, _ := invited(t, 1, time.Hour)

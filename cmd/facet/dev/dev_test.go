@@ -208,7 +208,7 @@ func TestRemoveTakesOnlyTheCluster(t *testing.T) {
 	}
 }
 
-// Its end can still be read.
+// The end of the log can still be read.
 func TestLongLogIsMovedAside(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "n1.log")

@@ -55,7 +55,7 @@ func TestListExplainsUnusablePacks(t *testing.T) {
 	}
 }
 
-// It shows files, licences and calibration.
+// Info shows files, licences and calibration.
 func TestInfoShowsTheManifest(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -153,7 +153,7 @@ func vectors(persons, dim int) *photos.Extracted {
 	return x
 }
 
-// It has its rates on persons that were not fitted.
+// The calibration has its rates on persons that were not fitted.
 func TestCalibrationHoldsForOtherPersons(t *testing.T) {
 	t.Parallel()
 	x := vectors(900, 24)
@@ -184,7 +184,7 @@ func TestCalibrationHoldsForOtherPersons(t *testing.T) {
 	}
 }
 
-// It only writes the points and the spectrum.
+// Calibrate only writes the points and the spectrum.
 func TestCalibrateKeepsTheManifestsRest(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), models.ManifestName)

@@ -67,7 +67,7 @@ func start(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// It can't lock the file.
+// The second process can't lock the file.
 func TestSecondProcessLearnsTheHolder(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "node.pid")
