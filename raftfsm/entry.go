@@ -8,7 +8,7 @@ import (
 	"facet/internal/id"
 )
 
-// An entry of the log as a group proposes it (docs/formats/log-entry.md):
+// An entry of the log as a group proposes it (format.md):
 //
 //	0         1      2           6
 //	┌─────────┬──────┬───────────┬─────────┐

@@ -25,7 +25,7 @@ func TestEntryRoundTrips(t *testing.T) {
 
 func TestEntryBytesMatchFormat(t *testing.T) {
 	t.Parallel()
-	// docs/formats/log-entry.md shows these bytes.
+	// format.md shows these bytes.
 	want := []byte{1, 1, 0xf1, 0x16, 0x9b, 0xad, 'h', 'i'}
 	if diff := cmp.Diff(want, encodeEntry(7, kindCommand, []byte("hi"))); diff != "" {
 		t.Errorf("entry (-want +got):\n%s", diff)

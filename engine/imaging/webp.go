@@ -70,8 +70,10 @@ func configWebP(c *Config, data []byte) error {
 		case kind == "VP8 " && n > 0 && (body[0]&webpShown == 0 || body[0]&webpVersion > webpVersionMax):
 			return errors.New("its picture is of a kind that is not shown")
 		case kind == "VP8L" || kind == "ALPH":
+			if !lossless { // the first picture counts
+				opaque = kind == "VP8L" && len(body) > webpAlphaAt && body[webpAlphaAt]&webpAlpha == 0
+			}
 			lossless = true
-			opaque = kind == "VP8L" && len(body) > webpAlphaAt && body[webpAlphaAt]&webpAlpha == 0
 		case kind == "EXIF" && turned: // the first one counts
 			c.orientation = orientationOf(bytes.TrimPrefix(body, []byte(jpegExifHead)))
 			turned = false

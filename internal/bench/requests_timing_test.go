@@ -12,10 +12,11 @@ import (
 	"facet/node/sigv4"
 )
 
-// BenchmarkRequest times one search and one registration of a real photo over
-// HTTPS, three nodes of this process, beside the engine's work on the same photo
-// (ExtractLarge, as the service asks for it) in turn with it. x-engine is the ratio of the medians: what is above 1 is the
-// service's own share (TLS, signature, JSON, base64, Raft with fsync, search).
+// BenchmarkRequest times one search and one registration of a real photo over HTTPS
+// with three nodes in this process. In turn it times the engine's work on the same
+// photo (ExtractLarge, the call that the service makes). x-engine is the ratio of
+// the medians. The part above 1 is the service's own: TLS, signature, JSON, base64,
+// Raft with fsync, search.
 func BenchmarkRequest(b *testing.B) {
 	engine := enginetest.Shared(b)
 	cluster := nodetest.Start(b, nodetest.Options{Extractor: engine, Table: engine.Table()})

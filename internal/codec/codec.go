@@ -7,7 +7,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// The bounds of what is decoded.
+// The bounds of decoded messages.
 const (
 	// MessageMax is the largest message or record in bytes.
 	MessageMax = 1 << 20
@@ -20,13 +20,13 @@ const (
 // Skippable is the bit of a command's code that lets older binaries skip it.
 const Skippable = 0x80
 
-// ErrMalformed says that bytes are no message of the expected form.
+// ErrMalformed is returned when bytes are no message of the expected form.
 var ErrMalformed = errors.New("codec: malformed message")
 
-// Head is what stands before a body.
+// Head is the code and version before a body.
 type Head struct{ Code, Version byte }
 
-// Message is a message whose body is not decoded yet. Body belongs to the bytes
+// Message is a message whose body is not decoded yet. Body aliases the bytes that
 // it was split from.
 type Message struct {
 	Head
@@ -62,8 +62,8 @@ func newDecMode() cbor.DecMode {
 	return m
 }
 
-// Encode writes the message of v, a struct with `cbor:"n,keyasint"` tags. A value
-// that CBOR can't hold is a bug and panics.
+// Encode returns the message of v, a struct with `cbor:"n,keyasint"` tags. It
+// panics on a value that CBOR can't express, which is a bug.
 func Encode(h Head, v any) []byte {
 	body, err := encMode.Marshal(v)
 	if err != nil {
@@ -72,7 +72,7 @@ func Encode(h Head, v any) []byte {
 	return append([]byte{h.Code, h.Version}, body...)
 }
 
-// Split separates the head of a message from its body; the error wraps
+// Split separates the head of a message from its body. The error wraps
 // ErrMalformed.
 func Split(b []byte) (Message, error) {
 	if len(b) < 2 || len(b) > MessageMax {
@@ -81,8 +81,8 @@ func Split(b []byte) (Message, error) {
 	return Message{Head{b[0], b[1]}, b[2:]}, nil
 }
 
-// Decode reads the body of m into v, a pointer to the struct that belongs to want;
-// nothing of v points into m. The error wraps ErrMalformed.
+// Decode decodes the body of m into v, a pointer to the struct that belongs to
+// want. Nothing in v points into m. The error wraps ErrMalformed.
 func (m Message) Decode(want Head, v any) error {
 	if m.Head != want {
 		return fmt.Errorf("%w: code %d version %d, want %d and %d", ErrMalformed, m.Code, m.Version, want.Code, want.Version)
@@ -93,7 +93,7 @@ func (m Message) Decode(want Head, v any) error {
 	return nil
 }
 
-// Decode splits b and reads its body into v; the error wraps ErrMalformed.
+// Decode splits b and decodes its body into v. The error wraps ErrMalformed.
 func Decode(b []byte, want Head, v any) error {
 	m, err := Split(b)
 	if err != nil {

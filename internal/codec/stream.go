@@ -11,7 +11,7 @@ import (
 	"io"
 )
 
-// Magic names a kind of stream.
+// Magic identifies a kind of stream.
 type Magic [8]byte
 
 // Format is the version of the framing that Writer writes.
@@ -22,10 +22,10 @@ const (
 	trailerBytes    = 8 + sha256.Size
 )
 
-// ErrCorrupt says that a stream is damaged, cut short or of another kind.
+// ErrCorrupt is returned when a stream is damaged, cut short or of another kind.
 var ErrCorrupt = errors.New("codec: corrupt stream")
 
-// Writer writes a stream of records. Its first error stays and is given by Close.
+// Writer writes a stream of records. It keeps its first error, which Close returns.
 // It is for one goroutine.
 type Writer struct {
 	to      *bufio.Writer
@@ -35,7 +35,8 @@ type Writer struct {
 	err     error
 }
 
-// NewWriter begins a stream on w. index is the log index whose state it holds.
+// NewWriter starts a stream on w. index is the log index of the state in the
+// stream.
 func NewWriter(w io.Writer, magic Magic, index uint64) *Writer {
 	out := &Writer{to: bufio.NewWriterSize(w, 16<<10), sum: sha256.New()}
 	head := make([]byte, 0, streamHeadBytes)
@@ -46,8 +47,8 @@ func NewWriter(w io.Writer, magic Magic, index uint64) *Writer {
 	return out
 }
 
-// Record adds one record. A record of more than MessageMax bytes is a bug and
-// panics.
+// Record writes one record. It panics on a record of more than MessageMax bytes,
+// which is a bug.
 func (w *Writer) Record(h Head, v any) {
 	if w.err != nil {
 		return
@@ -61,8 +62,8 @@ func (w *Writer) Record(h Head, v any) {
 	w.records++
 }
 
-// Close ends the stream with its trailer, which holds the sum that is returned.
-// It does not close the writer below.
+// Close ends the stream with its trailer, which contains the returned sum. It does
+// not close the underlying writer.
 func (w *Writer) Close() (sum [sha256.Size]byte, err error) {
 	w.write(binary.BigEndian.AppendUint64(make([]byte, 4), w.records))
 	w.sum.Sum(sum[:0])
@@ -76,7 +77,7 @@ func (w *Writer) Close() (sum [sha256.Size]byte, err error) {
 	return sum, nil
 }
 
-// Bytes counts what was written so far.
+// Bytes returns the number of bytes written so far.
 func (w *Writer) Bytes() int64 { return w.bytes }
 
 func (w *Writer) write(b []byte) {
@@ -98,8 +99,8 @@ type Reader struct {
 	buf     bytes.Buffer
 }
 
-// NewReader reads the head of a stream from r; another magic or format wraps
-// ErrCorrupt.
+// NewReader reads the head of a stream from r. Another magic or format is an error
+// that wraps ErrCorrupt.
 func NewReader(r io.Reader, magic Magic) (*Reader, error) {
 	in := &Reader{from: bufio.NewReaderSize(r, 16<<10), sum: sha256.New()}
 	head, err := in.read(streamHeadBytes)
@@ -116,12 +117,13 @@ func NewReader(r io.Reader, magic Magic) (*Reader, error) {
 	return in, nil
 }
 
-// Index is the log index in the stream's head.
+// Index returns the log index in the stream's head.
 func (r *Reader) Index() uint64 { return r.index }
 
-// Next gives the next record, whose body is valid until the following call. After
-// the last record it checks the trailer and the end and returns io.EOF; damage
-// wraps ErrCorrupt. A record is not to be trusted before io.EOF was seen.
+// Next returns the next record. Its body is valid until the next call. After the
+// last record Next checks the trailer and the end and returns io.EOF. Damage is an
+// error that wraps ErrCorrupt. The caller must not trust a record before it has
+// seen io.EOF.
 func (r *Reader) Next() (Message, error) {
 	head, err := r.read(4)
 	if err != nil {
@@ -167,8 +169,8 @@ func (r *Reader) trailer() error {
 	return io.EOF
 }
 
-// read gives the next n bytes, valid until the next call. Memory grows with what
-// arrives, not with what a length promises.
+// read returns the next n bytes, valid until the next call. Memory grows with the
+// bytes that arrive, not with the promised length.
 func (r *Reader) read(n int64) ([]byte, error) {
 	r.buf.Reset()
 	switch got, err := io.CopyN(&r.buf, r.from, n); {

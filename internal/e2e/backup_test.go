@@ -21,17 +21,18 @@ const (
 	restoreShards = 6 // of the cluster that a backup is restored into
 )
 
-// TestABackupToS3OutlivesItsMakerAndComesBackInALargerCluster backs a cluster of three
-// nodes up while it is written to, kills the node that is at it, goes on on another
-// one, and restores into a cluster of five nodes, more shards and another key.
+// TestABackupToS3OutlivesItsMakerAndComesBackInALargerCluster backs a cluster of
+// three nodes up while clients write. It kills the node that makes the backup,
+// continues on another node, and restores into a cluster of five nodes, more shards
+// and another key.
 func TestABackupToS3OutlivesItsMakerAndComesBackInALargerCluster(t *testing.T) {
 	store := startS3(t)
 	old := serve(t, program, 3, backupShards)
-	k := old.client(t, 200_000) // it lies on all shards
+	k := old.client(t, 200_000) // its gallery lies on all shards
 	erased := k.register(t, 0, collins)
 	early := map[string]int{erased.ID: 1}
 	for i := range 12 {
-		var r registered // the unknown field makes each a request of its own
+		var r registered // the unknown field makes each request unique
 		k.post(t, i%3, "/v1.1/subjects", map[string]any{"face": encoded(t, obama), "operation": i}).want(t, 201, &r)
 		early[r.ID]++
 	}
@@ -85,7 +86,7 @@ func TestABackupToS3OutlivesItsMakerAndComesBackInALargerCluster(t *testing.T) {
 	recoverTwoOfFive(t, young, again)
 }
 
-// leaderBesideMeta gives a node that leads a shard and not meta: leaderships are
+// leaderBesideMeta returns a node that leads a shard and not meta. Leaderships are
 // spread soon after the founding.
 func (c *served) leaderBesideMeta(t *testing.T) *servedNode {
 	t.Helper()
@@ -101,9 +102,10 @@ func (c *served) leaderBesideMeta(t *testing.T) *servedNode {
 	return nil
 }
 
-// interruptBackup begins the backup "first" and kills the node that makes it when some
-// parts are there and one can't be: the leader of its shard stands still. It gives the
-// objects that were there at the kill, and brings all nodes back.
+// interruptBackup starts the backup "first". It kills the node that makes it when
+// some parts exist and one can't be made, because the leader of its shard stands
+// still. It returns the objects that existed at the kill, and starts all nodes
+// again.
 func interruptBackup(t *testing.T, c *served, store s3) map[string]string {
 	t.Helper()
 	frozen := c.leaderBesideMeta(t)
@@ -143,8 +145,9 @@ func interruptBackup(t *testing.T, c *served, store s3) map[string]string {
 	return half
 }
 
-// compareRestored checks that everything is there that was acknowledged before the
-// backup was gone on with, nothing else than what was ever written, and not the erased.
+// compareRestored checks three things: every registration acknowledged before the
+// backup continued exists, nothing exists that was never written, and the erased
+// subject is gone.
 func compareRestored(t *testing.T, k *client, early, written map[string]int, erased string) {
 	t.Helper()
 	var first map[string]int
@@ -182,8 +185,8 @@ func compareRestored(t *testing.T, k *client, early, written map[string]int, era
 	}
 }
 
-// recoverTwoOfFive kills three nodes for good and brings the cluster back from the
-// other two's directories, with a third node that is new.
+// recoverTwoOfFive kills three nodes for good and recovers the cluster from the
+// directories of the other two, with a third node that is new.
 func recoverTwoOfFive(t *testing.T, c *served, k *client) {
 	t.Helper()
 	want := k.active(t, 0)
@@ -208,7 +211,7 @@ func recoverTwoOfFive(t *testing.T, c *served, k *client) {
 	c.start(t, b)
 	fresh := c.add(t)
 	c.start(t, fresh)
-	if lost > 0 { // all three replicas of a shard were on the nodes that are gone
+	if lost > 0 { // all three replicas of a shard were on the killed nodes
 		waitRefused(t, k)
 		return
 	}
@@ -225,8 +228,8 @@ func withKeys(i, of info) info {
 	return i
 }
 
-// waitRefused waits until a search in a gallery on a lost shard is answered: by an
-// error, never by a part of the gallery.
+// waitRefused waits until a search in a gallery on a lost shard is answered. The
+// answer must be an error and never a part of the gallery.
 func waitRefused(t *testing.T, k *client) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {

@@ -31,7 +31,7 @@ type answer struct {
 	body   []byte
 }
 
-// client makes a client with a new gallery, called after the test.
+// client returns a client with a new gallery named after the test.
 func (c *cluster) client(t *testing.T, size int) *client {
 	t.Helper()
 	k := c.keyless(t)
@@ -46,7 +46,7 @@ func (c *cluster) client(t *testing.T, size int) *client {
 	return k
 }
 
-// keyless makes a client without a gallery.
+// keyless returns a client without a gallery.
 func (c *cluster) keyless(t *testing.T) *client {
 	t.Helper()
 	ca, err := os.ReadFile(c.info.CAFile)
@@ -68,7 +68,7 @@ func (c *cluster) keyless(t *testing.T) *client {
 }
 
 // signed is a request that can be sent any number of times, to any node, with the
-// same bytes: the host that it signs has no port.
+// same bytes. The host that it signs has no port.
 type signed struct {
 	method, target string
 	header         http.Header
@@ -77,7 +77,7 @@ type signed struct {
 
 const host = "127.0.0.1"
 
-// sign makes a request; key is an Idempotency-Key, "" for none.
+// sign returns a signed request. key is an Idempotency-Key, "" for none.
 func (k *client) sign(method, target, key string, body any) (signed, error) {
 	r := signed{method: method, target: target, header: http.Header{}}
 	if body != nil {
@@ -121,7 +121,7 @@ func (k *client) send(node int, r signed) (answer, error) {
 	return answer{got.StatusCode, body}, err
 }
 
-// call signs and sends.
+// call signs a request and sends it.
 func (k *client) call(t *testing.T, node int, method, target string, body any) answer {
 	t.Helper()
 	r, err := k.sign(method, target, "", body)
@@ -145,7 +145,7 @@ func (k *client) get(t *testing.T, node int, target string) answer {
 	return k.call(t, node, http.MethodGet, target, nil)
 }
 
-// want checks the status and reads the body into v, unless that is nil.
+// want checks the status and decodes the body into v, unless v is nil.
 func (a answer) want(t *testing.T, status int, v any) {
 	t.Helper()
 	if a.status != status {

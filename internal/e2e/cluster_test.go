@@ -22,7 +22,7 @@ const (
 	stopTimeout  = 90 * time.Second
 )
 
-// info is dev.json, read as an outsider does.
+// info is the content of dev.json that an outside program uses.
 type info struct {
 	BaseURLs   []string   `json:"base_urls"`
 	PortalURLs []string   `json:"portal_urls"`
@@ -54,7 +54,7 @@ type cluster struct {
 	exited chan struct{}
 }
 
-// buffer is what a process wrote so far.
+// buffer is the output of a process so far.
 type buffer struct {
 	mu sync.Mutex // guards b
 	b  bytes.Buffer
@@ -72,7 +72,7 @@ func (b *buffer) String() string {
 	return b.b.String()
 }
 
-// startDev runs `facet dev --dir dir` until it serves.
+// startDev runs `facet dev --dir dir` until its cluster is ready.
 func startDev(t *testing.T, dir string, args ...string) *cluster {
 	t.Helper()
 	c := &cluster{dir: dir, exited: make(chan struct{})}
@@ -160,7 +160,7 @@ func (c *cluster) stop() error {
 	return nil
 }
 
-// facet runs a command and gives what it printed, standard error last.
+// facet runs a command and returns its output, standard error last.
 func facet(args ...string) (out string, err error) {
 	cmd := exec.Command(program, args...)
 	var both bytes.Buffer
@@ -169,7 +169,7 @@ func facet(args ...string) (out string, err error) {
 	return both.String(), err
 }
 
-// status is what `facet status --json` prints, as far as the tests read it.
+// status is the part of `facet status --json` that the tests use.
 type status struct {
 	Founded bool
 	Nodes   []struct {
@@ -194,7 +194,7 @@ func (c *cluster) status() (status, error) {
 	return s, json.Unmarshal([]byte(out), &s)
 }
 
-// leader gives the index in info.Nodes of the node that leads a group.
+// leader returns the index in info.Nodes of the node that leads a group.
 func (c *cluster) leader(t *testing.T, group int) int {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {

@@ -23,7 +23,7 @@ const (
 	writers     = 6
 	calmTime    = 3 * time.Second // writes before the kill, and again after it
 	backTimeMax = 20 * time.Second
-	giveUpTime  = time.Minute // of one registration; the node is back long before
+	giveUpTime  = time.Minute // of one registration; the node restarts long before
 )
 
 // operation is one registration that a client wants to happen exactly once.
@@ -34,7 +34,7 @@ type operation struct {
 	subject string
 }
 
-// writer registers one after the other until ctx ends. It sends each registration
+// writer sends one registration after the other until ctx ends. It sends each one
 // until it is acknowledged, and some once more after that.
 type writer struct {
 	k      *client
@@ -43,12 +43,12 @@ type writer struct {
 	done   []operation
 }
 
-// run writes until ctx ends; the operation that is under way then is completed,
-// so that every one is acknowledged in the end.
+// run writes until ctx ends. It then completes the present operation, so that every
+// one is acknowledged in the end.
 func (w *writer) run(ctx context.Context, acked func(operation)) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		op := operation{name: fmt.Sprintf("%d-%d", w.number, n), started: time.Now()}
-		key := "" // half of them rely on the same bytes instead
+		key := "" // half of them rely on equal bytes instead
 		if n%2 == 0 {
 			key = op.name
 		}
@@ -63,7 +63,7 @@ func (w *writer) run(ctx context.Context, acked func(operation)) error {
 		op.acked = time.Now()
 		acked(op)
 		w.done = append(w.done, op)
-		if n%5 < 2 { // as if the answer had been lost: by key, and by the same bytes
+		if n%5 < 2 { // as if the answer had been lost: by key, and by equal bytes
 			again, err := w.insist(n+1, r)
 			if err != nil {
 				return fmt.Errorf("operation %s again: %w", op.name, err)
@@ -81,7 +81,7 @@ func (w *writer) insist(n int, r signed) (subject string, err error) {
 	for begin, try := time.Now(), 0; time.Since(begin) < giveUpTime; try++ {
 		a, err := w.k.send((w.number+n+try)%len(w.k.info.Nodes), r)
 		switch {
-		case err != nil: // dead, or died while it worked
+		case err != nil: // the node is dead, or died at work
 		case a.status == 201:
 			var got registered
 			err := json.Unmarshal(a.body, &got)
@@ -94,11 +94,11 @@ func (w *writer) insist(n int, r signed) (subject string, err error) {
 	return "", fmt.Errorf("not acknowledged within %s", giveUpTime)
 }
 
-// crash is what the main goroutine and the writers know of the kill.
+// crash is what the main goroutine and the writers share about the kill.
 type crash struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards killed and back
 	killed time.Time
-	back   time.Time // of the first acknowledgement of what was begun after the kill
+	back   time.Time // time of the first acknowledgement of an operation started after the kill
 }
 
 func (c *crash) acked(op operation) {
@@ -171,8 +171,8 @@ func TestNoAcknowledgedRegistrationIsLostOrDoubledWhenALeaderIsKilled(t *testing
 	searchFindsOnly(t, k, byImage, images)
 }
 
-// shardOf gives the shard on which k's gallery lies, from the id of a subject
-// there: its third group is 8 and the shard's number. The subject is gone after.
+// shardOf returns the shard of k's gallery. It registers and deletes a subject: the
+// third group of its id is 8 and the shard's number.
 func shardOf(t *testing.T, k *client) int {
 	t.Helper()
 	r := k.register(t, 0, obama)
@@ -205,8 +205,8 @@ func waitBack(t *testing.T, event *crash) {
 	t.Fatalf("nothing was written within %s of the kill", backTimeMax)
 }
 
-// startAgain starts a node by its cmd, as dev.json says, and waits until dev.json
-// has its new process.
+// startAgain starts a node with its command from dev.json, and waits until dev.json
+// names its new process.
 func startAgain(t *testing.T, c *cluster, node int) {
 	t.Helper()
 	n := c.info.Nodes[node]
@@ -220,7 +220,7 @@ func startAgain(t *testing.T, c *cluster, node int) {
 	if err := starter.Start(cmd); err != nil {
 		t.Fatal(err)
 	}
-	go cmd.Wait() // it ends when facet dev stops it
+	go cmd.Wait() // ends when facet dev stops the node
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if now, err := readInfo(c.dir); err == nil && now.Nodes[node].PID == cmd.Process.Pid {
 			return
@@ -229,7 +229,7 @@ func startAgain(t *testing.T, c *cluster, node int) {
 	t.Errorf("dev.json does not have the new process %d", cmd.Process.Pid)
 }
 
-// searchFindsOnly checks that searches of each image, by all nodes, give the full
+// searchFindsOnly checks searches of each image by all nodes. Each returns the full
 // number of candidates, all of them acknowledged and none twice.
 func searchFindsOnly(t *testing.T, k *client, acknowledged []map[string]bool, images []string) {
 	t.Helper()
@@ -275,7 +275,7 @@ func TestAKilledDevTakesItsNodesAlongAndStartsAgain(t *testing.T) {
 			t.Fatal("the node lives on")
 		}
 	}
-	// What a crash leaves must not be taken for a cluster that serves.
+	// The files of a crash must not be taken for a running cluster.
 	if err := os.Rename(filepath.Join(dir, "dev.json"), filepath.Join(dir, "stale.json")); err != nil {
 		t.Fatal(err)
 	}

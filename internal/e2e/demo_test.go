@@ -33,7 +33,8 @@ func TestTheDemoTellsItsStoryAndItsLastLinesWork(t *testing.T) {
 		}
 	}
 
-	// Without a terminal the cluster has ended; it comes back as the story says.
+	// Without a terminal the demo has stopped its cluster. It starts again as the
+	// story says.
 	c := startDev(t, dir)
 	answers := 0
 	for line := range strings.Lines(story) {

@@ -42,7 +42,7 @@ func TestImagesWithoutOneUsableFaceAreRefused(t *testing.T) {
 	if got := k.active(t, 0); len(got) != 0 {
 		t.Errorf("refused images are registered: %v", got)
 	}
-	k.register(t, 0, obama) // the nodes are none the worse
+	k.register(t, 0, obama) // the nodes still work
 }
 
 func TestExtractFindsEveryFaceOfAGroup(t *testing.T) {
@@ -60,7 +60,7 @@ func TestExtractFindsEveryFaceOfAGroup(t *testing.T) {
 	}
 }
 
-// hugePNG is a file of about 100 KB that would unfold to 900 million pixels.
+// hugePNG returns a file of about 100 KB that would decode to 900 million pixels.
 func hugePNG(t *testing.T) []byte {
 	t.Helper()
 	const side = 30_000

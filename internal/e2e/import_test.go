@@ -12,10 +12,11 @@ import (
 	"time"
 )
 
-// importFiles is how many photos are imported while a node dies: some seconds' work.
+// importFiles is how many photos are imported while a node dies. The import takes
+// some seconds.
 const importFiles = 120
 
-// bucketDir reads the place of the tenant's files from dev.json.
+// bucketDir returns the folder of the tenant's files, from dev.json.
 func (c *cluster) bucketDir(t *testing.T) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(c.dir, "dev.json"))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// pair is what `facet key create --json` and `rotate` print.
+// pair is the output of `facet key create --json` and `rotate`.
 type pair struct {
 	Tenant    string `json:"tenant"`
 	Role      string `json:"role"`
@@ -17,7 +17,7 @@ type pair struct {
 	Old       string `json:"old"`
 }
 
-// key runs a `facet key` command that works, and reads its JSON into v.
+// key runs a `facet key` command, which must succeed, and decodes its JSON into v.
 func (c *cluster) key(t *testing.T, v any, args ...string) {
 	t.Helper()
 	out, err := facet(append(append([]string{"key"}, args...), "--dir", c.dir, "--json")...)
@@ -27,7 +27,7 @@ func (c *cluster) key(t *testing.T, v any, args ...string) {
 	answer{200, []byte(out)}.want(t, 200, v)
 }
 
-// with makes a client with another access key.
+// with returns a client with another access key.
 func (k *client) with(p pair) *client {
 	other := *k
 	other.signer.AccessKey, other.signer.SecretKey = p.AccessKey, p.SecretKey

@@ -41,7 +41,7 @@ func oddJPEG(t *testing.T, im image.Image) []byte {
 	return slices.Concat(out.Bytes()[:2], jfif, out.Bytes()[2:])
 }
 
-// portrait returns a portrait of somebody else than the one that a test build
+// portrait returns a portrait of another person than the one that a test build
 // leaves in memory.
 func portrait(t *testing.T) *image.RGBA {
 	t.Helper()
@@ -96,9 +96,9 @@ func greyLike(t *testing.T, name string) image.Image {
 	return im
 }
 
-// TestAnswersShowNothingOfOtherTenants sends one tenant's portraits and another's
-// files of every kind to the only worker of a node. Each answer to a file is what a
-// process says that has seen no other photo.
+// TestAnswersShowNothingOfOtherTenants sends portraits of one tenant and files of
+// every kind of another to the only worker of a node. Each answer to a file must
+// equal the answer of a process that has seen no other photo.
 func TestAnswersShowNothingOfOtherTenants(t *testing.T) {
 	c := serve(t, program, 1, 1, "--workers", "1")
 	victim, thief := c.client(t, 10), c.client(t, 10)
@@ -127,11 +127,11 @@ func TestAnswersShowNothingOfOtherTenants(t *testing.T) {
 	}
 }
 
-// seen says of each face of an extraction what the interface says of it, in its
-// own notation.
+// seen is what the interface answers about one face of an extraction, in its own
+// notation.
 type seen struct{ score, quality, eyeX, eyeY, roll, pan string }
 
-// extracted returns the faces that a node sees, none if it refuses the file.
+// extracted returns the faces that a node finds, or none if it refuses the file.
 func (k *client) extracted(t *testing.T, data []byte) (list []seen) {
 	t.Helper()
 	a := k.post(t, 0, "/v1.1/face/extract", map[string]any{"faces": base64.StdEncoding.EncodeToString(data)})
@@ -154,10 +154,11 @@ func (k *client) extracted(t *testing.T, data []byte) (list []seen) {
 	return list
 }
 
-// extracting is set in the environment of a process that extractOnce serves.
+// extracting is set in the environment of a process that runs extractOnce.
 const extracting = "FACET_E2E_EXTRACTS"
 
-// freshly is extracted in a process that has seen no other photo.
+// freshly returns the result of extracted in a process that has seen no other
+// photo.
 func freshly(t *testing.T, data []byte) (list []seen) {
 	t.Helper()
 	self, err := os.Executable()
@@ -178,7 +179,7 @@ func freshly(t *testing.T, data []byte) (list []seen) {
 	return list
 }
 
-// decimal writes v as the interface does.
+// decimal formats v as the interface does.
 func decimal(v float32) string {
 	if v == 0 {
 		return "0" // not -0

@@ -15,7 +15,7 @@ import (
 
 var (
 	program string // the facet under test
-	root    string // of the repository
+	root    string // folder of the repository
 	// starter starts every process of these tests, so that they die with it.
 	starter *process.Starter
 )
@@ -60,7 +60,7 @@ func runAll(m *testing.M) (int, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("build facet: %w\n%s", err, out)
 	}
-	// The binary looks for its models beside itself.
+	// The binary looks for its models in its own folder.
 	if err := os.Symlink(filepath.Join(root, "assets"), filepath.Join(dir, "assets")); err != nil {
 		return 0, err
 	}
@@ -75,8 +75,8 @@ func runAll(m *testing.M) (int, error) {
 	return code, nil
 }
 
-// common is the cluster that all tests share which do not break it. Each test
-// uses a gallery of its own.
+// common is the cluster shared by all tests that do not break it. Each test uses a
+// gallery of its own.
 var common struct {
 	once    sync.Once
 	cluster *cluster
@@ -93,7 +93,7 @@ func shared(t *testing.T) *cluster {
 	return common.cluster
 }
 
-// The sample photos, by what they show.
+// The sample photos, by their content.
 const (
 	obama        = "face_recognition/obama.jpg"
 	anotherObama = "face_recognition/obama2.jpg"
@@ -114,7 +114,7 @@ func photo(t *testing.T, name string) []byte {
 	return b
 }
 
-// encoded gives a photo as the interface wants it.
+// encoded returns a photo in base64.
 func encoded(t *testing.T, name string) string {
 	t.Helper()
 	return base64.StdEncoding.EncodeToString(photo(t, name))

@@ -14,11 +14,11 @@ import (
 // s3 is a real S3 server with one bucket, whose objects are files in dir.
 type s3 struct {
 	url string // of a folder in the bucket
-	dir string // where that folder's objects are
+	dir string // folder of that folder's objects on disk
 }
 
-// startS3 runs the server. Its keys are in this process's environment, which nodes
-// that are started from now on inherit.
+// startS3 runs the server. It puts the keys into this process's environment, which
+// nodes started from now on inherit.
 func startS3(t *testing.T) s3 {
 	t.Helper()
 	server := filepath.Join(root, "assets", "tools", "versitygw")
@@ -61,7 +61,7 @@ func startS3(t *testing.T) s3 {
 	}
 }
 
-// objects reads the objects of a folder, by their names.
+// objects returns the objects of a folder by their names.
 func (s s3) objects(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(s.dir, folder, "*"))

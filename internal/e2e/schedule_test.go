@@ -13,8 +13,8 @@ const (
 	scheduleKeep  = 3
 )
 
-// finished gives the names of the finished backups in a folder, with the times at
-// which they were made.
+// finished returns the names of the finished backups in a folder, and when they
+// were made.
 func (c *served) finished(t *testing.T, url string) (names []string, made map[string]time.Time) {
 	t.Helper()
 	made = map[string]time.Time{}
@@ -33,8 +33,9 @@ func (c *served) finished(t *testing.T, url string) (names []string, made map[st
 	return names, made
 }
 
-// TestBackupsByTheClockSurviveTheLeadersDeathAndTheNewestAreKept runs a schedule of
-// seconds on real processes, and kills the node that makes the backups.
+// TestBackupsByTheClockSurviveTheLeadersDeathAndTheNewestAreKept runs a schedule
+// with intervals of seconds on real processes, and kills the node that makes the
+// backups.
 func TestBackupsByTheClockSurviveTheLeadersDeathAndTheNewestAreKept(t *testing.T) {
 	url := "file://" + t.TempDir()
 	c := serve(t, program, 3, 1, "--backup-to", url, "--backup-every", scheduleEvery.String(), "--backup-keep", "3")
@@ -49,7 +50,7 @@ func TestBackupsByTheClockSurviveTheLeadersDeathAndTheNewestAreKept(t *testing.T
 			if !slices.Contains(names, "by-hand") {
 				t.Fatalf("%s: the backup that was made by hand was removed", what)
 			}
-			// The oldest goes only when the newest is whole.
+			// The oldest backup is removed only when the newest is complete.
 			if len(names)-1 > scheduleKeep+1 {
 				t.Fatalf("%s: %v are there", what, names)
 			}

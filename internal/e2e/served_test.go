@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// served is a cluster of `facet serve` processes, as an operator runs one: without a
-// tenant at first, and of any size.
+// served is a cluster of `facet serve` processes, as an operator runs one. It has
+// any size and no tenant at first.
 type served struct {
 	dir    string
 	binary string
 	extra  []string // settings of all nodes
 	nodes  []*servedNode
 
-	tenants int // made so far
+	tenants int // number of tenants created
 }
 
 // servedNode is one process.
@@ -31,11 +31,11 @@ type servedNode struct {
 	peer, url       string
 	admin           string
 
-	cmd    *exec.Cmd // nil while it does not run
+	cmd    *exec.Cmd // nil while it is not running
 	exited chan struct{}
 }
 
-// serve founds a cluster and waits until it is whole.
+// serve founds a cluster and waits until it is healthy.
 func serve(t *testing.T, binary string, nodes, shards int, extra ...string) *served {
 	t.Helper()
 	c := &served{dir: t.TempDir(), binary: binary, extra: extra}
@@ -61,7 +61,7 @@ func serve(t *testing.T, binary string, nodes, shards int, extra ...string) *ser
 
 func (c *served) certificates(of string) string { return filepath.Join(c.dir, "certificates", of) }
 
-// facet runs a command that works.
+// facet runs a command, which must succeed.
 func (c *served) facet(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := facet(args...)
@@ -71,7 +71,7 @@ func (c *served) facet(t *testing.T, args ...string) string {
 	return out
 }
 
-// where says which cluster a command is about.
+// where returns the flags that name the cluster for a command.
 func (c *served) where() []string {
 	var admins []string
 	for _, n := range c.nodes {
@@ -82,7 +82,7 @@ func (c *served) where() []string {
 	return []string{"--admin", strings.Join(admins, ","), "--certificates", c.certificates("admin")}
 }
 
-// add makes a node with an empty disk. It is not started.
+// add adds a node with an empty disk. It does not start the node.
 func (c *served) add(t *testing.T) *servedNode {
 	t.Helper()
 	name := fmt.Sprintf("n%d", len(c.nodes)+1)
@@ -102,8 +102,8 @@ func (c *served) add(t *testing.T) *servedNode {
 	return n
 }
 
-// freeAddress finds a port of loopback that is free for TCP and UDP, below those that
-// systems give to outgoing connections.
+// freeAddress returns an address of loopback whose port is free for TCP and UDP.
+// The port lies below the range for outgoing connections.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 200 {
@@ -149,7 +149,8 @@ func (c *served) start(t *testing.T, n *servedNode) {
 	}()
 }
 
-// end sends a signal that ends the node, and waits; a node that does not run stays so.
+// end sends a signal that ends the node, and waits. It does nothing when the node
+// is not running.
 func (n *servedNode) end(s syscall.Signal) {
 	if n.cmd == nil {
 		return
@@ -172,7 +173,7 @@ func (c *served) status() (s status, err error) {
 	return s, json.Unmarshal([]byte(out), &s)
 }
 
-// waitWhole waits until the nodes that run answer, and all groups have a leader and
+// waitWhole waits until the running nodes answer and all groups have a leader and
 // no lag.
 func (c *served) waitWhole(t *testing.T) {
 	t.Helper()
@@ -192,7 +193,7 @@ func (c *served) waitWhole(t *testing.T) {
 	t.Fatalf("the cluster does not become whole: %v, %+v", err, s)
 }
 
-// settledAmong is settled for the nodes that answer.
+// settledAmong reports whether the nodes that answer are settled.
 func settledAmong(s status, running int) bool {
 	answering := s
 	answering.Nodes = nil
@@ -204,7 +205,7 @@ func settledAmong(s status, running int) bool {
 	return settled(answering, running)
 }
 
-// leader gives the node that leads a group.
+// leader returns the node that leads a group.
 func (c *served) leader(t *testing.T, group int) *servedNode {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
@@ -229,7 +230,7 @@ func (c *served) leader(t *testing.T, group int) *servedNode {
 	return nil
 }
 
-// info is what a client needs to know of the cluster.
+// info returns what a client needs to know about the cluster.
 func (c *served) info(region, service string) info {
 	i := info{CAFile: filepath.Join(c.certificates("admin"), "ca.pem"), Region: region, Service: service}
 	for _, n := range c.nodes {
@@ -239,7 +240,7 @@ func (c *served) info(region, service string) info {
 	return i
 }
 
-// keyless makes a client with a tenant's keys.
+// keyless returns a client with a tenant's keys.
 func (c *served) keyless(t *testing.T, keys pair) *client {
 	t.Helper()
 	i := c.info("ap-southeast-2", "execute-api")
@@ -247,7 +248,7 @@ func (c *served) keyless(t *testing.T, keys pair) *client {
 	return (&cluster{info: i}).keyless(t)
 }
 
-// client makes a tenant with a gallery.
+// client creates a tenant and returns a client with a gallery.
 func (c *served) client(t *testing.T, size int) *client {
 	t.Helper()
 	var keys pair

@@ -105,7 +105,7 @@ func TestAClusterComesBackWithItsData(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	// Only the processes are new.
+	// Only the processes differ.
 	for _, i := range []*info{&first.info, &again.info} {
 		for n := range i.Nodes {
 			i.Nodes[n].PID = 0

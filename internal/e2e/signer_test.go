@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// curl sends one request and gives "STATUS BODY".
+// curl sends one request and returns "STATUS BODY".
 func (k *client) curl(t *testing.T, scheme, url string, args ...string) string {
 	t.Helper()
 	all := append([]string{
@@ -28,7 +28,7 @@ func (k *client) curl(t *testing.T, scheme, url string, args ...string) string {
 	return out.String()[i+1:] + " " + out.String()[:i]
 }
 
-// bodyFile writes a request body that has face as its photo.
+// bodyFile writes a request body whose field has a photo.
 func bodyFile(t *testing.T, field, photo string) string {
 	t.Helper()
 	b, err := json.Marshal(map[string]string{field: encoded(t, photo)})

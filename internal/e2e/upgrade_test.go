@@ -12,20 +12,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// oldBinary names another build of facet that the cluster runs at first; without it
-// that is this build, too, and the test is one of restarts. scripts/upgrade.sh sets it.
+// oldBinary is the environment variable with the build of facet that the cluster
+// runs first. Without it that is this build too, and the test is one of restarts.
+// scripts/upgrade.sh sets it.
 const oldBinary = "FACET_OLD_BINARY"
 
 // TestNodesAreUpgradedOneByOneUnderLoadAndNothingIsLost replaces the software of a
-// cluster node by node while clients write; with another build it also takes one node
-// back, and forward again.
+// cluster node by node while clients write. With another build it also downgrades
+// one node and upgrades it again.
 func TestNodesAreUpgradedOneByOneUnderLoadAndNothingIsLost(t *testing.T) {
 	old := os.Getenv(oldBinary)
 	if old == "" {
 		old = program
 	}
 	c := serve(t, old, 3, 4)
-	k := c.client(t, 200_000) // it lies on all shards
+	k := c.client(t, 200_000) // its gallery lies on all shards
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	all := writeUntil(ctx, k, 3)
@@ -41,7 +42,7 @@ func TestNodesAreUpgradedOneByOneUnderLoadAndNothingIsLost(t *testing.T) {
 	to(c.nodes[0], program)
 	to(c.nodes[1], program)
 	if old != program {
-		to(c.nodes[1], old) // not all have gone forward: one step back is possible
+		to(c.nodes[1], old) // some nodes are still old: one step back is possible
 		to(c.nodes[1], program)
 	}
 	to(c.nodes[2], program)
@@ -63,8 +64,8 @@ func TestNodesAreUpgradedOneByOneUnderLoadAndNothingIsLost(t *testing.T) {
 	searchFindsOnly(t, k, []map[string]bool{acknowledged}, []string{encoded(t, biden)})
 }
 
-// writeUntil registers with some writers until ctx ends; the function that it gives
-// waits for them and tells which subjects they registered.
+// writeUntil registers with n writers until ctx ends. The returned function waits
+// for them and returns the subjects that they registered.
 func writeUntil(ctx context.Context, k *client, n int) func() map[string]int {
 	var mu sync.Mutex
 	subjects := map[string]int{}

@@ -8,7 +8,8 @@ import (
 	"fmt"
 )
 
-// ErrMalformed says that a text is not a lower-case UUID of 36 characters.
+// ErrMalformed is returned for a text that is not a lower-case UUID of 36
+// characters.
 var ErrMalformed = errors.New("id: not a lower-case UUID")
 
 // UUID is the 16 bytes of an id (RFC 9562, §4).
@@ -26,28 +27,29 @@ type (
 	Gallery struct{ UUID }
 	// Application names an access identity that is bound to one gallery.
 	Application struct{ UUID }
-	// Subject names a registered person; it carries its shard's number.
+	// Subject names a registered person. It contains the number of its shard.
 	Subject struct{ UUID }
-	// Event names one registered face of a subject; it carries its shard's number.
+	// Event names one registered face of a subject. It contains the number of its
+	// shard.
 	Event struct{ UUID }
-	// Batch names a bulk registration; it carries its shard's number.
+	// Batch names a bulk registration. It contains the number of its shard.
 	Batch struct{ UUID }
 )
 
-// Operation names one write of one client, so that a retry of it is known.
-// It is a hash, never shown to clients.
+// Operation identifies one write of one client, so that a retry is recognised. It
+// is a hash, never shown to clients.
 type Operation [16]byte
 
-// Shard is the number of a Raft group that holds events, from 1. Group 0 is meta.
+// Shard is the number of a Raft group that stores events, from 1. Group 0 is meta.
 type Shard uint16
 
-// Meta is the number of the Raft group that holds the cluster's own records.
+// Meta is the number of the Raft group that stores the cluster's own records.
 const Meta Shard = 0
 
 // MaxShard is the largest shard number that fits an id's shard field (12 bits).
 const MaxShard Shard = 1<<12 - 1
 
-// String gives the 36 characters of u.
+// String returns the 36 characters of u.
 func (u UUID) String() string {
 	var b [36]byte
 	hex.Encode(b[0:8], u[0:4])
@@ -62,13 +64,13 @@ func (u UUID) String() string {
 	return string(b[:])
 }
 
-// IsZero tells whether u is the nil UUID, which names nothing.
+// IsZero reports whether u is the nil UUID, which names nothing.
 func (u UUID) IsZero() bool { return u == UUID{} }
 
-// MarshalText gives u's 36 characters.
+// MarshalText returns the 36 characters of u.
 func (u UUID) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// UnmarshalText reads 36 characters.
+// UnmarshalText parses 36 characters.
 func (u *UUID) UnmarshalText(b []byte) error {
 	v, err := Parse(string(b))
 	if err != nil {
@@ -78,7 +80,7 @@ func (u *UUID) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// MarshalBinary gives u's 16 bytes: what stands in logs and between nodes.
+// MarshalBinary returns the 16 bytes of u, the form in logs and between nodes.
 func (u UUID) MarshalBinary() ([]byte, error) { return u[:], nil }
 
 // UnmarshalBinary reads 16 bytes.
@@ -90,10 +92,11 @@ func (u *UUID) UnmarshalBinary(b []byte) error {
 	return nil
 }
 
-// Shard gives the shard number that a subject's or event's id carries.
+// Shard returns the shard number in a subject's, event's or batch's id.
 func (u UUID) Shard() Shard { return Shard(u[6]&0x0f)<<8 | Shard(u[7]) }
 
-// Parse reads a lower-case UUID of 36 characters; anything else is ErrMalformed.
+// Parse parses a lower-case UUID of 36 characters. It returns ErrMalformed for any
+// other text.
 func Parse(s string) (UUID, error) {
 	var u UUID
 	if len(s) != 36 || s[8] != '-' || s[13] != '-' || s[18] != '-' || s[23] != '-' {
@@ -111,8 +114,8 @@ func Parse(s string) (UUID, error) {
 	return u, nil
 }
 
-// Random makes a version 4 UUID of 16 bytes from a secure random source
-// (RFC 9562, §5.4). It overwrites the version and variant bits of b.
+// Random returns a version 4 UUID made of 16 bytes from a secure random source (RFC
+// 9562, §5.4). It overwrites the version and variant bits of b.
 func Random(b [16]byte) UUID {
 	u := UUID(b)
 	u[6] = u[6]&0x0f | 0x40
@@ -120,10 +123,9 @@ func Random(b [16]byte) UUID {
 	return u
 }
 
-// Derive makes the version 8 UUID that belongs to (key, purpose, op) and names
-// shard (RFC 9562, §5.8): equal operations get equal ids, on any node. The third
-// group of its text is 8 and the shard's number in hexadecimal. shard must be at
-// most MaxShard.
+// Derive returns the version 8 UUID of (key, purpose, op), which names shard (RFC
+// 9562, §5.8). Equal operations get equal ids on every node. The third group of its
+// text is 8 and the shard's number in hexadecimal. shard must be at most MaxShard.
 func Derive(key []byte, purpose string, op Operation, shard Shard) UUID {
 	if shard > MaxShard {
 		panic(fmt.Sprintf("bug: shard %d does not fit an id", shard))
@@ -141,16 +143,16 @@ func Derive(key []byte, purpose string, op Operation, shard Shard) UUID {
 }
 
 // Member is a node's identity in Raft groups: its id, a dot, and the epoch of its
-// data directory in 8 hexadecimal digits. A node whose directory was lost comes
-// back as another member, so that it can't vote for what it has forgotten.
+// data directory in 8 hexadecimal digits. A node that lost its directory comes back
+// as another member, because it must not vote again on what it has forgotten.
 type Member string
 
-// NewMember joins a node's id and its data directory's epoch.
+// NewMember returns the member of a node's id and its data directory's epoch.
 func NewMember(node Node, epoch uint32) Member {
 	return Member(fmt.Sprintf("%s.%08x", node, epoch))
 }
 
-// Node gives the node of m, or ErrMalformed.
+// Node returns the node of m, or ErrMalformed.
 func (m Member) Node() (Node, error) {
 	if len(m) != 36+1+8 || m[36] != '.' {
 		return Node{}, ErrMalformed

@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// Model names what a template was made by: the embedder, what it is fed and what
-// its numbers mean. Templates of two models can't be compared. The zero value is
-// that of templates from before models were named.
+// Model identifies what made a template: the embedder, its input and the meaning of
+// its numbers. Templates of two models can't be compared. The zero value is for
+// templates made before models had names.
 type Model [8]byte
 
-// IsZero tells whether the model is unnamed.
+// IsZero reports whether the model has no name.
 func (m Model) IsZero() bool { return m == Model{} }
 
-// String gives 16 lower-case hex digits.
+// String returns 16 lower-case hex digits.
 func (m Model) String() string { return hex.EncodeToString(m[:]) }
 
-// ModelError says that templates of two models were to be compared.
+// ModelError is returned when templates of two models were to be compared.
 type ModelError struct{ Probe, Reference Model }
 
-// Error names both models.
+// Error returns a text that names both models.
 func (e *ModelError) Error() string {
 	return fmt.Sprintf("a template of model %s can't be compared with one of model %s", e.Probe, e.Reference)
 }

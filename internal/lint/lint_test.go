@@ -106,7 +106,7 @@ func tracked(rel string) bool {
 		return false
 	}
 	return !slices.Contains([]string{
-		"bin", "dev", "demo-data", "cluster-data",
+		"bin", "dist", "dev", "demo-data", "cluster-data",
 		"assets/lib", "assets/packs", "assets/photos", "assets/cache", "assets/venv", "assets/venv-bench", "assets/tools",
 	}, rel)
 }

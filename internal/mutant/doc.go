@@ -1,8 +1,8 @@
-// Package mutant plants bugs, so that it can be shown that the tests find them. Each
-// is a constant that is false; the compiler drops what hangs on it. Built with -tags
-// mutant they are variables, and the bug that the environment names (Variable) is
-// there. docs/benchmarks lists them with their hunters; scripts/chaos -mutants shows
-// it.
+// Package mutant plants bugs, to show that the tests find them. Each bug is a
+// constant that is false, and the compiler drops the code that depends on it. Built
+// with -tags mutant they are variables, and the bug that the environment variable
+// Variable names is active. docs/benchmarks lists the bugs with their hunters;
+// scripts/chaos -mutants runs them.
 //
 // The package imports nothing of this module.
 package mutant

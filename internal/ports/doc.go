@@ -1,7 +1,7 @@
-// Package ports gives the processes of tests and tools TCP and UDP ports of loopback that
-// stay theirs: no two processes that ask here are given the same one, nor one process the
-// same one twice, whether anybody listens at it or not. A node that is down for a while
-// finds its ports free again.
+// Package ports gives TCP and UDP ports of loopback to the processes of tests and
+// tools. A port belongs to one process: no other process that uses this package
+// gets it, and no process gets it twice, in use or not. A node that was down for a
+// while finds its ports still free.
 //
 // The package may import no other package of this module.
 package ports

@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// Ports lie below those that systems give to outgoing connections, and are locked in blocks.
+// Ports lie below the range for outgoing connections, and are locked in blocks.
 const (
 	first     = 10_000
 	blockSize = 50
@@ -21,16 +21,16 @@ const (
 
 var errNone = errors.New("every block of ports is taken")
 
-// own are the blocks of this process. Their locks end with it.
+// own contains the blocks of this process. Their locks end with it.
 var own struct {
 	mu    sync.Mutex
 	files []*os.File
 	next  int // the next port of the last block
-	left  int // ports of the last block that were not looked at
+	left  int // ports of the last block that were not tried
 }
 
-// Take gives n ports of 127.0.0.1 that are free for TCP and UDP now, and that nobody else
-// is given while this process runs.
+// Take returns n ports of 127.0.0.1 that are free for TCP and UDP now. No other
+// process gets them while this one runs.
 func Take(n int) ([]int, error) {
 	own.mu.Lock()
 	defer own.mu.Unlock()
@@ -50,7 +50,7 @@ func Take(n int) ([]int, error) {
 	return taken, nil
 }
 
-// lockBlock makes a block that no process has this process's.
+// lockBlock locks a block that no process owns.
 func lockBlock() error {
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("facet-ports-%d", os.Getuid()))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -75,7 +75,7 @@ func lockBlock() error {
 	return errNone
 }
 
-// free tells whether nobody, of whatever program, listens at a port.
+// free reports whether no program listens at a port.
 func free(port int) bool {
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	l, err := net.Listen("tcp", address)

@@ -14,7 +14,8 @@ const (
 	askCount = 3 * blockSize
 )
 
-// TestMain prints ports and waits for its standard input to end, when a test asks for it.
+// TestMain prints ports and waits for its standard input to end, if a test started
+// it for that.
 func TestMain(m *testing.M) {
 	if os.Getenv(askEnv) == "" {
 		os.Exit(m.Run())
@@ -42,7 +43,7 @@ func TestNoTwoProcessesGetOnePort(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		defer cmd.Wait() // its output says what went wrong
+		defer cmd.Wait() // its output explains a failure
 		defer stdin.Close()
 		line := make([]byte, 16*askCount)
 		n, err := stdout.Read(line)

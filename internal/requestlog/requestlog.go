@@ -8,16 +8,18 @@ import (
 	"strings"
 )
 
-// key is the attribute, and contextKey what the id lies under.
+// key is the name of the attribute in log lines, contextKey the key of the id in a
+// context.
 const key = "req"
 
-// idMax bounds an id.
+// idMax is the most characters of an id.
 const idMax = 64
 
 type contextKey struct{}
 
-// With gives a context whose log lines carry the id. One that is empty, too long or has
-// other characters than letters and digits is no id: it may come from another node.
+// With returns a context whose log lines carry the id. It ignores an id that is
+// empty, too long or has characters other than letters and digits, because the id
+// may come from another node.
 func With(ctx context.Context, id string) context.Context {
 	if id == "" || len(id) > idMax || strings.ContainsFunc(id, isOther) {
 		return ctx
@@ -29,13 +31,14 @@ func isOther(c rune) bool {
 	return (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
 }
 
-// ID gives the id that ctx carries, or "".
+// ID returns the id in ctx, or "".
 func ID(ctx context.Context) string {
 	id, _ := ctx.Value(contextKey{}).(string)
 	return id
 }
 
-// Handler adds the request's id to records that come with its context.
+// Handler returns a handler that adds the request's id to records logged with its
+// context.
 func Handler(next slog.Handler) slog.Handler { return handler{next} }
 
 type handler struct{ slog.Handler }
@@ -48,10 +51,10 @@ func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// WithAttrs keeps what Handle adds (slog.Handler).
+// WithAttrs returns a handler that still adds the id (slog.Handler).
 func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return handler{h.Handler.WithAttrs(attrs)}
 }
 
-// WithGroup keeps what Handle adds (slog.Handler).
+// WithGroup returns a handler that still adds the id (slog.Handler).
 func (h handler) WithGroup(name string) slog.Handler { return handler{h.Handler.WithGroup(name)} }

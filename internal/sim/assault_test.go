@@ -12,21 +12,21 @@ import (
 	"facet/node/wire"
 )
 
-// assault is something that can be done to a world.
+// assault is one kind of attack on a world.
 type assault struct {
 	name string
-	// nodes is how many the world must have. grave takes nodes out of service, of which
-	// a majority is left alone, lone comes alone, rare rarely.
+	// nodes is the number of nodes that the world must have. grave takes nodes out
+	// of service, but never a majority. lone comes alone, rare rarely.
 	nodes             int
 	grave, lone, rare bool
 	most              time.Duration
 	begin             func(s *siege, victim int) (undo func())
 }
 
-// stopPatience is how long a node that stops has for the requests under way.
+// stopPatience is how long a stopping node has for its requests.
 const stopPatience = 5 * time.Second
 
-// attacks are all of them.
+// attacks lists all of them.
 var attacks = []assault{
 	{name: "isolate", grave: true, most: 8 * time.Second, begin: func(s *siege, v int) func() {
 		return s.links(v, memnet.Link{Cut: true}, memnet.Link{Cut: true})
@@ -45,7 +45,7 @@ var attacks = []assault{
 		slow := memnet.Link{Delay: time.Duration(10+s.random.IntN(150)) * time.Millisecond}
 		return s.links(v, slow, slow)
 	}},
-	{name: "gossip lost", most: 15 * time.Second, begin: func(s *siege, v int) func() { // streams go on
+	{name: "gossip lost", most: 15 * time.Second, begin: func(s *siege, v int) func() { // streams still work
 		return s.links(v, memnet.Link{Loss: 1}, memnet.Link{Loss: 1})
 	}},
 	{name: "swizzle", grave: true, lone: true, most: 5 * time.Second, begin: swizzle},
@@ -80,7 +80,8 @@ var attacks = []assault{
 
 func (s *siege) host(i int) string { return s.cluster.Nodes[i%len(s.cluster.Nodes)].Host }
 
-// links changes the links of a node from and to all others; clients are spared.
+// links changes the links between a node and all other nodes. Links of clients stay
+// as they are.
 func (s *siege) links(v int, from, to memnet.Link) (undo func()) {
 	change := map[[2]string]memnet.Link{}
 	for i := range s.cluster.Nodes {
@@ -91,7 +92,7 @@ func (s *siege) links(v int, from, to memnet.Link) (undo func()) {
 	return s.effect(change)
 }
 
-// effect changes links on top of what other faults do to them.
+// effect changes links in addition to the changes of other faults.
 func (s *siege) effect(change map[[2]string]memnet.Link) (undo func()) {
 	s.made++
 	number := s.made
@@ -103,7 +104,7 @@ func (s *siege) effect(change map[[2]string]memnet.Link) (undo func()) {
 	}
 }
 
-// wire sets the links of change to what all effects make of them.
+// wire sets the links in change to the combination of all effects.
 func (s *siege) wire(change map[[2]string]memnet.Link) {
 	for pair := range change {
 		var l memnet.Link
@@ -115,7 +116,7 @@ func (s *siege) wire(change map[[2]string]memnet.Link) {
 	}
 }
 
-// swizzle cuts all nodes off, one after the other, and heals them in another order.
+// swizzle cuts off all nodes one after the other, and heals them in another order.
 func swizzle(s *siege, _ int) func() {
 	undo := make([]func(), len(s.cluster.Nodes))
 	step := func() { time.Sleep(time.Duration(s.random.Int64N(int64(1500 * time.Millisecond)))) }
@@ -131,8 +132,8 @@ func swizzle(s *siege, _ int) func() {
 	}
 }
 
-// stop ends a node as SIGTERM does. Requests that can't be answered may keep it from
-// ending in order.
+// stop ends a node in the way of SIGTERM. Requests that can't be answered may keep
+// it from ending in order.
 func (s *siege) stop(v int) {
 	m := s.cluster.Nodes[v]
 	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
@@ -143,9 +144,9 @@ func (s *siege) stop(v int) {
 	m.Node = nil
 }
 
-// kill ends a node as SIGKILL does: nobody hears of it any more, and its files stay
-// as they are at this instant. No virtual time passes while they are copied, so that
-// nothing is written meanwhile.
+// kill ends a node in the way of SIGKILL: nothing reaches the other nodes any more,
+// and its files stay as they are at this instant. No virtual time passes while the
+// files are copied, so nothing is written meanwhile.
 func (s *siege) kill(v int) {
 	m := s.cluster.Nodes[v]
 	silence := map[[2]string]memnet.Link{}
@@ -155,7 +156,7 @@ func (s *siege) kill(v int) {
 		}
 	}
 	undo := s.effect(silence)
-	time.Sleep(1237 * time.Microsecond) // what was being written is
+	time.Sleep(1237 * time.Microsecond) // writes in progress are cut here
 	kept := m.Config.Dir + ".kept"
 	if err := os.CopyFS(kept, os.DirFS(m.Config.Dir)); err != nil {
 		s.t.Errorf("keep the files of a killed node: %v", err)

@@ -28,13 +28,13 @@ import (
 const (
 	attackWorkers = 6
 	attackPace    = 150 * time.Millisecond
-	// attackTry bounds one try of a request, attackHeal the wait for a cluster that has
-	// to come to order.
+	// attackTry is the longest time for one attempt of a request, attackHeal the
+	// longest wait for a cluster to become healthy.
 	attackTry  = 6 * time.Second
 	attackHeal = 5 * time.Minute
-	// faultsDefault is how many faults a world gets in an ordinary test run.
+	// faultsDefault is the number of faults of a world in an ordinary test run.
 	faultsDefault = 40
-	// logMax bounds the log that is kept of a world.
+	// logMax is the most bytes kept of a world's log.
 	logMax = 8 << 20
 )
 
@@ -53,14 +53,14 @@ type siege struct {
 	random *rand.Rand
 	counts map[string]int
 	log    *logbook
-	// effects are what is done to links, by the faults under way.
+	// effects contains the changes of links by the present faults.
 	effects map[int]map[[2]string]memnet.Link
-	made    int // effects that were ever made
+	made    int // number of effects so far
 	story   []string
 	ids     []id.Node
 }
 
-// logbook keeps the newest part of what nodes log.
+// logbook keeps the newest part of the nodes' logs.
 type logbook struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -75,7 +75,7 @@ func (l *logbook) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-// caller brings the requests of one API key to the nodes (traffic.Sender).
+// caller sends the requests of one API key to the nodes (traffic.Sender).
 type caller struct {
 	*world
 	client nodetest.Client
@@ -112,12 +112,12 @@ func (c caller) Try(ctx context.Context, n int, r traffic.Request) (traffic.Answ
 	return traffic.Answer{Status: a.Status, Body: a.Body, Node: m.Config.Name}, err
 }
 
-// say notes a line of the story.
+// say adds a line to the story.
 func (s *siege) say(format string, args ...any) {
 	s.story = append(s.story, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
-// rounds attacks until there were as many faults as are wanted.
+// rounds attacks until this number of faults is reached.
 func (s *siege) rounds(faults int) {
 	choice := slices.DeleteFunc(slices.Clone(attacks), func(a assault) bool {
 		return *attackOnly != "" && !slices.Contains(strings.Split(*attackOnly, ","), a.name) || len(s.cluster.Nodes) < a.nodes
@@ -147,8 +147,8 @@ type blow struct {
 	victim int
 }
 
-// plan draws the faults of a round: one, or two to different nodes. Orders come first,
-// so that what they bring about is waited for when all else is undone.
+// plan draws the faults of a round: one, or two to different nodes. Orders come
+// first, so that their effect is awaited after all other faults are undone.
 func (s *siege) plan(choice []assault) (list []blow) {
 	gone := 0
 	for _, victim := range s.random.Perm(len(s.cluster.Nodes))[:1+s.random.IntN(2)] {
@@ -178,7 +178,7 @@ func (b blow) first() string {
 	return "other"
 }
 
-// whole waits until all nodes say that nothing is wrong.
+// whole waits until every node reports that nothing is wrong.
 func (s *siege) whole() error {
 	var last wire.Status
 	for began := time.Now(); time.Since(began) < attackHeal; time.Sleep(200 * time.Millisecond) {
@@ -194,10 +194,10 @@ func (s *siege) whole() error {
 	return fmt.Errorf("the cluster is not whole after %s: moves %+v, warnings %v", attackHeal, last.Moves, last.Warnings)
 }
 
-// tallyOf is what came of one world.
+// tallyOf is the result of one world.
 type tallyOf struct{ faults, answers, operations int }
 
-// besiege attacks a world while clients work, and judges what they saw.
+// besiege attacks a world while clients work, and judges the answers that they got.
 func besiege(t *testing.T, seed uint64) (sum tallyOf) {
 	var clients *traffic.Traffic
 	var s *siege
@@ -253,7 +253,7 @@ func besiege(t *testing.T, seed uint64) (sum tallyOf) {
 		giveUp()
 		own.Close()
 		other.Close()
-		for i := range s.cluster.Nodes { // the last ones have nobody to hand over to, and take their time
+		for i := range s.cluster.Nodes { // the last ones have no node to hand over to and take their time
 			s.stop(i)
 		}
 		s.cluster.Close()
@@ -276,9 +276,9 @@ func besiege(t *testing.T, seed uint64) (sum tallyOf) {
 	return sum
 }
 
-// TestNothingIsLostDoubledOrStaleWhileWorldsAreAttacked is the attack of scripts/chaos
-// in virtual time: the same clients and the same judge, with faults of links and of
-// nodes.
+// TestNothingIsLostDoubledOrStaleWhileWorldsAreAttacked is the attack of
+// scripts/chaos in virtual time: the same clients and the same judge, with faults
+// of links and of nodes.
 func TestNothingIsLostDoubledOrStaleWhileWorldsAreAttacked(t *testing.T) {
 	var sum tallyOf
 	worlds := 0

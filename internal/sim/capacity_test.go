@@ -19,11 +19,11 @@ type crowd struct {
 	*world
 	mu      sync.Mutex
 	present map[string]string // subject by person, as acknowledged
-	full    int               // refusals
+	full    int               // number of refusals
 	history []string
 }
 
-// send insists until a node gives an answer other than a 500.
+// send repeats a request until a node answers with another status than 500.
 func (c *crowd) send(worker int, method, target string, body any, key string) nodetest.Answer {
 	for try := 0; ; try++ {
 		base := c.cluster.Nodes[(worker+try)%len(c.cluster.Nodes)].URL
@@ -66,7 +66,7 @@ func (c *crowd) come(worker, n int) {
 	}
 }
 
-// leave unregisters somebody who is present, if anybody is.
+// leave unregisters a person who is present, if there is one.
 func (c *crowd) leave(worker int) {
 	c.mu.Lock()
 	person, subject := "", ""
@@ -78,15 +78,16 @@ func (c *crowd) leave(worker int) {
 	if person == "" {
 		return
 	}
-	// A 404 is the answer to a delete whose first answer was lost.
+	// A delete whose first answer was lost gets 404.
 	if a := c.send(worker, http.MethodDelete, "/v1.1/subjects/"+subject, nil, ""); a.Status != http.StatusNoContent && a.Status != http.StatusNotFound {
 		c.t.Errorf("unregister %s: %d %s", person, a.Status, a.Body)
 	}
 }
 
-// TestAGalleryIsFilledToItsSizeAndNeverOverWhileNodesAreCut has eight clients come
-// and go in a gallery of 40 over four shards, through partitions. At the end it is
-// filled up: to its size exactly, so that no slot was lost and none was made.
+// TestAGalleryIsFilledToItsSizeAndNeverOverWhileNodesAreCut lets eight clients
+// register and unregister in a gallery of 40 over four shards, through partitions.
+// At the end it fills the gallery to exactly its size: no slot was lost and none
+// was created.
 func TestAGalleryIsFilledToItsSizeAndNeverOverWhileNodesAreCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 40

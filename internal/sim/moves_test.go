@@ -14,11 +14,11 @@ import (
 	"facet/node/wire"
 )
 
-// movesFor is how long (of real time) worlds with moves are made, each with the next
-// seed: one at the least.
+// movesFor is for how long (real time) worlds with moves are run, each with the
+// next seed. At least one is run.
 var movesFor = flag.Duration("moves-for", 0, "real time for worlds with moves and partitions, one after the other")
 
-// settle waits until nothing is on the move, and ok holds.
+// settle waits until nothing is moving and ok holds.
 func (w *world) settle(what string, ok func(wire.Status) bool) {
 	w.t.Helper()
 	var s wire.Status
@@ -31,7 +31,7 @@ func (w *world) settle(what string, ok func(wire.Status) bool) {
 	w.t.Errorf("%s: not within five minutes: moves %+v, warnings %v", what, s.Moves, s.Warnings)
 }
 
-// holds counts the shards in which a node votes.
+// holds returns the number of shards in which a node votes.
 func holds(s wire.Status, who id.Node) int {
 	n := 0
 	for _, m := range s.Nodes {
@@ -44,7 +44,7 @@ func holds(s wire.Status, who id.Node) int {
 	return n
 }
 
-// order gives the state of a node to whichever node takes the order.
+// order sends a change of a node's state to any node that accepts it.
 func (w *world) order(who id.Node, state string) {
 	w.t.Helper()
 	for range 100 {
@@ -64,8 +64,9 @@ func (w *world) order(who id.Node, state string) {
 	w.t.Errorf("nobody makes node %s %s", who, state)
 }
 
-// moving has four clients register, a fourth node join, two nodes drained and taken
-// back by a seeded plan with partitions meanwhile, and counts the faults.
+// moving runs one world and returns its number of faults. Four clients register, a
+// fourth node joins, and two nodes are drained and taken back by a seeded plan,
+// with partitions meanwhile.
 func moving(t *testing.T, seed uint64) (faults int) {
 	synctest.Test(t, func(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -87,7 +88,7 @@ func moving(t *testing.T, seed uint64) (faults int) {
 			leaving := w.cluster.Nodes[r.IntN(4)].Node.ID()
 			w.order(leaving, wire.StateDraining)
 			time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
-			w.cut(r.IntN(4)) // in the midst of the moves
+			w.cut(r.IntN(4)) // during the moves
 			time.Sleep(time.Duration(1000+r.IntN(9000)) * time.Millisecond)
 			w.net.Heal()
 			w.settle("the drained node holds nothing", func(s wire.Status) bool { return holds(s, leaving) == 0 })

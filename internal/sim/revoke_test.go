@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// The promise is refusedAfter; a request may take a while to be refused.
+// The promise is refusedAfter. A request may take a while until it is refused.
 const (
 	refusedAfter = 2 * time.Second
 	askEvery     = 50 * time.Millisecond
 )
 
-// asked is one request for health, which needs nothing but an access key.
+// asked is one request for health, which needs only an access key.
 type asked struct {
 	at     time.Time
 	node   int
 	status int
 }
 
-// sampler asks nodes for health all the time.
+// sampler requests health from nodes all the time.
 type sampler struct {
 	mu   sync.Mutex
 	seen []asked
@@ -31,7 +31,7 @@ type sampler struct {
 	stop context.CancelFunc
 }
 
-// sample asks the nodes, each every askEvery, until halt.
+// sample requests health from each of the nodes, every askEvery, until halt.
 func (w *world) sample(nodes ...int) *sampler {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &sampler{stop: stop}
@@ -57,21 +57,21 @@ func (s *sampler) ask(w *world, node int) {
 	defer cancel()
 	a, err := w.client.Send(ctx, base, r)
 	if err != nil {
-		return // it is not running
+		return // the node is not running
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = append(s.seen, asked{at, node, a.Status})
 }
 
-// halt ends the asking and gives what was seen.
+// halt ends the requests and returns their results.
 func (s *sampler) halt() []asked {
 	s.stop()
 	s.work.Wait()
 	return s.seen
 }
 
-// revoke revokes the client's access key through node, and gives when that was
+// revoke revokes the client's access key through node, and returns when that was
 // acknowledged.
 func (w *world) revoke(node int) time.Time {
 	w.t.Helper()
@@ -92,8 +92,8 @@ func (w *world) revoke(node int) time.Time {
 	return time.Now()
 }
 
-// judge checks that no node accepted the key after its time, and gives how often
-// each status was seen at node after from.
+// judge checks that no node accepted the key after its time. It returns how often
+// each status came from node after from.
 func judge(t *testing.T, seen []asked, revoked time.Time, node int, from time.Time) map[int]int {
 	t.Helper()
 	at := map[int]int{}

@@ -16,13 +16,14 @@ import (
 )
 
 const (
-	// patience is more than a router has for a request.
+	// patience is longer than the deadline of a router's request.
 	patience = time.Minute
-	// trusted is less than the time for which a router answers by what it knew of meta.
+	// trusted is shorter than the time for which a router trusts its copy of meta's
+	// state.
 	trusted = time.Second
 )
 
-// search looks for a person through a node, in a gallery.
+// search searches for a person in a gallery, through a node.
 func (w *world) search(apiKey string, through int, person string) (nodetest.Answer, error) {
 	w.t.Helper()
 	client := *w.client
@@ -37,7 +38,7 @@ func (w *world) search(apiKey string, through int, person string) (nodetest.Answ
 	return client.Send(ctx, base, r)
 }
 
-// enrol registers a person through a node and gives the shard that has it.
+// enrol registers a person through a node and returns the shard of the subject.
 func (w *world) enrol(apiKey string, through int, person string) id.Shard {
 	w.t.Helper()
 	client := *w.client
@@ -54,7 +55,7 @@ func (w *world) enrol(apiKey string, through int, person string) id.Shard {
 	return u.Shard()
 }
 
-// leader gives the index of the node that leads a group.
+// leader returns the index of the node that leads a group.
 func (w *world) leader(group id.Shard) int {
 	w.t.Helper()
 	for range 100 {
@@ -81,8 +82,8 @@ func (w *world) indexOf(m wire.Member) int {
 	return 0
 }
 
-// TestASearchThatMissesAShardIsAnErrorAndNoPartOfTheAnswer cuts each node off and asks
-// it at once, while it still trusts what it knows of galleries.
+// TestASearchThatMissesAShardIsAnErrorAndNoPartOfTheAnswer cuts each node off and
+// searches through it at once, while it still trusts its copy of the galleries.
 func TestASearchThatMissesAShardIsAnErrorAndNoPartOfTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -108,8 +109,9 @@ func TestASearchThatMissesAShardIsAnErrorAndNoPartOfTheAnswer(t *testing.T) {
 	})
 }
 
-// TestASearchByAnOldListOfShardsIsNoAnswer lets a gallery grow while one node does not
-// hear of it from meta's leader, but reaches all shards that it knows of.
+// TestASearchByAnOldListOfShardsIsNoAnswer lets a gallery grow. One node can't
+// reach meta's leader and does not learn of it, but reaches all shards that it
+// knows.
 func TestASearchByAnOldListOfShardsIsNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 500
@@ -122,7 +124,7 @@ func TestASearchByAnOldListOfShardsIsNoAnswer(t *testing.T) {
 			old := w.enrol(g.APIKey, (meta+1)%3, name)
 			leads := w.leader(old)
 			if leads == meta {
-				continue // the list would not be served without it
+				continue // otherwise the node would not serve the list
 			}
 			deaf := 3 - meta - leads
 			if a, err := w.search(g.APIKey, deaf, name); err != nil || a.Status != http.StatusOK {
@@ -132,7 +134,7 @@ func TestASearchByAnOldListOfShardsIsNoAnswer(t *testing.T) {
 			began := time.Now()
 			w.grow(leads, g.ID, 2*size)
 			person := ""
-			for i := 0; person == "" && time.Since(began) < trusted; i++ { // its shards hear of it one by one
+			for i := 0; person == "" && time.Since(began) < trusted; i++ { // its shards learn of it one by one
 				if p := fmt.Sprint(name, " ", i); w.enrol(g.APIKey, leads, p) != old {
 					person = p
 				}
@@ -158,10 +160,10 @@ func TestASearchByAnOldListOfShardsIsNoAnswer(t *testing.T) {
 	})
 }
 
-// founded is a gallery.
+// founded is a created gallery.
 type founded struct{ ID, APIKey string }
 
-// found makes a gallery through a node.
+// found creates a gallery through a node.
 func (w *world) found(through int, name string, size int) (g founded) {
 	w.t.Helper()
 	client := *w.client
@@ -175,7 +177,7 @@ func (w *world) found(through int, name string, size int) (g founded) {
 	return g
 }
 
-// grow makes a gallery larger through a node.
+// grow enlarges a gallery through a node.
 func (w *world) grow(through int, gallery string, size int) {
 	w.t.Helper()
 	client := *w.client

@@ -11,7 +11,7 @@ import (
 func TestASignedRequestLivesFiveMinutesOnEveryNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
-		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // signatures have seconds
+		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // signatures have whole seconds
 		signedAt := time.Now()
 		r, err := w.client.Sign(w.cluster.Nodes[0].URL, http.MethodGet, "/v1.1/tags", nil)
 		if err != nil {

@@ -18,8 +18,8 @@ import (
 	"facet/node/transport/memnet"
 )
 
-// TestMain serves one request before any bubble: the first fasthttp server of a
-// process starts a goroutine that never ends, which a bubble would wait for.
+// TestMain serves one request before any bubble. The first fasthttp server of a
+// process starts a goroutine that never ends, and a bubble would wait for it.
 func TestMain(m *testing.M) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// clientHost is where clients sit: no partition touches it.
+// clientHost is the host of the clients. No partition affects it.
 const clientHost = "10.0.0.100"
 
 // world is a cluster in virtual time and a client of it.
@@ -51,7 +51,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world { return newWorldOf(t, nodetest.Options{}, 10_000) }
 
-// newWorldOf makes a world whose client has a gallery of that size.
+// newWorldOf returns a world whose client has a gallery of that size.
 func newWorldOf(t *testing.T, o nodetest.Options, size int) *world {
 	network := memnet.New(1)
 	w := &world{t: t, net: network}
@@ -80,7 +80,7 @@ func (w *world) cut(i int) {
 	}
 }
 
-// enrolled is what the clients know: which person got which subject id.
+// enrolled is what the clients know: the subject id of each person.
 type enrolled struct {
 	mu       sync.Mutex
 	subjects map[string]string
@@ -88,8 +88,8 @@ type enrolled struct {
 	history  []string
 }
 
-// register sends a registration to the nodes in turn, byte for byte the same for
-// each node, until one acknowledges it.
+// register sends a registration to the nodes in turn until one acknowledges it.
+// Every node gets the same bytes.
 func (w *world) register(ctx context.Context, e *enrolled, worker, n int) {
 	person := fmt.Sprintf("person-%d-%d", worker, n)
 	for try := 0; ctx.Err() == nil; try++ {
@@ -123,7 +123,7 @@ func (w *world) register(ctx context.Context, e *enrolled, worker, n int) {
 	}
 }
 
-// check compares what the cluster holds with what the clients were told.
+// check compares the cluster's content with what the clients were told.
 func (w *world) check(e *enrolled) {
 	w.t.Helper()
 	base := w.cluster.Nodes[0].URL
@@ -189,8 +189,8 @@ func TestNothingAcknowledgedIsLostOrDoubledOverPartitions(t *testing.T) {
 	})
 }
 
-// close stops everything and lets the last timers of the HTTP servers run out, so
-// that the bubble ends with the test.
+// close stops everything and waits for the last timers of the HTTP servers, so that
+// the bubble ends with the test.
 func (w *world) close() {
 	w.client.Close()
 	w.cluster.Close()

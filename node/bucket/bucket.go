@@ -20,7 +20,7 @@ import (
 	"facet/router/jobs"
 )
 
-// ErrName says that a filename is of a form that might lead outside.
+// ErrName is returned for a filename that might lead outside the tenant's folder.
 var ErrName = errors.New("bucket: unusable filename")
 
 // firstBytes is how much memory is taken before a file's size is known.
@@ -32,17 +32,17 @@ type Store struct {
 	folder string
 	url    string
 
-	// mu guards bucket, which is opened when it is first needed: a store that is away
+	// mu guards bucket. The bucket is opened at its first use: an unreachable store
 	// must not keep a node from starting.
 	mu     sync.Mutex
 	bucket *blob.Bucket
 }
 
-// fullOnly are the schemes that a build with the tag slim does not know.
+// fullOnly lists the schemes that a build with the tag slim does not know.
 var fullOnly = []string{"gs", "azblob"}
 
 // Check returns an error if this program can't open object stores of the scheme of
-// address. The error doesn't repeat the address, which may hold a secret.
+// address. The error doesn't repeat the address, which may contain a secret.
 func Check(address string) error {
 	u, err := url.Parse(address)
 	switch {
@@ -56,12 +56,13 @@ func Check(address string) error {
 	return fmt.Errorf("there is no object store of the kind %s://", u.Scheme)
 }
 
-// Open names the store; it is reached when it is first read. address is file:///DIR,
-// or what gocloud.dev opens: s3://, gs://, azblob:// with their parameters.
+// Open returns the store at address and does not connect to it; the first read
+// does. address is file:///DIR, or what gocloud.dev opens: s3://, gs://, azblob://
+// with their parameters.
 func Open(address string) (*Store, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("the object store's address is no URL") // it may hold a secret
+		return nil, errors.New("the object store's address is no URL") // the address may contain a secret
 	}
 	switch {
 	case u.Scheme == "":
@@ -77,7 +78,7 @@ func Open(address string) (*Store, error) {
 	return &Store{folder: filepath.FromSlash(u.Path)}, nil
 }
 
-// Read gives a file of a tenant, of at most limit bytes (jobs.Files).
+// Read returns the content of a tenant's file of at most limit bytes (jobs.Files).
 func (s *Store) Read(ctx context.Context, tenant id.Tenant, name string, limit int) ([]byte, error) {
 	// The rules of io/fs: no empty, "." or ".." part, no slash at either end.
 	if !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, "\\\x00") {
@@ -109,15 +110,15 @@ func (s *Store) open(ctx context.Context, tenant id.Tenant, name string) (io.Rea
 	return r, nil
 }
 
-// openFile opens a regular file within the tenant's folder; a symbolic link does not
-// lead out of it.
+// openFile opens a regular file within the tenant's folder. A symbolic link can't
+// lead outside.
 func (s *Store) openFile(tenant id.Tenant, name string) (io.ReadCloser, error) {
 	root, err := os.OpenRoot(filepath.Join(s.folder, tenant.String()))
 	if err != nil {
 		return nil, fmt.Errorf("open the tenant's folder: %w", err)
 	}
-	defer func() { _ = root.Close() }() // it was opened for reading
-	// What is no file (a pipe, say) might block when it is opened.
+	defer func() { _ = root.Close() }() // it was only read
+	// A file of another kind (a pipe, say) might block when it is opened.
 	info, err := root.Stat(filepath.FromSlash(name))
 	if err != nil {
 		return nil, fmt.Errorf("open file of a job: %w", err)
@@ -146,7 +147,7 @@ func (s *Store) connect(ctx context.Context) (*blob.Bucket, error) {
 	return b, nil
 }
 
-// readAll reads at most limit bytes; memory is taken as they come.
+// readAll reads at most limit bytes. It takes memory as they come.
 func readAll(r io.Reader, limit int) ([]byte, error) {
 	b := make([]byte, 0, min(firstBytes, limit+1))
 	for {
@@ -166,7 +167,7 @@ func readAll(r io.Reader, limit int) ([]byte, error) {
 	}
 }
 
-// Close lets go of the store.
+// Close closes the store.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,7 @@ func put(t testing.TB, dir string, tenant id.Tenant, name, text string) string {
 	return full
 }
 
-func TestAFileOfTheTenantIsReadAndNoOther(t *testing.T) {
+func TestOnlyTheTenantsFilesAreRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	put(t, dir, tenantA, "a/ä b.jpg", "ann")
@@ -69,7 +69,7 @@ func TestAFileOfTheTenantIsReadAndNoOther(t *testing.T) {
 	}
 }
 
-func TestAFileIsReadUpToItsBound(t *testing.T) {
+func TestFileIsReadUpToItsBound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	text := strings.Repeat("0123456789", 30_000)
@@ -86,7 +86,8 @@ func TestAFileIsReadUpToItsBound(t *testing.T) {
 	}
 }
 
-func TestAnUnusableAddressIsRefusedWithoutItsSecret(t *testing.T) {
+// The error does not repeat the secret in the address.
+func TestBadAddressIsRefusedWithoutSecret(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"", "photos", "file://host/x", "file:x", "ftp://secret@host/x", "s3://%zz?secret", "file://"} {
 		if _, err := Open(address); err == nil || strings.Contains(err.Error(), "secret") {
@@ -95,7 +96,7 @@ func TestAnUnusableAddressIsRefusedWithoutItsSecret(t *testing.T) {
 	}
 }
 
-func FuzzNoNameLeadsOutside(f *testing.F) {
+func FuzzNameNeverLeadsOutside(f *testing.F) {
 	dir := f.TempDir()
 	put(f, dir, tenantA, "x", "inside")
 	put(f, dir, tenantB, "x", "outside")

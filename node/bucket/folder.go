@@ -17,19 +17,18 @@ import (
 )
 
 const (
-	// listMax bounds what List gives.
+	// listMax is the most names that a listing may return.
 	listMax = 100_000
-	// listTries is how often a list is begun in which a name has gone when its turn comes.
+	// listTries is how often a listing is tried when names disappear meanwhile.
 	listTries = 10
 )
 
-// Folder is a place in an object store that may be written to. It is safe for
-// concurrent use.
+// Folder is a writable place in an object store. It is safe for concurrent use.
 type Folder struct{ bucket *blob.Bucket }
 
-// OpenFolder opens the place that address names: file:///DIR, which is made when
-// missing, or SCHEME://BUCKET/PATH with what gocloud.dev takes as parameters. Close
-// it. Errors don't repeat the address, which may hold a secret.
+// OpenFolder opens the place at address: file:///DIR, which it creates when
+// missing, or SCHEME://BUCKET/PATH with the parameters of gocloud.dev. The caller
+// closes it. Errors don't repeat the address, which may contain a secret.
 func OpenFolder(ctx context.Context, address string) (*Folder, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -62,11 +61,11 @@ func OpenFolder(ctx context.Context, address string) (*Folder, error) {
 	return &Folder{b}, nil
 }
 
-// Close lets go of the store.
+// Close closes the store.
 func (f *Folder) Close() error { return f.bucket.Close() }
 
-// Create writes an object through write. It is there only once write has returned
-// without an error and everything arrived.
+// Create writes an object through write. The object exists only after write has
+// returned without an error and all bytes have arrived.
 func (f *Folder) Create(ctx context.Context, name string, write func(io.Writer) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -75,7 +74,7 @@ func (f *Folder) Create(ctx context.Context, name string, write func(io.Writer) 
 		return fmt.Errorf("create %s: %w", name, err)
 	}
 	if err := write(w); err != nil {
-		cancel() // or Close would make a cut object of it
+		cancel() // otherwise Close would store a truncated object
 		_ = w.Close()
 		return fmt.Errorf("write %s: %w", name, err)
 	}
@@ -85,7 +84,7 @@ func (f *Folder) Create(ctx context.Context, name string, write func(io.Writer) 
 	return nil
 }
 
-// Open opens an object and gives its length; a missing one is fs.ErrNotExist.
+// Open opens an object and returns its length. A missing object is fs.ErrNotExist.
 func (f *Folder) Open(ctx context.Context, name string) (io.ReadCloser, int64, error) {
 	r, err := f.bucket.NewReader(ctx, name, nil)
 	if gcerrors.Code(err) == gcerrors.NotFound || errors.Is(err, os.ErrNotExist) {
@@ -97,15 +96,15 @@ func (f *Folder) Open(ctx context.Context, name string) (io.ReadCloser, int64, e
 	return r, r.Size(), nil
 }
 
-// Folders names the folders directly below, in order.
+// Folders returns the names of the folders directly below, in order.
 func (f *Folder) Folders(ctx context.Context) ([]string, error) {
 	return f.list(ctx, &blob.ListOptions{Delimiter: "/"}, func(o *blob.ListObject) (string, bool) {
 		return strings.TrimSuffix(o.Key, "/"), o.IsDir
 	})
 }
 
-// Remove removes all objects of a folder, that of the name last first: without it
-// the rest is known to be unfinished.
+// Remove removes all objects of a folder. It removes the object named first before
+// the others: without it the folder counts as unfinished.
 func (f *Folder) Remove(ctx context.Context, folder, first string) error {
 	names, err := f.list(ctx, &blob.ListOptions{Prefix: folder + "/"}, func(o *blob.ListObject) (string, bool) {
 		return o.Key, !o.IsDir
@@ -121,8 +120,8 @@ func (f *Folder) Remove(ctx context.Context, folder, first string) error {
 	return nil
 }
 
-// list begins anew when what it was about to look at has gone: a directory that somebody writes
-// to meanwhile has files that are renamed.
+// list starts again when a name disappears before it is read, as happens when
+// another process renames files in a directory.
 func (f *Folder) list(ctx context.Context, o *blob.ListOptions, take func(*blob.ListObject) (string, bool)) (names []string, err error) {
 	for range listTries {
 		if names, err = f.listOnce(ctx, o, take); gcerrors.Code(err) != gcerrors.NotFound {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestAFolderIsListedWhileFilesInItAreRenamed(t *testing.T) {
+func TestListSurvivesRenamedFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for i := range 50 {

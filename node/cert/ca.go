@@ -20,14 +20,14 @@ import (
 const (
 	caLife    = 10 * 365 * 24 * time.Hour
 	leafLife  = 365 * 24 * time.Hour
-	backdated = time.Hour // clocks of nodes differ; a new certificate must be good at once
+	backdated = time.Hour // clocks of nodes differ, and a new certificate must be valid at once
 
-	nameBytesMax = 63 // of an authority or administrator
+	nameBytesMax = 63 // of the name of an authority or administrator
 	hostsMax     = 64 // names and addresses in one certificate
 	pemBytesMax  = 64 << 10
 )
 
-// ErrName says that a name can't stand in a certificate's URI.
+// ErrName is returned for a name that can't be part of a certificate's URI.
 var ErrName = errors.New("cert: a name has 1 to 63 of a-z, 0-9, '-' and '.'")
 
 // CA is the cluster's certificate authority: an ECDSA P-256 key and a
@@ -36,13 +36,14 @@ type CA struct {
 	name string
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	// others are authorities of the same name that are trusted beside this one, while
-	// one of them takes over from the other.
+	// others are the trusted authorities of the same name, while one authority
+	// replaces another.
 	others []*x509.Certificate
 }
 
-// NewCA makes an authority. name names the cluster in the certificates that it
-// issues: two clusters must not share a name when they share an authority's key.
+// NewCA returns a new authority. name identifies the cluster in the certificates
+// that it issues. Two clusters that share an authority's key must have different
+// names.
 func NewCA(name string) (*CA, error) {
 	if !isName(name) {
 		return nil, fmt.Errorf("%w: got %.80q", ErrName, name)
@@ -72,11 +73,11 @@ func NewCA(name string) (*CA, error) {
 	return &CA{name: name, cert: parsed, key: key}, nil
 }
 
-// Name gives the authority's name.
+// Name returns the authority's name.
 func (ca *CA) Name() string { return ca.name }
 
-// CertPEM gives the authority's certificate, and behind it those that are trusted
-// beside it; every node has them.
+// CertPEM returns the authority's certificate, followed by those of the other
+// trusted authorities. Every node has them.
 func (ca *CA) CertPEM() []byte {
 	b := encodeCert(ca.cert.Raw)
 	for _, c := range ca.others {
@@ -85,7 +86,7 @@ func (ca *CA) CertPEM() []byte {
 	return b
 }
 
-// IssueNode makes the certificate with which node speaks to other nodes, both as
+// IssueNode issues the certificate with which node speaks to other nodes, both as
 // client and as server. hosts are the names and IP addresses of its admin port.
 func (ca *CA) IssueNode(node id.Node, hosts []string) (Pair, error) {
 	return ca.issue(ca.nodeTemplate(node), hosts)
@@ -99,8 +100,8 @@ func (ca *CA) nodeTemplate(node id.Node) *x509.Certificate {
 	}
 }
 
-// IssueServer makes the certificate of the public HTTPS port. hosts are the
-// names and IP addresses that clients call; there must be one at least.
+// IssueServer issues the certificate of the public HTTPS port. hosts are the names
+// and IP addresses that clients call, at least one.
 func (ca *CA) IssueServer(hosts []string) (Pair, error) {
 	if len(hosts) == 0 {
 		return Pair{}, errNoHost
@@ -110,9 +111,9 @@ func (ca *CA) IssueServer(hosts []string) (Pair, error) {
 
 var errNoHost = errors.New("issue server certificate: it needs a host")
 
-// serverTemplate names the server as no authority can be called (isName): OpenSSL, and
-// so curl and Python, takes a certificate that names its issuer as itself for a
-// self-signed one and refuses it.
+// serverTemplate gives the server a name that no authority can have (isName).
+// OpenSSL, and so curl and Python, takes a certificate with equal subject and
+// issuer for a self-signed one and refuses it.
 func serverTemplate() *x509.Certificate {
 	return &x509.Certificate{
 		Subject:     pkix.Name{CommonName: "facet server"},
@@ -120,7 +121,7 @@ func serverTemplate() *x509.Certificate {
 	}
 }
 
-// IssueAdmin makes the client certificate of an administrator's command line.
+// IssueAdmin issues the client certificate of an administrator's command line.
 func (ca *CA) IssueAdmin(name string) (Pair, error) {
 	if !isName(name) {
 		return Pair{}, fmt.Errorf("%w: got %.80q", ErrName, name)
@@ -133,8 +134,8 @@ func (ca *CA) IssueAdmin(name string) (Pair, error) {
 	return ca.issue(template, nil)
 }
 
-// IssueStatus makes the client certificate with which the command line on node's machine
-// looks at the cluster.
+// IssueStatus issues the client certificate with which the command line on node's
+// machine reads the state of the cluster.
 func (ca *CA) IssueStatus(node id.Node) (Pair, error) {
 	return ca.issue(ca.statusTemplate(node), nil)
 }
@@ -147,7 +148,8 @@ func (ca *CA) statusTemplate(node id.Node) *x509.Certificate {
 	}
 }
 
-// issue signs template for a fresh key, for one year or the authority's rest.
+// issue makes a key and signs template for it. The certificate is valid for one
+// year, or for the rest of the authority's life if that is shorter.
 func (ca *CA) issue(template *x509.Certificate, hosts []string) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -164,7 +166,7 @@ func (ca *CA) issue(template *x509.Certificate, hosts []string) (Pair, error) {
 	return Pair{Cert: certPEM, Key: keyPEM}, nil
 }
 
-// sign signs template for a key, for one year or the authority's rest.
+// sign signs template for a key, for as long as issue says.
 func (ca *CA) sign(template *x509.Certificate, hosts []string, key any) ([]byte, error) {
 	if len(hosts) > hostsMax {
 		return nil, fmt.Errorf("issue certificate: %d hosts, at most %d", len(hosts), hostsMax)
@@ -191,11 +193,11 @@ func (ca *CA) sign(template *x509.Certificate, hosts []string, key any) ([]byte,
 	return encodeCert(der), nil
 }
 
-// signed tells whether c is one of this authority's certificates.
+// signed reports whether this authority has signed c.
 func (ca *CA) signed(c *x509.Certificate) bool { return c.CheckSignatureFrom(ca.cert) == nil }
 
-// stamp gives template a random serial number (RFC 5280, §4.1.2.2) and a life
-// that began an hour ago.
+// stamp sets template's serial number to a random one (RFC 5280, §4.1.2.2). Its
+// life started an hour ago.
 func stamp(template *x509.Certificate, life time.Duration) error {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
@@ -208,7 +210,8 @@ func stamp(template *x509.Certificate, life time.Duration) error {
 	return nil
 }
 
-// isName tells whether s can stand in a URI's host or path as it is.
+// isName reports whether s can be the host of a URI, or a part of its path, as it
+// is.
 func isName(s string) bool {
 	if s == "" || len(s) > nameBytesMax {
 		return false

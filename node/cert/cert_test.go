@@ -32,7 +32,8 @@ func newCA(t *testing.T, name string) *CA {
 	return ca
 }
 
-// source writes the authority's certificate and what issue gives, and loads them.
+// source writes the authority's certificate and the one that issue returns, and
+// loads them.
 func source(t *testing.T, ca *CA, issue func() (Pair, error)) (*Source, Files) {
 	t.Helper()
 	dir := t.TempDir()
@@ -99,7 +100,7 @@ func talk(t *testing.T, server, client *tls.Config) (state tls.ConnectionState, 
 	return sc.ConnectionState(), serverErr, clientErr
 }
 
-func TestASourceTellsWhenItsAuthorityEnds(t *testing.T) {
+func TestSourceReportsAuthorityEnd(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	if got := nodeSource(t, ca, 1).AuthorityEnd(); !got.Equal(ca.cert.NotAfter) {
@@ -122,13 +123,13 @@ func TestTwoNodesOfAClusterTalk(t *testing.T) {
 	}
 }
 
-func TestStrangersAreRefusedAtBothEnds(t *testing.T) {
+func TestStrangerIsRefusedAtBothEnds(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	good := nodeSource(t, ca, 1).PeerConfig()
 	refused := func(name string, other *tls.Config) {
 		t.Helper()
-		other.VerifyConnection = nil // it takes whatever it meets
+		other.VerifyConnection = nil // it accepts any peer
 		if _, serverErr, _ := talk(t, good, other); serverErr == nil {
 			t.Errorf("%s as client: the server took it", name)
 		}
@@ -164,7 +165,7 @@ func TestStrangersAreRefusedAtBothEnds(t *testing.T) {
 	refused("a self-signed node", self.PeerConfig())
 }
 
-// selfSigned makes a certificate that no authority signed.
+// selfSigned returns a certificate that no authority signed.
 func selfSigned(t *testing.T, name *url.URL) (Pair, error) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -183,7 +184,7 @@ func selfSigned(t *testing.T, name *url.URL) (Pair, error) {
 	return Pair{Cert: encodeCert(der), Key: keyPEM}, err
 }
 
-func TestAdminPortTellsRolesApart(t *testing.T) {
+func TestAdminPortDistinguishesRoles(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	own := nodeSource(t, ca, 1)
@@ -203,7 +204,7 @@ func TestAdminPortTellsRolesApart(t *testing.T) {
 	other := newCA(t, "one")
 	foreign, _ := source(t, other, func() (Pair, error) { return other.IssueAdmin("root") })
 	config := foreign.AdminClientConfig()
-	config.VerifyConnection = nil // it takes whatever it meets
+	config.VerifyConnection = nil // it accepts any server
 	if _, serverErr, _ := talk(t, port, config); !errors.Is(serverErr, ErrStranger) {
 		t.Errorf("an administrator of another cluster: got %v, want ErrStranger", serverErr)
 	}
@@ -216,7 +217,7 @@ func TestAdminPortTellsRolesApart(t *testing.T) {
 	}
 }
 
-func TestPublicPortIsGoodForItsHostsOnly(t *testing.T) {
+func TestPublicCertificateFitsItsHostsOnly(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	s, _ := source(t, ca, func() (Pair, error) { return ca.IssueServer([]string{"facet.example", "10.1.2.3", "::1"}) })
@@ -230,7 +231,7 @@ func TestPublicPortIsGoodForItsHostsOnly(t *testing.T) {
 	}
 }
 
-func TestNoCertificateNamesItselfAsItsIssuer(t *testing.T) {
+func TestCertificateIsNotItsOwnIssuer(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"facet", "one"} {
 		ca := newCA(t, name)
@@ -250,7 +251,7 @@ func TestNoCertificateNamesItselfAsItsIssuer(t *testing.T) {
 	}
 }
 
-func TestCertificatesAreRenewedInTheirLastThird(t *testing.T) {
+func TestCertificateIsRenewedInItsLastThird(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca := newCA(t, "one")
@@ -284,7 +285,7 @@ func TestCertificatesAreRenewedInTheirLastThird(t *testing.T) {
 	})
 }
 
-func TestAnExpiredNodeIsRefused(t *testing.T) {
+func TestExpiredNodeIsRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca := newCA(t, "one")
@@ -296,7 +297,7 @@ func TestAnExpiredNodeIsRefused(t *testing.T) {
 	})
 }
 
-func TestChangedFilesAreTakenWhenTheyAreWhole(t *testing.T) {
+func TestChangedFilesAreTakenWhenWhole(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca := newCA(t, "one")
@@ -326,7 +327,8 @@ func TestChangedFilesAreTakenWhenTheyAreWhole(t *testing.T) {
 	})
 }
 
-func TestAuthoritySurvivesItsFilesWhichOnlyTheOwnerReads(t *testing.T) {
+// It reads back as it was saved.
+func TestAuthorityIsSavedForItsOwnerOnly(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	dir := t.TempDir()
@@ -364,7 +366,7 @@ func TestAuthoritySurvivesItsFilesWhichOnlyTheOwnerReads(t *testing.T) {
 	}
 }
 
-func TestNamesThatDoNotFitAURIAreRefused(t *testing.T) {
+func TestNameUnfitForAURIIsRefused(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	for _, name := range []string{"", "a/b", "UPPER", "a b", "ü", string(bytes.Repeat([]byte("a"), 64))} {
@@ -377,7 +379,8 @@ func TestNamesThatDoNotFitAURIAreRefused(t *testing.T) {
 	}
 }
 
-func FuzzParseAuthoritiesTakesThoseOfOneNameOnly(f *testing.F) {
+// All authorities of the result have one name.
+func FuzzParseAuthorities(f *testing.F) {
 	one, err := NewCA("one")
 	if err != nil {
 		f.Fatal(err)

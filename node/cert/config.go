@@ -19,43 +19,43 @@ const PeerProtocol = "facet-peer/1"
 // httpProtocol is the ALPN name of the public and the admin port.
 const httpProtocol = "http/1.1"
 
-// ErrStranger says that the other end's certificate does not open this port.
+// ErrStranger is returned when the other end's certificate does not open this port.
 var ErrStranger = errors.New("cert: not a certificate for this port")
 
-// Role is what the holder of a certificate is.
+// Role is the role of a certificate's holder.
 type Role string
 
-// The roles. They are spoken between versions.
+// The roles. Nodes of different versions exchange them.
 const (
 	// RoleNode is a node of the cluster. Its name is the node's id.
 	RoleNode Role = "node"
 	// RoleAdmin is an administrator.
 	RoleAdmin Role = "admin"
-	// RoleStatus is the command line on the machine of a node: it looks and gives no
-	// orders. Its name is the node's id.
+	// RoleStatus is the command line on the machine of a node. It may read and not
+	// change the cluster. Its name is the node's id.
 	RoleStatus Role = "status"
 )
 
-// uri names the holder of a certificate.
+// uri returns the URI that names the holder of a certificate.
 func (ca *CA) uri(r Role, name string) *url.URL {
 	return &url.URL{Scheme: "facet", Host: ca.name, Path: "/" + string(r) + "/" + name}
 }
 
-// PeerConfig is for the port between nodes, for both ends of a stream: TLS 1.3,
-// and the other end must be a node of this cluster. Files are read again when
-// they change; streams that are open stay open.
+// PeerConfig returns the configuration for both ends of a stream on the port
+// between nodes: TLS 1.3, and the other end must be a node of this cluster. Changed
+// files are read again. Open streams stay open.
 func (s *Source) PeerConfig() *tls.Config {
 	c := s.config(PeerProtocol)
 	c.MinVersion = tls.VersionTLS13
-	c.ClientAuth = tls.RequireAnyClientCert // VerifyConnection is what checks it
-	c.InsecureSkipVerify = true             // host names say nothing here: VerifyConnection checks chain and URI
+	c.ClientAuth = tls.RequireAnyClientCert // VerifyConnection checks it
+	c.InsecureSkipVerify = true             // host names prove nothing here: VerifyConnection checks chain and URI
 	c.VerifyConnection = s.verifier(x509.ExtKeyUsageAny, RoleNode)
 	return c
 }
 
-// AdminServerConfig is for the admin port: TLS 1.3 with the node's certificate;
-// callers must have a certificate of this cluster. What they may do is for their role
-// to say: Holder returns it.
+// AdminServerConfig returns the configuration for the admin port: TLS 1.3 with the
+// node's certificate. Callers must have a certificate of this cluster. Their rights
+// depend on their role, which Holder returns.
 func (s *Source) AdminServerConfig() *tls.Config {
 	c := s.config(httpProtocol)
 	c.MinVersion = tls.VersionTLS13
@@ -64,8 +64,9 @@ func (s *Source) AdminServerConfig() *tls.Config {
 	return c
 }
 
-// AdminClientConfig is for the command line: it shows the administrator's
-// certificate and accepts any node of this cluster, under any host name.
+// AdminClientConfig returns the configuration for the command line. The client
+// shows the administrator's certificate and accepts any node of this cluster, under
+// any host name.
 func (s *Source) AdminClientConfig() *tls.Config {
 	c := s.config(httpProtocol)
 	c.MinVersion = tls.VersionTLS13
@@ -74,15 +75,16 @@ func (s *Source) AdminClientConfig() *tls.Config {
 	return c
 }
 
-// ServerConfig is for the public HTTPS port: TLS 1.2 or 1.3, no client certificate.
+// ServerConfig returns the configuration for the public HTTPS port: TLS 1.2 or 1.3,
+// no client certificate.
 func (s *Source) ServerConfig() *tls.Config {
 	c := s.config(httpProtocol)
 	c.MinVersion = tls.VersionTLS12
 	return c
 }
 
-// config has what all ports have in common. Sessions are not resumed: a resumed
-// one would outlive the files that it was checked with.
+// config returns the settings that all ports share. Sessions are not resumed: a
+// resumed session would outlive the files that it was checked with.
 func (s *Source) config(protocol string) *tls.Config {
 	return &tls.Config{
 		NextProtos:             []string{protocol},
@@ -96,8 +98,8 @@ func (s *Source) config(protocol string) *tls.Config {
 	}
 }
 
-// verifier checks the other end's chain against the authority and that it has
-// one of roles in the same cluster.
+// verifier returns a check of the other end: its chain must lead to a trusted
+// authority, and it must have one of roles in the same cluster.
 func (s *Source) verifier(usage x509.ExtKeyUsage, roles ...Role) func(tls.ConnectionState) error {
 	return func(cs tls.ConnectionState) error {
 		// A client that offers no ALPN at all passes crypto/tls's own check.
@@ -112,14 +114,15 @@ func (s *Source) verifier(usage x509.ExtKeyUsage, roles ...Role) func(tls.Connec
 	}
 }
 
-// Holder returns the role and the name of the holder of a client certificate, checked
-// against the authorities that are trusted now: a connection outlives them.
+// Holder returns the role and the name of the holder of a client certificate. It
+// checks against the authorities that are trusted now, because a connection can
+// outlive them.
 func (s *Source) Holder(leaf *x509.Certificate) (Role, string, error) {
 	return s.current().holder(leaf, x509.ExtKeyUsageClientAuth, RoleAdmin, RoleStatus, RoleNode)
 }
 
-// Trusts reports whether an authority that is trusted now has signed leaf. Its dates are
-// not looked at.
+// Trusts reports whether an authority that is trusted now has signed leaf. It does
+// not check the dates.
 func (s *Source) Trusts(leaf *x509.Certificate) bool {
 	return slices.ContainsFunc(s.Authorities(), func(c *x509.Certificate) bool { return leaf.CheckSignatureFrom(c) == nil })
 }
@@ -143,7 +146,8 @@ func (m *material) holder(leaf *x509.Certificate, usage x509.ExtKeyUsage, roles 
 	return "", "", fmt.Errorf("%w: %s is not %v of %s", ErrStranger, leaf.Subject.CommonName, roles, m.authority)
 }
 
-// holder gives the name that c's one URI carries for role r of authority.
+// holder returns the name in the URI of c if c has exactly one, of role r and this
+// authority.
 func holder(c *x509.Certificate, authority string, r Role) (string, bool) {
 	if len(c.URIs) != 1 || c.URIs[0].Scheme != "facet" || c.URIs[0].Host != authority {
 		return "", false
@@ -160,8 +164,8 @@ func holder(c *x509.Certificate, authority string, r Role) (string, bool) {
 	return name, true
 }
 
-// NodeOf gives the node at the other end of a connection that PeerConfig
-// accepted. It is ErrStranger for any other.
+// NodeOf returns the node at the other end of a connection that PeerConfig
+// accepted. It returns ErrStranger for any other connection.
 func NodeOf(cs tls.ConnectionState) (id.Node, error) {
 	if len(cs.PeerCertificates) == 0 {
 		return id.Node{}, ErrStranger
@@ -169,12 +173,12 @@ func NodeOf(cs tls.ConnectionState) (id.Node, error) {
 	return NodeIn(cs.PeerCertificates[0])
 }
 
-// NodeIn gives the node that a certificate names. It is ErrStranger for one that
-// names none.
+// NodeIn returns the node that a certificate names. It returns ErrStranger when the
+// certificate names none.
 func NodeIn(leaf *x509.Certificate) (id.Node, error) { return nodeIn(leaf, RoleNode) }
 
-// StatusIn returns the node on whose machine a certificate of the role status is used. The
-// error is ErrStranger for another certificate.
+// StatusIn returns the node on whose machine a certificate of the role status is
+// used. It returns ErrStranger for another certificate.
 func StatusIn(leaf *x509.Certificate) (id.Node, error) { return nodeIn(leaf, RoleStatus) }
 
 func nodeIn(leaf *x509.Certificate, r Role) (id.Node, error) {

@@ -27,16 +27,16 @@ type Pair struct {
 	Key  []byte
 }
 
-// Files names the files of a certificate: the authority's certificate, with
+// Files names the files of a certificate: the authorities' certificates, against
 // which others are checked, and the own certificate and key.
 type Files struct {
-	CA   string // may be empty where nobody is checked: the public port
+	CA   string // may be empty for the public port, which checks nobody
 	Cert string
 	Key  string
 }
 
-// Save writes p, each file by rename, the key first and with mode 0600: a reader
-// that sees the new certificate finds its key.
+// Save writes p, each file by rename. The key comes first and has mode 0600: a
+// reader that sees the new certificate finds its key.
 func (p Pair) Save(certFile, keyFile string) error {
 	if err := writeFile(keyFile, p.Key, 0o600); err != nil {
 		return fmt.Errorf("save key: %w", err)
@@ -63,7 +63,7 @@ func LoadPair(certFile, keyFile string) (Pair, error) {
 	return p, nil
 }
 
-// parse gives p as the TLS library takes it, with Leaf set.
+// parse returns p in the form of the TLS library, with Leaf set.
 func (p Pair) parse() (tls.Certificate, error) { return tls.X509KeyPair(p.Cert, p.Key) }
 
 // Save writes the authority's certificate and key.
@@ -75,7 +75,7 @@ func (ca *CA) Save(certFile, keyFile string) error {
 	return Pair{Cert: ca.CertPEM(), Key: key}.Save(certFile, keyFile)
 }
 
-// LoadCA reads an authority that Save wrote, and those that are trusted beside it.
+// LoadCA reads an authority that Save wrote, and the other trusted authorities.
 func LoadCA(certFile, keyFile string) (*CA, error) {
 	p, err := LoadPair(certFile, keyFile)
 	if err != nil {
@@ -104,10 +104,10 @@ func LoadCA(certFile, keyFile string) (*CA, error) {
 	return ca, nil
 }
 
-// Ensure makes sure that files hold a certificate that ca signed and that has at
-// least a third of its life left: else it saves what issue gives, and ca's own
-// certificate as files.CA (unless that is empty). It tells whether it did.
-// A Source that reads the files takes the new ones by itself.
+// Ensure checks that files contain a certificate that ca signed and that has at
+// least a third of its life left. Otherwise it saves the pair that issue returns,
+// and ca's certificates as files.CA unless that is empty. It reports whether it
+// saved. A Source that reads the files takes the new ones by itself.
 func Ensure(files Files, ca *CA, issue func() (Pair, error)) (bool, error) {
 	if files.CA != "" {
 		if have, err := readFile(files.CA); err != nil || !bytes.Equal(have, ca.CertPEM()) {
@@ -128,7 +128,8 @@ func Ensure(files Files, ca *CA, issue func() (Pair, error)) (bool, error) {
 	return true, p.Save(files.Cert, files.Key)
 }
 
-// Expiring tells whether less than a third of c's life is left, or it has not begun.
+// Expiring reports whether less than a third of c's life is left, or its life has
+// not started.
 func Expiring(c *x509.Certificate) bool {
 	now := time.Now()
 	return now.Before(c.NotBefore) || c.NotAfter.Sub(now) < c.NotAfter.Sub(c.NotBefore)/3
@@ -163,8 +164,8 @@ func readFile(name string) ([]byte, error) {
 	return b, nil
 }
 
-// writeFile writes beside name, syncs and renames, so that a reader sees the old
-// bytes or the new ones.
+// writeFile writes beside name, syncs and renames, so that a reader sees either the
+// old bytes or the new ones.
 func writeFile(name string, b []byte, mode os.FileMode) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), ".new-*") // mode 0600
 	if err != nil {

@@ -17,16 +17,16 @@ import (
 
 const blockRequest = "CERTIFICATE REQUEST"
 
-// fingerprintBytes is how much of a hash people compare.
+// fingerprintBytes is the part of a hash that people compare.
 const fingerprintBytes = 6
 
-// ErrRequest says that a request for a certificate can't be read, or was not made by
-// the holder of its key.
+// ErrRequest is returned for a request for a certificate that can't be read, or
+// that its key did not sign.
 var ErrRequest = errors.New("cert: not a request for a certificate")
 
-// Request makes a key and the request for a certificate of it (PKCS #10), so that the
-// key never leaves the machine that uses it. What the certificate will say is the
-// authority's matter; the request names nothing but the key.
+// Request returns a new key and a request for its certificate (PKCS #10). The key
+// never leaves the machine that uses it. The request names nothing but the key: the
+// authority decides what the certificate says.
 func Request() (request, key []byte, err error) {
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -40,7 +40,7 @@ func Request() (request, key []byte, err error) {
 	return pem.EncodeToMemory(&pem.Block{Type: blockRequest, Bytes: der}), key, err
 }
 
-// parseRequest gives the key that a request is for. The error wraps ErrRequest.
+// parseRequest returns the key in a request. The error wraps ErrRequest.
 func parseRequest(request []byte) (*ecdsa.PublicKey, error) {
 	block, _ := pem.Decode(request)
 	if len(request) > pemBytesMax || block == nil || block.Type != blockRequest {
@@ -60,8 +60,8 @@ func parseRequest(request []byte) (*ecdsa.PublicKey, error) {
 	return key, nil
 }
 
-// SignNode makes the certificate that IssueNode makes, for the key of a request. The
-// error wraps ErrRequest if that is no request.
+// SignNode signs the certificate of IssueNode for the key of a request. The error
+// wraps ErrRequest when the request is malformed.
 func (ca *CA) SignNode(request []byte, node id.Node, hosts []string) ([]byte, error) {
 	key, err := parseRequest(request)
 	if err != nil {
@@ -70,8 +70,8 @@ func (ca *CA) SignNode(request []byte, node id.Node, hosts []string) ([]byte, er
 	return ca.sign(ca.nodeTemplate(node), hosts, key)
 }
 
-// SignServer makes the certificate that IssueServer makes, for the key of a request.
-// The error wraps ErrRequest if that is no request.
+// SignServer signs the certificate of IssueServer for the key of a request. The
+// error wraps ErrRequest when the request is malformed.
 func (ca *CA) SignServer(request []byte, hosts []string) ([]byte, error) {
 	if len(hosts) == 0 {
 		return nil, errNoHost
@@ -83,8 +83,8 @@ func (ca *CA) SignServer(request []byte, hosts []string) ([]byte, error) {
 	return ca.sign(serverTemplate(), hosts, key)
 }
 
-// SignStatus makes the certificate that IssueStatus makes, for the key of a request. The
-// error wraps ErrRequest if that is no request.
+// SignStatus signs the certificate of IssueStatus for the key of a request. The
+// error wraps ErrRequest when the request is malformed.
 func (ca *CA) SignStatus(request []byte, node id.Node) ([]byte, error) {
 	key, err := parseRequest(request)
 	if err != nil {
@@ -93,8 +93,8 @@ func (ca *CA) SignStatus(request []byte, node id.Node) ([]byte, error) {
 	return ca.sign(ca.statusTemplate(node), nil, key)
 }
 
-// Successor makes an authority of the same name with another key, which is to take
-// over: both are in each other's CertPEM.
+// Successor returns an authority of the same name with another key, which will
+// replace ca. Each of the two then lists the other in its CertPEM.
 func (ca *CA) Successor() (*CA, error) {
 	next, err := NewCA(ca.name)
 	if err != nil {
@@ -105,25 +105,26 @@ func (ca *CA) Successor() (*CA, error) {
 	return next, nil
 }
 
-// Alone gives the authority with none trusted beside it.
+// Alone returns the authority without other trusted ones.
 func (ca *CA) Alone() *CA { return &CA{name: ca.name, cert: ca.cert, key: ca.key} }
 
-// Trusted is how many authorities CertPEM holds: 1, or 2 while one takes over.
+// Trusted returns the number of authorities in CertPEM: 1, or 2 while one replaces
+// the other.
 func (ca *CA) Trusted() int { return 1 + len(ca.others) }
 
-// Certificate gives the authority's own certificate, for its dates.
+// Certificate returns the authority's own certificate, for its dates.
 func (ca *CA) Certificate() *x509.Certificate { return ca.cert }
 
-// Hash is the SHA-256 of a certificate (DER): who knows it knows the authority.
+// Hash returns the SHA-256 of a certificate (DER). It identifies an authority.
 func Hash(c *x509.Certificate) [sha256.Size]byte { return sha256.Sum256(c.Raw) }
 
-// Fingerprint is the beginning of Hash, for people.
+// Fingerprint returns the first bytes of Hash, for people.
 func Fingerprint(c *x509.Certificate) string {
 	h := Hash(c)
 	return hex.EncodeToString(h[:fingerprintBytes])
 }
 
-// Hosts gives the names and IP addresses in a certificate, sorted.
+// Hosts returns the names and IP addresses in a certificate, sorted.
 func Hosts(c *x509.Certificate) []string {
 	hosts := slices.Clone(c.DNSNames)
 	for _, ip := range c.IPAddresses {
@@ -133,8 +134,9 @@ func Hosts(c *x509.Certificate) []string {
 	return hosts
 }
 
-// Check gives the certificate of a pair if both belong together and one of authorities
-// has issued it for that use, as of now.
+// Check returns the certificate of a pair. It returns an error unless certificate
+// and key belong together and one of authorities has issued the certificate for
+// that use, as of now.
 func Check(p Pair, authorities []*x509.Certificate, use x509.ExtKeyUsage) (*x509.Certificate, error) {
 	parsed, err := p.parse()
 	if err != nil {
@@ -148,7 +150,7 @@ func Check(p Pair, authorities []*x509.Certificate, use x509.ExtKeyUsage) (*x509
 	return parsed.Leaf, err
 }
 
-// ParseLeaf reads the first certificate of some PEM.
+// ParseLeaf returns the first certificate of some PEM.
 func ParseLeaf(b []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(b)
 	if len(b) > pemBytesMax || block == nil || block.Type != blockCert {

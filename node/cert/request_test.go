@@ -15,7 +15,8 @@ import (
 	"testing"
 )
 
-func TestACertificateIsMadeForAKeyThatStaysWhereItWasMade(t *testing.T) {
+// The certificate is issued for a key that never leaves its machine.
+func TestRequestKeepsTheKeyLocal(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	request, key, err := Request()
@@ -47,7 +48,7 @@ func TestACertificateIsMadeForAKeyThatStaysWhereItWasMade(t *testing.T) {
 	}
 }
 
-func TestARequestThatItsKeyDidNotSignIsRefused(t *testing.T) {
+func TestRequestOfAnotherKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	request, _, err := Request()
@@ -92,9 +93,9 @@ func FuzzParseRequestTakesSignedKeysOnly(f *testing.F) {
 	})
 }
 
-// An authority is replaced in three steps, and at none of them does a node with
-// certificates of the step before refuse one of the step after.
-func TestAnAuthorityIsReplacedWithoutAPause(t *testing.T) {
+// An authority is replaced in three steps. At no step does a node with certificates
+// of the step before refuse a node of the step after.
+func TestAuthorityIsReplacedWithoutAPause(t *testing.T) {
 	t.Parallel()
 	old := newCA(t, "one")
 	files := func(dir string) Files {

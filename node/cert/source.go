@@ -12,40 +12,41 @@ import (
 	"time"
 )
 
-// recheckInterval is how often, at most, a handshake looks whether files changed.
+// recheckInterval is the least time between two checks whether files changed.
 const recheckInterval = time.Second
 
 // Source reads a certificate's files and reads them again when they change. It
-// looks at handshakes, so it needs no goroutine and no closing. It is safe for
+// checks at handshakes, so it needs no goroutine and no closing. It is safe for
 // concurrent use.
 type Source struct {
 	files Files
 	log   *slog.Logger
 
-	// mu guards what follows; held while the files are read, at most once a second.
+	// mu guards now, stamps and checked. It is held while the files are read, at
+	// most once a second.
 	mu      sync.Mutex
 	now     *material
 	stamps  [3]fileStamp
 	checked time.Time
 }
 
-// material is what one reading of the files gave. It is never changed.
+// material is the result of one reading of the files. It is never changed.
 type material struct {
 	own       tls.Certificate
-	roots     *x509.CertPool // nil: nobody is checked
+	roots     *x509.CertPool // nil: no check of the other end
 	trusted   []*x509.Certificate
-	rootsEnd  time.Time // of the one that lasts longest
+	rootsEnd  time.Time // of the root that lasts longest
 	authority string
 }
 
-// fileStamp tells whether a file changed.
+// fileStamp is the size and time of a file. A changed file has another stamp.
 type fileStamp struct {
 	size     int64
 	modified time.Time
 }
 
-// Load reads files. Later changes are taken when certificate and key belong
-// together; until then, and with a Warn in log, the old ones stay.
+// Load reads files. It takes later changes when certificate and key belong
+// together. Until then it keeps the old ones and logs a warning.
 func Load(files Files, log *slog.Logger) (*Source, error) {
 	s := &Source{files: files, log: log, stamps: files.stamps(), checked: time.Now()}
 	m, err := files.read()
@@ -56,25 +57,26 @@ func Load(files Files, log *slog.Logger) (*Source, error) {
 	return s, nil
 }
 
-// Leaf gives the own certificate as it is now, for its names and dates.
+// Leaf returns the present certificate, for its names and dates.
 func (s *Source) Leaf() *x509.Certificate { return s.current().own.Leaf }
 
-// AuthorityEnd gives when the authority's certificate ends, of two the later; zero
-// without an authority.
+// AuthorityEnd returns when the authority's certificate ends; of two authorities,
+// the later end. It returns the zero time without an authority.
 func (s *Source) AuthorityEnd() time.Time { return s.current().rootsEnd }
 
-// Authorities are the certificates of the authorities that are trusted now: two
-// while one takes over from the other, none without an authority.
+// Authorities returns the certificates of the authorities that are trusted now: two
+// while one replaces the other, none without an authority.
 func (s *Source) Authorities() []*x509.Certificate { return s.current().trusted }
 
-// Reload has the files looked at again with the next handshake, not up to a second later.
+// Reload makes the next handshake check the files, instead of one up to a second
+// later.
 func (s *Source) Reload() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.checked = time.Time{}
 }
 
-// current gives the newest good reading of the files.
+// current returns the newest valid reading of the files.
 func (s *Source) current() *material {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +98,7 @@ func (s *Source) current() *material {
 	return m
 }
 
-// stamps gives the size and time of each file; a missing one is zero.
+// stamps returns the stamp of each file. A missing file has the zero stamp.
 func (f Files) stamps() [3]fileStamp {
 	var out [3]fileStamp
 	for i, name := range []string{f.CA, f.Cert, f.Key} {
@@ -137,8 +139,8 @@ func (f Files) read() (*material, error) {
 	return m, nil
 }
 
-// ParseAuthorities reads one or more authority certificates of one name: two while
-// one takes over from the other.
+// ParseAuthorities parses one or more authority certificates of one name. There are
+// two while one authority replaces the other.
 func ParseAuthorities(b []byte) ([]*x509.Certificate, error) {
 	if len(b) > pemBytesMax {
 		return nil, fmt.Errorf("more than %d bytes", pemBytesMax)

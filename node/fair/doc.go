@@ -1,6 +1,6 @@
-// Package fair shares what a node has between its tenants, so that one tenant's flood
-// costs the others no more than their share: bytes and places (Pool), and turns at the
-// engine's workers (Queue). It owns no goroutine.
+// Package fair divides a node's resources between its tenants, so that one tenant's
+// flood costs the others no more than their share. A Pool divides bytes and places,
+// a Queue the turns at the engine's workers. The package has no goroutine.
 //
 // It may import internal/id and the standard library.
 package fair

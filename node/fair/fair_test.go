@@ -19,20 +19,21 @@ var (
 	carol = tenant(3)
 )
 
-// runs is the virtual time that shares gives.
+// runs is how long shares runs in virtual time.
 const runs = 12 * time.Second
 
 func tenant(n byte) id.Tenant { return id.Tenant{UUID: id.UUID{n}} }
 
-// client sends images of so many milliseconds, workers at once, one after the other.
+// client sends images of a fixed length: each of its workers sends one after the
+// other.
 type client struct {
 	who     id.Tenant
 	workers int
 	cost    time.Duration
 }
 
-// shares runs clients for a virtual while and gives the time of turns that each tenant
-// had, and how many of its images were refused.
+// shares runs clients for a virtual while. It returns the engine time that each
+// tenant got, and how many of its images were refused.
 func shares(t *testing.T, q *fair.Queue, clients ...client) (had map[id.Tenant]time.Duration, refused map[id.Tenant]int) {
 	t.Helper()
 	had, refused = map[id.Tenant]time.Duration{}, map[id.Tenant]int{}
@@ -66,7 +67,8 @@ func shares(t *testing.T, q *fair.Queue, clients ...client) (had map[id.Tenant]t
 	return had, refused
 }
 
-func TestAFloodGetsNoMoreThanItsShareOfTheWorkers(t *testing.T) {
+// The share is that of the workers' time.
+func TestFloodGetsOnlyItsShare(t *testing.T) {
 	t.Parallel()
 	f := func(what string, slots int, clients []client, want map[id.Tenant]float64) {
 		t.Helper()
@@ -92,9 +94,9 @@ func TestAFloodGetsNoMoreThanItsShareOfTheWorkers(t *testing.T) {
 	f("alone", 2, []client{{alice, 50, 20 * ms}}, map[id.Tenant]float64{alice: 2})
 }
 
-// Who asks for less than its share gets all of it, at once: an image waits for the ones
-// that are being worked on, not for those that wait.
-func TestAFloodDoesNotDelayWhoAsksForLittle(t *testing.T) {
+// A tenant that needs less than its share gets all of it, at once. Its image waits
+// for the images in work, not for those in the queue.
+func TestFloodDoesNotDelayLightTenants(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := fair.NewQueue(2, 64)
@@ -132,9 +134,9 @@ func TestAFloodDoesNotDelayWhoAsksForLittle(t *testing.T) {
 	})
 }
 
-// A tenant that was away has no claim to the time it did not take, and one that goes
-// away still owes what it took too much.
-func TestNobodySavesUpTimeOrLeavesADebtBehind(t *testing.T) {
+// An idle tenant gets no claim to the time that it did not use. A tenant that goes
+// away still owes the time above its share.
+func TestIdleTenantGetsNoClaim(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := fair.NewQueue(1, 64)
@@ -147,7 +149,8 @@ func TestNobodySavesUpTimeOrLeavesADebtBehind(t *testing.T) {
 	})
 }
 
-func TestTheQueueIsBoundedAndKeepsRoomForOthers(t *testing.T) {
+// It is bounded in all and for each tenant.
+func TestQueueKeepsRoomForOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := fair.NewQueue(1, 32)
@@ -199,9 +202,8 @@ func TestTheQueueIsBoundedAndKeepsRoomForOthers(t *testing.T) {
 	})
 }
 
-// Turns are never lost, whenever the callers give up: after a storm of cancellations all
-// slots are there.
-func TestACallerThatGivesUpLosesNoTurn(t *testing.T) {
+// After a storm of cancellations all slots are free.
+func TestCancelledCallerLosesNoTurn(t *testing.T) {
 	t.Parallel()
 	q := fair.NewQueue(3, 64)
 	seed := rand.Uint64()
@@ -236,7 +238,7 @@ func TestACallerThatGivesUpLosesNoTurn(t *testing.T) {
 	}
 }
 
-func TestAPoolKeepsSomeForWhoComesNext(t *testing.T) {
+func TestPoolKeepsSomeForTheNext(t *testing.T) {
 	t.Parallel()
 	const size = 1000
 	p := fair.NewPool(size)
@@ -260,7 +262,7 @@ func TestAPoolKeepsSomeForWhoComesNext(t *testing.T) {
 	}
 }
 
-func TestAPoolGivesALargePieceToWhoHasNothing(t *testing.T) {
+func TestPoolGivesALargePieceToANewTenant(t *testing.T) {
 	t.Parallel()
 	p := fair.NewPool(100)
 	if !p.Take(alice, 90) || p.Take(alice, 5) || p.Take(bob, 11) || !p.Take(bob, 10) || p.Room(carol, 1) {

@@ -6,28 +6,29 @@ import (
 	"facet/internal/id"
 )
 
-// greed bounds what one tenant may take of a Pool by what is free (dynamic thresholds:
-// Choudhury and Hahne 1998): at most greed times as much. A tenant alone gets four
-// fifths, two get four ninths each, n get 1/(n + 1/4) and leave a quarter of that free,
-// so whoever comes next has some at once: nothing has to be taken back from anybody.
+// greed limits what one tenant may take of a Pool: at most greed times as much as
+// is free (dynamic thresholds: Choudhury and Hahne 1998). A tenant alone gets four
+// fifths. Two get four ninths each. n get 1/(n + 1/4) each and leave a quarter of
+// that free, so the next tenant gets some at once, and no tenant has to return
+// anything.
 const greed = 4
 
-// Pool is an amount of something that tenants take and give back. The zero tenant is
-// one like the others. It is safe for concurrent use.
+// Pool is an amount of some resource that tenants take and return. The zero tenant
+// is treated like any other. It is safe for concurrent use.
 type Pool struct {
 	max int64
 
-	mu   sync.Mutex // guards what follows; held for arithmetic only
+	mu   sync.Mutex // guards used, most and of; held for arithmetic only
 	used int64
-	most int64               // of used, ever
-	of   map[id.Tenant]int64 // what each holds, without those that hold nothing
+	most int64               // highest value that used ever had
+	of   map[id.Tenant]int64 // by tenant, without zeroes
 }
 
-// NewPool makes a pool of this much, at least 1.
+// NewPool returns a pool of max(1, most) units.
 func NewPool(most int64) *Pool { return &Pool{max: most, of: make(map[id.Tenant]int64)} }
 
-// Take gives n to the tenant, or nothing and false: there is not as much left, or the
-// tenant has its share.
+// Take gives n units to the tenant and returns true. It takes nothing and returns
+// false when n units are not left or the tenant has its share.
 func (p *Pool) Take(who id.Tenant, n int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,15 +43,15 @@ func (p *Pool) Take(who id.Tenant, n int64) bool {
 	return true
 }
 
-// Room tells whether Take would give n.
+// Room reports whether Take would succeed.
 func (p *Pool) Room(who id.Tenant, n int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.allows(who, n)
 }
 
-// allows is Room; the caller holds mu. Who has nothing yet may take what there is: a
-// small pool must not refuse everybody.
+// allows does the work of Room. A tenant that holds nothing may take all that is
+// left: a small pool must not refuse everybody. The caller holds mu.
 func (p *Pool) allows(who id.Tenant, n int64) bool {
 	free := p.max - p.used
 	if n > free {
@@ -60,7 +61,7 @@ func (p *Pool) allows(who id.Tenant, n int64) bool {
 	return held == 0 || held+n <= greed*(free-n)
 }
 
-// Give takes n back from the tenant, who has it.
+// Give returns n units of the tenant to the pool.
 func (p *Pool) Give(who id.Tenant, n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,19 +71,19 @@ func (p *Pool) Give(who id.Tenant, n int64) {
 	}
 }
 
-// Used gives what tenants hold now.
+// Used returns how much tenants hold now.
 func (p *Pool) Used() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.used
 }
 
-// Most gives the most that tenants ever held at once.
+// Most returns the most that tenants ever held at once.
 func (p *Pool) Most() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.most
 }
 
-// Max gives what there is.
+// Max returns the size of the pool.
 func (p *Pool) Max() int64 { return p.max }

@@ -10,18 +10,19 @@ import (
 	"facet/internal/id"
 )
 
-// The queue before the engine. Each tenant has a line of its own, and whose line has
-// had the least of the workers' time goes next; so a large photo counts for more than a
-// small one, and a long line gets no more than a short one:
+// The queue before the engine. Each tenant has a line of its own. The next turn goes to
+// the line that has had the least of the workers' time. So a large photo counts for more
+// than a small one, and a long line gets no more than a short one:
 //
 //	tenant   waiting     time had
 //	a        ● ● ● ● ●   4.20 s
-//	b        ●           4.16 s   ← next: charged with a typical turn when it begins,
+//	b        ●           4.16 s   ← next: charged with a typical turn when it starts,
 //	c        ● ●         4.31 s     with the difference when it ends
 //
-// The clock is the time had of the line that went last. A line does not begin below it,
-// so nobody saves time up by staying away, and is kept while it is above, so nobody is
-// forgiven a debt by going away (start-time fair queueing: Goyal, Vin and Cheng 1996).
+// The clock is the "time had" of the line that had the last turn. A new line starts at
+// the clock, so no tenant saves time up by staying away. A line is kept while it is above
+// the clock, so no tenant loses a debt by going away (start-time fair queueing: Goyal,
+// Vin and Cheng 1996).
 
 const (
 	// turnFirst is a typical turn before any has ended.
@@ -30,39 +31,40 @@ const (
 	turnShare = 16
 )
 
-// ErrFull says that a tenant's line, or the whole queue, is as long as it may be.
+// ErrFull is returned when a tenant's line, or the whole queue, has reached its
+// largest length.
 var ErrFull = errors.New("fair: the queue is full")
 
-// Queue gives tenants turns. The zero tenant is one like the others. It is safe for
-// concurrent use.
+// Queue lets tenants take turns. The zero tenant is treated like any other. It is
+// safe for concurrent use.
 type Queue struct {
 	slots  int
-	places *Pool // of those who wait; its lock is taken with mu held
+	places *Pool // one for each waiter; its lock is taken with mu held
 
-	mu      sync.Mutex // guards what follows; held for a walk over the lines only
-	busy    int        // turns that have begun and not ended
+	mu      sync.Mutex // guards busy, clock, typical and lines; held for a walk over the lines only
+	busy    int        // turns that have started and not ended
 	clock   time.Duration
 	typical time.Duration // moving mean of turns
 	lines   map[id.Tenant]*line
 }
 
-// line is one tenant's.
+// line is the line of one tenant.
 type line struct {
 	waiting []*waiter
-	turns   int // that have begun and not ended
+	turns   int // started and not ended
 	had     time.Duration
 }
 
 // waiter waits for its turn.
 type waiter struct {
 	who     id.Tenant
-	begun   bool          // guarded by Queue.mu, as charged
-	charged time.Duration // when it began
-	turn    chan struct{} // closed then
+	begun   bool          // guarded by Queue.mu, like charged
+	charged time.Duration // at the start of its turn
+	turn    chan struct{} // closed at the start of its turn
 }
 
-// NewQueue makes a queue for so many turns at once, before which so many may wait; both
-// are at least 1.
+// NewQueue returns a queue that runs slots turns at once and lets waiting callers
+// wait. Both are at least 1.
 func NewQueue(slots, waiting int) *Queue {
 	return &Queue{
 		slots: max(1, slots), places: NewPool(int64(max(1, waiting))),
@@ -70,8 +72,8 @@ func NewQueue(slots, waiting int) *Queue {
 	}
 }
 
-// Enter waits for a turn, which leave ends; it must be called, once. The error is
-// ErrFull, at once, or ctx's.
+// Enter waits for a turn. The caller ends the turn by calling leave, exactly once.
+// The error is ErrFull, without a wait, or ctx's.
 func (q *Queue) Enter(ctx context.Context, who id.Tenant) (leave func(), err error) {
 	w := &waiter{who: who, turn: make(chan struct{})}
 	if err := q.join(w); err != nil {
@@ -87,7 +89,8 @@ func (q *Queue) Enter(ctx context.Context, who id.Tenant) (leave func(), err err
 	}
 }
 
-// join puts w at the end of its line, and begins its turn if nobody is before it.
+// join puts w at the end of its line, and starts its turn if it is first and a slot
+// is free.
 func (q *Queue) join(w *waiter) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -104,8 +107,8 @@ func (q *Queue) join(w *waiter) error {
 	return nil
 }
 
-// advance begins turns while there are slots and somebody waits, and forgets lines that
-// are level with the clock. The caller holds mu.
+// advance starts turns while there are slots and waiters. It forgets lines that are
+// level with the clock. The caller holds mu.
 func (q *Queue) advance() {
 	for q.busy < q.slots {
 		var next *line
@@ -135,7 +138,7 @@ func (q *Queue) advance() {
 	}
 }
 
-// leave ends a turn that took so long.
+// leave ends a turn that took this long.
 func (q *Queue) leave(w *waiter, took time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -144,15 +147,16 @@ func (q *Queue) leave(w *waiter, took time.Duration) {
 	q.advance()
 }
 
-// end gives w's slot back and corrects what it was charged with. The caller holds mu.
+// end frees w's slot and replaces its charge by the time that it took. The caller
+// holds mu.
 func (q *Queue) end(w *waiter, took time.Duration) {
-	l := q.lines[w.who] // there, for the turn
+	l := q.lines[w.who] // exists as long as the turn
 	l.turns--
 	l.had += took - w.charged
 	q.busy--
 }
 
-// abandon takes w out of its line, or ends the turn that began meanwhile.
+// abandon takes w out of its line, or ends its turn if that has started meanwhile.
 func (q *Queue) abandon(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -167,29 +171,29 @@ func (q *Queue) abandon(w *waiter) {
 	q.advance()
 }
 
-// Crowded tells whether Enter would refuse the tenant now.
+// Crowded reports whether Enter would refuse the tenant now.
 func (q *Queue) Crowded(who id.Tenant) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.busy == q.slots && !q.places.Room(who, 1)
 }
 
-// Waiting counts those who wait.
+// Waiting returns the number of waiters.
 func (q *Queue) Waiting() int { return int(q.places.Used()) }
 
-// Limit gives how many may wait.
+// Limit returns how many callers may wait.
 func (q *Queue) Limit() int { return int(q.places.Max()) }
 
-// tenantKey is what a tenant lies under in a context.
+// tenantKey is the context key of the tenant.
 type tenantKey struct{}
 
-// With gives a context whose work is done for the tenant.
+// With returns a context for work on behalf of the tenant.
 func With(ctx context.Context, who id.Tenant) context.Context {
 	return context.WithValue(ctx, tenantKey{}, who)
 }
 
-// Of gives the tenant that work is done for: the zero one when it is the cluster's own,
-// or a job's.
+// Of returns the tenant of With. It is the zero tenant for the cluster's own work
+// and for jobs.
 func Of(ctx context.Context) id.Tenant {
 	who, _ := ctx.Value(tenantKey{}).(id.Tenant)
 	return who

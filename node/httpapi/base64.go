@@ -7,12 +7,12 @@ import (
 	"github.com/segmentio/asm/base64"
 )
 
-// dataPrefixMax bounds what stands before the comma of a data URL.
+// dataPrefixMax is the most bytes that may precede the comma of a data URL.
 const dataPrefixMax = 256
 
-// decodeBase64 decodes text in place: what it gives aliases text. It takes a
-// "data:…;base64," prefix, ASCII white space, either alphabet (not both mixed),
-// and padding or none (D14).
+// decodeBase64 decodes text in place: the returned slice aliases text. It accepts a
+// "data:…;base64," prefix, ASCII white space, either alphabet (not both mixed), and
+// padding or none (D14).
 func decodeBase64(text []byte) (plain []byte, ok bool) {
 	text, ok = cutDataPrefix(text)
 	if !ok {
@@ -38,8 +38,8 @@ func decodeBase64(text []byte) (plain []byte, ok bool) {
 	return text[:n], err == nil
 }
 
-// cutDataPrefix cuts the prefix of a data URL off; ok is false when there is one
-// that is not base64.
+// cutDataPrefix cuts off the prefix of a data URL. ok is false when the prefix does
+// not announce base64.
 func cutDataPrefix(text []byte) (rest []byte, ok bool) {
 	if len(text) < 5 || !strings.EqualFold(string(text[:5]), "data:") {
 		return text, true
@@ -67,8 +67,9 @@ func squeeze(text []byte) []byte {
 	return kept
 }
 
-// holdsAny tells whether text has one of few characters. A search for each is
-// many times as fast as bytes.ContainsAny, which looks at byte after byte.
+// holdsAny reports whether text contains any of few characters. One search for each
+// of them is many times as fast as bytes.ContainsAny, which looks at byte after
+// byte.
 func holdsAny(text []byte, few string) bool {
 	for i := range len(few) {
 		if bytes.IndexByte(text, few[i]) >= 0 {

@@ -14,27 +14,27 @@ import (
 	"facet/internal/stale"
 )
 
-// bodyUse says what becomes of a body.
+// bodyUse is what is done with a body.
 type bodyUse uint8
 
 const (
 	keepBody bodyUse = iota
-	hashBody         // it is hashed and dropped, as it comes: its sender is unknown
+	hashBody         // the body is hashed and dropped as it comes: its sender is unknown
 )
 
 // body is a request's body, read completely.
 type body struct {
 	bytes []byte // nil with hashBody
 	hash  [sha256.Size]byte
-	taken int       // bytes of Server.bodies, to be given back
-	whose id.Tenant // who has them, as the request says
-	// done tells that the stream was read to its end.
+	taken int       // bytes of Server.bodies, to be returned
+	whose id.Tenant // the tenant that they are counted for, as the request names it
+	// done is set when the stream was read to its end.
 	done bool
 }
 
-// readBody reads length bytes from stream for the tenant that the request names.
-// Memory is taken as the bytes come, never on the word of Content-Length. On an error
-// nothing stays taken.
+// readBody reads length bytes from stream for the tenant that the request names. It
+// takes memory as the bytes come, never on the word of Content-Length. On an error
+// it keeps nothing of the budget.
 func (s *Server) readBody(stream io.Reader, length int, whose id.Tenant, use bodyUse) (body, error) {
 	if length == 0 {
 		return body{hash: sha256.Sum256(nil), done: true}, nil
@@ -70,7 +70,8 @@ func (s *Server) readBody(stream io.Reader, length int, whose id.Tenant, use bod
 	return b, nil
 }
 
-// grow gives b more room, up to length bytes; false when the budget is spent.
+// grow gives b more room, up to length bytes. It returns false when the budget is
+// spent.
 func (s *Server) grow(b *body, length int) bool {
 	room := min(length, max(bodyFirstBytes, 2*cap(b.bytes)))
 	if !s.bodies.Take(b.whose, int64(room-b.taken)) {
@@ -83,9 +84,9 @@ func (s *Server) grow(b *body, length int) bool {
 	return true
 }
 
-// drain reads on to the end of a body that nobody wants, if that is near: the connection
-// can be used again then, and a handshake costs more than a short body. It tells whether
-// it got there.
+// drain reads an unwanted body to its end, if the end is near. The connection can
+// then serve another request; a new TLS handshake costs more than reading a short
+// body. drain reports whether it reached the end.
 func drain(rc *fasthttp.RequestCtx, length int) bool {
 	stream := rc.RequestBodyStream()
 	if length == 0 {
@@ -106,11 +107,12 @@ func drain(rc *fasthttp.RequestCtx, length int) bool {
 	return true
 }
 
-// drained has the buffers of drain, *[drainPiece]byte. io.Discard's own are smaller than
-// the reader's below, which then would copy everything once more.
+// drained holds the buffers of drain, *[drainPiece]byte. io.Discard's own buffers
+// are smaller than the buffer of the reader below, which would then copy everything
+// once more.
 var drained = sync.Pool{New: func() any { return new([drainPiece]byte) }}
 
-// incomplete is the answer to a body that ended early or came too slowly.
+// incomplete returns the answer to a body that ended early or came too slowly.
 func incomplete(err error) *failure {
 	var n net.Error
 	if errors.As(err, &n) && n.Timeout() {

@@ -14,31 +14,32 @@ import (
 	"time"
 )
 
-// Connections are bounded here and not by fasthttp, which answers the ones too
-// many in its accept loop: over TLS a silent client would stop that loop in its
-// handshake. Here they are just closed. An address that has its share gets no more; when
-// all connections are taken, one that has been without a request for the longest makes
-// room, of the address with the most connections: those who hold connections that they
-// don't use must not keep out who has something to ask.
+// Connections are bounded here and not by fasthttp. fasthttp refuses surplus
+// connections in its accept loop, and over TLS a silent client would stop that loop
+// in its handshake. Here surplus connections are just closed. An address that has
+// its share gets no more connections. When all connections are taken, the address
+// with the most connections loses the one that has been without a request for the
+// longest. So a client that holds unused connections does not keep out a client
+// with a request.
 //
-// A refusal that is sent before the body was read would be lost: closing a TCP
-// connection with unread bytes resets it, and the client, still sending, sees
-// the reset and not the answer. So such a connection is closed for writing, read
-// on for a while, and only then closed (as net/http does).
+// A refusal that is sent before the body was read could be lost: closing a TCP
+// connection with unread bytes resets it, and the client, still sending, sees the
+// reset and not the answer. So the server closes such a connection for writing,
+// reads on for a while, and only then closes it (as net/http does).
 
 // boundedListener accepts a bounded number of connections, in all and from one
-// address. They can linger.
+// address. Its connections can linger.
 type boundedListener struct {
 	net.Listener
 	max, maxPerIP int
 
-	mu   sync.Mutex // guards what follows; never held across I/O
+	mu   sync.Mutex // guards open, byIP and idle; never held across I/O
 	open map[*boundedConn]struct{}
 	byIP map[netip.Addr]int
-	idle list.List // of *boundedConn without a request, the longest so first
+	idle list.List // of *boundedConn without a request, the longest idle first
 }
 
-// newBoundedListener bounds the connections of ln by l.
+// newBoundedListener returns a listener that bounds the connections of ln by l.
 func newBoundedListener(ln net.Listener, l Limits) *boundedListener {
 	return &boundedListener{
 		Listener: ln, max: l.Connections, maxPerIP: l.ConnectionsPerIP,
@@ -46,8 +47,8 @@ func newBoundedListener(ln net.Listener, l Limits) *boundedListener {
 	}
 }
 
-// Accept waits for a connection within the bounds. It outlasts errors that pass,
-// as the lack of a file descriptor.
+// Accept waits for a connection within the bounds. It retries after errors that
+// pass, such as a lack of file descriptors.
 func (l *boundedListener) Accept() (net.Conn, error) {
 	pause := acceptPauseMin
 	for {
@@ -64,16 +65,16 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 		bounded := &boundedConn{Conn: c, listener: l, ip: address(c)}
 		victim, ok := l.add(bounded)
 		if victim != nil {
-			_ = victim.Conn.Close() // its reader sees it
+			_ = victim.Conn.Close() // its reader sees the end
 		}
 		if ok {
 			return bounded, nil
 		}
-		_ = c.Close() // there is nothing to be done about an error
+		_ = c.Close() // nothing can be done about an error
 	}
 }
 
-// passes tells whether an error of Accept may be gone at the next try.
+// passes reports whether an error of Accept may be gone at the next attempt.
 func passes(err error) bool {
 	for _, errno := range []syscall.Errno{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED, syscall.ECONNRESET,
@@ -85,9 +86,9 @@ func passes(err error) bool {
 	return false
 }
 
-// address is what the connections of one client have in common: the IPv4
-// address, or the 64 bits that an IPv6 site is given. It is the zero Addr where
-// there are no addresses.
+// address returns what the connections of one client have in common: the IPv4
+// address, or the 64 bits that an IPv6 site is assigned. It returns the zero Addr
+// where there are no addresses.
 func address(c net.Conn) netip.Addr {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {
@@ -101,7 +102,8 @@ func address(c net.Conn) netip.Addr {
 	return ip
 }
 
-// add counts c, if there may be one more, and gives the connection that has to go for it.
+// add counts c if the bounds allow one more connection. It returns the connection
+// that has to make room for c, if any.
 func (l *boundedListener) add(c *boundedConn) (victim *boundedConn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,8 +122,8 @@ func (l *boundedListener) add(c *boundedConn) (victim *boundedConn, ok bool) {
 	return victim, true
 }
 
-// longestIdle finds the connection that is to make room; nil when all have a request. The
-// caller holds mu.
+// longestIdle returns the connection that has to make room, or nil when all have a
+// request. The caller holds mu.
 func (l *boundedListener) longestIdle() *boundedConn {
 	most := netip.Addr{}
 	for ip, n := range l.byIP {
@@ -140,14 +142,14 @@ func (l *boundedListener) longestIdle() *boundedConn {
 	return nil
 }
 
-// remove takes c back.
+// remove stops counting c.
 func (l *boundedListener) remove(c *boundedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(c)
 }
 
-// forget is remove, and may be called again. The caller holds mu.
+// forget does the work of remove and may be called again. The caller holds mu.
 func (l *boundedListener) forget(c *boundedConn) {
 	if _, here := l.open[c]; !here {
 		return
@@ -159,7 +161,7 @@ func (l *boundedListener) forget(c *boundedConn) {
 	}
 }
 
-// busy notes that c has a request. The caller holds mu.
+// busy records that c has a request. The caller holds mu.
 func (l *boundedListener) busy(c *boundedConn) {
 	if c.waits != nil {
 		l.idle.Remove(c.waits)
@@ -167,18 +169,18 @@ func (l *boundedListener) busy(c *boundedConn) {
 	}
 }
 
-// cut ends every connection at once, whatever happens on it.
+// cut closes every connection at once, whatever happens on it.
 func (l *boundedListener) cut() {
 	l.mu.Lock()
 	open := slices.Collect(maps.Keys(l.open))
 	l.mu.Unlock()
 	for _, c := range open {
-		_ = c.Conn.Close() // its reader and its writer see it
+		_ = c.Conn.Close() // its reader and its writer see the end
 	}
 }
 
-// boundedConn is a counted connection that reads on before it closes, once told
-// to.
+// boundedConn is a counted connection. With linger set, Close reads on for a while
+// first.
 type boundedConn struct {
 	net.Conn
 	listener *boundedListener
@@ -189,7 +191,8 @@ type boundedConn struct {
 	err      error
 }
 
-// asks notes that the headers of a request have come, rests that its answer is sent.
+// asks records that the headers of a request have come; rests records that its
+// answer was sent.
 func (c *boundedConn) asks() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
@@ -205,7 +208,7 @@ func (c *boundedConn) rests() {
 	}
 }
 
-// Close closes the connection, after lingering if it was told to.
+// Close closes the connection, after lingering if linger is set.
 func (c *boundedConn) Close() error {
 	c.once.Do(func() {
 		if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.linger.Load() && half.CloseWrite() == nil {
@@ -219,25 +222,25 @@ func (c *boundedConn) Close() error {
 	return c.err
 }
 
-// readOn throws away what comes, as fast as a fair client may send it and no faster: it
-// must not keep the node busy with what the node has refused to read.
+// readOn throws away incoming bytes, as fast as a fair client may send them and no
+// faster. Bytes of a refused request must not keep the node busy.
 func (c *boundedConn) readOn() {
 	for range lingerBytes / lingerPiece {
 		if _, err := io.CopyN(io.Discard, c.Conn, lingerPiece); err != nil {
-			return // the client ended, or had its time
+			return // the client closed the connection, or its time is over
 		}
 		time.Sleep(lingerPause)
 	}
 }
 
-// lingerOn tells the boundedConn below c, if there is one, to linger.
+// lingerOn makes the boundedConn below c, if there is one, linger.
 func lingerOn(c net.Conn) {
 	if b := boundedBelow(c); b != nil {
 		b.linger.Store(true)
 	}
 }
 
-// boundedBelow finds the boundedConn below c, nil where there is none.
+// boundedBelow returns the boundedConn below c, or nil.
 func boundedBelow(c net.Conn) *boundedConn {
 	for c != nil {
 		switch layer := c.(type) {

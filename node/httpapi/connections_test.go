@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// scripted is a listener that fails as told, then gives one connection.
+// scripted is a listener that returns the scripted errors, then one connection.
 type scripted struct {
 	net.Listener
 	errs []error
@@ -25,7 +25,7 @@ func (l *scripted) Accept() (net.Conn, error) {
 	return a, nil
 }
 
-func TestAcceptOutlastsErrorsThatPass(t *testing.T) {
+func TestAcceptRetriesPassingErrors(t *testing.T) {
 	t.Parallel()
 	l := newBoundedListener(&scripted{errs: []error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED}}, Limits{Connections: 1, ConnectionsPerIP: 1})
 	c, err := l.Accept()
@@ -49,7 +49,8 @@ type from struct {
 
 func (c from) RemoteAddr() net.Addr { return c.addr }
 
-func TestConnectionsAreCountedByIPv4AddressAndIPv6Site(t *testing.T) {
+// The address is that of an IPv4 client, or the site of an IPv6 client.
+func TestConnectionsAreCountedByAddress(t *testing.T) {
 	t.Parallel()
 	f := func(text, want string) {
 		t.Helper()
@@ -68,7 +69,7 @@ func TestConnectionsAreCountedByIPv4AddressAndIPv6Site(t *testing.T) {
 	}
 }
 
-func TestConnectionsAreCountedOnce(t *testing.T) {
+func TestConnectionIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	l := newBoundedListener(nil, Limits{Connections: 3, ConnectionsPerIP: 2})
 	open := func(ip string) *boundedConn {
@@ -98,8 +99,8 @@ func TestConnectionsAreCountedOnce(t *testing.T) {
 	}
 }
 
-// When all connections are taken, those that ask for nothing make room, and first those of
-// who has the most.
+// When all connections are taken, idle ones make room, and first an idle one of the
+// address with the most connections.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
 	l := newBoundedListener(nil, Limits{Connections: 4, ConnectionsPerIP: 3})
@@ -112,7 +113,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 		got := ""
 		if victim != nil {
 			got = name[victim]
-			l.remove(victim) // as its end does, once more
+			l.remove(victim) // as the end of the connection does, once more
 		}
 		if !ok {
 			got = "refused"
@@ -126,11 +127,11 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	a := open("a", "192.0.2.9", "")
 	b := open("b", "192.0.2.9", "")
 	c := open("c", "192.0.2.9", "")
-	open("d", "192.0.2.9", "refused") // it has its share
+	open("d", "192.0.2.9", "refused") // its address has its share
 	a.asks()
 	e := open("e", "192.0.2.2", "b") // a has a request
 	a.rests()
-	f := open("f", "192.0.2.3", "c") // a had the later one
+	f := open("f", "192.0.2.3", "c") // c had its request later
 	for _, busy := range []*boundedConn{a, e, f} {
 		busy.asks()
 	}

@@ -6,7 +6,7 @@ import (
 	"facet/node/sigv4"
 )
 
-func TestBrowsersMayCallFromConfiguredOriginsOnly(t *testing.T) {
+func TestOnlyConfiguredOriginsMayCall(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) { c.Origins = []string{"https://page.test"} })
 	ask := func(method, as, origin string) received {

@@ -13,7 +13,8 @@ import (
 	"facet/router"
 )
 
-// version is a version of the biometric interface; the portal answers as 1.1.
+// version is a version of the biometric interface. The management operations answer
+// as 1.1.
 type version uint8
 
 const (
@@ -22,7 +23,7 @@ const (
 )
 
 // errorType is a named error of the interface (§7) with its code. The list is
-// closed, but for ServerError.
+// closed, except for ServerError.
 type errorType struct {
 	name string
 	code int
@@ -38,9 +39,9 @@ var (
 	typeServerError    = errorType{"ServerError", 5000}
 )
 
-// kinds maps what went wrong in the router to a status and an error type. A
-// status that is neither 400 nor 500 has no error type. What is not listed is
-// 500 ServerError.
+// kinds maps a kind of router error to a status and an error type. A status that is
+// neither 400 nor 500 has no error type. A kind that is not listed gets 500
+// ServerError.
 var kinds = map[router.Kind]struct {
 	status int
 	is     errorType
@@ -60,11 +61,11 @@ var kinds = map[router.Kind]struct {
 	router.Insufficient:   {500, typeServerError, typeServerError},
 }
 
-// messageForbidden is the whole message where an API key or role does not do
-// (interface, §5).
+// messageForbidden is the whole message for a wrong API key or a role without the
+// right (interface, §5).
 const messageForbidden = "Forbidden"
 
-// errorBody is the body of an answer that is an error.
+// errorBody is the body of an error answer.
 type errorBody struct {
 	Message   string `json:"message"`
 	ErrorCode int    `json:"errorCode,omitzero"`
@@ -75,7 +76,7 @@ type errorBody struct {
 	Score *int   `json:"score,omitzero"`
 }
 
-// failure is an error that knows its answer.
+// failure is an error together with its HTTP answer.
 type failure struct {
 	status int
 	body   errorBody
@@ -84,42 +85,42 @@ type failure struct {
 	allow      string
 }
 
-// Error gives the message.
+// Error returns the message.
 func (f *failure) Error() string { return f.body.Message }
 
-// invalid is a 400 InvalidRequest.
+// invalid returns a 400 InvalidRequest.
 func invalid(reason, message string) *failure {
 	return &failure{status: 400, body: errorBody{
 		Message: message, ErrorCode: typeInvalidRequest.code, ErrorType: typeInvalidRequest.name, Reason: reason,
 	}}
 }
 
-// badFrame is a 400 for a request that HTTP may allow and we do not.
+// badFrame returns a 400 for a request that HTTP may allow and we do not.
 func badFrame(message string) *failure { return invalid("", message) }
 
-// gateway is an answer with a message only.
+// gateway returns an answer with a message only.
 func gateway(status int, message string) *failure {
 	return &failure{status: status, body: errorBody{Message: message}}
 }
 
-// busy is the answer to a request that would wait behind too many.
+// busy returns the answer to a request that would wait behind too many others.
 func busy() error {
 	return &router.Error{Kind: router.Busy, Message: "too many requests are being worked on; try again"}
 }
 
-// forbidden is the answer to an API key or role that does not do.
+// forbidden returns the answer to a wrong API key or a role without the right.
 func forbidden() *failure { return gateway(fasthttp.StatusForbidden, messageForbidden) }
 
-// notFound is a 404 for what a path or body names.
+// notFound returns a 404 for something that a path or body names.
 func notFound(reason, message string) *failure {
 	f := gateway(fasthttp.StatusNotFound, message)
 	f.body.Reason = reason
 	return f
 }
 
-// failureOf gives the answer for err to a client of version v, and whether err
-// is a fault of the service that has to be logged. requestID is told with such a
-// fault.
+// failureOf returns the answer for err to a client of version v. fault is set when
+// err is a fault of the service, which has to be logged; the answer then contains
+// requestID.
 func failureOf(err error, v version, requestID string) (f *failure, fault bool) {
 	var refused *sigv4.Error
 	var known *router.Error
@@ -138,7 +139,7 @@ func failureOf(err error, v version, requestID string) (f *failure, fault bool) 
 	return typed(500, typeServerError, "The service failed; the request id is "+requestID+"."), true
 }
 
-// ofRouter looks e up in the table; ok is false for a kind that is not there.
+// ofRouter looks e up in kinds. ok is false for a kind that is not there.
 func ofRouter(e *router.Error, v version) (f *failure, ok bool) {
 	row, ok := kinds[e.Kind]
 	if !ok {
@@ -162,17 +163,17 @@ func ofRouter(e *router.Error, v version) (f *failure, ok bool) {
 		}
 	case router.Busy, router.Unavailable, router.Insufficient:
 		f.retryAfter = max(f.retryAfter, time.Second)
-	default: // the row says all
+	default: // the row says everything
 	}
 	return f, true
 }
 
-// typed is a failure with an error type; the zero type is left out.
+// typed returns a failure with an error type. The zero type is left out.
 func typed(status int, is errorType, message string) *failure {
 	return &failure{status: status, body: errorBody{Message: message, ErrorCode: is.code, ErrorType: is.name}}
 }
 
-// retrySeconds gives the value of Retry-After: whole seconds, at least one.
+// retrySeconds returns the value of Retry-After: whole seconds, at least one.
 func retrySeconds(d time.Duration) string {
 	return strconv.Itoa(max(1, int(math.Ceil(d.Seconds()))))
 }

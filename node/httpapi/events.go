@@ -99,7 +99,7 @@ func (c *call) enrolment() (router.Enrolment, error) {
 	return e, firstOf(errs[:]...)
 }
 
-// registered answers a registration or update that ended in r or err.
+// registered returns the answer to a registration or update that ended in r or err.
 func (c *call) registered(status int, r router.Registered, err error) (answer, error) {
 	if err != nil {
 		return answer{}, err
@@ -111,8 +111,8 @@ func (c *call) registered(status int, r router.Registered, err error) (answer, e
 	return answer{status, text}, nil
 }
 
-// parseEvent reads an event's id; what is none can't exist, so it is the same 404
-// as an unknown one (D10).
+// parseEvent parses an event's id. A malformed id can't exist, so it gets the same
+// 404 as an unknown one (D10).
 func parseEvent(text string) (id.Event, error) {
 	u, err := id.Parse(text)
 	if err != nil {

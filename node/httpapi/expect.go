@@ -9,13 +9,13 @@ import (
 	"facet/internal/requestlog"
 )
 
-// A client that says "Expect: 100-continue" sends its body when it is told to. A node
-// that is too busy for the body says so in place of that: then the body is never sent,
-// and nothing of it has to be read and thrown away. Every other refusal comes as it does
-// to other clients, after the go-ahead.
+// A client that sends "Expect: 100-continue" waits for the server's go-ahead before
+// it sends the body. A node that is too busy answers with its refusal instead. The
+// client then never sends the body, and the node has nothing to read and throw
+// away. Every other refusal comes after the go-ahead, as it does for other clients.
 
-// expect answers an expectation: 100, or the status of the refusal, which is then in the
-// response (fasthttp.Server.ExpectHandler).
+// expect returns 100, or the status of the refusal that it wrote into the response
+// (fasthttp.Server.ExpectHandler).
 func (s *Server) expect(rc *fasthttp.RequestCtx) int {
 	c := &call{server: s, service: s.cfg.Service, requestID: newRequestID(), version: v11, began: time.Now()}
 	err := s.hopelessAhead(rc, c)
@@ -27,11 +27,12 @@ func (s *Server) expect(rc *fasthttp.RequestCtx) int {
 	return rc.Response.StatusCode()
 }
 
-// hopelessAhead is hopeless for a request of which nothing but the headers was read. It
-// asks nobody: the key of one who was not here lately is looked up later.
+// hopelessAhead calls hopeless for a request of which only the headers were read.
+// It makes no remote call: an access key that is not cached is looked up after the
+// body is read.
 func (s *Server) hopelessAhead(rc *fasthttp.RequestCtx, c *call) (err error) {
 	if c.head, err = readHead(&rc.Request.Header, s.cfg.Limits.BodyBytes); err != nil {
-		return nil // serve says what is wrong
+		return nil // serve reports the error
 	}
 	op, _, _ := find(c.method, c.segments)
 	if op == nil || op.takes != anImage {

@@ -28,7 +28,7 @@ func postExtract(ctx context.Context, c *call) (answer, error) {
 	}
 	limit := router.ExtractLimitDefault
 	if c.version != v1 {
-		const anyLimit = 1<<31 - 1 // more than MaxFaces is asked for in vain
+		const anyLimit = 1<<31 - 1 // a limit above MaxFaces changes nothing
 		if limit, err = o.integer("limit", bounds{1, anyLimit}, limit); err != nil {
 			return answer{}, err
 		}
@@ -54,8 +54,8 @@ func postExtract(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusOK, facesBody{faces}}, nil
 }
 
-// postVerify serves POST v1.1/face/verify: body probe, and face or id. Only the
-// shape with id needs an API key.
+// postVerify serves POST v1.1/face/verify: body probe, and face or id. Only a
+// request with id needs an API key.
 func postVerify(ctx context.Context, c *call) (answer, error) {
 	o, err := readVerify(ctx, c)
 	if err := c.count(); err != nil {
@@ -82,8 +82,8 @@ func postVerify(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusOK, verifiedBody{Score: verified.Score}}, nil
 }
 
-// readVerify reads the body of a verification, and checks the API key of the
-// shape with id.
+// readVerify reads the body of a verification. It checks the API key when the body
+// has an id.
 func readVerify(ctx context.Context, c *call) (object, error) {
 	o, err := readObject(c.body.bytes, "probe", "face", "id")
 	if err != nil {
@@ -176,8 +176,8 @@ func postSearch(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusOK, text}, nil
 }
 
-// firstOf gives the first error there is: a body with several faults is answered
-// with the same one every time.
+// firstOf returns the first error that is not nil. A body with several faults gets
+// the same answer every time.
 func firstOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

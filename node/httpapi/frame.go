@@ -9,8 +9,8 @@ import (
 	"facet/node/sigv4"
 )
 
-// head is a request's line and headers, checked: what fasthttp's parser lets
-// through and two readers could take differently is refused here.
+// head is a request's line and headers, checked. It refuses what fasthttp's parser
+// accepts and two readers could understand differently.
 type head struct {
 	method string
 	target string // raw
@@ -18,25 +18,26 @@ type head struct {
 	query  string // raw query of target
 	// segments are the parts of the path between slashes, each decoded once.
 	segments []string
-	headers  []sigv4.Header // in their order
+	headers  []sigv4.Header // in the order received
 	length   int            // declared bytes of the body, 0 when none is declared
 }
 
-// single are the headers that may come once only: a second copy would be taken
-// by one reader and not by another.
+// single lists the headers that may come only once. One reader would use the first
+// copy and another the second.
 var single = map[string]bool{
 	"host": true, "authorization": true, "x-api-key": true, "idempotency-key": true,
 	"content-length": true, "content-type": true, "expect": true, "origin": true,
 	"x-amz-content-sha256": true, "x-cloud-content-sha256": true,
 }
 
-// readHead checks the head of a request whose body may have bodyBytes bytes.
+// readHead checks the head of a request whose body may have at most bodyBytes
+// bytes.
 func readHead(h *fasthttp.RequestHeader, bodyBytes int) (head, error) {
 	return parseHead(string(h.Method()), string(h.RequestURI()), string(h.Protocol()), string(h.RawHeaders()), bodyBytes)
 }
 
-// parseHead is readHead on plain text: raw is the header block with its empty
-// last line.
+// parseHead does the work of readHead on plain text. raw is the header block with
+// its empty last line.
 func parseHead(method, target, protocol, raw string, bodyBytes int) (head, error) {
 	h := head{method: method, target: target}
 	if protocol != "HTTP/1.1" {
@@ -130,7 +131,7 @@ func (h *head) checkHeaders(bodyBytes int) error {
 	return nil
 }
 
-// header gives the value of the first header called name (lower case).
+// header returns the value of the first header called name (lower case).
 func (h *head) header(name string) (value string, ok bool) {
 	for _, line := range h.headers {
 		if strings.EqualFold(line.Name, name) {
@@ -140,7 +141,7 @@ func (h *head) header(name string) (value string, ok bool) {
 	return "", false
 }
 
-// isToken tells whether s is a header's name (RFC 9110, §5.6.2).
+// isToken reports whether s can be the name of a header (RFC 9110, §5.6.2).
 func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]

@@ -10,30 +10,31 @@ import (
 )
 
 // A node that does not know an access key or API key has to ask the cluster
-// before it may say so: the key may have been made elsewhere a moment ago. Made-up
-// keys must not turn into as many questions. What is unknown is not remembered,
-// or a new key would not work at once; instead the questions are held together.
+// before it may reject the key: another node may have created it a moment ago. A
+// flood of made-up keys must not cause a flood of questions. The node can't
+// remember unknown keys, or a new key would not work at once. Instead it delays
+// the look-ups and asks for several keys with one question.
 //
 //	names not seen lately:  a   b c  d e f     g
 //	the gate opens:         |        |         |      every gateInterval at most
-//	go on together:         a        b c       d e f
+//	looked up together:     a        b c       d e f
 //
-// Those that go on together share one question (router: rounds). Names that were
-// found lately don't wait, and when nothing comes, the first one doesn't either.
+// Names that are looked up together share one question (router: rounds). Names
+// that were found lately don't wait. After a pause the first name doesn't either.
 
-// gate holds back the look-up of names that were not found lately.
+// gate delays the look-up of names that were not found lately.
 type gate struct {
-	mu    sync.Mutex // guards what follows; never held while waiting
+	mu    sync.Mutex // guards opens, young and old; never held while waiting
 	opens time.Time  // before it, names that were not found lately wait
-	// young and old are the names that were found lately. A full young one
-	// becomes the old one, and what was old is forgotten.
+	// young and old contain the names that were found lately. When young is full it
+	// replaces old, and the names in old are forgotten.
 	young, old map[gateName]struct{}
 }
 
-// gateName is a hash: the names may be secrets.
+// gateName is the hash of a name: names may be secrets.
 type gateName [sha256.Size]byte
 
-// through looks up what name stands for, when g lets it.
+// through calls look for name when g admits it.
 func through[T any](ctx context.Context, g *gate, name string, look func() (T, error)) (T, error) {
 	hash := gateName(sha256.Sum256([]byte(name)))
 	if err := g.wait(ctx, hash); err != nil {
@@ -50,8 +51,8 @@ func through[T any](ctx context.Context, g *gate, name string, look func() (T, e
 	return found, err
 }
 
-// wait returns at once for a name that was found lately, or when the gate has not
-// opened within gateInterval; else when it opens next.
+// wait returns at once for a name that was found lately, and when the gate has not
+// opened within gateInterval. Otherwise it waits until the gate opens next.
 func (g *gate) wait(ctx context.Context, name gateName) error {
 	g.mu.Lock()
 	_, young := g.young[name]
@@ -76,7 +77,7 @@ func (g *gate) wait(ctx context.Context, name gateName) error {
 	}
 }
 
-// knows tells whether a name was found lately.
+// knows reports whether a name was found lately.
 func (g *gate) knows(name string) bool {
 	hash := gateName(sha256.Sum256([]byte(name)))
 	g.mu.Lock()
@@ -99,7 +100,7 @@ func (g *gate) remember(name gateName) {
 	g.young[name] = struct{}{}
 }
 
-// forget makes name wait again: it was revoked, or never was.
+// forget makes name wait again: it was revoked or never existed.
 func (g *gate) forget(name gateName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

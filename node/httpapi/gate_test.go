@@ -19,8 +19,8 @@ import (
 
 var errUnknown = router.Errorf(router.NotFound, "", "no such key")
 
-// Each look costs the cluster one question, unless it shares it with others that
-// go on at the same moment.
+// Each look-up costs the cluster one question, unless it shares it with others of
+// the same moment.
 func TestUnknownKeysAskTheClusterSeldom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestNewKeysWorkAtOnce(t *testing.T) {
 		if n, took := ask(); n != 7 || took > gateInterval {
 			t.Errorf("after it was made: %d after %v", n, took)
 		}
-		for range 100 { // known by now, so never held back
+		for range 100 { // known by now, so never delayed
 			if n, took := ask(); n != 7 || took != 0 {
 				t.Fatalf("known: %d after %v", n, took)
 			}
@@ -104,7 +104,7 @@ func TestNewKeysWorkAtOnce(t *testing.T) {
 	})
 }
 
-func TestFaultsAreNotTakenForUnknownKeys(t *testing.T) {
+func TestFaultIsNotAnUnknownKey(t *testing.T) {
 	t.Parallel()
 	var g gate
 	name := gateName(sha256.Sum256([]byte("key")))
@@ -118,7 +118,7 @@ func TestFaultsAreNotTakenForUnknownKeys(t *testing.T) {
 	}
 }
 
-func TestWaitingAtTheGateEndsWithTheContext(t *testing.T) {
+func TestGateEndsWaitWithTheContext(t *testing.T) {
 	t.Parallel()
 	g := gate{opens: time.Now().Add(time.Hour)}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -128,7 +128,7 @@ func TestWaitingAtTheGateEndsWithTheContext(t *testing.T) {
 	}
 }
 
-func TestGateRemembersABoundedNumberOfNames(t *testing.T) {
+func TestGateBoundsItsNames(t *testing.T) {
 	t.Parallel()
 	var g gate
 	for i := range 5 * gateNamesMax {
@@ -155,9 +155,9 @@ func (w *watched) Access(ctx context.Context, tenant id.Tenant, apiKey string) (
 	return w.memory.Access(ctx, tenant, apiKey)
 }
 
-// A flood of made-up access keys neither starves nor slows down a client that is
-// known, and a key that was just made works.
-func TestFloodOfMadeUpKeysHoldsUpNobody(t *testing.T) {
+// A flood of made-up access keys neither starves nor slows a known client, and a
+// new key works.
+func TestFloodOfMadeUpKeysDelaysNoClient(t *testing.T) {
 	t.Parallel()
 	w := &watched{memory: newMemory()}
 	r := start(t, func(c *Config) { c.Service = w })

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// line is a request's text from its lines.
+// line joins the lines of a request.
 func line(lines ...string) string { return strings.Join(lines, "\r\n") + "\r\n" }
 
-// Every input of this test is one that an HTTP server may take in two ways. None
-// has a signature, so an answer of 403 would mean that it got through the frame.
-func TestAmbiguousRequestsAreRefusedBeforeTheSignature(t *testing.T) {
+// Two HTTP servers could understand every input of this test differently. None has
+// a signature, so a 403 would mean that the input got through the frame.
+func TestAmbiguousRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	f := func(what, raw string, status int) {
@@ -93,7 +93,7 @@ func TestAmbiguousRequestsAreRefusedBeforeTheSignature(t *testing.T) {
 }
 
 // An underscore is not a hyphen: no header is found under another's name.
-func TestUnderscoreIsNotAHyphenInHeaderNames(t *testing.T) {
+func TestUnderscoreIsNoHyphenInHeaders(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	r.send(signed{as: "admin", method: "POST", target: "/api/galleries", body: `{"name":"app","faceMinimumQualityScore":0.5,"size":2}`})
@@ -107,8 +107,8 @@ func TestUnderscoreIsNotAHyphenInHeaderNames(t *testing.T) {
 	}
 }
 
-// What follows a refused body must not be taken for the next request.
-func TestNoSecondRequestIsReadOutOfABody(t *testing.T) {
+// The bytes after a refused body must not be taken for the next request.
+func TestBodyIsNotReadAsARequest(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	inner := signed{as: "biometric", method: "GET", target: "/v1.1/health"}.raw(t)
@@ -130,7 +130,7 @@ func TestNoSecondRequestIsReadOutOfABody(t *testing.T) {
 	}
 }
 
-func TestConnectionServesRequestAfterRequest(t *testing.T) {
+func TestConnectionServesManyRequests(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	c := r.dial()
@@ -162,7 +162,7 @@ func TestConnectionServesRequestAfterRequest(t *testing.T) {
 	}
 }
 
-// The client of this test sends nothing of the body that it declares.
+// The client sends no byte of the body that it declares.
 func TestTooLargeBodyIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) { c.Limits.BodyBytes = 1000 })
@@ -181,9 +181,9 @@ func TestTooLargeBodyIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// Here the whole body is sent before the answer is read: the answer must not be
-// lost to a reset.
-func TestRefusalReachesAClientThatSendsOn(t *testing.T) {
+// The client sends the whole body before it reads: no reset must destroy the
+// answer.
+func TestRefusalReachesASendingClient(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	body := strings.Repeat("A", 21<<20)
@@ -201,8 +201,8 @@ func TestRefusalReachesAClientThatSendsOn(t *testing.T) {
 	}
 }
 
-// What the headers tell is answered without waiting for the body.
-func TestHeadersAreCheckedBeforeTheBodyIsRead(t *testing.T) {
+// Faults in the headers are answered without waiting for the body.
+func TestHeadersAreCheckedBeforeTheBody(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	q := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: strings.Repeat("A", 1<<20), at: testNow.Add(-time.Hour)}

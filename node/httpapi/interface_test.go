@@ -21,8 +21,8 @@ import (
 // operation have words in the first cell.
 const documentOfAnswers = "testdata/answers.md"
 
-// sharedAnswers are the statuses that the pipeline gives in the same way to every
-// operation: they have rows of their own.
+// sharedAnswers are the statuses that every operation shares: they have rows of
+// their own.
 var sharedAnswers = []string{"400", "408", "411", "413", "429", "431", "500"}
 
 // shownAnswer is one answer of an operation: a status with error type and reason.
@@ -61,7 +61,7 @@ func rows(t *testing.T) (list []row) {
 	return list
 }
 
-// shown reads the transcripts: what each step, "file: title", shows.
+// shown returns the answers that each step of a transcript, "file: title", shows.
 func shown(t *testing.T) map[string][]shownAnswer {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.txt")
@@ -85,15 +85,14 @@ func shown(t *testing.T) map[string][]shownAnswer {
 					answer += " " + m[1]
 				}
 			}
-			where := filepath.Base(file) + ": " + title // it may come twice
+			where := filepath.Base(file) + ": " + title // a title may come twice
 			steps[where] = append(steps[where], shownAnswer{operationOf(head), answer})
 		}
 	}
 	return steps
 }
 
-// operationOf gives the operation that a step of a transcript asks for, "" if it
-// is none.
+// operationOf returns the operation that a step of a transcript requests, or "".
 func operationOf(head string) string {
 	for line := range strings.SplitSeq(head, "\n") {
 		method, target, _ := strings.Cut(line, " ")
@@ -108,7 +107,7 @@ func operationOf(head string) string {
 	return ""
 }
 
-// tests gives the names of all tests of the tree.
+// tests returns the names of all tests of the tree.
 func tests(t *testing.T) map[string]bool {
 	t.Helper()
 	name := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
@@ -132,7 +131,7 @@ func tests(t *testing.T) map[string]bool {
 	return names
 }
 
-func TestEachRowOfTheTableOfAnswersIsShown(t *testing.T) {
+func TestEachRowOfAnswersIsShown(t *testing.T) {
 	t.Parallel()
 	steps, names := shown(t), tests(t)
 	seen := map[shownAnswer]int{}
@@ -155,7 +154,7 @@ func TestEachRowOfTheTableOfAnswersIsShown(t *testing.T) {
 	}
 }
 
-func TestEveryAnswerHasARowInTheTable(t *testing.T) {
+func TestEveryAnswerHasARow(t *testing.T) {
 	t.Parallel()
 	has := map[shownAnswer]bool{}
 	status := map[shownAnswer]bool{}
@@ -187,7 +186,7 @@ func TestEveryAnswerHasARowInTheTable(t *testing.T) {
 		for method, op := range methods {
 			o, _, err := find(strings.ToUpper(method), strings.Split(path, "/")[1:])
 			if err != nil {
-				continue // for the first, TestTheDocumentAndTheRoutingTableAgree
+				continue // for the first, TestDocumentMatchesTheRoutingTable
 			}
 			documented++
 			for code := range op.Responses {

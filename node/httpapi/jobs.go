@@ -15,7 +15,7 @@ import (
 	"facet/router"
 )
 
-// The words of a bulk record's states (interface, §3.2).
+// The states of a bulk record (interface, §3.2).
 const (
 	bulkNew       = "New"
 	bulkProcessed = "Processed"
@@ -23,12 +23,12 @@ const (
 	bulkFailed    = "Failed"
 )
 
-// batchBody answers the creation of a job.
+// batchBody is the answer to the creation of a job.
 type batchBody struct {
 	BatchID string `json:"batchId"`
 }
 
-// progressBody answers a question for a job's progress.
+// progressBody is the answer to a question for a job's progress.
 type progressBody struct {
 	BatchID          string           `json:"batchId"`
 	Processed        []bulkRecordBody `json:"processed"`
@@ -96,7 +96,7 @@ func getBulk(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusOK, body}, nil
 }
 
-// wireBulkRecord gives the wire form of r.
+// wireBulkRecord returns the wire form of r.
 func wireBulkRecord(r router.BulkRecord) (bulkRecordBody, error) {
 	b := bulkRecordBody{
 		ID: r.ID.String(), Filename: r.Filename, Attempts: strconv.Itoa(r.Attempts), Reason: r.Reason, Status: bulkNew,
@@ -117,8 +117,8 @@ func wireBulkRecord(r router.BulkRecord) (bulkRecordBody, error) {
 	return b, nil
 }
 
-// bulkTokensMax bounds the tokens of a job's body: an object with a filename and
-// one tag has eight, and unknown members are skipped.
+// bulkTokensMax is the most JSON tokens of a job's body. An object with a filename
+// and one tag has eight, and unknown members are skipped.
 const bulkTokensMax = 16 * router.BulkItemsMax
 
 // readRegistrations reads the body of a job.
@@ -185,7 +185,7 @@ func (d *boundedDecoder) registration() (router.BulkItem, error) {
 	return item, err
 }
 
-// members reads an object and has each member's value read by take.
+// members reads an object and calls take to read the value of each member.
 func (d *boundedDecoder) members(what string, take func(name string) error) error {
 	if d.PeekKind() != '{' {
 		return d.wrong(what + " must be a JSON object.")
@@ -206,7 +206,7 @@ func (d *boundedDecoder) members(what string, take func(name string) error) erro
 	return err
 }
 
-// elements reads an array and has each of its values read by take.
+// elements reads an array and calls take to read each of its values.
 func (d *boundedDecoder) elements(what string, take func() error) error {
 	if d.PeekKind() != '[' {
 		return d.wrong(what + " must be an array.")
@@ -223,7 +223,7 @@ func (d *boundedDecoder) elements(what string, take func() error) error {
 	return err
 }
 
-// token reads a token that must be of this kind, and gives its text.
+// token reads a token that must be of this kind and returns its text.
 func (d *boundedDecoder) token(kind jsontext.Kind, message string) (string, error) {
 	if d.PeekKind() != kind {
 		return "", d.wrong(message)
@@ -235,7 +235,8 @@ func (d *boundedDecoder) token(kind jsontext.Kind, message string) (string, erro
 	return t.String(), nil
 }
 
-// wrong is message, unless the body is no JSON here.
+// wrong returns an InvalidRequest with message, or malformed when the body is not
+// JSON at this point.
 func (d *boundedDecoder) wrong(message string) error {
 	if err := d.skip(); err != nil {
 		return err
@@ -251,7 +252,7 @@ func (d *boundedDecoder) next() (jsontext.Token, error) {
 	return d.ReadToken()
 }
 
-// bodyError gives the answer to a body that could not be read.
+// bodyError returns the answer to a body that could not be read.
 func bodyError(err error) error {
 	if f, ok := err.(*failure); ok { //nolint:errorlint // it is not wrapped here
 		return f

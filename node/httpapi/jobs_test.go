@@ -10,7 +10,7 @@ import (
 	"facet/router"
 )
 
-// registrations is a body with n items.
+// registrations returns a body with n items.
 func registrations(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"registrations":[`)
@@ -24,7 +24,7 @@ func registrations(n int) []byte {
 	return b.Bytes()
 }
 
-func TestAJobHasUpToAHundredThousandRegistrations(t *testing.T) {
+func TestJobTakes100000Registrations(t *testing.T) {
 	t.Parallel()
 	items, err := readRegistrations(registrations(router.BulkItemsMax))
 	if err != nil || len(items) != router.BulkItemsMax || items[99_999].Filename != "staff/099999.jpg" || len(items[99_999].Tags) != 2 {
@@ -38,7 +38,8 @@ func TestAJobHasUpToAHundredThousandRegistrations(t *testing.T) {
 	}
 }
 
-func FuzzReadRegistrationsGivesItemsOrARefusal(f *testing.F) {
+// The result is either items or a refusal.
+func FuzzReadRegistrations(f *testing.F) {
 	f.Add(registrations(2))
 	for _, s := range []string{
 		`{}`, `{"registrations":null}`, `{"registrations":[{}]}`, `{"registrations":[{"filename":"a"}]} x`,

@@ -14,16 +14,16 @@ import (
 	"facet/router"
 )
 
-// object holds the members of a JSON object that an operation knows, as raw
-// values that alias the body. Members that are null are absent.
+// object contains the members of a JSON object that an operation knows. The raw
+// values alias the body. A member that is null counts as absent.
 type object map[string]jsontext.Value
 
-// errBounds says that a body nests too deep or has too many values.
+// errBounds is returned when a body nests too deep or has too many values.
 var errBounds = errors.New("the body nests too deep or has too many values")
 
-// readObject reads a body that is one JSON object and keeps the known members.
-// Doubled keys (on any level), invalid UTF-8 and anything after the object are
-// refused; unknown members are checked and skipped.
+// readObject reads a body that is one JSON object and keeps the known members. It
+// refuses doubled keys (on any level), invalid UTF-8 and anything after the object.
+// It checks and skips unknown members.
 func readObject(text []byte, known ...string) (object, error) {
 	return readOutline(outlineOf(text), known)
 }
@@ -64,8 +64,8 @@ func readOutline(whole outline, known []string) (object, error) {
 	return o, nil
 }
 
-// malformed is the answer to a body that is not JSON. The decoder's own text may
-// quote the body, so it is not passed on.
+// malformed returns the answer to a body that is not JSON. The decoder's own text
+// may quote the body, so it is not passed on.
 func malformed(err error) error {
 	switch {
 	case errors.Is(err, jsontext.ErrDuplicateName):
@@ -76,7 +76,7 @@ func malformed(err error) error {
 	return invalid("", "The body is not valid JSON.")
 }
 
-// boundedDecoder reads JSON within nestingMax and a number of tokens.
+// boundedDecoder reads JSON no deeper than nestingMax and up to a number of tokens.
 type boundedDecoder struct {
 	*jsontext.Decoder
 	left int
@@ -102,8 +102,8 @@ func (d *boundedDecoder) skip() error {
 // bounds is a closed interval.
 type bounds struct{ min, max int }
 
-// integer reads a whole number within b, or gives absent when there is none.
-// 10.0 and 1e1 are 10; "10", 1.5 and true are refused.
+// integer reads a whole number within b, or returns absent when the member is
+// missing. 10.0 and 1e1 are 10; "10", 1.5 and true are refused.
 func (o object) integer(name string, b bounds, absent int) (int, error) {
 	raw, ok := o[name]
 	if !ok {
@@ -116,7 +116,7 @@ func (o object) integer(name string, b bounds, absent int) (int, error) {
 	return int(n), nil
 }
 
-// number reads a required number from least to most.
+// number reads a required number between least and most.
 func (o object) number(name string, least, most float64) (float64, error) {
 	raw, ok := o[name]
 	if !ok {
@@ -129,7 +129,7 @@ func (o object) number(name string, least, most float64) (float64, error) {
 	return n, nil
 }
 
-// boolean reads true or false; absent is false.
+// boolean reads true or false. A missing member is false.
 func (o object) boolean(name string) (bool, error) {
 	raw, ok := o[name]
 	if !ok {
@@ -145,7 +145,8 @@ func (o object) boolean(name string) (bool, error) {
 	}
 }
 
-// text reads a string of at most most characters; ok is false when it is absent.
+// text reads a string of at most most characters. ok is false when the member is
+// missing.
 func (o object) text(name string, most int) (s string, ok bool, err error) {
 	raw, ok := o[name]
 	if !ok {
@@ -168,8 +169,8 @@ func (o object) text(name string, most int) (s string, ok bool, err error) {
 	return string(plain), true, nil
 }
 
-// image reads a required base64 image. Its bytes may take the place of the text
-// in the body, so it is read once.
+// image reads a required base64 image. It decodes in place and overwrites the text
+// in the body, so a member can be read only once.
 func (o object) image(name string) ([]byte, error) {
 	raw, ok := o[name]
 	if !ok {
@@ -193,7 +194,8 @@ func (o object) image(name string) ([]byte, error) {
 	return image, nil
 }
 
-// tags reads an optional array of names; repeats are dropped, nil is absent.
+// tags reads an optional array of names. It drops repeats and returns nil when the
+// member is missing.
 func (o object) tags() ([]string, error) {
 	raw, ok := o["tags"]
 	if !ok {
@@ -233,5 +235,5 @@ func (o object) tags() ([]string, error) {
 	return tags, nil
 }
 
-// missing is the answer to a body without a required member.
+// missing returns the answer to a body without a required member.
 func missing(name string) *failure { return invalid("", name+" is required.") }

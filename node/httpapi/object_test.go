@@ -17,7 +17,7 @@ import (
 	"facet/router"
 )
 
-func TestWholeNumbersAreReadInEveryFormJSONHas(t *testing.T) {
+func TestWholeNumbersAreReadInEveryForm(t *testing.T) {
 	t.Parallel()
 	f := func(text string, want int, ok bool) {
 		t.Helper()
@@ -115,7 +115,8 @@ func TestTagsAreStringsWithoutRepeats(t *testing.T) {
 	f(string(text), nil, false)
 }
 
-func TestBase64IsTakenInEveryFormOfD14(t *testing.T) {
+// D14 lists the forms.
+func TestBase64IsTakenInEveryForm(t *testing.T) {
 	t.Parallel()
 	f := func(text, want string, ok bool) {
 		t.Helper()
@@ -161,7 +162,7 @@ func TestImageMayBeEscapedInItsJSON(t *testing.T) {
 	}
 }
 
-// Two images in one body are decoded in place, one after the other.
+// Two images of one body are decoded in place, one after the other.
 func TestTwoImagesOfABodyDoNotOverlap(t *testing.T) {
 	t.Parallel()
 	first, second := bytes.Repeat([]byte("first"), 1000), bytes.Repeat([]byte("second"), 1000)
@@ -207,7 +208,7 @@ func TestAttributesAreWrittenAsStrings(t *testing.T) {
 	}
 }
 
-func TestOperationDependsOnAllThatD8Names(t *testing.T) {
+func TestOperationIdentityFollowsD8(t *testing.T) {
 	t.Parallel()
 	base := func() *call {
 		c := &call{head: head{method: "POST", path: "/v1.1/subjects"}, claim: &sigv4.Claim{Signature: "s"}}
@@ -246,7 +247,7 @@ func TestOperationDependsOnAllThatD8Names(t *testing.T) {
 			t.Errorf("key of %d characters: %v", len(key), err)
 		}
 	}
-	// A key's operation depends on no signature: a retry is signed anew.
+	// A write with a key depends on no signature: a retry has a new one.
 	a, b := base(), base()
 	keyed("k")(a)
 	keyed("k")(b)
@@ -258,7 +259,8 @@ func TestOperationDependsOnAllThatD8Names(t *testing.T) {
 	}
 }
 
-func FuzzReadObjectAgreesWithEncodingJSON(f *testing.F) {
+// It agrees with encoding/json.
+func FuzzReadObject(f *testing.F) {
 	f.Add([]byte(`{"face":"aGk=","limit":10.0,"tags":["a","a"],"x":{"y":[null,true]}}`))
 	f.Add([]byte(`{"face":"\u0061\/","face":1}`))
 	f.Add([]byte(`{"limit":1e5,"tags":[]}` + " {}"))
@@ -296,7 +298,8 @@ func FuzzReadObjectAgreesWithEncodingJSON(f *testing.F) {
 	})
 }
 
-func FuzzBase64AgreesWithTheStandardDecoder(f *testing.F) {
+// It agrees with the decoder of the standard library.
+func FuzzBase64(f *testing.F) {
 	for _, s := range []string{"Zm9v", "Zg==", " Zg = =", "data:;base64,Zg", "-_", "+/+", "\n"} {
 		f.Add([]byte(s))
 	}
@@ -316,7 +319,8 @@ func FuzzBase64AgreesWithTheStandardDecoder(f *testing.F) {
 	})
 }
 
-func FuzzHeadIsRefusedOrUnambiguous(f *testing.F) {
+// Every head is refused or unambiguous.
+func FuzzHead(f *testing.F) {
 	f.Add("GET", "/v1.1/subjects/a%2Fb?start=1", "HTTP/1.1", "Host: a\r\nContent-Length: 0\r\n\r\n")
 	f.Add("POST", "/%2e%2e/", "HTTP/1.1", "A:b\r\n c\r\n\r\n")
 	f.Add("POST", "//", "HTTP/1.1", "\r\n")
@@ -349,7 +353,7 @@ func FuzzHeadIsRefusedOrUnambiguous(f *testing.F) {
 	})
 }
 
-// A large body is not copied on its way to the image.
+// A large image is decoded without a copy of the body.
 func TestImageAliasesTheBody(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"probe":"` + strings.Repeat("A", 1<<20) + `"}`)

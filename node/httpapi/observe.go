@@ -11,19 +11,21 @@ import (
 	"facet/router"
 )
 
-// slowRequest is from when on a request is logged: the models take tens of
-// milliseconds, a search less, and a new leader is there within two seconds.
+// slowRequest is how long a request may take before it is logged. The models take
+// tens of milliseconds, a search takes less, and a new leader is elected within two
+// seconds.
 const slowRequest = 3 * time.Second
 
-// Meter is told what became of each request; it must be quick.
+// Meter gets the outcome of each request. Observe must be quick.
 type Meter interface {
 	Answered(Outcome)
 }
 
-// Outcome is what became of a request. It says nothing of who asked for what.
+// Outcome describes how a request ended. It contains nothing about the client or
+// the data.
 type Outcome struct {
-	// Operation is the method and the path of the interface, with names in braces
-	// for what they hold; empty where there is no such operation.
+	// Operation is the method and the path pattern of the interface, with names in
+	// braces. It is empty for an unknown operation.
 	Operation string
 	Status    int
 	Took      time.Duration
@@ -44,7 +46,7 @@ const (
 	RefusedFault       = "fault"
 )
 
-// refusalOf says why a request got f, if it is a refusal.
+// refusalOf returns why a request got f, if f is a refusal.
 func refusalOf(err error, f *failure) string {
 	kind := router.KindOf(err)
 	switch {
@@ -67,7 +69,8 @@ func refusalOf(err error, f *failure) string {
 	}
 }
 
-// name gives the operation for metrics and logs; the empty string for none.
+// name returns the operation for metrics and logs. A nil operation has the empty
+// name.
 func (o *operation) name() string {
 	if o == nil {
 		return ""
@@ -94,14 +97,14 @@ func (s *Server) observe(rc *fasthttp.RequestCtx, c *call) {
 	}
 }
 
-// Load is what a Server is busy with.
+// Load reports what a Server is busy with.
 type Load struct {
 	InFlight, Connections int
-	// BodyMost is the most that BodyBytes ever was.
+	// BodyMost is the highest value that BodyBytes ever had.
 	BodyBytes, BodyMost, BodyLimit int64
 }
 
-// Load gives the present load.
+// Load returns the present load.
 func (s *Server) Load() Load {
 	l := Load{InFlight: int(s.inFlight.Load()), BodyBytes: s.bodies.Used(), BodyMost: s.bodies.Most(), BodyLimit: s.bodies.Max()}
 	s.mu.Lock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// outcomes notes what a Server tells its Meter.
+// outcomes records what a Server reports to its Meter.
 type outcomes struct {
 	mu   sync.Mutex
 	list []Outcome
@@ -24,7 +24,7 @@ func (o *outcomes) last(t *testing.T, n int) Outcome {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		o.mu.Lock()
-		if len(o.list) == n { // told after the client has its answer
+		if len(o.list) == n { // reported after the client has its answer
 			defer o.mu.Unlock()
 			return o.list[n-1]
 		}
@@ -39,7 +39,7 @@ func extraction(image string) signed {
 	return signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: body}
 }
 
-func TestTheMeterIsToldOfEveryAnswer(t *testing.T) {
+func TestMeterGetsEveryAnswer(t *testing.T) {
 	t.Parallel()
 	told := &outcomes{}
 	r := start(t, func(c *Config) { c.Meter, c.Limits.TenantRate = told, Rate{PerSecond: .001, Burst: 5} })
@@ -68,9 +68,9 @@ func TestTheMeterIsToldOfEveryAnswer(t *testing.T) {
 	}
 }
 
-// TestLogsTellOfRequestsAndNothingPersonal: each line about a request has its id; a slow
-// one is a warning; none has an image, a key, a signature or a secret of it.
-func TestLogsTellOfRequestsAndNothingPersonal(t *testing.T) {
+// Each line about a request has its id. A slow request is a warning. No line has an
+// image, a key, a signature or a secret.
+func TestLogsContainNothingPersonal(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	image := "img alice" + strings.Repeat("x", 100)
@@ -98,7 +98,7 @@ func TestLogsTellOfRequestsAndNothingPersonal(t *testing.T) {
 	}
 }
 
-func TestASlowRequestIsAWarning(t *testing.T) {
+func TestSlowRequestIsAWarning(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	r.server.slow = time.Nanosecond
@@ -108,7 +108,7 @@ func TestASlowRequestIsAWarning(t *testing.T) {
 	}
 }
 
-// logged waits for n lines with text.
+// logged waits for n lines that contain text.
 func logged(t *testing.T, r *running, text string, n int) (lines string) {
 	t.Helper()
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {

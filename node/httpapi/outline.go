@@ -7,20 +7,21 @@ import (
 )
 
 // A body is an image in a string and a few short members. A JSON parser looks at
-// each byte of it, at a fifth of the speed at which bytes.IndexByte passes over
-// them. So the parser gets an outline of the body, in which long plain strings
-// are empty; all else, and with it every rule that the parser knows, stays.
+// each byte of it, at a fifth of the speed of bytes.IndexByte. So the parser gets
+// an outline of the body, in which long plain strings are empty. Everything else
+// is kept, and the parser applies all its rules to it.
 //
 //	body     {"probe":"/9j/4AAQSkZJRgABAQAAAQAB…","limit":5}
 //	outline  {"probe":"","limit":5}
 //
-// What is left out can't change what the parser says: in a text without a
-// backslash, strings are what lies between an odd quotation mark and the next;
-// what is left out is printable ASCII, which may stand in every string; and it
-// follows a colon, so it is no name, which has to be unlike the others.
+// The strings left out can't change the parser's result, for three reasons:
+//   - A text without a backslash has no escaped quotation mark, so each string
+//     lies between an odd quotation mark and the next one.
+//   - The strings are printable ASCII, which is valid in every JSON string.
+//   - They follow a colon, so they are no names, which must differ.
 const (
-	outlineMin   = 4 << 10 // bytes of a string that is left out
-	outlinePairs = 1 << 10 // quotation marks that are looked at, in pairs
+	outlineMin   = 4 << 10 // bytes of the shortest string that is left out
+	outlinePairs = 1 << 10 // pairs of quotation marks that are searched
 )
 
 // outline is a body without its long strings.
@@ -32,7 +33,7 @@ type outline struct {
 // cut is a string that was left out.
 type cut struct{ start, end int } // its bytes of the body, without the quotation marks
 
-// outlineOf makes the outline of a body.
+// outlineOf returns the outline of a body.
 func outlineOf(body []byte) outline {
 	o := outline{body: body, text: body}
 	if len(body) < outlineMin || bytes.IndexByte(body, '\\') >= 0 {
@@ -63,7 +64,7 @@ func outlineOf(body []byte) outline {
 	return o
 }
 
-// nextString finds what lies between the next two quotation marks.
+// nextString returns the bounds of the text between the next two quotation marks.
 func nextString(body []byte, at int) (start, end int, ok bool) {
 	n := bytes.IndexByte(body[at:], '"')
 	if n < 0 {
@@ -80,7 +81,7 @@ func (o *outline) slice(start, end int) []byte {
 	return o.body[o.origin(start):o.origin(end)]
 }
 
-// origin returns where a byte of the text is in the body.
+// origin returns where a byte of the text lies in the body.
 func (o *outline) origin(at int) int {
 	for _, c := range o.cuts {
 		if at < c.start {
@@ -91,7 +92,7 @@ func (o *outline) origin(at int) int {
 	return at
 }
 
-// isPlain tells whether text is ASCII without control characters (DEL counts as
+// isPlain reports whether text is ASCII without control characters (DEL counts as
 // none, as in JSON).
 func isPlain(text []byte) bool {
 	return !hasBelow(text, ' ') && isASCII(text)
@@ -102,7 +103,7 @@ const (
 	tops = 0x8080_8080_8080_8080
 )
 
-// hasBelow tells whether a byte of text is less than least, which is at most 128.
+// hasBelow reports whether a byte of text is less than least, which is at most 128.
 // It takes eight bytes at a time: a byte below least borrows into its top bit
 // (Warren, Hacker's Delight, 2nd ed., §6-1).
 func hasBelow(text []byte, least byte) bool {
@@ -118,7 +119,7 @@ func hasBelow(text []byte, least byte) bool {
 	return slices.ContainsFunc(text, func(c byte) bool { return c < least })
 }
 
-// isASCII tells whether no byte of text has its top bit set.
+// isASCII reports whether no byte of text has its top bit set.
 func isASCII(text []byte) bool {
 	for len(text) >= 32 {
 		all := binary.LittleEndian.Uint64(text) | binary.LittleEndian.Uint64(text[8:]) |

@@ -15,7 +15,7 @@ import (
 
 var long = strings.Repeat("Zm9v", outlineMin/4)
 
-func TestLongPlainValuesAreLeftOutOfTheOutline(t *testing.T) {
+func TestOutlineLeavesOutLongPlainValues(t *testing.T) {
 	t.Parallel()
 	f := func(body, want string) {
 		t.Helper()
@@ -38,7 +38,7 @@ func TestLongPlainValuesAreLeftOutOfTheOutline(t *testing.T) {
 	same(strings.Repeat(`"":`, outlinePairs) + `"` + long + `"`)
 }
 
-func TestBytesAreFoundWhereverTheyStand(t *testing.T) {
+func TestBytesAreFoundAtEveryOffset(t *testing.T) {
 	t.Parallel()
 	text := bytes.Repeat([]byte("~ !"), 30)
 	for n := range len(text) {
@@ -57,8 +57,9 @@ func TestBytesAreFoundWhereverTheyStand(t *testing.T) {
 	}
 }
 
-// In the fuzzed texts a tilde stands for a string that is left out.
-func FuzzOutlineChangesNoAnswer(f *testing.F) {
+// An outline changes no answer. In the fuzzed texts a tilde stands for a string
+// that is left out.
+func FuzzOutline(f *testing.F) {
 	for _, s := range []string{
 		`{"face":"~","limit":1}`, `{"~":1,"~":2}`, `{"x":{"face":"~"},"face":"~!"}`, `{"face":"~","face":"~"}`,
 		`{"face":["~","~"]}`, `{"face":"~\u0020"}`, `{"face":"~" "~"}`, "{\"face\":\"~\xff\"}", `{"face":~}`, `{"a":"~"},`, `:"~"`,
@@ -76,8 +77,8 @@ func FuzzOutlineChangesNoAnswer(f *testing.F) {
 	})
 }
 
-// plainBase64 is decodeBase64 by the standard library alone, for a text without
-// a data prefix.
+// plainBase64 does the work of decodeBase64 with the standard library alone, for a
+// text without a data prefix.
 func plainBase64(text []byte) ([]byte, bool) {
 	text = bytes.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t\r\n\f\v", r) {
@@ -98,9 +99,9 @@ func plainBase64(text []byte) ([]byte, bool) {
 	return plain[:n], err == nil
 }
 
-// The fast decoder works on blocks: the fuzzed text stands in the middle of one,
-// between others, and at the end.
-func FuzzLongBase64AgreesWithTheStandardLibrary(f *testing.F) {
+// The fast decoder agrees with the standard library. It works on blocks: the fuzzed
+// text stands in the middle of a block, between two blocks, and at the end.
+func FuzzLongBase64(f *testing.F) {
 	for _, s := range []string{"Zm9v", "Zg==", " Zg = =", "-_", "+/+", "\n", "/", "_", "\x00", "\x8f", "é", "\u00a0", "=", "Zh=="} {
 		f.Add([]byte(s), byte(40), byte(33))
 	}
@@ -117,7 +118,7 @@ func FuzzLongBase64AgreesWithTheStandardLibrary(f *testing.F) {
 }
 
 // BenchmarkBody prints the time for JSON and base64 of a body of 400 KB, and how
-// many times as long the standard library takes, in turns with it.
+// many times as long the standard library takes. The two run in turns.
 func BenchmarkBody(b *testing.B) {
 	image := make([]byte, 300_000)
 	random := rand.NewChaCha8([32]byte{1})

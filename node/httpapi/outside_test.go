@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// curl signs by itself: no code of ours is on its side.
+// curl makes the signatures itself: its side runs no code of ours.
 func TestCurlRegistersAndSearches(t *testing.T) {
 	t.Parallel()
 	var certificate []byte
@@ -61,8 +61,8 @@ func TestCurlRegistersAndSearches(t *testing.T) {
 	f("aws:cloud", "biometric", "/v1.1/subjects", "", `{"message":"Forbidden"} 403`)
 }
 
-// What a fault says goes to the log with the request's id, and no further; what
-// a client sends is not logged.
+// The details of a fault go to the log with the request's id, and nowhere else.
+// Nothing that a client sends is logged.
 func TestLogsHaveTheRequestIDAndNoSecrets(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)

@@ -19,9 +19,8 @@ func crowdedFor(t *testing.T, full *atomic.Bool) *running {
 	})
 }
 
-// A node that has no room for an image says so on seeing the headers: it answers while
-// the body has still to come.
-func TestAnOverloadedNodeRefusesBeforeItReadsTheBody(t *testing.T) {
+// A node without room for an image answers while the body is still to come.
+func TestOverloadedNodeRefusesByTheHeaders(t *testing.T) {
 	t.Parallel()
 	var full atomic.Bool
 	full.Store(true)
@@ -46,9 +45,9 @@ func TestAnOverloadedNodeRefusesBeforeItReadsTheBody(t *testing.T) {
 	}
 }
 
-// A refusal does not cost a short request its connection, nor is its body taken for the
-// next request.
-func TestARefusedRequestsConnectionServesTheNextOne(t *testing.T) {
+// A refusal does not cost a short request its connection, and its body is not taken
+// for the next request.
+func TestRefusalKeepsTheConnection(t *testing.T) {
 	t.Parallel()
 	var full atomic.Bool
 	r := crowdedFor(t, &full)
@@ -72,8 +71,8 @@ func TestARefusedRequestsConnectionServesTheNextOne(t *testing.T) {
 	send(image, 200)
 }
 
-// What is refused for one tenant is not for another, nor is what needs no engine.
-func TestACrowdIsItsTenantsOwn(t *testing.T) {
+// Other tenants' images, and requests that need no engine, are still answered.
+func TestCrowdedTenantBlocksNoOther(t *testing.T) {
 	t.Parallel()
 	var full atomic.Bool
 	full.Store(true)
@@ -93,7 +92,7 @@ func TestACrowdIsItsTenantsOwn(t *testing.T) {
 	f(image, 403)
 }
 
-// One tenant's requests in flight leave room for another's.
+// The requests of one tenant leave room for those of another.
 func TestRequestsInFlightAreBoundedByTenant(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) { c.Limits.Requests = 5 })
@@ -125,12 +124,12 @@ func TestRequestsInFlightAreBoundedByTenant(t *testing.T) {
 	}
 }
 
-// One tenant's bodies leave room for another's.
+// The bodies of one tenant leave room for those of another.
 func TestBodiesInMemoryAreSharedByTenants(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) { c.Limits.BodiesBytes = 1 << 20 })
 	raw := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: strings.Repeat("A", 700<<10)}.raw(t)
-	held := r.dial() // 512 KiB and no end
+	held := r.dial() // most of a body, and never its end
 	if _, err := io.WriteString(held, raw[:len(raw)-300<<10]); err != nil {
 		t.Fatal(err)
 	}
@@ -152,8 +151,8 @@ func TestBodiesInMemoryAreSharedByTenants(t *testing.T) {
 	}
 }
 
-// Who waits for the go-ahead before it sends a body gets the refusal in its place.
-func TestAnOverloadedNodeDoesNotAskForABodyThatItRefuses(t *testing.T) {
+// A client that waits for the go-ahead gets the refusal instead.
+func TestOverloadedNodeSendsNo100Continue(t *testing.T) {
 	t.Parallel()
 	var full atomic.Bool
 	r := crowdedFor(t, &full)

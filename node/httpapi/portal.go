@@ -68,7 +68,8 @@ func getGallery(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusOK, text}, nil
 }
 
-// patchGallery serves PATCH galleries/{galleryId}: what is absent stays (D36).
+// patchGallery serves PATCH galleries/{galleryId}. A missing member changes nothing
+// (D36).
 func patchGallery(ctx context.Context, c *call) (answer, error) {
 	gallery, err := parseGallery(c.parameters[0])
 	if err != nil {
@@ -95,7 +96,8 @@ func patchGallery(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusOK, wireGallery(changed)}, nil
 }
 
-// deleteGallery serves DELETE galleries/{galleryId}; its applications go with it.
+// deleteGallery serves DELETE galleries/{galleryId}. It also deletes the gallery's
+// applications.
 func deleteGallery(ctx context.Context, c *call) (answer, error) {
 	gallery, err := parseGallery(c.parameters[0])
 	if err != nil {
@@ -154,8 +156,8 @@ func getApplication(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusOK, wireApplication(a)}, nil
 }
 
-// patchApplication serves PATCH applications/{applicationId}: what is absent
-// stays (D36).
+// patchApplication serves PATCH applications/{applicationId}. A missing member
+// changes nothing (D36).
 func patchApplication(ctx context.Context, c *call) (answer, error) {
 	application, err := parseApplication(c.parameters[0])
 	if err != nil {
@@ -195,7 +197,7 @@ func deleteApplication(ctx context.Context, c *call) (answer, error) {
 	return answer{status: fasthttp.StatusNoContent}, c.service.DeleteApplication(ctx, c.key.Tenant, application)
 }
 
-// parseGallery reads a gallery's id; what is none is an unknown one (D10).
+// parseGallery parses a gallery's id. A malformed id counts as unknown (D10).
 func parseGallery(text string) (id.Gallery, error) {
 	u, err := id.Parse(text)
 	if err != nil {
@@ -204,7 +206,7 @@ func parseGallery(text string) (id.Gallery, error) {
 	return id.Gallery{UUID: u}, nil
 }
 
-// parseApplication reads an application's id; what is none is an unknown one
+// parseApplication parses an application's id. A malformed id counts as unknown
 // (D10).
 func parseApplication(text string) (id.Application, error) {
 	u, err := id.Parse(text)
@@ -214,7 +216,7 @@ func parseApplication(text string) (id.Application, error) {
 	return id.Application{UUID: u}, nil
 }
 
-// present reads the member name of o, if there is one; nil is absent.
+// present reads the member name of o. It returns nil when the member is missing.
 func present[T any](o object, name string, read func() (T, error)) (*T, error) {
 	if _, ok := o[name]; !ok {
 		return nil, nil
@@ -242,7 +244,8 @@ func (o object) name() (string, error) {
 	return name, nil
 }
 
-// description reads the description of a gallery or application; absent is empty.
+// description reads the description of a gallery or application. A missing one is
+// empty.
 func (o object) description() (string, error) {
 	text, _, err := o.text("description", descriptionMax)
 	return text, err
@@ -253,7 +256,7 @@ func (o object) quality() (float64, error) {
 	return o.number("faceMinimumQualityScore", router.QualityMin, 1)
 }
 
-// verifyThreshold reads an application's threshold of verification.
+// verifyThreshold reads the verify threshold of an application.
 func (o object) verifyThreshold() (int, error) {
 	return o.integer("verifyThreshold", bounds{0, router.ThresholdMax}, router.ThresholdDefault)
 }
@@ -274,7 +277,7 @@ func (o object) size() (int, error) {
 	return o.integer("size", bounds{1, router.GallerySizeMax}, 0)
 }
 
-// gallery reads the required id of a gallery; what is no id is an unknown one.
+// gallery reads the required id of a gallery. A malformed id counts as unknown.
 func (o object) gallery() (id.Gallery, error) {
 	text, ok, err := o.text("galleryId", pathIDMax)
 	if err != nil {

@@ -11,41 +11,41 @@ import (
 	"facet/internal/id"
 )
 
-// Rate bounds requests: Burst at once, PerSecond in the long run. The zero Rate
-// does not bound. A Burst below 1 is one second's worth.
+// Rate bounds requests: Burst at once, PerSecond in the long run. The zero Rate is
+// unbounded. A Burst below 1 becomes the requests of one second.
 type Rate struct {
 	PerSecond float64
 	Burst     int
 }
 
-// reasonRateLimit tells a client that it is its own rate that is too high, and
-// not the load on the service.
+// reasonRateLimit tells a client that its own rate is too high, not the load on the
+// service.
 const reasonRateLimit = "RateLimit"
 
 // rates bounds the requests of every tenant and every application. Each has a
-// bucket of its own, so what one does takes nothing from another. They are this
-// node's: a cluster of three lets three times as many pass.
+// bucket of its own and takes nothing from another. The bounds hold for this node:
+// a cluster of three admits three times as many requests.
 type rates struct {
-	mu           sync.Mutex // guards both; held for arithmetic only
+	mu           sync.Mutex // guards tenants and applications; held for arithmetic only
 	tenants      buckets
 	applications buckets
 }
 
-// newRates makes rates with these bounds.
+// newRates returns rates with these bounds.
 func newRates(tenant, application Rate) *rates {
 	return &rates{tenants: newBuckets(tenant), applications: newBuckets(application)}
 }
 
-// blocked gives how long tenant has to wait for its next request, 0 when it need
-// not. It takes nothing.
+// blocked returns how long tenant has to wait for its next request, 0 when it need
+// not wait. It takes no token.
 func (r *rates) blocked(now time.Time, tenant id.Tenant) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.tenants.wait(now, tenant.UUID)
 }
 
-// take takes one request of tenant and, unless it is zero, of application, and
-// gives 0; or it takes from neither and gives how long to wait.
+// take takes a token of tenant and, unless it is zero, one of application, and
+// returns 0. When either has none, it takes neither and returns how long to wait.
 func (r *rates) take(now time.Time, tenant id.Tenant, application id.Application) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,18 +64,18 @@ func (r *rates) take(now time.Time, tenant id.Tenant, application id.Application
 	return 0
 }
 
-// buckets are token buckets of one size. A full bucket is the same as none, so
-// full ones are dropped when room is needed.
+// buckets is a set of token buckets of one size. A full bucket behaves like a
+// missing one, so full ones are dropped when room is needed.
 type buckets struct {
-	perSecond rate.Limit // 0 is no bound
+	perSecond rate.Limit // 0 is unbounded
 	burst     int
 	of        map[id.UUID]*rate.Limiter
 	swept     time.Time
 }
 
-// newBuckets makes buckets for r.
+// newBuckets returns buckets for r.
 func newBuckets(r Rate) buckets {
-	if !(r.PerSecond > 0) { // nor is it NaN
+	if !(r.PerSecond > 0) { // also false for NaN
 		return buckets{}
 	}
 	burst := r.Burst
@@ -85,7 +85,7 @@ func newBuckets(r Rate) buckets {
 	return buckets{perSecond: rate.Limit(r.PerSecond), burst: burst, of: make(map[id.UUID]*rate.Limiter)}
 }
 
-// wait gives the time until name's bucket has a token.
+// wait returns the time until name's bucket has a token.
 func (b *buckets) wait(now time.Time, name id.UUID) time.Duration {
 	l, ok := b.of[name]
 	if !ok {
@@ -99,7 +99,7 @@ func (b *buckets) wait(now time.Time, name id.UUID) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// take takes a token from name's bucket, which has one.
+// take takes a token from name's bucket. The caller knows that it has one.
 func (b *buckets) take(now time.Time, name id.UUID) {
 	if b.perSecond == 0 {
 		return
@@ -115,9 +115,9 @@ func (b *buckets) take(now time.Time, name id.UUID) {
 	l.AllowN(now, 1)
 }
 
-// makeRoom drops the buckets that are full, or else any one: its owner gets a
-// burst too many, which is better than to refuse someone. It looks at all of them
-// once a second at most.
+// makeRoom drops the full buckets. If none is full it drops any one: its owner gets
+// a burst too many, which is better than refusing a client. It searches for full
+// ones once a second at most.
 func (b *buckets) makeRoom(now time.Time) {
 	if now.Sub(b.swept) >= time.Second {
 		b.swept = now
@@ -135,7 +135,7 @@ func (b *buckets) makeRoom(now time.Time) {
 	}
 }
 
-// tooFast is the answer to a client over its rate, which may try again after wait.
+// tooFast returns the answer to a client over its rate, which may retry after wait.
 func tooFast(wait time.Duration) *failure {
 	f := gateway(fasthttp.StatusTooManyRequests, "Too many requests.")
 	f.body.Reason = reasonRateLimit

@@ -14,11 +14,11 @@ import (
 	"facet/router"
 )
 
-// tenantNo and applicationNo make ids.
+// tenantNo and applicationNo return ids.
 func tenantNo(n int) id.Tenant           { return id.Tenant{UUID: id.UUID{byte(n >> 16), byte(n >> 8), byte(n)}} }
 func applicationNo(n int) id.Application { return id.Application{UUID: tenantNo(n).UUID} }
 
-func TestRateIsABurstAndThenPerSecond(t *testing.T) {
+func TestRateIsABurstThenPerSecond(t *testing.T) {
 	t.Parallel()
 	r := newRates(Rate{PerSecond: 10, Burst: 3}, Rate{})
 	now := testNow
@@ -59,7 +59,7 @@ func TestRateIsABurstAndThenPerSecond(t *testing.T) {
 	}
 }
 
-func TestRatesTakeNothingFromOthers(t *testing.T) {
+func TestRateTakesNothingFromOthers(t *testing.T) {
 	t.Parallel()
 	r := newRates(Rate{PerSecond: 1, Burst: 10}, Rate{PerSecond: 1, Burst: 4})
 	take := func(tenant, application int) bool {
@@ -76,7 +76,7 @@ func TestRatesTakeNothingFromOthers(t *testing.T) {
 	if n := count(1, 1); n != 4 {
 		t.Errorf("an application: %d, want its 4", n)
 	}
-	// What the first application asked in vain, its tenant was not charged for.
+	// The tenant was not charged for the refused requests of its first application.
 	if n := count(1, 2); n != 4 {
 		t.Errorf("another application of the tenant: %d, want its 4", n)
 	}
@@ -88,7 +88,7 @@ func TestRatesTakeNothingFromOthers(t *testing.T) {
 	}
 }
 
-func TestRatesOffBoundNothingAndRememberNothing(t *testing.T) {
+func TestUnboundedRateKeepsNoBuckets(t *testing.T) {
 	t.Parallel()
 	r := newRates(Rate{}, Rate{Burst: 5})
 	for i := range 10_000 {
@@ -101,7 +101,8 @@ func TestRatesOffBoundNothingAndRememberNothing(t *testing.T) {
 	}
 }
 
-func TestRateWithoutBurstAllowsASecondsWorth(t *testing.T) {
+// One second's requests may come at once.
+func TestRateWithoutBurstAllowsOneSecond(t *testing.T) {
 	t.Parallel()
 	for perSecond, want := range map[float64]int{0.1: 1, 1: 1, 2.5: 3, 1e300: 1<<31 - 1} {
 		if b := newBuckets(Rate{PerSecond: perSecond}); b.burst != want {
@@ -110,7 +111,7 @@ func TestRateWithoutBurstAllowsASecondsWorth(t *testing.T) {
 	}
 }
 
-func TestVeryLowRateIsNotUnbounded(t *testing.T) {
+func TestVeryLowRateIsBounded(t *testing.T) {
 	t.Parallel()
 	r := newRates(Rate{PerSecond: 1e-300, Burst: 1}, Rate{PerSecond: math.NaN()})
 	if wait := r.take(testNow, tenantNo(1), applicationNo(1)); wait != 0 {
@@ -121,7 +122,8 @@ func TestVeryLowRateIsNotUnbounded(t *testing.T) {
 	}
 }
 
-func TestBucketsAreBoundedAndTheFullOnesGoFirst(t *testing.T) {
+// The number of buckets is bounded.
+func TestFullBucketsAreDroppedFirst(t *testing.T) {
 	t.Parallel()
 	r := newRates(Rate{PerSecond: 1, Burst: 2}, Rate{})
 	now := testNow
@@ -152,7 +154,7 @@ func TestBucketsAreBoundedAndTheFullOnesGoFirst(t *testing.T) {
 	}
 }
 
-// hand is a clock that is moved by hand.
+// hand is a clock that the test moves.
 type hand struct {
 	mu  sync.Mutex
 	now time.Time
@@ -170,7 +172,8 @@ func (h *hand) move(d time.Duration) {
 	h.now = h.now.Add(d)
 }
 
-// limited serves with rates and a clock, and a gallery of each of both tenants.
+// limited starts a server with rates and a clock, and a gallery for each of the two
+// tenants.
 func limited(t *testing.T, limits Limits) (*running, *hand) {
 	t.Helper()
 	clock := &hand{now: testNow}
@@ -232,8 +235,8 @@ func TestTooFastIs429WithRetryAfter(t *testing.T) {
 	}
 }
 
-// Keys that are tried in a hurry are not even looked up.
-func TestTooFastCostsNoLookUpOfTheAPIKey(t *testing.T) {
+// A tenant over its rate costs no look-up of its API keys.
+func TestTooFastCostsNoKeyLookUp(t *testing.T) {
 	t.Parallel()
 	w := &watched{memory: newMemory()}
 	r := start(t, func(c *Config) { c.Service, c.Limits.TenantRate = w, Rate{PerSecond: 0.1, Burst: 2} })
@@ -248,8 +251,8 @@ func TestTooFastCostsNoLookUpOfTheAPIKey(t *testing.T) {
 	}
 }
 
-// Who does not hold the tenant's secret can't use up its rate.
-func TestForgedRequestsAreNotChargedToTheTenant(t *testing.T) {
+// A client without the tenant's secret can't use up its rate.
+func TestForgedRequestChargesNoTenant(t *testing.T) {
 	t.Parallel()
 	r, clock := limited(t, Limits{TenantRate: Rate{PerSecond: 0.1, Burst: 1}})
 	for range 5 {
@@ -264,7 +267,7 @@ func TestForgedRequestsAreNotChargedToTheTenant(t *testing.T) {
 	}
 }
 
-func TestApplicationsHaveTheirOwnRate(t *testing.T) {
+func TestApplicationsHaveTheirOwnRates(t *testing.T) {
 	t.Parallel()
 	r, clock := limited(t, Limits{TenantRate: Rate{PerSecond: 1, Burst: 6}, ApplicationRate: Rate{PerSecond: 1, Burst: 2}})
 	if a := ask(r, clock, "admin", "", "POST", "/api/galleries", `{"name":"second","faceMinimumQualityScore":0.5,"size":2}`); a.status != 200 {

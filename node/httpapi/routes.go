@@ -10,16 +10,16 @@ import (
 	"facet/router"
 )
 
-// right is what the role of an access key must permit.
+// right is what the role of an access key has to permit.
 type right uint8
 
 const (
-	mayRead   right = iota // searching, verifying, listing: every role
-	mayWrite               // changing a gallery's subjects
-	mayManage              // tenant management
+	mayRead   right = iota // search, verify, list: every role
+	mayWrite               // change the subjects of a gallery
+	mayManage              // manage the tenant
 )
 
-// permits tells whether role has right r; an unknown role has none.
+// permits reports whether role has right r; an unknown role has none.
 func permits(role router.Role, r right) bool {
 	switch role {
 	case router.RoleAdmin:
@@ -32,28 +32,28 @@ func permits(role router.Role, r right) bool {
 	return false
 }
 
-// keyUse says what an operation does with x-api-key.
+// keyUse says how an operation uses the header x-api-key.
 type keyUse uint8
 
 const (
 	keyIgnored  keyUse = iota
 	keyRequired        // checked before the body is parsed
-	keyByBody          // the handler checks it, if the body asks for it, and counts the request
+	keyByBody          // the handler checks it if the body needs it, and counts the request
 )
 
-// cost says what an operation takes of the node.
+// cost is what an operation takes of the node.
 type cost uint8
 
 const (
 	aLittle cost = iota // memory and time of the groups
-	anImage             // a turn of the face engine, and a large body
+	anImage             // a place in the queue of the face engine, and a large body
 )
 
-// operation is one line of the routing table.
+// operation is one row of the routing table.
 type operation struct {
 	method string
-	// pattern is the path; a segment in braces takes anything, but nothing only
-	// when it ends in a question mark.
+	// pattern is the path. A segment in braces matches any text; it matches the
+	// empty text only when it ends in a question mark.
 	pattern string
 	version version
 	right   right
@@ -68,7 +68,7 @@ const (
 	healthPattern   = "/v1.1/health"
 )
 
-// operations is every operation that is served.
+// operations lists every operation that is served.
 var operations = []operation{
 	{"GET", "/openapi.json", v11, mayRead, keyIgnored, aLittle, getDocument},
 	{"GET", "/v1.1/health", v11, mayRead, keyIgnored, aLittle, getHealth},
@@ -81,7 +81,7 @@ var operations = []operation{
 	{"POST", "/v1.1/subjects/{subjectId}/events", v11, mayWrite, keyRequired, anImage, postEvents},
 	{"PUT", "/v1.1/subjects/{subjectId}/events/{eventId}", v11, mayWrite, keyRequired, anImage, putEvent},
 	{"DELETE", "/v1.1/subjects/{subjectId}/events/{eventId}", v11, mayWrite, keyRequired, aLittle, deleteEvent},
-	// An empty name is a name that is refused, not another route.
+	// A request with an empty name is refused; it does not match another route.
 	{"GET", "/v1.1/tags", v11, mayRead, keyRequired, aLittle, getTags},
 	{"POST", "/v1.1/tags/{name?}", v11, mayWrite, keyRequired, aLittle, postTag},
 	{"PUT", "/v1.1/tags/{oldName?}", v11, mayWrite, keyRequired, aLittle, putTag},
@@ -112,8 +112,8 @@ var operations = []operation{
 	{"DELETE", "/api/applications/{applicationId}", v11, mayManage, keyIgnored, aLittle, deleteApplication},
 }
 
-// find looks up the operation for a method and a split path, and gives the
-// segments that stand for braces. The error is the 404 or 405 to be answered.
+// find returns the operation for a method and a split path, and the segments that
+// match braces. The error is the 404 or 405 to answer.
 func find(method string, segments []string) (op *operation, parameters []string, err error) {
 	var allowed []string
 	for i := range operations {
@@ -136,7 +136,7 @@ func find(method string, segments []string) (op *operation, parameters []string,
 	return nil, nil, f
 }
 
-// match tells whether segments fit pattern, and gives those in braces.
+// match reports whether segments fit pattern and returns the segments in braces.
 func match(pattern string, segments []string) (parameters []string, ok bool) {
 	i := 0
 	for part := range strings.SplitSeq(pattern[1:], "/") {

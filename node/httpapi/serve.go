@@ -29,23 +29,24 @@ type call struct {
 	version    version
 	parameters []string // of the path
 	body       body
-	counted    bool // among Server.requests
+	counted    bool // in Server.requests
 	claim      *sigv4.Claim
 	key        router.AccessKey
 	access     router.Access // of the API key, where the operation needs one
-	// What observe tells.
+	// What observe reports.
 	began   time.Time
-	op      *operation // nil until it is found
+	op      *operation // nil until it is known
 	refusal string
-	// miss is the probability with which a search may have lost a hit.
+	// miss is the probability that a search has lost a hit.
 	miss float64
 }
 
-// headerSearchBound says of a search that it may have lost a hit, and with what probability.
+// headerSearchBound is the header that says with what probability a search may have
+// lost a hit.
 const headerSearchBound = "Facet-Search-Bound"
 
-// answer is what a handler answers with; a nil body is none, a rawBody is sent as
-// it is, every other is sent as JSON.
+// answer is what a handler returns. A nil body is none, a rawBody is sent as it is,
+// every other body is sent as JSON.
 type answer struct {
 	status int
 	body   any
@@ -53,7 +54,7 @@ type answer struct {
 
 // rawBody is a body of a given media type.
 type rawBody struct {
-	bytes     []byte // shared, not changed
+	bytes     []byte // shared: callers do not change it
 	mediaType string
 }
 
@@ -75,7 +76,7 @@ func (s *Server) serve(rc *fasthttp.RequestCtx) {
 	s.observe(rc, c)
 }
 
-// giveBack returns what the request took of what all share.
+// giveBack returns the request's share of the common budgets.
 func (c *call) giveBack() {
 	c.server.bodies.Give(c.body.whose, int64(c.body.taken))
 	if c.counted {
@@ -83,9 +84,9 @@ func (c *call) giveBack() {
 	}
 }
 
-// answer runs the pipeline. A panic below is a bug in one request's path, not in
-// the node's state (the groups' state machines run elsewhere): it is answered
-// like any other fault.
+// answer takes the request through all steps. A panic below it is a bug in the path
+// of one request and not in the node's state, because the groups' state machines
+// run elsewhere. So a panic is answered like any other fault.
 func (s *Server) answer(rc *fasthttp.RequestCtx, c *call) (a answer, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -123,10 +124,9 @@ func (s *Server) answer(rc *fasthttp.RequestCtx, c *call) (a answer, err error) 
 	return op.serve(ctx, c)
 }
 
-// admit decides whether a signed request goes on to op, or else what is answered:
-// by rate, route, role and API key. A request that is refused here counts too.
-// Health has no rate: who watches it must not take a busy tenant for a broken
-// service.
+// admit returns the error that keeps a signed request from op: its rate, route,
+// role or API key. A request that is refused here counts too. Health has no rate: a
+// monitor must not mistake a busy tenant for a broken service.
 func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 	if op != nil && op.pattern == healthPattern {
 		if !permits(c.key.Role, op.right) {
@@ -148,7 +148,7 @@ func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 	case op.key == keyRequired:
 		refusal = c.authorize(ctx)
 	case op.key == keyByBody:
-		return nil // the handler counts
+		return nil // the handler counts the request
 	}
 	if err := c.count(); err != nil {
 		return err
@@ -156,8 +156,8 @@ func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 	return refusal
 }
 
-// count takes the request from the tenant's and, when its API key is known by
-// now, the application's rate.
+// count takes the request from the tenant's rate and, when the API key is known by
+// now, from the application's.
 func (c *call) count() error {
 	if wait := c.server.rates.take(c.server.cfg.Now(), c.key.Tenant, c.access.Application); wait > 0 {
 		return tooFast(wait)
@@ -168,15 +168,16 @@ func (c *call) count() error {
 // errPanicked stands for a panic that was logged.
 var errPanicked = errors.New("request panicked")
 
-// open tells whether op is answered without a signature.
+// open reports whether op is answered without a signature.
 func (s *Server) open(op *operation) bool {
 	return op.pattern == documentPattern || s.cfg.Health == HealthOpen && op.pattern == healthPattern
 }
 
-// authenticate checks the signature, and reads the body for it. What the headers
-// alone tell is checked before, and so is whether there is any use: to read, hash and
-// decode an image that is refused then would take the time that the others need. So a
-// busy node may answer 429 to who has proven nothing yet.
+// authenticate reads the body and checks the signature. It first checks what the
+// headers alone tell, and whether the node has room for the request. Reading,
+// hashing and decoding an image that is refused afterwards would take time from
+// other requests. A busy node may therefore answer 429 before the signature is
+// verified.
 func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 	claim, err := s.verifier.Parse(request(c), s.cfg.Now())
 	if err != nil {
@@ -189,7 +190,8 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 	})
 	use := keepBody
 	if router.KindOf(err) == router.NotFound {
-		// An unknown key goes the same way with no secret, and takes no memory.
+		// A request with an unknown key takes the same path with no secret, and
+		// takes no memory.
 		key, err, use = router.AccessKey{}, nil, hashBody
 	}
 	if err != nil {
@@ -209,12 +211,13 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 	return nil
 }
 
-// request is what is signed of a call.
+// request returns the signed parts of a call.
 func request(c *call) sigv4.Request {
 	return sigv4.Request{Method: c.method, Target: c.target, Headers: c.headers}
 }
 
-// hopeless gives the refusal of a request whose body need not be read for it.
+// hopeless returns the refusal of a request that can be refused without reading its
+// body.
 func (s *Server) hopeless(op *operation, tenant id.Tenant) error {
 	if op == nil || op.takes != anImage {
 		return nil
@@ -228,7 +231,7 @@ func (s *Server) hopeless(op *operation, tenant id.Tenant) error {
 	return nil
 }
 
-// authorize finds what the request's API key names.
+// authorize finds the gallery and application of the request's API key.
 func (c *call) authorize(ctx context.Context) error {
 	apiKey, ok := c.header("x-api-key")
 	if !ok || apiKey == "" || len(apiKey) > apiKeyMax {
@@ -244,7 +247,7 @@ func (c *call) authorize(ctx context.Context) error {
 	return nil
 }
 
-// explain turns an error into its answer, and logs it if it is the service's.
+// explain returns the answer for an error. It logs a fault of the service.
 func (s *Server) explain(rc *fasthttp.RequestCtx, c *call, err error) answer {
 	f, fault := failureOf(err, c.version, c.requestID)
 	c.refusal = refusalOf(err, f)
@@ -291,8 +294,8 @@ func (s *Server) write(rc *fasthttp.RequestCtx, c *call, a answer) {
 	rc.Response.SetBodyRaw(text)
 }
 
-// finish closes the connection when its state is not beyond doubt: after a
-// framing error, and when the body was not read to its end.
+// finish closes the connection when its state is in doubt: after a framing error,
+// and when the body was not read to its end.
 func (s *Server) finish(rc *fasthttp.RequestCtx, c *call) {
 	declared := rc.Request.Header.ContentLength()
 	if c.segments != nil && (declared <= 0 || c.body.done) {
@@ -302,7 +305,8 @@ func (s *Server) finish(rc *fasthttp.RequestCtx, c *call) {
 	lingerOn(rc.Conn())
 }
 
-// serveBroken answers what fasthttp could not parse; it closes the connection.
+// serveBroken answers a request that fasthttp could not parse, and closes the
+// connection.
 func (s *Server) serveBroken(rc *fasthttp.RequestCtx, err error) {
 	c := &call{requestID: newRequestID(), version: v11, began: time.Now()}
 	var small *fasthttp.ErrSmallBuffer
@@ -322,8 +326,8 @@ func (s *Server) serveBroken(rc *fasthttp.RequestCtx, err error) {
 	lingerOn(rc.Conn())
 }
 
-// preflight answers a browser's question whether it may call, which has no
-// signature. It is false when the request is no such question or CORS is off.
+// preflight answers the unsigned request of a browser that asks whether it may call
+// (CORS). It returns false when the request is another one or CORS is off.
 func (s *Server) preflight(rc *fasthttp.RequestCtx, c *call) bool {
 	origin, ok := c.header("origin")
 	if c.method != fasthttp.MethodOptions || !ok || !s.origins[origin] {
@@ -337,7 +341,7 @@ func (s *Server) preflight(rc *fasthttp.RequestCtx, c *call) bool {
 	return true
 }
 
-// allowOrigin lets a page of a configured origin read the answer.
+// allowOrigin lets a web page of a configured origin read the answer.
 func (s *Server) allowOrigin(rc *fasthttp.RequestCtx, c *call) {
 	if len(s.origins) == 0 {
 		return
@@ -350,7 +354,7 @@ func (s *Server) allowOrigin(rc *fasthttp.RequestCtx, c *call) {
 	}
 }
 
-// newRequestID makes the id of one request, 32 hexadecimal digits.
+// newRequestID returns a new request id of 32 hexadecimal digits.
 func newRequestID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails (crypto/rand)

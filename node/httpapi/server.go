@@ -18,21 +18,21 @@ import (
 	"facet/node/sigv4"
 )
 
-// Bounds of everything that is read from the outside or waits for it.
+// Bounds of everything that is read from outside or waits for it.
 const (
 	headerBytesMax   = 16 << 10 // request line and headers together
 	headersMax       = 100      // header lines
 	segmentsMax      = 16       // segments of a path
-	bodyBytesDefault = 20 << 20 // Limits.BodyBytes
-	// bodiesBytesDefault is Limits.BodiesBytes: 40 bodies of the largest size or
-	// about 2,000 usual ones.
+	bodyBytesDefault = 20 << 20 // default of Limits.BodyBytes
+	// bodiesBytesDefault is the default of Limits.BodiesBytes: 40 bodies of the
+	// largest size or about 2,000 usual ones.
 	bodiesBytesDefault = 800 << 20
-	bodyFirstBytes     = 64 << 10 // taken for a body before more of it came
-	// requestsDefault is Limits.Requests: a request that waits for others takes little,
-	// but the work that it waits for is bounded by it.
+	bodyFirstBytes     = 64 << 10 // taken for a body before any of it came
+	// requestsDefault is the default of Limits.Requests. A waiting request takes
+	// little memory, but the number bounds the work that requests wait for.
 	requestsDefault = 1024
-	// A body that is not wanted is read to its end up to drainBytes and for drainTime,
-	// so that its connection can be used again.
+	// An unwanted body is read to its end, up to drainBytes and for drainTime. Its
+	// connection can then serve another request.
 	drainBytes           = 1 << 20
 	drainPiece           = 32 << 10
 	drainTime            = 250 * time.Millisecond
@@ -48,33 +48,35 @@ const (
 	descriptionMax       = 4096    // characters
 	tagsMax              = 64      // tags in one request
 	tagMax               = 128     // characters of a tag's name
-	bucketsMax           = 1 << 16 // tenants, and applications, whose rate is known
+	bucketsMax           = 1 << 16 // tenants, and applications, with a bucket
 	gateNamesMax         = 1 << 14 // keys found lately, in each of two generations
 
-	// retryAfterMax bounds what a client over its rate is told to wait.
+	// retryAfterMax is the longest time that a client over its rate is told to
+	// wait.
 	retryAfterMax = 24 * time.Hour
-	// gateInterval is the least time between two looks for keys that were not
+	// gateInterval is the least time between two look-ups of keys that were not
 	// found lately.
 	gateInterval = 20 * time.Millisecond
-	// requestTimeout is the deadline of a request from when its body is there.
+	// requestTimeout is the deadline of a request once its body was read.
 	requestTimeout = 30 * time.Second
-	// lookupTimeout bounds the search for the access key, before the body.
+	// lookupTimeout is the longest time for the look-up of the access key, before
+	// the body is read.
 	lookupTimeout = 10 * time.Second
-	// readTimeoutDefault is Limits.ReadTimeout; each MB of body adds
+	// readTimeoutDefault is the default of Limits.ReadTimeout. Each MB of body adds
 	// readTimeoutPerMB.
 	readTimeoutDefault = 10 * time.Second
 	readTimeoutPerMB   = time.Second
 	writeTimeout       = 30 * time.Second
 	idleTimeout        = 75 * time.Second
-	// lingerTime and lingerBytes bound what is read and thrown away after a
-	// refusal, so that the client gets to see it.
+	// lingerTime and lingerBytes bound how much is read and thrown away after a
+	// refusal, so that the client sees the refusal.
 	lingerTime  = 3 * time.Second
 	lingerBytes = 32 << 20
-	// lingerPiece for each lingerPause is the fastest: 25 MB a second.
+	// The server reads at most lingerPiece in each lingerPause: 25 MB a second.
 	lingerPiece = 256 << 10
 	lingerPause = 10 * time.Millisecond
-	// acceptPauseMin to acceptPauseMax is waited when no connection can be
-	// accepted, for want of file descriptors for example.
+	// acceptPauseMin to acceptPauseMax is the wait when no connection can be
+	// accepted, for lack of file descriptors for example.
 	acceptPauseMin = 5 * time.Millisecond
 	acceptPauseMax = time.Second
 )
@@ -85,64 +87,67 @@ const (
 	service       = "execute-api"
 )
 
-// Limits are the bounds that an operator may change. Zero takes the default.
+// Limits are the bounds that an operator may change. A zero field takes the
+// default.
 type Limits struct {
-	// BodyBytes bounds one body (20 MiB), BodiesBytes all bodies in memory. No tenant
-	// gets more than four fifths of that, nor of Requests, and less when others are there.
+	// BodyBytes is the most bytes of one body (20 MiB), BodiesBytes of all bodies
+	// in memory. No tenant gets more than four fifths of BodiesBytes or of
+	// Requests, and less when other tenants are active.
 	BodyBytes, BodiesBytes int
-	// Requests bounds the signed requests that are being answered at once (1,024).
+	// Requests is the most signed requests that are answered at once (1,024).
 	Requests int
-	// Connections bounds open connections, ConnectionsPerIP those of one IPv4
-	// address or IPv6 /64.
+	// Connections is the most open connections, ConnectionsPerIP the most from one
+	// IPv4 address or IPv6 /64.
 	Connections, ConnectionsPerIP int
 	// TenantRate bounds the requests of each tenant to this node, ApplicationRate
-	// those with the API keys of each application. Zero is no bound.
+	// those with the API keys of each application. Zero is unbounded.
 	TenantRate, ApplicationRate Rate
-	// ReadTimeout is the time for the TLS handshake, for a request's headers, and
-	// for its body, which has more when it is large (10 s, and 1 s for each MB).
+	// ReadTimeout is the time for the TLS handshake, for the headers of a request,
+	// and for its body (10 s). Each MB of body adds 1 s.
 	ReadTimeout time.Duration
 }
 
-// HealthAccess says who may ask for health.
+// HealthAccess says which clients may read health.
 type HealthAccess uint8
 
 const (
-	// HealthSigned is that health needs a signature, as every operation.
+	// HealthSigned requires a signature for health, as for every operation.
 	HealthSigned HealthAccess = iota
-	// HealthOpen is that health is answered to everybody.
+	// HealthOpen answers health to every client.
 	HealthOpen
 )
 
-// Config is what a Server is made of.
+// Config configures a Server.
 type Config struct {
 	// Service carries out the requests.
 	Service Service
-	// TLS wraps the listener given to Serve; nil when that listener speaks TLS
-	// itself. HTTP/1.1 is the only protocol.
+	// TLS wraps the listener passed to Serve. It is nil when that listener speaks
+	// TLS itself. HTTP/1.1 is the only protocol.
 	TLS    *tls.Config
 	Limits Limits
-	// Region is the region of credentials; empty is ap-southeast-2.
+	// Region is the region of credentials. Empty means ap-southeast-2.
 	Region string
-	// Canonical says which canonical forms of signatures are accepted.
+	// Canonical lists the accepted canonical forms of signatures.
 	Canonical sigv4.Canonical
-	// MustSign names headers, in lower case, that have to be signed when present,
-	// besides host, date and idempotency-key.
+	// MustSign names headers, in lower case, that have to be signed when present.
+	// host, date and idempotency-key always have to be.
 	MustSign []string
 	Health   HealthAccess
-	// Origins are the web origins that browsers may call from; none switches
-	// CORS off.
+	// Origins are the web origins that browsers may call from. None switches CORS
+	// off.
 	Origins []string
-	// Crowded tells whether an image of this tenant would be refused at the moment: then
-	// its body is not even read. It must be quick; nil is never.
+	// Crowded reports whether an image of this tenant would be refused now. The
+	// body of such a request is not even read. Crowded must be quick; nil means
+	// never.
 	Crowded func(id.Tenant) bool
-	// Miss is the probability with which a search may lose a hit, which its answer says then. It
-	// must be quick; nil is always 0.
+	// Miss returns the probability that a search loses a hit. The answer to the
+	// search then states it. Miss must be quick; nil means always 0.
 	Miss func() float64
-	// Log gets faults of the service; nil discards them.
+	// Log gets faults of the service. nil discards them.
 	Log *slog.Logger
-	// Meter is told of every answer; nil tells nobody.
+	// Meter gets the outcome of every answer. nil measures nothing.
 	Meter Meter
-	// Now is the clock of signatures and rates; nil is time.Now.
+	// Now is the clock of signatures and rates. nil is time.Now.
 	Now func() time.Time
 }
 
@@ -151,21 +156,21 @@ type Server struct {
 	cfg      Config
 	http     *fasthttp.Server
 	verifier *sigv4.Verifier
-	bodies   *fair.Pool // bytes; by the tenant that a request names, proven or not
-	requests *fair.Pool // by tenants that have proven who they are
+	bodies   *fair.Pool // bytes of bodies; counted for the tenant that a request names, proven or not
+	requests *fair.Pool // counted for tenants whose signature was verified
 	rates    *rates
 	origins  map[string]bool
 	inFlight atomic.Int64
-	slow     time.Duration // slowRequest, but in tests
-	// accessKeys and apiKeys hold back the look-up of unknown keys.
+	slow     time.Duration // slowRequest; tests set another
+	// accessKeys and apiKeys delay the look-up of unknown keys.
 	accessKeys, apiKeys gate
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards listener and closed
 	closed   bool
 	listener *boundedListener // nil before Serve
 }
 
-// New makes a Server; Serve starts it.
+// New returns a Server; Serve starts it.
 func New(cfg Config) (*Server, error) {
 	if cfg.Service == nil {
 		return nil, errors.New("new HTTP server: no service")
@@ -198,10 +203,11 @@ func New(cfg Config) (*Server, error) {
 		ReadTimeout:        cfg.Limits.ReadTimeout,
 		WriteTimeout:       writeTimeout,
 		IdleTimeout:        idleTimeout,
-		Concurrency:        2 * cfg.Limits.Connections, // boundedListener is the bound
+		Concurrency:        2 * cfg.Limits.Connections, // boundedListener is the real bound
 		MaxRequestBodySize: cfg.Limits.BodyBytes,
 		StreamRequestBody:  true,
-		// Multipart forms are written to files before the handler sees them.
+		// fasthttp would otherwise write multipart forms to files before the
+		// handler sees them.
 		DisablePreParseMultipartForm: true,
 		NoDefaultServerHeader:        true,
 		NoDefaultContentType:         true,
@@ -213,7 +219,7 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// defaults fills what cfg leaves open.
+// defaults sets the fields of cfg that are zero.
 func defaults(cfg *Config) {
 	for _, l := range []struct {
 		v         *int
@@ -249,7 +255,7 @@ func defaults(cfg *Config) {
 	}
 }
 
-// Serve answers connections of ln until Close, then gives nil. It owns ln and
+// Serve answers the connections of ln until Close, then returns nil. It owns ln and
 // may be called once.
 func (s *Server) Serve(ln net.Listener) error {
 	bounded := newBoundedListener(ln, s.cfg.Limits)
@@ -273,8 +279,8 @@ func (s *Server) Serve(ln net.Listener) error {
 }
 
 // Close stops accepting connections and waits until the requests in flight are
-// answered. When ctx ends before, it cuts their connections and gives ctx's
-// error; their work in the Service ends by their own deadline.
+// answered. When ctx ends first, Close cuts their connections and returns ctx's
+// error. Their work in the Service then ends by their own deadline.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -283,7 +289,7 @@ func (s *Server) Close(ctx context.Context) error {
 	if ln == nil {
 		return nil
 	}
-	// fasthttp may not know the listener yet; then it finds it closed.
+	// fasthttp may not know the listener yet; Serve then finds it closed.
 	if err := ln.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("close HTTP server: %w", err)
 	}
@@ -294,9 +300,9 @@ func (s *Server) Close(ctx context.Context) error {
 	return nil
 }
 
-// headerReceived gives a request the time that its body's size deserves. It
-// keeps fasthttp from waiting for a body that will not be read: the handler
-// refuses these requests by their raw headers.
+// headerReceived sets the read timeout of a request by the size of its body. It
+// keeps fasthttp from waiting for a body that will not be read: the handler refuses
+// these requests by their raw headers.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	length := h.ContentLength()
 	if length == chunked || length > s.cfg.Limits.BodyBytes {
@@ -307,7 +313,7 @@ func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfi
 	return fasthttp.RequestConfig{ReadTimeout: s.cfg.Limits.ReadTimeout + time.Duration(max(length, 0)>>20)*readTimeoutPerMB}
 }
 
-// noteIdle notes that a connection has had its answer.
+// noteIdle records that a connection has had its answer.
 func noteIdle(c net.Conn, state fasthttp.ConnState) {
 	if state != fasthttp.StateIdle {
 		return
@@ -317,11 +323,11 @@ func noteIdle(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// chunked is fasthttp's content length of a chunked body.
+// chunked is the content length that fasthttp reports for a chunked body.
 const chunked = -1
 
-// quietLog takes fasthttp's log lines. It drops their arguments: they quote
-// header bytes, which may hold keys.
+// quietLog receives fasthttp's log lines. It drops their arguments, because they
+// quote header bytes, which may contain keys.
 type quietLog struct{ log *slog.Logger }
 
 // Printf logs the format only.

@@ -38,7 +38,7 @@ type running struct {
 	logs    *lockedBuffer
 }
 
-// lockedBuffer is a log that may be written and read at once.
+// lockedBuffer is a log that may be written and read at the same time.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -56,7 +56,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// start serves a new memory until the test ends; change may alter the Config.
+// start serves a new memory until the test ends. change may alter the Config.
 func start(t testing.TB, change func(*Config)) *running {
 	t.Helper()
 	r := &running{t: t, service: newMemory(), logs: &lockedBuffer{}}
@@ -146,7 +146,7 @@ type signed struct {
 	at time.Time
 }
 
-// raw gives the request as it goes over the wire.
+// raw returns the bytes of the request on the wire.
 func (q signed) raw(t testing.TB) string {
 	t.Helper()
 	r := sigv4.Request{Method: q.method, Target: q.target, Headers: append([]sigv4.Header{{Name: "Host", Value: "facet.test"}}, q.headers...)}
@@ -206,7 +206,7 @@ func (r *running) exchange(raw, method string) received {
 	return read(r.t, bufio.NewReader(c), method)
 }
 
-// send signs, sends and reads.
+// send signs and sends q, and returns the answer.
 func (r *running) send(q signed) received {
 	r.t.Helper()
 	return r.exchange(q.raw(r.t), q.method)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// BenchmarkExtract is what an extraction with an image of 300 KB costs beside the
-// Service: TLS both ways, signature, hash, JSON, base64, answer.
+// BenchmarkExtract measures what an extraction with an image of 300 KB costs
+// outside the Service: TLS both ways, signature, hash, JSON, base64, answer.
 func BenchmarkExtract(b *testing.B) {
 	r := start(b, nil)
 	body := `{"faces":"` + base64.StdEncoding.EncodeToString([]byte("img alice"+strings.Repeat(" ", 300<<10))) + `"}`

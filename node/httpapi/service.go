@@ -8,14 +8,15 @@ import (
 	"facet/router"
 )
 
-// Service carries out requests; *router.Router is the real one. An error that
-// the client is to be told about is a *router.Error; any other is a fault of the
-// service. Images and texts given to it are its own.
+// Service carries out requests; *router.Router is the real one. An error meant for
+// the client is a *router.Error; any other error is a fault of the service. A
+// Service may keep the images and texts passed to it.
 type Service interface {
-	// AccessKey finds an access key; unknown (and confirmed to be) is NotFound.
+	// AccessKey finds an access key. A key that is confirmed not to exist is
+	// NotFound.
 	AccessKey(ctx context.Context, accessKey string) (router.AccessKey, error)
-	// Access finds what an API key of tenant names; unknown or another tenant's
-	// is Forbidden.
+	// Access finds what an API key of tenant names. An unknown key, or one of
+	// another tenant, is Forbidden.
 	Access(ctx context.Context, tenant id.Tenant, apiKey string) (router.Access, error)
 
 	Register(ctx context.Context, r router.Registration) (router.Registered, error)
@@ -26,25 +27,25 @@ type Service interface {
 	UpdateSubject(ctx context.Context, e router.Enrolment) (router.Registered, error)
 	RegisterEvent(ctx context.Context, e router.Enrolment) (router.Registered, error)
 	UpdateEvent(ctx context.Context, e router.Enrolment) (router.Registered, error)
-	// Events gives the subject's active events; an unknown subject is NotFound.
+	// Events returns the subject's active events. An unknown subject is NotFound.
 	Events(ctx context.Context, access router.Access, subject id.Subject) ([]id.Event, error)
 	UnregisterEvent(ctx context.Context, access router.Access, subject id.Subject, event id.Event) error
 
-	// Tags gives the names of the gallery's tags in order of creation. The names
-	// given to the other three fulfil the rules on names.
+	// Tags returns the names of the gallery's tags in order of creation. The names
+	// passed to the other three methods fulfil the rules on names.
 	Tags(ctx context.Context, access router.Access) ([]string, error)
 	CreateTag(ctx context.Context, access router.Access, name string) error
 	RenameTag(ctx context.Context, access router.Access, from, to string) error
 	DeleteTag(ctx context.Context, access router.Access, name string) error
 
-	// Extract gives at most limit faces, largest first.
+	// Extract returns at most limit faces, largest first.
 	Extract(ctx context.Context, image []byte, limit int) ([]engine.Attributes, error)
 	VerifyFace(ctx context.Context, face, probe []byte) (router.Verification, error)
 	VerifySubject(ctx context.Context, access router.Access, subject id.Subject, probe []byte) (router.Verification, error)
 	Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error)
 
-	// BulkRegister begins a job; BulkProgress gives a page of its records, the first
-	// one or the one that pagingID names.
+	// BulkRegister starts a job. BulkProgress returns a page of its records: the
+	// first one, or the one that pagingID names.
 	BulkRegister(ctx context.Context, b router.BulkRegistration) (id.Batch, error)
 	BulkProgress(ctx context.Context, access router.Access, batch id.Batch, pagingID string) (router.BulkPage, error)
 

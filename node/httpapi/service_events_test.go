@@ -35,7 +35,7 @@ func (m *memory) enrol(ctx context.Context, access router.Access, image []byte, 
 	return enrolled{person, tags, attributes}, nil
 }
 
-// write runs one write of a face that was not seen before.
+// write runs one write of a face, unless the same write ran before.
 func (m *memory) write(w router.Write, f enrolled, run func() (id.Subject, id.Event, error)) (router.Registered, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -53,7 +53,7 @@ func (m *memory) write(w router.Write, f enrolled, run func() (id.Subject, id.Ev
 	return value.(router.Registered), nil
 }
 
-// room makes room for one more entry: the oldest deleted one goes.
+// room removes the oldest deleted entry when another one would be too many.
 func (g *memoryGallery) room() error {
 	if len(g.entries) < g.Size {
 		return nil
@@ -77,7 +77,7 @@ func (g *memoryGallery) add(subject id.Subject, event id.Event, f enrolled, now 
 }
 
 // replace replaces the face of an active event: its entry becomes a deleted one,
-// and a new one follows.
+// and a new one is appended.
 func (g *memoryGallery) replace(event id.Event, f enrolled, now time.Time) error {
 	e := g.events[event]
 	g.remove(event)
@@ -106,7 +106,7 @@ func (g *memoryGallery) remove(event id.Event) {
 	}
 }
 
-// active lists the events of a subject, the one registered first before others.
+// active returns the events of a subject in order of registration.
 func (g *memoryGallery) active(subject id.Subject) ([]id.Event, error) {
 	var list []id.Event
 	for event, e := range g.events {
@@ -121,7 +121,7 @@ func (g *memoryGallery) active(subject id.Subject) ([]id.Event, error) {
 	return list, nil
 }
 
-// holds tells whether event is an active one of subject.
+// holds reports whether event is an active one of subject.
 func (g *memoryGallery) holds(subject id.Subject, event id.Event) error {
 	if e, ok := g.events[event]; !ok || e.subject != subject {
 		return router.Errorf(router.NotFound, "", "Event not found.")

@@ -10,8 +10,8 @@ import (
 	"facet/router"
 )
 
-// memoryJobs are the jobs of a memory by batch; its "files" are their own names,
-// read as images are, and a name with "later" in it is not processed.
+// memoryJobs contains the jobs of a memory by batch. Its "files" are their own
+// names, read like images. A file with "later" in its name is not processed.
 type memoryJobs map[id.Batch]*memoryJob
 
 type memoryJob struct {
@@ -19,7 +19,7 @@ type memoryJob struct {
 	records []router.BulkRecord
 }
 
-// memoryPage is how many records a page of memory has.
+// memoryPage is the number of records in a page of memory.
 const memoryPage = 2
 
 func (m *memory) BulkRegister(ctx context.Context, b router.BulkRegistration) (id.Batch, error) {

@@ -9,7 +9,8 @@ import (
 	"facet/router"
 )
 
-// application makes an application; its API key is 40 characters of its name.
+// application returns a new application. Its API key is 40 characters made of its
+// name.
 func (m *memory) application(a router.NewApplication, w router.Write) router.Application {
 	made := router.Application{
 		ID: id.Application{UUID: id.Derive(nil, "application", w.Operation, 0)}, Gallery: a.Gallery,
@@ -47,25 +48,25 @@ func (m *memory) CreateGallery(_ context.Context, tenant id.Tenant, w router.Wri
 	return value.(router.Gallery), nil
 }
 
-// of lists the applications of a gallery.
+// of returns the applications of a gallery.
 func (m *memory) of(g id.Gallery) []router.Application {
 	return slices.DeleteFunc(slices.Clone(m.applications), func(a router.Application) bool { return a.Gallery != g })
 }
 
-// view is a gallery with its count.
+// view returns a gallery with its count.
 func (m *memory) view(g *memoryGallery) router.Gallery {
 	view := g.Gallery
 	view.Count = len(g.events)
 	return view
 }
 
-// gallery gives a gallery that an API key named.
+// gallery returns a gallery that an API key named.
 func (m *memory) gallery(g id.Gallery) *memoryGallery {
 	i := slices.IndexFunc(m.galleries, func(o *memoryGallery) bool { return o.ID == g })
 	return m.galleries[i]
 }
 
-// calling gives the application that an API key named.
+// calling returns the application that an API key named.
 func (m *memory) calling(access router.Access) router.Application {
 	i := slices.IndexFunc(m.applications, func(a router.Application) bool { return a.ID == access.Application })
 	return m.applications[i]
@@ -163,7 +164,7 @@ func (m *memory) updateGallery(tenant id.Tenant, gallery id.Gallery, p router.Ga
 	return g.Gallery, nil
 }
 
-// assign sets what is not to be kept.
+// assign sets *to to *from, unless from is nil.
 func assign[T any](to, from *T) {
 	if from != nil {
 		*to = *from

@@ -10,7 +10,7 @@ import (
 // tagsOfGalleryMax is the number of live tags of a gallery (interface, §8).
 const tagsOfGalleryMax = 64
 
-// live finds tags by name; nil stays nil.
+// live finds tags by name. nil stays nil.
 func (m *memory) live(access router.Access, names []string) ([]*memoryTag, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -29,7 +29,7 @@ func (m *memory) live(access router.Access, names []string) ([]*memoryTag, error
 	return tags, nil
 }
 
-// tag finds a tag, also one that sleeps; nil is none.
+// tag finds a tag, a sleeping one too, or returns nil.
 func (g *memoryGallery) tag(name string) *memoryTag {
 	if i := slices.IndexFunc(g.tags, func(t *memoryTag) bool { return t.name == name }); i >= 0 {
 		return g.tags[i]
@@ -37,7 +37,7 @@ func (g *memoryGallery) tag(name string) *memoryTag {
 	return nil
 }
 
-// names lists the live tags.
+// names returns the names of the live tags.
 func (g *memoryGallery) names() []string {
 	var names []string
 	for _, t := range g.tags {
@@ -64,7 +64,7 @@ func (m *memory) CreateTag(_ context.Context, access router.Access, name string)
 		return duplicateTag(name)
 	case len(g.names()) >= tagsOfGalleryMax:
 		return router.Errorf(router.InvalidRequest, router.ReasonTagLimit, "A gallery has at most %d tags.", tagsOfGalleryMax)
-	case t != nil: // what it was attached to has it again
+	case t != nil: // the events it was attached to have it again
 		t.live = true
 		g.drop(t)
 	default:
@@ -74,7 +74,7 @@ func (m *memory) CreateTag(_ context.Context, access router.Access, name string)
 	return nil
 }
 
-// drop takes t out of the list.
+// drop removes t from the list.
 func (g *memoryGallery) drop(t *memoryTag) {
 	g.tags = slices.DeleteFunc(g.tags, func(other *memoryTag) bool { return other == t })
 }
@@ -98,7 +98,7 @@ func (m *memory) RenameTag(_ context.Context, access router.Access, from, to str
 	return nil
 }
 
-// duplicateTag is the answer to a name that is taken.
+// duplicateTag returns the answer to a name that is taken.
 func duplicateTag(name string) error {
 	return router.Errorf(router.Duplicate, "", "There is a tag %s.", name)
 }

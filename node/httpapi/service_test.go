@@ -16,10 +16,10 @@ import (
 )
 
 // memory is a Service on maps, with real rules for tenants, keys, sizes, order,
-// events, tags and repeated writes. Its "images" are text: "img NAME…" shows the named
-// persons; a name may be followed by =QUALITY. Two images of one name score
-// 9999, of one initial 7500, others 1200. "img" alone shows nobody, other text
-// is no image. "panic", "fault", "slow" and "busy" do what they say.
+// events, tags and repeated writes. Its "images" are text: "img NAME…" shows the
+// named persons, and a name may be followed by =QUALITY. Two images of one name
+// score 9999, of one initial 7500, others 1200. "img" alone shows nobody; any other
+// text is not an image. "panic", "fault", "slow" and "busy" do what they say.
 type memory struct {
 	mu           sync.Mutex
 	keys         map[string]router.AccessKey
@@ -29,7 +29,7 @@ type memory struct {
 	done         map[id.Operation]outcome
 	jobs         memoryJobs
 	clock        time.Time
-	// entered gets a value when an extraction of "slow" begins, release ends it.
+	// entered gets a value when an extraction of "slow" starts; release ends it.
 	entered chan struct{}
 	release chan struct{}
 }
@@ -49,13 +49,13 @@ type memoryEvent struct {
 	tags    []*memoryTag
 }
 
-// memoryTag keeps its identity when it is renamed; deleted, it sleeps.
+// memoryTag keeps its identity when it is renamed. A deleted one sleeps.
 type memoryTag struct {
 	name string
 	live bool
 }
 
-// outcome is what a write did, and with which body.
+// outcome is the result of a write and the body of its request.
 type outcome struct {
 	request [16]byte
 	value   any
@@ -156,7 +156,7 @@ func (m *memory) faces(ctx context.Context, image []byte) (names []string, attri
 	return names, attributes, nil
 }
 
-// one is faces for an image that has to show one person.
+// one reads an "image" that has to show one person.
 func (m *memory) one(ctx context.Context, image []byte) (string, engine.Attributes, error) {
 	names, attributes, err := m.faces(ctx, image)
 	switch {
@@ -170,7 +170,7 @@ func (m *memory) one(ctx context.Context, image []byte) (string, engine.Attribut
 	return names[0], attributes[0], nil
 }
 
-// compare scores two persons.
+// compare returns the score of two persons.
 func compare(a, b string) int {
 	switch {
 	case a == b:
@@ -181,7 +181,7 @@ func compare(a, b string) int {
 	return 1200
 }
 
-// once runs a write that was not seen before, or gives its first outcome.
+// once runs a write unless it ran before, and returns its first outcome.
 func (m *memory) once(w router.Write, run func() (any, error)) (any, error) {
 	if first, ok := m.done[w.Operation]; ok {
 		if first.request != w.Request {

@@ -9,10 +9,10 @@ import (
 	"facet/node/sigv4"
 )
 
-// messageMismatch is what every forged request is told (D4).
+// messageMismatch is the answer to every forged request (D4).
 const messageMismatch = "The request signature we calculated does not match the signature you provided."
 
-// staff makes a gallery and gives its API key.
+// staff creates a gallery and returns the header with its API key.
 func (r *running) staff() sigv4.Header {
 	r.t.Helper()
 	a := r.send(signed{as: "admin", method: "POST", target: "/api/galleries", body: `{"name":"staff","faceMinimumQualityScore":0.5,"size":9}`})
@@ -23,7 +23,7 @@ func (r *running) staff() sigv4.Header {
 	return sigv4.Header{Name: "x-api-key", Value: key[len(key)-1][2]}
 }
 
-// refused sends raw bytes, which must be answered with 403 and this message.
+// refused sends raw bytes and expects 403 with this message.
 func (r *running) refused(what, raw, message string) {
 	r.t.Helper()
 	a := r.exchange(raw, "POST")
@@ -32,7 +32,8 @@ func (r *running) refused(what, raw, message string) {
 	}
 }
 
-func TestSignedRequestsLiveFiveMinutesInBothDirections(t *testing.T) {
+// The clock may differ in both directions.
+func TestSignatureIsValidForFiveMinutes(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	f := func(off time.Duration, want string) {
@@ -50,7 +51,8 @@ func TestSignedRequestsLiveFiveMinutesInBothDirections(t *testing.T) {
 	f(5*time.Minute+time.Second, "Signature not yet current: 20260506T071310Z is still later than 20260506T071309Z (20260506T070809Z + 5 min.)")
 }
 
-func TestARequestThatWasChangedOnItsWayHasNoEffect(t *testing.T) {
+// The request was changed between the client and the server.
+func TestChangedRequestHasNoEffect(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	apiKey := r.staff()
@@ -89,8 +91,8 @@ func TestARequestThatWasChangedOnItsWayHasNoEffect(t *testing.T) {
 	}
 }
 
-// TestUnsignedIdempotencyKeyIsRefused sends a captured write again with a key that its signature
-// does not cover, which would make it another write.
+// It replays a captured write with a key that its signature does not cover, which
+// would make it another write.
 func TestUnsignedIdempotencyKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
@@ -107,7 +109,7 @@ func TestUnsignedIdempotencyKeyIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnAPIKeyWorksForItsTenantOnly(t *testing.T) {
+func TestAPIKeyWorksForItsTenantOnly(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	apiKey := r.staff()

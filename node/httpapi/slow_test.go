@@ -28,7 +28,7 @@ func drip(c net.Conn, raw string, pause time.Duration) {
 	}
 }
 
-// The time to read is a total, not one between two bytes.
+// The time to read bounds the whole request, not the pause between two bytes.
 func TestDrippedRequestsEnd(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) { c.Limits.ReadTimeout = 300 * time.Millisecond })
@@ -58,9 +58,9 @@ func TestDrippedRequestsEnd(t *testing.T) {
 	}
 }
 
-// A client that never finishes its TLS handshake holds up nobody else, even when
-// it uses up the connections of its address.
-func TestSilentConnectionsHoldUpNobody(t *testing.T) {
+// A client that never finishes its TLS handshake delays no other, even when it uses
+// up the connections of its address.
+func TestSilentConnectionsDelayNobody(t *testing.T) {
 	t.Parallel()
 	r := start(t, func(c *Config) {
 		c.Limits.ReadTimeout = 500 * time.Millisecond
@@ -75,7 +75,7 @@ func TestSilentConnectionsHoldUpNobody(t *testing.T) {
 		defer c.Close()
 		silent = append(silent, c)
 	}
-	for _, c := range silent[5:] { // the ones too many are closed at once
+	for _, c := range silent[5:] { // connections beyond the address's share are closed at once
 		if err := c.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +86,7 @@ func TestSilentConnectionsHoldUpNobody(t *testing.T) {
 	deadline := time.Now().Add(10 * time.Second)
 	for {
 		c, err := tls.Dial("tcp", r.addr, &tls.Config{RootCAs: r.roots, ServerName: "facet.test"})
-		if err != nil { // the silent ones have some time left
+		if err != nil { // the silent connections have some time left
 			if time.Now().After(deadline) {
 				t.Fatalf("silent connections are never closed: %v", err)
 			}
@@ -104,7 +104,7 @@ func TestSilentConnectionsHoldUpNobody(t *testing.T) {
 	}
 }
 
-// isTimeout tells whether err is a deadline of a connection.
+// isTimeout reports whether err is a deadline of a connection.
 func isTimeout(err error) bool {
 	var n net.Error
 	return errors.As(err, &n) && n.Timeout()
@@ -149,7 +149,7 @@ func TestBodiesInMemoryAreBounded(t *testing.T) {
 	if used := r.server.bodies.Used(); used != 0 {
 		t.Errorf("%d bytes still counted", used)
 	}
-	q.as = "stranger" // whose body is hashed as it comes
+	q.as = "stranger" // the body of a stranger is hashed as it comes
 	if a := r.send(q); a.status != 403 {
 		t.Errorf("unknown key: %d %s", a.status, a.body)
 	}
@@ -159,8 +159,8 @@ func TestBodiesInMemoryAreBounded(t *testing.T) {
 	}
 }
 
-// inFlight starts a request that the service does not answer before it is told
-// to, and gives the channel for its answer; a cut connection closes it.
+// inFlight starts a request that the service answers only when released. It returns
+// the channel for the answer; a cut connection closes the channel.
 func (r *running) inFlight() <-chan received {
 	answers := make(chan received, 1)
 	raw := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: `{"faces":"c2xvdw=="}`}.raw(r.t)
@@ -179,7 +179,7 @@ func (r *running) inFlight() <-chan received {
 	return answers
 }
 
-func TestCloseLetsRequestsInFlightFinish(t *testing.T) {
+func TestCloseLetsRequestsFinish(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	answers := r.inFlight()
@@ -210,7 +210,7 @@ func TestCloseLetsRequestsInFlightFinish(t *testing.T) {
 	}
 }
 
-func TestCloseCutsRequestsThatDoNotFinishInTime(t *testing.T) {
+func TestCloseCutsLateRequests(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
 	answers := r.inFlight()
@@ -243,7 +243,7 @@ func TestCloseBeforeServeEndsServe(t *testing.T) {
 	}
 }
 
-func TestDeadlineIsATimeoutAndCancellationAFault(t *testing.T) {
+func TestDeadlineIsTimeoutAndCancelIsFault(t *testing.T) {
 	t.Parallel()
 	f := func(err error, status int, kind string, wantFault bool) {
 		t.Helper()

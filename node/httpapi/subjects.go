@@ -52,7 +52,7 @@ func getSubjects(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	p := router.Page{Order: router.Ascending}
-	const anyStart = 1<<31 - 1 // past every list
+	const anyStart = 1<<31 - 1 // beyond every list
 	if p.Start, err = wholeParameter(all, "start", bounds{0, anyStart}, 0); err != nil {
 		return answer{}, err
 	}
@@ -80,7 +80,7 @@ func getSubjects(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusOK, text}, nil
 }
 
-// wholeParameter reads a whole number of a query, or gives absent.
+// wholeParameter reads a whole number of a query, or returns absent.
 func wholeParameter(all map[string]string, name string, b bounds, absent int) (int, error) {
 	text, ok := all[name]
 	if !ok {
@@ -93,8 +93,8 @@ func wholeParameter(all map[string]string, name string, b bounds, absent int) (i
 	return int(n), nil
 }
 
-// parseSubject reads a subject's id; what is none can't exist, so it is the same
-// 404 as an unknown one (D10).
+// parseSubject parses a subject's id. A malformed id can't exist, so it gets the
+// same 404 as an unknown one (D10).
 func parseSubject(text string) (id.Subject, error) {
 	u, err := id.Parse(text)
 	if err != nil {
@@ -103,8 +103,8 @@ func parseSubject(text string) (id.Subject, error) {
 	return id.Subject{UUID: u}, nil
 }
 
-// write identifies the request as a write (D8): by its Idempotency-Key, or else
-// by its signature, so that a byte-identical replay is known.
+// write returns the identity of the request as a write (D8): its Idempotency-Key,
+// or else its signature. A byte-identical replay has the same identity.
 func (c *call) write() (router.Write, error) {
 	w := router.Write{}
 	copy(w.Request[:], c.body.hash[:])

@@ -21,7 +21,7 @@ func getTags(ctx context.Context, c *call) (answer, error) {
 	return answer{fasthttp.StatusOK, append([]string{}, names...)}, nil
 }
 
-// postTag serves POST tags/{name}. A body is not looked at.
+// postTag serves POST tags/{name}. It ignores the body.
 func postTag(ctx context.Context, c *call) (answer, error) {
 	name := c.parameters[0]
 	if err := checkTagName("name", name); err != nil {
@@ -62,11 +62,11 @@ func deleteTag(ctx context.Context, c *call) (answer, error) {
 	return answer{status: fasthttp.StatusOK}, c.service.DeleteTag(ctx, c.access, name)
 }
 
-// unknownTag is the answer to a path with a name that no tag can have.
+// unknownTag returns the answer to a path with a name that no tag can have.
 func unknownTag() error { return notFound(router.ReasonUnknownTag, "Tag not found.") }
 
-// checkTagName tells whether a tag may have this name (D31); field names the
-// place of the name in the error. name is UTF-8.
+// checkTagName returns an error when a tag may not have this name (D31). field is
+// the place of the name, for the error. name is UTF-8.
 func checkTagName(field, name string) error {
 	switch n := utf8.RuneCountInString(name); {
 	case n == 0:

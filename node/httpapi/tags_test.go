@@ -40,15 +40,15 @@ var encodings = map[string]func(name string) string{
 	},
 }
 
-// mac is HMAC-SHA256.
+// mac returns the HMAC-SHA256 of text.
 func mac(key []byte, text string) []byte {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(text))
 	return h.Sum(nil)
 }
 
-// rawAsReceived is raw with a signature over the path as it is on the wire, which
-// some clients make. It is written after the scheme's description and shares no
+// rawAsReceived returns q with a signature over the path as it is on the wire,
+// which some clients make. It follows the description of the scheme and shares no
 // code with sigv4. q has no query.
 func (q signed) rawAsReceived(body string) string {
 	date := testNow.Format("20060102T150405Z")
@@ -96,7 +96,7 @@ func tagger(t *testing.T) *client {
 	return &client{r, c, bufio.NewReader(c)}
 }
 
-// ask sends one signed request; sign makes its bytes.
+// ask sends one signed request, for which sign returns the bytes.
 func (c *client) ask(sign func(q signed, body string) string, method, target, body string) received {
 	c.t.Helper()
 	q := signed{as: "biometric", method: method, target: target, headers: []sigv4.Header{{Name: "x-api-key", Value: "app" + strings.Repeat("x", 37)}}}
@@ -106,7 +106,7 @@ func (c *client) ask(sign func(q signed, body string) string, method, target, bo
 	return read(c.t, c.from, method)
 }
 
-// asBook signs as the book says: the path of the wire encoded once more.
+// asBook signs by the specification: it encodes the path of the wire once more.
 func (c *client) asBook(q signed, body string) string {
 	q.body = body
 	return q.raw(c.t)
@@ -122,7 +122,8 @@ func (c *client) tags() []string {
 	return names
 }
 
-func TestTagsMayHaveEveryLegalNameInEveryEncoding(t *testing.T) {
+// They take it in every encoding of the path.
+func TestTagsTakeEveryLegalName(t *testing.T) {
 	t.Parallel()
 	for what, encode := range encodings {
 		t.Run(what, func(t *testing.T) {
@@ -168,7 +169,7 @@ func TestTagsMayHaveEveryLegalNameInEveryEncoding(t *testing.T) {
 	}
 }
 
-func TestTagsAreCreatedWithoutContentLength(t *testing.T) {
+func TestTagNeedsNoContentLength(t *testing.T) {
 	t.Parallel()
 	c := tagger(t)
 	without := func(q signed, body string) string {
@@ -199,7 +200,7 @@ func TestGalleryHasAtMost64Tags(t *testing.T) {
 	}
 }
 
-func TestNamesOfTagsFollowD31(t *testing.T) {
+func TestTagNamesFollowD31(t *testing.T) {
 	t.Parallel()
 	for _, name := range oddNames {
 		if err := checkTagName("name", name); err != nil {
@@ -216,8 +217,8 @@ func TestNamesOfTagsFollowD31(t *testing.T) {
 	}
 }
 
-// FuzzTagPath holds the raw path of a tag to two promises: every legal name has a
-// path that names it, and a path that is taken names one legal name, the same in
+// FuzzTagPath checks two promises for raw paths of tags: every legal name has a
+// path that names it, and every accepted path names one legal name, the same in
 // each of its spellings.
 func FuzzTagPath(f *testing.F) {
 	for _, name := range oddNames {

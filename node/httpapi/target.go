@@ -6,10 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// splitTarget splits a raw path at its slashes and decodes each segment once. A
-// target that a proxy or another reader could take for another one is refused:
-// dot segments, empty segments but a last one, bytes that have to be encoded,
-// encoded control characters, bad UTF-8.
+// splitTarget splits a raw path at its slashes and decodes each segment once. It
+// refuses a target that a proxy or another reader could understand differently:
+//   - dot segments, and empty segments except the last
+//   - bytes that have to be encoded
+//   - encoded control characters and bad UTF-8
 func splitTarget(path, query string) ([]string, error) {
 	if !strings.HasPrefix(path, "/") {
 		return nil, badFrame("The request target is not a path.")
@@ -41,11 +42,11 @@ func splitTarget(path, query string) ([]string, error) {
 	return segments, nil
 }
 
-// isControl tells whether r is a control character (C0, DEL, C1).
+// isControl reports whether r is a control character (C0, DEL, C1).
 func isControl(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }
 
-// parameters reads a raw query. Repeated keys were refused with the signature;
-// here the first one counts. A plus sign is a plus sign.
+// parameters reads a raw query. The signature check has refused repeated keys; here
+// the first one counts. A plus sign is a plus sign.
 func parameters(query string) (map[string]string, error) {
 	all := make(map[string]string)
 	for part := range strings.SplitSeq(query, "&") {

@@ -74,7 +74,7 @@ var (
 	requestID    = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
 )
 
-// play sends one request of a transcript and gives the answer's text.
+// play sends one request of a transcript and returns the answer's text.
 func (r *running) play(t *testing.T, text string, last map[string]string) string {
 	t.Helper()
 	text = substitution.ReplaceAllStringFunc(text, func(s string) string {
@@ -85,7 +85,7 @@ func (r *running) play(t *testing.T, text string, last map[string]string) string
 		return base64.StdEncoding.EncodeToString([]byte(m[2]))
 	})
 	headPart, body, _ := strings.Cut(text, "\n\n")
-	lines := strings.Split(headPart, "\n")[1:] // the first one says what is shown
+	lines := strings.Split(headPart, "\n")[1:] // the first line is the title
 	q := signed{as: "biometric", body: strings.TrimRight(body, "\n")}
 	keep := ""
 	for _, line := range lines {

@@ -9,7 +9,7 @@ import (
 	"facet/router"
 )
 
-// The bodies of answers, as the interface names their fields.
+// The bodies of answers. Their fields have the names of the interface.
 
 // attributesBody are face attributes: every value is a string (D12).
 type attributesBody struct {
@@ -37,7 +37,7 @@ type pointBody struct {
 	Y string `json:"y"`
 }
 
-// wireAttributes gives the wire form of a.
+// wireAttributes returns the wire form of a.
 func wireAttributes(a engine.Attributes) attributesBody {
 	return attributesBody{
 		FaceArea: wireRect(a.Face), HeadArea: wireRect(a.Head),
@@ -48,12 +48,12 @@ func wireAttributes(a engine.Attributes) attributesBody {
 	}
 }
 
-// wireRect gives the wire form of r.
+// wireRect returns the wire form of r.
 func wireRect(r engine.Rect) rectBody {
 	return rectBody{Left: pixel(r.Left), Top: pixel(r.Top), Right: pixel(r.Right), Bottom: pixel(r.Bottom)}
 }
 
-// decimal writes v like %g with 6 digits; minus zero is zero.
+// decimal formats v like %g with 6 digits. Minus zero becomes zero.
 func decimal(v float32) string {
 	if v == 0 {
 		return "0"
@@ -61,17 +61,18 @@ func decimal(v float32) string {
 	return strconv.FormatFloat(float64(v), 'g', 6, 64)
 }
 
-// pixel writes the whole pixel nearest to v.
+// pixel formats the whole pixel nearest to v.
 func pixel(v float32) string { return strconv.Itoa(int(math.Round(float64(v)))) }
 
-// registeredBody answers a registration; version 1 has no event id.
+// registeredBody is the answer to a registration. Version 1 has no event id.
 type registeredBody struct {
 	ID         string         `json:"id"`
 	EventID    string         `json:"eventId,omitzero"`
 	Attributes attributesBody `json:"attributes"`
 }
 
-// listBody answers a listing of subjects; Message is set when it is empty.
+// listBody is the answer to a listing of subjects. Message is set when the list is
+// empty.
 type listBody struct {
 	Message  string      `json:"message,omitzero"`
 	Subjects []entryBody `json:"subjects"`
@@ -85,7 +86,7 @@ type entryBody struct {
 	LastUpdated string `json:"lastUpdated"`
 }
 
-// wireEntry gives the wire form of a line of the subject list.
+// wireEntry returns the wire form of an entry of the subject list.
 func wireEntry(e router.Entry) entryBody {
 	status := "A"
 	if e.Deleted {
@@ -94,10 +95,10 @@ func wireEntry(e router.Entry) entryBody {
 	return entryBody{ID: e.Subject.String(), EventID: e.Event.String(), Status: status, LastUpdated: wireTime(e.Updated)}
 }
 
-// wireTime is ISO 8601 with milliseconds and the offset +00:00 (D13).
+// wireTime formats t as ISO 8601 with milliseconds and the offset +00:00 (D13).
 func wireTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000-07:00") }
 
-// eventsBody answers a listing of a subject's events.
+// eventsBody is the answer to a listing of a subject's events.
 type eventsBody struct {
 	ID     string      `json:"id"`
 	Events []eventBody `json:"events"`
@@ -107,7 +108,7 @@ type eventBody struct {
 	ID string `json:"id"`
 }
 
-// facesBody answers an extraction.
+// facesBody is the answer to an extraction.
 type facesBody struct {
 	Faces []faceBody `json:"faces"`
 }
@@ -116,20 +117,21 @@ type faceBody struct {
 	Attributes attributesBody `json:"attributes"`
 }
 
-// verifiedBody answers a verification; ID is set when a subject was verified.
+// verifiedBody is the answer to a verification. ID is set when a subject was
+// verified.
 type verifiedBody struct {
 	ID    string `json:"id,omitzero"`
 	Score int    `json:"score"`
 }
 
-// searchBody answers a search; Message is set when nothing was found.
+// searchBody is the answer to a search. Message is set when nothing was found.
 type searchBody struct {
 	Message    string         `json:"message,omitzero"`
 	Candidates []candidate    `json:"candidates"`
 	Attributes attributesBody `json:"attributes"`
 }
 
-// candidate is a candidate of a search; version 1 has no events.
+// candidate is a candidate of a search. Version 1 has no events.
 type candidate struct {
 	ID     string           `json:"id"`
 	Score  int              `json:"score"`
@@ -141,7 +143,7 @@ type candidateEvent struct {
 	Score int    `json:"score"`
 }
 
-// wireCandidate gives the wire form of c for clients of version v.
+// wireCandidate returns the wire form of c for clients of version v.
 func wireCandidate(c router.Candidate, v version) candidate {
 	w := candidate{ID: c.Subject.String(), Score: c.Score}
 	if v == v1 {
@@ -154,7 +156,7 @@ func wireCandidate(c router.Candidate, v version) candidate {
 	return w
 }
 
-// galleryBody is a gallery; Count, Applications and APIKey are set where the
+// galleryBody is a gallery. Count, Applications and APIKey are set where the
 // interface shows them.
 type galleryBody struct {
 	ID           string             `json:"id"`
@@ -166,7 +168,7 @@ type galleryBody struct {
 	APIKey       string             `json:"apiKey,omitzero"`
 }
 
-// wireGallery gives the fields that every view of a gallery has.
+// wireGallery returns the fields that every view of a gallery has.
 func wireGallery(g router.Gallery) galleryBody {
 	return galleryBody{ID: g.ID.String(), Name: g.Name, Description: g.Description, Size: g.Size}
 }
@@ -182,7 +184,7 @@ type applicationLine struct {
 	APIKey string `json:"apiKey"`
 }
 
-// wireLines gives the wire form of a list of applications.
+// wireLines returns the wire form of a list of applications.
 func wireLines(list []router.Application) []applicationLine {
 	lines := make([]applicationLine, len(list))
 	for i, a := range list {
@@ -195,8 +197,8 @@ type applicationsBody struct {
 	Applications []applicationLine `json:"applications"`
 }
 
-// applicationBody is an application; the last three fields go beyond the
-// interface (D39).
+// applicationBody is an application. The last three fields go beyond the interface
+// (D39).
 type applicationBody struct {
 	ID                      string  `json:"id"`
 	Name                    string  `json:"name"`
@@ -208,7 +210,7 @@ type applicationBody struct {
 	EnrolmentGuardThreshold int     `json:"enrolmentGuardThreshold"`
 }
 
-// wireApplication gives the wire form of a.
+// wireApplication returns the wire form of a.
 func wireApplication(a router.Application) applicationBody {
 	return applicationBody{
 		ID: a.ID.String(), Name: a.Name, Description: a.Description, APIKey: a.APIKey,

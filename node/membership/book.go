@@ -22,15 +22,15 @@ const (
 	bookBytesMax = bookMax * (addressBytesMax + 128)
 )
 
-// addressBook keeps where members were last seen: the latest bookMax of them, in a
-// file that is replaced by rename. What can't be read or written is logged and
-// done without: the book only makes it quicker to find the others.
+// addressBook records where members were last seen: the latest bookMax of them, in
+// a file that is replaced by rename. An error of the file is logged and otherwise
+// ignored, because the book only helps to find the others sooner.
 type addressBook struct {
 	file string
 	log  *slog.Logger
 
 	mu      sync.Mutex  // guards entries; never held during I/O
-	entries []bookEntry // the latest last
+	entries []bookEntry // oldest first
 
 	saving sync.Mutex // guards saved and the file; taken before mu
 	saved  []bookEntry
@@ -68,7 +68,7 @@ func readBook(file string) ([]bookEntry, error) {
 	return parseBook(raw)
 }
 
-// parseBook reads the file's bytes; entries that are not in order are an error.
+// parseBook parses the file's bytes. Malformed entries are an error.
 func parseBook(raw []byte) ([]bookEntry, error) {
 	if len(raw) > bookBytesMax {
 		return nil, errors.New("the file is too large")
@@ -88,7 +88,8 @@ func parseBook(raw []byte) ([]bookEntry, error) {
 	return entries, nil
 }
 
-// remember keeps where member is; the oldest entry gives way.
+// remember records the address of member. When the book is full, the oldest entry
+// is dropped.
 func (b *addressBook) remember(member id.Member, address string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -99,14 +100,14 @@ func (b *addressBook) remember(member id.Member, address string) {
 	}
 }
 
-// forget drops member.
+// forget removes member.
 func (b *addressBook) forget(member id.Member) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.entries = slices.DeleteFunc(b.entries, func(e bookEntry) bool { return e.Member == member })
 }
 
-// address gives where member was last seen.
+// address returns where member was last seen.
 func (b *addressBook) address(member id.Member) (string, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,7 +119,7 @@ func (b *addressBook) address(member id.Member) (string, bool) {
 	return "", false
 }
 
-// addresses gives all addresses, the latest first.
+// addresses returns all addresses, the latest first.
 func (b *addressBook) addresses() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,7 +130,8 @@ func (b *addressBook) addresses() []string {
 	return out
 }
 
-// save refreshes the members that are there and writes the file if it changed.
+// save refreshes the entries of the present members and writes the file if it
+// changed.
 func (b *addressBook) save(there map[id.Member]string) {
 	for _, member := range slices.Sorted(maps.Keys(there)) {
 		if address, ok := b.address(member); !ok || address != there[member] {
@@ -152,7 +154,7 @@ func (b *addressBook) save(there map[id.Member]string) {
 }
 
 // writeBook writes beside file and renames. It does not sync: an old or an empty
-// book costs time only.
+// book only costs time.
 func writeBook(file string, entries []bookEntry) (err error) {
 	raw, err := json.Marshal(entries)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"facet/internal/id"
 )
 
-// delegate is what memberlist asks for. Nothing but metadata travels: whatever
-// must arrive goes over streams.
+// delegate answers memberlist's questions. Gossip carries nothing but metadata:
+// data that must arrive uses streams.
 type delegate struct{ m *Membership }
 
-// NodeMeta gives the own metadata, which Update has bounded.
+// NodeMeta returns this node's metadata. Update has checked its size.
 func (d delegate) NodeMeta(int) []byte {
 	d.m.mu.RLock()
 	defer d.m.mu.RUnlock()
@@ -28,12 +28,12 @@ func (delegate) GetBroadcasts(int, int) [][]byte { return nil }
 func (delegate) LocalState(bool) []byte          { return nil }
 func (delegate) MergeRemoteState([]byte, bool)   {}
 
-// events is what memberlist tells. It holds its lock meanwhile, so nothing here
-// waits or calls back.
+// events receives memberlist's events. memberlist holds its lock during a call, so
+// these methods neither wait nor call back.
 type events struct{ m *Membership }
 
-// NotifyAlive refuses nodes whose metadata is not in order, or that belong to
-// another cluster, before anything is kept of them.
+// NotifyAlive refuses nodes with malformed metadata and nodes of another cluster,
+// before anything is recorded of them.
 func (e events) NotifyAlive(n *memberlist.Node) error {
 	meta, err := read(n)
 	if err != nil {
@@ -65,7 +65,7 @@ func (e events) NotifyJoin(n *memberlist.Node) {
 
 func (e events) NotifyUpdate(n *memberlist.Node) { e.take(n) }
 
-// NotifyLeave forgets a node that left or died; its address is kept elsewhere.
+// NotifyLeave removes a node that left or died. The address book keeps its address.
 func (e events) NotifyLeave(n *memberlist.Node) {
 	member := id.Member(n.Name)
 	if member == e.m.self {
@@ -82,8 +82,8 @@ func (e events) NotifyLeave(n *memberlist.Node) {
 	}
 }
 
-// take keeps what n says of itself, unless it is this node: Update knows better.
-// NotifyAlive has refused what can't be read.
+// take returns the metadata of n and whether to record it. It skips this node,
+// whose metadata Update knows better. NotifyAlive has refused malformed metadata.
 func (e events) take(n *memberlist.Node) (Meta, bool) {
 	meta, err := read(n)
 	if err != nil || meta.Member == e.m.self {
@@ -97,7 +97,7 @@ func (e events) take(n *memberlist.Node) (Meta, bool) {
 	return meta, true
 }
 
-// read gives a node's metadata, which must be its own.
+// read returns the metadata of a node, which must name that node.
 func read(n *memberlist.Node) (Meta, error) {
 	meta, err := decodeMeta(n.Meta)
 	if err != nil {
@@ -109,8 +109,8 @@ func read(n *memberlist.Node) (Meta, error) {
 	return meta, nil
 }
 
-// bridge takes memberlist's log: its errors become warnings, since a node that
-// can't be reached heals by itself, and all else is for debugging.
+// bridge receives memberlist's log. Its errors become warnings, because an
+// unreachable node recovers by itself. All other lines are for debugging.
 type bridge struct{ log *slog.Logger }
 
 // Write takes one line: "date time [LEVEL] memberlist: text".

@@ -1,10 +1,10 @@
-// Package membership tells which nodes are there and how to reach them, by
-// gossip (hashicorp/memberlist). It proposes, Raft decides: nothing that it says
-// is safe to count votes with.
+// Package membership finds out by gossip (hashicorp/memberlist) which nodes are
+// present and how to reach them. It proposes, Raft decides: its view is not safe
+// for counting votes.
 //
-// Streams go through the port between nodes, packets over UDP on the same port
-// number, encrypted with the cluster's gossip key. A partition of any length
-// heals: seeds and last known addresses are called again for ever.
+// Streams use the port between nodes. Packets use UDP on the same port number,
+// encrypted with the cluster's gossip key. A partition of any length heals, because
+// seeds and last known addresses are called again for ever.
 //
 // The package may import node/transport, internal/id, memberlist and cbor.
 package membership

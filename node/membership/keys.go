@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// keysMax bounds the keys of a ring.
+// keysMax is the most keys in a ring.
 const keysMax = 16
 
 var errKeys = errors.New("gossip wants keys of 32 bytes, 1 to 16 of them")
@@ -19,9 +19,9 @@ func checkKeys(keys [][]byte) error {
 	return nil
 }
 
-// ChangeKeys puts other keys in the place of the present ones: the first encrypts from
-// now on, all decrypt. To replace a key without a pause, every node first has to
-// decrypt with the new one, then encrypt with it, and only then forget the old one.
+// ChangeKeys replaces the present keys. From now on the first key encrypts, and all
+// keys decrypt. A key is replaced without a pause in three steps, each on every
+// node: decrypt with the new key too, encrypt with it, forget the old key.
 func (m *Membership) ChangeKeys(keys [][]byte) error {
 	if err := checkKeys(keys); err != nil {
 		return err
@@ -34,8 +34,9 @@ func (m *Membership) ChangeKeys(keys [][]byte) error {
 	if err := m.keys.UseKey(keys[0]); err != nil {
 		return fmt.Errorf("use a gossip key: %w", err)
 	}
-	// From the last one on: memberlist shifts what stands behind a key that it removes,
-	// under the eyes of who decrypts with them just then.
+	// The loop runs from the last key to the first. When memberlist removes a key,
+	// it shifts the keys behind it while other goroutines may be decrypting with
+	// them.
 	for _, have := range slices.Backward(slices.Clone(m.keys.GetKeys())) {
 		if slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, have) }) {
 			continue

@@ -10,9 +10,9 @@ import (
 	"facet/node/transport/memnet"
 )
 
-// TestAGossipKeyIsReplacedWithoutLosingANode takes the steps node by node, with time in
-// between: nodes at two steps that follow each other understand one another.
-func TestAGossipKeyIsReplacedWithoutLosingANode(t *testing.T) {
+// The nodes take the steps one by one, with time in between: nodes at two
+// successive steps understand one another.
+func TestGossipKeyChangeLosesNoNode(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(1)
@@ -30,7 +30,7 @@ func TestAGossipKeyIsReplacedWithoutLosingANode(t *testing.T) {
 			}
 		}
 		w.seeds = []string{"10.0.0.1:7000"}
-		late := w.join(t, n.Host("10.0.0.4"), 4, 1, "10.0.0.4:7000") // with the old key
+		late := w.join(t, n.Host("10.0.0.4"), 4, 1, "10.0.0.4:7000") // joins with the old key
 		right := w.join(t, n.Host("10.0.0.5"), 5, 1, "10.0.0.5:7000", func(c *Config) { c.Keys = [][]byte{next} })
 		await(t, 10*time.Second, 4, append(parties, right)...)
 		time.Sleep(time.Minute)
@@ -41,7 +41,7 @@ func TestAGossipKeyIsReplacedWithoutLosingANode(t *testing.T) {
 	})
 }
 
-func TestARingWithoutAGoodKeyIsRefused(t *testing.T) {
+func TestRingWithoutAGoodKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, parties := three(t, memnet.New(1))

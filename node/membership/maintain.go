@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// maintain calls the nodes that should be members and are not, announces own
-// changes, and keeps the addresses on disk. It ends with ctx.
+// maintain calls missing nodes, announces this node's changes and saves the
+// addresses. It ends with ctx.
 func (m *Membership) maintain() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	pause := rejoinSoon // grows: at first, all nodes may be starting
+	pause := rejoinSoon // grows: at first all nodes may be starting
 	var before map[string]bool
 	for {
 		select {
@@ -38,10 +38,12 @@ func (m *Membership) maintain() {
 	}
 }
 
-// rejoin calls some of the missing. It gives the addresses that answered and are
-// no member's even so: of a node that has refuted its death to itself by now and
-// will be a member after the next call, of a seed with two names, or of a node of
-// another cluster.
+// rejoin calls some of the missing nodes. It returns the addresses that answered
+// and still belong to no member. There are three causes:
+//   - The node has just refuted its own death and becomes a member at the next
+//     call.
+//   - The address is a second name of a seed.
+//   - The node belongs to another cluster.
 func (m *Membership) rejoin() map[string]bool {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -67,8 +69,9 @@ func (m *Membership) rejoin() map[string]bool {
 	return reached
 }
 
-// missing gives at most rejoinMax addresses, of seeds and of members that were
-// known, at which no member is. They are in random order, so that all get their turn.
+// missing returns at most rejoinMax addresses of seeds and of known members at
+// which no member is present. They are in random order, so that each address is
+// called in time.
 func (m *Membership) missing() []string {
 	there := map[string]bool{m.Self().Address: true}
 	for _, address := range m.addresses() {

@@ -22,78 +22,79 @@ const (
 	// KeyBytes is the length of the gossip key (AES-256-GCM).
 	KeyBytes = 32
 
-	membersMax = 1024 // nodes that are listened to; one more is ignored
+	membersMax = 1024 // most nodes that are recorded; one more is ignored
 	seedsMax   = 64
 	labelMax   = 64
 
-	// rejoinInterval is how often seeds and last known addresses that are not
-	// members are called. memberlist itself gives up a node for good half a
-	// minute after it died.
+	// rejoinInterval is how often seeds and last known addresses without a member
+	// are called. memberlist itself gives up a node for good half a minute after
+	// its death.
 	rejoinInterval = 5 * time.Second
-	// rejoinSoon follows a call that reached somebody who is not a member yet: the
-	// first exchange makes each side refute its death, the second one tells it.
+	// rejoinSoon is the pause after a call that reached a node which is not a
+	// member yet. In the first exchange each side refutes its death; the second one
+	// spreads the refutation.
 	rejoinSoon = 250 * time.Millisecond
-	// rejoinMax bounds the addresses that are called in one round, rejoinWidth
-	// those that are called at once.
+	// rejoinMax is the most addresses that are called in one round, rejoinWidth the
+	// most that are called at once.
 	rejoinMax   = 16
 	rejoinWidth = 8
-	// streamTimeout bounds an exchange over a stream.
+	// streamTimeout is the longest time for an exchange over a stream.
 	streamTimeout = 4 * time.Second
-	// announceTimeout bounds the wait for new metadata to be sent once.
+	// announceTimeout is how long a change of metadata may take to be sent once.
 	announceTimeout = 2 * time.Second
 )
 
-// Config says how a node takes part in gossip.
+// Config configures a Membership.
 type Config struct {
-	// Mux is the port between nodes; its number is used for packets too.
+	// Mux is the port between nodes. Packets use the same port number.
 	Mux *transport.Mux
-	// Self is what this node says of itself. An empty Address is Mux.Advertise.
+	// Self is the metadata of this node. An empty Address means Mux.Advertise.
 	Self Meta
-	// Seeds are host:port of nodes to call first; the own address among them does
-	// no harm. At most 64.
+	// Seeds are the host:port of nodes to call first, at most 64. The node's own
+	// address among them does no harm.
 	Seeds []string
-	// Keys are KeyBytes long, the same on all nodes of a cluster: the first one encrypts
-	// gossip, all decrypt it.
+	// Keys are KeyBytes long and the same on all nodes of a cluster. The first key
+	// encrypts gossip, all decrypt it.
 	Keys [][]byte
-	// Label keeps clusters apart that share a key; at most 64 bytes.
+	// Label separates clusters that share a key. It has at most 64 bytes.
 	Label string
-	// File keeps the last known addresses, so that the node finds its cluster when
-	// all seeds have moved. It is in the data directory; empty keeps none.
+	// File is the file of the last known addresses, in the data directory. With it
+	// the node finds its cluster when all seeds have moved. Empty means no file.
 	File string
 	Log  *slog.Logger
 }
 
-// Member is a node that is there, as it describes itself.
+// Member is the description that a present node gives of itself.
 type Member struct{ Meta }
 
-// Membership is one node's view of which nodes are there. It is safe for
-// concurrent use.
+// Membership is one node's view of the present nodes. It is safe for concurrent
+// use.
 type Membership struct {
 	list      *memberlist.Memberlist
 	transport *gossipTransport
 	log       *slog.Logger
 	seeds     []string
-	keys      *memberlist.Keyring // guarded by itself
+	keys      *memberlist.Keyring // has its own lock
 	self      id.Member
 	ctx       context.Context // ends with Close
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup // the maintenance loop and its calls
-	announce  chan struct{}  // capacity 1: own metadata changed
+	announce  chan struct{}  // capacity 1: this node's metadata changed
 	book      *addressBook
 	closeOnce sync.Once
 	closeErr  error
 	twin      atomic.Bool // a second process with this identity was reported
 
-	// mu guards what follows. memberlist calls in with its own lock held, so
-	// nothing is called while it is held.
+	// mu guards own, ownWire, members and changed. memberlist calls in with its own
+	// lock held, so nothing is called while mu is held.
 	mu      sync.RWMutex
 	own     Meta
 	ownWire []byte
-	members map[id.Member]Meta // alive or suspected, the own included
+	members map[id.Member]Meta // alive or suspected, this node included
 	changed chan struct{}      // closed and replaced at each change of members
 }
 
-// Open takes part in gossip. It returns at once; the seeds are called in the
+// Open joins the gossip. It returns at once; the seeds are called in the
 // background, for ever.
 func Open(ctx context.Context, cfg Config) (*Membership, error) {
 	if err := checkKeys(cfg.Keys); err != nil {
@@ -144,8 +145,8 @@ func Open(ctx context.Context, cfg Config) (*Membership, error) {
 	return m, nil
 }
 
-// settings gives memberlist's configuration: its values for local networks, but
-// quicker to gossip, and with streams that give up before the next round of calls.
+// settings returns memberlist's configuration for local networks with two changes:
+// it gossips faster, and its streams give up before the next round of calls.
 func (m *Membership) settings(cfg Config) *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
 	c.Name = string(m.self)
@@ -165,8 +166,8 @@ func (m *Membership) settings(cfg Config) *memberlist.Config {
 	return c
 }
 
-// Members gives the nodes that are there, this one included, sorted by identity.
-// A node that stopped without Leave stays in it for some seconds.
+// Members returns the present nodes, this one included, sorted by identity. A node
+// that stopped without Leave stays among them for some seconds.
 func (m *Membership) Members() []Member {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -178,8 +179,8 @@ func (m *Membership) Members() []Member {
 	return out
 }
 
-// Address gives host:port between nodes of a member: where it is, or where it was
-// last seen.
+// Address returns the host:port between nodes of a member: the present one, or the
+// last known.
 func (m *Membership) Address(member id.Member) (string, bool) {
 	m.mu.RLock()
 	meta, ok := m.members[member]
@@ -190,8 +191,8 @@ func (m *Membership) Address(member id.Member) (string, bool) {
 	return m.book.address(member)
 }
 
-// Node gives the member of a node that is there. Of two, which have data
-// directories of their own, it is the one whose process started later.
+// Node returns the present member of a node. A node whose data directory was
+// replaced may have two; Node returns the one whose process started later.
 func (m *Membership) Node(node id.Node) (Member, bool) {
 	var found Member
 	ok := false
@@ -203,14 +204,14 @@ func (m *Membership) Node(node id.Node) (Member, bool) {
 	return found, ok
 }
 
-// Self gives what this node says of itself.
+// Self returns the metadata of this node.
 func (m *Membership) Self() Meta {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.own
 }
 
-// Changed gives a channel that closes when Members changes. Take it before
+// Changed returns a channel that closes when Members changes. Call it before
 // Members, so that no change is missed.
 func (m *Membership) Changed() <-chan struct{} {
 	m.mu.RLock()
@@ -218,9 +219,9 @@ func (m *Membership) Changed() <-chan struct{} {
 	return m.changed
 }
 
-// Update changes what this node says of itself, and tells the others in the
-// background. Member and Incarnation stay as they are. It is ErrMeta when meta is
-// malformed or too large.
+// Update changes this node's metadata and announces it in the background. Member
+// and Incarnation do not change. Update returns ErrMeta when meta is malformed or
+// too large.
 func (m *Membership) Update(meta Meta) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -237,17 +238,17 @@ func (m *Membership) Update(meta Meta) error {
 	m.notify()
 	select {
 	case m.announce <- struct{}{}:
-	default: // one is due already, and it takes the newest
+	default: // an announcement is due already, and it sends the newest metadata
 	}
 	return nil
 }
 
 // Forget drops the last known address of a member that was removed for good, so
-// that it is not called for ever. A member that is there stays.
+// that it is not called for ever. A present member is not affected.
 func (m *Membership) Forget(member id.Member) { m.book.forget(member) }
 
-// Leave tells the others that this node goes, and waits until that was sent, at
-// most timeout. Close is still needed.
+// Leave announces that this node leaves, and waits at most timeout until that was
+// sent. The caller still has to call Close.
 func (m *Membership) Leave(timeout time.Duration) error {
 	if err := m.list.Leave(timeout); err != nil {
 		return fmt.Errorf("leave gossip: %w", err)
@@ -255,25 +256,27 @@ func (m *Membership) Leave(timeout time.Duration) error {
 	return nil
 }
 
-// Close ends the gossip without a word to the others and waits for what it started;
-// probes of memberlist that are under way end by themselves, some seconds later.
+// Close ends the gossip without an announcement and waits for the goroutines of
+// this package. Probes that memberlist has started end by themselves some seconds
+// later.
 func (m *Membership) Close() error {
 	m.closeOnce.Do(func() {
 		m.cancel()
 		m.wg.Wait()
-		m.closeErr = m.list.Shutdown() // shuts the transport too
+		m.closeErr = m.list.Shutdown() // also shuts the transport
 		m.book.save(m.addresses())
 	})
 	return m.closeErr
 }
 
-// notify tells who waits that members changed. The caller holds mu.
+// notify wakes the goroutines that wait for a change of members. The caller holds
+// mu.
 func (m *Membership) notify() {
 	close(m.changed)
 	m.changed = make(chan struct{})
 }
 
-// addresses gives the address of each other member.
+// addresses returns the address of each other member.
 func (m *Membership) addresses() map[id.Member]string {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -286,5 +289,5 @@ func (m *Membership) addresses() map[id.Member]string {
 	return out
 }
 
-// route gives the address of a member by its name in gossip.
+// route returns the address of a member by its name in gossip.
 func (m *Membership) route(name string) (string, bool) { return m.Address(id.Member(name)) }

@@ -27,7 +27,7 @@ type party struct {
 	mux *transport.Mux
 }
 
-// stop ends p as a killed process does: without a word.
+// stop ends p like a killed process: without an announcement.
 func (p *party) stop(t *testing.T) {
 	t.Helper()
 	if err := p.Close(); err != nil {
@@ -50,7 +50,7 @@ func stopAll(t *testing.T, parties ...*party) {
 
 func nodeID(n byte) id.Node { return id.Node{UUID: id.Random([16]byte{n})} }
 
-// world is what the parties of a test share.
+// world contains what the parties of a test share.
 type world struct {
 	ca    *cert.CA
 	dir   string
@@ -99,7 +99,7 @@ func (w *world) join(t *testing.T, network transport.Network, n byte, epoch uint
 	return &party{m, mux}
 }
 
-// await waits until each party sees want members, and gives how long that took.
+// await waits until each party sees want members, and returns how long that took.
 func await(t *testing.T, limit time.Duration, want int, parties ...*party) time.Duration {
 	t.Helper()
 	begin := time.Now()
@@ -121,7 +121,8 @@ func await(t *testing.T, limit time.Duration, want int, parties ...*party) time.
 	return time.Since(begin)
 }
 
-func TestThreeNodesOnLoopbackMeetInASecond(t *testing.T) {
+// They use loopback and real time.
+func TestThreeNodesMeetInASecond(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var parties []*party
@@ -145,7 +146,7 @@ func TestThreeNodesOnLoopbackMeetInASecond(t *testing.T) {
 	}
 }
 
-// three opens three nodes in virtual time, which have met.
+// three returns three nodes in virtual time that see each other.
 func three(t *testing.T, n *memnet.Network) (*world, []*party) {
 	t.Helper()
 	w := newWorld(t, "10.0.0.1:7000")
@@ -158,10 +159,10 @@ func three(t *testing.T, n *memnet.Network) (*world, []*party) {
 	return w, parties
 }
 
-func TestAPartitionOfAnyLengthHeals(t *testing.T) {
+func TestPartitionOfAnyLengthHeals(t *testing.T) {
 	t.Parallel()
 	for _, length := range []time.Duration{14 * time.Second, time.Minute, 10 * time.Minute} {
-		for _, cut := range []string{"10.0.0.1", "10.0.0.3"} { // the seed, another
+		for _, cut := range []string{"10.0.0.1", "10.0.0.3"} { // the seed, then another node
 			t.Run(fmt.Sprintf("%v %s", length, cut), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
@@ -201,7 +202,7 @@ func TestNodesMeetWhenTheSeedStartsLast(t *testing.T) {
 	})
 }
 
-func TestANodeComesBackAtAnotherAddress(t *testing.T) {
+func TestNodeReturnsAtAnotherAddress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(1)
@@ -225,7 +226,8 @@ func TestANodeComesBackAtAnotherAddress(t *testing.T) {
 	})
 }
 
-func TestANodeWithoutSeedsFindsTheOthersByItsFile(t *testing.T) {
+// It has no seeds.
+func TestNodeFindsOthersByItsFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(1)
@@ -240,7 +242,7 @@ func TestANodeWithoutSeedsFindsTheOthersByItsFile(t *testing.T) {
 	})
 }
 
-func TestADataDirectoryThatWasLostIsAnotherMember(t *testing.T) {
+func TestLostDirectoryMakesAnotherMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(1)
@@ -262,12 +264,12 @@ func TestADataDirectoryThatWasLostIsAnotherMember(t *testing.T) {
 				t.Errorf("member of node 3: got %v %v, want %v", got.Member, ok, fresh)
 			}
 		}
-		await(t, time.Minute, 3, parties[:2]...) // the old one is found dead
+		await(t, time.Minute, 3, parties[:2]...) // the old one is declared dead
 		stopAll(t, parties...)
 	})
 }
 
-func TestUpdatedMetadataReachesAllInASecond(t *testing.T) {
+func TestUpdateReachesAllInASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, parties := three(t, memnet.New(1))
@@ -293,7 +295,7 @@ func TestUpdatedMetadataReachesAllInASecond(t *testing.T) {
 	})
 }
 
-func TestANodeThatLeavesIsGoneAtOnce(t *testing.T) {
+func TestLeavingNodeIsGoneAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, parties := three(t, memnet.New(1))
@@ -362,7 +364,7 @@ func TestGossipSurvivesLossAndDelay(t *testing.T) {
 	})
 }
 
-func TestACopiedDataDirectoryIsReported(t *testing.T) {
+func TestCopiedDirectoryIsReported(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(1)

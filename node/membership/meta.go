@@ -13,7 +13,7 @@ import (
 	"facet/internal/id"
 )
 
-// Bounds of what a node says of itself.
+// Bounds of a node's metadata.
 const (
 	metaBytesMax    = 512 // memberlist's limit: larger metadata makes it panic
 	addressBytesMax = 160
@@ -24,22 +24,23 @@ const (
 	votersMax       = 7
 )
 
-// ErrMeta says that a node's description of itself is malformed or too large.
+// ErrMeta is returned when a node's description of itself is malformed or too large.
 var ErrMeta = errors.New("membership: bad node metadata")
 
-// Meta is what a node says of itself. It travels in gossip, so it is a hint; all
-// of it must fit in 512 bytes of CBOR.
+// Meta is a node's description of itself. It travels in gossip and is only a hint.
+// All of it must fit in 512 bytes of CBOR.
 type Meta struct {
 	// Member is the node's identity in Raft groups.
 	Member id.Member
-	// Incarnation tells two processes of one node apart: the later one has the
-	// larger number. Open sets it to the time in milliseconds when it is zero.
+	// Incarnation distinguishes two processes of one node: the later one has the
+	// larger number. Open sets a zero Incarnation to the time in milliseconds.
 	Incarnation uint64
-	// Address is host:port between nodes, as others reach it.
+	// Address is the host:port between nodes under which others reach it.
 	Address string
-	// PublicURL is the base of the service on this node, without a trailing slash.
+	// PublicURL is the base URL of the service on this node, without a trailing
+	// slash.
 	PublicURL string
-	// AdminAddress is host:port of the admin port.
+	// AdminAddress is the host:port of the admin port.
 	AdminAddress string
 	// Zone is the failure domain: replicas of a shard are spread over zones.
 	Zone string
@@ -47,20 +48,22 @@ type Meta struct {
 	Weight uint16
 	// Pack is the short hash of the model pack that the node has loaded.
 	Pack string
-	// Version is the node's software.
+	// Version is the version of the node's software.
 	Version string
-	// Level is what the node's software knows (metafsm.Level); 0 stands for 1.
+	// Level is the level of commands that the node's software knows
+	// (metafsm.Level). 0 means 1.
 	Level uint32
 	// Cluster is the founded cluster that the node belongs to, zero before.
 	Cluster id.Cluster
-	// MetaVoters hints at the voters of the meta group; at most 7.
+	// MetaVoters names the probable voters of the meta group, at most 7.
 	MetaVoters []id.Node
-	// SearchMiss is the probability with which the node's searches may lose a hit, as a rule 0.
+	// SearchMiss is the probability that a search of the node loses a hit, usually
+	// 0.
 	SearchMiss float64
 }
 
-// wireMeta is Meta in gossip: a CBOR map with small integer keys, so that a field
-// can be added without breaking the nodes that don't know it.
+// wireMeta is the wire form of Meta: a CBOR map with small integer keys. Nodes that
+// don't know a new field ignore it.
 type wireMeta struct {
 	Member       string   `cbor:"1,keyasint"`
 	Incarnation  uint64   `cbor:"2,keyasint"`
@@ -77,7 +80,7 @@ type wireMeta struct {
 	SearchMiss   float64  `cbor:"13,keyasint,omitempty"`
 }
 
-// decMode bounds what a peer's bytes can make the decoder do.
+// decMode bounds the work of the decoder on a peer's bytes.
 var decMode = func() cbor.DecMode {
 	m, err := cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,
@@ -94,7 +97,7 @@ var decMode = func() cbor.DecMode {
 	return m
 }()
 
-// encode gives m's bytes, at most metaBytesMax of them, or ErrMeta.
+// encode returns m's bytes, at most metaBytesMax of them, or ErrMeta.
 func (m Meta) encode() ([]byte, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -120,7 +123,7 @@ func (m Meta) encode() ([]byte, error) {
 	return b, nil
 }
 
-// decodeMeta reads what a peer says of itself; anything unexpected is ErrMeta.
+// decodeMeta parses a peer's metadata. It returns ErrMeta for anything unexpected.
 func decodeMeta(b []byte) (Meta, error) {
 	if len(b) > metaBytesMax {
 		return Meta{}, fmt.Errorf("%w: %d bytes", ErrMeta, len(b))
@@ -150,7 +153,7 @@ func decodeMeta(b []byte) (Meta, error) {
 	return m, m.check()
 }
 
-// check tells whether m is within the bounds of this package.
+// check returns ErrMeta unless m is within the bounds of this package.
 func (m Meta) check() error {
 	if _, err := m.Member.Node(); err != nil {
 		return fmt.Errorf("%w: member %.48q", ErrMeta, string(m.Member))
@@ -186,7 +189,7 @@ func (m Meta) check() error {
 	return nil
 }
 
-// isAddress tells whether s looks like host:port. The host is not looked up.
+// isAddress reports whether s looks like host:port. The host is not looked up.
 func isAddress(s string) bool {
 	if len(s) > addressBytesMax || !isPrintable(s) || strings.ContainsAny(s, " /@") {
 		return false
@@ -205,7 +208,7 @@ func isAddress(s string) bool {
 	return number > 0 && number < 1<<16
 }
 
-// isPrintable tells whether s can stand in a log line as it is.
+// isPrintable reports whether s can be written in a log line as it is.
 func isPrintable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

@@ -16,7 +16,7 @@ import (
 	"facet/internal/id"
 )
 
-// full is a node with long names and the five voters of a large cluster.
+// full returns a node with long names and the five voters of a large cluster.
 func full() Meta {
 	return Meta{
 		Member: id.NewMember(nodeID(1), math.MaxUint32), Incarnation: math.MaxUint64,
@@ -30,14 +30,14 @@ func full() Meta {
 	}
 }
 
-func TestLimitIsMemberlists(t *testing.T) {
+func TestLimitEqualsMemberlists(t *testing.T) {
 	t.Parallel()
 	if metaBytesMax != memberlist.MetaMaxSize {
 		t.Errorf("got %d, want %d", metaBytesMax, memberlist.MetaMaxSize)
 	}
 }
 
-func TestANodeWithLongNamesFitsAndComesBackAsItWas(t *testing.T) {
+func TestLongMetadataFitsAndReadsBack(t *testing.T) {
 	t.Parallel()
 	want := full()
 	b, err := want.encode()
@@ -82,7 +82,7 @@ func TestMetadataOutOfBoundsIsRefused(t *testing.T) {
 	})
 }
 
-func FuzzMetadataFromAPeerIsBounded(f *testing.F) {
+func FuzzPeerMetadataIsBounded(f *testing.F) {
 	m := full()
 	b, err := m.encode()
 	if err != nil {
@@ -103,7 +103,7 @@ func FuzzMetadataFromAPeerIsBounded(f *testing.F) {
 		}
 		again, err := got.encode()
 		if errors.Is(err, ErrMeta) && len(b) > metaBytesMax/2 {
-			return // the same in more bytes than a stranger took
+			return // the input had the same content in more bytes
 		}
 		if err != nil {
 			t.Fatalf("took %+v, which can't be written: %v", got, err)
@@ -114,7 +114,8 @@ func FuzzMetadataFromAPeerIsBounded(f *testing.F) {
 	})
 }
 
-func TestTheBookKeepsTheLatestInABoundedFile(t *testing.T) {
+// Its file is bounded.
+func TestBookKeepsTheLatestAddresses(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "addresses")
 	log := slog.New(slog.DiscardHandler)
@@ -133,7 +134,7 @@ func TestTheBookKeepsTheLatestInABoundedFile(t *testing.T) {
 			t.Errorf("%s: got %.20q %v, want %.20q", member, got, ok, want)
 		}
 	}
-	f(id.NewMember(nodeID(1), 9), "") // the oldest gave way
+	f(id.NewMember(nodeID(1), 9), "") // the oldest was dropped
 	f(id.NewMember(nodeID(1), 10), long)
 	f(id.NewMember(nodeID(1), 20), "moved:1")
 	f(id.NewMember(nodeID(1), 21), "")
@@ -147,7 +148,7 @@ func TestTheBookKeepsTheLatestInABoundedFile(t *testing.T) {
 	}
 }
 
-func TestADamagedBookIsAnEmptyOneAndIsReplaced(t *testing.T) {
+func TestDamagedBookIsEmptyAndReplaced(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "addresses")
 	if err := os.WriteFile(file, []byte(`[{"member":"x","address":"y"}`), 0o600); err != nil {
@@ -164,7 +165,8 @@ func TestADamagedBookIsAnEmptyOneAndIsReplaced(t *testing.T) {
 	}
 }
 
-func FuzzBookFileIsInOrderOrRefused(f *testing.F) {
+// The entries are in order, or the file is refused.
+func FuzzBookFile(f *testing.F) {
 	f.Add([]byte(`[{"member":"` + string(id.NewMember(nodeID(1), 1)) + `","address":"host:1"}]`))
 	f.Add([]byte(`[{"member":"x","address":"host:1"}]`))
 	f.Add([]byte(`null`))

@@ -19,29 +19,31 @@ import (
 // Bounds of gossip's packets.
 const (
 	packetBytesMax = 2048 // memberlist sends at most 1400
-	packetsMax     = 512  // packets that wait for memberlist; one more is lost
+	packetsMax     = 512  // packets that wait for memberlist; a further one is lost
 	resolveTimeout = 2 * time.Second
-	// resolveInterval is how long a look-up is good for.
+	// resolveInterval is how long the result of a look-up is used.
 	resolveInterval = 5 * time.Second
 	readPause       = 50 * time.Millisecond // after an error of the packet socket
-	namePort        = 1                     // of the made-up address, see gossipTransport
+	namePort        = 1                     // port of the made-up address, see gossipTransport
 )
 
 // gossipTransport carries memberlist's packets and streams.
 //
-// memberlist knows a node by name, IP address and port, and refuses a node that
-// comes back under another address until it has been dead for a while. Here an
-// address is made up from the name, so that it never changes, and the true one,
-// which may have a host name, is looked up by name at each sending: a node that
-// moved is reached as soon as its new metadata is known. A "name" with a colon is
-// the true address of a node whose name is not known yet: a seed.
+// memberlist knows a node by name, IP address and port. It refuses a node that
+// comes back under another address until that node has been dead for a while. So
+// this package gives memberlist an address made from the name, which never changes.
+// At each sending it looks up the true address, which may have a host name, by the
+// node's name. A node that moved is reached as soon as its new metadata is known.
+//
+// A "name" with a colon is the true address of a node whose name is not known yet:
+// a seed.
 type gossipTransport struct {
 	network  transport.Network
 	streams  *transport.Stream
 	packets  net.PacketConn
-	route    func(name string) (string, bool) // a member's true address
+	route    func(name string) (string, bool) // returns a member's true address
 	log      *slog.Logger
-	self     string // the own member's name
+	self     string // name of this node's member
 	packetCh chan *memberlist.Packet
 	streamCh chan net.Conn
 	ctx      context.Context // ends with Shutdown
@@ -52,7 +54,7 @@ type gossipTransport struct {
 	resolved map[string]resolution // by address; emptied when it is full
 }
 
-// resolution is what a look-up gave.
+// resolution is the result of a look-up.
 type resolution struct {
 	addrs []net.Addr
 	err   error
@@ -61,8 +63,8 @@ type resolution struct {
 
 var _ memberlist.NodeAwareTransport = (*gossipTransport)(nil)
 
-// openTransport registers for gossip on mux and opens the packet socket on the
-// same port number.
+// openTransport registers for gossip on mux and opens the packet socket on the same
+// port number.
 func openTransport(ctx context.Context, mux *transport.Mux, m *Membership) (*gossipTransport, error) {
 	streams, err := mux.Gossip()
 	if err != nil {
@@ -84,8 +86,8 @@ func openTransport(ctx context.Context, mux *transport.Mux, m *Membership) (*gos
 	return t, nil
 }
 
-// madeUp gives a member's address in memberlist: in fd00::/8, which is private
-// (RFC 4193), from the hash of its name.
+// madeUp returns a member's address for memberlist. It lies in fd00::/8, which is
+// private (RFC 4193), and is made from the hash of the name.
 func madeUp(name string) net.IP {
 	sum := sha256.Sum256([]byte(name))
 	ip := net.IP(sum[:net.IPv6len])
@@ -93,15 +95,15 @@ func madeUp(name string) net.IP {
 	return ip
 }
 
-// seedName makes what memberlist.Join takes to reach a true address.
+// seedName returns the argument with which memberlist.Join reaches a true address.
 func seedName(address string) string { return address + "/[::1]:1" }
 
-// FinalAdvertiseAddr gives the made-up address.
+// FinalAdvertiseAddr returns the made-up address.
 func (t *gossipTransport) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
 	return madeUp(t.self), namePort, nil
 }
 
-// where gives the true address of a.
+// where returns the true address of a.
 func (t *gossipTransport) where(a memberlist.Address) (string, error) {
 	if strings.Contains(a.Name, ":") {
 		return a.Name, nil
@@ -131,8 +133,8 @@ func (t *gossipTransport) WriteToAddress(b []byte, a memberlist.Address) (time.T
 	return now, err
 }
 
-// resolve looks address up, or gives what it gave in the last seconds: there are
-// tens of packets a second to each node.
+// resolve looks address up, or returns the result of the last seconds. Each node
+// gets tens of packets a second.
 func (t *gossipTransport) resolve(address string) ([]net.Addr, error) {
 	t.mu.Lock()
 	r, ok := t.resolved[address]
@@ -177,10 +179,10 @@ func (t *gossipTransport) DialTimeout(address string, timeout time.Duration) (ne
 	return t.DialAddressTimeout(memberlist.Address{Addr: address}, timeout)
 }
 
-// PacketCh gives the packets that came.
+// PacketCh returns the packets that came.
 func (t *gossipTransport) PacketCh() <-chan *memberlist.Packet { return t.packetCh }
 
-// StreamCh gives the streams that came.
+// StreamCh returns the streams that came.
 func (t *gossipTransport) StreamCh() <-chan net.Conn { return t.streamCh }
 
 // Shutdown closes both sockets and waits for their loops.
@@ -208,7 +210,7 @@ func (t *gossipTransport) readPackets() {
 			continue
 		}
 		if n == 0 {
-			continue // memberlist reads the first byte without looking
+			continue // memberlist reads the first byte without a check
 		}
 		p := &memberlist.Packet{Buf: append([]byte(nil), b[:n]...), From: from, Timestamp: time.Now()}
 		select {
@@ -234,7 +236,7 @@ func (t *gossipTransport) acceptStreams() {
 	}
 }
 
-// ignoreClosed drops the error of closing twice.
+// ignoreClosed returns nil for the error of a second Close, else err.
 func ignoreClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Kind is what a metric is.
+// Kind is the kind of a metric.
 type Kind string
 
 // The kinds.
@@ -18,21 +18,22 @@ const (
 	Histogram Kind = "histogram"
 )
 
-// Definition is one metric. It is never changed.
+// Definition describes one metric. It is never changed.
 type Definition struct {
 	Name    string
 	Kind    Kind
-	Help    string // a sentence
+	Help    string // one sentence
 	Labels  []string
 	Buckets []float64 // upper bounds in seconds; histograms only
 
 	desc *prometheus.Desc
 }
 
-// Desc gives the definition as Prometheus' client wants it.
+// Desc returns the definition in the form of Prometheus' client.
 func (d *Definition) Desc() *prometheus.Desc { return d.desc }
 
-// Value makes a metric that was read just now; labels has a value for each of Labels.
+// Value returns a metric with a value that was read just now. labels has a value
+// for each of Labels.
 func (d *Definition) Value(v float64, labels ...string) prometheus.Metric {
 	kind := prometheus.GaugeValue
 	if d.Kind == Counter {
@@ -41,8 +42,8 @@ func (d *Definition) Value(v float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(d.desc, kind, v, labels...)
 }
 
-// Section is a part of the catalogue. It is filled while the package's variables are made
-// and never changed after that.
+// Section is a part of the catalogue. It is filled while the package's variables
+// are initialised and never changed after that.
 type Section struct {
 	Title   string
 	Metrics []*Definition
@@ -74,7 +75,7 @@ func (d *Definition) histogramVec() *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: d.Name, Help: d.Help, Buckets: d.Buckets}, d.Labels)
 }
 
-// Names gives the names under which d's values appear: a histogram's are three.
+// Names returns the names under which d's values appear. A histogram has three.
 func (d *Definition) Names() []string {
 	if d.Kind != Histogram {
 		return []string{d.Name}
@@ -82,37 +83,25 @@ func (d *Definition) Names() []string {
 	return []string{d.Name + "_bucket", d.Name + "_sum", d.Name + "_count"}
 }
 
-// Markdown gives the catalogue as a page for people, without what the Go runtime's
-// collectors add.
+// Markdown returns the catalogue as a page for people, without the metrics of the
+// Go runtime's collectors.
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString(pageHead)
 	for _, s := range Catalogue {
-		fmt.Fprintf(&b, "\n## %s\n\n| metric | kind | labels | what it is |\n|---|---|---|---|\n", s.Title)
+		fmt.Fprintf(&b, "\n## %s\n\n| metric | kind | labels | meaning |\n|---|---|---|---|\n", s.Title)
 		for _, d := range s.Metrics {
 			labels := make([]string, len(d.Labels))
 			for i, l := range d.Labels {
 				labels[i] = "`" + l + "`"
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s%s |\n", d.Name, d.Kind, strings.Join(labels, ", "), d.Help, bounds(d))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Kind, strings.Join(labels, ", "), d.Help)
 		}
 	}
 	return b.String()
 }
 
-// bounds says a histogram's buckets.
-func bounds(d *Definition) string {
-	if d.Kind != Histogram {
-		return ""
-	}
-	list := make([]string, len(d.Buckets))
-	for i, b := range d.Buckets {
-		list[i] = fmt.Sprint(b)
-	}
-	return " Buckets: " + strings.Join(list, ", ") + "."
-}
-
-// Find gives the definition whose values appear under a name.
+// Find returns the definition whose values appear under a name.
 func Find(name string) (d *Definition, ok bool) {
 	for _, s := range Catalogue {
 		for _, d := range s.Metrics {
@@ -126,11 +115,12 @@ func Find(name string) (d *Definition, ok bool) {
 
 const pageHead = `# Metrics
 
-Every node serves its own metrics at ` + "`/metrics`" + ` of its admin port, for Prometheus; no certificate is needed. Sum or compare the nodes
+Every node serves its own metrics at ` + "`/metrics`" + ` of its admin port, for Prometheus, without a certificate. Sum or compare the nodes
 in queries: ` + "`sum by (group) (facet_group_leader)`" + ` is 1 for every group of a healthy cluster. No label holds a tenant, a gallery, a
-subject, an address or anything else that grows with use. ` + "`group`" + ` is 0 for meta and else the shard's number. What is read from the
-disk is at most 15 seconds old; all else is of the moment. Besides these there are those of the Go runtime (` + "`go_…`" + `) and of
-the process (` + "`process_…`" + `). Alert rules: deploy/prometheus, a dashboard: deploy/grafana.
+subject, an address or anything else that grows with use. ` + "`group`" + ` is 0 for meta and else the shard's number. A value read
+from the disk is at most 15 seconds old; all others are present values. A node also has the metrics of the Go runtime (` + "`go_…`" + `) and of
+the process (` + "`process_…`" + `). [deploy/prometheus](../deploy/prometheus) has alert
+rules, [deploy/grafana](../deploy/grafana) a dashboard.
 
-This page is made by ` + "`go test ./node/metrics -run Page -rewrite`" + `.
+` + "`go test ./node/metrics -run Page -rewrite`" + ` writes this page.
 `

@@ -1,6 +1,8 @@
-// Package metrics says which metrics a node has: their names, kinds, labels and what
-// they mean, in one catalogue from which docs/metrics.md is made. It owns the ones
-// that are counted as work is done; those that describe a present state are read by
-// the node when it is asked. Labels have bounded values: never a tenant, a gallery, a
-// subject or an address. It imports Prometheus' client and internal/id.
+// Package metrics defines a node's metrics: their names, kinds, labels and
+// meanings, in one catalogue from which docs/metrics.md is generated. It owns the
+// metrics that are counted as work is done. The node itself reads those that
+// describe a present state, when a scrape asks for them.
+//
+// Labels have bounded values: never a tenant, a gallery, a subject or an address.
+// The package imports Prometheus' client and internal/id.
 package metrics

@@ -17,7 +17,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write docs/metrics.md anew")
 
-func TestThePageOfMetricsIsTheCatalogue(t *testing.T) {
+func TestMetricsPageMatchesTheCatalogue(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join("..", "..", "docs", "metrics.md")
 	want := metrics.Markdown()
@@ -68,7 +68,7 @@ func TestNamesFollowPrometheusConventions(t *testing.T) {
 	}
 }
 
-func TestARequestsNumbersAreCounted(t *testing.T) {
+func TestRequestIsCounted(t *testing.T) {
 	t.Parallel()
 	registry := prometheus.NewPedanticRegistry()
 	w := metrics.NewWork(registry)
@@ -104,8 +104,8 @@ func TestARequestsNumbersAreCounted(t *testing.T) {
 	}
 }
 
-// values gives what a registry has: counters and gauges with their value, histograms
-// with their count.
+// values returns the values of a registry: of counters and gauges the value, of
+// histograms the count.
 func values(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -126,7 +126,7 @@ func values(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return out
 }
 
-func BenchmarkCountingARequest(b *testing.B) {
+func BenchmarkCountRequest(b *testing.B) {
 	w := metrics.NewWork(prometheus.NewRegistry())
 	r := metrics.Request{Operation: "POST /v1.1/face/search", Status: 200, Took: 60 * time.Millisecond, BodyBytes: 100_000, AnswerBytes: 1000}
 	b.ReportAllocs()

@@ -9,7 +9,8 @@ import (
 	"facet/internal/id"
 )
 
-// Work counts what a node does. Its methods are quick and safe for concurrent use.
+// Work counts the work of a node. Its methods are quick and safe for concurrent
+// use.
 type Work struct {
 	requests  *prometheus.CounterVec
 	seconds   *prometheus.HistogramVec
@@ -26,7 +27,7 @@ type Work struct {
 	files     *prometheus.CounterVec
 }
 
-// NewWork makes the counters and puts them into registry.
+// NewWork returns a Work whose counters are in registry.
 func NewWork(registry prometheus.Registerer) *Work {
 	imageTime, shardTime := ImageSeconds.histogramVec(), ShardSearchSeconds.histogramVec()
 	read, sent, rows := RequestBytes.counterVec(), AnswerBytes.counterVec(), SearchRows.counterVec()
@@ -41,8 +42,8 @@ func NewWork(registry prometheus.Registerer) *Work {
 	return w
 }
 
-// Request counts a request that was answered. An empty operation is none of the
-// interface's, an empty refusal none.
+// Request counts an answered request. Operation is empty for an unknown operation,
+// Refusal for a request that was not refused.
 func (w *Work) Request(r Request) {
 	if r.Operation == "" {
 		r.Operation = "none"
@@ -56,7 +57,8 @@ func (w *Work) Request(r Request) {
 	}
 }
 
-// Request is what became of a request. Operation and Refusal are of few values.
+// Request describes an answered request. Operation and Refusal have few possible
+// values.
 type Request struct {
 	Operation              string
 	Status                 int
@@ -81,20 +83,21 @@ const (
 	ImageFault = "fault"
 )
 
-// Searched notes the stages of a search (router.Meter).
+// Searched records the stages of a search (router.Meter).
 func (w *Work) Searched(extract, shards, merge time.Duration) {
 	w.stages.WithLabelValues("extract").Observe(extract.Seconds())
 	w.stages.WithLabelValues("shards").Observe(shards.Seconds())
 	w.stages.WithLabelValues("merge").Observe(merge.Seconds())
 }
 
-// SearchedShard notes one shard's part of a search (router.Meter).
+// SearchedShard records one shard's part of a search (router.Meter).
 func (w *Work) SearchedShard(rows int, took time.Duration) {
 	w.rows.Add(float64(rows))
 	w.shardTime.Observe(took.Seconds())
 }
 
-// Proposed gives what notes the proposals of a group (raftfsm.Config.Proposed).
+// Proposed returns a function that records the proposals of a group
+// (raftfsm.Config.Proposed).
 func (w *Work) Proposed(group id.Shard) func(took time.Duration, err error) {
 	label := strconv.Itoa(int(group))
 	seconds, failed := w.proposals.WithLabelValues(label), w.failed.WithLabelValues(label)
@@ -107,7 +110,7 @@ func (w *Work) Proposed(group id.Shard) func(took time.Duration, err error) {
 	}
 }
 
-// Dropped forgets a group that this node has no replica of any more.
+// Dropped forgets a group of which this node has no replica any more.
 func (w *Work) Dropped(group id.Shard) {
 	label := strconv.Itoa(int(group))
 	w.proposals.DeleteLabelValues(label)

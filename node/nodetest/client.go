@@ -33,14 +33,14 @@ type Client struct {
 	http   *http.Client
 }
 
-// Answer is what a node answered.
+// Answer is the answer of a node.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Decode reads the answer's JSON into v.
+// Decode decodes the answer's JSON into v.
 func (a Answer) Decode(t testing.TB, v any) {
 	t.Helper()
 	if err := json.Unmarshal(a.Body, v); err != nil {
@@ -48,15 +48,15 @@ func (a Answer) Decode(t testing.TB, v any) {
 	}
 }
 
-// Client makes a tenant and a client with its keys. network is where the client
-// sits: nil is the machine's own.
+// Client creates a tenant and returns a client with its keys. network is the
+// client's network; nil is the machine's own.
 func (c *Cluster) Client(tenant string, network transport.Network) *Client {
 	c.t.Helper()
 	client, _ := c.ClientOf(tenant, network)
 	return client
 }
 
-// ClientOf is Client that gives the tenant's id, too.
+// ClientOf does the work of Client and also returns the tenant's id.
 func (c *Cluster) ClientOf(tenant string, network transport.Network) (*Client, id.Tenant) {
 	c.t.Helper()
 	key, err := c.CreateTenant(tenant)
@@ -85,7 +85,7 @@ func (c *Cluster) ClientOf(tenant string, network transport.Network) (*Client, i
 	return client, key.Tenant
 }
 
-// CreateTenant makes a tenant through the first running node.
+// CreateTenant creates a tenant through the first running node.
 func (c *Cluster) CreateTenant(name string) (router.AccessKey, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -104,7 +104,7 @@ type Request struct {
 	Headers        []sigv4.Header
 }
 
-// Sign makes a request of a JSON value, nil for no body.
+// Sign returns a signed request with a JSON body. A nil body is none.
 func (c *Client) Sign(base, method, target string, body any, headers ...sigv4.Header) (Request, error) {
 	r := Request{Method: method, Target: target}
 	if body != nil {
@@ -149,7 +149,7 @@ func (c *Client) SendAs(ctx context.Context, base, signed string, r Request) (An
 	return Answer{Status: res.StatusCode, Header: res.Header, Body: body}, err
 }
 
-// Call signs and sends; a failure to get an answer ends the test.
+// Call signs and sends a request. If no answer comes, it ends the test.
 func (c *Client) Call(t testing.TB, base, method, target string, body any, headers ...sigv4.Header) Answer {
 	t.Helper()
 	r, err := c.Sign(base, method, target, body, headers...)
@@ -163,8 +163,8 @@ func (c *Client) Call(t testing.TB, base, method, target string, body any, heade
 	return a
 }
 
-// Close ends the connections that wait for another request.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Image is an image of HashExtractor as bodies carry it.
+// Image returns an image of HashExtractor in base64, as bodies contain it.
 func Image(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }

@@ -22,40 +22,42 @@ import (
 	"facet/router"
 )
 
-// closeTimeout bounds the stop of one node.
+// closeTimeout is the longest time for the stop of one node.
 const closeTimeout = 5 * time.Second
 
-// Options say what cluster a test wants. Zero fields take the defaults.
+// Options describes the cluster that a test needs. The comments give the defaults
+// of zero fields.
 type Options struct {
-	Nodes  int // 3
-	Shards int // 4
-	// Founders is how many of the nodes found the cluster: all. The others are started
-	// by Restart.
+	Nodes  int // default 3
+	Shards int // default 4
+	// Founders is how many of the nodes found the cluster; default all. Restart
+	// starts the others.
 	Founders int
-	// Zones are those of the nodes, in turn: none.
+	// Zones are the zones of the nodes, in turn; default none.
 	Zones []string
-	// Away is how long a node may be missed: node.AwayDefault.
+	// Away is how long a node may be missing; default node.AwayDefault.
 	Away time.Duration
-	// EraseWithin is raftfsm's.
+	// EraseWithin is raftfsm.Config.EraseWithin.
 	EraseWithin time.Duration
-	// CheckEvery is node.CheckDefault.
+	// CheckEvery is the interval of checks; default node.CheckDefault.
 	CheckEvery time.Duration
-	// SlotsPerShard is metafsm's.
+	// SlotsPerShard is the number of slots of each shard; default that of metafsm.
 	SlotsPerShard int
-	// Network, if given, joins the nodes in memory; else they use loopback.
+	// Network, if set, joins the nodes in memory. By default they use loopback.
 	Network *memnet.Network
-	// Extractor and Table are HashExtractor and its table.
+	// Extractor and Table are by default HashExtractor and its table.
 	Extractor router.Extractor
 	Table     *score.Table
 	Timing    raftfsm.Timing
-	Log       *slog.Logger // discards
-	// Bucket is the URL of the object store of bulk registrations; none.
+	Log       *slog.Logger // default: discarded
+	// Bucket is the URL of the object store of bulk registrations; default none.
 	Bucket string
-	// ClusterKeyFile is that of another cluster; a new one.
+	// ClusterKeyFile is the key file of another cluster; default a new key.
 	ClusterKeyFile string
-	// Level is what the nodes' software knows: metafsm.Level.
+	// Level is the level of the nodes' software; default metafsm.Level.
 	Level uint32
-	// Dir is a data directory of which the first node gets a copy; an empty one.
+	// Dir is a data directory of which the first node gets a copy; default an empty
+	// one.
 	Dir string
 }
 
@@ -73,19 +75,19 @@ type Cluster struct {
 
 // Member is one node of a Cluster, running or not.
 type Member struct {
-	// Node is nil while it is stopped.
+	// Node is nil while the node is stopped.
 	Node *node.Node
-	// URL is the base of both interfaces.
+	// URL is the base URL of both interfaces.
 	URL string
 	// Host is the node's IP address.
 	Host string
 
-	// Config is what the node is started with; a test may change it while the node
-	// is stopped.
+	// Config is the configuration of the node's next start. A test may change it
+	// while the node is stopped.
 	Config node.Config
 }
 
-// Start founds a cluster and waits until all founders serve.
+// Start founds a cluster and waits until all founders are ready.
 func Start(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	o.defaults()
@@ -97,7 +99,7 @@ func Start(t testing.TB, o Options) *Cluster {
 	return c
 }
 
-// Prepare gives a cluster of which no node runs yet; Restart starts them.
+// Prepare returns a cluster without a running node. Restart starts its nodes.
 func Prepare(t testing.TB, o Options) *Cluster {
 	t.Helper()
 	o.defaults()
@@ -128,7 +130,7 @@ func (o *Options) defaults() {
 	}
 }
 
-// configure makes keys, certificates and addresses.
+// configure creates keys, certificates and addresses.
 func (c *Cluster) configure(o Options) {
 	c.t.Helper()
 	dir := c.t.TempDir()
@@ -174,7 +176,7 @@ func (c *Cluster) configure(o Options) {
 	}
 }
 
-// issue gives a node its certificates.
+// issue issues a node's certificates.
 func issue(t testing.TB, ca *cert.CA, m *Member) {
 	t.Helper()
 	in := func(file string) string { return filepath.Join(m.Config.Certificates, file) }
@@ -200,7 +202,7 @@ func keyFile(t testing.TB, dir, name string) string {
 	return path
 }
 
-// Restart starts a node that is stopped, on its data directory.
+// Restart starts a stopped node on its data directory.
 func (c *Cluster) Restart(i int) {
 	c.t.Helper()
 	n, err := node.Open(c.t.Context(), c.Nodes[i].Config)
@@ -208,7 +210,7 @@ func (c *Cluster) Restart(i int) {
 	c.Nodes[i].Node = n
 }
 
-// Stop stops a node as SIGTERM does.
+// Stop stops a node in the way of SIGTERM.
 func (c *Cluster) Stop(i int) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
@@ -219,7 +221,7 @@ func (c *Cluster) Stop(i int) {
 	c.Nodes[i].Node = nil
 }
 
-// Close stops the nodes that run.
+// Close stops the running nodes.
 func (c *Cluster) Close() {
 	for i, m := range c.Nodes {
 		if m.Node != nil {
@@ -228,7 +230,7 @@ func (c *Cluster) Close() {
 	}
 }
 
-// WaitReady waits until all running nodes serve.
+// WaitReady waits until all running nodes are ready.
 func (c *Cluster) WaitReady() {
 	c.t.Helper()
 	late := time.After(time.Minute)

@@ -13,18 +13,18 @@ import (
 	"facet/internal/id"
 )
 
-// Dim is the number of numbers in a template of HashExtractor.
+// Dim is the number of dimensions of HashExtractor's templates.
 const Dim = 192
 
-// Model is what HashExtractor's templates are made by.
+// Model is the model id of HashExtractor's templates.
 var Model = id.Model{'h', 'a', 's', 'h'}
 
-// HashExtractor gives each image one face whose template is a random unit vector
-// seeded by the image's hash: equal images have the cosine 1, others are near 0.
-// An image is any text of at least one byte.
+// HashExtractor finds one face in each image. Its template is a random unit vector
+// seeded by the image's hash. Equal images have the cosine 1, others are near 0. An
+// image is any text of at least one byte.
 type HashExtractor struct{}
 
-// Extract makes the face of image (router.Extractor).
+// Extract returns the face of image (router.Extractor).
 func (HashExtractor) Extract(_ context.Context, image []byte) ([]engine.Face, error) {
 	if len(image) == 0 {
 		return nil, fmt.Errorf("%w: it is empty", engine.ErrImage)
@@ -48,12 +48,12 @@ func (HashExtractor) Extract(_ context.Context, image []byte) ([]engine.Face, er
 	}}}, nil
 }
 
-// ExtractLarge makes the same face (router.Extractor).
+// ExtractLarge returns the same face (router.Extractor).
 func (e HashExtractor) ExtractLarge(ctx context.Context, image []byte, _ float32) ([]engine.Face, error) {
 	return e.Extract(ctx, image)
 }
 
-// Table is a score table for HashExtractor: a straight line over the cosines.
+// Table returns a score table for HashExtractor: a straight line over the cosines.
 func Table() *score.Table {
 	t, err := score.NewTable([]score.Point{{Cosine: -1, Score: 0}, {Cosine: 0, Score: 1}, {Cosine: .48, Score: 7000}, {Cosine: .998, Score: 9999}, {Cosine: 1, Score: 9999}})
 	if err != nil {

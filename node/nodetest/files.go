@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// HasOperationFiles tells whether a data directory has operations in files, for any shard.
+// HasOperationFiles reports whether a data directory has operations in files, for any shard.
 func HasOperationFiles(t *testing.T, dir string) bool {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "group-*", "segments", "*.seg"))
@@ -18,7 +18,7 @@ func HasOperationFiles(t *testing.T, dir string) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The first record's clear part is an outcome (docs/formats/segment.md).
+		// The first record's clear part is an outcome (shard/segment/format.md).
 		if len(b) > 26 && b[24] == 17 && b[25] == 1 {
 			return true
 		}

@@ -9,8 +9,8 @@ import (
 	"facet/router"
 )
 
-// As gives a client with the keys of one of another cluster that trusts this one, on
-// the machine's own network.
+// As returns a client with the keys of a client of another cluster that this one
+// trusts, on the machine's own network.
 func (c *Cluster) As(other *Client) *Client {
 	c.t.Helper()
 	roots := x509.NewCertPool()
@@ -26,7 +26,7 @@ func (c *Cluster) As(other *Client) *Client {
 	return client
 }
 
-// Keyed gives a client that signs with another key.
+// Keyed returns a client that signs with another key.
 func (c *Client) Keyed(key router.AccessKey) *Client {
 	again := *c
 	again.signer.AccessKey, again.signer.SecretKey = key.ID, key.Secret

@@ -24,7 +24,7 @@ type job struct {
 	Secret  string      `json:"secret"`
 }
 
-// signedJob is what botocore made of a job.
+// signedJob is a job as botocore signed it.
 type signedJob struct {
 	Target  string      `json:"target"`
 	Headers [][2]string `json:"headers"`
@@ -59,7 +59,7 @@ func botocore(t *testing.T, jobs []job) []signedJob {
 	return done
 }
 
-// request is the request that s would send.
+// request returns the request that s would send.
 func (s signedJob) request(method string) Request {
 	r := Request{Method: method, Target: s.Target}
 	for _, h := range s.Headers {
@@ -116,7 +116,9 @@ func TestBotocoreIsAccepted(t *testing.T) {
 	}
 }
 
-func TestBotocoreWithoutTheBodyOrInTheQueryOrWithATokenIsRefused(t *testing.T) {
+// These are a signature without the body, one in the query, and one with a session
+// token.
+func TestBotocoreVariantsAreRefused(t *testing.T) {
 	t.Parallel()
 	var jobs []job
 	for _, signer := range []string{"unsigned", "presigned", "session"} {

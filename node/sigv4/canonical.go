@@ -8,19 +8,21 @@ import (
 	"strings"
 )
 
-// The canonical request of the book (AWS, "Create a signed AWS API request"):
+// The canonical request of the specification:
 //
 //	METHOD \n PATH \n QUERY \n name:value\n … \n SIGNED-HEADERS \n hex(sha256(body))
 //
-// Signers differ in three of its parts (decision D2): whether the path of the
-// request target, which is encoded once already, is encoded once more; whether
-// the query is normalised and sorted; and whether the host keeps its port. form
-// holds one choice of the three.
+// Signers differ in three of its parts (decision D2):
+//   - They encode the path of the request target, already encoded once, again or not.
+//   - They normalise and sort the query or not.
+//   - They keep the port of the host or not.
+//
+// form is one choice of the three.
 type form struct{ path, query, host string }
 
-// forms lists the canonical forms of r to be tried, the book's first, without
-// repeats. The as-received path is left out when it holds "%25": then it could
-// be the twice-encoded form of another path, and two targets would share one
+// forms returns the canonical forms of r to try, the specification's first, without
+// repeats. It leaves out the as-received path when it contains "%25". Such a path
+// could be the twice-encoded form of another one, and two targets would share one
 // signature.
 func (r Request) forms(c Canonical, host string) ([]form, error) {
 	rawPath, rawQuery := r.path(), r.query()
@@ -53,7 +55,7 @@ func (r Request) forms(c Canonical, host string) ([]form, error) {
 	return list, nil
 }
 
-// hash gives the hexadecimal SHA-256 of the canonical request in form f. names
+// hash returns the hexadecimal SHA-256 of the canonical request in form f. names
 // are the signed headers, values their canonical values, in the same order; the
 // value of host comes from f.
 func (f form) hash(method string, names, values []string, bodyHash string) string {
@@ -82,8 +84,8 @@ func (f form) hash(method string, names, values []string, bodyHash string) strin
 	return hex.EncodeToString(sum[:])
 }
 
-// canonicalValue gives the one value of a header for the canonical request:
-// trimmed, runs of blanks folded to one, repeated headers joined with commas.
+// canonicalValue returns the one value of a header for the canonical request:
+// trimmed, with runs of blanks folded to one and repeated headers joined by commas.
 func canonicalValue(values []string) string {
 	folded := make([]string, len(values))
 	for i, v := range values {
@@ -100,8 +102,8 @@ var (
 	errRepeated = errors.New("query key is repeated")
 )
 
-// readPairs splits a raw query. A repeated key is refused, however it is
-// encoded: readers would disagree about which one counts.
+// readPairs splits a raw query. It refuses a key that is repeated in any encoding,
+// because readers would disagree about which value counts.
 func readPairs(raw string) ([]pair, error) {
 	parts := strings.Split(raw, "&")
 	if len(parts) > queryPairsMax {
@@ -127,10 +129,10 @@ func readPairs(raw string) ([]pair, error) {
 	return pairs, nil
 }
 
-// normalise decodes p and encodes it again in the book's way; a plus sign is a
-// plus sign.
+// normalise decodes p and encodes it again as the specification says. A plus sign
+// is a plus sign.
 func (p pair) normalise() pair {
-	key, _ := unescape(p.key) // readPairs has seen that both can be decoded
+	key, _ := unescape(p.key) // readPairs has checked that both can be decoded
 	value, _ := unescape(p.value)
 	return pair{escape(key, false), escape(value, false)}
 }
@@ -145,7 +147,7 @@ func sortedQuery(pairs []pair) string {
 	return strings.Join(lines, "&")
 }
 
-// escape percent-encodes every byte of s but RFC 3986's unreserved characters
+// escape percent-encodes every byte of s except RFC 3986's unreserved characters
 // and, in a path, the slash.
 func escape(s string, path bool) string {
 	const digits = "0123456789ABCDEF"
@@ -164,15 +166,15 @@ func escape(s string, path bool) string {
 	return b.String()
 }
 
-// unreserved tells whether c stands for itself everywhere in a URI (RFC 3986,
+// unreserved reports whether c stands for itself everywhere in a URI (RFC 3986,
 // §2.3).
 func unreserved(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
 		c == '-' || c == '.' || c == '_' || c == '~'
 }
 
-// unescape percent-decodes s once; ok is false when a percent sign is not
-// followed by two hexadecimal digits.
+// unescape percent-decodes s once. ok is false when a percent sign is not followed
+// by two hexadecimal digits.
 func unescape(s string) (plain string, ok bool) {
 	if !strings.Contains(s, "%") {
 		return s, true
@@ -196,7 +198,7 @@ func unescape(s string) (plain string, ok bool) {
 	return string(b), true
 }
 
-// withoutPort cuts ":port" off a Host header's value.
+// withoutPort cuts ":port" off the value of a Host header.
 func withoutPort(host string) string {
 	colon := strings.LastIndexByte(host, ':')
 	if colon < 0 || colon < strings.LastIndexByte(host, ']') || colon == len(host)-1 {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// curlServer is a TLS server that checks signatures and answers with the
-// refusal's text; ca is the file with its certificate.
+// curlServer starts a TLS server that checks signatures and answers with the text
+// of the refusal. ca is the file with its certificate.
 func curlServer(t *testing.T, v *Verifier) (url, ca string) {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func curlServer(t *testing.T, v *Verifier) (url, ca string) {
 	return server.URL, ca
 }
 
-// curl runs curl with a signature in a spelling and gives the answer's status
+// curl runs curl with a signature of one dialect and returns the answer's status
 // and text.
 func curl(t *testing.T, ca, spelling, secret string, args ...string) (status, text string) {
 	t.Helper()
@@ -68,7 +68,7 @@ func curl(t *testing.T, ca, spelling, secret string, args ...string) (status, te
 	return string(out[cut+1:]), strings.TrimSpace(string(out[:cut]))
 }
 
-func TestCurlIsAcceptedInBothSpellings(t *testing.T) {
+func TestCurlIsAcceptedInBothDialects(t *testing.T) {
 	t.Parallel()
 	url, ca := curlServer(t, New(Config{Region: "ap-southeast-2", Service: "execute-api", MustSign: []string{"idempotency-key"}}))
 	big := filepath.Join(t.TempDir(), "big")
@@ -116,5 +116,5 @@ func TestCurlIsRefused(t *testing.T) {
 	f("Signature expired: ", "aws:cloud", "SECRET", "-H", "x-cloud-date: "+old, url+"/v1.1/health")
 	f(messageMissing, "aws:other", "SECRET", url+"/v1.1/health") // another date header
 	f(messageMismatch, "aws:cloud", "SECRET", url+"/v1.1/subjects?start=1&start=2")
-	f(messageMismatch, "aws:cloud", "SECRET", url+"/v1.1/tags/100%25") // as received only, with %25
+	f(messageMismatch, "aws:cloud", "SECRET", url+"/v1.1/tags/100%25") // only the as-received path matches, and it has %25
 }

@@ -11,13 +11,13 @@ import (
 // terminator.
 type signingKey [sha256.Size]byte
 
-// scope is what a signing key is derived for.
+// scope is the scope of a signing key.
 type scope struct {
 	dialect              Dialect
 	day, region, service string
 }
 
-// String gives the scope as it stands in the credential and the string to sign.
+// String returns the scope as the credential and the string to sign contain it.
 func (s scope) String() string {
 	return s.day + "/" + s.region + "/" + s.service + "/" + s.dialect.terminator()
 }
@@ -30,36 +30,36 @@ func (s scope) derive(secret string) signingKey {
 	return mac(key[:], s.dialect.terminator())
 }
 
-// sign gives the hexadecimal signature of a canonical request's hash.
+// sign returns the hexadecimal signature of a canonical request's hash.
 func (k signingKey) sign(s scope, date, canonicalHash string) string {
 	sum := mac(k[:], s.dialect.token()+"\n"+date+"\n"+s.String()+"\n"+canonicalHash)
 	return hex.EncodeToString(sum[:])
 }
 
-// mac is HMAC-SHA256 of text under key.
+// mac returns the HMAC-SHA256 of text under key.
 func mac(key []byte, text string) signingKey {
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(text))
 	return signingKey(h.Sum(nil))
 }
 
-// keyCache remembers derived signing keys by secret and scope, so that most
-// requests cost one HMAC instead of five. Since the secret is part of the key of
-// an entry, a changed or revoked secret never finds one. Two generations bound
-// it: a full young one becomes the old one, and what was old is dropped.
+// keyCache caches derived signing keys by secret and scope, so that most requests
+// cost one HMAC instead of five. The secret is part of the cache key, so a changed
+// or revoked secret never finds an entry. Two generations bound the cache: when
+// young is full it replaces old, and the entries of old are dropped.
 type keyCache struct {
-	mu         sync.Mutex // guards both maps
+	mu         sync.Mutex // guards young and old
 	young, old map[cacheKey]signingKey
 }
 
-// cacheKey is the secret's hash, so that the cache holds no secret itself, and
-// the scope.
+// cacheKey is a scope and the hash of a secret, so that the cache contains no
+// secret itself.
 type cacheKey struct {
 	secret [sha256.Size]byte
 	scope  scope
 }
 
-// derive gives the signing key of secret for s.
+// derive returns the signing key of secret for s.
 func (c *keyCache) derive(secret string, s scope) signingKey {
 	k := cacheKey{sha256.Sum256([]byte(secret)), s}
 	c.mu.Lock()

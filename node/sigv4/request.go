@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Limits of what is read from a request.
+// Bounds of everything that is read from a request.
 const (
 	// Window is the largest difference between the date header and the server's
 	// time, in both directions, inclusive.
@@ -16,43 +16,45 @@ const (
 	queryPairsMax    = 64  // parameters of a query
 	accessKeyMax     = 128 // characters of an access key
 	authorizationMax = 4 << 10
-	// formsMax bounds the canonical forms tried for one request: path × query ×
+	// formsMax is the most canonical forms tried for one request: path × query ×
 	// host.
 	formsMax = 2 * 3 * 2
-	// cachedKeysMax bounds each of the two generations of derived signing keys.
+	// cachedKeysMax is the most derived signing keys in each of the two
+	// generations.
 	cachedKeysMax = 4096
 )
 
 // dateFormat is the form of the date headers, in UTC.
 const dateFormat = "20060102T150405Z"
 
-// Header is one header line as it was received or will be sent. Names are
-// compared without regard to case.
+// Header is one header line as it was received or will be sent. Names are compared
+// without regard to case.
 type Header struct{ Name, Value string }
 
-// Request is what a signature covers, apart from the body's hash.
+// Request is the part of a request that a signature covers, apart from the body's
+// hash.
 type Request struct {
 	Method string
 	// Target is the raw request target in origin form, as on the wire: the path,
 	// and the query if there is one.
 	Target string
-	// Headers are all header lines in their order, Host among them.
+	// Headers lists all header lines in their order, Host among them.
 	Headers []Header
 }
 
-// path gives the target's path.
+// path returns the path of the target.
 func (r Request) path() string {
 	path, _, _ := strings.Cut(r.Target, "?")
 	return path
 }
 
-// query gives the target's query, without the question mark.
+// query returns the query of the target, without the question mark.
 func (r Request) query() string {
 	_, query, _ := strings.Cut(r.Target, "?")
 	return query
 }
 
-// values gives the values of all headers called name (lower case), in order.
+// values returns the values of all headers called name (lower case), in order.
 func (r Request) values(name string) []string {
 	var all []string
 	for _, h := range r.Headers {
@@ -63,8 +65,8 @@ func (r Request) values(name string) []string {
 	return all
 }
 
-// Dialect is a spelling of the scheme: the token, the prefix of the secret and
-// the terminator of the scope belong together.
+// Dialect is a variant of the scheme. The token, the prefix of the secret and the
+// terminator of the scope belong together.
 type Dialect uint8
 
 // The dialects.
@@ -73,10 +75,10 @@ const (
 	Cloud4                // CLOUD4-HMAC-SHA256, CLOUD4, cloud4_request
 )
 
-// token is the algorithm's name in the Authorization header.
+// token returns the algorithm's name in the Authorization header.
 func (d Dialect) token() string { return d.prefix() + "-HMAC-SHA256" }
 
-// prefix is put before the secret key.
+// prefix returns the text that precedes the secret key.
 func (d Dialect) prefix() string {
 	if d == Cloud4 {
 		return "CLOUD4"
@@ -84,7 +86,7 @@ func (d Dialect) prefix() string {
 	return "AWS4"
 }
 
-// terminator ends the credential scope.
+// terminator returns the last part of the credential scope.
 func (d Dialect) terminator() string { return strings.ToLower(d.prefix()) + "_request" }
 
 // The date headers.
@@ -102,22 +104,22 @@ const (
 	messageMismatch = "The request signature we calculated does not match the signature you provided."
 )
 
-// Error says why a signature is refused.
+// Error is a refusal of a signature.
 type Error struct {
-	// Message is for the client: one of the messages of decision D4, or the name of a
-	// header that must be signed. It holds no secret and no canonical string.
+	// Message is for the client: one of the messages of decision D4, or the name of
+	// a header that must be signed. It contains no secret and no canonical string.
 	Message string
-	// cause is for logs and tests; it holds no value of the request.
+	// cause is for logs and tests. It contains no value of the request.
 	cause error
 }
 
-// Error gives the message and the cause.
+// Error returns the message and the cause.
 func (e *Error) Error() string { return "sigv4: " + e.Message + " (" + e.cause.Error() + ")" }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.cause }
 
-// refuse makes an *Error.
+// refuse returns an *Error.
 func refuse(message, cause string) *Error {
 	return &Error{Message: message, cause: errors.New(cause)}
 }

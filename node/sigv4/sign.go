@@ -15,20 +15,20 @@ const (
 	ServiceDefault = "execute-api"
 )
 
-// Signer signs requests in the book's form, as clients do.
+// Signer signs requests in the specification's form, as clients do.
 type Signer struct {
 	Region, Service string
 	Dialect         Dialect
-	// DateHeader is CloudDate or AmzDate; empty is CloudDate.
+	// DateHeader is CloudDate or AmzDate. Empty means CloudDate.
 	DateHeader string
 	// AccessKey and SecretKey are the pair of the tenant.
 	AccessKey, SecretKey string
 }
 
-// Sign gives the headers to add to r: the date header and Authorization. All of
-// r's headers are signed, so they have to reach the server as they are; host
-// must be among them, and neither a date header nor Authorization may be.
-// bodyHash is the SHA-256 of the body, of the empty string when there is none.
+// Sign returns the headers to add to r: the date header and Authorization. It signs
+// all of r's headers, so they have to reach the server unchanged. r must have the
+// header host, and neither a date header nor Authorization. bodyHash is the SHA-256
+// of the body, or of the empty string when there is none.
 func (s Signer) Sign(r Request, bodyHash [32]byte, now time.Time) ([]Header, error) {
 	dateName := s.DateHeader
 	if dateName == "" {

@@ -11,15 +11,15 @@ import (
 	"facet/internal/mutant"
 )
 
-// Canonical says which canonical forms of a request are accepted.
+// Canonical selects the accepted canonical forms of a request.
 type Canonical uint8
 
 const (
 	// Tolerant accepts the forms that common signers use: path encoded once or
 	// twice, query sorted or as sent, host with or without port.
 	Tolerant Canonical = iota
-	// Strict accepts the book's form only: path encoded twice, query sorted, host
-	// as sent.
+	// Strict accepts the specification's form only: path encoded twice, query
+	// sorted, host as sent.
 	Strict
 )
 
@@ -39,16 +39,17 @@ type Verifier struct {
 	keys keyCache
 }
 
-// New makes a Verifier.
+// New returns a Verifier.
 func New(cfg Config) *Verifier { return &Verifier{cfg: cfg} }
 
-// Claim is a request that says by whom it is signed; Verify tells whether that
-// is true. All that can be refused without the secret and the body is checked.
+// Claim is a request that names its signer, not yet proven; Verify checks the
+// signature. Parse has checked everything that needs neither the secret nor the
+// body.
 type Claim struct {
 	// AccessKey is the access key that the request names.
 	AccessKey string
-	// Signature is the signature, 64 lower-case hexadecimal digits. It identifies
-	// a byte-identical replay, once Verify has accepted it.
+	// Signature is the signature, 64 lower-case hexadecimal digits. Once Verify has
+	// accepted it, it identifies a byte-identical replay.
 	Signature string
 
 	verifier *Verifier
@@ -58,12 +59,12 @@ type Claim struct {
 	forms    []form
 	names    []string // signed headers, sorted
 	values   []string // their canonical values
-	// stated are the body hashes that headers of the request state.
+	// stated contains the body hashes that headers of the request state.
 	stated []string
 }
 
 // Parse reads the signature of r and checks everything that needs neither the
-// secret nor the body: grammar, scope, dates against now, signed headers. Every
+// secret nor the body: grammar, scope, date against now, signed headers. Every
 // error is an *Error.
 func (v *Verifier) Parse(r Request, now time.Time) (*Claim, error) {
 	auth, err := v.authorization(r)
@@ -122,8 +123,8 @@ func (v *Verifier) date(r Request, now time.Time) (name, date string, err error)
 	return name, date, nil
 }
 
-// headers checks the list of signed headers against r and fills what Verify
-// needs of them and of the target.
+// headers checks the list of signed headers against r. It sets what Verify needs of
+// them and of the target.
 func (v *Verifier) headers(c *Claim, r Request, dateName string) error {
 	for _, name := range v.cfg.MustSign {
 		if len(r.values(name)) > 0 && !c.signs(name) && !mutant.UnsignedHeader {
@@ -155,7 +156,7 @@ func (v *Verifier) headers(c *Claim, r Request, dateName string) error {
 			return refuse(messageMismatch, "a signed header is absent")
 		}
 		if name == dateName {
-			values = values[:1] // equal copies are one
+			values = values[:1] // equal copies count as one
 		}
 		c.values = append(c.values, canonicalValue(values))
 	}
@@ -172,14 +173,14 @@ func (c *Claim) signs(name string) bool {
 	return ok
 }
 
-// dummySecret stands for the secret of an unknown access key, so that the
-// answer takes as long as for a known one.
+// dummySecret replaces the secret of an unknown access key, so that the answer
+// takes as long as for a known one.
 const dummySecret = "no-such-access-key-no-such-secret-key-00"
 
-// Verify tells whether the claim is signed with secret over a body of this
-// SHA-256; the error is an *Error with one message for every cause. An empty
-// secret stands for an access key that does not exist: the work is the same and
-// the claim is always refused.
+// Verify returns nil if the claim is signed with secret over a body of this
+// SHA-256. Otherwise it returns an *Error with one message for every cause. An
+// empty secret means that the access key does not exist: Verify does the same work
+// and always refuses the claim.
 func (c *Claim) Verify(secret string, bodyHash [32]byte) error {
 	known := secret != ""
 	if !known {
@@ -190,7 +191,7 @@ func (c *Claim) Verify(secret string, bodyHash [32]byte) error {
 	if mutant.BodyIgnored && len(c.stated) > 0 {
 		body = c.stated[0]
 	}
-	// All forms are computed, whichever matches: the time tells nothing.
+	// All forms are computed, whichever matches, so that the time reveals nothing.
 	matched := false
 	for _, f := range c.forms {
 		want := key.sign(c.scope, c.date, f.hash(c.method, c.names, c.values, body))
@@ -293,8 +294,8 @@ func fields(rest string) (credential, signedHeaders, signature string, err error
 	return credential, signedHeaders, signature, nil
 }
 
-// checkNames tells whether the signed headers are few, lower-case, sorted and
-// without repeats.
+// checkNames returns an error unless the signed headers are few, lower-case, sorted
+// and without repeats.
 func checkNames(names []string) error {
 	if len(names) > signedHeadersMax {
 		return errors.New("too many signed headers")
@@ -310,7 +311,7 @@ func checkNames(names []string) error {
 	return nil
 }
 
-// presigned tells whether a query has a signature or a credential in it.
+// presigned reports whether a query contains a signature or a credential.
 func presigned(query string) bool {
 	for part := range strings.SplitSeq(query, "&") {
 		key, _, _ := strings.Cut(part, "=")
@@ -323,7 +324,7 @@ func presigned(query string) bool {
 	return false
 }
 
-// isHex64 tells whether s is 64 lower-case hexadecimal digits.
+// isHex64 reports whether s is 64 lower-case hexadecimal digits.
 func isHex64(s string) bool {
 	if len(s) != 64 {
 		return false

@@ -15,7 +15,7 @@ var (
 	verifier = New(Config{Region: "ap-southeast-2", Service: "execute-api"})
 )
 
-// example is a request with its signature.
+// example returns a signed request.
 func example(t testing.TB, dialect Dialect, dateHeader string) Request {
 	t.Helper()
 	r := Request{
@@ -33,7 +33,7 @@ func example(t testing.TB, dialect Dialect, dateHeader string) Request {
 	return r
 }
 
-// verify checks r over a body, at a time.
+// verify checks r over a body at a time.
 func verify(v *Verifier, r Request, body string, now time.Time) error {
 	c, err := v.Parse(r, now)
 	if err != nil {
@@ -51,7 +51,7 @@ func wantMessage(t *testing.T, what string, err error, want string) {
 	}
 }
 
-// changed is r with fn applied to the value of a header.
+// changed returns r with fn applied to the value of a header.
 func changed(r Request, name string, fn func(string) string) Request {
 	r.Headers = slices.Clone(r.Headers)
 	for i, h := range r.Headers {
@@ -75,7 +75,7 @@ func without(r Request, name string) Request {
 }
 
 // The vector is get-vanilla of the test suite that AWS publishes.
-func TestSignatureIsTheBooks(t *testing.T) {
+func TestSignatureMatchesTheSpecification(t *testing.T) {
 	t.Parallel()
 	r := Request{Method: "GET", Target: "/", Headers: []Header{{"Host", "example.amazonaws.com"}}}
 	more, err := Signer{
@@ -92,7 +92,8 @@ func TestSignatureIsTheBooks(t *testing.T) {
 	}
 }
 
-func TestSignedRequestsAreAcceptedInBothDialectsAndDateHeaders(t *testing.T) {
+// Both dialects work with both date headers.
+func TestSignedRequestsAreAccepted(t *testing.T) {
 	t.Parallel()
 	strict := New(Config{Region: "ap-southeast-2", Service: "execute-api", Canonical: Strict})
 	for _, dialect := range []Dialect{AWS4, Cloud4} {
@@ -175,7 +176,7 @@ func TestAnyChangeIsRefused(t *testing.T) {
 	}
 }
 
-func TestStatedBodyHashHasToBeTheBodys(t *testing.T) {
+func TestWrongStatedBodyHashIsRefused(t *testing.T) {
 	t.Parallel()
 	sum := sha256.Sum256([]byte("body"))
 	for stated, ok := range map[string]bool{
@@ -208,7 +209,7 @@ func TestMalformedAuthorizationIsRefused(t *testing.T) {
 		})
 		wantMessage(t, fmt.Sprintf("%q for %q", replacement, old), verify(verifier, broken, "body", signedAt), want)
 	}
-	f("AWS4-HMAC-SHA256", "CLOUD4-HMAC-SHA256", messageScope) // the terminator is the other one's
+	f("AWS4-HMAC-SHA256", "CLOUD4-HMAC-SHA256", messageScope) // the terminator belongs to the other dialect
 	f("AWS4-HMAC-SHA256", "AWS4-HMAC-SHA512", messageMissing)
 	f("AWS4-HMAC-SHA256", "Bearer", messageMissing)
 	f("ap-southeast-2", "us-east-1", messageScope)
@@ -245,7 +246,7 @@ func TestMalformedAuthorizationIsRefused(t *testing.T) {
 	}
 }
 
-func TestUnknownKeyIsRefusedLikeAWrongSignature(t *testing.T) {
+func TestUnknownKeyLooksLikeAWrongSignature(t *testing.T) {
 	t.Parallel()
 	r := example(t, AWS4, CloudDate)
 	c, err := verifier.Parse(r, signedAt)
@@ -256,7 +257,7 @@ func TestUnknownKeyIsRefusedLikeAWrongSignature(t *testing.T) {
 		t.Errorf("claim: %q %q", c.AccessKey, c.Signature)
 	}
 	wantMessage(t, "no secret", c.Verify("", sha256.Sum256([]byte("body"))), messageMismatch)
-	// Not even one who signs with the dummy secret gets in.
+	// A client that signs with the dummy secret is refused as well.
 	more, err := Signer{Region: "ap-southeast-2", Service: "execute-api", AccessKey: "NOBODY", SecretKey: dummySecret}.
 		Sign(Request{Method: "GET", Target: "/", Headers: []Header{{"Host", "h"}}}, sha256.Sum256(nil), signedAt)
 	if err != nil {
@@ -269,7 +270,8 @@ func TestUnknownKeyIsRefusedLikeAWrongSignature(t *testing.T) {
 	wantMessage(t, "dummy secret", c.Verify("", sha256.Sum256(nil)), messageMismatch)
 }
 
-func TestStrictTakesTheBooksFormOnly(t *testing.T) {
+// That is the specification's form.
+func TestStrictTakesOneFormOnly(t *testing.T) {
 	t.Parallel()
 	strict := New(Config{Region: "ap-southeast-2", Service: "execute-api", Canonical: Strict})
 	// sign signs r in any canonical form.
@@ -304,7 +306,7 @@ func TestStrictTakesTheBooksFormOnly(t *testing.T) {
 	f("/a%2520b", form{"/a%252520b", "", "h:8443"}, true, true)
 }
 
-func TestFurtherHeadersHaveToBeSignedWhenConfigured(t *testing.T) {
+func TestConfiguredHeadersMustBeSigned(t *testing.T) {
 	t.Parallel()
 	v := New(Config{Region: "ap-southeast-2", Service: "execute-api", MustSign: []string{"x-api-key"}})
 	r := example(t, AWS4, CloudDate)
@@ -327,7 +329,7 @@ func TestFurtherHeadersHaveToBeSignedWhenConfigured(t *testing.T) {
 	}
 }
 
-func TestSignRefusesWhatItCanNotSign(t *testing.T) {
+func TestSignRefusesBadRequests(t *testing.T) {
 	t.Parallel()
 	f := func(s Signer, r Request) {
 		t.Helper()
@@ -343,7 +345,7 @@ func TestSignRefusesWhatItCanNotSign(t *testing.T) {
 	f(Signer{}, Request{Method: "GET", Target: "/?a=1&a=2", Headers: host})
 }
 
-func TestRefusalsTellNoSecretAndNoHeader(t *testing.T) {
+func TestRefusalsRevealNoSecretAndNoHeader(t *testing.T) {
 	t.Parallel()
 	r := changed(example(t, AWS4, CloudDate), "x-api-key", func(string) string { return "private-value" })
 	err := verify(verifier, r, "body", signedAt)
@@ -354,7 +356,7 @@ func TestRefusalsTellNoSecretAndNoHeader(t *testing.T) {
 	}
 }
 
-func TestKeyCacheIsBoundedAndRight(t *testing.T) {
+func TestKeyCacheIsBoundedAndCorrect(t *testing.T) {
 	t.Parallel()
 	var cache keyCache
 	for i := range 3*cachedKeysMax + 7 {
@@ -404,7 +406,7 @@ func TestQueryIsSortedByKeyNotByPair(t *testing.T) {
 	f("=v", "=v")
 }
 
-func FuzzParseNeverAcceptsWhatWasNotSigned(f *testing.F) {
+func FuzzVerifyRefusesUnsignedRequests(f *testing.F) {
 	r := example(f, AWS4, CloudDate)
 	f.Add("POST", r.Target, r.Headers[0].Value, r.Headers[3].Value, r.Headers[4].Value, "body")
 	f.Add("GET", "/?a=%", "h", "20260506T070809Z", "AWS4-HMAC-SHA256 Credential=a/b/c/d/e, SignedHeaders=;;, Signature=", "")
@@ -416,7 +418,7 @@ func FuzzParseNeverAcceptsWhatWasNotSigned(f *testing.F) {
 		if verify(verifier, q, body, signedAt) != nil {
 			return
 		}
-		// Nothing but the example, or what means the same, can pass.
+		// Only the example, or a request that means the same, may pass.
 		path, query, _ := strings.Cut(target, "?")
 		pairs, err := readPairs(query)
 		if err != nil || len(pairs) != 2 || method != "POST" || body != "body" || date != r.Headers[3].Value ||

@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// budgetBytes bounds the memory of large frames in each direction: of requests from
-// their first bytes until they are answered, and of answers while they arrive. A frame
-// for which there is no room is left in the connection until there is, or until its
-// time is over; its sender waits. Small frames are bounded by the connections:
-// inlineBytesMax each.
+// budgetBytes is the memory for large frames in each direction. A request takes its
+// share from its first bytes until it is answered, an answer while it arrives. A
+// frame without room stays in the connection until there is room or its time is
+// over, and its sender waits. Small frames take no share: each connection has at
+// most inlineBytesMax of them.
 const budgetBytes = 256 << 20
 
 // budget is memory that connections share.
@@ -19,7 +19,7 @@ type budget struct{ room *semaphore.Weighted }
 
 func newBudget(bytes int64) *budget { return &budget{semaphore.NewWeighted(bytes)} }
 
-// share is what a frame has of a budget; the zero share is nothing.
+// share is the part of a budget that one frame takes. The zero share is nothing.
 type share struct {
 	of    *budget
 	bytes int64
@@ -36,7 +36,7 @@ func (b *budget) take(ctx context.Context, n int) (share, error) {
 	return share{b, int64(n)}, nil
 }
 
-// giveBack ends a share; it may be called again.
+// giveBack returns a share to its budget. It may be called again.
 func (s *share) giveBack() {
 	if s.bytes > 0 {
 		s.of.room.Release(s.bytes)

@@ -11,10 +11,11 @@ import (
 	"facet/node/transport/memnet"
 )
 
-func TestLargeRequestsWaitForMemoryAndAreAllAnswered(t *testing.T) {
+// All of them are answered in the end.
+func TestLargeRequestsWaitForMemory(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		const size = 400 << 10
-		p.server.budget = newBudget(2*size + size/2) // before the first connection
+		p.server.budget = newBudget(2*size + size/2) // set before the first connection
 		var inside, most atomic.Int64
 		p.handle(func(_ context.Context, method string, body []byte) ([]byte, error) {
 			if method == "large" {
@@ -33,7 +34,7 @@ func TestLargeRequestsWaitForMemoryAndAreAllAnswered(t *testing.T) {
 			})
 		}
 		time.Sleep(500 * time.Millisecond)
-		began := time.Now() // beside those that wait
+		began := time.Now() // while the large ones wait
 		if _, err := p.call(t.Context(), "small", "y"); err != nil || time.Since(began) > 2*time.Second {
 			t.Errorf("a small request took %s: %v", time.Since(began), err)
 		}
@@ -47,7 +48,8 @@ func TestLargeRequestsWaitForMemoryAndAreAllAnswered(t *testing.T) {
 	})
 }
 
-func TestLargeAnswersWaitForMemoryAndAllArrive(t *testing.T) {
+// All of them arrive in the end.
+func TestLargeAnswersWaitForMemory(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		const size = 400 << 10
 		p.client.budget = newBudget(size + size/2)
@@ -67,9 +69,9 @@ func TestLargeAnswersWaitForMemoryAndAllArrive(t *testing.T) {
 	})
 }
 
-// A request for which there never is room ends with its sender's time, and its memory is
-// not lost.
-func TestAConnectionThatEndsGivesItsMemoryBack(t *testing.T) {
+// A request that never gets room fails at its sender's deadline, and its memory is
+// returned.
+func TestEndedConnectionReturnsItsMemory(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		const size = 400 << 10
 		p.server.budget = newBudget(size + size/2)

@@ -15,14 +15,15 @@ import (
 
 // Bounds of the client of internal requests.
 const (
-	// peerConnsMax bounds the connections to one address, and with it the requests
-	// in progress there; more wait until their context ends.
+	// peerConnsMax is the most connections to one address, and so the most requests
+	// in progress there. Further requests wait until their context ends.
 	peerConnsMax = 64
-	// peerIdleMax bounds the connections to one address that wait for a request.
+	// peerIdleMax is the most idle connections to one address.
 	peerIdleMax = 16
-	// clientIdleTimeout closes a connection that waits this long.
+	// clientIdleTimeout is how long a connection may be idle before the client
+	// closes it.
 	clientIdleTimeout = time.Minute
-	// callTimeout bounds a call whose context has no deadline.
+	// callTimeout is the deadline of a call whose context has none.
 	callTimeout = 30 * time.Second
 )
 
@@ -35,13 +36,13 @@ type Client struct {
 	wg     sync.WaitGroup // calls and readers
 	budget *budget        // of answers that arrive
 
-	// mu guards what follows. Never held across I/O.
+	// mu guards closed and peers. It is never held across I/O.
 	mu     sync.Mutex
 	closed bool
-	peers  map[string]*peer // those with a connection or a call
+	peers  map[string]*peer // with a connection or a call
 }
 
-// peer is what a Client holds for one address.
+// peer contains the connections to one address.
 type peer struct {
 	address string
 	slots   chan struct{} // one element for each call
@@ -50,8 +51,8 @@ type peer struct {
 	open    map[*clientConn]struct{}
 }
 
-// clientConn is one connection. Its reader runs for as long as it is open, so that
-// a connection that the other node closed is never used for another request.
+// clientConn is one connection. Its reader runs as long as it is open. So a
+// connection that the other node closed is never used for another request.
 type clientConn struct {
 	net.Conn
 	answers chan []byte   // capacity 1: the answer to the one request
@@ -61,11 +62,11 @@ type clientConn struct {
 	expiry  *time.Timer
 }
 
-// At is an address for Call that only this node may answer: after a node's end
-// another may have its address.
+// At returns an address for Call that only this node may answer. After a node has
+// stopped, another node may have its address.
 func At(node id.Node, address string) string { return node.String() + "@" + address }
 
-// OpenClient makes a client that dials through mux. Close it before mux.
+// OpenClient returns a client that dials through mux. Close it before mux.
 func OpenClient(mux *Mux) *Client {
 	return openClient(func(ctx context.Context, target string) (net.Conn, error) {
 		node, address, named := strings.Cut(target, "@")
@@ -108,10 +109,10 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// Call sends a request to the node at address and waits for its answer, which is
-// the caller's to keep. It returns as soon as ctx ends, and then the handler's
-// context ends too. Errors are a *RemoteError of the handler, or ErrNotSent, or
-// ErrOutcomeUnknown; the last two wrap ctx's error when that was the cause.
+// Call sends a request to the node at address and waits for its answer, which the
+// caller may keep. It returns as soon as ctx ends, and the handler's context then
+// ends too. The error is a *RemoteError of the handler, ErrNotSent or
+// ErrOutcomeUnknown. The last two wrap ctx's error when ctx was the cause.
 func (c *Client) Call(ctx context.Context, address, method string, body []byte) ([]byte, error) {
 	if len(body) > BodyBytesMax || len(method) > MethodBytesMax {
 		return nil, fmt.Errorf("call %.64s: %w: %w", method, ErrNotSent, ErrTooLarge)
@@ -142,14 +143,14 @@ func (c *Client) Call(ctx context.Context, address, method string, body []byte) 
 	case errors.As(err, &remote):
 		err = remote
 	case err != nil:
-		conn.abort() // its reader takes it off p
+		conn.abort() // its reader removes it from p
 		return nil, fmt.Errorf("call %s at %s: %w", method, address, err)
 	}
 	c.giveBack(ctx, p, conn)
 	return answer, err
 }
 
-// callTimeoutOf gives the time that ctx leaves, or callTimeout.
+// callTimeoutOf returns the time that ctx leaves, or callTimeout.
 func callTimeoutOf(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		return time.Until(deadline)
@@ -157,7 +158,7 @@ func callTimeoutOf(ctx context.Context) time.Duration {
 	return callTimeout
 }
 
-// enter counts a call in.
+// enter counts a call and returns the peer of its address.
 func (c *Client) enter(address string) (*peer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +175,7 @@ func (c *Client) enter(address string) (*peer, error) {
 	return p, nil
 }
 
-// exit counts a call out.
+// exit ends the count of a call.
 func (c *Client) exit(p *peer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,20 +183,20 @@ func (c *Client) exit(p *peer) {
 	c.forget(p)
 }
 
-// forget drops p when nothing of it is left, so that addresses of nodes that went
-// away cost nothing. The caller holds mu.
+// forget removes p when it has no connection and no call left. Addresses of stopped
+// nodes then cost nothing. The caller holds mu.
 func (c *Client) forget(p *peer) {
 	if p.users == 0 && len(p.open) == 0 && c.peers[p.address] == p {
 		delete(c.peers, p.address)
 	}
 }
 
-// take gives the latest used idle connection, or a new one.
+// take returns the latest used idle connection, or a new one.
 func (c *Client) take(ctx context.Context, p *peer) (*clientConn, error) {
 	c.mu.Lock()
 	for n, conn := range slices.Backward(p.idle) {
 		p.idle = p.idle[:n]
-		if conn.expiry.Stop() { // else it is being closed
+		if conn.expiry.Stop() { // false: it is being closed
 			c.mu.Unlock()
 			return conn, nil
 		}
@@ -222,10 +223,10 @@ func (c *Client) take(ctx context.Context, p *peer) (*clientConn, error) {
 	return conn, nil
 }
 
-// exchange sends one request and waits for its answer. After a *RemoteError, and
-// none other, conn can be used again.
+// exchange sends one request and waits for its answer. After success or a
+// *RemoteError conn can be used again.
 func exchange(ctx context.Context, conn *clientConn, method string, body []byte) ([]byte, error) {
-	defer context.AfterFunc(ctx, conn.abort)() // a write that waits ends with ctx
+	defer context.AfterFunc(ctx, conn.abort)() // a blocked write ends with ctx
 	deadline, _ := ctx.Deadline()
 	conn.number++
 	q := request{number: conn.number, timeout: time.Until(deadline), method: method, body: body}
@@ -240,7 +241,7 @@ func exchange(ctx context.Context, conn *clientConn, method string, body []byte)
 		return nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
 	case <-conn.ended:
 		select {
-		case answer := <-conn.answers: // it came, then the connection ended
+		case answer := <-conn.answers: // the answer came before the connection ended
 			return parseAnswer(answer, conn.number)
 		default:
 		}
@@ -248,7 +249,7 @@ func exchange(ctx context.Context, conn *clientConn, method string, body []byte)
 	}
 }
 
-// cause gives ctx's error when that is why err came to be.
+// cause returns ctx's error when it caused err.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -256,8 +257,8 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// giveBack keeps conn for the next call, or closes it. A ctx that has ended may
-// be closing it already.
+// giveBack keeps conn for the next call, or closes it. If ctx has ended, its end
+// may be closing conn already.
 func (c *Client) giveBack(ctx context.Context, p *peer, conn *clientConn) {
 	c.mu.Lock()
 	_, open := p.open[conn]
@@ -272,7 +273,7 @@ func (c *Client) giveBack(ctx context.Context, p *peer, conn *clientConn) {
 	}
 }
 
-// read reads answers until conn ends, and takes it off p.
+// read reads answers until conn ends, and then removes it from p.
 func (c *Client) read(p *peer, conn *clientConn) {
 	for {
 		b, err := c.next(conn)
@@ -297,10 +298,10 @@ func (c *Client) read(p *peer, conn *clientConn) {
 	c.forget(p)
 }
 
-// next reads one answer, for which there is room.
+// next reads one answer after it has taken memory for it.
 func (c *Client) next(conn *clientConn) ([]byte, error) {
 	var room share
-	defer func() { room.giveBack() }() // the answer is the caller's
+	defer func() { room.giveBack() }() // the caller keeps the answer
 	return readFrame(conn, BodyBytesMax+answerBytesMin, func(n int) (err error) {
 		ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
 		defer cancel()

@@ -1,7 +1,7 @@
 // Package transport owns the one port between nodes: mutual TLS, a first frame
 // that says what a stream is for, and the internal requests.
 //
-//	Mux      accepts, checks and hands each stream to who registered for it:
+//	Mux      accepts, checks and hands each stream to its registration:
 //	         a Raft group ('R'), internal requests ('P') or gossip ('G')
 //	Server   answers internal requests
 //	Client   sends them over kept-alive connections

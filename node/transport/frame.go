@@ -11,25 +11,26 @@ import (
 
 // Bounds of internal requests.
 const (
-	// BodyBytesMax bounds the body of a request and of an answer.
+	// BodyBytesMax is the most bytes of the body of a request or an answer.
 	BodyBytesMax = 32 << 20
-	// MethodBytesMax bounds a method's name.
+	// MethodBytesMax is the most bytes of a method's name.
 	MethodBytesMax = 64
-	// ErrorBytesMax bounds the payload of a handler's error.
+	// ErrorBytesMax is the most bytes of the payload of a handler's error.
 	ErrorBytesMax = 64 << 10
-	// messageBytesMax bounds the text of a handler's error; the rest is cut.
+	// messageBytesMax is the most bytes of the text of a handler's error; the rest
+	// is cut.
 	messageBytesMax = 1 << 10
-	// frameExtraMax bounds what a frame has besides the body.
+	// frameExtraMax is the most bytes of a frame besides the body.
 	frameExtraMax = requestBytesMin + MethodBytesMax
-	// requestBytesMin and answerBytesMin are the lengths of frames that are empty.
+	// requestBytesMin and answerBytesMin are the lengths of empty frames.
 	requestBytesMin = 4 + 4 + 1
 	answerBytesMin  = 4 + 1
-	// inlineBytesMax is the largest body that is copied to be written together
+	// inlineBytesMax is the largest body that is copied so that one write sends it
 	// with its header: one TLS record, one packet.
 	inlineBytesMax = 16 << 10
 )
 
-// The status of an answer. The numbers are spoken between versions.
+// The status of an answer. Nodes of different versions exchange these numbers.
 const (
 	statusDone    = 0 // the rest is the body
 	statusFailed  = 1 // u32 length of the payload, payload, message
@@ -41,10 +42,10 @@ const (
 //	request  u32 length │ u32 number │ u32 milliseconds left │ u8 length │ method │ body
 //	answer   u32 length │ u32 number │ u8 status │ body, or the error
 //
-// The length counts what follows it; an answer has its request's number; numbers
-// are big-endian.
+// The length counts the bytes after it. An answer has the number of its request.
+// Numbers are big-endian.
 
-// request is a request as it was read.
+// request is a parsed request.
 type request struct {
 	number  uint32
 	timeout time.Duration
@@ -83,9 +84,9 @@ func writeFrame(w io.Writer, head, body []byte) error {
 	return err
 }
 
-// readFrame reads one frame of at most bytesMax bytes after its length. begun is
-// called when its first bytes are there, with how many follow. Memory is taken as bytes arrive, so that
-// a length alone costs nothing.
+// readFrame reads one frame of at most bytesMax bytes after its length. It calls
+// begun when the first bytes have come, with the number of bytes that follow. It
+// takes memory as bytes arrive, so a length alone costs nothing.
 func readFrame(r io.Reader, bytesMax int, begun func(n int) error) ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -111,15 +112,15 @@ func readFrame(r io.Reader, bytesMax int, begun func(n int) error) ([]byte, erro
 	return b.Bytes(), nil
 }
 
-// unexpected makes an end of stream inside a frame an error of its own.
+// unexpected turns an end of stream inside a frame into io.ErrUnexpectedEOF.
 func unexpected(err error) error {
-	if err == io.EOF { //nolint:errorlint // io.ReadFull and io.CopyN give it unwrapped
+	if err == io.EOF { //nolint:errorlint // io.ReadFull and io.CopyN return it unwrapped
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// parseRequest reads a request's frame. The body is b's own memory.
+// parseRequest parses a request's frame. The body aliases b.
 func parseRequest(b []byte) (request, error) {
 	if len(b) < requestBytesMin || b[8] > MethodBytesMax || len(b) < requestBytesMin+int(b[8]) {
 		return request{}, fmt.Errorf("request of %d bytes: malformed", len(b))
@@ -133,8 +134,8 @@ func parseRequest(b []byte) (request, error) {
 	}, nil
 }
 
-// parseAnswer reads the frame of the answer to the request of that number: a body,
-// or the error that it carries.
+// parseAnswer parses the frame of the answer to the request of that number. It
+// returns the body, or the error in the answer.
 func parseAnswer(b []byte, number uint32) ([]byte, error) {
 	if len(b) < answerBytesMin || binary.BigEndian.Uint32(b) != number {
 		return nil, fmt.Errorf("%w: %d bytes that answer something else", ErrOutcomeUnknown, len(b))
@@ -160,8 +161,8 @@ func parseAnswer(b []byte, number uint32) ([]byte, error) {
 	return nil, fmt.Errorf("%w: malformed answer of %d bytes", ErrOutcomeUnknown, len(b))
 }
 
-// failure gives the body of a statusFailed answer. An error's payload that is too
-// large is left out.
+// failure returns the body of a statusFailed answer. It leaves out a payload that
+// is too large.
 func failure(message string, payload []byte) []byte {
 	if len(payload) > ErrorBytesMax {
 		payload = nil
@@ -171,7 +172,8 @@ func failure(message string, payload []byte) []byte {
 	return append(b, message[:min(len(message), messageBytesMax)]...)
 }
 
-// millis rounds up, so that time left is never none.
+// millis returns d in milliseconds, rounded up, so that some time left never
+// becomes none.
 func millis(d time.Duration) uint32 {
 	n := (d + time.Millisecond - 1) / time.Millisecond
 	return uint32(min(max(n, 1), math.MaxUint32))

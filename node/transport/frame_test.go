@@ -14,7 +14,7 @@ import (
 
 func nothing(int) error { return nil }
 
-func TestALengthAloneTakesNoMemory(t *testing.T) {
+func TestLengthAloneTakesNoMemory(t *testing.T) {
 	// Not parallel: it counts what the process allocates.
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -30,7 +30,7 @@ func TestALengthAloneTakesNoMemory(t *testing.T) {
 	}
 }
 
-func TestMillisecondsRoundUpAndStayInRange(t *testing.T) {
+func TestMillisecondsRoundUpWithinRange(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]uint32{
 		-time.Second: 1, 0: 1, time.Nanosecond: 1, time.Millisecond: 1, 1500 * time.Microsecond: 2,
@@ -42,7 +42,8 @@ func TestMillisecondsRoundUpAndStayInRange(t *testing.T) {
 	}
 }
 
-func FuzzRequestIsReadAsItWasWrittenOrRefused(f *testing.F) {
+// A request is read as it was written, or refused.
+func FuzzRequest(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x01\x00\x00\x00\x05\x04echobody"))
 	f.Add([]byte("\x00\x00\x00\x01\x00\x00\x00\x05\xffecho"))
 	f.Add([]byte{})
@@ -52,7 +53,7 @@ func FuzzRequestIsReadAsItWasWrittenOrRefused(f *testing.F) {
 			return
 		}
 		if q.timeout == 0 {
-			q.timeout = time.Millisecond // what a writer makes of none
+			q.timeout = time.Millisecond // a writer turns no time into this
 		}
 		var w bytes.Buffer
 		if err := writeRequest(&w, q); err != nil {
@@ -69,7 +70,8 @@ func FuzzRequestIsReadAsItWasWrittenOrRefused(f *testing.F) {
 	})
 }
 
-func FuzzAnswerIsABodyOrOneKindOfError(f *testing.F) {
+// An answer is a body or one kind of error.
+func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x07\x00body"))
 	f.Add([]byte("\x00\x00\x00\x07\x01\x00\x00\x00\x01\x09text"))
 	f.Add([]byte("\x00\x00\x00\x07\x01\xff\xff\xff\xfftext"))

@@ -19,29 +19,30 @@ import (
 
 // Bounds of the port between nodes.
 const (
-	// handshakesMax bounds the connections that have not yet said what they are
-	// for. One more closes any of them: who floods the port mostly meets itself,
-	// and a good handshake takes milliseconds.
+	// handshakesMax is the most connections that have not yet sent their first
+	// frame. One more closes a random one of them. A flood of connections so mostly
+	// closes its own, and a good handshake takes milliseconds.
 	handshakesMax = 256
-	// connsMax bounds the accepted connections of all kinds.
+	// connsMax is the most accepted connections of all kinds.
 	connsMax = 4096
-	// backlogMax bounds the streams that wait for one listener's Accept.
+	// backlogMax is the most streams that wait for one listener's Accept.
 	backlogMax = 64
 
-	// handshakeTimeout bounds TLS and the first frame together.
+	// handshakeTimeout is the time for TLS and the first frame together.
 	handshakeTimeout = 5 * time.Second
-	// handoverTimeout bounds how long a stream waits for room in a backlog.
+	// handoverTimeout is how long a stream waits for room in a backlog.
 	handoverTimeout = 5 * time.Second
-	// acceptPause follows an error of the machine's listener (no descriptor left).
+	// acceptPause is the wait after an error of the machine's listener (no
+	// descriptor left).
 	acceptPause = 50 * time.Millisecond
-	// warnInterval is how often a refused stream is a warning.
+	// warnInterval is the least time between two warnings about a refused stream.
 	warnInterval = 10 * time.Second
 )
 
-// Kind is what a stream is for: the first byte of its first frame.
+// Kind is the purpose of a stream: the first byte of its first frame.
 type Kind byte
 
-// The kinds of stream. The numbers are spoken between versions.
+// The kinds of stream. Nodes of different versions exchange these numbers.
 const (
 	// KindRaft is a Raft group's stream.
 	KindRaft Kind = 'R'
@@ -55,28 +56,29 @@ const (
 // group, big-endian, zero where there is none.
 const headerBytes = 3
 
-// ErrClosed says that a Mux, Stream, Server or Client was closed.
+// ErrClosed is returned when a Mux, Stream, Server or Client was closed.
 var ErrClosed = fmt.Errorf("transport: closed: %w", net.ErrClosed)
 
-// Config says how a Mux listens.
+// Config configures a Mux.
 type Config struct {
 	// Network is OS{} outside of tests.
 	Network Network
 	// Addr is the address to listen on, host:port; port 0 chooses one.
 	Addr string
-	// Advertise is host:port under which other nodes reach this one; empty is
-	// the address that is listened on.
+	// Advertise is the host:port under which other nodes reach this one. Empty
+	// means the address that the Mux listens on.
 	Advertise string
-	// TLS is cert.Source.PeerConfig's.
+	// TLS is the result of cert.Source.PeerConfig.
 	TLS *tls.Config
-	// Refuse, if given, returns why there may be no stream with a node that shows leaf. A node
-	// for which that is ErrRemoved may still send one internal request on each stream.
+	// Refuse, if set, returns an error when no stream may exist with a node that
+	// shows leaf. If the error wraps ErrRemoved, the node may still send one
+	// internal request on each stream.
 	Refuse func(node id.Node, leaf *x509.Certificate) error
 	Log    *slog.Logger
 }
 
-// Mux is the one port between nodes. Each connection is accepted, checked and
-// handed over in its own goroutine, so that a slow one delays nobody.
+// Mux is the one port between nodes. Each connection has a goroutine that accepts,
+// checks and hands it over, so a slow connection delays nobody.
 type Mux struct {
 	network   Network
 	tls       *tls.Config
@@ -88,15 +90,15 @@ type Mux struct {
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup // the accept loop and the handshakes
 
-	// mu guards what follows. Never held across I/O. The lock of a Stream may be
-	// taken after it, never before.
+	// mu guards closed, streams, conns, dialled, handshakes and warned. It is never
+	// held across I/O. The lock of a Stream may be taken after it, never before.
 	mu         sync.Mutex
 	closed     bool
 	streams    map[header]*Stream
 	conns      map[*Conn]struct{} // accepted and not yet closed
 	dialled    map[*Conn]struct{} // not yet closed
-	handshakes map[*Conn]struct{} // those of conns that have not yet said what for
-	warned     time.Time          // of a refused stream
+	handshakes map[*Conn]struct{} // the subset of conns without a first frame
+	warned     time.Time          // time of the last warning about a refused stream
 }
 
 // header is the content of a stream's first frame.
@@ -105,7 +107,7 @@ type header struct {
 	shard id.Shard
 }
 
-// Open listens. ctx bounds the opening only.
+// Open starts to listen. ctx bounds the opening only.
 func Open(ctx context.Context, cfg Config) (*Mux, error) {
 	if cfg.TLS == nil || cfg.Network == nil || cfg.Log == nil {
 		return nil, errors.New("open node port: it needs a network, TLS and a log")
@@ -132,18 +134,18 @@ func Open(ctx context.Context, cfg Config) (*Mux, error) {
 	return m, nil
 }
 
-// Addr gives the address that is listened on, with the port that was chosen.
+// Addr returns the address that m listens on, with the chosen port.
 func (m *Mux) Addr() string { return m.listener.Addr().String() }
 
-// Advertise gives host:port under which other nodes reach this one.
+// Advertise returns the host:port under which other nodes reach this one.
 func (m *Mux) Advertise() string { return m.advertise }
 
-// Network gives the network that the port is on.
+// Network returns the network that the port is on.
 func (m *Mux) Network() Network { return m.network }
 
-// Group registers for the streams of a Raft group. A group that is registered
-// already is an error; a closed one may be registered again. Streams that come
-// for a group that nobody registered are closed.
+// Group registers for the streams of a Raft group. It returns an error when the
+// group is registered already; after the Stream is closed it may be registered
+// again. The Mux closes streams of a group without a registration.
 func (m *Mux) Group(shard id.Shard) (*Stream, error) {
 	return m.register(header{KindRaft, shard})
 }
@@ -169,7 +171,7 @@ func (m *Mux) register(h header) (*Stream, error) {
 }
 
 // Dial opens a stream to the node at address. shard is zero unless kind is
-// KindRaft. The far end closes the stream if nobody there registered for it.
+// KindRaft. The other node closes the stream when it has no registration for it.
 func (m *Mux) Dial(ctx context.Context, kind Kind, shard id.Shard, address string) (*Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
@@ -204,9 +206,9 @@ func (m *Mux) Dial(ctx context.Context, kind Kind, shard id.Shard, address strin
 	return c, nil
 }
 
-// identify notes which node is at the other end of c, in one of m's two maps, and returns why
-// there may be no stream with that node. The note comes first: a Cut that does not see it is
-// over before Refuse is asked.
+// identify records in c, which is in one of m's two maps, the node at the other
+// end. Then it returns the error of Refuse for that node. The order matters: a Cut
+// that missed the record ended before Refuse is called.
 func (m *Mux) identify(c *Conn, in map[*Conn]struct{}) error {
 	state := c.ConnectionState()
 	node, err := cert.NodeOf(state)
@@ -221,8 +223,8 @@ func (m *Mux) identify(c *Conn, in map[*Conn]struct{}) error {
 	return m.refusal(node, leaf)
 }
 
-// Cut closes the streams of both directions with the nodes that match, and returns how
-// many there were. match gets what the other end has shown.
+// Cut closes the streams of both directions with the nodes that match, and returns
+// their number. match gets the certificate that the other end has shown.
 func (m *Mux) Cut(match func(node id.Node, leaf *x509.Certificate) bool) int {
 	type stream struct {
 		*Conn
@@ -233,7 +235,7 @@ func (m *Mux) Cut(match func(node id.Node, leaf *x509.Certificate) bool) int {
 	m.mu.Lock()
 	for _, in := range []map[*Conn]struct{}{m.conns, m.dialled} {
 		for c := range in {
-			if c.leaf != nil { // else its handshake is not over
+			if c.leaf != nil { // nil: its handshake is not over
 				all = append(all, stream{c, c.node, c.leaf})
 			}
 		}
@@ -249,8 +251,8 @@ func (m *Mux) Cut(match func(node id.Node, leaf *x509.Certificate) bool) int {
 	return count
 }
 
-// Close stops listening, closes all accepted streams and waits for the accept
-// loop and the handshakes. Dialled streams belong to who dialled them.
+// Close stops listening, closes all accepted streams and waits for the accept loop
+// and the handshakes. Dialled streams stay open: their dialler owns them.
 func (m *Mux) Close() error {
 	m.mu.Lock()
 	first := !m.closed
@@ -273,7 +275,7 @@ func (m *Mux) Close() error {
 	return err
 }
 
-// accepted lists the accepted connections that match.
+// accepted returns the accepted connections that match.
 func (m *Mux) accepted(match func(*Conn) bool) []*Conn {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -311,7 +313,7 @@ func (m *Mux) accept() {
 	}
 }
 
-// admit counts c in, or tells that there are too many.
+// admit counts c, or returns false when there are too many connections.
 func (m *Mux) admit(c *Conn) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -330,7 +332,7 @@ func (m *Mux) admit(c *Conn) bool {
 	return true
 }
 
-// receive learns who c is and what for, and hands it over.
+// receive does the handshake of c and hands c over by its first frame.
 func (m *Mux) receive(c *Conn) {
 	h, err := m.greet(c)
 	m.mu.Lock()
@@ -347,8 +349,9 @@ func (m *Mux) receive(c *Conn) {
 	}
 }
 
-// refuse closes c and says why: as a warning now and then, since a node with the
-// wrong certificate is an operator's to mend, but a scanner must not fill the log.
+// refuse closes c and logs why. One refusal in warnInterval is a warning: an
+// operator has to fix a node with the wrong certificate, but a scanner must not
+// fill the log.
 func (m *Mux) refuse(c *Conn, err error) {
 	c.abort()
 	m.mu.Lock()

@@ -70,7 +70,7 @@ func closeAll(t testing.TB, closers ...io.Closer) {
 	}
 }
 
-// both runs f on loopback and in virtual time; ca is shared by its nodes.
+// both runs f on loopback and in virtual time. Its nodes share ca.
 func both(t *testing.T, f func(t *testing.T, network func(n byte) Network, address string)) {
 	t.Helper()
 	t.Run("loopback", func(t *testing.T) {
@@ -86,7 +86,7 @@ func both(t *testing.T, f func(t *testing.T, network func(n byte) Network, addre
 	})
 }
 
-// expect reads what must come next on c.
+// expect reads from c and wants this text.
 func expect(t *testing.T, c net.Conn, want string) {
 	t.Helper()
 	b := make([]byte, len(want))
@@ -114,7 +114,7 @@ func say(t *testing.T, s *Stream, text string) (wait func()) {
 	return func() { <-done }
 }
 
-func TestEachStreamReachesWhoRegisteredForIt(t *testing.T) {
+func TestStreamReachesItsRegistration(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, network func(byte) Network, address string) {
 		ca := newCA(t, "one")
@@ -158,7 +158,7 @@ func TestEachStreamReachesWhoRegisteredForIt(t *testing.T) {
 	})
 }
 
-func TestAGroupCanBeRegisteredLateAndAgain(t *testing.T) {
+func TestGroupCanRegisterLateAndAgain(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, network func(byte) Network, address string) {
 		ca := newCA(t, "one")
@@ -199,7 +199,7 @@ func TestAGroupCanBeRegisteredLateAndAgain(t *testing.T) {
 	})
 }
 
-func TestClosingAGroupEndsItsStreamsOnly(t *testing.T) {
+func TestClosedGroupEndsOnlyItsStreams(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca, n := newCA(t, "one"), memnet.New(1)
@@ -239,7 +239,7 @@ func TestClosingAGroupEndsItsStreamsOnly(t *testing.T) {
 	})
 }
 
-func TestStrangersReachNobody(t *testing.T) {
+func TestStrangerReachesNoNode(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, network func(byte) Network, address string) {
 		ca := newCA(t, "one")
@@ -264,7 +264,7 @@ func TestStrangersReachNobody(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			config.VerifyConnection = nil // it takes whatever it meets
+			config.VerifyConnection = nil // it accepts any server
 			c := tls.Client(raw, config)
 			_, _ = c.Write([]byte{'P', 0, 0})
 			if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) {
@@ -283,14 +283,15 @@ func TestStrangersReachNobody(t *testing.T) {
 	})
 }
 
-// held gives the connections and handshakes that m counts.
+// held returns the connections and handshakes that m counts.
 func held(m *Mux) (conns, handshakes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.conns), len(m.handshakes)
 }
 
-func TestWhoSaysNothingOrRubbishHoldsNothingForLong(t *testing.T) {
+// So is one that sends rubbish.
+func TestSilentConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca, n := newCA(t, "one"), memnet.New(1)
@@ -311,7 +312,7 @@ func TestWhoSaysNothingOrRubbishHoldsNothingForLong(t *testing.T) {
 				_, _ = raw.Write([]byte{22, 3, 1, 0x40, 0}) // a long record that never comes
 			}
 		}
-		// Whole handshakes that never say what they are for, or say rubbish.
+		// Whole handshakes without a first frame, or with rubbish.
 		for i := range 4 {
 			raw, err := n.Host("10.0.0.2").Dial(t.Context(), m.Advertise())
 			if err != nil {
@@ -349,7 +350,7 @@ func TestWhoSaysNothingOrRubbishHoldsNothingForLong(t *testing.T) {
 	})
 }
 
-func TestStreamsThatNobodyAcceptsAreClosed(t *testing.T) {
+func TestUnacceptedStreamIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca, n := newCA(t, "one"), memnet.New(1)
@@ -378,7 +379,7 @@ func TestStreamsThatNobodyAcceptsAreClosed(t *testing.T) {
 	})
 }
 
-func TestDialEndsWithItsContextAndWithTheMux(t *testing.T) {
+func TestDialEndsWithContextOrMux(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca, n := newCA(t, "one"), memnet.New(1)

@@ -5,17 +5,17 @@ import (
 	"net"
 )
 
-// Network is what this package needs of the machine's network. Addresses are
-// host:port; port 0 of a listening address chooses a free one.
+// Network is the part of the machine's network that this package uses. Addresses
+// are host:port; port 0 of a listening address chooses a free one.
 type Network interface {
 	// Listen opens a stream listener (TCP).
 	Listen(ctx context.Context, address string) (net.Listener, error)
-	// Dial opens a stream to address; it ends when ctx does.
+	// Dial opens a stream to address. It stops when ctx ends.
 	Dial(ctx context.Context, address string) (net.Conn, error)
 	// ListenPacket opens a packet socket (UDP).
 	ListenPacket(ctx context.Context, address string) (net.PacketConn, error)
-	// Resolve gives the addresses that a packet to address can be sent to; it may
-	// look the host up. There is one at least.
+	// Resolve returns the addresses that a packet to address can be sent to, at
+	// least one. It may look the host up.
 	Resolve(ctx context.Context, address string) ([]net.Addr, error)
 }
 

@@ -82,7 +82,7 @@ func echo(_ context.Context, method string, body []byte) ([]byte, error) {
 	return append([]byte(method+":"), body...), nil
 }
 
-func TestACallAnswersWithWhatTheHandlerGives(t *testing.T) {
+func TestCallReturnsTheHandlersResult(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, network func(byte) Network, address string) {
 		p := newPair(t, network, address)
@@ -102,7 +102,8 @@ func TestACallAnswersWithWhatTheHandlerGives(t *testing.T) {
 	})
 }
 
-func TestLargestBodyPassesAndALargerOneIsNotSent(t *testing.T) {
+// A body of exactly the bound passes.
+func TestBodyAboveTheBoundIsNotSent(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, func(byte) Network { return OS{} }, "127.0.0.1:0")
 	defer p.close(t)
@@ -125,7 +126,7 @@ func TestLargestBodyPassesAndALargerOneIsNotSent(t *testing.T) {
 	}
 }
 
-func TestAHandlersErrorComesBackTyped(t *testing.T) {
+func TestHandlerErrorComesBackTyped(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		p.handle(func(_ context.Context, method string, _ []byte) ([]byte, error) {
 			switch method {
@@ -156,7 +157,7 @@ func TestAHandlersErrorComesBackTyped(t *testing.T) {
 	})
 }
 
-func TestTheCallersDeadlineIsTheHandlers(t *testing.T) {
+func TestHandlerGetsTheCallersDeadline(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		var left time.Duration
 		p.handle(func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
@@ -181,7 +182,8 @@ func TestTheCallersDeadlineIsTheHandlers(t *testing.T) {
 	})
 }
 
-func TestACancelledCallReturnsAtOnceAndEndsItsHandler(t *testing.T) {
+// The call itself returns at once.
+func TestCancelledCallEndsItsHandler(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		ended := make(chan time.Duration, 1)
 		p.handle(func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
@@ -209,7 +211,8 @@ func TestACancelledCallReturnsAtOnceAndEndsItsHandler(t *testing.T) {
 	})
 }
 
-func TestWhatWasNotSentIsToldFromWhatMayHaveHappened(t *testing.T) {
+// A caller sees from the error whether the request may have had its effect.
+func TestUnsentDiffersFromUnknownOutcome(t *testing.T) {
 	virtual(t, func(t *testing.T, n *memnet.Network, p *pair) {
 		release := map[string]chan struct{}{"first": make(chan struct{}), "second": make(chan struct{})}
 		p.handle(func(_ context.Context, method string, body []byte) ([]byte, error) {
@@ -247,7 +250,8 @@ func TestWhatWasNotSentIsToldFromWhatMayHaveHappened(t *testing.T) {
 	})
 }
 
-func TestACallWhoseRequestDoesNotGetThroughEndsWithItsContext(t *testing.T) {
+// Its request does not get through to the other node.
+func TestBlockedCallEndsWithItsContext(t *testing.T) {
 	virtual(t, func(t *testing.T, n *memnet.Network, p *pair) {
 		p.handle(echo)
 		if _, err := p.call(t.Context(), "", ""); err != nil {
@@ -264,7 +268,7 @@ func TestACallWhoseRequestDoesNotGetThroughEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestNoCallFailsAfterTheOtherNodeRestarted(t *testing.T) {
+func TestCallSurvivesARestartOfTheServer(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, network func(byte) Network, address string) {
 		p := newPair(t, network, address)
@@ -307,7 +311,7 @@ func TestManyCallsShareFewConnections(t *testing.T) {
 		var busy, most atomic.Int64
 		p.handle(func(_ context.Context, _ string, body []byte) ([]byte, error) {
 			if n := busy.Add(1); n > most.Load() {
-				most.Store(n) // virtual time stands still: no two race here unseen
+				most.Store(n) // in virtual time no two goroutines race here
 			}
 			time.Sleep(10 * time.Millisecond)
 			busy.Add(-1)
@@ -339,7 +343,7 @@ func TestManyCallsShareFewConnections(t *testing.T) {
 	})
 }
 
-func TestTooManyRequestsAreRefusedUnhandled(t *testing.T) {
+func TestSurplusRequestIsRefusedUnhandled(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		p.handle(echo)
 		for range requestsMax {
@@ -355,11 +359,11 @@ func TestTooManyRequestsAreRefusedUnhandled(t *testing.T) {
 	})
 }
 
-func TestServerThatClosesStillAnswersWhatItHandles(t *testing.T) {
+func TestClosingServerAnswersItsRequests(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		p.handle(func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 			<-ctx.Done()
-			time.Sleep(time.Second) // finishes its work
+			time.Sleep(time.Second) // the handler finishes its work
 			return []byte("done"), nil
 		})
 		time.AfterFunc(time.Second, func() { closeAll(t, p.server) })
@@ -369,7 +373,7 @@ func TestServerThatClosesStillAnswersWhatItHandles(t *testing.T) {
 	})
 }
 
-func TestClosingTheClientEndsItsCalls(t *testing.T) {
+func TestClosedClientEndsItsCalls(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		p.handle(func(ctx context.Context, _ string, _ []byte) ([]byte, error) { <-ctx.Done(); return nil, ctx.Err() })
 		time.AfterFunc(time.Second, func() { closeAll(t, p.client) })
@@ -383,7 +387,8 @@ func TestClosingTheClientEndsItsCalls(t *testing.T) {
 	})
 }
 
-func TestASlowRequestIsNotTakenForAnIdleConnection(t *testing.T) {
+// A connection on which a request arrives slowly is not closed as idle.
+func TestSlowRequestIsNotIdle(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		p.handle(echo)
 		c, err := p.a.Dial(t.Context(), KindPeer, 0, p.b.Advertise())
@@ -411,7 +416,8 @@ func TestASlowRequestIsNotTakenForAnIdleConnection(t *testing.T) {
 	})
 }
 
-func TestAPeerThatSendsHalfARequestHoldsNothingForLong(t *testing.T) {
+// Its memory is returned after frameTimeout.
+func TestHalfARequestIsDropped(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		p.handle(echo)
 		for _, rubbish := range []string{"", "\x00", "\x00\x01\x00\x00half", "\xff\xff\xff\xff", "\x00\x00\x00\x01x"} {
@@ -462,7 +468,7 @@ func BenchmarkPeerCall1KiB(b *testing.B) {
 	}
 }
 
-func TestOnlyTheNodeThatIsNamedAnswersACall(t *testing.T) {
+func TestOnlyTheNamedNodeAnswersACall(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, network func(byte) Network, address string) {
 		p := newPair(t, network, address)

@@ -17,29 +17,30 @@ import (
 
 // Bounds of the server of internal requests.
 const (
-	// requestsMax bounds the requests in handlers; one more is refused at once.
+	// requestsMax is the most requests in handlers. One more is refused at once.
 	requestsMax = 1024
-	// serverConnsMax bounds the connections; one more is closed.
+	// serverConnsMax is the most connections. One more is closed.
 	serverConnsMax = 2048
-	// requestTimeoutMax bounds a handler's deadline, whatever the caller says.
+	// requestTimeoutMax is the longest deadline of a handler, whatever the caller
+	// requests.
 	requestTimeoutMax = 10 * time.Minute
-	// firstTimeout bounds the wait for a connection's first request.
+	// firstTimeout is the longest wait for the first request of a connection.
 	firstTimeout = 10 * time.Second
-	// idleTimeout bounds the wait for the next; longer than the client's, so
-	// that the client is the one who closes.
+	// idleTimeout is the longest wait for the next request. It is longer than the
+	// client's, so the client closes the connection first.
 	idleTimeout = 2 * time.Minute
-	// frameTimeout bounds the reading or writing of one frame.
+	// frameTimeout is the longest time to read or write one frame.
 	frameTimeout = 30 * time.Second
 )
 
 // Handler answers internal requests. ctx ends at the caller's deadline, when the
-// caller goes away, and when the server closes. body is the handler's to keep.
-// An error may implement PeerError() []byte to travel as bytes of its own.
+// caller disconnects, and when the server closes. The handler may keep body. An
+// error may implement PeerError() []byte to travel as bytes of its own.
 type Handler func(ctx context.Context, method string, body []byte) ([]byte, error)
 
-// ServerConfig says what a Server serves.
+// ServerConfig configures a Server.
 type ServerConfig struct {
-	// Listener is Mux.Peers'. The server closes it.
+	// Listener is the result of Mux.Peers. The server closes it.
 	Listener net.Listener
 	Handler  Handler
 	Log      *slog.Logger
@@ -58,23 +59,23 @@ type Server struct {
 	accepting sync.WaitGroup
 	working   sync.WaitGroup // readers and workers
 
-	mu      sync.Mutex // guards what follows; never held across I/O
-	closing bool       // no more is added to working
+	mu      sync.Mutex // guards closing and conns; never held across I/O
+	closing bool       // set: working gets no more members
 	conns   map[*serverConn]struct{}
 }
 
-// serverConn is one connection of a Server: a reader that sees the caller go
-// away, and a worker that answers.
+// serverConn is one connection of a Server. It has a reader that notices when the
+// caller disconnects, and a worker that answers.
 type serverConn struct {
 	net.Conn
 	requests chan arrived // unbuffered: one request is read ahead of the worker at most
-	reading  atomic.Bool  // a request has begun to arrive: the reader's deadline counts
-	once     bool         // it is closed behind one answer
+	reading  atomic.Bool  // a request is arriving: the reader's deadline counts
+	once     bool         // the connection is closed after one answer
 	gone     context.Context
 	leave    context.CancelFunc
 }
 
-// arrived is a request that waits for its answer, with the room that it takes.
+// arrived is a request that waits for its answer, with its share of the budget.
 type arrived struct {
 	request
 	room share
@@ -83,13 +84,13 @@ type arrived struct {
 // callerKey is the context key of the calling node.
 type callerKey struct{}
 
-// Caller gives the node that sent the request whose handler got ctx.
+// Caller returns the node that sent the request whose handler got ctx.
 func Caller(ctx context.Context) (id.Node, bool) {
 	n, ok := ctx.Value(callerKey{}).(id.Node)
 	return n, ok
 }
 
-// OpenServer starts to answer.
+// OpenServer returns a server that has started to answer.
 func OpenServer(cfg ServerConfig) *Server {
 	s := &Server{
 		handler: cfg.Handler, log: cfg.Log, listener: cfg.Listener,
@@ -100,15 +101,15 @@ func OpenServer(cfg ServerConfig) *Server {
 	return s
 }
 
-// Close ends the handlers' contexts, waits for the handlers, and closes all
-// connections. Requests that are in a handler get its answer.
+// Close ends the handlers' contexts, waits for the handlers and closes all
+// connections. Requests in a handler still get their answer.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closing = true
 	s.mu.Unlock()
 	s.cancel()
 	s.working.Wait()
-	err := s.listener.Close() // ends its streams too, so not before the answers are out
+	err := s.listener.Close() // also ends its streams, so only after the answers are sent
 	s.accepting.Wait()
 	return err
 }
@@ -136,7 +137,8 @@ func (s *Server) accept() {
 	}
 }
 
-// start serves c, or tells that there are too many or the server closes.
+// start serves c. It returns false when there are too many connections or the
+// server is closing.
 func (s *Server) start(c *serverConn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +164,7 @@ func (s *Server) read(c *serverConn) {
 		}
 		select {
 		case c.requests <- q:
-			c.reading.Store(false) // the worker looks again after it has answered
+			c.reading.Store(false) // the worker checks again after it has answered
 		case <-c.gone.Done():
 			q.room.giveBack()
 			return
@@ -170,7 +172,7 @@ func (s *Server) read(c *serverConn) {
 	}
 }
 
-// next reads one request, for which there is room then.
+// next reads one request after it has taken memory for it.
 func (s *Server) next(c *serverConn) (q arrived, err error) {
 	b, err := readFrame(c, BodyBytesMax+frameExtraMax, func(n int) (err error) {
 		c.reading.Store(true)
@@ -182,7 +184,7 @@ func (s *Server) next(c *serverConn) (q arrived, err error) {
 		return c.SetReadDeadline(time.Now().Add(frameTimeout))
 	})
 	if err == nil {
-		err = c.SetReadDeadline(time.Time{}) // idleness is the worker's to judge
+		err = c.SetReadDeadline(time.Time{}) // the worker decides about idle time
 	}
 	if err == nil {
 		q.request, err = parseRequest(b)
@@ -212,7 +214,7 @@ func (s *Server) work(c *serverConn) {
 			if !c.reading.Load() {
 				return
 			}
-			idle.Reset(2 * frameTimeout) // for room and for the frame
+			idle.Reset(2 * frameTimeout) // for memory and for the frame
 		case q := <-c.requests:
 			if err := s.answer(c, q); err != nil || c.once {
 				return
@@ -222,7 +224,7 @@ func (s *Server) work(c *serverConn) {
 	}
 }
 
-// answer runs the handler for q and writes what it gives.
+// answer runs the handler for q and writes its result.
 func (s *Server) answer(c *serverConn, q arrived) error {
 	defer q.room.giveBack()
 	var status byte
@@ -240,7 +242,7 @@ func (s *Server) answer(c *serverConn, q arrived) error {
 	return writeAnswer(c, q.number, status, body)
 }
 
-// handle calls the handler and turns what it gives into an answer.
+// handle calls the handler and turns its result into an answer.
 func (s *Server) handle(ctx context.Context, q request) (status byte, body []byte) {
 	if ctx.Err() != nil {
 		return statusRefused, []byte("closing")
@@ -261,8 +263,8 @@ func (s *Server) handle(ctx context.Context, q request) (status byte, body []byt
 	return statusFailed, failure(err.Error(), payload)
 }
 
-// call turns a panic of the handler into an error: what one request does must not
-// end the others. State machines are not called from here, so none is half-done.
+// call turns a panic of the handler into an error: one request must not end the
+// others. Handlers call no state machine directly, so no state is half-changed.
 func (s *Server) call(ctx context.Context, q request) (body []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -19,14 +19,14 @@ type Conn struct {
 	mux    *Mux
 	header header
 	node   id.Node
-	leaf   *x509.Certificate // the other end's; guarded by mux.mu
-	// once is set where the other end was removed: the stream carries one request, whose
-	// answer may say so.
+	leaf   *x509.Certificate // certificate of the other end; guarded by mux.mu
+	// once is set when the other end was removed. The stream then carries one
+	// request, whose answer may say so.
 	once  bool
-	owner atomic.Pointer[Stream] // who it was handed to
+	owner atomic.Pointer[Stream] // the Stream that accepted it
 }
 
-// Node gives the node at the other end, as its certificate says.
+// Node returns the node at the other end, as its certificate says.
 func (c *Conn) Node() id.Node { return c.node }
 
 // Close ends the stream.
@@ -35,10 +35,11 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// abort ends the stream without a word, so that it never waits for the other end.
+// abort closes the stream without TLS's farewell, so it never waits for the other
+// end.
 func (c *Conn) abort() {
 	c.forget()
-	_ = c.raw.Close() // nothing to be done about it, and nobody to tell
+	_ = c.raw.Close() // nothing can be done about an error
 }
 
 func (c *Conn) forget() {
@@ -48,8 +49,8 @@ func (c *Conn) forget() {
 	c.mux.mu.Unlock()
 }
 
-// Stream is a registration for one kind of stream: a net.Listener that can dial
-// its like on other nodes, which is what a Raft group's transport needs.
+// Stream is a registration for one kind of stream. It is a net.Listener that can
+// also dial the same kind on other nodes, as the transport of a Raft group needs.
 type Stream struct {
 	mux     *Mux
 	header  header
@@ -58,24 +59,24 @@ type Stream struct {
 	once    sync.Once
 }
 
-// Accept gives the next stream. After Close it is ErrClosed.
+// Accept returns the next stream. After Close it returns ErrClosed.
 func (s *Stream) Accept() (net.Conn, error) {
 	select {
 	case <-s.done:
 		return nil, ErrClosed
 	case c := <-s.backlog:
-		if isClosed(s.done) { // both were ready
+		if isClosed(s.done) { // both channels were ready
 			return nil, ErrClosed
 		}
 		return c, nil
 	}
 }
 
-// Addr gives the address that other nodes dial.
+// Addr returns the address that other nodes dial.
 func (s *Stream) Addr() net.Addr { return advertised(s.mux.advertise) }
 
-// Dial opens a stream of the same kind and group on the node at address. It ends
-// when ctx does, and after five seconds.
+// Dial opens a stream of the same kind and group on the node at address. It stops
+// when ctx ends, and after five seconds.
 func (s *Stream) Dial(ctx context.Context, address string) (net.Conn, error) {
 	c, err := s.mux.Dial(ctx, s.header.kind, s.header.shard, address)
 	if err != nil {
@@ -84,8 +85,8 @@ func (s *Stream) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return c, nil
 }
 
-// Close ends the registration and the streams that were accepted under it. The
-// port stays open, and the same can be registered again.
+// Close ends the registration and the streams that were accepted under it. The port
+// stays open, and the same kind and group can be registered again.
 func (s *Stream) Close() error {
 	s.mux.mu.Lock()
 	if s.mux.streams[s.header] == s {
@@ -96,7 +97,7 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-// shut unblocks Accept and closes what was and what waits to be accepted.
+// shut unblocks Accept and closes the accepted streams and the waiting ones.
 func (s *Stream) shut() {
 	s.once.Do(func() { close(s.done) })
 	for _, c := range s.mux.accepted(func(c *Conn) bool { return c.owner.Load() == s }) {
@@ -104,7 +105,7 @@ func (s *Stream) shut() {
 	}
 }
 
-// offer hands c to Accept; it tells whether there was room in time.
+// offer hands c to Accept. It returns false when there was no room in time.
 func (s *Stream) offer(c *Conn) bool {
 	c.owner.Store(s)
 	timer := time.NewTimer(handoverTimeout)
@@ -116,7 +117,7 @@ func (s *Stream) offer(c *Conn) bool {
 	case <-timer.C:
 		return false
 	}
-	return !isClosed(s.done) // shut may have looked before c was in the backlog
+	return !isClosed(s.done) // shut may have run before c was in the backlog
 }
 
 func isClosed(ch <-chan struct{}) bool {
@@ -128,7 +129,7 @@ func isClosed(ch <-chan struct{}) bool {
 	}
 }
 
-// advertised is an address as it was configured; its host may be a name.
+// advertised is an address as configured. Its host may be a name.
 type advertised string
 
 func (advertised) Network() string  { return "tcp" }

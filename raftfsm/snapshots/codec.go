@@ -20,7 +20,7 @@ import (
 // castagnoli is the polynomial that processors compute (SSE 4.2, ARMv8).
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// A snapshot's bytes on disk, little-endian (docs/formats/log-entry.md):
+// A snapshot's bytes on disk, little-endian (raftfsm/format.md):
 //
 //	┌────────┬──────────┬────────────┬────────┬─────────┐
 //	│ header │ segments │ zstd frame │ length │ CRC-32C │

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"facet/client"
+	"facet.internal/client"
 )
 
 // Bounds of the time between two lines. Between them it is a tenth of the time so

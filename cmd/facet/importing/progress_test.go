@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"facet/client"
+	"facet.internal/client"
 )
 
 // An import of 5,000 photos: 20 s of copies, then 25 photos a second.

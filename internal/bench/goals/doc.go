@@ -1,3 +1,3 @@
-// Package goals prints what a benchmark program measured beside the goals that it
-// stands against. It imports the standard library only.
+// Package goals prints the measurements of a benchmark program next to their goals.
+// It imports the standard library only.
 package goals

@@ -7,7 +7,7 @@ import (
 	"text/tabwriter"
 )
 
-// Row is one line of a table. A goal of 0 is none.
+// Row is one line of a table. A goal of 0 means none.
 type Row struct {
 	What  string
 	Value float64
@@ -17,7 +17,8 @@ type Row struct {
 	About string
 }
 
-// Cells gives the line with a tab between its parts, and says whether the goal is met.
+// Cells returns the line with tabs between its parts. It ends with whether the goal
+// is met.
 func (r Row) Cells() string {
 	goal, verdict := "", ""
 	if r.Goal != 0 {
@@ -40,7 +41,7 @@ func digits(v float64) int {
 	return 2
 }
 
-// Print writes a table. The error is the writer's.
+// Print writes a table. It returns the writer's error.
 func Print(out io.Writer, title string, rows []Row) error {
 	fmt.Fprintf(out, "\n%s\n", title)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

@@ -1,10 +1,10 @@
-// Package lan makes a network of hosts on one machine, for attacks on clusters: each
-// host is a network namespace with one interface, and the switch between them is
-// this process, which cuts, delays and loses frames as it is told, each direction by
-// itself.
+// Package lan creates a network of hosts on one machine, for attacks on clusters.
+// Each host is a network namespace with one interface. The switch between the hosts
+// is this process. It cuts, delays and loses frames as configured, separately for
+// each direction.
 //
-// It needs Linux and the right to make namespaces (root). Nothing of it is left when
-// the process ends.
+// It needs Linux and the right to create namespaces (root). When the process ends,
+// nothing of the network remains.
 //
 // The package may import no other package of this module.
 package lan

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// greet says hello to whoever connects, until it is killed.
+// greet says hello on every connection until it is killed.
 func greet(address string) {
 	var l net.Listener
 	for l == nil {

@@ -17,17 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hostsMax is how many hosts a LAN may have.
+// hostsMax is the most hosts of a LAN.
 const hostsMax = 200
 
-// LAN is a network of hosts. Host 0 and up have the addresses 10.77.0.1 and up.
+// LAN is a network of hosts. Their addresses are 10.77.0.1 for host 0, and so on.
 type LAN struct {
 	hosts    []*host
 	ethernet *ethernet
 }
 
-// host is a network namespace and the thread that lives in it: what the thread
-// starts dies with it, and so with this process.
+// host is a network namespace and the thread that lives in it. Processes that the
+// thread starts die with it, and so with this process.
 type host struct {
 	ns    netns.NsHandle
 	tap   *os.File
@@ -35,7 +35,7 @@ type host struct {
 	work  sync.WaitGroup
 }
 
-// Open makes a LAN.
+// Open creates a LAN.
 func Open(hosts int) (*LAN, error) {
 	if hosts < 1 || hosts > hostsMax {
 		return nil, fmt.Errorf("a LAN has 1 to %d hosts, not %d", hostsMax, hosts)
@@ -56,13 +56,13 @@ func Open(hosts int) (*LAN, error) {
 	return l, nil
 }
 
-// Address is a host's IP address.
+// Address returns the IP address of a host.
 func Address(host int) string { return fmt.Sprintf("10.77.0.%d", host+1) }
 
-// Set changes what becomes of the frames from one host to another.
+// Set changes the link from one host to another.
 func (l *LAN) Set(from, to int, link Link) { l.ethernet.wires[from][to].link.Store(&link) }
 
-// Heal makes all links whole.
+// Heal makes all links perfect.
 func (l *LAN) Heal() {
 	for from := range l.hosts {
 		for to := range l.hosts {
@@ -71,8 +71,8 @@ func (l *LAN) Heal() {
 	}
 }
 
-// Start starts a process on a host. It gets SIGKILL when the LAN closes, or this
-// process ends.
+// Start starts a process on a host. The process gets SIGKILL when the LAN closes or
+// this process ends.
 func (l *LAN) Start(on int, cmd *exec.Cmd) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -91,7 +91,7 @@ func (l *LAN) Dial(ctx context.Context, from int, address string) (net.Conn, err
 		err  error
 	}
 	done := make(chan answer, 1)
-	go func() { // ends with the dial, and takes its thread along
+	go func() { // ends with the dial, and its thread with it
 		runtime.LockOSThread()
 		if err := netns.Set(l.hosts[from].ns); err != nil {
 			done <- answer{nil, fmt.Errorf("enter the namespace of host %d: %w", from, err)}
@@ -104,7 +104,7 @@ func (l *LAN) Dial(ctx context.Context, from int, address string) (net.Conn, err
 	return a.conn, a.err
 }
 
-// Close ends all hosts and what runs on them.
+// Close ends all hosts and their processes.
 func (l *LAN) Close() {
 	if l.ethernet != nil {
 		l.ethernet.close()
@@ -112,7 +112,7 @@ func (l *LAN) Close() {
 	for _, h := range l.hosts {
 		close(h.calls)
 		h.work.Wait()
-		_ = h.ns.Close() // the kernel frees the namespace when nobody is in it
+		_ = h.ns.Close() // the kernel frees the namespace when no process is in it
 	}
 }
 
@@ -137,7 +137,7 @@ func openHost(number int) (*host, error) {
 	return h, nil
 }
 
-// make gives the calling thread a namespace with one interface.
+// make creates a namespace with one interface for the calling thread.
 func (h *host) make(number int) error {
 	ns, err := netns.New()
 	if err != nil {
@@ -151,7 +151,7 @@ func (h *host) make(number int) error {
 	return errors.Join(configure(number))
 }
 
-// configure gives the namespace's interfaces their addresses.
+// configure sets the addresses of the namespace's interfaces.
 func configure(number int) error {
 	loopback, err := netlink.LinkByName("lo")
 	if err != nil {
@@ -178,7 +178,7 @@ func configure(number int) error {
 	return nil
 }
 
-// openTap makes a TAP interface in the calling thread's namespace.
+// openTap creates a TAP interface in the calling thread's namespace.
 func openTap(name string) (*os.File, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"facet/internal/chaos/lan"
 )
 
-// open makes a LAN with a server on host 1 that says hello on port 9.
+// open returns a LAN with a server on host 1 that says hello on port 9.
 func open(t *testing.T, hosts int) *lan.LAN {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -27,7 +27,7 @@ func open(t *testing.T, hosts int) *lan.LAN {
 	return l
 }
 
-// greeter is what the test binary does when it is started as a server.
+// greeter is the environment variable that makes the test binary a server.
 const greeter = "FACET_LAN_GREETER"
 
 func TestMain(m *testing.M) {
@@ -72,7 +72,7 @@ func TestHostsReachEachOtherAsFarAsTheLinksPermit(t *testing.T) {
 	if got, took := hello(5 * time.Second); got != "hello" || took < 60*time.Millisecond || took < quick {
 		t.Errorf("over a slow link: %q after %s, quick is %s", got, took, quick)
 	}
-	l.Set(1, 0, lan.Link{Cut: true}) // one way: requests arrive, answers do not
+	l.Set(1, 0, lan.Link{Cut: true}) // one direction: requests arrive, answers do not
 	if got, _ := hello(300 * time.Millisecond); got != "" {
 		t.Errorf("over a cut link: %q", got)
 	}

@@ -9,17 +9,17 @@ import (
 
 const (
 	frameMax = 1 << 16
-	// queueMax bounds the frames that are on their way from one host to another; a
-	// full queue drops, as a switch does.
+	// queueMax is the most frames on their way from one host to another. A full
+	// queue drops frames, as a switch does.
 	queueMax = 4096
 )
 
-// Link says what becomes of the frames from one host to another. The zero Link
-// delivers them at once.
+// Link describes one direction between two hosts. The zero Link delivers frames at
+// once.
 type Link struct {
 	Cut   bool
 	Delay time.Duration
-	// Loss is the share of frames that is lost, 0 to 1.
+	// Loss is the share of frames that are lost, 0 to 1.
 	Loss float64
 }
 
@@ -30,8 +30,8 @@ type port interface {
 	Close() error
 }
 
-// ethernet is the switch. Its hosts' addresses end in their numbers, so it need not
-// learn who is where.
+// ethernet is the switch. The addresses of its hosts end in their numbers, so it
+// need not learn them.
 type ethernet struct {
 	ports []port
 	wires [][]*wire // by sender, receiver
@@ -68,7 +68,7 @@ func newEthernet(ports []port) *ethernet {
 	return e
 }
 
-// forward takes the frames of one host until its port is closed.
+// forward forwards the frames of one host until its port is closed.
 func (e *ethernet) forward(from int) {
 	buffer := make([]byte, frameMax)
 	for {
@@ -99,7 +99,7 @@ func (w *wire) send(frame []byte) {
 	}
 }
 
-// deliver gives frames to a host when they are due, in order.
+// deliver writes frames to a host when they are due, in order.
 func (e *ethernet) deliver(w *wire, to port) {
 	for {
 		select {
@@ -112,7 +112,7 @@ func (e *ethernet) deliver(w *wire, to port) {
 				}
 			}
 			if !w.link.Load().Cut {
-				_, _ = to.Write(f.bytes) // a host that takes none loses it
+				_, _ = to.Write(f.bytes) // a host that can't take the frame loses it
 			}
 		case <-e.done:
 			return
@@ -123,7 +123,7 @@ func (e *ethernet) deliver(w *wire, to port) {
 func (e *ethernet) close() {
 	close(e.done)
 	for _, p := range e.ports {
-		_ = p.Close() // its namespace goes with it
+		_ = p.Close() // its namespace is removed with it
 	}
 	e.work.Wait()
 }

@@ -11,38 +11,38 @@ import (
 )
 
 const (
-	// sectorBytes is what a disk writes as a whole.
+	// sectorBytes is the unit that a disk writes as a whole.
 	sectorBytes = 512
-	// cacheBytes bounds what a drive holds that was not flushed: it writes the oldest to
+	// cacheBytes is the most unflushed bytes of a drive. It writes the oldest to
 	// the medium before it takes more.
 	cacheBytes = 128 << 20
 )
 
-// ErrOff says that a drive has no power.
+// ErrOff is returned when a drive has no power.
 var ErrOff = errors.New("power: the drive has no power")
 
-// state is whether a drive has power.
+// state is the state of a drive's power.
 type state int
 
 const (
 	on    state = iota
-	going       // power has gone, and nobody knows it yet: writes and flushes wait
-	off         // writes and flushes come to nothing
+	going       // power has failed and no caller knows yet: writes and flushes wait
+	off         // writes and flushes have no effect
 )
 
 // Drive is a block device. It is safe for concurrent use.
 type Drive struct {
 	bytes  int64
-	medium *os.File // what reads give: the medium with the cache on top
+	medium *os.File // the bytes that reads return: the medium with the cache on top
 
-	// mu guards the rest.
+	// mu guards state, changed, cache, held, flushes and left.
 	mu      sync.Mutex
 	changed sync.Cond // state
 	state   state
 	cache   []change // since the last flush, oldest first
 	held    int64    // bytes in cache
 	flushes int
-	left    int // calls until power goes, while that is planned
+	left    int // calls until power fails, if a failure is planned
 	planned bool
 }
 
@@ -52,19 +52,20 @@ type change struct {
 	old, fresh []byte
 }
 
-// Loss is what became of the cache when power went.
+// Loss describes what happened to the cache when power failed.
 type Loss struct {
-	// Writes were in the cache. Kept of them came to the medium as a whole, Torn in part.
+	// Writes is the number of writes in the cache. Kept of them reached the medium
+	// as a whole, Torn in part.
 	Writes, Kept, Torn int
 }
 
-// Open makes a drive of a number of zero bytes, which are kept in folder dir.
+// Open returns a drive of this many zero bytes, which it keeps in folder dir.
 func Open(dir string, bytes int64) (*Drive, error) {
 	medium, err := os.CreateTemp(dir, "medium-*")
 	if err != nil {
 		return nil, fmt.Errorf("make a drive: %w", err)
 	}
-	err = errors.Join(os.Remove(medium.Name()), medium.Truncate(bytes)) // it lives as long as it is open
+	err = errors.Join(os.Remove(medium.Name()), medium.Truncate(bytes)) // the file exists as long as it is open
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make a drive: %w", err), medium.Close())
 	}
@@ -73,13 +74,13 @@ func Open(dir string, bytes int64) (*Drive, error) {
 	return d, nil
 }
 
-// Close forgets the drive. Nobody uses it any more.
+// Close closes the drive. The caller no longer uses it.
 func (d *Drive) Close() error {
 	d.Off()
 	return d.medium.Close()
 }
 
-// ReadAt reads what was written last, flushed or not (io.ReaderAt).
+// ReadAt reads the latest bytes written, flushed or not (io.ReaderAt).
 func (d *Drive) ReadAt(b []byte, at int64) (int, error) {
 	n, err := d.medium.ReadAt(b, at)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -113,7 +114,7 @@ func (d *Drive) WriteAt(b []byte, at int64) (int, error) {
 	return len(b), nil
 }
 
-// Flush brings what was written to the medium.
+// Flush writes the cache to the medium.
 func (d *Drive) Flush() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -125,14 +126,15 @@ func (d *Drive) Flush() error {
 	return nil
 }
 
-// Flushes counts the flushes.
+// Flushes returns the number of flushes.
 func (d *Drive) Flushes() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.flushes
 }
 
-// powered waits until it is known whether there is power. mu is held.
+// powered waits until the drive is on or off and reports whether it is on. The
+// caller holds mu.
 func (d *Drive) powered() bool {
 	if d.planned && d.state == on {
 		if d.left--; d.left < 0 {
@@ -145,27 +147,27 @@ func (d *Drive) powered() bool {
 	return d.state == on
 }
 
-// CutAfter takes the power away when so many more writes and flushes were done, or when
-// Cut is called. It returns at once.
+// CutAfter cuts the power after this many further writes and flushes, or when Cut
+// is called. It returns at once.
 func (d *Drive) CutAfter(calls int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.left, d.planned = calls, true
 }
 
-// Powered tells whether there is power still.
+// Powered reports whether the drive has power.
 func (d *Drive) Powered() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.state == on
 }
 
-// Cut takes the power away: from now on nothing comes to the medium. Who writes or
-// flushes waits, so that whoever would act on the answer can be ended before it is
-// given; then call Off.
+// Cut cuts the power: from now on nothing reaches the medium. Writes and flushes
+// wait. The caller can so end the processes that would act on their results, and
+// then call Off.
 func (d *Drive) Cut() { d.turn(going) }
 
-// Off ends the waiting: what is written or flushed now comes to nothing.
+// Off ends the waiting. Writes and flushes from now on have no effect.
 func (d *Drive) Off() { d.turn(off) }
 
 func (d *Drive) turn(to state) {
@@ -174,14 +176,14 @@ func (d *Drive) turn(to state) {
 	d.set(to)
 }
 
-// set changes the state. mu is held.
+// set changes the state. The caller holds mu.
 func (d *Drive) set(to state) {
 	d.state, d.planned = to, false
 	d.changed.Broadcast()
 }
 
-// On gives power to a drive that is off, when nobody uses it. Of the writes that were
-// not flushed a part has come to the medium: none, all, the first of them and a part of
+// On restores the power of a drive that is off and not in use. Of the unflushed
+// writes a part has reached the medium: none, all, the first of them and a part of
 // the next, or any of them, some only in part.
 func (d *Drive) On(random *rand.Rand) (Loss, error) {
 	d.mu.Lock()
@@ -195,7 +197,7 @@ func (d *Drive) On(random *rand.Rand) (Loss, error) {
 		}
 	}
 	loss := Loss{Writes: len(d.cache)}
-	first, share, tear := len(d.cache), 1.0, 0.0 // of the first a share is kept, and of that a part torn
+	first, share, tear := len(d.cache), 1.0, 0.0 // a share of the first writes is kept, and a part of those is torn
 	switch random.IntN(4) {
 	case 0:
 		first = 0
@@ -222,7 +224,7 @@ func (d *Drive) On(random *rand.Rand) (Loss, error) {
 	return loss, nil
 }
 
-// land brings a write to the medium, or any of its sectors.
+// land writes a change to the medium, or only some of its sectors when torn.
 func (d *Drive) land(c change, torn bool, random *rand.Rand) error {
 	for from := 0; from < len(c.fresh); from += sectorBytes {
 		if torn && random.IntN(2) == 0 {

@@ -12,14 +12,14 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 )
 
-// imageName is the file of a mounted drive.
+// imageName is the name of the file of a mounted drive.
 const imageName = "drive"
 
 // Mounted is a drive that is served as a file.
 type Mounted struct {
 	*Drive
 	server *fuse.Server
-	// Image is the file.
+	// Image is the path of the file.
 	Image string
 }
 
@@ -35,7 +35,7 @@ func Mount(d *Drive, dir string) (*Mounted, error) {
 	return &Mounted{d, server, filepath.Join(dir, imageName)}, nil
 }
 
-// Close unmounts the file, which nobody uses any more, and forgets the drive.
+// Close unmounts the file, which must not be in use, and closes the drive.
 func (m *Mounted) Close() error {
 	err := m.server.Unmount()
 	if err != nil {
@@ -44,13 +44,13 @@ func (m *Mounted) Close() error {
 	return errors.Join(err, m.Drive.Close())
 }
 
-// folder is the root of the file system; it holds the image.
+// folder is the root of the file system. It contains the image.
 type folder struct {
 	fs.Inode
 	drive *Drive
 }
 
-// image is the file. Nothing of it is in the system's cache.
+// image is the file. The system caches nothing of it.
 type image struct {
 	fs.Inode
 	drive *Drive
@@ -65,23 +65,23 @@ var (
 	_ fs.NodeGetattrer = (*image)(nil)
 )
 
-// OnAdd puts the image into the folder.
+// OnAdd adds the image to the folder.
 func (f *folder) OnAdd(ctx context.Context) {
 	f.AddChild(imageName, f.NewPersistentInode(ctx, &image{drive: f.drive}, fs.StableAttr{Mode: syscall.S_IFREG}), false)
 }
 
-// Getattr tells the size.
+// Getattr returns the size.
 func (i *image) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
 	out.Mode, out.Size = 0o600, uint64(i.drive.bytes)
 	return 0
 }
 
-// Open lets reads and writes through to the drive.
+// Open passes reads and writes to the drive.
 func (i *image) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
 	return nil, fuse.FOPEN_DIRECT_IO, 0
 }
 
-// Read reads the drive.
+// Read reads from the drive.
 func (i *image) Read(_ context.Context, _ fs.FileHandle, b []byte, at int64) (fuse.ReadResult, syscall.Errno) {
 	n, err := i.drive.ReadAt(b, at)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -90,8 +90,8 @@ func (i *image) Read(_ context.Context, _ fs.FileHandle, b []byte, at int64) (fu
 	return fuse.ReadResultData(b[:n]), 0
 }
 
-// Write writes to the drive's cache. That power has gone is not told: an error would
-// be heard of when there is nobody any more.
+// Write writes to the drive's cache. It reports no error when power has failed: the
+// writer of a real disk gets none either, because it has no power.
 func (i *image) Write(_ context.Context, _ fs.FileHandle, b []byte, at int64) (uint32, syscall.Errno) {
 	if _, err := i.drive.WriteAt(b, at); err != nil && !errors.Is(err, ErrOff) {
 		return 0, syscall.EIO

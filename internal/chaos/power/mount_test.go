@@ -20,8 +20,8 @@ func run(t *testing.T, name string, args ...string) {
 	}
 }
 
-// TestAFileSystemKeepsWhatWasSyncedWhenPowerGoes is ext4 on a drive: of two files, one
-// is synced.
+// TestAFileSystemKeepsWhatWasSyncedWhenPowerGoes has ext4 on a drive with two
+// files, of which one is synced.
 func TestAFileSystemKeepsWhatWasSyncedWhenPowerGoes(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting needs root: run the tests as root")
@@ -76,10 +76,10 @@ func TestAFileSystemKeepsWhatWasSyncedWhenPowerGoes(t *testing.T) {
 	}
 }
 
-// save writes a file anew, and if sync is set it and its folder to the disk.
+// save replaces a file. If sync is set it syncs the file and its folder.
 func save(t *testing.T, path, text string, sync bool) {
 	t.Helper()
-	_ = os.Remove(path) // it may not be there
+	_ = os.Remove(path) // it may not exist
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)

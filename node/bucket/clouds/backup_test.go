@@ -9,7 +9,7 @@ import (
 	"facet/node/wire"
 )
 
-func TestAClusterIsBackedUpToAnS3ServerAndComesBack(t *testing.T) {
+func TestClusterIsRestoredFromS3(t *testing.T) {
 	url := startS3(t)
 	old := nodetest.Start(t, nodetest.Options{})
 	c := old.Client("bank", nil)

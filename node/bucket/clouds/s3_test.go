@@ -24,8 +24,9 @@ import (
 	"facet/router/jobs"
 )
 
-// startS3 runs an S3 server on a folder with one bucket, and gives the bucket's URL.
-// Its keys are in this process's environment, where the library looks for them.
+// startS3 runs an S3 server on a folder with one bucket, and returns the bucket's
+// URL. It puts the keys into this process's environment, where the library looks
+// for them.
 func startS3(t *testing.T) string {
 	t.Helper()
 	program, err := filepath.Abs("../../../assets/tools/versitygw")
@@ -86,7 +87,7 @@ func put(t *testing.T, url, key, text string) {
 	}
 }
 
-func TestFilesAreReadFromAnS3Server(t *testing.T) {
+func TestFilesAreReadFromS3(t *testing.T) {
 	url := startS3(t)
 	tenant, other := id.Tenant{UUID: id.UUID{0xa}}, id.Tenant{UUID: id.UUID{0xb}}
 	put(t, url, tenant.String()+"/staff/ä b.jpg", "ann")
@@ -117,7 +118,7 @@ func TestFilesAreReadFromAnS3Server(t *testing.T) {
 	}
 }
 
-func TestAJobRegistersFromAnS3Server(t *testing.T) {
+func TestJobRegistersFromS3(t *testing.T) {
 	url := startS3(t)
 	cluster := nodetest.Start(t, nodetest.Options{Bucket: url})
 	c, tenant := cluster.ClientOf("bank", nil)

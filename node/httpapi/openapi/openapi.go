@@ -8,6 +8,6 @@ var document []byte
 // ContentType is the media type of Document.
 const ContentType = "application/vnd.oai.openapi+json;version=3.1"
 
-// Document gives the description, a JSON text in UTF-8. It is shared: callers do
+// Document returns the description, a JSON text in UTF-8. It is shared: callers do
 // not change it.
 func Document() []byte { return document }

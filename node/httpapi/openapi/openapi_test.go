@@ -39,7 +39,7 @@ func operations(doc *openapi3.T) []operation {
 	return all
 }
 
-func TestTheDocumentIsValid(t *testing.T) {
+func TestDocumentIsValid(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
 	if !doc.IsOpenAPI31OrLater() {
@@ -55,8 +55,8 @@ func TestTheDocumentIsValid(t *testing.T) {
 	}
 }
 
-// TestEveryExampleFitsItsSchema goes beyond kin-openapi, which leaves out what
-// stands in components.
+// TestEveryExampleFitsItsSchema also checks the examples in components, which
+// kin-openapi leaves out.
 func TestEveryExampleFitsItsSchema(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
@@ -95,7 +95,7 @@ func TestEveryExampleFitsItsSchema(t *testing.T) {
 	}
 }
 
-func TestEveryOperationSaysAllItMustSay(t *testing.T) {
+func TestEveryOperationIsComplete(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
 	seen := map[string]bool{}
@@ -159,8 +159,8 @@ func TestEveryComponentIsUsed(t *testing.T) {
 	}
 }
 
-// TestAWrongBodyIsFound shows that the check of the transcripts can fail.
-func TestAWrongBodyIsFound(t *testing.T) {
+// The check of the transcripts can fail.
+func TestWrongBodyIsFound(t *testing.T) {
 	t.Parallel()
 	doc := load(t)
 	refuse := func(schema, body string) {
@@ -203,7 +203,7 @@ func segments(path string) []string {
 	return parts
 }
 
-// fits tells whether the segments of a path fit those of a pattern.
+// fits reports whether the segments of a path fit those of a pattern.
 func fits(pattern, path []string) bool {
 	return slices.EqualFunc(pattern, path, func(p, s string) bool { return p == s || p == "{}" && s != "" })
 }

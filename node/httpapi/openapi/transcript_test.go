@@ -110,7 +110,7 @@ func served(t *testing.T) map[string]bool {
 	return table
 }
 
-func TestTheDocumentAndTheRoutingTableAgree(t *testing.T) {
+func TestDocumentMatchesTheRoutingTable(t *testing.T) {
 	t.Parallel()
 	doc, table := load(t), served(t)
 	for _, op := range operations(doc) {
@@ -120,16 +120,15 @@ func TestTheDocumentAndTheRoutingTableAgree(t *testing.T) {
 		}
 		delete(table, row)
 	}
-	delete(table, "GET openapi.json") // it describes, and is not described
+	delete(table, "GET openapi.json") // the description does not describe itself
 	for row := range table {
 		t.Errorf("%s is served and not documented", row)
 	}
 }
 
-// TestEveryTranscriptSatisfiesTheDocument: an answer of a documented operation has
-// a documented status, and its body fits the schema of that status. A request
-// that succeeded fits the schema of requests.
-func TestEveryTranscriptSatisfiesTheDocument(t *testing.T) {
+// An answer of a documented operation has a documented status, and its body fits
+// the schema of that status. A request that succeeded fits the schema of requests.
+func TestTranscriptsSatisfyTheDocument(t *testing.T) {
 	t.Parallel()
 	doc, table := load(t), served(t)
 	all, checked := operations(doc), 0

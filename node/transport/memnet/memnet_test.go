@@ -37,7 +37,7 @@ func virtual(t *testing.T, f func(t *testing.T, n *Network)) {
 	synctest.Test(t, func(t *testing.T) { f(t, New(1)) })
 }
 
-func TestAStreamCarriesAllBytesAndThenItsEnd(t *testing.T) {
+func TestStreamCarriesAllBytesAndItsEnd(t *testing.T) {
 	virtual(t, func(t *testing.T, n *Network) {
 		near, far := streams(t, n)
 		sent := bytes.Repeat([]byte("0123456789"), bufferBytes) // ten buffers
@@ -84,7 +84,7 @@ func TestDeadlinesEndReadsAndWrites(t *testing.T) {
 	})
 }
 
-func TestACutLinkHoldsBackOneDirection(t *testing.T) {
+func TestCutLinkHoldsBackOneDirection(t *testing.T) {
 	virtual(t, func(t *testing.T, n *Network) {
 		near, far := streams(t, n)
 		n.Set("10.0.0.1", "10.0.0.2", Link{Cut: true})
@@ -112,7 +112,7 @@ func TestACutLinkHoldsBackOneDirection(t *testing.T) {
 	})
 }
 
-func TestDelayIsKeptAndOrderToo(t *testing.T) {
+func TestDelayKeepsTheOrder(t *testing.T) {
 	virtual(t, func(t *testing.T, n *Network) {
 		near, far := streams(t, n)
 		n.Set("10.0.0.1", "10.0.0.2", Link{Delay: 100 * time.Millisecond})
@@ -128,7 +128,8 @@ func TestDelayIsKeptAndOrderToo(t *testing.T) {
 	})
 }
 
-func TestPacketsArriveOrGetLostButNeverWait(t *testing.T) {
+// They arrive or get lost.
+func TestPacketsNeverWait(t *testing.T) {
 	virtual(t, func(t *testing.T, n *Network) {
 		a, err := n.Host("10.0.0.1").ListenPacket(t.Context(), ":1")
 		if err != nil {
@@ -181,7 +182,7 @@ func TestPacketsArriveOrGetLostButNeverWait(t *testing.T) {
 	})
 }
 
-func TestAnAddressIsUsedOnceAndFreedByClose(t *testing.T) {
+func TestAddressIsUsedOnceAndFreedByClose(t *testing.T) {
 	virtual(t, func(t *testing.T, n *Network) {
 		h := n.Host("10.0.0.1")
 		l, err := h.Listen(t.Context(), "10.0.0.1:80")

@@ -13,19 +13,18 @@ import (
 
 // Bounds of the network.
 const (
-	acceptMax      = 128      // streams that wait for Accept; a dial beyond waits
-	packetsMax     = 1024     // packets that wait for ReadFrom; one more is lost
+	acceptMax      = 128      // streams that wait for Accept; a further dial waits
+	packetsMax     = 1024     // packets that wait for ReadFrom; a further one is lost
 	packetBytesMax = 64 << 10 // a larger packet is an error
 	bufferBytes    = 256 << 10
 	firstFreePort  = 20000
 	lastFreePort   = 60000
 )
 
-// Link is how one host reaches another, in one direction. The zero value is
-// perfect.
+// Link describes one direction between two hosts. The zero value is perfect.
 type Link struct {
-	// Cut holds back all that is sent: packets are lost, streams wait and go on
-	// when the link is whole again, and dials hang.
+	// Cut holds back everything that is sent. Packets are lost, streams wait and
+	// continue when the link works again, and dials hang.
 	Cut bool
 	// Delay is added to each packet and each write to a stream.
 	Delay time.Duration
@@ -35,8 +34,9 @@ type Link struct {
 
 // Network joins hosts. It is safe for concurrent use.
 type Network struct {
-	// mu guards what follows; never held while waiting. A half's lock may not be
-	// held when it is taken.
+	// mu guards links, hosts, random and changed, and the listeners and sockets of
+	// each Host. It is never held while waiting, and never taken under the lock of
+	// a half.
 	mu      sync.Mutex
 	links   map[[2]string]Link
 	hosts   map[string]*Host
@@ -54,7 +54,7 @@ type Host struct {
 	nextPort  int
 }
 
-// New makes a network without hosts. seed decides which packets get lost.
+// New returns a network without hosts. seed decides which packets get lost.
 func New(seed uint64) *Network {
 	return &Network{
 		links: make(map[[2]string]Link), hosts: make(map[string]*Host),
@@ -62,7 +62,7 @@ func New(seed uint64) *Network {
 	}
 }
 
-// Host gives the host with that IP address, which it makes when there is none.
+// Host returns the host with that IP address. It creates a missing one.
 func (n *Network) Host(ip string) *Host {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,7 +80,8 @@ func (n *Network) Host(ip string) *Host {
 	return h
 }
 
-// Set changes the link from one host to another; the way back stays as it is.
+// Set changes the link from one host to another. The opposite direction stays as it
+// is.
 func (n *Network) Set(from, to string, l Link) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -112,13 +113,13 @@ func (n *Network) Heal() {
 	n.wake()
 }
 
-// wake tells all that wait to look again. The caller holds mu.
+// wake wakes every goroutine that waits for a link. The caller holds mu.
 func (n *Network) wake() {
 	close(n.changed)
 	n.changed = make(chan struct{})
 }
 
-// link gives the link and a channel that closes when any link changes.
+// link returns the link and a channel that closes when any link changes.
 func (n *Network) link(from, to string) (Link, <-chan struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -132,7 +133,7 @@ func (n *Network) lost(share float64) bool {
 	return n.random.Float64() < share
 }
 
-// free gives a port that nobody listens on. The caller holds network.mu.
+// free returns a port that is not in use. The caller holds network.mu.
 func (h *Host) free() int {
 	for {
 		if h.nextPort++; h.nextPort > lastFreePort {
@@ -160,8 +161,8 @@ func (h *Host) split(address string) (string, int, error) {
 	return host, int(number), nil
 }
 
-// Listen opens a stream listener on this host. Streams and packets have ports of
-// their own, as TCP and UDP have.
+// Listen opens a stream listener on this host. Streams and packets have separate
+// ports, as TCP and UDP have.
 func (h *Host) Listen(_ context.Context, address string) (net.Listener, error) {
 	ip, number, err := h.split(address)
 	if err != nil || ip != h.ip {
@@ -183,8 +184,8 @@ func (h *Host) Listen(_ context.Context, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Dial opens a stream. While a direction is cut it hangs; where nobody listens
-// it is refused.
+// Dial opens a stream. While either direction is cut it hangs. It fails where
+// nobody listens.
 func (h *Host) Dial(ctx context.Context, address string) (net.Conn, error) {
 	ip, number, err := h.split(address)
 	if err != nil {
@@ -226,7 +227,7 @@ func (h *Host) Dial(ctx context.Context, address string) (net.Conn, error) {
 	}
 }
 
-// Resolve reads address; there are no names to look up.
+// Resolve parses address; there are no names to look up.
 func (h *Host) Resolve(_ context.Context, address string) ([]net.Addr, error) {
 	ip, number, err := h.split(address)
 	if err != nil {

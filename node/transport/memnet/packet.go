@@ -14,11 +14,11 @@ import (
 type packetConn struct {
 	host   *Host
 	number int
-	queue  chan packet // packets that were not read yet; one too many is lost
+	queue  chan packet // packets not yet read; one too many is lost
 	done   chan struct{}
 	once   sync.Once
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards readBy and changed
 	readBy  time.Time
 	changed chan struct{} // closed and replaced when readBy changes
 }
@@ -54,7 +54,7 @@ func (p *packetConn) LocalAddr() net.Addr {
 	return &net.UDPAddr{IP: net.ParseIP(p.host.ip), Port: p.number}
 }
 
-// ReadFrom gives the next packet, cut to len(b).
+// ReadFrom returns the next packet, cut to len(b).
 func (p *packetConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	for {
 		if isClosed(p.done) {
@@ -77,7 +77,7 @@ func (p *packetConn) ReadFrom(b []byte) (int, net.Addr, error) {
 	}
 }
 
-// WriteTo sends a packet. That it gets lost is no error.
+// WriteTo sends a packet. A lost packet is no error.
 func (p *packetConn) WriteTo(b []byte, to net.Addr) (int, error) {
 	if isClosed(p.done) {
 		return 0, net.ErrClosed
@@ -103,7 +103,7 @@ func (p *packetConn) WriteTo(b []byte, to net.Addr) (int, error) {
 	return len(b), nil
 }
 
-// deliver puts k into the socket's queue, or loses it.
+// deliver puts k into the socket's queue, or drops it when there is no room.
 func (n *Network) deliver(ip string, number int, k packet) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -141,7 +141,8 @@ func (p *packetConn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// alarm gives a channel that tells when due has come; a zero due never comes.
+// alarm returns a channel that gets a value at the time due. A zero due never
+// comes.
 func alarm(due time.Time) <-chan time.Time {
 	if due.IsZero() {
 		return nil

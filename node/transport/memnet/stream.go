@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// half is one direction of a stream. What is written waits in it until it is due
-// and the link is whole.
+// half is one direction of a stream. Written bytes wait in it until they are due
+// and the link works.
 type half struct {
 	network  *Network
 	from, to string
 
-	mu       sync.Mutex // never held while waiting
+	mu       sync.Mutex // guards chunks to changed; never held while waiting
 	chunks   []chunk
 	bytes    int
 	closed   bool // the writer closed: an end of stream follows the chunks
@@ -24,10 +24,10 @@ type half struct {
 	broken   bool // the reader closed: writes fail
 	readBy   time.Time
 	writeBy  time.Time
-	changed  chan struct{} // closed and replaced at each change of the above
+	changed  chan struct{} // closed and replaced at each change of the fields above
 }
 
-// chunk is what one Write brought.
+// chunk contains the bytes of one Write.
 type chunk struct {
 	b   []byte
 	due time.Time
@@ -39,7 +39,7 @@ type conn struct {
 	local, remote net.Addr
 }
 
-// pipe makes a stream between two addresses.
+// pipe returns the two ends of a stream between two addresses.
 func pipe(n *Network, a, b *net.TCPAddr) (near, far *conn) {
 	there := &half{network: n, from: a.IP.String(), to: b.IP.String(), changed: make(chan struct{})}
 	back := &half{network: n, from: b.IP.String(), to: a.IP.String(), changed: make(chan struct{})}
@@ -51,7 +51,7 @@ func (c *conn) Write(b []byte) (int, error) { return c.out.write(b) }
 func (c *conn) LocalAddr() net.Addr         { return c.local }
 func (c *conn) RemoteAddr() net.Addr        { return c.remote }
 
-// Close ends both directions; what was written is still delivered.
+// Close ends both directions. Bytes already written are still delivered.
 func (c *conn) Close() error {
 	link, _ := c.out.network.link(c.out.from, c.out.to)
 	c.out.change(func(h *half) {
@@ -77,7 +77,7 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// change runs f under the lock and wakes who waits.
+// change runs f under the lock and wakes the goroutines that wait.
 func (h *half) change(f func(*half)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -104,8 +104,8 @@ func (h *half) read(b []byte) (int, error) {
 	}
 }
 
-// tryRead reads what is there. Where nothing is, due is when to look again at the
-// latest (zero: never) and changed closes when there is reason to.
+// tryRead reads the bytes that are due. When there are none, due is the time to try
+// again (zero: never), and changed closes when an earlier attempt may succeed.
 func (h *half) tryRead(b []byte, cut bool) (n int, due time.Time, changed <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -174,7 +174,7 @@ func (h *half) tryWrite(b []byte, delay time.Duration) (n int, due time.Time, ch
 	return n, h.writeBy, h.changed, nil
 }
 
-// wait returns when a channel closes or due has come; a zero due never comes.
+// wait returns when a channel closes or at the time due. A zero due never comes.
 func wait(due time.Time, a, b <-chan struct{}) {
 	select {
 	case <-a:
@@ -183,7 +183,7 @@ func wait(due time.Time, a, b <-chan struct{}) {
 	}
 }
 
-// earlier gives the earlier of two times, where zero is never.
+// earlier returns the earlier of two times, where zero means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b

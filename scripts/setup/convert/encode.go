@@ -7,7 +7,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// producer is written into the converted model.
+// producer is written into the converted model. It names the folder that this package
+// had first, since the bytes of the model are pinned.
 const producer = "facet engine/models/convert"
 
 // batchName is the name of the free batch dimension.

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"facet/client"
+	"facet.internal/client"
 )
 
 // dev is the cluster's dev.json, as far as these tests need it.

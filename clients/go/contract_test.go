@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"facet/client"
+	"facet.internal/client"
 )
 
 // openapi is the description of the interface, read by TestMain.

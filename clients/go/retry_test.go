@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"facet/client"
+	"facet.internal/client"
 )
 
 // script is a server that answers with the given steps in order, and with the last

@@ -7,7 +7,7 @@ import (
 	"log" //nolint:depguard // examples read like the programs of others
 	"os"
 
-	"facet/client"
+	"facet.internal/client"
 )
 
 func Example() {

@@ -16,7 +16,7 @@ import (
 const startTimeout = 90 * time.Second
 
 var (
-	facet  = flag.String("facet", "../bin/facet", "the program that the cluster runs")
+	facet  = flag.String("facet", "../../bin/facet", "the program that the cluster runs")
 	folder string // of this module
 )
 
@@ -43,7 +43,7 @@ func runAll(m *testing.M) (code int, err error) {
 	if folder, err = os.Getwd(); err != nil {
 		return 0, err
 	}
-	root := filepath.Dir(folder)
+	root := filepath.Dir(filepath.Dir(folder))
 	if openapi, err = os.ReadFile(filepath.Join(root, "node", "httpapi", "openapi", "openapi.json")); err != nil {
 		return 0, err
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"facet/client"
+	"facet.internal/client"
 )
 
 func TestUpdates(t *testing.T) {

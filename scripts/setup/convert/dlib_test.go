@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"facet/engine/enginetest"
-	"facet/engine/models/convert/converttest"
 	"facet/engine/onnx"
+	"facet/scripts/setup/convert/converttest"
 )
 
 // volumeOf is an image of c channels, channel after channel for each pixel, as

@@ -21,7 +21,7 @@ const apiKeyLine = `echo 'header = "x-api-key: …"' >> dev/curl.conf` + "\n"
 // TestTheReadmesCurlLinesRun runs them with bash, with the cluster's address and the
 // API key in place of the dots.
 func TestTheReadmesCurlLinesRun(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join(folder, "..", "README.md"))
+	readme, err := os.ReadFile(filepath.Join(folder, "..", "..", "README.md"))
 	must(t, err)
 	block := strings.ReplaceAll("\n"+curlBlock.FindString(string(readme)), "\n    ", "\n")
 	address, lines, ok1 := strings.Cut(block, "=https://127.0.0.1:…\n")
