@@ -76,7 +76,7 @@ func (a *access) mayAsk(ctx context.Context, method string, body []byte) error {
 	who, ok := transport.Caller(ctx)
 	record, known := a.records.Load().Node(who)
 	switch {
-	case method == placement.MethodStanding:
+	case method == placement.MethodMembership:
 		return nil // by its answer a removed node learns what it is
 	case known && record.State == metafsm.NodeRemoved:
 		return router.Errorf(router.Forbidden, "", "node %s was removed from the cluster", who)
