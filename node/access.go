@@ -4,11 +4,15 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"facet/internal/id"
+	"facet/node/admin"
 	"facet/node/cert"
+	"facet/node/keys"
 	"facet/node/loop"
 	"facet/node/placement"
 	"facet/node/transport"
@@ -34,22 +38,33 @@ const (
 	cutAfter = 500 * time.Millisecond
 )
 
+// access says who may ask what of this node.
+type access struct {
+	*loop.Loop
+	keys *keys.Keys
+	mux  *transport.Mux
+	log  *slog.Logger
+	// records are meta's, once it is open; port is the operators', once Run begins.
+	records atomic.Pointer[metafsm.Machine]
+	port    *admin.Port
+}
+
 // isRemoved reports whether a node was removed, as far as this one knows.
-func (n *Node) isRemoved(who id.Node) bool {
-	records := n.records.Load()
+func (a *access) isRemoved(who id.Node) bool {
+	records := a.records.Load()
 	if records == nil {
-		return false // it opens: watchAccess looks at all streams when it has opened
+		return false // it opens: Run looks at all streams when it has opened
 	}
 	r, known := records.Node(who)
 	return known && r.State == metafsm.NodeRemoved
 }
 
 // refusePeer returns why there may be no stream with a node, or nil (transport.Config.Refuse).
-func (n *Node) refusePeer(who id.Node, leaf *x509.Certificate) error {
+func (a *access) refusePeer(who id.Node, leaf *x509.Certificate) error {
 	switch {
-	case !n.keys.Node().Trusts(leaf):
+	case !a.keys.Node().Trusts(leaf):
 		return fmt.Errorf("%w: its authority is not trusted any more", cert.ErrStranger)
-	case n.isRemoved(who):
+	case a.isRemoved(who):
 		return fmt.Errorf("node %s: %w", who, transport.ErrRemoved)
 	default:
 		return nil
@@ -57,11 +72,11 @@ func (n *Node) refusePeer(who id.Node, leaf *x509.Certificate) error {
 }
 
 // mayAsk returns why the node that sent a request may not make it, or nil.
-func (n *Node) mayAsk(ctx context.Context, method string, body []byte) error {
+func (a *access) mayAsk(ctx context.Context, method string, body []byte) error {
 	who, ok := transport.Caller(ctx)
-	record, known := n.replicas.Meta().Node(who)
+	record, known := a.records.Load().Node(who)
 	switch {
-	case method == placement.MethodStanding:
+	case method == placement.MethodMembership:
 		return nil // by its answer a removed node learns what it is
 	case known && record.State == metafsm.NodeRemoved:
 		return router.Errorf(router.Forbidden, "", "node %s was removed from the cluster", who)
@@ -71,24 +86,26 @@ func (n *Node) mayAsk(ctx context.Context, method string, body []byte) error {
 		return nil
 	default:
 		return &router.Error{
-			Kind: router.Unavailable, Message: fmt.Sprintf("the node that was asked has no record of node %s", who), RetryAfter: stewardTimeout,
+			Kind: router.Unavailable, Message: fmt.Sprintf("the node that was asked has no record of node %s", who), RetryAfter: controllerTimeout,
 		}
 	}
 }
 
-// watchAccess cuts the connections of those who may have none any more: of a removed node
+// Run cuts the connections of those who may have none any more: of a removed node
 // within two seconds of the record of it, and of who showed a certificate of an authority
 // that has just been given up. It ends with ctx.
-func (n *Node) watchAccess(ctx context.Context) {
+func (a *access) Run(ctx context.Context) {
+	defer a.Start()()
 	tick := time.NewTicker(accessTick)
 	defer tick.Stop()
-	trusted := n.keys.Node().Authorities()
+	trusted := a.keys.Node().Authorities()
 	for {
-		changed := n.replicas.Meta().Changed()
-		n.cutRemoved()
-		now := n.keys.Node().Authorities()
+		changed := a.records.Load().Changed()
+		a.cutRemoved()
+		a.Done(nil)
+		now := a.keys.Node().Authorities()
 		if !slices.EqualFunc(trusted, now, (*x509.Certificate).Equal) {
-			n.cutDistrusted()
+			a.cutDistrusted()
 		}
 		trusted = now
 		select {
@@ -103,14 +120,14 @@ func (n *Node) watchAccess(ctx context.Context) {
 	}
 }
 
-func (n *Node) cutRemoved() {
-	if count := n.mux.Cut(func(who id.Node, _ *x509.Certificate) bool { return n.isRemoved(who) }); count > 0 {
-		n.log.Info("streams with removed nodes were cut", "count", count)
+func (a *access) cutRemoved() {
+	if count := a.mux.Cut(func(who id.Node, _ *x509.Certificate) bool { return a.isRemoved(who) }); count > 0 {
+		a.log.Info("streams with removed nodes were cut", "count", count)
 	}
 }
 
-func (n *Node) cutDistrusted() {
-	peers := n.mux.Cut(func(_ id.Node, leaf *x509.Certificate) bool { return !n.keys.Node().Trusts(leaf) })
-	operators := n.admin.Cut(func(leaf *x509.Certificate) bool { return !n.keys.Node().Trusts(leaf) })
-	n.log.Info("the authorities changed: connections of those that are not trusted any more were cut", "nodes", peers, "operators", operators)
+func (a *access) cutDistrusted() {
+	peers := a.mux.Cut(func(_ id.Node, leaf *x509.Certificate) bool { return !a.keys.Node().Trusts(leaf) })
+	operators := a.port.Cut(func(leaf *x509.Certificate) bool { return !a.keys.Node().Trusts(leaf) })
+	a.log.Info("the authorities changed: connections of those that are not trusted any more were cut", "nodes", peers, "operators", operators)
 }

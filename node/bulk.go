@@ -1,33 +1,26 @@
 package node
 
 import (
+	"context"
 	"errors"
 
 	"facet/node/bucket"
-	"facet/router"
 	"facet/router/jobs"
 )
 
-// bulk is this node's share in bulk registrations.
-type bulk struct {
-	store   *bucket.Store
-	workers *jobs.Workers
-}
-
-// openBulk begins to work on jobs; nil without an object store.
-func openBulk(cfg Config, r *router.Router, done func(registered bool)) (*bulk, error) {
-	if cfg.Bucket == "" {
+// openBulk starts to work on bulk registrations, if there is an object store.
+func openBulk(_ context.Context, n *Node) (stop func() error, err error) {
+	if n.cfg.Bucket == "" {
 		return nil, nil
 	}
-	store, err := bucket.Open(cfg.Bucket)
+	store, err := bucket.Open(n.cfg.Bucket)
 	if err != nil {
 		return nil, err
 	}
-	work := jobs.Config{Source: r, Files: store, Slots: cfg.JobSlots, Done: done, Log: cfg.Log}
-	if busy, ok := cfg.Extractor.(interface{ Waiting() int }); ok {
+	work := jobs.Config{Source: n.router, Files: store, Slots: n.cfg.JobSlots, Done: n.meters.File, Log: n.cfg.Log}
+	if busy, ok := n.cfg.Extractor.(interface{ Waiting() int }); ok {
 		work.Waiting = busy.Waiting
 	}
-	return &bulk{store, jobs.Open(work)}, nil
+	workers := jobs.Open(work)
+	return func() error { return errors.Join(workers.Close(), store.Close()) }, nil
 }
-
-func (b *bulk) close() error { return errors.Join(b.workers.Close(), b.store.Close()) }

@@ -1,8 +1,14 @@
-// Package node is the process: it opens the data directory, the ports, the Raft
-// groups that live here and the parts that serve requests, and closes them in the
-// opposite order.
+// Package node is the process: it wires the parts of a node, starts them in the order of
+// one list (open.go) and stops them in the reverse.
 //
-// It may import everything below cmd. Its sub-packages: httpapi (the public
-// interface), sigv4 (request signatures), transport (the port between nodes),
-// membership (gossip), cert (certificates), nodetest (whole clusters for tests).
+// It watches meta's records and gossip by its controller, which calls the steps of the
+// parts in an order that is a promise (controller.go), every 500 ms and whenever meta
+// changes. It decides which node may ask what (access.go), and merges the tables of
+// requests that the parts answer (peers.go).
+//
+// The parts are packages: replicas (the groups that live here), placement (founding, moves,
+// membership), keys (certificates and shared keys), checks (comparison of replicas), limits
+// (memory, disk, engine queue), admin (the operators' port) and backup. A part may import
+// replicas and no other part; none imports node. Below the parts lie wire (messages),
+// datadir (the data directory's own record), peer (calls to other nodes) and loop (rounds).
 package node

@@ -22,7 +22,7 @@ import (
 // openMetrics makes this node's metrics, in a registry of its own: two nodes of one
 // process don't share any. What is read when metrics are asked for comes with
 // readState.
-func (n *Node) openMetrics() {
+func openMetrics(n *Node) {
 	n.registry = prometheus.NewRegistry()
 	n.registry.MustRegister(
 		collectors.NewGoCollector(),
@@ -32,7 +32,10 @@ func (n *Node) openMetrics() {
 }
 
 // state is a collector of what read sends. It is described by metrics.Catalogue.
-type state struct{ read func(send) }
+type state struct {
+	n    *Node
+	read func(*Node, send)
+}
 
 // send takes one value.
 type send func(d *metrics.Definition, v float64, labels ...string)
@@ -43,13 +46,13 @@ func (state) Describe(chan<- *prometheus.Desc) {}
 
 // Collect sends the present state (prometheus.Collector).
 func (s state) Collect(out chan<- prometheus.Metric) {
-	s.read(func(d *metrics.Definition, v float64, labels ...string) { out <- d.Value(v, labels...) })
+	s.read(s.n, func(d *metrics.Definition, v float64, labels ...string) { out <- d.Value(v, labels...) })
 }
 
 // readState has the registry read the present state, once all parts are open.
-func (n *Node) readState() {
-	for _, read := range []func(send){n.readGroups, n.readCluster, n.readServer, n.readEngine, n.readMemory, n.readJobs, n.readDisk, n.readChecks} {
-		n.registry.MustRegister(state{read})
+func readState(n *Node) {
+	for _, read := range []func(*Node, send){readGroups, readCluster, readServer, readEngine, readMemory, readJobs, readDisk, readChecks} {
+		n.registry.MustRegister(state{n, read})
 	}
 }
 
@@ -69,7 +72,7 @@ func since1970(t time.Time) float64 {
 }
 
 // readGroups reads the replicas here.
-func (n *Node) readGroups(to send) {
+func readGroups(n *Node, to send) {
 	for _, number := range n.replicas.All() {
 		group, ok := n.replicas.Group(number)
 		if !ok {
@@ -107,7 +110,7 @@ func (n *Node) readGroups(to send) {
 }
 
 // readCluster reads what meta's records and gossip say.
-func (n *Node) readCluster(to send) {
+func readCluster(n *Node, to send) {
 	meta := n.replicas.Meta()
 	alive := map[id.Member]bool{n.member: true}
 	for _, m := range n.gossip.Members() {
@@ -158,7 +161,7 @@ func censusOf(shards []metafsm.ShardVoters, wanted int, alive map[id.Member]bool
 }
 
 // readServer reads what the public port is busy with.
-func (n *Node) readServer(to send) {
+func readServer(n *Node, to send) {
 	l := n.api.Load()
 	to(metrics.InFlight, float64(l.InFlight))
 	to(metrics.Connections, float64(l.Connections))
@@ -167,14 +170,14 @@ func (n *Node) readServer(to send) {
 }
 
 // readMemory reads what events take.
-func (n *Node) readMemory(to send) {
+func readMemory(n *Node, to send) {
 	to(metrics.MemoryArena, float64(n.replicas.Arena().Used()))
 	to(metrics.MemoryEvents, float64(n.replicas.Memory()))
 	to(metrics.MemoryBudget, float64(n.limits.Budget()))
 }
 
 // readJobs reads the bulk registrations of the shards that this node leads.
-func (n *Node) readJobs(to send) {
+func readJobs(n *Node, to send) {
 	waiting := 0
 	for _, number := range n.replicas.Numbers() {
 		group, _ := n.replicas.Group(number)
@@ -187,7 +190,7 @@ func (n *Node) readJobs(to send) {
 }
 
 // readChecks reads what the comparisons have found, and what of the disk stays free.
-func (n *Node) readChecks(to send) {
+func readChecks(n *Node, to send) {
 	compared, diverged := n.checks.Counts()
 	to(metrics.Comparisons, float64(compared))
 	to(metrics.Diverged, float64(diverged))
@@ -196,7 +199,7 @@ func (n *Node) readChecks(to send) {
 }
 
 // readDisk reads the sizes of files that were seen last.
-func (n *Node) readDisk(to send) {
+func readDisk(n *Node, to send) {
 	for number, f := range n.sizes.Groups() {
 		label := strconv.Itoa(int(number))
 		to(metrics.GroupDisk, float64(f.Log), label, "log")

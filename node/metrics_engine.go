@@ -48,7 +48,7 @@ func (m metered) count(begin time.Time, err error) {
 }
 
 // readEngine reads what the engine tells of itself, if it is one that does.
-func (n *Node) readEngine(to send) {
+func readEngine(n *Node, to send) {
 	extractor := n.cfg.Extractor
 	if t, ok := extractor.(limits.Queue); ok {
 		to(metrics.ImagesWait, float64(t.Waiting()))

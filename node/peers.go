@@ -13,7 +13,7 @@ const methodOwn = "node."
 
 // servePeer answers a request of another node.
 func (n *Node) servePeer(ctx context.Context, method string, body []byte) ([]byte, error) {
-	if err := n.mayAsk(ctx, method, body); err != nil {
+	if err := n.access.mayAsk(ctx, method, body); err != nil {
 		return nil, peer.Fault{Err: err}
 	}
 	if !strings.HasPrefix(method, methodOwn) {

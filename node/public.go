@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"facet/node/httpapi"
 	"facet/node/limits"
@@ -22,7 +24,7 @@ func bodiesBytes(memory int64) int {
 
 // openPublic opens the HTTPS port. It answers from the first moment on: as long
 // as the node does not belong to a cluster, with an error that says so.
-func (n *Node) openPublic(ctx context.Context) (err error) {
+func openPublic(ctx context.Context, n *Node) (stop func() error, err error) {
 	n.api, err = httpapi.New(httpapi.Config{
 		Service: n.router, TLS: n.keys.Server().ServerConfig(), Region: n.cfg.Region, Origins: n.cfg.CORS, Log: n.log,
 		Meter:   answered{n.meters},
@@ -31,16 +33,23 @@ func (n *Node) openPublic(ctx context.Context) (err error) {
 		Limits:  httpapi.Limits{BodiesBytes: bodiesBytes(limits.SystemMemory()), TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if n.public, err = n.cfg.Network.Listen(ctx, n.cfg.PublicAddress); err != nil {
-		return fmt.Errorf("open public port: %w", err)
+	listener, err := n.cfg.Network.Listen(ctx, n.cfg.PublicAddress)
+	if err != nil {
+		return nil, fmt.Errorf("open public port: %w", err)
 	}
-	n.work.Go(func() {
-		if err := n.api.Serve(n.public); err != nil && n.ctx.Err() == nil {
+	var work sync.WaitGroup
+	var stopping atomic.Bool
+	work.Go(func() {
+		if err := n.api.Serve(listener); err != nil && !stopping.Load() {
 			n.fail(fmt.Errorf("serve public port: %w", err))
 		}
 	})
-	n.work.Go(func() { n.keys.Run(n.ctx) })
-	return nil
+	return func() error {
+		stopping.Store(true)
+		_ = listener.Close() // n.api has closed it, unless the start failed
+		work.Wait()
+		return nil
+	}, nil
 }

@@ -35,6 +35,9 @@ func (p *Port) Own() wire.Member {
 		Alive: true, Answers: true, Version: wire.Version, Groups: []wire.GroupStatus{}, Alarms: p.cfg.Alarms(),
 		Credentials: p.cfg.Keys.Credentials(), SearchMiss: p.cfg.SearchMiss,
 	}
+	for _, state := range p.cfg.Parts() {
+		s.Parts = append(s.Parts, wire.Part(state))
+	}
 	for _, number := range p.cfg.Replicas.All() {
 		group, ok := p.cfg.Replicas.Group(number)
 		if !ok {

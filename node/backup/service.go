@@ -204,7 +204,7 @@ func (s *Service) Progress(thing string) wire.BackupProgress {
 	return s.now
 }
 
-// Verify reads all of a
+// Verify reads all of a backup.
 func (s *Service) Verify(ctx context.Context, q wire.BackupQuery, progress func(done, total int)) (m Manifest, err error) {
 	master, err := s.masterOf(q.Key)
 	if err != nil {

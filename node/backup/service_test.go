@@ -8,7 +8,7 @@ import (
 	"facet/node/wire"
 )
 
-func TestWhoWaitsForABackupHearsOfItWhenTheNextOneHasBegun(t *testing.T) {
+func TestBackupWaiterLearnsOutcomeAfterNextBackup(t *testing.T) {
 	t.Parallel()
 	s := Open(Config{Log: slog.New(slog.DiscardHandler)})
 	defer s.Close()

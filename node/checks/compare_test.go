@@ -8,7 +8,7 @@ import (
 	"facet/raftfsm"
 )
 
-func TestOnlyAMajorityOfAllVotersSaysWhichStateIsRight(t *testing.T) {
+func TestMajorityOfVotersDecidesState(t *testing.T) {
 	t.Parallel()
 	// Each letter is a member's digest: upper case a voter's, "-" a voter's that gave
 	// none, lower case a non-voter's; a digit is a voter on other software.
@@ -53,7 +53,7 @@ func TestOnlyAMajorityOfAllVotersSaysWhichStateIsRight(t *testing.T) {
 }
 
 // One replica that stays as it is, comparison after comparison, is one.
-func TestAReplicaThatStillDiffersIsNotCountedAgain(t *testing.T) {
+func TestDifferingReplicaIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	var known []id.Member
 	f := func(told, differs, want string) {

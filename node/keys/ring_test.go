@@ -16,7 +16,7 @@ import (
 
 func hexOf(fill string) string { return strings.Repeat(fill, seal.KeyBytes) }
 
-func TestARingIsChangedOnDiskBeforeItIsUsed(t *testing.T) {
+func TestRingChangesOnDiskFirst(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "some.key")
 	if err := os.WriteFile(file, []byte(hexOf("01")+"\n"), 0o600); err != nil {
@@ -64,7 +64,7 @@ func TestARingIsChangedOnDiskBeforeItIsUsed(t *testing.T) {
 	}
 }
 
-func TestAStepWithAKeyThatIsNotThereIsRefused(t *testing.T) {
+func TestStepWithUnknownKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	have, other := ringKey{secret: bytes.Repeat([]byte{1}, 32)}, ringKey{secret: bytes.Repeat([]byte{2}, 32)}
 	for _, o := range []ringOrder{
@@ -81,7 +81,7 @@ func TestAStepWithAKeyThatIsNotThereIsRefused(t *testing.T) {
 	}
 }
 
-func TestAKeyFileThatCanNotBeWrittenLeavesTheRingAsItWas(t *testing.T) {
+func TestUnwritableKeyFileKeepsRing(t *testing.T) {
 	t.Parallel()
 	r := &ring{file: filepath.Join(t.TempDir(), "gone", "some.key"), keys: []ringKey{{secret: bytes.Repeat([]byte{1}, 32)}}}
 	r.apply = func([][]byte) error { t.Error("applied"); return nil }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTheDiskIsFullBelowItsReserveAndNotForEver(t *testing.T) {
+func TestDiskIsFullBelowItsReserve(t *testing.T) {
 	t.Parallel()
 	f := func(reserve int64, size, free uint64, want bool) {
 		t.Helper()

@@ -34,7 +34,7 @@ type uncounted struct{ held }
 // Workers takes an argument, so it is another method than the one that is looked for.
 func (uncounted) Workers(int) {}
 
-func TestAnExtractorsWorkersAreSharedByTurns(t *testing.T) {
+func TestTenantsShareWorkersFairly(t *testing.T) {
 	t.Parallel()
 	h := held{begun: make(chan struct{}), end: make(chan struct{})}
 	e := NewQueue(h)
@@ -81,7 +81,7 @@ func TestAnExtractorsWorkersAreSharedByTurns(t *testing.T) {
 	close(h.begun)
 }
 
-func TestAnExtractorThatCountsNoWorkersHasNoQueue(t *testing.T) {
+func TestUncountedExtractorHasNoQueue(t *testing.T) {
 	t.Parallel()
 	u := uncounted{}
 	if e := NewQueue(u); e != any(u) || Crowded(e) != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestTheSystemsMemoryIsReadAsItIsWritten(t *testing.T) {
+func TestSystemMemoryIsParsed(t *testing.T) {
 	t.Parallel()
 	f := func(read func([]byte) (int64, bool), text string, want int64, wantOK bool) {
 		t.Helper()
@@ -40,7 +40,7 @@ func FuzzSystemMemory(f *testing.F) {
 	})
 }
 
-func TestMemoryIsFullFromTheBudgetOnAndNotForEver(t *testing.T) {
+func TestMemoryIsFullFromItsBudgetOn(t *testing.T) {
 	t.Parallel()
 	used, asked := int64(99), 0
 	m := newMemory(100, func() int64 { asked++; return used })

@@ -50,10 +50,10 @@ func (p *Placement) checkLevel(ctx context.Context) error {
 		if m.Cluster.IsZero() || m.Member == p.cfg.Self {
 			continue
 		}
-		if asked++; asked > standingAsked {
+		if asked++; asked > membershipAsked {
 			break
 		}
-		theirs, err := p.askStanding(ctx, m.Member)
+		theirs, err := p.askMembership(ctx, m.Member)
 		if err == nil && theirs.Level > p.cfg.Level {
 			return datadir.TooNew(theirs.Level, p.cfg.Level)
 		}
@@ -61,9 +61,9 @@ func (p *Placement) checkLevel(ctx context.Context) error {
 	return nil
 }
 
-// askStanding asks a member what it knows of this node.
-func (p *Placement) askStanding(ctx context.Context, of id.Member) (theirs standing, err error) {
-	ctx, cancel := context.WithTimeout(ctx, standingTimeout)
+// askMembership asks a member what it knows of this node.
+func (p *Placement) askMembership(ctx context.Context, of id.Member) (theirs membershipAnswer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, membershipTimeout)
 	defer cancel()
-	return theirs, p.cfg.Peers.Ask(ctx, of, MethodStanding, p.cfg.Self, &theirs)
+	return theirs, p.cfg.Peers.Ask(ctx, of, MethodMembership, p.cfg.Self, &theirs)
 }

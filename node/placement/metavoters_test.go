@@ -37,7 +37,7 @@ func metaCase(members, seats, removed, holders string) metaStep {
 	return nextMetaStep(list, places, set(removed), set(holders))
 }
 
-func TestMetaKeepsAnOddNumberOfVotersOnNodesThatStay(t *testing.T) {
+func TestMetaKeepsOddNumberOfVoters(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what                             string
@@ -67,7 +67,7 @@ func TestMetaKeepsAnOddNumberOfVotersOnNodesThatStay(t *testing.T) {
 	}
 }
 
-func TestMetasVotersLieInSeveralZones(t *testing.T) {
+func TestMetaVotersSpreadOverZones(t *testing.T) {
 	t.Parallel()
 	members := []metaMember{{"a", true}, {"b", false}, {"c", false}}
 	seats := []metafsm.Seat{{Member: "a", Zone: "x"}, {Member: "b", Zone: "x"}, {Member: "c", Zone: "y"}}

@@ -14,8 +14,8 @@ import (
 
 // Requests of other nodes that Placement answers.
 const (
-	MethodFounders = "node.founders"
-	MethodStanding = "node.standing"
+	MethodFounders   = "node.founders"
+	MethodMembership = "node.standing"
 )
 
 // VotersMax is how many members of meta vote at most; others hold it without a vote.
@@ -91,8 +91,8 @@ func New(c Config) *Placement {
 // Methods are the requests of other nodes that the placement answers.
 func (p *Placement) Methods() map[string]func(context.Context, []byte) ([]byte, error) {
 	return map[string]func(context.Context, []byte) ([]byte, error){
-		MethodFounders: p.serveFounders,
-		MethodStanding: p.serveStanding,
+		MethodFounders:   p.serveFounders,
+		MethodMembership: p.serveMembership,
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// TestAFounderWhoseRecordIsLateKeepsItsShards: the map names founders before they are
+// TestFounderWithLateRecordKeepsShards: the map names founders before they are
 // in meta's records.
-func TestAFounderWhoseRecordIsLateKeepsItsShards(t *testing.T) {
+func TestFounderWithLateRecordKeepsShards(t *testing.T) {
 	t.Parallel()
 	var records []metafsm.Node
 	var seats []metafsm.Seat

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTheSizesOfAGroupsFilesAreToldApart(t *testing.T) {
+func TestSizesOfFilesAreToldApart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, size := range map[string]int{

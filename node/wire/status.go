@@ -95,8 +95,19 @@ type Member struct {
 	Alarms []string `json:"alarms,omitempty"`
 	// Credentials are its certificates and shared keys; nil if it does not answer.
 	Credentials *Credentials `json:"credentials,omitempty"`
+	// Parts are the loops that it runs.
+	Parts []Part `json:"parts,omitempty"`
 	// SearchMiss is the probability with which its searches may lose a hit, as a rule 0.
 	SearchMiss float64 `json:"search_miss,omitempty"`
+}
+
+// Part is how one loop of a node is doing.
+type Part struct {
+	Name    string `json:"name"`
+	Running bool   `json:"running"`
+	// Last is the end of the last round, Error why that failed.
+	Last  time.Time `json:"last,omitzero"`
+	Error string    `json:"error,omitempty"`
 }
 
 // GroupStatus is one group's replica on one node.

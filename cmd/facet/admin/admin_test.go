@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -172,5 +173,23 @@ func TestTableShowsLeadersLagAndDownNodes(t *testing.T) {
 		if !strings.Contains(b.String(), line) {
 			t.Errorf("missing %q in\n%s", line, b.String())
 		}
+	}
+}
+
+func TestTableShowsPartsThatFail(t *testing.T) {
+	t.Parallel()
+	last := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	s := wire.Status{Founded: true, Nodes: []wire.Member{{Name: "n1", Parts: []wire.Part{
+		{Name: "controller", Running: true, Last: last},
+		{Name: "sizes", Running: true, Last: last, Error: "no such folder"},
+		{Name: "checks"},
+	}}}}
+	var b strings.Builder
+	if err := Write(&b, s); err != nil {
+		t.Fatal(err)
+	}
+	want := "~ n1: the last round of sizes, at 2026-11-23T12:00:00Z, failed: no such folder\n~ n1: checks does not run\n"
+	if got := b.String(); !strings.Contains(got, want) || strings.Contains(got, "controller") {
+		t.Errorf("got %s, want lines %q and none of the controller", got, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"facet/internal/id"
 	"facet/node/wire"
@@ -36,7 +37,29 @@ func Write(w io.Writer, s wire.Status) error {
 	if err := WriteMoves(w, s); err != nil {
 		return err
 	}
+	if err := writeParts(w, s); err != nil {
+		return err
+	}
 	return writeWarnings(w, s)
+}
+
+// writeParts prints the parts that do not run, or whose last round failed.
+func writeParts(w io.Writer, s wire.Status) error {
+	for _, n := range s.Nodes {
+		for _, p := range n.Parts {
+			var err error
+			switch {
+			case !p.Running:
+				_, err = fmt.Fprintf(w, "~ %s: %s does not run\n", n.Name, p.Name)
+			case p.Error != "":
+				_, err = fmt.Fprintf(w, "~ %s: the last round of %s, at %s, failed: %s\n", n.Name, p.Name, p.Last.UTC().Format(time.RFC3339), p.Error)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // WriteNodes prints the nodes of s.

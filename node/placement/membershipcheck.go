@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// standingAsked is how many members a node asks whether it still belongs to them.
-	standingAsked = 3
-	// standingTimeout bounds one such question.
-	standingTimeout = time.Second
+	// membershipAsked is how many members a node asks whether it still belongs to them.
+	membershipAsked = 3
+	// membershipTimeout bounds one such question.
+	membershipTimeout = time.Second
 )
 
 // errRemoved says that operators took this node out of its cluster.
 var errRemoved = errors.New("this node was removed from its cluster, for good: with an empty data directory it can join as a new one")
 
-// standing is what a node says of another: removal is final, so one that knows of it
+// membershipAnswer is what a node says of another: removal is final, so one that knows of it
 // is enough.
-type standing struct {
+type membershipAnswer struct {
 	Removed bool `json:"removed"`
 	// Level is the cluster's.
 	Level uint32 `json:"level,omitempty"`
 }
 
-// CheckStanding finds out whether this node was removed. It asks others only where
+// CheckMembership finds out whether this node was removed. It asks others only where
 // meta has no leader that this node hears, as a removed node does not.
-func (p *Placement) CheckStanding(ctx context.Context) error {
+func (p *Placement) CheckMembership(ctx context.Context) error {
 	if _, led := p.cfg.Replicas.MetaGroup().Leader(); led || mutant.RemovedStays {
 		return nil
 	}
@@ -50,18 +50,18 @@ func (p *Placement) CheckStanding(ctx context.Context) error {
 		if m == p.cfg.Self {
 			continue
 		}
-		if asked++; asked > standingAsked {
+		if asked++; asked > membershipAsked {
 			break
 		}
-		if theirs, err := p.askStanding(ctx, m); err == nil && theirs.Removed {
+		if theirs, err := p.askMembership(ctx, m); err == nil && theirs.Removed {
 			return errRemoved
 		}
 	}
 	return nil
 }
 
-// serveStanding answers CheckStanding.
-func (p *Placement) serveStanding(_ context.Context, body []byte) ([]byte, error) {
+// serveMembership answers CheckMembership.
+func (p *Placement) serveMembership(_ context.Context, body []byte) ([]byte, error) {
 	var who id.Member
 	if err := json.Unmarshal(body, &who); err != nil {
 		return nil, fmt.Errorf("read who asks for its standing: %w", err)
@@ -70,7 +70,7 @@ func (p *Placement) serveStanding(_ context.Context, body []byte) ([]byte, error
 	if err != nil {
 		return nil, fmt.Errorf("read who asks for its standing: %w", err)
 	}
-	return json.Marshal(standing{Removed: p.isRemoved(of), Level: p.cfg.Replicas.Meta().Level()})
+	return json.Marshal(membershipAnswer{Removed: p.isRemoved(of), Level: p.cfg.Replicas.Meta().Level()})
 }
 
 // isRemoved reports whether a node was removed, as far as this one knows.

@@ -1,0 +1,290 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"facet/internal/id"
+	"facet/internal/requestlog"
+	"facet/node/admin"
+	"facet/node/backup"
+	"facet/node/checks"
+	"facet/node/datadir"
+	"facet/node/keys"
+	"facet/node/limits"
+	"facet/node/loop"
+	"facet/node/membership"
+	"facet/node/peer"
+	"facet/node/placement"
+	"facet/node/replicas"
+	"facet/node/transport"
+	"facet/node/wire"
+	"facet/router"
+	"facet/shard/kernel"
+)
+
+// part is one part of a node. start returns what stops it again, nil for nothing.
+type part struct {
+	name  string
+	start func(ctx context.Context, n *Node) (stop func() error, err error)
+}
+
+// parts are started in this order and stopped in the reverse. Each part owns the
+// goroutines that it starts: they have ended when its stop returns.
+var parts = []part{
+	{"keys", openKeys},
+	{"metrics", opens(openMetrics)},
+	{"port of nodes", openMux},
+	{"gossip", openGossip},
+	{"client of nodes", openClient},
+	{"replicas", openReplicas},
+	{"router", openRouter},
+	{"limits, checks and placement", opens(newParts)},
+	{"backups", openBackups},
+	{"port of clients", openPublic},
+	{"readings", opens(readState)},
+	{"port of operators", openAdmin},
+	{"server of nodes", openServer},
+	{"bulk", openBulk},
+	{"expiry", runs(func(n *Node) runner { return n.keys })},
+	{"controller", runs(func(n *Node) runner { return newController(n) })},
+	{"warmer", runs(func(n *Node) runner { return n.warmer })},
+	{"access", runs(func(n *Node) runner { return n.access })},
+	{"schedule", openSchedule},
+	{"sizes", runs(func(n *Node) runner { return n.sizes })},
+	{"space", runs(func(n *Node) runner { return n.limits })},
+	{"comparisons", runs(func(n *Node) runner { return n.checks })},
+}
+
+// runner is a loop.
+type runner interface {
+	Run(ctx context.Context)
+	State() loop.State
+}
+
+// opens makes a part of what has nothing to stop.
+func opens(open func(n *Node)) func(context.Context, *Node) (func() error, error) {
+	return func(_ context.Context, n *Node) (func() error, error) {
+		open(n)
+		return nil, nil
+	}
+}
+
+// runs makes a part of a loop.
+func runs(of func(n *Node) runner) func(context.Context, *Node) (func() error, error) {
+	return func(_ context.Context, n *Node) (func() error, error) {
+		r := of(n)
+		n.mu.Lock()
+		n.loops = append(n.loops, r)
+		n.mu.Unlock()
+		ctx, cancel := context.WithCancel(context.Background())
+		var work sync.WaitGroup
+		work.Go(func() { r.Run(ctx) })
+		return func() error {
+			cancel()
+			work.Wait()
+			return nil
+		}, nil
+	}
+}
+
+// Open starts a node. It returns when the ports are open; Ready tells when the
+// node belongs to a cluster and serves. ctx bounds the opening only.
+func Open(ctx context.Context, cfg Config) (*Node, error) {
+	return open(ctx, cfg, func(string) {})
+}
+
+// open is Open that says which part it starts.
+func open(ctx context.Context, cfg Config, starts func(name string)) (*Node, error) {
+	cfg, err := cfg.complete()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Log = slog.New(requestlog.Handler(cfg.Log.Handler()))
+	cfg.Extractor = limits.NewQueue(cfg.Extractor)
+	who, err := datadir.Open(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := datadir.CheckLevel(cfg.Dir, cfg.level()); err != nil {
+		return nil, err
+	}
+	n := &Node{
+		cfg: cfg, log: cfg.Log, id: who.Node, member: who.Member(), held: datadir.NewRegistry(cfg.Dir, who),
+		ready: make(chan struct{}), done: make(chan struct{}),
+	}
+	for _, p := range parts {
+		starts(p.name)
+		err := ctx.Err()
+		if err == nil {
+			var stop func() error
+			stop, err = p.start(ctx, n)
+			if stop != nil {
+				n.stops = append(n.stops, stop)
+			}
+		}
+		if err != nil {
+			return nil, errors.Join(err, n.stop())
+		}
+	}
+	return n, nil
+}
+
+// stop stops the parts that were started, the last one first.
+func (n *Node) stop() error {
+	var errs []error
+	for _, stop := range slices.Backward(n.stops) {
+		errs = append(errs, stop())
+	}
+	n.stops = nil
+	return errors.Join(errs...)
+}
+
+// states returns how the loops of the node are doing.
+func (n *Node) states() []loop.State {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var list []loop.State
+	for _, l := range n.loops {
+		list = append(list, l.State())
+	}
+	return list
+}
+
+func openKeys(_ context.Context, n *Node) (stop func() error, err error) {
+	n.keys, err = keys.Open(keys.Config{
+		Node: n.id, Self: n.member, Name: n.cfg.Name, Certificates: n.cfg.Certificates,
+		ClusterKeyFile: n.cfg.ClusterKeyFile, GossipKeyFile: n.cfg.GossipKeyFile, Log: n.log,
+	})
+	return nil, err
+}
+
+func openMux(ctx context.Context, n *Node) (stop func() error, err error) {
+	n.access = &access{Loop: loop.New("access"), keys: n.keys, log: n.log}
+	n.mux, err = transport.Open(ctx, transport.Config{
+		Network: n.cfg.Network, Addr: n.cfg.PeerAddress, Advertise: n.cfg.PeerAdvertise,
+		TLS: n.keys.Node().PeerConfig(), Refuse: n.access.refusePeer, Log: n.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.access.mux = n.mux
+	return n.mux.Close, nil
+}
+
+func openGossip(ctx context.Context, n *Node) (stop func() error, err error) {
+	n.gossip, err = membership.Open(ctx, membership.Config{
+		Self: n.meta(id.Cluster{}), Mux: n.mux, Seeds: n.cfg.Seeds, Keys: n.keys.GossipSecrets(),
+		File: filepath.Join(n.cfg.Dir, "peers"), Log: n.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return n.gossip.Close, nil
+}
+
+func openClient(_ context.Context, n *Node) (stop func() error, err error) {
+	n.client = transport.OpenClient(n.mux)
+	n.peers = peer.New(n.member, n.client, n.resolve)
+	return n.client.Close, nil
+}
+
+func openReplicas(_ context.Context, n *Node) (stop func() error, err error) {
+	arena := kernel.NewArena(0)
+	if n.cfg.Spectrum != nil {
+		if err := arena.Suit(n.cfg.Spectrum); err != nil {
+			return arena.Close, fmt.Errorf("spectrum of the model pack: %w", err)
+		}
+	}
+	if n.cfg.SearchMiss > 0 {
+		if err := arena.Probable(n.cfg.SearchMiss); err != nil {
+			return arena.Close, fmt.Errorf("bound of searches: %w", err)
+		}
+		n.log.Warn("searches may lose a hit, as the setting search-bound permits", "probability", n.cfg.SearchMiss)
+	}
+	n.replicas, err = replicas.Open(replicas.Config{
+		Dir: n.cfg.Dir, Registry: n.held, Level: n.cfg.level(), Self: n.member, Mux: n.mux, Peers: n.peers, Resolve: n.resolve,
+		Sync:     func(ctx context.Context) error { return n.router.SyncMeta(ctx) },
+		DiskFull: func() bool { return n.limits.DiskFull() }, Fatal: n.fail,
+		Timing: n.cfg.Timing, EraseWithin: n.cfg.EraseWithin, Table: n.cfg.Table, Arena: arena, Meters: n.meters, Log: n.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.access.records.Store(n.replicas.Meta())
+	return n.replicas.Close, nil
+}
+
+func openRouter(_ context.Context, n *Node) (stop func() error, err error) {
+	n.limits = limits.New(limits.Config{Memory: n.cfg.Memory, Used: n.replicas.Memory, DiskReserve: n.cfg.DiskReserve, Dir: n.cfg.Dir, Log: n.log})
+	n.router = router.New(router.Config{
+		Groups: n.replicas, Peers: n.peers, Extractor: metered{n.cfg.Extractor, n.meters}, Table: n.cfg.Table, Master: n.keys.Master(), Log: n.log,
+		Bulk: n.cfg.Bucket != "", Memory: n.limits, Meter: n.meters,
+	})
+	n.keys.Join(keys.Cluster{Replicas: n.replicas, Records: n.router, Peers: n.peers}, n.gossip.ChangeKeys)
+	return n.router.Close, nil
+}
+
+func newParts(n *Node) {
+	n.checks = checks.New(checks.Config{
+		Every: n.cfg.CheckEvery, Self: n.member, Software: wire.Version + " " + revision(), Replicas: n.replicas, Peers: n.peers, Log: n.log,
+	})
+	n.placement = placement.New(placement.Config{
+		Node: n.id, Self: n.member, Name: n.cfg.Name, Zone: n.cfg.Zone, Pack: n.cfg.Pack, Level: n.cfg.level(), Away: n.cfg.Away,
+		Expect: n.cfg.Expect, Shards: n.cfg.Shards, Copies: n.cfg.Replicas, SlotsPerShard: n.cfg.SlotsPerShard,
+		KeyCheck: n.keys.KeyCheck, HasKey: n.keys.HasKey,
+		Replicas: n.replicas, Gossip: n.gossip, Records: n.router, Peers: n.peers, Log: n.log,
+	})
+	n.warmer, n.sizes = replicas.NewWarmer(n.replicas, n.router, n.noteReady), replicas.NewSizes(n.replicas)
+}
+
+func openBackups(_ context.Context, n *Node) (stop func() error, err error) {
+	n.backups = backup.Open(backup.Config{
+		Self: n.member, Version: wire.Version, Master: n.keys.Master(), To: n.cfg.BackupTo, Every: n.cfg.BackupEvery, Keep: n.cfg.BackupKeep,
+		Serving: n.serving, Replicas: n.replicas, Records: n.router, Peers: n.peers, Log: n.log,
+	})
+	return n.backups.Close, nil
+}
+
+func openSchedule(ctx context.Context, n *Node) (stop func() error, err error) {
+	if n.cfg.BackupTo == "" {
+		return nil, nil
+	}
+	return runs(func(n *Node) runner { return n.backups })(ctx, n)
+}
+
+func openAdmin(ctx context.Context, n *Node) (stop func() error, err error) {
+	n.admin, err = admin.Open(ctx, admin.Config{
+		Network: n.cfg.Network, Address: n.cfg.AdminAddress,
+		Node: n.id, Self: n.member, Name: n.cfg.Name, Pack: n.cfg.Pack, PublicURL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
+		SearchMiss: n.cfg.SearchMiss, Err: n.Err, Serving: n.serving, Alarms: n.alarms, Parts: n.states, IsRemoved: n.access.isRemoved, Fail: n.fail,
+		Metrics: n.registry, Router: n.router, Replicas: n.replicas, Gossip: n.gossip, Peers: n.peers,
+		Placement: n.placement, Keys: n.keys, Backups: n.backups, Log: n.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.access.port = n.admin
+	return n.admin.Close, nil
+}
+
+func openServer(_ context.Context, n *Node) (stop func() error, err error) {
+	listener, err := n.mux.Peers()
+	if err != nil {
+		return nil, err
+	}
+	n.methods = map[string]func(context.Context, []byte) ([]byte, error){}
+	for _, of := range []map[string]func(context.Context, []byte) ([]byte, error){
+		n.replicas.Methods(), n.keys.Methods(), n.checks.Methods(), n.backups.Methods(), n.placement.Methods(), n.admin.Methods(),
+	} {
+		maps.Copy(n.methods, of)
+	}
+	n.server = transport.OpenServer(transport.ServerConfig{Listener: listener, Handler: n.servePeer, Log: n.log})
+	return n.server.Close, nil
+}
