@@ -39,17 +39,17 @@ demo: setup build ## a three-node cluster that matches real faces, told as a sto
 ##@ Checks
 .PHONY: test race lint fuzz bench venv s3 emulated
 venv:
-	@scripts/venv.sh node/sigv4/testdata/requirements.txt clients/python/requirements.txt
+	@scripts/venv.sh node/sigv4/testdata/requirements.txt clients/python/requirements.txt engine/imaging/testdata/judge/requirements.txt
 
 test: setup venv s3 build emulated ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
 	@$(GO) test -tags $(TEST_TAGS) -timeout 20m ./...
 	@$(GO) test -tags $(TEST_TAGS),slim ./node/bucket/...
-	@cd client && $(GO) test -count=1 -timeout 5m ./...
+	@cd clients/go && $(GO) test -count=1 -timeout 5m ./...
 	@cd clients/python && PYTHONDONTWRITEBYTECODE=1 ../../assets/venv/bin/python -m pytest -q
 
 race: setup venv s3 build ## the tests under the race detector
 	@$(GO) test -race -tags $(TEST_TAGS) -timeout 40m ./...
-	@cd client && $(GO) test -race -count=1 -timeout 5m ./...
+	@cd clients/go && $(GO) test -race -count=1 -timeout 5m ./...
 
 # Two processors, one with dot products of bytes and one without. On arm64 "go test" runs these kernels.
 emulated: ## the search kernel's arm64 code, on an emulator if this processor is another one
@@ -63,7 +63,7 @@ emulated: ## the search kernel's arm64 code, on an emulator if this processor is
 lint: $(TOOLS)/golangci-lint ## formatting, vet, golangci-lint, and the rules of internal/lint
 	@$(TOOLS)/golangci-lint fmt --diff
 	@$(TOOLS)/golangci-lint run --allow-parallel-runners ./...
-	@cd client && $(TOOLS)/golangci-lint run --allow-parallel-runners --config ../.golangci.yml ./...
+	@cd clients/go && $(TOOLS)/golangci-lint run --allow-parallel-runners --config ../.golangci.yml ./...
 	@$(GO) test ./internal/lint
 
 .PHONY: alerts
@@ -109,6 +109,10 @@ bench-restart: setup build ## restart a node with a million templates on one cor
 bench-overload: setup build ## a node under ten times its load, beside idle, slow and forged clients (3 minutes; ARGS='-parts load')
 	@$(GO) run ./scripts/bench-overload $(ARGS)
 
+.PHONY: clients
+clients: venv ## pack both clients into dist/, for projects elsewhere
+	@$(GO) run ./scripts/clients
+
 CHAOSTIME ?= 30m
 .PHONY: chaos
 chaos: ## attack real processes for CHAOSTIME (default 30m), as root with partitions; ARGS='-nodes 5', ARGS=-mutants …
@@ -117,7 +121,7 @@ chaos: ## attack real processes for CHAOSTIME (default 30m), as root with partit
 ##@ Rest
 .PHONY: clean distclean
 clean: ## remove what was built and what runs left
-	@rm -rf bin dev demo-data cluster-data
+	@rm -rf bin dist dev demo-data cluster-data
 
 distclean: clean ## remove what set-up fetched, too
 	@rm -rf assets/lib assets/packs assets/photos assets/cache assets/venv assets/venv-bench assets/tools

@@ -3,7 +3,7 @@ module facet
 go 1.26.8
 
 require (
-	facet/client v0.0.0
+	facet.internal/client v0.0.0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/bep/imagemeta v1.0.1
 	github.com/ebitengine/purego v0.11.3
@@ -155,4 +155,4 @@ require (
 	google.golang.org/grpc v1.83.2 // indirect
 )
 
-replace facet/client => ./client
+replace facet.internal/client => ./clients/go

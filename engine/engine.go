@@ -56,6 +56,7 @@ type Engine struct {
 
 	memory      *semaphore.Weighted // of decoded images, in bytes
 	memoryBytes int64
+	releaser    *releaser
 
 	closing sync.Once
 	closed  chan struct{}
@@ -95,6 +96,7 @@ func New(pack *models.Pack, cfg Config) (*Engine, error) {
 		closed:  make(chan struct{}),
 
 		memoryBytes: cfg.DecodeBytes,
+		releaser:    newReleaser(),
 	}
 	if err := e.open(cfg.Workers); err != nil {
 		e.free(len(e.workers))
@@ -123,6 +125,7 @@ func (e *Engine) Close() {
 	e.closing.Do(func() {
 		close(e.closed)
 		e.free(cap(e.workers))
+		e.releaser.stop()
 	})
 }
 
@@ -181,7 +184,12 @@ func (e *Engine) extract(ctx context.Context, image []byte, s search) ([]Face, e
 	}
 	defer func() { e.workers <- w }()
 	memory := lease{from: e.memory, most: e.memoryBytes}
-	defer memory.end()
+	defer func() {
+		if memory.held > keepBytes {
+			e.releaser.soon()
+		}
+		memory.end()
+	}()
 	faces, err := w.extract(ctx, &memory, head, image, s)
 	if errors.Is(err, imaging.ErrDecode) {
 		err = fmt.Errorf("%w: %w", ErrImage, err)

@@ -16,10 +16,10 @@ import (
 	"facet/engine"
 	"facet/engine/enginetest"
 	"facet/engine/models"
-	"facet/engine/models/convert"
-	"facet/engine/models/convert/converttest"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/scripts/setup/convert"
+	"facet/scripts/setup/convert/converttest"
 )
 
 // packOf writes a pack with these files of some roles, the rest those of the

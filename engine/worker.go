@@ -17,8 +17,9 @@ const (
 	landmarkCount = 68
 	candidatesMax = 60 // boxes of one image that are looked at
 
-	// A worker keeps the pixels of an image up to this size for the next one.
-	keepBytes = 3 * 12_000_000
+	// A worker keeps the pixels of an image up to this size for the next one: those
+	// of a phone's photo at half of its sides.
+	keepBytes = 3 * 4_000_000
 
 	// A face's side follows from its landmarks, so a box may be this much smaller
 	// than a share asks for.

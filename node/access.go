@@ -9,6 +9,8 @@ import (
 
 	"facet/internal/id"
 	"facet/node/cert"
+	"facet/node/loop"
+	"facet/node/placement"
 	"facet/node/transport"
 	"facet/raftfsm/metafsm"
 	"facet/router"
@@ -45,7 +47,7 @@ func (n *Node) isRemoved(who id.Node) bool {
 // refusePeer returns why there may be no stream with a node, or nil (transport.Config.Refuse).
 func (n *Node) refusePeer(who id.Node, leaf *x509.Certificate) error {
 	switch {
-	case !n.nodeCert.Trusts(leaf):
+	case !n.keys.Node().Trusts(leaf):
 		return fmt.Errorf("%w: its authority is not trusted any more", cert.ErrStranger)
 	case n.isRemoved(who):
 		return fmt.Errorf("node %s: %w", who, transport.ErrRemoved)
@@ -57,15 +59,15 @@ func (n *Node) refusePeer(who id.Node, leaf *x509.Certificate) error {
 // mayAsk returns why the node that sent a request may not make it, or nil.
 func (n *Node) mayAsk(ctx context.Context, method string, body []byte) error {
 	who, ok := transport.Caller(ctx)
-	record, known := n.groups.metaState.Node(who)
+	record, known := n.replicas.Meta().Node(who)
 	switch {
-	case method == methodStanding:
+	case method == placement.MethodStanding:
 		return nil // by its answer a removed node learns what it is
 	case known && record.State == metafsm.NodeRemoved:
 		return router.Errorf(router.Forbidden, "", "node %s was removed from the cluster", who)
 	case ok && known:
 		return nil
-	case method == methodFounders || router.Joins(who, method, body):
+	case method == placement.MethodFounders || router.Joins(who, method, body):
 		return nil
 	default:
 		return &router.Error{
@@ -80,18 +82,18 @@ func (n *Node) mayAsk(ctx context.Context, method string, body []byte) error {
 func (n *Node) watchAccess(ctx context.Context) {
 	tick := time.NewTicker(accessTick)
 	defer tick.Stop()
-	trusted := n.nodeCert.Authorities()
+	trusted := n.keys.Node().Authorities()
 	for {
-		changed := n.groups.metaState.Changed()
+		changed := n.replicas.Meta().Changed()
 		n.cutRemoved()
-		now := n.nodeCert.Authorities()
+		now := n.keys.Node().Authorities()
 		if !slices.EqualFunc(trusted, now, (*x509.Certificate).Equal) {
 			n.cutDistrusted()
 		}
 		trusted = now
 		select {
 		case <-changed:
-			if pause(ctx, cutAfter) != nil {
+			if loop.Pause(ctx, cutAfter) != nil {
 				return
 			}
 		case <-tick.C:
@@ -108,7 +110,7 @@ func (n *Node) cutRemoved() {
 }
 
 func (n *Node) cutDistrusted() {
-	peers := n.mux.Cut(func(_ id.Node, leaf *x509.Certificate) bool { return !n.nodeCert.Trusts(leaf) })
-	operators := n.admin.cut(func(leaf *x509.Certificate) bool { return !n.nodeCert.Trusts(leaf) })
+	peers := n.mux.Cut(func(_ id.Node, leaf *x509.Certificate) bool { return !n.keys.Node().Trusts(leaf) })
+	operators := n.admin.Cut(func(leaf *x509.Certificate) bool { return !n.keys.Node().Trusts(leaf) })
 	n.log.Info("the authorities changed: connections of those that are not trusted any more were cut", "nodes", peers, "operators", operators)
 }

@@ -21,10 +21,10 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/ports"
-	"facet/node"
 	"facet/node/cert"
 	"facet/node/nodetest"
 	"facet/node/transport"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
@@ -145,10 +145,10 @@ func TestRemovedNodesCertificateOpensNothing(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4})
 	first, last := cluster.Nodes[0], cluster.Nodes[3]
 	who := last.Node.ID()
-	if err := first.Node.SetNodeState(t.Context(), node.Order{Node: who, State: node.StateDraining}); err != nil {
+	if err := first.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: who, State: wire.StateDraining}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, first.Node, "the drained node holds nothing", func(s node.Status) bool { return settled(s) && holds(s, who) == 0 })
+	eventually(t, first.Node, "the drained node holds nothing", func(s wire.Status) bool { return settled(s) && holds(s, who) == 0 })
 	cluster.Stop(3)
 	i := openIntruder(t, source(t, cluster.Authority, func() (cert.Pair, error) { return cluster.Authority.IssueNode(who, nil) }))
 	for _, m := range cluster.Nodes[:3] {
@@ -160,7 +160,7 @@ func TestRemovedNodesCertificateOpensNothing(t *testing.T) {
 	for _, m := range cluster.Nodes[:3] {
 		open = append(open, i.streams(t, m)...)
 	}
-	if err := first.Node.SetNodeState(t.Context(), node.Order{Node: who, State: node.StateRemoved}); err != nil {
+	if err := first.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: who, State: wire.StateRemoved}); err != nil {
 		t.Fatal(err)
 	}
 	late := time.Now().Add(cutWithin)
@@ -246,8 +246,8 @@ func TestRemovalByForceLosesNothing(t *testing.T) {
 	first, gone := cluster.Nodes[0], cluster.Nodes[2]
 	gallery(t, client, first.URL, "staff", 1000)
 	known := people(t, client, first.URL, 0, 20)
-	order := node.Order{Node: gone.Node.ID(), State: node.StateRemoved, Force: true}
-	if err := first.Node.SetNodeState(t.Context(), order); err != nil {
+	order := wire.Order{Node: gone.Node.ID(), State: wire.StateRemoved, Force: true}
+	if err := first.Node.Admin().SetNodeState(t.Context(), order); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -259,7 +259,7 @@ func TestRemovalByForceLosesNothing(t *testing.T) {
 		t.Error("it is not told")
 	}
 	cluster.Stop(2)
-	eventually(t, first.Node, "the other three hold all", func(s node.Status) bool {
+	eventually(t, first.Node, "the other three hold all", func(s wire.Status) bool {
 		return settled(s) && holds(s, cluster.Nodes[0].Node.ID()) == 4 && holds(s, cluster.Nodes[1].Node.ID()) == 4 && holds(s, cluster.Nodes[3].Node.ID()) == 4
 	})
 	cluster.Nodes = slices.Delete(cluster.Nodes, 2, 3)
@@ -267,11 +267,11 @@ func TestRemovalByForceLosesNothing(t *testing.T) {
 
 	// A vote that is needed is not taken away, not even by force.
 	cluster.Stop(2)
-	eventually(t, first.Node, "a node is missed", func(s node.Status) bool {
-		return slices.ContainsFunc(s.Nodes, func(m node.Member) bool { return !m.Alive && m.State == node.StateActive })
+	eventually(t, first.Node, "a node is missed", func(s wire.Status) bool {
+		return slices.ContainsFunc(s.Nodes, func(m wire.Member) bool { return !m.Alive && m.State == wire.StateActive })
 	})
 	order.Node = cluster.Nodes[1].Node.ID()
-	if err := first.Node.SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "drain the node first") {
+	if err := first.Node.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "drain the node first") {
 		t.Errorf("a removal that leaves groups without a majority: %v", err)
 	}
 }
@@ -321,29 +321,29 @@ func TestAdminPortObeysAdministratorsOnly(t *testing.T) {
 			t.Errorf("%s %s by who may look: %d %s", method, path, code, body)
 		}
 	}
-	f("GET", node.PathStatus, true)
-	f("GET", node.PathPlan, true)
-	f("GET", node.PathKeys+"?tenant=x", false)
-	f("GET", node.PathBackup, false)
-	f("DELETE", node.PathKeys+"/x", false)
+	f("GET", wire.PathStatus, true)
+	f("GET", wire.PathPlan, true)
+	f("GET", wire.PathKeys+"?tenant=x", false)
+	f("GET", wire.PathBackup, false)
+	f("DELETE", wire.PathKeys+"/x", false)
 	for _, path := range []string{
-		node.PathTenants, node.PathKeys, node.PathNodes, node.PathShards, node.PathCertificates, node.PathRings,
-		node.PathBackup, node.PathBackupVerify, node.PathBackupList, node.PathErasures, node.PathRestore,
+		wire.PathTenants, wire.PathKeys, wire.PathNodes, wire.PathShards, wire.PathCertificates, wire.PathRings,
+		wire.PathBackup, wire.PathBackupVerify, wire.PathBackupList, wire.PathErasures, wire.PathRestore,
 	} {
 		f("POST", path, false)
 	}
-	for _, path := range []string{node.PathLive, node.PathReady, node.PathMetrics} {
+	for _, path := range []string{wire.PathLive, wire.PathReady, wire.PathMetrics} {
 		if code, body := adminCall(t, m, nil, "GET", path); code != http.StatusOK {
 			t.Errorf("%s without a certificate: %d %s", path, code, body)
 		}
 	}
 	cluster.Stop(1)
-	if err := m.Node.SetNodeState(t.Context(), node.Order{Node: own, State: node.StateRemoved, Force: true}); err != nil {
+	if err := m.Node.Admin().SetNodeState(t.Context(), wire.Order{Node: own, State: wire.StateRemoved, Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	code, body := 0, ""
 	for late := time.Now().Add(cutWithin); time.Now().Before(late) && code != http.StatusForbidden; time.Sleep(50 * time.Millisecond) {
-		code, body = adminCall(t, m, status, "GET", node.PathStatus)
+		code, body = adminCall(t, m, status, "GET", wire.PathStatus)
 	}
 	if code != http.StatusForbidden || !strings.Contains(body, "was removed") {
 		t.Errorf("the removed node's certificate still looks: %d", code)
@@ -369,7 +369,7 @@ func keep(t *testing.T, m *nodetest.Member, s *cert.Source) kept {
 
 func (k kept) status(t *testing.T) error {
 	t.Helper()
-	if _, err := io.WriteString(k, "GET "+node.PathStatus+" HTTP/1.1\r\nHost: n\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(k, "GET "+wire.PathStatus+" HTTP/1.1\r\nHost: n\r\n\r\n"); err != nil {
 		return err
 	}
 	a, err := http.ReadResponse(k.in, nil)
@@ -420,7 +420,7 @@ func TestEndOfRotationCutsWhatOldAuthoritySigned(t *testing.T) {
 			}
 		}
 	}
-	order := func(o node.CertificateOrder) (a node.CertificateAnswer) {
+	order := func(o wire.CertificateOrder) (a wire.CertificateAnswer) {
 		t.Helper()
 		a, err := cluster.Nodes[0].Node.Certificates(t.Context(), o)
 		if err != nil {
@@ -431,7 +431,7 @@ func TestEndOfRotationCutsWhatOldAuthoritySigned(t *testing.T) {
 	whileBusy(t, cluster, client, other, func() {
 		open("before")
 		for _, m := range cluster.Nodes {
-			order(node.CertificateOrder{Node: m.Node.ID(), Authorities: ca.CertPEM()})
+			order(wire.CertificateOrder{Node: m.Node.ID(), Authorities: ca.CertPEM()})
 		}
 		time.Sleep(cutWithin)
 		open("both are trusted")
@@ -444,7 +444,7 @@ func TestEndOfRotationCutsWhatOldAuthoritySigned(t *testing.T) {
 			streams = append(streams, i.streams(t, m)...)
 		}
 		for _, m := range cluster.Nodes {
-			order(node.CertificateOrder{Node: m.Node.ID(), Authorities: next.Alone().CertPEM()})
+			order(wire.CertificateOrder{Node: m.Node.ID(), Authorities: next.Alone().CertPEM()})
 		}
 		late := time.Now().Add(cutWithin)
 		for n, c := range streams {
@@ -461,10 +461,10 @@ func TestEndOfRotationCutsWhatOldAuthoritySigned(t *testing.T) {
 }
 
 // renew gives a node certificates of an authority.
-func renew(t *testing.T, ca *cert.CA, who id.Node, order func(node.CertificateOrder) node.CertificateAnswer) {
+func renew(t *testing.T, ca *cert.CA, who id.Node, order func(wire.CertificateOrder) wire.CertificateAnswer) {
 	t.Helper()
-	a := order(node.CertificateOrder{Node: who})
-	o := node.CertificateOrder{Node: who, Authorities: ca.CertPEM()}
+	a := order(wire.CertificateOrder{Node: who})
+	o := wire.CertificateOrder{Node: who, Authorities: ca.CertPEM()}
 	var errs [2]error
 	o.Certificate, errs[0] = ca.SignNode(a.Request, who, a.Hosts)
 	o.Server, errs[1] = ca.SignServer(a.ServerRequest, a.Hosts)

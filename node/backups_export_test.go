@@ -2,25 +2,28 @@ package node
 
 import (
 	"context"
+	"errors"
 
 	"facet/internal/id"
 	"facet/node/backup"
 	"facet/node/bucket"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/shard/seal"
 )
 
 // Restoration gives what this node's replica of meta knows of a restoration.
-func (n *Node) Restoration() (metafsm.Restoration, bool) { return n.groups.metaState.Restoration() }
+func (n *Node) Restoration() (metafsm.Restoration, bool) { return n.replicas.Meta().Restoration() }
 
 // Erasures gives what a backup knows to be erased.
-func (n *Node) Erasures(ctx context.Context, q BackupQuery) ([]backup.Erasure, error) {
+func (n *Node) Erasures(ctx context.Context, q wire.BackupQuery) ([]backup.Erasure, error) {
 	f, err := bucket.OpenFolder(ctx, q.From)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return backup.Deleted(ctx, f, q.Name, n.master)
+	return backup.Deleted(ctx, f, q.Name, n.keys.Master())
 }
 
 // NewTenantKey makes an access key of a tenant.
@@ -33,19 +36,27 @@ func (n *Node) NewTenantKey(ctx context.Context, tenant string) (router.AccessKe
 }
 
 // RestoreMeeting is Restore that calls meets once, before records are loaded into meta.
-func (n *Node) RestoreMeeting(ctx context.Context, q RestoreOrder, meets func()) (backup.Restored, error) {
-	from, err := n.masterOf(q.Key)
-	if err == nil {
-		q.Name, err = n.named(ctx, q.From, q.Name)
+func (n *Node) RestoreMeeting(ctx context.Context, q wire.RestoreOrder, meets func()) (backup.Restored, error) {
+	from, err := seal.NewMaster(q.Key)
+	if len(q.Key) == 0 {
+		from, err = n.keys.Master(), nil
 	}
 	if err != nil {
 		return backup.Restored{}, err
 	}
-	return backup.Restore(ctx, backup.RestoreOptions{URL: q.From, Name: q.Name, From: from, To: n.master}, &meeting{copies{n}, meets})
+	f, err := bucket.OpenFolder(ctx, q.From)
+	if err != nil {
+		return backup.Restored{}, err
+	}
+	name, err := backup.Newest(ctx, f)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return backup.Restored{}, err
+	}
+	return backup.Restore(ctx, backup.RestoreOptions{URL: q.From, Name: name, From: from, To: n.keys.Master()}, &meeting{n.backups.Target(), meets})
 }
 
 type meeting struct {
-	copies
+	backup.Target
 	meets func()
 }
 
@@ -54,13 +65,13 @@ func (m *meeting) Propose(ctx context.Context, group id.Shard, cmd []byte) ([]by
 		m.meets()
 		m.meets = nil
 	}
-	return m.copies.Propose(ctx, group, cmd)
+	return m.Target.Propose(ctx, group, cmd)
 }
 
 // ReplaceKey is Rotate that had begun before a restoration did.
-func (n *Node) ReplaceKey(ctx context.Context, o RingOrder) (RingAnswer, error) {
-	return n.replaceKey(ctx, o)
+func (n *Node) ReplaceKey(ctx context.Context, o wire.RingOrder) (wire.RingAnswer, error) {
+	return n.keys.ReplaceKey(ctx, o)
 }
 
 // ChangeMaster has the node use other cluster keys, the first one to wrap.
-func (n *Node) ChangeMaster(secrets ...[]byte) error { return n.master.Change(secrets) }
+func (n *Node) ChangeMaster(secrets ...[]byte) error { return n.keys.Master().Change(secrets) }

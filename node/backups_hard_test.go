@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"facet/node"
 	"facet/node/backup"
 	"facet/node/nodetest"
+	"facet/node/wire"
 )
 
 func TestABackupAndARestorationGoOnWhereTheyWereInterrupted(t *testing.T) {
@@ -28,9 +28,9 @@ func TestABackupAndARestorationGoOnWhereTheyWereInterrupted(t *testing.T) {
 		enrol(t, c, url, fmt.Sprint("person ", i))
 	}
 	dir := t.TempDir()
-	order := node.BackupOrder{To: "file://" + dir, Name: "first"}
+	order := wire.BackupOrder{To: "file://" + dir, Name: "first"}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := old.Nodes[0].Node.Backup(ctx, order, func(done, _ int) {
+	_, err := old.Nodes[0].Node.Backups().Backup(ctx, order, func(done, _ int) {
 		if done == 2 {
 			cancel()
 		}
@@ -38,14 +38,14 @@ func TestABackupAndARestorationGoOnWhereTheyWereInterrupted(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("the interrupted backup: %v", err)
 	}
-	if _, err := old.Nodes[0].Node.Verify(t.Context(), node.BackupQuery{From: order.To, Name: "first"}, nil); err == nil {
+	if _, err := old.Nodes[0].Node.Backups().Verify(t.Context(), wire.BackupQuery{From: order.To, Name: "first"}, nil); err == nil {
 		t.Error("an unfinished backup is verified")
 	}
 	before := sizes(t, dir)
 	if len(before) == 0 {
 		t.Fatal("no part was finished before the interruption")
 	}
-	if _, err := old.Nodes[2].Node.Backup(t.Context(), order, nil); err != nil {
+	if _, err := old.Nodes[2].Node.Backups().Backup(t.Context(), order, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, was := range before {
@@ -54,9 +54,9 @@ func TestABackupAndARestorationGoOnWhereTheyWereInterrupted(t *testing.T) {
 		}
 	}
 	young := nodetest.Start(t, nodetest.Options{Nodes: 1, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
-	from := node.RestoreOrder{BackupQuery: node.BackupQuery{From: order.To}}
+	from := wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: order.To}}
 	ctx, cancel = context.WithCancel(t.Context())
-	_, err = young.Nodes[0].Node.Restore(ctx, from, func(done, total int) {
+	_, err = young.Nodes[0].Node.Backups().Restore(ctx, from, func(done, total int) {
 		if done > total/2 {
 			cancel()
 		}
@@ -67,13 +67,13 @@ func TestABackupAndARestorationGoOnWhereTheyWereInterrupted(t *testing.T) {
 	young.Stop(0)
 	young.Restart(0)
 	young.WaitReady()
-	if _, err := young.Nodes[0].Node.Backup(t.Context(), order, nil); err == nil {
+	if _, err := young.Nodes[0].Node.Backups().Backup(t.Context(), order, nil); err == nil {
 		t.Error("a half restored cluster is backed up")
 	}
 	if _, err := young.CreateTenant("early"); err == nil {
 		t.Error("a half restored cluster takes tenants")
 	}
-	done, err := young.Nodes[0].Node.Restore(t.Context(), from, nil)
+	done, err := young.Nodes[0].Node.Backups().Restore(t.Context(), from, nil)
 	if err != nil || done.Active != 30 {
 		t.Fatalf("restored: %+v, %v", done, err)
 	}
@@ -116,12 +116,12 @@ func TestWhatDoesNotFitIsRefusedInWords(t *testing.T) {
 	expect(t, c, http.StatusOK, url, http.MethodPut, "/v1.1/subjects/"+bob.ID, face("bobby"))
 	dir := t.TempDir()
 	to := "file://" + dir
-	early, err := old.Nodes[0].Node.Backup(t.Context(), node.BackupOrder{To: to, Name: "early"}, nil)
+	early, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "early"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	expect(t, c, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/"+ann.ID, nil)
-	if _, err := old.Nodes[0].Node.Backup(t.Context(), node.BackupOrder{To: to, Name: "late"}, nil); err != nil {
+	if _, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "late"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	other := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2})
@@ -134,10 +134,10 @@ func TestWhatDoesNotFitIsRefusedInWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := node.RestoreOrder{BackupQuery: node.BackupQuery{From: to, Name: "early"}}
-	f := func(on *nodetest.Cluster, q node.RestoreOrder, want string) {
+	q := wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to, Name: "early"}}
+	f := func(on *nodetest.Cluster, q wire.RestoreOrder, want string) {
 		t.Helper()
-		if _, err := on.Nodes[0].Node.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := on.Nodes[0].Node.Backups().Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
 	}
@@ -164,10 +164,10 @@ func TestWhatDoesNotFitIsRefusedInWords(t *testing.T) {
 	if r, ok := other.Nodes[0].Node.Restoration(); ok {
 		t.Errorf("a refused restoration has begun: %+v", r)
 	}
-	if q.Erasures, err = old.Nodes[0].Node.Erasures(t.Context(), node.BackupQuery{From: to, Name: "late"}); err != nil || len(q.Erasures) != 1 {
+	if q.Erasures, err = old.Nodes[0].Node.Erasures(t.Context(), wire.BackupQuery{From: to, Name: "late"}); err != nil || len(q.Erasures) != 1 {
 		t.Fatalf("erasures: %v, %v", q.Erasures, err)
 	}
-	done, err := other.Nodes[0].Node.Restore(t.Context(), q, nil)
+	done, err := other.Nodes[0].Node.Backups().Restore(t.Context(), q, nil)
 	if err != nil || done.Active != 1 || done.Erased != 1 {
 		t.Fatalf("restored: %+v, %v", done, err)
 	}
@@ -192,19 +192,19 @@ func TestOneGalleryIsRestoredIntoAClusterThatServes(t *testing.T) {
 		enrol(t, c, url, fmt.Sprint("person ", i))
 	}
 	to := "file://" + t.TempDir()
-	if _, err := old.Nodes[0].Node.Backup(t.Context(), node.BackupOrder{To: to, Name: "one", Galleries: []string{"bank/staff"}}, nil); err != nil {
+	if _, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "one", Galleries: []string{"bank/staff"}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	busy := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
 	own := busy.Client("shop", nil)
 	gallery(t, own, busy.Nodes[0].URL, "staff", 100)
 	enrol(t, own, busy.Nodes[0].URL, "clerk")
-	q := node.RestoreOrder{BackupQuery: node.BackupQuery{From: to}, Gallery: "staff"}
-	done, err := busy.Nodes[0].Node.Restore(t.Context(), q, nil)
+	q := wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}, Gallery: "staff"}
+	done, err := busy.Nodes[0].Node.Backups().Restore(t.Context(), q, nil)
 	if err != nil || done.Active != 10 || done.Galleries != 1 {
 		t.Fatalf("restored: %+v, %v", done, err)
 	}
-	if _, err := busy.Nodes[0].Node.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "already") {
+	if _, err := busy.Nodes[0].Node.Backups().Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Errorf("once more: %v", err)
 	}
 	key, err := busy.Nodes[0].Node.NewTenantKey(t.Context(), "bank")
@@ -238,7 +238,7 @@ func TestWhoWasErasedStaysErasedThoughNoEntryTellsOfItAnyMore(t *testing.T) {
 	to := "file://" + t.TempDir()
 	backUp := func(name string) {
 		t.Helper()
-		if _, err := old.Nodes[0].Node.Backup(t.Context(), node.BackupOrder{To: to, Name: name}, nil); err != nil {
+		if _, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: name}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -250,11 +250,11 @@ func TestWhoWasErasedStaysErasedThoughNoEntryTellsOfItAnyMore(t *testing.T) {
 		enrol(t, c, url, fmt.Sprint("newcomer ", i))
 	}
 	backUp("late")
-	if list, err := old.Nodes[0].Node.Erasures(t.Context(), node.BackupQuery{From: to, Name: "late"}); err != nil || len(list) != 0 {
+	if list, err := old.Nodes[0].Node.Erasures(t.Context(), wire.BackupQuery{From: to, Name: "late"}); err != nil || len(list) != 0 {
 		t.Fatalf("the newer backup lists %v, %v: its entries were not recycled", list, err)
 	}
 	stranger := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
-	if _, err := stranger.Nodes[0].Node.Backup(t.Context(), node.BackupOrder{To: to, Name: "strange"}, nil); err != nil {
+	if _, err := stranger.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "strange"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, f := range map[string]struct {
@@ -265,8 +265,8 @@ func TestWhoWasErasedStaysErasedThoughNoEntryTellsOfItAnyMore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			young := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 7, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
-			q := node.RestoreOrder{BackupQuery: node.BackupQuery{From: to, Name: "early"}, WithErased: f.with}
-			done, err := young.Nodes[0].Node.Restore(t.Context(), q, nil)
+			q := wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to, Name: "early"}, WithErased: f.with}
+			done, err := young.Nodes[0].Node.Backups().Restore(t.Context(), q, nil)
 			if err != nil || done.Active != f.active || done.Erased != 12-f.active {
 				t.Fatalf("restored: %+v, %v", done, err)
 			}
@@ -307,14 +307,14 @@ func TestNoBackupIsMadeWhileTheClustersKeyIsBeingChanged(t *testing.T) {
 	if err := n.ChangeMaster(bytes.Repeat([]byte{5}, len(old)), old); err != nil {
 		t.Fatal(err)
 	}
-	order := node.BackupOrder{To: "file://" + t.TempDir(), Name: "b"}
-	if _, err := n.Backup(t.Context(), order, nil); !errors.Is(err, backup.ErrKeyChanges) {
+	order := wire.BackupOrder{To: "file://" + t.TempDir(), Name: "b"}
+	if _, err := n.Backups().Backup(t.Context(), order, nil); !errors.Is(err, backup.ErrKeyChanges) {
 		t.Errorf("with records that the old key has wrapped: %v", err)
 	}
 	if err := n.ChangeMaster(old); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Backup(t.Context(), order, nil); err != nil {
+	if _, err := n.Backups().Backup(t.Context(), order, nil); err != nil {
 		t.Errorf("with one key: %v", err)
 	}
 }

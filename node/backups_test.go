@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"facet/node"
+	"facet/node/backup"
 	"facet/node/nodetest"
+	"facet/node/wire"
 )
 
 func TestABackupBringsAClusterBackOnOtherNodes(t *testing.T) {
@@ -25,7 +26,7 @@ func TestABackupBringsAClusterBackOnOtherNodes(t *testing.T) {
 	gone := enrol(t, c, url, "gone")
 	expect(t, c, http.StatusNoContent, url, http.MethodDelete, "/v1.1/subjects/"+gone.ID, nil)
 	to := "file://" + t.TempDir()
-	m, err := old.Nodes[1].Node.Backup(t.Context(), node.BackupOrder{To: to, Name: "first"}, nil)
+	m, err := old.Nodes[1].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to, Name: "first"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func TestABackupBringsAClusterBackOnOtherNodes(t *testing.T) {
 		t.Errorf("the backup has %d events", m.Active())
 	}
 	young := nodetest.Start(t, nodetest.Options{Nodes: 1, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
-	done, err := young.Nodes[0].Node.Restore(t.Context(), node.RestoreOrder{BackupQuery: node.BackupQuery{From: to}}, nil)
+	done, err := young.Nodes[0].Node.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,14 +72,14 @@ func TestOneSurvivorOfThreeIsRecoveredAndMakesNewReplicas(t *testing.T) {
 		enrol(t, c, url, fmt.Sprint("person ", i))
 	}
 	dir := cluster.Nodes[0].Config.Dir
-	if _, err := node.OpenRecovery([]string{dir}); err == nil {
+	if _, err := backup.OpenRecovery([]string{dir}); err == nil {
 		t.Fatal("a directory on which a node runs is opened")
 	}
 	waitApplied(t, cluster)
 	for i := range 3 {
 		cluster.Stop(i)
 	}
-	r, err := node.OpenRecovery([]string{dir})
+	r, err := backup.OpenRecovery([]string{dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/node"
 	"facet/node/nodetest"
+	"facet/node/wire"
 	"facet/router"
 )
 
@@ -42,7 +42,7 @@ func BenchmarkBackup(b *testing.B) {
 		}
 		var bytes int64
 		made := timed("backup", func() error {
-			m, err := old.Nodes[0].Node.Backup(b.Context(), node.BackupOrder{To: to, Name: "b"}, nil)
+			m, err := old.Nodes[0].Node.Backups().Backup(b.Context(), wire.BackupOrder{To: to, Name: "b"}, nil)
 			bytes = m.Bytes
 			if err == nil && m.Active() != backupEvents {
 				b.Fatalf("%d events", m.Active())
@@ -50,14 +50,14 @@ func BenchmarkBackup(b *testing.B) {
 			return err
 		})
 		copied := timed("copy", func() error { return copySynced(filepath.Join(from, "b"), b.TempDir()) })
-		q := node.BackupQuery{From: to, Name: "b"}
+		q := wire.BackupQuery{From: to, Name: "b"}
 		verified := timed("verify", func() error {
-			_, err := old.Nodes[0].Node.Verify(b.Context(), q, nil)
+			_, err := old.Nodes[0].Node.Backups().Verify(b.Context(), q, nil)
 			return err
 		})
 		young := nodetest.Start(b, nodetest.Options{ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
 		restored := timed("restore", func() error {
-			_, err := young.Nodes[0].Node.Restore(b.Context(), node.RestoreOrder{BackupQuery: q}, nil)
+			_, err := young.Nodes[0].Node.Backups().Restore(b.Context(), wire.RestoreOrder{BackupQuery: q}, nil)
 			return err
 		})
 		young.Close()

@@ -8,16 +8,25 @@ import (
 	"time"
 
 	"facet/engine/score"
+	"facet/node/bucket"
 	"facet/node/httpapi"
+	"facet/node/sigv4"
 	"facet/node/transport"
 	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
 	"facet/router"
 )
+
+// AwayDefault is how long a node may be missed before its replicas are made anew
+// elsewhere.
+const AwayDefault = 10 * time.Minute
+
+// CheckDefault is how often the replicas of a group at rest are compared.
+const CheckDefault = 10 * time.Minute
 
 // Limits of a cluster's shape.
 const (
 	shardsMax   = 64
-	votersMax   = 5 // voters of meta; further founders hold it as non-voters
 	replicasMax = 5
 )
 
@@ -127,14 +136,16 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// The scope of signatures (interface, §5). The service is always this one.
-const (
-	RegionDefault  = "ap-southeast-2"
-	ServiceDefault = "execute-api"
-)
-
 // SearchMissProbable is the SearchMiss of the setting search-bound: probable.
 const SearchMissProbable = 5e-10
+
+// level is what this node knows (metafsm.Level).
+func (c Config) level() uint32 {
+	if c.Level == 0 {
+		return metafsm.Level
+	}
+	return c.Level
+}
 
 // complete fills what was left empty and refuses what can't work.
 func (c Config) complete() (Config, error) {
@@ -154,7 +165,7 @@ func (c Config) complete() (Config, error) {
 		c.CheckEvery = CheckDefault
 	}
 	if c.Region == "" {
-		c.Region = RegionDefault
+		c.Region = sigv4.RegionDefault
 	}
 	switch {
 	case c.Dir == "":
@@ -182,4 +193,18 @@ func (c Config) complete() (Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// checkBackup refuses a schedule that can't be meant.
+func (c Config) checkBackup() error {
+	switch {
+	case c.BackupTo == "" && c.BackupEvery == 0:
+		return nil
+	case c.BackupTo == "" || c.BackupEvery <= 0 || c.BackupKeep < 1:
+		return errors.New("node: backups by the clock need a URL, a time between them, and at least one to keep")
+	}
+	if err := bucket.Check(c.BackupTo); err != nil {
+		return fmt.Errorf("node: backups by the clock: %w", err)
+	}
+	return nil
 }

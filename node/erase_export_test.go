@@ -6,6 +6,6 @@ import (
 
 // DataSecret gives the bytes of a gallery's data key.
 func (n *Node) DataSecret(gallery id.Gallery) ([]byte, error) {
-	g, _ := n.groups.Meta().Gallery(gallery)
-	return n.master.Unwrap(g.WrappedKey, []byte("gallery-data-key"+gallery.String()))
+	g, _ := n.replicas.Meta().Gallery(gallery)
+	return n.keys.Master().Unwrap(g.WrappedKey, []byte("gallery-data-key"+gallery.String()))
 }

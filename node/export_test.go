@@ -13,7 +13,7 @@ import (
 
 // ShardHere gives the state of a shard's replica on this node.
 func (n *Node) ShardHere(number id.Shard) (*shard.Shard, bool) {
-	m, here := n.groups.Shard(number)
+	m, here := n.replicas.Shard(number)
 	if !here {
 		return nil, false
 	}
@@ -22,11 +22,11 @@ func (n *Node) ShardHere(number id.Shard) (*shard.Shard, bool) {
 
 // DataKey gives a gallery's data key and generation, as the router reads it.
 func (n *Node) DataKey(gallery id.Gallery) (*seal.Key, uint32, error) {
-	g, known := n.groups.Meta().Gallery(gallery)
+	g, known := n.replicas.Meta().Gallery(gallery)
 	if !known {
 		return nil, 0, errors.New("the gallery is not known")
 	}
-	raw, err := n.master.Unwrap(g.WrappedKey, []byte("gallery-data-key"+gallery.String()))
+	raw, err := n.keys.Master().Unwrap(g.WrappedKey, []byte("gallery-data-key"+gallery.String()))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -36,12 +36,12 @@ func (n *Node) DataKey(gallery id.Gallery) (*seal.Key, uint32, error) {
 
 // SetFree has the node believe that its disk has free bytes of size, from now on.
 func (n *Node) SetFree(free, size uint64) {
-	n.space.setLook(func() (uint64, uint64, error) { return free, size, nil })
+	n.limits.MeasureBy(func() (uint64, uint64, error) { return free, size, nil })
 }
 
 // BytesPerTemplate tells what a template of dim numbers takes in the kernel here.
 func (n *Node) BytesPerTemplate(dim int) float64 {
-	m, err := kernel.New(n.groups.arena, dim)
+	m, err := kernel.New(n.replicas.Arena(), dim)
 	if err != nil {
 		return 0
 	}
@@ -49,50 +49,50 @@ func (n *Node) BytesPerTemplate(dim int) float64 {
 }
 
 // Break has a replica here meet err, as if its files had.
-func (n *Node) Break(number id.Shard, err error) { n.groups.broke(number, err) }
+func (n *Node) Break(number id.Shard, err error) { n.replicas.Damage(number, err) }
 
 // DigestHere gives the digest of a shard's replica on this node.
 func (n *Node) DigestHere(number id.Shard) (sum [32]byte, applied uint64, here bool) {
-	h, here := n.groups.hosted(number)
-	if !here {
+	machine, here := n.replicas.Shard(number)
+	group, open := n.replicas.Group(number)
+	if !here || !open {
 		return sum, 0, false
 	}
-	return h.state.Digest(), h.group.Applied(), true
+	return machine.Digest(), group.Applied(), true
 }
 
 // CutLog has a shard's replica here write a snapshot and leave nothing in its log.
 func (n *Node) CutLog(number id.Shard) error {
-	h, here := n.groups.hosted(number)
+	group, here := n.replicas.Group(number)
 	if !here {
 		return errors.New("the shard is not here")
 	}
-	return h.group.Erase(time.Now().Add(time.Hour))
+	return group.Erase(time.Now().Add(time.Hour))
 }
 
 // Leads tells whether this node leads a group.
 func (n *Node) Leads(number id.Shard) bool {
-	g, open := n.groups.Group(number)
+	g, open := n.replicas.Group(number)
 	return open && g.IsLeader()
 }
 
 // Spoil changes the state of a shard's replica here, and of no other.
 func (n *Node) Spoil(number id.Shard) {
-	h, _ := n.groups.hosted(number)
-	h.state.Apply(h.group.Applied(), shardfsm.Grant{Gallery: id.Gallery{UUID: id.Random([16]byte{1})}, Generation: 1, Total: 7}.Encode())
+	machine, _ := n.replicas.Shard(number)
+	group, _ := n.replicas.Group(number)
+	machine.Apply(group.Applied(), shardfsm.Grant{Gallery: id.Gallery{UUID: id.Random([16]byte{1})}, Generation: 1, Total: 7}.Encode())
 }
 
 // Diverged counts the replicas that this node found to differ.
 func (n *Node) Diverged() int {
-	n.checks.mu.Lock()
-	defer n.checks.mu.Unlock()
-	return n.checks.diverged
+	_, diverged := n.checks.Counts()
+	return diverged
 }
 
 // Compared counts the comparisons that this node made as a leader.
 func (n *Node) Compared() int {
-	n.checks.mu.Lock()
-	defer n.checks.mu.Unlock()
-	return n.checks.compared
+	compared, _ := n.checks.Counts()
+	return compared
 }
 
 // Alarms gives the alarms of this node.

@@ -25,6 +25,7 @@ import (
 	"facet/node/nodetest"
 	"facet/node/sigv4"
 	"facet/node/transport"
+	"facet/node/wire"
 )
 
 // nodeProcess is the variable that makes this test's binary a node: the file of its
@@ -172,10 +173,10 @@ func (f *fleet) leads() [][]int {
 		led := make([][]int, len(f.procs))
 		all := 0
 		for i, m := range f.cluster.Nodes {
-			if _, ready := ask(m, node.PathReady); !ready {
+			if _, ready := ask(m, wire.PathReady); !ready {
 				break
 			}
-			samples, _ := ask(m, node.PathMetrics)
+			samples, _ := ask(m, wire.PathMetrics)
 			for shard := 1; shard <= failoverShards; shard++ {
 				if strings.Contains(samples, fmt.Sprintf("facet_group_leader{group=\"%d\"} 1\n", shard)) {
 					led[i] = append(led[i], shard)

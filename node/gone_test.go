@@ -15,7 +15,9 @@ import (
 
 	"facet/internal/id"
 	"facet/node"
+	"facet/node/backup"
 	"facet/node/nodetest"
+	"facet/node/wire"
 )
 
 // vanish takes a stopped node's replicas of shards off its disk. Odd ones lose their
@@ -76,7 +78,7 @@ func TestAReplicaWhoseFolderIsGoneDoesNotVoteBeforeItHasCaughtUp(t *testing.T) {
 		t.Error("it has opened a replica with nothing in it")
 	}
 	cluster.Restart(1)
-	eventually(t, first.Node, "it votes again, with all the data", func(s node.Status) bool {
+	eventually(t, first.Node, "it votes again, with all the data", func(s wire.Status) bool {
 		return settled(s) && votesEverywhere(s, who) && !warned(s, "out of service")
 	})
 	for number := range id.Shard(4) {
@@ -100,7 +102,7 @@ func TestTheOnlyReplicaOfAShardIsNotFoundedAnewWhenItsFolderIsGone(t *testing.T)
 	cluster.Stop(0)
 	vanish(t, m, 1)
 	cluster.Restart(0)
-	eventually(t, m.Node, "the alarm", func(s node.Status) bool { return warned(s, "is gone") && warned(s, "shard 1 has no leader") })
+	eventually(t, m.Node, "the alarm", func(s wire.Status) bool { return warned(s, "is gone") && warned(s, "shard 1 has no leader") })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	r, err := client.Sign(m.URL, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image("anna")})
@@ -180,16 +182,16 @@ func TestAReplicaThatMovesAwayAndComesBackIsNoneThatIsGone(t *testing.T) {
 	m := cluster.Nodes[0]
 	order := func(state string, done func(groups []id.Shard) bool) {
 		t.Helper()
-		if err := cluster.Nodes[1].Node.SetNodeState(t.Context(), node.Order{Node: m.Node.ID(), State: state}); err != nil {
+		if err := cluster.Nodes[1].Node.Admin().SetNodeState(t.Context(), wire.Order{Node: m.Node.ID(), State: state}); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, m.Node, "moves end", func(s node.Status) bool {
+		eventually(t, m.Node, "moves end", func(s wire.Status) bool {
 			_, groups := groupsOf(t, m)
 			return settled(s) && done(groups) && !warned(s, "out of service")
 		})
 	}
-	order(node.StateDraining, func(groups []id.Shard) bool { return slices.Equal(groups, []id.Shard{0}) })
-	order(node.StateActive, func(groups []id.Shard) bool { return len(groups) > 1 })
+	order(wire.StateDraining, func(groups []id.Shard) bool { return slices.Equal(groups, []id.Shard{0}) })
+	order(wire.StateActive, func(groups []id.Shard) bool { return len(groups) > 1 })
 	everybody(t, client, cluster, known)
 }
 
@@ -208,7 +210,7 @@ func TestWhatIsNotChosenInARecoveryIsNoneThatIsGone(t *testing.T) {
 			dirs = append(dirs, m.Config.Dir)
 		}
 	}
-	r, err := node.OpenRecovery(dirs)
+	r, err := backup.OpenRecovery(dirs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +221,7 @@ func TestWhatIsNotChosenInARecoveryIsNoneThatIsGone(t *testing.T) {
 		cluster.Restart(i)
 	}
 	cluster.WaitReady()
-	eventually(t, cluster.Nodes[0].Node, "both have replicas of all", func(s node.Status) bool {
+	eventually(t, cluster.Nodes[0].Node, "both have replicas of all", func(s wire.Status) bool {
 		return votesEverywhere(s, cluster.Nodes[0].Node.ID()) && votesEverywhere(s, cluster.Nodes[1].Node.ID()) && !warned(s, "out of service")
 	})
 	everybody(t, client, cluster, known)

@@ -17,6 +17,7 @@ import (
 	"facet/internal/ports"
 	"facet/node"
 	"facet/node/nodetest"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 )
 
@@ -36,7 +37,7 @@ func otherPorts(t *testing.T, m *nodetest.Member) {
 
 // votesEverywhere tells whether a node votes in all shards and has applied what they
 // have committed.
-func votesEverywhere(s node.Status, who id.Node) bool {
+func votesEverywhere(s wire.Status, who id.Node) bool {
 	n := 0
 	for _, m := range s.Nodes {
 		for _, g := range m.Groups {
@@ -63,7 +64,7 @@ func TestANodeThatComesBackAtOtherAddressesIsTheSameNode(t *testing.T) {
 	if got := cluster.Nodes[2].Node.ID(); got != who {
 		t.Fatalf("it is %s now, and was %s", got, who)
 	}
-	eventually(t, first.Node, "it votes as before", func(s node.Status) bool {
+	eventually(t, first.Node, "it votes as before", func(s wire.Status) bool {
 		return len(s.Nodes) == 3 && settled(s) && votesEverywhere(s, who)
 	})
 	// Its vote counts: with the second node away, nothing goes without it.
@@ -71,7 +72,7 @@ func TestANodeThatComesBackAtOtherAddressesIsTheSameNode(t *testing.T) {
 	person := "with the third node's vote"
 	known[person] = enrolUntil(t, client, first.URL, person)
 	cluster.Restart(1)
-	eventually(t, first.Node, "all are there", func(s node.Status) bool { return votesEverywhere(s, cluster.Nodes[1].Node.ID()) })
+	eventually(t, first.Node, "all are there", func(s wire.Status) bool { return votesEverywhere(s, cluster.Nodes[1].Node.ID()) })
 	everybody(t, client, cluster, known)
 }
 
@@ -134,7 +135,7 @@ func TestAnEmptyDiskUnderAnOldIDDoesNotVoteBeforeItHasCaughtUp(t *testing.T) {
 		cancel()
 	}
 	cluster.Restart(1)
-	eventually(t, first.Node, "it votes again, as a new member, with all the data", func(s node.Status) bool {
+	eventually(t, first.Node, "it votes again, as a new member, with all the data", func(s wire.Status) bool {
 		return settled(s) && votesEverywhere(s, who)
 	})
 	everybody(t, client, cluster, known)
@@ -153,7 +154,7 @@ func TestAnAnswerOfANodesNewMemberDoesNotCountForItsOldOne(t *testing.T) {
 	cluster.Stop(2)
 	wipe(t, cluster.Nodes[2])
 	cluster.Restart(2)
-	eventually(t, first, "its successor votes", func(s node.Status) bool { return settled(s) && votesEverywhere(s, who) })
+	eventually(t, first, "its successor votes", func(s wire.Status) bool { return settled(s) && votesEverywhere(s, who) })
 	if now := cluster.Nodes[2].Node.Member(); now == old || !first.HasCaughtUp(t.Context(), 1, now) {
 		t.Errorf("the successor %s has not caught up", now)
 	}

@@ -1,11 +1,14 @@
 package node
 
-import "facet/internal/id"
+import (
+	"facet/internal/id"
+	"facet/node/replicas"
+)
 
 // RecordedLevels gives what the nodes' records say that they know.
 func (n *Node) RecordedLevels() []uint32 {
 	var list []uint32
-	for _, r := range n.groups.metaState.Nodes() {
+	for _, r := range n.replicas.Meta().Nodes() {
 		list = append(list, r.Knows())
 	}
 	return list
@@ -13,12 +16,12 @@ func (n *Node) RecordedLevels() []uint32 {
 
 // SnapshotHere has a group's replica here make a snapshot.
 func (n *Node) SnapshotHere(number id.Shard) error {
-	g, ok := n.groups.Group(number)
+	g, ok := n.replicas.Group(number)
 	if !ok {
-		return notHere(number)
+		return replicas.NotHere(number)
 	}
 	return g.Snapshot()
 }
 
 // NotedLevel gives the cluster's level, once this node's data directory says so.
-func (n *Node) NotedLevel() uint32 { return n.groups.noted.Load() }
+func (n *Node) NotedLevel() uint32 { return n.replicas.NotedLevel() }

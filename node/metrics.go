@@ -14,6 +14,8 @@ import (
 	"facet/node/cert"
 	"facet/node/httpapi"
 	"facet/node/metrics"
+	"facet/node/placement"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 )
 
@@ -68,8 +70,8 @@ func since1970(t time.Time) float64 {
 
 // readGroups reads the replicas here.
 func (n *Node) readGroups(to send) {
-	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
-		group, ok := n.groups.Group(number)
+	for _, number := range n.replicas.All() {
+		group, ok := n.replicas.Group(number)
 		if !ok {
 			continue
 		}
@@ -95,7 +97,7 @@ func (n *Node) readGroups(to send) {
 		to(metrics.GroupEntries, float64(max(s.Last, s.Snapshot)-s.Snapshot), label)
 		to(metrics.GroupErased, since1970(s.Erased), label)
 		to(metrics.GroupEraseTook, s.EraseTook.Seconds(), label)
-		if machine, ok := n.groups.Shard(number); ok {
+		if machine, ok := n.replicas.Shard(number); ok {
 			stats := machine.Shard().Stats()
 			to(metrics.GroupEvents, float64(stats.Active), label)
 			to(metrics.GroupDeleted, float64(stats.Deleted), label)
@@ -106,7 +108,7 @@ func (n *Node) readGroups(to send) {
 
 // readCluster reads what meta's records and gossip say.
 func (n *Node) readCluster(to send) {
-	meta := n.groups.metaState
+	meta := n.replicas.Meta()
 	alive := map[id.Member]bool{n.member: true}
 	for _, m := range n.gossip.Members() {
 		alive[m.Member] = true
@@ -130,11 +132,11 @@ func (n *Node) readCluster(to send) {
 	to(metrics.ShardsUnder, float64(c.under))
 	to(metrics.ShardsAtRisk, float64(c.atRisk))
 	to(metrics.Clock, since1970(time.Now()))
-	to(metrics.BuildInfo, 1, Version, revision(), runtime.Version(), n.packHint())
-	for name, source := range map[string]*cert.Source{"node": n.nodeCert, "server": n.serverCert} {
+	to(metrics.BuildInfo, 1, wire.Version, revision(), runtime.Version(), placement.PackHint(n.cfg.Pack))
+	for name, source := range map[string]*cert.Source{"node": n.keys.Node(), "server": n.keys.Server()} {
 		to(metrics.CertExpiry, float64(source.Leaf().NotAfter.Unix()), name)
 	}
-	to(metrics.CertExpiry, float64(n.nodeCert.AuthorityEnd().Unix()), "authority")
+	to(metrics.CertExpiry, float64(n.keys.Node().AuthorityEnd().Unix()), "authority")
 }
 
 // census counts shards by how safe they are.
@@ -166,21 +168,48 @@ func (n *Node) readServer(to send) {
 
 // readMemory reads what events take.
 func (n *Node) readMemory(to send) {
-	to(metrics.MemoryArena, float64(n.groups.arena.Used()))
-	to(metrics.MemoryEvents, float64(n.groups.memory()))
-	to(metrics.MemoryBudget, float64(n.memory.budget))
+	to(metrics.MemoryArena, float64(n.replicas.Arena().Used()))
+	to(metrics.MemoryEvents, float64(n.replicas.Memory()))
+	to(metrics.MemoryBudget, float64(n.limits.Budget()))
 }
 
 // readJobs reads the bulk registrations of the shards that this node leads.
 func (n *Node) readJobs(to send) {
 	waiting := 0
-	for _, number := range n.groups.numbers() {
-		if h, ok := n.groups.hosted(number); ok && h.group.IsLeader() {
-			waiting += h.state.Jobs().Left()
+	for _, number := range n.replicas.Numbers() {
+		group, _ := n.replicas.Group(number)
+		if machine, ok := n.replicas.Shard(number); ok && group.IsLeader() {
+			waiting += machine.Jobs().Left()
 		}
 	}
 	to(metrics.JobsQueued, float64(waiting))
 	to(metrics.JobsLeased, float64(n.router.Leased()))
+}
+
+// readChecks reads what the comparisons have found, and what of the disk stays free.
+func (n *Node) readChecks(to send) {
+	compared, diverged := n.checks.Counts()
+	to(metrics.Comparisons, float64(compared))
+	to(metrics.Diverged, float64(diverged))
+	to(metrics.ReplicasOut, float64(n.replicas.OutCount()))
+	to(metrics.DiskReserve, float64(n.limits.Reserve()))
+}
+
+// readDisk reads the sizes of files that were seen last.
+func (n *Node) readDisk(to send) {
+	for number, f := range n.sizes.Groups() {
+		label := strconv.Itoa(int(number))
+		to(metrics.GroupDisk, float64(f.Log), label, "log")
+		to(metrics.GroupDisk, float64(f.Snapshots), label, "snapshots")
+		to(metrics.GroupDisk, float64(f.Segments), label, "segments")
+		if !f.SnapshotAt.IsZero() {
+			to(metrics.GroupSnapshotAt, time.Since(f.SnapshotAt).Seconds(), label)
+		}
+	}
+	if free, size := n.sizes.Disk(); size > 0 {
+		to(metrics.DiskFree, float64(free))
+		to(metrics.DiskSize, float64(size))
+	}
 }
 
 // answered tells the metrics of a request (httpapi.Meter).

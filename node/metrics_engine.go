@@ -7,6 +7,7 @@ import (
 
 	"facet/engine"
 	"facet/engine/imaging"
+	"facet/node/limits"
 	"facet/node/metrics"
 	"facet/router"
 )
@@ -49,9 +50,9 @@ func (m metered) count(begin time.Time, err error) {
 // readEngine reads what the engine tells of itself, if it is one that does.
 func (n *Node) readEngine(to send) {
 	extractor := n.cfg.Extractor
-	if t, ok := extractor.(turns); ok {
+	if t, ok := extractor.(limits.Queue); ok {
 		to(metrics.ImagesWait, float64(t.Waiting()))
-		to(metrics.ImagesWaitLimit, float64(t.queue.Limit()))
+		to(metrics.ImagesWaitLimit, float64(t.Limit()))
 		extractor = t.Extractor
 	}
 	if e, ok := extractor.(interface{ Work() engine.Work }); ok {

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"facet/node"
 	"facet/node/metrics"
 	"facet/node/nodetest"
+	"facet/node/wire"
 )
 
 // adminGet asks a node's admin port without a certificate.
@@ -37,7 +37,7 @@ func adminGet(t testing.TB, m *nodetest.Member, path string) (status int, body s
 // scrape gives a node's samples by name and labels, as Prometheus would read them.
 func scrape(t testing.TB, m *nodetest.Member) map[string]float64 {
 	t.Helper()
-	status, body := adminGet(t, m, node.PathMetrics)
+	status, body := adminGet(t, m, wire.PathMetrics)
 	if status != http.StatusOK {
 		t.Fatalf("metrics: %d %s", status, body)
 	}
@@ -218,7 +218,7 @@ func catalogueHolds(t *testing.T, samples map[string]float64) {
 
 func TestMetricsAndReadinessTellOfADeadNode(t *testing.T) {
 	c := nodetest.Start(t, nodetest.Options{Away: time.Hour})
-	for _, path := range []string{node.PathLive, node.PathReady} {
+	for _, path := range []string{wire.PathLive, wire.PathReady} {
 		if status, body := adminGet(t, c.Nodes[0], path); status != 200 {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
@@ -231,8 +231,8 @@ func TestMetricsAndReadinessTellOfADeadNode(t *testing.T) {
 	})
 	c.Stop(1)
 	within(t, 20*time.Second, "a node without a quorum lives and is not ready", func() bool {
-		live, _ := adminGet(t, c.Nodes[0], node.PathLive)
-		ready, why := adminGet(t, c.Nodes[0], node.PathReady)
+		live, _ := adminGet(t, c.Nodes[0], wire.PathLive)
+		ready, why := adminGet(t, c.Nodes[0], wire.PathReady)
 		return live == 200 && ready == 503 && strings.Contains(why, "has no leader") && scrape(t, c.Nodes[0])["facet_ready"] == 0
 	})
 }

@@ -15,15 +15,16 @@ import (
 	"facet/internal/id"
 	"facet/node"
 	"facet/node/nodetest"
+	"facet/node/wire"
 )
 
 // movesTimeout bounds the wait for a cluster's moves.
 const movesTimeout = 90 * time.Second
 
 // eventually waits until ok holds for the status that a node gives.
-func eventually(t *testing.T, n *node.Node, what string, ok func(node.Status) bool) {
+func eventually(t *testing.T, n *node.Node, what string, ok func(wire.Status) bool) {
 	t.Helper()
-	var s node.Status
+	var s wire.Status
 	for late := time.Now().Add(movesTimeout); time.Now().Before(late); time.Sleep(200 * time.Millisecond) {
 		if s = n.Status(t.Context()); ok(s) {
 			return
@@ -33,7 +34,7 @@ func eventually(t *testing.T, n *node.Node, what string, ok func(node.Status) bo
 }
 
 // holds counts the replicas of shards that a node has, voters only.
-func holds(s node.Status, who id.Node) int {
+func holds(s wire.Status, who id.Node) int {
 	n := 0
 	for _, m := range s.Nodes {
 		for _, g := range m.Groups {
@@ -46,12 +47,12 @@ func holds(s node.Status, who id.Node) int {
 }
 
 // votesIn tells whether a node votes in a shard.
-func votesIn(m node.Member, number id.Shard) bool {
-	return slices.ContainsFunc(m.Groups, func(g node.GroupStatus) bool { return g.Group == number && g.Role != "non-voter" })
+func votesIn(m wire.Member, number id.Shard) bool {
+	return slices.ContainsFunc(m.Groups, func(g wire.GroupStatus) bool { return g.Group == number && g.Role != "non-voter" })
 }
 
 // settled tells whether nothing is on the move.
-func settled(s node.Status) bool { return len(s.Moves) == 0 }
+func settled(s wire.Status) bool { return len(s.Moves) == 0 }
 
 // traffic registers people and searches for each at once, through the nodes that
 // answer, until stop. It fails the test on a lost or doubled person and gives how
@@ -147,22 +148,22 @@ func TestNodesJoinAndLeaveUnderTrafficAndNothingIsLost(t *testing.T) {
 
 	cluster.Restart(3) // joins
 	first, fourth := cluster.Nodes[0].Node, cluster.Nodes[3].Node
-	eventually(t, first, "the new node gets its share of 3 of 12 replicas", func(s node.Status) bool {
+	eventually(t, first, "the new node gets its share of 3 of 12 replicas", func(s wire.Status) bool {
 		return settled(s) && holds(s, fourth.ID()) == 3
 	})
 	leaving := cluster.Nodes[1].Node
-	if err := first.SetNodeState(t.Context(), node.Order{Node: leaving.ID(), State: node.StateDraining}); err != nil {
+	if err := first.Admin().SetNodeState(t.Context(), wire.Order{Node: leaving.ID(), State: wire.StateDraining}); err != nil {
 		t.Fatalf("drain: %v", err)
 	}
-	eventually(t, first, "the drained node holds nothing", func(s node.Status) bool {
+	eventually(t, first, "the drained node holds nothing", func(s wire.Status) bool {
 		return settled(s) && holds(s, leaving.ID()) == 0
 	})
 	cluster.Stop(1)
-	if err := first.SetNodeState(t.Context(), node.Order{Node: leaving.ID(), State: node.StateRemoved}); err != nil {
+	if err := first.Admin().SetNodeState(t.Context(), wire.Order{Node: leaving.ID(), State: wire.StateRemoved}); err != nil {
 		t.Fatalf("remove: %v", err)
 	}
-	eventually(t, first, "the removed node is no member of meta", func(s node.Status) bool {
-		return !slices.ContainsFunc(s.Nodes, func(m node.Member) bool { return m.ID == leaving.ID() })
+	eventually(t, first, "the removed node is no member of meta", func(s wire.Status) bool {
+		return !slices.ContainsFunc(s.Nodes, func(m wire.Member) bool { return m.ID == leaving.ID() })
 	})
 	w.check(t)
 
@@ -190,7 +191,7 @@ func TestADeadNodesReplicasAreMadeAnewAfterTheGracePeriod(t *testing.T) {
 	dead := cluster.Nodes[3].Node.ID()
 	cluster.Stop(3)
 	first := cluster.Nodes[0].Node
-	eventually(t, first, "three nodes hold three replicas of each of the four shards", func(s node.Status) bool {
+	eventually(t, first, "three nodes hold three replicas of each of the four shards", func(s wire.Status) bool {
 		for _, m := range cluster.Nodes[:3] {
 			if holds(s, m.Node.ID()) != 4 {
 				return false
@@ -199,7 +200,7 @@ func TestADeadNodesReplicasAreMadeAnewAfterTheGracePeriod(t *testing.T) {
 		return settled(s)
 	})
 	cluster.Restart(3)
-	eventually(t, first, "the node that came back gets its share again", func(s node.Status) bool {
+	eventually(t, first, "the node that came back gets its share again", func(s wire.Status) bool {
 		return settled(s) && holds(s, dead) == 3
 	})
 	w.check(t)
@@ -208,22 +209,22 @@ func TestADeadNodesReplicasAreMadeAnewAfterTheGracePeriod(t *testing.T) {
 func TestTheLastNodesThatTheReplicasNeedCanNotLeave(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	first, second := cluster.Nodes[0].Node, cluster.Nodes[1].Node
-	order := node.Order{Node: second.ID(), State: node.StateDraining}
-	if err := first.SetNodeState(t.Context(), order); err == nil {
+	order := wire.Order{Node: second.ID(), State: wire.StateDraining}
+	if err := first.Admin().SetNodeState(t.Context(), order); err == nil {
 		t.Fatal("one of three nodes leaves three replicas")
 	}
 	order.Force = true
-	if err := first.SetNodeState(t.Context(), order); err != nil {
+	if err := first.Admin().SetNodeState(t.Context(), order); err != nil {
 		t.Fatalf("drain by force: %v", err)
 	}
-	eventually(t, first, "the node holds nothing", func(s node.Status) bool {
+	eventually(t, first, "the node holds nothing", func(s wire.Status) bool {
 		return settled(s) && holds(s, second.ID()) == 0
 	})
-	order = node.Order{Node: second.ID(), State: node.StateActive}
-	if err := first.SetNodeState(t.Context(), order); err != nil {
+	order = wire.Order{Node: second.ID(), State: wire.StateActive}
+	if err := first.Admin().SetNodeState(t.Context(), order); err != nil {
 		t.Fatalf("take back: %v", err)
 	}
-	eventually(t, first, "it holds its share again", func(s node.Status) bool {
+	eventually(t, first, "it holds its share again", func(s wire.Status) bool {
 		return settled(s) && holds(s, second.ID()) == 4
 	})
 }
@@ -233,7 +234,7 @@ func TestAShardMovesWhereAnOperatorWantsIt(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Shards: 5})
 	first := cluster.Nodes[0].Node
 	s := first.Status(t.Context())
-	i := slices.IndexFunc(s.Nodes, func(m node.Member) bool { return holds(s, m.ID) == 3 })
+	i := slices.IndexFunc(s.Nodes, func(m wire.Member) bool { return holds(s, m.ID) == 3 })
 	if i < 0 {
 		t.Fatalf("nobody has three votes: %+v", s.Nodes)
 	}
@@ -243,22 +244,22 @@ func TestAShardMovesWhereAnOperatorWantsIt(t *testing.T) {
 		shard++
 	}
 	from := s.Nodes[(i+1)%4].ID
-	if err := first.MoveShard(t.Context(), node.ShardOrder{Shard: shard, From: from, To: to.ID}); err != nil {
+	if err := first.Admin().MoveShard(t.Context(), wire.ShardOrder{Shard: shard, From: from, To: to.ID}); err != nil {
 		t.Fatalf("move: %v", err)
 	}
-	there := func(s node.Status) bool {
-		i := slices.IndexFunc(s.Nodes, func(m node.Member) bool { return m.ID == to.ID })
+	there := func(s wire.Status) bool {
+		i := slices.IndexFunc(s.Nodes, func(m wire.Member) bool { return m.ID == to.ID })
 		return settled(s) && votesIn(s.Nodes[i], shard)
 	}
 	eventually(t, first, "the shard has moved", there)
 	time.Sleep(2 * time.Second)
 	eventually(t, first, "and stays", there)
-	for what, bad := range map[string]node.ShardOrder{
+	for what, bad := range map[string]wire.ShardOrder{
 		"an unknown shard":         {Shard: 99, From: from, To: to.ID},
 		"a node without a vote":    {Shard: shard, From: from, To: to.ID},
 		"a node that is not there": {Shard: shard, From: to.ID, To: id.Node{UUID: id.UUID{1}}},
 	} {
-		if err := first.MoveShard(t.Context(), bad); err == nil {
+		if err := first.Admin().MoveShard(t.Context(), bad); err == nil {
 			t.Errorf("%s: %+v is carried out", what, bad)
 		}
 	}
@@ -279,7 +280,7 @@ func TestAMoveThatThePlanWouldUndoIsRefused(t *testing.T) {
 			to = m.ID
 		}
 	}
-	err := first.MoveShard(t.Context(), node.ShardOrder{Shard: 1, From: from, To: to})
+	err := first.Admin().MoveShard(t.Context(), wire.ShardOrder{Shard: 1, From: from, To: to})
 	if err == nil || !strings.Contains(err.Error(), "move it back") {
 		t.Errorf("from zone b to a, where there is one: %v", err)
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,19 +17,24 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/requestlog"
-	"facet/node/cert"
+	"facet/node/admin"
+	"facet/node/backup"
+	"facet/node/checks"
+	"facet/node/datadir"
 	"facet/node/httpapi"
+	"facet/node/keys"
+	"facet/node/limits"
 	"facet/node/membership"
 	"facet/node/metrics"
+	"facet/node/peer"
+	"facet/node/placement"
+	"facet/node/replicas"
 	"facet/node/transport"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 	"facet/shard/kernel"
-	"facet/shard/seal"
 )
-
-// Version is the software's version, as nodes tell it to each other.
-const Version = "0.3.1"
 
 // Node is one process of a cluster. Open it, wait for Ready, and Close it.
 type Node struct {
@@ -35,37 +42,34 @@ type Node struct {
 	log     *slog.Logger
 	member  id.Member
 	id      id.Node
-	master  *seal.Master
-	rings   rings
-	pending pendingKeys
-	held    *holdings
-	backups backups
+	keys    *keys.Keys
+	held    *datadir.Registry
+	backups *backup.Service
 
-	mux    *transport.Mux
-	gossip *membership.Membership
-	client *transport.Client
-	server *transport.Server
-	peers  *peers
-	groups *groups
+	mux      *transport.Mux
+	gossip   *membership.Membership
+	client   *transport.Client
+	server   *transport.Server
+	peers    *peer.Peers
+	replicas *replicas.Replicas
+	methods  map[string]func(context.Context, []byte) ([]byte, error) // that parts answer
 	// records are meta's, once it is open.
 	records atomic.Pointer[metafsm.Machine]
 	router  *router.Router
 	api     *httpapi.Server
-	admin   *adminServer
+	admin   *admin.Port
 	public  net.Listener
 	bulk    *bulk
 
-	registry *prometheus.Registry
-	meters   *metrics.Work
-	memory   *memory
-	space    *space
-	checks   *selfChecks
-	disk     diskUse
-	// The certificates of the ports for nodes and operators, and for clients.
-	nodeCert, serverCert *cert.Source
+	registry  *prometheus.Registry
+	meters    *metrics.Work
+	limits    *limits.Limits
+	checks    *checks.Checks
+	placement *placement.Placement
+	sizes     *replicas.Sizes
+	warmer    *replicas.Warmer
 
 	closing atomic.Bool // Close was called
-	warmed  atomic.Bool // templates that were there at the start are open
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -86,17 +90,17 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, err
 	}
 	cfg.Log = slog.New(requestlog.Handler(cfg.Log.Handler()))
-	cfg.Extractor = byTurns(cfg.Extractor)
-	who, err := openDir(cfg.Dir)
+	cfg.Extractor = limits.NewQueue(cfg.Extractor)
+	who, err := datadir.Open(cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkLevelFile(cfg.Dir, cfg.level()); err != nil {
+	if err := datadir.CheckLevel(cfg.Dir, cfg.level()); err != nil {
 		return nil, err
 	}
 	n := &Node{
-		cfg: cfg, log: cfg.Log, id: who.Node, member: who.member(), held: newHoldings(cfg.Dir, who),
-		ready: make(chan struct{}), done: make(chan struct{}), checks: newSelfChecks(),
+		cfg: cfg, log: cfg.Log, id: who.Node, member: who.Member(), held: datadir.NewRegistry(cfg.Dir, who),
+		ready: make(chan struct{}), done: make(chan struct{}),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	defer func() {
@@ -104,19 +108,37 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 			err = errors.Join(err, n.close())
 		}
 	}()
-	if err := n.openMaster(); err != nil {
+	n.keys, err = keys.Open(keys.Config{
+		Node: n.id, Self: n.member, Name: cfg.Name, Certificates: cfg.Certificates,
+		ClusterKeyFile: cfg.ClusterKeyFile, GossipKeyFile: cfg.GossipKeyFile, Log: n.log,
+	})
+	if err != nil {
 		return nil, err
 	}
 	n.openMetrics()
 	if err := n.openPeers(ctx); err != nil {
 		return nil, err
 	}
-	n.memory = newMemory(cfg.Memory, n.groups.memory)
-	n.space = newSpace(cfg.DiskReserve, cfg.Dir)
-	n.router = router.New(router.Config{
-		Groups: n.groups, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: n.master, Log: n.log,
-		Bulk: cfg.Bucket != "", Memory: room{n.memory, n.space}, Meter: n.meters,
+	n.checks = checks.New(checks.Config{
+		Every: cfg.CheckEvery, Self: n.member, Software: wire.Version + " " + revision(), Replicas: n.replicas, Peers: n.peers, Log: n.log,
 	})
+	n.limits = limits.New(limits.Config{Memory: cfg.Memory, Used: n.replicas.Memory, DiskReserve: cfg.DiskReserve, Dir: cfg.Dir, Log: n.log})
+	n.router = router.New(router.Config{
+		Groups: n.replicas, Peers: n.peers, Extractor: metered{cfg.Extractor, n.meters}, Table: cfg.Table, Master: n.keys.Master(), Log: n.log,
+		Bulk: cfg.Bucket != "", Memory: n.limits, Meter: n.meters,
+	})
+	n.keys.Join(keys.Cluster{Replicas: n.replicas, Records: n.router, Peers: n.peers}, n.gossip.ChangeKeys)
+	n.placement = placement.New(placement.Config{
+		Node: n.id, Self: n.member, Name: cfg.Name, Zone: cfg.Zone, Pack: cfg.Pack, Level: cfg.level(), Away: cfg.Away,
+		Expect: cfg.Expect, Shards: cfg.Shards, Copies: cfg.Replicas, SlotsPerShard: cfg.SlotsPerShard,
+		KeyCheck: n.keys.KeyCheck, HasKey: n.keys.HasKey,
+		Replicas: n.replicas, Gossip: n.gossip, Records: n.router, Peers: n.peers, Log: n.log,
+	})
+	n.backups = backup.Open(backup.Config{
+		Self: n.member, Version: wire.Version, Master: n.keys.Master(), To: cfg.BackupTo, Every: cfg.BackupEvery, Keep: cfg.BackupKeep,
+		Serving: n.serving, Replicas: n.replicas, Records: n.router, Peers: n.peers, Log: n.log,
+	})
+	n.warmer, n.sizes = replicas.NewWarmer(n.replicas, n.router, n.noteReady), replicas.NewSizes(n.replicas)
 	if err := n.openServers(ctx); err != nil {
 		return nil, err
 	}
@@ -124,14 +146,14 @@ func Open(ctx context.Context, cfg Config) (_ *Node, err error) {
 		return nil, err
 	}
 	n.work.Go(n.run)
-	n.work.Go(n.warm)
+	n.work.Go(func() { n.warmer.Run(n.ctx) })
 	n.work.Go(func() { n.watchAccess(n.ctx) })
 	if cfg.BackupTo != "" {
-		n.work.Go(func() { n.scheduleRun(n.ctx) })
+		n.work.Go(func() { n.backups.Run(n.ctx) })
 	}
-	n.work.Go(func() { n.watchDisk(n.ctx) })
-	n.work.Go(func() { n.watchSpace(n.ctx) })
-	n.work.Go(func() { n.checkRun(n.ctx) })
+	n.work.Go(func() { n.sizes.Run(n.ctx) })
+	n.work.Go(func() { n.limits.Run(n.ctx) })
+	n.work.Go(func() { n.checks.Run(n.ctx) })
 	return n, nil
 }
 
@@ -163,39 +185,24 @@ func (n *Node) fail(err error) {
 	})
 }
 
-// certificate loads a pair of the certificate folder.
-func (n *Node) certificate(name string) (*cert.Source, error) {
-	in := func(file string) string { return filepath.Join(n.cfg.Certificates, file) }
-	return cert.Load(cert.Files{CA: in("ca.pem"), Cert: in(name + ".pem"), Key: in(name + ".key")}, n.log)
-}
-
 // openPeers opens the port between nodes and what speaks through it, and meta.
-func (n *Node) openPeers(ctx context.Context) error {
-	source, err := n.certificate("node")
-	if err != nil {
-		return err
-	}
-	n.nodeCert = source
+func (n *Node) openPeers(ctx context.Context) (err error) {
 	n.mux, err = transport.Open(ctx, transport.Config{
 		Network: n.cfg.Network, Addr: n.cfg.PeerAddress, Advertise: n.cfg.PeerAdvertise,
-		TLS: source.PeerConfig(), Refuse: n.refusePeer, Log: n.log,
+		TLS: n.keys.Node().PeerConfig(), Refuse: n.refusePeer, Log: n.log,
 	})
 	if err != nil {
 		return err
 	}
-	if n.rings.gossip, err = openRing(n.cfg.GossipKeyFile); err != nil {
-		return err
-	}
 	n.gossip, err = membership.Open(ctx, membership.Config{
-		Self: n.meta(id.Cluster{}), Mux: n.mux, Seeds: n.cfg.Seeds, Keys: n.rings.gossip.secrets(),
+		Self: n.meta(id.Cluster{}), Mux: n.mux, Seeds: n.cfg.Seeds, Keys: n.keys.GossipSecrets(),
 		File: filepath.Join(n.cfg.Dir, "peers"), Log: n.log,
 	})
 	if err != nil {
 		return err
 	}
-	n.rings.gossip.apply = n.gossip.ChangeKeys
 	n.client = transport.OpenClient(n.mux)
-	n.peers = &peers{self: n.member, client: n.client, resolve: n.resolve}
+	n.peers = peer.New(n.member, n.client, n.resolve)
 	arena := kernel.NewArena(0)
 	if n.cfg.Spectrum != nil {
 		if err := arena.Suit(n.cfg.Spectrum); err != nil {
@@ -208,30 +215,49 @@ func (n *Node) openPeers(ctx context.Context) error {
 		}
 		n.log.Warn("searches may lose a hit, as the setting search-bound permits", "probability", n.cfg.SearchMiss)
 	}
-	n.groups = &groups{
-		dir: n.cfg.Dir, held: n.held, level: n.cfg.level(), self: n.member, mux: n.mux, resolve: n.resolve, timing: n.cfg.Timing, erase: n.cfg.EraseWithin,
-		table: n.cfg.Table, arena: arena, log: n.log, fatal: n.fail, meters: n.meters, checks: n.checks.slots, shards: map[id.Shard]hosted{},
-	}
-	if err := n.groups.openMeta(); err != nil {
+	n.replicas, err = replicas.Open(replicas.Config{
+		Dir: n.cfg.Dir, Registry: n.held, Level: n.cfg.level(), Self: n.member, Mux: n.mux, Peers: n.peers, Resolve: n.resolve,
+		Sync:     func(ctx context.Context) error { return n.router.SyncMeta(ctx) },
+		DiskFull: func() bool { return n.limits.DiskFull() }, Fatal: n.fail,
+		Timing: n.cfg.Timing, EraseWithin: n.cfg.EraseWithin, Table: n.cfg.Table, Arena: arena, Meters: n.meters, Log: n.log,
+	})
+	if err != nil {
 		return err
 	}
-	n.records.Store(n.groups.metaState)
+	n.records.Store(n.replicas.Meta())
 	return nil
 }
 
 // openServers opens the ports that others call.
 func (n *Node) openServers(ctx context.Context) error {
+	err := n.openPublic(ctx)
+	if err != nil {
+		return err
+	}
+	n.readState()
+	n.admin, err = admin.Open(ctx, admin.Config{
+		Network: n.cfg.Network, Address: n.cfg.AdminAddress,
+		Node: n.id, Self: n.member, Name: n.cfg.Name, Pack: n.cfg.Pack, PublicURL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
+		SearchMiss: n.cfg.SearchMiss, Err: n.Err, Serving: n.serving, Alarms: n.alarms, IsRemoved: n.isRemoved, Fail: n.fail,
+		Metrics: n.registry, Router: n.router, Replicas: n.replicas, Gossip: n.gossip, Peers: n.peers,
+		Placement: n.placement, Keys: n.keys, Backups: n.backups, Log: n.log,
+	})
+	if err != nil {
+		return err
+	}
 	listener, err := n.mux.Peers()
 	if err != nil {
 		return err
 	}
+	n.methods = map[string]func(context.Context, []byte) ([]byte, error){}
+	maps.Copy(n.methods, n.replicas.Methods())
+	maps.Copy(n.methods, n.keys.Methods())
+	maps.Copy(n.methods, n.checks.Methods())
+	maps.Copy(n.methods, n.backups.Methods())
+	maps.Copy(n.methods, n.placement.Methods())
+	maps.Copy(n.methods, n.admin.Methods())
 	n.server = transport.OpenServer(transport.ServerConfig{Listener: listener, Handler: n.servePeer, Log: n.log})
-	if err := n.openPublic(ctx); err != nil {
-		return err
-	}
-	n.readState()
-	n.admin, err = n.openAdmin(ctx, n.nodeCert)
-	return err
+	return nil
 }
 
 // resolve gives the address of a member: gossip's, or the last that was known. A removed
@@ -251,7 +277,7 @@ func (n *Node) resolve(m id.Member) (string, error) {
 
 // run founds or joins the cluster and then keeps it.
 func (n *Node) run() {
-	if err := n.found(n.ctx); err != nil {
+	if err := n.placement.Found(n.ctx); err != nil {
 		if n.ctx.Err() == nil {
 			n.fail(err)
 		}
@@ -263,7 +289,7 @@ func (n *Node) run() {
 // announce tells gossip which cluster this node belongs to, and marks the node
 // ready once all its groups have a leader.
 func (n *Node) announce() {
-	cluster, founded := n.groups.metaState.Cluster()
+	cluster, founded := n.replicas.Meta().Cluster()
 	if !founded {
 		return
 	}
@@ -279,7 +305,7 @@ func (n *Node) announce() {
 func (n *Node) noteReady() {
 	if n.serving() == nil {
 		n.readyOnce.Do(func() {
-			cluster, _ := n.groups.metaState.Cluster()
+			cluster, _ := n.replicas.Meta().Cluster()
 			n.log.Info("serving", "cluster", cluster.ID, "url", n.cfg.PublicURL)
 			close(n.ready)
 		})
@@ -288,46 +314,23 @@ func (n *Node) noteReady() {
 
 // serving says what keeps this node from serving, or nil.
 func (n *Node) serving() error {
-	if err := n.led(); err != nil {
-		return err
-	}
-	if !n.warmed.Load() {
-		return errors.New("not all templates are open yet")
-	}
-	return n.Err()
-}
-
-// led says what keeps this node from taking part in its cluster, or nil.
-func (n *Node) led() error {
 	if n.closing.Load() {
 		return errors.New("the node is stopping")
 	}
-	if _, founded := n.groups.metaState.Cluster(); !founded {
-		return errors.New("the cluster is not founded yet")
+	if err := n.replicas.Led(); err != nil {
+		return err
 	}
-	if n.groups.metaState.Shards().Epoch == 0 {
-		return errors.New("the shards are not placed yet")
+	if !n.warmer.Warmed() {
+		return errors.New("not all templates are open yet")
 	}
-	if !n.recorded() {
-		return errors.New("the cluster has no record of this node yet")
-	}
-	for _, number := range append([]id.Shard{id.Meta}, n.groups.numbers()...) {
-		group, ok := n.groups.Group(number)
-		if !ok {
-			return fmt.Errorf("group %d is not open", number)
-		}
-		if _, led := group.Leader(); !led {
-			return fmt.Errorf("group %d has no leader", number)
-		}
-	}
-	return nil
+	return n.Err()
 }
 
 // meta is what this node says of itself in gossip.
 func (n *Node) meta(cluster id.Cluster) membership.Meta {
 	return membership.Meta{
 		Member: n.member, Address: n.mux.Advertise(), PublicURL: n.cfg.PublicURL,
-		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: n.packHint(), Version: Version, Level: recordLevel(n.cfg.level()), Cluster: cluster, SearchMiss: n.cfg.SearchMiss,
+		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: placement.PackHint(n.cfg.Pack), Version: wire.Version, Level: placement.RecordLevel(n.cfg.level()), Cluster: cluster, SearchMiss: n.cfg.SearchMiss,
 	}
 }
 
@@ -340,11 +343,6 @@ func (n *Node) searchMiss() float64 {
 	}
 	return most
 }
-
-// packHint is as much of the pack's identity as gossip carries.
-func (n *Node) packHint() string { return packHint(n.cfg.Pack) }
-
-func packHint(pack string) string { return pack[:min(len(pack), 16)] }
 
 // handOverTimeout bounds the wait for others to take this node's leaderships: it takes
 // milliseconds, unless there are none that have caught up. Half of what a stop may take
@@ -359,13 +357,14 @@ const handOverTimeout = 5 * time.Second
 // elect as soon as its connections end.
 func (n *Node) Close(ctx context.Context) error {
 	n.closing.Store(true)
+	n.replicas.Stopping()
 	if n.Err() == nil {
 		most := handOverTimeout
 		if end, ok := ctx.Deadline(); ok {
 			most = min(most, time.Until(end)/2)
 		}
 		handing, cancel := context.WithTimeout(ctx, most)
-		n.groups.handOver(handing)
+		n.replicas.HandOver(handing)
 		cancel()
 	} else {
 		var cancel context.CancelFunc
@@ -390,10 +389,11 @@ func (n *Node) close() error {
 		}
 	}
 	closing(n.bulk != nil, n.bulk.close)
-	closing(n.public != nil, func() error { n.public.Close(); return nil })
-	closing(n.admin != nil, n.admin.close)
+	closing(n.backups != nil, n.backups.Close)
 	closing(n.server != nil, n.server.Close)
-	closing(n.groups != nil, n.groups.close)
+	closing(n.admin != nil, n.admin.Close)
+	closing(n.public != nil, func() error { n.public.Close(); return nil })
+	closing(n.replicas != nil, n.replicas.Close)
 	closing(n.router != nil, n.router.Close)
 	closing(n.client != nil, n.client.Close)
 	closing(n.gossip != nil, n.gossip.Close)
@@ -403,3 +403,18 @@ func (n *Node) close() error {
 
 // Router gives what carries out requests: tests and tools call it directly.
 func (n *Node) Router() *router.Router { return n.router }
+
+// Backups gives what makes, verifies and restores backups.
+func (n *Node) Backups() *backup.Service { return n.backups }
+
+// Admin gives what carries out operators' orders.
+func (n *Node) Admin() *admin.Port { return n.admin }
+
+// Status is the cluster as this node sees it, with the account of each node that
+// answers in time.
+func (n *Node) Status(ctx context.Context) wire.Status { return n.admin.Status(ctx) }
+
+// alarms says in words what is damaged or full on this node.
+func (n *Node) alarms() []string {
+	return slices.Concat(n.replicas.Alarms(), n.checks.Alarms(), n.limits.Alarms())
+}

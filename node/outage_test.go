@@ -18,16 +18,17 @@ import (
 	"facet/internal/id"
 	"facet/node"
 	"facet/node/nodetest"
+	"facet/node/wire"
 )
 
-func warned(s node.Status, words string) bool {
+func warned(s wire.Status, words string) bool {
 	return slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, words) })
 }
 
 // mended waits until three replicas of shard vote and have equal digests.
 func mended(t *testing.T, cluster *nodetest.Cluster, number id.Shard) {
 	t.Helper()
-	eventually(t, cluster.Nodes[0].Node, "three voters and equal digests", func(s node.Status) bool {
+	eventually(t, cluster.Nodes[0].Node, "three voters and equal digests", func(s wire.Status) bool {
 		for _, m := range s.Nodes {
 			if !votesIn(m, number) || warned(s, "out of service") {
 				return false
@@ -107,7 +108,7 @@ func TestANodeWithADamagedLogServesAgainWithAllData(t *testing.T) {
 	cluster.Restart(2)
 	cluster.WaitReady()
 	n := cluster.Nodes[2].Node
-	eventually(t, n, "the alarm", func(s node.Status) bool { return warned(s, "set aside") })
+	eventually(t, n, "the alarm", func(s wire.Status) bool { return warned(s, "set aside") })
 	mended(t, cluster, 1)
 	aside, err := filepath.Glob(filepath.Join(dir, "group-1.damaged-*", "raft.db"))
 	if err != nil || len(aside) != 1 {
@@ -154,7 +155,7 @@ func TestAReplicaOnAFullDiskRestsAndComesBackWithItsFiles(t *testing.T) {
 	m := cluster.Nodes[1]
 	m.Node.SetFree(0, 100<<30)
 	m.Node.Break(1, fmt.Errorf("write the log: %w", &os.PathError{Op: "write", Path: "raft.db", Err: syscall.ENOSPC}))
-	eventually(t, m.Node, "the alarm", func(s node.Status) bool { return warned(s, "no space left") && warned(s, "nearly full") })
+	eventually(t, m.Node, "the alarm", func(s wire.Status) bool { return warned(s, "no space left") && warned(s, "nearly full") })
 	known["while one is full"] = enrolUntil(t, client, url, "while one is full")
 	m.Node.SetFree(50<<30, 100<<30)
 	mended(t, cluster, 1)
@@ -204,7 +205,7 @@ func TestANodeWithAFullDiskRefusesRegistrationsUntilItHasSpace(t *testing.T) {
 	for _, m := range cluster.Nodes {
 		m.Node.SetFree(4<<30, 100<<30)
 	}
-	eventually(t, cluster.Nodes[0].Node, "the alarm", func(s node.Status) bool {
+	eventually(t, cluster.Nodes[0].Node, "the alarm", func(s wire.Status) bool {
 		count := 0
 		for _, m := range s.Nodes {
 			count += len(m.Alarms)
@@ -223,5 +224,5 @@ func TestANodeWithAFullDiskRefusesRegistrationsUntilItHasSpace(t *testing.T) {
 		m.Node.SetFree(6<<30, 100<<30)
 	}
 	enrolUntil(t, client, url, "berta")
-	eventually(t, cluster.Nodes[0].Node, "the alarm's end", func(s node.Status) bool { return !warned(s, "nearly full") })
+	eventually(t, cluster.Nodes[0].Node, "the alarm's end", func(s wire.Status) bool { return !warned(s, "nearly full") })
 }

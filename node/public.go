@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"facet/node/httpapi"
+	"facet/node/limits"
 )
 
 // Bodies of requests may take this share of the memory that the process may take, within
@@ -21,18 +22,13 @@ func bodiesBytes(memory int64) int {
 
 // openPublic opens the HTTPS port. It answers from the first moment on: as long
 // as the node does not belong to a cluster, with an error that says so.
-func (n *Node) openPublic(ctx context.Context) error {
-	source, err := n.certificate("server")
-	if err != nil {
-		return err
-	}
-	n.serverCert = source
+func (n *Node) openPublic(ctx context.Context) (err error) {
 	n.api, err = httpapi.New(httpapi.Config{
-		Service: n.router, TLS: source.ServerConfig(), Region: n.cfg.Region, Origins: n.cfg.CORS, Log: n.log,
+		Service: n.router, TLS: n.keys.Server().ServerConfig(), Region: n.cfg.Region, Origins: n.cfg.CORS, Log: n.log,
 		Meter:   answered{n.meters},
-		Crowded: crowded(n.cfg.Extractor),
+		Crowded: limits.Crowded(n.cfg.Extractor),
 		Miss:    n.searchMiss,
-		Limits:  httpapi.Limits{BodiesBytes: bodiesBytes(systemMemory()), TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate},
+		Limits:  httpapi.Limits{BodiesBytes: bodiesBytes(limits.SystemMemory()), TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate},
 	})
 	if err != nil {
 		return err
@@ -45,6 +41,6 @@ func (n *Node) openPublic(ctx context.Context) error {
 			n.fail(fmt.Errorf("serve public port: %w", err))
 		}
 	})
-	n.work.Go(func() { n.watchEndings(n.ctx) })
+	n.work.Go(func() { n.keys.Run(n.ctx) })
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"facet/internal/id"
 	"facet/node"
 	"facet/node/nodetest"
+	"facet/node/wire"
 	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/metafsm"
 )
@@ -120,9 +121,9 @@ func TestAfterARotationNoDiskHoldsWhatTheOldClusterKeyOpens(t *testing.T) {
 		t.Fatalf("before: the scan finds the gallery's key in %v only", found)
 	}
 	other := cluster.Client("other", nil)
-	var a node.RingAnswer
+	var a wire.RingAnswer
 	whileBusy(t, cluster, client, other, func() {
-		if a, err = cluster.Nodes[1].Node.Rotate(t.Context(), node.RingOrder{Ring: node.RingCluster}); err != nil {
+		if a, err = cluster.Nodes[1].Node.Rotate(t.Context(), wire.RingOrder{Ring: wire.RingCluster}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -150,13 +151,13 @@ func TestAfterARotationNoDiskHoldsWhatTheOldClusterKeyOpens(t *testing.T) {
 func TestARotationThatANodeMissesIsEndedWhenItIsBack(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	cluster.Stop(2)
-	order := node.RingOrder{Ring: node.RingGossip}
+	order := wire.RingOrder{Ring: wire.RingGossip}
 	if _, err := cluster.Nodes[0].Node.Rotate(t.Context(), order); err == nil || !strings.Contains(err.Error(), "node n3") {
 		t.Fatalf("with a node away: got %v", err)
 	}
 	cluster.Restart(2)
 	cluster.WaitReady()
-	eventually(t, cluster.Nodes[0].Node, "all answer", func(s node.Status) bool {
+	eventually(t, cluster.Nodes[0].Node, "all answer", func(s wire.Status) bool {
 		answer := 0
 		for _, m := range s.Nodes {
 			if m.Answers {
@@ -187,7 +188,7 @@ func TestARotationThatANodeMissesIsEndedWhenItIsBack(t *testing.T) {
 func TestTheClusterKeyIsChangedOnlyWhenAllNodesKnowTheCommand(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1, Level: metafsm.LevelRekey - 1})
-	order := node.RingOrder{Ring: node.RingCluster}
+	order := wire.RingOrder{Ring: wire.RingCluster}
 	level := func(n *node.Node) uint32 { return n.Status(t.Context()).Level }
 	for i := range 2 {
 		upgraded(t, cluster, i, metafsm.LevelRekey)
@@ -223,15 +224,15 @@ func TestARestorationThatARotationMeetsEndsWithSecretsOfTheNewKey(t *testing.T) 
 	gallery(t, c, old.Nodes[0].URL, "staff", 200)
 	known := people(t, c, old.Nodes[0].URL, 0, 10)
 	to := "file://" + t.TempDir()
-	if _, err := old.Nodes[0].Node.Backup(t.Context(), node.BackupOrder{To: to}, nil); err != nil {
+	if _, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: to}, nil); err != nil {
 		t.Fatal(err)
 	}
 	young := nodetest.Start(t, nodetest.Options{Nodes: 1})
 	n := young.Nodes[0].Node
 	waitLevel(t, n, "the level", metafsm.Level, func(n *node.Node) uint32 { return n.Status(t.Context()).Level })
-	q := node.RestoreOrder{BackupQuery: node.BackupQuery{From: to, Key: keyIn(t, old.Nodes[0].Config.ClusterKeyFile)}}
+	q := wire.RestoreOrder{BackupQuery: wire.BackupQuery{From: to, Key: keyIn(t, old.Nodes[0].Config.ClusterKeyFile)}}
 	done, err := n.RestoreMeeting(t.Context(), q, func() {
-		if _, err := n.ReplaceKey(t.Context(), node.RingOrder{Ring: node.RingCluster}); err != nil {
+		if _, err := n.ReplaceKey(t.Context(), wire.RingOrder{Ring: wire.RingCluster}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"facet/node"
 	"facet/node/nodetest"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 )
 
@@ -70,7 +71,7 @@ func TestADamagedReplicaKeepsItsSoundSegmentsAndIsSentTheOthers(t *testing.T) {
 	}
 	cluster.Restart(2)
 	cluster.WaitReady()
-	eventually(t, cluster.Nodes[2].Node, "the alarm", func(s node.Status) bool { return warned(s, "set aside") })
+	eventually(t, cluster.Nodes[2].Node, "the alarm", func(s wire.Status) bool { return warned(s, "set aside") })
 	mended(t, cluster, 1)
 	after := segmentsIn(t, folder)
 	for name, old := range before {

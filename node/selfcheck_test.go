@@ -10,6 +10,7 @@ import (
 	"facet/internal/id"
 	"facet/node"
 	"facet/node/nodetest"
+	"facet/node/wire"
 )
 
 // spoil gives a shard's replica on a node, a leader or a follower, a state that the
@@ -41,7 +42,7 @@ func TestADivergedReplicaIsFoundAndMadeAnewUnderTraffic(t *testing.T) {
 			w := &traffic{cluster: cluster, client: client}
 			w.run(t)
 			n := spoil(t, cluster, 1, leader)
-			eventually(t, n, "the alarm", func(s node.Status) bool { return warned(s, "set aside") })
+			eventually(t, n, "the alarm", func(s wire.Status) bool { return warned(s, "set aside") })
 			w.check(t)
 			mended(t, cluster, 1)
 			everybody(t, client, cluster, known)
@@ -65,7 +66,7 @@ func TestTwoReplicasThatDifferRaiseAnAlarmAndNothingElse(t *testing.T) {
 	gallery(t, client, cluster.Nodes[0].URL, "customers", 1000)
 	known := people(t, client, cluster.Nodes[0].URL, 0, 5)
 	n := spoil(t, cluster, 1, false)
-	eventually(t, n, "the alarm", func(s node.Status) bool { return warned(s, "no majority") })
+	eventually(t, n, "the alarm", func(s wire.Status) bool { return warned(s, "no majority") })
 	s := n.Status(t.Context())
 	if warned(s, "set aside") || warned(s, "out of service") {
 		t.Errorf("a replica was taken out though nobody knows which is right: %v", s.Warnings)

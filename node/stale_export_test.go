@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"facet/internal/id"
+	"facet/node/replicas"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/router"
@@ -13,14 +14,14 @@ import (
 // behind are the groups of a node whose replica of meta is as it was at some time, until
 // somebody has it catch up.
 type behind struct {
-	*groups
+	*replicas.Replicas
 	then   *metafsm.Machine
 	caught atomic.Bool
 }
 
 func (b *behind) Meta() *metafsm.Machine {
 	if b.caught.Load() {
-		return b.groups.Meta()
+		return b.Replicas.Meta()
 	}
 	return b.then
 }
@@ -30,13 +31,13 @@ func (b *behind) Group(number id.Shard) (*raftfsm.Group, bool) {
 	if number == id.Meta {
 		b.caught.Store(true)
 	}
-	return b.groups.Group(number)
+	return b.Replicas.Group(number)
 }
 
 // RouterBehind gives a router on this node that has heard of nothing that happens to
 // meta after the call, unless it asks. Close it before the node.
 func (n *Node) RouterBehind() (*router.Router, error) {
-	frozen, err := n.groups.metaState.Freeze()
+	frozen, err := n.replicas.Meta().Freeze()
 	if err != nil {
 		return nil, err
 	}
@@ -49,14 +50,14 @@ func (n *Node) RouterBehind() (*router.Router, error) {
 		return nil, err
 	}
 	return router.New(router.Config{
-		Groups: &behind{groups: n.groups, then: then}, Peers: n.peers, Extractor: n.cfg.Extractor, Table: n.cfg.Table,
-		Master: n.master, Log: n.log, Bulk: true, Memory: room{n.memory, n.space},
+		Groups: &behind{Replicas: n.replicas, then: then}, Peers: n.peers, Extractor: n.cfg.Extractor, Table: n.cfg.Table,
+		Master: n.keys.Master(), Log: n.log, Bulk: true, Memory: n.limits,
 	}), nil
 }
 
 // AccessTo gives the first application of a tenant's gallery.
 func (n *Node) AccessTo(tenant id.Tenant, gallery string) (a router.Access, ok bool) {
-	m := n.groups.metaState
+	m := n.replicas.Meta()
 	g, known := m.GalleryByName(tenant, gallery)
 	for _, app := range m.Applications(tenant) {
 		if known && app.Gallery == g.ID {

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"facet/internal/id"
-	"facet/node"
 	"facet/node/nodetest"
+	"facet/node/wire"
 )
 
 func TestANodeIsReadyOnlyWhenItsTemplatesAreOpen(t *testing.T) {
@@ -28,7 +28,7 @@ func TestANodeIsReadyOnlyWhenItsTemplatesAreOpen(t *testing.T) {
 				waiting = false
 			default:
 			}
-			if status, text := adminGet(t, m, node.PathReady); status == http.StatusOK {
+			if status, text := adminGet(t, m, wire.PathReady); status == http.StatusOK {
 				opened = true
 			} else if opened {
 				t.Errorf("after it was ready it says %d %s", status, text)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestOneCommandTooManyIsRefusedAtOnce(t *testing.T) {
+func TestExcessCommandIsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)

@@ -22,6 +22,8 @@ import (
 	"go.uber.org/goleak"
 
 	"facet/internal/id"
+	"facet/raftfsm/logstore"
+	"facet/raftfsm/transport"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -154,7 +156,7 @@ func (w *wires) part(side int, members ...id.Member) {
 	}
 }
 
-// reach tells whether two members reach each other.
+// reach reports whether two members reach each other.
 func (w *wires) reach(a, b id.Member) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -184,7 +186,7 @@ type wireListener struct {
 	done  chan struct{}
 }
 
-func (w *wires) listen(name string) StreamLayer {
+func (w *wires) listen(name string) transport.StreamLayer {
 	l := &wireListener{w: w, name: name, queue: make(chan net.Conn), done: make(chan struct{})}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -206,7 +208,7 @@ func (l *wireListener) Close() error {
 	return nil
 }
 
-func (l *wireListener) Addr() net.Addr { return memberAddr(l.name) }
+func (l *wireListener) Addr() net.Addr { return wireAddr(l.name) }
 
 func (l *wireListener) Dial(ctx context.Context, address string) (net.Conn, error) {
 	l.w.mu.Lock()
@@ -236,6 +238,20 @@ func (l *wireListener) Dial(ctx context.Context, address string) (net.Conn, erro
 	}
 	return c, nil
 }
+
+// wireAddr is a member's name as a net.Addr.
+type wireAddr string
+
+func (wireAddr) Network() string  { return "wire" }
+func (a wireAddr) String() string { return string(a) }
+
+// named is a stream to or from a node.
+type named struct {
+	net.Conn
+	node id.Node
+}
+
+func (n named) Node() id.Node { return n.node }
 
 // loopback is a StreamLayer over TCP on this machine.
 type loopback struct{ net.Listener }
@@ -321,7 +337,7 @@ func (c *cluster) open(name id.Member) *member {
 func (c *cluster) tryOpen(name id.Member) (*member, error) {
 	c.t.Helper()
 	m := &member{journal: newJournal(), name: name, fatal: make(chan error, 1)}
-	var stream StreamLayer
+	var stream transport.StreamLayer
 	if c.wires != nil {
 		stream = c.wires.listen(string(name))
 		c.address.Store(name, string(name))
@@ -349,8 +365,8 @@ func (c *cluster) tryOpen(name id.Member) (*member, error) {
 	if c.tune != nil {
 		c.tune(&cfg)
 	}
-	g, err := open(cfg, m.journal, func(dir string) (disk, error) {
-		under := openDisk
+	g, err := open(cfg, m.journal, func(dir string) (logstore.Disk, error) {
+		under := logstore.OpenDisk
 		if c.wires != nil {
 			under = openUnsynced
 		}
@@ -397,7 +413,7 @@ func (c *cluster) leader(among ...id.Member) *member {
 	return nil
 }
 
-// others gives the members that run, without m, in order.
+// others returns the members that run, without m, in order.
 func (c *cluster) others(m *member) []id.Member {
 	var list []id.Member
 	for _, name := range slices.Sorted(maps.Keys(c.members)) {

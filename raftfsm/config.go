@@ -1,24 +1,23 @@
 package raftfsm
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
-	"net"
 	"time"
 
 	"facet/internal/id"
+	"facet/raftfsm/transport"
 )
 
-// The bounds of a group, and what its configuration is when nothing is said.
+// The limits of a group, and the defaults of its configuration.
 const (
-	// EntryBytesMax bounds an entry of the log, header included.
+	// EntryBytesMax is the most bytes that an entry of the log may have, header included.
 	EntryBytesMax = 256 << 10
-	// CommandBytesMax bounds a command.
+	// CommandBytesMax is the most bytes that a command may have.
 	CommandBytesMax = EntryBytesMax - entryHeaderBytes
-	// EraseWithinDefault is Config.EraseWithin when nothing is said.
+	// EraseWithinDefault is the default of Config.EraseWithin.
 	EraseWithinDefault = 24 * time.Hour
 
 	heartbeatDefault         = 500 * time.Millisecond
@@ -30,37 +29,14 @@ const (
 	trailingLogsDefault      = 2048
 	snapshotIntervalDefault  = 30 * time.Second
 
-	// proposalsMax bounds the commands of one group that wait for their answer;
-	// one more is refused at once (ErrBusy).
+	// proposalsMax is the most commands of one group that may wait for their answer.
+	// One more is refused at once (ErrBusy).
 	proposalsMax = 1024
-	// readsMax bounds the callers of ReadIndex that wait for the next round.
+	// readsMax is the most callers of ReadIndex that may wait for the next round.
 	readsMax = 4096
-	// appendEntriesMax bounds the entries of one append, on disk and on the wire:
-	// 64 entries of 256 KiB are 16 MiB.
-	appendEntriesMax = 64
 	// logCacheEntries is how many of the newest entries are kept in memory.
 	logCacheEntries = 128
-	// snapshotsKept is how many snapshots stay on disk: none but the newest is ever
-	// restored, and an older one may have what was erased since.
-	snapshotsKept = 1
-	// connsPerPeer bounds the idle connections to one other member: heartbeats,
-	// appends and read rounds each use one.
-	connsPerPeer = 3
-	// rpcTimeout bounds one exchange with a member; for a snapshot it grows with
-	// the size, one rpcTimeout for each 256 KiB.
-	rpcTimeout = 4 * time.Second
-	// lockTimeout is how long Open waits for another process to let go of the log.
-	lockTimeout = time.Second
 )
-
-// StreamLayer gives the streams of one group between its members. Accept returns
-// streams that other members dialled for this group; Close ends Accept with an
-// error and takes the group off the port, but leaves the port open to others.
-type StreamLayer interface {
-	net.Listener
-	// Dial opens a stream to the same group at address; it ends when ctx does.
-	Dial(ctx context.Context, address string) (net.Conn, error)
-}
 
 // Server is one member of a group.
 type Server struct {
@@ -68,60 +44,60 @@ type Server struct {
 	Voter  bool // false: receives the log, but neither votes nor counts for a commit
 }
 
-// Timing holds the times of the protocol. Zero values take the defaults; Open
-// stretches them by up to a tenth, differently for each group and member, so that
-// many groups do not act at once.
+// Timing holds the times of the protocol. Zero values take the defaults. Open stretches
+// the times by up to a tenth, differently for each group and member, so that many groups
+// do not act at once.
 type Timing struct {
 	Heartbeat time.Duration // without a leader's word for this long, a follower stands for election; 500 ms
 	Election  time.Duration // how long one election may take; 500 ms
 	Lease     time.Duration // without a quorum's word for this long, a leader steps down; 250 ms, at most Heartbeat
 	Stall     time.Duration // when the disk has not answered for this long, a leader falls silent; 1.5 s
-	// StallFatal is when a write that the disk has not answered ends the group
+	// StallFatal is how long a disk write may hang before the group stops itself
 	// through Fatal; 30 s.
 	StallFatal time.Duration
 }
 
-// Config is what a Group needs to know and to be given.
+// Config configures one member of a group.
 type Config struct {
 	Group id.Shard  // the number of the group; 0 is meta
 	Self  id.Member // this member
 	Dir   string    // the group's own folder; made when missing, unless Prepared
 
-	// Prepared tells that Prepare was called for Dir, now or in an earlier life: without
-	// a log there Open fails with ErrGone.
+	// Prepared is set when Prepare was called for Dir, by this process or an earlier one.
+	// Open then fails with ErrGone if Dir has no log.
 	Prepared bool
 
-	Stream  StreamLayer                     // closed by Group.Close
+	Stream  transport.StreamLayer           // closed by Group.Close
 	Resolve func(id.Member) (string, error) // the present address of a member; must not block
 	Log     *slog.Logger
 
 	Timing            Timing
 	SnapshotThreshold uint64        // entries since the last snapshot before the next; 4,096
 	TrailingLogs      uint64        // entries kept behind a snapshot for members that lag; 2,048
-	SnapshotInterval  time.Duration // how often the threshold is looked at; 30 s
+	SnapshotInterval  time.Duration // how often raft compares the log with the threshold; 30 s
 
-	// EraseWithin is the time after which nothing is left in Dir of what a command
-	// has removed from the machine, while the group runs and has a leader; 24 h.
+	// EraseWithin is how long data that a command removed from the machine may stay in
+	// Dir, while the group runs and has a leader; 24 h.
 	EraseWithin time.Duration
-	// SegmentBytes is about how large the files of a Keeper become; 64 MiB.
+	// SegmentBytes is the approximate size of the files of a Keeper; 64 MiB.
 	SegmentBytes int64
 
-	// Checks has a place for each member of this process that may hash its state at a
-	// time (Checkpoint); nil bounds nothing.
+	// Checks limits how many members of this process hash their state at a time
+	// (Checkpoint): one for each place in the channel. nil sets no limit.
 	Checks chan struct{}
 
-	// Proposed is told how long each command that was handed to the log took, or why
-	// it got no answer. It must be quick; nil tells nobody.
+	// Proposed is called after each command that was handed to the log, with the time it
+	// took and the reason if it got no answer. It must return quickly. nil is allowed.
 	Proposed func(took time.Duration, err error)
 
-	// Fatal is called at most once, on a goroutine of its own, when the group can't
-	// go on: the log can't be written, an entry or a snapshot has another checksum,
-	// or the disk has hung for Timing.StallFatal. From then on the group neither
-	// sends, receives nor applies anything; Close it, or end the process.
+	// Fatal is called at most once, on a goroutine of its own, when the group has to
+	// stop: a write of the log failed, an entry or a snapshot has a wrong checksum, or
+	// the disk has hung for Timing.StallFatal. From then on the group neither sends,
+	// receives nor applies anything. Close it, or end the process.
 	Fatal func(error)
 }
 
-// check refuses a configuration that can't work.
+// check returns an error for a configuration that can't work.
 func (c *Config) check() error {
 	switch {
 	case c.Self == "":
@@ -136,7 +112,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// withDefaults fills in what was left out.
+// withDefaults returns c with the defaults in place of zero values.
 func (c Config) withDefaults() Config {
 	setDefault(&c.Timing.Heartbeat, heartbeatDefault)
 	setDefault(&c.Timing.Election, electionDefault)
@@ -166,8 +142,8 @@ func setDefault[T comparable](v *T, d T) {
 	}
 }
 
-// jittered stretches the times by 0 to 10 %, by a hash of who and where we are:
-// a random factor would not repeat after a restart.
+// jittered returns the times stretched by 0 to 10 %. The factor is a hash of group and
+// member, so that it is the same after a restart.
 func (t Timing) jittered(group id.Shard, self id.Member) Timing {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%d %s", group, self)

@@ -15,9 +15,9 @@ import (
 	"facet/internal/codec"
 )
 
-// Members that have applied the same entries must have the same state. To see whether
-// they do, the leader proposes a checkpoint: a command without effect, at whose index
-// each member freezes its state, and hashes it beside its other work:
+// Members that have applied the same entries must have the same state. To check that, the
+// leader proposes a checkpoint, a command without effect. Each member freezes its state at
+// the index of the checkpoint, and hashes it beside its other work:
 //
 //	0xbf │ 1 │ CBOR {1: id 16}
 //
@@ -25,10 +25,10 @@ import (
 var headCheck = codec.Head{Code: codec.Skippable | 0x3f, Version: 1}
 
 const (
-	// sumsKept bounds the results that a member remembers.
+	// sumsKept is how many sums a member keeps.
 	sumsKept = 4
-	// paceBytes is how much of a state is hashed between two rests; a rest is as long
-	// as the work before it.
+	// paceBytes is how much of a state is hashed between two rests. A rest is as long as
+	// the work before it.
 	paceBytes = 1 << 20
 )
 
@@ -39,7 +39,7 @@ type checkCommand struct {
 	ID CheckID `cbor:"1,keyasint"`
 }
 
-// Sum is a member's state at a checkpoint.
+// Sum is the hash of a member's state at a checkpoint.
 type Sum struct {
 	ID     CheckID
 	Index  uint64   // of the checkpoint
@@ -47,11 +47,11 @@ type Sum struct {
 	Took   time.Duration
 }
 
-// checks makes a member's sums.
+// checks freezes and hashes a member's states.
 type checks struct {
 	wake chan struct{} // capacity 1; full: there is one already
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards pending, busy and sums
 	pending *frozenCheck
 	busy    bool
 	sums    []Sum // the oldest first
@@ -66,8 +66,8 @@ type frozenCheck struct {
 
 func newChecks() *checks { return &checks{wake: make(chan struct{}, 1)} }
 
-// applied looks at a command that m has just applied, and freezes m at a checkpoint.
-// While an earlier one is not hashed yet there is nothing to be done: a member
+// applied is called for each command that m has just applied, and freezes m if the command
+// is a checkpoint. It skips a checkpoint while an earlier one is not hashed yet: a member
 // without a sum is not compared.
 func (c *checks) applied(index uint64, cmd []byte, m Machine) {
 	if !bytes.HasPrefix(cmd, []byte{headCheck.Code, headCheck.Version}) {
@@ -93,7 +93,7 @@ func (c *checks) applied(index uint64, cmd []byte, m Machine) {
 	}
 }
 
-// take gives what is to be hashed, or nil; done or close follows.
+// take returns the state to hash, or nil. The caller calls done or close afterwards.
 func (c *checks) take() *frozenCheck {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +104,7 @@ func (c *checks) take() *frozenCheck {
 	return k
 }
 
-// done keeps a sum, if there is one.
+// done ends the work on a state, and keeps its sum if err is nil.
 func (c *checks) done(s Sum, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,15 +115,15 @@ func (c *checks) done(s Sum, err error) {
 	}
 }
 
-// close lets go of what nobody will hash any more; nothing is applied after it.
+// close releases the state that was not hashed. No command is applied after it.
 func (c *checks) close() {
 	if k := c.take(); k != nil {
 		k.frozen.Release()
 	}
 }
 
-// Checkpoint has all members make a sum of their state at one index, and gives its
-// name. Leader only; the errors are Propose's.
+// Checkpoint makes all members hash their state at one index, and returns the name of the
+// checkpoint. Only the leader can. The errors are those of Propose.
 func (g *Group) Checkpoint(ctx context.Context) (CheckID, error) {
 	var k checkCommand
 	if _, err := rand.Read(k.ID[:]); err != nil {
@@ -133,8 +133,8 @@ func (g *Group) Checkpoint(ctx context.Context) (CheckID, error) {
 	return k.ID, err
 }
 
-// Sum gives this member's sum at a checkpoint: not before it is hashed, and never on a
-// member that was busy with another or got a later state as a whole.
+// Sum returns this member's sum at a checkpoint, when the state is hashed. A member that
+// was busy with another checkpoint, or was sent a snapshot of a later state, never has it.
 func (g *Group) Sum(name CheckID) (Sum, bool) {
 	c := g.fsm.checks
 	c.mu.Lock()
@@ -146,14 +146,13 @@ func (g *Group) Sum(name CheckID) (Sum, bool) {
 	return c.sums[i], true
 }
 
-// checkLoop hashes. Owned by Open; ends with stop.
-func (g *Group) checkLoop() {
-	c := g.fsm.checks
+// loop hashes the frozen states of g. Owned by Open; ends with stop.
+func (c *checks) loop(g *Group) {
 	for {
 		select {
 		case <-g.stop:
 			return
-		case <-g.health.broken:
+		case <-g.health.Broken():
 			return
 		case <-c.wake:
 		}
@@ -161,27 +160,27 @@ func (g *Group) checkLoop() {
 		if k == nil {
 			continue
 		}
-		s, err := g.hash(k)
+		s, err := k.sum(g.cfg.Checks, g.stop)
 		k.frozen.Release()
 		c.done(s, err)
 		if err != nil && !errors.Is(err, ErrClosed) {
-			g.cfg.Log.Warn("the state was not compared with the other members'", "err", err)
+			g.cfg.Log.Warn("the state could not be compared with the other members", "err", err)
 		}
 	}
 }
 
-// hash makes the sum of a state, one group at a time where Config.Checks says so.
-func (g *Group) hash(k *frozenCheck) (Sum, error) {
-	if g.cfg.Checks != nil {
+// sum hashes the state. If turns is not nil, it waits for a place in turns first.
+func (k *frozenCheck) sum(turns chan struct{}, stop <-chan struct{}) (Sum, error) {
+	if turns != nil {
 		select {
-		case g.cfg.Checks <- struct{}{}:
-			defer func() { <-g.cfg.Checks }()
-		case <-g.stop:
+		case turns <- struct{}{}:
+			defer func() { <-turns }()
+		case <-stop:
 			return Sum{}, ErrClosed
 		}
 	}
 	began := time.Now()
-	w := &paced{hash: sha256.New(), stop: g.stop, began: began}
+	w := &paced{hash: sha256.New(), stop: stop, began: began}
 	if _, err := k.frozen.WriteTo(w); err != nil {
 		return Sum{}, fmt.Errorf("hash the state at index %d: %w", k.index, err)
 	}
@@ -190,7 +189,7 @@ func (g *Group) hash(k *frozenCheck) (Sum, error) {
 	return s, nil
 }
 
-// paced hashes what is written and rests in between: others need the processor more.
+// paced is a hash that rests between writes, to leave the processor to requests.
 type paced struct {
 	hash  hash.Hash
 	stop  <-chan struct{}

@@ -10,7 +10,7 @@ import (
 	"facet/internal/id"
 )
 
-// sumsAt gives the sums of members at a checkpoint, once they have them.
+// sumsAt returns the sums of members at a checkpoint, once they have them.
 func sumsAt(t *testing.T, c *cluster, name CheckID, members ...id.Member) []Sum {
 	t.Helper()
 	var list []Sum
@@ -29,7 +29,7 @@ func sumsAt(t *testing.T, c *cluster, name CheckID, members ...id.Member) []Sum 
 	return list
 }
 
-func TestMembersSumTheirStateAtTheSameIndex(t *testing.T) {
+func TestMembersSumStateAtSameIndex(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)
@@ -75,7 +75,7 @@ func isNotLeader(err error) bool {
 	return is
 }
 
-func TestACheckpointWhileOneIsHashedHasNoSumAndLeaksNothing(t *testing.T) {
+func TestOverlappingCheckpointIsSkipped(t *testing.T) {
 	t.Parallel()
 	c := newChecks()
 	m := newJournal()

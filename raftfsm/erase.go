@@ -3,26 +3,28 @@ package raftfsm
 import (
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 )
 
-// What a command removes from the machine is still in the segments, in entries of
-// the log, in freed pages of the log's file, and in the snapshot. A round takes it
-// away everywhere:
+// Data that a command has removed from the machine is still in the segments, in entries
+// of the log, in freed pages of the log's file, and in the snapshot. A round removes it
+// everywhere:
 //
-//  1. a snapshot whose segments have nothing that is dead (segment.Erase); it takes
-//     the place of the one before;
-//  2. the entries that the snapshot covers and that are older than a quarter of
-//     Config.EraseWithin leave the log: younger ones are for members that lag;
-//  3. the log's file is replaced by a copy (boltDisk.renew).
+//  1. It makes a snapshot whose segments hold no dead data (segment.Erase). The snapshot
+//     replaces the one before.
+//  2. It cuts the entries that the snapshot covers and that are older than a quarter of
+//     Config.EraseWithin. Younger entries stay for members that lag.
+//  3. It replaces the log's file by a copy (logstore.Log.Renew).
 //
-// There is a round every quarter of EraseWithin. What was removed at e was proposed
-// at p ≤ e: step 1 of the next round, at most a quarter after e, takes it out of the
-// snapshot, and step 2 of the first round a quarter after p takes it out of the log,
-// at most a half after e. The other half is for rounds that fail and are begun
-// again, and for the time they take.
+// A round starts every quarter of EraseWithin. Data removed at time e was proposed at
+// p ≤ e. Step 1 of the next round, at most a quarter after e, takes the data out of the
+// snapshot. Step 2 of the first round that starts a quarter after p takes it out of the
+// log, at most a half after e. The other half is left for rounds that fail and are
+// repeated, and for the time that rounds take.
 const (
 	eraseRounds = 4 // in EraseWithin
 	eraseTries  = 4 // in the time of a round
@@ -31,12 +33,23 @@ const (
 	eraseTickMin = 5 * time.Millisecond
 )
 
-// eraseLoop makes the rounds. Owned by Open; ends with stop.
-func (g *Group) eraseLoop() {
+// eraser makes the rounds of a group.
+type eraser struct {
+	g *Group
+
+	mu     sync.Mutex // held by a round; guards erased
+	erased uint64     // everything up to it was erased in a round since Open
+
+	last atomic.Pointer[eraseRound] // the last since Open; nil: none
+}
+
+// loop makes the rounds. Owned by Open; ends with stop.
+func (e *eraser) loop() {
+	g := e.g
 	round := g.cfg.EraseWithin / eraseRounds
 	tick := max(round/eraseTries, eraseTickMin)
-	// Nobody knows when the last round was: the first is soon, for a node that is restarted
-	// often, too, and groups that were opened together take their turns.
+	// The time of the last round before Open is not known. So the first round comes soon,
+	// also on a node that restarts often. Groups that were opened together take turns.
 	timer := time.NewTimer(max(tick*time.Duration(2+g.cfg.Group%eraseTurns)/(2*eraseTurns), eraseTickMin))
 	defer timer.Stop()
 	var due time.Time
@@ -44,7 +57,7 @@ func (g *Group) eraseLoop() {
 		select {
 		case <-g.stop:
 			return
-		case <-g.health.broken:
+		case <-g.health.Broken():
 			return
 		case now := <-timer.C:
 			timer.Reset(tick)
@@ -54,144 +67,63 @@ func (g *Group) eraseLoop() {
 			switch err := g.Erase(now.Add(-round)); {
 			case err == nil:
 				due = now.Add(round - tick/2) // a tick may come early
-			case g.health.failed() == nil && !errors.Is(err, ErrClosed) && !errors.Is(err, errNotYet):
-				g.cfg.Log.Warn("what was erased is still on the disk, and is tried again", "err", err)
+			case g.health.Failed() == nil && !errors.Is(err, ErrClosed) && !errors.Is(err, errNotYet):
+				g.cfg.Log.Warn("erased data is still on the disk, trying again", "err", err)
 			}
 		}
 	}
 }
 
-// Erase makes one round now: it takes off the disk what commands have removed from
-// the machine, and of the log what was proposed before that time (by the leader's
-// clock) and is applied here.
+// Erase makes one round now. It removes from the disk the data that commands have removed
+// from the machine. It cuts from the log the entries that are applied here and were
+// proposed before the given time, by the leader's clock.
 func (g *Group) Erase(before time.Time) error {
 	if err := g.enter(); err != nil {
 		return err
 	}
 	defer g.calls.Done()
-	g.erasing.Lock()
-	defer g.erasing.Unlock()
-	begin := time.Now()
-	if applied := g.Applied(); applied != g.erased {
-		if err := g.snapshotErased(); err != nil {
+	return g.eraser.round(before)
+}
+
+// round is Erase, while the group is open.
+func (e *eraser) round(before time.Time) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	g, begin := e.g, time.Now()
+	if applied := g.Applied(); applied != e.erased {
+		if err := e.snapshot(); err != nil {
 			return err
 		}
-		g.erased = applied // or more
+		e.erased = applied // or more
 	}
-	if err := g.cutLog(before); err != nil {
+	if err := g.snapshots.CutLog(before); err != nil {
 		return err
 	}
-	if err := g.renewLog(); err != nil {
+	if err := g.log.Renew(); err != nil {
 		return err
 	}
 	end := time.Now()
-	g.round.Store(&eraseRound{end, end.Sub(begin)})
+	e.last.Store(&eraseRound{end, end.Sub(begin)})
 	return nil
 }
 
-// eraseRound is a round that did all that it had to.
+// eraseRound is a round that ended without an error.
 type eraseRound struct {
 	end  time.Time
 	took time.Duration
 }
 
-// errNotYet says that nothing was applied since the group was opened, so that raft
-// makes no snapshot.
+// errNotYet is returned when no entry was applied since Open: then raft makes no snapshot.
 var errNotYet = errors.New("raftfsm: nothing applied yet")
 
-// snapshotErased makes a snapshot without anything that is dead.
-func (g *Group) snapshotErased() error {
-	g.snapshots.erase.Store(true)
-	defer g.snapshots.erase.Store(false)
-	err := g.raft.Snapshot().Error()
+// snapshot makes a snapshot without dead data.
+func (e *eraser) snapshot() error {
+	err := e.g.snapshots.Erasing(func() error { return e.g.raft.Snapshot().Error() })
 	switch {
 	case errors.Is(err, raft.ErrNothingNewToSnapshot):
 		return errNotYet
 	case err != nil:
-		return fmt.Errorf("snapshot of group %d: %w", g.cfg.Group, err)
+		return fmt.Errorf("snapshot of group %d: %w", e.g.cfg.Group, err)
 	}
 	return nil
-}
-
-// cutLog removes the entries that a snapshot covers and that are from before a time.
-func (g *Group) cutLog(before time.Time) error {
-	g.snapshots.cut.Lock()
-	defer g.snapshots.cut.Unlock()
-	newest := g.snapshots.newest.Load()
-	first, err := g.logs.FirstIndex()
-	if err != nil || first == 0 {
-		return err
-	}
-	last, err := g.logs.LastIndex()
-	if err != nil {
-		return err
-	}
-	// The newest of the old entries, so that a clock that went wrong once keeps
-	// nothing in the log.
-	for index := min(newest, last); index >= first; index-- {
-		var l raft.Log
-		switch err := g.logs.GetLog(index, &l); {
-		case errors.Is(err, raft.ErrLogNotFound): // cut by raft meanwhile
-			return nil
-		case err != nil:
-			return err
-		case l.AppendedAt.Before(before):
-			return g.logs.DeleteRange(first, index)
-		}
-	}
-	return nil
-}
-
-// renewLog replaces the log's file if anything was cut off since that was last done.
-func (g *Group) renewLog() error {
-	d, ok := g.disk.(interface{ renew() error })
-	if !ok || !g.freed.Swap(false) { // a disk of tests may have no file
-		return nil
-	}
-	answered := g.health.writing()
-	err := d.renew()
-	answered()
-	if err != nil {
-		err = fmt.Errorf("renew the log: %w", err)
-		g.health.fail(err)
-	}
-	return err
-}
-
-// scrubPause is between two files that scrubLoop reads, and scrubInterval between
-// two times that it reads all.
-const (
-	scrubPause    = time.Second
-	scrubInterval = 24 * time.Hour
-)
-
-// scrubLoop reads the newest snapshot's segments now and then: a damaged one is
-// found (and takes the group out) before it is needed. Owned by Open; ends with
-// stop.
-func (g *Group) scrubLoop() {
-	if g.snapshots.segments == nil {
-		return
-	}
-	timer := time.NewTimer(scrubPause)
-	defer timer.Stop()
-	next := 0
-	for {
-		select {
-		case <-g.stop:
-			return
-		case <-g.health.broken:
-			return
-		case <-timer.C:
-		}
-		f := g.snapshots.nth(next)
-		if f == nil {
-			next = 0
-			timer.Reset(scrubInterval)
-			continue
-		}
-		_ = f.Verify() // the store was told of damage
-		f.Release()
-		next++
-		timer.Reset(scrubPause)
-	}
 }

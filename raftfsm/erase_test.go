@@ -1,107 +1,15 @@
 package raftfsm
 
 import (
-	"bytes"
 	"errors"
-	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/hashicorp/raft"
 )
 
 // planted is what a test looks for in files.
 var planted = []byte("nothing else in a folder has these bytes")
 
-// has tells whether a file has the planted bytes.
-func has(t testing.TB, dir, name string) bool {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bytes.Contains(b, planted)
-}
-
-func TestARenewedLogHasItsEntriesAndVoteAndNothingElse(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	d, err := openBolt(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	h := newHealth(Config{}.withDefaults().Timing)
-	defer h.close()
-	log, stable := &logStore{disk: d, health: h}, &stableStore{disk: d, health: h}
-	for index := uint64(1); index <= 40; index++ {
-		l := &raft.Log{Index: index, Term: 3, Type: raft.LogCommand, Data: encodeEntry(7, kindCommand, []byte("kept"))}
-		if index <= 20 {
-			l.Data = encodeEntry(7, kindCommand, planted)
-		}
-		if err := log.StoreLog(l); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := stable.SetUint64(keyTerm, 3); err != nil {
-		t.Fatal(err)
-	}
-	if err := log.DeleteRange(1, 20); err != nil {
-		t.Fatal(err)
-	}
-	if !has(t, dir, logFile) || !log.freed.Load() {
-		t.Fatal("the file forgets by itself: there is no need to renew it")
-	}
-	var work sync.WaitGroup
-	work.Go(func() { // others write meanwhile
-		for index := uint64(41); index <= 60; index++ {
-			if err := log.StoreLog(&raft.Log{Index: index, Term: 3, Type: raft.LogNoop}); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	if err := d.renew(); err != nil {
-		t.Fatal(err)
-	}
-	work.Wait()
-	if has(t, dir, logFile) {
-		t.Error("the renewed file has what was cut off")
-	}
-	first, firstErr := log.FirstIndex()
-	last, lastErr := log.LastIndex()
-	if term, err := stable.GetUint64(keyTerm); first != 21 || last != 60 || term != 3 || err != nil || firstErr != nil || lastErr != nil {
-		t.Errorf("entries %d to %d, term %d; %v, %v, %v", first, last, term, err, firstErr, lastErr)
-	}
-	if err := log.verify(); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestACopyOfTheLogThatWasNotFinishedIsRemoved(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, renewedFile), planted, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	d, err := openBolt(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := d.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, renewedFile)); err == nil {
-		t.Error("it stays")
-	}
-}
-
-func TestARoundTakesOldEntriesOutOfTheLogAndKeepsYoungOnes(t *testing.T) {
+func TestEraseCutsOldEntriesOnly(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, quick)
 	c.found("member-a")
@@ -133,7 +41,7 @@ func TestARoundTakesOldEntriesOutOfTheLogAndKeepsYoungOnes(t *testing.T) {
 	}
 }
 
-func TestTheStatusTellsWhenTheLastWholeRoundEnded(t *testing.T) {
+func TestStatusReportsLastEraseRound(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, quick)
 	c.found("member-a")
@@ -171,7 +79,7 @@ func TestTheStatusTellsWhenTheLastWholeRoundEnded(t *testing.T) {
 	round(nil)
 }
 
-func TestAGroupErasesByItselfUntilNothingIsLeft(t *testing.T) {
+func TestIdleGroupErasesEverything(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, func(cfg *Config) { quick(cfg); cfg.EraseWithin = 400 * time.Millisecond })
 	c.found("member-a")
@@ -197,7 +105,7 @@ func TestAGroupErasesByItselfUntilNothingIsLeft(t *testing.T) {
 }
 
 // A node that is restarted every hour has rounds, too.
-func TestTheFirstRoundComesLongBeforeTheNextIsTried(t *testing.T) {
+func TestFirstEraseRoundComesSoon(t *testing.T) {
 	t.Parallel()
 	const within, soon = 16 * time.Minute, 40 * time.Second // a try a minute
 	c := newCluster(t, nil, func(cfg *Config) { quick(cfg); cfg.EraseWithin = within })

@@ -4,46 +4,49 @@ import (
 	"errors"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
+	"facet/raftfsm/logstore"
 )
 
 var (
-	// ErrOutcomeUnknown says that a command may or may not be applied, now or
-	// later: the leader changed or the caller's time ran out after it was handed
-	// to the log. It comes wrapped with the reason.
+	// ErrOutcomeUnknown is returned when the leader changed, or the caller's time ran
+	// out, after a command was handed to the log. The command may be applied, now or
+	// later. The error wraps the reason.
 	ErrOutcomeUnknown = errors.New("raftfsm: the outcome of the command is unknown")
 
-	// ErrClosed says that the group was closed, or took itself out (Config.Fatal).
-	ErrClosed = errors.New("raftfsm: group is closed")
+	// ErrClosed is returned when the group was closed, or took itself out (Config.Fatal).
+	ErrClosed = health.ErrClosed
 
-	// ErrBusy says that as many commands wait for their answer as may (proposalsMax). It
-	// was not proposed.
+	// ErrBusy is returned when proposalsMax commands already wait for their answer. The
+	// command was not proposed.
 	ErrBusy = errors.New("raftfsm: too many commands in progress")
 
-	// ErrTooLarge says that a command is larger than CommandBytesMax. It was not proposed.
+	// ErrTooLarge is returned when a command is larger than CommandBytesMax. The
+	// command was not proposed.
 	ErrTooLarge = errors.New("raftfsm: command is too large")
 
-	// ErrCorrupt says that bytes read from disk or received from a member do not
+	// ErrCorrupt is returned when bytes read from disk or received from a member do not
 	// have the checksum they were written with.
-	ErrCorrupt = errors.New("raftfsm: checksum does not match")
+	ErrCorrupt = health.ErrCorrupt
 
-	// ErrGone says that a member that was prepared (Prepare) has no log: what it voted
-	// and acknowledged is forgotten, so it must not come back under its old name.
-	ErrGone = errors.New("raftfsm: the log of a replica that was here is gone")
+	// ErrGone is returned when a member that was prepared (Prepare) has no log. Its votes
+	// and acknowledgements are forgotten, so it must not return under its old name.
+	ErrGone = logstore.ErrGone
 
-	// ErrNotMember says that the named member is not part of the group.
+	// ErrNotMember is returned when the named member is not part of the group.
 	ErrNotMember = errors.New("raftfsm: not a member of the group")
 
-	// ErrConfigurationChanged says that the group's members are no longer those of
+	// ErrConfigurationChanged is returned when the group's members are no longer those of
 	// the given configuration index. Nothing was changed.
 	ErrConfigurationChanged = errors.New("raftfsm: the group's configuration has changed")
 )
 
-// NotLeaderError says that this member does not lead the group, so that nothing
-// was proposed or read. Leader is empty when no leader is known, or when the
-// leadership is being handed over.
+// NotLeaderError is returned when this member does not lead the group. Nothing was
+// proposed or read. Leader is empty when no leader is known, or while the leadership
+// is handed over.
 type NotLeaderError struct{ Leader id.Member }
 
-// Error names the leader when it is known.
+// Error returns a message that names the leader when it is known.
 func (e *NotLeaderError) Error() string {
 	if e.Leader == "" {
 		return "raftfsm: not the leader, and no leader is known"

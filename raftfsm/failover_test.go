@@ -21,7 +21,7 @@ const (
 	awayPause   = 50 * time.Millisecond
 )
 
-// since gives how long it takes until done holds.
+// since returns how long it takes until done holds.
 func since(t *testing.T, done func() bool) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -34,7 +34,7 @@ func since(t *testing.T, done func() bool) time.Duration {
 	return time.Since(start)
 }
 
-func TestStockSendsAReturnedMemberNothingForSeconds(t *testing.T) {
+func TestStockStarvesReturnedMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(settle) // after the members are closed
@@ -61,7 +61,7 @@ func TestStockSendsAReturnedMemberNothingForSeconds(t *testing.T) {
 	})
 }
 
-func TestAReturnedMemberIsUpToDateAtOnce(t *testing.T) {
+func TestReturnedMemberCatchesUpAtOnce(t *testing.T) {
 	t.Parallel()
 	for _, trailing := range []uint64{2048, 5} { // by entries, and by a snapshot
 		synctest.Test(t, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestAReturnedMemberIsUpToDateAtOnce(t *testing.T) {
 	}
 }
 
-func TestALeaderThatLosesAMemberForGoodStillHandsOverAndLetsGo(t *testing.T) {
+func TestLeaderWithDeadMemberStillTransfers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWires()
@@ -147,7 +147,7 @@ func failover(t *testing.T, c *cluster) time.Duration {
 	return took
 }
 
-func TestFollowersDoNotWaitForTheirTimersWhenTheLeadersProcessEnds(t *testing.T) {
+func TestFollowersReplaceExitedLeaderEarly(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{3, 5} {
 		synctest.Test(t, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestFollowersDoNotWaitForTheirTimersWhenTheLeadersProcessEnds(t *testing.T)
 	}
 }
 
-func TestAFollowerThatAloneLosesTheLeaderTakesNothingFromIt(t *testing.T) {
+func TestCutOffFollowerDeposesNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWires()
@@ -206,7 +206,7 @@ func TestAFollowerThatAloneLosesTheLeaderTakesNothingFromIt(t *testing.T) {
 	})
 }
 
-func TestAResigningLeaderHandsOverToOneThatHasCaughtUp(t *testing.T) {
+func TestResigningLeaderPicksCaughtUpVoter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWires()
@@ -252,7 +252,7 @@ func TestAResigningLeaderHandsOverToOneThatHasCaughtUp(t *testing.T) {
 	})
 }
 
-func TestTheLastMemberThatAnswersResignsAtOnce(t *testing.T) {
+func TestLastMemberResignsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)
@@ -280,7 +280,7 @@ func TestTheLastMemberThatAnswersResignsAtOnce(t *testing.T) {
 	})
 }
 
-func TestWhoWaitsForALeaderIsTold(t *testing.T) {
+func TestLeaderChangeWakesWaiters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)
@@ -312,7 +312,7 @@ func TestWhoWaitsForALeaderIsTold(t *testing.T) {
 	})
 }
 
-func TestANodeWithoutItsDiskDoesNotAnswerForTheMemberThatItWas(t *testing.T) {
+func TestWipedNodeIsNotItsFormerMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"facet/raftfsm/logstore"
 )
 
-func TestFailedWriteTakesTheMemberOutAndTheOthersGoOn(t *testing.T) {
+func TestFailedWriteTakesMemberOut(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)
@@ -59,7 +61,7 @@ func TestFailedWriteTakesTheMemberOutAndTheOthersGoOn(t *testing.T) {
 	})
 }
 
-func TestHungDiskIsFatalAfterItsTime(t *testing.T) {
+func TestHungDiskBecomesFatal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)
@@ -120,14 +122,14 @@ func flipAll(t *testing.T, path string, text []byte) {
 	}
 }
 
-func TestFlippedBitIsFoundBeforeTheMemberVotes(t *testing.T) {
+func TestFlippedBitIsFoundAtOpen(t *testing.T) {
 	t.Parallel()
 	f := func(what, file string, text []byte) {
 		t.Helper()
 		c := newCluster(t, newWires(), quick)
 		c.found("member-a")
 		c.propose("the needle of this test")
-		if file != logFile {
+		if file != logstore.File {
 			if err := c.members["member-a"].Snapshot(); err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +137,7 @@ func TestFlippedBitIsFoundBeforeTheMemberVotes(t *testing.T) {
 		index := fmt.Sprint(c.members["member-a"].Status().Snapshot)
 		c.stop("member-a")
 		path := filepath.Join(c.dir, "member-a", file)
-		if file != logFile {
+		if file != logstore.File {
 			found, err := filepath.Glob(filepath.Join(c.dir, "member-a", "snapshots", "*", file))
 			if err != nil || len(found) != 1 {
 				t.Fatalf("snapshots: %v, %v", found, err)
@@ -147,9 +149,9 @@ func TestFlippedBitIsFoundBeforeTheMemberVotes(t *testing.T) {
 			t.Errorf("%s: open gives %v, want ErrCorrupt", what, err)
 		}
 	}
-	f("a command", logFile, []byte("needle"))
-	f("a configuration", logFile, []byte("Suffrage"))
-	f("the vote", logFile, []byte("\x00\x00\x02member-a"))
+	f("a command", logstore.File, []byte("needle"))
+	f("a configuration", logstore.File, []byte("Suffrage"))
+	f("the vote", logstore.File, []byte("\x00\x00\x02member-a"))
 	f("the state of a snapshot", "state.bin", []byte("needle"))
 	f("the header of a snapshot", "state.bin", []byte("FACETSN1"))
 	f("the description of a snapshot", "meta.json", []byte("\"Version"))
@@ -158,7 +160,7 @@ func TestFlippedBitIsFoundBeforeTheMemberVotes(t *testing.T) {
 	f("the checksum in it", "meta.json", []byte("\"CRC\":\""))
 }
 
-func TestLeaderThatCannotReadItsLogStepsAside(t *testing.T) {
+func TestLeaderWithUnreadableLogStepsAside(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, nil)
 	c.found(names(3)...)
@@ -173,7 +175,7 @@ func TestLeaderThatCannotReadItsLogStepsAside(t *testing.T) {
 	for i := range logCacheEntries + 10 { // so that the log must be read from disk
 		c.propose(fmt.Sprint("later ", i))
 	}
-	flipAll(t, filepath.Join(c.dir, string(old.name), logFile), []byte("needle"))
+	flipAll(t, filepath.Join(c.dir, string(old.name), logstore.File), []byte("needle"))
 	c.open(away) // a member that lost its disk asks for everything; a test may do that
 	if err := <-old.fatal; !errors.Is(err, ErrCorrupt) {
 		t.Errorf("Fatal got %v, want ErrCorrupt", err)
@@ -183,7 +185,7 @@ func TestLeaderThatCannotReadItsLogStepsAside(t *testing.T) {
 	c.agree()
 }
 
-func TestSecondProcessOnTheSameFolderIsRefused(t *testing.T) {
+func TestSecondProcessIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, quick)
 	c.found("member-a")
@@ -195,7 +197,7 @@ func TestSecondProcessOnTheSameFolderIsRefused(t *testing.T) {
 	c.propose("x")
 }
 
-func TestSnapshotWithoutItsLogIsRefused(t *testing.T) {
+func TestSnapshotWithoutLogIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, quick)
 	c.found("member-a")
@@ -204,7 +206,7 @@ func TestSnapshotWithoutItsLogIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.stop("member-a")
-	if err := os.Remove(filepath.Join(c.dir, "member-a", logFile)); err != nil {
+	if err := os.Remove(filepath.Join(c.dir, "member-a", logstore.File)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.tryOpen("member-a"); !errors.Is(err, ErrCorrupt) {
@@ -212,7 +214,7 @@ func TestSnapshotWithoutItsLogIsRefused(t *testing.T) {
 	}
 }
 
-func TestEntryThatCannotBeReadStopsTheMachineAndNotTheProcess(t *testing.T) {
+func TestUnreadableEntryStopsGroupOnly(t *testing.T) {
 	t.Parallel()
 	f := func(what string, entry []byte, corrupt bool) {
 		t.Helper()
@@ -244,7 +246,7 @@ func TestEntryThatCannotBeReadStopsTheMachineAndNotTheProcess(t *testing.T) {
 	f("an entry of a newer release", encodeEntry(7, 9, []byte("new")), false)
 }
 
-func TestMemberRefusesDamagedEntriesFromALeader(t *testing.T) {
+func TestMemberRefusesDamagedEntries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWires()

@@ -12,20 +12,23 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
+	"facet/raftfsm/snapshots"
 )
 
-// fsm stands between raft and the Machine. It knows what the machine has really
-// applied (raft's AppliedIndex tells what was queued for it) and wakes those who
-// wait for an index.
+// fsm stands between raft and the Machine. It records which entries the machine has
+// applied, and wakes the callers that wait for an index. raft's AppliedIndex counts
+// entries that are only queued for the machine.
 type fsm struct {
 	group   id.Shard
 	machine Machine
-	health  *health
+	health  *health.Monitor
 	checks  *checks
 
 	applied atomic.Uint64 // index that the machine has applied
 
-	// mu guards what follows. Never held across a call to the machine.
+	// mu guards term, termMove, waiters, config and configAt. Never held across a call to
+	// the machine.
 	mu       sync.Mutex
 	term     uint64        // of the newest entry of ours that was applied
 	termMove chan struct{} // closed and replaced when term changes
@@ -39,22 +42,22 @@ var (
 	_ raft.ConfigurationStore = (*fsm)(nil)
 )
 
-func newFSM(group id.Shard, m Machine, h *health) *fsm {
+func newFSM(group id.Shard, m Machine, h *health.Monitor) *fsm {
 	return &fsm{group: group, machine: m, health: h, checks: newChecks(), termMove: make(chan struct{})}
 }
 
-// Apply carries out one committed entry and returns the machine's answer as
-// []byte, or an error when the group was taken out. An entry that is damaged, or
-// that only a newer release can read, takes the group out: to skip it would
-// diverge, and to panic would take every other group of the node along.
+// Apply applies one committed entry. It returns the machine's answer as []byte, or an
+// error if the group was taken out. Apply takes the group out if the entry is damaged or
+// was written by a newer release: to skip the entry would make the replicas differ, and
+// to panic would end every other group of the node.
 func (f *fsm) Apply(l *raft.Log) any {
-	if err := f.health.failed(); err != nil {
+	if err := f.health.Failed(); err != nil {
 		return err
 	}
 	kind, payload, err := decodeEntry(f.group, l.Data)
 	if err != nil {
 		err = fmt.Errorf("apply entry %d: %w", l.Index, err)
-		f.health.fail(err)
+		f.health.Fail(err)
 		return err
 	}
 	var answer []byte
@@ -66,9 +69,9 @@ func (f *fsm) Apply(l *raft.Log) any {
 	return answer
 }
 
-// StoreConfiguration notes a committed configuration.
+// StoreConfiguration records a committed configuration.
 func (f *fsm) StoreConfiguration(index uint64, c raft.Configuration) {
-	if f.health.failed() != nil {
+	if f.health.Failed() != nil {
 		return
 	}
 	f.noteConfiguration(index, c)
@@ -81,14 +84,14 @@ func (f *fsm) noteConfiguration(index uint64, c raft.Configuration) {
 	f.config, f.configAt = servers(c), index
 }
 
-// configuration gives the newest applied configuration and its index.
+// configuration returns the newest applied configuration and its index.
 func (f *fsm) configuration() ([]Server, uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.config, f.configAt
 }
 
-// advance says that everything up to index is applied; term 0 leaves the term.
+// advance records that all entries up to index are applied. Term 0 leaves the term.
 func (f *fsm) advance(index, term uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -103,7 +106,7 @@ func (f *fsm) advance(index, term uint64) {
 	}
 }
 
-// appliedTerm gives the term of the newest applied entry of ours, and a channel
+// appliedTerm returns the term of the newest applied entry of ours, and a channel
 // that is closed when it changes.
 func (f *fsm) appliedTerm() (uint64, <-chan struct{}) {
 	f.mu.Lock()
@@ -111,8 +114,8 @@ func (f *fsm) appliedTerm() (uint64, <-chan struct{}) {
 	return f.term, f.termMove
 }
 
-// wait returns when index is applied, ctx ends, or stop or health say that it
-// won't be.
+// wait waits until index is applied. It returns an error when ctx ends, stop is closed or
+// the group is taken out.
 func (f *fsm) wait(ctx context.Context, index uint64, stop <-chan struct{}) error {
 	if f.applied.Load() >= index {
 		return nil
@@ -132,7 +135,7 @@ func (f *fsm) wait(ctx context.Context, index uint64, stop <-chan struct{}) erro
 		f.forget(w)
 		return fmt.Errorf("wait for index %d: %w", index, ctx.Err())
 	case <-stop:
-	case <-f.health.broken:
+	case <-f.health.Broken():
 	}
 	f.forget(w)
 	return ErrClosed
@@ -148,7 +151,7 @@ func (f *fsm) forget(w *waiter) {
 
 // Snapshot freezes the machine.
 func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
-	if err := f.health.failed(); err != nil {
+	if err := f.health.Failed(); err != nil {
 		return nil, err
 	}
 	frozen, err := f.machine.Freeze()
@@ -158,31 +161,64 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	return &frozenSnapshot{frozen: frozen}, nil
 }
 
-// Restore replaces the machine's state by a snapshot's. The snapshot's checksum
-// was verified when it was written and when it was opened, so an error here means
-// that the machine can't read it.
+// frozenSnapshot is the raft.FSMSnapshot of a Frozen.
+type frozenSnapshot struct {
+	frozen Frozen
+	sink   *snapshots.Sink // nil until Persist
+}
+
+// Persist writes the snapshot. raft closes the sink.
+func (s *frozenSnapshot) Persist(sink raft.SnapshotSink) error {
+	own, ok := sink.(*snapshots.Sink)
+	if !ok {
+		return errors.New("bug: the snapshot's sink is not of this package")
+	}
+	s.sink = own
+	stored, ok := s.frozen.(Stored)
+	if how, segmented := own.Clean(); ok && segmented {
+		files, err := stored.Settle(how)
+		if err != nil {
+			return err
+		}
+		own.Settled(files, stored.Adopt)
+	}
+	return own.WriteState(s.frozen)
+}
+
+// Release releases the frozen state, and removes the segments that only it needed.
+func (s *frozenSnapshot) Release() {
+	s.frozen.Release()
+	if s.sink != nil {
+		s.sink.Collect()
+	}
+}
+
+// Restore replaces the machine's state by that of a snapshot. The checksum of the snapshot
+// was verified when the snapshot was written and when it was opened, so an error here
+// means that the machine can't read it.
 func (f *fsm) Restore(source io.ReadCloser) error {
 	if wrapped, ok := source.(raft.ReadCloserWrapper); ok {
 		source = wrapped.WrappedReadCloser()
 	}
-	s, ok := source.(*openSnapshot)
+	s, ok := source.(*snapshots.Snapshot)
 	if !ok {
 		return errors.New("bug: the snapshot is not of this package")
 	}
-	if err := f.health.failed(); err != nil {
+	if err := f.health.Failed(); err != nil {
 		return err
 	}
-	if err := readSnapshot(s.disk, s.meta.Size, s.header, f.machine); err != nil {
-		err = fmt.Errorf("restore snapshot %s: %w", s.meta.ID, err)
-		f.health.fail(err)
+	meta := s.Meta()
+	if err := s.Restore(f.machine.Restore); err != nil {
+		err = fmt.Errorf("restore snapshot %s: %w", meta.ID, err)
+		f.health.Fail(err)
 		return err
 	}
-	f.noteConfiguration(s.meta.ConfigurationIndex, s.meta.Configuration)
-	f.advance(s.meta.Index, 0)
+	f.noteConfiguration(meta.ConfigurationIndex, meta.Configuration)
+	f.advance(meta.Index, 0)
 	return nil
 }
 
-// waiter waits for an index.
+// waiter is one caller that waits for an index.
 type waiter struct {
 	index uint64
 	done  chan struct{}

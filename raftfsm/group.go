@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
+	"facet/raftfsm/logstore"
+	"facet/raftfsm/snapshots"
+	"facet/raftfsm/transport"
 	"facet/shard/segment"
 )
 
@@ -23,30 +25,27 @@ type Group struct {
 	cfg       Config
 	raft      *raft.Raft
 	fsm       *fsm
-	health    *health
-	disk      disk
-	stable    *stableStore
-	logs      *raft.LogCache
-	freed     *atomic.Bool // something was cut off the log since its file was renewed, if it was
-	snapshots *snapshotStore
-	transport *transport
+	health    *health.Monitor
+	disk      logstore.Disk
+	stable    *logstore.Stable
+	log       *logstore.Log
+	logs      *raft.LogCache // of log
+	segments  *segment.Store // nil: the machine has none
+	snapshots *snapshots.Store
+	transport *transport.Transport
 
 	leader leaderWatch
 
-	led   atomic.Uint64    // how often this member became the leader
-	slots chan struct{}    // one for each command that waits for its answer
-	reads chan readRequest // to readLoop; full: callers wait
+	led    atomic.Uint64 // how often this member became the leader
+	slots  chan struct{} // holds one element for each command that waits for its answer
+	reads  *reads
+	eraser eraser
 
 	stop  chan struct{}  // closed when Close begins
-	loops sync.WaitGroup // watch, watchLeader, readLoop, eraseLoop, scrubLoop and checkLoop; owned by Open, ended by stop
+	loops sync.WaitGroup // started by start; they end with stop
 	asks  sync.WaitGroup // questions to other members; ended by the transport's end
 
-	erasing sync.Mutex // held by a round of Erase; guards what follows
-	erased  uint64     // everything up to it was erased in a round since Open
-
-	round atomic.Pointer[eraseRound] // the last since Open; nil: none
-
-	mu      sync.Mutex // guards closing, and that calls grows no more once it is set
+	mu      sync.Mutex // guards closing, and every calls.Add
 	closing bool
 	calls   sync.WaitGroup // calls into raft that must get their answer before it stops
 
@@ -54,14 +53,14 @@ type Group struct {
 	closeErr  error
 }
 
-// Open starts the member that cfg describes on the state in cfg.Dir, with m empty:
-// the newest snapshot is restored, committed entries follow as soon as a leader
-// tells which they are. It fails, before it could vote, when anything in cfg.Dir
-// is damaged (ErrCorrupt) or gone (Config.Prepared), or when another process has it open. cfg.Stream is
-// closed when it fails.
-func Open(cfg Config, m Machine) (*Group, error) { return open(cfg, m, openDisk) }
+// Open starts the member that cfg describes on the state in cfg.Dir. m must be empty: it
+// gets the newest snapshot, and committed entries when a leader says which they are.
+//
+// Open fails before the member can vote, and closes cfg.Stream, if a file in cfg.Dir is
+// damaged (ErrCorrupt) or gone (Config.Prepared), or if another process has cfg.Dir open.
+func Open(cfg Config, m Machine) (*Group, error) { return open(cfg, m, logstore.OpenDisk) }
 
-func open(cfg Config, m Machine, under func(dir string) (disk, error)) (*Group, error) {
+func open(cfg Config, m Machine, under func(dir string) (logstore.Disk, error)) (*Group, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -69,11 +68,11 @@ func open(cfg Config, m Machine, under func(dir string) (disk, error)) (*Group, 
 	cfg.Timing = cfg.Timing.jittered(cfg.Group, cfg.Self)
 	g := &Group{
 		cfg:    cfg,
-		health: newHealth(cfg.Timing),
+		health: health.New(cfg.Timing.Stall, cfg.Timing.StallFatal),
 		slots:  make(chan struct{}, proposalsMax),
-		reads:  make(chan readRequest, readsMax),
 		stop:   make(chan struct{}),
 	}
+	g.reads, g.eraser.g = newReads(g), g
 	if err := g.openStores(m, under); err != nil {
 		cfg.Stream.Close()
 		return nil, fmt.Errorf("open group %d: %w", cfg.Group, err)
@@ -84,12 +83,12 @@ func open(cfg Config, m Machine, under func(dir string) (disk, error)) (*Group, 
 	return g, nil
 }
 
-// openStores opens what lies in cfg.Dir and verifies all of it but the sealed parts
-// of segments, which are verified when they are read (scrub).
-func (g *Group) openStores(m Machine, under func(dir string) (disk, error)) (err error) {
+// openStores opens and verifies the files in cfg.Dir. The sealed parts of segments are
+// verified later, when they are read (snapshots.Store.Scrub).
+func (g *Group) openStores(m Machine, under func(dir string) (logstore.Disk, error)) (err error) {
 	if g.cfg.Prepared {
-		if err := hasLog(g.cfg.Dir); err != nil {
-			return fmt.Errorf("look for %s: %w", logFile, err)
+		if err := logstore.Exists(g.cfg.Dir); err != nil {
+			return fmt.Errorf("look for %s: %w", logstore.File, err)
 		}
 	}
 	if err := os.MkdirAll(g.cfg.Dir, 0o700); err != nil {
@@ -100,56 +99,56 @@ func (g *Group) openStores(m Machine, under func(dir string) (disk, error)) (err
 	}
 	defer func() {
 		if err != nil {
-			g.health.close()
+			g.health.Close()
 			if g.snapshots != nil {
-				g.snapshots.close()
+				g.snapshots.Close()
 			}
 			err = errors.Join(err, g.disk.Close())
 		}
 	}()
-	g.stable = &stableStore{disk: g.disk, health: g.health}
-	store := &logStore{disk: g.disk, health: g.health}
-	g.freed = &store.freed
-	g.freed.Store(true)
-	if g.logs, err = raft.NewLogCache(logCacheEntries, store); err != nil {
+	g.stable = logstore.NewStable(g.disk, g.health)
+	g.log = logstore.NewLog(g.disk, g.health)
+	if g.logs, err = raft.NewLogCache(logCacheEntries, g.log); err != nil {
 		return err
 	}
-	segments, err := g.openSegments(m)
+	if g.segments, err = g.openSegments(m); err != nil {
+		return err
+	}
+	g.snapshots, err = snapshots.New(snapshots.Config{
+		Dir: g.cfg.Dir, Group: g.cfg.Group, Logs: g.logs, Pin: g.log.Pin, Health: g.health, Segments: g.segments,
+		Log: g.cfg.Log, RaftLog: newBridge(g.cfg.Log),
+	})
 	if err != nil {
 		return err
 	}
-	g.snapshots, err = openSnapshots(&g.cfg, g.logs, &store.pin, g.health, newBridge(g.cfg.Log), segments)
-	if err != nil {
+	if err := errors.Join(g.snapshots.Sweep(), g.stable.Verify()); err != nil {
 		return err
 	}
-	if err := errors.Join(g.snapshots.sweep(), g.stable.verify()); err != nil {
-		return err
-	}
-	newest, err := g.snapshots.verify()
+	newest, err := g.snapshots.Verify()
 	if err != nil {
 		return err
 	}
 	if newest != nil {
-		if _, err := g.stable.GetUint64(keyTerm); errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		if _, known, err := g.stable.Term(); !known && err == nil {
 			return fmt.Errorf("there is a snapshot but no log: %w", ErrCorrupt)
 		}
 		// A crash may have come between an installed snapshot and its log.
-		if err := reconcile(g.logs, &store.pin, newest.Index, newest.Term); err != nil {
+		if err := g.snapshots.Reconcile(newest); err != nil {
 			return err
 		}
 	}
-	return store.verify()
+	return g.log.Verify()
 }
 
-// openSegments opens the segments of a machine that keeps any, else nil.
+// openSegments opens the segments of a Keeper, and returns nil for another machine.
 func (g *Group) openSegments(m Machine) (*segment.Store, error) {
 	k, ok := m.(Keeper)
 	if !ok {
 		return nil, nil
 	}
-	s, err := segment.Open(filepath.Join(g.cfg.Dir, segmentsDir), segment.Options{
+	s, err := segment.Open(snapshots.SegmentsDir(g.cfg.Dir), segment.Options{
 		Bytes:   g.cfg.SegmentBytes,
-		Damaged: func(err error) { g.health.fail(fmt.Errorf("%w: %w", ErrCorrupt, err)) },
+		Damaged: func(err error) { g.health.Fail(fmt.Errorf("%w: %w", ErrCorrupt, err)) },
 	})
 	if err == nil {
 		k.Keep(s)
@@ -161,12 +160,15 @@ func (g *Group) openSegments(m Machine) (*segment.Store, error) {
 func (g *Group) start(m Machine) error {
 	log := newBridge(g.cfg.Log)
 	g.fsm = newFSM(g.cfg.Group, m, g.health)
-	g.transport = newTransport(&g.cfg, g.health, log, g.snapshots.segments)
+	g.transport = transport.New(transport.Config{
+		Group: g.cfg.Group, Self: g.cfg.Self, Stream: g.cfg.Stream, Resolve: g.cfg.Resolve,
+		Health: g.health, Segments: g.segments, Log: log, CheckCommand: func(entry []byte) error { _, _, err := decodeEntry(g.cfg.Group, entry); return err },
+	})
 	t := g.cfg.Timing
 	conf := raft.DefaultConfig()
 	conf.LocalID = raft.ServerID(g.cfg.Self)
 	conf.HeartbeatTimeout, conf.ElectionTimeout, conf.LeaderLeaseTimeout = t.Heartbeat, t.Election, t.Lease
-	conf.MaxAppendEntries = appendEntriesMax
+	conf.MaxAppendEntries = transport.EntriesMax
 	conf.BatchApplyCh = true
 	conf.ShutdownOnRemove = false // who closes the group is the node's decision
 	conf.TrailingLogs = g.cfg.TrailingLogs
@@ -176,27 +178,28 @@ func (g *Group) start(m Machine) error {
 	r, err := newRaft(conf, g.fsm, g.logs, g.stable, g.snapshots, g.transport)
 	if err != nil {
 		closed := g.transport.Close()
-		g.transport.wait()
-		g.health.close()
-		g.snapshots.close()
-		return errors.Join(err, g.health.failed(), closed, g.disk.Close())
+		g.transport.Wait()
+		g.health.Close()
+		g.snapshots.Close()
+		return errors.Join(err, g.health.Failed(), closed, g.disk.Close())
 	}
 	g.raft = r
-	g.observeLeader()
-	g.transport.raft.Store(r)
-	if err := g.health.start(g.cfg.Fatal); err != nil {
+	g.leader.observe(r)
+	g.transport.Attach(r)
+	if err := g.health.Start(g.cfg.Fatal); err != nil {
 		return errors.Join(err, g.Close())
 	}
 	g.loops.Go(g.watch)
-	g.loops.Go(g.watchLeader)
-	g.loops.Go(g.readLoop)
-	g.loops.Go(g.eraseLoop)
-	g.loops.Go(g.scrubLoop)
-	g.loops.Go(g.checkLoop)
+	g.loops.Go(func() { g.leader.run(g.stop) })
+	g.loops.Go(g.reads.loop)
+	g.loops.Go(g.eraser.loop)
+	g.loops.Go(func() { g.snapshots.Scrub(g.stop) })
+	g.loops.Go(func() { g.fsm.checks.loop(g) })
 	return nil
 }
 
-// newRaft is raft.NewRaft, which panics on some errors of its stores.
+// newRaft calls raft.NewRaft, and returns an error where that panics: on some errors of
+// its stores.
 func newRaft(conf *raft.Config, f raft.FSM, l raft.LogStore, s raft.StableStore, n raft.SnapshotStore, t raft.Transport) (r *raft.Raft, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -206,8 +209,8 @@ func newRaft(conf *raft.Config, f raft.FSM, l raft.LogStore, s raft.StableStore,
 	return raft.NewRaft(conf, f, l, s, n, t)
 }
 
-// watch puts a marker into the log whenever this member becomes the leader. Owned
-// by Open; ends with stop.
+// watch commits a marker whenever this member becomes the leader. Owned by Open; ends
+// with stop.
 func (g *Group) watch() {
 	for {
 		select {
@@ -218,7 +221,7 @@ func (g *Group) watch() {
 				g.led.Add(1)
 				g.mark()
 			} else {
-				g.health.lostLeadership()
+				g.health.LostLeadership()
 			}
 		}
 	}
@@ -229,7 +232,7 @@ func (g *Group) mark() {
 	const pause = 10 * time.Millisecond
 	entry := encodeEntry(g.cfg.Group, kindMarker, nil)
 	for g.raft.State() == raft.Leader {
-		err := g.raft.Apply(entry, rpcTimeout).Error()
+		err := g.raft.Apply(entry, transport.Timeout).Error()
 		if !errors.Is(err, raft.ErrLeadershipTransferInProgress) && !errors.Is(err, raft.ErrEnqueueTimeout) {
 			return // committed, or the leadership is gone
 		}
@@ -241,25 +244,25 @@ func (g *Group) mark() {
 	}
 }
 
-// enter registers a call into raft: Close waits for its answer. The caller ends it
-// with calls.Done.
+// enter registers a call into raft, so that Close waits for its answer. The caller ends
+// the call with calls.Done.
 func (g *Group) enter() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closing {
 		return ErrClosed
 	}
-	if err := g.health.failed(); err != nil {
+	if err := g.health.Failed(); err != nil {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	g.calls.Add(1)
 	return nil
 }
 
-// Propose puts cmd into the log and returns the machine's answer once this member
-// has applied it. Only the leader can: others get *NotLeaderError, and nothing was
-// done; nor was it with ErrBusy. When ctx ends, or the leadership, after the command was handed to the log,
-// the error is ErrOutcomeUnknown.
+// Propose puts cmd into the log, and returns the machine's answer when this member has
+// applied cmd. It returns *NotLeaderError on a member that does not lead, and ErrBusy when
+// too many commands wait: then nothing was proposed. It returns ErrOutcomeUnknown when ctx
+// or the leadership ends after cmd was handed to the log.
 func (g *Group) Propose(ctx context.Context, cmd []byte) ([]byte, error) {
 	if len(cmd) > CommandBytesMax {
 		return nil, fmt.Errorf("propose %d bytes: %w", len(cmd), ErrTooLarge)
@@ -291,18 +294,18 @@ func (g *Group) Propose(ctx context.Context, cmd []byte) ([]byte, error) {
 		return p.answer, p.err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
-	case <-g.health.broken:
+	case <-g.health.Broken():
 		return nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, ErrClosed)
 	}
 }
 
-// proposal is what became of a command.
+// proposal is the outcome of a command.
 type proposal struct {
 	answer []byte
 	err    error
 }
 
-// apply hands an entry to raft and waits for what becomes of it.
+// apply hands an entry to raft and waits for its outcome.
 func (g *Group) apply(ctx context.Context, entry []byte) proposal {
 	var enqueue time.Duration // 0: as long as it takes
 	if deadline, ok := ctx.Deadline(); ok {
@@ -325,7 +328,7 @@ func (g *Group) apply(ctx context.Context, entry []byte) proposal {
 	}
 }
 
-// outcome turns raft's error for a proposal into ours.
+// outcome converts raft's error for a proposal to an error of this package.
 func (g *Group) outcome(err error) error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
@@ -339,7 +342,7 @@ func (g *Group) outcome(err error) error {
 	}
 }
 
-// notLeader names the leader that this member follows, if any.
+// notLeader returns a NotLeaderError with the leader that this member follows, if any.
 func (g *Group) notLeader() error {
 	leader, ok := g.Leader()
 	if !ok || leader == g.cfg.Self {
@@ -348,32 +351,32 @@ func (g *Group) notLeader() error {
 	return &NotLeaderError{Leader: leader}
 }
 
-// WaitApplied returns when the machine here has applied everything up to index,
-// or with an error when ctx ends or the group is closed.
+// WaitApplied waits until the machine here has applied all entries up to index. It returns
+// an error when ctx ends or the group is closed.
 func (g *Group) WaitApplied(ctx context.Context, index uint64) error {
 	return g.fsm.wait(ctx, index, g.stop)
 }
 
-// Applied gives the index up to which the machine here has applied the log.
+// Applied returns the index up to which the machine here has applied the log.
 func (g *Group) Applied() uint64 { return g.fsm.applied.Load() }
 
-// Leader gives the member that leads the group as far as this one knows.
+// Leader returns the member that leads the group as far as this one knows.
 func (g *Group) Leader() (id.Member, bool) {
-	if g.health.failed() != nil {
+	if g.health.Failed() != nil {
 		return "", false
 	}
 	_, leader := g.raft.LeaderWithID()
 	return id.Member(leader), leader != ""
 }
 
-// IsLeader tells whether this member leads the group and its disk answers. It may
-// already be wrong when it returns: ReadIndex makes sure.
+// IsLeader reports whether this member leads the group and its disk answers. The answer
+// may be out of date when it returns; ReadIndex confirms the leadership.
 func (g *Group) IsLeader() bool {
-	return g.raft.State() == raft.Leader && g.health.failed() == nil && !g.health.silent()
+	return g.raft.State() == raft.Leader && g.health.Failed() == nil && !g.health.Silent()
 }
 
-// Snapshot writes a snapshot now and cuts the log. Nothing happens when nothing
-// was ever applied.
+// Snapshot writes a snapshot now and cuts the log. It does nothing if no entry was ever
+// applied.
 func (g *Group) Snapshot() error {
 	if err := g.enter(); err != nil {
 		return err
@@ -386,10 +389,10 @@ func (g *Group) Snapshot() error {
 	return nil
 }
 
-// Close stops the member and waits until everything that belongs to it has ended.
-// Commands that were handed to the log get their answer first, which takes at most
-// Timing.Lease after the last quorum, unless the disk hangs. It hands nothing over:
-// call Transfer before. It may be called again.
+// Close stops the member and waits until all its goroutines have ended. Commands that were
+// handed to the log get their answer first. That takes at most Timing.Lease after the last
+// quorum, unless the disk hangs. Close does not hand over the leadership: call Resign
+// before. It may be called again.
 func (g *Group) Close() error {
 	g.closeOnce.Do(func() {
 		g.mu.Lock()
@@ -402,11 +405,11 @@ func (g *Group) Close() error {
 		stopped := g.raft.Shutdown()
 		err := g.transport.Close() // ends what waits for other members
 		err = errors.Join(err, stopped.Error())
-		g.transport.wait()
+		g.transport.Wait()
 		g.asks.Wait()
-		g.health.close()
+		g.health.Close()
 		g.fsm.checks.close()
-		g.snapshots.close()
+		g.snapshots.Close()
 		g.closeErr = errors.Join(err, g.disk.Close())
 	})
 	return g.closeErr

@@ -11,9 +11,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"facet/raftfsm/transport"
 )
 
-func TestVirtualTimeGroupKeepsEveryAcknowledgedCommand(t *testing.T) {
+func TestPartitionedGroupLosesNoCommand(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWires()
@@ -52,7 +54,7 @@ func TestVirtualTimeGroupKeepsEveryAcknowledgedCommand(t *testing.T) {
 	})
 }
 
-func TestLoopbackGroupSurvivesItsLeaderAndRestarts(t *testing.T) {
+func TestLoopbackGroupSurvivesRestarts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, func(cfg *Config) { cfg.TrailingLogs = 20 })
 	c.found(names(3)...)
@@ -95,7 +97,7 @@ func TestLoopbackGroupSurvivesItsLeaderAndRestarts(t *testing.T) {
 	}
 }
 
-func TestTransferHandsLeadershipOverAndLosesNothing(t *testing.T) {
+func TestTransferLosesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, nil)
 	c.found(names(3)...)
@@ -117,7 +119,7 @@ func TestTransferHandsLeadershipOverAndLosesNothing(t *testing.T) {
 	}
 }
 
-func TestTransferToAnyoneFindsOneThatLives(t *testing.T) {
+func TestTransferSkipsDeadVoters(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)
@@ -150,7 +152,7 @@ func TestTransferToAnyoneFindsOneThatLives(t *testing.T) {
 	})
 }
 
-func TestMembersJoinCatchUpAndLeave(t *testing.T) {
+func TestMembersJoinAndLeave(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, nil)
 	c.found("member-a")
@@ -207,7 +209,7 @@ func TestMembersJoinCatchUpAndLeave(t *testing.T) {
 	}
 }
 
-func TestProposeSaysWhatHappened(t *testing.T) {
+func TestProposeReportsOutcome(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, nil, quick)
 	c.found("member-a")
@@ -280,7 +282,7 @@ func TestCloseAnswersEveryProposal(t *testing.T) {
 	}
 }
 
-func TestCloseDoesNotWaitForMembersThatNeverAnswer(t *testing.T) {
+func TestCloseIgnoresSilentMembers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWires()
@@ -292,7 +294,7 @@ func TestCloseDoesNotWaitForMembersThatNeverAnswer(t *testing.T) {
 			c.stop(name)
 		}
 		// In their place sits something that accepts every stream and is silent.
-		var mute []StreamLayer
+		var mute []transport.StreamLayer
 		var held sync.WaitGroup
 		for _, name := range gone {
 			l := w.listen(string(name))

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// raftEvents are the messages of raft that tell of a change; the rest, which
-// comes many times a second while a member is away, is for debugging.
+// raftEvents are the messages of raft that report a change. Others come many times a second
+// while a member is away, and are logged at debug level.
 var raftEvents = map[string]slog.Level{
 	"entering leader state":                               slog.LevelInfo,
 	"entering follower state":                             slog.LevelInfo,
@@ -28,10 +28,10 @@ var raftEvents = map[string]slog.Level{
 	"failed to send snapshot to":                          slog.LevelWarn,
 }
 
-// bridge is a sink for hclog that writes to slog.
+// bridge is an hclog sink that writes to slog.
 type bridge struct{ log *slog.Logger }
 
-// newBridge gives the logger that raft writes to.
+// newBridge returns the logger that raft writes to.
 func newBridge(log *slog.Logger) hclog.Logger {
 	l := hclog.NewInterceptLogger(&hclog.LoggerOptions{Level: hclog.Off, Output: io.Discard})
 	l.RegisterSink(bridge{log})

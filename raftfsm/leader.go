@@ -6,10 +6,11 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// observationsMax is how many changes of leader may wait to be told: more are one.
+// observationsMax is how many changes of the leader may wait for run. Further ones are
+// dropped: the waiting ones wake the same callers.
 const observationsMax = 16
 
-// leaderWatch tells of changes of the leader.
+// leaderWatch wakes callers when the leader changes.
 type leaderWatch struct {
 	seen chan raft.Observation
 
@@ -17,8 +18,8 @@ type leaderWatch struct {
 	next chan struct{}
 }
 
-// LeaderChanged gives a channel that is closed when the leader that this member knows
-// of changes: to another, to none or to one again. Take it before looking at Leader.
+// LeaderChanged returns a channel that is closed when Leader changes: to another member,
+// to none, or from none to one. Call LeaderChanged before Leader.
 func (g *Group) LeaderChanged() <-chan struct{} {
 	g.leader.mu.Lock()
 	defer g.leader.mu.Unlock()
@@ -28,27 +29,27 @@ func (g *Group) LeaderChanged() <-chan struct{} {
 	return g.leader.next
 }
 
-// observeLeader begins to take note of changes, for watchLeader.
-func (g *Group) observeLeader() {
-	g.leader.seen = make(chan raft.Observation, observationsMax)
-	g.raft.RegisterObserver(raft.NewObserver(g.leader.seen, false, func(o *raft.Observation) bool {
+// observe subscribes to the changes that r reports. run handles them.
+func (l *leaderWatch) observe(r *raft.Raft) {
+	l.seen = make(chan raft.Observation, observationsMax)
+	r.RegisterObserver(raft.NewObserver(l.seen, false, func(o *raft.Observation) bool {
 		_, ok := o.Data.(raft.LeaderObservation)
 		return ok
 	}))
 }
 
-// watchLeader closes the channels of LeaderChanged. Owned by Open; ends with stop.
-func (g *Group) watchLeader() {
+// run closes the channels of LeaderChanged, until stop is closed.
+func (l *leaderWatch) run(stop <-chan struct{}) {
 	for {
 		select {
-		case <-g.leader.seen:
-			g.leader.mu.Lock()
-			if g.leader.next != nil {
-				close(g.leader.next)
-				g.leader.next = nil
+		case <-l.seen:
+			l.mu.Lock()
+			if l.next != nil {
+				close(l.next)
+				l.next = nil
 			}
-			g.leader.mu.Unlock()
-		case <-g.stop:
+			l.mu.Unlock()
+		case <-stop:
 			return
 		}
 	}

@@ -23,8 +23,8 @@ type Machine interface {
 	// replaces the machine's state by it. On an error the old state stays.
 	Restore(r io.Reader) error
 
-	// Digest gives a hash of the state: members that applied the same index have
-	// the same digest.
+	// Digest returns a hash of the state. Members that applied the same index have the
+	// same digest.
 	Digest() [32]byte
 }
 
@@ -40,21 +40,22 @@ type Frozen interface {
 // it keeps all of it in memory, and its snapshots hold all of it.
 type Keeper interface {
 	Machine
-	// Keep gives the machine the store of its segments, before anything else is called.
+	// Keep hands the machine the store of its segments. It is called before any other
+	// method.
 	Keep(*segment.Store)
 }
 
-// Stored is what a Keeper with a store freezes.
+// Stored is the Frozen of a Keeper with a store.
 type Stored interface {
 	Frozen
 
-	// Settle writes what is in no segment yet, and gives all segments that hold the
-	// bulk of the state; they belong to the Frozen. From then on WriteTo writes a
-	// state that refers to them.
+	// Settle writes the records that are in no segment yet, and returns all segments
+	// that hold the bulk of the state. The Frozen owns the segments. After Settle,
+	// WriteTo writes a state that refers to them.
 	Settle(segment.Clean) ([]*segment.File, error)
 
-	// Adopt tells the machine that the snapshot counts, so that it may read from
-	// the segments what it has kept in memory until now. It is of no effect if the
-	// machine was restored since.
+	// Adopt is called when the snapshot is complete. From then on the machine may read
+	// from the segments what it kept in memory. Adopt has no effect if the machine was
+	// restored since Freeze.
 	Adopt()
 }

@@ -1,11 +1,9 @@
 package raftfsm
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -13,10 +11,11 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/raftfsm/transport"
 )
 
-// Bootstrap gives a new group its first members. Every first voter calls it with
-// the same list; where there is state already it does nothing.
+// Bootstrap sets the first members of a new group. Every first voter calls it with the
+// same list. It does nothing on a member that has state.
 func (g *Group) Bootstrap(first []Server) error {
 	if err := g.enter(); err != nil {
 		return err
@@ -41,13 +40,13 @@ func (g *Group) Bootstrap(first []Server) error {
 	return nil
 }
 
-// HasState tells whether this member was ever part of a group.
+// HasState reports whether this member was ever part of a group.
 func (g *Group) HasState() bool {
 	has, err := raft.HasExistingState(g.logs, g.stable, g.snapshots)
 	return has || err != nil
 }
 
-// servers gives raft's configuration as ours.
+// servers converts a configuration of raft.
 func servers(c raft.Configuration) []Server {
 	list := make([]Server, 0, len(c.Servers))
 	for _, s := range c.Servers {
@@ -56,10 +55,11 @@ func servers(c raft.Configuration) []Server {
 	return list
 }
 
-// Servers gives the members by the newest configuration that was applied here, and
-// its index. Before the first one is, it gives what the log says, and index 0.
+// Servers returns the members of the newest configuration that was applied here, and the
+// index of that configuration. Before the first is applied, it returns the members by the
+// log, and index 0.
 func (g *Group) Servers() ([]Server, uint64, error) {
-	if err := g.health.failed(); err != nil {
+	if err := g.health.Failed(); err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", ErrClosed, err)
 	}
 	if list, index := g.fsm.configuration(); index > 0 {
@@ -68,32 +68,32 @@ func (g *Group) Servers() ([]Server, uint64, error) {
 	return servers(g.raft.GetConfiguration().Configuration()), 0, nil
 }
 
-// AddNonvoter makes member a member without a vote. prevIndex is the index of the
-// configuration that the caller has seen (Servers): after any other change the
-// error is ErrConfigurationChanged. Leader only, like all changes of members.
+// AddNonvoter adds member to the group without a vote. prevIndex is the index of the
+// configuration that the caller has seen (Servers). If the configuration has changed
+// since, the error is ErrConfigurationChanged. Only the leader can change the members.
 func (g *Group) AddNonvoter(ctx context.Context, member id.Member, prevIndex uint64) error {
 	return g.change(ctx, "add non-voter", member, prevIndex, func(wait time.Duration) raft.IndexFuture {
 		return g.raft.AddNonvoter(raft.ServerID(member), raft.ServerAddress(member), prevIndex, wait)
 	})
 }
 
-// AddVoter gives member a vote, whether or not it is a member already. Let a
-// non-voter catch up first.
+// AddVoter adds member to the group with a vote, or gives a non-voter a vote. The
+// non-voter should have caught up before.
 func (g *Group) AddVoter(ctx context.Context, member id.Member, prevIndex uint64) error {
 	return g.change(ctx, "add voter", member, prevIndex, func(wait time.Duration) raft.IndexFuture {
 		return g.raft.AddVoter(raft.ServerID(member), raft.ServerAddress(member), prevIndex, wait)
 	})
 }
 
-// Demote takes a voter's vote; it stays a member that receives the log.
+// Demote takes the vote of a voter, which stays a member and receives the log.
 func (g *Group) Demote(ctx context.Context, member id.Member, prevIndex uint64) error {
 	return g.change(ctx, "demote", member, prevIndex, func(wait time.Duration) raft.IndexFuture {
 		return g.raft.DemoteVoter(raft.ServerID(member), prevIndex, wait)
 	})
 }
 
-// Remove takes member out of the group. A leader that removes itself steps down
-// once that is committed.
+// Remove removes member from the group. A leader that removes itself steps down when the
+// removal is committed.
 func (g *Group) Remove(ctx context.Context, member id.Member, prevIndex uint64) error {
 	return g.change(ctx, "remove", member, prevIndex, func(wait time.Duration) raft.IndexFuture {
 		return g.raft.RemoveServer(raft.ServerID(member), prevIndex, wait)
@@ -113,196 +113,13 @@ func (g *Group) change(ctx context.Context, what string, member id.Member, prevI
 	return nil
 }
 
-// Transfer hands the leadership to a voter and returns when this member no longer
-// leads. The new leader may be another one if to was too slow: ask Leader. An empty
-// to stands for a voter that answers and has caught up, which is waited for; when
-// there is no other voter, or none answers, the error is ErrNotMember. From the
-// moment that a voter is chosen nothing is written until the new leader is there.
-func (g *Group) Transfer(ctx context.Context, to id.Member) error {
-	list, _, err := g.Servers()
-	if err != nil {
-		return err
-	}
-	if to == "" {
-		if to, err = g.successor(ctx, nil); err != nil {
-			return fmt.Errorf("look for a successor: %w", err)
-		}
-	}
-	if !slices.Contains(list, Server{Member: to, Voter: true}) {
-		return fmt.Errorf("transfer to %s: %w", to, ErrNotMember)
-	}
-	if to == g.cfg.Self {
-		return nil
-	}
-	err = g.await(ctx, func(time.Duration) error {
-		defer g.transport.reach.hurry(raft.ServerID(to))()
-		err := g.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(to)).Error()
-		if err != nil {
-			// Raft takes no command until its part of a transfer has ended, which may wait for
-			// an append to the target long after it has said so: none may be held before.
-			g.mark()
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("transfer to %s: %w", to, err)
-	}
-	return nil
-}
-
-const (
-	// successorBehind is how many entries a voter that is to lead may have to catch
-	// up: nothing is written meanwhile.
-	successorBehind = 64
-	// successorPause is how long it takes until voters that have not caught up are
-	// asked again, and how long answers are waited for when one has.
-	successorPause = 20 * time.Millisecond
-)
-
-// Resign gives the leadership to others, now and for good: a leadership that this
-// member has goes to a voter that answers and has caught up, and it takes none any
-// more. It returns when another leads, or when this member did not, or with an error
-// when ctx ends or nobody else answers. Call it before Close, so that a stop costs no
-// election.
-func (g *Group) Resign(ctx context.Context) error {
-	g.transport.resigned.Store(true)
-	var failed []id.Member
-	for g.raft.State() == raft.Leader {
-		changed := g.LeaderChanged()
-		to, err := g.successor(ctx, failed)
-		if err == nil {
-			if err = g.Transfer(ctx, to); err == nil {
-				return g.followed(ctx, changed)
-			}
-			failed = append(failed, to) // it was too slow, or has just died, or stops as well
-		}
-		if errors.Is(err, ErrClosed) || ctx.Err() != nil || to == "" && len(failed) == 0 {
-			return err
-		}
-		if to == "" {
-			failed = nil
-		}
-		g.cfg.Log.Info("the leadership was not handed over, trying again", "err", err)
-		select {
-		case <-time.After(successorPause):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
-}
-
-// followed waits until this member knows of another leader: then it can tell who
-// asks. changed is LeaderChanged's of before.
-func (g *Group) followed(ctx context.Context, changed <-chan struct{}) error {
-	for {
-		if leader, known := g.Leader(); known && leader != g.cfg.Self {
-			return nil
-		}
-		select {
-		case <-changed:
-			changed = g.LeaderChanged()
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the next leader: %w", ctx.Err())
-		case <-g.stop:
-			return ErrClosed
-		}
-	}
-}
-
-// successor finds a voter that follows us now and has caught up, but none of those. Raft would choose by
-// the log alone, and may choose one that has just died. Groups choose differently
-// where they can, so that not all leaderships of a node go to one other.
-func (g *Group) successor(ctx context.Context, but []id.Member) (id.Member, error) {
-	if g.raft.State() != raft.Leader {
-		return "", g.notLeader()
-	}
-	list, _, err := g.Servers()
-	if err != nil {
-		return "", err
-	}
-	list = slices.DeleteFunc(list, func(s Server) bool {
-		return !s.Voter || s.Member == g.cfg.Self || slices.Contains(but, s.Member)
-	})
-	if err := g.enter(); err != nil {
-		return "", err
-	}
-	defer g.calls.Done()
-	for {
-		last := g.raft.LastIndex()
-		logs := g.followers(ctx, list, last)
-		var ready []id.Member
-		for m, at := range logs {
-			if at+successorBehind >= last {
-				ready = append(ready, m)
-			}
-		}
-		if len(ready) > 0 {
-			return slices.MinFunc(ready, func(a, b id.Member) int { return cmp.Compare(spread(g.cfg.Group, a), spread(g.cfg.Group, b)) }), nil
-		}
-		if len(logs) == 0 {
-			return "", errors.Join(ErrNotMember, ctx.Err())
-		}
-		select { // they are on their way
-		case <-time.After(successorPause):
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-g.stop:
-			return "", ErrClosed
-		}
-	}
-}
-
-// spread orders members, differently from group to group.
-func spread(group id.Shard, m id.Member) uint32 {
-	h := fnv.New32a()
-	fmt.Fprintf(h, "%s %d", m, group)
-	return h.Sum32()
-}
-
-// followers gives how far the logs go of the members of list that follow us now. It
-// returns when all have answered, or a little after one that has reached enough.
-func (g *Group) followers(ctx context.Context, list []Server, enough uint64) map[id.Member]uint64 {
-	type answer struct {
-		member id.Member
-		last   uint64
-		ok     bool
-	}
-	term := g.raft.CurrentTerm()
-	answers := make(chan answer, len(list))
-	for _, s := range list {
-		g.asks.Go(func() { // ends with its RPC
-			last, ok := g.transport.follows(s.Member, term)
-			answers <- answer{s.Member, last, ok}
-		})
-	}
-	logs := make(map[id.Member]uint64)
-	var late <-chan time.Time
-	for range list {
-		select {
-		case a := <-answers:
-			if a.ok {
-				logs[a.member] = a.last
-			}
-			if a.ok && a.last+successorBehind >= enough && late == nil {
-				late = time.After(successorPause)
-			}
-		case <-late:
-			return logs
-		case <-ctx.Done():
-			return logs
-		}
-	}
-	return logs
-}
-
-// await runs a call into raft that knows no context, and stops waiting for it when
-// ctx ends. wait is how long raft may take to begin.
+// await runs a call into raft, which knows no context, and stops waiting for the call when
+// ctx ends. wait is how long raft may take to accept the call.
 func (g *Group) await(ctx context.Context, call func(wait time.Duration) error) error {
 	if g.raft.State() != raft.Leader {
 		return g.notLeader()
 	}
-	wait := rpcTimeout
+	wait := transport.Timeout
 	if deadline, ok := ctx.Deadline(); ok {
 		wait = min(wait, time.Until(deadline))
 	}
@@ -328,7 +145,7 @@ func (g *Group) await(ctx context.Context, call func(wait time.Duration) error) 
 		return g.outcome(err)
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ctx.Err())
-	case <-g.health.broken:
+	case <-g.health.Broken():
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, ErrClosed)
 	}
 }

@@ -5,9 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/hashicorp/raft"
+
+	"facet/raftfsm/logstore"
 )
 
-func TestAMemberWhoseLogIsGoneIsNotOpened(t *testing.T) {
+func TestMemberWithoutLogIsRefused(t *testing.T) {
 	t.Parallel()
 	f := func(what string, spoil func(dir string) error) {
 		t.Helper()
@@ -30,11 +34,11 @@ func TestAMemberWhoseLogIsGoneIsNotOpened(t *testing.T) {
 	}
 	f("the folder", os.RemoveAll)
 	f("what is in it", func(dir string) error { return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)) })
-	f("the file", func(dir string) error { return os.Remove(filepath.Join(dir, logFile)) })
-	f("all its bytes", func(dir string) error { return os.Truncate(filepath.Join(dir, logFile), 0) })
+	f("the file", func(dir string) error { return os.Remove(filepath.Join(dir, logstore.File)) })
+	f("all its bytes", func(dir string) error { return os.Truncate(filepath.Join(dir, logstore.File), 0) })
 }
 
-func TestWhatIsPreparedIsOpenedAndNeverOverwritten(t *testing.T) {
+func TestPreparedLogIsNeverOverwritten(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "group-1")
 	cfg := Config{Group: 1, Self: "a", Dir: dir, Prepared: true}
@@ -42,7 +46,7 @@ func TestWhatIsPreparedIsOpenedAndNeverOverwritten(t *testing.T) {
 		// What a crash in the midst of an earlier Prepare leaves does not disturb.
 		err := os.MkdirAll(dir, 0o700)
 		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, renewedFile), []byte("half"), 0o600)
+			err = os.WriteFile(filepath.Join(dir, "raft.db.tmp"), []byte("half"), 0o600)
 		}
 		if err = errors.Join(err, Prepare(dir)); err != nil {
 			t.Fatal(err)
@@ -55,7 +59,7 @@ func TestWhatIsPreparedIsOpenedAndNeverOverwritten(t *testing.T) {
 			t.Errorf("the log ends at %d, want at least %d", s.Last, want)
 		}
 		if s.Last == 0 {
-			err = s.group.logs.StoreLogs(sample()[:1])
+			err = s.group.logs.StoreLogs([]*raft.Log{{Index: 1, Term: 1, Type: raft.LogNoop}})
 		}
 		if err = errors.Join(err, s.Close()); err != nil {
 			t.Fatal(err)

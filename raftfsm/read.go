@@ -9,6 +9,7 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/mutant"
+	"facet/raftfsm/transport"
 )
 
 // A read (Ongaro 2014, §6.4) needs an index that covers every write acknowledged
@@ -17,20 +18,20 @@ import (
 //  1. wait until an entry of this leader's term is applied: from then on its commit
 //     index is at least any earlier leader's;
 //  2. take the commit index;
-//  3. make sure that a majority of the voters had not left the term after 2.
+//  3. confirm that, after step 2, a majority of the voters had not left the term.
 //
-// raft.VerifyLeader does the third step wrongly for us: it counts the answers of
-// non-voters too (v1.7.3 and v1.8.0), so that a deposed leader with two non-voters
-// on its side of a partition would confirm itself. So the leader asks here, and
-// needs raft's main goroutine, which may be writing, for nothing.
+// raft.VerifyLeader can't do the third step: it counts the answers of non-voters too
+// (v1.7.3 and v1.8.0), so a deposed leader with two non-voters on its side of a partition
+// would confirm itself. So the leader asks the voters here. That does not need raft's main
+// goroutine, which may be writing.
 //
-// One round at a time; callers that come while it runs share the next.
+// One round runs at a time. Callers that come while it runs share the next.
 
-// roundTick is how often a round that waits looks whether it still leads, and
-// asks again those that gave no answer.
+// roundTick is how often a waiting round checks that this member still leads, and asks
+// the voters again that gave no answer.
 const roundTick = 20 * time.Millisecond
 
-// pointTick is how often WaitPoint looks whether an entry has come.
+// pointTick is how often WaitPoint checks whether the entry has arrived.
 const pointTick = 2 * time.Millisecond
 
 // readRequest is one caller of ReadIndex.
@@ -41,31 +42,31 @@ type readAnswer struct {
 	err   error
 }
 
-// ReadPoint is what a machine must have applied to reflect every command that was
-// acknowledged before the point was asked for, on whichever member. It may travel
-// between members.
+// ReadPoint is an entry of the log. A machine that has applied the entry reflects every
+// command that any member acknowledged before the point was requested. A ReadPoint may be
+// sent to other members.
 type ReadPoint struct {
 	Index  uint64    `cbor:"1,keyasint"`
 	Term   uint64    `cbor:"2,keyasint"` // of the entry at Index, and of the leader that gave the point
 	Leader id.Member `cbor:"3,keyasint"`
 }
 
-// ReadIndex gives an index such that a machine that has applied it reflects every
-// command acknowledged before ReadIndex was called. Only the leader can give it:
-// others answer *NotLeaderError.
+// ReadIndex returns an index. A machine that has applied it reflects every command
+// acknowledged before ReadIndex was called. Members that do not lead return
+// *NotLeaderError.
 func (g *Group) ReadIndex(ctx context.Context) (uint64, error) {
 	p, err := g.ReadPoint(ctx)
 	return p.Index, err
 }
 
-// ReadPoint is ReadIndex for reads on other members: WaitPoint takes it there.
+// ReadPoint is ReadIndex for reads on another member, which calls WaitPoint with it.
 func (g *Group) ReadPoint(ctx context.Context) (ReadPoint, error) {
 	if g.raft.State() != raft.Leader {
 		return ReadPoint{}, g.notLeader()
 	}
 	q := readRequest{answer: make(chan readAnswer, 1)}
 	select {
-	case g.reads <- q:
+	case g.reads.requests <- q:
 	case <-ctx.Done():
 		return ReadPoint{}, fmt.Errorf("read index: %w", ctx.Err())
 	case <-g.stop:
@@ -81,12 +82,12 @@ func (g *Group) ReadPoint(ctx context.Context) (ReadPoint, error) {
 	}
 }
 
-// WaitPoint returns when the machine here has applied what p asks for, or with an
-// error when ctx ends or the group is closed.
+// WaitPoint waits until the machine here has applied p. It returns an error when ctx ends
+// or the group is closed.
 //
-// A follower has entries before it knows that they are committed: the leader says so
-// with its next append, which may take 100 ms. The point says it, too, with the same
-// right, so raft is told as if by the leader: an append of p.Term without entries.
+// A follower has an entry before it knows that the entry is committed. The leader says so
+// with its next append, up to 100 ms later. p comes from the leader and says the same, so
+// WaitPoint hands raft an append of p.Term without entries, as if the leader had sent it.
 func (g *Group) WaitPoint(ctx context.Context, p ReadPoint) error {
 	tick := time.NewTicker(pointTick)
 	defer tick.Stop()
@@ -95,7 +96,7 @@ func (g *Group) WaitPoint(ctx context.Context, p ReadPoint) error {
 			return nil
 		}
 		if !told && g.raft.State() == raft.Follower && g.raft.CurrentTerm() == p.Term && g.raft.LastIndex() >= p.Index {
-			told = g.transport.committed(ctx, p)
+			told = g.transport.Committed(ctx, transport.Point(p))
 		}
 		if told {
 			return g.WaitApplied(ctx, p.Index)
@@ -110,35 +111,15 @@ func (g *Group) WaitPoint(ctx context.Context, p ReadPoint) error {
 	}
 }
 
-// readLoop runs the rounds. Owned by Open; ends with stop.
-func (g *Group) readLoop() {
-	r := newRounds(g)
-	batch := make([]readRequest, 0, readsMax)
-	for {
-		select {
-		case <-g.stop:
-			return
-		case q := <-g.reads:
-			batch = append(batch[:0], q)
-		}
-		for len(batch) < readsMax && len(g.reads) > 0 {
-			batch = append(batch, <-g.reads)
-		}
-		point, err := r.run()
-		for _, q := range batch {
-			q.answer <- readAnswer{point, err}
-		}
-	}
-}
-
-// rounds asks the voters, one question at a time each. A voter that owes an answer
-// to an earlier round is asked again when it gave it.
-type rounds struct {
-	g       *Group
-	round   uint64
-	asked   map[id.Member]uint64 // the round of the open question; 0: none
-	answers chan roundAnswer
-	ticker  *time.Ticker
+// reads answers ReadIndex in rounds. A round asks every voter. A voter that has not yet
+// answered an earlier round is asked again when it has.
+type reads struct {
+	g        *Group
+	requests chan readRequest // full: callers wait
+	round    uint64
+	asked    map[id.Member]uint64 // the round of the open question; 0: none
+	answers  chan roundAnswer
+	ticker   *time.Ticker
 }
 
 type roundAnswer struct {
@@ -147,12 +128,34 @@ type roundAnswer struct {
 	ok     bool
 }
 
-func newRounds(g *Group) *rounds {
-	return &rounds{g: g, asked: make(map[id.Member]uint64), answers: make(chan roundAnswer)}
+func newReads(g *Group) *reads {
+	return &reads{
+		g: g, requests: make(chan readRequest, readsMax), asked: make(map[id.Member]uint64), answers: make(chan roundAnswer),
+	}
 }
 
-// run does one round: it returns a point, or *NotLeaderError, or ErrClosed.
-func (r *rounds) run() (ReadPoint, error) {
+// loop runs the rounds. Owned by Open; ends with stop.
+func (r *reads) loop() {
+	batch := make([]readRequest, 0, readsMax)
+	for {
+		select {
+		case <-r.g.stop:
+			return
+		case q := <-r.requests:
+			batch = append(batch[:0], q)
+		}
+		for len(batch) < readsMax && len(r.requests) > 0 {
+			batch = append(batch, <-r.requests)
+		}
+		point, err := r.run()
+		for _, q := range batch {
+			q.answer <- readAnswer{point, err}
+		}
+	}
+}
+
+// run does one round. It returns a point, *NotLeaderError or ErrClosed.
+func (r *reads) run() (ReadPoint, error) {
 	g := r.g
 	r.ticker = time.NewTicker(roundTick)
 	defer r.ticker.Stop()
@@ -168,25 +171,26 @@ func (r *rounds) run() (ReadPoint, error) {
 	if err := r.quorum(term); err != nil {
 		return ReadPoint{}, err
 	}
-	if !g.leads(term) {
+	if !r.leads(term) {
 		return ReadPoint{}, g.notLeader()
 	}
 	return p, nil
 }
 
-// leads tells whether this member leads term.
-func (g *Group) leads(term uint64) bool {
-	return g.health.failed() == nil && g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
+// leads reports whether this member leads term.
+func (r *reads) leads(term uint64) bool {
+	g := r.g
+	return g.health.Failed() == nil && g.raft.State() == raft.Leader && g.raft.CurrentTerm() == term
 }
 
 // ownTerm waits until an entry of this leader's term is applied.
-func (r *rounds) ownTerm(term uint64) error {
+func (r *reads) ownTerm(term uint64) error {
 	for {
 		applied, moved := r.g.fsm.appliedTerm()
 		if applied == term || mutant.NoTermEntry {
 			return nil
 		}
-		if !r.g.leads(term) {
+		if !r.leads(term) {
 			return r.g.notLeader()
 		}
 		select {
@@ -201,12 +205,12 @@ func (r *rounds) ownTerm(term uint64) error {
 }
 
 // quorum waits until a majority of the voters has said that it had not left term.
-func (r *rounds) quorum(term uint64) error {
+func (r *reads) quorum(term uint64) error {
 	r.round++
 	confirmed := map[id.Member]bool{r.g.cfg.Self: true}
 	r.ask(term, confirmed)
 	for !majority(r.voters(), confirmed) {
-		if !r.g.leads(term) {
+		if !r.leads(term) {
 			return r.g.notLeader()
 		}
 		select {
@@ -225,10 +229,10 @@ func (r *rounds) quorum(term uint64) error {
 	return nil
 }
 
-func (r *rounds) took(a roundAnswer) { delete(r.asked, a.member) }
+func (r *reads) took(a roundAnswer) { delete(r.asked, a.member) }
 
-// voters gives the voters of the newest configuration in this leader's log.
-func (r *rounds) voters() []id.Member {
+// voters returns the voters of the newest configuration in this leader's log.
+func (r *reads) voters() []id.Member {
 	var voters []id.Member
 	for _, s := range r.g.raft.GetConfiguration().Configuration().Servers {
 		if s.Suffrage == raft.Voter {
@@ -249,7 +253,7 @@ func majority(voters []id.Member, confirmed map[id.Member]bool) bool {
 }
 
 // ask sends the round's question to every voter that was not asked or confirmed.
-func (r *rounds) ask(term uint64, confirmed map[id.Member]bool) {
+func (r *reads) ask(term uint64, confirmed map[id.Member]bool) {
 	round := r.round
 	for _, m := range r.voters() {
 		if confirmed[m] || r.asked[m] != 0 {
@@ -257,7 +261,8 @@ func (r *rounds) ask(term uint64, confirmed map[id.Member]bool) {
 		}
 		r.asked[m] = round
 		r.g.asks.Go(func() { // ends with its RPC, at the latest with the transport
-			a := roundAnswer{member: m, round: round, ok: r.g.transport.confirm(m, term)}
+			_, ok := r.g.transport.Follows(m, term) // whether it had not left the term when it answered
+			a := roundAnswer{member: m, round: round, ok: ok}
 			select {
 			case r.answers <- a:
 			case <-r.g.stop:

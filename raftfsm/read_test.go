@@ -34,7 +34,7 @@ func withNonvoters(t *testing.T, c *cluster) (voters, nonvoters []id.Member) {
 	return voters, nonvoters
 }
 
-func TestNonvotersDoNotConfirmALeader(t *testing.T) {
+func TestNonvotersDoNotConfirmLeader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWires()
@@ -59,7 +59,7 @@ func TestNonvotersDoNotConfirmALeader(t *testing.T) {
 	})
 }
 
-func TestReadSeesEveryWriteAcknowledgedBeforeIt(t *testing.T) {
+func TestReadSeesAcknowledgedWrites(t *testing.T) {
 	t.Parallel()
 	readsSeeAll(t, func(ctx context.Context, _ *cluster, m *member) error {
 		index, err := m.ReadIndex(ctx)
@@ -70,7 +70,7 @@ func TestReadSeesEveryWriteAcknowledgedBeforeIt(t *testing.T) {
 	})
 }
 
-func TestAReadOnAnyMemberSeesEveryWriteAcknowledgedBeforeIt(t *testing.T) {
+func TestFollowerReadSeesAcknowledgedWrites(t *testing.T) {
 	t.Parallel()
 	readsSeeAll(t, func(ctx context.Context, c *cluster, m *member) error {
 		leader, known := m.Leader()
@@ -85,7 +85,7 @@ func TestAReadOnAnyMemberSeesEveryWriteAcknowledgedBeforeIt(t *testing.T) {
 	})
 }
 
-func TestAFollowerNeedNotWaitForTheLeadersNextAppend(t *testing.T) {
+func TestReadPointCommitsOnFollower(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)
@@ -212,7 +212,7 @@ func readsSeeAll(t *testing.T, read func(context.Context, *cluster, *member) err
 	})
 }
 
-func TestReadIndexOfAFollowerNamesTheLeader(t *testing.T) {
+func TestReadIndexOnFollowerNamesLeader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)
@@ -234,7 +234,7 @@ func TestReadIndexOfAFollowerNamesTheLeader(t *testing.T) {
 	})
 }
 
-func TestReadIndexWaitsForAnEntryOfTheNewLeadersTerm(t *testing.T) {
+func TestReadIndexWaitsForOwnTerm(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, newWires(), nil)

@@ -5,41 +5,42 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"facet/internal/id"
+	"facet/raftfsm/health"
+	"facet/raftfsm/logstore"
 )
 
 // A group that has lost its quorum for good can't elect a leader. Recover makes one
-// survivor its only voter: it appends a configuration to the survivor's log, of a new
-// term, and raft goes by the last configuration of its log. Unlike
-// raft.RecoverCluster that writes one transaction, and needs neither a new snapshot
-// nor the machine; like there, entries that were never committed become so.
+// survivor its only voter: it appends a configuration of a new term to the survivor's log,
+// and raft obeys the last configuration of its log. Unlike raft.RecoverCluster, Recover
+// writes one transaction, and needs neither a new snapshot nor the machine. As with
+// raft.RecoverCluster, entries that were never committed become committed.
 
-// Replica is what the disk of a stopped member has.
+// Replica describes the files of a stopped member.
 type Replica struct {
-	// Last is the index of its last entry, of term LastTerm. Up to Snapshot everything
-	// is known to be committed; 0: nothing is.
+	// Last is the index of the last entry, and LastTerm its term. All entries up to
+	// Snapshot are known to be committed; 0: none.
 	Last, LastTerm, Snapshot uint64
-	// Term is the last that the member knew of.
+	// Term is the last term that the member knew of.
 	Term uint64
-	// Members are by the newest configuration in it.
+	// Members are the members of the newest configuration.
 	Members []Server
 }
 
-// Stopped is the state of a member that does not run.
+// Stopped is a member that does not run.
 type Stopped struct {
 	group *Group
 	Replica
 }
 
-// OpenStopped opens what lies in cfg.Dir without starting the member, and verifies
-// it as Open does. cfg needs Group, Self, Dir. m is empty, and stays so until Replay.
-// Close it.
+// OpenStopped opens and verifies the files in cfg.Dir as Open does, and does not start the
+// member. cfg needs Group, Self and Dir. m must be empty, and stays empty until Replay.
+// The caller closes the result.
 func OpenStopped(cfg Config, m Machine) (*Stopped, error) {
 	cfg = cfg.withDefaults()
-	g := &Group{cfg: cfg, health: newHealth(cfg.Timing)}
-	if err := g.openStores(m, openDisk); err != nil {
+	g := &Group{cfg: cfg, health: health.New(cfg.Timing.Stall, cfg.Timing.StallFatal)}
+	if err := g.openStores(m, logstore.OpenDisk); err != nil {
 		return nil, fmt.Errorf("open group %d: %w", cfg.Group, err)
 	}
 	g.fsm = newFSM(cfg.Group, m, g.health)
@@ -50,14 +51,14 @@ func OpenStopped(cfg Config, m Machine) (*Stopped, error) {
 	return s, nil
 }
 
-// Close lets go of the files.
+// Close closes the files.
 func (s *Stopped) Close() error {
-	s.group.health.close()
-	s.group.snapshots.close()
+	s.group.health.Close()
+	s.group.snapshots.Close()
 	return s.group.disk.Close()
 }
 
-// read finds out what there is.
+// read fills in s.Replica.
 func (s *Stopped) read() error {
 	list, err := s.group.snapshots.List()
 	if err != nil {
@@ -67,11 +68,9 @@ func (s *Stopped) read() error {
 		s.Snapshot, s.Last, s.LastTerm = list[0].Index, list[0].Index, list[0].Term
 		s.Members = servers(list[0].Configuration)
 	}
-	term, err := s.group.stable.GetUint64(keyTerm)
-	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
+	if s.Term, _, err = s.group.stable.Term(); err != nil {
 		return err
 	}
-	s.Term = term
 	return s.entries(func(l *raft.Log) error {
 		s.Last, s.LastTerm = l.Index, l.Term
 		if l.Type == raft.LogConfiguration {
@@ -96,7 +95,7 @@ func (s *Stopped) entries(visit func(*raft.Log) error) error {
 		if err := s.group.logs.GetLog(index, &l); err != nil {
 			return fmt.Errorf("read entry %d of the log: %w", index, err)
 		}
-		if err := s.group.health.failed(); err != nil {
+		if err := s.group.health.Failed(); err != nil {
 			return err
 		}
 		if err := visit(&l); err != nil {
@@ -106,7 +105,8 @@ func (s *Stopped) entries(visit func(*raft.Log) error) error {
 	return nil
 }
 
-// Replay gives the machine all that the member has, whether it was committed or not.
+// Replay restores the machine from the member's snapshot and applies all later entries,
+// committed or not.
 func (s *Stopped) Replay() error {
 	list, err := s.group.snapshots.List()
 	if err != nil {
@@ -132,14 +132,14 @@ func (s *Stopped) Replay() error {
 	})
 }
 
-// Recover makes the member the only one of its group, and has it carry out commands
-// as the first of its new life. All of it is on the disk afterwards, or nothing.
+// Recover makes the member the only one of its group, and appends commands as the first
+// of its new term. It writes all of that or nothing.
 func (s *Stopped) Recover(commands ...[]byte) error {
 	if s.Last == 0 {
-		return fmt.Errorf("recover group %d: it never had any entry", s.group.cfg.Group)
+		return fmt.Errorf("recover group %d: the member has no entry", s.group.cfg.Group)
 	}
 	term := max(s.Term, s.LastTerm) + 1
-	if err := s.group.stable.SetUint64(keyTerm, term); err != nil {
+	if err := s.group.stable.SetTerm(term); err != nil {
 		return fmt.Errorf("recover group %d: %w", s.group.cfg.Group, err)
 	}
 	self := s.group.cfg.Self
@@ -165,5 +165,5 @@ func (s *Stopped) Recover(commands ...[]byte) error {
 	return nil
 }
 
-// Self is the member.
+// Self returns the name of the member.
 func (s *Stopped) Self() id.Member { return s.group.cfg.Self }

@@ -1,30 +1,21 @@
 package raftfsm
 
 import (
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"facet/raftfsm/logstore"
+	"facet/raftfsm/logstore/disktest"
 )
 
-// openUnsynced is openDisk without fsync, for tests in virtual time: nothing
-// there stands or falls with a power cut, and fsync is real time.
-func openUnsynced(dir string) (disk, error) {
-	var store *raftboltdb.BoltStore
-	err := guarded(func() (err error) {
-		store, err = raftboltdb.New(raftboltdb.Options{
-			Path: filepath.Join(dir, logFile), NoSync: true, MsgpackUseNewTimeFormat: true,
-		})
-		return err
-	})
-	return store, err
-}
+// openUnsynced is logstore.OpenDisk without fsync.
+func openUnsynced(dir string) (logstore.Disk, error) { return disktest.Open(dir) }
 
 // slowDisk is a disk whose appends can be held up, slowed down or made to fail.
 type slowDisk struct {
-	disk
+	logstore.Disk
 	mu      sync.Mutex
 	gate    chan struct{} // nil: open
 	reached chan struct{} // closed when an append waits at the gate
@@ -32,7 +23,7 @@ type slowDisk struct {
 	fail    error
 }
 
-func newSlowDisk(d disk) *slowDisk { return &slowDisk{disk: d} }
+func newSlowDisk(d logstore.Disk) *slowDisk { return &slowDisk{Disk: d} }
 
 // hang holds up every append until release is called; reached is closed when the
 // first one waits.
@@ -88,12 +79,12 @@ func (d *slowDisk) StoreLogs(l []*raft.Log) error {
 	if err != nil {
 		return err
 	}
-	return d.disk.StoreLogs(l)
+	return d.Disk.StoreLogs(l)
 }
 
 func (d *slowDisk) Set(k, v []byte) error {
 	if err := d.broken(); err != nil {
 		return err
 	}
-	return d.disk.Set(k, v)
+	return d.Disk.Set(k, v)
 }

@@ -8,8 +8,8 @@ import (
 	"facet/internal/id"
 )
 
-// Status is a view of a group from one of its members, for people and metrics.
-// Its parts are read one after the other, not at one instant.
+// Status describes a group as one of its members sees it, for people and metrics. The
+// fields are read one after the other, not at one instant.
 type Status struct {
 	Group       id.Shard
 	Self        id.Member
@@ -30,7 +30,7 @@ type Status struct {
 	ConfigIndex uint64        // index of the configuration that named them; 0: not yet committed here
 }
 
-// Status gives the present view.
+// Status returns the member's present view of the group.
 func (g *Group) Status() Status {
 	s := Status{
 		Group:       g.cfg.Group,
@@ -40,16 +40,16 @@ func (g *Group) Status() Status {
 		Last:        g.raft.LastIndex(),
 		Commit:      g.raft.CommitIndex(),
 		Applied:     g.Applied(),
-		Snapshot:    g.snapshots.newest.Load(),
+		Snapshot:    g.snapshots.Newest(),
 		LastContact: -1,
-		Stalled:     g.health.owed(),
+		Stalled:     g.health.Owed(),
 		Led:         g.led.Load(),
 		Proposals:   len(g.slots),
 	}
-	if g.health.failed() != nil {
+	if g.health.Failed() != nil {
 		s.State = "Failed"
 	}
-	if r := g.round.Load(); r != nil {
+	if r := g.eraser.last.Load(); r != nil {
 		s.Erased, s.EraseTook = r.end, r.took
 	}
 	s.Leader, _ = g.Leader()

@@ -1,14 +1,18 @@
 package raftfsm
 
 import (
+	"context"
 	"io"
+	"net"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
+	"facet/raftfsm/transport"
 )
 
 // stock is hashicorp/raft as it comes: its own transport, the bare bolt file and
@@ -19,7 +23,15 @@ type stock struct {
 	name    id.Member
 	journal *journal
 	disk    *slowDisk
-	streams *streams
+}
+
+// bare lets raft use wires as they are.
+type bare struct{ transport.StreamLayer }
+
+func (b bare) Dial(target raft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	return b.StreamLayer.Dial(ctx, string(target))
 }
 
 // plain lets raft drive a journal directly.
@@ -45,10 +57,6 @@ func (p plainFrozen) Persist(sink raft.SnapshotSink) error {
 func openStock(t *testing.T, w *wires, name id.Member, voters []id.Member) *stock {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), string(name))
-	cfg := Config{
-		Self: name, Stream: w.listen(string(name)),
-		Resolve: func(m id.Member) (string, error) { return string(m), nil },
-	}.withDefaults()
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, 2, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
@@ -57,9 +65,9 @@ func openStock(t *testing.T, w *wires, name id.Member, voters []id.Member) *stoc
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stock{name: name, journal: newJournal(), disk: newSlowDisk(bolt), streams: newStreams(&cfg)}
+	s := &stock{name: name, journal: newJournal(), disk: newSlowDisk(bolt)}
 	trans := raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
-		Stream: s.streams, MaxPool: 3, Timeout: rpcTimeout, Logger: hclog.NewNullLogger(),
+		Stream: bare{w.listen(string(name))}, MaxPool: 3, Timeout: transport.Timeout, Logger: hclog.NewNullLogger(),
 	})
 	conf := raft.DefaultConfig()
 	conf.LocalID = raft.ServerID(name)
@@ -86,7 +94,6 @@ func openStock(t *testing.T, w *wires, name id.Member, voters []id.Member) *stoc
 			t.Error(err)
 		}
 		trans.CloseStreams()
-		s.streams.wg.Wait()
 		if err := bolt.Close(); err != nil {
 			t.Error(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"facet/shard/kernel"
 )
 
-// The clear part of an entry in a segment (docs/formats/segment.md):
+// The clear part of an entry in a segment (shard/segment/format.md):
 //
 //	version 1 | flags 1 | gallery 16 | subject 16 | event 16 | generation | time |
 //	sequence less that of the registration | revision | number of tags | tags |

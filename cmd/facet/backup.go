@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"facet/cmd/facet/admin"
-	"facet/node"
+	"facet/node/wire"
 )
 
 const (
@@ -30,7 +30,7 @@ const (
 // newBackup returns the commands about backups.
 func newBackup() *cobra.Command {
 	var t target
-	var o node.BackupOrder
+	var o wire.BackupOrder
 	cmd := &cobra.Command{
 		Use: "backup --to URL", Short: "copy a cluster, or galleries of it, to an object store; verify and list such copies",
 		Long: "Copy a cluster, or galleries of it, to an object store, sealed and with checksums, while it serves. The\n" +
@@ -63,7 +63,7 @@ func newBackup() *cobra.Command {
 
 // of contains the flags that name a backup.
 type of struct {
-	node.BackupQuery
+	wire.BackupQuery
 	keyFile string
 }
 
@@ -104,7 +104,7 @@ func readBounded(name string) ([]byte, error) {
 
 // aboutBackup completes a command whose argument is the URL of a folder with
 // backups and whose flags name one of them.
-func aboutBackup(cmd *cobra.Command, do func(cmd *cobra.Command, c *admin.Client, q node.BackupQuery) error) *cobra.Command {
+func aboutBackup(cmd *cobra.Command, do func(cmd *cobra.Command, c *admin.Client, q wire.BackupQuery) error) *cobra.Command {
 	var t target
 	var b of
 	cmd.Args = usage(cobra.ExactArgs(1))
@@ -126,7 +126,7 @@ func aboutBackup(cmd *cobra.Command, do func(cmd *cobra.Command, c *admin.Client
 
 func newBackupVerify() *cobra.Command {
 	cmd := &cobra.Command{Use: "verify URL", Short: "read all of a backup and say what is damaged"}
-	return aboutBackup(cmd, func(cmd *cobra.Command, c *admin.Client, q node.BackupQuery) error {
+	return aboutBackup(cmd, func(cmd *cobra.Command, c *admin.Client, q wire.BackupQuery) error {
 		begun, err := c.VerifyBackup(cmd.Context(), q)
 		if err != nil {
 			return err
@@ -144,7 +144,7 @@ func newBackupList() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := c.Backups(cmd.Context(), node.BackupQuery{From: args[0]})
+			list, err := c.Backups(cmd.Context(), wire.BackupQuery{From: args[0]})
 			if err != nil {
 				return err
 			}
@@ -166,7 +166,7 @@ func newBackupList() *cobra.Command {
 
 func newBackupErasures() *cobra.Command {
 	cmd := &cobra.Command{Use: "erasures URL", Short: "the subjects that a backup knows to be erased, for restore --erasures"}
-	return aboutBackup(cmd, func(cmd *cobra.Command, c *admin.Client, q node.BackupQuery) error {
+	return aboutBackup(cmd, func(cmd *cobra.Command, c *admin.Client, q wire.BackupQuery) error {
 		list, err := c.Erasures(cmd.Context(), q)
 		if err != nil {
 			return err
@@ -179,7 +179,7 @@ func newBackupErasures() *cobra.Command {
 func newRestore() *cobra.Command {
 	var t target
 	var b of
-	var o node.RestoreOrder
+	var o wire.RestoreOrder
 	var erasures string
 	cmd := &cobra.Command{
 		Use: "restore --from URL", Short: "put a backup into an empty cluster, or one gallery into any",
@@ -234,7 +234,7 @@ func follow(ctx context.Context, c *admin.Client, begun string, w io.Writer) err
 			return err
 		}
 		switch {
-		case p.What == "" || p.ID != begun: // another node answers with an operation of its own
+		case p.What == "" || p.ID != begun: // another node answers, with what it did itself
 			return errors.New("the node that was at it has gone: give the same command again")
 		case p.Running && p.Done != last && p.Total > 0:
 			last = p.Done
@@ -252,7 +252,7 @@ func follow(ctx context.Context, c *admin.Client, begun string, w io.Writer) err
 	}
 }
 
-func conclude(w io.Writer, p node.BackupProgress) error {
+func conclude(w io.Writer, p wire.BackupProgress) error {
 	took := p.Ended.Sub(p.Began).Round(time.Millisecond)
 	var err error
 	switch {
@@ -270,60 +270,5 @@ func conclude(w io.Writer, p node.BackupProgress) error {
 		_, err = fmt.Fprintf(w, "restore: %s: %d galleries, %d events, %d deleted entries, %d events of erased subjects left out (%s); %s\n",
 			p.Restored.Backup, p.Restored.Galleries, p.Restored.Active, p.Restored.Deleted, p.Restored.Erased, since, took)
 	}
-	return err
-}
-
-// newRecover returns the command for a cluster whose quorum is lost for good.
-func newRecover() *cobra.Command {
-	var dirs []string
-	var yes bool
-	cmd := &cobra.Command{
-		Use: "recover --dir DIR", Short: "bring a cluster back whose majority of nodes is gone for good",
-		Long: "Bring a cluster back of which too few nodes are left to elect a leader, and the others will never return.\n" +
-			"It works on the data directories that are left, with no node running on them, and makes the replica of each\n" +
-			"group that has come furthest the only one. Without --yes it says what it would do, and what may be lost.\n" +
-			"Then start the nodes, and new ones in the place of those that are gone. Nodes that were declared gone must\n" +
-			"never be started again.",
-		Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(dirs) == 0 {
-				return &usageError{errors.New("--dir is needed")}
-			}
-			r, err := node.OpenRecovery(dirs)
-			if err != nil {
-				return err
-			}
-			err = recoverGroups(cmd.OutOrStdout(), r, yes)
-			return errors.Join(err, r.Close())
-		},
-	}
-	cmd.Flags().StringSliceVar(&dirs, "dir", nil, "data directories that are left; may be repeated")
-	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
-	return cmd
-}
-
-func recoverGroups(w io.Writer, r *node.Recovery, yes bool) error {
-	fmt.Fprintf(w, "cluster %s\n", r.Cluster)
-	for _, g := range r.Groups {
-		fmt.Fprintf(w, "group %d: the replica in %s becomes the only one of %d; its last entry is %d\n", g.Group, g.Dir, g.Voters, g.Last)
-		if g.Voters > 1 {
-			fmt.Fprintf(w, "  what was acknowledged behind %d is lost; of the entries %d to %d some may never have been acknowledged, and count from now on\n",
-				g.Last, g.Snapshot+1, g.Last)
-		}
-		for _, dir := range g.Erased {
-			fmt.Fprintf(w, "  the replica in %s is erased and made anew\n", dir)
-		}
-	}
-	for _, s := range r.Lost {
-		fmt.Fprintf(w, "SHARD %d IS LOST: no directory has a replica. Galleries that lie on it can't be searched; restore a backup\n", s)
-	}
-	fmt.Fprintf(w, "nodes that are removed for good: %s\n", strings.Join(r.Gone, ", "))
-	if !yes {
-		return errors.New("nothing was changed: --yes does it")
-	}
-	if err := r.Carry(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(w, "done: start the nodes that are left, then new ones")
 	return err
 }

@@ -18,7 +18,7 @@ import (
 	"facet/cmd/facet/cluster"
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/serve"
-	"facet/node"
+	"facet/node/wire"
 )
 
 const (
@@ -260,9 +260,9 @@ func newClusterRotate() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newRotateRing(node.RingGossip, "replace the key that encrypts gossip, without a pause",
+		newRotateRing(wire.RingGossip, "replace the key that encrypts gossip, without a pause",
 			"Replace the key that encrypts gossip: all nodes get a new one, then use it, then forget the old one."),
-		newRotateRing(node.RingCluster, "replace the key that wraps the galleries' keys, without a pause",
+		newRotateRing(wire.RingCluster, "replace the key that wraps the galleries' keys, without a pause",
 			"Replace the key that wraps the galleries' keys and those of applications and tenants: all nodes get a new\n"+
 				"one and use it, everything that the old one has wrapped is wrapped again, and the old key and what it has\n"+
 				"wrapped leave the disks. The galleries' own keys stay: who has a copy of the disk and the old key from before\n"+
@@ -290,7 +290,7 @@ func newRotateRing(ring, short, long string) *cobra.Command {
 			if a.Resumed {
 				fmt.Fprintln(out, "an earlier rotation was ended")
 			}
-			if ring == node.RingCluster {
+			if ring == wire.RingCluster {
 				fmt.Fprintf(out, "%d secrets were wrapped again; keep a copy of the new key\n", a.Rewrapped)
 			}
 			_, err = fmt.Fprintf(out, "%s key %s is in use on %d nodes, and no other\n", ring, a.Key.ID, a.Nodes)

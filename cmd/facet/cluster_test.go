@@ -13,14 +13,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"facet/cmd/facet/config"
-	"facet/node"
 	"facet/node/cert"
+	"facet/node/wire"
 )
 
 var assetsLibrary = config.AssetsDefault().ONNXRuntime
 
 // credentials returns the credentials of all nodes, which must answer.
-func credentials(t *testing.T, s node.Status) (list []node.Credentials) {
+func credentials(t *testing.T, s wire.Status) (list []wire.Credentials) {
 	t.Helper()
 	for _, m := range s.Nodes {
 		if m.Credentials == nil {
@@ -125,7 +125,7 @@ func TestMachinesThatJoinedGiveNoOrders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fails(`give "facet cluster renew" on the machine with the authority`, "status")
+	fails(`run "facet cluster renew" on the machine with the authority`, "status")
 	if out := facet(t, "cluster", "renew", "--profile", m.profile); !strings.Contains(out, "node n3 has new certificates") || strings.Contains(out, "n1") {
 		t.Errorf("renew: %s", out)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"facet/client"
+	"facet.internal/client"
 	"facet/cmd/facet/dev"
 	"facet/cmd/facet/importing"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"facet/node"
+	"facet/node/wire"
 	"facet/router"
 )
 
@@ -70,7 +70,7 @@ func newKeyMake(name, short string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			pair, err := c.NewKey(cmd.Context(), node.NewKey{Tenant: k.tenant, Role: k.role, Rotate: name == "rotate"})
+			pair, err := c.NewKey(cmd.Context(), wire.NewKey{Tenant: k.tenant, Role: k.role, Rotate: name == "rotate"})
 			if err != nil {
 				return fmt.Errorf("%s access key: %w", name, err)
 			}
@@ -82,7 +82,7 @@ func newKeyMake(name, short string) *cobra.Command {
 	}))
 }
 
-func writePair(w io.Writer, pair node.KeyPair) error {
+func writePair(w io.Writer, pair wire.KeyPair) error {
 	_, err := fmt.Fprintf(w, "tenant      %s\nrole        %s\naccess key  %s\nsecret key  %s\n", pair.Tenant, pair.Role, pair.AccessKey, pair.SecretKey)
 	if err != nil || pair.Old == "" {
 		return err
@@ -112,7 +112,7 @@ func newKeyList() *cobra.Command {
 	})
 }
 
-func writeKeys(w io.Writer, list []node.Key) error {
+func writeKeys(w io.Writer, list []wire.Key) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "ACCESS KEY\tROLE\tSTATE\tCREATED")
 	for _, key := range list {
@@ -134,7 +134,7 @@ func newKeyRevoke() *cobra.Command {
 				return fmt.Errorf("revoke access key: %w", err)
 			}
 			if k.asJSON {
-				return printJSON(cmd.OutOrStdout(), map[string]string{"access_key": args[0], "state": node.KeyRevoked})
+				return printJSON(cmd.OutOrStdout(), map[string]string{"access_key": args[0], "state": wire.KeyRevoked})
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "revoked     %s\n", args[0])
 			return err

@@ -24,15 +24,15 @@ import (
 	"testing"
 	"time"
 
-	"facet/node"
 	"facet/node/sigv4"
+	"facet/node/wire"
 )
 
 // machines are nodes in separate processes, each with its own folder, like nodes on
 // separate machines. Nothing is shared or copied between the folders.
 type machines struct {
 	dir     string
-	profile string // of the first machine
+	profile string // of the first one
 	ports   []int
 	process []*exec.Cmd
 }
@@ -137,7 +137,7 @@ func (m *machines) stop(t *testing.T, i int) {
 	_ = m.process[i].Wait()
 }
 
-func (m *machines) status(t *testing.T) (s node.Status) {
+func (m *machines) status(t *testing.T) (s wire.Status) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(facet(t, "cluster", "status", "--json", "--profile", m.profile)), &s); err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func (m *machines) status(t *testing.T) (s node.Status) {
 // whole waits until this number of nodes is up and there is no warning.
 func (m *machines) whole(t *testing.T, nodes int) {
 	t.Helper()
-	var s node.Status
+	var s wire.Status
 	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(300 * time.Millisecond) {
 		out, err := command(t, "cluster", "status", "--json", "--profile", m.profile).Output()
 		if err != nil {
@@ -262,20 +262,20 @@ type callers struct {
 	signer       sigv4.Signer
 	roots        func() *x509.CertPool
 	asked, wrong atomic.Int64
-	first        atomic.Pointer[string] // first error
+	first        atomic.Pointer[string] // what went wrong first
 	cancel       context.CancelFunc
 	work         sync.WaitGroup
 }
 
 func (m *machines) call(t *testing.T) *callers {
 	t.Helper()
-	var keys node.TenantKeys
+	var keys wire.TenantKeys
 	if err := json.Unmarshal([]byte(facet(t, "tenant", "create", "acme", "--json", "--profile", m.profile)), &keys); err != nil {
 		t.Fatal(err)
 	}
 	c := &callers{
-		signer: sigv4.Signer{Region: node.RegionDefault, Service: node.ServiceDefault, AccessKey: keys.AccessKey, SecretKey: keys.SecretKey},
-		roots: func() *x509.CertPool { // like a client that gets the new file after each step
+		signer: sigv4.Signer{Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault, AccessKey: keys.AccessKey, SecretKey: keys.SecretKey},
+		roots: func() *x509.CertPool { // as a client that is given the file anew after each step
 			pool := x509.NewCertPool()
 			pem, _ := os.ReadFile(filepath.Join(m.folder(0), "authority", "ca.pem"))
 			pool.AppendCertsFromPEM(pem)

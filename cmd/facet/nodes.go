@@ -14,7 +14,7 @@ import (
 	"facet/cmd/facet/demo"
 	"facet/cmd/facet/dev"
 	"facet/cmd/facet/serve"
-	"facet/node"
+	"facet/node/wire"
 )
 
 const devDir = "./dev"
@@ -120,7 +120,7 @@ func newVersion() *cobra.Command {
 		Args:  usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "facet %s%s %s %s/%s\n",
-				node.Version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				wire.Version, revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

@@ -16,7 +16,8 @@ import (
 	"facet/cmd/facet/authority"
 	"facet/cmd/facet/cluster"
 	"facet/cmd/facet/dev"
-	"facet/node"
+	"facet/node/datadir"
+	"facet/node/wire"
 )
 
 // target contains the flags that name a cluster: see client.
@@ -90,10 +91,10 @@ func profileTarget(name string) (admin.Target, error) {
 }
 
 // status returns the state of the cluster, and the client for further requests.
-func (t *target) status(ctx context.Context) (*admin.Client, node.Status, error) {
+func (t *target) status(ctx context.Context) (*admin.Client, wire.Status, error) {
 	c, err := t.client()
 	if err != nil {
-		return nil, node.Status{}, err
+		return nil, wire.Status{}, err
 	}
 	s, err := c.Status(ctx)
 	return c, s, err
@@ -216,7 +217,7 @@ func newCertsIssue() *cobra.Command {
 			if data == "" || len(hosts) == 0 {
 				return &usageError{errors.New("--data and --host are needed")}
 			}
-			who, err := node.Identify(data)
+			who, err := datadir.Identify(data)
 			if err != nil {
 				return err
 			}

@@ -12,7 +12,7 @@ import (
 
 	"facet/cmd/facet/admin"
 	"facet/internal/id"
-	"facet/node"
+	"facet/node/wire"
 )
 
 // placesPause is how often a command that waits for moves asks for the state.
@@ -29,10 +29,10 @@ func newNode() *cobra.Command {
 	}
 	cmd.AddCommand(
 		newNodeList(),
-		newNodeOrder("drain NODE", "move a node's replicas to others; it stays in the cluster", node.StateDraining),
-		newNodeOrder("activate NODE", "give a drained node its share again", node.StateActive),
-		newNodeOrder("remove NODE", "take a node out for good; drain it first if it runs", node.StateRemoved),
-		newNodeOrder("replace NODE HEIR", "drain a node onto another one", node.StateDraining),
+		newNodeOrder("drain NODE", "move a node's replicas to others; it stays in the cluster", wire.StateDraining),
+		newNodeOrder("activate NODE", "give a drained node its share again", wire.StateActive),
+		newNodeOrder("remove NODE", "take a node out for good; drain it first if it runs", wire.StateRemoved),
+		newNodeOrder("replace NODE HEIR", "drain a node onto another one", wire.StateDraining),
 	)
 	return cmd
 }
@@ -67,7 +67,7 @@ func newNodeOrder(use, short, state string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			order := node.Order{State: state, Force: force}
+			order := wire.Order{State: state, Force: force}
 			for i, to := range []*id.Node{&order.Node, &order.Heir}[:len(args)] {
 				if *to, err = nodeOf(s, args[i]); err != nil {
 					return err
@@ -90,7 +90,7 @@ func newNodeOrder(use, short, state string) *cobra.Command {
 }
 
 // nodeOf returns the node with this name or id.
-func nodeOf(s node.Status, text string) (id.Node, error) {
+func nodeOf(s wire.Status, text string) (id.Node, error) {
 	var found []id.Node
 	for _, n := range s.Nodes {
 		if n.Name == text || n.ID.String() == text {
@@ -156,7 +156,7 @@ func newShardMove() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			order := node.ShardOrder{Shard: id.Shard(number)}
+			order := wire.ShardOrder{Shard: id.Shard(number)}
 			if order.From, err = nodeOf(s, from); err != nil {
 				return err
 			}

@@ -287,6 +287,37 @@ func TestAHugePNGIsRefusedAtOnceAndWithoutMemory(t *testing.T) {
 	}
 }
 
+// bmp is a black BMP of as many bits a pixel.
+func bmp(w, h uint32, bits uint16) []byte {
+	o := binary.LittleEndian
+	out := append([]byte("BM\x00\x00\x00\x00\x00\x00\x00\x00"), 54, 0, 0, 0, 40, 0, 0, 0)
+	out = o.AppendUint32(o.AppendUint32(out, w), h)
+	out = append(o.AppendUint16(append(out, 1, 0), bits), make([]byte, 24)...)
+	return append(out, make([]byte, (w*uint32(bits)+31)/32*4*h)...)
+}
+
+// planes is an RGB TIFF with three strips of separate planes of the content, or black.
+func planes(w, h, bits uint32, content []byte) []byte {
+	n := w * h * bits / 8
+	if content == nil {
+		content = make([]byte, 3*n)
+	}
+	entries := [][2]uint32{{256, w}, {257, h}, {258, bits}, {259, 1}, {262, 2}, {273, 0}, {277, 3}, {278, h}, {279, 0}, {284, 2}}
+	tables := uint32(8 + 2 + 12*len(entries) + 4) // offsets, then lengths
+	entries[5][1], entries[8][1] = tables, tables+12
+	out := tiffOf(entries, nil)
+	for _, i := range []int{5, 8} { // three values
+		out[10+12*i+4] = 3
+	}
+	for i := range uint32(3) {
+		out = binary.LittleEndian.AppendUint32(out, tables+24+i*n)
+	}
+	for range 3 {
+		out = binary.LittleEndian.AppendUint32(out, n)
+	}
+	return append(out, content...)
+}
+
 // taken returns how many bytes f allocates.
 func taken(f func()) int64 {
 	var before, after runtime.MemStats
@@ -304,6 +335,10 @@ func TestTheAnnouncedMemoryIsEnough(t *testing.T) {
 		"PNG 16":      asPNG(t, image.NewNRGBA64(image.Rect(0, 0, 1001, 999))),
 		"progressive": progressive(t),
 		"photo":       enginetest.Photo(t, "face_recognition/biden.jpg"),
+		"BMP":         bmp(1001, 999, 24),
+		"BMP 16":      bmp(1001, 999, 16),
+		"TIFF planes": planes(1001, 999, 8, nil),
+		"planes 16":   planes(1001, 999, 16, nil),
 	} {
 		c, err := imaging.DecodeConfig(data)
 		if err != nil {

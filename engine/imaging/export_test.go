@@ -11,3 +11,6 @@ func (c Config) Standard() Config {
 	}
 	return c
 }
+
+// LeaveBuffer makes pixels of another picture the memory that the next decode may take.
+func LeaveBuffer(pix []uint8) { giveBuffer(&pix) }

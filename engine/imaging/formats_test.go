@@ -1,6 +1,7 @@
 package imaging_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -23,7 +24,8 @@ func fixture(t testing.TB, name string) []byte {
 	return data
 }
 
-// fixtures returns the names of all pictures of testdata that are to be read.
+// fixtures returns the names of all files of testdata that show the one picture and
+// are to be read.
 func fixtures(t testing.TB) []string {
 	t.Helper()
 	entries, err := os.ReadDir("testdata")
@@ -32,8 +34,10 @@ func fixtures(t testing.TB) []string {
 	}
 	var names []string
 	for _, e := range entries {
-		if !e.IsDir() && e.Name() != "README.md" && e.Name() != "animated.webp" {
-			names = append(names, e.Name())
+		switch name := e.Name(); name {
+		case "README.md", "animated.webp", "slices.heic", "judge", "judged":
+		default:
+			names = append(names, name)
 		}
 	}
 	if len(names) < 30 {
@@ -64,6 +68,15 @@ func grey(im *imaging.Image) *imaging.Image {
 	return out
 }
 
+// washed is an image of half the opacity on white.
+func washed(im *imaging.Image) *imaging.Image {
+	out := imaging.NewImage(im.Width, im.Height)
+	for i, v := range im.Pix {
+		out.Pix[i] = uint8((128*int(v) + 255*127 + 127) / 255)
+	}
+	return out
+}
+
 // left is the left part of an image.
 func left(im *imaging.Image, width int) *imaging.Image {
 	out := imaging.NewImage(width, im.Height)
@@ -75,18 +88,24 @@ func left(im *imaging.Image, width int) *imaging.Image {
 
 func TestEveryFormatShowsTheSamePicture(t *testing.T) {
 	t.Parallel()
-	truth := decode(t, fixture(t, "truth.png"))
+	truth, bilevel := decode(t, fixture(t, "truth.png")), decode(t, fixture(t, "bilevel.png"))
 	formats := map[string]bool{}
 	for _, name := range fixtures(t) {
 		data := fixture(t, name)
 		want := truth
-		if strings.HasPrefix(name, "grey") || name == "packbits.tif" {
+		switch {
+		case strings.HasPrefix(name, "bilevel"):
+			want = bilevel
+		case name == "planes-alpha.tif":
+			want = washed(truth)
+		case strings.HasPrefix(name, "grey") || name == "packbits.tif":
 			want = grey(truth)
 		}
 		within := 6.0 // lossy, with chroma of half the size, on a picture of 56 × 44
 		switch {
 		case strings.Contains(name, "deflate") || strings.HasPrefix(name, "lossless") || strings.HasPrefix(name, "raw") ||
-			name == "exif6.tif" || name == "24.bmp" || name == "32.bmp" || name == "truth.png":
+			strings.HasPrefix(name, "planes") || strings.HasPrefix(name, "bilevel") || name == "exif6.tif" ||
+			name == "24.bmp" || name == "32.bmp" || name == "fields32.bmp" || name == "truth.png":
 			within = 0
 		case strings.HasPrefix(name, "grey") || name == "packbits.tif":
 			within = 2
@@ -287,5 +306,24 @@ func TestAWarmedHEICDecoderIsKeptAndGoesAgain(t *testing.T) {
 	cancel()
 	if _, err := imaging.Warm(ctx); err == nil {
 		t.Error("no error of an ended context")
+	}
+}
+
+func TestBytesBehindTheEndAreIgnored(t *testing.T) {
+	t.Parallel()
+	for _, name := range fixtures(t) {
+		if strings.HasSuffix(name, ".heic") && name != "plain.heic" {
+			continue // each takes a process
+		}
+		data := fixture(t, name)
+		want := decode(t, data)
+		for _, behind := range []string{"\x00", "\x00\x00\x00\x00\x00\x00\x00\x00\x00", "\xff\xd8\xff\xff\xff\xff\xff\xff\xff\xff", "and text"} {
+			im, err := imaging.Decode(append(bytes.Clone(data), behind...))
+			if err != nil {
+				t.Errorf("%s with %q behind: %v", name, behind, err)
+			} else if d := distance(im, want); d > 0 {
+				t.Errorf("%s with %q behind: mean difference %.1f", name, behind, d)
+			}
+		}
 	}
 }

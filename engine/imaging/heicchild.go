@@ -135,16 +135,17 @@ var warmed atomic.Pointer[string]
 
 // Warm compiles the HEIC decoder, one to two seconds of one core, and keeps the
 // result in a temporary folder until cool is called, so that no picture waits for it.
-// Without Warm each one does. A process calls it once.
+// Without Warm each one does. It removes the folders of processes that were killed. A
+// process calls it once.
 func Warm(ctx context.Context) (cool func() error, err error) {
-	dir, err := os.MkdirTemp("", "facet-heic-")
+	dir, err := newFolder()
 	if err != nil {
 		return nil, fmt.Errorf("keep the compiled HEIC decoder: %w", err)
 	}
-	warmed.Store(&dir)
+	warmed.Store(&dir.path)
 	cool = func() error {
 		warmed.Store(nil)
-		return os.RemoveAll(dir)
+		return dir.remove()
 	}
 	err = startChild(ctx, Whole, nil, func(kind byte, _ io.Reader) error {
 		if kind != childRefuses { // of no bytes there is no picture

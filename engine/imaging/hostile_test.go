@@ -198,3 +198,45 @@ func TestAFrameOfAGIFLiesOnWhite(t *testing.T) {
 		}
 	}
 }
+
+func TestRefusalSaysWhy(t *testing.T) {
+	t.Parallel()
+	f := func(name, want string, change func(data []byte)) {
+		t.Helper()
+		data := fixture(t, name)
+		change(data)
+		if _, err := imaging.Decode(data); !errors.Is(err, imaging.ErrDecode) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want ErrDecode that says %q", name, err, want)
+		}
+	}
+	at := func(n int, to byte) func([]byte) { return func(data []byte) { data[n] = to } }
+	f("24.bmp", "its header of 41 bytes", at(14, 41))
+	f("8.bmp", "it is compressed", at(30, 1))
+	f("os2-64.bmp", "it is compressed", at(30, 3))
+	f("24.bmp", "its kind 5 is not read", at(30, 5))
+	f("24.bmp", "masks for 24 bits", at(30, 3))
+	f("8.bmp", "masks and a palette", at(30, 3))
+	f("24.bmp", "5 bits a pixel", at(28, 5))
+	f("8.bmp", "begin in its header", func(data []byte) { copy(data[10:], []byte{20, 0}) })
+
+	// entry changes the first value of an entry of a little-endian TIFF.
+	entry := func(tag uint16, to byte) func([]byte) {
+		return func(data []byte) {
+			o := binary.LittleEndian
+			first := int(o.Uint32(data[4:])) + 2
+			for i := range int(o.Uint16(data[first-2:])) {
+				if e := data[first+12*i:]; o.Uint16(e) == tag {
+					e[8] = to
+					return
+				}
+			}
+			t.Fatalf("the fixture has no entry %d", tag)
+		}
+	}
+	f("raw.tif", "JPEG inside", entry(259, 7))
+	f("raw.tif", "CMYK", entry(262, 5))
+	f("bilevel-g4.tif", "palette", entry(262, 3))
+	f("planes.tif", "lie apart", entry(277, 5))
+	f("planes.tif", "lie apart", entry(277, 4)) // no word on what the fourth is
+	f("planes.tif", "lie apart", entry(262, 0))
+}

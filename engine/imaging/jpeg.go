@@ -47,6 +47,8 @@ const (
 	markFill        = 0xff
 )
 
+var errTwoFrames = errors.New("it has two frames")
+
 // jpegHead is what the segments before the first scan say.
 type jpegHead struct {
 	width, height int
@@ -138,7 +140,7 @@ func jpegSegment(data []byte, at int) (mark byte, body []byte, next int, err err
 func (h *jpegHead) frame(mark byte, body []byte) error {
 	switch {
 	case h.components != nil:
-		return errors.New("it has two frames")
+		return errTwoFrames
 	case mark > markProgressive:
 		return errors.New("its kind of coding (lossless, hierarchical or arithmetic) is not read")
 	case len(body) < 6 || len(body) != 6+3*int(body[5]):
@@ -193,7 +195,7 @@ func (h *jpegHead) several(data []byte) bool {
 	return h.progressive || components < len(data) && int(data[components]) != len(h.components)
 }
 
-// checkScans counts what the scans of a file with several touch.
+// checkScans counts what the scans of a file touch, and looks for its end.
 func (h *jpegHead) checkScans(data []byte) error {
 	limit := max(jpegVisitsFree, jpegVisitsEach*h.allBlocks())
 	scans := 0
@@ -203,14 +205,19 @@ func (h *jpegHead) checkScans(data []byte) error {
 		if err != nil {
 			return err
 		}
-		switch mark {
-		case markEnd:
+		switch {
+		case mark == markEnd:
 			return nil
-		case markScan:
+		case isFrame(mark):
+			return errTwoFrames
+		case mark == markScan:
 			scans++
 			visits += h.touched(body)
 			if scans > jpegScansMax || visits > limit {
 				return fmt.Errorf("it has too many scans (%d or more)", scans)
+			}
+			if scans > 1 && !h.several(data) {
+				return errors.New("it has a scan behind that of all channels")
 			}
 		}
 		at = next

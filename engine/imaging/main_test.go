@@ -12,6 +12,9 @@ import (
 // TestMain loads libjpeg-turbo as set-up brings it, or as the system has it. The
 // tests run without it, too: those of JPEG show the standard library then.
 func TestMain(m *testing.M) {
+	if os.Getenv(warmVariable) != "" {
+		warmAndWait()
+	}
 	if err := imaging.LoadTurbo(filepath.Join("..", "..", "assets", "lib")); err != nil {
 		fmt.Fprintln(os.Stderr, "JPEG by the standard library:", err)
 	}

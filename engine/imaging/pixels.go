@@ -78,8 +78,10 @@ func rowReader(src image.Image) func(y int, row []uint8) {
 		return func(y int, row []uint8) {
 			for x := range im.Rect.Dx() {
 				px := im.Pix[y*im.Stride+4*x:][:4]
-				over := 255 - px[3] // premultiplied
-				row[3*x], row[3*x+1], row[3*x+2] = px[0]+over, px[1]+over, px[2]+over
+				over := 255 - px[3] // premultiplied, so that no channel is above it in a sound file
+				for c := range 3 {
+					row[3*x+c] = min(px[c], px[3]) + over
+				}
 			}
 		}
 	case *image.NRGBA:
@@ -156,5 +158,6 @@ func anyRows(src image.Image) func(y int, row []uint8) {
 // onWhite64 lays a premultiplied colour of 16 bits a channel on white.
 func onWhite64(c colour.RGBA64) [3]uint8 {
 	over := 0xffff - c.A
-	return [3]uint8{uint8((c.R + over) >> 8), uint8((c.G + over) >> 8), uint8((c.B + over) >> 8)}
+	on := func(v uint16) uint8 { return uint8((min(v, c.A) + over) >> 8) }
+	return [3]uint8{on(c.R), on(c.G), on(c.B)}
 }

@@ -3,17 +3,18 @@ package imaging
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"image"
 	"image/png"
 )
 
 const (
 	pngSignature  = "\x89PNG\r\n\x1a\n"
-	pngChunksMax  = 1000     // before the pixels
 	pngChunkFrame = 12       // length, type and checksum
 	exifBytesMax  = 64 << 10 // of an EXIF block; a JPEG's segment can't be longer
 
-	pngDepth     = 24 // offsets of bytes in the first chunk, which has a fixed place
+	pngHead      = 12 // offsets in the first chunk: its type, and two bytes
+	pngDepth     = 24
 	pngInterlace = 28
 
 	pngDeepBytes  = 8 // a pixel, of 16 bits a channel
@@ -28,6 +29,10 @@ func configPNG(c *Config, data []byte) error {
 	if err != nil {
 		return err
 	}
+	// The library reads over other chunks, and pngBytes would look at one of them.
+	if !bytes.HasPrefix(data[pngHead:], []byte("IHDR")) {
+		return errors.New("its first chunk is not IHDR")
+	}
 	c.Width, c.Height = head.Width, head.Height
 	c.fixedBytes = pngTables + pngBytes(data)*int64(head.Width)*int64(head.Height)
 	c.orientation = pngOrientation(data)
@@ -38,9 +43,6 @@ func configPNG(c *Config, data []byte) error {
 // pngBytes returns the bytes for a pixel of a PNG. An interlaced image is decoded
 // in passes, each with its own pixels, beside the whole.
 func pngBytes(data []byte) int64 {
-	if len(data) <= pngInterlace {
-		return 2 * pngDeepBytes
-	}
 	n := int64(pngPlainBytes)
 	if data[pngDepth] == 16 {
 		n = pngDeepBytes
@@ -51,19 +53,17 @@ func pngBytes(data []byte) int64 {
 	return n
 }
 
-// pngOrientation returns the orientation of a PNG's eXIf chunk, 1 if there is
-// none. The chunks are walked here because the metadata library's own walk can
-// be sent backwards by a text chunk that lies about its length.
+// pngOrientation returns the orientation of a PNG's first eXIf chunk, which may lie
+// behind the pixels, or 1 if there is none. The chunks are walked here because the
+// metadata library's own walk can be sent backwards by a text chunk that lies about
+// its length.
 func pngOrientation(data []byte) int {
 	rest := data[min(len(data), len(pngSignature)):]
-	for range pngChunksMax {
-		if len(rest) < pngChunkFrame {
-			return 1
-		}
+	for len(rest) >= pngChunkFrame {
 		n := int(binary.BigEndian.Uint32(rest))
 		kind := string(rest[4:8])
-		if n > len(rest)-pngChunkFrame || kind == "IDAT" {
-			return 1
+		if n > len(rest)-pngChunkFrame || kind == "IEND" {
+			break
 		}
 		if kind == "eXIf" {
 			return orientationOf(rest[8 : 8+n])

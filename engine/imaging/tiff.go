@@ -28,22 +28,57 @@ const (
 
 // Tags (TIFF 6.0).
 const (
+	tagWidth        = 256
+	tagHeight       = 257
+	tagBits         = 258
+	tagCompression  = 259
+	tagColours      = 262
+	tagFillOrder    = 266
+	tagStripOffsets = 273
 	tagOrientation  = 274
+	tagSamples      = 277
 	tagRowsPerStrip = 278
 	tagStripCounts  = 279
+	tagPlanes       = 284
+	tagPredictor    = 317
 	tagTileWidth    = 322
 	tagTileHeight   = 323
+	tagTileOffsets  = 324
 	tagTileCounts   = 325
+	tagExtra        = 338
+	tagFormat       = 339
+)
+
+// Values of the tags.
+const (
+	tiffGroup3   = 3 // of tagCompression
+	tiffGroup4   = 4
+	tiffJPEGOld  = 6
+	tiffJPEG     = 7
+	tiffZeroDark = 1 // of tagColours
+	tiffRGB      = 2
+	tiffPalette  = 3
+	tiffApart    = 2 // of tagPlanes
+	tiffPremixed = 1 // of tagExtra
+	tiffUnmixed  = 2
 )
 
 // tiffHead is what the first directory says.
 type tiffHead struct {
 	data  []byte
-	order binary.ByteOrder
+	order byteOrder
 	// first is the first value of an entry, by tag; 0 if there is none.
 	first map[uint16]int64
+	// entries are the bytes of the entries, by tag.
+	entries map[uint16][]byte
 	// read is the sum of the lengths of all blocks.
 	read int64
+}
+
+// byteOrder is one of the two that a TIFF has.
+type byteOrder interface {
+	binary.ByteOrder
+	binary.AppendByteOrder
 }
 
 // configTIFF fills c from the first directory of a TIFF, whose picture is read;
@@ -53,11 +88,15 @@ func configTIFF(c *Config, data []byte) error {
 	if err != nil {
 		return err
 	}
-	head, err := tiff.DecodeConfig(bytes.NewReader(data))
-	if err != nil {
+	if err := h.refuse(); err != nil {
 		return err
 	}
-	c.Width, c.Height = head.Width, head.Height
+	if err := h.configSource(c); err != nil {
+		return err
+	}
+	if err := h.consistent(); err != nil {
+		return err
+	}
 	if err := checkSize(c.Width, c.Height); err != nil {
 		return err
 	}
@@ -68,9 +107,59 @@ func configTIFF(c *Config, data []byte) error {
 	if o := h.first[tagOrientation]; o >= 1 && o <= 8 {
 		c.orientation = int(o)
 	}
-	c.fixedBytes = tiffTables + tiffPixelBytes*int64(c.Width)*int64(c.Height) + tiffBlockBytes*block
-	c.source = plain(func(data []byte) (image.Image, error) { return tiff.Decode(bytes.NewReader(data)) })
+	c.fixedBytes += tiffTables + tiffPixelBytes*int64(c.Width)*int64(c.Height) + tiffBlockBytes*block
 	return nil
+}
+
+// configSource fills in what decodes the picture, and its size.
+func (h *tiffHead) configSource(c *Config) error {
+	if h.first[tagPlanes] == tiffApart && h.first[tagSamples] > 1 {
+		p, err := h.planes()
+		if err != nil {
+			return err
+		}
+		c.Width, c.Height = int(h.first[tagWidth]), int(h.first[tagHeight])
+		c.source, c.fixedBytes = p, int64(len(h.data))
+		return nil
+	}
+	head, err := tiff.DecodeConfig(bytes.NewReader(h.data))
+	if err != nil {
+		return err
+	}
+	c.Width, c.Height = head.Width, head.Height
+	c.source = plain(h.decode)
+	return nil
+}
+
+// refuse says in plain words what is not read.
+func (h *tiffHead) refuse() error {
+	compression, colours := h.first[tagCompression], h.first[tagColours]
+	switch {
+	case compression == tiffJPEG || compression == tiffJPEGOld:
+		return errors.New("it has JPEG inside: save it without compression, or as JPEG")
+	case colours > tiffPalette:
+		return errors.New("its colours are CMYK or of another kind that is not read: save it as RGB")
+	case h.fax() && colours == tiffPalette:
+		return errors.New("it has a palette and the compression of faxes: save it as black and white")
+	}
+	return nil
+}
+
+// fax reports whether the compression is one of CCITT's.
+func (h *tiffHead) fax() bool {
+	return h.first[tagCompression] == tiffGroup3 || h.first[tagCompression] == tiffGroup4
+}
+
+// decode is tiff.Decode. The library takes white to be white in a fax; a white run
+// is bits of 0 (TIFF 6.0, section 10), which are black if the file says so.
+func (h *tiffHead) decode(data []byte) (image.Image, error) {
+	im, err := tiff.Decode(bytes.NewReader(data))
+	if grey, ok := im.(*image.Gray); ok && h.fax() && h.first[tagColours] == tiffZeroDark {
+		for i, v := range grey.Pix {
+			grey.Pix[i] = 255 - v
+		}
+	}
+	return im, err
 }
 
 // readTIFF reads the first directory.
@@ -78,7 +167,7 @@ func readTIFF(data []byte) (*tiffHead, error) {
 	if len(data) < 8 {
 		return nil, errTruncated
 	}
-	h := &tiffHead{data: data, order: binary.LittleEndian, first: make(map[uint16]int64)}
+	h := &tiffHead{data: data, order: binary.LittleEndian, first: make(map[uint16]int64), entries: make(map[uint16][]byte)}
 	if data[0] == 'M' {
 		h.order = binary.BigEndian
 	}
@@ -102,7 +191,7 @@ func readTIFF(data []byte) (*tiffHead, error) {
 // numbers have: 1, 2 or 4 bytes.
 func (h *tiffHead) entry(e []byte) error {
 	tag, count := h.order.Uint16(e), int64(h.order.Uint32(e[4:]))
-	size := map[uint16]int64{1: 1, 3: 2, 4: 4}[h.order.Uint16(e[2:])]
+	size := h.size(e)
 	if size == 0 || count == 0 {
 		return nil
 	}
@@ -114,7 +203,7 @@ func (h *tiffHead) entry(e []byte) error {
 		}
 		values = h.data[at:]
 	}
-	h.first[tag] = h.value(values, size)
+	h.first[tag], h.entries[tag] = h.value(values, size), e
 	if tag != tagStripCounts && tag != tagTileCounts {
 		return nil
 	}
@@ -125,6 +214,11 @@ func (h *tiffHead) entry(e []byte) error {
 		h.read += h.value(values[i*size:], size)
 	}
 	return nil
+}
+
+// size returns the bytes of a value of an entry, 0 if it is no number.
+func (h *tiffHead) size(e []byte) int64 {
+	return map[uint16]int64{1: 1, 3: 2, 4: 4, 6: 1, 8: 2, 9: 4, 13: 4}[h.order.Uint16(e[2:])]
 }
 
 func (h *tiffHead) value(b []byte, size int64) int64 {
@@ -140,13 +234,7 @@ func (h *tiffHead) value(b []byte, size int64) int64 {
 // check returns the pixels of a strip or tile, if all of them together are within
 // the bounds.
 func (h *tiffHead) check(width, height int) (int64, error) {
-	w, t := int64(width), int64(height)
-	if rows := h.first[tagRowsPerStrip]; rows > 0 && rows < t {
-		t = rows
-	}
-	if h.first[tagTileWidth] != 0 {
-		w, t = h.first[tagTileWidth], h.first[tagTileHeight]
-	}
+	w, t := h.block(int64(width), int64(height))
 	if w < 1 || t < 1 || w > 2*MaxSide || t > 2*MaxSide {
 		return 0, errors.New("its parts have impossible sizes")
 	}
@@ -161,4 +249,15 @@ func (h *tiffHead) check(width, height int) (int64, error) {
 		return 0, errors.New("its parts lie upon each other")
 	}
 	return w * t, nil
+}
+
+// block returns the size of a strip or tile of a picture.
+func (h *tiffHead) block(width, height int64) (w, t int64) {
+	if h.first[tagTileWidth] != 0 {
+		return h.first[tagTileWidth], h.first[tagTileHeight]
+	}
+	if rows := h.first[tagRowsPerStrip]; rows > 0 && rows < height {
+		height = rows
+	}
+	return width, height
 }

@@ -14,6 +14,15 @@ const (
 	webpHead      = 12 // RIFF, length, WEBP
 	webpFrame     = 8  // a chunk's name and length
 	webpAnimated  = 1 << 1
+	webpEXIF      = 1 << 3
+	webpFlags     = 0x3e // that there are
+	// In the head of a lossless picture (RFC 9649, 3.4).
+	webpAlphaAt = 4
+	webpAlpha   = 1 << 4
+	// In the first byte of a lossy picture (RFC 6386, 9.1).
+	webpVersion    = 7 << 1
+	webpVersionMax = 3 << 1
+	webpShown      = 1 << 4
 
 	// Lossy: planes of whole macroblocks, what a macroblock is filtered by, and
 	// transparency with the 32-bit pixels that it is unpacked to.
@@ -32,28 +41,44 @@ const (
 // configWebP fills c from the head of a WebP. An animated one is refused: the
 // decoder does not read them.
 func configWebP(c *Config, data []byte) error {
-	lossless, parts := false, 0
-	for rest := data[min(webpHead, len(data)):]; len(rest) >= webpFrame; {
+	rest, err := webpChunks(data)
+	if err != nil {
+		return err
+	}
+	lossless, opaque, turned := false, false, false
+	for parts := 0; len(rest) > 0; parts++ {
+		if len(rest) < webpFrame {
+			return errTruncated
+		}
 		// A length that the file does not have would be memory of the decoder's.
 		n := int64(binary.LittleEndian.Uint32(rest[4:]))
 		if n > int64(len(rest)-webpFrame) {
 			return errTruncated
 		}
-		body := rest[webpFrame : webpFrame+n]
-		switch string(rest[:4]) {
-		case "VP8X":
-			if len(body) > 0 && body[0]&webpAnimated != 0 {
-				return errors.New("it is animated")
+		kind, body := string(rest[:4]), rest[webpFrame:webpFrame+n]
+		switch {
+		case parts == webpChunksMax:
+			return errors.New("it has too many parts")
+		case parts == 0 && kind != "VP8X" && kind != "VP8 " && kind != "VP8L":
+			return errors.New("it does not start with a picture")
+		case kind == "VP8X" && (parts > 0 || n == 0 || body[0]&^webpFlags != 0):
+			return errors.New("its head is broken")
+		case kind == "VP8X" && body[0]&webpAnimated != 0:
+			return errors.New("it is animated")
+		case kind == "VP8X":
+			turned = body[0]&webpEXIF != 0
+		case kind == "VP8 " && n > 0 && (body[0]&webpShown == 0 || body[0]&webpVersion > webpVersionMax):
+			return errors.New("its picture is of a kind that is not shown")
+		case kind == "VP8L" || kind == "ALPH":
+			if !lossless { // the first picture counts
+				opaque = kind == "VP8L" && len(body) > webpAlphaAt && body[webpAlphaAt]&webpAlpha == 0
 			}
-		case "VP8L", "ALPH":
 			lossless = true
-		case "EXIF":
+		case kind == "EXIF" && turned: // the first one counts
 			c.orientation = orientationOf(bytes.TrimPrefix(body, []byte(jpegExifHead)))
+			turned = false
 		}
 		rest = rest[min(int64(len(rest)), webpFrame+n+n&1):]
-		if parts++; parts > webpChunksMax {
-			return errors.New("it has too many parts")
-		}
 	}
 	head, err := webp.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -66,16 +91,34 @@ func configWebP(c *Config, data []byte) error {
 		groups := min(webpGroupsMax, pixels/16, 8*int64(len(data))/webpGroupBits)
 		c.fixedBytes = webpTables + int64(len(data)) + (webpLossyBytes+webpPlainBytes)*pixels + webpGroupBytes*groups
 	}
-	c.source = plain(decodeWebP)
+	c.source = plain(func(data []byte) (image.Image, error) { return decodeWebP(data, opaque) })
 	return nil
 }
 
-func decodeWebP(data []byte) (image.Image, error) {
+// webpChunks returns the chunks of a file. What lies behind them is not looked at.
+func webpChunks(data []byte) ([]byte, error) {
+	if len(data) < webpHead {
+		return nil, errTruncated
+	}
+	end := webpFrame + int64(binary.LittleEndian.Uint32(data[4:]))
+	if end < webpHead || end > int64(len(data)) {
+		return nil, errTruncated
+	}
+	return data[webpHead:end], nil
+}
+
+// decodeWebP decodes a picture, whose transparency is not looked at if it is said to
+// be opaque: damage may leave some there, which the library does not know.
+func decodeWebP(data []byte, opaque bool) (image.Image, error) {
 	im, err := webp.Decode(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
 	switch m := im.(type) {
+	case *image.NRGBA:
+		for i := 3; opaque && i < len(m.Pix); i += 4 {
+			m.Pix[i] = 255
+		}
 	case *image.YCbCr:
 		return video{YCbCr: m}, nil
 	case *image.NYCbCrA:

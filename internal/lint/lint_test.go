@@ -27,11 +27,16 @@ const (
 // its own layer and those below.
 var layers = []string{"cmd", "node", "router", "raftfsm", "shard", "engine"}
 
-// owners are the only folders that may import a library.
+// owners are the only folders that may import a library, or a part of raftfsm. A folder
+// that ends in "/." is itself one, and its subfolders are not.
 var owners = map[string][]string{
-	"github.com/hashicorp/raft":           {"raftfsm"},
-	"github.com/hashicorp/raft-boltdb":    {"raftfsm"},
-	"go.etcd.io/bbolt":                    {"raftfsm"},
+	"facet/raftfsm/health":                {"raftfsm/.", "raftfsm/logstore", "raftfsm/snapshots", "raftfsm/transport"},
+	"facet/raftfsm/logstore":              {"raftfsm/.", "raftfsm/logstore", "raftfsm/snapshots"},
+	"facet/raftfsm/snapshots":             {"raftfsm/.", "raftfsm/transport"},
+	"facet/raftfsm/transport":             {"raftfsm/."},
+	"github.com/hashicorp/raft":           {"raftfsm/.", "raftfsm/logstore", "raftfsm/snapshots", "raftfsm/transport"},
+	"github.com/hashicorp/raft-boltdb":    {"raftfsm/logstore"},
+	"go.etcd.io/bbolt":                    {"raftfsm/logstore"},
 	"github.com/hashicorp/memberlist":     {"node/membership"},
 	"github.com/yalue/onnxruntime_go":     {"engine/onnx"},
 	"github.com/valyala/fasthttp":         {"node"},
@@ -52,6 +57,16 @@ var (
 	deterministic = []string{"raftfsm/metafsm", "raftfsm/shardfsm"}
 	undetermined  = []string{"time", "math/rand", "math/rand/v2", "crypto/rand", "os", "net", "runtime"}
 )
+
+// nodeParts are the parts of a node: node wires them, they know nothing of it. A part may
+// import replicas, and no other part.
+var nodeParts = []string{
+	"node/admin", "node/backup", "node/checks", "node/keys", "node/limits", "node/placement", "node/replicas",
+}
+
+// nodeUsers are the folders of cmd/facet that may import node; the others speak with nodes
+// by node/wire.
+var nodeUsers = []string{"cmd/facet/config", "cmd/facet/serve"}
 
 // file is one Go file of the tree.
 type file struct {
@@ -91,7 +106,7 @@ func tracked(rel string) bool {
 		return false
 	}
 	return !slices.Contains([]string{
-		"bin", "dev", "demo-data", "cluster-data",
+		"bin", "dist", "dev", "demo-data", "cluster-data",
 		"assets/lib", "assets/packs", "assets/photos", "assets/cache", "assets/venv", "assets/venv-bench", "assets/tools",
 	}, rel)
 }
@@ -169,6 +184,33 @@ func TestImportsPointDownTheLayers(t *testing.T) {
 	}
 }
 
+func TestPartsOfNodeStandAlone(t *testing.T) {
+	t.Parallel()
+	part := func(dir string) string {
+		i := slices.IndexFunc(nodeParts, func(p string) bool { return within(dir, p) })
+		if i < 0 {
+			return ""
+		}
+		return nodeParts[i]
+	}
+	for _, f := range goFiles(t) {
+		if f.test {
+			continue
+		}
+		from := part(f.dir)
+		for _, imp := range f.imports() {
+			own := strings.TrimPrefix(imp, "facet/")
+			to := part(own)
+			switch {
+			case from != "" && (own == "node" || to != "" && to != from && to != "node/replicas"):
+				t.Errorf("%s: a part of a node imports %s", f.name, own)
+			case own == "node" && within(f.dir, "cmd/facet") && !slices.ContainsFunc(nodeUsers, func(u string) bool { return within(f.dir, u) }):
+				t.Errorf("%s imports node, which only %v may", f.name, nodeUsers)
+			}
+		}
+	}
+}
+
 func TestLibrariesStayWithTheirOwners(t *testing.T) {
 	t.Parallel()
 	for _, f := range goFiles(t) {
@@ -177,7 +219,7 @@ func TestLibrariesStayWithTheirOwners(t *testing.T) {
 				if !within(imp, lib) || f.test && within(f.dir, "internal") {
 					continue
 				}
-				if !slices.ContainsFunc(folders, func(o string) bool { return within(f.dir, o) }) {
+				if !slices.ContainsFunc(folders, func(o string) bool { return f.dir+"/." == o || within(f.dir, o) }) {
 					t.Errorf("%s imports %s, which only %v may", f.name, imp, folders)
 				}
 			}

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"facet/node"
 	"facet/node/transport/memnet"
+	"facet/node/wire"
 )
 
 // assault is one kind of attack on a world.
@@ -70,10 +70,10 @@ var attacks = []assault{
 	{name: "drain", nodes: 4, grave: true, rare: true, most: 4 * time.Second, begin: func(s *siege, v int) func() {
 		who := s.cluster.Nodes[v].Config.Name
 		id := s.ids[v]
-		s.order(id, node.StateDraining)
+		s.order(id, wire.StateDraining)
 		return func() {
-			s.settle("the drained node "+who+" holds nothing", func(st node.Status) bool { return holds(st, id) == 0 })
-			s.order(id, node.StateActive)
+			s.settle("the drained node "+who+" holds nothing", func(st wire.Status) bool { return holds(st, id) == 0 })
+			s.order(id, wire.StateActive)
 		}
 	}},
 }

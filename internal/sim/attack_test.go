@@ -18,10 +18,10 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/node"
 	"facet/node/nodetest"
 	"facet/node/sigv4"
 	"facet/node/transport/memnet"
+	"facet/node/wire"
 	"facet/scripts/chaos/traffic"
 )
 
@@ -180,7 +180,7 @@ func (b blow) first() string {
 
 // whole waits until every node reports that nothing is wrong.
 func (s *siege) whole() error {
-	var last node.Status
+	var last wire.Status
 	for began := time.Now(); time.Since(began) < attackHeal; time.Sleep(200 * time.Millisecond) {
 		ok := true
 		for _, m := range s.cluster.Nodes {

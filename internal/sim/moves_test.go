@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/node"
 	"facet/node/nodetest"
+	"facet/node/wire"
 )
 
 // movesFor is for how long (real time) worlds with moves are run, each with the
@@ -19,9 +19,9 @@ import (
 var movesFor = flag.Duration("moves-for", 0, "real time for worlds with moves and partitions, one after the other")
 
 // settle waits until nothing is moving and ok holds.
-func (w *world) settle(what string, ok func(node.Status) bool) {
+func (w *world) settle(what string, ok func(wire.Status) bool) {
 	w.t.Helper()
-	var s node.Status
+	var s wire.Status
 	for range 600 {
 		if s = w.cluster.Nodes[0].Node.Status(w.t.Context()); len(s.Moves) == 0 && ok(s) {
 			return
@@ -32,7 +32,7 @@ func (w *world) settle(what string, ok func(node.Status) bool) {
 }
 
 // holds returns the number of shards in which a node votes.
-func holds(s node.Status, who id.Node) int {
+func holds(s wire.Status, who id.Node) int {
 	n := 0
 	for _, m := range s.Nodes {
 		for _, g := range m.Groups {
@@ -53,7 +53,7 @@ func (w *world) order(who id.Node, state string) {
 				continue
 			}
 			ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
-			err := m.Node.SetNodeState(ctx, node.Order{Node: who, State: state})
+			err := m.Node.Admin().SetNodeState(ctx, wire.Order{Node: who, State: state})
 			cancel()
 			if err == nil {
 				return
@@ -86,18 +86,18 @@ func moving(t *testing.T, seed uint64) (faults int) {
 		}
 		for range 3 {
 			leaving := w.cluster.Nodes[r.IntN(4)].Node.ID()
-			w.order(leaving, node.StateDraining)
+			w.order(leaving, wire.StateDraining)
 			time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
 			w.cut(r.IntN(4)) // during the moves
 			time.Sleep(time.Duration(1000+r.IntN(9000)) * time.Millisecond)
 			w.net.Heal()
-			w.settle("the drained node holds nothing", func(s node.Status) bool { return holds(s, leaving) == 0 })
-			w.order(leaving, node.StateActive)
+			w.settle("the drained node holds nothing", func(s wire.Status) bool { return holds(s, leaving) == 0 })
+			w.order(leaving, wire.StateActive)
 			time.Sleep(time.Duration(r.IntN(2000)) * time.Millisecond)
 			w.cut(r.IntN(4))
 			time.Sleep(time.Duration(1000+r.IntN(9000)) * time.Millisecond)
 			w.net.Heal()
-			w.settle("the node has its share again", func(s node.Status) bool { return holds(s, leaving) == 3 })
+			w.settle("the node has its share again", func(s wire.Status) bool { return holds(s, leaving) == 3 })
 			faults += 4
 		}
 		stop()

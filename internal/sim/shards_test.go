@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/node"
 	"facet/node/nodetest"
 	"facet/node/transport/memnet"
+	"facet/node/wire"
 )
 
 const (
@@ -72,7 +72,7 @@ func (w *world) leader(group id.Shard) int {
 	return 0
 }
 
-func (w *world) indexOf(m node.Member) int {
+func (w *world) indexOf(m wire.Member) int {
 	for i, n := range w.cluster.Nodes {
 		if n.Node.ID() == m.ID {
 			return i

@@ -8,6 +8,6 @@
 // cost nothing.
 //
 // A package that keeps memory for its next request calls this package; internal/lint
-// holds that for every sync.Pool. docs/decisions/0014-memory-that-is-used-again.md
-// lists what is kept.
+// checks that for every sync.Pool. buffers.md lists these packages' buffers, and
+// docs/decisions/0014-memory-that-is-used-again.md says why.
 package stale

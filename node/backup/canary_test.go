@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"facet/internal/id"
-	"facet/node"
 	"facet/node/backup"
 	"facet/node/bucket"
 	"facet/node/nodetest"
+	"facet/node/wire"
 	"facet/raftfsm/fsmtest"
 	"facet/shard/seal"
 )
@@ -46,7 +46,7 @@ func TestABackupHoldsNoFaceOfWhoWasErasedAndNoNameInClear(t *testing.T) {
 		t.Fatalf("replace: %d %s", a.Status, a.Body)
 	}
 	dir := t.TempDir()
-	if _, err := cluster.Nodes[0].Node.Backup(t.Context(), node.BackupOrder{To: "file://" + dir, Name: "b"}, nil); err != nil {
+	if _, err := cluster.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: "file://" + dir, Name: "b"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(cluster.Nodes[0].Config.ClusterKeyFile)

@@ -3,7 +3,6 @@ package backup
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -26,21 +25,6 @@ var (
 	headSliceEnd = codec.Head{Code: 3, Version: 1}
 	headEnd      = codec.Head{Code: 4, Version: 1}
 )
-
-// Digest is a SHA-256 that JSON has as hexadecimal digits.
-type Digest [32]byte
-
-// MarshalText writes 64 digits.
-func (d Digest) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, d[:]), nil }
-
-// UnmarshalText reads 64 digits.
-func (d *Digest) UnmarshalText(b []byte) error {
-	if len(b) != 2*len(d) {
-		return errors.New("a digest has 64 digits")
-	}
-	_, err := hex.Decode(d[:], b)
-	return err
-}
 
 // Slice is what a part has of a gallery.
 type Slice struct {

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"time"
 
 	"facet/internal/id"
 	"facet/node/bucket"
@@ -33,21 +32,6 @@ const (
 // ErrUnfinished says that a backup has no manifest: it was never finished, or is not
 // there.
 var ErrUnfinished = errors.New("backup: there is no finished backup of that name")
-
-// Head is the part of a manifest that can be read without a key.
-type Head struct {
-	Format  int       `json:"format"`
-	Name    string    `json:"name"`
-	Created time.Time `json:"created"`
-	Version string    `json:"version"` // of the software that made it
-	// Level is what that software knew (metafsm.Level): the records are of no newer
-	// form. 0 stands for 1.
-	Level uint32 `json:"level,omitempty"`
-	// Key tells which cluster key it is sealed with, and nothing about it.
-	Key   Digest `json:"key"`
-	Parts int    `json:"part_count"`
-	Bytes int64  `json:"bytes"` // of all parts
-}
 
 // Contents is the sealed part of a manifest.
 type Contents struct {
@@ -188,13 +172,6 @@ func readManifest(ctx context.Context, f *bucket.Folder, name string, master *se
 	return m, nil
 }
 
-// Listed is a backup in a folder.
-type Listed struct {
-	Head
-	// Finished is false for what was begun only, of which just the name is known.
-	Finished bool `json:"finished"`
-}
-
 // List gives the backups in a folder, in order of names. Folders that can't be
 // backups are left out.
 func List(ctx context.Context, f *bucket.Folder) ([]Listed, error) {
@@ -216,7 +193,7 @@ func List(ctx context.Context, f *bucket.Folder) ([]Listed, error) {
 		case err != nil:
 			list = append(list, Listed{Head: Head{Name: name}})
 		default:
-			list = append(list, Listed{head, true})
+			list = append(list, Listed{Head: head, Finished: true})
 		}
 	}
 	return list, nil

@@ -46,12 +46,6 @@ type Target interface {
 	HasGallery(ctx context.Context, g metafsm.Gallery) (bool, error)
 }
 
-// Erasure is a subject that is not to come back.
-type Erasure struct {
-	Gallery id.Gallery `json:"gallery"`
-	Subject id.Subject `json:"subject"`
-}
-
 // RestoreOptions say what is to be restored.
 type RestoreOptions struct {
 	URL, Name string
@@ -65,20 +59,6 @@ type RestoreOptions struct {
 	WithErased bool
 	// Progress is told of each part that is done; it may be nil.
 	Progress func(done, total int)
-}
-
-// Restored says what was restored.
-type Restored struct {
-	Backup    string `json:"backup"`
-	Digest    Digest `json:"digest"`
-	Galleries int    `json:"galleries"`
-	Active    uint64 `json:"active"`
-	Deleted   uint64 `json:"deleted"`
-	Erased    uint64 `json:"erased"` // events left out
-	// Since is the newer backup that told who was erased since, if there is one.
-	Since string `json:"since,omitempty"`
-	// Sealed names newer backups that could not be asked: other keys have sealed them.
-	Sealed []string `json:"sealed,omitempty"`
 }
 
 // restoration is one under way.
@@ -163,7 +143,7 @@ func (r *restoration) name() [32]byte {
 		h.Write(r.since.Digest[:])
 	}
 	list := slices.Clone(r.Erased)
-	slices.SortFunc(list, Erasure.compare)
+	slices.SortFunc(list, compareErasures)
 	for _, e := range list {
 		h.Write(e.Gallery.UUID[:])
 		h.Write(e.Subject.UUID[:])
@@ -426,7 +406,7 @@ func (l *loader) entry(e *shard.CopiedEntry) error {
 	if l.slice == nil {
 		return nil
 	}
-	if !e.Deleted && l.isErased(Erasure{l.slice.Gallery, e.Subject}) {
+	if !e.Deleted && l.isErased(Erasure{Gallery: l.slice.Gallery, Subject: e.Subject}) {
 		l.out.Erased++
 		return nil
 	}

@@ -77,7 +77,7 @@ func (l *loader) readSince() error {
 		slice: func(s *shard.CopiedSlice) error { g, l.known[s.Gallery] = s.Gallery, true; return nil },
 		entry: func(e *shard.CopiedEntry) error {
 			if !e.Deleted {
-				l.alive[Erasure{g, e.Subject}] = true
+				l.alive[Erasure{Gallery: g, Subject: e.Subject}] = true
 			}
 			return nil
 		},
@@ -108,7 +108,7 @@ func Deleted(ctx context.Context, f *bucket.Folder, name string, master *seal.Ma
 			end: func(Slice) error {
 				for s, is := range active {
 					if !is {
-						list = append(list, Erasure{g, s})
+						list = append(list, Erasure{Gallery: g, Subject: s})
 					}
 				}
 				return nil
@@ -118,10 +118,10 @@ func Deleted(ctx context.Context, f *bucket.Folder, name string, master *seal.Ma
 			return nil, err
 		}
 	}
-	slices.SortFunc(list, Erasure.compare)
+	slices.SortFunc(list, compareErasures)
 	return list, nil
 }
 
-func (e Erasure) compare(o Erasure) int {
+func compareErasures(e, o Erasure) int {
 	return cmp.Or(slices.Compare(e.Gallery.UUID[:], o.Gallery.UUID[:]), slices.Compare(e.Subject.UUID[:], o.Subject.UUID[:]))
 }

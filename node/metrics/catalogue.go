@@ -45,10 +45,10 @@ var (
 // The face engine.
 var (
 	Images = engine.counter("facet_engine_images_total",
-		"Images worked on, by outcome: ok, bad (no image that can be read), busy (refused, too many wait), fault.", "outcome")
+		"Images processed, by outcome: ok, bad (no image that can be read), busy (refused, too many wait), fault.", "outcome")
 	ImageSeconds    = engine.histogram(imageBuckets, "facet_engine_image_duration_seconds", "Time for an image, waiting for a worker included; without refused ones.")
 	ImagesWait      = engine.gauge("facet_engine_waiting", "Images that wait for a worker now.")
-	ImagesWaitLimit = engine.gauge("facet_engine_waiting_limit", "Images that may wait for a worker; who comes then, or has its share of the places, gets 429 before its body is read.")
+	ImagesWaitLimit = engine.gauge("facet_engine_waiting_limit", "Images that may wait for a worker; a further image, or one of a tenant that has its share of the places, gets 429 before its body is read.")
 	ModelRuns       = engine.counter("facet_engine_model_runs_total", "Runs of the models, by model: detector, landmarks, embedder.", "model")
 	EngineInfo      = engine.gauge("facet_engine_info", "1; the label says how JPEG files are decoded.", "jpeg_decoder")
 )
@@ -59,7 +59,7 @@ var (
 		"Time of the parts of searches that this node was asked for, by stage: extract (image to template), shards (the slowest shard, network "+
 			"and its proof of leadership included), merge.", "stage")
 	ShardSearchSeconds = searches.histogram(searchBuckets, "facet_shard_search_duration_seconds",
-		"Time that a shard's replica here took for its part of a search, without network and its proof that it knows every write.")
+		"Time that a shard's replica here took for its part of a search, without network and without its proof that it knows every write.")
 	SearchRows = searches.counter("facet_search_rows_total", "Active events of the slices that were searched here: each is compared with the probe, unless a tag excludes it.")
 )
 
@@ -73,13 +73,13 @@ var (
 	GroupCommit      = groups.gauge("facet_group_commit_index", "Log index up to which a quorum has the group's log, as known here.", "group")
 	GroupApplied     = groups.gauge("facet_group_applied_index", "Log index that the group's state here has applied.", "group")
 	GroupLag         = groups.gauge("facet_group_lag_entries", "Committed entries, as known here, that the state here has still to apply.", "group")
-	GroupContact     = groups.gauge("facet_group_last_contact_seconds", "Time since the leader was heard here; 0 on the leader, -1 when never.", "group")
-	GroupStalled     = groups.gauge("facet_group_disk_stalled_seconds", "For how long the disk has owed the group an answer; 0 when it owes none.", "group")
+	GroupContact     = groups.gauge("facet_group_last_contact_seconds", "Time since this node last heard the leader; 0 on the leader, -1 when never.", "group")
+	GroupStalled     = groups.gauge("facet_group_disk_stalled_seconds", "How long the group has waited for an answer of the disk; 0 when it waits for none.", "group")
 	GroupLed         = groups.counter("facet_group_leaderships_total", "How often this node became the group's leader since its start.", "group")
 	GroupProposals   = groups.gauge("facet_group_proposals_in_flight", "Commands that wait to be committed and applied here.", "group")
 	ProposeSeconds   = groups.histogram(proposeBuckets, "facet_group_proposal_duration_seconds", "Time from a command's proposal to the machine's answer, on the leader.", "group")
 	Comparisons      = groups.counter("facet_group_comparisons_total", "Times that this node, as a leader, compared the state of all of a group's replicas.")
-	Diverged         = groups.counter("facet_replicas_diverged_total", "Replicas of groups led here whose state was not the majority's. Each is made anew from its peers.")
+	Diverged         = groups.counter("facet_replicas_diverged_total", "Replicas of groups led here whose state was not the majority's. Each is rebuilt from its peers.")
 	ProposeFailed    = groups.counter("facet_group_proposals_failed_total", "Commands that were proposed here and got no answer: no leader any more, too late, or closed.", "group")
 )
 
@@ -92,16 +92,16 @@ var (
 	GroupSnapshot   = storage.gauge("facet_group_snapshot_index", "Log index of the group's newest snapshot here; 0 is none.", "group")
 	GroupSnapshotAt = storage.gauge("facet_group_snapshot_age_seconds", "Age of the group's newest snapshot here; absent without one.", "group")
 	GroupErased     = storage.gauge("facet_group_last_erasure_timestamp_seconds",
-		"When the last whole round ended that takes off the disk here what was erased of the group, in seconds since 1970; 0 is none since the group was opened. One is due every six hours.", "group")
+		"When the last whole round of erasing the group's removed data from the disk here ended, in seconds since 1970; 0 is none since the group was opened. One is due every six hours.", "group")
 	GroupEraseTook = storage.gauge("facet_group_last_erasure_duration_seconds", "How long that round took; 0 without one.", "group")
 	GroupDisk      = storage.gauge("facet_group_disk_bytes", "Size of the group's files here, by kind: log, snapshots, segments.", "group", "kind")
 	DiskFree       = storage.gauge("facet_disk_free_bytes", "Free bytes of the file system with the data directory, as far as this process may take them.")
 	DiskSize       = storage.gauge("facet_disk_size_bytes", "Size of the file system with the data directory.")
-	DiskReserve    = storage.gauge("facet_disk_reserve_bytes", "What stays free of that file system: below it registrations are refused.")
+	DiskReserve    = storage.gauge("facet_disk_reserve_bytes", "Bytes of that file system that stay free: below it the node refuses registrations.")
 	ReplicasOut    = storage.gauge("facet_replicas_out_of_service", "Replicas here that are damaged, or whose disk is full: the status says why.")
 	MemoryArena    = storage.gauge("facet_memory_arena_bytes", "Memory of all shards' templates in use, outside of the Go heap.")
 	MemoryEvents   = storage.gauge("facet_memory_events_bytes", "Estimate of the memory that the events of all replicas here take, or will once all are open.")
-	MemoryBudget   = storage.gauge("facet_memory_budget_bytes", "What events may take on this node; beyond it registrations are refused.")
+	MemoryBudget   = storage.gauge("facet_memory_budget_bytes", "Memory that events may take on this node; beyond it the node refuses registrations.")
 )
 
 // The cluster, as this node sees it. Each node counts all nodes, shards and
@@ -110,13 +110,13 @@ var (
 	Ready           = cluster.gauge("facet_ready", "1 while /readyz says yes.")
 	NodesAlive      = cluster.gauge("facet_nodes_alive", "Nodes that gossip believes alive, this one included.")
 	NodesMissing    = cluster.gauge("facet_nodes_missing", "Nodes of the cluster's records that gossip does not believe alive.")
-	NodesDraining   = cluster.gauge("facet_nodes_draining", "Nodes that operators drain.")
+	NodesDraining   = cluster.gauge("facet_nodes_draining", "Nodes that operators have ordered to drain.")
 	ShardsMoving    = cluster.gauge("facet_shards_moving", "Shards on the move to other nodes.")
-	ReplicasMissing = cluster.gauge("facet_replicas_missing", "Replicas of shards, on whichever node of the cluster, whose node is missing, or that the nodes are too few for.")
+	ReplicasMissing = cluster.gauge("facet_replicas_missing", "Replicas of shards, on whichever node of the cluster, whose node is missing, or for which there are too few nodes.")
 	ShardsUnder     = cluster.gauge("facet_shards_under_replicated", "Shards that have fewer replicas on nodes that are alive than wanted.")
 	ShardsAtRisk    = cluster.gauge("facet_shards_at_risk", "Shards that the death of one more node would stop: no more than a quorum of their voters is alive.")
 	CertExpiry      = cluster.gauge("facet_certificate_expiry_timestamp_seconds", "When a certificate ends, in seconds since 1970, by certificate: node, server, authority.", "certificate")
-	Clock           = cluster.gauge("facet_clock_seconds", "This node's clock, in seconds since 1970: compare it with timestamp() of itself.")
+	Clock           = cluster.gauge("facet_clock_seconds", "This node's clock, in seconds since 1970: compare it with its own timestamp().")
 	BuildInfo       = cluster.gauge("facet_build_info", "1; the labels say what runs here. pack begins with the model pack's identity.", "version", "revision", "goversion", "pack")
 )
 

@@ -89,28 +89,16 @@ func Markdown() string {
 	var b strings.Builder
 	b.WriteString(pageHead)
 	for _, s := range Catalogue {
-		fmt.Fprintf(&b, "\n## %s\n\n| metric | kind | labels | what it is |\n|---|---|---|---|\n", s.Title)
+		fmt.Fprintf(&b, "\n## %s\n\n| metric | kind | labels | meaning |\n|---|---|---|---|\n", s.Title)
 		for _, d := range s.Metrics {
 			labels := make([]string, len(d.Labels))
 			for i, l := range d.Labels {
 				labels[i] = "`" + l + "`"
 			}
-			fmt.Fprintf(&b, "| `%s` | %s | %s | %s%s |\n", d.Name, d.Kind, strings.Join(labels, ", "), d.Help, bounds(d))
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Kind, strings.Join(labels, ", "), d.Help)
 		}
 	}
 	return b.String()
-}
-
-// bounds returns a histogram's buckets as text.
-func bounds(d *Definition) string {
-	if d.Kind != Histogram {
-		return ""
-	}
-	list := make([]string, len(d.Buckets))
-	for i, b := range d.Buckets {
-		list[i] = fmt.Sprint(b)
-	}
-	return " Buckets: " + strings.Join(list, ", ") + "."
 }
 
 // Find returns the definition whose values appear under a name.
@@ -127,11 +115,12 @@ func Find(name string) (d *Definition, ok bool) {
 
 const pageHead = `# Metrics
 
-Every node serves its own metrics at ` + "`/metrics`" + ` of its admin port, for Prometheus; no certificate is needed. Sum or compare the nodes
+Every node serves its own metrics at ` + "`/metrics`" + ` of its admin port, for Prometheus, without a certificate. Sum or compare the nodes
 in queries: ` + "`sum by (group) (facet_group_leader)`" + ` is 1 for every group of a healthy cluster. No label holds a tenant, a gallery, a
-subject, an address or anything else that grows with use. ` + "`group`" + ` is 0 for meta and else the shard's number. What is read from the
-disk is at most 15 seconds old; all else is of the moment. Besides these there are those of the Go runtime (` + "`go_…`" + `) and of
-the process (` + "`process_…`" + `). Alert rules: deploy/prometheus, a dashboard: deploy/grafana.
+subject, an address or anything else that grows with use. ` + "`group`" + ` is 0 for meta and else the shard's number. A value read
+from the disk is at most 15 seconds old; all others are present values. A node also has the metrics of the Go runtime (` + "`go_…`" + `) and of
+the process (` + "`process_…`" + `). [deploy/prometheus](../deploy/prometheus) has alert
+rules, [deploy/grafana](../deploy/grafana) a dashboard.
 
-This page is made by ` + "`go test ./node/metrics -run Page -rewrite`" + `.
+` + "`go test ./node/metrics -run Page -rewrite`" + ` writes this page.
 `

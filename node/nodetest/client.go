@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/node"
 	"facet/node/sigv4"
 	"facet/node/transport"
 	"facet/router"
@@ -73,7 +72,7 @@ func (c *Cluster) ClientOf(tenant string, network transport.Network) (*Client, i
 	}
 	client := &Client{
 		signer: sigv4.Signer{
-			Region: node.RegionDefault, Service: node.ServiceDefault,
+			Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault,
 			AccessKey: key.ID, SecretKey: key.Secret,
 		},
 		http: &http.Client{Transport: &http.Transport{

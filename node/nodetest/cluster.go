@@ -15,6 +15,7 @@ import (
 	"facet/internal/ports"
 	"facet/node"
 	"facet/node/cert"
+	"facet/node/datadir"
 	"facet/node/transport"
 	"facet/node/transport/memnet"
 	"facet/raftfsm"
@@ -180,7 +181,7 @@ func issue(t testing.TB, ca *cert.CA, m *Member) {
 	t.Helper()
 	in := func(file string) string { return filepath.Join(m.Config.Certificates, file) }
 	must(t, os.MkdirAll(m.Config.Certificates, 0o700))
-	who, err := node.Identify(m.Config.Dir)
+	who, err := datadir.Identify(m.Config.Dir)
 	must(t, err)
 	own, err := ca.IssueNode(who, []string{m.Host})
 	must(t, err)

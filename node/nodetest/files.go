@@ -18,7 +18,7 @@ func HasOperationFiles(t *testing.T, dir string) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The first record's clear part is an outcome (docs/formats/segment.md).
+		// The first record's clear part is an outcome (shard/segment/format.md).
 		if len(b) > 26 && b[24] == 17 && b[25] == 1 {
 			return true
 		}

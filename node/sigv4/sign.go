@@ -9,6 +9,12 @@ import (
 	"time"
 )
 
+// The scope of signatures (interface, §5). The service is always this one.
+const (
+	RegionDefault  = "ap-southeast-2"
+	ServiceDefault = "execute-api"
+)
+
 // Signer signs requests in the specification's form, as clients do.
 type Signer struct {
 	Region, Service string

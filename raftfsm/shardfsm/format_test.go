@@ -15,7 +15,7 @@ import (
 
 func TestTheFormatsPageNamesEveryCommandAndStatus(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/formats/shard.md")
+	page, err := os.ReadFile("format.md")
 	if err != nil {
 		t.Fatal(err)
 	}

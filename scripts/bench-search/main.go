@@ -1,6 +1,6 @@
 // Command bench-search times the search kernel beside its peers: the same rows, the
 // same probes, the same core, in turn, huge pages for both. run.sh makes the peers'
-// Python environment and calls it; docs/performance.md keeps what it printed.
+// Python environment and calls it; docs/benchmarks keeps what it printed.
 package main
 
 import (

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"facet/cmd/facet/dev"
-	"facet/node"
+	"facet/node/wire"
 )
 
 const (
@@ -31,7 +31,7 @@ func scrape(ctx context.Context, i dev.Info, config *tls.Config) (figures, error
 	client := http.Client{Timeout: scrapeTimeout, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
 	sum := figures{}
 	for _, n := range i.Nodes {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+n.Admin+node.PathMetrics, nil)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+n.Admin+wire.PathMetrics, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
-	"facet/node"
 	"facet/node/sigv4"
+	"facet/node/wire"
 	"facet/scripts/chaos/traffic"
 )
 
@@ -40,7 +40,7 @@ func (c *cluster) client(ctx context.Context, tenant string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	var keys node.TenantKeys
+	var keys wire.TenantKeys
 	if err := json.Unmarshal(out, &keys); err != nil {
 		return nil, fmt.Errorf("read the tenant's keys: %w", err)
 	}
@@ -59,7 +59,7 @@ func (c *cluster) client(ctx context.Context, tenant string) (*client, error) {
 	return &client{
 		cluster: c,
 		signer: sigv4.Signer{
-			Region: node.RegionDefault, Service: node.ServiceDefault, AccessKey: keys.AccessKey, SecretKey: keys.SecretKey,
+			Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault, AccessKey: keys.AccessKey, SecretKey: keys.SecretKey,
 		},
 		http: &http.Client{Transport: &http.Transport{
 			DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},

@@ -16,7 +16,7 @@ import (
 
 	"facet/cmd/facet/authority"
 	"facet/internal/chaos/lan"
-	"facet/node"
+	"facet/node/wire"
 )
 
 // readyTimeout bounds the wait for a cluster that has to come to order.
@@ -95,8 +95,8 @@ func (c *cluster) facet(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 // status is what facet status says.
-func (c *cluster) status(ctx context.Context) (node.Status, error) {
-	var s node.Status
+func (c *cluster) status(ctx context.Context) (wire.Status, error) {
+	var s wire.Status
 	out, err := c.facet(ctx, "status", "--json")
 	if err != nil {
 		return s, err

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/node"
+	"facet/node/wire"
 )
 
 const (
@@ -32,7 +32,7 @@ var orderFaults = []fault{
 			if err := n.order("node", "activate", p.id.String()); err != nil {
 				return err
 			}
-			return n.until("the node that was drained has its share again", func(s node.Status) bool { return holds(s, p.id) > 0 })
+			return n.until("the node that was drained has its share again", func(s wire.Status) bool { return holds(s, p.id) > 0 })
 		}, n.order(args...)
 	}},
 	{"replace", orders, false, false, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
@@ -41,7 +41,7 @@ var orderFaults = []fault{
 			return nil, err
 		}
 		return func() error {
-			if err := n.until("the replaced node holds nothing", func(s node.Status) bool {
+			if err := n.until("the replaced node holds nothing", func(s wire.Status) bool {
 				return holds(s, p.id) == 0 && holds(s, spare.id) > 0
 			}); err != nil {
 				return err
@@ -56,7 +56,7 @@ var orderFaults = []fault{
 		return func() error { return n.rebuild(p) }, nil
 	}},
 	{"move", room, false, false, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
-		back := func() error { return n.until("the shard has moved", func(node.Status) bool { return true }) }
+		back := func() error { return n.until("the shard has moved", func(wire.Status) bool { return true }) }
 		s, err := n.settled()
 		if err != nil {
 			return nil, err
@@ -64,7 +64,7 @@ var orderFaults = []fault{
 		for shard := 1; shard <= n.cluster.shards; shard++ {
 			has := voters(s, id.Shard(shard))
 			for _, m := range s.Nodes {
-				if has[p.id] && !has[m.ID] && m.State == node.StateActive && m.Answers {
+				if has[p.id] && !has[m.ID] && m.State == wire.StateActive && m.Answers {
 					return back, n.order("shard", "move", fmt.Sprint(shard), "--from", p.id.String(), "--to", m.ID.String())
 				}
 			}
@@ -74,7 +74,7 @@ var orderFaults = []fault{
 }
 
 // voters are the nodes that vote in a group.
-func voters(s node.Status, group id.Shard) map[id.Node]bool {
+func voters(s wire.Status, group id.Shard) map[id.Node]bool {
 	has := map[id.Node]bool{}
 	for _, m := range s.Nodes {
 		for _, g := range m.Groups {
@@ -87,7 +87,7 @@ func voters(s node.Status, group id.Shard) map[id.Node]bool {
 }
 
 // holds counts the shards in which a node votes.
-func holds(s node.Status, who id.Node) int {
+func holds(s wire.Status, who id.Node) int {
 	count := 0
 	for shard := 1; shard <= s.Shards; shard++ {
 		if voters(s, id.Shard(shard))[who] {
@@ -111,7 +111,7 @@ func (n *nemesis) order(args ...string) error {
 }
 
 // until waits until nothing is on the move and ok holds, a few times in a row.
-func (n *nemesis) until(what string, ok func(node.Status) bool) error {
+func (n *nemesis) until(what string, ok func(wire.Status) bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), movesTimeout)
 	defer cancel()
 	var last error
@@ -130,8 +130,8 @@ func (n *nemesis) until(what string, ok func(node.Status) bool) error {
 }
 
 // settled gives the status when nothing is on the move.
-func (n *nemesis) settled() (s node.Status, err error) {
-	err = n.until("nothing is on the move", func(now node.Status) bool { s = now; return true })
+func (n *nemesis) settled() (s wire.Status, err error) {
+	err = n.until("nothing is on the move", func(now wire.Status) bool { s = now; return true })
 	return s, err
 }
 
@@ -149,7 +149,7 @@ func (n *nemesis) join() (*process, error) {
 	for ctx.Err() == nil {
 		s, err := n.cluster.status(ctx)
 		for _, m := range s.Nodes {
-			if err == nil && m.ID == p.id && m.Answers && m.State == node.StateActive {
+			if err == nil && m.ID == p.id && m.Answers && m.State == wire.StateActive {
 				n.say("%s has joined", p.name)
 				return p, nil
 			}
@@ -171,7 +171,7 @@ func (n *nemesis) rebuild(p *process) error {
 	if err := n.order("node", "replace", p.id.String(), heir.id.String(), "--force"); err != nil {
 		return err
 	}
-	if err := n.until("the new node has the shards of the one that was lost", func(s node.Status) bool { return holds(s, heir.id) > 0 }); err != nil {
+	if err := n.until("the new node has the shards of the one that was lost", func(s wire.Status) bool { return holds(s, heir.id) > 0 }); err != nil {
 		return err
 	}
 	return n.remove(p.id)
@@ -196,7 +196,7 @@ func (n *nemesis) remove(who id.Node) error {
 	if err := n.order("node", "remove", who.String()); err != nil {
 		return err
 	}
-	return n.until("the removed node is gone", func(s node.Status) bool {
+	return n.until("the removed node is gone", func(s wire.Status) bool {
 		for _, m := range s.Nodes {
 			if m.ID == who {
 				return false

@@ -16,7 +16,7 @@ import (
 	"facet/internal/chaos/lan"
 	"facet/internal/id"
 	"facet/internal/ports"
-	"facet/node"
+	"facet/node/datadir"
 )
 
 const (
@@ -82,7 +82,7 @@ func (c *cluster) newProcess() (*process, error) {
 		}
 		p.data = filepath.Join(p.data, "data")
 	}
-	if p.id, err = node.Identify(p.data); err != nil {
+	if p.id, err = datadir.Identify(p.data); err != nil {
 		return nil, err
 	}
 	if _, err := c.certs.Ensure(authority.NodeCertificates{Name: p.name, ID: p.id, Hosts: []string{p.host}}); err != nil {

@@ -83,7 +83,7 @@ type result struct {
 }
 
 // conversion is how the default pack's embedder is made; see
-// engine/models/convert.
+// scripts/setup/convert.
 type conversion struct {
 	From  string `json:"from"`
 	Dim   int    `json:"dim"`

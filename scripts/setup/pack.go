@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"facet/engine/models"
-	"facet/engine/models/convert"
+	"facet/scripts/setup/convert"
 )
 
 // extraPack is a pack of models beside the default one, installed when it is asked

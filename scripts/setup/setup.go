@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"facet/engine/models"
-	"facet/engine/models/convert"
+	"facet/scripts/setup/convert"
 )
 
 // maxParallel is how many packages are fetched, or files hashed, at once.

@@ -13,6 +13,6 @@
 //
 // What a state keeps in memory too is simpler: Store.Rebatch writes its Batches from there.
 //
-// The bytes are drawn in docs/formats/segment.md. The package imports the standard
+// The bytes are drawn in format.md. The package imports the standard
 // library only.
 package segment

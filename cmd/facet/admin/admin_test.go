@@ -18,8 +18,8 @@ import (
 
 	"facet/cmd/facet/authority"
 	"facet/internal/id"
-	"facet/node"
 	"facet/node/cert"
+	"facet/node/wire"
 )
 
 // port serves handler like a node's admin port, with the cluster's own TLS.
@@ -73,19 +73,19 @@ func TestNextNodeIsAskedWhenOneIsDown(t *testing.T) {
 	t.Parallel()
 	f := folder(t, "one")
 	up := port(t, f, func(w http.ResponseWriter, r *http.Request) {
-		var in node.NewTenant
-		if r.Method != http.MethodPost || r.URL.Path != node.PathTenants || json.NewDecoder(r.Body).Decode(&in) != nil {
+		var in wire.NewTenant
+		if r.Method != http.MethodPost || r.URL.Path != wire.PathTenants || json.NewDecoder(r.Body).Decode(&in) != nil {
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}
-		json.NewEncoder(w).Encode(node.TenantKeys{Name: in.Name, AccessKey: "A", SecretKey: "S"})
+		json.NewEncoder(w).Encode(wire.TenantKeys{Name: in.Name, AccessKey: "A", SecretKey: "S"})
 	})
 	c, err := NewClient(Target{Addresses: []string{nobody(t), up}, Certificates: f.Admin()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := c.CreateTenant(t.Context(), "acme")
-	want := node.TenantKeys{Name: "acme", AccessKey: "A", SecretKey: "S"}
+	want := wire.TenantKeys{Name: "acme", AccessKey: "A", SecretKey: "S"}
 	if d := cmp.Diff(want, got); err != nil || d != "" {
 		t.Errorf("%v %s", err, d)
 	}
@@ -140,20 +140,20 @@ func TestNodeOfAnotherClusterIsNotTrusted(t *testing.T) {
 func TestTableShowsLeadersLagAndDownNodes(t *testing.T) {
 	t.Parallel()
 	n1, n2 := id.Node{UUID: id.Random([16]byte{1})}, id.Node{UUID: id.Random([16]byte{2})}
-	s := node.Status{
+	s := wire.Status{
 		Founded: true, Shards: 1, Replicas: 3, Pack: strings.Repeat("ab", 32),
-		Nodes: []node.Member{
-			{ID: n1, Name: "n1", Zone: "east", URL: "https://a", Alive: true, Answers: true, Version: "v", Groups: []node.GroupStatus{
+		Nodes: []wire.Member{
+			{ID: n1, Name: "n1", Zone: "east", URL: "https://a", Alive: true, Answers: true, Version: "v", Groups: []wire.GroupStatus{
 				{Group: 0, Role: "follower", Term: 3, Commit: 9, Voters: 3},
 				{Group: 1, Role: "leader", Term: 5, Commit: 12, Voters: 3, Events: 4},
 			}},
-			{ID: n2, Name: "n2", URL: "https://b", Alive: true, Answers: true, Version: "v", Groups: []node.GroupStatus{
+			{ID: n2, Name: "n2", URL: "https://b", Alive: true, Answers: true, Version: "v", Groups: []wire.GroupStatus{
 				{Group: 0, Role: "leader", Term: 3, Commit: 9, Voters: 3},
 				{Group: 1, Role: "leader", Term: 4, Commit: 10, Lag: 2, Voters: 3, Events: 3}, // deposed, and does not know it yet
 			}},
 			{Name: "n3", URL: "https://c"},
 		},
-		Moves:    []node.Move{{Shard: 1, To: []id.Node{n2}, From: []id.Node{n1}, Behind: 7}},
+		Moves:    []wire.Move{{Shard: 1, To: []id.Node{n2}, From: []id.Node{n1}, Behind: 7}},
 		Warnings: []string{"one more death would stop writes"},
 	}
 	var b bytes.Buffer

@@ -5,28 +5,28 @@ import (
 	"net/http"
 	"net/url"
 
-	"facet/node"
 	"facet/node/backup"
+	"facet/node/wire"
 )
 
 // Backup starts a backup on the first node that answers, and returns its id
 // (BackupProgress.ID).
-func (c *Client) Backup(ctx context.Context, o node.BackupOrder) (string, error) {
-	return c.begin(ctx, node.PathBackup, o)
+func (c *Client) Backup(ctx context.Context, o wire.BackupOrder) (string, error) {
+	return c.begin(ctx, wire.PathBackup, o)
 }
 
 // VerifyBackup starts to verify a backup, and returns the id of the operation.
-func (c *Client) VerifyBackup(ctx context.Context, q node.BackupQuery) (string, error) {
-	return c.begin(ctx, node.PathBackupVerify, q)
+func (c *Client) VerifyBackup(ctx context.Context, q wire.BackupQuery) (string, error) {
+	return c.begin(ctx, wire.PathBackupVerify, q)
 }
 
 // Restore starts to restore a backup, and returns the id of the operation.
-func (c *Client) Restore(ctx context.Context, o node.RestoreOrder) (string, error) {
-	return c.begin(ctx, node.PathRestore, o)
+func (c *Client) Restore(ctx context.Context, o wire.RestoreOrder) (string, error) {
+	return c.begin(ctx, wire.PathRestore, o)
 }
 
 func (c *Client) begin(ctx context.Context, path string, in any) (string, error) {
-	var p node.BackupProgress
+	var p wire.BackupProgress
 	err := c.any(ctx, call{method: http.MethodPost, path: path, in: in, out: &p})
 	return p.ID, err
 }
@@ -34,19 +34,19 @@ func (c *Client) begin(ctx context.Context, path string, in any) (string, error)
 // BackupProgress returns the progress of the operation with the id begun, from the
 // first node that answers. If that node has forgotten the operation, it returns the
 // progress of the node's last one.
-func (c *Client) BackupProgress(ctx context.Context, begun string) (node.BackupProgress, error) {
-	var p node.BackupProgress
-	return p, c.any(ctx, call{method: http.MethodGet, path: node.PathBackup + "?" + url.Values{"id": {begun}}.Encode(), out: &p})
+func (c *Client) BackupProgress(ctx context.Context, begun string) (wire.BackupProgress, error) {
+	var p wire.BackupProgress
+	return p, c.any(ctx, call{method: http.MethodGet, path: wire.PathBackup + "?" + url.Values{"id": {begun}}.Encode(), out: &p})
 }
 
 // Backups returns the backups in a folder.
-func (c *Client) Backups(ctx context.Context, q node.BackupQuery) ([]backup.Listed, error) {
+func (c *Client) Backups(ctx context.Context, q wire.BackupQuery) ([]backup.Listed, error) {
 	var list []backup.Listed
-	return list, c.any(ctx, call{method: http.MethodPost, path: node.PathBackupList, in: q, out: &list})
+	return list, c.any(ctx, call{method: http.MethodPost, path: wire.PathBackupList, in: q, out: &list})
 }
 
 // Erasures returns the erased subjects that a backup lists.
-func (c *Client) Erasures(ctx context.Context, q node.BackupQuery) ([]backup.Erasure, error) {
+func (c *Client) Erasures(ctx context.Context, q wire.BackupQuery) ([]backup.Erasure, error) {
 	var list []backup.Erasure
-	return list, c.any(ctx, call{method: http.MethodPost, path: node.PathErasures, in: q, out: &list})
+	return list, c.any(ctx, call{method: http.MethodPost, path: wire.PathErasures, in: q, out: &list})
 }

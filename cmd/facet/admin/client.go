@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"facet/cmd/facet/authority"
-	"facet/node"
 	"facet/node/cert"
+	"facet/node/wire"
 )
 
 const (
@@ -72,60 +72,60 @@ func NewClient(t Target) (*Client, error) {
 }
 
 // Status returns the state of the cluster as seen by the first node that answers.
-func (c *Client) Status(ctx context.Context) (node.Status, error) {
-	var s node.Status
-	return s, c.any(ctx, call{method: http.MethodGet, path: node.PathStatus, out: &s})
+func (c *Client) Status(ctx context.Context) (wire.Status, error) {
+	var s wire.Status
+	return s, c.any(ctx, call{method: http.MethodGet, path: wire.PathStatus, out: &s})
 }
 
 // OrderNode changes a node's state.
-func (c *Client) OrderNode(ctx context.Context, o node.Order) error {
-	return c.any(ctx, call{method: http.MethodPost, path: node.PathNodes, in: o})
+func (c *Client) OrderNode(ctx context.Context, o wire.Order) error {
+	return c.any(ctx, call{method: http.MethodPost, path: wire.PathNodes, in: o})
 }
 
 // OrderShard moves the vote in a shard from one node to another.
-func (c *Client) OrderShard(ctx context.Context, o node.ShardOrder) error {
-	return c.any(ctx, call{method: http.MethodPost, path: node.PathShards, in: o})
+func (c *Client) OrderShard(ctx context.Context, o wire.ShardOrder) error {
+	return c.any(ctx, call{method: http.MethodPost, path: wire.PathShards, in: o})
 }
 
 // Certificates makes a node request new certificates, or hands them to it.
-func (c *Client) Certificates(ctx context.Context, o node.CertificateOrder) (node.CertificateAnswer, error) {
-	var a node.CertificateAnswer
-	return a, c.any(ctx, call{method: http.MethodPost, path: node.PathCertificates, in: o, out: &a})
+func (c *Client) Certificates(ctx context.Context, o wire.CertificateOrder) (wire.CertificateAnswer, error) {
+	var a wire.CertificateAnswer
+	return a, c.any(ctx, call{method: http.MethodPost, path: wire.PathCertificates, in: o, out: &a})
 }
 
 // Rotate replaces a key that all nodes share.
-func (c *Client) Rotate(ctx context.Context, ring string) (node.RingAnswer, error) {
-	var a node.RingAnswer
-	return a, c.any(ctx, call{method: http.MethodPost, path: node.PathRings, in: node.RingOrder{Ring: ring}, out: &a})
+func (c *Client) Rotate(ctx context.Context, ring string) (wire.RingAnswer, error) {
+	var a wire.RingAnswer
+	return a, c.any(ctx, call{method: http.MethodPost, path: wire.PathRings, in: wire.RingOrder{Ring: ring}, out: &a})
 }
 
 // Plan returns the moves with which the cluster will balance itself.
-func (c *Client) Plan(ctx context.Context) (node.Plan, error) {
-	var p node.Plan
-	return p, c.any(ctx, call{method: http.MethodGet, path: node.PathPlan, out: &p})
+func (c *Client) Plan(ctx context.Context) (wire.Plan, error) {
+	var p wire.Plan
+	return p, c.any(ctx, call{method: http.MethodGet, path: wire.PathPlan, out: &p})
 }
 
 // CreateTenant creates a tenant with an admin access key.
-func (c *Client) CreateTenant(ctx context.Context, name string) (node.TenantKeys, error) {
-	var keys node.TenantKeys
-	return keys, c.any(ctx, call{method: http.MethodPost, path: node.PathTenants, in: node.NewTenant{Name: name}, out: &keys})
+func (c *Client) CreateTenant(ctx context.Context, name string) (wire.TenantKeys, error) {
+	var keys wire.TenantKeys
+	return keys, c.any(ctx, call{method: http.MethodPost, path: wire.PathTenants, in: wire.NewTenant{Name: name}, out: &keys})
 }
 
 // Keys returns the access keys of the tenant of that name, the oldest first.
-func (c *Client) Keys(ctx context.Context, tenant string) ([]node.Key, error) {
-	var list []node.Key
-	return list, c.any(ctx, call{method: http.MethodGet, path: node.PathKeys + "?" + ofTenant(tenant), out: &list})
+func (c *Client) Keys(ctx context.Context, tenant string) ([]wire.Key, error) {
+	var list []wire.Key
+	return list, c.any(ctx, call{method: http.MethodGet, path: wire.PathKeys + "?" + ofTenant(tenant), out: &list})
 }
 
 // NewKey creates an access key.
-func (c *Client) NewKey(ctx context.Context, q node.NewKey) (node.KeyPair, error) {
-	var pair node.KeyPair
-	return pair, c.any(ctx, call{method: http.MethodPost, path: node.PathKeys, in: q, out: &pair})
+func (c *Client) NewKey(ctx context.Context, q wire.NewKey) (wire.KeyPair, error) {
+	var pair wire.KeyPair
+	return pair, c.any(ctx, call{method: http.MethodPost, path: wire.PathKeys, in: q, out: &pair})
 }
 
 // RevokeKey revokes an access key of the tenant of that name.
 func (c *Client) RevokeKey(ctx context.Context, tenant, key string) error {
-	return c.any(ctx, call{method: http.MethodDelete, path: node.PathKeys + "/" + url.PathEscape(key) + "?" + ofTenant(tenant)})
+	return c.any(ctx, call{method: http.MethodDelete, path: wire.PathKeys + "/" + url.PathEscape(key) + "?" + ofTenant(tenant)})
 }
 
 func ofTenant(name string) string { return url.Values{"tenant": {name}}.Encode() }
@@ -133,7 +133,7 @@ func ofTenant(name string) string { return url.Values{"tenant": {name}}.Encode()
 // Ready returns nil when the node at address serves requests, else the reason why
 // it does not.
 func (c *Client) Ready(ctx context.Context, address string) error {
-	return c.one(ctx, address, call{method: http.MethodGet, path: node.PathReady})
+	return c.one(ctx, address, call{method: http.MethodGet, path: wire.PathReady})
 }
 
 // call is one request. in and out are JSON; nil means none.

@@ -10,11 +10,11 @@ import (
 	"text/tabwriter"
 
 	"facet/internal/id"
-	"facet/node"
+	"facet/node/wire"
 )
 
 // Write prints s as two tables, nodes and groups, followed by the warnings.
-func Write(w io.Writer, s node.Status) error {
+func Write(w io.Writer, s wire.Status) error {
 	founded := "founded"
 	if !s.Founded {
 		founded = "not founded yet"
@@ -40,7 +40,7 @@ func Write(w io.Writer, s node.Status) error {
 }
 
 // WriteNodes prints the nodes of s.
-func WriteNodes(w io.Writer, s node.Status) error {
+func WriteNodes(w io.Writer, s wire.Status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NODE\tSTATE\tZONE\tURL\tSHARDS\tLEADS\tEVENTS\tLAG\tVERSION\tID")
 	for _, n := range s.Nodes {
@@ -69,9 +69,9 @@ const roleLeader = "leader"
 
 // state combines the operators' order, gossip's view and the node's own answer into
 // one word.
-func state(n node.Member) string {
+func state(n wire.Member) string {
 	switch {
-	case n.State == node.StateDraining || n.State == node.StateRemoved:
+	case n.State == wire.StateDraining || n.State == wire.StateRemoved:
 		return n.State
 	case n.Answers:
 		return "up"
@@ -84,11 +84,11 @@ func state(n node.Member) string {
 // replica is the replica of one group and its node.
 type replica struct {
 	node string
-	node.GroupStatus
+	wire.GroupStatus
 }
 
 // WriteMoves prints the shards of s that are moving, if there are any.
-func WriteMoves(w io.Writer, s node.Status) error {
+func WriteMoves(w io.Writer, s wire.Status) error {
 	names := map[id.Node]string{}
 	for _, n := range s.Nodes {
 		names[n.ID] = n.Name
@@ -123,7 +123,7 @@ func away(from string) string {
 }
 
 // WriteGroups prints the groups of s.
-func WriteGroups(w io.Writer, s node.Status) error {
+func WriteGroups(w io.Writer, s wire.Status) error {
 	groups := map[id.Shard][]replica{}
 	for _, n := range s.Nodes {
 		for _, g := range n.Groups {

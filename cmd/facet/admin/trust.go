@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/node"
+	"facet/node/wire"
 )
 
 // WriteCluster prints the nodes of s with their roles, certificates and keys,
 // followed by the warnings.
-func WriteCluster(w io.Writer, s node.Status) error {
+func WriteCluster(w io.Writer, s wire.Status) error {
 	fmt.Fprintf(w, "cluster %s · %d nodes · %d shards × %d · model pack %s\n\n", s.Cluster, len(s.Nodes), s.Shards, s.Replicas, short(s.Pack))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NODE\tSTATE\tROLES\tPEERS AT\tCERTIFICATE\tFOR CLIENTS\tAUTHORITY\tGOSSIP KEY\tCLUSTER KEY")
@@ -30,7 +30,7 @@ func WriteCluster(w io.Writer, s node.Status) error {
 }
 
 // roles returns the roles of a node in the cluster.
-func roles(m node.Member) string {
+func roles(m wire.Member) string {
 	if !m.Answers {
 		return "-"
 	}
@@ -55,7 +55,7 @@ func roles(m node.Member) string {
 
 // trust returns five columns: the ends of the certificates, their issuers and the
 // keys.
-func trust(c *node.Credentials) string {
+func trust(c *wire.Credentials) string {
 	if c == nil {
 		return strings.Join(slices.Repeat([]string{"-"}, 5), "\t")
 	}
@@ -74,7 +74,7 @@ func until(end time.Time) string {
 }
 
 // key returns the key in use with its age, and the number of other keys.
-func key(list []node.KeyInfo) string {
+func key(list []wire.KeyInfo) string {
 	if len(list) == 0 {
 		return "-"
 	}
@@ -97,7 +97,7 @@ func age(d time.Duration) string {
 }
 
 // groupsLine summarises the groups. facet status lists them.
-func groupsLine(s node.Status) string {
+func groupsLine(s wire.Status) string {
 	led := map[id.Shard]bool{}
 	for _, m := range s.Nodes {
 		for _, g := range m.Groups {
@@ -113,7 +113,7 @@ func groupsLine(s node.Status) string {
 	return fmt.Sprintf("\n%d of %d groups have a leader, %d shards are on the move (facet status shows each)\n", with, s.Shards+1, len(s.Moves))
 }
 
-func writeWarnings(w io.Writer, s node.Status) error {
+func writeWarnings(w io.Writer, s wire.Status) error {
 	if len(s.Warnings) == 0 {
 		_, err := fmt.Fprintln(w, "\nno warnings")
 		return err
@@ -126,7 +126,7 @@ func writeWarnings(w io.Writer, s node.Status) error {
 }
 
 // WritePlan prints the moves still to come, and the load of the nodes afterwards.
-func WritePlan(w io.Writer, p node.Plan) error {
+func WritePlan(w io.Writer, p wire.Plan) error {
 	names := map[id.Node]string{}
 	for _, s := range p.Shards {
 		names[s.Node] = s.Name

@@ -12,8 +12,8 @@ import (
 	"slices"
 
 	"facet/internal/id"
-	"facet/node"
 	"facet/node/cert"
+	"facet/node/wire"
 )
 
 // Names of files in the folder.
@@ -153,7 +153,7 @@ func AdminFiles(dir string) (cert.Files, error) {
 	case has(statusName):
 		return filesOf(dir, statusName), nil
 	default:
-		return cert.Files{}, fmt.Errorf("%s holds only the certificate of a node, which may give no orders: %s", dir, node.RenewForStatus)
+		return cert.Files{}, fmt.Errorf("%s holds only the certificate of a node, which may give no orders: %s", dir, wire.RenewForStatus)
 	}
 }
 

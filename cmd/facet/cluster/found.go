@@ -9,7 +9,7 @@ import (
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/authority"
 	"facet/cmd/facet/serve"
-	"facet/node"
+	"facet/node/datadir"
 )
 
 const (
@@ -67,7 +67,7 @@ func Init(ctx context.Context, m Machine, s Shape) (Made, error) {
 	if err := errors.Join(err1, err2); err != nil {
 		return Made{}, err
 	}
-	who, err := node.Identify(f.data())
+	who, err := datadir.Identify(f.data())
 	if err != nil {
 		return Made{}, err
 	}

@@ -23,8 +23,8 @@ import (
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/serve"
 	"facet/internal/id"
-	"facet/node"
 	"facet/node/cert"
+	"facet/node/wire"
 )
 
 // Invitation says which machines may join.
@@ -49,7 +49,7 @@ type Inviter struct {
 	settings  config.Settings
 	pack      string
 	seeds     []string
-	members   []node.Member // empty while the node here is not running
+	members   []wire.Member // empty while the node here is not running
 	listener  net.Listener
 	http      http.Server
 
@@ -256,7 +256,7 @@ func (i *Inviter) fits(q joinRequest) error {
 		switch {
 		case m.ID == q.Node && m.Answers:
 			return fmt.Errorf("the node of that data directory is %s, and runs in this cluster", m.Name)
-		case m.ID != q.Node && m.Name == q.Name && m.State != node.StateRemoved:
+		case m.ID != q.Node && m.Name == q.Name && m.State != wire.StateRemoved:
 			return fmt.Errorf("the cluster has a node called %s: give another name with --name", m.Name)
 		}
 	}

@@ -18,8 +18,9 @@ import (
 
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/serve"
-	"facet/node"
 	"facet/node/cert"
+	"facet/node/datadir"
+	"facet/node/wire"
 )
 
 // errStranger is returned when another machine than the inviter answers.
@@ -60,12 +61,12 @@ func Join(ctx context.Context, m Machine, t Token) (Made, error) {
 
 // request asks the inviter for what the node needs, and writes the answer to f.
 func (m Machine) request(ctx context.Context, t Token, f folder, pack string) (a joinAnswer, err error) {
-	who, err := node.Identify(f.data())
+	who, err := datadir.Identify(f.data())
 	if err != nil {
 		return a, err
 	}
 	q := joinRequest{
-		Secret: t.Secret[:], Node: who, Name: m.Name, Hosts: m.hosts(), Pack: pack, Version: node.Version, Time: time.Now(),
+		Secret: t.Secret[:], Node: who, Name: m.Name, Hosts: m.hosts(), Pack: pack, Version: wire.Version, Time: time.Now(),
 	}
 	var keys [3][]byte
 	var errs [3]error

@@ -17,8 +17,9 @@ import (
 	"facet/cmd/facet/config"
 	"facet/internal/id"
 	"facet/internal/ports"
-	"facet/node"
 	"facet/node/cert"
+	"facet/node/datadir"
+	"facet/node/wire"
 )
 
 // pack returns a folder with the manifest of the default pack, changed by edit.
@@ -137,7 +138,7 @@ func TestJoinedMachineHasKeysOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	who, err := node.Identify(s.Dir)
+	who, err := datadir.Identify(s.Dir)
 	if named, err2 := cert.NodeIn(pair.Leaf); err != nil || err2 != nil || named != who {
 		t.Errorf("the certificate names %v, the data directory %v; %v, %v", named, who, err, err2)
 	}
@@ -251,7 +252,7 @@ func TestUnfitJoinRequestIsRefused(t *testing.T) {
 		}
 	}
 	running := id.Node{UUID: id.Random([16]byte{99})}
-	i.members = []node.Member{{ID: running, Name: "taken", Answers: true}}
+	i.members = []wire.Member{{ID: running, Name: "taken", Answers: true}}
 	f := func(want string, edit func(*joinRequest)) {
 		t.Helper()
 		q := valid()

@@ -10,8 +10,8 @@ import (
 
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/authority"
-	"facet/node"
 	"facet/node/cert"
+	"facet/node/wire"
 )
 
 // certificateLife is how long the certificates of nodes are valid. They are renewed
@@ -39,13 +39,13 @@ func (k Keeper) Renew(ctx context.Context, names []string) error {
 	var errs []error
 	renewed := 0
 	for _, name := range names {
-		if !slices.ContainsFunc(s.Nodes, func(m node.Member) bool { return m.Name == name || m.ID.String() == name }) {
+		if !slices.ContainsFunc(s.Nodes, func(m wire.Member) bool { return m.Name == name || m.ID.String() == name }) {
 			return fmt.Errorf("the cluster has no node %q", name)
 		}
 	}
 	for _, m := range s.Nodes {
 		named := slices.Contains(names, m.Name) || slices.Contains(names, m.ID.String())
-		if len(names) > 0 && !named || m.State == node.StateRemoved || !named && !due(m, signer) {
+		if len(names) > 0 && !named || m.State == wire.StateRemoved || !named && !due(m, signer) {
 			continue
 		}
 		until, err := k.renew(ctx, m)
@@ -65,7 +65,7 @@ func (k Keeper) Renew(ctx context.Context, names []string) error {
 // due reports whether a node's certificates have to be renewed. It returns false
 // for a node that does not answer, which can't get any. A node without a status
 // certificate comes from before 0.3.1.
-func due(m node.Member, signer string) bool {
+func due(m wire.Member, signer string) bool {
 	c := m.Credentials
 	if c == nil || c.Issuer != signer {
 		return true
@@ -73,13 +73,13 @@ func due(m node.Member, signer string) bool {
 	return slices.ContainsFunc([]time.Time{c.NodeEnds, c.ServerEnds, c.StatusEnds}, func(end time.Time) bool { return time.Until(end) < certificateLife/3 })
 }
 
-func (k Keeper) renew(ctx context.Context, m node.Member) (until time.Time, err error) {
+func (k Keeper) renew(ctx context.Context, m wire.Member) (until time.Time, err error) {
 	ca := k.Authority.Authority()
-	q, err := k.Client.Certificates(ctx, node.CertificateOrder{Node: m.ID})
+	q, err := k.Client.Certificates(ctx, wire.CertificateOrder{Node: m.ID})
 	if err != nil {
 		return until, err
 	}
-	o := node.CertificateOrder{Node: m.ID, Authorities: ca.CertPEM()}
+	o := wire.CertificateOrder{Node: m.ID, Authorities: ca.CertPEM()}
 	var errs [3]error
 	o.Certificate, errs[0] = ca.SignNode(q.Request, m.ID, q.Hosts)
 	o.Server, errs[1] = ca.SignServer(q.ServerRequest, q.Hosts)
@@ -107,10 +107,10 @@ func (k Keeper) trust(ctx context.Context) error {
 	}
 	var errs []error
 	for _, m := range s.Nodes {
-		if m.State == node.StateRemoved {
+		if m.State == wire.StateRemoved {
 			continue
 		}
-		o := node.CertificateOrder{Node: m.ID, Authorities: k.Authority.Authority().CertPEM()}
+		o := wire.CertificateOrder{Node: m.ID, Authorities: k.Authority.Authority().CertPEM()}
 		if _, err := k.Client.Certificates(ctx, o); err != nil {
 			errs = append(errs, fmt.Errorf("node %s: %w", m.Name, err))
 		}
@@ -162,7 +162,7 @@ func (k Keeper) behind(ctx context.Context, phase authority.Phase) (bool, error)
 	behind := false
 	for _, m := range s.Nodes {
 		switch c := m.Credentials; {
-		case m.State == node.StateRemoved:
+		case m.State == wire.StateRemoved:
 		case c == nil:
 			return false, fmt.Errorf("node %s does not answer: bring it back, or remove it if it is gone for good", m.Name)
 		case len(c.Trusted) != ca.Trusted() || !slices.Contains(c.Trusted, signer):

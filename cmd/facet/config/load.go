@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"facet/node"
+	"facet/node/sigv4"
 )
 
 const (
@@ -76,7 +77,7 @@ func Flags(f *pflag.FlagSet) {
 	f.String("search-bound", string(BoundCertified), "certified, or probable: faster searches that lose a hit with a probability of at most "+
 		strconv.FormatFloat(node.SearchMissProbable, 'g', -1, 64)+", and say so")
 
-	f.String("region", node.RegionDefault, "region of request signatures")
+	f.String("region", sigv4.RegionDefault, "region of request signatures")
 	f.StringSlice("cors", nil, "origins whose pages may call the interface")
 
 	f.Float64("rate-tenant", 0, "requests per second that this node takes of each tenant; 0 is no bound")

@@ -11,7 +11,7 @@ import (
 
 	"facet/cmd/facet/dev"
 	"facet/internal/id"
-	"facet/node"
+	"facet/node/wire"
 )
 
 // story is the state of the story so far.
@@ -237,7 +237,7 @@ func (s *story) leaderOf(ctx context.Context, subject string) (int, id.Shard, er
 	return 0, 0, fmt.Errorf("shard %d has no leader", u.Shard())
 }
 
-func (s *story) index(n node.Member) int {
+func (s *story) index(n wire.Member) int {
 	for i, known := range s.info.Nodes {
 		if known.ID == n.ID {
 			return i

@@ -17,7 +17,7 @@ import (
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/process"
 	"facet/internal/id"
-	"facet/node"
+	"facet/node/sigv4"
 )
 
 // Defaults of a new cluster.
@@ -282,7 +282,7 @@ func (c *Cluster) infoLocked() Info {
 	i := Info{
 		CAFile:    c.authority.CA(),
 		AccessKey: c.state.Tenant.AccessKey, SecretKey: c.state.Tenant.SecretKey,
-		Region: node.RegionDefault, Service: node.ServiceDefault, BucketDir: c.bucketDir(),
+		Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault, BucketDir: c.bucketDir(),
 	}
 	for _, m := range c.members {
 		url := "https://" + m.Public

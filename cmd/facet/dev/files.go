@@ -9,7 +9,7 @@ import (
 	"facet/cmd/facet/authority"
 	"facet/cmd/facet/config"
 	"facet/internal/id"
-	"facet/node"
+	"facet/node/datadir"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 func identities(f folder, s *state) (map[string]id.Node, error) {
 	ids := map[string]id.Node{}
 	for _, n := range s.Nodes {
-		who, err := node.Identify(f.data(n.Name))
+		who, err := datadir.Identify(f.data(n.Name))
 		if err != nil {
 			return nil, fmt.Errorf("node %s: %w", n.Name, err)
 		}

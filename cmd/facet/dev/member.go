@@ -13,7 +13,7 @@ import (
 
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/process"
-	"facet/node"
+	"facet/node/wire"
 )
 
 // member is one node process, as this process sees it.
@@ -65,7 +65,7 @@ func (c *Cluster) waitReady(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.waitStatus(ctx, func(s node.Status) bool {
+	return c.waitStatus(ctx, func(s wire.Status) bool {
 		return len(s.Nodes) == len(c.members) && !slices.ContainsFunc(s.Nodes, leaderless)
 	})
 }
@@ -173,21 +173,21 @@ func (c *Cluster) Restart(name string) error {
 func (c *Cluster) WaitCaughtUp(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()
-	return c.waitStatus(ctx, func(s node.Status) bool {
-		i := slices.IndexFunc(s.Nodes, func(n node.Member) bool { return n.Name == name })
+	return c.waitStatus(ctx, func(s wire.Status) bool {
+		i := slices.IndexFunc(s.Nodes, func(n wire.Member) bool { return n.Name == name })
 		return i >= 0 && !leaderless(s.Nodes[i]) &&
-			!slices.ContainsFunc(s.Nodes[i].Groups, func(g node.GroupStatus) bool { return g.Lag > 0 })
+			!slices.ContainsFunc(s.Nodes[i].Groups, func(g wire.GroupStatus) bool { return g.Lag > 0 })
 	})
 }
 
 // leaderless reports whether the node is silent or one of its groups has no leader.
-func leaderless(n node.Member) bool {
+func leaderless(n wire.Member) bool {
 	return !n.Answers || len(n.Groups) == 0 ||
-		slices.ContainsFunc(n.Groups, func(g node.GroupStatus) bool { return g.Leader.IsZero() })
+		slices.ContainsFunc(n.Groups, func(g wire.GroupStatus) bool { return g.Leader.IsZero() })
 }
 
 // waitStatus waits until the cluster's status is good.
-func (c *Cluster) waitStatus(ctx context.Context, good func(node.Status) bool) error {
+func (c *Cluster) waitStatus(ctx context.Context, good func(wire.Status) bool) error {
 	for {
 		s, err := c.client.Status(ctx)
 		if err == nil && good(s) {

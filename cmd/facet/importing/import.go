@@ -20,7 +20,7 @@ import (
 	_ "gocloud.dev/blob/fileblob" // file://, the folder of facet dev
 	"golang.org/x/sync/errgroup"
 
-	"facet/client"
+	"facet.internal/client"
 	"facet/node/bucket"
 	_ "facet/node/bucket/clouds" // s3://, and without the tag slim gs:// and azblob://
 )

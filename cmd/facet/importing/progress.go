@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"facet/client"
+	"facet.internal/client"
 )
 
 // Bounds of the time between two lines. Between these bounds it is a tenth of the

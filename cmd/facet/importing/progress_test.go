@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"facet/client"
+	"facet.internal/client"
 )
 
 // 20 s of copies, then 25 photos a second.

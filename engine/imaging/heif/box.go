@@ -40,24 +40,27 @@ func (r *reader) uint(size int) uint64 {
 	return binary.BigEndian.Uint64(v[:])
 }
 
-// boxes calls each for every box in b (ISO/IEC 14496-12, 4.2).
+// box takes a box (ISO/IEC 14496-12, 4.2).
+func (r *reader) box() (kind string, body []byte) {
+	size := r.uint(4)
+	kind = string(r.take(4))
+	switch size {
+	case 0: // to the end
+		size = uint64(len(r.b))
+	case 1:
+		size = r.uint(8) - 16
+	default:
+		size -= 8
+	}
+	return kind, r.take(size)
+}
+
+// boxes calls each for every box in b.
 func boxes(b []byte, each func(kind string, body []byte) error) error {
 	r := reader{b: b}
 	for n := 0; len(r.b) >= 8; n++ {
-		if n == boxesMax {
-			return errBroken
-		}
-		size, kind := r.uint(4), string(r.take(4))
-		switch size {
-		case 0: // to the end
-			size = uint64(len(r.b))
-		case 1:
-			size = r.uint(8) - 16
-		default:
-			size -= 8
-		}
-		body := r.take(size)
-		if r.bad {
+		kind, body := r.box()
+		if r.bad || n == boxesMax {
 			return errBroken
 		}
 		if err := each(kind, body); err != nil {

@@ -64,15 +64,15 @@ const (
 	planeAlign = 16
 )
 
-// Decode decodes the primary picture of a file of which ReadHead returned h,
+// Decode decodes all of the primary picture of a file of which ReadHead returned h,
 // turned upright as the file says, and hands it to use; its pixels are gone when
 // use returns. A picture that has begun is decoded to its end.
 func Decode(ctx context.Context, data []byte, h Head, use func(image.Image) error) error {
-	return decodeIn(ctx, data, h.Memory(len(data)), use)
+	return decodeIn(ctx, data, h, h.Memory(len(data)), use)
 }
 
 // decodeIn is Decode with so many bytes of memory.
-func decodeIn(ctx context.Context, data []byte, bytes int64, use func(image.Image) error) (err error) {
+func decodeIn(ctx context.Context, data []byte, h Head, bytes int64, use func(image.Image) error) (err error) {
 	s, err := compiled()
 	if err != nil {
 		return err
@@ -87,13 +87,18 @@ func decodeIn(ctx context.Context, data []byte, bytes int64, use func(image.Imag
 	b := &budget{memory: memory}
 	// Without the caller's end: a picture that has begun is not stopped.
 	ctx = experimental.WithMemoryAllocator(context.WithoutCancel(ctx), b)
+	w := newWatch(h.blocks)
+	ctx = context.WithValue(ctx, watchKey{}, w)
 	m, err := s.runtime.InstantiateModule(ctx, s.module, wazero.NewModuleConfig().WithName(""))
 	if err != nil {
 		return errors.Join(fmt.Errorf("start the HEIC decoder: %w", err), release(memory))
 	}
 	defer func() { err = errors.Join(err, m.Close(ctx), b.err) }()
-	im, err := (&call{ctx: ctx, module: m}).decode(data)
+	im, err := (&call{ctx: ctx, module: m}).decode(data[:h.end])
 	if err != nil {
+		return err
+	}
+	if err := w.end(); err != nil {
 		return err
 	}
 	return use(im)

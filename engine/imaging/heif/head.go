@@ -1,8 +1,10 @@
 package heif
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Head is what the boxes of a file say of its primary picture.
@@ -12,6 +14,11 @@ type Head struct {
 	// Pixels are all that a decoder may have to decode for it: tiles with what
 	// they overlap, transparency, and pictures beside it.
 	Pixels int64
+
+	// end is where the last box ends that the picture needs.
+	end int
+	// blocks are the coding tree blocks of each coded picture.
+	blocks []int64
 }
 
 // item is a picture in the file, coded or put together of others.
@@ -19,16 +26,20 @@ type item struct {
 	kind       string
 	properties []int // indices from 1
 	parts      []uint32
+	beside     []uint32 // the pictures that it adds something to, as transparency does
 	data       [][]byte
 	used       int64 // by others
 }
 
-// property is one of ipco: a size (ispe, or clap, to which it is cropped), a
-// decoder's configuration with the size in it (hvcC), or another.
+// property is one of ipco: a size (ispe), what it is cropped to (clap), a decoder's
+// configuration with the size in it (hvcC), or another.
 type property struct {
 	kind          string
 	width, height int64
-	sideways      bool // of irot
+	across, down  crop     // of clap
+	sideways      bool     // of irot
+	alpha         bool     // of auxC: the item is transparency
+	coded         sequence // of hvcC
 }
 
 // meta is the content of a meta box.
@@ -38,6 +49,8 @@ type meta struct {
 	primary    uint32
 	items      map[uint32]*item
 	properties []property
+	// needed is where the last byte ends that an item has in the file.
+	needed int
 }
 
 // Is tells a file by its brand.
@@ -52,29 +65,34 @@ func Is(data []byte) bool {
 	return false
 }
 
-// ReadHead reads the boxes. It refuses what a decoder would spend more time on
+// ReadHead reads the boxes up to the last one that the picture needs; what lies
+// behind it is not looked at. It refuses what a decoder would spend more time on
 // than the picture's size tells: pictures that contain others twice removed,
-// video in place of a picture, coded sizes larger than announced.
+// video in place of a picture, coded sizes that are not the announced ones.
 func ReadHead(data []byte) (Head, error) {
 	m := &meta{file: data, items: make(map[uint32]*item)}
 	found := false
-	err := boxes(data, func(kind string, body []byte) error {
-		if kind != "meta" {
-			return nil
+	r := reader{b: data}
+	at := 0
+	for n := 0; !found || at < m.needed; n++ {
+		if len(r.b) == 0 && !found {
+			return Head{}, errors.New("it has no picture")
 		}
-		if found {
-			return errBroken
+		kind, body := r.box()
+		if r.bad || n == boxesMax || kind == kindMeta && found {
+			return Head{}, errBroken
 		}
-		found = true
-		return m.read(body)
-	})
-	if err != nil {
-		return Head{}, err
+		at = len(data) - len(r.b)
+		if kind == kindMeta {
+			found = true
+			if err := m.read(body); err != nil {
+				return Head{}, err
+			}
+		}
 	}
-	if !found {
-		return Head{}, errors.New("it has no picture")
-	}
-	return m.head()
+	h, err := m.head()
+	h.end = at
+	return h, err
 }
 
 func (m *meta) read(body []byte) error {
@@ -157,17 +175,21 @@ func (m *meta) readReferences(body []byte) error {
 	version, _, r := full(body)
 	size, total := wide(version, 1), 0
 	return boxes(r.b, func(kind string, body []byte) error {
-		if kind != "dimg" {
+		if kind != "dimg" && kind != "auxl" {
 			return nil
 		}
 		r := reader{b: body}
 		from := m.item(uint32(r.uint(size)))
+		list := &from.parts
+		if kind == "auxl" {
+			list = &from.beside
+		}
 		n := int(r.uint(2))
 		if total += n; total > referencesMax {
 			return errors.New("it has too many parts")
 		}
 		for range n {
-			from.parts = append(from.parts, uint32(r.uint(size)))
+			*list = append(*list, uint32(r.uint(size)))
 		}
 		if r.bad || len(m.items) > itemsMax {
 			return errBroken
@@ -186,19 +208,20 @@ func (m *meta) readProperty(kind string, body []byte) error {
 			return errBroken
 		}
 	case "clap":
-		r := reader{b: body}
-		n, d := int64(r.uint(4)), int64(r.uint(4))
-		m, e := int64(r.uint(4)), int64(r.uint(4))
-		if r.bad || d == 0 || e == 0 || n%d != 0 || m%e != 0 {
-			return errors.New("it is cropped to parts of pixels")
+		var err error
+		if p.across, p.down, err = readCrop(body); err != nil {
+			return err
 		}
-		p.width, p.height = n/d, m/e
 	case "irot":
 		r := reader{b: body}
 		p.sideways = r.uint(1)&1 != 0
+	case "auxC":
+		_, _, r := full(body)
+		name, _, _ := bytes.Cut(r.b, []byte{0})
+		p.alpha = slices.Contains(alphaNames, string(name))
 	case "hvcC":
 		var err error
-		if p.width, p.height, err = codedSize(body); err != nil {
+		if p.coded, err = readSequence(body); err != nil {
 			return err
 		}
 	}
@@ -249,9 +272,9 @@ func (m *meta) readLocations(body []byte) error {
 	n := r.uint(wide(version, 2))
 	for range min(n, itemsMax+1) {
 		it := m.item(uint32(r.uint(wide(version, 2))))
-		from := m.file
+		from, inFile := m.file, true
 		if version > 0 && r.uint(2)&15 == 1 {
-			from = m.idat
+			from, inFile = m.idat, false
 		}
 		r.uint(2) // reference to another file
 		base := r.uint(baseSize)
@@ -265,6 +288,9 @@ func (m *meta) readLocations(body []byte) error {
 				size = uint64(len(from)) - at
 			}
 			it.data = append(it.data, from[at:at+size])
+			if inFile {
+				m.needed = max(m.needed, int(at+size))
+			}
 		}
 		if r.bad || len(m.items) > itemsMax {
 			return errBroken
@@ -299,8 +325,11 @@ func (m *meta) size(it *item) (Head, error) {
 			continue
 		}
 		switch p := m.properties[index-1]; {
-		case p.kind == "clap" && p.width <= at.width && p.height <= at.height:
-			at.width, at.height = p.width, p.height
+		case p.kind == "clap":
+			if !p.across.inside(at.width) || !p.down.inside(at.height) {
+				return Head{}, errCrop
+			}
+			at.width, at.height = p.across.length, p.down.length
 		case p.sideways:
 			at.width, at.height = at.height, at.width
 		}
@@ -309,9 +338,21 @@ func (m *meta) size(it *item) (Head, error) {
 }
 
 const (
+	kindMeta  = "meta"
 	kindCoded = "hvc1"
 	kindGrid  = "grid"
 )
+
+// alphaNames are those of transparency (ISO/IEC 23008-12, 6.6.2.1.1, and the older one of HEVC).
+var alphaNames = []string{"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"}
+
+// transparent reports whether an item is the transparency of the primary picture, which the
+// decoder leaves out: it would show colours that are not to be seen.
+func (m *meta) transparent(it *item) bool {
+	return slices.Contains(it.beside, m.primary) && slices.ContainsFunc(it.properties, func(index int) bool {
+		return index > 0 && m.properties[index-1].alpha
+	})
+}
 
 // head checks the items and sums up what is to be decoded.
 func (m *meta) head() (Head, error) {
@@ -324,6 +365,9 @@ func (m *meta) head() (Head, error) {
 		return Head{}, err
 	}
 	for _, it := range m.items {
+		if m.transparent(it) {
+			return Head{}, errors.New("it is transparent, which is not read: save it without transparency")
+		}
 		switch it.kind {
 		case kindGrid, "iovl", "iden":
 			for _, part := range it.parts {
@@ -340,20 +384,40 @@ func (m *meta) head() (Head, error) {
 		if it.kind != kindCoded {
 			continue
 		}
-		coded, err := m.find(it, "hvcC")
+		coded, err := m.coded(it)
 		if err != nil {
-			return Head{}, err
-		}
-		if err := onePicture(it.data); err != nil {
 			return Head{}, err
 		}
 		for _, d := range it.data {
 			read += int64(len(d)) * max(1, it.used)
 		}
 		h.Pixels += coded.width * coded.height * max(1, it.used)
+		h.blocks = append(h.blocks, coded.blocks)
 	}
 	if read > 2*int64(len(m.file)) {
 		return Head{}, errors.New("its parts lie upon each other")
 	}
-	return h, nil
+	if primary.kind == kindGrid {
+		err = m.checkGrid(primary)
+	}
+	return h, err
+}
+
+// coded checks a coded picture. The decoder's output has the size that is coded,
+// and is taken to have the announced one.
+func (m *meta) coded(it *item) (sequence, error) {
+	configuration, err := m.find(it, "hvcC")
+	if err != nil {
+		return sequence{}, err
+	}
+	s := configuration.coded
+	announced, err := m.find(it, "ispe")
+	if err != nil {
+		return sequence{}, err
+	}
+	if announced.width != s.shownWidth || announced.height != s.shownHeight {
+		return sequence{}, fmt.Errorf("it announces %d × %d pixels, and %d × %d are coded",
+			announced.width, announced.height, s.shownWidth, s.shownHeight)
+	}
+	return s, onePicture(it.data)
 }

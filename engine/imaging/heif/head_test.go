@@ -31,7 +31,7 @@ func TestTheHeadSaysWhatTheDecoderMakes(t *testing.T) {
 	} {
 		data := fixture(t, name)
 		h, err := heif.ReadHead(data)
-		if err != nil || h != want {
+		if err != nil || h.Width != want.Width || h.Height != want.Height || h.Pixels != want.Pixels {
 			t.Errorf("%s: got %+v, error %v; want %+v", name, h, err, want)
 			continue
 		}
@@ -51,14 +51,14 @@ func TestAPictureThatNeedsMoreThanItsMemoryFailsAlone(t *testing.T) {
 	t.Parallel()
 	data := fixture(t, "plain.heic")
 	none := func(image.Image) error { return nil }
-	for _, pages := range []int64{3} {
-		if err := heif.DecodeIn(t.Context(), data, pages<<16, none); err == nil {
-			t.Errorf("%d pages are enough", pages)
-		}
-	}
 	h, err := heif.ReadHead(data)
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, pages := range []int64{3} {
+		if err := heif.DecodeIn(t.Context(), data, h, pages<<16, none); err == nil {
+			t.Errorf("%d pages are enough", pages)
+		}
 	}
 	if err := heif.Decode(t.Context(), data, h, none); err != nil {
 		t.Errorf("the next picture: %v", err)

@@ -11,53 +11,85 @@ const (
 	nalCodedMax = 31 // up to here, slices of pictures
 	nalSequence = 33 // sequence parameters, which have the size
 
-	hvccHead     = 22
-	sequencesMax = 16
-	sideMax      = 1 << 16
+	hvccHead    = 22
+	blockLogMax = 6 // 64 × 64 samples
+	sideMax     = 1 << 16
 )
 
 var errHEVC = errors.New("its HEVC parameters are broken")
 
-// codedSize returns the largest size that the sequence parameters in a decoder's
-// configuration (hvcC; ISO/IEC 14496-15, 8.3.3) give: it is what libde265 decodes,
-// whatever the boxes announce.
-func codedSize(body []byte) (width, height int64, err error) {
+// sequence is what sequence parameters (H.265, 7.3.2.2) say of a picture.
+type sequence struct {
+	// width and height are those that are coded, whole blocks.
+	width, height int64
+	// shownWidth and shownHeight are those inside the conformance window.
+	shownWidth, shownHeight int64
+	// blocks are the coding tree blocks.
+	blocks int64
+}
+
+// readSequence returns the sequence parameters in a decoder's configuration (hvcC;
+// ISO/IEC 14496-15, 8.3.3). libde265 decodes what they say, whatever the boxes announce.
+func readSequence(body []byte) (sequence, error) {
 	r := reader{b: body}
 	r.take(hvccHead - 1)
 	lengthSize := r.uint(1)&3 + 1
 	if r.bad || lengthSize != 4 {
-		return 0, 0, errHEVC
+		return sequence{}, errHEVC
 	}
-	found := 0
+	found := sequence{}
 	for range r.uint(1) {
 		r.uint(1)
 		for range r.uint(2) {
 			unit := r.take(r.uint(2))
 			if r.bad {
-				return 0, 0, errHEVC
+				return sequence{}, errHEVC
 			}
 			if len(unit) < 2 || unit[0]>>1&63 != nalSequence {
 				continue
 			}
-			w, h, err := sequenceSize(unit[2:])
-			if found++; err != nil || found > sequencesMax {
-				return 0, 0, errHEVC
+			s, err := parseSequence(unit[2:])
+			if err != nil || found != (sequence{}) && s != found {
+				return sequence{}, errHEVC
 			}
-			width, height = max(width, w), max(height, h)
+			found = s
 		}
 	}
-	if r.bad || found == 0 {
-		return 0, 0, errHEVC
+	if r.bad || found == (sequence{}) {
+		return sequence{}, errHEVC
 	}
-	return width, height, nil
+	return found, nil
 }
 
-// sequenceSize reads the size off sequence parameters (H.265, 7.3.2.2).
-func sequenceSize(unit []byte) (width, height int64, err error) {
+func parseSequence(unit []byte) (sequence, error) {
 	b := bitReader{b: bytes.ReplaceAll(unit, []byte{0, 0, 3}, []byte{0, 0})}
 	b.bits(4)
 	layers := b.bits(3)
 	b.bits(1)
+	b.levels(layers)
+	b.golomb() // identifier
+	chroma := b.golomb()
+	if chroma == 3 {
+		b.bits(1) // separate planes
+	}
+	w, h := b.golomb(), b.golomb()
+	if b.bad || w == 0 || h == 0 || w > sideMax || h > sideMax {
+		return sequence{}, errHEVC
+	}
+	s := sequence{width: int64(w), height: int64(h)}
+	across, down := b.window(chroma)
+	s.shownWidth, s.shownHeight = s.width-across, s.height-down
+	log := b.blockLog(layers)
+	if b.bad || s.shownWidth < 1 || s.shownHeight < 1 || log > blockLogMax {
+		return sequence{}, errHEVC
+	}
+	block := int64(1) << log
+	s.blocks = ((s.width + block - 1) / block) * ((s.height + block - 1) / block)
+	return s, nil
+}
+
+// levels skips profile_tier_level (H.265, 7.3.3).
+func (b *bitReader) levels(layers uint32) {
 	b.bits(88) // profile
 	b.bits(8)  // level
 	var profile, level [8]bool
@@ -75,15 +107,44 @@ func sequenceSize(unit []byte) (width, height int64, err error) {
 			b.bits(8)
 		}
 	}
-	b.golomb() // identifier
-	if b.golomb() == 3 {
-		b.bits(1) // separate planes
+}
+
+// window returns the columns and rows that the conformance window leaves out.
+func (b *bitReader) window(chroma uint64) (across, down int64) {
+	if b.bits(1) == 0 {
+		return 0, 0
 	}
-	w, h := b.golomb(), b.golomb()
-	if b.bad || w == 0 || h == 0 || w > sideMax || h > sideMax {
-		return 0, 0, errHEVC
+	left, right, top, bottom := b.golomb(), b.golomb(), b.golomb(), b.golomb()
+	if max(left, right, top, bottom) > sideMax {
+		b.bad = true
+		return 0, 0
 	}
-	return int64(w), int64(h), nil
+	across, down = int64(left+right), int64(top+bottom)
+	if chroma == 1 || chroma == 2 { // counted in samples of chroma
+		across *= 2
+	}
+	if chroma == 1 {
+		down *= 2
+	}
+	return across, down
+}
+
+// blockLog returns the binary logarithm of the side of a coding tree block.
+func (b *bitReader) blockLog(layers uint32) uint64 {
+	b.golomb() // bits of luma
+	b.golomb() // bits of chroma
+	b.golomb() // bits of the picture order count
+	first := layers
+	if b.bits(1) == 1 {
+		first = 0
+	}
+	for range layers - first + 1 {
+		b.golomb()
+		b.golomb()
+		b.golomb()
+	}
+	least, more := b.golomb(), b.golomb()
+	return 3 + least + more
 }
 
 // onePicture checks that the data of an item, NAL units behind lengths of four

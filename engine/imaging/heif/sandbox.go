@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +14,7 @@ import (
 
 	_ "github.com/gen2brain/heic" // holds the module
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 )
 
@@ -48,8 +51,11 @@ var compiled = sync.OnceValues(func() (*sandbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpack the HEIC decoder: %w", err)
 	}
+	if sum := sha256.Sum256(code); hex.EncodeToString(sum[:]) != moduleSum {
+		return nil, errors.New("the HEIC decoder is not the one whose functions are known")
+	}
 	// Not the caller's context: what is compiled outlives it.
-	ctx := context.Background()
+	ctx := experimental.WithFunctionListenerFactory(context.Background(), experimental.FunctionListenerFactoryFunc(listen))
 	config := wazero.NewRuntimeConfig()
 	if cacheDir != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(cacheDir)

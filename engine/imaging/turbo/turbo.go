@@ -3,6 +3,7 @@ package turbo
 import (
 	"errors"
 	"hash/maphash"
+	"runtime"
 	"strings"
 	"unsafe"
 )
@@ -125,6 +126,9 @@ func (l *Library) decode(dst []byte, t Target, data []byte) error {
 		return errors.New("libturbojpeg has no memory for a decoder")
 	}
 	defer l.destroy(h)
+	// The library keeps the text of a warning for the thread, not for the handle.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	failed := l.decompress(h, unsafe.SliceData(data), uintptr(len(data)), unsafe.SliceData(dst),
 		int32(t.Width), int32(t.Width*t.Pixels.Bytes()), int32(t.Height), int32(t.Pixels), flagFastUpsample|flagStopOnWarning)
 	if failed == 0 {

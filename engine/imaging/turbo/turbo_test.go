@@ -135,3 +135,28 @@ func TestALibraryThatIsNotThereOrNotItIsRefused(t *testing.T) {
 		t.Errorf("got %v, want ErrMissing", err)
 	}
 }
+
+// The library keeps a warning's text for the thread on which it decodes, and a goroutine
+// changes threads.
+func TestWarningIsThatOfItsFile(t *testing.T) {
+	t.Parallel()
+	l, data := open(t), grey(t, 64)
+	cut := data[:len(data)-6]
+	var texts sync.Map
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			dst := make([]byte, 3*64*64)
+			for range 3000 {
+				texts.Store(l.Decode(dst, turbo.Target{Width: 64, Height: 64}, cut).Error(), true)
+			}
+		})
+	}
+	group.Wait()
+	n := 0
+	for text := range texts.Range {
+		if n++; n > 1 {
+			t.Errorf("another text for the same file: %v", text)
+		}
+	}
+}

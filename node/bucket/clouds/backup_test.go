@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"testing"
 
-	"facet/node"
 	"facet/node/nodetest"
+	"facet/node/wire"
 )
 
 func TestClusterIsRestoredFromS3(t *testing.T) {
@@ -24,16 +24,16 @@ func TestClusterIsRestoredFromS3(t *testing.T) {
 			t.Fatalf("register: %d %s", a.Status, a.Body)
 		}
 	}
-	m, err := old.Nodes[0].Node.Backup(t.Context(), node.BackupOrder{To: url, Name: "whole"}, nil)
+	m, err := old.Nodes[0].Node.Backups().Backup(t.Context(), wire.BackupOrder{To: url, Name: "whole"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	young := nodetest.Start(t, nodetest.Options{Nodes: 1, ClusterKeyFile: old.Nodes[0].Config.ClusterKeyFile})
-	q := node.BackupQuery{From: url}
-	if v, err := young.Nodes[0].Node.Verify(t.Context(), q, nil); err != nil || v.Digest != m.Digest || v.Active() != 20 {
+	q := wire.BackupQuery{From: url}
+	if v, err := young.Nodes[0].Node.Backups().Verify(t.Context(), q, nil); err != nil || v.Digest != m.Digest || v.Active() != 20 {
 		t.Fatalf("verified: %d events, %v", v.Active(), err)
 	}
-	if done, err := young.Nodes[0].Node.Restore(t.Context(), node.RestoreOrder{BackupQuery: q}, nil); err != nil || done.Active != 20 {
+	if done, err := young.Nodes[0].Node.Backups().Restore(t.Context(), wire.RestoreOrder{BackupQuery: q}, nil); err != nil || done.Active != 20 {
 		t.Fatalf("restored: %+v, %v", done, err)
 	}
 	var all struct{ Total int }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/node"
+	"facet/node/datadir"
 	"facet/node/nodetest"
 	"facet/scripts/bench/fill"
 )
@@ -42,7 +42,7 @@ func TestANodeFindsWhatItsShardsWereFilledWith(t *testing.T) {
 	}
 	g := fill.Gallery{Name: "bench", ClusterKey: c.Nodes[0].Config.ClusterKeyFile, Subject: id.Subject{UUID: parse(t, subject.ID)}, Event: id.Event{UUID: parse(t, subject.Event)}}
 	for i, n := range c.Nodes {
-		who, err := node.Identify(n.Config.Dir)
+		who, err := datadir.Identify(n.Config.Dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,3 +1,0 @@
-module facet/client
-
-go 1.26

@@ -1,0 +1,3 @@
+module facet.internal/client
+
+go 1.26

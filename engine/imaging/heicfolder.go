@@ -1,0 +1,98 @@
+package imaging
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+const (
+	folderPrefix   = "facet-heic-decoder-"
+	folderTriesMax = 5
+)
+
+// unlocked matches the folders of versions up to 0.3.0, which had no lock. Their
+// processes make such a folder again when it is gone.
+var unlocked = regexp.MustCompile(`^facet-heic-[0-9]+$`)
+
+var errFolderInUse = errors.New("the folder is in use, or another user's")
+
+// folder is one in the temporary folder that this process alone uses, as long as it
+// lives: the system lets go of the lock of a process that was killed.
+type folder struct {
+	path string
+	lock *os.File
+}
+
+// newFolder makes a folder, and removes those of processes that have died.
+func newFolder() (*folder, error) {
+	removeAbandoned()
+	for range folderTriesMax {
+		path, err := os.MkdirTemp("", folderPrefix)
+		if err != nil {
+			return nil, err
+		}
+		// Another start may take it for abandoned until it is locked.
+		lock, err := lockFolder(path)
+		if err == nil {
+			return &folder{path: path, lock: lock}, nil
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errFolderInUse
+}
+
+// remove may be called more than once.
+func (f *folder) remove() error {
+	if _, err := f.lock.Stat(); errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(f.path), f.lock.Close())
+}
+
+// removeAbandoned removes the folders whose processes have died. What can't be
+// removed stays for the next start: nothing is ever read from it.
+func removeAbandoned() {
+	if !canLock {
+		return
+	}
+	entries, err := os.ReadDir(os.TempDir())
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		path := filepath.Join(os.TempDir(), e.Name())
+		if unlocked.MatchString(e.Name()) {
+			_ = os.RemoveAll(path) // as below
+		}
+		if !strings.HasPrefix(e.Name(), folderPrefix) {
+			continue
+		}
+		lock, err := lockFolder(path)
+		if err != nil {
+			continue
+		}
+		_ = (&folder{path: path, lock: lock}).remove()
+	}
+}
+
+// sameFolder reports whether the path still leads to the open folder.
+func sameFolder(path string, open *os.File) error {
+	here, err := open.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(here, there) {
+		return fmt.Errorf("%w: it was replaced", errFolderInUse)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package imaging_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"facet/engine/imaging"
+)
+
+// warmVariable makes a test's process one that warms the HEIC decoder and waits for
+// its end.
+const warmVariable = "FACET_TEST_WARMS"
+
+func warmAndWait() {
+	if _, err := imaging.Warm(context.Background()); err != nil {
+		fmt.Fprintln(os.Stdout, err)
+		os.Exit(1)
+	}
+	fmt.Fprintln(os.Stdout, "warm")
+	select {}
+}
+
+// warmProcess starts one and returns what kills it.
+func warmProcess(t *testing.T) (kill func()) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), warmVariable+"=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	kill = func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	t.Cleanup(kill)
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "warm\n" {
+		t.Fatalf("the process says %q, error %v", line, err)
+	}
+	return kill
+}
+
+func folders(t *testing.T) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(os.TempDir(), "facet-heic-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestFoldersOfDeadProcessesAreRemoved(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no locks of folders")
+	}
+	t.Setenv("TMPDIR", t.TempDir())
+	warmProcess(t)
+	alive := folders(t)
+	kill := warmProcess(t)
+	if n := len(folders(t)); n != 2 || len(alive) != 1 {
+		t.Fatalf("two processes have %d folders, the first %d", n, len(alive))
+	}
+	kill()
+	others := t.TempDir() // what a link of the same name leads to stays
+	if err := os.Symlink(others, filepath.Join(os.TempDir(), "facet-heic-decoder-link")); err != nil {
+		t.Fatal(err)
+	}
+	legacy := filepath.Join(os.TempDir(), "facet-heic-1234567890") // of a version without locks
+	if err := os.Mkdir(legacy, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cool, err := imaging.Warm(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := folders(t)
+	if len(now) != 3 || !slices.Contains(now, alive[0]) { // with the link and this process's
+		t.Errorf("%v are left, want the living process's %v, a new one and the link", now, alive)
+	}
+	if _, err := os.Stat(others); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(legacy); err == nil {
+		t.Error("the folder of an older version is left")
+	}
+	if err := cool(); err != nil || len(folders(t)) != 2 {
+		t.Errorf("%v are left, error %v", folders(t), err)
+	}
+}

@@ -1,0 +1,141 @@
+"""Reads pictures for the tests of imaging, in place of facet, and makes those that they start from.
+
+Each request on standard input is a kind (one byte), a shrink (one byte), a length (32 bits, little-endian) and as
+many bytes. "make" carries the photos' folder and a seed; its answer is a count and as many pairs of name and file, each
+with its length before it. "read" carries a file; its answer is width, height (32 bits each) and RGB. A file in which Pillow
+finds a fault has width 0, and the reason in place of RGB.
+"""
+
+import io
+import struct
+import sys
+
+import pillow_heif
+from PIL import GifImagePlugin, Image, ImageOps, TiffImagePlugin
+
+import variants
+
+FORMATS = ["JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "HEIF"]
+ORIENTATION = 0x0112
+TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+def chunk(data, kind):
+    """Returns the first chunk of a kind of a PNG, or None: Pillow takes the last, and of an animation misses late ones."""
+    at = data.find(kind, 0, data.find(b"IEND"))
+    if at < 0:
+        return None
+    (length,) = struct.unpack(">I", data[at - 4 : at])
+    return data[at + 4 : at + 4 + length]
+
+
+def exif_of(data, image):
+    block = chunk(data, b"eXIf") if image.format == "PNG" else None
+    if block is None:
+        return image.getexif()
+    exif = Image.Exif()
+    exif.load(b"Exif\0\0" + block)
+    return exif
+
+
+def turned(data, image, shown):
+    """Turns what is shown as the EXIF block of the file says; a block that is broken says nothing."""
+    if image.format == "HEIF":  # turned by the file's boxes already
+        return shown
+    try:
+        orientation = exif_of(data, image).get(ORIENTATION)
+    except Exception:
+        return shown
+    return shown.transpose(TURNS[orientation]) if orientation in TURNS else shown
+
+
+def eight_bits(image):
+    """Takes the upper byte of 16, which Pillow's own conversion clips."""
+    if image.mode not in ("I;16", "I;16B"):
+        return image
+    upper, lower = (image.tobytes()[i::2] for i in ((1, 0) if image.mode == "I;16" else (0, 1)))
+    grey = Image.frombytes("L", image.size, upper)
+    if isinstance(transparent := image.info.get("transparency"), int):
+        alpha = bytes(255 * (a << 8 | b != transparent) for a, b in zip(upper, lower))
+        grey.putalpha(Image.frombytes("L", image.size, alpha))
+    return grey
+
+
+def keyed(data, image):
+    """Sets the transparent colour of a PNG in grey or RGB anew: its low bits count, and it has the depth of the samples."""
+    stored = chunk(data, b"tRNS") if image.format == "PNG" else None
+    depth = data[24]
+    if stored and image.mode in ("1", "L") and depth <= 8:
+        most = (1 << depth) - 1
+        image = image.convert("L")
+        image.info["transparency"] = (int.from_bytes(stored[:2], "big") & most) * 255 // most
+    elif stored and image.mode == "RGB" and depth == 8:
+        image.info["transparency"] = tuple(stored[1:6:2])
+    return image
+
+
+def on_white(image):
+    if "transparency" in image.info or image.mode in ("LA", "PA", "RGBA", "La", "RGBa"):
+        image = image.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
+    return image.convert("RGB")
+
+
+def read(data, shrink):
+    image = Image.open(io.BytesIO(data), formats=FORMATS)
+    if shrink > 1:
+        if image.format != "JPEG":
+            raise ValueError("only a JPEG is read shrunk")
+        image.draft(None, (image.width // shrink, image.height // shrink))
+    frame = image.tile[0].extents if image.format == "GIF" else None
+    if image.format == "TIFF":  # Pillow draws strips beyond the last over the first
+        image.tile = list({(tile.extents, str(tile.args)): tile for tile in reversed(image.tile)}.values())
+    image.load()
+    shown = on_white(eight_bits(keyed(data, image)))
+    if image.format == "TIFF" and image.mode in ("I;16", "I;16B") and image.tag_v2.get(262) == 0:
+        shown = ImageOps.invert(shown)
+    if frame:  # what the first frame leaves out is transparent
+        screen = Image.new("RGB", image.size, "white")
+        screen.paste(shown.crop(frame), frame)
+        shown = screen
+    return turned(data, image, shown)
+
+
+def judge(data, shrink):
+    try:
+        image = read(data, shrink)
+    except Exception as problem:  # Pillow's decoders raise many kinds
+        text = f"{type(problem).__name__}: {problem}".encode()[:500]
+        return struct.pack("<II", 0, len(text)) + text
+    return struct.pack("<II", *image.size) + image.tobytes()
+
+
+def main():
+    Image.MAX_IMAGE_PIXELS = None  # facet has read them before
+    GifImagePlugin.LOADING_STRATEGY = GifImagePlugin.LoadingStrategy.RGB_AFTER_DIFFERENT_PALETTE_ONLY
+    for order, mode in (b"II", "I;16"), (b"MM", "I;16B"):  # 16 bits of which 0 is white
+        TiffImagePlugin.OPEN_INFO[(order, 0, (1,), 1, (16,), ())] = (mode, mode)
+    pillow_heif.register_heif_opener()
+    while head := sys.stdin.buffer.read(6):
+        kind, shrink, length = struct.unpack("<cBI", head)
+        data = sys.stdin.buffer.read(length)
+        if kind == b"m":
+            seed, folder = data.decode().split(" ", 1)
+            made = variants.make(folder, int(seed))
+            sys.stdout.buffer.write(struct.pack("<I", len(made)))
+            for part in (part for pair in made for part in pair):
+                sys.stdout.buffer.write(struct.pack("<I", len(part)) + part)
+        else:
+            sys.stdout.buffer.write(judge(data, shrink))
+        sys.stdout.buffer.flush()
+
+
+main()

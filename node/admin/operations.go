@@ -1,0 +1,204 @@
+package admin
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"facet/internal/id"
+	"facet/node/wire"
+	"facet/raftfsm/metafsm"
+	"facet/router"
+)
+
+// SetNodeState carries out an operator's order about a node. It fails if there is no
+// such node, and, unless forced, if the nodes that are left are too few for the
+// present number of replicas. Draining and removing move replicas away by and by;
+// Status tells how far that is.
+func (p *Port) SetNodeState(ctx context.Context, o wire.Order) error {
+	state, ok := nodeStates[o.State]
+	if !ok {
+		return router.Errorf(router.InvalidRequest, "", "a node is %s, %s or %s", wire.StateActive, wire.StateDraining, wire.StateRemoved)
+	}
+	if err := p.cfg.Router.SyncMeta(ctx); err != nil {
+		return err
+	}
+	if state != metafsm.NodeActive && !o.Force {
+		if err := p.cfg.Placement.MayLeave(o.Node); err != nil {
+			return router.Errorf(router.InvalidRequest, "", "%v; add a node first, or give the order by force", err)
+		}
+	}
+	if _, alive := p.alive(o.Node); alive && state == metafsm.NodeRemoved && !o.Force && p.holdsSome(o.Node) {
+		return router.Errorf(router.InvalidRequest, "", "the node runs and holds replicas: drain it first, or give the order by force")
+	}
+	if state == metafsm.NodeRemoved {
+		if err := p.mayBeCut(o.Node); err != nil {
+			return err
+		}
+	}
+	return p.cfg.Router.SetNodeState(ctx, metafsm.SetNodeState{Node: o.Node, State: state, Heir: o.Heir})
+}
+
+// mayBeCut fails if a group needs the vote of a node that runs: who is removed is cut off
+// at once, and a group that has no majority then can't even give that vote to another.
+func (p *Port) mayBeCut(who id.Node) error {
+	member, alive := p.alive(who)
+	if !alive {
+		return nil
+	}
+	there := map[id.Member]bool{}
+	for _, m := range p.cfg.Gossip.Members() {
+		there[m.Member] = m.Member != member
+	}
+	groups := map[id.Shard][]id.Member{}
+	for _, at := range p.cfg.Replicas.Meta().Shards().Shards {
+		groups[at.Shard] = at.Voters
+	}
+	servers, _, err := p.cfg.Replicas.MetaGroup().Servers()
+	if err != nil {
+		return err
+	}
+	for _, s := range servers {
+		if s.Voter {
+			groups[id.Meta] = append(groups[id.Meta], s.Member)
+		}
+	}
+	for number, voters := range groups {
+		left := slices.DeleteFunc(slices.Clone(voters), func(m id.Member) bool { return !there[m] })
+		if slices.Contains(voters, member) && len(left) <= len(voters)/2 {
+			return router.Errorf(router.InvalidRequest, "", "group %d needs the node's vote: %d of its other %d voters are there; drain the node first",
+				number, len(left), len(voters)-1)
+		}
+	}
+	return nil
+}
+
+var nodeStates = map[string]metafsm.NodeState{
+	wire.StateActive: metafsm.NodeActive, wire.StateDraining: metafsm.NodeDraining, wire.StateRemoved: metafsm.NodeRemoved,
+}
+
+func (p *Port) alive(who id.Node) (id.Member, bool) {
+	for _, m := range p.cfg.Gossip.Members() {
+		if node, err := m.Member.Node(); err == nil && node == who {
+			return m.Member, true
+		}
+	}
+	return "", false
+}
+
+func (p *Port) holdsSome(who id.Node) bool {
+	for m := range p.cfg.Placement.Holders() {
+		if node, err := m.Node(); err == nil && node == who {
+			return true
+		}
+	}
+	return false
+}
+
+// MoveShard gives the vote of one node in a shard to another. A move that the plan
+// would undo is refused.
+func (p *Port) MoveShard(ctx context.Context, o wire.ShardOrder) error {
+	if err := p.cfg.Router.SyncMeta(ctx); err != nil {
+		return err
+	}
+	now := p.cfg.Replicas.Meta().Shards()
+	i := slices.IndexFunc(now.Shards, func(v metafsm.ShardVoters) bool { return v.Shard == o.Shard })
+	if i < 0 {
+		return router.Errorf(router.NotFound, "", "there is no shard %d", o.Shard)
+	}
+	at := &now.Shards[i]
+	from := slices.IndexFunc(at.Voters, func(m id.Member) bool { node, err := m.Node(); return err == nil && node == o.From })
+	to, alive := p.alive(o.To)
+	switch active := slices.ContainsFunc(p.cfg.Replicas.Meta().Nodes(), func(r metafsm.Node) bool { return r.Member == to && r.State == metafsm.NodeActive }); {
+	case at.Moving:
+		return router.Errorf(router.InvalidRequest, "", "shard %d is on the move already", o.Shard)
+	case from < 0:
+		return router.Errorf(router.InvalidRequest, "", "node %s has no vote in shard %d", o.From, o.Shard)
+	case !alive || !active:
+		return router.Errorf(router.InvalidRequest, "", "node %s does not answer or is to leave", o.To)
+	case slices.Contains(at.Voters, to):
+		return router.Errorf(router.InvalidRequest, "", "node %s has a vote in shard %d", o.To, o.Shard)
+	}
+	if !at.Moved && !p.cfg.Placement.Founded(ctx, *at) {
+		return router.Errorf(router.InvalidRequest, "", "shard %d has not begun yet; try again", o.Shard)
+	}
+	leaves := at.Voters[from]
+	cluster, _ := p.cfg.Replicas.Meta().Cluster()
+	seats, heirs := p.cfg.Placement.Seats()
+	plan := func() []id.Member {
+		return metafsm.Replan(now.Shards, seats, cluster.WantedReplicas(), heirs)[i].Voters
+	}
+	goes := func(list []id.Member) func(id.Member) bool {
+		return func(m id.Member) bool { return !slices.Contains(list, m) }
+	}
+	kept := slices.DeleteFunc(slices.Clone(at.Voters), goes(plan())) // not those that are to go anyway
+	at.Voters[from] = to
+	kept = append(slices.DeleteFunc(kept, func(m id.Member) bool { return m == leaves }), to)
+	if slices.ContainsFunc(kept, goes(plan())) {
+		return router.Errorf(router.InvalidRequest, "", "the cluster would move it back: replicas or zones would be spread less evenly")
+	}
+	at.Leaving, at.Moving = append(at.Leaving, leaves), true
+	return p.cfg.Router.PutShards(ctx, metafsm.PutShards{Previous: now.Epoch, Shards: now.Shards})
+}
+
+func (p *Port) serveNodeOrder(w http.ResponseWriter, r *http.Request) {
+	serveOrder(p, w, r, "change a node's state", p.SetNodeState)
+}
+
+func (p *Port) serveShardOrder(w http.ResponseWriter, r *http.Request) {
+	serveOrder(p, w, r, "move a shard", p.MoveShard)
+}
+
+// serveOrder carries out an operator's order and answers with its own body.
+func serveOrder[O any](p *Port, w http.ResponseWriter, r *http.Request, what string, do func(context.Context, O) error) {
+	var order O
+	if !readBody(w, r, &order) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
+	defer cancel()
+	if err := do(ctx, order); err != nil {
+		p.explain(w, what, err)
+		return
+	}
+	answer(w, http.StatusOK, order)
+}
+
+// moves are the shards on the move, from what the map wants and nodes tell of
+// themselves.
+func moves(shards metafsm.ShardMap, nodes []wire.Member) []wire.Move {
+	list := []wire.Move{}
+	replica := func(who id.Node, number id.Shard) (wire.GroupStatus, bool) {
+		for _, m := range nodes {
+			for _, g := range m.Groups {
+				if m.ID == who && g.Group == number {
+					return g, true
+				}
+			}
+		}
+		return wire.GroupStatus{}, false
+	}
+	for _, at := range shards.Shards {
+		if !at.Moving {
+			continue
+		}
+		m := wire.Move{Shard: at.Shard, To: []id.Node{}, From: []id.Node{}}
+		for _, v := range at.Voters {
+			who, err := v.Node()
+			if err != nil {
+				continue
+			}
+			if g, ok := replica(who, at.Shard); !ok || g.Role == "non-voter" {
+				m.To = append(m.To, who)
+				m.Behind = max(m.Behind, g.Lag)
+			}
+		}
+		for _, v := range at.Leaving {
+			if who, err := v.Node(); err == nil {
+				m.From = append(m.From, who)
+			}
+		}
+		list = append(list, m)
+	}
+	return list
+}

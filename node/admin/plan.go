@@ -1,0 +1,54 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"facet/internal/id"
+	"facet/node/wire"
+	"facet/raftfsm/metafsm"
+)
+
+// Plan tells the moves by which the cluster will balance itself: what its planner
+// makes of the present map and of the nodes that are there. It changes nothing.
+func (p *Port) Plan(ctx context.Context) (wire.Plan, error) {
+	if err := p.cfg.Router.SyncMeta(ctx); err != nil {
+		return wire.Plan{}, err
+	}
+	cluster, _ := p.cfg.Replicas.Meta().Cluster()
+	now := p.cfg.Replicas.Meta().Shards()
+	seats, heirs := p.cfg.Placement.Seats()
+	plan := metafsm.Replan(now.Shards, seats, cluster.WantedReplicas(), heirs)
+	out := wire.Plan{Steps: p.cfg.Placement.Steps(now.Shards, plan), Moves: p.Status(ctx).Moves, AtOnce: p.cfg.Placement.AtOnce()}
+	names := p.names()
+	for _, r := range p.cfg.Replicas.Meta().Nodes() {
+		if r.State == metafsm.NodeRemoved {
+			continue
+		}
+		share := wire.Share{Node: r.ID, Name: names[r.ID]}
+		for i, at := range now.Shards {
+			if slices.Contains(at.Holders(), r.Member) {
+				share.Now++
+			}
+			if slices.Contains(plan[i].Voters, r.Member) {
+				share.Then++
+			}
+			if plan[i].Voters[0] == r.Member {
+				share.LeadsThen++
+			}
+		}
+		out.Shards = append(out.Shards, share)
+	}
+	slices.SortFunc(out.Shards, func(a, b wire.Share) int { return cmp.Compare(a.Name+a.Node.String(), b.Name+b.Node.String()) })
+	return out, nil
+}
+
+// names gives the names of nodes by their ids.
+func (p *Port) names() map[id.Node]string {
+	names := map[id.Node]string{}
+	for _, r := range p.cfg.Replicas.Meta().Nodes() {
+		names[r.ID] = r.Name
+	}
+	return names
+}

@@ -1,0 +1,66 @@
+package backup
+
+import (
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestBackupIsDueByTheStoresContents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		s := Open(Config{To: "file://" + dir, Every: 24 * time.Hour, Keep: 2, Log: slog.New(slog.DiscardHandler)})
+		defer s.Close()
+		add := func(name string, finished bool) {
+			t.Helper()
+			if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			part := filepath.Join(dir, name, "part")
+			if finished {
+				part = filepath.Join(dir, name, manifestName)
+			}
+			head, err := json.Marshal(Head{Format: Format, Name: name, Created: time.Now()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := manifestFile{Head: head}
+			file.Digest = file.digest()
+			raw, err := json.Marshal(file)
+			if err == nil {
+				err = os.WriteFile(part, raw, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		now := func() string { return scheduledPrefix + time.Now().UTC().Format(backupNameFormat) }
+		f := func(what, want string) {
+			t.Helper()
+			name, due, err := s.due(t.Context())
+			if err != nil || name != want || due != (want != "") {
+				t.Errorf("%s: due %v under %q, %v; want %q", what, due, name, err, want)
+			}
+		}
+		f("without any", now())
+		add("by-hand", true)
+		f("with one by hand", now())
+		begun := now()
+		add(begun, false)
+		time.Sleep(24*time.Hour - time.Second)
+		f("with one that was begun", begun)
+		time.Sleep(time.Second)
+		f("with one that was begun long ago", now())
+		add(now(), true)
+		f("with a new one", "")
+		time.Sleep(24*time.Hour - time.Second)
+		f("a moment before the next", "")
+		time.Sleep(time.Second)
+		f("when it is a day old", now())
+	})
+}

@@ -1,0 +1,114 @@
+package datadir
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"facet/internal/id"
+)
+
+// IdentityFile names the data directory's own record of who it belongs to.
+const IdentityFile = "node.json"
+
+// Identity is who a data directory belongs to. The epoch is made with the
+// directory: a node id that comes back with an empty disk is another member.
+type Identity struct {
+	Format int     `json:"format"`
+	Node   id.Node `json:"node"`
+	Epoch  uint32  `json:"epoch"`
+	// Groups are those of which the directory has a replica (Registry), ascending. Older
+	// releases neither read nor keep up the list: what lies there counts as well.
+	Groups []id.Shard `json:"groups,omitempty"`
+}
+
+// Member gives the name that its replicas vote under.
+func (i Identity) Member() id.Member { return id.NewMember(i.Node, i.Epoch) }
+
+// Identify gives the node that a data directory belongs to. It makes the
+// directory and the node's id when there is none, so that a certificate for the
+// node can be issued before its first start.
+func Identify(dir string) (id.Node, error) {
+	who, err := Open(dir)
+	return who.Node, err
+}
+
+// Open makes the data directory when it is missing and reads who it is.
+func Open(dir string) (Identity, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return Identity{}, fmt.Errorf("make the data directory: %w", err)
+	}
+	path := filepath.Join(dir, IdentityFile)
+	raw, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return newIdentity(path)
+	}
+	if err != nil {
+		return Identity{}, fmt.Errorf("read %s: %w", IdentityFile, err)
+	}
+	var who Identity
+	if err := json.Unmarshal(raw, &who); err != nil {
+		return Identity{}, fmt.Errorf("read %s: %w", IdentityFile, err)
+	}
+	if who.Format != 1 || who.Node.IsZero() {
+		return Identity{}, fmt.Errorf("%s is of format %d, which this version can't use", IdentityFile, who.Format)
+	}
+	return who, nil
+}
+
+func newIdentity(path string) (Identity, error) {
+	var seed [20]byte
+	if _, err := rand.Read(seed[:]); err != nil {
+		return Identity{}, fmt.Errorf("make a node id: %w", err)
+	}
+	who := Identity{
+		Format: 1,
+		Node:   id.Node{UUID: id.Random([16]byte(seed[:16]))},
+		Epoch:  binary.BigEndian.Uint32(seed[16:]),
+	}
+	return who, who.write(path)
+}
+
+func (i Identity) write(path string) error {
+	raw, err := json.MarshalIndent(i, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", IdentityFile, err)
+	}
+	return WriteSynced(path, append(raw, '\n'))
+}
+
+// WriteSynced writes a file that is there whole or not at all after a crash.
+func WriteSynced(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	defer os.Remove(f.Name())
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
+	}
+	return Sync(filepath.Dir(path))
+}
+
+// Sync makes the names in a folder last.
+func Sync(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("sync the data directory: %w", err)
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("sync the data directory: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package node_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"facet/node/nodetest"
+	"facet/node/wire"
+)
+
+// lines is a log that several goroutines write.
+type lines struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+// with gives the lines that have a word, and forgets all.
+func (l *lines) with(word string) (list []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for line := range strings.Lines(l.b.String()) {
+		if strings.Contains(line, word) {
+			list = append(list, line)
+		}
+	}
+	l.b.Reset()
+	return list
+}
+
+func TestANodesLogTellsWhenItsCertificatesEndSoon(t *testing.T) {
+	t.Parallel()
+	var log lines
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	n := cluster.Nodes[0].Node
+	year := time.Now().Add(365 * 24 * time.Hour)
+	f := func(before time.Duration, want int, level string) {
+		t.Helper()
+		log.with("")
+		if warned := n.WarnOfExpiry(t.Context(), year.Add(-before)); warned != (want > 0) {
+			t.Errorf("%s before the end: warned %v", before, warned)
+		}
+		got := log.with("facet cluster renew")
+		if len(got) != want {
+			t.Errorf("%s before the end: %d lines, want %d: %q", before, len(got), want, got)
+		}
+		for _, line := range got {
+			if !strings.Contains(line, "level="+level) {
+				t.Errorf("%s before the end: %q, want level %s", before, line, level)
+			}
+		}
+	}
+	f(31*24*time.Hour, 0, "")
+	f(29*24*time.Hour, 2, "WARN")
+	f(2*24*time.Hour, 2, "ERROR")
+}
+
+func TestALoneNodeWarnsOnceThatItIsAlone(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 16})
+	eventually(t, cluster.Nodes[0].Node, "one warning", func(s wire.Status) bool { return len(s.Warnings) == 1 && warned(s, "one node") })
+}

@@ -1,0 +1,64 @@
+package limits
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"facet/node/loop"
+)
+
+// Config is what a node's limits are made of.
+type Config struct {
+	// Memory is how many bytes events may take; 0 is three quarters of SystemMemory.
+	Memory int64
+	// Used returns how many bytes events take.
+	Used func() int64
+	// DiskReserve is how many bytes of the file system of Dir stay free; 0 is 5 % of it,
+	// at least 1 GiB.
+	DiskReserve int64
+	Dir         string
+	Log         *slog.Logger
+}
+
+// Limits reports whether a node has room for further events (router.Memory). Its methods
+// are safe for concurrent use.
+type Limits struct {
+	*loop.Loop
+	memory *memory
+	space  *space
+	log    *slog.Logger
+}
+
+// New returns the limits of a node. Run measures the disk.
+func New(c Config) *Limits {
+	return &Limits{loop.New("limits"), newMemory(c.Memory, c.Used), newSpace(c.DiskReserve, c.Dir), c.Log}
+}
+
+// Run measures the disk each second until ctx ends.
+func (l *Limits) Run(ctx context.Context) {
+	l.Every(ctx, spaceEvery, func(context.Context) error { return l.space.step(l.log) })
+}
+
+// Full reports whether memory or disk is too short for further events.
+func (l *Limits) Full() bool { return l.DiskFull() || l.memory.Full() }
+
+// DiskFull reports whether too little of the disk is free for further events.
+func (l *Limits) DiskFull() bool { return l.space.full.Load() }
+
+// Alarms says in words that the disk is full.
+func (l *Limits) Alarms() []string {
+	if !l.DiskFull() {
+		return nil
+	}
+	return []string{fmt.Sprintf("the disk is nearly full, with %d MiB free: registrations are refused", l.space.free.Load()>>20)}
+}
+
+// Budget returns how many bytes events may take.
+func (l *Limits) Budget() int64 { return l.memory.budget }
+
+// Reserve returns how many bytes of the disk stay free.
+func (l *Limits) Reserve() uint64 { return l.space.kept(l.space.size.Load()) }
+
+// MeasureBy replaces the measurement of the disk by look. Tests use it.
+func (l *Limits) MeasureBy(look func() (free, size uint64, err error)) { l.space.setLook(look) }

@@ -1,0 +1,86 @@
+// Package peer reaches the other nodes of a cluster by the names of their members.
+package peer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"facet/internal/id"
+	"facet/node/transport"
+	"facet/router"
+)
+
+// Peers reaches other nodes by their member ids (router.Peers).
+type Peers struct {
+	self    id.Member
+	client  *transport.Client
+	resolve func(id.Member) (string, error)
+}
+
+// New returns the peers of the member self; resolve returns the address of a member.
+func New(self id.Member, client *transport.Client, resolve func(id.Member) (string, error)) *Peers {
+	return &Peers{self, client, resolve}
+}
+
+// Self gives this node's member id.
+func (p *Peers) Self() id.Member { return p.self }
+
+// Call has a peer carry out a request.
+func (p *Peers) Call(ctx context.Context, to id.Member, method string, body []byte) ([]byte, error) {
+	address, err := p.resolve(to)
+	if err != nil {
+		return nil, router.Unreachable(err)
+	}
+	node, err := to.Node()
+	if err != nil {
+		return nil, router.Unreachable(err)
+	}
+	answer, err := p.client.Call(ctx, transport.At(node, address), method, body)
+	if err == nil {
+		return answer, nil
+	}
+	if remote, ok := errors.AsType[*transport.RemoteError](err); ok {
+		if remote.Payload != nil {
+			return nil, router.DecodeFault(remote.Payload)
+		}
+		return nil, fmt.Errorf("peer %s: %w", to, err)
+	}
+	if errors.Is(err, transport.ErrTooLarge) {
+		return nil, err
+	}
+	return nil, router.Unreachable(err)
+}
+
+// Ask has a member answer the question q of method. It reads the answer into a, unless
+// that is nil. A nil q has no body.
+func (p *Peers) Ask(ctx context.Context, to id.Member, method string, q, a any) error {
+	var body []byte
+	if q != nil {
+		var err error
+		if body, err = json.Marshal(q); err != nil {
+			return fmt.Errorf("encode a question: %w", err)
+		}
+	}
+	answer, err := p.Call(ctx, to, method, body)
+	if err != nil || a == nil {
+		return err
+	}
+	if err := json.Unmarshal(answer, a); err != nil {
+		return fmt.Errorf("read the answer of %s: %w", to, err)
+	}
+	return nil
+}
+
+// Fault is an error of the router on its way to a peer.
+type Fault struct{ Err error }
+
+// Error returns the words of the error.
+func (f Fault) Error() string { return f.Err.Error() }
+
+// Unwrap returns the error.
+func (f Fault) Unwrap() error { return f.Err }
+
+// PeerError gives the bytes that router.DecodeFault reads.
+func (f Fault) PeerError() []byte { return router.EncodeFault(f.Err) }

@@ -1,0 +1,121 @@
+package placement
+
+import (
+	"context"
+	"slices"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+)
+
+// keepMetaVoters keeps as many voters of meta as there should be, on nodes that are
+// not to leave, and takes removed nodes out of meta once they hold nothing. One change
+// at a time.
+func (p *Placement) keepMetaVoters(ctx context.Context, seats []metafsm.Seat) error {
+	group := p.cfg.Replicas.MetaGroup()
+	servers, index, err := group.Servers()
+	if err != nil || index == 0 {
+		return err
+	}
+	var members []metaMember
+	for _, s := range servers {
+		members = append(members, metaMember{s.Member, s.Voter})
+	}
+	switch step := nextMetaStep(members, seats, p.removed(), p.Holders()); step.kind {
+	case metaPromote:
+		commit := group.Status().Commit
+		voters := []id.Member{step.member}
+		for _, m := range members {
+			if m.voter {
+				voters = append(voters, m.member)
+			}
+		}
+		if p.cfg.Replicas.CaughtUp(ctx, id.Meta, commit, voters[:1]) == 0 {
+			return nil // it has still to catch up
+		}
+		if err := p.cfg.Replicas.Enough(ctx, id.Meta, commit, voters); err != nil {
+			return err
+		}
+		p.cfg.Log.Info("a node becomes a voter of meta", "node", step.member)
+		return group.AddVoter(ctx, step.member, index)
+	case metaDemote, metaRemove:
+		if step.member == p.cfg.Self {
+			return group.Transfer(ctx, "")
+		}
+		p.cfg.Log.Info("a node leaves meta", "node", step.member, "stays", step.kind == metaDemote)
+		if step.kind == metaDemote {
+			return group.Demote(ctx, step.member, index)
+		}
+		return group.Remove(ctx, step.member, index)
+	default:
+		return nil
+	}
+}
+
+// metaMember is a member of meta.
+type metaMember struct {
+	member id.Member
+	voter  bool
+}
+
+// metaStep is a change of meta's members.
+type metaStep struct {
+	kind   metaStepKind
+	member id.Member
+}
+
+type metaStepKind uint8
+
+const (
+	metaStay metaStepKind = iota
+	metaPromote
+	metaDemote
+	metaRemove
+)
+
+// nextMetaStep gives the next change on the way to the members that meta should have:
+// VotersMax voters, or the largest odd number that is not more than the nodes. A voter
+// that is to leave goes when as many others vote; one that is away goes only if
+// another has taken its place, or if an odd number of others, at least three, is left.
+func nextMetaStep(members []metaMember, seats []metafsm.Seat, removed, holders map[id.Member]bool) metaStep {
+	seat := map[id.Member]metafsm.Seat{}
+	for _, s := range seats {
+		seat[s.Member] = s
+	}
+	zones := map[string]int{}
+	var good, bad, spare []id.Member
+	for _, m := range members {
+		s, ok := seat[m.member]
+		switch {
+		case m.voter && ok && !s.Away:
+			good = append(good, m.member)
+			zones[s.Zone]++
+		case m.voter:
+			bad = append(bad, m.member)
+		case ok && !s.Missed && !s.Away:
+			spare = append(spare, m.member)
+		}
+	}
+	want := min(VotersMax, len(good)+len(spare))
+	if want > 2 {
+		want -= 1 - want%2
+	}
+	if len(good) < want {
+		return metaStep{metaPromote, slices.MinFunc(spare, func(a, b id.Member) int { return zones[seat[a].Zone] - zones[seat[b].Zone] })}
+	}
+	for _, m := range bad {
+		_, known := seat[m]
+		switch {
+		case !known && removed[m] && !holders[m]:
+			return metaStep{metaRemove, m}
+		case !known && len(good) > 0, len(good) >= VotersMax, len(good) >= 3 && (len(good)+len(bad))%2 == 0:
+			return metaStep{metaDemote, m}
+		}
+	}
+	for _, m := range members {
+		if !m.voter && removed[m.member] && !holders[m.member] {
+			return metaStep{metaRemove, m.member}
+		}
+	}
+	return metaStep{}
+}

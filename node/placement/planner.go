@@ -1,0 +1,205 @@
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/wire"
+	"facet/raftfsm/metafsm"
+)
+
+// movesMax is how many shards are on the move at once: a replica that catches up
+// costs its peers disk and network.
+const movesMax = 2
+
+// Seats returns the members that may hold replicas, and who takes over from those that may
+// not any more. It takes nobody for away.
+func (p *Placement) Seats() ([]metafsm.Seat, map[id.Member]id.Member) {
+	return p.seats(map[id.Member]time.Time{})
+}
+
+// seats is Seats, with the nodes that were missed since the times of missed; it keeps
+// those up.
+func (p *Placement) seats(missed map[id.Member]time.Time) ([]metafsm.Seat, map[id.Member]id.Member) {
+	zones := map[id.Member]string{p.cfg.Self: p.cfg.Zone} // of those who are there
+	for _, m := range p.cfg.Gossip.Members() {
+		zones[m.Member] = m.Zone
+	}
+	nodes := withFounders(p.cfg.Replicas.Meta().Nodes(), p.cfg.Replicas.Meta().Shards().Shards, zones)
+	members := map[id.Node]id.Member{}
+	for _, r := range nodes {
+		members[r.ID] = r.Member
+	}
+	var seats []metafsm.Seat
+	heirs := map[id.Member]id.Member{}
+	for _, r := range nodes {
+		if r.State != metafsm.NodeActive {
+			if heir, ok := members[r.Heir]; ok {
+				heirs[r.Member] = heir
+			}
+			continue
+		}
+		seat := metafsm.Seat{Member: r.Member, Zone: r.Zone}
+		if _, alive := zones[r.Member]; alive {
+			delete(missed, r.Member)
+		} else {
+			since, known := missed[r.Member]
+			if !known {
+				since = time.Now()
+				missed[r.Member] = since
+			}
+			seat.Missed, seat.Away = true, time.Since(since) >= p.cfg.Away
+		}
+		seats = append(seats, seat)
+	}
+	return seats, heirs
+}
+
+// withFounders gives meta's records of nodes, and one for each voter of the map who has
+// none: founders are given shards before they have put in their records, and one that
+// takes longer must not be taken for gone.
+func withFounders(records []metafsm.Node, shards []metafsm.ShardVoters, zones map[id.Member]string) []metafsm.Node {
+	known := map[id.Node]bool{}
+	for _, r := range records {
+		known[r.ID] = true
+	}
+	all := slices.Clone(records)
+	for _, at := range shards {
+		for _, m := range at.Voters {
+			if node, err := m.Node(); err == nil && !known[node] {
+				known[node] = true
+				all = append(all, metafsm.Node{ID: node, Member: m, Zone: zones[m], State: metafsm.NodeActive})
+			}
+		}
+	}
+	return all
+}
+
+// keepPlaces moves shards to where the plan wants them, a few at a time. It runs on
+// meta's leader.
+func (p *Placement) keepPlaces(ctx context.Context) error {
+	cluster, _ := p.cfg.Replicas.Meta().Cluster()
+	now := p.cfg.Replicas.Meta().Shards()
+	if now.Epoch == 0 {
+		return nil
+	}
+	seats, heirs := p.seats(p.missed)
+	arrived := false
+	shards := slices.Clone(now.Shards)
+	for i, at := range shards {
+		if at.Moving && p.hasMoved(ctx, at) {
+			shards[i].Moving, shards[i].Leaving = false, nil
+			p.cfg.Log.Info("a shard has moved", "group", at.Shard, "voters", at.Voters)
+			arrived = true
+		}
+	}
+	plan := metafsm.Replan(shards, seats, cluster.WantedReplicas(), heirs)
+	next, _ := metafsm.Next(shards, plan, seats, movesMax)
+	for i, at := range shards {
+		if !at.Moved && next[i].Moving && !at.Moving && !p.Founded(ctx, at) {
+			next[i] = at
+		}
+	}
+	if arrived || !reflect.DeepEqual(next, shards) {
+		if err := p.propose(ctx, metafsm.PutShards{Previous: now.Epoch, Shards: next}); err != nil {
+			return fmt.Errorf("change the shard map: %w", err)
+		}
+	}
+	return p.keepMetaVoters(ctx, seats)
+}
+
+// Founded reports whether a group has begun. Its first voters found it by the map, so the
+// map must not move it before: then nobody would.
+func (p *Placement) Founded(ctx context.Context, at metafsm.ShardVoters) bool {
+	leader, ok := p.cfg.Replicas.Leading(ctx, at.Shard, at.Voters)
+	return ok && len(leader.Servers) > 0
+}
+
+// hasMoved tells whether a group's members are its wanted voters and nobody else.
+func (p *Placement) hasMoved(ctx context.Context, at metafsm.ShardVoters) bool {
+	leader, ok := p.cfg.Replicas.Leading(ctx, at.Shard, at.Holders())
+	if !ok || len(leader.Servers) != len(at.Voters) {
+		return false
+	}
+	for _, s := range leader.Servers {
+		if !s.Voter || !slices.Contains(at.Voters, s.Member) {
+			return false
+		}
+	}
+	return true
+}
+
+// removed gives the members of nodes that were removed.
+func (p *Placement) removed() map[id.Member]bool {
+	gone := map[id.Member]bool{}
+	for _, r := range p.cfg.Replicas.Meta().Nodes() {
+		if r.State == metafsm.NodeRemoved {
+			gone[r.Member] = true
+		}
+	}
+	return gone
+}
+
+// Holders returns the members that may have a replica of a shard.
+func (p *Placement) Holders() map[id.Member]bool {
+	holding := map[id.Member]bool{}
+	for _, at := range p.cfg.Replicas.Meta().Shards().Shards {
+		for _, m := range at.Holders() {
+			holding[m] = true
+		}
+	}
+	return holding
+}
+
+// errFew says that the nodes that would be left are too few.
+var errFew = errors.New("the nodes that are left are too few for the present number of replicas")
+
+// MayLeave fails if a node's leave would lower the number of a shard's replicas, or
+// leave fewer nodes than voters.
+func (p *Placement) MayLeave(who id.Node) error {
+	left := 0
+	for _, r := range p.cfg.Replicas.Meta().Nodes() {
+		if r.ID != who && r.State == metafsm.NodeActive {
+			left++
+		}
+	}
+	most := 0
+	for _, at := range p.cfg.Replicas.Meta().Shards().Shards {
+		most = max(most, len(at.Voters))
+	}
+	if left < most {
+		return fmt.Errorf("%w: %d nodes for %d", errFew, left, most)
+	}
+	return nil
+}
+
+// without returns the nodes of members that are not among others.
+func without(members, others []id.Member) []id.Node {
+	list := []id.Node{}
+	for _, m := range members {
+		if node, err := m.Node(); err == nil && !slices.Contains(others, m) {
+			list = append(list, node)
+		}
+	}
+	return list
+}
+
+// Steps returns what a plan changes of shards that are not on the move yet.
+func (*Placement) Steps(now, plan []metafsm.ShardVoters) []wire.PlanStep {
+	steps := []wire.PlanStep{}
+	for i, at := range now {
+		s := wire.PlanStep{Shard: at.Shard, From: without(at.Voters, plan[i].Voters), To: without(plan[i].Voters, at.Voters)}
+		if len(s.From)+len(s.To) > 0 {
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}
+
+// AtOnce returns how many shards are on the move at the same time.
+func (*Placement) AtOnce() int { return movesMax }

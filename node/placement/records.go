@@ -1,0 +1,136 @@
+package placement
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+)
+
+// KeepRecords does what meta's leader owes the cluster's records; on another node it
+// forgets who was missed.
+func (p *Placement) KeepRecords(ctx context.Context) error {
+	if !p.cfg.Replicas.MetaGroup().IsLeader() {
+		clear(p.missed) // a leader that comes to it later counts anew
+		return nil
+	}
+	return p.keepRecords(ctx)
+}
+
+// keepRecords founds the cluster's record and its map, takes nodes in, and keeps the
+// shards where they belong.
+func (p *Placement) keepRecords(ctx context.Context) error {
+	meta := p.cfg.Replicas.Meta()
+	if _, founded := meta.Cluster(); !founded {
+		if err := p.foundRecord(ctx); err != nil {
+			return err
+		}
+	}
+	cluster, founded := meta.Cluster()
+	if !founded {
+		return nil
+	}
+	zones := map[id.Member]string{}
+	for _, m := range p.cfg.Gossip.Members() {
+		zones[m.Member] = m.Zone
+		who, err := m.Member.Node()
+		if err != nil || p.isRemoved(who) || m.Pack != PackHint(cluster.Pack) || !m.Cluster.IsZero() && m.Cluster != cluster.ID ||
+			max(1, m.Level) < meta.Level() {
+			continue
+		}
+		if err := p.takeIn(ctx, m.Member); err != nil {
+			return err
+		}
+	}
+	if meta.Shards().Epoch > 0 {
+		return errors.Join(p.cfg.Records.Sweep(ctx), p.keepPlaces(ctx), p.raiseLevel(ctx))
+	}
+	members := p.cfg.Replicas.Members(id.Meta)
+	p.cfg.Log.Info("placing shards", "shards", cluster.Shards, "nodes", len(members), "replicas", cluster.Replicas)
+	seats := make([]metafsm.Seat, 0, len(members))
+	for _, m := range members {
+		seats = append(seats, metafsm.Seat{Member: m, Zone: zones[m]})
+	}
+	return p.propose(ctx, metafsm.PutShards{Shards: metafsm.Place(seats, cluster.Shards, cluster.Replicas)})
+}
+
+// foundRecord proposes the record that makes these nodes a cluster. Only the
+// first proposal counts.
+func (p *Placement) foundRecord(ctx context.Context) error {
+	var random [16]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return fmt.Errorf("make a cluster id: %w", err)
+	}
+	return p.propose(ctx, metafsm.Found{Cluster: metafsm.Cluster{
+		ID:       id.Cluster{UUID: id.Random(random)},
+		Shards:   p.cfg.Shards,
+		Replicas: min(p.cfg.Copies, len(p.cfg.Replicas.Members(id.Meta))),
+		Wanted:   p.cfg.Copies,
+		Pack:     p.cfg.Pack,
+		KeyCheck: p.cfg.KeyCheck(),
+
+		SlotsPerShard: uint32(p.cfg.SlotsPerShard),
+		Created:       time.Now().UnixMilli(),
+	}})
+}
+
+// takeIn adds a node to meta when it is not there: as a member that receives the
+// log and has no vote.
+func (p *Placement) takeIn(ctx context.Context, m id.Member) error {
+	servers, index, err := p.cfg.Replicas.MetaGroup().Servers()
+	if err != nil {
+		return err
+	}
+	for _, s := range servers {
+		if s.Member == m {
+			return nil
+		}
+	}
+	p.cfg.Log.Info("taking a node in", "node", m)
+	return p.cfg.Replicas.MetaGroup().AddNonvoter(ctx, m, index)
+}
+
+func (p *Placement) propose(ctx context.Context, c interface{ Encode() []byte }) error {
+	_, err := p.cfg.Replicas.MetaGroup().Propose(ctx, c.Encode())
+	return err
+}
+
+// Register puts this node's own record into meta when it is missing or old.
+func (p *Placement) Register(ctx context.Context) error {
+	level := RecordLevel(p.cfg.Level)
+	known := slices.ContainsFunc(p.cfg.Replicas.Meta().Nodes(), func(r metafsm.Node) bool {
+		return r.Member == p.cfg.Self && r.Name == p.cfg.Name && r.Zone == p.cfg.Zone && r.Level == level
+	})
+	if _, founded := p.cfg.Replicas.Meta().Cluster(); !founded || known {
+		return nil
+	}
+	return p.cfg.Records.PutNode(ctx, metafsm.Node{
+		ID: p.cfg.Node, Member: p.cfg.Self, Name: p.cfg.Name, Zone: p.cfg.Zone, Level: level, Joined: time.Now().UnixMilli(),
+	})
+}
+
+// CheckFounding refuses to serve a cluster that was founded with another model
+// pack, whose templates can't be compared with ours, or with another cluster key.
+func (p *Placement) CheckFounding() error {
+	cluster, founded := p.cfg.Replicas.Meta().Cluster()
+	switch {
+	case !founded:
+		return nil
+	case cluster.Pack != p.cfg.Pack:
+		return otherPack(cluster.Pack, p.cfg.Pack)
+	case !p.cfg.HasKey(cluster.KeyCheck):
+		return errors.New("this node's cluster key is not the cluster's: copy the key file of another node")
+	}
+	return nil
+}
+
+// otherPack says why a node with the pack own can't serve in a cluster.
+func otherPack(cluster, own string) error {
+	return fmt.Errorf("this cluster was founded with model pack %.12s, and this node has %.12s: "+
+		"templates of different packs can't be compared; start it with the cluster's pack", cluster, own)
+}

@@ -1,0 +1,212 @@
+package replicas
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/datadir"
+	"facet/raftfsm"
+)
+
+const (
+	// outRetry is how long a replica whose disk was full rests before it is opened again.
+	outRetry = 5 * time.Second
+	// outFileMax bounds the file that says why a replica is out of service.
+	outFileMax = 64 << 10
+	// outSuffix is of that file's name, asideMark in that of a folder set aside.
+	outSuffix = ".out"
+	asideMark = ".damaged-"
+	// asideTime is how a folder that was set aside says when.
+	asideTime = "20060102T150405.000Z"
+)
+
+// ErrDiverged is returned when a replica's state is another than the majority's.
+var ErrDiverged = errors.New("node: the replica's state differs from the majority's")
+
+// outage is why a replica on this node is out of service.
+type outage struct {
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+	// full tells that nothing but space was missing: the files are good.
+	full bool
+	// reopened tells that the replica runs on an empty folder and waits for its state.
+	reopened bool
+}
+
+// outages are the replicas here that are out of service. A damaged one has a file
+// beside its folder that says so, until it has got another state from its peers: it
+// must not be opened on the files that it has, and it must not vote without them.
+type outages struct {
+	dir string
+
+	mu sync.Mutex // guards of
+	of map[id.Shard]outage
+}
+
+// openOutages reads what earlier runs have noted.
+func openOutages(dir string) (*outages, error) {
+	o := &outages{dir: dir, of: map[id.Shard]outage{}}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("look for replicas out of service: %w", err)
+	}
+	for _, e := range entries {
+		var number id.Shard
+		if n, _ := fmt.Sscanf(e.Name(), "group-%d"+outSuffix, &number); n != 1 || e.Name() != filepath.Base(o.file(number)) {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil || info.Size() > outFileMax {
+			return nil, errors.Join(fmt.Errorf("%s can't be read", e.Name()), err)
+		}
+		b, err := os.ReadFile(o.file(number))
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", e.Name(), err)
+		}
+		var why outage
+		if err := json.Unmarshal(b, &why); err != nil {
+			why = outage{Reason: "its file " + e.Name() + " can't be read", At: info.ModTime()}
+		}
+		o.of[number] = why
+	}
+	return o, nil
+}
+
+func (o *outages) file(number id.Shard) string {
+	return filepath.Join(o.dir, fmt.Sprintf("group-%d%s", number, outSuffix))
+}
+
+// note puts a replica out of service for err, or gives an error when only the end of
+// the process helps: a failed write or fsync leaves nobody knowing what a file holds.
+func (o *outages) note(number id.Shard, err error) error {
+	why := outage{Reason: err.Error(), At: time.Now().UTC()}
+	switch {
+	case number == id.Meta:
+		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		why.full = true
+	case errors.Is(err, raftfsm.ErrCorrupt), errors.Is(err, raftfsm.ErrGone), errors.Is(err, ErrDiverged):
+		b, failed := json.Marshal(why)
+		if failed == nil {
+			failed = datadir.WriteSynced(o.file(number), b)
+		}
+		if failed != nil {
+			return errors.Join(err, failed)
+		}
+	default:
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.of[number] = why
+	return nil
+}
+
+func (o *outages) get(number id.Shard) (outage, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	why, out := o.of[number]
+	return why, out
+}
+
+func (o *outages) all() map[id.Shard]outage {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return maps.Clone(o.of)
+}
+
+// reopened notes that a replica waits for its state.
+func (o *outages) reopened(number id.Shard) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	why := o.of[number]
+	why.reopened = true
+	o.of[number] = why
+}
+
+// end ends the outage that was, unless there is a newer one.
+func (o *outages) end(number id.Shard, was outage) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.of[number] != was {
+		return nil
+	}
+	if !was.full {
+		if err := os.Remove(o.file(number)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("end the outage of group %d: %w", number, err)
+		}
+	}
+	delete(o.of, number)
+	return datadir.Sync(o.dir)
+}
+
+// setAside gives a group's folder another name, and tells it. Nothing happens where there
+// is none.
+func (o *outages) setAside(folder string) (aside string, err error) {
+	aside = folder + asideMark + time.Now().UTC().Format(asideTime)
+	if err := os.Rename(folder, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("set a damaged group aside: %w", err)
+	}
+	return aside, datadir.Sync(o.dir)
+}
+
+// aside lists the folders that were set aside, and when.
+func (o *outages) aside() map[string]time.Time {
+	entries, err := os.ReadDir(o.dir)
+	if err != nil {
+		return nil // whoever writes there next says so
+	}
+	found := map[string]time.Time{}
+	for _, e := range entries {
+		_, when, marked := strings.Cut(e.Name(), asideMark)
+		if at, err := time.Parse(asideTime, when); marked && err == nil && e.IsDir() {
+			found[e.Name()] = at
+		}
+	}
+	return found
+}
+
+// clear removes folders that were set aside for longer than keep: they hold what was
+// erased since.
+func (o *outages) clear(keep time.Duration) error {
+	var err error
+	for name, at := range o.aside() {
+		if time.Since(at) > keep {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(o.dir, name)))
+		}
+	}
+	return err
+}
+
+// alarms says in words what is out of service here, and what was set aside.
+func (o *outages) alarms() []string {
+	var list []string
+	all := o.all()
+	for _, number := range slices.Sorted(maps.Keys(all)) {
+		why := all[number]
+		list = append(list, fmt.Sprintf("%s is out of service on this node since %s: %s", Name(number), why.At.Format(time.RFC3339), why.Reason))
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.aside())) {
+		list = append(list, fmt.Sprintf("a damaged replica was set aside and made anew from its peers: its files are in %s", name))
+	}
+	return list
+}
+
+// Name names a group in messages.
+func Name(number id.Shard) string {
+	if number == id.Meta {
+		return "meta"
+	}
+	return fmt.Sprintf("shard %d", number)
+}

@@ -1,0 +1,134 @@
+package replicas
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
+)
+
+func outagesIn(t *testing.T, dir string) *outages {
+	t.Helper()
+	o, err := openOutages(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestDamagedReplicaStaysOutAfterRestart(t *testing.T) {
+	t.Parallel()
+	f := func(number id.Shard, err error, fatal, now, restarted bool) {
+		t.Helper()
+		dir := t.TempDir()
+		o := outagesIn(t, dir)
+		if got := o.note(number, err); (got != nil) != fatal {
+			t.Errorf("%v in group %d: got %v, want fatal %v", err, number, got, fatal)
+		}
+		why, out := o.get(number)
+		if _, after := outagesIn(t, dir).get(number); out != now || after != restarted {
+			t.Errorf("%v in group %d: out %v, after a restart %v; want %v, %v", err, number, out, after, now, restarted)
+		}
+		if !out {
+			return
+		}
+		if err := o.end(number, why); err != nil {
+			t.Error(err)
+		}
+		if _, after := outagesIn(t, dir).get(number); after || len(o.all()) != 0 {
+			t.Errorf("%v in group %d: out after its end", err, number)
+		}
+	}
+	f(1, fmt.Errorf("entry 5: %w", raftfsm.ErrCorrupt), false, true, true)
+	f(1, fmt.Errorf("open: %w", raftfsm.ErrGone), false, true, true)
+	f(12, ErrDiverged, false, true, true)
+	f(1, &os.PathError{Op: "write", Path: "raft.db", Err: syscall.ENOSPC}, false, true, false) // its files are good
+	f(1, &os.PathError{Op: "sync", Path: "raft.db", Err: syscall.EIO}, true, false, false)
+	f(id.Meta, raftfsm.ErrCorrupt, true, false, false)
+}
+
+func TestOlderOutageDoesNotEndNewerOne(t *testing.T) {
+	t.Parallel()
+	o := outagesIn(t, t.TempDir())
+	if err := o.note(1, raftfsm.ErrCorrupt); err != nil {
+		t.Fatal(err)
+	}
+	first, _ := o.get(1)
+	if err := o.note(1, ErrDiverged); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.end(1, first); err != nil {
+		t.Fatal(err)
+	}
+	if why, out := o.get(1); !out || why.Reason != ErrDiverged.Error() {
+		t.Errorf("out %v because of %q", out, why.Reason)
+	}
+}
+
+func TestFolderSetAsideIsRemovedInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		o, group := outagesIn(t, dir), Folder(dir, 1)
+		if err := os.Mkdir(group, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		aside, err := o.setAside(group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := func(wait time.Duration, want int) {
+			t.Helper()
+			time.Sleep(wait)
+			if err := o.clear(time.Hour); err != nil {
+				t.Error(err)
+			}
+			if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != want || len(o.alarms()) != want {
+				t.Errorf("%s later: %q, alarms %q, %v; want %d", wait, left, o.alarms(), err, want)
+			}
+		}
+		f(time.Hour, 1)
+		if _, err := os.Stat(aside); err != nil {
+			t.Error(err)
+		}
+		f(time.Millisecond, 0)
+		if _, err := o.setAside(group); err != nil { // there is none
+			t.Error(err)
+		}
+	})
+}
+
+func TestReplicaOnFullDiskRestsBeforeItReopens(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		full := true
+		r := &Replicas{
+			cfg:     Config{DiskFull: func() bool { return full }, Log: slog.New(slog.DiscardHandler)},
+			outages: outagesIn(t, t.TempDir()), state: metafsm.New(),
+		}
+		r.Damage(1, &os.PathError{Op: "write", Path: "raft.db", Err: syscall.ENOSPC})
+		f := func(what string, wait time.Duration, want bool) {
+			t.Helper()
+			time.Sleep(wait)
+			if r.Repair(t.Context()); r.Out(1) != want {
+				t.Errorf("%s: out %v, want %v", what, r.Out(1), want)
+			}
+		}
+		f("at once", 0, true)
+		f("while the disk is full", time.Minute, true)
+		full = false
+		f("with space", 0, false)
+		r.Damage(1, errors.Join(syscall.ENOSPC))
+		f("full again, a moment later", outRetry-1, true)
+		f("and then", 1, false)
+	})
+}

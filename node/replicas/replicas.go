@@ -1,0 +1,425 @@
+package replicas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"facet/engine/score"
+	"facet/internal/id"
+	"facet/node/datadir"
+	"facet/node/metrics"
+	"facet/node/transport"
+	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+	"facet/shard/kernel"
+)
+
+// Peers asks other nodes.
+type Peers interface {
+	// Ask has a member answer the question q of method; the answer is read into a, unless
+	// that is nil.
+	Ask(ctx context.Context, to id.Member, method string, q, a any) error
+}
+
+// Config is what a node's replicas need.
+type Config struct {
+	Dir string
+	// Registry is that of Dir.
+	Registry *datadir.Registry
+	// Level is the one that this node knows (metafsm.Level).
+	Level   uint32
+	Self    id.Member
+	Mux     *transport.Mux
+	Peers   Peers
+	Resolve func(id.Member) (string, error)
+	// Sync brings the replica of meta here up to date.
+	Sync func(context.Context) error
+	// DiskFull reports whether a replica that had no space would have none again.
+	DiskFull func() bool
+	// Fatal is told why the node can't go on.
+	Fatal func(error)
+
+	Timing      raftfsm.Timing
+	EraseWithin time.Duration // raftfsm.Config.EraseWithin
+	Table       *score.Table
+	Arena       *kernel.Arena // of all shards' templates; Close closes it
+	Meters      *metrics.Work
+	Log         *slog.Logger
+}
+
+// Replicas are the Raft groups that live on this node: meta always, and the shards that
+// meta's map gives to it. Its methods are safe for concurrent use.
+type Replicas struct {
+	cfg Config
+	// noted is the cluster's level, once the data directory says so: files of that level
+	// may be written.
+	noted    atomic.Uint32
+	stopping atomic.Bool
+	outages  *outages
+	checks   chan struct{} // raftfsm.Config.Checks: one replica is hashed at a time
+
+	meta  *raftfsm.Group
+	state *metafsm.Machine // meta's
+
+	// mu guards shards. Never held across a call into a group.
+	mu     sync.RWMutex
+	shards map[id.Shard]hosted
+}
+
+// hosted is one shard's replica.
+type hosted struct {
+	group *raftfsm.Group
+	state *shardfsm.Machine
+}
+
+// Open opens this node's replica of meta. It closes c.Arena if it fails.
+func Open(c Config) (*Replicas, error) {
+	r := &Replicas{cfg: c, state: metafsm.NewKnowing(c.Level), checks: make(chan struct{}, 1), shards: map[id.Shard]hosted{}}
+	err := r.openMeta()
+	if err != nil {
+		return nil, errors.Join(err, c.Arena.Close())
+	}
+	return r, nil
+}
+
+func (r *Replicas) openMeta() (err error) {
+	if r.outages, err = openOutages(r.cfg.Dir); err != nil {
+		return err
+	}
+	r.meta, err = r.open(id.Meta, r.state)
+	if errors.Is(err, raftfsm.ErrGone) {
+		err = fmt.Errorf("%w: without it this node can't go on under its old name; "+
+			"empty its data directory, so that it joins as a new one, and remove the old one (facet node remove)", err)
+	}
+	return err
+}
+
+// open opens a replica on its folder. One of which there was none before is written
+// down first; one that was written down and has no log any more is not opened
+// (raftfsm.ErrGone).
+func (r *Replicas) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group, error) {
+	if !r.cfg.Registry.Has(number) {
+		if err := raftfsm.Prepare(Folder(r.cfg.Dir, number)); err != nil {
+			return nil, err
+		}
+		if err := r.cfg.Registry.Add(number); err != nil {
+			return nil, err
+		}
+	}
+	stream, err := r.cfg.Mux.Group(number)
+	if err != nil {
+		return nil, fmt.Errorf("open group %d: %w", number, err)
+	}
+	group, err := raftfsm.Open(raftfsm.Config{
+		Group: number, Self: r.cfg.Self, Dir: Folder(r.cfg.Dir, number), Prepared: true,
+		Stream: stream, Resolve: r.cfg.Resolve, Timing: r.cfg.Timing, EraseWithin: r.cfg.EraseWithin, Checks: r.checks,
+		Proposed: r.cfg.Meters.Proposed(number),
+		Log:      r.cfg.Log.With("group", number), Fatal: func(err error) { r.Damage(number, err) },
+	}, state)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open group %d: %w", number, err), stream.Close())
+	}
+	return group, nil
+}
+
+// Host opens the replicas that meta's map gives to this node and closes and erases
+// those that it gives to others. It brings the map up to date first: a node that has
+// just started may go by an old one, and must neither found a group that others have
+// long moved nor erase what it has been given since.
+func (r *Replicas) Host(ctx context.Context) error {
+	for _, at := range r.state.Shards().Shards {
+		if _, out := r.outages.get(at.Shard); out {
+			continue // Repair sees to it
+		}
+		_, open := r.hosted(at.Shard)
+		mine := r.mine(at)
+		if open == mine && (mine || !r.cfg.Registry.Has(at.Shard)) {
+			continue
+		}
+		var err error
+		if mine {
+			err = r.openShard(ctx, at.Shard)
+		} else if err = r.cfg.Sync(ctx); err == nil {
+			err = r.drop(at.Shard)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Complete tells whether all replicas are open that the map gives to this node, but for
+// those out of service.
+func (r *Replicas) Complete() bool {
+	for _, at := range r.state.Shards().Shards {
+		_, out := r.outages.get(at.Shard)
+		if _, open := r.hosted(at.Shard); r.mine(at) && !open && !out {
+			return false
+		}
+	}
+	return true
+}
+
+// mine tells whether this node may have a replica.
+func (r *Replicas) mine(at metafsm.ShardVoters) bool {
+	return slices.Contains(at.Holders(), r.cfg.Self)
+}
+
+// openShard opens this node's replica of a shard. One without any state belongs to a
+// group that is to be founded, or waits for the leader to make it a member.
+func (r *Replicas) openShard(ctx context.Context, number id.Shard) error {
+	state := r.newShard()
+	group, err := r.open(number, state)
+	if err != nil {
+		r.Damage(number, err)
+		return err
+	}
+	h := hosted{group, state}
+	if !group.HasState() {
+		if err := r.cfg.Sync(ctx); err != nil {
+			return errors.Join(err, r.shut(h))
+		}
+		at, _ := r.state.Shards().Shard(number)
+		if !r.mine(at) {
+			return errors.Join(r.shut(h), r.remove(number))
+		}
+		if err := r.bootstrap(group, at); err != nil {
+			return errors.Join(err, r.shut(h))
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shards[number] = h
+	return nil
+}
+
+// newShard makes the machine of a shard's replica.
+func (r *Replicas) newShard() *shardfsm.Machine {
+	state := shardfsm.New(r.cfg.Table, r.cfg.Arena)
+	state.Batch(func() bool { return r.noted.Load() >= metafsm.LevelBatches })
+	return state
+}
+
+// bootstrap founds a group that never moved, if this node is one of its first voters.
+func (r *Replicas) bootstrap(group *raftfsm.Group, at metafsm.ShardVoters) error {
+	if at.Moved || !slices.Contains(at.Voters, r.cfg.Self) {
+		return nil
+	}
+	voters := make([]raftfsm.Server, 0, len(at.Voters))
+	for _, m := range at.Voters {
+		voters = append(voters, raftfsm.Server{Member: m, Voter: true})
+	}
+	if err := group.Bootstrap(voters); err != nil {
+		return fmt.Errorf("found group %d: %w", at.Shard, err)
+	}
+	return nil
+}
+
+func (r *Replicas) shut(h hosted) error {
+	err := h.group.Close()
+	h.state.Shard().Close()
+	return err
+}
+
+// drop closes this node's replica of a shard, which others hold now, and erases it.
+func (r *Replicas) drop(number id.Shard) error {
+	if at, _ := r.state.Shards().Shard(number); r.mine(at) {
+		return nil // by the newer map
+	}
+	r.cfg.Log.Info("this node no longer holds a shard", "group", number)
+	var err error
+	if h, open := r.hosted(number); open { // else a crash came between this and the next
+		err = r.takeOut(number, h)
+	}
+	if err == nil {
+		err = r.remove(number)
+	}
+	if err != nil {
+		return fmt.Errorf("drop group %d: %w", number, err)
+	}
+	return nil
+}
+
+// remove erases a replica's files, and then forgets that there was one.
+func (r *Replicas) remove(number id.Shard) error {
+	if err := os.RemoveAll(Folder(r.cfg.Dir, number)); err != nil {
+		return err
+	}
+	return r.cfg.Registry.Forget(number)
+}
+
+// Damage takes a replica out of service, or ends the node where that does not help.
+func (r *Replicas) Damage(number id.Shard, err error) {
+	if fatal := r.outages.note(number, err); fatal != nil {
+		r.cfg.Fatal(fmt.Errorf("group %d: %w", number, fatal))
+		return
+	}
+	r.cfg.Log.Error("a replica is out of service", "group", number, "err", err)
+}
+
+// Folder returns the folder of a group's files in a data directory.
+func Folder(dir string, number id.Shard) string {
+	return filepath.Join(dir, fmt.Sprintf("group-%d", number))
+}
+
+func (r *Replicas) hosted(number id.Shard) (hosted, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	h, ok := r.shards[number]
+	return h, ok
+}
+
+// Numbers gives the shards that live here, ascending.
+func (r *Replicas) Numbers() []id.Shard {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return slices.Sorted(maps.Keys(r.shards))
+}
+
+// All returns meta and the shards that live here, ascending.
+func (r *Replicas) All() []id.Shard { return append([]id.Shard{id.Meta}, r.Numbers()...) }
+
+// Group gives the replica of a group on this node (router.Groups).
+func (r *Replicas) Group(number id.Shard) (*raftfsm.Group, bool) {
+	if number == id.Meta {
+		return r.meta, true
+	}
+	h, ok := r.hosted(number)
+	return h.group, ok
+}
+
+// Led returns what keeps this node from taking part in its cluster, or nil.
+func (r *Replicas) Led() error {
+	if _, founded := r.state.Cluster(); !founded {
+		return errors.New("the cluster is not founded yet")
+	}
+	if r.state.Shards().Epoch == 0 {
+		return errors.New("the shards are not placed yet")
+	}
+	// Until meta has a record of this node, others know neither its name nor its zone.
+	if !slices.ContainsFunc(r.state.Nodes(), func(n metafsm.Node) bool { return n.Member == r.cfg.Self }) {
+		return errors.New("the cluster has no record of this node yet")
+	}
+	for _, number := range r.All() {
+		group, ok := r.Group(number)
+		if !ok {
+			return fmt.Errorf("group %d is not open", number)
+		}
+		if _, led := group.Leader(); !led {
+			return fmt.Errorf("group %d has no leader", number)
+		}
+	}
+	return nil
+}
+
+// Out reports whether a replica here is out of service.
+func (r *Replicas) Out(number id.Shard) bool {
+	_, out := r.outages.get(number)
+	return out
+}
+
+// OutCount returns how many replicas here are out of service.
+func (r *Replicas) OutCount() int { return len(r.outages.all()) }
+
+// Alarms says in words what is out of service here, and what was set aside.
+func (r *Replicas) Alarms() []string { return r.outages.alarms() }
+
+// Arena returns the memory of all templates here.
+func (r *Replicas) Arena() *kernel.Arena { return r.cfg.Arena }
+
+// NotedLevel returns the cluster's level, once the data directory says so.
+func (r *Replicas) NotedLevel() uint32 { return r.noted.Load() }
+
+// NoteLevel has the data directory say which level the cluster has.
+func (r *Replicas) NoteLevel() error {
+	noted, err := datadir.NoteLevel(r.cfg.Dir, r.state.Level())
+	if err == nil {
+		r.noted.Store(noted)
+	}
+	return err
+}
+
+// MetaGroup returns the replica of meta.
+func (r *Replicas) MetaGroup() *raftfsm.Group { return r.meta }
+
+// Meta gives meta's state machine (router.Groups).
+func (r *Replicas) Meta() *metafsm.Machine { return r.state }
+
+// Shard gives the state machine of a shard's replica here (router.Groups).
+func (r *Replicas) Shard(number id.Shard) (*shardfsm.Machine, bool) {
+	h, ok := r.hosted(number)
+	return h.state, ok
+}
+
+// Members gives the members that may hold a group (router.Groups).
+func (r *Replicas) Members(number id.Shard) []id.Member {
+	if number != id.Meta {
+		at, _ := r.state.Shards().Shard(number)
+		return at.Holders()
+	}
+	servers, _, err := r.meta.Servers()
+	if err != nil {
+		return nil
+	}
+	list := make([]id.Member, 0, len(servers))
+	for _, s := range servers {
+		list = append(list, s.Member)
+	}
+	return list
+}
+
+// Stopping has this node's word on its replicas say that they are about to stop.
+func (r *Replicas) Stopping() { r.stopping.Store(true) }
+
+// HandOver gives this node's leaderships to others, at once and for good, so that a
+// stop costs no election. It returns when the others lead, or ctx ends. Call Stopping
+// before.
+func (r *Replicas) HandOver(ctx context.Context) {
+	var work sync.WaitGroup
+	for _, number := range r.All() {
+		group, ok := r.Group(number)
+		if !ok {
+			continue
+		}
+		work.Go(func() {
+			if err := group.Resign(ctx); err != nil && !errors.Is(err, raftfsm.ErrNotMember) { // alone: nobody to hand over to
+				r.cfg.Log.Warn("leadership was not handed over", "group", number, "err", err)
+			}
+		})
+	}
+	work.Wait()
+}
+
+// Memory estimates what the events of all replicas here take.
+func (r *Replicas) Memory() (bytes int64) {
+	for _, number := range r.Numbers() {
+		if h, open := r.hosted(number); open {
+			bytes += h.state.Shard().Memory()
+		}
+	}
+	return bytes
+}
+
+// Close closes all groups.
+func (r *Replicas) Close() error {
+	var work sync.WaitGroup
+	numbers := r.Numbers()
+	errs := make([]error, len(numbers), len(numbers)+2)
+	for i, number := range numbers {
+		h, _ := r.hosted(number)
+		work.Go(func() { errs[i] = r.shut(h) })
+	}
+	work.Wait()
+	return errors.Join(append(errs, r.meta.Close(), r.cfg.Arena.Close())...)
+}

@@ -1,0 +1,131 @@
+package replicas
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"facet/internal/id"
+	"facet/node/loop"
+)
+
+// sizesEvery is how often the files are looked at. It is done apart from those who
+// ask for metrics: a disk that hangs must not hang them.
+const sizesEvery = 15 * time.Second
+
+// Files are the sizes of one group's files.
+type Files struct {
+	Log, Snapshots, Segments int64
+	SnapshotAt               time.Time // zero without a snapshot
+}
+
+// Sizes are the sizes of the files of a node's groups, and of their file system. Its
+// methods are safe for concurrent use.
+type Sizes struct {
+	*loop.Loop
+	replicas *Replicas
+	log      *slog.Logger
+
+	mu         sync.Mutex // guards groups, free and size
+	groups     map[id.Shard]Files
+	free, size uint64
+}
+
+// NewSizes returns the sizes of a node's files. Run measures them.
+func NewSizes(r *Replicas) *Sizes {
+	return &Sizes{Loop: loop.New("sizes"), replicas: r, log: r.cfg.Log, groups: map[id.Shard]Files{}}
+}
+
+// Run measures the files until ctx ends.
+func (s *Sizes) Run(ctx context.Context) {
+	s.Every(ctx, sizesEvery, func(context.Context) error { return s.step() })
+}
+
+// Groups returns the last sizes of each group's files.
+func (s *Sizes) Groups() map[id.Shard]Files {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.groups)
+}
+
+// Disk returns the free bytes and the size of the data directory's file system; both are
+// 0 before the first measurement.
+func (s *Sizes) Disk() (free, size uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.free, s.size
+}
+
+func (s *Sizes) step() (failed error) {
+	groups := map[id.Shard]Files{}
+	for _, number := range s.replicas.All() {
+		files, err := filesOf(Folder(s.replicas.cfg.Dir, number))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			s.log.Warn("the size of a group's files is not known", "group", number, "err", err)
+			failed = err
+			continue
+		}
+		groups[number] = files
+	}
+	var system unix.Statfs_t
+	err := unix.Statfs(s.replicas.cfg.Dir, &system)
+	if err != nil {
+		s.log.Warn("the free space of the data directory is not known", "err", err)
+		failed = err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.groups = groups
+	if err == nil {
+		block := uint64(system.Bsize)
+		s.free, s.size = system.Bavail*block, system.Blocks*block
+	}
+	return failed
+}
+
+// filesOf adds up a group's folder. Files come and go meanwhile.
+func filesOf(dir string) (f Files, err error) {
+	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return gone(err)
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return gone(err)
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		switch top, _, _ := strings.Cut(rel, string(os.PathSeparator)); top {
+		case "snapshots":
+			f.Snapshots += info.Size()
+			if info.ModTime().After(f.SnapshotAt) {
+				f.SnapshotAt = info.ModTime()
+			}
+		case "segments":
+			f.Segments += info.Size()
+		default:
+			f.Log += info.Size()
+		}
+		return nil
+	})
+	return f, err
+}
+
+// gone is err unless it says that a file is not there any more.
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,33 @@
+package raftfsm
+
+import (
+	"fmt"
+
+	"facet/raftfsm/logstore"
+	"facet/raftfsm/snapshots"
+)
+
+// Prepare creates the folder of a member that never ran, with an empty log. It does
+// nothing if the folder has a log. When it returns, the folder survives a loss of power.
+//
+// The caller then records that the member exists, and opens it with Config.Prepared. The
+// record comes first because an open member votes, and a member that has forgotten its
+// votes would vote twice.
+func Prepare(dir string) error {
+	if err := logstore.Prepare(dir); err != nil {
+		return fmt.Errorf("prepare a group's folder: %w", err)
+	}
+	return nil
+}
+
+// SalvageSegments puts the sound segments of the folder aside into folder, which
+// replaces it, and returns how many. The leader then sends only the damaged segments.
+// The member must not be open on either folder. Segments that the member's first
+// snapshot does not name are removed with that snapshot.
+func SalvageSegments(aside, folder string) (files int, err error) {
+	files, err = snapshots.Salvage(aside, folder)
+	if err != nil {
+		return files, fmt.Errorf("salvage a member's segments: %w", err)
+	}
+	return files, nil
+}

@@ -1,0 +1,199 @@
+package raftfsm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"facet/internal/id"
+	"facet/raftfsm/transport"
+)
+
+// Transfer hands the leadership to the voter to, and returns when this member no longer
+// leads. If to is too slow, another member may have become the leader: ask Leader.
+//
+// If to is empty, Transfer waits for a voter that answers and has caught up. It returns
+// ErrNotMember if there is no other voter or none answers. During the transfer nothing is
+// written.
+func (g *Group) Transfer(ctx context.Context, to id.Member) error {
+	list, _, err := g.Servers()
+	if err != nil {
+		return err
+	}
+	if to == "" {
+		if to, err = (handover{g}).successor(ctx, nil); err != nil {
+			return fmt.Errorf("look for a successor: %w", err)
+		}
+	}
+	if !slices.Contains(list, Server{Member: to, Voter: true}) {
+		return fmt.Errorf("transfer to %s: %w", to, ErrNotMember)
+	}
+	if to == g.cfg.Self {
+		return nil
+	}
+	err = g.await(ctx, func(time.Duration) error {
+		defer g.transport.Hurry(to)()
+		err := g.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(to)).Error()
+		if err != nil {
+			// raft accepts no command until it has ended the transfer. It may return here long
+			// before that, while an append to the target is still open.
+			g.mark()
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("transfer to %s: %w", to, err)
+	}
+	return nil
+}
+
+const (
+	// successorBehind is the most entries that the next leader may still lack: nothing
+	// is written while it receives them.
+	successorBehind = 64
+	// successorPause is how long the leader waits before it asks voters that have not
+	// caught up again. It waits as long for further answers when one has caught up.
+	successorPause = 20 * time.Millisecond
+)
+
+// Resign makes this member give up the leadership for good: it hands the leadership that
+// it has to a voter that answers and has caught up, and never takes it again. Resign
+// returns when another member leads, or at once if this member did not lead. It returns
+// an error when ctx ends or no other voter answers. Call Resign before Close, so that a
+// stop costs no election.
+func (g *Group) Resign(ctx context.Context) error {
+	g.transport.Resign()
+	var failed []id.Member
+	for g.raft.State() == raft.Leader {
+		changed := g.LeaderChanged()
+		to, err := handover{g}.successor(ctx, failed)
+		if err == nil {
+			if err = g.Transfer(ctx, to); err == nil {
+				return handover{g}.followed(ctx, changed)
+			}
+			failed = append(failed, to) // it was too slow, or has just died, or stops as well
+		}
+		if errors.Is(err, ErrClosed) || ctx.Err() != nil || to == "" && len(failed) == 0 {
+			return err
+		}
+		if to == "" {
+			failed = nil
+		}
+		g.cfg.Log.Info("the leadership was not handed over, trying again", "err", err)
+		select {
+		case <-time.After(successorPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// handover finds the next leader for a group's leader.
+type handover struct{ g *Group }
+
+// followed waits until this member knows the next leader, so that it can name it to
+// clients. changed is the channel that LeaderChanged returned before the transfer.
+func (h handover) followed(ctx context.Context, changed <-chan struct{}) error {
+	for {
+		if leader, known := h.g.Leader(); known && leader != h.g.cfg.Self {
+			return nil
+		}
+		select {
+		case <-changed:
+			changed = h.g.LeaderChanged()
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the next leader: %w", ctx.Err())
+		case <-h.g.stop:
+			return ErrClosed
+		}
+	}
+}
+
+// successor returns a voter that follows this leader now and has caught up, and is not in
+// but. raft would choose by the log alone, and might choose a member that has just died.
+// Groups choose differently (transport.Spread), so that the leaderships of a node don't
+// all go to the same other node.
+func (h handover) successor(ctx context.Context, but []id.Member) (id.Member, error) {
+	if h.g.raft.State() != raft.Leader {
+		return "", h.g.notLeader()
+	}
+	list, _, err := h.g.Servers()
+	if err != nil {
+		return "", err
+	}
+	list = slices.DeleteFunc(list, func(s Server) bool {
+		return !s.Voter || s.Member == h.g.cfg.Self || slices.Contains(but, s.Member)
+	})
+	if err := h.g.enter(); err != nil {
+		return "", err
+	}
+	defer h.g.calls.Done()
+	for {
+		last := h.g.raft.LastIndex()
+		logs := h.followers(ctx, list, last)
+		var ready []id.Member
+		for m, at := range logs {
+			if at+successorBehind >= last {
+				ready = append(ready, m)
+			}
+		}
+		if len(ready) > 0 {
+			return slices.MinFunc(ready, func(a, b id.Member) int {
+				return cmp.Compare(transport.Spread(h.g.cfg.Group, a), transport.Spread(h.g.cfg.Group, b))
+			}), nil
+		}
+		if len(logs) == 0 {
+			return "", errors.Join(ErrNotMember, ctx.Err())
+		}
+		select { // they are on their way
+		case <-time.After(successorPause):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-h.g.stop:
+			return "", ErrClosed
+		}
+	}
+}
+
+// followers asks the members of list, and returns the last index of each that follows this
+// leader now. It returns when all have answered, or successorPause after one has reached
+// enough.
+func (h handover) followers(ctx context.Context, list []Server, enough uint64) map[id.Member]uint64 {
+	type answer struct {
+		member id.Member
+		last   uint64
+		ok     bool
+	}
+	term := h.g.raft.CurrentTerm()
+	answers := make(chan answer, len(list))
+	for _, s := range list {
+		h.g.asks.Go(func() { // ends with its RPC
+			last, ok := h.g.transport.Follows(s.Member, term)
+			answers <- answer{s.Member, last, ok}
+		})
+	}
+	logs := make(map[id.Member]uint64)
+	var late <-chan time.Time
+	for range list {
+		select {
+		case a := <-answers:
+			if a.ok {
+				logs[a.member] = a.last
+			}
+			if a.ok && a.last+successorBehind >= enough && late == nil {
+				late = time.After(successorPause)
+			}
+		case <-late:
+			return logs
+		case <-ctx.Done():
+			return logs
+		}
+	}
+	return logs
+}

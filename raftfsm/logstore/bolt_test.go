@@ -1,0 +1,103 @@
+package logstore
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"facet/raftfsm/health"
+)
+
+// planted is what a test looks for in files.
+var planted = []byte("nothing else in a folder has these bytes")
+
+// has reports whether a file has the planted bytes.
+func has(t testing.TB, dir, name string) bool {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Contains(b, planted)
+}
+
+func TestRenewedLogDropsFreedPages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, err := openBolt(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	h := health.New(time.Second, time.Minute)
+	defer h.Close()
+	log, stable := &Log{disk: d, health: h}, &Stable{disk: d, health: h}
+	for index := uint64(1); index <= 40; index++ {
+		l := &raft.Log{Index: index, Term: 3, Type: raft.LogCommand, Data: []byte("kept")}
+		if index <= 20 {
+			l.Data = planted
+		}
+		if err := log.StoreLog(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := stable.SetUint64(keyTerm, 3); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.DeleteRange(1, 20); err != nil {
+		t.Fatal(err)
+	}
+	if !has(t, dir, File) || !log.freed.Load() {
+		t.Fatal("the file forgets by itself: there is no need to renew it")
+	}
+	var work sync.WaitGroup
+	work.Go(func() { // others write meanwhile
+		for index := uint64(41); index <= 60; index++ {
+			if err := log.StoreLog(&raft.Log{Index: index, Term: 3, Type: raft.LogNoop}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if err := d.renew(); err != nil {
+		t.Fatal(err)
+	}
+	work.Wait()
+	if has(t, dir, File) {
+		t.Error("the renewed file has what was cut off")
+	}
+	first, firstErr := log.FirstIndex()
+	last, lastErr := log.LastIndex()
+	if term, err := stable.GetUint64(keyTerm); first != 21 || last != 60 || term != 3 || err != nil || firstErr != nil || lastErr != nil {
+		t.Errorf("entries %d to %d, term %d; %v, %v, %v", first, last, term, err, firstErr, lastErr)
+	}
+	if err := log.Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUnfinishedLogCopyIsRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, renewedFile), planted, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := openBolt(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, renewedFile)); err == nil {
+		t.Error("it stays")
+	}
+}

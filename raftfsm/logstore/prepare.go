@@ -1,0 +1,64 @@
+package logstore
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+)
+
+// ErrGone is returned when the folder of a member that was prepared has no log.
+var ErrGone = errors.New("raftfsm: the log of a replica that was here is gone")
+
+// Prepare creates dir with an empty log, which survives a loss of power. It does nothing
+// if dir has a log.
+func Prepare(dir string) error {
+	log := filepath.Join(dir, File)
+	switch err := Exists(dir); {
+	case err == nil:
+		return nil
+	case !errors.Is(err, ErrGone):
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	// Under another name first, so that a crash never leaves half a log.
+	fresh := filepath.Join(dir, renewedFile)
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	db, err := bbolt.Open(fresh, 0o600, boltOptions())
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(db.Sync(), db.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, log); err != nil {
+		return err
+	}
+	return errors.Join(syncFolder(dir), syncFolder(filepath.Dir(dir)))
+}
+
+// Exists returns ErrGone if dir has no log, or an empty file.
+func Exists(dir string) error {
+	info, err := os.Stat(filepath.Join(dir, File))
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && info.Size() == 0:
+		return ErrGone
+	default:
+		return err
+	}
+}
+
+// syncFolder flushes the names in a folder to the disk.
+func syncFolder(name string) error {
+	dir, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}

@@ -1,0 +1,165 @@
+package logstore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	"facet/internal/mutant"
+	"facet/raftfsm/health"
+)
+
+// The keys that raft uses, and ours.
+var (
+	keyTerm          = []byte("CurrentTerm")
+	keyVoteTerm      = []byte("LastVoteTerm")
+	keyVoteCandidate = []byte("LastVoteCand")
+	keyVote          = []byte("Vote") // term and candidate as one value
+)
+
+// Stable is a raft.StableStore. It keeps the term and the vote, each sealed with a
+// CRC-32C. raft writes the term of a vote and its candidate one after the other, and a
+// crash between the two would leave a vote of the new term for the old candidate
+// (hashicorp/raft #661). So Stable holds the term until the candidate comes, and writes
+// both as one value.
+type Stable struct {
+	disk   Disk
+	health *health.Monitor
+	// voteTerm is the term that raft has set for its next vote. Only raft's main goroutine
+	// writes votes.
+	voteTerm uint64
+}
+
+var _ raft.StableStore = (*Stable)(nil)
+
+// NewStable returns the term and vote on d. It reports writes and errors to h.
+func NewStable(d Disk, h *health.Monitor) *Stable { return &Stable{disk: d, health: h} }
+
+// Term returns the last term that the member knew of. known is false if it never knew one.
+func (s *Stable) Term() (term uint64, known bool, err error) {
+	term, err = s.GetUint64(keyTerm)
+	if errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		return 0, false, nil
+	}
+	return term, err == nil, err
+}
+
+// SetTerm writes the term.
+func (s *Stable) SetTerm(term uint64) error { return s.SetUint64(keyTerm, term) }
+
+// Set writes a value. The candidate of a vote completes the vote.
+func (s *Stable) Set(key, value []byte) error {
+	if bytes.Equal(key, keyVoteCandidate) {
+		vote := binary.BigEndian.AppendUint64(nil, s.voteTerm)
+		return s.put(keyVote, append(vote, value...))
+	}
+	return s.put(key, value)
+}
+
+// SetUint64 writes a number. It holds the term of a vote until Set gets the candidate. raft
+// panics when its term can't be written. By then the group is out of service, so
+// SetUint64 returns nil.
+func (s *Stable) SetUint64(key []byte, value uint64) error {
+	if bytes.Equal(key, keyVoteTerm) {
+		s.voteTerm = value
+		if mutant.TornVote {
+			_, candidate, _ := s.vote()
+			return s.put(keyVote, append(binary.BigEndian.AppendUint64(nil, value), candidate...))
+		}
+		return nil
+	}
+	err := s.put(key, binary.BigEndian.AppendUint64(nil, value))
+	if err != nil && s.health.Failed() != nil && bytes.Equal(key, keyTerm) {
+		return nil
+	}
+	return err
+}
+
+// Get reads a value, or returns raftboltdb.ErrKeyNotFound.
+func (s *Stable) Get(key []byte) ([]byte, error) {
+	if bytes.Equal(key, keyVoteCandidate) {
+		_, candidate, err := s.vote()
+		return candidate, err
+	}
+	return s.get(key)
+}
+
+// GetUint64 reads a number, or returns raftboltdb.ErrKeyNotFound.
+func (s *Stable) GetUint64(key []byte) (uint64, error) {
+	if bytes.Equal(key, keyVoteTerm) {
+		term, _, err := s.vote()
+		return term, err
+	}
+	value, err := s.get(key)
+	if err != nil {
+		return 0, err
+	}
+	if len(value) != 8 {
+		return 0, fmt.Errorf("%s has %d bytes: %w", key, len(value), health.ErrCorrupt)
+	}
+	return binary.BigEndian.Uint64(value), nil
+}
+
+func (s *Stable) vote() (term uint64, candidate []byte, err error) {
+	value, err := s.get(keyVote)
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(value) < 8 {
+		return 0, nil, fmt.Errorf("vote has %d bytes: %w", len(value), health.ErrCorrupt)
+	}
+	return binary.BigEndian.Uint64(value), value[8:], nil
+}
+
+// Verify reads the term and the vote. A member with a damaged vote must not vote.
+func (s *Stable) Verify() error {
+	_, termErr := s.GetUint64(keyTerm)
+	_, _, voteErr := s.vote()
+	for _, err := range []error{termErr, voteErr} {
+		if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// stableSum returns the checksum over key and value.
+func stableSum(key, value []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
+}
+
+func (s *Stable) put(key, value []byte) error {
+	if err := s.health.Failed(); err != nil {
+		return err
+	}
+	sealed := make([]byte, 0, len(value)+4)
+	sealed = binary.LittleEndian.AppendUint32(append(sealed, value...), stableSum(key, value))
+	answered := s.health.Writing()
+	err := guarded(func() error { return s.disk.Set(key, sealed) })
+	answered()
+	if err != nil {
+		err = fmt.Errorf("write %s: %w", key, err)
+		s.health.Fail(err)
+	}
+	return err
+}
+
+func (s *Stable) get(key []byte) (value []byte, err error) {
+	err = guarded(func() (err error) { value, err = s.disk.Get(key); return err })
+	switch {
+	case errors.Is(err, raftboltdb.ErrKeyNotFound):
+		return nil, raftboltdb.ErrKeyNotFound // raft compares its text
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	n := len(value) - 4
+	if n < 0 || binary.LittleEndian.Uint32(value[n:]) != stableSum(key, value[:n]) {
+		return nil, fmt.Errorf("%s: %w", key, health.ErrCorrupt)
+	}
+	return value[:n], nil
+}

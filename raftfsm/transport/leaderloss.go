@@ -1,0 +1,238 @@
+package transport
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"facet/internal/id"
+)
+
+// When a process ends, its system closes its connections. A follower that loses the last
+// stream from its leader's node checks whether the leader is gone: its address refuses
+// connections, or it answers that it does not lead.
+//
+// The follower polls the voters. If a majority says that the leader is gone, the voter with
+// the longest log starts an election at once, as if the leader had transferred the
+// leadership to it. The others start one a little later if no leader is elected.
+//
+// A leader that is cut off, or whose machine lost its power, closes no connection. Then
+// raft's timers decide, as they do when any step here fails.
+//
+// Raft is safe whenever a member starts an election. The majority is required so that a
+// follower that alone can't reach the leader does not depose it.
+const (
+	// pollRounds is how many polls a follower makes, one each pollInterval.
+	pollRounds   = 12
+	pollInterval = 50 * time.Millisecond
+	// pollPatience is how many polls a follower waits for candidates before it.
+	pollPatience = 3
+	// pollDialTimeout is the longest wait for a connection to a leader that may be gone.
+	pollDialTimeout = 300 * time.Millisecond
+	// goneVersion asks whether the leader is gone, which the field Leader names (see
+	// question.go). The answer is in Success, and Term is the last index of the log.
+	goneVersion = raft.SnapshotVersion(0x4642)
+)
+
+// leaderLoss starts an election early when the leader's process has exited.
+type leaderLoss struct {
+	mu        sync.Mutex // guards closed, asking and answering
+	closed    bool
+	asking    bool // this member polls the voters
+	answering bool
+}
+
+// begin sets flag, and reports whether it was unset and the transport is open. The caller
+// calls end afterwards.
+func (l *leaderLoss) begin(flag *bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || *flag {
+		return false
+	}
+	*flag = true
+	return true
+}
+
+func (l *leaderLoss) end(flag *bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*flag = false
+}
+
+func (l *leaderLoss) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+}
+
+// leaderGone is called when the last stream from a node has ended. If the leader runs on
+// that node, it starts to poll the voters.
+func (t *Transport) leaderGone(node id.Node) {
+	r := t.raft.Load()
+	if r == nil {
+		return
+	}
+	_, leader := r.LeaderWithID()
+	if n, err := id.Member(leader).Node(); err != nil || n != node || !t.following(r, leader) {
+		return
+	}
+	if t.loss.begin(&t.loss.asking) {
+		t.wg.Go(func() { // ends after pollRounds, or with done
+			defer t.loss.end(&t.loss.asking)
+			t.campaign(r, leader)
+		})
+	}
+}
+
+// following reports whether this member follows leader, or no leader.
+func (t *Transport) following(r *raft.Raft, leader raft.ServerID) bool {
+	_, now := r.LeaderWithID()
+	return r.State() == raft.Follower && (now == leader || now == "")
+}
+
+// campaign polls the voters, and starts an election when it is this member's turn. It
+// returns when another member leads.
+func (t *Transport) campaign(r *raft.Raft, leader raft.ServerID) {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	agreed := 0
+	for range pollRounds {
+		if !t.following(r, leader) || t.mayLead() != nil || t.health.Silent() {
+			return
+		}
+		dead, first := t.poll(r, leader)
+		if dead {
+			agreed++
+		}
+		if dead && (first || agreed > pollPatience) && t.following(r, leader) {
+			t.deliver(raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: t.header}, RespChan: make(chan raft.RPCResponse, 1)})
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-t.done:
+			return
+		}
+	}
+}
+
+// vote is the answer of one voter in a poll.
+type vote struct {
+	member raft.ServerID
+	gone   bool
+	last   uint64
+}
+
+// poll asks the voters. dead reports that a majority says that the leader is gone, and first
+// that this member is the first candidate.
+func (t *Transport) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) {
+	own := vote{raft.ServerID(t.header.ID), t.gone(leader), r.LastIndex()}
+	if !own.gone {
+		return false, false
+	}
+	var asked, voters int
+	votes := make(chan vote, len(r.GetConfiguration().Configuration().Servers))
+	voter := false
+	for _, s := range r.GetConfiguration().Configuration().Servers {
+		if s.Suffrage != raft.Voter {
+			continue
+		}
+		voters++
+		switch s.ID {
+		case own.member:
+			voter = true
+		case leader:
+		default:
+			asked++
+			t.wg.Go(func() { // ends with its call
+				gone, last, err := t.askGone(s.ID, leader)
+				votes <- vote{s.ID, err == nil && gone, last}
+			})
+		}
+	}
+	candidates := []vote{own}
+	late := time.After(pollDialTimeout)
+	for range asked {
+		select {
+		case v := <-votes:
+			if v.gone {
+				candidates = append(candidates, v)
+			}
+		case <-late:
+		case <-t.done:
+			return false, false
+		}
+	}
+	slices.SortFunc(candidates, func(a, b vote) int {
+		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(Spread(t.group, id.Member(a.member)), Spread(t.group, id.Member(b.member))))
+	})
+	return voter && len(candidates) > voters/2, candidates[0].member == own.member
+}
+
+// gone reports whether the leader's process has ended, or no longer leads.
+func (t *Transport) gone(leader raft.ServerID) bool {
+	node, err := id.Member(leader).Node()
+	if err != nil || t.streams.from(node) > 0 {
+		return false
+	}
+	conn, err := t.streams.Dial(raft.ServerAddress(leader), pollDialTimeout)
+	if err != nil {
+		return !isTimeout(err)
+	}
+	if err := conn.Close(); err != nil {
+		return false
+	}
+	gone, _, err := t.askGone(leader, leader)
+	return err == nil && gone
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
+}
+
+// askGone asks a member whether leader is gone. last is the last index of the member's log.
+func (t *Transport) askGone(to, leader raft.ServerID) (gone bool, last uint64, err error) {
+	q := raft.InstallSnapshotRequest{RPCHeader: t.header, SnapshotVersion: goneVersion, Leader: []byte(leader)}
+	var a raft.InstallSnapshotResponse
+	err = retryBroken(func() error {
+		a = raft.InstallSnapshotResponse{}
+		return t.NetworkTransport.InstallSnapshot(to, raft.ServerAddress(to), &q, &a, bytes.NewReader(nil))
+	})
+	return a.Success, a.Term, err
+}
+
+// answerGone answers askGone. It answers one question at a time, because it may have to
+// dial the leader.
+func (t *Transport) answerGone(rpc raft.RPC, leader raft.ServerID) {
+	r := t.raft.Load()
+	if r == nil || t.health.Failed() != nil || !t.loss.begin(&t.loss.answering) {
+		rpc.Respond(nil, fmt.Errorf("%w: no answer now", errMalformed))
+		return
+	}
+	t.wg.Go(func() { // ends with its connection
+		defer t.loss.end(&t.loss.answering)
+		_, known := r.LeaderWithID()
+		gone := r.State() != raft.Leader && known == "" ||
+			string(leader) == string(t.header.ID) && r.State() != raft.Leader ||
+			t.following(r, leader) && t.gone(leader)
+		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: t.header, Term: r.LastIndex(), Success: gone}, nil)
+	})
+}
+
+// Spread returns a number by which members are ordered. The order differs from group to
+// group.
+func Spread(group id.Shard, m id.Member) uint32 {
+	h := fnv.New32a()
+	fmt.Fprintf(h, "%s %d", m, group)
+	return h.Sum32()
+}

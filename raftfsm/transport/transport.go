@@ -1,0 +1,442 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+
+	"facet/internal/id"
+	"facet/raftfsm/health"
+	"facet/raftfsm/snapshots"
+	"facet/shard/segment"
+)
+
+const (
+	// EntriesMax is the most entries of one append, on disk and on the wire: 64 entries
+	// of 256 KiB are 16 MiB.
+	EntriesMax = 64
+	// connsPerPeer is the most idle connections to one other member. Heartbeats, appends
+	// and read rounds each use one.
+	connsPerPeer = 3
+	// Timeout is the longest time of one exchange with a member. A snapshot may take one
+	// Timeout for each 256 KiB.
+	Timeout = 4 * time.Second
+)
+
+// Transport is a raft.Transport. It is built on raft.NetworkTransport, and differs from it
+// in seven ways:
+//
+//   - A heartbeat never changes raft's state on the goroutine that received it. In
+//     hashicorp/raft it may change term and state during a write of the main goroutine,
+//     and logs diverge (#695). Here a heartbeat of the present term is answered at once,
+//     from values that can be read atomically, and the main goroutine gets a copy. Any
+//     other heartbeat waits for the main goroutine. The answer says "at this moment I had
+//     not left your term", and a leader may conclude no more from it: a vote for a later
+//     term is on disk before raft's term changes, so a new leader is elected after it.
+//   - A leader whose disk hangs sends nothing, so that another is elected (#503, #614,
+//     #666).
+//   - It has no pipeline, which stops for ever after a follower's disk stalled (#612).
+//   - A member that returns gets entries at once (heldAppends). Connections that ended
+//     with a process cost no vote (retryBroken).
+//   - A node that returns without its disk does not answer for its former member
+//     (answersFor).
+//   - When the leader's process has ended, its followers elect another without waiting
+//     for their timers (leaderLoss).
+//   - A message is checked before raft sees it: raft panics on a configuration that it
+//     can't decode and on an entry type that it does not know.
+type Transport struct {
+	*raft.NetworkTransport
+
+	group    id.Shard
+	check    func(entry []byte) error
+	streams  *streams
+	health   *health.Monitor
+	segments *segment.Store // nil: none
+	header   raft.RPCHeader // of our answers
+	raft     atomic.Pointer[raft.Raft]
+	held     heldAppends
+	loss     leaderLoss
+	resigned atomic.Bool // this member is stopping and takes no leadership
+
+	out   chan raft.RPC // to raft's main goroutine; unbuffered, like raft's own
+	beats chan raft.RPC // one answered heartbeat; further ones are dropped until it is taken
+	done  chan struct{}
+	once  sync.Once
+	wg    sync.WaitGroup // pump, and answers to questions
+	asked atomic.Bool    // a question is being answered
+}
+
+var (
+	_ raft.Transport   = (*Transport)(nil)
+	_ raft.WithPreVote = (*Transport)(nil)
+	_ raft.WithClose   = (*Transport)(nil)
+)
+
+// Config configures a Transport.
+type Config struct {
+	Group    id.Shard
+	Self     id.Member
+	Stream   StreamLayer                     // closed by Close
+	Resolve  func(id.Member) (string, error) // the present address of a member; must not block
+	Health   *health.Monitor
+	Segments *segment.Store // nil: none
+	Log      hclog.Logger
+	// CheckCommand returns an error if the entry of a command is damaged.
+	CheckCommand func(entry []byte) error
+}
+
+// New returns a Transport that receives messages. The caller calls Attach, and at the end
+// Close and Wait.
+func New(cfg Config) *Transport {
+	s := newStreams(&cfg)
+	t := &Transport{
+		group:    cfg.Group,
+		check:    cfg.CheckCommand,
+		streams:  s,
+		health:   cfg.Health,
+		segments: cfg.Segments,
+		header: raft.RPCHeader{
+			ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.Self), Addr: []byte(cfg.Self),
+		},
+		out:   make(chan raft.RPC),
+		beats: make(chan raft.RPC, 1),
+		done:  make(chan struct{}),
+	}
+	t.NetworkTransport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
+		Stream: s, MaxPool: connsPerPeer, MaxRPCsInFlight: 1, Timeout: Timeout,
+		Logger: cfg.Log, MsgpackUseNewTimeFormat: true,
+	})
+	s.nodeGone = t.leaderGone
+	t.wg.Go(t.pump)
+	return t
+}
+
+// Attach sets the raft that the transport serves. raft.NewRaft needs the transport first.
+func (t *Transport) Attach(r *raft.Raft) { t.raft.Store(r) }
+
+// Resign makes this member refuse the leadership for good.
+func (t *Transport) Resign() { t.resigned.Store(true) }
+
+// Consumer returns the channel of messages for raft's main goroutine.
+func (t *Transport) Consumer() <-chan raft.RPC { return t.out }
+
+// pump delivers the messages that NetworkTransport received.
+func (t *Transport) pump() {
+	for {
+		select {
+		case rpc := <-t.NetworkTransport.Consumer():
+			if t.question(rpc) || t.refused(rpc) {
+				continue
+			}
+			if err := checkRPC(t.check, rpc.Command); err != nil {
+				rpc.Respond(nil, err)
+				continue
+			}
+			t.deliver(rpc)
+		case rpc := <-t.beats:
+			t.deliver(rpc)
+		case <-t.done:
+			return
+		}
+	}
+}
+
+// deliver hands rpc to raft's main goroutine. A message that is dropped needs no answer,
+// because its stream is closed.
+func (t *Transport) deliver(rpc raft.RPC) {
+	if t.health.Failed() != nil {
+		rpc.Respond(nil, health.ErrClosed)
+		return
+	}
+	select {
+	case t.out <- rpc:
+	case <-t.done:
+	}
+}
+
+// Point is an entry that a leader knows to be committed.
+type Point struct {
+	Index  uint64
+	Term   uint64 // of the entry, and of the leader
+	Leader id.Member
+}
+
+// Committed tells raft, in the name of p's leader, that p is committed. It reports whether
+// raft accepted that before ctx ended.
+func (t *Transport) Committed(ctx context.Context, p Point) bool {
+	answer := make(chan raft.RPCResponse, 1)
+	q := &raft.AppendEntriesRequest{
+		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(p.Leader), Addr: []byte(p.Leader)},
+		Term:      p.Term, PrevLogEntry: p.Index, PrevLogTerm: p.Term, LeaderCommitIndex: p.Index,
+	}
+	if t.health.Failed() != nil {
+		return false
+	}
+	select {
+	case t.out <- raft.RPC{Command: q, RespChan: answer}:
+	case <-ctx.Done():
+		return false
+	case <-t.done:
+		return false
+	}
+	select {
+	case a := <-answer:
+		r, ok := a.Response.(*raft.AppendEntriesResponse)
+		return ok && a.Error == nil && r.Success
+	case <-ctx.Done():
+		return false
+	case <-t.done:
+		return false
+	}
+}
+
+// SetHeartbeatHandler makes the Transport handle heartbeats. raft's handler is not used.
+func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {
+	t.NetworkTransport.SetHeartbeatHandler(t.heartbeat)
+}
+
+func (t *Transport) heartbeat(rpc raft.RPC) {
+	q, ok := rpc.Command.(*raft.AppendEntriesRequest)
+	r := t.raft.Load()
+	if !ok || r == nil || t.health.Failed() != nil || q.ProtocolVersion != raft.ProtocolVersionMax ||
+		q.Term != r.CurrentTerm() || r.State() != raft.Follower {
+		t.deliver(rpc)
+		return
+	}
+	rpc.Respond(&raft.AppendEntriesResponse{
+		RPCHeader: t.header, Term: q.Term, LastLog: r.LastIndex(), Success: true,
+	}, nil)
+	// The copy resets raft's election timer and names the leader. Its answer is dropped.
+	select {
+	case t.beats <- raft.RPC{Command: q, RespChan: make(chan raft.RPCResponse, 1)}:
+	default:
+	}
+}
+
+// AppendEntries sends a heartbeat or entries, unless the disk has hung too long. Entries
+// for a member that can't be reached are held until the member answers a heartbeat.
+func (t *Transport) AppendEntries(to raft.ServerID, at raft.ServerAddress,
+	q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse,
+) error {
+	if isHeartbeat(q) {
+		err := t.append(to, at, q, a)
+		if err == nil {
+			t.held.reached(to)
+		}
+		return err
+	}
+	for again := false; ; again = true {
+		if err := t.awaitReached(to, q.Term); err != nil {
+			return err
+		}
+		*a = raft.AppendEntriesResponse{}
+		err := t.append(to, at, q, a)
+		if err == nil {
+			return nil
+		}
+		t.held.lost(to, q.Term)
+		if again { // heartbeats are answered and entries are not
+			return err
+		}
+	}
+}
+
+func (t *Transport) append(to raft.ServerID, at raft.ServerAddress,
+	q *raft.AppendEntriesRequest, a *raft.AppendEntriesResponse,
+) error {
+	if err := t.mute(); err != nil {
+		return err
+	}
+	if err := t.NetworkTransport.AppendEntries(to, at, q, a); err != nil {
+		return err
+	}
+	return answersFor(to, a.RPCHeader)
+}
+
+// answersFor returns an error if a member other than to answered. A node that lost its disk
+// returns as another member with the same id and certificate, at the same address. Its
+// answers must not count as those of the former member, which had entries and had voted.
+func answersFor(to raft.ServerID, h raft.RPCHeader) error {
+	if string(h.ID) == string(to) {
+		return nil
+	}
+	return fmt.Errorf("%s answered for %s: %w", h.ID, to, errOtherMember)
+}
+
+// errOtherMember is returned when a node has become another member.
+var errOtherMember = errors.New("raftfsm: another member has the node's id")
+
+// InstallSnapshot sends a snapshot without the segments that the member has. It waits until
+// the member can be reached. It sends nothing if the disk has hung too long.
+func (t *Transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
+	q *raft.InstallSnapshotRequest, a *raft.InstallSnapshotResponse, data io.Reader,
+) error {
+	if err := t.awaitReached(to, q.Term); err != nil {
+		return err
+	}
+	var known raft.AppendEntriesResponse // a snapshot's answer does not say whose it is
+	if err := t.append(to, at, &raft.AppendEntriesRequest{RPCHeader: t.header, Term: q.Term}, &known); err != nil {
+		t.held.lost(to, q.Term)
+		return err
+	}
+	if s, ok := data.(*snapshots.Snapshot); ok && s.Segmented() {
+		less := *q
+		data, less.Size = s.OnWire(t.ask(to, at, s))
+		q = &less
+	}
+	err := t.NetworkTransport.InstallSnapshot(to, at, q, a, data)
+	if err != nil {
+		t.held.lost(to, q.Term)
+	}
+	return err
+}
+
+// errStalled is returned for a message that is not sent because this member's disk hangs.
+var errStalled = errors.New("raftfsm: not sent, the disk has not answered")
+
+// mute returns the reason why this member must not send now, or nil.
+func (t *Transport) mute() error {
+	if err := t.health.Failed(); err != nil {
+		return err
+	}
+	if t.health.Withhold() {
+		return errStalled
+	}
+	return nil
+}
+
+// RequestVote asks for a vote.
+func (t *Transport) RequestVote(to raft.ServerID, at raft.ServerAddress,
+	q *raft.RequestVoteRequest, a *raft.RequestVoteResponse,
+) error {
+	if err := t.mayLead(); err != nil {
+		return err
+	}
+	err := retryBroken(func() error {
+		*a = raft.RequestVoteResponse{}
+		return t.NetworkTransport.RequestVote(to, at, q, a)
+	})
+	return errors.Join(err, answersFor(to, a.RPCHeader))
+}
+
+// RequestPreVote asks whether a vote would be given.
+func (t *Transport) RequestPreVote(to raft.ServerID, at raft.ServerAddress,
+	q *raft.RequestPreVoteRequest, a *raft.RequestPreVoteResponse,
+) error {
+	if err := t.mayLead(); err != nil {
+		return err
+	}
+	err := retryBroken(func() error {
+		*a = raft.RequestPreVoteResponse{}
+		return t.NetworkTransport.RequestPreVote(to, at, q, a)
+	})
+	return errors.Join(err, answersFor(to, a.RPCHeader))
+}
+
+// errResigned rejects a TimeoutNow: this member is stopping and takes no leadership.
+var errResigned = errors.New("raftfsm: the member is stopping and takes no leadership")
+
+// mayLead returns the reason why this member must not become the leader, or nil.
+func (t *Transport) mayLead() error {
+	if t.resigned.Load() {
+		return errResigned
+	}
+	return t.health.Failed()
+}
+
+// refused rejects an offer of the leadership if this member has resigned. It reports whether
+// it answered rpc.
+func (t *Transport) refused(rpc raft.RPC) bool {
+	if _, offer := rpc.Command.(*raft.TimeoutNowRequest); !offer || !t.resigned.Load() {
+		return false
+	}
+	rpc.Respond(nil, errResigned)
+	return true
+}
+
+// AppendEntriesPipeline returns raft.ErrPipelineReplicationNotSupported.
+func (t *Transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
+}
+
+// EncodePeer returns the address of a member, which is its name.
+func (t *Transport) EncodePeer(to raft.ServerID, _ raft.ServerAddress) []byte { return []byte(to) }
+
+// Close closes all streams. It does not wait for their users, because raft may be the
+// caller.
+func (t *Transport) Close() error {
+	t.once.Do(func() {
+		t.loss.close() // streams that close from now on say nothing of a leader
+		close(t.done)
+	})
+	err := t.NetworkTransport.Close()
+	t.CloseStreams() // the idle connections
+	return err
+}
+
+// Wait waits until all goroutines of a closed transport have ended.
+func (t *Transport) Wait() {
+	t.streams.wg.Wait() // first: the end of a stream may start something
+	t.wg.Wait()
+}
+
+// errMalformed rejects a message that would make raft panic.
+var errMalformed = errors.New("raftfsm: malformed message")
+
+// checkRPC returns an error for a message with damaged entries, or with contents that raft
+// does not check.
+func checkRPC(check func([]byte) error, command any) error {
+	switch q := command.(type) {
+	case *raft.AppendEntriesRequest:
+		if len(q.Entries) > EntriesMax {
+			return fmt.Errorf("%w: %d entries", errMalformed, len(q.Entries))
+		}
+		for i, l := range q.Entries {
+			if l == nil || l.Index != q.PrevLogEntry+1+uint64(i) || l.Term > q.Term {
+				return fmt.Errorf("%w: entry %d of %d", errMalformed, i, len(q.Entries))
+			}
+			if err := checkLog(check, l); err != nil {
+				return fmt.Errorf("entry %d: %w", l.Index, err)
+			}
+		}
+	case *raft.InstallSnapshotRequest:
+		if q.SnapshotVersion != raft.SnapshotVersionMax || q.Size < 0 || q.Size > snapshots.BytesMax {
+			return fmt.Errorf("%w: snapshot of %d bytes", errMalformed, q.Size)
+		}
+		return checkConfiguration(q.Configuration)
+	}
+	return nil
+}
+
+func checkLog(check func([]byte) error, l *raft.Log) error {
+	switch l.Type {
+	case raft.LogCommand:
+		return check(l.Data)
+	case raft.LogConfiguration:
+		return checkConfiguration(l.Data)
+	case raft.LogNoop, raft.LogBarrier:
+		return nil
+	default:
+		return fmt.Errorf("%w: entry of type %d", errMalformed, l.Type)
+	}
+}
+
+// checkConfiguration returns an error if raft would panic when it decodes b.
+func checkConfiguration(b []byte) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: configuration", errMalformed)
+		}
+	}()
+	if len(raft.DecodeConfiguration(b).Servers) == 0 {
+		return fmt.Errorf("%w: configuration without members", errMalformed)
+	}
+	return nil
+}
