@@ -44,7 +44,7 @@ type Client struct {
 // NewClient reads the administrator's certificate, or a read-only one.
 func NewClient(t Target) (*Client, error) {
 	if len(t.Addresses) == 0 {
-		return nil, errors.New("no admin address is known")
+		return nil, errors.New("no admin address is known: name a cluster with --profile or --admin")
 	}
 	files, err := authority.AdminFiles(t.Certificates)
 	if err != nil {
