@@ -35,7 +35,7 @@ func newBackup() *cobra.Command {
 		Use: "backup --to URL", Short: "copy a cluster, or galleries of it, to an object store; verify and list such copies",
 		Long: "Copy a cluster, or galleries of it, to an object store, sealed and with checksums, while it serves. The\n" +
 			"nodes write to URL themselves: file:///DIR is a folder that all of them share, s3://, gs:// and azblob://\n" +
-			"take their credentials from the nodes' environment. The same command with the same --name goes on with a\n" +
+			"take their credentials from the nodes' environment. The same command with the same --name continues a\n" +
 			"backup that was interrupted. Keep the cluster's key: without it a backup is of no use.",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,7 +69,7 @@ type of struct {
 
 func (b *of) flags(f *pflag.FlagSet) {
 	f.StringVar(&b.Name, "name", "", "name of the backup (default: the newest)")
-	f.StringVar(&b.keyFile, "cluster-key-of-backup", "", "file with the key of the cluster that made the backup, if it is another one's")
+	f.StringVar(&b.keyFile, "cluster-key-of-backup", "", "file with the key of the cluster that made the backup, if that is another cluster")
 }
 
 // read reads the key.
@@ -125,7 +125,7 @@ func aboutBackup(cmd *cobra.Command, do func(cmd *cobra.Command, c *admin.Client
 }
 
 func newBackupVerify() *cobra.Command {
-	cmd := &cobra.Command{Use: "verify URL", Short: "read all of a backup and say what is damaged"}
+	cmd := &cobra.Command{Use: "verify URL", Short: "read all of a backup and report damage"}
 	return aboutBackup(cmd, func(cmd *cobra.Command, c *admin.Client, q wire.BackupQuery) error {
 		begun, err := c.VerifyBackup(cmd.Context(), q)
 		if err != nil {
@@ -165,7 +165,7 @@ func newBackupList() *cobra.Command {
 }
 
 func newBackupErasures() *cobra.Command {
-	cmd := &cobra.Command{Use: "erasures URL", Short: "the subjects that a backup knows to be erased, for restore --erasures"}
+	cmd := &cobra.Command{Use: "erasures URL", Short: "list the erased subjects in a backup, for restore --erasures"}
 	return aboutBackup(cmd, func(cmd *cobra.Command, c *admin.Client, q wire.BackupQuery) error {
 		list, err := c.Erasures(cmd.Context(), q)
 		if err != nil {
@@ -182,11 +182,11 @@ func newRestore() *cobra.Command {
 	var o wire.RestoreOrder
 	var erasures string
 	cmd := &cobra.Command{
-		Use: "restore --from URL", Short: "put a backup into an empty cluster, or one gallery into any",
-		Long: "Put a backup into a cluster that was founded anew and has no tenants, with at least as many shards (the\n" +
+		Use: "restore --from URL", Short: "restore a backup into an empty cluster, or one gallery into any cluster",
+		Long: "Restore a backup into a newly founded cluster without tenants, with at least as many shards (the\n" +
 			"ids of subjects name their shard) and any number of nodes; or one gallery into a cluster that does not have\n" +
-			"it. Everything is verified before and compared afterwards. The same command again goes on after a crash.\n" +
-			"Who was erased since does not come back, as far as newer backups in the folder, or --erasures, tell.",
+			"it. Everything is verified before and compared afterwards. After a crash, give the same command again.\n" +
+			"Subjects erased since then stay erased, if newer backups in the folder or --erasures list them.",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if b.From == "" {
@@ -220,8 +220,8 @@ func newRestore() *cobra.Command {
 	b.flags(cmd.Flags())
 	cmd.Flags().StringVar(&b.From, "from", "", "URL of the folder of backups")
 	cmd.Flags().StringVar(&o.Gallery, "gallery", "", "only this gallery, by its name or id")
-	cmd.Flags().StringVar(&erasures, "erasures", "", "file with subjects that are not to come back (facet backup erasures makes one)")
-	cmd.Flags().BoolVar(&o.WithErased, "with-erased", false, "bring back who was erased since, by newer backups in the folder")
+	cmd.Flags().StringVar(&erasures, "erasures", "", "file with subjects that stay erased (facet backup erasures writes one)")
+	cmd.Flags().BoolVar(&o.WithErased, "with-erased", false, "also restore subjects that newer backups in the folder list as erased")
 	return cmd
 }
 
@@ -234,8 +234,8 @@ func follow(ctx context.Context, c *admin.Client, begun string, w io.Writer) err
 			return err
 		}
 		switch {
-		case p.What == "" || p.ID != begun: // another node answers with an operation of its own
-			return errors.New("the node that was at it has gone: give the same command again")
+		case p.What == "" || p.ID != begun: // another node answers, with what it did itself
+			return errors.New("the node that did the work has stopped: give the same command again")
 		case p.Running && p.Done != last && p.Total > 0:
 			last = p.Done
 			fmt.Fprintf(w, "%s: %d of %d parts\n", p.What, p.Done, p.Total)
@@ -247,7 +247,7 @@ func follow(ctx context.Context, c *admin.Client, begun string, w io.Writer) err
 		select {
 		case <-time.After(backupPause):
 		case <-ctx.Done():
-			return fmt.Errorf("%w; the cluster goes on with it", ctx.Err())
+			return fmt.Errorf("%w; the cluster continues the work", ctx.Err())
 		}
 	}
 }

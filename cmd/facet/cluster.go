@@ -32,10 +32,10 @@ const (
 func newCluster() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cluster", Short: "a cluster of several machines: init, invite, join, status, renew, rotate",
-		Long: "Found a cluster on one machine, have others join it over the network, and renew what they trust each\n" +
-			"other by.\n\n" +
+		Long: "Found a cluster on one machine, have others join it over the network, and renew their\n" +
+			"certificates and keys.\n\n" +
 			"  first machine    facet cluster init --serve\n" +
-			"                   facet cluster invite            (prints a token, and takes in who has it)\n" +
+			"                   facet cluster invite            (prints a token, and waits for machines)\n" +
 			"  other machines   facet cluster join TOKEN --serve",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -55,19 +55,19 @@ func (m *machine) flags(f *pflag.FlagSet) {
 	f.StringVar(&m.Dir, "dir", nodeDir, "folder of the node: settings, keys, certificates and data")
 	f.StringVar(&m.Name, "name", "", "name shown to operators (default: the host's)")
 	f.StringVar(&m.Zone, "zone", "", "failure domain: copies of a shard lie in as many as possible")
-	f.StringVar(&m.Address, "address", "", "how other machines and clients reach this one, a name or an IP address (default: found out)")
-	f.StringSliceVar(&m.Hosts, "host", nil, "further names that clients call; may be repeated")
+	f.StringVar(&m.Address, "address", "", "how other machines and clients reach this one, a name or an IP address (default: detected)")
+	f.StringSliceVar(&m.Hosts, "host", nil, "further host names that clients use; may be repeated")
 	f.IntVar(&m.Port, "port", cluster.PortDefault, "port for clients; the next three are for nodes (TCP and UDP), operators and invitations")
 	f.StringVar(&m.Assets.Models, "models", m.Assets.Models, "folder with the model pack")
 	f.StringVar(&m.Assets.ONNXRuntime, "onnxruntime", m.Assets.ONNXRuntime, "ONNX Runtime's shared library")
-	f.BoolVar(&m.serve, "serve", false, "go on as facet serve")
+	f.BoolVar(&m.serve, "serve", false, "then run facet serve")
 }
 
 // conclude prints the next step, or takes it.
 func (m *machine) conclude(ctx context.Context, w io.Writer, made cluster.Made) error {
 	fmt.Fprintf(w, "node %s for %s\n  settings   %s\n  commands   export FACET_PROFILE=%s\n", made.Name, made.URL, made.Config, made.Profile)
 	if made.Authority != "" {
-		fmt.Fprintf(w, "  authority  %s (keep a copy of it and of the keys where the data is not)\n", made.Authority)
+		fmt.Fprintf(w, "  authority  %s (keep a copy of it and of the keys away from the data)\n", made.Authority)
 	}
 	if !m.serve {
 		_, err := fmt.Fprintf(w, "start it:  facet serve --config %s\n", made.Config)
@@ -104,7 +104,7 @@ func newClusterInit() *cobra.Command {
 	}
 	m.flags(cmd.Flags())
 	cmd.Flags().StringVar(&s.Name, "cluster", cluster.ClusterName, "name of the cluster in its certificates")
-	cmd.Flags().IntVar(&s.Shards, "shards", config.ShardsDefault, "number of shards, for good")
+	cmd.Flags().IntVar(&s.Shards, "shards", config.ShardsDefault, "number of shards; it can't be changed later")
 	cmd.Flags().IntVar(&s.Replicas, "replicas", config.ReplicasDefault, "copies of each shard, as soon as there are as many nodes")
 	return cmd
 }
@@ -112,10 +112,10 @@ func newClusterInit() *cobra.Command {
 func newClusterInvite() *cobra.Command {
 	var inv cluster.Invitation
 	cmd := &cobra.Command{
-		Use: "invite", Short: "let machines join: print a token and take in who has it",
+		Use: "invite", Short: "let machines join: print a token and wait for them",
 		Long: "Let machines join the cluster whose authority lies in DIR (facet cluster init). It prints a token and waits\n" +
-			"on a port of its own until so many machines have joined with it, or the time is over. Who has the token\n" +
-			"gets the cluster's keys: hand it on like a password. It is of no use once this command has ended.",
+			"on a port of its own until --nodes machines have joined with it, or the time is over. A machine with the token\n" +
+			"gets the cluster's keys: treat it like a password. It is useless once this command has ended.",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if inv.Nodes < 1 || inv.For <= 0 {
@@ -130,7 +130,7 @@ func newClusterInvite() *cobra.Command {
 			fmt.Fprintf(out, "on each machine, until %s:\n\n  facet cluster join %s\n\n", i.Token().Expires.Format(time.DateTime), i.Token())
 			all, err := i.Wait(cmd.Context())
 			if err == nil && !all && cmd.Context().Err() == nil {
-				err = errors.New("the time is over, and not all machines have joined")
+				err = errors.New("the time is over, and not all machines have joined: invite the others again")
 			}
 			return err
 		},
@@ -138,16 +138,16 @@ func newClusterInvite() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&inv.Dir, "dir", nodeDir, "folder of the first node")
 	f.IntVar(&inv.Nodes, "nodes", 1, "how many machines may join")
-	f.DurationVar(&inv.For, "for", inviteFor, "how long the token is good")
-	f.StringVar(&inv.Listen, "listen", "", "address to wait at (default: the third port behind the node's)")
+	f.DurationVar(&inv.For, "for", inviteFor, "how long the token is valid")
+	f.StringVar(&inv.Listen, "listen", "", "address to listen on (default: the third port after the node's)")
 	return cmd
 }
 
 func newClusterJoin() *cobra.Command {
 	var m machine
 	cmd := &cobra.Command{
-		Use: "join TOKEN", Short: "make a node of this machine that belongs to a cluster",
-		Long: "Make a node of this machine that belongs to the cluster of a token (facet cluster invite). The keys of its\n" +
+		Use: "join TOKEN", Short: "make this machine a node of a cluster",
+		Long: "Make this machine a node of the cluster of a token (facet cluster invite). The keys of its\n" +
 			"certificates are made here and stay here. With - for TOKEN it is read from standard input, without one from\n" +
 			tokenVariable + ": other users of a machine see command lines.",
 		Args: usage(cobra.MaximumNArgs(1)),
@@ -215,7 +215,7 @@ type keeper struct {
 
 func (k *keeper) flags(f *pflag.FlagSet) {
 	k.target.flags(f)
-	f.StringVar(&k.folder, "authority", "", "folder with ca.key (default: the one in which the administrator's certificate lies)")
+	f.StringVar(&k.folder, "authority", "", "folder with ca.key (default: the folder of the administrator's certificate)")
 }
 
 func (k *keeper) open(w io.Writer) (cluster.Keeper, error) {
@@ -288,7 +288,7 @@ func newRotateRing(ring, short, long string) *cobra.Command {
 			}
 			out := cmd.OutOrStdout()
 			if a.Resumed {
-				fmt.Fprintln(out, "an earlier rotation was ended")
+				fmt.Fprintln(out, "an earlier rotation was completed")
 			}
 			if ring == wire.RingCluster {
 				fmt.Fprintf(out, "%d secrets were wrapped again; keep a copy of the new key\n", a.Rewrapped)

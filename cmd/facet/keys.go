@@ -124,7 +124,7 @@ func writeKeys(w io.Writer, list []wire.Key) error {
 func newKeyRevoke() *cobra.Command {
 	var k keyFlags
 	return k.newKeyCommand(&cobra.Command{
-		Use: "revoke KEY", Short: "end an access key: every node refuses it within two seconds", Args: usage(cobra.ExactArgs(1)),
+		Use: "revoke KEY", Short: "revoke an access key: every node refuses it within two seconds", Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := k.client()
 			if err != nil {

@@ -32,7 +32,7 @@ import (
 // separate machines. Nothing is shared or copied between the folders.
 type machines struct {
 	dir     string
-	profile string // of the first machine
+	profile string // of the first one
 	ports   []int
 	process []*exec.Cmd
 }
@@ -262,7 +262,7 @@ type callers struct {
 	signer       sigv4.Signer
 	roots        func() *x509.CertPool
 	asked, wrong atomic.Int64
-	first        atomic.Pointer[string] // first error
+	first        atomic.Pointer[string] // what went wrong first
 	cancel       context.CancelFunc
 	work         sync.WaitGroup
 }

@@ -20,7 +20,7 @@ func newModels() *cobra.Command {
 	assets := config.AssetsDefault()
 	packs := filepath.Dir(assets.Models)
 	cmd := &cobra.Command{
-		Use: "models", Short: "packs of face models: list, tell about, check, calibrate",
+		Use: "models", Short: "packs of face models: list, describe, check, calibrate",
 		Long: "A pack is a folder with a manifest and the models that it names. PACK is a folder's name in the folder\n" +
 			"of packs, or a path.",
 		Args: usage(cobra.NoArgs),
@@ -33,7 +33,7 @@ func newModels() *cobra.Command {
 			RunE: func(cmd *cobra.Command, _ []string) error { return models.List(cmd.OutOrStdout(), packs) },
 		},
 		&cobra.Command{
-			Use: "info PACK", Short: "tell all that a pack's manifest says", Args: usage(cobra.ExactArgs(1)),
+			Use: "info PACK", Short: "print a pack's manifest", Args: usage(cobra.ExactArgs(1)),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				return models.Info(cmd.OutOrStdout(), models.Find(packs, args[0]))
 			},

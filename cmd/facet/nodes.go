@@ -45,8 +45,8 @@ func newDev() *cobra.Command {
 		Use:   "dev",
 		Short: "run a whole cluster on this machine",
 		Long: "Run a cluster of nodes on this machine's loopback interface, with certificates, keys and a tenant,\n" +
-			"all in one folder. It can be stopped and started again with its data. How to reach it stands in\n" +
-			"DIR/dev.json while it serves.",
+			"all in one folder. It can be stopped and started again with its data. How to reach it is in\n" +
+			"DIR/dev.json while it runs.",
 		Args: usage(cobra.NoArgs),
 	}
 	cfg.Assets = config.AssetsDefault()
@@ -83,7 +83,7 @@ func runDev(ctx context.Context, cfg dev.Config) error {
 	for _, n := range cluster.Info().Nodes {
 		fmt.Fprintf(cfg.Out, "  %s  %s  process %d\n", n.Name, n.URL, n.PID)
 	}
-	fmt.Fprintf(cfg.Out, "all serve; keys, certificate and the rest stand in %s; Ctrl-C stops the cluster\n", filepath.Join(cfg.Dir, "dev.json"))
+	fmt.Fprintf(cfg.Out, "all nodes are ready; addresses, keys and certificate are in %s; Ctrl-C stops the cluster\n", filepath.Join(cfg.Dir, "dev.json"))
 	<-ctx.Done()
 	fmt.Fprintln(cfg.Out, "stopping")
 	return cluster.Close()
@@ -97,7 +97,7 @@ func newDemo() *cobra.Command {
 		Hidden: true, // it needs the photos of a source tree; "make demo" runs it
 		Short:  "a cluster that matches real faces, told as a story",
 		Long: "Start a cluster of three nodes, enrol sample photos, search, kill a node, and tell it as a story.\n" +
-			"The cluster stays until Ctrl-C when a terminal is attached, unless DEMO_EXIT=1 is set.",
+			"On a terminal the cluster keeps running until Ctrl-C, unless DEMO_EXIT=1 is set.",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
@@ -116,7 +116,7 @@ func newDemo() *cobra.Command {
 func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "say which facet this is",
+		Short: "print the version",
 		Args:  usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "facet %s%s %s %s/%s\n",

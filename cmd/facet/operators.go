@@ -39,7 +39,7 @@ func (t *target) flags(f *pflag.FlagSet) {
 	f.StringVar(&t.profile, "profile", "", "file that says how to reach a cluster (default: "+profileVariable+", else a cluster of facet dev in ./dev, else facet/profile.yaml in your configuration folder)")
 	f.StringVar(&t.dir, "dir", devDir, "folder of a cluster of facet dev")
 	f.StringSliceVar(&t.addresses, "admin", nil, "admin addresses of a cluster's nodes, host:port, instead of a profile")
-	f.StringVar(&t.certificates, "certificates", "", "folder with ca.pem, admin.pem and admin.key (or status.pem and status.key, to look), with --admin")
+	f.StringVar(&t.certificates, "certificates", "", "folder with ca.pem, admin.pem and admin.key (or the read-only status.pem and status.key), with --admin")
 }
 
 func (t *target) client() (*admin.Client, error) {
@@ -106,7 +106,7 @@ func newTenant() *cobra.Command {
 	var asJSON bool
 	create := &cobra.Command{
 		Use:   "create NAME",
-		Short: "make a tenant and its first access key; the secret is shown once",
+		Short: "create a tenant and its first access key; the secret is shown once",
 		Args:  usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := t.client()
@@ -171,8 +171,8 @@ func newCertsInit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "make the authority, the cluster's keys and the administrator's certificate",
-		Long: "Make the authority, the cluster's keys and the administrator's certificate in DIR. What is there\n" +
-			"stays; a certificate with less than a third of its life left is renewed.",
+		Long: "Make the authority, the cluster's keys and the administrator's certificate in DIR. Existing files\n" +
+			"stay; a certificate with less than a third of its life left is renewed.",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if name == "" {
@@ -193,7 +193,7 @@ func newCertsInit() *cobra.Command {
 // sayWritten prints the names of files that were created or renewed.
 func sayWritten(w io.Writer, files []string) error {
 	if len(files) == 0 {
-		_, err := fmt.Fprintln(w, "nothing to do: all is there, and good for a while")
+		_, err := fmt.Fprintln(w, "nothing to do: all files exist, and no certificate has to be renewed")
 		return err
 	}
 	for _, name := range files {

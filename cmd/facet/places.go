@@ -40,7 +40,7 @@ func newNode() *cobra.Command {
 func newNodeList() *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
-		Use: "list", Short: "nodes with their state and what they hold", Args: usage(cobra.NoArgs),
+		Use: "list", Short: "nodes with their state and load", Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, s, err := t.status(cmd.Context())
 			if err != nil {
@@ -84,7 +84,7 @@ func newNodeOrder(use, short, state string) *cobra.Command {
 		},
 	}
 	t.flags(cmd.Flags())
-	cmd.Flags().BoolVar(&force, "force", false, "even if shards have fewer replicas then, or the node still holds some")
+	cmd.Flags().BoolVar(&force, "force", false, "even if shards then have fewer replicas, or the node still has some")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until all moves are done")
 	return cmd
 }
@@ -143,7 +143,7 @@ func newShardMove() *cobra.Command {
 	var from, to string
 	var wait bool
 	cmd := &cobra.Command{
-		Use: "move SHARD", Short: "give one node's replica of a shard to another node", Args: usage(cobra.ExactArgs(1)),
+		Use: "move SHARD", Short: "move a replica of a shard to another node", Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			number, err := strconv.ParseUint(args[0], 10, 16)
 			if err != nil || number == 0 {
@@ -175,7 +175,7 @@ func newShardMove() *cobra.Command {
 	}
 	t.flags(cmd.Flags())
 	cmd.Flags().StringVar(&from, "from", "", "node that has the replica, by name or id; needed")
-	cmd.Flags().StringVar(&to, "to", "", "node that is to have it; needed")
+	cmd.Flags().StringVar(&to, "to", "", "node that gets it; needed")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the move is done")
 	return cmd
 }
@@ -185,7 +185,7 @@ func newShardBalance() *cobra.Command {
 	var only bool
 	cmd := &cobra.Command{
 		Use: "balance", Short: "show the plan by which the cluster balances itself, and its moves until they are done",
-		Long: "Show the plan by which the cluster balances itself, and its moves until they are done. It starts nothing: the\n" +
+		Long: "Show the plan by which the cluster balances itself, and its moves until they are done. It starts no move: the\n" +
 			"cluster carries the plan out by itself, a few shards at a time.",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -15,12 +15,12 @@ func (c *Client) Backup(ctx context.Context, o wire.BackupOrder) (string, error)
 	return c.begin(ctx, wire.PathBackup, o)
 }
 
-// VerifyBackup begins to verify a backup, and gives the id.
+// VerifyBackup starts to verify a backup, and returns the id of the operation.
 func (c *Client) VerifyBackup(ctx context.Context, q wire.BackupQuery) (string, error) {
 	return c.begin(ctx, wire.PathBackupVerify, q)
 }
 
-// Restore begins to restore a backup, and gives the id.
+// Restore starts to restore a backup, and returns the id of the operation.
 func (c *Client) Restore(ctx context.Context, o wire.RestoreOrder) (string, error) {
 	return c.begin(ctx, wire.PathRestore, o)
 }
@@ -31,14 +31,15 @@ func (c *Client) begin(ctx context.Context, path string, in any) (string, error)
 	return p.ID, err
 }
 
-// BackupProgress says how far the one that was begun is, or the last of these if that is longer
-// ago, on the first node that answers.
+// BackupProgress returns the progress of the operation with the id begun, from the
+// first node that answers. If that node has forgotten the operation, it returns the
+// progress of the node's last one.
 func (c *Client) BackupProgress(ctx context.Context, begun string) (wire.BackupProgress, error) {
 	var p wire.BackupProgress
 	return p, c.any(ctx, call{method: http.MethodGet, path: wire.PathBackup + "?" + url.Values{"id": {begun}}.Encode(), out: &p})
 }
 
-// Backups lists the backups in a folder.
+// Backups returns the backups in a folder.
 func (c *Client) Backups(ctx context.Context, q wire.BackupQuery) ([]backup.Listed, error) {
 	var list []backup.Listed
 	return list, c.any(ctx, call{method: http.MethodPost, path: wire.PathBackupList, in: q, out: &list})

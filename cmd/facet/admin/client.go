@@ -44,7 +44,7 @@ type Client struct {
 // NewClient reads the administrator's certificate, or a read-only one.
 func NewClient(t Target) (*Client, error) {
 	if len(t.Addresses) == 0 {
-		return nil, errors.New("no admin address is known")
+		return nil, errors.New("no admin address is known: name a cluster with --profile or --admin")
 	}
 	files, err := authority.AdminFiles(t.Certificates)
 	if err != nil {
@@ -82,12 +82,12 @@ func (c *Client) OrderNode(ctx context.Context, o wire.Order) error {
 	return c.any(ctx, call{method: http.MethodPost, path: wire.PathNodes, in: o})
 }
 
-// OrderShard gives the vote of one node in a shard to another.
+// OrderShard moves the vote in a shard from one node to another.
 func (c *Client) OrderShard(ctx context.Context, o wire.ShardOrder) error {
 	return c.any(ctx, call{method: http.MethodPost, path: wire.PathShards, in: o})
 }
 
-// Certificates has a node request new certificates, or gives them to it.
+// Certificates makes a node request new certificates, or hands them to it.
 func (c *Client) Certificates(ctx context.Context, o wire.CertificateOrder) (wire.CertificateAnswer, error) {
 	var a wire.CertificateAnswer
 	return a, c.any(ctx, call{method: http.MethodPost, path: wire.PathCertificates, in: o, out: &a})
@@ -99,25 +99,25 @@ func (c *Client) Rotate(ctx context.Context, ring string) (wire.RingAnswer, erro
 	return a, c.any(ctx, call{method: http.MethodPost, path: wire.PathRings, in: wire.RingOrder{Ring: ring}, out: &a})
 }
 
-// Plan gives the moves by which the cluster will balance itself.
+// Plan returns the moves with which the cluster will balance itself.
 func (c *Client) Plan(ctx context.Context) (wire.Plan, error) {
 	var p wire.Plan
 	return p, c.any(ctx, call{method: http.MethodGet, path: wire.PathPlan, out: &p})
 }
 
-// CreateTenant makes a tenant with an admin access key.
+// CreateTenant creates a tenant with an admin access key.
 func (c *Client) CreateTenant(ctx context.Context, name string) (wire.TenantKeys, error) {
 	var keys wire.TenantKeys
 	return keys, c.any(ctx, call{method: http.MethodPost, path: wire.PathTenants, in: wire.NewTenant{Name: name}, out: &keys})
 }
 
-// Keys lists the access keys of the tenant of that name, the oldest first.
+// Keys returns the access keys of the tenant of that name, the oldest first.
 func (c *Client) Keys(ctx context.Context, tenant string) ([]wire.Key, error) {
 	var list []wire.Key
 	return list, c.any(ctx, call{method: http.MethodGet, path: wire.PathKeys + "?" + ofTenant(tenant), out: &list})
 }
 
-// NewKey makes an access key.
+// NewKey creates an access key.
 func (c *Client) NewKey(ctx context.Context, q wire.NewKey) (wire.KeyPair, error) {
 	var pair wire.KeyPair
 	return pair, c.any(ctx, call{method: http.MethodPost, path: wire.PathKeys, in: q, out: &pair})

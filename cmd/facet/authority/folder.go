@@ -191,7 +191,7 @@ type NodeCertificates struct {
 // the files that it wrote.
 func (f *Folder) Ensure(n NodeCertificates) (written []string, err error) {
 	if n.Name == adminName || !nodeName.MatchString(n.Name) {
-		return nil, fmt.Errorf("issue certificates: %q can't be a node's name", n.Name)
+		return nil, fmt.Errorf("issue certificates: %q can't be a node's name: use 1 to 63 letters, digits, '.', '_' and '-'", n.Name)
 	}
 	return f.EnsureIn(f.Node(n.Name), n)
 }

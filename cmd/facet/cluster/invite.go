@@ -49,7 +49,7 @@ type Inviter struct {
 	settings  config.Settings
 	pack      string
 	seeds     []string
-	members   []wire.Member // empty while the node here does not run
+	members   []wire.Member // empty while the node here is not running
 	listener  net.Listener
 	http      http.Server
 

@@ -130,7 +130,7 @@ func (s *story) start(ctx context.Context) error {
 		s.screen.timed("✓", n.Name+"  "+n.URL, took)
 	}
 	s.screen.aside("Three processes. Each loaded the face models; together they hold %d shards,", dev.ShardsDefault)
-	s.screen.aside("every shard three times, kept alike by Raft. Any of them takes any request.")
+	s.screen.aside("every shard three times. Raft keeps the copies equal. Any node takes any request.")
 	return nil
 }
 
@@ -142,9 +142,9 @@ func (s *story) tryYourself() error {
 	}
 	s.screen.head("Your turn")
 	if s.cfg.Stay {
-		s.screen.tell("The cluster stays until you press Ctrl-C. In another terminal:")
+		s.screen.tell("The cluster keeps running until you press Ctrl-C. In another terminal:")
 	} else {
-		s.screen.tell("The cluster ends now. It comes back, with its faces, by")
+		s.screen.tell("The cluster stops now. Start it again, with its faces, by")
 		s.screen.tell("  %s dev --dir %s", relative(s.cfg.Binary), relative(s.cfg.Dir))
 		s.screen.tell("and then:")
 	}

@@ -75,8 +75,8 @@ func (s *story) enrol(ctx context.Context) error {
 			return err
 		}
 	}
-	s.screen.aside("The node finds the face, straightens it, turns it into 192 numbers, and has")
-	s.screen.aside("them written down on a majority of nodes before it says so. No photo is kept.")
+	s.screen.aside("The node finds the face, straightens it, turns it into 192 numbers, and stores")
+	s.screen.aside("them on a majority of nodes before it answers. No photo is kept.")
 	return nil
 }
 
@@ -143,7 +143,7 @@ func (s *story) recognise(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.screen.aside("Scores go from 0 to 9999, 9999 being the same picture. From 7000 on facet")
+	s.screen.aside("Scores run from 0 to 9999, and 9999 is the same picture. From 7000 on facet")
 	s.screen.aside("says: the same person.")
 	return expect(name, obama.name, anotherObama)
 }

@@ -88,7 +88,7 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	}
 	c.lock, err = process.Lock(c.f.lock())
 	if running, ok := errors.AsType[*process.RunningError](err); ok {
-		return nil, fmt.Errorf("facet dev runs on %s already: process %d", cfg.Dir, running.PID)
+		return nil, fmt.Errorf("facet dev runs on %s already as process %d: stop that first", cfg.Dir, running.PID)
 	}
 	if err != nil {
 		return nil, err
@@ -317,7 +317,7 @@ func (c *Cluster) renew(ctx context.Context) {
 		case <-tick.C:
 		}
 		if _, err := ensureCertificates(c.f, c.ids); err != nil {
-			c.say("certificates could not be renewed: %v", err)
+			c.say("certificates could not be renewed, facet dev tries again in 12 hours: %v", err)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func (c *Cluster) waitServes(ctx context.Context, m *member) error {
 func (c *Cluster) watch(ctx context.Context, m *member) {
 	select {
 	case <-m.exited:
-		c.say("node %s died (%s). It stays dead until something starts it again:\n  %s",
+		c.say("node %s died (%s). It stays down until you start it again:\n  %s",
 			m.Name, m.child.ProcessState, strings.Join(c.command(m.Name), " "))
 	case <-ctx.Done():
 		return

@@ -19,7 +19,7 @@ func Remove(dir string) error {
 	}
 	lock, err := process.Lock(f.lock())
 	if running, ok := errors.AsType[*process.RunningError](err); ok {
-		return fmt.Errorf("facet dev runs on %s already: process %d", dir, running.PID)
+		return fmt.Errorf("facet dev runs on %s already as process %d: stop that first", dir, running.PID)
 	}
 	if err != nil {
 		return err
