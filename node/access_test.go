@@ -27,6 +27,7 @@ import (
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/calls"
 )
 
 // cutWithin is how soon who has no power any more must be cut off.
@@ -86,7 +87,7 @@ func (i *intruder) ask(t *testing.T, m *nodetest.Member, method string, body []b
 		}
 	}
 	if remote, ok := errors.AsType[*transport.RemoteError](err); ok && remote.Payload != nil {
-		return nil, router.DecodeFault(remote.Payload)
+		return nil, calls.DecodeFault(remote.Payload)
 	}
 	return answer, err
 }
@@ -135,7 +136,7 @@ var tenantsMethods = []string{
 }
 
 func newTenant() []byte {
-	return metafsm.CreateTenant{Tenant: metafsm.Tenant{ID: id.Tenant{UUID: id.Random([16]byte{7})}, Name: "planted"}}.Encode()
+	return metafsm.CreateTenantOp.Encode(metafsm.CreateTenant{Tenant: metafsm.Tenant{ID: id.Tenant{UUID: id.Random([16]byte{7})}, Name: "planted"}})
 }
 
 // TestRemovedNodesCertificateOpensNothing keeps streams open with the certificate of a node that
@@ -199,7 +200,7 @@ func TestNodeWithoutRecordReachesNoTenant(t *testing.T) {
 	own := metafsm.PutNode{Node: metafsm.Node{ID: who, Member: id.NewMember(who, 1), Name: "late", Level: metafsm.Level}}
 	other := own
 	other.Node.ID = cluster.Nodes[1].Node.ID()
-	elsewhere := envelope(own.Encode())
+	elsewhere := envelope(metafsm.PutNodeOp.Encode(own))
 	elsewhere[2] = 1 // the same for a shard
 	for n, m := range cluster.Nodes {
 		for k, c := range i.streams(t, m) {
@@ -208,7 +209,7 @@ func TestNodeWithoutRecordReachesNoTenant(t *testing.T) {
 			}
 		}
 		for what, body := range map[string][]byte{
-			"a tenant": envelope(newTenant()), "another node's record": envelope(other.Encode()), "a command of a shard": elsewhere, "nothing": nil,
+			"a tenant": envelope(newTenant()), "another node's record": envelope(metafsm.PutNodeOp.Encode(other)), "a command of a shard": elsewhere, "nothing": nil,
 		} {
 			if _, err := i.ask(t, m, "meta.propose", body); router.KindOf(err) != router.Unavailable || !strings.Contains(err.Error(), "no record") {
 				t.Errorf("node %d, propose %s: %v", n+1, what, err)
@@ -225,7 +226,7 @@ func TestNodeWithoutRecordReachesNoTenant(t *testing.T) {
 	}
 	accepted := 0
 	for _, m := range cluster.Nodes { // the leader takes it
-		if _, err := i.ask(t, m, "meta.propose", envelope(own.Encode())); err == nil {
+		if _, err := i.ask(t, m, "meta.propose", envelope(metafsm.PutNodeOp.Encode(own))); err == nil {
 			accepted++
 		}
 		if _, err := i.ask(t, m, "node.founders", nil); err != nil {

@@ -80,7 +80,7 @@ func (n *Node) Leads(number id.Shard) bool {
 func (n *Node) Spoil(number id.Shard) {
 	machine, _ := n.replicas.Shard(number)
 	group, _ := n.replicas.Group(number)
-	machine.Apply(group.Applied(), shardfsm.Grant{Gallery: id.Gallery{UUID: id.Random([16]byte{1})}, Generation: 1, Total: 7}.Encode())
+	machine.Apply(group.Applied(), shardfsm.GrantOp.Encode(shardfsm.Grant{Gallery: id.Gallery{UUID: id.Random([16]byte{1})}, Generation: 1, Total: 7}))
 }
 
 // Diverged counts the replicas that this node found to differ.

@@ -101,7 +101,7 @@ func readGroups(n *Node, to send) {
 		to(metrics.GroupErased, since1970(s.Erased), label)
 		to(metrics.GroupEraseTook, s.EraseTook.Seconds(), label)
 		if machine, ok := n.replicas.Shard(number); ok {
-			stats := machine.Shard().Stats()
+			stats := machine.Shard().Slots().Stats()
 			to(metrics.GroupEvents, float64(stats.Active), label)
 			to(metrics.GroupDeleted, float64(stats.Deleted), label)
 			to(metrics.GroupTemplates, float64(stats.TemplateBytes), label)

@@ -40,7 +40,7 @@ func TestANodeIsReadyOnlyWhenItsTemplatesAreOpen(t *testing.T) {
 			if !here {
 				t.Fatalf("shard %d is not open on a node that is ready", number+1)
 			}
-			held += s.Stats().Active
+			held += s.Slots().Stats().Active
 			if cold := s.Cold(); len(cold) > 0 {
 				t.Errorf("shard %d of a node that is ready has closed templates: %v", number+1, cold)
 			}

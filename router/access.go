@@ -11,6 +11,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/mutant"
 	"facet/raftfsm/metafsm"
+	"facet/router/calls"
 	"facet/shard/seal"
 )
 
@@ -27,8 +28,8 @@ const keysMax = 10_000
 
 // AccessKey looks up the pair that signs a request. An unknown one is NotFound,
 // and only said after meta's leader was asked.
-func (r *Router) AccessKey(ctx context.Context, accessKey string) (AccessKey, error) {
-	rec, err := confirmed(ctx, r, func() (metafsm.AccessKey, bool) { return r.groups.Meta().AccessKey(accessKey) })
+func (r *accessRequests) AccessKey(ctx context.Context, accessKey string) (AccessKey, error) {
+	rec, err := confirmed(ctx, r.cluster, func() (metafsm.AccessKey, bool) { return r.groups.Meta().AccessKey(accessKey) })
 	if err != nil {
 		return AccessKey{}, err
 	}
@@ -41,9 +42,9 @@ func (r *Router) AccessKey(ctx context.Context, accessKey string) (AccessKey, er
 
 // Access gives the application that apiKey names, and its gallery. An unknown key
 // or another tenant's is Forbidden.
-func (r *Router) Access(ctx context.Context, tenant id.Tenant, apiKey string) (Access, error) {
+func (r *accessRequests) Access(ctx context.Context, tenant id.Tenant, apiKey string) (Access, error) {
 	macs := r.master.MACs(purposeAPIKey, []byte(apiKey)) // two while the cluster's key is being replaced
-	app, err := confirmed(ctx, r, func() (app metafsm.Application, ok bool) {
+	app, err := confirmed(ctx, r.cluster, func() (app metafsm.Application, ok bool) {
 		for i := 0; i < len(macs) && !ok; i++ {
 			app, ok = r.groups.Meta().ApplicationByMAC(macs[i])
 		}
@@ -91,17 +92,17 @@ func (s *syncedAt) age() time.Duration {
 // confirmed looks something up in this node's replica of meta. The replica catches
 // up with meta's leader before it says that something does not exist, and before
 // it says that it does if it has not for trustMax.
-func confirmed[T any](ctx context.Context, r *Router, look func() (T, bool)) (T, error) {
+func confirmed[T any](ctx context.Context, r *cluster, look func() (T, bool)) (T, error) {
 	age := r.synced.age()
 	if age < trustMax || mutant.RevokedStays {
 		if rec, ok := look(); ok {
 			if age >= refreshAfter {
-				r.sync.nudge()
+				r.sync.Nudge()
 			}
 			return rec, nil
 		}
 	}
-	if err := r.sync.join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		var none T
 		return none, err
 	}
@@ -114,19 +115,19 @@ func confirmed[T any](ctx context.Context, r *Router, look func() (T, bool)) (T,
 
 // SyncMeta brings this node's replica of meta up to all that was acknowledged before
 // the call.
-func (r *Router) SyncMeta(ctx context.Context) error { return r.sync.join(ctx) }
+func (r *cluster) SyncMeta(ctx context.Context) error { return r.sync.Join(ctx) }
 
 // syncMeta brings this node's replica of meta up to all that was acknowledged
 // before the call.
-func (r *Router) syncMeta(ctx context.Context) error {
+func (r *cluster) syncMeta(ctx context.Context) error {
 	began := time.Now()
-	index, err := ask(ctx, r, metaIndex, id.Meta, struct{}{})
+	index, err := calls.Ask(ctx, r.calls, metaIndex, id.Meta, struct{}{})
 	if err != nil {
 		return err
 	}
 	group, ok := r.groups.Group(id.Meta)
 	if !ok {
-		return &Error{Kind: Unavailable, Message: "this node is starting; try again", RetryAfter: retryAfter}
+		return &Error{Kind: Unavailable, Message: "this node is starting; try again", RetryAfter: calls.RetryLater}
 	}
 	if err := group.WaitApplied(ctx, index); err != nil {
 		return err
@@ -146,7 +147,7 @@ func (g enrolment) holds(s id.Shard) bool {
 }
 
 // enrolment gives the gallery and the application of an access.
-func (r *Router) enrolment(access Access) (enrolment, metafsm.Application, error) {
+func (r *cluster) enrolment(access Access) (enrolment, metafsm.Application, error) {
 	meta := r.groups.Meta()
 	app, ok := meta.Application(access.Application)
 	if !ok {
@@ -162,7 +163,7 @@ func (r *Router) enrolment(access Access) (enrolment, metafsm.Application, error
 // located is enrolment for what lies on a shard, and fails with missing if the gallery
 // does not lie there: the shard comes from an id that the caller brought. This node may
 // not have heard of the gallery's growth, and catches up with meta before it says so.
-func (r *Router) located(ctx context.Context, access Access, at id.Shard, missing func() error) (enrolment, metafsm.Application, error) {
+func (r *cluster) located(ctx context.Context, access Access, at id.Shard, missing func() error) (enrolment, metafsm.Application, error) {
 	g, app, err := r.enrolment(access)
 	if err != nil || g.holds(at) {
 		return g, app, err
@@ -170,7 +171,7 @@ func (r *Router) located(ctx context.Context, access Access, at id.Shard, missin
 	if cluster, _ := r.groups.Meta().Cluster(); at == 0 || int(at) > cluster.Shards {
 		return g, app, missing()
 	}
-	if err := r.sync.join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		return g, app, err
 	}
 	if g, app, err = r.enrolment(access); err == nil && !g.holds(at) {
@@ -179,7 +180,7 @@ func (r *Router) located(ctx context.Context, access Access, at id.Shard, missin
 	return g, app, err
 }
 
-func (r *Router) gallery(gallery id.Gallery) (enrolment, bool) {
+func (r *cluster) gallery(gallery id.Gallery) (enrolment, bool) {
 	meta := r.groups.Meta()
 	g, ok := meta.Gallery(gallery)
 	if !ok {
@@ -201,7 +202,7 @@ type keyName struct {
 }
 
 // dataKey gives the key that g's faces are sealed with.
-func (r *Router) dataKey(g metafsm.Gallery) (*seal.Key, error) {
+func (r *cluster) dataKey(g metafsm.Gallery) (*seal.Key, error) {
 	r.keys.mu.Lock()
 	defer r.keys.mu.Unlock()
 	name := keyName{g.ID, g.Generation}

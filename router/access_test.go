@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// believer is a Router whose rounds of catching up take 10 ms and are counted.
+// believer is a cluster whose rounds of catching up take 10 ms and are counted.
 type believer struct {
-	Router
+	cluster
 	rounds atomic.Int64
 	cut    atomic.Bool // rounds end with errCutOff
 }
@@ -20,7 +20,7 @@ var errCutOff = errors.New("cut off")
 
 func newBeliever() *believer {
 	b := &believer{}
-	b.sync.run = func(context.Context) error {
+	b.sync.Run = func(context.Context) error {
 		began := time.Now()
 		b.rounds.Add(1)
 		time.Sleep(10 * time.Millisecond)
@@ -39,43 +39,43 @@ func notFound() (int, bool) { return 0, false }
 func TestSteadyLookUpsWaitForNothingAndCostTwoRoundsASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBeliever()
-		if _, err := confirmed(t.Context(), &b.Router, found); err != nil || b.rounds.Load() != 1 {
+		if _, err := confirmed(t.Context(), &b.cluster, found); err != nil || b.rounds.Load() != 1 {
 			t.Fatalf("the first look-up: %v, %d rounds, want 1", err, b.rounds.Load())
 		}
 		for range 10_000 {
 			time.Sleep(time.Millisecond)
 			start := time.Now()
-			if _, err := confirmed(t.Context(), &b.Router, found); err != nil || time.Since(start) > 0 {
+			if _, err := confirmed(t.Context(), &b.cluster, found); err != nil || time.Since(start) > 0 {
 				t.Fatalf("a look-up waited %v: %v", time.Since(start), err)
 			}
 		}
 		if n := b.rounds.Load(); n > 21 {
 			t.Errorf("%d rounds in 10 s, want 2 a second", n)
 		}
-		b.sync.close()
+		b.sync.Close()
 	})
 }
 
 func TestWhatIsFoundIsNotTrustedWithoutMetasLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBeliever()
-		if _, err := confirmed(t.Context(), &b.Router, found); err != nil {
+		if _, err := confirmed(t.Context(), &b.cluster, found); err != nil {
 			t.Fatal(err)
 		}
 		b.cut.Store(true)
 		synced := time.Now().Add(-10 * time.Millisecond) // when that round began
 		for time.Since(synced) < 4*time.Second {
-			_, err := confirmed(t.Context(), &b.Router, found)
+			_, err := confirmed(t.Context(), &b.cluster, found)
 			if age := time.Since(synced); age < trustMax && err != nil || age >= trustMax+10*time.Millisecond && !errors.Is(err, errCutOff) {
 				t.Fatalf("%v after the last contact: %v", age, err)
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
 		b.cut.Store(false)
-		if _, err := confirmed(t.Context(), &b.Router, found); err != nil {
+		if _, err := confirmed(t.Context(), &b.cluster, found); err != nil {
 			t.Errorf("with the leader back: %v", err)
 		}
-		b.sync.close()
+		b.sync.Close()
 	})
 }
 
@@ -83,11 +83,11 @@ func TestWhatIsNotFoundIsAlwaysConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBeliever()
 		for n := range int64(3) {
-			if _, err := confirmed(t.Context(), &b.Router, notFound); KindOf(err) != NotFound || b.rounds.Load() != n+1 {
+			if _, err := confirmed(t.Context(), &b.cluster, notFound); KindOf(err) != NotFound || b.rounds.Load() != n+1 {
 				t.Errorf("%v after %d rounds, want NotFound after %d", err, b.rounds.Load(), n+1)
 			}
 		}
-		b.sync.close()
+		b.sync.Close()
 	})
 }
 
@@ -95,9 +95,9 @@ func TestWhatIsNotFoundIsAlwaysConfirmed(t *testing.T) {
 func BenchmarkConfirmed(b *testing.B) {
 	r := newBeliever()
 	for b.Loop() {
-		if _, err := confirmed(b.Context(), &r.Router, found); err != nil {
+		if _, err := confirmed(b.Context(), &r.cluster, found); err != nil {
 			b.Fatal(err)
 		}
 	}
-	r.sync.close()
+	r.sync.Close()
 }

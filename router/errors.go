@@ -1,45 +1,27 @@
 package router
 
-import (
-	"errors"
-	"fmt"
-	"time"
-)
+import "facet/router/calls"
+
+// Error is an error that the caller of the service is told about.
+type Error = calls.Error
 
 // Kind is what went wrong with a request, as its caller must tell it apart.
-type Kind uint8
+type Kind = calls.Kind
 
-// The kinds of error that a Router method returns within an *Error. Any other
-// error of a Router method is a fault of the service.
+// The kinds of error; package calls says what each means.
 const (
-	// InvalidRequest: the caller's request can't be carried out as it is.
-	InvalidRequest Kind = iota + 1
-	// Duplicate: the thing exists; the identifier is in the message.
-	Duplicate
-	// Timeout: the deadline passed, or a shard gave no answer in time.
-	Timeout
-	// NoFace: the image shows no face.
-	NoFace
-	// PoorQuality: the face's quality is below the application's minimum.
-	PoorQuality
-	// MultipleFaces: several faces where only one is permitted.
-	MultipleFaces
-	// NotFound: what the path or body names does not exist for this tenant.
-	NotFound
-	// NotVerified: the comparison stayed below the verify threshold; Score is set.
-	NotVerified
-	// Forbidden: the API key is missing, unknown or another tenant's, or the role
-	// of the access key does not suffice.
-	Forbidden
-	// Busy: a limit on work in progress is reached; RetryAfter is set.
-	Busy
-	// Unavailable: a group has no leader or no quorum; RetryAfter is set.
-	Unavailable
-	// outdatedView: this node's view of a gallery is older than a shard's. It stays
-	// between nodes.
-	outdatedView
-	// Insufficient: a node has no memory or disk for more events; RetryAfter is set.
-	Insufficient
+	InvalidRequest = calls.InvalidRequest
+	Duplicate      = calls.Duplicate
+	Timeout        = calls.Timeout
+	NoFace         = calls.NoFace
+	PoorQuality    = calls.PoorQuality
+	MultipleFaces  = calls.MultipleFaces
+	NotFound       = calls.NotFound
+	NotVerified    = calls.NotVerified
+	Forbidden      = calls.Forbidden
+	Busy           = calls.Busy
+	Unavailable    = calls.Unavailable
+	Insufficient   = calls.Insufficient
 )
 
 // Reasons that come with an error, for programs. They never change.
@@ -54,31 +36,10 @@ const (
 	ReasonTagLimit        = "TagLimit"
 )
 
-// Error is an error that the caller of the service is told about.
-type Error struct {
-	Kind Kind
-	// Message is a sentence for people; it holds no secret and no path.
-	Message string
-	// Reason is one of the Reason constants, or empty.
-	Reason string
-	// Score is the score of a comparison that was NotVerified.
-	Score int
-	// RetryAfter says when a retry makes sense (Busy, Unavailable, Insufficient).
-	RetryAfter time.Duration
-}
-
-// Error gives the message.
-func (e *Error) Error() string { return e.Message }
-
-// Errorf makes an *Error.
+// Errorf returns an *Error.
 func Errorf(kind Kind, reason, format string, args ...any) *Error {
-	return &Error{Kind: kind, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	return calls.Errorf(kind, reason, format, args...)
 }
 
-// KindOf gives the kind of err, or 0 for a fault of the service.
-func KindOf(err error) Kind {
-	if e, ok := errors.AsType[*Error](err); ok {
-		return e.Kind
-	}
-	return 0
-}
+// KindOf returns the kind of err, or 0 for a fault of the service.
+func KindOf(err error) Kind { return calls.KindOf(err) }

@@ -8,6 +8,7 @@ import (
 	"facet/engine"
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard"
 )
 
@@ -17,7 +18,7 @@ const replaceRounds = 16
 
 // RegisterEvent enrols a further face of a subject. An unknown subject is
 // NotFound; a retry with the same Write gets the first answer.
-func (r *Router) RegisterEvent(ctx context.Context, e Enrolment) (Registered, error) {
+func (r *subjectRequests) RegisterEvent(ctx context.Context, e Enrolment) (Registered, error) {
 	g, app, err := r.located(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Registered{}, err
@@ -35,16 +36,16 @@ func (r *Router) RegisterEvent(ctx context.Context, e Enrolment) (Registered, er
 // UpdateSubject replaces the face of a subject's oldest active event, whose ids
 // stay. An unknown subject is NotFound; a retry with the same Write gets the first
 // answer.
-func (r *Router) UpdateSubject(ctx context.Context, e Enrolment) (Registered, error) {
+func (r *subjectRequests) UpdateSubject(ctx context.Context, e Enrolment) (Registered, error) {
 	return r.replace(ctx, e, true)
 }
 
 // UpdateEvent replaces the face of an event, as UpdateSubject.
-func (r *Router) UpdateEvent(ctx context.Context, e Enrolment) (Registered, error) {
+func (r *subjectRequests) UpdateEvent(ctx context.Context, e Enrolment) (Registered, error) {
 	return r.replace(ctx, e, false)
 }
 
-func (r *Router) replace(ctx context.Context, e Enrolment, oldest bool) (Registered, error) {
+func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool) (Registered, error) {
 	g, app, err := r.located(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Registered{}, err
@@ -67,7 +68,7 @@ func (r *Router) replace(ctx context.Context, e Enrolment, oldest bool) (Registe
 	for range replaceRounds {
 		ref := faceRef(g, e.Subject, target.Event)
 		ref.Revision = target.Revision
-		a, err := ask(ctx, r, shardReplace, e.Subject.Shard(), shardfsm.ReplaceEvent{
+		a, err := calls.Ask(ctx, r.calls, shardReplace, e.Subject.Shard(), shardfsm.ReplaceEvent{
 			Gallery: g.ID, Generation: g.Generation, Op: e.Write.Operation, Request: e.Write.Request, Keyed: e.Write.Keyed,
 			Subject: e.Subject, Event: target.Event, Time: time.Now().UnixMilli(), Tags: tags, KeepTags: e.Tags == nil,
 			Sealed: shard.SealFace(key, ref, face), Revision: target.Revision, Oldest: oldest,
@@ -80,13 +81,13 @@ func (r *Router) replace(ctx context.Context, e Enrolment, oldest bool) (Registe
 		}
 		target = shard.Active{Event: a.Event, Revision: a.Revision}
 	}
-	return Registered{}, &Error{Kind: Busy, Message: "the subject is being updated by others; try again", RetryAfter: retryAfter}
+	return Registered{}, &Error{Kind: Busy, Message: "the subject is being updated by others; try again", RetryAfter: calls.RetryLater}
 }
 
 // target gives the event to replace and the revision that the replacement makes;
 // an unknown one has revision 1, as the first replacement of any event.
-func (r *Router) target(ctx context.Context, g enrolment, e Enrolment, oldest bool) (shard.Active, error) {
-	events, err := ask(ctx, r, shardEvents, e.Subject.Shard(), eventsQuery{g.ID, g.Generation, e.Subject})
+func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, oldest bool) (shard.Active, error) {
+	events, err := calls.Ask(ctx, r.calls, shardEvents, e.Subject.Shard(), eventsQuery{g.ID, g.Generation, e.Subject})
 	if err != nil {
 		return shard.Active{}, err
 	}
@@ -100,7 +101,7 @@ func (r *Router) target(ctx context.Context, g enrolment, e Enrolment, oldest bo
 
 // enrolled gives the one face of an image, good enough to be enrolled, and the
 // identities of tags. Unknown tags are told before any work on the face.
-func (r *Router) enrolled(ctx context.Context, g enrolment, qualityMin float64, image []byte, names []string) (engine.Face, []uint32, error) {
+func (r *subjectRequests) enrolled(ctx context.Context, g enrolment, qualityMin float64, image []byte, names []string) (engine.Face, []uint32, error) {
 	tags, err := r.tags(ctx, g, names)
 	if err != nil {
 		return engine.Face{}, nil, err
@@ -111,12 +112,12 @@ func (r *Router) enrolled(ctx context.Context, g enrolment, qualityMin float64, 
 
 // Events gives the ids of a subject's active events in order of registration. An
 // unknown subject is NotFound.
-func (r *Router) Events(ctx context.Context, access Access, subject id.Subject) ([]id.Event, error) {
+func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.Subject) ([]id.Event, error) {
 	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return nil, err
 	}
-	events, err := ask(ctx, r, shardEvents, subject.Shard(), eventsQuery{g.ID, g.Generation, subject})
+	events, err := calls.Ask(ctx, r.calls, shardEvents, subject.Shard(), eventsQuery{g.ID, g.Generation, subject})
 	if err != nil {
 		return nil, err
 	}
@@ -132,14 +133,14 @@ func (r *Router) Events(ctx context.Context, access Access, subject id.Subject) 
 
 // UnregisterEvent removes one event; the last one removes its subject. An unknown
 // subject, and an event that is not the subject's, are NotFound.
-func (r *Router) UnregisterEvent(ctx context.Context, access Access, subject id.Subject, event id.Event) error {
+func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, subject id.Subject, event id.Event) error {
 	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return err
 	}
 	var op id.Operation // this call's own, as in Unregister
 	mustRandom(op[:])
-	a, err := ask(ctx, r, shardRemove, subject.Shard(), shardfsm.RemoveEvent{
+	a, err := calls.Ask(ctx, r.calls, shardRemove, subject.Shard(), shardfsm.RemoveEvent{
 		Gallery: g.ID, Generation: g.Generation, Op: op, Subject: subject, Event: event, Time: time.Now().UnixMilli(),
 	})
 	if err != nil {
@@ -160,7 +161,7 @@ func refused(s shardfsm.Status) error {
 	case shardfsm.StaleGeneration:
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	case shardfsm.Outdated:
-		return Errorf(outdatedView, "", "the gallery lies on more shards by now")
+		return Errorf(calls.Outdated, "", "the gallery lies on more shards by now")
 	case shardfsm.UnknownSubject:
 		return subjectNotFound()
 	case shardfsm.UnknownEvent:
@@ -179,7 +180,7 @@ type eventsQuery struct {
 	Subject    id.Subject `cbor:"3,keyasint"`
 }
 
-var shardEvents = method[eventsQuery, []shard.Active]{"shard.events", func(ctx context.Context, r *Router, group id.Shard, q eventsQuery) ([]shard.Active, error) {
+var shardEvents = method[eventsQuery, []shard.Active]{Name: "shard.events", Run: func(ctx context.Context, r *Router, group id.Shard, q eventsQuery) ([]shard.Active, error) {
 	s, err := r.read(ctx, group)
 	if err != nil {
 		return nil, err
@@ -188,20 +189,20 @@ var shardEvents = method[eventsQuery, []shard.Active]{"shard.events", func(ctx c
 	return events, outdated(err)
 }}
 
-var shardReplace = method[shardfsm.ReplaceEvent, shardfsm.RegisterAnswer]{"shard.replace", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.ReplaceEvent) (shardfsm.RegisterAnswer, error) {
+var shardReplace = method[shardfsm.ReplaceEvent, shardfsm.RegisterAnswer]{Name: "shard.replace", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.ReplaceEvent) (shardfsm.RegisterAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.RegisterAnswer{}, err
 	}
 	c.Time = onTime(c.Time)
-	return propose(ctx, g, c.Encode(), shardfsm.ParseReplaceEventAnswer)
+	return propose(ctx, g, shardfsm.ReplaceEventOp, c)
 }}
 
-var shardRemove = method[shardfsm.RemoveEvent, shardfsm.UnregisterAnswer]{"shard.remove", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.RemoveEvent) (shardfsm.UnregisterAnswer, error) {
+var shardRemove = method[shardfsm.RemoveEvent, shardfsm.UnregisterAnswer]{Name: "shard.remove", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.RemoveEvent) (shardfsm.UnregisterAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.UnregisterAnswer{}, err
 	}
 	c.Time = onTime(c.Time)
-	return propose(ctx, g, c.Encode(), shardfsm.ParseRemoveEventAnswer)
+	return propose(ctx, g, shardfsm.RemoveEventOp, c)
 }}

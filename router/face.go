@@ -8,6 +8,7 @@ import (
 	"facet/engine"
 	"facet/engine/score"
 	"facet/internal/id"
+	"facet/router/calls"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 
 // Extract gives the attributes of at most limit faces of image, largest first.
 // An image without a face is NoFace.
-func (r *Router) Extract(ctx context.Context, image []byte, limit int) ([]engine.Attributes, error) {
+func (r *faceRequests) Extract(ctx context.Context, image []byte, limit int) ([]engine.Attributes, error) {
 	faces, err := r.extractor.Extract(ctx, image)
 	if err != nil {
 		return nil, imageError(ctx, err)
@@ -42,7 +43,7 @@ func (r *Router) Extract(ctx context.Context, image []byte, limit int) ([]engine
 
 // VerifyFace compares the faces of two images. Below ThresholdDefault the error
 // is NotVerified and carries the score.
-func (r *Router) VerifyFace(ctx context.Context, face, probe []byte) (Verification, error) {
+func (r *faceRequests) VerifyFace(ctx context.Context, face, probe []byte) (Verification, error) {
 	a, err := r.probe(ctx, face)
 	if err != nil {
 		return Verification{}, err
@@ -56,7 +57,7 @@ func (r *Router) VerifyFace(ctx context.Context, face, probe []byte) (Verificati
 
 // VerifySubject compares the probe with each active event of a subject and takes
 // the best. Below the application's verify threshold the error is NotVerified.
-func (r *Router) VerifySubject(ctx context.Context, access Access, subject id.Subject, image []byte) (Verification, error) {
+func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject id.Subject, image []byte) (Verification, error) {
 	g, app, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Verification{}, err
@@ -65,7 +66,7 @@ func (r *Router) VerifySubject(ctx context.Context, access Access, subject id.Su
 	if err != nil {
 		return Verification{}, err
 	}
-	best, err := ask(ctx, r, shardBest, subject.Shard(), bestQuery{
+	best, err := calls.Ask(ctx, r.calls, shardBest, subject.Shard(), bestQuery{
 		Gallery: g.ID, Generation: g.Generation, Subject: subject, Probe: probe.Template, Model: probe.Model,
 	})
 	if err != nil {
@@ -88,12 +89,12 @@ func verified(score, threshold int) (Verification, error) {
 }
 
 // probe extracts the one face of an image that something is compared with.
-func (r *Router) probe(ctx context.Context, image []byte) (engine.Face, error) {
+func (r *faceRequests) probe(ctx context.Context, image []byte) (engine.Face, error) {
 	return r.single(ctx, image, probeQualityMin)
 }
 
 // single extracts the one face of image, of at least the given quality.
-func (r *Router) single(ctx context.Context, image []byte, qualityMin float64) (engine.Face, error) {
+func (r *faceRequests) single(ctx context.Context, image []byte, qualityMin float64) (engine.Face, error) {
 	faces, err := r.extractor.ExtractLarge(ctx, image, soughtSide)
 	if err == nil && len(faces) == 0 { // perhaps a small face on a large picture
 		faces, err = r.extractor.Extract(ctx, image)
@@ -127,7 +128,7 @@ func imageError(ctx context.Context, err error) error {
 	case errors.Is(err, engine.ErrImage):
 		return Errorf(InvalidRequest, ReasonImage, "%v", err)
 	case errors.Is(err, engine.ErrBusy):
-		return &Error{Kind: Busy, Message: "too many images are being worked on; try again", RetryAfter: retryAfter}
+		return &Error{Kind: Busy, Message: "too many images are being worked on; try again", RetryAfter: calls.RetryLater}
 	case ctx.Err() != nil:
 		return ctx.Err()
 	default:

@@ -35,7 +35,7 @@ func TestFurtherFacesCountWhenTheyAreSureAndLarge(t *testing.T) {
 	vague := func(f engine.Face) engine.Face { f.Attributes.Score = 0.89; return f }
 	f := func(want Kind, faces ...engine.Face) {
 		t.Helper()
-		r := &Router{extractor: album(faces)}
+		r := &faceRequests{extractor: album(faces)}
 		if _, err := r.single(t.Context(), nil, 0.45); KindOf(err) != want {
 			t.Errorf("got %v, want kind %v", err, want)
 		}
@@ -54,7 +54,7 @@ func TestQualityIsAskedOfEnrolmentAndHardlyOfProbes(t *testing.T) {
 	for _, quality := range []float32{0.04, 0.06, 0.44, 0.46} {
 		face := side(100)
 		face.Attributes.Quality = quality
-		r := &Router{extractor: album{face}}
+		r := &faceRequests{extractor: album{face}}
 		kind := func(refused bool) Kind {
 			if refused {
 				return PoorQuality

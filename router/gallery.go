@@ -9,7 +9,9 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/mutant"
+	"facet/raftfsm/command"
 	"facet/raftfsm/metafsm"
+	"facet/router/calls"
 	"facet/shard/seal"
 )
 
@@ -23,14 +25,14 @@ const (
 // CreateGallery makes a gallery and its first application. The name is unique
 // within the tenant: another creation is Duplicate, with the API key of the
 // gallery's oldest application in the message.
-func (r *Router) CreateGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
+func (r *galleryRequests) CreateGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
 	return wrapped(func() (Gallery, error) { return r.createGallery(ctx, tenant, w, n) })
 }
 
-func (r *Router) createGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
+func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
 	cluster, ok := r.groups.Meta().Cluster()
 	if !ok {
-		return Gallery{}, &Error{Kind: Unavailable, Message: "the cluster is not founded yet", RetryAfter: retryAfter}
+		return Gallery{}, &Error{Kind: Unavailable, Message: "the cluster is not founded yet", RetryAfter: calls.RetryLater}
 	}
 	gallery := metafsm.Gallery{
 		ID: id.Gallery{UUID: randomID()}, Tenant: tenant, Name: n.Name, Description: n.Description,
@@ -44,9 +46,9 @@ func (r *Router) createGallery(ctx context.Context, tenant id.Tenant, w Write, n
 		Gallery: gallery.ID, Name: n.Name, Description: n.Description, MinimumQuality: n.MinimumQuality,
 		VerifyThreshold: ThresholdDefault, GuardThreshold: ThresholdDefault,
 	})
-	a, err := proposeMeta(ctx, r, metafsm.CreateGallery{
+	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateGalleryOp, metafsm.CreateGallery{
 		Write: stamped(w), Gallery: gallery, Application: app,
-	}, metafsm.ParseCreateGalleryAnswer)
+	})
 	if err != nil {
 		return Gallery{}, err
 	}
@@ -59,7 +61,7 @@ func (r *Router) createGallery(ctx context.Context, tenant id.Tenant, w Write, n
 	case metafsm.UnknownGallery:
 		return Gallery{}, deletedSince("gallery")
 	case metafsm.BeingDeleted:
-		return Gallery{}, &Error{Kind: Busy, Message: "a gallery with this name is being deleted; try again", RetryAfter: retryAfter}
+		return Gallery{}, &Error{Kind: Busy, Message: "a gallery with this name is being deleted; try again", RetryAfter: calls.RetryLater}
 	case metafsm.Exists:
 		if a.Application.ID.IsZero() {
 			return Gallery{}, Errorf(Duplicate, "", "a gallery with this name exists, and has no application")
@@ -87,8 +89,8 @@ func deletedSince(what string) error {
 }
 
 // Galleries gives the tenant's galleries in order of creation, with their counts.
-func (r *Router) Galleries(ctx context.Context, tenant id.Tenant) ([]Gallery, error) {
-	if err := r.sync.join(ctx); err != nil {
+func (r *galleryRequests) Galleries(ctx context.Context, tenant id.Tenant) ([]Gallery, error) {
+	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	records := r.groups.Meta().Galleries(tenant)
@@ -105,8 +107,8 @@ func (r *Router) Galleries(ctx context.Context, tenant id.Tenant) ([]Gallery, er
 
 // Gallery gives one gallery of the tenant with its count and applications.
 // Another tenant's is NotFound like one that does not exist.
-func (r *Router) Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (Gallery, error) {
-	if err := r.sync.join(ctx); err != nil {
+func (r *galleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (Gallery, error) {
+	if err := r.sync.Join(ctx); err != nil {
 		return Gallery{}, err
 	}
 	record, ok := r.groups.Meta().Gallery(gallery)
@@ -132,7 +134,7 @@ func (r *Router) Gallery(ctx context.Context, tenant id.Tenant, gallery id.Galle
 }
 
 // counts gives the number of active events of galleries, asking each shard once.
-func (r *Router) counts(ctx context.Context, galleries []metafsm.Gallery) (map[id.Gallery]int, error) {
+func (r *galleryRequests) counts(ctx context.Context, galleries []metafsm.Gallery) (map[id.Gallery]int, error) {
 	cluster, _ := r.groups.Meta().Cluster()
 	var ids []id.Gallery
 	var shards []id.Shard
@@ -146,7 +148,7 @@ func (r *Router) counts(ctx context.Context, galleries []metafsm.Gallery) (map[i
 			}
 		}
 	}
-	answers, err := scatter(ctx, r, shardCounts, shards, ids)
+	answers, err := calls.Scatter(ctx, r.calls, shardCounts, shards, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -163,14 +165,14 @@ func (r *Router) counts(ctx context.Context, galleries []metafsm.Gallery) (map[i
 }
 
 // CreateApplication makes an application of one of the tenant's galleries.
-func (r *Router) CreateApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
+func (r *galleryRequests) CreateApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
 	return wrapped(func() (Application, error) { return r.createApplication(ctx, tenant, w, n) })
 }
 
-func (r *Router) createApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
-	a, err := proposeMeta(ctx, r, metafsm.CreateApplication{
+func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
+	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateApplicationOp, metafsm.CreateApplication{
 		Write: stamped(w), Application: r.newApplication(tenant, n),
-	}, metafsm.ParseCreateApplicationAnswer)
+	})
 	if err != nil {
 		return Application{}, err
 	}
@@ -193,8 +195,8 @@ func (r *Router) createApplication(ctx context.Context, tenant id.Tenant, w Writ
 }
 
 // Applications gives the tenant's applications in order of creation.
-func (r *Router) Applications(ctx context.Context, tenant id.Tenant) ([]Application, error) {
-	if err := r.sync.join(ctx); err != nil {
+func (r *galleryRequests) Applications(ctx context.Context, tenant id.Tenant) ([]Application, error) {
+	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	list := []Application{}
@@ -210,8 +212,8 @@ func (r *Router) Applications(ctx context.Context, tenant id.Tenant) ([]Applicat
 
 // Application gives one application of the tenant. Another tenant's is NotFound
 // like one that does not exist.
-func (r *Router) Application(ctx context.Context, tenant id.Tenant, application id.Application) (Application, error) {
-	if err := r.sync.join(ctx); err != nil {
+func (r *galleryRequests) Application(ctx context.Context, tenant id.Tenant, application id.Application) (Application, error) {
+	if err := r.sync.Join(ctx); err != nil {
 		return Application{}, err
 	}
 	a, ok := r.groups.Meta().Application(application)
@@ -221,7 +223,7 @@ func (r *Router) Application(ctx context.Context, tenant id.Tenant, application 
 	return r.applicationOf(a)
 }
 
-func (r *Router) newApplication(tenant id.Tenant, n NewApplication) metafsm.Application {
+func (r *galleryRequests) newApplication(tenant id.Tenant, n NewApplication) metafsm.Application {
 	key := randomText(apiKeyLength)
 	app := metafsm.Application{
 		ID: id.Application{UUID: randomID()}, Tenant: tenant, Gallery: n.Gallery, Name: n.Name, Description: n.Description,
@@ -233,7 +235,7 @@ func (r *Router) newApplication(tenant id.Tenant, n NewApplication) metafsm.Appl
 	return app
 }
 
-func (r *Router) apiKey(a metafsm.Application) (string, error) {
+func (r *galleryRequests) apiKey(a metafsm.Application) (string, error) {
 	key, err := r.master.Unwrap(a.SealedKey, []byte(purposeAPIKey+a.ID.String()))
 	if err != nil {
 		return "", fmt.Errorf("unwrap the key of application %s: %w", a.ID, err)
@@ -245,14 +247,14 @@ func galleryOf(g metafsm.Gallery, count int) Gallery {
 	return Gallery{ID: g.ID, Name: g.Name, Description: g.Description, Size: int(g.Size), Count: count}
 }
 
-func (r *Router) galleryWith(g metafsm.Gallery, a metafsm.Application) (Gallery, error) {
+func (r *galleryRequests) galleryWith(g metafsm.Gallery, a metafsm.Application) (Gallery, error) {
 	app, err := r.applicationOf(a)
 	out := galleryOf(g, 0)
 	out.Applications = []Application{app}
 	return out, err
 }
 
-func (r *Router) applicationOf(a metafsm.Application) (Application, error) {
+func (r *galleryRequests) applicationOf(a metafsm.Application) (Application, error) {
 	key, err := r.apiKey(a)
 	return Application{
 		ID: a.ID, Gallery: a.Gallery, APIKey: key, Name: a.Name, Description: a.Description,
@@ -261,22 +263,19 @@ func (r *Router) applicationOf(a metafsm.Application) (Application, error) {
 	}, err
 }
 
-// command is a command of meta's state machine.
-type command interface{ Encode() []byte }
-
 // stamped is a write as commands carry it, with this node's time.
 func stamped(w Write) metafsm.Write {
 	return metafsm.Write{Op: w.Operation, Request: w.Request, Keyed: w.Keyed, Time: time.Now().UnixMilli()}
 }
 
 // proposeMeta commits a command in meta, here or at its leader.
-func proposeMeta[A any](ctx context.Context, r *Router, c command, parse func([]byte) (A, error)) (A, error) {
+func proposeMeta[C, A any](ctx context.Context, r *cluster, op command.Op[C, A], c C) (A, error) {
 	var none A
-	raw, err := ask(ctx, r, metaPropose, id.Meta, c.Encode())
+	raw, err := calls.Ask(ctx, r.calls, metaPropose, id.Meta, op.Encode(c))
 	if err != nil {
 		return none, err
 	}
-	a, err := parse(raw)
+	a, err := op.Answer(raw)
 	if err != nil {
 		return none, fmt.Errorf("read meta's answer: %w", err)
 	}

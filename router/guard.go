@@ -6,7 +6,9 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
+	"facet/raftfsm/command"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard"
 )
 
@@ -19,7 +21,7 @@ const guardRounds = 8
 // registrations of one person at once, on different shards, one sees the other: the
 // smaller id goes on, after it has withdrawn its rival. claim is what the shard
 // called the pending face; UnknownEvent says that it was withdrawn since.
-func (r *Router) guarded(ctx context.Context, p placement, claim uint64) (registerAnswer, error) {
+func (r *subjectRequests) guarded(ctx context.Context, p placement, claim uint64) (registerAnswer, error) {
 	known, rivals, err := r.matches(ctx, p)
 	if err != nil {
 		return registerAnswer{}, err
@@ -32,7 +34,7 @@ func (r *Router) guarded(ctx context.Context, p placement, claim uint64) (regist
 			known = &rival
 			continue
 		}
-		a, err := ask(ctx, r, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
+		a, err := calls.Ask(ctx, r.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
 		if err != nil {
 			return registerAnswer{}, err
 		}
@@ -41,12 +43,12 @@ func (r *Router) guarded(ctx context.Context, p placement, claim uint64) (regist
 		}
 	}
 	if known != nil {
-		if _, err := ask(ctx, r, shardWithdraw, p.home, withdrawal(p, p.subject, p.event())); err != nil {
+		if _, err := calls.Ask(ctx, r.calls, shardWithdraw, p.home, withdrawal(p, p.subject, p.event())); err != nil {
 			return registerAnswer{}, err
 		}
 		return registerAnswer{}, Errorf(Duplicate, "", "this person is enrolled already, as subject %s", known.Subject)
 	}
-	return ask(ctx, r, shardActivate, p.home, shardfsm.Activate{
+	return calls.Ask(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
 		Gallery: p.gallery.ID, Generation: p.gallery.Generation,
 		Op: p.write.Operation, Request: p.write.Request, Keyed: p.write.Keyed,
 		Subject: p.subject, Event: p.event(), Claim: claim, Time: onTime(0),
@@ -60,10 +62,10 @@ func eventBytes(p placement) []byte {
 
 // matches gives a subject other than p's that matches p's face, and pending events
 // that do.
-func (r *Router) matches(ctx context.Context, p placement) (known *shard.Hit, rivals []shard.Hit, err error) {
+func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shard.Hit, rivals []shard.Hit, err error) {
 	for _, pending := range []bool{true, false} {
-		lists, err := whole(ctx, r, p.gallery, func(g enrolment) ([][]shard.Hit, error) {
-			return scatter(ctx, r, shardSearch, g.shards, searchQuery{
+		lists, err := whole(ctx, r.cluster, p.gallery, func(g enrolment) ([][]shard.Hit, error) {
+			return calls.Scatter(ctx, r.calls, shardSearch, g.shards, searchQuery{
 				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: p.face.Template, Model: p.face.Model,
 				Threshold: p.application.GuardThreshold, Limit: SearchLimitMax, BySubject: true, Pending: pending,
 			})
@@ -89,26 +91,26 @@ func withdrawal(p placement, subject id.Subject, event id.Event) shardfsm.Withdr
 	return shardfsm.Withdraw{Gallery: p.gallery.ID, Generation: p.gallery.Generation, Subject: subject, Event: event, Time: onTime(0)}
 }
 
-var shardActivate = method[shardfsm.Activate, registerAnswer]{"shard.activate", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Activate) (registerAnswer, error) {
+var shardActivate = method[shardfsm.Activate, registerAnswer]{Name: "shard.activate", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Activate) (registerAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return registerAnswer{}, err
 	}
 	c.Time = onTime(c.Time)
-	return answered(ctx, g, c.Encode(), shardfsm.ParseActivateAnswer)
+	return answered(ctx, g, shardfsm.ActivateOp, c)
 }}
 
-var shardWithdraw = method[shardfsm.Withdraw, shardfsm.WithdrawAnswer]{"shard.withdraw", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Withdraw) (shardfsm.WithdrawAnswer, error) {
+var shardWithdraw = method[shardfsm.Withdraw, shardfsm.WithdrawAnswer]{Name: "shard.withdraw", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Withdraw) (shardfsm.WithdrawAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.WithdrawAnswer{}, err
 	}
 	c.Time = onTime(c.Time)
-	return propose(ctx, g, c.Encode(), shardfsm.ParseWithdrawAnswer)
+	return propose(ctx, g, shardfsm.WithdrawOp, c)
 }}
 
 // answered proposes a write whose answer is a RegisterAnswer.
-func answered(ctx context.Context, g *raftfsm.Group, cmd []byte, parse func([]byte) (shardfsm.RegisterAnswer, error)) (registerAnswer, error) {
-	a, err := propose(ctx, g, cmd, parse)
+func answered[C any](ctx context.Context, g *raftfsm.Group, op command.Op[C, shardfsm.RegisterAnswer], c C) (registerAnswer, error) {
+	a, err := propose(ctx, g, op, c)
 	return registerAnswer{RegisterAnswer: a}, err
 }

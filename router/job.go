@@ -15,6 +15,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard/job"
 	"facet/shard/seal"
 )
@@ -82,7 +83,7 @@ type BulkPage struct {
 
 // BulkRegister begins a job that registers files of the object store. A retry with
 // the same Write gets the first answer.
-func (r *Router) BulkRegister(ctx context.Context, b BulkRegistration) (id.Batch, error) {
+func (r *jobRequests) BulkRegister(ctx context.Context, b BulkRegistration) (id.Batch, error) {
 	if !r.bulk {
 		return id.Batch{}, Errorf(InvalidRequest, ReasonNoStore, "this service has no object store to register from")
 	}
@@ -98,12 +99,12 @@ func (r *Router) BulkRegister(ctx context.Context, b BulkRegistration) (id.Batch
 	if err != nil {
 		return id.Batch{}, err
 	}
-	return whole(ctx, r, g, func(g enrolment) (id.Batch, error) { return r.beginJob(ctx, g, key, b, items) })
+	return whole(ctx, r.cluster, g, func(g enrolment) (id.Batch, error) { return r.beginJob(ctx, g, key, b, items) })
 }
 
 // beginJob begins a job, or goes on with the one that an earlier try began, until it
 // is open.
-func (r *Router) beginJob(ctx context.Context, g enrolment, key *seal.Key, b BulkRegistration, items []job.Item) (id.Batch, error) {
+func (r *jobRequests) beginJob(ctx context.Context, g enrolment, key *seal.Key, b BulkRegistration, items []job.Item) (id.Batch, error) {
 	name, err := r.bulkName(ctx, g, b.Write.Operation)
 	if err != nil {
 		return id.Batch{}, err
@@ -116,14 +117,14 @@ func (r *Router) beginJob(ctx context.Context, g enrolment, key *seal.Key, b Bul
 	if r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
 		begin.Epoch = g.Epoch
 	}
-	a, err := bulkAsk(ctx, r, jobBegin, home, begin)
+	a, err := bulkAsk(ctx, r.cluster, jobBegin, home, begin)
 	for err == nil && !a.Open && int(a.Items) < len(items) {
-		a, err = bulkAsk(ctx, r, jobAdd, home, shardfsm.AddJob{
+		a, err = bulkAsk(ctx, r.cluster, jobAdd, home, shardfsm.AddJob{
 			Name: name, First: a.Items, Items: sealItems(key, name, items, a.Items), Time: time.Now().UnixMilli(),
 		})
 	}
 	if err == nil && !a.Open {
-		_, err = bulkAsk(ctx, r, jobOpen, home, shardfsm.OpenJob{Name: name, Time: time.Now().UnixMilli()})
+		_, err = bulkAsk(ctx, r.cluster, jobOpen, home, shardfsm.OpenJob{Name: name, Time: time.Now().UnixMilli()})
 	}
 	if err != nil {
 		return id.Batch{}, err
@@ -148,7 +149,7 @@ func jobName(n shardfsm.JobName) job.Name {
 }
 
 // bulkItems checks what a job is to do and finds its tags.
-func (r *Router) bulkItems(ctx context.Context, g enrolment, in []BulkItem) ([]job.Item, error) {
+func (r *jobRequests) bulkItems(ctx context.Context, g enrolment, in []BulkItem) ([]job.Item, error) {
 	if len(in) == 0 || len(in) > BulkItemsMax {
 		return nil, Errorf(InvalidRequest, "", "a job has 1 to %d registrations", BulkItemsMax)
 	}
@@ -210,7 +211,7 @@ func checkFilename(name string) error {
 
 // bulkName gives the id of the batch that an operation makes. An operation whose
 // shard changed because the gallery grew stays where it was done before.
-func (r *Router) bulkName(ctx context.Context, g enrolment, op id.Operation) (shardfsm.JobName, error) {
+func (r *jobRequests) bulkName(ctx context.Context, g enrolment, op id.Operation) (shardfsm.JobName, error) {
 	at := func(n int) shardfsm.JobName {
 		home := g.shards[metafsm.Jump(binary.BigEndian.Uint64(op[:8]), n)]
 		batch := id.Batch{UUID: id.Derive(g.IDKey[:], purposeBatch, op, home)}
@@ -230,9 +231,9 @@ func (r *Router) bulkName(ctx context.Context, g enrolment, op id.Operation) (sh
 		var known bool
 		var err error
 		if home := earlier.Batch.Shard(); r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
-			known, err = ask(ctx, r, jobKnows, home, jobKnowsQuery{earlier, g.Epoch})
+			known, err = calls.Ask(ctx, r.calls, jobKnows, home, jobKnowsQuery{earlier, g.Epoch})
 		} else {
-			known, err = ask(ctx, r, jobKnown, home, earlier)
+			known, err = calls.Ask(ctx, r.calls, jobKnown, home, earlier)
 		}
 		if err != nil || known {
 			return earlier, err
@@ -242,8 +243,8 @@ func (r *Router) bulkName(ctx context.Context, g enrolment, op id.Operation) (sh
 }
 
 // bulkAsk carries out a command on a job and turns a refusal into an error.
-func bulkAsk[Q any](ctx context.Context, r *Router, m method[Q, shardfsm.JobAnswer], home id.Shard, q Q) (shardfsm.JobAnswer, error) {
-	a, err := ask(ctx, r, m, home, q)
+func bulkAsk[Q any](ctx context.Context, r *cluster, m method[Q, shardfsm.JobAnswer], home id.Shard, q Q) (shardfsm.JobAnswer, error) {
+	a, err := calls.Ask(ctx, r.calls, m, home, q)
 	if err != nil {
 		return a, err
 	}
@@ -253,7 +254,7 @@ func bulkAsk[Q any](ctx context.Context, r *Router, m method[Q, shardfsm.JobAnsw
 	case shardfsm.JobsFull:
 		return a, &Error{Kind: Busy, Message: "too many records of jobs are kept; try again later", RetryAfter: bulkFullRetry}
 	case shardfsm.UnknownJob, shardfsm.JobItemsMissing:
-		return a, &Error{Kind: Unavailable, Message: "the job was not begun in time; try again", RetryAfter: retryAfter}
+		return a, &Error{Kind: Unavailable, Message: "the job was not begun in time; try again", RetryAfter: calls.RetryLater}
 	default:
 		return a, refused(a.Status)
 	}
@@ -261,7 +262,7 @@ func bulkAsk[Q any](ctx context.Context, r *Router, m method[Q, shardfsm.JobAnsw
 
 // BulkProgress gives a page of a job's records: the first one, or the one that
 // pagingID names. An unknown batch, or another gallery's, is NotFound.
-func (r *Router) BulkProgress(ctx context.Context, access Access, batch id.Batch, pagingID string) (BulkPage, error) {
+func (r *jobRequests) BulkProgress(ctx context.Context, access Access, batch id.Batch, pagingID string) (BulkPage, error) {
 	from, ok := readPagingID(batch, pagingID)
 	if !ok {
 		return BulkPage{}, Errorf(InvalidRequest, "", "this is no paging id of the job")
@@ -275,8 +276,8 @@ func (r *Router) BulkProgress(ctx context.Context, access Access, batch id.Batch
 		return BulkPage{}, err
 	}
 	name := shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
-	a, err := whole(ctx, r, g, func(enrolment) (jobPageAnswer, error) {
-		return ask(ctx, r, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: BulkPageMax})
+	a, err := whole(ctx, r.cluster, g, func(enrolment) (jobPageAnswer, error) {
+		return calls.Ask(ctx, r.calls, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: BulkPageMax})
 	})
 	switch {
 	case err != nil:

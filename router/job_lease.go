@@ -129,7 +129,7 @@ func (l *leases) drop(number uint64) {
 }
 
 // Leased counts the files that this node has lent to workers.
-func (r *Router) Leased() (files int) {
+func (r *jobRequests) Leased() (files int) {
 	r.leases.mu.Lock()
 	defer r.leases.mu.Unlock()
 	now := time.Now()

@@ -6,7 +6,9 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
+	"facet/raftfsm/command"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard/job"
 )
 
@@ -14,14 +16,14 @@ import (
 func jobHandlers() map[string]handler {
 	table := map[string]handler{}
 	for _, add := range []func() (string, handler){
-		func() (string, handler) { return serve(jobBegin) },
-		func() (string, handler) { return serve(jobAdd) },
-		func() (string, handler) { return serve(jobOpen) },
-		func() (string, handler) { return serve(jobKnown) },
-		func() (string, handler) { return serve(jobKnows) },
-		func() (string, handler) { return serve(jobPage) },
-		func() (string, handler) { return serve(jobTake) },
-		func() (string, handler) { return serve(jobFinish) },
+		func() (string, handler) { return calls.Serves(jobBegin) },
+		func() (string, handler) { return calls.Serves(jobAdd) },
+		func() (string, handler) { return calls.Serves(jobOpen) },
+		func() (string, handler) { return calls.Serves(jobKnown) },
+		func() (string, handler) { return calls.Serves(jobKnows) },
+		func() (string, handler) { return calls.Serves(jobPage) },
+		func() (string, handler) { return calls.Serves(jobTake) },
+		func() (string, handler) { return calls.Serves(jobFinish) },
 	} {
 		name, h := add()
 		table[name] = h
@@ -31,7 +33,7 @@ func jobHandlers() map[string]handler {
 
 // jobs gives the group and the jobs of a shard on this node, which may or may not
 // lead it.
-func (r *Router) jobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
+func (r *jobRequests) jobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
 	g, ok := r.groups.Group(group)
 	m, here := r.groups.Shard(group)
 	if !ok || !here {
@@ -41,26 +43,26 @@ func (r *Router) jobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
 }
 
 // jobCommand is the method that proposes a command on a job; stamp sets its time.
-func jobCommand[C interface{ Encode() []byte }](name string, stamp func(*C)) method[C, shardfsm.JobAnswer] {
-	return method[C, shardfsm.JobAnswer]{name, func(ctx context.Context, r *Router, group id.Shard, c C) (shardfsm.JobAnswer, error) {
+func jobCommand[C any](name string, op command.Op[C, shardfsm.JobAnswer], stamp func(*C)) method[C, shardfsm.JobAnswer] {
+	return method[C, shardfsm.JobAnswer]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, c C) (shardfsm.JobAnswer, error) {
 		g, _, err := r.jobs(group)
 		if err != nil {
 			return shardfsm.JobAnswer{}, err
 		}
 		stamp(&c)
-		return propose(ctx, g, c.Encode(), shardfsm.ParseJobAnswer)
+		return propose(ctx, g, op, c)
 	}}
 }
 
 var (
-	jobBegin = jobCommand("job.begin", func(c *shardfsm.BeginJob) { c.Time = onTime(c.Time) })
-	jobAdd   = jobCommand("job.add", func(c *shardfsm.AddJob) { c.Time = onTime(c.Time) })
-	jobOpen  = jobCommand("job.open", func(c *shardfsm.OpenJob) { c.Time = onTime(c.Time) })
+	jobBegin = jobCommand("job.begin", shardfsm.BeginJobOp, func(c *shardfsm.BeginJob) { c.Time = onTime(c.Time) })
+	jobAdd   = jobCommand("job.add", shardfsm.AddJobOp, func(c *shardfsm.AddJob) { c.Time = onTime(c.Time) })
+	jobOpen  = jobCommand("job.open", shardfsm.OpenJobOp, func(c *shardfsm.OpenJob) { c.Time = onTime(c.Time) })
 )
 
 // readJobs gives the jobs of a shard once they hold every write that was
 // acknowledged before the call. Only the leader can say so.
-func (r *Router) readJobs(ctx context.Context, group id.Shard) (*job.Book, error) {
+func (r *jobRequests) readJobs(ctx context.Context, group id.Shard) (*job.Book, error) {
 	g, book, err := r.jobs(group)
 	if err != nil {
 		return nil, err
@@ -81,7 +83,7 @@ type jobKnowsQuery struct {
 
 // jobKnows tells whether a shard has a batch. If not, a first try that is still under
 // way by an earlier epoch will be refused: the shard learns of the epoch.
-var jobKnows = method[jobKnowsQuery, bool]{"job.knows", func(ctx context.Context, r *Router, group id.Shard, q jobKnowsQuery) (bool, error) {
+var jobKnows = method[jobKnowsQuery, bool]{Name: "job.knows", Run: func(ctx context.Context, r *Router, group id.Shard, q jobKnowsQuery) (bool, error) {
 	if _, err := r.widened(ctx, group, shardfsm.Widen{Gallery: q.Name.Gallery, Generation: q.Name.Generation, Epoch: q.Epoch}); err != nil {
 		return false, err
 	}
@@ -94,7 +96,7 @@ var jobKnows = method[jobKnowsQuery, bool]{"job.knows", func(ctx context.Context
 }}
 
 // jobKnown tells whether a shard has a batch. It is asked below metafsm.LevelJobEpoch.
-var jobKnown = method[shardfsm.JobName, bool]{"job.known", func(ctx context.Context, r *Router, group id.Shard, q shardfsm.JobName) (bool, error) {
+var jobKnown = method[shardfsm.JobName, bool]{Name: "job.known", Run: func(ctx context.Context, r *Router, group id.Shard, q shardfsm.JobName) (bool, error) {
 	book, err := r.readJobs(ctx, group)
 	if err != nil {
 		return false, err
@@ -117,7 +119,7 @@ type jobPageAnswer struct {
 	Records []job.Record `cbor:"3,keyasint"`
 }
 
-var jobPage = method[jobPageQuery, jobPageAnswer]{"job.page", func(ctx context.Context, r *Router, group id.Shard, q jobPageQuery) (jobPageAnswer, error) {
+var jobPage = method[jobPageQuery, jobPageAnswer]{Name: "job.page", Run: func(ctx context.Context, r *Router, group id.Shard, q jobPageQuery) (jobPageAnswer, error) {
 	book, err := r.readJobs(ctx, group)
 	if err != nil {
 		return jobPageAnswer{}, err
@@ -141,7 +143,7 @@ type pieceAnswer struct {
 }
 
 // jobTake lends a piece of at most n items to whoever asks.
-var jobTake = method[uint32, pieceAnswer]{"job.take", func(_ context.Context, r *Router, group id.Shard, n uint32) (pieceAnswer, error) {
+var jobTake = method[uint32, pieceAnswer]{Name: "job.take", Run: func(_ context.Context, r *Router, group id.Shard, n uint32) (pieceAnswer, error) {
 	g, book, err := r.jobs(group)
 	if err != nil {
 		return pieceAnswer{}, err
@@ -164,7 +166,7 @@ type finishAnswer struct {
 	Held bool `cbor:"1,keyasint"`
 }
 
-var jobFinish = method[finishQuery, finishAnswer]{"job.finish", func(ctx context.Context, r *Router, group id.Shard, q finishQuery) (finishAnswer, error) {
+var jobFinish = method[finishQuery, finishAnswer]{Name: "job.finish", Run: func(ctx context.Context, r *Router, group id.Shard, q finishQuery) (finishAnswer, error) {
 	g, _, err := r.jobs(group)
 	if err != nil {
 		return finishAnswer{}, err
@@ -175,7 +177,7 @@ var jobFinish = method[finishQuery, finishAnswer]{"job.finish", func(ctx context
 	}
 	if len(q.Finish.Results) > 0 {
 		q.Finish.Time = onTime(q.Finish.Time)
-		a, err := propose(ctx, g, q.Finish.Encode(), shardfsm.ParseJobAnswer)
+		a, err := propose(ctx, g, shardfsm.FinishJobOp, q.Finish)
 		if err != nil {
 			return finishAnswer{}, err
 		}

@@ -8,6 +8,7 @@ import (
 	"facet/engine"
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard/job"
 )
 
@@ -42,7 +43,7 @@ type TaskResult struct {
 }
 
 // Shards gives the numbers of all shards, which may have work.
-func (r *Router) Shards() []id.Shard {
+func (r *jobRequests) Shards() []id.Shard {
 	cluster, _ := r.groups.Meta().Cluster()
 	all := make([]id.Shard, 0, cluster.Shards)
 	for n := range cluster.Shards {
@@ -53,18 +54,18 @@ func (r *Router) Shards() []id.Shard {
 
 // Idle tells whether a shard surely has no work, as this node's replica knows; a
 // shard that does not live here may have some.
-func (r *Router) Idle(shard id.Shard) bool {
+func (r *jobRequests) Idle(shard id.Shard) bool {
 	m, here := r.groups.Shard(shard)
 	return here && m.Jobs().Idle()
 }
 
 // TakePiece asks a shard's leader for a part of a job; nil when there is no work.
-func (r *Router) TakePiece(ctx context.Context, shard id.Shard, n int) (*Piece, error) {
-	a, err := ask(ctx, r, jobTake, shard, uint32(n))
+func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Piece, error) {
+	a, err := calls.Ask(ctx, r.calls, jobTake, shard, uint32(n))
 	if err != nil || a.Lease == 0 {
 		return nil, err
 	}
-	g, err := confirmed(ctx, r, func() (enrolment, bool) { return r.gallery(a.Name.Gallery) })
+	g, err := confirmed(ctx, r.cluster, func() (enrolment, bool) { return r.gallery(a.Name.Gallery) })
 	if KindOf(err) == NotFound || err == nil && g.Generation != a.Name.Generation {
 		return nil, nil // the gallery was deleted; its shards will hear of it
 	}
@@ -93,8 +94,8 @@ func (r *Router) TakePiece(ctx context.Context, shard id.Shard, n int) (*Piece, 
 // first outcome. The operation of an item is remembered for minutes only, so that a
 // large job does not use up what a shard can remember; after that the subject
 // itself, whose id follows from the operation, stands in the way of a second one.
-func (r *Router) RegisterTask(ctx context.Context, t Task, image []byte) (Registered, error) {
-	if _, err := confirmed(ctx, r, func() (struct{}, bool) {
+func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (Registered, error) {
+	if _, err := confirmed(ctx, r.cluster, func() (struct{}, bool) {
 		_, ok := r.groups.Meta().Application(t.access.Application)
 		return struct{}{}, ok
 	}); err != nil {
@@ -112,7 +113,7 @@ func (r *Router) RegisterTask(ctx context.Context, t Task, image []byte) (Regist
 		return Registered{}, err
 	}
 	op := itemOperation(t.batch, t.index)
-	return whole(ctx, r, g, func(g enrolment) (Registered, error) {
+	return whole(ctx, r.cluster, g, func(g enrolment) (Registered, error) {
 		home, err := r.home(ctx, g, op)
 		if err != nil {
 			return Registered{}, err
@@ -133,7 +134,7 @@ func (r *Router) RegisterTask(ctx context.Context, t Task, image []byte) (Regist
 // Report notes what became of tasks of p, perhaps of none, and that the work on the
 // rest goes on: more often than each LeaseTime. It tells whether this node is still
 // the one to work on p.
-func (r *Router) Report(ctx context.Context, p *Piece, results []TaskResult) (held bool, err error) {
+func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult) (held bool, err error) {
 	g, ok := r.gallery(p.name.Gallery)
 	if !ok || g.Generation != p.name.Generation {
 		return false, nil
@@ -154,13 +155,13 @@ func (r *Router) Report(ctx context.Context, p *Piece, results []TaskResult) (he
 		out.Sealed = job.SealOutcome(key, jobName(p.name), res.Task.index, o)
 		q.Finish.Results = append(q.Finish.Results, out)
 	}
-	a, err := ask(ctx, r, jobFinish, p.shard, q)
+	a, err := calls.Ask(ctx, r.calls, jobFinish, p.shard, q)
 	return a.Held, err
 }
 
 // ExpireJobs drops the records of jobs that are kept for too long, on the shards
 // that this node leads.
-func (r *Router) ExpireJobs(ctx context.Context) error {
+func (r *jobRequests) ExpireJobs(ctx context.Context) error {
 	var failed []error
 	for _, shard := range r.Shards() {
 		g, book, err := r.jobs(shard)
@@ -168,7 +169,7 @@ func (r *Router) ExpireJobs(ctx context.Context) error {
 			continue // another node's business
 		}
 		if now := time.Now().UnixMilli(); book.Due(now) {
-			_, err := propose(ctx, g, shardfsm.ExpireJobs{Time: now}.Encode(), shardfsm.ParseJobAnswer)
+			_, err := propose(ctx, g, shardfsm.ExpireJobsOp, shardfsm.ExpireJobs{Time: now})
 			failed = append(failed, err)
 		}
 	}

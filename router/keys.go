@@ -10,6 +10,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
+	"facet/router/calls"
 )
 
 // Access keys are changed by meta's leader, one change at a time, after its replica
@@ -56,8 +57,8 @@ type KeyRecord struct {
 }
 
 // TenantNamed gives the tenant of that name; it is NotFound when there is none.
-func (r *Router) TenantNamed(ctx context.Context, name string) (id.Tenant, error) {
-	if err := r.sync.join(ctx); err != nil {
+func (r *accessRequests) TenantNamed(ctx context.Context, name string) (id.Tenant, error) {
+	if err := r.sync.Join(ctx); err != nil {
 		return id.Tenant{}, err
 	}
 	for _, t := range r.groups.Meta().Tenants() {
@@ -70,8 +71,8 @@ func (r *Router) TenantNamed(ctx context.Context, name string) (id.Tenant, error
 
 // AccessKeys gives a tenant's access keys, the oldest first: all in use, and those
 // that were revoked last.
-func (r *Router) AccessKeys(ctx context.Context, tenant id.Tenant) ([]KeyRecord, error) {
-	if err := r.sync.join(ctx); err != nil {
+func (r *accessRequests) AccessKeys(ctx context.Context, tenant id.Tenant) ([]KeyRecord, error) {
+	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	var list []KeyRecord
@@ -92,7 +93,7 @@ func byAge(keys []metafsm.AccessKey) []metafsm.AccessKey {
 
 // CreateAccessKey makes an access key of a tenant. Its secret can't be shown again.
 // A third key of a role is Duplicate.
-func (r *Router) CreateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (AccessKey, error) {
+func (r *accessRequests) CreateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (AccessKey, error) {
 	key, _, err := r.newKey(ctx, tenant, role, false)
 	return key, err
 }
@@ -100,16 +101,16 @@ func (r *Router) CreateAccessKey(ctx context.Context, tenant id.Tenant, role Rol
 // RotateAccessKey makes a second access key of a role beside the one in use, and
 // gives that one's id, which is to be revoked once all clients use the new key. It
 // is NotFound when the tenant has no such key, Duplicate when it has two already.
-func (r *Router) RotateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (key AccessKey, old string, err error) {
+func (r *accessRequests) RotateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (key AccessKey, old string, err error) {
 	return r.newKey(ctx, tenant, role, true)
 }
 
-func (r *Router) newKey(ctx context.Context, tenant id.Tenant, role Role, rotate bool) (key AccessKey, old string, err error) {
+func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, role Role, rotate bool) (key AccessKey, old string, err error) {
 	key = AccessKey{
 		ID: accessKeyPrefix + randomText(accessKeyLength), Secret: randomText(secretKeyLength),
 		Tenant: tenant, Role: role,
 	}
-	a, err := ask(ctx, r, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: metafsm.AccessKey{
+	a, err := calls.Ask(ctx, r.calls, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: metafsm.AccessKey{
 		ID: key.ID, Tenant: tenant, Role: metafsm.Role(role), Created: time.Now().UnixMilli(),
 		SealedSecret: r.master.Wrap([]byte(key.Secret), []byte(purposeSecret+key.ID)),
 	}})
@@ -122,8 +123,8 @@ func (r *Router) newKey(ctx context.Context, tenant id.Tenant, role Role, rotate
 // RevokeAccessKey ends an access key: it is refused by every node within two
 // seconds, or that node answers an error (confirmed). A revoked key may be revoked
 // again; one that the tenant does not have is NotFound.
-func (r *Router) RevokeAccessKey(ctx context.Context, tenant id.Tenant, accessKey string) error {
-	_, err := ask(ctx, r, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
+func (r *accessRequests) RevokeAccessKey(ctx context.Context, tenant id.Tenant, accessKey string) error {
+	_, err := calls.Ask(ctx, r.calls, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
 	return err
 }
 
@@ -143,7 +144,7 @@ type revokeKeyQuery struct {
 	Key    string    `cbor:"2,keyasint"`
 }
 
-var metaNewKey = method[newKeyQuery, newKeyAnswer]{"meta.key.new", func(ctx context.Context, r *Router, group id.Shard, q newKeyQuery) (newKeyAnswer, error) {
+var metaNewKey = method[newKeyQuery, newKeyAnswer]{Name: "meta.key.new", Run: func(ctx context.Context, r *Router, group id.Shard, q newKeyQuery) (newKeyAnswer, error) {
 	g, done, err := r.keyTurn(ctx, group)
 	if err != nil {
 		return newKeyAnswer{}, err
@@ -156,7 +157,7 @@ var metaNewKey = method[newKeyQuery, newKeyAnswer]{"meta.key.new", func(ctx cont
 	return a, putKey(ctx, g, q.Key)
 }}
 
-var metaRevokeKey = method[revokeKeyQuery, struct{}]{"meta.key.revoke", func(ctx context.Context, r *Router, group id.Shard, q revokeKeyQuery) (struct{}, error) {
+var metaRevokeKey = method[revokeKeyQuery, struct{}]{Name: "meta.key.revoke", Run: func(ctx context.Context, r *Router, group id.Shard, q revokeKeyQuery) (struct{}, error) {
 	g, done, err := r.keyTurn(ctx, group)
 	if err != nil {
 		return struct{}{}, err
@@ -179,7 +180,7 @@ var metaRevokeKey = method[revokeKeyQuery, struct{}]{"meta.key.revoke", func(ctx
 
 // keyTurn waits until this node changes no other access key, and until its replica
 // of meta, which must lead, holds every earlier change. done ends the turn.
-func (r *Router) keyTurn(ctx context.Context, group id.Shard) (g *raftfsm.Group, done func(), err error) {
+func (r *accessRequests) keyTurn(ctx context.Context, group id.Shard) (g *raftfsm.Group, done func(), err error) {
 	g, ok := r.groups.Group(group)
 	if !ok {
 		return nil, nil, &raftfsm.NotLeaderError{}
@@ -231,7 +232,7 @@ func admitKey(q newKeyQuery, keys []metafsm.AccessKey) (a newKeyAnswer, known bo
 
 // putKey commits an access key.
 func putKey(ctx context.Context, g *raftfsm.Group, k metafsm.AccessKey) error {
-	a, err := propose(ctx, g, metafsm.PutAccessKey{Key: k}.Encode(), metafsm.ParsePutAccessKeyAnswer)
+	a, err := propose(ctx, g, metafsm.PutAccessKeyOp, metafsm.PutAccessKey{Key: k})
 	switch {
 	case err != nil:
 		return err
@@ -250,7 +251,7 @@ func forgetKeys(ctx context.Context, g *raftfsm.Group, keys []metafsm.AccessKey)
 	revoked := byAge(slices.DeleteFunc(keys, func(k metafsm.AccessKey) bool { return k.State != metafsm.KeyRevoked }))
 	for ; len(revoked) > revokedKeysMax; revoked = revoked[1:] {
 		c := metafsm.DeleteAccessKey{Tenant: revoked[0].Tenant, Key: revoked[0].ID}
-		if _, err := propose(ctx, g, c.Encode(), metafsm.ParseDeleteAccessKeyAnswer); err != nil {
+		if _, err := propose(ctx, g, metafsm.DeleteAccessKeyOp, c); err != nil {
 			return err
 		}
 	}

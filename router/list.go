@@ -7,6 +7,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
+	"facet/router/calls"
 	"facet/shard"
 )
 
@@ -31,7 +32,7 @@ const (
 
 // Subjects gives a page of the gallery's list: one entry an event, deleted ones
 // included, in order of their last update.
-func (r *Router) Subjects(ctx context.Context, access Access, p Page) (Listing, error) {
+func (r *subjectRequests) Subjects(ctx context.Context, access Access, p Page) (Listing, error) {
 	g, _, err := r.enrolment(access)
 	if err != nil {
 		return Listing{}, err
@@ -39,10 +40,10 @@ func (r *Router) Subjects(ctx context.Context, access Access, p Page) (Listing, 
 	return r.page(ctx, g, p)
 }
 
-func (r *Router) page(ctx context.Context, g enrolment, p Page) (Listing, error) {
-	return whole(ctx, r, g, func(g enrolment) (Listing, error) {
+func (r *subjectRequests) page(ctx context.Context, g enrolment, p Page) (Listing, error) {
+	return whole(ctx, r.cluster, g, func(g enrolment) (Listing, error) {
 		if len(g.shards) == 1 {
-			a, err := ask(ctx, r, shardEntries, g.shards[0], g.list(p))
+			a, err := calls.Ask(ctx, r.calls, shardEntries, g.shards[0], g.list(p))
 			return Listing{Entries: entriesOf(a.Entries), Total: a.Total}, err
 		}
 		return r.mergedPage(ctx, g, p)
@@ -57,8 +58,8 @@ func (g enrolment) list(p Page) listQuery {
 	}
 }
 
-func (r *Router) mergedPage(ctx context.Context, g enrolment, p Page) (Listing, error) {
-	spans, err := scatter(ctx, r, shardSpan, g.shards, g.list(Page{}))
+func (r *subjectRequests) mergedPage(ctx context.Context, g enrolment, p Page) (Listing, error) {
+	spans, err := calls.Scatter(ctx, r.calls, shardSpan, g.shards, g.list(Page{}))
 	if err != nil {
 		return Listing{}, err
 	}
@@ -82,7 +83,7 @@ func (r *Router) mergedPage(ctx context.Context, g enrolment, p Page) (Listing, 
 }
 
 // window gives length entries of the merged list from start on.
-func (r *Router) window(ctx context.Context, g enrolment, spans []spanAnswer, start, length int) ([]Entry, error) {
+func (r *subjectRequests) window(ctx context.Context, g enrolment, spans []spanAnswer, start, length int) ([]Entry, error) {
 	at, skipped, err := r.place(ctx, g, spans, start)
 	if err != nil {
 		return nil, err
@@ -102,12 +103,12 @@ func (r *Router) window(ctx context.Context, g enrolment, spans []spanAnswer, st
 }
 
 // pieces gives piece entries of each shard's list, from its place on.
-func (r *Router) pieces(ctx context.Context, g enrolment, at []int, piece int) ([]shardList, error) {
+func (r *subjectRequests) pieces(ctx context.Context, g enrolment, at []int, piece int) ([]shardList, error) {
 	queries := make([]listQuery, len(g.shards))
 	for i := range g.shards {
 		queries[i] = g.list(Page{Start: at[i], Length: piece})
 	}
-	answers, err := scatterEach(ctx, r, shardEntries, g.shards, queries)
+	answers, err := calls.ScatterEach(ctx, r.calls, shardEntries, g.shards, queries)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +122,7 @@ func (r *Router) pieces(ctx context.Context, g enrolment, at []int, piece int) (
 // place finds, for each shard, how many of its entries surely lie before the
 // start-th entry of the merged list, and the sum of these numbers: at most start,
 // and not much less.
-func (r *Router) place(ctx context.Context, g enrolment, spans []spanAnswer, start int) (at []int, skipped int, err error) {
+func (r *subjectRequests) place(ctx context.Context, g enrolment, spans []spanAnswer, start int) (at []int, skipped int, err error) {
 	at = make([]int, len(g.shards))
 	low, high := spans[0].First, spans[0].Last
 	for _, s := range spans {
@@ -131,7 +132,7 @@ func (r *Router) place(ctx context.Context, g enrolment, spans []spanAnswer, sta
 	}
 	for round := 0; round < placeRounds && start-skipped > placeSlack && low < high; round++ {
 		times := probesBetween(low, high)
-		counts, err := scatter(ctx, r, shardBefore, g.shards, beforeQuery{Gallery: g.ID, Times: times})
+		counts, err := calls.Scatter(ctx, r.calls, shardBefore, g.shards, beforeQuery{Gallery: g.ID, Times: times})
 		if err != nil {
 			return nil, 0, err
 		}
@@ -188,7 +189,7 @@ type listAnswer struct {
 	Total   int           `cbor:"2,keyasint"`
 }
 
-var shardEntries = method[listQuery, listAnswer]{"shard.entries", func(ctx context.Context, r *Router, group id.Shard, q listQuery) (listAnswer, error) {
+var shardEntries = method[listQuery, listAnswer]{Name: "shard.entries", Run: func(ctx context.Context, r *Router, group id.Shard, q listQuery) (listAnswer, error) {
 	s, err := r.read(ctx, group)
 	if err != nil {
 		return listAnswer{}, err
@@ -196,7 +197,7 @@ var shardEntries = method[listQuery, listAnswer]{"shard.entries", func(ctx conte
 	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return listAnswer{}, outdated(err)
 	}
-	entries, total := s.List(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
+	entries, total := s.Listing().List(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
 	return listAnswer{entries, total}, nil
 }}
 
@@ -208,7 +209,7 @@ type spanAnswer struct {
 	Last  int64 `cbor:"3,keyasint"`
 }
 
-var shardSpan = method[listQuery, spanAnswer]{"shard.span", func(ctx context.Context, r *Router, group id.Shard, q listQuery) (spanAnswer, error) {
+var shardSpan = method[listQuery, spanAnswer]{Name: "shard.span", Run: func(ctx context.Context, r *Router, group id.Shard, q listQuery) (spanAnswer, error) {
 	s, err := r.read(ctx, group)
 	if err != nil {
 		return spanAnswer{}, err
@@ -216,8 +217,8 @@ var shardSpan = method[listQuery, spanAnswer]{"shard.span", func(ctx context.Con
 	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return spanAnswer{}, outdated(err)
 	}
-	first, total := s.List(q.Gallery, 0, 1, shard.Ascending)
-	last, _ := s.List(q.Gallery, 0, 1, shard.Descending)
+	first, total := s.Listing().List(q.Gallery, 0, 1, shard.Ascending)
+	last, _ := s.Listing().List(q.Gallery, 0, 1, shard.Descending)
 	if len(first) == 0 || len(last) == 0 {
 		return spanAnswer{}, nil
 	}
@@ -232,7 +233,7 @@ type beforeQuery struct {
 
 // shardBefore reads the leader's state without asking the others again: what it
 // counts only narrows a search, and the page itself is read with shardEntries.
-var shardBefore = method[beforeQuery, []int]{"shard.before", func(_ context.Context, r *Router, group id.Shard, q beforeQuery) ([]int, error) {
+var shardBefore = method[beforeQuery, []int]{Name: "shard.before", Run: func(_ context.Context, r *Router, group id.Shard, q beforeQuery) ([]int, error) {
 	g, s, err := r.lead(group)
 	if err != nil {
 		return nil, err
@@ -245,7 +246,7 @@ var shardBefore = method[beforeQuery, []int]{"shard.before", func(_ context.Cont
 	}
 	counts := make([]int, 0, len(q.Times))
 	for _, t := range q.Times {
-		counts = append(counts, s.Before(q.Gallery, t))
+		counts = append(counts, s.Listing().Before(q.Gallery, t))
 	}
 	return counts, nil
 }}

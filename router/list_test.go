@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fxamacker/cbor/v2"
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
+	"facet/router/calls"
 	"facet/shard"
 )
 
@@ -29,23 +31,23 @@ func (*lists) Self() id.Member { return "self" }
 
 func (l *lists) Call(_ context.Context, _ id.Member, name string, body []byte) ([]byte, error) {
 	switch name {
-	case shardSpan.name:
-		e, err := decoded[listQuery](body)
+	case shardSpan.Name:
+		e, err := calls.Open[listQuery](body)
 		own := l.entries[e.Group]
 		if err != nil || len(own) == 0 {
 			return wireOf(spanAnswer{}, err)
 		}
 		return wireOf(spanAnswer{Total: len(own), First: own[0].Time, Last: own[len(own)-1].Time}, nil)
-	case shardBefore.name:
-		e, err := decoded[beforeQuery](body)
+	case shardBefore.Name:
+		e, err := calls.Open[beforeQuery](body)
 		var counts []int
 		for _, t := range e.Query.Times {
 			n, _ := slices.BinarySearchFunc(l.entries[e.Group], t, func(x shard.Entry, t int64) int { return cmp.Compare(x.Time, t) })
 			counts = append(counts, n)
 		}
 		return wireOf(counts, err)
-	case shardEntries.name:
-		e, err := decoded[listQuery](body)
+	case shardEntries.Name:
+		e, err := calls.Open[listQuery](body)
 		own := l.entries[e.Group]
 		own = own[min(e.Query.Start, len(own)):]
 		own = own[:min(e.Query.Length, len(own))]
@@ -56,16 +58,11 @@ func (l *lists) Call(_ context.Context, _ id.Member, name string, body []byte) (
 	}
 }
 
-func decoded[Q any](body []byte) (envelope[Q], error) {
-	var e envelope[Q]
-	return e, wireDec.Unmarshal(body, &e)
-}
-
 func wireOf(v any, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return wireEnc.Marshal(v)
+	return cbor.Marshal(v)
 }
 
 // TestPagesOverShardsAreCutsOfOneListAndCostTheSame compares pages at many places,

@@ -57,7 +57,7 @@ func BenchmarkPageOfOneShard(b *testing.B) {
 	}
 	s := shard.New(table, kernel.NewArena(0))
 	gallery := id.Gallery{UUID: id.UUID{1}}
-	if err := s.Grant(shard.Grant{Gallery: gallery, Generation: 1, Total: events}); err != nil {
+	if err := s.Slots().Grant(shard.Grant{Gallery: gallery, Generation: 1, Total: events}); err != nil {
 		b.Fatal(err)
 	}
 	for i := range events {
@@ -72,7 +72,7 @@ func BenchmarkPageOfOneShard(b *testing.B) {
 	}
 	page := func(start int) time.Duration {
 		begin := time.Now()
-		if got, _ := s.List(gallery, start, 1000, shard.Ascending); len(got) != 1000 {
+		if got, _ := s.Listing().List(gallery, start, 1000, shard.Ascending); len(got) != 1000 {
 			b.Fatalf("page from %d: %d entries", start, len(got))
 		}
 		return time.Since(begin)

@@ -8,6 +8,7 @@ import (
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 )
 
 // purgeBatch is how many entries of a deleted gallery one command drops.
@@ -15,14 +16,14 @@ const purgeBatch = 1000
 
 // UpdateGallery changes what patch has. The size only grows; a gallery that gets
 // more shards by it is in use all the while.
-func (r *Router) UpdateGallery(ctx context.Context, tenant id.Tenant, w Write, gallery id.Gallery, patch GalleryPatch) (Gallery, error) {
+func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w Write, gallery id.Gallery, patch GalleryPatch) (Gallery, error) {
 	cluster, _ := r.groups.Meta().Cluster()
 	c := metafsm.UpdateGallery{Write: stamped(w), Tenant: tenant, Gallery: gallery, Name: patch.Name, Description: patch.Description}
 	if patch.Size != nil {
 		size := uint32(*patch.Size)
 		c.Size, c.Shards = &size, cluster.ShardCount(size)
 	}
-	a, err := proposeMeta(ctx, r, c, metafsm.ParseUpdateGalleryAnswer)
+	a, err := proposeMeta(ctx, r.cluster, metafsm.UpdateGalleryOp, c)
 	if err != nil {
 		return Gallery{}, err
 	}
@@ -39,12 +40,12 @@ func (r *Router) UpdateGallery(ctx context.Context, tenant id.Tenant, w Write, g
 }
 
 // UpdateApplication changes what patch has.
-func (r *Router) UpdateApplication(ctx context.Context, tenant id.Tenant, w Write, application id.Application, patch ApplicationPatch) (Application, error) {
-	a, err := proposeMeta(ctx, r, metafsm.UpdateApplication{
+func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenant, w Write, application id.Application, patch ApplicationPatch) (Application, error) {
+	a, err := proposeMeta(ctx, r.cluster, metafsm.UpdateApplicationOp, metafsm.UpdateApplication{
 		Write: stamped(w), Tenant: tenant, Application: application,
 		Name: patch.Name, Description: patch.Description, MinimumQuality: patch.MinimumQuality,
 		VerifyThreshold: patch.VerifyThreshold, GuardThreshold: patch.GuardThreshold, Guard: patch.Guard,
-	}, metafsm.ParseUpdateApplicationAnswer)
+	})
 	if err != nil {
 		return Application{}, err
 	}
@@ -56,8 +57,8 @@ func (r *Router) UpdateApplication(ctx context.Context, tenant id.Tenant, w Writ
 
 // DeleteApplication removes an application. Its API key is refused here at once,
 // and everywhere as soon as meta's log has reached the other nodes.
-func (r *Router) DeleteApplication(ctx context.Context, tenant id.Tenant, application id.Application) error {
-	a, err := proposeMeta(ctx, r, metafsm.DeleteApplication{Write: ownWrite(), Tenant: tenant, Application: application}, metafsm.ParseDeleteApplicationAnswer)
+func (r *galleryRequests) DeleteApplication(ctx context.Context, tenant id.Tenant, application id.Application) error {
+	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteApplicationOp, metafsm.DeleteApplication{Write: ownWrite(), Tenant: tenant, Application: application})
 	if err != nil {
 		return err
 	}
@@ -66,15 +67,15 @@ func (r *Router) DeleteApplication(ctx context.Context, tenant id.Tenant, applic
 
 // DeleteGallery removes a gallery with its applications. When it returns, every
 // shard refuses whoever does not know of it yet; the entries are purged later.
-func (r *Router) DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) error {
+func (r *galleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) error {
 	// One that is being deleted is unknown already, for whoever asks again.
-	if _, err := confirmed(ctx, r, func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }); err != nil {
+	if _, err := confirmed(ctx, r.cluster, func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }); err != nil {
 		if KindOf(err) == NotFound {
 			err = managed("delete gallery", metafsm.UnknownGallery)
 		}
 		return err
 	}
-	a, err := proposeMeta(ctx, r, metafsm.DeleteGallery{Write: ownWrite(), Tenant: tenant, Gallery: gallery}, metafsm.ParseDeleteGalleryAnswer)
+	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteGalleryOp, metafsm.DeleteGallery{Write: ownWrite(), Tenant: tenant, Gallery: gallery})
 	if err != nil {
 		return err
 	}
@@ -90,22 +91,22 @@ func (r *Router) DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id
 
 // fence has all shards of a deleted gallery refuse its former generation; it gives
 // how many entries are left to be purged.
-func (r *Router) fence(ctx context.Context, g metafsm.Gallery) (left uint64, err error) {
-	answers, err := scatter(ctx, r, shardFence, r.shardsOf(g), shardfsm.Fence{Gallery: g.ID, Generation: g.Generation})
+func (r *galleryRequests) fence(ctx context.Context, g metafsm.Gallery) (left uint64, err error) {
+	answers, err := calls.Scatter(ctx, r.calls, shardFence, r.shardsOf(g), shardfsm.Fence{Gallery: g.ID, Generation: g.Generation})
 	for _, a := range answers {
 		left += a.Left
 	}
 	return left, err
 }
 
-func (r *Router) shardsOf(g metafsm.Gallery) []id.Shard {
+func (r *cluster) shardsOf(g metafsm.Gallery) []id.Shard {
 	cluster, _ := r.groups.Meta().Cluster()
 	return metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards)
 }
 
 // Sweep carries on with deletions that a client began: every step may be repeated,
 // so it goes on where another node stopped. One call does a bounded part.
-func (r *Router) Sweep(ctx context.Context) error {
+func (r *galleryRequests) Sweep(ctx context.Context) error {
 	var failed []error
 	for _, g := range r.groups.Meta().Deleting() {
 		if err := r.sweep(ctx, g); err != nil {
@@ -115,16 +116,16 @@ func (r *Router) Sweep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-func (r *Router) sweep(ctx context.Context, g metafsm.Gallery) error {
+func (r *galleryRequests) sweep(ctx context.Context, g metafsm.Gallery) error {
 	left, err := r.fence(ctx, g)
 	if err != nil {
 		return err
 	}
 	if left > 0 {
-		_, err := scatter(ctx, r, shardPurge, r.shardsOf(g), shardfsm.Purge{Gallery: g.ID, Generation: g.Generation, Max: purgeBatch})
+		_, err := calls.Scatter(ctx, r.calls, shardPurge, r.shardsOf(g), shardfsm.Purge{Gallery: g.ID, Generation: g.Generation, Max: purgeBatch})
 		return err
 	}
-	_, err = proposeMeta(ctx, r, metafsm.ForgetGallery{Gallery: g.ID, Generation: g.Generation}, metafsm.ParseForgetGalleryAnswer)
+	_, err = proposeMeta(ctx, r.cluster, metafsm.ForgetGalleryOp, metafsm.ForgetGallery{Gallery: g.ID, Generation: g.Generation})
 	return err
 }
 
@@ -154,18 +155,18 @@ func ownWrite() metafsm.Write {
 	return stamped(w)
 }
 
-var shardFence = method[shardfsm.Fence, shardfsm.FenceAnswer]{"shard.fence", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Fence) (shardfsm.FenceAnswer, error) {
+var shardFence = method[shardfsm.Fence, shardfsm.FenceAnswer]{Name: "shard.fence", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Fence) (shardfsm.FenceAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.FenceAnswer{}, err
 	}
-	return propose(ctx, g, c.Encode(), shardfsm.ParseFenceAnswer)
+	return propose(ctx, g, shardfsm.FenceOp, c)
 }}
 
-var shardPurge = method[shardfsm.Purge, shardfsm.FenceAnswer]{"shard.purge", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Purge) (shardfsm.FenceAnswer, error) {
+var shardPurge = method[shardfsm.Purge, shardfsm.FenceAnswer]{Name: "shard.purge", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Purge) (shardfsm.FenceAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.FenceAnswer{}, err
 	}
-	return propose(ctx, g, c.Encode(), shardfsm.ParsePurgeAnswer)
+	return propose(ctx, g, shardfsm.PurgeOp, c)
 }}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"facet/router/calls"
 	"facet/shard"
 )
 
@@ -15,7 +16,7 @@ const outdatedMax = 3
 // gallery lies on more shards by now, or was deleted.
 func outdated(err error) error {
 	if errors.Is(err, shard.ErrEpoch) || errors.Is(err, shard.ErrGeneration) {
-		return Errorf(outdatedView, "", "%v", err)
+		return Errorf(calls.Outdated, "", "%v", err)
 	}
 	return err
 }
@@ -23,15 +24,15 @@ func outdated(err error) error {
 // whole does a read over all shards of a gallery. When a shard says that the list
 // of shards is old, this node catches up with meta and the read begins anew: it
 // never misses what lies on a shard that it did not know.
-func whole[T any](ctx context.Context, r *Router, g enrolment, read func(enrolment) (T, error)) (T, error) {
+func whole[T any](ctx context.Context, r *cluster, g enrolment, read func(enrolment) (T, error)) (T, error) {
 	var err error
 	for range outdatedMax {
 		var out T
 		out, err = read(g)
-		if KindOf(err) != outdatedView {
+		if KindOf(err) != calls.Outdated {
 			return out, err
 		}
-		if err := r.sync.join(ctx); err != nil {
+		if err := r.sync.Join(ctx); err != nil {
 			return out, err
 		}
 		fresh, ok := r.gallery(g.ID)

@@ -12,6 +12,7 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard"
 	"facet/shard/seal"
 )
@@ -30,7 +31,7 @@ const (
 
 // Register enrols the one face of an image as a new subject with one event. A
 // retry with the same Write gets the first answer.
-func (r *Router) Register(ctx context.Context, reg Registration) (Registered, error) {
+func (r *subjectRequests) Register(ctx context.Context, reg Registration) (Registered, error) {
 	g, app, err := r.enrolment(reg.Access)
 	if err != nil {
 		return Registered{}, err
@@ -39,7 +40,7 @@ func (r *Router) Register(ctx context.Context, reg Registration) (Registered, er
 	if err != nil {
 		return Registered{}, err
 	}
-	return whole(ctx, r, g, func(g enrolment) (Registered, error) {
+	return whole(ctx, r.cluster, g, func(g enrolment) (Registered, error) {
 		home, err := r.home(ctx, g, reg.Write.Operation)
 		if err != nil {
 			return Registered{}, err
@@ -63,7 +64,7 @@ func (g enrolment) event(op id.Operation, home id.Shard) id.Event {
 
 // home gives the shard of a new subject. An operation whose shard changed because
 // the gallery grew stays where it was done before.
-func (r *Router) home(ctx context.Context, g enrolment, op id.Operation) (id.Shard, error) {
+func (r *subjectRequests) home(ctx context.Context, g enrolment, op id.Operation) (id.Shard, error) {
 	at := func(n int) id.Shard { return g.shards[metafsm.Jump(binary.BigEndian.Uint64(op[:8]), n)] }
 	home := at(len(g.shards))
 	if g.Epoch == firstEpoch || mutant.RetryNewShard {
@@ -76,7 +77,7 @@ func (r *Router) home(ctx context.Context, g enrolment, op id.Operation) (id.Sha
 			continue
 		}
 		last = earlier
-		known, err := ask(ctx, r, shardKnows, earlier, knowsQuery{
+		known, err := calls.Ask(ctx, r.calls, shardKnows, earlier, knowsQuery{
 			Made: eventsQuery{g.ID, g.Generation, g.subject(op, earlier)}, Event: g.event(op, earlier), Operation: op, Epoch: g.Epoch,
 		})
 		if err != nil || known {
@@ -98,7 +99,7 @@ type knowsQuery struct {
 // shardKnows tells whether a shard remembers an enrolment, whatever became of its
 // subject, or has the subject, after however long. If not, a first try that is still
 // under way by an earlier epoch will be refused: the shard learns of the epoch.
-var shardKnows = method[knowsQuery, bool]{"shard.knows", func(ctx context.Context, r *Router, group id.Shard, q knowsQuery) (bool, error) {
+var shardKnows = method[knowsQuery, bool]{Name: "shard.knows", Run: func(ctx context.Context, r *Router, group id.Shard, q knowsQuery) (bool, error) {
 	s, err := r.widened(ctx, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
 	if err != nil {
 		return false, err
@@ -107,7 +108,7 @@ var shardKnows = method[knowsQuery, bool]{"shard.knows", func(ctx context.Contex
 	if !ok {
 		return false, &raftfsm.NotLeaderError{}
 	}
-	if m.Remembers(q.Operation) || s.Pending(q.Made.Gallery, q.Event) {
+	if m.Remembers(q.Operation) || s.Pending().Has(q.Made.Gallery, q.Event) {
 		return true, nil
 	}
 	events, err := s.Events(q.Made.Gallery, q.Made.Generation, q.Made.Subject)
@@ -118,7 +119,7 @@ var shardKnows = method[knowsQuery, bool]{"shard.knows", func(ctx context.Contex
 func (r *Router) widened(ctx context.Context, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
 	s, err := r.read(ctx, group)
 	if err == nil && s.Epoch(to.Gallery) < to.Epoch {
-		_, err = shardWiden.run(ctx, r, group, to)
+		_, err = shardWiden.Run(ctx, r, group, to)
 	}
 	return s, err
 }
@@ -138,7 +139,7 @@ type placement struct {
 func (p placement) event() id.Event { return p.gallery.event(p.write.Operation, p.home) }
 
 // put commits a face, and guards the gallery first if the application says so.
-func (r *Router) put(ctx context.Context, p placement) (Registered, error) {
+func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, error) {
 	key, err := r.dataKey(p.gallery.Gallery)
 	if err != nil {
 		return Registered{}, err
@@ -159,11 +160,11 @@ func (r *Router) put(ctx context.Context, p placement) (Registered, error) {
 		}
 		return r.registered(p.gallery, key, a.RegisterAnswer, p.face)
 	}
-	return Registered{}, &Error{Kind: Busy, Message: "this person is being enrolled by others; try again", RetryAfter: retryAfter}
+	return Registered{}, &Error{Kind: Busy, Message: "this person is being enrolled by others; try again", RetryAfter: calls.RetryLater}
 }
 
 // commit proposes a face to its shard, with a slot found.
-func (r *Router) commit(ctx context.Context, p placement, sealed []byte, pending bool) (registerAnswer, error) {
+func (r *subjectRequests) commit(ctx context.Context, p placement, sealed []byte, pending bool) (registerAnswer, error) {
 	g, w := p.gallery, p.write
 	return r.slotted(ctx, g, p.home, func(recycle bool) (registerAnswer, error) {
 		c := shardfsm.Register{
@@ -172,16 +173,16 @@ func (r *Router) commit(ctx context.Context, p placement, sealed []byte, pending
 			Sealed: sealed, Recycle: recycle, Pending: pending,
 		}
 		if p.further { // its shard is its subject's, whatever the epoch
-			return ask(ctx, r, shardAdd, p.home, shardfsm.AddEvent(c))
+			return calls.Ask(ctx, r.calls, shardAdd, p.home, shardfsm.AddEvent(c))
 		}
 		c.Epoch = g.Epoch
-		return ask(ctx, r, shardRegister, p.home, c)
+		return calls.Ask(ctx, r.calls, shardRegister, p.home, c)
 	})
 }
 
 // registered makes the client's answer of the shard's. What was stored first
 // counts: a retry gets the first answer's attributes as long as the event lives.
-func (r *Router) registered(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face engine.Face) (Registered, error) {
+func (r *subjectRequests) registered(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face engine.Face) (Registered, error) {
 	if err := refused(a.Status); err != nil {
 		return Registered{}, err
 	}
@@ -203,7 +204,7 @@ func faceRef(g enrolment, subject id.Subject, event id.Event) shard.FaceRef {
 }
 
 // Unregister removes a subject and its events. An unknown one is NotFound.
-func (r *Router) Unregister(ctx context.Context, access Access, subject id.Subject) error {
+func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject id.Subject) error {
 	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return err
@@ -212,7 +213,7 @@ func (r *Router) Unregister(ctx context.Context, access Access, subject id.Subje
 	// client's second request is a second operation.
 	var op id.Operation
 	mustRandom(op[:])
-	a, err := ask(ctx, r, shardUnregister, subject.Shard(), shardfsm.Unregister{
+	a, err := calls.Ask(ctx, r.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
 		Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject,
 	})
 	if err != nil {

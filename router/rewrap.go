@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"facet/raftfsm/metafsm"
+	"facet/router/calls"
 	"facet/shard/seal"
 )
 
@@ -69,7 +70,7 @@ func (w Rewrap) Secret(s *metafsm.Rekeyed) (old bool, err error) {
 
 // errRetired says that the cluster's key was replaced between the wrapping of a secret
 // and its arrival at meta.
-var errRetired = &Error{Kind: Unavailable, Message: "the cluster's key was replaced meanwhile; try again", RetryAfter: retryAfter}
+var errRetired = &Error{Kind: Unavailable, Message: "the cluster's key was replaced meanwhile; try again", RetryAfter: calls.RetryLater}
 
 // wrapped does what has a secret wrapped, once more if that key was retired meanwhile:
 // by then this node wraps with the new one (metafsm.OtherKey).

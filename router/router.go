@@ -12,6 +12,7 @@ import (
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 	"facet/shard/seal"
 )
 
@@ -37,12 +38,14 @@ type Groups interface {
 }
 
 // Peers reaches other nodes.
-type Peers interface {
-	Self() id.Member
-	// Call has the peer's Router.Serve carry out method. Its error is Unreachable's
-	// when no answer came, or what DecodeFault makes of the peer's error.
-	Call(ctx context.Context, to id.Member, method string, body []byte) ([]byte, error)
-}
+type Peers = calls.Peers
+
+// A method is one request between nodes, carried out by the Router of the node that
+// leads the group, or has a replica of it.
+type (
+	method[Q, A any] = calls.Method[*Router, Q, A]
+	handler          = calls.Handler[*Router]
+)
 
 // Config is what a Router works with.
 type Config struct {
@@ -80,65 +83,112 @@ type Memory interface {
 	Full() bool
 }
 
-// Router carries out requests on the whole cluster. It is safe for concurrent
+// Router carries out requests on the whole cluster. It only gathers the types that
+// do so, one for each kind of thing a request is about. It is safe for concurrent
 // use. Close waits for the one kind of goroutine that may outlast a call: a round
 // of catching up, with meta or a leader, that later callers wait for.
 type Router struct {
-	groups    Groups
-	peers     Peers
-	extractor Extractor
-	table     *score.Table
-	master    *seal.Master
-	log       *slog.Logger
-	leaders   *leaders
-	spread    *spread
-	keys      keys
-	sync      rounds
-	synced    syncedAt
-	// keyChange is held by who changes access keys as meta's leader.
-	keyChange chan struct{}
-	methods   map[string]handler
-	leases    leases
-	bulk      bool
-	memory    Memory
-	meter     Meter
-
-	followMu sync.Mutex // guards follows
-	follows  map[id.Shard]*rounds
+	*cluster
+	*accessRequests
+	*galleryRequests
+	*tagRequests
+	*faceRequests
+	*subjectRequests
+	*searchRequests
+	*jobRequests
+	memory Memory
 }
 
-// New makes a Router.
+// cluster is the cluster as each kind of request needs it: calls, meta as far as this
+// node has caught up with it, and keys.
+type cluster struct {
+	groups Groups
+	peers  Peers
+	calls  *calls.Caller[*Router]
+	master *seal.Master
+	log    *slog.Logger
+	keys   keys
+	sync   calls.Rounds
+	synced syncedAt
+
+	followMu sync.Mutex // guards follows
+	follows  map[id.Shard]*calls.Rounds
+}
+
+// accessRequests are about tenants, access keys and nodes.
+type accessRequests struct {
+	*cluster
+	// keyChange is held by who changes access keys as meta's leader.
+	keyChange chan struct{}
+}
+
+// galleryRequests are about galleries and applications.
+type galleryRequests struct{ *cluster }
+
+// tagRequests are about the tags of galleries.
+type tagRequests struct{ *cluster }
+
+// faceRequests are about images and single faces.
+type faceRequests struct {
+	*cluster
+	extractor Extractor
+	table     *score.Table
+}
+
+// subjectRequests are about subjects and their events.
+type subjectRequests struct{ *faceRequests }
+
+// searchRequests are searches.
+type searchRequests struct {
+	*faceRequests
+	meter Meter
+}
+
+// jobRequests are about bulk registrations.
+type jobRequests struct {
+	*subjectRequests
+	leases leases
+	bulk   bool
+}
+
+// New returns a Router.
 func New(cfg Config) *Router {
+	c := &cluster{
+		groups: cfg.Groups, peers: cfg.Peers, master: cfg.Master, log: cfg.Log, follows: map[id.Shard]*calls.Rounds{},
+	}
+	faces := &faceRequests{cluster: c, extractor: cfg.Extractor, table: cfg.Table}
+	subjects := &subjectRequests{faces}
 	r := &Router{
-		groups:    cfg.Groups,
-		peers:     cfg.Peers,
-		extractor: cfg.Extractor,
-		table:     cfg.Table,
-		master:    cfg.Master,
-		log:       cfg.Log,
-		leaders:   newLeaders(cfg.Groups, cfg.Peers.Self()),
-		spread:    newSpread(cfg.Groups, cfg.Peers.Self()),
-		follows:   map[id.Shard]*rounds{},
-		keyChange: make(chan struct{}, 1),
-		methods:   handlers(),
-		bulk:      cfg.Bulk,
-		memory:    cfg.Memory,
-		meter:     cfg.Meter,
+		cluster:         c,
+		accessRequests:  &accessRequests{cluster: c, keyChange: make(chan struct{}, 1)},
+		galleryRequests: &galleryRequests{c},
+		tagRequests:     &tagRequests{c},
+		faceRequests:    faces,
+		subjectRequests: subjects,
+		searchRequests:  &searchRequests{faceRequests: faces, meter: cfg.Meter},
+		jobRequests:     &jobRequests{subjectRequests: subjects, bulk: cfg.Bulk},
+		memory:          cfg.Memory,
 	}
 	if r.meter == nil {
 		r.meter = noMeter{}
 	}
-	r.sync.run = r.syncMeta
+	c.calls = calls.New(r, cfg.Groups, cfg.Peers, cfg.Log, handlers())
+	c.sync.Run = c.syncMeta
 	return r
 }
 
 // Close waits for what calls left running. No call may follow.
 func (r *Router) Close() error {
-	r.sync.close()
+	r.sync.Close()
 	r.followMu.Lock()
 	defer r.followMu.Unlock()
 	for _, f := range r.follows {
-		f.close()
+		f.Close()
 	}
 	return nil
+}
+
+// Serve carries out a peer's request. Its error travels as calls.EncodeFault makes it.
+func (r *Router) Serve(ctx context.Context, name string, body []byte) ([]byte, error) {
+	return r.calls.Serve(ctx, name, body)
 }

@@ -7,6 +7,7 @@ import (
 
 	"facet/internal/id"
 	"facet/internal/mutant"
+	"facet/router/calls"
 	"facet/shard"
 	"facet/shard/kernel"
 )
@@ -14,7 +15,7 @@ import (
 // Search gives the complete candidate list of the gallery for the probe: exact,
 // over every write acknowledged before the call, or an error. No candidate is no
 // error.
-func (r *Router) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
+func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
 	g, _, err := r.enrolment(q.Access)
 	if err != nil {
 		return SearchResult{}, err
@@ -29,8 +30,8 @@ func (r *Router) Search(ctx context.Context, q SearchQuery) (SearchResult, error
 		return SearchResult{}, err
 	}
 	extracted := time.Now()
-	lists, err := whole(ctx, r, g, func(g enrolment) ([][]shard.Hit, error) {
-		return scatterAny(ctx, r, shardSearch, g.shards, searchQuery{
+	lists, err := whole(ctx, r.cluster, g, func(g enrolment) ([][]shard.Hit, error) {
+		return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, searchQuery{
 			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
 			Threshold: q.Threshold, Limit: q.Limit, Tags: tags, BySubject: q.Count == CountSubjects,
 		})
@@ -61,7 +62,7 @@ type searchQuery struct {
 	Model id.Model `cbor:"10,keyasint"`
 }
 
-var shardSearch = method[searchQuery, []shard.Hit]{"shard.search", func(ctx context.Context, r *Router, group id.Shard, q searchQuery) ([]shard.Hit, error) {
+var shardSearch = method[searchQuery, []shard.Hit]{Name: "shard.search", Run: func(ctx context.Context, r *Router, group id.Shard, q searchQuery) ([]shard.Hit, error) {
 	s, err := r.readAny(ctx, group)
 	if err != nil {
 		return nil, err
@@ -78,20 +79,20 @@ var shardSearch = method[searchQuery, []shard.Hit]{"shard.search", func(ctx cont
 	}
 	search := s.Search
 	if q.Pending {
-		search = s.SearchPending
+		search = s.Pending().Search
 	}
 	begin := time.Now()
 	hits, err := search(ctx, q.Gallery, q.Generation, key, shard.Query{
 		Probe: q.Probe, Threshold: q.Threshold, Limit: q.Limit, Tags: q.Tags, BySubject: q.BySubject,
 	})
 	if errors.Is(err, kernel.ErrBusy) {
-		err = &Error{Kind: Busy, Message: "too many searches wait; try again", RetryAfter: retryAfter}
+		err = &Error{Kind: Busy, Message: "too many searches wait; try again", RetryAfter: calls.RetryLater}
 	}
 	if other := s.CheckModel(q.Gallery, q.Model); other != nil {
 		return nil, other
 	}
 	if err == nil {
-		r.meter.SearchedShard(int(s.Usage(q.Gallery).Active), time.Since(begin))
+		r.meter.SearchedShard(int(s.Slots().Usage(q.Gallery).Active), time.Since(begin))
 	}
 	return hits, outdated(err)
 }}
@@ -110,7 +111,7 @@ type bestAnswer struct {
 	Score int  `cbor:"2,keyasint"`
 }
 
-var shardBest = method[bestQuery, bestAnswer]{"shard.best", func(ctx context.Context, r *Router, group id.Shard, q bestQuery) (bestAnswer, error) {
+var shardBest = method[bestQuery, bestAnswer]{Name: "shard.best", Run: func(ctx context.Context, r *Router, group id.Shard, q bestQuery) (bestAnswer, error) {
 	s, err := r.read(ctx, group)
 	if err != nil {
 		return bestAnswer{}, err

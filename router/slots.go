@@ -8,6 +8,7 @@ import (
 	"facet/internal/mutant"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
 )
 
 // A gallery's slots are granted by meta to its shards, and come back to meta when
@@ -34,7 +35,7 @@ const (
 // slotted does a write that needs a slot, and finds one when its shard has none.
 // write gets leave to recycle a deleted entry's slot only after free slots were
 // looked for everywhere.
-func (r *Router) slotted(ctx context.Context, g enrolment, home id.Shard, write func(recycle bool) (registerAnswer, error)) (registerAnswer, error) {
+func (r *subjectRequests) slotted(ctx context.Context, g enrolment, home id.Shard, write func(recycle bool) (registerAnswer, error)) (registerAnswer, error) {
 	recycle := false
 	for range grantRounds {
 		a, err := write(recycle)
@@ -50,13 +51,13 @@ func (r *Router) slotted(ctx context.Context, g enrolment, home id.Shard, write 
 		}
 		recycle = recycle || !found
 	}
-	return registerAnswer{}, &Error{Kind: Busy, Message: "the gallery's last slots are contended; try again", RetryAfter: retryAfter}
+	return registerAnswer{}, &Error{Kind: Busy, Message: "the gallery's last slots are contended; try again", RetryAfter: calls.RetryLater}
 }
 
 // findSlots gets slots for home beyond the granted ones: from meta, else from
 // other shards, from their deleted entries too if recycle is set. It tells whether
 // there were any.
-func (r *Router) findSlots(ctx context.Context, g enrolment, home id.Shard, granted uint32, recycle bool) (bool, error) {
+func (r *subjectRequests) findSlots(ctx context.Context, g enrolment, home id.Shard, granted uint32, recycle bool) (bool, error) {
 	got, err := r.grant(ctx, g, home, granted)
 	if got || err != nil || len(g.shards) == 1 {
 		return got, err
@@ -80,16 +81,16 @@ func (r *Router) findSlots(ctx context.Context, g enrolment, home id.Shard, gran
 // grant asks meta for slots beyond the granted ones and hands them to the shard; it
 // tells whether meta had any. That there are none is read, not proposed: a full
 // gallery must not fill the log with refusals.
-func (r *Router) grant(ctx context.Context, g enrolment, home id.Shard, granted uint32) (bool, error) {
-	if err := r.sync.join(ctx); err != nil {
+func (r *subjectRequests) grant(ctx context.Context, g enrolment, home id.Shard, granted uint32) (bool, error) {
+	if err := r.sync.Join(ctx); err != nil {
 		return false, err
 	}
 	if r.groups.Meta().FreeSlots(g.ID) == 0 && r.grantOf(g.ID, home).Total <= granted {
 		return false, nil
 	}
-	a, err := proposeMeta(ctx, r, metafsm.Grant{
+	a, err := proposeMeta(ctx, r.cluster, metafsm.GrantOp, metafsm.Grant{
 		Gallery: g.ID, Generation: g.Generation, Shard: home, Have: granted, Want: r.want(g),
-	}, metafsm.ParseGrantAnswer)
+	})
 	switch {
 	case err != nil:
 		return false, err
@@ -102,13 +103,13 @@ func (r *Router) grant(ctx context.Context, g enrolment, home id.Shard, granted 
 	case a.Total <= granted:
 		return false, nil
 	}
-	_, err = ask(ctx, r, shardGrant, home, shardfsm.Grant{Gallery: g.ID, Generation: g.Generation, Total: a.Total})
+	_, err = calls.Ask(ctx, r.calls, shardGrant, home, shardfsm.Grant{Gallery: g.ID, Generation: g.Generation, Total: a.Total})
 	return err == nil, err
 }
 
 // want is how many slots a shard asks for at once: all for the only shard, else
 // less and less as the gallery fills.
-func (r *Router) want(g enrolment) uint32 {
+func (r *subjectRequests) want(g enrolment) uint32 {
 	n := uint32(len(g.shards))
 	if n == 1 {
 		return g.Size
@@ -121,10 +122,10 @@ func (r *Router) want(g enrolment) uint32 {
 // one had some; it tells whether one had. least is how many a shard returns at the
 // least, those of its oldest deleted entries included. home returns nothing, but
 // what it returned earlier may not have been reclaimed.
-func (r *Router) collect(ctx context.Context, g enrolment, home id.Shard, least uint32) (bool, error) {
+func (r *subjectRequests) collect(ctx context.Context, g enrolment, home id.Shard, least uint32) (bool, error) {
 	var failed []error
 	for _, s := range g.shards {
-		a, err := ask(ctx, r, shardReturn, s, returnQuery{
+		a, err := calls.Ask(ctx, r.calls, shardReturn, s, returnQuery{
 			Gallery: g.ID, Generation: g.Generation, Granted: r.grantOf(g.ID, s).Total, Least: least, Home: s == home,
 		})
 		if err != nil {
@@ -137,9 +138,9 @@ func (r *Router) collect(ctx context.Context, g enrolment, home id.Shard, least 
 		if a.Returned <= r.grantOf(g.ID, s).Reclaimed {
 			continue
 		}
-		_, err = proposeMeta(ctx, r, metafsm.Reclaim{
+		_, err = proposeMeta(ctx, r.cluster, metafsm.ReclaimOp, metafsm.Reclaim{
 			Gallery: g.ID, Generation: g.Generation, Shard: s, Returned: a.Returned,
-		}, metafsm.ParseReclaimAnswer)
+		})
 		return err == nil, err
 	}
 	return false, errors.Join(failed...)
@@ -147,7 +148,7 @@ func (r *Router) collect(ctx context.Context, g enrolment, home id.Shard, least 
 
 // grantOf is what meta has granted to a shard and reclaimed, as far as this node
 // knows.
-func (r *Router) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
+func (r *subjectRequests) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
 	for _, of := range r.groups.Meta().Grants(g) {
 		if of.Shard == s {
 			return of
@@ -158,19 +159,19 @@ func (r *Router) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
 
 // settle tells the gallery's first shard, which every search asks, of which epoch
 // the list of its shards is, and then meta that it knows.
-func (r *Router) settle(ctx context.Context, old enrolment) error {
+func (r *subjectRequests) settle(ctx context.Context, old enrolment) error {
 	g, ok := r.gallery(old.ID) // caught up by grant
 	if !ok {
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	}
-	a, err := ask(ctx, r, shardWiden, g.shards[0], shardfsm.Widen{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
+	a, err := calls.Ask(ctx, r.calls, shardWiden, g.shards[0], shardfsm.Widen{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
 	if err != nil {
 		return err
 	}
 	if a.Status != shardfsm.Done {
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	}
-	_, err = proposeMeta(ctx, r, metafsm.Settle{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch}, metafsm.ParseSettleAnswer)
+	_, err = proposeMeta(ctx, r.cluster, metafsm.SettleOp, metafsm.Settle{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
 	return err
 }
 
@@ -186,7 +187,7 @@ type returnQuery struct {
 	Home bool `cbor:"5,keyasint,omitempty"`
 }
 
-var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{"shard.return", func(ctx context.Context, r *Router, group id.Shard, q returnQuery) (shardfsm.ReturnSlotsAnswer, error) {
+var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{Name: "shard.return", Run: func(ctx context.Context, r *Router, group id.Shard, q returnQuery) (shardfsm.ReturnSlotsAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
@@ -195,21 +196,21 @@ var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{"shard.return"
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
 	}
-	u := s.Usage(q.Gallery)
+	u := s.Slots().Usage(q.Gallery)
 	unheard := q.Granted > u.Granted
 	if q.Home || !unheard && u.Free() == 0 && (q.Least == 0 || u.Deleted == 0) {
 		return shardfsm.ReturnSlotsAnswer{Status: shardfsm.Done, Granted: u.Granted, Returned: u.Returned}, nil
 	}
-	return propose(ctx, g, shardfsm.ReturnSlots{
+	return propose(ctx, g, shardfsm.ReturnSlotsOp, shardfsm.ReturnSlots{
 		Gallery: q.Gallery, Generation: q.Generation, Granted: max(q.Granted, u.Granted), Returned: u.Returned,
 		Keep: u.Free() / 2, Recycle: q.Least, Time: onTime(0),
-	}.Encode(), shardfsm.ParseReturnSlotsAnswer)
+	})
 }}
 
-var shardWiden = method[shardfsm.Widen, shardfsm.WidenAnswer]{"shard.widen", func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Widen) (shardfsm.WidenAnswer, error) {
+var shardWiden = method[shardfsm.Widen, shardfsm.WidenAnswer]{Name: "shard.widen", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Widen) (shardfsm.WidenAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
 		return shardfsm.WidenAnswer{}, err
 	}
-	return propose(ctx, g, c.Encode(), shardfsm.ParseWidenAnswer)
+	return propose(ctx, g, shardfsm.WidenOp, c)
 }}

@@ -8,8 +8,8 @@ import (
 )
 
 // Tags gives the names of the gallery's tags in order of creation.
-func (r *Router) Tags(ctx context.Context, access Access) ([]string, error) {
-	if err := r.sync.join(ctx); err != nil {
+func (r *tagRequests) Tags(ctx context.Context, access Access) ([]string, error) {
+	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	if _, _, err := r.enrolment(access); err != nil {
@@ -23,8 +23,8 @@ func (r *Router) Tags(ctx context.Context, access Access) ([]string, error) {
 }
 
 // CreateTag makes a tag. A name that exists is Duplicate.
-func (r *Router) CreateTag(ctx context.Context, access Access, name string) error {
-	a, err := proposeMeta(ctx, r, metafsm.CreateTag{Write: ownWrite(), Gallery: access.Gallery, Name: name}, metafsm.ParseCreateTagAnswer)
+func (r *tagRequests) CreateTag(ctx context.Context, access Access, name string) error {
+	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateTagOp, metafsm.CreateTag{Write: ownWrite(), Gallery: access.Gallery, Name: name})
 	if err != nil {
 		return err
 	}
@@ -33,8 +33,8 @@ func (r *Router) CreateTag(ctx context.Context, access Access, name string) erro
 
 // RenameTag gives a tag another name; events keep it. An unknown one is NotFound, a
 // name that another tag has is Duplicate.
-func (r *Router) RenameTag(ctx context.Context, access Access, from, to string) error {
-	a, err := proposeMeta(ctx, r, metafsm.RenameTag{Write: ownWrite(), Gallery: access.Gallery, From: from, To: to}, metafsm.ParseRenameTagAnswer)
+func (r *tagRequests) RenameTag(ctx context.Context, access Access, from, to string) error {
+	a, err := proposeMeta(ctx, r.cluster, metafsm.RenameTagOp, metafsm.RenameTag{Write: ownWrite(), Gallery: access.Gallery, From: from, To: to})
 	if err != nil {
 		return err
 	}
@@ -42,8 +42,8 @@ func (r *Router) RenameTag(ctx context.Context, access Access, from, to string) 
 }
 
 // DeleteTag removes a tag; events are not changed. An unknown one is NotFound.
-func (r *Router) DeleteTag(ctx context.Context, access Access, name string) error {
-	a, err := proposeMeta(ctx, r, metafsm.DeleteTag{Write: ownWrite(), Gallery: access.Gallery, Name: name}, metafsm.ParseDeleteTagAnswer)
+func (r *tagRequests) DeleteTag(ctx context.Context, access Access, name string) error {
+	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteTagOp, metafsm.DeleteTag{Write: ownWrite(), Gallery: access.Gallery, Name: name})
 	if err != nil {
 		return err
 	}
@@ -73,11 +73,11 @@ func tagged(s metafsm.Status, name string) error {
 // tags gives the identities of the gallery's tags with these names. This node
 // catches up with meta first: a tag that was deleted through another node just
 // before must not be found.
-func (r *Router) tags(ctx context.Context, g enrolment, names []string) ([]uint32, error) {
+func (r *cluster) tags(ctx context.Context, g enrolment, names []string) ([]uint32, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	if err := r.sync.join(ctx); err != nil {
+	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	ids := make([]uint32, 0, len(names))

@@ -6,6 +6,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
+	"facet/router/calls"
 )
 
 // The shape of access keys: an identifier that may be logged, and a secret.
@@ -18,14 +19,14 @@ const (
 
 // CreateTenant makes a tenant with an access key of the role admin. A name that
 // exists is Duplicate.
-func (r *Router) CreateTenant(ctx context.Context, name string) (AccessKey, error) {
+func (r *accessRequests) CreateTenant(ctx context.Context, name string) (AccessKey, error) {
 	if name == "" || len(name) > tenantNameMax {
 		return AccessKey{}, Errorf(InvalidRequest, "", "a tenant's name has 1 to %d bytes", tenantNameMax)
 	}
 	tenant := metafsm.Tenant{ID: id.Tenant{UUID: randomID()}, Name: name}
 	w := Write{}
 	mustRandom(w.Operation[:])
-	a, err := proposeMeta(ctx, r, metafsm.CreateTenant{Write: stamped(w), Tenant: tenant}, metafsm.ParseCreateTenantAnswer)
+	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateTenantOp, metafsm.CreateTenant{Write: stamped(w), Tenant: tenant})
 	if err != nil {
 		return AccessKey{}, err
 	}
@@ -40,8 +41,8 @@ func (r *Router) CreateTenant(ctx context.Context, name string) (AccessKey, erro
 }
 
 // PutNode registers a node of the cluster, or changes its record.
-func (r *Router) PutNode(ctx context.Context, n metafsm.Node) error {
-	a, err := proposeMeta(ctx, r, metafsm.PutNode{Node: n}, metafsm.ParsePutNodeAnswer)
+func (r *accessRequests) PutNode(ctx context.Context, n metafsm.Node) error {
+	a, err := proposeMeta(ctx, r.cluster, metafsm.PutNodeOp, metafsm.PutNode{Node: n})
 	if err == nil && a.Status == metafsm.TooOld {
 		return fmt.Errorf("put the record of node %s: %w", n.Name, metafsm.ErrLevel)
 	}
@@ -50,8 +51,8 @@ func (r *Router) PutNode(ctx context.Context, n metafsm.Node) error {
 
 // SetNodeState tells whether a node of the cluster holds replicas. The error is of
 // kind NotFound if there is no such node or heir, or if it was removed.
-func (r *Router) SetNodeState(ctx context.Context, c metafsm.SetNodeState) error {
-	a, err := proposeMeta(ctx, r, c, metafsm.ParseSetNodeStateAnswer)
+func (r *accessRequests) SetNodeState(ctx context.Context, c metafsm.SetNodeState) error {
+	a, err := proposeMeta(ctx, r.cluster, metafsm.SetNodeStateOp, c)
 	if err == nil && a.Status == metafsm.UnknownNode {
 		return Errorf(NotFound, "", "there is no such node, or it was removed")
 	}
@@ -60,10 +61,10 @@ func (r *Router) SetNodeState(ctx context.Context, c metafsm.SetNodeState) error
 
 // PutShards changes the shard map. The error is of kind Unavailable if the map has
 // been changed meanwhile.
-func (r *Router) PutShards(ctx context.Context, c metafsm.PutShards) error {
-	a, err := proposeMeta(ctx, r, c, metafsm.ParsePutShardsAnswer)
+func (r *accessRequests) PutShards(ctx context.Context, c metafsm.PutShards) error {
+	a, err := proposeMeta(ctx, r.cluster, metafsm.PutShardsOp, c)
 	if err == nil && a.Status == metafsm.StaleEpoch {
-		return &Error{Kind: Unavailable, Message: "the shard map has been changed meanwhile; try again", RetryAfter: retryAfter}
+		return &Error{Kind: Unavailable, Message: "the shard map has been changed meanwhile; try again", RetryAfter: calls.RetryLater}
 	}
 	return err
 }

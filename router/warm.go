@@ -11,7 +11,7 @@ import (
 // opened yet, so that the first search after a start, or after this replica became
 // the leader, is as quick as any. Galleries that this node's replica of meta does not
 // know (yet, or any more) are left out.
-func (r *Router) Warm(ctx context.Context, group id.Shard) error {
+func (r *searchRequests) Warm(ctx context.Context, group id.Shard) error {
 	m, here := r.groups.Shard(group)
 	if !here {
 		return nil
@@ -34,7 +34,7 @@ func (r *Router) Warm(ctx context.Context, group id.Shard) error {
 
 // CatchUp waits until this node's replica of a shard has applied what its leader had
 // committed at the call. The error says that it could not find out, or not soon.
-func (r *Router) CatchUp(ctx context.Context, group id.Shard) error {
+func (r *cluster) CatchUp(ctx context.Context, group id.Shard) error {
 	if g, here := r.groups.Group(group); here && g.IsLeader() {
 		index, err := g.ReadIndex(ctx)
 		if err == nil {

@@ -97,7 +97,7 @@ func TestASearchThatStandsHoldsNothingUp(t *testing.T) {
 		put(t, s, newEvent(key, 1+n, axis(2)))
 	}
 	small := id.Gallery{UUID: id.UUID{5}}
-	if err := s.Grant(Grant{small, 1, 10}); err != nil {
+	if err := s.Slots().Grant(Grant{small, 1, 10}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := search(s, key, axis(1)); err != nil {
@@ -132,7 +132,7 @@ func TestASearchThatStandsHoldsNothingUp(t *testing.T) {
 			t.Error(err)
 		}
 		s.Freeze()
-		s.List(testGallery, 0, 10, Ascending)
+		s.Listing().List(testGallery, 0, 10, Ascending)
 		if _, ok, err := s.Best(testGallery, key, first.Subject, axis(1)); ok || err != nil {
 			t.Errorf("an erased subject is compared with: %v, %v", ok, err)
 		}

@@ -57,7 +57,7 @@ func BenchmarkBytes(b *testing.B) {
 				s := newTestShard(b, 1)
 				s.arena = kernel.NewArena(0)
 				fill(b, s, testGallery, n)
-				sealed := float64(s.Stats().SealedBytes)
+				sealed := float64(s.Slots().Stats().SealedBytes)
 				report(before+sealed, "heap-but-sealed-B")
 				b.ReportMetric(sealed/float64(n), "sealed-B")
 				estimate := float64(s.Memory())

@@ -12,7 +12,7 @@
 // each other; what changed meanwhile is looked up at its end, so that its answer is
 // that of one moment.
 //
-// An event is pending (it holds a slot and is seen by SearchPending only), active,
+// An event is pending (it holds a slot and is seen by Pending.Search only), active,
 // or deleted (an entry of the listing, without a face); a replaced one keeps its
 // ids and its place among its subject's events. Slots come by Grant and go by
 // Return, as totals that only grow. A fence shuts out a deleted gallery for good.

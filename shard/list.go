@@ -51,10 +51,16 @@ type Stats struct {
 	TemplateBytes, SealedBytes int64
 }
 
-// List gives at most n entries of a gallery's slice from the offset-th on, in the
+// Listing reads the entries of a Shard in the order of their last change.
+type Listing Shard
+
+// Listing returns the listing of s.
+func (s *Shard) Listing() *Listing { return (*Listing)(s) }
+
+// List returns at most n entries of a gallery's slice from the offset-th on, in the
 // order of their last change, and the number of all. Without a slice there are
 // none.
-func (s *Shard) List(g id.Gallery, offset, n int, order Order) (entries []Entry, total int) {
+func (s *Listing) List(g id.Gallery, offset, n int, order Order) (entries []Entry, total int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl := s.state.slices[g]
@@ -81,10 +87,9 @@ func (s *Shard) List(g id.Gallery, offset, n int, order Order) (entries []Entry,
 	return entries, total
 }
 
-// Before counts the entries of a gallery's slice whose last change was before
-// time (milliseconds since 1970): what a merged listing of several shards needs
-// to find its place.
-func (s *Shard) Before(g id.Gallery, time int64) int {
+// Before returns how many entries of a gallery's slice had their last change before time,
+// in milliseconds since 1970. A merged listing of several shards finds its place by it.
+func (s *Listing) Before(g id.Gallery, time int64) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl := s.state.slices[g]
@@ -103,8 +108,8 @@ func (s *Shard) Before(g id.Gallery, time int64) int {
 	return low
 }
 
-// Usage gives the slots of a gallery's slice; without a slice all are zero.
-func (s *Shard) Usage(g id.Gallery) Usage {
+// Usage returns the slots of a gallery's slice; without a slice all are zero.
+func (s *Slots) Usage(g id.Gallery) Usage {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if sl := s.state.slices[g]; sl != nil {
@@ -122,7 +127,7 @@ func (sl *slice) usage() Usage {
 }
 
 // Stats sums up all slices.
-func (s *Shard) Stats() Stats {
+func (s *Slots) Stats() Stats {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	out := Stats{Slices: len(s.state.slices)}

@@ -45,7 +45,7 @@ func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
 	for {
 		mine, others := sl.templates.claim()
 		if mine == nil {
-			again, err := s.await(ctx, others)
+			again, err := await(ctx, others)
 			if err != nil || !again {
 				return err
 			}
@@ -70,7 +70,7 @@ func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
 }
 
 // await waits for what others open; again tells that some of it was not opened.
-func (s *Shard) await(ctx context.Context, others []*opening) (again bool, err error) {
+func await(ctx context.Context, others []*opening) (again bool, err error) {
 	for _, o := range others {
 		select {
 		case <-o.done:

@@ -11,7 +11,7 @@ import (
 	"facet/shard/seal"
 )
 
-// claim is a pending event: it holds a slot and is seen by SearchPending only. It
+// claim is a pending event: it holds a slot and is seen by Pending.Search only. It
 // does not change.
 type claim struct {
 	sequence uint64
@@ -44,18 +44,24 @@ func (st *state) drop(c *claim) {
 	}
 }
 
+// Pending holds, activates and searches the pending events of a Shard.
+type Pending Shard
+
+// Pending returns the pending events of s.
+func (s *Shard) Pending() *Pending { return (*Pending)(s) }
+
 // Hold is Put of a pending event. A retry of the same write renews its time. The
 // number says since when it has been pending without a break; Activate asks for it.
-func (s *Shard) Hold(e Event, reuse Reuse) (number uint64, err error) {
+func (s *Pending) Hold(e Event, reuse Reuse) (number uint64, err error) {
 	return s.hold(e, reuse, newSubject)
 }
 
 // HoldFurther is Add of a pending event, as Hold.
-func (s *Shard) HoldFurther(e Event, reuse Reuse) (number uint64, err error) {
+func (s *Pending) HoldFurther(e Event, reuse Reuse) (number uint64, err error) {
 	return s.hold(e, reuse, knownSubject)
 }
 
-func (s *Shard) hold(e Event, reuse Reuse, want kin) (number uint64, err error) {
+func (s *Pending) hold(e Event, reuse Reuse, want kin) (number uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, first, err := s.state.place(e, reuse, want)
@@ -89,7 +95,7 @@ type Claimed struct {
 // not all the time since Number, ErrExists if it belongs to another write or its
 // subject has been made since, or ErrSubject if its subject is gone; where the
 // subject is not as it has to be, it is pending no more.
-func (s *Shard) Activate(c Claimed) (further bool, err error) {
+func (s *Pending) Activate(c Claimed) (further bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.slice(c.Gallery, c.Generation)
@@ -116,7 +122,7 @@ func (s *Shard) Activate(c Claimed) (further bool, err error) {
 
 // Withdraw takes a pending event away and frees its slot; it is no error if it is
 // not pending. The error wraps ErrGeneration, or ErrActive if it is active.
-func (s *Shard) Withdraw(g id.Gallery, generation uint32, subject id.Subject, event id.Event) error {
+func (s *Pending) Withdraw(g id.Gallery, generation uint32, subject id.Subject, event id.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.slice(g, generation)
@@ -132,8 +138,8 @@ func (s *Shard) Withdraw(g id.Gallery, generation uint32, subject id.Subject, ev
 	return nil
 }
 
-// Pending tells whether an event is pending.
-func (s *Shard) Pending(g id.Gallery, event id.Event) bool {
+// Has reports whether an event is pending.
+func (s *Pending) Has(g id.Gallery, event id.Event) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl := s.state.slices[g]
@@ -142,7 +148,7 @@ func (s *Shard) Pending(g id.Gallery, event id.Event) bool {
 
 // Expire takes away the pending events whose time is at most that (milliseconds
 // since 1970).
-func (s *Shard) Expire(time int64) {
+func (s *Pending) Expire(time int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
@@ -154,8 +160,8 @@ func (s *Shard) Expire(time int64) {
 	}
 }
 
-// SearchPending is Search over the pending events of a slice.
-func (s *Shard) SearchPending(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) ([]Hit, error) {
+// Search is Shard.Search over the pending events of a slice.
+func (s *Pending) Search(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) ([]Hit, error) {
 	if q.Limit < 1 {
 		return nil, fmt.Errorf("%w: limit %d", ErrQuery, q.Limit)
 	}
@@ -196,7 +202,7 @@ func (s *Shard) SearchPending(ctx context.Context, g id.Gallery, generation uint
 }
 
 // claims gives the pending events of a slice, which don't change.
-func (s *Shard) claims(g id.Gallery, generation uint32) ([]Event, error) {
+func (s *Pending) claims(g id.Gallery, generation uint32) ([]Event, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl, err := s.state.slice(g, generation)

@@ -56,7 +56,7 @@ func eventOf(g id.Gallery, n int) Event {
 // fill puts n events into a gallery.
 func fill(b testing.TB, s *Shard, g id.Gallery, n int) {
 	b.Helper()
-	if err := s.Grant(Grant{g, 1, uint32(2 * n)}); err != nil {
+	if err := s.Slots().Grant(Grant{g, 1, uint32(2 * n)}); err != nil {
 		b.Fatal(err)
 	}
 	key, sealed := testKey(b, 1), make([][]byte, n)
@@ -92,7 +92,7 @@ func emptyShard() *Shard {
 func filled(b *testing.B) (s *Shard, queue *kernel.Queue) {
 	b.Helper()
 	s = large()
-	if s.Usage(testGallery).Active == 0 {
+	if s.Slots().Usage(testGallery).Active == 0 {
 		fill(b, s, testGallery, million)
 		if err := s.open(b.Context(), s.state.slices[testGallery], testKey(b, 1)); err != nil {
 			b.Fatal(err)
@@ -242,7 +242,7 @@ func keepSearching(b *testing.B, n int, search func(context.Context) error) (sto
 func BenchmarkSmallGalleryBesideLarge(b *testing.B) {
 	s, _ := filled(b)
 	key, q, small := testKey(b, 1), warmQuery(), id.Gallery{UUID: id.UUID{77}}
-	if s.Usage(small).Active == 0 {
+	if s.Slots().Usage(small).Active == 0 {
 		fill(b, s, small, 1000)
 	}
 	var alone float64

@@ -32,7 +32,7 @@ func newTestShard(t testing.TB, slots uint32) *Shard {
 		t.Fatal(err)
 	}
 	s := New(table, testArena)
-	if err := s.Grant(Grant{testGallery, 1, slots}); err != nil {
+	if err := s.Slots().Grant(Grant{testGallery, 1, slots}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -191,7 +191,7 @@ func TestEraseZeroesTheTemplateInMemory(t *testing.T) {
 	if sealed, ok := s.Sealed(testGallery, e.Subject, e.Event, 0); ok {
 		t.Errorf("the sealed face of an erased event is given: %d bytes", len(sealed))
 	}
-	entries, total := s.List(testGallery, n, 1, Ascending)
+	entries, total := s.Listing().List(testGallery, n, 1, Ascending)
 	if want := []Entry{{e.Subject, e.Event, true, 9000}}; !slices.Equal(entries, want) || total != n+1 {
 		t.Errorf("list: got %v of %d, want %v", entries, total, want)
 	}
@@ -297,10 +297,10 @@ func TestSlotsAreNeverExceededAndTheOldestDeletedGoesFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Entry{{a.Subject, a.Event, true, 11}, {c.Subject, c.Event, false, 12}}
-	if got, _ := s.List(testGallery, 0, 10, Ascending); !slices.Equal(got, want) {
+	if got, _ := s.Listing().List(testGallery, 0, 10, Ascending); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v: b was deleted first", got, want)
 	}
-	u := s.Usage(testGallery)
+	u := s.Slots().Usage(testGallery)
 	if u != (Usage{Granted: 2, Active: 1, Deleted: 1}) || u.Free() != 0 || u.Recyclable() != 1 {
 		t.Errorf("usage %+v", u)
 	}
@@ -313,7 +313,7 @@ func TestAnotherGenerationIsRefusedEverywhere(t *testing.T) {
 	e.Generation = 2
 	_, searched := s.Search(context.Background(), testGallery, 2, key, Query{Probe: axis(1), Limit: 1})
 	for name, err := range map[string]error{
-		"grant": s.Grant(Grant{testGallery, 2, 5}), "put": s.Put(e, FreeSlots), "check": s.Check(testGallery, 2),
+		"grant": s.Slots().Grant(Grant{testGallery, 2, 5}), "put": s.Put(e, FreeSlots), "check": s.Check(testGallery, 2),
 		"erase": s.Erase(Erasure{testGallery, 2, e.Subject, 1}), "search": searched,
 	} {
 		if !errors.Is(err, ErrGeneration) {
@@ -344,7 +344,7 @@ func TestDescendingIsTheExactReverseAndPagesFit(t *testing.T) {
 		e.Time = int64(n / 3) // equal times
 		put(t, s, e)
 	}
-	all, total := s.List(testGallery, 0, 100, Ascending)
+	all, total := s.Listing().List(testGallery, 0, 100, Ascending)
 	if total != 30 || len(all) != 30 {
 		t.Fatalf("%d entries of %d", len(all), total)
 	}
@@ -354,7 +354,7 @@ func TestDescendingIsTheExactReverseAndPagesFit(t *testing.T) {
 		for n := 1; n < 35; n++ {
 			var got []Entry
 			for offset := 0; offset < 40; offset += n {
-				page, _ := s.List(testGallery, offset, n, order)
+				page, _ := s.Listing().List(testGallery, offset, n, order)
 				got = append(got, page...)
 			}
 			if !slices.Equal(got, want) {
@@ -363,7 +363,7 @@ func TestDescendingIsTheExactReverseAndPagesFit(t *testing.T) {
 		}
 	}
 	for time, want := range map[int64]int{-1: 0, 0: 0, 1: 3, 5: 15, 9: 27, 10: 30, 99: 30} {
-		if got := s.Before(testGallery, time); got != want {
+		if got := s.Listing().Before(testGallery, time); got != want {
 			t.Errorf("entries before %d: got %d, want %d", time, got, want)
 		}
 	}
@@ -391,11 +391,11 @@ func TestReadsBesideWritesSeeWholeStates(t *testing.T) {
 				if best, ok, err := s.Best(testGallery, key, keep.Subject, axis(0)); best != score.Max || !ok || err != nil {
 					t.Errorf("best: got %d, %v, %v", best, ok, err)
 				}
-				if u := s.Usage(testGallery); u.Active+u.Deleted > u.Granted {
+				if u := s.Slots().Usage(testGallery); u.Active+u.Deleted > u.Granted {
 					t.Errorf("usage %+v", u)
 				}
-				s.List(testGallery, i, 10, Descending)
-				s.Stats()
+				s.Listing().List(testGallery, i, 10, Descending)
+				s.Slots().Stats()
 			}
 		})
 	}
@@ -421,7 +421,7 @@ func TestReadsBesideWritesSeeWholeStates(t *testing.T) {
 	if _, err := search(s, key, axis(0)); err != nil {
 		t.Error(err)
 	}
-	if got := s.Stats(); got.Active != len(active)+1 || got.Granted != 64 || got.TemplateBytes < int64(4*testDim*len(active)) {
+	if got := s.Slots().Stats(); got.Active != len(active)+1 || got.Granted != 64 || got.TemplateBytes < int64(4*testDim*len(active)) {
 		t.Errorf("stats %+v with %d active", got, len(active)+1)
 	}
 }

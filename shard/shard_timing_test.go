@@ -51,10 +51,10 @@ func BenchmarkPage(b *testing.B) {
 	for name, at := range map[string]int{"0": 0, "999": million - page} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if entries, _ := s.List(testGallery, at, page, Ascending); len(entries) != page {
+				if entries, _ := s.Listing().List(testGallery, at, page, Ascending); len(entries) != page {
 					b.Fatal(len(entries))
 				}
-				s.Before(testGallery, int64(at))
+				s.Listing().Before(testGallery, int64(at))
 			}
 		})
 	}

@@ -2,9 +2,15 @@ package shard
 
 import "facet/internal/id"
 
+// Slots grants, returns and counts the slots of a Shard.
+type Slots Shard
+
+// Slots returns the slots of s.
+func (s *Shard) Slots() *Slots { return (*Slots)(s) }
+
 // Grant raises the slots of a slice to g.Total, if they were fewer, and makes the
 // slice at its first grant. The error wraps ErrGeneration.
-func (s *Shard) Grant(g Grant) error {
+func (s *Slots) Grant(g Grant) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.open(g.Gallery, g.Generation)
@@ -63,7 +69,7 @@ type Return struct {
 
 // Return gives free slots back for good, and the usage after it; without a slice
 // all is zero. The error wraps ErrGeneration.
-func (s *Shard) Return(r Return) (Usage, error) {
+func (s *Slots) Return(r Return) (Usage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.slice(r.Gallery, r.Generation)

@@ -20,13 +20,14 @@ import (
 )
 
 const (
-	// backupPause is how often a command that waits for a backup looks.
+	// backupPause is how often a command that waits for a backup asks for its
+	// state.
 	backupPause = 300 * time.Millisecond
-	// backupFileMax bounds a file with a key or with erasures.
+	// backupFileMax is the most bytes of a file with a key or with erasures.
 	backupFileMax = 64 << 20
 )
 
-// newBackup makes the commands about backups.
+// newBackup returns the commands about backups.
 func newBackup() *cobra.Command {
 	var t target
 	var o wire.BackupOrder
@@ -60,7 +61,7 @@ func newBackup() *cobra.Command {
 	return cmd
 }
 
-// of are the flags that say which backup is meant.
+// of contains the flags that name a backup.
 type of struct {
 	wire.BackupQuery
 	keyFile string
@@ -80,8 +81,8 @@ func (b *of) read() error {
 	if err != nil {
 		return err
 	}
-	// A cluster's key file has a line for each key, the one in use first, and behind it
-	// the time when it was made.
+	// A cluster's key file has one line for each key. The line of the key in use is
+	// the first, and the time of its creation follows the key.
 	fields := strings.Fields(string(raw))
 	if len(fields) > 0 {
 		b.Key, err = hex.DecodeString(fields[0])
@@ -101,8 +102,8 @@ func readBounded(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, backupFileMax))
 }
 
-// aboutBackup completes a command whose argument is the URL of a folder with backups,
-// one of which is meant.
+// aboutBackup completes a command whose argument is the URL of a folder with
+// backups and whose flags name one of them.
 func aboutBackup(cmd *cobra.Command, do func(cmd *cobra.Command, c *admin.Client, q wire.BackupQuery) error) *cobra.Command {
 	var t target
 	var b of
@@ -174,7 +175,7 @@ func newBackupErasures() *cobra.Command {
 	})
 }
 
-// newRestore makes the command that restores a backup.
+// newRestore returns the command that restores a backup.
 func newRestore() *cobra.Command {
 	var t target
 	var b of
@@ -224,7 +225,7 @@ func newRestore() *cobra.Command {
 	return cmd
 }
 
-// follow waits for what was begun, and says what came of it.
+// follow waits for the started operation and prints its outcome.
 func follow(ctx context.Context, c *admin.Client, begun string, w io.Writer) error {
 	last := -1
 	for {
@@ -233,7 +234,7 @@ func follow(ctx context.Context, c *admin.Client, begun string, w io.Writer) err
 			return err
 		}
 		switch {
-		case p.What == "" || p.ID != begun: // another node answers, with what it did itself
+		case p.What == "" || p.ID != begun: // another node answers with an operation of its own
 			return errors.New("the node that was at it has gone: give the same command again")
 		case p.Running && p.Done != last && p.Total > 0:
 			last = p.Done

@@ -84,7 +84,7 @@ func checkBench(cfg *bench.Config) error {
 	switch {
 	case cfg.Images == "":
 		return errors.New("--images is needed: a folder with a folder of photographs for each person")
-	case !(cfg.QualityMin >= 0 && cfg.QualityMin <= 1): // nor may it be NaN
+	case !(cfg.QualityMin >= 0 && cfg.QualityMin <= 1): // also false for NaN
 		return errors.New("--quality-min must be 0 to 1")
 	case cfg.Plot != "" && filepath.Ext(cfg.Plot) != ".svg":
 		return fmt.Errorf("--plot %s: the file's name must end in .svg", filepath.Base(cfg.Plot))

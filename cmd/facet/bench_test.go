@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-func TestMeasurementsThatCanNotBeMeantAreUsageErrors(t *testing.T) {
+func TestBadMeasurementsAreUsageErrors(t *testing.T) {
 	t.Parallel()
 	f := func(want int, args ...string) {
 		t.Helper()

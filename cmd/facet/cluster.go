@@ -23,7 +23,8 @@ import (
 
 const (
 	nodeDir = "./facet-node"
-	// tokenVariable may hold the token, which other users of a machine see in a command line.
+	// tokenVariable may contain the token. Other users of a machine can see a token
+	// in the command line.
 	tokenVariable = "FACET_JOIN_TOKEN"
 	inviteFor     = time.Hour
 )
@@ -43,7 +44,7 @@ func newCluster() *cobra.Command {
 	return cmd
 }
 
-// machine are the flags that say what the node of this machine is like.
+// machine contains the flags that describe the node of this machine.
 type machine struct {
 	cluster.Machine
 	serve bool
@@ -62,7 +63,7 @@ func (m *machine) flags(f *pflag.FlagSet) {
 	f.BoolVar(&m.serve, "serve", false, "go on as facet serve")
 }
 
-// conclude says what to do next, or does it.
+// conclude prints the next step, or takes it.
 func (m *machine) conclude(ctx context.Context, w io.Writer, made cluster.Made) error {
 	fmt.Fprintf(w, "node %s for %s\n  settings   %s\n  commands   export FACET_PROFILE=%s\n", made.Name, made.URL, made.Config, made.Profile)
 	if made.Authority != "" {
@@ -206,7 +207,7 @@ func newClusterStatus() *cobra.Command {
 	return cmd
 }
 
-// keeper are the flags of commands that need the authority.
+// keeper contains the flags of commands that need the authority.
 type keeper struct {
 	target
 	folder string

@@ -19,7 +19,7 @@ import (
 
 var assetsLibrary = config.AssetsDefault().ONNXRuntime
 
-// credentials gives those of all nodes, which must answer.
+// credentials returns the credentials of all nodes, which must answer.
 func credentials(t *testing.T, s wire.Status) (list []wire.Credentials) {
 	t.Helper()
 	for _, m := range s.Nodes {
@@ -31,8 +31,8 @@ func credentials(t *testing.T, s wire.Status) (list []wire.Credentials) {
 	return list
 }
 
-// presented gives the serial number of the certificate that clients are shown, and who
-// issued it.
+// presented returns the serial number and the issuer of the certificate that
+// clients see.
 func presented(t *testing.T, port int) string {
 	t.Helper()
 	c, err := tls.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), &tls.Config{InsecureSkipVerify: true})
@@ -43,11 +43,10 @@ func presented(t *testing.T, port int) string {
 	return c.ConnectionState().PeerCertificates[0].SerialNumber.String()
 }
 
-// TestKeysAndCertificatesOfARunningClusterAreReplacedWithoutAFailedRequest forms a
-// cluster of three processes by init, invite and join, and replaces everything that
-// they trust each other by while clients ask all of them, over new connections and
-// without a second try.
-func TestKeysAndCertificatesOfARunningClusterAreReplacedWithoutAFailedRequest(t *testing.T) {
+// The test forms a cluster of three processes by init, invite and join, and
+// replaces all their keys and certificates. Clients meanwhile call all nodes over
+// new connections without a retry, and no request fails.
+func TestKeysAndCertificatesAreReplacedLive(t *testing.T) {
 	m := form(t)
 	before := credentials(t, m.status(t))
 	shown := presented(t, m.ports[1])
@@ -98,9 +97,9 @@ func TestKeysAndCertificatesOfARunningClusterAreReplacedWithoutAFailedRequest(t 
 	t.Logf("%d requests", calls.asked.Load())
 }
 
-// TestMachinesThatJoinedLookAndGiveNoOrders uses the profile of a machine that joined, also without
-// its status certificate, as it was before 0.3.1.
-func TestMachinesThatJoinedLookAndGiveNoOrders(t *testing.T) {
+// The test uses the profile of a machine that joined, and the same without its
+// status certificate, as before 0.3.1.
+func TestMachinesThatJoinedGiveNoOrders(t *testing.T) {
 	m := form(t)
 	joined := filepath.Join(m.folder(2), "profile.yaml")
 	looks := func() {
@@ -136,8 +135,8 @@ func TestMachinesThatJoinedLookAndGiveNoOrders(t *testing.T) {
 	}
 }
 
-// TestFilesThatAnOperatorReplacesAreTakenWithoutARestart uses certs by hand.
-func TestFilesThatAnOperatorReplacesAreTakenWithoutARestart(t *testing.T) {
+// The operator uses facet certs by hand.
+func TestReplacedFilesNeedNoRestart(t *testing.T) {
 	m := &machines{dir: t.TempDir(), process: make([]*exec.Cmd, 1), ports: []int{freeBlock(t)}}
 	facet(t, append([]string{"cluster", "init", "--shards", "1", "--replicas", "1"}, m.flags(t, 0)...)...)
 	m.profile = filepath.Join(m.folder(0), "profile.yaml")
@@ -178,7 +177,7 @@ func TestFilesThatAnOperatorReplacesAreTakenWithoutARestart(t *testing.T) {
 	}
 }
 
-func TestAClusterIsFoundInTheOrderThatTheGuideSays(t *testing.T) {
+func TestClusterIsFoundInTheGuidesOrder(t *testing.T) {
 	dir := t.TempDir()
 	profile := filepath.Join(dir, "some.yaml")
 	if err := os.WriteFile(profile, []byte("admin: [127.0.0.1:1]\ncertificates: certs\n"), 0o600); err != nil {

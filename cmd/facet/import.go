@@ -14,7 +14,7 @@ import (
 	"facet/cmd/facet/importing"
 )
 
-// errPhotosFailed makes the exit code tell that some photos are not registered.
+// errPhotosFailed makes the exit code report that some photos are not registered.
 var errPhotosFailed = errors.New("some photos could not be registered")
 
 func newImport() *cobra.Command {

@@ -13,14 +13,14 @@ import (
 	"facet/router"
 )
 
-// keyFlags are the flags of the commands about access keys.
+// keyFlags contains the flags of the commands about access keys.
 type keyFlags struct {
 	target
 	tenant, role string
 	asJSON       bool
 }
 
-// newKeyCommand makes a command with the flags that all of them have.
+// newKeyCommand adds the common flags to a command.
 func (k *keyFlags) newKeyCommand(cmd *cobra.Command) *cobra.Command {
 	f := cmd.Flags()
 	k.flags(f)
@@ -57,7 +57,7 @@ func newKey() *cobra.Command {
 	return cmd
 }
 
-// newKeyMake makes the command create or rotate.
+// newKeyMake returns the command create or rotate.
 func newKeyMake(name, short string) *cobra.Command {
 	var k keyFlags
 	return k.roleFlag(k.newKeyCommand(&cobra.Command{

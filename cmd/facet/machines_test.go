@@ -28,11 +28,11 @@ import (
 	"facet/node/wire"
 )
 
-// machines are nodes in processes of their own, each with a folder of its own, as on
-// machines of their own. Nothing is shared or copied between the folders.
+// machines are nodes in separate processes, each with its own folder, like nodes on
+// separate machines. Nothing is shared or copied between the folders.
 type machines struct {
 	dir     string
-	profile string // of the first one
+	profile string // of the first machine
 	ports   []int
 	process []*exec.Cmd
 }
@@ -44,7 +44,7 @@ func command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// facet runs a command to its end and gives what it printed.
+// facet runs a command to its end and returns its output.
 func facet(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := command(t, args...).CombinedOutput()
@@ -54,7 +54,8 @@ func facet(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// assets are flags that name what set-up has fetched: the test binary lies elsewhere.
+// assets returns flags that name the files of set-up: the test binary lies in
+// another folder than facet.
 func assets(t *testing.T) []string {
 	t.Helper()
 	root, err := filepath.Abs("../../assets")
@@ -67,7 +68,7 @@ func assets(t *testing.T) []string {
 	}
 }
 
-// freeBlock gives the first of four ports that are free.
+// freeBlock returns the first of four free ports.
 func freeBlock(t *testing.T) int {
 	t.Helper()
 	for range 100 {
@@ -103,7 +104,7 @@ func (m *machines) flags(t *testing.T, i int) []string {
 	return append(assets(t), "--dir", m.folder(i), "--name", fmt.Sprintf("n%d", i+1), "--address", "127.0.0.1", "--port", strconv.Itoa(m.ports[i]))
 }
 
-// start starts a node as a process; it is ended when the test ends.
+// start starts a node as a process that ends with the test.
 func (m *machines) start(t *testing.T, i int) {
 	t.Helper()
 	log, err := os.OpenFile(m.folder(i)+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -127,7 +128,7 @@ func (m *machines) start(t *testing.T, i int) {
 	})
 }
 
-// stop ends a node as an operator does.
+// stop stops a node in the way of an operator.
 func (m *machines) stop(t *testing.T, i int) {
 	t.Helper()
 	if err := m.process[i].Process.Signal(syscall.SIGTERM); err != nil {
@@ -144,7 +145,7 @@ func (m *machines) status(t *testing.T) (s wire.Status) {
 	return s
 }
 
-// whole waits until so many nodes are up and nothing is to be warned of.
+// whole waits until this number of nodes is up and there is no warning.
 func (m *machines) whole(t *testing.T, nodes int) {
 	t.Helper()
 	var s wire.Status
@@ -173,7 +174,8 @@ func (m *machines) running(t *testing.T) {
 	t.Fatalf("after a minute: %s", out)
 }
 
-// shows waits until the first node shows clients a certificate; it looks once a second.
+// shows waits until the first node shows clients this certificate. It looks once a
+// second.
 func (m *machines) shows(t *testing.T, serial string) bool {
 	t.Helper()
 	for late := time.Now().Add(5 * time.Second); time.Now().Before(late); time.Sleep(100 * time.Millisecond) {
@@ -184,8 +186,8 @@ func (m *machines) shows(t *testing.T, serial string) bool {
 	return false
 }
 
-// trustedByOpenSSL has curl, which reads certificates more strictly than Go, call all
-// nodes with the authority's file: an answer, be it a refusal, is what is wanted.
+// trustedByOpenSSL calls all nodes with curl and the authority's file. curl reads
+// certificates more strictly than Go. Any answer will do, even a refusal.
 func (m *machines) trustedByOpenSSL(t *testing.T, when string) {
 	t.Helper()
 	for i, port := range m.ports {
@@ -197,8 +199,8 @@ func (m *machines) trustedByOpenSSL(t *testing.T, when string) {
 	}
 }
 
-// form founds a cluster on the first machine and has two others join it, with one
-// command each.
+// form founds a cluster on the first machine. Two others join it, with one command
+// each.
 func form(t *testing.T) *machines {
 	t.Helper()
 	m := &machines{dir: t.TempDir(), process: make([]*exec.Cmd, 3)}
@@ -217,7 +219,7 @@ func form(t *testing.T) *machines {
 	return m
 }
 
-// invite opens an invitation, which ends with the test, and gives its token.
+// invite opens an invitation, which ends with the test, and returns its token.
 func (m *machines) invite(t *testing.T, nodes int) string {
 	t.Helper()
 	var out lockedBuffer
@@ -236,7 +238,7 @@ func (m *machines) invite(t *testing.T, nodes int) string {
 	return ""
 }
 
-// lockedBuffer takes a process's output while the test reads it.
+// lockedBuffer collects a process's output while the test reads it.
 type lockedBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -254,13 +256,13 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// callers send signed requests to all nodes, each over a new connection and never
-// twice, and count the answers that are not 200.
+// callers send signed requests to all nodes, each over a new connection and without
+// a retry. They count the answers that are not 200.
 type callers struct {
 	signer       sigv4.Signer
 	roots        func() *x509.CertPool
 	asked, wrong atomic.Int64
-	first        atomic.Pointer[string] // what went wrong first
+	first        atomic.Pointer[string] // first error
 	cancel       context.CancelFunc
 	work         sync.WaitGroup
 }

@@ -13,13 +13,13 @@ import (
 
 // Exit codes.
 const (
-	exitFailed = 1 // it was tried and did not work
-	exitUsage  = 2 // it was called wrongly
+	exitFailed = 1 // the command was tried and failed
+	exitUsage  = 2 // the command line was wrong
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
 
-// run carries out one command line and gives its exit code. The first SIGINT,
+// run executes one command line and returns its exit code. The first SIGINT,
 // SIGTERM or SIGHUP ends the command gracefully, the second at once.
 func run(args []string) int {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -28,7 +28,7 @@ func run(args []string) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
-	defer context.AfterFunc(ctx, stop)() // from then on signals do what they do by default
+	defer context.AfterFunc(ctx, stop)() // afterwards signals have their default effect
 	root := newRoot()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -43,16 +43,16 @@ func run(args []string) int {
 	return exitFailed
 }
 
-// usageError is a command line that can't be meant.
+// usageError is an error of the command line.
 type usageError struct{ err error }
 
-// Error says what is wrong with it.
+// Error returns the text of the cause.
 func (e *usageError) Error() string { return e.err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *usageError) Unwrap() error { return e.err }
 
-// usage makes the errors of an argument check usage errors.
+// usage turns the errors of an argument check into usage errors.
 func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

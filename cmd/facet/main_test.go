@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// asFacet has the test binary be facet: tests of several processes need no other one.
+// asFacet is the environment variable that makes the test binary run as facet. So
+// tests of several processes need no other binary.
 const asFacet = "RUN_TEST_BINARY_AS_FACET"
 
 func TestMain(m *testing.M) {

@@ -13,7 +13,7 @@ import (
 	enginemodels "facet/engine/models"
 )
 
-// samplePhoto is what "facet models verify" tries the models on.
+// samplePhoto is the photo on which "facet models verify" tries the models.
 var samplePhoto = filepath.Join("face_recognition", "obama.jpg")
 
 func newModels() *cobra.Command {

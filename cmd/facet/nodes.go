@@ -76,7 +76,7 @@ func runDev(ctx context.Context, cfg dev.Config) error {
 	cluster, err := dev.Open(ctx, cfg)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // told to end while it started
+			return nil // a signal stopped it while it started
 		}
 		return err
 	}
@@ -126,7 +126,7 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// revision gives the commit that this program was built from, when it is known.
+// revision returns the commit that this program was built from, if it is known.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -20,7 +20,7 @@ import (
 	"facet/node/wire"
 )
 
-// target says which cluster is meant: see client.
+// target contains the flags that name a cluster: see client.
 type target struct {
 	dir          string
 	profile      string
@@ -30,7 +30,8 @@ type target struct {
 	set *pflag.FlagSet
 }
 
-// profileVariable names a profile for all commands of a shell.
+// profileVariable is the environment variable that names a profile for all commands
+// of a shell.
 const profileVariable = "FACET_PROFILE"
 
 func (t *target) flags(f *pflag.FlagSet) {
@@ -49,8 +50,9 @@ func (t *target) client() (*admin.Client, error) {
 	return admin.NewClient(where)
 }
 
-// find takes the first that is there of: --admin and --certificates, --profile, --dir,
-// the environment's profile, a cluster of facet dev here, the user's own profile.
+// find returns the first of these that exists: --admin and --certificates,
+// --profile, --dir, the environment's profile, a cluster of facet dev here, the
+// user's own profile.
 func (t *target) find() (admin.Target, error) {
 	given := len(t.addresses) > 0
 	named := t.profile != ""
@@ -88,7 +90,7 @@ func profileTarget(name string) (admin.Target, error) {
 	return p.Target(), err
 }
 
-// status asks the cluster how it is, and gives the client for what comes then.
+// status returns the state of the cluster, and the client for further requests.
 func (t *target) status(ctx context.Context) (*admin.Client, wire.Status, error) {
 	c, err := t.client()
 	if err != nil {
@@ -188,7 +190,7 @@ func newCertsInit() *cobra.Command {
 	return cmd
 }
 
-// sayWritten names files that were made or renewed.
+// sayWritten prints the names of files that were created or renewed.
 func sayWritten(w io.Writer, files []string) error {
 	if len(files) == 0 {
 		_, err := fmt.Fprintln(w, "nothing to do: all is there, and good for a while")

@@ -15,10 +15,10 @@ import (
 	"facet/node/wire"
 )
 
-// placesPause is how often a command that waits for moves looks.
+// placesPause is how often a command that waits for moves asks for the state.
 const placesPause = time.Second
 
-// newNode makes the commands about the nodes of a cluster.
+// newNode returns the commands about the nodes of a cluster.
 func newNode() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "node", Short: "nodes of a cluster: list, drain, activate, remove, replace",
@@ -89,7 +89,7 @@ func newNodeOrder(use, short, state string) *cobra.Command {
 	return cmd
 }
 
-// nodeOf finds a node by its name or id.
+// nodeOf returns the node with this name or id.
 func nodeOf(s wire.Status, text string) (id.Node, error) {
 	var found []id.Node
 	for _, n := range s.Nodes {
@@ -107,7 +107,7 @@ func nodeOf(s wire.Status, text string) (id.Node, error) {
 	}
 }
 
-// newShard makes the commands about the shards of a cluster.
+// newShard returns the commands about the shards of a cluster.
 func newShard() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "shard", Short: "shards of a cluster: list, move, balance",
@@ -208,7 +208,7 @@ func newShardBalance() *cobra.Command {
 	return cmd
 }
 
-// settle shows the moves until there have been none for a few looks.
+// settle prints the moves until there have been none for a few checks.
 func settle(ctx context.Context, c *admin.Client, w io.Writer) error {
 	const rest = 3
 	last := ""

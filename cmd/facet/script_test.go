@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestTheScriptStartsBreaksAndHealsAClusterOfThreeAndOfFour runs scripts/cluster.sh as a
-// person does.
-func TestTheScriptStartsBreaksAndHealsAClusterOfThreeAndOfFour(t *testing.T) {
+// The test runs scripts/cluster.sh as a person does, with three nodes and with
+// four.
+func TestScriptBreaksAndHealsClusters(t *testing.T) {
 	script, err := filepath.Abs("../../scripts/cluster.sh")
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestTheScriptStartsBreaksAndHealsAClusterOfThreeAndOfFour(t *testing.T) {
 	}
 }
 
-// freeTens gives a port from which the blocks of five nodes are free.
+// freeTens returns a port from which the blocks of five nodes are free.
 func freeTens(t *testing.T) int {
 	t.Helper()
 	for range 100 {

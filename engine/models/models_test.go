@@ -367,6 +367,7 @@ func TestLoadRefusesChangedFile(t *testing.T) {
 	}
 }
 
+// Parse accepts only texts that String returns.
 func FuzzParse(f *testing.F) {
 	f.Add(Default())
 	f.Add([]byte(`{"format":1}`))

@@ -25,7 +25,7 @@ var (
 	magic = codec.Magic([]byte("facettst"))
 )
 
-func TestAMessageHasTheDocumentedBytes(t *testing.T) {
+func TestMessageHasTheDocumentedBytes(t *testing.T) {
 	t.Parallel()
 	r := record{Subject: id.Subject{UUID: id.UUID{0xab, 15: 1}}, Raw: [16]byte{2}, Count: 500, Tags: []uint32{1}, Share: .45}
 	want := "0902" + // code, version
@@ -48,7 +48,7 @@ func TestAMessageHasTheDocumentedBytes(t *testing.T) {
 	}
 }
 
-func TestDecodeRefusesWhatTheVersionDoesNotHave(t *testing.T) {
+func TestDecodeRefusesMalformedBodies(t *testing.T) {
 	t.Parallel()
 	f := func(name, message string) {
 		t.Helper()
@@ -115,7 +115,7 @@ func readAll(b []byte) (n int, index uint64, err error) {
 	}
 }
 
-func TestAStreamGivesItsRecordsBack(t *testing.T) {
+func TestStreamReturnsItsRecords(t *testing.T) {
 	t.Parallel()
 	for _, want := range []int{0, 1, 40} {
 		n, index, err := readAll(stream(t, want))
@@ -157,7 +157,7 @@ func (f *failing) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestAWriterTellsWhatWasNotWritten(t *testing.T) {
+func TestWriterReturnsItsFirstError(t *testing.T) {
 	t.Parallel()
 	w := codec.NewWriter(&failing{after: 100_000}, magic, 1)
 	for range 3000 {

@@ -21,11 +21,10 @@ const (
 	restoreShards = 6 // of the cluster that a backup is restored into
 )
 
-// TestABackupToS3OutlivesItsMakerAndComesBackInALargerCluster backs a cluster of
-// three nodes up while clients write. It kills the node that makes the backup,
-// continues on another node, and restores into a cluster of five nodes, more shards
-// and another key.
-func TestABackupToS3OutlivesItsMakerAndComesBackInALargerCluster(t *testing.T) {
+// The test backs a cluster of three nodes up while clients write. It kills the node
+// that makes the backup, continues on another node, and restores into a cluster of
+// five nodes, more shards and another key.
+func TestBackupSurvivesTheDeathOfItsMaker(t *testing.T) {
 	store := startS3(t)
 	old := serve(t, program, 3, backupShards)
 	k := old.client(t, 200_000) // its gallery lies on all shards

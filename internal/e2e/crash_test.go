@@ -115,7 +115,8 @@ func (c *crash) took() (time.Duration, bool) {
 	return c.back.Sub(c.killed), !c.back.IsZero()
 }
 
-func TestNoAcknowledgedRegistrationIsLostOrDoubledWhenALeaderIsKilled(t *testing.T) {
+// No acknowledged registration is lost or doubled.
+func TestKilledLeaderLosesNoRegistration(t *testing.T) {
 	c := own(t)
 	k := c.client(t, 10_000)
 	victim := c.leader(t, shardOf(t, k))
@@ -257,7 +258,7 @@ func searchFindsOnly(t *testing.T, k *client, acknowledged []map[string]bool, im
 	}
 }
 
-func TestAKilledDevTakesItsNodesAlongAndStartsAgain(t *testing.T) {
+func TestKilledDevStopsItsNodesAndRestarts(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	first := startDev(t, dir, "--nodes", "1", "--shards", "1")
 	k := first.client(t, 10)

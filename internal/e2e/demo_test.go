@@ -9,7 +9,7 @@ import (
 	"facet/cmd/facet/process"
 )
 
-func TestTheDemoTellsItsStoryAndItsLastLinesWork(t *testing.T) {
+func TestDemoRunsAndItsLastLinesWork(t *testing.T) {
 	here := t.TempDir()
 	demo := exec.Command(program, "demo")
 	demo.Dir = here

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-func TestImagesWithoutOneUsableFaceAreRefused(t *testing.T) {
+func TestImageWithoutUsableFaceIsRefused(t *testing.T) {
 	k := shared(t).client(t, 10)
 	whole := photo(t, obama)
 	f := func(name string, image []byte, errorType string, errorCode int) {
@@ -93,7 +93,7 @@ func hugePNG(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-func TestABodyOver20MiBIsRefusedBeforeItIsSent(t *testing.T) {
+func TestBodyOver20MiBIsRefusedUnsent(t *testing.T) {
 	k := shared(t).keyless(t)
 	for node, url := range k.info.BaseURLs {
 		transport := k.http.Transport.(*http.Transport)

@@ -48,7 +48,8 @@ func filesIn(t *testing.T, dir string) int {
 	return n
 }
 
-func TestAnImportRegistersEachPhotoOnceThoughANodeIsKilled(t *testing.T) {
+// Each photo is registered exactly once.
+func TestImportSurvivesAKilledNode(t *testing.T) {
 	c := own(t)
 	k := c.client(t, 2*importFiles)
 	folder := t.TempDir()
@@ -89,7 +90,7 @@ func TestAnImportRegistersEachPhotoOnceThoughANodeIsKilled(t *testing.T) {
 	}
 }
 
-func TestAnImportSaysWhichPhotosFailed(t *testing.T) {
+func TestImportReportsFailedPhotos(t *testing.T) {
 	c := own(t)
 	k := c.client(t, 10)
 	folder := t.TempDir()

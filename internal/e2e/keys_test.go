@@ -34,7 +34,7 @@ func (k *client) with(p pair) *client {
 	return &other
 }
 
-func TestAccessKeysAreChangedWithoutABreak(t *testing.T) {
+func TestAccessKeysChangeWithoutABreak(t *testing.T) {
 	t.Parallel()
 	c := shared(t)
 	tenant := "keys-" + strings.ToLower(t.Name())
@@ -87,7 +87,7 @@ func TestAccessKeysAreChangedWithoutABreak(t *testing.T) {
 	}
 }
 
-func TestTheKeyCommandSaysWhatIsWrong(t *testing.T) {
+func TestKeyCommandExplainsErrors(t *testing.T) {
 	t.Parallel()
 	c := shared(t)
 	f := func(want string, args ...string) {
@@ -110,7 +110,7 @@ func TestTheKeyCommandSaysWhatIsWrong(t *testing.T) {
 	f("create one", "rotate", "--tenant", "wrong-keys", "--role", "biometric", "--dir", c.dir)
 }
 
-func TestTheAdminPortWantsACertificateForKeys(t *testing.T) {
+func TestKeysNeedAnAdminCertificate(t *testing.T) {
 	t.Parallel()
 	c := shared(t)
 	k := c.keyless(t)

@@ -96,9 +96,9 @@ func greyLike(t *testing.T, name string) image.Image {
 	return im
 }
 
-// TestAnswersShowNothingOfOtherTenants sends portraits of one tenant and files of
-// every kind of another to the only worker of a node. Each answer to a file must
-// equal the answer of a process that has seen no other photo.
+// The test sends portraits of one tenant and files of every kind of another to the
+// only worker of a node. Each answer to a file must equal the answer of a process
+// that has seen no other photo.
 func TestAnswersShowNothingOfOtherTenants(t *testing.T) {
 	c := serve(t, program, 1, 1, "--workers", "1")
 	victim, thief := c.client(t, 10), c.client(t, 10)

@@ -53,7 +53,7 @@ func TestEveryNodeServesEveryRequest(t *testing.T) {
 	k.call(t, 0, "DELETE", "/v1.1/subjects/"+registered.ID, nil).want(t, 404, nil)
 }
 
-func TestATenantReachesItsOwnGalleriesOnly(t *testing.T) {
+func TestTenantReachesOnlyItsGalleries(t *testing.T) {
 	c := shared(t)
 	k := c.client(t, 10)
 	k.register(t, 0, obama)
@@ -81,7 +81,7 @@ func TestATenantReachesItsOwnGalleriesOnly(t *testing.T) {
 	}
 }
 
-func TestAClusterComesBackWithItsData(t *testing.T) {
+func TestRestartedClusterHasItsData(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	first := startDev(t, dir, "--nodes", "3")
 	k := first.client(t, 10)
@@ -126,7 +126,7 @@ func TestAClusterComesBackWithItsData(t *testing.T) {
 	}
 }
 
-func TestNoPhotoAndNoSecretIsInTheLogs(t *testing.T) {
+func TestLogsHaveNoPhotoAndNoSecret(t *testing.T) {
 	c := shared(t)
 	k := c.client(t, 10)
 	r := k.register(t, 0, obama)
@@ -147,7 +147,7 @@ func TestNoPhotoAndNoSecretIsInTheLogs(t *testing.T) {
 	}
 }
 
-func TestTheCommandLineSaysWhatIsWrong(t *testing.T) {
+func TestCommandLineExplainsErrors(t *testing.T) {
 	t.Parallel()
 	f := func(code int, want string, args ...string) {
 		t.Helper()

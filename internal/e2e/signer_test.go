@@ -49,7 +49,7 @@ func wantStart(t *testing.T, what, got, want string) {
 	}
 }
 
-func TestCurlsSignaturesAreAccepted(t *testing.T) {
+func TestCurlSignaturesAreAccepted(t *testing.T) {
 	k := shared(t).client(t, 10)
 	base := k.info.BaseURLs
 	for _, scheme := range []string{"aws:cloud", "cloud:cloud"} {
@@ -64,7 +64,7 @@ func TestCurlsSignaturesAreAccepted(t *testing.T) {
 	}
 }
 
-func TestTheCurlConfigurationSignsRequests(t *testing.T) {
+func TestCurlConfigurationSignsRequests(t *testing.T) {
 	c := shared(t)
 	out, err := exec.Command("curl", "-K", filepath.Join(c.dir, "curl.conf"), c.info.BaseURLs[1]+"/v1.1/health").CombinedOutput()
 	if err != nil || string(out) != "{\"status\":\"OK\"}\n" {
@@ -72,7 +72,7 @@ func TestTheCurlConfigurationSignsRequests(t *testing.T) {
 	}
 }
 
-func TestAWrongSecretIsRefused(t *testing.T) {
+func TestWrongSecretIsRefused(t *testing.T) {
 	k := shared(t).client(t, 10)
 	k.info.SecretKey = strings.Repeat("x", len(k.info.SecretKey))
 	for _, scheme := range []string{"aws:cloud", "cloud:cloud"} {
@@ -81,7 +81,7 @@ func TestAWrongSecretIsRefused(t *testing.T) {
 	}
 }
 
-func TestBotocoresSignaturesAreAccepted(t *testing.T) {
+func TestBotocoreSignaturesAreAccepted(t *testing.T) {
 	k := shared(t).client(t, 10)
 	python := filepath.Join(root, "assets", "venv", "bin", "python")
 	if _, err := os.Stat(python); err != nil {

@@ -17,10 +17,9 @@ import (
 // scripts/upgrade.sh sets it.
 const oldBinary = "FACET_OLD_BINARY"
 
-// TestNodesAreUpgradedOneByOneUnderLoadAndNothingIsLost replaces the software of a
-// cluster node by node while clients write. With another build it also downgrades
-// one node and upgrades it again.
-func TestNodesAreUpgradedOneByOneUnderLoadAndNothingIsLost(t *testing.T) {
+// The test replaces the software of a cluster node by node while clients write.
+// With another build it also downgrades one node and upgrades it again.
+func TestRollingUpgradeLosesNothing(t *testing.T) {
 	old := os.Getenv(oldBinary)
 	if old == "" {
 		old = program

@@ -22,7 +22,8 @@ func TestDerivedIDCarriesItsShardAndRoundTrips(t *testing.T) {
 	}
 }
 
-func TestDerivedIDDependsOnKeyPurposeAndOperation(t *testing.T) {
+// The inputs are key, purpose and operation.
+func TestDerivedIDDependsOnItsInputs(t *testing.T) {
 	t.Parallel()
 	base := Derive([]byte("k"), "subject", Operation{1}, 3)
 	for name, other := range map[string]UUID{
@@ -39,7 +40,8 @@ func TestDerivedIDDependsOnKeyPurposeAndOperation(t *testing.T) {
 	}
 }
 
-func FuzzParseTakesOnlyWhatStringGives(f *testing.F) {
+// Parse accepts only texts that String returns.
+func FuzzParse(f *testing.F) {
 	f.Add("01234567-89ab-8cde-8123-456789abcdef")
 	f.Add("01234567-89AB-8cde-8123-456789abcdef")
 	f.Add("0123456789ab8cde8123456789abcdef")

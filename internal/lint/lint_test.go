@@ -184,6 +184,21 @@ func TestImportsPointDownTheLayers(t *testing.T) {
 	}
 }
 
+// The calls between nodes know nothing of what they carry.
+func TestCallsImportNothingOfTheRouter(t *testing.T) {
+	t.Parallel()
+	for _, f := range goFiles(t) {
+		if !within(f.dir, "router/calls") {
+			continue
+		}
+		for _, imp := range f.imports() {
+			if within(imp, "facet/router") || within(imp, "facet/shard") || within(imp, "facet/raftfsm/metafsm") || within(imp, "facet/raftfsm/shardfsm") {
+				t.Errorf("%s imports %s: what is above the calls imports them", f.name, imp)
+			}
+		}
+	}
+}
+
 func TestPartsOfNodeStandAlone(t *testing.T) {
 	t.Parallel()
 	part := func(dir string) string {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestBothBuildsHaveTheSameBugs compares the list of constants with that of variables.
+// The test compares the list of constants with that of variables.
 func TestBothBuildsHaveTheSameBugs(t *testing.T) {
 	list := func(file, word string) string {
 		raw, err := os.ReadFile(file)

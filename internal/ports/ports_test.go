@@ -66,7 +66,7 @@ func TestNoTwoProcessesGetOnePort(t *testing.T) {
 	}
 }
 
-func TestAPortSomebodyListensAtIsNotGiven(t *testing.T) {
+func TestPortInUseIsNotTaken(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestAPortSomebodyListensAtIsNotGiven(t *testing.T) {
 	}
 }
 
-func TestPortsAreGivenOnce(t *testing.T) {
+func TestPortIsTakenOnce(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	seen := map[int]bool{}
 	for range 2 {

@@ -10,7 +10,7 @@ import (
 	"facet/internal/requestlog"
 )
 
-func TestALineCarriesItsRequestsID(t *testing.T) {
+func TestLineCarriesItsRequestID(t *testing.T) {
 	t.Parallel()
 	f := func(do func(ctx context.Context, log *slog.Logger), want string) {
 		t.Helper()

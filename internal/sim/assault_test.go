@@ -26,7 +26,7 @@ type assault struct {
 // stopPatience is how long a stopping node has for its requests.
 const stopPatience = 5 * time.Second
 
-// attacks lists all of them.
+// attacks lists all kinds of attack.
 var attacks = []assault{
 	{name: "isolate", grave: true, most: 8 * time.Second, begin: func(s *siege, v int) func() {
 		return s.links(v, memnet.Link{Cut: true}, memnet.Link{Cut: true})

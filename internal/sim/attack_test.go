@@ -276,10 +276,9 @@ func besiege(t *testing.T, seed uint64) (sum tallyOf) {
 	return sum
 }
 
-// TestNothingIsLostDoubledOrStaleWhileWorldsAreAttacked is the attack of
-// scripts/chaos in virtual time: the same clients and the same judge, with faults
-// of links and of nodes.
-func TestNothingIsLostDoubledOrStaleWhileWorldsAreAttacked(t *testing.T) {
+// Nothing is lost, doubled or stale. This is the attack of scripts/chaos in virtual
+// time: the same clients and the same judge, with faults of links and of nodes.
+func TestNothingIsLostWhileWorldsAreAttacked(t *testing.T) {
 	var sum tallyOf
 	worlds := 0
 	for began := time.Now(); worlds == 0 || time.Since(began) < *attacksFor && !t.Failed(); worlds++ {

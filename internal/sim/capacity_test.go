@@ -84,11 +84,10 @@ func (c *crowd) leave(worker int) {
 	}
 }
 
-// TestAGalleryIsFilledToItsSizeAndNeverOverWhileNodesAreCut lets eight clients
-// register and unregister in a gallery of 40 over four shards, through partitions.
-// At the end it fills the gallery to exactly its size: no slot was lost and none
-// was created.
-func TestAGalleryIsFilledToItsSizeAndNeverOverWhileNodesAreCut(t *testing.T) {
+// Eight clients register and unregister in a gallery of 40 over four shards,
+// through partitions. At the end the test fills the gallery to exactly its size: no
+// slot was lost and none was created.
+func TestGalleryIsFilledExactly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 40
 		c := &crowd{world: newWorldOf(t, nodetest.Options{SlotsPerShard: 10}, size), present: map[string]string{}}

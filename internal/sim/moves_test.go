@@ -112,7 +112,8 @@ func moving(t *testing.T, seed uint64) (faults int) {
 	return faults
 }
 
-func TestNothingIsLostWhileNodesComeAndGoThroughPartitions(t *testing.T) {
+// There are partitions meanwhile.
+func TestNothingIsLostWhileNodesComeAndGo(t *testing.T) {
 	faults, worlds := 0, 0
 	for began := time.Now(); worlds == 0 || time.Since(began) < *movesFor && !t.Failed(); worlds++ {
 		faults += moving(t, uint64(worlds))

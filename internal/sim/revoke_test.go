@@ -108,7 +108,8 @@ func judge(t *testing.T, seen []asked, revoked time.Time, node int, from time.Ti
 	return at
 }
 
-func TestARevokedKeyIsRefusedEverywhereWithinTwoSeconds(t *testing.T) {
+// Every node refuses it, in every partition.
+func TestRevokedKeyIsRefusedInTwoSeconds(t *testing.T) {
 	for cut := range 3 { // one of them leads meta
 		t.Run(fmt.Sprintf("node %d cut off", cut+1), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -139,7 +140,8 @@ func TestARevokedKeyIsRefusedEverywhereWithinTwoSeconds(t *testing.T) {
 	}
 }
 
-func TestANodeThatWasAwayDoesNotAcceptWhatWasRevokedMeanwhile(t *testing.T) {
+// The keys were revoked while the node was away.
+func TestReturningNodeRefusesRevokedKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.cluster.Stop(2)

@@ -82,9 +82,10 @@ func (w *world) indexOf(m wire.Member) int {
 	return 0
 }
 
-// TestASearchThatMissesAShardIsAnErrorAndNoPartOfTheAnswer cuts each node off and
-// searches through it at once, while it still trusts its copy of the galleries.
-func TestASearchThatMissesAShardIsAnErrorAndNoPartOfTheAnswer(t *testing.T) {
+// The test cuts each node off and searches through it at once, while it still
+// trusts its copy of the galleries. The answer is an error and never a part of the
+// gallery.
+func TestSearchThatMissesAShardFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		key := w.client.APIKey
@@ -109,10 +110,9 @@ func TestASearchThatMissesAShardIsAnErrorAndNoPartOfTheAnswer(t *testing.T) {
 	})
 }
 
-// TestASearchByAnOldListOfShardsIsNoAnswer lets a gallery grow. One node can't
-// reach meta's leader and does not learn of it, but reaches all shards that it
-// knows.
-func TestASearchByAnOldListOfShardsIsNoAnswer(t *testing.T) {
+// The test lets a gallery grow. One node can't reach meta's leader and does not
+// learn of it, but reaches all shards that it knows.
+func TestSearchByAnOldListOfShardsFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 500
 		w := newWorldOf(t, nodetest.Options{SlotsPerShard: size}, size)

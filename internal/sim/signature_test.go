@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-func TestASignedRequestLivesFiveMinutesOnEveryNode(t *testing.T) {
+// A signed request does so on every node.
+func TestSignedRequestLivesFiveMinutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		time.Sleep(time.Until(time.Now().Truncate(time.Second).Add(time.Second))) // signatures have whole seconds

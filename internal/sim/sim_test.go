@@ -157,7 +157,8 @@ func (w *world) check(e *enrolled) {
 	}
 }
 
-func TestNothingAcknowledgedIsLostOrDoubledOverPartitions(t *testing.T) {
+// No acknowledged registration is lost or doubled.
+func TestPartitionsLoseNoRegistration(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		e := &enrolled{subjects: map[string]string{}}

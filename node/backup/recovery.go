@@ -231,11 +231,11 @@ func (r *Recovery) Carry() error {
 	// Epoch 0 has no shards to put anywhere.
 	var commands [][]byte
 	if now.Epoch > 0 {
-		commands = append(commands, metafsm.PutShards{Previous: now.Epoch, Shards: now.Shards}.Encode())
+		commands = append(commands, metafsm.PutShardsOp.Encode(metafsm.PutShards{Previous: now.Epoch, Shards: now.Shards}))
 	}
 	for _, n := range r.state.Nodes() {
 		if slices.Contains(r.Gone, n.Name) && n.State != metafsm.NodeRemoved && !r.here(n.Member) {
-			commands = append(commands, metafsm.SetNodeState{Node: n.ID, State: metafsm.NodeRemoved}.Encode())
+			commands = append(commands, metafsm.SetNodeStateOp.Encode(metafsm.SetNodeState{Node: n.ID, State: metafsm.NodeRemoved}))
 		}
 	}
 	if err := r.best(id.Meta).Recover(commands...); err != nil {

@@ -283,11 +283,11 @@ func (r *restoration) beginAs(ctx context.Context) (metafsm.Restoration, error) 
 }
 
 func (r *restoration) meta(ctx context.Context, c metafsm.Load) (metafsm.LoadAnswer, error) {
-	raw, err := r.target.Propose(ctx, id.Meta, c.Encode())
+	raw, err := r.target.Propose(ctx, id.Meta, metafsm.LoadOp.Encode(c))
 	if err != nil {
 		return metafsm.LoadAnswer{}, err
 	}
-	return metafsm.ParseLoadAnswer(raw)
+	return metafsm.LoadOp.Answer(raw)
 }
 
 // loadMeta loads meta's records.
@@ -386,11 +386,11 @@ func (l *loader) begin(s *shard.CopiedSlice) error {
 
 // propose loads entries. Having others than expected is no error.
 func (l *loader) propose(c shardfsm.Load) (shardfsm.LoadAnswer, error) {
-	raw, err := l.target.Propose(l.ctx, l.shard, c.Encode())
+	raw, err := l.target.Propose(l.ctx, l.shard, shardfsm.LoadOp.Encode(c))
 	if err != nil {
 		return shardfsm.LoadAnswer{}, err
 	}
-	a, err := shardfsm.ParseLoadAnswer(raw)
+	a, err := shardfsm.LoadOp.Answer(raw)
 	switch {
 	case err != nil:
 		return a, err

@@ -327,7 +327,7 @@ func TestChangedFilesAreTakenWhenWhole(t *testing.T) {
 	})
 }
 
-// It reads back as it was saved.
+// The authority reads back as it was saved.
 func TestAuthorityIsSavedForItsOwnerOnly(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")

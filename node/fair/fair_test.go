@@ -149,7 +149,7 @@ func TestIdleTenantGetsNoClaim(t *testing.T) {
 	})
 }
 
-// It is bounded in all and for each tenant.
+// The queue is bounded in all and for each tenant.
 func TestQueueKeepsRoomForOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -259,7 +259,7 @@ func TestOperationIdentityFollowsD8(t *testing.T) {
 	}
 }
 
-// It agrees with encoding/json.
+// readObject agrees with encoding/json.
 func FuzzReadObject(f *testing.F) {
 	f.Add([]byte(`{"face":"aGk=","limit":10.0,"tags":["a","a"],"x":{"y":[null,true]}}`))
 	f.Add([]byte(`{"face":"\u0061\/","face":1}`))
@@ -298,7 +298,7 @@ func FuzzReadObject(f *testing.F) {
 	})
 }
 
-// It agrees with the decoder of the standard library.
+// decodeBase64 agrees with the decoder of the standard library.
 func FuzzBase64(f *testing.F) {
 	for _, s := range []string{"Zm9v", "Zg==", " Zg = =", "data:;base64,Zg", "-_", "+/+", "\n"} {
 		f.Add([]byte(s))

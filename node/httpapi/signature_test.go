@@ -91,8 +91,8 @@ func TestChangedRequestHasNoEffect(t *testing.T) {
 	}
 }
 
-// It replays a captured write with a key that its signature does not cover, which
-// would make it another write.
+// The test replays a captured write with a key that its signature does not cover,
+// which would make it another write.
 func TestUnsignedIdempotencyKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)

@@ -122,7 +122,7 @@ func (c *client) tags() []string {
 	return names
 }
 
-// They take it in every encoding of the path.
+// A tag takes the name in every encoding of the path.
 func TestTagsTakeEveryLegalName(t *testing.T) {
 	t.Parallel()
 	for what, encode := range encodings {

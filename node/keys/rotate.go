@@ -296,9 +296,9 @@ func (k *Keys) rewrapAll(ctx context.Context) (int, error) {
 }
 
 func (k *Keys) rekey(ctx context.Context, c metafsm.Rekey) (a metafsm.RekeyAnswer, err error) {
-	answer, err := k.in.Replicas.MetaGroup().Propose(ctx, c.Encode())
+	answer, err := k.in.Replicas.MetaGroup().Propose(ctx, metafsm.RekeyOp.Encode(c))
 	if err != nil {
 		return a, replicas.Heal(id.Meta, err)
 	}
-	return metafsm.ParseRekeyAnswer(answer)
+	return metafsm.RekeyOp.Answer(answer)
 }

@@ -121,7 +121,7 @@ func await(t *testing.T, limit time.Duration, want int, parties ...*party) time.
 	return time.Since(begin)
 }
 
-// They use loopback and real time.
+// The nodes use loopback and real time.
 func TestThreeNodesMeetInASecond(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -226,7 +226,7 @@ func TestNodeReturnsAtAnotherAddress(t *testing.T) {
 	})
 }
 
-// It has no seeds.
+// The node has no seeds.
 func TestNodeFindsOthersByItsFile(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

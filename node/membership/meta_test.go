@@ -114,7 +114,7 @@ func FuzzPeerMetadataIsBounded(f *testing.F) {
 	})
 }
 
-// Its file is bounded.
+// The file of the book is bounded.
 func TestBookKeepsTheLatestAddresses(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "addresses")

@@ -9,7 +9,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/transport"
-	"facet/router"
+	"facet/router/calls"
 )
 
 // Peers reaches other nodes by their member ids (router.Peers).
@@ -31,11 +31,11 @@ func (p *Peers) Self() id.Member { return p.self }
 func (p *Peers) Call(ctx context.Context, to id.Member, method string, body []byte) ([]byte, error) {
 	address, err := p.resolve(to)
 	if err != nil {
-		return nil, router.Unreachable(err)
+		return nil, calls.Unreachable(err)
 	}
 	node, err := to.Node()
 	if err != nil {
-		return nil, router.Unreachable(err)
+		return nil, calls.Unreachable(err)
 	}
 	answer, err := p.client.Call(ctx, transport.At(node, address), method, body)
 	if err == nil {
@@ -43,14 +43,14 @@ func (p *Peers) Call(ctx context.Context, to id.Member, method string, body []by
 	}
 	if remote, ok := errors.AsType[*transport.RemoteError](err); ok {
 		if remote.Payload != nil {
-			return nil, router.DecodeFault(remote.Payload)
+			return nil, calls.DecodeFault(remote.Payload)
 		}
 		return nil, fmt.Errorf("peer %s: %w", to, err)
 	}
 	if errors.Is(err, transport.ErrTooLarge) {
 		return nil, err
 	}
-	return nil, router.Unreachable(err)
+	return nil, calls.Unreachable(err)
 }
 
 // Ask has a member answer the question q of method. It reads the answer into a, unless
@@ -82,5 +82,5 @@ func (f Fault) Error() string { return f.Err.Error() }
 // Unwrap returns the error.
 func (f Fault) Unwrap() error { return f.Err }
 
-// PeerError returns the bytes that router.DecodeFault reads.
-func (f Fault) PeerError() []byte { return router.EncodeFault(f.Err) }
+// PeerError returns the bytes that calls.DecodeFault reads.
+func (f Fault) PeerError() []byte { return calls.EncodeFault(f.Err) }

@@ -39,7 +39,7 @@ func (p *Placement) raiseLevel(ctx context.Context) error {
 		return nil
 	}
 	p.cfg.Log.Info("all nodes know newer forms: the cluster uses them from now on, and older versions can't join any more", "level", lowest)
-	return p.propose(ctx, metafsm.RaiseLevel{Level: lowest})
+	return p.propose(ctx, metafsm.RaiseLevelOp.Encode(metafsm.RaiseLevel{Level: lowest}))
 }
 
 // checkLevel refuses to wait for a cluster that will not take this node in, because

@@ -106,7 +106,7 @@ func (p *Placement) keepPlaces(ctx context.Context) error {
 		}
 	}
 	if arrived || !reflect.DeepEqual(next, shards) {
-		if err := p.propose(ctx, metafsm.PutShards{Previous: now.Epoch, Shards: next}); err != nil {
+		if err := p.propose(ctx, metafsm.PutShardsOp.Encode(metafsm.PutShards{Previous: now.Epoch, Shards: next})); err != nil {
 			return fmt.Errorf("change the shard map: %w", err)
 		}
 	}

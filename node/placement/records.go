@@ -56,7 +56,7 @@ func (p *Placement) keepRecords(ctx context.Context) error {
 	for _, m := range members {
 		seats = append(seats, metafsm.Seat{Member: m, Zone: zones[m]})
 	}
-	return p.propose(ctx, metafsm.PutShards{Shards: metafsm.Place(seats, cluster.Shards, cluster.Replicas)})
+	return p.propose(ctx, metafsm.PutShardsOp.Encode(metafsm.PutShards{Shards: metafsm.Place(seats, cluster.Shards, cluster.Replicas)}))
 }
 
 // foundRecord proposes the record that makes these nodes a cluster. Only the
@@ -66,7 +66,7 @@ func (p *Placement) foundRecord(ctx context.Context) error {
 	if _, err := rand.Read(random[:]); err != nil {
 		return fmt.Errorf("make a cluster id: %w", err)
 	}
-	return p.propose(ctx, metafsm.Found{Cluster: metafsm.Cluster{
+	return p.propose(ctx, metafsm.FoundOp.Encode(metafsm.Found{Cluster: metafsm.Cluster{
 		ID:       id.Cluster{UUID: id.Random(random)},
 		Shards:   p.cfg.Shards,
 		Replicas: min(p.cfg.Copies, len(p.cfg.Replicas.Members(id.Meta))),
@@ -76,7 +76,7 @@ func (p *Placement) foundRecord(ctx context.Context) error {
 
 		SlotsPerShard: uint32(p.cfg.SlotsPerShard),
 		Created:       time.Now().UnixMilli(),
-	}})
+	}}))
 }
 
 // takeIn adds a node to meta when it is not there: as a member that receives the
@@ -95,8 +95,8 @@ func (p *Placement) takeIn(ctx context.Context, m id.Member) error {
 	return p.cfg.Replicas.MetaGroup().AddNonvoter(ctx, m, index)
 }
 
-func (p *Placement) propose(ctx context.Context, c interface{ Encode() []byte }) error {
-	_, err := p.cfg.Replicas.MetaGroup().Propose(ctx, c.Encode())
+func (p *Placement) propose(ctx context.Context, cmd []byte) error {
+	_, err := p.cfg.Replicas.MetaGroup().Propose(ctx, cmd)
 	return err
 }
 

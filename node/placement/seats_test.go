@@ -31,7 +31,7 @@ func TestMissedNodeIsAwayInTime(t *testing.T) {
 		for i := range 3 {
 			n := id.Node{UUID: id.UUID{byte(i + 1)}}
 			m := id.NewMember(n, 1)
-			meta.Apply(uint64(i+1), metafsm.PutNode{Node: metafsm.Node{ID: n, Member: m}}.Encode())
+			meta.Apply(uint64(i+1), metafsm.PutNodeOp.Encode(metafsm.PutNode{Node: metafsm.Node{ID: n, Member: m}}))
 			nodes = append(nodes, membership.Member{Meta: membership.Meta{Member: m}})
 		}
 		there := seen(nodes)

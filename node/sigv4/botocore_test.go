@@ -116,8 +116,8 @@ func TestBotocoreIsAccepted(t *testing.T) {
 	}
 }
 
-// These are a signature without the body, one in the query, and one with a session
-// token.
+// The variants are a signature without the body, one in the query, and one with a
+// session token.
 func TestBotocoreVariantsAreRefused(t *testing.T) {
 	t.Parallel()
 	var jobs []job

@@ -270,7 +270,7 @@ func TestUnknownKeyLooksLikeAWrongSignature(t *testing.T) {
 	wantMessage(t, "dummy secret", c.Verify("", sha256.Sum256(nil)), messageMismatch)
 }
 
-// That is the specification's form.
+// The accepted form is the specification's.
 func TestStrictTakesOneFormOnly(t *testing.T) {
 	t.Parallel()
 	strict := New(Config{Region: "ap-southeast-2", Service: "execute-api", Canonical: Strict})

@@ -11,7 +11,7 @@ import (
 	"facet/node/transport/memnet"
 )
 
-// All of them are answered in the end.
+// All requests are answered in the end.
 func TestLargeRequestsWaitForMemory(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		const size = 400 << 10
@@ -48,7 +48,7 @@ func TestLargeRequestsWaitForMemory(t *testing.T) {
 	})
 }
 
-// All of them arrive in the end.
+// All answers arrive in the end.
 func TestLargeAnswersWaitForMemory(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		const size = 400 << 10

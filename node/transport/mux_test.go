@@ -290,7 +290,7 @@ func held(m *Mux) (conns, handshakes int) {
 	return len(m.conns), len(m.handshakes)
 }
 
-// So is one that sends rubbish.
+// A connection that sends rubbish is closed too.
 func TestSilentConnectionIsClosed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

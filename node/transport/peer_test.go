@@ -416,7 +416,7 @@ func TestSlowRequestIsNotIdle(t *testing.T) {
 	})
 }
 
-// Its memory is returned after frameTimeout.
+// The memory of the half is returned after frameTimeout.
 func TestHalfARequestIsDropped(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		p.handle(echo)

@@ -23,15 +23,15 @@ func (w *metaWorld) node() []byte {
 			ID: n, Member: id.NewMember(n, uint32(w.IntN(2))), Name: fmt.Sprint("node ", w.IntN(3)), Joined: int64(w.IntN(9)),
 			Zone: fmt.Sprint("zone ", w.IntN(2)), Level: uint32(w.IntN(knownLevel + 1)),
 		}}
-		return send(w, metafsm.ParsePutNodeAnswer, c, w.model.putNode)
+		return send(w, metafsm.PutNodeOp, c, w.model.putNode)
 	case 4, 5, 6:
 		c := metafsm.SetNodeState{Node: nodeID(w.IntN(5)), State: metafsm.NodeState(w.IntN(3))}
 		if w.IntN(3) == 0 {
 			c.Heir = nodeID(w.IntN(5))
 		}
-		return send(w, metafsm.ParseSetNodeStateAnswer, c, w.model.setNodeState)
+		return send(w, metafsm.SetNodeStateOp, c, w.model.setNodeState)
 	default:
-		return send(w, metafsm.ParseRaiseLevelAnswer, metafsm.RaiseLevel{Level: uint32(w.IntN(knownLevel + 1))}, w.model.raiseLevel)
+		return send(w, metafsm.RaiseLevelOp, metafsm.RaiseLevel{Level: uint32(w.IntN(knownLevel + 1))}, w.model.raiseLevel)
 	}
 }
 
@@ -85,7 +85,7 @@ func (w *metaWorld) load() []byte {
 	case 2:
 		c.Backup[1]++
 	}
-	return send(w, metafsm.ParseLoadAnswer, c, w.model.load)
+	return send(w, metafsm.LoadOp, c, w.model.load)
 }
 
 func (m *metaModel) node(n id.Node) int {

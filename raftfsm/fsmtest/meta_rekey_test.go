@@ -45,7 +45,7 @@ func (w *metaWorld) rekey() []byte {
 		c.KeyCheck = []byte{byte(w.IntN(3) + 1)}
 		c.KeyHead = [][]byte{nil, nil, {1}, {3}}[w.IntN(4)]
 	}
-	return send(w, metafsm.ParseRekeyAnswer, c, w.model.rekey)
+	return send(w, metafsm.RekeyOp, c, w.model.rekey)
 }
 
 // wrapped tells whether a secret may come in.

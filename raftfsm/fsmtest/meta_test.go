@@ -10,6 +10,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
+	"facet/raftfsm/command"
 	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/metafsm"
 )
@@ -48,10 +49,10 @@ func expect[T any](w *metaWorld, parse func([]byte) (T, error), want T) {
 
 // send asks the model what a command has to answer and encodes it. It may be sent
 // again later, as a retry.
-func send[C interface{ Encode() []byte }, A any](w *metaWorld, parse func([]byte) (A, error), c C, model func(C) A) []byte {
+func send[C, A any](w *metaWorld, op command.Op[C, A], c C, model func(C) A) []byte {
 	again := func() []byte {
-		expect(w, parse, model(c))
-		return c.Encode()
+		expect(w, op.Answer, model(c))
+		return op.Encode(c)
 	}
 	w.sent = append(w.sent, again)
 	return again()
@@ -114,22 +115,22 @@ func (w *metaWorld) found() []byte {
 	switch w.IntN(4) {
 	case 0:
 		c := metafsm.Found{Cluster: metafsm.Cluster{Shards: 4, Replicas: 3, Pack: "p", Created: int64(w.IntN(100))}}
-		return send(w, metafsm.ParseFoundAnswer, c, m.found)
+		return send(w, metafsm.FoundOp, c, m.found)
 	case 1:
 		c := metafsm.PutShards{Previous: uint64(w.IntN(4))}
 		for s := range w.IntN(3) {
 			c.Shards = append(c.Shards, metafsm.ShardVoters{Shard: id.Shard(s + 1), Voters: []id.Member{"a", "b"}[:1+w.IntN(2)]})
 		}
-		return send(w, metafsm.ParsePutShardsAnswer, c, m.putShards)
+		return send(w, metafsm.PutShardsOp, c, m.putShards)
 	case 2:
 		c := metafsm.PutAccessKey{Key: metafsm.AccessKey{
 			ID: fmt.Sprint("key ", w.IntN(5)), Tenant: tenantID(w.IntN(4)), Role: 1, SealedSecret: []byte{byte(w.IntN(9))},
 			Created: int64(w.IntN(9)), State: metafsm.KeyState(w.IntN(2)),
 		}}
-		return send(w, metafsm.ParsePutAccessKeyAnswer, c, m.putAccessKey)
+		return send(w, metafsm.PutAccessKeyOp, c, m.putAccessKey)
 	default:
 		c := metafsm.DeleteAccessKey{Tenant: tenantID(w.IntN(4)), Key: fmt.Sprint("key ", w.IntN(5))}
-		return send(w, metafsm.ParseDeleteAccessKeyAnswer, c, m.deleteAccessKey)
+		return send(w, metafsm.DeleteAccessKeyOp, c, m.deleteAccessKey)
 	}
 }
 
@@ -138,17 +139,17 @@ func (w *metaWorld) create() []byte {
 	switch w.IntN(8) {
 	case 0, 1:
 		c := metafsm.CreateTenant{Write: w.write(), Tenant: metafsm.Tenant{ID: tenantID(w.IntN(4)), Name: fmt.Sprint("tenant ", w.IntN(4))}}
-		return send(w, metafsm.ParseCreateTenantAnswer, c, m.createTenant)
+		return send(w, metafsm.CreateTenantOp, c, m.createTenant)
 	case 2, 3:
 		c := metafsm.CreateApplication{Write: w.write(), Application: w.application()}
 		if w.IntN(2) == 0 {
 			g := w.someGallery()
 			c.Application.Tenant, c.Application.Gallery = g.Tenant, g.ID
 		}
-		return send(w, metafsm.ParseCreateApplicationAnswer, c, m.createApplication)
+		return send(w, metafsm.CreateApplicationOp, c, m.createApplication)
 	default:
 		c := metafsm.CreateGallery{Write: w.write(), Gallery: w.gallery(), Application: w.application()}
-		return send(w, metafsm.ParseCreateGalleryAnswer, c, m.createGallery)
+		return send(w, metafsm.CreateGalleryOp, c, m.createGallery)
 	}
 }
 
@@ -160,25 +161,25 @@ func (w *metaWorld) change() []byte {
 			Write: w.write(), Tenant: g.Tenant, Gallery: g.ID, Name: maybe(w, fmt.Sprint("gallery ", w.IntN(6))),
 			Description: maybe(w, "another"), Size: maybe(w, g.Size+uint32(w.IntN(40))-10), Shards: 1 + w.IntN(4),
 		}
-		return send(w, metafsm.ParseUpdateGalleryAnswer, c, m.updateGallery)
+		return send(w, metafsm.UpdateGalleryOp, c, m.updateGallery)
 	case 3:
 		c := metafsm.DeleteGallery{Write: w.write(), Tenant: g.Tenant, Gallery: g.ID}
 		if w.IntN(8) == 0 {
 			c.Tenant = tenantID(w.IntN(4))
 		}
-		return send(w, metafsm.ParseDeleteGalleryAnswer, c, m.deleteGallery)
+		return send(w, metafsm.DeleteGalleryOp, c, m.deleteGallery)
 	case 4:
 		c := metafsm.ForgetGallery{Gallery: g.ID, Generation: g.Generation + uint32(w.IntN(8)/7)}
-		return send(w, metafsm.ParseForgetGalleryAnswer, c, m.forgetGallery)
+		return send(w, metafsm.ForgetGalleryOp, c, m.forgetGallery)
 	case 5, 6:
 		c := metafsm.UpdateApplication{
 			Write: w.write(), Tenant: a.Tenant, Application: a.ID, Name: maybe(w, "new"), Description: maybe(w, "d"),
 			MinimumQuality: maybe(w, .5), VerifyThreshold: maybe(w, 1), GuardThreshold: maybe(w, 2), Guard: maybe(w, w.IntN(2) == 0),
 		}
-		return send(w, metafsm.ParseUpdateApplicationAnswer, c, m.updateApplication)
+		return send(w, metafsm.UpdateApplicationOp, c, m.updateApplication)
 	default:
 		c := metafsm.DeleteApplication{Write: w.write(), Tenant: a.Tenant, Application: a.ID}
-		return send(w, metafsm.ParseDeleteApplicationAnswer, c, m.deleteApplication)
+		return send(w, metafsm.DeleteApplicationOp, c, m.deleteApplication)
 	}
 }
 
@@ -189,15 +190,15 @@ func (w *metaWorld) slots() []byte {
 	switch w.IntN(8) {
 	case 0, 1:
 		c := metafsm.Reclaim{Gallery: g.ID, Generation: generation, Shard: shard, Returned: of.Reclaimed + uint32(w.IntN(20))}
-		return send(w, metafsm.ParseReclaimAnswer, c, m.reclaim)
+		return send(w, metafsm.ReclaimOp, c, m.reclaim)
 	case 2:
 		c := metafsm.Settle{Gallery: g.ID, Generation: generation, Epoch: g.Epoch - uint32(w.IntN(4)/3)}
-		return send(w, metafsm.ParseSettleAnswer, c, m.settle)
+		return send(w, metafsm.SettleOp, c, m.settle)
 	default:
 		c := metafsm.Grant{
 			Gallery: g.ID, Generation: generation, Shard: shard, Have: of.Total + uint32(w.IntN(3)) - min(1, of.Total), Want: uint32(w.IntN(60)),
 		}
-		return send(w, metafsm.ParseGrantAnswer, c, m.grant)
+		return send(w, metafsm.GrantOp, c, m.grant)
 	}
 }
 
@@ -207,17 +208,17 @@ func (w *metaWorld) tag() []byte {
 	switch w.IntN(4) {
 	case 0, 1:
 		c := metafsm.CreateTag{Write: w.write(), Gallery: g.ID, Name: name}
-		return send(w, metafsm.ParseCreateTagAnswer, c, func(c metafsm.CreateTag) metafsm.TagAnswer {
+		return send(w, metafsm.CreateTagOp, c, func(c metafsm.CreateTag) metafsm.TagAnswer {
 			return m.changeTags(c.Write, "create tag", c.Gallery, func(t *modelTags) (metafsm.Status, uint32) { return t.create(name) })
 		})
 	case 2:
 		c := metafsm.RenameTag{Write: w.write(), Gallery: g.ID, From: name, To: to}
-		return send(w, metafsm.ParseRenameTagAnswer, c, func(c metafsm.RenameTag) metafsm.TagAnswer {
+		return send(w, metafsm.RenameTagOp, c, func(c metafsm.RenameTag) metafsm.TagAnswer {
 			return m.changeTags(c.Write, "rename tag", c.Gallery, func(t *modelTags) (metafsm.Status, uint32) { return t.rename(name, to) })
 		})
 	default:
 		c := metafsm.DeleteTag{Write: w.write(), Gallery: g.ID, Name: name}
-		return send(w, metafsm.ParseDeleteTagAnswer, c, func(c metafsm.DeleteTag) metafsm.TagAnswer {
+		return send(w, metafsm.DeleteTagOp, c, func(c metafsm.DeleteTag) metafsm.TagAnswer {
 			return m.changeTags(c.Write, "delete tag", c.Gallery, func(t *modelTags) (metafsm.Status, uint32) { return t.delete(name) })
 		})
 	}

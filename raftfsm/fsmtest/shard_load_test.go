@@ -104,8 +104,7 @@ func (w *shardWorld) proposeLoad(c shardfsm.Load, ops []id.Operation) []byte {
 		}
 		b.have = a.Entries
 	}
-	expectOf(w, shardfsm.ParseLoadAnswer, a)
-	return c.Encode()
+	return propose(w, shardfsm.LoadOp, c, a)
 }
 
 // load is what Load does.

@@ -16,6 +16,7 @@ import (
 	"facet/internal/codec"
 	"facet/internal/id"
 	"facet/raftfsm"
+	"facet/raftfsm/command"
 	"facet/raftfsm/fsmtest"
 	"facet/raftfsm/shardfsm"
 	"facet/shard"
@@ -185,11 +186,11 @@ func (w *shardWorld) enrol() []byte {
 		kind, c = w.newEnrolment()
 	}
 	if kind == "add" {
-		w.expectEvent(shardfsm.ParseAddEventAnswer, c.Gallery, c.Op, w.model.enrol(kind, c))
-		return shardfsm.AddEvent(c).Encode()
+		w.expectEvent(shardfsm.AddEventOp.Answer, c.Gallery, c.Op, w.model.enrol(kind, c))
+		return shardfsm.AddEventOp.Encode(shardfsm.AddEvent(c))
 	}
-	w.expectEvent(shardfsm.ParseRegisterAnswer, c.Gallery, c.Op, w.model.enrol(kind, c))
-	return c.Encode()
+	w.expectEvent(shardfsm.RegisterOp.Answer, c.Gallery, c.Op, w.model.enrol(kind, c))
+	return shardfsm.RegisterOp.Encode(c)
 }
 
 // elsewhere gives another subject to an operation that is remembered at that time:
@@ -234,8 +235,8 @@ func (w *shardWorld) replace() []byte {
 	if w.IntN(20) == 0 {
 		c.Request[15]++
 	}
-	w.expectEvent(shardfsm.ParseReplaceEventAnswer, c.Gallery, c.Op, w.model.replace(c))
-	return c.Encode()
+	w.expectEvent(shardfsm.ReplaceEventOp.Answer, c.Gallery, c.Op, w.model.replace(c))
+	return shardfsm.ReplaceEventOp.Encode(c)
 }
 
 // expectEvent notes what the next command has to answer: the model's answer, and in
@@ -262,6 +263,12 @@ func expectOf[T any](w *shardWorld, parse func([]byte) (T, error), want T) {
 	})
 }
 
+// propose encodes a command that has to be answered like this.
+func propose[C, A any](w *shardWorld, op command.Op[C, A], c C, want A) []byte {
+	expectOf(w, op.Answer, want)
+	return op.Encode(c)
+}
+
 func (w *shardWorld) remove() []byte {
 	of, _ := w.pick()
 	if w.IntN(8) == 0 {
@@ -275,8 +282,7 @@ func (w *shardWorld) remove() []byte {
 		if w.IntN(20) == 0 && len(w.enrolled) > 0 {
 			c.Op = w.enrolled[w.IntN(len(w.enrolled))].Op
 		}
-		expectOf(w, shardfsm.ParseUnregisterAnswer, w.model.unregister(c))
-		return c.Encode()
+		return propose(w, shardfsm.UnregisterOp, c, w.model.unregister(c))
 	}
 	c := shardfsm.RemoveEvent{
 		Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{4, byte(w.IntN(60))},
@@ -285,8 +291,7 @@ func (w *shardWorld) remove() []byte {
 	if w.IntN(8) == 0 {
 		c.Event = eventID(w.IntN(w.events + 1))
 	}
-	expectOf(w, shardfsm.ParseRemoveEventAnswer, w.model.removeEvent(c))
-	return c.Encode()
+	return propose(w, shardfsm.RemoveEventOp, c, w.model.removeEvent(c))
 }
 
 // settle activates or withdraws what is pending, or was.
@@ -305,8 +310,7 @@ func (w *shardWorld) settle() []byte {
 		c := shardfsm.Withdraw{
 			Gallery: of.gallery, Generation: w.generation(of.gallery), Subject: of.subject, Event: of.event, Time: w.tick(),
 		}
-		expectOf(w, shardfsm.ParseWithdrawAnswer, w.model.withdraw(c))
-		return c.Encode()
+		return propose(w, shardfsm.WithdrawOp, c, w.model.withdraw(c))
 	}
 	c := shardfsm.Activate{
 		Gallery: of.gallery, Generation: w.generation(of.gallery), Op: of.op, Request: of.request, Keyed: w.IntN(2) == 0,
@@ -318,16 +322,15 @@ func (w *shardWorld) settle() []byte {
 	case 1:
 		c.Request[15]++
 	}
-	w.expectEvent(shardfsm.ParseActivateAnswer, c.Gallery, c.Op, w.model.activate(c))
-	return c.Encode()
+	w.expectEvent(shardfsm.ActivateOp.Answer, c.Gallery, c.Op, w.model.activate(c))
+	return shardfsm.ActivateOp.Encode(c)
 }
 
 func (w *shardWorld) slots() []byte {
 	g := w.gallery()
 	if w.IntN(3) > 0 {
 		c := shardfsm.Grant{Gallery: g, Generation: w.generation(g), Total: w.model.usage(g).Returned + uint32(w.IntN(25))}
-		expectOf(w, shardfsm.ParseGrantAnswer, w.model.grant(c))
-		return c.Encode()
+		return propose(w, shardfsm.GrantOp, c, w.model.grant(c))
 	}
 	u := w.model.usage(g)
 	c := shardfsm.ReturnSlots{
@@ -340,8 +343,7 @@ func (w *shardWorld) slots() []byte {
 	case 1:
 		c.Granted /= 2
 	}
-	expectOf(w, shardfsm.ParseReturnSlotsAnswer, w.model.returnSlots(c))
-	return c.Encode()
+	return propose(w, shardfsm.ReturnSlotsOp, c, w.model.returnSlots(c))
 }
 
 func (w *shardWorld) rare() []byte {
@@ -352,16 +354,13 @@ func (w *shardWorld) rare() []byte {
 		return [][]byte{nil, {codec.Skippable | 9, 1, 0xa0}}[w.IntN(2)]
 	case 2, 3:
 		c := shardfsm.Widen{Gallery: g, Generation: w.generation(g), Epoch: uint32(w.IntN(5))}
-		expectOf(w, shardfsm.ParseWidenAnswer, w.model.widen(c))
-		return c.Encode()
+		return propose(w, shardfsm.WidenOp, c, w.model.widen(c))
 	case 4:
 		c := shardfsm.Fence{Gallery: g, Generation: w.generation(g) + uint32(w.IntN(2))}
-		expectOf(w, shardfsm.ParseFenceAnswer, w.model.fence(c))
-		return c.Encode()
+		return propose(w, shardfsm.FenceOp, c, w.model.fence(c))
 	default:
 		c := shardfsm.Purge{Gallery: g, Generation: w.generation(g), Max: uint32(w.IntN(4))}
-		expectOf(w, shardfsm.ParsePurgeAnswer, w.model.purge(c))
-		return c.Encode()
+		return propose(w, shardfsm.PurgeOp, c, w.model.purge(c))
 	}
 }
 
@@ -427,10 +426,10 @@ func TestReplicasOfAShardAgreeWithEachOtherAndTheModel(t *testing.T) {
 func (w *shardWorld) compareGallery(t *testing.T, replica int, s *shard.Shard, g id.Gallery) {
 	t.Helper()
 	m := w.model
-	if got, want := s.Usage(g), m.usage(g); got != want {
+	if got, want := s.Slots().Usage(g), m.usage(g); got != want {
 		t.Fatalf("replica %d: usage %+v, want %+v", replica, got, want)
 	}
-	entries, total := s.List(g, 0, 1000, shard.Ascending)
+	entries, total := s.Listing().List(g, 0, 1000, shard.Ascending)
 	if list := m.list(g); !slices.Equal(list, entries) || total != len(entries) {
 		t.Fatalf("replica %d: total %d, list (-want +got):\n%s", replica, total, cmp.Diff(list, entries))
 	}
@@ -470,7 +469,7 @@ func (w *shardWorld) compareSearches(t *testing.T, replica int, s *shard.Shard, 
 		if want := search(w.model.candidates(g), q); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("replica %d: search %+v: got %v, %v, want %v", replica, q, got, err, want)
 		}
-		got, err = s.SearchPending(t.Context(), g, generation, galleryKey, q)
+		got, err = s.Pending().Search(t.Context(), g, generation, galleryKey, q)
 		if want := search(w.model.pending(g), q); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("replica %d: search of what is pending %+v: got %v, %v, want %v", replica, q, got, err, want)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
+	"facet/raftfsm/command"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 )
@@ -41,21 +42,21 @@ func newSlotWorld(t *testing.T, seed uint64) *slotWorld {
 	for range 3 {
 		w.shards = append(w.shards, shardfsm.New(table, arena))
 	}
-	answerTo(w, w.meta.Apply, metafsm.CreateTenant{
+	answerTo(w, w.meta.Apply, metafsm.CreateTenantOp, metafsm.CreateTenant{
 		Write: metafsm.Write{Op: id.Operation{1}}, Tenant: metafsm.Tenant{ID: tenantID(1), Name: "t"},
-	}, metafsm.ParseCreateTenantAnswer)
-	answerTo(w, w.meta.Apply, metafsm.CreateGallery{
+	})
+	answerTo(w, w.meta.Apply, metafsm.CreateGalleryOp, metafsm.CreateGallery{
 		Write:       metafsm.Write{Op: id.Operation{2}},
 		Gallery:     metafsm.Gallery{ID: slotGallery, Tenant: tenantID(1), Name: "g", Size: w.size, Shards: 3, Generation: 1, Epoch: 1},
 		Application: metafsm.Application{ID: applicationID(1)},
-	}, metafsm.ParseCreateGalleryAnswer)
+	})
 	return w
 }
 
 // answerTo applies a command to one machine.
-func answerTo[A any](w *slotWorld, apply func(uint64, []byte) []byte, c interface{ Encode() []byte }, parse func([]byte) (A, error)) A {
+func answerTo[C, A any](w *slotWorld, apply func(uint64, []byte) []byte, op command.Op[C, A], c C) A {
 	w.t.Helper()
-	a, err := parse(apply(1, c.Encode()))
+	a, err := op.Answer(apply(1, op.Encode(c)))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -64,11 +65,11 @@ func answerTo[A any](w *slotWorld, apply func(uint64, []byte) []byte, c interfac
 
 func (w *slotWorld) register(s int, recycle bool) shardfsm.Status {
 	w.events++
-	return answerTo(w, w.shards[s].Apply, shardfsm.Register{
+	return answerTo(w, w.shards[s].Apply, shardfsm.RegisterOp, shardfsm.Register{
 		Gallery: slotGallery, Generation: 1, Op: id.Operation{9, byte(w.events >> 8), byte(w.events)},
 		Subject: subjectID(w.events), Event: eventID(w.events), Time: w.time, Recycle: recycle,
 		Pending: w.IntN(4) == 0, Sealed: []byte{1},
-	}, shardfsm.ParseRegisterAnswer).Status
+	}).Status
 }
 
 func (w *slotWorld) replace(s int) {
@@ -78,10 +79,10 @@ func (w *slotWorld) replace(s int) {
 		return
 	}
 	w.events++
-	a := answerTo(w, w.shards[s].Apply, shardfsm.ReplaceEvent{
+	a := answerTo(w, w.shards[s].Apply, shardfsm.ReplaceEventOp, shardfsm.ReplaceEvent{
 		Gallery: slotGallery, Generation: 1, Op: id.Operation{9, byte(w.events >> 8), byte(w.events)},
 		Subject: of, Event: oldest.Event, Time: w.time, Revision: oldest.Revision + 1, Oldest: true, Sealed: []byte{2},
-	}, shardfsm.ParseReplaceEventAnswer)
+	})
 	if a.Status != shardfsm.Done {
 		w.t.Fatalf("an update of an event that is there: %v", a.Status)
 	}
@@ -89,26 +90,26 @@ func (w *slotWorld) replace(s int) {
 
 // ask has meta grant slots to a shard; the answer is on its way then.
 func (w *slotWorld) ask(s int) {
-	u := w.shards[s].Shard().Usage(slotGallery)
-	a := answerTo(w, w.meta.Apply, metafsm.Grant{
+	u := w.shards[s].Shard().Slots().Usage(slotGallery)
+	a := answerTo(w, w.meta.Apply, metafsm.GrantOp, metafsm.Grant{
 		Gallery: slotGallery, Generation: 1, Shard: id.Shard(s + 1), Have: u.Granted, Want: uint32(1 + w.IntN(12)),
-	}, metafsm.ParseGrantAnswer)
+	})
 	w.grants = append(w.grants, slotMessage{s, a.Total})
 }
 
 // giveBack has a shard return slots beyond keep and at least some, and tells it again
 // what it was granted; the answer is on its way then.
 func (w *slotWorld) giveBack(s int, keep, least uint32) {
-	u := w.shards[s].Shard().Usage(slotGallery)
+	u := w.shards[s].Shard().Slots().Usage(slotGallery)
 	var granted uint32
 	for _, of := range w.meta.Grants(slotGallery) {
 		if of.Shard == id.Shard(s+1) {
 			granted = of.Total
 		}
 	}
-	a := answerTo(w, w.shards[s].Apply, shardfsm.ReturnSlots{
+	a := answerTo(w, w.shards[s].Apply, shardfsm.ReturnSlotsOp, shardfsm.ReturnSlots{
 		Gallery: slotGallery, Generation: 1, Granted: granted, Returned: u.Returned, Keep: keep, Recycle: least, Time: w.time,
-	}, shardfsm.ParseReturnSlotsAnswer)
+	})
 	w.reclaims = append(w.reclaims, slotMessage{s, a.Returned})
 }
 
@@ -128,13 +129,13 @@ func (w *slotWorld) deliver(from *[]slotMessage, arrive func(slotMessage)) {
 }
 
 func (w *slotWorld) granted(m slotMessage) {
-	answerTo(w, w.shards[m.shard].Apply, shardfsm.Grant{Gallery: slotGallery, Generation: 1, Total: m.total}, shardfsm.ParseGrantAnswer)
+	answerTo(w, w.shards[m.shard].Apply, shardfsm.GrantOp, shardfsm.Grant{Gallery: slotGallery, Generation: 1, Total: m.total})
 }
 
 func (w *slotWorld) reclaimed(m slotMessage) {
-	a := answerTo(w, w.meta.Apply, metafsm.Reclaim{
+	a := answerTo(w, w.meta.Apply, metafsm.ReclaimOp, metafsm.Reclaim{
 		Gallery: slotGallery, Generation: 1, Shard: id.Shard(m.shard + 1), Returned: m.total,
-	}, metafsm.ParseReclaimAnswer)
+	})
 	if a.Status != metafsm.Done {
 		w.t.Fatalf("reclaim of %d from shard %d: %v", m.total, m.shard+1, a.Status)
 	}
@@ -172,10 +173,10 @@ func (w *slotWorld) step() {
 	case n < 6:
 		w.replace(s)
 	case n < 8:
-		answerTo(w, w.shards[s].Apply, shardfsm.Unregister{
+		answerTo(w, w.shards[s].Apply, shardfsm.UnregisterOp, shardfsm.Unregister{
 			Gallery: slotGallery, Generation: 1, Op: id.Operation{8, byte(w.events), byte(w.time)}, Time: w.time,
 			Subject: subjectID(1 + w.IntN(w.events+1)),
-		}, shardfsm.ParseUnregisterAnswer)
+		})
 	case n < 10:
 		w.ask(s)
 	case n < 11:
@@ -194,7 +195,7 @@ func (w *slotWorld) check(seed uint64, step int) {
 	w.t.Helper()
 	var used, slots uint32
 	for _, m := range w.shards {
-		u := m.Shard().Usage(slotGallery)
+		u := m.Shard().Slots().Usage(slotGallery)
 		used += u.Active + u.Deleted + u.Pending
 		slots += u.Slots()
 	}
@@ -209,11 +210,11 @@ func (w *slotWorld) settle(seed uint64) {
 	w.t.Helper()
 	w.time += 2 * shardfsm.PendingMillis // nothing is pending any more
 	// What the first shard itself returned may never have been told.
-	w.reclaimed(slotMessage{0, w.shards[0].Shard().Usage(slotGallery).Returned})
+	w.reclaimed(slotMessage{0, w.shards[0].Shard().Slots().Usage(slotGallery).Returned})
 	var elsewhere uint32
 	for s := 1; s < len(w.shards); s++ {
 		w.giveBack(s, 0, w.size)
-		u := w.shards[s].Shard().Usage(slotGallery)
+		u := w.shards[s].Shard().Slots().Usage(slotGallery)
 		if u.Slots() != u.Active {
 			w.t.Fatalf("seed %d: shard %d has returned what it can: %+v", seed, s+1, u)
 		}
@@ -224,10 +225,10 @@ func (w *slotWorld) settle(seed uint64) {
 		w.ask(0)
 		w.granted(w.grants[len(w.grants)-1])
 	}
-	if u := w.shards[0].Shard().Usage(slotGallery); u.Slots()+elsewhere != w.size {
+	if u := w.shards[0].Shard().Slots().Usage(slotGallery); u.Slots()+elsewhere != w.size {
 		w.t.Fatalf("seed %d: %d slots with the first shard, %d with the others, of %d", seed, u.Slots(), elsewhere, w.size)
 	}
-	for n := w.shards[0].Shard().Usage(slotGallery).Free(); n > 0; n-- {
+	for n := w.shards[0].Shard().Slots().Usage(slotGallery).Free(); n > 0; n-- {
 		if status := w.register(0, false); status != shardfsm.Done {
 			w.t.Fatalf("seed %d: %d slots are free: %v", seed, n, status)
 		}

@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/internal/id"
+	"facet/raftfsm/command"
 )
 
 // status applies a command and gives its answer's status.
-func status[A any](t testing.TB, m *Machine, c interface{ Encode() []byte }, parse func([]byte) (A, error), of func(A) Status) Status {
+func status[C, A any](t testing.TB, m *Machine, op command.Op[C, A], c C, of func(A) Status) Status {
 	t.Helper()
-	a, err := parse(m.Apply(1, c.Encode()))
+	a, err := op.Answer(m.Apply(1, op.Encode(c)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,19 +43,19 @@ func (g *tagger) expect(want Status, got TagAnswer, err error) uint32 {
 
 func (g *tagger) create(name string, want Status) uint32 {
 	g.t.Helper()
-	a, err := ParseCreateTagAnswer(g.m.Apply(1, CreateTag{g.write(), galleryA, name}.Encode()))
+	a, err := CreateTagOp.Answer(g.m.Apply(1, CreateTagOp.Encode(CreateTag{g.write(), galleryA, name})))
 	return g.expect(want, a, err)
 }
 
 func (g *tagger) rename(from, to string, want Status) uint32 {
 	g.t.Helper()
-	a, err := ParseRenameTagAnswer(g.m.Apply(1, RenameTag{g.write(), galleryA, from, to}.Encode()))
+	a, err := RenameTagOp.Answer(g.m.Apply(1, RenameTagOp.Encode(RenameTag{g.write(), galleryA, from, to})))
 	return g.expect(want, a, err)
 }
 
 func (g *tagger) delete(name string, want Status) uint32 {
 	g.t.Helper()
-	a, err := ParseDeleteTagAnswer(g.m.Apply(1, DeleteTag{g.write(), galleryA, name}.Encode()))
+	a, err := DeleteTagOp.Answer(g.m.Apply(1, DeleteTagOp.Encode(DeleteTag{g.write(), galleryA, name})))
 	return g.expect(want, a, err)
 }
 
@@ -63,7 +64,7 @@ func founded(t testing.TB) *Machine {
 	t.Helper()
 	m := New()
 	for i, c := range script()[:6] {
-		m.Apply(uint64(i+1), c.Encode())
+		m.Apply(uint64(i+1), encode(c))
 	}
 	if _, ok := m.Gallery(galleryA); !ok {
 		t.Fatal("there is no gallery")
@@ -149,12 +150,12 @@ func TestADeletedGalleryIsUnknownAtOnceAndItsNameFreeInTheEnd(t *testing.T) {
 	other.Gallery.Name = "gallery"
 	create := func(write byte) Status {
 		other.Write = testWrite(write)
-		return status(t, m, other, ParseCreateGalleryAnswer, func(a CreateGalleryAnswer) Status { return a.Status })
+		return status(t, m, CreateGalleryOp, other, func(a CreateGalleryAnswer) Status { return a.Status })
 	}
 	if got := create(50); got != Exists {
 		t.Fatalf("a second gallery of the name: %v", got)
 	}
-	a, err := ParseDeleteGalleryAnswer(m.Apply(1, DeleteGallery{testWrite(51), tenantA, galleryA}.Encode()))
+	a, err := DeleteGalleryOp.Answer(m.Apply(1, DeleteGalleryOp.Encode(DeleteGallery{testWrite(51), tenantA, galleryA})))
 	if err != nil || a.Status != Done || a.Gallery.Generation != 2 || a.Gallery.WrappedKey != nil {
 		t.Fatalf("delete: %+v, %v", a, err)
 	}
@@ -165,14 +166,14 @@ func TestADeletedGalleryIsUnknownAtOnceAndItsNameFreeInTheEnd(t *testing.T) {
 		t.Error("it is known")
 	}
 	grant := Grant{Gallery: galleryA, Generation: 2, Shard: 1, Want: 1}
-	if got := status(t, m, grant, ParseGrantAnswer, func(a GrantAnswer) Status { return a.Status }); got != UnknownGallery {
+	if got := status(t, m, GrantOp, grant, func(a GrantAnswer) Status { return a.Status }); got != UnknownGallery {
 		t.Errorf("slots of it: %v", got)
 	}
 	if got := create(52); got != BeingDeleted {
 		t.Errorf("its name, before the shards are fenced: %v", got)
 	}
 	forget := func(generation uint32) Status {
-		return status(t, m, ForgetGallery{galleryA, generation}, ParseForgetGalleryAnswer, func(a ForgetGalleryAnswer) Status { return a.Status })
+		return status(t, m, ForgetGalleryOp, ForgetGallery{galleryA, generation}, func(a ForgetGalleryAnswer) Status { return a.Status })
 	}
 	if got := forget(1); got != StaleGeneration {
 		t.Errorf("forget another generation: %v", got)
@@ -196,19 +197,19 @@ func TestAGrowingGalleryGetsSlotsOnItsNewShardsOnlyWhenSettled(t *testing.T) {
 	shards := ShardsOf(galleryA, 3, 16)
 	grant := func(s id.Shard) Status {
 		c := Grant{Gallery: galleryA, Generation: 1, Shard: s, Want: 1}
-		return status(t, m, c, ParseGrantAnswer, func(a GrantAnswer) Status { return a.Status })
+		return status(t, m, GrantOp, c, func(a GrantAnswer) Status { return a.Status })
 	}
 	grow := func(write byte, size uint32, shards int) Gallery {
-		a, err := ParseUpdateGalleryAnswer(m.Apply(1, UpdateGallery{
+		a, err := UpdateGalleryOp.Answer(m.Apply(1, UpdateGalleryOp.Encode(UpdateGallery{
 			Write: testWrite(write), Tenant: tenantA, Gallery: galleryA, Size: &size, Shards: shards,
-		}.Encode()))
+		})))
 		if err != nil || a.Status != Done {
 			t.Fatalf("grow: %v, %v", a.Status, err)
 		}
 		return a.Gallery
 	}
 	settle := func(epoch uint32) Status {
-		return status(t, m, Settle{galleryA, 1, epoch}, ParseSettleAnswer, func(a SettleAnswer) Status { return a.Status })
+		return status(t, m, SettleOp, Settle{galleryA, 1, epoch}, func(a SettleAnswer) Status { return a.Status })
 	}
 	grow(20, 1000, 2)
 	last := grow(21, 2000, 3)

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"facet/internal/codec"
+	"facet/raftfsm/command"
 )
 
 // Nodes of different versions may run beside each other, so a form of commands,
@@ -39,7 +39,8 @@ const (
 // ErrLevel says that a cluster uses forms that this software does not know.
 var ErrLevel = errors.New("metafsm: the cluster uses forms of a newer version of the software")
 
-var headRaiseLevel = codec.Head{Code: 22, Version: 1}
+// RaiseLevelOp is the command RaiseLevel.
+var RaiseLevelOp = command.Op[RaiseLevel, RaiseLevelAnswer]{Code: codeRaiseLevel, Version: 1}
 
 // RaiseLevel lets the cluster use the forms of a level that all its nodes know.
 type RaiseLevel struct {
@@ -52,14 +53,6 @@ type RaiseLevelAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 	// Level is the cluster's now.
 	Level uint32 `cbor:"2,keyasint"`
-}
-
-// Encode gives the bytes to propose.
-func (c RaiseLevel) Encode() []byte { return codec.Encode(headRaiseLevel, c) }
-
-// ParseRaiseLevelAnswer reads the answer to a RaiseLevel.
-func ParseRaiseLevelAnswer(b []byte) (RaiseLevelAnswer, error) {
-	return parse[RaiseLevelAnswer](b, headRaiseLevel)
 }
 
 // NewKnowing makes the machine of a cluster that is not founded, of software that
@@ -87,12 +80,13 @@ func tooHigh(level, known uint32) error {
 	return fmt.Errorf("%w: level %d, this software knows %d: run a version that is at least as new as the cluster's other nodes", ErrLevel, level, known)
 }
 
-func (c RaiseLevel) apply(m *Machine) []byte {
-	status := m.raiseLevel(c.Level)
-	return codec.Encode(answerOf(headRaiseLevel), RaiseLevelAnswer{status, m.state.levelNow()})
+func (c RaiseLevel) apply(m *Machine) RaiseLevelAnswer {
+	status := c.do(m)
+	return RaiseLevelAnswer{status, m.state.levelNow()}
 }
 
-func (m *Machine) raiseLevel(to uint32) Status {
+func (c RaiseLevel) do(m *Machine) Status {
+	to := c.Level
 	if to <= m.state.levelNow() {
 		return Done
 	}
@@ -108,3 +102,5 @@ func (m *Machine) raiseLevel(to uint32) Status {
 	m.touch()
 	return Done
 }
+
+const codeRaiseLevel = 22

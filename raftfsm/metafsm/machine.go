@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"sync"
 
-	"facet/internal/codec"
 	"facet/raftfsm"
+	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 )
 
@@ -47,14 +47,11 @@ func (m *Machine) Apply(index uint64, cmd []byte) []byte {
 	if len(cmd) == 0 {
 		return nil
 	}
-	c, skip, err := decode(cmd)
-	switch {
-	case err != nil:
+	answer, err := command.Apply(commands[:], m, cmd)
+	if err != nil {
 		panic(fmt.Sprintf("bug: command at index %d: %v", index, err))
-	case skip:
-		return nil
 	}
-	return c.apply(m)
+	return answer
 }
 
 // Changed gives a channel that is closed at the next change of any record.
@@ -73,11 +70,11 @@ func (m *Machine) touch() {
 
 // once gives the outcome of an operation that was done before, or the status that
 // refuses it now, or 0 if it is to be done.
-func (m *Machine) once(w Write, kind codec.Head, scope [16]byte) (operation.Outcome, Status) {
+func (m *Machine) once(w Write, code byte, scope [16]byte) (operation.Outcome, Status) {
 	m.ops.Advance(w.Time)
 	done, ok := m.ops.Recall(w.Op)
 	switch {
-	case ok && done.Kind == kind.Code && done.Scope == scope && done.Name.Request == w.Request:
+	case ok && done.Kind == code && done.Scope == scope && done.Name.Request == w.Request:
 		return done, Replayed
 	case ok:
 		return done, Conflict
@@ -89,8 +86,8 @@ func (m *Machine) once(w Write, kind codec.Head, scope [16]byte) (operation.Outc
 }
 
 // done remembers an operation and announces its change.
-func (m *Machine) done(w Write, kind codec.Head, scope [16]byte, ids ...[16]byte) {
-	o := operation.Outcome{Name: w.name(), Kind: kind.Code, Scope: scope}
+func (m *Machine) done(w Write, code byte, scope [16]byte, ids ...[16]byte) {
+	o := operation.Outcome{Name: w.name(), Kind: code, Scope: scope}
 	copy(o.IDs[:], ids)
 	m.ops.Remember(o)
 	m.touch()

@@ -3,11 +3,14 @@ package metafsm
 import (
 	"bytes"
 
-	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/raftfsm/command"
 )
 
-var headRekey = codec.Head{Code: 23, Version: 1}
+const codeRekey = 23
+
+// RekeyOp is the command Rekey.
+var RekeyOp = command.Op[Rekey, RekeyAnswer]{Code: codeRekey, Version: 1}
 
 // Rekey puts secrets that another cluster key has wrapped in the place of those that
 // are there. One that has changed since it was read, or has gone, stays as it is.
@@ -37,13 +40,7 @@ type RekeyAnswer struct {
 	Changed int    `cbor:"2,keyasint"`
 }
 
-// Encode gives the bytes to propose.
-func (c Rekey) Encode() []byte { return codec.Encode(headRekey, c) }
-
-// ParseRekeyAnswer reads the answer to a Rekey.
-func ParseRekeyAnswer(b []byte) (RekeyAnswer, error) { return parse[RekeyAnswer](b, headRekey) }
-
-func (c Rekey) apply(m *Machine) []byte {
+func (c Rekey) apply(m *Machine) RekeyAnswer {
 	a := RekeyAnswer{Status: Done}
 	for _, s := range c.Secrets {
 		if m.state.rekey(s) {
@@ -56,7 +53,7 @@ func (c Rekey) apply(m *Machine) []byte {
 		m.state.cluster = &cluster
 	}
 	m.touch()
-	return codec.Encode(answerOf(headRekey), a)
+	return a
 }
 
 // wrapped tells whether a new secret is wrapped by the key that is used now: one that

@@ -11,7 +11,7 @@ import (
 
 func rekey(t testing.TB, m *Machine, c Rekey) RekeyAnswer {
 	t.Helper()
-	a, err := ParseRekeyAnswer(m.Apply(m.index+1, c.Encode()))
+	a, err := RekeyOp.Answer(m.Apply(m.index+1, RekeyOp.Encode(c)))
 	if err != nil || a.Status != Done {
 		t.Fatalf("rekey: %+v, %v", a, err)
 	}
@@ -91,14 +91,14 @@ func TestWhatARetiredKeyHasWrappedIsRefusedFromThenOn(t *testing.T) {
 	creation := func(write, n byte, wrapped, sealed string) Status {
 		c := testCreation(write, n)
 		c.Gallery.WrappedKey, c.Application.SealedKey = []byte(wrapped), []byte(sealed)
-		return status(t, m, c, ParseCreateGalleryAnswer, func(a CreateGalleryAnswer) Status { return a.Status })
+		return status(t, m, CreateGalleryOp, c, func(a CreateGalleryAnswer) Status { return a.Status })
 	}
 	f("gallery", OtherKey, creation(40, 40, "old", "head 1"))
 	f("its application", OtherKey, creation(41, 41, "head 1", "old"))
 	f("both new", Done, creation(42, 42, "head 1", "head 2"))
 	access := func(secret string) Status {
 		c := PutAccessKey{AccessKey{ID: "KEY9", Tenant: tenantA, Role: 1, SealedSecret: []byte(secret)}}
-		return status(t, m, c, ParsePutAccessKeyAnswer, func(a PutAccessKeyAnswer) Status { return a.Status })
+		return status(t, m, PutAccessKeyOp, c, func(a PutAccessKeyAnswer) Status { return a.Status })
 	}
 	f("access key", OtherKey, access("old"))
 	f("access key", Done, access("head 3"))
@@ -106,7 +106,7 @@ func TestWhatARetiredKeyHasWrappedIsRefusedFromThenOn(t *testing.T) {
 		a := testApplication(write)
 		a.SealedKey = []byte(sealed)
 		c := CreateApplication{testWrite(write), a}
-		return status(t, m, c, ParseCreateApplicationAnswer, func(a CreateApplicationAnswer) Status { return a.Status })
+		return status(t, m, CreateApplicationOp, c, func(a CreateApplicationAnswer) Status { return a.Status })
 	}
 	f("application", OtherKey, application(50, "old"))
 	f("application", Done, application(51, "head 4"))

@@ -197,3 +197,10 @@ func (l *loader) application(m codec.Message) error {
 	l.state.addApplication(a)
 	return nil
 }
+
+// body decodes a record.
+func body[T any](m codec.Message, h codec.Head) (T, error) {
+	var v T
+	err := m.Decode(h, &v)
+	return v, err
+}

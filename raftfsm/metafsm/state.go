@@ -1,7 +1,6 @@
 package metafsm
 
 import (
-	"math"
 	"slices"
 
 	"facet/internal/id"
@@ -147,62 +146,4 @@ func (st *state) removeApplications(tenant id.Tenant, g id.Gallery, match func(*
 		}
 		return false
 	})
-}
-
-// free counts the slots of a gallery that are granted to no shard.
-func (st *state) free(g *Gallery) uint32 {
-	var sum uint64
-	for _, of := range st.grants[g.ID] {
-		sum += uint64(of.Slots())
-	}
-	return g.Size - uint32(min(sum, uint64(g.Size)))
-}
-
-// grantOf gives what was granted to a shard.
-func (st *state) grantOf(g *Gallery, shard id.Shard) ShardGrant {
-	for _, of := range st.grants[g.ID] {
-		if of.Shard == shard {
-			return of
-		}
-	}
-	return ShardGrant{Shard: shard}
-}
-
-// grant raises the total of a shard by at most want, so that the slots of all
-// shards are not more than the gallery's size, and gives it.
-func (st *state) grant(g *Gallery, shard id.Shard, have, want uint32) (total uint32, changed bool) {
-	of := st.grantOf(g, shard)
-	more := min(want, st.free(g), math.MaxUint32-of.Total)
-	if of.Total > have || more == 0 {
-		return of.Total, false
-	}
-	of.Total += more
-	st.grants[g.ID] = withGrant(st.grants[g.ID], of)
-	return of.Total, true
-}
-
-// reclaim notes what a shard has returned in all; it is not ok if that is more than
-// was granted.
-func (st *state) reclaim(g *Gallery, shard id.Shard, returned uint32) (changed, ok bool) {
-	of := st.grantOf(g, shard)
-	if returned > of.Total {
-		return false, false
-	}
-	if returned <= of.Reclaimed {
-		return false, true
-	}
-	of.Reclaimed = returned
-	st.grants[g.ID] = withGrant(st.grants[g.ID], of)
-	return true, true
-}
-
-// withGrant copies grants with one of them set.
-func withGrant(grants []ShardGrant, to ShardGrant) []ShardGrant {
-	out := slices.Clone(grants)
-	i, ok := slices.BinarySearchFunc(out, to.Shard, func(of ShardGrant, s id.Shard) int { return int(of.Shard) - int(s) })
-	if !ok {
-		return slices.Insert(out, i, to)
-	}
-	out[i] = to
-	return out
 }

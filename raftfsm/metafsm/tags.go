@@ -3,8 +3,8 @@ package metafsm
 import (
 	"slices"
 
-	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 )
 
@@ -97,42 +97,27 @@ func (s *tagSet) delete(name string) (*tagSet, TagAnswer) {
 	return &out, TagAnswer{Done, t.Identity}
 }
 
-func (c CreateTag) apply(m *Machine) []byte {
-	return m.changeTags(c.Write, headCreateTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.create(c.Name) })
-}
-
-func (c RenameTag) apply(m *Machine) []byte {
-	return m.changeTags(c.Write, headRenameTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.rename(c.From, c.To) })
-}
-
-func (c DeleteTag) apply(m *Machine) []byte {
-	return m.changeTags(c.Write, headDeleteTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.delete(c.Name) })
-}
-
 // changeTags carries out a change of a gallery's tags once.
-func (m *Machine) changeTags(w Write, kind codec.Head, gallery id.Gallery, change func(*tagSet) (*tagSet, TagAnswer)) []byte {
-	done, status := m.once(w, kind, gallery.UUID)
-	var a TagAnswer
+func (m *Machine) changeTags(w Write, code byte, gallery id.Gallery, change func(*tagSet) (*tagSet, TagAnswer)) TagAnswer {
+	done, status := m.once(w, code, gallery.UUID)
 	switch {
 	case status == Replayed:
-		a = TagAnswer{Replayed, done.Number}
+		return TagAnswer{Replayed, done.Number}
 	case status != 0:
-		a.Status = status
+		return TagAnswer{Status: status}
 	case m.state.gallery(gallery) == nil:
-		a.Status = UnknownGallery
-	default:
-		before := m.state.tagsOf(gallery)
-		var after *tagSet
-		after, a = change(before)
-		if a.Status == Done {
-			m.ops.Remember(operation.Outcome{Name: w.name(), Kind: kind.Code, Scope: gallery.UUID, Number: a.Identity})
-		}
-		if after != before {
-			m.state.tags[gallery] = after
-			m.touch()
-		}
+		return TagAnswer{Status: UnknownGallery}
 	}
-	return codec.Encode(answerOf(kind), a)
+	before := m.state.tagsOf(gallery)
+	after, a := change(before)
+	if a.Status == Done {
+		m.ops.Remember(operation.Outcome{Name: w.name(), Kind: code, Scope: gallery.UUID, Number: a.Identity})
+	}
+	if after != before {
+		m.state.tags[gallery] = after
+		m.touch()
+	}
+	return a
 }
 
 // tagsOf gives the tags of a gallery, which may be none.
@@ -174,4 +159,67 @@ func (m *Machine) TagIdentity(g id.Gallery, name string) (identity uint32, ok bo
 		return live[i].Identity, true
 	}
 	return 0, false
+}
+
+const codeCreateTag = 16
+
+// CreateTagOp is the command CreateTag.
+var CreateTagOp = command.Op[CreateTag, TagAnswer]{Code: codeCreateTag, Version: 1}
+
+// CreateTag makes a tag of a gallery, or revives the dormant label of that name,
+// which keeps its identity. Op names this attempt of the client's and its internal
+// retries; a client's request that simply runs again needs another one.
+type CreateTag struct {
+	Write   Write      `cbor:"1,keyasint"`
+	Gallery id.Gallery `cbor:"2,keyasint"`
+	Name    string     `cbor:"3,keyasint"`
+}
+
+func (c CreateTag) apply(m *Machine) TagAnswer {
+	return m.changeTags(c.Write, codeCreateTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.create(c.Name) })
+}
+
+const codeRenameTag = 17
+
+// RenameTagOp is the command RenameTag.
+var RenameTagOp = command.Op[RenameTag, TagAnswer]{Code: codeRenameTag, Version: 1}
+
+// RenameTag gives a tag another name; its identity stays, and so do the events that
+// have it. A dormant label of the new name is forgotten. Op as in CreateTag.
+type RenameTag struct {
+	Write   Write      `cbor:"1,keyasint"`
+	Gallery id.Gallery `cbor:"2,keyasint"`
+	From    string     `cbor:"3,keyasint"`
+	To      string     `cbor:"4,keyasint"`
+}
+
+func (c RenameTag) apply(m *Machine) TagAnswer {
+	return m.changeTags(c.Write, codeRenameTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.rename(c.From, c.To) })
+}
+
+const codeDeleteTag = 18
+
+// DeleteTagOp is the command DeleteTag.
+var DeleteTagOp = command.Op[DeleteTag, TagAnswer]{Code: codeDeleteTag, Version: 1}
+
+// DeleteTag makes a tag dormant: no one can use it, and a tag of the same name that
+// is made later is the same again. Op as in CreateTag.
+type DeleteTag struct {
+	Write   Write      `cbor:"1,keyasint"`
+	Gallery id.Gallery `cbor:"2,keyasint"`
+	Name    string     `cbor:"3,keyasint"`
+}
+
+func (c DeleteTag) apply(m *Machine) TagAnswer {
+	return m.changeTags(c.Write, codeDeleteTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.delete(c.Name) })
+}
+
+// TagAnswer answers CreateTag (Done, Replayed, Exists, TagLimit, UnknownGallery,
+// Conflict, OpsFull), RenameTag (Done, also to its own name, Replayed, UnknownTag,
+// Exists, UnknownGallery, Conflict, OpsFull) and DeleteTag (Done, Replayed,
+// UnknownTag, UnknownGallery, Conflict, OpsFull).
+type TagAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+	// Identity is the tag's, for Done and Replayed.
+	Identity uint32 `cbor:"2,keyasint"`
 }

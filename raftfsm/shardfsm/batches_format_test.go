@@ -24,13 +24,13 @@ func TestASnapshotWithFilesStaysWhatItWasAtItsLevel(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	m := batching(t, dir)
-	m.Apply(1, testGrant.Encode())
+	m.Apply(1, GrantOp.Encode(testGrant))
 	for n := range byte(3) {
-		m.Apply(2+uint64(n), testRegister(n).Encode())
+		m.Apply(2+uint64(n), RegisterOp.Encode(testRegister(n)))
 	}
-	m.Apply(5, testUnregister(1).Encode())
+	m.Apply(5, UnregisterOp.Encode(testUnregister(1)))
 	for i, c := range jobCommands(jobOf(1, 1))[:4] {
-		m.Apply(6+uint64(i), c.Encode())
+		m.Apply(6+uint64(i), encode(c))
 	}
 	got := storedText(t, m, dir)
 	want := kept(t, fmt.Sprintf("snapshot-level-%d.txt", metafsm.LevelBatches), got)

@@ -25,9 +25,9 @@ type planted struct {
 	ops    byte
 }
 
-func (p *planted) propose(c interface{ Encode() []byte }) []byte {
+func (p *planted) propose(c any) []byte {
 	p.t.Helper()
-	answer, err := p.group.Propose(context.Background(), c.Encode())
+	answer, err := p.group.Propose(context.Background(), encode(c))
 	if err != nil {
 		p.t.Fatal(err)
 	}

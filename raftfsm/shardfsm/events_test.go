@@ -11,6 +11,8 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
+	"facet/raftfsm/command"
+	"facet/raftfsm/fsmtest"
 	"facet/shard"
 )
 
@@ -55,14 +57,14 @@ func testWithdraw(n byte) Withdraw {
 
 // script has the commands that filled does not; each is Done when they are applied
 // to it in this order.
-func script() []command {
+func script() []any {
 	elsewhere := testRegister(9)
 	elsewhere.Gallery = fencedGallery
 	kept := testReplace(0, 0, 31)
 	kept.KeepTags, kept.Revision, kept.Oldest, kept.Tags = true, 2, true, nil
 	further := testAddEvent(4, 40)
 	further.Pending = true
-	return []command{
+	return []any{
 		Grant{Gallery: testGallery, Generation: 1, Total: 10},
 		testAddEvent(2, 20),
 		testReplace(0, 0, 30),
@@ -85,8 +87,8 @@ func script() []command {
 	}
 }
 
-// encode gives the bytes of a command.
-func encode(c command) []byte { return c.(interface{ Encode() []byte }).Encode() }
+// encode returns the bytes of a command.
+func encode(c any) []byte { return fsmtest.Encode(commands[:], c) }
 
 // scripted is filled, with the script applied.
 func scripted(t testing.TB) *Machine {
@@ -134,22 +136,22 @@ func TestEachCommandChangesWhatItSays(t *testing.T) {
 	t.Parallel()
 	s := scripted(t).Shard()
 	want := shard.Usage{Granted: 10, Returned: 1, Active: 3, Deleted: 4, Pending: 1}
-	if got := s.Usage(testGallery); got != want {
+	if got := s.Slots().Usage(testGallery); got != want {
 		t.Errorf("usage: got %+v, want %+v", got, want)
 	}
 	events, err := s.Events(testGallery, 1, testSubject(0))
 	if diff := cmp.Diff([]shard.Active{{Event: testEvent(0), Revision: 2, Tags: []uint32{4}}}, events); err != nil || diff != "" {
 		t.Errorf("%v, events (-want +got):\n%s", err, diff)
 	}
-	if got := s.Stats().Purging; got != 1 {
+	if got := s.Slots().Stats().Purging; got != 1 {
 		t.Errorf("%d entries to be purged, want 1", got)
 	}
 }
 
 // answer applies a command and gives its RegisterAnswer.
-func answer(t testing.TB, m *Machine, c command, parse func([]byte) (RegisterAnswer, error)) RegisterAnswer {
+func answer[C any](t testing.TB, m *Machine, op command.Op[C, RegisterAnswer], c C) RegisterAnswer {
 	t.Helper()
-	a, err := parse(m.Apply(1, encode(c)))
+	a, err := op.Answer(m.Apply(1, op.Encode(c)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,22 +162,22 @@ func TestOfTwoUpdatesAtOnceTheSecondIsToldWhatToSealFor(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	first, second := testReplace(0, 0, 30), testReplace(0, 0, 31)
-	if got := answer(t, m, first, ParseReplaceEventAnswer); got.Status != Done || got.Revision != 1 {
+	if got := answer(t, m, ReplaceEventOp, first); got.Status != Done || got.Revision != 1 {
 		t.Fatalf("the first: %+v", got)
 	}
-	moved := answer(t, m, second, ParseReplaceEventAnswer)
+	moved := answer(t, m, ReplaceEventOp, second)
 	if want := (RegisterAnswer{Status: Moved, Subject: testSubject(0), Event: testEvent(0), Revision: 2}); !cmp.Equal(want, moved) {
 		t.Fatalf("the second (-want +got):\n%s", cmp.Diff(want, moved))
 	}
 	second.Revision = moved.Revision
-	if got := answer(t, m, second, ParseReplaceEventAnswer); got.Status != Done || got.Revision != 2 {
+	if got := answer(t, m, ReplaceEventOp, second); got.Status != Done || got.Revision != 2 {
 		t.Fatalf("the second, again: %+v", got)
 	}
 	// Retries get the first answers, and only faces that are still there.
-	if got := answer(t, m, first, ParseReplaceEventAnswer); got.Status != Replayed || got.Sealed != nil || got.Revision != 1 {
+	if got := answer(t, m, ReplaceEventOp, first); got.Status != Replayed || got.Sealed != nil || got.Revision != 1 {
 		t.Errorf("retry of the first: %+v", got)
 	}
-	if got := answer(t, m, second, ParseReplaceEventAnswer); got.Status != Replayed || !bytes.Equal(got.Sealed, second.Sealed) {
+	if got := answer(t, m, ReplaceEventOp, second); got.Status != Replayed || !bytes.Equal(got.Sealed, second.Sealed) {
 		t.Errorf("retry of the second: %+v", got)
 	}
 	if got := register(t, m, testRegister(0)); got.Status != Replayed || got.Sealed != nil {
@@ -196,10 +198,10 @@ func TestAPendingRegistrationIsRememberedWhenItIsActivated(t *testing.T) {
 	}
 	a := testActivate(4, first.Claim)
 	a.Time = c.Time + 20_000 // within 30 s of the renewal
-	if got := answer(t, m, a, ParseActivateAnswer); got.Status != Done {
+	if got := answer(t, m, ActivateOp, a); got.Status != Done {
 		t.Fatalf("activate: %v", got.Status)
 	}
-	if got := answer(t, m, a, ParseActivateAnswer); got.Status != Replayed {
+	if got := answer(t, m, ActivateOp, a); got.Status != Replayed {
 		t.Errorf("activate again: %v", got.Status)
 	}
 	if got := register(t, m, c); got.Status != Replayed || got.Claim != 0 {
@@ -221,16 +223,16 @@ func TestAClaimThatWasInterruptedCantBeActivated(t *testing.T) {
 		}
 		a := testActivate(4, first.Claim)
 		a.Time = c.Time
-		if got := answer(t, m, a, ParseActivateAnswer); got.Status != UnknownEvent {
+		if got := answer(t, m, ActivateOp, a); got.Status != UnknownEvent {
 			t.Errorf("%s: activate the first claim: %v", name, got.Status)
 		}
 		a.Claim = again.Claim
-		if got := answer(t, m, a, ParseActivateAnswer); got.Status != Done {
+		if got := answer(t, m, ActivateOp, a); got.Status != Done {
 			t.Errorf("%s: activate the second claim: %v", name, got.Status)
 		}
 	}
 	f("withdrawn", func(m *Machine) int64 {
-		m.Apply(2, testWithdraw(4).Encode())
+		m.Apply(2, WithdrawOp.Encode(testWithdraw(4)))
 		return 0
 	})
 	f("expired", func(*Machine) int64 { return PendingMillis })
@@ -239,12 +241,12 @@ func TestAClaimThatWasInterruptedCantBeActivated(t *testing.T) {
 func TestAnActiveEventIsNotWithdrawn(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
-	before := m.Shard().Usage(testGallery)
-	a, err := ParseWithdrawAnswer(m.Apply(1, testWithdraw(2).Encode()))
-	if err != nil || a.Status != Activated || m.Shard().Usage(testGallery) != before {
+	before := m.Shard().Slots().Usage(testGallery)
+	a, err := WithdrawOp.Answer(m.Apply(1, WithdrawOp.Encode(testWithdraw(2))))
+	if err != nil || a.Status != Activated || m.Shard().Slots().Usage(testGallery) != before {
 		t.Errorf("got %v, %v", a.Status, err)
 	}
-	a, err = ParseWithdrawAnswer(m.Apply(1, testWithdraw(99).Encode()))
+	a, err = WithdrawOp.Answer(m.Apply(1, WithdrawOp.Encode(testWithdraw(99))))
 	if err != nil || a.Status != Done {
 		t.Errorf("one that was never pending: got %v, %v", a.Status, err)
 	}
@@ -255,7 +257,7 @@ func TestNothingOlderGetsPastAFence(t *testing.T) {
 	m := filled(t)
 	unseen := id.Gallery{UUID: id.UUID{77}}
 	for _, g := range []id.Gallery{testGallery, unseen} {
-		m.Apply(1, Fence{Gallery: g, Generation: 2}.Encode())
+		m.Apply(1, FenceOp.Encode(Fence{Gallery: g, Generation: 2}))
 	}
 	restored := New(newTable(t), testArena)
 	if err := restored.Restore(bytes.NewReader(snapshot(t, m))); err != nil {
@@ -263,7 +265,7 @@ func TestNothingOlderGetsPastAFence(t *testing.T) {
 	}
 	for _, m := range []*Machine{m, restored} {
 		for _, g := range []id.Gallery{testGallery, unseen} {
-			grant, err := ParseGrantAnswer(m.Apply(1, Grant{Gallery: g, Generation: 1, Total: 9}.Encode()))
+			grant, err := GrantOp.Answer(m.Apply(1, GrantOp.Encode(Grant{Gallery: g, Generation: 1, Total: 9})))
 			if err != nil || grant.Status != StaleGeneration {
 				t.Errorf("grant: %v, %v", grant.Status, err)
 			}
@@ -272,7 +274,7 @@ func TestNothingOlderGetsPastAFence(t *testing.T) {
 			if got := register(t, m, c); got.Status != StaleGeneration {
 				t.Errorf("register: %v", got.Status)
 			}
-			if _, total := m.Shard().List(g, 0, 10, shard.Ascending); total != 0 {
+			if _, total := m.Shard().Listing().List(g, 0, 10, shard.Ascending); total != 0 {
 				t.Errorf("%d entries are listed", total)
 			}
 		}
@@ -281,12 +283,12 @@ func TestNothingOlderGetsPastAFence(t *testing.T) {
 			t.Errorf("retry: %v", got.Status)
 		}
 		for left := 2; left >= 0; left-- {
-			a, err := ParsePurgeAnswer(m.Apply(1, Purge{Gallery: testGallery, Generation: 2, Max: 1}.Encode()))
+			a, err := PurgeOp.Answer(m.Apply(1, PurgeOp.Encode(Purge{Gallery: testGallery, Generation: 2, Max: 1})))
 			if err != nil || a.Status != Done || a.Left != uint64(left) {
 				t.Errorf("purge: %+v, %v, want %d left", a, err, left)
 			}
 		}
-		a, err := ParsePurgeAnswer(m.Apply(1, Purge{Gallery: testGallery, Generation: 3, Max: 1}.Encode()))
+		a, err := PurgeOp.Answer(m.Apply(1, PurgeOp.Encode(Purge{Gallery: testGallery, Generation: 3, Max: 1})))
 		if err != nil || a.Status != NotFenced {
 			t.Errorf("purge of a later generation: %+v, %v", a, err)
 		}

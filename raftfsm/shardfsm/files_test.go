@@ -62,13 +62,13 @@ func jobsOf(t *testing.T, g *raftfsm.Group, name JobName, n uint32) {
 			results = append(results, job.Result{Index: i, Attempts: 1, Sealed: make([]byte, 100)})
 		}
 	}
-	for _, c := range []interface{ Encode() []byte }{
+	for _, c := range []any{
 		BeginJob{Name: name, Total: n, Time: testTime},
 		AddJob{Name: name, Items: items, Time: testTime},
 		OpenJob{Name: name, Time: testTime},
 		FinishJob{Name: name, Results: results, Time: testTime},
 	} {
-		if _, err := g.Propose(t.Context(), c.Encode()); err != nil {
+		if _, err := g.Propose(t.Context(), encode(c)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -84,7 +84,7 @@ func (c *trio) lead() (*raftfsm.Group, *Machine) {
 		c.t.Fatal(err)
 	}
 	settle(c.t, g)
-	if _, err := g.Propose(c.t.Context(), Grant{Gallery: testGallery, Generation: 1, Total: 5000}.Encode()); err != nil {
+	if _, err := g.Propose(c.t.Context(), GrantOp.Encode(Grant{Gallery: testGallery, Generation: 1, Total: 5000})); err != nil {
 		c.t.Fatal(err)
 	}
 	return g, m
@@ -155,10 +155,10 @@ func TestTheOlderFormIsWrittenUntilItNeedNotBe(t *testing.T) {
 		return m
 	}
 	m := open()
-	m.Apply(1, testGrant.Encode())
-	m.Apply(2, testRegister(0).Encode())
+	m.Apply(1, GrantOp.Encode(testGrant))
+	m.Apply(2, RegisterOp.Encode(testRegister(0)))
 	for _, command := range jobCommands(jobOf(1, 1)) {
-		m.Apply(3, command.Encode())
+		m.Apply(3, encode(command))
 	}
 	want := m.Digest()
 	for i, on := range []bool{false, true, true, false, true} {
@@ -336,13 +336,13 @@ func TestNothingIsDoneTwiceAfterARestartFromFiles(t *testing.T) {
 		return g
 	}
 	g := start()
-	if _, err := g.Propose(t.Context(), Grant{Gallery: testGallery, Generation: 1, Total: 500}.Encode()); err != nil {
+	if _, err := g.Propose(t.Context(), GrantOp.Encode(Grant{Gallery: testGallery, Generation: 1, Total: 500})); err != nil {
 		t.Fatal(err)
 	}
 	const n = 30
 	for round := range 3 {
 		for i := range byte(n) {
-			a, err := g.Propose(t.Context(), testRegister(i).Encode())
+			a, err := g.Propose(t.Context(), RegisterOp.Encode(testRegister(i)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -350,7 +350,7 @@ func TestNothingIsDoneTwiceAfterARestartFromFiles(t *testing.T) {
 			if i < byte(round)*10 {
 				want = Replayed
 			}
-			if r, err := ParseRegisterAnswer(a); err != nil || r.Status != want {
+			if r, err := RegisterOp.Answer(a); err != nil || r.Status != want {
 				t.Fatalf("round %d, write %d: %v, %v, want %v", round, i, r.Status, err, want)
 			}
 			if i == byte(round)*10+9 {
@@ -362,7 +362,7 @@ func TestNothingIsDoneTwiceAfterARestartFromFiles(t *testing.T) {
 		}
 		g = start()
 	}
-	if got := m.Shard().Stats().Active; got != n || m.Operations() != n {
+	if got := m.Shard().Slots().Stats().Active; got != n || m.Operations() != n {
 		t.Errorf("%d events and %d operations, want %d", got, m.Operations(), n)
 	}
 }

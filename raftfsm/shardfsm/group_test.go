@@ -95,7 +95,7 @@ func TestTheFolderOfAnEarlierFormatIsReadAndBecomesOneOfThis(t *testing.T) {
 		if digest := m.Digest(); hex.EncodeToString(digest[:]) != oldDigest {
 			t.Errorf("%s: digest %x, want %s", when, digest, oldDigest)
 		}
-		if got, want := m.Shard().Stats(), (shard.Stats{Slices: 2, Granted: 49, Active: 34, Deleted: 4, Pending: 1, Purging: 1, SealedBytes: 3520}); got != want {
+		if got, want := m.Shard().Slots().Stats(), (shard.Stats{Slices: 2, Granted: 49, Active: 34, Deleted: 4, Pending: 1, Purging: 1, SealedBytes: 3520}); got != want {
 			t.Errorf("%s: got %+v, want %+v", when, got, want)
 		}
 		checkOldFaces(t, m)
@@ -145,8 +145,8 @@ func TestWhatACrashLeftBehindIsRemovedAtTheNextStart(t *testing.T) {
 	m := New(newTable(t), testArena)
 	g := openGroup(t, dir, m, nil)
 	settle(t, g)
-	for _, c := range []interface{ Encode() []byte }{testGrant, testRegister(0), testRegister(2)} {
-		if _, err := g.Propose(t.Context(), c.Encode()); err != nil {
+	for _, c := range []any{testGrant, testRegister(0), testRegister(2)} {
+		if _, err := g.Propose(t.Context(), encode(c)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -138,7 +138,7 @@ func (c *trio) enrol(g *raftfsm.Group, first, n int) {
 		r.Sealed = make([]byte, 700)
 		r.Sealed[0], r.Sealed[1], r.Sealed[2] = 1, byte(i>>8), byte(i)
 		work.Go(func() error {
-			_, err := g.Propose(c.t.Context(), r.Encode())
+			_, err := g.Propose(c.t.Context(), RegisterOp.Encode(r))
 			return err
 		})
 	}
@@ -172,7 +172,7 @@ func TestAMemberIsSentOnlyTheSegmentsThatItHasNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(t, leader)
-	if _, err := leader.Propose(t.Context(), Grant{Gallery: testGallery, Generation: 1, Total: 5000}.Encode()); err != nil {
+	if _, err := leader.Propose(t.Context(), GrantOp.Encode(Grant{Gallery: testGallery, Generation: 1, Total: 5000})); err != nil {
 		t.Fatal(err)
 	}
 	c.enrol(leader, 0, 1000)
@@ -226,7 +226,7 @@ func TestADamagedSegmentIsNamedAndTakesItsReplicaOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(t, g)
-	if _, err := g.Propose(t.Context(), Grant{Gallery: testGallery, Generation: 1, Total: 5000}.Encode()); err != nil {
+	if _, err := g.Propose(t.Context(), GrantOp.Encode(Grant{Gallery: testGallery, Generation: 1, Total: 5000})); err != nil {
 		t.Fatal(err)
 	}
 	c.enrol(g, 0, 30)
@@ -264,7 +264,7 @@ func TestASnapshotCostsWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(t, g)
-	if _, err := g.Propose(t.Context(), Grant{Gallery: testGallery, Generation: 1, Total: 5000}.Encode()); err != nil {
+	if _, err := g.Propose(t.Context(), GrantOp.Encode(Grant{Gallery: testGallery, Generation: 1, Total: 5000})); err != nil {
 		t.Fatal(err)
 	}
 	segments := func() (names map[string]int64) {
@@ -288,7 +288,7 @@ func TestASnapshotCostsWhatChanged(t *testing.T) {
 	before := segments()
 	c.enrol(g, 2000, 10)
 	gone := Unregister{Gallery: testGallery, Generation: 1, Op: id.Operation{1}, Time: testTime, Subject: id.Subject{UUID: id.UUID{7, 0, 9}}}
-	if _, err := g.Propose(t.Context(), gone.Encode()); err != nil {
+	if _, err := g.Propose(t.Context(), UnregisterOp.Encode(gone)); err != nil {
 		t.Fatal(err)
 	}
 	c.snapshot(g)

@@ -21,10 +21,10 @@ func jobOf(g, n byte) JobName {
 }
 
 // jobCommands are all commands of a job of two items, in order.
-func jobCommands(n JobName) []interface{ Encode() []byte } {
+func jobCommands(n JobName) []any {
 	const at = 1_700_000_000_000
 	result := job.Result{Index: 1, Attempts: 2, Success: true, Subject: id.Subject{UUID: id.UUID{5}}, Event: id.Event{UUID: id.UUID{6}}, Sealed: []byte{7}}
-	return []interface{ Encode() []byte }{
+	return []any{
 		BeginJob{Name: n, Application: id.Application{UUID: id.UUID{4}}, Request: [16]byte{1}, Total: 2, Time: at},
 		AddJob{Name: n, First: 0, Items: [][]byte{{1}, {2, 3}}, Time: at + 1},
 		OpenJob{Name: n, Time: at + 2},
@@ -34,9 +34,9 @@ func jobCommands(n JobName) []interface{ Encode() []byte } {
 	}
 }
 
-func jobAnswer(t testing.TB, m *Machine, c interface{ Encode() []byte }) JobAnswer {
+func jobAnswer(t testing.TB, m *Machine, c any) JobAnswer {
 	t.Helper()
-	a, err := ParseJobAnswer(m.Apply(1, c.Encode()))
+	a, err := BeginJobOp.Answer(m.Apply(1, encode(c)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestStoredBytesOfJobsStayWhatTheyWere(t *testing.T) {
 	m := New(newTable(t), testArena)
 	var lines []string
 	for _, c := range jobCommands(jobOf(1, 1)) {
-		lines = append(lines, fmt.Sprintf("%T %x", c, c.Encode()), fmt.Sprintf("answer %x", m.Apply(1, c.Encode())))
+		lines = append(lines, fmt.Sprintf("%T %x", c, encode(c)), fmt.Sprintf("answer %x", m.Apply(1, encode(c))))
 	}
 	text := strings.Join(append(lines, fmt.Sprintf("snapshot %x", snapshot(t, m))), "\n") + "\n"
 	if diff := cmp.Diff(kept(t, "jobs.txt", text), text); diff != "" {
@@ -89,7 +89,7 @@ func TestAJobIsBegunOnceAndEndsWithItsGallery(t *testing.T) {
 	if a := jobAnswer(t, m, OpenJob{Name: jobOf(1, 2)}); a.Status != UnknownJob {
 		t.Errorf("an unknown job: %+v", a)
 	}
-	m.Apply(9, Fence{Gallery: n.Gallery, Generation: 2}.Encode())
+	m.Apply(9, FenceOp.Encode(Fence{Gallery: n.Gallery, Generation: 2}))
 	if len(m.Jobs().Work()) != 0 {
 		t.Error("a deleted gallery has work")
 	}
@@ -112,7 +112,7 @@ func TestAJobByAnOldListOfShardsIsRefusedUnlessItWasBegun(t *testing.T) {
 		}
 	}
 	f("before the gallery grew", 1, 1, Done)
-	m.Apply(1, Widen{Gallery: jobOf(1, 1).Gallery, Generation: 1, Epoch: 3}.Encode())
+	m.Apply(1, WidenOp.Encode(Widen{Gallery: jobOf(1, 1).Gallery, Generation: 1, Epoch: 3}))
 	f("the same job again, by the first list", 1, 1, Replayed)
 	f("another one by the first list", 2, 1, Outdated)
 	f("by the list before", 2, 2, Outdated)
@@ -137,19 +137,19 @@ func TestReplicasAgreeOnJobsOverRestartsAndSnapshots(t *testing.T) {
 			switch random.IntN(12) {
 			case 0:
 				n.Generation = uint32(random.IntN(3))
-				commands = append(commands, Fence{Gallery: n.Gallery, Generation: n.Generation}.Encode())
+				commands = append(commands, FenceOp.Encode(Fence{Gallery: n.Gallery, Generation: n.Generation}))
 			case 6:
-				commands = append(commands, Widen{Gallery: n.Gallery, Generation: n.Generation, Epoch: uint32(random.IntN(4))}.Encode())
+				commands = append(commands, WidenOp.Encode(Widen{Gallery: n.Gallery, Generation: n.Generation, Epoch: uint32(random.IntN(4))}))
 			case 1:
-				commands = append(commands, ExpireJobs{Time: time + random.Int64N(2)*40*24*60*60_000}.Encode())
+				commands = append(commands, ExpireJobsOp.Encode(ExpireJobs{Time: time + random.Int64N(2)*40*24*60*60_000}))
 			case 2, 3:
-				commands = append(commands, AddJob{Name: n, First: uint32(random.IntN(3)), Items: [][]byte{{1}}, Time: time}.Encode())
+				commands = append(commands, AddJobOp.Encode(AddJob{Name: n, First: uint32(random.IntN(3)), Items: [][]byte{{1}}, Time: time}))
 			case 4, 5:
-				commands = append(commands, FinishJob{Name: n, Results: []job.Result{{Index: uint32(random.IntN(3))}}, Time: time}.Encode())
+				commands = append(commands, FinishJobOp.Encode(FinishJob{Name: n, Results: []job.Result{{Index: uint32(random.IntN(3))}}, Time: time}))
 			default:
 				all := jobCommands(n)
 				all[4] = all[len(all)-1] // BeginJob by an epoch
-				commands = append(commands, all[random.IntN(5)].Encode())
+				commands = append(commands, encode(all[random.IntN(5)]))
 			}
 		}
 		machine := func() raftfsm.Machine { return New(table, testArena) }

@@ -12,6 +12,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/mutant"
 	"facet/raftfsm"
+	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 	"facet/shard"
 	"facet/shard/job"
@@ -93,14 +94,11 @@ func (m *Machine) Apply(index uint64, cmd []byte) []byte {
 	if len(cmd) == 0 {
 		return nil
 	}
-	c, skip, err := decode(cmd)
-	switch {
-	case err != nil:
+	answer, err := command.Apply(commands[:], m, cmd)
+	if err != nil {
 		panic(fmt.Sprintf("bug: command at index %d: %v", index, err))
-	case skip:
-		return nil
 	}
-	return c.apply(m)
+	return answer
 }
 
 // frozen is the machine's state at one index.
@@ -258,3 +256,54 @@ func load(r codec.Message, events *shard.Loader, ops *operation.Loader, jobs *jo
 	}
 	return err
 }
+
+// place is a generation of a gallery.
+type place struct {
+	gallery    id.Gallery
+	generation uint32
+}
+
+// advance moves the clock to a command's time, takes away what is pending for too
+// long by it, and gives the clock.
+func (m *Machine) advance(time int64) int64 {
+	if mutant.ClockInFSM {
+		time += mutant.Clock()
+	}
+	now := m.ops.Advance(time)
+	if mutant.ClockBack {
+		now = time
+	}
+	m.shard.Pending().Expire(now - PendingMillis)
+	return now
+}
+
+// once returns the outcome of an operation of one of these codes that was done before
+// (Replayed), or the status that refuses it now, or 0 if it is to be done.
+func (m *Machine) once(at place, name operation.Name, codes ...byte) (operation.Outcome, Status) {
+	if err := m.shard.Check(at.gallery, at.generation); err != nil {
+		return operation.Outcome{}, statusOf(err)
+	}
+	done, ok := m.ops.Recall(name.Op)
+	known := slices.Contains(codes, done.Kind)
+	switch {
+	case mutant.OpsForgotten:
+		return done, 0
+	case ok && known && done.Scope == at.gallery.UUID && (done.Name.Request == name.Request || mutant.RequestIgnored):
+		return done, Replayed
+	case ok:
+		return done, Conflict
+	case m.ops.Full(name):
+		return done, OpsFull
+	default:
+		return done, 0
+	}
+}
+
+func (m *Machine) remember(g id.Gallery, name operation.Name, code byte, ids ...[16]byte) {
+	o := operation.Outcome{Name: name, Kind: code, Scope: g.UUID}
+	copy(o.IDs[:], ids)
+	m.ops.Remember(o)
+}
+
+// PendingMillis is how long a pending event lasts, by the times of commands.
+const PendingMillis = 30_000

@@ -74,7 +74,7 @@ func testUnregister(n byte) Unregister {
 
 func register(t testing.TB, m *Machine, c Register) RegisterAnswer {
 	t.Helper()
-	a, err := ParseRegisterAnswer(m.Apply(1, c.Encode()))
+	a, err := RegisterOp.Answer(m.Apply(1, RegisterOp.Encode(c)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func register(t testing.TB, m *Machine, c Register) RegisterAnswer {
 
 func unregister(t testing.TB, m *Machine, c Unregister) UnregisterAnswer {
 	t.Helper()
-	a, err := ParseUnregisterAnswer(m.Apply(1, c.Encode()))
+	a, err := UnregisterOp.Answer(m.Apply(1, UnregisterOp.Encode(c)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,12 +94,12 @@ func unregister(t testing.TB, m *Machine, c Unregister) UnregisterAnswer {
 func filled(t testing.TB) *Machine {
 	t.Helper()
 	m := New(newTable(t), testArena)
-	m.Apply(1, testGrant.Encode())
+	m.Apply(1, GrantOp.Encode(testGrant))
 	for n := range byte(3) {
-		m.Apply(2+uint64(n), testRegister(n).Encode())
+		m.Apply(2+uint64(n), RegisterOp.Encode(testRegister(n)))
 	}
-	m.Apply(5, testUnregister(1).Encode())
-	if u := m.Shard().Usage(testGallery); u != (shard.Usage{Granted: 4, Active: 2, Deleted: 1}) {
+	m.Apply(5, UnregisterOp.Encode(testUnregister(1)))
+	if u := m.Shard().Slots().Usage(testGallery); u != (shard.Usage{Granted: 4, Active: 2, Deleted: 1}) {
 		t.Fatalf("usage %+v", u)
 	}
 	return m
@@ -123,12 +123,12 @@ func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	lines := []string{
-		fmt.Sprintf("grant %x", testGrant.Encode()),
-		fmt.Sprintf("grant answer %x", m.Apply(6, testGrant.Encode())),
-		fmt.Sprintf("register %x", testRegister(2).Encode()),
-		fmt.Sprintf("register answer %x", m.Apply(7, testRegister(2).Encode())),
-		fmt.Sprintf("unregister %x", testUnregister(1).Encode()),
-		fmt.Sprintf("unregister answer %x", m.Apply(8, testUnregister(1).Encode())),
+		fmt.Sprintf("grant %x", GrantOp.Encode(testGrant)),
+		fmt.Sprintf("grant answer %x", m.Apply(6, GrantOp.Encode(testGrant))),
+		fmt.Sprintf("register %x", RegisterOp.Encode(testRegister(2))),
+		fmt.Sprintf("register answer %x", m.Apply(7, RegisterOp.Encode(testRegister(2)))),
+		fmt.Sprintf("unregister %x", UnregisterOp.Encode(testUnregister(1))),
+		fmt.Sprintf("unregister answer %x", m.Apply(8, UnregisterOp.Encode(testUnregister(1)))),
 		fmt.Sprintf("snapshot %x", snapshot(t, m)),
 	}
 	got := strings.Join(lines, "\n") + "\n"
@@ -184,7 +184,7 @@ func TestAForgottenOperationMakesNoSubjectTwice(t *testing.T) {
 func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
 	t.Parallel()
 	m := newMachine(newTable(t), testArena, operation.Limits{Plain: 1, Keyed: 1})
-	m.Apply(1, testGrant.Encode())
+	m.Apply(1, GrantOp.Encode(testGrant))
 	for n, want := range []Status{Done, Done, OpsFull, OpsFull} { // even: plain, odd: keyed
 		if got := register(t, m, testRegister(byte(n))); got.Status != want {
 			t.Errorf("registration %d: got %v, want %v", n, got.Status, want)
@@ -210,7 +210,7 @@ func TestNothingIsRememberedOfARefusedRegistration(t *testing.T) {
 	if got := register(t, m, c); got.Status != NeedSlots {
 		t.Fatalf("without a grant: %v", got.Status)
 	}
-	m.Apply(2, testGrant.Encode())
+	m.Apply(2, GrantOp.Encode(testGrant))
 	if got := register(t, m, c); got.Status != Done {
 		t.Fatalf("after the grant: %v", got.Status)
 	}
@@ -220,8 +220,8 @@ func TestADamagedSnapshotChangesNothing(t *testing.T) {
 	t.Parallel()
 	good := snapshot(t, scripted(t))
 	m := New(newTable(t), testArena)
-	m.Apply(1, testGrant.Encode())
-	m.Apply(2, testRegister(9).Encode())
+	m.Apply(1, GrantOp.Encode(testGrant))
+	m.Apply(2, RegisterOp.Encode(testRegister(9)))
 	before := m.Digest()
 	for i := range good {
 		bad := bytes.Clone(good)
@@ -246,7 +246,7 @@ func TestReadersKeepTheirShardOverARestore(t *testing.T) {
 	if err := m.Restore(bytes.NewReader(good)); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.Usage(testGallery).Active; got != 2 {
+	if got := s.Slots().Usage(testGallery).Active; got != 2 {
 		t.Errorf("a shard taken before sees %d active events, want 2", got)
 	}
 }
@@ -271,33 +271,35 @@ func TestUnknownCommandsStopTheReplicaUnlessSkippable(t *testing.T) {
 	f("empty", nil, false)
 	f("skippable", []byte{codec.Skippable | 5, 1, 0xff}, false)
 	f("unknown", []byte{0x3f, 1, 0xa0}, true)
-	f("a later version", append([]byte{1, 2}, testGrant.Encode()[2:]...), true)
-	f("an answer", m.Apply(9, testGrant.Encode()), true)
-	f("cut", testGrant.Encode()[:5], true)
+	f("a later version", append([]byte{1, 2}, GrantOp.Encode(testGrant)[2:]...), true)
+	f("an answer", m.Apply(9, GrantOp.Encode(testGrant)), true)
+	f("cut", GrantOp.Encode(testGrant)[:5], true)
 	if m.Digest() != before {
 		t.Error("an unreadable command changed the state")
 	}
 }
 
+func TestEveryRowLiesAtItsCode(t *testing.T) {
+	t.Parallel()
+	fsmtest.CheckCodes(t, commands[:])
+}
+
 func FuzzDecodeGivesWhatEncodesAlike(f *testing.F) {
-	f.Add(testGrant.Encode())
-	f.Add(testRegister(2).Encode())
-	f.Add(testUnregister(1).Encode())
+	f.Add(GrantOp.Encode(testGrant))
+	f.Add(RegisterOp.Encode(testRegister(2)))
+	f.Add(UnregisterOp.Encode(testUnregister(1)))
 	for _, c := range script() {
 		f.Add(encode(c))
 	}
 	f.Add([]byte{0x80, 1})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		c, skip, err := decode(b)
-		if err != nil || skip {
-			if c != nil || skip && err != nil {
-				t.Fatalf("command %v, skip %v, %v", c, skip, err)
-			}
+		c, err := fsmtest.Decode(commands[:], b)
+		if err != nil {
 			return
 		}
-		first := c.(interface{ Encode() []byte }).Encode()
-		again, _, err := decode(first)
-		if err != nil || !bytes.Equal(again.(interface{ Encode() []byte }).Encode(), first) {
+		first := encode(c)
+		again, err := fsmtest.Decode(commands[:], first)
+		if err != nil || !bytes.Equal(encode(again), first) {
 			t.Fatalf("%x is encoded as %x, then %v", b, first, err)
 		}
 	})

@@ -16,7 +16,7 @@ func TestOfADamagedMemberOnlyTheDamagedSegmentIsSentAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(t, leader)
-	if _, err := leader.Propose(t.Context(), Grant{Gallery: testGallery, Generation: 1, Total: 5000}.Encode()); err != nil {
+	if _, err := leader.Propose(t.Context(), GrantOp.Encode(Grant{Gallery: testGallery, Generation: 1, Total: 5000})); err != nil {
 		t.Fatal(err)
 	}
 	c.enrol(leader, 0, 1000)

@@ -96,7 +96,7 @@ func BenchmarkMillionEvents(b *testing.B) {
 		m := New(newTable(b), arena)
 		g := openGroup(b, dir, m, nil)
 		settle(b, g)
-		if _, err := g.Propose(b.Context(), Grant{Gallery: testGallery, Generation: 1, Total: million}.Encode()); err != nil {
+		if _, err := g.Propose(b.Context(), GrantOp.Encode(Grant{Gallery: testGallery, Generation: 1, Total: million})); err != nil {
 			b.Fatal(err)
 		}
 		fill(b, m.Shard(), key, 0, million)
@@ -125,14 +125,14 @@ func BenchmarkMillionEvents(b *testing.B) {
 		if err := g.Close(); err != nil {
 			b.Fatal(err)
 		}
-		want := m.Shard().Stats()
+		want := m.Shard().Slots().Stats()
 		m = New(newTable(b), arena)
 		runtime.GC()
 		begin := time.Now()
 		g = openGroup(b, dir, m, nil)
 		settle(b, g)
 		b.ReportMetric(time.Since(begin).Seconds(), "ready-s")
-		if got := m.Shard().Stats(); got != want {
+		if got := m.Shard().Slots().Stats(); got != want {
 			b.Fatalf("after a restart %+v, before %+v", got, want)
 		}
 		begin = time.Now()

@@ -249,7 +249,7 @@ func BenchmarkWhatASnapshotWrites(b *testing.B) {
 		l := &ledger{b: b, m: New(newTable(b), kernel.NewArena(0)), key: key, dir: dir, random: rand.NewChaCha8([32]byte{1})}
 		l.m.Keep(store)
 		l.m.Batch(func() bool { return os.Getenv("WHOLE") == "" })
-		if err := l.m.Shard().Grant(shard.Grant{Gallery: testGallery, Generation: 1, Total: uint32(2 * n)}); err != nil {
+		if err := l.m.Shard().Slots().Grant(shard.Grant{Gallery: testGallery, Generation: 1, Total: uint32(2 * n)}); err != nil {
 			b.Fatal(err)
 		}
 		full := limits.Plain + limits.Keyed

@@ -23,7 +23,7 @@ import (
 	"facet/node/wire"
 )
 
-// port serves handler as a node's admin port does, by the cluster's own TLS.
+// port serves handler like a node's admin port, with the cluster's own TLS.
 func port(t *testing.T, f *authority.Folder, handler http.HandlerFunc) (address string) {
 	t.Helper()
 	_, err := f.Ensure(authority.NodeCertificates{Name: "n1", ID: id.Node{UUID: id.Random([16]byte{1})}, Hosts: []string{"127.0.0.1"}})
@@ -59,7 +59,7 @@ func folder(t *testing.T, name string) *authority.Folder {
 	return f
 }
 
-// nobody is an address at which nobody listens.
+// nobody returns an address without a listener.
 func nobody(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -70,7 +70,7 @@ func nobody(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestTheNextNodeIsAskedWhenOneIsDown(t *testing.T) {
+func TestNextNodeIsAskedWhenOneIsDown(t *testing.T) {
 	t.Parallel()
 	f := folder(t, "one")
 	up := port(t, f, func(w http.ResponseWriter, r *http.Request) {
@@ -92,7 +92,8 @@ func TestTheNextNodeIsAskedWhenOneIsDown(t *testing.T) {
 	}
 }
 
-func TestARefusalIsFinalAndInTheNodesWords(t *testing.T) {
+// The error has the node's words.
+func TestRefusalIsFinal(t *testing.T) {
 	t.Parallel()
 	f := folder(t, "one")
 	var calls atomic.Int32
@@ -112,7 +113,7 @@ func TestARefusalIsFinalAndInTheNodesWords(t *testing.T) {
 	}
 }
 
-func TestNobodyAnsweringIsToldAsSuch(t *testing.T) {
+func TestUnreachableClusterIsReported(t *testing.T) {
 	t.Parallel()
 	c, err := NewClient(Target{Addresses: []string{nobody(t), nobody(t)}, Certificates: folder(t, "one").Admin()})
 	if err != nil {
@@ -125,7 +126,7 @@ func TestNobodyAnsweringIsToldAsSuch(t *testing.T) {
 	}
 }
 
-func TestAnotherClustersNodeIsNotTrusted(t *testing.T) {
+func TestNodeOfAnotherClusterIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	foreign := port(t, folder(t, "two"), func(http.ResponseWriter, *http.Request) { t.Error("the request got through") })
 	c, err := NewClient(Target{Addresses: []string{foreign}, Certificates: folder(t, "one").Admin()})
@@ -137,7 +138,7 @@ func TestAnotherClustersNodeIsNotTrusted(t *testing.T) {
 	}
 }
 
-func TestTheTableTellsWhoLeadsWhoLagsAndWhoIsDown(t *testing.T) {
+func TestTableShowsLeadersLagAndDownNodes(t *testing.T) {
 	t.Parallel()
 	n1, n2 := id.Node{UUID: id.Random([16]byte{1})}, id.Node{UUID: id.Random([16]byte{2})}
 	s := wire.Status{
@@ -149,7 +150,7 @@ func TestTheTableTellsWhoLeadsWhoLagsAndWhoIsDown(t *testing.T) {
 			}},
 			{ID: n2, Name: "n2", URL: "https://b", Alive: true, Answers: true, Version: "v", Groups: []wire.GroupStatus{
 				{Group: 0, Role: "leader", Term: 3, Commit: 9, Voters: 3},
-				{Group: 1, Role: "leader", Term: 4, Commit: 10, Lag: 2, Voters: 3, Events: 3}, // deposed, does not know it yet
+				{Group: 1, Role: "leader", Term: 4, Commit: 10, Lag: 2, Voters: 3, Events: 3}, // deposed, and does not know it yet
 			}},
 			{Name: "n3", URL: "https://c"},
 		},

@@ -9,7 +9,7 @@ import (
 	"facet/node/wire"
 )
 
-// Backup begins a backup on the first node that answers, and gives its id
+// Backup starts a backup on the first node that answers, and returns its id
 // (BackupProgress.ID).
 func (c *Client) Backup(ctx context.Context, o wire.BackupOrder) (string, error) {
 	return c.begin(ctx, wire.PathBackup, o)
@@ -44,7 +44,7 @@ func (c *Client) Backups(ctx context.Context, q wire.BackupQuery) ([]backup.List
 	return list, c.any(ctx, call{method: http.MethodPost, path: wire.PathBackupList, in: q, out: &list})
 }
 
-// Erasures gives the subjects that a backup knows to be erased.
+// Erasures returns the erased subjects that a backup lists.
 func (c *Client) Erasures(ctx context.Context, q wire.BackupQuery) ([]backup.Erasure, error) {
 	var list []backup.Erasure
 	return list, c.any(ctx, call{method: http.MethodPost, path: wire.PathErasures, in: q, out: &list})

@@ -20,27 +20,28 @@ import (
 
 const (
 	answerBytesMax = 16 << 20
-	// dialTimeout bounds the way to a node that may be down, so that the next one
-	// is asked soon.
+	// dialTimeout is the longest time to connect to a node. It is short, so that
+	// the next node is asked soon when one is down.
 	dialTimeout   = 2 * time.Second
 	answerTimeout = 30 * time.Second
 )
 
-// Target says whom to ask.
+// Target names the nodes to ask.
 type Target struct {
-	// Addresses are admin ports, host:port, in the order in which they are tried.
+	// Addresses are admin ports, host:port, in the order of attempts.
 	Addresses []string
-	// Certificates is a folder with ca.pem and the pair admin, or else status (.pem, .key).
+	// Certificates is a folder with ca.pem and the pair admin, or otherwise status
+	// (.pem, .key).
 	Certificates string
 }
 
-// Client asks the admin port of a cluster. It is safe for concurrent use.
+// Client calls the admin port of a cluster. It is safe for concurrent use.
 type Client struct {
 	addresses []string
 	http      *http.Client
 }
 
-// NewClient reads the administrator's certificate, or one that only looks.
+// NewClient reads the administrator's certificate, or a read-only one.
 func NewClient(t Target) (*Client, error) {
 	if len(t.Addresses) == 0 {
 		return nil, errors.New("no admin address is known")
@@ -70,7 +71,7 @@ func NewClient(t Target) (*Client, error) {
 	}, nil
 }
 
-// Status gives the cluster as the first node that answers sees it.
+// Status returns the state of the cluster as seen by the first node that answers.
 func (c *Client) Status(ctx context.Context) (wire.Status, error) {
 	var s wire.Status
 	return s, c.any(ctx, call{method: http.MethodGet, path: wire.PathStatus, out: &s})
@@ -122,28 +123,29 @@ func (c *Client) NewKey(ctx context.Context, q wire.NewKey) (wire.KeyPair, error
 	return pair, c.any(ctx, call{method: http.MethodPost, path: wire.PathKeys, in: q, out: &pair})
 }
 
-// RevokeKey ends an access key of the tenant of that name.
+// RevokeKey revokes an access key of the tenant of that name.
 func (c *Client) RevokeKey(ctx context.Context, tenant, key string) error {
 	return c.any(ctx, call{method: http.MethodDelete, path: wire.PathKeys + "/" + url.PathEscape(key) + "?" + ofTenant(tenant)})
 }
 
 func ofTenant(name string) string { return url.Values{"tenant": {name}}.Encode() }
 
-// Ready is nil when the node at address serves, else it says why not.
+// Ready returns nil when the node at address serves requests, else the reason why
+// it does not.
 func (c *Client) Ready(ctx context.Context, address string) error {
 	return c.one(ctx, address, call{method: http.MethodGet, path: wire.PathReady})
 }
 
-// call is one request; in and out are JSON, nil for none.
+// call is one request. in and out are JSON; nil means none.
 type call struct {
 	method, path string
 	in, out      any
 }
 
-// UnreachableError says that no node answered.
+// UnreachableError is returned when no node answered.
 type UnreachableError struct{ Errs []error }
 
-// Error names the last node's fault: they are mostly alike.
+// Error returns the error of the last node. The errors are mostly alike.
 func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("no node answers on its admin port: %v", e.Errs[len(e.Errs)-1])
 }
@@ -154,7 +156,7 @@ type AnswerError struct {
 	Message string
 }
 
-// Error gives the node's own words.
+// Error returns the node's own words.
 func (e *AnswerError) Error() string {
 	if e.Message == "" {
 		return fmt.Sprintf("the node answered %d %s", e.Status, http.StatusText(e.Status))
@@ -162,8 +164,8 @@ func (e *AnswerError) Error() string {
 	return e.Message
 }
 
-// any asks one node after the other until one answers, whatever it says: an
-// answer from the cluster is the cluster's.
+// any calls one node after the other until one answers. Even an error answer is
+// final, because it comes from the cluster.
 func (c *Client) any(ctx context.Context, q call) error {
 	var errs []error
 	for _, a := range c.addresses {
@@ -197,7 +199,7 @@ func (c *Client) one(ctx context.Context, address string, q call) error {
 	}
 	answer, err := c.http.Do(r)
 	if err != nil {
-		return err // it names method and address already
+		return err // the error names method and address already
 	}
 	defer answer.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax))
@@ -206,7 +208,7 @@ func (c *Client) one(ctx context.Context, address string, q call) error {
 	}
 	if answer.StatusCode/100 != 2 {
 		var e struct{ Message string }
-		_ = json.Unmarshal(b, &e) // else there is no message
+		_ = json.Unmarshal(b, &e) // otherwise there is no message
 		return &AnswerError{Status: answer.StatusCode, Message: e.Message}
 	}
 	if q.out == nil {

@@ -13,12 +13,13 @@ import (
 
 const profileBytesMax = 64 << 10
 
-// Profile is a file that says which cluster commands mean, and how to authenticate.
+// Profile is a file that names a cluster for commands, and how they authenticate.
 type Profile struct {
-	// Admin are the admin ports of nodes, host:port, in the order in which they are tried.
+	// Admin lists the admin ports of nodes, host:port, in the order of attempts.
 	Admin []string `yaml:"admin"`
-	// Certificates is a folder with ca.pem, admin.pem and admin.key (or status.pem and
-	// status.key, which only look); relative to the profile's own.
+	// Certificates is a folder with ca.pem, admin.pem and admin.key (or the
+	// read-only status.pem and status.key). A relative path starts at the profile's
+	// own folder.
 	Certificates string `yaml:"certificates"`
 }
 
@@ -62,5 +63,5 @@ func (p Profile) Write(name string) error {
 	return nil
 }
 
-// Target is whom the profile means.
+// Target returns the target that the profile names.
 func (p Profile) Target() Target { return Target{Addresses: p.Admin, Certificates: p.Certificates} }

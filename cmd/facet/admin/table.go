@@ -14,7 +14,7 @@ import (
 	"facet/node/wire"
 )
 
-// Write shows s as two tables, nodes and groups, and the warnings below.
+// Write prints s as two tables, nodes and groups, followed by the warnings.
 func Write(w io.Writer, s wire.Status) error {
 	founded := "founded"
 	if !s.Founded {
@@ -62,7 +62,7 @@ func writeParts(w io.Writer, s wire.Status) error {
 	return nil
 }
 
-// WriteNodes shows the nodes of s.
+// WriteNodes prints the nodes of s.
 func WriteNodes(w io.Writer, s wire.Status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NODE\tSTATE\tZONE\tURL\tSHARDS\tLEADS\tEVENTS\tLAG\tVERSION\tID")
@@ -90,7 +90,7 @@ func WriteNodes(w io.Writer, s wire.Status) error {
 
 const roleLeader = "leader"
 
-// state puts the operators' order, gossip's opinion and the node's own answer into
+// state combines the operators' order, gossip's view and the node's own answer into
 // one word.
 func state(n wire.Member) string {
 	switch {
@@ -99,18 +99,18 @@ func state(n wire.Member) string {
 	case n.Answers:
 		return "up"
 	case n.Alive:
-		return "silent" // gossip has not noticed, or it hangs
+		return "silent" // gossip has not noticed, or the node hangs
 	}
 	return "down"
 }
 
-// replica is one group's replica and where it lies.
+// replica is the replica of one group and its node.
 type replica struct {
 	node string
 	wire.GroupStatus
 }
 
-// WriteMoves shows the shards of s that are on the move, if there are any.
+// WriteMoves prints the shards of s that are moving, if there are any.
 func WriteMoves(w io.Writer, s wire.Status) error {
 	names := map[id.Node]string{}
 	for _, n := range s.Nodes {
@@ -137,7 +137,7 @@ func WriteMoves(w io.Writer, s wire.Status) error {
 	return nil
 }
 
-// away tells from whom a replica moves; one that is added moves from nobody.
+// away returns from which node a replica moves. An added replica moves from none.
 func away(from string) string {
 	if from == "" {
 		return ""
@@ -145,7 +145,7 @@ func away(from string) string {
 	return ", away from " + from
 }
 
-// WriteGroups shows the groups of s.
+// WriteGroups prints the groups of s.
 func WriteGroups(w io.Writer, s wire.Status) error {
 	groups := map[id.Shard][]replica{}
 	for _, n := range s.Nodes {
@@ -191,7 +191,7 @@ func writeGroup(w io.Writer, g id.Shard, replicas []replica) {
 	fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", name, leader, newest.Term, newest.Voters, newest.Commit, events, strings.Join(lags, ", "))
 }
 
-// short gives the first 12 characters of a hash.
+// short returns the first 12 characters of a hash.
 func short(hash string) string {
 	if len(hash) <= 12 {
 		return hash

@@ -13,8 +13,8 @@ import (
 	"facet/node/wire"
 )
 
-// WriteCluster shows the nodes of s with their roles and what they trust each other
-// by, and the warnings below.
+// WriteCluster prints the nodes of s with their roles, certificates and keys,
+// followed by the warnings.
 func WriteCluster(w io.Writer, s wire.Status) error {
 	fmt.Fprintf(w, "cluster %s · %d nodes · %d shards × %d · model pack %s\n\n", s.Cluster, len(s.Nodes), s.Shards, s.Replicas, short(s.Pack))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -29,7 +29,7 @@ func WriteCluster(w io.Writer, s wire.Status) error {
 	return writeWarnings(w, s)
 }
 
-// roles says what a node does in the cluster.
+// roles returns the roles of a node in the cluster.
 func roles(m wire.Member) string {
 	if !m.Answers {
 		return "-"
@@ -53,7 +53,8 @@ func roles(m wire.Member) string {
 	return fmt.Sprintf("%s, %d shards, leads %d", cmp.Or(meta, "no meta"), shards, leads)
 }
 
-// trust gives five columns: when certificates end, who issued them, which keys.
+// trust returns five columns: the ends of the certificates, their issuers and the
+// keys.
 func trust(c *wire.Credentials) string {
 	if c == nil {
 		return strings.Join(slices.Repeat([]string{"-"}, 5), "\t")
@@ -67,12 +68,12 @@ func trust(c *wire.Credentials) string {
 	}, "\t")
 }
 
-// until says when something ends, and how many days are left.
+// until returns when something ends, and how many days are left.
 func until(end time.Time) string {
 	return fmt.Sprintf("until %s (%d days)", end.Format(time.DateOnly), int(time.Until(end).Hours()/24))
 }
 
-// key names the key in use with its age, and how many others there are.
+// key returns the key in use with its age, and the number of other keys.
 func key(list []wire.KeyInfo) string {
 	if len(list) == 0 {
 		return "-"
@@ -95,7 +96,7 @@ func age(d time.Duration) string {
 	}
 }
 
-// groupsLine sums the groups up; facet status has them one by one.
+// groupsLine summarises the groups. facet status lists them.
 func groupsLine(s wire.Status) string {
 	led := map[id.Shard]bool{}
 	for _, m := range s.Nodes {
@@ -124,7 +125,7 @@ func writeWarnings(w io.Writer, s wire.Status) error {
 	return nil
 }
 
-// WritePlan shows the moves that are still to come, and what the nodes hold then.
+// WritePlan prints the moves still to come, and the load of the nodes afterwards.
 func WritePlan(w io.Writer, p wire.Plan) error {
 	names := map[id.Node]string{}
 	for _, s := range p.Shards {

@@ -1,5 +1,5 @@
-// Package authority owns the folder with a cluster's certificate authority and
-// keys, from which nodes and operators get theirs:
+// Package authority manages the folder with a cluster's certificate authority and
+// keys. Nodes and operators get their certificates and keys from it:
 //
 //	ca.pem ca.key           the authority; ca.key never leaves this folder
 //	cluster.key gossip.key  keys that all nodes share

@@ -29,7 +29,7 @@ const (
 	keyBytes = 32
 )
 
-// nodeName is what can name a node's folder.
+// nodeName matches the names that a node's folder can have.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // Folder is a folder with an authority.
@@ -39,8 +39,8 @@ type Folder struct {
 	made []string
 }
 
-// Open opens the authority in dir, and makes the two keys of the cluster in the same
-// folder where they are missing. The rest is as of OpenAuthority.
+// Open opens the authority in dir, and creates the missing ones of the cluster's
+// two keys there. Otherwise it does the work of OpenAuthority.
 func Open(dir, name string) (*Folder, error) {
 	f, err := OpenAuthority(dir, name)
 	if err != nil {
@@ -58,9 +58,10 @@ func Open(dir, name string) (*Folder, error) {
 	return f, nil
 }
 
-// OpenAuthority opens the authority in dir. It makes the folder, the authority (called
-// name; an empty one makes none) and the administrator's certificate where they are
-// missing, and renews that certificate when less than a third of its life is left.
+// OpenAuthority opens the authority in dir. It creates the folder, the authority
+// (called name; an empty name creates none) and the administrator's certificate
+// when they are missing. It renews that certificate when less than a third of its
+// life is left.
 func OpenAuthority(dir, name string) (*Folder, error) {
 	f := &Folder{dir: dir}
 	if _, err := os.Stat(f.key()); name == "" && errors.Is(err, fs.ErrNotExist) {
@@ -76,16 +77,17 @@ func OpenAuthority(dir, name string) (*Folder, error) {
 	return f, f.ensureAdmin()
 }
 
-// Made names the files that opening the folder has made or renewed.
+// Made returns the names of the files that opening the folder has created or
+// renewed.
 func (f *Folder) Made() []string { return f.made }
 
-// Authority gives what signs.
+// Authority returns the authority.
 func (f *Folder) Authority() *cert.CA { return f.ca }
 
 func (f *Folder) key() string { return filepath.Join(f.dir, caKeyFile) }
 
-// openCA loads the authority, and makes it when neither of its files is there:
-// with one of them left, a new one would lock every node out.
+// openCA loads the authority. It creates one only when both of its files are
+// missing: if one of them is left, a new authority would lock every node out.
 func (f *Folder) openCA(name string) (err error) {
 	_, err1 := os.Stat(f.CA())
 	_, err2 := os.Stat(f.key())
@@ -100,8 +102,8 @@ func (f *Folder) openCA(name string) (err error) {
 	return f.ca.Save(f.CA(), f.key())
 }
 
-// EnsureKey writes a random key in hexadecimal digits where there is none, and tells
-// whether it did. It never replaces one: data would be lost with it.
+// EnsureKey writes a random key in hexadecimal digits if the file is missing, and
+// reports whether it did. It never replaces a key: data would be lost with it.
 func EnsureKey(name string) (made bool, err error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -121,23 +123,25 @@ func EnsureKey(name string) (made bool, err error) {
 	return true, nil
 }
 
-// CA is the file with the authority's certificate; clients check nodes with it.
+// CA returns the file with the authority's certificate. Clients check nodes with
+// it.
 func (f *Folder) CA() string { return filepath.Join(f.dir, caFile) }
 
-// ClusterKey is the file with the key that wraps all data keys.
+// ClusterKey returns the file with the key that wraps all data keys.
 func (f *Folder) ClusterKey() string { return filepath.Join(f.dir, clusterKey) }
 
-// GossipKey is the file with the key that encrypts gossip.
+// GossipKey returns the file with the key that encrypts gossip.
 func (f *Folder) GossipKey() string { return filepath.Join(f.dir, gossipKey) }
 
-// Admin is the folder with the administrator's certificate.
+// Admin returns the folder with the administrator's certificate.
 func (f *Folder) Admin() string { return filepath.Join(f.dir, adminName) }
 
-// Node is the folder with the certificates of the node called name.
+// Node returns the folder with the certificates of the node called name.
 func (f *Folder) Node(name string) string { return filepath.Join(f.dir, name) }
 
-// AdminFiles names the files in a folder like Admin, or else in one of a node, where the
-// certificate is one that only looks. A node's own is none for commands.
+// AdminFiles returns the files of the certificate for commands in a folder like
+// Admin. In a node's folder that is the read-only certificate. Commands never use
+// the node's own certificate.
 func AdminFiles(dir string) (cert.Files, error) {
 	has := func(name string) bool {
 		_, err := os.Stat(filepath.Join(dir, name+".pem"))
@@ -173,7 +177,7 @@ func (f *Folder) ensureAdmin() error {
 	return err
 }
 
-// NodeCertificates is a node that gets certificates.
+// NodeCertificates describes a node that gets certificates.
 type NodeCertificates struct {
 	Name string // of the folder
 	ID   id.Node
@@ -182,9 +186,9 @@ type NodeCertificates struct {
 	Hosts []string
 }
 
-// Ensure makes the certificates of a node, or renews them when less than a third
-// of their life is left, or when they are not for this node. It names the files that
-// it wrote.
+// Ensure creates the certificates of a node. It renews them when less than a third
+// of their life is left, or when they are for another node. It returns the names of
+// the files that it wrote.
 func (f *Folder) Ensure(n NodeCertificates) (written []string, err error) {
 	if n.Name == adminName || !nodeName.MatchString(n.Name) {
 		return nil, fmt.Errorf("issue certificates: %q can't be a node's name", n.Name)
@@ -192,7 +196,7 @@ func (f *Folder) Ensure(n NodeCertificates) (written []string, err error) {
 	return f.EnsureIn(f.Node(n.Name), n)
 }
 
-// EnsureIn is Ensure with another folder than the authority's own.
+// EnsureIn does the work of Ensure in another folder than the authority's own.
 func (f *Folder) EnsureIn(dir string, n NodeCertificates) (written []string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("issue certificates: %w", err)
@@ -220,8 +224,8 @@ func (f *Folder) EnsureIn(dir string, n NodeCertificates) (written []string, err
 	return written, nil
 }
 
-// dropForeign removes a certificate that names another node or other hosts, so
-// that Ensure issues a new one.
+// dropForeign removes a certificate of another node or of other hosts, so that
+// Ensure issues a new one.
 func dropForeign(files cert.Files, n NodeCertificates) error {
 	leaf, err := leafOf(files)
 	if err != nil {
@@ -229,7 +233,7 @@ func dropForeign(files cert.Files, n NodeCertificates) error {
 	}
 	who, err := cert.StatusIn(leaf)
 	if err == nil && who == n.ID {
-		return nil // it names no hosts
+		return nil // the certificate names no hosts
 	}
 	mine := len(leaf.URIs) == 0 || leaf.URIs[0].Path == "/node/"+n.ID.String()
 	if mine && slices.Equal(cert.Hosts(leaf), slices.Sorted(slices.Values(n.Hosts))) {

@@ -32,7 +32,7 @@ func bytesOf(t *testing.T, name string) string {
 	return string(b)
 }
 
-func TestASecondOpenKeepsAuthorityAndKeys(t *testing.T) {
+func TestSecondOpenKeepsAuthorityAndKeys(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "certificates")
 	f := open(t, dir)
@@ -52,7 +52,8 @@ func TestASecondOpenKeepsAuthorityAndKeys(t *testing.T) {
 	}
 }
 
-func TestHalfAnAuthorityIsAnErrorAndNotANewOne(t *testing.T) {
+// No new authority is created.
+func TestHalfAnAuthorityIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{caFile, caKeyFile} {
 		dir := t.TempDir()
@@ -85,7 +86,8 @@ func TestSecretsAreReadableByTheirOwnerOnly(t *testing.T) {
 	}
 }
 
-func TestANodesCertificatesAreKeptUntilTheyNameAnother(t *testing.T) {
+// The certificates are replaced when they name another node.
+func TestNodeKeepsItsCertificates(t *testing.T) {
 	t.Parallel()
 	f := open(t, t.TempDir())
 	nodeFile, serverFile := filepath.Join(f.Node("n1"), "node.pem"), filepath.Join(f.Node("n1"), "server.pem")
@@ -114,7 +116,7 @@ func TestANodesCertificatesAreKeptUntilTheyNameAnother(t *testing.T) {
 	}
 }
 
-func TestCommandsUseNoNodesCertificate(t *testing.T) {
+func TestCommandsUseNoNodeCertificate(t *testing.T) {
 	t.Parallel()
 	f := open(t, t.TempDir())
 	if _, err := f.Ensure(NodeCertificates{"n1", nodeID(1), []string{"127.0.0.1"}}); err != nil {
@@ -125,7 +127,7 @@ func TestCommandsUseNoNodesCertificate(t *testing.T) {
 			t.Errorf("got %s, %v, want %s", files.Cert, err, want)
 		}
 	}
-	if err := os.Remove(filepath.Join(f.Node("n1"), "status.pem")); err != nil { // as it was before 0.3.1
+	if err := os.Remove(filepath.Join(f.Node("n1"), "status.pem")); err != nil { // as before 0.3.1
 		t.Fatal(err)
 	}
 	if files, err := AdminFiles(f.Node("n1")); err == nil || !strings.Contains(err.Error(), "facet cluster renew") {
@@ -160,7 +162,7 @@ func TestIssuedCertificatesOpenTheirPorts(t *testing.T) {
 	}
 }
 
-func TestANodesNameCanNotReachAnotherFolder(t *testing.T) {
+func TestNodeNameStaysInItsFolder(t *testing.T) {
 	t.Parallel()
 	f := open(t, t.TempDir())
 	for _, name := range []string{"", "admin", "../n1", "a/b", ".."} {

@@ -7,7 +7,7 @@ import (
 	"facet/node/cert"
 )
 
-// leafOf reads the certificate of files.
+// leafOf reads the certificate in files.
 func leafOf(files cert.Files) (*x509.Certificate, error) {
 	pair, err := cert.LoadPair(files.Cert, files.Key)
 	if err != nil {

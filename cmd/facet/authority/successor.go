@@ -10,30 +10,31 @@ import (
 	"facet/node/cert"
 )
 
-// Names of files of an authority that is to take over.
+// Names of the files of an authority that will replace the present one.
 const (
 	nextFile    = "next.pem"
 	nextKeyFile = "next.key"
 )
 
-// Phase is how far the replacement of an authority is.
+// Phase is a phase in the replacement of an authority.
 type Phase int
 
-// The phases. Nothing issued in one of them is refused in the next.
+// The phases. A certificate issued in one of them is accepted in the next.
 const (
-	// PhaseSettled: there is one authority.
+	// PhaseSettled means that there is one authority.
 	PhaseSettled Phase = iota
-	// PhaseTrusted: there are two, and the old one signs.
+	// PhaseTrusted means that there are two authorities, and the old one signs.
 	PhaseTrusted
-	// PhaseTakenOver: there are two, and the new one signs; the old one's key is gone.
+	// PhaseTakenOver means that there are two authorities, and the new one signs.
+	// The key of the old one is removed.
 	PhaseTakenOver
 )
 
-// Phase tells how far a replacement is.
+// Phase returns the phase of the replacement.
 func (f *Folder) Phase() Phase {
 	_, err := os.Stat(filepath.Join(f.dir, nextKeyFile))
 	switch {
-	case err == nil && f.ca.Trusted() > 1: // with one, it was interrupted and begins anew
+	case err == nil && f.ca.Trusted() > 1: // with one authority, the replacement was interrupted and starts again
 		return PhaseTrusted
 	case f.ca.Trusted() > 1:
 		return PhaseTakenOver
@@ -42,7 +43,7 @@ func (f *Folder) Phase() Phase {
 	}
 }
 
-// Advance goes from a phase to the next one, from the last to the first.
+// Advance moves from one phase to the next, from the last to the first.
 func (f *Folder) Advance() error {
 	next := cert.Files{Cert: filepath.Join(f.dir, nextFile), Key: filepath.Join(f.dir, nextKeyFile)}
 	var err error

@@ -21,7 +21,7 @@ var (
 // the rates, so normal scores give straight lines.
 func plotDET(doc *Document, file string) error {
 	p := newPlot(deviateAxis("false match rate (FMR)", fmrTicks), deviateAxis("false non-match rate (FNMR)", fnmrTicks))
-	p.addCurve("", pale, []point{{X: p.Y.min, Y: p.Y.min}, {X: p.Y.max, Y: p.Y.max}}) // equal rates
+	p.addCurve("", pale, []point{{X: p.Y.min, Y: p.Y.min}, {X: p.Y.max, Y: p.Y.max}}) // where the two rates are equal
 	if doc.all != nil {
 		p.addCurve("every pair of photographs", blue, curvePoints(doc.all))
 		p.addThresholds(doc.All.At)

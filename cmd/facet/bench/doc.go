@@ -1,6 +1,7 @@
-// Package bench is `facet bench`: it measures how often the face engine is wrong
-// on a folder of photographs, one folder a person, and writes it as tables, JSON,
-// plots and the page docs/benchmarks/accuracy.md. The statistics are engine/accuracy's.
+// Package bench is `facet bench`. It measures how often the face engine is wrong on
+// a folder of photographs, one folder for each person. It writes the result as
+// tables, JSON, plots and the page docs/benchmarks/accuracy.md. The statistics come
+// from engine/accuracy.
 //
-// Nothing of a photograph leaves it but counts and scores.
+// Of the photographs, only counts and scores are written.
 package bench

@@ -25,10 +25,10 @@ var (
 	wantedFPIR   = []float64{.1, .01}
 )
 
-// supportedMax is the highest score with a meaning that the calibration states.
+// supportedMax is the highest score for which the calibration states a meaning.
 const supportedMax = 8000
 
-// page is what the template of the report shows.
+// page is the input of the report's template.
 type page struct {
 	*Document
 	About              string
@@ -120,10 +120,10 @@ func (d *Document) page() *page {
 	return p
 }
 
-// falsePositive is FPIR in a gallery of n by the formula.
+// falsePositive returns FPIR in a gallery of n by the formula.
 func falsePositive(fmr float64, n int64) float64 { return -math.Expm1(float64(n) * math.Log1p(-fmr)) }
 
-// galleryTable gives FPIR by the formula, for thresholds and sizes.
+// galleryTable returns FPIR by the formula, for thresholds and sizes.
 func (d *Document) galleryTable() table {
 	searched := int64(0)
 	for _, s := range d.Identification.Sizes {
@@ -151,7 +151,7 @@ func (d *Document) galleryTable() table {
 	return t
 }
 
-// adviceTable gives the least threshold for each wanted FPIR and size.
+// adviceTable returns the least threshold for each wanted FPIR and size.
 func (d *Document) adviceTable() table {
 	head := []string{"N"}
 	for _, w := range wantedFPIR {
@@ -169,7 +169,7 @@ func (d *Document) adviceTable() table {
 	return t
 }
 
-// leastThreshold is the least threshold with a false match rate, in words, and
+// leastThreshold returns the least threshold with a false match rate, in words, and
 // the FNMR there.
 func (d *Document) leastThreshold(fmr float64) (threshold, fnmr string) {
 	const step = 50

@@ -16,8 +16,8 @@ import (
 	"facet/engine/models"
 )
 
-// simulated is a document of made-up persons: as many photographs as persons and
-// scores that are normal, non-mated ones around 1000, mated ones around 7500.
+// simulated returns a document of made-up persons. There are as many photographs as
+// persons. Scores are normal: non-mated ones around 1000, mated ones around 7500.
 func simulated(t testing.TB) *Document {
 	t.Helper()
 	manifest, err := models.Parse(models.Default())
@@ -61,7 +61,7 @@ func simulated(t testing.TB) *Document {
 	return d
 }
 
-func TestAReportHasItsTablesAndPictures(t *testing.T) {
+func TestReportHasItsTablesAndPictures(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "accuracy.md")
@@ -107,7 +107,7 @@ func TestAReportHasItsTablesAndPictures(t *testing.T) {
 	}
 }
 
-func TestTheSameMeasurementGivesTheSamePage(t *testing.T) {
+func TestSameMeasurementMakesTheSamePage(t *testing.T) {
 	t.Parallel()
 	var pages [2][]byte
 	for i := range pages {
@@ -125,7 +125,7 @@ func TestTheSameMeasurementGivesTheSamePage(t *testing.T) {
 	}
 }
 
-func TestWhatAGalleryGivesByTheFormula(t *testing.T) {
+func TestGalleryTableFollowsTheFormula(t *testing.T) {
 	t.Parallel()
 	f := func(fmr float64, n int64, want float64) {
 		t.Helper()
@@ -141,7 +141,8 @@ func TestWhatAGalleryGivesByTheFormula(t *testing.T) {
 	f(0, 10_000_000, 0)
 }
 
-func TestAThresholdIsAdvisedFromCountsThenFromTheCalibrationThenNotAtAll(t *testing.T) {
+// The advice comes from counts, else from the calibration, else there is none.
+func TestThresholdAdviceNamesItsSource(t *testing.T) {
 	t.Parallel()
 	d := simulated(t)
 	f := func(fmr float64, want string) {

@@ -17,19 +17,20 @@ import (
 	"facet/engine/models"
 )
 
-// PairsAll instead of a list's name means every pair of the folder's photographs.
+// PairsAll instead of the name of a list means every pair of the folder's
+// photographs.
 const PairsAll = "all"
 
 const listBytesMax = 64 << 20
 
-// what is reported of every experiment.
+// The thresholds, false match rates and gallery sizes of every report.
 var (
 	thresholds = []int{4000, 5000, 6000, 7000, 8000}
 	targets    = []float64{1e-2, 1e-3, 1e-4, 1e-5, 1e-6}
 	sizes      = []int{10, 100, 1000, 10_000, 0}
 )
 
-// stated is the score that a pack's stated false match rate belongs to.
+// stated is the score to which a pack's stated false match rate belongs.
 const stated = 7000
 
 // Config says what to measure.
@@ -39,20 +40,20 @@ type Config struct {
 	Images string
 	// Pairs is the file with a list of pairs, or PairsAll.
 	Pairs string
-	// Dataset says in words what the photographs are; a report adds what is known of
-	// the data set if it begins with LFW.
+	// Dataset describes the photographs in words. If it starts with LFW, a report
+	// adds what is known of that data set.
 	Dataset string
-	// QualityMin is the least quality, 0 to 1, that is acquired.
+	// QualityMin is the least quality, 0 to 1, of an acquired photograph.
 	QualityMin float64
 	// JSON, Plot (.svg) and Report (.md) are files to write, "" for none.
 	JSON, Plot, Report string
-	// Out takes the tables; Progress, if it is a terminal, a line that says how far
-	// it is; it may be nil.
+	// Out gets the tables. Progress may be nil; if it is a terminal, it gets a line
+	// with the progress.
 	Out      io.Writer
 	Progress *os.File
 }
 
-// Document is what was measured, the content of the JSON file.
+// Document contains the measurements. It is the content of the JSON file.
 type Document struct {
 	Pack           Pack                     `json:"pack"`
 	Data           Data                     `json:"data"`
@@ -63,7 +64,7 @@ type Document struct {
 	list, all *accuracy.Curve // for plots
 }
 
-// Pack names the models that were measured.
+// Pack names the measured models.
 type Pack struct {
 	Name    string  `json:"name"`
 	Version string  `json:"version"`
@@ -76,7 +77,7 @@ type Pack struct {
 	manifest *models.Manifest
 }
 
-// Data is what was measured on.
+// Data describes the photographs that were measured.
 type Data struct {
 	Name    string `json:"name"`
 	Persons int    `json:"persons"`
@@ -89,13 +90,13 @@ type Data struct {
 	QualityMin float64       `json:"qualityMin"`
 }
 
-// List is what a list of pairs gives.
+// List contains the result of a list of pairs.
 type List struct {
 	*accuracy.Verification
 	Folds *accuracy.Folds `json:"folds,omitempty"`
 }
 
-// Accuracy measures verification, and for a report identification as well.
+// Accuracy measures verification, and for a report identification too.
 func Accuracy(ctx context.Context, cfg Config) error {
 	doc := new(Document)
 	m, e, err := open(ctx, cfg, doc)
@@ -130,7 +131,7 @@ func Identify(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer e.Close()
-	// What N photographs should give follows from what one gives.
+	// The expectation for N photographs follows from the result for one.
 	if err := m.all(ctx, doc); err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func Identify(ctx context.Context, cfg Config) error {
 	return write(cfg, doc)
 }
 
-// measured has all that rates are computed from.
+// measured contains the data from which rates are computed.
 type measured struct {
 	samples []accuracy.Sample
 	compare accuracy.Compare
@@ -148,8 +149,8 @@ type measured struct {
 	places  [][2]int
 }
 
-// open reads the folder and the list of pairs, extracts, and fills in what doc says
-// about pack and data. The caller closes the engine.
+// open reads the folder and the list of pairs, extracts the faces, and sets doc's
+// descriptions of pack and data. The caller closes the engine.
 func open(ctx context.Context, cfg Config, doc *Document) (*measured, *engine.Engine, error) {
 	f, err := photos.Read(ctx, cfg.Images)
 	if err != nil {
@@ -206,11 +207,11 @@ func readList(file string) ([]accuracy.Pair, error) {
 	return pairs, nil
 }
 
-// eventsMin is the number of false matches from which on a rate means something
-// (the rule of 30: Doddington et al., Speech Communication 31, 2000).
+// eventsMin is the least number of false matches for a meaningful rate (the rule of
+// 30: Doddington et al., Speech Communication 31, 2000).
 const eventsMin = 30
 
-// ask leaves out false match rates that so many pairs can't show.
+// ask leaves out false match rates for which there are too few pairs.
 func ask(nonMated int64) accuracy.Ask {
 	a := accuracy.Ask{Thresholds: thresholds, Discard: stated}
 	for _, t := range targets {

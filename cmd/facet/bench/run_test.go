@@ -12,8 +12,8 @@ import (
 	"facet/engine/enginetest"
 )
 
-// sampleFolder has the sample photographs by person: six of one man, one each of
-// others, and a cup without a face filed under a name.
+// sampleFolder returns the sample photographs by person: six of one man, one each
+// of others, and a cup without a face filed under a name.
 func sampleFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func sampleFolder(t *testing.T) string {
 	return dir
 }
 
-// sampleConfig measures the default pack on the sample photographs.
+// sampleConfig returns a measurement of the default pack on the sample photographs.
 func sampleConfig(t *testing.T, out *bytes.Buffer) Config {
 	t.Helper()
 	return Config{
@@ -59,7 +59,8 @@ func document(t *testing.T, file string) Document {
 	return d
 }
 
-func TestNoOtherPersonOfTheSamplesReaches7000(t *testing.T) {
+// The persons are those of the sample photographs.
+func TestNoOtherPersonReaches7000(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	cfg := sampleConfig(t, &out)
@@ -91,7 +92,7 @@ func TestNoOtherPersonOfTheSamplesReaches7000(t *testing.T) {
 	}
 }
 
-func TestAListOfPairsIsMeasuredWithItsFailures(t *testing.T) {
+func TestPairListIsMeasuredWithItsFailures(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	cfg := sampleConfig(t, &out)
@@ -119,7 +120,7 @@ func TestAListOfPairsIsMeasuredWithItsFailures(t *testing.T) {
 	}
 }
 
-func TestTheSamplesAreIdentified(t *testing.T) {
+func TestSamplesAreIdentified(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	cfg := sampleConfig(t, &out)
@@ -144,7 +145,7 @@ func TestTheSamplesAreIdentified(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingIsSaidInASentence(t *testing.T) {
+func TestMissingInputIsASentence(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	f := func(want string, change func(c *Config)) {

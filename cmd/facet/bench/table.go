@@ -11,7 +11,8 @@ import (
 	"facet/engine/accuracy"
 )
 
-// table is rows of cells, the first of them the heads; as text or as Markdown.
+// table is a list of rows, the first with the heads. It is printed as text or as
+// Markdown.
 type table [][]string
 
 func (t table) text(w io.Writer) error {
@@ -90,7 +91,7 @@ func rateTable(v *accuracy.Verification) table {
 		row := []string{strconv.Itoa(a.Threshold), a.FMR.String(), number(a.FMR.Events)}
 		if every {
 			row[2] = fmt.Sprintf("%s (%s)", number(a.FMR.Events), number(a.FalsePersonPairs))
-			if a.FMRPerson == nil { // too many matched to be kept
+			if a.FMRPerson == nil { // too many matched to keep them
 				row = append(row, "–")
 			} else {
 				row = append(row, a.FMRPerson.String())
@@ -116,7 +117,7 @@ func foldTable(f *accuracy.Folds) table {
 	}
 }
 
-// sizeTable has one row for each size and threshold.
+// sizeTable returns one row for each size and threshold.
 func sizeTable(d *Document) table {
 	t := table{{"N", "rank 1", fmt.Sprintf("rank %d", accuracy.ListLength), "threshold", "FNIR", "FPIR", "1 − (1 − FMR)^N"}}
 	for _, s := range d.Identification.Sizes {
@@ -131,12 +132,12 @@ func sizeTable(d *Document) table {
 	return t
 }
 
-// power is a power of ten.
+// power formats a power of ten.
 func power(rate float64) string {
 	return fmt.Sprintf("1e%d", int(math.Round(math.Log10(rate))))
 }
 
-// number is a whole number with its thousands apart.
+// number formats a whole number with separated thousands.
 func number[T int | int64](n T) string {
 	s := strconv.FormatInt(int64(n), 10)
 	for i := len(s) - 3; i > 0; i -= 3 {

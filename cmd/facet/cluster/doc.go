@@ -1,6 +1,6 @@
-// Package cluster makes nodes of machines: it founds a cluster on the first one, has
-// others join with a token over the network, and renews and replaces what they trust
-// each other by. What a node needs lies in one folder:
+// Package cluster turns machines into nodes. It founds a cluster on the first one,
+// lets others join with a token over the network, and renews and replaces their
+// certificates and keys. The files of a node are in one folder:
 //
 //	facet.yaml      settings of facet serve
 //	data/           the data directory
@@ -9,8 +9,8 @@
 //	profile.yaml    how commands find and authenticate to the cluster
 //	authority/      on the first machine only: ca.key and the administrator's certificate
 //
-// Private keys of certificates are made where they are used and never travel; the
-// shared keys travel over TLS to who holds a token.
+// Private keys of certificates are created where they are used and never leave the
+// machine. The shared keys are sent over TLS to a machine that has a token.
 //
 // It may import the packages admin, authority, config and serve of cmd/facet, node,
 // node/cert and internal/id.

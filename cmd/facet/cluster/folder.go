@@ -16,7 +16,7 @@ import (
 	"facet/cmd/facet/config"
 )
 
-// Ports of a node, one behind the other.
+// The ports of a node follow one another.
 const (
 	PortDefault = 7420 // for clients; the next ones are for nodes, operators and invitations
 
@@ -28,19 +28,20 @@ const (
 	loopback = "127.0.0.1"
 )
 
-// Machine says what the node of this machine is like.
+// Machine describes the node of this machine.
 type Machine struct {
-	// Dir is the folder of the node; it is made when missing.
+	// Dir is the folder of the node. It is created when missing.
 	Dir string
-	// Name is shown to operators, Zone its failure domain.
+	// Name is shown to operators. Zone is the failure domain.
 	Name, Zone string
-	// Address is the host name or IP address by which other machines reach this one.
+	// Address is the host name or IP address under which other machines reach this
+	// one.
 	Address string
-	// Hosts are further names that its certificates are good for.
+	// Hosts are further names in its certificates.
 	Hosts []string
 	// Port is the first of its ports.
 	Port int
-	// Assets are the models and the library that run them.
+	// Assets are the models and the library that runs them.
 	Assets config.Assets
 }
 
@@ -60,7 +61,7 @@ func (f folder) gossipKey() string    { return f.in("keys", "gossip.key") }
 func (f folder) authority() string    { return f.in("authority") }
 func (f folder) profile() string      { return f.in("profile.yaml") }
 
-// complete fills in what was left out and makes the folder absolute.
+// complete sets defaults and makes the folder absolute.
 func (m Machine) complete() (Machine, folder, error) {
 	dir, err := filepath.Abs(m.Dir)
 	if err != nil {
@@ -81,12 +82,13 @@ func (m Machine) complete() (Machine, folder, error) {
 	return m, f, nil
 }
 
-// at gives an address of this machine for others.
+// at returns an address of this machine for others.
 func (m Machine) at(offset int) string {
 	return net.JoinHostPort(m.Address, strconv.Itoa(m.Port+offset))
 }
 
-// listen gives what the node listens on: everything, unless it is on loopback.
+// listen returns the address to listen on: all interfaces, unless the node is on
+// loopback.
 func (m Machine) listen(offset int) string {
 	host := ""
 	if ip := net.ParseIP(m.Address); ip != nil && ip.IsLoopback() {
@@ -95,17 +97,18 @@ func (m Machine) listen(offset int) string {
 	return net.JoinHostPort(host, strconv.Itoa(m.Port+offset))
 }
 
-// admin is where operators reach the node, from this machine only.
+// admin returns the address of the admin port, which is reachable from this machine
+// only.
 func (m Machine) admin() string { return net.JoinHostPort(loopback, strconv.Itoa(m.Port+adminOffset)) }
 
-// hosts are the names that its certificates are good for.
+// hosts returns the names in its certificates.
 func (m Machine) hosts() []string {
 	list := append([]string{m.Address, loopback, "localhost"}, m.Hosts...)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// checkPorts tells of a port that is taken, before anything is made.
+// checkPorts returns an error for a port in use, before anything is created.
 func (m Machine) checkPorts(ctx context.Context) error {
 	var l net.ListenConfig
 	for _, address := range []string{m.listen(0), m.listen(peerOffset), m.admin()} {
@@ -138,10 +141,11 @@ func (m Machine) write(f folder, more map[string]any, profile admin.Profile) err
 	if err := profile.Write(f.profile()); err != nil {
 		return err
 	}
-	return config.Write(f.settings(), values) // last: with it the folder is a node's
+	return config.Write(f.settings(), values) // last: with it the folder belongs to a node
 }
 
-// outgoing gives the IP address by which this machine reaches others; nothing is sent.
+// outgoing returns the IP address under which this machine reaches others. It sends
+// nothing.
 func outgoing(ctx context.Context, to string) (string, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "udp", to)

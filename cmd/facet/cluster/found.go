@@ -13,30 +13,30 @@ import (
 )
 
 const (
-	// ClusterName is the name of a cluster in its certificates, unless it is given one.
+	// ClusterName is the default name of a cluster in its certificates.
 	ClusterName = "facet"
-	// anywhere is an address of the documentation's (RFC 5737): the way to it shows by
-	// which address this machine reaches others.
+	// anywhere is an address for documentation (RFC 5737). The route to it shows
+	// the address under which this machine reaches others.
 	anywhere = "192.0.2.1:9"
 )
 
-// Shape is what is decided when a cluster is founded.
+// Shape contains the decisions for founding a cluster.
 type Shape struct {
 	Name             string // in its certificates
 	Shards, Replicas int
 }
 
-// Made is a node that was made.
+// Made describes a node that was created.
 type Made struct {
 	// Config is the file for facet serve, Profile the one for other commands.
 	Config, Profile string
-	// Authority is the folder with the authority, where there is one.
+	// Authority is the folder with the authority, if there is one.
 	Authority string
 	Name, URL string
 }
 
-// Init makes the first node of a cluster: an authority, keys, certificates and
-// settings. The cluster is founded when the node is started; others join it.
+// Init creates the first node of a cluster: an authority, keys, certificates and
+// settings. The start of the node founds the cluster. Others then join it.
 func Init(ctx context.Context, m Machine, s Shape) (Made, error) {
 	m, f, err := m.complete()
 	if err != nil {

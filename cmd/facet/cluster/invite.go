@@ -27,21 +27,21 @@ import (
 	"facet/node/wire"
 )
 
-// Invitation says who may join.
+// Invitation says which machines may join.
 type Invitation struct {
-	// Dir is the folder of a node that Init made: the one with the authority.
+	// Dir is the folder of a node that Init created, the one with the authority.
 	Dir string
-	// Nodes is how many may join, For how long the token is good.
+	// Nodes is how many machines may join, For how long the token is valid.
 	Nodes int
 	For   time.Duration
-	// Listen is the address that is listened on; empty is the port behind the node's
+	// Listen is the address to listen on. Empty means the port after the node's
 	// own, on all addresses.
 	Listen string
 	// Joined is called for each machine that joined.
 	Joined func(name string, left int)
 }
 
-// Inviter is a machine that takes in others. It is safe for concurrent use.
+// Inviter is a machine that lets others join. It is safe for concurrent use.
 type Inviter struct {
 	inv       Invitation
 	token     Token
@@ -58,8 +58,8 @@ type Inviter struct {
 	done   chan struct{}      // closed when all have joined
 }
 
-// Invite opens an invitation; Wait ends it. Its token is good for as long as this
-// process waits, for so many machines.
+// Invite opens an invitation; Wait ends it. Its token is valid as long as this
+// process waits, for a fixed number of machines.
 func Invite(ctx context.Context, inv Invitation) (*Inviter, error) {
 	dir, err := filepath.Abs(inv.Dir)
 	if err != nil {
@@ -91,10 +91,10 @@ func Invite(ctx context.Context, inv Invitation) (*Inviter, error) {
 	return i, nil
 }
 
-// Token is what a machine joins with.
+// Token returns the token with which machines join.
 func (i *Inviter) Token() Token { return i.token }
 
-// Wait takes machines in until all that were invited have joined (true), the time is
+// Wait lets machines join until all invited ones have joined (true), the time is
 // over or ctx ends.
 func (i *Inviter) Wait(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithDeadline(ctx, i.token.Expires)
@@ -119,8 +119,8 @@ func readSettings(name string) (config.Settings, error) {
 	return config.Load(flags, nil)
 }
 
-// meet asks the node here for the others, so that who joins knows all of them. While
-// it does not run, its own address has to do.
+// meet asks the local node for the other nodes, so that a joining machine learns
+// all of them. While the local node is not running, its own address has to do.
 func (i *Inviter) meet(ctx context.Context) {
 	i.seeds = []string{i.settings.PeerAdvertise}
 	c, err := admin.NewClient(admin.Target{Addresses: []string{i.settings.AdminAddress}, Certificates: i.authority.Admin()})
@@ -139,7 +139,8 @@ func (i *Inviter) meet(ctx context.Context) {
 	}
 }
 
-// listen opens the port, with a certificate of its own that lives as long as it does.
+// listen opens the port, with a certificate of its own that is valid as long as the
+// invitation.
 func (i *Inviter) listen(ctx context.Context, host string, port int) (err error) {
 	where := i.inv.Listen
 	if where == "" {
@@ -198,11 +199,11 @@ func (i *Inviter) serve(w http.ResponseWriter, r *http.Request) {
 func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // who asked went away, and may ask again
+	_ = json.NewEncoder(w).Encode(v) // the client disconnected, and may ask again
 }
 
-// admit checks a request and answers it. The same machine may ask again: its answer
-// may have been lost.
+// admit checks a request and answers it. The same machine may ask again, because
+// its answer may have been lost.
 func (i *Inviter) admit(q joinRequest) (a joinAnswer, status int, err error) {
 	now := time.Now()
 	i.mu.Lock()
@@ -237,7 +238,7 @@ func (i *Inviter) admit(q joinRequest) (a joinAnswer, status int, err error) {
 	return a, http.StatusOK, nil
 }
 
-// fits tells whether the cluster can have such a node.
+// fits returns an error when the cluster can't have such a node.
 func (i *Inviter) fits(q joinRequest) error {
 	if q.Pack != i.pack {
 		return fmt.Errorf("this cluster's model pack is %.12s, and that of the machine is %.12s: templates of different packs can't be compared; "+
@@ -262,14 +263,15 @@ func (i *Inviter) fits(q joinRequest) error {
 	return nil
 }
 
-// answer signs the certificates and puts together what the node needs.
+// answer signs the certificates and returns what the node needs.
 func (i *Inviter) answer(q joinRequest) (a joinAnswer, err error) {
 	ca := i.authority.Authority()
 	a = joinAnswer{Authorities: ca.CertPEM(), Seeds: i.seeds, Region: i.settings.Region, Cluster: ca.Name()}
 	var errs [5]error
 	a.Certificate, errs[0] = ca.SignNode(q.Request, q.Node, q.Hosts)
 	a.Server, errs[1] = ca.SignServer(q.ServerRequest, q.Hosts)
-	// Read now, not when the invitation was opened: they may have been rotated.
+	// Read the keys now and not when the invitation was opened: they may have been
+	// rotated.
 	a.ClusterKey, errs[2] = os.ReadFile(i.settings.ClusterKey)
 	a.GossipKey, errs[3] = os.ReadFile(i.settings.GossipKey)
 	if len(q.StatusRequest) > 0 {

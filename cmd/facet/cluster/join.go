@@ -23,12 +23,12 @@ import (
 	"facet/node/wire"
 )
 
-// errStranger says that another than the inviter answers.
+// errStranger is returned when another machine than the inviter answers.
 var errStranger = errors.New("the machine that answers there does not have the authority that the token names: " +
 	"the token is of another cluster, or somebody is between the two machines")
 
-// Join makes a node of this machine that belongs to the cluster which the token is of.
-// It joins when it is started. What a try that did not work has left is used by the next.
+// Join makes this machine a node of the token's cluster. The node joins when it is
+// started. Join reuses the files of a failed attempt.
 func Join(ctx context.Context, m Machine, t Token) (Made, error) {
 	m, f, err := m.complete()
 	if err != nil {
@@ -59,7 +59,7 @@ func Join(ctx context.Context, m Machine, t Token) (Made, error) {
 	return Made{Config: f.settings(), Profile: f.profile(), Name: m.Name, URL: "https://" + m.at(0)}, err
 }
 
-// request asks the inviter for what the node needs and keeps it.
+// request asks the inviter for what the node needs, and writes the answer to f.
 func (m Machine) request(ctx context.Context, t Token, f folder, pack string) (a joinAnswer, err error) {
 	who, err := datadir.Identify(f.data())
 	if err != nil {
@@ -82,7 +82,7 @@ func (m Machine) request(ctx context.Context, t Token, f folder, pack string) (a
 	return a, keep(f, a, keys)
 }
 
-// keep writes what the inviter gave.
+// keep writes the inviter's answer.
 func keep(f folder, a joinAnswer, keys [3][]byte) error {
 	trusted, err := cert.ParseAuthorities(a.Authorities)
 	if err != nil {
@@ -97,7 +97,7 @@ func keep(f folder, a joinAnswer, keys [3][]byte) error {
 		{"node", cert.Pair{Cert: a.Certificate, Key: keys[0]}, x509.ExtKeyUsageClientAuth},
 		{"server", cert.Pair{Cert: a.Server, Key: keys[1]}, x509.ExtKeyUsageServerAuth},
 	}
-	if len(a.Status) > 0 { // else facet status says how to get one
+	if len(a.Status) > 0 { // otherwise facet status says how to get one
 		list = append(list, given{"status", cert.Pair{Cert: a.Status, Key: keys[2]}, x509.ExtKeyUsageClientAuth})
 	}
 	for _, g := range list {
@@ -139,10 +139,10 @@ func ask(ctx context.Context, t Token, q joinRequest) (a joinAnswer, err error) 
 	return a, fmt.Errorf("the machine that invited does not answer: is \"facet cluster invite\" still open there, and the port not blocked? %w", err)
 }
 
-// refusedError is what the inviter said.
+// refusedError is a refusal by the inviter.
 type refusedError struct{ message string }
 
-// Error gives its words.
+// Error returns the inviter's words.
 func (e *refusedError) Error() string { return e.message }
 
 func isRefusal(err error) bool {
@@ -178,12 +178,13 @@ func askAt(ctx context.Context, c *http.Client, address string, body []byte) (a 
 	return a, nil
 }
 
-// pinned accepts who shows a certificate of the authority with that hash, whatever its
-// host name: the token is the only thing that this machine knows of the cluster.
+// pinned accepts a server with a certificate of the authority with that hash,
+// whatever its host name. The token is the only thing that this machine knows about
+// the cluster.
 func pinned(authority [sha256.Size]byte) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
-		InsecureSkipVerify: true, // VerifyConnection does
+		InsecureSkipVerify: true, // VerifyConnection checks
 		VerifyConnection: func(cs tls.ConnectionState) error {
 			roots := x509.NewCertPool()
 			for _, c := range cs.PeerCertificates[1:] {

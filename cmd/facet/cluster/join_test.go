@@ -22,7 +22,7 @@ import (
 	"facet/node/wire"
 )
 
-// pack gives a folder with the manifest of the default pack, changed by edit.
+// pack returns a folder with the manifest of the default pack, changed by edit.
 func pack(t *testing.T, edit func(map[string]any)) config.Assets {
 	t.Helper()
 	root, err := filepath.Abs("../../..")
@@ -50,7 +50,7 @@ func pack(t *testing.T, edit func(map[string]any)) config.Assets {
 
 func same(map[string]any) {}
 
-// port gives the first of four ports that are free and this process's.
+// port returns the first of four free ports that belong to this process.
 func port(t *testing.T) int {
 	t.Helper()
 	for {
@@ -69,7 +69,7 @@ func machine(t *testing.T, name string, assets config.Assets) Machine {
 	return Machine{Dir: filepath.Join(t.TempDir(), name), Name: name, Address: loopback, Port: port(t), Assets: assets}
 }
 
-// invited founds a cluster and invites so many machines to it.
+// invited founds a cluster and invites this number of machines to it.
 func invited(t *testing.T, nodes int, good time.Duration) (*Inviter, Machine, config.Assets) {
 	t.Helper()
 	assets := pack(t, same)
@@ -100,7 +100,8 @@ func bytesOf(t *testing.T, name string) []byte {
 	return b
 }
 
-func TestAMachineThatJoinsHasWhatANodeNeedsAndMadeItsOwnKeys(t *testing.T) {
+// The machine has everything that a node needs, and its private keys never left it.
+func TestJoinedMachineHasKeysOfItsOwn(t *testing.T) {
 	t.Parallel()
 	i, first, assets := invited(t, 1, time.Hour)
 	m := machine(t, "n2", assets)
@@ -161,7 +162,7 @@ func TestAMachineThatJoinsHasWhatANodeNeedsAndMadeItsOwnKeys(t *testing.T) {
 	}
 }
 
-// TestMachineOfOlderSoftwareJoins asks without a request for a status certificate.
+// The machine does not request a status certificate.
 func TestMachineOfOlderSoftwareJoins(t *testing.T) {
 	t.Parallel()
 	i, _, _ := invited(t, 1, time.Hour)
@@ -179,7 +180,7 @@ func TestMachineOfOlderSoftwareJoins(t *testing.T) {
 	}
 }
 
-func TestWhoMayNotJoinIsToldWhy(t *testing.T) {
+func TestRefusedMachineLearnsWhy(t *testing.T) {
 	t.Parallel()
 	i, first, assets := invited(t, 1, time.Hour)
 	f := func(want string, m Machine, token Token) {
@@ -223,7 +224,7 @@ func TestWhoMayNotJoinIsToldWhy(t *testing.T) {
 	f("all 1 machines that were invited have joined", machine(t, "n3", assets), i.Token())
 }
 
-func TestAnInvitationThatIsOverIsNotOneByTheInvitersClock(t *testing.T) {
+func TestInvitationEndsByTheInvitersClock(t *testing.T) {
 	t.Parallel()
 	i, _, assets := invited(t, 1, time.Nanosecond)
 	late := i.Token()
@@ -233,7 +234,8 @@ func TestAnInvitationThatIsOverIsNotOneByTheInvitersClock(t *testing.T) {
 	}
 }
 
-func TestClocksNamesAndIdentitiesThatDoNotFitAreRefused(t *testing.T) {
+// Clock, name and identity have to fit.
+func TestUnfitJoinRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	i, _, _ := invited(t, 3, time.Hour)
 	request, _, err := cert.Request()

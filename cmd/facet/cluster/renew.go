@@ -14,21 +14,22 @@ import (
 	"facet/node/wire"
 )
 
-// certificateLife is how long the certificates of nodes are good; with a third of it
-// left they are renewed.
+// certificateLife is how long the certificates of nodes are valid. They are renewed
+// when a third of it is left.
 const certificateLife = 365 * 24 * time.Hour
 
-// Keeper renews what the nodes of a cluster trust each other by, over their admin
-// ports, with the authority at hand.
+// Keeper renews the certificates and keys of a cluster's nodes over their admin
+// ports. It has the authority.
 type Keeper struct {
 	Authority *authority.Folder
 	Client    *admin.Client
 	Out       io.Writer
 }
 
-// Renew gives new certificates to the nodes of that name: to all of them without
-// names, where they are in the last third of their life or another authority has
-// issued them. All are tried; the error says which did not take them.
+// Renew sends new certificates to the nodes with these names. Without names it
+// sends them to the nodes whose certificates are in the last third of their life or
+// come from another authority. It tries all nodes; the error names the nodes that
+// did not take them.
 func (k Keeper) Renew(ctx context.Context, names []string) error {
 	s, err := k.Client.Status(ctx)
 	if err != nil {
@@ -61,9 +62,9 @@ func (k Keeper) Renew(ctx context.Context, names []string) error {
 	return errors.Join(errs...)
 }
 
-// due tells whether a node's certificates are to be renewed; of one that does not
-// answer nothing is known, and it can't be given any. One without a status certificate
-// comes from before 0.3.1.
+// due reports whether a node's certificates have to be renewed. It returns false
+// for a node that does not answer, which can't get any. A node without a status
+// certificate comes from before 0.3.1.
 func due(m wire.Member, signer string) bool {
 	c := m.Credentials
 	if c == nil || c.Issuer != signer {
@@ -98,7 +99,7 @@ func (k Keeper) renew(ctx context.Context, m wire.Member) (until time.Time, err 
 	return list.NotAfter, nil
 }
 
-// trust has every node trust the authorities of the folder.
+// trust makes every node trust the authorities of the folder.
 func (k Keeper) trust(ctx context.Context) error {
 	s, err := k.Client.Status(ctx)
 	if err != nil {
@@ -117,10 +118,10 @@ func (k Keeper) trust(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Replace takes the next of the three steps by which a new authority takes over: all
+// Replace takes the next of the three steps that replace an authority: all nodes
 // trust both, all get certificates of the new one, all forget the old one. Between
-// them whoever checks the nodes' certificates from outside has the time to be given
-// the new ca.pem. A step that did not reach every node is taken again.
+// the steps, clients that check the nodes' certificates can be given the new
+// ca.pem. A step that did not reach every node is repeated.
 func (k Keeper) Replace(ctx context.Context) error {
 	behind, err := k.behind(ctx, k.Authority.Phase())
 	if err != nil {
@@ -148,8 +149,9 @@ func (k Keeper) Replace(ctx context.Context) error {
 	return err
 }
 
-// behind tells whether a node has still to take the step that led to a phase. All
-// must answer: who would miss a step, could not talk to the others after the next.
+// behind reports whether some node has not yet taken the step that led to a phase.
+// All nodes must answer: a node that missed a step could not talk to the others
+// after the next one.
 func (k Keeper) behind(ctx context.Context, phase authority.Phase) (bool, error) {
 	s, err := k.Client.Status(ctx)
 	if err != nil {

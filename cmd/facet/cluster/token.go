@@ -16,7 +16,7 @@ const (
 	tokenPrefix   = "facet-join-"
 	tokenBytesMax = 1 << 10
 	secretBytes   = 16
-	// tokenFixed is what a token has before the addresses: when it expires, in seconds
+	// tokenFixed is the number of bytes before the addresses: the expiry in seconds
 	// since 1970, the secret and the authority's hash.
 	tokenFixed = 8 + secretBytes + sha256.Size
 	crcBytes   = 4
@@ -24,13 +24,14 @@ const (
 	addressesMax = 8
 )
 
-// ErrToken says that a text is not a token, or not the whole of one.
+// ErrToken is returned for a text that is not a token, or not the whole of one.
 var ErrToken = errors.New("this is not the whole token: copy all of it, from " + tokenPrefix + " on")
 
-// Token lets a machine join: it says where the machine that invites is, by which
-// authority's hash it is known, and that who holds the token was invited.
+// Token lets a machine join. It contains the addresses of the inviting machine, the
+// hash of the authority that identifies it, and a secret that proves the
+// invitation.
 type Token struct {
-	// Addresses are host:port of the machine that invites, in the order to be tried.
+	// Addresses are host:port of the inviting machine, in the order of attempts.
 	Addresses []string
 	// Authority is the SHA-256 of the authority's certificate (DER).
 	Authority [sha256.Size]byte
@@ -38,7 +39,7 @@ type Token struct {
 	Expires   time.Time // whole seconds
 }
 
-// NewToken makes a token with a secret of its own.
+// NewToken returns a token with a new secret.
 func NewToken(addresses []string, authority [sha256.Size]byte, expires time.Time) (Token, error) {
 	t := Token{Addresses: addresses, Authority: authority, Expires: expires.Truncate(time.Second)}
 	if len(addresses) == 0 || len(addresses) > addressesMax {
@@ -50,7 +51,7 @@ func NewToken(addresses []string, authority [sha256.Size]byte, expires time.Time
 	return t, nil
 }
 
-// String gives the token as it is handed on.
+// String returns the token's text form.
 func (t Token) String() string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(t.Expires.Unix()))
 	b = append(b, t.Secret[:]...)
@@ -60,7 +61,7 @@ func (t Token) String() string {
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString(b)
 }
 
-// ParseToken reads what String gives. The error is ErrToken.
+// ParseToken parses the result of String. The error is ErrToken.
 func ParseToken(text string) (Token, error) {
 	var t Token
 	encoded, ok := strings.CutPrefix(strings.TrimSpace(text), tokenPrefix)

@@ -18,7 +18,7 @@ func someToken(t testing.TB) Token {
 	return token
 }
 
-func TestATokenArrivesAsItWasGiven(t *testing.T) {
+func TestTokenReadsBack(t *testing.T) {
 	t.Parallel()
 	want := someToken(t)
 	got, err := ParseToken("  " + want.String() + "\n")
@@ -33,7 +33,7 @@ func TestATokenArrivesAsItWasGiven(t *testing.T) {
 	}
 }
 
-func TestATokenThatIsNotWholeIsToldAsSuch(t *testing.T) {
+func TestIncompleteTokenIsExplained(t *testing.T) {
 	t.Parallel()
 	text := someToken(t).String()
 	for i := range text {
@@ -50,7 +50,7 @@ func TestATokenThatIsNotWholeIsToldAsSuch(t *testing.T) {
 	}
 }
 
-func TestATokenNamesFewAddresses(t *testing.T) {
+func TestTokenNamesFewAddresses(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, addressesMax + 1} {
 		if _, err := NewToken(make([]string, n), [32]byte{}, time.Now()); err == nil {

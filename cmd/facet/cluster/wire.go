@@ -6,20 +6,20 @@ import (
 	"facet/internal/id"
 )
 
-// pathJoin is where the machine that invites takes joinRequest (POST).
+// pathJoin is the path on which the inviting machine accepts a joinRequest (POST).
 const pathJoin = "/join"
 
 const (
 	wireBytesMax = 256 << 10
-	// wireTimeout bounds one exchange between the two machines.
+	// wireTimeout is the longest time for one exchange between the two machines.
 	wireTimeout = 15 * time.Second
-	// skewMax is by how much the clocks of two machines may differ: a cluster bears
-	// more, but it is a fault that is easily repaired now.
+	// skewMax is the largest difference between the clocks of two machines. A
+	// cluster tolerates more, but the fault is easy to repair now.
 	skewMax = time.Minute
 )
 
-// joinRequest asks for what a node needs. The keys of the requests for
-// certificates stay with who asks.
+// joinRequest asks for what a node needs. The keys of the certificate requests stay
+// on the joining machine.
 type joinRequest struct {
 	Secret        []byte    `json:"secret"`
 	Node          id.Node   `json:"node"`
@@ -33,7 +33,7 @@ type joinRequest struct {
 	Time          time.Time `json:"time"`
 }
 
-// joinAnswer is what a node needs.
+// joinAnswer contains what a node needs.
 type joinAnswer struct {
 	Authorities []byte `json:"authorities"`
 	Certificate []byte `json:"certificate"`

@@ -26,10 +26,10 @@ import (
 )
 
 const (
-	// FileFlag names the flag with the YAML file; FACET_CONFIG is its variable.
+	// FileFlag is the flag that names the YAML file. FACET_CONFIG is its variable.
 	FileFlag = "config"
 
-	// VariablePrefix begins the names of the environment variables that are settings.
+	// VariablePrefix is the prefix of environment variables that are settings.
 	VariablePrefix = "FACET_"
 	fileBytesMax   = 1 << 20
 	noDelimiter    = "\x00" // settings are flat: no name is split
@@ -94,9 +94,9 @@ func Flags(f *pflag.FlagSet) {
 	f.String("log-format", string(LogAuto), "auto, text or json: auto is text on a terminal, else JSON")
 }
 
-// Load gives the settings of the flags of f, which Flags made and which were
-// parsed, of environ (name=value), and of the file that they name. Its errors are
-// sentences for the person who set it.
+// Load returns the settings from the flags of f, from environ (name=value), and
+// from the file that they name. Flags has added the flags to f, and f was parsed.
+// The errors are sentences for the person who made the settings.
 func Load(f *pflag.FlagSet, environ []string) (Settings, error) {
 	k := koanf.New(noDelimiter)
 	if name := fileName(f, environ); name != "" {
@@ -122,8 +122,8 @@ func Load(f *pflag.FlagSet, environ []string) (Settings, error) {
 	return s, s.check()
 }
 
-// decoder is strict where a wrong type would be a surprise: a list for a name,
-// say. Texts become numbers, for the environment's sake.
+// decoder is strict where a wrong type would be a surprise: a list for a name, say.
+// It turns texts into numbers, because the environment has only texts.
 func decoder() *mapstructure.DecoderConfig {
 	return &mapstructure.DecoderConfig{
 		WeaklyTypedInput: true,
@@ -135,7 +135,7 @@ func decoder() *mapstructure.DecoderConfig {
 	}
 }
 
-// settingError makes one line of the decoder's several.
+// settingError turns the decoder's several lines into one.
 func settingError(err error) error {
 	text := strings.TrimSpace(err.Error())
 	if _, list, ok := strings.Cut(text, "\n\n"); ok {
@@ -148,8 +148,8 @@ func settingError(err error) error {
 	return errors.New("bad setting: " + strings.Join(lines, "; "))
 }
 
-// setting gives the flag's name for a variable's, "" when there is none: other
-// programs may have FACET_ variables, too.
+// setting returns the flag's name for the name of a variable, or "" when there is
+// no such flag: other programs may have FACET_ variables, too.
 func setting(f *pflag.FlagSet, variable string) string {
 	name := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, VariablePrefix)), "_", "-")
 	if f.Lookup(name) == nil {
@@ -170,7 +170,7 @@ func fileName(f *pflag.FlagSet, environ []string) string {
 	return ""
 }
 
-// loadFile reads name into k; every name in it must be a flag's.
+// loadFile reads the file name into k. Every name in the file must be a flag's.
 func loadFile(k *koanf.Koanf, name string, f *pflag.FlagSet) error {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -208,7 +208,7 @@ func listHook(_, to reflect.Type, data any) (any, error) {
 	return list, nil
 }
 
-// levelHook reads a log level.
+// levelHook parses a log level.
 func levelHook(_, to reflect.Type, data any) (any, error) {
 	text, ok := data.(string)
 	if !ok || to != reflect.TypeFor[slog.Level]() {

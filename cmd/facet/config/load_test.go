@@ -14,7 +14,7 @@ import (
 	"facet/node/httpapi"
 )
 
-// needed are the settings without a default.
+// needed lists the settings without a default.
 var needed = []string{
 	"FACET_DIR=/d", "FACET_CERTIFICATES=/c", "FACET_CLUSTER_KEY=/k", "FACET_GOSSIP_KEY=/g",
 }
@@ -36,7 +36,8 @@ func load(t *testing.T, file string, environ []string, args ...string) (Settings
 	return Load(f, append(environ, needed...))
 }
 
-func TestFlagsWinOverEnvironmentOverFileOverDefaults(t *testing.T) {
+// Defaults come last.
+func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 	t.Parallel()
 	f := func(want, file, environ string, args ...string) {
 		t.Helper()
@@ -54,10 +55,10 @@ func TestFlagsWinOverEnvironmentOverFileOverDefaults(t *testing.T) {
 	f("file:1", file, "")
 	f("environ:1", file, environ)
 	f("flag:1", file, environ, "--peer-address", "flag:1")
-	f(PeerAddressDefault, file, environ, "--peer-address", PeerAddressDefault) // said, though it is the default
+	f(PeerAddressDefault, file, environ, "--peer-address", PeerAddressDefault) // set explicitly, though it is the default
 }
 
-func TestEveryKindOfValueComesFromEveryPlace(t *testing.T) {
+func TestEveryValueKindComesFromEveryPlace(t *testing.T) {
 	t.Parallel()
 	want := Settings{Seeds: []string{"a:1", "b:2"}, Shards: 4, Heartbeat: 2 * time.Second, LogLevel: slog.LevelWarn}
 	f := func(file string, environ []string, args ...string) {
@@ -106,7 +107,7 @@ func TestEverySettingReachesTheNode(t *testing.T) {
 	}
 }
 
-func TestWrongSettingsAreRefusedByName(t *testing.T) {
+func TestWrongSettingIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	f := func(want, file string, environ ...string) {
 		t.Helper()
@@ -136,7 +137,7 @@ func TestWrongSettingsAreRefusedByName(t *testing.T) {
 	f("there is no configuration file", "", "FACET_CONFIG=/nowhere.yaml")
 }
 
-func TestWhatIsMissingIsNamed(t *testing.T) {
+func TestMissingSettingIsNamed(t *testing.T) {
 	t.Parallel()
 	for i, n := range needed {
 		f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
@@ -150,14 +151,14 @@ func TestWhatIsMissingIsNamed(t *testing.T) {
 	}
 }
 
-func TestAForeignVariableIsNoSetting(t *testing.T) {
+func TestForeignVariableIsNoSetting(t *testing.T) {
 	t.Parallel()
 	if _, err := load(t, "", []string{"FACET_DEMO=1", "FACET_=x"}); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestWhatWriteWroteIsLoaded(t *testing.T) {
+func TestWrittenFileIsLoaded(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "n.yaml")
 	values := map[string]any{"dir": "/data with space", "seeds": []string{"a:1", "b:2"}, "shards": 4, "name": "on"}
@@ -181,7 +182,7 @@ func TestWhatWriteWroteIsLoaded(t *testing.T) {
 	}
 }
 
-func TestThePageOfSettingsListsEverySetting(t *testing.T) {
+func TestSettingsPageListsEverySetting(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../docs/settings.md")
 	if err != nil {

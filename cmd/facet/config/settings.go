@@ -23,11 +23,11 @@ const (
 	ShardsDefault        = 16
 	ReplicasDefault      = 3
 
-	jobSlotsMax = 256     // each may hold a file of 20 MiB
+	jobSlotsMax = 256     // each may take a file of 20 MiB
 	memoryMax   = 1 << 30 // MiB
 )
 
-// LogFormat says how log lines look.
+// LogFormat is the format of log lines.
 type LogFormat string
 
 // The log formats. LogAuto is text on a terminal and JSON elsewhere.
@@ -37,16 +37,17 @@ const (
 	LogJSON LogFormat = "json"
 )
 
-// SearchBound says by what searches exclude templates without a look at all of their numbers.
+// SearchBound is the bound by which searches exclude templates early.
 type SearchBound string
 
-// The bounds of searches. BoundCertified holds always, BoundProbable with a stated probability.
+// The bounds of searches. BoundCertified always holds, BoundProbable holds with a
+// stated probability.
 const (
 	BoundCertified SearchBound = "certified"
 	BoundProbable  SearchBound = "probable"
 )
 
-// Settings are all that `facet serve` can be told.
+// Settings contains all settings of `facet serve`.
 type Settings struct {
 	Name string `koanf:"name"`
 	Zone string `koanf:"zone"`
@@ -102,8 +103,8 @@ type Settings struct {
 	LogFormat LogFormat  `koanf:"log-format"`
 }
 
-// Node gives the settings as a node takes them. Pack, Extractor, Scorer and Log
-// are left to the caller.
+// Node returns the settings as a configuration of a node. The caller sets Pack,
+// Extractor, Scorer and Log.
 func (s Settings) Node() node.Config {
 	if s.JobSlots == 0 && s.Workers > 0 {
 		s.JobSlots = max(1, s.Workers/2)
@@ -133,7 +134,7 @@ func (s Settings) Node() node.Config {
 	}
 }
 
-// check says what is missing in words that name the setting.
+// check returns an error that names the missing setting.
 func (s Settings) check() error {
 	for _, need := range []struct{ value, name, what string }{
 		{s.Dir, "dir", "the node's data directory"},
@@ -151,7 +152,7 @@ func (s Settings) check() error {
 		burst     int
 	}{{"rate-tenant", s.TenantRate, s.TenantBurst}, {"rate-application", s.ApplicationRate, s.ApplicationBurst}} {
 		switch {
-		case !(rate.perSecond >= 0) || math.IsInf(rate.perSecond, 1): // nor may it be NaN
+		case !(rate.perSecond >= 0) || math.IsInf(rate.perSecond, 1): // also false for NaN
 			return fmt.Errorf("--%s is a number of requests per second, or 0 for no bound", rate.name)
 		case rate.burst < 0 || rate.burst > math.MaxInt32:
 			return fmt.Errorf("--%s-burst must be 0 to %d", rate.name, math.MaxInt32)
@@ -178,7 +179,7 @@ func (s Settings) check() error {
 	return nil
 }
 
-// Assets are where set-up puts what facet needs and is not a part of it.
+// Assets are the files that set-up installs beside facet.
 type Assets struct {
 	Models      string // a folder with a pack
 	ONNXRuntime string // the shared library

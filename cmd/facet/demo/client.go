@@ -25,11 +25,11 @@ const (
 	retriesMax     = 5
 )
 
-// client calls the service as an ordinary client does.
+// client calls the service like an ordinary client.
 type client struct {
 	http   *http.Client
 	signer sigv4.Signer
-	apiKey string // of the application, once there is one
+	apiKey string // of the application, once it exists
 }
 
 func newClient(i dev.Info) (*client, error) {
@@ -50,26 +50,26 @@ func newClient(i dev.Info) (*client, error) {
 	}, nil
 }
 
-// refusal is the service's answer when it is not a success.
+// refusal is an answer of the service other than success.
 type refusal struct {
 	Status    int    `json:"-"`
 	Message   string `json:"message"`
 	ErrorType string `json:"errorType"`
 }
 
-// Error gives the service's words.
+// Error returns the service's words.
 func (r *refusal) Error() string {
 	return fmt.Sprintf("the service answered %d %s: %s", r.Status, r.ErrorType, r.Message)
 }
 
-// request is one call; in is nil for a body-less one.
+// request is one call. in is nil for a request without a body.
 type request struct {
 	method, url, path string
 	key               string // Idempotency-Key: a repeated write has no second effect
 	in, out           any
 }
 
-// do sends q, again when the service says that it can't answer just now.
+// do sends q. It repeats q while the service answers that it can't serve just now.
 func (c *client) do(ctx context.Context, q request) error {
 	var err error
 	for try := range retriesMax {
@@ -84,7 +84,7 @@ func (c *client) do(ctx context.Context, q request) error {
 	return err
 }
 
-// passing tells whether the same request may succeed a little later.
+// passing reports whether the same request may succeed a little later.
 func passing(err error) bool {
 	r, ok := errors.AsType[*refusal](err)
 	return ok && r.Status == http.StatusInternalServerError
@@ -107,7 +107,7 @@ func (c *client) send(ctx context.Context, q request) error {
 	}
 	answer, err := c.http.Do(r)
 	if err != nil {
-		return err // it names method and address
+		return err // the error names method and address already
 	}
 	defer answer.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax))
@@ -116,7 +116,7 @@ func (c *client) send(ctx context.Context, q request) error {
 	}
 	if answer.StatusCode/100 != 2 {
 		f := &refusal{Status: answer.StatusCode}
-		_ = json.Unmarshal(b, f) // else there is no message
+		_ = json.Unmarshal(b, f) // otherwise there is no message
 		return f
 	}
 	if q.out == nil {
@@ -151,7 +151,7 @@ func (c *client) sign(r *http.Request, q request, body []byte) error {
 	return nil
 }
 
-// photo gives a file as the interface wants it.
+// photo returns a file in base64.
 func photo(name string) (string, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {

@@ -14,24 +14,24 @@ import (
 	"facet/cmd/facet/dev"
 )
 
-// Config says where the story takes place.
+// Config configures the demo.
 type Config struct {
 	Dir    string // the cluster's folder; an earlier demo's is replaced
 	Photos string // the folder with the sample photos
 	Binary string // the facet that the nodes run
 	Assets config.Assets
-	// Stay leaves the cluster running at the end, until ctx ends.
+	// Stay keeps the cluster running at the end, until ctx ends.
 	Stay bool
 	Out  *os.File
 }
 
-// StayDefault tells whether the cluster should stay: when a person sits at the
-// terminal and has not said DEMO_EXIT=1.
+// StayDefault reports whether the cluster should keep running: a person is at the
+// terminal and DEMO_EXIT is not 1.
 func StayDefault() bool {
 	return isTerminal(os.Stdin) && isTerminal(os.Stdout) && os.Getenv("DEMO_EXIT") != "1"
 }
 
-// people are who the sample photos show.
+// people are the persons on the sample photos.
 var (
 	obama   = person{"Barack Obama", "face_recognition/obama.jpg"}
 	biden   = person{"Joe Biden", "face_recognition/biden.jpg"}
@@ -84,7 +84,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	return nil
 }
 
-// gate keeps the cluster's own messages off the story until it is told.
+// gate drops the cluster's own messages until it is opened.
 type gate struct {
 	mu sync.Mutex // guards w
 	w  io.Writer
@@ -134,7 +134,7 @@ func (s *story) start(ctx context.Context) error {
 	return nil
 }
 
-// tryYourself ends with lines to paste.
+// tryYourself prints commands to paste.
 func (s *story) tryYourself() error {
 	conf, err := s.cluster.WriteCurl("x-api-key: " + s.client.apiKey)
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *story) tryYourself() error {
 	return nil
 }
 
-// curlLines are requests to paste into a shell.
+// curlLines returns requests to paste into a shell.
 func curlLines(conf string, urls []string, photos string) []string {
 	curl := "curl -K " + quote(conf) + " "
 	send := func(photo, field, path string, node int) string {
@@ -176,7 +176,7 @@ func curlLines(conf string, urls []string, photos string) []string {
 	}
 }
 
-// quote makes path one word of a shell.
+// quote returns path as one word of a shell.
 func quote(path string) string {
 	if !strings.ContainsFunc(path, func(r rune) bool {
 		return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+,:@", r)
@@ -186,7 +186,7 @@ func quote(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// relative gives path from where the person stands, when that is shorter.
+// relative returns path relative to the working directory, when that is shorter.
 func relative(path string) string {
 	here, err := os.Getwd()
 	if err != nil {

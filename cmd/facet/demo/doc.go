@@ -1,7 +1,7 @@
-// Package demo owns `facet demo`, the story behind `make demo`: a cluster starts,
-// learns a few faces, knows one of them again, loses a node and carries on.
+// Package demo is `facet demo`, the story behind `make demo`. A cluster starts,
+// learns a few faces, recognises one of them, loses a node and continues.
 //
-// It calls the cluster over HTTPS as any client does, and kills a node as any
-// accident does. It may import node/sigv4, node, internal/id and the packages dev
+// The demo calls the cluster over HTTPS like any client, and kills a node as an
+// accident would. It may import node/sigv4, node, internal/id and the packages dev
 // and config of cmd/facet.
 package demo

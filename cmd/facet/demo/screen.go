@@ -11,7 +11,7 @@ import (
 
 const timeColumn = 70
 
-// screen writes the story; colours only where a person sees them.
+// screen prints the story. It uses colours only on a terminal.
 type screen struct {
 	w       io.Writer
 	colours bool
@@ -23,13 +23,13 @@ func newScreen(w *os.File) *screen {
 	return &screen{w: w, colours: isTerminal(w) && !plain}
 }
 
-// isTerminal tells whether a person reads f, or types into it.
+// isTerminal reports whether f is a terminal.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && info.Name() != "null"
 }
 
-// The looks of text: SGR codes (ECMA-48, 8.3.117).
+// The styles of text: SGR codes (ECMA-48, 8.3.117).
 const (
 	bold  = "1"
 	dim   = "2"
@@ -49,23 +49,23 @@ func (s *screen) title(text string) {
 	fmt.Fprintf(s.w, "\n%s\n", s.in(bold, text))
 }
 
-// head begins a chapter.
+// head starts a chapter.
 func (s *screen) head(format string, args ...any) {
 	s.chapter++
 	fmt.Fprintf(s.w, "\n%s\n", s.in(blue, fmt.Sprintf("%d  ", s.chapter)+fmt.Sprintf(format, args...)))
 }
 
-// tell writes a sentence.
+// tell prints a sentence.
 func (s *screen) tell(format string, args ...any) {
 	fmt.Fprintf(s.w, "   %s\n", fmt.Sprintf(format, args...))
 }
 
-// aside writes a sentence that explains.
+// aside prints a sentence that explains.
 func (s *screen) aside(format string, args ...any) {
 	fmt.Fprintf(s.w, "   %s\n", s.in(dim, fmt.Sprintf(format, args...)))
 }
 
-// timed writes a mark, a sentence and how long it took, unless that is zero.
+// timed prints a mark, a sentence and how long it took, unless that is zero.
 func (s *screen) timed(mark, text string, took time.Duration) {
 	looks := map[string]string{"✓": green, "✗": red, "→": green}
 	gap := strings.Repeat(" ", max(1, timeColumn-utf8.RuneCountInString(text)))
@@ -76,7 +76,7 @@ func (s *screen) timed(mark, text string, took time.Duration) {
 	fmt.Fprintf(s.w, "   %s %s%s%s\n", s.in(looks[mark], mark), text, gap, s.in(dim, short(took)))
 }
 
-// short gives d as a person says it.
+// short formats d for people.
 func short(d time.Duration) string {
 	switch {
 	case d >= 10*time.Second:

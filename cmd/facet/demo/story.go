@@ -14,7 +14,7 @@ import (
 	"facet/node/wire"
 )
 
-// story is what is known so far.
+// story is the state of the story so far.
 type story struct {
 	cfg      Config
 	screen   *screen
@@ -28,7 +28,7 @@ type story struct {
 	dead     int               // index of the killed node
 }
 
-// face is what the story reads of the interface's attributes.
+// face contains the attributes of a face that the story uses.
 type face struct {
 	FaceQualityScore string `json:"faceQualityScore"`
 }
@@ -80,7 +80,7 @@ func (s *story) enrol(ctx context.Context) error {
 	return nil
 }
 
-// register enrols p through a node.
+// register registers p through a node.
 func (s *story) register(ctx context.Context, p person, node int) error {
 	begin := time.Now()
 	image, err := photo(filepath.Join(s.cfg.Photos, p.photo))
@@ -100,7 +100,7 @@ func (s *story) register(ctx context.Context, p person, node int) error {
 	return nil
 }
 
-// search asks a node who a photo shows and tells the answer. name is empty when
+// search asks a node whom a photo shows, and prints the answer. name is empty when
 // nobody was found.
 func (s *story) search(ctx context.Context, image string, node int) (name string, score int, err error) {
 	begin := time.Now()
@@ -129,7 +129,7 @@ func (s *story) search(ctx context.Context, image string, node int) (name string
 	return s.names[best.ID], best.Score, nil
 }
 
-// expect is a promise of the story: if it does not hold, the demo has failed.
+// expect checks a promise of the story. If it does not hold, the demo fails.
 func expect(got, want, photo string) error {
 	if got == want {
 		return nil
@@ -187,8 +187,8 @@ func (s *story) crowd(ctx context.Context) error {
 	return nil
 }
 
-// death kills the node that leads the shard on which the searched person lives:
-// the worst one to lose.
+// death kills the node that leads the shard of the searched person: the worst one
+// to lose.
 func (s *story) death(ctx context.Context) error {
 	s.screen.head("A node dies")
 	leader, shard, err := s.leaderOf(ctx, s.subjects[obama.name])
@@ -217,7 +217,7 @@ func (s *story) death(ctx context.Context) error {
 	return s.register(ctx, collins, alive)
 }
 
-// leaderOf gives the index of the node that leads the shard of a subject.
+// leaderOf returns the index of the node that leads the shard of a subject.
 func (s *story) leaderOf(ctx context.Context, subject string) (int, id.Shard, error) {
 	u, err := id.Parse(subject)
 	if err != nil {
@@ -246,7 +246,7 @@ func (s *story) index(n wire.Member) int {
 	return 0
 }
 
-// comeback starts the killed node again and waits until it has all it missed.
+// comeback starts the killed node again and waits until it has caught up.
 func (s *story) comeback(ctx context.Context) error {
 	victim := s.info.Nodes[s.dead]
 	s.screen.head("It comes back")
@@ -268,7 +268,7 @@ func (s *story) comeback(ctx context.Context) error {
 	return expect(name, collins.name, collins.photo)
 }
 
-// hundredths gives a decimal of the interface with two digits.
+// hundredths formats a decimal of the interface with two digits.
 func hundredths(decimal string) string {
 	if len(decimal) > 4 {
 		return decimal[:4]

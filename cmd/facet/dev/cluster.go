@@ -31,24 +31,25 @@ const (
 	readyInterval = 100 * time.Millisecond
 	watchInterval = 250 * time.Millisecond
 	renewInterval = 12 * time.Hour
-	// stopGrace is how long a node may take to hand its leaders over and close.
+	// stopGrace is how long a node may take to hand over its leaderships and close.
 	stopGrace = 20 * time.Second
 )
 
-// Config says which cluster to run.
+// Config describes the cluster to run.
 type Config struct {
 	Dir string
-	// Nodes and Shards are the cluster's shape; 0 means as it was founded, or the
-	// default for a new one. Another number than it was founded with is an error.
+	// Nodes and Shards are the cluster's shape. 0 means the shape with which it was
+	// founded, or the default for a new one. Another number than at the founding is
+	// an error.
 	Nodes, Shards int
 	// Binary is the facet that the nodes run.
 	Binary string
 	Assets config.Assets
-	// Out gets what a person should read, one line at a time; io.Discard for none.
+	// Out gets messages for a person, one line at a time. io.Discard drops them.
 	Out io.Writer
 }
 
-// Cluster is a cluster that runs. It is safe for concurrent use.
+// Cluster is a running cluster. It is safe for concurrent use.
 type Cluster struct {
 	cfg       Config
 	f         folder
@@ -66,12 +67,13 @@ type Cluster struct {
 	closing sync.Once
 	failure error // of Close
 
-	// mu guards Out, the members' pid and dev.json. Held while that is written.
+	// mu guards Out, the members' pid and dev.json. It is held while these are
+	// written.
 	mu sync.Mutex
 }
 
-// Open makes or continues the cluster in cfg.Dir and returns when all its nodes
-// serve and dev.json is written.
+// Open creates or continues the cluster in cfg.Dir. It returns when all its nodes
+// are ready and dev.json is written.
 func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	dir, err := filepath.Abs(cfg.Dir)
 	if err != nil {
@@ -98,7 +100,8 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	return c, nil
 }
 
-// mustBeOurs looks before the lock is taken, so that no foreign folder gets one.
+// mustBeOurs checks the folder before the lock is taken, so that no foreign folder
+// gets a lock.
 func mustBeOurs(f folder, cfg Config) error {
 	s, err := readState(f)
 	if err != nil {
@@ -108,7 +111,7 @@ func mustBeOurs(f folder, cfg Config) error {
 	return err
 }
 
-// nodes says how many they are.
+// nodes returns "1 node" or the like.
 func nodes(n int) string {
 	if n == 1 {
 		return "1 node"
@@ -148,7 +151,7 @@ func (c *Cluster) open(ctx context.Context) error {
 	return nil
 }
 
-// prepare puts everything on disk that the nodes need.
+// prepare writes everything to disk that the nodes need.
 func (c *Cluster) prepare() error {
 	s, err := readState(c.f)
 	if err != nil {
@@ -195,7 +198,7 @@ func (c *Cluster) prepare() error {
 	return err
 }
 
-// shape gives the state to go on with: s, or a new one when there is none.
+// shape returns the state to continue with: s, or a new one when there is none.
 func shape(s *state, cfg Config) (*state, error) {
 	if s == nil {
 		s = &state{Format: stateFormat, Shards: ShardsDefault}
@@ -223,8 +226,8 @@ func shape(s *state, cfg Config) (*state, error) {
 	return s, nil
 }
 
-// ensureTenant provisions the tenant at the first start. A name is taken when an
-// earlier start ended between the making and the noting of its keys.
+// ensureTenant creates the tenant at the first start. If its name is taken, an
+// earlier start ended after creating the tenant and before recording the keys.
 func (c *Cluster) ensureTenant(ctx context.Context) error {
 	if c.state.Tenant != nil {
 		return c.ensureBucket()
@@ -247,7 +250,7 @@ func (c *Cluster) ensureTenant(ctx context.Context) error {
 	return fmt.Errorf("create the tenant: %d names are taken", tenantTries)
 }
 
-// ensureBucket makes the tenant's folder of the object store.
+// ensureBucket creates the tenant's folder of the object store.
 func (c *Cluster) ensureBucket() error {
 	dir := c.bucketDir()
 	if dir == "" {
@@ -259,7 +262,8 @@ func (c *Cluster) ensureBucket() error {
 	return nil
 }
 
-// bucketDir is empty when the tenant's id was not noted.
+// bucketDir returns the tenant's folder, or "" when the tenant's id was not
+// recorded.
 func (c *Cluster) bucketDir() string {
 	if c.state.Tenant.ID == "" {
 		return ""
@@ -267,7 +271,7 @@ func (c *Cluster) bucketDir() string {
 	return filepath.Join(c.f.bucket(), c.state.Tenant.ID)
 }
 
-// Info tells how to reach the cluster.
+// Info returns how to reach the cluster.
 func (c *Cluster) Info() Info {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -292,7 +296,7 @@ func (c *Cluster) infoLocked() Info {
 	return i
 }
 
-// Admin gives a client of the cluster's admin ports.
+// Admin returns a client of the cluster's admin ports.
 func (c *Cluster) Admin() *admin.Client { return c.client }
 
 func (c *Cluster) writeInfo() error {
@@ -301,8 +305,8 @@ func (c *Cluster) writeInfo() error {
 	return writeJSON(c.f.info(), c.infoLocked())
 }
 
-// renew looks twice a day whether certificates must be renewed; nodes take new
-// ones from their files by themselves.
+// renew checks twice a day whether certificates must be renewed. Nodes notice new
+// files by themselves.
 func (c *Cluster) renew(ctx context.Context) {
 	tick := time.NewTicker(renewInterval)
 	defer tick.Stop()
@@ -318,15 +322,15 @@ func (c *Cluster) renew(ctx context.Context) {
 	}
 }
 
-// say tells a person something, in one line.
+// say prints one line for a person.
 func (c *Cluster) say(format string, args ...any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	fmt.Fprintf(c.cfg.Out, format+"\n", args...)
 }
 
-// Close removes dev.json and stops all nodes, whoever started them. It waits for
-// them and may be called more than once.
+// Close removes dev.json and stops all nodes, also those that another process
+// started. It waits for them and may be called more than once.
 func (c *Cluster) Close() error {
 	c.closing.Do(func() {
 		c.failure = dropInfo(c.f)

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// ensureCurl writes curl.conf where there is none: a person may have added to it.
+// ensureCurl writes curl.conf if it is missing. It keeps an existing file, which a
+// person may have changed.
 func (c *Cluster) ensureCurl() error {
 	if _, err := os.Stat(c.f.curl()); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -18,8 +19,8 @@ func (c *Cluster) ensureCurl() error {
 	return err
 }
 
-// WriteCurl writes a configuration for "curl -K", so that a request needs no more
-// than its URL, and gives its name. It signs for the cluster's tenant and sends
+// WriteCurl writes a configuration for "curl -K" and returns its name. With it, a
+// request needs no more than its URL. It signs for the cluster's tenant and sends
 // headers ("name: value").
 func (c *Cluster) WriteCurl(headers ...string) (string, error) {
 	i := c.Info()

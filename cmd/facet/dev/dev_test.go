@@ -16,7 +16,7 @@ import (
 	"facet/internal/id"
 )
 
-// founded writes a folder as a first start leaves it, short of starting nodes.
+// founded writes a folder like a first start, but starts no node.
 func founded(t *testing.T, cfg Config) (*Cluster, folder) {
 	t.Helper()
 	f := folder(filepath.Join(t.TempDir(), "cluster"))
@@ -31,7 +31,7 @@ func founded(t *testing.T, cfg Config) (*Cluster, folder) {
 	return c, f
 }
 
-func TestAClusterKeepsItsShapeAndPorts(t *testing.T) {
+func TestClusterKeepsItsShapeAndPorts(t *testing.T) {
 	t.Parallel()
 	first, f := founded(t, Config{Nodes: 2, Shards: 3})
 	again := &Cluster{cfg: first.cfg, f: f}
@@ -47,7 +47,8 @@ func TestAClusterKeepsItsShapeAndPorts(t *testing.T) {
 	}
 }
 
-func TestAnotherShapeOnAnExistingFolderIsRefused(t *testing.T) {
+// The folder has a cluster already.
+func TestAnotherShapeIsRefused(t *testing.T) {
 	t.Parallel()
 	_, f := founded(t, Config{Nodes: 2, Shards: 3})
 	refuse := func(cfg Config, want string) {
@@ -61,7 +62,7 @@ func TestAnotherShapeOnAnExistingFolderIsRefused(t *testing.T) {
 	refuse(Config{Shards: 4}, "has 3 shards")
 }
 
-func TestAFolderOfOtherThingsIsLeftAlone(t *testing.T) {
+func TestForeignFolderIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	precious := filepath.Join(dir, "thesis.txt")
@@ -79,7 +80,8 @@ func TestAFolderOfOtherThingsIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestATakenPortIsReplacedAndTheOthersStay(t *testing.T) {
+// The other ports stay.
+func TestPortInUseIsReplaced(t *testing.T) {
 	t.Parallel()
 	c, _ := founded(t, Config{Nodes: 2})
 	before := append([]nodeState{}, c.state.Nodes...)
@@ -142,7 +144,7 @@ func TestEveryNodesConfigurationLoads(t *testing.T) {
 	}
 }
 
-func TestDevJSONHasTheFieldsThatClientsRead(t *testing.T) {
+func TestDevJSONHasTheFieldsOfClients(t *testing.T) {
 	t.Parallel()
 	c, f := founded(t, Config{Nodes: 2, Binary: "/bin/facet"})
 	c.state.Tenant = &tenant{Name: "dev", AccessKey: "A", SecretKey: "S"}
@@ -190,7 +192,7 @@ func TestOperatorsFindTheNodesOfAFolder(t *testing.T) {
 	}
 }
 
-func TestRemoveTakesTheClusterAndNothingElse(t *testing.T) {
+func TestRemoveTakesOnlyTheCluster(t *testing.T) {
 	t.Parallel()
 	_, f := founded(t, Config{Nodes: 2})
 	mine := f.path("notes.txt")
@@ -206,7 +208,8 @@ func TestRemoveTakesTheClusterAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestALongLogIsMovedAsideAndItsEndCanBeRead(t *testing.T) {
+// The end of the log can still be read.
+func TestLongLogIsMovedAside(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "n1.log")
 	if err := os.WriteFile(name, append(make([]byte, logBytesMax), []byte("the end")...), 0o600); err != nil {
@@ -244,7 +247,7 @@ func FuzzStateNeverPanics(f *testing.F) {
 	})
 }
 
-func TestOneNodeIsNoNodes(t *testing.T) {
+func TestOneNodeIsSingular(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]string{1: "1 node", 3: "3 nodes"} {
 		if got := nodes(n); got != want {

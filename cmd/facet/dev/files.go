@@ -18,7 +18,7 @@ const (
 	logBytesMax   = 8 << 20 // a longer log is moved aside when its node starts
 )
 
-// identities gives every node's id; a node gets one with its data directory.
+// identities returns every node's id. A node gets its id with its data directory.
 func identities(f folder, s *state) (map[string]id.Node, error) {
 	ids := map[string]id.Node{}
 	for _, n := range s.Nodes {
@@ -31,7 +31,7 @@ func identities(f folder, s *state) (map[string]id.Node, error) {
 	return ids, nil
 }
 
-// ensureCertificates makes or renews the authority's and all nodes' certificates.
+// ensureCertificates creates or renews the authority's and all nodes' certificates.
 func ensureCertificates(f folder, ids map[string]id.Node) (*authority.Folder, error) {
 	a, err := authority.Open(f.certificates(), authorityName)
 	if err != nil {
@@ -71,8 +71,8 @@ func writeConfigs(f folder, s *state, a *authority.Folder, assets config.Assets)
 	return nil
 }
 
-// openLog opens a node's log to append to; one that has grown too long becomes
-// the log before, of which one is kept.
+// openLog opens a node's log to append to. It moves a log that is too long aside;
+// one such log is kept.
 func openLog(name string) (*os.File, error) {
 	if info, err := os.Stat(name); err == nil && info.Size() > logBytesMax {
 		if err := os.Rename(name, name+".1"); err != nil {
@@ -86,7 +86,7 @@ func openLog(name string) (*os.File, error) {
 	return f, nil
 }
 
-// tail gives the last lines of a log, at most 1 KiB of it.
+// tail returns the last lines of a log, at most 1 KiB of it.
 func tail(name string) string {
 	const most = 1 << 10
 	f, err := os.Open(name)

@@ -8,8 +8,8 @@ import (
 	"facet/internal/id"
 )
 
-// Info is dev.json: all that a client of the cluster needs. URLs have no slash at
-// their end, paths are absolute.
+// Info is the content of dev.json: everything that a client of the cluster needs.
+// URLs have no slash at their end, paths are absolute.
 type Info struct {
 	BaseURLs   []string `json:"base_urls"`
 	PortalURLs []string `json:"portal_urls"`
@@ -23,7 +23,7 @@ type Info struct {
 	Nodes     []NodeInfo `json:"nodes"`
 }
 
-// NodeInfo is one node process. PID is the one that runs now, the last one when
+// NodeInfo is one node process. PID is the running process, or the last one when
 // the node is dead.
 type NodeInfo struct {
 	ID  id.Node `json:"id"`
@@ -38,7 +38,7 @@ type NodeInfo struct {
 	Log   string `json:"log"`
 }
 
-// ReadInfo reads the dev.json of the cluster that serves in dir.
+// ReadInfo reads the dev.json of the running cluster in dir.
 func ReadInfo(dir string) (Info, error) {
 	var i Info
 	b, err := readBounded(folder(dir).info())

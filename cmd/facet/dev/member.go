@@ -16,11 +16,11 @@ import (
 	"facet/node/wire"
 )
 
-// member is one node process, as this dev sees it.
+// member is one node process, as this process sees it.
 type member struct {
 	nodeState
 	child  *exec.Cmd     // nil before start
-	exited chan struct{} // closed when child has ended and was waited for
+	exited chan struct{} // closed when child has ended and was reaped
 	pid    int           // guarded by Cluster.mu once watch runs
 }
 
@@ -44,19 +44,19 @@ func (c *Cluster) start(m *member) error {
 	}
 	m.child, m.pid = cmd, cmd.Process.Pid
 	c.reapers.Go(func() {
-		_ = cmd.Wait() // what it says is in cmd.ProcessState
+		_ = cmd.Wait() // cmd.ProcessState has the result
 		close(m.exited)
 	})
 	return nil
 }
 
-// environment is this process's own without the settings of facet: they would win
-// over each node's file, and every node needs its own.
+// environment returns this process's environment without the settings of facet.
+// They would override each node's file, and every node needs its own settings.
 func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, config.VariablePrefix) })
 }
 
-// waitReady waits until every node serves.
+// waitReady waits until every node is ready.
 func (c *Cluster) waitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()
@@ -90,8 +90,8 @@ func (c *Cluster) waitServes(ctx context.Context, m *member) error {
 	}
 }
 
-// watch tells when the node dies and when somebody started it again, and keeps
-// its process in dev.json, until ctx ends.
+// watch reports when the node dies and when it is started again, and keeps its
+// process in dev.json, until ctx ends.
 func (c *Cluster) watch(ctx context.Context, m *member) {
 	select {
 	case <-m.exited:
@@ -121,7 +121,7 @@ func (c *Cluster) watch(ctx context.Context, m *member) {
 	}
 }
 
-// adopt takes note of the process that now runs the node, 0 for none.
+// adopt records the process that now runs the node, 0 for none.
 func (c *Cluster) adopt(m *member, pid int) {
 	if pid == 0 {
 		c.say("node %s died again", m.Name)
@@ -137,7 +137,7 @@ func (c *Cluster) adopt(m *member, pid int) {
 	c.say("node %s runs again, as process %d", m.Name, pid)
 }
 
-// end stops the node: the child, or whoever holds its data directory now.
+// end stops the node: the child, or the process that holds its data directory now.
 func (c *Cluster) end(m *member) error {
 	if m.child != nil {
 		_ = m.child.Process.Signal(syscall.SIGTERM) // it may have ended
@@ -151,8 +151,7 @@ func (c *Cluster) end(m *member) error {
 	return process.Stop(c.f.pidFile(m.Name), stopGrace)
 }
 
-// Restart starts a node that died, as anybody could with its command. The process
-// dies with this one.
+// Restart starts a dead node with its command. The new process dies with this one.
 func (c *Cluster) Restart(name string) error {
 	log, err := openLog(c.f.log(name))
 	if err != nil {
@@ -170,7 +169,7 @@ func (c *Cluster) Restart(name string) error {
 	return nil
 }
 
-// WaitCaughtUp waits until the node serves and lags behind nobody.
+// WaitCaughtUp waits until the node is ready and lags behind no other.
 func (c *Cluster) WaitCaughtUp(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, serveTimeout)
 	defer cancel()
@@ -181,7 +180,7 @@ func (c *Cluster) WaitCaughtUp(ctx context.Context, name string) error {
 	})
 }
 
-// leaderless tells whether the node is silent or one of its groups has no leader.
+// leaderless reports whether the node is silent or one of its groups has no leader.
 func leaderless(n wire.Member) bool {
 	return !n.Answers || len(n.Groups) == 0 ||
 		slices.ContainsFunc(n.Groups, func(g wire.GroupStatus) bool { return g.Leader.IsZero() })

@@ -10,8 +10,8 @@ import (
 
 const (
 	loopback = "127.0.0.1"
-	// Ports are taken from below the range from which systems give out ports by
-	// themselves (32768 on Linux, 49152 elsewhere): what is free now stays free.
+	// Ports lie below the range from which systems choose ports by themselves
+	// (32768 on Linux, 49152 elsewhere). A port that is free now stays free.
 	portFirst = 20_000
 	portLast  = 32_000
 	portTries = 500
@@ -19,8 +19,8 @@ const (
 
 var errNoPort = errors.New("no free port found on " + loopback)
 
-// settlePorts gives every node of s addresses at which it can listen now: the
-// kept ones where they are free, else new ones. It tells which were replaced.
+// settlePorts sets addresses at which every node of s can listen now. It keeps free
+// ones and replaces the others. It returns which were replaced.
 func settlePorts(s *state) (replaced []string, err error) {
 	used := map[string]bool{}
 	for i := range s.Nodes {
@@ -53,7 +53,7 @@ func freeAddress(used map[string]bool) (string, error) {
 	return "", errNoPort
 }
 
-// free tells whether address can be listened on, TCP and UDP.
+// free reports whether address is free to listen on, TCP and UDP.
 func free(address string) bool {
 	l, err := net.Listen("tcp", address)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"facet/cmd/facet/process"
 )
 
-// Remove removes the cluster in dir and nothing else, so that the next Open
-// founds a new one. It stops nodes that still run, does nothing when there is no
+// Remove removes the cluster in dir and nothing else, so that the next Open founds
+// a new one. It stops nodes that still run. It does nothing when there is no
 // cluster, and refuses while a `facet dev` runs on it.
 func Remove(dir string) error {
 	f := folder(dir)

@@ -18,15 +18,15 @@ const (
 	stateBytes  = 1 << 20
 )
 
-// state is what a folder keeps between two runs: cluster.json.
+// state is cluster.json, which a folder keeps between two runs.
 type state struct {
 	Format int         `json:"format"`
 	Shards int         `json:"shards"`
 	Nodes  []nodeState `json:"nodes"`
-	Tenant *tenant     `json:"tenant,omitempty"` // nil until the cluster served once
+	Tenant *tenant     `json:"tenant,omitempty"` // nil until the cluster was ready once
 }
 
-// nodeState is where a node listens, host:port.
+// nodeState contains the addresses of a node, host:port.
 type nodeState struct {
 	Name   string `json:"name"`
 	Peer   string `json:"peer"`
@@ -36,13 +36,13 @@ type nodeState struct {
 
 type tenant struct {
 	Name string `json:"name"`
-	// ID is empty in a folder that an earlier version made.
+	// ID is empty in a folder that an earlier version created.
 	ID        string `json:"id,omitempty"`
 	AccessKey string `json:"access_key"`
 	SecretKey string `json:"secret_key"`
 }
 
-// folder gives the places of files in a cluster's folder.
+// folder returns the paths of files in a cluster's folder.
 type folder string
 
 func (f folder) path(name string) string    { return filepath.Join(string(f), name) }
@@ -60,10 +60,10 @@ func (f folder) pidFile(node string) string { return filepath.Join(f.data(node),
 // PIDFile is the name of the pid file in a node's data directory.
 const PIDFile = "node.pid"
 
-// ErrNoCluster says that a folder holds no cluster of `facet dev`.
+// ErrNoCluster is returned when a folder has no cluster of `facet dev`.
 var ErrNoCluster = errors.New("no cluster of facet dev in it")
 
-// readState gives nil when the folder has none yet: it is missing or empty.
+// readState returns nil when the folder has no state yet: it is missing or empty.
 func readState(f folder) (*state, error) {
 	b, err := readBounded(f.state())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,8 +87,8 @@ func readState(f folder) (*state, error) {
 	return &s, nil
 }
 
-// mustBeEmpty keeps dev out of a folder with other people's files. A pid file is
-// dev's own.
+// mustBeEmpty keeps dev out of a folder with other people's files. A pid file
+// belongs to dev.
 func mustBeEmpty(f folder) error {
 	entries, err := os.ReadDir(string(f))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -104,7 +104,7 @@ func mustBeEmpty(f folder) error {
 
 func (s *state) save(f folder) error { return writeJSON(f.state(), s) }
 
-// nodeName gives n1 for 0.
+// nodeName returns n1 for 0.
 func nodeName(i int) string { return "n" + strconv.Itoa(i+1) }
 
 // writeJSON writes v by rename, readable by its owner only.
@@ -131,7 +131,7 @@ func readBounded(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// Admin tells where the cluster in dir answers operators.
+// Admin returns where the cluster in dir answers operators.
 func Admin(dir string) (admin.Target, error) {
 	f := folder(dir)
 	s, err := readState(f)

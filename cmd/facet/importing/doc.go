@@ -1,5 +1,5 @@
-// Package importing registers folders of photos with a job: it puts the photos
-// into the tenant's place of the object store, begins jobs, shows how they fare,
-// and takes its copies away again. It speaks to the cluster as any client does. It
-// may import client, gocloud.dev and node/bucket.
+// Package importing registers folders of photos with jobs. It copies the photos to
+// the tenant's place in the object store, starts jobs, shows their progress, and
+// removes its copies again. It calls the cluster like any client. It may import
+// client, gocloud.dev and node/bucket.
 package importing

@@ -26,52 +26,54 @@ import (
 )
 
 const (
-	// jobItems is how many files go into one job: a short list begins to be worked on
-	// soon, and a body stays small.
+	// jobItems is how many files go into one job. The work on a short list starts
+	// soon, and its body stays small.
 	jobItems = 10_000
-	// filesMax bounds the files of one import, fileBytesMax the size of one.
+	// filesMax is the most files of one import, fileBytesMax the most bytes of one
+	// file.
 	filesMax     = 10_000_000
 	fileBytesMax = 20 << 20
 	// uploads is how many files are copied at once.
 	uploads = 8
-	// progressPause is how often a job is looked at.
+	// progressPause is how often the state of a job is read.
 	progressPause = 500 * time.Millisecond
-	// cleanTimeout bounds how long the copies are taken away after an interruption.
+	// cleanTimeout is the longest time for removing the copies after an
+	// interruption.
 	cleanTimeout = time.Minute
-	// failuresMax bounds the failures that are told one by one.
+	// failuresMax is the most failures that are printed one by one.
 	failuresMax = 20
 )
 
-// suffixes are the files that are taken for photos.
+// suffixes are the suffixes of photos.
 var suffixes = []string{".jpg", ".jpeg", ".png"}
 
-// Config says what to register where.
+// Config says what to register and where.
 type Config struct {
-	// Client speaks to the cluster with the gallery's API key.
+	// Client calls the cluster with the gallery's API key.
 	Client *client.Client
 	// Bucket is the URL of the tenant's place in the object store.
 	Bucket string
 	// Folders are searched for photos, with all folders below them.
 	Folders []string
-	// Tags are given to all.
+	// Tags are set on all photos.
 	Tags []string
-	// Keep leaves the copies in the object store.
+	// Keep keeps the copies in the object store.
 	Keep bool
-	// Out takes lines about the progress and the failures.
+	// Out gets lines about the progress and the failures.
 	Out io.Writer
 }
 
-// Summary is how an import ended.
+// Summary is the result of an import.
 type Summary struct{ Files, Registered, Failed int }
 
-// photo is one file to be registered.
+// photo is one file to register.
 type photo struct {
 	file string // on this machine
 	key  string // in the object store
 }
 
-// Run registers the photos of cfg.Folders. An error means that it is not known how
-// all of them fared; photos that could not be registered are counted.
+// Run registers the photos of cfg.Folders. An error means that the outcome of some
+// photos is unknown. Photos that could not be registered are only counted.
 func Run(ctx context.Context, cfg Config) (Summary, error) {
 	photos, err := find(cfg.Folders)
 	if err != nil {
@@ -101,18 +103,18 @@ func Run(ctx context.Context, cfg Config) (Summary, error) {
 	return r.sum, errors.Join(failed, store.Close())
 }
 
-// run is one import under way.
+// run is one import in progress.
 type run struct {
 	Config
 	bucket   *blob.Bucket
 	progress *progress
-	names    map[string]string // the files' names by their keys
+	names    map[string]string // file names by key
 	sum      Summary
 	reasons  []string
 }
 
-// all registers the photos, a job's worth at a time: the copies of the next are made
-// while a job is worked on.
+// all registers the photos, one job at a time. It copies the photos of the next job
+// while a job runs.
 func (r *run) all(ctx context.Context, photos []photo) error {
 	r.sum.Files = len(photos)
 	ctx, cancel := context.WithCancel(ctx)
@@ -153,7 +155,7 @@ func (r *run) all(ctx context.Context, photos []photo) error {
 	return work.Wait()
 }
 
-// begin copies photos to the object store and begins a job for them.
+// begin copies photos to the object store and starts a job for them.
 func (r *run) begin(ctx context.Context, photos []photo) (string, error) {
 	copies, copying := errgroup.WithContext(ctx)
 	copies.SetLimit(uploads)
@@ -177,7 +179,7 @@ func (r *run) begin(ctx context.Context, photos []photo) (string, error) {
 func (r *run) copy(ctx context.Context, p photo) error {
 	f, err := os.Open(p.file)
 	if err != nil {
-		return err // it names the file
+		return err // the error names the file
 	}
 	defer f.Close()
 	if err := r.bucket.Upload(ctx, p.key, f, &blob.WriterOptions{ContentType: "application/octet-stream"}); err != nil {
@@ -187,7 +189,7 @@ func (r *run) copy(ctx context.Context, p photo) error {
 	return nil
 }
 
-// watch follows a job to its end. Pages that are finished are not read again.
+// watch follows a job to its end. It does not read finished pages again.
 func (r *run) watch(ctx context.Context, id string) error {
 	for page := ""; ; {
 		p, err := r.Client.BulkProgress(ctx, id, page)
@@ -222,7 +224,7 @@ func (r *run) count(rec client.BulkRecord) {
 	}
 }
 
-// clean takes copies away, also when the import is interrupted.
+// clean removes copies, also when the import is interrupted.
 func (r *run) clean(ctx context.Context, photos []photo) error {
 	if r.Keep {
 		return nil
@@ -242,15 +244,15 @@ func (r *run) clean(ctx context.Context, photos []photo) error {
 			return nil
 		})
 	}
-	_ = removals.Wait() // what could not be removed is counted
+	_ = removals.Wait() // the count includes failures
 	if n := left.Load(); n > 0 {
 		return fmt.Errorf("%d copies of photos are left in the object store, in %s", n, path.Dir(photos[0].key))
 	}
 	return nil
 }
 
-// find gives the photos of folders. Their keys begin with a folder of their own, so
-// that an import never meets another's files.
+// find returns the photos in folders. Their keys start with a folder of this
+// import, so that an import never touches another's files.
 func find(folders []string) ([]photo, error) {
 	var random [8]byte
 	if _, err := rand.Read(random[:]); err != nil {
@@ -273,8 +275,8 @@ func find(folders []string) ([]photo, error) {
 			if len(list) == filesMax {
 				return fmt.Errorf("there are more than %d photos", filesMax)
 			}
-			// A number: a file's own name may be of a form that the service refuses, and
-			// may be a person's.
+			// A number, because the service may refuse the file's own name, and the
+			// name may be a person's.
 			key := fmt.Sprintf("%s/%07d%s", place, len(list)+1, strings.ToLower(filepath.Ext(name)))
 			list = append(list, photo{file: name, key: key})
 			return nil
@@ -295,7 +297,7 @@ func (s *Summary) count(rec client.BulkRecord) {
 	}
 }
 
-// Print tells how an import ended.
+// Print prints the result of an import.
 func (s Summary) Print(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%d photos: %d registered, %d failed\n", s.Files, s.Registered, s.Failed)
 	return err

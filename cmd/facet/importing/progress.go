@@ -9,15 +9,15 @@ import (
 	"facet.internal/client"
 )
 
-// Bounds of the time between two lines. Between them it is a tenth of the time so
-// far, so that an import of an hour fills no scrollback.
+// Bounds of the time between two lines. Between these bounds it is a tenth of the
+// time so far, so an import of an hour does not fill the screen.
 const (
 	linePauseMin = 2 * time.Second
 	linePauseMax = time.Minute
 )
 
-// progress writes a line about an import now and then, the same on a terminal and in
-// a log. It is safe for concurrent use.
+// progress prints a line about an import now and then, the same on a terminal and
+// in a log. It is safe for concurrent use.
 type progress struct {
 	out   io.Writer
 	total int
@@ -26,8 +26,8 @@ type progress struct {
 	mu      sync.Mutex // guards copied, counted, started and written
 	copied  int        // photos that are in the object store
 	counted Summary
-	started time.Time // when the first job began
-	written time.Time // when the last line was
+	started time.Time // when the first job started
+	written time.Time // when the last line was printed
 }
 
 func newProgress(out io.Writer, total int) *progress {
@@ -43,7 +43,7 @@ func (p *progress) copy() {
 	p.write()
 }
 
-// show takes the outcomes so far: those of finished pages, and those on the page in
+// show takes the outcomes so far: those of finished pages, and those of the page in
 // progress.
 func (p *progress) show(finished Summary, page []client.BulkRecord) {
 	p.mu.Lock()
@@ -60,7 +60,7 @@ func (p *progress) show(finished Summary, page []client.BulkRecord) {
 	p.write()
 }
 
-// write writes a line if one is due. The caller holds mu.
+// write prints a line if one is due. The caller holds mu.
 func (p *progress) write() {
 	now := time.Now()
 	if now.Sub(p.written) < min(max(now.Sub(p.begun)/10, linePauseMin), linePauseMax) {

@@ -10,8 +10,8 @@ import (
 	"facet.internal/client"
 )
 
-// An import of 5,000 photos: 20 s of copies, then 25 photos a second.
-func TestProgressTellsOfFiveThousandPhotos(t *testing.T) {
+// 20 s of copies, then 25 photos a second.
+func TestProgressOfFiveThousandPhotos(t *testing.T) {
 	t.Parallel()
 	const total, perPage, perSecond = 5000, 1000, 25
 	var out bytes.Buffer

@@ -19,7 +19,7 @@ import (
 	"facet/engine/score"
 )
 
-// anchors are the scores that stand for a false match rate.
+// anchors are the scores with a fixed false match rate.
 var anchors = []struct {
 	score int
 	fmr   float64
@@ -28,9 +28,9 @@ var anchors = []struct {
 const (
 	stated7000 = 1e-5
 	splitSeed  = 2382
-	// personsMin is the least number of persons to fit on.
+	// personsMin is the least number of persons for a fit.
 	personsMin = 100
-	// manifestBytesMax is above what a manifest may have.
+	// manifestBytesMax is the most bytes of a manifest.
 	manifestBytesMax = 1 << 20
 )
 
@@ -39,11 +39,11 @@ type Calibration struct {
 	Source
 	// Images is a folder with a folder of photographs for each person.
 	Images string
-	// Dataset says in words what the photographs are.
+	// Dataset describes the photographs in words.
 	Dataset string
-	// Write is a manifest to put the points and the spectrum into, "" for none.
+	// Write is a manifest to write the points and the spectrum into, "" for none.
 	Write string
-	// Out takes the result, Progress, if it is a terminal, how far it is.
+	// Out gets the result. Progress, if it is a terminal, gets the progress.
 	Out      io.Writer
 	Progress *os.File
 }
@@ -57,8 +57,9 @@ type fit struct {
 }
 
 // Calibrate fits the map from cosines to scores on the photographs of one half of
-// the persons, tells the false match rates that it has on those of the other half,
-// and the reverse, and then fits it on all.
+// the persons, and reports its false match rates on those of the other half. It
+// does the same with the halves exchanged, and then fits the map on all
+// photographs.
 func (c Calibration) Calibrate(ctx context.Context) error {
 	folder, err := photos.Read(ctx, c.Images)
 	if err != nil {
@@ -79,7 +80,7 @@ func (c Calibration) Calibrate(ctx context.Context) error {
 	return c.calibrate(ctx, x, len(folder.Persons))
 }
 
-// calibrate is Calibrate on what was extracted of photographs of so many persons.
+// calibrate fits the map to the templates x of the given number of persons.
 func (c Calibration) calibrate(ctx context.Context, x *photos.Extracted, persons int) error {
 	all, err := fitOn(x.Samples, x.Templates)
 	if err != nil {
@@ -133,7 +134,8 @@ func fitOn(samples []accuracy.Sample, templates []engine.Template) (*fit, error)
 	return f, err
 }
 
-// points are those of a manifest: the anchors between no likeness and identity.
+// points returns the points for a manifest: the anchors between no likeness and
+// identity.
 func (f *fit) points() []models.CalibrationPoint {
 	const margin = .1
 	round := func(cosine float64) float64 { return math.Round(cosine*1e4) / 1e4 }
@@ -157,7 +159,7 @@ func (f *fit) table() (*score.Table, error) {
 	return t, nil
 }
 
-// heldOut is a fit on one half of the persons, and its rates on the other half.
+// heldOut is a fit on one half of the persons, with its rates on the other half.
 type heldOut struct {
 	*fit
 	*accuracy.Verification
@@ -216,7 +218,7 @@ func (c Calibration) print(all *fit, held [2]heldOut) error {
 
 func rate(r accuracy.Rate) string { return fmt.Sprintf("%v, %d pairs", r, r.Events) }
 
-// data says in the manifest what the points rest on.
+// data returns the text in the manifest that describes the data behind the points.
 func (c Calibration) data(x *photos.Extracted, all *fit, held [2]heldOut) string {
 	name := c.Dataset
 	if name == "" {
@@ -237,7 +239,8 @@ func (c Calibration) data(x *photos.Extracted, all *fit, held [2]heldOut) string
 		name, len(x.Samples)-x.Failed(), len(x.Samples), all.persons, all.pairs, all.tail.Shape, strings.Join(tests, " and "))
 }
 
-// spectrumOf gives the share of the squared norm that each value of the templates has.
+// spectrumOf returns the share of the squared norm that each value of the templates
+// has.
 func spectrumOf(x *photos.Extracted) []float64 {
 	var shares []float64
 	n := 0
@@ -260,8 +263,8 @@ func spectrumOf(x *photos.Extracted) []float64 {
 	return shares
 }
 
-// write puts what was measured into a manifest file, by rename; every other byte of it
-// stays.
+// write writes the measurements into a manifest file, by rename. Every other byte
+// of the file stays.
 func write(file string, measured models.Fit) error {
 	old, err := readBounded(file)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package models is `facet models`: it lists model packs, tells about one, checks
-// one, and fits the calibration of its scores to photographs. It opens the face
-// engine on a pack for those commands that measure.
+// Package models is `facet models`: it lists, describes and checks model packs, and
+// fits the calibration of their scores to photographs. The commands that measure
+// open the face engine on a pack.
 package models

@@ -21,7 +21,7 @@ import (
 
 func packs(t *testing.T) string { return filepath.Dir(enginetest.PackDir(enginetest.Assets(t))) }
 
-// copied is a folder of packs with a copy of the default one.
+// copied returns a folder of packs with a copy of the default one.
 func copied(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func copied(t *testing.T) string {
 	return dir
 }
 
-func TestListTellsEveryPackAndWhyOneCanNotBeUsed(t *testing.T) {
+func TestListExplainsUnusablePacks(t *testing.T) {
 	t.Parallel()
 	dir := copied(t)
 	if err := os.MkdirAll(filepath.Join(dir, "torn"), 0o700); err != nil {
@@ -55,7 +55,8 @@ func TestListTellsEveryPackAndWhyOneCanNotBeUsed(t *testing.T) {
 	}
 }
 
-func TestInfoTellsFilesLicencesAndCalibration(t *testing.T) {
+// Info shows files, licences and calibration.
+func TestInfoShowsTheManifest(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	if err := Info(&out, Find(packs(t), "default")); err != nil {
@@ -76,7 +77,7 @@ func TestInfoTellsFilesLicencesAndCalibration(t *testing.T) {
 	}
 }
 
-func TestAPackIsNamedByItsFolderOrAPath(t *testing.T) {
+func TestPackIsNamedByItsFolderOrAPath(t *testing.T) {
 	t.Parallel()
 	f := func(name, want string) {
 		t.Helper()
@@ -90,7 +91,7 @@ func TestAPackIsNamedByItsFolderOrAPath(t *testing.T) {
 	f("..", "..")
 }
 
-func TestVerifyTellsAnIntactPackFromADamagedOne(t *testing.T) {
+func TestVerifyFindsADamagedPack(t *testing.T) {
 	t.Parallel()
 	dir := copied(t)
 	check := Check{
@@ -129,8 +130,8 @@ func TestVerifyTellsAnIntactPackFromADamagedOne(t *testing.T) {
 	}
 }
 
-// vectors makes templates of unit norm, two for each person, so that cosines of different
-// persons have a known distribution; in few dimensions, a wide one.
+// vectors returns templates of unit norm, two for each person. Cosines of different
+// persons have a known distribution, which is wide in few dimensions.
 func vectors(persons, dim int) *photos.Extracted {
 	r := rand.New(rand.NewPCG(1, 2))
 	x := new(photos.Extracted)
@@ -152,7 +153,8 @@ func vectors(persons, dim int) *photos.Extracted {
 	return x
 }
 
-func TestACalibrationHasItsRatesOnPersonsThatWereNotFitted(t *testing.T) {
+// The calibration has its rates on persons that were not fitted.
+func TestCalibrationHoldsForOtherPersons(t *testing.T) {
 	t.Parallel()
 	x := vectors(900, 24)
 	held, err := crossTest(t.Context(), x, 900)
@@ -182,7 +184,8 @@ func TestACalibrationHasItsRatesOnPersonsThatWereNotFitted(t *testing.T) {
 	}
 }
 
-func TestCalibrateWritesThePointsAndLeavesTheRestOfTheManifest(t *testing.T) {
+// Calibrate only writes the points and the spectrum.
+func TestCalibrateKeepsTheManifestsRest(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), models.ManifestName)
 	if err := os.WriteFile(file, models.Default(), 0o600); err != nil {

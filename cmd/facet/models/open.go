@@ -10,7 +10,7 @@ import (
 	"facet/engine/models"
 )
 
-// Source says where the face engine's parts lie.
+// Source contains the paths of the face engine's parts.
 type Source struct {
 	// Pack is the folder of a model pack.
 	Pack string
@@ -20,8 +20,8 @@ type Source struct {
 	Workers int
 }
 
-// Open opens the face engine. Its errors are sentences for the person who named
-// the source.
+// Open opens the face engine. Its errors are sentences for the person who named the
+// source.
 func (s Source) Open() (*engine.Engine, error) {
 	pack, err := models.Open(s.Pack)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s Source) Open() (*engine.Engine, error) {
 	return e, nil
 }
 
-// packError makes a sentence of an error of opening a pack.
+// packError turns an error of opening a pack into a sentence.
 func packError(dir string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

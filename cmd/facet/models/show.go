@@ -22,10 +22,12 @@ const (
 	photoBytesMax = 32 << 20
 )
 
-// ErrDamaged says that a pack is not what its manifest says; the text was printed.
+// ErrDamaged is returned when a pack differs from its manifest. The details were
+// printed.
 var ErrDamaged = errors.New("a model pack can't be used")
 
-// Find gives the folder of a pack that is named by its folder in dir or by a path.
+// Find returns the folder of a pack that is named by its folder in dir or by a
+// path.
 func Find(dir, name string) string {
 	if name == filepath.Base(name) && !strings.HasPrefix(name, ".") {
 		return filepath.Join(dir, name)
@@ -33,7 +35,7 @@ func Find(dir, name string) string {
 	return name
 }
 
-// List tells the packs in the folders of dir in a table.
+// List prints a table of the packs in the folders of dir.
 func List(w io.Writer, dir string) error {
 	list, err := models.List(dir)
 	if err != nil {
@@ -64,7 +66,7 @@ func size(m *models.Manifest) string {
 	return fmt.Sprintf("%.1f MB", float64(sum)/1e6)
 }
 
-// Info tells all that a manifest says. It looks at no other file of the pack.
+// Info prints a manifest. It reads no other file of the pack.
 func Info(w io.Writer, dir string) error {
 	p, err := models.Read(dir)
 	if err != nil {
@@ -105,7 +107,7 @@ func Info(w io.Writer, dir string) error {
 	return nil
 }
 
-// spectrumText sums the shares of a spectrum by sixteenths of it.
+// spectrumText formats the shares of a spectrum, summed by sixteenths of it.
 func spectrumText(spectrum []float64) string {
 	const parts = 16
 	var text []string
@@ -119,10 +121,11 @@ func spectrumText(spectrum []float64) string {
 	return strings.Join(text, " ") + " % of the norm's square, by sixteenths of the values"
 }
 
-// Check says how to verify packs.
+// Check configures the verification of packs.
 type Check struct {
 	ONNXRuntime string
-	// Photo is a sample photograph to extract, "" or one that is missing for none.
+	// Photo is a sample photograph to extract. If it is "" or missing, none is
+	// extracted.
 	Photo string
 }
 

@@ -19,7 +19,7 @@ import (
 	"facet/engine/imaging"
 )
 
-// Extracted is what the engine made of photographs, in their order.
+// Extracted contains the results of the engine, in the order of the photographs.
 type Extracted struct {
 	Samples []accuracy.Sample
 	// Templates has nil for a photograph that was not acquired.
@@ -29,13 +29,13 @@ type Extracted struct {
 	Faceless, Unreadable, Poor int
 }
 
-// Failed is the number of photographs that were not acquired.
+// Failed returns the number of photographs that were not acquired.
 func (x *Extracted) Failed() int { return x.Faceless + x.Unreadable + x.Poor }
 
-// Extract extracts the face nearest to the middle of every photograph: others may
-// stand beside the person it is filed under. A photograph without a face, one that
-// is no image, and one whose face has less than qualityMin is not acquired. While
-// it works, it says on screen how far it is if that is a terminal; nil is none.
+// Extract extracts the face nearest to the middle of every photograph, because
+// other persons may be on it too. It does not acquire a photograph without a face,
+// one that is no image, and one whose face has less than qualityMin. If screen is a
+// terminal it shows the progress; screen may be nil.
 func Extract(ctx context.Context, e *engine.Engine, photos []Photo, qualityMin float64, screen *os.File) (*Extracted, error) {
 	x := &Extracted{Samples: make([]accuracy.Sample, len(photos)), Templates: make([]engine.Template, len(photos))}
 	show := newProgress(screen, len(photos))
@@ -78,7 +78,7 @@ func Extract(ctx context.Context, e *engine.Engine, photos []Photo, qualityMin f
 
 var errFaceless = errors.New("there is no face on the photograph")
 
-// workersMax bounds the photographs that wait for the engine.
+// workersMax is the most photographs that wait for the engine.
 const workersMax = 64
 
 func middleFace(ctx context.Context, e *engine.Engine, file string) (engine.Face, error) {
@@ -95,7 +95,7 @@ func middleFace(ctx context.Context, e *engine.Engine, file string) (engine.Face
 	case len(found) == 1:
 		return found[0], nil
 	}
-	im, err := imaging.Decode(data) // upright, as the faces are
+	im, err := imaging.Decode(data) // upright, like the faces
 	if err != nil {
 		return engine.Face{}, fmt.Errorf("%w: %w", engine.ErrImage, err)
 	}

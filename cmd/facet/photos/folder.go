@@ -23,7 +23,7 @@ var suffixes = []string{".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif"
 
 // Photo is one photograph of a folder.
 type Photo struct {
-	// Person is the place of who is on it in Folder.Persons.
+	// Person is the index of the person in Folder.Persons.
 	Person int
 	// File is its path, Name its name without the suffix.
 	File, Name string
@@ -37,8 +37,8 @@ type Folder struct {
 	Photos []Photo
 }
 
-// Read lists the photographs of dir, which are told by their suffix. Its errors
-// are sentences for the person who named it.
+// Read returns the photographs in dir, which it recognises by their suffix. Its
+// errors are sentences for the person who named the folder.
 func Read(ctx context.Context, dir string) (*Folder, error) {
 	persons, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -81,7 +81,8 @@ func Read(ctx context.Context, dir string) (*Folder, error) {
 	return f, nil
 }
 
-// Resolve gives the places of the pairs' photographs, NAME/NAME_0001.jpg for number 1.
+// Resolve returns the indices of the pairs' photographs, NAME/NAME_0001.jpg for
+// number 1.
 func (f *Folder) Resolve(pairs []accuracy.Pair) ([][2]int, error) {
 	type key struct{ person, name string }
 	places := make(map[key]int, len(f.Photos))
@@ -101,7 +102,8 @@ func (f *Folder) Resolve(pairs []accuracy.Pair) ([][2]int, error) {
 	return out, nil
 }
 
-// Keep leaves only the photographs at the places, and changes those accordingly.
+// Keep removes all photographs except those at the indices, and adjusts the
+// indices.
 func (f *Folder) Keep(pairs [][2]int) {
 	wanted := make([]bool, len(f.Photos))
 	for _, p := range pairs {

@@ -15,7 +15,7 @@ import (
 	"facet/engine/enginetest"
 )
 
-// tree makes a folder of files with contents.
+// tree creates a folder of files with contents.
 func tree(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +31,7 @@ func tree(t *testing.T, files map[string][]byte) string {
 	return dir
 }
 
-func TestAFolderIsReadByPersonAndName(t *testing.T) {
+func TestFolderIsReadByPersonAndName(t *testing.T) {
 	t.Parallel()
 	dir := tree(t, map[string][]byte{
 		"Bo/Bo_0002.png": nil, "Bo/Bo_0001.JPG": nil, "Ann/Ann_0001.jpeg": nil, "Nobody/notes.txt": nil,
@@ -54,7 +54,7 @@ func TestAFolderIsReadByPersonAndName(t *testing.T) {
 	}
 }
 
-func TestPairsAreFoundInTheFolderAndTheRestIsLeftOut(t *testing.T) {
+func TestPairsSelectTheirPhotographs(t *testing.T) {
 	t.Parallel()
 	f, err := Read(t.Context(), tree(t, map[string][]byte{
 		"A/A_0001.jpg": nil, "B/B_0001.jpg": nil, "B/B_0002.jpg": nil, "C/C_0001.jpg": nil, "C/C_0007.jpg": nil,
@@ -87,7 +87,7 @@ func TestPairsAreFoundInTheFolderAndTheRestIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestAFolderWithoutPhotographsIsRefused(t *testing.T) {
+func TestFolderWithoutPhotographsIsRefused(t *testing.T) {
 	t.Parallel()
 	for dir, want := range map[string]string{
 		tree(t, map[string][]byte{"a.jpg": nil}): "no photograph",
@@ -99,7 +99,7 @@ func TestAFolderWithoutPhotographsIsRefused(t *testing.T) {
 	}
 }
 
-func TestFailuresToAcquireAreCountedByTheirReason(t *testing.T) {
+func TestFailuresAreCountedByReason(t *testing.T) {
 	t.Parallel()
 	var huge strings.Builder
 	huge.WriteString("\x89PNG\r\n\x1a\n")
@@ -134,7 +134,7 @@ func TestFailuresToAcquireAreCountedByTheirReason(t *testing.T) {
 	}
 }
 
-func TestTheFaceNearestToTheMiddleIsTaken(t *testing.T) {
+func TestFaceNearestToTheMiddleIsTaken(t *testing.T) {
 	t.Parallel()
 	// Two portraits side by side, the right one in the middle of a wide picture.
 	left, right := decoded(t, "face_recognition/obama.jpg"), decoded(t, "face_recognition/biden.jpg")

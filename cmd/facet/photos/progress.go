@@ -9,8 +9,8 @@ import (
 
 const progressPause = 200 * time.Millisecond
 
-// progress is a line on a terminal that says how far the extraction is; elsewhere
-// it says nothing. It is safe for concurrent use, and a nil one is silent.
+// progress is a line on a terminal with the progress of the extraction. It prints
+// nothing elsewhere. It is safe for concurrent use, and a nil one prints nothing.
 type progress struct {
 	out   *os.File
 	total int
@@ -48,7 +48,7 @@ func (p *progress) add() {
 	fmt.Fprintf(p.out, "\r%d / %d photographs, %s left \x1b[K", p.done, p.total, left)
 }
 
-// close takes the line away.
+// close removes the line.
 func (p *progress) close() {
 	if p != nil {
 		fmt.Fprint(p.out, "\r\x1b[K")

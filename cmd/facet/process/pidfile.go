@@ -10,22 +10,22 @@ import (
 	"syscall"
 )
 
-// lockTries bounds how often Lock opens a pid file that is removed meanwhile.
+// lockTries is how often Lock opens a pid file that is removed meanwhile.
 const lockTries = 10
 
-// RunningError says that another process has the pid file.
+// RunningError is returned when another process has locked the pid file.
 type RunningError struct{ PID int }
 
-// Error names the process.
+// Error returns a text that names the process.
 func (e *RunningError) Error() string { return fmt.Sprintf("process %d runs on it already", e.PID) }
 
 // PIDFile is a pid file that this process has locked. A process must lock a file
-// only once and open it nowhere else: closing any other handle on it would give
-// the lock up (POSIX; fcntl(2)).
+// only once and open it nowhere else: closing any other handle on it would release
+// the lock (POSIX; fcntl(2)).
 type PIDFile struct{ file *os.File }
 
-// Lock makes the pid file name, or takes over one that a dead process left. Its
-// error is a *RunningError while another process has it.
+// Lock creates the pid file name, or takes over the file of a dead process. It
+// returns a *RunningError while another process has it.
 func Lock(name string) (*PIDFile, error) {
 	for range lockTries {
 		p, err := lock(name)
@@ -39,8 +39,8 @@ func Lock(name string) (*PIDFile, error) {
 	return nil, fmt.Errorf("lock %s: it is removed again and again", filepath.Base(name))
 }
 
-// lock gives nil when the file was removed between its opening and its locking:
-// then the lock would be on a file that nobody else sees.
+// lock returns nil when the file was removed between its opening and its locking.
+// The lock would then be on a file that no other process sees.
 func lock(name string) (*PIDFile, error) {
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -70,13 +70,13 @@ func lock(name string) (*PIDFile, error) {
 	return &PIDFile{file: f}, nil
 }
 
-// Close removes the file and gives the lock up.
+// Close removes the file and releases the lock.
 func (p *PIDFile) Close() error {
 	return errors.Join(os.Remove(p.file.Name()), p.file.Close())
 }
 
-// Holder gives the process that has locked the pid file name, and false when
-// nobody has. This process's own lock does not show.
+// Holder returns the process that has locked the pid file name, and false when
+// there is none. It does not see a lock of this process.
 func Holder(name string) (pid int, running bool) {
 	f, err := os.Open(name)
 	if err != nil {

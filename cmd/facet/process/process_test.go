@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The test binary plays the other processes: locks are between processes.
+// The test binary plays the other processes, because locks are between processes.
 const roleVariable = "FACET_TEST_PROCESS_ROLE"
 
 func TestMain(m *testing.M) {
@@ -49,7 +49,8 @@ func role(name, arg string) *exec.Cmd {
 	return cmd
 }
 
-// start runs cmd until it says that it is ready; it is killed when the test ends.
+// start runs cmd until it prints that it is ready. The process is killed when the
+// test ends.
 func start(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
@@ -66,7 +67,8 @@ func start(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-func TestASecondProcessCanNotLockAndLearnsTheHolder(t *testing.T) {
+// The second process can't lock the file.
+func TestSecondProcessLearnsTheHolder(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "node.pid")
 	other := role("hold", name)
@@ -85,7 +87,8 @@ func TestASecondProcessCanNotLockAndLearnsTheHolder(t *testing.T) {
 	}
 }
 
-func TestALockEndsWithItsProcessHoweverItDied(t *testing.T) {
+// The manner of its death does not matter.
+func TestLockEndsWithItsProcess(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "node.pid")
 	other := role("hold", name)
@@ -107,7 +110,7 @@ func TestALockEndsWithItsProcessHoweverItDied(t *testing.T) {
 	}
 }
 
-func TestANumberWithoutALockNamesNobody(t *testing.T) {
+func TestNumberWithoutALockNamesNobody(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "node.pid")
 	// The parent of this test is certainly alive, and certainly not ours to stop.
@@ -122,7 +125,7 @@ func TestANumberWithoutALockNamesNobody(t *testing.T) {
 	}
 }
 
-func TestStopEndsTheHolderEvenIfItIsDeaf(t *testing.T) {
+func TestStopEndsAHolderThatIgnoresSignals(t *testing.T) {
 	t.Parallel()
 	f := func(kind string, grace time.Duration) {
 		t.Helper()

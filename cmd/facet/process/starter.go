@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// Starter starts child processes that get SIGTERM when this process dies (on
-// Linux; elsewhere they go on). The kernel sends it when the *thread* that started
-// the child ends, so one goroutine that keeps its thread starts them all.
+// Starter starts child processes that get SIGTERM when this process dies (on Linux;
+// elsewhere they continue). The kernel sends the signal when the *thread* that
+// started the child ends. So one goroutine that keeps its thread starts them all.
 type Starter struct {
-	requests chan request // unbuffered: Start waits for its turn
+	requests chan request // unbuffered: Start waits until the goroutine is free
 	wg       sync.WaitGroup
 	closing  sync.Once
 }
@@ -41,8 +41,8 @@ func (s *Starter) Start(cmd *exec.Cmd) error {
 	return <-r.answer
 }
 
-// Close ends the goroutine, and with it its thread: children that still run get
-// SIGTERM. Start must not be called any more.
+// Close ends the goroutine and its thread. Children that still run get SIGTERM.
+// Start must not be called any more.
 func (s *Starter) Close() {
 	s.closing.Do(func() { close(s.requests) })
 	s.wg.Wait()

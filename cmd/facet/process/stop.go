@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// pollInterval is how often a process that was told to end is looked at.
+// pollInterval is how often Stop checks whether the process has ended.
 const pollInterval = 50 * time.Millisecond
 
-// Stop ends the process that has locked the pid file name: SIGTERM first, SIGKILL
-// when it still holds the lock after grace. It returns when the lock is free, and
-// does nothing when it is free already.
+// Stop ends the process that has locked the pid file name. It sends SIGTERM first,
+// and SIGKILL when the process still holds the lock after grace. It returns when
+// the lock is free, and does nothing when it is free already.
 func Stop(name string, grace time.Duration) error {
 	pid, running := Holder(name)
 	if !running {

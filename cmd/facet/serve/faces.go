@@ -12,7 +12,7 @@ import (
 	"facet/node"
 )
 
-// Pack gives the identity of the model pack in a folder.
+// Pack returns the identity of the model pack in a folder.
 func Pack(dir string) (string, error) {
 	pack, err := models.Read(dir)
 	if err != nil {
@@ -21,7 +21,7 @@ func Pack(dir string) (string, error) {
 	return pack.ID, nil
 }
 
-// openFaces puts the face engine into a node's configuration; the caller closes it.
+// openFaces sets the face engine in a node's configuration. The caller closes it.
 func openFaces(s config.Settings, cfg *node.Config) (closing func(), err error) {
 	eng, err := openEngine(s)
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 
 const (
 	chaosPack = "0123456789abcdef-chaos"
-	// chaosErase is so short that attacks of a minute meet snapshots, cuts of the log and
-	// copies of its file: there is one of each every quarter of it.
+	// chaosErase is so short that attacks of a minute meet snapshots, log
+	// compactions and copies of its file. Each occurs once in every quarter of it.
 	chaosErase = 40 * time.Second
 )
 
-// Pack gives the identity of the pack that openFaces has.
+// Pack returns the identity of the pack that openFaces uses.
 func Pack(string) (string, error) { return chaosPack, nil }
 
-// openFaces takes templates from a hash of the image's bytes, for tests that attack
-// the cluster: the models' speed would hide its own. What was erased leaves the disk
-// soon.
+// openFaces sets an extractor that derives templates from a hash of the image's
+// bytes. Tests that attack the cluster use it, because the models' speed would hide
+// the cluster's own. Erased data leaves the disk soon.
 func openFaces(_ config.Settings, cfg *node.Config) (closing func(), err error) {
 	cfg.Pack, cfg.Extractor, cfg.Table = chaosPack, nodetest.HashExtractor{}, nodetest.Table()
 	cfg.EraseWithin = chaosErase

@@ -21,22 +21,23 @@ import (
 )
 
 const (
-	// closeTimeout bounds a graceful end: leaders are handed over, requests that
-	// run are answered.
+	// closeTimeout is the longest time for a graceful end: the node hands over its
+	// leaderships and answers its requests.
 	closeTimeout = 15 * time.Second
-	// hangTimeout is how much longer the rest may take before the process ends anyway.
+	// hangTimeout is how much longer the rest may take before the process exits
+	// anyway.
 	hangTimeout = 5 * time.Second
 	pidFile     = "node.pid"
 )
 
-// Run runs a node until ctx ends, and then closes it gracefully, or until it has
-// to stop by itself, which is an error. Its errors are sentences for an operator.
+// Run runs a node until ctx ends and closes it gracefully. If the node has to stop
+// by itself, Run returns an error. Its errors are sentences for an operator.
 func Run(ctx context.Context, s config.Settings, stderr *os.File) error {
 	return RunWith(ctx, s, stderr, func(*node.Config) {})
 }
 
-// RunWith is Run with a configuration that change has had in its hands when it was
-// complete: benchmarks put a source of probes before the face engine.
+// RunWith does the work of Run and lets change edit the complete configuration.
+// Benchmarks use it to add a source of probes in front of the face engine.
 func RunWith(ctx context.Context, s config.Settings, stderr *os.File, change func(*node.Config)) error {
 	log := slog.New(handler(s, stderr))
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
@@ -64,7 +65,7 @@ func run(ctx context.Context, s config.Settings, log *slog.Logger, change func(*
 	n, err := node.Open(ctx, cfg)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil // told to end while it started
+			return nil // a signal stopped it while it started
 		}
 		return openError(err)
 	}
@@ -75,7 +76,7 @@ func run(ctx context.Context, s config.Settings, log *slog.Logger, change func(*
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	closed := make(chan error, 1)
-	go func() { closed <- n.Close(closing) }() // ends with the process if a disk hangs
+	go func() { closed <- n.Close(closing) }() // if a disk hangs, it ends with the process
 	select {
 	case err := <-closed:
 		return errors.Join(n.Err(), err)
@@ -100,7 +101,7 @@ func openEngine(s config.Settings) (*engine.Engine, error) {
 	return eng, nil
 }
 
-// packError says in a sentence why a model pack can't be used.
+// packError returns a sentence that explains why a model pack can't be used.
 func packError(dir string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -112,7 +113,8 @@ func packError(dir string, err error) error {
 	}
 }
 
-// openError says a taken port in a sentence; other errors have their own.
+// openError turns the error of a port in use into a sentence. Other errors already
+// are.
 func openError(err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("a port is taken by another process: %w", err)
@@ -120,7 +122,7 @@ func openError(err error) error {
 	return err
 }
 
-// handler makes the log's handler: text for people, JSON for machines.
+// handler returns the log's handler: text for people, JSON for machines.
 func handler(s config.Settings, w *os.File) slog.Handler {
 	return newHandler(w, s, terminal(w))
 }
@@ -133,7 +135,7 @@ func newHandler(w io.Writer, s config.Settings, terminal bool) slog.Handler {
 	return slog.NewJSONHandler(w, opts)
 }
 
-// terminal tells whether a person reads w.
+// terminal reports whether w is a terminal.
 func terminal(w *os.File) bool {
 	info, err := w.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

@@ -11,7 +11,8 @@ import (
 	"facet/cmd/facet/config"
 )
 
-// settings are of a node that has everything but what a case takes away.
+// settings returns the settings of a node that lacks nothing. Each case removes
+// something.
 func settings(t *testing.T) config.Settings {
 	t.Helper()
 	dir := t.TempDir()
@@ -32,12 +33,12 @@ func refused(t *testing.T, s config.Settings, want string) {
 	}
 }
 
-func TestMissingModelsAreToldWithTheCure(t *testing.T) {
+func TestMissingModelsErrorNamesTheCure(t *testing.T) {
 	t.Parallel()
 	refused(t, settings(t), `run "make setup"`)
 }
 
-func TestABrokenPackIsToldAsSuch(t *testing.T) {
+func TestBrokenPackIsExplained(t *testing.T) {
 	t.Parallel()
 	s := settings(t)
 	if err := os.MkdirAll(s.Models, 0o700); err != nil {
@@ -49,7 +50,7 @@ func TestABrokenPackIsToldAsSuch(t *testing.T) {
 	refused(t, s, "the model pack in "+s.Models+" can't be used")
 }
 
-func TestAMissingRuntimeIsToldWithTheCure(t *testing.T) {
+func TestMissingRuntimeErrorNamesTheCure(t *testing.T) {
 	t.Parallel()
 	s := settings(t)
 	root, err := filepath.Abs("../../..")
@@ -60,7 +61,7 @@ func TestAMissingRuntimeIsToldWithTheCure(t *testing.T) {
 	refused(t, s, "ONNX Runtime is not at "+s.ONNXRuntime)
 }
 
-func TestLogsAreTextForPeopleAndJSONForMachines(t *testing.T) {
+func TestLogIsTextOnATerminalElseJSON(t *testing.T) {
 	t.Parallel()
 	f := func(format config.LogFormat, terminal bool, want string) {
 		t.Helper()

@@ -38,7 +38,8 @@ func read(t *testing.T, d *power.Drive, at int64, n int) []byte {
 	return b
 }
 
-func TestWhatWasFlushedStaysAndTheRestMayBeLostOrTornAtSectors(t *testing.T) {
+// The other writes may be lost, or torn at sectors.
+func TestFlushedWritesSurviveAPowerCut(t *testing.T) {
 	t.Parallel()
 	const block = 4096
 	var sum power.Loss
@@ -101,7 +102,7 @@ func TestWhatWasFlushedStaysAndTheRestMayBeLostOrTornAtSectors(t *testing.T) {
 	}
 }
 
-func TestNobodyHearsOfAFlushThatPowerDidNotSee(t *testing.T) {
+func TestFlushWithoutPowerIsNotAcknowledged(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	write(t, d, 0, []byte{9})
@@ -131,7 +132,7 @@ func TestNobodyHearsOfAFlushThatPowerDidNotSee(t *testing.T) {
 	}
 }
 
-func TestPowerGoesAtTheCallThatWasPlanned(t *testing.T) {
+func TestPowerFailsAtThePlannedCall(t *testing.T) {
 	t.Parallel()
 	for calls := range 5 {
 		d := open(t)

@@ -20,9 +20,8 @@ func run(t *testing.T, name string, args ...string) {
 	}
 }
 
-// TestAFileSystemKeepsWhatWasSyncedWhenPowerGoes has ext4 on a drive with two
-// files, of which one is synced.
-func TestAFileSystemKeepsWhatWasSyncedWhenPowerGoes(t *testing.T) {
+// The drive has ext4 with two files, of which one is synced when the power fails.
+func TestFileSystemKeepsSyncedFiles(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("mounting needs root: run the tests as root")
 	}

@@ -128,7 +128,7 @@ func TestDelayKeepsTheOrder(t *testing.T) {
 	})
 }
 
-// They arrive or get lost.
+// Packets arrive or get lost.
 func TestPacketsNeverWait(t *testing.T) {
 	virtual(t, func(t *testing.T, n *Network) {
 		a, err := n.Host("10.0.0.1").ListenPacket(t.Context(), ":1")

@@ -148,11 +148,11 @@ func (f *filler) readMeta(ctx context.Context, events int) error {
 // moments after the founding: nodes that were stopped before would find shards here in an
 // older form than they write.
 func (f *filler) raise(ctx context.Context, g *raftfsm.Group) error {
-	b, err := g.Propose(ctx, metafsm.RaiseLevel{Level: metafsm.Level}.Encode())
+	b, err := g.Propose(ctx, metafsm.RaiseLevelOp.Encode(metafsm.RaiseLevel{Level: metafsm.Level}))
 	if err != nil {
 		return err
 	}
-	a, err := metafsm.ParseRaiseLevelAnswer(b)
+	a, err := metafsm.RaiseLevelOp.Answer(b)
 	f.level = a.Level // lower where a node knows less
 	return err
 }
@@ -182,11 +182,11 @@ func (f *filler) grant(ctx context.Context, g *raftfsm.Group, state *metafsm.Mac
 		if have >= want {
 			continue
 		}
-		b, err := g.Propose(ctx, metafsm.Grant{Gallery: f.at.ID, Generation: f.at.Generation, Shard: s, Have: have, Want: want - have}.Encode())
+		b, err := g.Propose(ctx, metafsm.GrantOp.Encode(metafsm.Grant{Gallery: f.at.ID, Generation: f.at.Generation, Shard: s, Have: have, Want: want - have}))
 		if err != nil {
 			return err
 		}
-		a, err := metafsm.ParseGrantAnswer(b)
+		a, err := metafsm.GrantOp.Answer(b)
 		if err != nil || a.Total < want {
 			return errors.Join(fmt.Errorf("shard %d is granted %d slots of %d", s, a.Total, want), err)
 		}
@@ -305,11 +305,11 @@ func (f *filler) fillShard(ctx context.Context, number id.Shard, n int, filled *
 }
 
 func propose(ctx context.Context, g *raftfsm.Group, load shardfsm.Load) (shardfsm.LoadAnswer, error) {
-	b, err := g.Propose(ctx, load.Encode())
+	b, err := g.Propose(ctx, shardfsm.LoadOp.Encode(load))
 	if err != nil {
 		return shardfsm.LoadAnswer{}, err
 	}
-	a, err := shardfsm.ParseLoadAnswer(b)
+	a, err := shardfsm.LoadOp.Answer(b)
 	first := len(load.Entries) == 0 && a.Status == shardfsm.Moved // it tells what is there
 	if err == nil && a.Status != shardfsm.Done && !first {
 		err = fmt.Errorf("the load is answered by %s", a.Status)

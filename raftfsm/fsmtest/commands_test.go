@@ -1,0 +1,58 @@
+package fsmtest_test
+
+import (
+	"maps"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/codec"
+	"facet/internal/id"
+)
+
+// documented returns the codes below most of a section of docs/formats/commands.md,
+// which both machines compare with their tables.
+func documented(t *testing.T, section string, most int) []int {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/formats/commands.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(page), section)
+	part, _, _ = strings.Cut(part, "\n## ")
+	var codes []int
+	for _, row := range regexp.MustCompile(`(?m)^\| (\d+) \|`).FindAllStringSubmatch(part, -1) {
+		if code, err := strconv.Atoi(row[1]); err == nil && code < most {
+			codes = append(codes, code)
+		}
+	}
+	return codes
+}
+
+// A command that no model knows would be tested by no random history.
+func TestModelsKnowEveryCommand(t *testing.T) {
+	t.Parallel()
+	f := func(section string, most int, next func() []byte) {
+		t.Helper()
+		proposed := map[int]bool{}
+		for range 5000 {
+			if cmd := next(); len(cmd) > 0 && cmd[0]&codec.Skippable == 0 {
+				proposed[int(cmd[0])] = true
+			}
+		}
+		if diff := cmp.Diff(documented(t, section, most), slices.Sorted(maps.Keys(proposed))); diff != "" {
+			t.Errorf("%s (-documented +proposed):\n%s", section, diff)
+		}
+	}
+	r := rand.New(rand.NewPCG(1, 1))
+	meta := &metaWorld{Rand: r, time: 1_700_000_000_000, model: newMetaModel()}
+	f("## Codes of meta", 64, meta.next)
+	shard := &shardWorld{Rand: r, time: 1_700_000_000_000, model: newShardModel(), sealed: map[id.Operation][]byte{}}
+	f("## Codes of a shard", 32, shard.next) // package shardfsm tests the jobs' codes, from 32 on
+}

@@ -1,0 +1,80 @@
+package metafsm
+
+import (
+	"bytes"
+
+	"facet/internal/id"
+	"facet/raftfsm/command"
+)
+
+const codePutAccessKey = 5
+
+// PutAccessKeyOp is the command PutAccessKey.
+var PutAccessKeyOp = command.Op[PutAccessKey, PutAccessKeyAnswer]{Code: codePutAccessKey, Version: 1}
+
+// PutAccessKey adds an access key or changes its role, secret and state; Created
+// stays.
+type PutAccessKey struct {
+	Key AccessKey `cbor:"1,keyasint"`
+}
+
+// PutAccessKeyAnswer is Done, UnknownTenant, OtherKey, or Conflict if another tenant has the
+// key.
+type PutAccessKeyAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+}
+
+func (c PutAccessKey) apply(m *Machine) PutAccessKeyAnswer {
+	return PutAccessKeyAnswer{c.do(m)}
+}
+
+func (c PutAccessKey) do(m *Machine) Status {
+	k := c.Key
+	old := m.state.keys[k.ID]
+	switch {
+	case m.state.tenants[k.Tenant] == nil:
+		return UnknownTenant
+	case !m.state.wrapped(k.SealedSecret):
+		return OtherKey
+	case old != nil && old.Tenant != k.Tenant:
+		return Conflict
+	case old != nil:
+		k.Created = old.Created
+		if old.Role == k.Role && old.State == k.State && bytes.Equal(old.SealedSecret, k.SealedSecret) {
+			return Done
+		}
+	}
+	m.state.keys[k.ID] = &k
+	m.touch()
+	return Done
+}
+
+const codeDeleteAccessKey = 14
+
+// DeleteAccessKeyOp is the command DeleteAccessKey.
+var DeleteAccessKeyOp = command.Op[DeleteAccessKey, DeleteAccessKeyAnswer]{Code: codeDeleteAccessKey, Version: 1}
+
+// DeleteAccessKey removes an access key of a tenant.
+type DeleteAccessKey struct {
+	Tenant id.Tenant `cbor:"1,keyasint"`
+	Key    string    `cbor:"2,keyasint"`
+}
+
+// DeleteAccessKeyAnswer is Done (also if there is no such key any more), or
+// Conflict if another tenant has it.
+type DeleteAccessKeyAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+}
+
+func (c DeleteAccessKey) apply(m *Machine) DeleteAccessKeyAnswer {
+	a := DeleteAccessKeyAnswer{Done}
+	switch k := m.state.keys[c.Key]; {
+	case k == nil:
+	case k.Tenant != c.Tenant:
+		a.Status = Conflict
+	default:
+		delete(m.state.keys, c.Key)
+		m.touch()
+	}
+	return a
+}

@@ -1,0 +1,30 @@
+package metafsm
+
+import "facet/raftfsm/command"
+
+const codeFound = 1
+
+// FoundOp is the command Found.
+var FoundOp = command.Op[Found, FoundAnswer]{Code: codeFound, Version: 1}
+
+// Found founds the cluster. Only the first one does.
+type Found struct {
+	Cluster Cluster `cbor:"1,keyasint"`
+}
+
+// FoundAnswer is Done or Exists, with the cluster that is founded now.
+type FoundAnswer struct {
+	Status  Status  `cbor:"1,keyasint"`
+	Cluster Cluster `cbor:"2,keyasint"`
+}
+
+func (c Found) apply(m *Machine) FoundAnswer {
+	a := FoundAnswer{Status: Exists}
+	if m.state.cluster == nil {
+		a.Status = Done
+		m.state.cluster = &c.Cluster
+		m.touch()
+	}
+	a.Cluster = *m.state.cluster
+	return a
+}

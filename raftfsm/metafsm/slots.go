@@ -1,0 +1,157 @@
+package metafsm
+
+import (
+	"math"
+	"slices"
+
+	"facet/internal/id"
+	"facet/raftfsm/command"
+)
+
+const codeGrant = 8
+
+// GrantOp is the command Grant.
+var GrantOp = command.Op[Grant, GrantAnswer]{Code: codeGrant, Version: 1}
+
+// Grant asks for slots of a gallery for one shard, of which Have are known to the
+// shard. Retries are harmless: if the shard was granted more than it knows of,
+// that is the answer.
+type Grant struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+	Shard      id.Shard   `cbor:"3,keyasint"`
+	Have       uint32     `cbor:"4,keyasint"`
+	// Want is how many more are wanted; fewer are granted if fewer are free.
+	Want uint32 `cbor:"5,keyasint"`
+}
+
+// GrantAnswer is Done, UnknownGallery, StaleGeneration or Unsettled.
+type GrantAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+	// Total is all that the shard was ever granted. Not more than Have means that
+	// no slot was free.
+	Total uint32 `cbor:"2,keyasint"`
+}
+
+func (c Grant) apply(m *Machine) GrantAnswer {
+	g, status := m.state.current(c.Gallery, c.Generation)
+	a := GrantAnswer{Status: status}
+	switch {
+	case status != Done:
+	case m.state.unsettled(g, c.Shard):
+		a.Status = Unsettled
+	default:
+		total, changed := m.state.grant(g, c.Shard, c.Have, c.Want)
+		a.Total = total
+		if changed {
+			m.touch()
+		}
+	}
+	return a
+}
+
+// unsettled tells whether a gallery has grown over a shard that must not have
+// slots yet.
+func (st *state) unsettled(g *Gallery, shard id.Shard) bool {
+	if g.Settled == 0 || st.cluster == nil {
+		return false
+	}
+	return !slices.Contains(ShardsOf(g.ID, g.Settled, st.cluster.Shards), shard)
+}
+
+const codeReclaim = 15
+
+// ReclaimOp is the command Reclaim.
+var ReclaimOp = command.Op[Reclaim, ReclaimAnswer]{Code: codeReclaim, Version: 1}
+
+// Reclaim tells meta how many slots a shard has returned in all
+// (shardfsm.ReturnSlotsAnswer, shard.Usage): they may be granted again. It may come
+// late, twice or out of order: the largest total counts.
+type Reclaim struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+	Shard      id.Shard   `cbor:"3,keyasint"`
+	Returned   uint32     `cbor:"4,keyasint"`
+}
+
+// ReclaimAnswer is Done, UnknownGallery, StaleGeneration, or Conflict if the shard
+// was never granted so many.
+type ReclaimAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+	// Free slots of the gallery are granted to no shard.
+	Free uint32 `cbor:"2,keyasint"`
+}
+
+func (c Reclaim) apply(m *Machine) ReclaimAnswer {
+	g, status := m.state.current(c.Gallery, c.Generation)
+	a := ReclaimAnswer{Status: status}
+	if status == Done {
+		changed, ok := m.state.reclaim(g, c.Shard, c.Returned)
+		if !ok {
+			a.Status = Conflict
+		}
+		if changed {
+			m.touch()
+		}
+		a.Free = m.state.free(g)
+	}
+	return a
+}
+
+// free counts the slots of a gallery that are granted to no shard.
+func (st *state) free(g *Gallery) uint32 {
+	var sum uint64
+	for _, of := range st.grants[g.ID] {
+		sum += uint64(of.Slots())
+	}
+	return g.Size - uint32(min(sum, uint64(g.Size)))
+}
+
+// grantOf gives what was granted to a shard.
+func (st *state) grantOf(g *Gallery, shard id.Shard) ShardGrant {
+	for _, of := range st.grants[g.ID] {
+		if of.Shard == shard {
+			return of
+		}
+	}
+	return ShardGrant{Shard: shard}
+}
+
+// grant raises the total of a shard by at most want, so that the slots of all
+// shards are not more than the gallery's size, and gives it.
+func (st *state) grant(g *Gallery, shard id.Shard, have, want uint32) (total uint32, changed bool) {
+	of := st.grantOf(g, shard)
+	more := min(want, st.free(g), math.MaxUint32-of.Total)
+	if of.Total > have || more == 0 {
+		return of.Total, false
+	}
+	of.Total += more
+	st.grants[g.ID] = withGrant(st.grants[g.ID], of)
+	return of.Total, true
+}
+
+// reclaim notes what a shard has returned in all; it is not ok if that is more than
+// was granted.
+func (st *state) reclaim(g *Gallery, shard id.Shard, returned uint32) (changed, ok bool) {
+	of := st.grantOf(g, shard)
+	if returned > of.Total {
+		return false, false
+	}
+	if returned <= of.Reclaimed {
+		return false, true
+	}
+	of.Reclaimed = returned
+	st.grants[g.ID] = withGrant(st.grants[g.ID], of)
+	return true, true
+}
+
+// withGrant copies grants with one of them set.
+func withGrant(grants []ShardGrant, to ShardGrant) []ShardGrant {
+	out := slices.Clone(grants)
+	i, ok := slices.BinarySearchFunc(out, to.Shard, func(of ShardGrant, s id.Shard) int { return int(of.Shard) - int(s) })
+	if !ok {
+		return slices.Insert(out, i, to)
+	}
+	out[i] = to
+	return out
+}

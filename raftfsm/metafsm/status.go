@@ -1,0 +1,88 @@
+package metafsm
+
+import (
+	"fmt"
+
+	"facet/internal/id"
+	"facet/raftfsm/operation"
+)
+
+// Status says what became of a command. Only Done changes anything.
+type Status uint8
+
+// The outcomes of commands. The numbers are stored.
+const (
+	// Done: the command had its effect, or had it before (commands without an
+	// operation).
+	Done Status = 1
+	// Replayed: the operation was done before; the answer is the first one.
+	Replayed Status = 2
+	// Conflict: the operation was done before with another request, or an id or key
+	// that the command brings is in use.
+	Conflict Status = 3
+	// Exists: the cluster is founded, or the name is taken; the answer has what is
+	// there.
+	Exists Status = 4
+	// UnknownTenant: there is no such tenant.
+	UnknownTenant Status = 5
+	// UnknownGallery: the tenant has no such gallery.
+	UnknownGallery Status = 6
+	// StaleGeneration: the gallery has another generation.
+	StaleGeneration Status = 7
+	// StaleEpoch: the shard map has another epoch.
+	StaleEpoch Status = 8
+	// OpsFull: no more operations can be remembered at present.
+	OpsFull Status = 9
+	// SizeShrinks: the gallery is larger.
+	SizeShrinks Status = 10
+	// UnknownApplication: the tenant has no such application.
+	UnknownApplication Status = 11
+	// UnknownTag: the gallery has no such tag in use.
+	UnknownTag Status = 12
+	// TagLimit: the gallery has TagsMax tags in use.
+	TagLimit Status = 13
+	// BeingDeleted: the name is that of a gallery whose deletion is not over.
+	BeingDeleted Status = 14
+	// Unsettled: the gallery has grown to this shard, and its first shard was not
+	// told yet (shardfsm.Widen, then Settle).
+	Unsettled Status = 15
+	// UnknownNode: there is no such node, or it was removed.
+	UnknownNode Status = 16
+	// Restoring: a backup is being restored into the cluster.
+	Restoring Status = 17
+	// TooOld: a node does not know the level that the cluster has, or is to have.
+	TooOld Status = 18
+	// OtherKey: a key that is being retired has wrapped the command's secret.
+	OtherKey Status = 19
+)
+
+var statusNames = [...]string{
+	Done: "done", Replayed: "replayed", Conflict: "conflict", Exists: "exists", UnknownTenant: "unknown tenant",
+	UnknownGallery: "unknown gallery", StaleGeneration: "stale generation", StaleEpoch: "stale epoch",
+	OpsFull: "operations full", SizeShrinks: "size shrinks", UnknownApplication: "unknown application",
+	UnknownTag: "unknown tag", TagLimit: "tag limit", BeingDeleted: "being deleted", Unsettled: "unsettled",
+	UnknownNode: "unknown node", Restoring: "restoring", TooOld: "too old", OtherKey: "other key",
+}
+
+// String names the status.
+func (s Status) String() string {
+	if int(s) < len(statusNames) && statusNames[s] != "" {
+		return statusNames[s]
+	}
+	return fmt.Sprintf("status %d", uint8(s))
+}
+
+// Write identifies a write of a client and says when it was proposed.
+type Write struct {
+	Op id.Operation `cbor:"1,keyasint"`
+	// Request is a hash of the request's body.
+	Request [16]byte `cbor:"2,keyasint"`
+	// Keyed operations are remembered for 24 hours, others for 10 minutes.
+	Keyed bool `cbor:"3,keyasint,omitempty"`
+	// Time is the proposer's clock in milliseconds since 1970.
+	Time int64 `cbor:"4,keyasint"`
+}
+
+func (w Write) name() operation.Name {
+	return operation.Name{Op: w.Op, Request: w.Request, Keyed: w.Keyed}
+}

@@ -1,0 +1,176 @@
+package shardfsm
+
+import (
+	"errors"
+
+	"facet/internal/id"
+	"facet/raftfsm/command"
+	"facet/shard/job"
+)
+
+// Jobs are the bulk registrations that readers look at. It stays the same object
+// over a Restore.
+func (m *Machine) Jobs() *job.Book { return m.jobs }
+
+// JobName names a batch of a gallery.
+type JobName struct {
+	Gallery    id.Gallery `cbor:"1,keyasint"`
+	Generation uint32     `cbor:"2,keyasint"`
+	Batch      id.Batch   `cbor:"3,keyasint"`
+}
+
+func (n JobName) plain() job.Name {
+	return job.Name{Gallery: n.Gallery, Generation: n.Generation, Batch: n.Batch}
+}
+
+// JobAnswer answers all commands on jobs: Done, Replayed (BeginJob: it was begun
+// before), Conflict, StaleGeneration, Outdated (BeginJob), JobsFull, UnknownJob or
+// JobItemsMissing.
+// The counts are set for Done and Replayed.
+type JobAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+	Total  uint32 `cbor:"2,keyasint"`
+	Items  uint32 `cbor:"3,keyasint"`
+	Done   uint32 `cbor:"4,keyasint"`
+	Open   bool   `cbor:"5,keyasint,omitempty"`
+}
+
+// onJob carries out a command on a batch of a generation that is not fenced off.
+func (m *Machine) onJob(n JobName, time int64, effect func(now int64) (job.Progress, Status, error)) JobAnswer {
+	now := m.advance(time)
+	answer := JobAnswer{Status: StaleGeneration}
+	if m.shard.Check(n.Gallery, n.Generation) == nil {
+		p, status, err := effect(now)
+		answer = JobAnswer{Status: status, Total: p.Total, Items: p.Items, Done: p.Done, Open: p.Open}
+		if err != nil {
+			answer = JobAnswer{Status: jobStatus(err)}
+		}
+	}
+	return answer
+}
+
+// jobStatus is the outcome that an error of the book stands for.
+func jobStatus(err error) Status {
+	switch {
+	case errors.Is(err, job.ErrUnknown):
+		return UnknownJob
+	case errors.Is(err, job.ErrConflict):
+		return Conflict
+	case errors.Is(err, job.ErrFull):
+		return JobsFull
+	case errors.Is(err, job.ErrPlace):
+		return JobItemsMissing
+	default:
+		panic("bug: a job fails in an unknown way: " + err.Error())
+	}
+}
+
+const codeBeginJob = 32
+
+// BeginJobOp is the command BeginJob.
+var BeginJobOp = command.Op[BeginJob, JobAnswer]{Code: codeBeginJob, Version: 1}
+
+// BeginJob makes a batch that nobody sees before OpenJob. The batch's id is derived
+// from the client's write, so that a retry begins the same one.
+type BeginJob struct {
+	Name        JobName        `cbor:"1,keyasint"`
+	Application id.Application `cbor:"2,keyasint"`
+	// Request is a hash of the request's body.
+	Request [16]byte `cbor:"3,keyasint"`
+	Total   uint32   `cbor:"4,keyasint"`
+	// Time is the proposer's clock in milliseconds since 1970.
+	Time int64 `cbor:"5,keyasint"`
+	// Epoch is the gallery's by which the shard was chosen; if the shard knows a later
+	// one, the answer is Outdated, unless the batch was begun. 0 does not ask. Since
+	// metafsm.LevelJobEpoch.
+	Epoch uint32 `cbor:"6,keyasint,omitempty"`
+}
+
+func (c BeginJob) apply(m *Machine) JobAnswer {
+	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
+		_, missing := m.jobs.Find(c.Name.plain())
+		if missing != nil && c.Epoch != 0 && m.shard.Epoch(c.Name.Gallery) > c.Epoch {
+			return job.Progress{}, Outdated, nil
+		}
+		p, err := m.jobs.Begin(job.Begin{
+			Name: c.Name.plain(), Application: c.Application, Request: c.Request, Total: c.Total, Time: now,
+		})
+		if missing == nil {
+			return p, Replayed, err
+		}
+		return p, Done, err
+	})
+}
+
+const codeAddJob = 33
+
+// AddJobOp is the command AddJob.
+var AddJobOp = command.Op[AddJob, JobAnswer]{Code: codeAddJob, Version: 1, AnswersAs: codeBeginJob}
+
+// AddJob gives a batch its items from index First on, each by job.SealItem. Those
+// that came before are passed over.
+type AddJob struct {
+	Name  JobName  `cbor:"1,keyasint"`
+	First uint32   `cbor:"2,keyasint"`
+	Items [][]byte `cbor:"3,keyasint"`
+	Time  int64    `cbor:"4,keyasint"`
+}
+
+func (c AddJob) apply(m *Machine) JobAnswer {
+	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
+		p, err := m.jobs.Add(c.Name.plain(), c.First, c.Items, now)
+		return p, Done, err
+	})
+}
+
+const codeOpenJob = 34
+
+// OpenJobOp is the command OpenJob.
+var OpenJobOp = command.Op[OpenJob, JobAnswer]{Code: codeOpenJob, Version: 1, AnswersAs: codeBeginJob}
+
+// OpenJob lets the work on a complete batch begin.
+type OpenJob struct {
+	Name JobName `cbor:"1,keyasint"`
+	Time int64   `cbor:"2,keyasint"`
+}
+
+func (c OpenJob) apply(m *Machine) JobAnswer {
+	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
+		p, err := m.jobs.Open(c.Name.plain(), now)
+		return p, Done, err
+	})
+}
+
+const codeFinishJob = 35
+
+// FinishJobOp is the command FinishJob.
+var FinishJobOp = command.Op[FinishJob, JobAnswer]{Code: codeFinishJob, Version: 1, AnswersAs: codeBeginJob}
+
+// FinishJob notes what became of items of a batch; each item's first result counts.
+type FinishJob struct {
+	Name    JobName      `cbor:"1,keyasint"`
+	Results []job.Result `cbor:"2,keyasint"`
+	Time    int64        `cbor:"3,keyasint"`
+}
+
+func (c FinishJob) apply(m *Machine) JobAnswer {
+	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
+		p, err := m.jobs.Finish(c.Name.plain(), c.Results, now)
+		return p, Done, err
+	})
+}
+
+const codeExpireJobs = 36
+
+// ExpireJobsOp is the command ExpireJobs.
+var ExpireJobsOp = command.Op[ExpireJobs, JobAnswer]{Code: codeExpireJobs, Version: 1, AnswersAs: codeBeginJob}
+
+// ExpireJobs drops the batches that are kept for too long by Time.
+type ExpireJobs struct {
+	Time int64 `cbor:"1,keyasint"`
+}
+
+func (c ExpireJobs) apply(m *Machine) JobAnswer {
+	m.jobs.Expire(m.advance(c.Time))
+	return JobAnswer{Status: Done}
+}

@@ -1,0 +1,118 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm"
+)
+
+const (
+	// leaderWaitMax is how long a request waits for a group to have a leader
+	// before it is told that there is none.
+	leaderWaitMax = 5 * time.Second
+	// attemptMax bounds one try at one member: a paused leader keeps its
+	// connections, and the group has another leader long before the deadline.
+	attemptMax = 4 * time.Second
+	// watchPause is how often a try that lasts looks whether its member still leads.
+	watchPause = 100 * time.Millisecond
+	// retryPauseMin and retryPauseMax bound the pause between tries.
+	retryPauseMin = 5 * time.Millisecond
+	retryPauseMax = 150 * time.Millisecond
+	// redirectsMax is how often a named leader is called at once, without a pause.
+	redirectsMax = 3
+	// RetryLater is what a client is told when a group has no leader.
+	RetryLater = 2 * time.Second
+	// RetryBusy is what it is told when a group has too many commands in progress.
+	RetryBusy = time.Second
+)
+
+// Ask carries out m at the leader of group, here or at a peer, and looks for the
+// leader again until leaderWaitMax has passed without one. Every method may be
+// carried out twice: reads by nature, writes because their operation's outcome is
+// remembered.
+func Ask[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
+	var none A
+	var last error
+	pause := retryPauseMin
+	start := time.Now()
+	for try := 0; ; try++ {
+		changed := c.leaders.changed(group)
+		member, known := c.leaders.guess(group, try)
+		if known {
+			a, err := attempt(ctx, c, m, group, member, q)
+			if err == nil {
+				c.leaders.confirm(group, member)
+				return a, nil
+			}
+			again, elsewhere := c.leaders.learn(group, member, err)
+			if !again {
+				return none, err
+			}
+			if last = err; elsewhere && try < redirectsMax {
+				continue
+			}
+		}
+		if ctx.Err() != nil {
+			return none, ctx.Err()
+		}
+		if time.Since(start) > leaderWaitMax {
+			c.log.WarnContext(ctx, "group has no leader that answers", "group", group, "err", last)
+			return none, &Error{Kind: Unavailable, Message: "a part of the service has no leader; try again", RetryAfter: RetryLater}
+		}
+		if err := sleep(ctx, pause, changed); err != nil {
+			return none, err
+		}
+		pause = min(2*pause, retryPauseMax)
+	}
+}
+
+// attempt tries m once at member.
+func attempt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+	try, cancel := context.WithTimeout(ctx, attemptMax)
+	defer cancel()
+	defer c.leaders.watch(try, group, member, cancel)()
+	var a A
+	var err error
+	if member == c.peers.Self() {
+		a, err = m.Run(try, c.host, group, q)
+	} else {
+		a, err = At(try, c, m, group, member, q)
+	}
+	if err != nil && try.Err() != nil && ctx.Err() == nil {
+		err = errSlow
+	}
+	return a, err
+}
+
+// errSlow says that a member gave no answer within attemptMax.
+var errSlow = errors.New("router: no answer in time")
+
+// retryable tells whether another member, or the same a little later, may answer
+// where this error came from; leader names the member to try when it is known.
+func retryable(err error) (leader id.Member, again bool) {
+	if e, ok := errors.AsType[*raftfsm.NotLeaderError](err); ok {
+		return e.Leader, true
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return "", e.Kind == Unavailable
+	}
+	return "", errors.Is(err, errSlow) || errors.Is(err, errUnreachable) ||
+		errors.Is(err, raftfsm.ErrOutcomeUnknown) || errors.Is(err, raftfsm.ErrClosed)
+}
+
+// sleep waits for d, or until something has changed; nil never does.
+func sleep(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-changed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,133 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm"
+)
+
+// elsewhere is a node that holds no group itself.
+type elsewhere struct{ members []id.Member }
+
+func (elsewhere) Group(id.Shard) (*raftfsm.Group, bool) { return nil, false }
+func (e elsewhere) Members(id.Shard) []id.Member        { return e.members }
+
+// network answers calls by a function of the member called.
+type network func(ctx context.Context, to id.Member) ([]byte, error)
+
+func (network) Self() id.Member { return "self" }
+func (n network) Call(ctx context.Context, to id.Member, _ string, _ []byte) ([]byte, error) {
+	return n(ctx, to)
+}
+
+var echo = Method[struct{}, string, string]{"test.echo", func(_ context.Context, _ struct{}, _ id.Shard, q string) (string, error) { return q, nil }}
+
+func newCaller(n network) *Caller[struct{}] {
+	return New(struct{}{}, elsewhere{[]id.Member{"a", "b", "c"}}, n, slog.New(slog.DiscardHandler), nil)
+}
+
+func fine(answer string) []byte {
+	body, err := wireEnc.Marshal(answer)
+	if err != nil {
+		panic(err)
+	}
+	return body
+}
+
+func TestARequestFindsTheLeaderAndRemembersIt(t *testing.T) {
+	t.Parallel()
+	var called []id.Member
+	c := newCaller(func(_ context.Context, to id.Member) ([]byte, error) {
+		called = append(called, to)
+		if to != "c" {
+			return nil, DecodeFault(EncodeFault(&raftfsm.NotLeaderError{Leader: "c"}))
+		}
+		return fine("yes"), nil
+	})
+	for range 2 {
+		if got, err := Ask(t.Context(), c, echo, 3, "?"); err != nil || got != "yes" {
+			t.Fatalf("got %q, %v", got, err)
+		}
+	}
+	if got := fmt.Sprint(called); got != "[a c c]" {
+		t.Errorf("called %s, want a once and then the leader it named", got)
+	}
+}
+
+func TestARequestOutlivesDeadAndPausedLeaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		leads := func() id.Member {
+			if time.Since(start) < 2*time.Second {
+				return "a"
+			}
+			return "b"
+		}
+		c := newCaller(func(ctx context.Context, to id.Member) ([]byte, error) {
+			switch {
+			case to == "a": // paused: it takes the request and says nothing
+				<-ctx.Done()
+				return nil, Unreachable(ctx.Err())
+			case to == leads():
+				return fine("yes"), nil
+			case to == "c":
+				return nil, Unreachable(errors.New("connection refused"))
+			default:
+				return nil, &raftfsm.NotLeaderError{}
+			}
+		})
+		if got, err := Ask(t.Context(), c, echo, 3, "?"); err != nil || got != "yes" {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
+}
+
+func TestWithoutALeaderTheAnswerComesInTimeAndSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCaller(func(context.Context, id.Member) ([]byte, error) { return nil, &raftfsm.NotLeaderError{} })
+		start := time.Now()
+		_, err := Ask(t.Context(), c, echo, 3, "?")
+		e, ok := errors.AsType[*Error](err)
+		if !ok || e.Kind != Unavailable || e.RetryAfter == 0 {
+			t.Errorf("got %v", err)
+		}
+		if took := time.Since(start); took < leaderWaitMax || took > leaderWaitMax+time.Second {
+			t.Errorf("it took %s, want about %s", took, leaderWaitMax)
+		}
+	})
+}
+
+func TestOtherErrorsAreNotRetried(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	c := newCaller(func(context.Context, id.Member) ([]byte, error) {
+		calls++
+		return nil, DecodeFault(EncodeFault(Errorf(NotFound, "why", "no such thing")))
+	})
+	_, err := Ask(t.Context(), c, echo, 3, "?")
+	if e, ok := errors.AsType[*Error](err); !ok || e.Kind != NotFound || e.Reason != "why" || calls != 1 {
+		t.Errorf("got %v after %d calls", err, calls)
+	}
+}
+
+func TestFaultsKeepTheirMeaningBetweenNodes(t *testing.T) {
+	t.Parallel()
+	for _, want := range []error{raftfsm.ErrOutcomeUnknown, raftfsm.ErrClosed} {
+		if got := DecodeFault(EncodeFault(fmt.Errorf("wrapped: %w", want))); !errors.Is(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	}
+	if got := DecodeFault(EncodeFault(context.DeadlineExceeded)); !errors.Is(got, errSlow) {
+		t.Errorf("a peer's deadline: got %v", got)
+	}
+	if got := DecodeFault([]byte{0xff}); got == nil {
+		t.Error("garbage is no error")
+	}
+}

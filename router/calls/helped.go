@@ -1,0 +1,30 @@
+package calls
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"facet/internal/id"
+)
+
+// slowHelp is from when on a peer's request is logged as a warning: its client has waited
+// as long, at least.
+const slowHelp = 3 * time.Second
+
+// helped logs what was done for a peer; ctx has the id of the client's request.
+func (c *Caller[H]) helped(ctx context.Context, method string, group id.Shard, took time.Duration, err error) {
+	level, message := slog.LevelDebug, "peer answered"
+	if took >= slowHelp {
+		level, message = slog.LevelWarn, "slow answer to a peer"
+	}
+	if !c.log.Enabled(ctx, level) {
+		return
+	}
+	line := []any{"method", method, "group", group, "ms", took.Milliseconds()}
+	if err != nil {
+		line = append(line, "err", err)
+	}
+	//nolint:sloglint // both messages are constants, and the pairs are above
+	c.log.Log(ctx, level, message, line...)
+}

@@ -1,0 +1,153 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"facet/internal/id"
+	"facet/internal/requestlog"
+	"facet/raftfsm"
+)
+
+// errUnreachable says that a peer gave no answer: the request may or may not have
+// been carried out.
+var errUnreachable = errors.New("router: peer did not answer")
+
+// Method is one request between nodes: its name on the wire and what the leader
+// of the group does. run answers *raftfsm.NotLeaderError where it does not lead.
+type Method[H, Q, A any] struct {
+	Name string
+	Run  func(ctx context.Context, host H, group id.Shard, q Q) (A, error)
+}
+
+// Envelope is a request between nodes.
+type Envelope[Q any] struct {
+	Group id.Shard `cbor:"1,keyasint"`
+	Query Q        `cbor:"2,keyasint"`
+	// Request is the id of the client's request that this one is a part of, for logs.
+	Request string `cbor:"3,keyasint,omitempty"`
+}
+
+// Open reads the bytes of a request between nodes.
+func Open[Q any](body []byte) (e Envelope[Q], err error) {
+	err = wireDec.Unmarshal(body, &e)
+	return e, err
+}
+
+// Handler carries out one method on encoded bytes.
+type Handler[H any] func(ctx context.Context, c *Caller[H], body []byte) ([]byte, error)
+
+// Serves returns the name of m and its handler, for the table that New takes.
+func Serves[H, Q, A any](m Method[H, Q, A]) (string, Handler[H]) {
+	return m.Name, func(ctx context.Context, c *Caller[H], body []byte) ([]byte, error) {
+		e, err := Open[Q](body)
+		if err != nil {
+			return nil, fmt.Errorf("read %s request: %w", m.Name, err)
+		}
+		ctx = requestlog.With(ctx, e.Request)
+		began := time.Now()
+		a, err := m.Run(ctx, c.host, e.Group, e.Query)
+		c.helped(ctx, m.Name, e.Group, time.Since(began), err)
+		if err != nil {
+			return nil, err
+		}
+		return wireEnc.Marshal(a)
+	}
+}
+
+// At carries out m at another node.
+func At[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, to id.Member, q Q) (A, error) {
+	var a A
+	body, err := wireEnc.Marshal(Envelope[Q]{group, q, requestlog.ID(ctx)})
+	if err != nil {
+		return a, fmt.Errorf("encode %s request: %w", m.Name, err)
+	}
+	answer, err := c.peers.Call(ctx, to, m.Name, body)
+	if err != nil {
+		return a, err
+	}
+	if err := wireDec.Unmarshal(answer, &a); err != nil {
+		return a, fmt.Errorf("read %s answer: %w", m.Name, err)
+	}
+	return a, nil
+}
+
+// Serve carries out a peer's request. Its error travels as Fault gives it.
+func (c *Caller[H]) Serve(ctx context.Context, name string, body []byte) ([]byte, error) {
+	h, ok := c.methods[name]
+	if !ok {
+		return nil, fmt.Errorf("router: unknown method %q", name)
+	}
+	return h(ctx, c, body)
+}
+
+// fault is an error on its way between nodes.
+type fault struct {
+	Code    faultCode     `cbor:"1,keyasint"`
+	Leader  id.Member     `cbor:"2,keyasint,omitempty"`
+	Message string        `cbor:"3,keyasint,omitempty"`
+	Kind    Kind          `cbor:"4,keyasint,omitempty"`
+	Reason  string        `cbor:"5,keyasint,omitempty"`
+	Retry   time.Duration `cbor:"6,keyasint,omitempty"`
+}
+
+type faultCode uint8
+
+// The numbers travel between nodes of different versions.
+const (
+	faultOther     faultCode = 0
+	faultNotLeader faultCode = 1
+	faultUnknown   faultCode = 2 // the outcome of a proposal is unknown
+	faultClosed    faultCode = 3
+	faultKind      faultCode = 4 // an *Error
+	faultTimeout   faultCode = 5
+)
+
+// EncodeFault makes err bytes that DecodeFault of another node understands.
+func EncodeFault(err error) []byte {
+	f := fault{Message: err.Error()}
+	if e, ok := errors.AsType[*raftfsm.NotLeaderError](err); ok {
+		f.Code, f.Leader = faultNotLeader, e.Leader
+	} else if e, ok := errors.AsType[*Error](err); ok {
+		f.Code, f.Kind, f.Reason, f.Retry = faultKind, e.Kind, e.Reason, e.RetryAfter
+	} else if errors.Is(err, raftfsm.ErrOutcomeUnknown) {
+		f.Code = faultUnknown
+	} else if errors.Is(err, raftfsm.ErrClosed) {
+		f.Code = faultClosed
+	} else if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		f.Code = faultTimeout
+	}
+	body, err := wireEnc.Marshal(f)
+	if err != nil {
+		panic(fmt.Sprintf("bug: encode fault: %v", err))
+	}
+	return body
+}
+
+// DecodeFault gives back the error of a peer.
+func DecodeFault(body []byte) error {
+	var f fault
+	if err := wireDec.Unmarshal(body, &f); err != nil {
+		return fmt.Errorf("read a peer's error: %w", err)
+	}
+	switch f.Code {
+	case faultNotLeader:
+		return &raftfsm.NotLeaderError{Leader: f.Leader}
+	case faultUnknown:
+		return fmt.Errorf("peer: %s: %w", f.Message, raftfsm.ErrOutcomeUnknown)
+	case faultClosed:
+		return fmt.Errorf("peer: %w", raftfsm.ErrClosed)
+	case faultKind:
+		return &Error{Kind: f.Kind, Reason: f.Reason, Message: f.Message, RetryAfter: f.Retry}
+	case faultTimeout:
+		return errSlow
+	default:
+		return fmt.Errorf("peer: %s", f.Message)
+	}
+}
+
+// Unreachable wraps the error of a call that got no answer, so that the router
+// tries again.
+func Unreachable(err error) error { return fmt.Errorf("%w: %w", errUnreachable, err) }

@@ -1,0 +1,59 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestARoundIsNeverSharedWithWhoCameAfterItBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var began, ended atomic.Int64
+		r := Rounds{Run: func(context.Context) error {
+			began.Add(1)
+			time.Sleep(10 * time.Millisecond)
+			ended.Add(1)
+			return nil
+		}}
+		var work sync.WaitGroup
+		for i := range 100 {
+			work.Go(func() {
+				time.Sleep(time.Duration(i) * time.Millisecond)
+				before := began.Load()
+				if err := r.Join(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if ended.Load() <= before {
+					t.Errorf("caller %d came after round %d began, and %d rounds had ended when it was let go", i, before, ended.Load())
+				}
+			})
+		}
+		work.Wait()
+		r.Close()
+		if n := began.Load(); n > 12 {
+			t.Errorf("%d rounds of 10 ms for 100 callers in 100 ms: they don't share", n)
+		}
+	})
+}
+
+func TestAFollowerGetsItsRoundsErrorAndItsOwnDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		r := Rounds{Run: func(context.Context) error { time.Sleep(time.Second); return broken }}
+		go func() { _ = r.Join(t.Context()) }()
+		synctest.Wait()
+		short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if err := r.Join(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("with a short deadline: got %v", err)
+		}
+		if err := r.Join(t.Context()); !errors.Is(err, broken) {
+			t.Errorf("got %v, want %v", err, broken)
+		}
+		r.Close()
+	})
+}

@@ -1,0 +1,45 @@
+package calls
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+
+	"facet/internal/id"
+	"facet/internal/mutant"
+)
+
+// Scatter asks all shards at once and gives their answers in the shards' order.
+// One error is the whole answer's: a part of the result is never given for it.
+func Scatter[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], shards []id.Shard, q Q) ([]A, error) {
+	queries := make([]Q, len(shards))
+	for i := range queries {
+		queries[i] = q
+	}
+	return ScatterEach(ctx, c, m, shards, queries)
+}
+
+// ScatterEach is Scatter with a query of its own for each shard.
+func ScatterEach[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], shards []id.Shard, queries []Q) ([]A, error) {
+	return ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (A, error) { return Ask(ctx, c, m, shards[i], queries[i]) })
+}
+
+// ScatterBy gives what each gives for 0 to n-1, all at once.
+func ScatterBy[A any](ctx context.Context, n int, each func(ctx context.Context, i int) (A, error)) ([]A, error) {
+	answers := make([]A, n)
+	work, ctx := errgroup.WithContext(ctx)
+	for i := range n {
+		work.Go(func() error {
+			a, err := each(ctx, i)
+			answers[i] = a
+			if mutant.SkipDeadShard {
+				return nil
+			}
+			return err
+		})
+	}
+	if err := work.Wait(); err != nil {
+		return nil, err
+	}
+	return answers, nil
+}

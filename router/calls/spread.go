@@ -1,0 +1,161 @@
+package calls
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"facet/internal/id"
+)
+
+// Any replica of a group may answer a read, once it has applied what the leader had
+// committed when the read began (raftfsm.ReadPoint): so searches cost the leader a
+// round of heartbeats, and every node that has the shard can do the work. A replica
+// that can't reach the leader gives no answer.
+const (
+	// silenceMax is how long a member may give no answer to anything before another is
+	// asked: one that is paused keeps its connections.
+	silenceMax = 2 * time.Second
+	// shunMin and shunMax bound how long a member is passed over that gave no answer;
+	// it doubles each time.
+	shunMin = time.Second
+	shunMax = 30 * time.Second
+)
+
+// AskAny carries out a read at one of the replicas of group, or else at its leader.
+func AskAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
+	if member, ok := c.spread.choose(group); ok {
+		a, err := tryReplica(ctx, c, m, group, member, q)
+		if _, again := retryable(err); err == nil || !again || ctx.Err() != nil {
+			return a, err
+		}
+	}
+	return Ask(ctx, c, m, group, q)
+}
+
+// tryReplica tries m once at member, which choose has chosen, whether or not it leads.
+func tryReplica[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+	try, cancel := context.WithTimeout(ctx, attemptMax)
+	defer cancel()
+	silent := time.AfterFunc(silenceMax, func() {
+		if c.spread.silent(member) {
+			cancel()
+		}
+	})
+	defer silent.Stop()
+	var a A
+	var err error
+	if member == c.peers.Self() {
+		a, err = m.Run(try, c.host, group, q)
+	} else {
+		a, err = At(try, c, m, group, member, q)
+	}
+	if err != nil && try.Err() != nil && ctx.Err() == nil {
+		err = errSlow
+	}
+	_, failed := retryable(err)
+	c.spread.end(member, err != nil && failed)
+	return a, err
+}
+
+// spread knows what this node has asked of which member, and chooses the one that has
+// the least to do for it.
+type spread struct {
+	groups Groups
+	self   id.Member
+
+	mu    sync.Mutex // guards what follows
+	turn  int
+	known map[id.Member]*burden
+}
+
+// burden is what a member has to do for this node.
+type burden struct {
+	busy     int       // reads that it has not answered
+	answered time.Time // when it answered the last
+	shunned  time.Time // until when it is passed over
+	shun     time.Duration
+}
+
+func newSpread(groups Groups, self id.Member) *spread {
+	return &spread{groups: groups, self: self, known: make(map[id.Member]*burden)}
+}
+
+// choose gives the member to ask for a read, which ends with end: of those that have the least to do, this
+// node, which costs no call, else each in its turn.
+func (s *spread) choose(group id.Shard) (id.Member, bool) {
+	members := s.groups.Members(group)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.turn++
+	now := time.Now()
+	best, least := id.Member(""), 0
+	for i := range members {
+		m := members[(s.turn+i)%len(members)]
+		b := s.known[m]
+		if b == nil {
+			b = &burden{}
+		}
+		if now.Before(b.shunned) {
+			continue
+		}
+		if best == "" || b.busy < least || b.busy == least && m == s.self {
+			best, least = m, b.busy
+		}
+	}
+	if best == "" {
+		return "", false
+	}
+	if s.known[best] == nil {
+		s.forget(members, now)
+		s.known[best] = &burden{}
+	}
+	s.known[best].busy++
+	return best, true
+}
+
+// burdensMax bounds the members that are known: more than a cluster has, unless many
+// were replaced.
+const burdensMax = 256
+
+// forget drops what is known of members that have nothing to do, when there are many.
+func (s *spread) forget(members []id.Member, now time.Time) {
+	if len(s.known) < burdensMax {
+		return
+	}
+	for m, b := range s.known {
+		if b.busy == 0 && now.After(b.shunned) && !slices.Contains(members, m) {
+			delete(s.known, m)
+		}
+	}
+}
+
+// end notes that a read has ended, and shuns the member for a while if it failed.
+func (s *spread) end(m id.Member, failed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, now := s.known[m], time.Now()
+	b.busy--
+	if !failed {
+		b.answered, b.shun = now, 0
+		return
+	}
+	if now.Before(b.shunned) {
+		return // for an earlier read that failed at the same time
+	}
+	b.shun = min(max(2*b.shun, shunMin), shunMax)
+	b.shunned = now.Add(b.shun)
+}
+
+// silent tells whether a member has answered nothing for silenceMax.
+func (s *spread) silent(m id.Member) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return m != s.self && time.Since(s.known[m].answered) >= silenceMax
+}
+
+// ScatterAny is Scatter for reads that any replica may answer.
+func ScatterAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], shards []id.Shard, q Q) ([]A, error) {
+	return ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (A, error) { return AskAny(ctx, c, m, shards[i], q) })
+}

@@ -1,0 +1,76 @@
+package router
+
+import (
+	"context"
+	"time"
+
+	"facet/internal/id"
+	"facet/internal/mutant"
+	"facet/raftfsm"
+	"facet/router/calls"
+	"facet/shard"
+)
+
+// pointWait bounds a replica's wait for the leader's word and its own catching up;
+// then the leader is asked instead.
+const pointWait = 250 * time.Millisecond
+
+// errBehind says that a replica did not get the leader's word, or did not catch up,
+// in time.
+var errBehind = &Error{Kind: Unavailable, Message: "a replica is behind; try again", RetryAfter: calls.RetryLater}
+
+// readAny is read on any replica.
+func (r *cluster) readAny(ctx context.Context, group id.Shard) (*shard.Shard, error) {
+	g, s, err := r.lead(group)
+	if err != nil {
+		return nil, err
+	}
+	if leader, known := g.Leader(); !known || leader == r.peers.Self() || mutant.FollowerRead {
+		return r.read(ctx, group) // it says whether this replica leads
+	}
+	return s, r.follow(group).Join(ctx)
+}
+
+// follow gives the rounds in which this replica of a group catches up with its leader.
+func (r *cluster) follow(group id.Shard) *calls.Rounds {
+	r.followMu.Lock()
+	defer r.followMu.Unlock()
+	f := r.follows[group]
+	if f == nil {
+		f = &calls.Rounds{Run: func(ctx context.Context) error { return r.catchUp(ctx, group) }}
+		r.follows[group] = f
+	}
+	return f
+}
+
+// catchUp waits until this node's replica of a group has applied what its leader had
+// committed at the call.
+func (r *cluster) catchUp(ctx context.Context, group id.Shard) error {
+	g, ok := r.groups.Group(group)
+	if !ok {
+		return &raftfsm.NotLeaderError{}
+	}
+	leader, known := g.Leader()
+	if !known || leader == r.peers.Self() {
+		return &raftfsm.NotLeaderError{}
+	}
+	wait, cancel := context.WithTimeout(ctx, pointWait)
+	defer cancel()
+	p, err := calls.At(wait, r.calls, groupPoint, group, leader, struct{}{})
+	if err == nil {
+		err = g.WaitPoint(wait, p)
+	}
+	if err != nil && wait.Err() != nil && ctx.Err() == nil {
+		return errBehind
+	}
+	return err
+}
+
+// groupPoint gives the leader's word for a read on another replica.
+var groupPoint = method[struct{}, raftfsm.ReadPoint]{Name: "group.point", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) (raftfsm.ReadPoint, error) {
+	g, ok := r.groups.Group(group)
+	if !ok {
+		return raftfsm.ReadPoint{}, &raftfsm.NotLeaderError{}
+	}
+	return g.ReadPoint(ctx)
+}}
