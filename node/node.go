@@ -90,7 +90,7 @@ func (n *Node) Err() error {
 	}
 }
 
-// ID gives the node's id.
+// ID returns the node's id.
 func (n *Node) ID() id.Node { return n.id }
 
 // fail notes that the node can't go on.
@@ -102,7 +102,7 @@ func (n *Node) fail(err error) {
 	})
 }
 
-// resolve gives the address of a member: gossip's, or the last that was known. A removed
+// resolve returns the address of a member: gossip's, or the last that was known. A removed
 // node is not called.
 func (n *Node) resolve(m id.Member) (string, error) {
 	if m == n.member {
@@ -205,13 +205,13 @@ func (n *Node) Close(ctx context.Context) error {
 	return errors.Join(n.api.Close(ctx), n.stop())
 }
 
-// Router gives what carries out requests: tests and tools call it directly.
+// Router returns what carries out requests: tests and tools call it directly.
 func (n *Node) Router() *router.Router { return n.router }
 
-// Backups gives what makes, verifies and restores backups.
+// Backups returns what makes, verifies and restores backups.
 func (n *Node) Backups() *backup.Service { return n.backups }
 
-// Admin gives what carries out operators' orders.
+// Admin returns what carries out operators' orders.
 func (n *Node) Admin() *admin.Port { return n.admin }
 
 // Status is the cluster as this node sees it, with the account of each node that

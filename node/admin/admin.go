@@ -32,7 +32,7 @@ type Replicas interface {
 	Members(number id.Shard) []id.Member
 }
 
-// Gossip tells which nodes are there.
+// Gossip knows which nodes are there.
 type Gossip interface {
 	Members() []membership.Member
 }

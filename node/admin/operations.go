@@ -95,7 +95,7 @@ func (p *Port) holdsSome(who id.Node) bool {
 	return false
 }
 
-// MoveShard gives the vote of one node in a shard to another. A move that the plan
+// MoveShard moves the vote of one node in a shard to another. A move that the plan
 // would undo is refused.
 func (p *Port) MoveShard(ctx context.Context, o wire.ShardOrder) error {
 	if err := p.cfg.Router.SyncMeta(ctx); err != nil {

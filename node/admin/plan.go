@@ -10,7 +10,7 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// Plan tells the moves by which the cluster will balance itself: what its planner
+// Plan returns the moves by which the cluster will balance itself: what its planner
 // makes of the present map and of the nodes that are there. It changes nothing.
 func (p *Port) Plan(ctx context.Context) (wire.Plan, error) {
 	if err := p.cfg.Router.SyncMeta(ctx); err != nil {
@@ -44,7 +44,7 @@ func (p *Port) Plan(ctx context.Context) (wire.Plan, error) {
 	return out, nil
 }
 
-// names gives the names of nodes by their ids.
+// names returns the names of nodes by their ids.
 func (p *Port) names() map[id.Node]string {
 	names := map[id.Node]string{}
 	for _, r := range p.cfg.Replicas.Meta().Nodes() {

@@ -309,7 +309,7 @@ func (c *Checks) askSum(ctx context.Context, m id.Member, q sumQuery) (sumAnswer
 	return a, c.cfg.Peers.Ask(ctx, m, methodSum, q, &a)
 }
 
-// divergence tells a node that its replica's sum is not the majority's.
+// divergence informs a node that its replica's sum is not the majority's.
 type divergence struct {
 	Group id.Shard        `json:"group"`
 	Check raftfsm.CheckID `json:"check"`

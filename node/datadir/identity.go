@@ -27,10 +27,10 @@ type Identity struct {
 	Groups []id.Shard `json:"groups,omitempty"`
 }
 
-// Member gives the name that its replicas vote under.
+// Member returns the name that its replicas vote under.
 func (i Identity) Member() id.Member { return id.NewMember(i.Node, i.Epoch) }
 
-// Identify gives the node that a data directory belongs to. It makes the
+// Identify returns the node that a data directory belongs to. It makes the
 // directory and the node's id when there is none, so that a certificate for the
 // node can be issued before its first start.
 func Identify(dir string) (id.Node, error) {

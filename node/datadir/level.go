@@ -30,7 +30,7 @@ func CheckLevel(dir string, known uint32) error {
 	return err
 }
 
-// readLevel gives the level that a data directory is known to have.
+// readLevel returns the level that a data directory is known to have.
 func readLevel(dir string) (uint32, error) {
 	f, err := os.Open(filepath.Join(dir, levelFile))
 	if errors.Is(err, fs.ErrNotExist) {

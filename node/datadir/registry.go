@@ -20,12 +20,12 @@ type Registry struct {
 	who Identity
 }
 
-// NewRegistry gives the registry of a directory that belongs to who.
+// NewRegistry returns the registry of a directory that belongs to who.
 func NewRegistry(dir string, who Identity) *Registry {
 	return &Registry{path: filepath.Join(dir, IdentityFile), who: who}
 }
 
-// Has tells whether the directory has, or had, a replica of a group.
+// Has reports whether the directory has, or had, a replica of a group.
 func (h *Registry) Has(number id.Shard) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

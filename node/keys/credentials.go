@@ -138,7 +138,7 @@ func (k *Keys) certificates(o wire.CertificateOrder) (a wire.CertificateAnswer, 
 	return a, nil
 }
 
-// checkOwn tells whether the certificates of an order are this node's, for the keys that
+// checkOwn reports whether the certificates of an order are this node's, for the keys that
 // it has made.
 func (k *Keys) checkOwn(o wire.CertificateOrder, p *pendingKeys, trusted []*x509.Certificate) error {
 	leaf, err := cert.Check(cert.Pair{Cert: o.Certificate, Key: p.node}, trusted, x509.ExtKeyUsageClientAuth)
@@ -163,7 +163,7 @@ func (k *Keys) checkOwn(o wire.CertificateOrder, p *pendingKeys, trusted []*x509
 	return nil
 }
 
-// trustedAfter gives the authorities that this node trusts after an order. The own
+// trustedAfter returns the authorities that this node trusts after an order. The own
 // certificate must stay good.
 func (k *Keys) trustedAfter(o wire.CertificateOrder) ([]*x509.Certificate, error) {
 	if len(o.Authorities) == 0 {
@@ -203,7 +203,7 @@ func (k *Keys) requestCertificates(p *pendingKeys) (a wire.CertificateAnswer, er
 	return a, nil
 }
 
-// writable tells whether files can be put into a folder, before anybody relies on it.
+// writable reports whether files can be put into a folder, before anybody relies on it.
 func writable(dir string) error {
 	f, err := os.CreateTemp(dir, ".try-*")
 	if err != nil {

@@ -100,7 +100,7 @@ func (k *Keys) certificate(name string) (*cert.Source, error) {
 	return cert.Load(cert.Files{CA: in("ca.pem"), Cert: in(name + ".pem"), Key: in(name + ".key")}, k.cfg.Log)
 }
 
-// Join gives what changes of keys need; apply has gossip use other keys.
+// Join sets what changes of keys need; apply has gossip use other keys.
 func (k *Keys) Join(c Cluster, apply func(secrets [][]byte) error) {
 	k.in, k.gossip.apply = c, apply
 }

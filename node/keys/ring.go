@@ -150,21 +150,21 @@ func infosOf(keys []ringKey) []wire.KeyInfo {
 	return list
 }
 
-// infos tells of the keys, the first one first.
+// infos describes the keys, the first one first.
 func (r *ring) infos() []wire.KeyInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return infosOf(r.keys)
 }
 
-// secrets gives the keys, the first one first.
+// secrets returns the keys, the first one first.
 func (r *ring) secrets() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return secretsOf(r.keys)
 }
 
-// newest gives the key that was made last.
+// newest returns the key that was made last.
 func (r *ring) newest() ringKey {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -214,7 +214,7 @@ func (r *ring) step(o ringOrder) ([]wire.KeyInfo, error) {
 	return infosOf(next), nil
 }
 
-// stepped gives the keys after a step.
+// stepped returns the keys after a step.
 func stepped(keys []ringKey, o ringOrder) ([]ringKey, error) {
 	i := slices.IndexFunc(keys, func(k ringKey) bool { return k.id() == o.Key })
 	if o.Step == ringAdd && i < 0 {

@@ -153,7 +153,7 @@ func (k *Keys) mayRekey(ctx context.Context, ring string) error {
 	}
 }
 
-// ringKeyFor gives the key of a rotation that was interrupted, or else a new one.
+// ringKeyFor returns the key of a rotation that was interrupted, or else a new one.
 func (k *Keys) ringKeyFor(ctx context.Context, name string) (key ringKey, resumed bool, err error) {
 	states, err := k.stepAll(ctx, ringOrder{Ring: name, Step: ringLook})
 	if err != nil {

@@ -24,7 +24,7 @@ func New(self id.Member, client *transport.Client, resolve func(id.Member) (stri
 	return &Peers{self, client, resolve}
 }
 
-// Self gives this node's member id.
+// Self returns this node's member id.
 func (p *Peers) Self() id.Member { return p.self }
 
 // Call has a peer carry out a request.
@@ -82,5 +82,5 @@ func (f Fault) Error() string { return f.Err.Error() }
 // Unwrap returns the error.
 func (f Fault) Unwrap() error { return f.Err }
 
-// PeerError gives the bytes that calls.DecodeFault reads.
+// PeerError returns the bytes that calls.DecodeFault reads.
 func (f Fault) PeerError() []byte { return calls.EncodeFault(f.Err) }

@@ -71,7 +71,7 @@ func (p *Placement) checkSeen() error {
 	return otherPack(other, p.cfg.Pack)
 }
 
-// founders gives this node's own view.
+// founders returns this node's own view.
 func (p *Placement) founders() founders {
 	if p.cfg.Replicas.MetaGroup().HasState() {
 		return founders{Members: p.cfg.Replicas.Members(id.Meta), Done: true}

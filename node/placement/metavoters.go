@@ -73,7 +73,7 @@ const (
 	metaRemove
 )
 
-// nextMetaStep gives the next change on the way to the members that meta should have:
+// nextMetaStep returns the next change on the way to the members that meta should have:
 // VotersMax voters, or the largest odd number that is not more than the nodes. A voter
 // that is to leave goes when as many others vote; one that is away goes only if
 // another has taken its place, or if an odd number of others, at least three, is left.

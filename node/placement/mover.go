@@ -104,8 +104,8 @@ func (p *Placement) moveAway(ctx context.Context, at metafsm.ShardVoters, group 
 	return group.Remove(ctx, gone[0], index)
 }
 
-// returnVotes gives the members that lost their vote in a group at rest, which this
-// node leads, the vote back once they have caught up.
+// returnVotes lets members vote again that lost their vote in a group at rest, which this
+// node leads, once they have caught up.
 func (p *Placement) returnVotes(ctx context.Context, epoch uint64, at metafsm.ShardVoters, group *raftfsm.Group) error {
 	servers, index, err := group.Servers()
 	if err != nil {

@@ -33,7 +33,7 @@ type Replicas interface {
 	Enough(ctx context.Context, number id.Shard, commit uint64, voters []id.Member) error
 }
 
-// Gossip tells which nodes are there.
+// Gossip knows which nodes are there.
 type Gossip interface {
 	Members() []membership.Member
 }

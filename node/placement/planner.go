@@ -60,7 +60,7 @@ func (p *Placement) seats(missed map[id.Member]time.Time) ([]metafsm.Seat, map[i
 	return seats, heirs
 }
 
-// withFounders gives meta's records of nodes, and one for each voter of the map who has
+// withFounders returns meta's records of nodes, and one for each voter of the map who has
 // none: founders are given shards before they have put in their records, and one that
 // takes longer must not be taken for gone.
 func withFounders(records []metafsm.Node, shards []metafsm.ShardVoters, zones map[id.Member]string) []metafsm.Node {
@@ -120,7 +120,7 @@ func (p *Placement) Founded(ctx context.Context, at metafsm.ShardVoters) bool {
 	return ok && len(leader.Servers) > 0
 }
 
-// hasMoved tells whether a group's members are its wanted voters and nobody else.
+// hasMoved reports whether a group's members are its wanted voters and nobody else.
 func (p *Placement) hasMoved(ctx context.Context, at metafsm.ShardVoters) bool {
 	leader, ok := p.cfg.Replicas.Leading(ctx, at.Shard, at.Holders())
 	if !ok || len(leader.Servers) != len(at.Voters) {
@@ -134,7 +134,7 @@ func (p *Placement) hasMoved(ctx context.Context, at metafsm.ShardVoters) bool {
 	return true
 }
 
-// removed gives the members of nodes that were removed.
+// removed returns the members of nodes that were removed.
 func (p *Placement) removed() map[id.Member]bool {
 	gone := map[id.Member]bool{}
 	for _, r := range p.cfg.Replicas.Meta().Nodes() {

@@ -151,7 +151,7 @@ func (o *outages) end(number id.Shard, was outage) error {
 	return datadir.Sync(o.dir)
 }
 
-// setAside gives a group's folder another name, and tells it. Nothing happens where there
+// setAside renames a group's folder, and returns its new name. Nothing happens where there
 // is none.
 func (o *outages) setAside(folder string) (aside string, err error) {
 	aside = folder + asideMark + time.Now().UTC().Format(asideTime)

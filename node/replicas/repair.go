@@ -88,7 +88,7 @@ func (r *Replicas) mend(ctx context.Context, number id.Shard, why outage) error 
 	return r.reopen(number)
 }
 
-// handOverDamaged gives a diverged replica's leadership away; one with damaged files
+// handOverDamaged hands a diverged replica's leadership to another; one with damaged files
 // has lost it.
 func (r *Replicas) handOverDamaged(ctx context.Context, number id.Shard, h hosted) {
 	if !h.group.IsLeader() {
@@ -199,7 +199,7 @@ func (r *Replicas) serveDemote(ctx context.Context, body []byte) ([]byte, error)
 	return nil, h.group.Demote(ctx, d.Member, index)
 }
 
-// VotersBut gives the voters among servers without m.
+// VotersBut returns the voters among servers without m.
 func VotersBut(servers []raftfsm.Server, m id.Member) []id.Member {
 	var rest []id.Member
 	for _, s := range servers {

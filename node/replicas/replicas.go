@@ -159,7 +159,7 @@ func (r *Replicas) Host(ctx context.Context) error {
 	return nil
 }
 
-// Complete tells whether all replicas are open that the map gives to this node, but for
+// Complete reports whether all replicas are open that the map gives to this node, but for
 // those out of service.
 func (r *Replicas) Complete() bool {
 	for _, at := range r.state.Shards().Shards {
@@ -171,7 +171,7 @@ func (r *Replicas) Complete() bool {
 	return true
 }
 
-// mine tells whether this node may have a replica.
+// mine reports whether this node may have a replica.
 func (r *Replicas) mine(at metafsm.ShardVoters) bool {
 	return slices.Contains(at.Holders(), r.cfg.Self)
 }
@@ -280,7 +280,7 @@ func (r *Replicas) hosted(number id.Shard) (hosted, bool) {
 	return h, ok
 }
 
-// Numbers gives the shards that live here, ascending.
+// Numbers returns the shards that live here, ascending.
 func (r *Replicas) Numbers() []id.Shard {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -290,7 +290,7 @@ func (r *Replicas) Numbers() []id.Shard {
 // All returns meta and the shards that live here, ascending.
 func (r *Replicas) All() []id.Shard { return append([]id.Shard{id.Meta}, r.Numbers()...) }
 
-// Group gives the replica of a group on this node (router.Groups).
+// Group returns the replica of a group on this node (router.Groups).
 func (r *Replicas) Group(number id.Shard) (*raftfsm.Group, bool) {
 	if number == id.Meta {
 		return r.meta, true
@@ -353,16 +353,16 @@ func (r *Replicas) NoteLevel() error {
 // MetaGroup returns the replica of meta.
 func (r *Replicas) MetaGroup() *raftfsm.Group { return r.meta }
 
-// Meta gives meta's state machine (router.Groups).
+// Meta returns meta's state machine (router.Groups).
 func (r *Replicas) Meta() *metafsm.Machine { return r.state }
 
-// Shard gives the state machine of a shard's replica here (router.Groups).
+// Shard returns the state machine of a shard's replica here (router.Groups).
 func (r *Replicas) Shard(number id.Shard) (*shardfsm.Machine, bool) {
 	h, ok := r.hosted(number)
 	return h.state, ok
 }
 
-// Members gives the members that may hold a group (router.Groups).
+// Members returns the members that may hold a group (router.Groups).
 func (r *Replicas) Members(number id.Shard) []id.Member {
 	if number != id.Meta {
 		at, _ := r.state.Shards().Shard(number)
@@ -382,7 +382,7 @@ func (r *Replicas) Members(number id.Shard) []id.Member {
 // Stopping has this node's word on its replicas say that they are about to stop.
 func (r *Replicas) Stopping() { r.stopping.Store(true) }
 
-// HandOver gives this node's leaderships to others, at once and for good, so that a
+// HandOver hands this node's leaderships to others, at once and for good, so that a
 // stop costs no election. It returns when the others lead, or ctx ends. Call Stopping
 // before.
 func (r *Replicas) HandOver(ctx context.Context) {

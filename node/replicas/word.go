@@ -43,7 +43,7 @@ type Word struct {
 	Servers []raftfsm.Server `json:"servers"`
 }
 
-// Ready tells whether the replica may be given a vote in a group whose leader goes by
+// Ready reports whether the replica may be given a vote in a group whose leader goes by
 // the map of epoch and has committed up to commit.
 func (w Word) Ready(epoch, commit uint64) bool {
 	return w.Open && !w.Out && w.Mine && w.Epoch >= epoch && w.CaughtUp(commit)
@@ -118,7 +118,7 @@ func (r *Replicas) serveReplica(ctx context.Context, body []byte) ([]byte, error
 	return json.Marshal(r.own(ctx, q.Group, q.Confirm))
 }
 
-// Leading gives the word of the confirmed leader of a group among members.
+// Leading returns the word of the confirmed leader of a group among members.
 func (r *Replicas) Leading(ctx context.Context, number id.Shard, members []id.Member) (Word, bool) {
 	for _, m := range members {
 		if w, err := r.Ask(ctx, m, Query{number, true}); err == nil && w.Leads {

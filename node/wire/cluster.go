@@ -75,7 +75,7 @@ type RingOrder struct {
 	Ring string `json:"ring"`
 }
 
-// RingAnswer tells what a rotation did.
+// RingAnswer reports what a rotation did.
 type RingAnswer struct {
 	Ring string  `json:"ring"`
 	Key  KeyInfo `json:"key"`
@@ -98,7 +98,7 @@ type Plan struct {
 	Shards []Share `json:"shards"`
 }
 
-// PlanStep gives replicas of a shard to other nodes.
+// PlanStep moves replicas of a shard to other nodes.
 type PlanStep struct {
 	Shard id.Shard  `json:"shard"`
 	From  []id.Node `json:"from"`

@@ -35,7 +35,7 @@ const (
 	StateRemoved = "removed"
 )
 
-// Order tells whether a node holds replicas (POST PathNodes).
+// Order says whether a node holds replicas (POST PathNodes).
 type Order struct {
 	Node  id.Node `json:"node"`
 	State string  `json:"state"`
@@ -45,7 +45,7 @@ type Order struct {
 	Force bool `json:"force,omitempty"`
 }
 
-// ShardOrder gives the vote of one node in a shard to another (POST PathShards).
+// ShardOrder moves the vote of one node in a shard to another (POST PathShards).
 type ShardOrder struct {
 	Shard id.Shard `json:"shard"`
 	From  id.Node  `json:"from"`
