@@ -87,11 +87,12 @@ func TestJudgedFilesShowReadersPicture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, odd := range oddHeads(t) {
-		samples = append(samples, sample{name: name, data: odd.data})
+	heads := oddHeads(t)
+	for _, name := range slices.Sorted(maps.Keys(heads)) {
+		samples = append(samples, sample{name: name, data: heads[name].data})
 	}
-	for name, read := range judgedSeeds {
-		if s := (sample{name: name, data: fixture(t, filepath.Join("judged", name))}); read {
+	for _, name := range slices.Sorted(maps.Keys(judgedSeeds)) {
+		if s := (sample{name: name, data: fixture(t, filepath.Join("judged", name))}); judgedSeeds[name] {
 			samples = append(samples, s)
 		} else if _, err := imaging.Decode(s.data); !errors.Is(err, imaging.ErrDecode) {
 			t.Errorf("%s: got %v, want ErrDecode", name, err)
