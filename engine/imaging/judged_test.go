@@ -54,6 +54,7 @@ type judge struct {
 var judgedSeeds = map[string]bool{
 	"alpha.heic":              false,
 	"compression-0.tif":       false,
+	"transparent-bits.png":    false,
 	"cut-before-exif.webp":    false,
 	"exif-behind-pixels.png":  true,
 	"exif-behind-simple.webp": true,
