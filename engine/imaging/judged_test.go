@@ -61,6 +61,7 @@ var judgedSeeds = map[string]bool{
 	"exif-first.webp":         false,
 	"exif-twice.webp":         true,
 	"first-chunk.png":         false,
+	"group3-lines.tif":        false,
 	"header-16.bmp":           false,
 	"not-shown.webp":          false,
 	"orientation-signed.tif":  true,
