@@ -21,8 +21,11 @@ const (
 	jpegVisitsEach = 16
 	jpegVisitsFree = 1 << 18
 
-	jpegBlock    = 64 // samples
-	jpegMCUMax   = 10 // blocks of an interleaved scan's unit (ITU-T T.81, B.2.3)
+	jpegBlock    = 64   // samples
+	jpegMCUMax   = 10   // blocks of an interleaved scan's unit (ITU-T T.81, B.2.3)
+	jpegCodes    = 16   // lengths of Huffman codes
+	jpegAC       = 0x10 // kind of a Huffman table, and more
+	jpegZeros    = 0xf0 // a code for 16 zeros
 	jpegExifHead = "Exif\x00\x00"
 )
 
@@ -55,6 +58,7 @@ type jpegHead struct {
 	progressive   bool
 	components    []jpegComponent
 	adobe         bool
+	bands         bool   // a table has codes for the ends of several blocks
 	exif          []byte // a TIFF file, nil if there is none
 	scan          int    // offset of the first scan's marker
 }
@@ -80,13 +84,15 @@ func readJPEG(data []byte) (*jpegHead, error) {
 				return nil, errors.New("a scan comes before the frame")
 			}
 			h.scan = next - len(body) - 4
-			return h, nil
+			return h, h.checkTables()
 		case mark == markEnd:
 			return nil, errors.New("it ends before the pixels")
 		case isFrame(mark):
 			if err := h.frame(mark, body); err != nil {
 				return nil, err
 			}
+		case mark == markTables:
+			h.tables(body)
 		case isAdobe(mark, body):
 			h.adobe = true
 		case mark == markApp1 && h.exif == nil && bytes.HasPrefix(body, []byte(jpegExifHead)):
@@ -169,6 +175,34 @@ func (h *jpegHead) frame(mark byte, body []byte) error {
 	return nil
 }
 
+// tables looks at the Huffman tables of a segment, of which there may be several: kind,
+// numbers of codes of each length, and what the codes stand for.
+func (h *jpegHead) tables(body []byte) {
+	for len(body) > jpegCodes {
+		n := 0
+		for _, v := range body[1 : 1+jpegCodes] {
+			n += int(v)
+		}
+		values := body[1+jpegCodes:]
+		values = values[:min(n, len(values))]
+		for _, v := range values {
+			if body[0] >= jpegAC && v&15 == 0 && v != 0 && v != jpegZeros {
+				h.bands = true
+			}
+		}
+		body = body[1+jpegCodes+len(values):]
+	}
+}
+
+// checkTables refuses codes that only a progressive scan has (ITU-T T.81, F.1.2.2.1 and
+// G.1.2.2). Elsewhere libjpeg ends one block, and the standard library several.
+func (h *jpegHead) checkTables() error {
+	if h.bands && !h.progressive {
+		return errors.New("its Huffman tables are those of a progressive image, which it is not")
+	}
+	return nil
+}
+
 // blocks returns the blocks of a component, whole units of the frame.
 func (h *jpegHead) blocks(c jpegComponent) int64 {
 	across, down := 1, 1
@@ -210,7 +244,12 @@ func (h *jpegHead) checkScans(data []byte) error {
 			return nil
 		case isFrame(mark):
 			return errTwoFrames
+		case mark == markTables:
+			h.tables(body)
 		case mark == markScan:
+			if err := h.checkTables(); err != nil {
+				return err
+			}
 			scans++
 			visits += h.touched(body)
 			if scans > jpegScansMax || visits > limit {

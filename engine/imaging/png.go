@@ -15,7 +15,9 @@ const (
 
 	pngHead      = 12 // offsets in the first chunk: its type, and two bytes
 	pngDepth     = 24
+	pngColours   = 25
 	pngInterlace = 28
+	pngGrey      = 0 // at pngColours
 
 	pngDeepBytes  = 8 // a pixel, of 16 bits a channel
 	pngPlainBytes = 4
@@ -32,6 +34,9 @@ func configPNG(c *Config, data []byte) error {
 	// The library reads over other chunks, and pngBytes would look at one of them.
 	if !bytes.HasPrefix(data[pngHead:], []byte("IHDR")) {
 		return errors.New("its first chunk is not IHDR")
+	}
+	if err := checkPNGTransparent(data); err != nil {
+		return err
 	}
 	c.Width, c.Height = head.Width, head.Height
 	c.fixedBytes = pngTables + pngBytes(data)*int64(head.Width)*int64(head.Height)
@@ -53,22 +58,40 @@ func pngBytes(data []byte) int64 {
 	return n
 }
 
+// checkPNGTransparent refuses a transparent grey of more bits than the samples have.
+// The upper bits do not count (PNG, 11.3.1.1), but they do for the library.
+func checkPNGTransparent(data []byte) error {
+	grey, depth := pngChunk(data, "tRNS"), data[pngDepth]
+	if data[pngColours] == pngGrey && depth < 8 && len(grey) == 2 && grey[1]>>depth != 0 {
+		return errors.New("its transparent colour has more bits than its pixels")
+	}
+	return nil
+}
+
 // pngOrientation returns the orientation of a PNG's first eXIf chunk, which may lie
-// behind the pixels, or 1 if there is none. The chunks are walked here because the
-// metadata library's own walk can be sent backwards by a text chunk that lies about
-// its length.
+// behind the pixels, or 1 if there is none.
 func pngOrientation(data []byte) int {
+	if exif := pngChunk(data, "eXIf"); exif != nil {
+		return orientationOf(exif)
+	}
+	return 1
+}
+
+// pngChunk returns what the first chunk of a kind holds, or nil if there is none. The
+// chunks are walked here because the metadata library's own walk can be sent backwards
+// by a text chunk that lies about its length.
+func pngChunk(data []byte, kind string) []byte {
 	rest := data[min(len(data), len(pngSignature)):]
 	for len(rest) >= pngChunkFrame {
 		n := int(binary.BigEndian.Uint32(rest))
-		kind := string(rest[4:8])
-		if n > len(rest)-pngChunkFrame || kind == "IEND" {
+		found := string(rest[4:8])
+		if n > len(rest)-pngChunkFrame || found == "IEND" {
 			break
 		}
-		if kind == "eXIf" {
-			return orientationOf(rest[8 : 8+n])
+		if found == kind {
+			return rest[8 : 8+n]
 		}
 		rest = rest[pngChunkFrame+n:]
 	}
-	return 1
+	return nil
 }

@@ -40,6 +40,7 @@ const (
 	tagRowsPerStrip = 278
 	tagStripCounts  = 279
 	tagPlanes       = 284
+	tagGroup3       = 292
 	tagPredictor    = 317
 	tagTileWidth    = 322
 	tagTileHeight   = 323
@@ -53,6 +54,7 @@ const (
 const (
 	tiffGroup3   = 3 // of tagCompression
 	tiffGroup4   = 4
+	tiffLines    = 3 // bits of tagGroup3: lines refer to the one above, or are not packed
 	tiffJPEGOld  = 6
 	tiffJPEG     = 7
 	tiffZeroDark = 1 // of tagColours
@@ -139,6 +141,8 @@ func (h *tiffHead) refuse() error {
 		return errors.New("it has JPEG inside: save it without compression, or as JPEG")
 	case colours > tiffPalette:
 		return errors.New("its colours are CMYK or of another kind that is not read: save it as RGB")
+	case compression == tiffGroup3 && h.first[tagGroup3]&tiffLines != 0:
+		return errors.New("it has the two-dimensional compression of faxes (group 3): save it with group 4")
 	case h.fax() && colours == tiffPalette:
 		return errors.New("it has a palette and the compression of faxes: save it as black and white")
 	}

@@ -22,7 +22,7 @@ var errTIFFTags = errors.New("its directory contradicts itself")
 func (h *tiffHead) consistent() error {
 	for _, tag := range []uint16{
 		tagWidth, tagHeight, tagCompression, tagColours, tagFillOrder, tagOrientation, tagSamples, tagRowsPerStrip,
-		tagPlanes, tagPredictor, tagTileWidth, tagTileHeight,
+		tagPlanes, tagGroup3, tagPredictor, tagTileWidth, tagTileHeight,
 	} {
 		e := h.entries[tag]
 		if e == nil {
