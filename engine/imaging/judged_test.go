@@ -60,6 +60,7 @@ var judgedSeeds = map[string]bool{
 	"cut-before-exif.webp":    false,
 	"exif-behind-pixels.png":  true,
 	"exif-behind-simple.webp": true,
+	"exif-big.webp":           true,
 	"exif-first.webp":         false,
 	"exif-twice.webp":         true,
 	"first-chunk.png":         false,

@@ -17,6 +17,7 @@ import variants
 
 FORMATS = ["JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "HEIF"]
 ORIENTATION = 0x0112
+BIG_TIFF = b"MM\0+", b"II+\0"  # an EXIF block has the head of a plain TIFF, with 42, but Pillow reads behind 43, too
 TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -39,8 +40,10 @@ def chunk(data, kind):
 
 def exif_of(data, image):
     block = chunk(data, b"eXIf") if image.format == "PNG" else None
-    if block is None:
+    if block is None and not image.info.get("exif", b"").removeprefix(b"Exif\0\0").startswith(BIG_TIFF):
         return image.getexif()
+    if block is None or block.startswith(BIG_TIFF):
+        return {}
     exif = Image.Exif()
     exif.load(b"Exif\0\0" + block)
     return exif
