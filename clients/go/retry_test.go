@@ -25,7 +25,7 @@ type script struct {
 	seen []seen
 }
 
-// seen is what the server got in one request.
+// seen holds what the server received in one request.
 type seen struct {
 	method, target, key, signature, body string
 	at                                   time.Time

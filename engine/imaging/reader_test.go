@@ -23,7 +23,7 @@ type reader struct {
 	out *bufio.Reader
 }
 
-// reading is what the reader makes of a file: a picture, or the reason why it is refused.
+// reading is the answer of the reader to a file: a picture, or the reason for a refusal.
 type reading struct {
 	im      imaging.Image
 	refused string

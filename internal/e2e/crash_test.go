@@ -94,7 +94,7 @@ func (w *writer) insist(n int, r signed) (subject string, err error) {
 	return "", fmt.Errorf("not acknowledged within %s", giveUpTime)
 }
 
-// crash is what the main goroutine and the writers share about the kill.
+// crash holds the state of the kill, which the main goroutine and the writers share.
 type crash struct {
 	mu     sync.Mutex // guards killed and back
 	killed time.Time

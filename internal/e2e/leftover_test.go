@@ -127,7 +127,7 @@ func TestAnswersShowNothingOfOtherTenants(t *testing.T) {
 	}
 }
 
-// seen is what the interface answers about one face of an extraction, in its own
+// seen holds the answer of the interface about one face of an extraction, in its own
 // notation.
 type seen struct{ score, quality, eyeX, eyeY, roll, pan string }
 

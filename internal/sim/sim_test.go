@@ -80,7 +80,7 @@ func (w *world) cut(i int) {
 	}
 }
 
-// enrolled is what the clients know: the subject id of each person.
+// enrolled maps each person to the subject id that the clients know.
 type enrolled struct {
 	mu       sync.Mutex
 	subjects map[string]string

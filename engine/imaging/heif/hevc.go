@@ -18,7 +18,7 @@ const (
 
 var errHEVC = errors.New("its HEVC parameters are broken")
 
-// sequence is what sequence parameters (H.265, 7.3.2.2) say of a picture.
+// sequence holds the sequence parameters of a picture (H.265, 7.3.2.2).
 type sequence struct {
 	// width and height are those that are coded, whole blocks.
 	width, height int64

@@ -10,7 +10,7 @@ var (
 	errGrid = errors.New("its parts do not cover it")
 )
 
-// crop is what a clean aperture (clap; ISO/IEC 14496-12, 12.1.4.1) leaves of one of a
+// crop is the part that a clean aperture (clap; ISO/IEC 14496-12, 12.1.4.1) leaves of one of a
 // picture's sides: so many pixels, about a place that is moved from the middle by
 // half pixels.
 type crop struct {
