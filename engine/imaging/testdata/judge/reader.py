@@ -7,11 +7,12 @@ finds a fault has width 0, and the reason in place of RGB.
 """
 
 import io
+import re
 import struct
 import sys
 
 import pillow_heif
-from PIL import GifImagePlugin, Image, ImageOps, TiffImagePlugin
+from PIL import GifImagePlugin, Image, ImageOps, TiffImagePlugin, UnidentifiedImageError
 
 import variants
 
@@ -92,8 +93,38 @@ def on_white(image):
     return image.convert("RGB")
 
 
+def opened(data):
+    """Opens a file. libjpeg reads over stray bytes between a JPEG's segments, and Pillow's own look at its head does not."""
+    try:
+        return Image.open(io.BytesIO(data), formats=FORMATS)
+    except UnidentifiedImageError:
+        if not data.startswith(b"\xff\xd8"):
+            raise
+        return Image.open(io.BytesIO(without_stray_bytes(data)), formats=FORMATS)
+
+
+def without_stray_bytes(data):
+    """Leaves out what lies between the segments of a JPEG's head."""
+    head, at = data[:2], 2
+    segment = re.compile(rb"\xff+([^\x00\x01\xd0-\xd7\xff])", re.DOTALL)  # the others have no length
+    while marker := segment.search(data, at):
+        at = marker.start(1)
+        if data[at] == 0xDA:
+            return head + b"\xff" + data[at:]
+        (length,) = struct.unpack(">H", data[at + 1 : at + 3])
+        head += b"\xff" + data[at : at + 1 + length]
+        at += 1 + length
+    return data
+
+
+def white_is_zero(image):
+    """Reports whether Pillow shows a TIFF whose 0 is white as a negative: with 16 bits, and with one plane apart."""
+    apart = image.tag_v2.get(284) == 2 and image.mode in ("1", "L")
+    return image.tag_v2.get(262) == 0 and (apart or image.mode in ("I;16", "I;16B"))
+
+
 def read(data, shrink):
-    image = Image.open(io.BytesIO(data), formats=FORMATS)
+    image = opened(data)
     if shrink > 1:
         if image.format != "JPEG":
             raise ValueError("only a JPEG is read shrunk")
@@ -103,7 +134,7 @@ def read(data, shrink):
         image.tile = list({(tile.extents, str(tile.args)): tile for tile in reversed(image.tile)}.values())
     image.load()
     shown = on_white(eight_bits(keyed(data, image)))
-    if image.format == "TIFF" and image.mode in ("I;16", "I;16B") and image.tag_v2.get(262) == 0:
+    if image.format == "TIFF" and white_is_zero(image):
         shown = ImageOps.invert(shown)
     if frame:  # what the first frame leaves out is transparent
         screen = Image.new("RGB", image.size, "white")
