@@ -234,6 +234,8 @@ func (j *judge) compare(t *testing.T, f judged) (outcome string, err error) {
 	b := boundOf(c.Format, f.data, kept)
 	wrong := alike(im, &want.im, b)
 	switch {
+	case strings.Contains(want.refused, "guessed: ") && !kept:
+		return "not judged: damaged fax", nil // it has no checksum, and the reader guesses
 	case want.refused != "" && !kept:
 		return "", fmt.Errorf("the reader refuses it: %s", want.refused)
 	case want.refused != "":

@@ -7,9 +7,11 @@ finds a fault has width 0, and the reason in place of RGB.
 """
 
 import io
+import os
 import re
 import struct
 import sys
+import tempfile
 
 import pillow_heif
 from PIL import GifImagePlugin, Image, ImageOps, TiffImagePlugin, UnidentifiedImageError
@@ -18,6 +20,7 @@ import variants
 
 FORMATS = ["JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "HEIF"]
 ORIENTATION = 0x0112
+FAX = 2, 3, 4  # compressions of TIFF
 BIG_TIFF = b"MM\0+", b"II+\0"  # an EXIF block has the head of a plain TIFF, with 42, but Pillow reads behind 43, too
 TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -119,8 +122,25 @@ def without_stray_bytes(data):
 
 def white_is_zero(image):
     """Reports whether Pillow shows a TIFF whose 0 is white as a negative: with 16 bits, and with one plane apart."""
-    apart = image.tag_v2.get(284) == 2 and image.mode in ("1", "L")
+    apart = image.tag_v2.get(284) == 2 and image.mode in ("1", "L") and image.tile[0].codec_name == "raw"
     return image.tag_v2.get(262) == 0 and (apart or image.mode in ("I;16", "I;16B"))
+
+
+def loaded(image):
+    """Decodes the pixels. libtiff guesses at a damaged fax and complains on standard error only: that is an error here."""
+    if image.format != "TIFF" or image.tag_v2.get(259) not in FAX:
+        return image.load()
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as complaints:
+        os.dup2(complaints.fileno(), 2)
+        try:
+            image.load()
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+        complaints.seek(0)
+        if text := complaints.readline():
+            raise ValueError("guessed: " + text.decode(errors="replace"))
 
 
 def read(data, shrink):
@@ -132,9 +152,10 @@ def read(data, shrink):
     frame = image.tile[0].extents if image.format == "GIF" else None
     if image.format == "TIFF":  # Pillow draws strips beyond the last over the first
         image.tile = list({(tile.extents, str(tile.args)): tile for tile in reversed(image.tile)}.values())
-    image.load()
+    negative = image.format == "TIFF" and white_is_zero(image)
+    loaded(image)
     shown = on_white(eight_bits(keyed(data, image)))
-    if image.format == "TIFF" and white_is_zero(image):
+    if negative:
         shown = ImageOps.invert(shown)
     if frame:  # what the first frame leaves out is transparent
         screen = Image.new("RGB", image.size, "white")
