@@ -317,7 +317,7 @@ type bound struct {
 // interpolates, which tells most where damage made hard edges. At the border of a HEIC
 // facet's libde265, 1.0.15, filters chroma otherwise than the reader's.
 func boundOf(format string, data []byte, kept bool) bound {
-	b := bound{base: 8, around: true, spare: 50}
+	b := bound{base: 8, around: true, spare: 40}
 	if kept {
 		b.spare = 500
 	}
