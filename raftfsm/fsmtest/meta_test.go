@@ -248,7 +248,7 @@ func (w *metaWorld) next() []byte {
 	}
 }
 
-func TestReplicasOfMetaAgreeWithEachOtherAndTheModel(t *testing.T) {
+func TestMetaReplicasMatchModel(t *testing.T) {
 	t.Parallel()
 	eachSeed(t, func(t *testing.T, seed uint64) {
 		t.Helper()

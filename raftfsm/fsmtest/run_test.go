@@ -138,7 +138,7 @@ func runSum(f fault) (failed bool) {
 	return caught.failed
 }
 
-func TestRunFindsAMachineThatDiverges(t *testing.T) {
+func TestRunFindsDivergence(t *testing.T) {
 	t.Parallel()
 	for f, want := range map[fault]bool{
 		none: false, forgetsInSnapshot: true, addsOnRestore: true, countsReplicas: true, keepsCommand: true,

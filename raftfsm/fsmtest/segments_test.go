@@ -43,7 +43,7 @@ func (s settling) WriteTo(w io.Writer) (int64, error) {
 	return n, err
 }
 
-func TestReplicasOfAShardAgreeWhereverTheirEventsLie(t *testing.T) {
+func TestReplicasAgreeWhereverEventsLie(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 7))

@@ -390,7 +390,7 @@ func wantNoAnswer(t *testing.T, answer []byte) {
 	}
 }
 
-func TestReplicasOfAShardAgreeWithEachOtherAndTheModel(t *testing.T) {
+func TestShardReplicasMatchModel(t *testing.T) {
 	t.Parallel()
 	eachSeed(t, func(t *testing.T, seed uint64) {
 		t.Helper()

@@ -236,7 +236,7 @@ func (w *slotWorld) settle(seed uint64) {
 	w.check(seed, -1)
 }
 
-func TestSlotsAreNeitherExceededNorLostBetweenShards(t *testing.T) {
+func TestSlotsStayWithinGallerySize(t *testing.T) {
 	t.Parallel()
 	eachSeed(t, func(t *testing.T, seed uint64) {
 		t.Helper()

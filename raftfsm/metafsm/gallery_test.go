@@ -72,7 +72,7 @@ func founded(t testing.TB) *Machine {
 	return m
 }
 
-func TestATagKeepsItsIdentityOverRenamesAndRevival(t *testing.T) {
+func TestTagKeepsIdentity(t *testing.T) {
 	t.Parallel()
 	g := &tagger{t: t, m: founded(t)}
 	a, b := g.create("a", Done), g.create("b", Done)
@@ -112,7 +112,7 @@ func TestATagKeepsItsIdentityOverRenamesAndRevival(t *testing.T) {
 	}
 }
 
-func TestTagsAreBoundedAndTheOldestDormantLabelGoes(t *testing.T) {
+func TestTagsAreBounded(t *testing.T) {
 	t.Parallel()
 	g := &tagger{t: t, m: founded(t)}
 	for n := range TagsMax {
@@ -143,7 +143,7 @@ func TestTagsAreBoundedAndTheOldestDormantLabelGoes(t *testing.T) {
 	}
 }
 
-func TestADeletedGalleryIsUnknownAtOnceAndItsNameFreeInTheEnd(t *testing.T) {
+func TestDeletedGalleryIsUnknownAtOnce(t *testing.T) {
 	t.Parallel()
 	m := founded(t)
 	other := testCreation(50, 9)
@@ -191,7 +191,7 @@ func TestADeletedGalleryIsUnknownAtOnceAndItsNameFreeInTheEnd(t *testing.T) {
 	}
 }
 
-func TestAGrowingGalleryGetsSlotsOnItsNewShardsOnlyWhenSettled(t *testing.T) {
+func TestNewShardsGetSlotsOnceSettled(t *testing.T) {
 	t.Parallel()
 	m := founded(t)
 	shards := ShardsOf(galleryA, 3, 16)

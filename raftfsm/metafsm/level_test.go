@@ -46,7 +46,7 @@ func levelScript() []any {
 	}
 }
 
-func TestStoredBytesOfLevelsAndRestorationsStayWhatTheyWere(t *testing.T) {
+func TestLevelBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := NewKnowing(2)
 	var b strings.Builder
@@ -86,7 +86,7 @@ func TestStoredBytesOfLevelsAndRestorationsStayWhatTheyWere(t *testing.T) {
 	}
 }
 
-func TestTheLevelRisesOnlyToWhatAllNodesKnow(t *testing.T) {
+func TestLevelRisesOnlyIfAllKnow(t *testing.T) {
 	t.Parallel()
 	m := NewKnowing(9)
 	put := func(n byte, level uint32) Status {
@@ -142,9 +142,9 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 	}
 }
 
-// TestNoCommandHasOtherFieldsThanItsLevelPromises compares the fields of all commands and
+// TestCommandFieldsMatchLevel compares the fields of all commands and
 // records with testdata/fields.txt. A field that is new there ends every older node that meets it.
-func TestNoCommandHasOtherFieldsThanItsLevelPromises(t *testing.T) {
+func TestCommandFieldsMatchLevel(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	fmt.Fprintf(&b, "level %d\n", Level)

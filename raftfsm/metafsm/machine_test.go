@@ -159,7 +159,7 @@ func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 	}
 }
 
-func TestNodesKeepTheTimeTheyJoined(t *testing.T) {
+func TestNodesKeepJoinTime(t *testing.T) {
 	t.Parallel()
 	m := New()
 	put := func(n byte, name string, joined int64) {
@@ -179,7 +179,7 @@ func TestNodesKeepTheTimeTheyJoined(t *testing.T) {
 	}
 }
 
-func TestChangedTellsOfEachChangeAndOfNothingElse(t *testing.T) {
+func TestChangedSignalsEachChange(t *testing.T) {
 	t.Parallel()
 	m := New()
 	closed := func(c <-chan struct{}) bool {
@@ -219,7 +219,7 @@ func TestChangedTellsOfEachChangeAndOfNothingElse(t *testing.T) {
 	}
 }
 
-func TestWhatIsReadIsTheCallersOwn(t *testing.T) {
+func TestReadersGetCopies(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	before := m.Digest()
@@ -249,7 +249,7 @@ func TestVotersAreFoundByShard(t *testing.T) {
 	}
 }
 
-func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
+func TestExcessOperationsAreRefused(t *testing.T) {
 	t.Parallel()
 	m := newMachine(operation.Limits{Plain: 1, Keyed: 1})
 	f := func(n byte, later int64, want Status) {
@@ -270,7 +270,7 @@ func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
 	f(3, 11*60_000, OpsFull)
 }
 
-func TestADamagedSnapshotChangesNothing(t *testing.T) {
+func TestDamagedSnapshotChangesNothing(t *testing.T) {
 	t.Parallel()
 	good := snapshot(t, filled(t))
 	m := New()
@@ -298,7 +298,7 @@ func applyPanics(m *Machine, cmd []byte) (panics bool) {
 	return false
 }
 
-func TestUnknownCommandsStopTheReplicaUnlessSkippable(t *testing.T) {
+func TestUnknownCommandPanicsUnlessSkippable(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	before := m.Digest()
@@ -319,12 +319,12 @@ func TestUnknownCommandsStopTheReplicaUnlessSkippable(t *testing.T) {
 	}
 }
 
-func TestEveryRowLiesAtItsCode(t *testing.T) {
+func TestRowsLieAtTheirCodes(t *testing.T) {
 	t.Parallel()
 	fsmtest.CheckCodes(t, commands[:])
 }
 
-func FuzzDecodeGivesWhatEncodesAlike(f *testing.F) {
+func FuzzDecodeInvertsEncode(f *testing.F) {
 	for _, c := range script() {
 		f.Add(encode(c))
 	}
@@ -342,7 +342,7 @@ func FuzzDecodeGivesWhatEncodesAlike(f *testing.F) {
 	})
 }
 
-func FuzzRestoreGivesAnErrorOrAWholeState(f *testing.F) {
+func FuzzRestoreFailsOrIsComplete(f *testing.F) {
 	f.Add(snapshot(f, filled(f)))
 	f.Add(snapshot(f, New()))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -18,7 +18,7 @@ func rekey(t testing.TB, m *Machine, c Rekey) RekeyAnswer {
 	return a
 }
 
-func TestSecretsAreRewrappedInPlaceAndAnApplicationIsFoundByItsNewMAC(t *testing.T) {
+func TestRekeyReplacesSecretsAndMAC(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	before := snapshot(t, m)
@@ -59,7 +59,7 @@ func TestSecretsAreRewrappedInPlaceAndAnApplicationIsFoundByItsNewMAC(t *testing
 	}
 }
 
-func TestASecretThatChangedMeanwhileStaysAndAForgottenOneIsNotMade(t *testing.T) {
+func TestRekeySkipsChangedSecrets(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	list := []Rekeyed{
@@ -75,7 +75,7 @@ func TestASecretThatChangedMeanwhileStaysAndAForgottenOneIsNotMade(t *testing.T)
 	}
 }
 
-func TestWhatARetiredKeyHasWrappedIsRefusedFromThenOn(t *testing.T) {
+func TestRetiredKeysSecretsAreRefused(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	rekey(t, m, Rekey{KeyCheck: []byte("check"), KeyHead: []byte("head")})

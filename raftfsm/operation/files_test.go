@@ -110,9 +110,9 @@ func numbered(n uint64, keyed bool) operation.Outcome {
 	return o
 }
 
-// TestAMemoryFromFilesIsTheMemoryThatWasWritten compares memories that go on from
+// TestMemoryLoadsFromFiles compares memories that go on from
 // snapshots with files with one that never left the process.
-func TestAMemoryFromFilesIsTheMemoryThatWasWritten(t *testing.T) {
+func TestMemoryLoadsFromFiles(t *testing.T) {
 	t.Parallel()
 	limits := operation.Limits{Plain: 200, Keyed: 300}
 	for seed := range uint64(12) {
@@ -168,7 +168,7 @@ func TestAMemoryFromFilesIsTheMemoryThatWasWritten(t *testing.T) {
 	}
 }
 
-func TestASnapshotOfOperationsCostsWhatIsNew(t *testing.T) {
+func TestSnapshotWritesNewOutcomesOnly(t *testing.T) {
 	t.Parallel()
 	d, m := openDisk(t), operation.New(operation.Limits{Plain: 1000, Keyed: 1000})
 	for n := range uint64(1000) {
@@ -192,9 +192,9 @@ func TestASnapshotOfOperationsCostsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestForgottenOperationsLeaveTheDiskAtAnErasure looks for an operation that shares its
+// TestErasureDropsForgottenOperations looks for an operation that shares its
 // file with one that is known still.
-func TestForgottenOperationsLeaveTheDiskAtAnErasure(t *testing.T) {
+func TestErasureDropsForgottenOperations(t *testing.T) {
 	t.Parallel()
 	d, m := openDisk(t), operation.New(limits)
 	old := numbered(1, false)
@@ -235,7 +235,7 @@ func TestForgottenOperationsLeaveTheDiskAtAnErasure(t *testing.T) {
 	}
 }
 
-func TestADamagedOrMissingFileOfOperationsIsRefused(t *testing.T) {
+func TestDamagedOperationFileIsRefused(t *testing.T) {
 	t.Parallel()
 	f := func(what string, want error, harm func(name string, b []byte) error) {
 		t.Helper()
@@ -266,7 +266,7 @@ func TestADamagedOrMissingFileOfOperationsIsRefused(t *testing.T) {
 	})
 }
 
-func TestFilesThatDoNotBelongTogetherAreRefused(t *testing.T) {
+func TestMismatchedFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	type queue struct {
 		Outcomes uint64 `cbor:"1,keyasint,omitempty"`

@@ -16,11 +16,11 @@ import (
 	"facet/shard/segment"
 )
 
-// TestASnapshotWithFilesStaysWhatItWasAtItsLevel compares the state and the files that it
+// TestBatchedSnapshotMatchesFormat compares the state and the files that it
 // refers to with those that the first software of the level wrote, and restores those.
 // Software of the level can't be told from other by its directories: bytes that change
 // here need a level of their own (docs/formats/commands.md), and a file beside this one.
-func TestASnapshotWithFilesStaysWhatItWasAtItsLevel(t *testing.T) {
+func TestBatchedSnapshotMatchesFormat(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	m := batching(t, dir)

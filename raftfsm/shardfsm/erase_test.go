@@ -49,7 +49,7 @@ func (p *planted) register(n byte) Register {
 	}
 }
 
-func TestWhatWasErasedLeavesTheDiskWithinTheBound(t *testing.T) {
+func TestErasedDataLeavesDiskInTime(t *testing.T) {
 	t.Parallel()
 	f := func(name string, enrol, erase func(p *planted)) {
 		t.Run(name, func(t *testing.T) {

@@ -109,7 +109,7 @@ func scripted(t testing.TB) *Machine {
 	return m
 }
 
-func TestStoredBytesOfEventsAndSlicesStayWhatTheyWere(t *testing.T) {
+func TestEventBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	var b strings.Builder
@@ -132,7 +132,7 @@ func TestStoredBytesOfEventsAndSlicesStayWhatTheyWere(t *testing.T) {
 	}
 }
 
-func TestEachCommandChangesWhatItSays(t *testing.T) {
+func TestCommandsChangeTheirRecords(t *testing.T) {
 	t.Parallel()
 	s := scripted(t).Shard()
 	want := shard.Usage{Granted: 10, Returned: 1, Active: 3, Deleted: 4, Pending: 1}
@@ -158,7 +158,7 @@ func answer[C any](t testing.TB, m *Machine, op command.Op[C, RegisterAnswer], c
 	return a
 }
 
-func TestOfTwoUpdatesAtOnceTheSecondIsToldWhatToSealFor(t *testing.T) {
+func TestLosingUpdateLearnsNewRevision(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	first, second := testReplace(0, 0, 30), testReplace(0, 0, 31)
@@ -185,7 +185,7 @@ func TestOfTwoUpdatesAtOnceTheSecondIsToldWhatToSealFor(t *testing.T) {
 	}
 }
 
-func TestAPendingRegistrationIsRememberedWhenItIsActivated(t *testing.T) {
+func TestActivationRemembersRegistration(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	c := testPending(4)
@@ -209,7 +209,7 @@ func TestAPendingRegistrationIsRememberedWhenItIsActivated(t *testing.T) {
 	}
 }
 
-func TestAClaimThatWasInterruptedCantBeActivated(t *testing.T) {
+func TestInterruptedClaimIsNotActivated(t *testing.T) {
 	t.Parallel()
 	f := func(name string, interrupt func(m *Machine) (later int64)) {
 		t.Helper()
@@ -238,7 +238,7 @@ func TestAClaimThatWasInterruptedCantBeActivated(t *testing.T) {
 	f("expired", func(*Machine) int64 { return PendingMillis })
 }
 
-func TestAnActiveEventIsNotWithdrawn(t *testing.T) {
+func TestActiveEventIsNotWithdrawn(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	before := m.Shard().Slots().Usage(testGallery)
@@ -252,7 +252,7 @@ func TestAnActiveEventIsNotWithdrawn(t *testing.T) {
 	}
 }
 
-func TestNothingOlderGetsPastAFence(t *testing.T) {
+func TestFenceRefusesOlderGenerations(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	unseen := id.Gallery{UUID: id.UUID{77}}

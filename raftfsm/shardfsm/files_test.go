@@ -116,7 +116,7 @@ func (c *trio) sizes(name id.Member) (state int64, segments map[string]int64) {
 	return info.Size(), segments
 }
 
-func TestASnapshotCostsTheOperationsAndItemsThatAreNew(t *testing.T) {
+func TestSnapshotWritesOnlyNewBatches(t *testing.T) {
 	t.Parallel()
 	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
 	g, _ := c.lead()
@@ -139,9 +139,9 @@ func TestASnapshotCostsTheOperationsAndItemsThatAreNew(t *testing.T) {
 	}
 }
 
-// TestTheOlderFormIsWrittenUntilItNeedNotBe makes snapshots before and after the new form
+// TestOlderFormIsWrittenUntilLevel makes snapshots before and after the new form
 // may be used, and has machines that must not write it read it.
-func TestTheOlderFormIsWrittenUntilItNeedNotBe(t *testing.T) {
+func TestOlderFormIsWrittenUntilLevel(t *testing.T) {
 	t.Parallel()
 	store, err := segment.Open(t.TempDir(), segment.Options{})
 	if err != nil {
@@ -208,7 +208,7 @@ func recordsOf(t *testing.T, b []byte) (codes []byte) {
 	return codes
 }
 
-func TestAMemberIsSentOnlyTheOperationsAndItemsThatItHasNot(t *testing.T) {
+func TestMemberIsSentOnlyMissingBatches(t *testing.T) {
 	t.Parallel()
 	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
 	leader, state := c.lead()
@@ -263,9 +263,9 @@ func (c *trio) fileOf(name id.Member, code byte) string {
 	return ""
 }
 
-// TestADamagedFileOfOperationsOrItemsIsFoundAtTheStartAndOnlyItIsSentAnew harms a file of
+// TestOnlyDamagedBatchFileIsSentAgain harms a file of
 // a member that is down, in the three ways that a disk may.
-func TestADamagedFileOfOperationsOrItemsIsFoundAtTheStartAndOnlyItIsSentAnew(t *testing.T) {
+func TestOnlyDamagedBatchFileIsSentAgain(t *testing.T) {
 	t.Parallel()
 	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
 	leader, state := c.lead()
@@ -323,8 +323,8 @@ func TestADamagedFileOfOperationsOrItemsIsFoundAtTheStartAndOnlyItIsSentAnew(t *
 	}
 }
 
-// TestNothingIsDoneTwiceAfterARestartFromFiles asks for the same writes again.
-func TestNothingIsDoneTwiceAfterARestartFromFiles(t *testing.T) {
+// TestRestartFromFilesRepeatsNothing asks for the same writes again.
+func TestRestartFromFilesRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var m *Machine

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTheFormatsPageNamesEveryCommandAndStatus(t *testing.T) {
+func TestFormatsPageIsComplete(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("format.md")
 	if err != nil {

@@ -81,7 +81,7 @@ func settle(t testing.TB, g *raftfsm.Group) {
 // event, remembered operations, and the log behind them.
 const oldDigest = "fbcbf86e54a527c70b392367360091933fa30bff49fddd416743a6231f3254d9"
 
-func TestTheFolderOfAnEarlierFormatIsReadAndBecomesOneOfThis(t *testing.T) {
+func TestOlderFolderIsReadAndConverted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "group-1"))); err != nil {
@@ -139,7 +139,7 @@ func checkOldFaces(t *testing.T, m *Machine) {
 	}
 }
 
-func TestWhatACrashLeftBehindIsRemovedAtTheNextStart(t *testing.T) {
+func TestCrashLeftoversAreRemovedAtStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	m := New(newTable(t), testArena)

@@ -164,7 +164,7 @@ func (c *trio) snapshot(g *raftfsm.Group) {
 	}
 }
 
-func TestAMemberIsSentOnlyTheSegmentsThatItHasNot(t *testing.T) {
+func TestMemberIsSentOnlyMissingSegments(t *testing.T) {
 	t.Parallel()
 	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
 	leader, state := c.open("member-a")
@@ -218,7 +218,7 @@ func checkSealed(t *testing.T, m *Machine, n int) {
 	}
 }
 
-func TestADamagedSegmentIsNamedAndTakesItsReplicaOut(t *testing.T) {
+func TestDamagedSegmentTakesReplicaOut(t *testing.T) {
 	t.Parallel()
 	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
 	g, _ := c.open("member-a")
@@ -256,7 +256,7 @@ func TestADamagedSegmentIsNamedAndTakesItsReplicaOut(t *testing.T) {
 	}
 }
 
-func TestASnapshotCostsWhatChanged(t *testing.T) {
+func TestSnapshotWritesOnlyChanges(t *testing.T) {
 	t.Parallel()
 	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
 	g, _ := c.open("member-a")

@@ -43,7 +43,7 @@ func jobAnswer(t testing.TB, m *Machine, c any) JobAnswer {
 	return a
 }
 
-func TestStoredBytesOfJobsStayWhatTheyWere(t *testing.T) {
+func TestJobBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)
 	var lines []string
@@ -68,7 +68,7 @@ func TestStoredBytesOfJobsStayWhatTheyWere(t *testing.T) {
 	}
 }
 
-func TestAJobIsBegunOnceAndEndsWithItsGallery(t *testing.T) {
+func TestJobStartsOnceEndsWithGallery(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)
 	n := jobOf(1, 1)
@@ -100,7 +100,7 @@ func TestAJobIsBegunOnceAndEndsWithItsGallery(t *testing.T) {
 	}
 }
 
-func TestAJobByAnOldListOfShardsIsRefusedUnlessItWasBegun(t *testing.T) {
+func TestOutdatedJobIsRefusedUnlessBegun(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)
 	f := func(what string, n byte, epoch uint32, want Status) {
@@ -124,7 +124,7 @@ func TestAJobByAnOldListOfShardsIsRefusedUnlessItWasBegun(t *testing.T) {
 	f("by a node that names none", 4, 0, Done)
 }
 
-func TestReplicasAgreeOnJobsOverRestartsAndSnapshots(t *testing.T) {
+func TestReplicasAgreeOnJobs(t *testing.T) {
 	t.Parallel()
 	table := newTable(t)
 	for seed := range uint64(40) {

@@ -146,7 +146,7 @@ func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 	}
 }
 
-func TestARetryGetsTheFirstAnswerAndAnotherRequestAConflict(t *testing.T) {
+func TestRetryGetsFirstAnswer(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	c := testRegister(2)
@@ -171,7 +171,7 @@ func TestARetryGetsTheFirstAnswerAndAnotherRequestAConflict(t *testing.T) {
 	}
 }
 
-func TestAForgottenOperationMakesNoSubjectTwice(t *testing.T) {
+func TestForgottenRetryMakesNoSecondSubject(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	c := testRegister(2) // not keyed
@@ -181,7 +181,7 @@ func TestAForgottenOperationMakesNoSubjectTwice(t *testing.T) {
 	}
 }
 
-func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
+func TestExcessOperationsAreRefused(t *testing.T) {
 	t.Parallel()
 	m := newMachine(newTable(t), testArena, operation.Limits{Plain: 1, Keyed: 1})
 	m.Apply(1, GrantOp.Encode(testGrant))
@@ -203,7 +203,7 @@ func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
 	}
 }
 
-func TestNothingIsRememberedOfARefusedRegistration(t *testing.T) {
+func TestRefusedRegistrationIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)
 	c := testRegister(0)
@@ -216,7 +216,7 @@ func TestNothingIsRememberedOfARefusedRegistration(t *testing.T) {
 	}
 }
 
-func TestADamagedSnapshotChangesNothing(t *testing.T) {
+func TestDamagedSnapshotChangesNothing(t *testing.T) {
 	t.Parallel()
 	good := snapshot(t, scripted(t))
 	m := New(newTable(t), testArena)
@@ -238,7 +238,7 @@ func TestADamagedSnapshotChangesNothing(t *testing.T) {
 	}
 }
 
-func TestReadersKeepTheirShardOverARestore(t *testing.T) {
+func TestReadersKeepShardOverRestore(t *testing.T) {
 	t.Parallel()
 	good := snapshot(t, filled(t))
 	m := New(newTable(t), testArena)
@@ -258,7 +258,7 @@ func applyPanics(m *Machine, cmd []byte) (panics bool) {
 	return false
 }
 
-func TestUnknownCommandsStopTheReplicaUnlessSkippable(t *testing.T) {
+func TestUnknownCommandPanicsUnlessSkippable(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	before := m.Digest()
@@ -279,12 +279,12 @@ func TestUnknownCommandsStopTheReplicaUnlessSkippable(t *testing.T) {
 	}
 }
 
-func TestEveryRowLiesAtItsCode(t *testing.T) {
+func TestRowsLieAtTheirCodes(t *testing.T) {
 	t.Parallel()
 	fsmtest.CheckCodes(t, commands[:])
 }
 
-func FuzzDecodeGivesWhatEncodesAlike(f *testing.F) {
+func FuzzDecodeInvertsEncode(f *testing.F) {
 	f.Add(GrantOp.Encode(testGrant))
 	f.Add(RegisterOp.Encode(testRegister(2)))
 	f.Add(UnregisterOp.Encode(testUnregister(1)))
@@ -305,7 +305,7 @@ func FuzzDecodeGivesWhatEncodesAlike(f *testing.F) {
 	})
 }
 
-func FuzzRestoreGivesAnErrorOrAWholeState(f *testing.F) {
+func FuzzRestoreFailsOrIsComplete(f *testing.F) {
 	f.Add(snapshot(f, filled(f)))
 	f.Add(snapshot(f, scripted(f)))
 	f.Add(snapshot(f, New(newTable(f), testArena)))

@@ -222,13 +222,13 @@ func recordBodies(t testing.TB, r io.Reader) map[byte][]byte {
 	}
 }
 
-// BenchmarkWhatASnapshotWrites logs, by kind of record, what is written by the first
+// BenchmarkSnapshotWrites logs, by kind of record, what is written by the first
 // snapshot of a shard with EVENTS events (1,000,000, or 200,000 without a word), nine
 // tenths of the remembered operations that there may be and as many items of jobs as events, and by
 // later ones when nothing, a hundredth and a tenth of each has changed; and how long the last
 // is read. With WHOLE=1 each
 // snapshot has all operations and items, as at levels before 3.
-func BenchmarkWhatASnapshotWrites(b *testing.B) {
+func BenchmarkSnapshotWrites(b *testing.B) {
 	n := 200_000
 	if word := os.Getenv("EVENTS"); word != "" {
 		var err error
