@@ -4,13 +4,7 @@ import (
 	"bytes"
 
 	"facet/internal/id"
-	"facet/raftfsm/command"
 )
-
-const codePutAccessKey = 5
-
-// PutAccessKeyOp is the command PutAccessKey.
-var PutAccessKeyOp = command.Op[PutAccessKey, PutAccessKeyAnswer]{Code: codePutAccessKey, Version: 1}
 
 // PutAccessKey adds an access key or changes its role, secret and state; Created
 // stays.
@@ -48,11 +42,6 @@ func (c PutAccessKey) do(m *Machine) Status {
 	m.touch()
 	return Done
 }
-
-const codeDeleteAccessKey = 14
-
-// DeleteAccessKeyOp is the command DeleteAccessKey.
-var DeleteAccessKeyOp = command.Op[DeleteAccessKey, DeleteAccessKeyAnswer]{Code: codeDeleteAccessKey, Version: 1}
 
 // DeleteAccessKey removes an access key of a tenant.
 type DeleteAccessKey struct {

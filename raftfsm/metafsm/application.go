@@ -1,14 +1,6 @@
 package metafsm
 
-import (
-	"facet/internal/id"
-	"facet/raftfsm/command"
-)
-
-const codeCreateApplication = 7
-
-// CreateApplicationOp is the command CreateApplication.
-var CreateApplicationOp = command.Op[CreateApplication, CreateApplicationAnswer]{Code: codeCreateApplication, Version: 1}
+import "facet/internal/id"
 
 // CreateApplication makes an application of a gallery of its Tenant. Created and
 // Seq are ignored.
@@ -26,7 +18,7 @@ type CreateApplicationAnswer struct {
 
 func (c CreateApplication) apply(m *Machine) CreateApplicationAnswer {
 	a := c.Application
-	known, status := m.once(c.Write, codeCreateApplication, a.Tenant.UUID)
+	known, status := m.once(c.Write, CreateApplicationOp.Code, a.Tenant.UUID)
 	g := m.state.gallery(a.Gallery)
 	switch {
 	case status == Replayed:
@@ -46,14 +38,9 @@ func (c CreateApplication) apply(m *Machine) CreateApplicationAnswer {
 	a.Created = m.ops.Clock()
 	a.Seq = m.state.next()
 	m.state.addApplication(a)
-	m.done(c.Write, codeCreateApplication, a.Tenant.UUID, a.ID.UUID)
+	m.done(c.Write, CreateApplicationOp.Code, a.Tenant.UUID, a.ID.UUID)
 	return CreateApplicationAnswer{Done, a}
 }
-
-const codeUpdateApplication = 12
-
-// UpdateApplicationOp is the command UpdateApplication.
-var UpdateApplicationOp = command.Op[UpdateApplication, UpdateApplicationAnswer]{Code: codeUpdateApplication, Version: 1}
 
 // UpdateApplication changes what is not nil of a tenant's application.
 type UpdateApplication struct {
@@ -76,7 +63,7 @@ type UpdateApplicationAnswer struct {
 }
 
 func (c UpdateApplication) apply(m *Machine) UpdateApplicationAnswer {
-	_, status := m.once(c.Write, codeUpdateApplication, c.Application.UUID)
+	_, status := m.once(c.Write, UpdateApplicationOp.Code, c.Application.UUID)
 	if status != 0 && status != Replayed {
 		return UpdateApplicationAnswer{Status: status}
 	}
@@ -95,7 +82,7 @@ func (c UpdateApplication) apply(m *Machine) UpdateApplicationAnswer {
 	change(&a.GuardThreshold, c.GuardThreshold)
 	change(&a.Guard, c.Guard)
 	m.state.applications[a.ID] = &a
-	m.done(c.Write, codeUpdateApplication, a.ID.UUID)
+	m.done(c.Write, UpdateApplicationOp.Code, a.ID.UUID)
 	return UpdateApplicationAnswer{Done, a}
 }
 
@@ -105,11 +92,6 @@ func change[T any](field, to *T) {
 		*field = *to
 	}
 }
-
-const codeDeleteApplication = 13
-
-// DeleteApplicationOp is the command DeleteApplication.
-var DeleteApplicationOp = command.Op[DeleteApplication, DeleteApplicationAnswer]{Code: codeDeleteApplication, Version: 1}
 
 // DeleteApplication removes a tenant's application; its key is unknown from then
 // on. Op names this attempt: a client's request that simply runs again needs
@@ -131,7 +113,7 @@ func (c DeleteApplication) apply(m *Machine) DeleteApplicationAnswer {
 }
 
 func (c DeleteApplication) do(m *Machine) Status {
-	if _, status := m.once(c.Write, codeDeleteApplication, c.Application.UUID); status != 0 {
+	if _, status := m.once(c.Write, DeleteApplicationOp.Code, c.Application.UUID); status != 0 {
 		return status
 	}
 	a := m.state.applications[c.Application]
@@ -139,6 +121,6 @@ func (c DeleteApplication) do(m *Machine) Status {
 		return UnknownApplication
 	}
 	m.state.removeApplications(a.Tenant, a.Gallery, func(of *Application) bool { return of.ID == a.ID })
-	m.done(c.Write, codeDeleteApplication, a.ID.UUID)
+	m.done(c.Write, DeleteApplicationOp.Code, a.ID.UUID)
 	return Done
 }

@@ -1,12 +1,5 @@
 package metafsm
 
-import "facet/raftfsm/command"
-
-const codeFound = 1
-
-// FoundOp is the command Found.
-var FoundOp = command.Op[Found, FoundAnswer]{Code: codeFound, Version: 1}
-
 // Found founds the cluster. Only the first one does.
 type Found struct {
 	Cluster Cluster `cbor:"1,keyasint"`

@@ -1,14 +1,6 @@
 package metafsm
 
-import (
-	"facet/internal/id"
-	"facet/raftfsm/command"
-)
-
-const codeCreateGallery = 6
-
-// CreateGalleryOp is the command CreateGallery.
-var CreateGalleryOp = command.Op[CreateGallery, CreateGalleryAnswer]{Code: codeCreateGallery, Version: 1}
+import "facet/internal/id"
 
 // CreateGallery makes a gallery and its first application, whose Tenant and
 // Gallery are the gallery's. Created and Seq are ignored.
@@ -31,7 +23,7 @@ type CreateGalleryAnswer struct {
 
 func (c CreateGallery) apply(m *Machine) CreateGalleryAnswer {
 	g, a := c.Gallery, c.Application
-	known, status := m.once(c.Write, codeCreateGallery, g.Tenant.UUID)
+	known, status := m.once(c.Write, CreateGalleryOp.Code, g.Tenant.UUID)
 	t := m.state.tenants[g.Tenant]
 	switch {
 	case status == Replayed:
@@ -58,7 +50,7 @@ func (c CreateGallery) apply(m *Machine) CreateGalleryAnswer {
 	a.Tenant, a.Gallery, a.Created = g.Tenant, g.ID, g.Created
 	a.Seq = m.state.next()
 	m.state.addApplication(a)
-	m.done(c.Write, codeCreateGallery, g.Tenant.UUID, g.ID.UUID, a.ID.UUID)
+	m.done(c.Write, CreateGalleryOp.Code, g.Tenant.UUID, g.ID.UUID, a.ID.UUID)
 	return m.state.galleryAnswer(Done, g.ID, a.ID)
 }
 
@@ -75,11 +67,6 @@ func (st *state) galleryAnswer(s Status, g id.Gallery, a id.Application) CreateG
 	}
 	return out
 }
-
-const codeUpdateGallery = 9
-
-// UpdateGalleryOp is the command UpdateGallery.
-var UpdateGalleryOp = command.Op[UpdateGallery, UpdateGalleryAnswer]{Code: codeUpdateGallery, Version: 1}
 
 // UpdateGallery changes what is not nil of a tenant's gallery. The size may only
 // grow; with it the gallery may get more shards, which raises its Epoch: then meta
@@ -105,7 +92,7 @@ type UpdateGalleryAnswer struct {
 }
 
 func (c UpdateGallery) apply(m *Machine) UpdateGalleryAnswer {
-	_, status := m.once(c.Write, codeUpdateGallery, c.Gallery.UUID)
+	_, status := m.once(c.Write, UpdateGalleryOp.Code, c.Gallery.UUID)
 	if status != 0 && status != Replayed {
 		return UpdateGalleryAnswer{Status: status}
 	}
@@ -134,7 +121,7 @@ func (c UpdateGallery) apply(m *Machine) UpdateGalleryAnswer {
 	delete(t.byName, old.Name)
 	t.byName[g.Name] = g.ID
 	m.state.galleries[g.ID] = &g
-	m.done(c.Write, codeUpdateGallery, g.ID.UUID)
+	m.done(c.Write, UpdateGalleryOp.Code, g.ID.UUID)
 	return UpdateGalleryAnswer{Done, g}
 }
 
@@ -157,11 +144,6 @@ func (g *Gallery) grow(size uint32, shards int) {
 	}
 	g.Size = size
 }
-
-const codeSettle = 19
-
-// SettleOp is the command Settle.
-var SettleOp = command.Op[Settle, SettleAnswer]{Code: codeSettle, Version: 1}
 
 // Settle says that the first shard of a gallery was told of an epoch
 // (shardfsm.Widen): from then on all its shards are granted slots.
@@ -195,11 +177,6 @@ func (c Settle) do(m *Machine) Status {
 	return Done
 }
 
-const codeDeleteGallery = 10
-
-// DeleteGalleryOp is the command DeleteGallery.
-var DeleteGalleryOp = command.Op[DeleteGallery, DeleteGalleryAnswer]{Code: codeDeleteGallery, Version: 1}
-
 // DeleteGallery begins the deletion of a tenant's gallery: its applications and
 // tags are gone, its key is forgotten, its generation is raised, and all readers
 // but Deleting know it no more. Its name stays taken until ForgetGallery.
@@ -219,7 +196,7 @@ type DeleteGalleryAnswer struct {
 }
 
 func (c DeleteGallery) apply(m *Machine) DeleteGalleryAnswer {
-	_, status := m.once(c.Write, codeDeleteGallery, c.Gallery.UUID)
+	_, status := m.once(c.Write, DeleteGalleryOp.Code, c.Gallery.UUID)
 	old := m.state.galleries[c.Gallery]
 	switch {
 	case status == Replayed && old == nil:
@@ -238,14 +215,9 @@ func (c DeleteGallery) apply(m *Machine) DeleteGalleryAnswer {
 	g.Generation++
 	m.state.galleries[g.ID] = &g
 	m.state.strip(&g)
-	m.done(c.Write, codeDeleteGallery, g.ID.UUID)
+	m.done(c.Write, DeleteGalleryOp.Code, g.ID.UUID)
 	return DeleteGalleryAnswer{Done, g}
 }
-
-const codeForgetGallery = 11
-
-// ForgetGalleryOp is the command ForgetGallery.
-var ForgetGalleryOp = command.Op[ForgetGallery, ForgetGalleryAnswer]{Code: codeForgetGallery, Version: 1}
 
 // ForgetGallery ends a deletion after all shards are fenced.
 type ForgetGallery struct {

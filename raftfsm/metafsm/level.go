@@ -3,8 +3,6 @@ package metafsm
 import (
 	"errors"
 	"fmt"
-
-	"facet/raftfsm/command"
 )
 
 // Nodes of different versions may run beside each other, so a form of commands,
@@ -38,9 +36,6 @@ const (
 
 // ErrLevel says that a cluster uses forms that this software does not know.
 var ErrLevel = errors.New("metafsm: the cluster uses forms of a newer version of the software")
-
-// RaiseLevelOp is the command RaiseLevel.
-var RaiseLevelOp = command.Op[RaiseLevel, RaiseLevelAnswer]{Code: codeRaiseLevel, Version: 1}
 
 // RaiseLevel lets the cluster use the forms of a level that all its nodes know.
 type RaiseLevel struct {
@@ -102,5 +97,3 @@ func (c RaiseLevel) do(m *Machine) Status {
 	m.touch()
 	return Done
 }
-
-const codeRaiseLevel = 22

@@ -1,14 +1,6 @@
 package metafsm
 
-import (
-	"facet/internal/codec"
-	"facet/raftfsm/command"
-)
-
-const codeLoad = 21
-
-// LoadOp is the command Load.
-var LoadOp = command.Op[Load, LoadAnswer]{Code: codeLoad, Version: 1}
+import "facet/internal/codec"
 
 // Load restores records of a backup. The first one of a backup has no records and
 // begins: with Whole the cluster must have no tenants, and no other restoration may

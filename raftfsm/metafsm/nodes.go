@@ -1,14 +1,6 @@
 package metafsm
 
-import (
-	"facet/internal/id"
-	"facet/raftfsm/command"
-)
-
-const codePutNode = 2
-
-// PutNodeOp is the command PutNode.
-var PutNodeOp = command.Op[PutNode, PutNodeAnswer]{Code: codePutNode, Version: 1}
+import "facet/internal/id"
 
 // PutNode adds a node or changes its member, name, zone and level; the rest stays.
 type PutNode struct {
@@ -34,11 +26,6 @@ func (c PutNode) apply(m *Machine) PutNodeAnswer {
 	}
 	return PutNodeAnswer{Done}
 }
-
-const codeSetNodeState = 20
-
-// SetNodeStateOp is the command SetNodeState.
-var SetNodeStateOp = command.Op[SetNodeState, SetNodeStateAnswer]{Code: codeSetNodeState, Version: 1}
 
 // SetNodeState tells whether a node holds replicas. Removal is final.
 type SetNodeState struct {

@@ -4,13 +4,7 @@ import (
 	"bytes"
 
 	"facet/internal/id"
-	"facet/raftfsm/command"
 )
-
-const codeRekey = 23
-
-// RekeyOp is the command Rekey.
-var RekeyOp = command.Op[Rekey, RekeyAnswer]{Code: codeRekey, Version: 1}
 
 // Rekey puts secrets that another cluster key has wrapped in the place of those that
 // are there. One that has changed since it was read, or has gone, stays as it is.

@@ -1,15 +1,6 @@
 package metafsm
 
-import (
-	"slices"
-
-	"facet/raftfsm/command"
-)
-
-const codePutShards = 3
-
-// PutShardsOp is the command PutShards.
-var PutShardsOp = command.Op[PutShards, PutShardsAnswer]{Code: codePutShards, Version: 1}
+import "slices"
 
 // PutShards replaces the shard map if its epoch is Previous. Shards are in order
 // of their numbers.

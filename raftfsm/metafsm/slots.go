@@ -5,13 +5,7 @@ import (
 	"slices"
 
 	"facet/internal/id"
-	"facet/raftfsm/command"
 )
-
-const codeGrant = 8
-
-// GrantOp is the command Grant.
-var GrantOp = command.Op[Grant, GrantAnswer]{Code: codeGrant, Version: 1}
 
 // Grant asks for slots of a gallery for one shard, of which Have are known to the
 // shard. Retries are harmless: if the shard was granted more than it knows of,
@@ -58,11 +52,6 @@ func (st *state) unsettled(g *Gallery, shard id.Shard) bool {
 	}
 	return !slices.Contains(ShardsOf(g.ID, g.Settled, st.cluster.Shards), shard)
 }
-
-const codeReclaim = 15
-
-// ReclaimOp is the command Reclaim.
-var ReclaimOp = command.Op[Reclaim, ReclaimAnswer]{Code: codeReclaim, Version: 1}
 
 // Reclaim tells meta how many slots a shard has returned in all
 // (shardfsm.ReturnSlotsAnswer, shard.Usage): they may be granted again. It may come

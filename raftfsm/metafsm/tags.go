@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"facet/internal/id"
-	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 )
 
@@ -161,11 +160,6 @@ func (m *Machine) TagIdentity(g id.Gallery, name string) (identity uint32, ok bo
 	return 0, false
 }
 
-const codeCreateTag = 16
-
-// CreateTagOp is the command CreateTag.
-var CreateTagOp = command.Op[CreateTag, TagAnswer]{Code: codeCreateTag, Version: 1}
-
 // CreateTag makes a tag of a gallery, or revives the dormant label of that name,
 // which keeps its identity. Op names this attempt of the client's and its internal
 // retries; a client's request that simply runs again needs another one.
@@ -176,13 +170,8 @@ type CreateTag struct {
 }
 
 func (c CreateTag) apply(m *Machine) TagAnswer {
-	return m.changeTags(c.Write, codeCreateTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.create(c.Name) })
+	return m.changeTags(c.Write, CreateTagOp.Code, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.create(c.Name) })
 }
-
-const codeRenameTag = 17
-
-// RenameTagOp is the command RenameTag.
-var RenameTagOp = command.Op[RenameTag, TagAnswer]{Code: codeRenameTag, Version: 1}
 
 // RenameTag gives a tag another name; its identity stays, and so do the events that
 // have it. A dormant label of the new name is forgotten. Op as in CreateTag.
@@ -194,13 +183,8 @@ type RenameTag struct {
 }
 
 func (c RenameTag) apply(m *Machine) TagAnswer {
-	return m.changeTags(c.Write, codeRenameTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.rename(c.From, c.To) })
+	return m.changeTags(c.Write, RenameTagOp.Code, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.rename(c.From, c.To) })
 }
-
-const codeDeleteTag = 18
-
-// DeleteTagOp is the command DeleteTag.
-var DeleteTagOp = command.Op[DeleteTag, TagAnswer]{Code: codeDeleteTag, Version: 1}
 
 // DeleteTag makes a tag dormant: no one can use it, and a tag of the same name that
 // is made later is the same again. Op as in CreateTag.
@@ -211,7 +195,7 @@ type DeleteTag struct {
 }
 
 func (c DeleteTag) apply(m *Machine) TagAnswer {
-	return m.changeTags(c.Write, codeDeleteTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.delete(c.Name) })
+	return m.changeTags(c.Write, DeleteTagOp.Code, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.delete(c.Name) })
 }
 
 // TagAnswer answers CreateTag (Done, Replayed, Exists, TagLimit, UnknownGallery,

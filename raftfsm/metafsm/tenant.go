@@ -1,14 +1,6 @@
 package metafsm
 
-import (
-	"facet/internal/id"
-	"facet/raftfsm/command"
-)
-
-const codeCreateTenant = 4
-
-// CreateTenantOp is the command CreateTenant.
-var CreateTenantOp = command.Op[CreateTenant, CreateTenantAnswer]{Code: codeCreateTenant, Version: 1}
+import "facet/internal/id"
 
 // CreateTenant makes a tenant. Its Seq is ignored.
 type CreateTenant struct {
@@ -27,7 +19,7 @@ func (c CreateTenant) apply(m *Machine) CreateTenantAnswer {
 	if r := m.state.restoration; r != nil && r.Whole && !r.Done {
 		return CreateTenantAnswer{Status: Restoring}
 	}
-	known, status := m.once(c.Write, codeCreateTenant, [16]byte{})
+	known, status := m.once(c.Write, CreateTenantOp.Code, [16]byte{})
 	if status == Replayed {
 		return CreateTenantAnswer{Replayed, *m.state.tenants[id.Tenant{UUID: known.IDs[0]}].record}
 	}
@@ -42,6 +34,6 @@ func (c CreateTenant) apply(m *Machine) CreateTenantAnswer {
 	}
 	c.Tenant.Seq = m.state.next()
 	m.state.addTenant(c.Tenant)
-	m.done(c.Write, codeCreateTenant, [16]byte{}, c.Tenant.ID.UUID)
+	m.done(c.Write, CreateTenantOp.Code, [16]byte{}, c.Tenant.ID.UUID)
 	return CreateTenantAnswer{Done, c.Tenant}
 }

@@ -3,13 +3,7 @@ package shardfsm
 import (
 	"facet/internal/id"
 	"facet/internal/mutant"
-	"facet/raftfsm/command"
 )
-
-const codeFence = 8
-
-// FenceOp is the command Fence.
-var FenceOp = command.Op[Fence, FenceAnswer]{Code: codeFence, Version: 1}
 
 // Fence makes a shard refuse every later command and read of a gallery's
 // generations before Generation, whether it has a slice or not, and erases the
@@ -35,11 +29,6 @@ func (c Fence) apply(m *Machine) FenceAnswer {
 	m.jobs.Fence(c.Gallery, c.Generation)
 	return FenceAnswer{Done, uint64(left)}
 }
-
-const codePurge = 9
-
-// PurgeOp is the command Purge.
-var PurgeOp = command.Op[Purge, FenceAnswer]{Code: codePurge, Version: 1}
 
 // Purge drops up to Max entries that a Fence of at least Generation cut off.
 type Purge struct {

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"facet/internal/id"
-	"facet/raftfsm/command"
 	"facet/shard/job"
 )
 
@@ -65,11 +64,6 @@ func jobStatus(err error) Status {
 	}
 }
 
-const codeBeginJob = 32
-
-// BeginJobOp is the command BeginJob.
-var BeginJobOp = command.Op[BeginJob, JobAnswer]{Code: codeBeginJob, Version: 1}
-
 // BeginJob makes a batch that nobody sees before OpenJob. The batch's id is derived
 // from the client's write, so that a retry begins the same one.
 type BeginJob struct {
@@ -102,11 +96,6 @@ func (c BeginJob) apply(m *Machine) JobAnswer {
 	})
 }
 
-const codeAddJob = 33
-
-// AddJobOp is the command AddJob.
-var AddJobOp = command.Op[AddJob, JobAnswer]{Code: codeAddJob, Version: 1, AnswersAs: codeBeginJob}
-
 // AddJob gives a batch its items from index First on, each by job.SealItem. Those
 // that came before are passed over.
 type AddJob struct {
@@ -123,11 +112,6 @@ func (c AddJob) apply(m *Machine) JobAnswer {
 	})
 }
 
-const codeOpenJob = 34
-
-// OpenJobOp is the command OpenJob.
-var OpenJobOp = command.Op[OpenJob, JobAnswer]{Code: codeOpenJob, Version: 1, AnswersAs: codeBeginJob}
-
 // OpenJob lets the work on a complete batch begin.
 type OpenJob struct {
 	Name JobName `cbor:"1,keyasint"`
@@ -140,11 +124,6 @@ func (c OpenJob) apply(m *Machine) JobAnswer {
 		return p, Done, err
 	})
 }
-
-const codeFinishJob = 35
-
-// FinishJobOp is the command FinishJob.
-var FinishJobOp = command.Op[FinishJob, JobAnswer]{Code: codeFinishJob, Version: 1, AnswersAs: codeBeginJob}
 
 // FinishJob notes what became of items of a batch; each item's first result counts.
 type FinishJob struct {
@@ -159,11 +138,6 @@ func (c FinishJob) apply(m *Machine) JobAnswer {
 		return p, Done, err
 	})
 }
-
-const codeExpireJobs = 36
-
-// ExpireJobsOp is the command ExpireJobs.
-var ExpireJobsOp = command.Op[ExpireJobs, JobAnswer]{Code: codeExpireJobs, Version: 1, AnswersAs: codeBeginJob}
 
 // ExpireJobs drops the batches that are kept for too long by Time.
 type ExpireJobs struct {

@@ -3,14 +3,8 @@ package shardfsm
 import (
 	"errors"
 
-	"facet/raftfsm/command"
 	"facet/shard"
 )
-
-const codeLoad = 13
-
-// LoadOp is the command Load.
-var LoadOp = command.Op[Load, LoadAnswer]{Code: codeLoad, Version: 1}
 
 // Load adds entries that come out of a backup to a slice; see shard.Load. The same
 // command again changes nothing.

@@ -2,15 +2,9 @@ package shardfsm
 
 import (
 	"facet/internal/id"
-	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 	"facet/shard"
 )
-
-const codeActivate = 10
-
-// ActivateOp is the command Activate.
-var ActivateOp = command.Op[Activate, RegisterAnswer]{Code: codeActivate, Version: 1}
 
 // Activate makes a pending event active. Op, Request and Keyed are those of the
 // Register or AddEvent that made it, which is remembered by this only. The answer
@@ -38,7 +32,7 @@ type Activate struct {
 func (c Activate) apply(m *Machine) RegisterAnswer {
 	now := m.advance(c.Time)
 	name := operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-	done, status := m.once(place{c.Gallery, c.Generation}, name, codeRegister, codeAddEvent)
+	done, status := m.once(place{c.Gallery, c.Generation}, name, RegisterOp.Code, AddEventOp.Code)
 	switch {
 	case status == Replayed && done.IDs != [2][16]byte{c.Subject.UUID, c.Event.UUID}:
 		return RegisterAnswer{Status: Conflict}
@@ -54,18 +48,13 @@ func (c Activate) apply(m *Machine) RegisterAnswer {
 	if err != nil {
 		return RegisterAnswer{Status: statusOf(err)}
 	}
-	code := byte(codeRegister)
+	code := byte(RegisterOp.Code)
 	if further {
-		code = codeAddEvent
+		code = AddEventOp.Code
 	}
 	m.remember(c.Gallery, name, code, c.Subject.UUID, c.Event.UUID)
 	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now}
 }
-
-const codeWithdraw = 11
-
-// WithdrawOp is the command Withdraw.
-var WithdrawOp = command.Op[Withdraw, WithdrawAnswer]{Code: codeWithdraw, Version: 1}
 
 // Withdraw takes a pending event away, its own or a rival's. Whoever means to
 // activate in spite of a rival that is pending has to withdraw the rival first:

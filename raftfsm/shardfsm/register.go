@@ -3,15 +3,9 @@ package shardfsm
 import (
 	"facet/internal/id"
 	"facet/internal/mutant"
-	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 	"facet/shard"
 )
-
-const codeRegister = 2
-
-// RegisterOp is the command Register.
-var RegisterOp = command.Op[Register, RegisterAnswer]{Code: codeRegister, Version: 1}
 
 // Register adds a new subject with one event.
 type Register struct {
@@ -66,20 +60,15 @@ type RegisterAnswer struct {
 }
 
 func (c Register) apply(m *Machine) RegisterAnswer {
-	return m.enrol(enrolment(c), codeRegister)
+	return m.enrol(enrolment(c), RegisterOp.Code)
 }
-
-const codeAddEvent = 4
-
-// AddEventOp is the command AddEvent.
-var AddEventOp = command.Op[AddEvent, RegisterAnswer]{Code: codeAddEvent, Version: 1}
 
 // AddEvent adds a further event to a subject that has an active one. Its answer is
 // a RegisterAnswer; its Epoch is 0, since the subject says where it belongs.
 type AddEvent Register
 
 func (c AddEvent) apply(m *Machine) RegisterAnswer {
-	return m.enrol(enrolment(c), codeAddEvent)
+	return m.enrol(enrolment(c), AddEventOp.Code)
 }
 
 // enrolment is a Register or an AddEvent.
@@ -110,7 +99,7 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 	now := m.advance(c.Time)
 	done, status := m.once(place{c.Gallery, c.Generation}, c.name(), code)
 	switch {
-	case status == Replayed && code == codeAddEvent && done.IDs[0] != c.Subject.UUID:
+	case status == Replayed && code == AddEventOp.Code && done.IDs[0] != c.Subject.UUID:
 		return RegisterAnswer{Status: Conflict}
 	case status == Replayed:
 		return m.replayed(c.Gallery, done)
@@ -131,7 +120,7 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 
 // put adds the event, pending or not; claim is 0 if not.
 func (m *Machine) put(c enrolment, code byte, now int64) (claim uint64, err error) {
-	switch further := code == codeAddEvent; {
+	switch further := code == AddEventOp.Code; {
 	case c.Pending && further:
 		return m.shard.Pending().HoldFurther(c.event(now), c.reuse())
 	case c.Pending:

@@ -2,15 +2,9 @@ package shardfsm
 
 import (
 	"facet/internal/id"
-	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 	"facet/shard"
 )
-
-const codeUnregister = 3
-
-// UnregisterOp is the command Unregister.
-var UnregisterOp = command.Op[Unregister, UnregisterAnswer]{Code: codeUnregister, Version: 1}
 
 // Unregister removes a subject: all its active events become deleted entries. Op
 // names this attempt of the client's and its internal retries; a client's request
@@ -34,15 +28,10 @@ type UnregisterAnswer struct {
 
 func (c Unregister) apply(m *Machine) UnregisterAnswer {
 	now := m.advance(c.Time)
-	return m.remove(removal{place{c.Gallery, c.Generation}, operation.Name{Op: c.Op}, codeUnregister, [2][16]byte{c.Subject.UUID}}, now, func() error {
+	return m.remove(removal{place{c.Gallery, c.Generation}, operation.Name{Op: c.Op}, UnregisterOp.Code, [2][16]byte{c.Subject.UUID}}, now, func() error {
 		return m.shard.Erase(shard.Erasure{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Time: now})
 	})
 }
-
-const codeRemoveEvent = 6
-
-// RemoveEventOp is the command RemoveEvent.
-var RemoveEventOp = command.Op[RemoveEvent, UnregisterAnswer]{Code: codeRemoveEvent, Version: 1}
 
 // RemoveEvent turns an active event into a deleted entry; the last one removes the
 // subject. Op names this attempt, as in Unregister. The answer is an
@@ -64,7 +53,7 @@ type RemoveEvent struct {
 func (c RemoveEvent) apply(m *Machine) UnregisterAnswer {
 	now := m.advance(c.Time)
 	name := operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-	return m.remove(removal{place{c.Gallery, c.Generation}, name, codeRemoveEvent, [2][16]byte{c.Subject.UUID, c.Event.UUID}}, now, func() error {
+	return m.remove(removal{place{c.Gallery, c.Generation}, name, RemoveEventOp.Code, [2][16]byte{c.Subject.UUID, c.Event.UUID}}, now, func() error {
 		return m.shard.Remove(shard.Removal{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event, Time: now})
 	})
 }

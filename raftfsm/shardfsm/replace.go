@@ -2,15 +2,9 @@ package shardfsm
 
 import (
 	"facet/internal/id"
-	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 	"facet/shard"
 )
-
-const codeReplaceEvent = 5
-
-// ReplaceEventOp is the command ReplaceEvent.
-var ReplaceEventOp = command.Op[ReplaceEvent, RegisterAnswer]{Code: codeReplaceEvent, Version: 1}
 
 // ReplaceEvent puts a new face in the place of an active event's, whose ids stay.
 // What was before becomes a deleted entry directly before the new one; it takes a
@@ -44,7 +38,7 @@ type ReplaceEvent struct {
 func (c ReplaceEvent) apply(m *Machine) RegisterAnswer {
 	now := m.advance(c.Time)
 	name := operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-	done, status := m.once(place{c.Gallery, c.Generation}, name, codeReplaceEvent)
+	done, status := m.once(place{c.Gallery, c.Generation}, name, ReplaceEventOp.Code)
 	switch {
 	case status == Replayed && (done.IDs[0] != c.Subject.UUID || !c.Oldest && done.IDs[1] != c.Event.UUID):
 		return RegisterAnswer{Status: Conflict}
@@ -65,7 +59,7 @@ func (c ReplaceEvent) apply(m *Machine) RegisterAnswer {
 		return RegisterAnswer{Status: status}
 	}
 	m.ops.Remember(operation.Outcome{
-		Name: name, Kind: codeReplaceEvent, Scope: c.Gallery.UUID,
+		Name: name, Kind: ReplaceEventOp.Code, Scope: c.Gallery.UUID,
 		IDs: [2][16]byte{c.Subject.UUID, c.Event.UUID}, Number: c.Revision,
 	})
 	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now, Revision: c.Revision}

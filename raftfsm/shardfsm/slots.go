@@ -3,14 +3,8 @@ package shardfsm
 import (
 	"facet/internal/id"
 	"facet/internal/mutant"
-	"facet/raftfsm/command"
 	"facet/shard"
 )
-
-const codeGrant = 1
-
-// GrantOp is the command Grant.
-var GrantOp = command.Op[Grant, GrantAnswer]{Code: codeGrant, Version: 1}
 
 // Grant tells a shard how many slots its slice of a gallery has in all. It may
 // come late, twice or out of order: the largest total counts. The first grant
@@ -33,11 +27,6 @@ func (c Grant) apply(m *Machine) GrantAnswer {
 	answer := GrantAnswer{Status: statusOf(m.shard.Slots().Grant(shard.Grant(c)))}
 	return answer
 }
-
-const codeReturnSlots = 7
-
-// ReturnSlotsOp is the command ReturnSlots.
-var ReturnSlotsOp = command.Op[ReturnSlots, ReturnSlotsAnswer]{Code: codeReturnSlots, Version: 1}
 
 // ReturnSlots has a shard give slots back, so that meta may reclaim them for other
 // shards. What is returned is a total that only grows, and stands in this shard's

@@ -1,14 +1,6 @@
 package shardfsm
 
-import (
-	"facet/internal/id"
-	"facet/raftfsm/command"
-)
-
-const codeWiden = 12
-
-// WidenOp is the command Widen.
-var WidenOp = command.Op[Widen, WidenAnswer]{Code: codeWiden, Version: 1}
+import "facet/internal/id"
 
 // Widen tells the first shard of a gallery, which every search asks, that the
 // gallery lies on more shards: from then on reads of an older epoch are refused
