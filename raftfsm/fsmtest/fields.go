@@ -22,6 +22,10 @@ func Fields(t reflect.Type) string {
 		var list []string
 		for field := range t.Fields() {
 			key, _, _ := strings.Cut(field.Tag.Get("cbor"), ",")
+			if field.Anonymous && field.Type.Kind() == reflect.Struct { // CBOR stores its fields among the others
+				list = append(list, strings.TrimSuffix(strings.TrimPrefix(Fields(field.Type), "{"), "}"))
+				continue
+			}
 			if key == "" {
 				key = field.Name
 			}

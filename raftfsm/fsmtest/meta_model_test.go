@@ -148,40 +148,40 @@ func (m *metaModel) createTenant(c metafsm.CreateTenant) metafsm.CreateTenantAns
 	return metafsm.CreateTenantAnswer{Status: metafsm.Done, Tenant: c.Tenant}
 }
 
-func (m *metaModel) putAccessKey(c metafsm.PutAccessKey) metafsm.PutAccessKeyAnswer {
+func (m *metaModel) putAccessKey(c metafsm.PutAccessKey) metafsm.StatusAnswer {
 	if m.tenant(c.Key.Tenant) < 0 {
-		return metafsm.PutAccessKeyAnswer{Status: metafsm.UnknownTenant}
+		return metafsm.StatusAnswer{Status: metafsm.UnknownTenant}
 	}
 	if !m.wrapped(c.Key.SealedSecret) {
-		return metafsm.PutAccessKeyAnswer{Status: metafsm.OtherKey}
+		return metafsm.StatusAnswer{Status: metafsm.OtherKey}
 	}
 	for i, k := range m.keys {
 		if k.ID != c.Key.ID {
 			continue
 		}
 		if k.Tenant != c.Key.Tenant {
-			return metafsm.PutAccessKeyAnswer{Status: metafsm.Conflict}
+			return metafsm.StatusAnswer{Status: metafsm.Conflict}
 		}
 		c.Key.Created = k.Created
 		m.keys = slices.Delete(m.keys, i, i+1)
 		break
 	}
 	m.keys = append(m.keys, c.Key)
-	return metafsm.PutAccessKeyAnswer{Status: metafsm.Done}
+	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 
-func (m *metaModel) deleteAccessKey(c metafsm.DeleteAccessKey) metafsm.DeleteAccessKeyAnswer {
+func (m *metaModel) deleteAccessKey(c metafsm.DeleteAccessKey) metafsm.StatusAnswer {
 	for i, k := range m.keys {
 		if k.ID != c.Key {
 			continue
 		}
 		if k.Tenant != c.Tenant {
-			return metafsm.DeleteAccessKeyAnswer{Status: metafsm.Conflict}
+			return metafsm.StatusAnswer{Status: metafsm.Conflict}
 		}
 		m.keys = slices.Delete(m.keys, i, i+1)
 		break
 	}
-	return metafsm.DeleteAccessKeyAnswer{Status: metafsm.Done}
+	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 
 func (m *metaModel) free(g metafsm.Gallery) uint32 {
@@ -241,14 +241,14 @@ func (m *metaModel) reclaim(c metafsm.Reclaim) metafsm.ReclaimAnswer {
 	return metafsm.ReclaimAnswer{Status: metafsm.Done, Free: m.free(g)}
 }
 
-func (m *metaModel) settle(c metafsm.Settle) metafsm.SettleAnswer {
+func (m *metaModel) settle(c metafsm.Settle) metafsm.StatusAnswer {
 	g, status := m.current(c.Gallery, c.Generation)
 	switch {
 	case status != metafsm.Done:
-		return metafsm.SettleAnswer{Status: status}
+		return metafsm.StatusAnswer{Status: status}
 	case g.Epoch != c.Epoch:
-		return metafsm.SettleAnswer{Status: metafsm.StaleEpoch}
+		return metafsm.StatusAnswer{Status: metafsm.StaleEpoch}
 	}
 	m.galleries[m.gallery(g.ID)].Settled = 0
-	return metafsm.SettleAnswer{Status: metafsm.Done}
+	return metafsm.StatusAnswer{Status: metafsm.Done}
 }

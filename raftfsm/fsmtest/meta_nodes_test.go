@@ -92,9 +92,9 @@ func (m *metaModel) node(n id.Node) int {
 	return slices.IndexFunc(m.nodes, func(r metafsm.Node) bool { return r.ID == n })
 }
 
-func (m *metaModel) putNode(c metafsm.PutNode) metafsm.PutNodeAnswer {
+func (m *metaModel) putNode(c metafsm.PutNode) metafsm.StatusAnswer {
 	if max(1, c.Node.Level) < max(1, m.level) {
-		return metafsm.PutNodeAnswer{Status: metafsm.TooOld}
+		return metafsm.StatusAnswer{Status: metafsm.TooOld}
 	}
 	if i := m.node(c.Node.ID); i >= 0 {
 		old := m.nodes[i]
@@ -103,13 +103,13 @@ func (m *metaModel) putNode(c metafsm.PutNode) metafsm.PutNodeAnswer {
 	} else {
 		m.nodes = append(m.nodes, c.Node)
 	}
-	return metafsm.PutNodeAnswer{Status: metafsm.Done}
+	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 
-func (m *metaModel) setNodeState(c metafsm.SetNodeState) metafsm.SetNodeStateAnswer {
+func (m *metaModel) setNodeState(c metafsm.SetNodeState) metafsm.StatusAnswer {
 	i, heir := m.node(c.Node), m.node(c.Heir)
 	removed := func(i int) bool { return m.nodes[i].State == metafsm.NodeRemoved }
-	unknown := metafsm.SetNodeStateAnswer{Status: metafsm.UnknownNode}
+	unknown := metafsm.StatusAnswer{Status: metafsm.UnknownNode}
 	switch {
 	case i < 0, !c.Heir.IsZero() && (heir < 0 || removed(heir)):
 		return unknown
@@ -117,7 +117,7 @@ func (m *metaModel) setNodeState(c metafsm.SetNodeState) metafsm.SetNodeStateAns
 		return unknown // removal is final
 	}
 	m.nodes[i].State, m.nodes[i].Heir = c.State, c.Heir
-	return metafsm.SetNodeStateAnswer{Status: metafsm.Done}
+	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 
 func (m *metaModel) raiseLevel(c metafsm.RaiseLevel) metafsm.RaiseLevelAnswer {

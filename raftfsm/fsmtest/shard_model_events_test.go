@@ -198,16 +198,16 @@ func (m *shardModel) activate(c shardfsm.Activate) shardfsm.RegisterAnswer {
 	return shardfsm.RegisterAnswer{Status: shardfsm.Done, Subject: c.Subject, Event: c.Event, Time: m.clock}
 }
 
-func (m *shardModel) withdraw(c shardfsm.Withdraw) shardfsm.WithdrawAnswer {
+func (m *shardModel) withdraw(c shardfsm.Withdraw) shardfsm.StatusAnswer {
 	m.advance(c.Time)
 	switch {
 	case m.stale(c.Gallery, c.Generation):
-		return shardfsm.WithdrawAnswer{Status: shardfsm.StaleGeneration}
+		return shardfsm.StatusAnswer{Status: shardfsm.StaleGeneration}
 	case m.active(c.Gallery, c.Subject, c.Event) >= 0:
-		return shardfsm.WithdrawAnswer{Status: shardfsm.Activated}
+		return shardfsm.StatusAnswer{Status: shardfsm.Activated}
 	}
 	if i := m.claim(c.Gallery, c.Event); i >= 0 && m.claims[i].subject == c.Subject {
 		m.claims = append(m.claims[:i:i], m.claims[i+1:]...)
 	}
-	return shardfsm.WithdrawAnswer{Status: shardfsm.Done}
+	return shardfsm.StatusAnswer{Status: shardfsm.Done}
 }

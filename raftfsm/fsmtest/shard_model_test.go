@@ -179,13 +179,13 @@ func (m *shardModel) delete(i int) {
 	m.enter(gone)
 }
 
-func (m *shardModel) grant(c shardfsm.Grant) shardfsm.GrantAnswer {
+func (m *shardModel) grant(c shardfsm.Grant) shardfsm.StatusAnswer {
 	if m.stale(c.Gallery, c.Generation) {
-		return shardfsm.GrantAnswer{Status: shardfsm.StaleGeneration}
+		return shardfsm.StatusAnswer{Status: shardfsm.StaleGeneration}
 	}
 	sl := m.slice(c.Gallery, c.Generation)
 	sl.granted = max(sl.granted, c.Total)
-	return shardfsm.GrantAnswer{Status: shardfsm.Done}
+	return shardfsm.StatusAnswer{Status: shardfsm.Done}
 }
 
 func (m *shardModel) slice(g id.Gallery, generation uint32) *modelSlice {
@@ -195,13 +195,13 @@ func (m *shardModel) slice(g id.Gallery, generation uint32) *modelSlice {
 	return m.slices[g]
 }
 
-func (m *shardModel) widen(c shardfsm.Widen) shardfsm.WidenAnswer {
+func (m *shardModel) widen(c shardfsm.Widen) shardfsm.StatusAnswer {
 	if m.stale(c.Gallery, c.Generation) {
-		return shardfsm.WidenAnswer{Status: shardfsm.StaleGeneration}
+		return shardfsm.StatusAnswer{Status: shardfsm.StaleGeneration}
 	}
 	sl := m.slice(c.Gallery, c.Generation)
 	sl.epoch = max(sl.epoch, c.Epoch)
-	return shardfsm.WidenAnswer{Status: shardfsm.Done}
+	return shardfsm.StatusAnswer{Status: shardfsm.Done}
 }
 
 func (m *shardModel) returnSlots(c shardfsm.ReturnSlots) shardfsm.ReturnSlotsAnswer {

@@ -151,9 +151,11 @@ func (w *shardWorld) pick() (modelEvent, bool) {
 func (w *shardWorld) newEnrolment() (kind string, c shardfsm.Register) {
 	w.events++
 	c = shardfsm.Register{
-		Gallery: w.gallery(), Op: id.Operation{1, byte(w.events >> 8), byte(w.events)},
-		Request: [16]byte{byte(w.events)}, Keyed: w.IntN(2) == 0, Subject: subjectID(w.events), Event: eventID(w.events),
-		Time: w.tick(), Recycle: w.IntN(2) == 0, Pending: w.IntN(3) == 0, Tags: w.tags(),
+		EventWrite: shardfsm.EventWrite{
+			Gallery: w.gallery(), Op: id.Operation{1, byte(w.events >> 8), byte(w.events)}, Request: [16]byte{byte(w.events)}, Keyed: w.IntN(2) == 0,
+			Subject: subjectID(w.events), Event: eventID(w.events), Time: w.tick(),
+		},
+		Recycle: w.IntN(2) == 0, Pending: w.IntN(3) == 0, Tags: w.tags(),
 	}
 	kind = "register"
 	if w.IntN(4) == 0 {
@@ -215,9 +217,11 @@ func (w *shardWorld) replace() []byte {
 		of, _ := w.pick()
 		w.events++
 		c = shardfsm.ReplaceEvent{
-			Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{3, byte(w.events >> 8), byte(w.events)},
-			Request: [16]byte{byte(w.events)}, Keyed: w.IntN(2) == 0, Subject: of.entry.Subject, Event: of.entry.Event,
-			Time: w.tick(), Tags: w.tags(), KeepTags: w.IntN(2) == 0, Revision: of.revision + 1, Oldest: w.IntN(2) == 0,
+			EventWrite: shardfsm.EventWrite{
+				Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{3, byte(w.events >> 8), byte(w.events)}, Request: [16]byte{byte(w.events)}, Keyed: w.IntN(2) == 0,
+				Subject: of.entry.Subject, Event: of.entry.Event, Time: w.tick(),
+			},
+			Tags: w.tags(), KeepTags: w.IntN(2) == 0, Revision: of.revision + 1, Oldest: w.IntN(2) == 0,
 		}
 		switch w.IntN(12) {
 		case 0:
@@ -285,8 +289,10 @@ func (w *shardWorld) remove() []byte {
 		return propose(w, shardfsm.UnregisterOp, c, w.model.unregister(c))
 	}
 	c := shardfsm.RemoveEvent{
-		Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{4, byte(w.IntN(60))},
-		Request: [16]byte{byte(w.IntN(2))}, Keyed: w.IntN(2) == 0, Time: w.tick(), Subject: of.entry.Subject, Event: of.entry.Event,
+		EventWrite: shardfsm.EventWrite{
+			Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{4, byte(w.IntN(60))}, Request: [16]byte{byte(w.IntN(2))}, Keyed: w.IntN(2) == 0, Time: w.tick(),
+			Subject: of.entry.Subject, Event: of.entry.Event,
+		},
 	}
 	if w.IntN(8) == 0 {
 		c.Event = eventID(w.IntN(w.events + 1))
@@ -313,8 +319,11 @@ func (w *shardWorld) settle() []byte {
 		return propose(w, shardfsm.WithdrawOp, c, w.model.withdraw(c))
 	}
 	c := shardfsm.Activate{
-		Gallery: of.gallery, Generation: w.generation(of.gallery), Op: of.op, Request: of.request, Keyed: w.IntN(2) == 0,
-		Subject: of.subject, Event: of.event, Time: w.tick(), Claim: of.number,
+		EventWrite: shardfsm.EventWrite{
+			Gallery: of.gallery, Generation: w.generation(of.gallery), Op: of.op, Request: of.request, Keyed: w.IntN(2) == 0,
+			Subject: of.subject, Event: of.event, Time: w.tick(),
+		},
+		Claim: of.number,
 	}
 	switch w.IntN(12) {
 	case 0:

@@ -66,9 +66,11 @@ func answerTo[C, A any](w *slotWorld, apply func(uint64, []byte) []byte, op comm
 func (w *slotWorld) register(s int, recycle bool) shardfsm.Status {
 	w.events++
 	return answerTo(w, w.shards[s].Apply, shardfsm.RegisterOp, shardfsm.Register{
-		Gallery: slotGallery, Generation: 1, Op: id.Operation{9, byte(w.events >> 8), byte(w.events)},
-		Subject: subjectID(w.events), Event: eventID(w.events), Time: w.time, Recycle: recycle,
-		Pending: w.IntN(4) == 0, Sealed: []byte{1},
+		EventWrite: shardfsm.EventWrite{
+			Gallery: slotGallery, Generation: 1, Op: id.Operation{9, byte(w.events >> 8), byte(w.events)},
+			Subject: subjectID(w.events), Event: eventID(w.events), Time: w.time,
+		},
+		Recycle: recycle, Pending: w.IntN(4) == 0, Sealed: []byte{1},
 	}).Status
 }
 
@@ -80,8 +82,11 @@ func (w *slotWorld) replace(s int) {
 	}
 	w.events++
 	a := answerTo(w, w.shards[s].Apply, shardfsm.ReplaceEventOp, shardfsm.ReplaceEvent{
-		Gallery: slotGallery, Generation: 1, Op: id.Operation{9, byte(w.events >> 8), byte(w.events)},
-		Subject: of, Event: oldest.Event, Time: w.time, Revision: oldest.Revision + 1, Oldest: true, Sealed: []byte{2},
+		EventWrite: shardfsm.EventWrite{
+			Gallery: slotGallery, Generation: 1, Op: id.Operation{9, byte(w.events >> 8), byte(w.events)},
+			Subject: of, Event: oldest.Event, Time: w.time,
+		},
+		Revision: oldest.Revision + 1, Oldest: true, Sealed: []byte{2},
 	})
 	if a.Status != shardfsm.Done {
 		w.t.Fatalf("an update of an event that is there: %v", a.Status)

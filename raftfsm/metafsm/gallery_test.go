@@ -173,7 +173,7 @@ func TestDeletedGalleryIsUnknownAtOnce(t *testing.T) {
 		t.Errorf("its name, before the shards are fenced: %v", got)
 	}
 	forget := func(generation uint32) Status {
-		return status(t, m, ForgetGalleryOp, ForgetGallery{galleryA, generation}, func(a ForgetGalleryAnswer) Status { return a.Status })
+		return status(t, m, ForgetGalleryOp, ForgetGallery{galleryA, generation}, func(a StatusAnswer) Status { return a.Status })
 	}
 	if got := forget(1); got != StaleGeneration {
 		t.Errorf("forget another generation: %v", got)
@@ -209,7 +209,7 @@ func TestNewShardsGetSlotsOnceSettled(t *testing.T) {
 		return a.Gallery
 	}
 	settle := func(epoch uint32) Status {
-		return status(t, m, SettleOp, Settle{galleryA, 1, epoch}, func(a SettleAnswer) Status { return a.Status })
+		return status(t, m, SettleOp, Settle{galleryA, 1, epoch}, func(a StatusAnswer) Status { return a.Status })
 	}
 	grow(20, 1000, 2)
 	last := grow(21, 2000, 3)

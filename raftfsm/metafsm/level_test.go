@@ -92,7 +92,7 @@ func TestLevelRisesOnlyIfAllKnow(t *testing.T) {
 	put := func(n byte, level uint32) Status {
 		node := id.Node{UUID: id.UUID{n}}
 		c := PutNode{Node{ID: node, Member: id.NewMember(node, 1), Level: level}}
-		return status(t, m, PutNodeOp, c, func(a PutNodeAnswer) Status { return a.Status })
+		return status(t, m, PutNodeOp, c, func(a StatusAnswer) Status { return a.Status })
 	}
 	raise := func(to uint32) Status {
 		return status(t, m, RaiseLevelOp, RaiseLevel{to}, func(a RaiseLevelAnswer) Status { return a.Status })

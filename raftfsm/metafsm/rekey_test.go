@@ -98,7 +98,7 @@ func TestRetiredKeysSecretsAreRefused(t *testing.T) {
 	f("both new", Done, creation(42, 42, "head 1", "head 2"))
 	access := func(secret string) Status {
 		c := PutAccessKey{AccessKey{ID: "KEY9", Tenant: tenantA, Role: 1, SealedSecret: []byte(secret)}}
-		return status(t, m, PutAccessKeyOp, c, func(a PutAccessKeyAnswer) Status { return a.Status })
+		return status(t, m, PutAccessKeyOp, c, func(a StatusAnswer) Status { return a.Status })
 	}
 	f("access key", OtherKey, access("old"))
 	f("access key", Done, access("head 3"))
@@ -106,7 +106,7 @@ func TestRetiredKeysSecretsAreRefused(t *testing.T) {
 		a := testApplication(write)
 		a.SealedKey = []byte(sealed)
 		c := CreateApplication{testWrite(write), a}
-		return status(t, m, CreateApplicationOp, c, func(a CreateApplicationAnswer) Status { return a.Status })
+		return status(t, m, CreateApplicationOp, c, func(a ApplicationAnswer) Status { return a.Status })
 	}
 	f("application", OtherKey, application(50, "old"))
 	f("application", Done, application(51, "head 4"))

@@ -72,6 +72,11 @@ func (s Status) String() string {
 	return fmt.Sprintf("status %d", uint8(s))
 }
 
+// StatusAnswer answers a command that returns only a status.
+type StatusAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+}
+
 // Write identifies a write of a client and says when it was proposed.
 type Write struct {
 	Op id.Operation `cbor:"1,keyasint"`

@@ -6,7 +6,7 @@ import "facet/raftfsm/command"
 // command in the log and is never reused.
 // Bulk registrations have the codes 32 to 47.
 var (
-	GrantOp        = command.Op[Grant, GrantAnswer]{Code: 1, Version: 1}
+	GrantOp        = command.Op[Grant, StatusAnswer]{Code: 1, Version: 1}
 	RegisterOp     = command.Op[Register, RegisterAnswer]{Code: 2, Version: 1}
 	UnregisterOp   = command.Op[Unregister, UnregisterAnswer]{Code: 3, Version: 1}
 	AddEventOp     = command.Op[AddEvent, RegisterAnswer]{Code: 4, Version: 1}
@@ -16,8 +16,8 @@ var (
 	FenceOp        = command.Op[Fence, FenceAnswer]{Code: 8, Version: 1}
 	PurgeOp        = command.Op[Purge, FenceAnswer]{Code: 9, Version: 1}
 	ActivateOp     = command.Op[Activate, RegisterAnswer]{Code: 10, Version: 1}
-	WithdrawOp     = command.Op[Withdraw, WithdrawAnswer]{Code: 11, Version: 1}
-	WidenOp        = command.Op[Widen, WidenAnswer]{Code: 12, Version: 1}
+	WithdrawOp     = command.Op[Withdraw, StatusAnswer]{Code: 11, Version: 1}
+	WidenOp        = command.Op[Widen, StatusAnswer]{Code: 12, Version: 1}
 	LoadOp         = command.Op[Load, LoadAnswer]{Code: 13, Version: 1}
 	BeginJobOp     = command.Op[BeginJob, JobAnswer]{Code: 32, Version: 1}
 	AddJobOp       = command.Op[AddJob, JobAnswer]{Code: 33, Version: 1, AnswersAs: 32}

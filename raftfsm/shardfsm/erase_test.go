@@ -44,8 +44,11 @@ func (p *planted) register(n byte) Register {
 	p.ops++
 	ref := shard.FaceRef{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: id.UUID{9, n}}, Event: id.Event{UUID: id.UUID{8, n}}}
 	return Register{
-		Gallery: testGallery, Generation: 1, Op: id.Operation{99, p.ops}, Request: [16]byte{n}, Subject: ref.Subject, Event: ref.Event,
-		Time: testTime, Sealed: shard.SealFace(p.key, ref, engine.Face{Template: p.template(n)}),
+		EventWrite: EventWrite{
+			Gallery: testGallery, Generation: 1, Op: id.Operation{99, p.ops}, Request: [16]byte{n},
+			Subject: ref.Subject, Event: ref.Event, Time: testTime,
+		},
+		Sealed: shard.SealFace(p.key, ref, engine.Face{Template: p.template(n)}),
 	}
 }
 
@@ -98,8 +101,11 @@ func TestErasedDataLeavesDiskInTime(t *testing.T) {
 	f("a replaced face", enrol, func(p *planted) {
 		ref := shard.FaceRef{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: id.UUID{9, 1}}, Event: id.Event{UUID: id.UUID{8, 1}}, Revision: 1}
 		p.propose(ReplaceEvent{
-			Gallery: testGallery, Generation: 1, Op: id.Operation{1, 2}, Subject: ref.Subject, Event: ref.Event, Time: testTime, Revision: 1,
-			Sealed: shard.SealFace(p.key, ref, engine.Face{Template: p.template(2)}),
+			EventWrite: EventWrite{
+				Gallery: testGallery, Generation: 1, Op: id.Operation{1, 2},
+				Subject: ref.Subject, Event: ref.Event, Time: testTime,
+			},
+			Revision: 1, Sealed: shard.SealFace(p.key, ref, engine.Face{Template: p.template(2)}),
 		})
 	})
 	f("a gallery", enrol, func(p *planted) {

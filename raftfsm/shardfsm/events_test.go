@@ -25,15 +25,21 @@ func testEvent(n byte) id.Event     { return id.Event{UUID: id.UUID{3, n}} }
 
 func testAddEvent(n, event byte) AddEvent {
 	return AddEvent{
-		Gallery: testGallery, Generation: 1, Op: id.Operation{event}, Request: [16]byte{event, 1}, Keyed: true,
-		Subject: testSubject(n), Event: testEvent(event), Time: testTime, Tags: []uint32{3}, Sealed: []byte{1, event},
+		EventWrite: EventWrite{
+			Gallery: testGallery, Generation: 1, Op: id.Operation{event}, Request: [16]byte{event, 1}, Keyed: true,
+			Subject: testSubject(n), Event: testEvent(event), Time: testTime,
+		},
+		Tags: []uint32{3}, Sealed: []byte{1, event},
 	}
 }
 
 func testReplace(n, event, op byte) ReplaceEvent {
 	return ReplaceEvent{
-		Gallery: testGallery, Generation: 1, Op: id.Operation{op}, Request: [16]byte{op, 1}, Keyed: true,
-		Subject: testSubject(n), Event: testEvent(event), Time: testTime, Tags: []uint32{4}, Sealed: []byte{1, op}, Revision: 1,
+		EventWrite: EventWrite{
+			Gallery: testGallery, Generation: 1, Op: id.Operation{op}, Request: [16]byte{op, 1}, Keyed: true,
+			Subject: testSubject(n), Event: testEvent(event), Time: testTime,
+		},
+		Tags: []uint32{4}, Sealed: []byte{1, op}, Revision: 1,
 	}
 }
 
@@ -46,8 +52,11 @@ func testPending(n byte) Register {
 func testActivate(n byte, claim uint64) Activate {
 	c := testRegister(n)
 	return Activate{
-		Gallery: testGallery, Generation: 1, Op: c.Op, Request: c.Request, Keyed: c.Keyed,
-		Subject: c.Subject, Event: c.Event, Time: testTime, Claim: claim,
+		EventWrite: EventWrite{
+			Gallery: testGallery, Generation: 1, Op: c.Op, Request: c.Request, Keyed: c.Keyed,
+			Subject: c.Subject, Event: c.Event, Time: testTime,
+		},
+		Claim: claim,
 	}
 }
 
@@ -75,8 +84,10 @@ func script() []any {
 		testPending(6),
 		testWithdraw(6),
 		RemoveEvent{
-			Gallery: testGallery, Generation: 1, Op: id.Operation{50}, Request: [16]byte{50}, Keyed: true,
-			Subject: testSubject(2), Event: testEvent(20), Time: testTime,
+			EventWrite: EventWrite{
+				Gallery: testGallery, Generation: 1, Op: id.Operation{50}, Request: [16]byte{50}, Keyed: true,
+				Subject: testSubject(2), Event: testEvent(20), Time: testTime,
+			},
 		},
 		ReturnSlots{Gallery: testGallery, Generation: 1, Granted: 10, Keep: 1, Recycle: 1, Time: testTime},
 		Widen{Gallery: testGallery, Generation: 1, Epoch: 3},

@@ -60,9 +60,11 @@ func newTable(t testing.TB) *score.Table {
 
 func testRegister(n byte) Register {
 	return Register{
-		Gallery: testGallery, Generation: 1, Op: id.Operation{n}, Request: [16]byte{n, 1}, Keyed: n%2 == 1,
-		Subject: id.Subject{UUID: id.UUID{2, n}}, Event: id.Event{UUID: id.UUID{3, n}},
-		Time: 1_700_000_000_000 + int64(n), Tags: []uint32{7, 70_000}, Sealed: []byte{1, n}, Recycle: n == 2,
+		EventWrite: EventWrite{
+			Gallery: testGallery, Generation: 1, Op: id.Operation{n}, Request: [16]byte{n, 1}, Keyed: n%2 == 1,
+			Subject: id.Subject{UUID: id.UUID{2, n}}, Event: id.Event{UUID: id.UUID{3, n}}, Time: 1_700_000_000_000 + int64(n),
+		},
+		Tags: []uint32{7, 70_000}, Sealed: []byte{1, n}, Recycle: n == 2,
 	}
 }
 

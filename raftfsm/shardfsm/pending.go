@@ -2,7 +2,6 @@ package shardfsm
 
 import (
 	"facet/internal/id"
-	"facet/raftfsm/operation"
 	"facet/shard"
 )
 
@@ -14,25 +13,14 @@ import (
 // again with the registration), or UnknownSubject when the subject of a further
 // event is gone.
 type Activate struct {
-	Gallery    id.Gallery   `cbor:"1,keyasint"`
-	Generation uint32       `cbor:"2,keyasint"`
-	Op         id.Operation `cbor:"3,keyasint"`
-	// Request is a hash of the request's body.
-	Request [16]byte `cbor:"4,keyasint"`
-	// Keyed operations are remembered for 24 hours, others for 10 minutes.
-	Keyed   bool       `cbor:"5,keyasint,omitempty"`
-	Subject id.Subject `cbor:"6,keyasint"`
-	Event   id.Event   `cbor:"7,keyasint"`
-	// Time is the proposer's clock in milliseconds since 1970.
-	Time int64 `cbor:"8,keyasint"`
+	EventWrite
 	// Claim is that of the answer that came before the search.
 	Claim uint64 `cbor:"9,keyasint"`
 }
 
 func (c Activate) apply(m *Machine) RegisterAnswer {
 	now := m.advance(c.Time)
-	name := operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-	done, status := m.once(place{c.Gallery, c.Generation}, name, RegisterOp.Code, AddEventOp.Code)
+	done, status := m.once(c.place(), c.name(), RegisterOp.Code, AddEventOp.Code)
 	switch {
 	case status == Replayed && done.IDs != [2][16]byte{c.Subject.UUID, c.Event.UUID}:
 		return RegisterAnswer{Status: Conflict}
@@ -52,7 +40,7 @@ func (c Activate) apply(m *Machine) RegisterAnswer {
 	if further {
 		code = AddEventOp.Code
 	}
-	m.remember(c.Gallery, name, code, c.Subject.UUID, c.Event.UUID)
+	m.remember(c.Gallery, c.name(), code, c.Subject.UUID, c.Event.UUID)
 	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now}
 }
 
@@ -68,14 +56,8 @@ type Withdraw struct {
 	Time int64 `cbor:"5,keyasint"`
 }
 
-// WithdrawAnswer is Done (it is pending no more, or never was), Activated or
-// StaleGeneration.
-type WithdrawAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-}
-
-func (c Withdraw) apply(m *Machine) WithdrawAnswer {
+func (c Withdraw) apply(m *Machine) StatusAnswer {
 	m.advance(c.Time)
 	err := m.shard.Pending().Withdraw(c.Gallery, c.Generation, c.Subject, c.Event)
-	return WithdrawAnswer{statusOf(err)}
+	return StatusAnswer{statusOf(err)}
 }

@@ -7,8 +7,8 @@ import (
 	"facet/shard"
 )
 
-// Register adds a new subject with one event.
-type Register struct {
+// EventWrite identifies one write of a client to one event.
+type EventWrite struct {
 	Gallery    id.Gallery   `cbor:"1,keyasint"`
 	Generation uint32       `cbor:"2,keyasint"`
 	Op         id.Operation `cbor:"3,keyasint"`
@@ -20,6 +20,17 @@ type Register struct {
 	Event   id.Event   `cbor:"7,keyasint"`
 	// Time is the proposer's clock in milliseconds since 1970.
 	Time int64 `cbor:"8,keyasint"`
+}
+
+func (w EventWrite) place() place { return place{w.Gallery, w.Generation} }
+
+func (w EventWrite) name() operation.Name {
+	return operation.Name{Op: w.Op, Request: w.Request, Keyed: w.Keyed}
+}
+
+// Register adds a new subject with one event.
+type Register struct {
+	EventWrite
 	// Tags are identities of tags.
 	Tags []uint32 `cbor:"9,keyasint,omitempty"`
 	// Sealed is the face, by shard.SealFace for Gallery, Generation, Subject, Event.
@@ -74,10 +85,6 @@ func (c AddEvent) apply(m *Machine) RegisterAnswer {
 // enrolment is a Register or an AddEvent.
 type enrolment Register
 
-func (c enrolment) name() operation.Name {
-	return operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-}
-
 func (c enrolment) event(time int64) shard.Event {
 	if mutant.MapOrder {
 		c.Tags = mutant.Shuffle(c.Tags)
@@ -97,7 +104,7 @@ func (c enrolment) reuse() shard.Reuse {
 
 func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 	now := m.advance(c.Time)
-	done, status := m.once(place{c.Gallery, c.Generation}, c.name(), code)
+	done, status := m.once(c.place(), c.name(), code)
 	switch {
 	case status == Replayed && code == AddEventOp.Code && done.IDs[0] != c.Subject.UUID:
 		return RegisterAnswer{Status: Conflict}

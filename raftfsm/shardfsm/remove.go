@@ -37,23 +37,12 @@ func (c Unregister) apply(m *Machine) UnregisterAnswer {
 // subject. Op names this attempt, as in Unregister. The answer is an
 // UnregisterAnswer, which may also be UnknownEvent.
 type RemoveEvent struct {
-	Gallery    id.Gallery   `cbor:"1,keyasint"`
-	Generation uint32       `cbor:"2,keyasint"`
-	Op         id.Operation `cbor:"3,keyasint"`
-	// Request is a hash of the request's body.
-	Request [16]byte `cbor:"4,keyasint"`
-	// Keyed operations are remembered for 24 hours, others for 10 minutes.
-	Keyed   bool       `cbor:"5,keyasint,omitempty"`
-	Subject id.Subject `cbor:"6,keyasint"`
-	Event   id.Event   `cbor:"7,keyasint"`
-	// Time is the proposer's clock in milliseconds since 1970.
-	Time int64 `cbor:"8,keyasint"`
+	EventWrite
 }
 
 func (c RemoveEvent) apply(m *Machine) UnregisterAnswer {
 	now := m.advance(c.Time)
-	name := operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-	return m.remove(removal{place{c.Gallery, c.Generation}, name, RemoveEventOp.Code, [2][16]byte{c.Subject.UUID, c.Event.UUID}}, now, func() error {
+	return m.remove(removal{c.place(), c.name(), RemoveEventOp.Code, [2][16]byte{c.Subject.UUID, c.Event.UUID}}, now, func() error {
 		return m.shard.Remove(shard.Removal{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event, Time: now})
 	})
 }

@@ -1,7 +1,6 @@
 package shardfsm
 
 import (
-	"facet/internal/id"
 	"facet/raftfsm/operation"
 	"facet/shard"
 )
@@ -11,17 +10,7 @@ import (
 // free slot, else that of the oldest deleted entry, else none: then it is left out,
 // so that an update needs no slot. The answer is a RegisterAnswer.
 type ReplaceEvent struct {
-	Gallery    id.Gallery   `cbor:"1,keyasint"`
-	Generation uint32       `cbor:"2,keyasint"`
-	Op         id.Operation `cbor:"3,keyasint"`
-	// Request is a hash of the request's body.
-	Request [16]byte `cbor:"4,keyasint"`
-	// Keyed operations are remembered for 24 hours, others for 10 minutes.
-	Keyed   bool       `cbor:"5,keyasint,omitempty"`
-	Subject id.Subject `cbor:"6,keyasint"`
-	Event   id.Event   `cbor:"7,keyasint"`
-	// Time is the proposer's clock in milliseconds since 1970.
-	Time int64 `cbor:"8,keyasint"`
+	EventWrite
 	// Tags are identities of tags; they are ignored with KeepTags.
 	Tags     []uint32 `cbor:"9,keyasint,omitempty"`
 	KeepTags bool     `cbor:"10,keyasint,omitempty"`
@@ -37,8 +26,7 @@ type ReplaceEvent struct {
 
 func (c ReplaceEvent) apply(m *Machine) RegisterAnswer {
 	now := m.advance(c.Time)
-	name := operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-	done, status := m.once(place{c.Gallery, c.Generation}, name, ReplaceEventOp.Code)
+	done, status := m.once(c.place(), c.name(), ReplaceEventOp.Code)
 	switch {
 	case status == Replayed && (done.IDs[0] != c.Subject.UUID || !c.Oldest && done.IDs[1] != c.Event.UUID):
 		return RegisterAnswer{Status: Conflict}
@@ -59,7 +47,7 @@ func (c ReplaceEvent) apply(m *Machine) RegisterAnswer {
 		return RegisterAnswer{Status: status}
 	}
 	m.ops.Remember(operation.Outcome{
-		Name: name, Kind: ReplaceEventOp.Code, Scope: c.Gallery.UUID,
+		Name: c.name(), Kind: ReplaceEventOp.Code, Scope: c.Gallery.UUID,
 		IDs: [2][16]byte{c.Subject.UUID, c.Event.UUID}, Number: c.Revision,
 	})
 	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now, Revision: c.Revision}

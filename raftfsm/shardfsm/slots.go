@@ -15,17 +15,11 @@ type Grant struct {
 	Total      uint32     `cbor:"3,keyasint"`
 }
 
-// GrantAnswer is Done or StaleGeneration.
-type GrantAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-}
-
-func (c Grant) apply(m *Machine) GrantAnswer {
+func (c Grant) apply(m *Machine) StatusAnswer {
 	if mutant.GrantAdds {
 		c.Total += m.shard.Slots().Usage(c.Gallery).Granted
 	}
-	answer := GrantAnswer{Status: statusOf(m.shard.Slots().Grant(shard.Grant(c)))}
-	return answer
+	return StatusAnswer{statusOf(m.shard.Slots().Grant(shard.Grant(c)))}
 }
 
 // ReturnSlots has a shard give slots back, so that meta may reclaim them for other

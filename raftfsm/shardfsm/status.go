@@ -67,6 +67,11 @@ func (s Status) String() string {
 	return fmt.Sprintf("status %d", uint8(s))
 }
 
+// StatusAnswer answers a command that returns only a status.
+type StatusAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+}
+
 // statuses are the outcomes that errors of the shard stand for.
 var statuses = []struct {
 	err    error

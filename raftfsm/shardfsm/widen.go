@@ -11,12 +11,6 @@ type Widen struct {
 	Epoch      uint32     `cbor:"3,keyasint"`
 }
 
-// WidenAnswer is Done or StaleGeneration.
-type WidenAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-}
-
-func (c Widen) apply(m *Machine) WidenAnswer {
-	err := m.shard.Widen(c.Gallery, c.Generation, c.Epoch)
-	return WidenAnswer{statusOf(err)}
+func (c Widen) apply(m *Machine) StatusAnswer {
+	return StatusAnswer{statusOf(m.shard.Widen(c.Gallery, c.Generation, c.Epoch))}
 }
