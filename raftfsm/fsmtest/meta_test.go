@@ -292,7 +292,7 @@ func (m *metaModel) compare(t *testing.T, replica int, got *metafsm.Machine) {
 	if some {
 		same(t, replica, "restoration", *m.restoration, restoration)
 	}
-	var deleting []metafsm.Gallery
+	deleting := []metafsm.Gallery{}
 	for _, tenant := range m.tenants {
 		galleries, applications := []metafsm.Gallery{}, []metafsm.Application{}
 		for _, g := range m.galleries {

@@ -79,12 +79,7 @@ type Restoration struct {
 
 // Restoration gives the newest restoration; ok is false if there was none.
 func (m *Machine) Restoration() (r Restoration, ok bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if m.state.restoration == nil {
-		return Restoration{}, false
-	}
-	return *m.state.restoration, true
+	return find(m, func(st *state) *Restoration { return st.restoration })
 }
 
 // restore adds a record, numbered anew.

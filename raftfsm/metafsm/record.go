@@ -1,7 +1,6 @@
 package metafsm
 
 import (
-	"bytes"
 	"slices"
 
 	"facet/internal/id"
@@ -145,11 +144,6 @@ const (
 	KeyRevoked KeyState = 1
 )
 
-func (k AccessKey) clone() AccessKey {
-	k.SealedSecret = bytes.Clone(k.SealedSecret)
-	return k
-}
-
 // Gallery is a gallery of a tenant.
 type Gallery struct {
 	ID          id.Gallery `cbor:"1,keyasint"`
@@ -178,11 +172,6 @@ type Gallery struct {
 	Settled int `cbor:"14,keyasint,omitempty"`
 }
 
-func (g Gallery) clone() Gallery {
-	g.WrappedKey = bytes.Clone(g.WrappedKey)
-	return g
-}
-
 // Application is an access identity of a gallery.
 type Application struct {
 	ID          id.Application `cbor:"1,keyasint"`
@@ -205,11 +194,6 @@ type Application struct {
 	Created int64 `cbor:"12,keyasint"`
 	// Seq is given when it is made; it orders by creation.
 	Seq uint64 `cbor:"13,keyasint,omitempty"`
-}
-
-func (a Application) clone() Application {
-	a.SealedKey = bytes.Clone(a.SealedKey)
-	return a
 }
 
 // ShardGrant is how many slots of a gallery were granted to a shard in all, and how

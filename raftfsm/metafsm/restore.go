@@ -58,7 +58,7 @@ func (l *loader) load(m codec.Message, ops *operation.Loader) error {
 		return err
 	}
 	if m.Code == headState.Code {
-		return l.head(m)
+		return add(m, headState, l.head)
 	}
 	if l.missing == 0 {
 		return fmt.Errorf("%w: record %d is out of place", ErrSnapshot, m.Code)
@@ -66,29 +66,34 @@ func (l *loader) load(m codec.Message, ops *operation.Loader) error {
 	l.missing--
 	switch m.Code {
 	case headNode.Code:
-		return l.node(m)
+		return add(m, headNode, l.node)
 	case headTenant.Code:
-		return l.tenant(m)
+		return add(m, headTenant, l.tenant)
 	case headAccessKey.Code:
-		return l.accessKey(m)
+		return add(m, headAccessKey, l.accessKey)
 	case headGallery.Code:
-		return l.gallery(m)
+		return add(m, headGallery, l.gallery)
 	case headGrants.Code:
-		return l.grants(m)
+		return add(m, headGrants, l.grants)
 	case headTags.Code:
-		return l.tags(m)
+		return add(m, headTags, l.tags)
 	case headApplication.Code:
-		return l.application(m)
+		return add(m, headApplication, l.application)
 	default:
 		return fmt.Errorf("%w: unknown record %d", codec.ErrMalformed, m.Code)
 	}
 }
 
-func (l *loader) head(m codec.Message) error {
-	r, err := body[stateRecord](m, headState)
+// add decodes a record and calls to with it.
+func add[T any](m codec.Message, h codec.Head, to func(T) error) error {
+	r, err := body[T](m, h)
 	if err != nil {
 		return err
 	}
+	return to(r)
+}
+
+func (l *loader) head(r stateRecord) error {
 	if l.begun {
 		return fmt.Errorf("%w: two heads", ErrSnapshot)
 	}
@@ -101,11 +106,7 @@ func (l *loader) head(m codec.Message) error {
 	return nil
 }
 
-func (l *loader) node(m codec.Message) error {
-	n, err := body[Node](m, headNode)
-	if err != nil {
-		return err
-	}
+func (l *loader) node(n Node) error {
 	if l.state.nodes[n.ID] != nil {
 		return fmt.Errorf("%w: node %s is there twice", ErrSnapshot, n.ID)
 	}
@@ -113,11 +114,7 @@ func (l *loader) node(m codec.Message) error {
 	return nil
 }
 
-func (l *loader) tenant(m codec.Message) error {
-	t, err := body[Tenant](m, headTenant)
-	if err != nil {
-		return err
-	}
+func (l *loader) tenant(t Tenant) error {
 	if _, named := l.state.byName[t.Name]; named || l.state.tenants[t.ID] != nil {
 		return fmt.Errorf("%w: tenant %s is there twice", ErrSnapshot, t.ID)
 	}
@@ -125,26 +122,18 @@ func (l *loader) tenant(m codec.Message) error {
 	return nil
 }
 
-func (l *loader) accessKey(m codec.Message) error {
-	k, err := body[AccessKey](m, headAccessKey)
-	if err != nil {
-		return err
-	}
+func (l *loader) accessKey(k AccessKey) error {
 	if l.state.tenants[k.Tenant] == nil || l.state.keys[k.ID] != nil {
-		return fmt.Errorf("%w: an access key without tenant, or there twice", ErrSnapshot)
+		return fmt.Errorf("%w: an access key has no tenant or is there twice", ErrSnapshot)
 	}
 	l.state.keys[k.ID] = &k
 	return nil
 }
 
-func (l *loader) gallery(m codec.Message) error {
-	g, err := body[Gallery](m, headGallery)
-	if err != nil {
-		return err
-	}
+func (l *loader) gallery(g Gallery) error {
 	t := l.state.tenants[g.Tenant]
 	if t == nil || l.state.galleries[g.ID] != nil {
-		return fmt.Errorf("%w: gallery %s is there twice or without tenant", ErrSnapshot, g.ID)
+		return fmt.Errorf("%w: gallery %s has no tenant or is there twice", ErrSnapshot, g.ID)
 	}
 	if _, named := t.byName[g.Name]; named {
 		return fmt.Errorf("%w: the name of gallery %s is taken", ErrSnapshot, g.ID)
@@ -153,46 +142,35 @@ func (l *loader) gallery(m codec.Message) error {
 	return nil
 }
 
-func (l *loader) grants(m codec.Message) error {
-	r, err := body[grantsRecord](m, headGrants)
-	if err != nil {
-		return err
-	}
+func (l *loader) grants(r grantsRecord) error {
 	g := l.state.gallery(r.Gallery)
+	wrong := fmt.Errorf("%w: the grants of gallery %s", ErrSnapshot, r.Gallery)
 	if g == nil || l.state.grants[r.Gallery] != nil {
-		return fmt.Errorf("%w: grants of gallery %s", ErrSnapshot, r.Gallery)
+		return wrong
 	}
 	var sum uint64
 	for i, of := range r.Grants {
 		sum += uint64(of.Slots())
 		if of.Reclaimed > of.Total || sum > uint64(g.Size) || i > 0 && of.Shard <= r.Grants[i-1].Shard {
-			return fmt.Errorf("%w: grants of gallery %s", ErrSnapshot, r.Gallery)
+			return wrong
 		}
 	}
 	l.state.grants[r.Gallery] = r.Grants
 	return nil
 }
 
-func (l *loader) tags(m codec.Message) error {
-	s, err := body[tagSet](m, headTags)
-	if err != nil {
-		return err
-	}
-	if l.state.gallery(s.Gallery) == nil || l.state.tags[s.Gallery] != nil || !s.sound() {
-		return fmt.Errorf("%w: tags of gallery %s", ErrSnapshot, s.Gallery)
+func (l *loader) tags(s tagSet) error {
+	if l.state.gallery(s.Gallery) == nil || l.state.tags[s.Gallery] != nil || !s.valid() {
+		return fmt.Errorf("%w: the tags of gallery %s", ErrSnapshot, s.Gallery)
 	}
 	l.state.tags[s.Gallery] = &s
 	return nil
 }
 
-func (l *loader) application(m codec.Message) error {
-	a, err := body[Application](m, headApplication)
-	if err != nil {
-		return err
-	}
+func (l *loader) application(a Application) error {
 	g := l.state.gallery(a.Gallery)
 	if g == nil || g.Tenant != a.Tenant || l.state.taken(a) {
-		return fmt.Errorf("%w: application %s is there twice or without gallery", ErrSnapshot, a.ID)
+		return fmt.Errorf("%w: application %s has no gallery or is there twice", ErrSnapshot, a.ID)
 	}
 	l.state.addApplication(a)
 	return nil

@@ -127,8 +127,8 @@ func (st *state) tagsOf(g id.Gallery) *tagSet {
 	return &tagSet{Gallery: g}
 }
 
-// sound tells whether names and identities are there once and within bounds.
-func (s *tagSet) sound() bool {
+// valid reports whether names and identities are there once and within bounds.
+func (s *tagSet) valid() bool {
 	names, identities := map[string]bool{}, map[uint32]bool{0: true}
 	for _, tags := range [][]Tag{s.Live, s.Dormant} {
 		for _, t := range tags {
