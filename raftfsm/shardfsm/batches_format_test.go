@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/raftfsm/metafsm"
+	"facet/shard/job"
 	"facet/shard/segment"
 )
 
@@ -47,7 +48,7 @@ func TestBatchedSnapshotMatchesFormat(t *testing.T) {
 			t.Errorf("registration %d, again: %v, want %v", n, a.Status, Replayed)
 		}
 	}
-	page, _, err := again.Jobs().Page(jobOf(1, 1).plain(), 0, 9)
+	page, _, err := again.Jobs().Page(job.Name(jobOf(1, 1)), 0, 9)
 	if err != nil || len(page) != 2 || !bytes.Equal(page[0].Sealed, []byte{1}) || page[1].Result == nil {
 		t.Errorf("the restored job's page is %v, %v", page, err)
 	}

@@ -18,10 +18,6 @@ type JobName struct {
 	Batch      id.Batch   `cbor:"3,keyasint"`
 }
 
-func (n JobName) plain() job.Name {
-	return job.Name{Gallery: n.Gallery, Generation: n.Generation, Batch: n.Batch}
-}
-
 // JobAnswer answers all commands on jobs: Done, Replayed (BeginJob: it was begun
 // before), Conflict, StaleGeneration, Outdated (BeginJob), JobsFull, UnknownJob or
 // JobItemsMissing.
@@ -34,23 +30,27 @@ type JobAnswer struct {
 	Open   bool   `cbor:"5,keyasint,omitempty"`
 }
 
-// onJob carries out a command on a batch of a generation that is not fenced off.
-func (m *Machine) onJob(n JobName, time int64, effect func(now int64) (job.Progress, Status, error)) JobAnswer {
+// onJob applies a command to a batch of a generation that is not fenced off.
+func (m *Machine) onJob(n JobName, time int64, effect func(now int64) (job.Progress, error)) JobAnswer {
 	now := m.advance(time)
-	answer := JobAnswer{Status: StaleGeneration}
-	if m.shard.Check(n.Gallery, n.Generation) == nil {
-		p, status, err := effect(now)
-		answer = JobAnswer{Status: status, Total: p.Total, Items: p.Items, Done: p.Done, Open: p.Open}
-		if err != nil {
-			answer = JobAnswer{Status: jobStatus(err)}
-		}
+	if m.shard.Check(n.Gallery, n.Generation) != nil {
+		return JobAnswer{Status: StaleGeneration}
 	}
-	return answer
+	p, err := effect(now)
+	if err != nil {
+		return JobAnswer{Status: jobStatus(err)}
+	}
+	return JobAnswer{Status: Done, Total: p.Total, Items: p.Items, Done: p.Done, Open: p.Open}
 }
 
-// jobStatus is the outcome that an error of the book stands for.
+// errOutdated is returned when the gallery lies on more shards than the proposer knew.
+var errOutdated = errors.New("shardfsm: the gallery lies on more shards")
+
+// jobStatus returns the status for an error of the book.
 func jobStatus(err error) Status {
 	switch {
+	case errors.Is(err, errOutdated):
+		return Outdated
 	case errors.Is(err, job.ErrUnknown):
 		return UnknownJob
 	case errors.Is(err, job.ErrConflict):
@@ -81,19 +81,21 @@ type BeginJob struct {
 }
 
 func (c BeginJob) apply(m *Machine) JobAnswer {
-	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
-		_, missing := m.jobs.Find(c.Name.plain())
-		if missing != nil && c.Epoch != 0 && m.shard.Epoch(c.Name.Gallery) > c.Epoch {
-			return job.Progress{}, Outdated, nil
+	known := false
+	a := m.onJob(c.Name, c.Time, func(now int64) (job.Progress, error) {
+		_, err := m.jobs.Find(job.Name(c.Name))
+		known = err == nil
+		if !known && c.Epoch != 0 && m.shard.Epoch(c.Name.Gallery) > c.Epoch {
+			return job.Progress{}, errOutdated
 		}
-		p, err := m.jobs.Begin(job.Begin{
-			Name: c.Name.plain(), Application: c.Application, Request: c.Request, Total: c.Total, Time: now,
+		return m.jobs.Begin(job.Begin{
+			Name: job.Name(c.Name), Application: c.Application, Request: c.Request, Total: c.Total, Time: now,
 		})
-		if missing == nil {
-			return p, Replayed, err
-		}
-		return p, Done, err
 	})
+	if known && a.Status == Done {
+		a.Status = Replayed
+	}
+	return a
 }
 
 // AddJob gives a batch its items from index First on, each by job.SealItem. Those
@@ -106,9 +108,8 @@ type AddJob struct {
 }
 
 func (c AddJob) apply(m *Machine) JobAnswer {
-	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
-		p, err := m.jobs.Add(c.Name.plain(), c.First, c.Items, now)
-		return p, Done, err
+	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, error) {
+		return m.jobs.Add(job.Name(c.Name), c.First, c.Items, now)
 	})
 }
 
@@ -119,9 +120,8 @@ type OpenJob struct {
 }
 
 func (c OpenJob) apply(m *Machine) JobAnswer {
-	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
-		p, err := m.jobs.Open(c.Name.plain(), now)
-		return p, Done, err
+	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, error) {
+		return m.jobs.Open(job.Name(c.Name), now)
 	})
 }
 
@@ -133,9 +133,8 @@ type FinishJob struct {
 }
 
 func (c FinishJob) apply(m *Machine) JobAnswer {
-	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
-		p, err := m.jobs.Finish(c.Name.plain(), c.Results, now)
-		return p, Done, err
+	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, error) {
+		return m.jobs.Finish(job.Name(c.Name), c.Results, now)
 	})
 }
 

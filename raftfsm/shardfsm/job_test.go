@@ -63,7 +63,7 @@ func TestJobBytesMatchFormat(t *testing.T) {
 	if err := again.Restore(strings.NewReader(string(stored))); err != nil || again.Digest() != m.Digest() {
 		t.Fatalf("restore: %v", err)
 	}
-	if page, _, err := again.Jobs().Page(jobOf(1, 1).plain(), 0, 9); err != nil || len(page) != 2 || page[1].Result == nil {
+	if page, _, err := again.Jobs().Page(job.Name(jobOf(1, 1)), 0, 9); err != nil || len(page) != 2 || page[1].Result == nil {
 		t.Errorf("the restored page is %v, %v", page, err)
 	}
 }
@@ -116,7 +116,7 @@ func TestOutdatedJobIsRefusedUnlessBegun(t *testing.T) {
 	f("the same job again, by the first list", 1, 1, Replayed)
 	f("another one by the first list", 2, 1, Outdated)
 	f("by the list before", 2, 2, Outdated)
-	if _, missing := m.Jobs().Find(jobOf(1, 2).plain()); missing == nil {
+	if _, missing := m.Jobs().Find(job.Name(jobOf(1, 2))); missing == nil {
 		t.Error("what was refused is there")
 	}
 	f("by this list", 2, 3, Done)
