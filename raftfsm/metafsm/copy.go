@@ -1,7 +1,6 @@
 package metafsm
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -32,41 +31,40 @@ type Tags struct {
 	set     *tagSet
 }
 
-// ReadCopied takes a record of a snapshot; ok is false for one that belongs to the
-// cluster that it was made of (nodes, shards, operations). The error wraps
+// readCopied converts a record of a snapshot. ok is false for a record that no backup
+// keeps: nodes, shards and operations belong to one cluster. The error wraps
 // codec.ErrMalformed.
-func ReadCopied(m codec.Message) (c Copied, ok bool, err error) {
+func readCopied(m codec.Message) (c Copied, ok bool, err error) {
 	switch m.Code {
 	case headState.Code:
 		var r stateRecord
-		r, err = body[stateRecord](m, headState)
-		c.Cluster, ok = r.Cluster, r.Cluster != nil
+		err = m.Decode(headState, &r)
+		c.Cluster = r.Cluster
+		return c, err == nil && c.Cluster != nil, err
 	case headTenant.Code:
-		c.Tenant, err = copied[Tenant](m, headTenant)
+		c.Tenant = new(Tenant)
+		err = m.Decode(headTenant, c.Tenant)
 	case headAccessKey.Code:
-		c.AccessKey, err = copied[AccessKey](m, headAccessKey)
+		c.AccessKey = new(AccessKey)
+		err = m.Decode(headAccessKey, c.AccessKey)
 	case headGallery.Code:
-		c.Gallery, err = copied[Gallery](m, headGallery)
+		c.Gallery = new(Gallery)
+		err = m.Decode(headGallery, c.Gallery)
 	case headGrants.Code:
 		var r grantsRecord
-		r, err = body[grantsRecord](m, headGrants)
+		err = m.Decode(headGrants, &r)
 		c.Grants = &GrantsOf{r.Gallery, r.Grants}
 	case headTags.Code:
-		var set *tagSet
-		if set, err = copied[tagSet](m, headTags); err == nil {
-			c.Tags = &Tags{set.Gallery, set}
-		}
+		set := new(tagSet)
+		err = m.Decode(headTags, set)
+		c.Tags = &Tags{set.Gallery, set}
 	case headApplication.Code:
-		c.Application, err = copied[Application](m, headApplication)
+		c.Application = new(Application)
+		err = m.Decode(headApplication, c.Application)
 	default:
-		return Copied{}, false, nil
+		return c, false, nil
 	}
-	return c, err == nil && (ok || m.Code != headState.Code), err
-}
-
-func copied[T any](m codec.Message, h codec.Head) (*T, error) {
-	v, err := body[T](m, h)
-	return &v, err
+	return c, err == nil, err
 }
 
 // Encode gives the record's bytes, as Load takes them.
@@ -91,41 +89,32 @@ func (c Copied) Encode() []byte {
 	}
 }
 
-// ReadAllCopied reads what a Frozen wrote and hands on what a backup keeps of it,
-// galleries that are being deleted excepted. The error is as of ReadCopied, or wraps
-// codec.ErrCorrupt, or is r's or take's.
+// ReadAllCopied reads the snapshot that a Frozen wrote to r. It calls take with each
+// record that a backup keeps, except galleries under deletion. It returns a wrapped
+// codec.ErrCorrupt or codec.ErrMalformed, or the first error of r or take.
 func ReadAllCopied(r io.Reader, take func(Copied) error) error {
-	in, err := codec.NewReader(r, magic)
+	_, err := codec.ReadAll(r, magic, func(record codec.Message) error {
+		c, ok, err := readCopied(record)
+		if err != nil || !ok || c.Gallery != nil && c.Gallery.Deleting {
+			return err
+		}
+		return take(c)
+	})
 	if err != nil {
 		return fmt.Errorf("copy meta: %w", err)
 	}
-	for {
-		record, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("copy meta: %w", err)
-		}
-		c, ok, err := ReadCopied(record)
-		if err == nil && ok && (c.Gallery == nil || !c.Gallery.Deleting) {
-			err = take(c)
-		}
-		if err != nil {
-			return fmt.Errorf("copy meta: %w", err)
-		}
-	}
+	return nil
 }
 
-// CopiedOf reads what Copied.Encode gave; the error wraps codec.ErrMalformed.
+// CopiedOf decodes the result of Copied.Encode. The error wraps codec.ErrMalformed.
 func CopiedOf(b []byte) (Copied, error) {
 	m, err := codec.Split(b)
 	if err != nil {
 		return Copied{}, err
 	}
-	c, ok, err := ReadCopied(m)
+	c, ok, err := readCopied(m)
 	if err == nil && !ok {
-		err = fmt.Errorf("%w: record %d is of no backup", codec.ErrMalformed, m.Code)
+		err = fmt.Errorf("%w: a backup has no record %d", codec.ErrMalformed, m.Code)
 	}
 	return c, err
 }

@@ -84,12 +84,8 @@ func (m *Machine) Restoration() (r Restoration, ok bool) {
 
 // restore adds a record, numbered anew.
 func (st *state) restore(record []byte) Status {
-	message, err := codec.Split(record)
+	c, err := CopiedOf(record)
 	if err != nil {
-		return Conflict
-	}
-	c, ok, err := ReadCopied(message)
-	if err != nil || !ok {
 		return Conflict
 	}
 	// A restoration may have begun with the key that is being retired meanwhile.
@@ -112,7 +108,7 @@ func (st *state) restore(record []byte) Status {
 	case c.Cluster != nil:
 		return Conflict
 	}
-	message, err = codec.Split(c.Encode())
+	message, err := codec.Split(c.Encode())
 	if err != nil {
 		return Conflict
 	}

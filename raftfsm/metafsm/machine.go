@@ -1,7 +1,6 @@
 package metafsm
 
 import (
-	"fmt"
 	"sync"
 
 	"facet/raftfsm"
@@ -37,21 +36,12 @@ func newMachine(l operation.Limits) *Machine {
 	return &Machine{limits: l, known: Level, state: newState(), ops: operation.New(l), changed: make(chan struct{})}
 }
 
-// Apply gives a command its effect and returns the answer. An empty command and
-// one that this binary may skip have none and give nil; bytes that are no command
-// were never proposed by this software and panic.
+// Apply applies the command at index and returns the answer, as command.Apply does.
 func (m *Machine) Apply(index uint64, cmd []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.index = index
-	if len(cmd) == 0 {
-		return nil
-	}
-	answer, err := command.Apply(commands[:], m, cmd)
-	if err != nil {
-		panic(fmt.Sprintf("bug: command at index %d: %v", index, err))
-	}
-	return answer
+	return command.Apply(commands[:], m, index, cmd)
 }
 
 // Changed gives a channel that is closed at the next change of any record.

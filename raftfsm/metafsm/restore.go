@@ -1,7 +1,6 @@
 package metafsm
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -14,24 +13,12 @@ import (
 // codec.ErrCorrupt, codec.ErrMalformed, ErrSnapshot, operation.ErrSnapshot, or is
 // r's.
 func (m *Machine) Restore(r io.Reader) error {
-	in, err := codec.NewReader(r, magic)
-	if err != nil {
-		return fmt.Errorf("restore meta: %w", err)
-	}
 	records, ops := loader{state: newState(), known: m.known}, operation.NewLoader(m.limits)
-	for {
-		record, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			err = records.load(record, ops)
-		}
-		if err != nil {
-			return fmt.Errorf("restore meta: %w", err)
-		}
+	index, err := codec.ReadAll(r, magic, func(record codec.Message) error { return records.load(record, ops) })
+	var memory *operation.Memory
+	if err == nil {
+		memory, err = ops.Memory()
 	}
-	memory, err := ops.Memory()
 	if err == nil && (!records.begun || records.missing != 0) {
 		err = fmt.Errorf("%w: records are missing", ErrSnapshot)
 	}
@@ -40,7 +27,7 @@ func (m *Machine) Restore(r io.Reader) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.index, m.ops, m.state = in.Index(), memory, records.state
+	m.index, m.ops, m.state = index, memory, records.state
 	m.touch()
 	return nil
 }
@@ -58,7 +45,7 @@ func (l *loader) load(m codec.Message, ops *operation.Loader) error {
 		return err
 	}
 	if m.Code == headState.Code {
-		return add(m, headState, l.head)
+		return codec.Take(m, headState, l.head)
 	}
 	if l.missing == 0 {
 		return fmt.Errorf("%w: record %d is out of place", ErrSnapshot, m.Code)
@@ -66,31 +53,22 @@ func (l *loader) load(m codec.Message, ops *operation.Loader) error {
 	l.missing--
 	switch m.Code {
 	case headNode.Code:
-		return add(m, headNode, l.node)
+		return codec.Take(m, headNode, l.node)
 	case headTenant.Code:
-		return add(m, headTenant, l.tenant)
+		return codec.Take(m, headTenant, l.tenant)
 	case headAccessKey.Code:
-		return add(m, headAccessKey, l.accessKey)
+		return codec.Take(m, headAccessKey, l.accessKey)
 	case headGallery.Code:
-		return add(m, headGallery, l.gallery)
+		return codec.Take(m, headGallery, l.gallery)
 	case headGrants.Code:
-		return add(m, headGrants, l.grants)
+		return codec.Take(m, headGrants, l.grants)
 	case headTags.Code:
-		return add(m, headTags, l.tags)
+		return codec.Take(m, headTags, l.tags)
 	case headApplication.Code:
-		return add(m, headApplication, l.application)
+		return codec.Take(m, headApplication, l.application)
 	default:
 		return fmt.Errorf("%w: unknown record %d", codec.ErrMalformed, m.Code)
 	}
-}
-
-// add decodes a record and calls to with it.
-func add[T any](m codec.Message, h codec.Head, to func(T) error) error {
-	r, err := body[T](m, h)
-	if err != nil {
-		return err
-	}
-	return to(r)
 }
 
 func (l *loader) head(r stateRecord) error {
@@ -174,11 +152,4 @@ func (l *loader) application(a Application) error {
 	}
 	l.state.addApplication(a)
 	return nil
-}
-
-// body decodes a record.
-func body[T any](m codec.Message, h codec.Head) (T, error) {
-	var v T
-	err := m.Decode(h, &v)
-	return v, err
 }

@@ -28,31 +28,23 @@ func (l *Loader) Keep(store *segment.Store) { l.store = store }
 func (l *Loader) Load(r codec.Message) (mine bool, err error) {
 	switch r.Code {
 	case headClock.Code:
-		return true, l.clock(r)
+		return true, codec.Take(r, headClock, l.clock)
 	case headOutcome.Code:
-		return true, l.outcome(r)
+		return true, codec.Take(r, headOutcome, l.outcome)
 	case headStored.Code:
-		return true, l.stored(r)
+		return true, codec.Take(r, headStored, l.stored)
 	case headFile.Code:
-		return true, l.file(r)
+		return true, codec.Take(r, headFile, l.file)
 	default:
 		return false, nil
 	}
 }
 
-func (l *Loader) clock(r codec.Message) error {
-	var c clockRecord
-	if err := r.Decode(headClock, &c); err != nil {
-		return err
-	}
+func (l *Loader) clock(c clockRecord) error {
 	return l.begin(c.Clock, storedQueue{Outcomes: c.Plain}, storedQueue{Outcomes: c.Keyed})
 }
 
-func (l *Loader) stored(r codec.Message) error {
-	var c storedRecord
-	if err := r.Decode(headStored, &c); err != nil {
-		return err
-	}
+func (l *Loader) stored(c storedRecord) error {
 	for _, q := range []storedQueue{c.Plain, c.Keyed} {
 		if (q.Outcomes == 0) != (q.First == 0) || (q.Outcomes == 0) != (q.Files == 0) {
 			return fmt.Errorf("%w: %d operations from %d on in %d files", ErrSnapshot, q.Outcomes, q.First, q.Files)
@@ -69,11 +61,7 @@ func (l *Loader) begin(clock int64, plain, keyed storedQueue) error {
 	return nil
 }
 
-func (l *Loader) outcome(r codec.Message) error {
-	var o Outcome
-	if err := r.Decode(headOutcome, &o); err != nil {
-		return err
-	}
+func (l *Loader) outcome(o Outcome) error {
 	if !l.begun || l.plain.Files+l.keyed.Files > 0 {
 		return fmt.Errorf("%w: operation %x is out of place", ErrSnapshot, o.Name.Op)
 	}
@@ -94,11 +82,7 @@ func (l *Loader) insert(o *Outcome) error {
 }
 
 // file takes the outcomes of a file.
-func (l *Loader) file(m codec.Message) error {
-	var r fileRecord
-	if err := m.Decode(headFile, &r); err != nil {
-		return err
-	}
+func (l *Loader) file(r fileRecord) error {
 	q, of := l.memory.plain, l.plain
 	if uint64(len(q.files)) == of.Files {
 		q, of = l.memory.keyed, l.keyed

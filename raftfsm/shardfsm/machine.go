@@ -84,21 +84,12 @@ func (m *Machine) Remembers(op id.Operation) bool {
 	return ok
 }
 
-// Apply gives a command its effect and returns the answer. An empty command and
-// one that this binary may skip have none and give nil; bytes that are no command
-// were never proposed by this software and panic.
+// Apply applies the command at index and returns the answer, as command.Apply does.
 func (m *Machine) Apply(index uint64, cmd []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.index = index
-	if len(cmd) == 0 {
-		return nil
-	}
-	answer, err := command.Apply(commands[:], m, cmd)
-	if err != nil {
-		panic(fmt.Sprintf("bug: command at index %d: %v", index, err))
-	}
-	return answer
+	return command.Apply(commands[:], m, index, cmd)
 }
 
 // frozen is the machine's state at one index.
@@ -205,27 +196,15 @@ func (m *Machine) Digest() [32]byte {
 // codec.ErrCorrupt, codec.ErrMalformed, segment.ErrCorrupt, shard.ErrSnapshot, operation.ErrSnapshot, job.ErrSnapshot,
 // or is r's.
 func (m *Machine) Restore(r io.Reader) error {
-	in, err := codec.NewReader(r, magic)
-	if err != nil {
-		return fmt.Errorf("restore shard: %w", err)
-	}
 	events, ops, jobs := shard.NewLoader(m.shard.Store()), operation.NewLoader(m.limits), job.NewLoader()
 	defer events.Close()
 	ops.Keep(m.shard.Store())
 	jobs.Keep(m.shard.Store())
-	for {
-		record, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			err = load(record, events, ops, jobs)
-		}
-		if err != nil {
-			return fmt.Errorf("restore shard: %w", err)
-		}
+	index, err := codec.ReadAll(r, magic, func(record codec.Message) error { return load(record, events, ops, jobs) })
+	var memory *operation.Memory
+	if err == nil {
+		memory, err = ops.Memory()
 	}
-	memory, err := ops.Memory()
 	if err == nil {
 		err = errors.Join(events.Check(), jobs.Check())
 	}
@@ -237,7 +216,7 @@ func (m *Machine) Restore(r io.Reader) error {
 	if mutant.RestoreMerges && m.ops.Len() > 0 {
 		memory = m.ops
 	}
-	m.index, m.ops = in.Index(), memory
+	m.index, m.ops = index, memory
 	m.shard.Replace(events)
 	m.jobs.Replace(jobs)
 	return nil
