@@ -38,7 +38,7 @@ type eraser struct {
 	g *Group
 
 	mu     sync.Mutex // held by a round; guards erased
-	erased uint64     // everything up to it was erased in a round since Open
+	erased uint64     // the last index that a round since Open has covered
 
 	last atomic.Pointer[eraseRound] // the last since Open; nil: none
 }

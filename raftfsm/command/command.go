@@ -7,7 +7,7 @@ import (
 	"facet/internal/codec"
 )
 
-// answerBit is what an answer's code has in addition to its command's.
+// answerBit is set in the code of an answer. The other bits are those of the command.
 const answerBit = 0x40
 
 // Op names one command: C is proposed, A is the answer. Code and Version are stored

@@ -8,13 +8,13 @@ import (
 	"facet/internal/id"
 )
 
-// GrantsOf are the grants of a gallery as a backup keeps them.
+// GrantsOf holds the grants of a gallery in a backup.
 type GrantsOf struct {
 	Gallery id.Gallery
 	Grants  []ShardGrant // in order of shards
 }
 
-// Copied is one record of meta as a backup keeps it: exactly one field is set.
+// Copied is one record of meta in a backup. Exactly one field is set.
 type Copied struct {
 	Cluster     *Cluster
 	Tenant      *Tenant
@@ -25,7 +25,7 @@ type Copied struct {
 	Application *Application
 }
 
-// Tags are the tags of a gallery.
+// Tags holds the tags of a gallery.
 type Tags struct {
 	Gallery id.Gallery
 	set     *tagSet
@@ -67,7 +67,7 @@ func readCopied(m codec.Message) (c Copied, ok bool, err error) {
 	return c, err == nil, err
 }
 
-// Encode gives the record's bytes, as Load takes them.
+// Encode returns the bytes of the record, for Load.
 func (c Copied) Encode() []byte {
 	switch {
 	case c.Cluster != nil:

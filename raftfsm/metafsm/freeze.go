@@ -14,11 +14,11 @@ import (
 	"facet/raftfsm/operation"
 )
 
-// magic begins a snapshot of this machine.
+// magic is the first bytes of a snapshot of this machine.
 var magic = codec.Magic([]byte("facetmta"))
 
-// The records of a snapshot, in this order; those below 32 belong to package
-// operation. The numbers are stored and never reused.
+// The records of a snapshot, in this order. Package operation has the codes below 32.
+// Codes are stored and never reused.
 var (
 	headState       = codec.Head{Code: 32, Version: 1}
 	headNode        = codec.Head{Code: 33, Version: 1}
@@ -30,15 +30,15 @@ var (
 	headTags        = codec.Head{Code: 39, Version: 1}
 )
 
-// ErrSnapshot says that records contradict each other.
+// ErrSnapshot is returned when the records of a snapshot contradict each other.
 var ErrSnapshot = errors.New("metafsm: the snapshot is not consistent")
 
-// stateRecord comes first.
+// stateRecord is the first record.
 type stateRecord struct {
 	Sequence uint64   `cbor:"1,keyasint"`
 	Cluster  *Cluster `cbor:"2,keyasint,omitempty"`
 	Shards   ShardMap `cbor:"3,keyasint"`
-	// Records counts those that follow.
+	// Records is the number of records that follow.
 	Records     uint64       `cbor:"4,keyasint"`
 	Restoration *Restoration `cbor:"5,keyasint,omitempty"`
 	Level       uint32       `cbor:"6,keyasint,omitempty"`
@@ -62,8 +62,7 @@ type frozenRecord struct {
 	record any
 }
 
-// Freeze captures the state for a snapshot; the error is always nil. It copies
-// pointers only: what meta holds is small.
+// Freeze captures the state for a snapshot. It copies only pointers. The error is nil.
 func (m *Machine) Freeze() (raftfsm.Frozen, error) { return m.freeze(), nil }
 
 func (m *Machine) freeze() *frozen {
@@ -114,7 +113,7 @@ func sorted[K comparable, V any](of map[K]V, compare func(a, b V) int) []V {
 // bySeq orders galleries by creation.
 func bySeq(a, b *Gallery) int { return cmp.Compare(a.Seq, b.Seq) }
 
-// WriteTo streams the state; w need not be buffered.
+// WriteTo writes the snapshot.
 func (f *frozen) WriteTo(w io.Writer) (int64, error) {
 	out := codec.NewWriter(w, magic, f.index)
 	f.write(out)
@@ -129,11 +128,10 @@ func (f *frozen) write(out *codec.Writer) {
 	}
 }
 
-// Release lets go of the state.
 func (f *frozen) Release() { *f = frozen{} }
 
-// Digest hashes the state, without the index: machines with equal histories have
-// equal digests.
+// Digest returns a hash of the state without the index. Machines that applied the same
+// commands have the same digest.
 func (m *Machine) Digest() [32]byte {
 	out := codec.NewWriter(io.Discard, magic, 0)
 	m.freeze().write(out)

@@ -8,10 +8,9 @@ import (
 	"facet/raftfsm/operation"
 )
 
-// Restore reads a snapshot beside the present state and takes its place when all
-// of it was found good; on an error nothing changes. The error wraps
-// codec.ErrCorrupt, codec.ErrMalformed, ErrSnapshot, operation.ErrSnapshot, or is
-// r's.
+// Restore reads a whole snapshot, and then replaces the state. On an error the state stays.
+// The error is that of r, or wraps codec.ErrCorrupt, codec.ErrMalformed, ErrSnapshot,
+// ErrLevel or operation.ErrSnapshot.
 func (m *Machine) Restore(r io.Reader) error {
 	records, ops := loader{state: newState(), known: m.known}, operation.NewLoader(m.limits)
 	index, err := codec.ReadAll(r, magic, func(record codec.Message) error { return records.load(record, ops) })
@@ -37,7 +36,7 @@ type loader struct {
 	state   *state
 	begun   bool
 	missing uint64
-	known   uint32 // Machine.known; a restoration's loader has no head to compare
+	known   uint32 // Machine.known; Load restores no head
 }
 
 func (l *loader) load(m codec.Message, ops *operation.Loader) error {

@@ -2,14 +2,14 @@ package metafsm
 
 import "facet/internal/id"
 
-// CreateTenant makes a tenant. Its Seq is ignored.
+// CreateTenant creates a tenant. Seq is ignored.
 type CreateTenant struct {
 	Write  Write  `cbor:"1,keyasint"`
 	Tenant Tenant `cbor:"2,keyasint"`
 }
 
-// CreateTenantAnswer is Done, Replayed, Exists (each with the tenant), Conflict,
-// OpsFull or Restoring.
+// CreateTenantAnswer answers CreateTenant. The status is Done, Replayed or Exists with the
+// tenant, or Conflict, OpsFull or Restoring.
 type CreateTenantAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 	Tenant Tenant `cbor:"2,keyasint"`

@@ -7,8 +7,7 @@ import (
 	"facet/shard/job"
 )
 
-// Jobs are the bulk registrations that readers look at. It stays the same object
-// over a Restore.
+// Jobs returns the bulk registrations. Restore keeps the object.
 func (m *Machine) Jobs() *job.Book { return m.jobs }
 
 // JobName names a batch of a gallery.
@@ -18,10 +17,9 @@ type JobName struct {
 	Batch      id.Batch   `cbor:"3,keyasint"`
 }
 
-// JobAnswer answers all commands on jobs: Done, Replayed (BeginJob: it was begun
-// before), Conflict, StaleGeneration, Outdated (BeginJob), JobsFull, UnknownJob or
-// JobItemsMissing.
-// The counts are set for Done and Replayed.
+// JobAnswer answers all commands on jobs. The status is Done, Conflict, StaleGeneration,
+// JobsFull, UnknownJob or JobItemsMissing. BeginJob may also answer Replayed, if the batch
+// exists, or Outdated. The counts are set for Done and Replayed.
 type JobAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 	Total  uint32 `cbor:"2,keyasint"`
@@ -64,8 +62,8 @@ func jobStatus(err error) Status {
 	}
 }
 
-// BeginJob makes a batch that nobody sees before OpenJob. The batch's id is derived
-// from the client's write, so that a retry begins the same one.
+// BeginJob creates a batch that nobody sees before OpenJob. The id of the batch follows
+// from the client's write, so that a retry has the same id.
 type BeginJob struct {
 	Name        JobName        `cbor:"1,keyasint"`
 	Application id.Application `cbor:"2,keyasint"`
@@ -74,9 +72,9 @@ type BeginJob struct {
 	Total   uint32   `cbor:"4,keyasint"`
 	// Time is the proposer's clock in milliseconds since 1970.
 	Time int64 `cbor:"5,keyasint"`
-	// Epoch is the gallery's by which the shard was chosen; if the shard knows a later
-	// one, the answer is Outdated, unless the batch was begun. 0 does not ask. Since
-	// metafsm.LevelJobEpoch.
+	// Epoch is the gallery's epoch with which the proposer chose the shard. If the shard
+	// knows a later one, the answer is Outdated, unless the batch exists. 0 skips the
+	// check. The field is sent from metafsm.LevelJobEpoch on.
 	Epoch uint32 `cbor:"6,keyasint,omitempty"`
 }
 
@@ -98,8 +96,8 @@ func (c BeginJob) apply(m *Machine) JobAnswer {
 	return a
 }
 
-// AddJob gives a batch its items from index First on, each by job.SealItem. Those
-// that came before are passed over.
+// AddJob adds items to a batch, from index First on. job.SealItem encrypts each item. AddJob
+// skips items that the batch has.
 type AddJob struct {
 	Name  JobName  `cbor:"1,keyasint"`
 	First uint32   `cbor:"2,keyasint"`
@@ -113,7 +111,7 @@ func (c AddJob) apply(m *Machine) JobAnswer {
 	})
 }
 
-// OpenJob lets the work on a complete batch begin.
+// OpenJob starts the work on a complete batch.
 type OpenJob struct {
 	Name JobName `cbor:"1,keyasint"`
 	Time int64   `cbor:"2,keyasint"`
@@ -125,7 +123,7 @@ func (c OpenJob) apply(m *Machine) JobAnswer {
 	})
 }
 
-// FinishJob notes what became of items of a batch; each item's first result counts.
+// FinishJob records results of items of a batch. The first result of each item counts.
 type FinishJob struct {
 	Name    JobName      `cbor:"1,keyasint"`
 	Results []job.Result `cbor:"2,keyasint"`
@@ -138,7 +136,7 @@ func (c FinishJob) apply(m *Machine) JobAnswer {
 	})
 }
 
-// ExpireJobs drops the batches that are kept for too long by Time.
+// ExpireJobs removes the batches that have expired at Time.
 type ExpireJobs struct {
 	Time int64 `cbor:"1,keyasint"`
 }

@@ -5,16 +5,18 @@ import (
 	"facet/shard"
 )
 
-// Activate makes a pending event active. Op, Request and Keyed are those of the
-// Register or AddEvent that made it, which is remembered by this only. The answer
-// is a RegisterAnswer: Done, Replayed, Conflict, OpsFull, StaleGeneration,
-// UnknownEvent when it is not pending any more, or was not all the time since Claim
-// was answered (a rival may have withdrawn it and been searched for in vain: begin
-// again with the registration), or UnknownSubject when the subject of a further
-// event is gone.
+// Activate makes a pending event active. Op, Request and Keyed are those of the Register or
+// AddEvent that created the event. Activate alone makes the machine remember that
+// operation. The answer's status is one of:
+//
+//   - Done, Replayed, Conflict, OpsFull or StaleGeneration.
+//   - UnknownEvent: the event has not been pending all the time since the answer with
+//     Claim. A rival may have withdrawn it and then searched without finding it. The
+//     proposer starts again with the registration.
+//   - UnknownSubject: the subject of a further event is gone.
 type Activate struct {
 	EventWrite
-	// Claim is that of the answer that came before the search.
+	// Claim is from the answer to Register or AddEvent, before the search.
 	Claim uint64 `cbor:"9,keyasint"`
 }
 
@@ -36,7 +38,7 @@ func (c Activate) apply(m *Machine) RegisterAnswer {
 	if err != nil {
 		return RegisterAnswer{Status: statusOf(err)}
 	}
-	code := byte(RegisterOp.Code)
+	code := RegisterOp.Code
 	if further {
 		code = AddEventOp.Code
 	}
@@ -44,9 +46,10 @@ func (c Activate) apply(m *Machine) RegisterAnswer {
 	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now}
 }
 
-// Withdraw takes a pending event away, its own or a rival's. Whoever means to
-// activate in spite of a rival that is pending has to withdraw the rival first:
-// it may have searched before, and be about to activate.
+// Withdraw removes a pending event, of this proposer or of a rival. A proposer that wants to
+// activate its event while a rival's is pending must withdraw the rival's first: the rival
+// may have finished its search and be about to activate. The status is Done, also if the
+// event is not pending, Activated or StaleGeneration.
 type Withdraw struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`

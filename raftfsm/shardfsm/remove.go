@@ -6,9 +6,9 @@ import (
 	"facet/shard"
 )
 
-// Unregister removes a subject: all its active events become deleted entries. Op
-// names this attempt of the client's and its internal retries; a client's request
-// that simply runs again needs another one.
+// Unregister removes a subject: all its active events become deleted entries. Op names one
+// attempt of the client with its internal retries: a request that the client sends again
+// has another Op.
 type Unregister struct {
 	Gallery    id.Gallery   `cbor:"1,keyasint"`
 	Generation uint32       `cbor:"2,keyasint"`
@@ -18,11 +18,12 @@ type Unregister struct {
 	Subject id.Subject `cbor:"5,keyasint"`
 }
 
-// UnregisterAnswer is Done, UnknownSubject, StaleGeneration, OpsFull, or Conflict
-// when Op was used for something else. UnknownSubject is not remembered.
+// UnregisterAnswer answers Unregister and RemoveEvent. The status is Done, UnknownSubject,
+// StaleGeneration, OpsFull, or Conflict if another write has the Op. RemoveEvent may also
+// answer UnknownEvent. The machine remembers only an operation that is Done.
 type UnregisterAnswer struct {
 	Status Status `cbor:"1,keyasint"`
-	// Time is that of the deleted entries, for Done.
+	// Time is the time of the deleted entries, for Done.
 	Time int64 `cbor:"2,keyasint"`
 }
 
@@ -33,9 +34,8 @@ func (c Unregister) apply(m *Machine) UnregisterAnswer {
 	})
 }
 
-// RemoveEvent turns an active event into a deleted entry; the last one removes the
-// subject. Op names this attempt, as in Unregister. The answer is an
-// UnregisterAnswer, which may also be UnknownEvent.
+// RemoveEvent turns an active event into a deleted entry. The removal of the last event
+// removes the subject. For Op see Unregister.
 type RemoveEvent struct {
 	EventWrite
 }
@@ -47,7 +47,7 @@ func (c RemoveEvent) apply(m *Machine) UnregisterAnswer {
 	})
 }
 
-// removal names an operation that removes ids.
+// removal is an operation that removes the events or the subject with the ids.
 type removal struct {
 	place
 	name operation.Name
@@ -55,7 +55,7 @@ type removal struct {
 	ids  [2][16]byte
 }
 
-// remove carries out a removal once.
+// remove calls effect, unless the removal was done before.
 func (m *Machine) remove(r removal, now int64, effect func() error) UnregisterAnswer {
 	done, status := m.once(r.place, r.name, r.code)
 	switch {

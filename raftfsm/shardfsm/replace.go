@@ -5,22 +5,22 @@ import (
 	"facet/shard"
 )
 
-// ReplaceEvent puts a new face in the place of an active event's, whose ids stay.
-// What was before becomes a deleted entry directly before the new one; it takes a
-// free slot, else that of the oldest deleted entry, else none: then it is left out,
-// so that an update needs no slot. The answer is a RegisterAnswer.
+// ReplaceEvent replaces the face of an active event, whose ids stay. The old face becomes a
+// deleted entry directly before the new one. The deleted entry takes a free slot, or that
+// of the oldest deleted entry. If there is neither, the old face is dropped: a replacement
+// never fails for a lack of slots.
 type ReplaceEvent struct {
 	EventWrite
-	// Tags are identities of tags; they are ignored with KeepTags.
+	// Tags holds identities of tags. KeepTags keeps the old tags instead.
 	Tags     []uint32 `cbor:"9,keyasint,omitempty"`
 	KeepTags bool     `cbor:"10,keyasint,omitempty"`
-	// Sealed is the face, by shard.SealFace for Revision.
+	// Sealed is the face, encrypted by shard.SealFace for Revision.
 	Sealed []byte `cbor:"11,keyasint"`
-	// Revision is the one that this write makes: one more than the present event's.
-	// When the event has another by now the answer is Moved.
+	// Revision is the revision of the new face: one more than that of the present face.
+	// If the event has another revision by now, the answer is Moved.
 	Revision uint32 `cbor:"12,keyasint"`
-	// Oldest demands that Event is the oldest active one of the subject, by
-	// registration; otherwise the answer is Moved.
+	// Oldest requires that Event is the subject's active event that was registered first.
+	// Otherwise the answer is Moved.
 	Oldest bool `cbor:"13,keyasint,omitempty"`
 }
 
