@@ -7,7 +7,7 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// made answers with a gallery and an application, as far as they are there.
+// made answers with the records of a gallery and an application that exist.
 func (m *metaModel) made(s metafsm.Status, g id.Gallery, a id.Application) metafsm.CreateGalleryAnswer {
 	i := m.gallery(g)
 	if i < 0 {
@@ -210,7 +210,7 @@ func (m *metaModel) deleteApplication(c metafsm.DeleteApplication) metafsm.Statu
 	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 
-// changeTags does what the three commands have in common.
+// changeTags applies one of the three commands on tags.
 func (m *metaModel) changeTags(w metafsm.Write, kind string, g id.Gallery, change func(*modelTags) (metafsm.Status, uint32)) metafsm.TagAnswer {
 	o, status := m.once(w, kind, g.UUID)
 	if status == metafsm.Replayed {
@@ -232,7 +232,7 @@ func (m *metaModel) changeTags(w metafsm.Write, kind string, g id.Gallery, chang
 	return metafsm.TagAnswer{Status: status, Identity: o.identity}
 }
 
-// take removes the tag of a name from a list.
+// take removes the tag with a name from a list.
 func take(from *[]metafsm.Tag, name string) (metafsm.Tag, bool) {
 	for i, t := range *from {
 		if t.Name == name {

@@ -10,7 +10,7 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// metaModel says, with plain lists, what meta has to do.
+// metaModel is meta implemented with plain lists.
 type metaModel struct {
 	clock        int64
 	seq          uint64
@@ -37,7 +37,7 @@ type metaOp struct {
 	write metafsm.Write
 	kind  string
 	scope id.UUID
-	// what was made
+	// the ids of the created records
 	tenant      id.Tenant
 	gallery     id.Gallery
 	application id.Application
@@ -50,7 +50,7 @@ func newMetaModel() *metaModel {
 
 func (m *metaModel) next() uint64 { m.seq++; return m.seq }
 
-// once advances the clock and gives an operation that is remembered, or Conflict.
+// once advances the clock and returns a remembered operation, or Conflict.
 func (m *metaModel) once(w metafsm.Write, kind string, scope id.UUID) (done metaOp, status metafsm.Status) {
 	m.clock = max(m.clock, w.Time)
 	m.ops = slices.DeleteFunc(m.ops, func(o metaOp) bool {
@@ -81,7 +81,7 @@ func (m *metaModel) tenant(t id.Tenant) int {
 	return slices.IndexFunc(m.tenants, func(x metafsm.Tenant) bool { return x.ID == t })
 }
 
-// gallery gives the place of a gallery that is not being deleted, or −1.
+// gallery returns the place of a gallery that is not under deletion, or −1.
 func (m *metaModel) gallery(g id.Gallery) int {
 	return slices.IndexFunc(m.galleries, func(x metafsm.Gallery) bool { return x.ID == g && !x.Deleting })
 }
@@ -103,7 +103,7 @@ func (m *metaModel) found(c metafsm.Found) metafsm.FoundAnswer {
 }
 
 func (m *metaModel) putShards(c metafsm.PutShards) metafsm.PutShardsAnswer {
-	ignoreMoved := cmpopts.IgnoreFields(metafsm.ShardVoters{}, "Moved") // the machine's own word
+	ignoreMoved := cmpopts.IgnoreFields(metafsm.ShardVoters{}, "Moved") // set by the machine
 	same := m.shards.Epoch == c.Previous+1 && cmp.Equal(m.shards.Shards, c.Shards, ignoreMoved)
 	if m.shards.Epoch != c.Previous && !same {
 		return metafsm.PutShardsAnswer{Status: metafsm.StaleEpoch, Map: m.shards}
@@ -192,7 +192,7 @@ func (m *metaModel) free(g metafsm.Gallery) uint32 {
 	return free
 }
 
-// current gives a gallery of a generation, or says why there is none.
+// current returns a gallery of a generation, or the status that says why there is none.
 func (m *metaModel) current(g id.Gallery, generation uint32) (metafsm.Gallery, metafsm.Status) {
 	i := m.gallery(g)
 	switch {

@@ -19,8 +19,7 @@ type keeping struct {
 	clean segment.Clean
 }
 
-// settling is a frozen state that is settled when it is written, and adopted when it
-// was.
+// settling is a frozen state that calls Settle before WriteTo, and Adopt afterwards.
 type settling struct {
 	raftfsm.Stored
 	clean segment.Clean
@@ -62,7 +61,7 @@ func TestReplicasAgreeWhereverEventsLie(t *testing.T) {
 			New: func() raftfsm.Machine {
 				m := shardfsm.New(table, arena)
 				m.Keep(store)
-				m.Batch(func() bool { return batched.IntN(4) > 0 }) // and the older form now and then
+				m.Batch(func() bool { return batched.IntN(4) > 0 }) // sometimes false: the older form
 				made++
 				return keeping{m, segment.Clean(made % 2)}
 			},

@@ -5,14 +5,14 @@ import (
 	"facet/raftfsm/shardfsm"
 )
 
-// replayed answers an operation that is remembered.
+// replayed answers a remembered operation.
 func (m *shardModel) replayed(o modelOp) shardfsm.RegisterAnswer {
 	return shardfsm.RegisterAnswer{
 		Status: shardfsm.Replayed, Subject: o.subject, Event: o.event, Time: o.time, Revision: o.revision,
 	}
 }
 
-// enrol is what Register ("register") and AddEvent ("add") do.
+// enrol applies a Register (kind "register") or an AddEvent (kind "add").
 func (m *shardModel) enrol(kind string, c shardfsm.Register) shardfsm.RegisterAnswer {
 	m.advance(c.Time)
 	g, refuse := c.Gallery, func(s shardfsm.Status) shardfsm.RegisterAnswer { return shardfsm.RegisterAnswer{Status: s} }

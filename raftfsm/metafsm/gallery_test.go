@@ -11,7 +11,7 @@ import (
 	"facet/raftfsm/command"
 )
 
-// status applies a command and gives its answer's status.
+// status applies a command and returns the status of its answer.
 func status[C, A any](t testing.TB, m *Machine, op command.Op[C, A], c C, of func(A) Status) Status {
 	t.Helper()
 	a, err := op.Answer(m.Apply(1, op.Encode(c)))
@@ -59,7 +59,7 @@ func (g *tagger) delete(name string, want Status) uint32 {
 	return g.expect(want, a, err)
 }
 
-// founded is a machine with galleryA, without tags.
+// founded returns a machine with galleryA, which has no tags.
 func founded(t testing.TB) *Machine {
 	t.Helper()
 	m := New()

@@ -40,8 +40,7 @@ func testApplication(n byte) Application {
 // encode returns the bytes of a command.
 func encode(c any) []byte { return fsmtest.Encode(commands[:], c) }
 
-// script has one command of each kind; each is Done when they are applied in this
-// order.
+// script returns one command of each kind. Applied in this order, each is Done.
 func script() []any {
 	node := id.Node{UUID: id.UUID{0xd}}
 	return []any{
@@ -84,7 +83,7 @@ func script() []any {
 	}
 }
 
-// testCreation makes the n-th further gallery.
+// testCreation returns the command that creates the n-th further gallery.
 func testCreation(write, n byte) CreateGallery {
 	c := CreateGallery{Write: testWrite(write), Application: testApplication(n + 10), Gallery: Gallery{
 		ID: id.Gallery{UUID: id.UUID{0xb, n}}, Tenant: tenantA, Name: fmt.Sprint("gallery ", n), Size: 10, Shards: 1, Generation: 1,
@@ -291,7 +290,7 @@ func TestDamagedSnapshotChangesNothing(t *testing.T) {
 	}
 }
 
-// applyPanics tells whether Apply panics.
+// applyPanics reports whether Apply panics.
 func applyPanics(m *Machine, cmd []byte) (panics bool) {
 	defer func() { panics = recover() != nil }()
 	m.Apply(99, cmd)
@@ -346,7 +345,7 @@ func FuzzRestoreFailsOrIsComplete(f *testing.F) {
 	f.Add(snapshot(f, filled(f)))
 	f.Add(snapshot(f, New()))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		// The frame is made good again, so that the records behind it are reached.
+		// Reframe repairs the frame, so that Restore reads the records behind it.
 		for _, b := range [][]byte{b, fsmtest.Reframe(b, magic)} {
 			m := New()
 			empty := m.Digest()

@@ -22,7 +22,7 @@ func testSeats(n int, zones ...string) []Seat {
 	return seats
 }
 
-// counts gives how often each seat votes and leads.
+// counts returns how often each seat votes and leads.
 func counts(seats []Seat, placed []ShardVoters) (votes, leads []int) {
 	at := map[id.Member]int{}
 	for i, s := range seats {
@@ -237,8 +237,7 @@ func TestNewNodeMovesLittle(t *testing.T) {
 				}
 			}
 		}
-		// The new node's fair share has to move; what else does is the price of the
-		// even load.
+		// The new node's fair share must move. An even load costs some further moves.
 		if share := 48 / (n + 1); moved > 2*share+2 {
 			t.Errorf("node %d: %d of 48 replicas move, its share is %d", n+1, moved, share)
 		}

@@ -11,7 +11,7 @@ import (
 	"facet/internal/id"
 )
 
-// added counts the votes that after has and before has not.
+// added counts the votes of after that before does not have.
 func added(before, after []ShardVoters) int {
 	n := 0
 	for i := range after {
@@ -24,7 +24,7 @@ func added(before, after []ShardVoters) int {
 	return n
 }
 
-// spreadOf gives the difference between the most and the fewest, of seats that are
+// spreadOf returns the difference between the most and the fewest, among the seats that are
 // not away.
 func spreadOf(seats []Seat, of []int) int {
 	var present []int
@@ -36,7 +36,7 @@ func spreadOf(seats []Seat, of []int) int {
 	return slices.Max(present) - slices.Min(present)
 }
 
-// sound fails unless each shard has the voters it should and no one twice.
+// sound fails unless each shard has the right number of voters and none twice.
 func sound(t *testing.T, seats []Seat, plan []ShardVoters, replicas int) {
 	t.Helper()
 	present := map[id.Member]bool{}
@@ -141,7 +141,7 @@ func TestMissedMemberKeepsItsVotesOnly(t *testing.T) {
 	for i := range left {
 		left[i].Missed = true
 	}
-	Replan(now, left, 3, nil) // nobody can take a vote: no end would be an error
+	Replan(now, left, 3, nil) // nobody can take a vote: the call must return
 }
 
 func TestMemberWithoutSeatLosesVotes(t *testing.T) {
@@ -254,8 +254,8 @@ func TestMoveToLostMemberGetsNewGoal(t *testing.T) {
 	}
 }
 
-// TestLargePlanStaysSteady is a simulation: nodes come, go for
-// good and are away for a while.
+// TestLargePlanStaysSteady simulates nodes that join, leave for good or are away for a
+// while.
 func TestLargePlanStaysSteady(t *testing.T) {
 	t.Parallel()
 	const shards, replicas = 1000, 3

@@ -17,10 +17,10 @@ import (
 	"facet/shard/segment"
 )
 
-// TestBatchedSnapshotMatchesFormat compares the state and the files that it
-// refers to with those that the first software of the level wrote, and restores those.
-// Software of the level can't be told from other by its directories: bytes that change
-// here need a level of their own (docs/formats/commands.md), and a file beside this one.
+// TestBatchedSnapshotMatchesFormat compares a snapshot and its files with those that the
+// first software of the level wrote, and restores the old ones. All software of one level
+// reads the same directories, so changed bytes need a new level (docs/formats/commands.md)
+// and a further file in testdata.
 func TestBatchedSnapshotMatchesFormat(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func TestBatchedSnapshotMatchesFormat(t *testing.T) {
 	}
 }
 
-// batching is a machine that keeps events, operations and items in files of a folder.
+// batching returns a machine that keeps events, operations and items in files of a folder.
 func batching(t *testing.T, dir string) *Machine {
 	t.Helper()
 	store, err := segment.Open(dir, segment.Options{})
@@ -68,8 +68,8 @@ func batching(t *testing.T, dir string) *Machine {
 	return m
 }
 
-// storedText makes a snapshot and gives, line by line, a name and the bytes: of the
-// state, and of each file that it refers to.
+// storedText makes a snapshot, and returns a line with name and bytes for the state and for
+// each of its files.
 func storedText(t *testing.T, m *Machine, dir string) string {
 	t.Helper()
 	f := m.freeze()
@@ -101,7 +101,7 @@ func storedText(t *testing.T, m *Machine, dir string) string {
 	return text
 }
 
-// restoreText restores a snapshot from storedText.
+// restoreText restores the snapshot in the text of storedText.
 func restoreText(t *testing.T, text string) *Machine {
 	t.Helper()
 	dir := t.TempDir()

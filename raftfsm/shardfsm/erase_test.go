@@ -13,10 +13,10 @@ import (
 	"facet/shard/seal"
 )
 
-// eraseWithin is the bound that the tests set.
+// eraseWithin is Config.EraseWithin in these tests.
 const eraseWithin = 3 * time.Second
 
-// planted seals faces and proposes them.
+// planted proposes encrypted faces.
 type planted struct {
 	t      *testing.T
 	group  *raftfsm.Group
@@ -34,12 +34,12 @@ func (p *planted) propose(c any) []byte {
 	return answer
 }
 
-// template is one that nothing else in a folder has.
+// template returns a template that no other bytes in a folder equal.
 func (p *planted) template(n byte) engine.Template {
 	return engine.Template{float32(n) + .123, -.4567, .8910 + float32(n), -.1112, .1314}
 }
 
-// register gives the command that enrols subject n with its template.
+// register returns the command that enrols subject n with its template.
 func (p *planted) register(n byte) Register {
 	p.ops++
 	ref := shard.FaceRef{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: id.UUID{9, n}}, Event: id.Event{UUID: id.UUID{8, n}}}

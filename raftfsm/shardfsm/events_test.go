@@ -64,8 +64,8 @@ func testWithdraw(n byte) Withdraw {
 	return Withdraw{Gallery: testGallery, Generation: 1, Subject: testSubject(n), Event: testEvent(n), Time: testTime}
 }
 
-// script has the commands that filled does not; each is Done when they are applied
-// to it in this order.
+// script returns the commands that filled does not apply. Applied to it in this order, each
+// is Done.
 func script() []any {
 	elsewhere := testRegister(9)
 	elsewhere.Gallery = fencedGallery
@@ -79,7 +79,7 @@ func script() []any {
 		testReplace(0, 0, 30),
 		kept,
 		testPending(4),
-		testActivate(4, 10), // what the claim was answered
+		testActivate(4, 10), // the claim in the answer to testPending(4)
 		further,
 		testPending(6),
 		testWithdraw(6),
@@ -101,7 +101,7 @@ func script() []any {
 // encode returns the bytes of a command.
 func encode(c any) []byte { return fsmtest.Encode(commands[:], c) }
 
-// scripted is filled, with the script applied.
+// scripted returns filled after script.
 func scripted(t testing.TB) *Machine {
 	t.Helper()
 	m := filled(t)
@@ -159,7 +159,7 @@ func TestCommandsChangeTheirRecords(t *testing.T) {
 	}
 }
 
-// answer applies a command and gives its RegisterAnswer.
+// answer applies a command and returns its RegisterAnswer.
 func answer[C any](t testing.TB, m *Machine, op command.Op[C, RegisterAnswer], c C) RegisterAnswer {
 	t.Helper()
 	a, err := op.Answer(m.Apply(1, op.Encode(c)))
@@ -184,7 +184,7 @@ func TestLosingUpdateLearnsNewRevision(t *testing.T) {
 	if got := answer(t, m, ReplaceEventOp, second); got.Status != Done || got.Revision != 2 {
 		t.Fatalf("the second, again: %+v", got)
 	}
-	// Retries get the first answers, and only faces that are still there.
+	// Retries get the first answers, without faces that are gone.
 	if got := answer(t, m, ReplaceEventOp, first); got.Status != Replayed || got.Sealed != nil || got.Revision != 1 {
 		t.Errorf("retry of the first: %+v", got)
 	}
@@ -228,7 +228,7 @@ func TestInterruptedClaimIsNotActivated(t *testing.T) {
 		c := testPending(4)
 		first := register(t, m, c)
 		c.Time += interrupt(m)
-		again := register(t, m, c) // late, of the same write
+		again := register(t, m, c) // a late repetition of the same write
 		if again.Status != Done || again.Claim == first.Claim {
 			t.Fatalf("%s: pending as %d, then %v as %d", name, first.Claim, again.Status, again.Claim)
 		}
@@ -289,7 +289,7 @@ func TestFenceRefusesOlderGenerations(t *testing.T) {
 				t.Errorf("%d entries are listed", total)
 			}
 		}
-		// A retry of what was done before the fence is refused, too.
+		// The fence refuses retries of earlier writes too.
 		if got := register(t, m, testRegister(2)); got.Status != StaleGeneration {
 			t.Errorf("retry: %v", got.Status)
 		}

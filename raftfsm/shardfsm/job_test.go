@@ -20,7 +20,7 @@ func jobOf(g, n byte) JobName {
 	return JobName{Gallery: id.Gallery{UUID: id.UUID{g}}, Generation: 1, Batch: id.Batch{UUID: id.UUID{g, n, 1}}}
 }
 
-// jobCommands are all commands of a job of two items, in order.
+// jobCommands returns all commands of a job of two items, in order.
 func jobCommands(n JobName) []any {
 	const at = 1_700_000_000_000
 	result := job.Result{Index: 1, Attempts: 2, Success: true, Subject: id.Subject{UUID: id.UUID{5}}, Event: id.Event{UUID: id.UUID{6}}, Sealed: []byte{7}}
@@ -54,7 +54,7 @@ func TestJobBytesMatchFormat(t *testing.T) {
 	if diff := cmp.Diff(kept(t, "jobs.txt", text), text); diff != "" {
 		t.Fatalf("formats (-want +got):\n%s", diff)
 	}
-	// And what was stored is still read.
+	// The stored bytes can still be read.
 	stored, err := hex.DecodeString(strings.TrimSuffix(text[strings.LastIndex(text, " ")+1:], "\n"))
 	if err != nil {
 		t.Fatal(err)

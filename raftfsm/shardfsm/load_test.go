@@ -52,7 +52,7 @@ func TestRestorationBytesMatchFormat(t *testing.T) {
 	}
 }
 
-// TestEveryCodeIsDocumented compares what decode knows with docs/formats/commands.md.
+// TestEveryCodeIsDocumented compares the table with docs/formats/commands.md.
 func TestEveryCodeIsDocumented(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "formats", "commands.md"))
@@ -77,8 +77,8 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 	}
 }
 
-// TestCommandFieldsMatchLevel compares the fields of all commands
-// with testdata/fields.txt. A field that is new there ends every older node that meets it.
+// TestCommandFieldsMatchLevel compares the fields of all commands with
+// testdata/fields.txt. A new field ends every older node that reads it.
 func TestCommandFieldsMatchLevel(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

@@ -25,7 +25,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata anew")
 
-// kept gives what testdata has of a text, which is written there anew if that is wanted.
+// kept returns the text in a file of testdata. With -rewrite it writes got there first.
 func kept(t *testing.T, name, got string) string {
 	t.Helper()
 	name = filepath.Join("testdata", name)
@@ -92,7 +92,7 @@ func unregister(t testing.TB, m *Machine, c Unregister) UnregisterAnswer {
 	return a
 }
 
-// filled is a machine with two active events, a deleted one and their operations.
+// filled returns a machine with two active events, a deleted one and their operations.
 func filled(t testing.TB) *Machine {
 	t.Helper()
 	m := New(newTable(t), testArena)
@@ -137,7 +137,7 @@ func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 	if diff := cmp.Diff(kept(t, "formats.txt", got), got); diff != "" {
 		t.Fatalf("formats (-want +got):\n%s", diff)
 	}
-	// And what was stored is still read.
+	// The stored bytes can still be read.
 	stored, err := hex.DecodeString(strings.TrimPrefix(lines[len(lines)-1], "snapshot "))
 	if err != nil {
 		t.Fatal(err)
@@ -253,7 +253,7 @@ func TestReadersKeepShardOverRestore(t *testing.T) {
 	}
 }
 
-// applyPanics tells whether Apply panics.
+// applyPanics reports whether Apply panics.
 func applyPanics(m *Machine, cmd []byte) (panics bool) {
 	defer func() { panics = recover() != nil }()
 	m.Apply(9, cmd)
@@ -318,7 +318,7 @@ func FuzzRestoreFailsOrIsComplete(f *testing.F) {
 	f.Add(storedSnapshot(f, scripted(f), store))
 	table := newTable(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		// The frame is made good again, so that the records behind it are reached.
+		// Reframe repairs the frame, so that Restore reads the records behind it.
 		for _, b := range [][]byte{b, fsmtest.Reframe(b, magic)} {
 			m := New(table, testArena)
 			m.Keep(store)
@@ -337,7 +337,7 @@ func FuzzRestoreFailsOrIsComplete(f *testing.F) {
 	})
 }
 
-// storedSnapshot is a snapshot that refers to segments.
+// storedSnapshot returns a snapshot that refers to segments.
 func storedSnapshot(t testing.TB, m *Machine, store *segment.Store) []byte {
 	t.Helper()
 	m.Keep(store)
