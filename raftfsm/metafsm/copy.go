@@ -8,10 +8,10 @@ import (
 	"facet/internal/id"
 )
 
-// GrantsOf holds the grants of a gallery in a backup.
+// GrantsOf holds the grants of a gallery, in snapshots and backups.
 type GrantsOf struct {
-	Gallery id.Gallery
-	Grants  []ShardGrant // in order of shards
+	Gallery id.Gallery   `cbor:"1,keyasint"`
+	Grants  []ShardGrant `cbor:"2,keyasint"` // in order of shards
 }
 
 // Copied is one record of meta in a backup. Exactly one field is set.
@@ -21,14 +21,8 @@ type Copied struct {
 	AccessKey   *AccessKey
 	Gallery     *Gallery
 	Grants      *GrantsOf
-	Tags        *Tags
+	Tags        *TagSet
 	Application *Application
-}
-
-// Tags holds the tags of a gallery.
-type Tags struct {
-	Gallery id.Gallery
-	set     *tagSet
 }
 
 // readCopied converts a record of a snapshot. ok is false for a record that no backup
@@ -42,29 +36,27 @@ func readCopied(m codec.Message) (c Copied, ok bool, err error) {
 		c.Cluster = r.Cluster
 		return c, err == nil && c.Cluster != nil, err
 	case headTenant.Code:
-		c.Tenant = new(Tenant)
-		err = m.Decode(headTenant, c.Tenant)
+		err = decode(m, headTenant, &c.Tenant)
 	case headAccessKey.Code:
-		c.AccessKey = new(AccessKey)
-		err = m.Decode(headAccessKey, c.AccessKey)
+		err = decode(m, headAccessKey, &c.AccessKey)
 	case headGallery.Code:
-		c.Gallery = new(Gallery)
-		err = m.Decode(headGallery, c.Gallery)
+		err = decode(m, headGallery, &c.Gallery)
 	case headGrants.Code:
-		var r grantsRecord
-		err = m.Decode(headGrants, &r)
-		c.Grants = &GrantsOf{r.Gallery, r.Grants}
+		err = decode(m, headGrants, &c.Grants)
 	case headTags.Code:
-		set := new(tagSet)
-		err = m.Decode(headTags, set)
-		c.Tags = &Tags{set.Gallery, set}
+		err = decode(m, headTags, &c.Tags)
 	case headApplication.Code:
-		c.Application = new(Application)
-		err = m.Decode(headApplication, c.Application)
+		err = decode(m, headApplication, &c.Application)
 	default:
 		return c, false, nil
 	}
 	return c, err == nil, err
+}
+
+// decode sets *field to a new record with the body of m.
+func decode[T any](m codec.Message, h codec.Head, field **T) error {
+	*field = new(T)
+	return m.Decode(h, *field)
 }
 
 // Encode returns the bytes of the record, for Load.
@@ -79,9 +71,9 @@ func (c Copied) Encode() []byte {
 	case c.Gallery != nil:
 		return codec.Encode(headGallery, c.Gallery)
 	case c.Grants != nil:
-		return codec.Encode(headGrants, grantsRecord{c.Grants.Gallery, c.Grants.Grants})
+		return codec.Encode(headGrants, c.Grants)
 	case c.Tags != nil:
-		return codec.Encode(headTags, c.Tags.set)
+		return codec.Encode(headTags, c.Tags)
 	case c.Application != nil:
 		return codec.Encode(headApplication, c.Application)
 	default:

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"facet/internal/codec"
-	"facet/internal/id"
 	"facet/raftfsm"
 	"facet/raftfsm/operation"
 )
@@ -42,11 +41,6 @@ type stateRecord struct {
 	Records     uint64       `cbor:"4,keyasint"`
 	Restoration *Restoration `cbor:"5,keyasint,omitempty"`
 	Level       uint32       `cbor:"6,keyasint,omitempty"`
-}
-
-type grantsRecord struct {
-	Gallery id.Gallery   `cbor:"1,keyasint"`
-	Grants  []ShardGrant `cbor:"2,keyasint"`
 }
 
 // frozen is the machine's state at one index. It shares the records with the machine,
@@ -86,7 +80,7 @@ func (m *Machine) freeze() *frozen {
 	}
 	for _, g := range galleries {
 		if of := st.grants[g.ID]; of != nil {
-			f.add(headGrants, grantsRecord{g.ID, of})
+			f.add(headGrants, GrantsOf{g.ID, of})
 		}
 	}
 	for _, g := range galleries {

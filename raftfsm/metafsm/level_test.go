@@ -153,7 +153,7 @@ func TestCommandFieldsMatchLevel(t *testing.T) {
 			fmt.Fprintf(&b, "%d %s\n", code, fsmtest.Fields(row.Type))
 		}
 	}
-	for i, r := range []any{stateRecord{}, Node{}, Tenant{}, AccessKey{}, Gallery{}, grantsRecord{}, Application{}, tagSet{}} {
+	for i, r := range []any{stateRecord{}, Node{}, Tenant{}, AccessKey{}, Gallery{}, GrantsOf{}, Application{}, TagSet{}} {
 		fmt.Fprintf(&b, "record %d %s\n", int(headState.Code)+i, fsmtest.Fields(reflect.TypeOf(r)))
 	}
 	name := filepath.Join("testdata", "fields.txt")

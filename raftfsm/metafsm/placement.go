@@ -112,14 +112,20 @@ func Place(seats []Seat, shards, replicas int) []ShardVoters {
 	leaders := p.lead()
 	out := make([]ShardVoters, shards)
 	for s := range out {
-		out[s] = ShardVoters{Shard: id.Shard(s + 1), Voters: []id.Member{p.seats[leaders[s]].Member}}
-		for _, m := range p.ranked(weightVoter, s, p.voters[s]) {
-			if m != leaders[s] {
-				out[s].Voters = append(out[s].Voters, p.seats[m].Member)
-			}
-		}
+		out[s] = ShardVoters{Shard: id.Shard(s + 1), Voters: p.leaderFirst(s, leaders[s])}
 	}
 	return out
+}
+
+// leaderFirst returns the voters of a shard: its leader, then the others by weight.
+func (p *plan) leaderFirst(shard, leader int) []id.Member {
+	voters := []id.Member{p.seats[leader].Member}
+	for _, m := range p.ranked(weightVoter, shard, p.voters[shard]) {
+		if m != leader {
+			voters = append(voters, p.seats[m].Member)
+		}
+	}
+	return voters
 }
 
 // plan is an unfinished placement. Seats and shards are indices from 0.
@@ -227,14 +233,19 @@ func (p *plan) level() bool {
 				break
 			}
 			if s := p.movable(from, to); s >= 0 {
-				p.voters[s][slices.Index(p.voters[s], from)] = to
-				p.load[from]--
-				p.load[to]++
+				p.move(s, from, to)
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// move moves the vote of a shard from one seat to another.
+func (p *plan) move(shard, from, to int) {
+	p.voters[shard][slices.Index(p.voters[shard], from)] = to
+	p.load[from]--
+	p.load[to]++
 }
 
 // movable returns the best shard whose vote can move from one seat to the other, or −1.

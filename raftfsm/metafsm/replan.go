@@ -42,25 +42,18 @@ func Replan(now []ShardVoters, seats []Seat, replicas int, heirs map[id.Member]i
 	leaders := p.relead(now)
 	out := cloneVoters(now)
 	for s := range out {
-		first := leaders[s]
-		voters := []id.Member{p.seats[first].Member}
-		for _, m := range p.ranked(weightVoter, s, p.voters[s]) {
-			if m != first {
-				voters = append(voters, p.seats[m].Member)
-			}
-		}
-		if !slices.Equal(voters, out[s].Voters) {
+		if voters := p.leaderFirst(s, leaders[s]); !slices.Equal(voters, out[s].Voters) {
 			out[s].Voters = voters
 		}
 	}
 	return out
 }
 
-// Next returns the map that follows now on the way to plan. At most most shards move at a
+// Next returns the map that follows now on the way to plan. At most limit shards move at a
 // time. Shards with a voter that is away or has no seat move first. The order of voters,
 // and with it the preferred leader, changes at once. A move to a member that is away or
 // has no seat gets a new goal. changed reports whether next differs from now.
-func Next(now, plan []ShardVoters, seats []Seat, most int) (next []ShardVoters, changed bool) {
+func Next(now, plan []ShardVoters, seats []Seat, limit int) (next []ShardVoters, changed bool) {
 	present := map[id.Member]bool{}
 	for _, s := range seats {
 		present[s.Member] = !s.Away
@@ -90,7 +83,7 @@ func Next(now, plan []ShardVoters, seats []Seat, most int) (next []ShardVoters, 
 		case same && slices.Equal(to.Voters, plan[i].Voters):
 			continue
 		case same:
-		case to.Moving && missing(*to) == 0, !to.Moving && moving >= most:
+		case to.Moving && missing(*to) == 0, !to.Moving && moving >= limit:
 			continue
 		default:
 			if !to.Moving {
@@ -136,20 +129,14 @@ func (p *plan) keep(shard int, v ShardVoters, heirs map[id.Member]id.Member) {
 }
 
 // present counts the seats that are not away.
-func (p *plan) present() int {
-	n := 0
-	for _, s := range p.seats {
-		if !s.Away {
-			n++
-		}
-	}
-	return n
-}
+func (p *plan) present() int { return p.notAway(p.everyone()) }
 
 // voting counts the voters of a shard that are not away.
-func (p *plan) voting(shard int) int {
+func (p *plan) voting(shard int) int { return p.notAway(p.voters[shard]) }
+
+func (p *plan) notAway(members []int) int {
 	n := 0
-	for _, m := range p.voters[shard] {
+	for _, m := range members {
 		if !p.seats[m].Away {
 			n++
 		}
@@ -157,10 +144,10 @@ func (p *plan) voting(shard int) int {
 	return n
 }
 
-// shed removes voters of a shard that has more than most. It removes members that are away
+// shed removes voters of a shard until limit are left. It removes members that are away
 // first, then members that share a zone, then members with the most votes.
-func (p *plan) shed(shard, most int) {
-	for len(p.voters[shard]) > most {
+func (p *plan) shed(shard, limit int) {
+	for len(p.voters[shard]) > limit {
 		worst, worstCost := -1, [3]int{}
 		for _, m := range p.ranked(weightVoter, shard, p.voters[shard]) {
 			cost := [3]int{0, p.inZone(shard, m), p.load[m]}
@@ -197,9 +184,7 @@ func (p *plan) spread(shard int) {
 		if gain == 0 {
 			return
 		}
-		p.voters[shard][slices.Index(p.voters[shard], from)] = to
-		p.load[from]--
-		p.load[to]++
+		p.move(shard, from, to)
 	}
 }
 

@@ -119,7 +119,7 @@ func (l *loader) gallery(g Gallery) error {
 	return nil
 }
 
-func (l *loader) grants(r grantsRecord) error {
+func (l *loader) grants(r GrantsOf) error {
 	g := l.state.gallery(r.Gallery)
 	wrong := fmt.Errorf("%w: the grants of gallery %s", ErrSnapshot, r.Gallery)
 	if g == nil || l.state.grants[r.Gallery] != nil {
@@ -136,7 +136,7 @@ func (l *loader) grants(r grantsRecord) error {
 	return nil
 }
 
-func (l *loader) tags(s tagSet) error {
+func (l *loader) tags(s TagSet) error {
 	if l.state.gallery(s.Gallery) == nil || l.state.tags[s.Gallery] != nil || !s.valid() {
 		return fmt.Errorf("%w: the tags of gallery %s", ErrSnapshot, s.Gallery)
 	}

@@ -18,7 +18,7 @@ type state struct {
 	// grants of a gallery are in order of shards.
 	grants map[id.Gallery][]ShardGrant
 	// tags has an entry for each gallery that ever had a tag.
-	tags         map[id.Gallery]*tagSet
+	tags         map[id.Gallery]*TagSet
 	applications map[id.Application]*Application
 	byMAC        map[[32]byte]id.Application
 	byName       map[string]id.Tenant
@@ -48,7 +48,7 @@ func newState() *state {
 		keys:         make(map[string]*AccessKey),
 		galleries:    make(map[id.Gallery]*Gallery),
 		grants:       make(map[id.Gallery][]ShardGrant),
-		tags:         make(map[id.Gallery]*tagSet),
+		tags:         make(map[id.Gallery]*TagSet),
 		applications: make(map[id.Application]*Application),
 		byMAC:        make(map[[32]byte]id.Application),
 		byName:       make(map[string]id.Tenant),

@@ -23,8 +23,8 @@ type Tag struct {
 	Identity uint32 `cbor:"2,keyasint"`
 }
 
-// tagSet has the tags of a gallery. It never changes: its methods return another.
-type tagSet struct {
+// TagSet has the tags of a gallery. It never changes: its methods return another.
+type TagSet struct {
 	Gallery id.Gallery `cbor:"1,keyasint"`
 	// Last is the newest identity.
 	Last uint32 `cbor:"2,keyasint"`
@@ -43,7 +43,7 @@ func without(tags []Tag, i int) []Tag { return slices.Concat(tags[:i], tags[i+1:
 // with returns a copy of tags with t at the end.
 func with(tags []Tag, t Tag) []Tag { return append(slices.Clip(tags), t) }
 
-func (s *tagSet) create(name string) (*tagSet, TagAnswer) {
+func (s *TagSet) create(name string) (*TagSet, TagAnswer) {
 	switch {
 	case named(s.Live, name) >= 0:
 		return s, TagAnswer{Status: Exists}
@@ -62,7 +62,7 @@ func (s *tagSet) create(name string) (*tagSet, TagAnswer) {
 	return &out, TagAnswer{Done, t.Identity}
 }
 
-func (s *tagSet) rename(from, to string) (*tagSet, TagAnswer) {
+func (s *TagSet) rename(from, to string) (*TagSet, TagAnswer) {
 	i := named(s.Live, from)
 	switch {
 	case i < 0:
@@ -81,7 +81,7 @@ func (s *tagSet) rename(from, to string) (*tagSet, TagAnswer) {
 	return &out, TagAnswer{Done, out.Live[i].Identity}
 }
 
-func (s *tagSet) delete(name string) (*tagSet, TagAnswer) {
+func (s *TagSet) delete(name string) (*TagSet, TagAnswer) {
 	i := named(s.Live, name)
 	if i < 0 {
 		return s, TagAnswer{Status: UnknownTag}
@@ -96,7 +96,7 @@ func (s *tagSet) delete(name string) (*tagSet, TagAnswer) {
 }
 
 // changeTags changes the tags of a gallery, unless the write was done before.
-func (m *Machine) changeTags(w Write, code byte, gallery id.Gallery, change func(*tagSet) (*tagSet, TagAnswer)) TagAnswer {
+func (m *Machine) changeTags(w Write, code byte, gallery id.Gallery, change func(*TagSet) (*TagSet, TagAnswer)) TagAnswer {
 	done, status := m.once(w, code, gallery.UUID)
 	switch {
 	case status == Replayed:
@@ -119,15 +119,15 @@ func (m *Machine) changeTags(w Write, code byte, gallery id.Gallery, change func
 }
 
 // tagsOf returns the tags of a gallery, an empty set if it has none.
-func (st *state) tagsOf(g id.Gallery) *tagSet {
+func (st *state) tagsOf(g id.Gallery) *TagSet {
 	if s := st.tags[g]; s != nil {
 		return s
 	}
-	return &tagSet{Gallery: g}
+	return &TagSet{Gallery: g}
 }
 
 // valid reports whether names and identities are unique and within the bounds.
-func (s *tagSet) valid() bool {
+func (s *TagSet) valid() bool {
 	names, identities := map[string]bool{}, map[uint32]bool{0: true}
 	for _, tags := range [][]Tag{s.Live, s.Dormant} {
 		for _, t := range tags {
@@ -168,7 +168,7 @@ type CreateTag struct {
 }
 
 func (c CreateTag) apply(m *Machine) TagAnswer {
-	return m.changeTags(c.Write, CreateTagOp.Code, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.create(c.Name) })
+	return m.changeTags(c.Write, CreateTagOp.Code, c.Gallery, func(s *TagSet) (*TagSet, TagAnswer) { return s.create(c.Name) })
 }
 
 // RenameTag changes the name of a tag. Its identity and the events with the tag stay. A
@@ -181,7 +181,7 @@ type RenameTag struct {
 }
 
 func (c RenameTag) apply(m *Machine) TagAnswer {
-	return m.changeTags(c.Write, RenameTagOp.Code, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.rename(c.From, c.To) })
+	return m.changeTags(c.Write, RenameTagOp.Code, c.Gallery, func(s *TagSet) (*TagSet, TagAnswer) { return s.rename(c.From, c.To) })
 }
 
 // DeleteTag makes a tag dormant. Nobody can use it until CreateTag brings it back. For
@@ -193,7 +193,7 @@ type DeleteTag struct {
 }
 
 func (c DeleteTag) apply(m *Machine) TagAnswer {
-	return m.changeTags(c.Write, DeleteTagOp.Code, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.delete(c.Name) })
+	return m.changeTags(c.Write, DeleteTagOp.Code, c.Gallery, func(s *TagSet) (*TagSet, TagAnswer) { return s.delete(c.Name) })
 }
 
 // TagAnswer answers CreateTag, RenameTag and DeleteTag. The status is Done, Replayed,
