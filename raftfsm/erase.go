@@ -85,7 +85,7 @@ func (g *Group) Erase(before time.Time) error {
 	return g.eraser.round(before)
 }
 
-// round is Erase, while the group is open.
+// round makes one round. The caller keeps the group open.
 func (e *eraser) round(before time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -96,8 +96,8 @@ type UpdateGallery struct {
 //   - SizeShrinks, UnknownGallery, Conflict or OpsFull.
 //
 // The status of DeleteGallery is Done, also if the gallery is under deletion already,
-// Replayed, UnknownGallery, Conflict or OpsFull. Its shards must then be fenced at the
-// gallery's Generation. The gallery has no id if ForgetGallery has removed it.
+// Replayed, UnknownGallery, Conflict or OpsFull. The caller then fences all shards of the
+// gallery at its Generation. The gallery has no id if ForgetGallery has removed it.
 type GalleryAnswer struct {
 	Status  Status  `cbor:"1,keyasint"`
 	Gallery Gallery `cbor:"2,keyasint"`

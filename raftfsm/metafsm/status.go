@@ -7,7 +7,8 @@ import (
 	"facet/raftfsm/operation"
 )
 
-// Status is the outcome of a command. Only a command with the status Done changes the state.
+// Status is the outcome of a command. Only Done changes a record, except that a refused Load
+// keeps the records that it loaded before.
 type Status uint8
 
 // The outcomes of commands. The numbers are stored.
@@ -15,7 +16,7 @@ const (
 	// Done: the command had its effect. A repeated command without an operation is Done
 	// again.
 	Done Status = 1
-	// Replayed: the operation was done before; the answer is the first one.
+	// Replayed: the operation was done before. The answer has its records as they are now.
 	Replayed Status = 2
 	// Conflict: the operation was done before with another request, or an id or key of
 	// the command is in use.

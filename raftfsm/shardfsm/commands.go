@@ -3,8 +3,7 @@ package shardfsm
 import "facet/raftfsm/command"
 
 // The commands, as the callers of Propose name them. A code is stored before its
-// command in the log and is never reused.
-// Bulk registrations have the codes 32 to 47.
+// command in the log and is never reused. Bulk registrations have the codes 32 to 47.
 var (
 	GrantOp        = command.Op[Grant, StatusAnswer]{Code: 1, Version: 1}
 	RegisterOp     = command.Op[Register, RegisterAnswer]{Code: 2, Version: 1}
