@@ -26,25 +26,25 @@ type fences struct {
 	of map[id.Gallery]*fence
 	// order has them by sequence.
 	order *btree.Map[uint64, *fence]
-	// graves take the sequences of entries that are dropped.
-	graves *graves
+	// tombstones take the sequences of entries that are dropped.
+	tombstones *tombstones
 }
 
-func newFences(g *graves) fences {
-	return fences{of: make(map[id.Gallery]*fence), order: new(btree.Map[uint64, *fence]), graves: g}
+func newFences(t *tombstones) fences {
+	return fences{of: make(map[id.Gallery]*fence), order: new(btree.Map[uint64, *fence]), tombstones: t}
 }
 
 // add puts a fence in the place of an earlier one of its gallery.
 func (fs *fences) add(f *fence) {
 	if old := fs.of[f.gallery]; old != nil {
 		fs.order.Delete(old.sequence)
-		fs.graves.buryAll(old.remains)
+		fs.tombstones.addAll(old.remains)
 	}
 	fs.of[f.gallery] = f
 	fs.order.Set(f.sequence, f)
 	if fs.order.Len() > fencesMax {
 		_, oldest, _ := fs.order.PopMin()
-		fs.graves.buryAll(oldest.remains)
+		fs.tombstones.addAll(oldest.remains)
 		delete(fs.of, oldest.gallery)
 	}
 }
@@ -89,7 +89,7 @@ func (s *Shard) Purge(g id.Gallery, generation uint32, n int) (left int, err err
 	}
 	for ; n > 0 && f.remains.Len() > 0; n-- {
 		sequence, _, _ := f.remains.PopMin()
-		s.state.graves.bury(sequence)
+		s.state.tombstones.add(sequence)
 	}
 	return f.remains.Len(), nil
 }

@@ -138,9 +138,9 @@ func (s *Shard) Freeze() *View {
 		claims:   s.state.waiting.Copy(),
 	}
 	if s.keep.store != nil {
-		g := s.state.graves
-		g.through = s.state.sequence
-		v.dead, v.deadEnd = slices.Clip(g.dead), g.settled+len(g.dead)
+		t := s.state.tombstones
+		t.through = s.state.sequence
+		v.dead, v.deadEnd = slices.Clip(t.dead), t.settled+len(t.dead)
 		if v.set = s.keep.set; v.set != nil { // it changes while mu is held only
 			v.set.Retain()
 		}

@@ -13,7 +13,7 @@ import (
 // Where a shard has a store, the sealed faces of its entries don't stay in memory:
 //
 //	Freeze    captures the entries, and the sequences of those that died
-//	Settle    writes entries that are in no segment yet, and buries the dead: the set
+//	Settle    writes entries that are in no segment yet, and leaves out the dead: the set
 //	Adopt     the faces of entries that are in the set leave the memory
 //
 // Segments are no part of the state: replicas with equal states have different ones.
@@ -123,9 +123,9 @@ func (k *keep) close(v *View) (later []*segment.Set) {
 	return later
 }
 
-// graves are the sequences of the entries that are no more, as far as a segment may
+// tombstones are the sequences of the entries that are no more, as far as a segment may
 // have them. Shard.mu guards them.
-type graves struct {
+type tombstones struct {
 	// through is the last sequence that was ever frozen for a store: later entries
 	// are in no segment.
 	through uint64
@@ -134,18 +134,18 @@ type graves struct {
 	settled int
 }
 
-// bury notes that an entry is no more.
-func (g *graves) bury(sequence uint64) {
-	if sequence <= g.through {
-		g.dead = append(g.dead, sequence)
+// add notes that an entry is no more.
+func (t *tombstones) add(sequence uint64) {
+	if sequence <= t.through {
+		t.dead = append(t.dead, sequence)
 	}
 }
 
-// buryAll notes that entries are no more.
-func (g *graves) buryAll(entries *btree.Map[uint64, *entry]) {
+// addAll notes that entries are no more.
+func (t *tombstones) addAll(entries *btree.Map[uint64, *entry]) {
 	entries.Scan(func(sequence uint64, _ *entry) bool {
-		g.bury(sequence)
-		return sequence < g.through
+		t.add(sequence)
+		return sequence < t.through
 	})
 }
 
@@ -241,9 +241,9 @@ func (v *View) Adopt() {
 		s.mu.Unlock()
 		return
 	}
-	if g := s.state.graves; v.deadEnd > g.settled {
-		g.dead = slices.Clone(g.dead[v.deadEnd-g.settled:])
-		g.settled = v.deadEnd
+	if t := s.state.tombstones; v.deadEnd > t.settled {
+		t.dead = slices.Clone(t.dead[v.deadEnd-t.settled:])
+		t.settled = v.deadEnd
 	}
 	old := s.keep.adopt(v)
 	s.mu.Unlock()

@@ -118,7 +118,7 @@ func (l *Loader) slice(m codec.Message) error {
 	case r.Returned > r.Granted || r.Entries > uint64(r.Granted-r.Returned):
 		return fmt.Errorf("%w: slice %s has %d entries in %d slots less %d", ErrSnapshot, g, r.Entries, r.Granted, r.Returned)
 	}
-	l.current = newSlice(g, r.Generation, l.state.graves)
+	l.current = newSlice(g, r.Generation, l.state.tombstones)
 	l.current.subjects = make(map[id.Subject]*entry, min(r.Entries, presizedMax))
 	l.follow(l.current.entries, r.Entries)
 	l.current.granted, l.current.returned, l.current.epoch = r.Granted, r.Returned, r.Epoch
@@ -232,8 +232,8 @@ func (l *Loader) Check() (err error) {
 		parts := l.parts
 		l.parts = nil
 		l.set, err = segment.NewSet(parts)
-		// Everything that is in the set may be buried.
-		st.graves.through = st.sequence
+		// Everything that is in the set may be among the tombstones.
+		st.tombstones.through = st.sequence
 	}
 	return err
 }

@@ -108,9 +108,9 @@ type Shard struct {
 
 // state is what a snapshot holds.
 type state struct {
-	slices map[id.Gallery]*slice
-	fences fences
-	graves *graves
+	slices     map[id.Gallery]*slice
+	fences     fences
+	tombstones *tombstones
 	// waiting are the pending events of all slices in log order, which is also the
 	// order of their times.
 	waiting *btree.Map[uint64, *claim]
@@ -150,8 +150,8 @@ func (s *Shard) Close() {
 }
 
 func newState() *state {
-	g := new(graves)
-	return &state{slices: make(map[id.Gallery]*slice), fences: newFences(g), graves: g, waiting: new(btree.Map[uint64, *claim])}
+	t := new(tombstones)
+	return &state{slices: make(map[id.Gallery]*slice), fences: newFences(t), tombstones: t, waiting: new(btree.Map[uint64, *claim])}
 }
 
 // next gives a sequence.

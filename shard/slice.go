@@ -50,8 +50,8 @@ type slice struct {
 
 	// sealedBytes sums the sealed faces, wherever they are.
 	sealedBytes int64
-	// graves take the sequences of entries that go.
-	graves *graves
+	// tombstones take the sequences of entries that go.
+	tombstones *tombstones
 
 	// changes counts the active entries that came or went. It is written while
 	// Shard.mu is held for writing.
@@ -61,9 +61,9 @@ type slice struct {
 	lineage lineage
 }
 
-func newSlice(g id.Gallery, generation uint32, graves *graves) *slice {
+func newSlice(g id.Gallery, generation uint32, tombstones *tombstones) *slice {
 	return &slice{
-		graves:     graves,
+		tombstones: tombstones,
 		gallery:    g,
 		generation: generation,
 		entries:    new(btree.Map[uint64, *entry]),
@@ -111,7 +111,7 @@ func (sl *slice) leave(e *entry) {
 	sl.templates.leave(e)
 	sl.changes.Add(1)
 	sl.entries.Delete(e.sequence)
-	sl.graves.bury(e.sequence)
+	sl.tombstones.add(e.sequence)
 	sl.sealedBytes -= int64(e.sealedLen)
 }
 
@@ -120,7 +120,7 @@ func (sl *slice) dropOldestDeleted() bool {
 	sequence, _, ok := sl.deleted.PopMin()
 	if ok {
 		sl.entries.Delete(sequence)
-		sl.graves.bury(sequence)
+		sl.tombstones.add(sequence)
 	}
 	return ok
 }
