@@ -191,7 +191,7 @@ func (v *View) Write(w *codec.Writer) error {
 		e := c.event
 		w.Record(headClaim, claimRecord{
 			Sequence: c.sequence, Gallery: e.Gallery, Subject: e.Subject, Event: e.Event, Time: e.Time,
-			Tags: e.Tags, Sealed: e.Sealed, Op: e.Op, Request: e.Request, Further: c.kin == knownSubject, Number: c.number,
+			Tags: e.Tags, Sealed: e.Sealed, Op: e.Op, Request: e.Request, Further: c.want == knownSubject, Number: c.number,
 		})
 		return true
 	})

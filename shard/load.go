@@ -209,7 +209,7 @@ func (l *Loader) claim(m codec.Message) error {
 	case sl == nil || sl.used() >= sl.slots() || sl.pending[r.Event] != nil:
 		return fmt.Errorf("%w: pending event %s has no slot, or is there twice", ErrSnapshot, r.Event)
 	}
-	l.state.add(sl, &claim{sequence: r.Sequence, number: r.Number, kin: kin(r.Further), event: Event{
+	l.state.add(sl, &claim{sequence: r.Sequence, number: r.Number, want: siblings(r.Further), event: Event{
 		Gallery: r.Gallery, Generation: sl.generation, Subject: r.Subject, Event: r.Event, Time: r.Time,
 		Tags: r.Tags, Sealed: r.Sealed, Op: r.Op, Request: r.Request,
 	}})

@@ -19,7 +19,7 @@ type claim struct {
 	// same number has been pending all the time.
 	number uint64
 	event  Event
-	kin    kin
+	want   siblings
 }
 
 // isOf tells whether the claim is of the write that e belongs to.
@@ -61,14 +61,14 @@ func (s *Pending) HoldFurther(e Event, reuse Reuse) (number uint64, err error) {
 	return s.hold(e, reuse, knownSubject)
 }
 
-func (s *Pending) hold(e Event, reuse Reuse, want kin) (number uint64, err error) {
+func (s *Pending) hold(e Event, reuse Reuse, want siblings) (number uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, first, err := s.state.place(e, reuse, want)
 	if err != nil {
 		return 0, err
 	}
-	c := &claim{sequence: s.state.next(), number: first, event: e, kin: want}
+	c := &claim{sequence: s.state.next(), number: first, event: e, want: want}
 	if c.number == 0 {
 		c.number = c.sequence
 	}
@@ -113,11 +113,11 @@ func (s *Pending) Activate(c Claimed) (further bool, err error) {
 		return false, ErrEvent
 	}
 	s.state.drop(own)
-	if err := sl.admit(c.Subject, c.Event, own.kin); err != nil {
+	if err := sl.admit(c.Subject, c.Event, own.want); err != nil {
 		return false, err
 	}
 	s.state.enrol(sl, own.event, c.Time)
-	return own.kin == knownSubject, nil
+	return own.want == knownSubject, nil
 }
 
 // Withdraw takes a pending event away and frees its slot; it is no error if it is

@@ -202,16 +202,16 @@ func (s *Shard) Put(e Event, reuse Reuse) error { return s.put(e, reuse, newSubj
 // Add is Put for a further event of a subject that has an active one, or ErrSubject.
 func (s *Shard) Add(e Event, reuse Reuse) error { return s.put(e, reuse, knownSubject) }
 
-// kin says what a new event demands of its subject.
-type kin bool
+// siblings says whether the subject of a new event must have other events.
+type siblings bool
 
 const (
-	newSubject   kin = false
-	knownSubject kin = true
+	newSubject   siblings = false
+	knownSubject siblings = true
 )
 
 // admit tells whether the subject permits a new event.
-func (sl *slice) admit(subject id.Subject, event id.Event, want kin) error {
+func (sl *slice) admit(subject id.Subject, event id.Event, want siblings) error {
 	known := sl.subjects[subject] != nil
 	switch {
 	case want == knownSubject && !known:
@@ -223,7 +223,7 @@ func (sl *slice) admit(subject id.Subject, event id.Event, want kin) error {
 	}
 }
 
-func (s *Shard) put(e Event, reuse Reuse, want kin) error {
+func (s *Shard) put(e Event, reuse Reuse, want siblings) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, _, err := s.state.place(e, reuse, want)
@@ -235,7 +235,7 @@ func (s *Shard) put(e Event, reuse Reuse, want kin) error {
 
 // place finds a slot for a new event. The one that the same write holds as a pending
 // event is given up for it; number is that one's, or 0.
-func (st *state) place(e Event, reuse Reuse, want kin) (sl *slice, number uint64, err error) {
+func (st *state) place(e Event, reuse Reuse, want siblings) (sl *slice, number uint64, err error) {
 	sl, err = st.slice(e.Gallery, e.Generation)
 	switch {
 	case err != nil:
