@@ -302,7 +302,7 @@ func TestAPendingEventIsSeenByItsOwnSearchOnly(t *testing.T) {
 	if err := s.Put(newEvent(key, 4, axis(4)), OldestDeleted); !errors.Is(err, ErrNoSlot) {
 		t.Errorf("a pending event does not hold its slot: %v", err)
 	}
-	_, err = s.Pending().Activate(Claimed{Gallery: testGallery, Generation: 1, Subject: e.Subject, Event: e.Event, Number: number, Time: 9})
+	_, err = s.Pending().Activate(PendingRef{Gallery: testGallery, Generation: 1, Subject: e.Subject, Event: e.Event, Number: number, Time: 9})
 	if want := (Entry{e.Subject, e.Event, false, 9}); err != nil || entriesOf(s)[1] != want {
 		t.Errorf("activated: %v, %v, want %v", entriesOf(s), err, want)
 	}

@@ -71,7 +71,7 @@ func (s *Shard) Fence(g id.Gallery, generation uint32) (left int) {
 // discard takes a slice away and zeroes its templates.
 func (st *state) discard(sl *slice) {
 	for _, c := range sl.pending { // the order is of no effect
-		st.waiting.Delete(c.sequence)
+		st.pending.Delete(c.sequence)
 	}
 	sl.templates.drop()
 	delete(st.slices, sl.gallery)

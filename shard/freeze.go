@@ -15,11 +15,11 @@ import (
 // The records of a shard in a snapshot. The numbers are stored and never reused;
 // those below 16 belong to this package.
 var (
-	headShard = codec.Head{Code: 1, Version: 1}
-	headSlice = codec.Head{Code: 2, Version: 1}
-	headEntry = codec.Head{Code: 3, Version: 1}
-	headFence = codec.Head{Code: 4, Version: 1}
-	headClaim = codec.Head{Code: 5, Version: 1}
+	headShard   = codec.Head{Code: 1, Version: 1}
+	headSlice   = codec.Head{Code: 2, Version: 1}
+	headEntry   = codec.Head{Code: 3, Version: 1}
+	headFence   = codec.Head{Code: 4, Version: 1}
+	headPending = codec.Head{Code: 5, Version: 1}
 	// With headStored in the place of headShard, slices and fences are not followed by
 	// entries: these are in segments, which come behind all fences.
 	headStored  = codec.Head{Code: 6, Version: 1}
@@ -30,7 +30,7 @@ type shardRecord struct {
 	Sequence uint64 `cbor:"1,keyasint"`
 	Slices   uint64 `cbor:"2,keyasint"`
 	Fences   uint64 `cbor:"3,keyasint,omitempty"`
-	Claims   uint64 `cbor:"4,keyasint,omitempty"`
+	Pending  uint64 `cbor:"4,keyasint,omitempty"`
 }
 
 // storedRecord is a shardRecord of a shard whose entries are in segments.
@@ -38,7 +38,7 @@ type storedRecord struct {
 	Sequence uint64 `cbor:"1,keyasint"`
 	Slices   uint64 `cbor:"2,keyasint"`
 	Fences   uint64 `cbor:"3,keyasint,omitempty"`
-	Claims   uint64 `cbor:"4,keyasint,omitempty"`
+	Pending  uint64 `cbor:"4,keyasint,omitempty"`
 	Segments uint64 `cbor:"5,keyasint,omitempty"`
 }
 
@@ -81,8 +81,8 @@ type fenceRecord struct {
 	Entries    uint64     `cbor:"4,keyasint"`
 }
 
-// claimRecord is a pending event, after all slices and fences.
-type claimRecord struct {
+// pendingRecord is a pending event, after all slices and fences.
+type pendingRecord struct {
 	Sequence uint64       `cbor:"1,keyasint"`
 	Gallery  id.Gallery   `cbor:"2,keyasint"`
 	Subject  id.Subject   `cbor:"3,keyasint"`
@@ -117,7 +117,7 @@ type View struct {
 	sequence uint64
 	slices   []sliceView
 	fences   []fence
-	claims   *btree.Map[uint64, *claim]
+	pending  *btree.Map[uint64, *pendingEvent]
 }
 
 type sliceView struct {
@@ -135,7 +135,7 @@ func (s *Shard) Freeze() *View {
 		sequence: s.state.sequence,
 		slices:   make([]sliceView, 0, len(s.state.slices)),
 		fences:   make([]fence, 0, len(s.state.fences.of)),
-		claims:   s.state.waiting.Copy(),
+		pending:  s.state.pending.Copy(),
 	}
 	if s.keep.store != nil {
 		t := s.state.tombstones
@@ -167,10 +167,10 @@ func (v *View) Write(w *codec.Writer) error {
 	stored := v.settled != nil
 	if stored {
 		w.Record(headStored, storedRecord{
-			v.sequence, uint64(len(v.slices)), uint64(len(v.fences)), uint64(v.claims.Len()), uint64(len(v.settled.Parts())),
+			v.sequence, uint64(len(v.slices)), uint64(len(v.fences)), uint64(v.pending.Len()), uint64(len(v.settled.Parts())),
 		})
 	} else {
-		w.Record(headShard, shardRecord{v.sequence, uint64(len(v.slices)), uint64(len(v.fences)), uint64(v.claims.Len())})
+		w.Record(headShard, shardRecord{v.sequence, uint64(len(v.slices)), uint64(len(v.fences)), uint64(v.pending.Len())})
 	}
 	for _, sl := range v.slices {
 		w.Record(headSlice, sl.head)
@@ -187,9 +187,9 @@ func (v *View) Write(w *codec.Writer) error {
 	for _, p := range v.settled.Parts() {
 		w.Record(headSegment, segmentRecord{p.File.Ref().Hash, appendSequences(nil, p.Dead)})
 	}
-	v.claims.Scan(func(_ uint64, c *claim) bool {
+	v.pending.Scan(func(_ uint64, c *pendingEvent) bool {
 		e := c.event
-		w.Record(headClaim, claimRecord{
+		w.Record(headPending, pendingRecord{
 			Sequence: c.sequence, Gallery: e.Gallery, Subject: e.Subject, Event: e.Event, Time: e.Time,
 			Tags: e.Tags, Sealed: e.Sealed, Op: e.Op, Request: e.Request, Further: c.want == knownSubject, Number: c.number,
 		})

@@ -67,8 +67,8 @@ func (l *Loader) Load(m codec.Message) (mine bool, err error) {
 		return true, l.entry(m)
 	case headFence.Code:
 		return true, l.fence(m)
-	case headClaim.Code:
-		return true, l.claim(m)
+	case headPending.Code:
+		return true, l.pendingEvent(m)
 	case headStored.Code:
 		return true, l.storedShard(m)
 	case headSegment.Code:
@@ -111,7 +111,7 @@ func (l *Loader) slice(m codec.Message) error {
 	}
 	g := r.Gallery
 	switch {
-	case !l.begun || l.missing > 0 || len(l.state.fences.of) > 0 || len(l.parts) > 0 || l.state.waiting.Len() > 0:
+	case !l.begun || l.missing > 0 || len(l.state.fences.of) > 0 || len(l.parts) > 0 || l.state.pending.Len() > 0:
 		return fmt.Errorf("%w: slice %s is out of place", ErrSnapshot, g)
 	case l.state.slices[g] != nil:
 		return fmt.Errorf("%w: slice %s is there twice", ErrSnapshot, g)
@@ -182,7 +182,7 @@ func (l *Loader) fence(m codec.Message) error {
 	g, sl := r.Gallery, l.state.slices[r.Gallery]
 	last, _, _ := l.state.fences.order.Max()
 	switch {
-	case !l.begun || l.missing > 0 || len(l.parts) > 0 || l.state.waiting.Len() > 0 || r.Sequence <= last || r.Sequence > l.state.sequence:
+	case !l.begun || l.missing > 0 || len(l.parts) > 0 || l.state.pending.Len() > 0 || r.Sequence <= last || r.Sequence > l.state.sequence:
 		return fmt.Errorf("%w: fence %d of gallery %s is out of place", ErrSnapshot, r.Sequence, g)
 	case l.state.fences.of[g] != nil || len(l.state.fences.of) == fencesMax:
 		return fmt.Errorf("%w: gallery %s has two fences, or there are too many", ErrSnapshot, g)
@@ -195,13 +195,13 @@ func (l *Loader) fence(m codec.Message) error {
 	return nil
 }
 
-func (l *Loader) claim(m codec.Message) error {
-	var r claimRecord
-	if err := m.Decode(headClaim, &r); err != nil {
+func (l *Loader) pendingEvent(m codec.Message) error {
+	var r pendingRecord
+	if err := m.Decode(headPending, &r); err != nil {
 		return err
 	}
 	sl := l.state.slices[r.Gallery]
-	last, before, ok := l.state.waiting.Max()
+	last, before, ok := l.state.pending.Max()
 	switch {
 	case !l.begun || l.missing > 0 || uint64(len(l.parts)) != l.segments || r.Sequence <= last || r.Sequence > l.state.sequence || ok && r.Time < before.event.Time,
 		r.Number == 0 || r.Number > r.Sequence:
@@ -209,7 +209,7 @@ func (l *Loader) claim(m codec.Message) error {
 	case sl == nil || sl.used() >= sl.slots() || sl.pending[r.Event] != nil:
 		return fmt.Errorf("%w: pending event %s has no slot, or is there twice", ErrSnapshot, r.Event)
 	}
-	l.state.add(sl, &claim{sequence: r.Sequence, number: r.Number, want: siblings(r.Further), event: Event{
+	l.state.add(sl, &pendingEvent{sequence: r.Sequence, number: r.Number, want: siblings(r.Further), event: Event{
 		Gallery: r.Gallery, Generation: sl.generation, Subject: r.Subject, Event: r.Event, Time: r.Time,
 		Tags: r.Tags, Sealed: r.Sealed, Op: r.Op, Request: r.Request,
 	}})
@@ -220,7 +220,7 @@ func (l *Loader) claim(m codec.Message) error {
 func (l *Loader) Check() (err error) {
 	st, h := l.state, l.head
 	if !l.begun || l.missing > 0 || uint64(len(st.slices)) != h.Slices || uint64(len(st.fences.of)) != h.Fences ||
-		uint64(st.waiting.Len()) != h.Claims || uint64(len(l.parts)) != l.segments {
+		uint64(st.pending.Len()) != h.Pending || uint64(len(l.parts)) != l.segments {
 		return fmt.Errorf("%w: records are missing", ErrSnapshot)
 	}
 	for entries, n := range l.expected {

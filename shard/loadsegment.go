@@ -13,7 +13,7 @@ func (l *Loader) storedShard(m codec.Message) error {
 		return err
 	}
 	l.stored, l.segments = true, r.Segments
-	return l.begin(shardRecord{r.Sequence, r.Slices, r.Fences, r.Claims})
+	return l.begin(shardRecord{r.Sequence, r.Slices, r.Fences, r.Pending})
 }
 
 // segment opens a segment and takes its live entries.
@@ -22,7 +22,7 @@ func (l *Loader) segment(m codec.Message) error {
 	if err := m.Decode(headSegment, &r); err != nil {
 		return err
 	}
-	if !l.stored || uint64(len(l.parts)) >= l.segments || l.state.waiting.Len() > 0 ||
+	if !l.stored || uint64(len(l.parts)) >= l.segments || l.state.pending.Len() > 0 ||
 		uint64(len(l.state.slices)) != l.head.Slices || uint64(len(l.state.fences.of)) != l.head.Fences {
 		return fmt.Errorf("%w: segment %s is out of place", ErrSnapshot, r.Hash)
 	}

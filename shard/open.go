@@ -43,7 +43,7 @@ func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
 	u := unsealer{keep: &s.keep, key: key}
 	defer u.clear()
 	for {
-		mine, others := sl.templates.claim()
+		mine, others := sl.templates.take()
 		if mine == nil {
 			again, err := await(ctx, others)
 			if err != nil || !again {

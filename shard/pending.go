@@ -11,9 +11,9 @@ import (
 	"facet/shard/seal"
 )
 
-// claim is a pending event: it holds a slot and is seen by Pending.Search only. It
+// pendingEvent is a pending event: it holds a slot and is seen by Pending.Search only. It
 // does not change.
-type claim struct {
+type pendingEvent struct {
 	sequence uint64
 	// number is the sequence with which it became pending. A renewal keeps it: the
 	// same number has been pending all the time.
@@ -22,22 +22,22 @@ type claim struct {
 	want   siblings
 }
 
-// isOf tells whether the claim is of the write that e belongs to.
-func (c *claim) isOf(e Event) bool {
+// isOf reports whether c is of the write that e belongs to.
+func (c *pendingEvent) isOf(e Event) bool {
 	return c.event.Subject == e.Subject && c.event.Op == e.Op && c.event.Request == e.Request
 }
 
-// add puts a claim in, for which there is a slot.
-func (st *state) add(sl *slice, c *claim) {
-	st.waiting.Set(c.sequence, c)
+// add adds a pending event, for which there is a slot.
+func (st *state) add(sl *slice, c *pendingEvent) {
+	st.pending.Set(c.sequence, c)
 	sl.pending[c.event.Event] = c
 	sl.lineage.join(c.event.Sealed)
 	sl.sealedBytes += int64(len(c.event.Sealed))
 }
 
-// drop takes a claim away and frees its slot.
-func (st *state) drop(c *claim) {
-	st.waiting.Delete(c.sequence)
+// drop removes a pending event and frees its slot.
+func (st *state) drop(c *pendingEvent) {
+	st.pending.Delete(c.sequence)
 	if sl := st.slices[c.event.Gallery]; sl != nil {
 		delete(sl.pending, c.event.Event)
 		sl.sealedBytes -= int64(len(c.event.Sealed))
@@ -68,7 +68,7 @@ func (s *Pending) hold(e Event, reuse Reuse, want siblings) (number uint64, err 
 	if err != nil {
 		return 0, err
 	}
-	c := &claim{sequence: s.state.next(), number: first, event: e, want: want}
+	c := &pendingEvent{sequence: s.state.next(), number: first, event: e, want: want}
 	if c.number == 0 {
 		c.number = c.sequence
 	}
@@ -76,8 +76,8 @@ func (s *Pending) hold(e Event, reuse Reuse, want siblings) (number uint64, err 
 	return c.number, nil
 }
 
-// Claimed says which pending event is meant, and of which write.
-type Claimed struct {
+// PendingRef says which pending event is meant, and of which write.
+type PendingRef struct {
 	Gallery    id.Gallery
 	Generation uint32
 	Subject    id.Subject
@@ -95,7 +95,7 @@ type Claimed struct {
 // not all the time since Number, ErrExists if it belongs to another write or its
 // subject has been made since, or ErrSubject if its subject is gone; where the
 // subject is not as it has to be, it is pending no more.
-func (s *Pending) Activate(c Claimed) (further bool, err error) {
+func (s *Pending) Activate(c PendingRef) (further bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.slice(c.Gallery, c.Generation)
@@ -152,7 +152,7 @@ func (s *Pending) Expire(time int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		_, c, ok := s.state.waiting.Min()
+		_, c, ok := s.state.pending.Min()
 		if !ok || c.event.Time > time {
 			return
 		}
@@ -168,17 +168,17 @@ func (s *Pending) Search(ctx context.Context, g id.Gallery, generation uint32, k
 	if err := finite(q.Probe); err != nil {
 		return nil, err
 	}
-	claims, err := s.claims(g, generation)
+	events, err := s.events(g, generation)
 	if err != nil {
 		return nil, fmt.Errorf("search what is pending of gallery %s: %w", g, err)
 	}
-	faces := make([]engine.Face, 0, len(claims))
+	faces := make([]engine.Face, 0, len(events))
 	defer func() {
 		for _, f := range faces {
 			clear(f.Template)
 		}
 	}()
-	for _, e := range claims {
+	for _, e := range events {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("search what is pending of gallery %s: %w", g, err)
 		}
@@ -192,7 +192,7 @@ func (s *Pending) Search(ctx context.Context, g id.Gallery, generation uint32, k
 		}
 	}
 	rows := func(yield func(scan.Row) bool) {
-		for i, e := range claims {
+		for i, e := range events {
 			if !yield(scan.Row{Subject: e.Subject, Event: e.Event, Tags: e.Tags, Template: faces[i].Template}) {
 				return
 			}
@@ -201,8 +201,8 @@ func (s *Pending) Search(ctx context.Context, g id.Gallery, generation uint32, k
 	return scan.TopK(rows, s.table, q), nil
 }
 
-// claims gives the pending events of a slice, which don't change.
-func (s *Pending) claims(g id.Gallery, generation uint32) ([]Event, error) {
+// events returns the pending events of a slice, which don't change.
+func (s *Pending) events(g id.Gallery, generation uint32) ([]Event, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl, err := s.state.slice(g, generation)

@@ -111,9 +111,9 @@ type state struct {
 	slices     map[id.Gallery]*slice
 	fences     fences
 	tombstones *tombstones
-	// waiting are the pending events of all slices in log order, which is also the
+	// pending are the pending events of all slices in log order, which is also the
 	// order of their times.
-	waiting *btree.Map[uint64, *claim]
+	pending *btree.Map[uint64, *pendingEvent]
 	// sequence is the number of the last entry, pending event or fence. They are
 	// numbered in log order.
 	sequence uint64
@@ -151,7 +151,7 @@ func (s *Shard) Close() {
 
 func newState() *state {
 	t := new(tombstones)
-	return &state{slices: make(map[id.Gallery]*slice), fences: newFences(t), tombstones: t, waiting: new(btree.Map[uint64, *claim])}
+	return &state{slices: make(map[id.Gallery]*slice), fences: newFences(t), tombstones: t, pending: new(btree.Map[uint64, *pendingEvent])}
 }
 
 // next gives a sequence.

@@ -46,7 +46,7 @@ type slice struct {
 	// subjects gives the first active event of a subject, see subject.go.
 	subjects map[id.Subject]*entry
 	// pending are the events that hold a slot and are no entries yet.
-	pending map[id.Event]*claim
+	pending map[id.Event]*pendingEvent
 
 	// sealedBytes sums the sealed faces, wherever they are.
 	sealedBytes int64
@@ -69,7 +69,7 @@ func newSlice(g id.Gallery, generation uint32, tombstones *tombstones) *slice {
 		entries:    new(btree.Map[uint64, *entry]),
 		deleted:    new(btree.Map[uint64, struct{}]),
 		subjects:   make(map[id.Subject]*entry),
-		pending:    make(map[id.Event]*claim),
+		pending:    make(map[id.Event]*pendingEvent),
 	}
 }
 

@@ -99,9 +99,9 @@ func (t *templates) drop() {
 	t.matrix, t.queue = nil, nil
 }
 
-// claim takes some of the waiting entries; who gets them calls settle. Without any
+// take takes some of the waiting entries; who gets them calls settle. Without any
 // others are those that are being opened by others.
-func (t *templates) claim() (mine *opening, others []*opening) {
+func (t *templates) take() (mine *opening, others []*opening) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := min(len(t.waiting), openBatch)
