@@ -59,7 +59,7 @@ func (l *Loader) entries(p *segment.Part) error {
 		e.sealedLen = uint32(sealed)
 		sl := l.state.slices[at.gallery]
 		if sl != nil && sl.generation == at.generation {
-			sl.lineage.join(head)
+			sl.models.add(head)
 			return l.add(sl, nil, e)
 		}
 		if f := l.state.fences.of[at.gallery]; f != nil && at.generation < f.generation {

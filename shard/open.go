@@ -94,7 +94,7 @@ func (s *Shard) going(ctx context.Context) error {
 
 // prepare decrypts entries and encodes them for m, up to the first that can't be.
 func (s *Shard) prepare(sl *slice, u *unsealer, entries []*entry, faces []kernel.Prepared) (m *kernel.Matrix, n int, err error) {
-	if err := sl.lineage.pure(); err != nil {
+	if err := sl.models.checkOne(); err != nil {
 		return nil, 0, err
 	}
 	set := s.keep.present()

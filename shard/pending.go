@@ -31,7 +31,7 @@ func (c *pendingEvent) isOf(e Event) bool {
 func (st *state) add(sl *slice, c *pendingEvent) {
 	st.pending.Set(c.sequence, c)
 	sl.pending[c.event.Event] = c
-	sl.lineage.join(c.event.Sealed)
+	sl.models.add(c.event.Sealed)
 	sl.sealedBytes += int64(len(c.event.Sealed))
 }
 

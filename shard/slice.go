@@ -57,8 +57,8 @@ type slice struct {
 	// Shard.mu is held for writing.
 	changes   atomic.Uint64
 	templates templates
-	// lineage are the models of the templates, pending ones included.
-	lineage lineage
+	// models are the models of the templates, pending ones included.
+	models models
 }
 
 func newSlice(g id.Gallery, generation uint32, tombstones *tombstones) *slice {
@@ -97,7 +97,7 @@ func (sl *slice) enter(e *entry) {
 	if e.deleted {
 		sl.deleted.Set(e.sequence, struct{}{})
 	} else {
-		sl.lineage.join(e.sealed)
+		sl.models.add(e.sealed)
 		sl.templates.enter(e)
 		sl.changes.Add(1)
 	}

@@ -8,31 +8,31 @@ import (
 	"facet/internal/id"
 )
 
-// lineage knows the models of the templates that a slice has had, so that none is
+// models knows the models of the templates that a slice has had, so that none is
 // compared with one of another model. It reads the names that stand beside the
 // sealed faces; that they are true shows when a face is opened.
 //
 // It is written while Shard.mu is held for writing and may be read at any time.
-type lineage struct {
+type models struct {
 	// first is the first named model, other the first that differs from it; as
 	// numbers, of which 0 is none.
 	first, other atomic.Uint64
 }
 
-// join takes note of a face that comes into the slice.
-func (l *lineage) join(sealed []byte) {
-	m := modelOf(sealed)
-	n := binary.BigEndian.Uint64(m[:])
-	if n == 0 || l.first.CompareAndSwap(0, n) || l.first.Load() == n {
+// add notes the model of a face that comes into the slice.
+func (m *models) add(sealed []byte) {
+	name := modelOf(sealed)
+	n := binary.BigEndian.Uint64(name[:])
+	if n == 0 || m.first.CompareAndSwap(0, n) || m.first.Load() == n {
 		return
 	}
-	l.other.CompareAndSwap(0, n)
+	m.other.CompareAndSwap(0, n)
 }
 
-// pure refuses a slice in which there have been templates of two models.
-func (l *lineage) pure() error {
-	if other := l.other.Load(); other != 0 {
-		return id.SameModel(model(l.first.Load()), model(other))
+// checkOne refuses a slice in which there have been templates of two models.
+func (m *models) checkOne() error {
+	if other := m.other.Load(); other != 0 {
+		return id.SameModel(model(m.first.Load()), model(other))
 	}
 	return nil
 }
@@ -53,9 +53,9 @@ func (s *Shard) CheckModel(g id.Gallery, probe id.Model) error {
 	if sl == nil {
 		return nil
 	}
-	err := sl.lineage.pure()
+	err := sl.models.checkOne()
 	if err == nil {
-		err = id.SameModel(probe, model(sl.lineage.first.Load()))
+		err = id.SameModel(probe, model(sl.models.first.Load()))
 	}
 	if err != nil {
 		return fmt.Errorf("compare a probe with gallery %s: %w", g, err)
