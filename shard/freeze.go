@@ -111,7 +111,7 @@ type View struct {
 	settled *segment.Set
 	fresh   []fresh
 	built   segment.Built
-	// later are the sets that were adopted since; keep.mu guards it.
+	// later are the sets that were adopted since; sealedStore.mu guards it.
 	later []*segment.Set
 
 	sequence uint64
@@ -137,14 +137,14 @@ func (s *Shard) Freeze() *View {
 		fences:   make([]fence, 0, len(s.state.fences.of)),
 		pending:  s.state.pending.Copy(),
 	}
-	if s.keep.store != nil {
+	if s.sealed.store != nil {
 		t := s.state.tombstones
 		t.through = s.state.sequence
 		v.dead, v.deadEnd = slices.Clip(t.dead), t.settled+len(t.dead)
-		if v.set = s.keep.set; v.set != nil { // it changes while mu is held only
+		if v.set = s.sealed.set; v.set != nil { // it changes while mu is held only
 			v.set.Retain()
 		}
-		s.keep.open(v)
+		s.sealed.open(v)
 	}
 	for _, sl := range s.state.slices {
 		head := sliceRecord{sl.gallery, sl.generation, sl.granted, uint64(sl.entries.Len()), sl.returned, sl.epoch}

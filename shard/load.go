@@ -244,7 +244,7 @@ func (s *Shard) Replace(l *Loader) {
 	s.mu.Lock()
 	old := s.state
 	s.state, l.state = l.state, nil
-	set := s.keep.swap(l.set)
+	set := s.sealed.swap(l.set)
 	l.set = nil
 	for _, sl := range old.slices {
 		sl.templates.drop()

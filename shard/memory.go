@@ -26,7 +26,7 @@ const (
 func (s *Shard) Memory() (bytes int64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	stored := s.keep.last()
+	stored := s.sealed.last()
 	for _, sl := range s.state.slices {
 		t := &sl.templates
 		t.mu.Lock()
@@ -57,8 +57,8 @@ func after(entries *btree.Map[uint64, *entry], sequence uint64) int {
 }
 
 // last is the last sequence whose face is in a segment, and no longer in memory.
-func (k *keep) last() uint64 {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	return k.set.Last()
+func (ss *sealedStore) last() uint64 {
+	ss.mu.RLock()
+	defer ss.mu.RUnlock()
+	return ss.set.Last()
 }

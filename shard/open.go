@@ -40,7 +40,7 @@ func (s *Shard) open(ctx context.Context, sl *slice, key *seal.Key) error {
 // openSome does the work of open on one goroutine; others may do so beside it.
 func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
 	var faces []kernel.Prepared
-	u := unsealer{keep: &s.keep, key: key}
+	u := unsealer{store: &s.sealed, key: key}
 	defer u.clear()
 	for {
 		mine, others := sl.templates.take()
@@ -97,7 +97,7 @@ func (s *Shard) prepare(sl *slice, u *unsealer, entries []*entry, faces []kernel
 	if err := sl.models.checkOne(); err != nil {
 		return nil, 0, err
 	}
-	set := s.keep.present()
+	set := s.sealed.current()
 	defer set.Release()
 	for _, e := range entries {
 		template, err := u.open(set, sl.ref(e), e)
@@ -121,8 +121,8 @@ func (s *Shard) prepare(sl *slice, u *unsealer, entries []*entry, faces []kernel
 // unsealer opens the templates of entries in memory of its own; for one goroutine,
 // which clears it at the end.
 type unsealer struct {
-	keep *keep
-	key  *seal.Key
+	store *sealedStore
+	key   *seal.Key
 
 	cursor   segment.Cursor
 	opener   opener
@@ -132,7 +132,7 @@ type unsealer struct {
 // open gives the template of an entry until the next call. set is one that the shard
 // has had, or nil: entries that it lacks are looked for in the present one.
 func (u *unsealer) open(set *segment.Set, ref FaceRef, e *entry) ([]float32, error) {
-	sealed, err := u.keep.sealedBy(&u.cursor, set, e)
+	sealed, err := u.store.readBy(&u.cursor, set, e)
 	if err != nil {
 		return nil, fmt.Errorf("read face of event %s: %w", e.Event, err)
 	}

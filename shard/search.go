@@ -218,7 +218,7 @@ func (s *Shard) compare(sl *slice, key *seal.Key, e *entry, probe engine.Templat
 	if similarity, ok, err := sl.templates.compare(e, probe); ok || err != nil {
 		return similarity, err
 	}
-	u := unsealer{keep: &s.keep, key: key}
+	u := unsealer{store: &s.sealed, key: key}
 	defer u.clear()
 	template, err := u.open(nil, sl.ref(e), e)
 	if err == nil {
@@ -273,6 +273,6 @@ func (s *Shard) Sealed(g id.Gallery, subject id.Subject, event id.Event, revisio
 	if e == nil || e.revision != revision {
 		return nil, false
 	}
-	sealed, err := s.keep.sealed(e)
+	sealed, err := s.sealed.read(e)
 	return sealed, err == nil
 }

@@ -90,9 +90,9 @@ type Erasure struct {
 // called from any goroutine; the writing ones take effect in the order of their
 // calls.
 type Shard struct {
-	table *score.Table
-	arena *kernel.Arena
-	keep  keep
+	table  *score.Table
+	arena  *kernel.Arena
+	sealed sealedStore
 	// passes is how many scans of a slice run at once.
 	passes int
 	// using counts the searches under way; closing is closed when they are to end.
@@ -141,7 +141,7 @@ func (s *Shard) Close() {
 	}
 	s.using.Wait()
 	s.mu.Lock()
-	set := s.keep.swap(nil)
+	set := s.sealed.swap(nil)
 	for _, sl := range s.state.slices {
 		sl.templates.drop()
 	}

@@ -19,7 +19,7 @@ type entry struct {
 	// first is the sequence of the event's registration, whatever was replaced since.
 	first  uint64
 	time   int64  // of the last change, in milliseconds since 1970
-	sealed []byte // nil when deleted, or when a segment has it: keep.sealed gives it
+	sealed []byte // nil when deleted, or when a segment has it: sealedStore.read returns it
 	// further is the next active event of the subject; Shard.mu guards it.
 	further *entry
 	// revision counts the replacements of the event; sealed is bound to it.

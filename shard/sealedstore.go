@@ -21,8 +21,8 @@ import (
 // adoptBatch is how many faces are let go of without giving readers a chance.
 const adoptBatch = 4096
 
-// keep knows where sealed faces are.
-type keep struct {
+// sealedStore knows where sealed faces are.
+type sealedStore struct {
 	store *segment.Store // nil: in memory, all of them
 
 	// mu guards set, the sealed of every entry that is shared, views, and the later of
@@ -34,91 +34,91 @@ type keep struct {
 }
 
 // Keep gives the shard the store of its segments, before anything else is called.
-func (s *Shard) Keep(store *segment.Store) { s.keep.store = store }
+func (s *Shard) Keep(store *segment.Store) { s.sealed.store = store }
 
 // Store is what Keep was given, or nil.
-func (s *Shard) Store() *segment.Store { return s.keep.store }
+func (s *Shard) Store() *segment.Store { return s.sealed.store }
 
-// sealed gives the sealed face of an entry, which must not be changed; nil if it has
+// read returns the sealed face of an entry, which must not be changed; nil if it has
 // none. The error wraps segment.ErrMissing if the entry is gone.
-func (k *keep) sealed(e *entry) ([]byte, error) {
-	k.mu.RLock()
-	sealed, set := e.sealed, k.set
+func (ss *sealedStore) read(e *entry) ([]byte, error) {
+	ss.mu.RLock()
+	sealed, set := e.sealed, ss.set
 	if sealed != nil || e.sealedLen == 0 {
-		k.mu.RUnlock()
+		ss.mu.RUnlock()
 		return sealed, nil
 	}
 	if set == nil {
-		k.mu.RUnlock()
+		ss.mu.RUnlock()
 		return nil, segment.ErrMissing
 	}
 	set.Retain()
-	k.mu.RUnlock()
+	ss.mu.RUnlock()
 	defer set.Release()
 	return set.Sealed(e.sequence)
 }
 
-// present gives the present set, which the caller releases; nil without one.
-func (k *keep) present() *segment.Set {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	if k.set == nil {
+// current returns the present set, which the caller releases; nil without one.
+func (ss *sealedStore) current() *segment.Set {
+	ss.mu.RLock()
+	defer ss.mu.RUnlock()
+	if ss.set == nil {
 		return nil
 	}
-	return k.set.Retain()
+	return ss.set.Retain()
 }
 
-// sealedBy is sealed, by a cursor and from set if that has the face. It is valid until
+// readBy is read, by a cursor and from set if that has the face. It is valid until
 // the cursor's next use.
-func (k *keep) sealedBy(c *segment.Cursor, set *segment.Set, e *entry) ([]byte, error) {
-	k.mu.RLock()
+func (ss *sealedStore) readBy(c *segment.Cursor, set *segment.Set, e *entry) ([]byte, error) {
+	ss.mu.RLock()
 	sealed := e.sealed
-	k.mu.RUnlock()
+	ss.mu.RUnlock()
 	if sealed != nil || e.sealedLen == 0 {
 		return sealed, nil
 	}
 	sealed, err := set.SealedBy(c, e.sequence)
 	if errors.Is(err, segment.ErrMissing) { // adopted since
-		return k.sealed(e)
+		return ss.read(e)
 	}
 	return sealed, err
 }
 
 // swap makes set the present one, which it takes over, and gives the old one for the
 // caller to release: not while Shard.mu is held, because that may wait for the disk.
-func (k *keep) swap(set *segment.Set) (old *segment.Set) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	old, k.set = k.set, set
+func (ss *sealedStore) swap(set *segment.Set) (old *segment.Set) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	old, ss.set = ss.set, set
 	return old
 }
 
 // adopt is swap, and hands the set to all views: it may be the only one that has an
 // entry of theirs whose face is about to leave the memory.
-func (k *keep) adopt(v *View) (old *segment.Set) {
+func (ss *sealedStore) adopt(v *View) (old *segment.Set) {
 	set := v.settled.Retain()
-	k.mu.Lock()
-	for view := range k.views {
+	ss.mu.Lock()
+	for view := range ss.views {
 		view.later = append(view.later, set.Retain())
 	}
-	k.mu.Unlock()
-	return k.swap(set)
+	ss.mu.Unlock()
+	return ss.swap(set)
 }
 
 // open and close say from when to when a view reads faces.
-func (k *keep) open(v *View) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.views == nil {
-		k.views = make(map[*View]struct{})
+func (ss *sealedStore) open(v *View) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.views == nil {
+		ss.views = make(map[*View]struct{})
 	}
-	k.views[v] = struct{}{}
+	ss.views[v] = struct{}{}
 }
 
-func (k *keep) close(v *View) (later []*segment.Set) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	delete(k.views, v)
+func (ss *sealedStore) close(v *View) (later []*segment.Set) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	delete(ss.views, v)
 	later, v.later = v.later, nil
 	return later
 }
@@ -174,7 +174,7 @@ func (v *View) Settle(clean segment.Clean) (*segment.Set, error) {
 			}
 		}
 	}
-	set, built, err := v.shard.keep.store.Build(v.set, segment.Change{Dead: v.dead, Fresh: records, Clean: clean})
+	set, built, err := v.shard.sealed.store.Build(v.set, segment.Change{Dead: v.dead, Fresh: records, Clean: clean})
 	if err == nil && unread != nil {
 		set.Release()
 		err = unread
@@ -217,9 +217,9 @@ func (v *View) collectFresh() {
 // sealed gives the sealed face of an entry of v, which may have died since: it is in
 // memory, or in the set of v, or in one that was adopted after v was frozen.
 func (v *View) sealed(e *entry) ([]byte, error) {
-	v.shard.keep.mu.RLock()
+	v.shard.sealed.mu.RLock()
 	sealed, later := e.sealed, v.later
-	v.shard.keep.mu.RUnlock()
+	v.shard.sealed.mu.RUnlock()
 	if sealed != nil || e.sealedLen == 0 {
 		return sealed, nil
 	}
@@ -237,7 +237,7 @@ func (v *View) sealed(e *entry) ([]byte, error) {
 func (v *View) Adopt() {
 	s := v.shard
 	s.mu.Lock()
-	if s.state != v.state || s.keep.set != v.set || v.settled == nil {
+	if s.state != v.state || s.sealed.set != v.set || v.settled == nil {
 		s.mu.Unlock()
 		return
 	}
@@ -245,22 +245,22 @@ func (v *View) Adopt() {
 		t.dead = slices.Clone(t.dead[v.deadEnd-t.settled:])
 		t.settled = v.deadEnd
 	}
-	old := s.keep.adopt(v)
+	old := s.sealed.adopt(v)
 	s.mu.Unlock()
 	old.Release()
 	for batch := range slices.Chunk(v.fresh, adoptBatch) {
-		s.keep.mu.Lock()
+		s.sealed.mu.Lock()
 		for _, f := range batch {
 			f.sealed = nil
 		}
-		s.keep.mu.Unlock()
+		s.sealed.mu.Unlock()
 	}
 	v.fresh = nil
 }
 
 // Release lets go of the segments. v is not used after it.
 func (v *View) Release() {
-	for _, set := range v.shard.keep.close(v) {
+	for _, set := range v.shard.sealed.close(v) {
 		set.Release()
 	}
 	v.set.Release()

@@ -127,12 +127,12 @@ func TestASettledShardIsTheSameAfterALoad(t *testing.T) {
 	b := frozenInto(t, s, segment.Share)
 	want := s.Freeze()
 	defer want.Release()
-	l, err := loaded(b, s.keep.store)
+	l, err := loaded(b, s.sealed.store)
 	if err != nil {
 		t.Fatal(err)
 	}
 	again := newTestShard(t, 0)
-	again.Keep(s.keep.store)
+	again.Keep(s.sealed.store)
 	again.Replace(l)
 	got := again.Freeze()
 	defer got.Release()
@@ -180,7 +180,7 @@ func TestRecordsThatContradictTheirSegmentsAreRefused(t *testing.T) {
 		if _, err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		l, err := loaded(b.Bytes(), s.keep.store)
+		l, err := loaded(b.Bytes(), s.sealed.store)
 		if l != nil {
 			l.Close()
 		}
@@ -216,15 +216,15 @@ func TestAnAdoptionAfterAReplacementIsOfNoEffect(t *testing.T) {
 	if _, err := late.Settle(segment.Share); err != nil {
 		t.Fatal(err)
 	}
-	l, err := loaded(b, s.keep.store)
+	l, err := loaded(b, s.sealed.store)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Replace(l)
-	before := s.keep.set
+	before := s.sealed.set
 	late.Adopt()
 	late.Release()
-	if s.keep.set != before {
+	if s.sealed.set != before {
 		t.Error("the set of a state that is gone was adopted")
 	}
 	if sealed, ok := s.Sealed(testGallery, first.Subject, first.Event, 0); !ok || !bytes.Equal(sealed, first.Sealed) {
@@ -266,7 +266,7 @@ func TestReadersSeeTheirFacesWhileSegmentsComeAndGo(t *testing.T) {
 	})
 	beside(func(r *rand.Rand) {
 		frozenInto(t, s, segment.Clean(r.IntN(2)))
-		if err := s.keep.store.Collect(); err != nil {
+		if err := s.sealed.store.Collect(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -315,11 +315,11 @@ func TestAClosedShardLetsGoOfItsSegments(t *testing.T) {
 	hash := set.Parts()[0].File.Ref().Hash
 	v.Adopt()
 	v.Release()
-	if err := s.keep.store.Collect(); err != nil || !s.keep.store.Has(hash) {
+	if err := s.sealed.store.Collect(); err != nil || !s.sealed.store.Has(hash) {
 		t.Fatalf("the shard's segment is gone: %v", err)
 	}
 	s.Close()
-	if err := s.keep.store.Collect(); err != nil || s.keep.store.Has(hash) {
+	if err := s.sealed.store.Collect(); err != nil || s.sealed.store.Has(hash) {
 		t.Errorf("the segment of a closed shard stays: %v", err)
 	}
 }
