@@ -12,16 +12,16 @@ import (
 	"facet/shard/segment"
 )
 
-// The records of a shard in a snapshot. The numbers are stored and never reused;
-// those below 16 belong to this package.
+// The records of a shard in a snapshot. The codes are stored and never reused; those below 16
+// belong to this package.
 var (
 	headShard   = codec.Head{Code: 1, Version: 1}
 	headSlice   = codec.Head{Code: 2, Version: 1}
 	headEntry   = codec.Head{Code: 3, Version: 1}
 	headFence   = codec.Head{Code: 4, Version: 1}
 	headPending = codec.Head{Code: 5, Version: 1}
-	// With headStored in the place of headShard, slices and fences are not followed by
-	// entries: these are in segments, which come behind all fences.
+	// headStored replaces headShard where the entries are in segments: no entries
+	// follow slices and fences, and the segments follow all fences.
 	headStored  = codec.Head{Code: 6, Version: 1}
 	headSegment = codec.Head{Code: 7, Version: 1}
 )
@@ -42,15 +42,15 @@ type storedRecord struct {
 	Segments uint64 `cbor:"5,keyasint,omitempty"`
 }
 
-// segmentRecord is a segment, in the order of their sequences.
+// segmentRecord is one segment. The records are in the order of their sequences.
 type segmentRecord struct {
 	Hash segment.Hash `cbor:"1,keyasint"`
-	// Dead are the sequences of its entries that are no part of the state, ascending,
-	// as varints: each less the one before.
+	// Dead lists the sequences of its entries that are no part of the state, ascending: each as a
+	// varint of the difference to the one before.
 	Dead []byte `cbor:"2,keyasint,omitempty"`
 }
 
-// sliceRecord stands before the entries of its slice.
+// sliceRecord precedes the entries of its slice.
 type sliceRecord struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
@@ -68,12 +68,12 @@ type entryRecord struct {
 	Deleted  bool       `cbor:"5,keyasint,omitempty"`
 	Tags     []uint32   `cbor:"6,keyasint,omitempty"`
 	Sealed   []byte     `cbor:"7,keyasint,omitempty"`
-	// First is the sequence of the registration, 0 where it is Sequence.
+	// First is the sequence of the registration, or 0 if that is Sequence.
 	First    uint64 `cbor:"8,keyasint,omitempty"`
 	Revision uint32 `cbor:"9,keyasint,omitempty"`
 }
 
-// fenceRecord stands before the entries behind its fence, after all slices.
+// fenceRecord precedes the entries behind its fence. Fences follow all slices.
 type fenceRecord struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
@@ -81,7 +81,7 @@ type fenceRecord struct {
 	Entries    uint64     `cbor:"4,keyasint"`
 }
 
-// pendingRecord is a pending event, after all slices and fences.
+// pendingRecord is a pending event. Pending events follow all slices and fences.
 type pendingRecord struct {
 	Sequence uint64       `cbor:"1,keyasint"`
 	Gallery  id.Gallery   `cbor:"2,keyasint"`
@@ -96,22 +96,21 @@ type pendingRecord struct {
 	Number   uint64       `cbor:"11,keyasint"`
 }
 
-// View is a shard's state at one moment, for a snapshot. It shares memory with the
-// shard and does not see later writes. Templates in clear are no part of it.
+// View is a shard's state at one moment, for a snapshot. It shares memory with the shard and does
+// not see later writes. It holds no decrypted templates.
 type View struct {
 	shard *Shard
-	state *state // only to know it again
-	// set has the entries that were in segments, and dead are the sequences of those
-	// that died since; deadEnd counts them and all before.
+	state *state // to notice a replaced state
+	// set has the entries that were in segments at Freeze. dead are the sequences of those that
+	// died since; deadEnd counts them and all before.
 	set     *segment.Set
 	dead    []uint64
 	deadEnd int
-	// settled has all entries, once Settle was called, and fresh are those that set
-	// has not.
+	// settled is the set with all entries, after Settle; fresh are the entries that set lacks.
 	settled *segment.Set
 	fresh   []fresh
 	built   segment.Built
-	// later are the sets that were adopted since; sealedStore.mu guards it.
+	// later are the sets adopted since Freeze; sealedStore.mu guards it.
 	later []*segment.Set
 
 	sequence uint64
@@ -125,10 +124,10 @@ type sliceView struct {
 	entries *btree.Map[uint64, *entry]
 }
 
-// Freeze captures the state; it costs time by the slice and the fence, not by the
-// event. The view is released at the end.
+// Freeze captures the state. Its cost grows with slices and fences, not with events. The caller
+// releases the view.
 func (s *Shard) Freeze() *View {
-	s.mu.Lock() // copying a tree changes the original too
+	s.mu.Lock() // copying a tree changes the original, too
 	defer s.mu.Unlock()
 	v := &View{
 		shard: s, state: s.state,
@@ -141,7 +140,7 @@ func (s *Shard) Freeze() *View {
 		t := s.state.tombstones
 		t.through = s.state.sequence
 		v.dead, v.deadEnd = slices.Clip(t.dead), t.settled+len(t.dead)
-		if v.set = s.sealed.set; v.set != nil { // it changes while mu is held only
+		if v.set = s.sealed.set; v.set != nil { // only changed with mu held
 			v.set.Retain()
 		}
 		s.sealed.open(v)
@@ -161,8 +160,8 @@ func (s *Shard) Freeze() *View {
 	return v
 }
 
-// Write adds the records of v to w, in an order that depends on the state only. After
-// Settle they refer to its set. The error is that of a sealed face that can't be read.
+// Write adds the records of v to w, in an order that depends on the state only. After Settle, the
+// records refer to its set. It returns the error of an unreadable sealed face.
 func (v *View) Write(w *codec.Writer) error {
 	stored := v.settled != nil
 	if stored {
@@ -198,7 +197,7 @@ func (v *View) Write(w *codec.Writer) error {
 	return nil
 }
 
-// writeEntries adds entries, unless they are in segments.
+// writeEntries adds entries, unless segments have them.
 func (v *View) writeEntries(w *codec.Writer, entries *btree.Map[uint64, *entry]) (err error) {
 	if v.settled != nil {
 		return nil

@@ -8,18 +8,16 @@ import (
 	"facet/internal/id"
 )
 
-// models knows the models of the templates that a slice has had, so that none is
-// compared with one of another model. It reads the names that stand beside the
-// sealed faces; that they are true shows when a face is opened.
+// models notes the models of the templates that a slice has had, so that templates of two models
+// are never compared. It reads the names beside the sealed faces; opening a face proves its name.
 //
-// It is written while Shard.mu is held for writing and may be read at any time.
+// It is written with Shard.mu held for writing and may be read at any time.
 type models struct {
-	// first is the first named model, other the first that differs from it; as
-	// numbers, of which 0 is none.
+	// first is the first named model and other the first that differs from it; 0 is none.
 	first, other atomic.Uint64
 }
 
-// add notes the model of a face that comes into the slice.
+// add notes the model of a face that joins the slice.
 func (m *models) add(sealed []byte) {
 	name := modelOf(sealed)
 	n := binary.BigEndian.Uint64(name[:])
@@ -29,7 +27,7 @@ func (m *models) add(sealed []byte) {
 	m.other.CompareAndSwap(0, n)
 }
 
-// checkOne refuses a slice in which there have been templates of two models.
+// checkOne returns an error if the slice has had templates of two models.
 func (m *models) checkOne() error {
 	if other := m.other.Load(); other != 0 {
 		return id.SameModel(model(m.first.Load()), model(other))
@@ -42,10 +40,8 @@ func model(n uint64) (m id.Model) {
 	return m
 }
 
-// CheckModel refuses to let a probe of that model be compared with the templates
-// of a gallery's slice: the error wraps an id.ModelError if one of them is of
-// another model. What is asked after a search tells of all that the search has
-// compared.
+// CheckModel returns an error that wraps id.ModelError if a template of the gallery's slice is of
+// another model than the probe. Called after a search, it covers all that the search compared.
 func (s *Shard) CheckModel(g id.Gallery, probe id.Model) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

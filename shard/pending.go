@@ -11,23 +11,22 @@ import (
 	"facet/shard/seal"
 )
 
-// pendingEvent is a pending event: it holds a slot and is seen by Pending.Search only. It
-// does not change.
+// pendingEvent holds a slot; only Pending.Search sees it. It does not change.
 type pendingEvent struct {
 	sequence uint64
-	// number is the sequence with which it became pending. A renewal keeps it: the
+	// number is the sequence with which it became pending. A renewal keeps it, so an event with the
 	// same number has been pending all the time.
 	number uint64
 	event  Event
 	want   siblings
 }
 
-// isOf reports whether c is of the write that e belongs to.
+// isOf reports whether e belongs to the write of c.
 func (c *pendingEvent) isOf(e Event) bool {
 	return c.event.Subject == e.Subject && c.event.Op == e.Op && c.event.Request == e.Request
 }
 
-// add adds a pending event, for which there is a slot.
+// add adds a pending event; the caller has found a slot for it.
 func (st *state) add(sl *slice, c *pendingEvent) {
 	st.pending.Set(c.sequence, c)
 	sl.pending[c.event.Event] = c
@@ -50,13 +49,13 @@ type Pending Shard
 // Pending returns the pending events of s.
 func (s *Shard) Pending() *Pending { return (*Pending)(s) }
 
-// Hold is Put of a pending event. A retry of the same write renews its time. The
-// number says since when it has been pending without a break; Activate asks for it.
+// Hold is Put for a pending event. A retry of the same write renews its time. The number identifies
+// the time since when it has been pending without a break; Activate asks for it.
 func (s *Pending) Hold(e Event, reuse Reuse) (number uint64, err error) {
 	return s.hold(e, reuse, newSubject)
 }
 
-// HoldFurther is Add of a pending event, as Hold.
+// HoldFurther is Add for a pending event; see Hold.
 func (s *Pending) HoldFurther(e Event, reuse Reuse) (number uint64, err error) {
 	return s.hold(e, reuse, knownSubject)
 }
@@ -76,7 +75,7 @@ func (s *Pending) hold(e Event, reuse Reuse, want siblings) (number uint64, err 
 	return c.number, nil
 }
 
-// PendingRef says which pending event is meant, and of which write.
+// PendingRef names a pending event and the write that made it.
 type PendingRef struct {
 	Gallery    id.Gallery
 	Generation uint32
@@ -84,17 +83,21 @@ type PendingRef struct {
 	Event      id.Event
 	Op         id.Operation
 	Request    [16]byte
-	// Number is Hold's.
+	// Number is what Hold returned.
 	Number uint64
-	// Time is when, in milliseconds since 1970; as in Event.
+	// Time is when it became active, in milliseconds since 1970; see Event.Time.
 	Time int64
 }
 
-// Activate makes a pending event active and tells whether it is a further one of
-// its subject. The error wraps ErrGeneration, ErrEvent if it is not pending or was
-// not all the time since Number, ErrExists if it belongs to another write or its
-// subject has been made since, or ErrSubject if its subject is gone; where the
-// subject is not as it has to be, it is pending no more.
+// Activate makes a pending event active; further reports that its subject had events before. The
+// error wraps
+//
+//   - ErrGeneration;
+//   - ErrEvent, if it is not pending, or was not all the time since Number;
+//   - ErrExists, if it belongs to another write, or its subject was made meanwhile;
+//   - ErrSubject, if its subject is gone.
+//
+// If the subject does not permit the event, the event is no longer pending.
 func (s *Pending) Activate(c PendingRef) (further bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,8 +123,8 @@ func (s *Pending) Activate(c PendingRef) (further bool, err error) {
 	return own.want == knownSubject, nil
 }
 
-// Withdraw takes a pending event away and frees its slot; it is no error if it is
-// not pending. The error wraps ErrGeneration, or ErrActive if it is active.
+// Withdraw removes a pending event and frees its slot; an event that is not pending is no error.
+// The error wraps ErrGeneration, or ErrActive if the event is active.
 func (s *Pending) Withdraw(g id.Gallery, generation uint32, subject id.Subject, event id.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,8 +149,7 @@ func (s *Pending) Has(g id.Gallery, event id.Event) bool {
 	return sl != nil && sl.pending[event] != nil
 }
 
-// Expire takes away the pending events whose time is at most that (milliseconds
-// since 1970).
+// Expire removes the pending events whose time is at most time (milliseconds since 1970).
 func (s *Pending) Expire(time int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

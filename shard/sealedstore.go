@@ -10,37 +10,37 @@ import (
 	"facet/shard/segment"
 )
 
-// Where a shard has a store, the sealed faces of its entries don't stay in memory:
+// In a shard with a store, the sealed faces of its entries don't stay in memory:
 //
 //	Freeze    captures the entries, and the sequences of those that died
-//	Settle    writes entries that are in no segment yet, and leaves out the dead: the set
-//	Adopt     the faces of entries that are in the set leave the memory
+//	Settle    writes the entries that are in no segment yet: a set without the dead
+//	Adopt     drops the faces that are in the set from memory
 //
 // Segments are no part of the state: replicas with equal states have different ones.
 
-// adoptBatch is how many faces are let go of without giving readers a chance.
+// adoptBatch is the number of faces that are dropped in one hold of the lock.
 const adoptBatch = 4096
 
-// sealedStore knows where sealed faces are.
+// sealedStore finds sealed faces in memory and in segments.
 type sealedStore struct {
-	store *segment.Store // nil: in memory, all of them
+	store *segment.Store // nil keeps all faces in memory
 
-	// mu guards set, the sealed of every entry that is shared, views, and the later of
-	// every view. It is taken after Shard.mu.
+	// mu guards set, views, the later of every view, and the sealed of every shared entry. It is
+	// taken after Shard.mu.
 	mu  sync.RWMutex
 	set *segment.Set
-	// views are those that are not released.
+	// views are the views that are not released.
 	views map[*View]struct{}
 }
 
-// Keep gives the shard the store of its segments, before anything else is called.
+// Keep sets the store of the shard's segments. It is called before any other method.
 func (s *Shard) Keep(store *segment.Store) { s.sealed.store = store }
 
-// Store is what Keep was given, or nil.
+// Store returns the store that Keep set, or nil.
 func (s *Shard) Store() *segment.Store { return s.sealed.store }
 
-// read returns the sealed face of an entry, which must not be changed; nil if it has
-// none. The error wraps segment.ErrMissing if the entry is gone.
+// read returns the sealed face of an entry, which must not be changed, or nil if it has none. The
+// error wraps segment.ErrMissing if the entry is gone.
 func (ss *sealedStore) read(e *entry) ([]byte, error) {
 	ss.mu.RLock()
 	sealed, set := e.sealed, ss.set
@@ -58,7 +58,7 @@ func (ss *sealedStore) read(e *entry) ([]byte, error) {
 	return set.Sealed(e.sequence)
 }
 
-// current returns the present set, which the caller releases; nil without one.
+// current returns the present set, which the caller releases, or nil.
 func (ss *sealedStore) current() *segment.Set {
 	ss.mu.RLock()
 	defer ss.mu.RUnlock()
@@ -68,8 +68,8 @@ func (ss *sealedStore) current() *segment.Set {
 	return ss.set.Retain()
 }
 
-// readBy is read, by a cursor and from set if that has the face. It is valid until
-// the cursor's next use.
+// readBy is read with a cursor: it looks in set first, then in the present set. The face is valid
+// until the cursor's next use.
 func (ss *sealedStore) readBy(c *segment.Cursor, set *segment.Set, e *entry) ([]byte, error) {
 	ss.mu.RLock()
 	sealed := e.sealed
@@ -78,14 +78,14 @@ func (ss *sealedStore) readBy(c *segment.Cursor, set *segment.Set, e *entry) ([]
 		return sealed, nil
 	}
 	sealed, err := set.SealedBy(c, e.sequence)
-	if errors.Is(err, segment.ErrMissing) { // adopted since
+	if errors.Is(err, segment.ErrMissing) { // adopted meanwhile
 		return ss.read(e)
 	}
 	return sealed, err
 }
 
-// swap makes set the present one, which it takes over, and gives the old one for the
-// caller to release: not while Shard.mu is held, because that may wait for the disk.
+// swap makes set the present one and takes it over. The caller releases the old set after it
+// released Shard.mu, because releasing may wait for the disk.
 func (ss *sealedStore) swap(set *segment.Set) (old *segment.Set) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -93,8 +93,8 @@ func (ss *sealedStore) swap(set *segment.Set) (old *segment.Set) {
 	return old
 }
 
-// adopt is swap, and hands the set to all views: it may be the only one that has an
-// entry of theirs whose face is about to leave the memory.
+// adopt swaps in the settled set of v and hands it to all views: their entries may lose their faces
+// in memory, and no older set may have them.
 func (ss *sealedStore) adopt(v *View) (old *segment.Set) {
 	set := v.settled.Retain()
 	ss.mu.Lock()
@@ -105,7 +105,7 @@ func (ss *sealedStore) adopt(v *View) (old *segment.Set) {
 	return ss.swap(set)
 }
 
-// open and close say from when to when a view reads faces.
+// open registers a view that reads faces, until close.
 func (ss *sealedStore) open(v *View) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
@@ -123,25 +123,25 @@ func (ss *sealedStore) close(v *View) (later []*segment.Set) {
 	return later
 }
 
-// tombstones are the sequences of the entries that are no more, as far as a segment may
-// have them. Shard.mu guards them.
+// tombstones are the sequences of entries that died, as far as a segment may have them. Shard.mu
+// guards them.
 type tombstones struct {
-	// through is the last sequence that was ever frozen for a store: later entries
-	// are in no segment.
+	// through is the last sequence that was ever frozen for a store: no segment has a later entry.
 	through uint64
 	dead    []uint64
-	// settled counts those that were in dead before and that an adopted set knows of.
+	// settled counts the sequences that were removed from dead because an adopted set leaves them
+	// out.
 	settled int
 }
 
-// add notes that an entry is no more.
+// add notes that an entry died.
 func (t *tombstones) add(sequence uint64) {
 	if sequence <= t.through {
 		t.dead = append(t.dead, sequence)
 	}
 }
 
-// addAll notes that entries are no more.
+// addAll notes that all of entries died.
 func (t *tombstones) addAll(entries *btree.Map[uint64, *entry]) {
 	entries.Scan(func(sequence uint64, _ *entry) bool {
 		t.add(sequence)
@@ -149,15 +149,14 @@ func (t *tombstones) addAll(entries *btree.Map[uint64, *entry]) {
 	})
 }
 
-// fresh is an entry that is in no segment.
+// fresh is an entry that no segment has.
 type fresh struct {
 	origin
 	*entry
 }
 
-// Settle writes what is in no segment yet, and gives the set of segments that has
-// all entries of v. It belongs to v. Write then refers to it. The error is the disk's
-// or wraps segment.ErrCorrupt.
+// Settle writes the entries that no segment has yet, and returns the set with all entries of v,
+// which v owns. Write then refers to that set. The error is the disk's or wraps segment.ErrCorrupt.
 func (v *View) Settle(clean segment.Clean) (*segment.Set, error) {
 	v.collectFresh()
 	var row []byte
@@ -186,10 +185,10 @@ func (v *View) Settle(clean segment.Clean) (*segment.Set, error) {
 	return set, nil
 }
 
-// Built says what Settle wrote.
+// Built reports what Settle wrote.
 func (v *View) Built() segment.Built { return v.built }
 
-// collectFresh finds the entries of v that are in no segment, in order.
+// collectFresh collects the entries of v that no segment has, in order.
 func (v *View) collectFresh() {
 	after := v.set.Last() + 1
 	v.fresh = nil
@@ -203,7 +202,7 @@ func (v *View) collectFresh() {
 		collect(origin{sl.head.Gallery, sl.head.Generation}, sl.entries)
 	}
 	for i := range v.fences {
-		// The generation only has to be one that the fence keeps out.
+		// Any generation that the fence keeps out will do.
 		collect(origin{v.fences[i].gallery, v.fences[i].generation - 1}, v.fences[i].remains)
 	}
 	slices.SortFunc(v.fresh, func(a, b fresh) int {
@@ -214,8 +213,8 @@ func (v *View) collectFresh() {
 	})
 }
 
-// sealed gives the sealed face of an entry of v, which may have died since: it is in
-// memory, or in the set of v, or in one that was adopted after v was frozen.
+// sealed returns the sealed face of an entry of v, even if the entry died since. The face is in
+// memory, in the set of v, or in a set adopted after Freeze.
 func (v *View) sealed(e *entry) ([]byte, error) {
 	v.shard.sealed.mu.RLock()
 	sealed, later := e.sealed, v.later
@@ -230,10 +229,9 @@ func (v *View) sealed(e *entry) ([]byte, error) {
 	return sealed, err
 }
 
-// Adopt makes the settled set the shard's own: what is in it is read from there, and
-// leaves the memory. It is of no effect if the shard's state was replaced since
-// Freeze, or if another view was adopted: the set of v may lack what left the memory
-// by that.
+// Adopt makes the settled set the shard's own and drops its faces from memory. It does nothing if
+// the shard's state was replaced since Freeze. It also does nothing if another view was adopted:
+// the settled set may lack faces that this dropped from memory.
 func (v *View) Adopt() {
 	s := v.shard
 	s.mu.Lock()
@@ -258,7 +256,7 @@ func (v *View) Adopt() {
 	v.fresh = nil
 }
 
-// Release lets go of the segments. v is not used after it.
+// Release releases the segments. v is not used after it.
 func (v *View) Release() {
 	for _, set := range v.shard.sealed.close(v) {
 		set.Release()
