@@ -1,4 +1,4 @@
 package kernel
 
-// active is the fastest kernel of this processor.
+// active is the fastest kernel that this processor runs.
 var active = kernels()[0]
