@@ -9,8 +9,7 @@ import (
 	"hash/crc32"
 )
 
-// Writer writes one file. It is for one goroutine, which ends it by Close or
-// Cancel.
+// Writer writes one file. It is for one goroutine, which ends it by Close or Cancel.
 type Writer struct {
 	store *Store
 	name  string
@@ -18,8 +17,8 @@ type Writer struct {
 	sum   hash.Hash
 	at    int64
 
-	// sealed and clear are the blocks that are being filled. The clear ones come
-	// behind all sealed ones, so the full ones wait in clears.
+	// sealed and clear are the blocks being filled. All clear blocks follow the sealed ones in the
+	// file, so full ones wait in clears.
 	sealed, clear           []byte
 	clears                  []byte
 	sealedIndex, clearIndex []block
@@ -28,7 +27,7 @@ type Writer struct {
 	err                     error
 }
 
-// Create begins a file. It is of no effect before Close.
+// Create starts a file. It is no part of the store before Close.
 func (s *Store) Create() (*Writer, error) {
 	name := s.temporary()
 	to, err := s.disk.create(name)
@@ -40,8 +39,8 @@ func (s *Store) Create() (*Writer, error) {
 	return w, nil
 }
 
-// Add adds a record, whose parts it does not keep. A record out of order or with
-// parts that are too large is a bug and panics.
+// Add adds a record, whose parts it does not keep. It panics if the record is out of order or a
+// part is too large.
 func (w *Writer) Add(r Record) {
 	if w.foot.records > 0 && r.Sequence <= w.foot.last || len(r.Clear) > ClearMax-sealedLenBytes || len(r.Sealed) > SealedMax {
 		panic(fmt.Sprintf("bug: record %d of %d and %d bytes after %d", r.Sequence, len(r.Clear), len(r.Sealed), w.foot.last))
@@ -67,7 +66,7 @@ func (w *Writer) Add(r Record) {
 	}
 }
 
-// Bytes counts about what the file has by now.
+// Bytes returns about the size of the file so far.
 func (w *Writer) Bytes() int64 {
 	return w.at + int64(len(w.sealed)+len(w.clear)+len(w.clears))
 }
@@ -78,8 +77,7 @@ func (w *Writer) endSealed() {
 	w.sealed = w.sealed[:0]
 }
 
-// endClear puts the block behind those that wait; its offset counts from their
-// beginning until Close.
+// endClear appends the block to clears. Its offset counts from the start of clears until Close.
 func (w *Writer) endClear() {
 	w.clearIndex = append(w.clearIndex, block{w.foot.last, int64(len(w.clears)), uint32(len(w.clear)), crc32.Checksum(w.clear, castagnoli)})
 	w.clears = append(w.clears, w.clear...)
@@ -96,8 +94,8 @@ func (w *Writer) write(b []byte) {
 	w.err = err
 }
 
-// Close ends the file, waits until the disk has it and gives it, opened once. A
-// file without records is a bug and panics. On an error nothing is left.
+// Close finishes the file, waits until the disk has it, and returns it with one reference. It
+// panics if the file has no records. An error leaves no file behind.
 func (w *Writer) Close() (*File, error) {
 	if w.foot.records == 0 {
 		panic("bug: a segment without records")
@@ -140,8 +138,8 @@ func (s *Store) finish(name string, to writable, h Hash, err error) (*File, erro
 	return nil, errors.Join(fmt.Errorf("write segment: %w", err), s.disk.remove(name))
 }
 
-// Receiver takes a file that another store has. It is for one goroutine, which ends
-// it by Close or Cancel.
+// Receiver receives a file of another store. It is for one goroutine, which ends it by Close or
+// Cancel.
 type Receiver struct {
 	store *Store
 	want  Ref
@@ -151,7 +149,7 @@ type Receiver struct {
 	at    int64
 }
 
-// Receive begins a file whose bytes are known by their hash.
+// Receive starts a file whose hash is known.
 func (s *Store) Receive(want Ref) (*Receiver, error) {
 	if want.Bytes < 0 || want.Bytes > fileBytesMax {
 		return nil, fmt.Errorf("%w: a segment of %d bytes", ErrCorrupt, want.Bytes)
@@ -164,7 +162,7 @@ func (s *Store) Receive(want Ref) (*Receiver, error) {
 	return &Receiver{store: s, want: want, name: name, to: to, sum: sha256.New()}, nil
 }
 
-// Write takes the next bytes.
+// Write appends the next bytes.
 func (r *Receiver) Write(b []byte) (int, error) {
 	if r.at+int64(len(b)) > r.want.Bytes {
 		return 0, fmt.Errorf("%w: segment %s has more than %d bytes", ErrCorrupt, r.want.Hash, r.want.Bytes)
@@ -175,8 +173,8 @@ func (r *Receiver) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Close compares the hash, waits until the disk has the file and gives it, opened
-// once. On an error nothing is left.
+// Close compares the hash, waits until the disk has the file, and returns it with one reference. An
+// error leaves no file behind.
 func (r *Receiver) Close() (*File, error) {
 	var err error
 	if r.at != r.want.Bytes || Hash(r.sum.Sum(nil)) != r.want.Hash {
