@@ -90,7 +90,8 @@ func reloaded(t testing.TB, s *Shard) *Shard {
 	return out
 }
 
-func TestAnUpdateLeavesADeletedEntryDirectlyBeforeTheNewOne(t *testing.T) {
+// The deleted entry comes directly before the new one.
+func TestUpdateLeavesDeletedEntry(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 10), testKey(t, 1)
 	a := put(t, s, newEvent(key, 1, axis(1)))
@@ -107,7 +108,7 @@ func TestAnUpdateLeavesADeletedEntryDirectlyBeforeTheNewOne(t *testing.T) {
 	}
 }
 
-func TestAnUpdateNeedsNoSlot(t *testing.T) {
+func TestUpdateNeedsNoSlot(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 2), testKey(t, 1)
 	a := put(t, s, newEvent(key, 1, axis(1)))
@@ -127,7 +128,8 @@ func TestAnUpdateNeedsNoSlot(t *testing.T) {
 	}
 }
 
-func TestTheOldestEventStaysTheOldestOverUpdatesAndSnapshots(t *testing.T) {
+// Neither updates nor snapshots change the order of a subject's events.
+func TestOldestEventStaysOldest(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 20), testKey(t, 1)
 	a := put(t, s, newEvent(key, 1, axis(1)))
@@ -180,7 +182,8 @@ func TestTagsAreKeptOrReplaced(t *testing.T) {
 	f(3, false, nil, nil)
 }
 
-func TestAnEarlierFaceOfAnEventDoesNotStandInForALaterOne(t *testing.T) {
+// A sealed face of an earlier revision does not open as a later one.
+func TestEarlierFaceDoesNotReplaceLater(t *testing.T) {
 	t.Parallel()
 	key := testKey(t, 1)
 	f := func(name string, sealed func(old Event, r Replacement) []byte) {
@@ -201,7 +204,7 @@ func TestAnEarlierFaceOfAnEventDoesNotStandInForALaterOne(t *testing.T) {
 	})
 }
 
-func TestUpdateAndRemoveZeroTheTemplateInMemory(t *testing.T) {
+func TestUpdateAndRemoveZeroTemplate(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 10), testKey(t, 1)
 	planted := engine.Template{.125, -.25, .5, .0625, 15: .75}
@@ -228,7 +231,7 @@ func TestUpdateAndRemoveZeroTheTemplateInMemory(t *testing.T) {
 	f("remove", make(engine.Template, testDim), make(engine.Template, testDim))
 }
 
-func TestTheLastEventTakesItsSubjectAway(t *testing.T) {
+func TestLastEventRemovesSubject(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 10), testKey(t, 1)
 	a := put(t, s, newEvent(key, 1, axis(1)))
@@ -258,7 +261,7 @@ func TestTheLastEventTakesItsSubjectAway(t *testing.T) {
 	put(t, s, newEvent(key, 1, axis(1))) // the subject is as free as any
 }
 
-func TestAPendingEventIsSeenByItsOwnSearchOnly(t *testing.T) {
+func TestPendingEventNeedsItsOwnSearch(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 3), testKey(t, 1)
 	active := put(t, s, newEvent(key, 1, axis(1)))
@@ -312,7 +315,7 @@ func TestAPendingEventIsSeenByItsOwnSearchOnly(t *testing.T) {
 	}
 }
 
-func TestAFenceZeroesTheTemplatesAndShutsOutReads(t *testing.T) {
+func TestFenceZeroesTemplatesAndStopsReads(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 10), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
@@ -353,7 +356,8 @@ func TestAFenceZeroesTheTemplatesAndShutsOutReads(t *testing.T) {
 	}
 }
 
-func TestSlotsAreReturnedOnceAndFreeOnesFirst(t *testing.T) {
+// Free slots are returned before those of deleted entries, and a repeated Return returns none.
+func TestFreeSlotsAreReturnedOnce(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 6), testKey(t, 1)
 	for n := range 4 {
@@ -382,7 +386,8 @@ func TestSlotsAreReturnedOnceAndFreeOnesFirst(t *testing.T) {
 	}
 }
 
-func TestFencesAreBoundedAndTheOldestGoes(t *testing.T) {
+// The oldest fence goes.
+func TestFencesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newTestShard(t, 1)
 	gallery := func(n int) id.Gallery { return id.Gallery{UUID: id.UUID{9, byte(n >> 16), byte(n >> 8), byte(n)}} }

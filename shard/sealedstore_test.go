@@ -90,7 +90,8 @@ func facesInMemory(s *Shard) (n int) {
 	return n
 }
 
-func TestFacesLeaveTheMemoryAndAreReadFromSegments(t *testing.T) {
+// Afterwards they are read from segments.
+func TestAdoptedFacesLeaveMemory(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 100), testKey(t, 1)
 	var events []Event
@@ -112,7 +113,7 @@ func TestFacesLeaveTheMemoryAndAreReadFromSegments(t *testing.T) {
 	}
 }
 
-func TestASettledShardIsTheSameAfterALoad(t *testing.T) {
+func TestSettledShardSurvivesLoad(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 60), testKey(t, 1)
 	for n := range 50 {
@@ -145,7 +146,7 @@ func TestASettledShardIsTheSameAfterALoad(t *testing.T) {
 	again.Replace(NewLoader(nil)) // lets go of the segments
 }
 
-func TestRecordsThatContradictTheirSegmentsAreRefused(t *testing.T) {
+func TestContradictingRecordsAreRefused(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 60), testKey(t, 1)
 	for n := range 20 {
@@ -206,7 +207,7 @@ func TestRecordsThatContradictTheirSegmentsAreRefused(t *testing.T) {
 	f("a segment that is nowhere", segment.ErrMissing, head, slice, segmentRecord{Hash: segment.Hash{1}})
 }
 
-func TestAnAdoptionAfterAReplacementIsOfNoEffect(t *testing.T) {
+func TestAdoptAfterReplaceDoesNothing(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 60), testKey(t, 1)
 	first := put(t, s, newEvent(key, 1, axis(1)))
@@ -232,7 +233,8 @@ func TestAnAdoptionAfterAReplacementIsOfNoEffect(t *testing.T) {
 	}
 }
 
-func TestReadersSeeTheirFacesWhileSegmentsComeAndGo(t *testing.T) {
+// Reads go on while segments are adopted, rewritten and collected.
+func TestReadersKeepFacesOfOldSegments(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 400), testKey(t, 1)
 	steady := put(t, s, newEvent(key, 1000, axis(3)))
@@ -285,7 +287,7 @@ func TestReadersSeeTheirFacesWhileSegmentsComeAndGo(t *testing.T) {
 	work.Wait()
 }
 
-func FuzzAnyRowIsAnEntryOrAnError(f *testing.F) {
+func FuzzDecodeRow(f *testing.F) {
 	at := origin{testGallery, 3}
 	e := &entry{sequence: 900, first: 7, time: -4, revision: 2, deleted: true}
 	e.Subject, e.Event, e.Tags = id.Subject{UUID: id.UUID{1}}, id.Event{UUID: id.UUID{2}}, []uint32{1, 1 << 31}
@@ -303,7 +305,7 @@ func FuzzAnyRowIsAnEntryOrAnError(f *testing.F) {
 	})
 }
 
-func TestAClosedShardLetsGoOfItsSegments(t *testing.T) {
+func TestClosedShardReleasesSegments(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 10), testKey(t, 1)
 	put(t, s, newEvent(key, 1, axis(1)))

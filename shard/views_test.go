@@ -31,7 +31,7 @@ func overtaken(t *testing.T, s *Shard, e Event) *View {
 	return v
 }
 
-func TestAViewKeepsItsFacesWhileOthersAdoptAndErase(t *testing.T) {
+func TestViewKeepsFacesDuringAdoption(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 10), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
@@ -43,7 +43,7 @@ func TestAViewKeepsItsFacesWhileOthersAdoptAndErase(t *testing.T) {
 	}
 }
 
-func TestAViewThatWasOvertakenSettlesWholeFaces(t *testing.T) {
+func TestOvertakenViewSettlesWholeFaces(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 10), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
@@ -57,7 +57,7 @@ func TestAViewThatWasOvertakenSettlesWholeFaces(t *testing.T) {
 	}
 }
 
-func TestAnAdoptionThatWasOvertakenIsOfNoEffect(t *testing.T) {
+func TestOvertakenAdoptDoesNothing(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 10), testKey(t, 1)
 	put(t, s, newEvent(key, 1, axis(1)))
