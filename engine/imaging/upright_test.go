@@ -8,7 +8,7 @@ import (
 	"facet/engine/imaging"
 )
 
-func TestShrunkMapTellsWhatEachPixelIsTheMeanOf(t *testing.T) {
+func TestShrunkMapMatchesBoxFilter(t *testing.T) {
 	t.Parallel()
 	picture := drawn(61, 43) // a multiple of no divisor
 	whole := decode(t, asPNG(t, picture))
@@ -58,7 +58,7 @@ func meanOf(im *imaging.Image, a, b imaging.Point, channel int) float64 {
 	return sum / n
 }
 
-func TestAfterAppliesOneMapBehindTheOther(t *testing.T) {
+func TestAfterComposesMaps(t *testing.T) {
 	t.Parallel()
 	first := imaging.Crop(320, 240, imaging.Point{X: 70, Y: -20}, 2.5, .7)
 	m := imaging.Affine{A: .25, B: .1, C: 3, D: -.2, E: .5, F: -4}
