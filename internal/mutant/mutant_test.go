@@ -7,7 +7,7 @@ import (
 )
 
 // The test compares the list of constants with that of variables.
-func TestBothBuildsHaveTheSameBugs(t *testing.T) {
+func TestBothBuildsHaveSameBugs(t *testing.T) {
 	list := func(file, word string) string {
 		raw, err := os.ReadFile(file)
 		if err != nil {
