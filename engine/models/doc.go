@@ -4,7 +4,7 @@
 // manifest, so two nodes with the same identity hold the same bytes. Manifest.ModelID identifies
 // the model that makes its templates.
 //
-// List, Read and Verify inspect packs without running them; WriteFit writes measured values into a
+// List, Read and Verify inspect packs without running them; Refit puts measured values into a
 // manifest. manifest.schema.json is the schema of manifests, docs/formats/pack.md describes them.
 //
 // This package embeds the manifests of the packs that scripts/setup installs, default.json and

@@ -2,10 +2,7 @@ package models
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -60,28 +57,6 @@ func Refit(manifest []byte, fit Fit) ([]byte, error) {
 		return nil, fmt.Errorf("refit: %w", err)
 	}
 	return out, nil
-}
-
-// WriteFit replaces the manifest of the pack in dir by its Refit; a crash leaves the old or the new
-// one. It returns the pack, whose identity has changed. The model of its templates (ModelID) has
-// not, but a cluster founded with the old pack refuses nodes with the new one. The files are not
-// checked.
-//
-// The next set-up overwrites the manifest of a pack that it installed. Refit a copy of that folder
-// under another name.
-func WriteFit(dir string, fit Fit) (*Pack, error) {
-	old, err := readManifest(dir)
-	if err != nil {
-		return nil, fmt.Errorf("refit model pack: %w", err)
-	}
-	data, err := Refit(old, fit)
-	if err != nil {
-		return nil, fmt.Errorf("refit model pack: %w", err)
-	}
-	if err := replaceFile(dir, ManifestName, data); err != nil {
-		return nil, fmt.Errorf("refit model pack: %w", err)
-	}
-	return Read(dir)
 }
 
 // putSpectrum writes a spectrum into the embedder of a valid manifest, sixteen numbers a line. It
@@ -166,22 +141,4 @@ func manifestText(section any) ([]byte, error) {
 		text = bytes.Join([][]byte{text[:from], []byte("["), lines.Bytes(), []byte("\n    ]"), text[to:]}, nil)
 	}
 	return text, nil
-}
-
-// replaceFile writes a file through a temporary file and a rename.
-func replaceFile(dir, name string, data []byte) (err error) {
-	f, err := os.CreateTemp(dir, "."+name+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, name))
 }
