@@ -30,18 +30,6 @@ func Crop(width, height int, centre Point, scale, angle float64) Affine {
 	return m
 }
 
-// Invert returns the inverse map, or an error if there is none.
-func (m Affine) Invert() (Affine, error) {
-	det := m.A*m.E - m.B*m.D
-	if math.Abs(det) < 1e-12 || math.IsNaN(det) || math.IsInf(det, 0) {
-		return Affine{}, errors.New("imaging: map has no inverse")
-	}
-	inv := Affine{A: m.E / det, B: -m.B / det, D: -m.D / det, E: m.A / det}
-	moved := inv.Apply(Point{X: m.C, Y: m.F})
-	inv.C, inv.F = -moved.X, -moved.Y
-	return inv, nil
-}
-
 // Scale returns the length of a unit step along the output's x axis.
 func (m Affine) Scale() float64 { return math.Hypot(m.A, m.D) }
 

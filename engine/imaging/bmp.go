@@ -46,7 +46,6 @@ type bmpImage struct {
 	masks         [4]uint32 // of red, green, blue and alpha, for 16 and 32 bits
 }
 
-// configBMP fills c from the head of a BMP.
 func configBMP(c *Config, data []byte) error {
 	if len(data) < bmpFileHead+bmpOS2 {
 		return errTruncated
@@ -147,7 +146,6 @@ func (b *bmpImage) checkStart(head, colours, entry int) error {
 	return nil
 }
 
-// readPalette reads the colours of the palette.
 func (b *bmpImage) readPalette(data []byte, size, colours int) error {
 	entry := 4
 	if size == bmpOS2 {
@@ -171,7 +169,6 @@ func (b *bmpImage) readPalette(data []byte, size, colours int) error {
 	return nil
 }
 
-// readMasks reads the masks of the channels in a pixel of 16 or 32 bits.
 func (b *bmpImage) readMasks(data []byte, size int, compression uint32, colours int) error {
 	start := bmpFileHead + size
 	switch {

@@ -12,7 +12,6 @@ const (
 	gifTables     = 128 << 10
 )
 
-// configGIF fills c from the head of a GIF.
 func configGIF(c *Config, data []byte) error {
 	head, err := gif.DecodeConfig(bytes.NewReader(data))
 	if err != nil {

@@ -66,7 +66,6 @@ type jpegComponent struct {
 	id, across, down uint8
 }
 
-// readJPEG reads the head.
 func readJPEG(data []byte) (*jpegHead, error) {
 	h := new(jpegHead)
 	at := 2
@@ -276,7 +275,6 @@ func (h *jpegHead) touched(body []byte) int64 {
 	return n
 }
 
-// configJPEG fills c from the head of a JPEG.
 func configJPEG(c *Config, data []byte) error {
 	h, err := readJPEG(data)
 	if err != nil {

@@ -165,7 +165,6 @@ func (h *tiffHead) decode(data []byte) (image.Image, error) {
 	return im, err
 }
 
-// readTIFF reads the first directory.
 func readTIFF(data []byte) (*tiffHead, error) {
 	if len(data) < 8 {
 		return nil, errTruncated
@@ -252,7 +251,6 @@ func (h *tiffHead) check(width, height int) (int64, error) {
 	return w * t, nil
 }
 
-// block returns the size of a strip or tile.
 func (h *tiffHead) block(width, height int64) (w, t int64) {
 	if h.first[tagTileWidth] != 0 {
 		return h.first[tagTileWidth], h.first[tagTileHeight]
