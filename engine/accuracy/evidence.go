@@ -5,12 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Limits of an experiment.
@@ -152,39 +148,30 @@ func (e *Evidence) compareAll(ctx context.Context, samples []Sample, compare Com
 	if mated, _ := pairCounts(e.photos); mated > matedMax {
 		return fmt.Errorf("%w: %d mated pairs, more than %d", ErrTooMany, mated, matedMax)
 	}
-	var next atomic.Int64
 	var mu sync.Mutex // guards e
-	var workers errgroup.Group
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() error {
-			part := new(Evidence)
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(samples) {
-					break
-				}
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				part.row(samples, i, compare)
-				if len(part.nonMated) >= spillMax {
-					mu.Lock()
-					part.floor = e.take(part)
-					mu.Unlock()
-				}
+	var parts []*Evidence
+	err := parallel(len(samples), func() func(int) error {
+		part := new(Evidence)
+		parts = append(parts, part)
+		return func(i int) error {
+			part.row(samples, i, compare)
+			if len(part.nonMated) >= spillMax {
+				mu.Lock()
+				part.floor = e.take(part)
+				mu.Unlock()
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			e.take(part)
-			for s := range e.Mated {
-				e.Mated[s] += part.Mated[s]
-				e.NonMated[s] += part.NonMated[s]
-			}
-			return nil
-		})
-	}
-	if err := workers.Wait(); err != nil {
+			return ctx.Err()
+		}
+	})
+	if err != nil {
 		return err
+	}
+	for _, part := range parts {
+		e.take(part)
+		for s := range e.Mated {
+			e.Mated[s] += part.Mated[s]
+			e.NonMated[s] += part.NonMated[s]
+		}
 	}
 	e.settle()
 	e.sort()

@@ -4,12 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -130,26 +126,15 @@ func (d *identifier) searchAll(ctx context.Context) error {
 	for p := range d.tallies {
 		d.tallies[p] = tally{make([]int32, n*d.perSize()), make([]int32, n), make([]int32, n), make([]int32, n)}
 	}
-	var next atomic.Int64
-	var workers errgroup.Group
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() error {
-			scores := make([]int, len(d.references))
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(d.samples) {
-					return nil
-				}
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				if d.samples[i].Acquired {
-					d.search(i, scores)
-				}
+	return parallel(len(d.samples), func() func(int) error {
+		scores := make([]int, len(d.references))
+		return func(i int) error {
+			if d.samples[i].Acquired {
+				d.search(i, scores)
 			}
-		})
-	}
-	return workers.Wait()
+			return ctx.Err()
+		}
+	})
 }
 
 // drawsOf returns the number of galleries of a size; all persons make only one.

@@ -32,23 +32,34 @@ func drawn(resample, persons int) []int64 {
 	return w
 }
 
-// resamples calls each once for every resample, numbered 0 to Resamples−1, on all cores. each
-// writes only to memory of its resample.
+// resamples calls each once for every resample, numbered 0 to Resamples−1, on all cores. each writes
+// only to memory of its resample.
 func resamples(each func(resample int)) {
+	_ = parallel(Resamples, func() func(int) error { // each returns no error
+		return func(i int) error {
+			each(i)
+			return nil
+		}
+	})
+}
+
+// parallel calls each(i) for i from 0 to n−1, on all cores, until one fails. Every goroutine gets an
+// each of its own from worker.
+func parallel(n int, worker func() (each func(i int) error)) error {
 	var next atomic.Int64
 	var workers errgroup.Group
 	for range runtime.GOMAXPROCS(0) {
+		each := worker()
 		workers.Go(func() error {
-			for {
-				r := int(next.Add(1)) - 1
-				if r >= Resamples {
-					return nil
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := each(i); err != nil {
+					return err
 				}
-				each(r)
 			}
+			return nil
 		})
 	}
-	_ = workers.Wait() // the workers return no error
+	return workers.Wait()
 }
 
 // resampled has the rates of one resample of an Evidence.

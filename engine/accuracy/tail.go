@@ -68,7 +68,6 @@ func NonMatedCosines(samples []Sample, cosine func(a, b int) float64) *Cosines {
 	return c
 }
 
-// edge returns the lowest cosine of a bin.
 func edge(bin float64) float64 { return 2*bin/cosineBins - 1 }
 
 // upper returns the cosine above which the share of the weight lies, interpolated within a bin.
