@@ -182,38 +182,14 @@ func (s *Store) join(list []stretch) (joined []stretch) {
 }
 
 // write writes records into as many files as it takes.
-func (s *Store) write(to *Batches, records iter.Seq[Record]) (err error) {
-	var w *Writer
-	defer func() {
-		if w != nil {
-			err = errors.Join(err, w.Cancel())
-		}
-	}()
-	end := func() error {
-		f, err := w.Close()
-		if w = nil; err != nil {
-			return err
-		}
-		to.add(f)
-		to.Written.Files++
-		to.Written.Bytes += f.ref.Bytes
-		return nil
+func (s *Store) write(to *Batches, records iter.Seq[Record]) error {
+	out := output{
+		store: s,
+		full:  func(w *Writer) bool { return w.foot.records >= batchRecords || w.Bytes() >= s.bytes/batchShare },
+		done: func(f *File) {
+			to.add(f)
+			to.Written.count(f)
+		},
 	}
-	for r := range records {
-		if w == nil {
-			if w, err = s.Create(); err != nil {
-				return err
-			}
-		}
-		if w.Add(r); w.foot.records < batchRecords && w.Bytes() < s.bytes/batchShare {
-			continue
-		}
-		if err := end(); err != nil {
-			return err
-		}
-	}
-	if w == nil {
-		return nil
-	}
-	return end()
+	return out.addAll(records)
 }

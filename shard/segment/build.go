@@ -48,6 +48,11 @@ type Built struct {
 	Bytes int64
 }
 
+func (b *Built) count(f *File) {
+	b.Files++
+	b.Bytes += f.ref.Bytes
+}
+
 // builder makes one set from another.
 type builder struct {
 	store *Store
@@ -60,8 +65,8 @@ type builder struct {
 func (s *Store) Build(old *Set, c Change) (*Set, Built, error) {
 	b := &builder{store: s}
 	err := b.bury(old, c.Dead)
-	if err == nil {
-		err = b.append(c.Fresh)
+	if err == nil && c.Fresh != nil {
+		err = b.output().addAll(c.Fresh)
 	}
 	if err == nil {
 		err = b.rewrite(c.Clean)
@@ -156,34 +161,44 @@ func (f *File) among(sequences []uint64) (found []uint64, sealed int, err error)
 	return found, sealed, nil
 }
 
-// append writes the fresh records.
-func (b *builder) append(fresh iter.Seq[Record]) (err error) {
-	if fresh == nil {
-		return nil
+// output returns an output that adds its files to the parts.
+func (b *builder) output() *output {
+	return &output{
+		store: b.store,
+		full:  func(w *Writer) bool { return w.Bytes() >= b.store.bytes },
+		done: func(f *File) {
+			b.parts = append(b.parts, Part{File: f})
+			b.built.count(f)
+		},
 	}
-	out := output{builder: b}
-	defer func() { err = errors.Join(err, out.cancel()) }()
-	for r := range fresh {
-		if err := out.add(r); err != nil {
-			return err
-		}
-	}
-	return out.end()
 }
 
 // output writes records into as many files as they need.
 type output struct {
-	builder *builder
-	w       *Writer
+	store *Store
+	w     *Writer
+	full  func(*Writer) bool
+	done  func(*File)
+}
+
+// addAll writes records and finishes the last file.
+func (o *output) addAll(records iter.Seq[Record]) (err error) {
+	defer func() { err = errors.Join(err, o.cancel()) }()
+	for r := range records {
+		if err := o.add(r); err != nil {
+			return err
+		}
+	}
+	return o.end()
 }
 
 func (o *output) add(r Record) (err error) {
 	if o.w == nil {
-		if o.w, err = o.builder.store.Create(); err != nil {
+		if o.w, err = o.store.Create(); err != nil {
 			return err
 		}
 	}
-	if o.w.Add(r); o.w.Bytes() < o.builder.store.bytes {
+	if o.w.Add(r); !o.full(o.w) {
 		return nil
 	}
 	return o.end()
@@ -198,9 +213,7 @@ func (o *output) end() error {
 	if o.w = nil; err != nil {
 		return err
 	}
-	o.builder.parts = append(o.builder.parts, Part{File: f})
-	o.builder.built.Files++
-	o.builder.built.Bytes += f.ref.Bytes
+	o.done(f)
 	return nil
 }
 
@@ -223,7 +236,7 @@ func (b *builder) rewrite(clean Clean) (err error) {
 	parts := b.parts
 	runs := merge(parts, b.store.bytes)
 	b.parts = nil
-	out := output{builder: b}
+	out := b.output()
 	defer func() {
 		if err != nil { // parts that no new file has replaced
 			for _, r := range runs {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -75,11 +74,6 @@ func open(d disk, o Options) (*Store, error) {
 		}
 	}
 	return s, nil
-}
-
-// temporary returns a new name for an unfinished file.
-func (s *Store) temporary() string {
-	return strconv.FormatUint(s.next.Add(1), 10) + temporarySuffix
 }
 
 // admit renames a finished file to its hash, and opens it.

@@ -7,16 +7,58 @@ import (
 	"fmt"
 	"hash"
 	"hash/crc32"
+	"strconv"
 )
 
-// Writer writes one file. It is for one goroutine, which ends it by Close or Cancel.
-type Writer struct {
+// unfinished is a file that no store has yet. It is for one goroutine.
+type unfinished struct {
 	store *Store
 	name  string
 	to    writable
 	sum   hash.Hash
 	at    int64
+}
 
+// unfinished starts a file.
+func (s *Store) unfinished() (unfinished, error) {
+	name := strconv.FormatUint(s.next.Add(1), 10) + temporarySuffix
+	to, err := s.disk.create(name)
+	if err != nil {
+		return unfinished{}, fmt.Errorf("create segment: %w", err)
+	}
+	return unfinished{store: s, name: name, to: to, sum: sha256.New()}, nil
+}
+
+func (u *unfinished) write(b []byte) (int, error) {
+	n, err := u.to.Write(b)
+	u.at += int64(n)
+	u.sum.Write(b[:n])
+	return n, err
+}
+
+// Cancel drops the file.
+func (u *unfinished) Cancel() error {
+	return errors.Join(u.to.Close(), u.store.disk.remove(u.name))
+}
+
+// finish makes the file one of the store, unless err is an error.
+func (u *unfinished) finish(h Hash, err error) (*File, error) {
+	if err == nil {
+		err = u.to.Sync()
+	}
+	err = errors.Join(err, u.to.Close())
+	if err == nil {
+		var f *File
+		if f, err = u.store.admit(u.name, h); err == nil {
+			return f, nil
+		}
+	}
+	return nil, errors.Join(fmt.Errorf("write segment: %w", err), u.store.disk.remove(u.name))
+}
+
+// Writer writes one file. It is for one goroutine, which ends it by Close or Cancel.
+type Writer struct {
+	unfinished
 	// sealed and clear are the blocks being filled. All clear blocks follow the sealed ones in the
 	// file, so full ones wait in clears.
 	sealed, clear           []byte
@@ -29,12 +71,11 @@ type Writer struct {
 
 // Create starts a file. It is no part of the store before Close.
 func (s *Store) Create() (*Writer, error) {
-	name := s.temporary()
-	to, err := s.disk.create(name)
+	u, err := s.unfinished()
 	if err != nil {
-		return nil, fmt.Errorf("create segment: %w", err)
+		return nil, err
 	}
-	w := &Writer{store: s, name: name, to: to, sum: sha256.New()}
+	w := &Writer{unfinished: u}
 	w.write([]byte(headMagic))
 	return w, nil
 }
@@ -85,13 +126,9 @@ func (w *Writer) endClear() {
 }
 
 func (w *Writer) write(b []byte) {
-	if w.err != nil {
-		return
+	if w.err == nil {
+		_, w.err = w.unfinished.write(b)
 	}
-	n, err := w.to.Write(b)
-	w.at += int64(n)
-	w.sum.Write(b[:n])
-	w.err = err
 }
 
 // Close finishes the file, waits until the disk has it, and returns it with one reference. It
@@ -115,38 +152,14 @@ func (w *Writer) Close() (*File, error) {
 	w.foot.sealedBlocks, w.foot.clearBlocks = uint32(len(w.sealedIndex)), uint32(len(w.clearIndex))
 	w.write(index)
 	w.write(w.foot.encode())
-	return w.store.finish(w.name, w.to, Hash(w.sum.Sum(nil)), w.err)
-}
-
-// Cancel drops what was written.
-func (w *Writer) Cancel() error {
-	return errors.Join(w.to.Close(), w.store.disk.remove(w.name))
-}
-
-// finish makes a written file one of the store.
-func (s *Store) finish(name string, to writable, h Hash, err error) (*File, error) {
-	if err == nil {
-		err = to.Sync()
-	}
-	err = errors.Join(err, to.Close())
-	if err == nil {
-		var f *File
-		if f, err = s.admit(name, h); err == nil {
-			return f, nil
-		}
-	}
-	return nil, errors.Join(fmt.Errorf("write segment: %w", err), s.disk.remove(name))
+	return w.finish(Hash(w.sum.Sum(nil)), w.err)
 }
 
 // Receiver receives a file of another store. It is for one goroutine, which ends it by Close or
 // Cancel.
 type Receiver struct {
-	store *Store
-	want  Ref
-	name  string
-	to    writable
-	sum   hash.Hash
-	at    int64
+	unfinished
+	want Ref
 }
 
 // Receive starts a file whose hash is known.
@@ -154,12 +167,11 @@ func (s *Store) Receive(want Ref) (*Receiver, error) {
 	if want.Bytes < 0 || want.Bytes > fileBytesMax {
 		return nil, fmt.Errorf("%w: a segment of %d bytes", ErrCorrupt, want.Bytes)
 	}
-	name := s.temporary()
-	to, err := s.disk.create(name)
+	u, err := s.unfinished()
 	if err != nil {
-		return nil, fmt.Errorf("create segment: %w", err)
+		return nil, err
 	}
-	return &Receiver{store: s, want: want, name: name, to: to, sum: sha256.New()}, nil
+	return &Receiver{u, want}, nil
 }
 
 // Write appends the next bytes.
@@ -167,10 +179,7 @@ func (r *Receiver) Write(b []byte) (int, error) {
 	if r.at+int64(len(b)) > r.want.Bytes {
 		return 0, fmt.Errorf("%w: segment %s has more than %d bytes", ErrCorrupt, r.want.Hash, r.want.Bytes)
 	}
-	n, err := r.to.Write(b)
-	r.at += int64(n)
-	r.sum.Write(b[:n])
-	return n, err
+	return r.write(b)
 }
 
 // Close compares the hash, waits until the disk has the file, and returns it with one reference. An
@@ -180,10 +189,5 @@ func (r *Receiver) Close() (*File, error) {
 	if r.at != r.want.Bytes || Hash(r.sum.Sum(nil)) != r.want.Hash {
 		err = fmt.Errorf("%w: %d bytes are not segment %s", ErrCorrupt, r.at, r.want.Hash)
 	}
-	return r.store.finish(r.name, r.to, r.want.Hash, err)
-}
-
-// Cancel drops what was written.
-func (r *Receiver) Cancel() error {
-	return errors.Join(r.to.Close(), r.store.disk.remove(r.name))
+	return r.finish(r.want.Hash, err)
 }
