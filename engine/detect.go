@@ -56,7 +56,6 @@ func turnedPoint(p imaging.Point, angle float64) imaging.Point {
 	return imaging.Point{X: cos*p.X - sin*p.Y, Y: sin*p.X + cos*p.Y}
 }
 
-// shared returns the area that two boxes share.
 func (b box) shared(o box) float64 {
 	w := min(b.right, o.right) - max(b.left, o.left)
 	h := min(b.bottom, o.bottom) - max(b.top, o.top)
@@ -88,7 +87,6 @@ func (w *worker) fit(angle float64) float64 {
 	return max(width/float64(in.Width), height/float64(in.Height))
 }
 
-// frame returns the sides of the upright image's frame, turned by the angle.
 func (w *worker) frame(angle float64) (width, height float64) {
 	im := w.pyramid.Image()
 	sin, cos := math.Sincos(angle)

@@ -249,7 +249,6 @@ func (e *Engine) Work() Work {
 	return w
 }
 
-// tableOf returns the score table of the manifest's calibration.
 func tableOf(m *models.Manifest) (*score.Table, error) {
 	points := make([]score.Point, len(m.Calibration.Points))
 	for i, p := range m.Calibration.Points {

@@ -40,6 +40,20 @@ type Attributes struct {
 	Roll, Pan, Tilt float32
 }
 
+// AttributeCount is the number of Numbers.
+const AttributeCount = 18
+
+// Numbers returns the numbers of a in their stored order: Face and Head (left, top, right, bottom),
+// RightEye and LeftEye (x, y), Score, Frontal, Quality, Roll, Pan, Tilt.
+func (a *Attributes) Numbers() [AttributeCount]*float32 {
+	return [...]*float32{
+		&a.Face.Left, &a.Face.Top, &a.Face.Right, &a.Face.Bottom,
+		&a.Head.Left, &a.Head.Top, &a.Head.Right, &a.Head.Bottom,
+		&a.RightEye.X, &a.RightEye.Y, &a.LeftEye.X, &a.LeftEye.Y,
+		&a.Score, &a.Frontal, &a.Quality, &a.Roll, &a.Pan, &a.Tilt,
+	}
+}
+
 // Face is one face of an image.
 type Face struct {
 	Template Template

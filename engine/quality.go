@@ -140,7 +140,6 @@ func unevenness(w int, regions *[4]image.Rectangle, laplacian func(i int) float3
 	return most - least
 }
 
-// variance returns that of f over the pixels away from the border.
 func variance(w, h int, f func(i int) float32) float64 {
 	var sum, squares float64
 	for y := lookBorder; y < h-lookBorder; y++ {

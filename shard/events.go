@@ -33,15 +33,6 @@ func (s *Shard) Events(g id.Gallery, generation uint32, subject id.Subject) ([]A
 	return out, nil
 }
 
-// OldestEvent returns the first of Events; ok is false if the subject is unknown.
-func (s *Shard) OldestEvent(g id.Gallery, generation uint32, subject id.Subject) (oldest Active, ok bool, err error) {
-	of, err := s.Events(g, generation, subject)
-	if len(of) == 0 {
-		return Active{}, false, err
-	}
-	return of[0], true, nil
-}
-
 // Replacement is a new face for an active event.
 type Replacement struct {
 	Gallery    id.Gallery
@@ -70,12 +61,9 @@ type Replacement struct {
 func (s *Shard) Update(r Replacement) (now Active, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sl, err := s.state.slice(r.Gallery, r.Generation)
+	sl, err := s.state.known(r.Gallery, r.Generation, r.Subject)
 	if err != nil {
 		return Active{}, err
-	}
-	if sl == nil || sl.subjects[r.Subject] == nil {
-		return Active{}, ErrSubject
 	}
 	oldest, old := sl.subjects[r.Subject], sl.find(r.Subject, r.Event)
 	if r.Oldest && old != oldest {
@@ -125,12 +113,9 @@ type Removal struct {
 func (s *Shard) Remove(r Removal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sl, err := s.state.slice(r.Gallery, r.Generation)
+	sl, err := s.state.known(r.Gallery, r.Generation, r.Subject)
 	if err != nil {
 		return err
-	}
-	if sl == nil || sl.subjects[r.Subject] == nil {
-		return ErrSubject
 	}
 	old := sl.find(r.Subject, r.Event)
 	if old == nil {

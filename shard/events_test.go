@@ -145,11 +145,8 @@ func TestOldestEventStaysOldest(t *testing.T) {
 		if diff := cmp.Diff(want, events); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
-		if oldest, ok, err := s.OldestEvent(testGallery, 1, a.Subject); oldest.Event != a.Event || !ok || err != nil {
-			t.Errorf("%s: oldest %v, %v, %v", name, oldest, ok, err)
-		}
-		if _, ok, err := s.OldestEvent(testGallery, 1, id.Subject{}); ok || err != nil {
-			t.Errorf("%s: an unknown subject has an oldest event: %v, %v", name, ok, err)
+		if events, err := s.Events(testGallery, 1, id.Subject{}); len(events) > 0 || err != nil {
+			t.Errorf("%s: an unknown subject has events: %v, %v", name, events, err)
 		}
 		if _, err := s.Events(testGallery, 2, a.Subject); !errors.Is(err, ErrGeneration) {
 			t.Errorf("%s: another generation: %v", name, err)
@@ -173,8 +170,8 @@ func TestTagsAreKeptOrReplaced(t *testing.T) {
 		r := replacement(key, e, int64(revision), axis(1))
 		r.Revision, r.KeepTags, r.Tags = revision, keep, tags
 		update(t, s, r)
-		if got, _, _ := s.OldestEvent(testGallery, 1, e.Subject); !slices.Equal(got.Tags, want) {
-			t.Errorf("revision %d: tags %v, want %v", revision, got.Tags, want)
+		if got, err := s.Events(testGallery, 1, e.Subject); err != nil || len(got) != 1 || !slices.Equal(got[0].Tags, want) {
+			t.Errorf("revision %d: got %v, %v, want tags %v", revision, got, err, want)
 		}
 	}
 	f(1, true, nil, []uint32{7})

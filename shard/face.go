@@ -25,12 +25,11 @@ import (
 // gallery, generation, subject and event, and to its revision unless that is 0. Version 1 has no
 // model; it is read and no longer written.
 const (
-	faceUnnamed     = 1
-	faceVersion     = 2
-	attributeFloats = 18
-	attributeBytes  = 4 * attributeFloats
-	modelBytes      = len(id.Model{})
-	aadBytesMax     = 80
+	faceUnnamed    = 1
+	faceVersion    = 2
+	attributeBytes = 4 * engine.AttributeCount
+	modelBytes     = len(id.Model{})
+	aadBytesMax    = 80
 
 	// TemplateMax is the largest dimension of a template.
 	TemplateMax = 4096
@@ -79,7 +78,7 @@ func SealFace(key *seal.Key, ref FaceRef, face engine.Face) []byte {
 	for _, x := range face.Template {
 		plain = binary.LittleEndian.AppendUint32(plain, math.Float32bits(x))
 	}
-	for _, x := range attributeFields(&face.Attributes) {
+	for _, x := range face.Attributes.Numbers() {
 		plain = binary.LittleEndian.AppendUint32(plain, math.Float32bits(*x))
 	}
 	head := append([]byte{faceVersion}, face.Model[:]...)
@@ -101,7 +100,7 @@ func OpenFace(key *seal.Key, ref FaceRef, sealed []byte) (engine.Face, error) {
 	for i := range face.Template {
 		face.Template[i] = numbers(template, i)
 	}
-	for i, to := range attributeFields(&face.Attributes) {
+	for i, to := range face.Attributes.Numbers() {
 		*to = numbers(plain[len(template):], i)
 	}
 	return face, nil
@@ -131,7 +130,6 @@ func (o *opener) open(key *seal.Key, ref FaceRef, sealed []byte) ([]byte, error)
 	return plain, nil
 }
 
-// clear zeroes the last plain text.
 func (o *opener) clear() { clear(o.plain[:cap(o.plain)]) }
 
 // splitSealed splits a sealed face into its clear head (version and model) and the sealed text. ok
@@ -161,16 +159,4 @@ func modelOf(sealed []byte) (m id.Model) {
 	return m
 }
 
-// templateBytes returns the template's part of a checked plain text.
 func templateBytes(plain []byte) []byte { return plain[:len(plain)-attributeBytes] }
-
-// attributeFields returns the numbers of a in their stored order.
-func attributeFields(a *engine.Attributes) [attributeFloats]*float32 {
-	return [...]*float32{
-		&a.Face.Left, &a.Face.Top, &a.Face.Right, &a.Face.Bottom,
-		&a.Head.Left, &a.Head.Top, &a.Head.Right, &a.Head.Bottom,
-		&a.RightEye.X, &a.RightEye.Y, &a.LeftEye.X, &a.LeftEye.Y,
-		&a.Score, &a.Frontal, &a.Quality,
-		&a.Roll, &a.Pan, &a.Tilt,
-	}
-}

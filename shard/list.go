@@ -36,9 +36,6 @@ func (u Usage) Slots() uint32 { return u.Granted - u.Returned }
 // Free returns the number of empty slots.
 func (u Usage) Free() uint32 { return u.Slots() - u.Active - u.Deleted - u.Pending }
 
-// Recyclable returns the number of slots that new events may take from deleted ones.
-func (u Usage) Recyclable() uint32 { return u.Deleted }
-
 // Stats are the sums over all slices of a shard.
 type Stats struct {
 	// Granted counts slots as Usage.Slots does.

@@ -150,7 +150,6 @@ func (u *unsealer) open(set *segment.Set, ref FaceRef, e *entry) ([]float32, err
 	return u.template, nil
 }
 
-// clear zeroes the opened templates.
 func (u *unsealer) clear() {
 	u.opener.clear()
 	clear(u.template[:cap(u.template)])

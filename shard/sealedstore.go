@@ -141,7 +141,6 @@ func (t *tombstones) add(sequence uint64) {
 	}
 }
 
-// addAll notes that all of entries died.
 func (t *tombstones) addAll(entries *btree.Map[uint64, *entry]) {
 	entries.Scan(func(sequence uint64, _ *entry) bool {
 		t.add(sequence)

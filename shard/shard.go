@@ -150,7 +150,6 @@ func newState() *state {
 	return &state{slices: make(map[id.Gallery]*slice), fences: newFences(t), tombstones: t, pending: new(btree.Map[uint64, *pendingEvent])}
 }
 
-// next returns a new sequence.
 func (st *state) next() uint64 {
 	st.sequence++
 	return st.sequence
@@ -167,6 +166,16 @@ func (st *state) slice(g id.Gallery, generation uint32) (*slice, error) {
 		return nil, fmt.Errorf("%w: %d, not %d", ErrGeneration, sl.generation, generation)
 	}
 	return sl, nil
+}
+
+// known returns the slice of a gallery that has the subject, or an error that wraps ErrGeneration or
+// ErrSubject.
+func (st *state) known(g id.Gallery, generation uint32, subject id.Subject) (*slice, error) {
+	sl, err := st.slice(g, generation)
+	if err == nil && (sl == nil || sl.subjects[subject] == nil) {
+		err = ErrSubject
+	}
+	return sl, err
 }
 
 // Check returns an error that wraps ErrGeneration if this generation may not be written or read.
@@ -274,12 +283,9 @@ func (st *state) enrol(sl *slice, e Event, time int64) {
 func (s *Shard) Erase(e Erasure) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sl, err := s.state.slice(e.Gallery, e.Generation)
+	sl, err := s.state.known(e.Gallery, e.Generation, e.Subject)
 	if err != nil {
 		return err
-	}
-	if sl == nil || sl.subjects[e.Subject] == nil {
-		return ErrSubject
 	}
 	for old := range sl.of(e.Subject) {
 		sl.leave(old)

@@ -72,10 +72,8 @@ func newSlice(g id.Gallery, generation uint32, tombstones *tombstones) *slice {
 	}
 }
 
-// slots returns the number of slots that the slice has.
 func (sl *slice) slots() uint32 { return sl.granted - sl.returned }
 
-// used returns the number of slots in use.
 func (sl *slice) used() uint32 { return uint32(sl.entries.Len() + len(sl.pending)) }
 
 // room reports whether a slot is free, and frees one if reuse permits it.

@@ -179,7 +179,6 @@ func (s *state) set(b *batch, r Record) {
 	b.records.Set(r.Index, &record{r, s.sequence})
 }
 
-// settle notes whether b has unfinished work.
 func (s *state) settle(b *batch) {
 	if b.open && !b.ended() {
 		s.working[b.name.Batch] = b

@@ -35,16 +35,6 @@ type Outcome struct {
 	Numbers []float32 `cbor:"2,keyasint,omitempty"`
 }
 
-// numbers returns the attributes in their stored order.
-func numbers(a *engine.Attributes) [18]*float32 {
-	return [...]*float32{
-		&a.Face.Left, &a.Face.Top, &a.Face.Right, &a.Face.Bottom,
-		&a.Head.Left, &a.Head.Top, &a.Head.Right, &a.Head.Bottom,
-		&a.RightEye.X, &a.RightEye.Y, &a.LeftEye.X, &a.LeftEye.Y,
-		&a.Score, &a.Frontal, &a.Quality, &a.Roll, &a.Pan, &a.Tilt,
-	}
-}
-
 // SealItem encrypts an item for its place in a batch.
 func SealItem(key *seal.Key, n Name, index uint32, item Item) []byte {
 	return sealText(key, n, index, "item", item)
@@ -59,7 +49,7 @@ func OpenItem(key *seal.Key, n Name, index uint32, sealed []byte) (Item, error) 
 func SealOutcome(key *seal.Key, n Name, index uint32, o Outcome) []byte {
 	o.Numbers = nil
 	if o.Attributes != nil {
-		for _, x := range numbers(o.Attributes) {
+		for _, x := range o.Attributes.Numbers() {
 			o.Numbers = append(o.Numbers, *x)
 		}
 	}
@@ -73,7 +63,7 @@ func OpenOutcome(key *seal.Key, n Name, index uint32, sealed []byte) (Outcome, e
 		return o, err
 	}
 	o.Attributes = new(engine.Attributes)
-	fields := numbers(o.Attributes)
+	fields := o.Attributes.Numbers()
 	if len(o.Numbers) != len(fields) {
 		return Outcome{}, fmt.Errorf("open outcome %d of batch %s: %w", index, n.Batch, ErrText)
 	}

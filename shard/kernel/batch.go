@@ -160,7 +160,6 @@ func (b *batch) turn() {
 	}
 }
 
-// ended reports whether all searches have ended.
 func (b *batch) ended() bool {
 	running := false
 	for _, s := range b.searches {

@@ -19,12 +19,10 @@ const (
 // layout has the offset of the bounds in a block of a plane, and the size of the block.
 type layout struct{ boundsAt, blockBytes int }
 
-// at returns the offset of a group's first line.
 func (l *layout) at(group int) int {
 	return group/blockGroups*l.blockBytes + group%blockGroups*lineBytes
 }
 
-// bounds returns the bounds of a group.
 func (l *layout) bounds(plane []byte, group int) []bound {
 	at := group/blockGroups*l.blockBytes + l.boundsAt + group%blockGroups*groupBoundBytes
 	return unsafe.Slice((*bound)(unsafe.Pointer(&plane[at:][:groupBoundBytes][0])), groupSlots)

@@ -89,7 +89,6 @@ func round(y []float64, whole []int8) (r rounded) {
 	return r
 }
 
-// turn rotates and rounds a probe.
 func (p *probe) turn(s *shape, c *coding) *turned {
 	t := &turned{coding: c, probe: p, whole: make([]int8, s.rowBytes), least: float32(math.NaN())}
 	if p.bare {

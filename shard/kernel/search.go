@@ -226,7 +226,6 @@ func (w *work) plane(s *search, c *piece, number int, masks []uint64, share int)
 	s.kernel.groups(p)
 }
 
-// left returns the number of slots in masks.
 func left(masks []uint64) (n int) {
 	for _, mask := range masks {
 		n += bits.OnesCount64(mask)
