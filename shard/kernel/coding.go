@@ -80,7 +80,7 @@ func newCoding(s *shape, coarse, fine int, step, sigma float64, spectrum []float
 	ends := [2]int{min(min(coarse, fine)*planeDims, s.dim), min(max(coarse, fine)*planeDims, s.dim)}
 	c := &coding{
 		dim: s.dim, coarse: coarse, fine: fine, parts: ends,
-		rotation: rotationOf(s.dim, ends),
+		rotation: newRotation(s.dim, ends),
 		step:     step,
 		grain:    rowMax / (rowSigma * sigma),
 		kappa:    1,

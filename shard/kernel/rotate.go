@@ -3,7 +3,6 @@ package kernel
 import (
 	"math/bits"
 	"math/rand/v2"
-	"sync"
 )
 
 const (
@@ -76,21 +75,4 @@ func (r *rotation) mix(k *coder, y []float64) {
 		}
 		from = to
 	}
-}
-
-var rotations sync.Map // of *rotation, by rotationKey
-
-type rotationKey struct {
-	dim   int
-	parts [2]int
-}
-
-// rotationOf returns the one rotation of a dimension and its parts.
-func rotationOf(dim int, parts [2]int) *rotation {
-	key := rotationKey{dim, parts}
-	if r, ok := rotations.Load(key); ok {
-		return r.(*rotation) //nolint:forcetypeassert // of rotations
-	}
-	r, _ := rotations.LoadOrStore(key, newRotation(dim, parts))
-	return r.(*rotation) //nolint:forcetypeassert // of rotations
 }
