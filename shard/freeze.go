@@ -140,9 +140,7 @@ func (s *Shard) Freeze() *View {
 		t := s.state.tombstones
 		t.through = s.state.sequence
 		v.dead, v.deadEnd = slices.Clip(t.dead), t.settled+len(t.dead)
-		if v.set = s.sealed.set; v.set != nil { // only changed with mu held
-			v.set.Retain()
-		}
+		v.set = s.sealed.set.Retain() // only changed with mu held
 		s.sealed.open(v)
 	}
 	for _, sl := range s.state.slices {

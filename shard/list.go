@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"sort"
+
 	"facet/internal/id"
 )
 
@@ -90,16 +92,10 @@ func (s *Listing) Before(g id.Gallery, time int64) int {
 	if sl == nil {
 		return 0
 	}
-	low, high := 0, sl.entries.Len()
-	for low < high {
-		middle := int(uint(low+high) / 2)
-		if _, e, _ := sl.entries.GetAt(middle); e.time < time {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low
+	return sort.Search(sl.entries.Len(), func(i int) bool {
+		_, e, _ := sl.entries.GetAt(i)
+		return e.time >= time
+	})
 }
 
 // Usage returns the use of a gallery's slots; all counts are zero without a slice.

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -48,10 +49,6 @@ func (ss *sealedStore) read(e *entry) ([]byte, error) {
 		ss.mu.RUnlock()
 		return sealed, nil
 	}
-	if set == nil {
-		ss.mu.RUnlock()
-		return nil, segment.ErrMissing
-	}
 	set.Retain()
 	ss.mu.RUnlock()
 	defer set.Release()
@@ -62,9 +59,6 @@ func (ss *sealedStore) read(e *entry) ([]byte, error) {
 func (ss *sealedStore) current() *segment.Set {
 	ss.mu.RLock()
 	defer ss.mu.RUnlock()
-	if ss.set == nil {
-		return nil
-	}
 	return ss.set.Retain()
 }
 
@@ -204,12 +198,7 @@ func (v *View) collectFresh() {
 		// Any generation that the fence keeps out will do.
 		collect(origin{v.fences[i].gallery, v.fences[i].generation - 1}, v.fences[i].remains)
 	}
-	slices.SortFunc(v.fresh, func(a, b fresh) int {
-		if a.sequence < b.sequence {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(v.fresh, func(a, b fresh) int { return cmp.Compare(a.sequence, b.sequence) })
 }
 
 // sealed returns the sealed face of an entry of v, even if the entry died since. The face is in

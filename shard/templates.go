@@ -2,6 +2,7 @@ package shard
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"facet/engine/score"
@@ -154,14 +155,7 @@ func (t *templates) settle(o *opening, m *kernel.Matrix, faces []kernel.Prepared
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	defer close(o.done)
-	for i, at := range t.openings {
-		if at == o {
-			last := len(t.openings) - 1
-			t.openings[i], t.openings[last] = t.openings[last], nil
-			t.openings = t.openings[:last]
-			break
-		}
-	}
+	t.openings = slices.DeleteFunc(t.openings, func(at *opening) bool { return at == o })
 	if t.dropped {
 		return nil
 	}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"iter"
 	"slices"
@@ -136,12 +137,7 @@ func (l *living) Records(first, last uint64) iter.Seq[segment.Record] {
 				return true
 			})
 		}
-		slices.SortFunc(list, func(a, b placed) int {
-			if a.sequence < b.sequence {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(list, func(a, b placed) int { return cmp.Compare(a.sequence, b.sequence) })
 		for _, r := range list {
 			row := append(slices.Clone(r.batch.UUID[:]), codec.Encode(headRecord, r.Record)...)
 			if !yield(segment.Record{Sequence: r.sequence, Clear: row}) {

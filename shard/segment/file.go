@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"slices"
+	"sort"
 
 	"facet/internal/stale"
 )
@@ -239,13 +240,7 @@ func (f *File) Sealed(sequence uint64) ([]byte, error) {
 
 // blockOf returns the sealed block that may have a record, or len(f.sealed).
 func (f *File) blockOf(sequence uint64) int {
-	i, _ := slices.BinarySearchFunc(f.sealed, sequence, func(k block, s uint64) int {
-		if k.last < s {
-			return -1
-		}
-		return 1
-	})
-	return i
+	return sort.Search(len(f.sealed), func(i int) bool { return f.sealed[i].last >= sequence })
 }
 
 func (f *File) missing(sequence uint64) error {

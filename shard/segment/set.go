@@ -2,7 +2,7 @@ package segment
 
 import (
 	"fmt"
-	"slices"
+	"sort"
 	"sync/atomic"
 )
 
@@ -53,9 +53,9 @@ func ascending(list []uint64) bool {
 	return true
 }
 
-// Retain adds a reference.
+// Retain adds a reference. Retain of a nil set does nothing.
 func (s *Set) Retain() *Set {
-	if s.refs.Add(1) < 2 {
+	if s != nil && s.refs.Add(1) < 2 {
 		panic("bug: a set was retained after its last release")
 	}
 	return s
@@ -112,13 +112,11 @@ func (s *Set) SealedBy(c *Cursor, sequence uint64) ([]byte, error) {
 
 // find returns the first part that ends at sequence or after it.
 func (s *Set) find(sequence uint64) int {
-	i, _ := slices.BinarySearchFunc(s.Parts(), sequence, func(p Part, want uint64) int {
-		if _, last := p.File.Range(); last < want {
-			return -1
-		}
-		return 1
+	parts := s.Parts()
+	return sort.Search(len(parts), func(i int) bool {
+		_, last := parts[i].File.Range()
+		return last >= sequence
 	})
-	return i
 }
 
 // Bytes returns the total size of the files.
