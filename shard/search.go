@@ -30,8 +30,8 @@ type Hit = scan.Hit
 // of ctx.
 //
 // It scans rows without a lock and then looks up what changed: it compares new events by themselves
-// and drops hits that went. It scans again only if a dropped hit leaves a place that a row the scan
-// left out may take.
+// and drops hits that went. It scans again only if a dropped hit leaves room for a row that the scan
+// did not keep.
 func (s *Shard) Search(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) ([]Hit, error) {
 	if q.Limit < 1 {
 		return nil, fmt.Errorf("%w: limit %d", ErrQuery, q.Limit)
@@ -109,8 +109,8 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 	return hits, done, nil
 }
 
-// still reports whether a slice has made no more than the given changes. It waits for a write under
-// way: the old template of an update may be gone and not be counted yet.
+// still reports whether the slice's count of changes is still the given one. It waits for a write
+// under way: the old template of an update may be gone and not be counted yet.
 func (s *Shard) still(sl *slice, changes uint64) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

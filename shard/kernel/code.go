@@ -12,8 +12,8 @@ const (
 	// exactly.
 	normSlack = 1.0 / (1 << 13)
 
-	// rowMax is the largest code of a row. A code is stored as 8 bits, plus rowZero: the middle of
-	// the codes with the same upper four bits.
+	// rowMax is the largest code of a row. A stored code is rowZero more: 8 bits, with zero in the
+	// middle of the values that share its upper four.
 	rowMax, rowZero = 119, 8*16 + 8
 	// unitNums numbers share unitBytes bytes of each half of a row's code: number i with number i +
 	// unitBytes.

@@ -10,8 +10,8 @@ import (
 const (
 	// laterMax is how many rows a search defers before it looks at them, at 8 bytes each.
 	laterMax = 1 << 18
-	// soonMax is the same for rows that look better than the worst hit: few, but enough to wait for
-	// their memory together.
+	// soonMax is the same for rows that look better than the worst hit. The search looks at these
+	// early, but at enough of them at a time to overlap the waits for memory.
 	soonMax = 32
 	// lastMax is the same for rows that their codes can't exclude.
 	lastMax = 1 << 12
@@ -115,9 +115,9 @@ func (s *search) lists() *[lists]later {
 	return s.put
 }
 
-// settle bounds and compares the rows that a scan up to plane has left of a piece; rows counts
-// them. A search that has as many hits as it wants defers them instead, and looks at those that
-// look better first, together.
+// settle handles the rows of a piece that a scan up to plane has left; rows is their number. A
+// search that still lacks hits bounds and compares them at once. Any other search defers them, and
+// looks early at those that look better than its worst hit.
 func (w *work) settle(s *search, c *piece, masks []uint64, plane, rows int) {
 	s.state()
 	if !s.top.full() {

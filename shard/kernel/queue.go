@@ -35,8 +35,8 @@ type Queue struct {
 	waiting []*ticket
 }
 
-// ticket is a search in the queue. done is closed when it has its hits, or when lead is set: its
-// goroutine then runs the next pass, for lead.
+// ticket is a search in the queue. done is closed when its hits are ready, or when it must run the
+// next pass itself; lead then has the searches of that pass.
 type ticket struct {
 	request request
 	done    chan struct{}

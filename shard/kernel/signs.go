@@ -67,8 +67,8 @@ func signs(codes []uint8, from int) (word uint32) {
 	return word
 }
 
-// signLargest returns the number that is rounded to probeMax so that no four numbers add more than
-// signSum.
+// signLargest returns the number to round to probeMax instead of the largest one, so that no four
+// numbers add more than signSum.
 func signLargest(y []float64) float64 {
 	most := 0.
 	for i := 0; i < len(y); i += tableNums {
