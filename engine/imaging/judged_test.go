@@ -59,6 +59,7 @@ var judgedSeeds = map[string]bool{
 	"group3-lines.tif":        false,
 	"transparent-bits.png":    false,
 	"cut-before-exif.webp":    false,
+	"essential.heic":          false,
 	"exif-behind-pixels.png":  true,
 	"exif-behind-simple.webp": true,
 	"exif-big.webp":           true,
@@ -67,13 +68,16 @@ var judgedSeeds = map[string]bool{
 	"first-chunk.png":         false,
 	"header-16.bmp":           false,
 	"not-shown.webp":          false,
+	"orientation-byte.tif":    false,
 	"orientation-signed.tif":  true,
+	"palette-long.tif":        false,
 	"predictor-8.tif":         false,
 	"predictor-raw.tif":       false,
 	"samples-gone.tif":        false,
 	"second-frame.jpg":        false,
 	"second-scan.jpg":         false,
 	"short-palette.bmp":       false,
+	"stray-bytes.jpg":         true,
 	"two-colours.tif":         false,
 	"two-pictures.webp":       true,
 }
@@ -230,6 +234,8 @@ func (j *judge) compare(t *testing.T, f judged) (outcome string, err error) {
 	b := boundOf(c.Format, f.data, kept)
 	wrong := alike(im, &want.im, b)
 	switch {
+	case strings.Contains(want.refused, "guessed: ") && !kept:
+		return "not judged: damaged fax", nil // it has no checksum, and the reader guesses
 	case want.refused != "" && !kept:
 		return "", fmt.Errorf("the reader refuses it: %s", want.refused)
 	case want.refused != "":
