@@ -63,13 +63,6 @@ func (k *Book) Left() (items int) {
 	return items
 }
 
-// Idle reports whether Work would return nothing.
-func (k *Book) Idle() bool {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	return len(k.state.working) == 0
-}
-
 // Unfinished returns the first n unfinished records of a batch for which skip is false, and the
 // application they are registered for.
 func (k *Book) Unfinished(name Name, n int, skip func(index uint32) bool) ([]Record, id.Application, error) {
