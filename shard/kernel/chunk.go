@@ -26,7 +26,6 @@ type chunk struct {
 	tags      tagTable
 }
 
-// planeBytes returns the size of a plane.
 func (c *chunk) planeBytes(plane int) int {
 	if c.flat {
 		return 0
@@ -34,10 +33,8 @@ func (c *chunk) planeBytes(plane int) int {
 	return c.slots / blockSlots * c.coding.planes[plane].layout.blockBytes
 }
 
-// bytes returns the size of rows.
 func (c *chunk) bytes(s *shape) int { return c.vec + c.slots*s.vecNums*4 }
 
-// alloc allocates the chunk's memory.
 func (c *chunk) alloc(a *Arena, s *shape) error {
 	parts := []struct {
 		pool  pool

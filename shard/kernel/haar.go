@@ -67,7 +67,6 @@ func newHaar(dim int, seed [seedBytes]byte) *haar {
 	return h
 }
 
-// apply turns y, of dim numbers, in place.
 func (h *haar) apply(k *coder, y []float64) {
 	from := h.room()
 	copy(*from, y)

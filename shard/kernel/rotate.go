@@ -34,7 +34,6 @@ func newRotation(dim int, parts [2]int) *rotation {
 	return r
 }
 
-// apply rotates y, of dim numbers, in place.
 func (r *rotation) apply(k *coder, y []float64) {
 	if r.haar != nil {
 		r.haar.apply(k, y)

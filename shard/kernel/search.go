@@ -102,7 +102,6 @@ func (s *search) result() ([]scan.Hit, error) {
 	return s.top.hits(), nil
 }
 
-// turn turns the probe, once.
 func (s *search) turn() {
 	if s.turned == nil {
 		s.turned = s.probe.turn(s.shape, s.coding)

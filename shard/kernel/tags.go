@@ -39,7 +39,6 @@ func (t *tagTable) find(tag uint32) (i int, found bool) {
 	return slices.BinarySearchFunc(t.load(), tag, func(s *tagSlots, tag uint32) int { return int(int64(s.tag) - int64(tag)) })
 }
 
-// swap replaces the tag at i.
 func (t *tagTable) swap(i int, now *tagSlots) {
 	table := slices.Clone(t.load())
 	table[i] = now
