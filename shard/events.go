@@ -79,7 +79,6 @@ func (s *Shard) Update(r Replacement) (now Active, err error) {
 	return Active{Event: r.Event, Revision: r.Revision}, nil
 }
 
-// replace replaces old by a new entry with the face of r.
 func (st *state) replace(sl *slice, old *entry, r Replacement) {
 	spare := sl.room(OldestDeleted)
 	sl.leave(old)

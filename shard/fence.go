@@ -68,7 +68,6 @@ func (s *Shard) Fence(g id.Gallery, generation uint32) (left int) {
 	return f.remains.Len()
 }
 
-// discard removes a slice and zeroes its templates.
 func (st *state) discard(sl *slice) {
 	for _, c := range sl.pending { // any order will do
 		st.pending.Delete(c.sequence)

@@ -16,7 +16,6 @@ func (l *Loader) storedShard(m codec.Message) error {
 	return l.begin(shardRecord{r.Sequence, r.Slices, r.Fences, r.Pending})
 }
 
-// segment opens a segment and adds its live entries.
 func (l *Loader) segment(m codec.Message) error {
 	var r segmentRecord
 	if err := m.Decode(headSegment, &r); err != nil {
@@ -41,7 +40,6 @@ func (l *Loader) segment(m codec.Message) error {
 	return l.entries(&l.parts[len(l.parts)-1])
 }
 
-// entries adds the live entries of a segment.
 func (l *Loader) entries(p *segment.Part) error {
 	dead := p.Dead
 	err := p.File.Clear(func(sequence uint64, row []byte, sealed int) error {

@@ -34,7 +34,6 @@ func (st *state) add(sl *slice, c *pendingEvent) {
 	sl.sealedBytes += int64(len(c.event.Sealed))
 }
 
-// drop removes a pending event and frees its slot.
 func (st *state) drop(c *pendingEvent) {
 	st.pending.Delete(c.sequence)
 	if sl := st.slices[c.event.Gallery]; sl != nil {
@@ -163,16 +162,21 @@ func (s *Pending) Expire(time int64) {
 }
 
 // Search is Shard.Search over the pending events of a slice.
-func (s *Pending) Search(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) ([]Hit, error) {
+func (s *Pending) Search(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) (hits []Hit, err error) {
 	if q.Limit < 1 {
 		return nil, fmt.Errorf("%w: limit %d", ErrQuery, q.Limit)
 	}
 	if err := finite(q.Probe); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("search pending events of gallery %s: %w", g, err)
+		}
+	}()
 	events, err := s.events(g, generation)
 	if err != nil {
-		return nil, fmt.Errorf("search what is pending of gallery %s: %w", g, err)
+		return nil, err
 	}
 	faces := make([]engine.Face, 0, len(events))
 	defer func() {
@@ -182,15 +186,15 @@ func (s *Pending) Search(ctx context.Context, g id.Gallery, generation uint32, k
 	}()
 	for _, e := range events {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("search what is pending of gallery %s: %w", g, err)
+			return nil, err
 		}
 		face, err := OpenFace(key, FaceRef{g, generation, e.Subject, e.Event, 0}, e.Sealed)
 		if err != nil {
-			return nil, fmt.Errorf("search what is pending of gallery %s: %w", g, err)
+			return nil, err
 		}
 		faces = append(faces, face)
-		if len(q.Probe) != len(face.Template) {
-			return nil, fmt.Errorf("%w: a probe of %d numbers among templates of %d", ErrQuery, len(q.Probe), len(face.Template))
+		if err := alike(len(q.Probe), len(face.Template)); err != nil {
+			return nil, err
 		}
 	}
 	rows := func(yield func(scan.Row) bool) {

@@ -32,24 +32,21 @@ type Hit = scan.Hit
 // It scans rows without a lock and then looks up what changed: it compares new events by themselves
 // and drops hits that went. It scans again only if a dropped hit leaves room for a row that the scan
 // did not keep.
-func (s *Shard) Search(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) ([]Hit, error) {
+func (s *Shard) Search(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) (hits []Hit, err error) {
 	if q.Limit < 1 {
 		return nil, fmt.Errorf("%w: limit %d", ErrQuery, q.Limit)
 	}
-	for range scansMax {
-		hits, done, err := s.searchBeside(ctx, g, generation, key, &q)
+	defer func() {
 		if err != nil {
-			return nil, fmt.Errorf("search gallery %s: %w", g, err)
+			err = fmt.Errorf("search gallery %s: %w", g, err)
 		}
-		if done {
-			return hits, nil
+	}()
+	for range scansMax {
+		if hits, done, err := s.searchBeside(ctx, g, generation, key, &q); done || err != nil {
+			return hits, err
 		}
 	}
-	hits, err := s.searchStill(ctx, g, generation, key, &q)
-	if err != nil {
-		return nil, fmt.Errorf("search gallery %s: %w", g, err)
-	}
-	return hits, nil
+	return s.searchStill(ctx, g, generation, key, &q)
 }
 
 // enter returns the slice of a gallery for use until done is called, or nil if there is nothing to
@@ -136,7 +133,6 @@ func (s *Shard) searchStill(ctx context.Context, g id.Gallery, generation uint32
 	return queued(ctx, now.queue, q)
 }
 
-// queued searches a matrix through its queue.
 func queued(ctx context.Context, queue *kernel.Queue, q *Query) ([]Hit, error) {
 	hits, err := queue.Search(ctx, *q)
 	if errors.Is(err, kernel.ErrTemplate) {
