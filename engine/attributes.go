@@ -28,7 +28,6 @@ const (
 	twinDistance = .6
 )
 
-// face returns the Face to report.
 func (s *sighting) face(m *models.Manifest, im *imaging.Image) Face {
 	a := Attributes{
 		Score:   float32(s.likeness),

@@ -187,7 +187,6 @@ func (w *worker) prepare(boxes []box, share float64) error {
 	return w.pyramid.need(least * eyesShare / w.eyesWanted())
 }
 
-// eyesWanted returns the eye distance in the embedder's crop.
 func (w *worker) eyesWanted() float64 {
 	p := w.manifest.Embedder.Points
 	return math.Hypot(float64(p[0][0]-p[1][0]), float64(p[0][1]-p[1][1]))

@@ -38,7 +38,6 @@ func Format(rate float64) string {
 	return powers(rate)
 }
 
-// powers returns a rate in powers of ten.
 func powers(rate float64) string {
 	if !(rate > 0) {
 		return "0"

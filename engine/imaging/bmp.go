@@ -248,7 +248,6 @@ func (b *bmpImage) decode(_ context.Context, im *Image, c *Config, s Shrink, dat
 	return nil
 }
 
-// writer returns a function that writes a row of the file as RGB.
 func (b *bmpImage) writer() func(row, stored []uint8) {
 	switch b.bits {
 	case 16, 32:

@@ -148,7 +148,6 @@ func (h *tiffHead) refuse() error {
 	return nil
 }
 
-// fax reports whether the compression is one of CCITT's.
 func (h *tiffHead) fax() bool {
 	return h.first[tagCompression] == tiffGroup3 || h.first[tagCompression] == tiffGroup4
 }
