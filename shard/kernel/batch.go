@@ -131,7 +131,6 @@ func (m *Matrix) pass(single []*search, passes []*batch) {
 	}
 }
 
-// begin makes searches those of b.
 func (b *batch) begin(searches []*search) {
 	b.searches, b.ready = searches, false
 	if size := turnSlots * searches[0].shape.rowBytes; cap(b.turned) < size {

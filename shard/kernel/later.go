@@ -43,7 +43,6 @@ type laterRun struct {
 	from, rows int
 }
 
-// room makes room for n rows more.
 func (l *later) room(n int) {
 	if n += l.n + groupSlots; n > len(l.at) {
 		n += n / 2

@@ -121,6 +121,8 @@ type kernel struct {
 }
 
 var (
+	// active is the fastest kernel that this processor runs.
+	active = kernels()[0]
 	// plain compares every row exactly. Without vector instructions that is faster than decoding.
 	plain = kernel{name: "plain", dots: dotsPortable}
 	// portable defines the results of all others.
@@ -152,7 +154,6 @@ func groupsPortable(p *plane) {
 	}
 }
 
-// sumAt multiplies the slot whose first line is at offset at by the probe.
 func (p *plane) sumAt(at int) (sum int32) {
 	line := func(i int, probe []int8) (sum int32) {
 		word := binary.LittleEndian.Uint32(p.codes[at+i*blockLineBytes:])

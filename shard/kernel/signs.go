@@ -143,7 +143,6 @@ func signsPortable(p *plane) {
 	}
 }
 
-// signsAt sums the table entries of the slot whose first line is at offset at.
 func (p *plane) signsAt(at int) (sum int32) {
 	for i := range p.signLines {
 		word := binary.LittleEndian.Uint32(p.codes[at+i*blockLineBytes:])

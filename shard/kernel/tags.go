@@ -66,7 +66,6 @@ func (t *tagTable) set(at, blocks int, tags []uint32) {
 	}
 }
 
-// unset removes a slot from its tags.
 func (t *tagTable) unset(at int, tags []uint32) {
 	for _, tag := range tags {
 		i, found := t.find(tag)
