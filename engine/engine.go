@@ -25,6 +25,13 @@ const (
 	decodeBytes = 1 << 30
 )
 
+var (
+	// ErrBusy is returned when the queue of the engine is full.
+	ErrBusy = errors.New("engine is busy")
+	// ErrClosed is returned after Close.
+	ErrClosed = errors.New("engine is closed")
+)
+
 // Config configures an engine. Its zero value, except for Library, is a good choice.
 type Config struct {
 	// Library is the path of ONNX Runtime's shared library. A process loads only one. The engine

@@ -146,7 +146,6 @@ func parsePair(fields []string) (Pair, error) {
 	return p, nil
 }
 
-// number reads a whole number from 1 to limit.
 func number(text string, limit int) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > limit {

@@ -112,7 +112,6 @@ func configTIFF(c *Config, data []byte) error {
 	return nil
 }
 
-// configSource sets the decoder of the picture, and its size.
 func (h *tiffHead) configSource(c *Config) error {
 	if h.first[tagPlanes] == tiffApart && h.first[tagSamples] > 1 {
 		p, err := h.planes()
