@@ -20,10 +20,9 @@ import (
 //
 //	template: float32 × dimension | attributes: float32 × 18     little-endian
 //
-// The attributes are Face and Head (left, top, right, bottom), RightEye and LeftEye (x, y), Score,
-// Frontal, Quality, Roll, Pan, Tilt. The additional data bind a face to its version, model,
-// gallery, generation, subject and event, and to its revision unless that is 0. Version 1 has no
-// model; it is read and no longer written.
+// engine.Attributes.Numbers orders the attributes. The additional data bind a face to its version,
+// model, gallery, generation, subject and event, and to its revision unless that is 0. Version 1
+// has no model; it is read and no longer written.
 const (
 	faceUnnamed    = 1
 	faceVersion    = 2

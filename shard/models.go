@@ -17,7 +17,6 @@ type models struct {
 	first, other atomic.Uint64
 }
 
-// add notes the model of a face that joins the slice.
 func (m *models) add(sealed []byte) {
 	name := modelOf(sealed)
 	n := binary.BigEndian.Uint64(name[:])

@@ -107,7 +107,6 @@ func (v *varints) took(x uint64, n int, ok bool) uint64 {
 	return x
 }
 
-// appendSequences encodes ascending sequences.
 func appendSequences(b []byte, list []uint64) []byte {
 	before := uint64(0)
 	for _, s := range list {
@@ -117,7 +116,6 @@ func appendSequences(b []byte, list []uint64) []byte {
 	return b
 }
 
-// decodeSequences decodes what appendSequences encoded.
 func decodeSequences(b []byte) (list []uint64, ok bool) {
 	in, before := varints{rest: b}, uint64(0)
 	for len(in.rest) > 0 {

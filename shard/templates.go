@@ -59,7 +59,6 @@ type opening struct {
 	failed  bool // set before done is closed
 }
 
-// enter adds an active entry to waiting.
 func (t *templates) enter(e *entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -61,7 +61,6 @@ func (l *Loader) whole(m codec.Message) error {
 	return nil
 }
 
-// batch adds a batch, which becomes current.
 func (l *Loader) batch(r batchRecord) error {
 	switch {
 	case l.missing > 0 || bytes.Compare(r.Batch.UUID[:], l.last.UUID[:]) <= 0:

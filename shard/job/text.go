@@ -30,8 +30,7 @@ type Outcome struct {
 	Reason string `cbor:"1,keyasint,omitempty"`
 	// Attributes are the face's, nil without one.
 	Attributes *engine.Attributes `cbor:"-"`
-	// Numbers are the attributes as they are stored: Face and Head (left, top, right,
-	// bottom), RightEye and LeftEye (x, y), Score, Frontal, Quality, Roll, Pan, Tilt.
+	// Numbers are those of Attributes, as they are stored.
 	Numbers []float32 `cbor:"2,keyasint,omitempty"`
 }
 

@@ -204,7 +204,6 @@ func (o *output) add(r Record) (err error) {
 	return o.end()
 }
 
-// end finishes the open file.
 func (o *output) end() error {
 	if o.w == nil {
 		return nil
@@ -217,7 +216,6 @@ func (o *output) end() error {
 	return nil
 }
 
-// cancel drops the open file.
 func (o *output) cancel() error {
 	if o.w == nil {
 		return nil

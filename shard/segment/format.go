@@ -81,7 +81,6 @@ type block struct {
 	sum    uint32
 }
 
-// appendRecord appends a record to a block.
 func appendRecord(b []byte, sequence uint64, parts ...[]byte) []byte {
 	length := 0
 	for _, p := range parts {

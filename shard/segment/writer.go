@@ -19,7 +19,6 @@ type unfinished struct {
 	at    int64
 }
 
-// unfinished starts a file.
 func (s *Store) unfinished() (unfinished, error) {
 	name := strconv.FormatUint(s.next.Add(1), 10) + temporarySuffix
 	to, err := s.disk.create(name)
