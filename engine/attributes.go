@@ -7,11 +7,11 @@ import (
 	"facet/engine/models"
 )
 
-// How the areas lie about the eyes, in units of the eye distance and of the face
-// area's side (decision on face and head area).
+// The face and head areas relative to the eyes, in units of the eye distance and of the face area's
+// side (decision on face and head area).
 const (
 	faceSide   = 1.9 // eye distances
-	faceBelow  = .4  // of the centre below the eyes' middle, eye distances
+	faceBelow  = .4  // distance of the centre below the eyes' middle, in eye distances
 	headSides  = .18
 	headTop    = .45
 	headBottom = .19
@@ -19,16 +19,15 @@ const (
 	// Frontal falls to 0 at these angles.
 	panMax, tiltMax = 60, 45
 
-	// The landmarks of a profile are those of a frontal face, but their two passes
-	// disagree: from the one doubt to the other Frontal falls to 0. Of upright faces
-	// 99 % have a doubt of .14 or less, of those aslant by 45° 95 % one of .24.
+	// A profile gets the landmarks of a frontal face, but their two passes disagree. Frontal falls
+	// from 1 to 0 between these two doubts. 99 % of upright faces have a doubt of at most .14, and
+	// 95 % of faces aslant by 45° one of at most .24.
 	doubtUsual, doubtMax = .25, .5
 
-	// Two finds whose middles are nearer than this, in eye distances, are one face.
+	// Two detections whose middles are nearer than this, in eye distances, are one face.
 	twinDistance = .6
 )
 
-// face makes of the sighting what is reported.
 func (s *sighting) face(m *models.Manifest, im *imaging.Image) Face {
 	a := Attributes{
 		Score:   float32(s.likeness),
@@ -44,7 +43,7 @@ func (s *sighting) face(m *models.Manifest, im *imaging.Image) Face {
 	return Face{Template: s.template, Model: m.ModelID(), Attributes: a}
 }
 
-// turn fills in the eyes, roll, pan, tilt and the degree of frontal view.
+// turn sets the eyes, roll, pan, tilt and frontal.
 func (s *sighting) turn() {
 	five := fivePoints(&s.points)
 	s.rightEye, s.leftEye = five[0], five[1]
@@ -56,10 +55,10 @@ func (s *sighting) turn() {
 	s.frontal *= max(0, min(1, (doubtMax-s.doubt)/(doubtMax-doubtUsual)))
 }
 
-// side is the side of the face area in whole pixels.
+// side returns the side of the face area in whole pixels.
 func (s *sighting) side() int { return int(math.Round(faceSide * s.eyes)) }
 
-// middle is the centre of the face area.
+// middle returns the centre of the face area.
 func (s *sighting) middle() imaging.Point {
 	sin, cos := math.Sincos(s.roll * math.Pi / 180)
 	return imaging.Point{
@@ -74,13 +73,13 @@ func (s *sighting) twin(o *sighting) bool {
 	return math.Hypot(a.X-b.X, a.Y-b.Y) < twinDistance*max(s.eyes, o.eyes)
 }
 
-// areas returns the face and head area before they are cut at the borders. The
-// sides are parallel to those of the image, so the head's top follows the nearest
-// quarter turn of the face.
+// areas returns the face and head areas before they are clipped. Their sides are parallel to the
+// image's, so the head's top follows the nearest quarter turn of the face.
 func (s *sighting) areas() (face, head Rect) {
 	c, side := s.middle(), faceSide*s.eyes
 	sin, cos := math.Sincos(math.Round(s.roll/90) * math.Pi / 2)
-	// corner is right and down, in sides, of the middle as the face sees it.
+	// corner returns the point that lies right and down of the middle, in sides, as seen on an
+	// upright face.
 	corner := func(right, down float64) (x, y float64) {
 		return c.X + side*(right*cos+down*sin), c.Y + side*(down*cos-right*sin)
 	}

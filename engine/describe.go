@@ -7,27 +7,27 @@ import (
 	"facet/engine/imaging"
 )
 
-// A face's likeness is the logistic function of the evidence for it: the
-// detector's log odds, the embedding's norm, which is small for what the embedder
-// was not trained on, and the agreement of the landmarks' two passes. Where that
-// leaves doubt, the detector looks again, at a view in which a face of this size
-// has the height it sees best, and the mean of both log odds counts: galaxies
-// that had .96 to .99 then have .1 to .3, while faces keep .98 and more.
+// A face's likeness is the logistic function of the evidence for it. The evidence is the sum of the
+// detector's log odds, the embedding's norm and the agreement of the landmarks' two passes. The
+// norm is small for subjects that the embedder was not trained on. If doubt remains, the detector
+// looks again, at a view in which a face of this size has the height that it detects best, and the
+// mean of both log odds counts. Galaxies that had .96 to .99 then have .1 to .3, while faces keep
+// .98 and more.
 const (
 	oddsMax       = 7.6 // of a score of .9995
 	normWeight    = 2.7
 	normUsual     = 1.39 // in multiples of the pack's least norm
 	doubtWeight   = 3
 	evidenceSure  = 6.5
-	evidenceEven  = 2.7 // half a likeness
+	evidenceEven  = 2.7 // for a likeness of .5
 	evidenceSlope = 1.8
-	likenessLeast = .5 // below, the find is no face
+	likenessLeast = .5 // the least likeness of a face
 
-	secondLook      = 96  // pixels of the detector's input
-	secondLookLeast = .01 // score of a find, and of no find
+	secondLook      = 96  // height of the face in pixels of the detector's input
+	secondLookLeast = .01 // least score of a detection, and the score without one
 )
 
-// sighting is all that was measured of one face.
+// sighting holds all measurements of one face.
 type sighting struct {
 	box    box
 	points [landmarkCount]imaging.Point
@@ -35,18 +35,18 @@ type sighting struct {
 	doubt float64
 
 	rightEye, leftEye imaging.Point
-	// eyes is the distance of the eyes as it were if the face looked ahead.
+	// eyes is the distance that the eyes would have if the face looked ahead.
 	eyes            float64
 	roll, pan, tilt float64
 	frontal         float64
 	norm            float64 // of the embedding
 	template        Template
 	features        [len(measured)]float64
-	odds            float64 // logarithm, of being a face as the detector has it
+	odds            float64 // log odds of being a face, by the detector
 	likeness        float64
 }
 
-// describe measures the face in a box; errNoFace if it turns out to be none.
+// describe measures the face in a box. It returns errNoFace if there is none.
 func (w *worker) describe(b box) (*sighting, error) {
 	s := &sighting{box: b}
 	if err := w.locate(s); err != nil {
@@ -76,7 +76,7 @@ func (w *worker) describe(b box) (*sighting, error) {
 	return s, nil
 }
 
-// embed makes the template of the face that toImage cuts out.
+// embed makes the template of the face that toImage crops.
 func (w *worker) embed(s *sighting, toImage imaging.Affine) error {
 	if err := w.embedder.infer(&w.pyramid, toImage, imaging.Replicate); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (w *worker) embed(s *sighting, toImage imaging.Affine) error {
 		sum += float64(v) * float64(v)
 	}
 	s.norm = math.Sqrt(sum)
-	if !(s.norm > 1e-6 && s.norm < math.MaxFloat32) { // nor is it NaN: then each number is finite
+	if !(s.norm > 1e-6 && s.norm < math.MaxFloat32) { // also rejects NaN; then each number is finite
 		return errors.New("embedding has no direction")
 	}
 	s.template = make(Template, len(out))
@@ -97,8 +97,7 @@ func (w *worker) embed(s *sighting, toImage imaging.Affine) error {
 	return nil
 }
 
-// judge sets the sighting's odds and its likeness to a face, 0 below the pack's
-// least norm.
+// judge sets the sighting's odds and likeness. The likeness stays 0 below the pack's least norm.
 func (w *worker) judge(s *sighting) error {
 	least := float64(w.manifest.Detector.MinNorm)
 	if s.norm < least {
@@ -120,7 +119,7 @@ func (w *worker) judge(s *sighting) error {
 	return nil
 }
 
-// lookAgain returns the detector's score of the box in a view of its own.
+// lookAgain returns the detector's score of the box, centred in a view of its own.
 func (w *worker) lookAgain(b box) (float64, error) {
 	found, err := w.view(nil, view{centre: b.centre(), scale: b.height() / secondLook, angle: b.angle, least: secondLookLeast})
 	best := secondLookLeast

@@ -9,31 +9,32 @@ import (
 	"facet/engine/imaging"
 )
 
-// Faces are searched in views: pieces of the image, scaled to the detector's
-// input. The first is the whole frame. Level n of tiles are overlapping pieces of
-// tileShareⁿ of the frame's sides, so that faces too small in the frame become
-// large enough; a view of twice the frame helps with faces that fill it.
+// The detector looks for faces in views: pieces of the image, scaled to its input. The first view
+// is the whole frame. Level n of tiles are overlapping pieces of tileShareⁿ of the frame's sides,
+// so that faces too small in the frame become large enough. A view of twice the frame helps with
+// faces that fill it.
 const (
-	boxesMax  = 200 // looked at of one level
+	boxesMax  = 200 // boxes considered of one level
 	tileShare = .5
 	tileStep  = .3 // of the frame's sides, from tile to tile on the first level
 	levelsMax = 3
 	viewsMax  = 64
 
-	// A level of tiles is worth it if a face that the level above can't see, of
-	// smallSide pixels of the detector's input, is usefulSide pixels in the image.
+	// A level of tiles is searched only if it can show new faces of use: a face that the level
+	// above can't see, of smallSide pixels of the detector's input, must be usefulSide pixels in
+	// the image.
 	smallSide  = 20
 	usefulSide = 30
-	// Deeper levels are searched only if the levels before saw a crowd: a face of
-	// this many pixels of the detector's input or fewer.
+	// Deeper levels are searched only if the levels before saw a crowd: a face of at most this many
+	// pixels of the detector's input.
 	crowdSide = 32
 
 	// The largest part of the smaller of two boxes that may lie in the other.
 	containedMax = .65
 )
 
-// box is a find of the detector, in pixels of the upright image turned about its
-// origin by −angle, so that the face stands upright in it.
+// box is a detection, in pixels of the upright image turned about its origin by −angle, so that
+// the face is upright in it.
 type box struct {
 	left, top, right, bottom float64
 	score                    float64
@@ -43,7 +44,7 @@ type box struct {
 func (b box) width() float64  { return b.right - b.left }
 func (b box) height() float64 { return b.bottom - b.top }
 
-// centre is in the upright image.
+// centre returns the centre in the upright image.
 func (b box) centre() imaging.Point {
 	return turnedPoint(imaging.Point{X: (b.left + b.right) / 2, Y: (b.top + b.bottom) / 2}, b.angle)
 }
@@ -55,23 +56,22 @@ func turnedPoint(p imaging.Point, angle float64) imaging.Point {
 	return imaging.Point{X: cos*p.X - sin*p.Y, Y: sin*p.X + cos*p.Y}
 }
 
-// shared is the area that two boxes share.
 func (b box) shared(o box) float64 {
 	w := min(b.right, o.right) - max(b.left, o.left)
 	h := min(b.bottom, o.bottom) - max(b.top, o.top)
 	return max(w, 0) * max(h, 0)
 }
 
-// same reports whether two boxes are finds of one face: their intersection is
-// more than most of their union, or nearly covers the smaller one.
+// same reports whether two boxes show one face: their intersection is more than the share most of
+// their union, or nearly covers the smaller one.
 func (b box) same(o box, most float64) bool {
 	shared := b.shared(o)
 	one, other := b.width()*b.height(), o.width()*o.height()
 	return shared > most*(one+other-shared) || shared > containedMax*min(one, other)
 }
 
-// rfbBoxes is the number of boxes of an RFB detector: three or two anchors a
-// cell of strides 8, 16, 32 and 64.
+// rfbBoxes returns the number of boxes of an RFB detector: two or three anchors a cell of strides
+// 8, 16, 32 and 64.
 func rfbBoxes(width, height int) int {
 	n := 0
 	for _, l := range []struct{ stride, anchors int }{{8, 3}, {16, 2}, {32, 2}, {64, 3}} {
@@ -80,15 +80,13 @@ func rfbBoxes(width, height int) int {
 	return n
 }
 
-// fit is the scale at which the whole frame, turned by the angle, fits into the
-// detector's input.
+// fit returns the scale at which the whole frame, turned by the angle, fits the detector's input.
 func (w *worker) fit(angle float64) float64 {
 	in := w.manifest.Detector.Input
 	width, height := w.frame(angle)
 	return max(width/float64(in.Width), height/float64(in.Height))
 }
 
-// frame returns the sides of the upright image's frame, turned by the angle.
 func (w *worker) frame(angle float64) (width, height float64) {
 	im := w.pyramid.Image()
 	sin, cos := math.Sincos(angle)
@@ -97,8 +95,8 @@ func (w *worker) frame(angle float64) (width, height float64) {
 	return cos*width + sin*height, sin*width + cos*height
 }
 
-// detect returns what is found in the whole frame, turned by the angle; if that
-// is nothing, in one of twice its sides.
+// detect returns the boxes in the whole frame, turned by the angle. If there are none, it returns
+// those in a view of twice the frame.
 func (w *worker) detect(ctx context.Context, angle float64) ([]box, error) {
 	d := &w.manifest.Detector
 	im := w.pyramid.Image()
@@ -117,7 +115,7 @@ func (w *worker) detect(ctx context.Context, angle float64) ([]box, error) {
 	return boxes, ctx.Err()
 }
 
-// tiles returns what is found in the overlapping tiles of the given scale.
+// tiles returns the boxes in the overlapping tiles of the given scale.
 func (w *worker) tiles(ctx context.Context, angle, scale float64) ([]box, error) {
 	d := &w.manifest.Detector
 	im := w.pyramid.Image()
@@ -169,17 +167,17 @@ func smallest(boxes []box) float64 {
 	return least
 }
 
-// view is a piece of the image that the detector looks at.
+// view is a piece of the image for the detector.
 type view struct {
 	centre imaging.Point
-	scale  float64 // source pixels for one of the detector's
+	scale  float64 // image pixels to one of the detector's
 	angle  float64 // of its x axis, radians, clockwise on the screen
-	least  float32 // score of a find
+	least  float32 // least score of a detection
 	tile   bool
 }
 
-// view appends what the detector finds in the view. In a tile, boxes that its
-// border cuts are left out: a neighbour or the level above sees them whole.
+// view appends the boxes that the detector finds in the view. In a tile it leaves out boxes that
+// the border cuts: a neighbour or the level above shows them whole.
 func (w *worker) view(boxes []box, v view) ([]box, error) {
 	in := w.manifest.Detector.Input
 	im := w.pyramid.Image()
@@ -213,9 +211,8 @@ func within(p imaging.Point, im *imaging.Image) bool {
 	return p.X > 0 && p.Y > 0 && p.X < float64(im.Width) && p.Y < float64(im.Height)
 }
 
-// merge adds to kept the best of the found boxes of each face that kept has not.
-// A find of the whole frame is never replaced by a tile's, so that a face has the
-// same box, and template, whether small ones were looked for or not.
+// merge adds the best box of each new face in found to kept. It never replaces a box, so looking
+// for small faces does not change the box, and template, of a large one.
 func merge(kept, found []box, most float64) []box {
 	slices.SortStableFunc(found, func(a, b box) int { return cmp.Compare(b.score, a.score) })
 	for _, b := range found[:min(len(found), boxesMax)] {

@@ -25,32 +25,37 @@ const (
 	decodeBytes = 1 << 30
 )
 
-// Config says how an engine works. Its zero value, but for Library, is a good
-// choice.
+var (
+	// ErrBusy is returned when the queue of the engine is full.
+	ErrBusy = errors.New("engine is busy")
+	// ErrClosed is returned after Close.
+	ErrClosed = errors.New("engine is closed")
+)
+
+// Config configures an engine. Its zero value, except for Library, is a good choice.
 type Config struct {
-	// Library is the path of ONNX Runtime's shared library. A process loads one.
-	// libjpeg-turbo is used if it lies beside it or where the system has it.
+	// Library is the path of ONNX Runtime's shared library. A process loads only one. The engine
+	// uses libjpeg-turbo if it lies beside it or the system has it.
 	Library string
-	// Workers is the number of images worked on at once, each on one core; 0
-	// means one for each core the process may use, even where GOMAXPROCS is more.
+	// Workers is how many images the engine processes at once, each on one core. 0 means one for
+	// each core that the process may use, even if GOMAXPROCS is more.
 	Workers int
-	// DecodeBytes bounds the memory of the images worked on at once; an image that
-	// needs more alone is worked on alone. 0 means 1 GiB.
+	// DecodeBytes is the most memory of the images processed at once. A larger image is processed
+	// alone. 0 means 1 GiB.
 	DecodeBytes int64
-	// Queue is the number of requests that may wait for a worker; 0 means 32 for
-	// each worker. One more is refused with ErrBusy.
+	// Queue is how many requests may wait for a worker; one more gets ErrBusy. 0 means 32 for each
+	// worker.
 	Queue int
 }
 
-// Engine finds faces in images and makes templates of them, by one pack of
-// models. It is safe for concurrent use. The same bytes give the same faces, bit
-// for bit, on the same machine.
+// Engine finds faces in images and makes their templates with one pack of models. It is safe for
+// concurrent use. On one machine the same bytes give the same faces, bit for bit.
 type Engine struct {
 	pack  *models.Pack
 	table *score.Table
 
 	nets    networks
-	workers chan *worker // idle ones; cap is their number
+	workers chan *worker // idle ones; its capacity is the number of workers
 	waiting atomic.Int64
 	queue   int64
 
@@ -84,8 +89,8 @@ func New(pack *models.Pack, cfg Config) (*Engine, error) {
 	if err := onnx.Load(cfg.Library); err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
-	// Without libjpeg-turbo the standard library decodes JPEG; imaging.JPEGDecoder
-	// returns which one does.
+	// Without libjpeg-turbo the standard library decodes JPEG; imaging.JPEGDecoder returns the one
+	// in use.
 	_ = imaging.LoadTurbo(filepath.Dir(cfg.Library))
 	e := &Engine{
 		pack:    pack,
@@ -119,8 +124,8 @@ func (e *Engine) open(workers int) error {
 	return nil
 }
 
-// Close lets the requests that have a worker end, refuses the others with
-// ErrClosed, and frees the models. It may be called more than once.
+// Close waits for the requests that have a worker, refuses the others with ErrClosed, and frees the
+// models. It may be called more than once.
 func (e *Engine) Close() {
 	e.closing.Do(func() {
 		close(e.closed)
@@ -139,32 +144,31 @@ func (e *Engine) free(workers int) {
 // Pack returns the engine's pack.
 func (e *Engine) Pack() *models.Pack { return e.pack }
 
-// Dim returns the number of values of a template.
+// Dim returns the number of values in a template.
 func (e *Engine) Dim() int { return e.pack.Manifest.Embedder.Dim }
 
-// Table returns the scores of the pack.
+// Table returns the score table of the pack.
 func (e *Engine) Table() *score.Table { return e.table }
 
-// Spectrum returns the share of the squared norm of templates that each of their values
-// has, or nil if the pack does not tell.
+// Spectrum returns the share of a template's squared norm that each value usually has, or nil if
+// the pack does not say.
 func (e *Engine) Spectrum() []float64 { return e.pack.Manifest.Spectrum() }
 
-// Compare returns the score of two templates of this engine's pack, 0 … 9999,
-// the same in both directions.
+// Compare returns the score of two templates of this engine's pack, 0 … 9999. Their order does
+// not matter.
 func (e *Engine) Compare(a, b Template) int { return e.table.Score(score.Dot(a, b)) }
 
-// Extract returns the faces of an image (imaging.Formats), the largest first, then by
-// X, at most MaxFaces; none is no error. The error wraps ErrImage if the bytes
-// are no image, ErrBusy if too many requests wait, ErrClosed, or the context's
-// error, which is looked at between the stages.
+// Extract returns the faces of an image (imaging.Formats), at most MaxFaces, the largest first,
+// then by X. An image without faces is no error. The error wraps ErrImage if the bytes are no
+// image, ErrBusy if too many requests wait, ErrClosed, or the error of ctx, which is checked
+// between the stages.
 func (e *Engine) Extract(ctx context.Context, image []byte) ([]Face, error) {
 	return e.extract(ctx, image, search{tiles: true})
 }
 
-// ExtractLarge is Extract for an image that should show one person: it does not
-// look for small faces, and returns only those whose side is at least share (0
-// to 1) of the largest one's. It costs less than Extract on large images and on
-// crowds.
+// ExtractLarge is Extract for an image of one person. It does not look for small faces, and returns
+// only those whose side is at least share (0 to 1) of the largest one's. It costs less than Extract
+// on large images and on crowds.
 func (e *Engine) ExtractLarge(ctx context.Context, image []byte, share float32) ([]Face, error) {
 	if !(share >= 0 && share <= 1) {
 		return nil, fmt.Errorf("extract: share %v is not from 0 to 1", share)
@@ -173,7 +177,7 @@ func (e *Engine) ExtractLarge(ctx context.Context, image []byte, share float32) 
 }
 
 func (e *Engine) extract(ctx context.Context, image []byte, s search) ([]Face, error) {
-	// The limits are checked before waiting: what is refused costs no worker.
+	// Checking the limits first keeps refused images from waiting for a worker.
 	head, err := imaging.DecodeConfig(image)
 	if err != nil {
 		return nil, fmt.Errorf("extract: %w: %w", ErrImage, err)
@@ -229,22 +233,21 @@ func (e *Engine) take(ctx context.Context) (*worker, error) {
 	}
 }
 
-// Workers returns how many images are worked on at once.
+// Workers returns how many images the engine processes at once.
 func (e *Engine) Workers() int { return cap(e.workers) }
 
-// Waiting counts the images that wait for a worker at the moment.
+// Waiting returns how many images wait for a worker now.
 func (e *Engine) Waiting() int { return int(e.waiting.Load()) }
 
-// Work counts what an engine has done since New, for measurements.
+// Work counts the operations of an engine since New, for measurements.
 type Work struct {
 	// Detector, Landmarks and Embedder are runs of the models.
 	Detector, Landmarks, Embedder int64
-	// Decoded are decodings of images by shrink: at full size, ½, ¼ and ⅛.
+	// Decoded are decodings of images at full size, ½, ¼ and ⅛.
 	Decoded [4]int64
 }
 
-// Work returns what the engine has done so far. While images are worked on the
-// numbers need not be of one moment.
+// Work returns the counts so far. While the engine processes images they need not be of one moment.
 func (e *Engine) Work() Work {
 	w := Work{Detector: e.nets.detector.Runs(), Landmarks: e.nets.landmarks.Runs(), Embedder: e.nets.embedder.Runs()}
 	for i := range w.Decoded {
@@ -253,7 +256,6 @@ func (e *Engine) Work() Work {
 	return w
 }
 
-// tableOf makes the score table of the manifest's calibration.
 func tableOf(m *models.Manifest) (*score.Table, error) {
 	points := make([]score.Point, len(m.Calibration.Points))
 	for i, p := range m.Calibration.Points {

@@ -6,18 +6,16 @@ import (
 	"facet/internal/id"
 )
 
-// MaxFaces is the largest number of faces reported for one image
-// (interface, §8).
+// MaxFaces is the most faces reported for one image (interface, §8).
 const MaxFaces = 20
 
-// ErrImage is returned for bytes that are not an image that the engine reads: of an
-// unknown format, truncated, too small or too large. The text behind it says which,
-// without paths.
+// ErrImage is returned for bytes that are not an image the engine reads: of an unknown format,
+// truncated, too small or too large. The text after it says which, without paths.
 var ErrImage = errors.New("image can't be read")
 
-// Template is a face's features: a vector of unit L2 norm in the pack's basis,
-// of the pack's dimension (192 for the default pack). Templates are comparable
-// only if they are of one model (Face.Model).
+// Template is the features of a face: a vector of unit L2 norm in the pack's basis and of the
+// pack's dimension (192 for the default pack). Only templates of one model (Face.Model) are
+// comparable.
 type Template []float32
 
 // Point is a position in pixels of the upright image, from its top left corner.
@@ -29,17 +27,31 @@ type Rect struct{ Left, Top, Right, Bottom float32 }
 // Attributes are the face attributes of the interface (§2.1), in pixels of the
 // upright image and in degrees. Right and left are seen from the subject.
 type Attributes struct {
-	// Face is a square of about 1.9 eye distances, Head is Face grown by .18 of
-	// its side left and right, .45 at the top, .19 at the bottom.
+	// Face is a square of about 1.9 eye distances. Head is Face enlarged by .18 of its side left
+	// and right, .45 at the top, .19 at the bottom.
 	Face, Head Rect
 	// RightEye has the smaller X when the face is upright.
 	RightEye, LeftEye Point
-	// Score is the likeness to a face, Frontal the degree of frontal view,
-	// Quality the expected usefulness for comparison; each from 0 to 1.
+	// Score is the likeness to a face, Frontal the degree of frontal view, Quality the expected
+	// usefulness for comparison, each from 0 to 1.
 	Score, Frontal, Quality float32
-	// Roll is atan2(RightEye.Y − LeftEye.Y, LeftEye.X − RightEye.X); Pan is
-	// positive when the face turns to the image's right, Tilt when it looks up.
+	// Roll is atan2(RightEye.Y − LeftEye.Y, LeftEye.X − RightEye.X). Pan is positive when the
+	// face turns to the image's right, Tilt when it looks up.
 	Roll, Pan, Tilt float32
+}
+
+// AttributeCount is the number of Numbers.
+const AttributeCount = 18
+
+// Numbers returns the numbers of a in their stored order: Face and Head (left, top, right, bottom),
+// RightEye and LeftEye (x, y), Score, Frontal, Quality, Roll, Pan, Tilt.
+func (a *Attributes) Numbers() [AttributeCount]*float32 {
+	return [...]*float32{
+		&a.Face.Left, &a.Face.Top, &a.Face.Right, &a.Face.Bottom,
+		&a.Head.Left, &a.Head.Top, &a.Head.Right, &a.Head.Bottom,
+		&a.RightEye.X, &a.RightEye.Y, &a.LeftEye.X, &a.LeftEye.Y,
+		&a.Score, &a.Frontal, &a.Quality, &a.Roll, &a.Pan, &a.Tilt,
+	}
 }
 
 // Face is one face of an image.

@@ -8,39 +8,39 @@ import (
 	"slices"
 )
 
-// A photo may lie on its side, upside down or aslant with nothing in the file to
-// say so. The detector looks at the upright frame first; where no find there is
-// surely upright, it looks at the quarter turns as well, then at the eighths, until
-// one is, and the way up whose best face is the surest wins, with all its faces.
+// A photo may be on its side, upside down or aslant without a mark in the file. The detector looks
+// at the upright frame first. Unless a face there is surely upright, it looks at the quarter turns
+// as well, then at the eighths, until one is. The orientation with the surest face wins, with all
+// its faces.
 //
-// The likeness doesn't tell: turned by 180°, seven faces of ten are found, one of
-// seven with a likeness of .999, their landmarks as if they were upright. The
-// embedding's norm and the landmarks' two passes do. Over 269 such finds on LFW
-// photographs, norm − doubtTurned × doubt reached 1.27; of the upright ones it is
-// above 1.28 for 98 %, and always larger than that of the same photo's wrong ways.
+// The likeness does not show the orientation: of faces turned by 180°, seven of ten are found, and
+// one of these seven has a likeness of .999, with landmarks as if it were upright. The embedding's
+// norm and the landmarks' two passes do show it. Over 269 such detections on LFW photographs, norm
+// − doubtTurned × doubt reached 1.27. For upright faces it is above 1.28 in 98 %, and always
+// larger than for the same photo's wrong orientations.
 const (
 	doubtTurned  = 2.8
 	sureUpright  = 1.28
-	turnedLeast  = .9 // likeness of a face that says that the photo is turned
-	turnedLevels = 1  // of tiles, in each way up
+	turnedLeast  = .9 // least likeness of a face that shows that the photo is turned
+	turnedLevels = 1  // levels of tiles in each orientation
 
-	// Tiles show faces where there is none more often than the frame does (a cat's
-	// fur, of .62), and hardly ever a face that is in doubt.
+	// Tiles show false faces more often than the frame does (a cat's fur, with .62), and hardly
+	// ever a face in doubt.
 	tileLeast = .9
 )
 
-// The ways up that are tried, clockwise on the screen.
+// The orientations to try, clockwise on the screen.
 var (
 	quarterTurns = []float64{math.Pi / 2, -math.Pi / 2, math.Pi}
 	eighthTurns  = []float64{math.Pi / 4, -math.Pi / 4, 3 * math.Pi / 4, -3 * math.Pi / 4}
 )
 
-// way is one way up of a photo with what was found so.
+// way is one orientation of a photo and the faces found in it.
 type way struct {
 	angle float64
-	boxes []box // faces and what turned out to be none
+	boxes []box // faces, and boxes that turned out to be none
 	seen  []*sighting
-	sure  float64 // of the surest face; very small without one
+	sure  float64 // of the surest face; −Inf without one
 }
 
 func (u *way) add(s *sighting) {
@@ -53,8 +53,7 @@ func (u *way) add(s *sighting) {
 	}
 }
 
-// find finds and describes the faces of the worker's image, in the order of
-// Extract.
+// find finds and describes the faces of the worker's image, in the order of Extract.
 func (w *worker) find(ctx context.Context, s search) ([]*sighting, error) {
 	best, err := w.look(ctx, s, 0)
 	if err != nil {
@@ -102,8 +101,8 @@ func (w *worker) look(ctx context.Context, s search, angle float64) (*way, error
 	return u, w.describeAll(ctx, u, found, s.share, likenessLeast)
 }
 
-// lookCloser searches level after level of tiles for faces that are small in the
-// frame: if the search asks for them, or has found none.
+// lookCloser searches level after level of tiles for faces that are small in the frame, if the
+// search asks for them or has found none.
 func (w *worker) lookCloser(ctx context.Context, s search, u *way, levels int) error {
 	fit := w.fit(u.angle)
 	for level := 1; level <= levels; level++ {
@@ -125,8 +124,8 @@ func (w *worker) lookCloser(ctx context.Context, s search, u *way, levels int) e
 	return nil
 }
 
-// describeAll measures the faces in the boxes that are not yet known and adds
-// those that are faces, of the least likeness or more, each once.
+// describeAll measures the faces in boxes that u does not know yet. It adds those of at least the
+// given likeness, each once.
 func (w *worker) describeAll(ctx context.Context, u *way, found []box, share, least float64) error {
 	known := len(u.boxes)
 	u.boxes = merge(u.boxes, found, float64(w.manifest.Detector.MaxOverlap))
@@ -160,8 +159,8 @@ func (w *worker) describeAll(ctx context.Context, u *way, found []box, share, le
 	return ctx.Err()
 }
 
-// rank puts sightings into the order of Extract and leaves out those that are too
-// small a share of the largest.
+// rank sorts sightings in the order of Extract and removes those that are too small a share of the
+// largest.
 func rank(seen []*sighting, share float64) []*sighting {
 	slices.SortStableFunc(seen, func(a, b *sighting) int {
 		return cmp.Or(cmp.Compare(b.side(), a.side()), cmp.Compare(a.middle().X, b.middle().X))
@@ -170,7 +169,7 @@ func rank(seen []*sighting, share float64) []*sighting {
 	return slices.DeleteFunc(seen, func(f *sighting) bool { return float64(f.side()) < share*float64(seen[0].side()) })
 }
 
-// sureness returns how surely a sighting is the right way up; see sureUpright.
+// sureness returns how surely a sighting is upright; see sureUpright.
 func (w *worker) sureness(s *sighting) float64 {
 	norm := normUsual
 	if least := float64(w.manifest.Detector.MinNorm); least > 0 {

@@ -10,23 +10,22 @@ import (
 	"facet/engine/imaging"
 )
 
-// picture is the image that a worker looks at. It is decoded as small as a first
-// guess allows, and once more, larger, when a model needs a closer look: decoding
-// at half the scale takes two thirds of the time and a quarter of the memory, and
-// a model sees the same, since a pyramid would halve the image anyway. Positions
-// are always those of the whole upright image.
+// picture is the image that a worker looks at. It is decoded first as small as a guess allows, and
+// once more, larger, when a model needs a closer look. Decoding at half the scale takes two thirds
+// of the time and a quarter of the memory. A model sees the same, since a pyramid would halve the
+// image anyway. Positions are always those of the whole upright image.
 type picture struct {
-	frame   imaging.Image // the whole image's size, no pixels
+	frame   imaging.Image // size of the whole image, without pixels
 	shrink  imaging.Shrink
-	shrunk  imaging.Affine // from the whole image to what was decoded
-	image   imaging.Image  // what was decoded; its memory serves the next
+	shrunk  imaging.Affine // from the whole image to the decoded one
+	image   imaging.Image  // as decoded; reused for the next image
 	pyramid imaging.Pyramid
-	decoded *[4]atomic.Int64 // counts, by binary logarithm of the shrink
-	// decode decodes image again, at another scale; nil between two extractions.
+	decoded *[4]atomic.Int64 // by binary logarithm of the shrink
+	// decode decodes the image again at another scale; nil between two extractions.
 	decode func(s imaging.Shrink) error
 }
 
-// open decodes data, whose head is given. It takes the memory for it from mem.
+// open decodes data, whose head is given, in memory taken from mem.
 func (p *picture) open(ctx context.Context, mem *lease, head imaging.Config, data []byte, first imaging.Shrink) error {
 	p.frame.Width, p.frame.Height = head.Upright()
 	p.decode = func(s imaging.Shrink) error {
@@ -44,7 +43,7 @@ func (p *picture) open(ctx context.Context, mem *lease, head imaging.Config, dat
 	return p.decode(first)
 }
 
-// close ends the extraction, and lets go of the memory of a large image.
+// close ends the extraction and drops the memory of a large image.
 func (p *picture) close() {
 	p.decode = nil
 	if len(p.image.Pix) > keepBytes {
@@ -53,11 +52,11 @@ func (p *picture) close() {
 	}
 }
 
-// Image returns the whole image's size; it has no pixels.
+// Image returns the whole image's size, without pixels.
 func (p *picture) Image() *imaging.Image { return &p.frame }
 
-// need decodes the image larger if one output pixel of scale of its pixels would
-// be less than one of what was decoded.
+// need decodes the image larger if an output pixel of scale image pixels would be smaller than a
+// decoded pixel.
 func (p *picture) need(scale float64) error {
 	if s := coarsest(scale); s < p.shrink {
 		return p.decode(s)
@@ -65,7 +64,7 @@ func (p *picture) need(scale float64) error {
 	return nil
 }
 
-// sample is imaging.Pyramid.Sample, m mapping to the whole image.
+// sample is imaging.Pyramid.Sample with m mapping to the whole image.
 func (p *picture) sample(dst *imaging.Image, m imaging.Affine, edge imaging.Edge) error {
 	if err := p.need(m.Scale()); err != nil {
 		return err
@@ -74,7 +73,7 @@ func (p *picture) sample(dst *imaging.Image, m imaging.Affine, edge imaging.Edge
 	return nil
 }
 
-// coarsest returns the largest divisor that scale is not below.
+// coarsest returns the largest shrink that is at most scale.
 func coarsest(scale float64) imaging.Shrink {
 	s := imaging.Eighth
 	for s > imaging.Whole && scale < float64(s) {
@@ -83,16 +82,15 @@ func coarsest(scale float64) imaging.Shrink {
 	return s
 }
 
-// lease is a piece of the memory that all images share.
+// lease is a part of the memory that all images share.
 type lease struct {
 	from *semaphore.Weighted
-	most int64 // all that there is
+	most int64 // the whole memory
 	held int64
 }
 
-// raise makes the lease n bytes, or all there is, unless it is more already. What
-// it waits for, it waits for without holding any, or two that wait for each other
-// would wait for ever.
+// raise raises the lease to n bytes, or to the whole memory. It waits without holding any memory,
+// or two leases could wait for each other for ever.
 func (l *lease) raise(ctx context.Context, n int64) error {
 	n = min(n, l.most)
 	if n <= l.held || l.from.TryAcquire(n-l.held) {

@@ -6,13 +6,12 @@ import (
 	"facet/engine/imaging"
 )
 
-// Pan and tilt come from the landmarks: the mean face's points in space are
-// projected in parallel (weak perspective) so that they meet the face's points
-// in the image with least squares, and the turn of that projection is read off.
-// It costs microseconds where a pose network costs 4.6 ms a face, and is the more
-// symmetric: on 1,075 photographs and their mirror images the mean of the two
-// pans, which should be 0, is .2° ± .7° (the network: −1.2° ± 2.4°). No photographs
-// with known angles were at hand; the two methods' pans correlate by .94.
+// Pan and tilt come from the landmarks. The mean face's points in space are projected in parallel
+// (weak perspective) so that they fit the face's points in the image with least squares; the
+// projection contains the angles. This takes microseconds, a pose network 4.6 ms a face. It is also
+// more symmetric: on 1,075 photographs and their mirror images the mean of the two pans, which
+// should be 0, is .2° ± .7° (the network: −1.2° ± 2.4°). No photographs with known angles
+// were available; the two methods' pans correlate by .94.
 
 // spacePoint is a landmark of the mean face in units of the eye distance: x to
 // the image's right, y down, z away from the viewer.
@@ -21,12 +20,11 @@ type spacePoint struct {
 	x, y, z float64
 }
 
-// meanFace has the landmarks that move little when a face speaks or turns: brows,
-// nose, eyes, corners of the mouth; not the jaw, where a landmark slides along
-// the outline. The shape was recovered from the landmarks of thousands of
-// photographs by factorisation (Tomasi and Kanade, 1992) and made symmetric;
-// its depth, which faces near the front determine badly, was set so that pan and
-// tilt spread as a pose network's do on the same photographs.
+// meanFace has the landmarks that move little when a face speaks or turns: brows, nose, eyes,
+// corners of the mouth. The jaw is left out, because its landmarks slide along the outline. The
+// shape was recovered from the landmarks of thousands of photographs by factorisation (Tomasi and
+// Kanade, 1992) and made symmetric. Faces near the front determine its depth badly, so the depth
+// was set to spread pan and tilt like a pose network's on the same photographs.
 var meanFace = [...]spacePoint{
 	{17, -0.937, -0.300, 0.240},
 	{18, -0.794, -0.426, 0.077},
@@ -63,8 +61,8 @@ var meanFace = [...]spacePoint{
 	{54, 0.443, 0.904, 0.309},
 }
 
-// spread is the inverse of the sum over meanFace of (x, y, z)ᵀ(x, y, z). The
-// face is symmetric, so that only y and z mix.
+// spread is the inverse of the sum over meanFace of (x, y, z)ᵀ(x, y, z). The face is symmetric,
+// so only y and z mix.
 var spread = func() (s struct{ xx, yy, yz, zz float64 }) {
 	for _, p := range meanFace {
 		s.xx += p.x * p.x
@@ -77,8 +75,8 @@ var spread = func() (s struct{ xx, yy, yz, zz float64 }) {
 	return s
 }()
 
-// panTilt returns the turn of a face in degrees: pan positive to the image's
-// right, tilt positive upwards, both after the roll (degrees) was undone.
+// panTilt returns the angles of a face in degrees after its roll (degrees) is undone: pan positive
+// to the image's right, tilt positive upwards.
 func panTilt(points *[landmarkCount]imaging.Point, roll float64) (pan, tilt float64) {
 	var centre imaging.Point
 	for _, p := range meanFace {
@@ -101,15 +99,14 @@ func panTilt(points *[landmarkCount]imaging.Point, roll float64) (pan, tilt floa
 	if !ok {
 		return 0, 0
 	}
-	// Where the nose points: the mean face's −z axis, seen by the camera.
+	// The direction of the nose: the mean face's −z axis, seen by the camera.
 	ahead := right[0]*down[1] - right[1]*down[0]
 	pan = math.Atan2(-right[2], ahead) * 180 / math.Pi
 	tilt = math.Asin(max(-1, min(1, down[2]))) * 180 / math.Pi
 	return pan, tilt
 }
 
-// orthonormal returns the orthonormal pair nearest to u and v, false if they
-// lie on one line.
+// orthonormal returns the orthonormal pair nearest to u and v, or false if they lie on one line.
 func orthonormal(u, v [3]float64) (a, b [3]float64, ok bool) {
 	uu, uv, vv := dot3(u, u), dot3(u, v), dot3(v, v)
 	// The inverse square root of the symmetric matrix (uu uv; uv vv).

@@ -9,8 +9,8 @@ import (
 	"facet/internal/stale"
 )
 
-// measured are the features of a face in the order in which they are summed, so
-// that the sum has the same bits every time.
+// measured are the features of a face in the order of summing, so that the sum always has the same
+// bits.
 var measured = [...]models.Feature{
 	models.FeatureNorm,
 	models.FeatureScore,
@@ -28,9 +28,9 @@ var measured = [...]models.Feature{
 	models.FeatureDoubt,
 }
 
-// quality weighs the features as the pack says: the probability that a comparison
-// with a good photograph of the same person reaches score 7000 (utility in the
-// sense of ISO/IEC 29794-1), 0 to 1.
+// quality weighs the features with the pack's weights. It returns the probability, 0 to 1, that a
+// comparison with a good photograph of the same person reaches score 7000 (utility in the sense of
+// ISO/IEC 29794-1).
 func quality(q *models.Quality, features *[len(measured)]float64) float64 {
 	sum := q.Bias
 	for i, f := range measured {
@@ -39,16 +39,14 @@ func quality(q *models.Quality, features *[len(measured)]float64) float64 {
 	return logistic(sum)
 }
 
-// look holds the measurements of the grey aligned crop, as models.Feature documents
-// them.
+// look holds the measurements of the grey aligned crop; models.Feature documents them.
 type look struct {
 	sharpness, directional, isotropy, fineness, smear, unevenness, contrast, brightness, clipped float64
 }
 
-// directions are eight neighbours at a distance of about three pixels, every
-// 22.5°. Motion takes the detail along its direction away at this distance, while
-// at one pixel noise and the crop's own smoothing hide it (measured: distances of
-// one, two and four tell motion blur less well).
+// directions are eight neighbours at a distance of about three pixels, every 22.5°. At this
+// distance motion removes the detail along its direction. At one pixel noise and the crop's own
+// smoothing hide it (measured: one, two and four pixels detect motion blur less well).
 var directions = [...][2]int{{3, 0}, {3, 1}, {2, 2}, {1, 3}, {0, 3}, {-1, 3}, {-2, 2}, {-3, 1}}
 
 // fine and coarse are neighbours along four directions at two and six pixels.
@@ -57,21 +55,21 @@ var (
 	coarse = [...][2]int{{6, 0}, {4, 4}, {0, 6}, {-4, 4}}
 )
 
-const lookBorder = 6 // pixels at the crop's border that are not looked at
+const lookBorder = 6 // pixels at the crop's border that are left out
 
 const (
-	// What is nearly black or white.
+	// Pixels below and above are nearly black or white.
 	black, white = 4, 251
-	// The directional sharpness below which a face is smeared.
+	// A face of less directional sharpness is smeared.
 	sharpEnough = 5
 
-	// Half sides of the eyes', the nose's and the mouth's region in eye distances.
+	// Half sides of the regions of eyes, nose and mouth, in eye distances.
 	eyeWide, eyeHigh     = .37, .28
 	noseWide, noseHigh   = .40, .31
 	mouthWide, mouthHigh = .57, .31
 )
 
-// regionsOf returns where both eyes, nose and mouth are in the embedder's crop.
+// regionsOf returns the regions of both eyes, nose and mouth in the embedder's crop.
 func regionsOf(e *models.Embedder) (regions [4]image.Rectangle) {
 	p := e.Points
 	eyes := math.Hypot(float64(p[0][0]-p[1][0]), float64(p[0][1]-p[1][1]))
@@ -126,7 +124,7 @@ func lookOf(crop *imaging.Image, luma []float32, regions *[4]image.Rectangle) lo
 	return l
 }
 
-// unevenness is the range of the regions' detail.
+// unevenness returns the range of detail over the regions.
 func unevenness(w int, regions *[4]image.Rectangle, laplacian func(i int) float32) float64 {
 	least, most := math.Inf(1), 0.
 	for _, r := range regions {
@@ -142,7 +140,6 @@ func unevenness(w int, regions *[4]image.Rectangle, laplacian func(i int) float3
 	return most - least
 }
 
-// variance is that of f over the pixels away from the border.
 func variance(w, h int, f func(i int) float32) float64 {
 	var sum, squares float64
 	for y := lookBorder; y < h-lookBorder; y++ {

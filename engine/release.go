@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// Memory of large images is returned to the system this long after the last one,
-	// and not more often than every releaseInterval.
+	// The releaser returns the memory of large images to the system this long after the last one,
+	// and at most once in releaseInterval.
 	releaseAfter    = 2 * time.Second
 	releaseInterval = 5 * time.Second
 )
 
-// releaser returns freed memory to the system. Go itself keeps the pixels of a burst
-// of large images until it allocates as much again, or for two minutes.
+// releaser returns freed memory to the system. Go itself would keep the pixels of a burst of large
+// images for two minutes, or until it allocates as much again.
 type releaser struct {
 	timer *time.Timer
 	last  atomic.Int64 // Unix time of the last release, in nanoseconds
@@ -28,7 +28,7 @@ func newReleaser() *releaser {
 	return r
 }
 
-// soon schedules a release, in place of one that is scheduled.
+// soon schedules a release, instead of an earlier one.
 func (r *releaser) soon() {
 	next := time.Unix(0, r.last.Load()).Add(releaseInterval)
 	r.timer.Reset(max(releaseAfter, time.Until(next)))

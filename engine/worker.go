@@ -15,14 +15,14 @@ import (
 
 const (
 	landmarkCount = 68
-	candidatesMax = 60 // boxes of one image that are looked at
+	candidatesMax = 60 // boxes of one image that are measured
 
-	// A worker keeps the pixels of an image up to this size for the next one: those
-	// of a phone's photo at half of its sides.
+	// A worker keeps the pixels of an image up to this size for the next one: those of a phone's
+	// photo at half its sides.
 	keepBytes = 3 * 4_000_000
 
-	// A face's side follows from its landmarks, so a box may be this much smaller
-	// than a share asks for.
+	// A face's side follows from its landmarks, so its box may be smaller than a share asks for, by
+	// this factor.
 	boxSlack = .7
 
 	// The distance of the eyes in heights of the detector's box (measured on the
@@ -82,12 +82,12 @@ func (n *networks) close() {
 type stage struct {
 	run   *onnx.Runner
 	input models.Input
-	// crop is the piece of the image that the model sees.
+	// crop is the piece of the image that the model gets.
 	crop *imaging.Image
 }
 
-// infer cuts the crop out of the image, m mapping the crop's coordinates to the
-// image's, feeds the model and runs it.
+// infer crops the image, m mapping the crop's coordinates to the image's, and runs the model on the
+// crop.
 func (s *stage) infer(p *picture, m imaging.Affine, edge imaging.Edge) error {
 	stale.Picture(s.crop.Pix, s.crop.Width, s.crop.Height, 3)
 	if err := p.sample(s.crop, m, edge); err != nil {
@@ -98,13 +98,13 @@ func (s *stage) infer(p *picture, m imaging.Affine, edge imaging.Edge) error {
 	return s.run.Run()
 }
 
-// worker has all the memory that one image at a time needs.
+// worker has all the memory for one image at a time.
 type worker struct {
 	manifest                      *models.Manifest
 	detector, landmarks, embedder stage
 	pyramid                       picture
 	luma                          []float32          // of the embedder's crop
-	regions                       [4]image.Rectangle // of it, see regionsOf
+	regions                       [4]image.Rectangle // of the crop; see regionsOf
 }
 
 func newWorker(m *models.Manifest, n *networks) (*worker, error) {
@@ -141,7 +141,7 @@ func (w *worker) close() {
 
 // search says what an extraction looks for.
 type search struct {
-	// share of the largest face's side below which faces are left out.
+	// share of the largest face's side; smaller faces are left out.
 	share float64
 	// tiles asks for small faces of large images.
 	tiles bool
@@ -164,9 +164,9 @@ func (w *worker) extract(ctx context.Context, mem *lease, head imaging.Config, d
 	return faces, nil
 }
 
-// firstShrink guesses how small the image may be decoded: the detector looks at
-// the frame in half of the detail and at its tiles in all of it, and what is
-// found is large enough for the embedder from a sixth of the frame's height on.
+// firstShrink guesses how small the image may be decoded. The detector needs half the detail for
+// the frame and all for tiles. Faces from a sixth of the frame's height on are large enough for the
+// embedder then.
 func (w *worker) firstShrink(head imaging.Config) imaging.Shrink {
 	if !head.Scales() {
 		return imaging.Whole
@@ -176,8 +176,8 @@ func (w *worker) firstShrink(head imaging.Config) imaging.Shrink {
 	return coarsest(max(float64(width)/float64(in.Width), float64(height)/float64(in.Height)) * tileShare)
 }
 
-// prepare decodes the image as large as the smallest of the boxes needs that will
-// be looked at, once and not once for each size.
+// prepare decodes the image large enough for the smallest box that will be measured, so that it is
+// decoded once and not once for each size.
 func (w *worker) prepare(boxes []box, share float64) error {
 	if len(boxes) == 0 {
 		return nil
@@ -187,13 +187,12 @@ func (w *worker) prepare(boxes []box, share float64) error {
 	return w.pyramid.need(least * eyesShare / w.eyesWanted())
 }
 
-// eyesWanted is the eye distance of the embedder's crop.
 func (w *worker) eyesWanted() float64 {
 	p := w.manifest.Embedder.Points
 	return math.Hypot(float64(p[0][0]-p[1][0]), float64(p[0][1]-p[1][1]))
 }
 
-// fill writes pixels as a model takes them: plane after plane, (x − mean) × scale.
+// fill converts pixels to a model's input: plane after plane, (x − mean) × scale.
 func fill(dst []float32, pix []uint8, in *models.Input) {
 	n := in.Width * in.Height
 	if in.Channels == models.Grey {

@@ -56,7 +56,7 @@ func (r *jobRequests) Shards() []id.Shard {
 // shard that does not live here may have some.
 func (r *jobRequests) Idle(shard id.Shard) bool {
 	m, here := r.groups.Shard(shard)
-	return here && m.Jobs().Idle()
+	return here && m.Jobs().Left() == 0
 }
 
 // TakePiece asks a shard's leader for a part of a job; nil when there is no work.

@@ -64,7 +64,8 @@ func receive[T any](t *testing.T, from <-chan T, what string) T {
 	}
 }
 
-func TestWhatIsWrittenWhileASearchScansIsNeitherHeldOffNorMissed(t *testing.T) {
+// Writes are not held off while a search scans, and the search finds what they changed.
+func TestWritesDuringScanAreNotMissed(t *testing.T) {
 	t.Parallel()
 	for round := range 30 {
 		w := newTwin(t, uint64(round), 16, 9000)
@@ -89,7 +90,7 @@ func TestWhatIsWrittenWhileASearchScansIsNeitherHeldOffNorMissed(t *testing.T) {
 	}
 }
 
-func TestASearchThatStandsHoldsNothingUp(t *testing.T) {
+func TestHangingSearchBlocksNothing(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 2000), testKey(t, 1)
 	first := put(t, s, newEvent(key, 0, axis(1)))
@@ -150,7 +151,7 @@ func TestASearchThatStandsHoldsNothingUp(t *testing.T) {
 	}
 }
 
-func TestACancelledSearchStopsOpening(t *testing.T) {
+func TestCancelledSearchStopsOpening(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 5000), testKey(t, 1)
 	for n := range 5000 {
@@ -169,7 +170,7 @@ func TestACancelledSearchStopsOpening(t *testing.T) {
 	}
 }
 
-func TestAfterWarmASearchOpensNothing(t *testing.T) {
+func TestWarmedSearchOpensNothing(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 500), testKey(t, 1)
 	for n := range 300 {
@@ -198,7 +199,8 @@ func TestAfterWarmASearchOpensNothing(t *testing.T) {
 	}
 }
 
-func TestCloseWaitsForSearchesAndRefusesMore(t *testing.T) {
+// Later searches are refused.
+func TestCloseWaitsForSearches(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 500), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
@@ -238,7 +240,8 @@ func (s *Shard) isClosed() bool {
 	return s.closed
 }
 
-func TestASliceThatWasEmptiedTakesTemplatesOfAnotherDimension(t *testing.T) {
+// The first template after the last one went decides the dimension.
+func TestEmptiedSliceTakesOtherDimension(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 500), testKey(t, 1)
 	r := rand.New(rand.NewPCG(1, 1))

@@ -17,8 +17,8 @@ type Active struct {
 	Tags []uint32
 }
 
-// Events gives the active events of a subject in order of registration, whatever
-// was replaced since; an unknown subject has none. The error wraps ErrGeneration.
+// Events returns the active events of a subject in order of registration, whatever was replaced
+// since. An unknown subject has none. The error wraps ErrGeneration.
 func (s *Shard) Events(g id.Gallery, generation uint32, subject id.Subject) ([]Active, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -33,48 +33,37 @@ func (s *Shard) Events(g id.Gallery, generation uint32, subject id.Subject) ([]A
 	return out, nil
 }
 
-// OldestEvent gives the first of Events; ok is false if the subject is unknown.
-func (s *Shard) OldestEvent(g id.Gallery, generation uint32, subject id.Subject) (oldest Active, ok bool, err error) {
-	of, err := s.Events(g, generation, subject)
-	if len(of) == 0 {
-		return Active{}, false, err
-	}
-	return of[0], true, nil
-}
-
 // Replacement is a new face for an active event.
 type Replacement struct {
 	Gallery    id.Gallery
 	Generation uint32
 	Subject    id.Subject
 	Event      id.Event
-	// Time is when, in milliseconds since 1970; as in Event.
+	// Time is when the face was replaced, in milliseconds since 1970; see Event.Time.
 	Time int64
-	// Tags are identities of tags. With KeepTags the event's own stay.
+	// Tags are identities of tags. With KeepTags the event keeps the tags it has.
 	Tags     []uint32
 	KeepTags bool
-	// Sealed is the face, by SealFace for Revision.
+	// Sealed is the face, sealed by SealFace for Revision.
 	Sealed []byte
-	// Revision is that of the event, plus 1.
+	// Revision is one more than the event's present revision.
 	Revision uint32
 	// Oldest demands that the event is its subject's oldest.
 	Oldest bool
 }
 
-// Update puts a new face in the place of an active event's, zeroes the old template
-// in memory and leaves a deleted entry with the same ids directly before the new
-// one. That takes a free slot, else the oldest deleted entry's; where there is
-// neither, no deleted entry is left. The error wraps ErrGeneration, ErrSubject,
-// ErrEvent or ErrMoved; with ErrMoved now is the event to be replaced.
+// Update replaces the face of an active event and zeroes the old template in memory. It leaves a
+// deleted entry with the same ids directly before the new one. That entry takes a free slot, or
+// else the slot of the oldest deleted entry; without either, Update leaves none.
+//
+// The error wraps ErrGeneration, ErrSubject, ErrEvent or ErrMoved. With ErrMoved, now is the event
+// as the shard has it.
 func (s *Shard) Update(r Replacement) (now Active, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sl, err := s.state.slice(r.Gallery, r.Generation)
+	sl, err := s.state.known(r.Gallery, r.Generation, r.Subject)
 	if err != nil {
 		return Active{}, err
-	}
-	if sl == nil || sl.subjects[r.Subject] == nil {
-		return Active{}, ErrSubject
 	}
 	oldest, old := sl.subjects[r.Subject], sl.find(r.Subject, r.Event)
 	if r.Oldest && old != oldest {
@@ -90,7 +79,6 @@ func (s *Shard) Update(r Replacement) (now Active, err error) {
 	return Active{Event: r.Event, Revision: r.Revision}, nil
 }
 
-// replace makes the replacement of old.
 func (st *state) replace(sl *slice, old *entry, r Replacement) {
 	spare := sl.room(OldestDeleted)
 	sl.leave(old)
@@ -115,22 +103,18 @@ type Removal struct {
 	Generation uint32
 	Subject    id.Subject
 	Event      id.Event
-	// Time is when, in milliseconds since 1970; as in Event.
+	// Time is when the event was removed, in milliseconds since 1970; see Event.Time.
 	Time int64
 }
 
-// Remove turns one active event into a deleted entry, as Erase does with all of a
-// subject's; without events the subject is gone. The error wraps ErrGeneration,
-// ErrSubject or ErrEvent.
+// Remove turns one active event into a deleted entry, as Erase does with all events of a subject. A
+// subject without events is gone. The error wraps ErrGeneration, ErrSubject or ErrEvent.
 func (s *Shard) Remove(r Removal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sl, err := s.state.slice(r.Gallery, r.Generation)
+	sl, err := s.state.known(r.Gallery, r.Generation, r.Subject)
 	if err != nil {
 		return err
-	}
-	if sl == nil || sl.subjects[r.Subject] == nil {
-		return ErrSubject
 	}
 	old := sl.find(r.Subject, r.Event)
 	if old == nil {

@@ -90,7 +90,8 @@ func reloaded(t testing.TB, s *Shard) *Shard {
 	return out
 }
 
-func TestAnUpdateLeavesADeletedEntryDirectlyBeforeTheNewOne(t *testing.T) {
+// The deleted entry comes directly before the new one.
+func TestUpdateLeavesDeletedEntry(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 10), testKey(t, 1)
 	a := put(t, s, newEvent(key, 1, axis(1)))
@@ -107,7 +108,7 @@ func TestAnUpdateLeavesADeletedEntryDirectlyBeforeTheNewOne(t *testing.T) {
 	}
 }
 
-func TestAnUpdateNeedsNoSlot(t *testing.T) {
+func TestUpdateNeedsNoSlot(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 2), testKey(t, 1)
 	a := put(t, s, newEvent(key, 1, axis(1)))
@@ -127,7 +128,8 @@ func TestAnUpdateNeedsNoSlot(t *testing.T) {
 	}
 }
 
-func TestTheOldestEventStaysTheOldestOverUpdatesAndSnapshots(t *testing.T) {
+// Neither updates nor snapshots change the order of a subject's events.
+func TestOldestEventStaysOldest(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 20), testKey(t, 1)
 	a := put(t, s, newEvent(key, 1, axis(1)))
@@ -143,11 +145,8 @@ func TestTheOldestEventStaysTheOldestOverUpdatesAndSnapshots(t *testing.T) {
 		if diff := cmp.Diff(want, events); err != nil || diff != "" {
 			t.Errorf("%s: %v (-want +got):\n%s", name, err, diff)
 		}
-		if oldest, ok, err := s.OldestEvent(testGallery, 1, a.Subject); oldest.Event != a.Event || !ok || err != nil {
-			t.Errorf("%s: oldest %v, %v, %v", name, oldest, ok, err)
-		}
-		if _, ok, err := s.OldestEvent(testGallery, 1, id.Subject{}); ok || err != nil {
-			t.Errorf("%s: an unknown subject has an oldest event: %v, %v", name, ok, err)
+		if events, err := s.Events(testGallery, 1, id.Subject{}); len(events) > 0 || err != nil {
+			t.Errorf("%s: an unknown subject has events: %v, %v", name, events, err)
 		}
 		if _, err := s.Events(testGallery, 2, a.Subject); !errors.Is(err, ErrGeneration) {
 			t.Errorf("%s: another generation: %v", name, err)
@@ -171,8 +170,8 @@ func TestTagsAreKeptOrReplaced(t *testing.T) {
 		r := replacement(key, e, int64(revision), axis(1))
 		r.Revision, r.KeepTags, r.Tags = revision, keep, tags
 		update(t, s, r)
-		if got, _, _ := s.OldestEvent(testGallery, 1, e.Subject); !slices.Equal(got.Tags, want) {
-			t.Errorf("revision %d: tags %v, want %v", revision, got.Tags, want)
+		if got, err := s.Events(testGallery, 1, e.Subject); err != nil || len(got) != 1 || !slices.Equal(got[0].Tags, want) {
+			t.Errorf("revision %d: got %v, %v, want tags %v", revision, got, err, want)
 		}
 	}
 	f(1, true, nil, []uint32{7})
@@ -180,7 +179,8 @@ func TestTagsAreKeptOrReplaced(t *testing.T) {
 	f(3, false, nil, nil)
 }
 
-func TestAnEarlierFaceOfAnEventDoesNotStandInForALaterOne(t *testing.T) {
+// A sealed face of an earlier revision does not open as a later one.
+func TestEarlierFaceDoesNotReplaceLater(t *testing.T) {
 	t.Parallel()
 	key := testKey(t, 1)
 	f := func(name string, sealed func(old Event, r Replacement) []byte) {
@@ -201,7 +201,7 @@ func TestAnEarlierFaceOfAnEventDoesNotStandInForALaterOne(t *testing.T) {
 	})
 }
 
-func TestUpdateAndRemoveZeroTheTemplateInMemory(t *testing.T) {
+func TestUpdateAndRemoveZeroTemplate(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 10), testKey(t, 1)
 	planted := engine.Template{.125, -.25, .5, .0625, 15: .75}
@@ -228,7 +228,7 @@ func TestUpdateAndRemoveZeroTheTemplateInMemory(t *testing.T) {
 	f("remove", make(engine.Template, testDim), make(engine.Template, testDim))
 }
 
-func TestTheLastEventTakesItsSubjectAway(t *testing.T) {
+func TestLastEventRemovesSubject(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 10), testKey(t, 1)
 	a := put(t, s, newEvent(key, 1, axis(1)))
@@ -258,7 +258,7 @@ func TestTheLastEventTakesItsSubjectAway(t *testing.T) {
 	put(t, s, newEvent(key, 1, axis(1))) // the subject is as free as any
 }
 
-func TestAPendingEventIsSeenByItsOwnSearchOnly(t *testing.T) {
+func TestPendingEventNeedsItsOwnSearch(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 3), testKey(t, 1)
 	active := put(t, s, newEvent(key, 1, axis(1)))
@@ -302,7 +302,7 @@ func TestAPendingEventIsSeenByItsOwnSearchOnly(t *testing.T) {
 	if err := s.Put(newEvent(key, 4, axis(4)), OldestDeleted); !errors.Is(err, ErrNoSlot) {
 		t.Errorf("a pending event does not hold its slot: %v", err)
 	}
-	_, err = s.Pending().Activate(Claimed{Gallery: testGallery, Generation: 1, Subject: e.Subject, Event: e.Event, Number: number, Time: 9})
+	_, err = s.Pending().Activate(PendingRef{Gallery: testGallery, Generation: 1, Subject: e.Subject, Event: e.Event, Number: number, Time: 9})
 	if want := (Entry{e.Subject, e.Event, false, 9}); err != nil || entriesOf(s)[1] != want {
 		t.Errorf("activated: %v, %v, want %v", entriesOf(s), err, want)
 	}
@@ -312,7 +312,7 @@ func TestAPendingEventIsSeenByItsOwnSearchOnly(t *testing.T) {
 	}
 }
 
-func TestAFenceZeroesTheTemplatesAndShutsOutReads(t *testing.T) {
+func TestFenceZeroesTemplatesAndStopsReads(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 10), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
@@ -353,7 +353,8 @@ func TestAFenceZeroesTheTemplatesAndShutsOutReads(t *testing.T) {
 	}
 }
 
-func TestSlotsAreReturnedOnceAndFreeOnesFirst(t *testing.T) {
+// Free slots are returned before those of deleted entries, and a repeated Return returns none.
+func TestFreeSlotsAreReturnedOnce(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 6), testKey(t, 1)
 	for n := range 4 {
@@ -382,7 +383,8 @@ func TestSlotsAreReturnedOnceAndFreeOnesFirst(t *testing.T) {
 	}
 }
 
-func TestFencesAreBoundedAndTheOldestGoes(t *testing.T) {
+// The oldest fence goes.
+func TestFencesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newTestShard(t, 1)
 	gallery := func(n int) id.Gallery { return id.Gallery{UUID: id.UUID{9, byte(n >> 16), byte(n >> 8), byte(n)}} }

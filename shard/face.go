@@ -20,18 +20,15 @@ import (
 //
 //	template: float32 × dimension | attributes: float32 × 18     little-endian
 //
-// The attributes are Face and Head (left, top, right, bottom), RightEye and
-// LeftEye (x, y), Score, Frontal, Quality, Roll, Pan, Tilt. The version, model,
-// gallery, generation, subject and event are bound to it as additional data, and the
-// revision unless it is 0. Version 1, which is read and no longer written, has no
-// model.
+// engine.Attributes.Numbers orders the attributes. The additional data bind a face to its version,
+// model, gallery, generation, subject and event, and to its revision unless that is 0. Version 1
+// has no model; it is read and no longer written.
 const (
-	faceUnnamed     = 1
-	faceVersion     = 2
-	attributeFloats = 18
-	attributeBytes  = 4 * attributeFloats
-	modelBytes      = len(id.Model{})
-	aadBytesMax     = 80
+	faceUnnamed    = 1
+	faceVersion    = 2
+	attributeBytes = 4 * engine.AttributeCount
+	modelBytes     = len(id.Model{})
+	aadBytesMax    = 80
 
 	// TemplateMax is the largest dimension of a template.
 	TemplateMax = 4096
@@ -39,23 +36,21 @@ const (
 	SealedMax = 1 + modelBytes + seal.Overhead + 4*TemplateMax + attributeBytes
 )
 
-// ErrFace says that a sealed face is of no form that this version reads.
+// ErrFace is returned for a sealed face of a form that this version does not read.
 var ErrFace = errors.New("shard: unknown form of a sealed face")
 
-// FaceRef says where a face belongs. A face sealed for one place opens at no
-// other.
+// FaceRef is the place a face is sealed for. The face opens at no other place.
 type FaceRef struct {
 	Gallery    id.Gallery
 	Generation uint32
 	Subject    id.Subject
 	Event      id.Event
-	// Revision counts the replacements of the event before this face, so that no
-	// earlier face of the same ids stands in for it. The shard counts by itself.
+	// Revision counts the replacements of the event before this face. It keeps an earlier face of
+	// the same ids from opening in its place.
 	Revision uint32
 }
 
-// aad is the additional data of a face whose clear bytes before the sealed text are
-// head.
+// aad returns the additional data of a face; head is the clear part before the sealed text.
 func (r FaceRef) aad(head []byte) []byte { return r.appendAAD(make([]byte, 0, aadBytesMax), head) }
 
 func (r FaceRef) appendAAD(b, head []byte) []byte {
@@ -71,8 +66,8 @@ func (r FaceRef) appendAAD(b, head []byte) []byte {
 	return b
 }
 
-// SealFace encrypts a face for its place. A template of no or more than
-// TemplateMax numbers is a bug and panics.
+// SealFace encrypts a face for its place. It panics unless the template has 1 to TemplateMax
+// numbers.
 func SealFace(key *seal.Key, ref FaceRef, face engine.Face) []byte {
 	if n := len(face.Template); n < 1 || n > TemplateMax {
 		panic(fmt.Sprintf("bug: seal a template of %d numbers", n))
@@ -82,15 +77,15 @@ func SealFace(key *seal.Key, ref FaceRef, face engine.Face) []byte {
 	for _, x := range face.Template {
 		plain = binary.LittleEndian.AppendUint32(plain, math.Float32bits(x))
 	}
-	for _, x := range attributeFields(&face.Attributes) {
+	for _, x := range face.Attributes.Numbers() {
 		plain = binary.LittleEndian.AppendUint32(plain, math.Float32bits(*x))
 	}
 	head := append([]byte{faceVersion}, face.Model[:]...)
 	return append(head, key.Seal(plain, ref.aad(head))...)
 }
 
-// OpenFace decrypts what SealFace made. The error wraps seal.ErrOpen (wrong key,
-// wrong place, changed bytes) or ErrFace.
+// OpenFace decrypts a face that SealFace made. The error wraps seal.ErrOpen (wrong key, wrong
+// place, changed bytes) or ErrFace.
 func OpenFace(key *seal.Key, ref FaceRef, sealed []byte) (engine.Face, error) {
 	var o opener
 	defer o.clear()
@@ -104,16 +99,17 @@ func OpenFace(key *seal.Key, ref FaceRef, sealed []byte) (engine.Face, error) {
 	for i := range face.Template {
 		face.Template[i] = numbers(template, i)
 	}
-	for i, to := range attributeFields(&face.Attributes) {
+	for i, to := range face.Attributes.Numbers() {
 		*to = numbers(plain[len(template):], i)
 	}
 	return face, nil
 }
 
-// opener opens sealed faces, one after the other in the same memory.
+// opener opens sealed faces, one after the other, in the same memory.
 type opener struct{ aad, plain []byte }
 
-// open gives the plain text of a sealed face, its length checked, until the next call.
+// open returns the plain text of a sealed face, valid until the next call. It has checked the
+// length.
 func (o *opener) open(key *seal.Key, ref FaceRef, sealed []byte) ([]byte, error) {
 	head, text, ok := splitSealed(sealed)
 	if !ok {
@@ -133,11 +129,10 @@ func (o *opener) open(key *seal.Key, ref FaceRef, sealed []byte) ([]byte, error)
 	return plain, nil
 }
 
-// clear zeroes what was opened.
 func (o *opener) clear() { clear(o.plain[:cap(o.plain)]) }
 
-// splitSealed gives a sealed face's clear beginning, the version and the model, and
-// the sealed text; ok is false if it is of no known form.
+// splitSealed splits a sealed face into its clear head (version and model) and the sealed text. ok
+// is false if the face is of no known form.
 func splitSealed(sealed []byte) (head, text []byte, ok bool) {
 	n := 1
 	switch {
@@ -154,8 +149,8 @@ func splitSealed(sealed []byte) (head, text []byte, ok bool) {
 	return sealed[:n:n], sealed[n:], true
 }
 
-// modelOf is the model of a sealed face's template, which only opening the face
-// proves; zero if the face names none.
+// modelOf returns the model that a sealed face names, or zero. Only opening the face proves the
+// name.
 func modelOf(sealed []byte) (m id.Model) {
 	if head, _, ok := splitSealed(sealed); ok {
 		copy(m[:], head[1:])
@@ -163,16 +158,4 @@ func modelOf(sealed []byte) (m id.Model) {
 	return m
 }
 
-// templateBytes is the template within a checked plain text.
 func templateBytes(plain []byte) []byte { return plain[:len(plain)-attributeBytes] }
-
-// attributeFields are the numbers of a in their stored order.
-func attributeFields(a *engine.Attributes) [attributeFloats]*float32 {
-	return [...]*float32{
-		&a.Face.Left, &a.Face.Top, &a.Face.Right, &a.Face.Bottom,
-		&a.Head.Left, &a.Head.Top, &a.Head.Right, &a.Head.Bottom,
-		&a.RightEye.X, &a.RightEye.Y, &a.LeftEye.X, &a.LeftEye.Y,
-		&a.Score, &a.Frontal, &a.Quality,
-		&a.Roll, &a.Pan, &a.Tilt,
-	}
-}

@@ -35,7 +35,7 @@ var testFace = engine.Face{
 	},
 }
 
-func TestASealedFaceComesBackWhole(t *testing.T) {
+func TestSealedFaceOpensWhole(t *testing.T) {
 	t.Parallel()
 	key := testKey(t, 1)
 	unhex := func(s string) []byte {
@@ -66,7 +66,7 @@ func TestASealedFaceComesBackWhole(t *testing.T) {
 	f("version 1", unnamed, unhex(goldenFace1))
 }
 
-func TestASealedFaceCannotBeGivenAnotherModel(t *testing.T) {
+func TestSealedFaceKeepsModel(t *testing.T) {
 	t.Parallel()
 	key := testKey(t, 1)
 	sealed := SealFace(key, testRef, testFace)
@@ -88,7 +88,7 @@ func TestASealedFaceCannotBeGivenAnotherModel(t *testing.T) {
 	}
 }
 
-func TestASealedFaceOpensAtNoOtherPlace(t *testing.T) {
+func TestSealedFaceNeedsItsPlace(t *testing.T) {
 	t.Parallel()
 	key := testKey(t, 1)
 	sealed := SealFace(key, testRef, testFace)

@@ -6,53 +6,53 @@ import (
 	"facet/internal/id"
 )
 
-// fencesMax bounds the fences that are kept: beyond it the oldest goes, whose
-// gallery was deleted that many galleries ago. Apply decides by it, so another
-// number needs a new version of the commands.
+// fencesMax is the most fences that are kept. One more drops the oldest, whose gallery was deleted
+// that many galleries ago. Apply depends on it, so another number needs a new version of the
+// commands.
 const fencesMax = 1 << 16
 
-// fence keeps commands of older generations of a gallery out, for good: they may
-// come long after the gallery is gone.
+// fence refuses commands of older generations of a gallery, for good: such a command may come long
+// after the gallery is gone.
 type fence struct {
 	gallery    id.Gallery
-	generation uint32 // the first that is let in
+	generation uint32 // the first that it admits
 	sequence   uint64
-	// remains are the entries that it cut off and that are not purged yet.
+	// remains are the entries that the fence cut off and that are not purged yet.
 	remains *btree.Map[uint64, *entry]
 }
 
 // fences are the fences of all galleries.
 type fences struct {
 	of map[id.Gallery]*fence
-	// order has them by sequence.
+	// order has the fences by sequence.
 	order *btree.Map[uint64, *fence]
-	// graves take the sequences of entries that are dropped.
-	graves *graves
+	// tombstones takes the sequences of dropped entries.
+	tombstones *tombstones
 }
 
-func newFences(g *graves) fences {
-	return fences{of: make(map[id.Gallery]*fence), order: new(btree.Map[uint64, *fence]), graves: g}
+func newFences(t *tombstones) fences {
+	return fences{of: make(map[id.Gallery]*fence), order: new(btree.Map[uint64, *fence]), tombstones: t}
 }
 
-// add puts a fence in the place of an earlier one of its gallery.
+// add adds a fence. It replaces an earlier fence of the same gallery.
 func (fs *fences) add(f *fence) {
 	if old := fs.of[f.gallery]; old != nil {
 		fs.order.Delete(old.sequence)
-		fs.graves.buryAll(old.remains)
+		fs.tombstones.addAll(old.remains)
 	}
 	fs.of[f.gallery] = f
 	fs.order.Set(f.sequence, f)
 	if fs.order.Len() > fencesMax {
 		_, oldest, _ := fs.order.PopMin()
-		fs.graves.buryAll(oldest.remains)
+		fs.tombstones.addAll(oldest.remains)
 		delete(fs.of, oldest.gallery)
 	}
 }
 
-// Fence shuts out all generations of a gallery before generation: from now on they
-// are ErrGeneration to every write and read. The slice's templates are zeroed, its
-// entries wait to be purged; left counts them. What an earlier fence of the gallery
-// had left is dropped at once. A fence of a later generation stays as it is.
+// Fence shuts out all generations of a gallery before generation: every write and read of them
+// fails with ErrGeneration from now on. It zeroes the slice's templates and leaves its entries to
+// Purge; left counts them. It drops at once what an earlier fence of the gallery had left. A fence
+// of a later generation stays as it is.
 func (s *Shard) Fence(g id.Gallery, generation uint32) (left int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,18 +68,16 @@ func (s *Shard) Fence(g id.Gallery, generation uint32) (left int) {
 	return f.remains.Len()
 }
 
-// discard takes a slice away and zeroes its templates.
 func (st *state) discard(sl *slice) {
-	for _, c := range sl.pending { // the order is of no effect
-		st.waiting.Delete(c.sequence)
+	for _, c := range sl.pending { // any order will do
+		st.pending.Delete(c.sequence)
 	}
 	sl.templates.drop()
 	delete(st.slices, sl.gallery)
 }
 
-// Purge drops at most n of the entries behind a gallery's fence, the oldest first,
-// and counts what is left. The error wraps ErrFence if there is no fence of at least
-// generation.
+// Purge drops the oldest n entries behind a gallery's fence and counts those left. The error wraps
+// ErrFence if there is no fence of generation or later.
 func (s *Shard) Purge(g id.Gallery, generation uint32, n int) (left int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +87,7 @@ func (s *Shard) Purge(g id.Gallery, generation uint32, n int) (left int, err err
 	}
 	for ; n > 0 && f.remains.Len() > 0; n-- {
 		sequence, _, _ := f.remains.PopMin()
-		s.state.graves.bury(sequence)
+		s.state.tombstones.add(sequence)
 	}
 	return f.remains.Len(), nil
 }

@@ -12,16 +12,16 @@ import (
 	"facet/shard/segment"
 )
 
-// The records of a shard in a snapshot. The numbers are stored and never reused;
-// those below 16 belong to this package.
+// The records of a shard in a snapshot. The codes are stored and never reused; those below 16
+// belong to this package.
 var (
-	headShard = codec.Head{Code: 1, Version: 1}
-	headSlice = codec.Head{Code: 2, Version: 1}
-	headEntry = codec.Head{Code: 3, Version: 1}
-	headFence = codec.Head{Code: 4, Version: 1}
-	headClaim = codec.Head{Code: 5, Version: 1}
-	// With headStored in the place of headShard, slices and fences are not followed by
-	// entries: these are in segments, which come behind all fences.
+	headShard   = codec.Head{Code: 1, Version: 1}
+	headSlice   = codec.Head{Code: 2, Version: 1}
+	headEntry   = codec.Head{Code: 3, Version: 1}
+	headFence   = codec.Head{Code: 4, Version: 1}
+	headPending = codec.Head{Code: 5, Version: 1}
+	// headStored replaces headShard where the entries are in segments: no entries
+	// follow slices and fences, and the segments follow all fences.
 	headStored  = codec.Head{Code: 6, Version: 1}
 	headSegment = codec.Head{Code: 7, Version: 1}
 )
@@ -30,7 +30,7 @@ type shardRecord struct {
 	Sequence uint64 `cbor:"1,keyasint"`
 	Slices   uint64 `cbor:"2,keyasint"`
 	Fences   uint64 `cbor:"3,keyasint,omitempty"`
-	Claims   uint64 `cbor:"4,keyasint,omitempty"`
+	Pending  uint64 `cbor:"4,keyasint,omitempty"`
 }
 
 // storedRecord is a shardRecord of a shard whose entries are in segments.
@@ -38,19 +38,19 @@ type storedRecord struct {
 	Sequence uint64 `cbor:"1,keyasint"`
 	Slices   uint64 `cbor:"2,keyasint"`
 	Fences   uint64 `cbor:"3,keyasint,omitempty"`
-	Claims   uint64 `cbor:"4,keyasint,omitempty"`
+	Pending  uint64 `cbor:"4,keyasint,omitempty"`
 	Segments uint64 `cbor:"5,keyasint,omitempty"`
 }
 
-// segmentRecord is a segment, in the order of their sequences.
+// segmentRecord is one segment. The records are in the order of their sequences.
 type segmentRecord struct {
 	Hash segment.Hash `cbor:"1,keyasint"`
-	// Dead are the sequences of its entries that are no part of the state, ascending,
-	// as varints: each less the one before.
+	// Dead lists the sequences of its entries that are no part of the state, ascending: each as a
+	// varint of the difference to the one before.
 	Dead []byte `cbor:"2,keyasint,omitempty"`
 }
 
-// sliceRecord stands before the entries of its slice.
+// sliceRecord precedes the entries of its slice.
 type sliceRecord struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
@@ -68,12 +68,12 @@ type entryRecord struct {
 	Deleted  bool       `cbor:"5,keyasint,omitempty"`
 	Tags     []uint32   `cbor:"6,keyasint,omitempty"`
 	Sealed   []byte     `cbor:"7,keyasint,omitempty"`
-	// First is the sequence of the registration, 0 where it is Sequence.
+	// First is the sequence of the registration, or 0 if that is Sequence.
 	First    uint64 `cbor:"8,keyasint,omitempty"`
 	Revision uint32 `cbor:"9,keyasint,omitempty"`
 }
 
-// fenceRecord stands before the entries behind its fence, after all slices.
+// fenceRecord precedes the entries behind its fence. Fences follow all slices.
 type fenceRecord struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
@@ -81,8 +81,8 @@ type fenceRecord struct {
 	Entries    uint64     `cbor:"4,keyasint"`
 }
 
-// claimRecord is a pending event, after all slices and fences.
-type claimRecord struct {
+// pendingRecord is a pending event. Pending events follow all slices and fences.
+type pendingRecord struct {
 	Sequence uint64       `cbor:"1,keyasint"`
 	Gallery  id.Gallery   `cbor:"2,keyasint"`
 	Subject  id.Subject   `cbor:"3,keyasint"`
@@ -96,28 +96,27 @@ type claimRecord struct {
 	Number   uint64       `cbor:"11,keyasint"`
 }
 
-// View is a shard's state at one moment, for a snapshot. It shares memory with the
-// shard and does not see later writes. Templates in clear are no part of it.
+// View is a shard's state at one moment, for a snapshot. It shares memory with the shard and does
+// not see later writes. It holds no decrypted templates.
 type View struct {
 	shard *Shard
-	state *state // only to know it again
-	// set has the entries that were in segments, and dead are the sequences of those
-	// that died since; deadEnd counts them and all before.
+	state *state // to notice a replaced state
+	// set has the entries that were in segments at Freeze. dead are the sequences of those that
+	// died since; deadEnd counts them and all before.
 	set     *segment.Set
 	dead    []uint64
 	deadEnd int
-	// settled has all entries, once Settle was called, and fresh are those that set
-	// has not.
+	// settled is the set with all entries, after Settle; fresh are the entries that set lacks.
 	settled *segment.Set
 	fresh   []fresh
 	built   segment.Built
-	// later are the sets that were adopted since; keep.mu guards it.
+	// later are the sets adopted since Freeze; sealedStore.mu guards it.
 	later []*segment.Set
 
 	sequence uint64
 	slices   []sliceView
 	fences   []fence
-	claims   *btree.Map[uint64, *claim]
+	pending  *btree.Map[uint64, *pendingEvent]
 }
 
 type sliceView struct {
@@ -125,26 +124,24 @@ type sliceView struct {
 	entries *btree.Map[uint64, *entry]
 }
 
-// Freeze captures the state; it costs time by the slice and the fence, not by the
-// event. The view is released at the end.
+// Freeze captures the state. Its cost grows with slices and fences, not with events. The caller
+// releases the view.
 func (s *Shard) Freeze() *View {
-	s.mu.Lock() // copying a tree changes the original too
+	s.mu.Lock() // copying a tree changes the original, too
 	defer s.mu.Unlock()
 	v := &View{
 		shard: s, state: s.state,
 		sequence: s.state.sequence,
 		slices:   make([]sliceView, 0, len(s.state.slices)),
 		fences:   make([]fence, 0, len(s.state.fences.of)),
-		claims:   s.state.waiting.Copy(),
+		pending:  s.state.pending.Copy(),
 	}
-	if s.keep.store != nil {
-		g := s.state.graves
-		g.through = s.state.sequence
-		v.dead, v.deadEnd = slices.Clip(g.dead), g.settled+len(g.dead)
-		if v.set = s.keep.set; v.set != nil { // it changes while mu is held only
-			v.set.Retain()
-		}
-		s.keep.open(v)
+	if s.sealed.store != nil {
+		t := s.state.tombstones
+		t.through = s.state.sequence
+		v.dead, v.deadEnd = slices.Clip(t.dead), t.settled+len(t.dead)
+		v.set = s.sealed.set.Retain() // only changed with mu held
+		s.sealed.open(v)
 	}
 	for _, sl := range s.state.slices {
 		head := sliceRecord{sl.gallery, sl.generation, sl.granted, uint64(sl.entries.Len()), sl.returned, sl.epoch}
@@ -161,16 +158,16 @@ func (s *Shard) Freeze() *View {
 	return v
 }
 
-// Write adds the records of v to w, in an order that depends on the state only. After
-// Settle they refer to its set. The error is that of a sealed face that can't be read.
+// Write adds the records of v to w, in an order that depends on the state only. After Settle, the
+// records refer to its set. It returns the error of an unreadable sealed face.
 func (v *View) Write(w *codec.Writer) error {
 	stored := v.settled != nil
 	if stored {
 		w.Record(headStored, storedRecord{
-			v.sequence, uint64(len(v.slices)), uint64(len(v.fences)), uint64(v.claims.Len()), uint64(len(v.settled.Parts())),
+			v.sequence, uint64(len(v.slices)), uint64(len(v.fences)), uint64(v.pending.Len()), uint64(len(v.settled.Parts())),
 		})
 	} else {
-		w.Record(headShard, shardRecord{v.sequence, uint64(len(v.slices)), uint64(len(v.fences)), uint64(v.claims.Len())})
+		w.Record(headShard, shardRecord{v.sequence, uint64(len(v.slices)), uint64(len(v.fences)), uint64(v.pending.Len())})
 	}
 	for _, sl := range v.slices {
 		w.Record(headSlice, sl.head)
@@ -187,18 +184,18 @@ func (v *View) Write(w *codec.Writer) error {
 	for _, p := range v.settled.Parts() {
 		w.Record(headSegment, segmentRecord{p.File.Ref().Hash, appendSequences(nil, p.Dead)})
 	}
-	v.claims.Scan(func(_ uint64, c *claim) bool {
+	v.pending.Scan(func(_ uint64, c *pendingEvent) bool {
 		e := c.event
-		w.Record(headClaim, claimRecord{
+		w.Record(headPending, pendingRecord{
 			Sequence: c.sequence, Gallery: e.Gallery, Subject: e.Subject, Event: e.Event, Time: e.Time,
-			Tags: e.Tags, Sealed: e.Sealed, Op: e.Op, Request: e.Request, Further: c.kin == knownSubject, Number: c.number,
+			Tags: e.Tags, Sealed: e.Sealed, Op: e.Op, Request: e.Request, Further: c.want == knownSubject, Number: c.number,
 		})
 		return true
 	})
 	return nil
 }
 
-// writeEntries adds entries, unless they are in segments.
+// writeEntries adds entries, unless segments have them.
 func (v *View) writeEntries(w *codec.Writer, entries *btree.Map[uint64, *entry]) (err error) {
 	if v.settled != nil {
 		return nil

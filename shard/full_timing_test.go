@@ -78,7 +78,7 @@ func fillFull(b *testing.B, s *Shard, key *seal.Key, n int) {
 		}
 		if (i+1)%fullBatch == 0 || i == n-1 {
 			frozenInto(b, s, segment.Share)
-			if err := s.keep.store.Collect(); err != nil {
+			if err := s.sealed.store.Collect(); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"sort"
+
 	"facet/internal/id"
 )
 
@@ -18,36 +20,31 @@ type Entry struct {
 	Subject id.Subject
 	Event   id.Event
 	Deleted bool
-	// Time is that of its last change, in milliseconds since 1970.
+	// Time is when it last changed, in milliseconds since 1970.
 	Time int64
 }
 
-// Usage says what becomes of the slots of a slice.
+// Usage counts the slots of a slice by their use.
 type Usage struct {
-	// Granted are all slots that were ever granted, and Returned those of them that
-	// were given back; both only grow. The slots between hold Active, Deleted and
-	// Pending events, or are free.
+	// Granted counts all slots ever granted, Returned those of them that were returned; both only
+	// grow. The others hold Active, Deleted and Pending events, or are free.
 	Granted, Returned        uint32
 	Active, Deleted, Pending uint32
 }
 
-// Slots counts the slots that the slice has.
+// Slots returns the number of slots that the slice has.
 func (u Usage) Slots() uint32 { return u.Granted - u.Returned }
 
-// Free counts the slots that hold nothing.
+// Free returns the number of empty slots.
 func (u Usage) Free() uint32 { return u.Slots() - u.Active - u.Deleted - u.Pending }
 
-// Recyclable counts the slots that a new event may take from deleted ones.
-func (u Usage) Recyclable() uint32 { return u.Deleted }
-
-// Stats sums up a shard.
+// Stats are the sums over all slices of a shard.
 type Stats struct {
-	// Granted counts the slots of all slices, as Usage.Slots.
+	// Granted counts slots as Usage.Slots does.
 	Slices, Granted, Active, Deleted, Pending int
 	// Purging counts the entries behind fences.
 	Purging int
-	// TemplateBytes is the memory of templates in clear, SealedBytes that of
-	// sealed faces.
+	// TemplateBytes is the memory of decrypted templates, SealedBytes the size of sealed faces.
 	TemplateBytes, SealedBytes int64
 }
 
@@ -57,9 +54,8 @@ type Listing Shard
 // Listing returns the listing of s.
 func (s *Shard) Listing() *Listing { return (*Listing)(s) }
 
-// List returns at most n entries of a gallery's slice from the offset-th on, in the
-// order of their last change, and the number of all. Without a slice there are
-// none.
+// List returns at most n entries of a gallery's slice from offset on, in the order of their last
+// change, and the number of all. It returns none without a slice.
 func (s *Listing) List(g id.Gallery, offset, n int, order Order) (entries []Entry, total int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -87,8 +83,8 @@ func (s *Listing) List(g id.Gallery, offset, n int, order Order) (entries []Entr
 	return entries, total
 }
 
-// Before returns how many entries of a gallery's slice had their last change before time,
-// in milliseconds since 1970. A merged listing of several shards finds its place by it.
+// Before returns how many entries of a gallery's slice last changed before time, in milliseconds
+// since 1970. A merged listing of several shards finds its place with it.
 func (s *Listing) Before(g id.Gallery, time int64) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -96,19 +92,13 @@ func (s *Listing) Before(g id.Gallery, time int64) int {
 	if sl == nil {
 		return 0
 	}
-	low, high := 0, sl.entries.Len()
-	for low < high {
-		middle := int(uint(low+high) / 2)
-		if _, e, _ := sl.entries.GetAt(middle); e.time < time {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low
+	return sort.Search(sl.entries.Len(), func(i int) bool {
+		_, e, _ := sl.entries.GetAt(i)
+		return e.time >= time
+	})
 }
 
-// Usage returns the slots of a gallery's slice; without a slice all are zero.
+// Usage returns the use of a gallery's slots; all counts are zero without a slice.
 func (s *Slots) Usage(g id.Gallery) Usage {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -126,7 +116,7 @@ func (sl *slice) usage() Usage {
 	}
 }
 
-// Stats sums up all slices.
+// Stats returns the sums over all slices.
 func (s *Slots) Stats() Stats {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

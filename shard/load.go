@@ -12,26 +12,27 @@ import (
 	"facet/shard/segment"
 )
 
-// presizedMax bounds the subjects for which memory is taken before they have come.
+// presizedMax is the most subjects for which the loader allocates memory in advance.
 const presizedMax = 1 << 16
 
-// ErrSnapshot says that records contradict each other.
+// ErrSnapshot is returned when records contradict each other.
 var ErrSnapshot = errors.New("shard: the snapshot is not consistent")
 
-// Loader builds a state from the records of a snapshot, beside the shard's own.
+// Loader builds a state from the records of a snapshot, beside the state that the shard has.
 type Loader struct {
 	state *state
 	begun bool
-	// head counts what has to come.
+	// head has the numbers of records to come.
 	head shardRecord
-	// current is the slice, or remains are the entries behind the fence, whose
-	// entries follow; missing counts them.
+	// current is the slice, and remains are the entries behind the fence, that the next entries
+	// belong to; missing counts these entries.
 	current *slice
 	remains *btree.Map[uint64, *entry]
 	missing uint64
 
-	// store has the segments, whose parts they become; stored tells that the entries
-	// are in there, and segments and expected count them as promised.
+	// store has the segments. stored reports that the entries are in segments. segments is the
+	// promised number of segments, expected that of entries, and parts are the segments read so
+	// far.
 	store    *segment.Store
 	stored   bool
 	segments uint64
@@ -40,13 +41,13 @@ type Loader struct {
 	set      *segment.Set
 }
 
-// NewLoader makes a loader without records. store may be nil if there are no
-// segments. Close ends the loader.
+// NewLoader returns an empty loader. store may be nil if there are no segments. The caller closes
+// the loader.
 func NewLoader(store *segment.Store) *Loader {
 	return &Loader{state: newState(), store: store, expected: make(map[*btree.Map[uint64, *entry]]uint64)}
 }
 
-// Close lets go of what Replace has not taken.
+// Close releases the segments that Replace has not taken over.
 func (l *Loader) Close() {
 	for _, p := range l.parts {
 		p.File.Release()
@@ -55,8 +56,8 @@ func (l *Loader) Close() {
 	l.parts, l.set = nil, nil
 }
 
-// Load takes the next record; mine is false if it belongs to another package. The
-// error wraps codec.ErrMalformed or ErrSnapshot.
+// Load reads the next record; mine is false if the record belongs to another package. The error
+// wraps codec.ErrMalformed or ErrSnapshot.
 func (l *Loader) Load(m codec.Message) (mine bool, err error) {
 	switch m.Code {
 	case headShard.Code:
@@ -67,8 +68,8 @@ func (l *Loader) Load(m codec.Message) (mine bool, err error) {
 		return true, l.entry(m)
 	case headFence.Code:
 		return true, l.fence(m)
-	case headClaim.Code:
-		return true, l.claim(m)
+	case headPending.Code:
+		return true, l.pendingEvent(m)
 	case headStored.Code:
 		return true, l.storedShard(m)
 	case headSegment.Code:
@@ -94,8 +95,8 @@ func (l *Loader) begin(r shardRecord) error {
 	return nil
 }
 
-// follow says how many entries belong to the slice or fence that was read, directly
-// behind it or in segments.
+// follow notes how many entries belong to the last slice or fence, directly after it or in
+// segments.
 func (l *Loader) follow(entries *btree.Map[uint64, *entry], n uint64) {
 	if l.stored {
 		l.expected[entries] = n
@@ -111,14 +112,14 @@ func (l *Loader) slice(m codec.Message) error {
 	}
 	g := r.Gallery
 	switch {
-	case !l.begun || l.missing > 0 || len(l.state.fences.of) > 0 || len(l.parts) > 0 || l.state.waiting.Len() > 0:
+	case !l.begun || l.missing > 0 || len(l.state.fences.of) > 0 || len(l.parts) > 0 || l.state.pending.Len() > 0:
 		return fmt.Errorf("%w: slice %s is out of place", ErrSnapshot, g)
 	case l.state.slices[g] != nil:
 		return fmt.Errorf("%w: slice %s is there twice", ErrSnapshot, g)
 	case r.Returned > r.Granted || r.Entries > uint64(r.Granted-r.Returned):
 		return fmt.Errorf("%w: slice %s has %d entries in %d slots less %d", ErrSnapshot, g, r.Entries, r.Granted, r.Returned)
 	}
-	l.current = newSlice(g, r.Generation, l.state.graves)
+	l.current = newSlice(g, r.Generation, l.state.tombstones)
 	l.current.subjects = make(map[id.Subject]*entry, min(r.Entries, presizedMax))
 	l.follow(l.current.entries, r.Entries)
 	l.current.granted, l.current.returned, l.current.epoch = r.Granted, r.Returned, r.Epoch
@@ -146,7 +147,7 @@ func (l *Loader) entry(m codec.Message) error {
 	return l.add(l.current, l.remains, e)
 }
 
-// add puts an entry into a slice or, without one, behind a fence.
+// add adds an entry to a slice or, without one, to the entries behind a fence.
 func (l *Loader) add(sl *slice, remains *btree.Map[uint64, *entry], e *entry) error {
 	among := remains
 	if sl != nil {
@@ -164,7 +165,7 @@ func (l *Loader) add(sl *slice, remains *btree.Map[uint64, *entry], e *entry) er
 		sl.enter(e)
 		return nil
 	}
-	// One look for both: it is what a start takes most time for.
+	// One look-up for both: a start spends most of its time on it.
 	chain := sl.subjects[e.Subject]
 	if chain.find(e.Event) != nil {
 		return fmt.Errorf("%w: event %s is there twice", ErrSnapshot, e.Event)
@@ -182,7 +183,7 @@ func (l *Loader) fence(m codec.Message) error {
 	g, sl := r.Gallery, l.state.slices[r.Gallery]
 	last, _, _ := l.state.fences.order.Max()
 	switch {
-	case !l.begun || l.missing > 0 || len(l.parts) > 0 || l.state.waiting.Len() > 0 || r.Sequence <= last || r.Sequence > l.state.sequence:
+	case !l.begun || l.missing > 0 || len(l.parts) > 0 || l.state.pending.Len() > 0 || r.Sequence <= last || r.Sequence > l.state.sequence:
 		return fmt.Errorf("%w: fence %d of gallery %s is out of place", ErrSnapshot, r.Sequence, g)
 	case l.state.fences.of[g] != nil || len(l.state.fences.of) == fencesMax:
 		return fmt.Errorf("%w: gallery %s has two fences, or there are too many", ErrSnapshot, g)
@@ -195,13 +196,13 @@ func (l *Loader) fence(m codec.Message) error {
 	return nil
 }
 
-func (l *Loader) claim(m codec.Message) error {
-	var r claimRecord
-	if err := m.Decode(headClaim, &r); err != nil {
+func (l *Loader) pendingEvent(m codec.Message) error {
+	var r pendingRecord
+	if err := m.Decode(headPending, &r); err != nil {
 		return err
 	}
 	sl := l.state.slices[r.Gallery]
-	last, before, ok := l.state.waiting.Max()
+	last, before, ok := l.state.pending.Max()
 	switch {
 	case !l.begun || l.missing > 0 || uint64(len(l.parts)) != l.segments || r.Sequence <= last || r.Sequence > l.state.sequence || ok && r.Time < before.event.Time,
 		r.Number == 0 || r.Number > r.Sequence:
@@ -209,18 +210,18 @@ func (l *Loader) claim(m codec.Message) error {
 	case sl == nil || sl.used() >= sl.slots() || sl.pending[r.Event] != nil:
 		return fmt.Errorf("%w: pending event %s has no slot, or is there twice", ErrSnapshot, r.Event)
 	}
-	l.state.add(sl, &claim{sequence: r.Sequence, number: r.Number, kin: kin(r.Further), event: Event{
+	l.state.add(sl, &pendingEvent{sequence: r.Sequence, number: r.Number, want: siblings(r.Further), event: Event{
 		Gallery: r.Gallery, Generation: sl.generation, Subject: r.Subject, Event: r.Event, Time: r.Time,
 		Tags: r.Tags, Sealed: r.Sealed, Op: r.Op, Request: r.Request,
 	}})
 	return nil
 }
 
-// Check tells whether all records have come; the error wraps ErrSnapshot.
+// Check returns an error that wraps ErrSnapshot unless all records have come.
 func (l *Loader) Check() (err error) {
 	st, h := l.state, l.head
 	if !l.begun || l.missing > 0 || uint64(len(st.slices)) != h.Slices || uint64(len(st.fences.of)) != h.Fences ||
-		uint64(st.waiting.Len()) != h.Claims || uint64(len(l.parts)) != l.segments {
+		uint64(st.pending.Len()) != h.Pending || uint64(len(l.parts)) != l.segments {
 		return fmt.Errorf("%w: records are missing", ErrSnapshot)
 	}
 	for entries, n := range l.expected {
@@ -232,19 +233,19 @@ func (l *Loader) Check() (err error) {
 		parts := l.parts
 		l.parts = nil
 		l.set, err = segment.NewSet(parts)
-		// Everything that is in the set may be buried.
-		st.graves.through = st.sequence
+		// Each entry in the set may die, and needs a tombstone then.
+		st.tombstones.through = st.sequence
 	}
 	return err
 }
 
-// Replace puts a checked loader's state in the place of the shard's, whose
-// templates it zeroes. The loader is used up.
+// Replace replaces the shard's state by that of a checked loader, and zeroes the old templates. The
+// loader is used up.
 func (s *Shard) Replace(l *Loader) {
 	s.mu.Lock()
 	old := s.state
 	s.state, l.state = l.state, nil
-	set := s.keep.swap(l.set)
+	set := s.sealed.swap(l.set)
 	l.set = nil
 	for _, sl := range old.slices {
 		sl.templates.drop()

@@ -13,16 +13,15 @@ func (l *Loader) storedShard(m codec.Message) error {
 		return err
 	}
 	l.stored, l.segments = true, r.Segments
-	return l.begin(shardRecord{r.Sequence, r.Slices, r.Fences, r.Claims})
+	return l.begin(shardRecord{r.Sequence, r.Slices, r.Fences, r.Pending})
 }
 
-// segment opens a segment and takes its live entries.
 func (l *Loader) segment(m codec.Message) error {
 	var r segmentRecord
 	if err := m.Decode(headSegment, &r); err != nil {
 		return err
 	}
-	if !l.stored || uint64(len(l.parts)) >= l.segments || l.state.waiting.Len() > 0 ||
+	if !l.stored || uint64(len(l.parts)) >= l.segments || l.state.pending.Len() > 0 ||
 		uint64(len(l.state.slices)) != l.head.Slices || uint64(len(l.state.fences.of)) != l.head.Fences {
 		return fmt.Errorf("%w: segment %s is out of place", ErrSnapshot, r.Hash)
 	}
@@ -41,7 +40,6 @@ func (l *Loader) segment(m codec.Message) error {
 	return l.entries(&l.parts[len(l.parts)-1])
 }
 
-// entries takes the live entries of a segment.
 func (l *Loader) entries(p *segment.Part) error {
 	dead := p.Dead
 	err := p.File.Clear(func(sequence uint64, row []byte, sealed int) error {
@@ -59,7 +57,7 @@ func (l *Loader) entries(p *segment.Part) error {
 		e.sealedLen = uint32(sealed)
 		sl := l.state.slices[at.gallery]
 		if sl != nil && sl.generation == at.generation {
-			sl.lineage.join(head)
+			sl.models.add(head)
 			return l.add(sl, nil, e)
 		}
 		if f := l.state.fences.of[at.gallery]; f != nil && at.generation < f.generation {

@@ -7,26 +7,26 @@ import (
 )
 
 const (
-	// entryBytes is what an entry takes in the Go heap beside its sealed face: itself,
-	// its place among the entries and its subject's (BenchmarkBytes).
+	// entryBytes is the Go heap of an entry without its sealed face: itself, its place among the
+	// entries and its subject's (BenchmarkBytes).
 	entryBytes = 230
-	// templateNum ÷ templateDen is what a template in the matrix takes for each byte of
-	// its sealed face: 1,068 to 877 at 192 numbers, and less above.
+	// templateNum ÷ templateDen is the memory of a template in the matrix for each byte of its
+	// sealed face: 1,068 to 877 at 192 numbers, and less above.
 	templateNum, templateDen = 5, 4
-	// freeShare: slots of erased templates count as room, up to this part of the slice's
-	// templates. The next ones take them, but only those of the same gallery, so that all
-	// of them as room for others would let memory grow beyond the budget.
+	// freeShare limits the slots of erased templates that count as room: one part in freeShare of
+	// the slice's memory. Only templates of the same gallery can reuse these slots, so counting
+	// them all would let memory grow beyond the budget.
 	freeShare = 16
-	// heapGrowth is the memory that the garbage collector lets live bytes take.
+	// heapGrowth is the garbage collector's factor between live bytes and heap.
 	heapGrowth = 2
 )
 
-// Memory estimates the memory that the shard takes, or will take once all its
-// templates are open; within some per cent for slices of many events.
+// Memory estimates the bytes that the shard takes once all its templates are open. It is right
+// within some per cent for slices of many events.
 func (s *Shard) Memory() (bytes int64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	stored := s.keep.last()
+	stored := s.sealed.last()
 	for _, sl := range s.state.slices {
 		t := &sl.templates
 		t.mu.Lock()
@@ -48,7 +48,7 @@ func (s *Shard) Memory() (bytes int64) {
 	return bytes
 }
 
-// after counts the entries after a sequence.
+// after returns the number of entries after a sequence.
 func after(entries *btree.Map[uint64, *entry], sequence uint64) int {
 	return entries.Len() - sort.Search(entries.Len(), func(i int) bool {
 		at, _, _ := entries.GetAt(i)
@@ -56,9 +56,9 @@ func after(entries *btree.Map[uint64, *entry], sequence uint64) int {
 	})
 }
 
-// last is the last sequence whose face is in a segment, and no longer in memory.
-func (k *keep) last() uint64 {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	return k.set.Last()
+// last returns the last sequence whose face is in a segment and no longer in memory.
+func (ss *sealedStore) last() uint64 {
+	ss.mu.RLock()
+	defer ss.mu.RUnlock()
+	return ss.set.Last()
 }

@@ -7,7 +7,8 @@ import (
 	"facet/shard/kernel"
 )
 
-func TestTheEstimateOfMemoryGrowsWithEventsAndStaysWhenTheyAreOpened(t *testing.T) {
+// The estimate grows with events and stays the same when they are opened.
+func TestMemoryEstimateCoversOpenedEvents(t *testing.T) {
 	t.Parallel()
 	const n, dim = 3000, 192
 	s, key := newTestShard(t, 2*n), testKey(t, 1)

@@ -17,11 +17,11 @@ import (
 	"facet/shard/segment"
 )
 
-// openTogether is how many templates must wait to be opened on all processors.
+// openTogether is the number of waiting templates from which all processors open them.
 const openTogether = 16 * openBatch
 
-// open opens every template of sl that waits when it is called; what others are at
-// is waited for. Errors are the first template's that can't be opened, ctx's, or
+// open opens every template of sl that waits when it is called, and waits for those that other
+// goroutines open. It returns the error of the first template that can't be opened, of ctx, or
 // ErrClosed.
 func (s *Shard) open(ctx context.Context, sl *slice, key *seal.Key) error {
 	sl.templates.mu.Lock()
@@ -37,13 +37,13 @@ func (s *Shard) open(ctx context.Context, sl *slice, key *seal.Key) error {
 	return work.Wait()
 }
 
-// openSome does the work of open on one goroutine; others may do so beside it.
+// openSome does the work of open on one goroutine. Several may run at once.
 func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
 	var faces []kernel.Prepared
-	u := unsealer{keep: &s.keep, key: key}
+	u := unsealer{store: &s.sealed, key: key}
 	defer u.clear()
 	for {
-		mine, others := sl.templates.claim()
+		mine, others := sl.templates.take()
 		if mine == nil {
 			again, err := await(ctx, others)
 			if err != nil || !again {
@@ -65,11 +65,11 @@ func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
 		if err != nil {
 			return err
 		}
-		runtime.Gosched() // searches first
+		runtime.Gosched() // lets searches run first
 	}
 }
 
-// await waits for what others open; again tells that some of it was not opened.
+// await waits for the openings of other goroutines; again reports that one of them failed.
 func await(ctx context.Context, others []*opening) (again bool, err error) {
 	for _, o := range others {
 		select {
@@ -82,7 +82,7 @@ func await(ctx context.Context, others []*opening) (again bool, err error) {
 	return again, nil
 }
 
-// going tells whether a long piece of work may go on.
+// going returns an error if a long piece of work must stop.
 func (s *Shard) going(ctx context.Context) error {
 	select {
 	case <-s.closing:
@@ -92,12 +92,13 @@ func (s *Shard) going(ctx context.Context) error {
 	}
 }
 
-// prepare decrypts entries and encodes them for m, up to the first that can't be.
+// prepare decrypts entries and encodes them for m. It stops at the first that can't be decrypted or
+// encoded.
 func (s *Shard) prepare(sl *slice, u *unsealer, entries []*entry, faces []kernel.Prepared) (m *kernel.Matrix, n int, err error) {
-	if err := sl.lineage.pure(); err != nil {
+	if err := sl.models.checkOne(); err != nil {
 		return nil, 0, err
 	}
-	set := s.keep.present()
+	set := s.sealed.current()
 	defer set.Release()
 	for _, e := range entries {
 		template, err := u.open(set, sl.ref(e), e)
@@ -118,21 +119,21 @@ func (s *Shard) prepare(sl *slice, u *unsealer, entries []*entry, faces []kernel
 	return m, n, nil
 }
 
-// unsealer opens the templates of entries in memory of its own; for one goroutine,
-// which clears it at the end.
+// unsealer opens the templates of entries in memory of its own, for one goroutine. The caller
+// clears it at the end.
 type unsealer struct {
-	keep *keep
-	key  *seal.Key
+	store *sealedStore
+	key   *seal.Key
 
 	cursor   segment.Cursor
 	opener   opener
 	template []float32
 }
 
-// open gives the template of an entry until the next call. set is one that the shard
-// has had, or nil: entries that it lacks are looked for in the present one.
+// open returns the template of an entry, valid until the next call. set is one that the shard has
+// had, or nil. An entry that set lacks is looked up in the present set.
 func (u *unsealer) open(set *segment.Set, ref FaceRef, e *entry) ([]float32, error) {
-	sealed, err := u.keep.sealedBy(&u.cursor, set, e)
+	sealed, err := u.store.readBy(&u.cursor, set, e)
 	if err != nil {
 		return nil, fmt.Errorf("read face of event %s: %w", e.Event, err)
 	}
@@ -149,15 +150,13 @@ func (u *unsealer) open(set *segment.Set, ref FaceRef, e *entry) ([]float32, err
 	return u.template, nil
 }
 
-// clear zeroes what was opened.
 func (u *unsealer) clear() {
 	u.opener.clear()
 	clear(u.template[:cap(u.template)])
 }
 
-// Warm opens the templates of a slice, so that the next search need not. It gives way
-// to others often; many templates are opened on all processors. Without a slice there
-// is nothing to do. Errors are as of Search.
+// Warm opens the templates of a slice, so that the next search need not. It yields often, and opens
+// many templates on all processors. Without a slice it does nothing. Errors are those of Search.
 func (s *Shard) Warm(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key) error {
 	sl, done, err := s.enter(g, generation)
 	if err == nil && sl != nil {
@@ -177,7 +176,7 @@ type Cold struct {
 	Templates  int
 }
 
-// Cold gives the slices that Warm has something to do for, in no order.
+// Cold returns the slices that need Warm, in no order.
 func (s *Shard) Cold() []Cold {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -11,33 +11,31 @@ import (
 	"facet/shard/seal"
 )
 
-// claim is a pending event: it holds a slot and is seen by Pending.Search only. It
-// does not change.
-type claim struct {
+// pendingEvent holds a slot; only Pending.Search sees it. It does not change.
+type pendingEvent struct {
 	sequence uint64
-	// number is the sequence with which it became pending. A renewal keeps it: the
+	// number is the sequence with which it became pending. A renewal keeps it, so an event with the
 	// same number has been pending all the time.
 	number uint64
 	event  Event
-	kin    kin
+	want   siblings
 }
 
-// isOf tells whether the claim is of the write that e belongs to.
-func (c *claim) isOf(e Event) bool {
+// isOf reports whether e belongs to the write of c.
+func (c *pendingEvent) isOf(e Event) bool {
 	return c.event.Subject == e.Subject && c.event.Op == e.Op && c.event.Request == e.Request
 }
 
-// add puts a claim in, for which there is a slot.
-func (st *state) add(sl *slice, c *claim) {
-	st.waiting.Set(c.sequence, c)
+// add adds a pending event; the caller has found a slot for it.
+func (st *state) add(sl *slice, c *pendingEvent) {
+	st.pending.Set(c.sequence, c)
 	sl.pending[c.event.Event] = c
-	sl.lineage.join(c.event.Sealed)
+	sl.models.add(c.event.Sealed)
 	sl.sealedBytes += int64(len(c.event.Sealed))
 }
 
-// drop takes a claim away and frees its slot.
-func (st *state) drop(c *claim) {
-	st.waiting.Delete(c.sequence)
+func (st *state) drop(c *pendingEvent) {
+	st.pending.Delete(c.sequence)
 	if sl := st.slices[c.event.Gallery]; sl != nil {
 		delete(sl.pending, c.event.Event)
 		sl.sealedBytes -= int64(len(c.event.Sealed))
@@ -50,25 +48,25 @@ type Pending Shard
 // Pending returns the pending events of s.
 func (s *Shard) Pending() *Pending { return (*Pending)(s) }
 
-// Hold is Put of a pending event. A retry of the same write renews its time. The
-// number says since when it has been pending without a break; Activate asks for it.
+// Hold is Put for a pending event. A retry of the same write renews its time. The number identifies
+// the time since when it has been pending without a break; Activate asks for it.
 func (s *Pending) Hold(e Event, reuse Reuse) (number uint64, err error) {
 	return s.hold(e, reuse, newSubject)
 }
 
-// HoldFurther is Add of a pending event, as Hold.
+// HoldFurther is Add for a pending event; see Hold.
 func (s *Pending) HoldFurther(e Event, reuse Reuse) (number uint64, err error) {
 	return s.hold(e, reuse, knownSubject)
 }
 
-func (s *Pending) hold(e Event, reuse Reuse, want kin) (number uint64, err error) {
+func (s *Pending) hold(e Event, reuse Reuse, want siblings) (number uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, first, err := s.state.place(e, reuse, want)
 	if err != nil {
 		return 0, err
 	}
-	c := &claim{sequence: s.state.next(), number: first, event: e, kin: want}
+	c := &pendingEvent{sequence: s.state.next(), number: first, event: e, want: want}
 	if c.number == 0 {
 		c.number = c.sequence
 	}
@@ -76,26 +74,30 @@ func (s *Pending) hold(e Event, reuse Reuse, want kin) (number uint64, err error
 	return c.number, nil
 }
 
-// Claimed says which pending event is meant, and of which write.
-type Claimed struct {
+// PendingRef names a pending event and the write that made it.
+type PendingRef struct {
 	Gallery    id.Gallery
 	Generation uint32
 	Subject    id.Subject
 	Event      id.Event
 	Op         id.Operation
 	Request    [16]byte
-	// Number is Hold's.
+	// Number is what Hold returned.
 	Number uint64
-	// Time is when, in milliseconds since 1970; as in Event.
+	// Time is when it became active, in milliseconds since 1970; see Event.Time.
 	Time int64
 }
 
-// Activate makes a pending event active and tells whether it is a further one of
-// its subject. The error wraps ErrGeneration, ErrEvent if it is not pending or was
-// not all the time since Number, ErrExists if it belongs to another write or its
-// subject has been made since, or ErrSubject if its subject is gone; where the
-// subject is not as it has to be, it is pending no more.
-func (s *Pending) Activate(c Claimed) (further bool, err error) {
+// Activate makes a pending event active; further reports that its subject had events before. The
+// error wraps
+//
+//   - ErrGeneration;
+//   - ErrEvent, if it is not pending, or was not all the time since Number;
+//   - ErrExists, if it belongs to another write, or its subject was made meanwhile;
+//   - ErrSubject, if its subject is gone.
+//
+// If the subject does not permit the event, the event is no longer pending.
+func (s *Pending) Activate(c PendingRef) (further bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, err := s.state.slice(c.Gallery, c.Generation)
@@ -113,15 +115,15 @@ func (s *Pending) Activate(c Claimed) (further bool, err error) {
 		return false, ErrEvent
 	}
 	s.state.drop(own)
-	if err := sl.admit(c.Subject, c.Event, own.kin); err != nil {
+	if err := sl.admit(c.Subject, c.Event, own.want); err != nil {
 		return false, err
 	}
 	s.state.enrol(sl, own.event, c.Time)
-	return own.kin == knownSubject, nil
+	return own.want == knownSubject, nil
 }
 
-// Withdraw takes a pending event away and frees its slot; it is no error if it is
-// not pending. The error wraps ErrGeneration, or ErrActive if it is active.
+// Withdraw removes a pending event and frees its slot; an event that is not pending is no error.
+// The error wraps ErrGeneration, or ErrActive if the event is active.
 func (s *Pending) Withdraw(g id.Gallery, generation uint32, subject id.Subject, event id.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,13 +148,12 @@ func (s *Pending) Has(g id.Gallery, event id.Event) bool {
 	return sl != nil && sl.pending[event] != nil
 }
 
-// Expire takes away the pending events whose time is at most that (milliseconds
-// since 1970).
+// Expire removes the pending events whose time is at most time (milliseconds since 1970).
 func (s *Pending) Expire(time int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		_, c, ok := s.state.waiting.Min()
+		_, c, ok := s.state.pending.Min()
 		if !ok || c.event.Time > time {
 			return
 		}
@@ -161,38 +162,43 @@ func (s *Pending) Expire(time int64) {
 }
 
 // Search is Shard.Search over the pending events of a slice.
-func (s *Pending) Search(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) ([]Hit, error) {
+func (s *Pending) Search(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) (hits []Hit, err error) {
 	if q.Limit < 1 {
 		return nil, fmt.Errorf("%w: limit %d", ErrQuery, q.Limit)
 	}
 	if err := finite(q.Probe); err != nil {
 		return nil, err
 	}
-	claims, err := s.claims(g, generation)
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("search pending events of gallery %s: %w", g, err)
+		}
+	}()
+	events, err := s.events(g, generation)
 	if err != nil {
-		return nil, fmt.Errorf("search what is pending of gallery %s: %w", g, err)
+		return nil, err
 	}
-	faces := make([]engine.Face, 0, len(claims))
+	faces := make([]engine.Face, 0, len(events))
 	defer func() {
 		for _, f := range faces {
 			clear(f.Template)
 		}
 	}()
-	for _, e := range claims {
+	for _, e := range events {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("search what is pending of gallery %s: %w", g, err)
+			return nil, err
 		}
 		face, err := OpenFace(key, FaceRef{g, generation, e.Subject, e.Event, 0}, e.Sealed)
 		if err != nil {
-			return nil, fmt.Errorf("search what is pending of gallery %s: %w", g, err)
+			return nil, err
 		}
 		faces = append(faces, face)
-		if len(q.Probe) != len(face.Template) {
-			return nil, fmt.Errorf("%w: a probe of %d numbers among templates of %d", ErrQuery, len(q.Probe), len(face.Template))
+		if err := alike(len(q.Probe), len(face.Template)); err != nil {
+			return nil, err
 		}
 	}
 	rows := func(yield func(scan.Row) bool) {
-		for i, e := range claims {
+		for i, e := range events {
 			if !yield(scan.Row{Subject: e.Subject, Event: e.Event, Tags: e.Tags, Template: faces[i].Template}) {
 				return
 			}
@@ -201,8 +207,8 @@ func (s *Pending) Search(ctx context.Context, g id.Gallery, generation uint32, k
 	return scan.TopK(rows, s.table, q), nil
 }
 
-// claims gives the pending events of a slice, which don't change.
-func (s *Pending) claims(g id.Gallery, generation uint32) ([]Event, error) {
+// events returns the pending events of a slice, which don't change.
+func (s *Pending) events(g id.Gallery, generation uint32) ([]Event, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl, err := s.state.slice(g, generation)

@@ -9,25 +9,25 @@ import (
 	"facet/shard/kernel"
 )
 
-// What of a shard a backup keeps are its slices and their entries: pending events
-// were never acknowledged, and what is behind a fence was deleted.
+// A backup keeps the slices of a shard and their entries. It leaves out pending events,
+// which were never acknowledged, and entries behind a fence, which were deleted.
 //
-// Entries that are restored are numbered anew, because the shard they come to has
-// numbers of its own: an entry that had sequence s and first f gets at least base+s
-// and exactly base+f, where base is the shard's sequence before the slice's first
-// entry. So the order of a subject's events stays what it was.
+// Restored entries get new sequences, because the shard they come to has its own. An
+// entry that had sequence s and first f gets at least base+s and exactly base+f. base
+// is the shard's sequence before the slice's first entry. So the order of a subject's
+// events stays the same.
 
-// sequenceMax bounds the sequences of entries that are restored.
+// sequenceMax is the largest sequence of an entry that is restored.
 const sequenceMax = 1 << 48
 
-// ErrBase says that entries to be restored don't follow those that are there.
+// ErrBase is returned when entries to be restored don't follow those that are there.
 var ErrBase = errors.New("shard: entries are missing or there already")
 
-// CopiedSlice is a slice as a backup keeps it.
+// CopiedSlice is a slice in a backup.
 type CopiedSlice struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
-	// Granted and Returned are totals; the slots are what is between.
+	// Granted and Returned are totals; the slots are their difference.
 	Granted  uint32 `cbor:"3,keyasint"`
 	Returned uint32 `cbor:"4,keyasint,omitempty"`
 	Epoch    uint32 `cbor:"5,keyasint,omitempty"`
@@ -35,8 +35,7 @@ type CopiedSlice struct {
 	Entries uint64 `cbor:"6,keyasint,omitempty"`
 }
 
-// CopiedEntry is an event, active or deleted, as a backup keeps it. A deleted one
-// has no face.
+// CopiedEntry is an event, active or deleted, in a backup. A deleted one has no face.
 type CopiedEntry struct {
 	Subject  id.Subject `cbor:"1,keyasint"`
 	Event    id.Event   `cbor:"2,keyasint"`
@@ -50,13 +49,12 @@ type CopiedEntry struct {
 	First    uint64 `cbor:"9,keyasint"`
 }
 
-// Copy picks what a backup keeps out of the records of a snapshot without segments.
-// The zero value is before the first record.
+// Copy picks the records that a backup keeps out of a snapshot without segments. The zero value is
+// before the first record.
 type Copy struct{ entries uint64 }
 
-// Next takes the next record. It gives a slice, or an entry of the slice that came
-// before, or neither if a backup does not keep the record. The error wraps
-// codec.ErrMalformed or ErrSnapshot.
+// Next reads the next record. It returns a slice, an entry of the last slice, or neither if a
+// backup does not keep the record. The error wraps codec.ErrMalformed or ErrSnapshot.
 func (c *Copy) Next(m codec.Message) (*CopiedSlice, *CopiedEntry, error) {
 	switch m.Code {
 	case headSlice.Code:
@@ -68,7 +66,7 @@ func (c *Copy) Next(m codec.Message) (*CopiedSlice, *CopiedEntry, error) {
 		return &CopiedSlice{r.Gallery, r.Generation, r.Granted, r.Returned, r.Epoch, r.Entries}, nil, nil
 	case headEntry.Code:
 		if c.entries == 0 {
-			return nil, nil, nil // it is behind a fence
+			return nil, nil, nil // behind a fence
 		}
 		c.entries--
 		var r entryRecord
@@ -86,28 +84,28 @@ func (c *Copy) Next(m codec.Message) (*CopiedSlice, *CopiedEntry, error) {
 	}
 }
 
-// Load are entries of a slice that come out of a backup.
+// Load is a piece of a slice from a backup.
 type Load struct {
 	Slice CopiedSlice
 	// Have is how many entries of the slice were loaded before.
 	Have uint64
 	Base uint64
-	// Entries are the next ones.
+	// Entries are the next entries.
 	Entries []CopiedEntry
 }
 
-// Loaded says how far the loading of a slice has come.
+// Loaded reports how far the loading of a slice has come.
 type Loaded struct {
 	Entries uint64
-	// Last is First of the last entry, as it was numbered here; without entries, it is
-	// the Base for the first ones.
+	// Last is First of the last entry, as numbered here. Without entries, it is the Base for the
+	// first ones.
 	Last uint64
 }
 
-// Load makes the slice, if there is none, and adds entries to it. Unless it has
-// exactly Have entries the error is ErrBase, and nothing is done; a first Load
-// without entries tells what is there. Other errors wrap ErrGeneration, ErrNoSlot or
-// ErrSnapshot, and the entries before the one that is wrong stay.
+// Load makes the slice, if there is none, and adds entries to it. Unless the slice has exactly Have
+// entries, it returns ErrBase and adds nothing, so a first Load without entries reports what is
+// there. Other errors wrap ErrGeneration, ErrNoSlot or ErrSnapshot; then the entries before the
+// wrong one stay.
 func (s *Shard) Load(l Load) (Loaded, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,15 +15,15 @@ import (
 //	sequence less that of the registration | revision | number of tags | tags |
 //	head of the sealed face: its length 1, its bytes
 //
-// Numbers without a size are varints, time is zigzag. The head is the beginning of
-// the face that is not encrypted: it names the model, which a start needs to know.
+// Numbers without a size are varints, time is zigzag. The head is the part of the face that is not
+// encrypted. It names the model, which a start needs to know.
 const (
 	rowVersion = 1
 	rowDeleted = 1 // flag
 	rowIDs     = 2 + 3*16
 )
 
-// errRow says that a row is of no form that this version reads.
+// errRow is returned for a row of a form that this version does not read.
 var errRow = errors.New("shard: unknown form of an entry in a segment")
 
 // appendRow encodes an entry of a slice for a segment. sealed is its face.
@@ -48,14 +48,14 @@ func appendRow(b []byte, at origin, e *entry, sealed []byte) []byte {
 	return append(append(b, byte(len(head))), head...)
 }
 
-// origin is the generation of a gallery to whose slice an entry belongs, or belonged.
+// origin is the slice, by gallery and generation, that an entry belongs to or belonged to.
 type origin struct {
 	gallery    id.Gallery
 	generation uint32
 }
 
-// decodeRow reads what appendRow wrote; nothing of it points into b. head is a part
-// of b. The error wraps errRow.
+// decodeRow decodes a row that appendRow made. head is a part of b; nothing else points into b. The
+// error wraps errRow.
 func decodeRow(b []byte, sequence uint64) (at origin, e *entry, head []byte, err error) {
 	if len(b) < rowIDs || b[0] != rowVersion || b[1] > rowDeleted {
 		return origin{}, nil, nil, fmt.Errorf("%w: entry %d", errRow, sequence)
@@ -82,7 +82,7 @@ func decodeRow(b []byte, sequence uint64) (at origin, e *entry, head []byte, err
 	return at, e, in.rest[1:], nil
 }
 
-// varints reads one after the other; bad tells that one was not as it has to be.
+// varints reads varints one after the other; bad reports that one was invalid.
 type varints struct {
 	rest []byte
 	bad  bool
@@ -107,7 +107,6 @@ func (v *varints) took(x uint64, n int, ok bool) uint64 {
 	return x
 }
 
-// appendSequences encodes sequences, which ascend.
 func appendSequences(b []byte, list []uint64) []byte {
 	before := uint64(0)
 	for _, s := range list {
@@ -117,7 +116,6 @@ func appendSequences(b []byte, list []uint64) []byte {
 	return b
 }
 
-// decodeSequences reads what appendSequences wrote.
 func decodeSequences(b []byte) (list []uint64, ok bool) {
 	in, before := varints{rest: b}, uint64(0)
 	for len(in.rest) > 0 {

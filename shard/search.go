@@ -14,7 +14,7 @@ import (
 	"facet/shard/seal"
 )
 
-// scansMax is how often a search scans beside writes. One more scan holds them off.
+// scansMax is how often a search scans beside writes. Then it scans once more and holds writes off.
 const scansMax = 4
 
 // Query asks for the events that are most similar to a probe.
@@ -23,37 +23,34 @@ type Query = scan.Query
 // Hit is an event that a search found.
 type Hit = scan.Hit
 
-// Search gives the best q.Limit events (or subjects) of a gallery's slice in the
-// order of scan.Compare: exactly those of one moment between its begin and its end,
-// whatever is written meanwhile. No slice is no hit. It fails as a whole if one
-// template can't be opened with key; other errors wrap ErrGeneration, ErrQuery,
-// ErrClosed, kernel.ErrBusy, or ctx's.
+// Search returns the best q.Limit events (or subjects) of a gallery's slice in the order of
+// scan.Compare. They are exactly those of one moment during the search, whatever is written
+// meanwhile. Without a slice it returns no hits. It fails as a whole if key does not open one of
+// the templates. Other errors wrap ErrGeneration, ErrQuery, ErrClosed, kernel.ErrBusy, or the error
+// of ctx.
 //
-// Rows are scanned without a lock. Then what changed meanwhile is looked up: events
-// that came are compared by themselves, hits that went are taken off. Only if a place
-// became free for an event that the scan has not kept is it done again.
-func (s *Shard) Search(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) ([]Hit, error) {
+// It scans rows without a lock and then looks up what changed: it compares new events by themselves
+// and drops hits that went. It scans again only if a dropped hit leaves room for a row that the scan
+// did not keep.
+func (s *Shard) Search(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) (hits []Hit, err error) {
 	if q.Limit < 1 {
 		return nil, fmt.Errorf("%w: limit %d", ErrQuery, q.Limit)
 	}
-	for range scansMax {
-		hits, done, err := s.searchBeside(ctx, g, generation, key, &q)
+	defer func() {
 		if err != nil {
-			return nil, fmt.Errorf("search gallery %s: %w", g, err)
+			err = fmt.Errorf("search gallery %s: %w", g, err)
 		}
-		if done {
-			return hits, nil
+	}()
+	for range scansMax {
+		if hits, done, err := s.searchBeside(ctx, g, generation, key, &q); done || err != nil {
+			return hits, err
 		}
 	}
-	hits, err := s.searchStill(ctx, g, generation, key, &q)
-	if err != nil {
-		return nil, fmt.Errorf("search gallery %s: %w", g, err)
-	}
-	return hits, nil
+	return s.searchStill(ctx, g, generation, key, &q)
 }
 
-// enter gives the slice of a gallery for use until done is called, or nil if there
-// is nothing to search. Close waits for done.
+// enter returns the slice of a gallery for use until done is called, or nil if there is nothing to
+// search. Close waits for done.
 func (s *Shard) enter(g id.Gallery, generation uint32) (sl *slice, done func(), err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -68,8 +65,7 @@ func (s *Shard) enter(g id.Gallery, generation uint32) (sl *slice, done func(), 
 	return sl, s.using.Done, nil
 }
 
-// searchBeside scans once, beside writes; it is not done if the scan is to be done
-// again.
+// searchBeside scans once, beside writes. done is false if another scan is needed.
 func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q *Query) (hits []Hit, done bool, err error) {
 	sl, leave, err := s.enter(g, generation)
 	if err != nil || sl == nil {
@@ -82,7 +78,7 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 	}
 	now := sl.templates.begin()
 	defer sl.templates.end()
-	if now.queue == nil { // all of it went
+	if now.queue == nil { // all events went
 		return nil, false, nil
 	}
 	if hits, err = queued(ctx, now.queue, q); err != nil {
@@ -99,7 +95,7 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 	if same, err := s.state.slice(g, generation); err != nil || same != sl {
 		return nil, false, err
 	}
-	if err := s.open(ctx, sl, key); err != nil { // the few that came since
+	if err := s.open(ctx, sl, key); err != nil { // the few that came meanwhile
 		return nil, false, err
 	}
 	came, ok := sl.templates.since(now.from, s.table, q)
@@ -110,15 +106,15 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 	return hits, done, nil
 }
 
-// still tells whether a slice has not changed since changes were counted. It waits for a
-// write that is under way: of an update, the old template may be gone and not be counted yet.
+// still reports whether the slice's count of changes is still the given one. It waits for a write
+// under way: the old template of an update may be gone and not be counted yet.
 func (s *Shard) still(sl *slice, changes uint64) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return sl.changes.Load() == changes
 }
 
-// searchStill scans while no write is let in.
+// searchStill scans while it holds writes off.
 func (s *Shard) searchStill(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q *Query) ([]Hit, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -137,7 +133,6 @@ func (s *Shard) searchStill(ctx context.Context, g id.Gallery, generation uint32
 	return queued(ctx, now.queue, q)
 }
 
-// queued searches a matrix.
 func queued(ctx context.Context, queue *kernel.Queue, q *Query) ([]Hit, error) {
 	hits, err := queue.Search(ctx, *q)
 	if errors.Is(err, kernel.ErrTemplate) {
@@ -146,9 +141,9 @@ func queued(ctx context.Context, queue *kernel.Queue, q *Query) ([]Hit, error) {
 	return hits, err
 }
 
-// settled brings the hits of a scan up to date: came are the events added since it
-// began, with their scores or −1, and there tells whether a hit's event is still
-// active. It is not ok if a hit is lost in whose place another may be due.
+// settled brings the hits of a scan up to date. came are the events added since the scan began,
+// with their scores or −1; there reports whether a hit's event is still active. ok is false if a
+// hit is lost and a row that the scan left out may take its place.
 func settled(hits, came []Hit, q *Query, there func(Hit) bool) (now []Hit, ok bool) {
 	type name struct {
 		subject id.Subject
@@ -187,10 +182,10 @@ func settled(hits, came []Hit, q *Query, there func(Hit) bool) (now []Hit, ok bo
 	return now[:min(len(now), q.Limit)], true
 }
 
-// Best gives the highest score of the probe with the active events of a subject;
-// ok is false if the subject has none. Errors are as of Search.
+// Best returns the highest score of the probe with the active events of a subject; ok is false if
+// the subject has none. Errors are those of Search.
 func (s *Shard) Best(g id.Gallery, key *seal.Key, subject id.Subject, probe engine.Template) (best int, ok bool, err error) {
-	s.mu.RLock() // over few comparisons of one subject
+	s.mu.RLock() // for the few comparisons with one subject
 	defer s.mu.RUnlock()
 	if s.closed {
 		return 0, false, ErrClosed
@@ -212,13 +207,13 @@ func (s *Shard) Best(g id.Gallery, key *seal.Key, subject id.Subject, probe engi
 	return best, true, nil
 }
 
-// compare gives the similarity of a probe and an active entry, which is decrypted
-// for that if it is not open. Shard.mu is held for reading.
+// compare returns the similarity of a probe and an active entry, and decrypts the entry if it is
+// not open. Shard.mu is held for reading.
 func (s *Shard) compare(sl *slice, key *seal.Key, e *entry, probe engine.Template) (float32, error) {
 	if similarity, ok, err := sl.templates.compare(e, probe); ok || err != nil {
 		return similarity, err
 	}
-	u := unsealer{keep: &s.keep, key: key}
+	u := unsealer{store: &s.sealed, key: key}
 	defer u.clear()
 	template, err := u.open(nil, sl.ref(e), e)
 	if err == nil {
@@ -230,7 +225,7 @@ func (s *Shard) compare(sl *slice, key *seal.Key, e *entry, probe engine.Templat
 	return score.Dot(probe, template), nil
 }
 
-// compare gives the similarity of a probe and an entry; ok is false if it is not open.
+// compare returns the similarity of a probe and an entry; ok is false if the entry is not open.
 func (t *templates) compare(e *entry, probe engine.Template) (similarity float32, ok bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -250,7 +245,7 @@ func alike(probe, template int) error {
 	return nil
 }
 
-// finite refuses a probe with a number that is not finite.
+// finite returns an error for a probe with a number that is not finite.
 func finite(probe engine.Template) error {
 	for i, x := range probe {
 		if x-x != 0 {
@@ -260,8 +255,8 @@ func finite(probe engine.Template) error {
 	return nil
 }
 
-// Sealed gives the sealed face of an active event in one revision, which must not
-// be changed; ok is false if there is none.
+// Sealed returns the sealed face of an active event in one revision, which must not be changed; ok
+// is false if there is none.
 func (s *Shard) Sealed(g id.Gallery, subject id.Subject, event id.Event, revision uint32) (sealed []byte, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -273,6 +268,6 @@ func (s *Shard) Sealed(g id.Gallery, subject id.Subject, event id.Event, revisio
 	if e == nil || e.revision != revision {
 		return nil, false
 	}
-	sealed, err := s.keep.sealed(e)
+	sealed, err := s.sealed.read(e)
 	return sealed, err == nil
 }

@@ -176,7 +176,7 @@ func (w *twin) agree(t testing.TB, q Query) {
 	}
 }
 
-func TestSearchesGiveWhatThePlainScanGives(t *testing.T) {
+func TestShardSearchEqualsPlainScan(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(24) {
 		w := newTwin(t, seed, []int{1, 7, 16, 64, 192}[seed%5], 2000)
@@ -209,7 +209,7 @@ func FuzzSearchAgrees(f *testing.F) {
 	})
 }
 
-func TestATemplateOrProbeThatIsNotFiniteIsRefused(t *testing.T) {
+func TestNonFiniteTemplateIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, x := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		s, key := newTestShard(t, 10), testKey(t, 1)
@@ -235,7 +235,7 @@ func TestATemplateOrProbeThatIsNotFiniteIsRefused(t *testing.T) {
 	}
 }
 
-func TestTheHitsOfAScanAreBroughtUpToDate(t *testing.T) {
+func TestScanHitsAreUpdated(t *testing.T) {
 	t.Parallel()
 	hit := func(n, score int) Hit {
 		return Hit{Subject: id.Subject{UUID: id.UUID{byte(n / 10)}}, Event: id.Event{UUID: id.UUID{byte(n)}}, Score: score}
@@ -270,7 +270,7 @@ func TestTheHitsOfAScanAreBroughtUpToDate(t *testing.T) {
 // Beside the searches, each person in turn gets another template, first by an update
 // and then by a new event before the old one is removed. At every moment each person
 // is enrolled, so that every search must find all of them, and nobody else.
-func TestASearchNeverMissesWhoIsEnrolledAllTheTime(t *testing.T) {
+func TestSearchNeverMissesEnrolledSubject(t *testing.T) {
 	t.Parallel()
 	const persons = 8
 	s, key := newTestShard(t, 4000), testKey(t, 1)
@@ -339,7 +339,7 @@ func (c interrupted) Err() error {
 	return c.Context.Err()
 }
 
-func TestASearchThatScansInTheMidstOfAnUpdateFindsThePerson(t *testing.T) {
+func TestSearchDuringUpdateFindsSubject(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 10), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))

@@ -15,34 +15,32 @@ import (
 
 // Errors that a state machine or a router tells apart.
 var (
-	// ErrGeneration says that the slice on this shard has another generation.
+	// ErrGeneration is returned when the slice on this shard has another generation.
 	ErrGeneration = errors.New("shard: another generation of the gallery")
-	// ErrNoSlot says that no granted slot is free, nor one to recycle if that was
-	// allowed.
+	// ErrNoSlot is returned when no granted slot is free, nor one to recycle if that was allowed.
 	ErrNoSlot = errors.New("shard: no slot")
-	// ErrSubject says that the subject has no active event.
+	// ErrSubject is returned when the subject has no active event.
 	ErrSubject = errors.New("shard: unknown subject")
-	// ErrExists says that the subject to be made exists.
+	// ErrExists is returned when a new subject exists already.
 	ErrExists = errors.New("shard: the subject exists")
-	// ErrEvent says that the subject has no such active event, or that no such event
-	// is pending.
+	// ErrEvent is returned when the subject has no such active event, or no such event is pending.
 	ErrEvent = errors.New("shard: unknown event")
-	// ErrMoved says that an event to be replaced has been replaced meanwhile, or is
-	// not the oldest.
+	// ErrMoved is returned when an event to be replaced was replaced meanwhile, or is not the
+	// oldest.
 	ErrMoved = errors.New("shard: the event is another by now")
-	// ErrActive says that the event to be withdrawn is active.
+	// ErrActive is returned when an event to be withdrawn is active.
 	ErrActive = errors.New("shard: the event is active")
-	// ErrFence says that there is no such fence.
+	// ErrFence is returned when there is no such fence.
 	ErrFence = errors.New("shard: the gallery is not fenced")
-	// ErrEpoch says that the gallery lies on more shards than the reader knows of.
+	// ErrEpoch is returned when the gallery lies on more shards than the reader knows of.
 	ErrEpoch = errors.New("shard: a later epoch of the gallery")
-	// ErrQuery says that a query can't be answered as it is.
+	// ErrQuery is returned when a query can't be answered as it is.
 	ErrQuery = errors.New("shard: unusable query")
-	// ErrClosed says that the shard was closed.
+	// ErrClosed is returned after Close.
 	ErrClosed = errors.New("shard: closed")
 )
 
-// Grant says how many slots a slice has been granted in all.
+// Grant is the total of slots that a slice has been granted.
 type Grant struct {
 	Gallery    id.Gallery
 	Generation uint32
@@ -55,14 +53,14 @@ type Event struct {
 	Generation uint32
 	Subject    id.Subject
 	Event      id.Event
-	// Time is when it was registered, in milliseconds since 1970; it must not be
-	// before that of an earlier write.
+	// Time is when it was registered, in milliseconds since 1970. It must not be before the time of
+	// an earlier write.
 	Time int64
 	// Tags are identities of tags.
 	Tags []uint32
-	// Sealed is the face, by SealFace for revision 0.
+	// Sealed is the face, sealed by SealFace for revision 0.
 	Sealed []byte
-	// Op and Request name the write: by them a pending event knows its own retry.
+	// Op and Request name the write; a pending event recognises its own retry by them.
 	Op      id.Operation
 	Request [16]byte
 }
@@ -71,7 +69,7 @@ type Event struct {
 type Reuse uint8
 
 const (
-	// FreeSlots permits a slot that was granted and is not in use.
+	// FreeSlots permits a slot that is granted and not in use.
 	FreeSlots Reuse = iota
 	// OldestDeleted permits a free slot, or else that of the slice's oldest deleted event.
 	OldestDeleted
@@ -82,20 +80,19 @@ type Erasure struct {
 	Gallery    id.Gallery
 	Generation uint32
 	Subject    id.Subject
-	// Time is when, in milliseconds since 1970; as in Event.
+	// Time is when the subject was erased, in milliseconds since 1970; see Event.Time.
 	Time int64
 }
 
-// Shard is the state of one Raft group that holds events. Its methods may be
-// called from any goroutine; the writing ones take effect in the order of their
-// calls.
+// Shard is the state of one Raft group that holds events. Its methods may be called from any
+// goroutine; writes take effect in the order of their calls.
 type Shard struct {
-	table *score.Table
-	arena *kernel.Arena
-	keep  keep
+	table  *score.Table
+	arena  *kernel.Arena
+	sealed sealedStore
 	// passes is how many scans of a slice run at once.
 	passes int
-	// using counts the searches under way; closing is closed when they are to end.
+	// using counts the searches under way; closing is closed to end them.
 	using   sync.WaitGroup
 	closing chan struct{}
 
@@ -108,19 +105,19 @@ type Shard struct {
 
 // state is what a snapshot holds.
 type state struct {
-	slices map[id.Gallery]*slice
-	fences fences
-	graves *graves
-	// waiting are the pending events of all slices in log order, which is also the
+	slices     map[id.Gallery]*slice
+	fences     fences
+	tombstones *tombstones
+	// pending are the pending events of all slices in log order, which is also the
 	// order of their times.
-	waiting *btree.Map[uint64, *claim]
+	pending *btree.Map[uint64, *pendingEvent]
 	// sequence is the number of the last entry, pending event or fence. They are
 	// numbered in log order.
 	sequence uint64
 }
 
-// New makes an empty shard whose scores come from table. Templates in clear lie in
-// arena, which shards share.
+// New returns an empty shard whose scores come from table. Decrypted templates lie in arena, which
+// shards share.
 func New(table *score.Table, arena *kernel.Arena) *Shard {
 	return &Shard{
 		table: table, arena: arena, passes: runtime.GOMAXPROCS(0),
@@ -128,9 +125,8 @@ func New(table *score.Table, arena *kernel.Arena) *Shard {
 	}
 }
 
-// Close ends searches, waits for them, zeroes all templates and gives their memory
-// back; it lets go of the segments too. Searches after it are ErrClosed, and sealed
-// faces that were in segments are not found any more.
+// Close ends searches, waits for them, zeroes all templates, frees their memory and releases the
+// segments. Later searches return ErrClosed, and sealed faces in segments are no longer found.
 func (s *Shard) Close() {
 	s.mu.Lock()
 	again := s.closed
@@ -141,7 +137,7 @@ func (s *Shard) Close() {
 	}
 	s.using.Wait()
 	s.mu.Lock()
-	set := s.keep.swap(nil)
+	set := s.sealed.swap(nil)
 	for _, sl := range s.state.slices {
 		sl.templates.drop()
 	}
@@ -150,18 +146,17 @@ func (s *Shard) Close() {
 }
 
 func newState() *state {
-	g := new(graves)
-	return &state{slices: make(map[id.Gallery]*slice), fences: newFences(g), graves: g, waiting: new(btree.Map[uint64, *claim])}
+	t := new(tombstones)
+	return &state{slices: make(map[id.Gallery]*slice), fences: newFences(t), tombstones: t, pending: new(btree.Map[uint64, *pendingEvent])}
 }
 
-// next gives a sequence.
 func (st *state) next() uint64 {
 	st.sequence++
 	return st.sequence
 }
 
-// slice gives the slice of a gallery, or nil if this shard has none. A slice of
-// another generation is ErrGeneration, and so is a generation that was fenced off.
+// slice returns the slice of a gallery, or nil if this shard has none. It returns ErrGeneration if
+// the slice is of another generation, or a fence shuts the generation out.
 func (st *state) slice(g id.Gallery, generation uint32) (*slice, error) {
 	if f := st.fences.of[g]; f != nil && generation < f.generation {
 		return nil, fmt.Errorf("%w: %d is before %d", ErrGeneration, generation, f.generation)
@@ -173,8 +168,17 @@ func (st *state) slice(g id.Gallery, generation uint32) (*slice, error) {
 	return sl, nil
 }
 
-// Check tells whether a write or read of this generation may go on; the error
-// wraps ErrGeneration.
+// known returns the slice of a gallery that has the subject, or an error that wraps ErrGeneration or
+// ErrSubject.
+func (st *state) known(g id.Gallery, generation uint32, subject id.Subject) (*slice, error) {
+	sl, err := st.slice(g, generation)
+	if err == nil && (sl == nil || sl.subjects[subject] == nil) {
+		err = ErrSubject
+	}
+	return sl, err
+}
+
+// Check returns an error that wraps ErrGeneration if this generation may not be written or read.
 func (s *Shard) Check(g id.Gallery, generation uint32) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -182,8 +186,8 @@ func (s *Shard) Check(g id.Gallery, generation uint32) error {
 	return err
 }
 
-// CheckEpoch tells whether a read may go on whose list of the gallery's shards is of
-// this epoch; the error wraps ErrGeneration or ErrEpoch.
+// CheckEpoch returns an error that wraps ErrEpoch if the reader's list of the gallery's shards, of
+// this epoch, is out of date, or that wraps ErrGeneration.
 func (s *Shard) CheckEpoch(g id.Gallery, generation, epoch uint32) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -194,24 +198,25 @@ func (s *Shard) CheckEpoch(g id.Gallery, generation, epoch uint32) error {
 	return err
 }
 
-// Put adds an event and its subject, or changes nothing and gives an error that
-// wraps ErrGeneration, ErrExists or ErrNoSlot. It keeps e's slices, which must not
-// be changed afterwards.
+// Put adds an event and its subject, or changes nothing and returns an error that wraps
+// ErrGeneration, ErrExists or ErrNoSlot. It keeps the slices in e, which must not be changed
+// afterwards.
 func (s *Shard) Put(e Event, reuse Reuse) error { return s.put(e, reuse, newSubject) }
 
-// Add is Put for a further event of a subject that has an active one, or ErrSubject.
+// Add is Put for a further event of a subject. It returns ErrSubject if the subject has no active
+// event.
 func (s *Shard) Add(e Event, reuse Reuse) error { return s.put(e, reuse, knownSubject) }
 
-// kin says what a new event demands of its subject.
-type kin bool
+// siblings says whether the subject of a new event must have other events.
+type siblings bool
 
 const (
-	newSubject   kin = false
-	knownSubject kin = true
+	newSubject   siblings = false
+	knownSubject siblings = true
 )
 
-// admit tells whether the subject permits a new event.
-func (sl *slice) admit(subject id.Subject, event id.Event, want kin) error {
+// admit returns an error if the subject does not permit a new event.
+func (sl *slice) admit(subject id.Subject, event id.Event, want siblings) error {
 	known := sl.subjects[subject] != nil
 	switch {
 	case want == knownSubject && !known:
@@ -223,7 +228,7 @@ func (sl *slice) admit(subject id.Subject, event id.Event, want kin) error {
 	}
 }
 
-func (s *Shard) put(e Event, reuse Reuse, want kin) error {
+func (s *Shard) put(e Event, reuse Reuse, want siblings) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl, _, err := s.state.place(e, reuse, want)
@@ -233,9 +238,9 @@ func (s *Shard) put(e Event, reuse Reuse, want kin) error {
 	return err
 }
 
-// place finds a slot for a new event. The one that the same write holds as a pending
-// event is given up for it; number is that one's, or 0.
-func (st *state) place(e Event, reuse Reuse, want kin) (sl *slice, number uint64, err error) {
+// place finds a slot for a new event. If the same write holds a pending event, it gives that event
+// up; number is the pending event's, or 0.
+func (st *state) place(e Event, reuse Reuse, want siblings) (sl *slice, number uint64, err error) {
 	sl, err = st.slice(e.Gallery, e.Generation)
 	switch {
 	case err != nil:
@@ -261,7 +266,7 @@ func (st *state) place(e Event, reuse Reuse, want kin) (sl *slice, number uint64
 	return sl, number, nil
 }
 
-// enrol adds an active event, for which there is room.
+// enrol adds an active event; the caller has made room.
 func (st *state) enrol(sl *slice, e Event, time int64) {
 	sequence := st.next()
 	sl.add(&entry{
@@ -273,18 +278,14 @@ func (st *state) enrol(sl *slice, e Event, time int64) {
 	})
 }
 
-// Erase turns the active events of a subject into deleted entries, which keep
-// their ids and slots, and zeroes their templates in memory. The error wraps
-// ErrGeneration or ErrSubject.
+// Erase turns the active events of a subject into deleted entries, which keep their ids and slots,
+// and zeroes their templates in memory. The error wraps ErrGeneration or ErrSubject.
 func (s *Shard) Erase(e Erasure) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sl, err := s.state.slice(e.Gallery, e.Generation)
+	sl, err := s.state.known(e.Gallery, e.Generation, e.Subject)
 	if err != nil {
 		return err
-	}
-	if sl == nil || sl.subjects[e.Subject] == nil {
-		return ErrSubject
 	}
 	for old := range sl.of(e.Subject) {
 		sl.leave(old)
@@ -294,7 +295,7 @@ func (s *Shard) Erase(e Erasure) error {
 	return nil
 }
 
-// delete gives the deleted entry that stands for e.
+// delete returns the deleted entry that replaces e.
 func (e *entry) delete(sequence uint64, time int64) *entry {
 	return &entry{
 		Owner: kernel.Owner{Subject: e.Subject, Event: e.Event}, sequence: sequence, first: sequence, time: time, deleted: true,

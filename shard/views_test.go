@@ -22,16 +22,16 @@ func overtaken(t *testing.T, s *Shard, e Event) *View {
 		t.Fatal(err)
 	}
 	frozenInto(t, s, segment.Erase)
-	if err := s.keep.store.Collect(); err != nil {
+	if err := s.sealed.store.Collect(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.keep.set.Sealed(1); err == nil {
+	if _, err := s.sealed.set.Sealed(1); err == nil {
 		t.Fatal("the face is in the present segments")
 	}
 	return v
 }
 
-func TestAViewKeepsItsFacesWhileOthersAdoptAndErase(t *testing.T) {
+func TestViewKeepsFacesDuringAdoption(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 10), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
@@ -43,7 +43,7 @@ func TestAViewKeepsItsFacesWhileOthersAdoptAndErase(t *testing.T) {
 	}
 }
 
-func TestAViewThatWasOvertakenSettlesWholeFaces(t *testing.T) {
+func TestOvertakenViewSettlesWholeFaces(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 10), testKey(t, 1)
 	e := put(t, s, newEvent(key, 1, axis(1)))
@@ -57,7 +57,7 @@ func TestAViewThatWasOvertakenSettlesWholeFaces(t *testing.T) {
 	}
 }
 
-func TestAnAdoptionThatWasOvertakenIsOfNoEffect(t *testing.T) {
+func TestOvertakenAdoptDoesNothing(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 10), testKey(t, 1)
 	put(t, s, newEvent(key, 1, axis(1)))
@@ -69,9 +69,9 @@ func TestAnAdoptionThatWasOvertakenIsOfNoEffect(t *testing.T) {
 	// What late has not is in segments when late would put its own in their place.
 	e := put(t, s, newEvent(key, 2, axis(2)))
 	frozenInto(t, s, segment.Share)
-	now := s.keep.set
+	now := s.sealed.set
 	late.Adopt()
-	if s.keep.set != now {
+	if s.sealed.set != now {
 		t.Error("an older set was adopted")
 	}
 	if sealed, ok := s.Sealed(testGallery, e.Subject, e.Event, 0); !ok || !bytes.Equal(sealed, e.Sealed) {
@@ -85,16 +85,16 @@ func TestReleasedViewsHoldNoSegments(t *testing.T) {
 	e := put(t, s, newEvent(key, 1, axis(1)))
 	v := s.Freeze()
 	frozenInto(t, s, segment.Share)
-	first := s.keep.set.Parts()[0].File.Ref().Hash
+	first := s.sealed.set.Parts()[0].File.Ref().Hash
 	if err := s.Erase(Erasure{testGallery, 1, e.Subject, 9}); err != nil {
 		t.Fatal(err)
 	}
 	frozenInto(t, s, segment.Erase)
-	if err := s.keep.store.Collect(); err != nil || !s.keep.store.Has(first) {
+	if err := s.sealed.store.Collect(); err != nil || !s.sealed.store.Has(first) {
 		t.Fatalf("a segment that a view needs is gone: %v", err)
 	}
 	v.Release()
-	if err := s.keep.store.Collect(); err != nil || s.keep.store.Has(first) {
+	if err := s.sealed.store.Collect(); err != nil || s.sealed.store.Has(first) {
 		t.Errorf("a segment that no view needs stays: %v", err)
 	}
 }

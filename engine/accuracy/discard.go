@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// Discard is a point of an error-versus-discard curve (ISO/IEC 29794-1): what is
-// left of FNMR when the pairs of the lowest quality are not compared.
+// Discard is a point of an error-versus-discard curve (ISO/IEC 29794-1): the FNMR that remains when
+// the pairs of the lowest quality are not compared.
 type Discard struct {
 	// Share is the part of the mated pairs that was discarded.
 	Share float64 `json:"discarded"`
-	// Quality is the lowest that was kept; a pair's is that of its worse photograph.
+	// Quality is the lowest quality that was kept. A pair has that of its worse photograph.
 	Quality float64 `json:"qualityMin"`
 	FNMR    Rate    `json:"fnmr"`
 }
@@ -18,12 +18,12 @@ type Discard struct {
 // discardSteps is the number of points, evenly spaced from none to nearly all.
 const discardSteps = 20
 
-// discard computes the curve at a threshold. Pairs of one quality are kept or
-// discarded together, so the shares may be a little below the even ones.
+// discard returns the curve at a threshold. Pairs of equal quality are kept or discarded together,
+// so the shares may be a little below the even ones.
 func (e *Evidence) discard(threshold int) []Discard {
 	all := slices.Clone(e.mated)
 	slices.SortFunc(all, func(a, b matedTrial) int { return cmp.Compare(a.quality, b.quality) })
-	var left int64 // rejected pairs among those not yet discarded
+	var left int64 // rejected pairs that are not yet discarded
 	for _, m := range all {
 		if int(m.score) < threshold {
 			left++

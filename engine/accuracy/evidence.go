@@ -5,60 +5,56 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 )
 
-// Bounds on an experiment.
+// Limits of an experiment.
 const (
 	SamplesMax = 100_000
-	// matedMax bounds the mated comparisons, which are all kept (8 bytes each).
+	// matedMax is the most mated comparisons. All are kept (8 bytes each).
 	matedMax = 1 << 23
-	// tailMax bounds the non-mated comparisons that are kept, those with the
-	// highest scores (12 bytes each).
+	// tailMax is the most non-mated comparisons that are kept, those with the highest scores (12
+	// bytes each).
 	tailMax = 1 << 21
-	// spillMax is how many of them a goroutine gathers by itself.
+	// spillMax is how many of them a goroutine collects before it hands them over.
 	spillMax = 1 << 12
 )
 
-// ErrTooMany is returned for an experiment that is larger than its bounds.
+// ErrTooMany is returned for an experiment beyond the limits.
 var ErrTooMany = errors.New("accuracy: too many comparisons")
 
 // Sample is one photograph.
 type Sample struct {
-	// Person is who is on it: 0, 1, 2, …
+	// Person is the number of the person on it: 0, 1, 2, …
 	Person int
 	// Acquired is false when no face was found.
 	Acquired bool
-	// Quality is that of the face, 0 to 1.
+	// Quality is the face's quality, 0 to 1.
 	Quality float32
 }
 
-// Compare returns the score of two acquired samples, 0 to 9999. a and b are their
-// indices in the list of samples. It is called from several goroutines.
+// Compare returns the score, 0 to 9999, of two acquired samples, given by their indices. Several
+// goroutines call it.
 type Compare func(a, b int) int
 
-// Evidence is the outcome of comparisons 1:1.
+// Evidence is the result of comparisons 1:1.
 type Evidence struct {
 	// Mated and NonMated count the comparisons.
 	Mated, NonMated Histogram
-	// MatedFailed and NonMatedFailed are the pairs that could not be compared, for
-	// one of their photographs has no face.
+	// MatedFailed and NonMatedFailed are the pairs that could not be compared, because one of their
+	// photographs has no face.
 	MatedFailed, NonMatedFailed int64
 
 	persons int
-	// photos is the number of acquired photographs of each person if every pair
-	// was compared, else nil.
+	// photos is the number of acquired photographs of each person, or nil unless every pair was
+	// compared.
 	photos []int
 	// mated are all mated comparisons, nonMated those with a score of floor or more.
 	mated    []matedTrial
 	nonMated []trial
 	floor    int
-	tailMax  int // more than so many of nonMated are never kept for long
+	tailMax  int // the most of nonMated that are kept
 }
 
 type matedTrial struct {
@@ -90,7 +86,7 @@ func matedOf(a, b Sample, score int) matedTrial {
 	return matedTrial{int32(a.Person), int16(score), uint16(min(max(min(a.Quality, b.Quality), 0), 1) * 65535)}
 }
 
-// sort makes what is computed from the trials independent of their order.
+// sort makes results independent of the order of the trials.
 func (e *Evidence) sort() {
 	slices.SortFunc(e.mated, func(a, b matedTrial) int {
 		return cmp.Or(cmp.Compare(a.person, b.person), cmp.Compare(a.score, b.score), cmp.Compare(a.quality, b.quality))
@@ -100,7 +96,7 @@ func (e *Evidence) sort() {
 	})
 }
 
-// ComparePairs compares the pairs of places in samples.
+// ComparePairs compares the pairs, given by indices in samples.
 func ComparePairs(ctx context.Context, samples []Sample, pairs [][2]int, compare Compare) (*Evidence, error) {
 	e, err := newEvidence(samples)
 	if err != nil {
@@ -134,9 +130,8 @@ func ComparePairs(ctx context.Context, samples []Sample, pairs [][2]int, compare
 	return e, nil
 }
 
-// CompareAll compares every sample with every other one, on all cores. Its memory
-// is bounded: of the non-mated comparisons it keeps the counts of scores and
-// those that score highest.
+// CompareAll compares every sample with every other one, on all cores. Its memory is bounded: it
+// keeps the counts of scores, and only the highest-scoring non-mated comparisons.
 func CompareAll(ctx context.Context, samples []Sample, compare Compare) (*Evidence, error) {
 	e, err := newEvidence(samples)
 	if err != nil {
@@ -153,46 +148,37 @@ func (e *Evidence) compareAll(ctx context.Context, samples []Sample, compare Com
 	if mated, _ := pairCounts(e.photos); mated > matedMax {
 		return fmt.Errorf("%w: %d mated pairs, more than %d", ErrTooMany, mated, matedMax)
 	}
-	var next atomic.Int64
 	var mu sync.Mutex // guards e
-	var workers errgroup.Group
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() error {
-			part := new(Evidence)
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(samples) {
-					break
-				}
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				part.row(samples, i, compare)
-				if len(part.nonMated) >= spillMax {
-					mu.Lock()
-					part.floor = e.take(part)
-					mu.Unlock()
-				}
+	var parts []*Evidence
+	err := parallel(len(samples), func() func(int) error {
+		part := new(Evidence)
+		parts = append(parts, part)
+		return func(i int) error {
+			part.row(samples, i, compare)
+			if len(part.nonMated) >= spillMax {
+				mu.Lock()
+				part.floor = e.take(part)
+				mu.Unlock()
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			e.take(part)
-			for s := range e.Mated {
-				e.Mated[s] += part.Mated[s]
-				e.NonMated[s] += part.NonMated[s]
-			}
-			return nil
-		})
-	}
-	if err := workers.Wait(); err != nil {
+			return ctx.Err()
+		}
+	})
+	if err != nil {
 		return err
+	}
+	for _, part := range parts {
+		e.take(part)
+		for s := range e.Mated {
+			e.Mated[s] += part.Mated[s]
+			e.NonMated[s] += part.NonMated[s]
+		}
 	}
 	e.settle()
 	e.sort()
 	return nil
 }
 
-// row compares a sample with those before it.
+// row compares a sample with all earlier ones.
 func (e *Evidence) row(samples []Sample, i int, compare Compare) {
 	a := samples[i]
 	if !a.Acquired {
@@ -215,7 +201,7 @@ func (e *Evidence) row(samples []Sample, i int, compare Compare) {
 	}
 }
 
-// take moves the trials of part to e, and returns the floor from then on.
+// take moves the trials of part to e, and returns the new floor.
 func (e *Evidence) take(part *Evidence) int {
 	e.mated = append(e.mated, part.mated...)
 	e.nonMated = append(e.nonMated, part.nonMated...)
@@ -230,15 +216,15 @@ func (e *Evidence) take(part *Evidence) int {
 	return e.floor
 }
 
-// settle makes the floor depend on all scores alone, not on the order in which
-// they came. It is never below an earlier one, which came from a part of them.
+// settle makes the floor depend on all scores alone, not on their order. It is never below an
+// earlier floor, which came from a part of the scores.
 func (e *Evidence) settle() {
 	if e.NonMated.Total() > int64(e.tailMax) {
 		e.raise(tailFloor(&e.NonMated, e.tailMax/2))
 	}
 }
 
-// tailFloor is the lowest floor that leaves so many comparisons at most.
+// tailFloor returns the lowest floor that leaves at most the given number of comparisons.
 func tailFloor(h *Histogram, most int) int {
 	n := h.Total()
 	floor := 0
@@ -254,8 +240,7 @@ func (e *Evidence) raise(floor int) {
 	e.nonMated = slices.DeleteFunc(e.nonMated, func(t trial) bool { return int(t.score) < e.floor })
 }
 
-// countPhotos counts the pairs that can't be compared, and the photographs of
-// each person.
+// countPhotos counts the pairs that can't be compared, and the photographs of each person.
 func (e *Evidence) countPhotos(samples []Sample) {
 	e.photos = make([]int, e.persons)
 	all := make([]int, e.persons)
@@ -270,8 +255,8 @@ func (e *Evidence) countPhotos(samples []Sample) {
 	e.MatedFailed, e.NonMatedFailed = mated-acquired, others-acquiredOthers
 }
 
-// pairCounts is the number of pairs of one person's and of two persons'
-// photographs, of which each person has photos.
+// pairCounts returns the number of pairs of photographs that show one person, and of those that
+// show two. photos has the number of photographs of each person.
 func pairCounts(photos []int) (mated, nonMated int64) {
 	var n, squares int64
 	for _, p := range photos {

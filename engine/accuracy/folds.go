@@ -2,30 +2,28 @@ package accuracy
 
 import "math"
 
-// Decision is one pair of a list with folds: whether it is mated, and its score,
-// −1 when a photograph has no face.
+// Decision is one pair of a list with folds. Its score is −1 if a photograph has no face.
 type Decision struct {
 	Fold  int
 	Mated bool
 	Score int
 }
 
-// Folds is the outcome of the protocol of the data set LFW (view 2): for
-// each fold the share of right decisions at the threshold that is best on the
-// other folds.
+// Folds is the result of the protocol of the data set LFW (view 2): for each fold, the share of
+// right decisions at the threshold that is best on the other folds.
 type Folds struct {
 	N int `json:"folds"`
-	// Mean is over the folds, StandardError its standard error.
+	// Mean is the mean over the folds, StandardError its standard error.
 	Mean          float64 `json:"meanShareRight"`
 	StandardError float64 `json:"standardError"`
-	// ThresholdMin and ThresholdMax are those of the thresholds that were used.
+	// ThresholdMin and ThresholdMax are the range of the thresholds.
 	ThresholdMin int `json:"thresholdMin"`
 	ThresholdMax int `json:"thresholdMax"`
 }
 
-// CrossValidate decides each fold at the threshold that is best on the others, in
-// the middle of the lowest ones that are equally good; nil if there are fewer than
-// two folds.
+// CrossValidate decides each fold at the threshold that is best on the others. If neighbouring
+// thresholds are equally good, it takes the middle of the lowest of them. It returns nil for fewer
+// than two folds.
 func CrossValidate(pairs []Decision) *Folds {
 	n := 0
 	for _, p := range pairs {
@@ -59,7 +57,7 @@ func CrossValidate(pairs []Decision) *Folds {
 	return out
 }
 
-// bestThreshold is where most pairs outside the fold are decided rightly.
+// bestThreshold returns the threshold that decides most pairs outside the fold rightly.
 func bestThreshold(pairs []Decision, fold int) int {
 	var gain [Thresholds]int // of raising the threshold above the score
 	right := 0

@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// percentMin is the least rate that is shown in percent.
+// percentMin is the smallest rate that is shown in percent.
 const percentMin = .001
 
-// String is the rate for people, with its interval in square brackets if it has
-// one, all in percent or all in powers of ten.
+// String returns the rate for people, with its interval in square brackets if it has one: all in
+// percent or all in powers of ten.
 func (r Rate) String() string {
 	in := r.Interval
 	if in == nil {
@@ -25,7 +25,7 @@ func (r Rate) String() string {
 	return fmt.Sprintf("%s [%s–%s]", powers(r.Value), powers(in.Low), powers(in.High))
 }
 
-// Format is a rate for people, in two or three digits.
+// Format returns a rate for people, in two or three digits.
 func Format(rate float64) string {
 	switch {
 	case rate > .9995 && rate < 1:
@@ -38,7 +38,6 @@ func Format(rate float64) string {
 	return powers(rate)
 }
 
-// powers is a rate in powers of ten.
 func powers(rate float64) string {
 	if !(rate > 0) {
 		return "0"

@@ -2,17 +2,17 @@ package accuracy
 
 import "facet/engine/score"
 
-// Thresholds is the number of thresholds that differ: 0, at which everything
-// matches, to score.Max+1, at which nothing does.
+// Thresholds is the number of distinct thresholds: from 0, at which everything matches, to
+// score.Max+1, at which nothing does.
 const Thresholds = score.Max + 2
 
 // Histogram counts comparisons by score.
 type Histogram [score.Max + 1]int64
 
-// Total is the number of comparisons.
+// Total returns the number of comparisons.
 func (h *Histogram) Total() int64 { return h.AtLeast(0) }
 
-// AtLeast is the number of comparisons that match at the threshold.
+// AtLeast returns the number of comparisons that match at the threshold.
 func (h *Histogram) AtLeast(threshold int) int64 {
 	var n int64
 	for s := max(threshold, 0); s < len(h); s++ {
@@ -26,8 +26,8 @@ type Curve struct {
 	FMR, FNMR [Thresholds]float64
 }
 
-// CurveOf computes the curve of mated and non-mated comparisons; the rates of
-// those of which there are none are 0.
+// CurveOf returns the curve of mated and non-mated comparisons. Without comparisons of a kind its
+// rates are 0.
 func CurveOf(mated, nonMated *Histogram) *Curve {
 	c := new(Curve)
 	m, n := float64(max(mated.Total(), 1)), float64(max(nonMated.Total(), 1))
@@ -43,9 +43,9 @@ func CurveOf(mated, nonMated *Histogram) *Curve {
 	return c
 }
 
-// EER is the equal error rate and the lowest threshold at which FNMR is not below
-// FMR. When the curve jumps over equality, as it does with integer scores, the
-// rate is where the straight line of the jump crosses it.
+// EER returns the equal error rate and the lowest threshold at which FNMR is not below FMR. If the
+// curve jumps over equality, as it does with integer scores, the rate is where the straight line of
+// the jump crosses it.
 func (c *Curve) EER() (rate float64, threshold int) {
 	t := 0
 	for t < Thresholds-1 && c.FNMR[t] < c.FMR[t] {
@@ -62,7 +62,7 @@ func (c *Curve) EER() (rate float64, threshold int) {
 	return c.FMR[t-1] + share*(c.FMR[t]-c.FMR[t-1]), t
 }
 
-// ThresholdFor is the lowest threshold whose FMR is at most rate.
+// ThresholdFor returns the lowest threshold whose FMR is at most rate.
 func (c *Curve) ThresholdFor(rate float64) int {
 	t := 0
 	for t < Thresholds-1 && c.FMR[t] > rate {

@@ -4,16 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 )
 
 const (
-	// ListLength is the length of the candidate list that FNIR and FPIR are of.
+	// ListLength is the length of the candidate list for FNIR and FPIR.
 	ListLength = 10
 	// GalleryDraws is how many galleries are drawn of each size.
 	GalleryDraws  = 10
@@ -21,19 +17,18 @@ const (
 	thresholdsMax = 32
 )
 
-// Identification are the rates of searches 1:N in one experiment: the first
-// acquired photograph of a person is its reference, galleries are drawn among the
-// persons, and every other photograph of an enrolled person is searched (mated).
-// Every photograph of anybody is also searched with its own person's reference,
-// if enrolled, left out (non-mated).
+// Identification has the rates of searches 1:N in one experiment. The first acquired photograph of
+// each person is the reference, and galleries are drawn among the persons. Every other photograph
+// of an enrolled person is searched (mated). Every photograph is also searched with its own
+// person's reference left out (non-mated).
 type Identification struct {
 	Persons int `json:"persons"`
-	// NotEnrolled are the persons of whom no photograph has a face (FTE).
+	// NotEnrolled is the share of persons of whom no photograph has a face (FTE).
 	NotEnrolled Rate   `json:"fte"`
 	Sizes       []Size `json:"galleries"`
 }
 
-// Size are the rates of galleries of one size.
+// Size has the rates of galleries of one size.
 type Size struct {
 	// N is the number of references, Draws the number of galleries drawn.
 	N     int `json:"n"`
@@ -45,29 +40,28 @@ type Size struct {
 	At       []SizeAt `json:"atThresholds"`
 }
 
-// SizeAt are the rates of a gallery size at a threshold.
+// SizeAt has the rates of a gallery size at a threshold.
 type SizeAt struct {
 	Threshold int `json:"threshold"`
-	// FPIR is the share of non-mated searches with a candidate at or above the
-	// threshold, FNIR that of mated searches whose mate is below it or not among
-	// the first ListLength.
+	// FPIR is the share of non-mated searches with a candidate at or above the threshold. FNIR is
+	// the share of mated searches whose mate is below it or not among the first ListLength.
 	FPIR Rate `json:"fpir"`
 	FNIR Rate `json:"fnir"`
 }
 
-// tallies of a person: for each size the events of rank 1, rank ListLength, then
-// of FPIR and FNIR at each threshold; mated and non-mated searches.
+// tally counts the events of a person. For each size, events has those of rank 1 and rank
+// ListLength, then those of FPIR and FNIR at each threshold.
 type tally struct {
 	events          []int32
 	mated, nonMated []int32 // searches by size
-	found           []int32 // photographs that had a mate in one of the galleries, by size
+	found           []int32 // photographs with a mate in one of the galleries, by size
 }
 
 type identifier struct {
 	samples    []Sample
 	compare    Compare
-	references []int // sample of each enrolled person, in the order of persons
-	enrolled   []int // place in references by person, −1 for none
+	references []int // index in samples of each enrolled person's reference, in the order of persons
+	enrolled   []int // index in references by person, or −1
 	sizes      []int
 	thresholds []int
 	draws      [][]int // permutations of references
@@ -76,8 +70,8 @@ type identifier struct {
 	tallies []tally    // by person
 }
 
-// Identify searches galleries of each of the sizes, which are cut to the number of
-// persons; 0 means all.
+// Identify searches galleries of each of the sizes. A size of 0, or above the number of persons,
+// means all.
 func Identify(ctx context.Context, samples []Sample, compare Compare, sizes, thresholds []int) (*Identification, error) {
 	if len(samples) > SamplesMax || len(sizes) > sizesMax || len(thresholds) > thresholdsMax {
 		return nil, fmt.Errorf("%w: %d photographs, %d sizes, %d thresholds", ErrTooMany, len(samples), len(sizes), len(thresholds))
@@ -132,29 +126,18 @@ func (d *identifier) searchAll(ctx context.Context) error {
 	for p := range d.tallies {
 		d.tallies[p] = tally{make([]int32, n*d.perSize()), make([]int32, n), make([]int32, n), make([]int32, n)}
 	}
-	var next atomic.Int64
-	var workers errgroup.Group
-	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() error {
-			scores := make([]int, len(d.references))
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(d.samples) {
-					return nil
-				}
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				if d.samples[i].Acquired {
-					d.search(i, scores)
-				}
+	return parallel(len(d.samples), func() func(int) error {
+		scores := make([]int, len(d.references))
+		return func(i int) error {
+			if d.samples[i].Acquired {
+				d.search(i, scores)
 			}
-		})
-	}
-	return workers.Wait()
+			return ctx.Err()
+		}
+	})
 }
 
-// drawsOf is the number of galleries of a size: there is one of all persons.
+// drawsOf returns the number of galleries of a size; all persons make only one.
 func (d *identifier) drawsOf(size int) int {
 	if size == len(d.references) {
 		return 1
@@ -166,9 +149,9 @@ func (d *identifier) drawsOf(size int) int {
 func (d *identifier) search(probe int, scores []int) {
 	person := d.samples[probe].Person
 	own := d.enrolled[person]
-	mate := -1 // no score: the photograph is the reference itself
+	mate := -1 // no score if the photograph is the reference
 	for r, ref := range d.references {
-		if ref != probe { // whose score is not looked at
+		if ref != probe { // the reference's own score is never read
 			scores[r] = d.compare(probe, ref)
 		}
 	}
@@ -208,15 +191,15 @@ func (d *identifier) search(probe int, scores []int) {
 	}
 }
 
-// outcome is that of one probe in one gallery.
+// outcome is the result of one probe in one gallery.
 type outcome struct {
-	best   int // highest score of another person's reference, −1 for none
-	better int // how many of them are at or above the mate's
+	best   int // highest score of another person's reference, or −1
+	better int // how many other references score at least as high as the mate
 	mate   int
-	mated  bool // the mate is in the gallery and is another photograph
+	mated  bool // the gallery has the mate, which is another photograph
 }
 
-// perSize is the number of events of a size.
+// perSize returns the number of events of a size.
 func (d *identifier) perSize() int { return 2 + 2*len(d.thresholds) }
 
 func (d *identifier) count(person, size int, o outcome) {
@@ -270,10 +253,10 @@ func (d *identifier) rates() []Size {
 	return sizes
 }
 
-// rate is the share of events among trials over all persons, its interval that of
-// resampling the persons that are searched for; photos of them are different ones:
-// the galleries drawn repeat the same searches. The galleries' persons are not
-// resampled, draws of them are averaged.
+// rate returns the share of events among trials over all persons. Its interval comes from
+// resampling the probes' persons. photos is the number of their distinct photographs, because
+// several galleries repeat the same searches. The galleries' persons are not resampled; their draws
+// are averaged.
 func (d *identifier) rate(events, trials func(t *tally) int32, photos int64) Rate {
 	var sum, all int64
 	for p := range d.tallies {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Bounds on a list of pairs.
+// Limits of a list of pairs.
 const (
 	pairsMax     = 1_000_000
 	foldsMax     = 1000
@@ -18,11 +18,10 @@ const (
 	photoNumbers = 1_000_000
 )
 
-// ErrPairs is returned for a list of pairs that can't be read. The text behind it
-// names the line.
+// ErrPairs is returned for an unreadable list of pairs. The text after it names the line.
 var ErrPairs = errors.New("list of pairs is not usable")
 
-// Photo names a photograph: the number, from 1, of a person's.
+// Photo names a photograph: a person and a number from 1.
 type Photo struct {
 	Person string
 	Number int
@@ -37,11 +36,10 @@ type Pair struct {
 // Mated reports whether both photographs show one person.
 func (p Pair) Mated() bool { return p.A.Person == p.B.Person }
 
-// ReadPairs reads a list in the format of the data set LFW: a first line
-// with the number of folds and of pairs of each kind in a fold (or the latter
-// alone, for one fold), then for each fold so many lines "name number number" and
-// "name number name number", separated by tabs or spaces. Errors wrap ErrPairs or
-// come from r.
+// ReadPairs reads a list in the format of the data set LFW. The first line has the number of folds
+// and of pairs of each kind in a fold, or only the latter for one fold. Each fold then has that
+// many lines "name number number", and that many lines "name number name number", separated by tabs
+// or spaces. Errors wrap ErrPairs or come from r.
 func ReadPairs(r io.Reader) ([]Pair, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, pairLineMax), pairLineMax)
@@ -148,7 +146,6 @@ func parsePair(fields []string) (Pair, error) {
 	return p, nil
 }
 
-// number reads a whole number from 1 to limit.
 func number(text string, limit int) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > limit {

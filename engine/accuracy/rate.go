@@ -8,11 +8,11 @@ import (
 // Rate is a share of events among trials.
 type Rate struct {
 	Value float64 `json:"value"`
-	// Events and Trials are what was counted; both are 0 for a rate that is no
-	// plain share, such as an EER or a mean over persons.
+	// Events and Trials are the counts. Both are 0 for a rate that is no plain share, such as an
+	// EER or a mean over persons.
 	Events int64 `json:"events,omitzero"`
 	Trials int64 `json:"trials,omitzero"`
-	// Interval is nil where none can be given.
+	// Interval is nil if there is none.
 	Interval *Interval `json:"interval95,omitempty"`
 }
 
@@ -25,13 +25,13 @@ type Interval struct {
 // z95 is the normal deviate of a two-sided 95 % interval.
 const z95 = 1.959963984540054
 
-// Share is the rate of events among trials, 0 without trials, without interval.
+// Share returns the rate of events among trials, without interval; 0 without trials.
 func Share(events, trials int64) Rate {
 	return Rate{Value: float64(events) / float64(max(trials, 1)), Events: events, Trials: trials}
 }
 
-// Wilson is the 95 % score interval (Wilson 1927) of events among independent
-// trials; 0 to 1 without trials.
+// Wilson returns the 95 % score interval (Wilson 1927) of events among independent trials; 0 to 1
+// without trials.
 func Wilson(events, trials int64) Interval {
 	return wilson(float64(events)/float64(max(trials, 1)), float64(trials))
 }
@@ -45,7 +45,7 @@ func wilson(p, n float64) Interval {
 	half := z95 / (1 + z95*z95/n) * math.Sqrt(p*(1-p)/n+z95*z95/(4*n*n))
 	in := Interval{max(0, middle-half), min(1, middle+half)}
 	if p <= 0 {
-		in.Low = 0 // not a rounding error above it
+		in.Low = 0 // removes a rounding error
 	}
 	if p >= 1 {
 		in.High = 1
@@ -53,8 +53,8 @@ func wilson(p, n float64) Interval {
 	return in
 }
 
-// percentiles is the middle 95 % of values, which it sorts; nil when there are
-// none or one of them is NaN.
+// percentiles returns the middle 95 % of values, which it sorts. It returns nil if there are none
+// or one is NaN.
 func percentiles(values []float64) *Interval {
 	slices.Sort(values) // NaN come first
 	if len(values) == 0 || math.IsNaN(values[0]) {
@@ -69,9 +69,8 @@ func percentiles(values []float64) *Interval {
 	return &Interval{at(.025), at(.975)}
 }
 
-// widen returns the rate with an interval: the wider one of the resampled values
-// and of that many independent trials. Resampling alone shows no uncertainty about
-// an event that never happened.
+// widen returns the rate with the wider of two intervals: that of the resampled values, and that of
+// independent trials. Resampling alone shows no uncertainty about an event that never happened.
 func (r Rate) widen(values []float64, trials int64) Rate {
 	r.Interval = percentiles(values)
 	if r.Interval != nil {
@@ -82,6 +81,6 @@ func (r Rate) widen(values []float64, trials int64) Rate {
 	return r
 }
 
-// Deviate is the normal deviate of a rate, the scale of a DET plot's axes: −∞ for
-// 0, 0 for one half, +∞ for 1.
+// Deviate returns the normal deviate of a rate, the scale of a DET plot's axes: −∞ for 0, 0 for
+// one half, +∞ for 1.
 func Deviate(rate float64) float64 { return math.Sqrt2 * math.Erfinv(2*rate-1) }

@@ -8,21 +8,21 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Intervals come from resampling persons with replacement (the subset bootstrap
-// of Bolle, Ratha and Pankanti, "Error analysis of pattern recognition systems",
-// CVIU 93, 2004): a person that is drawn w times brings its mated comparisons w
-// times, and two persons their non-mated comparisons w·v times. A person is not
-// compared with a copy of itself. The 95 % interval is the middle 95 % of what
-// the resamples give, and at least Wilson's, which takes all comparisons for
-// independent: resampling alone would call a rate of which no event was seen certain.
+// Intervals come from resampling persons with replacement (the subset bootstrap of Bolle, Ratha and
+// Pankanti, "Error analysis of pattern recognition systems", CVIU 93, 2004). A person that is drawn
+// w times counts its mated comparisons w times, and a pair of persons its non-mated comparisons
+// w·v times. A person is not compared with a copy of itself.
+//
+// The 95 % interval is the middle 95 % of the resampled rates, and at least Wilson's, which assumes
+// independent comparisons. Resampling alone would call a rate without any event certain.
 
 const (
-	// Resamples is the number of resamples behind an interval.
+	// Resamples is the number of resamples for an interval.
 	Resamples = 500
 	seed      = 19795
 )
 
-// drawn returns how often each person is in a resample.
+// drawn returns how often a resample has each person.
 func drawn(resample, persons int) []int64 {
 	r := rand.New(rand.NewPCG(seed, uint64(resample)))
 	w := make([]int64, persons)
@@ -32,32 +32,43 @@ func drawn(resample, persons int) []int64 {
 	return w
 }
 
-// resamples calls each once for every resample, on all cores; each has a number
-// from 0 to Resamples−1 and writes only to what belongs to it.
+// resamples calls each once for every resample, numbered 0 to Resamples−1, on all cores. each writes
+// only to memory of its resample.
 func resamples(each func(resample int)) {
+	_ = parallel(Resamples, func() func(int) error { // each returns no error
+		return func(i int) error {
+			each(i)
+			return nil
+		}
+	})
+}
+
+// parallel calls each(i) for i from 0 to n−1, on all cores, until one fails. Every goroutine gets an
+// each of its own from worker.
+func parallel(n int, worker func() (each func(i int) error)) error {
 	var next atomic.Int64
 	var workers errgroup.Group
 	for range runtime.GOMAXPROCS(0) {
+		each := worker()
 		workers.Go(func() error {
-			for {
-				r := int(next.Add(1)) - 1
-				if r >= Resamples {
-					return nil
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				if err := each(i); err != nil {
+					return err
 				}
-				each(r)
 			}
+			return nil
 		})
 	}
-	_ = workers.Wait() // they return no error
+	return workers.Wait()
 }
 
-// resampled holds the rates of one resample of an Evidence.
+// resampled has the rates of one resample of an Evidence.
 type resampled struct {
 	Curve
-	// The means over persons and over pairs of persons; the latter is all 0 unless
-	// every pair was compared.
+	// The means over persons and over pairs of persons. The latter is 0 unless every pair was
+	// compared.
 	personFNMR, personFMR [Thresholds]float64
-	floor                 int // FMR below this threshold is not known
+	floor                 int // FMR is unknown below this threshold
 }
 
 func (e *Evidence) resample(n int) *resampled {
@@ -82,7 +93,7 @@ func (e *Evidence) resample(n int) *resampled {
 	}
 	out.Curve = *CurveOf(&mated, &nonMated)
 	if e.photos != nil {
-		// The total counts those below the floor, too.
+		// The total includes comparisons below the floor.
 		total, pairs := e.drawnPairs(w)
 		share := float64(nonMated.Total()) / float64(max(total, 1))
 		for t := range out.FMR {
@@ -104,7 +115,7 @@ func (e *Evidence) resample(n int) *resampled {
 	return out
 }
 
-// drawnPairs counts the non-mated comparisons and the pairs of persons of a draw.
+// drawnPairs returns the number of non-mated comparisons and of pairs of persons in a draw.
 func (e *Evidence) drawnPairs(w []int64) (comparisons, persons int64) {
 	photos, there := make([]int, e.persons), make([]int, e.persons)
 	for p, n := range e.photos {

@@ -6,31 +6,30 @@ import (
 	"math"
 )
 
-// The score of a cosine says how rarely two persons' photographs are that alike.
-// Up to a false match rate of TailShare that is read off the data; beyond, where a
-// few pairs decide, it comes from a generalised Pareto distribution fitted to the
-// TailShare of comparisons that are most alike (peaks over threshold; Pickands,
-// "Statistical inference using extreme order statistics", Ann. Statist. 3, 1975),
-// by probability-weighted moments (Hosking and Wallis, Technometrics 29, 1987):
+// The score of a cosine says how rarely photographs of two persons are that alike. Down to a false
+// match rate of TailShare it is read off the data. Below, where a few pairs would decide, it comes
+// from a generalised Pareto distribution. This is fitted to the TailShare of comparisons that are
+// most alike (peaks over threshold; Pickands, "Statistical inference using extreme order
+// statistics", Ann. Statist. 3, 1975), by probability-weighted moments (Hosking and Wallis,
+// Technometrics 29, 1987):
 //
 //	P(cosine > u + y | cosine > u) = (1 + shape·y/scale)^(−1/shape)
 //	b0 = mean of y, b1 = mean of y·P(Y > y)
 //	shape = 2 − b0/(b0 − 2·b1), scale = 2·b0·b1/(b0 − 2·b1)
 //
-// Each pair of persons has a weight of 1 in all, however many photographs they
-// have: people of many press photographs would decide the tail otherwise.
+// Each pair of persons has a total weight of 1, however many photographs they have. Otherwise
+// people with many press photographs would decide the tail.
 
 const (
-	// TailShare is the share of non-mated comparisons that is the tail.
+	// TailShare is the share of non-mated comparisons in the tail.
 	TailShare = 1e-3
-	// cosineBins divide −1 … 1; a cosine is known to half of 1.2e-4.
+	// cosineBins is the number of bins of −1 … 1, each 1.2e-4 wide.
 	cosineBins = 1 << 14
-	// tailBinsMin is the least number of bins with comparisons in a tail: below it
-	// a fit means nothing.
+	// tailBinsMin is the smallest number of non-empty bins in a tail that can be fitted.
 	tailBinsMin = 20
 )
 
-// ErrTail is returned when there are too few comparisons for a fit.
+// ErrTail is returned when a fit has too few comparisons.
 var ErrTail = errors.New("accuracy: too few non-mated comparisons")
 
 // Cosines is a weighted histogram of non-mated cosines.
@@ -49,8 +48,8 @@ func (c *Cosines) Add(cosine, weight float64) {
 	c.Pairs++
 }
 
-// NonMatedCosines compares all samples of different persons. cosine returns the
-// similarity of two of them by their indices. Each pair of persons weighs 1.
+// NonMatedCosines compares all samples of different persons. cosine returns the similarity of two
+// samples, given by their indices. Each pair of persons weighs 1.
 func NonMatedCosines(samples []Sample, cosine func(a, b int) float64) *Cosines {
 	photos := make(map[int]int)
 	for _, s := range samples {
@@ -69,11 +68,9 @@ func NonMatedCosines(samples []Sample, cosine func(a, b int) float64) *Cosines {
 	return c
 }
 
-// edge returns the lowest cosine of a bin.
 func edge(bin float64) float64 { return 2*bin/cosineBins - 1 }
 
-// upper is the cosine above which the share of the weight lies, straight lines
-// within a bin.
+// upper returns the cosine above which the share of the weight lies, interpolated within a bin.
 func (c *Cosines) upper(share float64) float64 {
 	left := share * c.total
 	for bin := cosineBins - 1; bin >= 0; bin-- {
@@ -88,8 +85,7 @@ func (c *Cosines) upper(share float64) float64 {
 
 // Tail is the fitted tail.
 type Tail struct {
-	// Cosine is the start of the tail, u: a share of TailShare of the comparisons
-	// lies above it.
+	// Cosine is the start of the tail, u: the share TailShare of the comparisons lies above it.
 	Cosine float64 `json:"cosine"`
 	// Shape below 0 means that the tail ends at Cosine − Scale/Shape.
 	Shape float64 `json:"shape"`
@@ -126,17 +122,17 @@ func (c *Cosines) Tail() (Tail, error) {
 	return Tail{Cosine: u, Shape: 2 - b0/(b0-2*b1), Scale: 2 * b0 * b1 / (b0 - 2*b1)}, nil
 }
 
-// CosineAt is the cosine whose false match rate is fmr, at most TailShare.
+// CosineAt returns the cosine with the false match rate fmr, at most TailShare.
 func (t Tail) CosineAt(fmr float64) float64 {
 	times := TailShare / fmr
-	if math.Abs(t.Shape) < 1e-9 { // the exponential distribution is its limit
+	if math.Abs(t.Shape) < 1e-9 { // the limit is the exponential distribution
 		return t.Cosine + t.Scale*math.Log(times)
 	}
 	return t.Cosine + t.Scale/t.Shape*(math.Pow(times, t.Shape)-1)
 }
 
-// CosinesAt returns the cosines of false match rates: counted down to TailShare,
-// from the tail's fit below it. Errors wrap ErrTail.
+// CosinesAt returns the cosines of false match rates: counted down to TailShare, and from the
+// fitted tail below. Errors wrap ErrTail.
 func (c *Cosines) CosinesAt(rates []float64) ([]float64, Tail, error) {
 	tail, err := c.Tail()
 	if err != nil {

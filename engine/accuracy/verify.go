@@ -4,10 +4,10 @@ import (
 	"math"
 )
 
-// Verification are the rates of comparisons 1:1.
+// Verification has the rates of comparisons 1:1.
 type Verification struct {
-	// MatedPairs and NonMatedPairs were compared, those named failed were not, for
-	// one of their photographs has no face.
+	// MatedPairs and NonMatedPairs were compared. The failed pairs were not, because one of their
+	// photographs has no face.
 	MatedPairs     int64 `json:"matedPairs"`
 	MatedFailed    int64 `json:"matedPairsFailed"`
 	NonMatedPairs  int64 `json:"nonMatedPairs"`
@@ -22,25 +22,25 @@ type Verification struct {
 	Discard []Discard     `json:"errorVersusDiscard,omitempty"`
 }
 
-// AtThreshold are the rates at one threshold.
+// AtThreshold has the rates at one threshold.
 type AtThreshold struct {
 	Threshold int  `json:"threshold"`
 	FMR       Rate `json:"fmr"`
-	// FMRPerson is the mean over pairs of persons of each one's FMR, nil where it is
-	// not known: every pair of photographs must be compared, and those that match kept.
+	// FMRPerson is the mean of the FMR of each pair of persons. It is nil unless every pair of
+	// photographs was compared and all matches were kept.
 	FMRPerson *Rate `json:"fmrMeanOverPersons,omitempty"`
-	// FalsePersonPairs is between how many pairs of persons the false matches are;
-	// 0 where it is not known, since not all of them were kept.
+	// FalsePersonPairs is the number of pairs of persons with false matches, or 0 if not all of
+	// these were kept.
 	FalsePersonPairs int64 `json:"falseMatchPersonPairs,omitzero"`
 	FNMR             Rate  `json:"fnmr"`
-	// FNMRPerson is the mean over persons of each one's FNMR: a person with many
-	// photographs counts no more than one with two.
+	// FNMRPerson is the mean of each person's FNMR: a person with many photographs counts no more
+	// than one with two.
 	FNMRPerson Rate `json:"fnmrMeanOverPersons"`
 	GFAR       Rate `json:"gfar"`
 	GFRR       Rate `json:"gfrr"`
 }
 
-// AtTarget are the rates at the lowest threshold whose FMR is at most Target.
+// AtTarget has the rates at the lowest threshold whose FMR is at most Target.
 type AtTarget struct {
 	Target    float64 `json:"fmrMax"`
 	Threshold int     `json:"threshold"`
@@ -55,7 +55,7 @@ type Point struct {
 	FNMR      float64 `json:"fnmr"`
 }
 
-// Ask says which rates are wanted.
+// Ask selects rates.
 type Ask struct {
 	// Thresholds are scores, 0 to 10000.
 	Thresholds []int
@@ -65,10 +65,10 @@ type Ask struct {
 	Discard int
 }
 
-// pointStep is the distance of the thresholds of Verification.DET.
+// pointStep is the step between the thresholds of Verification.DET.
 const pointStep = 50
 
-// Verify computes the rates that ask names, with intervals.
+// Verify returns the rates that ask selects, with intervals.
 func (e *Evidence) Verify(ask Ask) *Verification {
 	curve := e.Curve()
 	v := &Verification{
@@ -95,7 +95,7 @@ func (e *Evidence) Verify(ask Ask) *Verification {
 	return v
 }
 
-// Curve is the DET curve.
+// Curve returns the DET curve.
 func (e *Evidence) Curve() *Curve { return CurveOf(&e.Mated, &e.NonMated) }
 
 func (e *Evidence) at(t int) AtThreshold {
@@ -125,7 +125,7 @@ func (e *Evidence) at(t int) AtThreshold {
 	return a
 }
 
-// personFMR is the mean over pairs of persons of their FMR.
+// personFMR returns the mean over pairs of persons of their FMR.
 func (e *Evidence) personFMR(threshold int) float64 {
 	var sum float64
 	for _, t := range e.nonMated {
@@ -136,7 +136,7 @@ func (e *Evidence) personFMR(threshold int) float64 {
 	return sum / float64(max(e.personPairsAll(), 1))
 }
 
-// personPairsAll counts the pairs of persons that were compared.
+// personPairsAll returns the number of pairs of persons compared.
 func (e *Evidence) personPairsAll() int64 {
 	var persons int64
 	for _, photos := range e.photos {
@@ -147,12 +147,12 @@ func (e *Evidence) personPairsAll() int64 {
 	return persons * (persons - 1) / 2
 }
 
-// weight is that of a trial when each pair of persons has 1 in all.
+// weight returns the weight of a trial if each pair of persons has 1 in total.
 func (e *Evidence) weight(t trial) float64 {
 	return 1 / (float64(e.photos[t.a]) * float64(e.photos[t.b]))
 }
 
-// personPairs counts the pairs of persons that match at a threshold.
+// personPairs returns the number of pairs of persons with a match at the threshold.
 func (e *Evidence) personPairs(threshold int) int64 {
 	if threshold < e.floor {
 		return 0
@@ -166,7 +166,7 @@ func (e *Evidence) personPairs(threshold int) int64 {
 	return int64(len(pairs))
 }
 
-// intervals fills in all intervals, from the same resamples.
+// intervals computes all intervals from the same resamples.
 func (e *Evidence) intervals(v *Verification) {
 	if e.persons == 0 {
 		return
@@ -215,7 +215,7 @@ func (r *resampled) fmr(threshold int) float64 {
 	return r.FMR[threshold]
 }
 
-// eer is NaN where it would need scores below the floor.
+// eer returns the EER, or NaN if it depends on scores below the floor.
 func (r *resampled) eer() float64 {
 	rate, t := r.EER()
 	if t <= r.floor && r.floor > 0 {
@@ -224,7 +224,7 @@ func (r *resampled) eer() float64 {
 	return rate
 }
 
-// fnmrAt is FNMR where FMR is at most rate, NaN where that lies below the floor.
+// fnmrAt returns the FNMR where the FMR is at most rate, or NaN if that is below the floor.
 func (r *resampled) fnmrAt(rate float64) float64 {
 	t := r.ThresholdFor(rate)
 	if t <= r.floor && r.floor > 0 {

@@ -1,7 +1,6 @@
-// Package enginetest provides a running engine and real photographs to tests. It finds
-// what `make setup` fetched in the folder assets of the module, and fails a test
-// with a clear sentence if it is not there: without models nothing of facet can
-// be tested honestly, so nothing is skipped.
+// Package enginetest provides a running engine and real photographs to tests. It looks for them in
+// the module's folder assets, which `make setup` fills. Without models no test of facet is honest,
+// so a test without them fails and says what to do.
 //
 // It is for tests only and may import engine and its sub-packages.
 package enginetest

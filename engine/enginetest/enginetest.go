@@ -32,8 +32,7 @@ var (
 		"face_recognition/biden.jpg",
 		"scikit-image/astronaut.png",
 	}
-	// Groups maps photographs of several people to the number of faces that a
-	// person sees on them.
+	// Groups maps photographs of several people to the number of faces that a person sees.
 	Groups = map[string]int{
 		"face-api/sample1.jpg": 3,
 		"face-api/sample2.jpg": 3,

@@ -19,9 +19,9 @@ func (m Affine) Apply(p Point) Point {
 	}
 }
 
-// Crop returns the map from a width × height output to the rectangle of src that
-// is centred on centre, scale source pixels for one output pixel, its x axis
-// turned by angle (radians, clockwise on the screen).
+// Crop returns the map from a width × height output to a rectangle of the source. The rectangle is
+// centred on centre and has scale source pixels for one output pixel. Its x axis is turned by angle
+// (radians, clockwise on the screen).
 func Crop(width, height int, centre Point, scale, angle float64) Affine {
 	sin, cos := math.Sincos(angle)
 	m := Affine{A: scale * cos, B: -scale * sin, D: scale * sin, E: scale * cos}
@@ -30,24 +30,12 @@ func Crop(width, height int, centre Point, scale, angle float64) Affine {
 	return m
 }
 
-// Invert returns the inverse map; an error if there is none.
-func (m Affine) Invert() (Affine, error) {
-	det := m.A*m.E - m.B*m.D
-	if math.Abs(det) < 1e-12 || math.IsNaN(det) || math.IsInf(det, 0) {
-		return Affine{}, errors.New("imaging: map has no inverse")
-	}
-	inv := Affine{A: m.E / det, B: -m.B / det, D: -m.D / det, E: m.A / det}
-	moved := inv.Apply(Point{X: m.C, Y: m.F})
-	inv.C, inv.F = -moved.X, -moved.Y
-	return inv, nil
-}
-
 // Scale returns the length of a unit step along the output's x axis.
 func (m Affine) Scale() float64 { return math.Hypot(m.A, m.D) }
 
-// Fit returns the similarity (turn, uniform scale, shift; no mirroring) that maps
-// from to to with the least sum of squared distances. The two have the same
-// length, at least 2; an error if the points of from coincide.
+// Fit returns the similarity (turn, uniform scale, shift; no mirroring) that maps from to to with
+// the least sum of squared distances. Both have the same length, at least 2. It returns an error if
+// the points of from coincide.
 func Fit(from, to []Point) (Affine, error) {
 	if len(from) != len(to) || len(from) < 2 {
 		return Affine{}, errors.New("imaging: fit needs two equally long lists of points")

@@ -8,34 +8,34 @@ import (
 	"math/bits"
 )
 
-// A BMP is a file header of 14 bytes, an information header that begins with its
-// own length, masks or a palette, and rows of whole 32-bit words, the lowest first
-// or, with a height below zero, the highest.
+// A BMP is a file header of 14 bytes, an information header that begins with its own length, masks
+// or a palette, and rows of whole 32-bit words. The lowest row comes first or, with a negative
+// height, the highest.
 const (
 	bmpFileHead = 14
-	bmpMasks    = bmpFileHead + 40 // masks lie there, within the header or behind it
+	bmpMasks    = bmpFileHead + 40 // offset of the masks, within the header or after it
 
 	// Lengths of the information header: of OS/2 1.x and 2.x, and of Windows.
 	bmpOS2      = 12
 	bmpOS2Short = 16
 	bmpOS2Long  = 64
 	bmpWindows  = 40
-	bmpMasked   = 52 // from here on the masks are in the header
-	bmpAlpha    = 56 // from here on that of transparency is
+	bmpMasked   = 52 // from here on the header contains the masks
+	bmpAlpha    = 56 // from here on also that of transparency
 	bmpV4       = 108
 	bmpV5       = 124
 
 	bmpColoursMax = 256
 
-	// Kinds of compression. OS/2 has others by the numbers from 3 on.
+	// Kinds of compression. OS/2 has others from 3 on.
 	bmpPlain      = 0
 	bmpRunLength4 = 2
 	bmpBitFields  = 3
 	bmpAlphaField = 6
 )
 
-// bmpImage is a source: what the head of a BMP says of the rows. They are read from
-// the file one by one.
+// bmpImage is a source: what the head of a BMP says about the rows. They are read from the file one
+// by one.
 type bmpImage struct {
 	width, height int
 	topDown       bool
@@ -46,7 +46,6 @@ type bmpImage struct {
 	masks         [4]uint32 // of red, green, blue and alpha, for 16 and 32 bits
 }
 
-// configBMP fills c from the head of a BMP.
 func configBMP(c *Config, data []byte) error {
 	if len(data) < bmpFileHead+bmpOS2 {
 		return errTruncated
@@ -82,7 +81,7 @@ const (
 	rowTables = 24 // of a pixel of the width, for turning and shrinking rows
 )
 
-// readBMP reads the head, whose information header has the given length.
+// readBMP reads the head; size is the length of its information header.
 func readBMP(data []byte, size int) (*bmpImage, error) {
 	o := binary.LittleEndian
 	head := data[bmpFileHead:]
@@ -130,7 +129,7 @@ func readBMP(data []byte, size int) (*bmpImage, error) {
 
 var errBMPHead = errors.New("its rows begin in its header, or not behind it and its colours")
 
-// planesAt returns where the number of planes lies in a header, before the bits.
+// planesAt returns the offset of the number of planes in a header.
 func planesAt(size int) int {
 	if size == bmpOS2 {
 		return 8
@@ -138,8 +137,8 @@ func planesAt(size int) int {
 	return 12
 }
 
-// checkStart refuses rows that do not start behind the head and its colours. In a
-// head whose length is damaged other bytes would be taken for the palette.
+// checkStart refuses rows that do not start directly after the head and its colours. If the head's
+// length is damaged, other bytes would be taken for the palette.
 func (b *bmpImage) checkStart(head, colours, entry int) error {
 	if colours < 0 || colours > bmpColoursMax || b.at != head+entry*colours {
 		return errBMPHead
@@ -147,7 +146,6 @@ func (b *bmpImage) checkStart(head, colours, entry int) error {
 	return nil
 }
 
-// readPalette reads as many colours as there are.
 func (b *bmpImage) readPalette(data []byte, size, colours int) error {
 	entry := 4
 	if size == bmpOS2 {
@@ -171,7 +169,6 @@ func (b *bmpImage) readPalette(data []byte, size, colours int) error {
 	return nil
 }
 
-// readMasks reads which bits of a pixel of 16 or 32 are which channel.
 func (b *bmpImage) readMasks(data []byte, size int, compression uint32, colours int) error {
 	start := bmpFileHead + size
 	switch {
@@ -198,8 +195,8 @@ func (b *bmpImage) readMasks(data []byte, size int, compression uint32, colours 
 	return b.checkStart(start, colours, 4)
 }
 
-// channelsApart reports whether the masks are channels beside each other: of 8 bits, or of 4
-// to 6 in a pixel of 16. There may be no transparency.
+// channelsApart reports whether the masks are separate channels of 8 bits each, or of 4 to 6 bits
+// in a pixel of 16. Transparency may be missing.
 func (b *bmpImage) channelsApart() bool {
 	var all uint32
 	for i, m := range b.masks {
@@ -219,7 +216,7 @@ func (b *bmpImage) channelsApart() bool {
 	return true
 }
 
-// checkIndices refuses a pixel of a colour that the palette does not have.
+// checkIndices refuses a pixel whose colour is not in the palette.
 func (b *bmpImage) checkIndices(data []byte) error {
 	if b.colours == 0 || b.colours == 1<<b.bits {
 		return nil
@@ -251,7 +248,6 @@ func (b *bmpImage) decode(_ context.Context, im *Image, c *Config, s Shrink, dat
 	return nil
 }
 
-// writer returns a function that writes a row of the file as RGB.
 func (b *bmpImage) writer() func(row, stored []uint8) {
 	switch b.bits {
 	case 16, 32:
@@ -296,7 +292,7 @@ func (b *bmpImage) maskedWriter() func(row, stored []uint8) {
 	}
 }
 
-// bmpChannel takes the bits of a mask, the highest eight if there are more.
+// bmpChannel extracts the bits of a mask, the highest eight if there are more.
 type bmpChannel struct {
 	shift int
 	mask  uint32

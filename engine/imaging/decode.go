@@ -7,22 +7,22 @@ import (
 	"image"
 )
 
-// Limits of an image, checked before memory for its pixels is taken.
+// Limits of an image, checked before its pixels are allocated.
 const (
 	MinSide   = 16
 	MaxSide   = 12_000
 	MaxPixels = 40_000_000
 )
 
-// ErrDecode says that the bytes are not an image that Decode reads. The text
-// behind it says why, in words for the caller who sent it.
+// ErrDecode is returned for bytes that are not an image that Decode reads. The text after it tells
+// the client why.
 var ErrDecode = errors.New("not a usable image")
 
 var errTruncated = errors.New("it ends early")
 
-// Shrink is what both sides of an image are divided by while it is decoded,
-// rounded up. JPEG decoders do it before they reverse the cosine transform, which
-// saves most of the time and of the memory; see boxRows for the other formats.
+// Shrink divides both sides of an image while it is decoded, rounded up. JPEG decoders shrink
+// before they reverse the cosine transform, which saves most of the time and the memory; see
+// boxRows for the other formats.
 type Shrink int
 
 // The divisors.
@@ -35,37 +35,36 @@ const (
 
 func (s Shrink) side(n int) int { return (n + int(s) - 1) / int(s) }
 
-// Config is what the head of an image says.
+// Config is the content of an image's head.
 type Config struct {
 	// Format is the format's name, one of Formats.
 	Format string
-	// Width and Height are as stored, before an EXIF orientation turns them.
+	// Width and Height are as stored, before the EXIF orientation is applied.
 	Width, Height int
 
 	orientation int
 	source      source
-	fixedBytes  int64 // taken at any shrink
-	pixelBytes  int64 // taken for a pixel of the result, besides it
+	fixedBytes  int64 // memory for decoding at any shrink
+	pixelBytes  int64 // memory for each pixel of the result, besides it
 }
 
 // source decodes the pixels of one format.
 type source interface {
-	// decode makes im what c announces of data, shrunk and turned upright. What
-	// takes long looks at ctx.
+	// decode decodes data into im, shrunk and upright; c is its config. Slow decoders check ctx.
 	decode(ctx context.Context, im *Image, c *Config, s Shrink, data []byte) error
 }
 
-// Bytes is about the memory that DecodeInto takes, the result and its halves
-// (Pyramid) among it; it follows from the head and is never below the truth.
+// Bytes returns an upper bound of DecodeInto's memory, including the result and its halves
+// (Pyramid). It follows from the head.
 func (c Config) Bytes(s Shrink) int64 {
 	return c.fixedBytes + int64(s.side(c.Width))*int64(s.side(c.Height))*(ownBytes+c.pixelBytes)
 }
 
-// ownBytes is what a pixel takes: three bytes of RGB, one for all halved images.
+// ownBytes is the memory of a pixel: three bytes of RGB, and one for all halved images.
 const ownBytes = 4
 
-// DecodeConfig reads format and size, and checks the limits. It
-// takes no memory for pixels. Errors wrap ErrDecode.
+// DecodeConfig reads format and size and checks the limits. It allocates no pixels. Errors wrap
+// ErrDecode.
 func DecodeConfig(data []byte) (Config, error) {
 	f, err := formatOf(data)
 	if err != nil {
@@ -94,8 +93,8 @@ func checkSize(w, h int) error {
 	return nil
 }
 
-// Decode reads an image of one of the Formats and turns it upright as its EXIF
-// orientation says. Transparency is laid on white. Errors wrap ErrDecode.
+// Decode decodes an image of one of the Formats and applies its EXIF orientation. It lays
+// transparency on white. Errors wrap ErrDecode.
 func Decode(data []byte) (*Image, error) {
 	c, err := DecodeConfig(data)
 	if err != nil {
@@ -108,9 +107,9 @@ func Decode(data []byte) (*Image, error) {
 	return im, nil
 }
 
-// DecodeInto is Decode for the bytes of which DecodeConfig returned c, shrunk; it
-// uses the memory of im if that is large enough. After an error im is undefined.
-// If ctx ends the error may be the context's: the slow formats stop.
+// DecodeInto is Decode for the bytes for which DecodeConfig returned c, with a shrink. It reuses
+// the memory of im if that is large enough. After an error im is undefined. If ctx ends, slow
+// formats stop and return its error.
 func (c Config) DecodeInto(ctx context.Context, im *Image, data []byte, s Shrink) error {
 	switch s {
 	case Whole, Half, Quarter, Eighth:
@@ -129,7 +128,7 @@ func (c Config) DecodeInto(ctx context.Context, im *Image, data []byte, s Shrink
 	return nil
 }
 
-// plain is a source that makes all pixels first.
+// plain is a source that decodes all pixels first.
 type plain func(data []byte) (image.Image, error)
 
 func (p plain) decode(_ context.Context, im *Image, c *Config, s Shrink, data []byte) error {

@@ -150,7 +150,7 @@ func decode(t testing.TB, data []byte) *imaging.Image {
 	return im
 }
 
-func TestEveryOrientationComesOutUpright(t *testing.T) {
+func TestOrientationsComeOutUpright(t *testing.T) {
 	t.Parallel()
 	picture := drawn(64, 48)
 	want := decode(t, asPNG(t, picture))
@@ -169,7 +169,7 @@ func TestEveryOrientationComesOutUpright(t *testing.T) {
 	}
 }
 
-func TestOrientationsThatMakeNoSenseAreIgnored(t *testing.T) {
+func TestInvalidOrientationsAreIgnored(t *testing.T) {
 	t.Parallel()
 	plain := asJPEG(t, drawn(64, 48))
 	want := decode(t, plain)
@@ -186,7 +186,7 @@ func TestOrientationsThatMakeNoSenseAreIgnored(t *testing.T) {
 	}
 }
 
-func TestColourModelsShowTheSamePicture(t *testing.T) {
+func TestColourModelsShowSamePicture(t *testing.T) {
 	t.Parallel()
 	picture := drawn(40, 30)
 	want := decode(t, asPNG(t, picture))
@@ -236,7 +236,7 @@ func TestTransparencyLiesOnWhite(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoUsableImageIsRefused(t *testing.T) {
+func TestUnusableImagesAreRefused(t *testing.T) {
 	t.Parallel()
 	photo := enginetest.Photo(t, "face_recognition/obama.jpg")
 	picture := enginetest.Photo(t, "scikit-image/coffee.png")
@@ -266,7 +266,8 @@ func TestWhatIsNoUsableImageIsRefused(t *testing.T) {
 	f("a changed byte", broken)
 }
 
-func TestAHugePNGIsRefusedAtOnceAndWithoutMemory(t *testing.T) {
+// The refusal also takes no time.
+func TestHugePNGIsRefusedWithoutMemory(t *testing.T) {
 	data := pngHead(30_000, 30_000, 100<<10)
 	const rounds = 50
 	var before, after runtime.MemStats
@@ -327,7 +328,7 @@ func taken(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-func TestTheAnnouncedMemoryIsEnough(t *testing.T) {
+func TestAnnouncedMemoryIsEnough(t *testing.T) {
 	const slack = 200 << 10 // tables and buffers
 	for name, data := range map[string][]byte{
 		"JPEG 4:2:0":  asJPEG(t, drawn(1001, 999)),

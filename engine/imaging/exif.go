@@ -8,9 +8,8 @@ import (
 
 const exifTagsMax = 1000
 
-// orientationOf returns the orientation, 1 to 8, that an EXIF block says, which is
-// a TIFF file; 1 if it says none that makes sense: a broken EXIF block is no
-// reason to refuse a photo.
+// orientationOf returns the orientation, 1 to 8, in an EXIF block, which is a TIFF file. It returns
+// 1 if there is no valid one: a broken EXIF block is no reason to refuse a photo.
 func orientationOf(block []byte) int {
 	found := 1
 	if len(block) > exifBytesMax {

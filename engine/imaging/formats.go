@@ -12,9 +12,9 @@ import (
 // format is one kind of file.
 type format struct {
 	name string
-	// is tells it by the first bytes.
+	// is recognises the format by the first bytes.
 	is func(data []byte) bool
-	// config fills a Config but for its format, within the limits of checkSize.
+	// config sets all of c but its format, within the limits of checkSize.
 	config func(c *Config, data []byte) error
 }
 

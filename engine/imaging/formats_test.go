@@ -86,7 +86,7 @@ func left(im *imaging.Image, width int) *imaging.Image {
 	return out
 }
 
-func TestEveryFormatShowsTheSamePicture(t *testing.T) {
+func TestFormatsShowSamePicture(t *testing.T) {
 	t.Parallel()
 	truth, bilevel := decode(t, fixture(t, "truth.png")), decode(t, fixture(t, "bilevel.png"))
 	formats := map[string]bool{}
@@ -157,7 +157,7 @@ func boxed(im *imaging.Image, s int) *imaging.Image {
 	return out
 }
 
-func TestShrinkingIsABoxFilterOfTheWhole(t *testing.T) {
+func TestShrinkingIsBoxFilter(t *testing.T) {
 	t.Parallel()
 	for _, name := range fixtures(t) {
 		data := fixture(t, name)
@@ -190,7 +190,7 @@ func TestShrinkingIsABoxFilterOfTheWhole(t *testing.T) {
 	}
 }
 
-func TestAPictureTurnsTheSameAtEveryShrink(t *testing.T) {
+func TestOrientationEqualsAtEveryShrink(t *testing.T) {
 	t.Parallel()
 	picture := drawn(67, 53)
 	for o := 1; o <= 8; o++ {
@@ -218,7 +218,7 @@ func TestAPictureTurnsTheSameAtEveryShrink(t *testing.T) {
 	}
 }
 
-func TestAFileCutShortIsAnErrorAtOnce(t *testing.T) {
+func TestTruncatedFileFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	const most = 200 * time.Millisecond // of the tests beside this one, too
 	for _, name := range fixtures(t) {
@@ -249,7 +249,7 @@ func TestAFileCutShortIsAnErrorAtOnce(t *testing.T) {
 // whole tells that the first frame of an animation is in i sixteenths of it.
 func whole(name string, i int) bool { return name == "animated.gif" && i >= 8 }
 
-func TestAnAnimatedWebPIsRefusedByName(t *testing.T) {
+func TestAnimatedWebPIsRefusedByName(t *testing.T) {
 	t.Parallel()
 	_, err := imaging.Decode(fixture(t, "animated.webp"))
 	if !errors.Is(err, imaging.ErrDecode) || !strings.Contains(err.Error(), "animated") {
@@ -257,7 +257,7 @@ func TestAnAnimatedWebPIsRefusedByName(t *testing.T) {
 	}
 }
 
-func TestARefusalNamesAllFormats(t *testing.T) {
+func TestRefusalNamesAllFormats(t *testing.T) {
 	t.Parallel()
 	_, err := imaging.DecodeConfig([]byte("hello, this is no image at all"))
 	for _, f := range imaging.Formats() {
@@ -267,7 +267,7 @@ func TestARefusalNamesAllFormats(t *testing.T) {
 	}
 }
 
-func TestDecodingStopsWithItsContext(t *testing.T) {
+func TestDecodeStopsWithContext(t *testing.T) {
 	t.Parallel()
 	data := fixture(t, "plain.heic")
 	c, err := imaging.DecodeConfig(data)
@@ -281,7 +281,8 @@ func TestDecodingStopsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestAWarmedHEICDecoderIsKeptAndGoesAgain(t *testing.T) {
+// The compiled decoder stays in its folder until cool removes it.
+func TestWarmedHEICDecoderIsReused(t *testing.T) {
 	cool, err := imaging.Warm(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -309,7 +310,7 @@ func TestAWarmedHEICDecoderIsKeptAndGoesAgain(t *testing.T) {
 	}
 }
 
-func TestBytesBehindTheEndAreIgnored(t *testing.T) {
+func TestTrailingBytesAreIgnored(t *testing.T) {
 	t.Parallel()
 	for _, name := range fixtures(t) {
 		if strings.HasSuffix(name, ".heic") && name != "plain.heic" {

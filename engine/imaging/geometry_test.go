@@ -15,7 +15,7 @@ func near(t *testing.T, what string, got, want imaging.Point) {
 	}
 }
 
-func TestFitFindsTheSimilarityThatWasApplied(t *testing.T) {
+func TestFitFindsAppliedSimilarity(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 8))
 	for range 200 {
@@ -31,15 +31,10 @@ func TestFitFindsTheSimilarityThatWasApplied(t *testing.T) {
 		}
 		p := imaging.Point{X: 3, Y: 77}
 		near(t, "fitted", got.Apply(p), m.Apply(p))
-		back, err := got.Invert()
-		if err != nil {
-			t.Fatal(err)
-		}
-		near(t, "there and back", back.Apply(got.Apply(p)), p)
 	}
 }
 
-func TestFitHasTheLeastSquaresOfAllSimilarities(t *testing.T) {
+func TestFitHasLeastSquares(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(9, 10))
 	from, to := make([]imaging.Point, 5), make([]imaging.Point, 5)
@@ -70,7 +65,7 @@ func TestFitHasTheLeastSquaresOfAllSimilarities(t *testing.T) {
 	}
 }
 
-func TestFitRefusesPointsOnOneSpot(t *testing.T) {
+func TestFitRefusesEqualPoints(t *testing.T) {
 	t.Parallel()
 	p := []imaging.Point{{X: 1, Y: 1}, {X: 1, Y: 1}}
 	q := []imaging.Point{{X: 0, Y: 1}, {X: 1, Y: 1}}
@@ -83,9 +78,6 @@ func TestFitRefusesPointsOnOneSpot(t *testing.T) {
 	nan := []imaging.Point{{X: math.NaN()}, {X: 1}}
 	if _, err := imaging.Fit(nan, q); err == nil {
 		t.Error("fitted a point that is no number")
-	}
-	if _, err := (imaging.Affine{A: 1, B: 1, D: 1, E: 1}).Invert(); err == nil {
-		t.Error("inverted a map to a line")
 	}
 }
 
@@ -102,7 +94,7 @@ func plane(w, h int) *imaging.Image {
 	return im
 }
 
-func TestSampleReadsWhereTheMapSays(t *testing.T) {
+func TestSampleFollowsMap(t *testing.T) {
 	t.Parallel()
 	var p imaging.Pyramid
 	p.Reset(plane(200, 200))
@@ -126,7 +118,7 @@ func TestSampleReadsWhereTheMapSays(t *testing.T) {
 	}
 }
 
-func TestSampleAtFullSizeIsACopy(t *testing.T) {
+func TestSampleAtFullSizeCopies(t *testing.T) {
 	t.Parallel()
 	im := plane(40, 30)
 	var p imaging.Pyramid
@@ -140,7 +132,7 @@ func TestSampleAtFullSizeIsACopy(t *testing.T) {
 	}
 }
 
-func TestSampleBeyondTheEdge(t *testing.T) {
+func TestSampleBeyondEdgeIsFilled(t *testing.T) {
 	t.Parallel()
 	var p imaging.Pyramid
 	p.Reset(plane(40, 30))
@@ -157,7 +149,7 @@ func TestSampleBeyondTheEdge(t *testing.T) {
 	p.Sample(dst, imaging.Affine{A: math.NaN(), E: math.Inf(1), C: math.NaN()}, imaging.Grey) // no panic
 }
 
-func TestShrinkingAveragesWhatItSkips(t *testing.T) {
+func TestShrunkSampleSkipsNoPixel(t *testing.T) {
 	t.Parallel()
 	// A fine checkerboard is grey from afar; without averaging it would be black
 	// or white.
@@ -180,7 +172,7 @@ func TestShrinkingAveragesWhatItSkips(t *testing.T) {
 	}
 }
 
-func FuzzSampleStaysInTheImage(f *testing.F) {
+func FuzzSampleStaysInImage(f *testing.F) {
 	f.Add(3, 5, 1.0, 0.0, 10.0, 0.0, 1.0, 10.0, 0)
 	f.Add(16, 1, 1e-9, 1e9, -1e300, 2.0, 7.0, 3.0, 1)
 	f.Fuzz(func(_ *testing.T, w, h int, a, b, c, d, e, g float64, edge int) {

@@ -8,11 +8,10 @@ import (
 )
 
 const (
-	gifPixelBytes = 2 // indices, and once more while rows are put in order
+	gifPixelBytes = 2 // for the indices, and for a copy while rows are put in order
 	gifTables     = 128 << 10
 )
 
-// configGIF fills c from the head of a GIF.
 func configGIF(c *Config, data []byte) error {
 	head, err := gif.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
@@ -24,8 +23,8 @@ func configGIF(c *Config, data []byte) error {
 	return nil
 }
 
-// firstFrame is the source of a GIF: its first frame, the rest is not looked at.
-// The decoder sees to it that the frame lies within the announced size.
+// firstFrame is the source of a GIF: it decodes the first frame only. The decoder guarantees that
+// the frame lies within the announced size.
 type firstFrame struct{}
 
 func (firstFrame) decode(_ context.Context, im *Image, c *Config, s Shrink, data []byte) error {

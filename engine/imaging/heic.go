@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// heicPixelsMax bounds the pixels of a HEIC: decoding costs about a third of a
-	// second for a million.
+	// heicPixelsMax is the most pixels of a HEIC. Decoding takes about a third of a second for a
+	// million.
 	heicPixelsMax = 25_000_000
-	// All that is coded in a file is at most this many times the picture, or
-	// heicSpare: phones put a smaller picture and a depth map beside it.
+	// All pictures coded in a file have at most this many times the pixels of the image, or
+	// heicSpare. Phones add a smaller picture and a depth map.
 	heicCoverTimes = 2
 	heicSpare      = 4 << 20
 )
 
-// configHEIC fills c from the boxes of a HEIC. Its EXIF orientation is not looked
-// at: the file says in its boxes how it is turned, which the decoder does (ISO/IEC
-// 23008-12, 6.5.10), and EXIF repeats it for other programs.
+// configHEIC fills c from the boxes of a HEIC. It ignores the EXIF orientation: the boxes say how
+// the picture is turned, and the decoder applies it (ISO/IEC 23008-12, 6.5.10). EXIF repeats it for
+// other programs.
 func configHEIC(c *Config, data []byte) error {
 	h, err := heif.ReadHead(data)
 	if err != nil {

@@ -17,15 +17,14 @@ import (
 	"facet/engine/imaging/heif"
 )
 
-// A HEIC is decoded in a process of its own: this program started anew, which
-// reads the file from its standard input and writes the pixels to its standard
-// output. WebAssembly code can't be interrupted, and Go's garbage collector waits
-// for it, and everything for the collector: 12 million pixels stood a server still
-// for 3.9 seconds. A process is killed when its time is over, too, whatever a
-// broken file makes of the decoder.
+// A HEIC is decoded in a child process: a copy of this program that reads the file from its
+// standard input and writes the pixels to its standard output. WebAssembly code can't be
+// interrupted. Go's garbage collector waits for it, and the whole program for the collector: 12
+// million pixels stopped a server for 3.9 seconds. A child can also be killed when its time is
+// over, whatever a broken file does to the decoder.
 const (
-	// childVariable is set, to the shrink, in the environment of the child alone, and
-	// cacheVariable to the folder with the compiled decoder, if there is one.
+	// childVariable is the shrink, set only in the environment of the child. cacheVariable is the
+	// folder with the compiled decoder, if there is one.
 	childVariable = "FACET_DECODES_HEIC"
 	cacheVariable = "FACET_HEIC_DECODER"
 	childTime     = 20 * time.Second
@@ -38,12 +37,12 @@ const (
 // The first byte of the child's answer.
 const (
 	childRefuses = 'n' // a text follows
-	childDecodes = 'y' // width and height of 32 bits, little-endian, and RGB follow
+	childDecodes = 'y' // width and height of 32 bits, little-endian, then RGB
 )
 
-// init turns a process that was started as a child into one, before anything else
-// of the program runs. It is here, and not in main, so that every program that can
-// decode can be its own child, tests among them.
+// init runs the child's part, before anything else of the program, if the process was started as a
+// child. It is here, not in main, so that every program that decodes can be its own child,
+// including tests.
 func init() {
 	if s, err := strconv.Atoi(os.Getenv(childVariable)); err == nil {
 		limitChild()
@@ -55,7 +54,7 @@ func init() {
 	}
 }
 
-// serveChild decodes one picture.
+// serveChild decodes one picture from in to out.
 func serveChild(in io.Reader, out io.Writer, s Shrink) error {
 	im, err := decodeChild(in, s)
 	if err != nil {
@@ -94,8 +93,8 @@ func decodeChild(in io.Reader, s Shrink) (*Image, error) {
 	return im, err
 }
 
-// startChild runs a child on data and gives its answer, all but the first byte,
-// to read. The child is gone when it returns.
+// startChild runs a child on data and passes the child's answer to read, its first byte as kind.
+// The child has ended when startChild returns.
 func startChild(ctx context.Context, s Shrink, data []byte, read func(kind byte, out io.Reader) error) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -122,7 +121,7 @@ func startChild(ctx context.Context, s Shrink, data []byte, read func(kind byte,
 	if err == nil {
 		err = read(kind[0], out)
 	}
-	cancel() // it has said all, or will not
+	cancel() // the answer is complete or failed
 	ended := cmd.Wait()
 	if err != nil && ended != nil {
 		return errors.New("the decoder died of it, or took too long")
@@ -130,13 +129,12 @@ func startChild(ctx context.Context, s Shrink, data []byte, read func(kind byte,
 	return err
 }
 
-// warmed is the folder with the compiled decoder, nil without one.
+// warmed is the folder with the compiled decoder, or nil.
 var warmed atomic.Pointer[string]
 
-// Warm compiles the HEIC decoder, one to two seconds of one core, and keeps the
-// result in a temporary folder until cool is called, so that no picture waits for it.
-// Without Warm each one does. It removes the folders of processes that were killed. A
-// process calls it once.
+// Warm compiles the HEIC decoder, which takes one to two seconds of one core, and keeps the result
+// in a temporary folder until cool is called. Without Warm every picture compiles it. Warm also
+// removes the folders of processes that were killed. A process calls it once.
 func Warm(ctx context.Context) (cool func() error, err error) {
 	dir, err := newFolder()
 	if err != nil {
@@ -148,7 +146,7 @@ func Warm(ctx context.Context) (cool func() error, err error) {
 		return dir.remove()
 	}
 	err = startChild(ctx, Whole, nil, func(kind byte, _ io.Reader) error {
-		if kind != childRefuses { // of no bytes there is no picture
+		if kind != childRefuses { // no bytes are no picture
 			return errors.New("the decoder answers wrongly")
 		}
 		return nil

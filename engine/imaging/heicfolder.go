@@ -14,20 +14,20 @@ const (
 	folderTriesMax = 5
 )
 
-// unlocked matches the folders of versions up to 0.3.0, which had no lock. Their
-// processes make such a folder again when it is gone.
+// unlocked matches the folders of versions up to 0.3.0, which had no lock. Their processes recreate
+// such a folder when it is gone.
 var unlocked = regexp.MustCompile(`^facet-heic-[0-9]+$`)
 
 var errFolderInUse = errors.New("the folder is in use, or another user's")
 
-// folder is one in the temporary folder that this process alone uses, as long as it
-// lives: the system lets go of the lock of a process that was killed.
+// folder is a temporary folder of this process alone. When the process dies, the system releases
+// the lock.
 type folder struct {
 	path string
 	lock *os.File
 }
 
-// newFolder makes a folder, and removes those of processes that have died.
+// newFolder makes a folder, and removes those of dead processes.
 func newFolder() (*folder, error) {
 	removeAbandoned()
 	for range folderTriesMax {
@@ -35,7 +35,7 @@ func newFolder() (*folder, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Another start may take it for abandoned until it is locked.
+		// Before it is locked, another process may remove it as abandoned.
 		lock, err := lockFolder(path)
 		if err == nil {
 			return &folder{path: path, lock: lock}, nil
@@ -47,7 +47,7 @@ func newFolder() (*folder, error) {
 	return nil, errFolderInUse
 }
 
-// remove may be called more than once.
+// remove removes the folder. It may be called more than once.
 func (f *folder) remove() error {
 	if _, err := f.lock.Stat(); errors.Is(err, os.ErrClosed) {
 		return nil
@@ -55,8 +55,8 @@ func (f *folder) remove() error {
 	return errors.Join(os.RemoveAll(f.path), f.lock.Close())
 }
 
-// removeAbandoned removes the folders whose processes have died. What can't be
-// removed stays for the next start: nothing is ever read from it.
+// removeAbandoned removes the folders of dead processes. A folder that can't be removed stays for
+// the next start; nothing reads it.
 func removeAbandoned() {
 	if !canLock {
 		return
@@ -81,7 +81,7 @@ func removeAbandoned() {
 	}
 }
 
-// sameFolder reports whether the path still leads to the open folder.
+// sameFolder returns an error if the path no longer leads to the open folder.
 func sameFolder(path string, open *os.File) error {
 	here, err := open.Stat()
 	if err != nil {

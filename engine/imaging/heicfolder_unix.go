@@ -10,8 +10,8 @@ import (
 
 const canLock = true
 
-// lockFolder locks a folder that this user made. The lock ends with the file that is
-// returned, or with the process.
+// lockFolder locks a folder that this user made. Closing the returned file, or the end of the
+// process, releases the lock.
 func lockFolder(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -30,7 +30,7 @@ func lockFolder(path string) (*os.File, error) {
 	return f, nil
 }
 
-// mine reports whether a folder is this user's.
+// mine returns an error unless the folder is this user's.
 func mine(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {

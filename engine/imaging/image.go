@@ -2,7 +2,7 @@ package imaging
 
 import "facet/internal/stale"
 
-// Image is 8-bit RGB: Pix holds three bytes a pixel, row after row, no padding.
+// Image is 8-bit RGB: Pix has three bytes a pixel, row after row, without padding.
 type Image struct {
 	Width, Height int
 	Pix           []uint8
@@ -13,8 +13,8 @@ func NewImage(width, height int) *Image {
 	return &Image{Width: width, Height: height, Pix: make([]uint8, 3*width*height)}
 }
 
-// resize makes im width × height and black, keeping its memory where that is large
-// enough: whatever a decoder leaves out is not the picture before.
+// resize makes im width × height and black. It reuses the memory, cleared, so that no earlier
+// picture shows where a decoder leaves pixels out.
 func (im *Image) resize(width, height int) {
 	im.Width, im.Height = width, height
 	if n := 3 * width * height; cap(im.Pix) >= n {
@@ -26,8 +26,8 @@ func (im *Image) resize(width, height int) {
 	stale.Picture(im.Pix, width, height, 3)
 }
 
-// halveInto makes dst the half of im in both directions, each pixel the rounded
-// mean of four; an odd last row or column is dropped, which moves nothing.
+// halveInto makes dst a half of im in both directions. Each pixel is the rounded mean of four. An
+// odd last row or column is dropped; the other pixels keep their places.
 func (im *Image) halveInto(dst *Image) {
 	dst.resize(im.Width/2, im.Height/2)
 	for y := range dst.Height {

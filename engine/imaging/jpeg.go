@@ -10,21 +10,20 @@ import (
 	"facet/engine/imaging/turbo"
 )
 
-// What a JPEG may ask for before it is decoded.
+// Limits of a JPEG, checked before it is decoded.
 const (
 	jpegSegmentsMax = 4096 // before the first scan
 	jpegScansMax    = 100
-	// A scan costs time for every block that it touches, whatever it says of them:
-	// the blocks of all scans together are at most this many times the image's, or
-	// jpegVisitsFree. Encoders make 10 to 14 scans, which touch each block 3 to 10
-	// times.
+	// A scan costs time for every block that it covers, whatever it says about them. All scans
+	// together may cover at most jpegVisitsEach times the image's blocks, or jpegVisitsFree.
+	// Encoders make 10 to 14 scans, which cover each block 3 to 10 times.
 	jpegVisitsEach = 16
 	jpegVisitsFree = 1 << 18
 
 	jpegBlock    = 64   // samples
 	jpegMCUMax   = 10   // blocks of an interleaved scan's unit (ITU-T T.81, B.2.3)
 	jpegCodes    = 16   // lengths of Huffman codes
-	jpegAC       = 0x10 // kind of a Huffman table, and more
+	jpegAC       = 0x10 // kind of a Huffman table, and above
 	jpegZeros    = 0xf0 // a code for 16 zeros
 	jpegExifHead = "Exif\x00\x00"
 )
@@ -52,13 +51,13 @@ const (
 
 var errTwoFrames = errors.New("it has two frames")
 
-// jpegHead is what the segments before the first scan say.
+// jpegHead is the content of the segments before the first scan.
 type jpegHead struct {
 	width, height int
 	progressive   bool
 	components    []jpegComponent
 	adobe         bool
-	bands         bool   // a table has codes for the ends of several blocks
+	bands         bool   // a table has codes that end several blocks
 	exif          []byte // a TIFF file, nil if there is none
 	scan          int    // offset of the first scan's marker
 }
@@ -67,9 +66,6 @@ type jpegComponent struct {
 	id, across, down uint8
 }
 
-// readJPEG reads the head and looks at all scans of a file that has several, so
-// that what it admits can be decoded in time and memory that follow from its
-// size.
 func readJPEG(data []byte) (*jpegHead, error) {
 	h := new(jpegHead)
 	at := 2
@@ -108,9 +104,9 @@ func isFrame(mark byte) bool {
 		mark != markTables && mark != markReserved && mark != markArithmetic
 }
 
-// jpegSegment finds the next marker from at on, as decoders do: whatever is
-// between segments is skipped, stuffed bytes and restarts among it. It returns
-// the segment's content, and where the next one may begin.
+// jpegSegment finds the next marker from at on, as decoders do. It skips anything between segments,
+// including stuffed bytes and restarts. It returns the segment's content and where the next one may
+// begin.
 func jpegSegment(data []byte, at int) (mark byte, body []byte, next int, err error) {
 	for {
 		n := bytes.IndexByte(data[min(at, len(data)):], markFill)
@@ -175,8 +171,8 @@ func (h *jpegHead) frame(mark byte, body []byte) error {
 	return nil
 }
 
-// tables looks at the Huffman tables of a segment, of which there may be several: kind,
-// numbers of codes of each length, and what the codes stand for.
+// tables reads the Huffman tables of a segment. Each has a kind, the numbers of codes of each
+// length, and the values of the codes.
 func (h *jpegHead) tables(body []byte) {
 	for len(body) > jpegCodes {
 		n := 0
@@ -194,8 +190,8 @@ func (h *jpegHead) tables(body []byte) {
 	}
 }
 
-// checkTables refuses codes that only a progressive scan has (ITU-T T.81, F.1.2.2.1 and
-// G.1.2.2). Elsewhere libjpeg ends one block, and the standard library several.
+// checkTables refuses codes that only a progressive scan may have (ITU-T T.81, F.1.2.2.1 and
+// G.1.2.2). In other scans libjpeg ends one block, and the standard library several.
 func (h *jpegHead) checkTables() error {
 	if h.bands && !h.progressive {
 		return errors.New("its Huffman tables are those of a progressive image, which it is not")
@@ -203,7 +199,7 @@ func (h *jpegHead) checkTables() error {
 	return nil
 }
 
-// blocks returns the blocks of a component, whole units of the frame.
+// blocks returns the number of a component's blocks, in whole units of the frame.
 func (h *jpegHead) blocks(c jpegComponent) int64 {
 	across, down := 1, 1
 	for _, o := range h.components {
@@ -222,14 +218,14 @@ func (h *jpegHead) allBlocks() int64 {
 	return n
 }
 
-// several tells whether the pixels come in more than one scan, for which a
-// decoder keeps all coefficients until the end.
+// several reports whether the pixels come in more than one scan; then a decoder keeps all
+// coefficients until the end.
 func (h *jpegHead) several(data []byte) bool {
 	components := h.scan + 4 // behind marker and length
 	return h.progressive || components < len(data) && int(data[components]) != len(h.components)
 }
 
-// checkScans counts what the scans of a file touch, and looks for its end.
+// checkScans counts the blocks that the scans cover, and looks for the end of the file.
 func (h *jpegHead) checkScans(data []byte) error {
 	limit := max(jpegVisitsFree, jpegVisitsEach*h.allBlocks())
 	scans := 0
@@ -263,7 +259,7 @@ func (h *jpegHead) checkScans(data []byte) error {
 	}
 }
 
-// touched returns the blocks of the components that a scan names.
+// touched returns the number of blocks of the components in a scan.
 func (h *jpegHead) touched(body []byte) int64 {
 	var n int64
 	if len(body) == 0 {
@@ -279,7 +275,6 @@ func (h *jpegHead) touched(body []byte) int64 {
 	return n
 }
 
-// configJPEG fills c from the head of a JPEG.
 func configJPEG(c *Config, data []byte) error {
 	h, err := readJPEG(data)
 	if err != nil {
@@ -310,14 +305,14 @@ func configJPEG(c *Config, data []byte) error {
 	return nil
 }
 
-// jpegImage decodes by libjpeg-turbo, if it is loaded, or by the standard library.
+// jpegImage decodes with libjpeg-turbo, if it is loaded, or with the standard library.
 type jpegImage struct {
 	head    *jpegHead
-	odd     bool // libjpeg would warn of the head
+	odd     bool // libjpeg would warn about the head
 	library *turbo.Library
 }
 
-// What the decoders take.
+// Memory of the decoders.
 const (
 	turboRowBytes       = 160 // for a pixel of the width: rows of blocks, and their colours
 	turboCoefficient    = 2
@@ -326,7 +321,7 @@ const (
 	standardTables      = 64 << 10
 )
 
-// memory returns what decoding takes besides the result, at any shrink.
+// memory returns the memory for decoding besides the result, at any shrink.
 func (j *jpegImage) memory(several bool) int64 {
 	blocks := j.head.allBlocks()
 	var n int64
@@ -347,8 +342,7 @@ func (j *jpegImage) memory(several bool) int64 {
 	return n
 }
 
-// pixelMemory returns what decoding takes for each pixel of the result, besides
-// the result: see decode.
+// pixelMemory returns the memory for each pixel of the result, besides the result; see decode.
 func (j *jpegImage) pixelMemory(orientation int) int64 {
 	switch {
 	case j.library == nil:

@@ -10,10 +10,9 @@ import (
 	"facet/internal/stale"
 )
 
-// decode uses libjpeg-turbo if it was there when the head was read. Of its fast
-// choices the one is taken that is the standard library's, too, so that the two
-// agree: chroma is the nearest sample, which saves 15 % of the time. The cosine
-// transform is the exact one; the fast one would save another 2 to 8 %.
+// decode uses libjpeg-turbo if it was loaded when the head was read. It uses the nearest chroma
+// sample, as the standard library does, so that both decode alike; this saves 15 % of the time. It
+// uses the exact cosine transform; the fast one would save another 2 to 8 %.
 func (j *jpegImage) decode(ctx context.Context, im *Image, c *Config, s Shrink, data []byte) error {
 	if j.library == nil {
 		return plain(decodeStandardJPEG).decode(ctx, im, c, s, data)
@@ -40,7 +39,7 @@ func (j *jpegImage) decode(ctx context.Context, im *Image, c *Config, s Shrink, 
 	return nil
 }
 
-// inkRow turns Adobe's inverted CMYK, in which 255 is no ink, to RGB.
+// inkRow converts Adobe's inverted CMYK, in which 255 is no ink, to RGB.
 func inkRow(row, ink []uint8) {
 	for ; len(row) >= 3 && len(ink) >= 4; row, ink = row[3:], ink[4:] {
 		k := uint(ink[3])
@@ -50,9 +49,9 @@ func inkRow(row, ink []uint8) {
 	}
 }
 
-// run decodes, and refuses damage as the standard library does: libjpeg would
-// fill what it can't read with grey. The one warning that is no damage is about
-// bytes that a camera left between the last pixel and the end of the file.
+// run decodes, and refuses damage as the standard library does: libjpeg would fill unreadable
+// pixels with grey. One warning is no damage: bytes that a camera left between the last pixel and
+// the end of the file.
 func (j *jpegImage) run(pix []uint8, t turbo.Target, data []byte) error {
 	file := data
 	if j.odd {
@@ -63,17 +62,16 @@ func (j *jpegImage) run(pix []uint8, t turbo.Target, data []byte) error {
 	if !errors.As(err, &warned) || !strings.Contains(warned.Text, "extraneous bytes before marker") {
 		return err
 	}
-	if err := j.head.checkScans(data); err != nil { // the file has an end
+	if err := j.head.checkScans(data); err != nil { // makes sure that the file has an end
 		return err
 	}
 	return j.library.DecodeAll(pix, t, file)
 }
 
-// buffers holds *[]uint8, pixels on their way to an image: to be turned, or to
-// become RGB.
+// buffers are *[]uint8 for pixels that are not yet turned or not yet RGB.
 var buffers sync.Pool
 
-// bufferMax bounds what is kept of them.
+// bufferMax is the largest buffer that is kept.
 const bufferMax = 4 * 12_000_000
 
 // takeBuffer returns zeroed memory for the pixels of t.

@@ -2,11 +2,11 @@ package imaging
 
 import "bytes"
 
-// What libjpeg warns of in a head, and what it assumes then (libjpeg-turbo:
+// Parts of a head that libjpeg warns about, and the values it assumes then (libjpeg-turbo:
 // jdmarker.c, jdapimin.c, jdhuff.c).
 const (
 	jfifHead    = "JFIF\x00"
-	jfifBytes   = 14 // of a shorter segment libjpeg reads nothing
+	jfifBytes   = 14 // libjpeg ignores a shorter segment
 	jfifMajorAt = 5
 	jfifMajor   = 1
 
@@ -20,17 +20,17 @@ const (
 	markerAndLength = 4
 )
 
-// wholeBlock ends the header of a scan that is not progressive: its first and its
-// last coefficient, and its bit positions.
+// wholeBlock ends the header of a scan that is not progressive: first and last coefficient, and bit
+// positions.
 var wholeBlock = [3]byte{0, jpegBlock - 1, 0}
 
 func isAdobe(mark byte, body []byte) bool {
 	return mark == markApp14 && len(body) >= adobeBytes && bytes.HasPrefix(body, []byte(adobeHead))
 }
 
-// repairedHead returns a copy of the segments up to the first scan's, as libjpeg
-// reads them where it warns: nothing lies between them, and JFIF's version, Adobe's
-// colour transform and the limits of the scan are possible ones.
+// repairedHead returns a copy of the segments up to the first scan's, with the values that libjpeg
+// assumes where it warns. Nothing lies between them, and JFIF's version, Adobe's colour transform
+// and the limits of the scan are valid.
 func (h *jpegHead) repairedHead(data []byte) []byte {
 	out := append(make([]byte, 0, h.scan+markerAndLength), data[:2]...)
 	for at := 2; at <= h.scan; {
@@ -45,8 +45,8 @@ func (h *jpegHead) repairedHead(data []byte) []byte {
 	return out
 }
 
-// repaired returns a copy of the file with a repaired head, of whose scans the
-// later ones are repaired, too. A warning about it is about the pixels.
+// repaired returns a copy of the file with a repaired head and repaired headers of later scans. So
+// every warning about the copy is about its pixels.
 func (h *jpegHead) repaired(data []byte) []byte {
 	head := h.repairedHead(data)
 	_, _, pixels, _ := jpegSegment(data, h.scan)
@@ -63,7 +63,7 @@ func (h *jpegHead) repaired(data []byte) []byte {
 	}
 }
 
-// repair changes a segment to what libjpeg assumes of it.
+// repair changes a segment to what libjpeg assumes.
 func (h *jpegHead) repair(mark byte, body []byte) {
 	switch {
 	case mark == markApp0 && len(body) >= jfifBytes && bytes.HasPrefix(body, []byte(jfifHead)):

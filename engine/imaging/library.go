@@ -16,18 +16,17 @@ import (
 	"facet/engine/imaging/turbo"
 )
 
-// loading guards that one library is loaded; library is nil until it is.
+// loading guards the loading of library, which is nil before.
 var (
 	loading sync.Mutex
 	library atomic.Pointer[turbo.Library]
 )
 
-// LoadTurbo makes JPEG images be decoded by libjpeg-turbo from now on, in the
-// whole process, four to six times as fast. It looks for libturbojpeg in the folder dir,
-// unless that is empty, then where the system's loader looks, and tries on a small
-// image that what it found decodes like the standard library. Without it, and
-// after an error, images are decoded by the standard library. Once it has
-// succeeded, another call does nothing.
+// LoadTurbo makes the whole process decode JPEG images with libjpeg-turbo from now on, four to six
+// times as fast. It looks for libturbojpeg in the folder dir, unless that is empty, and then where
+// the system's loader looks. It decodes a small image to check that the library agrees with the
+// standard library. Without the library, or after an error, the standard library decodes. After a
+// success, further calls do nothing.
 func LoadTurbo(dir string) error {
 	loading.Lock()
 	defer loading.Unlock()
@@ -60,8 +59,7 @@ func LoadTurbo(dir string) error {
 	return nil
 }
 
-// JPEGDecoder names what decodes JPEG images in this process at the moment, for
-// logs and the version.
+// JPEGDecoder names the JPEG decoder that this process uses now, for logs and the version.
 func JPEGDecoder() string {
 	if l := library.Load(); l != nil {
 		return "libjpeg-turbo (" + filepath.Base(l.Name()) + ")"

@@ -4,9 +4,9 @@ package imaging
 
 import "syscall"
 
-// limitChild ends a child that nobody ended, should its parent have died.
+// limitChild limits the CPU time of a child, in case its parent has died.
 func limitChild() {
 	seconds := uint64(2 * childTime.Seconds())
-	// A limit that can't be set is one guard less of two.
+	// Without this limit the parent's time-out is the only guard.
 	_ = syscall.Setrlimit(syscall.RLIMIT_CPU, &syscall.Rlimit{Cur: seconds, Max: seconds})
 }

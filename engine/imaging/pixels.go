@@ -5,14 +5,13 @@ import (
 	colour "image/color" //nolint:misspell // the standard library spells it so
 )
 
-// upright makes dst the RGB of src, shrunk, and turned by the EXIF orientation.
+// upright makes dst the RGB of src, shrunk, with the EXIF orientation applied.
 func upright(dst *Image, src image.Image, s Shrink, orientation int) {
 	w, h := src.Bounds().Dx(), src.Bounds().Dy()
 	turn(dst, boxRows(rowReader(src), w, h, s), s.side(w), s.side(h), orientation)
 }
 
-// turn makes dst the w × h picture that row reads, turned by the EXIF orientation
-// (1 to 8).
+// turn makes dst the w × h picture that row reads, with the EXIF orientation (1 to 8) applied.
 func turn(dst *Image, row func(y int, row []uint8), w, h, orientation int) {
 	if orientation >= 5 { // the rows become columns
 		dst.resize(h, w)
@@ -36,8 +35,8 @@ func turn(dst *Image, row func(y int, row []uint8), w, h, orientation int) {
 	}
 }
 
-// place returns where the stored row y of a w × h image goes: the offset of its
-// first pixel in the turned image, and the step to the next.
+// place returns where the stored row y of a w × h image goes: the offset of its first pixel in the
+// turned image, and the step to the next.
 //
 //	1 as stored   2 mirrored      3 turned 180°    4 upside-down mirrored
 //	5 transposed  6 turned right  7 anti-transposed  8 turned left
@@ -74,11 +73,11 @@ func rowReader(src image.Image) func(y int, row []uint8) {
 				row[3*x], row[3*x+1], row[3*x+2] = v, v, v
 			}
 		}
-	case *image.RGBA: // what the PNG decoder makes of opaque RGB
+	case *image.RGBA: // the PNG decoder's type for opaque RGB
 		return func(y int, row []uint8) {
 			for x := range im.Rect.Dx() {
 				px := im.Pix[y*im.Stride+4*x:][:4]
-				over := 255 - px[3] // premultiplied, so that no channel is above it in a sound file
+				over := 255 - px[3] // premultiplied: in a sound file no channel is above alpha
 				for c := range 3 {
 					row[3*x+c] = min(px[c], px[3]) + over
 				}
@@ -99,7 +98,7 @@ func rowReader(src image.Image) func(y int, row []uint8) {
 	return anyRows(src)
 }
 
-// onWhite lays a channel value of coverage alpha on white.
+// onWhite lays a channel value with the given alpha on white.
 func onWhite(v, alpha uint8) uint8 {
 	if alpha == 255 {
 		return v
@@ -140,11 +139,11 @@ func palettedRows(im *image.Paletted) func(y int, row []uint8) {
 	}
 }
 
-// anyRows reads 16-bit, CMYK and whatever else the decoders make.
+// anyRows reads 16-bit, CMYK and all other images that decoders return.
 func anyRows(src image.Image) func(y int, row []uint8) {
 	origin := src.Bounds().Min
 	at := func(x, y int) colour.RGBA64 { return colour.RGBA64Model.Convert(src.At(x, y)).(colour.RGBA64) }
-	if direct, ok := src.(image.RGBA64Image); ok { // does not allocate a colour a pixel
+	if direct, ok := src.(image.RGBA64Image); ok { // avoids an allocation for each pixel
 		at = direct.RGBA64At
 	}
 	return func(y int, row []uint8) {

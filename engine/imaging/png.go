@@ -11,9 +11,9 @@ import (
 const (
 	pngSignature  = "\x89PNG\r\n\x1a\n"
 	pngChunkFrame = 12       // length, type and checksum
-	exifBytesMax  = 64 << 10 // of an EXIF block; a JPEG's segment can't be longer
+	exifBytesMax  = 64 << 10 // of an EXIF block; a JPEG's segment is never longer
 
-	pngHead      = 12 // offsets in the first chunk: its type, and two bytes
+	pngHead      = 12 // offsets of the first chunk: its type, and three bytes
 	pngDepth     = 24
 	pngColours   = 25
 	pngInterlace = 28
@@ -24,14 +24,14 @@ const (
 	pngTables     = 128 << 10
 )
 
-// configPNG fills c from the head of a PNG. Of an animated one the picture is
-// read that programs without animation show.
+// configPNG fills c from the head of a PNG. Of an animated PNG it reads the picture that programs
+// without animation show.
 func configPNG(c *Config, data []byte) error {
 	head, err := png.DecodeConfig(bytes.NewReader(data))
 	if err != nil {
 		return err
 	}
-	// The library reads over other chunks, and pngBytes would look at one of them.
+	// The library skips other chunks, but pngBytes expects IHDR first.
 	if !bytes.HasPrefix(data[pngHead:], []byte("IHDR")) {
 		return errors.New("its first chunk is not IHDR")
 	}
@@ -45,8 +45,8 @@ func configPNG(c *Config, data []byte) error {
 	return nil
 }
 
-// pngBytes returns the bytes for a pixel of a PNG. An interlaced image is decoded
-// in passes, each with its own pixels, beside the whole.
+// pngBytes returns the memory for a pixel of a PNG. An interlaced image is decoded in passes, each
+// with its own pixels, besides the whole.
 func pngBytes(data []byte) int64 {
 	n := int64(pngPlainBytes)
 	if data[pngDepth] == 16 {
@@ -58,8 +58,8 @@ func pngBytes(data []byte) int64 {
 	return n
 }
 
-// checkPNGTransparent refuses a transparent grey of more bits than the samples have.
-// The upper bits do not count (PNG, 11.3.1.1), but they do for the library.
+// checkPNGTransparent refuses a transparent grey with more bits than the samples. The standard
+// ignores the upper bits (PNG, 11.3.1.1), the library does not.
 func checkPNGTransparent(data []byte) error {
 	grey, depth := pngChunk(data, "tRNS"), data[pngDepth]
 	if data[pngColours] == pngGrey && depth < 8 && len(grey) == 2 && grey[1]>>depth != 0 {
@@ -68,8 +68,8 @@ func checkPNGTransparent(data []byte) error {
 	return nil
 }
 
-// pngOrientation returns the orientation of a PNG's first eXIf chunk, which may lie
-// behind the pixels, or 1 if there is none.
+// pngOrientation returns the orientation in a PNG's first eXIf chunk, which may follow the pixels,
+// or 1.
 func pngOrientation(data []byte) int {
 	if exif := pngChunk(data, "eXIf"); exif != nil {
 		return orientationOf(exif)
@@ -77,9 +77,8 @@ func pngOrientation(data []byte) int {
 	return 1
 }
 
-// pngChunk returns what the first chunk of a kind holds, or nil if there is none. The
-// chunks are walked here because the metadata library's own walk can be sent backwards
-// by a text chunk that lies about its length.
+// pngChunk returns the content of the first chunk of a kind, or nil. The metadata library is not
+// used, because a text chunk with a wrong length can send it backwards.
 func pngChunk(data []byte, kind string) []byte {
 	rest := data[min(len(data), len(pngSignature)):]
 	for len(rest) >= pngChunkFrame {

@@ -9,7 +9,7 @@ const (
 	weight   = 8  // bits of a bilinear weight
 )
 
-// Edge says what lies outside an image.
+// Edge says what is outside an image.
 type Edge int
 
 // The edges.
@@ -22,25 +22,24 @@ const (
 
 const grey = 127
 
-// Pyramid is an image with its halves, quarters and so on, made when first
-// needed. It is not safe for concurrent use, and keeps its memory for the next
-// image.
+// Pyramid is an image with its halves, quarters and so on, made when first needed. It reuses its
+// memory for the next image. It is not safe for concurrent use.
 type Pyramid struct {
 	levels [levelsMax]Image
 	n      int
 	base   *Image
 }
 
-// Reset makes im the pyramid's image; the pyramid reads it until the next Reset.
+// Reset makes im the pyramid's image, which the pyramid reads until the next Reset.
 func (p *Pyramid) Reset(im *Image) { p.base, p.n = im, 1 }
 
-// Free lets go of the memory of the halved images.
+// Free frees the memory of the halved images.
 func (p *Pyramid) Free() { *p = Pyramid{base: p.base, n: 1} }
 
 // Image returns the image of the last Reset.
 func (p *Pyramid) Image() *Image { return p.base }
 
-// level returns the image at 2⁻ⁿ of the size.
+// level returns the image at 2⁻ⁿ of its size.
 func (p *Pyramid) level(n int) *Image {
 	for p.n <= n {
 		p.at(p.n - 1).halveInto(&p.levels[p.n])
@@ -56,8 +55,8 @@ func (p *Pyramid) at(n int) *Image {
 	return &p.levels[n]
 }
 
-// levelFor returns the level to read when one output pixel is scale source pixels:
-// the coarsest of which one output pixel is still at least one pixel.
+// levelFor returns the level to read when one output pixel is scale source pixels: the coarsest
+// whose pixels are not larger than an output pixel.
 func (p *Pyramid) levelFor(scale float64) int {
 	n := 0
 	w, h := p.base.Width, p.base.Height
@@ -67,9 +66,8 @@ func (p *Pyramid) levelFor(scale float64) int {
 	return n
 }
 
-// Sample fills dst: its pixel at (x, y) is the pyramid's image at m(x, y), in
-// between pixels bilinear. Where m shrinks by two or more, a halved image is
-// read, so that nothing is skipped.
+// Sample fills dst: its pixel at (x, y) is the image at m(x, y), interpolated bilinearly. Where m
+// shrinks by two or more it reads a halved image, so that it skips no pixel.
 func (p *Pyramid) Sample(dst *Image, m Affine, edge Edge) {
 	n := p.levelFor(m.Scale())
 	src := p.level(n)
@@ -86,7 +84,7 @@ func (p *Pyramid) Sample(dst *Image, m Affine, edge Edge) {
 	}
 }
 
-// fixed converts to fixed point, clamped far outside of every image.
+// fixed converts to fixed point, clamped far outside every image.
 func fixed(x float64) int {
 	const far = 1 << 24
 	if !(x > -far) {
@@ -95,8 +93,8 @@ func fixed(x float64) int {
 	return int(math.Round(math.Ldexp(min(x, far), fraction)))
 }
 
-// sampleRow fills one row of output from the position (x, y) of src on in steps
-// of (dx, dy), all in fixed point.
+// sampleRow fills one output row from position (x, y) of src on in steps of (dx, dy), all in fixed
+// point.
 func sampleRow(row []uint8, src *Image, x, y, dx, dy int, edge Edge) {
 	const one = 1 << weight
 	w, h, stride := src.Width, src.Height, 3*src.Width
@@ -106,7 +104,7 @@ func sampleRow(row []uint8, src *Image, x, y, dx, dy int, edge Edge) {
 		fy := uint(y>>(fraction-weight)) & (one - 1)
 		if uint(ix) >= uint(w-1) || uint(iy) >= uint(h-1) {
 			if edge == Grey && (uint(ix+1) > uint(w) || uint(iy+1) > uint(h)) {
-				row[0], row[1], row[2] = grey, grey, grey // no neighbour is inside
+				row[0], row[1], row[2] = grey, grey, grey // all neighbours are outside
 			} else {
 				sampleEdge(row, src, ix, iy, fx, fy, edge)
 			}
@@ -124,7 +122,7 @@ func sampleRow(row []uint8, src *Image, x, y, dx, dy int, edge Edge) {
 	}
 }
 
-// sampleEdge is sampleRow for one pixel of which a neighbour lies outside.
+// sampleEdge is sampleRow for one pixel with a neighbour outside.
 func sampleEdge(px []uint8, src *Image, ix, iy int, fx, fy uint, edge Edge) {
 	const one = 1 << weight
 	for c := range 3 {

@@ -1,12 +1,11 @@
 package imaging
 
-// boxRows returns the rows of the picture that row reads, w × h, shrunk: the pixel
-// at (x, y) is, channel by channel, the mean of those pixels of the source whose
-// coordinates lie in [s·x, s·x+s) × [s·y, s·y+s), as many as there are (at the
-// right and lower border it may be fewer), rounded to the nearest, halves up.
+// boxRows returns a reader of the shrunk rows of the w × h picture that row reads. The pixel at
+// (x, y) is, channel by channel, the mean of the source pixels in [s·x, s·x+s) × [s·y, s·y+s),
+// rounded to the nearest, halves up. At the right and lower border there may be fewer of them.
 //
-// It is what a decoder of JPEG makes when it keeps the first coefficients of a
-// block, but for the rounding, and for what lies beyond the border.
+// A JPEG decoder that keeps the first coefficients of a block has the same result, except for
+// rounding and beyond the border.
 func boxRows(row func(y int, row []uint8), w, h int, s Shrink) func(y int, row []uint8) {
 	if s == Whole {
 		return row
@@ -34,7 +33,7 @@ func boxRows(row func(y int, row []uint8), w, h int, s Shrink) func(y int, row [
 	}
 }
 
-// addBoxes adds to each three sums the pixels of size bytes of the line.
+// addBoxes adds pixels of the line to the sums: each three sums get the next size bytes.
 func addBoxes(sums []uint32, line []uint8, size int) {
 	for ; len(sums) >= 3; sums = sums[3:] {
 		box := line[:min(size, len(line))]

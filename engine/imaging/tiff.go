@@ -9,13 +9,13 @@ import (
 	"golang.org/x/image/tiff"
 )
 
-// What a TIFF may ask for before it is decoded. Its strips or tiles may lie
-// anywhere in the file, all in the same place, too, and each costs its setting up.
+// Limits of a TIFF, checked before it is decoded. Its strips or tiles may lie anywhere in the file,
+// even all in the same place, and each takes time to set up.
 const (
 	tiffEntriesMax = 1000
 	tiffBlocksMax  = 16_384
-	// All blocks together are read from at most this many times the file, and
-	// cover at most this many times the image, or tiffSpare pixels.
+	// All blocks together may have at most tiffReadTimes times the file's bytes. They may cover at
+	// most tiffCoverTimes times the image, or tiffSpare pixels.
 	tiffReadTimes  = 2
 	tiffCoverTimes = 2
 	tiffSpare      = 1 << 20
@@ -54,7 +54,7 @@ const (
 const (
 	tiffGroup3   = 3 // of tagCompression
 	tiffGroup4   = 4
-	tiffLines    = 3 // bits of tagGroup3: lines refer to the one above, or are not packed
+	tiffLines    = 3 // bits of tagGroup3: two-dimensional, or uncompressed
 	tiffJPEGOld  = 6
 	tiffJPEG     = 7
 	tiffZeroDark = 1 // of tagColours
@@ -65,11 +65,11 @@ const (
 	tiffUnmixed  = 2
 )
 
-// tiffHead is what the first directory says.
+// tiffHead is the content of the first directory.
 type tiffHead struct {
 	data  []byte
 	order byteOrder
-	// first is the first value of an entry, by tag; 0 if there is none.
+	// first is the first value of an entry, by tag, or 0.
 	first map[uint16]int64
 	// entries are the bytes of the entries, by tag.
 	entries map[uint16][]byte
@@ -77,14 +77,13 @@ type tiffHead struct {
 	read int64
 }
 
-// byteOrder is one of the two that a TIFF has.
+// byteOrder is one of the two byte orders of a TIFF.
 type byteOrder interface {
 	binary.ByteOrder
 	binary.AppendByteOrder
 }
 
-// configTIFF fills c from the first directory of a TIFF, whose picture is read;
-// further ones are not looked at.
+// configTIFF fills c from the first directory of a TIFF. It ignores further ones.
 func configTIFF(c *Config, data []byte) error {
 	h, err := readTIFF(data)
 	if err != nil {
@@ -113,7 +112,6 @@ func configTIFF(c *Config, data []byte) error {
 	return nil
 }
 
-// configSource fills in what decodes the picture, and its size.
 func (h *tiffHead) configSource(c *Config) error {
 	if h.first[tagPlanes] == tiffApart && h.first[tagSamples] > 1 {
 		p, err := h.planes()
@@ -133,7 +131,7 @@ func (h *tiffHead) configSource(c *Config) error {
 	return nil
 }
 
-// refuse says in plain words what is not read.
+// refuse explains what is not read.
 func (h *tiffHead) refuse() error {
 	compression, colours := h.first[tagCompression], h.first[tagColours]
 	switch {
@@ -149,13 +147,12 @@ func (h *tiffHead) refuse() error {
 	return nil
 }
 
-// fax reports whether the compression is one of CCITT's.
 func (h *tiffHead) fax() bool {
 	return h.first[tagCompression] == tiffGroup3 || h.first[tagCompression] == tiffGroup4
 }
 
-// decode is tiff.Decode. The library takes white to be white in a fax; a white run
-// is bits of 0 (TIFF 6.0, section 10), which are black if the file says so.
+// decode is tiff.Decode with the colours of a fax corrected. A white run is bits of 0 (TIFF 6.0,
+// section 10), which are black if the file says so; the library always takes them for white.
 func (h *tiffHead) decode(data []byte) (image.Image, error) {
 	im, err := tiff.Decode(bytes.NewReader(data))
 	if grey, ok := im.(*image.Gray); ok && h.fax() && h.first[tagColours] == tiffZeroDark {
@@ -166,7 +163,6 @@ func (h *tiffHead) decode(data []byte) (image.Image, error) {
 	return im, err
 }
 
-// readTIFF reads the first directory.
 func readTIFF(data []byte) (*tiffHead, error) {
 	if len(data) < 8 {
 		return nil, errTruncated
@@ -191,8 +187,7 @@ func readTIFF(data []byte) (*tiffHead, error) {
 	return h, nil
 }
 
-// entry notes what an entry of the directory says, if it is of a kind that
-// numbers have: 1, 2 or 4 bytes.
+// entry notes an entry of the directory if its values are numbers of 1, 2 or 4 bytes.
 func (h *tiffHead) entry(e []byte) error {
 	tag, count := h.order.Uint16(e), int64(h.order.Uint32(e[4:]))
 	size := h.size(e)
@@ -220,7 +215,7 @@ func (h *tiffHead) entry(e []byte) error {
 	return nil
 }
 
-// size returns the bytes of a value of an entry, 0 if it is no number.
+// size returns the bytes of a value of an entry, or 0 if it is no number.
 func (h *tiffHead) size(e []byte) int64 {
 	return map[uint16]int64{1: 1, 3: 2, 4: 4, 6: 1, 8: 2, 9: 4, 13: 4}[h.order.Uint16(e[2:])]
 }
@@ -235,8 +230,7 @@ func (h *tiffHead) value(b []byte, size int64) int64 {
 	return int64(h.order.Uint32(b))
 }
 
-// check returns the pixels of a strip or tile, if all of them together are within
-// the bounds.
+// check returns the pixels of a strip or tile, or an error if they break a limit.
 func (h *tiffHead) check(width, height int) (int64, error) {
 	w, t := h.block(int64(width), int64(height))
 	if w < 1 || t < 1 || w > 2*MaxSide || t > 2*MaxSide {
@@ -255,7 +249,6 @@ func (h *tiffHead) check(width, height int) (int64, error) {
 	return w * t, nil
 }
 
-// block returns the size of a strip or tile of a picture.
 func (h *tiffHead) block(width, height int64) (w, t int64) {
 	if h.first[tagTileWidth] != 0 {
 		return h.first[tagTileWidth], h.first[tagTileHeight]

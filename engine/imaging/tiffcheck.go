@@ -19,9 +19,9 @@ const (
 
 var errTIFFTags = errors.New("its directory contradicts itself")
 
-// consistent refuses a directory that readers understand in different ways: the
-// library takes the first of several values, takes a compression of 0 for none,
-// guesses the kind of colours, and reads over a predictor that it does not know.
+// consistent refuses a directory that readers interpret differently: the library takes the first of
+// several values, takes a compression of 0 for none, guesses the kind of colours, and ignores
+// unknown predictors.
 func (h *tiffHead) consistent() error {
 	for _, tag := range []uint16{
 		tagWidth, tagHeight, tagCompression, tagColours, tagFillOrder, tagOrientation, tagSamples, tagRowsPerStrip,
@@ -71,8 +71,8 @@ func (h *tiffHead) hasPalette() bool {
 	return bits <= 8 && h.count(tagPalette) == 3<<bits && h.order.Uint16(e[2:]) == tiffShort
 }
 
-// checkPredictor refuses differences that are not those of neighbours, or that other
-// readers do not look for.
+// checkPredictor refuses differences that are not those of neighbours, and those that other readers
+// ignore.
 func (h *tiffHead) checkPredictor() error {
 	if h.entries[tagPredictor] == nil || h.first[tagPredictor] == tiffPlain {
 		return nil
@@ -86,7 +86,7 @@ func (h *tiffHead) checkPredictor() error {
 	return errors.New("its pixels are differences of a kind that is not read: save it without a predictor")
 }
 
-// count returns how many values an entry has, 0 if there is none.
+// count returns how many values an entry has, or 0 without the entry.
 func (h *tiffHead) count(tag uint16) int64 {
 	if e := h.entries[tag]; e != nil {
 		return int64(h.order.Uint32(e[4:]))

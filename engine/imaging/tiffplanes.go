@@ -17,9 +17,9 @@ const (
 	tiffDirectory = 256 // bytes, more than directory makes
 )
 
-// tiffPlanes is the source of a TIFF whose channels lie apart, each in strips or
-// tiles of its own. The library does not read that: each plane is made a grey
-// picture, by another directory behind the same data.
+// tiffPlanes is the source of a TIFF whose channels are separate, each in strips or tiles of its
+// own. The library does not read these. So each plane becomes a grey picture, with a directory of
+// its own after the same data.
 type tiffPlanes struct {
 	*tiffHead
 	n     int // planes: red, green, blue, and transparency if there are four
@@ -42,7 +42,7 @@ func (h *tiffHead) planes() (*tiffPlanes, error) {
 	return p, nil
 }
 
-// tables returns the tags of what there is for each strip or tile.
+// tables returns the tags that have a value for each strip or tile.
 func (p *tiffPlanes) tables() []uint16 {
 	if p.first[tagTileWidth] != 0 {
 		return []uint16{tagTileOffsets, tagTileCounts}
@@ -50,7 +50,7 @@ func (p *tiffPlanes) tables() []uint16 {
 	return []uint16{tagStripOffsets, tagStripCounts}
 }
 
-// directory returns that of a TIFF of the i-th plane alone.
+// directory returns the directory of a TIFF of the i-th plane alone.
 func (p *tiffPlanes) directory(i int) []byte {
 	var n uint16
 	var entries []byte
@@ -81,7 +81,7 @@ func (p *tiffPlanes) directory(i int) []byte {
 	return p.order.AppendUint32(append(p.order.AppendUint16(nil, n), entries...), 0)
 }
 
-// part returns the entry of the i-th part of an entry's values.
+// part returns an entry with the i-th plane's part of the values of e.
 func (p *tiffPlanes) part(e []byte, i int) []byte {
 	size := uint32(p.size(e))
 	all := p.order.Uint32(e[4:])
@@ -116,7 +116,7 @@ func (p *tiffPlanes) decode(ctx context.Context, im *Image, c *Config, s Shrink,
 		switch m := plane.(type) {
 		case *image.Gray:
 			planes[i] = samples{m.Pix, m.Stride, 1}
-		case *image.Gray16: // of which the first byte is read
+		case *image.Gray16: // the first byte is read
 			planes[i] = samples{m.Pix, m.Stride, 2}
 		}
 	}
@@ -145,7 +145,7 @@ func (p *tiffPlanes) layOnWhite(px []uint8, alpha uint8) {
 	}
 }
 
-// samples are those of one plane, of the bytes that step tells.
+// samples are those of one plane, step bytes apart.
 type samples struct {
 	pix          []uint8
 	stride, step int

@@ -1,6 +1,6 @@
 package imaging
 
-// Upright returns the size of the whole image as Decode makes it.
+// Upright returns the size of the whole upright image.
 func (c Config) Upright() (width, height int) {
 	if c.orientation >= 5 {
 		return c.Height, c.Width
@@ -8,9 +8,8 @@ func (c Config) Upright() (width, height int) {
 	return c.Width, c.Height
 }
 
-// Shrunk returns the map from the upright whole image to what DecodeInto makes of
-// it. It is more than a division where the image was turned, so that what the
-// rounding of its size added lies before its first pixel.
+// Shrunk returns the map from the upright whole image to the result of DecodeInto. If the image was
+// turned, it also shifts: the rounding of the stored size then lies before the first pixel.
 func (c Config) Shrunk(s Shrink) Affine {
 	m := Affine{A: 1 / float64(s), E: 1 / float64(s)}
 	w, h := c.Upright()
@@ -25,13 +24,13 @@ func (c Config) Shrunk(s Shrink) Affine {
 	return m
 }
 
-// Scales tells whether a shrunk image costs less to decode than a whole one.
+// Scales reports whether a shrunk image costs less to decode than a whole one.
 func (c Config) Scales() bool {
 	j, ok := c.source.(*jpegImage)
 	return ok && j.library != nil
 }
 
-// After returns the map that applies first and then m.
+// After returns the map that applies first, and then m.
 func (m Affine) After(first Affine) Affine {
 	return Affine{
 		A: float64(m.A*first.A) + float64(m.B*first.D), B: float64(m.A*first.B) + float64(m.B*first.E),

@@ -1,17 +1,15 @@
-// Package models owns packs: a pack is a folder with a manifest.json and the
-// files that the manifest names, all that the engine must know of its models.
-// Open reads one, strictly, and checks every file's size and SHA-256; the
-// pack's identity is the SHA-256 of its manifest, so two nodes with the same
-// identity hold the same bytes. Manifest.ModelID names what makes its templates.
+// Package models reads and checks packs. A pack is a folder with a manifest.json and the files that
+// the manifest names: all that the engine needs to know about its models. Open reads one, strictly,
+// and checks the size and SHA-256 of every file. The pack's identity is the SHA-256 of its
+// manifest, so two nodes with the same identity hold the same bytes. Manifest.ModelID identifies
+// the model that makes its templates.
 //
-// List, Read and Verify look at packs without running them; WriteFit puts what was
-// measured into a manifest. manifest.schema.json is the manifests' schema, and
-// docs/formats/pack.md the page about them.
+// List, Read and Verify inspect packs without running them; Refit puts measured values into a
+// manifest. manifest.schema.json is the schema of manifests, docs/formats/pack.md describes them.
 //
-// The manifests of the packs that scripts/setup installs are default.json and
-// dlib.json in this package, embedded, and written beside the fetched files. Their
-// numbers (thresholds, quality, calibration) are edited there by hand; see Default.
+// This package embeds the manifests of the packs that scripts/setup installs, default.json and
+// dlib.json; the set-up writes them beside the fetched files. Their numbers (thresholds, quality,
+// calibration) are edited here by hand; see Default.
 //
-// It may import internal packages and nothing else of facet. Its sub-package
-// convert makes the embedders out of the published ones.
+// It may import internal packages and nothing else of facet.
 package models

@@ -2,10 +2,7 @@ package models
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -13,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Fit holds the parts of a manifest that are measured rather than chosen. A nil part
-// stays as it is.
+// Fit holds the measured parts of a manifest. A nil part leaves that part of the manifest
+// unchanged.
 type Fit struct {
 	Calibration *Calibration
 	Quality     *Quality
@@ -22,8 +19,8 @@ type Fit struct {
 	Spectrum []float64
 }
 
-// Refit returns the manifest with the parts of the fit put in; every other byte
-// stays as it is. The result is checked as Parse does; errors wrap ErrManifest.
+// Refit returns the manifest with the parts of the fit; every other byte stays the same. It checks
+// the result as Parse does; errors wrap ErrManifest.
 func Refit(manifest []byte, fit Fit) ([]byte, error) {
 	if _, err := Parse(manifest); err != nil {
 		return nil, fmt.Errorf("refit: %w", err)
@@ -62,29 +59,8 @@ func Refit(manifest []byte, fit Fit) ([]byte, error) {
 	return out, nil
 }
 
-// WriteFit is Refit of the manifest of the pack in dir, replaced as a whole: a
-// crash leaves the old or the new one. It returns the pack, whose identity is
-// another one now, while the model of its templates (ModelID) stays: a cluster
-// founded with the pack before refuses nodes with it now. The files are not checked.
-// The manifest of a pack that the set-up installed is written again by the next
-// set-up: refit a copy of its folder under another name.
-func WriteFit(dir string, fit Fit) (*Pack, error) {
-	old, err := readManifest(dir)
-	if err != nil {
-		return nil, fmt.Errorf("refit model pack: %w", err)
-	}
-	data, err := Refit(old, fit)
-	if err != nil {
-		return nil, fmt.Errorf("refit model pack: %w", err)
-	}
-	if err := replaceFile(dir, ManifestName, data); err != nil {
-		return nil, fmt.Errorf("refit model pack: %w", err)
-	}
-	return Read(dir)
-}
-
-// putSpectrum puts a spectrum into the embedder of a valid manifest, sixteen numbers a
-// line, in the place of what is there or as the last member.
+// putSpectrum writes a spectrum into the embedder of a valid manifest, sixteen numbers a line. It
+// replaces the present spectrum or becomes the last member.
 func putSpectrum(manifest []byte, spectrum []float64) ([]byte, error) {
 	const perLine = 16
 	text := []byte("[")
@@ -114,7 +90,7 @@ func putSpectrum(manifest []byte, spectrum []float64) ([]byte, error) {
 	return slices.Concat(manifest[:from], text, manifest[to:]), nil
 }
 
-// valueOf finds the value of a field of the JSON object in data, which is valid.
+// valueOf finds the value of a field in data, a valid JSON object.
 func valueOf(data []byte, field string) (from, to int64, err error) {
 	d := jsontext.NewDecoder(bytes.NewReader(data))
 	if _, err := d.ReadToken(); err != nil {
@@ -138,9 +114,8 @@ func valueOf(data []byte, field string) (from, to int64, err error) {
 	return 0, 0, fmt.Errorf("there is no %q", field)
 }
 
-// manifestText is the JSON of a section as the manifests of this package are laid
-// out: a field a line, indented as a member of the whole, the points of a
-// calibration one a line.
+// manifestText returns the JSON of a section in the layout of this package's manifests: a field a
+// line, indented as a member of the whole, each calibration point on one line.
 func manifestText(section any) ([]byte, error) {
 	text, err := json.Marshal(section, json.Deterministic(true), jsontext.WithIndentPrefix("  "), jsontext.WithIndent("  "))
 	if err != nil {
@@ -166,22 +141,4 @@ func manifestText(section any) ([]byte, error) {
 		text = bytes.Join([][]byte{text[:from], []byte("["), lines.Bytes(), []byte("\n    ]"), text[to:]}, nil)
 	}
 	return text, nil
-}
-
-// replaceFile writes a file by temporary file and rename.
-func replaceFile(dir, name string, data []byte) (err error) {
-	f, err := os.CreateTemp(dir, "."+name+"-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", name, err)
-	}
-	return os.Rename(f.Name(), filepath.Join(dir, name))
 }

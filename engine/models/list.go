@@ -11,22 +11,21 @@ import (
 	"strings"
 )
 
-// maxListed is the number of entries of a folder that List looks at.
+// maxListed is the most entries in a folder that List reads.
 const maxListed = 1000
 
-// Listed is one folder that List found a manifest in.
+// Listed is a folder with a manifest.
 type Listed struct {
-	// Name is the folder's name within the listed one.
+	// Name is the folder's name in the listed directory.
 	Name string
-	// Pack is the pack, its files unchecked; nil if Err says why there is none.
+	// Pack is the pack, with its files unchecked, or nil if Err is not.
 	Pack *Pack
 	Err  error
 }
 
-// List returns the packs in the folders of dir, in the order of the folders' names.
-// Only manifests are read; Pack.Verify checks the files. Folders without a
-// manifest are left out, and one whose manifest can't be used is in the list with
-// its error.
+// List returns the packs in the folders of dir, in the order of their names. It reads manifests
+// only; Pack.Verify checks the files. It leaves out folders without a manifest, and lists an
+// unusable manifest with its error.
 func List(dir string) ([]Listed, error) {
 	entries, err := readDir(dir)
 	if err != nil {
@@ -43,7 +42,7 @@ func List(dir string) ([]Listed, error) {
 	return out, nil
 }
 
-// readDir is os.ReadDir of at most maxListed entries.
+// readDir is os.ReadDir for at most maxListed entries.
 func readDir(dir string) ([]fs.DirEntry, error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -64,13 +63,13 @@ func readDir(dir string) ([]fs.DirEntry, error) {
 // Checked is the result of Verify for one file.
 type Checked struct {
 	File File
-	// Err is nil if size and SHA-256 are those of the manifest; else it wraps
-	// ErrPack or comes from the file system.
+	// Err is nil if size and SHA-256 match the manifest. Else it wraps ErrPack or comes from the
+	// file system.
 	Err error
 }
 
-// Verify reads every file of the pack and compares its size and SHA-256 with the
-// manifest's, in the manifest's order. The error joins those of the files.
+// Verify reads every file of the pack and compares its size and SHA-256 with the manifest. The
+// results are in the manifest's order. The error joins those of the files.
 func (p *Pack) Verify() ([]Checked, error) {
 	out := make([]Checked, len(p.Manifest.Files))
 	errs := make([]error, len(out))

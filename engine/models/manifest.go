@@ -1,10 +1,9 @@
 package models
 
-// Format is the manifest format that this package reads. A change of meaning of
-// any field raises it.
+// Format is the manifest format that this package reads. A change of any field's meaning raises it.
 const Format = 1
 
-// Bounds on what a manifest may ask for.
+// Limits of a manifest.
 const (
 	maxManifestBytes = 64 << 10
 	maxFiles         = 16
@@ -16,15 +15,15 @@ const (
 	minDim           = 16
 	maxDim           = 2048
 	maxPoints        = 64
-	// spectrumSlack is how far a spectrum's sum may be from 1.
+	// spectrumSlack is how far the sum of a spectrum may be from 1.
 	spectrumSlack = .01
 )
 
-// Role says what a file is for. A pack holds at most one file of each role.
+// Role is the purpose of a file. A pack has at most one file of each role.
 type Role string
 
-// The roles. Detector, Landmarks and Embedder must be there; Basis must be there
-// if the embedder names a basis; Pose is optional.
+// The roles. Detector, Landmarks and Embedder are required. Basis is required if the embedder has a
+// basis; Pose is optional.
 const (
 	RoleDetector  Role = "detector"
 	RoleLandmarks Role = "landmarks"
@@ -43,7 +42,7 @@ const (
 	Grey Channels = "GREY"
 )
 
-// Count is the number of planes, 0 for an order that is none of the above.
+// Count returns the number of planes, or 0 for an unknown order.
 func (c Channels) Count() int {
 	switch c {
 	case RGB, BGR:
@@ -54,21 +53,21 @@ func (c Channels) Count() int {
 	return 0
 }
 
-// DetectorKind says how a detector's outputs are read.
+// DetectorKind says how to read a detector's outputs.
 type DetectorKind string
 
-// KindRFB is for the outputs "scores" [1, n, 2] (background, face; they sum to 1) and
-// "boxes" [1, n, 4] (left, top, right, bottom as fractions of the input).
+// KindRFB has the outputs "scores" [1, n, 2] (background, face; they sum to 1) and "boxes" [1, n,
+// 4] (left, top, right, bottom as fractions of the input).
 const KindRFB DetectorKind = "rfb"
 
-// LandmarksKind says how the landmarks' output is read.
+// LandmarksKind says how to read the landmarks' output.
 type LandmarksKind string
 
-// KindPoints68 is for one output [1, 136], x and y in turn of the 68 points of the
-// iBUG 300-W scheme, as fractions of the crop.
+// KindPoints68 has one output [1, 136]: x and y in turn of the 68 points of the iBUG 300-W scheme,
+// as fractions of the crop.
 const KindPoints68 LandmarksKind = "points68"
 
-// Feature names one measurement that the quality of a face is computed from.
+// Feature names one measurement that a face's quality is computed from.
 type Feature string
 
 // The features that a quality may weigh.
@@ -80,8 +79,8 @@ const (
 	// FeatureSharpness is ln(1 + variance of the Laplacian) of the grey aligned
 	// crop, values 0 to 255.
 	FeatureSharpness Feature = "sharpness"
-	// FeatureDirectionalSharpness is FeatureSharpness along the direction in
-	// which it is least: motion blur lowers it when FeatureSharpness stays high.
+	// FeatureDirectionalSharpness is FeatureSharpness along the direction in which it is least.
+	// Motion blur lowers it even when FeatureSharpness stays high.
 	FeatureDirectionalSharpness Feature = "directionalSharpness"
 	// FeatureContrast is the standard deviation of the grey aligned crop / 255.
 	FeatureContrast Feature = "contrast"
@@ -92,37 +91,37 @@ const (
 	FeatureEyeDistance Feature = "eyeDistance"
 	// FeatureFrontal is the degree of frontal view, 0 to 1.
 	FeatureFrontal Feature = "frontal"
-	// FeatureIsotropy is FeatureDirectionalSharpness minus the same along the
-	// direction in which it is most: 0 or less, the less, the more it was moved.
+	// FeatureIsotropy is FeatureDirectionalSharpness minus the sharpness along the sharpest
+	// direction: 0 or less, and lower with more motion blur.
 	FeatureIsotropy Feature = "isotropy"
-	// FeatureFineness is how much more detail the grey aligned crop has at a
-	// distance of two pixels than of six (ln of the variances' ratio, mean of four
-	// directions); blur lowers it, noise raises it, contrast leaves it.
+	// FeatureFineness compares the detail of the grey aligned crop at a distance of two pixels with
+	// that at six (ln of the variances' ratio, mean of four directions). Blur lowers it, noise
+	// raises it, contrast does not change it.
 	FeatureFineness Feature = "fineness"
-	// FeatureSmear is how far FeatureDirectionalSharpness is below 5, else 0: what
-	// the embedder does not see as loss before it is great.
+	// FeatureSmear is how far FeatureDirectionalSharpness is below 5, else 0. The embedder loses
+	// little to blur before it is this strong.
 	FeatureSmear Feature = "smear"
-	// FeatureUnevenness is the range, over both eyes, nose and mouth, of ln(1 + mean
-	// of the Laplacian's magnitude) in the grey aligned crop: what covers a part of
-	// the face has another detail.
+	// FeatureUnevenness is the range, over both eyes, nose and mouth, of ln(1 + mean of the
+	// Laplacian's magnitude) in the grey aligned crop. An object that covers a part of the face has
+	// different detail.
 	FeatureUnevenness Feature = "unevenness"
-	// FeatureClipped is the share of pixels of the grey aligned crop that are
-	// nearly black or white (below 4, above 251).
+	// FeatureClipped is the share of nearly black or white pixels (below 4, above 251) in the grey
+	// aligned crop.
 	FeatureClipped Feature = "clipped"
-	// FeatureDoubt is the mean distance of the landmarks' two passes in units of
-	// the eye distance.
+	// FeatureDoubt is the mean distance between the landmarks' two passes, in units of the eye
+	// distance.
 	FeatureDoubt Feature = "doubt"
 )
 
-// Manifest is the content of manifest.json. All its numbers are finite; Open and
-// Parse return none that does not hold what the fields promise.
+// Manifest is the content of manifest.json. All its numbers are finite. Open and Parse return only
+// manifests whose fields are valid as documented.
 type Manifest struct {
 	// Format is the constant Format.
 	Format int `json:"format"`
 	// Name ([a-z0-9-]) and Version ([a-z0-9.-]) are for people.
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Note is for people: where the pack comes from, what is not known of it.
+	// Note is for people: the origin of the pack, and what is unknown about it.
 	Note string `json:"note,omitempty"`
 
 	Files       []File      `json:"files"`
@@ -142,8 +141,8 @@ type File struct {
 	// Size is in bytes; SHA256 in 64 lower-case hex digits.
 	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
-	// Licence is an SPDX identifier or a few words; Source says where the bytes
-	// come from and what was done to them.
+	// Licence is an SPDX identifier or a few words. Source says where the bytes come from and how
+	// they were changed.
 	Licence string `json:"licence"`
 	Source  string `json:"source"`
 }
@@ -175,8 +174,8 @@ type Detector struct {
 	MinNorm float32 `json:"minNorm"`
 }
 
-// Landmarks is how the points of a face are found: in a square crop about the
-// centre of the detector's box, edges replicated.
+// Landmarks says how the points of a face are found: in a square crop about the centre of the
+// detector's box, edges replicated.
 type Landmarks struct {
 	Kind  LandmarksKind `json:"kind"`
 	Input Input         `json:"input"`
@@ -184,34 +183,33 @@ type Landmarks struct {
 	CropScale float32 `json:"cropScale"`
 }
 
-// Embedder is how a face becomes a template: the least-squares similarity that
-// maps its five points to Points cuts the input out of the upright image; the
-// output [n, Dim] is normalised to unit L2 norm.
+// Embedder says how a face becomes a template. The least-squares similarity that maps the face's
+// five points to Points crops the input out of the upright image. The output [n, Dim] is normalised
+// to unit L2 norm.
 type Embedder struct {
 	Input Input `json:"input"`
 	// Dim is the number of output values.
 	Dim int `json:"dim"`
-	// Points are the places of the image-left eye, image-right eye, nose tip,
-	// image-left and image-right mouth corner, in pixels (x, y) of the input.
+	// Points are the image-left eye, image-right eye, nose tip, image-left and image-right mouth
+	// corner, in pixels (x, y) of the input.
 	Points [5][2]float32 `json:"points"`
-	// Spectrum, which may be missing, has the share of the squared norm of templates
-	// that each of the Dim values has, 1 together; Manifest.Spectrum returns it.
+	// Spectrum, which may be missing, is the share of a template's squared norm that each of the
+	// Dim values has, together 1. Manifest.Spectrum returns it.
 	Spectrum []float64 `json:"spectrum,omitempty"`
-	// Basis is set when the embedder's output are coordinates in a basis that the
-	// pack keeps as a file.
+	// Basis is set if the embedder's outputs are coordinates in a basis that is a file of the pack.
 	Basis *Basis `json:"basis,omitempty"`
 }
 
-// Basis describes the file of role basis: Rows × Cols little-endian float32, row
-// after row; the rows are orthonormal. Rows is the embedder's Dim, Cols the
-// number of values of the model before it was folded in.
+// Basis describes the file of role basis: Rows × Cols little-endian float32, row after row, with
+// orthonormal rows. Rows is the embedder's Dim. Cols is the number of values that the model had
+// before the basis was folded in.
 type Basis struct {
 	Rows int `json:"rows"`
 	Cols int `json:"cols"`
 }
 
-// Pose describes the input of the optional pose model: a square crop about the centre of
-// the detector's box, its side CropScale times the box's longer side.
+// Pose describes the input of the optional pose model: a square crop about the centre of the
+// detector's box, with a side of CropScale times the box's longer side.
 type Pose struct {
 	Input     Input   `json:"input"`
 	CropScale float32 `json:"cropScale"`
@@ -221,21 +219,20 @@ type Pose struct {
 type Quality struct {
 	Bias    float64             `json:"bias"`
 	Weights map[Feature]float64 `json:"weights"`
-	// Data says what the coefficients were fitted on, with what result.
+	// Data says which data the coefficients were fitted on, and the result.
 	Data string `json:"data"`
 }
 
-// Calibration maps cosines to scores: straight lines between Points, cut to an
-// integer by rounding down.
+// Calibration maps cosines to scores: straight lines between Points, rounded down to an integer.
 type Calibration struct {
-	// FMR7000 is the false match rate that a threshold of score 7000 stands for,
-	// between 0 and 1, as measured on Data.
+	// FMR7000 is the false match rate, between 0 and 1, of a threshold of score 7000, as measured
+	// on Data.
 	FMR7000 float64 `json:"fmr7000"`
-	// Data says what it was measured on: data set, number of pairs, pipeline.
+	// Data names the data set, the number of pairs and the pipeline.
 	Data string `json:"data"`
-	// Points have strictly rising cosines, the first −1 and the last 1, and
-	// scores that never fall, from 0 to 9999; one of them is score 7000, and a
-	// cosine of SameImageCosine or more has the score 9999.
+	// Points have strictly rising cosines, the first −1 and the last 1, and scores from 0 to 9999
+	// that never fall. One of them has score 7000. A cosine of SameImageCosine or more has the
+	// score 9999.
 	Points []CalibrationPoint `json:"points"`
 }
 
@@ -248,7 +245,7 @@ type CalibrationPoint struct {
 // MaxScore is the largest score, that of an image compared with itself.
 const MaxScore = 9999
 
-// SameImageCosine is the cosine from which on every score is MaxScore.
+// SameImageCosine is the cosine from which every score is MaxScore.
 const SameImageCosine = .999
 
 // File returns the file of a role.

@@ -8,12 +8,11 @@ import (
 	"facet/internal/id"
 )
 
-// ModelID names what the pack's templates are made by: the first 8 bytes of a
-// SHA-256 over all that decides what the numbers of a template mean, namely the
-// embedder's and the basis' bytes, the number of values, the pre-processing and
-// the points of the alignment. Two packs with one ModelID make comparable
-// templates, whatever else differs: detector, landmarks, quality, calibration.
-// docs/formats/pack.md draws the hashed text.
+// ModelID identifies the model that makes the pack's templates: the first 8 bytes of a SHA-256 over
+// everything that decides the meaning of a template's numbers. That is the bytes of embedder and
+// basis, the number of values, the pre-processing and the points of the alignment. Two packs with
+// the same ModelID make comparable templates, even if their detector, landmarks, quality or
+// calibration differ. docs/formats/pack.md draws the hashed text.
 func (m *Manifest) ModelID() id.Model {
 	b := []byte("facet template model 1\n")
 	for _, role := range []Role{RoleEmbedder, RoleBasis} {

@@ -16,31 +16,29 @@ import (
 // ManifestName is the manifest's file name in a pack's folder.
 const ManifestName = "manifest.json"
 
-// ErrPack is returned for a folder that differs from its manifest: a file is
-// missing, or has another size or SHA-256. The text behind it names the file.
+// ErrPack is returned for a folder that differs from its manifest: a file is missing, or has
+// another size or SHA-256. The text after it names the file.
 var ErrPack = errors.New("model pack is not intact")
 
 //go:embed default.json
 var defaultManifest []byte
 
-// Default returns the bytes of the default pack's manifest, a copy of
-// default.json in this package. scripts/setup writes it as manifest.json.
+// Default returns a copy of default.json, the manifest of the default pack. scripts/setup writes it
+// as manifest.json.
 //
-// To change a number (a threshold, the quality's coefficients, the calibration),
-// edit default.json, say in the field "data" beside it what the new number was
-// fitted on, run the tests of this package and then the set-up, which renews
-// manifest.json. The pack's identity changes with every edit, so that a
-// cluster founded before refuses nodes with the new manifest; after a release,
-// raise "version" as well. Size and sha256 of the files change with
-// assets/lock.json only.
+// To change a number (a threshold, the quality's coefficients, the calibration), edit default.json
+// and name the new data in the field "data" beside it. Run the tests of this package and then the
+// set-up, which renews manifest.json. Every edit changes the pack's identity, so a cluster founded
+// before refuses nodes with the new manifest. After a release, raise "version" as well. Size and
+// sha256 of the files change with assets/lock.json only.
 func Default() []byte { return bytes.Clone(defaultManifest) }
 
 //go:embed dlib.json
 var dlibManifest []byte
 
-// Builtin returns the bytes of the manifest of a pack that the set-up can install,
-// by its name: "default", or "dlib" with another embedder, of 128 values. They are
-// copies of the files NAME.json in this package, which are edited as Default's is.
+// Builtin returns the manifest of a pack that the set-up can install: "default", or "dlib" with
+// another embedder, of 128 values. They are copies of NAME.json in this package, which are edited
+// as Default's is.
 func Builtin(name string) (manifest []byte, ok bool) {
 	switch name {
 	case "default":
@@ -51,11 +49,11 @@ func Builtin(name string) (manifest []byte, ok bool) {
 	return nil, false
 }
 
-// Pack is a pack whose manifest is valid; Open has checked its files as well. It
-// holds no open file and is safe for concurrent use.
+// Pack is a pack with a valid manifest; Open has also checked its files. It holds no open file and
+// is safe for concurrent use.
 type Pack struct {
-	// ID is the SHA-256 of the manifest file in 64 lower-case hex digits: the
-	// identity of the pack, and thereby of every template made with it.
+	// ID is the SHA-256 of the manifest file in 64 lower-case hex digits. It identifies the pack,
+	// and so every template made with it.
 	ID string
 	// Manifest is the pack's manifest. It must not be changed.
 	Manifest *Manifest
@@ -63,8 +61,8 @@ type Pack struct {
 	dir string
 }
 
-// Read reads the manifest of the pack in dir and looks at no other file; Verify
-// does. Errors wrap ErrManifest, or come from the file system.
+// Read reads the manifest of the pack in dir and no other file. Errors wrap ErrManifest, or come
+// from the file system.
 func Read(dir string) (*Pack, error) {
 	data, err := readManifest(dir)
 	if err != nil {
@@ -78,8 +76,8 @@ func Read(dir string) (*Pack, error) {
 	return &Pack{ID: hex.EncodeToString(sum[:]), Manifest: m, dir: dir}, nil
 }
 
-// Open reads the manifest of the pack in dir and checks every file that it
-// names. Errors wrap ErrManifest or ErrPack, or come from the file system.
+// Open reads the manifest of the pack in dir and checks all its files. Errors wrap ErrManifest or
+// ErrPack, or come from the file system.
 func Open(dir string) (*Pack, error) {
 	p, err := Read(dir)
 	if err != nil {
@@ -96,7 +94,7 @@ func Open(dir string) (*Pack, error) {
 // Dir returns the pack's folder.
 func (p *Pack) Dir() string { return p.dir }
 
-// Path returns where the file of a role lies, "" if the pack has none.
+// Path returns the path of the file of a role, or "" without one.
 func (p *Pack) Path(role Role) string {
 	f, ok := p.Manifest.File(role)
 	if !ok {
@@ -105,9 +103,8 @@ func (p *Pack) Path(role Role) string {
 	return filepath.Join(p.dir, f.Name)
 }
 
-// Load returns the bytes of the file of a role, checked once more, so that what
-// is used is what the manifest names even if the folder changed since Open.
-// Errors wrap ErrPack, or come from the file system.
+// Load returns the bytes of the file of a role. It checks them again, because the folder may have
+// changed since Open. Errors wrap ErrPack, or come from the file system.
 func (p *Pack) Load(role Role) ([]byte, error) {
 	f, ok := p.Manifest.File(role)
 	if !ok {
@@ -121,8 +118,8 @@ func (p *Pack) Load(role Role) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// check copies the file's bytes to w and compares size and SHA-256; at most
-// f.Size+1 bytes are read.
+// check copies the file's bytes to w and compares size and SHA-256. It reads at most f.Size+1
+// bytes.
 func (p *Pack) check(f File, w io.Writer) error {
 	file, size, err := openRegular(p.dir, f.Name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -159,8 +156,8 @@ func readManifest(dir string) ([]byte, error) {
 	return data, nil
 }
 
-// openRegular opens a regular file of dir for reading. Links that lead out of
-// dir are refused, and so is a pipe or device, which could block for ever.
+// openRegular opens a regular file of dir for reading. It refuses links that lead out of dir, and
+// pipes and devices, which could block for ever.
 func openRegular(dir, name string) (*os.File, int64, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

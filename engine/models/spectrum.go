@@ -2,9 +2,9 @@ package models
 
 import "slices"
 
-// measured are spectra, in hundred-thousandths, of the packs that the set-up installs, by
-// the model of their templates. They are here and not in the manifests, whose bytes are
-// the identity of packs that clusters were founded with.
+// measured are the spectra, in hundred-thousandths, of the packs that the set-up installs, by the
+// model of their templates. They are not in the manifests, because a manifest's bytes are the
+// identity of a pack that clusters were founded with.
 var measured = map[string][]int{
 	// LFW, folds 1-5, grey copy, 5,371 faces.
 	"ac20abbb30a703e3": {
@@ -34,9 +34,9 @@ var measured = map[string][]int{
 	},
 }
 
-// Spectrum returns the share of a template's squared norm that each of its values
-// has. It is taken from the manifest, else from earlier measurements of the same
-// model (ModelID), else it is nil. The caller may change it.
+// Spectrum returns the share of a template's squared norm that each of its values has. It comes
+// from the manifest, or from an earlier measurement of the same model (ModelID), or is nil. The
+// caller may change it.
 func (m *Manifest) Spectrum() []float64 {
 	if s := m.Embedder.Spectrum; s != nil {
 		return slices.Clone(s)

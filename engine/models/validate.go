@@ -10,13 +10,12 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// ErrManifest is returned for bytes that are no valid manifest: no JSON of this
-// format, or a field with an impossible value. The text behind it names the field.
+// ErrManifest is returned for bytes that are no valid manifest: no JSON of this format, or an
+// invalid field. The text after it names the field.
 var ErrManifest = errors.New("manifest is not valid")
 
-// Parse reads a manifest from the bytes of its file, at most 64 KiB. Unknown and
-// doubled fields, and fields that break what Manifest promises, are errors that
-// wrap ErrManifest.
+// Parse parses a manifest file of at most 64 KiB. Unknown, repeated and invalid fields are errors
+// that wrap ErrManifest.
 func Parse(data []byte) (*Manifest, error) {
 	if len(data) > maxManifestBytes {
 		return nil, fmt.Errorf("%w: larger than %d bytes", ErrManifest, maxManifestBytes)
@@ -75,7 +74,7 @@ func (m *Manifest) validateFiles() error {
 		if err := f.validate(); err != nil {
 			return fmt.Errorf("file %d (%s): %w", i, clip(f.Name), err)
 		}
-		// Two names that differ in case are one file on some file systems.
+		// On some file systems, two names that differ in case are one file.
 		name := strings.ToLower(f.Name)
 		if roles[f.Role] || names[name] {
 			return fmt.Errorf("file %d: role %q or name %q is there twice", i, f.Role, f.Name)
@@ -142,7 +141,7 @@ func (e *Embedder) validate() error {
 		if p[0] < 0 || p[1] < 0 || p[0] > float32(e.Input.Width) || p[1] > float32(e.Input.Height) {
 			return fmt.Errorf("point %d (%g, %g) is outside the input", i, p[0], p[1])
 		}
-		// Distinct points, or no similarity is defined by them.
+		// Equal points define no similarity.
 		if slices.Contains(e.Points[:i], p) {
 			return fmt.Errorf("point %d (%g, %g) is there twice", i, p[0], p[1])
 		}
@@ -274,7 +273,7 @@ func plain(s, allowed string) bool {
 		strings.IndexFunc(s, func(r rune) bool { return !strings.ContainsRune(allowed, r) }) < 0
 }
 
-// clip shortens what an error message quotes.
+// clip shortens text that an error message quotes.
 func clip(s string) string {
 	if len(s) > maxNameBytes {
 		return s[:maxNameBytes] + "…"

@@ -30,7 +30,7 @@ type Tensor struct {
 
 // Spec is a network to open.
 type Spec struct {
-	// Name is for error texts.
+	// Name appears in error texts.
 	Name string
 	// Network is the ONNX file's content; Open keeps no reference to it.
 	Network []byte
@@ -46,9 +46,8 @@ type Model struct {
 	close   sync.Once
 }
 
-// Open prepares the network for runs of one thread each and runs it once on
-// zeros, so that a network whose names or shapes differ from the spec is refused
-// here. Load comes first.
+// Open prepares the network for runs of one thread each. It runs it once on zeros, and so refuses a
+// network whose names or shapes differ from the spec. Call Load before.
 func Open(spec Spec) (m *Model, err error) {
 	doing := "open network " + spec.Name
 	if err := checkSpec(spec); err != nil {
@@ -128,9 +127,8 @@ func checkSpec(spec Spec) error {
 	return nil
 }
 
-// singleThreaded returns options for runs on the caller's thread alone: many
-// requests at once use the cores better than many threads a request, which
-// collapse when the machine is busy.
+// singleThreaded returns options for runs on the caller's thread alone. Many requests at once use
+// the cores better than many threads a request, which collapse when the machine is busy.
 func singleThreaded() (*ort.SessionOptions, error) {
 	options, err := ort.NewSessionOptions()
 	if err != nil {
@@ -158,10 +156,10 @@ func (m *Model) tryZeros() error {
 	return r.Run()
 }
 
-// Runs returns how often the network ran, the trial of Open among it.
+// Runs returns how often the network ran, including the trial of Open.
 func (m *Model) Runs() int64 { return m.runs.Load() }
 
-// Close frees the network. No runner of it may be used afterwards.
+// Close frees the network. None of its runners may be used afterwards.
 func (m *Model) Close() {
 	m.close.Do(func() { free(m.session) })
 }
@@ -204,8 +202,8 @@ func (r *Runner) Input() []float32 { return r.in.GetData() }
 // Output returns the buffer of the i-th output, which the next Run overwrites.
 func (r *Runner) Output(i int) []float32 { return r.outs[i].GetData() }
 
-// Run runs the network once, on the caller's thread. The error wraps
-// ErrNotFinite if a number of an output is no finite one.
+// Run runs the network once, on the caller's thread. The error wraps ErrNotFinite if an output has
+// a number that is not finite.
 func (r *Runner) Run() (err error) {
 	doing := "run network " + r.model.spec.Name
 	defer recovered(&err, doing)
@@ -224,8 +222,7 @@ func (r *Runner) Run() (err error) {
 	return nil
 }
 
-// finite reports whether every number is finite. The exponent of a NaN or an
-// infinity is all ones.
+// finite reports whether every number is finite. A NaN or an infinity has an exponent of all ones.
 func finite(data []float32) bool {
 	const exponent = 0x7f80_0000
 	for _, v := range data {
@@ -248,6 +245,6 @@ func (r *Runner) Close() {
 	r.outs, r.inValues, r.outValues = nil, nil, nil
 }
 
-// free releases a value of ONNX Runtime. Its only error is a second release, which
-// a second Close causes.
+// free releases a value of ONNX Runtime. Its only error is a second release, which a second Close
+// causes.
 func free(thing interface{ Destroy() error }) { _ = thing.Destroy() }

@@ -7,8 +7,8 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 )
 
-// loaded is the library of this process. ONNX Runtime keeps global state and
-// can't be replaced by another copy of itself, so it stays until the process ends.
+// loaded is the library of this process. ONNX Runtime keeps global state and can't be replaced by
+// another copy, so it stays until the process ends.
 var loaded struct {
 	mu   sync.Mutex
 	path string

@@ -1,8 +1,7 @@
-// Package score compares templates and says what a similarity is worth.
+// Package score compares templates and turns similarities into scores.
 //
-// It owns the one order in which the numbers of two templates are multiplied and
-// added (Dot), so that every node, whatever its processor, gives a pair the same
-// similarity bit for bit, and the table that turns a similarity into the score
-// 0…9999 of the interface (Table). It imports nothing of facet and allocates
+// Dot fixes the order in which the numbers of two templates are multiplied and added, so every
+// node, whatever its processor, computes the same similarity bit for bit. Table turns a similarity
+// into the score 0…9999 of the interface. The package imports nothing of facet and allocates
 // nothing after NewTable.
 package score

@@ -3,9 +3,8 @@ package score
 // Lanes is the number of partial sums of Dot.
 const Lanes = 16
 
-// Dot returns the inner product of a and b, which must have the same length
-// (anything else is a bug and panics). For templates of unit norm it is the
-// cosine of their angle, the similarity.
+// Dot returns the inner product of a and b; it panics if their lengths differ. For templates of
+// unit norm it is the cosine of their angle, the similarity.
 //
 // The order of the sum is part of every stored score, so it is fixed:
 //
@@ -13,10 +12,10 @@ const Lanes = 16
 //	j, j+16, j+32, … in this order, then
 //	lanes 0…7 add lanes 8…15, lanes 0…3 add 4…7, 0…1 add 2…3, 0 adds 1.
 //
-// Each product and each sum is rounded to float32; nothing is fused. A length
-// that is no multiple of 16 behaves as if zeros followed (x+0 is x, since no
-// lane is ever −0). A kernel with one 512-bit, two 256-bit or four 128-bit
-// registers gives the same bits with separate multiply and add instructions.
+// Each product and each sum is rounded to float32; nothing is fused. A length that is no multiple
+// of 16 behaves as if zeros followed (x+0 is x, since no lane is ever −0). A kernel with one
+// 512-bit, two 256-bit or four 128-bit registers computes the same bits with separate multiply and
+// add instructions.
 func Dot(a, b []float32) float32 {
 	if len(a) != len(b) {
 		panic("bug: score: Dot of two lengths")

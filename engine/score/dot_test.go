@@ -53,7 +53,7 @@ func TestDotFollowsStatedOrder(t *testing.T) {
 	}
 }
 
-func TestDotIsNearTheExactProduct(t *testing.T) {
+func TestDotIsNearExactProduct(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {

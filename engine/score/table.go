@@ -10,7 +10,7 @@ import (
 const (
 	// Max is the highest score: the same image.
 	Max = 9999
-	// Same is the similarity from which on every score is Max.
+	// Same is the similarity from which every score is Max.
 	Same = .999
 
 	pointsMax = 64
@@ -19,26 +19,25 @@ const (
 // ErrPoints is returned for calibration points that describe no usable curve.
 var ErrPoints = errors.New("score: calibration points are not usable")
 
-// Point maps a similarity of Cosine to a Score. A pack's manifest has points in the
-// same form.
+// Point maps a similarity of Cosine to a Score. A pack's manifest has points of the same form.
 type Point struct {
 	Cosine float64
 	Score  int
 }
 
-// Table holds, for each score 1 … Max, the smallest similarity that earns it,
-// ascending. It does not change and is safe for concurrent use.
+// Table has the smallest similarity of each score 1 … Max, ascending. It does not change and is
+// safe for concurrent use.
 type Table struct {
 	least [Max + 1]float32 // least[0] is −Inf
 }
 
-// NewTable makes the table whose curve runs in straight lines through points:
-// at most 64, the cosines strictly rising from −1 to 1, the scores from 0 to
-// Max and never falling, Max reached at Same or before. Curves so steep that two
-// scores fall on one float32 are refused too. Errors wrap ErrPoints.
+// NewTable returns the table of the curve that runs straight from point to point. There are at most
+// 64 points. Their cosines rise strictly from −1 to 1. Their scores go from 0 to Max and never
+// fall, and reach Max at Same or before. The curve must not be so steep that two scores have the
+// same float32. Errors wrap ErrPoints.
 //
-// Only +, −, × and ÷ of float64 are used, each rounded by itself, so every
-// processor builds the same table.
+// Only +, −, × and ÷ of float64 are used, each rounded by itself, so every processor builds the
+// same table.
 func NewTable(points []Point) (*Table, error) {
 	if err := checkPoints(points); err != nil {
 		return nil, err
@@ -70,7 +69,7 @@ func checkPoints(points []Point) error {
 	}
 	first, last := points[0], points[n-1]
 	if first != (Point{Cosine: -1}) || last != (Point{Cosine: 1, Score: Max}) {
-		return fmt.Errorf("%w: they go from %v to %v, want cosine −1 for 0 to 1 for %d", ErrPoints, first, last, Max)
+		return fmt.Errorf("%w: they go from %v to %v, want from cosine −1 with score 0 to cosine 1 with score %d", ErrPoints, first, last, Max)
 	}
 	for i, p := range points[1:] {
 		// Written so that a NaN fails.
@@ -81,16 +80,16 @@ func checkPoints(points []Point) error {
 	return nil
 }
 
-// Score returns what the similarity is worth, 0 … Max: the highest score whose
-// least similarity is not above it. For NaN it is 0, from Same on it is Max. It
-// never falls when the similarity rises.
+// Score returns the score of a similarity, 0 … Max: the highest score whose least similarity is
+// not above it. NaN scores 0, and Same or more scores Max. The score never falls when the
+// similarity rises.
 func (t *Table) Score(similarity float32) int {
 	return sort.Search(Max, func(i int) bool { return !(t.least[i+1] <= similarity) })
 }
 
-// Least returns the smallest similarity that earns the score; for a score of 0
-// or less it is −Inf, above Max +Inf. Score(Least(s)) is s for 1 ≤ s ≤ Max, so a
-// scan may compare similarities with Least(threshold) alone.
+// Least returns the smallest similarity with the given score, −Inf for a score of 0 or less, +Inf
+// above Max. Score(Least(s)) is s for 1 ≤ s ≤ Max, so a scan may compare similarities with
+// Least(threshold) alone.
 func (t *Table) Least(score int) float32 {
 	switch {
 	case score <= 0:

@@ -25,7 +25,7 @@ var (
 	magic = codec.Magic([]byte("facettst"))
 )
 
-func TestMessageHasTheDocumentedBytes(t *testing.T) {
+func TestMessageHasDocumentedBytes(t *testing.T) {
 	t.Parallel()
 	r := record{Subject: id.Subject{UUID: id.UUID{0xab, 15: 1}}, Raw: [16]byte{2}, Count: 500, Tags: []uint32{1}, Share: .45}
 	want := "0902" + // code, version
@@ -125,7 +125,7 @@ func TestStreamReturnsItsRecords(t *testing.T) {
 	}
 }
 
-func TestEveryDamageOfAStreamIsFound(t *testing.T) {
+func TestDamagedStreamIsFound(t *testing.T) {
 	t.Parallel()
 	good := stream(t, 3)
 	for i := range good {
@@ -157,7 +157,7 @@ func (f *failing) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestWriterReturnsItsFirstError(t *testing.T) {
+func TestWriterReturnsFirstError(t *testing.T) {
 	t.Parallel()
 	w := codec.NewWriter(&failing{after: 100_000}, magic, 1)
 	for range 3000 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestDerivedIDCarriesItsShardAndRoundTrips(t *testing.T) {
+func TestDerivedIDCarriesShard(t *testing.T) {
 	t.Parallel()
 	for _, shard := range []Shard{0, 1, 16, 255, 256, MaxShard} {
 		u := Derive([]byte("key"), "subject", Operation{1, 2, 3}, shard)
@@ -23,7 +23,7 @@ func TestDerivedIDCarriesItsShardAndRoundTrips(t *testing.T) {
 }
 
 // The inputs are key, purpose and operation.
-func TestDerivedIDDependsOnItsInputs(t *testing.T) {
+func TestDerivedIDDependsOnInputs(t *testing.T) {
 	t.Parallel()
 	base := Derive([]byte("k"), "subject", Operation{1}, 3)
 	for name, other := range map[string]UUID{

@@ -8,7 +8,7 @@ import (
 	"facet/internal/id"
 )
 
-func TestDifferentNamedModelsAreNotTheSame(t *testing.T) {
+func TestDifferentModelsAreNotSame(t *testing.T) {
 	t.Parallel()
 	a, b := id.Model{1}, id.Model{2}
 	for _, pair := range [][2]id.Model{{a, a}, {a, {}}, {{}, a}, {}} {

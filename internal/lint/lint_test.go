@@ -185,7 +185,7 @@ func TestImportsPointDownTheLayers(t *testing.T) {
 }
 
 // The calls between nodes know nothing of what they carry.
-func TestCallsImportNothingOfTheRouter(t *testing.T) {
+func TestCallsImportNothingOfRouter(t *testing.T) {
 	t.Parallel()
 	for _, f := range goFiles(t) {
 		if !within(f.dir, "router/calls") {
@@ -274,7 +274,7 @@ func TestPoolsAreOverwrittenInTests(t *testing.T) {
 	}
 }
 
-func TestEveryPackageSaysWhatItOwns(t *testing.T) {
+func TestPackagesHaveDocs(t *testing.T) {
 	t.Parallel()
 	documented := map[string]bool{}
 	for _, f := range goFiles(t) {
@@ -318,9 +318,9 @@ func TestFunctionsAndFilesStayShort(t *testing.T) {
 	}
 }
 
-// TestNothingNamesAMachine keeps paths of one computer and the addresses of
+// TestNothingNamesMachine keeps paths of one computer and the addresses of
 // package registries out of the tree: packages come through their clients.
-func TestNothingNamesAMachine(t *testing.T) {
+func TestNothingNamesMachine(t *testing.T) {
 	t.Parallel()
 	banned := regexp.MustCompile(`(/` + `root/|/` + `home/[a-z]|/` + `work/|\.\./` + `shared|https?://(` + `registry|proxy|files|static|repo1|deb)\.)`)
 	walk(t, func(rel, full string) {

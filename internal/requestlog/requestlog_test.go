@@ -10,7 +10,7 @@ import (
 	"facet/internal/requestlog"
 )
 
-func TestLineCarriesItsRequestID(t *testing.T) {
+func TestLineCarriesRequestID(t *testing.T) {
 	t.Parallel()
 	f := func(do func(ctx context.Context, log *slog.Logger), want string) {
 		t.Helper()
@@ -31,7 +31,7 @@ func TestLineCarriesItsRequestID(t *testing.T) {
 	f(func(_ context.Context, log *slog.Logger) { log.Warn("late") }, "level=WARN msg=late")
 }
 
-func TestOnlyAnIDIsCarried(t *testing.T) {
+func TestOnlyIDsAreCarried(t *testing.T) {
 	t.Parallel()
 	f := func(id, want string) {
 		t.Helper()

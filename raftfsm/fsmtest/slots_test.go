@@ -76,10 +76,11 @@ func (w *slotWorld) register(s int, recycle bool) shardfsm.Status {
 
 func (w *slotWorld) replace(s int) {
 	of := subjectID(1 + w.IntN(w.events+1))
-	oldest, ok, _ := w.shards[s].Shard().OldestEvent(slotGallery, 1, of)
-	if !ok {
+	events, err := w.shards[s].Shard().Events(slotGallery, 1, of)
+	if err != nil || len(events) == 0 {
 		return
 	}
+	oldest := events[0]
 	w.events++
 	a := answerTo(w, w.shards[s].Apply, shardfsm.ReplaceEventOp, shardfsm.ReplaceEvent{
 		EventWrite: shardfsm.EventWrite{

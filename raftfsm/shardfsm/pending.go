@@ -31,7 +31,7 @@ func (c Activate) apply(m *Machine) RegisterAnswer {
 	case status != 0:
 		return RegisterAnswer{Status: status}
 	}
-	further, err := m.shard.Pending().Activate(shard.Claimed{
+	further, err := m.shard.Pending().Activate(shard.PendingRef{
 		Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event,
 		Op: c.Op, Request: c.Request, Number: c.Claim, Time: now,
 	})

@@ -23,7 +23,7 @@ func readLock(t *testing.T) []byte {
 	return data
 }
 
-func TestTheLockFileIsValidAndAgreesWithTheDefaultManifest(t *testing.T) {
+func TestLockFileMatchesDefaultManifest(t *testing.T) {
 	t.Parallel()
 	l, err := parseLock(readLock(t))
 	if err != nil {
@@ -53,7 +53,8 @@ func TestTheLockFileIsValidAndAgreesWithTheDefaultManifest(t *testing.T) {
 	}
 }
 
-func TestEveryPinnedPlatformGetsOneRuntimeAndOthersASentence(t *testing.T) {
+// Other platforms get a clear error.
+func TestPinnedPlatformsGetOneRuntime(t *testing.T) {
 	t.Parallel()
 	l, err := parseLock(readLock(t))
 	if err != nil {
@@ -79,7 +80,7 @@ func TestEveryPinnedPlatformGetsOneRuntimeAndOthersASentence(t *testing.T) {
 	}
 }
 
-func TestParseLockRefusesWhatCouldLeadElsewhere(t *testing.T) {
+func TestParseLockRefusesUnsafePaths(t *testing.T) {
 	t.Parallel()
 	type object = map[string]any
 	f := func(want string, change func(l object, p, m object)) {
@@ -139,7 +140,7 @@ func FuzzParseLock(f *testing.F) {
 	})
 }
 
-func TestTheExtraPacksOfTheLockFileAgreeWithTheirManifests(t *testing.T) {
+func TestExtraPacksMatchManifests(t *testing.T) {
 	t.Parallel()
 	l, err := parseLock(readLock(t))
 	if err != nil {
@@ -188,7 +189,7 @@ func TestTheExtraPacksOfTheLockFileAgreeWithTheirManifests(t *testing.T) {
 	}
 }
 
-func TestParseLockRefusesAnExtraPackThatCouldLeadElsewhere(t *testing.T) {
+func TestParseLockRefusesUnsafeExtraPack(t *testing.T) {
 	t.Parallel()
 	type object = map[string]any
 	f := func(want string, change func(e object)) {
@@ -214,7 +215,7 @@ func TestParseLockRefusesAnExtraPackThatCouldLeadElsewhere(t *testing.T) {
 	f("not plain", func(e object) { e["packages"].([]any)[0].(object)["package"] = "-x" })
 }
 
-func TestASetUpWithoutTheNameOfAPackKnowsOfNoFileOfIt(t *testing.T) {
+func TestUnnamedExtraPackIsNotFetched(t *testing.T) {
 	t.Parallel()
 	l, err := parseLock(readLock(t))
 	if err != nil {

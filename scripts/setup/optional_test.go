@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-func TestAnOptionalPackageThatCannotBeHadIsLeftOutWithAWarning(t *testing.T) {
+// The set-up continues without it.
+func TestMissingOptionalPackageWarns(t *testing.T) {
 	t.Parallel()
 	p, archive := npmPackage(t)
 	f := func(c clients, reason string) {
@@ -36,7 +37,7 @@ func TestAnOptionalPackageThatCannotBeHadIsLeftOutWithAWarning(t *testing.T) {
 	f(clients{}, "npm is missing")
 }
 
-func TestAnOptionalPackageIsPlacedLikeAnyOther(t *testing.T) {
+func TestOptionalPackageIsPlaced(t *testing.T) {
 	t.Parallel()
 	p, archive := npmPackage(t)
 	p.Optional = true
@@ -51,7 +52,8 @@ func TestAnOptionalPackageIsPlacedLikeAnyOther(t *testing.T) {
 	}
 }
 
-func TestAStoppedSetUpIsNotTakenForAMissingOptionalPackage(t *testing.T) {
+// A cancelled download fails, even that of an optional package.
+func TestStoppedSetUpIsNoMissingPackage(t *testing.T) {
 	t.Parallel()
 	p, archive := npmPackage(t)
 	p.Optional = true

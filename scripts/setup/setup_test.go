@@ -57,7 +57,8 @@ func client(t *testing.T, archive []byte, script string) clients {
 	return clients{npm: []string{filepath.Join(dir, "npm")}}
 }
 
-func TestFetchedPackagesAreUnpackedAndFoundRightTheNextTime(t *testing.T) {
+// Packages are unpacked once, and the next set-up finds them right.
+func TestFetchedPackagesAreReused(t *testing.T) {
 	t.Parallel()
 	p, archive := npmPackage(t)
 	c := client(t, archive, `[ "$*" = "pack --loglevel=error --ignore-scripts sample@1.0.0" ] && cp "$ARCHIVE" sample-1.0.0.tgz`)
@@ -97,7 +98,8 @@ func TestFetchedPackagesAreUnpackedAndFoundRightTheNextTime(t *testing.T) {
 	}
 }
 
-func TestAFailedOrWrongDownloadGivesOneClearErrorAndNoFile(t *testing.T) {
+// A failed or wrong download ends with one clear error.
+func TestWrongDownloadLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	p, archive := npmPackage(t)
 	f := func(want, script string) {
@@ -120,7 +122,7 @@ func TestAFailedOrWrongDownloadGivesOneClearErrorAndNoFile(t *testing.T) {
 	f(errHash.Error(), `cp "$ARCHIVE" a.tgz; echo >> a.tgz`)
 }
 
-func TestAMemberThatDiffersFromTheLockFileIsNotPlaced(t *testing.T) {
+func TestUnlockedMemberIsNotPlaced(t *testing.T) {
 	t.Parallel()
 	p, archive := npmPackage(t)
 	p.Members[0].result = pinned("photos/x", "jello")
@@ -134,7 +136,7 @@ func TestAMemberThatDiffersFromTheLockFileIsNotPlaced(t *testing.T) {
 	}
 }
 
-func TestPlaceKeepsTheOldFileWhenTheNewOneIsWrong(t *testing.T) {
+func TestPlaceKeepsOldFileOnError(t *testing.T) {
 	t.Parallel()
 	assets, tmp := t.TempDir(), t.TempDir()
 	f := func(text string, want result, ok bool) {
@@ -157,7 +159,7 @@ func TestPlaceKeepsTheOldFileWhenTheNewOneIsWrong(t *testing.T) {
 	f("lo", pinned("lib/f", "long"), false)
 }
 
-func TestASecondSetUpWaitsForTheFirst(t *testing.T) {
+func TestSecondSetUpWaits(t *testing.T) {
 	t.Parallel()
 	assets := t.TempDir()
 	first := &setup{assets: assets, out: new(bytes.Buffer)}
@@ -180,9 +182,9 @@ func TestASecondSetUpWaitsForTheFirst(t *testing.T) {
 	}
 }
 
-// TestPipDownloadsASourceDistributionWithoutRunningIt gives pip an archive whose
+// TestPipDownloadRunsNoSource gives pip an archive whose
 // setup.py leaves a mark when it runs.
-func TestPipDownloadsASourceDistributionWithoutRunningIt(t *testing.T) {
+func TestPipDownloadRunsNoSource(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	mark := filepath.Join(dir, "mark")
@@ -217,9 +219,9 @@ func TestPipDownloadsASourceDistributionWithoutRunningIt(t *testing.T) {
 	}
 }
 
-// TestTheAssetsInPlaceAreThoseOfTheLockFile needs the set-up to have run, as
+// TestAssetsMatchLockFile needs the set-up to have run, as
 // `make test` does.
-func TestTheAssetsInPlaceAreThoseOfTheLockFile(t *testing.T) {
+func TestAssetsMatchLockFile(t *testing.T) {
 	t.Parallel()
 	l, err := parseLock(readLock(t))
 	if err != nil {
@@ -250,7 +252,8 @@ func TestTheAssetsInPlaceAreThoseOfTheLockFile(t *testing.T) {
 	}
 }
 
-func TestAnExtraPackIsMadeOfCheckedFilesOrNotAtAll(t *testing.T) {
+// A pack with one wrong file is not made at all.
+func TestExtraPackNeedsCheckedFiles(t *testing.T) {
 	t.Parallel()
 	// Copies are placed and checked; the weights are those of no network.
 	assets := t.TempDir()

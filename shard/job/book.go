@@ -11,12 +11,11 @@ import (
 	"facet/shard/segment"
 )
 
-// State machines decide by these numbers, so they are part of the log's meaning:
-// others need new versions of the commands.
+// State machines decide by these numbers. Other numbers need new versions of the commands.
 const (
-	// ItemsMax bounds the items of one batch.
+	// ItemsMax is the most items in a batch.
 	ItemsMax = 100_000
-	// SealedMax bounds each sealed part of an item, in bytes.
+	// SealedMax is the largest sealed part of an item, in bytes.
 	SealedMax = 8 << 10
 
 	itemsPerShardMax   = 1 << 20
@@ -24,8 +23,8 @@ const (
 	// batchesPerGalleryMax keeps one gallery from using up its shard's batches.
 	batchesPerGalleryMax = 1 << 13
 
-	// keptMillis is how long a batch is kept after its last item is finished, and
-	// unfinishedMillis how long one is kept whose items never came completely.
+	// keptMillis is how long a batch stays after its last item is finished, and unfinishedMillis
+	// how long one stays whose items have not all come.
 	keptMillis       = 30 * 24 * 60 * 60 * 1000
 	unfinishedMillis = 10 * 60 * 1000
 )
@@ -34,15 +33,15 @@ const (
 var (
 	// ErrUnknown is returned when there is no such batch of this gallery and generation.
 	ErrUnknown = errors.New("job: unknown batch")
-	// ErrConflict is returned when the batch was begun with another request.
+	// ErrConflict is returned when another request began the batch.
 	ErrConflict = errors.New("job: the batch was begun with another request")
 	// ErrFull is returned when the shard or the gallery keeps the most records that it may.
 	ErrFull = errors.New("job: no room for more records")
-	// ErrPlace is returned when items before these are missing, or there are too many.
+	// ErrPlace is returned when earlier items are missing, or there are too many.
 	ErrPlace = errors.New("job: items are out of place")
 )
 
-// Name names a batch, with the gallery that it must belong to.
+// Name names a batch and the gallery it must belong to.
 type Name struct {
 	Gallery    id.Gallery
 	Generation uint32
@@ -53,7 +52,7 @@ type Name struct {
 type Begin struct {
 	Name        Name
 	Application id.Application
-	// Request is a hash of the request that made it.
+	// Request is a hash of the client's request.
 	Request [16]byte
 	// Total is how many items will come, 1 to ItemsMax.
 	Total uint32
@@ -61,33 +60,32 @@ type Begin struct {
 	Time int64
 }
 
-// Result is what became of one item.
+// Result is the outcome of one item.
 type Result struct {
 	Index uint32 `cbor:"1,keyasint"`
-	// Attempts is how often it was tried, from 1.
+	// Attempts is how often the item was tried, from 1.
 	Attempts uint32 `cbor:"2,keyasint"`
-	// Success tells that Subject and Event were made.
+	// Success reports that Subject and Event were made.
 	Success bool       `cbor:"3,keyasint,omitempty"`
 	Subject id.Subject `cbor:"4,keyasint"`
 	Event   id.Event   `cbor:"5,keyasint"`
-	// Sealed is an Outcome, by SealOutcome.
+	// Sealed is an Outcome, sealed by SealOutcome.
 	Sealed []byte `cbor:"6,keyasint,omitempty"`
 }
 
-// Record is one item: what was asked for, and what became of it (nil: nothing yet).
+// Record is one item and its result, which is nil while it is unfinished.
 type Record struct {
 	Index  uint32  `cbor:"1,keyasint"`
-	Sealed []byte  `cbor:"2,keyasint"` // an Item, by SealItem
+	Sealed []byte  `cbor:"2,keyasint"` // an Item, sealed by SealItem
 	Result *Result `cbor:"3,keyasint,omitempty"`
 }
 
-// Progress is how far a batch is.
+// Progress is how far a batch has come.
 type Progress struct {
 	Application id.Application
-	// Total is how many items there are, Items how many of them have come, Done how
-	// many are finished.
+	// Total is the number of items, Items how many of them have come, Done how many are finished.
 	Total, Items, Done uint32
-	// Open tells that the batch is complete, so that work may begin.
+	// Open reports that all items have come, so that work may begin.
 	Open bool
 }
 
@@ -99,19 +97,18 @@ type batch struct {
 	total       uint32
 	open        bool
 	done        uint32
-	// low is the first item that may be unfinished: all before it are finished.
+	// low is the first item that may be unfinished; all before it are finished.
 	low uint32
-	// touched is when it was last changed; expiry counts from it until it is open,
-	// and after it has ended.
+	// touched is when it last changed. Expiry counts from it until the batch is open, and again
+	// after it has ended.
 	touched int64
-	// records are replaced, never changed: a view shares them.
+	// records are replaced, never changed, because views share them.
 	records *btree.Map[uint32, *record]
-	// since is the sequence of the last record of any batch before this one began.
+	// since is the last sequence of any batch's records before this batch began.
 	since uint64
 }
 
-// record is a Record with its sequence: they number what was written into a book, and
-// are no part of the state.
+// record is a Record with the sequence of its write. Sequences are no part of the state.
 type record struct {
 	Record
 	sequence uint64
@@ -123,7 +120,7 @@ func newBatch(n Name, total uint32, since uint64) *batch {
 
 func (b *batch) ended() bool { return b.open && b.done == b.total }
 
-// expired reports whether the batch is due to be dropped.
+// expired reports whether the batch must be dropped.
 func (b *batch) expired(now int64) bool {
 	switch {
 	case !b.open:
@@ -135,30 +132,27 @@ func (b *batch) expired(now int64) bool {
 	}
 }
 
-// Book holds the batches of a shard. Its methods may be called from any goroutine;
-// the writing ones take effect in the order of their calls.
+// Book holds the batches of a shard. Its methods may be called from any goroutine; writes take
+// effect in the order of their calls.
 type Book struct {
-	// mu guards state. Never held across a call out of this package.
+	// mu guards state. It is never held across a call out of this package.
 	mu    sync.RWMutex
 	state *state
 }
 
 type state struct {
 	batches map[id.Batch]*batch
-	// working are the batches that are open and not finished: few among many that
-	// are kept.
+	// working are the batches that are open and unfinished, few among many.
 	working map[id.Batch]*batch
-	// galleries counts the batches of each gallery, items all records that were
-	// promised room.
+	// galleries counts the batches of each gallery; items counts all records that batches may have.
 	galleries map[id.Gallery]int
 	items     int
-	// sequence is that of the last record, and files have records, as of the newest
-	// snapshot.
+	// sequence is that of the last record. files are those of the newest snapshot.
 	sequence uint64
 	files    []segment.Batch
 }
 
-// New makes an empty book.
+// New returns an empty book.
 func New() *Book { return &Book{state: newState()} }
 
 func newState() *state {
@@ -179,13 +173,12 @@ func (s *state) add(b *batch) {
 	s.items += int(b.total)
 }
 
-// set puts a record into b, in the place of the one with its index.
+// set adds a record to b, or replaces the one with its index.
 func (s *state) set(b *batch, r Record) {
 	s.sequence++
 	b.records.Set(r.Index, &record{r, s.sequence})
 }
 
-// settle notes whether there is work on b.
 func (s *state) settle(b *batch) {
 	if b.open && !b.ended() {
 		s.working[b.name.Batch] = b
@@ -203,8 +196,8 @@ func (s *state) drop(b *batch) {
 	}
 }
 
-// Begin makes a batch that nobody sees before Open. The same Begin again gives how
-// far the batch is. The error wraps ErrConflict, ErrFull or ErrPlace.
+// Begin makes a batch that stays invisible until Open. Repeating it returns the batch's progress.
+// The error wraps ErrConflict, ErrFull or ErrPlace.
 func (k *Book) Begin(c Begin) (Progress, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -235,8 +228,8 @@ func (b *batch) progress() Progress {
 	return Progress{Application: b.application, Total: b.total, Items: uint32(b.records.Len()), Done: b.done, Open: b.open}
 }
 
-// Add gives a batch its items from index first on. Those that came before are
-// passed over. The error wraps ErrUnknown or ErrPlace, and nothing changes.
+// Add adds items to a batch, from index first on. It skips items that have come before. The error
+// wraps ErrUnknown or ErrPlace; then nothing changes.
 func (k *Book) Add(n Name, first uint32, sealed [][]byte, time int64) (Progress, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -259,8 +252,8 @@ func (k *Book) Add(n Name, first uint32, sealed [][]byte, time int64) (Progress,
 	return b.progress(), nil
 }
 
-// Open lets the work on a complete batch begin. The error wraps ErrUnknown, or
-// ErrPlace while items are missing.
+// Open lets work on a complete batch begin. The error wraps ErrUnknown, or ErrPlace while items are
+// missing.
 func (k *Book) Open(n Name, time int64) (Progress, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -278,8 +271,8 @@ func (k *Book) Open(n Name, time int64) (Progress, error) {
 	return b.progress(), nil
 }
 
-// Finish notes what became of items. One that is finished already keeps its
-// result, and what names no item is passed over. The error wraps ErrUnknown.
+// Finish records the results of items. A finished item keeps its result, and a result without an
+// item is ignored. The error wraps ErrUnknown.
 func (k *Book) Finish(n Name, results []Result, time int64) (Progress, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -313,25 +306,25 @@ func (k *Book) Fence(g id.Gallery, generation uint32) {
 	if k.state.galleries[g] == 0 {
 		return
 	}
-	for _, b := range k.state.batches { // the order is of no effect
+	for _, b := range k.state.batches { // any order will do
 		if b.name.Gallery == g && b.name.Generation < generation {
 			k.state.drop(b)
 		}
 	}
 }
 
-// Expire drops what is kept for too long at now, in milliseconds since 1970.
+// Expire drops the batches that have expired at now, in milliseconds since 1970.
 func (k *Book) Expire(now int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, b := range k.state.batches { // the order is of no effect
+	for _, b := range k.state.batches { // any order will do
 		if b.expired(now) {
 			k.state.drop(b)
 		}
 	}
 }
 
-// Due reports whether Expire would drop something.
+// Due reports whether Expire would drop a batch.
 func (k *Book) Due(now int64) bool {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

@@ -1,10 +1,9 @@
-// Package job holds the bulk registrations of one shard: which files each is to
-// register, and what became of each of them.
+// Package job holds the bulk registrations of one shard: the files that each must register, and the
+// outcome of each file.
 //
-// What a batch asks for and what came of it is sealed with its gallery's key; the
-// package decides on clear numbers only, is part of a state machine, and reads no
-// clock. Who works on what at the moment is not its business: the same item may be
-// finished twice, and the first result counts. In which files of shard/segment its
-// records lie is no part of the state. It may import engine, shard/seal, shard/segment
+// The gallery's key seals filenames and outcomes. The package is part of a state machine: it
+// decides by clear numbers only and reads no clock. It does not know who works on an item at the
+// moment. The same item may be finished twice, and the first result counts. The layout of its
+// records in shard/segment is no part of the state. It may import engine, shard/seal, shard/segment
 // and internal packages.
 package job

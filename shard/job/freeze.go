@@ -2,6 +2,7 @@ package job
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"iter"
 	"slices"
@@ -13,13 +14,13 @@ import (
 	"facet/shard/segment"
 )
 
-// The records of a book in a snapshot; 32 to 47 belong to this package. A book
-// without batches has none.
+// The records of a book in a snapshot; codes 32 to 47 belong to this package. A book without
+// batches has none.
 var (
 	headBatch  = codec.Head{Code: 32, Version: 1}
 	headRecord = codec.Head{Code: 33, Version: 1}
-	// With headStored in the place of headBatch, the records of all batches are in
-	// files, which come behind them.
+	// headStored replaces headBatch where the records of all batches are in files; the files follow
+	// the batches.
 	headStored = codec.Head{Code: 34, Version: 1}
 	headFile   = codec.Head{Code: 35, Version: 1}
 )
@@ -27,7 +28,7 @@ var (
 // ErrSnapshot is returned when records contradict each other.
 var ErrSnapshot = errors.New("job: the snapshot is not consistent")
 
-// batchRecord stands before the records of its batch.
+// batchRecord precedes the records of its batch.
 type batchRecord struct {
 	Batch       id.Batch       `cbor:"1,keyasint"`
 	Gallery     id.Gallery     `cbor:"2,keyasint"`
@@ -40,8 +41,8 @@ type batchRecord struct {
 	Records     uint32         `cbor:"9,keyasint"`
 }
 
-// storedRecord is a batch whose records are in files. Those up to the sequence Since are
-// of an earlier batch of that name. Done counts the results.
+// storedRecord is a batch whose records are in files. Records up to the sequence Since belong to an
+// earlier batch of that name. Done is the number of results.
 type storedRecord struct {
 	Batch batchRecord `cbor:"1,keyasint"`
 	Since uint64      `cbor:"2,keyasint,omitempty"`
@@ -52,16 +53,16 @@ type fileRecord struct {
 	Hash segment.Hash `cbor:"1,keyasint"`
 }
 
-// View is a book's state at one moment, for a snapshot. It is released at the end.
+// View is a book's state at one moment, for a snapshot. The caller releases it.
 type View struct {
 	book    *Book
-	state   *state // only to know it again
+	state   *state // to notice a replaced state
 	batches []batchView
 
-	// sequence is that of the last record, and old are the files as of the freeze.
+	// sequence is that of the last record, and old are the files, at the freeze.
 	sequence uint64
 	old      []segment.Batch
-	files    *segment.Batches // once it is settled
+	files    *segment.Batches // set by Settle
 }
 
 type batchView struct {
@@ -71,9 +72,9 @@ type batchView struct {
 	records *btree.Map[uint32, *record]
 }
 
-// Freeze captures the state; it costs time by the batch.
+// Freeze captures the state. Its cost grows with batches, not with records.
 func (k *Book) Freeze() *View {
-	k.mu.Lock() // copying a tree changes the original too
+	k.mu.Lock() // copying a tree changes the original, too
 	defer k.mu.Unlock()
 	s := k.state
 	v := &View{book: k, state: s, sequence: s.sequence, old: s.files, batches: make([]batchView, 0, len(s.batches))}
@@ -88,7 +89,7 @@ func (k *Book) Freeze() *View {
 	return v
 }
 
-// living are the records of a view (segment.Living).
+// living implements segment.Living for the records of a view.
 type living struct {
 	view *View
 	// sequences are those of all records, ascending.
@@ -110,7 +111,7 @@ func (v *View) living() *living {
 // Last returns the last sequence.
 func (l *living) Last() uint64 { return l.view.sequence }
 
-// Count counts the records from first to last.
+// Count returns the number of records from first to last.
 func (l *living) Count(first, last uint64) uint64 {
 	from, _ := slices.BinarySearch(l.sequences, first)
 	to, _ := slices.BinarySearch(l.sequences, last+1)
@@ -123,8 +124,8 @@ type placed struct {
 	*record
 }
 
-// Records returns the records from first to last: the id of the batch, then the record as
-// it is in a snapshot.
+// Records returns the records from first to last. Each is the id of its batch and the record as
+// encoded in a snapshot.
 func (l *living) Records(first, last uint64) iter.Seq[segment.Record] {
 	return func(yield func(segment.Record) bool) {
 		var list []placed
@@ -136,12 +137,7 @@ func (l *living) Records(first, last uint64) iter.Seq[segment.Record] {
 				return true
 			})
 		}
-		slices.SortFunc(list, func(a, b placed) int {
-			if a.sequence < b.sequence {
-				return -1
-			}
-			return 1
-		})
+		slices.SortFunc(list, func(a, b placed) int { return cmp.Compare(a.sequence, b.sequence) })
 		for _, r := range list {
 			row := append(slices.Clone(r.batch.UUID[:]), codec.Encode(headRecord, r.Record)...)
 			if !yield(segment.Record{Sequence: r.sequence, Clear: row}) {
@@ -151,18 +147,17 @@ func (l *living) Records(first, last uint64) iter.Seq[segment.Record] {
 	}
 }
 
-// Settle writes the records that are in no file yet. They belong to v, and Write refers
-// to them.
+// Settle writes the records that no file has yet. v owns the files, and Write refers to them.
 func (v *View) Settle(store *segment.Store, clean segment.Clean) (err error) {
 	v.files, err = store.Rebatch(v.old, v.living(), clean)
 	return err
 }
 
-// Files are those that Settle has found or written.
+// Files returns the files that Settle found or wrote.
 func (v *View) Files() []*segment.File { return v.files.Files() }
 
-// Adopt tells the book which files there are when v has become a snapshot. It is of no
-// effect if the book was replaced since.
+// Adopt tells the book its files after v became a snapshot. It does nothing if the book was
+// replaced since.
 func (v *View) Adopt() {
 	v.book.mu.Lock()
 	defer v.book.mu.Unlock()
@@ -171,11 +166,11 @@ func (v *View) Adopt() {
 	}
 }
 
-// Release lets go of the files.
+// Release releases the files.
 func (v *View) Release() { v.files.Release() }
 
-// Write adds the records of v to w, in an order that depends on the state only. After
-// Settle they refer to files.
+// Write adds the records of v to w, in an order that depends on the state only. After Settle, it
+// refers to files instead.
 func (v *View) Write(w *codec.Writer) {
 	for _, b := range v.batches {
 		if v.files != nil {

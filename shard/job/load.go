@@ -9,28 +9,28 @@ import (
 	"facet/shard/segment"
 )
 
-// Loader builds a state from the records of a snapshot, beside the book's own.
+// Loader builds a state from the records of a snapshot, beside the state that the book has.
 type Loader struct {
 	state   *state
-	store   *segment.Store // nil: there may be no files
+	store   *segment.Store // nil if there may be no files
 	current *batch
-	// missing counts the records of current that have to come.
+	// missing is how many records of current have not come yet.
 	missing uint32
 	last    id.Batch
-	// stored says of batches whose records are in files what they must have in the end.
+	// stored has the batches whose records are in files, with the numbers that Check expects.
 	stored map[*batch]storedRecord
 }
 
-// NewLoader makes a loader without records.
+// NewLoader returns an empty loader.
 func NewLoader() *Loader { return &Loader{state: newState(), stored: make(map[*batch]storedRecord)} }
 
-// Keep gives the loader the store of the files, before anything else is called. A book
-// without one has no files.
+// Keep sets the store of the files. It is called before any other method; without a store there may
+// be no files.
 func (l *Loader) Keep(store *segment.Store) { l.store = store }
 
-// Load takes the next record; mine is false if it belongs to another package. The
-// error wraps codec.ErrMalformed, segment.ErrCorrupt, segment.ErrMissing or ErrSnapshot,
-// or is the disk's.
+// Load reads the next record; mine is false if the record belongs to another package. The error
+// wraps codec.ErrMalformed, segment.ErrCorrupt, segment.ErrMissing or ErrSnapshot, or is the
+// disk's.
 func (l *Loader) Load(m codec.Message) (mine bool, err error) {
 	switch m.Code {
 	case headBatch.Code:
@@ -61,7 +61,6 @@ func (l *Loader) whole(m codec.Message) error {
 	return nil
 }
 
-// batch begins a batch.
 func (l *Loader) batch(r batchRecord) error {
 	switch {
 	case l.missing > 0 || bytes.Compare(r.Batch.UUID[:], l.last.UUID[:]) <= 0:
@@ -120,8 +119,8 @@ func (l *Loader) storedBatch(m codec.Message) error {
 	return nil
 }
 
-// file takes the records of a file. A later one of a batch and index counts, and those
-// whose batch is gone don't.
+// file reads the records of a file. A later record of the same batch and index replaces an earlier
+// one. Records whose batch is gone are ignored.
 func (l *Loader) file(m codec.Message) error {
 	var r fileRecord
 	if err := m.Decode(headFile, &r); err != nil {
@@ -147,7 +146,7 @@ func (l *Loader) file(m codec.Message) error {
 	return nil
 }
 
-// row takes a record of a file.
+// row reads one record of a file.
 func (l *Loader) row(sequence uint64, row []byte, _ int) error {
 	var name id.Batch
 	if len(row) < len(name.UUID) {
@@ -168,7 +167,7 @@ func (l *Loader) row(sequence uint64, row []byte, _ int) error {
 	return nil
 }
 
-// Check reports whether all records have come; the error wraps ErrSnapshot.
+// Check returns an error that wraps ErrSnapshot unless all records have come.
 func (l *Loader) Check() error {
 	if l.missing > 0 {
 		return fmt.Errorf("%w: records are missing", ErrSnapshot)
@@ -183,7 +182,7 @@ func (l *Loader) Check() error {
 	return nil
 }
 
-// count counts the results.
+// count counts the results of a batch that was read from files.
 func (b *batch) count() {
 	b.records.Scan(func(index uint32, r *record) bool {
 		if r.Result != nil {
@@ -196,13 +195,12 @@ func (b *batch) count() {
 	})
 }
 
-// Replace puts a checked loader's state in the place of the book's. The loader is
-// used up.
+// Replace replaces the book's state by that of a checked loader. The loader is used up.
 func (k *Book) Replace(l *Loader) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.state, l.state = l.state, nil
-	for _, b := range k.state.batches { // the order is of no effect
+	for _, b := range k.state.batches { // any order will do
 		k.state.settle(b)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"facet/internal/id"
 )
 
-// Page returns at most n records of an open batch from index from on, and how far
-// the batch is. One that is not open is ErrUnknown.
+// Page returns at most n records of an open batch from index from on, and its progress. A batch
+// that is not open is ErrUnknown.
 func (k *Book) Page(name Name, from uint32, n int) ([]Record, Progress, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -30,7 +30,7 @@ func (k *Book) Page(name Name, from uint32, n int) ([]Record, Progress, error) {
 	return page, b.progress(), nil
 }
 
-// Find returns how far a batch is, open or not. The error wraps ErrUnknown.
+// Find returns the progress of a batch, open or not. The error wraps ErrUnknown.
 func (k *Book) Find(name Name) (Progress, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -41,7 +41,7 @@ func (k *Book) Find(name Name) (Progress, error) {
 	return b.progress(), nil
 }
 
-// Work names the batches that are open and not finished, in order of their ids.
+// Work returns the names of the batches that are open and unfinished, in order of their ids.
 func (k *Book) Work() []Name {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -53,7 +53,7 @@ func (k *Book) Work() []Name {
 	return list
 }
 
-// Left counts the items of open batches that are not finished.
+// Left returns the number of unfinished items of open batches.
 func (k *Book) Left() (items int) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -63,15 +63,8 @@ func (k *Book) Left() (items int) {
 	return items
 }
 
-// Idle reports whether Work would name nothing.
-func (k *Book) Idle() bool {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	return len(k.state.working) == 0
-}
-
-// Unfinished returns at most n unfinished records of a batch, the first ones that
-// skip does not leave out, and the application they are registered for.
+// Unfinished returns the first n unfinished records of a batch for which skip is false, and the
+// application they are registered for.
 func (k *Book) Unfinished(name Name, n int, skip func(index uint32) bool) ([]Record, id.Application, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

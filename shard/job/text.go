@@ -17,32 +17,21 @@ const textVersion = 1
 // ErrText is returned for a sealed text of a form that this version does not read.
 var ErrText = errors.New("job: unknown form of a sealed text")
 
-// Item is what is to be registered.
+// Item is a file to register.
 type Item struct {
 	Filename string `cbor:"1,keyasint"`
 	// Tags are identities of tags.
 	Tags []uint32 `cbor:"2,keyasint,omitempty"`
 }
 
-// Outcome is what became of an item, apart from the ids.
+// Outcome is the result of an item, apart from the ids.
 type Outcome struct {
 	// Reason says why it failed.
 	Reason string `cbor:"1,keyasint,omitempty"`
 	// Attributes are the face's, nil without one.
 	Attributes *engine.Attributes `cbor:"-"`
-	// Numbers are the attributes as they are stored: Face and Head (left, top, right,
-	// bottom), RightEye and LeftEye (x, y), Score, Frontal, Quality, Roll, Pan, Tilt.
+	// Numbers are those of Attributes, as they are stored.
 	Numbers []float32 `cbor:"2,keyasint,omitempty"`
-}
-
-// numbers are the attributes in their stored order.
-func numbers(a *engine.Attributes) [18]*float32 {
-	return [...]*float32{
-		&a.Face.Left, &a.Face.Top, &a.Face.Right, &a.Face.Bottom,
-		&a.Head.Left, &a.Head.Top, &a.Head.Right, &a.Head.Bottom,
-		&a.RightEye.X, &a.RightEye.Y, &a.LeftEye.X, &a.LeftEye.Y,
-		&a.Score, &a.Frontal, &a.Quality, &a.Roll, &a.Pan, &a.Tilt,
-	}
 }
 
 // SealItem encrypts an item for its place in a batch.
@@ -50,31 +39,30 @@ func SealItem(key *seal.Key, n Name, index uint32, item Item) []byte {
 	return sealText(key, n, index, "item", item)
 }
 
-// OpenItem decrypts what SealItem made. The error wraps seal.ErrOpen or ErrText.
+// OpenItem decrypts an item that SealItem made. The error wraps seal.ErrOpen or ErrText.
 func OpenItem(key *seal.Key, n Name, index uint32, sealed []byte) (Item, error) {
 	return openText[Item](key, n, index, "item", sealed)
 }
 
-// SealOutcome encrypts what became of an item.
+// SealOutcome encrypts an outcome for its place in a batch.
 func SealOutcome(key *seal.Key, n Name, index uint32, o Outcome) []byte {
 	o.Numbers = nil
 	if o.Attributes != nil {
-		for _, x := range numbers(o.Attributes) {
+		for _, x := range o.Attributes.Numbers() {
 			o.Numbers = append(o.Numbers, *x)
 		}
 	}
 	return sealText(key, n, index, "outcome", o)
 }
 
-// OpenOutcome decrypts what SealOutcome made. The error wraps seal.ErrOpen or
-// ErrText.
+// OpenOutcome decrypts an outcome that SealOutcome made. The error wraps seal.ErrOpen or ErrText.
 func OpenOutcome(key *seal.Key, n Name, index uint32, sealed []byte) (Outcome, error) {
 	o, err := openText[Outcome](key, n, index, "outcome", sealed)
 	if err != nil || len(o.Numbers) == 0 {
 		return o, err
 	}
 	o.Attributes = new(engine.Attributes)
-	fields := numbers(o.Attributes)
+	fields := o.Attributes.Numbers()
 	if len(o.Numbers) != len(fields) {
 		return Outcome{}, fmt.Errorf("open outcome %d of batch %s: %w", index, n.Batch, ErrText)
 	}
@@ -109,7 +97,7 @@ func openText[T any](key *seal.Key, n Name, index uint32, kind string, sealed []
 	return v, nil
 }
 
-// place binds a text to where it belongs.
+// place returns the additional data that bind a text to its place.
 func place(n Name, index uint32, kind string) []byte {
 	b := append(make([]byte, 0, 80), "facet job "...)
 	b = append(b, kind...)

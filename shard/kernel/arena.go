@@ -7,15 +7,14 @@ import (
 )
 
 const (
-	// extentBytes is what an arena asks the system for at a time; pages are touched,
-	// and counted by the system, only when rows are written.
+	// extentBytes is how much memory an arena asks the system for at a time. Pages count as used
+	// only when rows are written to them.
 	extentBytes = 64 << 20
 	lineBytes   = 64
 )
 
-// pool is a use of memory. Each has its own extents, so that the planes of chunks that
-// grow one after the other are neighbours: planes read in runs of 72 KiB took 1.7
-// times as long as in one run.
+// pool is a use of memory with extents of its own, so that the planes of chunks that grow one after
+// the other are neighbours. Reading planes in runs of 72 KiB took 1.7 times as long as in one run.
 type pool int
 
 const (
@@ -28,34 +27,34 @@ const (
 // ErrMemory is returned when the arena's limit is reached, or the system has no memory left.
 var ErrMemory = errors.New("kernel: no memory for templates")
 
-// Arena hands out chunks outside the Go heap, in huge pages where the system has
-// them. Freed chunks are zeroed and used again for chunks of the same size. It is
-// shared by the matrices of many slices and is safe for concurrent use.
+// Arena hands out chunks outside the Go heap, in huge pages where the system has them. It zeroes
+// freed chunks and reuses them for chunks of the same size. The matrices of many slices share it,
+// and it is safe for concurrent use.
 type Arena struct {
 	limit   int64
 	codings codings // of the matrices
 
 	mu      sync.Mutex
 	extents [][]byte
-	rest    [poolCount][]byte // of the last extent of each
+	rest    [poolCount][]byte // unused part of each pool's last extent
 	free    map[int][][]byte  // by size
 	used    int64             // bytes handed out and not freed
 	held    int64             // bytes ever handed out: used, or in free
 }
 
-// NewArena makes an arena that hands out at most limit bytes; 0 is no limit.
+// NewArena returns an arena that hands out at most limit bytes; 0 is no limit.
 func NewArena(limit int64) *Arena {
 	return &Arena{limit: limit, free: make(map[int][][]byte)}
 }
 
-// Used returns the bytes that are handed out.
+// Used returns the number of bytes handed out.
 func (a *Arena) Used() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.used
 }
 
-// Close gives all memory back. No matrix of the arena may be in use.
+// Close frees all memory. No matrix of the arena may be in use.
 func (a *Arena) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -99,7 +98,7 @@ func (a *Arena) alloc(p pool, n int) ([]byte, error) {
 	return b, nil
 }
 
-// release zeroes b, which alloc gave, and keeps it for the next of its size.
+// release zeroes b, which alloc returned, and keeps it for the next alloc of its size.
 func (a *Arena) release(b []byte) {
 	clear(b)
 	a.mu.Lock()

@@ -4,7 +4,7 @@ package kernel
 
 import "unsafe"
 
-// mapMemory takes the Go heap where there is no mmap of ours.
+// mapMemory allocates in the Go heap.
 func mapMemory(n int) ([]byte, error) {
 	b := make([]byte, n+lineBytes)
 	off := -int(uintptr(unsafe.Pointer(&b[0]))) & (lineBytes - 1)

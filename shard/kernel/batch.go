@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// lanesLeast is how many searches are worth a pass of sixteen lanes.
+	// lanesLeast is how many searches make a pass of sixteen lanes worthwhile.
 	lanesLeast = 6
-	// laneSlots: rows up to this slot are scanned for one search after the other, so
-	// that each has a threshold of its own when the lanes begin.
+	// laneSlots is how many slots the searches of a batch scan one after the other, so that each
+	// has a threshold of its own when the lanes begin.
 	laneSlots = 2048
 	// lanePiece is pieceSlots in a pass of lanes.
 	lanePiece = 2048
-	// yieldSlots is after how many slots, for a search each, a pass gives way: a fifth of a
+	// yieldSlots is the number of slots, times searches, after which a pass yields: a fifth of a
 	// millisecond, so that a search of few rows need not wait for one of many.
 	yieldSlots = 4 * pieceSlots
 )
 
-// batches are kept for the next batches.
+// batches keeps batches for reuse.
 var batches = sync.Pool{New: func() any { return new(batch) }}
 
-// batch is up to batchMax searches on their way, and the memory for a piece.
+// batch is up to batchMax searches in one pass, and the memory for a piece.
 type batch struct {
 	searches []*search
 	ready    bool // sets have the probes
@@ -51,7 +51,7 @@ func (m *Matrix) SearchAll(table *score.Table, qs []scan.Query) ([][]scan.Hit, e
 	return hits, nil
 }
 
-// searchAll gives the searches of all requests, which have been through all chunks.
+// searchAll runs all requests through all chunks and returns their searches.
 func (m *Matrix) searchAll(table *score.Table, requests []request, k *kernel) ([]*search, error) {
 	searches := make([]*search, len(requests))
 	var single, laned []*search
@@ -61,7 +61,7 @@ func (m *Matrix) searchAll(table *score.Table, requests []request, k *kernel) ([
 			return nil, err
 		}
 		searches[i] = s
-		// A filter is best used before any code is read.
+		// A tag filter works best before any code is read.
 		if k.lanes == nil || len(s.tags) > 0 || s.probe.bare {
 			single = append(single, s)
 		} else {
@@ -86,7 +86,7 @@ func (m *Matrix) searchAll(table *score.Table, requests []request, k *kernel) ([
 	return searches, nil
 }
 
-// pass takes searches through all chunks, piece by piece, or until all have ended.
+// pass runs searches through all chunks, piece by piece, until all have ended.
 func (m *Matrix) pass(single []*search, passes []*batch) {
 	w := works.Get().(*work) //nolint:forcetypeassert // of works
 	defer works.Put(w)
@@ -131,7 +131,6 @@ func (m *Matrix) pass(single []*search, passes []*batch) {
 	}
 }
 
-// begin prepares for searches.
 func (b *batch) begin(searches []*search) {
 	b.searches, b.ready = searches, false
 	if size := turnSlots * searches[0].shape.rowBytes; cap(b.turned) < size {
@@ -139,7 +138,7 @@ func (b *batch) begin(searches []*search) {
 	}
 }
 
-// turn puts the probes, turned, beside each other, if that is not done.
+// turn interleaves the turned probes, once.
 func (b *batch) turn() {
 	if b.ready {
 		return
@@ -160,7 +159,6 @@ func (b *batch) turn() {
 	}
 }
 
-// ended reports whether all searches are to end.
 func (b *batch) ended() bool {
 	running := false
 	for _, s := range b.searches {

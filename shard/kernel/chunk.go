@@ -6,8 +6,8 @@ import (
 	"unsafe"
 )
 
-// chunk is a piece of a matrix that never moves: doc.go draws its memory. The bits
-// of live, irregular and tags are of slots, 64 a word.
+// chunk is a part of a matrix that never moves; doc.go draws its memory. live, irregular and tags
+// have a bit a slot, 64 to a word.
 type chunk struct {
 	slots  int
 	first  int // slot of the matrix
@@ -18,15 +18,14 @@ type chunk struct {
 	vec    int    // offset in rows
 
 	live []atomic.Uint64
-	// irregular rows have no bounds and are compared in every search. odd is set when there
-	// was one, and stays.
+	// irregular marks rows without bounds, which every search compares. odd is set with the first
+	// such row, and stays set.
 	irregular []atomic.Uint64
 	odd       atomic.Bool
 	owners    []atomic.Pointer[Owner]
 	tags      tagTable
 }
 
-// planeBytes and bytes are the sizes of a plane, and of rows.
 func (c *chunk) planeBytes(plane int) int {
 	if c.flat {
 		return 0
@@ -36,7 +35,6 @@ func (c *chunk) planeBytes(plane int) int {
 
 func (c *chunk) bytes(s *shape) int { return c.vec + c.slots*s.vecNums*4 }
 
-// alloc takes the chunk's memory.
 func (c *chunk) alloc(a *Arena, s *shape) error {
 	parts := []struct {
 		pool  pool
@@ -58,7 +56,7 @@ func (c *chunk) alloc(a *Arena, s *shape) error {
 	return nil
 }
 
-// release gives it back, zeroed.
+// release zeroes the chunk's memory and returns it to the arena.
 func (c *chunk) release(a *Arena) {
 	for _, b := range [][]byte{c.planes[0], c.planes[1], c.rows} {
 		if b != nil {
@@ -67,7 +65,7 @@ func (c *chunk) release(a *Arena) {
 	}
 }
 
-// vectors are the rows of vec.
+// vectors returns vec as float32 numbers.
 func (c *chunk) vectors(s *shape) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&c.rows[c.vec])), c.slots*s.vecNums)
 }
@@ -76,7 +74,7 @@ func (c *chunk) vector(s *shape, at int) []float32 {
 	return c.vectors(s)[at*s.vecNums : (at+1)*s.vecNums]
 }
 
-// piece is what a scan sees of up to pieceSlots slots of a chunk.
+// piece is what a scan reads of up to pieceSlots slots of a chunk.
 type piece struct {
 	chunk        *chunk
 	flat         bool
@@ -88,10 +86,10 @@ type piece struct {
 	live, irregular []atomic.Uint64 // irregular is nil if there is none
 	owners          []atomic.Pointer[Owner]
 	tags            *tagTable // of the chunk
-	block           int       // of the chunk, with which the piece begins
+	block           int       // index in the chunk of the piece's first block
 }
 
-// piece gives the piece of up to most slots that begins with slot from.
+// piece returns the piece of up to most slots from slot from on.
 func (c *chunk) piece(s *shape, from, most int) piece {
 	n := min(c.slots-from, most)
 	block, blocks := from/blockSlots, (n+blockSlots-1)/blockSlots
@@ -119,7 +117,7 @@ func (c *chunk) piece(s *shape, from, most int) piece {
 	return p
 }
 
-// allow writes the slots that a search with tags may see, and counts them.
+// allow writes the mask of slots that a search with tags may see, and counts them.
 func (c *piece) allow(words []uint64, tags []uint32) (n int) {
 	if len(tags) == 0 {
 		for i := range words {

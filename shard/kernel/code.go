@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// normSlack is how far a template's norm may be from 1; rows beyond it are
-	// always compared exactly.
+	// normSlack is how far a template's norm may be from 1. Rows beyond it are always compared
+	// exactly.
 	normSlack = 1.0 / (1 << 13)
 
-	// rowMax is the largest code of a row, which is stored plus rowZero, as 8 bits: the
-	// middle of those with the same upper four.
+	// rowMax is the largest code of a row. A stored code is rowZero more: 8 bits, with zero in the
+	// middle of the values that share its upper four.
 	rowMax, rowZero = 119, 8*16 + 8
-	// unitNums share a part of each half of a row's code, of unitBytes: number i with number
-	// i + unitBytes.
+	// unitNums numbers share unitBytes bytes of each half of a row's code: number i with number i +
+	// unitBytes.
 	unitNums, unitBytes = 64, 32
-	// lowMean and lowVariance are of the square of what the lower four bits are from their
-	// mean, lowZero, if all are alike; lowSigmas is how many standard deviations more a bounded row
-	// may have.
+	// lowZero is the mean of the lower four bits if all values are equally frequent. lowMean and
+	// lowVariance are those of their squared distance from lowZero. lowSigmas is how many standard
+	// deviations more a bounded row may have.
 	lowZero, lowMean, lowVariance = 7.5, 21.25, 357
 	lowSigmas                     = 4.6
 
@@ -28,29 +28,27 @@ const (
 	codeLeast, codeMost = -8, 7
 )
 
-// rowError is how far a row's code may be from the row, in steps of the code: more than
-// what rounding does to nearly all of them.
+// rowError is the largest distance of a bounded row from its code, in steps of the code. Rounding
+// moves nearly all rows less.
 func rowError(dim int) float64 { return .29*math.Sqrt(float64(dim)) + .8 }
 
-// lowError is the same for the upper four bits of a code alone, squared, from the whole code.
+// lowError is the largest squared distance of a code's upper four bits alone from the whole code.
 func lowError(dim int) float64 {
 	n := float64(dim)
 	return n*lowMean + lowSigmas*math.Sqrt(n*lowVariance)
 }
 
-// coded is a template in a coding.
+// coded is a template encoded in a coding.
 type coded struct {
-	// codes are 4 bits a number: the pair of the first plane, or the coarse one, and
-	// the next.
+	// codes are 4 bits a number: the pair of the first plane, or the coarse one, and the next pair.
 	codes  []uint8
-	row    []uint8 // a number each, padded to rowBytes
+	row    []uint8 // a code a number, padded to rowBytes
 	bounds [planes]bound
-	// bounded is false if the bounds can't be stated, so that the row has to be
-	// compared exactly in every search.
+	// bounded is false for a row without bounds, which every search compares exactly.
 	bounded bool
 }
 
-// encoder turns templates into codes; not for concurrent use.
+// encoder turns templates into codes. It is not for concurrent use.
 type encoder struct {
 	coder  *coder
 	coding *coding
@@ -67,7 +65,7 @@ func newCoded(s *shape) coded {
 	return coded{codes: make([]uint8, s.dim), row: make([]uint8, s.rowBytes)}
 }
 
-// clear zeroes what is left of a template.
+// clear zeroes all traces of a template.
 func (e *encoder) clear() {
 	clear(e.y)
 	clear(e.parts[:])
@@ -76,7 +74,7 @@ func (e *encoder) clear() {
 	e.bounds, e.bounded = [planes]bound{}, false
 }
 
-// encode fills coded, and tells whether all numbers are finite.
+// encode encodes v into e.coded, and reports whether all numbers are finite.
 func (e *encoder) encode(v []float32) (finite bool) {
 	stale.Fill(e.y)
 	stale.Fill(e.codes)
@@ -97,7 +95,7 @@ func (e *encoder) encode(v []float32) (finite bool) {
 	return true
 }
 
-// cells are those of the numbers of a part.
+// cells returns the numbers of a part, for the coder.
 func (e *encoder) cells(from, to int, kind cellKind) cells {
 	c := cells{
 		y: e.y[from:to], row: e.row[from:to], codes: e.codes[from:to],
@@ -109,7 +107,8 @@ func (e *encoder) cells(from, to int, kind cellKind) cells {
 	return c
 }
 
-// rowIsNear reports whether the row's code, and its upper half, are near enough.
+// rowIsNear reports whether the row's code and its upper half are close enough to the row for a
+// bound.
 func (e *encoder) rowIsNear() bool {
 	most := rowError(e.coding.dim)
 	all, both, none := &e.parts[0], &e.parts[1], &e.parts[2]
@@ -121,7 +120,7 @@ func (e *encoder) rowIsNear() bool {
 	return lowZero*lowZero*float64(n)-float64(e.coder.spread(e.row)) <= lowError(n)
 }
 
-// stateBounds fills the bounds, and tells if they can be stated.
+// stateBounds computes the bounds, and reports whether the scales can store them.
 func (e *encoder) stateBounds() bool {
 	slopes, ok := e.slopes()
 	for p := range slopes {
@@ -132,7 +131,7 @@ func (e *encoder) stateBounds() bool {
 	return ok
 }
 
-// write puts the codes of a row and its bounds in their places.
+// write stores the codes and bounds of a row.
 func (c *chunk) write(s *shape, at int, e *coded) {
 	halve(c.rows[at*s.rowBytes:(at+1)*s.rowBytes], e.row)
 	group, slot := at/groupSlots, at%groupSlots
@@ -159,7 +158,7 @@ func (c *chunk) write(s *shape, at int, e *coded) {
 	}
 }
 
-// halve writes a row's code as two halves: the upper four bits of all numbers, then the lower ones.
+// halve writes a row's code as two halves: the upper four bits of all numbers, then the lower four.
 func halve(to, row []uint8) {
 	const upper, lower = 0xf0f0f0f0f0f0f0f0, 0x0f0f0f0f0f0f0f0f
 	half := len(row) / 2
@@ -172,8 +171,7 @@ func halve(to, row []uint8) {
 	}
 }
 
-// pairs returns a slot's word of a line: pairs of bits of sixteen codes, or as many as there
-// are, from one on.
+// pairs returns a slot's word of a line: pairs of bits of up to sixteen codes, from code from on.
 func pairs(codes []uint8, from, shift int) uint32 {
 	var last [planeDims]uint8
 	line := codes[from:]
@@ -184,7 +182,7 @@ func pairs(codes []uint8, from, shift int) uint32 {
 	const pair = 0x0303030303030303
 	low := binary.LittleEndian.Uint64(line) >> shift & pair
 	high := binary.LittleEndian.Uint64(line[8:]) >> shift & pair
-	// Four codes a half: those of k = 0 and 1, and of 2 and 3.
+	// Each half has four codes: those of k = 0 and 1, and of 2 and 3.
 	low |= low >> 30
 	high |= high >> 30
 	return uint32(low) | uint32(high)<<4

@@ -5,65 +5,66 @@ import "math"
 const (
 	// coderLanes is how many sums a coder adds to in turn.
 	coderLanes = 4
-	// coderNums is of what the lengths of coders' slices are multiples.
+	// coderNums divides the lengths of the slices that coders get.
 	coderNums = 16
 )
 
-// laneSums are the partial sums of a long one: number i goes to sum i mod coderLanes.
+// laneSums are the partial sums of a long sum: number i is added to sum i mod coderLanes.
 type laneSums [coderLanes]float64
 
 func (s *laneSums) sum() float64 { return (s[0] + s[2]) + (s[1] + s[3]) }
 
-// coder is one implementation of what encoding takes most time for. All give the same
-// bits: every product and sum is rounded by itself, in the order of the portable one.
+// coder is one implementation of the slow steps of encoding. All return the same bits: every
+// product and sum is rounded by itself, in the order of the portable one.
 type coder struct {
 	name string
-	// squares adds the squares of numbers.
+	// squares adds the squares of v to sums.
 	squares func(sums *laneSums, v []float32)
-	// widen returns v · scale · signs.
+	// widen stores v · scale · signs.
 	widen func(to []float64, v []float32, signs []float64, scale float64)
 	// flip multiplies y by signs.
 	flip func(y, signs []float64)
 	// hadamard transforms y, of 2ⁿ numbers, and multiplies it by scale.
 	hadamard func(y []float64, scale float64)
-	// code codes numbers.
+	// code codes the numbers of c.
 	code func(c *cells)
-	// spread gives the sum of l · (15 − l) of the lower four bits of codes, of whole lines.
+	// spread returns the sum of l · (15 − l) for the lower four bits l of all codes, of whole
+	// lines.
 	spread func(row []uint8) int
 	// products multiplies each row of len(v) numbers by v.
 	products func(to []float64, rows []float32, v []float64)
 }
 
-// activeCoder is the fastest coder of this processor.
+// activeCoder is the fastest coder that this processor runs.
 var activeCoder = &coders()[0]
 
 var portableCoder = coder{"portable", squaresPortable, widenPortable, flipPortable, hadamardPortable, codePortable, spreadPortable, productsPortable}
 
-// cellKind says which planes have bits of numbers.
+// cellKind says which planes have bits of a number.
 type cellKind int
 
 const (
-	// noPlane has them; the row has.
+	// noPlane numbers have bits in the row only.
 	noPlane cellKind = iota
-	// firstPlane has all four.
+	// firstPlane numbers have all four bits in the first plane.
 	firstPlane
-	// bothPlanes have two each.
+	// bothPlanes numbers have two bits in each.
 	bothPlanes
 )
 
-// cells says how to code the numbers of one part of a template, and what was lost by it.
-// The assembly knows the offsets of the fields.
+// cells are the numbers of one part of a template, their codes, and sums of what coding loses. The
+// assembly knows the offsets of the fields.
 type cells struct {
 	y          []float64 // rotated
 	row, codes []uint8   // of y
 	kind       cellKind
-	grain      float64 // row's steps to 1
-	gain       float64 // planes' to 1
-	width      float64 // of a plane's step, in what dots and squares are in
+	grain      float64 // row steps to 1
+	gain       float64 // plane steps to 1
+	width      float64 // of a plane's step, the unit of dots and squares
 
-	off, norm laneSums // squares of what the row lost, and of y
-	// dots and squares are of both planes' codes: with y, and with themselves. The first
-	// ones are missing if the first plane has all.
+	off, norm laneSums // sums of squares: of what the row lost, and of y
+	// dots and squares are sums of products of each plane's codes, with y and with themselves.
+	// Those of the first plane are missing if it has all bits.
 	dots, squares [planes]laneSums
 }
 
@@ -115,7 +116,7 @@ func codePortable(c *cells) {
 		c.codes[i] = uint8(int(code) - codeLeast)
 		second := (code + .5) * c.width
 		c.dots[1][lane] += float64(y * second)
-		c.squares[1][lane] += second * second // exact, as all of its sums
+		c.squares[1][lane] += second * second // exact, as are all its sums
 		if c.kind == bothPlanes {
 			first := (math.Floor(code/4)*4 + 2) * c.width
 			c.dots[0][lane] += float64(y * first)
@@ -148,10 +149,10 @@ func productsPortable(to []float64, rows []float32, v []float64) {
 	}
 }
 
-// rest is how many numbers at the end are left for the portable code.
+// rest returns how many numbers at the end are left to the portable code.
 func rest(n int) int { return n % coderNums }
 
-// norm gives the norm of a vector, which is not finite if one of its numbers isn't.
+// norm returns the norm of a vector. It is not finite if one of the numbers isn't.
 func (k *coder) norm(sums *laneSums, v []float32) float64 {
 	*sums = laneSums{}
 	n := len(v) - rest(len(v))
@@ -160,7 +161,7 @@ func (k *coder) norm(sums *laneSums, v []float32) float64 {
 	return math.Sqrt(sums.sum())
 }
 
-// transform is the orthonormal Hadamard transform of y, of 2ⁿ numbers.
+// transform applies the orthonormal Hadamard transform to y, of 2ⁿ numbers.
 func (k *coder) transform(y []float64) {
 	scale := 1 / math.Sqrt(float64(len(y)))
 	if len(y) < coderNums {

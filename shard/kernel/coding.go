@@ -2,56 +2,57 @@ package kernel
 
 import "math"
 
-// A coding says which bits of a template's numbers its planes have. The numbers are
-// rotated and taken in lines of sixteen; pairs of bits of a line weigh 4 steps (coarse)
-// or 1 step (fine). The first plane has the coarse pairs of the first lines and the
-// fine pairs of the first lines, of two numbers of lines:
+// A coding says which bits of a template's numbers its planes have. The numbers are rotated and
+// taken in lines of sixteen. The pairs of bits of a line weigh 4 steps (coarse) or 1 step (fine).
+// The first plane has the coarse pairs of the first lines, and the fine pairs of the first lines,
+// each up to a count of its own:
 //
 //	in both           4 bits, in steps
 //	in coarse only    2 bits, in 4 steps; 2 more, in steps, in the second plane
 //	in fine only      2 bits, in steps; 2 more, in quarters of a step, in the second plane
 //	in none           no bits: the bound covers what these numbers can add
 //
-// The plain coding, coarse for all lines, suits templates whose numbers weigh alike. What
-// a face model gives does not: the numbers of a basis are ordered by what they weigh, and
-// the last of them weigh next to nothing.
+// The plain coding, coarse for all lines, suits templates whose numbers weigh alike. The numbers of
+// face models don't: a basis orders them by weight, and the last ones weigh next to nothing.
 type coding struct {
 	dim          int
-	coarse, fine int // lines
-	// parts are the ends of the numbers in both, and of those in any: the three parts
-	// are rotated each by itself.
+	coarse, fine int // numbers of lines
+	// parts are the ends of the numbers in both and of those in any. Each of the three parts has a
+	// rotation of its own.
 	parts    [2]int
 	rotation *rotation
-	step     float64 // of a template of norm 1
+	step     float64 // of a template with norm 1
 	planes   [planes]planeShape
 	scales   [planes]scale
-	grain    float64 // 1/step of the rows' codes
-	// kappa is what a bound takes of the worst case: 1 if it is certified.
+	grain    float64 // 1/step of the row codes
+	// kappa is the κ of doc.go: 1 for certified bounds.
 	kappa float64
 }
 
-// planeShape is a plane of a coding: coarse lines from number 0 on, then fine lines
-// from number first on.
+// planeShape is the layout of a plane: coarse lines from number 0 on, then fine lines from number
+// first on.
 type planeShape struct {
 	coarse, fine int
-	signs        int // lines of them: nothing else then
+	signs        int // number of lines of signs; then it has no others
 	first        int
 	layout       layout
-	shift        uint64 // of the sums of the plane before; 32 drops them
+	shift        uint64 // of the sums of the plane before; 32 drops these
 }
 
 const (
 	planes = 2
 
-	// stepSigma is a step of the plain coding in standard deviations of a template's
-	// numbers: the angles of the planes have sines of .345, the least that two bits give, and
-	// .133 for normal numbers; .275 would leave a third fewer rows after both planes, but 6 % more
-	// after the first. Templates of wideDim numbers and more have wideSigma, sines .364 and .109, the least
-	// that four bits give: their first plane is sharp enough for usual thresholds, and
-	// searches without one depend on both planes.
+	// stepSigma is the step of the plain coding, in standard deviations of a template's numbers.
+	// For normal numbers the angles of the planes have sines of .345, the least with two bits, and
+	// .133. A step of .275 would leave a third fewer rows after both planes, but 6 % more after the
+	// first.
+	//
+	// Templates of wideDim numbers and more use wideSigma, with sines of .364 and .109, the least
+	// with four bits. Their first plane is sharp enough for usual thresholds, and searches without
+	// a threshold depend on both planes.
 	stepSigma, wideSigma = .26, .315
 	wideDim              = 384
-	// rowSigma is how many standard deviations of a number the codes of rows reach.
+	// rowSigma is how many standard deviations of a number the row codes reach.
 	rowSigma = 5.04
 )
 
@@ -60,7 +61,7 @@ func newPlaneShape(coarse, fine, first int, shift uint64) planeShape {
 	return planeShape{coarse, fine, 0, first, layout{bounds, bounds + blockSlots*boundBytes}, shift}
 }
 
-// plainCoding is the coding for templates of which nothing is known.
+// plainCoding returns the coding for templates without a known spectrum.
 func plainCoding(s *shape) *coding {
 	sigma := 1 / math.Sqrt(float64(s.dim))
 	return newCoding(s, s.lines, 0, plainStep(s.dim)*sigma, sigma, nil)
@@ -73,13 +74,13 @@ func plainStep(dim int) float64 {
 	return stepSigma
 }
 
-// newCoding makes a coding with the given lines and step, for templates with
-// numbers of standard deviations up to sigma and the given spectrum, if it is not nil.
+// newCoding returns a coding with the given lines and step, for templates whose numbers have
+// standard deviations up to sigma and the given spectrum; a nil spectrum is unknown.
 func newCoding(s *shape, coarse, fine int, step, sigma float64, spectrum []float64) *coding {
 	ends := [2]int{min(min(coarse, fine)*planeDims, s.dim), min(max(coarse, fine)*planeDims, s.dim)}
 	c := &coding{
 		dim: s.dim, coarse: coarse, fine: fine, parts: ends,
-		rotation: rotationOf(s.dim, ends),
+		rotation: newRotation(s.dim, ends),
 		step:     step,
 		grain:    rowMax / (rowSigma * sigma),
 		kappa:    1,
@@ -98,19 +99,19 @@ func newCoding(s *shape, coarse, fine int, step, sigma float64, spectrum []float
 func (c *coding) whole() bool { return c.parts[1] == c.dim }
 
 const (
-	// suitDim is the least dimension of which a coding is suited to a spectrum.
+	// suitDim is the smallest dimension whose coding is suited to a spectrum.
 	suitDim = 64
-	// suitCosine is the threshold that a suited coding is for, the usual one of a pack.
+	// suitCosine is the threshold that a suited coding is optimised for, the usual one of a pack.
 	suitCosine = .48
-	// byteCost and rowCost are about what a byte of the first plane and a row that it
-	// leaves take, in nanoseconds. Only their ratio counts.
+	// byteCost and rowCost estimate, in nanoseconds, the time for a byte of the first plane and for
+	// a row that it leaves. Only their ratio counts.
 	byteCost, rowCost = .055, 26
-	// suitGain is how much better than the plain coding another one must promise to be.
+	// suitGain is the share of the plain coding's cost that a suited one must stay below.
 	suitGain = .88
 )
 
-// suitedCoding returns the coding that suits templates with the spectrum: the share of the
-// squared norm that each of their numbers has.
+// suitedCoding returns the best coding for templates with the spectrum: the share of the squared
+// norm that each of their numbers has.
 func suitedCoding(s *shape, spectrum []float64) *coding {
 	sigma := math.Sqrt(1 / float64(s.dim))
 	spread := 0.
@@ -141,17 +142,17 @@ func suitedCoding(s *shape, spectrum []float64) *coding {
 	return newCoding(s, lines[0], lines[1], suited.step, suited.sigma, spectrum)
 }
 
-// tailShareMax is how much of the squared norm a coding may leave out.
+// tailShareMax is the largest share of the squared norm that a coding may leave out.
 const tailShareMax = .02
 
-// prediction is what a coding would do to normal numbers.
+// prediction is what a coding would lose on normal numbers.
 type prediction struct {
 	step, sigma float64
-	lost        float64 // of the squared norm, by the first plane
-	tail        float64 // of the squared norm, of the numbers without bits
+	lost        float64 // share of the squared norm that the first plane loses
+	tail        float64 // share of the squared norm in numbers without bits
 }
 
-// newPrediction predicts for a step of k standard deviations of the first part.
+// newPrediction predicts the losses with a step of k standard deviations of the first part.
 func newPrediction(s *shape, shares []float64, coarse, fine int, k float64) (p prediction) {
 	both, any := min(coarse, fine), max(coarse, fine)
 	part := func(from, to int) (n int, sigma float64) {
@@ -178,7 +179,7 @@ func newPrediction(s *shape, shares []float64, coarse, fine int, k float64) (p p
 	return p
 }
 
-// cost is about how long a row takes in a search, in nanoseconds.
+// cost estimates the time of a row in a search, in nanoseconds.
 func cost(spread, lost, tail float64, lines int) float64 {
 	tan := math.Sqrt(lost / (1 - lost))
 	slack := math.Sqrt((tan*tan + tail) * (1 - suitCosine*suitCosine + tail))
@@ -186,12 +187,13 @@ func cost(spread, lost, tail float64, lines int) float64 {
 	return float64(4*lines+boundBytes)*byteCost + left*rowCost
 }
 
-// distortion is what so many levels of a step lose of n normal numbers, squared.
+// distortion returns the squared error of n normal numbers that are rounded to the given number of
+// levels.
 func distortion(n int, sigma float64, levels int, step float64) float64 {
 	if n <= 0 || !(sigma > 0) {
 		return 0
 	}
-	// moments gives the integrals of 1, x and x² times the density from a on.
+	// moments returns the integrals of 1, x and x² times the density, from a on.
 	moments := func(a float64) [3]float64 {
 		density := math.Exp(-a*a/2) / math.Sqrt(2*math.Pi)
 		q := math.Erfc(a/math.Sqrt2) / 2

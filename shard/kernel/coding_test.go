@@ -75,7 +75,7 @@ func spectra(r *rand.Rand, dim int) [][]float64 {
 	}
 }
 
-func TestNoSpectrumChangesAnAnswer(t *testing.T) {
+func TestSpectrumChangesNoAnswer(t *testing.T) {
 	t.Parallel()
 	const n = 3000
 	for _, dim := range []int{64, 200} {

@@ -5,7 +5,7 @@ import "golang.org/x/sys/cpu"
 // kernels returns the kernels that run here, the fastest first.
 func kernels() []kernel {
 	var list []kernel
-	// The AVX-512 kernels take some of AVX2's.
+	// The AVX-512 kernels reuse some loops of AVX2.
 	if cpu.X86.HasAVX2 && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512DQ {
 		if cpu.X86.HasAVX512VNNI {
 			k := kernel{"avx512 vnni", blocksVNNI, groupsVNNI, nil, rowsVNNI, dotsAVX512, lanesVNNI, turnAVX512, putAVX512, siftAVX512, fetchRows}

@@ -2,20 +2,25 @@
 //
 // # Idea
 //
-// Every template is kept three times: as the float32 numbers that were enrolled, as
-// 8-bit codes of its rotated numbers, and as 4-bit codes that are cut into two planes.
-// A search reads the first plane of all rows (about 2 bits a number), which gives each row a
-// certified upper bound of its similarity; rows that can't reach the threshold (or the score
-// of the worst hit that is kept) are done with. If many are left, the second plane bounds
-// them again; then their 8-bit codes do, and what is left then, a few rows in a million,
-// is compared with the fixed summation order of score.Dot. The bounds hold
-// for every input, so the answer equals that of scan.TopK bit for bit.
+// A matrix keeps every template three times: as the enrolled float32 numbers, as 8-bit codes
+// of its rotated numbers, and as 4-bit codes that are cut into two planes. A search goes through
+// four steps, each of which excludes rows that can't reach the threshold, or the score of the
+// worst hit that the search keeps:
 //
-// If an operator wants so, the planes' bounds hold with a stated probability instead, for each
-// row that should be found (Arena.Probable); the rest stays as it is.
+//   - It reads the first plane of all rows, about 2 bits a number. This gives each row a
+//     certified upper bound of its similarity.
+//   - If many rows are left, it reads the second plane, which gives them a sharper bound.
+//   - It reads the 8-bit codes of the rows that are left.
+//   - It compares the last few rows in a million in the fixed summation order of score.Dot.
 //
-// Which bits the first plane has follows from what the model pack says its numbers weigh
-// (spectrum.go, coding.go), never from what is enrolled. It changes the speed, no answer.
+// The bounds hold for every input, so the answer equals that of scan.TopK bit for bit.
+//
+// An operator may choose planes whose bounds hold with a stated probability instead, for each
+// row that the search should find (Arena.Probable). The other steps stay the same.
+//
+// The model pack says how much of a template's norm each number has, and this decides which bits
+// the first plane keeps (spectrum.go, coding.go). Enrolled templates have no part in it. It
+// changes the speed, no answer.
 //
 // # Bound of a plane
 //
@@ -25,10 +30,10 @@
 //
 //	cos θ / cos φ ≥ cos τ − sin τ · tan φ
 //
-// This is sharper than Cauchy and Schwarz with the norm of the residual. If the planes leave
-// numbers out, which a basis has put last because they weigh next to nothing, let u and w be the
-// norms of these numbers of x and of q, and x', q' the others: |x'|² = 1 − u², |q'|² = 1 − w². Then
-// x' and q' have to make up for cos τ − u·w, and the same steps lead to
+// This is sharper than the Cauchy-Schwarz inequality with the norm of the residual. The planes may
+// leave out numbers that a basis has put last because they weigh next to nothing. Let u and w be
+// the norms of these numbers of x and of q, and x', q' the others: |x'|² = 1 − u², |q'|² = 1 − w².
+// Then x' and q' have to make up for cos τ − u·w, and the same steps lead to
 //
 //	|x'| · cos θ / cos φ ≥ cos τ / |q'| − sin τ · tan φ − u · w/|q'|
 //
@@ -37,57 +42,57 @@
 // cos τ · cos ψ/|q'| − sin τ · sin ψ, and sin τ becomes sin τ · cos ψ + cos τ · sin ψ/|q'|. The
 // two last terms are one inner product, at most √(tan² φ + u²) times the norm of the other side.
 //
-// Then cos θ · |c| is an exact sum of integers, and with a = |c| · cos φ/|x'| and
-// t = a · √(tan² φ + u²) all that is left is to compare that sum with a·C − t·Z, where C and Z
-// belong to the probe. A row has 8 bits each of a and t, on a scale of the plane and the coding:
-// a is rounded down and t up, and no limit is stated if C is negative, so the bound only gets
-// weaker. What the scales' beginnings add, and what the codes' middle does, is one number of the
-// probe, so the comparison is one of integers, on every processor the same (limit, in probe.go).
+// Then cos θ · |c| is an exact sum of integers. With a = |c| · cos φ/|x'| and
+// t = a · √(tan² φ + u²), the search compares that sum with a·C − t·Z, where C and Z belong to the
+// probe. A row stores a and t in 8 bits each, on a scale of the plane and the coding. a is rounded
+// down and t up, and a negative C excludes nothing, so rounding only weakens the bound. The
+// offsets of scales and codes add up to one number of the probe. So the comparison is one of
+// integers, the same on every processor (limit, in probe.go).
 //
 // # Probable bound
 //
-// With Arena.Probable, the rotation is one of all orthogonal maps, drawn as if all were equally
-// probable (haar.go), and a secret of the arena. Then the direction in which the code lies beside
-// the template has nothing to do with that in which the probe does. Let τ' be the angle of
-// q and x, and κ what planes get that are certified 1. But for a small probability, the tail of a sphere,
+// With Arena.Probable, the rotation is a random orthogonal map, all of which are equally probable
+// (haar.go), and a secret of the arena. Then the direction from the template to its code does not
+// depend on that from the template to the probe. Let τ' be the angle of q and x, and κ a number
+// that is 1 for certified planes. But for a small probability, the tail of a sphere,
 //
 //	cos θ = cos φ · cos τ' + sin φ · sin τ' · g,  g ≥ −κ
 //
-// where g is the inner product of two unit vectors that are orthogonal to x, one of them of random
-// direction: one of its coordinates. So x is within the threshold only if cos θ / cos φ ≥ f(τ),
+// where g is the inner product of two unit vectors orthogonal to x, one of which has a random
+// direction. So x is within the threshold only if cos θ / cos φ ≥ f(τ),
 // f(τ) = cos τ − sin τ · tan φ · κ, for f falls as long as τ + atan(κ · tan φ) < π, and τ' ≤ τ.
 // A rounded probe is an angle of at most ψ farther from the code than its θ, which takes away at most
 // sin ψ · √(1 + tan² φ − f²) ≤ sin ψ · (sin τ + tan φ · √(1 − κ² · sin² τ)) and a factor cos ψ. All
 // this is linear in tan φ, as before.
 //
-// A row that should be found is lost if g < −κ, whatever the threshold: κ makes that as
-// improbable as half of what was asked for, for each of the two planes. There is no sum over the
-// rows that should not be found. Templates of many numbers have their signs for a first plane then
-// (signs.go). What is taken for granted: templates and probes don't depend on
-// the rotation. It is drawn from the system's randomness when an arena is made, is never stored,
-// and neither hits nor scores depend on it unless one is lost.
+// A row that the search should find is lost if g < −κ, whatever the threshold. κ gives each of the
+// two planes half of the probability that the operator allows. Rows that the search should not find
+// add nothing to it. The first plane of templates of many numbers has their signs then (signs.go).
+//
+// This holds only while templates and probes don't depend on the rotation. The arena draws it from
+// the system's randomness and never stores it. Neither hits nor scores reveal it unless one is lost.
 //
 // # Bound of a row
 //
-// The 8-bit code of a row has the same step in all rows, and rounding moves no bounded row
-// farther than rowError steps. So a row is out if its sum is below one integer, which belongs
-// to the probe. Rows for which a bound can't be stated (of another norm than 1, with numbers
-// that no step suits, or beyond the scales) are marked irregular and compared in every search.
+// The 8-bit codes of all rows have the same step, and rounding moves no bounded row farther than
+// rowError steps. So a row is out if its sum is below one integer, which belongs to the probe. Some
+// rows have no bound: their norm is not 1, no step suits their numbers, or they are beyond the
+// scales. They are marked irregular, and every search compares them.
 //
-// A code lies in two halves, the upper four bits of all numbers and the lower ones. These, less
-// their mean, are a vector that in no bounded row is longer than lowError, so its product with the
-// rounded probe is at most that times the probe's norm. Rows that the first plane has left are bounded by
-// their upper half, in half of the cache lines, and nearly all of them are out: only the others'
-// lower half is read. Zero is in the middle of the numbers that share upper bits, so those
-// that weigh next to nothing lose little. What both planes have left, of four bits a number too,
-// the upper half would hardly exclude: then both halves are fetched at once.
+// A code has two halves, the upper four bits of all numbers and the lower four bits. The lower
+// bits less their mean are a vector, and no bounded row has one longer than lowError. Its product
+// with the rounded probe is at most lowError times the probe's norm. So the upper half, in half of
+// the cache lines, bounds the rows that the first plane has left, and excludes nearly all of them.
+// The search reads the lower half of the others only. Zero is in the middle of the numbers that
+// share upper bits, so numbers that weigh next to nothing lose little. The upper half excludes
+// hardly any row that both planes have left; then the search fetches both halves at once.
 //
 // # Layout
 //
-// A Matrix is a list of chunks of slots in an Arena outside the Go heap. A chunk
-// never moves. Chunks have 8, 8, 16, 32, 64, 128, … 8192, 8192, … slots, so a
-// small gallery is small; the first five are flat: vectors only. The others have three
-// pieces of memory, each beside that of the chunk before, so that a plane is read in long runs:
+// A Matrix is a list of chunks of slots in an Arena outside the Go heap. A chunk never moves.
+// Chunks have 8, 8, 16, 32, 64, 128, … 8192, 8192, … slots, so a small gallery takes little
+// memory. The first five are flat: they have vectors only. The others have three pieces of
+// memory. Each lies behind that of the chunk before, so that a search reads a plane in long runs:
 //
 //	first   blocks of 64 slots: for each line of the coding four lines of 64 bytes, then two
 //	        lines of bounds
@@ -101,24 +106,24 @@
 //	bits 8b+2k, 8b+2k+1 of a slot: number 16i + 4k + b     (b, k = 0 … 3)
 //	bounds of a block     a, t of slot 0, a, t of slot 1, …                8 bits each
 //
-// One AND makes four numbers a slot ready for VPDPBUSD: 16 slots × 4 numbers, with
-// 4 bytes of the probe for all slots. So plane scans need no tables.
+// One AND prepares 16 slots × 4 numbers for VPDPBUSD, with the same 4 bytes of the probe for all
+// slots. So plane scans need no tables.
 //
 // # Order of work
 //
-// A search that has as many hits as it wants gets stricter as it goes. So it puts off the
-// rows that their bounds can't exclude but that look worse than its worst hit, by the planes
-// and again by the 8-bit codes: at the end most of them are out without a look (later.go).
-// Searches that wait are bounded
-// by the 8-bit codes of all rows at once, sixteen searches to a register (batch.go, queue.go):
-// they share the memory's bandwidth, and the arithmetic is the same for codes of 4 bits.
+// A search that has as many hits as it wants gets stricter as it goes. So it defers rows that
+// their bounds can't exclude but that look worse than its worst hit: first by the planes, then by
+// the 8-bit codes. By the end, the stricter limit excludes most of them unread (later.go).
+//
+// Waiting searches go together, sixteen to a register, over the 8-bit codes of all rows
+// (batch.go, queue.go). They share the memory's bandwidth. The planes would save them nothing,
+// because codes of 4 bits take the same arithmetic.
 //
 // # Concurrency
 //
-// One writer at a time; any number of readers beside it, without locks. A row is
-// there when its live bit is set, which is the last step of Add and undone by the
-// first of Erase. A reader looks up a row's Owner before and after the exact
-// comparison: if it is the same, the vector was whole.
+// There is one writer at a time and any number of readers beside it, without locks. A row exists
+// while its live bit is set: Add sets it last, Erase clears it first. A reader loads a row's Owner
+// before and after the exact comparison. If both are the same, the vector was whole.
 //
 // The package may import engine/score, shard/scan and internal/id.
 package kernel

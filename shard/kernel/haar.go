@@ -11,14 +11,14 @@ import (
 
 const seedBytes = 32
 
-// haar is an orthogonal matrix, of which all are equally probable: it turns the part of a probe
-// that is orthogonal to a template into any direction, whatever both are. Products of a few fast
-// transforms have no such theorem.
+// haar is a random orthogonal matrix, all of which are equally probable. It turns the part of a
+// probe that is orthogonal to a template into any direction with equal probability, whatever both
+// are. No such theorem is known for products of a few fast transforms.
 type haar struct {
 	dim int
-	// rows are of stride numbers, padded with zeros. Rounding them to float32 moves the images of
-	// unit vectors by no more than 2⁻²⁴ · √dim, 2e-6, which roundSlack covers; half of the memory
-	// is what fits into a processor's second cache at 512 numbers.
+	// rows have stride numbers each, padded with zeros. As float32 they fit a processor's second
+	// cache at 512 numbers. Rounding them moves the images of unit vectors by at most 2⁻²⁴ ·
+	// √dim, 2e-6, which roundSlack covers.
 	rows    []float32
 	stride  int
 	scratch sync.Pool // of *[]float64 of stride numbers, zeros
@@ -30,8 +30,8 @@ func secretSeed() (seed [seedBytes]byte) {
 	return seed
 }
 
-// newHaar makes the rows orthonormal, one after the other, that normal numbers have given; they
-// have no direction that is more probable than another.
+// newHaar draws rows of normal numbers, which prefer no direction, and makes them orthonormal one
+// after the other.
 func newHaar(dim int, seed [seedBytes]byte) *haar {
 	h := &haar{dim: dim, stride: (dim + coderNums - 1) / coderNums * coderNums}
 	h.rows = make([]float32, dim*h.stride)
@@ -43,7 +43,7 @@ func newHaar(dim int, seed [seedBytes]byte) *haar {
 		for j := range row {
 			row[j] = random.NormFloat64()
 		}
-		for range 2 { // once leaves what rounding did
+		for range 2 { // a second time removes rounding errors
 			for _, other := range done {
 				dot := 0.
 				for j, x := range other {
@@ -67,14 +67,13 @@ func newHaar(dim int, seed [seedBytes]byte) *haar {
 	return h
 }
 
-// apply turns y, of dim numbers, in place.
 func (h *haar) apply(k *coder, y []float64) {
 	from := h.room()
 	copy(*from, y)
 	h.turn(k, y, from)
 }
 
-// applyTo is apply of v · scale, into y.
+// applyTo turns v · scale into y.
 func (h *haar) applyTo(k *coder, y []float64, v []float32, scale float64) {
 	from := h.room()
 	for i, x := range v {
@@ -83,7 +82,7 @@ func (h *haar) applyTo(k *coder, y []float64, v []float32, scale float64) {
 	h.turn(k, y, from)
 }
 
-// room returns memory for a probe; the numbers behind its dimension are zero.
+// room returns memory for a probe; the numbers beyond its dimension are zero.
 func (h *haar) room() *[]float64 {
 	from := h.scratch.Get().(*[]float64) //nolint:forcetypeassert // of scratch
 	stale.Fill((*from)[:h.dim])
@@ -92,6 +91,6 @@ func (h *haar) room() *[]float64 {
 
 func (h *haar) turn(k *coder, y []float64, from *[]float64) {
 	k.products(y, h.rows, *from)
-	clear(*from) // no template is left there
+	clear(*from) // leaves no template behind
 	h.scratch.Put(from)
 }

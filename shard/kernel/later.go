@@ -8,41 +8,41 @@ import (
 )
 
 const (
-	// laterMax is how many rows a search puts off before it looks at them, in 8 bytes each.
+	// laterMax is how many rows a search defers before it looks at them, at 8 bytes each.
 	laterMax = 1 << 18
-	// soonMax is the same for rows that look better than the worst that is kept: few, but
-	// enough to wait for their memory together.
+	// soonMax is the same for rows that look better than the worst hit. The search looks at these
+	// early, but at enough of them at a time to overlap the waits for memory.
 	soonMax = 32
-	// lastMax is how many rows it puts off that their codes can't exclude.
+	// lastMax is the same for rows that their codes can't exclude.
 	lastMax = 1 << 12
-	// fetchMax is how many rows are fetched at once, so that they stay in the cache.
+	// fetchMax is how many rows are fetched ahead, so that they stay in the cache.
 	fetchMax = 512
 )
 
-// A slot of a chunk fits where one of a piece does.
+// later.at holds slots of a chunk; put and sift hold slots of a piece in as many bits.
 const _ = uint(pieceSlots - chunkSlots)
 
-// later are rows that a search puts off because their bounds, or their codes, can't exclude
-// them yet. While a search for the best few goes on, its limit rises, and most of them need no
-// look at all.
+// later is a list of rows that a search defers, because their bounds or codes can't exclude them
+// yet. While a search for the best few goes on, its limit rises and excludes most of them without a
+// look.
 type later struct {
 	runs []laterRun
-	// n rows have a slot in the chunk, a bound of the plane and a sum of the plane or of the
-	// codes. There is room for a group more.
+	// The n rows have a slot in the chunk, a bound of the plane, and a sum of the plane or the
+	// codes. The slices have room for a group more.
 	at     []uint16
 	bounds []bound
 	sums   []int32
 	n      int
 }
 
-// laterRun are rows of one chunk, of which plane was scanned last, or inCodes: the codes.
+// laterRun is a run of deferred rows of one chunk. plane is the last plane scanned for them, or
+// inCodes.
 type laterRun struct {
 	chunk      *chunk
 	plane      int
 	from, rows int
 }
 
-// room makes room for so many rows more.
 func (l *later) room(n int) {
 	if n += l.n + groupSlots; n > len(l.at) {
 		n += n / 2
@@ -52,7 +52,7 @@ func (l *later) room(n int) {
 	}
 }
 
-// note notes the rows that were added since from as those of a chunk.
+// note records the rows added since from as rows of a chunk.
 func (l *later) note(c *chunk, plane, from int) {
 	if l.n == from {
 		return
@@ -71,28 +71,28 @@ func (l *later) reset() {
 
 const inCodes = planes
 
-// put says which rows of a piece to put off.
+// put tells a kernel which rows of a piece to defer.
 type put struct {
-	masks  []uint64 // tells them
+	masks  []uint64 // the rows
 	sums   []int32  // of all slots
 	plane  []byte   // blocks
 	layout layout
 	first  uint32 // slot
-	// limit tells those that look better than the worst that is kept.
+	// limit tells rows that look better than the worst hit from others.
 	limit      limit
 	soon, late *later
 }
 
-// sift says which rows of a list to take off: those that are out.
+// sift tells a kernel from which rows of a list to remove those that are out.
 type sift struct {
 	list       *later
 	from, rows int
 	limit      limit
-	left       int // so many are left, from from on
+	left       int // rows that are left, from index from on
 }
 
-// What a search puts off: what looks better than the worst that it has, and what does not,
-// by their planes; and what does not by its codes.
+// The lists of a search: soon has rows whose planes look better than its worst hit, late those
+// whose planes look worse, and last those whose codes look worse.
 const (
 	soonList = iota
 	lateList
@@ -102,7 +102,7 @@ const (
 
 var laters = sync.Pool{New: func() any { return new([lists]later) }}
 
-// lists gives the lists of what the search puts off.
+// lists returns the lists of the search.
 func (s *search) lists() *[lists]later {
 	if s.put == nil {
 		s.put = laters.Get().(*[lists]later) //nolint:forcetypeassert // of laters
@@ -114,9 +114,9 @@ func (s *search) lists() *[lists]later {
 	return s.put
 }
 
-// settle goes on with the rows of a piece, so many, that a scan up to plane has left: bounds and
-// compares them, or puts them off if the search has all it wants, and
-// now only wants better. Those that look better come first, together.
+// settle handles the rows of a piece that a scan up to plane has left; rows is their number. A
+// search that still lacks hits bounds and compares them at once. Any other search defers them, and
+// looks early at those that look better than its worst hit.
 func (w *work) settle(s *search, c *piece, masks []uint64, plane, rows int) {
 	s.state()
 	if !s.top.full() {
@@ -165,7 +165,7 @@ func (w *work) flush(s *search, l *later) {
 	l.reset()
 }
 
-// sift takes the rows of a run off that are out by now, begins to fetch the others, and counts them.
+// sift removes the rows of a run that are out by now, starts fetching the others, and counts them.
 func (w *work) sift(s *search, l *later, run *laterRun) int {
 	s.state()
 	if run.plane == inCodes {
@@ -187,7 +187,7 @@ func (w *work) sift(s *search, l *later, run *laterRun) int {
 	return run.rows
 }
 
-// siftCodes takes the rows of a run off whose sums are below the limit, and counts the others.
+// siftCodes removes the rows of a run whose sums are below the limit, and counts the others.
 func (l *later) siftCodes(run *laterRun, limit int32) int {
 	left := run.from
 	for i := run.from; i < run.from+run.rows; i++ {
@@ -199,8 +199,8 @@ func (l *later) siftCodes(run *laterRun, limit int32) int {
 	return left - run.from
 }
 
-// bound bounds the listed rows, which a scan up to plane has left, with their codes, and compares
-// those that are left, or puts them off if they look worse than the worst of a search that has all it wants.
+// bound compares those listed rows that their codes can't exclude; a scan up to plane has left
+// them. A search that has as many hits as it wants defers rows that look worse than its worst hit.
 func (w *work) bound(s *search, c *piece, list []uint16, plane int) {
 	last, base := &s.lists()[lastList], uint16(c.block*blockSlots)
 	for len(list) > 0 {
@@ -230,9 +230,9 @@ func (w *work) bound(s *search, c *piece, list []uint16, plane int) {
 	}
 }
 
-// rowFetch is how many bytes of the codes of rows to fetch, if a scan up to plane has left them:
-// the upper half, or all, since the second plane has excluded what that could. After signs it has
-// two bits a number, as a first one.
+// rowFetch returns how many bytes of a row's codes to fetch after a scan up to plane. After a first
+// plane, or after signs, these are the upper half. The second plane has excluded the rows that the
+// upper half could, so after it they are both halves.
 func (s *search) rowFetch(plane int) int {
 	if plane > 0 && !s.coding.signed() {
 		return s.shape.rowBytes
@@ -240,8 +240,8 @@ func (s *search) rowFetch(plane int) int {
 	return s.shape.rowBytes / 2
 }
 
-// code fills exact and codes with those of up to codeRows listed rows that the upper halves
-// of their codes can't exclude, and the sums of the codes, and counts them.
+// code fills exact with those of up to codeRows listed rows that the upper halves of their codes
+// can't exclude, and codes with the sums of their codes. It counts them.
 func (w *work) code(s *search, c *piece, list []uint16, plane int) (left int) {
 	r := &w.told.rows
 	*r = rows{
@@ -265,7 +265,7 @@ func (w *work) code(s *search, c *piece, list []uint16, plane int) (left int) {
 	return left
 }
 
-// end looks at all that was put off.
+// end looks at all deferred rows.
 func (w *work) end(s *search) {
 	if s.put == nil {
 		return

@@ -25,12 +25,12 @@ const (
 	lineFloats  = lineBytes / 4
 )
 
-// ErrTemplate is returned when a template or probe can't be used: another dimension than
-// the matrix, or a number that is not finite.
+// ErrTemplate is returned for a template or probe of another dimension than the matrix, or with a
+// number that is not finite.
 var ErrTemplate = errors.New("kernel: template can't be used")
 
-// Owner is the event whose template lies in a slot. It does not change, and is
-// the row's identity: two events have two Owners.
+// Owner is the event whose template lies in a slot. It does not change, and its address is the
+// row's identity.
 type Owner struct {
 	Subject id.Subject
 	Event   id.Event
@@ -44,14 +44,14 @@ type Matrix struct {
 	arena  *Arena
 	shape  shape
 	coding *coding
-	own    Prepared // of Add
+	own    Prepared // used by Add
 
 	chunks atomic.Pointer[[]*chunk]
-	slots  int   // ever used
-	free   []int // of slots, erased
+	slots  int   // number of slots ever used
+	free   []int // slots that were erased
 }
 
-// New makes an empty matrix for templates of dim numbers, 1 to DimMax.
+// New returns an empty matrix for templates of dim numbers, 1 to DimMax.
 func New(arena *Arena, dim int) (*Matrix, error) {
 	if dim < 1 || dim > DimMax {
 		return nil, fmt.Errorf("%w: dimension %d", ErrTemplate, dim)
@@ -62,15 +62,14 @@ func New(arena *Arena, dim int) (*Matrix, error) {
 	return m, nil
 }
 
-// Dim gives the dimension of the templates.
+// Dim returns the dimension of the templates.
 func (m *Matrix) Dim() int { return m.shape.dim }
 
-// Len counts the templates.
+// Len returns the number of templates.
 func (m *Matrix) Len() int { return m.slots - len(m.free) }
 
-// Add puts a template into a slot and gives its number, in constant time. When it
-// returns, every search that begins finds it. Errors wrap ErrTemplate or ErrMemory,
-// and leave the matrix as it was.
+// Add stores a template in constant time and returns its slot. Every search that begins after it
+// finds the template. Errors wrap ErrTemplate or ErrMemory, and leave the matrix unchanged.
 func (m *Matrix) Add(o *Owner, template []float32) (slot int, err error) {
 	defer m.own.Clear()
 	if err := m.Prepare(&m.own, template); err != nil {
@@ -79,7 +78,7 @@ func (m *Matrix) Add(o *Owner, template []float32) (slot int, err error) {
 	return m.AddPrepared(o, &m.own)
 }
 
-// Erase zeroes a used slot, vector and codes, and frees it.
+// Erase zeroes the vector and codes of a used slot, and frees it.
 func (m *Matrix) Erase(slot int) {
 	c, at, err := m.chunkOf(slot)
 	if err != nil || c.owners[at].Load() == nil {
@@ -98,15 +97,15 @@ func (m *Matrix) Erase(slot int) {
 	m.free = append(m.free, slot)
 }
 
-// At gives the template in a used slot. It must not be changed, nor read beside an
+// At returns the template in a used slot. The caller must not change it, nor read it during an
 // Erase of the slot.
 func (m *Matrix) At(slot int) []float32 {
 	index, at := place(slot)
 	return (*m.chunks.Load())[index].vector(&m.shape, at)[:m.shape.dim]
 }
 
-// Free empties the matrix and gives its memory, zeroed, back to the arena. Searches
-// that run may find what was there before.
+// Free empties the matrix and returns its memory, zeroed, to the arena. Running searches may still
+// find templates.
 func (m *Matrix) Free() {
 	chunks := *m.chunks.Swap(new([]*chunk))
 	for _, c := range chunks {
@@ -123,7 +122,7 @@ func (m *Matrix) Free() {
 	m.slots, m.free = 0, nil
 }
 
-// place tells the chunk of a slot and where in it the slot is.
+// place returns the chunk of a slot, and the slot's index in it.
 func place(slot int) (index, at int) {
 	switch {
 	case slot < firstSlots:
@@ -135,7 +134,7 @@ func place(slot int) (index, at int) {
 	return growChunks + (slot-growSlots)/chunkSlots, (slot - growSlots) % chunkSlots
 }
 
-// chunkOf gives the chunk of a slot, and makes it if the slot is the next one.
+// chunkOf returns the chunk of a slot, and makes it for the next unused slot.
 func (m *Matrix) chunkOf(slot int) (c *chunk, at int, err error) {
 	index, at := place(slot)
 	chunks := *m.chunks.Load()
@@ -152,7 +151,7 @@ func (m *Matrix) chunkOf(slot int) (c *chunk, at int, err error) {
 	return c, at, nil
 }
 
-// shape is what follows from the dimension.
+// shape has the sizes that follow from the dimension.
 type shape struct {
 	dim      int
 	lines    int // of sixteen numbers
@@ -181,8 +180,7 @@ func (s *shape) check(v []float32) error {
 	return nil
 }
 
-// Bytes counts the memory of the matrix: its chunks, and what leads to them in the Go
-// heap.
+// Bytes returns the memory of the matrix: its chunks, and what points to them in the Go heap.
 func (m *Matrix) Bytes() (n int64) {
 	for _, c := range *m.chunks.Load() {
 		n += int64(len(c.planes[0])+len(c.planes[1])+len(c.rows)) + int64(len(c.live)+len(c.irregular)+len(c.owners))*8 + c.tags.bytes()
@@ -190,27 +188,27 @@ func (m *Matrix) Bytes() (n int64) {
 	return n + int64(cap(m.free))*8
 }
 
-// FreeBytes counts what of Bytes is of erased templates: the next ones take it.
+// FreeBytes returns the part of Bytes that erased templates left for the next ones.
 func (m *Matrix) FreeBytes() int64 {
 	s := &m.shape
 	perBlock := m.coding.planes[0].layout.blockBytes + m.coding.planes[1].layout.blockBytes
 	return int64(len(m.free)) * int64(perBlock/blockSlots+s.rowBytes+4*s.vecNums)
 }
 
-// BytesPerTemplate returns the bytes that a template takes in a full chunk of the arena.
+// BytesPerTemplate returns the bytes of a template in a full chunk.
 func (m *Matrix) BytesPerTemplate() float64 {
 	c := m.shape.newChunk(growChunks, m.coding)
 	return float64(c.planeBytes(0)+c.planeBytes(1)+c.bytes(&m.shape)) / float64(c.slots)
 }
 
-// ScanBytes returns the bytes of a template that every search of a large gallery reads:
-// those of the first plane.
+// ScanBytes returns the bytes of a template that every search of a large gallery reads: those of
+// the first plane.
 func (m *Matrix) ScanBytes() float64 {
 	c := m.shape.newChunk(growChunks, m.coding)
 	return float64(c.planeBytes(0)) / float64(c.slots)
 }
 
-// newChunk makes a chunk without memory.
+// newChunk returns a chunk without memory.
 func (s *shape) newChunk(index int, coding *coding) *chunk {
 	slots, first := chunkSlots, growSlots+(index-growChunks)*chunkSlots
 	if index < growChunks {

@@ -9,73 +9,70 @@ import (
 )
 
 const (
-	// blockLineBytes is a line of the four groups of a block.
+	// blockLineBytes is the size of a line of the four groups of a block.
 	blockLineBytes = blockGroups * lineBytes
-	// boundBytes is what a slot's bound takes, and groupBoundBytes what a group's do.
+	// boundBytes is the size of a slot's bound, groupBoundBytes that of a group's.
 	boundBytes      = 2
 	groupBoundBytes = groupSlots * boundBytes
 )
 
-// layout says where the bounds of a plane's block begin, and where it ends.
+// layout has the offset of the bounds in a block of a plane, and the size of the block.
 type layout struct{ boundsAt, blockBytes int }
 
-// at gives the offset of a group's first line.
 func (l *layout) at(group int) int {
 	return group/blockGroups*l.blockBytes + group%blockGroups*lineBytes
 }
 
-// bounds returns the bounds of a group.
 func (l *layout) bounds(plane []byte, group int) []bound {
 	at := group/blockGroups*l.blockBytes + l.boundsAt + group%blockGroups*groupBoundBytes
 	return unsafe.Slice((*bound)(unsafe.Pointer(&plane[at:][:groupBoundBytes][0])), groupSlots)
 }
 
-// plane says what a scan of a plane reads and writes. The assembly knows the
-// offsets of the fields.
+// plane tells a kernel what a scan of a plane reads and writes. The assembly knows the offsets of
+// the fields.
 type plane struct {
 	codes []byte // blocks of four groups
-	// masks tells the slots of each block that are wanted, and after the scan those
-	// of them that are not out.
+	// masks has the wanted slots of each block; the scan clears those that are out.
 	masks []uint64
-	// sums are of slots: shifted by shift to the left (32: dropped), then the plane's
-	// sum is added. They mean nothing for slots that were not wanted.
+	// sums are those of the slots: shifted left by shift (32 drops them), then the plane's sum is
+	// added. They are undefined for slots that are not wanted.
 	sums []int32
-	// coarse and fine are the probe's numbers for so many lines of each: if there are
-	// fine ones, the coarse ones count four times.
+	// coarse and fine are the probe's numbers for coarseLines and fineLines lines. If there are
+	// fine lines, the coarse ones count four times.
 	coarse, fine           []int8
 	coarseLines, fineLines int
 	layout                 layout
 	shift                  uint64
 	limit                  limit
 
-	// list names the groups to scan; blocks scans all of them instead, and drops the new sums if
-	// sums is nil, as the old ones are then.
+	// list names the groups to scan. blocks scans all of them instead. It drops the sums if sums is
+	// nil.
 	list []uint16
 
-	// tables are of so many lines of signs.
+	// tables are those of signLines lines of signs.
 	tables    []uint8
 	signLines int
 }
 
-// rows says one half of which rows' codes to multiply by a probe.
+// rows tells a kernel to multiply one half of the listed rows' codes by a probe.
 type rows struct {
-	rows   []byte   // from that half of the first one on
+	rows   []byte   // from that half of the first row on
 	list   []uint16 // slots
 	probe  []int8
 	sums   []int32 // of list
 	stride int     // bytes of a row, whole lines: twice those of a half
-	fetch  int     // so many bytes of rows on the list are fetched ahead
+	fetch  int     // how many bytes of each listed row to fetch ahead
 }
 
 const (
-	// laneCount is how many probes lanes works for at once.
+	// laneCount is how many probes lanes multiplies at once.
 	laneCount = 16
-	// turnSlots are put in the order of lanes at a time: they stay in the cache.
+	// turnSlots is how many rows are turned at a time; they stay in the cache.
 	turnSlots = 128
 )
 
-// turn says which rows' codes to put in the order of lanes: four numbers of sixteen slots
-// a line, a byte each.
+// turn tells a kernel which rows' codes to bring into the order of lanes: a line has four numbers
+// of sixteen slots, a byte each.
 type turn struct {
 	rows   []byte
 	to     []byte
@@ -83,23 +80,23 @@ type turn struct {
 	stride int // bytes of a row, whole lines
 }
 
-// lanes says how to multiply rows by sixteen probes.
+// lanes tells a kernel to multiply rows by sixteen probes.
 type lanes struct {
 	turned []byte
-	// ahead is what is turned next: it is fetched meanwhile.
+	// ahead is the memory that is turned next; the kernel fetches it meanwhile.
 	ahead  []byte
 	groups int
 	lines  int // of a group
-	// probes has, for every four numbers, those of each probe in turn.
+	// probes has the first four numbers of each probe in turn, then the next four, and so on.
 	probes []int8
-	// masks of a lane are maskStride bytes after those of the lane before: of the
-	// rows whose sums are not below the lane's limit.
+	// masks has the rows whose sums are not below the lane's limit. A lane's masks are maskStride
+	// bytes after those of the lane before.
 	masks      []uint16
 	maskStride int
 	limits     [laneCount]int32
 }
 
-// dots says which vectors to compare exactly.
+// dots tells a kernel which vectors to compare exactly.
 type dots struct {
 	rows  []float32
 	list  []uint16 // slots
@@ -107,27 +104,28 @@ type dots struct {
 	dots  []float32 // of list
 }
 
-// kernel is one implementation of the inner loops. All give the same bits.
+// kernel is one implementation of the inner loops. All return the same bits.
 type kernel struct {
 	name   string
 	blocks func(*plane) // nil if groups is as fast
-	groups func(*plane) // nil if every row is to be compared exactly
-	signs  func(*plane) // blocks of a plane of signs; nil if the second plane is as fast
+	groups func(*plane) // nil to compare every row exactly
+	signs  func(*plane) // blocks for a plane of signs; nil if the second plane is as fast
 	rows   func(*rows)
 	dots   func(*dots)
-	lanes  func(*lanes) // nil if it is no faster than one probe after the other
+	lanes  func(*lanes) // nil if one probe after the other is as fast
 	turn   func(*turn)  // for lanes
 	put    func(*put)
 	sift   func(*sift)
-	// fetch begins to fetch so many bytes of the listed rows; nil if it can't.
+	// fetch starts fetching the first bytes of the listed rows; nil if the processor can't.
 	fetch func(rows []byte, list []uint16, stride, bytes int)
 }
 
 var (
-	// plain compares every row exactly: without vector instructions that is faster than
-	// to take codes apart.
+	// active is the fastest kernel that this processor runs.
+	active = kernels()[0]
+	// plain compares every row exactly. Without vector instructions that is faster than decoding.
 	plain = kernel{name: "plain", dots: dotsPortable}
-	// portable defines what the others do.
+	// portable defines the results of all others.
 	portable = kernel{
 		name: "portable", groups: groupsPortable, signs: signsPortable, rows: rowsPortable, dots: dotsPortable,
 		lanes: lanesPortable, turn: turnPortable, put: putPortable, sift: siftPortable,
@@ -156,7 +154,6 @@ func groupsPortable(p *plane) {
 	}
 }
 
-// sumAt multiplies the slot whose first line is there by the probe.
 func (p *plane) sumAt(at int) (sum int32) {
 	line := func(i int, probe []int8) (sum int32) {
 		word := binary.LittleEndian.Uint32(p.codes[at+i*blockLineBytes:])

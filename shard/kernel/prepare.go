@@ -2,16 +2,15 @@ package kernel
 
 import "fmt"
 
-// Prepared is a template with its codes, ready for AddPrepared: to encode takes
-// several times as long as to add, and need not wait for the writer's turn.
+// Prepared is an encoded template, ready for AddPrepared. Encoding takes several times as long as
+// adding, and need not wait for the writer's turn.
 type Prepared struct {
 	template []float32
 	enc      *encoder // has the codes
 }
 
-// Prepare encodes a template for m into p, whose memory is used again. It keeps a
-// copy of the template. It may be called by many at once, with a p each. Errors wrap
-// ErrTemplate.
+// Prepare encodes a copy of a template for m into p, whose memory it reuses. Goroutines may call it
+// together, each with its own p. Errors wrap ErrTemplate.
 func (m *Matrix) Prepare(p *Prepared, template []float32) error {
 	if len(template) != m.shape.dim {
 		return m.shape.check(template)
@@ -36,11 +35,11 @@ func (p *Prepared) Clear() {
 	p.template = p.template[:0]
 }
 
-// AddPrepared is Add of a template that was prepared for m or another matrix of its
-// dimension and arena.
+// AddPrepared is Add for a template that was prepared for m, or for a matrix of its dimension and
+// arena.
 func (m *Matrix) AddPrepared(o *Owner, p *Prepared) (slot int, err error) {
 	if p.enc == nil || p.enc.coding != m.coding || len(p.template) != m.shape.dim {
-		return 0, fmt.Errorf("%w: it is prepared for another matrix", ErrTemplate)
+		return 0, fmt.Errorf("%w: it was prepared for another matrix", ErrTemplate)
 	}
 	slot = m.slots
 	if n := len(m.free); n > 0 {

@@ -7,24 +7,25 @@ import (
 )
 
 const (
-	// missMost is the largest share of hits that a probable bound may lose.
+	// missMost is the largest share of hits that probable bounds may lose.
 	missMost = .1
-	// sphereSteps is into how many pieces the tail of a sphere is cut, and sphereSlack what that
-	// may be wrong, relatively.
+	// sphereSteps is how many pieces the integral of a sphere's tail has, and sphereSlack its
+	// largest relative error.
 	sphereSteps, sphereSlack = 1 << 12, 1e-4
 )
 
-// ErrProbable is returned for a probability that no bound can have, or that is set too late.
+// ErrProbable is returned for an unusable probability, or one that is set after the first matrix.
 var ErrProbable = errors.New("kernel: probable bound can't be used")
 
-// Probable has the arena's matrices take bounds that lose a hit with a probability of at
-// most miss, more than 0 and at most .1, each time that a search should find it. The bounds are
-// sharper, so that searches are faster; doc.go says what they take for granted. Every template
-// takes longer to add: its rotation is a product with a matrix. A spectrum is of no use then.
-// Probable comes before the first matrix; errors wrap ErrProbable.
+// Probable makes the bounds of the arena's matrices probable: each hit is lost with a probability
+// of at most miss, more than 0 and at most .1. doc.go states the conditions. The bounds are
+// sharper, so searches are faster. Adding a template takes longer, because its rotation is a
+// product with a matrix. A spectrum has no effect then.
+//
+// Call Probable before the first matrix; errors wrap ErrProbable.
 func (a *Arena) Probable(miss float64) error {
 	if !(miss > 0 && miss <= missMost) {
-		return fmt.Errorf("%w: it is to lose a share of %v", ErrProbable, miss)
+		return fmt.Errorf("%w: a share of %v can't be lost", ErrProbable, miss)
 	}
 	c := &a.codings
 	c.mu.Lock()
@@ -36,8 +37,8 @@ func (a *Arena) Probable(miss float64) error {
 	return nil
 }
 
-// probableCoding is the coding for bounds that lose a hit with the probability miss, of which
-// each plane has its part: a hit is lost if one of them excludes it.
+// probableCoding returns the coding whose bounds lose a hit with the probability miss. Each plane
+// gets its part, because either may lose the hit.
 func probableCoding(s *shape, miss float64, seed [seedBytes]byte) *coding {
 	c := plainCoding(s)
 	c.rotation = &rotation{haar: newHaar(s.dim, seed)}
@@ -48,15 +49,15 @@ func probableCoding(s *shape, miss float64, seed [seedBytes]byte) *coding {
 	return c
 }
 
-// sphereTail returns the k for which the inner product of a fixed unit vector and a random one, both
-// orthogonal to a third one of dim numbers, is below −k with the probability miss: a tail of the
-// sphere in dim − 1 dimensions.
+// sphereTail returns k such that g is below −k with the probability miss. g is the inner product
+// of a fixed unit vector and a random one, both orthogonal to a third vector of dim numbers: this
+// is a tail of the sphere in dim − 1 dimensions.
 func sphereTail(dim int, miss float64) float64 {
 	n := dim - 1
 	if n < 2 {
-		return 1 // it is 1 or −1
+		return 1 // g is 1 or −1
 	}
-	// The angle between both has the density sinⁿ⁻² (Simpson's rule).
+	// The angle between both vectors has the density sinⁿ⁻² (Simpson's rule).
 	integral := func(to float64) (sum float64) {
 		h := to / sphereSteps
 		for i := range sphereSteps + 1 {

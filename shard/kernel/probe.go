@@ -4,31 +4,31 @@ import "math"
 
 const (
 	probeMax = 127
-	// turnMax is the largest angle for which the bound is stated: with the largest
-	// angle of a code, acos .75, it is less than π.
+	// turnMax is the largest angle for which the bound holds: with the largest angle of a code,
+	// acos .75, it is less than π.
 	turnMax = .75 * math.Pi
-	// What a probe and a row have in numbers without bits may have these shares of their
-	// norm, so that with angles of codes up to acos .9 no sum of angles reaches π.
+	// tailMost and rowTailMost are the largest parts of the norm that a probe and a row may have in
+	// numbers without bits. With angles of codes up to acos .9, no sum of angles reaches π then.
 	tailMost, rowTailMost = .6, .7
-	// turnMost is the same for the angle by which a probe is turned.
+	// turnMost is the largest angle that rounding may turn such a probe by.
 	turnMost = .2
-	// roundSlack covers what float32 rounds: in a scan, in score.Dot for DimMax
-	// numbers. Relative to norms of 1.
+	// roundSlack covers the rounding of float32 in a scan and in score.Dot for DimMax numbers,
+	// relative to norms of 1.
 	roundSlack = 3e-5
 
 	probeNormLeast, probeNormMost = 1e-3, 1e3
 
-	// limitMax is the largest c or z of a limit, and limitBaseMax about the largest base: with
-	// both products it fits 32 bits.
+	// limitMax is the largest c or z of a limit and limitBaseMax about the largest base, so that
+	// the base and both products fit 32 bits.
 	limitMax, limitBaseMax = math.MaxInt16, 1 << 30
 	limitShiftMax          = 30
 )
 
-// probe is a template that is searched with.
+// probe is the template to search with.
 type probe struct {
 	nums []float32 // padded to vecNums
 	norm float64
-	bare bool // no bounds can be stated
+	bare bool // without bounds
 }
 
 func newProbe(s *shape, v []float32) *probe {
@@ -43,33 +43,33 @@ func newProbe(s *shape, v []float32) *probe {
 	return p
 }
 
-// turned is a probe for the rows of one coding.
+// turned is a probe rotated and rounded for the rows of one coding.
 type turned struct {
 	coding *coding
 	probe  *probe
-	// whole is the rotated probe, rounded, padded to rowBytes.
+	// whole is the rounded probe, padded to rowBytes.
 	whole []int8
-	// planes is what the planes see of it, rows what the rows see: all.
+	// planes is the part of whole that planes have, rows the part that rows have: all.
 	planes, rows rounded
 	tables       []uint8       // of signs
-	tail         float64       // norm of what the planes don't see, of a probe of norm 1
-	offset       [planes]int32 // what the codes' offsets add to the sums of the planes
-	rowOffset    int32         // of the rows
+	tail         float64       // norm of the numbers without bits, for a probe of norm 1
+	offset       [planes]int32 // what the offset of the codes adds to the planes' sums
+	rowOffset    int32         // the same for the rows
 	sum          int32         // of whole
 
-	least  float32 // of which limits are
+	least  float32 // the similarity that the limits are for
 	limits [planes]limit
-	looks  [planes]limit // rows that they put out look out: the angles of codes are left out
+	looks  [planes]limit // looks are limits without the angles of codes: other rows look out
 	row    int32         // rows with a smaller sum are out
 	half   int32         // rows with a smaller sum of their upper half are out
 	even   int32         // rows with a smaller sum look out
 }
 
-// rounded are numbers of a probe of norm 1 and what became of them.
+// rounded describes numbers of a probe of norm 1 and their rounded values.
 type rounded struct {
 	norm   float64
-	length float64 // when rounded
-	turn   float64 // angle between both
+	length float64 // norm after rounding
+	turn   float64 // angle between the numbers before and after
 }
 
 func round(y []float64, whole []int8) (r rounded) {
@@ -89,7 +89,6 @@ func round(y []float64, whole []int8) (r rounded) {
 	return r
 }
 
-// turn rotates and rounds a probe.
 func (p *probe) turn(s *shape, c *coding) *turned {
 	t := &turned{coding: c, probe: p, whole: make([]int8, s.rowBytes), least: float32(math.NaN())}
 	if p.bare {
@@ -140,21 +139,21 @@ func (p *probe) turn(s *shape, c *coding) *turned {
 	return t
 }
 
-// half returns half of a number, rounded down: rows of a smaller sum than an offset rounded
-// down have a smaller one than the offset.
+// half returns half of an offset, rounded down. A sum below the rounded offset is also below the
+// offset.
 func half(n int32) int32 { return n >> 1 }
 
-// limit is what a plane's sums are compared with: a row with sum s and bound (a, t) is out
-// if s < (base + a·c − t·z) / 2ˢʰⁱᶠᵗ, rounded down. The products fit 23 bits, base 30. c and z
-// are not below 0.
+// limit excludes rows of a plane: a row with sum s and bound (a, t) is out if s < (base + a·c −
+// t·z) / 2ˢʰⁱᶠᵗ, rounded down. The products fit 23 bits, base 30. c and z are not
+// negative.
 type limit struct {
 	c, z  int16
 	base  int32
 	shift uint64
-	none  bool // nothing is out
+	none  bool // excludes nothing
 }
 
-// state states the limits for rows of at least the given similarity.
+// state computes the limits for rows of at least the given similarity.
 func (t *turned) state(least float32) {
 	if t.least == least {
 		return
@@ -177,9 +176,9 @@ func (t *turned) state(least float32) {
 	t.planeLimits(cos)
 }
 
-// rowLimits: with a probe q of norm 1 that was rounded to q' by the angle ψ, and a row x
-// whose code is c + ρ in steps 1/grain, q·x ≤ (cos ψ/|q'| · q'·c + sin ψ · |c| + |ρ|)/grain.
-// As a rule, ρ and the angle matter little: even leaves them out.
+// rowLimits returns the limits of row codes. Let the angle ψ round a probe q of norm 1 to q', and
+// c + ρ be the row x in steps 1/grain, with c its code. Then q·x ≤ (cos ψ/|q'| · q'·c + sin
+// ψ · |c| + |ρ|)/grain. ρ and ψ usually matter little: even leaves them out.
 func (t *turned) rowLimits(cos float64) (row, even int32) {
 	off := rowError(t.coding.dim) / t.coding.grain
 	sinTurn, cosTurn := math.Sincos(t.rows.turn)
@@ -194,8 +193,9 @@ func (t *turned) rowLimits(cos float64) (row, even int32) {
 	return sum(need), sum(cos)
 }
 
-// halfLimit: a sum is 16 times that of the upper halves and that of the lower ones, which is
-// at most lowZero times the probe's numbers, and their norm times what lowError states.
+// halfLimit returns the limit of sums of upper halves. A sum is 16 times that of the upper half
+// plus that of the lower one. The latter is at most lowZero times the sum of the probe's numbers,
+// plus their norm times the root of lowError.
 func (t *turned) halfLimit() int32 {
 	if t.row == math.MinInt32 {
 		return math.MinInt32
@@ -204,9 +204,9 @@ func (t *turned) halfLimit() int32 {
 	return int32(max(math.Floor((float64(t.row)-lower)/16)-1, math.MinInt32))
 }
 
-// planeLimits states the limits of the planes; doc.go derives them. What is rounded is covered
-// where it is rounded: float32, in scans and in score.Dot, by a smaller cos τ, from which C and Z
-// follow; a and t by their direction, as C and Z are not negative; the same with limits.
+// planeLimits computes the limits of the planes; doc.go derives them. Each rounding is covered
+// where it happens: that of float32, in scans and in score.Dot, by a smaller cos τ; that of a, t
+// and limits by their direction, since C and Z are not negative.
 func (t *turned) planeLimits(cos float64) {
 	turn := t.planes.turn
 	cos -= roundSlack
@@ -234,7 +234,7 @@ func (t *turned) planeLimits(cos float64) {
 	c := cos/norm*cosTurn - sin*sinTurn
 	z := sin*kappa*cosTurn + side/norm*sinTurn
 	z = math.Hypot(z, t.tail/norm+roundSlack)
-	if !(c >= 0) { // then a must not be rounded down
+	if !(c >= 0) { // rounding a down would be wrong
 		return
 	}
 	var limits, looks [planes]limit
@@ -247,7 +247,7 @@ func (t *turned) planeLimits(cos float64) {
 	t.limits, t.looks = limits, looks
 }
 
-// newLimit scales C and Z to the numbers that a plane's bounds are multiplied by.
+// newLimit scales C and Z to integers.
 func (t *turned) newLimit(plane int, c, z float64) limit {
 	s, length := &t.coding.scales[plane], t.planes.length
 	base := (c*s.a.from - z*s.t.from) * length

@@ -21,22 +21,22 @@ const (
 // ErrBusy is returned when too many searches wait already.
 var ErrBusy = errors.New("kernel: too many searches wait")
 
-// Queue lets searches of one matrix that would have to wait share a pass through
-// memory. A search that finds a pass free begins at once, alone; those that come
-// meanwhile go together in the next pass. No search waits for others to come.
+// Queue makes waiting searches of one matrix share a pass through memory. A search that finds a
+// free pass begins at once, alone. Those that come meanwhile go together in the next pass. No
+// search waits for others to come.
 type Queue struct {
 	matrix *Matrix
 	table  *score.Table
 	passes int
 
-	// mu guards what follows. Never held in a pass.
+	// mu guards running and waiting. It is never held during a pass.
 	mu      sync.Mutex
 	running int
 	waiting []*ticket
 }
 
-// ticket is a search that waits. done is closed when it has its hits, or, with
-// lead, when its own goroutine is to run the next pass.
+// ticket is a search in the queue. done is closed when its hits are ready, or when it must run the
+// next pass itself; lead then has the searches of that pass.
 type ticket struct {
 	request request
 	done    chan struct{}
@@ -45,14 +45,14 @@ type ticket struct {
 	err     error
 }
 
-// NewQueue makes a queue that runs up to so many passes at once, at least 1.
+// NewQueue returns a queue that runs up to max(1, passes) passes at once.
 func NewQueue(m *Matrix, table *score.Table, passes int) *Queue {
 	return &Queue{matrix: m, table: table, passes: max(passes, 1)}
 }
 
 // Search is Matrix.Search, until ctx ends. Errors wrap that of ctx, ErrTemplate or ErrBusy.
 func (q *Queue) Search(ctx context.Context, query scan.Query) ([]scan.Hit, error) {
-	// A bad probe must not fail those it shares a pass with.
+	// A bad probe must not fail the others of its pass.
 	if err := q.matrix.shape.check(query.Probe); err != nil {
 		return nil, fmt.Errorf("search: %w", err)
 	}
@@ -76,7 +76,7 @@ func (q *Queue) Search(ctx context.Context, query scan.Query) ([]scan.Hit, error
 	return t.hits, t.err
 }
 
-// enter makes t the leader of its own pass, or puts it among the waiting.
+// enter makes t the leader of its own pass, or adds it to the waiting searches.
 func (q *Queue) enter(t *ticket) (leads bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -93,8 +93,8 @@ func (q *Queue) enter(t *ticket) (leads bool, err error) {
 	}
 }
 
-// leads takes t off the waiting, if it is there, or tells that it is to run a pass. One
-// that another's pass has is scanned in vain.
+// leads removes t from the waiting searches and reports whether it must run a pass. If another
+// search's pass has taken t, that pass computes its hits in vain.
 func (q *Queue) leads(t *ticket) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -104,8 +104,8 @@ func (q *Queue) leads(t *ticket) bool {
 	return t.lead != nil
 }
 
-// run runs a pass for batch, of which the caller is the first, and hands over to
-// those that wait.
+// run runs a pass for batch, whose first search is the caller's, and hands over to the waiting
+// searches.
 func (q *Queue) run(batch []*ticket) {
 	requests := make([]request, len(batch))
 	for i, t := range batch {

@@ -3,7 +3,6 @@ package kernel
 import (
 	"math/bits"
 	"math/rand/v2"
-	"sync"
 )
 
 const (
@@ -11,15 +10,14 @@ const (
 	rotateSeed   = 0x6661636574
 )
 
-// rotation mixes the numbers of each part of a template by an orthogonal map, so that
-// each of them looks normally distributed, whatever the spectrum of the templates
-// was: then one step fits all of a part. It is made of random signs and fast Hadamard
-// transforms of the first and of the last 2ⁿ numbers, in turn. The bounds hold for
-// any orthogonal map, so it is no secret.
+// rotation mixes the numbers of each part of a template by an orthogonal map. Afterwards each of
+// them looks normally distributed, whatever the spectrum, so one step fits all of a part. It takes
+// turns between random signs and fast Hadamard transforms of the first and the last 2ⁿ numbers.
+// The bounds hold for any orthogonal map, so it is no secret.
 type rotation struct {
 	ends  [3]int      // of the parts, the last of which is the rest
 	signs [][]float64 // rotateRounds of all numbers
-	// haar is instead of all this for bounds that are probable: it is a secret.
+	// haar, if not nil, replaces all this for probable bounds. It is a secret.
 	haar *haar
 }
 
@@ -36,7 +34,6 @@ func newRotation(dim int, parts [2]int) *rotation {
 	return r
 }
 
-// apply rotates y, of dim numbers, in place.
 func (r *rotation) apply(k *coder, y []float64) {
 	if r.haar != nil {
 		r.haar.apply(k, y)
@@ -48,7 +45,7 @@ func (r *rotation) apply(k *coder, y []float64) {
 	}
 }
 
-// applyTo is apply of v · scale, into y.
+// applyTo rotates v · scale into y.
 func (r *rotation) applyTo(k *coder, y []float64, v []float32, scale float64) {
 	if r.haar != nil {
 		r.haar.applyTo(k, y, v, scale)
@@ -64,7 +61,7 @@ func (r *rotation) applyTo(k *coder, y []float64, v []float32, scale float64) {
 	}
 }
 
-// mix transforms the first 2ⁿ numbers of each part, and then the last.
+// mix transforms the first 2ⁿ numbers of each part, and then the last 2ⁿ.
 func (r *rotation) mix(k *coder, y []float64) {
 	from := 0
 	for _, to := range r.ends {
@@ -77,21 +74,4 @@ func (r *rotation) mix(k *coder, y []float64) {
 		}
 		from = to
 	}
-}
-
-var rotations sync.Map // of *rotation, by rotationKey
-
-type rotationKey struct {
-	dim   int
-	parts [2]int
-}
-
-// rotationOf gives the one rotation of a dimension and its parts.
-func rotationOf(dim int, parts [2]int) *rotation {
-	key := rotationKey{dim, parts}
-	if r, ok := rotations.Load(key); ok {
-		return r.(*rotation) //nolint:forcetypeassert // of rotations
-	}
-	r, _ := rotations.LoadOrStore(key, newRotation(dim, parts))
-	return r.(*rotation) //nolint:forcetypeassert // of rotations
 }

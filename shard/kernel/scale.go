@@ -8,38 +8,37 @@ import (
 const (
 	// boundMax is the largest number of a bound.
 	boundMax = math.MaxUint8
-	// unitSlack is what float64 may have rounded of a number of a bound, in units: far more
-	// than it does.
+	// unitSlack is far more than the rounding error of float64, in units of a bound.
 	unitSlack = 1e-3
-	// cosLeast is the least cos φ of a bound, and cosLeastTail of one with a tail.
+	// cosLeast is the smallest cos φ of a bound, and cosLeastTail that of a bound with a tail.
 	cosLeast, cosLeastTail = .75, .9
 
-	// scaleSamples are the templates of which the scales of a coding are measured.
+	// scaleSamples is the number of templates that the scales of a coding are measured on.
 	scaleSamples = 256
 	scaleSeed    = 0x7363616c65
-	// A scale begins and ends so many standard deviations from the mean of the samples: what
-	// is too large for a, or too small for t, is cut, which loses a little; the other ends leave
-	// one template in a million out.
+	// A scale reaches this many standard deviations below and above the mean of the samples. An a
+	// too large or a t too small is cut, which loses a little. The other ends leave out one
+	// template in a million.
 	aBelow, aAbove = 9, 3.5
 	tBelow, tAbove = 2.5, 9
-	// deviationLeast is the least standard deviation, of the mean a.
+	// deviationLeast is the smallest standard deviation, as a part of the mean a.
 	deviationLeast = 1. / 4096
 )
 
-// slopes are the numbers of a plane's bound as they are, in units of the plane's sums.
+// slopes are the two numbers of a plane's bound before rounding, in units of the plane's sums.
 type slopes struct{ a, t float64 }
 
-// bound is what a row stores of them: how many units of the plane's scale.
+// bound is what a row stores of slopes: units of the plane's scale.
 type bound struct{ a, t uint8 }
 
-// axis says which numbers are stored: from + unit · (0 … boundMax).
+// axis has the values that can be stored: from + unit · (0 … boundMax).
 type axis struct{ from, unit float64 }
 
 // scale says how the bounds of a plane are stored.
 type scale struct{ a, t axis }
 
-// bound rounds a down and t up, so that the bound only gets weaker, as no a is used with
-// a C below 0, nor a t with such a Z. It tells if that can be done.
+// bound rounds a down and t up, which only weakens the bound: limits use no a with a negative C,
+// and no t with a negative Z. ok is false if the scale can't store them.
 func (s *scale) bound(of slopes) (b bound, ok bool) {
 	a := math.Floor((of.a-s.a.from)/s.a.unit - unitSlack)
 	t := math.Ceil((of.t-s.t.from)/s.t.unit + unitSlack)
@@ -49,8 +48,9 @@ func (s *scale) bound(of slopes) (b bound, ok bool) {
 	return bound{uint8(min(a, boundMax)), uint8(max(t, 0))}, true
 }
 
-// slopes states the bound of numbers of the given norm whose code, of length code, has
-// the inner product dot with them, and of the others, of norm tail.
+// slopes returns the slopes of a code. code is its length, dot its inner product with the numbers
+// it encodes, norm their norm, and tail the norm of the other numbers. ok is false if there is no
+// bound.
 func (c *coding) slopes(dot, code, norm, tail float64) (s slopes, ok bool) {
 	least := cosLeast
 	if !c.whole() {
@@ -59,7 +59,7 @@ func (c *coding) slopes(dot, code, norm, tail float64) (s slopes, ok bool) {
 	return slopesFrom(least, dot, code, norm, tail)
 }
 
-// slopesFrom states it if the cosine is more than the least.
+// slopesFrom is slopes for a cosine that must be above least.
 func slopesFrom(least, dot, code, norm, tail float64) (s slopes, ok bool) {
 	cos := min(dot/(code*norm), 1)
 	if !(cos > least) || tail > rowTailMost {
@@ -67,11 +67,11 @@ func slopesFrom(least, dot, code, norm, tail float64) (s slopes, ok bool) {
 	}
 	s.a = code * cos / norm // 1/α
 	tan := math.Sqrt(1-float64(cos*cos)) / cos
-	s.t = math.Sqrt(float64(tan*tan)+float64(tail*tail)) * s.a // a product and a sum can't be fused
+	s.t = math.Sqrt(float64(tan*tan)+float64(tail*tail)) * s.a // float64 keeps the compiler from fusing product and sum
 	return s, true
 }
 
-// slopes are those of a template that was coded, if all can be stated.
+// slopes returns the slopes of the template that was encoded last; ok is false if one is missing.
 func (e *encoder) slopes() (s [planes]slopes, ok bool) {
 	c := e.coding
 	if c.signed() {
@@ -101,9 +101,9 @@ func (e *encoder) slopes() (s [planes]slopes, ok bool) {
 	return s, ok
 }
 
-// measureScales chooses the scales for templates of the spectrum, or, if there is none, whose
-// numbers weigh alike: templates of normal numbers tell how the slopes are spread. Any scale is
-// right for any template: it decides how sharp bounds are, and how many can be stored.
+// measureScales chooses the scales from samples of normal numbers with the spectrum; nil means
+// equal weights. Any scale is right for any template. It decides how sharp bounds are, and how many
+// rows have one.
 func (c *coding) measureScales(s *shape, spectrum []float64) {
 	random := rand.New(rand.NewPCG(scaleSeed, uint64(s.dim))) //nolint:gosec // no secret
 	e := newEncoder(s, c)
@@ -138,7 +138,7 @@ func (c *coding) measureScales(s *shape, spectrum []float64) {
 	}
 }
 
-// spread is how some numbers are spread.
+// spread collects the mean and deviation of some numbers.
 type spread struct{ n, sum, squares float64 }
 
 func (s *spread) add(x float64) {
@@ -149,7 +149,7 @@ func (s *spread) add(x float64) {
 
 func (s *spread) mean() float64 { return s.sum / max(s.n, 1) }
 
-// axis reaches from below to above the mean, in standard deviations.
+// axis returns an axis from below to above the mean, in standard deviations.
 func (s *spread) axis(least, below, above float64) axis {
 	mean := s.mean()
 	deviation := max(math.Sqrt(max(s.squares/max(s.n, 1)-mean*mean, 0)), least)

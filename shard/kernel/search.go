@@ -12,27 +12,26 @@ import (
 )
 
 const (
-	// exactRows is how many candidates are compared before the limits are stated anew.
+	// exactRows is how many rows are compared before the limits are computed again.
 	exactRows = 64
-	// codeRows are bounded by their codes at a time, more than exactRows to keep fetches
-	// in flight.
+	// codeRows is how many rows are bounded by their codes at a time: more than exactRows, to keep
+	// fetches in flight.
 	codeRows = 256
-	// pieceSlots are scanned at a time: what a search notes about them stays in the cache,
-	// and few pauses are made.
+	// pieceSlots is how many slots are scanned at a time. The notes about them fit the cache, and
+	// pauses are few.
 	pieceSlots = 8192
-	// midShare: if more than one row of so many is left after the first plane, reading
-	// the second one, in order, is cheaper than reading the codes of rows here and there.
+	// midShare: if more than one row in midShare is left after the first plane, reading the second
+	// plane in order is faster than reading the codes of scattered rows.
 	midShare = 12
-	// blocksShare: if more than one slot of so many is wanted, scanning all is faster than
-	// their groups only.
+	// blocksShare: if more than one slot in blocksShare is wanted, scanning all is faster than
+	// scanning their groups only.
 	blocksShare = 48
-	// sparseShare: of fewer than one slot of so many no code is read.
+	// sparseShare: if fewer than one slot in sparseShare is wanted, no code is read.
 	sparseShare = 32
 )
 
-// Search gives the hits of q exactly as scan.TopK gives them for the rows that are
-// there. Writes that run beside it may be seen or not, each as a whole. Errors
-// wrap ErrTemplate.
+// Search returns the hits of q exactly as scan.TopK does for the rows of the matrix. A concurrent
+// write is seen as a whole or not at all. Errors wrap ErrTemplate.
 func (m *Matrix) Search(table *score.Table, q scan.Query) ([]scan.Hit, error) {
 	s, err := m.newSearch(table, &request{query: q}, &active)
 	if err != nil {
@@ -42,14 +41,14 @@ func (m *Matrix) Search(table *score.Table, q scan.Query) ([]scan.Hit, error) {
 	return s.result()
 }
 
-// request is a query. stop, if it is not nil, is asked before every piece; an error of it ends
-// the search.
+// request is a query. The search calls stop, if it is not nil, before every piece, and ends with
+// its error.
 type request struct {
 	query scan.Query
 	stop  func() error
 }
 
-// search is one query on its way through the chunks.
+// search is the state of one query on its way through the chunks.
 type search struct {
 	shape    *shape
 	coding   *coding
@@ -57,14 +56,14 @@ type search struct {
 	probe    *probe
 	tags     []uint32
 	stop     func() error
-	put      *[lists]later // nil without
-	looked   int           // slots that were scanned when soon was looked at
-	laterMax int           // as the constant, but for tests
-	// keep tells that sums of the first plane are wanted: by the second, or with rows that are
-	// put off. To write them takes 4 % of a search.
+	put      *[lists]later // nil if nothing was deferred
+	looked   int           // slots scanned at the last look at soon
+	laterMax int           // the constant, except in tests
+	// keep reports whether the sums of the first plane are needed: by the second plane, or for
+	// deferred rows. Writing them takes 4 % of a search.
 	keep   bool
-	sharp  float32 // signs are of use from this least similarity on
-	err    error   // of stop: the search has ended
+	sharp  float32 // the least similarity from which signs are of use
+	err    error   // from stop: the search has ended
 	top    *top
 	turned *turned // nil until it is needed
 }
@@ -87,7 +86,7 @@ func (m *Matrix) newSearch(table *score.Table, r *request, k *kernel) (*search, 
 	return s, nil
 }
 
-// ended reports whether the search is to end.
+// ended reports whether the search has ended.
 func (s *search) ended() bool {
 	if s.err == nil && s.stop != nil {
 		s.err = s.stop()
@@ -95,7 +94,7 @@ func (s *search) ended() bool {
 	return s.err != nil
 }
 
-// result gives the hits of a search that has been through all chunks.
+// result returns the hits after the last chunk.
 func (s *search) result() ([]scan.Hit, error) {
 	if s.err != nil {
 		return nil, fmt.Errorf("search: %w", s.err)
@@ -103,25 +102,24 @@ func (s *search) result() ([]scan.Hit, error) {
 	return s.top.hits(), nil
 }
 
-// turn turns the probe, if that is not done.
 func (s *search) turn() {
 	if s.turned == nil {
 		s.turned = s.probe.turn(s.shape, s.coding)
 	}
 }
 
-// state states the limits for what the top wants by now.
+// state updates the limits to the least similarity that the top admits now.
 func (s *search) state() { s.turned.state(s.top.least) }
 
-// bounded reports whether the limits of planes, and of rows, can exclude anything.
+// bounded reports whether the limits of planes, and those of rows, can exclude any row.
 func (s *search) bounded() (planes, rows bool) {
 	return !s.turned.limits[0].none, s.turned.row > math.MinInt32
 }
 
-// works are kept for the next searches.
+// works keeps the memory of searches for reuse.
 var works = sync.Pool{New: func() any { return new(work) }}
 
-// work is the memory of a search, for one piece of a chunk at a time.
+// work is the memory of a search for one piece at a time.
 type work struct {
 	piece   piece
 	allowed [pieceSlots / blockSlots]uint64
@@ -129,7 +127,7 @@ type work struct {
 	list    [pieceSlots]uint16
 	some    [pieceSlots / groupSlots]uint16
 
-	// told is what kernels are told: it would be allocated for each piece.
+	// told are the arguments of kernels, which would else be allocated for each piece.
 	told struct {
 		plane plane
 		put   put
@@ -145,7 +143,7 @@ type work struct {
 	dots   [exactRows]float32
 }
 
-// spoil overwrites what an earlier search left, in builds that do so.
+// spoil overwrites the values of an earlier search in builds with the tag stale.
 func (w *work) spoil() {
 	stale.Fill(w.allowed[:])
 	stale.Fill(w.sums[:])
@@ -157,7 +155,7 @@ func (w *work) spoil() {
 	stale.Fill(w.dots[:])
 }
 
-// scan offers the rows of a piece that may be among the best.
+// scan offers those rows of a piece that may be among the best.
 func (w *work) scan(s *search, c *piece) {
 	allowed := w.allowed[:len(c.live)]
 	share := c.allow(allowed, s.tags)
@@ -201,7 +199,7 @@ func (w *work) scan(s *search, c *piece) {
 	}
 }
 
-// plane scans a plane with what is faster, if so many slots are left.
+// plane scans a plane, with the faster method for the number of slots that are left.
 func (w *work) plane(s *search, c *piece, number int, masks []uint64, share int) {
 	shape := &c.chunk.coding.planes[number]
 	t := s.turned
@@ -227,7 +225,6 @@ func (w *work) plane(s *search, c *piece, number int, masks []uint64, share int)
 	s.kernel.groups(p)
 }
 
-// left counts the slots in masks.
 func left(masks []uint64) (n int) {
 	for _, mask := range masks {
 		n += bits.OnesCount64(mask)
@@ -235,7 +232,7 @@ func left(masks []uint64) (n int) {
 	return n
 }
 
-// groups lists the groups that have a bit set, without a branch on it.
+// groups lists the groups with a bit set, without branching on it.
 func (w *work) groups(masks []uint64) []uint16 {
 	n := 0
 	for i, mask := range masks {
@@ -259,7 +256,7 @@ func (w *work) slots(words []uint64) []uint16 {
 	return w.list[:n]
 }
 
-// irregular compares the allowed rows without bounds of a block and takes them off.
+// irregular compares the allowed rows of a block that have no bounds, and clears their bits.
 func (w *work) irregular(s *search, c *piece, block int, allowed []uint64) {
 	word := c.irregular[block].Load() & allowed[block]
 	if word == 0 {
@@ -288,8 +285,8 @@ func (w *work) compare(s *search, c *piece, list []uint16) {
 		s.kernel.dots(d)
 		for i, at := range d.list {
 			o := w.owners[i]
-			// Another owner by now: the vector may be half of one and half of the other. Another
-			// owner since the tags were looked up: it may not have them.
+			// With another owner by now, the vector may be half of one and half of the other. With
+			// another owner since the tags were looked up, the event may not have them.
 			if o != nil && !(d.dots[i] < s.top.least) && c.owners[at].Load() == o && scan.Tagged(o.Tags, s.tags) {
 				s.top.offer(d.dots[i], o)
 			}

@@ -6,35 +6,35 @@ import (
 	"math/bits"
 )
 
-// With a probable bound, wide templates have another first plane: the signs of their rotated
-// numbers, a bit each. The angle between a template and its signs is large, some 37 degrees, but
-// most of it does not count, for its direction is random. Blocks look as those of other planes,
-// but for
+// With probable bounds, wide templates have another first plane: the signs of their rotated
+// numbers, a bit each. The angle between a template and its signs is large, some 37 degrees. Most
+// of it does not count, because its direction is random. Blocks are like those of other planes,
+// except for
 //
 //	line 4i+g of a block  slot 16g   16g+1   …   16g+15    32 bits each:
 //	bit j of a slot: number 32i + j is not negative
 //
-// A probe has a table for every four numbers: what the sixteen patterns of their signs add to a
-// sum, in bytes. Eight of them are for a line, four for the lower halves of a word's bytes and four
-// for the upper ones: each four are one register, from which VPERMB takes 64 numbers at once.
-// The second plane has what the first one of the plain coding has.
+// A probe has a table for every four numbers: a byte for each of the sixteen patterns of signs,
+// what it adds to a sum. A line has eight tables, four for the lower halves of a word's bytes and
+// four for the upper ones. Each four fit one register, from which VPERMB looks up 64 numbers at
+// once. The second plane has what the first one of the plain coding has.
 
 const (
-	signNums  = 32 // of a slot in a line
+	signNums  = 32 // numbers of a slot in a line
 	tableNums = 4
 	signTable = 1 << tableNums
-	// signTables are the bytes of a line's tables.
+	// signTables is the size of a line's tables.
 	signTables = signNums / tableNums * signTable
-	// signSum is the most that four numbers may add, of which rounding takes a half a number.
+	// signSum is the most that four numbers may add; rounding may add half a number to each.
 	signSum = math.MaxUint8 - tableNums/2
-	// cosLeastSigns is cosLeast of signs.
+	// cosLeastSigns is the smallest cos φ of a bound from signs.
 	cosLeastSigns = .65
-	// bluntStep is by how much the least similarity that counts has to rise until signs are tried
-	// again that left too many rows.
+	// bluntStep is how much the least similarity must rise before a search tries signs again that
+	// left too many rows.
 	bluntStep = .02
 )
 
-// withSigns returns the plain coding signs for its first plane.
+// withSigns makes signs the first plane of the plain coding.
 func (c *coding) withSigns(s *shape) {
 	c.planes[1] = c.planes[0]
 	lines := (s.dim + signNums - 1) / signNums
@@ -43,10 +43,10 @@ func (c *coding) withSigns(s *shape) {
 	c.measureScales(s, nil)
 }
 
-// signed reports whether the first plane is of signs.
+// signed reports whether the first plane is one of signs.
 func (c *coding) signed() bool { return c.planes[0].signs > 0 }
 
-// signSlopes are slopes of a coding with signs. Their code is ½ or −½ of each number.
+// signSlopes is slopes for a coding with signs, whose codes are ½ or −½ of each number.
 func (e *encoder) signSlopes() (s [planes]slopes, ok bool) {
 	all := &e.parts[1]
 	var sums laneSums
@@ -59,7 +59,7 @@ func (e *encoder) signSlopes() (s [planes]slopes, ok bool) {
 	return [planes]slopes{first, second}, ok && fine
 }
 
-// signs returns a slot's word of a line: the signs of 32 numbers, or as many as there are, from one on.
+// signs returns a slot's word of a line: the signs of up to 32 numbers, from number from on.
 func signs(codes []uint8, from int) (word uint32) {
 	for i, code := range codes[from:min(from+signNums, len(codes))] {
 		word |= uint32(code) >> 3 << i
@@ -67,8 +67,8 @@ func signs(codes []uint8, from int) (word uint32) {
 	return word
 }
 
-// signLargest returns the number that is to be rounded to probeMax, or is more than all of them, so
-// that no four numbers add too much.
+// signLargest returns the number to round to probeMax instead of the largest one, so that no four
+// numbers add more than signSum.
 func signLargest(y []float64) float64 {
 	most := 0.
 	for i := 0; i < len(y); i += tableNums {
@@ -81,8 +81,8 @@ func signLargest(y []float64) float64 {
 	return most * probeMax / signSum
 }
 
-// signTablesOf gives the tables of a probe for so many lines. Each has the sums of the numbers
-// whose bits are set, less the least of these sums.
+// signTablesOf returns the tables of a probe for the lines. Each has, for every pattern, the sum of
+// the numbers whose bits are set, less the smallest of these sums.
 func signTablesOf(whole []int8, lines int) []uint8 {
 	tables := make([]uint8, lines*signTables)
 	for i := 0; i < lines*signNums; i += tableNums {
@@ -102,14 +102,14 @@ func signTablesOf(whole []int8, lines int) []uint8 {
 	return tables
 }
 
-// signTableAt tells where the table of number i and the next three is.
+// signTableAt returns the offset of the table for number i and the next three.
 func signTableAt(i int) int {
 	line, b, upper := i/signNums, i%signNums/8, i/tableNums%2
 	return line*signTables + upper*signTables/2 + b*signTable
 }
 
-// signOffset is half of the magnitudes of a probe's numbers: what a sum of signs, counted from
-// the least, is more than that of numbers ½ and −½.
+// signOffset returns half of the sum of magnitudes: the difference between a sum of table entries
+// and that with numbers ½ and −½.
 func signOffset(whole []int8) int32 {
 	sum := int32(0)
 	for _, q := range whole {
@@ -118,8 +118,8 @@ func signOffset(whole []int8) int32 {
 	return half(sum)
 }
 
-// firstPlane tells with which plane a piece begins of which so many slots are left: signs are of
-// no use for few, nor where they left too many before.
+// firstPlane returns the plane to start a piece with, of which share slots are left. Signs are of
+// no use for few slots, nor where they left too many rows before.
 func (s *search) firstPlane(share, slots int) int {
 	if s.coding.signed() && (s.kernel.signs == nil || share <= slots/blocksShare || s.top.least < s.sharp) {
 		return 1
@@ -143,7 +143,6 @@ func signsPortable(p *plane) {
 	}
 }
 
-// signsAt adds what the tables say of the slot whose first line is there.
 func (p *plane) signsAt(at int) (sum int32) {
 	for i := range p.signLines {
 		word := binary.LittleEndian.Uint32(p.codes[at+i*blockLineBytes:])

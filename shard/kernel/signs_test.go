@@ -82,7 +82,7 @@ func FuzzKernelsAgreeOnSigns(f *testing.F) {
 }
 
 // The sums of the portable kernel, beside a plain product of signs and numbers.
-func TestSumOfSignsIsHalfTheProduct(t *testing.T) {
+func TestSumOfSignsIsHalfProduct(t *testing.T) {
 	t.Parallel()
 	for _, dim := range []int{384, 401} {
 		r := rand.New(rand.NewPCG(uint64(dim), 47))

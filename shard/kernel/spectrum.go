@@ -8,26 +8,25 @@ import (
 	"sync"
 )
 
-// spectrumSlack is how far the shares of a spectrum may be from 1 together: they are
-// rounded in manifests.
+// spectrumSlack is how far the sum of a spectrum may be from 1: manifests round the shares.
 const spectrumSlack = .01
 
-// ErrSpectrum is returned for numbers that are no spectrum, or that are set too late.
+// ErrSpectrum is returned for numbers that are no spectrum, or that are set after the first matrix.
 var ErrSpectrum = errors.New("kernel: spectrum can't be used")
 
 // codings has the coding of each dimension, which all matrices of an arena share.
 type codings struct {
 	mu       sync.Mutex
 	spectrum []float64
-	miss     float64                       // of the bounds; 0: they are certified
+	miss     float64                       // see Probable; 0 for certified bounds
 	seed     func() (seed [seedBytes]byte) // nil: secretSeed
 	of       map[int]*coding
 }
 
-// Suit has the arena's matrices suit templates with a spectrum: the share of the squared
-// norm that each number of a template has, as a rule. It changes the speed of searches, no
-// answer. Matrices of another dimension, or of an arena without a spectrum, have the
-// plain coding. Suit comes before the first matrix; errors wrap ErrSpectrum.
+// Suit optimises the arena's matrices for templates with a spectrum: the usual share of the squared
+// norm that each number has. It changes the speed of searches, no answer. Matrices of another
+// dimension keep the plain coding, as without Suit. Call it before the first matrix; errors wrap
+// ErrSpectrum.
 func (a *Arena) Suit(spectrum []float64) error {
 	sum := 0.
 	for i, share := range spectrum {
@@ -49,7 +48,7 @@ func (a *Arena) Suit(spectrum []float64) error {
 	return nil
 }
 
-// coding gives the one coding of a shape.
+// coding returns the one coding of a shape.
 func (c *codings) coding(s *shape) *coding {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,25 +5,27 @@ import (
 	"sync/atomic"
 )
 
-// tagTable holds the slots of a chunk that have a tag: few slots as a list, many as a
-// bit each, so that a tag takes about 2 bytes a row and never more than a bit a slot.
-// A tag that no row has any more is forgotten. There is one writer; readers take no
-// lock: a table and a list are replaced or grow at their end, bits change in place.
+// tagTable has the slots of each tag in a chunk: few slots as a list, many as a bitmap. So a tag
+// takes about 2 bytes a row and never more than a bit a slot. The table forgets a tag that no row
+// has any more.
+//
+// There is one writer, and readers take no lock: tables are replaced, lists are replaced or grow at
+// their end, and bits change in place.
 //
 //	table, by tag:   7 ─ list 3, 19, 40     9 ─ bits 1101…     12 ─ list 5
 type tagTable struct {
 	tags atomic.Pointer[[]*tagSlots]
 }
 
-// tagSlots are the slots that have a tag: in list, or in bits if they are not nil.
+// tagSlots are the slots that have a tag: bits, or list if bits is nil.
 type tagSlots struct {
 	tag   uint32
-	count int // the writer's
+	count int // for the writer only
 	list  atomic.Pointer[[]uint16]
 	bits  []atomic.Uint64
 }
 
-// tagBytes is about what a tag takes beside its slots.
+// tagBytes is about the memory of a tag without its slots.
 const tagBytes = 96
 
 func (t *tagTable) load() []*tagSlots {
@@ -37,14 +39,13 @@ func (t *tagTable) find(tag uint32) (i int, found bool) {
 	return slices.BinarySearchFunc(t.load(), tag, func(s *tagSlots, tag uint32) int { return int(int64(s.tag) - int64(tag)) })
 }
 
-// swap puts now in the place of the tag at i.
 func (t *tagTable) swap(i int, now *tagSlots) {
 	table := slices.Clone(t.load())
 	table[i] = now
 	t.tags.Store(&table)
 }
 
-// set gives a slot, which is not live, its tags. The chunk has so many blocks.
+// set adds a slot, which is not live, to its tags. The chunk has this many blocks.
 func (t *tagTable) set(at, blocks int, tags []uint32) {
 	for _, tag := range tags {
 		i, found := t.find(tag)
@@ -56,7 +57,7 @@ func (t *tagTable) set(at, blocks int, tags []uint32) {
 		if s.has(at) {
 			continue
 		}
-		// As a list it would take as much.
+		// A list would take as much memory.
 		if s.bits == nil && (s.count+1)*2 > blocks*8 {
 			s = s.asBits(blocks)
 			t.swap(i, s)
@@ -65,7 +66,6 @@ func (t *tagTable) set(at, blocks int, tags []uint32) {
 	}
 }
 
-// unset takes the tags off a slot.
 func (t *tagTable) unset(at int, tags []uint32) {
 	for _, tag := range tags {
 		i, found := t.find(tag)
@@ -87,8 +87,8 @@ func (t *tagTable) unset(at int, tags []uint32) {
 	}
 }
 
-// mark sets the bits of the slots from block on that have one of tags; none tells
-// that the chunk has no such tag.
+// mark sets the bits of those slots from block on that have one of tags; any reports whether the
+// chunk has one of them.
 func (t *tagTable) mark(words []uint64, block int, tags []uint32) (any bool) {
 	table := t.load()
 	for _, tag := range tags {

@@ -94,7 +94,7 @@ func FuzzTags(f *testing.F) {
 	})
 }
 
-func TestTagTakesAtMostABitASlot(t *testing.T) {
+func TestTagTakesAtMostOneBitPerSlot(t *testing.T) {
 	t.Parallel()
 	const blocks = 32
 	var table tagTable

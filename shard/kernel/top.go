@@ -9,12 +9,12 @@ import (
 	"facet/shard/scan"
 )
 
-// top keeps the best rows offered, in a heap whose first is the worst of them. It
-// keeps what scan.TopK keeps; see there why one hit a subject stays exact.
+// top keeps the best rows in a heap whose first is the worst of them. It keeps the same rows as
+// scan.TopK; see there why one hit a subject stays exact.
 type top struct {
 	table *score.Table
 	query *scan.Query
-	least float32 // similarity below which no row can get in
+	least float32 // similarity that a row needs to get in
 	rows  []ranked
 	at    map[id.Subject]int // nil when subjects may repeat
 }
@@ -43,7 +43,7 @@ func compare(a, b ranked) int {
 	return bytes.Compare(a.owner.Event.UUID[:], b.owner.Event.UUID[:])
 }
 
-// offer takes a row of the given similarity, whose worth it looks up.
+// offer adds a row of the given similarity if it is among the best.
 func (t *top) offer(similarity float32, o *Owner) {
 	s := t.table.Score(similarity)
 	if s < t.query.Threshold {
@@ -92,8 +92,7 @@ func (t *top) swap(i, j int) {
 	t.note(j)
 }
 
-// up and down restore the heap after rows[i] became worse than its parent, or
-// better than its children.
+// up restores the heap after rows[i] became worse than its parent.
 func (t *top) up(i int) {
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -105,6 +104,7 @@ func (t *top) up(i int) {
 	}
 }
 
+// down restores the heap after rows[i] became better than one of its children.
 func (t *top) down(i int) {
 	for {
 		worst := i

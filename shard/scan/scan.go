@@ -27,15 +27,15 @@ type Query struct {
 	Probe []float32
 	// Threshold is the lowest score wanted, inclusive, 0 to score.Max.
 	Threshold int
-	// Limit is the largest number of hits, at least 1.
+	// Limit is the most hits to return, at least 1.
 	Limit int
-	// Tags, if there are any, admit only rows that have one of them.
+	// Tags, unless empty, admit only rows that have one of them.
 	Tags []uint32
-	// BySubject makes Limit count subjects, each with its best event only.
+	// BySubject makes Limit count subjects, and returns only the best event of each.
 	BySubject bool
 }
 
-// Hit is a row that was found.
+// Hit is a row that TopK found.
 type Hit struct {
 	Subject id.Subject
 	Event   id.Event
@@ -66,7 +66,7 @@ func TopK(rows iter.Seq[Row], table *score.Table, q Query) []Hit {
 		if similarity < least {
 			continue
 		}
-		if s := table.Score(similarity); s >= q.Threshold { // a NaN passes least
+		if s := table.Score(similarity); s >= q.Threshold { // a NaN is not below least
 			keep.offer(Hit{row.Subject, row.Event, s})
 		}
 	}
@@ -78,16 +78,15 @@ func Tagged(have, want []uint32) bool {
 	return len(want) == 0 || slices.ContainsFunc(have, func(t uint32) bool { return slices.Contains(want, t) })
 }
 
-// best keeps the best hits offered in a heap whose top is the worst of them.
+// best keeps the best hits in a heap whose top is the worst of them.
 //
-// With one hit a subject it stays exact although it forgets what falls out: a
-// subject that was pushed out was worse than all that were kept, and the worst
-// that is kept only gets better, so the subject comes back only with a hit that is
-// better than the forgotten one.
+// With one hit a subject it stays exact although it forgets dropped subjects. A dropped subject was
+// worse than all kept hits, and the worst kept hit only gets better. So a subject comes back only
+// with a hit better than the forgotten one.
 type best struct {
 	limit int
 	hits  []Hit
-	// at is where each subject's hit is; nil when subjects may repeat.
+	// at has the index of each subject's hit; nil when subjects may repeat.
 	at map[id.Subject]int
 }
 
@@ -125,7 +124,7 @@ func (b *best) sorted() []Hit {
 	return b.hits
 }
 
-// Len, Less, Swap, Push and Pop are heap.Interface; Less puts the worst on top.
+// Len, Less, Swap, Push and Pop implement heap.Interface; Less puts the worst on top.
 func (b *best) Len() int           { return len(b.hits) }
 func (b *best) Less(i, j int) bool { return Compare(b.hits[i], b.hits[j]) > 0 }
 func (b *best) Swap(i, j int) {

@@ -10,14 +10,13 @@ import (
 // KeyBytes is the length of a key and of a master's secret.
 const KeyBytes = 32
 
-// Overhead is by how many bytes a sealed text is longer than its plain text: a
-// nonce of 12 and a tag of 16.
+// Overhead is the number of bytes that sealing adds: a nonce of 12 and a tag of 16.
 const Overhead = 12 + 16
 
 var (
 	// ErrKey is returned when secret bytes don't have the length of a key.
 	ErrKey = errors.New("seal: a key has 32 bytes")
-	// ErrOpen is returned when a sealed text was changed, was sealed with another key, or
+	// ErrOpen is returned for a sealed text that was changed, was sealed with another key, or
 	// belongs elsewhere (its additional data differ).
 	ErrOpen = errors.New("seal: can't be opened")
 )
@@ -26,8 +25,8 @@ var (
 // 800-38D, §8.3, random nonces). It is safe for concurrent use.
 type Key struct{ aead cipher.AEAD }
 
-// NewKey makes a key of 32 secret bytes, which it does not keep; another length
-// wraps ErrKey.
+// NewKey returns the key of 32 secret bytes, which it does not keep. For another length it returns
+// an error that wraps ErrKey.
 func NewKey(secret []byte) (*Key, error) {
 	if len(secret) != KeyBytes {
 		return nil, fmt.Errorf("%w, got %d", ErrKey, len(secret))
@@ -43,15 +42,14 @@ func NewKey(secret []byte) (*Key, error) {
 	return &Key{aead}, nil
 }
 
-// Seal returns nonce, ciphertext and tag of plain, bound to aad: it opens only with
-// the same aad.
+// Seal returns nonce, ciphertext and tag of plain. It opens only with the same aad.
 func (k *Key) Seal(plain, aad []byte) []byte { return k.aead.Seal(nil, nil, plain, aad) }
 
-// Open gives the plain text of sealed; the error wraps ErrOpen.
+// Open returns the plain text of sealed; the error wraps ErrOpen.
 func (k *Key) Open(sealed, aad []byte) ([]byte, error) { return k.OpenTo(nil, sealed, aad) }
 
-// OpenTo is Open that appends the plain text to dst. On an error what is behind dst, to
-// its capacity, is undefined.
+// OpenTo is Open, but appends the plain text to dst. After an error, the bytes between dst and its
+// capacity are undefined.
 func (k *Key) OpenTo(dst, sealed, aad []byte) ([]byte, error) {
 	plain, err := k.aead.Open(dst, nil, sealed, aad)
 	if err != nil {

@@ -9,22 +9,22 @@ import (
 	"sync/atomic"
 )
 
-// Wrapped secrets begin with a version and four bytes that name the master.
+// A wrapped secret begins with a version and four bytes that name the master.
 const (
 	wrapVersion   = 1
 	masterIDBytes = 4
 	wrapHeadBytes = 1 + masterIDBytes
 )
 
-// Purposes of HKDF; a caller's own are prefixed, so that none can be equal.
+// Purposes of HKDF. A caller's purpose gets a prefix, so it never equals another.
 const (
 	purposeWrap = "facet/wrap/1"
 	purposeID   = "facet/id/1"
 	purposeMAC  = "facet/mac/1/"
 )
 
-// Master is the cluster's key, or a ring of them while one takes over from another:
-// the first wraps and authenticates, all unwrap. It is safe for concurrent use.
+// Master is the cluster's key, or a ring of keys during a rotation: the first wraps and
+// authenticates, all unwrap. It is safe for concurrent use.
 type Master struct{ ring atomic.Pointer[[]*masterKey] }
 
 // masterKey is one key of the ring. It is never changed.
@@ -34,15 +34,15 @@ type masterKey struct {
 	head   [wrapHeadBytes]byte
 }
 
-// NewMaster makes a master of 32 secret bytes, and of older ones that still unwrap;
-// another length wraps ErrKey.
+// NewMaster returns a master with a secret of 32 bytes, and with older secrets that still unwrap.
+// For another length it returns an error that wraps ErrKey.
 func NewMaster(secret []byte, older ...[]byte) (*Master, error) {
 	m := &Master{}
 	return m, m.Change(append([][]byte{secret}, older...))
 }
 
-// Change puts another ring in the place of the present one, for all callers at once;
-// the first one wraps from now on. An error, which wraps ErrKey, leaves it as it was.
+// Change replaces the ring for all callers at once; its first key wraps from now on. An error,
+// which wraps ErrKey, leaves the ring unchanged.
 func (m *Master) Change(secrets [][]byte) error {
 	ring := make([]*masterKey, 0, len(secrets))
 	for _, secret := range secrets {
@@ -83,8 +83,8 @@ func (m *Master) Wrap(secret, aad []byte) []byte {
 	return append(bytes.Clone(k.head[:]), k.wrap.Seal(secret, aad)...)
 }
 
-// Unwrap gives the secret of wrapped. The error wraps ErrOpen and says whether
-// another master wrapped it.
+// Unwrap returns the secret in wrapped. The error wraps ErrOpen and says whether another master
+// wrapped it.
 func (m *Master) Unwrap(wrapped, aad []byte) ([]byte, error) {
 	switch {
 	case len(wrapped) < wrapHeadBytes+Overhead:
@@ -105,21 +105,20 @@ func (m *Master) Unwrap(wrapped, aad []byte) ([]byte, error) {
 	return nil, err
 }
 
-// Head is how everything begins that the first key of the ring wraps.
+// Head returns the bytes that start every secret wrapped by the first key.
 func (m *Master) Head() []byte { return bytes.Clone(m.first().head[:]) }
 
-// Current reports whether the first key of the ring wrapped it.
+// Current reports whether the first key of the ring wrapped the secret.
 func (m *Master) Current(wrapped []byte) bool { return bytes.HasPrefix(wrapped, m.first().head[:]) }
 
-// MAC authenticates data for a purpose with the first key (HMAC-SHA-256): equal data have equal MACs
-// under one purpose only, and nobody without the master can compute or reverse
-// them.
+// MAC authenticates data for a purpose with the first key (HMAC-SHA-256). Equal data have equal
+// MACs under one purpose only. Nobody without the master can compute or reverse a MAC.
 func (m *Master) MAC(purpose string, data []byte) [sha256.Size]byte {
 	return m.first().mac(purpose, data)
 }
 
-// MACs are those of MAC under each key of the ring, the first one's first: what was
-// stored under an older key is found by one of them.
+// MACs returns the MAC under each key of the ring, the first key's first. One of them finds data
+// stored under an older key.
 func (m *Master) MACs(purpose string, data []byte) [][sha256.Size]byte {
 	var list [][sha256.Size]byte
 	for _, k := range *m.ring.Load() {

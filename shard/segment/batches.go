@@ -5,46 +5,44 @@ import (
 	"iter"
 )
 
-// Some parts of a state stay in memory and change little: what was done is noted, and
-// forgotten some time later. Of them a snapshot need not write what the one before has
-// written:
+// Some parts of a state stay in memory and change little: operations and job items are recorded,
+// and forgotten some time later. A snapshot writes only those that no earlier snapshot wrote:
 //
 //	files  [1 … 900] [901 … 1300] [1301 … 1350]        records have sequences, and
 //	next   [1 … 900] [901 …             … 1400]        files come in their order
 //
-// A file is dropped when none of its records lives, and is written anew when too many died. A
-// file that is written takes those along that lie beside it and are neither larger nor
-// half full, so that there are few files, and each record is written as often as its file
-// can double.
-// Everything is written from memory: no file is read but at a start.
+// A file is dropped when all its records are dead, and rewritten when too many are. Rewriting a
+// file also takes in its neighbours, unless they are larger or half full. So there are few files,
+// and each record is rewritten only as often as its file can double. Everything is written from
+// memory; files are read at a start only.
 
 const (
-	// batchRecords is how many records a file of a batch has at most: the fewer, the
-	// earlier all of them are dead; the more, the fewer files there are.
+	// batchRecords is the most records in a file of a batch. With fewer, a file is dead earlier;
+	// with more, there are fewer files.
 	batchRecords = 1 << 15
-	// batchShare is which part of the bytes of other files it has at most.
+	// batchShare limits the file of a batch to one part in batchShare of a segment's bytes.
 	batchShare = 4
 )
 
-// Batch names a file whose records are in memory as well.
+// Batch names a file whose records are also in memory.
 type Batch struct {
 	Hash Hash
-	// First and Last are sequences, Records counts.
+	// First and Last are sequences, Records is the number of records.
 	First, Last, Records uint64
 }
 
-// Batch describes the file.
+// Batch returns the batch of the file.
 func (f *File) Batch() Batch { return Batch{f.ref.Hash, f.foot.first, f.foot.last, f.foot.records} }
 
-// Batches are the files of a state, in order. They are held until Release.
+// Batches are the files of a state, in order, until Release.
 type Batches struct {
 	list  []Batch
 	files []*File
-	// Written says what was written for them.
+	// Written counts the files and bytes that Rebatch wrote.
 	Written Built
 }
 
-// List describes the files. A nil *Batches has none.
+// List returns the batches. A nil *Batches has none.
 func (b *Batches) List() []Batch {
 	if b == nil {
 		return nil
@@ -60,7 +58,7 @@ func (b *Batches) Files() []*File {
 	return b.files
 }
 
-// Release lets go of the files. A nil *Batches has none.
+// Release releases the files. A nil *Batches has none.
 func (b *Batches) Release() {
 	if b == nil {
 		return
@@ -71,46 +69,46 @@ func (b *Batches) Release() {
 	b.list, b.files = nil, nil
 }
 
-// add takes a file over.
+// add adds a file, whose reference it takes over.
 func (b *Batches) add(f *File) {
 	b.list, b.files = append(b.list, f.Batch()), append(b.files, f)
 }
 
 // Living are the records of a state, all of which are in memory.
 type Living interface {
-	// Last is the last sequence that was given to a record.
+	// Last returns the last sequence that a record was given.
 	Last() uint64
-	// Count counts the records from first to last.
+	// Count returns the number of records from first to last.
 	Count(first, last uint64) uint64
-	// Records returns them in ascending order. A record is valid until the next.
+	// Records returns these records in ascending order. A record is valid until the next one.
 	Records(first, last uint64) iter.Seq[Record]
 }
 
-// stretch are records that lie in one file, or are to be written.
+// stretch is a range of records in one file, or in none yet.
 type stretch struct {
 	first, last, records uint64
-	file                 *File // nil: to be written
+	file                 *File // nil before it is written
 }
 
-// joins reports whether w, which is to be written, takes the records of another along.
+// joins reports whether w, which is about to be written, takes in the records of other.
 func (s *Store) joins(w, other stretch) bool {
 	if w.file != nil || w.records < other.records {
 		return false
 	}
-	f := other.file // one that is half full stays
+	f := other.file // a file that is half full stays
 	return f == nil || f.foot.records <= batchRecords/2 && f.ref.Bytes <= s.bytes/batchShare/2
 }
 
-// Rebatch makes the files of a state from those of an earlier one: old, of which any may
-// be gone meanwhile. The new files are on the disk for good when it returns. On an error
-// nothing changed, except for files that Collect removes.
+// Rebatch makes the files of a state from those of an earlier one. Any of the old files may be
+// gone. When it returns, the new files survive a loss of power. An error changes nothing, except
+// for files that Collect removes.
 func (s *Store) Rebatch(old []Batch, state Living, clean Clean) (*Batches, error) {
 	stretches, err := s.stretches(old, state, clean)
 	to := new(Batches)
 	for _, w := range s.join(stretches) {
 		switch {
 		case w.file != nil:
-			to.add(w.file) // which is released with the others on an error
+			to.add(w.file) // an error releases it with the others
 		case err == nil:
 			err = s.write(to, state.Records(w.first, w.last))
 		}
@@ -125,8 +123,8 @@ func (s *Store) Rebatch(old []Batch, state Living, clean Clean) (*Batches, error
 	return to, nil
 }
 
-// stretches returns the live records, file by file, and last those in no file.
-// On an error it gives the files that were opened.
+// stretches returns the live records, file by file, and last those in no file. On an error it
+// returns those whose files were opened.
 func (s *Store) stretches(old []Batch, state Living, clean Clean) (list []stretch, err error) {
 	next := uint64(1)
 	for _, b := range old {
@@ -138,7 +136,7 @@ func (s *Store) stretches(old []Batch, state Living, clean Clean) (list []stretc
 		w := stretch{first: b.First, last: b.Last, records: n}
 		if b.keeps(n, clean) {
 			w.file, err = s.File(b.Hash)
-			if err != nil && !errors.Is(err, ErrMissing) { // one that is gone is written again
+			if err != nil && !errors.Is(err, ErrMissing) { // a missing file is rewritten
 				return list, err
 			}
 		}
@@ -163,7 +161,7 @@ func (b Batch) keeps(n uint64, clean Clean) bool {
 	}
 }
 
-// join lets what is written take neighbours along that are not larger.
+// join joins ranges to be written with their neighbours.
 func (s *Store) join(list []stretch) (joined []stretch) {
 	for _, w := range list {
 		joined = append(joined, w)
@@ -184,38 +182,14 @@ func (s *Store) join(list []stretch) (joined []stretch) {
 }
 
 // write writes records into as many files as it takes.
-func (s *Store) write(to *Batches, records iter.Seq[Record]) (err error) {
-	var w *Writer
-	defer func() {
-		if w != nil {
-			err = errors.Join(err, w.Cancel())
-		}
-	}()
-	end := func() error {
-		f, err := w.Close()
-		if w = nil; err != nil {
-			return err
-		}
-		to.add(f)
-		to.Written.Files++
-		to.Written.Bytes += f.ref.Bytes
-		return nil
+func (s *Store) write(to *Batches, records iter.Seq[Record]) error {
+	out := output{
+		store: s,
+		full:  func(w *Writer) bool { return w.foot.records >= batchRecords || w.Bytes() >= s.bytes/batchShare },
+		done: func(f *File) {
+			to.add(f)
+			to.Written.count(f)
+		},
 	}
-	for r := range records {
-		if w == nil {
-			if w, err = s.Create(); err != nil {
-				return err
-			}
-		}
-		if w.Add(r); w.foot.records < batchRecords && w.Bytes() < s.bytes/batchShare {
-			continue
-		}
-		if err := end(); err != nil {
-			return err
-		}
-	}
-	if w == nil {
-		return nil
-	}
-	return end()
+	return out.addAll(records)
 }

@@ -8,45 +8,49 @@ import (
 )
 
 const (
-	// deadShare is how many records of a file have to be dead, one in deadShare,
-	// for it to be written anew.
+	// deadShare: a file is rewritten if at least one in deadShare of its records is dead.
 	deadShare = 4
-	// mergeFiles is how many of the newest files become one, when none is of a
-	// larger level than the newest: each record is written about once for each of
-	// mergeLevels levels, and there are at most mergeFiles − 1 files of each.
+	// mergeFiles is how many of the newest files are merged when none has a larger level than the
+	// newest. Each record is written about once for each of mergeLevels levels, and each level has
+	// at most mergeFiles − 1 files.
 	mergeFiles  = 4
 	mergeLevels = 4
 )
 
-// Change is what has become of a state since its set was made.
+// Change is the difference between a set and the present state.
 type Change struct {
-	// Dead are the sequences of entries that are no more, in any order. Those that
-	// are in no file of the set are of no effect.
+	// Dead are the sequences of records that died, in any order. Sequences in no file of the set
+	// are ignored.
 	Dead []uint64
-	// Fresh are the records behind the set's last, in ascending order.
+	// Fresh are the records after the set's last, in ascending order.
 	Fresh iter.Seq[Record]
-	// Clean says which dead records must not stay.
+	// Clean says which dead records must go.
 	Clean Clean
 }
 
-// Clean says what Build writes anew for the sake of dead records.
+// Clean says which files Build rewrites because of dead records.
 type Clean uint8
 
 const (
-	// Share lets dead records be until they are a share of their file.
+	// Share rewrites a file when its dead records are more than a share.
 	Share Clean = iota
-	// Erase leaves no sealed part of a dead record in any file of the new set; of
-	// Batches, no dead record at all.
+	// Erase leaves no sealed part of a dead record in any file of the new set, and no dead record
+	// at all in Batches.
 	Erase
-	// Leave lets dead records of Batches be as long as any record of their file lives:
-	// for those whose oldest records die first.
+	// Leave keeps a file of Batches as long as any of its records lives. It suits states whose
+	// oldest records die first.
 	Leave
 )
 
-// Built says what Build wrote.
+// Built counts the files and bytes that Build wrote.
 type Built struct {
 	Files int
 	Bytes int64
+}
+
+func (b *Built) count(f *File) {
+	b.Files++
+	b.Bytes += f.ref.Bytes
 }
 
 // builder makes one set from another.
@@ -56,14 +60,13 @@ type builder struct {
 	built Built
 }
 
-// Build makes the set that follows old, which may be nil. The new files are on the
-// disk for good when it returns. On an error nothing changed, except for files that
-// Collect removes.
+// Build makes the set that follows old, which may be nil. When it returns, the new files survive a
+// loss of power. An error changes nothing, except for files that Collect removes.
 func (s *Store) Build(old *Set, c Change) (*Set, Built, error) {
 	b := &builder{store: s}
 	err := b.bury(old, c.Dead)
-	if err == nil {
-		err = b.append(c.Fresh)
+	if err == nil && c.Fresh != nil {
+		err = b.output().addAll(c.Fresh)
 	}
 	if err == nil {
 		err = b.rewrite(c.Clean)
@@ -85,7 +88,7 @@ func (b *builder) release(parts []Part) {
 	}
 }
 
-// bury takes the old parts over, with what died in them.
+// bury copies the old parts and adds the dead records.
 func (b *builder) bury(old *Set, dead []uint64) error {
 	dead = slices.Clone(dead)
 	slices.Sort(dead)
@@ -105,7 +108,7 @@ func (b *builder) bury(old *Set, dead []uint64) error {
 	return nil
 }
 
-// bury adds what died to a part: those of dead, which ascend, that are in its file.
+// bury adds those of the ascending sequences that are in the part's file to its dead.
 func (p *Part) bury(dead []uint64) error {
 	first, _ := p.File.Range()
 	start, _ := slices.BinarySearch(dead, first)
@@ -125,8 +128,8 @@ func (p *Part) bury(dead []uint64) error {
 	return nil
 }
 
-// among returns those of the sequences, which ascend, that are in the file, and how
-// many of them have a sealed part. It reads the blocks that may have one.
+// among returns those of the ascending sequences that are in the file, and how many of them have a
+// sealed part. It reads only the blocks that may have one.
 func (f *File) among(sequences []uint64) (found []uint64, sealed int, err error) {
 	var buf []byte
 	for _, k := range f.clear {
@@ -158,40 +161,49 @@ func (f *File) among(sequences []uint64) (found []uint64, sealed int, err error)
 	return found, sealed, nil
 }
 
-// append writes the fresh records.
-func (b *builder) append(fresh iter.Seq[Record]) (err error) {
-	if fresh == nil {
-		return nil
+// output returns an output that adds its files to the parts.
+func (b *builder) output() *output {
+	return &output{
+		store: b.store,
+		full:  func(w *Writer) bool { return w.Bytes() >= b.store.bytes },
+		done: func(f *File) {
+			b.parts = append(b.parts, Part{File: f})
+			b.built.count(f)
+		},
 	}
-	out := output{builder: b}
-	defer func() { err = errors.Join(err, out.cancel()) }()
-	for r := range fresh {
-		if err := out.add(r); err != nil {
+}
+
+// output writes records into as many files as they need.
+type output struct {
+	store *Store
+	w     *Writer
+	full  func(*Writer) bool
+	done  func(*File)
+}
+
+// addAll writes records and finishes the last file.
+func (o *output) addAll(records iter.Seq[Record]) (err error) {
+	defer func() { err = errors.Join(err, o.cancel()) }()
+	for r := range records {
+		if err := o.add(r); err != nil {
 			return err
 		}
 	}
-	return out.end()
-}
-
-// output writes records into as many files as it takes.
-type output struct {
-	builder *builder
-	w       *Writer
+	return o.end()
 }
 
 func (o *output) add(r Record) (err error) {
 	if o.w == nil {
-		if o.w, err = o.builder.store.Create(); err != nil {
+		if o.w, err = o.store.Create(); err != nil {
 			return err
 		}
 	}
-	if o.w.Add(r); o.w.Bytes() < o.builder.store.bytes {
+	if o.w.Add(r); !o.full(o.w) {
 		return nil
 	}
 	return o.end()
 }
 
-// end finishes the file that was begun.
 func (o *output) end() error {
 	if o.w == nil {
 		return nil
@@ -200,13 +212,10 @@ func (o *output) end() error {
 	if o.w = nil; err != nil {
 		return err
 	}
-	o.builder.parts = append(o.builder.parts, Part{File: f})
-	o.builder.built.Files++
-	o.builder.built.Bytes += f.ref.Bytes
+	o.done(f)
 	return nil
 }
 
-// cancel drops the file that was begun.
 func (o *output) cancel() error {
 	if o.w == nil {
 		return nil
@@ -214,20 +223,20 @@ func (o *output) cancel() error {
 	return o.w.Cancel()
 }
 
-// run is a number of neighbours that become one file.
+// run is a sequence of neighbours that become one file.
 type run struct {
 	parts []Part
 	bytes int64
 }
 
-// rewrite merges small files and leaves dead records out.
+// rewrite merges small files and drops dead records.
 func (b *builder) rewrite(clean Clean) (err error) {
 	parts := b.parts
 	runs := merge(parts, b.store.bytes)
 	b.parts = nil
-	out := output{builder: b}
+	out := b.output()
 	defer func() {
-		if err != nil { // what is not taken over yet
+		if err != nil { // parts that no new file has replaced
 			for _, r := range runs {
 				b.release(r.parts)
 			}
@@ -247,7 +256,7 @@ func (b *builder) rewrite(clean Clean) (err error) {
 		if err := out.copy(r.parts); err != nil {
 			return err
 		}
-		if len(r.parts) > 1 { // a merged one; neighbours that were foul share a file
+		if len(r.parts) > 1 { // a merged run; neighbouring foul parts share a file instead
 			if err := out.end(); err != nil {
 				return err
 			}
@@ -258,7 +267,7 @@ func (b *builder) rewrite(clean Clean) (err error) {
 	return out.end()
 }
 
-// foul reports whether a part has to be rewritten.
+// foul reports whether the dead records make a rewrite of the part necessary.
 func (p *Part) foul(clean Clean) bool {
 	all, _ := p.File.Records()
 	return clean == Erase && p.DeadSealed > 0 || len(p.Dead) > 0 && uint64(len(p.Dead)) >= all/deadShare
@@ -282,7 +291,7 @@ func (o *output) copy(parts []Part) error {
 	return nil
 }
 
-// merge groups the parts: those that become one file are in one run.
+// merge groups the parts; each run becomes one file.
 func merge(parts []Part, bytesMax int64) []run {
 	runs := make([]run, 0, len(parts))
 	for _, p := range parts {
@@ -294,8 +303,7 @@ func merge(parts []Part, bytesMax int64) []run {
 	return runs
 }
 
-// mergeLast joins the last mergeFiles runs if none is of a larger level than the
-// last.
+// mergeLast joins the last mergeFiles runs, unless one has a larger level than the last.
 func mergeLast(runs []run, bytesMax int64) ([]run, bool) {
 	n := len(runs) - mergeFiles
 	if n < 0 {
@@ -316,8 +324,8 @@ func mergeLast(runs []run, bytesMax int64) ([]run, bool) {
 	return append(runs[:n], joined), true
 }
 
-// level is 0 for the smallest files and mergeLevels − 1 for those that are a
-// mergeFiles-th of bytesMax or more.
+// level returns 0 for the smallest files and mergeLevels − 1 for files of at least one
+// mergeFiles-th of bytesMax.
 func level(bytes, bytesMax int64) int {
 	for l := mergeLevels - 1; l > 0; l-- {
 		if bytesMax /= mergeFiles; bytes >= bytesMax {

@@ -8,18 +8,18 @@ import (
 	"path/filepath"
 )
 
-// disk is the folder that a Store works in. There are two: osDisk, and that of the
-// tests, which fails or loses power at its n-th call.
+// disk is the folder that a Store works in. There are two implementations: osDisk, and the tests'
+// one, which fails or loses power at its n-th call.
 type disk interface {
-	// create makes a new file to be written from its beginning.
+	// create makes a new, empty file for writing.
 	create(name string) (writable, error)
-	// open opens a file and tells its size.
+	// open opens a file and returns its size.
 	open(name string) (readable, int64, error)
 	rename(from, to string) error
 	remove(name string) error
-	// list gives the names of all files.
+	// list returns the names of all files.
 	list() ([]string, error)
-	// sync makes what was renamed and removed survive a loss of power.
+	// sync makes renames and removals survive a loss of power.
 	sync() error
 }
 
@@ -77,7 +77,7 @@ func (d osDisk) sync() error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// makeFolder makes the folder of a store, and makes that survive.
+// makeFolder makes the folder of a store, so that it survives a loss of power.
 func makeFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make the folder of segments: %w", err)

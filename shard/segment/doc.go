@@ -5,14 +5,12 @@
 //	Set    the files that hold a state together, and which of their records are dead
 //	Store  the folder; it makes, receives, opens and collects files
 //
-// A state's sets follow one another: Store.Build writes what no file holds yet,
-// merges small files and leaves the dead records out of those where they are too
-// many, or all of them when told to erase. Nothing here decides what a record
-// means, and the layout is no part of a replicated state: two replicas with equal
-// states may hold them in different files.
+// The sets of a state follow one another. Store.Build writes the records that no file has yet, and
+// merges small files. It also drops the dead records of files with too many of them, or all dead
+// records when told to erase. The package gives records no meaning. The layout is no part of a
+// replicated state: replicas with equal states may have different files.
 //
-// What a state keeps in memory too is simpler: Store.Rebatch writes its Batches from there.
+// Records that also stay in memory are simpler: Store.Rebatch writes Batches of them.
 //
-// The bytes are drawn in format.md. The package imports the standard
-// library only.
+// format.md draws the bytes. The package imports the standard library only.
 package segment

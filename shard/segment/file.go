@@ -7,12 +7,12 @@ import (
 	"hash/crc32"
 	"io"
 	"slices"
+	"sort"
 
 	"facet/internal/stale"
 )
 
-// File is one open file. Its methods may be called from any goroutine that holds a
-// reference.
+// File is an open file. Any goroutine that holds a reference may call its methods.
 type File struct {
 	store         *Store
 	ref           Ref
@@ -22,8 +22,8 @@ type File struct {
 	refs          int // guarded by Store.mu
 }
 
-// readFile reads and checks the ends of a file. Its blocks are checked when they
-// are read.
+// readFile reads and checks the head, footer and index of a file. Blocks are checked when they are
+// read.
 func readFile(s *Store, ref Ref, at readable) (*File, error) {
 	size := ref.Bytes
 	if size < int64(len(headMagic))+footerBytes || size > fileBytesMax {
@@ -69,13 +69,13 @@ func readAt(r io.ReaderAt, b []byte, offset int64) error {
 // Ref names the file.
 func (f *File) Ref() Ref { return f.ref }
 
-// Records counts the records, and those of them that have a sealed part.
+// Records returns the number of records, and of those with a sealed part.
 func (f *File) Records() (all, sealed uint64) { return f.foot.records, f.foot.sealedRecords }
 
-// Range gives the first and the last sequence.
+// Range returns the first and the last sequence.
 func (f *File) Range() (first, last uint64) { return f.foot.first, f.foot.last }
 
-// Reader gives the bytes of the file.
+// Reader returns a reader of the file's bytes.
 func (f *File) Reader() io.Reader { return io.NewSectionReader(f.at, 0, f.ref.Bytes) }
 
 // Retain adds a reference.
@@ -86,8 +86,7 @@ func (f *File) Retain() *File {
 	return f
 }
 
-// Release gives a reference back; with the last one the file is closed, and
-// Store.Collect may remove it.
+// Release drops a reference. The last one closes the file, and Store.Collect may remove it.
 func (f *File) Release() {
 	f.store.mu.Lock()
 	defer f.store.mu.Unlock()
@@ -95,20 +94,20 @@ func (f *File) Release() {
 	switch {
 	case f.refs == 0:
 		delete(f.store.files, f.ref.Hash)
-		f.at.Close() // it was only read
+		f.at.Close() // a close after reading loses nothing
 	case f.refs < 0:
 		panic("bug: a segment was released too often")
 	}
 }
 
-// damage reports err of a file that was sound, and names it.
+// damage names the file in err and reports it to Options.Damaged.
 func (f *File) damage(err error) error {
 	err = fmt.Errorf("read segment %s: %w", f.ref.Hash, err)
 	f.store.damaged(err)
 	return err
 }
 
-// read returns a checked block, in buf if that is large enough.
+// read returns a checked block. It uses buf if that is large enough.
 func (f *File) read(k block, buf []byte) ([]byte, error) {
 	buf = slices.Grow(buf[:0], int(k.length))[:k.length]
 	stale.Fill(buf)
@@ -121,8 +120,8 @@ func (f *File) read(k block, buf []byte) ([]byte, error) {
 	return buf, nil
 }
 
-// Clear calls visit with the clear part of every record and the length of the
-// sealed one. The part is valid during the call; an error of visit ends the walk.
+// Clear calls visit with the clear part of every record and the length of the sealed part. The
+// clear part is valid during the call. An error of visit ends the walk.
 func (f *File) Clear(visit func(sequence uint64, clear []byte, sealed int) error) error {
 	var buf []byte
 	var n, last uint64
@@ -152,16 +151,16 @@ func (f *File) Clear(visit func(sequence uint64, clear []byte, sealed int) error
 	return nil
 }
 
-// sealedParts walks over the sealed parts in order.
+// sealedParts reads the sealed parts of a file in order.
 type sealedParts struct {
 	file *File
-	next int // block
+	next int // index of the next block
 	buf  []byte
 	rest []byte
 }
 
-// part returns the next record, whose sequence must be the given one. It is valid until the
-// next call.
+// part returns the next part, which must be that of the given sequence. It is valid until the next
+// call.
 func (s *sealedParts) part(sequence uint64) ([]byte, error) {
 	if len(s.rest) == 0 {
 		if s.next == len(s.file.sealed) {
@@ -185,7 +184,7 @@ func (s *sealedParts) part(sequence uint64) ([]byte, error) {
 	return part, nil
 }
 
-// Scan calls visit with every record. Its parts are valid during the call.
+// Scan calls visit with every record, whose parts are valid during the call.
 func (f *File) Scan(visit func(Record) error) error {
 	parts := sealedParts{file: f}
 	return f.Clear(func(sequence uint64, clear []byte, sealed int) error {
@@ -203,7 +202,7 @@ func (f *File) Scan(visit func(Record) error) error {
 	})
 }
 
-// Verify reads all of the file. The error wraps ErrCorrupt, or is the disk's.
+// Verify reads the whole file. The error wraps ErrCorrupt, or is the disk's.
 func (f *File) Verify() error {
 	if _, err := readFile(f.store, f.ref, f.at); err != nil {
 		return f.damage(err)
@@ -218,8 +217,8 @@ type cached struct {
 	bytes []byte
 }
 
-// Sealed gives the sealed part of a record, which must not be changed. A record
-// without one, or no record, is ErrMissing.
+// Sealed returns the sealed part of a record, which must not be changed. Without the record or the
+// part, the error wraps ErrMissing.
 func (f *File) Sealed(sequence uint64) ([]byte, error) {
 	i := f.blockOf(sequence)
 	if i == len(f.sealed) {
@@ -239,22 +238,16 @@ func (f *File) Sealed(sequence uint64) ([]byte, error) {
 	return part, err
 }
 
-// blockOf returns the sealed block that may have a record, or one behind the last.
+// blockOf returns the sealed block that may have a record, or len(f.sealed).
 func (f *File) blockOf(sequence uint64) int {
-	i, _ := slices.BinarySearchFunc(f.sealed, sequence, func(k block, s uint64) int {
-		if k.last < s {
-			return -1
-		}
-		return 1
-	})
-	return i
+	return sort.Search(len(f.sealed), func(i int) bool { return f.sealed[i].last >= sequence })
 }
 
 func (f *File) missing(sequence uint64) error {
 	return fmt.Errorf("%w: record %d of segment %s", ErrMissing, sequence, f.ref.Hash)
 }
 
-// cutTo gives the part of a record in a sealed block, and what is behind it.
+// cutTo returns the part of a record in a sealed block, and the rest of the block.
 func (f *File) cutTo(b []byte, sequence uint64) (part, rest []byte, err error) {
 	for len(b) > 0 {
 		got, part, rest, err := cutRecord(b)
@@ -269,18 +262,17 @@ func (f *File) cutTo(b []byte, sequence uint64) (part, rest []byte, err error) {
 	return nil, nil, f.missing(sequence)
 }
 
-// Cursor reads sealed parts through memory of its own. It suits who reads many that
-// follow each other: a block is read once. The zero value is ready; it is for one
-// goroutine.
+// Cursor reads sealed parts through memory of its own. A reader of many consecutive records reads
+// each block once. The zero value is ready. It is for one goroutine.
 type Cursor struct {
-	file  *File // of which there is a block
+	file  *File // the file of block
 	index int
 	block []byte
 	rest  []byte // of block
-	next  uint64 // rest has nothing before it
+	next  uint64 // rest has no sequence below next
 }
 
-// sealed is File.Sealed; the part is valid until the next call.
+// sealed is File.Sealed, but its part is valid until the next call.
 func (c *Cursor) sealed(f *File, sequence uint64) ([]byte, error) {
 	if i := f.blockOf(sequence); c.file != f || c.index != i {
 		if i == len(f.sealed) {

@@ -8,16 +8,16 @@ import (
 	"hash/crc32"
 )
 
-// The bounds of a file and of its parts.
+// Limits of a file and of its parts.
 const (
-	// BytesDefault is about how large a file becomes.
+	// BytesDefault is the approximate size of a full file.
 	BytesDefault = 64 << 20
-	// ClearMax and SealedMax bound the two parts of a record.
+	// ClearMax and SealedMax are the largest sizes of the two parts of a record.
 	ClearMax  = 512 << 10
 	SealedMax = 64 << 10
 
-	// sealedBlockBytes is what is read for one sealed part: small, because they are
-	// asked for one by one; clearBlockBytes are only read one after the other.
+	// sealedBlockBytes is the size of a read for one sealed part: small, because parts are read one
+	// by one. Clear blocks are only read in order.
 	sealedBlockBytes = 16 << 10
 	clearBlockBytes  = 64 << 10
 
@@ -69,11 +69,11 @@ func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 type Record struct {
 	// Sequence is larger than that of the record before.
 	Sequence uint64
-	// Clear is what is read at a start; Sealed may be empty.
+	// Clear is the part that a start reads; Sealed may be empty.
 	Clear, Sealed []byte
 }
 
-// block is where some records lie.
+// block is where a range of records lies in a file.
 type block struct {
 	last   uint64 // sequence
 	offset int64
@@ -81,7 +81,6 @@ type block struct {
 	sum    uint32
 }
 
-// appendRecord adds one part to a block.
 func appendRecord(b []byte, sequence uint64, parts ...[]byte) []byte {
 	length := 0
 	for _, p := range parts {
@@ -95,7 +94,7 @@ func appendRecord(b []byte, sequence uint64, parts ...[]byte) []byte {
 	return b
 }
 
-// cutRecord takes the first part off a block.
+// cutRecord splits the first record off a block.
 func cutRecord(b []byte) (sequence uint64, part, rest []byte, err error) {
 	if len(b) < recordHeadBytes {
 		return 0, nil, nil, fmt.Errorf("%w: %d bytes are no record", ErrCorrupt, len(b))
@@ -128,7 +127,7 @@ func (f *footer) encode() []byte {
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decodeFooter checks the end of a file of size bytes.
+// decodeFooter decodes and checks the footer of a file of size bytes.
 func decodeFooter(b []byte, size int64) (footer, error) {
 	at := len(b) - 4
 	if string(b[:8]) != footMagic || binary.LittleEndian.Uint32(b[at:]) != crc32.Checksum(b[:at], castagnoli) {
@@ -163,8 +162,8 @@ func appendIndex(b []byte, blocks []block) []byte {
 	return b
 }
 
-// decodeIndex checks that the blocks lie one behind the other from the head to the
-// index and that their sequences ascend within each of the two kinds.
+// decodeIndex decodes the index. It checks that the blocks follow each other from the head to the
+// index without gaps, and that the sequences of each of the two kinds ascend.
 func decodeIndex(b []byte, f *footer) (sealed, clear []block, err error) {
 	if crc32.Checksum(b, castagnoli) != f.indexSum {
 		return nil, nil, fmt.Errorf("%w: index", ErrCorrupt)

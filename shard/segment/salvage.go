@@ -12,10 +12,9 @@ import (
 	"strings"
 )
 
-// Salvage gives the folder to of a store, which it makes, those files of the folder
-// from whose bytes are what their names say: links to them, so they take no space. What
-// is damaged stays where it is. Nobody may write to either folder meanwhile. Without
-// the folder from there is nothing to do.
+// Salvage links the sound files of the folder from into the folder to, which it makes. Links take
+// no space. A file is sound if its hash is its name; damaged files stay where they are. Nobody may
+// write to either folder meanwhile. Without the folder from it does nothing.
 func Salvage(from, to string) (files int, err error) {
 	entries, err := os.ReadDir(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +39,7 @@ func Salvage(from, to string) (files int, err error) {
 	return files, osDisk(to).sync()
 }
 
-// sound reports whether a file can be read, and has the hash that it is named by.
+// sound reports whether a file can be read and its hash is its name.
 func sound(path, name string) bool {
 	f, err := os.Open(path)
 	if err != nil {

@@ -2,28 +2,28 @@ package segment
 
 import (
 	"fmt"
-	"slices"
+	"sort"
 	"sync/atomic"
 )
 
 // Part is a file of a set.
 type Part struct {
 	File *File
-	// Dead are the sequences of the records that are no part of the state, ascending.
+	// Dead are the sequences of its records that are no part of the state, ascending.
 	Dead []uint64
-	// DeadSealed counts those of them that have a sealed part.
+	// DeadSealed is how many of them have a sealed part.
 	DeadSealed int
 }
 
-// Set is the files of a state: their sequences ascend from file to file. It does
-// not change, except for the number of its holders.
+// Set is the files of a state, with sequences that ascend from file to file. It does not change,
+// except for its number of references.
 type Set struct {
 	parts []Part
 	refs  atomic.Int64
 }
 
-// NewSet makes a set, held once, from files that it takes over. The error wraps
-// ErrCorrupt; then the files are released.
+// NewSet returns a set with one reference. It takes over the files. The error wraps ErrCorrupt;
+// then the files are released.
 func NewSet(parts []Part) (*Set, error) {
 	s := &Set{parts: parts}
 	s.refs.Store(1)
@@ -53,15 +53,15 @@ func ascending(list []uint64) bool {
 	return true
 }
 
-// Retain adds a holder.
+// Retain adds a reference. Retain of a nil set does nothing.
 func (s *Set) Retain() *Set {
-	if s.refs.Add(1) < 2 {
-		panic("bug: a set is held that was let go of")
+	if s != nil && s.refs.Add(1) < 2 {
+		panic("bug: a set was retained after its last release")
 	}
 	return s
 }
 
-// Release lets go of the set; the last one releases its files. A nil set is none.
+// Release drops a reference; the last one releases the files. Release of a nil set does nothing.
 func (s *Set) Release() {
 	if s == nil {
 		return
@@ -84,7 +84,7 @@ func (s *Set) Parts() []Part {
 	return s.parts
 }
 
-// Last is the last sequence of all; 0 without files.
+// Last returns the last sequence, or 0 without files.
 func (s *Set) Last() uint64 {
 	if s == nil || len(s.parts) == 0 {
 		return 0
@@ -93,8 +93,8 @@ func (s *Set) Last() uint64 {
 	return last
 }
 
-// Sealed gives the sealed part of a record, which must not be changed. The error
-// wraps ErrMissing or ErrCorrupt, or is the disk's.
+// Sealed returns the sealed part of a record, which must not be changed. The error wraps ErrMissing
+// or ErrCorrupt, or is the disk's.
 func (s *Set) Sealed(sequence uint64) ([]byte, error) {
 	if i := s.find(sequence); i < len(s.Parts()) {
 		return s.parts[i].File.Sealed(sequence)
@@ -102,7 +102,7 @@ func (s *Set) Sealed(sequence uint64) ([]byte, error) {
 	return nil, fmt.Errorf("%w: record %d", ErrMissing, sequence)
 }
 
-// SealedBy is Sealed through a cursor; the part is valid until the cursor's next use.
+// SealedBy is Sealed through a cursor; its part is valid until the cursor's next use.
 func (s *Set) SealedBy(c *Cursor, sequence uint64) ([]byte, error) {
 	if i := s.find(sequence); i < len(s.Parts()) {
 		return c.sealed(s.parts[i].File, sequence)
@@ -110,18 +110,16 @@ func (s *Set) SealedBy(c *Cursor, sequence uint64) ([]byte, error) {
 	return nil, fmt.Errorf("%w: record %d", ErrMissing, sequence)
 }
 
-// find returns the first part that ends at sequence or behind it.
+// find returns the first part that ends at sequence or after it.
 func (s *Set) find(sequence uint64) int {
-	i, _ := slices.BinarySearchFunc(s.Parts(), sequence, func(p Part, want uint64) int {
-		if _, last := p.File.Range(); last < want {
-			return -1
-		}
-		return 1
+	parts := s.Parts()
+	return sort.Search(len(parts), func(i int) bool {
+		_, last := parts[i].File.Range()
+		return last >= sequence
 	})
-	return i
 }
 
-// Bytes sums up the files.
+// Bytes returns the total size of the files.
 func (s *Set) Bytes() (n int64) {
 	for _, p := range s.Parts() {
 		n += p.File.ref.Bytes

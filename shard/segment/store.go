@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,17 +12,17 @@ import (
 const (
 	fileSuffix      = ".seg"
 	temporarySuffix = ".tmp"
-	// cacheBlocks is how many sealed blocks of a store are kept in memory: those
-	// who read one record after the other get each block once.
+	// cacheBlocks is how many sealed blocks a store keeps in memory, so that readers of one record
+	// after the other read each block once.
 	cacheBlocks = 8
 )
 
-// Options are what a store may be told.
+// Options configure a store.
 type Options struct {
-	// Bytes is about how large a file becomes; 0 stands for BytesDefault.
+	// Bytes is the approximate size of a full file; 0 means BytesDefault.
 	Bytes int64
-	// Damaged is called when a file that was sound can't be read any more, on the
-	// goroutine that reads; it may be nil.
+	// Damaged is called when a sound file has become unreadable, on the goroutine that reads; it
+	// may be nil.
 	Damaged func(error)
 }
 
@@ -33,7 +32,7 @@ type Ref struct {
 	Bytes int64
 }
 
-// Store is a folder of files. Its methods may be called from any goroutine.
+// Store is a folder of files. Any goroutine may call its methods.
 type Store struct {
 	disk    disk
 	bytes   int64
@@ -42,12 +41,12 @@ type Store struct {
 
 	cache [cacheBlocks]atomic.Pointer[cached]
 
-	mu    sync.Mutex // guards what follows and every File's refs
+	mu    sync.Mutex // guards files and every File's refs
 	files map[Hash]*File
 }
 
-// Open opens the folder dir, which it makes if need be, and removes what a crash
-// left unfinished. Nothing has to be closed but the files and sets.
+// Open opens the folder dir, which it makes if need be, and removes unfinished files of a crash.
+// The store needs no Close; callers release its files and sets.
 func Open(dir string, o Options) (*Store, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, err
@@ -77,12 +76,7 @@ func open(d disk, o Options) (*Store, error) {
 	return s, nil
 }
 
-// temporary gives a name for an unfinished file.
-func (s *Store) temporary() string {
-	return strconv.FormatUint(s.next.Add(1), 10) + temporarySuffix
-}
-
-// admit gives a finished file its name.
+// admit renames a finished file to its hash, and opens it.
 func (s *Store) admit(name string, h Hash) (*File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +94,7 @@ func (s *Store) File(h Hash) (*File, error) {
 	return s.open(h)
 }
 
-// open returns a file with one more reference. mu is held.
+// open returns a file with one more reference. The caller holds mu.
 func (s *Store) open(h Hash) (*File, error) {
 	if f := s.files[h]; f != nil {
 		f.refs++
@@ -121,7 +115,7 @@ func (s *Store) open(h Hash) (*File, error) {
 	return f, nil
 }
 
-// Has reports whether there is such a file.
+// Has reports whether the file exists and can be opened.
 func (s *Store) Has(h Hash) bool {
 	f, err := s.File(h)
 	if err != nil {
@@ -131,7 +125,7 @@ func (s *Store) Has(h Hash) bool {
 	return true
 }
 
-// Sync makes the files that were made so far survive a loss of power.
+// Sync makes the files written so far survive a loss of power.
 func (s *Store) Sync() error {
 	if err := s.disk.sync(); err != nil {
 		return fmt.Errorf("sync the folder of segments: %w", err)
@@ -139,7 +133,7 @@ func (s *Store) Sync() error {
 	return nil
 }
 
-// Collect removes every file that nobody holds, and forgets blocks in memory.
+// Collect removes every file without a reference, and drops cached blocks.
 func (s *Store) Collect() error {
 	s.Forget()
 	s.mu.Lock()
@@ -163,7 +157,7 @@ func (s *Store) Collect() error {
 	return nil
 }
 
-// Forget drops the blocks in memory.
+// Forget drops cached blocks.
 func (s *Store) Forget() {
 	for i := range s.cache {
 		s.cache[i].Store(nil)

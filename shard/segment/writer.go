@@ -7,19 +7,59 @@ import (
 	"fmt"
 	"hash"
 	"hash/crc32"
+	"strconv"
 )
 
-// Writer writes one file. It is for one goroutine, which ends it by Close or
-// Cancel.
-type Writer struct {
+// unfinished is a file that no store has yet. It is for one goroutine.
+type unfinished struct {
 	store *Store
 	name  string
 	to    writable
 	sum   hash.Hash
 	at    int64
+}
 
-	// sealed and clear are the blocks that are being filled. The clear ones come
-	// behind all sealed ones, so the full ones wait in clears.
+func (s *Store) unfinished() (unfinished, error) {
+	name := strconv.FormatUint(s.next.Add(1), 10) + temporarySuffix
+	to, err := s.disk.create(name)
+	if err != nil {
+		return unfinished{}, fmt.Errorf("create segment: %w", err)
+	}
+	return unfinished{store: s, name: name, to: to, sum: sha256.New()}, nil
+}
+
+func (u *unfinished) write(b []byte) (int, error) {
+	n, err := u.to.Write(b)
+	u.at += int64(n)
+	u.sum.Write(b[:n])
+	return n, err
+}
+
+// Cancel drops the file.
+func (u *unfinished) Cancel() error {
+	return errors.Join(u.to.Close(), u.store.disk.remove(u.name))
+}
+
+// finish makes the file one of the store, unless err is an error.
+func (u *unfinished) finish(h Hash, err error) (*File, error) {
+	if err == nil {
+		err = u.to.Sync()
+	}
+	err = errors.Join(err, u.to.Close())
+	if err == nil {
+		var f *File
+		if f, err = u.store.admit(u.name, h); err == nil {
+			return f, nil
+		}
+	}
+	return nil, errors.Join(fmt.Errorf("write segment: %w", err), u.store.disk.remove(u.name))
+}
+
+// Writer writes one file. It is for one goroutine, which ends it by Close or Cancel.
+type Writer struct {
+	unfinished
+	// sealed and clear are the blocks being filled. All clear blocks follow the sealed ones in the
+	// file, so full ones wait in clears.
 	sealed, clear           []byte
 	clears                  []byte
 	sealedIndex, clearIndex []block
@@ -28,20 +68,19 @@ type Writer struct {
 	err                     error
 }
 
-// Create begins a file. It is of no effect before Close.
+// Create starts a file. It is no part of the store before Close.
 func (s *Store) Create() (*Writer, error) {
-	name := s.temporary()
-	to, err := s.disk.create(name)
+	u, err := s.unfinished()
 	if err != nil {
-		return nil, fmt.Errorf("create segment: %w", err)
+		return nil, err
 	}
-	w := &Writer{store: s, name: name, to: to, sum: sha256.New()}
+	w := &Writer{unfinished: u}
 	w.write([]byte(headMagic))
 	return w, nil
 }
 
-// Add adds a record, whose parts it does not keep. A record out of order or with
-// parts that are too large is a bug and panics.
+// Add adds a record, whose parts it does not keep. It panics if the record is out of order or a
+// part is too large.
 func (w *Writer) Add(r Record) {
 	if w.foot.records > 0 && r.Sequence <= w.foot.last || len(r.Clear) > ClearMax-sealedLenBytes || len(r.Sealed) > SealedMax {
 		panic(fmt.Sprintf("bug: record %d of %d and %d bytes after %d", r.Sequence, len(r.Clear), len(r.Sealed), w.foot.last))
@@ -67,7 +106,7 @@ func (w *Writer) Add(r Record) {
 	}
 }
 
-// Bytes counts about what the file has by now.
+// Bytes returns about the size of the file so far.
 func (w *Writer) Bytes() int64 {
 	return w.at + int64(len(w.sealed)+len(w.clear)+len(w.clears))
 }
@@ -78,8 +117,7 @@ func (w *Writer) endSealed() {
 	w.sealed = w.sealed[:0]
 }
 
-// endClear puts the block behind those that wait; its offset counts from their
-// beginning until Close.
+// endClear appends the block to clears. Its offset counts from the start of clears until Close.
 func (w *Writer) endClear() {
 	w.clearIndex = append(w.clearIndex, block{w.foot.last, int64(len(w.clears)), uint32(len(w.clear)), crc32.Checksum(w.clear, castagnoli)})
 	w.clears = append(w.clears, w.clear...)
@@ -87,17 +125,13 @@ func (w *Writer) endClear() {
 }
 
 func (w *Writer) write(b []byte) {
-	if w.err != nil {
-		return
+	if w.err == nil {
+		_, w.err = w.unfinished.write(b)
 	}
-	n, err := w.to.Write(b)
-	w.at += int64(n)
-	w.sum.Write(b[:n])
-	w.err = err
 }
 
-// Close ends the file, waits until the disk has it and gives it, opened once. A
-// file without records is a bug and panics. On an error nothing is left.
+// Close finishes the file, waits until the disk has it, and returns it with one reference. It
+// panics if the file has no records. An error leaves no file behind.
 func (w *Writer) Close() (*File, error) {
 	if w.foot.records == 0 {
 		panic("bug: a segment without records")
@@ -117,75 +151,42 @@ func (w *Writer) Close() (*File, error) {
 	w.foot.sealedBlocks, w.foot.clearBlocks = uint32(len(w.sealedIndex)), uint32(len(w.clearIndex))
 	w.write(index)
 	w.write(w.foot.encode())
-	return w.store.finish(w.name, w.to, Hash(w.sum.Sum(nil)), w.err)
+	return w.finish(Hash(w.sum.Sum(nil)), w.err)
 }
 
-// Cancel drops what was written.
-func (w *Writer) Cancel() error {
-	return errors.Join(w.to.Close(), w.store.disk.remove(w.name))
-}
-
-// finish makes a written file one of the store.
-func (s *Store) finish(name string, to writable, h Hash, err error) (*File, error) {
-	if err == nil {
-		err = to.Sync()
-	}
-	err = errors.Join(err, to.Close())
-	if err == nil {
-		var f *File
-		if f, err = s.admit(name, h); err == nil {
-			return f, nil
-		}
-	}
-	return nil, errors.Join(fmt.Errorf("write segment: %w", err), s.disk.remove(name))
-}
-
-// Receiver takes a file that another store has. It is for one goroutine, which ends
-// it by Close or Cancel.
+// Receiver receives a file of another store. It is for one goroutine, which ends it by Close or
+// Cancel.
 type Receiver struct {
-	store *Store
-	want  Ref
-	name  string
-	to    writable
-	sum   hash.Hash
-	at    int64
+	unfinished
+	want Ref
 }
 
-// Receive begins a file whose bytes are known by their hash.
+// Receive starts a file whose hash is known.
 func (s *Store) Receive(want Ref) (*Receiver, error) {
 	if want.Bytes < 0 || want.Bytes > fileBytesMax {
 		return nil, fmt.Errorf("%w: a segment of %d bytes", ErrCorrupt, want.Bytes)
 	}
-	name := s.temporary()
-	to, err := s.disk.create(name)
+	u, err := s.unfinished()
 	if err != nil {
-		return nil, fmt.Errorf("create segment: %w", err)
+		return nil, err
 	}
-	return &Receiver{store: s, want: want, name: name, to: to, sum: sha256.New()}, nil
+	return &Receiver{u, want}, nil
 }
 
-// Write takes the next bytes.
+// Write appends the next bytes.
 func (r *Receiver) Write(b []byte) (int, error) {
 	if r.at+int64(len(b)) > r.want.Bytes {
 		return 0, fmt.Errorf("%w: segment %s has more than %d bytes", ErrCorrupt, r.want.Hash, r.want.Bytes)
 	}
-	n, err := r.to.Write(b)
-	r.at += int64(n)
-	r.sum.Write(b[:n])
-	return n, err
+	return r.write(b)
 }
 
-// Close compares the hash, waits until the disk has the file and gives it, opened
-// once. On an error nothing is left.
+// Close compares the hash, waits until the disk has the file, and returns it with one reference. An
+// error leaves no file behind.
 func (r *Receiver) Close() (*File, error) {
 	var err error
 	if r.at != r.want.Bytes || Hash(r.sum.Sum(nil)) != r.want.Hash {
 		err = fmt.Errorf("%w: %d bytes are not segment %s", ErrCorrupt, r.at, r.want.Hash)
 	}
-	return r.store.finish(r.name, r.to, r.want.Hash, err)
-}
-
-// Cancel drops what was written.
-func (r *Receiver) Cancel() error {
-	return errors.Join(r.to.Close(), r.store.disk.remove(r.name))
+	return r.finish(r.want.Hash, err)
 }

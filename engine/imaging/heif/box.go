@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Bounds on the structure of a file. Phones write tiles of 512 × 512 pixels.
+// Limits of a file's structure. Phones write tiles of 512 × 512 pixels.
 const (
 	boxesMax      = 4096
 	itemsMax      = 4096
@@ -15,8 +15,7 @@ const (
 
 var errBroken = errors.New("its boxes are broken")
 
-// reader takes big-endian values off a slice. After the end it yields zeros, and
-// bad is set.
+// reader reads big-endian values off a slice. After the end it returns zeros and sets bad.
 type reader struct {
 	b   []byte
 	bad bool
@@ -40,7 +39,7 @@ func (r *reader) uint(size int) uint64 {
 	return binary.BigEndian.Uint64(v[:])
 }
 
-// box takes a box (ISO/IEC 14496-12, 4.2).
+// box reads a box (ISO/IEC 14496-12, 4.2).
 func (r *reader) box() (kind string, body []byte) {
 	size := r.uint(4)
 	kind = string(r.take(4))
@@ -70,14 +69,14 @@ func boxes(b []byte, each func(kind string, body []byte) error) error {
 	return nil
 }
 
-// full splits a FullBox's version and flags off.
+// full reads the version and flags of a FullBox.
 func full(body []byte) (version uint8, flags uint32, rest reader) {
 	r := reader{b: body}
 	v := r.uint(4)
 	return uint8(v >> 24), uint32(v & 0xffffff), r
 }
 
-// wide returns 4 if a box of that version has wide identifiers, else 2.
+// wide returns 4 if a box of the version has wide identifiers, else 2.
 func wide(version, from uint8) int {
 	if version >= from {
 		return 4

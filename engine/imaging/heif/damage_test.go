@@ -109,7 +109,7 @@ func TestDamagedPictureIsRefused(t *testing.T) {
 }
 
 // A slice of another kind (ITU-T H.265, table 7-1: reserved) is none to the decoder.
-func TestPictureWithoutASliceIsRefused(t *testing.T) {
+func TestPictureWithoutSliceIsRefused(t *testing.T) {
 	t.Parallel()
 	const reserved, slices = 22 << 1, 4
 	data := fixture(t, "slices.heic")

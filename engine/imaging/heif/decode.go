@@ -11,16 +11,15 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 )
 
-// What a picture may take of memory in the sandbox: the file, some for the program,
-// and for a pixel the decoder's planes, the canvas of the tiles, the planes that
-// are handed out, and what the decoder keeps of each block. Measured: 6 bytes a
-// pixel of 4:2:0.
+// Memory of a picture in the sandbox: the file, memoryFixed for the program, and memoryPixel for
+// each pixel. The last covers the decoder's planes, the canvas of the tiles, the returned planes,
+// and the decoder's notes about blocks. Measured: 6 bytes a pixel of 4:2:0.
 const (
 	memoryFixed = 16 << 20
 	memoryPixel = 24
 )
 
-// Memory returns the bytes that decoding takes at most, of a file of fileBytes.
+// Memory returns the most bytes that decoding a file of fileBytes takes.
 func (h Head) Memory(fileBytes int) int64 {
 	return memoryFixed + int64(fileBytes) + memoryPixel*max(h.Pixels, int64(h.Width)*int64(h.Height))
 }
@@ -31,10 +30,10 @@ type budget struct {
 	err    error
 }
 
-// Allocate is called once.
+// Allocate returns b; wazero calls it once.
 func (b *budget) Allocate(_, _ uint64) experimental.LinearMemory { return b }
 
-// Reallocate returns the first n bytes, nil if there are fewer.
+// Reallocate returns the first n bytes, or nil if there are fewer.
 func (b *budget) Reallocate(n uint64) []byte {
 	if n > uint64(len(b.memory)) {
 		return nil
@@ -42,7 +41,7 @@ func (b *budget) Reallocate(n uint64) []byte {
 	return b.memory[:n]
 }
 
-// Free gives the memory back.
+// Free frees the memory.
 func (b *budget) Free() {
 	b.err = release(b.memory)
 	b.memory = nil
@@ -64,14 +63,14 @@ const (
 	planeAlign = 16
 )
 
-// Decode decodes all of the primary picture of a file of which ReadHead returned h,
-// turned upright as the file says, and hands it to use; its pixels are gone when
-// use returns. A picture that has begun is decoded to its end.
+// Decode decodes the primary picture of a file, for which ReadHead returned h, turned upright as
+// the file says. It passes the picture to use; its pixels are freed when use returns. Once begun,
+// decoding goes on even if ctx ends.
 func Decode(ctx context.Context, data []byte, h Head, use func(image.Image) error) error {
 	return decodeIn(ctx, data, h, h.Memory(len(data)), use)
 }
 
-// decodeIn is Decode with so many bytes of memory.
+// decodeIn is Decode in the given number of bytes.
 func decodeIn(ctx context.Context, data []byte, h Head, bytes int64, use func(image.Image) error) (err error) {
 	s, err := compiled()
 	if err != nil {
@@ -85,7 +84,7 @@ func decodeIn(ctx context.Context, data []byte, h Head, bytes int64, use func(im
 		return fmt.Errorf("reserve memory: %w", err)
 	}
 	b := &budget{memory: memory}
-	// Without the caller's end: a picture that has begun is not stopped.
+	// Without the caller's cancellation: nothing stops a picture that has begun.
 	ctx = experimental.WithMemoryAllocator(context.WithoutCancel(ctx), b)
 	w := newWatch(h.blocks)
 	ctx = context.WithValue(ctx, watchKey{}, w)
@@ -106,7 +105,7 @@ func decodeIn(ctx context.Context, data []byte, h Head, bytes int64, use func(im
 
 // call is one picture's run of the module.
 type call struct {
-	ctx    context.Context // of this run, has the budget
+	ctx    context.Context // of this run; has the budget
 	module api.Module
 }
 
@@ -131,7 +130,7 @@ func (c *call) alloc(n int) (uint32, error) {
 	return at, err
 }
 
-// answers are the numbers that the module's decode writes, in their order.
+// answers are the numbers that the module's decode returns, in their order.
 type answers struct{ width, height, space, chroma, premultiplied uint32 }
 
 func (c *call) decode(data []byte) (image.Image, error) {
@@ -169,7 +168,7 @@ func (c *call) decode(data []byte) (image.Image, error) {
 	return p.image(pix), nil
 }
 
-// run calls the module's decode: for the head alone if out is 0.
+// run calls the module's decode. If out is 0 it reads the head only.
 func (c *call) run(in uint32, n int, at, out uint32) (answers, error) {
 	headOnly := uint64(0)
 	if out == 0 {

@@ -7,33 +7,33 @@ import (
 	"slices"
 )
 
-// Head is what the boxes of a file say of its primary picture.
+// Head is what the boxes of a file say about its primary picture.
 type Head struct {
-	// Width and Height are those of the picture, cropped and turned.
+	// Width and Height are those of the cropped and turned picture.
 	Width, Height int
-	// Pixels are all that a decoder may have to decode for it: tiles with what
-	// they overlap, transparency, and pictures beside it.
+	// Pixels is the most pixels that a decoder may decode for it: tiles with their overlaps,
+	// transparency, and other pictures of the file.
 	Pixels int64
 
-	// end is where the last box ends that the picture needs.
+	// end is the end of the last box that the picture needs.
 	end int
-	// blocks are the coding tree blocks of each coded picture.
+	// blocks are the numbers of coding tree blocks of the coded pictures.
 	blocks []int64
 }
 
-// item is a picture in the file, coded or put together of others.
+// item is a picture in the file, coded or composed of others.
 type item struct {
 	kind       string
 	properties []int // indices from 1
 	parts      []uint32
-	beside     []uint32 // the pictures that it adds something to, as transparency does
+	beside     []uint32 // the pictures that it is auxiliary to, for instance as transparency
 	data       [][]byte
-	used       int64 // by others
+	used       int64 // how many composed pictures contain it
 	unread     bool  // has an essential property of a kind that is not read
 }
 
-// property is one of ipco: a size (ispe), what it is cropped to (clap), a decoder's
-// configuration with the size in it (hvcC), or another.
+// property is one of ipco: a size (ispe), a crop (clap), a decoder's configuration with the coded
+// size (hvcC), or another.
 type property struct {
 	kind          string
 	width, height int64
@@ -50,11 +50,11 @@ type meta struct {
 	primary    uint32
 	items      map[uint32]*item
 	properties []property
-	// needed is where the last byte ends that an item has in the file.
+	// needed is the end of the last byte of an item in the file.
 	needed int
 }
 
-// Is tells a file by its brand.
+// Is recognises a file by its brand.
 func Is(data []byte) bool {
 	if len(data) < 12 || string(data[4:8]) != "ftyp" {
 		return false
@@ -66,10 +66,10 @@ func Is(data []byte) bool {
 	return false
 }
 
-// ReadHead reads the boxes up to the last one that the picture needs; what lies
-// behind it is not looked at. It refuses what a decoder would spend more time on
-// than the picture's size tells: pictures that contain others twice removed,
-// video in place of a picture, coded sizes that are not the announced ones.
+// ReadHead reads the boxes up to the last one that the picture needs, and ignores later ones. It
+// refuses files that would cost a decoder more time than the picture's size suggests: pictures
+// composed of composed pictures, video instead of a picture, coded sizes other than the announced
+// ones.
 func ReadHead(data []byte) (Head, error) {
 	m := &meta{file: data, items: make(map[uint32]*item)}
 	found := false
@@ -134,7 +134,7 @@ func (m *meta) read(body []byte) error {
 	if err != nil {
 		return err
 	}
-	// These two refer to what may stand behind them.
+	// These two refer to items and properties that may come after them.
 	if err := m.readAssociations(associations); err != nil {
 		return err
 	}
@@ -304,7 +304,7 @@ func (m *meta) readLocations(body []byte) error {
 	return nil
 }
 
-// find returns the item's property of a kind, of which it has one.
+// find returns the item's only property of a kind.
 func (m *meta) find(it *item, kind string) (property, error) {
 	var found []property
 	for _, index := range it.properties {
@@ -318,8 +318,8 @@ func (m *meta) find(it *item, kind string) (property, error) {
 	return found[0], nil
 }
 
-// size returns a picture's size after what its properties do to it, in their
-// order (ISO/IEC 23008-12, 6.3).
+// size returns a picture's size after its properties are applied in their order (ISO/IEC 23008-12,
+// 6.3).
 func (m *meta) size(it *item) (Head, error) {
 	if it.unread {
 		return Head{}, errors.New("it has a property that is not read and must not be ignored: save it as JPEG")
@@ -358,18 +358,19 @@ const essential = 0x80
 // no pixel.
 var readProperties = []string{"ispe", "hvcC", "irot", "imir", "clap", "colr", "pixi", "pasp", "auxC", "clli", "mdcv"}
 
-// alphaNames are those of transparency (ISO/IEC 23008-12, 6.6.2.1.1, and the older one of HEVC).
+// alphaNames are the names of transparency (ISO/IEC 23008-12, 6.6.2.1.1, and the older one of
+// HEVC).
 var alphaNames = []string{"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"}
 
-// transparent reports whether an item is the transparency of the primary picture, which the
-// decoder leaves out: it would show colours that are not to be seen.
+// transparent reports whether an item is the transparency of the primary picture. The decoder
+// ignores transparency and would show hidden colours.
 func (m *meta) transparent(it *item) bool {
 	return slices.Contains(it.beside, m.primary) && slices.ContainsFunc(it.properties, func(index int) bool {
 		return index > 0 && m.properties[index-1].alpha
 	})
 }
 
-// head checks the items and sums up what is to be decoded.
+// head checks the items and sums up the pixels to decode.
 func (m *meta) head() (Head, error) {
 	primary := m.items[m.primary]
 	if primary == nil || primary.kind != kindCoded && primary.kind != kindGrid {
@@ -418,8 +419,8 @@ func (m *meta) head() (Head, error) {
 	return h, err
 }
 
-// coded checks a coded picture. The decoder's output has the size that is coded,
-// and is taken to have the announced one.
+// coded checks a coded picture. The decoder returns it in the coded size, which must be the
+// announced one.
 func (m *meta) coded(it *item) (sequence, error) {
 	configuration, err := m.find(it, "hvcC")
 	if err != nil {

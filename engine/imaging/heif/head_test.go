@@ -20,7 +20,7 @@ func fixture(t testing.TB, name string) []byte {
 	return data
 }
 
-func TestTheHeadSaysWhatTheDecoderMakes(t *testing.T) {
+func TestHeadMatchesDecodedPicture(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]heif.Head{
 		"plain.heic":  {Width: 56, Height: 44, Pixels: 64 * 64},
@@ -47,7 +47,7 @@ func TestTheHeadSaysWhatTheDecoderMakes(t *testing.T) {
 	}
 }
 
-func TestAPictureThatNeedsMoreThanItsMemoryFailsAlone(t *testing.T) {
+func TestPictureBeyondMemoryFailsAlone(t *testing.T) {
 	t.Parallel()
 	data := fixture(t, "plain.heic")
 	none := func(image.Image) error { return nil }
@@ -65,7 +65,7 @@ func TestAPictureThatNeedsMoreThanItsMemoryFailsAlone(t *testing.T) {
 	}
 }
 
-func TestTheUsersErrorComesBack(t *testing.T) {
+func TestUseErrorIsReturned(t *testing.T) {
 	t.Parallel()
 	data := fixture(t, "plain.heic")
 	h, err := heif.ReadHead(data)

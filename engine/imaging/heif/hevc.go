@@ -8,8 +8,8 @@ import (
 
 // Kinds of NAL units (ITU-T H.265, table 7-1).
 const (
-	nalCodedMax = 31 // up to here, slices of pictures
-	nalSequence = 33 // sequence parameters, which have the size
+	nalCodedMax = 31 // slices of pictures have the kinds up to this one
+	nalSequence = 33 // sequence parameters, with the size
 
 	hvccHead    = 22
 	blockLogMax = 6 // 64 × 64 samples
@@ -20,16 +20,16 @@ var errHEVC = errors.New("its HEVC parameters are broken")
 
 // sequence holds the sequence parameters of a picture (H.265, 7.3.2.2).
 type sequence struct {
-	// width and height are those that are coded, whole blocks.
+	// width and height are the coded size, whole blocks.
 	width, height int64
-	// shownWidth and shownHeight are those inside the conformance window.
+	// shownWidth and shownHeight are the size of the conformance window.
 	shownWidth, shownHeight int64
-	// blocks are the coding tree blocks.
+	// blocks is the number of coding tree blocks.
 	blocks int64
 }
 
-// readSequence returns the sequence parameters in a decoder's configuration (hvcC;
-// ISO/IEC 14496-15, 8.3.3). libde265 decodes what they say, whatever the boxes announce.
+// readSequence returns the sequence parameters in a decoder's configuration (hvcC; ISO/IEC
+// 14496-15, 8.3.3). libde265 follows these, whatever the boxes announce.
 func readSequence(body []byte) (sequence, error) {
 	r := reader{b: body}
 	r.take(hvccHead - 1)
@@ -109,7 +109,7 @@ func (b *bitReader) levels(layers uint32) {
 	}
 }
 
-// window returns the columns and rows that the conformance window leaves out.
+// window returns how many columns and rows the conformance window leaves out.
 func (b *bitReader) window(chroma uint64) (across, down int64) {
 	if b.bits(1) == 0 {
 		return 0, 0
@@ -120,7 +120,7 @@ func (b *bitReader) window(chroma uint64) (across, down int64) {
 		return 0, 0
 	}
 	across, down = int64(left+right), int64(top+bottom)
-	if chroma == 1 || chroma == 2 { // counted in samples of chroma
+	if chroma == 1 || chroma == 2 { // in chroma samples
 		across *= 2
 	}
 	if chroma == 1 {
@@ -147,8 +147,8 @@ func (b *bitReader) blockLog(layers uint32) uint64 {
 	return 3 + least + more
 }
 
-// onePicture checks that the data of an item, NAL units behind lengths of four
-// bytes, begin one picture and no new sequence.
+// onePicture returns an error unless the data of an item begin exactly one picture and no new
+// sequence. The data are NAL units, each after its length of four bytes.
 func onePicture(data [][]byte) error {
 	var r reader
 	if len(data) == 1 {
@@ -178,14 +178,14 @@ func onePicture(data [][]byte) error {
 	return nil
 }
 
-// bitReader takes bits off a slice, highest first; see reader for its end.
+// bitReader reads bits off a slice, highest first. After the end it returns zeros and sets bad.
 type bitReader struct {
 	b   []byte
 	at  int
 	bad bool
 }
 
-// bits returns the next n bits, of more than 32 the last ones.
+// bits returns the next n bits, or the last 32 of them if n is larger.
 func (b *bitReader) bits(n int) uint32 {
 	var v uint32
 	for range n {
@@ -199,7 +199,7 @@ func (b *bitReader) bits(n int) uint32 {
 	return v
 }
 
-// golomb returns the next number of the code ue(v) (H.265, 9.2).
+// golomb returns the next number in the code ue(v) (H.265, 9.2).
 func (b *bitReader) golomb() uint64 {
 	zeros := 0
 	for b.bits(1) == 0 {

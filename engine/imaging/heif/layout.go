@@ -10,9 +10,8 @@ var (
 	errGrid = errors.New("its parts do not cover it")
 )
 
-// crop is the part that a clean aperture (clap; ISO/IEC 14496-12, 12.1.4.1) leaves of one of a
-// picture's sides: so many pixels, about a place that is moved from the middle by
-// half pixels.
+// crop is what a clean aperture (clap; ISO/IEC 14496-12, 12.1.4.1) leaves of one side of a picture:
+// length pixels, centred halves half pixels off the middle.
 type crop struct {
 	length, halves int64
 }
@@ -34,13 +33,13 @@ func readCrop(body []byte) (across, down crop, err error) {
 	return crop{v[0], v[2]}, crop{v[1], v[3]}, nil
 }
 
-// inside reports whether the crop is pixels of a side of the given length.
+// inside reports whether the crop is whole pixels within a side of the given length.
 func (c crop) inside(side int64) bool {
 	left := side - c.length + c.halves // in half pixels
 	return c.length > 0 && left >= 0 && left%2 == 0 && left/2+c.length <= side
 }
 
-// checkGrid checks that the parts of a grid cover it (ISO/IEC 23008-12, 6.6.2.3.2).
+// checkGrid returns an error unless the parts of a grid cover it (ISO/IEC 23008-12, 6.6.2.3.2).
 func (m *meta) checkGrid(grid *item) error {
 	r := reader{b: bytes.Join(grid.data, nil)}
 	r.uint(1) // version

@@ -4,8 +4,7 @@ package heif
 
 import "syscall"
 
-// reserve returns zeroed memory outside of Go's heap; what is not touched costs
-// nothing.
+// reserve returns zeroed memory outside Go's heap. Untouched pages cost nothing.
 func reserve(n int) ([]byte, error) {
 	return syscall.Mmap(-1, 0, n, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
 }

@@ -6,7 +6,7 @@ import (
 	"image"
 )
 
-// planes is how the module lays a picture out in memory.
+// planes is the layout of a picture in the module's memory.
 type planes struct {
 	answers
 	ratio            image.YCbCrSubsampleRatio
@@ -47,7 +47,7 @@ func (a answers) planes() (planes, error) {
 	return p, nil
 }
 
-// stride returns the samples that libheif keeps for a row of n.
+// stride returns how many samples libheif keeps for a row of n.
 func stride(n int) int { return (max(n, planeLeast) + planeAlign - 1) &^ (planeAlign - 1) }
 
 // image returns the picture over its memory.

@@ -20,17 +20,17 @@ import (
 
 const moduleBytesMax = 16 << 20
 
-// compressed is the module, which the library embeds and does not export. A
-// version that keeps it elsewhere does not link.
+// compressed is the module, which the library embeds and does not export. Linking fails with a
+// version that keeps it elsewhere.
 //
 //go:linkname compressed github.com/gen2brain/heic.heifWasm
 var compressed []byte
 
-// cacheDir is where the compiled module is kept, if not empty.
+// cacheDir is the folder of the compiled module, if not empty.
 var cacheDir string
 
-// KeepIn has the compiled module taken from a folder, or put there. It is called
-// before all else, if at all; who can write there decides what code runs.
+// KeepIn makes dir the cache of the compiled module. It must be called before all other functions.
+// Whoever can write to dir decides which code runs.
 func KeepIn(dir string) { cacheDir = dir }
 
 // sandbox is the compiled module, one for the process.
@@ -39,9 +39,8 @@ type sandbox struct {
 	module  wazero.CompiledModule
 }
 
-// compiled compiles the module at the first call, about a second. Its code does
-// not look at contexts, which would make it six times as slow: what ReadHead
-// admits bounds its time.
+// compiled compiles the module at the first call, which takes about a second. The code does not
+// check contexts, which would make it six times as slow; ReadHead's limits bound its time instead.
 var compiled = sync.OnceValues(func() (*sandbox, error) {
 	z, err := gzip.NewReader(bytes.NewReader(compressed))
 	if err != nil {
@@ -54,7 +53,7 @@ var compiled = sync.OnceValues(func() (*sandbox, error) {
 	if sum := sha256.Sum256(code); hex.EncodeToString(sum[:]) != moduleSum {
 		return nil, errors.New("the HEIC decoder is not the one whose functions are known")
 	}
-	// Not the caller's context: what is compiled outlives it.
+	// Not the caller's context: the compiled module outlives it.
 	ctx := experimental.WithFunctionListenerFactory(context.Background(), experimental.FunctionListenerFactoryFunc(listen))
 	config := wazero.NewRuntimeConfig()
 	if cacheDir != "" {
@@ -75,8 +74,7 @@ var compiled = sync.OnceValues(func() (*sandbox, error) {
 	return &sandbox{runtime: r, module: m}, nil
 })
 
-// Warm compiles the decoder unless that is done, which the first picture would
-// wait for.
+// Warm compiles the decoder, so that the first picture does not wait for it.
 func Warm() error {
 	_, err := compiled()
 	return err

@@ -11,15 +11,15 @@ import (
 // ErrMissing is returned when the library was not found or is not usable.
 var ErrMissing = errors.New("no usable libturbojpeg")
 
-// Pixels is how decoded pixels lie in memory: TurboJPEG's TJPF values.
+// Pixels is the layout of decoded pixels in memory: TurboJPEG's TJPF values.
 type Pixels int32
 
 // The layouts.
 const (
-	// RGB is three bytes a pixel; of grey images, too.
+	// RGB is three bytes a pixel, also for grey images.
 	RGB Pixels = 0
-	// CMYK is four bytes a pixel, as stored: Adobe's files are inverted. Files of
-	// four channels can be decoded in this layout only.
+	// CMYK is four bytes a pixel, as stored: Adobe's files are inverted. Files of four channels
+	// decode to this layout only.
 	CMYK Pixels = 11
 )
 
@@ -38,14 +38,14 @@ const (
 	warning           = 0    // TJERR_WARNING, of tjGetErrorCode
 )
 
-// WarningError is a warning of libjpeg: damage that it could decode past.
+// WarningError is a warning of libjpeg: damage that it decoded past.
 type WarningError struct{ Text string }
 
 func (e *WarningError) Error() string { return e.Text }
 
 // Target is the size and the layout of the decoded pixels.
 type Target struct {
-	// Width and Height are those of the header divided by 1, 2, 4 or 8, rounded up.
+	// Width and Height are the header's divided by 1, 2, 4 or 8, rounded up.
 	Width, Height int
 	Pixels        Pixels
 }
@@ -62,9 +62,8 @@ type Library struct {
 	errorCode      func(handle uintptr) int32
 }
 
-// Open loads the first of the files that can be loaded and has the functions that
-// are needed. A name without a slash is looked for where the system's loader
-// looks. The error wraps ErrMissing and says why each one was refused.
+// Open loads the first usable library of files. The system's loader searches for a name without a
+// slash. The error wraps ErrMissing and says why each file was refused.
 func Open(files ...string) (*Library, error) {
 	var reasons []error
 	for _, name := range files {
@@ -78,14 +77,13 @@ func Open(files ...string) (*Library, error) {
 	return nil, errors.Join(append([]error{ErrMissing}, reasons...)...)
 }
 
-// Name returns the name that the library was found by.
+// Name returns the name that the library was loaded by.
 func (l *Library) Name() string { return l.name }
 
-// Decode decodes data, a JPEG file, into dst, row after row without padding:
-// Width × Height × Pixels.Bytes() bytes. Of chroma it takes the nearest sample,
-// as the standard library does. When it returns nil, this call wrote every one
-// of these bytes; when it returns an error, dst is undefined. A *WarningError is
-// returned for the first damage in the scans, where decoding stops.
+// Decode decodes data, a JPEG file, into dst, row after row without padding: Width × Height ×
+// Pixels.Bytes() bytes. It uses the nearest chroma sample, as the standard library does. If it
+// returns nil, it wrote every one of these bytes; after an error dst is undefined. It stops at the
+// first damage in the scans and returns a *WarningError.
 func (l *Library) Decode(dst []byte, t Target, data []byte) error {
 	n := t.Width * t.Height * t.Pixels.Bytes()
 	if t.Width < 1 || t.Height < 1 || len(dst) < n || len(data) == 0 {
@@ -94,11 +92,10 @@ func (l *Library) Decode(dst []byte, t Target, data []byte) error {
 	return l.decode(dst, t, data)
 }
 
-// DecodeAll is Decode for a file whose only damage follows its last pixel: a
-// warning is no error if all pixels had been written before it. dst has just the
-// room for them. The library does not tell how many rows it wrote, so they are
-// decoded twice, over zeros and over ones: a byte that the library left alone
-// differs. It takes twice as long.
+// DecodeAll is Decode for a file whose only damage follows its last pixel: a warning is no error if
+// all pixels were written before it. dst has exactly the needed size. The library does not report
+// how many rows it wrote. So DecodeAll decodes twice, over zeros and over ones; a byte that the
+// library did not write differs. This takes twice as long.
 func (l *Library) DecodeAll(dst []byte, t Target, data []byte) error {
 	seed := maphash.MakeSeed()
 	var sums [2]uint64
@@ -118,15 +115,15 @@ func (l *Library) DecodeAll(dst []byte, t Target, data []byte) error {
 	return nil
 }
 
-// decode runs the library once. Each call has a handle of its own: a handle keeps
-// settings of the call before, and with them version 3 reads the next header.
+// decode runs the library once, with a new handle. A handle keeps settings of the previous call,
+// and version 3 applies them to the next header.
 func (l *Library) decode(dst []byte, t Target, data []byte) error {
 	h := l.initDecompress()
 	if h == 0 {
 		return errors.New("libturbojpeg has no memory for a decoder")
 	}
 	defer l.destroy(h)
-	// The library keeps the text of a warning for the thread, not for the handle.
+	// The library keeps the text of a warning per thread, not per handle.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	failed := l.decompress(h, unsafe.SliceData(data), uintptr(len(data)), unsafe.SliceData(dst),

@@ -59,7 +59,7 @@ func TestManyGoroutinesDecodeAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-func TestDamageIsRefusedAndNextImageIsRight(t *testing.T) {
+func TestImageAfterDamagedOneIsRight(t *testing.T) {
 	t.Parallel()
 	l, data := open(t), grey(t, 64)
 	dst := make([]byte, 3*64*64)
@@ -116,7 +116,7 @@ func TestDecodeAllForgivesBytesBehindPixels(t *testing.T) {
 	}
 }
 
-func TestATargetWithoutRoomIsRefused(t *testing.T) {
+func TestTargetWithoutRoomIsRefused(t *testing.T) {
 	t.Parallel()
 	l, data := open(t), grey(t, 64)
 	for _, target := range []turbo.Target{{Width: 64, Height: 65}, {Width: 64, Height: 64, Pixels: turbo.CMYK}, {Width: 0, Height: 64}, {Width: -1, Height: -1}} {
@@ -129,7 +129,7 @@ func TestATargetWithoutRoomIsRefused(t *testing.T) {
 	}
 }
 
-func TestALibraryThatIsNotThereOrNotItIsRefused(t *testing.T) {
+func TestUnusableLibraryIsRefused(t *testing.T) {
 	t.Parallel()
 	if _, err := turbo.Open(filepath.Join(t.TempDir(), "libturbojpeg.so.0"), "libc.so.6"); !errors.Is(err, turbo.ErrMissing) {
 		t.Errorf("got %v, want ErrMissing", err)

@@ -49,7 +49,7 @@ func converted(t testing.TB) Result {
 	return made
 }
 
-func TestEmbedderGivesTheBytesThatTheDefaultManifestPins(t *testing.T) {
+func TestEmbedderMatchesDefaultManifest(t *testing.T) {
 	t.Parallel()
 	got := converted(t)
 	m, err := models.Parse(models.Default())
@@ -64,7 +64,8 @@ func TestEmbedderGivesTheBytesThatTheDefaultManifestPins(t *testing.T) {
 	}
 }
 
-func TestEmbedderKeepsThePublishedGraphButForPReluBatchAndLastLayer(t *testing.T) {
+// Only PRelu, batch size and last layer may differ.
+func TestEmbedderKeepsPublishedGraph(t *testing.T) {
 	t.Parallel()
 	before, err := readModel(published(t))
 	if err != nil {
@@ -98,7 +99,8 @@ func TestEmbedderKeepsThePublishedGraphButForPReluBatchAndLastLayer(t *testing.T
 	}
 }
 
-func TestBasisIsOrthonormalAndHoldsTheFirst191SingularVectorsAndTheBias(t *testing.T) {
+// The basis has the first 191 singular vectors and the bias.
+func TestBasisIsOrthonormal(t *testing.T) {
 	t.Parallel()
 	src, made := published(t), converted(t)
 	const rows, cols = 192, 512
@@ -167,9 +169,9 @@ func TestBasisIsOrthonormalAndHoldsTheFirst191SingularVectorsAndTheBias(t *testi
 	}
 }
 
-// TestConvertedModelComputesTheProjectedOutput evaluates small models before and
+// TestConvertedModelComputesProjection evaluates small models before and
 // after: Conv, PRelu, Conv, Reshape on an image of one pixel.
-func TestConvertedModelComputesTheProjectedOutput(t *testing.T) {
+func TestConvertedModelComputesProjection(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -201,7 +203,7 @@ func TestConvertedModelComputesTheProjectedOutput(t *testing.T) {
 	}
 }
 
-func TestEmbedderRefusesModelsOfAnotherForm(t *testing.T) {
+func TestEmbedderRefusesUnknownModels(t *testing.T) {
 	t.Parallel()
 	f := func(want string, dim int, change func(m *model)) {
 		t.Helper()

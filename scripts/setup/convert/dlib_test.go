@@ -140,7 +140,7 @@ func (n plainNet) run(x volumeOf) []float64 {
 	return out
 }
 
-func TestDlibComputesWhatThePublishedNetworkDoes(t *testing.T) {
+func TestDlibEqualsPublishedNetwork(t *testing.T) {
 	t.Parallel()
 	index, data := converttest.Dlib(1)
 	network, err := Dlib(index, data)
@@ -186,7 +186,7 @@ func TestDlibComputesWhatThePublishedNetworkDoes(t *testing.T) {
 	}
 }
 
-func TestDlibRefusesWeightsOfAnotherForm(t *testing.T) {
+func TestDlibRefusesUnknownWeights(t *testing.T) {
 	t.Parallel()
 	index, data := converttest.Dlib(1)
 	f := func(want, index string, data []byte) {

@@ -125,7 +125,8 @@ func cropOf(im image.Image, a, b engine.Point) []float32 {
 	return out
 }
 
-func TestTheConvertedEmbedderGivesTheCoordinatesOfThePublishedOnesOutput(t *testing.T) {
+// The converted embedder returns the coordinates of the published one's output.
+func TestConvertedEmbedderEqualsPublished(t *testing.T) {
 	t.Parallel()
 	n := openNetworks(t)
 	worst, outside := 0.0, 0.0

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-func TestLeftSingularVectorsAreOrthonormalAndDiagonaliseTheMatrix(t *testing.T) {
+// They are orthonormal and diagonalise the matrix.
+func TestLeftSingularVectorsDiagonalise(t *testing.T) {
 	t.Parallel()
 	f := func(rows, cols, rank int, decay float64) {
 		t.Helper()
@@ -53,7 +54,8 @@ func TestLeftSingularVectorsAreOrthonormalAndDiagonaliseTheMatrix(t *testing.T) 
 	f(64, 80, 64, .9)
 }
 
-func TestSingularVectorsHaveTheirLargestElementPositive(t *testing.T) {
+// The largest element of each vector is positive.
+func TestSingularVectorsHaveFixedSigns(t *testing.T) {
 	t.Parallel()
 	a := lowRank(rand.New(rand.NewPCG(5, 6)), layer{rows: 20, cols: 20}, 20, .9)
 	u, _, err := leftSingular(a)
@@ -67,7 +69,8 @@ func TestSingularVectorsHaveTheirLargestElementPositive(t *testing.T) {
 	}
 }
 
-func TestLeftSingularOfNothingIsNothingAndOfNaNAnError(t *testing.T) {
+// An empty matrix has no vectors.
+func TestLeftSingularRefusesNaN(t *testing.T) {
 	t.Parallel()
 	if u, _, err := leftSingular([][]float64{{0, 0}, {0, 0}}); err != nil || len(u) != 0 {
 		t.Errorf("zero matrix: %v, %v; want no vectors", u, err)
@@ -79,9 +82,9 @@ func TestLeftSingularOfNothingIsNothingAndOfNaNAnError(t *testing.T) {
 	}
 }
 
-// TestLeftSingularGivesTheSameBitsOnEveryProcessor pins the bits of one result:
+// TestLeftSingularHasFixedBits pins the bits of one result:
 // the value was made on amd64, and other processors must agree.
-func TestLeftSingularGivesTheSameBitsOnEveryProcessor(t *testing.T) {
+func TestLeftSingularHasFixedBits(t *testing.T) {
 	t.Parallel()
 	// Integers from a PCG, so that nothing but leftSingular computes with floats.
 	rng := rand.New(rand.NewPCG(7, 8))

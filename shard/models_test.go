@@ -17,7 +17,7 @@ func sealedOf(t *testing.T, n int, m id.Model) Event {
 	return e
 }
 
-func TestAProbeOfAnotherModelIsRefused(t *testing.T) {
+func TestProbeOfOtherModelIsRefused(t *testing.T) {
 	t.Parallel()
 	own, other := id.Model{1}, id.Model{2}
 	s := newTestShard(t, 10)
@@ -41,7 +41,7 @@ func TestAProbeOfAnotherModelIsRefused(t *testing.T) {
 	f(other, true)
 }
 
-func TestASliceWithTemplatesOfTwoModelsIsNotSearched(t *testing.T) {
+func TestSliceOfTwoModelsIsNotSearched(t *testing.T) {
 	t.Parallel()
 	key := testKey(t, 1)
 	for name, enter := range map[string]func(s *Shard, e Event){

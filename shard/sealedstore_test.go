@@ -90,7 +90,8 @@ func facesInMemory(s *Shard) (n int) {
 	return n
 }
 
-func TestFacesLeaveTheMemoryAndAreReadFromSegments(t *testing.T) {
+// Afterwards they are read from segments.
+func TestAdoptedFacesLeaveMemory(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 100), testKey(t, 1)
 	var events []Event
@@ -112,7 +113,7 @@ func TestFacesLeaveTheMemoryAndAreReadFromSegments(t *testing.T) {
 	}
 }
 
-func TestASettledShardIsTheSameAfterALoad(t *testing.T) {
+func TestSettledShardSurvivesLoad(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 60), testKey(t, 1)
 	for n := range 50 {
@@ -127,12 +128,12 @@ func TestASettledShardIsTheSameAfterALoad(t *testing.T) {
 	b := frozenInto(t, s, segment.Share)
 	want := s.Freeze()
 	defer want.Release()
-	l, err := loaded(b, s.keep.store)
+	l, err := loaded(b, s.sealed.store)
 	if err != nil {
 		t.Fatal(err)
 	}
 	again := newTestShard(t, 0)
-	again.Keep(s.keep.store)
+	again.Keep(s.sealed.store)
 	again.Replace(l)
 	got := again.Freeze()
 	defer got.Release()
@@ -145,7 +146,7 @@ func TestASettledShardIsTheSameAfterALoad(t *testing.T) {
 	again.Replace(NewLoader(nil)) // lets go of the segments
 }
 
-func TestRecordsThatContradictTheirSegmentsAreRefused(t *testing.T) {
+func TestContradictingRecordsAreRefused(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 60), testKey(t, 1)
 	for n := range 20 {
@@ -180,7 +181,7 @@ func TestRecordsThatContradictTheirSegmentsAreRefused(t *testing.T) {
 		if _, err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		l, err := loaded(b.Bytes(), s.keep.store)
+		l, err := loaded(b.Bytes(), s.sealed.store)
 		if l != nil {
 			l.Close()
 		}
@@ -206,7 +207,7 @@ func TestRecordsThatContradictTheirSegmentsAreRefused(t *testing.T) {
 	f("a segment that is nowhere", segment.ErrMissing, head, slice, segmentRecord{Hash: segment.Hash{1}})
 }
 
-func TestAnAdoptionAfterAReplacementIsOfNoEffect(t *testing.T) {
+func TestAdoptAfterReplaceDoesNothing(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 60), testKey(t, 1)
 	first := put(t, s, newEvent(key, 1, axis(1)))
@@ -216,15 +217,15 @@ func TestAnAdoptionAfterAReplacementIsOfNoEffect(t *testing.T) {
 	if _, err := late.Settle(segment.Share); err != nil {
 		t.Fatal(err)
 	}
-	l, err := loaded(b, s.keep.store)
+	l, err := loaded(b, s.sealed.store)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.Replace(l)
-	before := s.keep.set
+	before := s.sealed.set
 	late.Adopt()
 	late.Release()
-	if s.keep.set != before {
+	if s.sealed.set != before {
 		t.Error("the set of a state that is gone was adopted")
 	}
 	if sealed, ok := s.Sealed(testGallery, first.Subject, first.Event, 0); !ok || !bytes.Equal(sealed, first.Sealed) {
@@ -232,7 +233,8 @@ func TestAnAdoptionAfterAReplacementIsOfNoEffect(t *testing.T) {
 	}
 }
 
-func TestReadersSeeTheirFacesWhileSegmentsComeAndGo(t *testing.T) {
+// Reads go on while segments are adopted, rewritten and collected.
+func TestReadersKeepFacesOfOldSegments(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 400), testKey(t, 1)
 	steady := put(t, s, newEvent(key, 1000, axis(3)))
@@ -266,7 +268,7 @@ func TestReadersSeeTheirFacesWhileSegmentsComeAndGo(t *testing.T) {
 	})
 	beside(func(r *rand.Rand) {
 		frozenInto(t, s, segment.Clean(r.IntN(2)))
-		if err := s.keep.store.Collect(); err != nil {
+		if err := s.sealed.store.Collect(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -285,7 +287,7 @@ func TestReadersSeeTheirFacesWhileSegmentsComeAndGo(t *testing.T) {
 	work.Wait()
 }
 
-func FuzzAnyRowIsAnEntryOrAnError(f *testing.F) {
+func FuzzDecodeRow(f *testing.F) {
 	at := origin{testGallery, 3}
 	e := &entry{sequence: 900, first: 7, time: -4, revision: 2, deleted: true}
 	e.Subject, e.Event, e.Tags = id.Subject{UUID: id.UUID{1}}, id.Event{UUID: id.UUID{2}}, []uint32{1, 1 << 31}
@@ -303,7 +305,7 @@ func FuzzAnyRowIsAnEntryOrAnError(f *testing.F) {
 	})
 }
 
-func TestAClosedShardLetsGoOfItsSegments(t *testing.T) {
+func TestClosedShardReleasesSegments(t *testing.T) {
 	t.Parallel()
 	s, key := newKeptShard(t, 10), testKey(t, 1)
 	put(t, s, newEvent(key, 1, axis(1)))
@@ -315,11 +317,11 @@ func TestAClosedShardLetsGoOfItsSegments(t *testing.T) {
 	hash := set.Parts()[0].File.Ref().Hash
 	v.Adopt()
 	v.Release()
-	if err := s.keep.store.Collect(); err != nil || !s.keep.store.Has(hash) {
+	if err := s.sealed.store.Collect(); err != nil || !s.sealed.store.Has(hash) {
 		t.Fatalf("the shard's segment is gone: %v", err)
 	}
 	s.Close()
-	if err := s.keep.store.Collect(); err != nil || s.keep.store.Has(hash) {
+	if err := s.sealed.store.Collect(); err != nil || s.sealed.store.Has(hash) {
 		t.Errorf("the segment of a closed shard stays: %v", err)
 	}
 }

@@ -1,4 +1,0 @@
-package kernel
-
-// active is the fastest kernel of this processor.
-var active = kernels()[0]

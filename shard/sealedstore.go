@@ -1,0 +1,255 @@
+package shard
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/tidwall/btree"
+
+	"facet/shard/segment"
+)
+
+// In a shard with a store, the sealed faces of its entries don't stay in memory:
+//
+//	Freeze    captures the entries, and the sequences of those that died
+//	Settle    writes the entries that are in no segment yet: a set without the dead
+//	Adopt     drops the faces that are in the set from memory
+//
+// Segments are no part of the state: replicas with equal states have different ones.
+
+// adoptBatch is the number of faces that are dropped in one hold of the lock.
+const adoptBatch = 4096
+
+// sealedStore finds sealed faces in memory and in segments.
+type sealedStore struct {
+	store *segment.Store // nil keeps all faces in memory
+
+	// mu guards set, views, the later of every view, and the sealed of every shared entry. It is
+	// taken after Shard.mu.
+	mu  sync.RWMutex
+	set *segment.Set
+	// views are the views that are not released.
+	views map[*View]struct{}
+}
+
+// Keep sets the store of the shard's segments. It is called before any other method.
+func (s *Shard) Keep(store *segment.Store) { s.sealed.store = store }
+
+// Store returns the store that Keep set, or nil.
+func (s *Shard) Store() *segment.Store { return s.sealed.store }
+
+// read returns the sealed face of an entry, which must not be changed, or nil if it has none. The
+// error wraps segment.ErrMissing if the entry is gone.
+func (ss *sealedStore) read(e *entry) ([]byte, error) {
+	ss.mu.RLock()
+	sealed, set := e.sealed, ss.set
+	if sealed != nil || e.sealedLen == 0 {
+		ss.mu.RUnlock()
+		return sealed, nil
+	}
+	set.Retain()
+	ss.mu.RUnlock()
+	defer set.Release()
+	return set.Sealed(e.sequence)
+}
+
+// current returns the present set, which the caller releases, or nil.
+func (ss *sealedStore) current() *segment.Set {
+	ss.mu.RLock()
+	defer ss.mu.RUnlock()
+	return ss.set.Retain()
+}
+
+// readBy is read with a cursor: it looks in set first, then in the present set. The face is valid
+// until the cursor's next use.
+func (ss *sealedStore) readBy(c *segment.Cursor, set *segment.Set, e *entry) ([]byte, error) {
+	ss.mu.RLock()
+	sealed := e.sealed
+	ss.mu.RUnlock()
+	if sealed != nil || e.sealedLen == 0 {
+		return sealed, nil
+	}
+	sealed, err := set.SealedBy(c, e.sequence)
+	if errors.Is(err, segment.ErrMissing) { // adopted meanwhile
+		return ss.read(e)
+	}
+	return sealed, err
+}
+
+// swap makes set the present one and takes it over. The caller releases the old set after it
+// released Shard.mu, because releasing may wait for the disk.
+func (ss *sealedStore) swap(set *segment.Set) (old *segment.Set) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	old, ss.set = ss.set, set
+	return old
+}
+
+// adopt swaps in the settled set of v and hands it to all views: their entries may lose their faces
+// in memory, and no older set may have them.
+func (ss *sealedStore) adopt(v *View) (old *segment.Set) {
+	set := v.settled.Retain()
+	ss.mu.Lock()
+	for view := range ss.views {
+		view.later = append(view.later, set.Retain())
+	}
+	ss.mu.Unlock()
+	return ss.swap(set)
+}
+
+// open registers a view that reads faces, until close.
+func (ss *sealedStore) open(v *View) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.views == nil {
+		ss.views = make(map[*View]struct{})
+	}
+	ss.views[v] = struct{}{}
+}
+
+func (ss *sealedStore) close(v *View) (later []*segment.Set) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	delete(ss.views, v)
+	later, v.later = v.later, nil
+	return later
+}
+
+// tombstones are the sequences of entries that died, as far as a segment may have them. Shard.mu
+// guards them.
+type tombstones struct {
+	// through is the last sequence that was ever frozen for a store: no segment has a later entry.
+	through uint64
+	dead    []uint64
+	// settled counts the sequences that were removed from dead because an adopted set leaves them
+	// out.
+	settled int
+}
+
+// add notes that an entry died.
+func (t *tombstones) add(sequence uint64) {
+	if sequence <= t.through {
+		t.dead = append(t.dead, sequence)
+	}
+}
+
+func (t *tombstones) addAll(entries *btree.Map[uint64, *entry]) {
+	entries.Scan(func(sequence uint64, _ *entry) bool {
+		t.add(sequence)
+		return sequence < t.through
+	})
+}
+
+// fresh is an entry that no segment has.
+type fresh struct {
+	origin
+	*entry
+}
+
+// Settle writes the entries that no segment has yet, and returns the set with all entries of v,
+// which v owns. Write then refers to that set. The error is the disk's or wraps segment.ErrCorrupt.
+func (v *View) Settle(clean segment.Clean) (*segment.Set, error) {
+	v.collectFresh()
+	var row []byte
+	var unread error
+	records := func(yield func(segment.Record) bool) {
+		for _, f := range v.fresh {
+			var sealed []byte
+			if sealed, unread = v.sealed(f.entry); unread != nil {
+				return
+			}
+			row = appendRow(row[:0], f.origin, f.entry, sealed)
+			if !yield(segment.Record{Sequence: f.sequence, Clear: row, Sealed: sealed}) {
+				return
+			}
+		}
+	}
+	set, built, err := v.shard.sealed.store.Build(v.set, segment.Change{Dead: v.dead, Fresh: records, Clean: clean})
+	if err == nil && unread != nil {
+		set.Release()
+		err = unread
+	}
+	if err != nil {
+		return nil, err
+	}
+	v.settled, v.built = set, built
+	return set, nil
+}
+
+// Built reports what Settle wrote.
+func (v *View) Built() segment.Built { return v.built }
+
+// collectFresh collects the entries of v that no segment has, in order.
+func (v *View) collectFresh() {
+	after := v.set.Last() + 1
+	v.fresh = nil
+	collect := func(at origin, entries *btree.Map[uint64, *entry]) {
+		entries.Ascend(after, func(_ uint64, e *entry) bool {
+			v.fresh = append(v.fresh, fresh{at, e})
+			return true
+		})
+	}
+	for _, sl := range v.slices {
+		collect(origin{sl.head.Gallery, sl.head.Generation}, sl.entries)
+	}
+	for i := range v.fences {
+		// Any generation that the fence keeps out will do.
+		collect(origin{v.fences[i].gallery, v.fences[i].generation - 1}, v.fences[i].remains)
+	}
+	slices.SortFunc(v.fresh, func(a, b fresh) int { return cmp.Compare(a.sequence, b.sequence) })
+}
+
+// sealed returns the sealed face of an entry of v, even if the entry died since. The face is in
+// memory, in the set of v, or in a set adopted after Freeze.
+func (v *View) sealed(e *entry) ([]byte, error) {
+	v.shard.sealed.mu.RLock()
+	sealed, later := e.sealed, v.later
+	v.shard.sealed.mu.RUnlock()
+	if sealed != nil || e.sealedLen == 0 {
+		return sealed, nil
+	}
+	sealed, err := v.set.Sealed(e.sequence)
+	for i := 0; i < len(later) && errors.Is(err, segment.ErrMissing); i++ {
+		sealed, err = later[i].Sealed(e.sequence)
+	}
+	return sealed, err
+}
+
+// Adopt makes the settled set the shard's own and drops its faces from memory. It does nothing if
+// the shard's state was replaced since Freeze. It also does nothing if another view was adopted:
+// the settled set may lack faces that this dropped from memory.
+func (v *View) Adopt() {
+	s := v.shard
+	s.mu.Lock()
+	if s.state != v.state || s.sealed.set != v.set || v.settled == nil {
+		s.mu.Unlock()
+		return
+	}
+	if t := s.state.tombstones; v.deadEnd > t.settled {
+		t.dead = slices.Clone(t.dead[v.deadEnd-t.settled:])
+		t.settled = v.deadEnd
+	}
+	old := s.sealed.adopt(v)
+	s.mu.Unlock()
+	old.Release()
+	for batch := range slices.Chunk(v.fresh, adoptBatch) {
+		s.sealed.mu.Lock()
+		for _, f := range batch {
+			f.sealed = nil
+		}
+		s.sealed.mu.Unlock()
+	}
+	v.fresh = nil
+}
+
+// Release releases the segments. v is not used after it.
+func (v *View) Release() {
+	for _, set := range v.shard.sealed.close(v) {
+		set.Release()
+	}
+	v.set.Release()
+	v.settled.Release()
+	v.set, v.settled, v.fresh = nil, nil, nil
+}
