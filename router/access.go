@@ -29,7 +29,7 @@ const keysMax = 10_000
 // AccessKey looks up the pair that signs a request. An unknown one is NotFound,
 // and only said after meta's leader was asked.
 func (r *accessRequests) AccessKey(ctx context.Context, accessKey string) (AccessKey, error) {
-	rec, err := confirmed(ctx, r.cluster, func() (metafsm.AccessKey, bool) { return r.groups.Meta().AccessKey(accessKey) })
+	rec, err := confirmedLookup(ctx, r.cluster, func() (metafsm.AccessKey, bool) { return r.groups.Meta().AccessKey(accessKey) })
 	if err != nil {
 		return AccessKey{}, err
 	}
@@ -44,7 +44,7 @@ func (r *accessRequests) AccessKey(ctx context.Context, accessKey string) (Acces
 // or another tenant's is Forbidden.
 func (r *accessRequests) Access(ctx context.Context, tenant id.Tenant, apiKey string) (Access, error) {
 	macs := r.master.MACs(purposeAPIKey, []byte(apiKey)) // two while the cluster's key is being replaced
-	app, err := confirmed(ctx, r.cluster, func() (app metafsm.Application, ok bool) {
+	app, err := confirmedLookup(ctx, r.cluster, func() (app metafsm.Application, ok bool) {
 		for i := 0; i < len(macs) && !ok; i++ {
 			app, ok = r.groups.Meta().ApplicationByMAC(macs[i])
 		}
@@ -89,10 +89,10 @@ func (s *syncedAt) age() time.Duration {
 	return trustMax
 }
 
-// confirmed looks something up in this node's replica of meta. The replica catches
+// confirmedLookup looks something up in this node's replica of meta. The replica catches
 // up with meta's leader before it says that something does not exist, and before
 // it says that it does if it has not for trustMax.
-func confirmed[T any](ctx context.Context, r *cluster, look func() (T, bool)) (T, error) {
+func confirmedLookup[T any](ctx context.Context, r *cluster, look func() (T, bool)) (T, error) {
 	age := r.synced.age()
 	if age < trustMax || mutant.RevokedStays {
 		if rec, ok := look(); ok {
@@ -121,7 +121,7 @@ func (r *cluster) SyncMeta(ctx context.Context) error { return r.sync.Join(ctx) 
 // before the call.
 func (r *cluster) syncMeta(ctx context.Context) error {
 	began := time.Now()
-	index, err := calls.Ask(ctx, r.calls, metaIndex, id.Meta, struct{}{})
+	index, err := calls.CallLeader(ctx, r.calls, metaIndex, id.Meta, struct{}{})
 	if err != nil {
 		return err
 	}
@@ -160,10 +160,10 @@ func (r *cluster) enrolment(access Access) (enrolment, metafsm.Application, erro
 	return g, app, nil
 }
 
-// located is enrolment for what lies on a shard, and fails with missing if the gallery
+// enrolmentAt is enrolment for what lies on a shard, and fails with missing if the gallery
 // does not lie there: the shard comes from an id that the caller brought. This node may
 // not have heard of the gallery's growth, and catches up with meta before it says so.
-func (r *cluster) located(ctx context.Context, access Access, at id.Shard, missing func() error) (enrolment, metafsm.Application, error) {
+func (r *cluster) enrolmentAt(ctx context.Context, access Access, at id.Shard, missing func() error) (enrolment, metafsm.Application, error) {
 	g, app, err := r.enrolment(access)
 	if err != nil || g.holds(at) {
 		return g, app, err

@@ -39,13 +39,13 @@ func notFound() (int, bool) { return 0, false }
 func TestSteadyLookUpsWaitForNothingAndCostTwoRoundsASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBeliever()
-		if _, err := confirmed(t.Context(), &b.cluster, found); err != nil || b.rounds.Load() != 1 {
+		if _, err := confirmedLookup(t.Context(), &b.cluster, found); err != nil || b.rounds.Load() != 1 {
 			t.Fatalf("the first look-up: %v, %d rounds, want 1", err, b.rounds.Load())
 		}
 		for range 10_000 {
 			time.Sleep(time.Millisecond)
 			start := time.Now()
-			if _, err := confirmed(t.Context(), &b.cluster, found); err != nil || time.Since(start) > 0 {
+			if _, err := confirmedLookup(t.Context(), &b.cluster, found); err != nil || time.Since(start) > 0 {
 				t.Fatalf("a look-up waited %v: %v", time.Since(start), err)
 			}
 		}
@@ -59,20 +59,20 @@ func TestSteadyLookUpsWaitForNothingAndCostTwoRoundsASecond(t *testing.T) {
 func TestWhatIsFoundIsNotTrustedWithoutMetasLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBeliever()
-		if _, err := confirmed(t.Context(), &b.cluster, found); err != nil {
+		if _, err := confirmedLookup(t.Context(), &b.cluster, found); err != nil {
 			t.Fatal(err)
 		}
 		b.cut.Store(true)
 		synced := time.Now().Add(-10 * time.Millisecond) // when that round began
 		for time.Since(synced) < 4*time.Second {
-			_, err := confirmed(t.Context(), &b.cluster, found)
+			_, err := confirmedLookup(t.Context(), &b.cluster, found)
 			if age := time.Since(synced); age < trustMax && err != nil || age >= trustMax+10*time.Millisecond && !errors.Is(err, errCutOff) {
 				t.Fatalf("%v after the last contact: %v", age, err)
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
 		b.cut.Store(false)
-		if _, err := confirmed(t.Context(), &b.cluster, found); err != nil {
+		if _, err := confirmedLookup(t.Context(), &b.cluster, found); err != nil {
 			t.Errorf("with the leader back: %v", err)
 		}
 		b.sync.Close()
@@ -83,7 +83,7 @@ func TestWhatIsNotFoundIsAlwaysConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBeliever()
 		for n := range int64(3) {
-			if _, err := confirmed(t.Context(), &b.cluster, notFound); KindOf(err) != NotFound || b.rounds.Load() != n+1 {
+			if _, err := confirmedLookup(t.Context(), &b.cluster, notFound); KindOf(err) != NotFound || b.rounds.Load() != n+1 {
 				t.Errorf("%v after %d rounds, want NotFound after %d", err, b.rounds.Load(), n+1)
 			}
 		}
@@ -95,7 +95,7 @@ func TestWhatIsNotFoundIsAlwaysConfirmed(t *testing.T) {
 func BenchmarkConfirmed(b *testing.B) {
 	r := newBeliever()
 	for b.Loop() {
-		if _, err := confirmed(b.Context(), &r.cluster, found); err != nil {
+		if _, err := confirmedLookup(b.Context(), &r.cluster, found); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -19,11 +19,11 @@ const replaceRounds = 16
 // RegisterEvent enrols a further face of a subject. An unknown subject is
 // NotFound; a retry with the same Write gets the first answer.
 func (r *subjectRequests) RegisterEvent(ctx context.Context, e Enrolment) (Registered, error) {
-	g, app, err := r.located(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
+	g, app, err := r.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Registered{}, err
 	}
-	face, tags, err := r.enrolled(ctx, g, app.MinimumQuality, e.Image, e.Tags)
+	face, tags, err := r.extractEnrolment(ctx, g, app.MinimumQuality, e.Image, e.Tags)
 	if err != nil {
 		return Registered{}, err
 	}
@@ -46,11 +46,11 @@ func (r *subjectRequests) UpdateEvent(ctx context.Context, e Enrolment) (Registe
 }
 
 func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool) (Registered, error) {
-	g, app, err := r.located(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
+	g, app, err := r.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Registered{}, err
 	}
-	face, tags, err := r.enrolled(ctx, g, app.MinimumQuality, e.Image, e.Tags)
+	face, tags, err := r.extractEnrolment(ctx, g, app.MinimumQuality, e.Image, e.Tags)
 	if err != nil {
 		return Registered{}, err
 	}
@@ -68,7 +68,7 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 	for range replaceRounds {
 		ref := faceRef(g, e.Subject, target.Event)
 		ref.Revision = target.Revision
-		a, err := calls.Ask(ctx, r.calls, shardReplace, e.Subject.Shard(), shardfsm.ReplaceEvent{
+		a, err := calls.CallLeader(ctx, r.calls, shardReplace, e.Subject.Shard(), shardfsm.ReplaceEvent{
 			Gallery: g.ID, Generation: g.Generation, Op: e.Write.Operation, Request: e.Write.Request, Keyed: e.Write.Keyed,
 			Subject: e.Subject, Event: target.Event, Time: time.Now().UnixMilli(), Tags: tags, KeepTags: e.Tags == nil,
 			Sealed: shard.SealFace(key, ref, face), Revision: target.Revision, Oldest: oldest,
@@ -77,7 +77,7 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 			return Registered{}, err
 		}
 		if a.Status != shardfsm.Moved {
-			return r.registered(g, key, a, face)
+			return r.registeredAnswer(g, key, a, face)
 		}
 		target = shard.Active{Event: a.Event, Revision: a.Revision}
 	}
@@ -87,7 +87,7 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 // target gives the event to replace and the revision that the replacement makes;
 // an unknown one has revision 1, as the first replacement of any event.
 func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, oldest bool) (shard.Active, error) {
-	events, err := calls.Ask(ctx, r.calls, shardEvents, e.Subject.Shard(), eventsQuery{g.ID, g.Generation, e.Subject})
+	events, err := calls.CallLeader(ctx, r.calls, shardEvents, e.Subject.Shard(), eventsQuery{g.ID, g.Generation, e.Subject})
 	if err != nil {
 		return shard.Active{}, err
 	}
@@ -99,9 +99,9 @@ func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, 
 	return shard.Active{Event: e.Event, Revision: 1}, nil
 }
 
-// enrolled gives the one face of an image, good enough to be enrolled, and the
+// extractEnrolment gives the one face of an image, good enough to be enrolled, and the
 // identities of tags. Unknown tags are told before any work on the face.
-func (r *subjectRequests) enrolled(ctx context.Context, g enrolment, qualityMin float64, image []byte, names []string) (engine.Face, []uint32, error) {
+func (r *subjectRequests) extractEnrolment(ctx context.Context, g enrolment, qualityMin float64, image []byte, names []string) (engine.Face, []uint32, error) {
 	tags, err := r.tags(ctx, g, names)
 	if err != nil {
 		return engine.Face{}, nil, err
@@ -113,11 +113,11 @@ func (r *subjectRequests) enrolled(ctx context.Context, g enrolment, qualityMin 
 // Events gives the ids of a subject's active events in order of registration. An
 // unknown subject is NotFound.
 func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.Subject) ([]id.Event, error) {
-	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
+	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return nil, err
 	}
-	events, err := calls.Ask(ctx, r.calls, shardEvents, subject.Shard(), eventsQuery{g.ID, g.Generation, subject})
+	events, err := calls.CallLeader(ctx, r.calls, shardEvents, subject.Shard(), eventsQuery{g.ID, g.Generation, subject})
 	if err != nil {
 		return nil, err
 	}
@@ -134,23 +134,23 @@ func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.
 // UnregisterEvent removes one event; the last one removes its subject. An unknown
 // subject, and an event that is not the subject's, are NotFound.
 func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, subject id.Subject, event id.Event) error {
-	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
+	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return err
 	}
 	var op id.Operation // this call's own, as in Unregister
 	mustRandom(op[:])
-	a, err := calls.Ask(ctx, r.calls, shardRemove, subject.Shard(), shardfsm.RemoveEvent{
+	a, err := calls.CallLeader(ctx, r.calls, shardRemove, subject.Shard(), shardfsm.RemoveEvent{
 		Gallery: g.ID, Generation: g.Generation, Op: op, Subject: subject, Event: event, Time: time.Now().UnixMilli(),
 	})
 	if err != nil {
 		return err
 	}
-	return refused(a.Status)
+	return writeError(a.Status)
 }
 
-// refused gives the error that a shard's refusal of a write is, nil for none.
-func refused(s shardfsm.Status) error {
+// writeError gives the error that a shard's refusal of a write is, nil for none.
+func writeError(s shardfsm.Status) error {
 	switch s {
 	case shardfsm.Done, shardfsm.Replayed:
 		return nil
@@ -181,7 +181,7 @@ type eventsQuery struct {
 }
 
 var shardEvents = method[eventsQuery, []shard.Active]{Name: "shard.events", Run: func(ctx context.Context, r *Router, group id.Shard, q eventsQuery) ([]shard.Active, error) {
-	s, err := r.read(ctx, group)
+	s, err := r.leaderState(ctx, group)
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ var shardEvents = method[eventsQuery, []shard.Active]{Name: "shard.events", Run:
 }}
 
 var shardReplace = method[shardfsm.ReplaceEvent, shardfsm.RegisterAnswer]{Name: "shard.replace", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.ReplaceEvent) (shardfsm.RegisterAnswer, error) {
-	g, _, err := r.lead(group)
+	g, _, err := r.localReplica(group)
 	if err != nil {
 		return shardfsm.RegisterAnswer{}, err
 	}
@@ -199,7 +199,7 @@ var shardReplace = method[shardfsm.ReplaceEvent, shardfsm.RegisterAnswer]{Name: 
 }}
 
 var shardRemove = method[shardfsm.RemoveEvent, shardfsm.UnregisterAnswer]{Name: "shard.remove", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.RemoveEvent) (shardfsm.UnregisterAnswer, error) {
-	g, _, err := r.lead(group)
+	g, _, err := r.localReplica(group)
 	if err != nil {
 		return shardfsm.UnregisterAnswer{}, err
 	}

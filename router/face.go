@@ -52,13 +52,13 @@ func (r *faceRequests) VerifyFace(ctx context.Context, face, probe []byte) (Veri
 	if err != nil {
 		return Verification{}, err
 	}
-	return verified(r.table.Score(score.Dot(a.Template, b.Template)), ThresholdDefault)
+	return atThreshold(r.table.Score(score.Dot(a.Template, b.Template)), ThresholdDefault)
 }
 
 // VerifySubject compares the probe with each active event of a subject and takes
 // the best. Below the application's verify threshold the error is NotVerified.
 func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject id.Subject, image []byte) (Verification, error) {
-	g, app, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
+	g, app, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Verification{}, err
 	}
@@ -66,7 +66,7 @@ func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject
 	if err != nil {
 		return Verification{}, err
 	}
-	best, err := calls.Ask(ctx, r.calls, shardBest, subject.Shard(), bestQuery{
+	best, err := calls.CallLeader(ctx, r.calls, shardBest, subject.Shard(), bestQuery{
 		Gallery: g.ID, Generation: g.Generation, Subject: subject, Probe: probe.Template, Model: probe.Model,
 	})
 	if err != nil {
@@ -75,10 +75,10 @@ func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject
 	if !best.Known {
 		return Verification{}, subjectNotFound()
 	}
-	return verified(best.Score, app.VerifyThreshold)
+	return atThreshold(best.Score, app.VerifyThreshold)
 }
 
-func verified(score, threshold int) (Verification, error) {
+func atThreshold(score, threshold int) (Verification, error) {
 	if score < threshold {
 		return Verification{Score: score}, &Error{
 			Kind: NotVerified, Reason: ReasonNotVerified, Score: score,

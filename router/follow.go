@@ -19,14 +19,14 @@ const pointWait = 250 * time.Millisecond
 // in time.
 var errBehind = &Error{Kind: Unavailable, Message: "a replica is behind; try again", RetryAfter: calls.RetryLater}
 
-// readAny is read on any replica.
+// readAny is leaderState on any replica.
 func (r *cluster) readAny(ctx context.Context, group id.Shard) (*shard.Shard, error) {
-	g, s, err := r.lead(group)
+	g, s, err := r.localReplica(group)
 	if err != nil {
 		return nil, err
 	}
 	if leader, known := g.Leader(); !known || leader == r.peers.Self() || mutant.FollowerRead {
-		return r.read(ctx, group) // it says whether this replica leads
+		return r.leaderState(ctx, group) // it says whether this replica leads
 	}
 	return s, r.follow(group).Join(ctx)
 }
@@ -56,7 +56,7 @@ func (r *cluster) catchUp(ctx context.Context, group id.Shard) error {
 	}
 	wait, cancel := context.WithTimeout(ctx, pointWait)
 	defer cancel()
-	p, err := calls.At(wait, r.calls, groupPoint, group, leader, struct{}{})
+	p, err := calls.CallMember(wait, r.calls, groupPoint, group, leader, struct{}{})
 	if err == nil {
 		err = g.WaitPoint(wait, p)
 	}

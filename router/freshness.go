@@ -21,10 +21,10 @@ func outdated(err error) error {
 	return err
 }
 
-// whole does a read over all shards of a gallery. When a shard says that the list
+// withFreshShards does a read over all shards of a gallery. When a shard says that the list
 // of shards is old, this node catches up with meta and the read begins anew: it
 // never misses what lies on a shard that it did not know.
-func whole[T any](ctx context.Context, r *cluster, g enrolment, read func(enrolment) (T, error)) (T, error) {
+func withFreshShards[T any](ctx context.Context, r *cluster, g enrolment, read func(enrolment) (T, error)) (T, error) {
 	var err error
 	for range outdatedMax {
 		var out T

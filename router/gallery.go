@@ -26,7 +26,7 @@ const (
 // within the tenant: another creation is Duplicate, with the API key of the
 // gallery's oldest application in the message.
 func (r *galleryRequests) CreateGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
-	return wrapped(func() (Gallery, error) { return r.createGallery(ctx, tenant, w, n) })
+	return withRotationRetry(func() (Gallery, error) { return r.createGallery(ctx, tenant, w, n) })
 }
 
 func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
@@ -166,7 +166,7 @@ func (r *galleryRequests) counts(ctx context.Context, galleries []metafsm.Galler
 
 // CreateApplication makes an application of one of the tenant's galleries.
 func (r *galleryRequests) CreateApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
-	return wrapped(func() (Application, error) { return r.createApplication(ctx, tenant, w, n) })
+	return withRotationRetry(func() (Application, error) { return r.createApplication(ctx, tenant, w, n) })
 }
 
 func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
@@ -271,7 +271,7 @@ func stamped(w Write) metafsm.Write {
 // proposeMeta commits a command in meta, here or at its leader.
 func proposeMeta[C, A any](ctx context.Context, r *cluster, op command.Op[C, A], c C) (A, error) {
 	var none A
-	raw, err := calls.Ask(ctx, r.calls, metaPropose, id.Meta, op.Encode(c))
+	raw, err := calls.CallLeader(ctx, r.calls, metaPropose, id.Meta, op.Encode(c))
 	if err != nil {
 		return none, err
 	}

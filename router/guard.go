@@ -16,12 +16,12 @@ import (
 // its pending face away and then did not go on.
 const guardRounds = 8
 
-// guarded lets a pending face become active unless the gallery knows the person:
+// activateUnlessKnown lets a pending face become active unless the gallery knows the person:
 // then it is Duplicate. Pending faces of others are searched, too, so that of two
 // registrations of one person at once, on different shards, one sees the other: the
 // smaller id goes on, after it has withdrawn its rival. claim is what the shard
 // called the pending face; UnknownEvent says that it was withdrawn since.
-func (r *subjectRequests) guarded(ctx context.Context, p placement, claim uint64) (registerAnswer, error) {
+func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, claim uint64) (registerAnswer, error) {
 	known, rivals, err := r.matches(ctx, p)
 	if err != nil {
 		return registerAnswer{}, err
@@ -34,7 +34,7 @@ func (r *subjectRequests) guarded(ctx context.Context, p placement, claim uint64
 			known = &rival
 			continue
 		}
-		a, err := calls.Ask(ctx, r.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
+		a, err := calls.CallLeader(ctx, r.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
 		if err != nil {
 			return registerAnswer{}, err
 		}
@@ -43,12 +43,12 @@ func (r *subjectRequests) guarded(ctx context.Context, p placement, claim uint64
 		}
 	}
 	if known != nil {
-		if _, err := calls.Ask(ctx, r.calls, shardWithdraw, p.home, withdrawal(p, p.subject, p.event())); err != nil {
+		if _, err := calls.CallLeader(ctx, r.calls, shardWithdraw, p.home, withdrawal(p, p.subject, p.event())); err != nil {
 			return registerAnswer{}, err
 		}
 		return registerAnswer{}, Errorf(Duplicate, "", "this person is enrolled already, as subject %s", known.Subject)
 	}
-	return calls.Ask(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
+	return calls.CallLeader(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
 		Gallery: p.gallery.ID, Generation: p.gallery.Generation,
 		Op: p.write.Operation, Request: p.write.Request, Keyed: p.write.Keyed,
 		Subject: p.subject, Event: p.event(), Claim: claim, Time: onTime(0),
@@ -64,7 +64,7 @@ func eventBytes(p placement) []byte {
 // that do.
 func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shard.Hit, rivals []shard.Hit, err error) {
 	for _, pending := range []bool{true, false} {
-		lists, err := whole(ctx, r.cluster, p.gallery, func(g enrolment) ([][]shard.Hit, error) {
+		lists, err := withFreshShards(ctx, r.cluster, p.gallery, func(g enrolment) ([][]shard.Hit, error) {
 			return calls.Scatter(ctx, r.calls, shardSearch, g.shards, searchQuery{
 				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: p.face.Template, Model: p.face.Model,
 				Threshold: p.application.GuardThreshold, Limit: SearchLimitMax, BySubject: true, Pending: pending,
@@ -92,7 +92,7 @@ func withdrawal(p placement, subject id.Subject, event id.Event) shardfsm.Withdr
 }
 
 var shardActivate = method[shardfsm.Activate, registerAnswer]{Name: "shard.activate", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Activate) (registerAnswer, error) {
-	g, _, err := r.lead(group)
+	g, _, err := r.localReplica(group)
 	if err != nil {
 		return registerAnswer{}, err
 	}
@@ -101,7 +101,7 @@ var shardActivate = method[shardfsm.Activate, registerAnswer]{Name: "shard.activ
 }}
 
 var shardWithdraw = method[shardfsm.Withdraw, shardfsm.WithdrawAnswer]{Name: "shard.withdraw", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Withdraw) (shardfsm.WithdrawAnswer, error) {
-	g, _, err := r.lead(group)
+	g, _, err := r.localReplica(group)
 	if err != nil {
 		return shardfsm.WithdrawAnswer{}, err
 	}

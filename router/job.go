@@ -99,7 +99,7 @@ func (r *jobRequests) BulkRegister(ctx context.Context, b BulkRegistration) (id.
 	if err != nil {
 		return id.Batch{}, err
 	}
-	return whole(ctx, r.cluster, g, func(g enrolment) (id.Batch, error) { return r.beginJob(ctx, g, key, b, items) })
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (id.Batch, error) { return r.beginJob(ctx, g, key, b, items) })
 }
 
 // beginJob begins a job, or goes on with the one that an earlier try began, until it
@@ -231,9 +231,9 @@ func (r *jobRequests) bulkName(ctx context.Context, g enrolment, op id.Operation
 		var known bool
 		var err error
 		if home := earlier.Batch.Shard(); r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
-			known, err = calls.Ask(ctx, r.calls, jobKnows, home, jobKnowsQuery{earlier, g.Epoch})
+			known, err = calls.CallLeader(ctx, r.calls, jobKnows, home, jobKnowsQuery{earlier, g.Epoch})
 		} else {
-			known, err = calls.Ask(ctx, r.calls, jobKnown, home, earlier)
+			known, err = calls.CallLeader(ctx, r.calls, jobKnown, home, earlier)
 		}
 		if err != nil || known {
 			return earlier, err
@@ -244,7 +244,7 @@ func (r *jobRequests) bulkName(ctx context.Context, g enrolment, op id.Operation
 
 // bulkAsk carries out a command on a job and turns a refusal into an error.
 func bulkAsk[Q any](ctx context.Context, r *cluster, m method[Q, shardfsm.JobAnswer], home id.Shard, q Q) (shardfsm.JobAnswer, error) {
-	a, err := calls.Ask(ctx, r.calls, m, home, q)
+	a, err := calls.CallLeader(ctx, r.calls, m, home, q)
 	if err != nil {
 		return a, err
 	}
@@ -256,7 +256,7 @@ func bulkAsk[Q any](ctx context.Context, r *cluster, m method[Q, shardfsm.JobAns
 	case shardfsm.UnknownJob, shardfsm.JobItemsMissing:
 		return a, &Error{Kind: Unavailable, Message: "the job was not begun in time; try again", RetryAfter: calls.RetryLater}
 	default:
-		return a, refused(a.Status)
+		return a, writeError(a.Status)
 	}
 }
 
@@ -267,7 +267,7 @@ func (r *jobRequests) BulkProgress(ctx context.Context, access Access, batch id.
 	if !ok {
 		return BulkPage{}, Errorf(InvalidRequest, "", "this is no paging id of the job")
 	}
-	g, _, err := r.located(ctx, access, batch.Shard(), batchNotFound)
+	g, _, err := r.enrolmentAt(ctx, access, batch.Shard(), batchNotFound)
 	if err != nil {
 		return BulkPage{}, err
 	}
@@ -276,8 +276,8 @@ func (r *jobRequests) BulkProgress(ctx context.Context, access Access, batch id.
 		return BulkPage{}, err
 	}
 	name := shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
-	a, err := whole(ctx, r.cluster, g, func(enrolment) (jobPageAnswer, error) {
-		return calls.Ask(ctx, r.calls, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: BulkPageMax})
+	a, err := withFreshShards(ctx, r.cluster, g, func(enrolment) (jobPageAnswer, error) {
+		return calls.CallLeader(ctx, r.calls, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: BulkPageMax})
 	})
 	switch {
 	case err != nil:

@@ -84,7 +84,7 @@ type jobKnowsQuery struct {
 // jobKnows tells whether a shard has a batch. If not, a first try that is still under
 // way by an earlier epoch will be refused: the shard learns of the epoch.
 var jobKnows = method[jobKnowsQuery, bool]{Name: "job.knows", Run: func(ctx context.Context, r *Router, group id.Shard, q jobKnowsQuery) (bool, error) {
-	if _, err := r.widened(ctx, group, shardfsm.Widen{Gallery: q.Name.Gallery, Generation: q.Name.Generation, Epoch: q.Epoch}); err != nil {
+	if _, err := r.widenedState(ctx, group, shardfsm.Widen{Gallery: q.Name.Gallery, Generation: q.Name.Generation, Epoch: q.Epoch}); err != nil {
 		return false, err
 	}
 	_, book, err := r.jobs(group)
@@ -125,7 +125,7 @@ var jobPage = method[jobPageQuery, jobPageAnswer]{Name: "job.page", Run: func(ct
 		return jobPageAnswer{}, err
 	}
 	// A fence drops a deleted gallery's jobs; who does not know of it must be told.
-	if _, s, err := r.lead(group); err != nil {
+	if _, s, err := r.localReplica(group); err != nil {
 		return jobPageAnswer{}, err
 	} else if err := s.Check(q.Name.Gallery, q.Name.Generation); err != nil {
 		return jobPageAnswer{}, outdated(err)

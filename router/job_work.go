@@ -61,11 +61,11 @@ func (r *jobRequests) Idle(shard id.Shard) bool {
 
 // TakePiece asks a shard's leader for a part of a job; nil when there is no work.
 func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Piece, error) {
-	a, err := calls.Ask(ctx, r.calls, jobTake, shard, uint32(n))
+	a, err := calls.CallLeader(ctx, r.calls, jobTake, shard, uint32(n))
 	if err != nil || a.Lease == 0 {
 		return nil, err
 	}
-	g, err := confirmed(ctx, r.cluster, func() (enrolment, bool) { return r.gallery(a.Name.Gallery) })
+	g, err := confirmedLookup(ctx, r.cluster, func() (enrolment, bool) { return r.gallery(a.Name.Gallery) })
 	if KindOf(err) == NotFound || err == nil && g.Generation != a.Name.Generation {
 		return nil, nil // the gallery was deleted; its shards will hear of it
 	}
@@ -95,7 +95,7 @@ func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Pi
 // large job does not use up what a shard can remember; after that the subject
 // itself, whose id follows from the operation, stands in the way of a second one.
 func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (Registered, error) {
-	if _, err := confirmed(ctx, r.cluster, func() (struct{}, bool) {
+	if _, err := confirmedLookup(ctx, r.cluster, func() (struct{}, bool) {
 		_, ok := r.groups.Meta().Application(t.access.Application)
 		return struct{}{}, ok
 	}); err != nil {
@@ -113,7 +113,7 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (R
 		return Registered{}, err
 	}
 	op := itemOperation(t.batch, t.index)
-	return whole(ctx, r.cluster, g, func(g enrolment) (Registered, error) {
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (Registered, error) {
 		home, err := r.home(ctx, g, op)
 		if err != nil {
 			return Registered{}, err
@@ -155,7 +155,7 @@ func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult
 		out.Sealed = job.SealOutcome(key, jobName(p.name), res.Task.index, o)
 		q.Finish.Results = append(q.Finish.Results, out)
 	}
-	a, err := calls.Ask(ctx, r.calls, jobFinish, p.shard, q)
+	a, err := calls.CallLeader(ctx, r.calls, jobFinish, p.shard, q)
 	return a.Held, err
 }
 

@@ -110,7 +110,7 @@ func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, role Role
 		ID: accessKeyPrefix + randomText(accessKeyLength), Secret: randomText(secretKeyLength),
 		Tenant: tenant, Role: role,
 	}
-	a, err := calls.Ask(ctx, r.calls, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: metafsm.AccessKey{
+	a, err := calls.CallLeader(ctx, r.calls, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: metafsm.AccessKey{
 		ID: key.ID, Tenant: tenant, Role: metafsm.Role(role), Created: time.Now().UnixMilli(),
 		SealedSecret: r.master.Wrap([]byte(key.Secret), []byte(purposeSecret+key.ID)),
 	}})
@@ -121,10 +121,10 @@ func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, role Role
 }
 
 // RevokeAccessKey ends an access key: it is refused by every node within two
-// seconds, or that node answers an error (confirmed). A revoked key may be revoked
+// seconds, or that node answers an error (confirmedLookup). A revoked key may be revoked
 // again; one that the tenant does not have is NotFound.
 func (r *accessRequests) RevokeAccessKey(ctx context.Context, tenant id.Tenant, accessKey string) error {
-	_, err := calls.Ask(ctx, r.calls, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
+	_, err := calls.CallLeader(ctx, r.calls, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
 	return err
 }
 

@@ -41,9 +41,9 @@ func (r *subjectRequests) Subjects(ctx context.Context, access Access, p Page) (
 }
 
 func (r *subjectRequests) page(ctx context.Context, g enrolment, p Page) (Listing, error) {
-	return whole(ctx, r.cluster, g, func(g enrolment) (Listing, error) {
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (Listing, error) {
 		if len(g.shards) == 1 {
-			a, err := calls.Ask(ctx, r.calls, shardEntries, g.shards[0], g.list(p))
+			a, err := calls.CallLeader(ctx, r.calls, shardEntries, g.shards[0], g.list(p))
 			return Listing{Entries: entriesOf(a.Entries), Total: a.Total}, err
 		}
 		return r.mergedPage(ctx, g, p)
@@ -190,7 +190,7 @@ type listAnswer struct {
 }
 
 var shardEntries = method[listQuery, listAnswer]{Name: "shard.entries", Run: func(ctx context.Context, r *Router, group id.Shard, q listQuery) (listAnswer, error) {
-	s, err := r.read(ctx, group)
+	s, err := r.leaderState(ctx, group)
 	if err != nil {
 		return listAnswer{}, err
 	}
@@ -210,7 +210,7 @@ type spanAnswer struct {
 }
 
 var shardSpan = method[listQuery, spanAnswer]{Name: "shard.span", Run: func(ctx context.Context, r *Router, group id.Shard, q listQuery) (spanAnswer, error) {
-	s, err := r.read(ctx, group)
+	s, err := r.leaderState(ctx, group)
 	if err != nil {
 		return spanAnswer{}, err
 	}
@@ -234,7 +234,7 @@ type beforeQuery struct {
 // shardBefore reads the leader's state without asking the others again: what it
 // counts only narrows a search, and the page itself is read with shardEntries.
 var shardBefore = method[beforeQuery, []int]{Name: "shard.before", Run: func(_ context.Context, r *Router, group id.Shard, q beforeQuery) ([]int, error) {
-	g, s, err := r.lead(group)
+	g, s, err := r.localReplica(group)
 	if err != nil {
 		return nil, err
 	}

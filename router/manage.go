@@ -35,7 +35,7 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 	case metafsm.SizeShrinks:
 		return Gallery{}, Errorf(InvalidRequest, "", "the size of a gallery can only be increased")
 	default:
-		return Gallery{}, managed("update gallery", a.Status)
+		return Gallery{}, manageError("update gallery", a.Status)
 	}
 }
 
@@ -49,7 +49,7 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 	if err != nil {
 		return Application{}, err
 	}
-	if err := managed("update application", a.Status); err != nil {
+	if err := manageError("update application", a.Status); err != nil {
 		return Application{}, err
 	}
 	return r.applicationOf(a.Application)
@@ -62,16 +62,16 @@ func (r *galleryRequests) DeleteApplication(ctx context.Context, tenant id.Tenan
 	if err != nil {
 		return err
 	}
-	return managed("delete application", a.Status)
+	return manageError("delete application", a.Status)
 }
 
 // DeleteGallery removes a gallery with its applications. When it returns, every
 // shard refuses whoever does not know of it yet; the entries are purged later.
 func (r *galleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) error {
 	// One that is being deleted is unknown already, for whoever asks again.
-	if _, err := confirmed(ctx, r.cluster, func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }); err != nil {
+	if _, err := confirmedLookup(ctx, r.cluster, func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }); err != nil {
 		if KindOf(err) == NotFound {
-			err = managed("delete gallery", metafsm.UnknownGallery)
+			err = manageError("delete gallery", metafsm.UnknownGallery)
 		}
 		return err
 	}
@@ -79,7 +79,7 @@ func (r *galleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, g
 	if err != nil {
 		return err
 	}
-	if err := managed("delete gallery", a.Status); err != nil {
+	if err := manageError("delete gallery", a.Status); err != nil {
 		return err
 	}
 	if a.Gallery.ID.IsZero() {
@@ -129,8 +129,8 @@ func (r *galleryRequests) sweep(ctx context.Context, g metafsm.Gallery) error {
 	return err
 }
 
-// managed gives the error that meta's refusal of a change is, nil for none.
-func managed(what string, s metafsm.Status) error {
+// manageError gives the error that meta's refusal of a change is, nil for none.
+func manageError(what string, s metafsm.Status) error {
 	switch s {
 	case metafsm.Done, metafsm.Replayed:
 		return nil
@@ -156,7 +156,7 @@ func ownWrite() metafsm.Write {
 }
 
 var shardFence = method[shardfsm.Fence, shardfsm.FenceAnswer]{Name: "shard.fence", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Fence) (shardfsm.FenceAnswer, error) {
-	g, _, err := r.lead(group)
+	g, _, err := r.localReplica(group)
 	if err != nil {
 		return shardfsm.FenceAnswer{}, err
 	}
@@ -164,7 +164,7 @@ var shardFence = method[shardfsm.Fence, shardfsm.FenceAnswer]{Name: "shard.fence
 }}
 
 var shardPurge = method[shardfsm.Purge, shardfsm.FenceAnswer]{Name: "shard.purge", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Purge) (shardfsm.FenceAnswer, error) {
-	g, _, err := r.lead(group)
+	g, _, err := r.localReplica(group)
 	if err != nil {
 		return shardfsm.FenceAnswer{}, err
 	}

@@ -56,8 +56,8 @@ func handlers() map[string]handler {
 	return table
 }
 
-// lead gives the replica of group on this node, which may or may not lead it.
-func (r *cluster) lead(group id.Shard) (*raftfsm.Group, *shard.Shard, error) {
+// localReplica gives the replica of group on this node, which may or may not lead it.
+func (r *cluster) localReplica(group id.Shard) (*raftfsm.Group, *shard.Shard, error) {
 	g, ok := r.groups.Group(group)
 	m, here := r.groups.Shard(group)
 	if !ok || !here {
@@ -66,10 +66,10 @@ func (r *cluster) lead(group id.Shard) (*raftfsm.Group, *shard.Shard, error) {
 	return g, m.Shard(), nil
 }
 
-// read gives the shard's state once it holds every write that was acknowledged
+// leaderState gives the shard's state once it holds every write that was acknowledged
 // before the call. Only the leader can say so.
-func (r *cluster) read(ctx context.Context, group id.Shard) (*shard.Shard, error) {
-	g, s, err := r.lead(group)
+func (r *cluster) leaderState(ctx context.Context, group id.Shard) (*shard.Shard, error) {
+	g, s, err := r.localReplica(group)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (r *cluster) keyOf(ctx context.Context, gallery id.Gallery) (*seal.Key, err
 	g, ok := look() // the shard's fence refuses what was deleted, so what is found need not be confirmed
 	if !ok {
 		var err error
-		if g, err = confirmed(ctx, r, look); err != nil {
+		if g, err = confirmedLookup(ctx, r, look); err != nil {
 			return nil, err
 		}
 	}
@@ -121,7 +121,7 @@ var metaIndex = method[struct{}, uint64]{Name: "meta.index", Run: func(ctx conte
 }}
 
 var shardGrant = method[shardfsm.Grant, shardfsm.GrantAnswer]{Name: "shard.grant", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Grant) (shardfsm.GrantAnswer, error) {
-	g, _, err := r.lead(group)
+	g, _, err := r.localReplica(group)
 	if err != nil {
 		return shardfsm.GrantAnswer{}, err
 	}
@@ -146,7 +146,7 @@ var shardAdd = method[shardfsm.AddEvent, registerAnswer]{Name: "shard.add", Run:
 
 // enrol proposes a write that needs a slot.
 func enrol[C any](ctx context.Context, r *Router, group id.Shard, gallery id.Gallery, op command.Op[C, shardfsm.RegisterAnswer], c C) (registerAnswer, error) {
-	g, s, err := r.lead(group)
+	g, s, err := r.localReplica(group)
 	if err != nil {
 		return registerAnswer{}, err
 	}
@@ -161,7 +161,7 @@ func enrol[C any](ctx context.Context, r *Router, group id.Shard, gallery id.Gal
 }
 
 var shardUnregister = method[shardfsm.Unregister, shardfsm.UnregisterAnswer]{Name: "shard.unregister", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Unregister) (shardfsm.UnregisterAnswer, error) {
-	g, _, err := r.lead(group)
+	g, _, err := r.localReplica(group)
 	if err != nil {
 		return shardfsm.UnregisterAnswer{}, err
 	}
@@ -199,7 +199,7 @@ func tooManyWrites() error {
 
 // shardCounts counts the active events of galleries.
 var shardCounts = method[[]id.Gallery, []int]{Name: "shard.counts", Run: func(ctx context.Context, r *Router, group id.Shard, galleries []id.Gallery) ([]int, error) {
-	s, err := r.read(ctx, group)
+	s, err := r.leaderState(ctx, group)
 	if err != nil {
 		return nil, err
 	}

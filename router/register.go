@@ -36,11 +36,11 @@ func (r *subjectRequests) Register(ctx context.Context, reg Registration) (Regis
 	if err != nil {
 		return Registered{}, err
 	}
-	face, tags, err := r.enrolled(ctx, g, app.MinimumQuality, reg.Image, reg.Tags)
+	face, tags, err := r.extractEnrolment(ctx, g, app.MinimumQuality, reg.Image, reg.Tags)
 	if err != nil {
 		return Registered{}, err
 	}
-	return whole(ctx, r.cluster, g, func(g enrolment) (Registered, error) {
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (Registered, error) {
 		home, err := r.home(ctx, g, reg.Write.Operation)
 		if err != nil {
 			return Registered{}, err
@@ -77,7 +77,7 @@ func (r *subjectRequests) home(ctx context.Context, g enrolment, op id.Operation
 			continue
 		}
 		last = earlier
-		known, err := calls.Ask(ctx, r.calls, shardKnows, earlier, knowsQuery{
+		known, err := calls.CallLeader(ctx, r.calls, shardKnows, earlier, knowsQuery{
 			Made: eventsQuery{g.ID, g.Generation, g.subject(op, earlier)}, Event: g.event(op, earlier), Operation: op, Epoch: g.Epoch,
 		})
 		if err != nil || known {
@@ -100,7 +100,7 @@ type knowsQuery struct {
 // subject, or has the subject, after however long. If not, a first try that is still
 // under way by an earlier epoch will be refused: the shard learns of the epoch.
 var shardKnows = method[knowsQuery, bool]{Name: "shard.knows", Run: func(ctx context.Context, r *Router, group id.Shard, q knowsQuery) (bool, error) {
-	s, err := r.widened(ctx, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
+	s, err := r.widenedState(ctx, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
 	if err != nil {
 		return false, err
 	}
@@ -115,9 +115,9 @@ var shardKnows = method[knowsQuery, bool]{Name: "shard.knows", Run: func(ctx con
 	return len(events) > 0, outdated(err)
 }}
 
-// widened is read of a shard that knows an epoch of a gallery, or a later one.
-func (r *Router) widened(ctx context.Context, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
-	s, err := r.read(ctx, group)
+// widenedState is leaderState of a shard that knows an epoch of a gallery, or a later one.
+func (r *Router) widenedState(ctx context.Context, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
+	s, err := r.leaderState(ctx, group)
 	if err == nil && s.Epoch(to.Gallery) < to.Epoch {
 		_, err = shardWiden.Run(ctx, r, group, to)
 	}
@@ -151,14 +151,14 @@ func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, err
 			return Registered{}, err
 		}
 		if p.application.Guard && a.Status == shardfsm.Done {
-			if a, err = r.guarded(ctx, p, a.Claim); err != nil {
+			if a, err = r.activateUnlessKnown(ctx, p, a.Claim); err != nil {
 				return Registered{}, err
 			}
 			if a.Status == shardfsm.UnknownEvent { // a rival took it away
 				continue
 			}
 		}
-		return r.registered(p.gallery, key, a.RegisterAnswer, p.face)
+		return r.registeredAnswer(p.gallery, key, a.RegisterAnswer, p.face)
 	}
 	return Registered{}, &Error{Kind: Busy, Message: "this person is being enrolled by others; try again", RetryAfter: calls.RetryLater}
 }
@@ -166,24 +166,24 @@ func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, err
 // commit proposes a face to its shard, with a slot found.
 func (r *subjectRequests) commit(ctx context.Context, p placement, sealed []byte, pending bool) (registerAnswer, error) {
 	g, w := p.gallery, p.write
-	return r.slotted(ctx, g, p.home, func(recycle bool) (registerAnswer, error) {
+	return r.withSlot(ctx, g, p.home, func(recycle bool) (registerAnswer, error) {
 		c := shardfsm.Register{
 			Gallery: g.ID, Generation: g.Generation, Op: w.Operation, Request: w.Request, Keyed: w.Keyed,
 			Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Tags: p.tags,
 			Sealed: sealed, Recycle: recycle, Pending: pending,
 		}
 		if p.further { // its shard is its subject's, whatever the epoch
-			return calls.Ask(ctx, r.calls, shardAdd, p.home, shardfsm.AddEvent(c))
+			return calls.CallLeader(ctx, r.calls, shardAdd, p.home, shardfsm.AddEvent(c))
 		}
 		c.Epoch = g.Epoch
-		return calls.Ask(ctx, r.calls, shardRegister, p.home, c)
+		return calls.CallLeader(ctx, r.calls, shardRegister, p.home, c)
 	})
 }
 
-// registered makes the client's answer of the shard's. What was stored first
+// registeredAnswer makes the client's answer of the shard's. What was stored first
 // counts: a retry gets the first answer's attributes as long as the event lives.
-func (r *subjectRequests) registered(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face engine.Face) (Registered, error) {
-	if err := refused(a.Status); err != nil {
+func (r *subjectRequests) registeredAnswer(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face engine.Face) (Registered, error) {
+	if err := writeError(a.Status); err != nil {
 		return Registered{}, err
 	}
 	out := Registered{Subject: a.Subject, Event: a.Event, Attributes: face.Attributes}
@@ -205,7 +205,7 @@ func faceRef(g enrolment, subject id.Subject, event id.Event) shard.FaceRef {
 
 // Unregister removes a subject and its events. An unknown one is NotFound.
 func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject id.Subject) error {
-	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
+	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return err
 	}
@@ -213,13 +213,13 @@ func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject
 	// client's second request is a second operation.
 	var op id.Operation
 	mustRandom(op[:])
-	a, err := calls.Ask(ctx, r.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
+	a, err := calls.CallLeader(ctx, r.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
 		Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject,
 	})
 	if err != nil {
 		return err
 	}
-	return refused(a.Status)
+	return writeError(a.Status)
 }
 
 func operationsFull() error {

@@ -72,9 +72,9 @@ func (w Rewrap) Secret(s *metafsm.Rekeyed) (old bool, err error) {
 // and its arrival at meta.
 var errRetired = &Error{Kind: Unavailable, Message: "the cluster's key was replaced meanwhile; try again", RetryAfter: calls.RetryLater}
 
-// wrapped does what has a secret wrapped, once more if that key was retired meanwhile:
+// withRotationRetry does what has a secret wrapped, once more if that key was retired meanwhile:
 // by then this node wraps with the new one (metafsm.OtherKey).
-func wrapped[T any](do func() (T, error)) (T, error) {
+func withRotationRetry[T any](do func() (T, error)) (T, error) {
 	made, err := do()
 	if errors.Is(err, errRetired) {
 		return do()

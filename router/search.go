@@ -30,7 +30,7 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 		return SearchResult{}, err
 	}
 	extracted := time.Now()
-	lists, err := whole(ctx, r.cluster, g, func(g enrolment) ([][]shard.Hit, error) {
+	lists, err := withFreshShards(ctx, r.cluster, g, func(g enrolment) ([][]shard.Hit, error) {
 		return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, searchQuery{
 			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
 			Threshold: q.Threshold, Limit: q.Limit, Tags: tags, BySubject: q.Count == CountSubjects,
@@ -56,7 +56,7 @@ type searchQuery struct {
 	BySubject  bool       `cbor:"7,keyasint,omitempty"`
 	// Epoch is that of the gallery's list of shards which is being asked.
 	Epoch uint32 `cbor:"8,keyasint,omitempty"`
-	// Pending asks for events that are not active yet (see guarded).
+	// Pending asks for events that are not active yet (see activateUnlessKnown).
 	Pending bool `cbor:"9,keyasint,omitempty"`
 	// Model is what made the probe.
 	Model id.Model `cbor:"10,keyasint"`
@@ -112,7 +112,7 @@ type bestAnswer struct {
 }
 
 var shardBest = method[bestQuery, bestAnswer]{Name: "shard.best", Run: func(ctx context.Context, r *Router, group id.Shard, q bestQuery) (bestAnswer, error) {
-	s, err := r.read(ctx, group)
+	s, err := r.leaderState(ctx, group)
 	if err != nil {
 		return bestAnswer{}, err
 	}

@@ -32,10 +32,10 @@ const (
 	grantRounds = 32
 )
 
-// slotted does a write that needs a slot, and finds one when its shard has none.
+// withSlot does a write that needs a slot, and finds one when its shard has none.
 // write gets leave to recycle a deleted entry's slot only after free slots were
 // looked for everywhere.
-func (r *subjectRequests) slotted(ctx context.Context, g enrolment, home id.Shard, write func(recycle bool) (registerAnswer, error)) (registerAnswer, error) {
+func (r *subjectRequests) withSlot(ctx context.Context, g enrolment, home id.Shard, write func(recycle bool) (registerAnswer, error)) (registerAnswer, error) {
 	recycle := false
 	for range grantRounds {
 		a, err := write(recycle)
@@ -103,7 +103,7 @@ func (r *subjectRequests) grant(ctx context.Context, g enrolment, home id.Shard,
 	case a.Total <= granted:
 		return false, nil
 	}
-	_, err = calls.Ask(ctx, r.calls, shardGrant, home, shardfsm.Grant{Gallery: g.ID, Generation: g.Generation, Total: a.Total})
+	_, err = calls.CallLeader(ctx, r.calls, shardGrant, home, shardfsm.Grant{Gallery: g.ID, Generation: g.Generation, Total: a.Total})
 	return err == nil, err
 }
 
@@ -125,7 +125,7 @@ func (r *subjectRequests) want(g enrolment) uint32 {
 func (r *subjectRequests) collect(ctx context.Context, g enrolment, home id.Shard, least uint32) (bool, error) {
 	var failed []error
 	for _, s := range g.shards {
-		a, err := calls.Ask(ctx, r.calls, shardReturn, s, returnQuery{
+		a, err := calls.CallLeader(ctx, r.calls, shardReturn, s, returnQuery{
 			Gallery: g.ID, Generation: g.Generation, Granted: r.grantOf(g.ID, s).Total, Least: least, Home: s == home,
 		})
 		if err != nil {
@@ -164,7 +164,7 @@ func (r *subjectRequests) settle(ctx context.Context, old enrolment) error {
 	if !ok {
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	}
-	a, err := calls.Ask(ctx, r.calls, shardWiden, g.shards[0], shardfsm.Widen{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
+	a, err := calls.CallLeader(ctx, r.calls, shardWiden, g.shards[0], shardfsm.Widen{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
 	if err != nil {
 		return err
 	}
@@ -188,11 +188,11 @@ type returnQuery struct {
 }
 
 var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{Name: "shard.return", Run: func(ctx context.Context, r *Router, group id.Shard, q returnQuery) (shardfsm.ReturnSlotsAnswer, error) {
-	g, _, err := r.lead(group)
+	g, _, err := r.localReplica(group)
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
 	}
-	s, err := r.read(ctx, group)
+	s, err := r.leaderState(ctx, group)
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
 	}
@@ -208,7 +208,7 @@ var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{Name: "shard.r
 }}
 
 var shardWiden = method[shardfsm.Widen, shardfsm.WidenAnswer]{Name: "shard.widen", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Widen) (shardfsm.WidenAnswer, error) {
-	g, _, err := r.lead(group)
+	g, _, err := r.localReplica(group)
 	if err != nil {
 		return shardfsm.WidenAnswer{}, err
 	}

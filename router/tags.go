@@ -28,7 +28,7 @@ func (r *tagRequests) CreateTag(ctx context.Context, access Access, name string)
 	if err != nil {
 		return err
 	}
-	return tagged(a.Status, name)
+	return tagError(a.Status, name)
 }
 
 // RenameTag gives a tag another name; events keep it. An unknown one is NotFound, a
@@ -38,7 +38,7 @@ func (r *tagRequests) RenameTag(ctx context.Context, access Access, from, to str
 	if err != nil {
 		return err
 	}
-	return tagged(a.Status, to)
+	return tagError(a.Status, to)
 }
 
 // DeleteTag removes a tag; events are not changed. An unknown one is NotFound.
@@ -47,11 +47,11 @@ func (r *tagRequests) DeleteTag(ctx context.Context, access Access, name string)
 	if err != nil {
 		return err
 	}
-	return tagged(a.Status, name)
+	return tagError(a.Status, name)
 }
 
-// tagged gives the error that meta's refusal of a change of tags is, nil for none.
-func tagged(s metafsm.Status, name string) error {
+// tagError gives the error that meta's refusal of a change of tags is, nil for none.
+func tagError(s metafsm.Status, name string) error {
 	switch s {
 	case metafsm.Done, metafsm.Replayed:
 		return nil

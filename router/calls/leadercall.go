@@ -29,11 +29,11 @@ const (
 	RetryBusy = time.Second
 )
 
-// Ask carries out m at the leader of group, here or at a peer, and looks for the
+// CallLeader carries out m at the leader of group, here or at a peer, and looks for the
 // leader again until leaderWaitMax has passed without one. Every method may be
 // carried out twice: reads by nature, writes because their operation's outcome is
 // remembered.
-func Ask[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
+func CallLeader[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
 	var none A
 	var last error
 	pause := retryPauseMin
@@ -79,7 +79,7 @@ func attempt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], 
 	if member == c.peers.Self() {
 		a, err = m.Run(try, c.host, group, q)
 	} else {
-		a, err = At(try, c, m, group, member, q)
+		a, err = CallMember(try, c, m, group, member, q)
 	}
 	if err != nil && try.Err() != nil && ctx.Err() == nil {
 		err = errSlow

@@ -52,7 +52,7 @@ func TestARequestFindsTheLeaderAndRemembersIt(t *testing.T) {
 		return fine("yes"), nil
 	})
 	for range 2 {
-		if got, err := Ask(t.Context(), c, echo, 3, "?"); err != nil || got != "yes" {
+		if got, err := CallLeader(t.Context(), c, echo, 3, "?"); err != nil || got != "yes" {
 			t.Fatalf("got %q, %v", got, err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestARequestOutlivesDeadAndPausedLeaders(t *testing.T) {
 				return nil, &raftfsm.NotLeaderError{}
 			}
 		})
-		if got, err := Ask(t.Context(), c, echo, 3, "?"); err != nil || got != "yes" {
+		if got, err := CallLeader(t.Context(), c, echo, 3, "?"); err != nil || got != "yes" {
 			t.Errorf("got %q, %v", got, err)
 		}
 	})
@@ -93,7 +93,7 @@ func TestWithoutALeaderTheAnswerComesInTimeAndSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCaller(func(context.Context, id.Member) ([]byte, error) { return nil, &raftfsm.NotLeaderError{} })
 		start := time.Now()
-		_, err := Ask(t.Context(), c, echo, 3, "?")
+		_, err := CallLeader(t.Context(), c, echo, 3, "?")
 		e, ok := errors.AsType[*Error](err)
 		if !ok || e.Kind != Unavailable || e.RetryAfter == 0 {
 			t.Errorf("got %v", err)
@@ -111,7 +111,7 @@ func TestOtherErrorsAreNotRetried(t *testing.T) {
 		calls++
 		return nil, DecodeFault(EncodeFault(Errorf(NotFound, "why", "no such thing")))
 	})
-	_, err := Ask(t.Context(), c, echo, 3, "?")
+	_, err := CallLeader(t.Context(), c, echo, 3, "?")
 	if e, ok := errors.AsType[*Error](err); !ok || e.Kind != NotFound || e.Reason != "why" || calls != 1 {
 		t.Errorf("got %v after %d calls", err, calls)
 	}

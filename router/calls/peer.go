@@ -49,7 +49,7 @@ func Serves[H, Q, A any](m Method[H, Q, A]) (string, Handler[H]) {
 		ctx = requestlog.With(ctx, e.Request)
 		began := time.Now()
 		a, err := m.Run(ctx, c.host, e.Group, e.Query)
-		c.helped(ctx, m.Name, e.Group, time.Since(began), err)
+		c.logAnswered(ctx, m.Name, e.Group, time.Since(began), err)
 		if err != nil {
 			return nil, err
 		}
@@ -57,8 +57,8 @@ func Serves[H, Q, A any](m Method[H, Q, A]) (string, Handler[H]) {
 	}
 }
 
-// At carries out m at another node.
-func At[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, to id.Member, q Q) (A, error) {
+// CallMember carries out m at another node.
+func CallMember[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, to id.Member, q Q) (A, error) {
 	var a A
 	body, err := wireEnc.Marshal(Envelope[Q]{group, q, requestlog.ID(ctx)})
 	if err != nil {

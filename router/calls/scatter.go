@@ -21,7 +21,7 @@ func Scatter[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], 
 
 // ScatterEach is Scatter with a query of its own for each shard.
 func ScatterEach[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], shards []id.Shard, queries []Q) ([]A, error) {
-	return ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (A, error) { return Ask(ctx, c, m, shards[i], queries[i]) })
+	return ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (A, error) { return CallLeader(ctx, c, m, shards[i], queries[i]) })
 }
 
 // ScatterBy gives what each gives for 0 to n-1, all at once.

@@ -12,8 +12,8 @@ import (
 // as long, at least.
 const slowHelp = 3 * time.Second
 
-// helped logs what was done for a peer; ctx has the id of the client's request.
-func (c *Caller[H]) helped(ctx context.Context, method string, group id.Shard, took time.Duration, err error) {
+// logAnswered logs what was done for a peer; ctx has the id of the client's request.
+func (c *Caller[H]) logAnswered(ctx context.Context, method string, group id.Shard, took time.Duration, err error) {
 	level, message := slog.LevelDebug, "peer answered"
 	if took >= slowHelp {
 		level, message = slog.LevelWarn, "slow answer to a peer"

@@ -23,15 +23,15 @@ const (
 	shunMax = 30 * time.Second
 )
 
-// AskAny carries out a read at one of the replicas of group, or else at its leader.
-func AskAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
+// CallAny carries out a read at one of the replicas of group, or else at its leader.
+func CallAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
 	if member, ok := c.spread.choose(group); ok {
 		a, err := tryReplica(ctx, c, m, group, member, q)
 		if _, again := retryable(err); err == nil || !again || ctx.Err() != nil {
 			return a, err
 		}
 	}
-	return Ask(ctx, c, m, group, q)
+	return CallLeader(ctx, c, m, group, q)
 }
 
 // tryReplica tries m once at member, which choose has chosen, whether or not it leads.
@@ -49,7 +49,7 @@ func tryReplica[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 	if member == c.peers.Self() {
 		a, err = m.Run(try, c.host, group, q)
 	} else {
-		a, err = At(try, c, m, group, member, q)
+		a, err = CallMember(try, c, m, group, member, q)
 	}
 	if err != nil && try.Err() != nil && ctx.Err() == nil {
 		err = errSlow
@@ -157,5 +157,5 @@ func (s *spread) silent(m id.Member) bool {
 
 // ScatterAny is Scatter for reads that any replica may answer.
 func ScatterAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], shards []id.Shard, q Q) ([]A, error) {
-	return ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (A, error) { return AskAny(ctx, c, m, shards[i], q) })
+	return ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (A, error) { return CallAny(ctx, c, m, shards[i], q) })
 }
