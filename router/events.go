@@ -180,29 +180,10 @@ type eventsQuery struct {
 	Subject    id.Subject `cbor:"3,keyasint"`
 }
 
-var shardEvents = method[eventsQuery, []shard.Active]{Name: "shard.events", Run: func(ctx context.Context, r *Router, group id.Shard, q eventsQuery) ([]shard.Active, error) {
-	s, err := r.leaderState(ctx, group)
-	if err != nil {
-		return nil, err
-	}
-	events, err := s.Events(q.Gallery, q.Generation, q.Subject)
-	return events, outdated(err)
-}}
+var shardEvents = shardRead("shard.events", func(_ context.Context, _ *Router, s *shard.Shard, q eventsQuery) ([]shard.Active, error) {
+	return s.Events(q.Gallery, q.Generation, q.Subject)
+})
 
-var shardReplace = method[shardfsm.ReplaceEvent, shardfsm.RegisterAnswer]{Name: "shard.replace", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.ReplaceEvent) (shardfsm.RegisterAnswer, error) {
-	g, _, err := r.localReplica(group)
-	if err != nil {
-		return shardfsm.RegisterAnswer{}, err
-	}
-	c.Time = onTime(c.Time)
-	return propose(ctx, g, shardfsm.ReplaceEventOp, c)
-}}
+var shardReplace = shardCommand("shard.replace", shardfsm.ReplaceEventOp, func(c *shardfsm.ReplaceEvent) { c.Time = onTime(c.Time) })
 
-var shardRemove = method[shardfsm.RemoveEvent, shardfsm.UnregisterAnswer]{Name: "shard.remove", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.RemoveEvent) (shardfsm.UnregisterAnswer, error) {
-	g, _, err := r.localReplica(group)
-	if err != nil {
-		return shardfsm.UnregisterAnswer{}, err
-	}
-	c.Time = onTime(c.Time)
-	return propose(ctx, g, shardfsm.RemoveEventOp, c)
-}}
+var shardRemove = shardCommand("shard.remove", shardfsm.RemoveEventOp, func(c *shardfsm.RemoveEvent) { c.Time = onTime(c.Time) })

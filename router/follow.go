@@ -68,9 +68,9 @@ func (r *cluster) catchUp(ctx context.Context, group id.Shard) error {
 
 // groupPoint gives the leader's word for a read on another replica.
 var groupPoint = method[struct{}, raftfsm.ReadPoint]{Name: "group.point", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) (raftfsm.ReadPoint, error) {
-	g, ok := r.groups.Group(group)
-	if !ok {
-		return raftfsm.ReadPoint{}, &raftfsm.NotLeaderError{}
+	g, err := r.localGroup(group)
+	if err != nil {
+		return raftfsm.ReadPoint{}, err
 	}
 	return g.ReadPoint(ctx)
 }}

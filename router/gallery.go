@@ -71,14 +71,8 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 			return Gallery{}, err
 		}
 		return Gallery{}, Errorf(Duplicate, "", "a gallery with this name exists; its API key is %s", key)
-	case metafsm.Conflict:
-		return Gallery{}, keyReused()
-	case metafsm.OpsFull:
-		return Gallery{}, operationsFull()
-	case metafsm.OtherKey:
-		return Gallery{}, errRetired
 	default:
-		return Gallery{}, fmt.Errorf("create gallery: meta answered %v", a.Status)
+		return Gallery{}, manageError("create gallery", a.Status)
 	}
 }
 
@@ -183,14 +177,8 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 		return Application{}, Errorf(InvalidRequest, ReasonUnknownGallery, "there is no gallery with this galleryId")
 	case metafsm.UnknownApplication:
 		return Application{}, deletedSince("application")
-	case metafsm.Conflict:
-		return Application{}, keyReused()
-	case metafsm.OpsFull:
-		return Application{}, operationsFull()
-	case metafsm.OtherKey:
-		return Application{}, errRetired
 	default:
-		return Application{}, fmt.Errorf("create application: meta answered %v", a.Status)
+		return Application{}, manageError("create application", a.Status)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"context"
 
 	"facet/internal/id"
-	"facet/raftfsm"
-	"facet/raftfsm/command"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
 	"facet/shard"
@@ -21,10 +19,10 @@ const guardRounds = 8
 // registrations of one person at once, on different shards, one sees the other: the
 // smaller id goes on, after it has withdrawn its rival. claim is what the shard
 // called the pending face; UnknownEvent says that it was withdrawn since.
-func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, claim uint64) (registerAnswer, error) {
+func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, claim uint64) (shardfsm.RegisterAnswer, error) {
 	known, rivals, err := r.matches(ctx, p)
 	if err != nil {
-		return registerAnswer{}, err
+		return shardfsm.RegisterAnswer{}, err
 	}
 	for _, rival := range rivals {
 		if known != nil {
@@ -36,7 +34,7 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 		}
 		a, err := calls.CallLeader(ctx, r.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
 		if err != nil {
-			return registerAnswer{}, err
+			return shardfsm.RegisterAnswer{}, err
 		}
 		if a.Status == shardfsm.Activated { // it searched before this one was pending
 			known = &rival
@@ -44,9 +42,9 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 	}
 	if known != nil {
 		if _, err := calls.CallLeader(ctx, r.calls, shardWithdraw, p.home, withdrawal(p, p.subject, p.event())); err != nil {
-			return registerAnswer{}, err
+			return shardfsm.RegisterAnswer{}, err
 		}
-		return registerAnswer{}, Errorf(Duplicate, "", "this person is enrolled already, as subject %s", known.Subject)
+		return shardfsm.RegisterAnswer{}, Errorf(Duplicate, "", "this person is enrolled already, as subject %s", known.Subject)
 	}
 	return calls.CallLeader(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
 		Gallery: p.gallery.ID, Generation: p.gallery.Generation,
@@ -91,26 +89,6 @@ func withdrawal(p placement, subject id.Subject, event id.Event) shardfsm.Withdr
 	return shardfsm.Withdraw{Gallery: p.gallery.ID, Generation: p.gallery.Generation, Subject: subject, Event: event, Time: onTime(0)}
 }
 
-var shardActivate = method[shardfsm.Activate, registerAnswer]{Name: "shard.activate", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Activate) (registerAnswer, error) {
-	g, _, err := r.localReplica(group)
-	if err != nil {
-		return registerAnswer{}, err
-	}
-	c.Time = onTime(c.Time)
-	return answered(ctx, g, shardfsm.ActivateOp, c)
-}}
+var shardActivate = shardCommand("shard.activate", shardfsm.ActivateOp, func(c *shardfsm.Activate) { c.Time = onTime(c.Time) })
 
-var shardWithdraw = method[shardfsm.Withdraw, shardfsm.WithdrawAnswer]{Name: "shard.withdraw", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Withdraw) (shardfsm.WithdrawAnswer, error) {
-	g, _, err := r.localReplica(group)
-	if err != nil {
-		return shardfsm.WithdrawAnswer{}, err
-	}
-	c.Time = onTime(c.Time)
-	return propose(ctx, g, shardfsm.WithdrawOp, c)
-}}
-
-// answered proposes a write whose answer is a RegisterAnswer.
-func answered[C any](ctx context.Context, g *raftfsm.Group, op command.Op[C, shardfsm.RegisterAnswer], c C) (registerAnswer, error) {
-	a, err := propose(ctx, g, op, c)
-	return registerAnswer{RegisterAnswer: a}, err
-}
+var shardWithdraw = shardCommand("shard.withdraw", shardfsm.WithdrawOp, func(c *shardfsm.Withdraw) { c.Time = onTime(c.Time) })

@@ -212,34 +212,17 @@ func checkFilename(name string) error {
 // bulkName gives the id of the batch that an operation makes. An operation whose
 // shard changed because the gallery grew stays where it was done before.
 func (r *jobRequests) bulkName(ctx context.Context, g enrolment, op id.Operation) (shardfsm.JobName, error) {
-	at := func(n int) shardfsm.JobName {
-		home := g.shards[metafsm.Jump(binary.BigEndian.Uint64(op[:8]), n)]
+	at := func(home id.Shard) shardfsm.JobName {
 		batch := id.Batch{UUID: id.Derive(g.IDKey[:], purposeBatch, op, home)}
 		return shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
 	}
-	now := at(len(g.shards))
-	if g.Epoch == firstEpoch {
-		return now, nil
-	}
-	last := now
-	for n := len(g.shards) - 1; n > 0; n-- {
-		earlier := at(n)
-		if earlier == last {
-			continue
+	home, err := g.home(op, func(earlier id.Shard) (bool, error) {
+		if r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
+			return calls.CallLeader(ctx, r.calls, jobKnows, earlier, jobKnowsQuery{at(earlier), g.Epoch})
 		}
-		last = earlier
-		var known bool
-		var err error
-		if home := earlier.Batch.Shard(); r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
-			known, err = calls.CallLeader(ctx, r.calls, jobKnows, home, jobKnowsQuery{earlier, g.Epoch})
-		} else {
-			known, err = calls.CallLeader(ctx, r.calls, jobKnown, home, earlier)
-		}
-		if err != nil || known {
-			return earlier, err
-		}
-	}
-	return now, nil
+		return calls.CallLeader(ctx, r.calls, jobKnown, earlier, at(earlier))
+	})
+	return at(home), err
 }
 
 // bulkAsk carries out a command on a job and turns a refusal into an error.

@@ -6,30 +6,9 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
-	"facet/raftfsm/command"
 	"facet/raftfsm/shardfsm"
-	"facet/router/calls"
 	"facet/shard/job"
 )
-
-// jobHandlers are the requests on jobs that a node takes from its peers.
-func jobHandlers() map[string]handler {
-	table := map[string]handler{}
-	for _, add := range []func() (string, handler){
-		func() (string, handler) { return calls.Serves(jobBegin) },
-		func() (string, handler) { return calls.Serves(jobAdd) },
-		func() (string, handler) { return calls.Serves(jobOpen) },
-		func() (string, handler) { return calls.Serves(jobKnown) },
-		func() (string, handler) { return calls.Serves(jobKnows) },
-		func() (string, handler) { return calls.Serves(jobPage) },
-		func() (string, handler) { return calls.Serves(jobTake) },
-		func() (string, handler) { return calls.Serves(jobFinish) },
-	} {
-		name, h := add()
-		table[name] = h
-	}
-	return table
-}
 
 // jobs gives the group and the jobs of a shard on this node, which may or may not
 // lead it.
@@ -42,22 +21,20 @@ func (r *jobRequests) jobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
 	return g, m.Jobs(), nil
 }
 
-// jobCommand is the method that proposes a command on a job; stamp sets its time.
-func jobCommand[C any](name string, op command.Op[C, shardfsm.JobAnswer], stamp func(*C)) method[C, shardfsm.JobAnswer] {
-	return method[C, shardfsm.JobAnswer]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, c C) (shardfsm.JobAnswer, error) {
-		g, _, err := r.jobs(group)
-		if err != nil {
-			return shardfsm.JobAnswer{}, err
-		}
-		stamp(&c)
-		return propose(ctx, g, op, c)
-	}}
+// leadingJobs is jobs where this node leads the shard, as far as it knows.
+func (r *jobRequests) leadingJobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
+	g, book, err := r.jobs(group)
+	if err == nil && !g.IsLeader() {
+		leader, _ := g.Leader()
+		err = &raftfsm.NotLeaderError{Leader: leader}
+	}
+	return g, book, err
 }
 
 var (
-	jobBegin = jobCommand("job.begin", shardfsm.BeginJobOp, func(c *shardfsm.BeginJob) { c.Time = onTime(c.Time) })
-	jobAdd   = jobCommand("job.add", shardfsm.AddJobOp, func(c *shardfsm.AddJob) { c.Time = onTime(c.Time) })
-	jobOpen  = jobCommand("job.open", shardfsm.OpenJobOp, func(c *shardfsm.OpenJob) { c.Time = onTime(c.Time) })
+	jobBegin = shardCommand("job.begin", shardfsm.BeginJobOp, func(c *shardfsm.BeginJob) { c.Time = onTime(c.Time) })
+	jobAdd   = shardCommand("job.add", shardfsm.AddJobOp, func(c *shardfsm.AddJob) { c.Time = onTime(c.Time) })
+	jobOpen  = shardCommand("job.open", shardfsm.OpenJobOp, func(c *shardfsm.OpenJob) { c.Time = onTime(c.Time) })
 )
 
 // readJobs gives the jobs of a shard once they hold every write that was
@@ -144,13 +121,9 @@ type pieceAnswer struct {
 
 // jobTake lends a piece of at most n items to whoever asks.
 var jobTake = method[uint32, pieceAnswer]{Name: "job.take", Run: func(_ context.Context, r *Router, group id.Shard, n uint32) (pieceAnswer, error) {
-	g, book, err := r.jobs(group)
+	_, book, err := r.leadingJobs(group)
 	if err != nil {
 		return pieceAnswer{}, err
-	}
-	if !g.IsLeader() {
-		leader, _ := g.Leader()
-		return pieceAnswer{}, &raftfsm.NotLeaderError{Leader: leader}
 	}
 	return r.leases.take(time.Now(), group, book, int(min(n, PieceMax))), nil
 }}
@@ -167,13 +140,9 @@ type finishAnswer struct {
 }
 
 var jobFinish = method[finishQuery, finishAnswer]{Name: "job.finish", Run: func(ctx context.Context, r *Router, group id.Shard, q finishQuery) (finishAnswer, error) {
-	g, _, err := r.jobs(group)
+	g, _, err := r.leadingJobs(group)
 	if err != nil {
 		return finishAnswer{}, err
-	}
-	if !g.IsLeader() {
-		leader, _ := g.Leader()
-		return finishAnswer{}, &raftfsm.NotLeaderError{Leader: leader}
 	}
 	if len(q.Finish.Results) > 0 {
 		q.Finish.Time = onTime(q.Finish.Time)

@@ -181,9 +181,9 @@ var metaRevokeKey = method[revokeKeyQuery, struct{}]{Name: "meta.key.revoke", Ru
 // keyTurn waits until this node changes no other access key, and until its replica
 // of meta, which must lead, holds every earlier change. done ends the turn.
 func (r *accessRequests) keyTurn(ctx context.Context, group id.Shard) (g *raftfsm.Group, done func(), err error) {
-	g, ok := r.groups.Group(group)
-	if !ok {
-		return nil, nil, &raftfsm.NotLeaderError{}
+	g, err = r.localGroup(group)
+	if err != nil {
+		return nil, nil, err
 	}
 	select {
 	case r.keyChange <- struct{}{}:

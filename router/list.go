@@ -189,17 +189,13 @@ type listAnswer struct {
 	Total   int           `cbor:"2,keyasint"`
 }
 
-var shardEntries = method[listQuery, listAnswer]{Name: "shard.entries", Run: func(ctx context.Context, r *Router, group id.Shard, q listQuery) (listAnswer, error) {
-	s, err := r.leaderState(ctx, group)
-	if err != nil {
-		return listAnswer{}, err
-	}
+var shardEntries = shardRead("shard.entries", func(_ context.Context, _ *Router, s *shard.Shard, q listQuery) (listAnswer, error) {
 	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
-		return listAnswer{}, outdated(err)
+		return listAnswer{}, err
 	}
 	entries, total := s.Listing().List(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
 	return listAnswer{entries, total}, nil
-}}
+})
 
 // spanAnswer tells how many entries a shard has of a gallery, and the times of the
 // first and the last one in milliseconds.
@@ -209,13 +205,9 @@ type spanAnswer struct {
 	Last  int64 `cbor:"3,keyasint"`
 }
 
-var shardSpan = method[listQuery, spanAnswer]{Name: "shard.span", Run: func(ctx context.Context, r *Router, group id.Shard, q listQuery) (spanAnswer, error) {
-	s, err := r.leaderState(ctx, group)
-	if err != nil {
-		return spanAnswer{}, err
-	}
+var shardSpan = shardRead("shard.span", func(_ context.Context, _ *Router, s *shard.Shard, q listQuery) (spanAnswer, error) {
 	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
-		return spanAnswer{}, outdated(err)
+		return spanAnswer{}, err
 	}
 	first, total := s.Listing().List(q.Gallery, 0, 1, shard.Ascending)
 	last, _ := s.Listing().List(q.Gallery, 0, 1, shard.Descending)
@@ -223,7 +215,7 @@ var shardSpan = method[listQuery, spanAnswer]{Name: "shard.span", Run: func(ctx 
 		return spanAnswer{}, nil
 	}
 	return spanAnswer{Total: total, First: first[0].Time, Last: last[0].Time}, nil
-}}
+})
 
 // beforeQuery asks how many of a gallery's entries lie before each of some times.
 type beforeQuery struct {

@@ -142,6 +142,8 @@ func manageError(what string, s metafsm.Status) error {
 		return keyReused()
 	case metafsm.OpsFull:
 		return operationsFull()
+	case metafsm.OtherKey:
+		return errRetired
 	default:
 		return fmt.Errorf("%s: meta answered: %v", what, s)
 	}
@@ -155,18 +157,6 @@ func ownWrite() metafsm.Write {
 	return stamped(w)
 }
 
-var shardFence = method[shardfsm.Fence, shardfsm.FenceAnswer]{Name: "shard.fence", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Fence) (shardfsm.FenceAnswer, error) {
-	g, _, err := r.localReplica(group)
-	if err != nil {
-		return shardfsm.FenceAnswer{}, err
-	}
-	return propose(ctx, g, shardfsm.FenceOp, c)
-}}
+var shardFence = shardCommand("shard.fence", shardfsm.FenceOp, nil)
 
-var shardPurge = method[shardfsm.Purge, shardfsm.FenceAnswer]{Name: "shard.purge", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Purge) (shardfsm.FenceAnswer, error) {
-	g, _, err := r.localReplica(group)
-	if err != nil {
-		return shardfsm.FenceAnswer{}, err
-	}
-	return propose(ctx, g, shardfsm.PurgeOp, c)
-}}
+var shardPurge = shardCommand("shard.purge", shardfsm.PurgeOp, nil)

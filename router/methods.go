@@ -20,40 +20,51 @@ import (
 // memoryRetry is what a client is told when a node has no memory for more events.
 const memoryRetry = time.Minute
 
-// handlers are the requests that a node takes from its peers.
+// handlers returns the methods that a node serves to its peers.
 func handlers() map[string]handler {
-	table := jobHandlers()
-	for _, add := range []func() (string, handler){
-		func() (string, handler) { return calls.Serves(metaPropose) },
-		func() (string, handler) { return calls.Serves(metaIndex) },
-		func() (string, handler) { return calls.Serves(metaNewKey) },
-		func() (string, handler) { return calls.Serves(metaRevokeKey) },
-		func() (string, handler) { return calls.Serves(groupPoint) },
-		func() (string, handler) { return calls.Serves(shardGrant) },
-		func() (string, handler) { return calls.Serves(shardRegister) },
-		func() (string, handler) { return calls.Serves(shardAdd) },
-		func() (string, handler) { return calls.Serves(shardReplace) },
-		func() (string, handler) { return calls.Serves(shardRemove) },
-		func() (string, handler) { return calls.Serves(shardActivate) },
-		func() (string, handler) { return calls.Serves(shardWithdraw) },
-		func() (string, handler) { return calls.Serves(shardReturn) },
-		func() (string, handler) { return calls.Serves(shardWiden) },
-		func() (string, handler) { return calls.Serves(shardFence) },
-		func() (string, handler) { return calls.Serves(shardPurge) },
-		func() (string, handler) { return calls.Serves(shardEvents) },
-		func() (string, handler) { return calls.Serves(shardKnows) },
-		func() (string, handler) { return calls.Serves(shardUnregister) },
-		func() (string, handler) { return calls.Serves(shardSearch) },
-		func() (string, handler) { return calls.Serves(shardBest) },
-		func() (string, handler) { return calls.Serves(shardEntries) },
-		func() (string, handler) { return calls.Serves(shardSpan) },
-		func() (string, handler) { return calls.Serves(shardBefore) },
-		func() (string, handler) { return calls.Serves(shardCounts) },
-	} {
-		name, h := add()
-		table[name] = h
-	}
+	table := map[string]handler{}
+	calls.Add(table, metaPropose)
+	calls.Add(table, metaIndex)
+	calls.Add(table, metaNewKey)
+	calls.Add(table, metaRevokeKey)
+	calls.Add(table, groupPoint)
+	calls.Add(table, shardGrant)
+	calls.Add(table, shardRegister)
+	calls.Add(table, shardAdd)
+	calls.Add(table, shardReplace)
+	calls.Add(table, shardRemove)
+	calls.Add(table, shardActivate)
+	calls.Add(table, shardWithdraw)
+	calls.Add(table, shardReturn)
+	calls.Add(table, shardWiden)
+	calls.Add(table, shardFence)
+	calls.Add(table, shardPurge)
+	calls.Add(table, shardEvents)
+	calls.Add(table, shardKnows)
+	calls.Add(table, shardUnregister)
+	calls.Add(table, shardSearch)
+	calls.Add(table, shardBest)
+	calls.Add(table, shardEntries)
+	calls.Add(table, shardSpan)
+	calls.Add(table, shardBefore)
+	calls.Add(table, shardCounts)
+	calls.Add(table, jobBegin)
+	calls.Add(table, jobAdd)
+	calls.Add(table, jobOpen)
+	calls.Add(table, jobKnown)
+	calls.Add(table, jobKnows)
+	calls.Add(table, jobPage)
+	calls.Add(table, jobTake)
+	calls.Add(table, jobFinish)
 	return table
+}
+
+// localGroup returns this node's replica of group, whether or not it leads.
+func (r *cluster) localGroup(group id.Shard) (*raftfsm.Group, error) {
+	if g, ok := r.groups.Group(group); ok {
+		return g, nil
+	}
+	return nil, &raftfsm.NotLeaderError{}
 }
 
 // localReplica gives the replica of group on this node, which may or may not lead it.
@@ -99,9 +110,9 @@ func (r *cluster) keyOf(ctx context.Context, gallery id.Gallery) (*seal.Key, err
 
 // metaPropose commits an encoded command in meta and gives the encoded answer.
 var metaPropose = method[[]byte, []byte]{Name: "meta.propose", Run: func(ctx context.Context, r *Router, group id.Shard, cmd []byte) ([]byte, error) {
-	g, ok := r.groups.Group(group)
-	if !ok {
-		return nil, &raftfsm.NotLeaderError{}
+	g, err := r.localGroup(group)
+	if err != nil {
+		return nil, err
 	}
 	a, err := g.Propose(ctx, cmd)
 	if errors.Is(err, raftfsm.ErrBusy) {
@@ -113,20 +124,14 @@ var metaPropose = method[[]byte, []byte]{Name: "meta.propose", Run: func(ctx con
 // metaIndex gives the log index that a replica of meta must have applied to hold
 // every write that was acknowledged before.
 var metaIndex = method[struct{}, uint64]{Name: "meta.index", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) (uint64, error) {
-	g, ok := r.groups.Group(group)
-	if !ok {
-		return 0, &raftfsm.NotLeaderError{}
+	g, err := r.localGroup(group)
+	if err != nil {
+		return 0, err
 	}
 	return g.ReadIndex(ctx)
 }}
 
-var shardGrant = method[shardfsm.Grant, shardfsm.GrantAnswer]{Name: "shard.grant", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Grant) (shardfsm.GrantAnswer, error) {
-	g, _, err := r.localReplica(group)
-	if err != nil {
-		return shardfsm.GrantAnswer{}, err
-	}
-	return propose(ctx, g, shardfsm.GrantOp, c)
-}}
+var shardGrant = shardCommand("shard.grant", shardfsm.GrantOp, nil)
 
 // registerAnswer is the shard's answer, and how many slots the slice had.
 type registerAnswer struct {
@@ -173,6 +178,35 @@ var shardUnregister = method[shardfsm.Unregister, shardfsm.UnregisterAnswer]{Nam
 	return propose(ctx, g, shardfsm.UnregisterOp, c)
 }}
 
+// shardCommand returns the method that proposes op on this node's replica of a shard.
+// stamp, where not nil, corrects the time of the command by this node's clock.
+func shardCommand[C, A any](name string, op command.Op[C, A], stamp func(*C)) method[C, A] {
+	return method[C, A]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, c C) (A, error) {
+		g, _, err := r.localReplica(group)
+		if err != nil {
+			var none A
+			return none, err
+		}
+		if stamp != nil {
+			stamp(&c)
+		}
+		return propose(ctx, g, op, c)
+	}}
+}
+
+// shardRead returns the method that reads a shard on its leader.
+func shardRead[Q, A any](name string, read func(context.Context, *Router, *shard.Shard, Q) (A, error)) method[Q, A] {
+	return method[Q, A]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, q Q) (A, error) {
+		s, err := r.leaderState(ctx, group)
+		if err != nil {
+			var none A
+			return none, err
+		}
+		a, err := read(ctx, r, s, q)
+		return a, outdated(err)
+	}}
+}
+
 // propose commits a command and returns the machine's answer.
 func propose[C, A any](ctx context.Context, g *raftfsm.Group, op command.Op[C, A], c C) (A, error) {
 	var none A
@@ -198,14 +232,10 @@ func tooManyWrites() error {
 }
 
 // shardCounts counts the active events of galleries.
-var shardCounts = method[[]id.Gallery, []int]{Name: "shard.counts", Run: func(ctx context.Context, r *Router, group id.Shard, galleries []id.Gallery) ([]int, error) {
-	s, err := r.leaderState(ctx, group)
-	if err != nil {
-		return nil, err
-	}
+var shardCounts = shardRead("shard.counts", func(_ context.Context, _ *Router, s *shard.Shard, galleries []id.Gallery) ([]int, error) {
 	counts := make([]int, len(galleries))
 	for i, g := range galleries {
 		counts[i] = int(s.Slots().Usage(g).Active)
 	}
 	return counts, nil
-}}
+})

@@ -65,6 +65,16 @@ func (g enrolment) event(op id.Operation, home id.Shard) id.Event {
 // home gives the shard of a new subject. An operation whose shard changed because
 // the gallery grew stays where it was done before.
 func (r *subjectRequests) home(ctx context.Context, g enrolment, op id.Operation) (id.Shard, error) {
+	return g.home(op, func(earlier id.Shard) (bool, error) {
+		return calls.CallLeader(ctx, r.calls, shardKnows, earlier, knowsQuery{
+			Made: eventsQuery{g.ID, g.Generation, g.subject(op, earlier)}, Event: g.event(op, earlier), Operation: op, Epoch: g.Epoch,
+		})
+	})
+}
+
+// home returns the shard of what op makes. An operation whose shard changed because the
+// gallery grew stays where it was done before: known reports whether a shard has it.
+func (g enrolment) home(op id.Operation, known func(id.Shard) (bool, error)) (id.Shard, error) {
 	at := func(n int) id.Shard { return g.shards[metafsm.Jump(binary.BigEndian.Uint64(op[:8]), n)] }
 	home := at(len(g.shards))
 	if g.Epoch == firstEpoch || mutant.RetryNewShard {
@@ -77,10 +87,7 @@ func (r *subjectRequests) home(ctx context.Context, g enrolment, op id.Operation
 			continue
 		}
 		last = earlier
-		known, err := calls.CallLeader(ctx, r.calls, shardKnows, earlier, knowsQuery{
-			Made: eventsQuery{g.ID, g.Generation, g.subject(op, earlier)}, Event: g.event(op, earlier), Operation: op, Epoch: g.Epoch,
-		})
-		if err != nil || known {
+		if done, err := known(earlier); err != nil || done {
 			return earlier, err
 		}
 	}
@@ -151,7 +158,7 @@ func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, err
 			return Registered{}, err
 		}
 		if p.application.Guard && a.Status == shardfsm.Done {
-			if a, err = r.activateUnlessKnown(ctx, p, a.Claim); err != nil {
+			if a.RegisterAnswer, err = r.activateUnlessKnown(ctx, p, a.Claim); err != nil {
 				return Registered{}, err
 			}
 			if a.Status == shardfsm.UnknownEvent { // a rival took it away

@@ -111,11 +111,7 @@ type bestAnswer struct {
 	Score int  `cbor:"2,keyasint"`
 }
 
-var shardBest = method[bestQuery, bestAnswer]{Name: "shard.best", Run: func(ctx context.Context, r *Router, group id.Shard, q bestQuery) (bestAnswer, error) {
-	s, err := r.leaderState(ctx, group)
-	if err != nil {
-		return bestAnswer{}, err
-	}
+var shardBest = shardRead("shard.best", func(ctx context.Context, r *Router, s *shard.Shard, q bestQuery) (bestAnswer, error) {
 	key, err := r.keyOf(ctx, q.Gallery)
 	if err != nil {
 		return bestAnswer{}, err
@@ -125,4 +121,4 @@ var shardBest = method[bestQuery, bestAnswer]{Name: "shard.best", Run: func(ctx 
 		return bestAnswer{}, other
 	}
 	return bestAnswer{Known: known, Score: best}, err
-}}
+})

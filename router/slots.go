@@ -207,10 +207,4 @@ var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{Name: "shard.r
 	})
 }}
 
-var shardWiden = method[shardfsm.Widen, shardfsm.WidenAnswer]{Name: "shard.widen", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Widen) (shardfsm.WidenAnswer, error) {
-	g, _, err := r.localReplica(group)
-	if err != nil {
-		return shardfsm.WidenAnswer{}, err
-	}
-	return propose(ctx, g, shardfsm.WidenOp, c)
-}}
+var shardWiden = shardCommand("shard.widen", shardfsm.WidenOp, nil)

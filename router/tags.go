@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"fmt"
 
 	"facet/raftfsm/metafsm"
 )
@@ -63,10 +62,8 @@ func tagError(s metafsm.Status, name string) error {
 		return Errorf(NotFound, ReasonUnknownTag, "the gallery has no such tag")
 	case metafsm.UnknownGallery:
 		return Errorf(Forbidden, "", "Forbidden") // it was deleted
-	case metafsm.OpsFull:
-		return operationsFull()
 	default:
-		return fmt.Errorf("change tags: meta answered: %v", s)
+		return manageError("change tags", s)
 	}
 }
 

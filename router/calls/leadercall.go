@@ -74,17 +74,19 @@ func attempt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], 
 	try, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
 	defer c.leaders.watch(try, group, member, cancel)()
-	var a A
-	var err error
-	if member == c.peers.Self() {
-		a, err = m.Run(try, c.host, group, q)
-	} else {
-		a, err = CallMember(try, c, m, group, member, q)
-	}
+	a, err := callHereOrAt(try, c, m, group, member, q)
 	if err != nil && try.Err() != nil && ctx.Err() == nil {
 		err = errSlow
 	}
 	return a, err
+}
+
+// callHereOrAt carries out m on this node where member is this node, else at member.
+func callHereOrAt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+	if member == c.peers.Self() {
+		return m.Run(ctx, c.host, group, q)
+	}
+	return CallMember(ctx, c, m, group, member, q)
 }
 
 // errSlow says that a member gave no answer within attemptMax.

@@ -39,9 +39,9 @@ func Open[Q any](body []byte) (e Envelope[Q], err error) {
 // Handler carries out one method on encoded bytes.
 type Handler[H any] func(ctx context.Context, c *Caller[H], body []byte) ([]byte, error)
 
-// Serves returns the name of m and its handler, for the table that New takes.
-func Serves[H, Q, A any](m Method[H, Q, A]) (string, Handler[H]) {
-	return m.Name, func(ctx context.Context, c *Caller[H], body []byte) ([]byte, error) {
+// Add adds m to the table of methods that New takes.
+func Add[H, Q, A any](table map[string]Handler[H], m Method[H, Q, A]) {
+	table[m.Name] = func(ctx context.Context, c *Caller[H], body []byte) ([]byte, error) {
 		e, err := Open[Q](body)
 		if err != nil {
 			return nil, fmt.Errorf("read %s request: %w", m.Name, err)

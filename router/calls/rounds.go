@@ -47,13 +47,7 @@ func (r *Rounds) Nudge() {
 	if r.busy || r.closed {
 		return
 	}
-	r.busy = true
-	r.work.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), leaderWaitMax+attemptMax)
-		_ = r.Run(ctx) // who needs a round waits for one, and gets its error
-		cancel()
-		r.handOn()
-	})
+	r.start(&round{done: make(chan struct{})})
 }
 
 // follow waits for the round after the running one. It is called with mu held.
@@ -78,10 +72,15 @@ func (r *Rounds) handOn() {
 	defer r.mu.Unlock()
 	next := r.next
 	r.next = nil
-	r.busy = next != nil
-	if next == nil {
-		return
+	r.busy = false
+	if next != nil {
+		r.start(next)
 	}
+}
+
+// start runs next in a goroutine. The caller holds mu.
+func (r *Rounds) start(next *round) {
+	r.busy = true
 	r.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaderWaitMax+attemptMax)
 		next.err = r.Run(ctx)

@@ -44,13 +44,7 @@ func tryReplica[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 		}
 	})
 	defer silent.Stop()
-	var a A
-	var err error
-	if member == c.peers.Self() {
-		a, err = m.Run(try, c.host, group, q)
-	} else {
-		a, err = CallMember(try, c, m, group, member, q)
-	}
+	a, err := callHereOrAt(try, c, m, group, member, q)
 	if err != nil && try.Err() != nil && ctx.Err() == nil {
 		err = errSlow
 	}
