@@ -12,12 +12,12 @@ import (
 	"facet/shard"
 )
 
-// replaceRounds bounds how often an update seals its face again because another
-// write came between.
+// replaceRounds is the most times that an update seals its face again because
+// another write changed the subject meanwhile.
 const replaceRounds = 16
 
-// RegisterEvent enrols a further face of a subject. An unknown subject is
-// NotFound; a retry with the same Write gets the first answer.
+// RegisterEvent adds a face to a subject. The error is NotFound for an unknown
+// subject. A retry with the same Write gets the first answer.
 func (r *subjectRequests) RegisterEvent(ctx context.Context, e Enrolment) (Registered, error) {
 	g, app, err := r.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
 	if err != nil {
@@ -33,14 +33,14 @@ func (r *subjectRequests) RegisterEvent(ctx context.Context, e Enrolment) (Regis
 	})
 }
 
-// UpdateSubject replaces the face of a subject's oldest active event, whose ids
-// stay. An unknown subject is NotFound; a retry with the same Write gets the first
-// answer.
+// UpdateSubject replaces the face of a subject's oldest active event. The ids of
+// subject and event stay. The error is NotFound for an unknown subject. A retry
+// with the same Write gets the first answer.
 func (r *subjectRequests) UpdateSubject(ctx context.Context, e Enrolment) (Registered, error) {
 	return r.replace(ctx, e, true)
 }
 
-// UpdateEvent replaces the face of an event, as UpdateSubject.
+// UpdateEvent replaces the face of one event, in the way of UpdateSubject.
 func (r *subjectRequests) UpdateEvent(ctx context.Context, e Enrolment) (Registered, error) {
 	return r.replace(ctx, e, false)
 }
@@ -58,9 +58,9 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 	if err != nil {
 		return Registered{}, err
 	}
-	// The seal is bound to the event and its revision, so they are read first. An
-	// unknown target is proposed all the same: the write may have been done before,
-	// and then its first answer counts.
+	// The seal is bound to the event and its revision, so these are read first. An
+	// unknown target is proposed too: this may be a retry, which gets its first
+	// answer.
 	target, err := r.target(ctx, g, e, oldest)
 	if err != nil {
 		return Registered{}, err
@@ -84,8 +84,9 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 	return Registered{}, &Error{Kind: Busy, Message: "the subject is being updated by others; try again", RetryAfter: calls.RetryLater}
 }
 
-// target gives the event to replace and the revision that the replacement makes;
-// an unknown one has revision 1, as the first replacement of any event.
+// target returns the event to replace, and the revision after the replacement. For
+// an unknown event it returns revision 1, as for the first replacement of any
+// event.
 func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, oldest bool) (shard.Active, error) {
 	events, err := calls.CallLeader(ctx, r.calls, shardEvents, e.Subject.Shard(), eventsQuery{g.ID, g.Generation, e.Subject})
 	if err != nil {
@@ -99,8 +100,9 @@ func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, 
 	return shard.Active{Event: e.Event, Revision: 1}, nil
 }
 
-// extractEnrolment gives the one face of an image, good enough to be enrolled, and the
-// identities of tags. Unknown tags are told before any work on the face.
+// extractEnrolment extracts the one face of an image and finds the identities of
+// tags. The face must have at least the quality qualityMin. Unknown tags are
+// refused before any work on the image.
 func (r *subjectRequests) extractEnrolment(ctx context.Context, g enrolment, qualityMin float64, image []byte, names []string) (engine.Face, []uint32, error) {
 	tags, err := r.tags(ctx, g, names)
 	if err != nil {
@@ -110,8 +112,8 @@ func (r *subjectRequests) extractEnrolment(ctx context.Context, g enrolment, qua
 	return face, tags, err
 }
 
-// Events gives the ids of a subject's active events in order of registration. An
-// unknown subject is NotFound.
+// Events returns the ids of a subject's active events in order of registration. The
+// error is NotFound for an unknown subject.
 func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.Subject) ([]id.Event, error) {
 	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
@@ -131,14 +133,14 @@ func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.
 	return ids, nil
 }
 
-// UnregisterEvent removes one event; the last one removes its subject. An unknown
-// subject, and an event that is not the subject's, are NotFound.
+// UnregisterEvent removes one event. Removing the last one removes the subject. The
+// error is NotFound for an unknown subject, and for an event of another subject.
 func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, subject id.Subject, event id.Event) error {
 	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return err
 	}
-	var op id.Operation // this call's own, as in Unregister
+	var op id.Operation // as in Unregister
 	mustRandom(op[:])
 	a, err := calls.CallLeader(ctx, r.calls, shardRemove, subject.Shard(), shardfsm.RemoveEvent{
 		Gallery: g.ID, Generation: g.Generation, Op: op, Subject: subject, Event: event, Time: time.Now().UnixMilli(),
@@ -149,7 +151,8 @@ func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, su
 	return writeError(a.Status)
 }
 
-// writeError gives the error that a shard's refusal of a write is, nil for none.
+// writeError returns the error for a status with which a shard refuses a write, and
+// nil for success.
 func writeError(s shardfsm.Status) error {
 	switch s {
 	case shardfsm.Done, shardfsm.Replayed:

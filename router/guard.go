@@ -10,15 +10,17 @@ import (
 	"facet/shard"
 )
 
-// guardRounds bounds how often a registration begins again because a rival took
-// its pending face away and then did not go on.
+// guardRounds is the most times that a registration starts again because a rival
+// withdrew its pending face and then stopped.
 const guardRounds = 8
 
-// activateUnlessKnown lets a pending face become active unless the gallery knows the person:
-// then it is Duplicate. Pending faces of others are searched, too, so that of two
-// registrations of one person at once, on different shards, one sees the other: the
-// smaller id goes on, after it has withdrawn its rival. claim is what the shard
-// called the pending face; UnknownEvent says that it was withdrawn since.
+// activateUnlessKnown activates a pending face unless the gallery already has the
+// person. In that case the error is Duplicate. It also searches the pending faces
+// of other registrations. Two registrations of one person may run at once on
+// different shards, and at least one of them then sees the other. The one with the
+// smaller event id withdraws its rival and continues. claim is the number under
+// which the shard stored the pending face. The answer's status is UnknownEvent when
+// a rival has withdrawn the face.
 func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, claim uint64) (shardfsm.RegisterAnswer, error) {
 	known, rivals, err := r.matches(ctx, p)
 	if err != nil {
@@ -36,7 +38,7 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 		if err != nil {
 			return shardfsm.RegisterAnswer{}, err
 		}
-		if a.Status == shardfsm.Activated { // it searched before this one was pending
+		if a.Status == shardfsm.Activated { // the rival searched before this face was pending
 			known = &rival
 		}
 	}
@@ -58,8 +60,8 @@ func eventBytes(p placement) []byte {
 	return e.UUID[:]
 }
 
-// matches gives a subject other than p's that matches p's face, and pending events
-// that do.
+// matches searches the gallery for p's face. known is an active subject other than
+// p's. rivals are pending events of other subjects.
 func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shard.Hit, rivals []shard.Hit, err error) {
 	for _, pending := range []bool{true, false} {
 		lists, err := withFreshShards(ctx, r.cluster, p.gallery, func(g enrolment) ([][]shard.Hit, error) {

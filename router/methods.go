@@ -17,7 +17,8 @@ import (
 	"facet/shard/seal"
 )
 
-// memoryRetry is what a client is told when a node has no memory for more events.
+// memoryRetry is the Retry-After of a registration that is refused for lack of
+// memory.
 const memoryRetry = time.Minute
 
 // handlers returns the methods that a node serves to its peers.
@@ -67,7 +68,7 @@ func (r *cluster) localGroup(group id.Shard) (*raftfsm.Group, error) {
 	return nil, &raftfsm.NotLeaderError{}
 }
 
-// localReplica gives the replica of group on this node, which may or may not lead it.
+// localReplica returns this node's replica of a shard, whether or not it leads.
 func (r *cluster) localReplica(group id.Shard) (*raftfsm.Group, *shard.Shard, error) {
 	g, ok := r.groups.Group(group)
 	m, here := r.groups.Shard(group)
@@ -77,8 +78,8 @@ func (r *cluster) localReplica(group id.Shard) (*raftfsm.Group, *shard.Shard, er
 	return g, m.Shard(), nil
 }
 
-// leaderState gives the shard's state once it holds every write that was acknowledged
-// before the call. Only the leader can say so.
+// leaderState returns the state of a shard when it has every write that was
+// acknowledged before the call. Only the leader can confirm that.
 func (r *cluster) leaderState(ctx context.Context, group id.Shard) (*shard.Shard, error) {
 	g, s, err := r.localReplica(group)
 	if err != nil {
@@ -94,11 +95,11 @@ func (r *cluster) leaderState(ctx context.Context, group id.Shard) (*shard.Shard
 	return s, g.WaitApplied(ctx, index)
 }
 
-// keyOf gives a gallery's data key on the node that answers for a shard: its
-// replica of meta may not know the gallery yet.
+// keyOf returns a gallery's data key on a node that answers for a shard. This
+// node's replica of meta may not know the gallery yet.
 func (r *cluster) keyOf(ctx context.Context, gallery id.Gallery) (*seal.Key, error) {
 	look := func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }
-	g, ok := look() // the shard's fence refuses what was deleted, so what is found need not be confirmed
+	g, ok := look() // unconfirmed: the shard's fence refuses a deleted gallery
 	if !ok {
 		var err error
 		if g, err = confirmedLookup(ctx, r, look); err != nil {
@@ -108,7 +109,7 @@ func (r *cluster) keyOf(ctx context.Context, gallery id.Gallery) (*seal.Key, err
 	return r.dataKey(g)
 }
 
-// metaPropose commits an encoded command in meta and gives the encoded answer.
+// metaPropose commits an encoded command in meta and returns the encoded answer.
 var metaPropose = method[[]byte, []byte]{Name: "meta.propose", Run: func(ctx context.Context, r *Router, group id.Shard, cmd []byte) ([]byte, error) {
 	g, err := r.localGroup(group)
 	if err != nil {
@@ -121,8 +122,8 @@ var metaPropose = method[[]byte, []byte]{Name: "meta.propose", Run: func(ctx con
 	return a, err
 }}
 
-// metaIndex gives the log index that a replica of meta must have applied to hold
-// every write that was acknowledged before.
+// metaIndex returns a log index of meta. A replica that has applied it has every
+// write that was acknowledged before the call.
 var metaIndex = method[struct{}, uint64]{Name: "meta.index", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) (uint64, error) {
 	g, err := r.localGroup(group)
 	if err != nil {
@@ -133,7 +134,8 @@ var metaIndex = method[struct{}, uint64]{Name: "meta.index", Run: func(ctx conte
 
 var shardGrant = shardCommand("shard.grant", shardfsm.GrantOp, nil)
 
-// registerAnswer is the shard's answer, and how many slots the slice had.
+// registerAnswer is a shard's answer to a registration. Granted is the number of
+// slots that meta had granted to the shard.
 type registerAnswer struct {
 	shardfsm.RegisterAnswer
 	Granted uint32 `cbor:"100,keyasint,omitempty"`
@@ -158,8 +160,8 @@ func enrol[C any](ctx context.Context, r *Router, group id.Shard, gallery id.Gal
 	if r.memory != nil && r.memory.Full() {
 		return registerAnswer{}, &Error{Kind: Insufficient, Message: "the service has no memory or disk for more events", RetryAfter: memoryRetry}
 	}
-	// Read before the proposal: a grant that comes between must make the next
-	// request for slots ask for more, never for less.
+	// Read this before the proposal. A grant may come in between, and the next request
+	// for slots must then ask for more than that grant, never for less.
 	granted := s.Slots().Usage(gallery).Granted
 	a, err := propose(ctx, g, op, c)
 	return registerAnswer{a, granted}, err
@@ -207,7 +209,7 @@ func shardRead[Q, A any](name string, read func(context.Context, *Router, *shard
 	}}
 }
 
-// propose commits a command and returns the machine's answer.
+// propose commits a command and returns the answer of the state machine.
 func propose[C, A any](ctx context.Context, g *raftfsm.Group, op command.Op[C, A], c C) (A, error) {
 	var none A
 	raw, err := g.Propose(ctx, op.Encode(c))
@@ -231,7 +233,7 @@ func tooManyWrites() error {
 	return &Error{Kind: Busy, Message: "too many writes are in progress; try again", RetryAfter: calls.RetryBusy}
 }
 
-// shardCounts counts the active events of galleries.
+// shardCounts returns the number of active events of each gallery.
 var shardCounts = shardRead("shard.counts", func(_ context.Context, _ *Router, s *shard.Shard, galleries []id.Gallery) ([]int, error) {
 	counts := make([]int, len(galleries))
 	for i, g := range galleries {

@@ -12,9 +12,9 @@ import (
 	"facet/shard/kernel"
 )
 
-// Search gives the complete candidate list of the gallery for the probe: exact,
-// over every write acknowledged before the call, or an error. No candidate is no
-// error.
+// Search returns the complete candidate list of the gallery for the probe. It
+// covers every write that was acknowledged before the call; otherwise Search
+// returns an error. An empty list is no error.
 func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
 	g, _, err := r.enrolment(q.Access)
 	if err != nil {
@@ -54,11 +54,11 @@ type searchQuery struct {
 	Limit      int        `cbor:"5,keyasint"`
 	Tags       []uint32   `cbor:"6,keyasint,omitempty"`
 	BySubject  bool       `cbor:"7,keyasint,omitempty"`
-	// Epoch is that of the gallery's list of shards which is being asked.
+	// Epoch is the epoch of the list of shards that the caller uses.
 	Epoch uint32 `cbor:"8,keyasint,omitempty"`
-	// Pending asks for events that are not active yet (see activateUnlessKnown).
+	// Pending selects events that are not active yet (see activateUnlessKnown).
 	Pending bool `cbor:"9,keyasint,omitempty"`
-	// Model is what made the probe.
+	// Model is the model that made the probe.
 	Model id.Model `cbor:"10,keyasint"`
 }
 
@@ -97,7 +97,7 @@ var shardSearch = method[searchQuery, []shard.Hit]{Name: "shard.search", Run: fu
 	return hits, outdated(err)
 }}
 
-// bestQuery asks a subject's shard for the best score of its events.
+// bestQuery asks a subject's shard for the best score among the subject's events.
 type bestQuery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
