@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// believer is a cluster whose rounds of catching up take 10 ms and are counted.
-type believer struct {
+// syncedCluster is a cluster that counts its rounds of catching up. Each takes 10
+// ms.
+type syncedCluster struct {
 	cluster
 	rounds atomic.Int64
 	cut    atomic.Bool // rounds end with errCutOff
@@ -18,8 +19,8 @@ type believer struct {
 
 var errCutOff = errors.New("cut off")
 
-func newBeliever() *believer {
-	b := &believer{}
+func newBeliever() *syncedCluster {
+	b := &syncedCluster{}
 	b.sync.Run = func(context.Context) error {
 		began := time.Now()
 		b.rounds.Add(1)
@@ -36,7 +37,8 @@ func newBeliever() *believer {
 func found() (int, bool)    { return 1, true }
 func notFound() (int, bool) { return 0, false }
 
-func TestSteadyLookUpsWaitForNothingAndCostTwoRoundsASecond(t *testing.T) {
+// Steady look-ups wait for no round after the first one.
+func TestSteadyLookUpsCostTwoRoundsASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBeliever()
 		if _, err := confirmedLookup(t.Context(), &b.cluster, found); err != nil || b.rounds.Load() != 1 {
@@ -56,7 +58,8 @@ func TestSteadyLookUpsWaitForNothingAndCostTwoRoundsASecond(t *testing.T) {
 	})
 }
 
-func TestWhatIsFoundIsNotTrustedWithoutMetasLeader(t *testing.T) {
+// A record in the replica counts only for trustMax after the last round.
+func TestFoundRecordExpiresWithoutMetasLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBeliever()
 		if _, err := confirmedLookup(t.Context(), &b.cluster, found); err != nil {
@@ -79,7 +82,7 @@ func TestWhatIsFoundIsNotTrustedWithoutMetasLeader(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotFoundIsAlwaysConfirmed(t *testing.T) {
+func TestMissingRecordIsAlwaysConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBeliever()
 		for n := range int64(3) {
@@ -91,7 +94,7 @@ func TestWhatIsNotFoundIsAlwaysConfirmed(t *testing.T) {
 	})
 }
 
-// BenchmarkConfirmed is what a request pays for its key being confirmed.
+// BenchmarkConfirmed measures the look-up of a key in a replica that is up to date.
 func BenchmarkConfirmed(b *testing.B) {
 	r := newBeliever()
 	for b.Loop() {

@@ -299,7 +299,7 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 	}
 }
 
-func TestEveryOperationIsSentAndReadAsDescribed(t *testing.T) {
+func TestOperationsMatchTheDocument(t *testing.T) {
 	t.Parallel()
 	s, c := newContract(t)
 	for _, f := range calls(t.Context(), c) {

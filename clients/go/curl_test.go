@@ -18,9 +18,9 @@ var curlBlock = regexp.MustCompile(`(?m)^    BASE=.*\n(?:(?:    .*)?\n)+`)
 // apiKeyLine is the line of the block after which a person has put in an API key.
 const apiKeyLine = `echo 'header = "x-api-key: …"' >> dev/curl.conf` + "\n"
 
-// TestTheReadmesCurlLinesRun runs them with bash, with the cluster's address and the
-// API key in place of the dots.
-func TestTheReadmesCurlLinesRun(t *testing.T) {
+// TestReadmeCurlLinesRun runs the lines with bash, with the cluster's address and
+// the API key in place of the dots.
+func TestReadmeCurlLinesRun(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(folder, "..", "..", "README.md"))
 	must(t, err)
 	block := strings.ReplaceAll("\n"+curlBlock.FindString(string(readme)), "\n    ", "\n")

@@ -128,7 +128,7 @@ func TestBulkRegistration(t *testing.T) {
 	}
 }
 
-func TestGalleriesAndApplicationsAreChangedAndDeleted(t *testing.T) {
+func TestGalleriesAreChangedAndDeleted(t *testing.T) {
 	ctx := t.Context()
 	c, g := gallery(t, 10)
 	_, err := c.UpdateGallery(ctx, "no-such-gallery", client.GalleryChange{Size: new(20)})

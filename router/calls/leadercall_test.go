@@ -13,11 +13,11 @@ import (
 	"facet/raftfsm"
 )
 
-// elsewhere is a node that holds no group itself.
-type elsewhere struct{ members []id.Member }
+// noGroups is a node without any replica.
+type noGroups struct{ members []id.Member }
 
-func (elsewhere) Group(id.Shard) (*raftfsm.Group, bool) { return nil, false }
-func (e elsewhere) Members(id.Shard) []id.Member        { return e.members }
+func (noGroups) Group(id.Shard) (*raftfsm.Group, bool) { return nil, false }
+func (e noGroups) Members(id.Shard) []id.Member        { return e.members }
 
 // network answers calls by a function of the member called.
 type network func(ctx context.Context, to id.Member) ([]byte, error)
@@ -30,7 +30,7 @@ func (n network) Call(ctx context.Context, to id.Member, _ string, _ []byte) ([]
 var echo = Method[struct{}, string, string]{"test.echo", func(_ context.Context, _ struct{}, _ id.Shard, q string) (string, error) { return q, nil }}
 
 func newCaller(n network) *Caller[struct{}] {
-	return New(struct{}{}, elsewhere{[]id.Member{"a", "b", "c"}}, n, slog.New(slog.DiscardHandler), nil)
+	return New(struct{}{}, noGroups{[]id.Member{"a", "b", "c"}}, n, slog.New(slog.DiscardHandler), nil)
 }
 
 func fine(answer string) []byte {
@@ -41,7 +41,7 @@ func fine(answer string) []byte {
 	return body
 }
 
-func TestARequestFindsTheLeaderAndRemembersIt(t *testing.T) {
+func TestCallFindsAndRemembersTheLeader(t *testing.T) {
 	t.Parallel()
 	var called []id.Member
 	c := newCaller(func(_ context.Context, to id.Member) ([]byte, error) {
@@ -61,7 +61,8 @@ func TestARequestFindsTheLeaderAndRemembersIt(t *testing.T) {
 	}
 }
 
-func TestARequestOutlivesDeadAndPausedLeaders(t *testing.T) {
+// A call succeeds when its first members are dead, or paused with open connections.
+func TestCallOutlivesDeadAndPausedLeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		leads := func() id.Member {
@@ -89,7 +90,8 @@ func TestARequestOutlivesDeadAndPausedLeaders(t *testing.T) {
 	})
 }
 
-func TestWithoutALeaderTheAnswerComesInTimeAndSaysSo(t *testing.T) {
+// The call ends with Unavailable after leaderWaitMax.
+func TestCallWithoutLeaderFailsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCaller(func(context.Context, id.Member) ([]byte, error) { return nil, &raftfsm.NotLeaderError{} })
 		start := time.Now()
@@ -117,7 +119,7 @@ func TestOtherErrorsAreNotRetried(t *testing.T) {
 	}
 }
 
-func TestFaultsKeepTheirMeaningBetweenNodes(t *testing.T) {
+func TestFaultsKeepTheirMeaning(t *testing.T) {
 	t.Parallel()
 	for _, want := range []error{raftfsm.ErrOutcomeUnknown, raftfsm.ErrClosed} {
 		if got := DecodeFault(EncodeFault(fmt.Errorf("wrapped: %w", want))); !errors.Is(got, want) {
