@@ -20,7 +20,7 @@ import (
 	"facet.internal/client"
 )
 
-// dev is the cluster's dev.json, as far as these tests need it.
+// dev is the part of the cluster's dev.json that these tests need.
 type dev struct {
 	BaseURLs  []string `json:"base_urls"`
 	AccessKey string   `json:"access_key"`
@@ -56,7 +56,7 @@ func photo(t *testing.T, name string) []byte {
 	return b
 }
 
-// The photos, by what they show.
+// The photos, named by their subjects.
 const (
 	obama        = "face_recognition/obama.jpg"
 	anotherObama = "face_recognition/obama2.jpg"
@@ -65,7 +65,7 @@ const (
 	threePeople  = "face-api/sample1.jpg"
 )
 
-// gallery gives a client of the real cluster with a gallery called after the test.
+// gallery returns a client of the real cluster with a gallery named after the test.
 func gallery(t *testing.T, size int) (*client.Client, client.Gallery) {
 	t.Helper()
 	c, err := client.FromDev("dev/dev.json")

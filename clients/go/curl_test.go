@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// curlBlock finds the block of the repository's README that shows curl: indented
-// lines, from the one with BASE= on.
+// curlBlock matches the block of the repository's README that shows curl: indented
+// lines, from the line with BASE= on.
 var curlBlock = regexp.MustCompile(`(?m)^    BASE=.*\n(?:(?:    .*)?\n)+`)
 
-// apiKeyLine is the line of the block after which a person has put in an API key.
+// apiKeyLine is the line of the block after which a person inserts an API key.
 const apiKeyLine = `echo 'header = "x-api-key: …"' >> dev/curl.conf` + "\n"
 
 // TestReadmeCurlLinesRun runs the lines with bash, with the cluster's address and
@@ -55,7 +55,7 @@ func TestReadmeCurlLinesRun(t *testing.T) {
 	}
 }
 
-// bash runs a script and gives what it prints.
+// bash runs a script and returns its output.
 func bash(t *testing.T, script string) string {
 	t.Helper()
 	var out, errs bytes.Buffer

@@ -163,8 +163,7 @@ func TestGalleriesAreChangedAndDeleted(t *testing.T) {
 	})
 }
 
-// refusedSoon waits until do is refused by all nodes: each of them learns of a
-// change by itself.
+// refusedSoon waits until all nodes refuse do. Each learns of a change on its own.
 func refusedSoon(t *testing.T, kind error, do func() error) {
 	t.Helper()
 	for late, row := time.Now().Add(5*time.Second), 0; row < 6; row++ {

@@ -16,8 +16,8 @@ import (
 	"facet.internal/client"
 )
 
-// script is a server that answers with the given steps in order, and with the last
-// one from then on.
+// script is a server that answers with the given steps in order and repeats the
+// last one.
 type script struct {
 	steps []func(w http.ResponseWriter)
 
@@ -25,7 +25,7 @@ type script struct {
 	seen []seen
 }
 
-// seen holds what the server received in one request.
+// seen contains one request that the server received.
 type seen struct {
 	method, target, key, signature, body string
 	at                                   time.Time
@@ -46,7 +46,7 @@ func (s *script) requests() []seen {
 	return slices.Clone(s.seen)
 }
 
-// play starts a server with a script, and gives a client of it.
+// play starts a server with a script and returns a client of it.
 func play(t *testing.T, cfg client.Config, steps ...func(w http.ResponseWriter)) (*script, *client.Client) {
 	t.Helper()
 	s := &script{steps: steps}
@@ -195,7 +195,7 @@ func TestRepeatedDeletionSucceeds(t *testing.T) {
 	if err := c.CreateTag(t.Context(), "t"); err != nil {
 		t.Error(err)
 	}
-	// Something else than what was to be deleted is missing: the gateway's answer.
+	// The gateway answers: something else than the subject is missing.
 	_, c = play(t, client.Config{}, hangUp, say(403, `{"message":"Forbidden"}`))
 	if err := c.Unregister(t.Context(), "s"); !errors.Is(err, client.ErrForbidden) {
 		t.Errorf("got %v", err)
@@ -215,7 +215,7 @@ func TestDeadNodeIsPassedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A pause after each of 20 dead nodes would be seconds.
+	// A pause after each of 20 dead nodes would take seconds.
 	if took := time.Since(begin); took > 2*time.Second {
 		t.Errorf("20 requests took %s", took)
 	}
@@ -268,7 +268,7 @@ func TestHangingTryTimesOut(t *testing.T) {
 	live := httptest.NewTLSServer(&script{steps: []func(http.ResponseWriter){say(200, `{"status":"OK"}`)}})
 	t.Cleanup(live.Close)
 	c := testClient(t, client.Config{BaseURLs: []string{"https://" + l.Addr().String()}, TryTimeout: 300 * time.Millisecond}, live)
-	for range 2 { // one of the two begins at the silent node
+	for range 2 { // one of the two starts at the silent node
 		if err := c.Health(t.Context()); err != nil {
 			t.Error(err)
 		}
