@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,12 +14,7 @@ import (
 )
 
 func newBench() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "bench", Short: "measure how often the face engine is wrong", Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newBenchAccuracy(), newBenchIdentify())
-	return cmd
+	return newGroup(&cobra.Command{Use: "bench", Short: "measure how often the face engine is wrong"}, newBenchAccuracy(), newBenchIdentify())
 }
 
 func newBenchAccuracy() *cobra.Command {
@@ -33,17 +29,9 @@ func newBenchAccuracy() *cobra.Command {
 			"The face nearest to the middle of a photograph is taken. One without a face is a failure to acquire.",
 		Args: usage(cobra.NoArgs),
 	}
-	benchFlags(cmd, &cfg)
 	cmd.Flags().StringVar(&cfg.Pairs, "pairs", bench.PairsAll, "file with a list of pairs, or all")
 	cmd.Flags().StringVar(&cfg.Report, "report", "", "Markdown page to write, with its plots in pictures/ beside it: all that can be measured")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := checkBench(&cfg); err != nil {
-			return &usageError{err}
-		}
-		cfg.Out = cmd.OutOrStdout()
-		return bench.Accuracy(cmd.Context(), cfg)
-	}
-	return cmd
+	return onPhotos(cmd, &cfg, bench.Accuracy)
 }
 
 func newBenchIdentify() *cobra.Command {
@@ -55,19 +43,11 @@ func newBenchIdentify() *cobra.Command {
 			"ones, and tell how often the person is found, and how often somebody else is (FNIR, FPIR).",
 		Args: usage(cobra.NoArgs),
 	}
-	benchFlags(cmd, &cfg)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := checkBench(&cfg); err != nil {
-			return &usageError{err}
-		}
-		cfg.Out = cmd.OutOrStdout()
-		return bench.Identify(cmd.Context(), cfg)
-	}
-	return cmd
+	return onPhotos(cmd, &cfg, bench.Identify)
 }
 
-// benchFlags adds the flags that both commands have.
-func benchFlags(cmd *cobra.Command, cfg *bench.Config) {
+// onPhotos completes a command that measures cfg. It adds the flags that both have.
+func onPhotos(cmd *cobra.Command, cfg *bench.Config, measure func(context.Context, bench.Config) error) *cobra.Command {
 	assets := config.AssetsDefault()
 	cfg.Progress = os.Stderr
 	f := cmd.Flags()
@@ -78,6 +58,14 @@ func benchFlags(cmd *cobra.Command, cfg *bench.Config) {
 	f.StringVar(&cfg.Plot, "plot", "", "DET plot to write, .svg")
 	f.StringVar(&cfg.Source.Pack, "models", assets.Models, "folder with the model pack")
 	f.StringVar(&cfg.Source.ONNXRuntime, "onnxruntime", assets.ONNXRuntime, "ONNX Runtime's shared library")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := checkBench(cfg); err != nil {
+			return &usageError{err}
+		}
+		cfg.Out = cmd.OutOrStdout()
+		return measure(cmd.Context(), *cfg)
+	}
+	return cmd
 }
 
 func checkBench(cfg *bench.Config) error {

@@ -19,15 +19,12 @@ var samplePhoto = filepath.Join("face_recognition", "obama.jpg")
 func newModels() *cobra.Command {
 	assets := config.AssetsDefault()
 	packs := filepath.Dir(assets.Models)
-	cmd := &cobra.Command{
-		Use: "models", Short: "packs of face models: list, describe, check, calibrate",
-		Long: "A pack is a folder with a manifest and the models that it names. PACK is a folder's name in the folder\n" +
-			"of packs, or a path.",
-		Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.PersistentFlags().StringVar(&packs, "packs", packs, "folder of packs")
-	cmd.AddCommand(
+	cmd := newGroup(
+		&cobra.Command{
+			Use: "models", Short: "packs of face models: list, describe, check, calibrate",
+			Long: "A pack is a folder with a manifest and the models that it names. PACK is a folder's name in the folder\n" +
+				"of packs, or a path.",
+		},
 		&cobra.Command{
 			Use: "list", Short: "list the packs", Args: usage(cobra.NoArgs),
 			RunE: func(cmd *cobra.Command, _ []string) error { return models.List(cmd.OutOrStdout(), packs) },
@@ -40,6 +37,7 @@ func newModels() *cobra.Command {
 		},
 		newModelsVerify(assets, &packs), newModelsCalibrate(assets, &packs),
 	)
+	cmd.PersistentFlags().StringVar(&packs, "packs", packs, "folder of packs")
 	return cmd
 }
 
