@@ -70,12 +70,7 @@ func (m *machine) conclude(ctx context.Context, w io.Writer, made cluster.Made) 
 		_, err := fmt.Fprintf(w, "start it:  facet serve --config %s\n", made.Config)
 		return err
 	}
-	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	config.Flags(flags)
-	if err := flags.Parse([]string{"--" + config.FileFlag, made.Config}); err != nil {
-		return err
-	}
-	s, err := config.Load(flags, os.Environ())
+	s, err := config.LoadFile(made.Config, os.Environ())
 	if err != nil {
 		return err
 	}

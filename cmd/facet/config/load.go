@@ -122,6 +122,16 @@ func Load(f *pflag.FlagSet, environ []string) (Settings, error) {
 	return s, s.check()
 }
 
+// LoadFile returns the settings from the file name and from environ.
+func LoadFile(name string, environ []string) (Settings, error) {
+	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	Flags(f)
+	if err := f.Set(FileFlag, name); err != nil {
+		return Settings{}, err
+	}
+	return Load(f, environ)
+}
+
 // decoder is strict where a wrong type would be a surprise: a list for a name, say.
 // It turns texts into numbers, because the environment has only texts.
 func decoder() *mapstructure.DecoderConfig {

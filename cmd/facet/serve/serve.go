@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,8 +13,6 @@ import (
 
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/process"
-	"facet/engine"
-	"facet/engine/models"
 	"facet/node"
 	_ "facet/node/bucket/clouds" // s3://, and without the tag slim gs:// and azblob://
 )
@@ -82,34 +79,6 @@ func run(ctx context.Context, s config.Settings, log *slog.Logger, change func(*
 		return errors.Join(n.Err(), err)
 	case <-time.After(closeTimeout + hangTimeout):
 		return errors.Join(n.Err(), errors.New("the node could not be closed in time: its disk may hang"))
-	}
-}
-
-// openEngine opens the model pack and an engine on it.
-func openEngine(s config.Settings) (*engine.Engine, error) {
-	pack, err := models.Open(s.Models)
-	if err != nil {
-		return nil, packError(s.Models, err)
-	}
-	if _, err := os.Stat(s.ONNXRuntime); err != nil {
-		return nil, fmt.Errorf("ONNX Runtime is not at %s: run \"make setup\", or name its library with --onnxruntime", s.ONNXRuntime)
-	}
-	eng, err := engine.New(pack, engine.Config{Library: s.ONNXRuntime, Workers: s.Workers})
-	if err != nil {
-		return nil, fmt.Errorf("start the face engine: %w", err)
-	}
-	return eng, nil
-}
-
-// packError returns a sentence that explains why a model pack can't be used.
-func packError(dir string, err error) error {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no model pack in %s: run \"make setup\", or name one with --models", dir)
-	case errors.Is(err, models.ErrPack), errors.Is(err, models.ErrManifest):
-		return fmt.Errorf("the model pack in %s can't be used: %w", dir, err)
-	default:
-		return err
 	}
 }
 
