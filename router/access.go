@@ -161,10 +161,10 @@ func (r *cluster) enrolment(access Access) (enrolment, metafsm.Application, erro
 	return g, app, nil
 }
 
-// enrolmentAt is enrolment for a subject or job on the shard at. The shard comes
-// from an id that the client sent. The error is missing's when the gallery does not
-// lie on that shard. Before that, this node catches up with meta, because the
-// gallery may have grown.
+// enrolmentAt is enrolment for a subject or job on the shard at. The client sent an
+// id that names this shard. enrolmentAt returns the error of missing when the
+// gallery does not lie there. Before that, this node catches up with meta, because
+// the gallery may have grown.
 func (r *cluster) enrolmentAt(ctx context.Context, access Access, at id.Shard, missing func() error) (enrolment, metafsm.Application, error) {
 	g, app, err := r.enrolment(access)
 	if err != nil || g.holds(at) {

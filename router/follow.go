@@ -19,7 +19,7 @@ const pointWait = 250 * time.Millisecond
 // does not reach it, in time.
 var errBehind = &Error{Kind: Unavailable, Message: "a replica is behind; try again", RetryAfter: calls.RetryLater}
 
-// readAny is leaderState on any replica.
+// readAny returns the state of a shard as leaderState does, on any replica.
 func (r *cluster) readAny(ctx context.Context, group id.Shard) (*shard.Shard, error) {
 	g, s, err := r.localReplica(group)
 	if err != nil {

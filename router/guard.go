@@ -15,12 +15,14 @@ import (
 const guardRounds = 8
 
 // activateUnlessKnown activates a pending face unless the gallery already has the
-// person. In that case the error is Duplicate. It also searches the pending faces
-// of other registrations. Two registrations of one person may run at once on
-// different shards, and at least one of them then sees the other. The one with the
-// smaller event id withdraws its rival and continues. claim is the number under
-// which the shard stored the pending face. The answer's status is UnknownEvent when
-// a rival has withdrawn the face.
+// person. In that case the error is Duplicate.
+//
+// It also searches the pending faces of other registrations. Two registrations of
+// one person may run at once on different shards, and at least one of them then sees
+// the other. The one with the smaller event id withdraws its rival and continues.
+//
+// claim is the number under which the shard stored the pending face. The status is
+// UnknownEvent when a rival has withdrawn the face.
 func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, claim uint64) (shardfsm.RegisterAnswer, error) {
 	known, rivals, err := r.matches(ctx, p)
 	if err != nil {

@@ -93,9 +93,11 @@ func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Pi
 }
 
 // RegisterTask enrols the face of a task's image once. A repetition gets the first
-// outcome. A shard remembers the operation of an item for minutes only, so that a
-// large job does not fill its memory of operations. After that, the subject itself
-// prevents a second one, because its id follows from the operation.
+// outcome.
+//
+// A shard remembers the operation of an item for minutes only, so that a large job
+// does not fill its memory of operations. After that, the subject itself prevents a
+// second one, because its id follows from the operation.
 func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (Registered, error) {
 	if _, err := confirmedLookup(ctx, r.cluster, func() (struct{}, bool) {
 		_, ok := r.groups.Meta().Application(t.access.Application)

@@ -126,8 +126,8 @@ var shardKnows = method[knowsQuery, bool]{Name: "shard.knows", Run: func(ctx con
 	return len(events) > 0, outdated(err)
 }}
 
-// widenedState is leaderState of a shard that knows the epoch in to, or a later
-// one.
+// widenedState returns the state of a shard as leaderState does. A shard that knows
+// only earlier epochs of the gallery first learns the epoch in to.
 func (r *Router) widenedState(ctx context.Context, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
 	s, err := r.leaderState(ctx, group)
 	if err == nil && s.Epoch(to.Gallery) < to.Epoch {

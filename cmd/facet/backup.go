@@ -219,12 +219,12 @@ func conclude(w io.Writer, p wire.BackupProgress) error {
 		_, err = fmt.Fprintf(w, "%s: %s is whole: %d events, %d bytes, manifest %x; %s\n",
 			p.What, p.Backup.Name, p.Backup.Events, p.Backup.Bytes, p.Backup.Digest[:8], took)
 	case p.Restored != nil:
-		since := "no newer backup tells who was erased since"
+		since := "no newer backup lists later erasures"
 		if p.Restored.Since != "" {
 			since = "compared with " + p.Restored.Since
 		}
 		if len(p.Restored.Sealed) > 0 {
-			since += "; newer, and not compared with, since other keys have sealed them: " + strings.Join(p.Restored.Sealed, ", ")
+			since += "; not compared with newer backups under other keys: " + strings.Join(p.Restored.Sealed, ", ")
 		}
 		_, err = fmt.Fprintf(w, "restore: %s: %d galleries, %d events, %d deleted entries, %d events of erased subjects left out (%s); %s\n",
 			p.Restored.Backup, p.Restored.Galleries, p.Restored.Active, p.Restored.Deleted, p.Restored.Erased, since, took)

@@ -22,7 +22,7 @@ func newBenchAccuracy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "accuracy",
 		Short: "false match and false non-match rates (1:1)",
-		Long: "Compare photographs of DIR, which holds a folder of them for each person, and tell the false match\n" +
+		Long: "Compare photographs of DIR, which holds a folder of them for each person, and print the false match\n" +
 			"rate (FMR) and the false non-match rate (FNMR) at thresholds, with 95 % intervals.\n\n" +
 			"--pairs FILE compares the pairs of a list in the format of LFW (pairs.txt);\n" +
 			"its photographs are DIR/NAME/NAME_0001.jpg. --pairs all compares every photograph with every other.\n" +
@@ -40,7 +40,7 @@ func newBenchIdentify() *cobra.Command {
 		Use:   "identify",
 		Short: "rates of searches in galleries of several sizes (1:N)",
 		Long: "Enrol the first photograph of each person of DIR in galleries of several sizes, search with all other\n" +
-			"ones, and tell how often the person is found, and how often somebody else is (FNIR, FPIR).",
+			"ones, and print how often the person is missed, and how often somebody else is found (FNIR, FPIR).",
 		Args: usage(cobra.NoArgs),
 	}
 	return onPhotos(cmd, &cfg, bench.Identify)

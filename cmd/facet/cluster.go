@@ -140,8 +140,8 @@ func newClusterJoin() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "join TOKEN", Short: "make this machine a node of a cluster",
 		Long: "Make this machine a node of the cluster of a token (facet cluster invite). The keys of its\n" +
-			"certificates are made here and stay here. With - for TOKEN it is read from standard input, without one from\n" +
-			tokenVariable + ": other users of a machine see command lines.",
+			"certificates are made here and stay here. With - for TOKEN the token comes from standard input, without\n" +
+			"TOKEN from " + tokenVariable + ": other users of a machine can see command lines.",
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := tokenOf(args, cmd.InOrStdin())

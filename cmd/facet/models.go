@@ -79,9 +79,9 @@ func newModelsCalibrate(assets config.Assets, packs *string) *cobra.Command {
 	c := models.Calibration{Progress: os.Stderr}
 	cmd := &cobra.Command{
 		Use: "calibrate PACK", Short: "fit the scores of a pack to photographs of many persons",
-		Long: "Compare the photographs of DIR, which holds a folder of them for each person, fit which cosine has which\n" +
-			"score, so that 4000, 5000, 6000, 7000 and 8000 stand for false match rates of 1e-2 to 1e-6, and test fits\n" +
-			"on one half of the persons on those of the other half.",
+		Long: "Compare the photographs of DIR, which holds a folder of them for each person, and fit the map from cosines\n" +
+			"to scores, so that 4000, 5000, 6000, 7000 and 8000 stand for false match rates of 1e-2 to 1e-6. A fit on\n" +
+			"each half of the persons is tested on the other half.",
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if c.Images == "" {

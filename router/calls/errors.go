@@ -48,7 +48,7 @@ type Error struct {
 	Kind Kind
 	// Message is a sentence for people. It contains no secret and no path.
 	Message string
-	// Reason is a word for programs, or empty. It never changes.
+	// Reason is a stable word for programs, or empty.
 	Reason string
 	// Score is the score of a comparison that is NotVerified.
 	Score int
