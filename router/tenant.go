@@ -24,9 +24,7 @@ func (r *accessRequests) CreateTenant(ctx context.Context, name string) (AccessK
 		return AccessKey{}, Errorf(InvalidRequest, "", "a tenant's name has 1 to %d bytes", tenantNameMax)
 	}
 	tenant := metafsm.Tenant{ID: id.Tenant{UUID: randomID()}, Name: name}
-	w := Write{}
-	mustRandom(w.Operation[:])
-	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateTenantOp, metafsm.CreateTenant{Write: stamped(w), Tenant: tenant})
+	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateTenantOp, metafsm.CreateTenant{Write: ownWrite(), Tenant: tenant})
 	if err != nil {
 		return AccessKey{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"facet.internal/client"
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/dev"
+	"facet/cmd/facet/process"
 )
 
 // Config configures the demo.
@@ -29,7 +30,7 @@ type Config struct {
 // StayDefault reports whether the cluster should keep running: a person is at the
 // terminal and DEMO_EXIT is not 1.
 func StayDefault() bool {
-	return isTerminal(os.Stdin) && isTerminal(os.Stdout) && os.Getenv("DEMO_EXIT") != "1"
+	return process.IsTerminal(os.Stdin) && process.IsTerminal(os.Stdout) && os.Getenv("DEMO_EXIT") != "1"
 }
 
 // people are the persons on the sample photos.

@@ -93,7 +93,7 @@ func openError(err error) error {
 
 // handler returns the log's handler: text for people, JSON for machines.
 func handler(s config.Settings, w *os.File) slog.Handler {
-	return newHandler(w, s, terminal(w))
+	return newHandler(w, s, process.IsTerminal(w))
 }
 
 func newHandler(w io.Writer, s config.Settings, terminal bool) slog.Handler {
@@ -102,10 +102,4 @@ func newHandler(w io.Writer, s config.Settings, terminal bool) slog.Handler {
 		return slog.NewTextHandler(w, opts)
 	}
 	return slog.NewJSONHandler(w, opts)
-}
-
-// terminal reports whether w is a terminal.
-func terminal(w *os.File) bool {
-	info, err := w.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
