@@ -15,21 +15,21 @@ import (
 	"facet/shard/seal"
 )
 
-// Purposes of what the cluster's master secret wraps and authenticates. They are
-// part of stored bytes.
+// Purposes for which the cluster's master secret wraps and authenticates. Stored
+// bytes depend on them.
 const (
 	purposeAPIKey = "api-key"
 	purposeSecret = "access-key-secret"
 	purposeData   = "gallery-data-key"
 )
 
-// keysMax bounds the unwrapped data keys that are kept.
+// keysMax is the most unwrapped data keys in the cache.
 const keysMax = 10_000
 
-// AccessKey looks up the pair that signs a request. An unknown one is NotFound,
-// and only said after meta's leader was asked.
+// AccessKey returns the key pair with the id accessKey. The error is NotFound for
+// an unknown id. Before that, this node catches up with meta's leader.
 func (r *accessRequests) AccessKey(ctx context.Context, accessKey string) (AccessKey, error) {
-	rec, err := confirmed(ctx, r.cluster, func() (metafsm.AccessKey, bool) { return r.groups.Meta().AccessKey(accessKey) })
+	rec, err := confirmedLookup(ctx, r.cluster, func() (metafsm.AccessKey, bool) { return r.groups.Meta().AccessKey(accessKey) })
 	if err != nil {
 		return AccessKey{}, err
 	}
@@ -40,11 +40,11 @@ func (r *accessRequests) AccessKey(ctx context.Context, accessKey string) (Acces
 	return AccessKey{ID: accessKey, Secret: string(secret), Tenant: rec.Tenant, Role: Role(rec.Role)}, nil
 }
 
-// Access gives the application that apiKey names, and its gallery. An unknown key
-// or another tenant's is Forbidden.
+// Access returns the application with the API key apiKey, and its gallery. The
+// error is Forbidden for an unknown key and for another tenant's key.
 func (r *accessRequests) Access(ctx context.Context, tenant id.Tenant, apiKey string) (Access, error) {
 	macs := r.master.MACs(purposeAPIKey, []byte(apiKey)) // two while the cluster's key is being replaced
-	app, err := confirmed(ctx, r.cluster, func() (app metafsm.Application, ok bool) {
+	app, err := confirmedLookup(ctx, r.cluster, func() (app metafsm.Application, ok bool) {
 		for i := 0; i < len(macs) && !ok; i++ {
 			app, ok = r.groups.Meta().ApplicationByMAC(macs[i])
 		}
@@ -59,29 +59,30 @@ func (r *accessRequests) Access(ctx context.Context, tenant id.Tenant, apiKey st
 	return Access{Tenant: tenant, Application: app.ID, Gallery: app.Gallery}, nil
 }
 
-// What is revoked or deleted is refused by every node within two seconds. A node
-// hears of it with meta's log, mostly in milliseconds; but one that is cut off, was
-// away or has a slow disk would not notice that it hears nothing. So what is found
-// here counts only if the replica was level with meta's leader a moment ago:
+// Every node refuses a revoked or deleted key within two seconds. Meta's log brings
+// the change to a node, mostly in milliseconds. But a node that is cut off, was away
+// or has a slow disk does not notice that the log is late. So a record in this
+// node's replica of meta counts only if the replica was level with meta's leader a
+// moment ago:
 //
-//	0 ────────── refreshAfter ─────────────── trustMax ──────────→  since then
+//	0 ────────── refreshAfter ─────────────── trustMax ──────────→  age of that moment
 //	 it counts  │ it counts; the replica      │ the request waits until the
 //	            │ catches up in passing       │ replica has caught up, or fails
 //
-// The time of the last contact (raftfsm.Status) would not do: after a partition
+// The time of the last contact (raftfsm.Status) is no substitute: after a partition
 // heartbeats come back seconds before the log does.
 const (
 	refreshAfter = 500 * time.Millisecond
 	trustMax     = 1500 * time.Millisecond
 )
 
-// syncedAt is when this node last began to catch up with meta's leader and then
-// did. It is safe for concurrent use.
+// syncedAt is the start of this node's last successful round of catching up with
+// meta's leader. It is safe for concurrent use.
 type syncedAt struct{ at atomic.Pointer[time.Time] }
 
 func (s *syncedAt) set(t time.Time) { s.at.Store(&t) }
 
-// age is trustMax when it never was.
+// age returns the time since that start, or trustMax when there was none.
 func (s *syncedAt) age() time.Duration {
 	if at := s.at.Load(); at != nil {
 		return time.Since(*at)
@@ -89,10 +90,11 @@ func (s *syncedAt) age() time.Duration {
 	return trustMax
 }
 
-// confirmed looks something up in this node's replica of meta. The replica catches
-// up with meta's leader before it says that something does not exist, and before
-// it says that it does if it has not for trustMax.
-func confirmed[T any](ctx context.Context, r *cluster, look func() (T, bool)) (T, error) {
+// confirmedLookup looks something up in this node's replica of meta. The replica
+// first catches up with meta's leader in two cases: it has not done so within
+// trustMax, or it does not find the thing. The error is NotFound when the thing
+// does not exist.
+func confirmedLookup[T any](ctx context.Context, r *cluster, look func() (T, bool)) (T, error) {
 	age := r.synced.age()
 	if age < trustMax || mutant.RevokedStays {
 		if rec, ok := look(); ok {
@@ -113,15 +115,14 @@ func confirmed[T any](ctx context.Context, r *cluster, look func() (T, bool)) (T
 	return rec, nil
 }
 
-// SyncMeta brings this node's replica of meta up to all that was acknowledged before
-// the call.
+// SyncMeta waits until this node's replica of meta has every write that was
+// acknowledged before the call. Concurrent callers share the work.
 func (r *cluster) SyncMeta(ctx context.Context) error { return r.sync.Join(ctx) }
 
-// syncMeta brings this node's replica of meta up to all that was acknowledged
-// before the call.
+// syncMeta does the work of SyncMeta for one round.
 func (r *cluster) syncMeta(ctx context.Context) error {
 	began := time.Now()
-	index, err := calls.Ask(ctx, r.calls, metaIndex, id.Meta, struct{}{})
+	index, err := calls.CallLeader(ctx, r.calls, metaIndex, id.Meta, struct{}{})
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,7 @@ func (r *cluster) syncMeta(ctx context.Context) error {
 	return nil
 }
 
-// enrolment is a gallery with what requests need of it.
+// enrolment is a gallery together with the shards that it lies on.
 type enrolment struct {
 	metafsm.Gallery
 	shards []id.Shard
@@ -146,7 +147,7 @@ func (g enrolment) holds(s id.Shard) bool {
 	return slices.Contains(g.shards, s)
 }
 
-// enrolment gives the gallery and the application of an access.
+// enrolment returns the gallery and the application of an access.
 func (r *cluster) enrolment(access Access) (enrolment, metafsm.Application, error) {
 	meta := r.groups.Meta()
 	app, ok := meta.Application(access.Application)
@@ -160,10 +161,11 @@ func (r *cluster) enrolment(access Access) (enrolment, metafsm.Application, erro
 	return g, app, nil
 }
 
-// located is enrolment for what lies on a shard, and fails with missing if the gallery
-// does not lie there: the shard comes from an id that the caller brought. This node may
-// not have heard of the gallery's growth, and catches up with meta before it says so.
-func (r *cluster) located(ctx context.Context, access Access, at id.Shard, missing func() error) (enrolment, metafsm.Application, error) {
+// enrolmentAt is enrolment for a subject or job on the shard at. The client sent an
+// id that names this shard. enrolmentAt returns the error of missing when the
+// gallery does not lie there. Before that, this node catches up with meta, because
+// the gallery may have grown.
+func (r *cluster) enrolmentAt(ctx context.Context, access Access, at id.Shard, missing func() error) (enrolment, metafsm.Application, error) {
 	g, app, err := r.enrolment(access)
 	if err != nil || g.holds(at) {
 		return g, app, err
@@ -190,7 +192,8 @@ func (r *cluster) gallery(gallery id.Gallery) (enrolment, bool) {
 	return enrolment{g, metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards)}, true
 }
 
-// keys are the data keys of galleries, unwrapped, each as of one generation.
+// keys caches the unwrapped data keys of galleries. Each key belongs to one
+// generation of its gallery.
 type keys struct {
 	mu  sync.Mutex
 	key map[keyName]*seal.Key
@@ -201,7 +204,7 @@ type keyName struct {
 	generation uint32
 }
 
-// dataKey gives the key that g's faces are sealed with.
+// dataKey returns the key that seals the faces of g.
 func (r *cluster) dataKey(g metafsm.Gallery) (*seal.Key, error) {
 	r.keys.mu.Lock()
 	defer r.keys.mu.Unlock()

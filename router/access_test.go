@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// believer is a cluster whose rounds of catching up take 10 ms and are counted.
-type believer struct {
+// syncedCluster is a cluster that counts its rounds of catching up. Each takes 10
+// ms.
+type syncedCluster struct {
 	cluster
 	rounds atomic.Int64
 	cut    atomic.Bool // rounds end with errCutOff
@@ -18,8 +19,8 @@ type believer struct {
 
 var errCutOff = errors.New("cut off")
 
-func newBeliever() *believer {
-	b := &believer{}
+func newBeliever() *syncedCluster {
+	b := &syncedCluster{}
 	b.sync.Run = func(context.Context) error {
 		began := time.Now()
 		b.rounds.Add(1)
@@ -36,16 +37,17 @@ func newBeliever() *believer {
 func found() (int, bool)    { return 1, true }
 func notFound() (int, bool) { return 0, false }
 
-func TestSteadyLookUpsWaitForNothingAndCostTwoRoundsASecond(t *testing.T) {
+// Steady look-ups wait for no round after the first one.
+func TestSteadyLookUpsCostTwoRoundsASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBeliever()
-		if _, err := confirmed(t.Context(), &b.cluster, found); err != nil || b.rounds.Load() != 1 {
+		if _, err := confirmedLookup(t.Context(), &b.cluster, found); err != nil || b.rounds.Load() != 1 {
 			t.Fatalf("the first look-up: %v, %d rounds, want 1", err, b.rounds.Load())
 		}
 		for range 10_000 {
 			time.Sleep(time.Millisecond)
 			start := time.Now()
-			if _, err := confirmed(t.Context(), &b.cluster, found); err != nil || time.Since(start) > 0 {
+			if _, err := confirmedLookup(t.Context(), &b.cluster, found); err != nil || time.Since(start) > 0 {
 				t.Fatalf("a look-up waited %v: %v", time.Since(start), err)
 			}
 		}
@@ -56,34 +58,35 @@ func TestSteadyLookUpsWaitForNothingAndCostTwoRoundsASecond(t *testing.T) {
 	})
 }
 
-func TestWhatIsFoundIsNotTrustedWithoutMetasLeader(t *testing.T) {
+// A record in the replica counts only for trustMax after the last round.
+func TestFoundRecordExpiresWithoutMetasLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBeliever()
-		if _, err := confirmed(t.Context(), &b.cluster, found); err != nil {
+		if _, err := confirmedLookup(t.Context(), &b.cluster, found); err != nil {
 			t.Fatal(err)
 		}
 		b.cut.Store(true)
 		synced := time.Now().Add(-10 * time.Millisecond) // when that round began
 		for time.Since(synced) < 4*time.Second {
-			_, err := confirmed(t.Context(), &b.cluster, found)
+			_, err := confirmedLookup(t.Context(), &b.cluster, found)
 			if age := time.Since(synced); age < trustMax && err != nil || age >= trustMax+10*time.Millisecond && !errors.Is(err, errCutOff) {
 				t.Fatalf("%v after the last contact: %v", age, err)
 			}
 			time.Sleep(10 * time.Millisecond)
 		}
 		b.cut.Store(false)
-		if _, err := confirmed(t.Context(), &b.cluster, found); err != nil {
+		if _, err := confirmedLookup(t.Context(), &b.cluster, found); err != nil {
 			t.Errorf("with the leader back: %v", err)
 		}
 		b.sync.Close()
 	})
 }
 
-func TestWhatIsNotFoundIsAlwaysConfirmed(t *testing.T) {
+func TestMissingRecordIsAlwaysConfirmed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBeliever()
 		for n := range int64(3) {
-			if _, err := confirmed(t.Context(), &b.cluster, notFound); KindOf(err) != NotFound || b.rounds.Load() != n+1 {
+			if _, err := confirmedLookup(t.Context(), &b.cluster, notFound); KindOf(err) != NotFound || b.rounds.Load() != n+1 {
 				t.Errorf("%v after %d rounds, want NotFound after %d", err, b.rounds.Load(), n+1)
 			}
 		}
@@ -91,11 +94,11 @@ func TestWhatIsNotFoundIsAlwaysConfirmed(t *testing.T) {
 	})
 }
 
-// BenchmarkConfirmed is what a request pays for its key being confirmed.
+// BenchmarkConfirmed measures the look-up of a key in a replica that is up to date.
 func BenchmarkConfirmed(b *testing.B) {
 	r := newBeliever()
 	for b.Loop() {
-		if _, err := confirmed(b.Context(), &r.cluster, found); err != nil {
+		if _, err := confirmedLookup(b.Context(), &r.cluster, found); err != nil {
 			b.Fatal(err)
 		}
 	}

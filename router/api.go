@@ -13,13 +13,14 @@ const (
 	ThresholdMax = 9999
 	// ThresholdDefault is the search and verify threshold when none is given.
 	ThresholdDefault = 7000
-	// SearchLimitMax bounds the events of a search's answer.
+	// SearchLimitMax is the most events in the answer to a search.
 	SearchLimitMax = 50
-	// SearchLimitDefault is the limit when none is given.
+	// SearchLimitDefault is the limit of a search that gives none.
 	SearchLimitDefault = 10
-	// ListLengthMax bounds a page of the subject list.
+	// ListLengthMax is the most entries in a page of the subject list.
 	ListLengthMax = 1000
-	// ExtractLimitDefault is the number of faces reported when none is given.
+	// ExtractLimitDefault is the most faces in the answer to an extraction that
+	// gives no limit.
 	ExtractLimitDefault = 10
 	// QualityMin is the smallest minimum quality of an application.
 	QualityMin = 0.45
@@ -27,7 +28,7 @@ const (
 	GallerySizeMax = 1<<31 - 1
 )
 
-// Role says what an access key may do.
+// Role is the role of an access key. It decides what the key may do.
 type Role uint8
 
 // The roles of access keys. The numbers are stored.
@@ -40,9 +41,9 @@ const (
 	RoleReadOnly Role = 3
 )
 
-// AccessKey is what a request's signature is checked with.
+// AccessKey is the key pair that signs a tenant's requests.
 type AccessKey struct {
-	// ID is the access key, as it stands in the credential.
+	// ID is the public part. A request's credential contains it.
 	ID string
 	// Secret is the secret key. It is never logged.
 	Secret string
@@ -59,13 +60,14 @@ type Access struct {
 
 // Write identifies one write of a client, so that its retry has no second effect.
 type Write struct {
-	// Operation is a hash over tenant, application, method, path and either the
-	// Idempotency-Key or the request's signature.
+	// Operation is a hash of the tenant, the application, the method, the path, and
+	// either the Idempotency-Key or the request's signature.
 	Operation id.Operation
-	// Request is a hash of the body: the same key with another body is refused.
+	// Request is a hash of the body. A second request with the same key and another
+	// body is refused.
 	Request [16]byte
-	// Keyed tells whether the client sent an Idempotency-Key: then the outcome is
-	// remembered for 24 hours, else for 10 minutes.
+	// Keyed reports whether the client sent an Idempotency-Key. The outcome is then
+	// remembered for 24 hours, otherwise for 10 minutes.
 	Keyed bool
 }
 
@@ -73,9 +75,9 @@ type Write struct {
 type Registration struct {
 	Access Access
 	Write  Write
-	// Image is the file's bytes in a format that engine reads, decoded from base64.
+	// Image is an image file in a format that package engine reads.
 	Image []byte
-	// Tags are names of the gallery's tags; nil is none.
+	// Tags are names of the gallery's tags. nil means none.
 	Tags []string
 }
 
@@ -102,12 +104,12 @@ type Page struct {
 	Order  Order
 }
 
-// Entry is one line of the subject list: an event, active or deleted.
+// Entry is one line of the subject list. It is an event, active or deleted.
 type Entry struct {
 	Subject id.Subject
 	Event   id.Event
 	Deleted bool
-	// Updated has milliseconds.
+	// Updated has a resolution of milliseconds.
 	Updated time.Time
 }
 
@@ -118,30 +120,31 @@ type Listing struct {
 	Total int
 }
 
-// SearchQuery asks who in a gallery the probe shows.
+// SearchQuery asks which subjects of a gallery the probe may show.
 type SearchQuery struct {
 	Access    Access
 	Probe     []byte // image bytes
 	Threshold int    // 0 to ThresholdMax, inclusive
-	Limit     int    // 1 to SearchLimitMax: events, or subjects with BySubject
+	Limit     int    // 1 to SearchLimitMax, in units of Count
 	Tags      []string
-	// Count says what Limit counts.
+	// Count is the unit of Limit.
 	Count Counting
 }
 
-// Counting says what the limit of a search counts.
+// Counting is the unit in which the limit of a search counts.
 type Counting uint8
 
 const (
-	// CountEvents limits the number of events, grouped by subject afterwards
-	// (version 1.1).
+	// CountEvents limits the number of events. They are grouped by subject
+	// afterwards (version 1.1).
 	CountEvents Counting = iota
-	// CountSubjects limits the number of subjects, each with its best event
+	// CountSubjects limits the number of subjects. Each comes with its best event
 	// (version 1).
 	CountSubjects
 )
 
-// Candidate is a subject that the probe may show, best first by score, then id.
+// Candidate is a subject that the probe may show. Candidates are sorted by score,
+// best first, then by id.
 type Candidate struct {
 	Subject id.Subject
 	Score   int
@@ -154,7 +157,7 @@ type CandidateEvent struct {
 	Score int
 }
 
-// SearchResult is a complete candidate list, possibly empty.
+// SearchResult is a complete candidate list. It may be empty.
 type SearchResult struct {
 	Candidates []Candidate
 	Attributes engine.Attributes // of the probe
@@ -165,7 +168,7 @@ type Verification struct {
 	Score int
 }
 
-// NewGallery asks for a gallery and its first application.
+// NewGallery describes a gallery to create, with its first application.
 type NewGallery struct {
 	Name, Description string
 	MinimumQuality    float64
@@ -177,15 +180,15 @@ type Gallery struct {
 	ID                id.Gallery
 	Name, Description string
 	Size              int
-	// Count is the number of active events; it is filled by Router.Gallery and
-	// Router.Galleries only.
+	// Count is the number of active events. Only Router.Gallery and
+	// Router.Galleries set it.
 	Count int
-	// Applications are in order of creation; filled by Router.Gallery, and by
-	// Router.CreateGallery with the one that was made.
+	// Applications are in order of creation. Router.Gallery sets all of them,
+	// Router.CreateGallery only the new one.
 	Applications []Application
 }
 
-// NewApplication asks for an application of a gallery.
+// NewApplication describes an application to create.
 type NewApplication struct {
 	Gallery           id.Gallery
 	Name, Description string
@@ -195,7 +198,7 @@ type NewApplication struct {
 	Guard                           bool
 }
 
-// Application is an access identity of a gallery.
+// Application gives clients access to a gallery through its API key.
 type Application struct {
 	ID      id.Application
 	Gallery id.Gallery

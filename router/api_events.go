@@ -10,22 +10,23 @@ type Enrolment struct {
 	Access  Access
 	Write   Write
 	Subject id.Subject
-	// Event is the event to replace. It is zero where a new event is registered, and
-	// where the subject's oldest active event is replaced.
+	// Event is the event to replace. It is zero for a new event, and when the
+	// subject's oldest active event is to be replaced.
 	Event id.Event
 	Image []byte
-	// Tags are names of the gallery's tags. When an event is replaced, nil keeps
-	// its tags and an empty list clears them.
+	// Tags are names of the gallery's tags. In a replacement, nil keeps the event's
+	// tags and an empty list removes them.
 	Tags []string
 }
 
-// GalleryPatch says what to change of a gallery; nil keeps.
+// GalleryPatch contains the changes to a gallery. A nil field changes nothing.
 type GalleryPatch struct {
 	Name, Description *string
 	Size              *int // may only grow
 }
 
-// ApplicationPatch says what to change of an application; nil keeps.
+// ApplicationPatch contains the changes to an application. A nil field changes
+// nothing.
 type ApplicationPatch struct {
 	Name, Description               *string
 	MinimumQuality                  *float64

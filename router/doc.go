@@ -3,5 +3,6 @@
 // calls them here or at a peer, retries within the deadline, and merges.
 //
 // It may import raftfsm (with metafsm and shardfsm), shard, engine and internal
-// packages. It knows neither HTTP nor how peers are reached: node gives it both.
+// packages. It knows neither HTTP nor the connections between nodes: node provides
+// the transport (Peers).
 package router

@@ -2,13 +2,13 @@ package router
 
 import "facet/router/calls"
 
-// Error is an error that the caller of the service is told about.
+// Error is an error whose message the client sees.
 type Error = calls.Error
 
-// Kind is what went wrong with a request, as its caller must tell it apart.
+// Kind classifies an Error.
 type Kind = calls.Kind
 
-// The kinds of error; package calls says what each means.
+// The kinds of error. Package calls describes each.
 const (
 	InvalidRequest = calls.InvalidRequest
 	Duplicate      = calls.Duplicate
@@ -24,7 +24,7 @@ const (
 	Insufficient   = calls.Insufficient
 )
 
-// Reasons that come with an error, for programs. They never change.
+// Reasons of errors, for programs. They never change.
 const (
 	ReasonGalleryFull     = "GalleryFull"
 	ReasonUnknownTag      = "UnknownTag"

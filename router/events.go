@@ -12,18 +12,18 @@ import (
 	"facet/shard"
 )
 
-// replaceRounds bounds how often an update seals its face again because another
-// write came between.
+// replaceRounds is the most times that an update seals its face again because
+// another write changed the subject meanwhile.
 const replaceRounds = 16
 
-// RegisterEvent enrols a further face of a subject. An unknown subject is
-// NotFound; a retry with the same Write gets the first answer.
+// RegisterEvent adds a face to a subject. The error is NotFound for an unknown
+// subject. A retry with the same Write gets the first answer.
 func (r *subjectRequests) RegisterEvent(ctx context.Context, e Enrolment) (Registered, error) {
-	g, app, err := r.located(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
+	g, app, err := r.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Registered{}, err
 	}
-	face, tags, err := r.enrolled(ctx, g, app.MinimumQuality, e.Image, e.Tags)
+	face, tags, err := r.extractEnrolment(ctx, g, app.MinimumQuality, e.Image, e.Tags)
 	if err != nil {
 		return Registered{}, err
 	}
@@ -33,24 +33,24 @@ func (r *subjectRequests) RegisterEvent(ctx context.Context, e Enrolment) (Regis
 	})
 }
 
-// UpdateSubject replaces the face of a subject's oldest active event, whose ids
-// stay. An unknown subject is NotFound; a retry with the same Write gets the first
-// answer.
+// UpdateSubject replaces the face of a subject's oldest active event. The ids of
+// subject and event stay. The error is NotFound for an unknown subject. A retry
+// with the same Write gets the first answer.
 func (r *subjectRequests) UpdateSubject(ctx context.Context, e Enrolment) (Registered, error) {
 	return r.replace(ctx, e, true)
 }
 
-// UpdateEvent replaces the face of an event, as UpdateSubject.
+// UpdateEvent replaces the face of one event, in the way of UpdateSubject.
 func (r *subjectRequests) UpdateEvent(ctx context.Context, e Enrolment) (Registered, error) {
 	return r.replace(ctx, e, false)
 }
 
 func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool) (Registered, error) {
-	g, app, err := r.located(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
+	g, app, err := r.enrolmentAt(ctx, e.Access, e.Subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Registered{}, err
 	}
-	face, tags, err := r.enrolled(ctx, g, app.MinimumQuality, e.Image, e.Tags)
+	face, tags, err := r.extractEnrolment(ctx, g, app.MinimumQuality, e.Image, e.Tags)
 	if err != nil {
 		return Registered{}, err
 	}
@@ -58,9 +58,9 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 	if err != nil {
 		return Registered{}, err
 	}
-	// The seal is bound to the event and its revision, so they are read first. An
-	// unknown target is proposed all the same: the write may have been done before,
-	// and then its first answer counts.
+	// The seal is bound to the event and its revision, so these are read first. An
+	// unknown target is proposed too: this may be a retry, which gets its first
+	// answer.
 	target, err := r.target(ctx, g, e, oldest)
 	if err != nil {
 		return Registered{}, err
@@ -68,7 +68,7 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 	for range replaceRounds {
 		ref := faceRef(g, e.Subject, target.Event)
 		ref.Revision = target.Revision
-		a, err := calls.Ask(ctx, r.calls, shardReplace, e.Subject.Shard(), shardfsm.ReplaceEvent{
+		a, err := calls.CallLeader(ctx, r.calls, shardReplace, e.Subject.Shard(), shardfsm.ReplaceEvent{
 			EventWrite: shardfsm.EventWrite{
 				Gallery: g.ID, Generation: g.Generation, Op: e.Write.Operation, Request: e.Write.Request, Keyed: e.Write.Keyed,
 				Subject: e.Subject, Event: target.Event, Time: time.Now().UnixMilli(),
@@ -79,17 +79,18 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 			return Registered{}, err
 		}
 		if a.Status != shardfsm.Moved {
-			return r.registered(g, key, a, face)
+			return r.registeredAnswer(g, key, a, face)
 		}
 		target = shard.Active{Event: a.Event, Revision: a.Revision}
 	}
 	return Registered{}, &Error{Kind: Busy, Message: "the subject is being updated by others; try again", RetryAfter: calls.RetryLater}
 }
 
-// target gives the event to replace and the revision that the replacement makes;
-// an unknown one has revision 1, as the first replacement of any event.
+// target returns the event to replace, and the revision after the replacement. For
+// an unknown event it returns revision 1, as for the first replacement of any
+// event.
 func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, oldest bool) (shard.Active, error) {
-	events, err := calls.Ask(ctx, r.calls, shardEvents, e.Subject.Shard(), eventsQuery{g.ID, g.Generation, e.Subject})
+	events, err := calls.CallLeader(ctx, r.calls, shardEvents, e.Subject.Shard(), eventsQuery{g.ID, g.Generation, e.Subject})
 	if err != nil {
 		return shard.Active{}, err
 	}
@@ -101,9 +102,10 @@ func (r *subjectRequests) target(ctx context.Context, g enrolment, e Enrolment, 
 	return shard.Active{Event: e.Event, Revision: 1}, nil
 }
 
-// enrolled gives the one face of an image, good enough to be enrolled, and the
-// identities of tags. Unknown tags are told before any work on the face.
-func (r *subjectRequests) enrolled(ctx context.Context, g enrolment, qualityMin float64, image []byte, names []string) (engine.Face, []uint32, error) {
+// extractEnrolment extracts the one face of an image and finds the identities of
+// tags. The face must have at least the quality qualityMin. Unknown tags are
+// refused before any work on the image.
+func (r *subjectRequests) extractEnrolment(ctx context.Context, g enrolment, qualityMin float64, image []byte, names []string) (engine.Face, []uint32, error) {
 	tags, err := r.tags(ctx, g, names)
 	if err != nil {
 		return engine.Face{}, nil, err
@@ -112,14 +114,14 @@ func (r *subjectRequests) enrolled(ctx context.Context, g enrolment, qualityMin 
 	return face, tags, err
 }
 
-// Events gives the ids of a subject's active events in order of registration. An
-// unknown subject is NotFound.
+// Events returns the ids of a subject's active events in order of registration. The
+// error is NotFound for an unknown subject.
 func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.Subject) ([]id.Event, error) {
-	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
+	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return nil, err
 	}
-	events, err := calls.Ask(ctx, r.calls, shardEvents, subject.Shard(), eventsQuery{g.ID, g.Generation, subject})
+	events, err := calls.CallLeader(ctx, r.calls, shardEvents, subject.Shard(), eventsQuery{g.ID, g.Generation, subject})
 	if err != nil {
 		return nil, err
 	}
@@ -133,16 +135,16 @@ func (r *subjectRequests) Events(ctx context.Context, access Access, subject id.
 	return ids, nil
 }
 
-// UnregisterEvent removes one event; the last one removes its subject. An unknown
-// subject, and an event that is not the subject's, are NotFound.
+// UnregisterEvent removes one event. Removing the last one removes the subject. The
+// error is NotFound for an unknown subject, and for an event of another subject.
 func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, subject id.Subject, event id.Event) error {
-	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
+	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return err
 	}
-	var op id.Operation // this call's own, as in Unregister
+	var op id.Operation // as in Unregister
 	mustRandom(op[:])
-	a, err := calls.Ask(ctx, r.calls, shardRemove, subject.Shard(), shardfsm.RemoveEvent{
+	a, err := calls.CallLeader(ctx, r.calls, shardRemove, subject.Shard(), shardfsm.RemoveEvent{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: g.ID, Generation: g.Generation, Op: op,
 			Subject: subject, Event: event, Time: time.Now().UnixMilli(),
@@ -151,11 +153,12 @@ func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, su
 	if err != nil {
 		return err
 	}
-	return refused(a.Status)
+	return writeError(a.Status)
 }
 
-// refused gives the error that a shard's refusal of a write is, nil for none.
-func refused(s shardfsm.Status) error {
+// writeError returns the error for a status with which a shard refuses a write, and
+// nil for success.
+func writeError(s shardfsm.Status) error {
 	switch s {
 	case shardfsm.Done, shardfsm.Replayed:
 		return nil
@@ -185,29 +188,10 @@ type eventsQuery struct {
 	Subject    id.Subject `cbor:"3,keyasint"`
 }
 
-var shardEvents = method[eventsQuery, []shard.Active]{Name: "shard.events", Run: func(ctx context.Context, r *Router, group id.Shard, q eventsQuery) ([]shard.Active, error) {
-	s, err := r.read(ctx, group)
-	if err != nil {
-		return nil, err
-	}
-	events, err := s.Events(q.Gallery, q.Generation, q.Subject)
-	return events, outdated(err)
-}}
+var shardEvents = shardRead("shard.events", func(_ context.Context, _ *Router, s *shard.Shard, q eventsQuery) ([]shard.Active, error) {
+	return s.Events(q.Gallery, q.Generation, q.Subject)
+})
 
-var shardReplace = method[shardfsm.ReplaceEvent, shardfsm.RegisterAnswer]{Name: "shard.replace", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.ReplaceEvent) (shardfsm.RegisterAnswer, error) {
-	g, _, err := r.lead(group)
-	if err != nil {
-		return shardfsm.RegisterAnswer{}, err
-	}
-	c.Time = onTime(c.Time)
-	return propose(ctx, g, shardfsm.ReplaceEventOp, c)
-}}
+var shardReplace = shardCommand("shard.replace", shardfsm.ReplaceEventOp, func(c *shardfsm.ReplaceEvent) { c.Time = onTime(c.Time) })
 
-var shardRemove = method[shardfsm.RemoveEvent, shardfsm.UnregisterAnswer]{Name: "shard.remove", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.RemoveEvent) (shardfsm.UnregisterAnswer, error) {
-	g, _, err := r.lead(group)
-	if err != nil {
-		return shardfsm.UnregisterAnswer{}, err
-	}
-	c.Time = onTime(c.Time)
-	return propose(ctx, g, shardfsm.RemoveEventOp, c)
-}}
+var shardRemove = shardCommand("shard.remove", shardfsm.RemoveEventOp, func(c *shardfsm.RemoveEvent) { c.Time = onTime(c.Time) })

@@ -12,20 +12,21 @@ import (
 )
 
 const (
-	// countedScore is the least face score of a second face that counts, and
-	// countedSide the least share of the largest face's side: smaller or vaguer
-	// faces behind the person are not "multiple faces".
+	// A second face counts as another person from a face score of countedScore and
+	// from countedSide of the largest face's side on. Smaller or vaguer faces in
+	// the background do not make an image one of several faces.
 	countedScore = 0.9
 	countedSide  = 0.35
-	// soughtSide is the share from which on faces are looked for where one is wanted:
-	// a little less than what counts, so that no rounding hides a second person.
+	// soughtSide is the least share of the largest face's side for which the engine
+	// searches when one face is wanted. It is a little less than countedSide, so
+	// that rounding does not hide a second person.
 	soughtSide = 0.3
-	// probeQualityMin is the floor below which a probe's face tells nothing.
+	// probeQualityMin is the least quality of a probe.
 	probeQualityMin = 0.05
 )
 
-// Extract gives the attributes of at most limit faces of image, largest first.
-// An image without a face is NoFace.
+// Extract returns the attributes of at most limit faces of image, largest first.
+// The error is NoFace for an image without a face.
 func (r *faceRequests) Extract(ctx context.Context, image []byte, limit int) ([]engine.Attributes, error) {
 	faces, err := r.extractor.Extract(ctx, image)
 	if err != nil {
@@ -41,8 +42,8 @@ func (r *faceRequests) Extract(ctx context.Context, image []byte, limit int) ([]
 	return list, nil
 }
 
-// VerifyFace compares the faces of two images. Below ThresholdDefault the error
-// is NotVerified and carries the score.
+// VerifyFace compares the faces of two images. Below ThresholdDefault the error is
+// NotVerified and contains the score.
 func (r *faceRequests) VerifyFace(ctx context.Context, face, probe []byte) (Verification, error) {
 	a, err := r.probe(ctx, face)
 	if err != nil {
@@ -52,13 +53,14 @@ func (r *faceRequests) VerifyFace(ctx context.Context, face, probe []byte) (Veri
 	if err != nil {
 		return Verification{}, err
 	}
-	return verified(r.table.Score(score.Dot(a.Template, b.Template)), ThresholdDefault)
+	return atThreshold(r.table.Score(score.Dot(a.Template, b.Template)), ThresholdDefault)
 }
 
-// VerifySubject compares the probe with each active event of a subject and takes
-// the best. Below the application's verify threshold the error is NotVerified.
+// VerifySubject compares the probe with each active event of a subject and returns
+// the best score. Below the application's verify threshold the error is
+// NotVerified.
 func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject id.Subject, image []byte) (Verification, error) {
-	g, app, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
+	g, app, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return Verification{}, err
 	}
@@ -66,7 +68,7 @@ func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject
 	if err != nil {
 		return Verification{}, err
 	}
-	best, err := calls.Ask(ctx, r.calls, shardBest, subject.Shard(), bestQuery{
+	best, err := calls.CallLeader(ctx, r.calls, shardBest, subject.Shard(), bestQuery{
 		Gallery: g.ID, Generation: g.Generation, Subject: subject, Probe: probe.Template, Model: probe.Model,
 	})
 	if err != nil {
@@ -75,10 +77,12 @@ func (r *faceRequests) VerifySubject(ctx context.Context, access Access, subject
 	if !best.Known {
 		return Verification{}, subjectNotFound()
 	}
-	return verified(best.Score, app.VerifyThreshold)
+	return atThreshold(best.Score, app.VerifyThreshold)
 }
 
-func verified(score, threshold int) (Verification, error) {
+// atThreshold returns a verification with score. Below threshold the error is
+// NotVerified.
+func atThreshold(score, threshold int) (Verification, error) {
 	if score < threshold {
 		return Verification{Score: score}, &Error{
 			Kind: NotVerified, Reason: ReasonNotVerified, Score: score,
@@ -88,12 +92,13 @@ func verified(score, threshold int) (Verification, error) {
 	return Verification{Score: score}, nil
 }
 
-// probe extracts the one face of an image that something is compared with.
+// probe extracts the one face of a probe.
 func (r *faceRequests) probe(ctx context.Context, image []byte) (engine.Face, error) {
 	return r.single(ctx, image, probeQualityMin)
 }
 
-// single extracts the one face of image, of at least the given quality.
+// single extracts the one face of image. It must have at least the quality
+// qualityMin.
 func (r *faceRequests) single(ctx context.Context, image []byte, qualityMin float64) (engine.Face, error) {
 	faces, err := r.extractor.ExtractLarge(ctx, image, soughtSide)
 	if err == nil && len(faces) == 0 { // perhaps a small face on a large picture
@@ -116,13 +121,13 @@ func (r *faceRequests) single(ctx context.Context, image []byte, qualityMin floa
 	return faces[0], nil
 }
 
-// counts tells whether f is a second person of the picture beside the largest.
+// counts reports whether f counts as a second person beside the largest face.
 func counts(f, largest engine.Face) bool {
 	side := func(f engine.Face) float32 { return f.Attributes.Face.Right - f.Attributes.Face.Left }
 	return f.Attributes.Score >= countedScore && side(f) >= countedSide*side(largest)
 }
 
-// imageError gives the engine's errors the router's kinds.
+// imageError maps an error of the engine to a kind of the router.
 func imageError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, engine.ErrImage):

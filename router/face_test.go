@@ -10,7 +10,7 @@ import (
 	"facet/engine"
 )
 
-// album is an Extractor whose images are the faces to be found, largest first.
+// album is an Extractor whose images stand for lists of faces, largest first.
 type album []engine.Face
 
 func (a album) Extract(context.Context, []byte) ([]engine.Face, error) { return a, nil }
@@ -25,12 +25,12 @@ func (a album) ExtractLarge(_ context.Context, _ []byte, share float32) ([]engin
 	return large, nil
 }
 
-// side is a face of that size, surely a face and of good quality.
+// side returns a good face whose box has sides of this size.
 func side(pixels float32) engine.Face {
 	return engine.Face{Attributes: engine.Attributes{Face: engine.Rect{Right: pixels, Bottom: pixels}, Score: 0.99, Quality: 0.8}}
 }
 
-func TestFurtherFacesCountWhenTheyAreSureAndLarge(t *testing.T) {
+func TestSecondFaceCountsIfSureAndLarge(t *testing.T) {
 	t.Parallel()
 	vague := func(f engine.Face) engine.Face { f.Attributes.Score = 0.89; return f }
 	f := func(want Kind, faces ...engine.Face) {
@@ -49,7 +49,7 @@ func TestFurtherFacesCountWhenTheyAreSureAndLarge(t *testing.T) {
 	f(MultipleFaces, side(100), vague(side(99)), side(60))
 }
 
-func TestQualityIsAskedOfEnrolmentAndHardlyOfProbes(t *testing.T) {
+func TestEnrolmentNeedsMoreQualityThanProbe(t *testing.T) {
 	t.Parallel()
 	for _, quality := range []float32{0.04, 0.06, 0.44, 0.46} {
 		face := side(100)
@@ -73,7 +73,7 @@ func TestQualityIsAskedOfEnrolmentAndHardlyOfProbes(t *testing.T) {
 	}
 }
 
-func TestTheEnginesErrorsAreToldApart(t *testing.T) {
+func TestEngineErrorsHaveKinds(t *testing.T) {
 	t.Parallel()
 	late, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
 	defer cancel()

@@ -11,27 +11,28 @@ import (
 	"facet/shard"
 )
 
-// pointWait bounds a replica's wait for the leader's word and its own catching up;
-// then the leader is asked instead.
+// pointWait is the longest time that a replica waits for the leader's read point
+// and for its own log to reach it. After that the leader itself is asked.
 const pointWait = 250 * time.Millisecond
 
-// errBehind says that a replica did not get the leader's word, or did not catch up,
-// in time.
+// errBehind is returned when a replica does not get the leader's read point, or
+// does not reach it, in time.
 var errBehind = &Error{Kind: Unavailable, Message: "a replica is behind; try again", RetryAfter: calls.RetryLater}
 
-// readAny is read on any replica.
+// readAny returns the state of a shard as leaderState does, on any replica.
 func (r *cluster) readAny(ctx context.Context, group id.Shard) (*shard.Shard, error) {
-	g, s, err := r.lead(group)
+	g, s, err := r.localReplica(group)
 	if err != nil {
 		return nil, err
 	}
 	if leader, known := g.Leader(); !known || leader == r.peers.Self() || mutant.FollowerRead {
-		return r.read(ctx, group) // it says whether this replica leads
+		return r.leaderState(ctx, group) // it fails unless this replica leads
 	}
 	return s, r.follow(group).Join(ctx)
 }
 
-// follow gives the rounds in which this replica of a group catches up with its leader.
+// follow returns the rounds in which this node's replica of a group catches up with
+// its leader.
 func (r *cluster) follow(group id.Shard) *calls.Rounds {
 	r.followMu.Lock()
 	defer r.followMu.Unlock()
@@ -43,8 +44,8 @@ func (r *cluster) follow(group id.Shard) *calls.Rounds {
 	return f
 }
 
-// catchUp waits until this node's replica of a group has applied what its leader had
-// committed at the call.
+// catchUp waits until this node's replica of a group has applied everything that
+// its leader had committed at the call.
 func (r *cluster) catchUp(ctx context.Context, group id.Shard) error {
 	g, ok := r.groups.Group(group)
 	if !ok {
@@ -56,7 +57,7 @@ func (r *cluster) catchUp(ctx context.Context, group id.Shard) error {
 	}
 	wait, cancel := context.WithTimeout(ctx, pointWait)
 	defer cancel()
-	p, err := calls.At(wait, r.calls, groupPoint, group, leader, struct{}{})
+	p, err := calls.CallMember(wait, r.calls, groupPoint, group, leader, struct{}{})
 	if err == nil {
 		err = g.WaitPoint(wait, p)
 	}
@@ -66,11 +67,12 @@ func (r *cluster) catchUp(ctx context.Context, group id.Shard) error {
 	return err
 }
 
-// groupPoint gives the leader's word for a read on another replica.
+// groupPoint returns the leader's read point. Another replica that has applied it
+// may answer a read.
 var groupPoint = method[struct{}, raftfsm.ReadPoint]{Name: "group.point", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) (raftfsm.ReadPoint, error) {
-	g, ok := r.groups.Group(group)
-	if !ok {
-		return raftfsm.ReadPoint{}, &raftfsm.NotLeaderError{}
+	g, err := r.localGroup(group)
+	if err != nil {
+		return raftfsm.ReadPoint{}, err
 	}
 	return g.ReadPoint(ctx)
 }}

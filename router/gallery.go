@@ -15,18 +15,17 @@ import (
 	"facet/shard/seal"
 )
 
-// apiKeyLength is the number of characters of an API key, and apiKeyAlphabet what
-// they are chosen from.
+// An API key has apiKeyLength characters of apiKeyAlphabet.
 const (
 	apiKeyLength   = 40
 	apiKeyAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 )
 
-// CreateGallery makes a gallery and its first application. The name is unique
-// within the tenant: another creation is Duplicate, with the API key of the
-// gallery's oldest application in the message.
+// CreateGallery creates a gallery and its first application. Its name must be
+// unique within the tenant. Otherwise the error is Duplicate, and its message
+// contains the API key of the gallery's oldest application.
 func (r *galleryRequests) CreateGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
-	return wrapped(func() (Gallery, error) { return r.createGallery(ctx, tenant, w, n) })
+	return withRotationRetry(func() (Gallery, error) { return r.createGallery(ctx, tenant, w, n) })
 }
 
 func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w Write, n NewGallery) (Gallery, error) {
@@ -71,24 +70,18 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 			return Gallery{}, err
 		}
 		return Gallery{}, Errorf(Duplicate, "", "a gallery with this name exists; its API key is %s", key)
-	case metafsm.Conflict:
-		return Gallery{}, keyReused()
-	case metafsm.OpsFull:
-		return Gallery{}, operationsFull()
-	case metafsm.OtherKey:
-		return Gallery{}, errRetired
 	default:
-		return Gallery{}, fmt.Errorf("create gallery: meta answered %v", a.Status)
+		return Gallery{}, manageError("create gallery", a.Status)
 	}
 }
 
-// deletedSince answers the retry of a creation whose outcome was deleted meanwhile:
-// it is not made again.
+// deletedSince returns the answer to the retry of a creation whose outcome was
+// deleted meanwhile. The retry creates nothing.
 func deletedSince(what string) error {
 	return Errorf(InvalidRequest, "", "this request was carried out before, and the %s that it made was deleted since", what)
 }
 
-// Galleries gives the tenant's galleries in order of creation, with their counts.
+// Galleries returns the tenant's galleries in order of creation, with their counts.
 func (r *galleryRequests) Galleries(ctx context.Context, tenant id.Tenant) ([]Gallery, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
@@ -105,8 +98,8 @@ func (r *galleryRequests) Galleries(ctx context.Context, tenant id.Tenant) ([]Ga
 	return list, nil
 }
 
-// Gallery gives one gallery of the tenant with its count and applications.
-// Another tenant's is NotFound like one that does not exist.
+// Gallery returns one gallery of the tenant with its count and applications. The
+// error is NotFound for an unknown gallery and for another tenant's.
 func (r *galleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) (Gallery, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return Gallery{}, err
@@ -133,7 +126,8 @@ func (r *galleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery
 	return out, nil
 }
 
-// counts gives the number of active events of galleries, asking each shard once.
+// counts returns the number of active events of each gallery. It calls each shard
+// once.
 func (r *galleryRequests) counts(ctx context.Context, galleries []metafsm.Gallery) (map[id.Gallery]int, error) {
 	cluster, _ := r.groups.Meta().Cluster()
 	var ids []id.Gallery
@@ -164,9 +158,9 @@ func (r *galleryRequests) counts(ctx context.Context, galleries []metafsm.Galler
 	return counts, nil
 }
 
-// CreateApplication makes an application of one of the tenant's galleries.
+// CreateApplication creates an application of one of the tenant's galleries.
 func (r *galleryRequests) CreateApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
-	return wrapped(func() (Application, error) { return r.createApplication(ctx, tenant, w, n) })
+	return withRotationRetry(func() (Application, error) { return r.createApplication(ctx, tenant, w, n) })
 }
 
 func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenant, w Write, n NewApplication) (Application, error) {
@@ -183,18 +177,12 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 		return Application{}, Errorf(InvalidRequest, ReasonUnknownGallery, "there is no gallery with this galleryId")
 	case metafsm.UnknownApplication:
 		return Application{}, deletedSince("application")
-	case metafsm.Conflict:
-		return Application{}, keyReused()
-	case metafsm.OpsFull:
-		return Application{}, operationsFull()
-	case metafsm.OtherKey:
-		return Application{}, errRetired
 	default:
-		return Application{}, fmt.Errorf("create application: meta answered %v", a.Status)
+		return Application{}, manageError("create application", a.Status)
 	}
 }
 
-// Applications gives the tenant's applications in order of creation.
+// Applications returns the tenant's applications in order of creation.
 func (r *galleryRequests) Applications(ctx context.Context, tenant id.Tenant) ([]Application, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
@@ -210,8 +198,8 @@ func (r *galleryRequests) Applications(ctx context.Context, tenant id.Tenant) ([
 	return list, nil
 }
 
-// Application gives one application of the tenant. Another tenant's is NotFound
-// like one that does not exist.
+// Application returns one application of the tenant. The error is NotFound for an
+// unknown application and for another tenant's.
 func (r *galleryRequests) Application(ctx context.Context, tenant id.Tenant, application id.Application) (Application, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return Application{}, err
@@ -263,15 +251,15 @@ func (r *galleryRequests) applicationOf(a metafsm.Application) (Application, err
 	}, err
 }
 
-// stamped is a write as commands carry it, with this node's time.
+// stamped returns w in the form that commands contain, with this node's time.
 func stamped(w Write) metafsm.Write {
 	return metafsm.Write{Op: w.Operation, Request: w.Request, Keyed: w.Keyed, Time: time.Now().UnixMilli()}
 }
 
-// proposeMeta commits a command in meta, here or at its leader.
+// proposeMeta commits a command in meta and returns its answer.
 func proposeMeta[C, A any](ctx context.Context, r *cluster, op command.Op[C, A], c C) (A, error) {
 	var none A
-	raw, err := calls.Ask(ctx, r.calls, metaPropose, id.Meta, op.Encode(c))
+	raw, err := calls.CallLeader(ctx, r.calls, metaPropose, id.Meta, op.Encode(c))
 	if err != nil {
 		return none, err
 	}
@@ -288,7 +276,7 @@ func randomID() id.UUID {
 	return id.Random(b)
 }
 
-// randomText gives n characters of apiKeyAlphabet, each equally likely.
+// randomText returns n characters of apiKeyAlphabet, each equally likely.
 func randomText(n int) string {
 	const fair = 256 - 256%len(apiKeyAlphabet)
 	text := make([]byte, 0, n)
@@ -301,6 +289,6 @@ func randomText(n int) string {
 	return string(text)
 }
 
-// mustRandom fills b from the secure source, which does not fail on any system
-// that Go supports (crypto/rand ends the process instead).
+// mustRandom fills b with secure random bytes. crypto/rand never fails: it ends the
+// process instead.
 func mustRandom(b []byte) { _, _ = rand.Read(b) }

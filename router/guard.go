@@ -5,26 +5,28 @@ import (
 	"context"
 
 	"facet/internal/id"
-	"facet/raftfsm"
-	"facet/raftfsm/command"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
 	"facet/shard"
 )
 
-// guardRounds bounds how often a registration begins again because a rival took
-// its pending face away and then did not go on.
+// guardRounds is the most times that a registration starts again because a rival
+// withdrew its pending face and then stopped.
 const guardRounds = 8
 
-// guarded lets a pending face become active unless the gallery knows the person:
-// then it is Duplicate. Pending faces of others are searched, too, so that of two
-// registrations of one person at once, on different shards, one sees the other: the
-// smaller id goes on, after it has withdrawn its rival. claim is what the shard
-// called the pending face; UnknownEvent says that it was withdrawn since.
-func (r *subjectRequests) guarded(ctx context.Context, p placement, claim uint64) (registerAnswer, error) {
+// activateUnlessKnown activates a pending face unless the gallery already has the
+// person. In that case the error is Duplicate.
+//
+// It also searches the pending faces of other registrations. Two registrations of
+// one person may run at once on different shards, and at least one of them then sees
+// the other. The one with the smaller event id withdraws its rival and continues.
+//
+// claim is the number under which the shard stored the pending face. The status is
+// UnknownEvent when a rival has withdrawn the face.
+func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, claim uint64) (shardfsm.RegisterAnswer, error) {
 	known, rivals, err := r.matches(ctx, p)
 	if err != nil {
-		return registerAnswer{}, err
+		return shardfsm.RegisterAnswer{}, err
 	}
 	for _, rival := range rivals {
 		if known != nil {
@@ -34,21 +36,21 @@ func (r *subjectRequests) guarded(ctx context.Context, p placement, claim uint64
 			known = &rival
 			continue
 		}
-		a, err := calls.Ask(ctx, r.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
+		a, err := calls.CallLeader(ctx, r.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
 		if err != nil {
-			return registerAnswer{}, err
+			return shardfsm.RegisterAnswer{}, err
 		}
-		if a.Status == shardfsm.Activated { // it searched before this one was pending
+		if a.Status == shardfsm.Activated { // the rival searched before this face was pending
 			known = &rival
 		}
 	}
 	if known != nil {
-		if _, err := calls.Ask(ctx, r.calls, shardWithdraw, p.home, withdrawal(p, p.subject, p.event())); err != nil {
-			return registerAnswer{}, err
+		if _, err := calls.CallLeader(ctx, r.calls, shardWithdraw, p.home, withdrawal(p, p.subject, p.event())); err != nil {
+			return shardfsm.RegisterAnswer{}, err
 		}
-		return registerAnswer{}, Errorf(Duplicate, "", "this person is enrolled already, as subject %s", known.Subject)
+		return shardfsm.RegisterAnswer{}, Errorf(Duplicate, "", "this person is enrolled already, as subject %s", known.Subject)
 	}
-	return calls.Ask(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
+	return calls.CallLeader(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: p.gallery.ID, Generation: p.gallery.Generation, Op: p.write.Operation, Request: p.write.Request, Keyed: p.write.Keyed,
 			Subject: p.subject, Event: p.event(), Time: onTime(0),
@@ -62,11 +64,11 @@ func eventBytes(p placement) []byte {
 	return e.UUID[:]
 }
 
-// matches gives a subject other than p's that matches p's face, and pending events
-// that do.
+// matches searches the gallery for p's face. known is an active subject other than
+// p's. rivals are pending events of other subjects.
 func (r *subjectRequests) matches(ctx context.Context, p placement) (known *shard.Hit, rivals []shard.Hit, err error) {
 	for _, pending := range []bool{true, false} {
-		lists, err := whole(ctx, r.cluster, p.gallery, func(g enrolment) ([][]shard.Hit, error) {
+		lists, err := withFreshShards(ctx, r.cluster, p.gallery, func(g enrolment) ([][]shard.Hit, error) {
 			return calls.Scatter(ctx, r.calls, shardSearch, g.shards, searchQuery{
 				Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: p.face.Template, Model: p.face.Model,
 				Threshold: p.application.GuardThreshold, Limit: SearchLimitMax, BySubject: true, Pending: pending,
@@ -93,26 +95,6 @@ func withdrawal(p placement, subject id.Subject, event id.Event) shardfsm.Withdr
 	return shardfsm.Withdraw{Gallery: p.gallery.ID, Generation: p.gallery.Generation, Subject: subject, Event: event, Time: onTime(0)}
 }
 
-var shardActivate = method[shardfsm.Activate, registerAnswer]{Name: "shard.activate", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Activate) (registerAnswer, error) {
-	g, _, err := r.lead(group)
-	if err != nil {
-		return registerAnswer{}, err
-	}
-	c.Time = onTime(c.Time)
-	return answered(ctx, g, shardfsm.ActivateOp, c)
-}}
+var shardActivate = shardCommand("shard.activate", shardfsm.ActivateOp, func(c *shardfsm.Activate) { c.Time = onTime(c.Time) })
 
-var shardWithdraw = method[shardfsm.Withdraw, shardfsm.StatusAnswer]{Name: "shard.withdraw", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Withdraw) (shardfsm.StatusAnswer, error) {
-	g, _, err := r.lead(group)
-	if err != nil {
-		return shardfsm.StatusAnswer{}, err
-	}
-	c.Time = onTime(c.Time)
-	return propose(ctx, g, shardfsm.WithdrawOp, c)
-}}
-
-// answered proposes a write whose answer is a RegisterAnswer.
-func answered[C any](ctx context.Context, g *raftfsm.Group, op command.Op[C, shardfsm.RegisterAnswer], c C) (registerAnswer, error) {
-	a, err := propose(ctx, g, op, c)
-	return registerAnswer{RegisterAnswer: a}, err
-}
+var shardWithdraw = shardCommand("shard.withdraw", shardfsm.WithdrawOp, func(c *shardfsm.Withdraw) { c.Time = onTime(c.Time) })

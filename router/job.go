@@ -22,21 +22,22 @@ import (
 
 // Limits of bulk registrations.
 const (
-	// BulkItemsMax bounds the registrations of one job.
+	// BulkItemsMax is the most registrations of one job.
 	BulkItemsMax = job.ItemsMax
-	// BulkPageMax bounds a page of a job's records.
+	// BulkPageMax is the most records in a page.
 	BulkPageMax = 1000
-	// BulkFilenameMax bounds a filename in bytes.
+	// BulkFilenameMax is the most bytes of a filename.
 	BulkFilenameMax = 1024
 
-	// bulkEntryBytes is about how much of a job goes into one entry of the log.
+	// bulkEntryBytes is the approximate size of a log entry with items of a job.
 	bulkEntryBytes = 160 << 10
-	// bulkFullRetry is what a client is told when no more records can be kept.
+	// bulkFullRetry is the Retry-After of a job that is refused because too many
+	// records are kept.
 	bulkFullRetry = time.Hour
 )
 
-// ReasonNoStore is the reason of a job that a service without an object store is
-// asked for.
+// ReasonNoStore is the reason of the error when a job is requested from a service
+// without an object store.
 const ReasonNoStore = "NoObjectStore"
 
 // Purposes of the ids of jobs.
@@ -45,43 +46,45 @@ const (
 	purposeRecord = "record"
 )
 
-// BulkItem is one file of the object store that is to be registered.
+// BulkItem is one file of the object store to register.
 type BulkItem struct {
 	Filename string
 	Tags     []string // names of the gallery's tags
 }
 
-// BulkRegistration asks for a job.
+// BulkRegistration describes a job to start.
 type BulkRegistration struct {
 	Access Access
 	Write  Write
 	Items  []BulkItem // 1 to BulkItemsMax
 }
 
-// BulkRecord is how one file of a job fares.
+// BulkRecord is the state of one file of a job.
 type BulkRecord struct {
-	// ID is of the record, not of a subject.
+	// ID identifies the record. It is not the id of a subject.
 	ID       id.UUID
 	Filename string
 	Attempts int
-	// Processed tells that the file's turn is over; then Success tells whether Subject
-	// and Event were made, and Reason why not.
+	// Processed reports whether the work on the file has ended. Success then
+	// reports whether it was registered, as Subject and Event. Otherwise Reason
+	// explains the failure.
 	Processed, Success bool
 	Subject            id.Subject
 	Event              id.Event
 	Reason             string
-	// Attributes are nil without a face.
+	// Attributes is nil when no face was found.
 	Attributes *engine.Attributes
 }
 
 // BulkPage is a page of a job's records, in the order of the request.
 type BulkPage struct {
 	Records []BulkRecord
-	// Next is the paging id of the following page, URL-safe; empty at the end.
+	// Next is the paging id of the following page, URL-safe. It is empty on the
+	// last page.
 	Next string
 }
 
-// BulkRegister begins a job that registers files of the object store. A retry with
+// BulkRegister starts a job that registers files of the object store. A retry with
 // the same Write gets the first answer.
 func (r *jobRequests) BulkRegister(ctx context.Context, b BulkRegistration) (id.Batch, error) {
 	if !r.bulk {
@@ -99,11 +102,11 @@ func (r *jobRequests) BulkRegister(ctx context.Context, b BulkRegistration) (id.
 	if err != nil {
 		return id.Batch{}, err
 	}
-	return whole(ctx, r.cluster, g, func(g enrolment) (id.Batch, error) { return r.beginJob(ctx, g, key, b, items) })
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (id.Batch, error) { return r.beginJob(ctx, g, key, b, items) })
 }
 
-// beginJob begins a job, or goes on with the one that an earlier try began, until it
-// is open.
+// beginJob creates a job, adds its items and opens it for work. It continues a job
+// that an earlier try has left unfinished.
 func (r *jobRequests) beginJob(ctx context.Context, g enrolment, key *seal.Key, b BulkRegistration, items []job.Item) (id.Batch, error) {
 	name, err := r.bulkName(ctx, g, b.Write.Operation)
 	if err != nil {
@@ -132,7 +135,7 @@ func (r *jobRequests) beginJob(ctx context.Context, g enrolment, key *seal.Key, 
 	return name.Batch, nil
 }
 
-// sealItems seals the items from first on, as many as fit an entry.
+// sealItems seals the items from index first on, as many as fit into one log entry.
 func sealItems(key *seal.Key, name shardfsm.JobName, items []job.Item, first uint32) [][]byte {
 	var out [][]byte
 	for bytes := 0; int(first)+len(out) < len(items) && bytes < bulkEntryBytes; {
@@ -148,7 +151,8 @@ func jobName(n shardfsm.JobName) job.Name {
 	return job.Name{Gallery: n.Gallery, Generation: n.Generation, Batch: n.Batch}
 }
 
-// bulkItems checks what a job is to do and finds its tags.
+// bulkItems checks the items of a job and replaces the names of their tags by
+// identities.
 func (r *jobRequests) bulkItems(ctx context.Context, g enrolment, in []BulkItem) ([]job.Item, error) {
 	if len(in) == 0 || len(in) > BulkItemsMax {
 		return nil, Errorf(InvalidRequest, "", "a job has 1 to %d registrations", BulkItemsMax)
@@ -185,8 +189,8 @@ func (r *jobRequests) bulkItems(ctx context.Context, g enrolment, in []BulkItem)
 	return out, nil
 }
 
-// checkFilename refuses a name that might lead outside the tenant's place in the
-// object store, on whichever store.
+// checkFilename returns an error for a name that might lead outside the tenant's
+// folder in an object store of any kind.
 func checkFilename(name string) error {
 	bad := func(why string) error {
 		return Errorf(InvalidRequest, "", "filename %.80q %s", name, why)
@@ -209,42 +213,25 @@ func checkFilename(name string) error {
 	return nil
 }
 
-// bulkName gives the id of the batch that an operation makes. An operation whose
-// shard changed because the gallery grew stays where it was done before.
+// bulkName returns the name of the job that an operation creates.
 func (r *jobRequests) bulkName(ctx context.Context, g enrolment, op id.Operation) (shardfsm.JobName, error) {
-	at := func(n int) shardfsm.JobName {
-		home := g.shards[metafsm.Jump(binary.BigEndian.Uint64(op[:8]), n)]
+	at := func(home id.Shard) shardfsm.JobName {
 		batch := id.Batch{UUID: id.Derive(g.IDKey[:], purposeBatch, op, home)}
 		return shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
 	}
-	now := at(len(g.shards))
-	if g.Epoch == firstEpoch {
-		return now, nil
-	}
-	last := now
-	for n := len(g.shards) - 1; n > 0; n-- {
-		earlier := at(n)
-		if earlier == last {
-			continue
+	home, err := g.home(op, func(earlier id.Shard) (bool, error) {
+		if r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
+			return calls.CallLeader(ctx, r.calls, jobKnows, earlier, jobKnowsQuery{at(earlier), g.Epoch})
 		}
-		last = earlier
-		var known bool
-		var err error
-		if home := earlier.Batch.Shard(); r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
-			known, err = calls.Ask(ctx, r.calls, jobKnows, home, jobKnowsQuery{earlier, g.Epoch})
-		} else {
-			known, err = calls.Ask(ctx, r.calls, jobKnown, home, earlier)
-		}
-		if err != nil || known {
-			return earlier, err
-		}
-	}
-	return now, nil
+		return calls.CallLeader(ctx, r.calls, jobKnown, earlier, at(earlier))
+	})
+	return at(home), err
 }
 
-// bulkAsk carries out a command on a job and turns a refusal into an error.
+// bulkAsk carries out a command on a job. It returns an error when the shard
+// refuses it.
 func bulkAsk[Q any](ctx context.Context, r *cluster, m method[Q, shardfsm.JobAnswer], home id.Shard, q Q) (shardfsm.JobAnswer, error) {
-	a, err := calls.Ask(ctx, r.calls, m, home, q)
+	a, err := calls.CallLeader(ctx, r.calls, m, home, q)
 	if err != nil {
 		return a, err
 	}
@@ -256,18 +243,19 @@ func bulkAsk[Q any](ctx context.Context, r *cluster, m method[Q, shardfsm.JobAns
 	case shardfsm.UnknownJob, shardfsm.JobItemsMissing:
 		return a, &Error{Kind: Unavailable, Message: "the job was not begun in time; try again", RetryAfter: calls.RetryLater}
 	default:
-		return a, refused(a.Status)
+		return a, writeError(a.Status)
 	}
 }
 
-// BulkProgress gives a page of a job's records: the first one, or the one that
-// pagingID names. An unknown batch, or another gallery's, is NotFound.
+// BulkProgress returns a page of a job's records: the first one, or the one that
+// pagingID names. The error is NotFound for an unknown job and for another
+// gallery's.
 func (r *jobRequests) BulkProgress(ctx context.Context, access Access, batch id.Batch, pagingID string) (BulkPage, error) {
 	from, ok := readPagingID(batch, pagingID)
 	if !ok {
 		return BulkPage{}, Errorf(InvalidRequest, "", "this is no paging id of the job")
 	}
-	g, _, err := r.located(ctx, access, batch.Shard(), batchNotFound)
+	g, _, err := r.enrolmentAt(ctx, access, batch.Shard(), batchNotFound)
 	if err != nil {
 		return BulkPage{}, err
 	}
@@ -276,8 +264,8 @@ func (r *jobRequests) BulkProgress(ctx context.Context, access Access, batch id.
 		return BulkPage{}, err
 	}
 	name := shardfsm.JobName{Gallery: g.ID, Generation: g.Generation, Batch: batch}
-	a, err := whole(ctx, r.cluster, g, func(enrolment) (jobPageAnswer, error) {
-		return calls.Ask(ctx, r.calls, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: BulkPageMax})
+	a, err := withFreshShards(ctx, r.cluster, g, func(enrolment) (jobPageAnswer, error) {
+		return calls.CallLeader(ctx, r.calls, jobPage, batch.Shard(), jobPageQuery{Name: name, From: from, Length: BulkPageMax})
 	})
 	switch {
 	case err != nil:
@@ -303,7 +291,7 @@ func (r *jobRequests) BulkProgress(ctx context.Context, access Access, batch id.
 
 func batchNotFound() error { return Errorf(NotFound, "", "the gallery has no such job") }
 
-// bulkRecord opens a record.
+// bulkRecord unseals a record.
 func bulkRecord(g enrolment, key *seal.Key, name job.Name, rec job.Record) (BulkRecord, error) {
 	item, err := job.OpenItem(key, name, rec.Index, rec.Sealed)
 	if err != nil {
@@ -326,7 +314,7 @@ func bulkRecord(g enrolment, key *seal.Key, name job.Name, rec job.Record) (Bulk
 	return out, nil
 }
 
-// itemOperation names the write that registers an item, and the item.
+// itemOperation returns the operation that registers one item of a job.
 func itemOperation(batch id.Batch, index uint32) id.Operation {
 	h := sha256.New()
 	h.Write([]byte("facet job item 1"))
@@ -335,8 +323,8 @@ func itemOperation(batch id.Batch, index uint32) id.Operation {
 	return id.Operation(h.Sum(nil)[:16])
 }
 
-// A paging id is an index and 4 bytes of a hash of it and the batch, so that what
-// was mistyped or belongs to another job is told.
+// A paging id is an index and 4 bytes of a hash of the index and the batch. The hash
+// detects a mistyped id and the id of another job.
 const pagingBytes = 8
 
 func newPagingID(batch id.Batch, from uint32) string {
@@ -348,7 +336,7 @@ func newPagingID(batch id.Batch, from uint32) string {
 	return base64.RawURLEncoding.EncodeToString(append(b, h.Sum(nil)[:pagingBytes-4]...))
 }
 
-// readPagingID gives the index that a paging id names; the empty one is 0.
+// readPagingID returns the index in a paging id. The empty text means index 0.
 func readPagingID(batch id.Batch, text string) (uint32, bool) {
 	if text == "" {
 		return 0, true

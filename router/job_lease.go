@@ -9,22 +9,23 @@ import (
 	"facet/shard/job"
 )
 
-// Pieces of jobs are lent by a shard's leader, in its memory only: that a file is
-// registered once follows from its operation (itemOperation), so that a lost lease
-// costs some work twice and nothing else.
+// A shard's leader lends pieces of jobs to workers. It keeps the leases in memory
+// only. A lost lease costs nothing but repeated work, because the operation of an
+// item (itemOperation) makes its registration happen once.
 const (
-	// PieceMax bounds the items of a piece.
+	// PieceMax is the most items of a piece.
 	PieceMax = 32
-	// LeaseTime is how long a piece is lent; each report of its work begins it anew.
+	// LeaseTime is how long a lease lasts. Each report on the piece renews it.
 	LeaseTime = 8 * time.Second
 
-	// leasesMax bounds the pieces that a node lends at once.
+	// leasesMax is the most pieces that a node lends at once.
 	leasesMax = 4096
 )
 
-// leases are the pieces that this node has lent as the leader of shards.
+// leases contains the pieces that this node has lent as the leader of shards.
 type leases struct {
-	// mu guards the rest. Never held across a call but those of job.Book.
+	// mu guards last and lent. While it is held, only methods of job.Book are
+	// called.
 	mu   sync.Mutex
 	last uint64
 	lent map[uint64]*lease
@@ -37,7 +38,7 @@ type lease struct {
 	until   time.Time
 }
 
-// take lends a piece of the batch of which the least is lent.
+// take lends a piece of the batch that has the fewest lent items.
 func (l *leases) take(now time.Time, group id.Shard, book *job.Book, n int) pieceAnswer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +69,7 @@ func (l *leases) take(now time.Time, group id.Shard, book *job.Book, n int) piec
 func (l *leases) lend(now time.Time, group id.Shard, name job.Name, application id.Application, records []job.Record) pieceAnswer {
 	if l.lent == nil {
 		l.lent = map[uint64]*lease{}
-		l.last = uint64(now.UnixNano()) // another leader's numbers are others
+		l.last = uint64(now.UnixNano()) // so the numbers differ from another leader's
 	}
 	l.last++
 	piece := &lease{group, name, make(map[uint32]bool, len(records)), now.Add(LeaseTime)}
@@ -82,7 +83,7 @@ func (l *leases) lend(now time.Time, group id.Shard, name job.Name, application 
 	}
 }
 
-// prune drops what is overdue and gives which items of each batch are lent.
+// prune drops expired leases. It returns the lent items of each batch.
 func (l *leases) prune(now time.Time) map[job.Name]map[uint32]bool {
 	lent := map[job.Name]map[uint32]bool{}
 	for number, piece := range l.lent {
@@ -102,8 +103,8 @@ func (l *leases) prune(now time.Time) map[job.Name]map[uint32]bool {
 	return lent
 }
 
-// renew notes what of a piece is finished and lends the rest anew; false if it is
-// not lent any more.
+// renew removes the finished items from a piece and renews its lease. It returns
+// false when the lease has expired.
 func (l *leases) renew(now time.Time, number uint64, f shardfsm.FinishJob) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -128,7 +129,7 @@ func (l *leases) drop(number uint64) {
 	delete(l.lent, number)
 }
 
-// Leased counts the files that this node has lent to workers.
+// Leased returns the number of files that this node has lent to workers.
 func (r *jobRequests) Leased() (files int) {
 	r.leases.mu.Lock()
 	defer r.leases.mu.Unlock()

@@ -6,33 +6,12 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm"
-	"facet/raftfsm/command"
 	"facet/raftfsm/shardfsm"
-	"facet/router/calls"
 	"facet/shard/job"
 )
 
-// jobHandlers are the requests on jobs that a node takes from its peers.
-func jobHandlers() map[string]handler {
-	table := map[string]handler{}
-	for _, add := range []func() (string, handler){
-		func() (string, handler) { return calls.Serves(jobBegin) },
-		func() (string, handler) { return calls.Serves(jobAdd) },
-		func() (string, handler) { return calls.Serves(jobOpen) },
-		func() (string, handler) { return calls.Serves(jobKnown) },
-		func() (string, handler) { return calls.Serves(jobKnows) },
-		func() (string, handler) { return calls.Serves(jobPage) },
-		func() (string, handler) { return calls.Serves(jobTake) },
-		func() (string, handler) { return calls.Serves(jobFinish) },
-	} {
-		name, h := add()
-		table[name] = h
-	}
-	return table
-}
-
-// jobs gives the group and the jobs of a shard on this node, which may or may not
-// lead it.
+// jobs returns this node's replica of a shard and its jobs, whether or not the node
+// leads the shard.
 func (r *jobRequests) jobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
 	g, ok := r.groups.Group(group)
 	m, here := r.groups.Shard(group)
@@ -42,26 +21,25 @@ func (r *jobRequests) jobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
 	return g, m.Jobs(), nil
 }
 
-// jobCommand is the method that proposes a command on a job; stamp sets its time.
-func jobCommand[C any](name string, op command.Op[C, shardfsm.JobAnswer], stamp func(*C)) method[C, shardfsm.JobAnswer] {
-	return method[C, shardfsm.JobAnswer]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, c C) (shardfsm.JobAnswer, error) {
-		g, _, err := r.jobs(group)
-		if err != nil {
-			return shardfsm.JobAnswer{}, err
-		}
-		stamp(&c)
-		return propose(ctx, g, op, c)
-	}}
+// leadingJobs is jobs with an error when this node knows that it does not lead the
+// shard.
+func (r *jobRequests) leadingJobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
+	g, book, err := r.jobs(group)
+	if err == nil && !g.IsLeader() {
+		leader, _ := g.Leader()
+		err = &raftfsm.NotLeaderError{Leader: leader}
+	}
+	return g, book, err
 }
 
 var (
-	jobBegin = jobCommand("job.begin", shardfsm.BeginJobOp, func(c *shardfsm.BeginJob) { c.Time = onTime(c.Time) })
-	jobAdd   = jobCommand("job.add", shardfsm.AddJobOp, func(c *shardfsm.AddJob) { c.Time = onTime(c.Time) })
-	jobOpen  = jobCommand("job.open", shardfsm.OpenJobOp, func(c *shardfsm.OpenJob) { c.Time = onTime(c.Time) })
+	jobBegin = shardCommand("job.begin", shardfsm.BeginJobOp, func(c *shardfsm.BeginJob) { c.Time = onTime(c.Time) })
+	jobAdd   = shardCommand("job.add", shardfsm.AddJobOp, func(c *shardfsm.AddJob) { c.Time = onTime(c.Time) })
+	jobOpen  = shardCommand("job.open", shardfsm.OpenJobOp, func(c *shardfsm.OpenJob) { c.Time = onTime(c.Time) })
 )
 
-// readJobs gives the jobs of a shard once they hold every write that was
-// acknowledged before the call. Only the leader can say so.
+// readJobs returns the jobs of a shard when they include every write that was
+// acknowledged before the call. Only the leader can confirm that.
 func (r *jobRequests) readJobs(ctx context.Context, group id.Shard) (*job.Book, error) {
 	g, book, err := r.jobs(group)
 	if err != nil {
@@ -74,17 +52,17 @@ func (r *jobRequests) readJobs(ctx context.Context, group id.Shard) (*job.Book, 
 	return book, g.WaitApplied(ctx, index)
 }
 
-// jobKnowsQuery asks for a batch by the gallery's epoch to the asker, who would begin
-// it elsewhere by that.
+// jobKnowsQuery asks whether a shard has a job. Epoch is the gallery's epoch on the
+// calling node, which would create the job on another shard.
 type jobKnowsQuery struct {
 	Name  shardfsm.JobName `cbor:"1,keyasint"`
 	Epoch uint32           `cbor:"2,keyasint"`
 }
 
-// jobKnows tells whether a shard has a batch. If not, a first try that is still under
-// way by an earlier epoch will be refused: the shard learns of the epoch.
+// jobKnows reports whether a shard has a job. If not, the shard learns the epoch.
+// It then refuses a first try that is still under way with an earlier epoch.
 var jobKnows = method[jobKnowsQuery, bool]{Name: "job.knows", Run: func(ctx context.Context, r *Router, group id.Shard, q jobKnowsQuery) (bool, error) {
-	if _, err := r.widened(ctx, group, shardfsm.Widen{Gallery: q.Name.Gallery, Generation: q.Name.Generation, Epoch: q.Epoch}); err != nil {
+	if _, err := r.widenedState(ctx, group, shardfsm.Widen{Gallery: q.Name.Gallery, Generation: q.Name.Generation, Epoch: q.Epoch}); err != nil {
 		return false, err
 	}
 	_, book, err := r.jobs(group)
@@ -95,7 +73,8 @@ var jobKnows = method[jobKnowsQuery, bool]{Name: "job.knows", Run: func(ctx cont
 	return missing == nil, nil
 }}
 
-// jobKnown tells whether a shard has a batch. It is asked below metafsm.LevelJobEpoch.
+// jobKnown reports whether a shard has a job. It serves clusters below
+// metafsm.LevelJobEpoch.
 var jobKnown = method[shardfsm.JobName, bool]{Name: "job.known", Run: func(ctx context.Context, r *Router, group id.Shard, q shardfsm.JobName) (bool, error) {
 	book, err := r.readJobs(ctx, group)
 	if err != nil {
@@ -105,14 +84,15 @@ var jobKnown = method[shardfsm.JobName, bool]{Name: "job.known", Run: func(ctx c
 	return missing == nil, nil
 }}
 
-// jobPageQuery asks for records of a batch.
+// jobPageQuery asks for records of a job.
 type jobPageQuery struct {
 	Name   shardfsm.JobName `cbor:"1,keyasint"`
 	From   uint32           `cbor:"2,keyasint"`
 	Length uint32           `cbor:"3,keyasint"`
 }
 
-// jobPageAnswer has Known false where there is no such batch.
+// jobPageAnswer is a page of a job's records. Known is false when there is no such
+// job.
 type jobPageAnswer struct {
 	Known   bool         `cbor:"1,keyasint"`
 	Total   uint32       `cbor:"2,keyasint"`
@@ -124,8 +104,8 @@ var jobPage = method[jobPageQuery, jobPageAnswer]{Name: "job.page", Run: func(ct
 	if err != nil {
 		return jobPageAnswer{}, err
 	}
-	// A fence drops a deleted gallery's jobs; who does not know of it must be told.
-	if _, s, err := r.lead(group); err != nil {
+	// A fence drops the jobs of a deleted gallery. The caller may not know of it.
+	if _, s, err := r.localReplica(group); err != nil {
 		return jobPageAnswer{}, err
 	} else if err := s.Check(q.Name.Gallery, q.Name.Generation); err != nil {
 		return jobPageAnswer{}, outdated(err)
@@ -134,7 +114,7 @@ var jobPage = method[jobPageQuery, jobPageAnswer]{Name: "job.page", Run: func(ct
 	return jobPageAnswer{Known: missing == nil, Total: p.Total, Records: records}, nil
 }}
 
-// pieceAnswer is a piece of a job; Lease is 0 when there is no work.
+// pieceAnswer is a piece of a job. Lease is 0 when there is no work.
 type pieceAnswer struct {
 	Lease       uint64           `cbor:"1,keyasint"`
 	Name        shardfsm.JobName `cbor:"2,keyasint"`
@@ -142,38 +122,30 @@ type pieceAnswer struct {
 	Records     []job.Record     `cbor:"4,keyasint"`
 }
 
-// jobTake lends a piece of at most n items to whoever asks.
+// jobTake lends a piece of at most n items to the caller.
 var jobTake = method[uint32, pieceAnswer]{Name: "job.take", Run: func(_ context.Context, r *Router, group id.Shard, n uint32) (pieceAnswer, error) {
-	g, book, err := r.jobs(group)
+	_, book, err := r.leadingJobs(group)
 	if err != nil {
 		return pieceAnswer{}, err
-	}
-	if !g.IsLeader() {
-		leader, _ := g.Leader()
-		return pieceAnswer{}, &raftfsm.NotLeaderError{Leader: leader}
 	}
 	return r.leases.take(time.Now(), group, book, int(min(n, PieceMax))), nil
 }}
 
-// finishQuery notes results of a piece, perhaps none, and says that its work goes on.
+// finishQuery contains results of a piece, perhaps none. It also renews the lease.
 type finishQuery struct {
 	Lease  uint64             `cbor:"1,keyasint"`
 	Finish shardfsm.FinishJob `cbor:"2,keyasint"`
 }
 
-// finishAnswer tells whether the lease still holds.
+// finishAnswer reports whether the lease still holds.
 type finishAnswer struct {
 	Held bool `cbor:"1,keyasint"`
 }
 
 var jobFinish = method[finishQuery, finishAnswer]{Name: "job.finish", Run: func(ctx context.Context, r *Router, group id.Shard, q finishQuery) (finishAnswer, error) {
-	g, _, err := r.jobs(group)
+	g, _, err := r.leadingJobs(group)
 	if err != nil {
 		return finishAnswer{}, err
-	}
-	if !g.IsLeader() {
-		leader, _ := g.Leader()
-		return finishAnswer{}, &raftfsm.NotLeaderError{Leader: leader}
 	}
 	if len(q.Finish.Results) > 0 {
 		q.Finish.Time = onTime(q.Finish.Time)
@@ -181,7 +153,7 @@ var jobFinish = method[finishQuery, finishAnswer]{Name: "job.finish", Run: func(
 		if err != nil {
 			return finishAnswer{}, err
 		}
-		if a.Status != shardfsm.Done { // the job is gone, with its gallery
+		if a.Status != shardfsm.Done { // the job was dropped with its gallery
 			r.leases.drop(q.Lease)
 			return finishAnswer{}, nil
 		}

@@ -13,7 +13,8 @@ func batchOf(n byte) shardfsm.JobName {
 	return shardfsm.JobName{Gallery: id.Gallery{UUID: id.UUID{1}}, Generation: 1, Batch: id.Batch{UUID: id.UUID{2, n}}}
 }
 
-// bookOf is a book with an open batch of so many items for each number.
+// bookOf returns a book with one open batch for each number, which is its number of
+// items.
 func bookOf(t *testing.T, totals ...int) *job.Book {
 	t.Helper()
 	book := job.New()
@@ -40,7 +41,8 @@ func indexes(p pieceAnswer) []uint32 {
 	return list
 }
 
-func TestNoItemIsLentTwiceUntilItsLeaseEnds(t *testing.T) {
+// An item is lent again only when its lease has ended.
+func TestLeasedItemIsNotLentAgain(t *testing.T) {
 	t.Parallel()
 	book, now := bookOf(t, 5), time.Now()
 	var l leases
@@ -85,7 +87,7 @@ func TestJobsShareTheWork(t *testing.T) {
 	}
 }
 
-func TestAPagingIDBelongsToItsJob(t *testing.T) {
+func TestPagingIDBelongsToItsJob(t *testing.T) {
 	t.Parallel()
 	a, b := batchOf(1).Batch, batchOf(2).Batch
 	for _, from := range []uint32{0, 1000, 99_000, 1<<32 - 1} {
@@ -99,7 +101,7 @@ func TestAPagingIDBelongsToItsJob(t *testing.T) {
 	}
 }
 
-func FuzzReadPagingIDTakesOnlyWhatWasGiven(f *testing.F) {
+func FuzzReadPagingID(f *testing.F) {
 	batch := batchOf(1).Batch
 	f.Add(newPagingID(batch, 1000))
 	f.Add("")
@@ -111,7 +113,7 @@ func FuzzReadPagingIDTakesOnlyWhatWasGiven(f *testing.F) {
 	})
 }
 
-func TestAFilenameStaysInItsPlace(t *testing.T) {
+func TestFilenameStaysInItsFolder(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a.jpg", "staff/0001.jpg", "ä b/…/x.jpg", "..a", "a..", "a:b", ".hidden"} {
 		if err := checkFilename(name); err != nil {

@@ -12,9 +12,9 @@ import (
 	"facet/shard/job"
 )
 
-// Piece is a part of a job that this node works on. It is for one goroutine.
+// Piece is a part of a job that was lent to this node. It is for one goroutine.
 type Piece struct {
-	// Tenant is whose place in the object store the files are in.
+	// Tenant is the owner of the files in the object store.
 	Tenant id.Tenant
 	Tasks  []Task
 
@@ -23,7 +23,7 @@ type Piece struct {
 	name  shardfsm.JobName
 }
 
-// Task is one file to be registered.
+// Task is one file to register.
 type Task struct {
 	Filename string
 
@@ -33,16 +33,17 @@ type Task struct {
 	tags   []uint32
 }
 
-// TaskResult is what became of a task: Registered, or a Reason why not.
+// TaskResult is the outcome of a task.
 type TaskResult struct {
 	Task     Task
 	Attempts int // from 1
-	// Registered is nil when the file could not be registered.
+	// Registered is nil when the file could not be registered. Reason then explains
+	// why.
 	Registered *Registered
 	Reason     string
 }
 
-// Shards gives the numbers of all shards, which may have work.
+// Shards returns the numbers of all shards. Each may have work.
 func (r *jobRequests) Shards() []id.Shard {
 	cluster, _ := r.groups.Meta().Cluster()
 	all := make([]id.Shard, 0, cluster.Shards)
@@ -52,22 +53,23 @@ func (r *jobRequests) Shards() []id.Shard {
 	return all
 }
 
-// Idle tells whether a shard surely has no work, as this node's replica knows; a
-// shard that does not live here may have some.
+// Idle reports whether this node's replica of a shard has no unfinished job. It
+// returns false for a shard without a replica here.
 func (r *jobRequests) Idle(shard id.Shard) bool {
 	m, here := r.groups.Shard(shard)
 	return here && m.Jobs().Left() == 0
 }
 
-// TakePiece asks a shard's leader for a part of a job; nil when there is no work.
+// TakePiece borrows a piece of a job from a shard's leader. It returns nil when
+// there is no work.
 func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Piece, error) {
-	a, err := calls.Ask(ctx, r.calls, jobTake, shard, uint32(n))
+	a, err := calls.CallLeader(ctx, r.calls, jobTake, shard, uint32(n))
 	if err != nil || a.Lease == 0 {
 		return nil, err
 	}
-	g, err := confirmed(ctx, r.cluster, func() (enrolment, bool) { return r.gallery(a.Name.Gallery) })
+	g, err := confirmedLookup(ctx, r.cluster, func() (enrolment, bool) { return r.gallery(a.Name.Gallery) })
 	if KindOf(err) == NotFound || err == nil && g.Generation != a.Name.Generation {
-		return nil, nil // the gallery was deleted; its shards will hear of it
+		return nil, nil // the gallery was deleted, and its shards drop the job soon
 	}
 	if err != nil {
 		return nil, err
@@ -90,12 +92,14 @@ func (r *jobRequests) TakePiece(ctx context.Context, shard id.Shard, n int) (*Pi
 	return p, nil
 }
 
-// RegisterTask enrols the face of a task's image, once: whoever does it again gets the
-// first outcome. The operation of an item is remembered for minutes only, so that a
-// large job does not use up what a shard can remember; after that the subject
-// itself, whose id follows from the operation, stands in the way of a second one.
+// RegisterTask enrols the face of a task's image once. A repetition gets the first
+// outcome.
+//
+// A shard remembers the operation of an item for minutes only, so that a large job
+// does not fill its memory of operations. After that, the subject itself prevents a
+// second one, because its id follows from the operation.
 func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (Registered, error) {
-	if _, err := confirmed(ctx, r.cluster, func() (struct{}, bool) {
+	if _, err := confirmedLookup(ctx, r.cluster, func() (struct{}, bool) {
 		_, ok := r.groups.Meta().Application(t.access.Application)
 		return struct{}{}, ok
 	}); err != nil {
@@ -113,7 +117,7 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (R
 		return Registered{}, err
 	}
 	op := itemOperation(t.batch, t.index)
-	return whole(ctx, r.cluster, g, func(g enrolment) (Registered, error) {
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (Registered, error) {
 		home, err := r.home(ctx, g, op)
 		if err != nil {
 			return Registered{}, err
@@ -124,16 +128,16 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (R
 		}
 		out, err := r.put(ctx, p)
 		if e, ok := errors.AsType[*Error](err); ok && e.Reason == ReasonKeyReused {
-			// Nobody else has this operation: it was done before, and is forgotten since.
+			// Only this item has the operation, so an earlier try made the subject.
 			return Registered{Subject: p.subject, Event: p.event(), Attributes: face.Attributes}, nil
 		}
 		return out, err
 	})
 }
 
-// Report notes what became of tasks of p, perhaps of none, and that the work on the
-// rest goes on: more often than each LeaseTime. It tells whether this node is still
-// the one to work on p.
+// Report sends results of tasks of p, perhaps none, and renews the lease of p. It
+// must be called more often than every LeaseTime. held is false when the lease was
+// lost.
 func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult) (held bool, err error) {
 	g, ok := r.gallery(p.name.Gallery)
 	if !ok || g.Generation != p.name.Generation {
@@ -155,18 +159,17 @@ func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult
 		out.Sealed = job.SealOutcome(key, jobName(p.name), res.Task.index, o)
 		q.Finish.Results = append(q.Finish.Results, out)
 	}
-	a, err := calls.Ask(ctx, r.calls, jobFinish, p.shard, q)
+	a, err := calls.CallLeader(ctx, r.calls, jobFinish, p.shard, q)
 	return a.Held, err
 }
 
-// ExpireJobs drops the records of jobs that are kept for too long, on the shards
-// that this node leads.
+// ExpireJobs drops the records of old jobs on the shards that this node leads.
 func (r *jobRequests) ExpireJobs(ctx context.Context) error {
 	var failed []error
 	for _, shard := range r.Shards() {
 		g, book, err := r.jobs(shard)
 		if err != nil || !g.IsLeader() {
-			continue // another node's business
+			continue // another node leads the shard
 		}
 		if now := time.Now().UnixMilli(); book.Due(now) {
 			_, err := propose(ctx, g, shardfsm.ExpireJobsOp, shardfsm.ExpireJobs{Time: now})

@@ -6,8 +6,9 @@ import (
 	"facet/router/calls"
 )
 
-// Joins reports whether a request of a peer is one that a node without a record needs to
-// get one: the question how far meta is, or the proposal of that node's own record.
+// Joins reports whether a peer's request is part of joining the cluster. Until the
+// cluster has a record of the node, the node may only ask for the index of meta and
+// propose its own record.
 func Joins(node id.Node, name string, body []byte) bool {
 	switch name {
 	case metaIndex.Name:

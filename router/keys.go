@@ -13,24 +13,24 @@ import (
 	"facet/router/calls"
 )
 
-// Access keys are changed by meta's leader, one change at a time, after its replica
-// holds all earlier ones: so "at most two" is counted over what is there, and a
-// request that comes late or twice finds what it did before.
+// Meta's leader changes access keys, one at a time, and only when its replica has all
+// earlier changes. So the limit of two keys is checked against all existing keys, and
+// a request that arrives late or twice finds its own earlier change.
 //
 //	create   →  live ─── revoke ──→ revoked (listed, secret erased) ──→ forgotten
-//	rotate   →  live, beside the one that is to be revoked
+//	rotate   →  live, beside the older key, which is to be revoked
 const (
-	// liveKeysMax is how many access keys of one role a tenant may have in use: one,
-	// and its successor while clients change over.
+	// liveKeysMax is the most access keys of one role that a tenant may have in
+	// use: one, and its successor while clients change over.
 	liveKeysMax = 2
-	// revokedKeysMax is how many revoked keys of a tenant stay listed.
+	// revokedKeysMax is the most revoked keys of a tenant that stay listed.
 	revokedKeysMax = 32
 )
 
 // The names of roles, as operators write them.
 var roleNames = map[Role]string{RoleAdmin: "admin", RoleBiometric: "biometric", RoleReadOnly: "read-only"}
 
-// String gives the role's name.
+// String returns the name of the role.
 func (r Role) String() string {
 	if name, ok := roleNames[r]; ok {
 		return name
@@ -38,7 +38,7 @@ func (r Role) String() string {
 	return fmt.Sprintf("role %d", uint8(r))
 }
 
-// ParseRole gives the role of that name.
+// ParseRole returns the role with this name.
 func ParseRole(name string) (Role, error) {
 	for r, n := range roleNames {
 		if n == name {
@@ -48,7 +48,7 @@ func ParseRole(name string) (Role, error) {
 	return 0, Errorf(InvalidRequest, "", "a role is admin, biometric or read-only, not %q", name)
 }
 
-// KeyRecord is an access key as operators see it: without its secret.
+// KeyRecord is an access key as operators see it, without its secret.
 type KeyRecord struct {
 	ID      string
 	Role    Role
@@ -56,7 +56,8 @@ type KeyRecord struct {
 	Created time.Time // to the millisecond
 }
 
-// TenantNamed gives the tenant of that name; it is NotFound when there is none.
+// TenantNamed returns the tenant with this name. The error is NotFound when there
+// is none.
 func (r *accessRequests) TenantNamed(ctx context.Context, name string) (id.Tenant, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return id.Tenant{}, err
@@ -69,8 +70,8 @@ func (r *accessRequests) TenantNamed(ctx context.Context, name string) (id.Tenan
 	return id.Tenant{}, Errorf(NotFound, "", "there is no tenant %q", name)
 }
 
-// AccessKeys gives a tenant's access keys, the oldest first: all in use, and those
-// that were revoked last.
+// AccessKeys returns a tenant's access keys, the oldest first: all keys in use, and
+// the keys that were revoked last.
 func (r *accessRequests) AccessKeys(ctx context.Context, tenant id.Tenant) ([]KeyRecord, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
@@ -91,16 +92,16 @@ func byAge(keys []metafsm.AccessKey) []metafsm.AccessKey {
 	return keys
 }
 
-// CreateAccessKey makes an access key of a tenant. Its secret can't be shown again.
-// A third key of a role is Duplicate.
+// CreateAccessKey creates an access key of a tenant. Its secret can't be shown
+// again. The error is Duplicate when the tenant has two keys of the role.
 func (r *accessRequests) CreateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (AccessKey, error) {
 	key, _, err := r.newKey(ctx, tenant, role, false)
 	return key, err
 }
 
-// RotateAccessKey makes a second access key of a role beside the one in use, and
-// gives that one's id, which is to be revoked once all clients use the new key. It
-// is NotFound when the tenant has no such key, Duplicate when it has two already.
+// RotateAccessKey creates a second access key of a role. old is the id of the key
+// in use, which is to be revoked when all clients use the new key. The error is
+// NotFound when the tenant has no key of the role, and Duplicate when it has two.
 func (r *accessRequests) RotateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (key AccessKey, old string, err error) {
 	return r.newKey(ctx, tenant, role, true)
 }
@@ -110,7 +111,7 @@ func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, role Role
 		ID: accessKeyPrefix + randomText(accessKeyLength), Secret: randomText(secretKeyLength),
 		Tenant: tenant, Role: role,
 	}
-	a, err := calls.Ask(ctx, r.calls, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: metafsm.AccessKey{
+	a, err := calls.CallLeader(ctx, r.calls, metaNewKey, id.Meta, newKeyQuery{Rotate: rotate, Key: metafsm.AccessKey{
 		ID: key.ID, Tenant: tenant, Role: metafsm.Role(role), Created: time.Now().UnixMilli(),
 		SealedSecret: r.master.Wrap([]byte(key.Secret), []byte(purposeSecret+key.ID)),
 	}})
@@ -120,21 +121,21 @@ func (r *accessRequests) newKey(ctx context.Context, tenant id.Tenant, role Role
 	return key, a.Old, nil
 }
 
-// RevokeAccessKey ends an access key: it is refused by every node within two
-// seconds, or that node answers an error (confirmed). A revoked key may be revoked
-// again; one that the tenant does not have is NotFound.
+// RevokeAccessKey revokes an access key. Within two seconds every node refuses it
+// or answers with an error (confirmedLookup). A revoked key may be revoked again.
+// The error is NotFound when the tenant does not have the key.
 func (r *accessRequests) RevokeAccessKey(ctx context.Context, tenant id.Tenant, accessKey string) error {
-	_, err := calls.Ask(ctx, r.calls, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
+	_, err := calls.CallLeader(ctx, r.calls, metaRevokeKey, id.Meta, revokeKeyQuery{Tenant: tenant, Key: accessKey})
 	return err
 }
 
-// newKeyQuery asks for an access key, whose id and secret the asker has chosen.
+// newKeyQuery asks for an access key. The caller has chosen its id and secret.
 type newKeyQuery struct {
 	Key    metafsm.AccessKey `cbor:"1,keyasint"`
 	Rotate bool              `cbor:"2,keyasint,omitempty"`
 }
 
-// newKeyAnswer names the key of the same role that was in use before, if any.
+// newKeyAnswer names the older key of the same role, if there is one.
 type newKeyAnswer struct {
 	Old string `cbor:"1,keyasint,omitempty"`
 }
@@ -178,12 +179,13 @@ var metaRevokeKey = method[revokeKeyQuery, struct{}]{Name: "meta.key.revoke", Ru
 	return struct{}{}, forgetKeys(ctx, g, keys)
 }}
 
-// keyTurn waits until this node changes no other access key, and until its replica
-// of meta, which must lead, holds every earlier change. done ends the turn.
+// keyTurn waits until no other access key is being changed here, and until this
+// node's replica of meta, which must lead, has every earlier change. The caller
+// calls done after its change.
 func (r *accessRequests) keyTurn(ctx context.Context, group id.Shard) (g *raftfsm.Group, done func(), err error) {
-	g, ok := r.groups.Group(group)
-	if !ok {
-		return nil, nil, &raftfsm.NotLeaderError{}
+	g, err = r.localGroup(group)
+	if err != nil {
+		return nil, nil, err
 	}
 	select {
 	case r.keyChange <- struct{}{}:
@@ -202,8 +204,8 @@ func (r *accessRequests) keyTurn(ctx context.Context, group id.Shard) (g *raftfs
 	return g, done, nil
 }
 
-// admitKey decides whether a tenant that has keys may get one more. known tells
-// that an earlier try of the same request has made it already.
+// admitKey decides whether a tenant with these keys may get one more. known reports
+// that an earlier try of the same request has already created it.
 func admitKey(q newKeyQuery, keys []metafsm.AccessKey) (a newKeyAnswer, known bool, err error) {
 	var live []string
 	for _, k := range byAge(keys) {

@@ -11,27 +11,28 @@ import (
 	"facet/shard"
 )
 
-// A page of a gallery on one shard is a cut of that shard's list. On several
-// shards the lists are merged by time, and the page's place must be found without
-// reading what lies before it:
+// A page of a gallery on one shard is a part of that shard's list. The lists of
+// several shards are merged by time, and the start of the page must be found without
+// reading the entries before it. The router asks all shards how many of their entries
+// lie before each of placeProbes times. Each round narrows the interval of times in
+// which the page starts:
 //
-//	shard 1  ····|·····     The times at which a page may begin are narrowed by
-//	shard 2  ··|·······     asking all shards how many of their entries lie before
-//	shard 3  ······|···     each of placeProbes times; from the last time with at
-//	             T          most start entries before it on, a short piece of each
-//	                        list holds the page.
+//	shard 1  ····|·····     T is the last time with at most start entries before it.
+//	shard 2  ··|·······     A short piece of each list from T on holds the page.
+//	shard 3  ······|···
+//	             T
 const (
-	// placeProbes is into how many pieces one round cuts the times.
+	// placeProbes is the number of times that one round asks about.
 	placeProbes = 64
-	// placeSlack is how many entries a page may lie behind the place that was found;
-	// they are read and thrown away.
+	// placeSlack is the most entries between the place that was found and the page.
+	// They are read and thrown away.
 	placeSlack = 512
-	// placeRounds bounds the rounds: 64⁷ ms are longer than any history.
+	// placeRounds is the most rounds. 64⁷ ms are longer than any history.
 	placeRounds = 7
 )
 
-// Subjects gives a page of the gallery's list: one entry an event, deleted ones
-// included, in order of their last update.
+// Subjects returns a page of the gallery's list in order of the last update. It has
+// one entry for each event, deleted ones included.
 func (r *subjectRequests) Subjects(ctx context.Context, access Access, p Page) (Listing, error) {
 	g, _, err := r.enrolment(access)
 	if err != nil {
@@ -41,16 +42,16 @@ func (r *subjectRequests) Subjects(ctx context.Context, access Access, p Page) (
 }
 
 func (r *subjectRequests) page(ctx context.Context, g enrolment, p Page) (Listing, error) {
-	return whole(ctx, r.cluster, g, func(g enrolment) (Listing, error) {
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (Listing, error) {
 		if len(g.shards) == 1 {
-			a, err := calls.Ask(ctx, r.calls, shardEntries, g.shards[0], g.list(p))
+			a, err := calls.CallLeader(ctx, r.calls, shardEntries, g.shards[0], g.list(p))
 			return Listing{Entries: entriesOf(a.Entries), Total: a.Total}, err
 		}
 		return r.mergedPage(ctx, g, p)
 	})
 }
 
-// list asks a shard for a page of its own list.
+// list returns the query for a page of one shard's list.
 func (g enrolment) list(p Page) listQuery {
 	return listQuery{
 		Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch,
@@ -67,7 +68,7 @@ func (r *subjectRequests) mergedPage(ctx context.Context, g enrolment, p Page) (
 	for _, s := range spans {
 		total += s.Total
 	}
-	// A page of the reverse order is the reverse of a page of the order.
+	// A descending page is the reverse of an ascending one.
 	start, end := p.Start, min(p.Start+p.Length, total)
 	if p.Order == Descending {
 		start, end = max(total-p.Start-p.Length, 0), total-p.Start
@@ -82,14 +83,14 @@ func (r *subjectRequests) mergedPage(ctx context.Context, g enrolment, p Page) (
 	return Listing{Entries: entries, Total: total}, err
 }
 
-// window gives length entries of the merged list from start on.
+// window returns length entries of the merged list, from index start on.
 func (r *subjectRequests) window(ctx context.Context, g enrolment, spans []spanAnswer, start, length int) ([]Entry, error) {
 	at, skipped, err := r.place(ctx, g, spans, start)
 	if err != nil {
 		return nil, err
 	}
-	// Any shard may hold the whole page, but most hold their share of it: twice the
-	// share is nearly always enough, and that it was can be seen.
+	// One shard may hold the whole page, but mostly each holds its share. Twice the
+	// share is nearly always enough, and window detects when it was not.
 	need := start - skipped + length
 	for piece := min(need, 2*need/len(g.shards)+placeSlack/8); ; piece = need {
 		lists, err := r.pieces(ctx, g, at, piece)
@@ -102,7 +103,7 @@ func (r *subjectRequests) window(ctx context.Context, g enrolment, spans []spanA
 	}
 }
 
-// pieces gives piece entries of each shard's list, from its place on.
+// pieces returns up to piece entries of each shard's list, from its index in at on.
 func (r *subjectRequests) pieces(ctx context.Context, g enrolment, at []int, piece int) ([]shardList, error) {
 	queries := make([]listQuery, len(g.shards))
 	for i := range g.shards {
@@ -119,9 +120,9 @@ func (r *subjectRequests) pieces(ctx context.Context, g enrolment, at []int, pie
 	return lists, nil
 }
 
-// place finds, for each shard, how many of its entries surely lie before the
-// start-th entry of the merged list, and the sum of these numbers: at most start,
-// and not much less.
+// place returns, for each shard, a number of entries that lie before index start of
+// the merged list. skipped is their sum. It is at most start, and at least start -
+// placeSlack unless many entries have the same time.
 func (r *subjectRequests) place(ctx context.Context, g enrolment, spans []spanAnswer, start int) (at []int, skipped int, err error) {
 	at = make([]int, len(g.shards))
 	low, high := spans[0].First, spans[0].Last
@@ -156,7 +157,8 @@ func (r *subjectRequests) place(ctx context.Context, g enrolment, spans []spanAn
 	return at, skipped, nil
 }
 
-// probesBetween gives at most placeProbes times in (low, high], rising to high.
+// probesBetween returns at most placeProbes times in (low, high], in rising order
+// up to high.
 func probesBetween(low, high int64) []int64 {
 	n := min(placeProbes, high-low)
 	times := make([]int64, 0, n)
@@ -174,7 +176,7 @@ func entriesOf(in []shard.Entry) []Entry {
 	return out
 }
 
-// listQuery asks one shard for a window of its entries of a gallery.
+// listQuery asks one shard for a page of its list of a gallery.
 type listQuery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
@@ -189,33 +191,25 @@ type listAnswer struct {
 	Total   int           `cbor:"2,keyasint"`
 }
 
-var shardEntries = method[listQuery, listAnswer]{Name: "shard.entries", Run: func(ctx context.Context, r *Router, group id.Shard, q listQuery) (listAnswer, error) {
-	s, err := r.read(ctx, group)
-	if err != nil {
-		return listAnswer{}, err
-	}
+var shardEntries = shardRead("shard.entries", func(_ context.Context, _ *Router, s *shard.Shard, q listQuery) (listAnswer, error) {
 	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
-		return listAnswer{}, outdated(err)
+		return listAnswer{}, err
 	}
 	entries, total := s.Listing().List(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
 	return listAnswer{entries, total}, nil
-}}
+})
 
-// spanAnswer tells how many entries a shard has of a gallery, and the times of the
-// first and the last one in milliseconds.
+// spanAnswer contains the number of a shard's entries of a gallery, and the times
+// of the first and the last one in milliseconds.
 type spanAnswer struct {
 	Total int   `cbor:"1,keyasint"`
 	First int64 `cbor:"2,keyasint"`
 	Last  int64 `cbor:"3,keyasint"`
 }
 
-var shardSpan = method[listQuery, spanAnswer]{Name: "shard.span", Run: func(ctx context.Context, r *Router, group id.Shard, q listQuery) (spanAnswer, error) {
-	s, err := r.read(ctx, group)
-	if err != nil {
-		return spanAnswer{}, err
-	}
+var shardSpan = shardRead("shard.span", func(_ context.Context, _ *Router, s *shard.Shard, q listQuery) (spanAnswer, error) {
 	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
-		return spanAnswer{}, outdated(err)
+		return spanAnswer{}, err
 	}
 	first, total := s.Listing().List(q.Gallery, 0, 1, shard.Ascending)
 	last, _ := s.Listing().List(q.Gallery, 0, 1, shard.Descending)
@@ -223,18 +217,18 @@ var shardSpan = method[listQuery, spanAnswer]{Name: "shard.span", Run: func(ctx 
 		return spanAnswer{}, nil
 	}
 	return spanAnswer{Total: total, First: first[0].Time, Last: last[0].Time}, nil
-}}
+})
 
-// beforeQuery asks how many of a gallery's entries lie before each of some times.
+// beforeQuery asks how many of a gallery's entries lie before each of the times.
 type beforeQuery struct {
 	Gallery id.Gallery `cbor:"1,keyasint"`
 	Times   []int64    `cbor:"2,keyasint"`
 }
 
-// shardBefore reads the leader's state without asking the others again: what it
-// counts only narrows a search, and the page itself is read with shardEntries.
+// shardBefore reads the leader's state without confirming its leadership. Its
+// counts only narrow a search; shardEntries reads the page itself.
 var shardBefore = method[beforeQuery, []int]{Name: "shard.before", Run: func(_ context.Context, r *Router, group id.Shard, q beforeQuery) ([]int, error) {
-	g, s, err := r.lead(group)
+	g, s, err := r.localReplica(group)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +245,7 @@ var shardBefore = method[beforeQuery, []int]{Name: "shard.before", Run: func(_ c
 	return counts, nil
 }}
 
-// shardList is what one shard holds of a window.
+// shardList is the piece of a window that one shard holds.
 type shardList struct {
 	shard   id.Shard
 	entries []Entry

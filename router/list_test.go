@@ -20,8 +20,8 @@ import (
 	"facet/shard"
 )
 
-// lists are shards that hold nothing but a list of entries each; as Peers they
-// answer what a page is made of, and count the entries that they gave away.
+// lists contains shards that have a list of entries each. As Peers it answers the
+// requests for a page, and counts the entries in its answers.
 type lists struct {
 	entries map[id.Shard][]shard.Entry
 	given   atomic.Int64
@@ -65,10 +65,10 @@ func wireOf(v any, err error) ([]byte, error) {
 	return cbor.Marshal(v)
 }
 
-// TestPagesOverShardsAreCutsOfOneListAndCostTheSame compares pages at many places,
-// in both directions, with the whole list sorted at once; a page far behind reads
-// no more than a few times what it gives.
-func TestPagesOverShardsAreCutsOfOneListAndCostTheSame(t *testing.T) {
+// TestPagesOverShardsAreCutsOfOneList compares pages at many places, in both
+// directions, with the whole sorted list. It also checks that a page far behind
+// reads only a few times as many entries as it returns.
+func TestPagesOverShardsAreCutsOfOneList(t *testing.T) {
 	t.Parallel()
 	const shards, perShard = 5, 4000
 	random := rand.New(rand.NewPCG(3, 4))
@@ -98,7 +98,7 @@ func TestPagesOverShardsAreCutsOfOneListAndCostTheSame(t *testing.T) {
 	for _, e := range all {
 		want = append(want, Entry{Subject: e.Subject, Event: e.Event, Updated: time.UnixMilli(e.Time).UTC()})
 	}
-	r := New(Config{Groups: elsewhere{[]id.Member{"a"}}, Peers: l, Log: slog.New(slog.DiscardHandler)})
+	r := New(Config{Groups: noGroups{[]id.Member{"a"}}, Peers: l, Log: slog.New(slog.DiscardHandler)})
 	g := enrolment{Gallery: metafsm.Gallery{}, shards: []id.Shard{1, 2, 3, 4, 5}}
 	for _, order := range []Order{Ascending, Descending} {
 		if order == Descending {

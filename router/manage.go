@@ -11,11 +11,11 @@ import (
 	"facet/router/calls"
 )
 
-// purgeBatch is how many entries of a deleted gallery one command drops.
+// purgeBatch is the most entries of a deleted gallery that one command drops.
 const purgeBatch = 1000
 
-// UpdateGallery changes what patch has. The size only grows; a gallery that gets
-// more shards by it is in use all the while.
+// UpdateGallery applies patch. The size can only grow. A gallery that gets more
+// shards stays in use meanwhile.
 func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w Write, gallery id.Gallery, patch GalleryPatch) (Gallery, error) {
 	cluster, _ := r.groups.Meta().Cluster()
 	c := metafsm.UpdateGallery{Write: stamped(w), Tenant: tenant, Gallery: gallery, Name: patch.Name, Description: patch.Description}
@@ -35,11 +35,11 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 	case metafsm.SizeShrinks:
 		return Gallery{}, Errorf(InvalidRequest, "", "the size of a gallery can only be increased")
 	default:
-		return Gallery{}, managed("update gallery", a.Status)
+		return Gallery{}, manageError("update gallery", a.Status)
 	}
 }
 
-// UpdateApplication changes what patch has.
+// UpdateApplication applies patch.
 func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenant, w Write, application id.Application, patch ApplicationPatch) (Application, error) {
 	a, err := proposeMeta(ctx, r.cluster, metafsm.UpdateApplicationOp, metafsm.UpdateApplication{
 		Write: stamped(w), Tenant: tenant, Application: application,
@@ -49,29 +49,30 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 	if err != nil {
 		return Application{}, err
 	}
-	if err := managed("update application", a.Status); err != nil {
+	if err := manageError("update application", a.Status); err != nil {
 		return Application{}, err
 	}
 	return r.applicationOf(a.Application)
 }
 
-// DeleteApplication removes an application. Its API key is refused here at once,
-// and everywhere as soon as meta's log has reached the other nodes.
+// DeleteApplication removes an application. This node refuses its API key at once,
+// every other node as soon as meta's log has reached it.
 func (r *galleryRequests) DeleteApplication(ctx context.Context, tenant id.Tenant, application id.Application) error {
 	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteApplicationOp, metafsm.DeleteApplication{Write: ownWrite(), Tenant: tenant, Application: application})
 	if err != nil {
 		return err
 	}
-	return managed("delete application", a.Status)
+	return manageError("delete application", a.Status)
 }
 
-// DeleteGallery removes a gallery with its applications. When it returns, every
-// shard refuses whoever does not know of it yet; the entries are purged later.
+// DeleteGallery removes a gallery and its applications. When it returns, every
+// shard refuses requests of nodes that do not know of the deletion yet. Sweep
+// purges the entries later.
 func (r *galleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, gallery id.Gallery) error {
-	// One that is being deleted is unknown already, for whoever asks again.
-	if _, err := confirmed(ctx, r.cluster, func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }); err != nil {
+	// A gallery under deletion counts as unknown.
+	if _, err := confirmedLookup(ctx, r.cluster, func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }); err != nil {
 		if KindOf(err) == NotFound {
-			err = managed("delete gallery", metafsm.UnknownGallery)
+			err = manageError("delete gallery", metafsm.UnknownGallery)
 		}
 		return err
 	}
@@ -79,7 +80,7 @@ func (r *galleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, g
 	if err != nil {
 		return err
 	}
-	if err := managed("delete gallery", a.Status); err != nil {
+	if err := manageError("delete gallery", a.Status); err != nil {
 		return err
 	}
 	if a.Gallery.ID.IsZero() {
@@ -89,8 +90,8 @@ func (r *galleryRequests) DeleteGallery(ctx context.Context, tenant id.Tenant, g
 	return err
 }
 
-// fence has all shards of a deleted gallery refuse its former generation; it gives
-// how many entries are left to be purged.
+// fence makes all shards of a deleted gallery refuse its former generation. left is
+// the number of entries still to be purged.
 func (r *galleryRequests) fence(ctx context.Context, g metafsm.Gallery) (left uint64, err error) {
 	answers, err := calls.Scatter(ctx, r.calls, shardFence, r.shardsOf(g), shardfsm.Fence{Gallery: g.ID, Generation: g.Generation})
 	for _, a := range answers {
@@ -104,8 +105,8 @@ func (r *cluster) shardsOf(g metafsm.Gallery) []id.Shard {
 	return metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards)
 }
 
-// Sweep carries on with deletions that a client began: every step may be repeated,
-// so it goes on where another node stopped. One call does a bounded part.
+// Sweep continues the deletion of galleries. Every step may be repeated, so it can
+// continue where another node stopped. One call does a bounded part of the work.
 func (r *galleryRequests) Sweep(ctx context.Context) error {
 	var failed []error
 	for _, g := range r.groups.Meta().Deleting() {
@@ -129,8 +130,9 @@ func (r *galleryRequests) sweep(ctx context.Context, g metafsm.Gallery) error {
 	return err
 }
 
-// managed gives the error that meta's refusal of a change is, nil for none.
-func managed(what string, s metafsm.Status) error {
+// manageError returns the error for a status with which meta refuses a change, and
+// nil for success.
+func manageError(what string, s metafsm.Status) error {
 	switch s {
 	case metafsm.Done, metafsm.Replayed:
 		return nil
@@ -142,31 +144,21 @@ func managed(what string, s metafsm.Status) error {
 		return keyReused()
 	case metafsm.OpsFull:
 		return operationsFull()
+	case metafsm.OtherKey:
+		return errRetired
 	default:
 		return fmt.Errorf("%s: meta answered: %v", what, s)
 	}
 }
 
-// ownWrite names an operation of this call: a retry within it finds its outcome,
-// and a client's second request is a second operation.
+// ownWrite returns a Write with an operation of its own. A retry within this call
+// finds its outcome; a client's second request is a second operation.
 func ownWrite() metafsm.Write {
 	var w Write
 	mustRandom(w.Operation[:])
 	return stamped(w)
 }
 
-var shardFence = method[shardfsm.Fence, shardfsm.FenceAnswer]{Name: "shard.fence", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Fence) (shardfsm.FenceAnswer, error) {
-	g, _, err := r.lead(group)
-	if err != nil {
-		return shardfsm.FenceAnswer{}, err
-	}
-	return propose(ctx, g, shardfsm.FenceOp, c)
-}}
+var shardFence = shardCommand("shard.fence", shardfsm.FenceOp, nil)
 
-var shardPurge = method[shardfsm.Purge, shardfsm.FenceAnswer]{Name: "shard.purge", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Purge) (shardfsm.FenceAnswer, error) {
-	g, _, err := r.lead(group)
-	if err != nil {
-		return shardfsm.FenceAnswer{}, err
-	}
-	return propose(ctx, g, shardfsm.PurgeOp, c)
-}}
+var shardPurge = shardCommand("shard.purge", shardfsm.PurgeOp, nil)

@@ -9,9 +9,9 @@ import (
 	"facet/shard/scan"
 )
 
-// merge joins the shards' lists, each already the best limit of its shard, keeps
-// the best limit of all, and groups them by subject. With CountSubjects each
-// shard gave one event a subject, so cutting events cuts subjects.
+// merge joins the lists of the shards, keeps the best limit events and groups them
+// by subject. Each list already is the best limit of its shard. With CountSubjects
+// a list has one event for each subject, so limiting events limits subjects.
 func merge(lists [][]shard.Hit, limit int) []Candidate {
 	hits := slices.Concat(lists...)
 	slices.SortFunc(hits, scan.Compare)
@@ -30,9 +30,10 @@ func merge(lists [][]shard.Hit, limit int) []Candidate {
 }
 
 // window merges the shards' lists, each in ascending order and cut after piece
-// entries, and gives the entries from start on, at most length. Entries of one time
-// keep the order of the shards' numbers, and those of one shard their own. It is
-// whole unless something that was cut off may belong to it.
+// entries. It returns at most length entries from index start on. Entries of the
+// same time are in the order of their shards' numbers, and of their places in their
+// shard's list. whole is false when an entry that was cut off may belong to the
+// window.
 func window(lists []shardList, piece, start, length int) (entries []Entry, whole bool) {
 	type place struct {
 		shard id.Shard
@@ -52,7 +53,7 @@ func window(lists []shardList, piece, start, length int) (entries []Entry, whole
 	for _, e := range all[min(start, end):end] {
 		entries = append(entries, e.Entry)
 	}
-	// Behind the last entry of a list that was cut, others of that shard may follow.
+	// A list of piece entries was cut: its shard may have more entries after the last.
 	for i, e := range all[:end] {
 		if e.at == piece-1 && i < start+length-1 {
 			return entries, false

@@ -17,9 +17,9 @@ import (
 func subjectOf(n int) id.Subject { return id.Subject{UUID: id.UUID{byte(n >> 8), byte(n)}} }
 func eventOf(n int) id.Event     { return id.Event{UUID: id.UUID{byte(n >> 8), byte(n)}} }
 
-// TestMergeDoesNotDependOnTheLayout cuts one list of hits over 1 to 7 shards in
-// many ways: the candidates are always those of the uncut list.
-func TestMergeDoesNotDependOnTheLayout(t *testing.T) {
+// TestMergeIgnoresTheLayout distributes one list of hits over 1 to 7 shards in many
+// ways. The candidates are always those of the whole list.
+func TestMergeIgnoresTheLayout(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -49,7 +49,7 @@ func best(hits []shard.Hit, limit int) []shard.Hit {
 	return hits[:min(limit, len(hits))]
 }
 
-func TestMergeGroupsEventsUnderTheirSubjectBestFirst(t *testing.T) {
+func TestMergeGroupsEventsBySubject(t *testing.T) {
 	t.Parallel()
 	got := merge([][]shard.Hit{
 		{{Subject: subjectOf(1), Event: eventOf(1), Score: 9000}, {Subject: subjectOf(1), Event: eventOf(2), Score: 7100}},
@@ -64,9 +64,9 @@ func TestMergeGroupsEventsUnderTheirSubjectBestFirst(t *testing.T) {
 	}
 }
 
-// TestWindowsOfSeveralShardsAreCutsOfOneOrder reads a list page by page over
-// entries that often share their time.
-func TestWindowsOfSeveralShardsAreCutsOfOneOrder(t *testing.T) {
+// TestWindowsAreCutsOfOneOrder reads a list page by page. Its entries often share
+// their time.
+func TestWindowsAreCutsOfOneOrder(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	lists := make([]shardList, 3)

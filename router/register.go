@@ -17,7 +17,8 @@ import (
 	"facet/shard/seal"
 )
 
-// clockSkewMax is how far a proposed time may be off the leader's own.
+// clockSkewMax is the largest accepted difference between a proposed time and the
+// leader's own.
 const clockSkewMax = 5 * time.Second
 
 // firstEpoch is the epoch of a gallery that never grew.
@@ -29,18 +30,18 @@ const (
 	purposeEvent   = "event"
 )
 
-// Register enrols the one face of an image as a new subject with one event. A
-// retry with the same Write gets the first answer.
+// Register enrols the one face of an image as a new subject with one event. A retry
+// with the same Write gets the first answer.
 func (r *subjectRequests) Register(ctx context.Context, reg Registration) (Registered, error) {
 	g, app, err := r.enrolment(reg.Access)
 	if err != nil {
 		return Registered{}, err
 	}
-	face, tags, err := r.enrolled(ctx, g, app.MinimumQuality, reg.Image, reg.Tags)
+	face, tags, err := r.extractEnrolment(ctx, g, app.MinimumQuality, reg.Image, reg.Tags)
 	if err != nil {
 		return Registered{}, err
 	}
-	return whole(ctx, r.cluster, g, func(g enrolment) (Registered, error) {
+	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (Registered, error) {
 		home, err := r.home(ctx, g, reg.Write.Operation)
 		if err != nil {
 			return Registered{}, err
@@ -52,19 +53,30 @@ func (r *subjectRequests) Register(ctx context.Context, reg Registration) (Regis
 	})
 }
 
-// subject gives the id of the subject that an operation makes on a shard.
+// subject returns the id of the subject that an operation creates on a shard.
 func (g enrolment) subject(op id.Operation, home id.Shard) id.Subject {
 	return id.Subject{UUID: id.Derive(g.IDKey[:], purposeSubject, op, home)}
 }
 
-// event gives the id of the event that an operation makes on a shard.
+// event returns the id of the event that an operation creates on a shard.
 func (g enrolment) event(op id.Operation, home id.Shard) id.Event {
 	return id.Event{UUID: id.Derive(g.IDKey[:], purposeEvent, op, home)}
 }
 
-// home gives the shard of a new subject. An operation whose shard changed because
-// the gallery grew stays where it was done before.
+// home returns the shard of a new subject.
 func (r *subjectRequests) home(ctx context.Context, g enrolment, op id.Operation) (id.Shard, error) {
+	return g.home(op, func(earlier id.Shard) (bool, error) {
+		return calls.CallLeader(ctx, r.calls, shardKnows, earlier, knowsQuery{
+			Made: eventsQuery{g.ID, g.Generation, g.subject(op, earlier)}, Event: g.event(op, earlier), Operation: op, Epoch: g.Epoch,
+		})
+	})
+}
+
+// home returns the shard on which op has its effect. The growth of a gallery
+// changes the shard of an operation. But if an earlier try had its effect on the
+// former shard, home returns that one. known reports whether op had its effect on a
+// shard.
+func (g enrolment) home(op id.Operation, known func(id.Shard) (bool, error)) (id.Shard, error) {
 	at := func(n int) id.Shard { return g.shards[metafsm.Jump(binary.BigEndian.Uint64(op[:8]), n)] }
 	home := at(len(g.shards))
 	if g.Epoch == firstEpoch || mutant.RetryNewShard {
@@ -77,30 +89,29 @@ func (r *subjectRequests) home(ctx context.Context, g enrolment, op id.Operation
 			continue
 		}
 		last = earlier
-		known, err := calls.Ask(ctx, r.calls, shardKnows, earlier, knowsQuery{
-			Made: eventsQuery{g.ID, g.Generation, g.subject(op, earlier)}, Event: g.event(op, earlier), Operation: op, Epoch: g.Epoch,
-		})
-		if err != nil || known {
+		if done, err := known(earlier); err != nil || done {
 			return earlier, err
 		}
 	}
 	return home, nil
 }
 
-// knowsQuery asks for an enrolment by the subject and event that it makes on a shard.
+// knowsQuery asks for an enrolment by the subject and event that it creates on a
+// shard.
 type knowsQuery struct {
 	Made      eventsQuery  `cbor:"1,keyasint"`
 	Event     id.Event     `cbor:"2,keyasint"`
 	Operation id.Operation `cbor:"3,keyasint"`
-	// Epoch is the gallery's to the asker, who would enrol elsewhere by it.
+	// Epoch is the gallery's epoch on the calling node, which would enrol on
+	// another shard.
 	Epoch uint32 `cbor:"4,keyasint"`
 }
 
-// shardKnows tells whether a shard remembers an enrolment, whatever became of its
-// subject, or has the subject, after however long. If not, a first try that is still
-// under way by an earlier epoch will be refused: the shard learns of the epoch.
+// shardKnows reports whether a shard remembers an enrolment or still has its
+// subject. If not, the shard learns the epoch. It then refuses a first try that is
+// still under way with an earlier epoch.
 var shardKnows = method[knowsQuery, bool]{Name: "shard.knows", Run: func(ctx context.Context, r *Router, group id.Shard, q knowsQuery) (bool, error) {
-	s, err := r.widened(ctx, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
+	s, err := r.widenedState(ctx, group, shardfsm.Widen{Gallery: q.Made.Gallery, Generation: q.Made.Generation, Epoch: q.Epoch})
 	if err != nil {
 		return false, err
 	}
@@ -115,16 +126,17 @@ var shardKnows = method[knowsQuery, bool]{Name: "shard.knows", Run: func(ctx con
 	return len(events) > 0, outdated(err)
 }}
 
-// widened is read of a shard that knows an epoch of a gallery, or a later one.
-func (r *Router) widened(ctx context.Context, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
-	s, err := r.read(ctx, group)
+// widenedState returns the state of a shard as leaderState does. A shard that knows
+// only earlier epochs of the gallery first learns the epoch in to.
+func (r *Router) widenedState(ctx context.Context, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
+	s, err := r.leaderState(ctx, group)
 	if err == nil && s.Epoch(to.Gallery) < to.Epoch {
 		_, err = shardWiden.Run(ctx, r, group, to)
 	}
 	return s, err
 }
 
-// placement is a face on its way to a shard.
+// placement is a face to store, and the shard for it.
 type placement struct {
 	gallery     enrolment
 	application metafsm.Application
@@ -138,7 +150,8 @@ type placement struct {
 
 func (p placement) event() id.Event { return p.gallery.event(p.write.Operation, p.home) }
 
-// put commits a face, and guards the gallery first if the application says so.
+// put commits a face. If the application guards its enrolments, put first checks
+// that the gallery does not have the person.
 func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, error) {
 	key, err := r.dataKey(p.gallery.Gallery)
 	if err != nil {
@@ -151,22 +164,23 @@ func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, err
 			return Registered{}, err
 		}
 		if p.application.Guard && a.Status == shardfsm.Done {
-			if a, err = r.guarded(ctx, p, a.Claim); err != nil {
+			if a.RegisterAnswer, err = r.activateUnlessKnown(ctx, p, a.Claim); err != nil {
 				return Registered{}, err
 			}
-			if a.Status == shardfsm.UnknownEvent { // a rival took it away
+			if a.Status == shardfsm.UnknownEvent { // a rival withdrew it
 				continue
 			}
 		}
-		return r.registered(p.gallery, key, a.RegisterAnswer, p.face)
+		return r.registeredAnswer(p.gallery, key, a.RegisterAnswer, p.face)
 	}
 	return Registered{}, &Error{Kind: Busy, Message: "this person is being enrolled by others; try again", RetryAfter: calls.RetryLater}
 }
 
-// commit proposes a face to its shard, with a slot found.
+// commit proposes a face to its shard. It finds a slot for it when the shard has
+// none.
 func (r *subjectRequests) commit(ctx context.Context, p placement, sealed []byte, pending bool) (registerAnswer, error) {
 	g, w := p.gallery, p.write
-	return r.slotted(ctx, g, p.home, func(recycle bool) (registerAnswer, error) {
+	return r.withSlot(ctx, g, p.home, func(recycle bool) (registerAnswer, error) {
 		c := shardfsm.Register{
 			EventWrite: shardfsm.EventWrite{
 				Gallery: g.ID, Generation: g.Generation, Op: w.Operation, Request: w.Request, Keyed: w.Keyed,
@@ -174,18 +188,18 @@ func (r *subjectRequests) commit(ctx context.Context, p placement, sealed []byte
 			},
 			Tags: p.tags, Sealed: sealed, Recycle: recycle, Pending: pending,
 		}
-		if p.further { // its shard is its subject's, whatever the epoch
-			return calls.Ask(ctx, r.calls, shardAdd, p.home, shardfsm.AddEvent(c))
+		if p.further { // on its subject's shard, whatever the epoch
+			return calls.CallLeader(ctx, r.calls, shardAdd, p.home, shardfsm.AddEvent(c))
 		}
 		c.Epoch = g.Epoch
-		return calls.Ask(ctx, r.calls, shardRegister, p.home, c)
+		return calls.CallLeader(ctx, r.calls, shardRegister, p.home, c)
 	})
 }
 
-// registered makes the client's answer of the shard's. What was stored first
-// counts: a retry gets the first answer's attributes as long as the event lives.
-func (r *subjectRequests) registered(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face engine.Face) (Registered, error) {
-	if err := refused(a.Status); err != nil {
+// registeredAnswer turns the shard's answer into the client's. A retry gets the
+// attributes of the first try while its event lives.
+func (r *subjectRequests) registeredAnswer(g enrolment, key *seal.Key, a shardfsm.RegisterAnswer, face engine.Face) (Registered, error) {
+	if err := writeError(a.Status); err != nil {
 		return Registered{}, err
 	}
 	out := Registered{Subject: a.Subject, Event: a.Event, Attributes: face.Attributes}
@@ -207,7 +221,7 @@ func faceRef(g enrolment, subject id.Subject, event id.Event) shard.FaceRef {
 
 // Unregister removes a subject and its events. An unknown one is NotFound.
 func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject id.Subject) error {
-	g, _, err := r.located(ctx, access, subject.Shard(), subjectNotFound)
+	g, _, err := r.enrolmentAt(ctx, access, subject.Shard(), subjectNotFound)
 	if err != nil {
 		return err
 	}
@@ -215,13 +229,13 @@ func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject
 	// client's second request is a second operation.
 	var op id.Operation
 	mustRandom(op[:])
-	a, err := calls.Ask(ctx, r.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
+	a, err := calls.CallLeader(ctx, r.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
 		Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject,
 	})
 	if err != nil {
 		return err
 	}
-	return refused(a.Status)
+	return writeError(a.Status)
 }
 
 func operationsFull() error {
@@ -232,8 +246,8 @@ func keyReused() error {
 	return Errorf(InvalidRequest, ReasonKeyReused, "the idempotency key was used with another body")
 }
 
-// onTime replaces a proposed time that is more than clockSkewMax off this node's:
-// one wrong clock must not move a shard's time.
+// onTime returns a proposed time, or this node's time when the two differ by more
+// than clockSkewMax. One wrong clock must not change the times of a shard.
 func onTime(proposed int64) int64 {
 	now := time.Now()
 	if off := now.Sub(time.UnixMilli(proposed)).Abs(); off > clockSkewMax {

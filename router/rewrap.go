@@ -9,11 +9,11 @@ import (
 	"facet/shard/seal"
 )
 
-// Rewrap changes the cluster's key under records of meta: what From has wrapped is
-// wrapped by To afterwards. Nothing is lost by doing it with From as To.
+// Rewrap replaces the master key under the records of meta. It unwraps secrets with
+// From and wraps them with To. The two may be equal.
 type Rewrap struct{ From, To *seal.Master }
 
-// Record rewraps the secrets of a record, in place. The error wraps seal.ErrOpen.
+// Record rewraps the secrets of a record in place. The error wraps seal.ErrOpen.
 func (w Rewrap) Record(c metafsm.Copied) error {
 	var err error
 	switch {
@@ -40,12 +40,12 @@ func (w Rewrap) secret(wrapped []byte, purpose string) (again, plain []byte, err
 	return w.To.Wrap(plain, []byte(purpose)), plain, nil
 }
 
-// errNothing says that a secret is not a record's.
+// errNothing is returned for a secret that belongs to no record.
 var errNothing = errors.New("a secret of nothing")
 
-// Secret fills in New, and KeyMAC where there is one, of a secret that a ring's older
-// key has wrapped; old is false for one that its first key has. The error wraps
-// seal.ErrOpen.
+// Secret rewraps a secret that an older key of the ring has wrapped. It sets New
+// and, for an application, KeyMAC. old is false when the first key of the ring has
+// wrapped the secret. The error wraps seal.ErrOpen.
 func (w Rewrap) Secret(s *metafsm.Rekeyed) (old bool, err error) {
 	if w.To.Current(s.Old) {
 		return false, nil
@@ -68,13 +68,14 @@ func (w Rewrap) Secret(s *metafsm.Rekeyed) (old bool, err error) {
 	return true, nil
 }
 
-// errRetired says that the cluster's key was replaced between the wrapping of a secret
-// and its arrival at meta.
+// errRetired is returned when the cluster's key was replaced after a secret was
+// wrapped and before it arrived at meta.
 var errRetired = &Error{Kind: Unavailable, Message: "the cluster's key was replaced meanwhile; try again", RetryAfter: calls.RetryLater}
 
-// wrapped does what has a secret wrapped, once more if that key was retired meanwhile:
-// by then this node wraps with the new one (metafsm.OtherKey).
-func wrapped[T any](do func() (T, error)) (T, error) {
+// withRotationRetry calls do, which wraps a secret. It calls do again when the key
+// was replaced meanwhile: by then this node wraps with the new key
+// (metafsm.OtherKey).
+func withRotationRetry[T any](do func() (T, error)) (T, error) {
 	made, err := do()
 	if errors.Is(err, errRetired) {
 		return do()

@@ -25,29 +25,30 @@ type Extractor interface {
 	ExtractLarge(ctx context.Context, image []byte, share float32) ([]engine.Face, error)
 }
 
-// Groups are the Raft groups, as this node knows them.
+// Groups finds the Raft groups that this node knows.
 type Groups interface {
-	// Group gives the group's replica on this node.
+	// Group returns this node's replica of the group.
 	Group(id.Shard) (*raftfsm.Group, bool)
-	// Meta gives meta's state machine; every node has one.
+	// Meta returns the state machine of meta. Every node has one.
 	Meta() *metafsm.Machine
-	// Shard gives the state machine of a shard's replica on this node.
+	// Shard returns the state machine of this node's replica of the shard.
 	Shard(id.Shard) (*shardfsm.Machine, bool)
-	// Members gives the members that may hold the group, this node or not.
+	// Members returns the members that may have a replica of the group, this node
+	// included.
 	Members(id.Shard) []id.Member
 }
 
 // Peers reaches other nodes.
 type Peers = calls.Peers
 
-// A method is one request between nodes, carried out by the Router of the node that
-// leads the group, or has a replica of it.
+// A method is one request between nodes. The Router of the node that leads the
+// group, or that has a replica of it, carries it out.
 type (
 	method[Q, A any] = calls.Method[*Router, Q, A]
 	handler          = calls.Handler[*Router]
 )
 
-// Config is what a Router works with.
+// Config contains the parts that a Router uses.
 type Config struct {
 	Groups    Groups
 	Peers     Peers
@@ -55,20 +56,21 @@ type Config struct {
 	Table     *score.Table
 	Master    *seal.Master
 	Log       *slog.Logger
-	// Bulk tells that there is an object store, so that bulk registrations are taken.
+	// Bulk reports whether there is an object store. Without one, bulk
+	// registrations are refused.
 	Bulk bool
-	// Memory is asked before an event is added; nil has no end.
+	// Memory is asked before an event is added. nil means that memory has no limit.
 	Memory Memory
-	// Meter is told of searches; nil tells nobody.
+	// Meter measures searches. It may be nil.
 	Meter Meter
 }
 
-// Meter is told how long the parts of searches take. It must be quick.
+// Meter receives the times of the parts of a search. Its methods must be quick.
 type Meter interface {
-	// Searched is told the stages of a whole search.
+	// Searched receives the times of the three stages of one search.
 	Searched(extract, shards, merge time.Duration)
-	// SearchedShard is told one shard's part on the replica that answered: how many
-	// active events the slice had, and the time.
+	// SearchedShard receives the part of one shard, on the replica that answered:
+	// the number of active events there, and the time.
 	SearchedShard(rows int, took time.Duration)
 }
 
@@ -77,16 +79,17 @@ type noMeter struct{}
 func (noMeter) Searched(_, _, _ time.Duration)   {}
 func (noMeter) SearchedShard(int, time.Duration) {}
 
-// Memory tells whether this node has memory for more events.
+// Memory reports whether this node has memory for more events.
 type Memory interface {
-	// Full tells that there is none. It is asked often and must be quick.
+	// Full returns true when there is no memory left. It is called often and must
+	// be quick.
 	Full() bool
 }
 
-// Router carries out requests on the whole cluster. It only gathers the types that
-// do so, one for each kind of thing a request is about. It is safe for concurrent
-// use. Close waits for the one kind of goroutine that may outlast a call: a round
-// of catching up, with meta or a leader, that later callers wait for.
+// Router carries out requests on the whole cluster. It embeds one type for each
+// kind of request. It is safe for concurrent use. Its only goroutines that outlast
+// a call are the rounds that catch up with meta or with a leader, because later
+// callers wait for them. Close waits for these rounds.
 type Router struct {
 	*cluster
 	*accessRequests
@@ -99,8 +102,8 @@ type Router struct {
 	memory Memory
 }
 
-// cluster is the cluster as each kind of request needs it: calls, meta as far as this
-// node has caught up with it, and keys.
+// cluster is the part that all kinds of requests share: calls to other nodes, this
+// node's replica of meta, and keys.
 type cluster struct {
 	groups Groups
 	peers  Peers
@@ -115,36 +118,37 @@ type cluster struct {
 	follows  map[id.Shard]*calls.Rounds
 }
 
-// accessRequests are about tenants, access keys and nodes.
+// accessRequests serves requests about tenants, access keys and nodes.
 type accessRequests struct {
 	*cluster
-	// keyChange is held by who changes access keys as meta's leader.
+	// keyChange has room for one: as the leader of meta, this node changes one
+	// access key at a time.
 	keyChange chan struct{}
 }
 
-// galleryRequests are about galleries and applications.
+// galleryRequests serves requests about galleries and applications.
 type galleryRequests struct{ *cluster }
 
-// tagRequests are about the tags of galleries.
+// tagRequests serves requests about the tags of galleries.
 type tagRequests struct{ *cluster }
 
-// faceRequests are about images and single faces.
+// faceRequests serves requests about images and single faces.
 type faceRequests struct {
 	*cluster
 	extractor Extractor
 	table     *score.Table
 }
 
-// subjectRequests are about subjects and their events.
+// subjectRequests serves requests about subjects and their events.
 type subjectRequests struct{ *faceRequests }
 
-// searchRequests are searches.
+// searchRequests serves searches.
 type searchRequests struct {
 	*faceRequests
 	meter Meter
 }
 
-// jobRequests are about bulk registrations.
+// jobRequests serves bulk registrations.
 type jobRequests struct {
 	*subjectRequests
 	leases leases
@@ -177,7 +181,8 @@ func New(cfg Config) *Router {
 	return r
 }
 
-// Close waits for what calls left running. No call may follow.
+// Close waits for the rounds that are still running. The caller makes no further
+// calls.
 func (r *Router) Close() error {
 	r.sync.Close()
 	r.followMu.Lock()
@@ -188,7 +193,8 @@ func (r *Router) Close() error {
 	return nil
 }
 
-// Serve carries out a peer's request. Its error travels as calls.EncodeFault makes it.
+// Serve carries out a peer's request. calls.EncodeFault turns its error into bytes
+// for the peer.
 func (r *Router) Serve(ctx context.Context, name string, body []byte) ([]byte, error) {
 	return r.calls.Serve(ctx, name, body)
 }

@@ -12,9 +12,9 @@ import (
 	"facet/shard/kernel"
 )
 
-// Search gives the complete candidate list of the gallery for the probe: exact,
-// over every write acknowledged before the call, or an error. No candidate is no
-// error.
+// Search returns the complete candidate list of the gallery for the probe. It
+// covers every write that was acknowledged before the call; otherwise Search
+// returns an error. An empty list is no error.
 func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
 	g, _, err := r.enrolment(q.Access)
 	if err != nil {
@@ -30,7 +30,7 @@ func (r *searchRequests) Search(ctx context.Context, q SearchQuery) (SearchResul
 		return SearchResult{}, err
 	}
 	extracted := time.Now()
-	lists, err := whole(ctx, r.cluster, g, func(g enrolment) ([][]shard.Hit, error) {
+	lists, err := withFreshShards(ctx, r.cluster, g, func(g enrolment) ([][]shard.Hit, error) {
 		return calls.ScatterAny(ctx, r.calls, shardSearch, g.shards, searchQuery{
 			Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch, Probe: probe.Template, Model: probe.Model,
 			Threshold: q.Threshold, Limit: q.Limit, Tags: tags, BySubject: q.Count == CountSubjects,
@@ -54,11 +54,11 @@ type searchQuery struct {
 	Limit      int        `cbor:"5,keyasint"`
 	Tags       []uint32   `cbor:"6,keyasint,omitempty"`
 	BySubject  bool       `cbor:"7,keyasint,omitempty"`
-	// Epoch is that of the gallery's list of shards which is being asked.
+	// Epoch is the epoch of the list of shards that the caller uses.
 	Epoch uint32 `cbor:"8,keyasint,omitempty"`
-	// Pending asks for events that are not active yet (see guarded).
+	// Pending selects events that are not active yet (see activateUnlessKnown).
 	Pending bool `cbor:"9,keyasint,omitempty"`
-	// Model is what made the probe.
+	// Model is the model that made the probe.
 	Model id.Model `cbor:"10,keyasint"`
 }
 
@@ -97,7 +97,7 @@ var shardSearch = method[searchQuery, []shard.Hit]{Name: "shard.search", Run: fu
 	return hits, outdated(err)
 }}
 
-// bestQuery asks a subject's shard for the best score of its events.
+// bestQuery asks a subject's shard for the best score among the subject's events.
 type bestQuery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
@@ -111,11 +111,7 @@ type bestAnswer struct {
 	Score int  `cbor:"2,keyasint"`
 }
 
-var shardBest = method[bestQuery, bestAnswer]{Name: "shard.best", Run: func(ctx context.Context, r *Router, group id.Shard, q bestQuery) (bestAnswer, error) {
-	s, err := r.read(ctx, group)
-	if err != nil {
-		return bestAnswer{}, err
-	}
+var shardBest = shardRead("shard.best", func(ctx context.Context, r *Router, s *shard.Shard, q bestQuery) (bestAnswer, error) {
 	key, err := r.keyOf(ctx, q.Gallery)
 	if err != nil {
 		return bestAnswer{}, err
@@ -125,4 +121,4 @@ var shardBest = method[bestQuery, bestAnswer]{Name: "shard.best", Run: func(ctx 
 		return bestAnswer{}, other
 	}
 	return bestAnswer{Known: known, Score: best}, err
-}}
+})

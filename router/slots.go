@@ -11,31 +11,36 @@ import (
 	"facet/router/calls"
 )
 
-// A gallery's slots are granted by meta to its shards, and come back to meta when
-// a shard has returned them in its own log:
+// Meta grants a gallery's slots to its shards. A shard gives slots back in two steps:
+// it returns them in its own log, and then meta reclaims them:
 //
 //	meta     granted 40 ──▶ shard 1   granted 40, returned 0
-//	         reclaimed 15 ◀──          returned 15        (told again after a crash)
+//	         reclaimed 15 ◀──          returned 15        (sent again after a crash)
 //
 // Both sides keep totals that only grow, so every message may be lost, repeated or
-// late. A new event takes a free slot of its shard, else one that meta has, else
-// one that another shard has free, else that of its shard's oldest deleted entry,
-// else that of another shard's. Only then is the gallery full; while a shard that
-// might have a slot can't be asked, nobody says so.
+// late. A new event takes the first of these slots:
+//   - a free slot of its shard
+//   - a free slot of meta
+//   - a free slot of another shard
+//   - the slot of its shard's oldest deleted entry
+//   - the slot of another shard's oldest deleted entry
+//
+// Without any the gallery is full. The router does not call it full while a shard
+// that may have a slot does not answer.
 const (
-	// grantMax and grantShare bound how many slots a shard is granted at once: a
-	// share of what is free for each of the gallery's shards.
+	// grantMax and grantShare bound the slots that a shard gets at once. It gets an
+	// equal share of 1/grantShare of the free slots, and at most grantMax.
 	grantMax   = 4096
 	grantShare = 2
-	// grantRounds bounds how often one registration asks for slots: others may
-	// take what it was granted.
+	// grantRounds is the most times that one registration asks for slots. Other
+	// registrations may take the slots that were granted for it.
 	grantRounds = 32
 )
 
-// slotted does a write that needs a slot, and finds one when its shard has none.
-// write gets leave to recycle a deleted entry's slot only after free slots were
-// looked for everywhere.
-func (r *subjectRequests) slotted(ctx context.Context, g enrolment, home id.Shard, write func(recycle bool) (registerAnswer, error)) (registerAnswer, error) {
+// withSlot does a write that needs a slot. When the shard has none, it finds one
+// and repeats the write. recycle lets the write take the slot of a deleted entry.
+// withSlot sets it only after it has looked for free slots everywhere.
+func (r *subjectRequests) withSlot(ctx context.Context, g enrolment, home id.Shard, write func(recycle bool) (registerAnswer, error)) (registerAnswer, error) {
 	recycle := false
 	for range grantRounds {
 		a, err := write(recycle)
@@ -54,9 +59,9 @@ func (r *subjectRequests) slotted(ctx context.Context, g enrolment, home id.Shar
 	return registerAnswer{}, &Error{Kind: Busy, Message: "the gallery's last slots are contended; try again", RetryAfter: calls.RetryLater}
 }
 
-// findSlots gets slots for home beyond the granted ones: from meta, else from
-// other shards, from their deleted entries too if recycle is set. It tells whether
-// there were any.
+// findSlots gets slots for home beyond the granted ones: from meta, or else from
+// other shards. With recycle it also takes the slots of their deleted entries. It
+// reports whether it found any.
 func (r *subjectRequests) findSlots(ctx context.Context, g enrolment, home id.Shard, granted uint32, recycle bool) (bool, error) {
 	got, err := r.grant(ctx, g, home, granted)
 	if got || err != nil || len(g.shards) == 1 {
@@ -68,19 +73,19 @@ func (r *subjectRequests) findSlots(ctx context.Context, g enrolment, home id.Sh
 	}
 	returned, err := r.collect(ctx, g, home, least)
 	if err != nil && !recycle {
-		return false, nil //nolint:nilerr // the own shard may recycle; if not, it is asked again and then told
+		return false, nil //nolint:nilerr // the home shard may recycle; if it can't, the next round returns the error
 	}
 	if !returned || err != nil {
 		return false, err
 	}
-	// Others may be quicker: what was returned is there for whoever asks first.
+	// Another registration may take the returned slots first.
 	_, err = r.grant(ctx, g, home, granted)
 	return true, err
 }
 
-// grant asks meta for slots beyond the granted ones and hands them to the shard; it
-// tells whether meta had any. That there are none is read, not proposed: a full
-// gallery must not fill the log with refusals.
+// grant asks meta for slots beyond the granted ones and hands them to the shard. It
+// reports whether meta had any. It reads that there are none and does not propose
+// it: a full gallery must not fill the log with refusals.
 func (r *subjectRequests) grant(ctx context.Context, g enrolment, home id.Shard, granted uint32) (bool, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return false, err
@@ -95,20 +100,20 @@ func (r *subjectRequests) grant(ctx context.Context, g enrolment, home id.Shard,
 	case err != nil:
 		return false, err
 	case a.Status == metafsm.Unsettled:
-		// Whoever searches must know of a shard before it holds the first event. The
-		// write is tried again then, and asks again.
+		// Searches must know of a shard before it gets its first event. The caller tries
+		// the write again afterwards, and then calls grant again.
 		return true, r.settle(ctx, g)
 	case a.Status != metafsm.Done:
 		return false, Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	case a.Total <= granted:
 		return false, nil
 	}
-	_, err = calls.Ask(ctx, r.calls, shardGrant, home, shardfsm.Grant{Gallery: g.ID, Generation: g.Generation, Total: a.Total})
+	_, err = calls.CallLeader(ctx, r.calls, shardGrant, home, shardfsm.Grant{Gallery: g.ID, Generation: g.Generation, Total: a.Total})
 	return err == nil, err
 }
 
-// want is how many slots a shard asks for at once: all for the only shard, else
-// less and less as the gallery fills.
+// want returns how many slots a shard asks for at once: all of them for the only
+// shard, else less and less as the gallery fills.
 func (r *subjectRequests) want(g enrolment) uint32 {
 	n := uint32(len(g.shards))
 	if n == 1 {
@@ -118,14 +123,15 @@ func (r *subjectRequests) want(g enrolment) uint32 {
 	return min(max(1, free/(grantShare*n)), grantMax)
 }
 
-// collect has the gallery's other shards return slots and meta reclaim them, until
-// one had some; it tells whether one had. least is how many a shard returns at the
-// least, those of its oldest deleted entries included. home returns nothing, but
-// what it returned earlier may not have been reclaimed.
+// collect makes the gallery's other shards return slots, one after the other, until
+// one has returned some, and lets meta reclaim them. It reports whether one did.
+// Each shard returns at least least slots, if necessary those of its oldest deleted
+// entries. home returns nothing, but meta may not have reclaimed what it returned
+// earlier.
 func (r *subjectRequests) collect(ctx context.Context, g enrolment, home id.Shard, least uint32) (bool, error) {
 	var failed []error
 	for _, s := range g.shards {
-		a, err := calls.Ask(ctx, r.calls, shardReturn, s, returnQuery{
+		a, err := calls.CallLeader(ctx, r.calls, shardReturn, s, returnQuery{
 			Gallery: g.ID, Generation: g.Generation, Granted: r.grantOf(g.ID, s).Total, Least: least, Home: s == home,
 		})
 		if err != nil {
@@ -146,8 +152,8 @@ func (r *subjectRequests) collect(ctx context.Context, g enrolment, home id.Shar
 	return false, errors.Join(failed...)
 }
 
-// grantOf is what meta has granted to a shard and reclaimed, as far as this node
-// knows.
+// grantOf returns the slots that meta has granted to a shard and reclaimed from it,
+// as far as this node knows.
 func (r *subjectRequests) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
 	for _, of := range r.groups.Meta().Grants(g) {
 		if of.Shard == s {
@@ -157,14 +163,14 @@ func (r *subjectRequests) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
 	return metafsm.ShardGrant{Shard: s}
 }
 
-// settle tells the gallery's first shard, which every search asks, of which epoch
-// the list of its shards is, and then meta that it knows.
+// settle gives the epoch of the list of shards to the gallery's first shard, which
+// every search asks. Then it tells meta that this shard knows the epoch.
 func (r *subjectRequests) settle(ctx context.Context, old enrolment) error {
-	g, ok := r.gallery(old.ID) // caught up by grant
+	g, ok := r.gallery(old.ID) // grant has caught up with meta
 	if !ok {
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	}
-	a, err := calls.Ask(ctx, r.calls, shardWiden, g.shards[0], shardfsm.Widen{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
+	a, err := calls.CallLeader(ctx, r.calls, shardWiden, g.shards[0], shardfsm.Widen{Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch})
 	if err != nil {
 		return err
 	}
@@ -180,19 +186,19 @@ type returnQuery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
 	Least      uint32     `cbor:"3,keyasint,omitempty"`
-	// Granted is what meta has granted to the shard in all. The shard may not have
-	// heard of it.
+	// Granted is the total that meta has granted to the shard. The shard may not
+	// know it yet.
 	Granted uint32 `cbor:"4,keyasint,omitempty"`
-	// Home asks for the totals only: the shard is the one that needs slots.
+	// Home asks for the totals only, because the shard is the one that needs slots.
 	Home bool `cbor:"5,keyasint,omitempty"`
 }
 
 var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{Name: "shard.return", Run: func(ctx context.Context, r *Router, group id.Shard, q returnQuery) (shardfsm.ReturnSlotsAnswer, error) {
-	g, _, err := r.lead(group)
+	g, _, err := r.localReplica(group)
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
 	}
-	s, err := r.read(ctx, group)
+	s, err := r.leaderState(ctx, group)
 	if err != nil {
 		return shardfsm.ReturnSlotsAnswer{}, err
 	}
@@ -207,10 +213,4 @@ var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{Name: "shard.r
 	})
 }}
 
-var shardWiden = method[shardfsm.Widen, shardfsm.StatusAnswer]{Name: "shard.widen", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Widen) (shardfsm.StatusAnswer, error) {
-	g, _, err := r.lead(group)
-	if err != nil {
-		return shardfsm.StatusAnswer{}, err
-	}
-	return propose(ctx, g, shardfsm.WidenOp, c)
-}}
+var shardWiden = shardCommand("shard.widen", shardfsm.WidenOp, nil)

@@ -2,12 +2,11 @@ package router
 
 import (
 	"context"
-	"fmt"
 
 	"facet/raftfsm/metafsm"
 )
 
-// Tags gives the names of the gallery's tags in order of creation.
+// Tags returns the names of the gallery's tags in order of creation.
 func (r *tagRequests) Tags(ctx context.Context, access Access) ([]string, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
@@ -22,36 +21,39 @@ func (r *tagRequests) Tags(ctx context.Context, access Access) ([]string, error)
 	return names, nil
 }
 
-// CreateTag makes a tag. A name that exists is Duplicate.
+// CreateTag creates a tag. The error is Duplicate when the gallery has a tag with
+// this name.
 func (r *tagRequests) CreateTag(ctx context.Context, access Access, name string) error {
 	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateTagOp, metafsm.CreateTag{Write: ownWrite(), Gallery: access.Gallery, Name: name})
 	if err != nil {
 		return err
 	}
-	return tagged(a.Status, name)
+	return tagError(a.Status, name)
 }
 
-// RenameTag gives a tag another name; events keep it. An unknown one is NotFound, a
-// name that another tag has is Duplicate.
+// RenameTag renames a tag. Events keep it. The error is NotFound for an unknown
+// tag, and Duplicate when another tag has the new name.
 func (r *tagRequests) RenameTag(ctx context.Context, access Access, from, to string) error {
 	a, err := proposeMeta(ctx, r.cluster, metafsm.RenameTagOp, metafsm.RenameTag{Write: ownWrite(), Gallery: access.Gallery, From: from, To: to})
 	if err != nil {
 		return err
 	}
-	return tagged(a.Status, to)
+	return tagError(a.Status, to)
 }
 
-// DeleteTag removes a tag; events are not changed. An unknown one is NotFound.
+// DeleteTag removes a tag. Events stay unchanged. The error is NotFound for an
+// unknown tag.
 func (r *tagRequests) DeleteTag(ctx context.Context, access Access, name string) error {
 	a, err := proposeMeta(ctx, r.cluster, metafsm.DeleteTagOp, metafsm.DeleteTag{Write: ownWrite(), Gallery: access.Gallery, Name: name})
 	if err != nil {
 		return err
 	}
-	return tagged(a.Status, name)
+	return tagError(a.Status, name)
 }
 
-// tagged gives the error that meta's refusal of a change of tags is, nil for none.
-func tagged(s metafsm.Status, name string) error {
+// tagError returns the error for a status with which meta refuses a change of tags,
+// and nil for success.
+func tagError(s metafsm.Status, name string) error {
 	switch s {
 	case metafsm.Done, metafsm.Replayed:
 		return nil
@@ -62,17 +64,15 @@ func tagged(s metafsm.Status, name string) error {
 	case metafsm.UnknownTag:
 		return Errorf(NotFound, ReasonUnknownTag, "the gallery has no such tag")
 	case metafsm.UnknownGallery:
-		return Errorf(Forbidden, "", "Forbidden") // it was deleted
-	case metafsm.OpsFull:
-		return operationsFull()
+		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	default:
-		return fmt.Errorf("change tags: meta answered: %v", s)
+		return manageError("change tags", s)
 	}
 }
 
-// tags gives the identities of the gallery's tags with these names. This node
-// catches up with meta first: a tag that was deleted through another node just
-// before must not be found.
+// tags returns the identities of the gallery's tags with these names. This node
+// first catches up with meta, so that it does not find a tag that another node has
+// just deleted.
 func (r *cluster) tags(ctx context.Context, g enrolment, names []string) ([]uint32, error) {
 	if len(names) == 0 {
 		return nil, nil

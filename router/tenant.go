@@ -17,16 +17,14 @@ const (
 	tenantNameMax   = 128
 )
 
-// CreateTenant makes a tenant with an access key of the role admin. A name that
-// exists is Duplicate.
+// CreateTenant creates a tenant with an access key of the role admin. The error is
+// Duplicate when a tenant has this name.
 func (r *accessRequests) CreateTenant(ctx context.Context, name string) (AccessKey, error) {
 	if name == "" || len(name) > tenantNameMax {
 		return AccessKey{}, Errorf(InvalidRequest, "", "a tenant's name has 1 to %d bytes", tenantNameMax)
 	}
 	tenant := metafsm.Tenant{ID: id.Tenant{UUID: randomID()}, Name: name}
-	w := Write{}
-	mustRandom(w.Operation[:])
-	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateTenantOp, metafsm.CreateTenant{Write: stamped(w), Tenant: tenant})
+	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateTenantOp, metafsm.CreateTenant{Write: ownWrite(), Tenant: tenant})
 	if err != nil {
 		return AccessKey{}, err
 	}
@@ -40,7 +38,7 @@ func (r *accessRequests) CreateTenant(ctx context.Context, name string) (AccessK
 	}
 }
 
-// PutNode registers a node of the cluster, or changes its record.
+// PutNode writes the record of a node of the cluster.
 func (r *accessRequests) PutNode(ctx context.Context, n metafsm.Node) error {
 	a, err := proposeMeta(ctx, r.cluster, metafsm.PutNodeOp, metafsm.PutNode{Node: n})
 	if err == nil && a.Status == metafsm.TooOld {
@@ -49,8 +47,9 @@ func (r *accessRequests) PutNode(ctx context.Context, n metafsm.Node) error {
 	return err
 }
 
-// SetNodeState tells whether a node of the cluster holds replicas. The error is of
-// kind NotFound if there is no such node or heir, or if it was removed.
+// SetNodeState changes the state of a node, which decides whether it holds
+// replicas. The error is NotFound when the node or its heir does not exist or was
+// removed.
 func (r *accessRequests) SetNodeState(ctx context.Context, c metafsm.SetNodeState) error {
 	a, err := proposeMeta(ctx, r.cluster, metafsm.SetNodeStateOp, c)
 	if err == nil && a.Status == metafsm.UnknownNode {
@@ -59,8 +58,8 @@ func (r *accessRequests) SetNodeState(ctx context.Context, c metafsm.SetNodeStat
 	return err
 }
 
-// PutShards changes the shard map. The error is of kind Unavailable if the map has
-// been changed meanwhile.
+// PutShards changes the shard map. The error is Unavailable when the map has
+// changed meanwhile.
 func (r *accessRequests) PutShards(ctx context.Context, c metafsm.PutShards) error {
 	a, err := proposeMeta(ctx, r.cluster, metafsm.PutShardsOp, c)
 	if err == nil && a.Status == metafsm.StaleEpoch {

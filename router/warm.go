@@ -7,10 +7,9 @@ import (
 	"facet/internal/id"
 )
 
-// Warm opens the templates that this node's replica of a shard has and has not
-// opened yet, so that the first search after a start, or after this replica became
-// the leader, is as quick as any. Galleries that this node's replica of meta does not
-// know (yet, or any more) are left out.
+// Warm opens the templates of this node's replica of a shard that are not open yet.
+// The first search after a start, or after a change of leader, is then as quick as
+// any. Warm skips galleries that this node's replica of meta does not know.
 func (r *searchRequests) Warm(ctx context.Context, group id.Shard) error {
 	m, here := r.groups.Shard(group)
 	if !here {
@@ -32,8 +31,9 @@ func (r *searchRequests) Warm(ctx context.Context, group id.Shard) error {
 	return nil
 }
 
-// CatchUp waits until this node's replica of a shard has applied what its leader had
-// committed at the call. The error says that it could not find out, or not soon.
+// CatchUp waits until this node's replica of a shard has applied everything that
+// its leader had committed at the call. It returns an error when the leader does
+// not answer soon.
 func (r *cluster) CatchUp(ctx context.Context, group id.Shard) error {
 	if g, here := r.groups.Group(group); here && g.IsLeader() {
 		index, err := g.ReadIndex(ctx)

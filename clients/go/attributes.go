@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// Attributes are what is known of a face. Positions are in pixels of the upright
-// image, angles in degrees; right and left are the person's.
+// Attributes describe a face. Positions are in pixels of the upright image, angles
+// in degrees. Right and left are the person's own.
 type Attributes struct {
 	FaceArea         Rectangle `json:"faceArea"`
 	HeadArea         Rectangle `json:"headArea"`
 	RightEyeCenter   Point     `json:"rightEyeCenter"`
 	LeftEyeCenter    Point     `json:"leftEyeCenter"`
-	FaceScore        Number    `json:"faceScore"`        // how much like a face
+	FaceScore        Number    `json:"faceScore"`        // likeness to a face
 	FrontalFaceScore Number    `json:"frontalFaceScore"` // how much from the front
 	FaceQualityScore Number    `json:"faceQualityScore"` // how well it will compare
 	FaceRoll         Number    `json:"faceRoll"`
@@ -35,10 +35,10 @@ type Point struct {
 	Y Pixel `json:"y"`
 }
 
-// Number is a decimal, which the interface writes as a string.
+// Number is a decimal number. The interface writes it as a string.
 type Number float64
 
-// UnmarshalJSON reads a string with a decimal; a plain JSON number will do.
+// UnmarshalJSON reads a decimal in a string, or a plain JSON number.
 func (n *Number) UnmarshalJSON(text []byte) error {
 	v, err := strconv.ParseFloat(unquote(text), 64)
 	if err != nil {
@@ -53,10 +53,10 @@ func (n Number) MarshalJSON() ([]byte, error) {
 	return json.Marshal(strconv.FormatFloat(float64(n), 'g', 6, 64))
 }
 
-// Pixel is a whole number of pixels, which the interface writes as a string.
+// Pixel is a whole number of pixels. The interface writes it as a string.
 type Pixel int
 
-// UnmarshalJSON reads a string with a whole number; a plain JSON number will do.
+// UnmarshalJSON reads a whole number in a string, or a plain JSON number.
 func (p *Pixel) UnmarshalJSON(text []byte) error {
 	v, err := strconv.Atoi(unquote(text))
 	if err != nil {

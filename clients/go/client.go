@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// Client speaks to a cluster. It is safe for concurrent use.
+// Client calls a cluster. It is safe for concurrent use.
 type Client struct {
 	*core
 	apiKey string
 }
 
-// core is what all clients of one New share.
+// core is the part that a Client shares with the clients of its WithAPIKey.
 type core struct {
 	cfg          Config
 	base, portal *nodes
@@ -29,34 +29,36 @@ type core struct {
 	http         *http.Client
 }
 
-// WithAPIKey gives a client for the application that apiKey names; it shares the
+// WithAPIKey returns a client for the application with this API key. It shares the
 // connections of c.
 func (c *Client) WithAPIKey(apiKey string) *Client { return &Client{core: c.core, apiKey: apiKey} }
 
-// Close closes the connections that wait for another request.
+// Close closes the idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// idempotencyKey is the key of the context's value.
+// idempotencyKey is the key of the value in the context.
 type idempotencyKey struct{}
 
-// WithIdempotencyKey makes the write that is called with the context use key, 1 to
-// 128 printable ASCII characters, in place of a random one: so a write can be
-// taken up again after this process has died. One key is for one write.
+// WithIdempotencyKey returns a context that makes a write use key instead of a
+// random Idempotency-Key. Then another process can repeat the write after this one
+// has died. A key has 1 to 128 printable ASCII characters. Use it for one write
+// only.
 func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, idempotencyKey{}, key)
 }
 
-// repeat says what it means to send a request again whose outcome is not known.
+// repeat tells what a repetition of a request means when the outcome of an earlier
+// try is unknown.
 type repeat uint8
 
 const (
 	repeatFreely repeat = iota // a read
 	repeatKeyed                // the Idempotency-Key makes it one write
-	repeatGone                 // a deletion: now not found is done
-	repeatThere                // a creation: now duplicate is done
+	repeatGone                 // a deletion: now "not found" is success
+	repeatThere                // a creation: now "duplicate" is success
 )
 
-// request is one operation of the interface.
+// request is one call of an operation of the interface.
 type request struct {
 	method string
 	path   string // percent-encoded
@@ -64,18 +66,19 @@ type request struct {
 	body   any    // nil for none
 	portal bool
 	repeat repeat
-	// empty names the member that a 404 has which is an answer: an empty list.
+	// empty is the member that a 404 contains when the answer is an empty list.
+	// Other 404s are errors.
 	empty string
 }
 
-// answer is what a node answered.
+// answer is the answer of a node.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// join makes a path of plain segments.
+// join returns the path of plain segments, percent-encoded.
 func join(segments ...string) string {
 	var b strings.Builder
 	for _, s := range segments {
@@ -84,8 +87,8 @@ func join(segments ...string) string {
 	return b.String()
 }
 
-// call carries out r and reads the answer's body as a T; an answer without a body
-// gives the zero T.
+// call carries out r and reads the answer's body as a T. An answer without a body
+// is the zero T.
 func call[T any](ctx context.Context, c *Client, r request) (T, error) {
 	var out T
 	a, err := c.do(ctx, r)
@@ -104,7 +107,7 @@ func run(ctx context.Context, c *Client, r request) error {
 	return err
 }
 
-// do sends r until it has an answer that stands, and gives it.
+// do sends r until it gets a final answer.
 func (c *Client) do(ctx context.Context, r request) (answer, error) {
 	operation := r.method + " " + r.path
 	header, body, err := c.prepare(ctx, r)
@@ -144,10 +147,10 @@ func (c *Client) do(ctx context.Context, r request) (answer, error) {
 	}
 }
 
-// prepare makes the headers and the body that all tries have in common.
+// prepare returns the headers and the body that all tries share.
 func (c *Client) prepare(ctx context.Context, r request) (http.Header, []byte, error) {
 	for s := range strings.SplitSeq(r.path[1:], "/") {
-		if s == "" || s == "." || s == ".." { // it would be another path
+		if s == "" || s == "." || s == ".." { // the path would be another one
 			return nil, nil, errors.New("an id or a name is empty or a dot segment")
 		}
 	}
@@ -170,7 +173,7 @@ func (c *Client) prepare(ctx context.Context, r request) (http.Header, []byte, e
 	return header, body, err
 }
 
-// try sends a request once. It is signed anew: the host is another, and the date.
+// try sends a request once. It signs each try, because host and date differ.
 func (c *Client) try(ctx context.Context, host string, r request, header http.Header, body []byte) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.TryTimeout)
 	defer cancel()
@@ -196,7 +199,7 @@ func (c *Client) try(ctx context.Context, host string, r request, header http.He
 	return answer{got.StatusCode, got.Header, text}, err
 }
 
-// refusal gives the error that a is, nil when it is none.
+// refusal returns the error in a, or nil for success.
 func (a answer) refusal(operation string, r request) *Error {
 	if a.status/100 == 2 {
 		return nil
@@ -210,21 +213,21 @@ func (a answer) refusal(operation string, r request) *Error {
 	return readError(operation, a)
 }
 
-// stranger tells whether err says that a node's certificate is not to be trusted:
-// asking it again won't help.
+// stranger reports whether err rejects a node's certificate. Calling that node
+// again is useless.
 func stranger(err error) bool {
 	_, ok := errors.AsType[*tls.CertificateVerificationError](err)
 	return ok
 }
 
-// doneBefore tells whether e says that an earlier try had its effect.
+// doneBefore reports whether e shows that an earlier try had its effect.
 func (r request) doneBefore(e *Error) bool {
 	return r.repeat == repeatGone && e.Is(ErrNotFound) || r.repeat == repeatThere && e.Is(ErrDuplicate)
 }
 
-// delay gives the pause after a try: what the service asked for; else nothing as
-// long as another node has not been asked; else twice as long each time, somewhat
-// random so that clients do not come back all at once.
+// delay returns the pause after a try. The service's Retry-After comes first. There
+// is no pause while another node has not been called. Otherwise the pause doubles
+// with each try, with a random part so that clients do not all return at once.
 func delay(try int, refused *Error, nodes int) time.Duration {
 	if refused != nil && refused.RetryAfter > 0 {
 		return refused.RetryAfter
@@ -236,7 +239,7 @@ func delay(try int, refused *Error, nodes int) time.Duration {
 	return most/2 + mathrand.N(most/2)
 }
 
-// pause waits; the error is the context's.
+// pause waits for d. It returns the context's error when that ends first.
 func pause(ctx context.Context, d time.Duration) error {
 	if d == 0 {
 		return ctx.Err()

@@ -20,7 +20,7 @@ import (
 	"facet.internal/client"
 )
 
-// dev is the cluster's dev.json, as far as these tests need it.
+// dev is the part of the cluster's dev.json that these tests need.
 type dev struct {
 	BaseURLs  []string `json:"base_urls"`
 	AccessKey string   `json:"access_key"`
@@ -56,7 +56,7 @@ func photo(t *testing.T, name string) []byte {
 	return b
 }
 
-// The photos, by what they show.
+// The photos, named by their subjects.
 const (
 	obama        = "face_recognition/obama.jpg"
 	anotherObama = "face_recognition/obama2.jpg"
@@ -65,7 +65,7 @@ const (
 	threePeople  = "face-api/sample1.jpg"
 )
 
-// gallery gives a client of the real cluster with a gallery called after the test.
+// gallery returns a client of the real cluster with a gallery named after the test.
 func gallery(t *testing.T, size int) (*client.Client, client.Gallery) {
 	t.Helper()
 	c, err := client.FromDev("dev/dev.json")
@@ -97,7 +97,7 @@ func refused(t *testing.T, err, kind error) {
 	}
 }
 
-func TestAPersonIsFoundAndVerifiedOnAnotherPhoto(t *testing.T) {
+func TestPersonIsFoundOnAnotherPhoto(t *testing.T) {
 	ctx := t.Context()
 	c, _ := gallery(t, 10)
 	made, err := c.Register(ctx, client.Photo{Image: photo(t, obama)})
@@ -140,7 +140,7 @@ func TestAPersonIsFoundAndVerifiedOnAnotherPhoto(t *testing.T) {
 	refused(t, err, client.ErrNotFound)
 }
 
-func TestRefusalsAreKnownByTheirKinds(t *testing.T) {
+func TestRefusalsHaveKinds(t *testing.T) {
 	ctx := t.Context()
 	c, _ := gallery(t, 1)
 	register := func(image []byte, tags ...string) error {
@@ -167,7 +167,7 @@ func TestRefusalsAreKnownByTheirKinds(t *testing.T) {
 	refused(t, wrong.Health(ctx), client.ErrForbidden)
 }
 
-func TestTheListIsReadPageByPage(t *testing.T) {
+func TestListIsReadByPage(t *testing.T) {
 	ctx := t.Context()
 	c, g := gallery(t, 10)
 	list, err := c.Subjects(ctx, client.Page{})
@@ -265,9 +265,9 @@ func TestVersion1(t *testing.T) {
 	must(t, v1.Unregister(ctx, made.ID))
 }
 
-// TestALostAnswerIsAskedForAgain puts a node before the cluster that passes each
-// registration on and hangs up in place of the answer, twice.
-func TestALostAnswerIsAskedForAgain(t *testing.T) {
+// TestLostAnswerIsRequestedAgain puts a node in front of the cluster. It forwards
+// each registration and closes the connection in place of the answer, twice.
+func TestLostAnswerIsRequestedAgain(t *testing.T) {
 	c, g := gallery(t, 10)
 	d := readDev(t)
 	roots := testClientRoots(t, d.CAFile)
@@ -308,9 +308,9 @@ func TestALostAnswerIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestWritesGoOnWhileANodeIsKilled kills a node with SIGKILL under writes; each
-// has one effect. The node is started again by the command of dev.json.
-func TestWritesGoOnWhileANodeIsKilled(t *testing.T) {
+// TestWritesContinueAfterNodeKill kills a node with SIGKILL during writes. Each
+// write has one effect. The command in dev.json starts the node again.
+func TestWritesContinueAfterNodeKill(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	c, _ := gallery(t, 100)

@@ -20,7 +20,7 @@ const (
 	backoffMin        = 100 * time.Millisecond
 	backoffMax        = 3 * time.Second
 	retryAfterMax     = 30 * time.Second // a longer Retry-After is cut
-	restTime          = 5 * time.Second  // how long a node that gave no answer is left alone
+	restTime          = 5 * time.Second  // how long a node without an answer is left alone
 	dialTimeout       = 5 * time.Second
 	answerBytesMax    = 64 << 20
 	idleConnections   = 64 // for each node
@@ -28,39 +28,41 @@ const (
 	nodesMax          = 64
 )
 
-// The scope of signatures, unless Config says otherwise.
+// The default scope of signatures.
 const (
 	regionDefault  = "ap-southeast-2"
 	serviceDefault = "execute-api"
 )
 
-// Config says which cluster to speak to, and as whom. Zero fields take the
-// defaults.
+// Config describes a cluster and the keys to use. Zero fields take the defaults.
 type Config struct {
-	// BaseURLs are the nodes, https://host:port each. They are used in turn, and one
-	// that gives no answer is left alone for some seconds.
+	// BaseURLs are the nodes, each https://host:port. The client uses them in turn.
+	// It does not call a node for some seconds after the node gave no answer.
 	BaseURLs []string
-	// PortalURLs serve tenant management; none means BaseURLs.
+	// PortalURLs are the nodes for tenant management. None means BaseURLs.
 	PortalURLs []string
 	// AccessKey and SecretKey sign requests.
 	AccessKey, SecretKey string
-	// APIKey names the application, and so the gallery; see Client.WithAPIKey.
+	// APIKey selects the application and its gallery. See Client.WithAPIKey.
 	APIKey string
-	// Region and Service are the scope of signatures: ap-southeast-2, execute-api.
+	// Region and Service are the scope of signatures. The defaults are
+	// ap-southeast-2 and execute-api.
 	Region, Service string
-	// CAFile is a PEM file with the authority of the nodes' certificates; empty is
-	// the system's.
+	// CAFile is a PEM file with the authority of the nodes' certificates. Empty
+	// means the system's authorities.
 	CAFile string
-	// TLS, if given, is the base of the connections' TLS; CAFile is put on top.
+	// TLS is the base of the connections' TLS configuration. The authority in
+	// CAFile replaces its RootCAs. nil means the defaults.
 	TLS *tls.Config
-	// Tries bounds how often one request is sent (8).
+	// Tries is the most times that one request is sent (8).
 	Tries int
-	// TryTimeout bounds one try (45 s); the context bounds all of them.
+	// TryTimeout is the longest time for one try (45 s). The context bounds all
+	// tries together.
 	TryTimeout time.Duration
 }
 
-// FromDev gives a client of the cluster that `facet dev` describes in file, its
-// dev.json. It has no API key yet: see Client.CreateGallery and WithAPIKey.
+// FromDev returns a client of the cluster that the dev.json of facet dev describes.
+// It has no API key yet: see Client.CreateGallery and WithAPIKey.
 func FromDev(file string) (*Client, error) {
 	text, err := readFile(file)
 	if err != nil {
@@ -84,7 +86,7 @@ func FromDev(file string) (*Client, error) {
 	})
 }
 
-// New makes a client. It does not connect.
+// New returns a client. It does not connect.
 func New(cfg Config) (*Client, error) {
 	if cfg.AccessKey == "" || cfg.SecretKey == "" {
 		return nil, errors.New("new client: no access key or no secret key")
@@ -109,7 +111,7 @@ func New(cfg Config) (*Client, error) {
 			signer: signer{region: cfg.Region, service: cfg.Service, accessKey: cfg.AccessKey, secretKey: cfg.SecretKey},
 			http: &http.Client{
 				Transport: transport,
-				// A signature holds for one host: what a node redirects to is not followed.
+				// Redirects are not followed: a signature is valid for one host.
 				CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			},
 		},
@@ -156,11 +158,11 @@ func newTransport(cfg Config) (*http.Transport, error) {
 	}, nil
 }
 
-// readFile reads a small file.
+// readFile reads a file of at most configBytesMax.
 func readFile(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, err // it names the file
+		return nil, err // the error names the file
 	}
 	if info.Size() > configBytesMax {
 		return nil, fmt.Errorf("%s has more than %d bytes", name, configBytesMax)
@@ -177,7 +179,7 @@ func newNodes(addresses []string) (*nodes, error) {
 	for _, a := range addresses {
 		u, err := url.Parse(a)
 		if err != nil {
-			return nil, err // it names the address
+			return nil, err // the error names the address
 		}
 		if u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.User != nil {
 			return nil, fmt.Errorf("%q is not of the form https://host:port", a)

@@ -23,7 +23,7 @@ import (
 // openapi is the description of the interface, read by TestMain.
 var openapi []byte
 
-// described is what of the description these tests use.
+// described is the part of the description that these tests use.
 type described struct {
 	Paths      map[string]map[string]describedOperation
 	Components struct {
@@ -62,8 +62,8 @@ type describedSchema struct {
 	OneOf      []reference
 }
 
-// contract is a server that answers each request as the description's example
-// does, and finds fault with requests that are not as described.
+// contract is a server that answers each request with the example of the
+// description, and reports requests that differ from their description.
 type contract struct {
 	described
 	t *testing.T
@@ -110,7 +110,7 @@ func (s *contract) find(r *http.Request) (op describedOperation, ok bool) {
 	return op, false
 }
 
-// checkBody looks that a body has the required members and no unknown ones.
+// checkBody checks that a body has the required members and no unknown ones.
 func (s *contract) checkBody(op describedOperation, r *http.Request) {
 	text, err := io.ReadAll(r.Body)
 	if err != nil || (len(text) > 0) != (op.RequestBody != nil) {
@@ -142,7 +142,7 @@ func (s *contract) checkBody(op describedOperation, r *http.Request) {
 	}
 }
 
-// success gives the described status and example of success.
+// success returns the described status and example of success.
 func (s *contract) success(op describedOperation) (status int, text []byte) {
 	for code, r := range op.Responses {
 		if code[0] != '2' {
@@ -165,7 +165,7 @@ func (s *contract) success(op describedOperation) (status int, text []byte) {
 	return status, text
 }
 
-// within tells whether all that example holds is in got, too.
+// within reports whether got contains everything in example.
 func within(example, got any) bool {
 	switch e := example.(type) {
 	case map[string]any:
@@ -188,7 +188,7 @@ func within(example, got any) bool {
 	return reflect.DeepEqual(example, got)
 }
 
-// newContract gives a contract and a client of it.
+// newContract returns a contract and a client of it.
 func newContract(t *testing.T) (*contract, *client.Client) {
 	t.Helper()
 	s := &contract{t: t, called: map[string]bool{}}
@@ -200,7 +200,7 @@ func newContract(t *testing.T) (*contract, *client.Client) {
 	return s, testClient(t, client.Config{APIKey: "key"}, server)
 }
 
-// testClient gives a client of servers in this process.
+// testClient returns a client of servers in this process.
 func testClient(t *testing.T, cfg client.Config, servers ...*httptest.Server) *client.Client {
 	t.Helper()
 	cfg.AccessKey, cfg.SecretKey = "AK", "SK"
@@ -216,7 +216,7 @@ func testClient(t *testing.T, cfg client.Config, servers ...*httptest.Server) *c
 	return c
 }
 
-// testClientRoots gives connections that trust the authority in a file.
+// testClientRoots returns a TLS configuration that trusts the authority in a file.
 func testClientRoots(t *testing.T, file string) *http.Transport {
 	t.Helper()
 	pem, err := os.ReadFile(file)
@@ -229,8 +229,8 @@ func testClientRoots(t *testing.T, file string) *http.Transport {
 	return transport
 }
 
-// calls is every operation of the client; each gives what it got in the form of
-// the example.
+// calls contains every operation of the client. Each returns its result in the form
+// of the example.
 func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 	type object = map[string]any
 	photo, image := client.Photo{Image: []byte("photo"), Tags: []string{"night shift"}}, []byte("photo")
@@ -299,7 +299,7 @@ func calls(ctx context.Context, c *client.Client) []func() (any, error) {
 	}
 }
 
-func TestEveryOperationIsSentAndReadAsDescribed(t *testing.T) {
+func TestOperationsMatchTheDocument(t *testing.T) {
 	t.Parallel()
 	s, c := newContract(t)
 	for _, f := range calls(t.Context(), c) {

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// curlBlock finds the block of the repository's README that shows curl: indented
-// lines, from the one with BASE= on.
+// curlBlock matches the block of the repository's README that shows curl: indented
+// lines, from the line with BASE= on.
 var curlBlock = regexp.MustCompile(`(?m)^    BASE=.*\n(?:(?:    .*)?\n)+`)
 
-// TestTheReadmesCurlLinesRun runs them with bash as they are, but for the gallery's name.
-func TestTheReadmesCurlLinesRun(t *testing.T) {
+// TestReadmeCurlLinesRun runs the lines with bash. It changes only the gallery's name.
+func TestReadmeCurlLinesRun(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join(folder, "..", "..", "README.md"))
 	must(t, err)
 	block := strings.ReplaceAll("\n"+curlBlock.FindString(string(readme)), "\n    ", "\n")
@@ -35,7 +35,7 @@ func TestTheReadmesCurlLinesRun(t *testing.T) {
 	}
 }
 
-// bash runs a script and gives what it prints.
+// bash runs a script and returns its output.
 func bash(t *testing.T, script string) string {
 	t.Helper()
 	var out, errs bytes.Buffer

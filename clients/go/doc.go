@@ -1,6 +1,6 @@
-// Package client speaks the interface of facet: it registers faces, searches,
-// verifies, manages tags, jobs, galleries and applications, over signed HTTPS, on
-// any of a cluster's nodes.
+// Package client calls the interface of facet on any node of a cluster, over signed
+// HTTPS. It registers faces, searches and verifies them, and manages tags, jobs,
+// galleries and applications.
 //
 //	c, err := client.New(client.Config{
 //		BaseURLs:  []string{"https://n1.example.org:7420", "https://n2.example.org:7420"},
@@ -8,18 +8,18 @@
 //	})
 //	found, err := c.Search(ctx, client.SearchQuery{Probe: photo})
 //
-// A request that gets no answer, or one that says "later", is sent again, to the
-// next node, with growing pauses. Every write that makes or changes something
-// carries an Idempotency-Key, the same one at every try, so that it has one effect
-// however often it is sent. What the service refuses is an *Error; errors.Is knows
-// its kinds, ErrGalleryFull for example.
+// The client repeats a request that gets no answer, or a temporary refusal, at the
+// next node and with growing pauses. Every write that creates or changes something
+// has an Idempotency-Key, the same one at every try, so it has one effect however
+// often it is sent. A refusal is an *Error. errors.Is recognises its kinds, for
+// example ErrGalleryFull.
 //
-// That nobody was found is an empty list. That somebody was not verified is an
-// error, ErrNotVerified: code that looks at errors only never takes it for a match.
+// A search that finds nobody returns an empty list. A verification that fails
+// returns the error ErrNotVerified, so code that only checks errors never takes it
+// for a match.
 //
-// It is a module of its own and imports the standard library only: who uses it
-// shall not download a Raft library to sign a request. For the same reason it has
-// its own signer, which needs to know one spelling of the signature, where the
-// server's package node/sigv4 knows them all; and each of the two is tested by the
-// other.
+// The package is a module of its own and imports the standard library only: its
+// users should not download a Raft library to sign a request. So it has its own
+// signer, which writes one form of the signature. The server's package node/sigv4
+// reads all forms. The tests of each check the other.
 package client

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// The kinds of refusals, for errors.Is. An *Error may be of several: one with the
-// reason GalleryFull is ErrGalleryFull and ErrInvalidRequest.
+// The kinds of refusals, for errors.Is. An *Error may have several kinds: one with
+// the reason GalleryFull is ErrGalleryFull and ErrInvalidRequest.
 var (
 	ErrInvalidRequest = errors.New("invalid request")  // 400, 1001
 	ErrDuplicate      = errors.New("duplicate")        // 400, 1002
@@ -38,7 +38,7 @@ var (
 	kindsByStatus = map[int]error{403: ErrForbidden, 404: ErrNotFound, 429: ErrBusy}
 )
 
-// Error is an answer of the service that refuses or fails.
+// Error is an answer that reports a refusal or a failure.
 type Error struct {
 	Operation string // method and path, without the query
 	Status    int    // of HTTP
@@ -46,15 +46,15 @@ type Error struct {
 	Code      int    // errorCode, 0 if none
 	Type      string // errorType, "" if none
 	Reason    string // finer detail, "" if none
-	// Score is that of a verification below its threshold, else nil.
+	// Score is the score of a verification below its threshold, else nil.
 	Score *int
-	// RetryAfter is what the service asked to wait, 0 if nothing.
+	// RetryAfter is the wait that the service asks for, or 0.
 	RetryAfter time.Duration
-	// RequestID stands in the service's logs, too.
+	// RequestID identifies the request in the service's logs.
 	RequestID string
 }
 
-// Error gives operation, status, type, reason, message and request id.
+// Error returns operation, status, type, reason, message and request id.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s: %d", e.Operation, e.Status)
 	if e.Type != "" {
@@ -66,7 +66,7 @@ func (e *Error) Error() string {
 	return text + ": " + e.Message + " [request " + e.RequestID + "]"
 }
 
-// Is tells whether e is of the kind target, one of the Err variables.
+// Is reports whether target is a kind of e. The kinds are the Err variables.
 func (e *Error) Is(target error) bool {
 	if target == nil {
 		return false
@@ -77,13 +77,13 @@ func (e *Error) Is(target error) bool {
 	return kindsByType[e.Type] == target || kindsByReason[e.Reason] == target || kindsByStatus[e.Status] == target
 }
 
-// again tells whether the same request may succeed later.
+// again reports whether the same request may succeed later.
 func (e *Error) again() bool {
 	return e.Status >= 500 || e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout
 }
 
-// readError makes the *Error of an answer; a body that is no JSON (a proxy's, for
-// example) is passed over.
+// readError returns the *Error in an answer. It ignores a body that is not JSON,
+// which a proxy may send.
 func readError(operation string, a answer) *Error {
 	e := &Error{Operation: operation, Status: a.status, RequestID: a.header.Get("X-Request-Id")}
 	var body struct {

@@ -5,12 +5,12 @@ import (
 	"net/http"
 )
 
-// ThresholdDefault is the score from which two faces are taken for one person
-// unless something else is asked for: a false match rate of 1 in 100,000.
+// ThresholdDefault is the default threshold. From this score on, two faces count as
+// the same person, with a false match rate of 1 in 100,000.
 const ThresholdDefault = 7000
 
-// Extract finds the faces of a photo, largest first. limit bounds them; 0 is 10,
-// and more than 20 are never found.
+// Extract returns the faces of a photo, largest first, and at most limit of them. A
+// limit of 0 means 10. The service never finds more than 20.
 func (c *Client) Extract(ctx context.Context, image []byte, limit int) ([]Attributes, error) {
 	return extract(ctx, c, "/v1.1/face/extract", struct {
 		Faces []byte `json:"faces"`
@@ -34,7 +34,7 @@ func extract(ctx context.Context, c *Client, path string, body any) ([]Attribute
 	return faces, nil
 }
 
-// notNil keeps encoding/json from writing null for an empty image.
+// notNil makes encoding/json write "" and not null for a nil image.
 func notNil(image []byte) []byte {
 	if image == nil {
 		return []byte{}
@@ -52,30 +52,33 @@ type scored struct {
 	Score int `json:"score"`
 }
 
-// VerifySubject gives the score of a probe against the subject's best event. Below
-// the application's threshold it is ErrNotVerified; the *Error has the score.
+// VerifySubject returns the best score of a probe against the subject's events. The
+// error is ErrNotVerified below the application's threshold. Its *Error contains
+// the score.
 func (c *Client) VerifySubject(ctx context.Context, subjectID string, probe []byte) (score int, err error) {
 	got, err := call[scored](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/verify", body: verifyBody{ID: subjectID, Probe: notNil(probe)}})
 	return got.Score, err
 }
 
-// VerifyFaces gives the score of two photos with one face each. Below the default
-// threshold it is ErrNotVerified; the *Error has the score. It needs no API key.
+// VerifyFaces returns the score of two photos with one face each. The error is
+// ErrNotVerified below ThresholdDefault. Its *Error contains the score. The call
+// needs no API key.
 func (c *Client) VerifyFaces(ctx context.Context, face, probe []byte) (score int, err error) {
 	got, err := call[scored](ctx, c, request{method: http.MethodPost, path: "/v1.1/face/verify", body: verifyBody{Face: notNil(face), Probe: notNil(probe)}})
 	return got.Score, err
 }
 
-// SearchQuery asks whom a photo shows.
+// SearchQuery asks which subjects a photo may show.
 type SearchQuery struct {
 	// Probe is an image file with one face.
 	Probe []byte
-	// Threshold is the lowest score of a candidate, 0 to 9999; nil is 7000.
+	// Threshold is the lowest score of a candidate, 0 to 9999. nil means 7000.
 	Threshold *int
-	// Limit bounds the events in the answer, 1 to 50; 0 is 10. In version 1 it
-	// bounds the subjects.
+	// Limit is the most events in the answer, 1 to 50. 0 means 10. In version 1 it
+	// limits the subjects.
 	Limit int
-	// Tags, if any, leave only events with at least one of them.
+	// Tags limits the search to events with at least one of them. None means all
+	// events.
 	Tags []string
 }
 
@@ -86,27 +89,28 @@ type searchBody struct {
 	Tags      []string `json:"tags,omitzero"`
 }
 
-// Scored is an event and how alike it is to the probe.
+// Scored is an event and its similarity to the probe.
 type Scored struct {
 	ID    string `json:"id"`
 	Score int    `json:"score"`
 }
 
-// Candidate is a subject that a probe may show; Score is that of its best event.
-// In version 1 there are no events.
+// Candidate is a subject that a probe may show. Score is the score of its best
+// event. Version 1 has no events.
 type Candidate struct {
 	ID     string   `json:"id"`
 	Score  int      `json:"score"`
 	Events []Scored `json:"events"`
 }
 
-// SearchResult has the candidates, best first, and what is known of the probe.
+// SearchResult contains the candidates, best first, and the attributes of the
+// probe.
 type SearchResult struct {
 	Candidates []Candidate `json:"candidates"`
 	Attributes Attributes  `json:"attributes"`
 }
 
-// Search compares a probe with the whole gallery. That nobody is found is no error.
+// Search compares a probe with the whole gallery. An empty result is no error.
 func (c *Client) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
 	return call[SearchResult](ctx, c, request{
 		method: http.MethodPost, path: "/v1.1/face/search", empty: "candidates",

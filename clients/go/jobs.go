@@ -8,31 +8,31 @@ import (
 	"net/http"
 )
 
-// BulkItem is one photo of a bulk registration: its name in the object store, and
-// tags that the gallery has.
+// BulkItem is one photo of a bulk registration. Filename is its name in the object
+// store, Tags are tags of the gallery.
 type BulkItem struct {
 	Filename string   `json:"filename"`
 	Tags     []string `json:"tags,omitzero"`
 }
 
-// BulkRecord is how one photo of a job fares.
+// BulkRecord is the state of one photo of a job.
 type BulkRecord struct {
 	ID       string `json:"id"` // of the record, not of a subject
 	Filename string `json:"filename"`
 	Attempts string `json:"attempts"` // a number
-	// SubjectID and EventID are there on success.
+	// SubjectID and EventID are set on success.
 	SubjectID string `json:"subjectId"`
 	EventID   string `json:"eventId"`
-	// Status is "New" or "Processed"; then RegisterStatus is "Success" or "Failed",
-	// with a Reason.
+	// Status is "New" or "Processed". When it is "Processed", RegisterStatus is
+	// "Success" or "Failed", and Reason explains a failure.
 	Status         string `json:"status"`
 	RegisterStatus string `json:"registerStatus"`
 	Reason         string `json:"reason"`
-	// AttributesJSON is a JSON text, empty without a face; see Attributes.
+	// AttributesJSON is a JSON text, or empty without a face. See Attributes.
 	AttributesJSON string `json:"attributesJson"`
 }
 
-// Attributes reads AttributesJSON; ok is false when there are none.
+// Attributes parses AttributesJSON. ok is false when it is empty.
 func (r BulkRecord) Attributes() (a Attributes, ok bool, err error) {
 	if r.AttributesJSON == "" {
 		return a, false, nil
@@ -44,14 +44,14 @@ func (r BulkRecord) Attributes() (a Attributes, ok bool, err error) {
 }
 
 // BulkPage is a page of a job's records. LastEvaluatedKey is the paging id of the
-// next one, empty at the end.
+// next page, or empty on the last one.
 type BulkPage struct {
 	BatchID          string       `json:"batchId"`
 	Records          []BulkRecord `json:"processed"`
 	LastEvaluatedKey string       `json:"lastEvaluatedKey"`
 }
 
-// BulkRegister begins a job that registers many photos, at most 100,000.
+// BulkRegister starts a job that registers up to 100,000 photos.
 func (c *Client) BulkRegister(ctx context.Context, items []BulkItem) (batchID string, err error) {
 	body := struct {
 		Registrations []BulkItem `json:"registrations"`
@@ -62,7 +62,7 @@ func (c *Client) BulkRegister(ctx context.Context, items []BulkItem) (batchID st
 	return got.BatchID, err
 }
 
-// BulkProgress gives a page of a job's records: the first one, or the one that
+// BulkProgress returns a page of a job's records: the first one, or the one that
 // pagingID names.
 func (c *Client) BulkProgress(ctx context.Context, batchID, pagingID string) (BulkPage, error) {
 	path := join("v1.1", "jobs", "bulkregister", batchID)
@@ -72,8 +72,7 @@ func (c *Client) BulkProgress(ctx context.Context, batchID, pagingID string) (Bu
 	return call[BulkPage](ctx, c, request{method: http.MethodGet, path: path})
 }
 
-// BulkRecords goes through all records of a job, page by page. It ends after an
-// error.
+// BulkRecords iterates over all records of a job. It ends after an error.
 func (c *Client) BulkRecords(ctx context.Context, batchID string) iter.Seq2[BulkRecord, error] {
 	return func(yield func(BulkRecord, error) bool) {
 		for pagingID := ""; ; {

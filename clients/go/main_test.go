@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// startTimeout bounds the start and the stop of the cluster.
+// startTimeout is the longest time for the start or the stop of the cluster.
 const startTimeout = 90 * time.Second
 
 var (
@@ -21,14 +21,13 @@ var (
 )
 
 func init() {
-	// The cluster dies with the thread that started it (orphan_linux_test.go): that
-	// has to be the main one, which lives as long as the process.
+	// The cluster dies with the thread that started it (orphan_linux_test.go). So the
+	// main thread starts it, which lives as long as the process.
 	runtime.LockOSThread()
 }
 
-// TestMain runs the tests beside a real cluster of three processes, made by the
-// built facet. The examples find its dev/dev.json and assets/photos in the directory they
-// run in.
+// TestMain starts a real cluster of three processes of the built facet for the
+// tests. The examples find dev/dev.json and assets/photos in the working directory.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	code, err := runAll(m)

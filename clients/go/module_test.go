@@ -33,8 +33,8 @@ func main() {
 }
 `
 
-// The module comes from a proxy of files, without a replace.
-func TestModuleIsUsedByAnotherOne(t *testing.T) {
+// The other module gets the client from a GOPROXY folder, without a replace.
+func TestOtherModuleUsesTheClient(t *testing.T) {
 	dir := t.TempDir()
 	connection, err := filepath.Abs(filepath.Join("dev", "dev.json"))
 	must(t, err)

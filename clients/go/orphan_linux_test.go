@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// dieWithUs ends the process when this one dies, however it does.
+// dieWithUs makes the kernel end the process when this one dies in any way.
 func dieWithUs(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }

@@ -4,5 +4,5 @@ package client_test
 
 import "os/exec"
 
-// dieWithUs does nothing: only Linux can do it.
+// dieWithUs does nothing: only Linux supports it.
 func dieWithUs(*exec.Cmd) {}

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// Gallery is a gallery. Count is there in lists and details, Applications in
-// details, APIKey after its creation.
+// Gallery is a gallery. Lists and details set Count, details set Applications, and
+// CreateGallery sets APIKey.
 type Gallery struct {
 	ID           string             `json:"id"`
 	Name         string             `json:"name"`
@@ -24,20 +24,20 @@ type ApplicationEntry struct {
 	APIKey string `json:"apiKey"`
 }
 
-// Application is an application: an API key for a gallery, and how it is used.
+// Application is an API key for a gallery, with the settings of its use.
 type Application struct {
 	ID                      string  `json:"id"`
 	Name                    string  `json:"name"`
 	Description             string  `json:"description"`
 	APIKey                  string  `json:"apiKey"`
 	FaceMinimumQualityScore float64 `json:"faceMinimumQualityScore"`
-	// The following go beyond the interface.
+	// These fields go beyond the interface.
 	VerifyThreshold         int  `json:"verifyThreshold"`
 	EnrolmentGuard          bool `json:"enrolmentGuard"`
 	EnrolmentGuardThreshold int  `json:"enrolmentGuardThreshold"`
 }
 
-// NewGallery is a gallery to be made, with its first application.
+// NewGallery describes a gallery to create, with its first application.
 type NewGallery struct {
 	Name                    string  `json:"name"`
 	Description             string  `json:"description,omitzero"`
@@ -45,14 +45,14 @@ type NewGallery struct {
 	Size                    int     `json:"size"`
 }
 
-// GalleryChange changes what is not nil.
+// GalleryChange contains changes to a gallery. A nil field changes nothing.
 type GalleryChange struct {
 	Name        *string `json:"name,omitzero"`
 	Description *string `json:"description,omitzero"`
 	Size        *int    `json:"size,omitzero"` // it can only grow
 }
 
-// NewApplication is an application to be made. What is nil takes the default.
+// NewApplication describes an application to create. A nil field takes the default.
 type NewApplication struct {
 	Name                    string  `json:"name"`
 	Description             string  `json:"description,omitzero"`
@@ -63,7 +63,8 @@ type NewApplication struct {
 	EnrolmentGuardThreshold *int    `json:"enrolmentGuardThreshold,omitzero"` // 7000
 }
 
-// ApplicationChange changes what is not nil.
+// ApplicationChange contains changes to an application. A nil field changes
+// nothing.
 type ApplicationChange struct {
 	Name                    *string  `json:"name,omitzero"`
 	Description             *string  `json:"description,omitzero"`
@@ -73,12 +74,12 @@ type ApplicationChange struct {
 	EnrolmentGuardThreshold *int     `json:"enrolmentGuardThreshold,omitzero"`
 }
 
-// portal makes a request of tenant management.
+// portal returns a request of tenant management.
 func portal(method string, body any, r repeat, segments ...string) request {
 	return request{method: method, path: join(append([]string{"api"}, segments...)...), body: body, portal: true, repeat: r}
 }
 
-// Galleries lists the tenant's galleries.
+// Galleries returns the tenant's galleries.
 func (c *Client) Galleries(ctx context.Context) ([]Gallery, error) {
 	got, err := call[struct {
 		Galleries []Gallery `json:"galleries"`
@@ -86,13 +87,14 @@ func (c *Client) Galleries(ctx context.Context) ([]Gallery, error) {
 	return got.Galleries, err
 }
 
-// Gallery gives a gallery with its applications.
+// Gallery returns a gallery with its applications.
 func (c *Client) Gallery(ctx context.Context, galleryID string) (Gallery, error) {
 	return call[Gallery](ctx, c, portal(http.MethodGet, nil, repeatFreely, "galleries", galleryID))
 }
 
-// CreateGallery makes a gallery and an application for it, whose API key is in the
-// answer. When the name is there it is ErrDuplicate.
+// CreateGallery creates a gallery and an application for it. The answer contains
+// the application's API key. The error is ErrDuplicate when a gallery has this
+// name.
 func (c *Client) CreateGallery(ctx context.Context, g NewGallery) (Gallery, error) {
 	return call[Gallery](ctx, c, portal(http.MethodPost, g, repeatKeyed, "galleries"))
 }
@@ -102,12 +104,12 @@ func (c *Client) UpdateGallery(ctx context.Context, galleryID string, change Gal
 	return call[Gallery](ctx, c, portal(http.MethodPatch, change, repeatKeyed, "galleries", galleryID))
 }
 
-// DeleteGallery deletes a gallery with all it holds.
+// DeleteGallery deletes a gallery with its subjects and applications.
 func (c *Client) DeleteGallery(ctx context.Context, galleryID string) error {
 	return run(ctx, c, portal(http.MethodDelete, nil, repeatGone, "galleries", galleryID))
 }
 
-// Applications lists the tenant's applications.
+// Applications returns the tenant's applications.
 func (c *Client) Applications(ctx context.Context) ([]ApplicationEntry, error) {
 	got, err := call[struct {
 		Applications []ApplicationEntry `json:"applications"`
@@ -115,12 +117,12 @@ func (c *Client) Applications(ctx context.Context) ([]ApplicationEntry, error) {
 	return got.Applications, err
 }
 
-// Application gives an application.
+// Application returns an application.
 func (c *Client) Application(ctx context.Context, applicationID string) (Application, error) {
 	return call[Application](ctx, c, portal(http.MethodGet, nil, repeatFreely, "applications", applicationID))
 }
 
-// CreateApplication makes an application for a gallery.
+// CreateApplication creates an application of a gallery.
 func (c *Client) CreateApplication(ctx context.Context, a NewApplication) (Application, error) {
 	return call[Application](ctx, c, portal(http.MethodPost, a, repeatKeyed, "applications"))
 }
@@ -130,7 +132,7 @@ func (c *Client) UpdateApplication(ctx context.Context, applicationID string, ch
 	return call[Application](ctx, c, portal(http.MethodPatch, change, repeatKeyed, "applications", applicationID))
 }
 
-// DeleteApplication deletes an application; its API key is refused from then on.
+// DeleteApplication deletes an application. The service then refuses its API key.
 func (c *Client) DeleteApplication(ctx context.Context, applicationID string) error {
 	return run(ctx, c, portal(http.MethodDelete, nil, repeatGone, "applications", applicationID))
 }

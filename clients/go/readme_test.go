@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTheReadmeShowsTheExample: what the README shows is what Example runs.
-func TestTheReadmeShowsTheExample(t *testing.T) {
+// The README must show the code that Example runs.
+func TestReadmeShowsTheExample(t *testing.T) {
 	t.Parallel()
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(folder, name))

@@ -128,7 +128,7 @@ func TestBulkRegistration(t *testing.T) {
 	}
 }
 
-func TestGalleriesAndApplicationsAreChangedAndDeleted(t *testing.T) {
+func TestGalleriesAreChangedAndDeleted(t *testing.T) {
 	ctx := t.Context()
 	c, g := gallery(t, 10)
 	_, err := c.UpdateGallery(ctx, "no-such-gallery", client.GalleryChange{Size: new(20)})
@@ -163,8 +163,7 @@ func TestGalleriesAndApplicationsAreChangedAndDeleted(t *testing.T) {
 	})
 }
 
-// refusedSoon waits until do is refused by all nodes: each of them learns of a
-// change by itself.
+// refusedSoon waits until all nodes refuse do. Each learns of a change on its own.
 func refusedSoon(t *testing.T, kind error, do func() error) {
 	t.Helper()
 	for late, row := time.Now().Add(5*time.Second), 0; row < 6; row++ {

@@ -16,8 +16,8 @@ import (
 	"facet.internal/client"
 )
 
-// script is a server that answers with the given steps in order, and with the last
-// one from then on.
+// script is a server that answers with the given steps in order and repeats the
+// last one.
 type script struct {
 	steps []func(w http.ResponseWriter)
 
@@ -25,7 +25,7 @@ type script struct {
 	seen []seen
 }
 
-// seen holds what the server received in one request.
+// seen contains one request that the server received.
 type seen struct {
 	method, target, key, signature, body string
 	at                                   time.Time
@@ -46,7 +46,7 @@ func (s *script) requests() []seen {
 	return slices.Clone(s.seen)
 }
 
-// play starts a server with a script, and gives a client of it.
+// play starts a server with a script and returns a client of it.
 func play(t *testing.T, cfg client.Config, steps ...func(w http.ResponseWriter)) (*script, *client.Client) {
 	t.Helper()
 	s := &script{steps: steps}
@@ -72,7 +72,7 @@ func hangUp(http.ResponseWriter) { panic(http.ErrAbortHandler) }
 
 const failed = `{"message":"No leader.","errorCode":5000,"errorType":"ServerError"}`
 
-func TestAWriteIsSentAgainWithTheSameKeyAndBody(t *testing.T) {
+func TestRetriedWriteKeepsKeyAndBody(t *testing.T) {
 	t.Parallel()
 	made := say(201, `{"id":"s","eventId":"e","attributes":{}}`)
 	s, c := play(t, client.Config{}, hangUp, say(500, failed), say(429, `{"message":"Too many requests."}`), made)
@@ -93,7 +93,7 @@ func TestAWriteIsSentAgainWithTheSameKeyAndBody(t *testing.T) {
 	}
 }
 
-func TestACallersKeyIsUsed(t *testing.T) {
+func TestContextsIdempotencyKeyIsSent(t *testing.T) {
 	t.Parallel()
 	s, c := play(t, client.Config{}, say(200, `{"id":"g"}`))
 	ctx := client.WithIdempotencyKey(t.Context(), "import 7, line 12")
@@ -105,7 +105,7 @@ func TestACallersKeyIsUsed(t *testing.T) {
 	}
 }
 
-func TestARefusalIsNotSentAgain(t *testing.T) {
+func TestRefusalIsNotRetried(t *testing.T) {
 	t.Parallel()
 	f := func(status int, body string, kinds ...error) {
 		t.Helper()
@@ -140,7 +140,7 @@ func TestARefusalIsNotSentAgain(t *testing.T) {
 	f(302, ``)
 }
 
-func TestWhatTheServiceAsksToWaitIsWaited(t *testing.T) {
+func TestRetryAfterIsObeyed(t *testing.T) {
 	t.Parallel()
 	s, c := play(t, client.Config{}, say(429, `{"message":"Too many requests."}`, "Retry-After: 1"), say(200, `{"status":"OK"}`))
 	if err := c.Health(t.Context()); err != nil {
@@ -164,7 +164,7 @@ func TestTriesEnd(t *testing.T) {
 	}
 }
 
-func TestTheContextEndsAPause(t *testing.T) {
+func TestContextEndsAPause(t *testing.T) {
 	t.Parallel()
 	s, c := play(t, client.Config{}, say(500, failed, "Retry-After: 20"))
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
@@ -179,7 +179,8 @@ func TestTheContextEndsAPause(t *testing.T) {
 	}
 }
 
-func TestADeletionWhoseAnswerWasLostIsDone(t *testing.T) {
+// Not found is success for a deletion whose first answer was lost.
+func TestRepeatedDeletionSucceeds(t *testing.T) {
 	t.Parallel()
 	gone := say(404, `{"message":"Subject not found.","reason":"SubjectNotFound"}`)
 	_, c := play(t, client.Config{}, hangUp, gone)
@@ -194,14 +195,14 @@ func TestADeletionWhoseAnswerWasLostIsDone(t *testing.T) {
 	if err := c.CreateTag(t.Context(), "t"); err != nil {
 		t.Error(err)
 	}
-	// Something else than what was to be deleted is missing: the gateway's answer.
+	// The gateway answers: something else than the subject is missing.
 	_, c = play(t, client.Config{}, hangUp, say(403, `{"message":"Forbidden"}`))
 	if err := c.Unregister(t.Context(), "s"); !errors.Is(err, client.ErrForbidden) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestADeadNodeIsPassedOver(t *testing.T) {
+func TestDeadNodeIsPassedOver(t *testing.T) {
 	t.Parallel()
 	live := httptest.NewTLSServer(&script{steps: []func(http.ResponseWriter){say(200, `{"status":"OK"}`)}})
 	t.Cleanup(live.Close)
@@ -214,7 +215,7 @@ func TestADeadNodeIsPassedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// A pause after each of 20 dead nodes would be seconds.
+	// A pause after each of 20 dead nodes would take seconds.
 	if took := time.Since(begin); took > 2*time.Second {
 		t.Errorf("20 requests took %s", took)
 	}
@@ -243,7 +244,7 @@ func TestNodesAreUsedInTurn(t *testing.T) {
 	}
 }
 
-func TestAStrangersCertificateIsRefusedAtOnce(t *testing.T) {
+func TestForeignCertificateIsNotRetried(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(&script{steps: []func(http.ResponseWriter){say(200, `{"status":"OK"}`)}})
 	t.Cleanup(server.Close)
@@ -257,7 +258,7 @@ func TestAStrangersCertificateIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestATryThatHangsIsGivenUp(t *testing.T) {
+func TestHangingTryTimesOut(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and says nothing
 	if err != nil {
@@ -267,14 +268,14 @@ func TestATryThatHangsIsGivenUp(t *testing.T) {
 	live := httptest.NewTLSServer(&script{steps: []func(http.ResponseWriter){say(200, `{"status":"OK"}`)}})
 	t.Cleanup(live.Close)
 	c := testClient(t, client.Config{BaseURLs: []string{"https://" + l.Addr().String()}, TryTimeout: 300 * time.Millisecond}, live)
-	for range 2 { // one of the two begins at the silent node
+	for range 2 { // one of the two starts at the silent node
 		if err := c.Health(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-func TestAConfigurationThatCantWorkIsRefused(t *testing.T) {
+func TestBadConfigurationIsRefused(t *testing.T) {
 	t.Parallel()
 	f := func(cfg client.Config, want string) {
 		t.Helper()
@@ -294,7 +295,7 @@ func TestAConfigurationThatCantWorkIsRefused(t *testing.T) {
 	}
 }
 
-func TestAnIDThatWouldBeAnotherPathIsNotSent(t *testing.T) {
+func TestIDOfAnotherPathIsNotSent(t *testing.T) {
 	t.Parallel()
 	s, c := play(t, client.Config{}, say(200, ``))
 	for _, id := range []string{"", ".", ".."} {
@@ -310,7 +311,7 @@ func TestAnIDThatWouldBeAnotherPathIsNotSent(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatCantBeReadIsAnError(t *testing.T) {
+func TestUnreadableAnswerIsAnError(t *testing.T) {
 	t.Parallel()
 	f := func(body string) {
 		t.Helper()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The spelling of the signature that this client uses; the service knows others.
+// The form of the signature that this client writes. The service reads others too.
 const (
 	algorithm  = "AWS4-HMAC-SHA256"
 	terminator = "aws4_request"
@@ -24,7 +24,7 @@ type signer struct {
 	region, service, accessKey, secretKey string
 }
 
-// message is what a signature covers, besides the headers.
+// message is the part of a request that a signature covers besides the headers.
 type message struct {
 	method, host string
 	path         string // percent-encoded
@@ -32,7 +32,8 @@ type message struct {
 	body         []byte
 }
 
-// sign adds the date header and Authorization to header, all of which is signed.
+// sign adds the date header and Authorization to header. The signature covers all
+// headers.
 func (s signer) sign(m message, header http.Header, now time.Time) {
 	date := now.UTC().Format(dateFormat)
 	header.Set(dateHeader, date)
@@ -48,7 +49,7 @@ func (s signer) sign(m message, header http.Header, now time.Time) {
 	signed := strings.Join(names, ";")
 
 	var canonical strings.Builder
-	// The path of the target is encoded once; here it is encoded once more.
+	// The path is percent-encoded already, and the signature encodes it again.
 	canonical.WriteString(m.method + "\n" + escape(m.path, "/") + "\n" + m.query + "\n")
 	for _, name := range names {
 		canonical.WriteString(name + ":" + lines[name] + "\n")
@@ -76,8 +77,8 @@ func hexHash(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// escape percent-encodes every byte but letters, digits, -._~ and those of keep.
-// The standard library's escapes leave more characters as they are.
+// escape percent-encodes every byte except letters, digits, -._~ and the characters
+// of keep. The standard library's functions leave more characters unescaped.
 func escape(s, keep string) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder

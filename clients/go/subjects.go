@@ -10,21 +10,20 @@ import (
 	"time"
 )
 
-// Photo is what is registered: an image file with one face, and the names of tags
-// that the gallery has. In an update nil tags keep those there are, and an empty
-// slice clears them.
+// Photo is an image file with one face, and names of the gallery's tags. In an
+// update, nil tags keep the present ones and an empty slice removes them.
 type Photo struct {
 	Image []byte
 	Tags  []string
 }
 
-// photoBody is Photo on the wire.
+// photoBody is a Photo on the wire.
 type photoBody struct {
 	Face []byte   `json:"face"` // encoding/json makes it base64
 	Tags []string `json:"tags,omitzero"`
 }
 
-// body gives the wire form; an empty image is left to the service to refuse.
+// body returns the wire form. The service refuses an empty image.
 func (p Photo) body() photoBody { return photoBody{notNil(p.Image), p.Tags} }
 
 // Registered is the answer to a registration or an update. EventID is empty in
@@ -35,7 +34,7 @@ type Registered struct {
 	Attributes Attributes `json:"attributes"`
 }
 
-// Register makes a subject with one event.
+// Register creates a subject with one event.
 func (c *Client) Register(ctx context.Context, p Photo) (Registered, error) {
 	return call[Registered](ctx, c, request{method: http.MethodPost, path: "/v1.1/subjects", body: p.body(), repeat: repeatKeyed})
 }
@@ -50,7 +49,7 @@ func (c *Client) Unregister(ctx context.Context, subjectID string) error {
 	return run(ctx, c, request{method: http.MethodDelete, path: join("v1.1", "subjects", subjectID), repeat: repeatGone})
 }
 
-// Events lists the ids of a subject's events.
+// Events returns the ids of a subject's events.
 func (c *Client) Events(ctx context.Context, subjectID string) ([]string, error) {
 	type event struct {
 		ID string `json:"id"`
@@ -79,21 +78,21 @@ func (c *Client) UpdateEvent(ctx context.Context, subjectID, eventID string, p P
 	})
 }
 
-// UnregisterEvent removes an event; with its last one the subject goes, too.
+// UnregisterEvent removes an event. Removing the last one removes the subject.
 func (c *Client) UnregisterEvent(ctx context.Context, subjectID, eventID string) error {
 	return run(ctx, c, request{method: http.MethodDelete, path: join("v1.1", "subjects", subjectID, "events", eventID), repeat: repeatGone})
 }
 
-// Status says whether an entry of the subject list is active.
+// Status is the state of an entry in the subject list.
 type Status string
 
 // The states of an entry.
 const (
 	Active  Status = "A"
-	Deleted Status = "D" // deleted or replaced; it goes when its slot is used again
+	Deleted Status = "D" // deleted or replaced; removed when its slot is used again
 )
 
-// Entry is one line of the subject list: one event.
+// Entry is one line of the subject list. It is one event.
 type Entry struct {
 	ID          string    `json:"id"`
 	EventID     string    `json:"eventId"`
@@ -113,20 +112,20 @@ const (
 // PageLengthMax is the longest page of the subject list.
 const PageLengthMax = 1000
 
-// Page is a window of the subject list. Zero fields take the defaults: from 0, as
-// many as can be, ascending.
+// Page selects a part of the subject list. Zero fields take the defaults: from the
+// start, PageLengthMax entries, ascending.
 type Page struct {
 	Start, Length int
 	Order         Order
 }
 
-// SubjectList is a window of the subject list; Total counts the whole list.
+// SubjectList is a part of the subject list. Total counts the whole list.
 type SubjectList struct {
 	Subjects []Entry `json:"subjects"`
 	Total    int     `json:"total"`
 }
 
-// Subjects gives one window of the subject list; one without entries is no error.
+// Subjects returns a part of the subject list. An empty one is no error.
 func (c *Client) Subjects(ctx context.Context, p Page) (SubjectList, error) {
 	var query []string // in the order of the keys
 	if p.Order != "" {
@@ -141,8 +140,8 @@ func (c *Client) Subjects(ctx context.Context, p Page) (SubjectList, error) {
 	return call[SubjectList](ctx, c, request{method: http.MethodGet, path: "/v1.1/subjects", query: strings.Join(query, "&"), empty: "subjects"})
 }
 
-// AllSubjects goes through the whole subject list, page by page. While the gallery
-// changes, an entry may come twice or be passed over. It ends after an error.
+// AllSubjects iterates over the whole subject list. While the gallery changes, an
+// entry may occur twice or be missing. AllSubjects ends after an error.
 func (c *Client) AllSubjects(ctx context.Context, o Order) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for start := 0; ; {
@@ -163,7 +162,7 @@ func (c *Client) AllSubjects(ctx context.Context, o Order) iter.Seq2[Entry, erro
 	}
 }
 
-// Health asks whether the service answers.
+// Health returns an error unless the service answers that it is healthy.
 func (c *Client) Health(ctx context.Context) error {
 	got, err := call[struct {
 		Status string `json:"status"`

@@ -5,14 +5,14 @@ import (
 	"net/http"
 )
 
-// V1 speaks version 1 of the interface, which knows no events and no tags. New
-// code has no use for it.
+// V1 calls version 1 of the interface, which has no events and no tags. New code
+// should not use it.
 type V1 struct{ c *Client }
 
-// V1 gives the operations of version 1.
+// V1 returns the operations of version 1.
 func (c *Client) V1() V1 { return V1{c} }
 
-// Register makes a subject; the answer has no event id.
+// Register creates a subject. The answer has no event id.
 func (v V1) Register(ctx context.Context, image []byte) (Registered, error) {
 	return call[Registered](ctx, v.c, request{method: http.MethodPost, path: "/v1/subjects", body: Photo{Image: image}.body(), repeat: repeatKeyed})
 }
@@ -27,14 +27,15 @@ func (v V1) Unregister(ctx context.Context, subjectID string) error {
 	return run(ctx, v.c, request{method: http.MethodDelete, path: join("v1", "subjects", subjectID), repeat: repeatGone})
 }
 
-// Extract finds the faces of a photo, at most 10. No face is ErrNotFound.
+// Extract returns the faces of a photo, at most 10. The error is ErrNotFound when
+// there is none.
 func (v V1) Extract(ctx context.Context, image []byte) ([]Attributes, error) {
 	return extract(ctx, v.c, "/v1/face/extract", struct {
 		Faces []byte `json:"faces"`
 	}{notNil(image)})
 }
 
-// Search is Client.Search without events; Tags are not looked at.
+// Search is Client.Search without events and tags.
 func (v V1) Search(ctx context.Context, q SearchQuery) (SearchResult, error) {
 	return call[SearchResult](ctx, v.c, request{
 		method: http.MethodPost, path: "/v1/face/search", empty: "candidates", body: searchBody{Probe: notNil(q.Probe), Threshold: q.Threshold, Limit: q.Limit},

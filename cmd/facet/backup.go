@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -29,7 +28,6 @@ const (
 
 // newBackup returns the commands about backups.
 func newBackup() *cobra.Command {
-	var t target
 	var o wire.BackupOrder
 	cmd := &cobra.Command{
 		Use: "backup --to URL", Short: "copy a cluster, or galleries of it, to an object store; verify and list such copies",
@@ -37,28 +35,16 @@ func newBackup() *cobra.Command {
 			"nodes write to URL themselves: file:///DIR is a folder that all of them share, s3://, gs:// and azblob://\n" +
 			"take their credentials from the nodes' environment. The same command with the same --name continues a\n" +
 			"backup that was interrupted. Keep the cluster's key: without it a backup is of no use.",
-		Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.To == "" {
-				return &usageError{errors.New("--to is needed")}
-			}
-			c, err := t.client()
-			if err != nil {
-				return err
-			}
-			begun, err := c.Backup(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			return follow(cmd.Context(), c, begun, cmd.OutOrStdout())
-		},
+		Args: usage(cobra.NoArgs), PreRunE: needFlags("to"),
 	}
-	t.flags(cmd.Flags())
 	cmd.Flags().StringVar(&o.To, "to", "", "URL of the folder for backups")
 	cmd.Flags().StringVar(&o.Name, "name", "", "name of the backup (default: the time)")
 	cmd.Flags().StringArrayVar(&o.Galleries, "gallery", nil, "only this gallery, TENANT/GALLERY or an id; may be repeated")
 	cmd.AddCommand(newBackupVerify(), newBackupList(), newBackupErasures())
-	return cmd
+	return onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, _ []string) error {
+		id, err := c.Backup(cmd.Context(), o)
+		return follow(cmd, c, id, err)
+	})
 }
 
 // of contains the flags that name a backup.
@@ -105,63 +91,44 @@ func readBounded(name string) ([]byte, error) {
 // aboutBackup completes a command whose argument is the URL of a folder with
 // backups and whose flags name one of them.
 func aboutBackup(cmd *cobra.Command, do func(cmd *cobra.Command, c *admin.Client, q wire.BackupQuery) error) *cobra.Command {
-	var t target
 	var b of
+	b.flags(cmd.Flags())
 	cmd.Args = usage(cobra.ExactArgs(1))
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := t.client()
-		if err == nil {
-			err = b.read()
-		}
-		if err != nil {
+	return onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, args []string) error {
+		if err := b.read(); err != nil {
 			return err
 		}
 		b.From = args[0]
 		return do(cmd, c, b.BackupQuery)
-	}
-	t.flags(cmd.Flags())
-	b.flags(cmd.Flags())
-	return cmd
+	})
 }
 
 func newBackupVerify() *cobra.Command {
 	cmd := &cobra.Command{Use: "verify URL", Short: "read all of a backup and report damage"}
 	return aboutBackup(cmd, func(cmd *cobra.Command, c *admin.Client, q wire.BackupQuery) error {
-		begun, err := c.VerifyBackup(cmd.Context(), q)
-		if err != nil {
-			return err
-		}
-		return follow(cmd.Context(), c, begun, cmd.OutOrStdout())
+		id, err := c.VerifyBackup(cmd.Context(), q)
+		return follow(cmd, c, id, err)
 	})
 }
 
 func newBackupList() *cobra.Command {
-	var t target
-	cmd := &cobra.Command{
-		Use: "list URL", Short: "backups in a folder", Args: usage(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := t.client()
-			if err != nil {
-				return err
+	cmd := &cobra.Command{Use: "list URL", Short: "list the backups in a folder", Args: usage(cobra.ExactArgs(1))}
+	return onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, args []string) error {
+		list, err := c.Backups(cmd.Context(), wire.BackupQuery{From: args[0]})
+		if err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "NAME\tMADE\tBYTES\tVERSION")
+		for _, l := range list {
+			if l.Finished {
+				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", l.Name, l.Created.Format(time.RFC3339), l.Bytes, l.Version)
+			} else {
+				fmt.Fprintf(w, "%s\tunfinished\n", l.Name)
 			}
-			list, err := c.Backups(cmd.Context(), wire.BackupQuery{From: args[0]})
-			if err != nil {
-				return err
-			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "NAME\tMADE\tBYTES\tVERSION")
-			for _, l := range list {
-				if l.Finished {
-					fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", l.Name, l.Created.Format(time.RFC3339), l.Bytes, l.Version)
-				} else {
-					fmt.Fprintf(w, "%s\tunfinished\n", l.Name)
-				}
-			}
-			return w.Flush()
-		},
-	}
-	t.flags(cmd.Flags())
-	return cmd
+		}
+		return w.Flush()
+	})
 }
 
 func newBackupErasures() *cobra.Command {
@@ -177,7 +144,6 @@ func newBackupErasures() *cobra.Command {
 
 // newRestore returns the command that restores a backup.
 func newRestore() *cobra.Command {
-	var t target
 	var b of
 	var o wire.RestoreOrder
 	var erasures string
@@ -187,54 +153,47 @@ func newRestore() *cobra.Command {
 			"ids of subjects name their shard) and any number of nodes; or one gallery into a cluster that does not have\n" +
 			"it. Everything is verified before and compared afterwards. After a crash, give the same command again.\n" +
 			"Subjects erased since then stay erased, if newer backups in the folder or --erasures list them.",
-		Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if b.From == "" {
-				return &usageError{errors.New("--from is needed")}
-			}
-			if erasures != "" {
-				raw, err := readBounded(erasures)
-				if err != nil {
-					return err
-				}
-				if err := json.Unmarshal(raw, &o.Erasures); err != nil {
-					return fmt.Errorf("the list of erasures: %w", err)
-				}
-			}
-			c, err := t.client()
-			if err == nil {
-				err = b.read()
-			}
-			if err != nil {
-				return err
-			}
-			o.BackupQuery = b.BackupQuery
-			begun, err := c.Restore(cmd.Context(), o)
-			if err != nil {
-				return err
-			}
-			return follow(cmd.Context(), c, begun, cmd.OutOrStdout())
-		},
+		Args: usage(cobra.NoArgs), PreRunE: needFlags("from"),
 	}
-	t.flags(cmd.Flags())
 	b.flags(cmd.Flags())
 	cmd.Flags().StringVar(&b.From, "from", "", "URL of the folder of backups")
 	cmd.Flags().StringVar(&o.Gallery, "gallery", "", "only this gallery, by its name or id")
 	cmd.Flags().StringVar(&erasures, "erasures", "", "file with subjects that stay erased (facet backup erasures writes one)")
 	cmd.Flags().BoolVar(&o.WithErased, "with-erased", false, "also restore subjects that newer backups in the folder list as erased")
-	return cmd
+	return onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, _ []string) error {
+		if erasures != "" {
+			raw, err := readBounded(erasures)
+			if err == nil {
+				err = json.Unmarshal(raw, &o.Erasures)
+			}
+			if err != nil {
+				return fmt.Errorf("the list of erasures: %w", err)
+			}
+		}
+		if err := b.read(); err != nil {
+			return err
+		}
+		o.BackupQuery = b.BackupQuery
+		id, err := c.Restore(cmd.Context(), o)
+		return follow(cmd, c, id, err)
+	})
 }
 
-// follow waits for the started operation and prints its outcome.
-func follow(ctx context.Context, c *admin.Client, begun string, w io.Writer) error {
+// follow waits for the operation that a node has started under id, and prints its
+// outcome. err is the error of the start.
+func follow(cmd *cobra.Command, c *admin.Client, id string, err error) error {
+	if err != nil {
+		return err
+	}
+	ctx, w := cmd.Context(), cmd.OutOrStdout()
 	last := -1
 	for {
-		p, err := c.BackupProgress(ctx, begun)
+		p, err := c.BackupProgress(ctx, id)
 		if err != nil {
 			return err
 		}
 		switch {
-		case p.What == "" || p.ID != begun: // another node answers, with what it did itself
+		case p.What == "" || p.ID != id: // another node answers, with its own last operation
 			return errors.New("the node that did the work has stopped: give the same command again")
 		case p.Running && p.Done != last && p.Total > 0:
 			last = p.Done
@@ -260,12 +219,12 @@ func conclude(w io.Writer, p wire.BackupProgress) error {
 		_, err = fmt.Fprintf(w, "%s: %s is whole: %d events, %d bytes, manifest %x; %s\n",
 			p.What, p.Backup.Name, p.Backup.Events, p.Backup.Bytes, p.Backup.Digest[:8], took)
 	case p.Restored != nil:
-		since := "no newer backup tells who was erased since"
+		since := "no newer backup lists later erasures"
 		if p.Restored.Since != "" {
 			since = "compared with " + p.Restored.Since
 		}
 		if len(p.Restored.Sealed) > 0 {
-			since += "; newer, and not compared with, since other keys have sealed them: " + strings.Join(p.Restored.Sealed, ", ")
+			since += "; not compared with newer backups under other keys: " + strings.Join(p.Restored.Sealed, ", ")
 		}
 		_, err = fmt.Fprintf(w, "restore: %s: %d galleries, %d events, %d deleted entries, %d events of erased subjects left out (%s); %s\n",
 			p.Restored.Backup, p.Restored.Galleries, p.Restored.Active, p.Restored.Deleted, p.Restored.Erased, since, took)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,12 +14,7 @@ import (
 )
 
 func newBench() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "bench", Short: "measure how often the face engine is wrong", Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newBenchAccuracy(), newBenchIdentify())
-	return cmd
+	return newGroup(&cobra.Command{Use: "bench", Short: "measure how often the face engine is wrong"}, newBenchAccuracy(), newBenchIdentify())
 }
 
 func newBenchAccuracy() *cobra.Command {
@@ -26,24 +22,16 @@ func newBenchAccuracy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "accuracy",
 		Short: "false match and false non-match rates (1:1)",
-		Long: "Compare photographs of DIR, which holds a folder of them for each person, and tell the false match\n" +
+		Long: "Compare photographs of DIR, which holds a folder of them for each person, and print the false match\n" +
 			"rate (FMR) and the false non-match rate (FNMR) at thresholds, with 95 % intervals.\n\n" +
 			"--pairs FILE compares the pairs of a list in the format of LFW (pairs.txt);\n" +
 			"its photographs are DIR/NAME/NAME_0001.jpg. --pairs all compares every photograph with every other.\n" +
 			"The face nearest to the middle of a photograph is taken. One without a face is a failure to acquire.",
 		Args: usage(cobra.NoArgs),
 	}
-	benchFlags(cmd, &cfg)
 	cmd.Flags().StringVar(&cfg.Pairs, "pairs", bench.PairsAll, "file with a list of pairs, or all")
 	cmd.Flags().StringVar(&cfg.Report, "report", "", "Markdown page to write, with its plots in pictures/ beside it: all that can be measured")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := checkBench(&cfg); err != nil {
-			return &usageError{err}
-		}
-		cfg.Out = cmd.OutOrStdout()
-		return bench.Accuracy(cmd.Context(), cfg)
-	}
-	return cmd
+	return onPhotos(cmd, &cfg, bench.Accuracy)
 }
 
 func newBenchIdentify() *cobra.Command {
@@ -52,22 +40,14 @@ func newBenchIdentify() *cobra.Command {
 		Use:   "identify",
 		Short: "rates of searches in galleries of several sizes (1:N)",
 		Long: "Enrol the first photograph of each person of DIR in galleries of several sizes, search with all other\n" +
-			"ones, and tell how often the person is found, and how often somebody else is (FNIR, FPIR).",
+			"ones, and print how often the person is missed, and how often somebody else is found (FNIR, FPIR).",
 		Args: usage(cobra.NoArgs),
 	}
-	benchFlags(cmd, &cfg)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := checkBench(&cfg); err != nil {
-			return &usageError{err}
-		}
-		cfg.Out = cmd.OutOrStdout()
-		return bench.Identify(cmd.Context(), cfg)
-	}
-	return cmd
+	return onPhotos(cmd, &cfg, bench.Identify)
 }
 
-// benchFlags adds the flags that both commands have.
-func benchFlags(cmd *cobra.Command, cfg *bench.Config) {
+// onPhotos completes a command that measures cfg. It adds the flags that both have.
+func onPhotos(cmd *cobra.Command, cfg *bench.Config, measure func(context.Context, bench.Config) error) *cobra.Command {
 	assets := config.AssetsDefault()
 	cfg.Progress = os.Stderr
 	f := cmd.Flags()
@@ -78,6 +58,14 @@ func benchFlags(cmd *cobra.Command, cfg *bench.Config) {
 	f.StringVar(&cfg.Plot, "plot", "", "DET plot to write, .svg")
 	f.StringVar(&cfg.Source.Pack, "models", assets.Models, "folder with the model pack")
 	f.StringVar(&cfg.Source.ONNXRuntime, "onnxruntime", assets.ONNXRuntime, "ONNX Runtime's shared library")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := checkBench(cfg); err != nil {
+			return &usageError{err}
+		}
+		cfg.Out = cmd.OutOrStdout()
+		return measure(cmd.Context(), *cfg)
+	}
+	return cmd
 }
 
 func checkBench(cfg *bench.Config) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,18 +31,14 @@ const (
 )
 
 func newCluster() *cobra.Command {
-	cmd := &cobra.Command{
+	return newGroup(&cobra.Command{
 		Use: "cluster", Short: "a cluster of several machines: init, invite, join, status, renew, rotate",
 		Long: "Found a cluster on one machine, have others join it over the network, and renew their\n" +
 			"certificates and keys.\n\n" +
 			"  first machine    facet cluster init --serve\n" +
 			"                   facet cluster invite            (prints a token, and waits for machines)\n" +
 			"  other machines   facet cluster join TOKEN --serve",
-		Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newClusterInit(), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterRenew(), newClusterRotate())
-	return cmd
+	}, newClusterInit(), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterRenew(), newClusterRotate())
 }
 
 // machine contains the flags that describe the node of this machine.
@@ -73,12 +70,7 @@ func (m *machine) conclude(ctx context.Context, w io.Writer, made cluster.Made) 
 		_, err := fmt.Fprintf(w, "start it:  facet serve --config %s\n", made.Config)
 		return err
 	}
-	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	config.Flags(flags)
-	if err := flags.Parse([]string{"--" + config.FileFlag, made.Config}); err != nil {
-		return err
-	}
-	s, err := config.Load(flags, os.Environ())
+	s, err := config.LoadFile(made.Config, os.Environ())
 	if err != nil {
 		return err
 	}
@@ -148,8 +140,8 @@ func newClusterJoin() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "join TOKEN", Short: "make this machine a node of a cluster",
 		Long: "Make this machine a node of the cluster of a token (facet cluster invite). The keys of its\n" +
-			"certificates are made here and stay here. With - for TOKEN it is read from standard input, without one from\n" +
-			tokenVariable + ": other users of a machine see command lines.",
+			"certificates are made here and stay here. With - for TOKEN the token comes from standard input, without\n" +
+			"TOKEN from " + tokenVariable + ": other users of a machine can see command lines.",
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := tokenOf(args, cmd.InOrStdin())
@@ -186,137 +178,84 @@ func tokenOf(args []string, in io.Reader) (string, error) {
 }
 
 func newClusterStatus() *cobra.Command {
+	return newStatusOf("nodes with roles, certificates and keys, and warnings (facet status: groups and lag)", admin.WriteCluster)
+}
+
+// withAuthority completes a command that calls a cluster and needs its authority.
+func withAuthority(cmd *cobra.Command, run func(k cluster.Keeper, args []string) error) *cobra.Command {
 	var t target
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "status", Short: "nodes with roles, certificates and keys, and warnings (facet status: groups and lag)",
-		Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, s, err := t.status(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), s)
-			}
-			return admin.WriteCluster(cmd.OutOrStdout(), s)
-		},
-	}
 	t.flags(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	folder := cmd.Flags().String("authority", "", "folder with ca.key (default: the folder of the administrator's certificate)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		where, err := t.find()
+		if err != nil {
+			return err
+		}
+		a, err := authority.OpenAuthority(cmp.Or(*folder, filepath.Dir(where.Certificates)), "")
+		if err != nil {
+			return fmt.Errorf("%w: run this where the authority is, or name its folder with --authority", err)
+		}
+		c, err := admin.NewClient(where)
+		if err != nil {
+			return err
+		}
+		return run(cluster.Keeper{Authority: a, Client: c, Out: cmd.OutOrStdout()}, args)
+	}
 	return cmd
 }
 
-// keeper contains the flags of commands that need the authority.
-type keeper struct {
-	target
-	folder string
-}
-
-func (k *keeper) flags(f *pflag.FlagSet) {
-	k.target.flags(f)
-	f.StringVar(&k.folder, "authority", "", "folder with ca.key (default: the folder of the administrator's certificate)")
-}
-
-func (k *keeper) open(w io.Writer) (cluster.Keeper, error) {
-	where, err := k.find()
-	if err != nil {
-		return cluster.Keeper{}, err
-	}
-	if k.folder == "" {
-		k.folder = filepath.Dir(where.Certificates)
-	}
-	a, err := authority.OpenAuthority(k.folder, "")
-	if err != nil {
-		return cluster.Keeper{}, fmt.Errorf("%w: run this where the authority is, or name its folder with --authority", err)
-	}
-	c, err := admin.NewClient(where)
-	return cluster.Keeper{Authority: a, Client: c, Out: w}, err
-}
-
 func newClusterRenew() *cobra.Command {
-	var k keeper
 	cmd := &cobra.Command{
 		Use: "renew [NODE…]", Short: "give nodes new certificates, over the network and without a restart",
 		Long: "Give new certificates to the nodes that are named, or to all whose certificates are in the last third of\n" +
 			"their life. Each node makes its own keys; new connections use the new certificates at once, and those that\n" +
 			"are open stay open.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			kept, err := k.open(cmd.OutOrStdout())
-			if err != nil {
-				return err
-			}
-			return kept.Renew(cmd.Context(), args)
-		},
 	}
-	k.flags(cmd.Flags())
-	return cmd
+	return withAuthority(cmd, func(k cluster.Keeper, args []string) error { return k.Renew(cmd.Context(), args) })
 }
 
 func newClusterRotate() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "rotate", Short: "replace the key of gossip, the cluster's key, or the authority",
-		Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(
+	return newGroup(&cobra.Command{Use: "rotate", Short: "replace the key of gossip, the cluster's key, or the authority"},
 		newRotateRing(wire.RingGossip, "replace the key that encrypts gossip, without a pause",
 			"Replace the key that encrypts gossip: all nodes get a new one, then use it, then forget the old one."),
 		newRotateRing(wire.RingCluster, "replace the key that wraps the galleries' keys, without a pause",
-			"Replace the key that wraps the galleries' keys and those of applications and tenants: all nodes get a new\n"+
-				"one and use it, everything that the old one has wrapped is wrapped again, and the old key and what it has\n"+
-				"wrapped leave the disks. The galleries' own keys stay: who has a copy of the disk and the old key from before\n"+
-				"still has them. Backups that were made before need the old key: keep it as long as them. Copy the new one."),
+			"Replace the key that wraps the galleries' keys and those of applications and tenants. All nodes get a new\n"+
+				"key and use it. Everything that the old key has wrapped is wrapped again, and the disks forget the old key\n"+
+				"and its wrappings. The galleries' own keys stay: an earlier copy of a disk together with the old key still\n"+
+				"contains them. Earlier backups need the old key: keep it as long as them. Copy the new key."),
 		newRotateAuthority(),
 	)
-	return cmd
 }
 
 func newRotateRing(ring, short, long string) *cobra.Command {
-	var t target
 	cmd := &cobra.Command{
 		Use: ring, Short: short, Args: usage(cobra.NoArgs),
 		Long: long + "\nThe key files of the nodes are rewritten. All nodes must answer; after an interruption give the command again.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := t.client()
-			if err != nil {
-				return err
-			}
-			a, err := c.Rotate(cmd.Context(), ring)
-			if err != nil {
-				return fmt.Errorf("rotate the %s key: %w", ring, err)
-			}
-			out := cmd.OutOrStdout()
-			if a.Resumed {
-				fmt.Fprintln(out, "an earlier rotation was completed")
-			}
-			if ring == wire.RingCluster {
-				fmt.Fprintf(out, "%d secrets were wrapped again; keep a copy of the new key\n", a.Rewrapped)
-			}
-			_, err = fmt.Fprintf(out, "%s key %s is in use on %d nodes, and no other\n", ring, a.Key.ID, a.Nodes)
-			return err
-		},
 	}
-	t.flags(cmd.Flags())
-	return cmd
+	return onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, _ []string) error {
+		a, err := c.Rotate(cmd.Context(), ring)
+		if err != nil {
+			return fmt.Errorf("rotate the %s key: %w", ring, err)
+		}
+		out := cmd.OutOrStdout()
+		if a.Resumed {
+			fmt.Fprintln(out, "an earlier rotation was completed")
+		}
+		if ring == wire.RingCluster {
+			fmt.Fprintf(out, "%d secrets were wrapped again; keep a copy of the new key\n", a.Rewrapped)
+		}
+		_, err = fmt.Fprintf(out, "%s key %s is in use on %d nodes, and no other\n", ring, a.Key.ID, a.Nodes)
+		return err
+	})
 }
 
 func newRotateAuthority() *cobra.Command {
-	var k keeper
 	cmd := &cobra.Command{
 		Use: "authority", Short: "replace the authority that issues certificates, in three steps",
 		Long: "Replace the authority that issues certificates. Each call takes one of three steps: all nodes trust the old\n" +
 			"and the new one; all get certificates of the new one; all forget the old one. Clients that check nodes with\n" +
 			"ca.pem need the new file after the first step and before the second.",
 		Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			kept, err := k.open(cmd.OutOrStdout())
-			if err != nil {
-				return err
-			}
-			return kept.Replace(cmd.Context())
-		},
 	}
-	k.flags(cmd.Flags())
-	return cmd
+	return withAuthority(cmd, func(k cluster.Keeper, _ []string) error { return k.Replace(cmd.Context()) })
 }

@@ -19,15 +19,12 @@ var samplePhoto = filepath.Join("face_recognition", "obama.jpg")
 func newModels() *cobra.Command {
 	assets := config.AssetsDefault()
 	packs := filepath.Dir(assets.Models)
-	cmd := &cobra.Command{
-		Use: "models", Short: "packs of face models: list, describe, check, calibrate",
-		Long: "A pack is a folder with a manifest and the models that it names. PACK is a folder's name in the folder\n" +
-			"of packs, or a path.",
-		Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.PersistentFlags().StringVar(&packs, "packs", packs, "folder of packs")
-	cmd.AddCommand(
+	cmd := newGroup(
+		&cobra.Command{
+			Use: "models", Short: "packs of face models: list, describe, check, calibrate",
+			Long: "A pack is a folder with a manifest and the models that it names. PACK is a folder's name in the folder\n" +
+				"of packs, or a path.",
+		},
 		&cobra.Command{
 			Use: "list", Short: "list the packs", Args: usage(cobra.NoArgs),
 			RunE: func(cmd *cobra.Command, _ []string) error { return models.List(cmd.OutOrStdout(), packs) },
@@ -40,6 +37,7 @@ func newModels() *cobra.Command {
 		},
 		newModelsVerify(assets, &packs), newModelsCalibrate(assets, &packs),
 	)
+	cmd.PersistentFlags().StringVar(&packs, "packs", packs, "folder of packs")
 	return cmd
 }
 
@@ -81,9 +79,9 @@ func newModelsCalibrate(assets config.Assets, packs *string) *cobra.Command {
 	c := models.Calibration{Progress: os.Stderr}
 	cmd := &cobra.Command{
 		Use: "calibrate PACK", Short: "fit the scores of a pack to photographs of many persons",
-		Long: "Compare the photographs of DIR, which holds a folder of them for each person, fit which cosine has which\n" +
-			"score, so that 4000, 5000, 6000, 7000 and 8000 stand for false match rates of 1e-2 to 1e-6, and test fits\n" +
-			"on one half of the persons on those of the other half.",
+		Long: "Compare the photographs of DIR, which holds a folder of them for each person, and fit the map from cosines\n" +
+			"to scores, so that 4000, 5000, 6000, 7000 and 8000 stand for false match rates of 1e-2 to 1e-6. A fit on\n" +
+			"each half of the persons is tested on the other half.",
 		Args: usage(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if c.Images == "" {

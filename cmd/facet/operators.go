@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +19,7 @@ import (
 	"facet/node/wire"
 )
 
-// target contains the flags that name a cluster: see client.
+// target contains the flags that name a cluster.
 type target struct {
 	dir          string
 	profile      string
@@ -40,14 +39,6 @@ func (t *target) flags(f *pflag.FlagSet) {
 	f.StringVar(&t.dir, "dir", devDir, "folder of a cluster of facet dev")
 	f.StringSliceVar(&t.addresses, "admin", nil, "admin addresses of a cluster's nodes, host:port, instead of a profile")
 	f.StringVar(&t.certificates, "certificates", "", "folder with ca.pem, admin.pem and admin.key (or the read-only status.pem and status.key), with --admin")
-}
-
-func (t *target) client() (*admin.Client, error) {
-	where, err := t.find()
-	if err != nil {
-		return nil, err
-	}
-	return admin.NewClient(where)
 }
 
 // find returns the first of these that exists: --admin and --certificates,
@@ -90,80 +81,50 @@ func profileTarget(name string) (admin.Target, error) {
 	return p.Target(), err
 }
 
-// status returns the state of the cluster, and the client for further requests.
-func (t *target) status(ctx context.Context) (*admin.Client, wire.Status, error) {
-	c, err := t.client()
-	if err != nil {
-		return nil, wire.Status{}, err
-	}
-	s, err := c.Status(ctx)
-	return c, s, err
-}
-
 func newTenant() *cobra.Command {
-	cmd := &cobra.Command{Use: "tenant", Short: "tenants and their access keys", Args: usage(cobra.NoArgs)}
-	var t target
-	var asJSON bool
 	create := &cobra.Command{
 		Use:   "create NAME",
 		Short: "create a tenant and its first access key; the secret is shown once",
 		Args:  usage(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := t.client()
-			if err != nil {
-				return err
-			}
-			keys, err := c.CreateTenant(cmd.Context(), args[0])
-			if err != nil {
-				return fmt.Errorf("create tenant: %w", err)
-			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), keys)
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "tenant      %s (%s)\naccess key  %s\nsecret key  %s\n",
-				keys.Name, keys.Tenant, keys.AccessKey, keys.SecretKey)
-			return err
-		},
 	}
-	t.flags(create.Flags())
-	create.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.AddCommand(create)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	return cmd
+	asJSON := jsonFlag(create)
+	onCluster(create, func(cmd *cobra.Command, c *admin.Client, args []string) error {
+		keys, err := c.CreateTenant(cmd.Context(), args[0])
+		if err != nil {
+			return fmt.Errorf("create tenant: %w", err)
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), keys)
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "tenant      %s (%s)\naccess key  %s\nsecret key  %s\n",
+			keys.Name, keys.Tenant, keys.AccessKey, keys.SecretKey)
+		return err
+	})
+	return newGroup(&cobra.Command{Use: "tenant", Short: "tenants and their access keys"}, create)
 }
 
 func newStatus() *cobra.Command {
-	var t target
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "nodes, groups, leaders, lag and warnings",
-		Args:  usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, s, err := t.status(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), s)
-			}
-			return admin.Write(cmd.OutOrStdout(), s)
-		},
-	}
-	t.flags(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	return cmd
+	return newStatusOf("nodes, groups, leaders, lag and warnings", admin.Write)
+}
+
+// newStatusOf returns a command that prints the cluster's status with write, or as
+// JSON.
+func newStatusOf(short string, write func(io.Writer, wire.Status) error) *cobra.Command {
+	cmd := &cobra.Command{Use: "status", Short: short, Args: usage(cobra.NoArgs)}
+	asJSON := jsonFlag(cmd)
+	return onStatus(cmd, func(cmd *cobra.Command, _ *admin.Client, s wire.Status, _ []string) error {
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), s)
+		}
+		return write(cmd.OutOrStdout(), s)
+	})
 }
 
 func newCerts() *cobra.Command {
-	cmd := &cobra.Command{
+	return newGroup(&cobra.Command{
 		Use:   "certs",
 		Short: "certificates and keys by hand, for machines that can't reach the authority (else: facet cluster)",
-		Args:  usage(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newCertsInit(), newCertsIssue())
-	return cmd
+	}, newCertsInit(), newCertsIssue())
 }
 
 func newCertsInit() *cobra.Command {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,73 +21,48 @@ const placesPause = time.Second
 
 // newNode returns the commands about the nodes of a cluster.
 func newNode() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "node", Short: "nodes of a cluster: list, drain, activate, remove, replace",
-		Long: "Nodes of a cluster, by name or id. A node that stops, restarts or dies keeps its replicas for a while;\n" +
-			"only these commands move them away at once. A node joins by being started with --seeds.",
-		Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(
+	return newGroup(
+		&cobra.Command{
+			Use: "node", Short: "nodes of a cluster: list, drain, activate, remove, replace",
+			Long: "Nodes of a cluster, by name or id. A node that stops, restarts or dies keeps its replicas for a while;\n" +
+				"only these commands move them away at once. A node joins by being started with --seeds.",
+		},
 		newNodeList(),
 		newNodeOrder("drain NODE", "move a node's replicas to others; it stays in the cluster", wire.StateDraining),
 		newNodeOrder("activate NODE", "give a drained node its share again", wire.StateActive),
 		newNodeOrder("remove NODE", "take a node out for good; drain it first if it runs", wire.StateRemoved),
 		newNodeOrder("replace NODE HEIR", "drain a node onto another one", wire.StateDraining),
 	)
-	return cmd
 }
 
 func newNodeList() *cobra.Command {
-	var t target
-	cmd := &cobra.Command{
-		Use: "list", Short: "nodes with their state and load", Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, s, err := t.status(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return admin.WriteNodes(cmd.OutOrStdout(), s)
-		},
-	}
-	t.flags(cmd.Flags())
-	return cmd
+	cmd := &cobra.Command{Use: "list", Short: "nodes with their state and load", Args: usage(cobra.NoArgs)}
+	return onStatus(cmd, func(cmd *cobra.Command, _ *admin.Client, s wire.Status, _ []string) error {
+		return admin.WriteNodes(cmd.OutOrStdout(), s)
+	})
 }
 
 func newNodeOrder(use, short, state string) *cobra.Command {
-	var t target
 	var force, wait bool
-	args := 1
-	if use == "replace NODE HEIR" {
-		args = 2
-	}
-	cmd := &cobra.Command{
-		Use: use, Short: short, Args: usage(cobra.ExactArgs(args)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, s, err := t.status(cmd.Context())
-			if err != nil {
-				return err
-			}
-			order := wire.Order{State: state, Force: force}
-			for i, to := range []*id.Node{&order.Node, &order.Heir}[:len(args)] {
-				if *to, err = nodeOf(s, args[i]); err != nil {
-					return err
-				}
-			}
-			if err := c.OrderNode(cmd.Context(), order); err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "node %s is %s\n", args[0], state)
-			if !wait {
-				return nil
-			}
-			return settle(cmd.Context(), c, cmd.OutOrStdout())
-		},
-	}
-	t.flags(cmd.Flags())
+	cmd := &cobra.Command{Use: use, Short: short, Args: usage(cobra.ExactArgs(strings.Count(use, " ")))}
 	cmd.Flags().BoolVar(&force, "force", false, "even if shards then have fewer replicas, or the node still has some")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until all moves are done")
-	return cmd
+	return onStatus(cmd, func(cmd *cobra.Command, c *admin.Client, s wire.Status, args []string) (err error) {
+		order := wire.Order{State: state, Force: force}
+		for i, to := range []*id.Node{&order.Node, &order.Heir}[:len(args)] {
+			if *to, err = nodeOf(s, args[i]); err != nil {
+				return err
+			}
+		}
+		if err := c.OrderNode(cmd.Context(), order); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "node %s is %s\n", args[0], state)
+		if !wait {
+			return nil
+		}
+		return settle(cmd.Context(), c, cmd.OutOrStdout())
+	})
 }
 
 // nodeOf returns the node with this name or id.
@@ -109,103 +85,78 @@ func nodeOf(s wire.Status, text string) (id.Node, error) {
 
 // newShard returns the commands about the shards of a cluster.
 func newShard() *cobra.Command {
-	cmd := &cobra.Command{
+	return newGroup(&cobra.Command{
 		Use: "shard", Short: "shards of a cluster: list, move, balance",
 		Long: "Shards of a cluster. The cluster spreads replicas and leaders evenly by itself, zones first, a few moves at a time.",
-		Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newShardList(), newShardMove(), newShardBalance())
-	return cmd
+	}, newShardList(), newShardMove(), newShardBalance())
 }
 
 func newShardList() *cobra.Command {
-	var t target
-	cmd := &cobra.Command{
-		Use: "list", Short: "shards with their leaders, replicas and moves", Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, s, err := t.status(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if err := admin.WriteGroups(cmd.OutOrStdout(), s); err != nil {
-				return err
-			}
-			return admin.WriteMoves(cmd.OutOrStdout(), s)
-		},
-	}
-	t.flags(cmd.Flags())
-	return cmd
+	cmd := &cobra.Command{Use: "list", Short: "shards with their leaders, replicas and moves", Args: usage(cobra.NoArgs)}
+	return onStatus(cmd, func(cmd *cobra.Command, _ *admin.Client, s wire.Status, _ []string) error {
+		if err := admin.WriteGroups(cmd.OutOrStdout(), s); err != nil {
+			return err
+		}
+		return admin.WriteMoves(cmd.OutOrStdout(), s)
+	})
 }
 
 func newShardMove() *cobra.Command {
-	var t target
+	var order wire.ShardOrder
 	var from, to string
 	var wait bool
-	cmd := &cobra.Command{
-		Use: "move SHARD", Short: "move a replica of a shard to another node", Args: usage(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			number, err := strconv.ParseUint(args[0], 10, 16)
-			if err != nil || number == 0 {
-				return &usageError{fmt.Errorf("%q is not the number of a shard", args[0])}
-			}
-			if from == "" || to == "" {
-				return &usageError{errors.New("--from and --to are needed")}
-			}
-			c, s, err := t.status(cmd.Context())
-			if err != nil {
-				return err
-			}
-			order := wire.ShardOrder{Shard: id.Shard(number)}
-			if order.From, err = nodeOf(s, from); err != nil {
-				return err
-			}
-			if order.To, err = nodeOf(s, to); err != nil {
-				return err
-			}
-			if err := c.OrderShard(cmd.Context(), order); err != nil {
-				return err
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "shard %d moves from %s to %s\n", number, from, to)
-			if !wait {
-				return nil
-			}
-			return settle(cmd.Context(), c, cmd.OutOrStdout())
-		},
-	}
-	t.flags(cmd.Flags())
+	cmd := &cobra.Command{Use: "move SHARD", Short: "move a replica of a shard to another node", Args: usage(cobra.ExactArgs(1))}
 	cmd.Flags().StringVar(&from, "from", "", "node that has the replica, by name or id; needed")
 	cmd.Flags().StringVar(&to, "to", "", "node that gets it; needed")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the move is done")
-	return cmd
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error {
+		number, err := strconv.ParseUint(args[0], 10, 16)
+		if err != nil || number == 0 {
+			return &usageError{fmt.Errorf("%q is not the number of a shard", args[0])}
+		}
+		if from == "" || to == "" {
+			return &usageError{errors.New("--from and --to are needed")}
+		}
+		order.Shard = id.Shard(number)
+		return nil
+	}
+	return onStatus(cmd, func(cmd *cobra.Command, c *admin.Client, s wire.Status, _ []string) (err error) {
+		if order.From, err = nodeOf(s, from); err != nil {
+			return err
+		}
+		if order.To, err = nodeOf(s, to); err != nil {
+			return err
+		}
+		if err := c.OrderShard(cmd.Context(), order); err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "shard %d moves from %s to %s\n", order.Shard, from, to)
+		if !wait {
+			return nil
+		}
+		return settle(cmd.Context(), c, cmd.OutOrStdout())
+	})
 }
 
 func newShardBalance() *cobra.Command {
-	var t target
 	var only bool
 	cmd := &cobra.Command{
 		Use: "balance", Short: "show the plan by which the cluster balances itself, and its moves until they are done",
 		Long: "Show the plan by which the cluster balances itself, and its moves until they are done. It starts no move: the\n" +
 			"cluster carries the plan out by itself, a few shards at a time.",
 		Args: usage(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := t.client()
-			if err != nil {
-				return err
-			}
-			p, err := c.Plan(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if err := admin.WritePlan(cmd.OutOrStdout(), p); err != nil || only {
-				return err
-			}
-			return settle(cmd.Context(), c, cmd.OutOrStdout())
-		},
 	}
-	t.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&only, "plan", false, "show the plan and don't wait")
-	return cmd
+	return onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, _ []string) error {
+		p, err := c.Plan(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if err := admin.WritePlan(cmd.OutOrStdout(), p); err != nil || only {
+			return err
+		}
+		return settle(cmd.Context(), c, cmd.OutOrStdout())
+	})
 }
 
 // settle prints the moves until there have been none for a few checks.

@@ -73,10 +73,7 @@ func deleteEvent(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if err := c.service.UnregisterEvent(ctx, c.access, subject, event); err != nil {
-		return answer{}, err
-	}
-	return answer{status: fasthttp.StatusNoContent}, nil
+	return answer{status: fasthttp.StatusNoContent}, c.service.UnregisterEvent(ctx, c.access, subject, event)
 }
 
 // enrolment reads a write to the subject that the path names first.
@@ -111,12 +108,8 @@ func (c *call) registered(status int, r router.Registered, err error) (answer, e
 	return answer{status, text}, nil
 }
 
-// parseEvent parses an event's id. A malformed id can't exist, so it gets the same
-// 404 as an unknown one (D10).
+// parseEvent parses an event's id.
 func parseEvent(text string) (id.Event, error) {
-	u, err := id.Parse(text)
-	if err != nil {
-		return id.Event{}, notFound("", "Event not found.")
-	}
-	return id.Event{UUID: u}, nil
+	u, err := parseID(text, "", "Event not found.")
+	return id.Event{UUID: u}, err
 }

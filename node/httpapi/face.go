@@ -76,10 +76,7 @@ func postVerify(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	verified, err := c.service.VerifyFace(ctx, face, probe)
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{fasthttp.StatusOK, verifiedBody{Score: verified.Score}}, nil
+	return answer{fasthttp.StatusOK, verifiedBody{Score: verified.Score}}, err
 }
 
 // readVerify reads the body of a verification. It checks the API key when the body

@@ -59,10 +59,7 @@ func postBulk(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	batch, err := c.service.BulkRegister(ctx, router.BulkRegistration{Access: c.access, Write: w, Items: items})
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{fasthttp.StatusOK, batchBody{batch.String()}}, nil
+	return answer{fasthttp.StatusOK, batchBody{batch.String()}}, err
 }
 
 // getBulk serves GET jobs/bulkregister/{batchId} with the paging id in the path or
@@ -76,9 +73,9 @@ func getBulk(ctx context.Context, c *call) (answer, error) {
 	if len(c.parameters) == 2 && c.parameters[1] != "" {
 		page = c.parameters[1]
 	}
-	u, err := id.Parse(c.parameters[0])
-	if err != nil { // it can't exist
-		return answer{}, notFound("", "The gallery has no such job.")
+	u, err := parseID(c.parameters[0], "", "The gallery has no such job.")
+	if err != nil {
+		return answer{}, err
 	}
 	if len(page) > pathIDMax {
 		return answer{}, invalid("", "This is no paging id of the job.")

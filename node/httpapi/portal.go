@@ -90,10 +90,7 @@ func patchGallery(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	changed, err := c.service.UpdateGallery(ctx, c.key.Tenant, w, gallery, p)
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{fasthttp.StatusOK, wireGallery(changed)}, nil
+	return answer{fasthttp.StatusOK, wireGallery(changed)}, err
 }
 
 // deleteGallery serves DELETE galleries/{galleryId}. It also deletes the gallery's
@@ -128,19 +125,13 @@ func postApplications(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	made, err := c.service.CreateApplication(ctx, c.key.Tenant, w, a)
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{fasthttp.StatusOK, wireApplication(made)}, nil
+	return answer{fasthttp.StatusOK, wireApplication(made)}, err
 }
 
 // getApplications serves GET applications.
 func getApplications(ctx context.Context, c *call) (answer, error) {
 	list, err := c.service.Applications(ctx, c.key.Tenant)
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{fasthttp.StatusOK, applicationsBody{wireLines(list)}}, nil
+	return answer{fasthttp.StatusOK, applicationsBody{wireLines(list)}}, err
 }
 
 // getApplication serves GET applications/{applicationId}.
@@ -150,10 +141,7 @@ func getApplication(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	a, err := c.service.Application(ctx, c.key.Tenant, application)
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{fasthttp.StatusOK, wireApplication(a)}, nil
+	return answer{fasthttp.StatusOK, wireApplication(a)}, err
 }
 
 // patchApplication serves PATCH applications/{applicationId}. A missing member
@@ -182,10 +170,7 @@ func patchApplication(ctx context.Context, c *call) (answer, error) {
 		return answer{}, err
 	}
 	changed, err := c.service.UpdateApplication(ctx, c.key.Tenant, w, application, p)
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{fasthttp.StatusOK, wireApplication(changed)}, nil
+	return answer{fasthttp.StatusOK, wireApplication(changed)}, err
 }
 
 // deleteApplication serves DELETE applications/{applicationId}.
@@ -197,23 +182,16 @@ func deleteApplication(ctx context.Context, c *call) (answer, error) {
 	return answer{status: fasthttp.StatusNoContent}, c.service.DeleteApplication(ctx, c.key.Tenant, application)
 }
 
-// parseGallery parses a gallery's id. A malformed id counts as unknown (D10).
+// parseGallery parses a gallery's id.
 func parseGallery(text string) (id.Gallery, error) {
-	u, err := id.Parse(text)
-	if err != nil {
-		return id.Gallery{}, notFound("", "Gallery not found.")
-	}
-	return id.Gallery{UUID: u}, nil
+	u, err := parseID(text, "", "Gallery not found.")
+	return id.Gallery{UUID: u}, err
 }
 
-// parseApplication parses an application's id. A malformed id counts as unknown
-// (D10).
+// parseApplication parses an application's id.
 func parseApplication(text string) (id.Application, error) {
-	u, err := id.Parse(text)
-	if err != nil {
-		return id.Application{}, notFound("", "Application not found.")
-	}
-	return id.Application{UUID: u}, nil
+	u, err := parseID(text, "", "Application not found.")
+	return id.Application{UUID: u}, err
 }
 
 // present reads the member name of o. It returns nil when the member is missing.

@@ -45,8 +45,8 @@ type call struct {
 // lost a hit.
 const headerSearchBound = "Facet-Search-Bound"
 
-// answer is what a handler returns. A nil body is none, a rawBody is sent as it is,
-// every other body is sent as JSON.
+// answer is the answer of a handler. It counts only without an error. A nil body is
+// none, a rawBody is sent as it is, every other body is sent as JSON.
 type answer struct {
 	status int
 	body   any

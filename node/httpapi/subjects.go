@@ -39,10 +39,7 @@ func deleteSubject(ctx context.Context, c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if err := c.service.Unregister(ctx, c.access, subject); err != nil {
-		return answer{}, err
-	}
-	return answer{status: fasthttp.StatusNoContent}, nil
+	return answer{status: fasthttp.StatusNoContent}, c.service.Unregister(ctx, c.access, subject)
 }
 
 // getSubjects serves GET subjects: query start, length and dir.
@@ -93,14 +90,20 @@ func wholeParameter(all map[string]string, name string, b bounds, absent int) (i
 	return int(n), nil
 }
 
-// parseSubject parses a subject's id. A malformed id can't exist, so it gets the
-// same 404 as an unknown one (D10).
+// parseSubject parses a subject's id.
 func parseSubject(text string) (id.Subject, error) {
+	u, err := parseID(text, router.ReasonSubjectNotFound, "Subject not found.")
+	return id.Subject{UUID: u}, err
+}
+
+// parseID parses an id in a path. A malformed id can't exist, so it gets the same 404
+// as an unknown one (D10).
+func parseID(text, reason, message string) (id.UUID, error) {
 	u, err := id.Parse(text)
 	if err != nil {
-		return id.Subject{}, notFound(router.ReasonSubjectNotFound, "Subject not found.")
+		return u, notFound(reason, message)
 	}
-	return id.Subject{UUID: u}, nil
+	return u, nil
 }
 
 // write returns the identity of the request as a write (D8): its Idempotency-Key,

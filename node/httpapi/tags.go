@@ -15,10 +15,7 @@ import (
 // getTags serves GET tags: the names in order of creation.
 func getTags(ctx context.Context, c *call) (answer, error) {
 	names, err := c.service.Tags(ctx, c.access)
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{fasthttp.StatusOK, append([]string{}, names...)}, nil
+	return answer{fasthttp.StatusOK, append([]string{}, names...)}, err
 }
 
 // postTag serves POST tags/{name}. It ignores the body.

@@ -8,24 +8,27 @@ import (
 	"facet/raftfsm"
 )
 
-// Groups are the Raft groups, as this node knows them.
+// Groups finds the Raft groups that this node knows.
 type Groups interface {
 	// Group returns the group's replica on this node.
 	Group(id.Shard) (*raftfsm.Group, bool)
-	// Members returns the members that may hold the group, this node or not.
+	// Members returns the members that may have a replica of the group, this node
+	// included.
 	Members(id.Shard) []id.Member
 }
 
 // Peers reaches other nodes.
 type Peers interface {
 	Self() id.Member
-	// Call has the peer's Caller.Serve carry out method. Its error is Unreachable's
-	// when no answer came, or what DecodeFault makes of the peer's error.
+	// Call makes the peer's Caller.Serve carry out method. It returns an error of
+	// Unreachable when no answer came, and otherwise the decoded error of the peer
+	// (DecodeFault).
 	Call(ctx context.Context, to id.Member, method string, body []byte) ([]byte, error)
 }
 
-// Caller carries out methods at the leader or at a replica of a group, here or at a
-// peer, and serves them to peers. H is what a method works with on its node.
+// Caller carries out methods at the leader or at a replica of a group, on this node
+// or on a peer, and serves them to peers. H is the type that methods work with on
+// their node.
 type Caller[H any] struct {
 	host    H
 	groups  Groups

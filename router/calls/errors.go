@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Kind is what went wrong with a request, as its caller must tell it apart.
+// Kind classifies an error for the caller of a request.
 type Kind uint8
 
 // The kinds of error that a Router method returns within an *Error. Any other
 // error of a Router method is a fault of the service.
 const (
-	// InvalidRequest: the caller's request can't be carried out as it is.
+	// InvalidRequest: the request can't be carried out as it is.
 	InvalidRequest Kind = iota + 1
-	// Duplicate: the thing exists; the identifier is in the message.
+	// Duplicate: the thing exists already. The message contains its id.
 	Duplicate
 	// Timeout: the deadline passed, or a shard gave no answer in time.
 	Timeout
@@ -24,46 +24,47 @@ const (
 	PoorQuality
 	// MultipleFaces: several faces where only one is permitted.
 	MultipleFaces
-	// NotFound: what the path or body names does not exist for this tenant.
+	// NotFound: the tenant has nothing with the id or name in the path or body.
 	NotFound
-	// NotVerified: the comparison stayed below the verify threshold; Score is set.
+	// NotVerified: the score is below the verify threshold. Score is set.
 	NotVerified
 	// Forbidden: the API key is missing, unknown or another tenant's, or the role
-	// of the access key does not suffice.
+	// of the access key does not permit the operation.
 	Forbidden
-	// Busy: a limit on work in progress is reached; RetryAfter is set.
+	// Busy: a limit on work in progress is reached. RetryAfter is set.
 	Busy
-	// Unavailable: a group has no leader or no quorum; RetryAfter is set.
+	// Unavailable: a group has no leader or no quorum. RetryAfter is set.
 	Unavailable
-	// Outdated: this node's view of a gallery is older than a shard's. It stays
-	// between nodes.
+	// Outdated: this node's view of a gallery is older than the shard's. Only nodes
+	// see this kind.
 	Outdated
-	// Insufficient: a node has no memory or disk for more events; RetryAfter is set.
+	// Insufficient: a node has no memory or disk for more events. RetryAfter is
+	// set.
 	Insufficient
 )
 
-// Error is an error that the caller of the service is told about.
+// Error is an error whose message the client sees.
 type Error struct {
 	Kind Kind
-	// Message is a sentence for people; it holds no secret and no path.
+	// Message is a sentence for people. It contains no secret and no path.
 	Message string
-	// Reason is a word for programs that never changes, or empty.
+	// Reason is a stable word for programs, or empty.
 	Reason string
-	// Score is the score of a comparison that was NotVerified.
+	// Score is the score of a comparison that is NotVerified.
 	Score int
-	// RetryAfter says when a retry makes sense (Busy, Unavailable, Insufficient).
+	// RetryAfter is how long the client should wait before a retry.
 	RetryAfter time.Duration
 }
 
-// Error gives the message.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Errorf makes an *Error.
+// Errorf returns an *Error.
 func Errorf(kind Kind, reason, format string, args ...any) *Error {
 	return &Error{Kind: kind, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// KindOf gives the kind of err, or 0 for a fault of the service.
+// KindOf returns the kind of err, or 0 for a fault of the service.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind

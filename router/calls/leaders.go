@@ -8,8 +8,8 @@ import (
 	"facet/internal/id"
 )
 
-// leaders remembers which member led each group when last heard of. What it holds
-// is a hint: a member that does not lead says so.
+// leaders remembers which member last led each group. It is a hint: a member that
+// does not lead says so.
 type leaders struct {
 	groups Groups
 	self   id.Member
@@ -23,8 +23,8 @@ func newLeaders(groups Groups, self id.Member) *leaders {
 	return &leaders{groups: groups, self: self, hint: map[id.Shard]id.Member{}}
 }
 
-// guess gives the member to try for group at the try-th try. A group that lives
-// here knows best; then comes the hint, then the group's members in turn.
+// guess returns the member to call for group at the given try. It prefers the view
+// of this node's replica, then the hint, then the group's members in turn.
 func (l *leaders) guess(group id.Shard, try int) (id.Member, bool) {
 	if g, ok := l.groups.Group(group); ok {
 		if m, ok := g.Leader(); ok {
@@ -44,9 +44,9 @@ func (l *leaders) guess(group id.Shard, try int) (id.Member, bool) {
 	return members[try%len(members)], true
 }
 
-// changed gives a channel that is closed when the replica of group on this node hears
-// of another leader, or of none; nil where there is no replica. Who waits for a leader
-// that is being elected goes on with the first word of it.
+// changed returns a channel that is closed when this node's replica of group learns
+// of another leader, or of none. A request that waits for an election then
+// continues at once. It returns nil when there is no replica here.
 func (l *leaders) changed(group id.Shard) <-chan struct{} {
 	if g, ok := l.groups.Group(group); ok {
 		return g.LeaderChanged()
@@ -54,9 +54,9 @@ func (l *leaders) changed(group id.Shard) <-chan struct{} {
 	return nil
 }
 
-// watch calls lost when the replica of group on this node follows another leader
-// than member: a paused leader would hold the request for attemptMax. It looks
-// until ctx ends, from watchPause on: most requests are done by then, and stop.
+// watch calls lost when this node's replica of group follows another leader than
+// member. Otherwise a paused leader would hold the request for attemptMax. watch
+// checks until ctx ends. It starts after watchPause, when most requests are done.
 func (l *leaders) watch(ctx context.Context, group id.Shard, member id.Member, lost func()) (stop func() bool) {
 	g, ok := l.groups.Group(group)
 	if !ok || member == l.self {
@@ -69,20 +69,20 @@ func (l *leaders) watch(ctx context.Context, group id.Shard, member id.Member, l
 				lost()
 				return
 			}
-			_ = sleep(ctx, watchPause, changed) // ends with ctx, which the loop looks at
+			_ = sleep(ctx, watchPause, changed) // the loop checks ctx
 		}
 	}).Stop
 }
 
-// confirm notes that member answered as the leader of group.
+// confirm records that member answered as the leader of group.
 func (l *leaders) confirm(group id.Shard, member id.Member) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.hint[group] = member
 }
 
-// learn notes that member answered err. again tells whether a retry makes sense,
-// elsewhere that the answer named another member to ask.
+// learn records that member answered err. again reports whether a retry may
+// succeed. elsewhere reports that the answer named another member.
 func (l *leaders) learn(group id.Shard, member id.Member, err error) (again, elsewhere bool) {
 	leader, again := retryable(err)
 	if !again {

@@ -11,12 +11,13 @@ import (
 	"facet/raftfsm"
 )
 
-// errUnreachable says that a peer gave no answer: the request may or may not have
-// been carried out.
+// errUnreachable is returned when a peer gave no answer. It may or may not have
+// carried out the request.
 var errUnreachable = errors.New("router: peer did not answer")
 
-// Method is one request between nodes: its name on the wire and what the leader
-// of the group does. run answers *raftfsm.NotLeaderError where it does not lead.
+// Method is one request between nodes. Name is its name on the wire. Run carries it
+// out on a node with a replica of the group. It returns a *raftfsm.NotLeaderError
+// where only the leader may answer and the node is not the leader.
 type Method[H, Q, A any] struct {
 	Name string
 	Run  func(ctx context.Context, host H, group id.Shard, q Q) (A, error)
@@ -26,11 +27,11 @@ type Method[H, Q, A any] struct {
 type Envelope[Q any] struct {
 	Group id.Shard `cbor:"1,keyasint"`
 	Query Q        `cbor:"2,keyasint"`
-	// Request is the id of the client's request that this one is a part of, for logs.
+	// Request is the id of the client's request, for logs.
 	Request string `cbor:"3,keyasint,omitempty"`
 }
 
-// Open reads the bytes of a request between nodes.
+// Open decodes a request between nodes.
 func Open[Q any](body []byte) (e Envelope[Q], err error) {
 	err = wireDec.Unmarshal(body, &e)
 	return e, err
@@ -39,9 +40,9 @@ func Open[Q any](body []byte) (e Envelope[Q], err error) {
 // Handler carries out one method on encoded bytes.
 type Handler[H any] func(ctx context.Context, c *Caller[H], body []byte) ([]byte, error)
 
-// Serves returns the name of m and its handler, for the table that New takes.
-func Serves[H, Q, A any](m Method[H, Q, A]) (string, Handler[H]) {
-	return m.Name, func(ctx context.Context, c *Caller[H], body []byte) ([]byte, error) {
+// Add adds m to the table of methods that New takes.
+func Add[H, Q, A any](table map[string]Handler[H], m Method[H, Q, A]) {
+	table[m.Name] = func(ctx context.Context, c *Caller[H], body []byte) ([]byte, error) {
 		e, err := Open[Q](body)
 		if err != nil {
 			return nil, fmt.Errorf("read %s request: %w", m.Name, err)
@@ -49,7 +50,7 @@ func Serves[H, Q, A any](m Method[H, Q, A]) (string, Handler[H]) {
 		ctx = requestlog.With(ctx, e.Request)
 		began := time.Now()
 		a, err := m.Run(ctx, c.host, e.Group, e.Query)
-		c.helped(ctx, m.Name, e.Group, time.Since(began), err)
+		c.logAnswered(ctx, m.Name, e.Group, time.Since(began), err)
 		if err != nil {
 			return nil, err
 		}
@@ -57,8 +58,8 @@ func Serves[H, Q, A any](m Method[H, Q, A]) (string, Handler[H]) {
 	}
 }
 
-// At carries out m at another node.
-func At[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, to id.Member, q Q) (A, error) {
+// CallMember carries out m on another node.
+func CallMember[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, to id.Member, q Q) (A, error) {
 	var a A
 	body, err := wireEnc.Marshal(Envelope[Q]{group, q, requestlog.ID(ctx)})
 	if err != nil {
@@ -74,7 +75,8 @@ func At[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group
 	return a, nil
 }
 
-// Serve carries out a peer's request. Its error travels as Fault gives it.
+// Serve carries out a peer's request. EncodeFault turns its error into bytes for
+// the peer.
 func (c *Caller[H]) Serve(ctx context.Context, name string, body []byte) ([]byte, error) {
 	h, ok := c.methods[name]
 	if !ok {
@@ -83,7 +85,7 @@ func (c *Caller[H]) Serve(ctx context.Context, name string, body []byte) ([]byte
 	return h(ctx, c, body)
 }
 
-// fault is an error on its way between nodes.
+// fault is an error on the wire.
 type fault struct {
 	Code    faultCode     `cbor:"1,keyasint"`
 	Leader  id.Member     `cbor:"2,keyasint,omitempty"`
@@ -105,7 +107,7 @@ const (
 	faultTimeout   faultCode = 5
 )
 
-// EncodeFault makes err bytes that DecodeFault of another node understands.
+// EncodeFault encodes err for another node's DecodeFault.
 func EncodeFault(err error) []byte {
 	f := fault{Message: err.Error()}
 	if e, ok := errors.AsType[*raftfsm.NotLeaderError](err); ok {
@@ -126,7 +128,7 @@ func EncodeFault(err error) []byte {
 	return body
 }
 
-// DecodeFault gives back the error of a peer.
+// DecodeFault returns the error of a peer.
 func DecodeFault(body []byte) error {
 	var f fault
 	if err := wireDec.Unmarshal(body, &f); err != nil {
@@ -148,6 +150,6 @@ func DecodeFault(body []byte) error {
 	}
 }
 
-// Unreachable wraps the error of a call that got no answer, so that the router
-// tries again.
+// Unreachable wraps the error of a call without an answer, so that the caller tries
+// again.
 func Unreachable(err error) error { return fmt.Errorf("%w: %w", errUnreachable, err) }

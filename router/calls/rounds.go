@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Rounds runs one function for all callers that arrived before it began: a caller
-// never shares a round that was under way when it came, because what that round
-// saw may be older than what the caller must see.
+// Rounds runs one function for all callers that arrived before the run started. A
+// caller never shares a run that was under way when it arrived, because that run
+// may have read an older state than the caller must see.
 type Rounds struct {
-	// Run is one round.
+	// Run carries out one round.
 	Run func(context.Context) error
 
-	// mu guards what follows. Never held while run works.
+	// mu guards next, busy and closed. It is not held while Run runs.
 	mu     sync.Mutex
 	next   *round
 	busy   bool
@@ -25,9 +25,9 @@ type round struct {
 	err  error
 }
 
-// Join waits for a round that begins after this call. Each caller's ctx ends its
-// own waiting; a round itself runs on the context of the caller that leads it,
-// and a follower whose leader gave up leads the next one.
+// Join waits for a round that starts after this call. It returns early when ctx
+// ends. The first caller runs the round with its own context. The callers that
+// arrive meanwhile share the next round, which runs in a goroutine.
 func (r *Rounds) Join(ctx context.Context) error {
 	r.mu.Lock()
 	if r.busy && !r.closed {
@@ -40,23 +40,17 @@ func (r *Rounds) Join(ctx context.Context) error {
 	return err
 }
 
-// Nudge starts a round that nobody waits for, unless one runs.
+// Nudge starts a round unless one is running. It does not wait.
 func (r *Rounds) Nudge() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.busy || r.closed {
 		return
 	}
-	r.busy = true
-	r.work.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), leaderWaitMax+attemptMax)
-		_ = r.Run(ctx) // who needs a round waits for one, and gets its error
-		cancel()
-		r.handOn()
-	})
+	r.start(&round{done: make(chan struct{})})
 }
 
-// follow waits for the round after the running one. It is called with mu held.
+// follow waits for the round after the running one. The caller holds mu.
 func (r *Rounds) follow(ctx context.Context) error {
 	if r.next == nil {
 		r.next = &round{done: make(chan struct{})}
@@ -71,17 +65,21 @@ func (r *Rounds) follow(ctx context.Context) error {
 	}
 }
 
-// handOn runs the rounds that gathered meanwhile, in a goroutine that ends when
-// none is left; Join's caller doesn't wait for them.
+// handOn starts the round of the callers that arrived meanwhile, if there are any.
 func (r *Rounds) handOn() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next := r.next
 	r.next = nil
-	r.busy = next != nil
-	if next == nil {
-		return
+	r.busy = false
+	if next != nil {
+		r.start(next)
 	}
+}
+
+// start runs next in a goroutine. The caller holds mu.
+func (r *Rounds) start(next *round) {
+	r.busy = true
 	r.work.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), leaderWaitMax+attemptMax)
 		next.err = r.Run(ctx)
@@ -91,7 +89,8 @@ func (r *Rounds) handOn() {
 	})
 }
 
-// Close waits for the rounds that were handed on; from now on nobody follows.
+// Close waits for the rounds that run in goroutines. Callers that arrive later run
+// their round themselves.
 func (r *Rounds) Close() {
 	r.mu.Lock()
 	r.closed = true

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-func TestARoundIsNeverSharedWithWhoCameAfterItBegan(t *testing.T) {
+// A caller never shares a round that started before the caller arrived.
+func TestRoundServesEarlierCallersOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var began, ended atomic.Int64
 		r := Rounds{Run: func(context.Context) error {
@@ -40,7 +41,9 @@ func TestARoundIsNeverSharedWithWhoCameAfterItBegan(t *testing.T) {
 	})
 }
 
-func TestAFollowerGetsItsRoundsErrorAndItsOwnDeadline(t *testing.T) {
+// A caller that waits for a round gets the round's error, or ends with its own
+// context.
+func TestFollowerGetsRoundsErrorOrDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
 		r := Rounds{Run: func(context.Context) error { time.Sleep(time.Second); return broken }}

@@ -9,8 +9,8 @@ import (
 	"facet/internal/mutant"
 )
 
-// Scatter asks all shards at once and gives their answers in the shards' order.
-// One error is the whole answer's: a part of the result is never given for it.
+// Scatter carries out m on all shards at once and returns their answers in the
+// order of shards. It returns no partial result: one error fails the whole call.
 func Scatter[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], shards []id.Shard, q Q) ([]A, error) {
 	queries := make([]Q, len(shards))
 	for i := range queries {
@@ -19,12 +19,13 @@ func Scatter[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], 
 	return ScatterEach(ctx, c, m, shards, queries)
 }
 
-// ScatterEach is Scatter with a query of its own for each shard.
+// ScatterEach is Scatter with an own query for each shard.
 func ScatterEach[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], shards []id.Shard, queries []Q) ([]A, error) {
-	return ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (A, error) { return Ask(ctx, c, m, shards[i], queries[i]) })
+	return ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (A, error) { return CallLeader(ctx, c, m, shards[i], queries[i]) })
 }
 
-// ScatterBy gives what each gives for 0 to n-1, all at once.
+// ScatterBy calls each for 0 to n-1, all at once, and returns the answers. One
+// error fails the whole call.
 func ScatterBy[A any](ctx context.Context, n int, each func(ctx context.Context, i int) (A, error)) ([]A, error) {
 	answers := make([]A, n)
 	work, ctx := errgroup.WithContext(ctx)

@@ -9,32 +9,33 @@ import (
 	"facet/internal/id"
 )
 
-// Any replica of a group may answer a read, once it has applied what the leader had
-// committed when the read began (raftfsm.ReadPoint): so searches cost the leader a
-// round of heartbeats, and every node that has the shard can do the work. A replica
-// that can't reach the leader gives no answer.
+// Any replica of a group may answer a read once it has applied everything that the
+// leader had committed when the read started (raftfsm.ReadPoint). So a search costs
+// the leader only a round of heartbeats, and every node with a replica can do the
+// work. A replica that can't reach the leader does not answer.
 const (
-	// silenceMax is how long a member may give no answer to anything before another is
-	// asked: one that is paused keeps its connections.
+	// silenceMax is how long a member may answer nothing before another member is
+	// called. A paused member keeps its connections.
 	silenceMax = 2 * time.Second
-	// shunMin and shunMax bound how long a member is passed over that gave no answer;
-	// it doubles each time.
+	// A member that gave no answer is passed over for shunMin at first. The time
+	// doubles with each failure up to shunMax.
 	shunMin = time.Second
 	shunMax = 30 * time.Second
 )
 
-// AskAny carries out a read at one of the replicas of group, or else at its leader.
-func AskAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
+// CallAny carries out a read at one of the replicas of group, or else at its
+// leader.
+func CallAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
 	if member, ok := c.spread.choose(group); ok {
 		a, err := tryReplica(ctx, c, m, group, member, q)
 		if _, again := retryable(err); err == nil || !again || ctx.Err() != nil {
 			return a, err
 		}
 	}
-	return Ask(ctx, c, m, group, q)
+	return CallLeader(ctx, c, m, group, q)
 }
 
-// tryReplica tries m once at member, which choose has chosen, whether or not it leads.
+// tryReplica tries m once at member, which choose has returned.
 func tryReplica[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
 	try, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
@@ -44,13 +45,7 @@ func tryReplica[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 		}
 	})
 	defer silent.Stop()
-	var a A
-	var err error
-	if member == c.peers.Self() {
-		a, err = m.Run(try, c.host, group, q)
-	} else {
-		a, err = At(try, c, m, group, member, q)
-	}
+	a, err := callHereOrAt(try, c, m, group, member, q)
 	if err != nil && try.Err() != nil && ctx.Err() == nil {
 		err = errSlow
 	}
@@ -59,22 +54,23 @@ func tryReplica[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A
 	return a, err
 }
 
-// spread knows what this node has asked of which member, and chooses the one that has
-// the least to do for it.
+// spread counts the reads that each member has yet to answer to this node, and
+// chooses the member with the fewest.
 type spread struct {
 	groups Groups
 	self   id.Member
 
-	mu    sync.Mutex // guards what follows
+	// mu guards turn and known.
+	mu    sync.Mutex
 	turn  int
 	known map[id.Member]*burden
 }
 
-// burden is what a member has to do for this node.
+// burden is the load of one member, and its recent failures.
 type burden struct {
-	busy     int       // reads that it has not answered
-	answered time.Time // when it answered the last
-	shunned  time.Time // until when it is passed over
+	busy     int       // reads without an answer yet
+	answered time.Time // of the last answer
+	shunned  time.Time // end of the time in which it is passed over
 	shun     time.Duration
 }
 
@@ -82,8 +78,9 @@ func newSpread(groups Groups, self id.Member) *spread {
 	return &spread{groups: groups, self: self, known: make(map[id.Member]*burden)}
 }
 
-// choose gives the member to ask for a read, which ends with end: of those that have the least to do, this
-// node, which costs no call, else each in its turn.
+// choose returns the member to call for a read. The caller calls end after the
+// read. Of the members with the fewest reads it prefers this node, which costs no
+// call, and otherwise takes turns. ok is false when all members are shunned.
 func (s *spread) choose(group id.Shard) (id.Member, bool) {
 	members := s.groups.Members(group)
 	s.mu.Lock()
@@ -115,11 +112,11 @@ func (s *spread) choose(group id.Shard) (id.Member, bool) {
 	return best, true
 }
 
-// burdensMax bounds the members that are known: more than a cluster has, unless many
-// were replaced.
+// burdensMax is the most members that spread knows. A cluster has fewer, unless
+// many were replaced.
 const burdensMax = 256
 
-// forget drops what is known of members that have nothing to do, when there are many.
+// forget drops the members without reads when there are too many.
 func (s *spread) forget(members []id.Member, now time.Time) {
 	if len(s.known) < burdensMax {
 		return
@@ -131,7 +128,8 @@ func (s *spread) forget(members []id.Member, now time.Time) {
 	}
 }
 
-// end notes that a read has ended, and shuns the member for a while if it failed.
+// end records the end of a read. It shuns the member for a while when the read
+// failed.
 func (s *spread) end(m id.Member, failed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,13 +140,13 @@ func (s *spread) end(m id.Member, failed bool) {
 		return
 	}
 	if now.Before(b.shunned) {
-		return // for an earlier read that failed at the same time
+		return // an earlier read failed at the same time
 	}
 	b.shun = min(max(2*b.shun, shunMin), shunMax)
 	b.shunned = now.Add(b.shun)
 }
 
-// silent tells whether a member has answered nothing for silenceMax.
+// silent reports whether a member has answered nothing for silenceMax.
 func (s *spread) silent(m id.Member) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,5 +155,5 @@ func (s *spread) silent(m id.Member) bool {
 
 // ScatterAny is Scatter for reads that any replica may answer.
 func ScatterAny[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], shards []id.Shard, q Q) ([]A, error) {
-	return ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (A, error) { return AskAny(ctx, c, m, shards[i], q) })
+	return ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (A, error) { return CallAny(ctx, c, m, shards[i], q) })
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// Bounds of what a peer's message makes the decoder do. Fields that a peer of a
-// later version added are passed over.
+// Bounds of a peer's message. The decoder ignores unknown fields, which a peer of a
+// later version may send.
 const (
 	wireArrayMax = 1 << 20
 	wireMapMax   = 64

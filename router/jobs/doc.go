@@ -1,7 +1,7 @@
-// Package jobs works on bulk registrations: on every node it takes pieces of jobs
+// Package jobs works on bulk registrations. On every node it borrows pieces of jobs
 // from the shards' leaders, reads the files from the object store, and registers
-// each of them as a request would, with what of the machine live requests leave.
+// each file as a request would. Live requests come first.
 //
-// That each file is registered once does not depend on it (router.RegisterTask). It
-// may import router and what that may.
+// router.RegisterTask makes sure that each file is registered once. The package may
+// import router and everything that router may import.
 package jobs

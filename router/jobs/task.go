@@ -11,20 +11,21 @@ import (
 )
 
 const (
-	// triesMax is how often a file is tried that the object store or the service has
-	// trouble with.
+	// triesMax is the most tries of a file after failures of the object store or
+	// the service.
 	triesMax = 3
-	// retryPause is the pause after the first trouble; it doubles.
+	// retryPause is the pause after the first failure. It doubles with each.
 	retryPause = 200 * time.Millisecond
-	// busyMax is how often a file is begun again while the service is busy or a part
-	// of it has no leader; then it is left to a later piece.
+	// busyMax is the most tries of a file while the service is busy or a group has
+	// no leader. After that the file waits for a later piece.
 	busyMax = 20
-	// yieldPause is how often it is looked whether live requests still wait.
+	// yieldPause is how often a worker checks whether live requests still wait.
 	yieldPause = 10 * time.Millisecond
-	// yieldMax is how long no file is begun, on all slots together, while live requests
-	// wait: a flood that lasts must not hold jobs up for ever.
+	// yieldMax is the longest time without the start of a file while live requests
+	// wait, counted over all slots. A lasting flood of requests must not stop jobs
+	// for ever.
 	yieldMax = 500 * time.Millisecond
-	// reasonMax bounds a reason in bytes.
+	// reasonMax is the most bytes of a reason.
 	reasonMax = 512
 )
 
@@ -35,7 +36,7 @@ const (
 	reasonFault  = "ServerError"
 )
 
-// names are the words of the interface for what is wrong with a file.
+// names contains the interface's name for each kind of error that a file can cause.
 var names = map[router.Kind]string{
 	router.InvalidRequest: "InvalidRequest",
 	router.Duplicate:      "Duplicate",
@@ -45,7 +46,8 @@ var names = map[router.Kind]string{
 	router.Forbidden:      "Forbidden",
 }
 
-// task registers one file; ok is false if it is to be done later, or by another.
+// task registers one file. ok is false when the file is left to a later piece or to
+// another node.
 func (w *Workers) task(ctx context.Context, tenant id.Tenant, t router.Task) (out router.TaskResult, ok bool) {
 	out = router.TaskResult{Task: t, Attempts: 1}
 	wait := retryPause
@@ -71,7 +73,7 @@ func (w *Workers) task(ctx context.Context, tenant id.Tenant, t router.Task) (ou
 			out.Reason = reason
 			return out, true
 		default:
-			w.cfg.Log.Warn("a file of a job is tried again", "err", err)
+			w.cfg.Log.Warn("a file of a job failed, trying again", "err", err)
 			out.Attempts++
 		}
 		if pause(ctx, wait) != nil {
@@ -87,7 +89,7 @@ func (w *Workers) try(ctx context.Context, tenant id.Tenant, t router.Task) (rou
 	if err != nil {
 		return router.Registered{}, &storeError{err}
 	}
-	// While the file was read requests may have come.
+	// Requests may have come while the file was read.
 	if err := w.yield(ctx); err != nil {
 		return router.Registered{}, err
 	}
@@ -102,17 +104,18 @@ func (w *Workers) read(ctx context.Context, tenant id.Tenant, t router.Task) ([]
 	return w.cfg.Files.Read(ctx, tenant, t.Filename, FileBytesMax)
 }
 
-// storeError is the object store's.
+// storeError is an error of the object store.
 type storeError struct{ err error }
 
-// Error says what was wrong.
+// Error returns the text of the cause.
 func (e *storeError) Error() string { return e.err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *storeError) Unwrap() error { return e.err }
 
-// explain gives the reason that a record shows; final tells that another try would
-// end alike. What the store or the service say of themselves is not shown.
+// explain returns the reason that the record shows. final reports that another try
+// would end in the same way. The details of an error of the store or the service
+// are not shown.
 func explain(err error) (reason string, final bool) {
 	_, store := errors.AsType[*storeError](err)
 	e, known := errors.AsType[*router.Error](err)
@@ -135,8 +138,8 @@ func explain(err error) (reason string, final bool) {
 	}
 }
 
-// rest waits, before a file is read, while live requests wait for a processor, but not
-// for longer than yieldMax.
+// rest waits before a file is read while live requests wait for a processor, but at
+// most for yieldMax.
 func (w *Workers) rest(ctx context.Context) error {
 	for begun := time.Now(); w.crowded() && time.Since(begun) < yieldMax; {
 		if err := pause(ctx, yieldPause); err != nil {
@@ -146,8 +149,8 @@ func (w *Workers) rest(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// yield waits, before a file is worked on, while live requests wait; one file goes on
-// all the same when none did for yieldMax.
+// yield waits before a file is processed while live requests wait. When no file was
+// started for yieldMax, one file continues anyway.
 func (w *Workers) yield(ctx context.Context) error {
 	for w.crowded() && !w.due() {
 		if err := pause(ctx, yieldPause); err != nil {
@@ -162,7 +165,7 @@ func (w *Workers) yield(ctx context.Context) error {
 
 func (w *Workers) crowded() bool { return w.cfg.Waiting != nil && w.cfg.Waiting() > 0 }
 
-// due tells one caller that no file was begun for yieldMax.
+// due reports to one caller that no file was started for yieldMax.
 func (w *Workers) due() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -14,78 +14,84 @@ import (
 )
 
 const (
-	// FileBytesMax bounds a file, as a request's body is bounded.
+	// FileBytesMax is the most bytes of a file, the same as of a request's body.
 	FileBytesMax = 20 << 20
 
-	// idlePause is how long nobody is asked for work when there was none.
+	// idlePause is the pause before shards are asked for work again when none had
+	// any.
 	idlePause = 500 * time.Millisecond
-	// reportPause is how often a piece's results are told at the least; it must be
-	// well below router.LeaseTime. reportMax is how many wait for it at the most.
+	// The results of a piece are reported at least every reportPause, and when
+	// reportMax of them are ready. reportPause must be well below router.LeaseTime.
 	reportPause = time.Second
 	reportMax   = 16
-	// reportTries bounds how often the last results of a piece are told.
+	// reportTries is the most tries to report the last results of a piece.
 	reportTries = 5
-	// expirePause is how often a node looks for records that are kept for too long.
+	// expirePause is how often a node drops old records.
 	expirePause = time.Minute
-	// callTimeout bounds one call about work, readTimeout and registerTimeout one try
-	// of a file.
+	// callTimeout is the longest time for one call about work. readTimeout and
+	// registerTimeout are those for one try to read and to register a file.
 	callTimeout     = 10 * time.Second
 	readTimeout     = 30 * time.Second
 	registerTimeout = 30 * time.Second
-	// closeGrace is how long last results may take to be told when the work ends.
+	// closeGrace is the longest time to report the last results after the end of
+	// work.
 	closeGrace = time.Second
 )
 
-// Source gives work and takes its results; *router.Router is the real one.
+// Source lends out work and takes its results. *router.Router is the real one.
 type Source interface {
-	// Shards gives all shards; Idle tells whether one surely has no work.
+	// Shards returns all shards. Idle reports whether a shard has no work for
+	// certain.
 	Shards() []id.Shard
 	Idle(shard id.Shard) bool
-	// TakePiece gives at most n tasks of a shard, nil when there are none.
+	// TakePiece borrows at most n tasks of a shard. It returns nil when there are
+	// none.
 	TakePiece(ctx context.Context, shard id.Shard, n int) (*router.Piece, error)
 	RegisterTask(ctx context.Context, t router.Task, image []byte) (router.Registered, error)
-	// Report notes results and tells whether the piece is still to be worked on here.
+	// Report sends results and renews the lease. held is false when the lease was
+	// lost.
 	Report(ctx context.Context, p *router.Piece, results []router.TaskResult) (held bool, err error)
-	// ExpireJobs drops what is kept for too long.
+	// ExpireJobs drops the records of old jobs.
 	ExpireJobs(ctx context.Context) error
 }
 
 // Files is the object store.
 type Files interface {
-	// Read gives a file of a tenant, of at most limit bytes. The error wraps
-	// fs.ErrNotExist if there is none, ErrTooLarge if it is larger.
+	// Read returns a file of a tenant. The error wraps fs.ErrNotExist when there is
+	// none, and ErrTooLarge when it has more than limit bytes.
 	Read(ctx context.Context, tenant id.Tenant, name string, limit int) ([]byte, error)
 }
 
-// ErrTooLarge says that a file is larger than may be read.
+// ErrTooLarge is returned when a file is too large to be read.
 var ErrTooLarge = errors.New("jobs: the file is too large")
 
-// Config is what Workers work with.
+// Config configures Workers.
 type Config struct {
 	Source Source
 	Files  Files
-	// Slots is how many files are worked on at once; 0 is half of the processors, so
-	// that live requests keep the other half.
+	// Slots is the number of files that are processed at once. 0 means half of the
+	// processors, so that live requests keep the other half.
 	Slots int
-	// Waiting counts the live requests that wait for a processor; while there are
-	// any, a file is begun every half a second only. nil is none.
+	// Waiting returns the number of live requests that wait for a processor. While
+	// there are any, a file is started only every half second. nil means none.
 	Waiting func() int
-	// Done is told of each file that got its outcome here; nil tells nobody.
+	// Done is called for each file that got its outcome here. It may be nil.
 	Done func(registered bool)
 	Log  *slog.Logger
 }
 
-// Workers are this node's share in the work on jobs.
+// Workers processes files of jobs on this node.
 type Workers struct {
 	cfg    Config
 	cancel context.CancelFunc
 	work   sync.WaitGroup // run and expire; end with cancel
 
-	mu    sync.Mutex // guards begun
-	begun time.Time  // when a file was begun for the last time
+	// mu guards begun.
+	mu    sync.Mutex
+	begun time.Time // when the last file was started
 }
 
-// Open begins to work.
+// Open starts to work on jobs.
 func Open(cfg Config) *Workers {
 	if cfg.Slots == 0 {
 		cfg.Slots = max(1, runtime.GOMAXPROCS(0)/2)
@@ -97,15 +103,15 @@ func Open(cfg Config) *Workers {
 	return w
 }
 
-// Close ends the work and waits for it. What was not finished is done by another
-// node, or again.
+// Close ends the work and waits for it. Another node, or this one, repeats the
+// unfinished files.
 func (w *Workers) Close() error {
 	w.cancel()
 	w.work.Wait()
 	return nil
 }
 
-// run asks the shards for work in changing order until ctx ends.
+// run asks the shards for work, in changing order, until ctx ends.
 func (w *Workers) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		worked := false
@@ -117,7 +123,7 @@ func (w *Workers) run(ctx context.Context) {
 			}
 			p, err := w.take(ctx, shard)
 			if err != nil && ctx.Err() == nil {
-				w.cfg.Log.Warn("no work on jobs could be taken", "shard", shard, "err", err)
+				w.cfg.Log.Warn("jobs of a shard could not be asked for work", "shard", shard, "err", err)
 			}
 			if p != nil {
 				worked = true
@@ -125,7 +131,7 @@ func (w *Workers) run(ctx context.Context) {
 			}
 		}
 		if !worked {
-			_ = pause(ctx, idlePause) // it ends with ctx, which the loop looks at
+			_ = pause(ctx, idlePause) // the loop checks ctx
 		}
 	}
 }
@@ -136,18 +142,19 @@ func (w *Workers) take(ctx context.Context, shard id.Shard) (*router.Piece, erro
 	return w.cfg.Source.TakePiece(ctx, shard, router.PieceMax)
 }
 
-// expire drops old records from time to time until ctx ends.
+// expire drops old records every expirePause until ctx ends.
 func (w *Workers) expire(ctx context.Context) {
 	for pause(ctx, expirePause) == nil {
 		call, cancel := context.WithTimeout(ctx, callTimeout)
 		if err := w.cfg.Source.ExpireJobs(call); err != nil && ctx.Err() == nil {
-			w.cfg.Log.Warn("old records of jobs are not dropped yet", "err", err)
+			w.cfg.Log.Warn("old records of jobs could not be dropped, trying again later", "err", err)
 		}
 		cancel()
 	}
 }
 
-// piece works on a piece, Slots files at a time, and tells the results as they come.
+// piece processes the files of a piece, Slots at a time, and reports the results as
+// they come.
 func (w *Workers) piece(ctx context.Context, p *router.Piece) {
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -177,15 +184,15 @@ func (w *Workers) piece(ctx context.Context, p *router.Piece) {
 		}
 	})
 	done := make(chan struct{})
-	go func() { // ends with the slots, which the loop below waits for
+	go func() { // ends with the slots; report waits for done
 		slots.Wait()
 		close(done)
 	}()
 	w.report(ctx, p, results, done, cancel)
 }
 
-// report tells results until done is closed and all are told; lost is called when
-// the piece is another's by now.
+// report reports results until done is closed and all are reported. It calls lost
+// when the lease of the piece was lost.
 func (w *Workers) report(ctx context.Context, p *router.Piece, results <-chan router.TaskResult, done <-chan struct{}, lost func()) {
 	tick := time.NewTicker(reportPause)
 	defer tick.Stop()
@@ -197,7 +204,7 @@ func (w *Workers) report(ctx context.Context, p *router.Piece, results <-chan ro
 		held, err := w.cfg.Source.Report(call, p, ready)
 		switch {
 		case err != nil:
-			w.cfg.Log.Warn("results of a job are not noted yet", "err", err)
+			w.cfg.Log.Warn("results of a job could not be reported, trying again", "err", err)
 			return
 		case !held:
 			lost()

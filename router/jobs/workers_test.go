@@ -18,7 +18,7 @@ import (
 	"facet/router"
 )
 
-// source is a Source of one piece whose answers a test writes.
+// source is a Source of one piece. Each test sets its answers.
 type source struct {
 	mu       sync.Mutex
 	piece    *router.Piece
@@ -83,14 +83,14 @@ func (s *source) Report(_ context.Context, _ *router.Piece, results []router.Tas
 	return s.held, nil
 }
 
-// told counts the reports.
+// told returns the number of reports.
 func (s *source) told() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reports
 }
 
-// files are a tenant's; a name with "away" in it fails, with "none" is not there.
+// files is the object store. A name with "away" fails, one with "none" is missing.
 type files struct{}
 
 func (files) Read(_ context.Context, _ id.Tenant, name string, limit int) ([]byte, error) {
@@ -105,7 +105,7 @@ func (files) Read(_ context.Context, _ id.Tenant, name string, limit int) ([]byt
 	return []byte("image of " + name), nil
 }
 
-// work runs Workers on s for a while of virtual time and gives the results by name.
+// work runs Workers on s in virtual time and returns the results by name.
 func work(t *testing.T, s *source, d time.Duration, waiting func() int) map[string]router.TaskResult {
 	t.Helper()
 	w := Open(Config{Source: s, Files: files{}, Slots: 2, Waiting: waiting, Log: slog.New(slog.DiscardHandler)})
@@ -162,7 +162,7 @@ func TestEachFileGetsItsOutcome(t *testing.T) {
 	})
 }
 
-func TestResultsAreToldLongBeforeTheLeaseEnds(t *testing.T) {
+func TestResultsAreReportedBeforeLeaseEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource(func(string, int) error { return nil }, "a", "b", "c", "d", "e", "f")
@@ -178,7 +178,7 @@ func TestResultsAreToldLongBeforeTheLeaseEnds(t *testing.T) {
 	})
 }
 
-func TestALostPieceIsLeft(t *testing.T) {
+func TestLostPieceIsLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource(func(string, int) error { return nil }, "a", "b", "c", "d", "e", "f")
@@ -190,7 +190,8 @@ func TestALostPieceIsLeft(t *testing.T) {
 	})
 }
 
-func TestNoFileIsBegunWhileLiveRequestsWaitForALittle(t *testing.T) {
+// No file starts while live requests wait for less than yieldMax.
+func TestFilesWaitForLiveRequests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
@@ -212,7 +213,8 @@ func TestNoFileIsBegunWhileLiveRequestsWaitForALittle(t *testing.T) {
 	})
 }
 
-func TestAFloodThatLastsLeavesJobsAFileEveryHalfSecond(t *testing.T) {
+// While live requests wait all the time, one file starts every half second.
+func TestLastingFloodDoesNotStopJobs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var names []string

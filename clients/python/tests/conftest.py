@@ -1,4 +1,4 @@
-"""A real cluster of three processes for all tests, made by the built facet."""
+"""Starts a cluster of three processes of the built facet for all tests."""
 
 import itertools
 import json
@@ -16,7 +16,7 @@ import pytest
 
 from facet_client import Client
 
-# hypothesis keeps notes, and shall not keep them beside the source.
+# hypothesis must not keep its database beside the source.
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", os.path.join(tempfile.gettempdir(), "facet-hypothesis"))
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -26,7 +26,7 @@ _names = itertools.count()
 
 
 def _die_with_us() -> None:
-    """Has the kernel end the cluster when the tests die, however they do (Linux)."""
+    """Makes the kernel end the cluster when the tests die in any way (Linux)."""
     import ctypes
 
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
@@ -34,7 +34,7 @@ def _die_with_us() -> None:
 
 @pytest.fixture(scope="session")
 def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory with dev/dev.json of a running cluster, and assets/photos."""
+    """Returns a folder with dev/dev.json of a running cluster, and assets/photos."""
     program = Path(os.environ.get("FACET", ROOT / "bin" / "facet"))
     for needed in (program, PHOTOS):
         if not needed.exists():
@@ -64,21 +64,21 @@ def workplace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def dev(workplace: Path) -> dict[str, Any]:
-    """The cluster's dev.json."""
+    """Returns the cluster's dev.json."""
     value: dict[str, Any] = json.loads((workplace / "dev" / "dev.json").read_text())
     return value
 
 
 @pytest.fixture
 def tenant(workplace: Path) -> Iterator[Client]:
-    """A client without a gallery."""
+    """Returns a client without a gallery."""
     with Client.from_dev(workplace / "dev" / "dev.json") as client:
         yield client
 
 
 @pytest.fixture
 def client(tenant: Client) -> Client:
-    """A client with a gallery for ten."""
+    """Returns a client with a gallery for ten."""
     gallery = tenant.create_gallery(f"python {next(_names)}", 10)
     return tenant.with_api_key(gallery.api_key)
 

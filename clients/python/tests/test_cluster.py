@@ -1,4 +1,4 @@
-"""Against a real cluster, with real photos."""
+"""Tests with a real cluster and real photos."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ import facet_client
 from facet_client import ApplicationEntry, BulkItem, Client
 
 
-def test_a_person_is_found_and_verified_on_another_photo(client: Client) -> None:
+def test_person_is_found_on_another_photo(client: Client) -> None:
     made = client.register(photo(OBAMA))
     a = made.attributes
     assert made.event_id and a.face_quality_score >= 0.45 and a.right_eye_center.x < a.left_eye_center.x
@@ -34,7 +34,7 @@ def test_a_person_is_found_and_verified_on_another_photo(client: Client) -> None
         client.verify_subject("nobody ü/%25", photo(BIDEN))
 
 
-def test_refusals_are_of_the_class_of_their_kind(client: Client, dev: dict[str, Any]) -> None:
+def test_refusals_have_classes(client: Client, dev: dict[str, Any]) -> None:
     def refused(image: bytes, kind: type[facet_client.Refusal], tags: list[str] | None = None) -> None:
         with pytest.raises(facet_client.Refusal) as e:
             client.register(image, tags)
@@ -60,7 +60,7 @@ def test_refusals_are_of_the_class_of_their_kind(client: Client, dev: dict[str, 
         wrong.health()
 
 
-def test_the_list_is_read_page_by_page(client: Client) -> None:
+def test_list_is_read_by_page(client: Client) -> None:
     assert client.subjects() == facet_client.SubjectList([], 0)
     a, b, c = (client.register(photo(name)).id for name in (OBAMA, BIDEN, ANOTHER_OBAMA))
     client.unregister(b)
@@ -101,7 +101,7 @@ def test_version_1(client: Client) -> None:
     v1.unregister(made.id)
 
 
-def test_writes_go_on_while_a_node_is_killed(client: Client, dev: dict[str, Any]) -> None:
+def test_writes_continue_after_node_kill(client: Client, dev: dict[str, Any]) -> None:
     victim, image = dev["nodes"][1], photo(OBAMA)
     made = set()
     for i in range(8):
@@ -193,7 +193,7 @@ def test_bulk_registration(client: Client, dev: dict[str, Any]) -> None:
     assert [e.id for e in client.all_subjects()] == [records["obama.jpg"].subject_id]
 
 
-def test_galleries_and_applications_are_changed_and_deleted(tenant: Client) -> None:
+def test_galleries_are_changed_and_deleted(tenant: Client) -> None:
     with pytest.raises(facet_client.Refusal) as e:
         tenant.update_gallery("no-such-gallery", size=20)
     assert isinstance(e.value, facet_client.NotFound)
@@ -214,7 +214,7 @@ def test_galleries_and_applications_are_changed_and_deleted(tenant: Client) -> N
 
 
 def refused_soon(kind: type[facet_client.Refusal], call: Callable[[], object]) -> None:
-    """Waits until call is refused by all nodes: each of them learns of a change by itself."""
+    """Waits until all nodes refuse call. Each learns of a change on its own."""
     late, row = time.monotonic() + 5, 0
     while row < 6:
         try:

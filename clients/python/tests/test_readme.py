@@ -6,10 +6,10 @@ import pytest
 _README = Path(__file__).parent.parent / "README.md"
 
 
-def test_what_the_readme_shows_runs(
+def test_readme_examples_run(
     workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The Python of the README, one block after the other; what it prints stands in comments."""
+    """Runs the Python of the README block by block. Comments contain what it prints."""
     monkeypatch.chdir(workplace)
     blocks = re.findall(r"```python\n(.*?)```", _README.read_text(), re.DOTALL)
     assert len(blocks) >= 2

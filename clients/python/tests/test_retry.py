@@ -1,5 +1,5 @@
-"""Retries and the shape of requests, against servers that this test scripts. They
-show the certificate of the cluster's first node."""
+"""Tests of retries and of the shape of requests, with scripted servers. These use the
+certificate of the cluster's first node."""
 
 import json
 import socket
@@ -44,7 +44,7 @@ class Seen:
 
 @dataclass
 class Script:
-    """A server and what it got."""
+    """A server and the requests that it got."""
 
     url: str
     seen: list[Seen]
@@ -98,7 +98,7 @@ def server(certificates: Path, answer: Callable[[Seen, int], Answer]) -> Iterato
 
 @pytest.fixture
 def play(workplace: Path) -> Iterator[Callable[..., Script]]:
-    """Starts servers that give answers in order, and the last one from then on."""
+    """Starts servers that give the answers in order and repeat the last one."""
     open_servers = []
 
     def start(*answers: Answer) -> Script:
@@ -111,7 +111,7 @@ def play(workplace: Path) -> Iterator[Callable[..., Script]]:
         s.__exit__(None, None, None)
 
 
-def test_a_write_is_sent_again_with_the_same_key_and_body(play: Callable[..., Script]) -> None:
+def test_retried_write_keeps_key_and_body(play: Callable[..., Script]) -> None:
     s = play(None, say(500, FAILED), say(429, '{"message":"Too many requests."}'), say(201, MADE))
     with s.client() as client:
         assert client.register(b"x").id == "s"
@@ -122,7 +122,7 @@ def test_a_write_is_sent_again_with_the_same_key_and_body(play: Callable[..., Sc
     assert len({r.body for r in s.seen}) == 1
 
 
-def test_a_refusal_is_not_sent_again(play: Callable[..., Script]) -> None:
+def test_refusal_is_not_retried(play: Callable[..., Script]) -> None:
     def refused(status: int, body: str, kind: type[facet_client.Refusal]) -> None:
         s = play(say(status, body, x_request_id="r1"))
         with s.client() as client, pytest.raises(facet_client.Refusal) as e:
@@ -139,7 +139,7 @@ def test_a_refusal_is_not_sent_again(play: Callable[..., Script]) -> None:
     refused(302, "", facet_client.Refusal)
 
 
-def test_what_the_service_asks_to_wait_is_waited(play: Callable[..., Script]) -> None:
+def test_retry_after_is_obeyed(play: Callable[..., Script]) -> None:
     s = play(say(429, "{}", Retry_After="1"), say(200, '{"status":"OK"}'))
     with s.client() as client:
         client.health()
@@ -158,7 +158,7 @@ def test_tries_end(play: Callable[..., Script]) -> None:
     assert len(s.seen) == 3
 
 
-def test_a_deletion_whose_answer_was_lost_is_done(play: Callable[..., Script]) -> None:
+def test_repeated_deletion_succeeds(play: Callable[..., Script]) -> None:
     gone = say(404, '{"message":"Subject not found.","reason":"SubjectNotFound"}')
     with play(None, gone).client() as client:
         client.unregister("s")
@@ -168,7 +168,7 @@ def test_a_deletion_whose_answer_was_lost_is_done(play: Callable[..., Script]) -
         client.create_tag("t")
 
 
-def test_a_dead_or_silent_node_is_passed_over(play: Callable[..., Script]) -> None:
+def test_silent_node_is_passed_over(play: Callable[..., Script]) -> None:
     s = play(say(200, '{"status":"OK"}'))
     with socket.create_server(("127.0.0.1", 0)) as dead, socket.create_server(("127.0.0.1", 0)) as silent:
         addresses = [f"https://127.0.0.1:{x.getsockname()[1]}" for x in (dead, silent)]
@@ -180,7 +180,7 @@ def test_a_dead_or_silent_node_is_passed_over(play: Callable[..., Script]) -> No
         assert time.monotonic() - begin < 4
 
 
-def test_a_strangers_certificate_is_refused_at_once(play: Callable[..., Script]) -> None:
+def test_foreign_certificate_is_not_retried(play: Callable[..., Script]) -> None:
     s = play(say(200, '{"status":"OK"}'))
     begin = time.monotonic()
     with Client([s.url], "AK", "SK") as client, pytest.raises(facet_client.NoAnswer, match="CERTIFICATE_VERIFY_FAILED"):
@@ -188,7 +188,7 @@ def test_a_strangers_certificate_is_refused_at_once(play: Callable[..., Script])
     assert time.monotonic() - begin < 1 and s.seen == []
 
 
-def test_what_would_be_another_path_is_not_sent(play: Callable[..., Script]) -> None:
+def test_id_of_another_path_is_not_sent(play: Callable[..., Script]) -> None:
     s = play(say(200))
     with s.client() as client:
         for name in ("", ".", ".."):
@@ -198,13 +198,13 @@ def test_what_would_be_another_path_is_not_sent(play: Callable[..., Script]) -> 
     assert s.seen == []
 
 
-def test_an_answer_that_cant_be_read_is_an_error(play: Callable[..., Script]) -> None:
+def test_unreadable_answer_is_an_error(play: Callable[..., Script]) -> None:
     for body in ("<html>", "[]", '{"id":"s"}', '{"id":1,"attributes":{}}'):
         with play(say(201, body)).client() as client, pytest.raises(facet_client.FacetError):
             client.register(b"x")
 
 
-def test_a_configuration_that_cant_work_is_refused() -> None:
+def test_bad_configuration_is_refused() -> None:
     for urls in ([], ["http://n1"], ["https://n1/path"], ["n1:7420"], ["https://u:p@n1"]):
         with pytest.raises(ValueError):
             Client(urls, "AK", "SK")
@@ -227,7 +227,7 @@ def resolved(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def find(method: str, path: str) -> dict[str, Any]:
-    """The described operation of a request."""
+    """Returns the described operation of a request."""
     for pattern, item in DOCUMENT["paths"].items():
         parts, got = pattern.split("/"), path.split("/")
         if len(parts) == len(got) and all(p == g or p.startswith("{") for p, g in zip(parts, got, strict=True)):
@@ -255,7 +255,7 @@ def check(op: dict[str, Any], r: Seen) -> None:
 
 
 def example(op: dict[str, Any]) -> Answer:
-    """The described answer of success."""
+    """Returns the described answer of success."""
     status = next(s for s in op["responses"] if s.startswith("2"))
     content = op["responses"][status].get("content")
     if content is None:
@@ -265,7 +265,7 @@ def example(op: dict[str, Any]) -> Answer:
     return say(int(status), json.dumps(value))
 
 
-def test_every_operation_is_sent_and_read_as_described(workplace: Path) -> None:
+def test_operations_match_the_document(workplace: Path) -> None:
     called: set[str] = set()
 
     def answer(r: Seen, _: int) -> Answer:

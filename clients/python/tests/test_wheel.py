@@ -17,7 +17,7 @@ client.close()
 """
 
 
-def test_wheel_is_installed_and_makes_a_request(workplace: Path, dev: dict[str, Any], tmp_path: Path) -> None:
+def test_wheel_makes_a_request(workplace: Path, dev: dict[str, Any], tmp_path: Path) -> None:
     def run(*command: object) -> str:
         done = subprocess.run([str(c) for c in command], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -112,29 +112,34 @@ type replica struct {
 
 // WriteMoves prints the shards of s that are moving, if there are any.
 func WriteMoves(w io.Writer, s wire.Status) error {
-	names := map[id.Node]string{}
+	names := nodeNames{}
 	for _, n := range s.Nodes {
 		names[n.ID] = n.Name
-	}
-	list := func(of []id.Node) string {
-		text := make([]string, len(of))
-		for i, n := range of {
-			text[i] = cmp.Or(names[n], n.String())
-		}
-		return strings.Join(text, ", ")
 	}
 	for _, m := range s.Moves {
 		var err error
 		if len(m.To) > 0 {
-			_, err = fmt.Fprintf(w, "> shard %d moves to %s (%d entries behind)%s\n", m.Shard, list(m.To), m.Behind, away(list(m.From)))
+			_, err = fmt.Fprintf(w, "> shard %d moves to %s (%d entries behind)%s\n", m.Shard, names.list(m.To), m.Behind, away(names.list(m.From)))
 		} else {
-			_, err = fmt.Fprintf(w, "> shard %d has moved; %s has still to leave\n", m.Shard, list(m.From))
+			_, err = fmt.Fprintf(w, "> shard %d has moved; %s has still to leave\n", m.Shard, names.list(m.From))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// nodeNames contains the names of nodes.
+type nodeNames map[id.Node]string
+
+// list returns the names of nodes. A node without a name is listed by its id.
+func (names nodeNames) list(nodes []id.Node) string {
+	text := make([]string, len(nodes))
+	for i, n := range nodes {
+		text[i] = cmp.Or(names[n], n.String())
+	}
+	return strings.Join(text, ", ")
 }
 
 // away returns from which node a replica moves. An added replica moves from none.

@@ -127,16 +127,9 @@ func writeWarnings(w io.Writer, s wire.Status) error {
 
 // WritePlan prints the moves still to come, and the load of the nodes afterwards.
 func WritePlan(w io.Writer, p wire.Plan) error {
-	names := map[id.Node]string{}
+	names := nodeNames{}
 	for _, s := range p.Shards {
 		names[s.Node] = s.Name
-	}
-	list := func(of []id.Node) string {
-		text := make([]string, len(of))
-		for i, n := range of {
-			text[i] = cmp.Or(names[n], n.String())
-		}
-		return cmp.Or(strings.Join(text, ", "), "nobody")
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NODE\tSHARDS NOW\tTHEN\tLEADS THEN")
@@ -148,7 +141,7 @@ func WritePlan(w io.Writer, p wire.Plan) error {
 	}
 	fmt.Fprintf(w, "\n%d moves to come, %d under way, at most %d at once\n", len(p.Steps), len(p.Moves), p.AtOnce)
 	for _, s := range p.Steps {
-		fmt.Fprintf(w, "  shard %d: from %s to %s\n", s.Shard, list(s.From), list(s.To))
+		fmt.Fprintf(w, "  shard %d: from %s to %s\n", s.Shard, cmp.Or(names.list(s.From), "nobody"), cmp.Or(names.list(s.To), "nobody"))
 	}
 	return nil
 }

@@ -123,7 +123,8 @@ func (d *Document) page() *page {
 // falsePositive returns FPIR in a gallery of n by the formula.
 func falsePositive(fmr float64, n int64) float64 { return -math.Expm1(float64(n) * math.Log1p(-fmr)) }
 
-// galleryTable returns FPIR by the formula, for thresholds and sizes.
+// galleryTable returns a table of FPIR by gallery size and threshold. The values
+// follow from the formula.
 func (d *Document) galleryTable() table {
 	searched := int64(0)
 	for _, s := range d.Identification.Sizes {
@@ -151,7 +152,8 @@ func (d *Document) galleryTable() table {
 	return t
 }
 
-// adviceTable returns the least threshold for each wanted FPIR and size.
+// adviceTable returns a table of the least threshold by gallery size and wanted
+// FPIR.
 func (d *Document) adviceTable() table {
 	head := []string{"N"}
 	for _, w := range wantedFPIR {

@@ -14,6 +14,7 @@ import (
 
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/config"
+	"facet/cmd/facet/serve"
 )
 
 // The ports of a node follow one another.
@@ -106,6 +107,26 @@ func (m Machine) hosts() []string {
 	list := append([]string{m.Address, loopback, "localhost"}, m.Hosts...)
 	slices.Sort(list)
 	return slices.Compact(list)
+}
+
+// check finds the address of the machine, if it has none yet, by the route to the
+// address to. It returns the identity of the model pack, and an error for a port in
+// use.
+func (m *Machine) check(ctx context.Context, to string) (pack string, err error) {
+	if m.Address == "" {
+		if m.Address, err = outgoing(ctx, to); err != nil {
+			return "", fmt.Errorf("find how other machines reach this one: give --address: %w", err)
+		}
+	}
+	if pack, err = serve.Pack(m.Assets.Models); err != nil {
+		return "", err
+	}
+	return pack, m.checkPorts(ctx)
+}
+
+// made describes the node in f. authority is "" when it is elsewhere.
+func (m Machine) made(f folder, authority string) Made {
+	return Made{Config: f.settings(), Profile: f.profile(), Authority: authority, Name: m.Name, URL: "https://" + m.at(0)}
 }
 
 // checkPorts returns an error for a port in use, before anything is created.

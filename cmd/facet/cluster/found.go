@@ -8,7 +8,6 @@ import (
 
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/authority"
-	"facet/cmd/facet/serve"
 	"facet/node/datadir"
 )
 
@@ -42,15 +41,7 @@ func Init(ctx context.Context, m Machine, s Shape) (Made, error) {
 	if err != nil {
 		return Made{}, err
 	}
-	if m.Address == "" {
-		if m.Address, err = outgoing(ctx, anywhere); err != nil {
-			return Made{}, fmt.Errorf("find how other machines reach this one: give --address: %w", err)
-		}
-	}
-	if _, err := serve.Pack(m.Assets.Models); err != nil {
-		return Made{}, err
-	}
-	if err := m.checkPorts(ctx); err != nil {
+	if _, err := m.check(ctx, anywhere); err != nil {
 		return Made{}, err
 	}
 	for _, dir := range []string{string(f), f.keys()} {
@@ -76,5 +67,5 @@ func Init(ctx context.Context, m Machine, s Shape) (Made, error) {
 	}
 	err = m.write(f, map[string]any{"bootstrap-expect": 1, "shards": s.Shards, "replicas": s.Replicas},
 		admin.Profile{Admin: []string{m.admin()}, Certificates: a.Admin()})
-	return Made{Config: f.settings(), Profile: f.profile(), Authority: f.authority(), Name: m.Name, URL: "https://" + m.at(0)}, err
+	return m.made(f, f.authority()), err
 }

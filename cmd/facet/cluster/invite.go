@@ -16,8 +16,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"facet/cmd/facet/admin"
 	"facet/cmd/facet/authority"
 	"facet/cmd/facet/config"
@@ -67,7 +65,7 @@ func Invite(ctx context.Context, inv Invitation) (*Inviter, error) {
 	}
 	f := folder(dir)
 	i := &Inviter{inv: inv, joined: map[id.Node]string{}, done: make(chan struct{})}
-	if i.settings, err = readSettings(f.settings()); err != nil {
+	if i.settings, err = config.LoadFile(f.settings(), nil); err != nil {
 		return nil, err
 	}
 	if i.authority, err = authority.OpenAuthority(f.authority(), ""); err != nil {
@@ -108,15 +106,6 @@ func (i *Inviter) Wait(ctx context.Context) (bool, error) {
 	closing, stop := context.WithTimeout(context.WithoutCancel(ctx), wireTimeout)
 	defer stop()
 	return all, i.http.Shutdown(closing)
-}
-
-func readSettings(name string) (config.Settings, error) {
-	flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	config.Flags(flags)
-	if err := flags.Parse([]string{"--" + config.FileFlag, name}); err != nil {
-		return config.Settings{}, err
-	}
-	return config.Load(flags, nil)
 }
 
 // meet asks the local node for the other nodes, so that a joining machine learns

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"facet/cmd/facet/admin"
-	"facet/cmd/facet/serve"
 	"facet/node/cert"
 	"facet/node/datadir"
 	"facet/node/wire"
@@ -38,16 +37,8 @@ func Join(ctx context.Context, m Machine, t Token) (Made, error) {
 		return Made{}, fmt.Errorf("the token expired %v ago by this machine's clock (it is %s here): ask for another invitation, or repair the clock",
 			over, time.Now().UTC().Format(time.RFC3339))
 	}
-	if m.Address == "" {
-		if m.Address, err = outgoing(ctx, t.Addresses[0]); err != nil {
-			return Made{}, fmt.Errorf("find how other machines reach this one: give --address: %w", err)
-		}
-	}
-	pack, err := serve.Pack(m.Assets.Models)
+	pack, err := m.check(ctx, t.Addresses[0])
 	if err != nil {
-		return Made{}, err
-	}
-	if err := m.checkPorts(ctx); err != nil {
 		return Made{}, err
 	}
 	a, err := m.request(ctx, t, f, pack)
@@ -56,7 +47,7 @@ func Join(ctx context.Context, m Machine, t Token) (Made, error) {
 	}
 	err = m.write(f, map[string]any{"seeds": a.Seeds, "region": a.Region},
 		admin.Profile{Admin: []string{m.admin()}, Certificates: f.certificates()})
-	return Made{Config: f.settings(), Profile: f.profile(), Name: m.Name, URL: "https://" + m.at(0)}, err
+	return m.made(f, ""), err
 }
 
 // request asks the inviter for what the node needs, and writes the answer to f.

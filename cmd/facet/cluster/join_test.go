@@ -127,7 +127,7 @@ func TestJoinedMachineHasKeysOfItsOwn(t *testing.T) {
 	if _, err := os.Stat(f.authority()); err == nil {
 		t.Error("the authority was copied")
 	}
-	s, err := readSettings(made.Config)
+	s, err := config.LoadFile(made.Config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

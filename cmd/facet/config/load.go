@@ -50,11 +50,11 @@ func Flags(f *pflag.FlagSet) {
 	f.String("public-url", "", "how clients reach it, no slash at the end (default: https://ADDRESS)")
 	f.String("admin-address", AdminAddressDefault, "address for operators: keep it on loopback")
 
-	f.StringSlice("seeds", nil, "peer addresses of nodes to meet")
-	f.Int("bootstrap-expect", 0, "how many nodes found the cluster together; ignored once it is founded")
+	f.StringSlice("seeds", nil, "peer addresses of nodes to contact at the start")
+	f.Int("bootstrap-expect", 0, "number of nodes that found the cluster together; ignored once it is founded")
 	f.Int("shards", ShardsDefault, "number of shards of a cluster that is founded now")
 	f.Int("replicas", ReplicasDefault, "copies of each shard of a cluster that is founded now")
-	f.Duration("rebuild-after", node.AwayDefault, "how long a node may be missed before its copies are made anew on others")
+	f.Duration("rebuild-after", node.AwayDefault, "how long a node may be absent before its copies are rebuilt on other nodes")
 
 	f.String("certificates", "", "folder with ca.pem, node.pem, node.key, server.pem and server.key")
 	f.String("cluster-key", "", "file with the key that wraps all data keys; outside the data directory")
@@ -62,33 +62,33 @@ func Flags(f *pflag.FlagSet) {
 
 	f.String("models", assets.Models, "folder with the model pack")
 	f.String("onnxruntime", assets.ONNXRuntime, "ONNX Runtime's shared library")
-	f.Int("workers", 0, "images worked on at once (default: one for each core)")
+	f.Int("workers", 0, "images processed at once (default: one for each core)")
 
 	f.String("bucket", "", "object store of bulk registrations: file:///DIR, s3://…, gs://… or azblob://…; each tenant has a folder with its id")
-	f.Int("job-slots", 0, "files of bulk registrations worked on at once (default: half of the workers)")
+	f.Int("job-slots", 0, "files of bulk registrations processed at once (default: half of the workers)")
 
 	f.Int64("disk-reserve", 0, "MiB of the data directory's disk below which the node refuses registrations (default: 5 % of it, at least 1 GiB)")
-	f.Int64("memory", 0, "MiB that events may take on this node, beyond which it refuses registrations (default: three quarters of the machine's)")
+	f.Int64("memory", 0, "MiB of memory for events on this node; beyond it the node refuses registrations (default: three quarters of the machine's)")
 
-	f.String("backup-to", "", "URL of a folder to which the cluster is backed up by the clock: file:///DIR (shared by all nodes), s3://, gs:// or azblob://")
+	f.String("backup-to", "", "URL of a folder for regular backups of the cluster: file:///DIR (shared by all nodes), s3://, gs:// or azblob://")
 	f.Duration("backup-every", 24*time.Hour, "time between these backups")
-	f.Int("backup-keep", 7, "how many of these backups stay")
+	f.Int("backup-keep", 7, "number of these backups to keep")
 
 	f.String("search-bound", string(BoundCertified), "certified, or probable: faster searches that lose a hit with a probability of at most "+
-		strconv.FormatFloat(node.SearchMissProbable, 'g', -1, 64)+", and say so")
+		strconv.FormatFloat(node.SearchMissProbable, 'g', -1, 64)+", which their answers state")
 
 	f.String("region", sigv4.RegionDefault, "region of request signatures")
 	f.StringSlice("cors", nil, "origins whose pages may call the interface")
 
-	f.Float64("rate-tenant", 0, "requests per second that this node takes of each tenant; 0 is no bound")
-	f.Int("rate-tenant-burst", 0, "how many of them at once (default: one second's worth)")
-	f.Float64("rate-application", 0, "requests per second that this node takes with the API keys of each application; 0 is no bound")
-	f.Int("rate-application-burst", 0, "how many of them at once (default: one second's worth)")
+	f.Float64("rate-tenant", 0, "requests per second that this node accepts from each tenant; 0 means no limit")
+	f.Int("rate-tenant-burst", 0, "number of these requests at once (default: those of one second)")
+	f.Float64("rate-application", 0, "requests per second that this node accepts with the API keys of each application; 0 means no limit")
+	f.Int("rate-application-burst", 0, "number of these requests at once (default: those of one second)")
 
-	f.Duration("raft-heartbeat", 0, "without a leader's word for this long, a follower stands for election (default 500ms)")
+	f.Duration("raft-heartbeat", 0, "a follower starts an election after this time without a message of the leader (default 500ms)")
 	f.Duration("raft-election", 0, "how long an election may take (default 500ms)")
-	f.Duration("raft-lease", 0, "without a quorum's word for this long, a leader steps down (default 250ms)")
-	f.Duration("raft-stall", 0, "when the disk has not answered for this long, a leader falls silent (default 1.5s)")
+	f.Duration("raft-lease", 0, "a leader steps down after this time without answers of a quorum (default 250ms)")
+	f.Duration("raft-stall", 0, "a leader stops its heartbeats when its disk has not answered for this time (default 1.5s)")
 
 	f.String("log-level", "info", "debug, info, warn or error")
 	f.String("log-format", string(LogAuto), "auto, text or json: auto is text on a terminal, else JSON")
@@ -120,6 +120,16 @@ func Load(f *pflag.FlagSet, environ []string) (Settings, error) {
 		return Settings{}, settingError(err)
 	}
 	return s, s.check()
+}
+
+// LoadFile returns the settings from the file name and from environ.
+func LoadFile(name string, environ []string) (Settings, error) {
+	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	Flags(f)
+	if err := f.Set(FileFlag, name); err != nil {
+		return Settings{}, err
+	}
+	return Load(f, environ)
 }
 
 // decoder is strict where a wrong type would be a surprise: a list for a name, say.

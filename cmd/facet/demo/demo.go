@@ -10,8 +10,10 @@ import (
 	"sync"
 	"time"
 
+	"facet.internal/client"
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/dev"
+	"facet/cmd/facet/process"
 )
 
 // Config configures the demo.
@@ -28,7 +30,7 @@ type Config struct {
 // StayDefault reports whether the cluster should keep running: a person is at the
 // terminal and DEMO_EXIT is not 1.
 func StayDefault() bool {
-	return isTerminal(os.Stdin) && isTerminal(os.Stdout) && os.Getenv("DEMO_EXIT") != "1"
+	return process.IsTerminal(os.Stdin) && process.IsTerminal(os.Stdout) && os.Getenv("DEMO_EXIT") != "1"
 }
 
 // people are the persons on the sample photos.
@@ -118,8 +120,15 @@ func (s *story) start(ctx context.Context) error {
 		return err
 	}
 	s.cluster, s.info = cluster, cluster.Info()
-	if s.client, err = newClient(s.info); err != nil {
-		return err
+	for _, n := range s.info.Nodes {
+		c, err := client.New(client.Config{
+			BaseURLs: []string{n.URL}, CAFile: s.info.CAFile, AccessKey: s.info.AccessKey, SecretKey: s.info.SecretKey,
+			Region: s.info.Region, Service: s.info.Service,
+		})
+		if err != nil {
+			return err
+		}
+		s.clients = append(s.clients, c)
 	}
 	took := time.Since(begin)
 	for i, n := range s.info.Nodes {
@@ -136,7 +145,7 @@ func (s *story) start(ctx context.Context) error {
 
 // tryYourself prints commands to paste.
 func (s *story) tryYourself() error {
-	conf, err := s.cluster.WriteCurl("x-api-key: " + s.client.apiKey)
+	conf, err := s.cluster.WriteCurl("x-api-key: " + s.apiKey)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,6 @@
 // learns a few faces, recognises one of them, loses a node and continues.
 //
 // The demo calls the cluster over HTTPS like any client, and kills a node as an
-// accident would. It may import node/sigv4, node, internal/id and the packages dev
-// and config of cmd/facet.
+// accident would. It may import client, node, internal/id and the packages dev,
+// process and config of cmd/facet.
 package demo

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"facet/cmd/facet/process"
 )
 
 const timeColumn = 70
@@ -20,13 +22,7 @@ type screen struct {
 
 func newScreen(w *os.File) *screen {
 	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" //nolint:misspell // no-color.org chose the name
-	return &screen{w: w, colours: isTerminal(w) && !plain}
-}
-
-// isTerminal reports whether f is a terminal.
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && info.Name() != "null"
+	return &screen{w: w, colours: process.IsTerminal(w) && !plain}
 }
 
 // The styles of text: SGR codes (ECMA-48, 8.3.117).

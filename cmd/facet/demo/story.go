@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
+	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 
+	"facet.internal/client"
 	"facet/cmd/facet/dev"
 	"facet/internal/id"
 	"facet/node/wire"
@@ -21,28 +22,12 @@ type story struct {
 	messages gate
 	cluster  *dev.Cluster
 	info     dev.Info
-	client   *client
+	clients  []*client.Client // one for each node
+	apiKey   string
 
 	names    map[string]string // person by subject id
 	subjects map[string]string // subject id by person
 	dead     int               // index of the killed node
-}
-
-// face contains the attributes of a face that the story uses.
-type face struct {
-	FaceQualityScore string `json:"faceQualityScore"`
-}
-
-type registered struct {
-	ID         string `json:"id"`
-	Attributes face   `json:"attributes"`
-}
-
-type found struct {
-	Candidates []struct {
-		ID    string `json:"id"`
-		Score int    `json:"score"`
-	} `json:"candidates"`
 }
 
 func (s *story) name(node int) string { return s.info.Nodes[node].Name }
@@ -50,20 +35,16 @@ func (s *story) name(node int) string { return s.info.Nodes[node].Name }
 func (s *story) gallery(ctx context.Context) error {
 	s.screen.head("A gallery")
 	begin := time.Now()
-	var made struct {
-		APIKey string `json:"apiKey"`
-	}
-	err := s.client.do(ctx, request{
-		method: http.MethodPost, url: s.info.PortalURLs[0], path: "/api/galleries", key: "demo-gallery",
-		in: map[string]any{
-			"name": "Demo", "description": "people of the demo", "faceMinimumQualityScore": 0.45, "size": gallerySize,
-		},
-		out: &made,
+	made, err := s.clients[0].CreateGallery(ctx, client.NewGallery{
+		Name: "Demo", Description: "people of the demo", FaceMinimumQualityScore: 0.45, Size: gallerySize,
 	})
 	if err != nil {
 		return fmt.Errorf("create the gallery: %w", err)
 	}
-	s.client.apiKey = made.APIKey
+	s.apiKey = made.APIKey
+	for i, c := range s.clients {
+		s.clients[i] = c.WithAPIKey(made.APIKey)
+	}
 	s.screen.timed("✓", fmt.Sprintf("made through %s, with room for %d faces and a key of its own", s.name(0), gallerySize), time.Since(begin))
 	return nil
 }
@@ -80,23 +61,28 @@ func (s *story) enrol(ctx context.Context) error {
 	return nil
 }
 
+// photo returns the bytes of a sample photo.
+func (s *story) photo(name string) ([]byte, error) {
+	b, err := os.ReadFile(filepath.Join(s.cfg.Photos, name))
+	if err != nil {
+		return nil, fmt.Errorf("read photo: %w", err)
+	}
+	return b, nil
+}
+
 // register registers p through a node.
 func (s *story) register(ctx context.Context, p person, node int) error {
 	begin := time.Now()
-	image, err := photo(filepath.Join(s.cfg.Photos, p.photo))
+	image, err := s.photo(p.photo)
 	if err != nil {
 		return err
 	}
-	var r registered
-	err = s.client.do(ctx, request{
-		method: http.MethodPost, url: s.info.BaseURLs[node], path: "/v1.1/subjects", key: "demo-" + filepath.Base(p.photo),
-		in: map[string]any{"face": image}, out: &r,
-	})
+	r, err := s.clients[node].Register(ctx, client.Photo{Image: image})
 	if err != nil {
 		return fmt.Errorf("enrol %s: %w", p.name, err)
 	}
 	s.names[r.ID], s.subjects[p.name] = p.name, r.ID
-	s.screen.timed("✓", fmt.Sprintf("%-15s %-14s → %s   quality %s", p.name, filepath.Base(p.photo), s.name(node), hundredths(r.Attributes.FaceQualityScore)), time.Since(begin))
+	s.screen.timed("✓", fmt.Sprintf("%-15s %-14s → %s   quality %.2f", p.name, filepath.Base(p.photo), s.name(node), r.Attributes.FaceQualityScore), time.Since(begin))
 	return nil
 }
 
@@ -104,27 +90,20 @@ func (s *story) register(ctx context.Context, p person, node int) error {
 // nobody was found.
 func (s *story) search(ctx context.Context, image string, node int) (name string, score int, err error) {
 	begin := time.Now()
-	probe, err := photo(filepath.Join(s.cfg.Photos, image))
+	probe, err := s.photo(image)
 	if err != nil {
 		return "", 0, err
 	}
-	var f found
-	err = s.client.do(ctx, request{
-		method: http.MethodPost, url: s.info.BaseURLs[node], path: "/v1.1/face/search",
-		in: map[string]any{"probe": probe}, out: &f,
-	})
-	asked := fmt.Sprintf("%s, asked at %s", filepath.Base(image), s.name(node))
-	if r, ok := errors.AsType[*refusal](err); ok && r.Status == http.StatusNotFound {
-		s.screen.timed("→", asked+": nobody", time.Since(begin))
-		return "", 0, nil
-	}
+	found, err := s.clients[node].Search(ctx, client.SearchQuery{Probe: probe})
 	if err != nil {
 		return "", 0, fmt.Errorf("search %s: %w", filepath.Base(image), err)
 	}
-	if len(f.Candidates) == 0 {
-		return "", 0, errors.New("the search found candidates but names none")
+	asked := fmt.Sprintf("%s, asked at %s", filepath.Base(image), s.name(node))
+	if len(found.Candidates) == 0 {
+		s.screen.timed("→", asked+": nobody", time.Since(begin))
+		return "", 0, nil
 	}
-	best := f.Candidates[0]
+	best := found.Candidates[0]
 	s.screen.timed("→", fmt.Sprintf("%s: %s, score %d", asked, s.names[best.ID], best.Score), time.Since(begin))
 	return s.names[best.ID], best.Score, nil
 }
@@ -160,30 +139,22 @@ func (s *story) stranger(ctx context.Context) error {
 func (s *story) crowd(ctx context.Context) error {
 	s.screen.head("A group photo")
 	begin := time.Now()
-	image, err := photo(filepath.Join(s.cfg.Photos, group))
+	image, err := s.photo(group)
 	if err != nil {
 		return err
 	}
-	var f struct {
-		Faces []struct{} `json:"faces"`
-	}
-	err = s.client.do(ctx, request{
-		method: http.MethodPost, url: s.info.BaseURLs[1], path: "/v1.1/face/extract",
-		in: map[string]any{"faces": image}, out: &f,
-	})
+	faces, err := s.clients[1].Extract(ctx, image, 0)
 	if err != nil {
 		return fmt.Errorf("extract %s: %w", group, err)
 	}
-	s.screen.timed("→", fmt.Sprintf("%s, asked at %s: %d faces", filepath.Base(group), s.name(1), len(f.Faces)), time.Since(begin))
+	s.screen.timed("→", fmt.Sprintf("%s, asked at %s: %d faces", filepath.Base(group), s.name(1), len(faces)), time.Since(begin))
 	begin = time.Now()
-	err = s.client.do(ctx, request{
-		method: http.MethodPost, url: s.info.BaseURLs[1], path: "/v1.1/subjects", in: map[string]any{"face": image},
-	})
-	r, ok := errors.AsType[*refusal](err)
-	if !ok || r.ErrorType != "MultipleFaces" {
+	_, err = s.clients[1].Register(ctx, client.Photo{Image: image})
+	refused, ok := errors.AsType[*client.Error](err)
+	if !ok || !refused.Is(client.ErrMultipleFaces) {
 		return fmt.Errorf("enrolling a group photo: got %w, want it refused for several faces", err)
 	}
-	s.screen.timed("✗", "enrolled as one person? Refused: "+r.ErrorType, time.Since(begin))
+	s.screen.timed("✗", "enrolled as one person? Refused: "+refused.Type, time.Since(begin))
 	return nil
 }
 
@@ -266,12 +237,4 @@ func (s *story) comeback(ctx context.Context) error {
 		s.screen.aside("%s was enrolled while it was dead. The same picture: 9999.", collins.name)
 	}
 	return expect(name, collins.name, collins.photo)
-}
-
-// hundredths formats a decimal of the interface with two digits.
-func hundredths(decimal string) string {
-	if len(decimal) > 4 {
-		return decimal[:4]
-	}
-	return decimal
 }

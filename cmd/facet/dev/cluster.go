@@ -86,11 +86,7 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 	if err := mustBeOurs(c.f, cfg); err != nil {
 		return nil, err
 	}
-	c.lock, err = process.Lock(c.f.lock())
-	if running, ok := errors.AsType[*process.RunningError](err); ok {
-		return nil, fmt.Errorf("facet dev runs on %s already as process %d: stop that first", cfg.Dir, running.PID)
-	}
-	if err != nil {
+	if c.lock, err = lock(c.f, cfg.Dir); err != nil {
 		return nil, err
 	}
 	c.starter = process.OpenStarter()
@@ -98,6 +94,15 @@ func Open(ctx context.Context, cfg Config) (*Cluster, error) {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
+}
+
+// lock locks the folder, which the user calls dir, for this process.
+func lock(f folder, dir string) (*process.PIDFile, error) {
+	l, err := process.Lock(f.lock())
+	if running, ok := errors.AsType[*process.RunningError](err); ok {
+		return nil, fmt.Errorf("facet dev runs on %s already as process %d: stop that first", dir, running.PID)
+	}
+	return l, err
 }
 
 // mustBeOurs checks the folder before the lock is taken, so that no foreign folder

@@ -30,17 +30,9 @@ func (c *Cluster) command(name string) []string {
 
 // start starts the node as a child that dies with this process.
 func (c *Cluster) start(m *member) error {
-	log, err := openLog(c.f.log(m.Name))
+	cmd, err := c.spawn(m.Name)
 	if err != nil {
 		return err
-	}
-	defer log.Close() // the child has its own handle
-	args := c.command(m.Name)
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = environment()
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := c.starter.Start(cmd); err != nil {
-		return fmt.Errorf("start node %s: %w", m.Name, err)
 	}
 	m.child, m.pid = cmd, cmd.Process.Pid
 	c.reapers.Go(func() {
@@ -48,6 +40,23 @@ func (c *Cluster) start(m *member) error {
 		close(m.exited)
 	})
 	return nil
+}
+
+// spawn starts the process of a node. It writes to the node's log.
+func (c *Cluster) spawn(name string) (*exec.Cmd, error) {
+	log, err := openLog(c.f.log(name))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the process has its own handle
+	args := c.command(name)
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = environment()
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := c.starter.Start(cmd); err != nil {
+		return nil, fmt.Errorf("start node %s: %w", name, err)
+	}
+	return cmd, nil
 }
 
 // environment returns this process's environment without the settings of facet.
@@ -153,17 +162,9 @@ func (c *Cluster) end(m *member) error {
 
 // Restart starts a dead node with its command. The new process dies with this one.
 func (c *Cluster) Restart(name string) error {
-	log, err := openLog(c.f.log(name))
+	cmd, err := c.spawn(name)
 	if err != nil {
 		return err
-	}
-	defer log.Close() // the process has its own handle
-	args := c.command(name)
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = environment()
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := c.starter.Start(cmd); err != nil {
-		return fmt.Errorf("start node %s: %w", name, err)
 	}
 	c.reapers.Go(func() { _ = cmd.Wait() }) // watch sees its pid file
 	return nil

@@ -2,7 +2,6 @@ package dev
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
 	"facet/cmd/facet/process"
@@ -17,16 +16,13 @@ func Remove(dir string) error {
 	if err != nil || s == nil {
 		return err
 	}
-	lock, err := process.Lock(f.lock())
-	if running, ok := errors.AsType[*process.RunningError](err); ok {
-		return fmt.Errorf("facet dev runs on %s already as process %d: stop that first", dir, running.PID)
-	}
+	held, err := lock(f, dir)
 	if err != nil {
 		return err
 	}
 	for _, n := range s.Nodes {
 		if err := process.Stop(f.pidFile(n.Name), stopGrace); err != nil {
-			return errors.Join(err, lock.Close())
+			return errors.Join(err, held.Close())
 		}
 		for _, name := range []string{f.data(n.Name), f.config(n.Name), f.log(n.Name), f.log(n.Name) + ".1"} {
 			err = errors.Join(err, os.RemoveAll(name))
@@ -36,5 +32,5 @@ func Remove(dir string) error {
 	if err == nil {
 		err = os.Remove(f.state()) // last: until then it is a cluster
 	}
-	return errors.Join(err, lock.Close())
+	return errors.Join(err, held.Close())
 }

@@ -37,11 +37,21 @@ func (s Source) Open() (*engine.Engine, error) {
 	return e, nil
 }
 
+// Read reads the manifest of the pack in dir. Its errors are sentences for the
+// person who named the folder.
+func Read(dir string) (*models.Pack, error) {
+	pack, err := models.Read(dir)
+	if err != nil {
+		return nil, packError(dir, err)
+	}
+	return pack, nil
+}
+
 // packError turns an error of opening a pack into a sentence.
 func packError(dir string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no model pack in %s: run \"make setup\", or name a pack's folder", dir)
+		return fmt.Errorf("there is no model pack in %s: run \"make setup\", or name a pack's folder with --models", dir)
 	case errors.Is(err, models.ErrPack), errors.Is(err, models.ErrManifest):
 		return fmt.Errorf("the model pack in %s can't be used: %w", dir, err)
 	}

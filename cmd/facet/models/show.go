@@ -68,9 +68,9 @@ func size(m *models.Manifest) string {
 
 // Info prints a manifest. It reads no other file of the pack.
 func Info(w io.Writer, dir string) error {
-	p, err := models.Read(dir)
+	p, err := Read(dir)
 	if err != nil {
-		return packError(dir, err)
+		return err
 	}
 	m := p.Manifest
 	tabs := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -132,9 +132,9 @@ type Check struct {
 // Verify checks the hashes of all files of a pack, loads its models and runs them
 // on the sample photograph. Errors wrap ErrDamaged when the pack is to blame.
 func (c Check) Verify(ctx context.Context, w io.Writer, dir string) error {
-	p, err := models.Read(dir)
+	p, err := Read(dir)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, packError(dir, err))
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	fmt.Fprintf(w, "%s %s (%s)\n", p.Manifest.Name, p.Manifest.Version, p.ID[:shortID])
 	files, err := p.Verify()

@@ -5,6 +5,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"facet/cmd/facet/process"
 )
 
 const progressPause = 200 * time.Millisecond
@@ -22,10 +24,7 @@ type progress struct {
 }
 
 func newProgress(out *os.File, total int) *progress {
-	if out == nil {
-		return nil
-	}
-	if info, err := out.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if out == nil || !process.IsTerminal(out) {
 		return nil
 	}
 	return &progress{out: out, total: total, begun: time.Now()}

@@ -7,5 +7,7 @@
 // process in any case, and the kernel reports the holder. So a process number that
 // was reused is never taken for ours.
 //
+// It also tells whether a file is a terminal.
+//
 // The package imports the standard library only.
 package process

@@ -7,23 +7,23 @@ import (
 	"sync"
 
 	"facet/cmd/facet/config"
+	packs "facet/cmd/facet/models"
 	"facet/engine/imaging"
-	"facet/engine/models"
 	"facet/node"
 )
 
 // Pack returns the identity of the model pack in a folder.
 func Pack(dir string) (string, error) {
-	pack, err := models.Read(dir)
+	pack, err := packs.Read(dir)
 	if err != nil {
-		return "", packError(dir, err)
+		return "", err
 	}
 	return pack.ID, nil
 }
 
 // openFaces sets the face engine in a node's configuration. The caller closes it.
 func openFaces(s config.Settings, cfg *node.Config) (closing func(), err error) {
-	eng, err := openEngine(s)
+	eng, err := packs.Source{Pack: s.Models, ONNXRuntime: s.ONNXRuntime, Workers: s.Workers}.Open()
 	if err != nil {
 		return nil, err
 	}

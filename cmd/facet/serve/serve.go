@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,8 +13,6 @@ import (
 
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/process"
-	"facet/engine"
-	"facet/engine/models"
 	"facet/node"
 	_ "facet/node/bucket/clouds" // s3://, and without the tag slim gs:// and azblob://
 )
@@ -85,34 +82,6 @@ func run(ctx context.Context, s config.Settings, log *slog.Logger, change func(*
 	}
 }
 
-// openEngine opens the model pack and an engine on it.
-func openEngine(s config.Settings) (*engine.Engine, error) {
-	pack, err := models.Open(s.Models)
-	if err != nil {
-		return nil, packError(s.Models, err)
-	}
-	if _, err := os.Stat(s.ONNXRuntime); err != nil {
-		return nil, fmt.Errorf("ONNX Runtime is not at %s: run \"make setup\", or name its library with --onnxruntime", s.ONNXRuntime)
-	}
-	eng, err := engine.New(pack, engine.Config{Library: s.ONNXRuntime, Workers: s.Workers})
-	if err != nil {
-		return nil, fmt.Errorf("start the face engine: %w", err)
-	}
-	return eng, nil
-}
-
-// packError returns a sentence that explains why a model pack can't be used.
-func packError(dir string, err error) error {
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no model pack in %s: run \"make setup\", or name one with --models", dir)
-	case errors.Is(err, models.ErrPack), errors.Is(err, models.ErrManifest):
-		return fmt.Errorf("the model pack in %s can't be used: %w", dir, err)
-	default:
-		return err
-	}
-}
-
 // openError turns the error of a port in use into a sentence. Other errors already
 // are.
 func openError(err error) error {
@@ -124,7 +93,7 @@ func openError(err error) error {
 
 // handler returns the log's handler: text for people, JSON for machines.
 func handler(s config.Settings, w *os.File) slog.Handler {
-	return newHandler(w, s, terminal(w))
+	return newHandler(w, s, process.IsTerminal(w))
 }
 
 func newHandler(w io.Writer, s config.Settings, terminal bool) slog.Handler {
@@ -133,10 +102,4 @@ func newHandler(w io.Writer, s config.Settings, terminal bool) slog.Handler {
 		return slog.NewTextHandler(w, opts)
 	}
 	return slog.NewJSONHandler(w, opts)
-}
-
-// terminal reports whether w is a terminal.
-func terminal(w *os.File) bool {
-	info, err := w.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -5,13 +5,13 @@
     with Client.from_dev("dev/dev.json") as client:
         print(client.galleries())
 
-A request that gets no answer, or one that says "later", is sent again, to the next
-node, with growing pauses; a write carries the same Idempotency-Key at every try, so
-that it has one effect. What the service refuses is a `Refusal`, of a class of its
-kind: `NoFace`, `GalleryFull` and so on.
+The client repeats a request that gets no answer, or a temporary refusal, at the next
+node and with growing pauses. A write has the same Idempotency-Key at every try, so it
+has one effect. A refusal is a `Refusal`, or the subclass of its kind: `NoFace`,
+`GalleryFull` and so on.
 
-That nobody was found is an empty list. That somebody was not verified is an
-exception, `NotVerified`: code that forgets to look never takes it for a match.
+A search that finds nobody returns an empty list. A verification that fails raises
+`NotVerified`, so code that forgets to check never takes it for a match.
 """
 
 from ._client import V1, Client

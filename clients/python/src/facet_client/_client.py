@@ -31,11 +31,11 @@ _PAGE = 1000  # the longest page of the subject list
 
 
 class Client:
-    """Speaks to a cluster.
+    """Calls a cluster.
 
-    Images are the bytes of image files. Every write that makes or changes something
-    takes an idempotency_key, 1 to 128 printable ASCII characters: give one where the
-    write must survive this process, else each call makes its own.
+    Images are the bytes of image files. Every write that creates or changes something
+    takes an idempotency_key, 1 to 128 printable ASCII characters. Pass one if another
+    process may have to repeat the write. By default each call makes a random one.
     """
 
     def __init__(
@@ -52,9 +52,10 @@ class Client:
         tries: int = TRIES,
         timeout: float = TIMEOUT,
     ) -> None:
-        """base_urls are the nodes, https://host:port each; portal_urls serve tenant
-        management, the same ones if none. tries bounds how often a request is sent,
-        timeout is that of one try in seconds. It does not connect."""
+        """Makes a client, without connecting. base_urls are the nodes, each
+        https://host:port. portal_urls are the nodes for tenant management, by default
+        the same. tries is the most times that a request is sent, timeout the seconds
+        of one try."""
         if not access_key or not secret_key:
             raise ValueError("no access key or no secret key")
         base = Nodes(list(base_urls))
@@ -66,7 +67,7 @@ class Client:
 
     @classmethod
     def from_dev(cls, file: str | Path, *, api_key: str | None = None) -> Client:
-        """A client of the cluster that `facet dev` describes in file, its dev.json."""
+        """Returns a client of the cluster that the dev.json of `facet dev` describes."""
         dev = json.loads(Path(file).read_text())
         return cls(
             dev["base_urls"],
@@ -80,7 +81,7 @@ class Client:
         )
 
     def with_api_key(self, api_key: str) -> Client:
-        """A client for another application, with the same connections."""
+        """Returns a client for another application, with the same connections."""
         other = object.__new__(type(self))
         other._transport, other._api_key = self._transport, api_key
         return other
@@ -99,7 +100,7 @@ class Client:
 
     @property
     def v1(self) -> V1:
-        """The operations of version 1."""
+        """Returns the operations of version 1."""
         return V1(self)
 
     def _call(self, op: Operation) -> Any:
@@ -114,19 +115,19 @@ class Client:
     # Subjects and events
 
     def health(self) -> None:
-        """Asks whether the service answers."""
+        """Raises an error unless the service answers that it is healthy."""
         self._call(Operation("GET", "/v1.1/health"))
 
     def register(
         self, image: bytes, tags: Iterable[str] | None = None, *, idempotency_key: str | None = None
     ) -> Registered:
-        """Makes a subject with one event."""
+        """Creates a subject with one event."""
         return self._photo("POST", "/v1.1/subjects", image, tags, idempotency_key)
 
     def update(
         self, subject_id: str, image: bytes, tags: Iterable[str] | None = None, *, idempotency_key: str | None = None
     ) -> Registered:
-        """Replaces the subject's oldest event. tags: None keeps those there are, [] clears them."""
+        """Replaces the subject's oldest event. tags None keeps its tags, [] removes them."""
         return self._photo("PUT", path("v1.1", "subjects", subject_id), image, tags, idempotency_key)
 
     def unregister(self, subject_id: str) -> None:
@@ -134,7 +135,7 @@ class Client:
         self._call(Operation("DELETE", path("v1.1", "subjects", subject_id), repeat=GONE))
 
     def events(self, subject_id: str) -> list[str]:
-        """The ids of a subject's events."""
+        """Returns the ids of a subject's events."""
         found = self._call(Operation("GET", path("v1.1", "subjects", subject_id, "events")))
         return [str(event["id"]) for event in found["events"]]
 
@@ -153,23 +154,23 @@ class Client:
         *,
         idempotency_key: str | None = None,
     ) -> Registered:
-        """Replaces the photo of an event. tags as in update."""
+        """Replaces the photo of an event. tags None keeps its tags, [] removes them."""
         return self._photo(
             "PUT", path("v1.1", "subjects", subject_id, "events", event_id), image, tags, idempotency_key
         )
 
     def unregister_event(self, subject_id: str, event_id: str) -> None:
-        """Removes an event; with its last one the subject goes, too."""
+        """Removes an event. Removing the last one removes the subject."""
         self._call(Operation("DELETE", path("v1.1", "subjects", subject_id, "events", event_id), repeat=GONE))
 
     def subjects(self, start: int = 0, length: int = _PAGE, order: Order = "asc") -> SubjectList:
-        """A window of the subject list, by the time of the last update; it may be empty."""
+        """Returns a part of the subject list, in order of the last update. It may be empty."""
         query = f"dir={escape(order)}&length={length:d}&start={start:d}"
         return read(SubjectList, self._call(Operation("GET", "/v1.1/subjects", query=query, empty="subjects")))
 
     def all_subjects(self, order: Order = "asc") -> Iterator[Entry]:
-        """The whole subject list, page by page. While the gallery changes, an entry may
-        come twice or be passed over."""
+        """Iterates over the whole subject list. While the gallery changes, an entry may
+        occur twice or be missing."""
         start = 0
         while True:
             page = self.subjects(start, _PAGE, order)
@@ -181,66 +182,66 @@ class Client:
     # Faces
 
     def extract(self, image: bytes, limit: int | None = None) -> list[Attributes]:
-        """The faces of a photo, largest first; limit None is 10, and more than 20 are never found."""
+        """Returns the faces of a photo, largest first, and at most limit of them: by default 10, never above 20."""
         body = _given(faces=_base64(image), limit=limit)
         return _faces(self._call(Operation("POST", "/v1.1/face/extract", body=body)))
 
     def verify_subject(self, subject_id: str, probe: bytes) -> int:
-        """The score of a probe against the subject's best event; below the application's
-        threshold it is NotVerified."""
+        """Returns the best score of a probe against the subject's events. Raises
+        NotVerified below the application's threshold."""
         body = {"id": subject_id, "probe": _base64(probe)}
         return int(self._call(Operation("POST", "/v1.1/face/verify", body=body))["score"])
 
     def verify_faces(self, face: bytes, probe: bytes) -> int:
-        """The score of two photos with one face each; below 7000 it is NotVerified. Needs
-        no API key."""
+        """Returns the score of two photos with one face each. Raises NotVerified below
+        7000. Needs no API key."""
         body = {"face": _base64(face), "probe": _base64(probe)}
         return int(self._call(Operation("POST", "/v1.1/face/verify", body=body))["score"])
 
     def search(
         self, probe: bytes, *, threshold: int | None = None, limit: int | None = None, tags: Iterable[str] | None = None
     ) -> SearchResult:
-        """Whom does a photo show? threshold is the lowest score of a candidate (None is
-        7000), limit bounds the events in the answer (None is 10), tags leave only events
-        with at least one of them."""
+        """Returns the subjects that a photo may show. threshold is the lowest score of a
+        candidate (by default 7000), limit the most events in the answer (by default 10).
+        tags limits the search to events with at least one of them."""
         body = _given(probe=_base64(probe), threshold=threshold, limit=limit, tags=None if tags is None else list(tags))
         return read(SearchResult, self._call(Operation("POST", "/v1.1/face/search", body=body, empty="candidates")))
 
     # Tags
 
     def tags(self) -> list[str]:
-        """The gallery's tags in the order of their creation."""
+        """Returns the gallery's tags in order of creation."""
         return [str(name) for name in self._call(Operation("GET", "/v1.1/tags"))]
 
     def create_tag(self, name: str) -> None:
-        """Makes a tag. When the answer of a try was lost, a name that is there is taken
-        for the one that was made."""
+        """Creates a tag. When the answer to a try is lost, and a tag has the name at the
+        next try, that counts as success."""
         self._call(Operation("POST", path("v1.1", "tags", name), repeat=THERE))
 
     def rename_tag(self, name: str, new_name: str) -> None:
-        """Renames a tag; events keep it. When the answer of a try was lost, the next one
-        may say NotFound of a renaming that was done."""
+        """Renames a tag. Events keep it. When the answer to a try is lost, the next try
+        may raise NotFound although the tag was renamed."""
         self._call(Operation("PUT", path("v1.1", "tags", name), body={"newName": new_name}))
 
     def delete_tag(self, name: str) -> None:
-        """Deletes a tag; subjects and events stay."""
+        """Deletes a tag. Subjects and events stay."""
         self._call(Operation("DELETE", path("v1.1", "tags", name), repeat=GONE))
 
     # Jobs
 
     def bulk_register(self, items: Iterable[BulkItem], *, idempotency_key: str | None = None) -> str:
-        """Begins a job that registers photos of the object store; gives its batch id."""
+        """Starts a job that registers photos of the object store. Returns its batch id."""
         body = {"registrations": [_given(filename=i.filename, tags=i.tags) for i in items]}
         op = Operation("POST", "/v1.1/jobs/bulkregister", body=body, repeat=KEYED, key=idempotency_key)
         return str(self._call(op)["batchId"])
 
     def bulk_progress(self, batch_id: str, paging_id: str = "") -> BulkPage:
-        """A page of a job's records: the first one, or the one that paging_id names."""
+        """Returns a page of a job's records: the first one, or the one that paging_id names."""
         more = (paging_id,) if paging_id else ()
         return read(BulkPage, self._call(Operation("GET", path("v1.1", "jobs", "bulkregister", batch_id, *more))))
 
     def bulk_records(self, batch_id: str) -> Iterator[BulkRecord]:
-        """All records of a job, page by page."""
+        """Iterates over all records of a job."""
         paging_id = ""
         while True:
             page = self.bulk_progress(batch_id, paging_id)
@@ -252,11 +253,11 @@ class Client:
     # Tenant management
 
     def galleries(self) -> list[Gallery]:
-        """The tenant's galleries."""
+        """Returns the tenant's galleries."""
         return [read(Gallery, g) for g in self._portal("GET", "galleries")["galleries"]]
 
     def gallery(self, gallery_id: str) -> Gallery:
-        """A gallery with its applications."""
+        """Returns a gallery with its applications."""
         return read(Gallery, self._portal("GET", "galleries", gallery_id))
 
     def create_gallery(
@@ -268,7 +269,7 @@ class Client:
         description: str = "",
         idempotency_key: str | None = None,
     ) -> Gallery:
-        """Makes a gallery and an application for it, whose API key is in the answer."""
+        """Creates a gallery and an application for it. The answer contains its API key."""
         body = _given(name=name, size=size, faceMinimumQualityScore=face_minimum_quality_score, description=description)
         return read(Gallery, self._portal("POST", "galleries", body=body, key=idempotency_key))
 
@@ -281,20 +282,20 @@ class Client:
         size: int | None = None,
         idempotency_key: str | None = None,
     ) -> Gallery:
-        """Changes what is not None; size can only grow."""
+        """Changes the fields that are not None. size can only grow."""
         body = _given(name=name, description=description, size=size)
         return read(Gallery, self._portal("PATCH", "galleries", gallery_id, body=body, key=idempotency_key))
 
     def delete_gallery(self, gallery_id: str) -> None:
-        """Deletes a gallery with all it holds."""
+        """Deletes a gallery with its subjects and applications."""
         self._portal("DELETE", "galleries", gallery_id)
 
     def applications(self) -> list[ApplicationEntry]:
-        """The tenant's applications."""
+        """Returns the tenant's applications."""
         return [read(ApplicationEntry, a) for a in self._portal("GET", "applications")["applications"]]
 
     def application(self, application_id: str) -> Application:
-        """An application."""
+        """Returns an application."""
         return read(Application, self._portal("GET", "applications", application_id))
 
     def create_application(
@@ -309,7 +310,7 @@ class Client:
         enrolment_guard_threshold: int | None = None,
         idempotency_key: str | None = None,
     ) -> Application:
-        """Makes an application for a gallery."""
+        """Creates an application of a gallery."""
         body = _given(
             galleryId=gallery_id,
             name=name,
@@ -333,7 +334,7 @@ class Client:
         enrolment_guard_threshold: int | None = None,
         idempotency_key: str | None = None,
     ) -> Application:
-        """Changes what is not None."""
+        """Changes the fields that are not None."""
         body = _given(
             name=name,
             description=description,
@@ -345,7 +346,7 @@ class Client:
         return read(Application, self._portal("PATCH", "applications", application_id, body=body, key=idempotency_key))
 
     def delete_application(self, application_id: str) -> None:
-        """Deletes an application; its API key is refused from then on."""
+        """Deletes an application. The service then refuses its API key."""
         self._portal("DELETE", "applications", application_id)
 
     def _portal(self, method: str, *segments: str, body: dict[str, Any] | None = None, key: str | None = None) -> Any:
@@ -354,13 +355,13 @@ class Client:
 
 
 class V1:
-    """Version 1 of the interface, which knows no events and no tags. New code has no use for it."""
+    """Version 1 of the interface, which has no events and no tags. New code should not use it."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
 
     def register(self, image: bytes, *, idempotency_key: str | None = None) -> Registered:
-        """Makes a subject; the answer has no event id."""
+        """Creates a subject. The answer has no event id."""
         return self._client._photo("POST", "/v1/subjects", image, None, idempotency_key)
 
     def update(self, subject_id: str, image: bytes, *, idempotency_key: str | None = None) -> Registered:
@@ -372,18 +373,18 @@ class V1:
         self._client._call(Operation("DELETE", path("v1", "subjects", subject_id), repeat=GONE))
 
     def extract(self, image: bytes) -> list[Attributes]:
-        """The faces of a photo, at most 10; no face is NotFound."""
+        """Returns the faces of a photo, at most 10. Raises NotFound when there is none."""
         return _faces(self._client._call(Operation("POST", "/v1/face/extract", body={"faces": _base64(image)})))
 
     def search(self, probe: bytes, *, threshold: int | None = None, limit: int | None = None) -> SearchResult:
-        """Whom does a photo show? limit bounds the subjects."""
+        """Returns the subjects that a photo may show, at most limit."""
         body = _given(probe=_base64(probe), threshold=threshold, limit=limit)
         return read(
             SearchResult, self._client._call(Operation("POST", "/v1/face/search", body=body, empty="candidates"))
         )
 
     def verify(self, subject_id: str, probe: bytes) -> int:
-        """The score of a probe against a subject; below the threshold it is NotVerified."""
+        """Returns the score of a probe against a subject. Raises NotVerified below the threshold."""
         body = {"id": subject_id, "probe": _base64(probe)}
         return int(self._client._call(Operation("POST", "/v1/face/verify", body=body))["score"])
 
@@ -393,7 +394,7 @@ def _base64(image: bytes) -> str:
 
 
 def _given(**members: Any) -> dict[str, Any]:
-    """Leaves out what is None."""
+    """Returns the members that are not None."""
     return {name: value for name, value in members.items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong."""
+"""The errors of this package."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class FacetError(Exception):
 
 
 class NoAnswer(FacetError):
-    """No node gave an answer. A write may have had its effect, or not."""
+    """No node gave an answer. A write may or may not have had its effect."""
 
 
 class Refusal(FacetError):
-    """An answer of the service that refuses or fails."""
+    """An answer that reports a refusal or a failure."""
 
     def __init__(self, operation: str, status: int, body: Mapping[str, Any], headers: Mapping[str, str]) -> None:
         self.operation = operation
@@ -33,16 +33,16 @@ class Refusal(FacetError):
         """The score of a verification below its threshold, else None."""
         after = headers.get("Retry-After", "")
         self.retry_after: float = min(float(after), _RETRY_AFTER_MAX) if after.isdecimal() else 0.0
-        """Seconds that the service asked to wait, 0 if none."""
+        """The wait in seconds that the service asks for, or 0."""
         self.request_id: str = headers.get("X-Request-Id", "")
-        """Stands in the service's logs, too."""
+        """Identifies the request in the service's logs."""
         kind = f" {self.error_type}" if self.error_type else ""
         why = f" ({self.reason})" if self.reason else ""
         super().__init__(f"{operation}: {status}{kind}{why}: {self.message} [request {self.request_id}]")
 
     @property
     def again(self) -> bool:
-        """Whether the same request may succeed later."""
+        """Reports whether the same request may succeed later."""
         return self.status >= 500 or self.status in (408, 429)
 
 
@@ -59,7 +59,7 @@ class UnknownTag(InvalidRequest):
 
 
 class UnreadableImage(InvalidRequest):
-    """Not an image, or one that is not taken."""
+    """The file is not an image, or its format is not supported."""
 
 
 class Duplicate(Refusal):
@@ -67,7 +67,7 @@ class Duplicate(Refusal):
 
 
 class ServiceTimeout(Refusal):
-    """500, errorCode 1003: the service had no time, still after all tries."""
+    """500, errorCode 1003: the service ran out of time at every try."""
 
 
 class NoFace(Refusal):
@@ -83,7 +83,7 @@ class MultipleFaces(Refusal):
 
 
 class ServerFault(Refusal):
-    """5xx, still after all tries."""
+    """5xx at every try."""
 
 
 class Forbidden(Refusal):
@@ -91,15 +91,15 @@ class Forbidden(Refusal):
 
 
 class NotFound(Refusal):
-    """404, but for NotVerified."""
+    """404, except NotVerified."""
 
 
 class NotVerified(Refusal):
-    """404 of a verification; score is set."""
+    """404 of a verification below its threshold. score is set."""
 
 
 class Busy(Refusal):
-    """429, still after all tries."""
+    """429 at every try."""
 
 
 _BY_REASON: dict[tuple[int, str], type[Refusal]] = {
@@ -120,7 +120,7 @@ _BY_STATUS: dict[int, type[Refusal]] = {403: Forbidden, 404: NotFound, 429: Busy
 
 
 def refusal(operation: str, status: int, text: bytes, headers: Mapping[str, str]) -> Refusal:
-    """Makes the error of an answer; a body that is no JSON object is passed over."""
+    """Returns the error in an answer. Ignores a body that is not a JSON object."""
     try:
         body = json.loads(text)
     except ValueError:

@@ -1,5 +1,5 @@
-"""What the service gives, as dataclasses. Their fields are those of the interface,
-in Python's spelling."""
+"""The service's answers as dataclasses. The fields have the interface's names in
+Python's spelling."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Rectangle:
 
 @dataclass(frozen=True)
 class Attributes:
-    """What is known of a face. Right and left are the person's; angles are in degrees."""
+    """A face. Right and left are the person's own, angles are in degrees."""
 
     face_area: Rectangle
     head_area: Rectangle
@@ -51,7 +51,7 @@ class Attributes:
 
 @dataclass(frozen=True)
 class Registered:
-    """The answer to a registration or an update; event_id is empty in version 1."""
+    """The answer to a registration or an update. event_id is empty in version 1."""
 
     id: str
     attributes: Attributes
@@ -60,7 +60,7 @@ class Registered:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the subject list: one event. status is "A" (active) or "D" (deleted)."""
+    """One line of the subject list. It is one event. status is "A" (active) or "D" (deleted)."""
 
     id: str
     event_id: str
@@ -70,7 +70,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class SubjectList:
-    """A window of the subject list; total counts the whole list."""
+    """A part of the subject list. total counts the whole list."""
 
     subjects: list[Entry]
     total: int
@@ -78,7 +78,7 @@ class SubjectList:
 
 @dataclass(frozen=True)
 class Scored:
-    """An event and how alike it is to the probe."""
+    """An event and its similarity to the probe."""
 
     id: str
     score: int
@@ -86,7 +86,7 @@ class Scored:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A subject that a probe may show; score is that of its best event."""
+    """A subject that a probe may show. score is the score of its best event."""
 
     id: str
     score: int
@@ -95,7 +95,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The candidates, best first, and what is known of the probe."""
+    """The candidates, best first, and the attributes of the probe."""
 
     candidates: list[Candidate]
     attributes: Attributes
@@ -103,7 +103,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class BulkItem:
-    """One photo of a bulk registration: its name in the object store, and tags."""
+    """One photo of a bulk registration. filename is its name in the object store."""
 
     filename: str
     tags: list[str] | None = None
@@ -111,10 +111,10 @@ class BulkItem:
 
 @dataclass(frozen=True)
 class BulkRecord:
-    """How one photo of a job fares.
+    """The state of one photo of a job.
 
-    status is "New" or "Processed"; then register_status is "Success", with the ids,
-    or "Failed", with a reason.
+    status is "New" or "Processed". When it is "Processed", register_status is
+    "Success", and the ids are set, or "Failed", and reason is set.
     """
 
     id: str
@@ -129,13 +129,13 @@ class BulkRecord:
 
     @property
     def attributes(self) -> Attributes | None:
-        """attributes_json, read; None without a face."""
+        """Returns the parsed attributes_json, or None without a face."""
         return read(Attributes, json.loads(self.attributes_json)) if self.attributes_json else None
 
 
 @dataclass(frozen=True)
 class BulkPage:
-    """A page of a job's records; last_evaluated_key names the next one, "" at the end."""
+    """A page of a job's records. last_evaluated_key is the next paging id, "" on the last page."""
 
     batch_id: str
     processed: list[BulkRecord]
@@ -153,8 +153,8 @@ class ApplicationEntry:
 
 @dataclass(frozen=True)
 class Gallery:
-    """A gallery. count is there in lists and details, applications in details, api_key
-    after its creation."""
+    """A gallery. Lists and details set count, details set applications, and
+    create_gallery sets api_key."""
 
     id: str
     name: str
@@ -167,8 +167,8 @@ class Gallery:
 
 @dataclass(frozen=True)
 class Application:
-    """An application: an API key for a gallery, and how it is used. The last three
-    fields go beyond the interface."""
+    """An API key for a gallery, with the settings of its use. The last three fields go
+    beyond the interface."""
 
     id: str
     name: str
@@ -181,7 +181,7 @@ class Application:
 
 
 def camel(name: str) -> str:
-    """The interface's spelling of a field."""
+    """Returns the interface's spelling of a field."""
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
 
@@ -192,8 +192,8 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def read(kind: type[T], value: Any) -> T:
-    """Makes a kind of a JSON value. Unknown members are passed over; what is missing
-    and has no default, or is of another type, is a FacetError."""
+    """Returns the kind that a JSON value contains. Ignores unknown members. Raises a
+    FacetError for a missing member without default, and for a wrong type."""
     try:
         result: T = _read(kind, value)
     except (ValueError, TypeError) as e:

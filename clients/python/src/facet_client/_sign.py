@@ -1,5 +1,5 @@
-"""Signature Version 4 (AWS, "Create a signed AWS API request"), in the spelling
-that this client uses; the service knows others."""
+"""Signature Version 4 (AWS, "Create a signed AWS API request"). This client writes
+one form of it. The service reads others too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TERMINATOR = "aws4_request"
 
 
 def escape(text: str) -> str:
-    """Percent-encodes every byte but letters, digits and -._~ ."""
+    """Percent-encodes every byte except letters, digits and -._~ ."""
     return quote(text, safe="-._~")
 
 
@@ -37,16 +37,16 @@ class Signer:
         body: bytes,
         now: datetime | None = None,
     ) -> dict[str, str]:
-        """Gives headers with the date header and Authorization added.
+        """Returns headers with the date header and Authorization added.
 
-        All of headers is signed. path and query are percent-encoded, and the
-        query's parameters stand in the order of their names.
+        The signature covers all headers. path and query are percent-encoded, and the
+        query is sorted by name.
         """
         date = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
         signed = {**{name.lower(): value for name, value in headers.items()}, "host": host, "x-cloud-date": date}
         names = ";".join(sorted(signed))
         lines = "".join(f"{name}:{signed[name]}\n" for name in sorted(signed))
-        # The path of the target is encoded once; here it is encoded once more.
+        # The path is percent-encoded already, and the signature encodes it again.
         canonical = "\n".join(
             [method, quote(path, safe="/-._~"), query, lines, names, hashlib.sha256(body).hexdigest()]
         )

@@ -1,4 +1,4 @@
-"""Sends requests: signed, to one node after the other, until an answer stands."""
+"""Sends signed requests to one node after the other until an answer is final."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _REST = 5.0  # seconds that a node without an answer is left alone
 _NODES_MAX = 64
 _ANSWER_BYTES_MAX = 64 << 20
 
-# What it means to send a request again whose outcome is not known.
+# What a repetition of a request means when the outcome of an earlier try is unknown.
 FREELY = "freely"  # a read
 KEYED = "keyed"  # the Idempotency-Key makes it one write
-GONE = "gone"  # a deletion: now not found is done
-THERE = "there"  # a creation: now duplicate is done
+GONE = "gone"  # a deletion: now "not found" is success
+THERE = "there"  # a creation: now "duplicate" is success
 
 
 @dataclass(frozen=True)
 class Operation:
-    """One request of the interface; path and query are percent-encoded, the query in
-    the order of its names."""
+    """One call of an operation. path and query are percent-encoded, the query is sorted
+    by name."""
 
     method: str
     path: str
@@ -44,14 +44,14 @@ class Operation:
     portal: bool = False
     repeat: str = FREELY
     key: str | None = None
-    """The Idempotency-Key of a write; None is a random one."""
+    """The Idempotency-Key of a write. None means a random one."""
     empty: str = ""
-    """The member that a 404 has which is an answer: an empty list."""
+    """The member that a 404 contains when the answer is an empty list."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a node answered."""
+    """The answer of a node."""
 
     status: int
     headers: Mapping[str, str]
@@ -59,17 +59,17 @@ class Answer:
 
 
 def path(*segments: str) -> str:
-    """Makes a path of plain segments."""
+    """Returns the path of plain segments, percent-encoded."""
     for s in segments:
-        if s in ("", ".", ".."):  # it would be another path
+        if s in ("", ".", ".."):  # the path would be another one
             raise ValueError("an id or a name is empty or a dot segment")
     return "".join("/" + escape(s) for s in segments)
 
 
 class Nodes:
-    """Chooses the node for each try: in turn, but for those that rest because they
-    gave no answer. It begins anywhere, so that many clients do not all begin at the
-    same node."""
+    """Chooses the node for each try: one after the other, except nodes that gave no
+    answer lately. The first one is random, so that many clients do not all start at
+    the same node."""
 
     def __init__(self, urls: list[str]) -> None:
         if not 1 <= len(urls) <= _NODES_MAX:
@@ -85,23 +85,23 @@ class Nodes:
         self._lock = threading.Lock()
 
     def pick(self) -> int:
-        """Gives the index of the next node; when all rest, of the next one anyway."""
+        """Returns the index of the next node. When all are left alone, it is the next one anyway."""
         with self._lock:
             self._next = (self._next + 1) % len(self.hosts)
             order = [(self._next + i) % len(self.hosts) for i in range(len(self.hosts))]
             return next((i for i in order if self._rests[i] <= time.monotonic()), self._next)
 
     def rest(self, i: int) -> None:
-        """Leaves a node alone for a while."""
+        """Leaves a node alone for _REST seconds."""
         self._rests[i] = time.monotonic() + _REST
 
     def wake(self, i: int) -> None:
-        """Takes a node that answers into use again."""
+        """Uses a node again that has answered."""
         self._rests[i] = 0.0
 
 
 class Transport:
-    """What all clients of one cluster share."""
+    """The connections and keys that a client shares with those of its with_api_key."""
 
     def __init__(
         self, base: Nodes, portal: Nodes, signer: Signer, ca_file: str | None, tries: int, timeout: float
@@ -109,13 +109,13 @@ class Transport:
         self._base, self._portal, self._signer = base, portal, signer
         self._tries, self._timeout = tries, timeout
         self.session = requests.Session()
-        # Else a .netrc would take the place of the signature.
+        # A .netrc would replace the signature.
         self.session.trust_env = False
         if ca_file is not None:
             self.session.verify = ca_file
 
     def call(self, op: Operation, api_key: str | None) -> Any:
-        """Gives the answer's JSON, None when it has no body."""
+        """Returns the answer's JSON, or None without a body."""
         name = f"{op.method} {op.path}"
         headers, body = self._prepare(op, api_key)
         nodes = self._portal if op.portal else self._base
@@ -130,7 +130,7 @@ class Transport:
                 error: FacetError = NoAnswer(f"{name}: {e}")
                 error.__cause__ = e
                 if isinstance(e, requests.exceptions.SSLError) and attempt >= len(nodes.hosts):
-                    raise error from e  # asking a stranger again won't help
+                    raise error from e  # calling a foreign node again is useless
                 wait = 0.0 if attempt < len(nodes.hosts) else _backoff(attempt)
             else:
                 nodes.wake(node)
@@ -159,7 +159,7 @@ class Transport:
         return headers, json.dumps(op.body).encode()
 
     def _try(self, op: Operation, host: str, headers: dict[str, str], body: bytes) -> Answer:
-        """Sends a request once. It is signed anew: the host is another, and the date."""
+        """Sends a request once. Signs each try, because host and date differ."""
         url = f"https://{host}{op.path}" + (f"?{op.query}" if op.query else "")
         signed = self._signer.sign(op.method, host, op.path, op.query, headers, body)
         prepared = self.session.prepare_request(requests.Request(op.method, url, headers=signed, data=body or None))
@@ -205,6 +205,6 @@ def _done_before(op: Operation, refused: Refusal) -> bool:
 
 
 def _backoff(attempt: int) -> float:
-    """Twice as long each time, somewhat random so that clients do not come back all at once."""
+    """Returns a pause that doubles with each try, random so that clients do not all return at once."""
     most = min(_BACKOFF_MIN * 2.0**attempt, _BACKOFF_MAX)
     return random.uniform(most / 2, most)

@@ -13,11 +13,11 @@ import (
 	"facet/raftfsm"
 )
 
-// elsewhere is a node that holds no group itself.
-type elsewhere struct{ members []id.Member }
+// noGroups is a node without any replica.
+type noGroups struct{ members []id.Member }
 
-func (elsewhere) Group(id.Shard) (*raftfsm.Group, bool) { return nil, false }
-func (e elsewhere) Members(id.Shard) []id.Member        { return e.members }
+func (noGroups) Group(id.Shard) (*raftfsm.Group, bool) { return nil, false }
+func (e noGroups) Members(id.Shard) []id.Member        { return e.members }
 
 // network answers calls by a function of the member called.
 type network func(ctx context.Context, to id.Member) ([]byte, error)
@@ -30,7 +30,7 @@ func (n network) Call(ctx context.Context, to id.Member, _ string, _ []byte) ([]
 var echo = Method[struct{}, string, string]{"test.echo", func(_ context.Context, _ struct{}, _ id.Shard, q string) (string, error) { return q, nil }}
 
 func newCaller(n network) *Caller[struct{}] {
-	return New(struct{}{}, elsewhere{[]id.Member{"a", "b", "c"}}, n, slog.New(slog.DiscardHandler), nil)
+	return New(struct{}{}, noGroups{[]id.Member{"a", "b", "c"}}, n, slog.New(slog.DiscardHandler), nil)
 }
 
 func fine(answer string) []byte {
@@ -41,7 +41,7 @@ func fine(answer string) []byte {
 	return body
 }
 
-func TestARequestFindsTheLeaderAndRemembersIt(t *testing.T) {
+func TestCallFindsAndRemembersTheLeader(t *testing.T) {
 	t.Parallel()
 	var called []id.Member
 	c := newCaller(func(_ context.Context, to id.Member) ([]byte, error) {
@@ -52,7 +52,7 @@ func TestARequestFindsTheLeaderAndRemembersIt(t *testing.T) {
 		return fine("yes"), nil
 	})
 	for range 2 {
-		if got, err := Ask(t.Context(), c, echo, 3, "?"); err != nil || got != "yes" {
+		if got, err := CallLeader(t.Context(), c, echo, 3, "?"); err != nil || got != "yes" {
 			t.Fatalf("got %q, %v", got, err)
 		}
 	}
@@ -61,7 +61,8 @@ func TestARequestFindsTheLeaderAndRemembersIt(t *testing.T) {
 	}
 }
 
-func TestARequestOutlivesDeadAndPausedLeaders(t *testing.T) {
+// A call succeeds when its first members are dead, or paused with open connections.
+func TestCallOutlivesDeadAndPausedLeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		leads := func() id.Member {
@@ -83,17 +84,18 @@ func TestARequestOutlivesDeadAndPausedLeaders(t *testing.T) {
 				return nil, &raftfsm.NotLeaderError{}
 			}
 		})
-		if got, err := Ask(t.Context(), c, echo, 3, "?"); err != nil || got != "yes" {
+		if got, err := CallLeader(t.Context(), c, echo, 3, "?"); err != nil || got != "yes" {
 			t.Errorf("got %q, %v", got, err)
 		}
 	})
 }
 
-func TestWithoutALeaderTheAnswerComesInTimeAndSaysSo(t *testing.T) {
+// The call ends with Unavailable after leaderWaitMax.
+func TestCallWithoutLeaderFailsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCaller(func(context.Context, id.Member) ([]byte, error) { return nil, &raftfsm.NotLeaderError{} })
 		start := time.Now()
-		_, err := Ask(t.Context(), c, echo, 3, "?")
+		_, err := CallLeader(t.Context(), c, echo, 3, "?")
 		e, ok := errors.AsType[*Error](err)
 		if !ok || e.Kind != Unavailable || e.RetryAfter == 0 {
 			t.Errorf("got %v", err)
@@ -111,13 +113,13 @@ func TestOtherErrorsAreNotRetried(t *testing.T) {
 		calls++
 		return nil, DecodeFault(EncodeFault(Errorf(NotFound, "why", "no such thing")))
 	})
-	_, err := Ask(t.Context(), c, echo, 3, "?")
+	_, err := CallLeader(t.Context(), c, echo, 3, "?")
 	if e, ok := errors.AsType[*Error](err); !ok || e.Kind != NotFound || e.Reason != "why" || calls != 1 {
 		t.Errorf("got %v after %d calls", err, calls)
 	}
 }
 
-func TestFaultsKeepTheirMeaningBetweenNodes(t *testing.T) {
+func TestFaultsKeepTheirMeaning(t *testing.T) {
 	t.Parallel()
 	for _, want := range []error{raftfsm.ErrOutcomeUnknown, raftfsm.ErrClosed} {
 		if got := DecodeFault(EncodeFault(fmt.Errorf("wrapped: %w", want))); !errors.Is(got, want) {

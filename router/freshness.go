@@ -8,12 +8,12 @@ import (
 	"facet/shard"
 )
 
-// outdatedMax bounds how often a read catches up with meta because a shard knows
-// the gallery better.
+// outdatedMax is the most times that a read catches up with meta because a shard
+// knows a later epoch of the gallery.
 const outdatedMax = 3
 
-// outdated gives a shard's refusal of an old view of a gallery its kind: the
-// gallery lies on more shards by now, or was deleted.
+// outdated gives the kind Outdated to the error of a shard that refuses an old view
+// of a gallery: the gallery was deleted, or lies on more shards by now.
 func outdated(err error) error {
 	if errors.Is(err, shard.ErrEpoch) || errors.Is(err, shard.ErrGeneration) {
 		return Errorf(calls.Outdated, "", "%v", err)
@@ -21,10 +21,10 @@ func outdated(err error) error {
 	return err
 }
 
-// whole does a read over all shards of a gallery. When a shard says that the list
-// of shards is old, this node catches up with meta and the read begins anew: it
-// never misses what lies on a shard that it did not know.
-func whole[T any](ctx context.Context, r *cluster, g enrolment, read func(enrolment) (T, error)) (T, error) {
+// withFreshShards does a read over all shards of a gallery. When a shard reports
+// that the list of shards is old, this node catches up with meta and reads again.
+// So the read never misses events on a shard that this node did not know.
+func withFreshShards[T any](ctx context.Context, r *cluster, g enrolment, read func(enrolment) (T, error)) (T, error) {
 	var err error
 	for range outdatedMax {
 		var out T

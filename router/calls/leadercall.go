@@ -10,30 +10,32 @@ import (
 )
 
 const (
-	// leaderWaitMax is how long a request waits for a group to have a leader
-	// before it is told that there is none.
+	// leaderWaitMax is the longest time that a request waits for a group to have a
+	// leader.
 	leaderWaitMax = 5 * time.Second
-	// attemptMax bounds one try at one member: a paused leader keeps its
-	// connections, and the group has another leader long before the deadline.
+	// attemptMax is the longest time for one try at one member. A paused leader
+	// keeps its connections, but the group has another leader long before the
+	// deadline.
 	attemptMax = 4 * time.Second
-	// watchPause is how often a try that lasts looks whether its member still leads.
+	// watchPause is how often a long try checks whether its member still leads.
 	watchPause = 100 * time.Millisecond
-	// retryPauseMin and retryPauseMax bound the pause between tries.
+	// The pause between tries grows from retryPauseMin to retryPauseMax.
 	retryPauseMin = 5 * time.Millisecond
 	retryPauseMax = 150 * time.Millisecond
-	// redirectsMax is how often a named leader is called at once, without a pause.
+	// redirectsMax is the most times that a leader named by another member is
+	// called without a pause.
 	redirectsMax = 3
-	// RetryLater is what a client is told when a group has no leader.
+	// RetryLater is the Retry-After when a group has no leader.
 	RetryLater = 2 * time.Second
-	// RetryBusy is what it is told when a group has too many commands in progress.
+	// RetryBusy is the Retry-After when a group has too many commands in progress.
 	RetryBusy = time.Second
 )
 
-// Ask carries out m at the leader of group, here or at a peer, and looks for the
-// leader again until leaderWaitMax has passed without one. Every method may be
-// carried out twice: reads by nature, writes because their operation's outcome is
-// remembered.
-func Ask[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
+// CallLeader carries out m at the leader of group, on this node or on a peer. It
+// searches for the leader until leaderWaitMax has passed without one. It may carry
+// out m twice. Reads have no effect, and the shards remember the outcome of a write
+// by its operation.
+func CallLeader[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, q Q) (A, error) {
 	var none A
 	var last error
 	pause := retryPauseMin
@@ -74,24 +76,26 @@ func attempt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], 
 	try, cancel := context.WithTimeout(ctx, attemptMax)
 	defer cancel()
 	defer c.leaders.watch(try, group, member, cancel)()
-	var a A
-	var err error
-	if member == c.peers.Self() {
-		a, err = m.Run(try, c.host, group, q)
-	} else {
-		a, err = At(try, c, m, group, member, q)
-	}
+	a, err := callHereOrAt(try, c, m, group, member, q)
 	if err != nil && try.Err() != nil && ctx.Err() == nil {
 		err = errSlow
 	}
 	return a, err
 }
 
-// errSlow says that a member gave no answer within attemptMax.
+// callHereOrAt carries out m at member, which may be this node.
+func callHereOrAt[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], group id.Shard, member id.Member, q Q) (A, error) {
+	if member == c.peers.Self() {
+		return m.Run(ctx, c.host, group, q)
+	}
+	return CallMember(ctx, c, m, group, member, q)
+}
+
+// errSlow is returned when a member gave no answer within attemptMax.
 var errSlow = errors.New("router: no answer in time")
 
-// retryable tells whether another member, or the same a little later, may answer
-// where this error came from; leader names the member to try when it is known.
+// retryable reports whether a retry may succeed after err, at another member or a
+// little later at the same one. leader is the member to try, if the error names it.
 func retryable(err error) (leader id.Member, again bool) {
 	if e, ok := errors.AsType[*raftfsm.NotLeaderError](err); ok {
 		return e.Leader, true
@@ -103,7 +107,7 @@ func retryable(err error) (leader id.Member, again bool) {
 		errors.Is(err, raftfsm.ErrOutcomeUnknown) || errors.Is(err, raftfsm.ErrClosed)
 }
 
-// sleep waits for d, or until something has changed; nil never does.
+// sleep waits for d, or until changed is closed. A nil changed never is.
 func sleep(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

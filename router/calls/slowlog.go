@@ -8,12 +8,13 @@ import (
 	"facet/internal/id"
 )
 
-// slowHelp is from when on a peer's request is logged as a warning: its client has waited
-// as long, at least.
+// slowHelp is how long a peer's request may take before it is logged as a warning.
+// The client has waited at least as long.
 const slowHelp = 3 * time.Second
 
-// helped logs what was done for a peer; ctx has the id of the client's request.
-func (c *Caller[H]) helped(ctx context.Context, method string, group id.Shard, took time.Duration, err error) {
+// logAnswered logs a request that this node has carried out for a peer. ctx
+// contains the id of the client's request.
+func (c *Caller[H]) logAnswered(ctx context.Context, method string, group id.Shard, took time.Duration, err error) {
 	level, message := slog.LevelDebug, "peer answered"
 	if took >= slowHelp {
 		level, message = slog.LevelWarn, "slow answer to a peer"

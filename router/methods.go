@@ -1,0 +1,243 @@
+package router
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"facet/internal/id"
+	"facet/internal/mutant"
+	"facet/raftfsm"
+	"facet/raftfsm/command"
+	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
+	"facet/shard"
+	"facet/shard/seal"
+)
+
+// memoryRetry is the Retry-After of a registration that is refused for lack of
+// memory.
+const memoryRetry = time.Minute
+
+// handlers returns the methods that a node serves to its peers.
+func handlers() map[string]handler {
+	table := map[string]handler{}
+	calls.Add(table, metaPropose)
+	calls.Add(table, metaIndex)
+	calls.Add(table, metaNewKey)
+	calls.Add(table, metaRevokeKey)
+	calls.Add(table, groupPoint)
+	calls.Add(table, shardGrant)
+	calls.Add(table, shardRegister)
+	calls.Add(table, shardAdd)
+	calls.Add(table, shardReplace)
+	calls.Add(table, shardRemove)
+	calls.Add(table, shardActivate)
+	calls.Add(table, shardWithdraw)
+	calls.Add(table, shardReturn)
+	calls.Add(table, shardWiden)
+	calls.Add(table, shardFence)
+	calls.Add(table, shardPurge)
+	calls.Add(table, shardEvents)
+	calls.Add(table, shardKnows)
+	calls.Add(table, shardUnregister)
+	calls.Add(table, shardSearch)
+	calls.Add(table, shardBest)
+	calls.Add(table, shardEntries)
+	calls.Add(table, shardSpan)
+	calls.Add(table, shardBefore)
+	calls.Add(table, shardCounts)
+	calls.Add(table, jobBegin)
+	calls.Add(table, jobAdd)
+	calls.Add(table, jobOpen)
+	calls.Add(table, jobKnown)
+	calls.Add(table, jobKnows)
+	calls.Add(table, jobPage)
+	calls.Add(table, jobTake)
+	calls.Add(table, jobFinish)
+	return table
+}
+
+// localGroup returns this node's replica of group, whether or not it leads.
+func (r *cluster) localGroup(group id.Shard) (*raftfsm.Group, error) {
+	if g, ok := r.groups.Group(group); ok {
+		return g, nil
+	}
+	return nil, &raftfsm.NotLeaderError{}
+}
+
+// localReplica returns this node's replica of a shard, whether or not it leads.
+func (r *cluster) localReplica(group id.Shard) (*raftfsm.Group, *shard.Shard, error) {
+	g, ok := r.groups.Group(group)
+	m, here := r.groups.Shard(group)
+	if !ok || !here {
+		return nil, nil, &raftfsm.NotLeaderError{}
+	}
+	return g, m.Shard(), nil
+}
+
+// leaderState returns the state of a shard when it has every write that was
+// acknowledged before the call. Only the leader can confirm that.
+func (r *cluster) leaderState(ctx context.Context, group id.Shard) (*shard.Shard, error) {
+	g, s, err := r.localReplica(group)
+	if err != nil {
+		return nil, err
+	}
+	if mutant.FollowerRead {
+		return s, nil
+	}
+	index, err := g.ReadIndex(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s, g.WaitApplied(ctx, index)
+}
+
+// keyOf returns a gallery's data key on a node that answers for a shard. This
+// node's replica of meta may not know the gallery yet.
+func (r *cluster) keyOf(ctx context.Context, gallery id.Gallery) (*seal.Key, error) {
+	look := func() (metafsm.Gallery, bool) { return r.groups.Meta().Gallery(gallery) }
+	g, ok := look() // unconfirmed: the shard's fence refuses a deleted gallery
+	if !ok {
+		var err error
+		if g, err = confirmedLookup(ctx, r, look); err != nil {
+			return nil, err
+		}
+	}
+	return r.dataKey(g)
+}
+
+// metaPropose commits an encoded command in meta and returns the encoded answer.
+var metaPropose = method[[]byte, []byte]{Name: "meta.propose", Run: func(ctx context.Context, r *Router, group id.Shard, cmd []byte) ([]byte, error) {
+	g, err := r.localGroup(group)
+	if err != nil {
+		return nil, err
+	}
+	a, err := g.Propose(ctx, cmd)
+	if errors.Is(err, raftfsm.ErrBusy) {
+		return nil, tooManyWrites()
+	}
+	return a, err
+}}
+
+// metaIndex returns a log index of meta. A replica that has applied it has every
+// write that was acknowledged before the call.
+var metaIndex = method[struct{}, uint64]{Name: "meta.index", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) (uint64, error) {
+	g, err := r.localGroup(group)
+	if err != nil {
+		return 0, err
+	}
+	return g.ReadIndex(ctx)
+}}
+
+var shardGrant = shardCommand("shard.grant", shardfsm.GrantOp, nil)
+
+// registerAnswer is a shard's answer to a registration. Granted is the number of
+// slots that meta had granted to the shard.
+type registerAnswer struct {
+	shardfsm.RegisterAnswer
+	Granted uint32 `cbor:"100,keyasint,omitempty"`
+}
+
+var shardRegister = method[shardfsm.Register, registerAnswer]{Name: "shard.register", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Register) (registerAnswer, error) {
+	c.Time = onTime(c.Time)
+	return enrol(ctx, r, group, c.Gallery, shardfsm.RegisterOp, c)
+}}
+
+var shardAdd = method[shardfsm.AddEvent, registerAnswer]{Name: "shard.add", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.AddEvent) (registerAnswer, error) {
+	c.Time = onTime(c.Time)
+	return enrol(ctx, r, group, c.Gallery, shardfsm.AddEventOp, c)
+}}
+
+// enrol proposes a write that needs a slot.
+func enrol[C any](ctx context.Context, r *Router, group id.Shard, gallery id.Gallery, op command.Op[C, shardfsm.RegisterAnswer], c C) (registerAnswer, error) {
+	g, s, err := r.localReplica(group)
+	if err != nil {
+		return registerAnswer{}, err
+	}
+	if r.memory != nil && r.memory.Full() {
+		return registerAnswer{}, &Error{Kind: Insufficient, Message: "the service has no memory or disk for more events", RetryAfter: memoryRetry}
+	}
+	// Read this before the proposal. A grant may come in between, and the next request
+	// for slots must then ask for more than that grant, never for less.
+	granted := s.Slots().Usage(gallery).Granted
+	a, err := propose(ctx, g, op, c)
+	return registerAnswer{a, granted}, err
+}
+
+var shardUnregister = method[shardfsm.Unregister, shardfsm.UnregisterAnswer]{Name: "shard.unregister", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Unregister) (shardfsm.UnregisterAnswer, error) {
+	g, _, err := r.localReplica(group)
+	if err != nil {
+		return shardfsm.UnregisterAnswer{}, err
+	}
+	c.Time = onTime(c.Time)
+	if mutant.AckBeforeCommit {
+		go func() { _, _ = g.Propose(context.WithoutCancel(ctx), shardfsm.UnregisterOp.Encode(c)) }()
+		return shardfsm.UnregisterAnswer{Status: shardfsm.Done}, nil
+	}
+	return propose(ctx, g, shardfsm.UnregisterOp, c)
+}}
+
+// shardCommand returns the method that proposes op on this node's replica of a shard.
+// stamp, where not nil, corrects the time of the command by this node's clock.
+func shardCommand[C, A any](name string, op command.Op[C, A], stamp func(*C)) method[C, A] {
+	return method[C, A]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, c C) (A, error) {
+		g, _, err := r.localReplica(group)
+		if err != nil {
+			var none A
+			return none, err
+		}
+		if stamp != nil {
+			stamp(&c)
+		}
+		return propose(ctx, g, op, c)
+	}}
+}
+
+// shardRead returns the method that reads a shard on its leader.
+func shardRead[Q, A any](name string, read func(context.Context, *Router, *shard.Shard, Q) (A, error)) method[Q, A] {
+	return method[Q, A]{Name: name, Run: func(ctx context.Context, r *Router, group id.Shard, q Q) (A, error) {
+		s, err := r.leaderState(ctx, group)
+		if err != nil {
+			var none A
+			return none, err
+		}
+		a, err := read(ctx, r, s, q)
+		return a, outdated(err)
+	}}
+}
+
+// propose commits a command and returns the answer of the state machine.
+func propose[C, A any](ctx context.Context, g *raftfsm.Group, op command.Op[C, A], c C) (A, error) {
+	var none A
+	raw, err := g.Propose(ctx, op.Encode(c))
+	if errors.Is(err, raftfsm.ErrTooLarge) {
+		return none, Errorf(InvalidRequest, "", "the request is too large to be stored")
+	}
+	if errors.Is(err, raftfsm.ErrBusy) {
+		return none, tooManyWrites()
+	}
+	if err != nil {
+		return none, err
+	}
+	a, err := op.Answer(raw)
+	if err != nil {
+		return none, fmt.Errorf("read the state machine's answer: %w", err)
+	}
+	return a, nil
+}
+
+func tooManyWrites() error {
+	return &Error{Kind: Busy, Message: "too many writes are in progress; try again", RetryAfter: calls.RetryBusy}
+}
+
+// shardCounts returns the number of active events of each gallery.
+var shardCounts = shardRead("shard.counts", func(_ context.Context, _ *Router, s *shard.Shard, galleries []id.Gallery) ([]int, error) {
+	counts := make([]int, len(galleries))
+	for i, g := range galleries {
+		counts[i] = int(s.Slots().Usage(g).Active)
+	}
+	return counts, nil
+})
