@@ -10,7 +10,7 @@ import (
 	"facet/node/nodetest"
 )
 
-func TestANodeWithoutMemoryRefusesRegistrationsAndNothingElse(t *testing.T) {
+func TestFullMemoryRefusesOnlyWrites(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	client := cluster.Client("tenant", nil)
@@ -39,7 +39,7 @@ func TestANodeWithoutMemoryRefusesRegistrationsAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestANodeIsFilledToItsMemoryAndHasRoomAgainAfterErasures(t *testing.T) {
+func TestErasureFreesMemory(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
 	client, m := cluster.Client("tenant", nil), cluster.Nodes[0]

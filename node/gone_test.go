@@ -55,7 +55,7 @@ func nothingIsAcknowledged(t *testing.T, c *nodetest.Client, url string) {
 	}
 }
 
-func TestAReplicaWhoseFolderIsGoneDoesNotVoteBeforeItHasCaughtUp(t *testing.T) {
+func TestLostFolderVotesOnceCaughtUp(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{})
 	client := cluster.Client("bank", nil)
@@ -92,7 +92,7 @@ func TestAReplicaWhoseFolderIsGoneDoesNotVoteBeforeItHasCaughtUp(t *testing.T) {
 	everybody(t, client, cluster, known)
 }
 
-func TestTheOnlyReplicaOfAShardIsNotFoundedAnewWhenItsFolderIsGone(t *testing.T) {
+func TestLostSoleReplicaIsNotBootstrapped(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
 	client := cluster.Client("bank", nil)
@@ -114,7 +114,7 @@ func TestTheOnlyReplicaOfAShardIsNotFoundedAnewWhenItsFolderIsGone(t *testing.T)
 	}
 }
 
-func TestANodeWhoseMetaFolderIsGoneStopsWithWords(t *testing.T) {
+func TestLostMetaFolderStopsNode(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	cluster.Stop(2)
@@ -143,7 +143,7 @@ func groupsOf(t *testing.T, m *nodetest.Member) (record map[string]any, groups [
 	return record, who.Groups
 }
 
-func TestADirectoryOfAnEarlierReleaseIsTakenAsItIs(t *testing.T) {
+func TestOldDirectoryIsTakenAsItIs(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2})
 	client := cluster.Client("bank", nil)
@@ -172,7 +172,7 @@ func TestADirectoryOfAnEarlierReleaseIsTakenAsItIs(t *testing.T) {
 	}
 }
 
-func TestAReplicaThatMovesAwayAndComesBackIsNoneThatIsGone(t *testing.T) {
+func TestReturningReplicaIsNotLost(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Shards: 2})
 	client := cluster.Client("bank", nil)
@@ -195,7 +195,7 @@ func TestAReplicaThatMovesAwayAndComesBackIsNoneThatIsGone(t *testing.T) {
 	everybody(t, client, cluster, known)
 }
 
-func TestWhatIsNotChosenInARecoveryIsNoneThatIsGone(t *testing.T) {
+func TestUnchosenReplicaIsNotLost(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 2})
 	client := cluster.Client("bank", nil)

@@ -88,7 +88,7 @@ func moved(n int) (list []router.Write) {
 	return list
 }
 
-func TestAJobIsBegunOnceByTwoNodesOfWhichOneDoesNotKnowThatTheGalleryGrew(t *testing.T) {
+func TestStaleNodeStartsJobOnlyOnce(t *testing.T) {
 	t.Parallel()
 	g := growAGallery(t)
 	for i, w := range moved(4) {
@@ -107,7 +107,7 @@ func TestAJobIsBegunOnceByTwoNodesOfWhichOneDoesNotKnowThatTheGalleryGrew(t *tes
 	}
 }
 
-func TestANodeThatDoesNotKnowThatTheGalleryGrewFindsWhatLiesOnItsNewShards(t *testing.T) {
+func TestStaleNodeFindsSubjectsOnNewShards(t *testing.T) {
 	t.Parallel()
 	g := growAGallery(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -49,7 +49,7 @@ func votesEverywhere(s wire.Status, who id.Node) bool {
 	return n == s.Shards
 }
 
-func TestANodeThatComesBackAtOtherAddressesIsTheSameNode(t *testing.T) {
+func TestMovedNodeKeepsIdentity(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{})
 	client := cluster.Client("bank", nil)
@@ -108,7 +108,7 @@ func wipe(t *testing.T, m *nodetest.Member) {
 	}
 }
 
-func TestAnEmptyDiskUnderAnOldIDDoesNotVoteBeforeItHasCaughtUp(t *testing.T) {
+func TestEmptyDiskVotesOnceCaughtUp(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{})
 	client := cluster.Client("bank", nil)
@@ -141,7 +141,7 @@ func TestAnEmptyDiskUnderAnOldIDDoesNotVoteBeforeItHasCaughtUp(t *testing.T) {
 	everybody(t, client, cluster, known)
 }
 
-func TestAnAnswerOfANodesNewMemberDoesNotCountForItsOldOne(t *testing.T) {
+func TestNewMemberIsNotTheOld(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	first := cluster.Nodes[0].Node
@@ -163,7 +163,7 @@ func TestAnAnswerOfANodesNewMemberDoesNotCountForItsOldOne(t *testing.T) {
 	}
 }
 
-func TestAReplicaThatIsNoMemberOfItsGroupIsNotCounted(t *testing.T) {
+func TestNonMemberIsNotCounted(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
 	n := cluster.Nodes[0].Node

@@ -139,7 +139,7 @@ func (w *traffic) check(t *testing.T) {
 	t.Logf("%d people were registered meanwhile", w.count.Load())
 }
 
-func TestNodesJoinAndLeaveUnderTrafficAndNothingIsLost(t *testing.T) {
+func TestJoinsAndLeavesLoseNothing(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Founders: 3})
 	client := cluster.Client("bank", nil)
 	gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
@@ -182,7 +182,7 @@ func TestNodesJoinAndLeaveUnderTrafficAndNothingIsLost(t *testing.T) {
 	eventually(t, first, "all is at rest", settled)
 }
 
-func TestADeadNodesReplicasAreMadeAnewAfterTheGracePeriod(t *testing.T) {
+func TestDeadNodesReplicasAreRebuilt(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Away: 3 * time.Second})
 	client := cluster.Client("bank", nil)
 	gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
@@ -206,7 +206,7 @@ func TestADeadNodesReplicasAreMadeAnewAfterTheGracePeriod(t *testing.T) {
 	w.check(t)
 }
 
-func TestTheLastNodesThatTheReplicasNeedCanNotLeave(t *testing.T) {
+func TestNeededNodeMayNotLeave(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	first, second := cluster.Nodes[0].Node, cluster.Nodes[1].Node
 	order := wire.Order{Node: second.ID(), State: wire.StateDraining}
@@ -229,7 +229,7 @@ func TestTheLastNodesThatTheReplicasNeedCanNotLeave(t *testing.T) {
 	})
 }
 
-func TestAShardMovesWhereAnOperatorWantsIt(t *testing.T) {
+func TestOperatorMovesShard(t *testing.T) {
 	// 5 shards × 3 votes on 4 nodes: three nodes have 4, and one has 3.
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Shards: 5})
 	first := cluster.Nodes[0].Node
@@ -265,7 +265,7 @@ func TestAShardMovesWhereAnOperatorWantsIt(t *testing.T) {
 	}
 }
 
-func TestAMoveThatThePlanWouldUndoIsRefused(t *testing.T) {
+func TestUndoneMoveIsRefused(t *testing.T) {
 	t.Parallel()
 	// Each shard has one replica in each zone: two in zone a would be one too many.
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Zones: []string{"a", "b", "c", "a"}})
@@ -289,7 +289,7 @@ func TestAMoveThatThePlanWouldUndoIsRefused(t *testing.T) {
 	}
 }
 
-func TestALeadershipIsNotOfferedToADeadNode(t *testing.T) {
+func TestDeadNodeIsOfferedNothing(t *testing.T) {
 	var log lines
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 6, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	client := cluster.Client("bank", nil)

@@ -92,7 +92,7 @@ func damage(t *testing.T, path, text string) int {
 	return n
 }
 
-func TestANodeWithADamagedLogServesAgainWithAllData(t *testing.T) {
+func TestDamagedLogIsRebuilt(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 2})
 	client := cluster.Client("bank", nil)
@@ -129,7 +129,7 @@ func TestANodeWithADamagedLogServesAgainWithAllData(t *testing.T) {
 	cluster.WaitReady()
 }
 
-func TestANodeWithADamagedMetaStopsWithWords(t *testing.T) {
+func TestDamagedMetaStopsNode(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	cluster.Stop(2)
@@ -145,7 +145,7 @@ func TestANodeWithADamagedMetaStopsWithWords(t *testing.T) {
 	}
 }
 
-func TestAReplicaOnAFullDiskRestsAndComesBackWithItsFiles(t *testing.T) {
+func TestReplicaLeavesFullDisk(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	client := cluster.Client("bank", nil)
@@ -180,7 +180,7 @@ func enrolUntil(t *testing.T, c *nodetest.Client, url, person string) string {
 	return ""
 }
 
-func TestAnUnreadableDiskEndsTheNode(t *testing.T) {
+func TestUnreadableDiskStopsNode(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	n := cluster.Nodes[1].Node
@@ -195,7 +195,7 @@ func TestAnUnreadableDiskEndsTheNode(t *testing.T) {
 	}
 }
 
-func TestANodeWithAFullDiskRefusesRegistrationsUntilItHasSpace(t *testing.T) {
+func TestFullDiskRefusesOnlyWrites(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	client := cluster.Client("tenant", nil)

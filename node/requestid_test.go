@@ -39,9 +39,9 @@ func (l *logLines) with(words ...string) (list []string) {
 	return list
 }
 
-// TestARequestsIDIsInTheLogsOfAllNodesThatHelped: the client gets it, the node that was
+// TestRequestIDReachesAllLogs: the client gets it, the node that was
 // asked logs it, and so does each other node that did a part.
-func TestARequestsIDIsInTheLogsOfAllNodesThatHelped(t *testing.T) {
+func TestRequestIDReachesAllLogs(t *testing.T) {
 	logs := &logLines{}
 	c := nodetest.Start(t, nodetest.Options{
 		SlotsPerShard: 25, // four shards for a gallery of 100

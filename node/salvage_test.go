@@ -28,7 +28,7 @@ func segmentsIn(t *testing.T, folder string) map[string]os.FileInfo {
 	return files
 }
 
-func TestADamagedReplicaKeepsItsSoundSegmentsAndIsSentTheOthers(t *testing.T) {
+func TestRepairKeepsSoundSegments(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	client := cluster.Client("bank", nil)

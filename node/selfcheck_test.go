@@ -27,7 +27,7 @@ func spoil(t *testing.T, cluster *nodetest.Cluster, number id.Shard, leader bool
 	return nil
 }
 
-func TestADivergedReplicaIsFoundAndMadeAnewUnderTraffic(t *testing.T) {
+func TestDivergedReplicaIsRebuilt(t *testing.T) {
 	f := func(what string, leader bool) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +59,7 @@ func TestADivergedReplicaIsFoundAndMadeAnewUnderTraffic(t *testing.T) {
 	f("a leader's", true)
 }
 
-func TestTwoReplicasThatDifferRaiseAnAlarmAndNothingElse(t *testing.T) {
+func TestTornPairOnlyAlarms(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 2, Shards: 1, CheckEvery: 300 * time.Millisecond})
 	client := cluster.Client("bank", nil)
@@ -74,7 +74,7 @@ func TestTwoReplicasThatDifferRaiseAnAlarmAndNothingElse(t *testing.T) {
 	everybody(t, client, cluster, known)
 }
 
-func TestReplicasThatAgreeAreNeverTakenOut(t *testing.T) {
+func TestEqualReplicasStayInService(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 2, CheckEvery: 50 * time.Millisecond})
 	client := cluster.Client("bank", nil)

@@ -13,7 +13,7 @@ import (
 	"facet/shard/seal"
 )
 
-func TestAPartIsNotSealedWithAnotherKeyThanTheRestOfTheBackup(t *testing.T) {
+func TestPartRefusesAnotherKey(t *testing.T) {
 	t.Parallel()
 	var keys [2]*seal.Master
 	for i := range keys {

@@ -8,7 +8,7 @@ import (
 	"facet/node/wire"
 )
 
-func TestBackupWaiterLearnsOutcomeAfterNextBackup(t *testing.T) {
+func TestBackupWaiterLearnsOutcome(t *testing.T) {
 	t.Parallel()
 	s := Open(Config{Log: slog.New(slog.DiscardHandler)})
 	defer s.Close()

@@ -40,7 +40,7 @@ func FuzzSystemMemory(f *testing.F) {
 	})
 }
 
-func TestMemoryIsFullFromItsBudgetOn(t *testing.T) {
+func TestMemoryIsFullAtItsBudget(t *testing.T) {
 	t.Parallel()
 	used, asked := int64(99), 0
 	m := newMemory(100, func() int64 { asked++; return used })
