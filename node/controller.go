@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"facet/node/loop"
+	"facet/node/replicas"
 )
 
 const (
@@ -96,7 +97,7 @@ func newController(n *Node) *controller {
 				return err
 			}},
 			{"note the level", func(context.Context) error { return n.replicas.NoteLevel() }},
-			{"repair replicas", always(n.replicas.Repair)},
+			{"repair replicas", always(replicas.Repairer{Replicas: n.replicas}.Step)},
 			{"host replicas", n.replicas.Host},
 			{"register", n.placement.Register},
 			{"move replicas", always(n.placement.Move)},

@@ -119,7 +119,7 @@ func TestFullDiskReplicaRests(t *testing.T) {
 		f := func(what string, wait time.Duration, want bool) {
 			t.Helper()
 			time.Sleep(wait)
-			if r.Repair(t.Context()); r.Out(1) != want {
+			if (Repairer{r}).Step(t.Context()); r.Out(1) != want {
 				t.Errorf("%s: out %v, want %v", what, r.Out(1), want)
 			}
 		}

@@ -85,23 +85,18 @@ type hosted struct {
 // Open opens this node's replica of meta. It closes c.Arena if it fails.
 func Open(c Config) (*Replicas, error) {
 	r := &Replicas{cfg: c, state: metafsm.NewKnowing(c.Level), checks: make(chan struct{}, 1), shards: map[id.Shard]hosted{}}
-	err := r.openMeta()
-	if err != nil {
-		return nil, errors.Join(err, c.Arena.Close())
+	var err error
+	if r.outages, err = openOutages(c.Dir); err == nil {
+		r.meta, err = r.open(id.Meta, r.state)
 	}
-	return r, nil
-}
-
-func (r *Replicas) openMeta() (err error) {
-	if r.outages, err = openOutages(r.cfg.Dir); err != nil {
-		return err
-	}
-	r.meta, err = r.open(id.Meta, r.state)
 	if errors.Is(err, raftfsm.ErrGone) {
 		err = fmt.Errorf("%w: without it this node can't go on under its old name; "+
 			"empty its data directory, so that it joins as a new one, and remove the old one (facet node remove)", err)
 	}
-	return err
+	if err != nil {
+		return nil, errors.Join(err, c.Arena.Close())
+	}
+	return r, nil
 }
 
 // open opens a replica on its folder. One of which there was none before is written
@@ -201,6 +196,28 @@ func (r *Replicas) openShard(ctx context.Context, number id.Shard) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.shards[number] = h
+	return nil
+}
+
+// takeOut closes a replica and leaves its files.
+func (r *Replicas) takeOut(number id.Shard, h hosted) error {
+	r.mu.Lock()
+	delete(r.shards, number)
+	r.mu.Unlock()
+	r.cfg.Meters.Dropped(number)
+	return r.shut(h)
+}
+
+// OpenEmpty opens a replica that waits for the leader to send it the group's state.
+func (r *Replicas) OpenEmpty(number id.Shard) error {
+	state := r.newShard()
+	group, err := r.open(number, state)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shards[number] = hosted{group, state}
 	return nil
 }
 

@@ -105,7 +105,7 @@ func (r *Replicas) Ask(ctx context.Context, m id.Member, q Query) (w Word, err e
 func (r *Replicas) Methods() map[string]func(context.Context, []byte) ([]byte, error) {
 	return map[string]func(context.Context, []byte) ([]byte, error){
 		methodReplica: r.serveReplica,
-		methodDemote:  r.serveDemote,
+		methodDemote:  Repairer{r}.serveDemote,
 	}
 }
 
