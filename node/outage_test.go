@@ -115,7 +115,7 @@ func TestDamagedLogIsRebuilt(t *testing.T) {
 		t.Errorf("files set aside: %v, %v; want one log", aside, err)
 	}
 	everybody(t, client, cluster, known)
-	// What was made anew is as good as what was there: another may stop.
+	// The rebuilt replica is as good as the old one: another node may stop.
 	cluster.Stop(1)
 	again := fmt.Sprintf("after %d", len(known))
 	late := time.Now().Add(movesTimeout)

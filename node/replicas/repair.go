@@ -3,7 +3,6 @@ package replicas
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -15,10 +14,10 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// handOverTimeout bounds the wait for another leader instead of a damaged replica.
+// handOverTimeout is how long a damaged leader waits for another member to take over.
 const handOverTimeout = 2500 * time.Millisecond
 
-// methodDemote asks a group's leader to take a member's vote.
+// methodDemote asks a group's leader to take away a member's vote.
 const methodDemote = "node.demote"
 
 // Repairer rebuilds the damaged replicas of a node from their peers: those whose files are
@@ -68,7 +67,7 @@ func (r Repairer) repair(ctx context.Context, number id.Shard, why outage) error
 		if r.cfg.DiskFull() || time.Since(why.At) < outRetry {
 			return nil
 		}
-		return r.outages.end(number, why) // and host opens it
+		return r.outages.end(number, why) // Host then opens it
 	}
 	at, _ := r.state.Shards().Shard(number)
 	if !r.mine(at) {
@@ -90,8 +89,8 @@ func (r Repairer) repair(ctx context.Context, number id.Shard, why outage) error
 	return r.reopen(number)
 }
 
-// handOverDamaged hands a diverged replica's leadership to another; one with damaged files
-// has lost it.
+// handOverDamaged hands a diverged replica's leadership to another member. A replica with
+// damaged files has lost it already.
 func (r Repairer) handOverDamaged(ctx context.Context, number id.Shard, h hosted) {
 	if !h.group.IsLeader() {
 		return
@@ -103,8 +102,8 @@ func (r Repairer) handOverDamaged(ctx context.Context, number id.Shard, h hosted
 	}
 }
 
-// reopen sets a replica's files aside and opens it on nothing but the segments that are
-// sound, so that its leader need not send those that it has, too.
+// reopen sets a replica's files aside and opens it on its sound segments only. The leader
+// then sends the rest of its state.
 func (r Repairer) reopen(number id.Shard) error {
 	aside, err := r.outages.setAside(Folder(r.cfg.Dir, number))
 	if err != nil {
@@ -114,14 +113,14 @@ func (r Repairer) reopen(number id.Shard) error {
 		return err
 	}
 	if n, err := raftfsm.SalvageSegments(aside, Folder(r.cfg.Dir, number)); err != nil {
-		r.cfg.Log.Warn("not all sound segments of a damaged replica were kept: they are sent again", "group", number, "err", err)
+		r.cfg.Log.Warn("not all sound segments of a damaged replica were kept: its leader sends them again", "group", number, "err", err)
 	} else if n > 0 {
 		r.cfg.Log.Info("the sound segments of a damaged replica were kept", "group", number, "segments", n)
 	}
 	if err := r.OpenEmpty(number); err != nil {
 		return err
 	}
-	r.cfg.Log.Info("a replica is made anew from its peers", "group", number)
+	r.cfg.Log.Info("a replica is being rebuilt from its peers", "group", number)
 	r.outages.reopened(number)
 	return nil
 }
@@ -141,7 +140,7 @@ func (r Repairer) voteOf(ctx context.Context, at metafsm.ShardVoters) (votes boo
 	return false, "", fmt.Errorf("%s has no leader that answers", Name(at.Shard))
 }
 
-// demotion asks a group's leader to take a member's vote.
+// demotion is the request of methodDemote.
 type demotion struct {
 	Group  id.Shard  `json:"group"`
 	Member id.Member `json:"member"`
@@ -153,33 +152,29 @@ func (r Repairer) askDemotion(ctx context.Context, leader id.Member, number id.S
 	return r.cfg.Peers.Ask(ctx, leader, methodDemote, demotion{number, r.cfg.Self}, nil)
 }
 
-// serveDemote takes the vote of a member whose replica is damaged, if the others can
-// do without it.
-func (r Repairer) serveDemote(ctx context.Context, body []byte) ([]byte, error) {
-	var d demotion
-	if err := json.Unmarshal(body, &d); err != nil {
-		return nil, fmt.Errorf("read a demotion: %w", err)
-	}
+// demote takes the vote of a member whose replica is damaged, if a majority of the other
+// voters has caught up.
+func (r Repairer) demote(ctx context.Context, d demotion) error {
 	h, open := r.hosted(d.Group)
 	if !open {
-		return nil, fmt.Errorf("group %d is not open", d.Group)
+		return fmt.Errorf("group %d is not open", d.Group)
 	}
 	servers, index, err := h.group.Servers()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	rest := VotersBut(servers, d.Member)
 	if len(rest) == 0 {
-		return nil, fmt.Errorf("group %d has no other voter", d.Group)
+		return fmt.Errorf("group %d has no other voter", d.Group)
 	}
 	if err := r.Enough(ctx, d.Group, h.group.Status().Commit, rest); err != nil {
-		return nil, err
+		return err
 	}
-	r.cfg.Log.Warn("a damaged replica loses its vote until it is made anew", "group", d.Group, "node", d.Member)
-	return nil, h.group.Demote(ctx, d.Member, index)
+	r.cfg.Log.Warn("a damaged replica loses its vote until it is rebuilt", "group", d.Group, "node", d.Member)
+	return h.group.Demote(ctx, d.Member, index)
 }
 
-// VotersBut returns the voters among servers without m.
+// VotersBut returns the voters among servers except m.
 func VotersBut(servers []raftfsm.Server, m id.Member) []id.Member {
 	var rest []id.Member
 	for _, s := range servers {
