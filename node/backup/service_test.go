@@ -13,7 +13,7 @@ func TestBackupWaiterLearnsOutcome(t *testing.T) {
 	s := Open(Config{Log: slog.New(slog.DiscardHandler)})
 	defer s.Close()
 	do := func(events uint64) (id string) {
-		if !s.begin("backup", func(context.Context, func(done, total int)) (*wire.BackupResult, *Restored, error) {
+		if !s.begin("backup", func(context.Context, progress) (*wire.BackupResult, *Restored, error) {
 			return &wire.BackupResult{Events: events}, nil, nil
 		}) {
 			t.Fatal("a backup was not begun")
