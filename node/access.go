@@ -31,7 +31,7 @@ import (
 // A node that has just registered may have no record on a node that is behind. The refusal
 // is then Unavailable, and the node asks again.
 const (
-	// accessInterval is how often the authorities are compared with those of before.
+	// accessInterval is how often Run checks whether the trusted authorities have changed.
 	accessInterval = time.Second
 	// cutAfter is how long the streams of a removed node stay open, so that the answer to
 	// the order of its removal arrives. New streams are refused at once.

@@ -30,7 +30,7 @@ import (
 	"facet/router/calls"
 )
 
-// cutWithin is how soon who has no power any more must be cut off.
+// cutWithin is the longest time until a node that lost its rights is cut off.
 const cutWithin = 2 * time.Second
 
 // source writes a certificate into a folder and loads it.
@@ -48,7 +48,7 @@ func source(t *testing.T, ca *cert.CA, issue func() (cert.Pair, error)) *cert.So
 	return s
 }
 
-// intruder is who holds the certificate of a node: a port between nodes without a node.
+// intruder is a port between nodes with the certificate of a node, but without a node.
 type intruder struct {
 	*transport.Mux
 	client *transport.Client

@@ -19,7 +19,7 @@ const (
 )
 
 // controller brings this node and the cluster's records in line with each other. It calls
-// the steps of the parts in a fixed order, which other packages rely on.
+// the steps of the parts in a fixed order: each step relies on those before it.
 type controller struct {
 	*loop.Loop
 	found   func(context.Context) error // waits until the node belongs to a cluster

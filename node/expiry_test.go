@@ -24,7 +24,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// with gives the lines that have a word, and forgets all.
+// with returns the lines that have a word, and forgets all.
 func (l *lines) with(word string) (list []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -82,7 +82,7 @@ func TestLostFolderVotesOnceCaughtUp(t *testing.T) {
 		return settled(s) && votesEverywhere(s, who) && !warned(s, "out of service")
 	})
 	for number := range id.Shard(4) {
-		mended(t, cluster, number+1)
+		repaired(t, cluster, number+1)
 	}
 	everybody(t, client, cluster, known)
 	// And once more, after a stop: what it has now is what it had.

@@ -78,7 +78,7 @@ func write(n uint64) router.Write {
 	return router.Write{Operation: op, Request: op, Keyed: true}
 }
 
-// moved gives n writes whose shard is another one since the gallery grew.
+// moved returns n writes whose shard has changed since the gallery grew.
 func moved(n int) (list []router.Write) {
 	for i := uint64(100); len(list) < n; i++ {
 		if w := write(i); metafsm.Jump(binary.BigEndian.Uint64(w.Operation[:8]), 4) > 0 {

@@ -21,7 +21,7 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// otherPorts gives a stopped node addresses that it never had.
+// otherPorts changes a stopped node's addresses to ones that it never had.
 func otherPorts(t *testing.T, m *nodetest.Member) {
 	t.Helper()
 	addresses := []*string{&m.Config.PeerAddress, &m.Config.PublicAddress, &m.Config.AdminAddress}
@@ -35,7 +35,7 @@ func otherPorts(t *testing.T, m *nodetest.Member) {
 	m.URL = "https://" + m.Config.PublicAddress
 }
 
-// votesEverywhere tells whether a node votes in all shards and has applied what they
+// votesEverywhere reports whether a node votes in all shards and has applied what they
 // have committed.
 func votesEverywhere(s wire.Status, who id.Node) bool {
 	n := 0

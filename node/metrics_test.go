@@ -34,7 +34,7 @@ func adminGet(t testing.TB, m *nodetest.Member, path string) (status int, body s
 	return res.StatusCode, string(raw)
 }
 
-// scrape gives a node's samples by name and labels, as Prometheus would read them.
+// scrape returns a node's samples by name and labels, as Prometheus would read them.
 func scrape(t testing.TB, m *nodetest.Member) map[string]float64 {
 	t.Helper()
 	status, body := adminGet(t, m, wire.PathMetrics)

@@ -46,12 +46,12 @@ func holds(s wire.Status, who id.Node) int {
 	return n
 }
 
-// votesIn tells whether a node votes in a shard.
+// votesIn reports whether a node votes in a shard.
 func votesIn(m wire.Member, number id.Shard) bool {
 	return slices.ContainsFunc(m.Groups, func(g wire.GroupStatus) bool { return g.Group == number && g.Role != "non-voter" })
 }
 
-// settled tells whether nothing is on the move.
+// settled reports whether nothing is on the move.
 func settled(s wire.Status) bool { return len(s.Moves) == 0 }
 
 // traffic registers people and searches for each at once, through the nodes that

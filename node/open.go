@@ -69,7 +69,7 @@ type runner interface {
 	State() loop.State
 }
 
-// opens returns the start of a part that has nothing to stop.
+// opens returns a start function for a part that has nothing to stop.
 func opens(open func(n *Node)) func(context.Context, *Node) (func() error, error) {
 	return func(_ context.Context, n *Node) (func() error, error) {
 		open(n)
@@ -77,7 +77,7 @@ func opens(open func(n *Node)) func(context.Context, *Node) (func() error, error
 	}
 }
 
-// runs returns the start of a loop.
+// runs returns a start function that runs a loop until the part is stopped.
 func runs(of func(n *Node) runner) func(context.Context, *Node) (func() error, error) {
 	return func(_ context.Context, n *Node) (func() error, error) {
 		r := of(n)

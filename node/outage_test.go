@@ -25,8 +25,8 @@ func warned(s wire.Status, words string) bool {
 	return slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, words) })
 }
 
-// mended waits until three replicas of shard vote and have equal digests.
-func mended(t *testing.T, cluster *nodetest.Cluster, number id.Shard) {
+// repaired waits until three replicas of a shard vote and have equal digests.
+func repaired(t *testing.T, cluster *nodetest.Cluster, number id.Shard) {
 	t.Helper()
 	eventually(t, cluster.Nodes[0].Node, "three voters and equal digests", func(s wire.Status) bool {
 		for _, m := range s.Nodes {
@@ -70,7 +70,7 @@ func everybody(t *testing.T, c *nodetest.Client, cluster *nodetest.Cluster, know
 	}
 }
 
-// damage flips the lowest bit of each byte behind text in a file, and tells how often.
+// damage flips the lowest bit of the byte after each text in a file. It returns how often.
 func damage(t *testing.T, path, text string) int {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -109,7 +109,7 @@ func TestDamagedLogIsRebuilt(t *testing.T) {
 	cluster.WaitReady()
 	n := cluster.Nodes[2].Node
 	eventually(t, n, "the alarm", func(s wire.Status) bool { return warned(s, "set aside") })
-	mended(t, cluster, 1)
+	repaired(t, cluster, 1)
 	aside, err := filepath.Glob(filepath.Join(dir, "group-1.damaged-*", "raft.db"))
 	if err != nil || len(aside) != 1 {
 		t.Errorf("files set aside: %v, %v; want one log", aside, err)
@@ -158,7 +158,7 @@ func TestReplicaLeavesFullDisk(t *testing.T) {
 	eventually(t, m.Node, "the alarm", func(s wire.Status) bool { return warned(s, "no space left") && warned(s, "nearly full") })
 	known["while one is full"] = enrolUntil(t, client, url, "while one is full")
 	m.Node.SetFree(50<<30, 100<<30)
-	mended(t, cluster, 1)
+	repaired(t, cluster, 1)
 	if aside, err := filepath.Glob(filepath.Join(m.Config.Dir, "*.damaged-*")); err != nil || len(aside) != 0 {
 		t.Errorf("good files were set aside: %v, %v", aside, err)
 	}

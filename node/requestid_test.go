@@ -23,7 +23,7 @@ func (l *logLines) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// with gives the lines that have all of the words.
+// with returns the lines that have all of the words.
 func (l *logLines) with(words ...string) (list []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

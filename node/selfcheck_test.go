@@ -13,8 +13,8 @@ import (
 	"facet/node/wire"
 )
 
-// spoil gives a shard's replica on a node, a leader or a follower, a state that the
-// others have not.
+// spoil changes the state of one replica of a shard, the leader's or a follower's, and
+// returns its node.
 func spoil(t *testing.T, cluster *nodetest.Cluster, number id.Shard, leader bool) *node.Node {
 	t.Helper()
 	for _, m := range cluster.Nodes {
@@ -44,7 +44,7 @@ func TestDivergedReplicaIsRebuilt(t *testing.T) {
 			n := spoil(t, cluster, 1, leader)
 			eventually(t, n, "the alarm", func(s wire.Status) bool { return warned(s, "set aside") })
 			w.check(t)
-			mended(t, cluster, 1)
+			repaired(t, cluster, 1)
 			everybody(t, client, cluster, known)
 			count := 0
 			for _, m := range cluster.Nodes {

@@ -26,7 +26,7 @@ var (
 	headEnd      = codec.Head{Code: 4, Version: 1}
 )
 
-// Slice describes a gallery's events in a part.
+// Slice is the description of one gallery's events in a part.
 type Slice struct {
 	Gallery  id.Gallery `json:"gallery"`
 	Granted  uint32     `json:"granted"`
@@ -37,7 +37,7 @@ type Slice struct {
 	Entries Digest `json:"entries"`
 }
 
-// Part describes a part.
+// Part is the description of one part in the manifest.
 type Part struct {
 	Name    string  `json:"name"`
 	Bytes   int64   `json:"bytes"`

@@ -54,7 +54,7 @@ func (c Contents) Active() (n uint64) {
 	return n
 }
 
-// Manifest describes a backup.
+// Manifest lists the parts of a backup.
 type Manifest struct {
 	Head
 	Contents

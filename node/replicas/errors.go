@@ -21,8 +21,8 @@ func NotHere(number id.Shard) error {
 	return router.Errorf(router.Unavailable, "", "this node does not lead group %d", number)
 }
 
-// Heal replaces an error that may pass by NotHere, so that the peer tries again. It returns
-// any other error as it is.
+// Heal turns a temporary error into NotHere, so that the peer tries again. It returns any
+// other error as it is.
 func Heal(number id.Shard, err error) error {
 	if err != nil && (Again(err) || errors.Is(err, raftfsm.ErrClosed)) {
 		return NotHere(number)
