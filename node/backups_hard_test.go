@@ -18,6 +18,7 @@ import (
 	"facet/node/wire"
 )
 
+// A backup and a restoration continue where they were interrupted.
 func TestInterruptedWorkResumes(t *testing.T) {
 	t.Parallel()
 	old := nodetest.Start(t, nodetest.Options{})

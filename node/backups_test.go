@@ -62,6 +62,7 @@ func TestBackupRestoresWholeCluster(t *testing.T) {
 	}
 }
 
+// One node of three survives, is recovered and gets new replicas.
 func TestLoneSurvivorIsRecovered(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Founders: 3})

@@ -10,6 +10,7 @@ import (
 	"facet/node/nodetest"
 )
 
+// A node without memory refuses registrations and nothing else.
 func TestFullMemoryRefusesOnlyWrites(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
@@ -39,6 +40,7 @@ func TestFullMemoryRefusesOnlyWrites(t *testing.T) {
 	}
 }
 
+// A node that was filled to its memory has room again after erasures.
 func TestErasureFreesMemory(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})

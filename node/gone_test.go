@@ -55,6 +55,7 @@ func nothingIsAcknowledged(t *testing.T, c *nodetest.Client, url string) {
 	}
 }
 
+// A replica whose folder is gone must not vote before it has caught up.
 func TestLostFolderVotesOnceCaughtUp(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{})
@@ -92,6 +93,8 @@ func TestLostFolderVotesOnceCaughtUp(t *testing.T) {
 	everybody(t, client, cluster, known)
 }
 
+// The only replica of a shard, whose folder is gone, stays out: an empty group would answer
+// without its subjects.
 func TestLostSoleReplicaIsNotBootstrapped(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
@@ -114,6 +117,7 @@ func TestLostSoleReplicaIsNotBootstrapped(t *testing.T) {
 	}
 }
 
+// The log says what to do.
 func TestLostMetaFolderStopsNode(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
@@ -143,6 +147,7 @@ func groupsOf(t *testing.T, m *nodetest.Member) (record map[string]any, groups [
 	return record, who.Groups
 }
 
+// A directory of an earlier release has no list of groups.
 func TestOldDirectoryIsTakenAsItIs(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2})
@@ -172,6 +177,7 @@ func TestOldDirectoryIsTakenAsItIs(t *testing.T) {
 	}
 }
 
+// A replica that moves away and comes back has an empty folder for a good reason.
 func TestReturningReplicaIsNotLost(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Shards: 2})
@@ -195,6 +201,7 @@ func TestReturningReplicaIsNotLost(t *testing.T) {
 	everybody(t, client, cluster, known)
 }
 
+// A replica that a recovery did not choose is erased, and its node gets a new one.
 func TestUnchosenReplicaIsNotLost(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 2})

@@ -88,6 +88,8 @@ func moved(n int) (list []router.Write) {
 	return list
 }
 
+// Two nodes get the same request for a job; one of them does not know yet that the gallery
+// grew.
 func TestStaleNodeStartsJobOnlyOnce(t *testing.T) {
 	t.Parallel()
 	g := growAGallery(t)
@@ -107,6 +109,7 @@ func TestStaleNodeStartsJobOnlyOnce(t *testing.T) {
 	}
 }
 
+// A node that does not know yet that a gallery grew finds what lies on its new shards.
 func TestStaleNodeFindsSubjectsOnNewShards(t *testing.T) {
 	t.Parallel()
 	g := growAGallery(t)

@@ -108,6 +108,7 @@ func wipe(t *testing.T, m *nodetest.Member) {
 	}
 }
 
+// A node with an empty disk under its old id must not vote before it has caught up.
 func TestEmptyDiskVotesOnceCaughtUp(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{})
@@ -141,6 +142,7 @@ func TestEmptyDiskVotesOnceCaughtUp(t *testing.T) {
 	everybody(t, client, cluster, known)
 }
 
+// The answer of a node's new member does not count for its old one.
 func TestNewMemberIsNotTheOld(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
@@ -163,6 +165,7 @@ func TestNewMemberIsNotTheOld(t *testing.T) {
 	}
 }
 
+// A replica that is no member of its group does not count as caught up.
 func TestNonMemberIsNotCounted(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})

@@ -358,6 +358,7 @@ func tagsAreGiven(t *testing.T, p promises, bucket string) {
 	expect(t, c, http.StatusNotFound, p.url(2), http.MethodGet, "/v1.1/subjects/"+batch+"/events", nil)
 }
 
+// The nodes die and return in turn.
 func TestJobSurvivesEveryNodesDeath(t *testing.T) {
 	p, bucket := bulkCluster(t, nodetest.Options{})
 	c, s := p.openStore(t, bucket, 5000)

@@ -30,6 +30,7 @@ func waitLevel(t *testing.T, n *node.Node, what string, want uint32, of func(*no
 	}
 }
 
+// New forms are used only when all nodes know them, and then for good.
 func TestNewFormsWaitForAllNodes(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Founders: 3, Shards: 1, Level: 1})

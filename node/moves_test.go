@@ -182,6 +182,7 @@ func TestJoinsAndLeavesLoseNothing(t *testing.T) {
 	eventually(t, first, "all is at rest", settled)
 }
 
+// The others rebuild them after the grace period.
 func TestDeadNodesReplicasAreRebuilt(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Away: 3 * time.Second})
 	client := cluster.Client("bank", nil)
@@ -206,6 +207,7 @@ func TestDeadNodesReplicasAreRebuilt(t *testing.T) {
 	w.check(t)
 }
 
+// No node leaves that the replicas need.
 func TestNeededNodeMayNotLeave(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	first, second := cluster.Nodes[0].Node, cluster.Nodes[1].Node
@@ -265,6 +267,7 @@ func TestOperatorMovesShard(t *testing.T) {
 	}
 }
 
+// A move that the plan would undo is refused.
 func TestUndoneMoveIsRefused(t *testing.T) {
 	t.Parallel()
 	// Each shard has one replica in each zone: two in zone a would be one too many.

@@ -274,6 +274,7 @@ func (p promises) oneOfTenCreationsIsIt(t *testing.T) {
 	}
 }
 
+// Data outlives stops, and a node that was away catches up.
 func TestRestartedNodesHaveAllData(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	c := cluster.Client("bank", nil)

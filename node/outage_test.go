@@ -92,6 +92,7 @@ func damage(t *testing.T, path, text string) int {
 	return n
 }
 
+// A node with a damaged log serves again with all data.
 func TestDamagedLogIsRebuilt(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 2})
@@ -129,6 +130,7 @@ func TestDamagedLogIsRebuilt(t *testing.T) {
 	cluster.WaitReady()
 }
 
+// The log says what to do.
 func TestDamagedMetaStopsNode(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
@@ -145,6 +147,7 @@ func TestDamagedMetaStopsNode(t *testing.T) {
 	}
 }
 
+// A replica on a full disk rests and comes back with its files.
 func TestReplicaLeavesFullDisk(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
@@ -195,6 +198,7 @@ func TestUnreadableDiskStopsNode(t *testing.T) {
 	}
 }
 
+// A node with a full disk refuses registrations until it has space, and nothing else.
 func TestFullDiskRefusesOnlyWrites(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})

@@ -30,6 +30,7 @@ func refusal(t *testing.T, m *nodetest.Member) string {
 	}
 }
 
+// A node with another pack says which pack it has and which the cluster has.
 func TestPackMismatchNamesBothPacks(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 3, Founders: 2})
 	own := cluster.Nodes[0].Config.Pack

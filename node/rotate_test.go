@@ -148,6 +148,7 @@ func TestRotationErasesOldSecrets(t *testing.T) {
 	}
 }
 
+// A rotation that a node misses ends when the node is back.
 func TestMissedRotationIsResumed(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	cluster.Stop(2)

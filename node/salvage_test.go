@@ -28,6 +28,7 @@ func segmentsIn(t *testing.T, folder string) map[string]os.FileInfo {
 	return files
 }
 
+// A damaged replica keeps its sound segments and receives the others.
 func TestRepairKeepsSoundSegments(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})

@@ -59,6 +59,7 @@ func TestDivergedReplicaIsRebuilt(t *testing.T) {
 	f("a leader's", true)
 }
 
+// Two replicas that differ raise an alarm; neither is taken out of service.
 func TestTornPairOnlyAlarms(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 2, Shards: 1, CheckEvery: 300 * time.Millisecond})

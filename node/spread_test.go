@@ -12,6 +12,7 @@ import (
 	"facet/node/transport/memnet"
 )
 
+// All nodes that hold a shard take part in its searches.
 func TestSearchesUseAllReplicas(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{})

@@ -13,6 +13,7 @@ import (
 	"facet/shard/seal"
 )
 
+// All parts of a backup are sealed with one key.
 func TestPartRefusesAnotherKey(t *testing.T) {
 	t.Parallel()
 	var keys [2]*seal.Master

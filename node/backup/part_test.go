@@ -76,6 +76,7 @@ func open(key *seal.Key, at place, b []byte) (list [][]byte, err error) {
 	}
 }
 
+// A part returns its records; any change of it is detected.
 func TestPartReadsBackOrIsDamaged(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 7, 40} {
@@ -125,6 +126,7 @@ func TestMissingChunkIsDetected(t *testing.T) {
 	}
 }
 
+// Meta knows of slots that the shard returned after its part was taken.
 func TestStaleShardPartIsTakenAgain(t *testing.T) {
 	t.Parallel()
 	g := id.Gallery{UUID: id.UUID{1}}
