@@ -20,40 +20,39 @@ import (
 	"facet/router"
 )
 
-// What a node may ask of another is decided by its record in meta, as the one that is asked
-// has it, and by the authorities that are trusted now:
+// A node decides by its own replica of meta and by the authorities that it trusts now what
+// another node may do:
 //
-//	its record        streams                          requests
-//	active, draining  all                              all
-//	none              all                              founding, standing, its own record
-//	removed           requests; open ones are cut      standing, one on each stream
+//	the other's record  streams                         requests
+//	active, draining    all                             all
+//	none                all                             founding, membership, its own record
+//	removed             requests; open ones are cut     membership, one on each stream
 //
-// A node that signed up a moment ago may be unknown to one that is behind: what is refused
-// for the lack of a record is refused as Unavailable, and asked again.
+// A node that has just registered may have no record on a node that is behind. The refusal
+// is then Unavailable, and the node asks again.
 const (
-	// accessTick is how often the authorities are looked at.
-	accessTick = time.Second
-	// cutAfter is how long the streams of a removed node are left open: the answer to the
-	// order that removed it may be on its way. New ones are refused at once.
+	// accessInterval is how often Run checks whether the trusted authorities have changed.
+	accessInterval = time.Second
+	// cutAfter is how long the streams of a removed node stay open, so that the answer to
+	// the order of its removal arrives. New streams are refused at once.
 	cutAfter = 500 * time.Millisecond
 )
 
-// access says who may ask what of this node.
+// access decides which node may request what of this one.
 type access struct {
 	*loop.Loop
-	keys *keys.Keys
-	mux  *transport.Mux
-	log  *slog.Logger
-	// records are meta's, once it is open; port is the operators', once Run begins.
-	records atomic.Pointer[metafsm.Machine]
-	port    *admin.Port
+	keys    *keys.Keys
+	mux     *transport.Mux
+	log     *slog.Logger
+	records atomic.Pointer[metafsm.Machine] // nil until meta is open
+	port    *admin.Port                     // set before Run
 }
 
-// isRemoved reports whether a node was removed, as far as this one knows.
+// isRemoved reports whether this node's replica of meta records a node as removed.
 func (a *access) isRemoved(who id.Node) bool {
 	records := a.records.Load()
 	if records == nil {
-		return false // it opens: Run looks at all streams when it has opened
+		return false // Run checks all streams once meta is open
 	}
 	r, known := records.Node(who)
 	return known && r.State == metafsm.NodeRemoved
@@ -77,7 +76,7 @@ func (a *access) mayAsk(ctx context.Context, method string, body []byte) error {
 	record, known := a.records.Load().Node(who)
 	switch {
 	case method == placement.MethodMembership:
-		return nil // by its answer a removed node learns what it is
+		return nil // a removed node learns from the answer that it was removed
 	case known && record.State == metafsm.NodeRemoved:
 		return router.Errorf(router.Forbidden, "", "node %s was removed from the cluster", who)
 	case ok && known:
@@ -91,12 +90,12 @@ func (a *access) mayAsk(ctx context.Context, method string, body []byte) error {
 	}
 }
 
-// Run cuts the connections of those who may have none any more: of a removed node
-// within two seconds of the record of it, and of who showed a certificate of an authority
-// that has just been given up. It ends with ctx.
+// Run cuts the connections of a node within two seconds after the record of its removal
+// arrived, and those with a certificate of an authority that was just retired. It ends with
+// ctx.
 func (a *access) Run(ctx context.Context) {
 	defer a.Start()()
-	tick := time.NewTicker(accessTick)
+	tick := time.NewTicker(accessInterval)
 	defer tick.Stop()
 	trusted := a.keys.Node().Authorities()
 	for {
@@ -129,5 +128,5 @@ func (a *access) cutRemoved() {
 func (a *access) cutDistrusted() {
 	peers := a.mux.Cut(func(_ id.Node, leaf *x509.Certificate) bool { return !a.keys.Node().Trusts(leaf) })
 	operators := a.port.Cut(func(leaf *x509.Certificate) bool { return !a.keys.Node().Trusts(leaf) })
-	a.log.Info("the authorities changed: connections of those that are not trusted any more were cut", "nodes", peers, "operators", operators)
+	a.log.Info("the authorities changed: connections with certificates of retired ones were cut", "nodes", peers, "operators", operators)
 }

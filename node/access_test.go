@@ -30,7 +30,7 @@ import (
 	"facet/router/calls"
 )
 
-// cutWithin is how soon who has no power any more must be cut off.
+// cutWithin is the longest time until a node that lost its rights is cut off.
 const cutWithin = 2 * time.Second
 
 // source writes a certificate into a folder and loads it.
@@ -48,7 +48,7 @@ func source(t *testing.T, ca *cert.CA, issue func() (cert.Pair, error)) *cert.So
 	return s
 }
 
-// intruder is who holds the certificate of a node: a port between nodes without a node.
+// intruder is a port between nodes with the certificate of a node, but without a node.
 type intruder struct {
 	*transport.Mux
 	client *transport.Client
@@ -139,9 +139,9 @@ func newTenant() []byte {
 	return metafsm.CreateTenantOp.Encode(metafsm.CreateTenant{Tenant: metafsm.Tenant{ID: id.Tenant{UUID: id.Random([16]byte{7})}, Name: "planted"}})
 }
 
-// TestRemovedNodesCertificateOpensNothing keeps streams open with the certificate of a node that
+// TestRemovedNodeReachesNothing keeps streams open with the certificate of a node that
 // is removed, and opens new ones afterwards.
-func TestRemovedNodesCertificateOpensNothing(t *testing.T) {
+func TestRemovedNodeReachesNothing(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4})
 	first, last := cluster.Nodes[0], cluster.Nodes[3]
@@ -191,8 +191,8 @@ func TestRemovedNodesCertificateOpensNothing(t *testing.T) {
 	}
 }
 
-// TestNodeWithoutRecordReachesNoTenant has a certificate of the authority and no record in meta.
-func TestNodeWithoutRecordReachesNoTenant(t *testing.T) {
+// TestUnrecordedNodeReachesNoTenant has a certificate of the authority and no record in meta.
+func TestUnrecordedNodeReachesNoTenant(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{})
 	who := id.Node{UUID: id.Random([16]byte{9})}
@@ -384,9 +384,9 @@ func (k kept) status(t *testing.T) error {
 	return nil
 }
 
-// TestEndOfRotationCutsWhatOldAuthoritySigned replaces the authority under load, with streams and
+// TestRetiredAuthorityIsCutOff replaces the authority under load, with streams and
 // operators' connections open that the old one's certificates opened.
-func TestEndOfRotationCutsWhatOldAuthoritySigned(t *testing.T) {
+func TestRetiredAuthorityIsCutOff(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{})
 	ca := cluster.Authority

@@ -11,7 +11,7 @@ import (
 	"facet/router"
 )
 
-func TestAccessKeysKeepTheirPromises(t *testing.T) {
+func TestAccessKeysKeepPromises(t *testing.T) {
 	p := keyPromises{nodetest.Start(t, nodetest.Options{})}
 	t.Run("two keys of a role are live at most, however many ask at once", p.twoAreLive)
 	t.Run("a revoked key is refused by every node and stays listed for a while", p.revokedIsRefused)

@@ -13,10 +13,10 @@ import (
 	"facet/shard/seal"
 )
 
-// Restoration gives what this node's replica of meta knows of a restoration.
+// Restoration returns the restoration that this node's replica of meta records.
 func (n *Node) Restoration() (metafsm.Restoration, bool) { return n.replicas.Meta().Restoration() }
 
-// Erasures gives what a backup knows to be erased.
+// Erasures returns the subjects that a backup knows as erased.
 func (n *Node) Erasures(ctx context.Context, q wire.BackupQuery) ([]backup.Erasure, error) {
 	f, err := bucket.OpenFolder(ctx, q.From)
 	if err != nil {
@@ -35,7 +35,7 @@ func (n *Node) NewTenantKey(ctx context.Context, tenant string) (router.AccessKe
 	return n.router.CreateAccessKey(ctx, t, router.RoleAdmin)
 }
 
-// RestoreMeeting is Restore that calls meets once, before records are loaded into meta.
+// RestoreMeeting restores a backup and calls meets once, before meta loads its records.
 func (n *Node) RestoreMeeting(ctx context.Context, q wire.RestoreOrder, meets func()) (backup.Restored, error) {
 	from, err := seal.NewMaster(q.Key)
 	if len(q.Key) == 0 {
@@ -68,10 +68,10 @@ func (m *meeting) Propose(ctx context.Context, group id.Shard, cmd []byte) ([]by
 	return m.Target.Propose(ctx, group, cmd)
 }
 
-// ReplaceKey is Rotate that had begun before a restoration did.
+// ReplaceKey is Rotate without its checks, as if it had started before a restoration.
 func (n *Node) ReplaceKey(ctx context.Context, o wire.RingOrder) (wire.RingAnswer, error) {
 	return n.keys.ReplaceKey(ctx, o)
 }
 
-// ChangeMaster has the node use other cluster keys, the first one to wrap.
+// ChangeMaster changes the node's cluster keys. The first one wraps.
 func (n *Node) ChangeMaster(secrets ...[]byte) error { return n.keys.Master().Change(secrets) }

@@ -18,7 +18,8 @@ import (
 	"facet/node/wire"
 )
 
-func TestABackupAndARestorationGoOnWhereTheyWereInterrupted(t *testing.T) {
+// A backup and a restoration continue where they were interrupted.
+func TestInterruptedWorkResumes(t *testing.T) {
 	t.Parallel()
 	old := nodetest.Start(t, nodetest.Options{})
 	c := old.Client("bank", nil)
@@ -106,7 +107,7 @@ func sizes(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-func TestWhatDoesNotFitIsRefusedInWords(t *testing.T) {
+func TestUnfitBackupIsRefused(t *testing.T) {
 	t.Parallel()
 	old := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2})
 	c := old.Client("bank", nil)
@@ -180,7 +181,7 @@ func TestWhatDoesNotFitIsRefusedInWords(t *testing.T) {
 	}
 }
 
-func TestOneGalleryIsRestoredIntoAClusterThatServes(t *testing.T) {
+func TestGalleryIsRestoredWhileServing(t *testing.T) {
 	t.Parallel()
 	old := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2})
 	c := old.Client("bank", nil)
@@ -223,9 +224,9 @@ func TestOneGalleryIsRestoredIntoAClusterThatServes(t *testing.T) {
 	}
 }
 
-// TestWhoWasErasedStaysErasedThoughNoEntryTellsOfItAnyMore restores an old backup beside a newer one that has not
+// TestErasedSubjectsStayErased restores an old backup beside a newer one that has not
 // even a deleted entry of the erased subject any more, into a cluster with more shards.
-func TestWhoWasErasedStaysErasedThoughNoEntryTellsOfItAnyMore(t *testing.T) {
+func TestErasedSubjectsStayErased(t *testing.T) {
 	t.Parallel()
 	old := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 3, SlotsPerShard: 4})
 	c := old.Client("bank", nil)
@@ -290,7 +291,7 @@ func TestWhoWasErasedStaysErasedThoughNoEntryTellsOfItAnyMore(t *testing.T) {
 	}
 }
 
-func TestNoBackupIsMadeWhileTheClustersKeyIsBeingChanged(t *testing.T) {
+func TestBackupIsRefusedDuringRotation(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
 	c := cluster.Client("bank", nil)

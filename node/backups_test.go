@@ -12,7 +12,7 @@ import (
 	"facet/node/wire"
 )
 
-func TestABackupBringsAClusterBackOnOtherNodes(t *testing.T) {
+func TestBackupRestoresWholeCluster(t *testing.T) {
 	t.Parallel()
 	old := nodetest.Start(t, nodetest.Options{})
 	c, _ := old.ClientOf("bank", nil)
@@ -62,7 +62,8 @@ func TestABackupBringsAClusterBackOnOtherNodes(t *testing.T) {
 	}
 }
 
-func TestOneSurvivorOfThreeIsRecoveredAndMakesNewReplicas(t *testing.T) {
+// One node of three survives, is recovered and gets new replicas.
+func TestLoneSurvivorIsRecovered(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Founders: 3})
 	c := cluster.Client("bank", nil)

@@ -10,9 +10,9 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// TestOperationsGoToFilesOnceAllNodesKnowThemAndNothingIsDoneTwice upgrades a cluster node
+// TestOperationsMoveToFilesOnce upgrades a cluster node
 // by node and repeats, at every step, a request that was answered before the first.
-func TestOperationsGoToFilesOnceAllNodesKnowThemAndNothingIsDoneTwice(t *testing.T) {
+func TestOperationsMoveToFilesOnce(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 3, Shards: 1, Level: metafsm.LevelBatches - 1})
 	c := cluster.Client("bank", nil)

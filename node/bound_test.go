@@ -13,7 +13,7 @@ import (
 
 const boundHeader = "Facet-Search-Bound"
 
-func TestASearchSaysThatANodeOfTheClusterHasProbableBounds(t *testing.T) {
+func TestSearchReportsProbableBounds(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 2, Shards: 2})
 	c := cluster.Client("bank", nil)

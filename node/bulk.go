@@ -8,7 +8,7 @@ import (
 	"facet/router/jobs"
 )
 
-// openBulk starts to work on bulk registrations, if there is an object store.
+// openBulk starts the workers of bulk registrations if there is an object store.
 func openBulk(_ context.Context, n *Node) (stop func() error, err error) {
 	if n.cfg.Bucket == "" {
 		return nil, nil

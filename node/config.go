@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,12 +18,11 @@ import (
 	"facet/router"
 )
 
-// AwayDefault is how long a node may be missed before its replicas are made anew
-// elsewhere.
-const AwayDefault = 10 * time.Minute
-
-// CheckDefault is how often the replicas of a group at rest are compared.
-const CheckDefault = 10 * time.Minute
+// Defaults of Config.Away and Config.CheckEvery.
+const (
+	AwayDefault  = 10 * time.Minute
+	CheckDefault = 10 * time.Minute
+)
 
 // Limits of a cluster's shape.
 const (
@@ -30,143 +30,122 @@ const (
 	replicasMax = 5
 )
 
-// Config is what a node is told at its start. Addresses are host:port.
+// Config configures a node. Addresses are host:port.
 type Config struct {
-	// Name is shown to operators: a host's name, say.
+	// Name is shown to operators, for example the name of the host.
 	Name string
-	// Zone is the failure domain: replicas of a shard lie in as many as possible.
-	// Nodes of an empty zone share it with nobody.
+	// Zone is the failure domain. The replicas of a shard lie in as many zones as possible.
+	// A node with an empty zone shares it with no other.
 	Zone string
-	// Dir is the data directory. It is made when missing.
+	// Dir is the data directory. The node creates it when missing.
 	Dir string
 
-	// PeerAddress is listened on for other nodes, TCP and UDP; PeerAdvertise is how
-	// they reach it (PeerAddress when empty).
+	// PeerAddress is the address of the port for other nodes, TCP and UDP. They reach it at
+	// PeerAdvertise; empty is PeerAddress.
 	PeerAddress, PeerAdvertise string
-	// PublicAddress is listened on for HTTPS; PublicURL is how clients reach it,
-	// without a slash at its end (https://PublicAddress when empty).
+	// PublicAddress is the address of the HTTPS port. Clients reach it at PublicURL, which
+	// has no trailing slash; empty is https://PublicAddress.
 	PublicAddress, PublicURL string
-	// AdminAddress is listened on for operators: loopback unless there is a reason.
+	// AdminAddress is the address of the port for operators, usually loopback.
 	AdminAddress string
 
-	// Seeds are peer addresses of nodes to meet; a node's own address among them is
-	// no harm.
+	// Seeds are peer addresses of nodes to call first. The node's own address among them
+	// does no harm.
 	Seeds []string
-	// Expect is how many nodes found the cluster together. It is not needed once
-	// the cluster is founded.
+	// Expect is the number of nodes that found the cluster. A founded cluster does not need
+	// it.
 	Expect int
-	// Shards and Replicas are the shape of a cluster that is founded now.
-	Shards, Replicas int
-	// SlotsPerShard is the capacity for which a gallery gets one more shard; 0 is
-	// metafsm.SlotsPerShard. It counts for a cluster that is founded now.
-	SlotsPerShard int
+	// Shards, Replicas and SlotsPerShard are the shape of a new cluster. SlotsPerShard is
+	// the capacity for which a gallery gets one more shard; 0 is metafsm.SlotsPerShard.
+	Shards, Replicas, SlotsPerShard int
 
-	// Away is how long a node may be missed before its replicas are made anew on
-	// others; 0 is AwayDefault.
+	// Away is how long a node may be missing before its replicas are rebuilt on others; 0
+	// is AwayDefault.
 	Away time.Duration
 
 	// Certificates is the folder with ca.pem, node.pem, node.key, server.pem and
 	// server.key.
 	Certificates string
-	// ClusterKeyFile holds the 32 bytes (64 hexadecimal digits) that wrap every
-	// data key, GossipKeyFile those that encrypt gossip. Both are the same on all
-	// nodes and stay outside Dir.
+	// ClusterKeyFile has the keys that wrap every data key, GossipKeyFile those that encrypt
+	// gossip: 64 hexadecimal digits each. Both files are the same on all nodes and lie
+	// outside Dir.
 	ClusterKeyFile, GossipKeyFile string
 
-	// Pack is the identity of the model pack that Extractor runs. A cluster keeps
-	// to the one that it was founded with.
+	// Pack is the identity of the model pack that Extractor runs. A cluster keeps the pack
+	// with which it was founded.
 	Pack string
 	// Extractor turns images into faces.
 	Extractor router.Extractor
-	// Table turns the cosine of two templates into a score; it belongs to the pack.
+	// Table turns the cosine of two templates into a score. It belongs to the pack.
 	Table *score.Table
-	// Spectrum is the share of the squared norm of templates that each of their numbers
-	// has, as the pack tells; nil if it does not. It changes the speed of searches only.
+	// Spectrum has, for each number of a template, its share of the squared norm, as the
+	// pack states it; nil is unknown. It changes only the speed of searches.
 	Spectrum []float64
-	// SearchMiss is the probability with which a search may lose a hit, for its speed; 0, the
-	// default, is never. Then the spectrum is of no use.
+	// SearchMiss is the probability that a search loses a hit for the sake of speed. 0, the
+	// default, is never.
 	SearchMiss float64
 
-	// Region is in the scope of request signatures.
+	// Region is the region in the scope of request signatures.
 	Region string
-	// CORS are the origins whose pages may call the interface; none is off.
+	// CORS lists the origins whose pages may call the interface; none is off.
 	CORS []string
-	// TenantRate bounds the requests of each tenant to this node, ApplicationRate
-	// those with the API keys of each application. Zero is no bound.
+	// TenantRate limits the requests of each tenant to this node, ApplicationRate those
+	// with the API keys of each application. Zero is no limit.
 	TenantRate, ApplicationRate httpapi.Rate
 
-	// Bucket is the URL of the object store that bulk registrations read, see package
-	// bucket; empty is none, and then there are no bulk registrations.
+	// Bucket is the URL of the object store of bulk registrations (package bucket). Without
+	// it there are none.
 	Bucket string
-	// JobSlots is how many files of jobs are worked on at once; 0 is half of the
+	// JobSlots is the most files of jobs that are processed at once; 0 is half of the
 	// processors.
 	JobSlots int
 
-	// BackupTo is the URL of a folder to which meta's leader makes a backup each
-	// BackupEvery, of which the newest BackupKeep stay; empty is none.
+	// BackupTo is the URL of the folder for scheduled backups; empty is none. Meta's leader
+	// makes one every BackupEvery and keeps the newest BackupKeep.
 	BackupTo    string
 	BackupEvery time.Duration
 	BackupKeep  int
 
-	// EraseWithin is the time after which nothing that was erased is left in Dir of a
-	// running node; 0 is raftfsm's.
+	// EraseWithin is the time after which no erased data is left in Dir while the node runs;
+	// 0 is raftfsm.EraseWithinDefault.
 	EraseWithin time.Duration
 
-	// Memory is how many bytes events may take on this node, by an estimate; beyond it
-	// registrations are refused. 0 is three quarters of the machine's memory or of what
-	// its control group permits.
+	// Memory is the most bytes that events may take on this node, by an estimate. Beyond it
+	// the node refuses registrations. 0 is three quarters of limits.SystemMemory.
 	Memory int64
 
-	// DiskReserve is how many bytes of Dir's file system stay free: below it
-	// registrations are refused. 0 is 5 % of it, at least 1 GiB.
+	// DiskReserve is how many bytes of Dir's file system stay free. With less the node
+	// refuses registrations. 0 is 5 % of the file system, at least 1 GiB.
 	DiskReserve int64
 
-	// CheckEvery is how often the replicas of a group at rest are compared; those of a
-	// busy one are after every 1,000 entries, too. 0 is CheckDefault.
+	// CheckEvery is how often the replicas of an idle group are compared; 0 is CheckDefault.
+	// Those of a busy group are compared after every 1,000 entries, too.
 	CheckEvery time.Duration
 
-	// Level is what this node says that it knows; 0 is metafsm.Level, and anything else
-	// is for tests of clusters of several versions.
+	// Level is the highest level that this node claims to know; 0 is metafsm.Level. Tests
+	// of clusters of several versions set it.
 	Level uint32
 
-	// Timing is of the Raft groups; zero fields take the defaults.
+	// Timing is the timing of the Raft groups. Zero fields take the defaults.
 	Timing raftfsm.Timing
-	// Network is the machine's own when nil.
+	// Network is the machine's own network when nil.
 	Network transport.Network
 	Log     *slog.Logger
 }
 
-// SearchMissProbable is the SearchMiss of the setting search-bound: probable.
+// SearchMissProbable is the SearchMiss for the setting "search-bound: probable".
 const SearchMissProbable = 5e-10
 
-// level is what this node knows (metafsm.Level).
-func (c Config) level() uint32 {
-	if c.Level == 0 {
-		return metafsm.Level
-	}
-	return c.Level
-}
-
-// complete fills what was left empty and refuses what can't work.
+// complete fills empty fields with their defaults. It returns an error for values that can't
+// work.
 func (c Config) complete() (Config, error) {
 	if c.Network == nil {
 		c.Network = transport.OS{}
 	}
-	if c.PeerAdvertise == "" {
-		c.PeerAdvertise = c.PeerAddress
-	}
-	if c.PublicURL == "" {
-		c.PublicURL = "https://" + c.PublicAddress
-	}
-	if c.Away == 0 {
-		c.Away = AwayDefault
-	}
-	if c.CheckEvery == 0 {
-		c.CheckEvery = CheckDefault
-	}
-	if c.Region == "" {
-		c.Region = sigv4.RegionDefault
-	}
+	c.PeerAdvertise = cmp.Or(c.PeerAdvertise, c.PeerAddress)
+	c.PublicURL = cmp.Or(c.PublicURL, "https://"+c.PublicAddress)
+	c.Away, c.CheckEvery = cmp.Or(c.Away, AwayDefault), cmp.Or(c.CheckEvery, CheckDefault)
+	c.Region, c.Level = cmp.Or(c.Region, sigv4.RegionDefault), cmp.Or(c.Level, metafsm.Level)
 	switch {
 	case c.Dir == "":
 		return c, errors.New("node: a data directory is needed")
@@ -195,16 +174,16 @@ func (c Config) complete() (Config, error) {
 	return c, nil
 }
 
-// checkBackup refuses a schedule that can't be meant.
+// checkBackup returns an error for an incomplete backup schedule.
 func (c Config) checkBackup() error {
 	switch {
 	case c.BackupTo == "" && c.BackupEvery == 0:
 		return nil
 	case c.BackupTo == "" || c.BackupEvery <= 0 || c.BackupKeep < 1:
-		return errors.New("node: backups by the clock need a URL, a time between them, and at least one to keep")
+		return errors.New("node: scheduled backups need a URL, a time between them, and at least one to keep")
 	}
 	if err := bucket.Check(c.BackupTo); err != nil {
-		return fmt.Errorf("node: backups by the clock: %w", err)
+		return fmt.Errorf("node: scheduled backups: %w", err)
 	}
 	return nil
 }

@@ -8,36 +8,34 @@ import (
 	"time"
 
 	"facet/node/loop"
+	"facet/node/replicas"
 )
 
 const (
-	// controllerPause is the longest wait between two rounds of the controller.
-	controllerPause = 500 * time.Millisecond
-	// controllerTimeout bounds one round.
+	// controllerInterval is the longest time between two rounds of the controller.
+	controllerInterval = 500 * time.Millisecond
+	// controllerTimeout is the longest time of one round.
 	controllerTimeout = 5 * time.Second
 )
 
-// controller does what this node owes the cluster's records, first to last in the order of
-// its steps: that order is a promise. On meta's leader it founds the records and takes
-// nodes in; on every node it opens the groups that the map gives to it and gives
-// leaderships to those whom the map names first.
+// controller brings this node and the cluster's records in line with each other. It calls
+// the steps of the parts in a fixed order: each step relies on those before it.
 type controller struct {
 	*loop.Loop
-	// found waits until the node belongs to a cluster.
-	found   func(context.Context) error
+	found   func(context.Context) error // waits until the node belongs to a cluster
 	steps   []step
-	changed func() <-chan struct{} // closed at the next change of meta
+	changed func() <-chan struct{} // returns a channel that the next change of meta closes
 	fail    func(error)
 	log     *slog.Logger
 }
 
-// step is one step of a round. If it fails, the round ends.
+// step is one step of a round. Its error ends the round.
 type step struct {
 	name string
 	do   func(context.Context) error
 }
 
-// Run founds or joins the cluster and then keeps it, until ctx ends.
+// Run founds or joins the cluster and then makes rounds until ctx ends.
 func (c *controller) Run(ctx context.Context) {
 	defer c.Start()()
 	if err := c.found(ctx); err != nil {
@@ -46,14 +44,14 @@ func (c *controller) Run(ctx context.Context) {
 		}
 		return
 	}
-	tick := time.NewTicker(controllerPause)
+	tick := time.NewTicker(controllerInterval)
 	defer tick.Stop()
 	for {
 		changed := c.changed()
 		err := c.round(ctx)
 		c.Done(err)
 		if err != nil && ctx.Err() == nil {
-			c.log.Warn("cluster records are not in order yet", "err", err)
+			c.log.Warn("the controller's round failed and will be repeated", "err", err)
 		}
 		select {
 		case <-changed:
@@ -96,7 +94,7 @@ func newController(n *Node) *controller {
 				return err
 			}},
 			{"note the level", func(context.Context) error { return n.replicas.NoteLevel() }},
-			{"repair replicas", always(n.replicas.Repair)},
+			{"repair replicas", always(replicas.Repairer{Replicas: n.replicas}.Step)},
 			{"host replicas", n.replicas.Host},
 			{"register", n.placement.Register},
 			{"move replicas", always(n.placement.Move)},

@@ -11,10 +11,10 @@ import (
 	"facet/node/nodetest"
 )
 
-// TestEveryMetricThatIsLookedAtIsOnALiveNode: what dashboard and alerts name and does not
+// TestDashboardMetricsExist: what dashboard and alerts name and does not
 // come with work (the catalogue's counters and histograms with labels) is there from the
 // start, the Go runtime's and the process's own included.
-func TestEveryMetricThatIsLookedAtIsOnALiveNode(t *testing.T) {
+func TestDashboardMetricsExist(t *testing.T) {
 	t.Parallel()
 	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
 	there := map[string]bool{}

@@ -1,10 +1,9 @@
 // Package node is the process: it wires the parts of a node, starts them in the order of
 // one list (open.go) and stops them in the reverse.
 //
-// It watches meta's records and gossip by its controller, which calls the steps of the
-// parts in an order that is a promise (controller.go), every 500 ms and whenever meta
-// changes. It decides which node may ask what (access.go), and merges the tables of
-// requests that the parts answer (peers.go).
+// Its controller watches meta's records and gossip. It calls the steps of the parts in a
+// fixed order (controller.go), every 500 ms and whenever meta changes. The node also decides
+// what other nodes may request (access.go), and hands their requests to its parts (peers.go).
 //
 // The parts are packages: replicas (the groups that live here), placement (founding, moves,
 // membership), keys (certificates and shared keys), checks (comparison of replicas), limits

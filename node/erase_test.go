@@ -12,10 +12,10 @@ import (
 	"facet/raftfsm/fsmtest"
 )
 
-// TestWhatIsErasedLeavesEveryDiskOfTheClusterWithinTheBound scans the data directories
+// TestErasedDataLeavesEveryDisk scans the data directories
 // of all nodes, log, segments and snapshots of every group included, with the keys of
 // all galleries.
-func TestWhatIsErasedLeavesEveryDiskOfTheClusterWithinTheBound(t *testing.T) {
+func TestErasedDataLeavesEveryDisk(t *testing.T) {
 	const bound = 8 * time.Second
 	cluster := nodetest.Start(t, nodetest.Options{EraseWithin: bound})
 	url := cluster.Nodes[0].URL

@@ -54,7 +54,7 @@ func probe(person string, tags ...string) map[string]any {
 	return body
 }
 
-func TestEventsTagsAndDeletionKeepTheirPromises(t *testing.T) {
+func TestEventsAndTagsKeepPromises(t *testing.T) {
 	p := promises{nodetest.Start(t, nodetest.Options{SlotsPerShard: 10})}
 	t.Run("events are added, replaced in place and removed", p.eventsAreManaged)
 	t.Run("an update needs no free slot", p.anUpdateNeedsNoSlot)

@@ -24,7 +24,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// with gives the lines that have a word, and forgets all.
+// with returns the lines that have a word, and forgets all.
 func (l *lines) with(word string) (list []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,7 +37,7 @@ func (l *lines) with(word string) (list []string) {
 	return list
 }
 
-func TestANodesLogTellsWhenItsCertificatesEndSoon(t *testing.T) {
+func TestLogWarnsOfExpiringCertificates(t *testing.T) {
 	t.Parallel()
 	var log lines
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -64,7 +64,7 @@ func TestANodesLogTellsWhenItsCertificatesEndSoon(t *testing.T) {
 	f(2*24*time.Hour, 2, "ERROR")
 }
 
-func TestALoneNodeWarnsOnceThatItIsAlone(t *testing.T) {
+func TestLoneNodeWarnsOnce(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 16})
 	eventually(t, cluster.Nodes[0].Node, "one warning", func(s wire.Status) bool { return len(s.Warnings) == 1 && warned(s, "one node") })

@@ -20,7 +20,7 @@ func (n *Node) ShardHere(number id.Shard) (*shard.Shard, bool) {
 	return m.Shard(), true
 }
 
-// DataKey gives a gallery's data key and generation, as the router reads it.
+// DataKey returns a gallery's data key and generation, as the router reads it.
 func (n *Node) DataKey(gallery id.Gallery) (*seal.Key, uint32, error) {
 	g, known := n.replicas.Meta().Gallery(gallery)
 	if !known {
@@ -34,12 +34,12 @@ func (n *Node) DataKey(gallery id.Gallery) (*seal.Key, uint32, error) {
 	return key, g.Generation, err
 }
 
-// SetFree has the node believe that its disk has free bytes of size, from now on.
+// SetFree makes the node measure free and size for its disk from now on.
 func (n *Node) SetFree(free, size uint64) {
 	n.limits.MeasureBy(func() (uint64, uint64, error) { return free, size, nil })
 }
 
-// BytesPerTemplate tells what a template of dim numbers takes in the kernel here.
+// BytesPerTemplate returns the bytes of a template of dim numbers in this node's kernel.
 func (n *Node) BytesPerTemplate(dim int) float64 {
 	m, err := kernel.New(n.replicas.Arena(), dim)
 	if err != nil {
@@ -48,7 +48,7 @@ func (n *Node) BytesPerTemplate(dim int) float64 {
 	return m.BytesPerTemplate()
 }
 
-// Break has a replica here meet err, as if its files had.
+// Break takes a replica here out of service because of err.
 func (n *Node) Break(number id.Shard, err error) { n.replicas.Damage(number, err) }
 
 // DigestHere gives the digest of a shard's replica on this node.
@@ -61,7 +61,7 @@ func (n *Node) DigestHere(number id.Shard) (sum [32]byte, applied uint64, here b
 	return machine.Digest(), group.Applied(), true
 }
 
-// CutLog has a shard's replica here write a snapshot and leave nothing in its log.
+// CutLog makes a shard's replica here write a snapshot and empty its log.
 func (n *Node) CutLog(number id.Shard) error {
 	group, here := n.replicas.Group(number)
 	if !here {
@@ -70,7 +70,7 @@ func (n *Node) CutLog(number id.Shard) error {
 	return group.Erase(time.Now().Add(time.Hour))
 }
 
-// Leads tells whether this node leads a group.
+// Leads reports whether this node leads a group.
 func (n *Node) Leads(number id.Shard) bool {
 	g, open := n.replicas.Group(number)
 	return open && g.IsLeader()
@@ -98,5 +98,5 @@ func (n *Node) Compared() int {
 // Alarms gives the alarms of this node.
 func (n *Node) Alarms() []string { return n.alarms() }
 
-// Seen is how many nodes gossip shows, this one among them.
+// Seen returns how many nodes gossip shows, this one included.
 func (n *Node) Seen() int { return len(n.gossip.Members()) }

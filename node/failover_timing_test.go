@@ -166,7 +166,7 @@ func (f *fleet) end(i int, s syscall.Signal) {
 	}
 }
 
-// leads gives the shards that each node leads, once every shard has a leader and all
+// leads returns the shards that each node leads, once every shard has a leader and all
 // nodes serve.
 func (f *fleet) leads() [][]int {
 	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(100 * time.Millisecond) {
@@ -270,7 +270,7 @@ func (p *prober) write(n int) {
 	p.lost.Add(1)
 }
 
-// gap gives the longest time without an acknowledgement in the window that begins at
+// gap returns the longest time without an acknowledgement in the window that begins at
 // from, and what the slowest write took that was under way then.
 func (p *prober) gap(from time.Time) (gap, slowest time.Duration) {
 	p.mu.Lock()

@@ -20,7 +20,7 @@ import (
 // cluster and what is known to be in it. They are never changed. A version with a new
 // form adds one of the form before:
 //
-//	go test -tags hashicorpmetrics ./node -run OfEachFormat -fixture level-3
+//	go test -tags hashicorpmetrics ./node -run OldFormatsServe -fixture level-3
 var (
 	formatsDir = filepath.Join("testdata", "formats")
 	newFixture = flag.String("fixture", "", "name of a data directory to be added to "+formatsDir)
@@ -38,7 +38,7 @@ type known struct {
 	Entries int
 }
 
-func TestTheDataDirectoryOfEachFormatIsOpenedServesAndFindsKnownFaces(t *testing.T) {
+func TestOldFormatsServeTheirFaces(t *testing.T) {
 	t.Parallel()
 	if *newFixture != "" {
 		writeFixture(t, filepath.Join(formatsDir, *newFixture))

@@ -7,9 +7,9 @@ import (
 	"facet/node/nodetest"
 )
 
-// TestNodesThatJoinBeforeTheFoundingDoNotHinderIt has a node that only joins meet the
+// TestJoinersDoNotHinderFounding has a node that only joins meet the
 // first founder while the second one is not there yet.
-func TestNodesThatJoinBeforeTheFoundingDoNotHinderIt(t *testing.T) {
+func TestJoinersDoNotHinderFounding(t *testing.T) {
 	t.Parallel()
 	c := nodetest.Prepare(t, nodetest.Options{Nodes: 3, Founders: 2, Shards: 1})
 	joins := c.Nodes[2]

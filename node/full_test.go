@@ -10,7 +10,8 @@ import (
 	"facet/node/nodetest"
 )
 
-func TestANodeWithoutMemoryRefusesRegistrationsAndNothingElse(t *testing.T) {
+// A node without memory refuses registrations and nothing else.
+func TestFullMemoryRefusesOnlyWrites(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	client := cluster.Client("tenant", nil)
@@ -39,7 +40,8 @@ func TestANodeWithoutMemoryRefusesRegistrationsAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestANodeIsFilledToItsMemoryAndHasRoomAgainAfterErasures(t *testing.T) {
+// A node that was filled to its memory has room again after erasures.
+func TestErasureFreesMemory(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
 	client, m := cluster.Client("tenant", nil), cluster.Nodes[0]

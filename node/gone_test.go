@@ -55,7 +55,8 @@ func nothingIsAcknowledged(t *testing.T, c *nodetest.Client, url string) {
 	}
 }
 
-func TestAReplicaWhoseFolderIsGoneDoesNotVoteBeforeItHasCaughtUp(t *testing.T) {
+// A replica whose folder is gone must not vote before it has caught up.
+func TestLostFolderVotesOnceCaughtUp(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{})
 	client := cluster.Client("bank", nil)
@@ -82,7 +83,7 @@ func TestAReplicaWhoseFolderIsGoneDoesNotVoteBeforeItHasCaughtUp(t *testing.T) {
 		return settled(s) && votesEverywhere(s, who) && !warned(s, "out of service")
 	})
 	for number := range id.Shard(4) {
-		mended(t, cluster, number+1)
+		repaired(t, cluster, number+1)
 	}
 	everybody(t, client, cluster, known)
 	// And once more, after a stop: what it has now is what it had.
@@ -92,7 +93,9 @@ func TestAReplicaWhoseFolderIsGoneDoesNotVoteBeforeItHasCaughtUp(t *testing.T) {
 	everybody(t, client, cluster, known)
 }
 
-func TestTheOnlyReplicaOfAShardIsNotFoundedAnewWhenItsFolderIsGone(t *testing.T) {
+// The only replica of a shard, whose folder is gone, stays out: an empty group would answer
+// without its subjects.
+func TestLostSoleReplicaIsNotBootstrapped(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
 	client := cluster.Client("bank", nil)
@@ -114,7 +117,8 @@ func TestTheOnlyReplicaOfAShardIsNotFoundedAnewWhenItsFolderIsGone(t *testing.T)
 	}
 }
 
-func TestANodeWhoseMetaFolderIsGoneStopsWithWords(t *testing.T) {
+// The log says what to do.
+func TestLostMetaFolderStopsNode(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	cluster.Stop(2)
@@ -143,7 +147,8 @@ func groupsOf(t *testing.T, m *nodetest.Member) (record map[string]any, groups [
 	return record, who.Groups
 }
 
-func TestADirectoryOfAnEarlierReleaseIsTakenAsItIs(t *testing.T) {
+// A directory of an earlier release has no list of groups.
+func TestOldDirectoryIsTakenAsItIs(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2})
 	client := cluster.Client("bank", nil)
@@ -172,7 +177,8 @@ func TestADirectoryOfAnEarlierReleaseIsTakenAsItIs(t *testing.T) {
 	}
 }
 
-func TestAReplicaThatMovesAwayAndComesBackIsNoneThatIsGone(t *testing.T) {
+// A replica that moves away and comes back has an empty folder for a good reason.
+func TestReturningReplicaIsNotLost(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Shards: 2})
 	client := cluster.Client("bank", nil)
@@ -195,7 +201,8 @@ func TestAReplicaThatMovesAwayAndComesBackIsNoneThatIsGone(t *testing.T) {
 	everybody(t, client, cluster, known)
 }
 
-func TestWhatIsNotChosenInARecoveryIsNoneThatIsGone(t *testing.T) {
+// A replica that a recovery did not choose is erased, and its node gets a new one.
+func TestUnchosenReplicaIsNotLost(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 2})
 	client := cluster.Client("bank", nil)

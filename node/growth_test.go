@@ -78,7 +78,7 @@ func write(n uint64) router.Write {
 	return router.Write{Operation: op, Request: op, Keyed: true}
 }
 
-// moved gives n writes whose shard is another one since the gallery grew.
+// moved returns n writes whose shard has changed since the gallery grew.
 func moved(n int) (list []router.Write) {
 	for i := uint64(100); len(list) < n; i++ {
 		if w := write(i); metafsm.Jump(binary.BigEndian.Uint64(w.Operation[:8]), 4) > 0 {
@@ -88,7 +88,9 @@ func moved(n int) (list []router.Write) {
 	return list
 }
 
-func TestAJobIsBegunOnceByTwoNodesOfWhichOneDoesNotKnowThatTheGalleryGrew(t *testing.T) {
+// Two nodes get the same request for a job; one of them does not know yet that the gallery
+// grew.
+func TestStaleNodeStartsJobOnlyOnce(t *testing.T) {
 	t.Parallel()
 	g := growAGallery(t)
 	for i, w := range moved(4) {
@@ -107,7 +109,8 @@ func TestAJobIsBegunOnceByTwoNodesOfWhichOneDoesNotKnowThatTheGalleryGrew(t *tes
 	}
 }
 
-func TestANodeThatDoesNotKnowThatTheGalleryGrewFindsWhatLiesOnItsNewShards(t *testing.T) {
+// A node that does not know yet that a gallery grew finds what lies on its new shards.
+func TestStaleNodeFindsSubjectsOnNewShards(t *testing.T) {
 	t.Parallel()
 	g := growAGallery(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -21,7 +21,7 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// otherPorts gives a stopped node addresses that it never had.
+// otherPorts changes a stopped node's addresses to ones that it never had.
 func otherPorts(t *testing.T, m *nodetest.Member) {
 	t.Helper()
 	addresses := []*string{&m.Config.PeerAddress, &m.Config.PublicAddress, &m.Config.AdminAddress}
@@ -35,7 +35,7 @@ func otherPorts(t *testing.T, m *nodetest.Member) {
 	m.URL = "https://" + m.Config.PublicAddress
 }
 
-// votesEverywhere tells whether a node votes in all shards and has applied what they
+// votesEverywhere reports whether a node votes in all shards and has applied what they
 // have committed.
 func votesEverywhere(s wire.Status, who id.Node) bool {
 	n := 0
@@ -49,7 +49,7 @@ func votesEverywhere(s wire.Status, who id.Node) bool {
 	return n == s.Shards
 }
 
-func TestANodeThatComesBackAtOtherAddressesIsTheSameNode(t *testing.T) {
+func TestMovedNodeKeepsIdentity(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{})
 	client := cluster.Client("bank", nil)
@@ -108,7 +108,8 @@ func wipe(t *testing.T, m *nodetest.Member) {
 	}
 }
 
-func TestAnEmptyDiskUnderAnOldIDDoesNotVoteBeforeItHasCaughtUp(t *testing.T) {
+// A node with an empty disk under its old id must not vote before it has caught up.
+func TestEmptyDiskVotesOnceCaughtUp(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{})
 	client := cluster.Client("bank", nil)
@@ -141,7 +142,8 @@ func TestAnEmptyDiskUnderAnOldIDDoesNotVoteBeforeItHasCaughtUp(t *testing.T) {
 	everybody(t, client, cluster, known)
 }
 
-func TestAnAnswerOfANodesNewMemberDoesNotCountForItsOldOne(t *testing.T) {
+// The answer of a node's new member does not count for its old one.
+func TestNewMemberIsNotTheOld(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	first := cluster.Nodes[0].Node
@@ -163,7 +165,8 @@ func TestAnAnswerOfANodesNewMemberDoesNotCountForItsOldOne(t *testing.T) {
 	}
 }
 
-func TestAReplicaThatIsNoMemberOfItsGroupIsNotCounted(t *testing.T) {
+// A replica that is no member of its group does not count as caught up.
+func TestNonMemberIsNotCounted(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
 	n := cluster.Nodes[0].Node

@@ -146,7 +146,7 @@ func once(t *testing.T, c *nodetest.Client, base string, all []bulkRecord) {
 	}
 }
 
-func TestBulkRegistrationKeepsItsPromises(t *testing.T) {
+func TestJobsKeepPromises(t *testing.T) {
 	p, bucket := bulkCluster(t, nodetest.Options{SlotsPerShard: 100})
 	in := func(f func(*testing.T, promises, string)) func(*testing.T) {
 		return func(t *testing.T) { f(t, p, bucket) }
@@ -358,7 +358,8 @@ func tagsAreGiven(t *testing.T, p promises, bucket string) {
 	expect(t, c, http.StatusNotFound, p.url(2), http.MethodGet, "/v1.1/subjects/"+batch+"/events", nil)
 }
 
-func TestAJobSurvivesTheDeathOfEveryNodeInTurn(t *testing.T) {
+// The nodes die and return in turn.
+func TestJobSurvivesEveryNodesDeath(t *testing.T) {
 	p, bucket := bulkCluster(t, nodetest.Options{})
 	c, s := p.openStore(t, bucket, 5000)
 	const files = 3000

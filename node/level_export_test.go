@@ -5,7 +5,7 @@ import (
 	"facet/node/replicas"
 )
 
-// RecordedLevels gives what the nodes' records say that they know.
+// RecordedLevels returns the level in each node's record.
 func (n *Node) RecordedLevels() []uint32 {
 	var list []uint32
 	for _, r := range n.replicas.Meta().Nodes() {
@@ -14,7 +14,7 @@ func (n *Node) RecordedLevels() []uint32 {
 	return list
 }
 
-// SnapshotHere has a group's replica here make a snapshot.
+// SnapshotHere makes a group's replica here write a snapshot.
 func (n *Node) SnapshotHere(number id.Shard) error {
 	g, ok := n.replicas.Group(number)
 	if !ok {
@@ -23,5 +23,5 @@ func (n *Node) SnapshotHere(number id.Shard) error {
 	return g.Snapshot()
 }
 
-// NotedLevel gives the cluster's level, once this node's data directory says so.
+// NotedLevel returns the cluster's level, once this node's data directory says so.
 func (n *Node) NotedLevel() uint32 { return n.replicas.NotedLevel() }

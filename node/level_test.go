@@ -30,7 +30,8 @@ func waitLevel(t *testing.T, n *node.Node, what string, want uint32, of func(*no
 	}
 }
 
-func TestNewFormsAreUsedOnlyWhenAllNodesKnowThemAndThenForGood(t *testing.T) {
+// New forms are used only when all nodes know them, and then for good.
+func TestNewFormsWaitForAllNodes(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Founders: 3, Shards: 1, Level: 1})
 	c := cluster.Client("bank", nil)

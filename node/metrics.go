@@ -19,9 +19,9 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// openMetrics makes this node's metrics, in a registry of its own: two nodes of one
-// process don't share any. What is read when metrics are asked for comes with
-// readState.
+// openMetrics creates this node's registry and the metrics that count work. Each node has
+// its own, so two nodes of one process share none. readState adds the metrics that are read
+// at each scrape.
 func openMetrics(n *Node) {
 	n.registry = prometheus.NewRegistry()
 	n.registry.MustRegister(
@@ -31,7 +31,7 @@ func openMetrics(n *Node) {
 	n.meters = metrics.NewWork(n.registry)
 }
 
-// state is a collector of what read sends. It is described by metrics.Catalogue.
+// state is a collector of the values that read sends (metrics.Catalogue).
 type state struct {
 	n    *Node
 	read func(*Node, send)
@@ -40,16 +40,17 @@ type state struct {
 // send takes one value.
 type send func(d *metrics.Definition, v float64, labels ...string)
 
-// Describe sends nothing: such a collector is not checked for what it will send, as
-// the groups that live here change (prometheus.Collector).
+// Describe sends nothing, so that the registry does not check the values against a fixed
+// list: the groups on this node change (prometheus.Collector).
 func (state) Describe(chan<- *prometheus.Desc) {}
 
-// Collect sends the present state (prometheus.Collector).
+// Collect sends the present values (prometheus.Collector).
 func (s state) Collect(out chan<- prometheus.Metric) {
 	s.read(s.n, func(d *metrics.Definition, v float64, labels ...string) { out <- d.Value(v, labels...) })
 }
 
-// readState has the registry read the present state, once all parts are open.
+// readState registers the collectors of the present state. All parts that they read must be
+// open.
 func readState(n *Node) {
 	for _, read := range []func(*Node, send){readGroups, readCluster, readServer, readEngine, readMemory, readJobs, readDisk, readChecks} {
 		n.registry.MustRegister(state{n, read})
@@ -63,7 +64,7 @@ func one(yes bool) float64 {
 	return 0
 }
 
-// since1970 is a time in seconds; 0 for the zero time.
+// since1970 returns a time in seconds since 1970, and 0 for the zero time.
 func since1970(t time.Time) float64 {
 	if t.IsZero() {
 		return 0
@@ -71,7 +72,7 @@ func since1970(t time.Time) float64 {
 	return float64(t.UnixNano()) / 1e9
 }
 
-// readGroups reads the replicas here.
+// readGroups reads the state of the replicas on this node.
 func readGroups(n *Node, to send) {
 	for _, number := range n.replicas.All() {
 		group, ok := n.replicas.Group(number)
@@ -109,7 +110,7 @@ func readGroups(n *Node, to send) {
 	}
 }
 
-// readCluster reads what meta's records and gossip say.
+// readCluster reads meta's records and gossip.
 func readCluster(n *Node, to send) {
 	meta := n.replicas.Meta()
 	alive := map[id.Member]bool{n.member: true}
@@ -142,10 +143,11 @@ func readCluster(n *Node, to send) {
 	to(metrics.CertExpiry, float64(n.keys.Node().AuthorityEnd().Unix()), "authority")
 }
 
-// census counts shards by how safe they are.
+// census counts shards on the move, missing replicas, shards with too few replicas, and
+// shards that the death of one more node would stop.
 type census struct{ moving, missing, under, atRisk int }
 
-// censusOf counts shards of which wanted replicas should be on nodes that are alive.
+// censusOf counts over shards that should each have wanted replicas on live nodes.
 func censusOf(shards []metafsm.ShardVoters, wanted int, alive map[id.Member]bool) (c census) {
 	for _, at := range shards {
 		here := 0
@@ -160,7 +162,7 @@ func censusOf(shards []metafsm.ShardVoters, wanted int, alive map[id.Member]bool
 	return c
 }
 
-// readServer reads what the public port is busy with.
+// readServer reads the load of the public port.
 func readServer(n *Node, to send) {
 	l := n.api.Load()
 	to(metrics.InFlight, float64(l.InFlight))
@@ -169,14 +171,14 @@ func readServer(n *Node, to send) {
 	to(metrics.BodyLimit, float64(l.BodyLimit))
 }
 
-// readMemory reads what events take.
+// readMemory reads the memory that events take.
 func readMemory(n *Node, to send) {
 	to(metrics.MemoryArena, float64(n.replicas.Arena().Used()))
 	to(metrics.MemoryEvents, float64(n.replicas.Memory()))
 	to(metrics.MemoryBudget, float64(n.limits.Budget()))
 }
 
-// readJobs reads the bulk registrations of the shards that this node leads.
+// readJobs reads the waiting files of bulk registrations on the shards that this node leads.
 func readJobs(n *Node, to send) {
 	waiting := 0
 	for _, number := range n.replicas.Numbers() {
@@ -189,7 +191,7 @@ func readJobs(n *Node, to send) {
 	to(metrics.JobsLeased, float64(n.router.Leased()))
 }
 
-// readChecks reads what the comparisons have found, and what of the disk stays free.
+// readChecks reads the results of comparisons, and the reserve of the disk.
 func readChecks(n *Node, to send) {
 	compared, diverged := n.checks.Counts()
 	to(metrics.Comparisons, float64(compared))
@@ -198,7 +200,7 @@ func readChecks(n *Node, to send) {
 	to(metrics.DiskReserve, float64(n.limits.Reserve()))
 }
 
-// readDisk reads the sizes of files that were seen last.
+// readDisk reads the last measurement of the files.
 func readDisk(n *Node, to send) {
 	for number, f := range n.sizes.Groups() {
 		label := strconv.Itoa(int(number))
@@ -215,13 +217,13 @@ func readDisk(n *Node, to send) {
 	}
 }
 
-// answered tells the metrics of a request (httpapi.Meter).
+// answered counts requests of clients (httpapi.Meter).
 type answered struct{ *metrics.Work }
 
 // Answered counts o.
 func (a answered) Answered(o httpapi.Outcome) { a.Request(metrics.Request(o)) }
 
-// revision is the commit that this program was built from, "" when it is not known.
+// revision returns the commit from which this program was built, or "" when unknown.
 func revision() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"facet/router"
 )
 
-// metered counts what an extractor does (router.Extractor).
+// metered counts the images of an extractor (router.Extractor).
 type metered struct {
 	router.Extractor
 	work *metrics.Work
@@ -47,7 +47,7 @@ func (m metered) count(begin time.Time, err error) {
 	m.work.Image(outcome, time.Since(begin))
 }
 
-// readEngine reads what the engine tells of itself, if it is one that does.
+// readEngine reads the queue and the counters of the engine, if it has them.
 func readEngine(n *Node, to send) {
 	extractor := n.cfg.Extractor
 	if t, ok := extractor.(limits.Queue); ok {

@@ -7,7 +7,7 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-func TestACensusCountsWhatIsMissingAndWhatIsAtRisk(t *testing.T) {
+func TestCensusCountsMissingAndAtRisk(t *testing.T) {
 	t.Parallel()
 	f := func(voters, alive string, moving bool, want census) {
 		t.Helper()

@@ -34,7 +34,7 @@ func adminGet(t testing.TB, m *nodetest.Member, path string) (status int, body s
 	return res.StatusCode, string(raw)
 }
 
-// scrape gives a node's samples by name and labels, as Prometheus would read them.
+// scrape returns a node's samples by name and labels, as Prometheus would read them.
 func scrape(t testing.TB, m *nodetest.Member) map[string]float64 {
 	t.Helper()
 	status, body := adminGet(t, m, wire.PathMetrics)
@@ -85,7 +85,7 @@ func within(t *testing.T, most time.Duration, what string, ok func() bool) {
 	}
 }
 
-func TestMetricsTellWhatTheClusterDid(t *testing.T) {
+func TestMetricsCountWork(t *testing.T) {
 	c := nodetest.Start(t, nodetest.Options{Bucket: "file://" + t.TempDir()})
 	client := c.Client("acme", nil)
 	gallery(t, client, c.Nodes[0].URL, "staff", 100)
@@ -145,8 +145,8 @@ func TestMetricsTellWhatTheClusterDid(t *testing.T) {
 	catalogueHolds(t, first)
 }
 
-// TestMetricsTellWhenWhatWasErasedLastLeftTheDisk: of each group here, meta included.
-func TestMetricsTellWhenWhatWasErasedLastLeftTheDisk(t *testing.T) {
+// TestMetricsReportLastErasure: of each group here, meta included.
+func TestMetricsReportLastErasure(t *testing.T) {
 	t.Parallel()
 	begin := time.Now()
 	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2, EraseWithin: 2 * time.Second})
@@ -216,7 +216,7 @@ func catalogueHolds(t *testing.T, samples map[string]float64) {
 	}
 }
 
-func TestMetricsAndReadinessTellOfADeadNode(t *testing.T) {
+func TestMetricsShowDeadNode(t *testing.T) {
 	c := nodetest.Start(t, nodetest.Options{Away: time.Hour})
 	for _, path := range []string{wire.PathLive, wire.PathReady} {
 		if status, body := adminGet(t, c.Nodes[0], path); status != 200 {

@@ -46,12 +46,12 @@ func holds(s wire.Status, who id.Node) int {
 	return n
 }
 
-// votesIn tells whether a node votes in a shard.
+// votesIn reports whether a node votes in a shard.
 func votesIn(m wire.Member, number id.Shard) bool {
 	return slices.ContainsFunc(m.Groups, func(g wire.GroupStatus) bool { return g.Group == number && g.Role != "non-voter" })
 }
 
-// settled tells whether nothing is on the move.
+// settled reports whether nothing is on the move.
 func settled(s wire.Status) bool { return len(s.Moves) == 0 }
 
 // traffic registers people and searches for each at once, through the nodes that
@@ -139,7 +139,7 @@ func (w *traffic) check(t *testing.T) {
 	t.Logf("%d people were registered meanwhile", w.count.Load())
 }
 
-func TestNodesJoinAndLeaveUnderTrafficAndNothingIsLost(t *testing.T) {
+func TestJoinsAndLeavesLoseNothing(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Founders: 3})
 	client := cluster.Client("bank", nil)
 	gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
@@ -182,7 +182,8 @@ func TestNodesJoinAndLeaveUnderTrafficAndNothingIsLost(t *testing.T) {
 	eventually(t, first, "all is at rest", settled)
 }
 
-func TestADeadNodesReplicasAreMadeAnewAfterTheGracePeriod(t *testing.T) {
+// The others rebuild them after the grace period.
+func TestDeadNodesReplicasAreRebuilt(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Away: 3 * time.Second})
 	client := cluster.Client("bank", nil)
 	gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
@@ -206,7 +207,8 @@ func TestADeadNodesReplicasAreMadeAnewAfterTheGracePeriod(t *testing.T) {
 	w.check(t)
 }
 
-func TestTheLastNodesThatTheReplicasNeedCanNotLeave(t *testing.T) {
+// No node leaves that the replicas need.
+func TestNeededNodeMayNotLeave(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	first, second := cluster.Nodes[0].Node, cluster.Nodes[1].Node
 	order := wire.Order{Node: second.ID(), State: wire.StateDraining}
@@ -229,7 +231,7 @@ func TestTheLastNodesThatTheReplicasNeedCanNotLeave(t *testing.T) {
 	})
 }
 
-func TestAShardMovesWhereAnOperatorWantsIt(t *testing.T) {
+func TestOperatorMovesShard(t *testing.T) {
 	// 5 shards × 3 votes on 4 nodes: three nodes have 4, and one has 3.
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Shards: 5})
 	first := cluster.Nodes[0].Node
@@ -265,7 +267,8 @@ func TestAShardMovesWhereAnOperatorWantsIt(t *testing.T) {
 	}
 }
 
-func TestAMoveThatThePlanWouldUndoIsRefused(t *testing.T) {
+// A move that the plan would undo is refused.
+func TestUndoneMoveIsRefused(t *testing.T) {
 	t.Parallel()
 	// Each shard has one replica in each zone: two in zone a would be one too many.
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 4, Zones: []string{"a", "b", "c", "a"}})
@@ -289,7 +292,7 @@ func TestAMoveThatThePlanWouldUndoIsRefused(t *testing.T) {
 	}
 }
 
-func TestALeadershipIsNotOfferedToADeadNode(t *testing.T) {
+func TestDeadNodeIsOfferedNothing(t *testing.T) {
 	var log lines
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 6, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	client := cluster.Client("bank", nil)

@@ -46,7 +46,7 @@ type Node struct {
 	server   *transport.Server
 	peers    *peer.Peers
 	replicas *replicas.Replicas
-	methods  map[string]func(context.Context, []byte) ([]byte, error) // that parts answer
+	methods  map[string]peer.Handler // the requests that parts answer
 	router   *router.Router
 	api      *httpapi.Server
 	admin    *admin.Port
@@ -62,10 +62,10 @@ type Node struct {
 
 	closing atomic.Bool // Close was called
 
-	stops []func() error // of the parts that have been started, in that order
+	stops []func() error // of the started parts, in the order of their start
 
 	mu    sync.Mutex // guards loops
-	loops []runner   // that have been started
+	loops []runner   // the started ones
 
 	ready     chan struct{}
 	readyOnce sync.Once
@@ -74,13 +74,14 @@ type Node struct {
 	err       error // set before done is closed
 }
 
-// Ready is closed when the cluster is founded and this node serves.
+// Ready returns a channel that closes when the cluster is founded and this node serves.
 func (n *Node) Ready() <-chan struct{} { return n.ready }
 
-// Done is closed when the node had to stop by itself; Err says why.
+// Done returns a channel that closes when the node has failed. Err returns why. The caller
+// still has to call Close.
 func (n *Node) Done() <-chan struct{} { return n.done }
 
-// Err says why the node stopped by itself, once Done is closed.
+// Err returns why the node has failed, or nil.
 func (n *Node) Err() error {
 	select {
 	case <-n.done:
@@ -93,17 +94,17 @@ func (n *Node) Err() error {
 // ID returns the node's id.
 func (n *Node) ID() id.Node { return n.id }
 
-// fail notes that the node can't go on.
+// fail records that the node can't continue.
 func (n *Node) fail(err error) {
 	n.failure.Do(func() {
-		n.log.Error("the node can't go on", "err", err)
+		n.log.Error("the node can't continue", "err", err)
 		n.err = err
 		close(n.done)
 	})
 }
 
-// resolve returns the address of a member: gossip's, or the last that was known. A removed
-// node is not called.
+// resolve returns the present address of a member, or the last known one. It returns
+// transport.ErrRemoved for a removed node.
 func (n *Node) resolve(m id.Member) (string, error) {
 	if m == n.member {
 		return n.mux.Advertise(), nil
@@ -117,8 +118,7 @@ func (n *Node) resolve(m id.Member) (string, error) {
 	return "", fmt.Errorf("the address of %s is not known", m)
 }
 
-// announce tells gossip which cluster this node belongs to, and marks the node
-// ready once all its groups have a leader.
+// announce puts the cluster's id into gossip and calls noteReady.
 func (n *Node) announce() {
 	cluster, founded := n.replicas.Meta().Cluster()
 	if !founded {
@@ -126,7 +126,7 @@ func (n *Node) announce() {
 	}
 	if n.gossip.Self().Cluster != cluster.ID {
 		if err := n.gossip.Update(n.meta(cluster.ID)); err != nil {
-			n.log.Warn("gossip does not say which cluster this is", "err", err)
+			n.log.Warn("the cluster's id can't be announced by gossip", "err", err)
 		}
 	}
 	n.noteReady()
@@ -143,7 +143,7 @@ func (n *Node) noteReady() {
 	}
 }
 
-// serving says what keeps this node from serving, or nil.
+// serving returns why this node does not serve, or nil.
 func (n *Node) serving() error {
 	if n.closing.Load() {
 		return errors.New("the node is stopping")
@@ -157,16 +157,16 @@ func (n *Node) serving() error {
 	return n.Err()
 }
 
-// meta is what this node says of itself in gossip.
+// meta returns this node's description of itself for gossip.
 func (n *Node) meta(cluster id.Cluster) membership.Meta {
 	return membership.Meta{
 		Member: n.member, Address: n.mux.Advertise(), PublicURL: n.cfg.PublicURL,
-		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: placement.PackHint(n.cfg.Pack), Version: wire.Version, Level: placement.RecordLevel(n.cfg.level()), Cluster: cluster, SearchMiss: n.cfg.SearchMiss,
+		AdminAddress: n.cfg.AdminAddress, Zone: n.cfg.Zone, Weight: 1, Pack: placement.PackHint(n.cfg.Pack), Version: wire.Version, Level: placement.RecordLevel(n.cfg.Level), Cluster: cluster, SearchMiss: n.cfg.SearchMiss,
 	}
 }
 
-// searchMiss is the largest probability with which a node of the cluster may lose a hit: any of
-// them may have had a part in a search.
+// searchMiss returns the largest probability that a node of the cluster loses a hit. Any
+// node may have searched a part.
 func (n *Node) searchMiss() float64 {
 	most := n.cfg.SearchMiss
 	for _, m := range n.gossip.Members() {
@@ -175,17 +175,17 @@ func (n *Node) searchMiss() float64 {
 	return most
 }
 
-// handOverTimeout bounds the wait for others to take this node's leaderships: it takes
-// milliseconds, unless there are none that have caught up. Half of what a stop may take
-// is left to requests.
+// handOverTimeout is how long a stop waits until other nodes have taken this node's
+// leaderships. That takes milliseconds unless no other replica has caught up. At least half
+// of the time for a stop is left to requests.
 const handOverTimeout = 5 * time.Second
 
-// Close hands this node's leaderships to others, lets requests finish as long as
-// ctx permits, and closes everything. Until it has handed over the node answers as
-// before, and then tells who leads: a stop costs no election and refuses no write.
+// Close hands this node's leaderships to other nodes, lets requests finish until ctx ends,
+// and closes all parts. The node answers requests during the transfer, and afterwards names
+// the new leaders. So a stop costs no election and no write.
 //
-// A node that can't go on closes at once: who has no disk can't hand over, and others
-// elect as soon as its connections end.
+// A failed node closes at once. Without its disk it can't hand over, and the others elect as
+// soon as its connections end.
 func (n *Node) Close(ctx context.Context) error {
 	n.closing.Store(true)
 	n.replicas.Stopping()
@@ -200,25 +200,24 @@ func (n *Node) Close(ctx context.Context) error {
 	} else {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithCancel(ctx)
-		cancel() // nothing is waited for
+		cancel() // requests get no time
 	}
 	return errors.Join(n.api.Close(ctx), n.stop())
 }
 
-// Router returns what carries out requests: tests and tools call it directly.
+// Router returns the router, for tests and tools that call it directly.
 func (n *Node) Router() *router.Router { return n.router }
 
-// Backups returns what makes, verifies and restores backups.
+// Backups returns the part that makes, verifies and restores backups.
 func (n *Node) Backups() *backup.Service { return n.backups }
 
-// Admin returns what carries out operators' orders.
+// Admin returns the port for operators.
 func (n *Node) Admin() *admin.Port { return n.admin }
 
-// Status is the cluster as this node sees it, with the account of each node that
-// answers in time.
+// Status describes the cluster as this node sees it (admin.Port.Status).
 func (n *Node) Status(ctx context.Context) wire.Status { return n.admin.Status(ctx) }
 
-// alarms says in words what is damaged or full on this node.
+// alarms describes, for operators, what is damaged or full on this node.
 func (n *Node) alarms() []string {
 	return slices.Concat(n.replicas.Alarms(), n.checks.Alarms(), n.limits.Alarms())
 }

@@ -41,7 +41,7 @@ func gallery(t *testing.T, c *nodetest.Client, base, name string, size int) {
 	c.APIKey = g.APIKey
 }
 
-func TestEveryNodeServesWhatWasWrittenThroughAnother(t *testing.T) {
+func TestEveryNodeServesEveryWrite(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	client := cluster.Client("bank", nil)
 	gallery(t, client, cluster.Nodes[0].URL, "staff", 100)
@@ -101,7 +101,7 @@ func find(t *testing.T, c *nodetest.Client, base, person string) []string {
 	return ids
 }
 
-// promises is the cluster that the tests of TestRequestsKeepTheirPromises share.
+// promises is the cluster that the tests of TestRequestsKeepPromises share.
 type promises struct{ cluster *nodetest.Cluster }
 
 func (p promises) url(i int) string { return p.cluster.Nodes[i%3].URL }
@@ -113,7 +113,7 @@ func (p promises) open(t *testing.T, size int) *nodetest.Client {
 	return c
 }
 
-func TestRequestsKeepTheirPromises(t *testing.T) {
+func TestRequestsKeepPromises(t *testing.T) {
 	p := promises{nodetest.Start(t, nodetest.Options{})}
 	t.Run("a byte-identical retry through another node gets the first answer", p.aRetryThroughAnotherNodeGetsTheFirstAnswer)
 	t.Run("ten registrations with one key at once make one subject", p.oneKeyAtOnceMakesOneSubject)
@@ -274,7 +274,8 @@ func (p promises) oneOfTenCreationsIsIt(t *testing.T) {
 	}
 }
 
-func TestDataOutlivesStopsAndANodeThatWasAwayCatchesUp(t *testing.T) {
+// Data outlives stops, and a node that was away catches up.
+func TestRestartedNodesHaveAllData(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	c := cluster.Client("bank", nil)
 	gallery(t, c, cluster.Nodes[0].URL, "staff", 1000)
@@ -306,7 +307,7 @@ func TestDataOutlivesStopsAndANodeThatWasAwayCatchesUp(t *testing.T) {
 	}
 }
 
-func TestANodeWithAnotherPackOrClusterKeyRefusesToServe(t *testing.T) {
+func TestOtherPackOrKeyRefusesToServe(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	refuses := func(why string) {
 		t.Helper()

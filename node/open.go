@@ -29,14 +29,15 @@ import (
 	"facet/shard/kernel"
 )
 
-// part is one part of a node. start returns what stops it again, nil for nothing.
+// part is one part of a node. start returns a function that stops it, or nil if there is
+// nothing to stop.
 type part struct {
 	name  string
 	start func(ctx context.Context, n *Node) (stop func() error, err error)
 }
 
-// parts are started in this order and stopped in the reverse. Each part owns the
-// goroutines that it starts: they have ended when its stop returns.
+// parts lists the parts in the order of their start. They stop in the reverse order. A
+// part's goroutines have ended when its stop returns.
 var parts = []part{
 	{"keys", openKeys},
 	{"metrics", opens(openMetrics)},
@@ -62,13 +63,13 @@ var parts = []part{
 	{"comparisons", runs(func(n *Node) runner { return n.checks })},
 }
 
-// runner is a loop.
+// runner is a part with a loop.
 type runner interface {
 	Run(ctx context.Context)
 	State() loop.State
 }
 
-// opens makes a part of what has nothing to stop.
+// opens returns a start function for a part that has nothing to stop.
 func opens(open func(n *Node)) func(context.Context, *Node) (func() error, error) {
 	return func(_ context.Context, n *Node) (func() error, error) {
 		open(n)
@@ -76,7 +77,7 @@ func opens(open func(n *Node)) func(context.Context, *Node) (func() error, error
 	}
 }
 
-// runs makes a part of a loop.
+// runs returns a start function that runs a loop until the part is stopped.
 func runs(of func(n *Node) runner) func(context.Context, *Node) (func() error, error) {
 	return func(_ context.Context, n *Node) (func() error, error) {
 		r := of(n)
@@ -94,13 +95,13 @@ func runs(of func(n *Node) runner) func(context.Context, *Node) (func() error, e
 	}
 }
 
-// Open starts a node. It returns when the ports are open; Ready tells when the
-// node belongs to a cluster and serves. ctx bounds the opening only.
+// Open starts a node and returns when its ports are open. Ready closes when the node belongs
+// to a cluster and serves. ctx limits only the time of Open.
 func Open(ctx context.Context, cfg Config) (*Node, error) {
 	return open(ctx, cfg, func(string) {})
 }
 
-// open is Open that says which part it starts.
+// open does the work of Open. It calls starts with the name of each part before its start.
 func open(ctx context.Context, cfg Config, starts func(name string)) (*Node, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -112,7 +113,7 @@ func open(ctx context.Context, cfg Config, starts func(name string)) (*Node, err
 	if err != nil {
 		return nil, err
 	}
-	if err := datadir.CheckLevel(cfg.Dir, cfg.level()); err != nil {
+	if err := datadir.CheckLevel(cfg.Dir, cfg.Level); err != nil {
 		return nil, err
 	}
 	n := &Node{
@@ -146,7 +147,7 @@ func (n *Node) stop() error {
 	return errors.Join(errs...)
 }
 
-// states returns how the loops of the node are doing.
+// states returns the states of the node's loops.
 func (n *Node) states() []loop.State {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -209,7 +210,7 @@ func openReplicas(_ context.Context, n *Node) (stop func() error, err error) {
 		n.log.Warn("searches may lose a hit, as the setting search-bound permits", "probability", n.cfg.SearchMiss)
 	}
 	n.replicas, err = replicas.Open(replicas.Config{
-		Dir: n.cfg.Dir, Registry: n.held, Level: n.cfg.level(), Self: n.member, Mux: n.mux, Peers: n.peers, Resolve: n.resolve,
+		Dir: n.cfg.Dir, Registry: n.held, Level: n.cfg.Level, Self: n.member, Mux: n.mux, Peers: n.peers, Resolve: n.resolve,
 		Sync:     func(ctx context.Context) error { return n.router.SyncMeta(ctx) },
 		DiskFull: func() bool { return n.limits.DiskFull() }, Fatal: n.fail,
 		Timing: n.cfg.Timing, EraseWithin: n.cfg.EraseWithin, Table: n.cfg.Table, Arena: arena, Meters: n.meters, Log: n.log,
@@ -236,7 +237,7 @@ func newParts(n *Node) {
 		Every: n.cfg.CheckEvery, Self: n.member, Software: wire.Version + " " + revision(), Replicas: n.replicas, Peers: n.peers, Log: n.log,
 	})
 	n.placement = placement.New(placement.Config{
-		Node: n.id, Self: n.member, Name: n.cfg.Name, Zone: n.cfg.Zone, Pack: n.cfg.Pack, Level: n.cfg.level(), Away: n.cfg.Away,
+		Node: n.id, Self: n.member, Name: n.cfg.Name, Zone: n.cfg.Zone, Pack: n.cfg.Pack, Level: n.cfg.Level, Away: n.cfg.Away,
 		Expect: n.cfg.Expect, Shards: n.cfg.Shards, Copies: n.cfg.Replicas, SlotsPerShard: n.cfg.SlotsPerShard,
 		KeyCheck: n.keys.KeyCheck, HasKey: n.keys.HasKey,
 		Replicas: n.replicas, Gossip: n.gossip, Records: n.router, Peers: n.peers, Log: n.log,
@@ -279,8 +280,8 @@ func openServer(_ context.Context, n *Node) (stop func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	n.methods = map[string]func(context.Context, []byte) ([]byte, error){}
-	for _, of := range []map[string]func(context.Context, []byte) ([]byte, error){
+	n.methods = map[string]peer.Handler{}
+	for _, of := range []map[string]peer.Handler{
 		n.replicas.Methods(), n.keys.Methods(), n.checks.Methods(), n.backups.Methods(), n.placement.Methods(), n.admin.Methods(),
 	} {
 		maps.Copy(n.methods, of)

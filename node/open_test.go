@@ -40,7 +40,7 @@ func TestCancelledStartLeavesNoGoroutine(t *testing.T) {
 	}
 }
 
-func TestStatusTellsOfPartsAndTheirLastRounds(t *testing.T) {
+func TestStatusShowsPartsAndRounds(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
 	n := cluster.Nodes[0].Node

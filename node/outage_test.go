@@ -25,8 +25,8 @@ func warned(s wire.Status, words string) bool {
 	return slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, words) })
 }
 
-// mended waits until three replicas of shard vote and have equal digests.
-func mended(t *testing.T, cluster *nodetest.Cluster, number id.Shard) {
+// repaired waits until three replicas of a shard vote and have equal digests.
+func repaired(t *testing.T, cluster *nodetest.Cluster, number id.Shard) {
 	t.Helper()
 	eventually(t, cluster.Nodes[0].Node, "three voters and equal digests", func(s wire.Status) bool {
 		for _, m := range s.Nodes {
@@ -70,7 +70,7 @@ func everybody(t *testing.T, c *nodetest.Client, cluster *nodetest.Cluster, know
 	}
 }
 
-// damage flips the lowest bit of each byte behind text in a file, and tells how often.
+// damage flips the lowest bit of the byte after each text in a file. It returns how often.
 func damage(t *testing.T, path, text string) int {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -92,7 +92,8 @@ func damage(t *testing.T, path, text string) int {
 	return n
 }
 
-func TestANodeWithADamagedLogServesAgainWithAllData(t *testing.T) {
+// A node with a damaged log serves again with all data.
+func TestDamagedLogIsRebuilt(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 2})
 	client := cluster.Client("bank", nil)
@@ -109,13 +110,13 @@ func TestANodeWithADamagedLogServesAgainWithAllData(t *testing.T) {
 	cluster.WaitReady()
 	n := cluster.Nodes[2].Node
 	eventually(t, n, "the alarm", func(s wire.Status) bool { return warned(s, "set aside") })
-	mended(t, cluster, 1)
+	repaired(t, cluster, 1)
 	aside, err := filepath.Glob(filepath.Join(dir, "group-1.damaged-*", "raft.db"))
 	if err != nil || len(aside) != 1 {
 		t.Errorf("files set aside: %v, %v; want one log", aside, err)
 	}
 	everybody(t, client, cluster, known)
-	// What was made anew is as good as what was there: another may stop.
+	// The rebuilt replica is as good as the old one: another node may stop.
 	cluster.Stop(1)
 	again := fmt.Sprintf("after %d", len(known))
 	late := time.Now().Add(movesTimeout)
@@ -129,7 +130,8 @@ func TestANodeWithADamagedLogServesAgainWithAllData(t *testing.T) {
 	cluster.WaitReady()
 }
 
-func TestANodeWithADamagedMetaStopsWithWords(t *testing.T) {
+// The log says what to do.
+func TestDamagedMetaStopsNode(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	cluster.Stop(2)
@@ -145,7 +147,8 @@ func TestANodeWithADamagedMetaStopsWithWords(t *testing.T) {
 	}
 }
 
-func TestAReplicaOnAFullDiskRestsAndComesBackWithItsFiles(t *testing.T) {
+// A replica on a full disk rests and comes back with its files.
+func TestReplicaLeavesFullDisk(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	client := cluster.Client("bank", nil)
@@ -158,7 +161,7 @@ func TestAReplicaOnAFullDiskRestsAndComesBackWithItsFiles(t *testing.T) {
 	eventually(t, m.Node, "the alarm", func(s wire.Status) bool { return warned(s, "no space left") && warned(s, "nearly full") })
 	known["while one is full"] = enrolUntil(t, client, url, "while one is full")
 	m.Node.SetFree(50<<30, 100<<30)
-	mended(t, cluster, 1)
+	repaired(t, cluster, 1)
 	if aside, err := filepath.Glob(filepath.Join(m.Config.Dir, "*.damaged-*")); err != nil || len(aside) != 0 {
 		t.Errorf("good files were set aside: %v, %v", aside, err)
 	}
@@ -180,7 +183,7 @@ func enrolUntil(t *testing.T, c *nodetest.Client, url, person string) string {
 	return ""
 }
 
-func TestAnUnreadableDiskEndsTheNode(t *testing.T) {
+func TestUnreadableDiskStopsNode(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	n := cluster.Nodes[1].Node
@@ -195,7 +198,8 @@ func TestAnUnreadableDiskEndsTheNode(t *testing.T) {
 	}
 }
 
-func TestANodeWithAFullDiskRefusesRegistrationsUntilItHasSpace(t *testing.T) {
+// A node with a full disk refuses registrations until it has space, and nothing else.
+func TestFullDiskRefusesOnlyWrites(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	client := cluster.Client("tenant", nil)

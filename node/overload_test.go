@@ -60,11 +60,11 @@ func (n *answers) count(a nodetest.Answer) {
 	}
 }
 
-// TestAnOverloadedNodeServesOnAndRefusesTheRest: with far more clients than it can serve, a
+// TestOverloadedNodeShedsLoad: with far more clients than it can serve, a
 // node answers every request with what was asked for or with 429 or 500 and when to come
 // back, keeps its queue and the memory for bodies within their bounds, serves another
 // tenant all the while, and afterwards everybody as before.
-func TestAnOverloadedNodeServesOnAndRefusesTheRest(t *testing.T) {
+func TestOverloadedNodeShedsLoad(t *testing.T) {
 	slow := newSlowEngine()
 	c := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, Extractor: slow, Table: nodetest.Table()})
 	url := c.Nodes[0].URL

@@ -30,7 +30,8 @@ func refusal(t *testing.T, m *nodetest.Member) string {
 	}
 }
 
-func TestANodeWithAnotherPackSaysWhichPackItHasAndWhichTheClusterHas(t *testing.T) {
+// A node with another pack says which pack it has and which the cluster has.
+func TestPackMismatchNamesBothPacks(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 3, Founders: 2})
 	own := cluster.Nodes[0].Config.Pack
 	f := func(name string, i int) {
@@ -66,7 +67,7 @@ func (f foreign) ExtractLarge(ctx context.Context, image []byte, share float32) 
 
 // A node whose pack passes for the cluster's and whose models differ all the same
 // must not compare, on whichever node the templates lie.
-func TestTemplatesOfAnotherModelAreNotComparedAcrossNodes(t *testing.T) {
+func TestOtherModelsAreNotCompared(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	c := cluster.Client("bank", nil)
 	gallery(t, c, cluster.Nodes[0].URL, "staff", 1000)
@@ -87,7 +88,7 @@ func TestTemplatesOfAnotherModelAreNotComparedAcrossNodes(t *testing.T) {
 }
 
 // A node codes templates by its pack's spectrum, and answers as one without.
-func TestANodeCodesTemplatesByThePacksSpectrum(t *testing.T) {
+func TestNodeUsesPackSpectrum(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
 	c, m := cluster.Client("bank", nil), cluster.Nodes[0]

@@ -8,7 +8,8 @@ import (
 	"facet/node/peer"
 )
 
-// methodOwn begins the names of the requests that parts answer; the rest is the router's.
+// methodOwn begins the names of the requests that parts answer. The router answers all
+// others.
 const methodOwn = "node."
 
 // servePeer answers a request of another node.

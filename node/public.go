@@ -10,8 +10,7 @@ import (
 	"facet/node/limits"
 )
 
-// Bodies of requests may take this share of the memory that the process may take, within
-// these bounds.
+// Bodies of requests may take 1/bodiesShare of limits.SystemMemory, within these bounds.
 const (
 	bodiesShare    = 16
 	bodiesBytesMin = 64 << 20
@@ -22,8 +21,8 @@ func bodiesBytes(memory int64) int {
 	return int(min(max(memory/bodiesShare, bodiesBytesMin), bodiesBytesMax))
 }
 
-// openPublic opens the HTTPS port. It answers from the first moment on: as long
-// as the node does not belong to a cluster, with an error that says so.
+// openPublic opens the HTTPS port. Until the node belongs to a cluster, the port answers
+// with an error that says so.
 func openPublic(ctx context.Context, n *Node) (stop func() error, err error) {
 	n.api, err = httpapi.New(httpapi.Config{
 		Service: n.router, TLS: n.keys.Server().ServerConfig(), Region: n.cfg.Region, Origins: n.cfg.CORS, Log: n.log,

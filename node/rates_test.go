@@ -8,7 +8,7 @@ import (
 	"facet/node/nodetest"
 )
 
-func TestARateThatIsSetBoundsWhatItsNodeTakes(t *testing.T) {
+func TestRateLimitsItsNode(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
 	client := cluster.Client("bank", nil)
 	base := cluster.Nodes[0].URL

@@ -6,18 +6,18 @@ import (
 	"facet/internal/id"
 )
 
-// Member gives the node's name in Raft.
+// Member returns the node's name in Raft.
 func (n *Node) Member() id.Member { return n.member }
 
-// HasCaughtUp tells whether this node counts a member among those that have caught up.
+// HasCaughtUp reports whether this node counts a member among those that have caught up.
 func (n *Node) HasCaughtUp(ctx context.Context, number id.Shard, m id.Member) bool {
 	return n.replicas.CaughtUp(ctx, number, 0, []id.Member{m}) == 1
 }
 
-// OpenEmpty opens a replica of a group that nobody has founded.
+// OpenEmpty opens a replica of a group that was never bootstrapped.
 func (n *Node) OpenEmpty(number id.Shard) error { return n.replicas.OpenEmpty(number) }
 
-// RoleOf gives the role that this node's account of itself says of a replica.
+// RoleOf returns the role of a replica here, as the node reports it.
 func (n *Node) RoleOf(number id.Shard) string {
 	for _, g := range n.admin.Own().Groups {
 		if g.Group == number {

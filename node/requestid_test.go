@@ -23,7 +23,7 @@ func (l *logLines) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// with gives the lines that have all of the words.
+// with returns the lines that have all of the words.
 func (l *logLines) with(words ...string) (list []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,9 +39,9 @@ func (l *logLines) with(words ...string) (list []string) {
 	return list
 }
 
-// TestARequestsIDIsInTheLogsOfAllNodesThatHelped: the client gets it, the node that was
+// TestRequestIDReachesAllLogs: the client gets it, the node that was
 // asked logs it, and so does each other node that did a part.
-func TestARequestsIDIsInTheLogsOfAllNodesThatHelped(t *testing.T) {
+func TestRequestIDReachesAllLogs(t *testing.T) {
 	logs := &logLines{}
 	c := nodetest.Start(t, nodetest.Options{
 		SlotsPerShard: 25, // four shards for a gallery of 100

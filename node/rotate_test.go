@@ -97,9 +97,9 @@ func whileBusy(t *testing.T, c *nodetest.Cluster, client *nodetest.Client, tenan
 	t.Logf("%d people enrolled and found meanwhile", count.Load())
 }
 
-// TestAfterARotationNoDiskHoldsWhatTheOldClusterKeyOpens rotates under load, and scans
+// TestRotationErasesOldSecrets rotates under load, and scans
 // log, segments and snapshots of all nodes with the old key.
-func TestAfterARotationNoDiskHoldsWhatTheOldClusterKeyOpens(t *testing.T) {
+func TestRotationErasesOldSecrets(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	url := cluster.Nodes[0].URL
 	client := cluster.Client("acme", nil)
@@ -148,7 +148,8 @@ func TestAfterARotationNoDiskHoldsWhatTheOldClusterKeyOpens(t *testing.T) {
 	}
 }
 
-func TestARotationThatANodeMissesIsEndedWhenItIsBack(t *testing.T) {
+// A rotation that a node misses ends when the node is back.
+func TestMissedRotationIsResumed(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	cluster.Stop(2)
 	order := wire.RingOrder{Ring: wire.RingGossip}
@@ -183,9 +184,9 @@ func TestARotationThatANodeMissesIsEndedWhenItIsBack(t *testing.T) {
 	}
 }
 
-// TestTheClusterKeyIsChangedOnlyWhenAllNodesKnowTheCommand asks for a rotation while one
+// TestRotationWaitsForAllNodes asks for a rotation while one
 // of three nodes runs the software before.
-func TestTheClusterKeyIsChangedOnlyWhenAllNodesKnowTheCommand(t *testing.T) {
+func TestRotationWaitsForAllNodes(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1, Level: metafsm.LevelRekey - 1})
 	order := wire.RingOrder{Ring: wire.RingCluster}
@@ -214,10 +215,10 @@ func TestTheClusterKeyIsChangedOnlyWhenAllNodesKnowTheCommand(t *testing.T) {
 	}
 }
 
-// TestARestorationThatARotationMeetsEndsWithSecretsOfTheNewKey begins to restore, has the
+// TestRotationDuringRestoreRewraps begins to restore, has the
 // cluster's key changed before the records come, and stops and starts the node with the
 // new key alone.
-func TestARestorationThatARotationMeetsEndsWithSecretsOfTheNewKey(t *testing.T) {
+func TestRotationDuringRestoreRewraps(t *testing.T) {
 	t.Parallel()
 	old := nodetest.Start(t, nodetest.Options{Nodes: 1})
 	c, _ := old.ClientOf("bank", nil)

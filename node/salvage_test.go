@@ -28,7 +28,8 @@ func segmentsIn(t *testing.T, folder string) map[string]os.FileInfo {
 	return files
 }
 
-func TestADamagedReplicaKeepsItsSoundSegmentsAndIsSentTheOthers(t *testing.T) {
+// A damaged replica keeps its sound segments and receives the others.
+func TestRepairKeepsSoundSegments(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 1})
 	client := cluster.Client("bank", nil)
@@ -40,7 +41,7 @@ func TestADamagedReplicaKeepsItsSoundSegmentsAndIsSentTheOthers(t *testing.T) {
 	known := map[string]string{}
 	for i := range 3 { // a segment of events a time, the same ones everywhere
 		maps.Copy(known, people(t, client, url, 8*i, 8*i+8))
-		mended(t, cluster, 1)
+		repaired(t, cluster, 1)
 		for _, m := range cluster.Nodes {
 			if err := m.Node.CutLog(1); err != nil {
 				t.Fatal(err)
@@ -72,7 +73,7 @@ func TestADamagedReplicaKeepsItsSoundSegmentsAndIsSentTheOthers(t *testing.T) {
 	cluster.Restart(2)
 	cluster.WaitReady()
 	eventually(t, cluster.Nodes[2].Node, "the alarm", func(s wire.Status) bool { return warned(s, "set aside") })
-	mended(t, cluster, 1)
+	repaired(t, cluster, 1)
 	after := segmentsIn(t, folder)
 	for name, old := range before {
 		now := after[name]

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestScheduleRefusesStoreThatNothingOpens(t *testing.T) {
+func TestScheduleRefusesUnknownStore(t *testing.T) {
 	t.Parallel()
 	f := func(to string, want string) {
 		t.Helper()

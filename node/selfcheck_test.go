@@ -13,8 +13,8 @@ import (
 	"facet/node/wire"
 )
 
-// spoil gives a shard's replica on a node, a leader or a follower, a state that the
-// others have not.
+// spoil changes the state of one replica of a shard, the leader's or a follower's, and
+// returns its node.
 func spoil(t *testing.T, cluster *nodetest.Cluster, number id.Shard, leader bool) *node.Node {
 	t.Helper()
 	for _, m := range cluster.Nodes {
@@ -27,7 +27,7 @@ func spoil(t *testing.T, cluster *nodetest.Cluster, number id.Shard, leader bool
 	return nil
 }
 
-func TestADivergedReplicaIsFoundAndMadeAnewUnderTraffic(t *testing.T) {
+func TestDivergedReplicaIsRebuilt(t *testing.T) {
 	f := func(what string, leader bool) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -44,7 +44,7 @@ func TestADivergedReplicaIsFoundAndMadeAnewUnderTraffic(t *testing.T) {
 			n := spoil(t, cluster, 1, leader)
 			eventually(t, n, "the alarm", func(s wire.Status) bool { return warned(s, "set aside") })
 			w.check(t)
-			mended(t, cluster, 1)
+			repaired(t, cluster, 1)
 			everybody(t, client, cluster, known)
 			count := 0
 			for _, m := range cluster.Nodes {
@@ -59,7 +59,8 @@ func TestADivergedReplicaIsFoundAndMadeAnewUnderTraffic(t *testing.T) {
 	f("a leader's", true)
 }
 
-func TestTwoReplicasThatDifferRaiseAnAlarmAndNothingElse(t *testing.T) {
+// Two replicas that differ raise an alarm; neither is taken out of service.
+func TestTornPairOnlyAlarms(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 2, Shards: 1, CheckEvery: 300 * time.Millisecond})
 	client := cluster.Client("bank", nil)
@@ -74,7 +75,7 @@ func TestTwoReplicasThatDifferRaiseAnAlarmAndNothingElse(t *testing.T) {
 	everybody(t, client, cluster, known)
 }
 
-func TestReplicasThatAgreeAreNeverTakenOut(t *testing.T) {
+func TestEqualReplicasStayInService(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 2, CheckEvery: 50 * time.Millisecond})
 	client := cluster.Client("bank", nil)

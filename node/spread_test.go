@@ -12,7 +12,8 @@ import (
 	"facet/node/transport/memnet"
 )
 
-func TestSearchesOfOneShardAreDoneByAllNodesThatHaveIt(t *testing.T) {
+// All nodes that hold a shard take part in its searches.
+func TestSearchesUseAllReplicas(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{})
 	client := cluster.Client("bank", nil)
@@ -60,7 +61,7 @@ func TestSearchesOfOneShardAreDoneByAllNodesThatHaveIt(t *testing.T) {
 	}
 }
 
-func TestANodeThatIsCutOffGivesNoOldAnswers(t *testing.T) {
+func TestCutOffNodeGivesNoStaleAnswer(t *testing.T) {
 	t.Parallel()
 	network := memnet.New(1)
 	cluster := nodetest.Start(t, nodetest.Options{Network: network})

@@ -11,8 +11,8 @@ import (
 	"facet/router"
 )
 
-// behind are the groups of a node whose replica of meta is as it was at some time, until
-// somebody has it catch up.
+// behind has a node's groups with an old state of meta, until a caller asks for meta's
+// group.
 type behind struct {
 	*replicas.Replicas
 	then   *metafsm.Machine
@@ -34,8 +34,8 @@ func (b *behind) Group(number id.Shard) (*raftfsm.Group, bool) {
 	return b.Replicas.Group(number)
 }
 
-// RouterBehind gives a router on this node that has heard of nothing that happens to
-// meta after the call, unless it asks. Close it before the node.
+// RouterBehind returns a router on this node that sees no change of meta after the call
+// unless it syncs. Close it before the node.
 func (n *Node) RouterBehind() (*router.Router, error) {
 	frozen, err := n.replicas.Meta().Freeze()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"facet/node/wire"
 )
 
-func TestANodeIsReadyOnlyWhenItsTemplatesAreOpen(t *testing.T) {
+func TestReadyWaitsForTemplates(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 4})
 	c, m := cluster.Client("bank", nil), cluster.Nodes[0]

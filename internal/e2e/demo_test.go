@@ -9,7 +9,7 @@ import (
 	"facet/cmd/facet/process"
 )
 
-func TestDemoRunsAndItsLastLinesWork(t *testing.T) {
+func TestDemoRunsAndPrintsRequests(t *testing.T) {
 	here := t.TempDir()
 	demo := exec.Command(program, "demo")
 	demo.Dir = here

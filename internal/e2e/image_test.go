@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-func TestImageWithoutUsableFaceIsRefused(t *testing.T) {
+func TestFacelessImageIsRefused(t *testing.T) {
 	k := shared(t).client(t, 10)
 	whole := photo(t, obama)
 	f := func(name string, image []byte, errorType string, errorCode int) {

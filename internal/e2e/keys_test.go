@@ -34,7 +34,7 @@ func (k *client) with(p pair) *client {
 	return &other
 }
 
-func TestAccessKeysChangeWithoutABreak(t *testing.T) {
+func TestAccessKeysRotateWithoutBreak(t *testing.T) {
 	t.Parallel()
 	c := shared(t)
 	tenant := "keys-" + strings.ToLower(t.Name())

@@ -35,7 +35,7 @@ func (c *served) finished(t *testing.T, url string) (names []string, made map[st
 
 // A schedule with intervals of seconds runs on real processes. The node that makes
 // the backups is killed, and the newest backups are kept.
-func TestScheduledBackupsSurviveTheLeader(t *testing.T) {
+func TestScheduleSurvivesLeader(t *testing.T) {
 	url := "file://" + t.TempDir()
 	c := serve(t, program, 3, 1, "--backup-to", url, "--backup-every", scheduleEvery.String(), "--backup-keep", "3")
 	k := c.client(t, 100)

@@ -53,7 +53,7 @@ func TestEveryNodeServesEveryRequest(t *testing.T) {
 	k.call(t, 0, "DELETE", "/v1.1/subjects/"+registered.ID, nil).want(t, 404, nil)
 }
 
-func TestTenantReachesOnlyItsGalleries(t *testing.T) {
+func TestTenantReachesOnlyOwnData(t *testing.T) {
 	c := shared(t)
 	k := c.client(t, 10)
 	k.register(t, 0, obama)

@@ -21,7 +21,12 @@ const (
 	functionLinesMax     = 70
 	testFunctionLinesMax = 120
 	fileLinesMax         = 500
+	methodsMax           = 40
 )
+
+// methodsOf are the types with another limit than methodsMax: node.Node only wires its
+// parts, the client has one method for each operation of the interface.
+var methodsOf = map[string]int{"node.Node": 25, "clients/go.Client": 60, "scripts/chaos/traffic.Traffic": 43}
 
 // layers are the folders of the product, from the top down: a package imports
 // its own layer and those below.
@@ -315,6 +320,50 @@ func TestFunctionsAndFilesStayShort(t *testing.T) {
 				t.Errorf("%s: %s has %d lines, more than %d", f.pos(fn), fn.Name.Name, lines, limit)
 			}
 		}
+	}
+}
+
+// TestTypesHaveFewMethods counts the methods that a type declares; those of a type that it
+// embeds count for that type.
+func TestTypesHaveFewMethods(t *testing.T) {
+	t.Parallel()
+	methods := map[string]int{}
+	for _, f := range goFiles(t) {
+		for _, decl := range f.syntax.Decls {
+			if fn, ok := decl.(*ast.FuncDecl); ok && !f.test && fn.Recv != nil {
+				methods[f.dir+"."+receiver(fn.Recv.List[0].Type)]++
+			}
+		}
+	}
+	for name, limit := range methodsOf {
+		if methods[name] == 0 {
+			t.Errorf("there is no type %s, which has a limit of %d methods", name, limit)
+		}
+	}
+	for name, n := range methods {
+		limit, own := methodsOf[name]
+		if !own {
+			limit = methodsMax
+		}
+		if n > limit {
+			t.Errorf("%s has %d methods, more than %d: split what belongs together into a type of its own", name, n, limit)
+		}
+	}
+}
+
+// receiver returns the name of a method's type, without its pointer and its type parameters.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.IndexListExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	default:
+		return ""
 	}
 }
 

@@ -16,18 +16,21 @@ var (
 	namedPart    = regexp.MustCompile("`([A-Z][A-Za-z0-9]+)…`")
 	namedPattern = regexp.MustCompile(`\s-(?:run|bench|fuzz)[ =]+(?:'([^']+)'|([^\s'"$\\)` + "`" + `]+))`)
 	makePattern  = regexp.MustCompile(`(?m)^[A-Z]+_TESTS := (.*)$`)
-	huntPattern  = regexp.MustCompile(`\brun: "([^"]+)"`)
+	huntPattern  = regexp.MustCompile(`\btests: "\./([^"]+)", run: "([^"]+)"`)
 	makeVariable = regexp.MustCompile(`\$\([A-Z_]+\)`)
 )
 
-// testNames returns the names of all tests, fuzz targets and benchmarks.
-func testNames(t *testing.T) []string {
+// testNames returns the names of the tests, fuzz targets and benchmarks of each folder, and
+// those of all folders under "".
+func testNames(t *testing.T) map[string][]string {
 	t.Helper()
-	var names []string
+	names := map[string][]string{}
 	for _, f := range goFiles(t) {
 		for _, d := range f.syntax.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok && f.test && fn.Recv == nil && namedTest.MatchString(fn.Name.Name) {
-				names = append(names, fn.Name.Name)
+				for _, dir := range []string{f.dir, ""} {
+					names[dir] = append(names[dir], fn.Name.Name)
+				}
 			}
 		}
 	}
@@ -39,7 +42,7 @@ func testNames(t *testing.T) []string {
 func TestNamedTestsExist(t *testing.T) {
 	t.Parallel()
 	names := testNames(t)
-	matches := func(where, pattern string) {
+	matchesIn := func(dir, where, pattern string) {
 		t.Helper()
 		for part := range strings.SplitSeq(strings.ReplaceAll(pattern, `\|`, "|"), "|") {
 			part, _, _ = strings.Cut(part, "/") // subtests
@@ -49,13 +52,17 @@ func TestNamedTestsExist(t *testing.T) {
 				continue
 			}
 			found := part == "^$$" || part == "^$" || strings.HasPrefix(part, "$(") || strings.HasPrefix(part, "%")
-			for _, name := range names {
+			for _, name := range names[dir] {
 				found = found || expression.MatchString(name)
 			}
 			if !found {
-				t.Errorf("%s: no test has a name that matches %q", where, part)
+				t.Errorf("%s: no test of ./%s has a name that matches %q", where, dir, part)
 			}
 		}
+	}
+	matches := func(where, pattern string) {
+		t.Helper()
+		matchesIn("", where, pattern)
 	}
 	checked := 0
 	walk(t, func(rel, full string) {
@@ -89,7 +96,7 @@ func TestNamedTestsExist(t *testing.T) {
 		}
 		if inChaos {
 			for _, m := range huntPattern.FindAllStringSubmatch(text, -1) {
-				matches(rel, m[1])
+				matchesIn(m[1], rel, m[2])
 				checked++
 			}
 		}

@@ -14,33 +14,14 @@ import (
 	"facet/node/cert"
 	"facet/node/loop"
 	"facet/node/membership"
+	"facet/node/peer"
+	"facet/node/replicas"
 	"facet/node/transport"
 	"facet/node/wire"
-	"facet/raftfsm"
+
 	"facet/raftfsm/metafsm"
-	"facet/raftfsm/shardfsm"
 	"facet/router"
 )
-
-// Replicas are the groups that live on this node.
-type Replicas interface {
-	Meta() *metafsm.Machine
-	MetaGroup() *raftfsm.Group
-	All() []id.Shard
-	Group(number id.Shard) (*raftfsm.Group, bool)
-	Shard(number id.Shard) (*shardfsm.Machine, bool)
-	Members(number id.Shard) []id.Member
-}
-
-// Gossip knows which nodes are there.
-type Gossip interface {
-	Members() []membership.Member
-}
-
-// Peers calls other nodes.
-type Peers interface {
-	Call(ctx context.Context, to id.Member, method string, body []byte) ([]byte, error)
-}
 
 // Placement decides which nodes hold which shards.
 type Placement interface {
@@ -52,7 +33,7 @@ type Placement interface {
 	Holders() map[id.Member]bool
 }
 
-// Keys are what nodes trust each other by.
+// Keys replaces certificates and shared keys.
 type Keys interface {
 	Node() *cert.Source
 	Credentials() *wire.Credentials
@@ -60,7 +41,7 @@ type Keys interface {
 	Rotate(ctx context.Context, o wire.RingOrder) (wire.RingAnswer, error)
 }
 
-// Backups are made, verified and restored one at a time.
+// Backups makes, verifies and restores one backup at a time.
 type Backups interface {
 	StartBackup(q wire.BackupOrder) bool
 	StartVerify(q wire.BackupQuery) bool
@@ -70,7 +51,7 @@ type Backups interface {
 	Erasures(ctx context.Context, q wire.BackupQuery) ([]wire.Erasure, error)
 }
 
-// Config is what the port tells of this node, and whom it asks to carry orders out.
+// Config describes this node to the port, and has the parts that carry out orders.
 type Config struct {
 	Network transport.Network
 	Address string
@@ -80,31 +61,32 @@ type Config struct {
 	Name, Pack, PublicURL, Peer string
 	SearchMiss                  float64
 
-	// Err returns why the node can't go on, Serving what keeps it from serving.
+	// Err returns why the node has failed, or nil. Serving returns why it does not serve, or
+	// nil.
 	Err, Serving func() error
-	// Alarms says in words what is damaged or full here.
+	// Alarms describes what is damaged or full on this node.
 	Alarms func() []string
-	// Parts returns how the parts of the node are doing.
+	// Parts returns the states of the node's loops.
 	Parts func() []loop.State
 	// IsRemoved reports whether a node was removed from the cluster.
 	IsRemoved func(id.Node) bool
-	// Fail is told why the port can't go on.
+	// Fail ends the node because of an error.
 	Fail func(error)
 
 	Metrics   prometheus.Gatherer
 	Router    *router.Router
-	Replicas  Replicas
-	Gossip    Gossip
-	Peers     Peers
+	Replicas  *replicas.Replicas
+	Gossip    *membership.Membership
+	Peers     *peer.Peers
 	Placement Placement
 	Keys      Keys
 	Backups   Backups
 	Log       *slog.Logger
 }
 
-// Port serves operators: liveness, readiness and metrics to whoever reaches the port, the
-// rest to holders of the cluster's admin certificate, and some of it to those of a status
-// certificate. Its methods are safe for concurrent use.
+// Port serves operators. Liveness, readiness and metrics need no certificate, the rest needs
+// the cluster's admin certificate, and a status certificate opens a part of that. A Port is
+// safe for concurrent use.
 type Port struct {
 	cfg  Config
 	http http.Server
@@ -114,9 +96,9 @@ type Port struct {
 	conns map[*tls.Conn]struct{}
 }
 
-// Methods are the requests of other nodes that the port answers.
-func (p *Port) Methods() map[string]func(context.Context, []byte) ([]byte, error) {
-	return map[string]func(context.Context, []byte) ([]byte, error){
+// Methods returns the handlers of the requests that the port answers to other nodes.
+func (p *Port) Methods() map[string]peer.Handler {
+	return map[string]peer.Handler{
 		methodStatus: func(context.Context, []byte) ([]byte, error) { return json.Marshal(p.Own()) },
 	}
 }

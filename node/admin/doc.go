@@ -1,8 +1,8 @@
 // Package admin is the operators' port.
 //
-// It watches nothing and runs by itself only to serve: it tells how the cluster is, from
-// meta's records, gossip and each node's own account of itself (Status), what it would do
-// (Plan), and carries operators' orders out: it changes the states of nodes and the voters
-// of shards in meta, access keys by the router, and has the other parts of a node change
-// keys, certificates and backups. Who may order what is decided for each request.
+// It has no loop. Status describes the cluster by meta's records, gossip and each node's own
+// report. Plan lists the moves to come. The orders of operators change the states of nodes
+// and the voters of shards in meta, and access keys by the router. Other parts of the node
+// carry out the orders about keys, certificates and backups. The port checks the
+// certificate of each request.
 package admin

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// liveStall is for how long a disk may owe an answer before the node is no longer
-// called alive. It is beyond the time after which a group passes its leadership on,
-// and before the one after which it is given up (raftfsm.Timing).
+// liveStall is how long a disk write may hang before the node counts as dead. By then the
+// group has passed its leadership on. It does not yet stop itself (raftfsm.Timing).
 const liveStall = 15 * time.Second
 
-// living says what makes this process worth a restart, or nil: it can't go on, or a
-// group's disk hangs.
+// living returns why this process should be restarted, or nil: the node has failed, or the
+// disk of a group hangs.
 func (p *Port) living() error {
 	if err := p.cfg.Err(); err != nil {
 		return err
@@ -29,12 +28,10 @@ func (p *Port) living() error {
 	return nil
 }
 
-// serveLive answers whether the process lives: whoever starts it should start it
-// anew when it does not.
+// serveLive reports whether the process is alive. Its supervisor restarts it if not.
 func (p *Port) serveLive(w http.ResponseWriter, _ *http.Request) { answerHealth(w, p.living()) }
 
-// serveReady answers whether the node serves: requests should go to others when it
-// does not, and the answer says why.
+// serveReady reports whether the node serves, and why not. Requests then go to other nodes.
 func (p *Port) serveReady(w http.ResponseWriter, _ *http.Request) { answerHealth(w, p.cfg.Serving()) }
 
 func answerHealth(w http.ResponseWriter, err error) {

@@ -2,25 +2,24 @@ package admin
 
 import (
 	"context"
-	"net/http"
 
 	"facet/node/wire"
 	"facet/router"
 )
 
-// serveKeys lists the access keys of the tenant that the query names.
-func (p *Port) serveKeys(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
-	defer cancel()
-	var records []router.KeyRecord
-	tenant, err := p.cfg.Router.TenantNamed(ctx, r.URL.Query().Get("tenant"))
-	if err == nil {
-		records, err = p.cfg.Router.AccessKeys(ctx, tenant)
-	}
+// newTenant creates a tenant with its first access key.
+func (p *Port) newTenant(ctx context.Context, body wire.NewTenant) (wire.TenantKeys, error) {
+	key, err := p.cfg.Router.CreateTenant(ctx, body.Name)
+	return wire.TenantKeys{Tenant: key.Tenant, Name: body.Name, AccessKey: key.ID, SecretKey: key.Secret}, err
+}
+
+// keys lists the access keys of a tenant.
+func (p *Port) keys(ctx context.Context, name string) ([]wire.Key, error) {
+	tenant, err := p.cfg.Router.TenantNamed(ctx, name)
 	if err != nil {
-		p.explain(w, "list access keys", err)
-		return
+		return nil, err
 	}
+	records, err := p.cfg.Router.AccessKeys(ctx, tenant)
 	list := make([]wire.Key, 0, len(records))
 	for _, k := range records {
 		state := wire.KeyLive
@@ -29,57 +28,42 @@ func (p *Port) serveKeys(w http.ResponseWriter, r *http.Request) {
 		}
 		list = append(list, wire.Key{AccessKey: k.ID, Role: k.Role.String(), State: state, Created: k.Created})
 	}
-	answer(w, http.StatusOK, list)
+	return list, err
 }
 
-// serveNewKey makes an access key, the first of its role or a successor.
-func (p *Port) serveNewKey(w http.ResponseWriter, r *http.Request) {
-	var body wire.NewKey
-	if !readBody(w, r, &body) {
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
-	defer cancel()
-	key, old, err := p.newKey(ctx, body)
-	if err != nil {
-		p.explain(w, "create access key", err)
-		return
-	}
-	p.cfg.Log.Info("access key made", "key", key.ID)
-	answer(w, http.StatusCreated, wire.KeyPair{
-		Tenant: body.Tenant, Role: key.Role.String(), AccessKey: key.ID, SecretKey: key.Secret, Old: old,
-	})
-}
-
-func (p *Port) newKey(ctx context.Context, body wire.NewKey) (key router.AccessKey, old string, err error) {
+// newKey creates an access key, the first of its role or a successor.
+func (p *Port) newKey(ctx context.Context, body wire.NewKey) (pair wire.KeyPair, err error) {
 	role, err := router.ParseRole(body.Role)
 	if err != nil {
-		return key, "", err
+		return pair, err
 	}
 	tenant, err := p.cfg.Router.TenantNamed(ctx, body.Tenant)
 	if err != nil {
-		return key, "", err
+		return pair, err
 	}
+	var key router.AccessKey
 	if body.Rotate {
-		return p.cfg.Router.RotateAccessKey(ctx, tenant, role)
+		key, pair.Old, err = p.cfg.Router.RotateAccessKey(ctx, tenant, role)
+	} else {
+		key, err = p.cfg.Router.CreateAccessKey(ctx, tenant, role)
 	}
-	key, err = p.cfg.Router.CreateAccessKey(ctx, tenant, role)
-	return key, "", err
+	if err != nil {
+		return pair, err
+	}
+	p.cfg.Log.Info("access key made", "key", key.ID)
+	pair.Tenant, pair.Role, pair.AccessKey, pair.SecretKey = body.Tenant, key.Role.String(), key.ID, key.Secret
+	return pair, nil
 }
 
-// serveRevokeKey revokes an access key of the tenant that the query names.
-func (p *Port) serveRevokeKey(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
-	defer cancel()
-	key := r.PathValue("key")
-	tenant, err := p.cfg.Router.TenantNamed(ctx, r.URL.Query().Get("tenant"))
+// revokeKey revokes an access key of a tenant.
+func (p *Port) revokeKey(ctx context.Context, name, key string) (map[string]string, error) {
+	tenant, err := p.cfg.Router.TenantNamed(ctx, name)
 	if err == nil {
 		err = p.cfg.Router.RevokeAccessKey(ctx, tenant, key)
 	}
 	if err != nil {
-		p.explain(w, "revoke access key", err)
-		return
+		return nil, err
 	}
 	p.cfg.Log.Info("access key revoked", "key", key)
-	answer(w, http.StatusOK, map[string]string{"status": "OK"})
+	return map[string]string{"status": "OK"}, nil
 }

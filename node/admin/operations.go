@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"net/http"
 	"slices"
 
 	"facet/internal/id"
@@ -11,10 +10,9 @@ import (
 	"facet/router"
 )
 
-// SetNodeState carries out an operator's order about a node. It fails if there is no
-// such node, and, unless forced, if the nodes that are left are too few for the
-// present number of replicas. Draining and removing move replicas away by and by;
-// Status tells how far that is.
+// SetNodeState changes the state of a node. Unless forced, it returns an error if too few
+// nodes would remain for the present number of replicas. The replicas of a draining or
+// removed node then move away; Status shows the progress.
 func (p *Port) SetNodeState(ctx context.Context, o wire.Order) error {
 	state, ok := nodeStates[o.State]
 	if !ok {
@@ -25,11 +23,11 @@ func (p *Port) SetNodeState(ctx context.Context, o wire.Order) error {
 	}
 	if state != metafsm.NodeActive && !o.Force {
 		if err := p.cfg.Placement.MayLeave(o.Node); err != nil {
-			return router.Errorf(router.InvalidRequest, "", "%v; add a node first, or give the order by force", err)
+			return router.Errorf(router.InvalidRequest, "", "%v; add a node first, or force the order", err)
 		}
 	}
 	if _, alive := p.alive(o.Node); alive && state == metafsm.NodeRemoved && !o.Force && p.holdsSome(o.Node) {
-		return router.Errorf(router.InvalidRequest, "", "the node runs and holds replicas: drain it first, or give the order by force")
+		return router.Errorf(router.InvalidRequest, "", "the node runs and holds replicas: drain it first, or force the order")
 	}
 	if state == metafsm.NodeRemoved {
 		if err := p.mayBeCut(o.Node); err != nil {
@@ -39,8 +37,8 @@ func (p *Port) SetNodeState(ctx context.Context, o wire.Order) error {
 	return p.cfg.Router.SetNodeState(ctx, metafsm.SetNodeState{Node: o.Node, State: state, Heir: o.Heir})
 }
 
-// mayBeCut fails if a group needs the vote of a node that runs: who is removed is cut off
-// at once, and a group that has no majority then can't even give that vote to another.
+// mayBeCut returns an error if a group needs the vote of a running node. A removed node is
+// cut off at once, and a group without a majority could not give its vote to another node.
 func (p *Port) mayBeCut(who id.Node) error {
 	member, alive := p.alive(who)
 	if !alive {
@@ -77,15 +75,13 @@ var nodeStates = map[string]metafsm.NodeState{
 	wire.StateActive: metafsm.NodeActive, wire.StateDraining: metafsm.NodeDraining, wire.StateRemoved: metafsm.NodeRemoved,
 }
 
+// alive returns the member of a node that gossip shows.
 func (p *Port) alive(who id.Node) (id.Member, bool) {
-	for _, m := range p.cfg.Gossip.Members() {
-		if node, err := m.Member.Node(); err == nil && node == who {
-			return m.Member, true
-		}
-	}
-	return "", false
+	m, there := p.cfg.Gossip.Node(who)
+	return m.Member, there
 }
 
+// holdsSome reports whether the map gives a replica to a member of the node.
 func (p *Port) holdsSome(who id.Node) bool {
 	for m := range p.cfg.Placement.Holders() {
 		if node, err := m.Node(); err == nil && node == who {
@@ -95,8 +91,8 @@ func (p *Port) holdsSome(who id.Node) bool {
 	return false
 }
 
-// MoveShard moves the vote of one node in a shard to another. A move that the plan
-// would undo is refused.
+// MoveShard moves the vote of one node in a shard to another node. It refuses a move that
+// the plan would undo.
 func (p *Port) MoveShard(ctx context.Context, o wire.ShardOrder) error {
 	if err := p.cfg.Router.SyncMeta(ctx); err != nil {
 		return err
@@ -115,12 +111,12 @@ func (p *Port) MoveShard(ctx context.Context, o wire.ShardOrder) error {
 	case from < 0:
 		return router.Errorf(router.InvalidRequest, "", "node %s has no vote in shard %d", o.From, o.Shard)
 	case !alive || !active:
-		return router.Errorf(router.InvalidRequest, "", "node %s does not answer or is to leave", o.To)
+		return router.Errorf(router.InvalidRequest, "", "node %s does not answer or is about to leave", o.To)
 	case slices.Contains(at.Voters, to):
 		return router.Errorf(router.InvalidRequest, "", "node %s has a vote in shard %d", o.To, o.Shard)
 	}
 	if !at.Moved && !p.cfg.Placement.Founded(ctx, *at) {
-		return router.Errorf(router.InvalidRequest, "", "shard %d has not begun yet; try again", o.Shard)
+		return router.Errorf(router.InvalidRequest, "", "shard %d has no leader yet; try again", o.Shard)
 	}
 	leaves := at.Voters[from]
 	cluster, _ := p.cfg.Replicas.Meta().Cluster()
@@ -131,7 +127,7 @@ func (p *Port) MoveShard(ctx context.Context, o wire.ShardOrder) error {
 	goes := func(list []id.Member) func(id.Member) bool {
 		return func(m id.Member) bool { return !slices.Contains(list, m) }
 	}
-	kept := slices.DeleteFunc(slices.Clone(at.Voters), goes(plan())) // not those that are to go anyway
+	kept := slices.DeleteFunc(slices.Clone(at.Voters), goes(plan())) // without the members that leave anyway
 	at.Voters[from] = to
 	kept = append(slices.DeleteFunc(kept, func(m id.Member) bool { return m == leaves }), to)
 	if slices.ContainsFunc(kept, goes(plan())) {
@@ -141,31 +137,7 @@ func (p *Port) MoveShard(ctx context.Context, o wire.ShardOrder) error {
 	return p.cfg.Router.PutShards(ctx, metafsm.PutShards{Previous: now.Epoch, Shards: now.Shards})
 }
 
-func (p *Port) serveNodeOrder(w http.ResponseWriter, r *http.Request) {
-	serveOrder(p, w, r, "change a node's state", p.SetNodeState)
-}
-
-func (p *Port) serveShardOrder(w http.ResponseWriter, r *http.Request) {
-	serveOrder(p, w, r, "move a shard", p.MoveShard)
-}
-
-// serveOrder carries out an operator's order and answers with its own body.
-func serveOrder[O any](p *Port, w http.ResponseWriter, r *http.Request, what string, do func(context.Context, O) error) {
-	var order O
-	if !readBody(w, r, &order) {
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
-	defer cancel()
-	if err := do(ctx, order); err != nil {
-		p.explain(w, what, err)
-		return
-	}
-	answer(w, http.StatusOK, order)
-}
-
-// moves are the shards on the move, from what the map wants and nodes tell of
-// themselves.
+// moves returns the shards on the move, by the map and the nodes' own reports.
 func moves(shards metafsm.ShardMap, nodes []wire.Member) []wire.Move {
 	list := []wire.Move{}
 	replica := func(who id.Node, number id.Shard) (wire.GroupStatus, bool) {

@@ -10,8 +10,8 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// Plan returns the moves by which the cluster will balance itself: what its planner
-// makes of the present map and of the nodes that are there. It changes nothing.
+// Plan returns the moves by which the cluster will balance itself, by the present map and
+// the nodes that are present. It changes nothing.
 func (p *Port) Plan(ctx context.Context) (wire.Plan, error) {
 	if err := p.cfg.Router.SyncMeta(ctx); err != nil {
 		return wire.Plan{}, err
@@ -44,7 +44,7 @@ func (p *Port) Plan(ctx context.Context) (wire.Plan, error) {
 	return out, nil
 }
 
-// names returns the names of nodes by their ids.
+// names returns the recorded name of each node.
 func (p *Port) names() map[id.Node]string {
 	names := map[id.Node]string{}
 	for _, r := range p.cfg.Replicas.Meta().Nodes() {

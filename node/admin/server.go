@@ -26,6 +26,7 @@ import (
 const (
 	adminBodyMax    = 64 << 10
 	adminTimeout    = 30 * time.Second
+	orderTimeout    = adminTimeout - time.Second // leaves time for the answer
 	adminIdle       = time.Minute
 	adminHeaderMax  = 16 << 10
 	adminCloseGrace = 2 * time.Second
@@ -34,8 +35,7 @@ const (
 	scrapeTimeout = 8 * time.Second
 )
 
-// statusRequests are the requests that a certificate of the role status may make, too. All others
-// are the administrator's, unless they are open to whoever reaches the port.
+// statusRequests lists the requests for which a status certificate is enough.
 var statusRequests = map[string]bool{
 	"GET " + wire.PathStatus: true,
 	"GET " + wire.PathPlan:   true,
@@ -53,8 +53,8 @@ func Open(ctx context.Context, c Config) (*Port, error) {
 		IdleTimeout: adminIdle, MaxHeaderBytes: adminHeaderMax, ConnState: p.note,
 		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug),
 	}
-	// Who shows a certificate must show a good one; who shows none gets no further
-	// than the open paths.
+	// A certificate must be valid if it is shown. A caller without one reaches only the open
+	// paths.
 	config := p.cfg.Keys.Node().AdminServerConfig()
 	verify := config.VerifyConnection
 	config.ClientAuth = tls.RequestClientCert
@@ -72,7 +72,7 @@ func Open(ctx context.Context, c Config) (*Port, error) {
 	return p, nil
 }
 
-// note keeps the connections whose handshake is over.
+// note records the connections whose handshake is over.
 func (p *Port) note(c net.Conn, state http.ConnState) {
 	conn, ok := c.(*tls.Conn)
 	if !ok {
@@ -89,8 +89,7 @@ func (p *Port) note(c net.Conn, state http.ConnState) {
 	}
 }
 
-// Cut closes the connections of those whose certificates match, and returns how many
-// there were.
+// Cut closes the connections with a matching certificate and returns their number.
 func (p *Port) Cut(match func(leaf *x509.Certificate) bool) int {
 	p.mu.Lock()
 	conns := slices.Collect(maps.Keys(p.conns))
@@ -98,14 +97,14 @@ func (p *Port) Cut(match func(leaf *x509.Certificate) bool) int {
 	count := 0
 	for _, c := range conns {
 		if shown := c.ConnectionState().PeerCertificates; len(shown) > 0 && match(shown[0]) {
-			_ = c.NetConn().Close() // nobody to tell
+			_ = c.NetConn().Close()
 			count++
 		}
 	}
 	return count
 }
 
-// Close closes the port, and waits a moment for what is being answered.
+// Close closes the port and waits up to adminCloseGrace for requests in progress.
 func (p *Port) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), adminCloseGrace)
 	defer cancel()
@@ -124,19 +123,29 @@ func (p *Port) routes() http.Handler {
 	routes.Handle("GET "+wire.PathMetrics, promhttp.HandlerFor(p.cfg.Metrics, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(p.cfg.Log.Handler(), slog.LevelWarn), MaxRequestsInFlight: scrapesMax, Timeout: scrapeTimeout,
 	}))
-	p.handle(routes, "GET "+wire.PathStatus, p.serveStatus)
-	p.handle(routes, "POST "+wire.PathNodes, p.serveNodeOrder)
-	p.handle(routes, "POST "+wire.PathShards, p.serveShardOrder)
-	p.handle(routes, "POST "+wire.PathTenants, p.serveNewTenant)
-	p.handle(routes, "GET "+wire.PathKeys, p.serveKeys)
-	p.handle(routes, "POST "+wire.PathKeys, p.serveNewKey)
-	p.handle(routes, "DELETE "+wire.PathKeys+"/{key}", p.serveRevokeKey)
+	p.handle(routes, "GET "+wire.PathStatus, func(w http.ResponseWriter, r *http.Request) {
+		answer(w, http.StatusOK, p.Status(r.Context()))
+	})
+	p.handle(routes, "GET "+wire.PathPlan, respond(p, http.StatusOK, "plan moves", func(ctx context.Context, _ *http.Request) (wire.Plan, error) {
+		return p.Plan(ctx)
+	}))
+	p.handle(routes, "POST "+wire.PathNodes, post(p, http.StatusOK, "change a node's state", echo(p.SetNodeState)))
+	p.handle(routes, "POST "+wire.PathShards, post(p, http.StatusOK, "move a shard", echo(p.MoveShard)))
+	p.handle(routes, "POST "+wire.PathCertificates, post(p, http.StatusOK, "change certificates", p.cfg.Keys.Certificates))
+	p.handle(routes, "POST "+wire.PathRings, post(p, http.StatusOK, "replace a shared key", p.cfg.Keys.Rotate))
+	p.handle(routes, "POST "+wire.PathTenants, post(p, http.StatusCreated, "create tenant", p.newTenant))
+	p.handle(routes, "POST "+wire.PathKeys, post(p, http.StatusCreated, "create access key", p.newKey))
+	p.handle(routes, "GET "+wire.PathKeys, respond(p, http.StatusOK, "list access keys", func(ctx context.Context, r *http.Request) ([]wire.Key, error) {
+		return p.keys(ctx, r.URL.Query().Get("tenant"))
+	}))
+	p.handle(routes, "DELETE "+wire.PathKeys+"/{key}", respond(p, http.StatusOK, "revoke access key", func(ctx context.Context, r *http.Request) (map[string]string, error) {
+		return p.revokeKey(ctx, r.URL.Query().Get("tenant"), r.PathValue("key"))
+	}))
 	p.backupRoutes(routes)
-	p.clusterRoutes(routes)
 	return routes
 }
 
-// handle adds what answers a request to those who may make it.
+// handle adds a handler for the callers that mayOrder allows.
 func (p *Port) handle(routes *http.ServeMux, pattern string, next http.HandlerFunc) {
 	routes.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		if why := p.mayOrder(r.TLS, pattern); why != "" {
@@ -147,8 +156,8 @@ func (p *Port) handle(routes *http.ServeMux, pattern string, next http.HandlerFu
 	})
 }
 
-// mayOrder returns why the holder of a certificate may not make a request, or "". It is
-// asked for each request: a connection outlives what it was opened with.
+// mayOrder returns why the holder of a certificate may not make a request, or "". It checks
+// each request, because a connection may outlive the validity of its certificate.
 func (p *Port) mayOrder(c *tls.ConnectionState, pattern string) string {
 	if c == nil || len(c.PeerCertificates) == 0 {
 		return "this needs the cluster's admin certificate"
@@ -170,35 +179,46 @@ func (p *Port) mayOrder(c *tls.ConnectionState, pattern string) string {
 	return ""
 }
 
-func (p *Port) serveStatus(w http.ResponseWriter, r *http.Request) {
-	answer(w, http.StatusOK, p.Status(r.Context()))
+// respond returns a handler that answers with the result of do or its error.
+func respond[A any](p *Port, status int, what string, do func(context.Context, *http.Request) (A, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), orderTimeout)
+		defer cancel()
+		a, err := do(ctx, r)
+		if err != nil {
+			p.explain(w, what, err)
+			return
+		}
+		answer(w, status, a)
+	}
 }
 
-func (p *Port) serveNewTenant(w http.ResponseWriter, r *http.Request) {
-	var body wire.NewTenant
-	if !readBody(w, r, &body) {
-		return
+// post returns a handler that reads a Q from the body and answers with the result of do.
+func post[Q, A any](p *Port, status int, what string, do func(context.Context, Q) (A, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var q Q
+		if readBody(w, r, adminBodyMax, &q) {
+			respond(p, status, what, func(ctx context.Context, _ *http.Request) (A, error) { return do(ctx, q) })(w, r)
+		}
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), adminTimeout)
-	defer cancel()
-	key, err := p.cfg.Router.CreateTenant(ctx, body.Name)
-	if err != nil {
-		p.explain(w, "create tenant", err)
-		return
-	}
-	answer(w, http.StatusCreated, wire.TenantKeys{Tenant: key.Tenant, Name: body.Name, AccessKey: key.ID, SecretKey: key.Secret})
 }
 
-// readBody reads a JSON body into v, or refuses it and is false.
-func readBody(w http.ResponseWriter, r *http.Request, v any) bool {
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, adminBodyMax)).Decode(v); err != nil {
+// echo returns do with the order itself as its result.
+func echo[O any](do func(context.Context, O) error) func(context.Context, O) (O, error) {
+	return func(ctx context.Context, o O) (O, error) { return o, do(ctx, o) }
+}
+
+// readBody reads a JSON body of at most bytesMax bytes into v. It answers a bad one itself
+// and returns false.
+func readBody(w http.ResponseWriter, r *http.Request, bytesMax int64, v any) bool {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, bytesMax)).Decode(v); err != nil {
 		refuse(w, http.StatusBadRequest, "the body is not the JSON that this needs")
 		return false
 	}
 	return true
 }
 
-// explain answers what went wrong with an operator's request.
+// explain answers an operator's request with its error.
 func (p *Port) explain(w http.ResponseWriter, what string, err error) {
 	switch router.KindOf(err) {
 	case 0:
@@ -222,5 +242,5 @@ func refuse(w http.ResponseWriter, status int, message string) {
 func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the caller went away: nobody is left to tell
+	_ = json.NewEncoder(w).Encode(v) // an error means that the caller has gone
 }

@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// statusTimeout bounds the wait for one node's own account.
+	// statusTimeout is how long the port waits for the other nodes' reports.
 	statusTimeout = 2 * time.Second
-	// statusFanOut bounds how many nodes are asked at once.
+	// statusFanOut is the most nodes that are asked at once.
 	statusFanOut = 16
 
-	// methodStatus asks for a node's own account.
+	// methodStatus asks a node for its report on itself.
 	methodStatus = "node.status"
 )
 
-// Own returns this node's account of itself.
+// Own returns this node's report on itself.
 func (p *Port) Own() wire.Member {
 	s := wire.Member{
 		ID: p.cfg.Node, Name: p.cfg.Name, URL: p.cfg.PublicURL, Peer: p.cfg.Peer,
@@ -44,7 +44,7 @@ func (p *Port) Own() wire.Member {
 			continue
 		}
 		g := group.Status()
-		leader, _ := g.Leader.Node() // the zero id says that no leader is known
+		leader, _ := g.Leader.Node() // the zero id without a known leader
 		status := wire.GroupStatus{
 			Group: number, Role: roleOf(g.State), Leader: leader, Term: g.Term, Commit: g.Commit, Applied: g.Applied,
 		}
@@ -79,8 +79,8 @@ func roleOf(state string) string {
 	}
 }
 
-// Status is the cluster as this node sees it, with the account of each node that
-// answers in time.
+// Status describes the cluster as this node sees it, with the reports of the nodes that
+// answer in time.
 func (p *Port) Status(ctx context.Context) wire.Status {
 	cluster, founded := p.cfg.Replicas.Meta().Cluster()
 	s := wire.Status{
@@ -96,7 +96,7 @@ func (p *Port) Status(ctx context.Context) wire.Status {
 	members := p.cfg.Replicas.Members(id.Meta)
 	for _, record := range p.cfg.Replicas.Meta().Nodes() {
 		if record.State == metafsm.NodeRemoved && !slices.Contains(members, record.Member) {
-			continue // it has gone
+			continue
 		}
 		node := wire.Member{ID: record.ID, Name: record.Name, Groups: []wire.GroupStatus{}}
 		if m, ok := alive[record.ID]; ok {
@@ -113,7 +113,7 @@ func (p *Port) Status(ctx context.Context) wire.Status {
 	return s
 }
 
-// describe fills in what meta's records say of nodes.
+// describe fills in zone and state from meta's records of nodes.
 func (p *Port) describe(nodes []wire.Member) {
 	for _, r := range p.cfg.Replicas.Meta().Nodes() {
 		if i := slices.IndexFunc(nodes, func(m wire.Member) bool { return m.ID == r.ID }); i >= 0 {
@@ -126,7 +126,7 @@ var stateNames = map[metafsm.NodeState]string{
 	metafsm.NodeActive: wire.StateActive, metafsm.NodeDraining: wire.StateDraining, metafsm.NodeRemoved: wire.StateRemoved,
 }
 
-// askAll replaces what is known of nodes by their own accounts.
+// askAll replaces the entry of each node that answers by its own report.
 func (p *Port) askAll(ctx context.Context, nodes []wire.Member, alive map[id.Node]membership.Member) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
@@ -159,7 +159,7 @@ func (p *Port) askAll(ctx context.Context, nodes []wire.Member, alive map[id.Nod
 	work.Wait()
 }
 
-// lags fills in how far each replica is behind its group's leader.
+// lags fills in how many entries each replica is behind its group's leader.
 func lags(nodes []wire.Member) {
 	commit := map[id.Shard]uint64{}
 	for _, node := range nodes {
@@ -176,7 +176,7 @@ func lags(nodes []wire.Member) {
 	}
 }
 
-// warnings says in words what is wrong and what one more death would stop.
+// warnings describes what is wrong, and the groups that one more dead node would stop.
 func warnings(s wire.Status) []string {
 	list := []string{}
 	if !s.Founded {
@@ -207,7 +207,7 @@ func warnings(s wire.Status) []string {
 		list = append(list, "there is one node: nothing has a second replica, and its death stops everything")
 	}
 	var silent []id.Shard
-	thin := map[[2]int][]id.Shard{} // by replicas that answer, and that are wanted
+	thin := map[[2]int][]id.Shard{} // by the numbers of replicas that answer and that are wanted
 	for number := range id.Shard(s.Shards + 1) {
 		wanted := voters[number]
 		if number != id.Meta {
@@ -230,7 +230,7 @@ func warnings(s wire.Status) []string {
 	return list
 }
 
-// numbered puts the names of groups into a sentence for one of them or for several.
+// numbered formats the names of groups with one for a single group, else with several.
 func numbered(groups []id.Shard, one, several string) string {
 	if len(groups) == 1 {
 		return fmt.Sprintf(one, replicas.Name(groups[0]))
@@ -238,7 +238,7 @@ func numbered(groups []id.Shard, one, several string) string {
 	return fmt.Sprintf(several, namesOf(groups))
 }
 
-// namesOf names groups in ascending order: "meta, shards 1-3, 5".
+// namesOf lists groups, which are ascending: "meta, shards 1-3, 5".
 func namesOf(groups []id.Shard) string {
 	var text []string
 	if groups[0] == id.Meta {
@@ -263,7 +263,7 @@ func namesOf(groups []id.Shard) string {
 	return strings.Join(text, ", ")
 }
 
-// boundWarnings say that nodes search with different bounds.
+// boundWarnings warns when nodes search with different bounds.
 func boundWarnings(s wire.Status) []string {
 	var probable []string
 	answering := 0
@@ -281,7 +281,7 @@ func boundWarnings(s wire.Status) []string {
 	return []string{fmt.Sprintf("searches of %s have probable bounds, those of the other nodes certified ones: set search-bound alike", strings.Join(probable, ", "))}
 }
 
-// credentialWarnings says in words what ends soon and what was left half done.
+// credentialWarnings warns of certificates that end soon and of unfinished rotations.
 func credentialWarnings(s wire.Status) []string {
 	var list []string
 	var first *wire.Credentials

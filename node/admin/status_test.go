@@ -9,7 +9,7 @@ import (
 	"facet/node/wire"
 )
 
-func TestWarningsNameGroupsTogether(t *testing.T) {
+func TestWarningsGroupShards(t *testing.T) {
 	t.Parallel()
 	// status of three voters, of which those answer that lead and follow name.
 	status := func(lead, follow []id.Shard) wire.Status {
@@ -43,7 +43,7 @@ func TestWarningsNameGroupsTogether(t *testing.T) {
 	f(s, "shard 6 has 2 of 3 replicas: one more death stops it")
 }
 
-func TestDifferentBoundsAreWarnedOf(t *testing.T) {
+func TestDifferentBoundsWarn(t *testing.T) {
 	t.Parallel()
 	f := func(want []string, nodes ...wire.Member) {
 		t.Helper()

@@ -17,9 +17,9 @@ import (
 	"facet/shard/seal"
 )
 
-// TestABackupHoldsNoFaceOfWhoWasErased opens a backup with the cluster's key and scans
+// TestBackupHoldsNothingErasedOrClear opens a backup with the cluster's key and scans
 // it with the gallery's, which somebody who has both could do.
-func TestABackupHoldsNoFaceOfWhoWasErasedAndNoNameInClear(t *testing.T) {
+func TestBackupHoldsNothingErasedOrClear(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 2})
 	c, url := cluster.Client("a bank of renown", nil), cluster.Nodes[0].URL

@@ -16,9 +16,9 @@ import (
 	"facet/shard/seal"
 )
 
-// The records of a part. A shard's are slices, each with its entries and an end
-// behind; meta's are metafsm.Copied. The last one of each part is its end. The
-// numbers are stored and never reused; those from 32 on are metafsm's.
+// The records of a part. A shard's part has slices; each slice is followed by its entries
+// and its end. Meta's part has records of metafsm.Copied. The last record of every part is
+// headEnd. The codes are stored and never reused; codes from 32 on belong to metafsm.
 var (
 	headSlice    = codec.Head{Code: 1, Version: 1}
 	headEntry    = codec.Head{Code: 2, Version: 1}
@@ -26,18 +26,18 @@ var (
 	headEnd      = codec.Head{Code: 4, Version: 1}
 )
 
-// Slice is what a part has of a gallery.
+// Slice is the description of one gallery's events in a part.
 type Slice struct {
 	Gallery  id.Gallery `json:"gallery"`
 	Granted  uint32     `json:"granted"`
 	Returned uint32     `json:"returned"`
 	Active   uint64     `json:"active"`
 	Deleted  uint64     `json:"deleted"`
-	// Entries is over all entries in order, without their numbers.
+	// Entries is the digest of all entries in order, without their numbers.
 	Entries Digest `json:"entries"`
 }
 
-// Part says what a part holds.
+// Part is the description of one part in the manifest.
 type Part struct {
 	Name    string  `json:"name"`
 	Bytes   int64   `json:"bytes"`
@@ -47,11 +47,11 @@ type Part struct {
 	Slices  []Slice `json:"slices,omitempty"`
 }
 
-// partEnd is the last record.
+// partEnd is the last record of a part.
 type partEnd struct {
 	Records uint64 `cbor:"1,keyasint"`
 	Taken   int64  `cbor:"2,keyasint"`
-	// Choice names the galleries that the backup is of.
+	// Choice identifies the galleries of the backup (choice).
 	Choice [32]byte `cbor:"3,keyasint"`
 }
 
@@ -103,23 +103,23 @@ type State interface {
 	Release()
 }
 
-// stream reads what s writes while it writes it, and releases s.
+// stream lets read consume the bytes of s while s writes them, and releases s.
 func stream(s State, read func(io.Reader) error) error {
 	defer s.Release()
 	r, w := io.Pipe()
 	written := make(chan struct{})
-	go func() { // ends when read has, because r is closed then
+	go func() { // ends after read, because r is closed then
 		defer close(written)
 		_, err := s.WriteTo(w)
 		w.CloseWithError(err)
 	}()
 	err := read(r)
-	r.CloseWithError(errors.Join(errors.New("nobody reads on"), err))
+	r.CloseWithError(errors.Join(errors.New("the reader has stopped"), err))
 	<-written
 	return err
 }
 
-// chosen are galleries; nil is all.
+// chosen is a set of galleries; nil is all.
 type chosen map[id.Gallery]bool
 
 func (c chosen) has(g id.Gallery) bool { return c == nil || c[g] }
@@ -129,10 +129,10 @@ type copier struct {
 	out  *partWriter
 	want chosen
 	part Part
-	cur  *tally // nil: the slice is not wanted, or there is none yet
+	cur  *tally // of the current slice; nil without one, or if it is not wanted
 }
 
-// copyShard writes the part of a shard, whose state it releases.
+// copyShard writes the part of a shard and releases its state s.
 func copyShard(out *partWriter, s State, want chosen, end partEnd) (Part, error) {
 	c := &copier{out: out, want: want}
 	err := stream(s, func(r io.Reader) error { return shardfsm.ReadCopied(r, c.slice, c.entry) })
@@ -176,7 +176,7 @@ func (c *copier) endSlice() error {
 	return c.record(headSliceEnd, sliceEnd{s.Active, s.Deleted, s.Entries})
 }
 
-// finish writes the end of a part.
+// finish writes the end of a part and returns its description.
 func (p Part) finish(out *partWriter, end partEnd) (Part, error) {
 	end.Records, p.Taken, p.Name = p.Records, end.Taken, out.at.part
 	if err := out.record(codec.Encode(headEnd, end)); err != nil {
@@ -187,7 +187,7 @@ func (p Part) finish(out *partWriter, end partEnd) (Part, error) {
 	return p, err
 }
 
-// Sums counts and digests the slices of a shard's state, which it releases.
+// Sums counts and digests the slices of a shard's state s, and releases s.
 func Sums(s State) ([]Slice, error) {
 	var list []Slice
 	var cur *tally
@@ -210,7 +210,8 @@ func Sums(s State) ([]Slice, error) {
 	return list, err
 }
 
-// visit is what is done with the records of a part; nil is nothing.
+// visit has the functions that readPart calls with the records of a part. A nil function
+// skips its records.
 type visit struct {
 	slice func(*shard.CopiedSlice) error
 	entry func(*shard.CopiedEntry) error
@@ -218,8 +219,8 @@ type visit struct {
 	meta  func(metafsm.Copied) error
 }
 
-// readPart reads a part to its end, verifies all that it says of itself, and visits
-// its records. The error wraps ErrDamaged, or is r's or a visit's.
+// readPart reads a part to its end, verifies its counts and digests, and visits its records.
+// The error wraps ErrDamaged, or comes from r or a visit.
 func readPart(r io.Reader, key *seal.Key, at place, v visit) (Part, partEnd, error) {
 	in, err := openPart(r, key, at)
 	if err != nil {

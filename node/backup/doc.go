@@ -1,15 +1,16 @@
-// Package backup is the form of a backup, and its way out of a cluster and back: a
-// folder of an object store with one sealed part for each shard, one for meta, and a
-// manifest, which is written last.
+// Package backup makes, verifies and restores backups. A backup is a folder of an object
+// store with one sealed part for each shard, one for meta, and a manifest, which is written
+// last.
 //
 //	NAME/shard-0001 … NAME/meta   parts: sealed chunks of compressed records
-//	NAME/manifest                 what is there, with digests; without it: unfinished
+//	NAME/manifest                 the list of parts with digests; missing while unfinished
 //
-// Run makes a backup of a Source, Restore puts one into a Target. What belongs to a gallery stays sealed with the gallery's key, and everything
-// is sealed again with a key that comes from the cluster's.
+// Run makes a backup of a Source, Restore loads one into a Target. The data of a gallery
+// stays sealed with the gallery's key, and each part is sealed again with a key that is
+// derived from the cluster's key.
 //
-// A node's Service is both for its cluster. It does one thing at a time, when an operator
-// orders it. With a schedule it watches the object store each minute, on meta's leader: it
-// makes a backup when the newest one by the clock is old enough, and removes the oldest of
-// those. OpenRecovery works on the data directories of nodes that don't run.
+// A node's Service is the Source and the Target of its cluster. It does one job at a time,
+// by an operator's order. On meta's leader it also checks the schedule each minute: it makes
+// a backup when the newest scheduled one is old enough, and removes the oldest of these.
+// OpenRecovery works on the data directories of stopped nodes.
 package backup

@@ -13,7 +13,8 @@ import (
 	"facet/shard/seal"
 )
 
-func TestAPartIsNotSealedWithAnotherKeyThanTheRestOfTheBackup(t *testing.T) {
+// All parts of a backup are sealed with one key.
+func TestPartRefusesAnotherKey(t *testing.T) {
 	t.Parallel()
 	var keys [2]*seal.Master
 	for i := range keys {

@@ -8,23 +8,24 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/node/loop"
 	"facet/node/replicas"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
 
 const (
-	// leaderWait is how long a backup waits for the leader of a group, leaderPause how
-	// often it looks.
-	leaderWait  = 30 * time.Second
-	leaderPause = 200 * time.Millisecond
-	// proposeTimeout bounds one try of a command of a restoration.
+	// leaderWait is how long a backup waits for the leader of a group. It asks the members
+	// again after each leaderInterval.
+	leaderWait     = 30 * time.Second
+	leaderInterval = 200 * time.Millisecond
+	// proposeTimeout is how long one attempt of a restoration's command may take.
 	proposeTimeout = 10 * time.Second
-	// sumsTimeout bounds the count of a shard's events after a restoration.
+	// sumsTimeout is how long the count of a restored shard's events may take.
 	sumsTimeout = time.Hour
 )
 
-// copies is this cluster as a backup sees it.
+// copies is this cluster as the Source of a backup and the Target of a restoration.
 type copies struct{ *Service }
 
 var (
@@ -32,22 +33,24 @@ var (
 	_ Target = copies{}
 )
 
-// groupOrder is a request to the leader of a group.
+// groupOrder is a request to the leader of a group. Command belongs to methodPropose, Part
+// to methodPart.
 type groupOrder struct {
 	Group   id.Shard `json:"group"`
 	Command []byte   `json:"command,omitempty"`
 	Part    Order    `json:"part,omitzero"`
 }
 
-// lead has the leader of a group carry out a request, and looks for it for a while.
-func (s *Service) lead(ctx context.Context, method string, o groupOrder) ([]byte, error) {
+// callLeader sends a request to the leader of a group and returns its answer. It searches
+// for the leader for up to leaderWait.
+func (s *Service) callLeader(ctx context.Context, method string, o groupOrder) ([]byte, error) {
 	body, err := json.Marshal(o)
 	if err != nil {
 		return nil, fmt.Errorf("encode a request to group %d: %w", o.Group, err)
 	}
 	var last error
 	for late := time.Now().Add(leaderWait); time.Now().Before(late); {
-		for _, m := range s.likely(o.Group) {
+		for _, m := range s.leaderFirst(o.Group) {
 			answer, err := s.ask(ctx, m, method, body)
 			if err == nil {
 				return answer, nil
@@ -56,17 +59,15 @@ func (s *Service) lead(ctx context.Context, method string, o groupOrder) ([]byte
 				return nil, err
 			}
 		}
-		select {
-		case <-time.After(leaderPause):
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := loop.Pause(ctx, leaderInterval); err != nil {
+			return nil, err
 		}
 	}
 	return nil, fmt.Errorf("group %d has no leader that answers: %w", o.Group, last)
 }
 
-// likely gives the members of a group, the leader first if this node knows it.
-func (s *Service) likely(number id.Shard) []id.Member {
+// leaderFirst returns the members of a group, first the leader if this node knows it.
+func (s *Service) leaderFirst(number id.Shard) []id.Member {
 	list := s.cfg.Replicas.Members(number)
 	if g, ok := s.cfg.Replicas.Group(number); ok {
 		if leader, ok := g.Leader(); ok {
@@ -90,7 +91,7 @@ const (
 	methodSums    = "node.sums"
 )
 
-// serveCopies answers lead.
+// serveCopies answers callLeader.
 func (s *Service) serveCopies(ctx context.Context, method string, body []byte) ([]byte, error) {
 	var o groupOrder
 	if err := json.Unmarshal(body, &o); err != nil {
@@ -129,7 +130,8 @@ func (s *Service) serveCopies(ctx context.Context, method string, body []byte) (
 	}
 }
 
-// freeze gives a group's state here that has every write acknowledged before the call.
+// freeze returns the state of this node's replica of a group, with every write that was
+// acknowledged before the call.
 func (s *Service) freeze(ctx context.Context, number id.Shard) (State, error) {
 	group, ok := s.cfg.Replicas.Group(number)
 	if !ok {
@@ -152,19 +154,24 @@ func (s *Service) freeze(ctx context.Context, number id.Shard) (State, error) {
 	return machine.Freeze()
 }
 
-// Part has the leader of a shard write its part (Source).
-func (c copies) Part(ctx context.Context, o Order) (part Part, err error) {
-	answer, err := c.lead(ctx, methodPart, groupOrder{Group: o.Shard, Part: o})
+// askLeader calls callLeader and reads the answer's JSON into a.
+func (s *Service) askLeader(ctx context.Context, method string, o groupOrder, a any) error {
+	answer, err := s.callLeader(ctx, method, o)
 	if err != nil {
-		return part, err
+		return err
 	}
-	if err := json.Unmarshal(answer, &part); err != nil {
-		return part, fmt.Errorf("read the answer about a part: %w", err)
+	if err := json.Unmarshal(answer, a); err != nil {
+		return fmt.Errorf("read the answer of group %d: %w", o.Group, err)
 	}
-	return part, nil
+	return nil
 }
 
-// Meta gives meta's state (Source): this node has all of it.
+// Part lets the leader of a shard write its part (Source).
+func (c copies) Part(ctx context.Context, o Order) (part Part, err error) {
+	return part, c.askLeader(ctx, methodPart, groupOrder{Group: o.Shard, Part: o}, &part)
+}
+
+// Meta returns the state of this node's replica of meta, once it is up to date (Source).
 func (c copies) Meta(ctx context.Context) (State, error) {
 	if err := c.cfg.Records.SyncMeta(ctx); err != nil {
 		return nil, err
@@ -172,7 +179,7 @@ func (c copies) Meta(ctx context.Context) (State, error) {
 	return c.cfg.Replicas.Meta().Freeze()
 }
 
-// Cluster says what was founded (Target).
+// Cluster returns the cluster's record (Target).
 func (c copies) Cluster(ctx context.Context) (metafsm.Cluster, error) {
 	if err := c.cfg.Records.SyncMeta(ctx); err != nil {
 		return metafsm.Cluster{}, err
@@ -184,36 +191,29 @@ func (c copies) Cluster(ctx context.Context) (metafsm.Cluster, error) {
 	return cluster, nil
 }
 
-// Propose has a group's leader carry out a command (Target).
+// Propose lets a group's leader carry out a command (Target).
 func (c copies) Propose(ctx context.Context, group id.Shard, cmd []byte) ([]byte, error) {
-	answer, err := c.lead(ctx, methodPropose, groupOrder{Group: group, Command: cmd})
+	answer, err := c.callLeader(ctx, methodPropose, groupOrder{Group: group, Command: cmd})
 	if err == nil && group == id.Meta {
 		err = c.cfg.Records.SyncMeta(ctx)
 	}
 	return answer, err
 }
 
-// Sums counts and digests what a shard has (Target).
+// Sums returns the counts and digests of a shard's slices (Target).
 func (c copies) Sums(ctx context.Context, number id.Shard) (list []Slice, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sumsTimeout)
 	defer cancel()
-	answer, err := c.lead(ctx, methodSums, groupOrder{Group: number})
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(answer, &list); err != nil {
-		return nil, fmt.Errorf("read what shard %d has: %w", number, err)
-	}
-	return list, nil
+	return list, c.askLeader(ctx, methodSums, groupOrder{Group: number}, &list)
 }
 
-// HasGallery tells whether there is such a gallery (Target).
+// HasGallery reports whether the cluster has a gallery of that id or name (Target).
 func (c copies) HasGallery(ctx context.Context, g metafsm.Gallery) (bool, error) {
 	if err := c.cfg.Records.SyncMeta(ctx); err != nil {
 		return false, err
 	}
 	if r, ok := c.cfg.Replicas.Meta().Restoration(); ok && !r.Done {
-		return false, nil // it may be the one that is gone on with
+		return false, nil // this may be the restoration that continues
 	}
 	_, same := c.cfg.Replicas.Meta().Gallery(g.ID)
 	_, named := c.cfg.Replicas.Meta().GalleryByName(g.Tenant, g.Name)

@@ -24,13 +24,13 @@ const (
 
 	manifestName = "manifest"
 	metaName     = "meta"
-	// manifestBytesMax bounds what is read of a manifest.
+	// manifestBytesMax is the most bytes of a manifest.
 	manifestBytesMax = 256 << 20
 	nameBytesMax     = 64
 )
 
-// ErrUnfinished says that a backup has no manifest: it was never finished, or is not
-// there.
+// ErrUnfinished is returned for a backup without a manifest: it was never finished, or does
+// not exist.
 var ErrUnfinished = errors.New("backup: there is no finished backup of that name")
 
 // Contents is the sealed part of a manifest.
@@ -38,13 +38,13 @@ type Contents struct {
 	Cluster id.Cluster `json:"cluster"`
 	Shards  int        `json:"shards"`
 	Pack    string     `json:"pack"`
-	// Galleries are those that were asked for; empty is all.
+	// Galleries lists the galleries of the backup; empty is all.
 	Galleries []id.Gallery `json:"galleries,omitempty"`
 	Meta      Part         `json:"meta"`
-	Parts     []Part       `json:"parts"` // of the shards, in order
+	Parts     []Part       `json:"parts"` // one for each shard, in order
 }
 
-// Active counts the active events.
+// Active returns the number of active events.
 func (c Contents) Active() (n uint64) {
 	for _, p := range c.Parts {
 		for _, s := range p.Slices {
@@ -54,15 +54,15 @@ func (c Contents) Active() (n uint64) {
 	return n
 }
 
-// Manifest says what a backup is.
+// Manifest lists the parts of a backup.
 type Manifest struct {
 	Head
 	Contents
-	// Digest is that of the manifest, and with it of everything.
+	// Digest is the manifest's digest. It covers the parts by their digests.
 	Digest Digest
 }
 
-// manifestFile is a manifest as it is stored.
+// manifestFile is the stored form of a manifest.
 type manifestFile struct {
 	Head   json.RawMessage `json:"head"`
 	Sealed []byte          `json:"sealed"`
@@ -73,10 +73,10 @@ func (f manifestFile) digest() Digest {
 	return sha256.Sum256(append(append(slices.Clone([]byte(f.Head)), 0), f.Sealed...))
 }
 
-// KeyCheck tells cluster keys apart.
+// KeyCheck returns a hash that identifies a cluster key and reveals nothing of it.
 func KeyCheck(m *seal.Master) Digest { return m.MAC("backup-key-check/1", nil) }
 
-// checkName refuses names that are no plain names of folders.
+// checkName returns an error for a name that is not a plain folder name.
 func checkName(name string) error {
 	if name == "" || len(name) > nameBytesMax || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
 		return fmt.Errorf("a backup's name has up to %d letters, digits, - and _", nameBytesMax)
@@ -86,7 +86,7 @@ func checkName(name string) error {
 
 func manifestPlace(name string) place { return place{name, manifestName} }
 
-// writeManifest finishes a backup.
+// writeManifest writes the manifest, which finishes a backup, and returns its digest.
 func writeManifest(ctx context.Context, f *bucket.Folder, m Manifest, master *seal.Master) (Digest, error) {
 	head, err := json.Marshal(m.Head)
 	if err != nil {
@@ -108,7 +108,7 @@ func writeManifest(ctx context.Context, f *bucket.Folder, m Manifest, master *se
 	})
 }
 
-// readHead reads what of a manifest needs no key.
+// readHead reads the part of a manifest that needs no key.
 func readHead(ctx context.Context, f *bucket.Folder, name string) (manifestFile, Head, error) {
 	if err := checkName(name); err != nil {
 		return manifestFile{}, Head{}, err
@@ -172,8 +172,8 @@ func readManifest(ctx context.Context, f *bucket.Folder, name string, master *se
 	return m, nil
 }
 
-// List gives the backups in a folder, in order of names. Folders that can't be
-// backups are left out.
+// List returns the backups in a folder, in the order of their names. It skips folders whose
+// name can't be a backup's.
 func List(ctx context.Context, f *bucket.Folder) ([]Listed, error) {
 	names, err := f.Folders(ctx)
 	if err != nil {
@@ -186,9 +186,7 @@ func List(ctx context.Context, f *bucket.Folder) ([]Listed, error) {
 		}
 		_, head, err := readHead(ctx, f, name)
 		switch {
-		case errors.Is(err, ErrUnfinished):
-			list = append(list, Listed{Head: Head{Name: name}})
-		case err != nil && ctx.Err() != nil:
+		case err != nil && ctx.Err() != nil && !errors.Is(err, ErrUnfinished):
 			return nil, err
 		case err != nil:
 			list = append(list, Listed{Head: Head{Name: name}})
@@ -199,7 +197,7 @@ func List(ctx context.Context, f *bucket.Folder) ([]Listed, error) {
 	return list, nil
 }
 
-// Newest gives the name of the newest finished backup.
+// Newest returns the name of the newest finished backup.
 func Newest(ctx context.Context, f *bucket.Folder) (string, error) {
 	list, err := List(ctx, f)
 	if err != nil {
@@ -217,8 +215,8 @@ func Newest(ctx context.Context, f *bucket.Folder) (string, error) {
 	return newest.Name, nil
 }
 
-// Prune removes the oldest finished backups whose names begin with prefix, so that
-// keep of these are left, and gives the names of those that went.
+// Prune removes the oldest finished backups whose names begin with prefix, until keep of them
+// remain. It returns the names of the removed ones.
 func Prune(ctx context.Context, f *bucket.Folder, prefix string, keep int) ([]string, error) {
 	list, err := List(ctx, f)
 	if err != nil {

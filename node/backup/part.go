@@ -20,9 +20,9 @@ import (
 //
 //	FACETBK1 | salt 16 | { length 4, sealed chunk }…
 //
-// A chunk is AES-256-GCM of up to chunkBytes of one zstd stream, bound to the backup's
-// name, the part's name, the salt, its number, and whether it is the last one. So
-// nothing can be changed, moved, left out or cut off without notice. The stream is
+// A chunk is AES-256-GCM of up to chunkBytes of one zstd stream. It is bound to the backup's
+// name, the part's name, the salt, its number, and whether it is the last one. So a reader
+// notices anything that was changed, moved, left out or cut off. The stream is
 //
 //	{ length 4, record }…
 const (
@@ -30,20 +30,20 @@ const (
 	saltBytes = 16
 	// chunkBytes is the plain length of all chunks but the last.
 	chunkBytes = 1 << 20
-	// recordBytesMax bounds a record.
+	// recordBytesMax is the most bytes of a record.
 	recordBytesMax = 2 << 20
-	// zstdWindow bounds the memory that reading a part takes.
+	// zstdWindow limits the memory for reading a part.
 	zstdWindow = 8 << 20
 )
 
-// ErrDamaged says that a part or manifest is not what was written, or was sealed with
-// another cluster key.
+// ErrDamaged is returned for a part or manifest that was changed after it was written, or
+// that another cluster key has sealed.
 var ErrDamaged = errors.New("backup: damaged, or sealed with another cluster key")
 
-// place says what a part belongs to.
+// place names a part and its backup.
 type place struct{ backup, part string }
 
-// keyOf gives the key of a backup's chunks.
+// keyOf returns the key of a backup's chunks.
 func keyOf(m *seal.Master, backup string) *seal.Key {
 	secret := m.MAC("backup-key/1", []byte(backup))
 	key, err := seal.NewKey(secret[:])
@@ -53,7 +53,7 @@ func keyOf(m *seal.Master, backup string) *seal.Key {
 	return key
 }
 
-// aad is what a chunk is bound to.
+// aad returns the additional data that binds a chunk to its place.
 func (p place) aad(salt []byte, number uint64, last bool) []byte {
 	b := fmt.Appendf(nil, "facet backup 1\x00%s\x00%s\x00", p.backup, p.part)
 	b = append(b, salt...)
@@ -77,7 +77,7 @@ type partWriter struct {
 	z      *zstd.Encoder
 }
 
-// newPartWriter begins a part on w. close ends it.
+// newPartWriter starts a part on w. The caller ends it with close.
 func newPartWriter(w io.Writer, key *seal.Key, at place) (*partWriter, error) {
 	p := &partWriter{to: w, key: key, at: at, salt: make([]byte, saltBytes), sum: sha256.New(), chunk: make([]byte, 0, chunkBytes)}
 	if _, err := rand.Read(p.salt); err != nil {
@@ -103,7 +103,7 @@ func (p *partWriter) record(b []byte) error {
 	return err
 }
 
-// close ends the part and gives its length and SHA-256.
+// close ends the part and returns its length and SHA-256.
 func (p *partWriter) close() (int64, [32]byte, error) {
 	var sum [32]byte
 	if err := p.z.Close(); err != nil {
@@ -116,7 +116,7 @@ func (p *partWriter) close() (int64, [32]byte, error) {
 	return p.bytes, sum, nil
 }
 
-// chunker takes the compressed stream.
+// chunker receives the compressed stream.
 type chunker struct{ p *partWriter }
 
 // Write collects chunks and seals them.
@@ -135,7 +135,7 @@ func (c chunker) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// seal writes the chunk that was collected.
+// seal writes the collected chunk.
 func (p *partWriter) seal(last bool) error {
 	sealed := p.key.Seal(p.chunk, p.at.aad(p.salt, p.number, last))
 	p.number++
@@ -168,8 +168,8 @@ type partReader struct {
 	buf    []byte
 }
 
-// openPart reads the head of a part. close ends it. Its errors, and those of next,
-// wrap ErrDamaged or are r's.
+// openPart reads the head of a part. The caller closes the reader. The errors of openPart
+// and next wrap ErrDamaged or come from r.
 func openPart(r io.Reader, key *seal.Key, at place) (*partReader, error) {
 	p := &partReader{from: bufio.NewReaderSize(r, 64<<10), key: key, at: at, sum: sha256.New()}
 	head := make([]byte, len(partMagic)+saltBytes)
@@ -188,8 +188,8 @@ func openPart(r io.Reader, key *seal.Key, at place) (*partReader, error) {
 	return p, nil
 }
 
-// next gives the next record, which is valid until the call after, or io.EOF at the
-// end of a part that is whole.
+// next returns the next record, which is valid until the next call. It returns io.EOF at the
+// end of a whole part.
 func (p *partReader) next() ([]byte, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(p.z, head[:]); err != nil {
@@ -212,7 +212,7 @@ func (p *partReader) next() ([]byte, error) {
 	return p.buf, nil
 }
 
-// end makes sure that the last chunk came, and nothing behind it.
+// end returns io.EOF if the last chunk was read and nothing follows it, else an error.
 func (p *partReader) end() error {
 	if !p.last || len(p.plain) > 0 {
 		if _, err := (opener{p}).Read(make([]byte, 1)); err == nil || !errors.Is(err, io.EOF) {
@@ -225,7 +225,7 @@ func (p *partReader) end() error {
 	return io.EOF
 }
 
-// digest gives length and SHA-256 of what was read.
+// digest returns the length and SHA-256 of the bytes that were read.
 func (p *partReader) digest() (int64, [32]byte) { return p.bytes, [32]byte(p.sum.Sum(nil)) }
 
 func (p *partReader) close() { p.z.Close() }
@@ -249,10 +249,10 @@ func isZstd(err error) bool {
 	return false
 }
 
-// opener gives the compressed stream.
+// opener returns the compressed stream.
 type opener struct{ p *partReader }
 
-// Read opens chunks as they are needed.
+// Read opens the next chunk when the present one is empty.
 func (o opener) Read(b []byte) (int, error) {
 	p := o.p
 	for len(p.plain) == 0 {
@@ -268,7 +268,7 @@ func (o opener) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// open opens the next chunk: the last one says that it is.
+// open opens the next chunk and notes whether it is the last one.
 func (p *partReader) open() error {
 	var head [4]byte
 	if err := p.in(head[:]); err != nil {

@@ -76,7 +76,8 @@ func open(key *seal.Key, at place, b []byte) (list [][]byte, err error) {
 	}
 }
 
-func TestAPartGivesItsRecordsBackAndNothingElse(t *testing.T) {
+// A part returns its records; any change of it is detected.
+func TestPartReadsBackOrIsDamaged(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 7, 40} {
 		want := records(n, 100_000)
@@ -109,7 +110,7 @@ func TestAPartGivesItsRecordsBackAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestAChunkLeftOutAtItsBoundaryIsFound(t *testing.T) {
+func TestMissingChunkIsDetected(t *testing.T) {
 	t.Parallel()
 	b := sealed(t, records(40, 100_000))
 	const chunk = 4 + chunkBytes + seal.Overhead
@@ -125,7 +126,8 @@ func TestAChunkLeftOutAtItsBoundaryIsFound(t *testing.T) {
 	}
 }
 
-func TestAShardIsTakenAgainWhenMetaKnowsOfSlotsThatItGaveBack(t *testing.T) {
+// Meta knows of slots that the shard returned after its part was taken.
+func TestStaleShardPartIsTakenAgain(t *testing.T) {
 	t.Parallel()
 	g := id.Gallery{UUID: id.UUID{1}}
 	r := &run{parts: map[id.Shard]Part{
@@ -145,7 +147,7 @@ func TestAShardIsTakenAgainWhenMetaKnowsOfSlotsThatItGaveBack(t *testing.T) {
 	f("[3]", metafsm.ShardGrant{Shard: 3, Total: 10, Reclaimed: 10})
 }
 
-func FuzzNothingReadPanics(f *testing.F) {
+func FuzzReadersNeverPanic(f *testing.F) {
 	f.Add(sealed(f, records(2, 50)), true)
 	f.Add([]byte(`{"head":{"format":1,"name":"b"},"sealed":"","sha256":""}`), false)
 	f.Add([]byte(partMagic), true)
@@ -160,7 +162,7 @@ func FuzzNothingReadPanics(f *testing.F) {
 	})
 }
 
-func TestABackupOfANewerVersionIsRefusedInWords(t *testing.T) {
+func TestNewerBackupIsRefused(t *testing.T) {
 	t.Parallel()
 	f := func(h Head, want string) {
 		t.Helper()

@@ -16,14 +16,13 @@ import (
 	"facet/shard/kernel"
 )
 
-// Recovery is what `facet recover` finds in the data directories that are left, and
-// what it does with them.
+// Recovery is the plan of "facet recover" for the remaining data directories of a cluster.
 type Recovery struct {
 	Cluster id.Cluster       `json:"cluster"`
 	Groups  []RecoveredGroup `json:"groups"` // meta first, then the shards in order
-	// Lost are the shards of which no replica is left.
+	// Lost lists the shards of which no replica remains.
 	Lost []id.Shard `json:"lost"`
-	// Gone are the nodes that will be removed from the cluster, by name.
+	// Gone lists the names of the nodes that will be removed from the cluster.
 	Gone []string `json:"gone"`
 
 	dirs    []string
@@ -31,32 +30,32 @@ type Recovery struct {
 	state   *metafsm.Machine
 }
 
-// RecoveredGroup is a group of which a replica is left.
+// RecoveredGroup is a group of which a replica remains.
 type RecoveredGroup struct {
 	Group id.Shard `json:"group"`
-	// Dir is the data directory whose replica becomes the only one: it has come
-	// furthest.
+	// Dir is the data directory whose replica becomes the only one. Its log is the most
+	// advanced.
 	Dir string `json:"dir"`
-	// Last is its last entry; what was acknowledged behind it is lost. Up to Snapshot
-	// entries are known to have been committed: those between may never have been
-	// acknowledged, and count from now on.
+	// Last is the index of its last entry. Acknowledged entries after it are lost. Entries
+	// up to Snapshot are known to be committed. Those between the two may never have been
+	// acknowledged; they count from now on.
 	Last     uint64 `json:"last"`
 	Snapshot uint64 `json:"snapshot"`
 	// Voters is how many members the group had.
 	Voters int `json:"voters"`
-	// Erased are the directories whose replica of the group will be erased.
+	// Erased lists the directories whose replica of the group will be erased.
 	Erased []string `json:"erased,omitempty"`
 }
 
-// candidate is a replica that is left.
+// candidate is a remaining replica.
 type candidate struct {
 	*raftfsm.Stopped
 	dir    string
 	folder string
 }
 
-// OpenRecovery looks at the data directories that are left of a cluster. No node may
-// run on them. Close it.
+// OpenRecovery examines the remaining data directories of a cluster. No node may run on
+// them. The caller closes the Recovery.
 func OpenRecovery(dirs []string) (_ *Recovery, err error) {
 	r := &Recovery{dirs: dirs, stopped: map[id.Shard][]*candidate{}, state: metafsm.New(), Lost: []id.Shard{}, Gone: []string{}}
 	defer func() {
@@ -107,7 +106,7 @@ func OpenRecovery(dirs []string) (_ *Recovery, err error) {
 	return r, nil
 }
 
-// open opens a replica, if there is one.
+// open opens the replica of a group in a directory, if it has one.
 func (r *Recovery) open(dir string, self id.Member, number id.Shard) error {
 	folder := replicas.Folder(dir, number)
 	entries, err := os.ReadDir(folder)
@@ -135,7 +134,7 @@ func (r *Recovery) open(dir string, self id.Member, number id.Shard) error {
 	return nil
 }
 
-// best gives the replica of a group that has come furthest, or nil.
+// best returns the replica of a group with the most advanced log, or nil.
 func (r *Recovery) best(number id.Shard) *candidate {
 	list := r.stopped[number]
 	if len(list) == 0 {
@@ -155,7 +154,7 @@ func (r *Recovery) meta() error {
 	if best == nil {
 		return errors.New("no directory has a replica of the cluster's records (group 0): restore a backup into a new cluster")
 	}
-	if best != r.stopped[id.Meta][0] { // its machine is another one
+	if best != r.stopped[id.Meta][0] { // only the first one has the machine r.state
 		self, dir := best.Self(), best.dir
 		for _, c := range r.stopped[id.Meta] {
 			if err := c.Close(); err != nil {
@@ -187,7 +186,7 @@ func (r *Recovery) meta() error {
 	return nil
 }
 
-// describe fills in what is said to the operator.
+// describe fills in Groups.
 func (r *Recovery) describe() {
 	numbers := []id.Shard{id.Meta}
 	for _, at := range r.state.Shards().Shards {
@@ -213,9 +212,9 @@ func (r *Recovery) describe() {
 	}
 }
 
-// Carry makes the replica that has come furthest the only member of each group,
-// erases the others, and corrects the cluster's records: the nodes that are gone are
-// removed, and shards lie where they lie. It may be done again after a crash.
+// Carry makes the best replica of each group its only member and erases the others. In the
+// cluster's records it removes the nodes that are gone and gives each shard to its remaining
+// node. It may be repeated after a crash.
 func (r *Recovery) Carry() error {
 	now := r.state.Shards()
 	for i, at := range now.Shards {
@@ -228,7 +227,7 @@ func (r *Recovery) Carry() error {
 			return err
 		}
 	}
-	// Epoch 0 has no shards to put anywhere.
+	// A map of epoch 0 has no shards.
 	var commands [][]byte
 	if now.Epoch > 0 {
 		commands = append(commands, metafsm.PutShardsOp.Encode(metafsm.PutShards{Previous: now.Epoch, Shards: now.Shards}))
@@ -255,9 +254,9 @@ func (r *Recovery) here(m id.Member) bool {
 	return false
 }
 
-// forget has each directory go without the groups of which another one has the only
-// member now, so that its node gets new replicas of them. A shard that is lost stays
-// one that was there: it must not be founded with nothing in it.
+// forget removes from each directory's registry the groups whose only member is now in
+// another directory, so that the node can get new replicas of them. Lost shards stay in the
+// registry, because no node may bootstrap them empty.
 func (r *Recovery) forget() error {
 	for _, dir := range r.dirs {
 		who, err := datadir.Open(dir)
@@ -277,7 +276,7 @@ func (r *Recovery) forget() error {
 	return nil
 }
 
-// erase removes the replicas that were not chosen: their nodes get new ones.
+// erase removes the replicas that were not chosen. Their nodes get new ones.
 func (r *Recovery) erase() error {
 	if err := r.forget(); err != nil {
 		return err
@@ -300,7 +299,7 @@ func (r *Recovery) erase() error {
 	return nil
 }
 
-// Close lets go of the directories.
+// Close closes the replicas.
 func (r *Recovery) Close() error {
 	var errs []error
 	for _, list := range r.stopped {

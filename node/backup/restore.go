@@ -17,51 +17,51 @@ import (
 	"facet/shard/seal"
 )
 
-// A restoration goes through the log, in entries that may come twice: so it can be
-// done again from the beginning after any crash, on a cluster with other nodes, and
-// while replicas move. Meta notes at the start that it is under way, the shards get
-// their events, and meta's records come last, access keys and applications at the
-// very end: before that nobody can reach a gallery that is half there.
+// A restoration sends idempotent commands through the log. So it can be repeated from the
+// start after any crash, on a cluster with other nodes, and while replicas move.
+//  1. Meta records that a restoration is under way.
+//  2. The shards load their events.
+//  3. Meta loads its records, access keys and applications last. Before that no client can
+//     reach a gallery of which only a part is loaded.
 const (
 	loadBytesMax   = 160 << 10 // of the entries of one command
 	loadEntriesMax = 512
-	entryBytes     = 128 // of an entry in a command, at most, without its face and tags
+	entryBytes     = 128 // most bytes of an entry in a command, without its face and tags
 )
 
-// ErrNotEmpty says that a cluster has tenants, or that another backup is being
-// restored into it.
+// ErrNotEmpty is returned for a cluster that has tenants, or into which another backup is
+// being restored.
 var ErrNotEmpty = errors.New("backup: the cluster is not empty, or another restoration is under way")
 
 // Target is a cluster into which a backup is restored.
 type Target interface {
-	// Cluster says what was founded.
+	// Cluster returns the cluster's record.
 	Cluster(ctx context.Context) (metafsm.Cluster, error)
-	// Propose has the leader of a group carry out a command, and waits for the answer;
-	// one whose outcome is unknown is proposed again.
+	// Propose lets the leader of a group carry out a command and returns its answer. It
+	// repeats a command whose outcome is unknown.
 	Propose(ctx context.Context, group id.Shard, cmd []byte) ([]byte, error)
-	// Sums gives the slices of a shard on a state that has every write acknowledged
-	// before the call.
+	// Sums returns the slices of a shard, with every write acknowledged before the call.
 	Sums(ctx context.Context, s id.Shard) ([]Slice, error)
-	// HasGallery tells whether there is a gallery of that id, or of that tenant and name.
+	// HasGallery reports whether there is a gallery of that id, or of that tenant and name.
 	HasGallery(ctx context.Context, g metafsm.Gallery) (bool, error)
 }
 
-// RestoreOptions say what is to be restored.
+// RestoreOptions selects what Restore restores.
 type RestoreOptions struct {
 	URL, Name string
-	// Gallery is the only one that is wanted, by its id or name; empty is all.
+	// Gallery is the id or name of the one gallery to restore; empty is all.
 	Gallery string
-	// From is the key of the cluster that made the backup, To that of the one it goes to.
+	// From is the key of the cluster that made the backup, To the key of the target.
 	From, To *seal.Master
-	// Erased are left out, and so is, unless WithErased is set, who was erased since as
-	// far as newer backups in the folder know.
+	// Erased lists subjects to leave out. Unless WithErased is set, Restore also leaves out
+	// the subjects that newer backups in the folder show as erased.
 	Erased     []Erasure
 	WithErased bool
-	// Progress is told of each part that is done; it may be nil.
+	// Progress is called after each part; it may be nil.
 	Progress func(done, total int)
 }
 
-// restoration is one under way.
+// restoration is the state of one Restore.
 type restoration struct {
 	RestoreOptions
 	target   Target
@@ -71,25 +71,25 @@ type restoration struct {
 	id       [32]byte
 	began    int64
 	erased   map[Erasure]bool
-	since    *newerBackup // nil: none is asked
-	sealed   []string     // newer backups that can't be asked
+	since    *newerBackup // shows later erasures; nil without one
+	sealed   []string     // newer backups that neither key opens
 	shards   int          // of the cluster
-	want     chosen       // the galleries of meta's part that are wanted
+	want     chosen       // the wanted galleries of meta's part
 	records  []metafsm.Copied
 	expected map[id.Shard][]Slice
 	done     chan Restored // of each shard
 }
 
-// Restore puts a backup into a cluster. The cluster must be founded with at least as
-// many shards (a subject's id names its shard) and the same model pack; for all galleries
-// it must be empty. All of the backup is verified first. The same call again goes on
-// with a restoration that was interrupted.
+// Restore loads a backup into a cluster. The cluster must have at least as many shards as
+// the backup (a subject's id names its shard) and the same model pack. It must be empty
+// unless only one gallery is restored. Restore verifies the whole backup first. The same
+// call continues an interrupted restoration.
 func Restore(ctx context.Context, o RestoreOptions, target Target) (Restored, error) {
 	f, err := bucket.OpenFolder(ctx, o.URL)
 	if err != nil {
 		return Restored{}, err
 	}
-	defer func() { _ = f.Close() }() // what was written is closed by then
+	defer func() { _ = f.Close() }() // it was only read
 	m, err := readManifest(ctx, f, o.Name, o.From)
 	if err != nil {
 		return Restored{}, err
@@ -120,7 +120,7 @@ func Restore(ctx context.Context, o RestoreOptions, target Target) (Restored, er
 	return r.run(ctx)
 }
 
-// fits refuses a cluster that can't take the backup.
+// fits returns an error for a cluster that can't take the backup.
 func fits(m Manifest, o RestoreOptions, c metafsm.Cluster) error {
 	switch {
 	case c.Shards < m.Shards:
@@ -134,7 +134,8 @@ func fits(m Manifest, o RestoreOptions, c metafsm.Cluster) error {
 	return nil
 }
 
-// name names what is restored, so that something else is not taken for its rest.
+// name returns a hash of what is restored. Only a restoration with the same hash continues
+// an interrupted one.
 func (r *restoration) name() [32]byte {
 	h := sha256.New()
 	h.Write(r.manifest.Digest[:])
@@ -180,10 +181,11 @@ func (r *restoration) run(ctx context.Context) (Restored, error) {
 	return out, r.loadMeta(ctx, now.Loaded)
 }
 
-// keysMax bounds how often the cluster's key may be changed while its records are loaded.
+// keysMax is how often the cluster's key may change while its records are loaded.
 const keysMax = 3
 
-// readMeta reads meta's part, in the order in which it is to be loaded.
+// readMeta reads the wanted records of meta's part, in the order in which they will be
+// loaded.
 func (r *restoration) readMeta(ctx context.Context) error {
 	var first, last []metafsm.Copied
 	tenants := map[id.Tenant]bool{}
@@ -226,9 +228,9 @@ func (r *restoration) readMeta(ctx context.Context) error {
 	return nil
 }
 
-// widen has a gallery lie on so many shards of a cluster with more of them that those
-// on which it lay are among them: its list is a prefix of a fixed order, in which the
-// additional shards have their places, too.
+// widen extends g's shards for a cluster with more shards. A gallery's list of shards is a
+// prefix of a fixed order of all shards, so it grows until it contains every shard that the
+// gallery had.
 func widen(g *metafsm.Gallery, from, to int) {
 	if from == to {
 		return
@@ -240,11 +242,11 @@ func widen(g *metafsm.Gallery, from, to int) {
 			break
 		}
 	}
-	g.Settled = 0 // nobody knows it with fewer
+	g.Settled = 0 // no node has an older list
 }
 
-// begin notes in meta that the restoration is under way. One that was begun when other
-// backups were the newest is gone on with as it was begun.
+// begin records the restoration in meta. If an interrupted one started with another newer
+// backup, begin continues it with that one.
 func (r *restoration) begin(ctx context.Context) (metafsm.Restoration, error) {
 	candidates, sealed, err := r.newer(ctx)
 	if err != nil {
@@ -262,7 +264,7 @@ func (r *restoration) begin(ctx context.Context) (metafsm.Restoration, error) {
 	return metafsm.Restoration{}, ErrNotEmpty
 }
 
-// beginAs begins the restoration r.id.
+// beginAs records the restoration r.id in meta, or continues it.
 func (r *restoration) beginAs(ctx context.Context) (metafsm.Restoration, error) {
 	if r.Gallery != "" {
 		for _, c := range r.records {
@@ -282,6 +284,7 @@ func (r *restoration) beginAs(ctx context.Context) (metafsm.Restoration, error) 
 	return a.Restoration, err
 }
 
+// meta lets meta's leader carry out a command.
 func (r *restoration) meta(ctx context.Context, c metafsm.Load) (metafsm.LoadAnswer, error) {
 	raw, err := r.target.Propose(ctx, id.Meta, metafsm.LoadOp.Encode(c))
 	if err != nil {
@@ -306,9 +309,9 @@ func (r *restoration) loadMeta(ctx context.Context, have uint64) error {
 			return err
 		}
 		if a.Status == metafsm.OtherKey && keys < keysMax {
-			keys++ // To has the new one by now
+			keys++ // To is the new key by now
 			if err := r.readMeta(ctx); err != nil {
-				return fmt.Errorf("the cluster's key was changed meanwhile: give the order again, with the key of the backup: %w", err)
+				return fmt.Errorf("the cluster's key changed meanwhile: give the order again, with the key of the backup: %w", err)
 			}
 		} else if a.Status != metafsm.Done {
 			return fmt.Errorf("record %d of meta does not fit into this cluster: %s", a.Restoration.Loaded, a.Status)
@@ -331,8 +334,8 @@ type loader struct {
 
 	slice *shard.CopiedSlice // nil: not wanted
 	sum   *tally
-	skip  uint64 // entries that are there already
-	last  uint64 // shard.Loaded's
+	skip  uint64 // entries that the shard has already
+	last  uint64 // shard.Loaded.Last
 	have  uint64
 	base  uint64
 	alive map[Erasure]bool // the active subjects of galleries in known, by a newer backup
@@ -342,7 +345,7 @@ type loader struct {
 	sums  []Slice
 }
 
-// shard restores the slices of one shard and compares them afterwards.
+// shard restores the slices of one shard and verifies them afterwards.
 func (r *restoration) shard(ctx context.Context, s id.Shard) error {
 	l := &loader{restoration: r, ctx: ctx, shard: s}
 	if err := l.readSince(); err != nil {
@@ -368,10 +371,10 @@ func (r *restoration) shard(ctx context.Context, s id.Shard) error {
 	return nil
 }
 
-// begin makes a slice, and learns what is there of it.
+// begin creates a slice in the shard, or learns how many of its entries are there.
 func (l *loader) begin(s *shard.CopiedSlice) error {
 	l.slice, l.batch, l.bytes = nil, nil, 0
-	if !l.want[s.Gallery] { // deleted between the shard's part and meta's, or not wanted
+	if !l.want[s.Gallery] { // not wanted, or deleted between the shard's part and meta's
 		return nil
 	}
 	l.slice, l.sum = s, newTally(s)
@@ -384,7 +387,8 @@ func (l *loader) begin(s *shard.CopiedSlice) error {
 	return nil
 }
 
-// propose loads entries. Having others than expected is no error.
+// propose loads entries. If the shard has another number of entries than expected, the
+// answer says so without an error.
 func (l *loader) propose(c shardfsm.Load) (shardfsm.LoadAnswer, error) {
 	raw, err := l.target.Propose(l.ctx, l.shard, shardfsm.LoadOp.Encode(c))
 	if err != nil {

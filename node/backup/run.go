@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// partsAtOnce is how many parts are made, verified or restored at the same time.
+	// partsAtOnce is the most parts that are made or restored at the same time.
 	partsAtOnce = 4
-	// partAgeMax is how old a part may be that an unfinished backup goes on with.
+	// partAgeMax is the greatest age of a part that a continued backup keeps.
 	partAgeMax = 24 * time.Hour
-	// cutsMax is how often parts are taken again that are older than what meta knows.
+	// cutsMax is the most rounds of parts until none is stale.
 	cutsMax = 5
-	// partTimeout bounds the making of one part.
+	// partTimeout is how long one part may take.
 	partTimeout = 4 * time.Hour
 )
 
@@ -34,75 +34,81 @@ type Order struct {
 	URL       string       `json:"url"`
 	Backup    string       `json:"backup"`
 	Shard     id.Shard     `json:"shard"`
-	Galleries []id.Gallery `json:"galleries,omitempty"` // none is all
-	// Key is KeyCheck of the key to be used: nodes may change theirs at different times.
-	// Zero, from an older version, is any.
+	Galleries []id.Gallery `json:"galleries,omitempty"` // empty is all
+	// Key is KeyCheck of the key to use, because nodes change their keys at different times.
+	// Zero, from an older version, is any key.
 	Key Digest `json:"key"`
 }
 
-// PartName is the name of a shard's part.
+// PartName returns the name of a shard's part.
 func PartName(s id.Shard) string { return fmt.Sprintf("shard-%04d", s) }
 
-// Source is a cluster of which a backup is made.
+// Source is the cluster of a backup.
 type Source interface {
-	// Part has the leader of a shard carry out an order (WriteShard), on a state that
-	// has every write acknowledged before the call.
+	// Part lets the leader of a shard carry out an order (WriteShard). The part has every
+	// write acknowledged before the call.
 	Part(ctx context.Context, o Order) (Part, error)
-	// Meta gives the state of meta that has every write acknowledged before the call.
+	// Meta returns the state of meta, with every write acknowledged before the call.
 	Meta(ctx context.Context) (State, error)
 }
 
-// Options say what backup is to be made.
+// Options configures a backup.
 type Options struct {
-	URL  string
-	Name string
-	// Galleries are those that are wanted; none is all.
-	Galleries []id.Gallery
+	URL       string
+	Name      string
+	Galleries []id.Gallery // empty is all
 	Version   string
 	Master    *seal.Master
-	// Progress is told of each part that is done; it may be nil.
+	// Progress is called after each part; it may be nil.
 	Progress func(done, total int)
 }
 
-// ErrKeyChanges says that the cluster's key is being changed, and not all nodes have
+// ErrKeyChanges is returned while the cluster's key is being changed and not all nodes have
 // the new one yet.
 var ErrKeyChanges = errors.New("backup: the cluster's key is being changed: try again when that is over")
 
-// WriteShard writes a shard's part, and releases state.
-func WriteShard(ctx context.Context, o Order, state State, master *seal.Master) (Part, error) {
-	err := checkName(o.Backup)
+// WriteShard writes a shard's part and releases state.
+func WriteShard(ctx context.Context, o Order, state State, master *seal.Master) (part Part, err error) {
+	err = checkName(o.Backup)
 	if err == nil && o.Key != (Digest{}) && o.Key != KeyCheck(master) {
 		err = ErrKeyChanges
 	}
+	var f *bucket.Folder
+	if err == nil {
+		f, err = bucket.OpenFolder(ctx, o.URL)
+	}
 	if err != nil {
 		state.Release()
 		return Part{}, err
 	}
-	f, err := bucket.OpenFolder(ctx, o.URL)
-	if err != nil {
-		state.Release()
-		return Part{}, err
-	}
-	defer func() { _ = f.Close() }() // what was written is closed by then
-	var part Part
+	defer func() { _ = f.Close() }() // writePart has closed what it wrote
 	end := partEnd{Taken: time.Now().UnixMilli(), Choice: choice(o.Galleries)}
-	at := place{o.Backup, PartName(o.Shard)}
-	given := false
-	err = f.Create(ctx, o.Backup+"/"+at.part, func(w io.Writer) error {
-		out, err := newPartWriter(w, keyOf(master, o.Backup), at)
-		if err != nil {
-			return err
-		}
-		given = true
+	err = writePart(ctx, f, keyOf(master, o.Backup), place{o.Backup, PartName(o.Shard)}, state, func(out *partWriter) error {
 		part, err = copyShard(out, state, choose(o.Galleries), end)
 		return err
 	})
-	if !given {
-		state.Release()
-	}
 	return part, err
 }
 
+// writePart creates a part that write fills and finishes. write must release state;
+// writePart releases it if it can't call write.
+func writePart(ctx context.Context, f *bucket.Folder, key *seal.Key, at place, state State, write func(*partWriter) error) error {
+	called := false
+	err := f.Create(ctx, at.backup+"/"+at.part, func(w io.Writer) error {
+		out, err := newPartWriter(w, key, at)
+		if err != nil {
+			return err
+		}
+		called = true
+		return write(out)
+	})
+	if !called {
+		state.Release()
+	}
+	return err
+}
+
+// choose returns the set of galleries.
 func choose(galleries []id.Gallery) chosen {
 	if len(galleries) == 0 {
 		return nil
@@ -114,7 +120,7 @@ func choose(galleries []id.Gallery) chosen {
 	return c
 }
 
-// choice names a choice of galleries.
+// choice returns a hash of a set of galleries.
 func choice(galleries []id.Gallery) [32]byte {
 	h := sha256.New()
 	for _, g := range slices.SortedFunc(slices.Values(galleries), func(a, b id.Gallery) int { return slices.Compare(a.UUID[:], b.UUID[:]) }) {
@@ -123,39 +129,36 @@ func choice(galleries []id.Gallery) [32]byte {
 	return [32]byte(h.Sum(nil))
 }
 
-// run is a backup being made.
+// run is the state of one Run.
 type run struct {
 	Options
 	source Source
 	folder *bucket.Folder
 	key    *seal.Key
-	check  Digest // KeyCheck of the key at the beginning
+	check  Digest // KeyCheck of the key at the start
 
-	mu    sync.Mutex
+	mu    sync.Mutex // guards parts and done
 	parts map[id.Shard]Part
 	done  int
 	total int
 }
 
-// Run makes a backup, or goes on with one that was not finished: parts that are there
-// and whole stay. One that is finished already is given as it is. Shards come first
-// and meta last, so that meta knows of everything that a shard has; where meta knows
-// of slots that a shard gave back after its part was taken, that part is taken again:
-// the sum of a gallery's slots is never more than its size.
+// Run makes a backup, or continues an unfinished one and keeps its whole parts. It returns
+// the manifest of a finished one. Run takes the shards first and meta last, so that meta
+// knows everything that a shard has. If meta knows of slots that a shard returned after its
+// part was taken, Run takes that part again. So the slots of a gallery never exceed its
+// size.
 func Run(ctx context.Context, o Options, source Source) (Manifest, error) {
 	if err := checkName(o.Name); err != nil {
 		return Manifest{}, err
 	}
-	f, err := bucket.OpenFolder(ctx, o.URL)
-	if err != nil {
-		return Manifest{}, err
-	}
-	defer func() { _ = f.Close() }() // what was written is closed by then
-	if m, err := readManifest(ctx, f, o.Name, o.Master); !errors.Is(err, ErrUnfinished) {
-		return m, err
-	}
-	r := &run{Options: o, source: source, folder: f, key: keyOf(o.Master, o.Name), check: KeyCheck(o.Master), parts: map[id.Shard]Part{}}
-	return r.run(ctx)
+	return inFolder(ctx, o.URL, func(f *bucket.Folder) (Manifest, error) {
+		if m, err := readManifest(ctx, f, o.Name, o.Master); !errors.Is(err, ErrUnfinished) {
+			return m, err
+		}
+		r := &run{Options: o, source: source, folder: f, key: keyOf(o.Master, o.Name), check: KeyCheck(o.Master), parts: map[id.Shard]Part{}}
+		return r.run(ctx)
+	})
 }
 
 func (r *run) run(ctx context.Context) (Manifest, error) {
@@ -190,7 +193,7 @@ func (r *run) run(ctx context.Context) (Manifest, error) {
 	return m, err
 }
 
-// cluster reads what the cluster is.
+// cluster reads the cluster's record.
 func (r *run) cluster(ctx context.Context) (c metafsm.Cluster, err error) {
 	state, err := r.source.Meta(ctx)
 	if err != nil {
@@ -210,7 +213,8 @@ func (r *run) cluster(ctx context.Context) (c metafsm.Cluster, err error) {
 	return c, err
 }
 
-// cut takes the parts of shards, then meta's, until none is older than what meta says.
+// cut takes the parts of shards and then meta's part, and repeats stale parts until there
+// are none. It returns meta's part.
 func (r *run) cut(ctx context.Context, shards []id.Shard) (Part, error) {
 	again := false
 	for range cutsMax {
@@ -226,11 +230,11 @@ func (r *run) cut(ctx context.Context, shards []id.Shard) (Part, error) {
 		}
 		again = true
 	}
-	return Part{}, fmt.Errorf("slots of galleries moved between shards all the time: shards %v; try again", shards)
+	return Part{}, fmt.Errorf("slots of galleries kept moving between shards %v; try again", shards)
 }
 
-// takeAll takes the parts of shards, a few at once; with again, those that are there
-// are taken anew.
+// takeAll takes the parts of shards, partsAtOnce at a time. Unless again is set, it keeps
+// parts that an earlier run has left.
 func (r *run) takeAll(ctx context.Context, shards []id.Shard, again bool) error {
 	return inParallel(ctx, shards, func(ctx context.Context, s id.Shard) error {
 		part, ok := Part{}, false
@@ -261,7 +265,7 @@ func (r *run) progress() {
 	}
 }
 
-// there gives the part of an earlier, unfinished run, if it is whole.
+// there returns a shard's part from an earlier, unfinished run, and whether it can stay.
 func (r *run) there(ctx context.Context, s id.Shard) (Part, bool) {
 	in, _, err := r.folder.Open(ctx, r.Name+"/"+PartName(s))
 	if err != nil {
@@ -273,43 +277,33 @@ func (r *run) there(ctx context.Context, s id.Shard) (Part, bool) {
 	return part, err == nil && young && end.Choice == choice(r.Galleries)
 }
 
-// meta writes meta's part and gives the grants in it.
+// meta writes meta's part and returns the grants in it.
 func (r *run) meta(ctx context.Context) (part Part, grants []metafsm.GrantsOf, err error) {
 	state, err := r.source.Meta(ctx)
 	if err != nil {
 		return Part{}, nil, err
 	}
-	at := place{r.Name, metaName}
-	given := false
-	err = r.folder.Create(ctx, r.Name+"/"+metaName, func(w io.Writer) error {
-		out, err := newPartWriter(w, r.key, at)
-		if err != nil {
-			return err
-		}
-		given = true
+	err = writePart(ctx, r.folder, r.key, place{r.Name, metaName}, state, func(out *partWriter) error {
 		m := metaCopier{out: out, want: choose(r.Galleries), master: r.Master}
 		part, grants, err = m.copy(state, partEnd{Taken: time.Now().UnixMilli(), Choice: choice(r.Galleries)})
 		return err
 	})
-	if !given {
-		state.Release()
-	}
 	if err == nil {
 		r.progress()
 	}
 	return part, grants, err
 }
 
-// metaCopier writes meta's part. Of a choice of galleries it has these with their
-// tenants, and no access keys.
+// metaCopier writes meta's part. A backup of chosen galleries has these and their tenants,
+// and no access keys.
 type metaCopier struct {
 	out    *partWriter
 	want   chosen
 	master *seal.Master
 }
 
-// opens tells whether the key that seals the backup opens a record's secret: while the
-// cluster's key is being changed, the one before has still wrapped some.
+// opens reports whether the key that seals the backup opens a record's secret. During a
+// change of the cluster's key, the previous key has still wrapped some.
 func (m metaCopier) opens(c metafsm.Copied) bool {
 	var secret []byte
 	switch {
@@ -323,12 +317,12 @@ func (m metaCopier) opens(c metafsm.Copied) bool {
 	return len(secret) == 0 || m.master.Current(secret)
 }
 
-// copy writes the part of a state, which it releases.
+// copy writes meta's part and releases its state s.
 func (m metaCopier) copy(s State, end partEnd) (Part, []metafsm.GrantsOf, error) {
 	want := m.want
 	var part Part
 	var grants []metafsm.GrantsOf
-	tenants := map[id.Tenant]metafsm.Copied{} // that were not written yet
+	tenants := map[id.Tenant]metafsm.Copied{} // not written yet
 	found := 0
 	write := func(c metafsm.Copied) error {
 		if !m.opens(c) {
@@ -371,7 +365,7 @@ func (m metaCopier) copy(s State, end partEnd) (Part, []metafsm.GrantsOf, error)
 	return part, grants, err
 }
 
-// stale gives the shards whose parts have slots that meta has taken back since.
+// stale returns the shards whose parts have slots that meta has reclaimed since.
 func (r *run) stale(grants []metafsm.GrantsOf) []id.Shard {
 	type key struct {
 		shard   id.Shard
@@ -394,8 +388,8 @@ func (r *run) stale(grants []metafsm.GrantsOf) []id.Shard {
 	return slices.Sorted(maps.Keys(old))
 }
 
-// inParallel calls f for each shard, partsAtOnce at a time, and gives the first error
-// after all have ended.
+// inParallel calls f for each shard, partsAtOnce at a time, and returns the first error after
+// all calls have ended.
 func inParallel(ctx context.Context, shards []id.Shard, f func(context.Context, id.Shard) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -418,8 +412,8 @@ func inParallel(ctx context.Context, shards []id.Shard, f func(context.Context, 
 	return context.Cause(ctx)
 }
 
-// Verify reads all of a backup and compares it with its manifest. The error names the
-// first part that is damaged or missing.
+// Verify reads all of a backup and compares it with its manifest. The error names the first
+// damaged or missing part.
 func Verify(ctx context.Context, f *bucket.Folder, name string, master *seal.Master, progress func(done, total int)) (Manifest, error) {
 	m, err := readManifest(ctx, f, name, master)
 	if err != nil {
@@ -448,7 +442,7 @@ func verifyPart(ctx context.Context, f *bucket.Folder, key *seal.Key, name strin
 	return nil
 }
 
-// visitPart reads a part of the store.
+// visitPart reads a part in the store (readPart).
 func visitPart(ctx context.Context, f *bucket.Folder, key *seal.Key, at place, v visit) (Part, error) {
 	r, _, err := f.Open(ctx, at.backup+"/"+at.part)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,20 +9,19 @@ import (
 )
 
 const (
-	// schedulePause is how often a node looks whether a backup is due.
-	schedulePause = time.Minute
-	// listTimeout bounds the listing of backups.
+	// scheduleInterval is how often meta's leader checks whether a backup is due.
+	scheduleInterval = time.Minute
+	// listTimeout is how long the listing of backups may take.
 	listTimeout = 30 * time.Second
-	// scheduledPrefix begins the names of backups that are made by the clock: only
-	// these are ever removed by it.
+	// scheduledPrefix begins the names of scheduled backups. The schedule removes no others.
 	scheduledPrefix = "auto-"
 )
 
-// Run makes a backup whenever the newest one by the clock is older than Config.Every, on
-// meta's leader, and removes the oldest beyond Config.Keep, until ctx ends. What is due is
-// seen from the object store, so that it does not matter who led before.
+// Run works on meta's leader until ctx ends. It makes a backup whenever the newest scheduled
+// one is older than Config.Every, and removes the oldest beyond Config.Keep. It reads from
+// the object store what is due, so a new leader continues the schedule.
 func (s *Service) Run(ctx context.Context) {
-	s.Every(ctx, min(schedulePause, s.cfg.Every/4), s.step)
+	s.Every(ctx, min(scheduleInterval, s.cfg.Every/4), s.step)
 }
 
 // step starts the backup that is due.
@@ -36,32 +35,28 @@ func (s *Service) step(ctx context.Context) error {
 		return err
 	}
 	if due {
-		s.begin("backup", func(ctx context.Context, p func(int, int)) (*wire.BackupResult, *Restored, error) {
+		s.beginBackup("backup", func(ctx context.Context, p progress) (Manifest, error) {
 			m, err := s.Backup(ctx, wire.BackupOrder{To: s.cfg.To, Name: name}, p)
 			if err == nil {
 				err = s.prune(ctx)
 			}
-			return result(m), nil, err
+			return m, err
 		})
 	}
 	return nil
 }
 
-// due gives the name of the backup to be made now: the unfinished one, if there is any.
+// due reports whether a backup is due, and returns its name: that of an unfinished scheduled
+// backup, or a new one.
 func (s *Service) due(ctx context.Context) (name string, due bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	f, err := bucket.OpenFolder(ctx, s.cfg.To)
-	if err != nil {
-		return "", false, err
-	}
-	defer func() { _ = f.Close() }() // what was written is closed by then
-	list, err := List(ctx, f)
+	list, err := s.List(ctx, wire.BackupQuery{From: s.cfg.To})
 	if err != nil {
 		return "", false, err
 	}
 	name = scheduledPrefix + time.Now().UTC().Format(backupNameFormat)
-	for _, l := range list { // in order of names, which is that of times
+	for _, l := range list { // ordered by name, and so by time
 		began, err := time.Parse(scheduledPrefix+backupNameFormat, l.Name)
 		switch {
 		case err != nil:
@@ -75,12 +70,7 @@ func (s *Service) due(ctx context.Context) (name string, due bool, err error) {
 }
 
 func (s *Service) prune(ctx context.Context) error {
-	f, err := bucket.OpenFolder(ctx, s.cfg.To)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }() // what was written is closed by then
-	gone, err := Prune(ctx, f, scheduledPrefix, s.cfg.Keep)
+	gone, err := inFolder(ctx, s.cfg.To, func(f *bucket.Folder) ([]string, error) { return Prune(ctx, f, scheduledPrefix, s.cfg.Keep) })
 	if len(gone) > 0 {
 		s.cfg.Log.Info("old backups removed", "backups", gone)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestBackupIsDueByTheStoresContents(t *testing.T) {
+func TestStoreDecidesIfBackupIsDue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -19,10 +19,10 @@ import (
 	"facet/shard/seal"
 )
 
-// backupNameFormat is the name of a backup that was given none: its time.
+// backupNameFormat is the time format of the name of a backup that was given no name.
 const backupNameFormat = "20060102T150405Z"
 
-// Replicas are the groups that live on this node.
+// Replicas gives access to the groups on this node.
 type Replicas interface {
 	Meta() *metafsm.Machine
 	MetaGroup() *raftfsm.Group
@@ -31,7 +31,7 @@ type Replicas interface {
 	Members(number id.Shard) []id.Member
 }
 
-// Records brings the replica of meta up to date (router.Router).
+// Records brings this node's replica of meta up to date (router.Router).
 type Records interface {
 	SyncMeta(ctx context.Context) error
 }
@@ -41,17 +41,17 @@ type Peers interface {
 	Call(ctx context.Context, to id.Member, method string, body []byte) ([]byte, error)
 }
 
-// Config is what the backups of a node need.
+// Config configures the backups of a node.
 type Config struct {
 	Self    id.Member
 	Version string // of the software
 	Master  *seal.Master
-	// To is the URL of a folder to which meta's leader makes a backup each Every, of which
-	// the newest Keep stay.
+	// To is the URL of the folder for scheduled backups. Meta's leader makes one every Every
+	// and keeps the newest Keep.
 	To    string
 	Every time.Duration
 	Keep  int
-	// Serving returns what keeps this node from serving, or nil.
+	// Serving returns why this node does not serve, or nil.
 	Serving  func() error
 	Replicas Replicas
 	Records  Records
@@ -59,8 +59,8 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Service makes, verifies and restores backups, one thing at a time, and makes those that
-// are due by the clock. Its methods are safe for concurrent use.
+// Service makes, verifies and restores backups, one job at a time, and makes the scheduled
+// ones. It is safe for concurrent use.
 type Service struct {
 	*loop.Loop
 	cfg    Config
@@ -69,30 +69,30 @@ type Service struct {
 	work   sync.WaitGroup
 
 	mu sync.Mutex // guards now and before
-	// before is the thing before now: who waits for it may ask when a scheduled one has
-	// begun.
+	// now is the last job, before the one before it. A caller that waits for before may ask
+	// after a scheduled backup has started.
 	now, before wire.BackupProgress
 }
 
-// Open returns the backups of a node. Close ends what they do.
+// Open returns the service of a node. The caller closes it.
 func Open(c Config) *Service {
 	s := &Service{Loop: loop.New("backup"), cfg: c}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
 
-// Close ends what is being done, and waits for its end.
+// Close cancels the present job and waits for its end.
 func (s *Service) Close() error {
 	s.mu.Lock()
-	s.cancel() // nothing begins from now on
+	s.cancel() // begin starts nothing from now on
 	s.mu.Unlock()
 	s.work.Wait()
 	return nil
 }
 
-// Methods are the requests of other nodes that the backups answer.
-func (s *Service) Methods() map[string]func(context.Context, []byte) ([]byte, error) {
-	list := map[string]func(context.Context, []byte) ([]byte, error){}
+// Methods returns the handlers of the requests that the service answers to other nodes.
+func (s *Service) Methods() map[string]peer.Handler {
+	list := map[string]peer.Handler{}
 	for _, method := range []string{methodPart, methodPropose, methodSums} {
 		list[method] = func(ctx context.Context, body []byte) ([]byte, error) {
 			answer, err := s.serveCopies(ctx, method, body)
@@ -105,67 +105,81 @@ func (s *Service) Methods() map[string]func(context.Context, []byte) ([]byte, er
 	return list
 }
 
-// StartBackup starts a backup, and reports whether it did: nothing else is being done.
+// StartBackup starts to make a backup. It returns false if another job runs.
 func (s *Service) StartBackup(q wire.BackupOrder) bool {
-	return s.begin("backup", func(ctx context.Context, p func(int, int)) (*wire.BackupResult, *Restored, error) {
-		m, err := s.Backup(ctx, q, p)
-		return result(m), nil, err
-	})
+	return s.beginBackup("backup", func(ctx context.Context, p progress) (Manifest, error) { return s.Backup(ctx, q, p) })
 }
 
-// StartVerify starts to read all of a backup, as StartBackup.
+// StartVerify starts to verify a backup. It returns false if another job runs.
 func (s *Service) StartVerify(q wire.BackupQuery) bool {
-	return s.begin("verify", func(ctx context.Context, p func(int, int)) (*wire.BackupResult, *Restored, error) {
-		m, err := s.Verify(ctx, q, p)
-		return result(m), nil, err
-	})
+	return s.beginBackup("verify", func(ctx context.Context, p progress) (Manifest, error) { return s.Verify(ctx, q, p) })
 }
 
-// StartRestore starts to restore a backup into this cluster, as StartBackup.
+// StartRestore starts to restore a backup into this cluster. It returns false if another job
+// runs.
 func (s *Service) StartRestore(q wire.RestoreOrder) bool {
-	return s.begin("restore", func(ctx context.Context, p func(int, int)) (*wire.BackupResult, *Restored, error) {
+	return s.begin("restore", func(ctx context.Context, p progress) (*wire.BackupResult, *Restored, error) {
 		done, err := s.Restore(ctx, q, p)
 		return nil, &done, err
 	})
 }
 
-func result(m Manifest) *wire.BackupResult {
-	return &wire.BackupResult{Head: m.Head, Digest: m.Digest, Events: m.Active()}
+// beginBackup is begin for a job whose result is a backup.
+func (s *Service) beginBackup(what string, f func(context.Context, progress) (Manifest, error)) bool {
+	return s.begin(what, func(ctx context.Context, p progress) (*wire.BackupResult, *Restored, error) {
+		m, err := f(ctx, p)
+		return &wire.BackupResult{Head: m.Head, Digest: m.Digest, Events: m.Active()}, nil, err
+	})
 }
 
-// Target returns this cluster as a restoration sees it.
+// Target returns this cluster as the target of a restoration.
 func (s *Service) Target() Target { return copies{s} }
 
 // List returns the backups in a folder.
 func (s *Service) List(ctx context.Context, q wire.BackupQuery) ([]Listed, error) {
-	return inFolder(ctx, q, func(f *bucket.Folder) ([]Listed, error) { return List(ctx, f) })
+	return inFolder(ctx, q.From, func(f *bucket.Folder) ([]Listed, error) { return List(ctx, f) })
 }
 
-// Erasures returns the subjects that a backup knows to be erased.
+// Erasures returns the subjects that a backup knows as erased (Deleted).
 func (s *Service) Erasures(ctx context.Context, q wire.BackupQuery) ([]Erasure, error) {
-	return inFolder(ctx, q, func(f *bucket.Folder) ([]Erasure, error) {
-		master, err := s.masterOf(q.Key)
+	return inBackup(ctx, s, q, func(f *bucket.Folder, name string, master *seal.Master) ([]Erasure, error) {
+		return Deleted(ctx, f, name, master)
+	})
+}
+
+// inFolder calls do with the folder at url.
+func inFolder[T any](ctx context.Context, url string, do func(*bucket.Folder) (T, error)) (out T, err error) {
+	f, err := bucket.OpenFolder(ctx, url)
+	if err != nil {
+		return out, err
+	}
+	defer func() { _ = f.Close() }() // do has closed what it wrote
+	return do(f)
+}
+
+// inBackup calls do with the folder, name and cluster key of the backup that q names. An
+// empty name is the newest backup, an empty key this cluster's.
+func inBackup[T any](ctx context.Context, s *Service, q wire.BackupQuery, do func(*bucket.Folder, string, *seal.Master) (T, error)) (T, error) {
+	return inFolder(ctx, q.From, func(f *bucket.Folder) (out T, err error) {
+		master := s.cfg.Master
+		if len(q.Key) > 0 {
+			master, err = seal.NewMaster(q.Key)
+		}
 		if err == nil && q.Name == "" {
 			q.Name, err = Newest(ctx, f)
 		}
 		if err != nil {
-			return nil, err
+			return out, err
 		}
-		return Deleted(ctx, f, q.Name, master)
+		return do(f, q.Name, master)
 	})
 }
 
-func inFolder[T any](ctx context.Context, q wire.BackupQuery, do func(*bucket.Folder) (T, error)) (out T, err error) {
-	f, err := bucket.OpenFolder(ctx, q.From)
-	if err != nil {
-		return out, err
-	}
-	defer func() { _ = f.Close() }() // nothing was written
-	return do(f)
-}
+// progress receives how many of a job's parts are done.
+type progress = func(done, total int)
 
-// begin starts a thing on a goroutine of the service, unless one runs.
-func (s *Service) begin(what string, f func(ctx context.Context, p func(done, total int)) (*wire.BackupResult, *Restored, error)) bool {
+// begin starts a job on a goroutine of the service. It returns false if another one runs.
+func (s *Service) begin(what string, f func(context.Context, progress) (*wire.BackupResult, *Restored, error)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.now.Running || s.ctx.Err() != nil {
@@ -173,56 +187,45 @@ func (s *Service) begin(what string, f func(ctx context.Context, p func(done, to
 	}
 	s.before, s.now = s.now, wire.BackupProgress{ID: rand.Text(), What: what, Running: true, Began: time.Now().UTC()}
 	s.work.Go(func() { // ends with s.ctx
-		result, restored, err := f(s.ctx, s.progress)
+		result, restored, err := f(s.ctx, func(done, total int) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.now.Done, s.now.Total = done, total
+		})
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.now.Running, s.now.Ended = false, time.Now().UTC()
 		s.now.Backup, s.now.Restored = result, restored
 		if err != nil {
 			s.now.Error, s.now.Backup, s.now.Restored = err.Error(), nil, nil
-			s.cfg.Log.Error("it did not succeed", "job", what, "err", err)
+			s.cfg.Log.Error("a backup job failed", "job", what, "err", err)
 			return
 		}
-		s.cfg.Log.Info("it is done", "job", what, "ms", time.Since(s.now.Began).Milliseconds())
+		s.cfg.Log.Info("a backup job is done", "job", what, "ms", time.Since(s.now.Began).Milliseconds())
 	})
 	return true
 }
 
-func (s *Service) progress(done, total int) {
+// Progress returns the progress of the last job, or of the one before it if that has the id
+// job.
+func (s *Service) Progress(job string) wire.BackupProgress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now.Done, s.now.Total = done, total
-}
-
-// Progress returns how far the last thing is, or the one before it if that is thing.
-func (s *Service) Progress(thing string) wire.BackupProgress {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if thing != "" && thing == s.before.ID {
+	if job != "" && job == s.before.ID {
 		return s.before
 	}
 	return s.now
 }
 
-// Verify reads all of a backup.
-func (s *Service) Verify(ctx context.Context, q wire.BackupQuery, progress func(done, total int)) (m Manifest, err error) {
-	master, err := s.masterOf(q.Key)
-	if err != nil {
-		return m, err
-	}
-	if q.Name, err = s.named(ctx, q.From, q.Name); err != nil {
-		return m, err
-	}
-	f, err := bucket.OpenFolder(ctx, q.From)
-	if err != nil {
-		return m, err
-	}
-	defer func() { _ = f.Close() }() // what was written is closed by then
-	return Verify(ctx, f, q.Name, master, progress)
+// Verify reads and checks all of a backup.
+func (s *Service) Verify(ctx context.Context, q wire.BackupQuery, p progress) (Manifest, error) {
+	return inBackup(ctx, s, q, func(f *bucket.Folder, name string, master *seal.Master) (Manifest, error) {
+		return Verify(ctx, f, name, master, p)
+	})
 }
 
-// Backup makes a backup; Galleries of q are names (TENANT/GALLERY) or ids.
-func (s *Service) Backup(ctx context.Context, q wire.BackupOrder, progress func(done, total int)) (Manifest, error) {
+// Backup makes a backup. q.Galleries has names (TENANT/GALLERY) or ids.
+func (s *Service) Backup(ctx context.Context, q wire.BackupOrder, p progress) (Manifest, error) {
 	if r, ok := s.cfg.Replicas.Meta().Restoration(); ok && !r.Done {
 		return Manifest{}, router.Errorf(router.InvalidRequest, "", "a backup is being restored into this cluster: end that first")
 	}
@@ -237,11 +240,11 @@ func (s *Service) Backup(ctx context.Context, q wire.BackupOrder, progress func(
 		q.Name = time.Now().UTC().Format(backupNameFormat)
 	}
 	return Run(ctx, Options{
-		URL: q.To, Name: q.Name, Galleries: galleries, Version: s.cfg.Version, Master: s.cfg.Master, Progress: progress,
+		URL: q.To, Name: q.Name, Galleries: galleries, Version: s.cfg.Version, Master: s.cfg.Master, Progress: p,
 	}, copies{s})
 }
 
-// galleries finds galleries by their ids, or names with their tenants' before.
+// galleries returns the ids of galleries that are given by id or by TENANT/GALLERY.
 func (s *Service) galleries(wanted []string) ([]id.Gallery, error) {
 	var list []id.Gallery
 	for _, w := range wanted {
@@ -261,36 +264,10 @@ func (s *Service) galleries(wanted []string) ([]id.Gallery, error) {
 }
 
 // Restore restores a backup into this cluster.
-func (s *Service) Restore(ctx context.Context, q wire.RestoreOrder, progress func(done, total int)) (Restored, error) {
-	from, err := s.masterOf(q.Key)
-	if err != nil {
-		return Restored{}, err
-	}
-	if q.Name, err = s.named(ctx, q.From, q.Name); err != nil {
-		return Restored{}, err
-	}
-	return Restore(ctx, RestoreOptions{
-		URL: q.From, Name: q.Name, Gallery: q.Gallery, From: from, To: s.cfg.Master, Erased: q.Erasures, WithErased: q.WithErased, Progress: progress,
-	}, copies{s})
-}
-
-// masterOf gives the cluster's key that a backup was made with; none is this one's.
-func (s *Service) masterOf(key []byte) (*seal.Master, error) {
-	if len(key) == 0 {
-		return s.cfg.Master, nil
-	}
-	return seal.NewMaster(key)
-}
-
-// named gives the name of the newest backup where none is given.
-func (s *Service) named(ctx context.Context, url, name string) (string, error) {
-	if name != "" {
-		return name, nil
-	}
-	f, err := bucket.OpenFolder(ctx, url)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = f.Close() }() // what was written is closed by then
-	return Newest(ctx, f)
+func (s *Service) Restore(ctx context.Context, q wire.RestoreOrder, p progress) (Restored, error) {
+	return inBackup(ctx, s, q.BackupQuery, func(_ *bucket.Folder, name string, from *seal.Master) (Restored, error) {
+		return Restore(ctx, RestoreOptions{
+			URL: q.From, Name: name, Gallery: q.Gallery, From: from, To: s.cfg.Master, Erased: q.Erasures, WithErased: q.WithErased, Progress: p,
+		}, copies{s})
+	})
 }

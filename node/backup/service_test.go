@@ -8,12 +8,12 @@ import (
 	"facet/node/wire"
 )
 
-func TestBackupWaiterLearnsOutcomeAfterNextBackup(t *testing.T) {
+func TestBackupWaiterLearnsOutcome(t *testing.T) {
 	t.Parallel()
 	s := Open(Config{Log: slog.New(slog.DiscardHandler)})
 	defer s.Close()
 	do := func(events uint64) (id string) {
-		if !s.begin("backup", func(context.Context, func(done, total int)) (*wire.BackupResult, *Restored, error) {
+		if !s.begin("backup", func(context.Context, progress) (*wire.BackupResult, *Restored, error) {
 			return &wire.BackupResult{Events: events}, nil, nil
 		}) {
 			t.Fatal("a backup was not begun")

@@ -11,17 +11,17 @@ import (
 	"facet/shard/seal"
 )
 
-// newerBackup is one that tells who was erased since.
+// newerBackup is a later backup of the same cluster. It shows which subjects were erased
+// since.
 type newerBackup struct {
 	Manifest
 	key *seal.Key
 }
 
-// newer gives the finished backups of the same cluster that are newer than the one that
-// is restored and have all that is wanted, the newest first; none with WithErased. Those
-// that neither of the two keys opens are named in sealed. A subject that has an
-// event in the older one and none in a newer one was erased in between, even if its
-// deleted entries were recycled since.
+// newer returns the later finished backups of the same cluster that have all wanted
+// galleries, the newest first. With WithErased it returns none. sealed names those that
+// neither of the two keys opens. A subject with an event in the older backup and none in a
+// newer one was erased in between, even if its deleted entries were recycled since.
 func (r *restoration) newer(ctx context.Context) (found []*newerBackup, sealed []string, err error) {
 	if r.WithErased {
 		return nil, nil, nil
@@ -35,12 +35,13 @@ func (r *restoration) newer(ctx context.Context) (found []*newerBackup, sealed [
 		if !l.Finished || !l.Created.After(r.manifest.Created) {
 			continue
 		}
-		i := slices.IndexFunc([]*seal.Master{r.From, r.To}, func(k *seal.Master) bool { return KeyCheck(k) == l.Key })
+		keys := []*seal.Master{r.From, r.To}
+		i := slices.IndexFunc(keys, func(k *seal.Master) bool { return KeyCheck(k) == l.Key })
 		if i < 0 {
 			sealed = append(sealed, l.Name)
 			continue
 		}
-		master := []*seal.Master{r.From, r.To}[i]
+		master := keys[i]
 		m, err := readManifest(ctx, r.folder, l.Name, master)
 		if err != nil {
 			return nil, nil, err
@@ -52,7 +53,7 @@ func (r *restoration) newer(ctx context.Context) (found []*newerBackup, sealed [
 	return found, sealed, nil
 }
 
-// covers tells whether a backup was asked for these galleries.
+// covers reports whether a backup has all of these galleries.
 func (m Manifest) covers(want chosen) bool {
 	if len(m.Galleries) == 0 {
 		return true
@@ -65,8 +66,8 @@ func (m Manifest) covers(want chosen) bool {
 	return true
 }
 
-// readSince reads which subjects the newer backup has in the loader's shard. Galleries
-// that it does not have were deleted since: they come back as they were.
+// readSince reads which subjects the newer backup has in the loader's shard. A gallery that
+// is missing there was deleted since, and comes back as it was.
 func (l *loader) readSince() error {
 	if l.since == nil {
 		return nil
@@ -86,13 +87,13 @@ func (l *loader) readSince() error {
 	return err
 }
 
-// isErased tells whether a subject must not come back.
+// isErased reports whether a subject must not come back.
 func (l *loader) isErased(e Erasure) bool {
 	return l.erased[e] || l.known[e.Gallery] && !l.alive[e]
 }
 
-// Deleted gives the subjects that a backup knows to be erased: those with deleted
-// entries and no active event.
+// Deleted returns the subjects that a backup knows as erased: those with deleted entries and
+// no active event.
 func Deleted(ctx context.Context, f *bucket.Folder, name string, master *seal.Master) ([]Erasure, error) {
 	m, err := readManifest(ctx, f, name, master)
 	if err != nil {

@@ -11,8 +11,8 @@ type (
 	Head = wire.Head
 	// Listed is a backup in a folder.
 	Listed = wire.Listed
-	// Erasure is a subject that is not to come back.
+	// Erasure names a subject that a restoration leaves out.
 	Erasure = wire.Erasure
-	// Restored says what was restored.
+	// Restored reports what a restoration did.
 	Restored = wire.Restored
 )

@@ -87,7 +87,7 @@ func TestFileIsReadUpToItsBound(t *testing.T) {
 }
 
 // The error does not repeat the secret in the address.
-func TestBadAddressIsRefusedWithoutSecret(t *testing.T) {
+func TestBadAddressHidesItsSecret(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"", "photos", "file://host/x", "file:x", "ftp://secret@host/x", "s3://%zz?secret", "file://"} {
 		if _, err := Open(address); err == nil || strings.Contains(err.Error(), "secret") {

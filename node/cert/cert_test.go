@@ -217,7 +217,7 @@ func TestAdminPortDistinguishesRoles(t *testing.T) {
 	}
 }
 
-func TestPublicCertificateFitsItsHostsOnly(t *testing.T) {
+func TestPublicCertificateFitsHosts(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	s, _ := source(t, ca, func() (Pair, error) { return ca.IssueServer([]string{"facet.example", "10.1.2.3", "::1"}) })
@@ -231,7 +231,7 @@ func TestPublicCertificateFitsItsHostsOnly(t *testing.T) {
 	}
 }
 
-func TestCertificateIsNotItsOwnIssuer(t *testing.T) {
+func TestCertificateIsNotSelfIssued(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"facet", "one"} {
 		ca := newCA(t, name)
@@ -251,7 +251,7 @@ func TestCertificateIsNotItsOwnIssuer(t *testing.T) {
 	}
 }
 
-func TestCertificateIsRenewedInItsLastThird(t *testing.T) {
+func TestOldCertificateIsRenewed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca := newCA(t, "one")
@@ -297,7 +297,7 @@ func TestExpiredNodeIsRefused(t *testing.T) {
 	})
 }
 
-func TestChangedFilesAreTakenWhenWhole(t *testing.T) {
+func TestWholeFilesAreTaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca := newCA(t, "one")
@@ -328,7 +328,7 @@ func TestChangedFilesAreTakenWhenWhole(t *testing.T) {
 }
 
 // The authority reads back as it was saved.
-func TestAuthorityIsSavedForItsOwnerOnly(t *testing.T) {
+func TestAuthorityFileIsPrivate(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	dir := t.TempDir()

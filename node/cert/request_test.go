@@ -16,7 +16,7 @@ import (
 )
 
 // The certificate is issued for a key that never leaves its machine.
-func TestRequestKeepsTheKeyLocal(t *testing.T) {
+func TestRequestKeepsKeyLocal(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	request, key, err := Request()
@@ -48,7 +48,7 @@ func TestRequestKeepsTheKeyLocal(t *testing.T) {
 	}
 }
 
-func TestRequestOfAnotherKeyIsRefused(t *testing.T) {
+func TestForeignRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	request, _, err := Request()
@@ -95,7 +95,7 @@ func FuzzParseRequestTakesSignedKeysOnly(f *testing.F) {
 
 // An authority is replaced in three steps. At no step does a node with certificates
 // of the step before refuse a node of the step after.
-func TestAuthorityIsReplacedWithoutAPause(t *testing.T) {
+func TestAuthoritiesRotateWithoutPause(t *testing.T) {
 	t.Parallel()
 	old := newCA(t, "one")
 	files := func(dir string) Files {

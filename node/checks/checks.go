@@ -2,7 +2,6 @@ package checks
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,42 +12,44 @@ import (
 
 	"facet/internal/id"
 	"facet/node/loop"
+	"facet/node/peer"
 	"facet/node/replicas"
 	"facet/raftfsm"
 )
 
 const (
-	// checkEntries is after how many entries they are compared before that.
+	// checkEntries is how many new entries make a comparison due before Config.Every.
 	checkEntries = 1000
-	// checkShare bounds the time that a replica spends on it: after a comparison that
-	// took t there is none for checkShare times t.
+	// checkShare limits the time that a replica spends on comparisons. After one that took
+	// t there is none for checkShare times t.
 	checkShare = 20
 	// checkTick is the longest wait between two checks for a due comparison.
 	checkTick = time.Second
-	// checkWait is how long other replicas may take, at least; a slow one gets
-	// checkSlow times as long as the leader took.
+	// A replica may take checkWait, plus checkSlow times as long as the leader took the last
+	// time, until its sum is there. The leader asks for it every checkPoll.
 	checkWait = 20 * time.Second
 	checkSlow = 4
 	checkPoll = 100 * time.Millisecond
-	// checkAsk bounds one question to another node.
+	// checkAsk is how long one question to another node may take.
 	checkAsk = time.Second
 
-	// methodSum asks for a replica's sum, methodDiverged tells of one that differs.
+	// methodSum asks for a replica's sum. methodDiverged informs a node that its replica's
+	// sum differs from the majority's.
 	methodSum      = "node.sum"
 	methodDiverged = "node.diverged"
 )
 
-// checked is what is known of the comparisons of a group that this node leads.
+// checked describes the last comparison of a group that this node leads.
 type checked struct {
-	at    time.Time // of the last
+	at    time.Time
 	index uint64
 	took  time.Duration
-	alarm string // a difference that could not be put right
-	// differ are the members that were found to differ and not to agree since.
+	alarm string // a difference that could not be repaired
+	// differ lists the members that differed and have not agreed since.
 	differ []id.Member
 }
 
-// Replicas are the replicas of this node.
+// Replicas gives access to the replicas of this node.
 type Replicas interface {
 	All() []id.Shard
 	Group(number id.Shard) (*raftfsm.Group, bool)
@@ -62,45 +63,46 @@ type Peers interface {
 	Ask(ctx context.Context, to id.Member, method string, q, a any) error
 }
 
-// Config is what comparisons need.
+// Config configures the comparisons of a node.
 type Config struct {
 	// Every is how often the replicas of a group at rest are compared.
 	Every time.Duration
 	Self  id.Member
-	// Software names what hashes here: another release may write the same state otherwise.
+	// Software names this node's release. Another release may encode the same state
+	// differently.
 	Software string
 	Replicas Replicas
 	Peers    Peers
 	Log      *slog.Logger
 }
 
-// Checks compares the replicas of the groups that this node leads. Its methods are safe
-// for concurrent use.
+// Checks compares the replicas of the groups that this node leads. It is safe for
+// concurrent use.
 type Checks struct {
 	*loop.Loop
 	cfg Config
 
 	mu       sync.Mutex // guards of, diverged and compared
 	of       map[id.Shard]checked
-	diverged int // replicas that this node found to differ
-	compared int // comparisons in which all members took part
+	diverged int // see Counts
+	compared int
 }
 
-// New returns the comparisons of a node. Run makes them.
+// New returns a Checks; Run makes the comparisons.
 func New(c Config) *Checks {
 	return &Checks{Loop: loop.New("checks"), cfg: c, of: map[id.Shard]checked{}}
 }
 
-// Methods are the requests of other nodes that the checks answer.
-func (c *Checks) Methods() map[string]func(context.Context, []byte) ([]byte, error) {
-	return map[string]func(context.Context, []byte) ([]byte, error){
-		methodSum:      c.serveSum,
-		methodDiverged: c.serveDiverged,
+// Methods returns the handlers of the requests that the checks answer to other nodes.
+func (c *Checks) Methods() map[string]peer.Handler {
+	return map[string]peer.Handler{
+		methodSum:      peer.Answers(c.ownSum),
+		methodDiverged: peer.Obeys(c.giveWay),
 	}
 }
 
-// Counts returns how many comparisons all members took part in, and how many replicas
-// were found to differ.
+// Counts returns the number of comparisons with all members, and the number of replicas
+// that differed.
 func (c *Checks) Counts() (compared, diverged int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,19 +116,16 @@ func (c *Checks) get(number id.Shard) (checked, bool) {
 	return k, ok
 }
 
-func (c *Checks) put(number id.Shard, k checked) {
+// change runs f under mu.
+func (c *Checks) change(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.of[number] = k
+	f()
 }
 
-func (c *Checks) drop(number id.Shard) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.of, number)
-}
+func (c *Checks) put(number id.Shard, k checked) { c.change(func() { c.of[number] = k }) }
 
-// Alarms says in words which differences could not be put right.
+// Alarms describes, for operators, the differences that could not be repaired.
 func (c *Checks) Alarms() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,7 +138,7 @@ func (c *Checks) Alarms() []string {
 	return list
 }
 
-// Run makes the comparisons that are due, at most one second after, until ctx ends.
+// Run makes each comparison at most one second after it is due, until ctx ends.
 func (c *Checks) Run(ctx context.Context) {
 	c.Every(ctx, min(checkTick, c.cfg.Every), c.step)
 }
@@ -149,7 +148,7 @@ func (c *Checks) step(ctx context.Context) (err error) {
 	for _, number := range c.cfg.Replicas.All() {
 		group, ok := c.cfg.Replicas.Group(number)
 		if c.cfg.Replicas.Out(number) || !ok || !group.IsLeader() {
-			c.drop(number) // the next leader has the alarm
+			c.change(func() { delete(c.of, number) }) // the next leader has the alarm
 			continue
 		}
 		if !c.due(number, group.Applied()) {
@@ -163,8 +162,8 @@ func (c *Checks) step(ctx context.Context) (err error) {
 	return err
 }
 
-// due reports whether a group's replicas are to be compared now. A new leader waits
-// as long as one that has just compared.
+// due reports whether a comparison of the group is due. A new leader waits as if it had just
+// made one.
 func (c *Checks) due(number id.Shard, applied uint64) bool {
 	k, known := c.get(number)
 	if !known {
@@ -195,21 +194,21 @@ func (c *Checks) check(ctx context.Context, number id.Shard, group *raftfsm.Grou
 		last.took = own.Took
 	}
 	if len(sums) == len(servers) {
-		c.counted()
+		c.change(func() { c.compared++ })
 	}
 	v := compare(servers, sums)
 	last.alarm = v.alarm(number)
 	for _, m := range v.diverged {
-		if !slices.Contains(last.differ, m) { // else it was counted when it was found
-			c.found()
+		if !slices.Contains(last.differ, m) { // each divergence counts once
+			c.change(func() { c.diverged++ })
 		}
 		c.cfg.Log.Error("a replica's state differs from the majority's", "group", number, "node", m)
 		if err := c.cfg.Replicas.Enough(ctx, number, group.Status().Commit, replicas.VotersBut(servers, m)); err != nil {
-			last.alarm = fmt.Sprintf("%s: the state on %s differs from the majority's, and it can't be spared: %v", replicas.Name(number), m, err)
+			last.alarm = fmt.Sprintf("%s: the state on %s differs from the majority's, and its vote is needed: %v", replicas.Name(number), m, err)
 			continue
 		}
 		if err := c.tellDiverged(ctx, m, divergence{number, name, v.right}); err != nil {
-			last.alarm = fmt.Sprintf("%s: the state on %s differs from the majority's, and it does not give way: %v", replicas.Name(number), m, err)
+			last.alarm = fmt.Sprintf("%s: the state on %s differs from the majority's, and the node keeps it: %v", replicas.Name(number), m, err)
 		}
 	}
 	last.differ = stillDiffer(last.differ, v, sums)
@@ -217,8 +216,8 @@ func (c *Checks) check(ctx context.Context, number id.Shard, group *raftfsm.Grou
 	return nil
 }
 
-// stillDiffer returns the members that are known to differ: those of a comparison, and those
-// of the one before that have said nothing since.
+// stillDiffer returns the members that differ by the comparison v, and those of the
+// comparison before it that did not answer this time.
 func stillDiffer(before []id.Member, v verdict, sums map[id.Member]sumAnswer) []id.Member {
 	silent := slices.DeleteFunc(slices.Clone(before), func(m id.Member) bool {
 		_, told := sums[m]
@@ -227,53 +226,34 @@ func stillDiffer(before []id.Member, v verdict, sums map[id.Member]sumAnswer) []
 	return append(silent, v.diverged...)
 }
 
-func (c *Checks) counted() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.compared++
-}
-
-func (c *Checks) found() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.diverged++
-}
-
-// sumQuery asks for a replica's sum at a checkpoint.
+// sumQuery is the request of methodSum: a replica's sum at a checkpoint.
 type sumQuery struct {
 	Group id.Shard        `json:"group"`
 	Check raftfsm.CheckID `json:"check"`
 }
 
-// sumAnswer is the answer.
+// sumAnswer is the answer to a sumQuery.
 type sumAnswer struct {
-	// Open says that the replica runs, Known that it has the sum.
-	Open   bool          `json:"open"`
-	Known  bool          `json:"known"`
-	Digest [32]byte      `json:"digest"`
-	Took   time.Duration `json:"took"`
-	// Software is what made it: another release may write the same state otherwise.
-	Software string `json:"software"`
+	// Open reports whether the replica runs, Known whether it has the sum.
+	Open     bool          `json:"open"`
+	Known    bool          `json:"known"`
+	Digest   [32]byte      `json:"digest"`
+	Took     time.Duration `json:"took"`
+	Software string        `json:"software"` // Config.Software
 }
 
-func (c *Checks) ownSum(q sumQuery) sumAnswer {
+// ownSum returns the sum of this node's replica.
+func (c *Checks) ownSum(_ context.Context, q sumQuery) (sumAnswer, error) {
 	group, open := c.cfg.Replicas.Group(q.Group)
 	if c.cfg.Replicas.Out(q.Group) || !open {
-		return sumAnswer{}
+		return sumAnswer{}, nil
 	}
 	s, known := group.Sum(q.Check)
-	return sumAnswer{Open: true, Known: known, Digest: s.Digest, Took: s.Took, Software: c.cfg.Software}
+	return sumAnswer{Open: true, Known: known, Digest: s.Digest, Took: s.Took, Software: c.cfg.Software}, nil
 }
 
-func (c *Checks) serveSum(_ context.Context, body []byte) ([]byte, error) {
-	var q sumQuery
-	if err := json.Unmarshal(body, &q); err != nil {
-		return nil, fmt.Errorf("read a question about a sum: %w", err)
-	}
-	return json.Marshal(c.ownSum(q))
-}
-
-// sums asks all members, until each has answered, or does not, or ctx ends.
+// sums collects the sums of all members. It asks again until each has answered or failed,
+// or ctx ends.
 func (c *Checks) sums(ctx context.Context, q sumQuery, servers []raftfsm.Server) map[id.Member]sumAnswer {
 	got := map[id.Member]sumAnswer{}
 	wait := map[id.Member]bool{}
@@ -301,7 +281,7 @@ func (c *Checks) sums(ctx context.Context, q sumQuery, servers []raftfsm.Server)
 
 func (c *Checks) askSum(ctx context.Context, m id.Member, q sumQuery) (sumAnswer, error) {
 	if m == c.cfg.Self {
-		return c.ownSum(q), nil
+		return c.ownSum(ctx, q)
 	}
 	var a sumAnswer
 	ctx, cancel := context.WithTimeout(ctx, checkAsk)
@@ -309,7 +289,7 @@ func (c *Checks) askSum(ctx context.Context, m id.Member, q sumQuery) (sumAnswer
 	return a, c.cfg.Peers.Ask(ctx, m, methodSum, q, &a)
 }
 
-// divergence informs a node that its replica's sum is not the majority's.
+// divergence is the request of methodDiverged. Right is the majority's sum.
 type divergence struct {
 	Group id.Shard        `json:"group"`
 	Check raftfsm.CheckID `json:"check"`
@@ -318,23 +298,15 @@ type divergence struct {
 
 func (c *Checks) tellDiverged(ctx context.Context, m id.Member, d divergence) error {
 	if m == c.cfg.Self {
-		return c.giveWay(d)
+		return c.giveWay(ctx, d)
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkAsk)
 	defer cancel()
 	return c.cfg.Peers.Ask(ctx, m, methodDiverged, d, nil)
 }
 
-func (c *Checks) serveDiverged(_ context.Context, body []byte) ([]byte, error) {
-	var d divergence
-	if err := json.Unmarshal(body, &d); err != nil {
-		return nil, fmt.Errorf("read of a divergence: %w", err)
-	}
-	return nil, c.giveWay(d)
-}
-
-// giveWay takes this node's replica out of service, if it has such a sum.
-func (c *Checks) giveWay(d divergence) error {
+// giveWay takes this node's replica out of service if its sum differs from d.Right.
+func (c *Checks) giveWay(_ context.Context, d divergence) error {
 	group, open := c.cfg.Replicas.Group(d.Group)
 	if !open {
 		return fmt.Errorf("group %d is not open", d.Group)

@@ -9,11 +9,11 @@ import (
 	"facet/raftfsm"
 )
 
-// verdict is what a comparison has shown.
+// verdict is the result of a comparison.
 type verdict struct {
-	right    [32]byte
-	diverged []id.Member // not as the majority of all voters, ascending
-	torn     bool        // there are differences and no majority
+	right    [32]byte    // the sum of a majority of all voters
+	diverged []id.Member // members with another sum, ascending
+	torn     bool        // sums differ and none has a majority
 }
 
 func (v verdict) alarm(number id.Shard) string {
@@ -23,8 +23,8 @@ func (v verdict) alarm(number id.Shard) string {
 	return fmt.Sprintf("%s: its replicas differ, and no majority says which is right", replicas.Name(number))
 }
 
-// compare finds the members whose sum is not that of a majority of all voters, those
-// that gave none included. Sums of different software are not compared.
+// compare looks for a sum that a majority of all voters has; a voter without a sum counts as
+// a voter, too. It compares sums of the same software only.
 func compare(servers []raftfsm.Server, sums map[id.Member]sumAnswer) verdict {
 	type state struct {
 		digest   [32]byte

@@ -8,7 +8,7 @@ import (
 	"facet/raftfsm"
 )
 
-func TestMajorityOfVotersDecidesState(t *testing.T) {
+func TestMajorityDecidesState(t *testing.T) {
 	t.Parallel()
 	// Each letter is a member's digest: upper case a voter's, "-" a voter's that gave
 	// none, lower case a non-voter's; a digit is a voter on other software.

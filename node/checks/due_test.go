@@ -26,7 +26,7 @@ func (*none) Group(id.Shard) (*raftfsm.Group, bool) { return nil, false }
 
 func (*none) Out(id.Shard) bool { return false }
 
-func TestComparisonIsDueByTimeOrEntries(t *testing.T) {
+func TestComparisonFallsDue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Config{Every: 10 * time.Minute})
@@ -50,7 +50,7 @@ func TestComparisonIsDueByTimeOrEntries(t *testing.T) {
 	})
 }
 
-func TestDueComparisonsAreSoughtEachSecond(t *testing.T) {
+func TestChecksTickEachSecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		replicas := &none{}

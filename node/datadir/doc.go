@@ -1,6 +1,6 @@
-// Package datadir is what a node's data directory says of itself: whose it is, of which
-// groups it has, or had, a replica, and which level its files have.
+// Package datadir reads and writes a data directory's own record: its node, the groups of
+// which it has a replica, and the level of its files.
 //
-// node.json and level are written whole or not at all (WriteSynced). Nothing here runs by
-// itself.
+// node.json and level are written whole or not at all (WriteSynced). The package has no
+// goroutine.
 package datadir

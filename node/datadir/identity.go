@@ -13,32 +13,31 @@ import (
 	"facet/internal/id"
 )
 
-// IdentityFile names the data directory's own record of who it belongs to.
+// IdentityFile is the name of the file with the directory's Identity.
 const IdentityFile = "node.json"
 
-// Identity is who a data directory belongs to. The epoch is made with the
-// directory: a node id that comes back with an empty disk is another member.
+// Identity names the owner of a data directory. Each new directory gets a random epoch, so a
+// node that comes back with an empty disk is another member.
 type Identity struct {
 	Format int     `json:"format"`
 	Node   id.Node `json:"node"`
 	Epoch  uint32  `json:"epoch"`
-	// Groups are those of which the directory has a replica (Registry), ascending. Older
-	// releases neither read nor keep up the list: what lies there counts as well.
+	// Groups lists the groups of which the directory has a replica (Registry), ascending.
+	// Older releases do not maintain it, so a replica that is missing here may exist.
 	Groups []id.Shard `json:"groups,omitempty"`
 }
 
-// Member returns the name that its replicas vote under.
+// Member returns the name under which its replicas vote.
 func (i Identity) Member() id.Member { return id.NewMember(i.Node, i.Epoch) }
 
-// Identify returns the node that a data directory belongs to. It makes the
-// directory and the node's id when there is none, so that a certificate for the
-// node can be issued before its first start.
+// Identify returns the node of a data directory. It creates a missing directory with a new
+// node id, so that a certificate can be issued before the node's first start.
 func Identify(dir string) (id.Node, error) {
 	who, err := Open(dir)
 	return who.Node, err
 }
 
-// Open makes the data directory when it is missing and reads who it is.
+// Open returns the Identity of a data directory, which it creates when missing.
 func Open(dir string) (Identity, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return Identity{}, fmt.Errorf("make the data directory: %w", err)
@@ -82,7 +81,7 @@ func (i Identity) write(path string) error {
 	return WriteSynced(path, append(raw, '\n'))
 }
 
-// WriteSynced writes a file that is there whole or not at all after a crash.
+// WriteSynced writes a file. After a crash it has either its old content or the new one.
 func WriteSynced(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
@@ -100,7 +99,7 @@ func WriteSynced(path string, data []byte) error {
 	return Sync(filepath.Dir(path))
 }
 
-// Sync makes the names in a folder last.
+// Sync brings the names in a folder to the disk.
 func Sync(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

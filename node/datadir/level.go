@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// levelFile in the data directory has the cluster's level once it is more than 1:
-	// older software must stop before it opens the rest.
+	// levelFile is the file with the cluster's level once that is above 1. Older software
+	// stops at it before it opens other files.
 	levelFile = "level"
-	// levelBytesMax bounds what is read of it.
+	// levelBytesMax is the most bytes that are read of it.
 	levelBytesMax = 32
 )
 
-// CheckLevel refuses a data directory with forms that this software does not know.
+// CheckLevel returns an error if the data directory has a level above known.
 func CheckLevel(dir string, known uint32) error {
 	noted, err := readLevel(dir)
 	if err == nil && noted > known {
@@ -30,7 +30,7 @@ func CheckLevel(dir string, known uint32) error {
 	return err
 }
 
-// readLevel returns the level that a data directory is known to have.
+// readLevel returns the level in the data directory's file, 1 without one.
 func readLevel(dir string) (uint32, error) {
 	f, err := os.Open(filepath.Join(dir, levelFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,8 +51,8 @@ func readLevel(dir string) (uint32, error) {
 	return uint32(noted), nil
 }
 
-// NoteLevel keeps the cluster's level in the data directory, and gives the one that is
-// kept there.
+// NoteLevel records the cluster's level in the data directory unless a higher one is there.
+// It returns the recorded level.
 func NoteLevel(dir string, level uint32) (uint32, error) {
 	noted, err := readLevel(dir)
 	if err != nil || level <= noted {
@@ -61,7 +61,7 @@ func NoteLevel(dir string, level uint32) (uint32, error) {
 	return level, WriteSynced(filepath.Join(dir, levelFile), strconv.AppendUint(nil, uint64(level), 10))
 }
 
-// TooNew says that software that knows one level meets a higher one.
+// TooNew returns the error of software that knows the level known and meets a higher one.
 func TooNew(level, known uint32) error {
 	return fmt.Errorf("%w: level %d, and this node knows %d: run a version that is at least as new as the other nodes", metafsm.ErrLevel, level, known)
 }

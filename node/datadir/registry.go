@@ -8,19 +8,18 @@ import (
 	"facet/internal/id"
 )
 
-// Registry are the groups of which this data directory has a replica. They are written
-// down in IdentityFile, beside the name that the replicas vote under: a folder that
-// vanishes later (removed by hand, a mount that is missing) is noticed then, and its
-// replica does not vote anew with nothing behind it. Who loses the file as well is
-// another member (Identity.Epoch).
+// Registry records in IdentityFile of which groups this data directory has a replica. So a
+// node notices when a replica's folder has vanished (removed by hand, a missing mount), and
+// the replica does not vote again with an empty log. A directory that lost the file, too,
+// belongs to another member (Identity.Epoch).
 type Registry struct {
 	path string
 
-	mu  sync.Mutex // guards who; held while the file is written
+	mu  sync.Mutex // guards who, and is held while the file is written
 	who Identity
 }
 
-// NewRegistry returns the registry of a directory that belongs to who.
+// NewRegistry returns the registry of the directory dir with the identity who.
 func NewRegistry(dir string, who Identity) *Registry {
 	return &Registry{path: filepath.Join(dir, IdentityFile), who: who}
 }
@@ -32,7 +31,7 @@ func (h *Registry) Has(number id.Shard) bool {
 	return slices.Contains(h.who.Groups, number)
 }
 
-// Add notes a replica, before it is opened for the first time.
+// Add records a replica. Call it before the replica is opened for the first time.
 func (h *Registry) Add(number id.Shard) error {
 	return h.change(func(list []id.Shard) []id.Shard {
 		if slices.Contains(list, number) {
@@ -44,8 +43,7 @@ func (h *Registry) Add(number id.Shard) error {
 	})
 }
 
-// Forget notes that this node has nothing to do with a group any more: its members
-// are others, and its folder may go.
+// Forget removes the records of replicas that this node no longer holds.
 func (h *Registry) Forget(numbers ...id.Shard) error {
 	return h.change(func(list []id.Shard) []id.Shard {
 		return slices.DeleteFunc(list, func(n id.Shard) bool { return slices.Contains(numbers, n) })

@@ -262,7 +262,7 @@ func TestPoolKeepsSomeForTheNext(t *testing.T) {
 	}
 }
 
-func TestPoolGivesALargePieceToANewTenant(t *testing.T) {
+func TestNewTenantGetsLargePiece(t *testing.T) {
 	t.Parallel()
 	p := fair.NewPool(100)
 	if !p.Take(alice, 90) || p.Take(alice, 5) || p.Take(bob, 11) || !p.Take(bob, 10) || p.Room(carol, 1) {

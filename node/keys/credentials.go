@@ -3,33 +3,28 @@ package keys
 import (
 	"context"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
 	"facet/node/cert"
 	"facet/node/datadir"
-	"facet/node/peer"
 	"facet/node/transport"
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
 
-const (
-	// pendingFor is how long keys of a request wait for their certificates.
-	pendingFor = 10 * time.Minute
-)
+// pendingTimeout is how long the keys of a request wait for their certificates.
+const pendingTimeout = 10 * time.Minute
 
-// pendingKeys are keys of certificates that were requested and did not come yet: in
-// memory only, the next request replaces them.
+// pendingKeys has the keys of requested certificates until these arrive. It is in memory
+// only, and the next request replaces the keys.
 type pendingKeys struct {
-	mu                   sync.Mutex
+	mu                   sync.Mutex // guards all fields
 	node, server, status []byte
 	made                 time.Time
 }
@@ -41,8 +36,10 @@ func (k *Keys) Credentials() *wire.Credentials {
 		NodeEnds: leaf.NotAfter, ServerEnds: k.server.Leaf().NotAfter, AuthorityEnds: k.node.AuthorityEnd(),
 		Gossip: k.gossip.infos(), Cluster: k.cluster.infos(),
 	}
-	if leaf, err := k.statusLeaf(); err == nil {
-		c.StatusEnds = leaf.NotAfter
+	if p, err := cert.LoadPair(k.path("status.pem"), k.path("status.key")); err == nil {
+		if leaf, err := cert.ParseLeaf(p.Cert); err == nil {
+			c.StatusEnds = leaf.NotAfter
+		}
 	}
 	for _, authority := range k.node.Authorities() {
 		c.Trusted = append(c.Trusted, cert.Fingerprint(authority))
@@ -53,21 +50,11 @@ func (k *Keys) Credentials() *wire.Credentials {
 	return c
 }
 
-// statusLeaf reads the certificate by which commands on this machine look at the cluster. The
-// node itself has no use for it.
-func (k *Keys) statusLeaf() (*x509.Certificate, error) {
-	in := func(file string) string { return filepath.Join(k.cfg.Certificates, file) }
-	p, err := cert.LoadPair(in("status.pem"), in("status.key"))
-	if err != nil {
-		return nil, err
-	}
-	return cert.ParseLeaf(p.Cert)
-}
-
-// Certificates has a node request new certificates, or gives them to it.
+// Certificates asks a node for requests for new certificates, or hands the signed
+// certificates to it.
 func (k *Keys) Certificates(ctx context.Context, o wire.CertificateOrder) (a wire.CertificateAnswer, err error) {
 	if o.Node == k.cfg.Node {
-		return k.certificates(o)
+		return k.certificates(ctx, o)
 	}
 	i := slices.IndexFunc(k.in.Replicas.Meta().Nodes(), func(r metafsm.Node) bool { return r.ID == o.Node && r.State != metafsm.NodeRemoved })
 	if i < 0 {
@@ -76,26 +63,14 @@ func (k *Keys) Certificates(ctx context.Context, o wire.CertificateOrder) (a wir
 	member := k.in.Replicas.Meta().Nodes()[i].Member
 	err = k.in.Peers.Ask(ctx, member, methodCerts, o, &a)
 	if errors.Is(err, transport.ErrOutcomeUnknown) && len(o.Certificate) == 0 {
-		// At the end of a rotation the order itself has the connection cut that it came by.
+		// The last order of a rotation cuts the connection on which it arrived.
 		err = k.in.Peers.Ask(ctx, member, methodCerts, o, &a)
 	}
 	return a, err
 }
 
-// serveCertificates answers Certificates.
-func (k *Keys) serveCertificates(_ context.Context, body []byte) ([]byte, error) {
-	var o wire.CertificateOrder
-	if err := json.Unmarshal(body, &o); err != nil {
-		return nil, fmt.Errorf("read an order about certificates: %w", err)
-	}
-	a, err := k.certificates(o)
-	if err != nil {
-		return nil, peer.Fault{Err: err}
-	}
-	return json.Marshal(a)
-}
-
-func (k *Keys) certificates(o wire.CertificateOrder) (a wire.CertificateAnswer, err error) {
+// certificates carries out an order for this node.
+func (k *Keys) certificates(_ context.Context, o wire.CertificateOrder) (a wire.CertificateAnswer, err error) {
 	p := &k.pending
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,26 +81,23 @@ func (k *Keys) certificates(o wire.CertificateOrder) (a wire.CertificateAnswer, 
 	if err != nil {
 		return a, router.Errorf(router.InvalidRequest, "", "%v", err)
 	}
-	in := func(file string) string { return filepath.Join(k.cfg.Certificates, file) }
 	if len(o.Certificate) > 0 {
-		if time.Since(p.made) > pendingFor {
+		if time.Since(p.made) > pendingTimeout {
 			return a, router.Errorf(router.InvalidRequest, "", "this node did not request certificates lately")
 		}
 		if err := k.checkOwn(o, p, trusted); err != nil {
 			return a, router.Errorf(router.InvalidRequest, "", "%v", err)
 		}
 	}
-	// What is trusted comes first: a certificate of an authority that this node does
-	// not trust itself would be of no use.
+	// The authorities come first: this node could not use a certificate of an authority
+	// that it does not trust.
 	if len(o.Authorities) > 0 {
-		err = datadir.WriteSynced(in("ca.pem"), o.Authorities)
+		err = datadir.WriteSynced(k.path("ca.pem"), o.Authorities)
 	}
 	if err == nil && len(o.Certificate) > 0 {
-		err = errors.Join(
-			cert.Pair{Cert: o.Certificate, Key: p.node}.Save(in("node.pem"), in("node.key")),
-			cert.Pair{Cert: o.Server, Key: p.server}.Save(in("server.pem"), in("server.key")))
+		err = errors.Join(k.save("node", o.Certificate, p.node), k.save("server", o.Server, p.server))
 		if err == nil && len(o.Status) > 0 {
-			err = cert.Pair{Cert: o.Status, Key: p.status}.Save(in("status.pem"), in("status.key"))
+			err = k.save("status", o.Status, p.status)
 		}
 		p.made = time.Time{}
 	}
@@ -138,8 +110,13 @@ func (k *Keys) certificates(o wire.CertificateOrder) (a wire.CertificateAnswer, 
 	return a, nil
 }
 
-// checkOwn reports whether the certificates of an order are this node's, for the keys that
-// it has made.
+// save writes the files of a certificate and its key.
+func (k *Keys) save(name string, certificate, key []byte) error {
+	return cert.Pair{Cert: certificate, Key: key}.Save(k.path(name+".pem"), k.path(name+".key"))
+}
+
+// checkOwn returns an error unless the certificates of an order name this node and fit its
+// pending keys.
 func (k *Keys) checkOwn(o wire.CertificateOrder, p *pendingKeys, trusted []*x509.Certificate) error {
 	leaf, err := cert.Check(cert.Pair{Cert: o.Certificate, Key: p.node}, trusted, x509.ExtKeyUsageClientAuth)
 	if err != nil {
@@ -163,8 +140,8 @@ func (k *Keys) checkOwn(o wire.CertificateOrder, p *pendingKeys, trusted []*x509
 	return nil
 }
 
-// trustedAfter returns the authorities that this node trusts after an order. The own
-// certificate must stay good.
+// trustedAfter returns the authorities that this node will trust after an order. It returns
+// an error if the node's own certificate would not be trusted any more.
 func (k *Keys) trustedAfter(o wire.CertificateOrder) ([]*x509.Certificate, error) {
 	if len(o.Authorities) == 0 {
 		return k.node.Authorities(), nil
@@ -186,7 +163,7 @@ func (k *Keys) trustedAfter(o wire.CertificateOrder) ([]*x509.Certificate, error
 	return list, nil
 }
 
-// requestCertificates makes keys and their requests.
+// requestCertificates makes new pending keys and their requests.
 func (k *Keys) requestCertificates(p *pendingKeys) (a wire.CertificateAnswer, err error) {
 	var errs [3]error
 	a.Request, p.node, errs[0] = cert.Request()
@@ -203,7 +180,7 @@ func (k *Keys) requestCertificates(p *pendingKeys) (a wire.CertificateAnswer, er
 	return a, nil
 }
 
-// writable reports whether files can be put into a folder, before anybody relies on it.
+// writable returns an error if no file can be created in a folder.
 func writable(dir string) error {
 	f, err := os.CreateTemp(dir, ".try-*")
 	if err != nil {

@@ -1,8 +1,7 @@
-// Package keys has what a node and others trust each other by: its certificates and the
-// keys that all nodes share.
+// Package keys has a node's certificates and the keys that all nodes share.
 //
-// It watches the ends of the certificates: Run checks them each hour and logs each day
-// which end soon. It changes the key files and the certificates' folder, when an operator
-// orders it: Rotate replaces a shared key on all nodes, Certificates requests and takes
-// certificates on one.
+// Run checks each hour when the certificates end and logs each day which end soon. The
+// package changes the key files and the certificates' folder only by an operator's order:
+// Rotate replaces a shared key on all nodes, Certificates requests and takes the
+// certificates of one node.
 package keys

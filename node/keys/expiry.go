@@ -9,16 +9,17 @@ import (
 )
 
 const (
-	// certificateLate is how long before a certificate's end the log says so as an error.
-	certificateLate = 3 * 24 * time.Hour
+	// expiryErrorTime is how long before a certificate's end its log line is an error, not a
+	// warning.
+	expiryErrorTime = 3 * 24 * time.Hour
 	// expiryCheckInterval is how often certificates are checked; expiryLogInterval is how
 	// often one warning is repeated.
 	expiryCheckInterval = time.Hour
 	expiryLogInterval   = 24 * time.Hour
 )
 
-// Run logs each day which certificates end soon, until ctx ends. The authority's key is
-// the operators' and never on a node, so a node can't renew its certificates itself.
+// Run logs each day which certificates end soon, until ctx ends. A node can't renew its
+// certificates itself, because only operators have the authority's key.
 func (k *Keys) Run(ctx context.Context) {
 	defer k.Start()()
 	for {
@@ -40,7 +41,7 @@ func (k *Keys) WarnOfExpiry(ctx context.Context, now time.Time) (warned bool) {
 			continue
 		}
 		level := slog.LevelWarn
-		if e.At.Sub(now) < certificateLate {
+		if e.At.Sub(now) < expiryErrorTime {
 			level = slog.LevelError
 		}
 		k.cfg.Log.Log(ctx, level, "renew the certificates: facet cluster renew, where the authority is", "why", e.In(now))

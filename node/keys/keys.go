@@ -9,6 +9,7 @@ import (
 	"facet/internal/id"
 	"facet/node/cert"
 	"facet/node/loop"
+	"facet/node/peer"
 	"facet/node/wire"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
@@ -23,7 +24,7 @@ const (
 	methodCerts  = "node.certificates"
 )
 
-// Replicas are the groups that live on this node.
+// Replicas gives access to the replica of meta.
 type Replicas interface {
 	Meta() *metafsm.Machine
 	MetaGroup() *raftfsm.Group
@@ -39,28 +40,27 @@ type Peers interface {
 	Ask(ctx context.Context, to id.Member, method string, q, a any) error
 }
 
-// Config says where the keys of a node are.
+// Config names a node and the files of its keys.
 type Config struct {
-	Node id.Node
-	Self id.Member
-	Name string
-	// Certificates is the folder of the certificates.
-	Certificates string
-	// ClusterKeyFile has the keys that wrap every data key, GossipKeyFile those that
-	// encrypt gossip.
+	Node         id.Node
+	Self         id.Member
+	Name         string
+	Certificates string // a folder
+	// The keys in ClusterKeyFile wrap every data key, those in GossipKeyFile encrypt
+	// gossip.
 	ClusterKeyFile, GossipKeyFile string
 	Log                           *slog.Logger
 }
 
-// Cluster is what changes of keys need of the node.
+// Cluster has the parts of the node that a change of keys needs.
 type Cluster struct {
 	Replicas Replicas
 	Records  Records
 	Peers    Peers
 }
 
-// Keys are what a node and others trust each other by: its certificates and the keys that
-// all nodes share. Its methods are safe for concurrent use.
+// Keys has the certificates of a node and the keys that all nodes share. It is safe for
+// concurrent use.
 type Keys struct {
 	*loop.Loop
 	cfg Config
@@ -73,7 +73,7 @@ type Keys struct {
 	pending         pendingKeys
 }
 
-// Open reads the keys of a node. Join comes before any change of them.
+// Open reads the keys of a node. Call Join before the first change of a key.
 func Open(c Config) (k *Keys, err error) {
 	k = &Keys{Loop: loop.New("keys"), cfg: c}
 	if k.cluster, err = openRing(c.ClusterKeyFile); err != nil {
@@ -94,39 +94,41 @@ func Open(c Config) (k *Keys, err error) {
 	return k, err
 }
 
-// certificate loads a pair of the certificate folder.
+// path returns the path of a file in the certificates' folder.
+func (k *Keys) path(file string) string { return filepath.Join(k.cfg.Certificates, file) }
+
+// certificate loads a certificate and its key.
 func (k *Keys) certificate(name string) (*cert.Source, error) {
-	in := func(file string) string { return filepath.Join(k.cfg.Certificates, file) }
-	return cert.Load(cert.Files{CA: in("ca.pem"), Cert: in(name + ".pem"), Key: in(name + ".key")}, k.cfg.Log)
+	return cert.Load(cert.Files{CA: k.path("ca.pem"), Cert: k.path(name + ".pem"), Key: k.path(name + ".key")}, k.cfg.Log)
 }
 
-// Join sets what changes of keys need; apply has gossip use other keys.
+// Join connects the keys to the node's other parts. apply changes the keys of gossip.
 func (k *Keys) Join(c Cluster, apply func(secrets [][]byte) error) {
 	k.in, k.gossip.apply = c, apply
 }
 
-// Methods are the requests of other nodes that the keys answer.
-func (k *Keys) Methods() map[string]func(context.Context, []byte) ([]byte, error) {
-	return map[string]func(context.Context, []byte) ([]byte, error){
-		methodRing:   k.serveRing,
-		methodRotate: k.serveRotate,
-		methodCerts:  k.serveCertificates,
+// Methods returns the handlers of the requests that Keys answers to other nodes.
+func (k *Keys) Methods() map[string]peer.Handler {
+	return map[string]peer.Handler{
+		methodRing:   peer.Answers(k.takeStep),
+		methodRotate: peer.Answers(peer.Faults(k.rotate)),
+		methodCerts:  peer.Answers(peer.Faults(k.certificates)),
 	}
 }
 
 // Master returns the cluster's key.
 func (k *Keys) Master() *seal.Master { return k.master }
 
-// Node returns the certificate of the ports for nodes and operators, Server the one for
-// clients.
+// Node returns the certificate of the ports for nodes and for operators.
 func (k *Keys) Node() *cert.Source { return k.node }
 
-// Server returns the certificate for clients.
+// Server returns the certificate of the port for clients.
 func (k *Keys) Server() *cert.Source { return k.server }
 
 // GossipSecrets returns the keys that encrypt gossip, the one in use first.
 func (k *Keys) GossipSecrets() [][]byte { return k.gossip.secrets() }
 
+// named returns the ring of that name.
 func (k *Keys) named(name string) (*ring, error) {
 	switch name {
 	case wire.RingGossip:

@@ -22,21 +22,21 @@ import (
 )
 
 const (
-	// ringMax bounds the keys of a ring: two while one takes over, and what rotations
-	// that were given up have left.
+	// ringMax is the most keys of a ring. A rotation has two, and rotations that were given
+	// up leave further ones.
 	ringMax = 8
-	// ringBytesMax bounds a key file.
+	// ringBytesMax is the most bytes of a key file.
 	ringBytesMax = ringMax * 160
-	// ringIDBytes is how much of a hash names a key.
+	// ringIDBytes is the length of a key's id before it is written in hexadecimal.
 	ringIDBytes = 6
 )
 
-// ring are keys that all nodes share: the first one seals, all open. They lie in a
-// file with a line for each, 64 hexadecimal digits and the time when it was made. Its
-// methods are safe for concurrent use.
+// ring is a list of keys that all nodes share: the first one seals, all open. Its file has
+// a line for each key: 64 hexadecimal digits and the time when the key was made. A ring is
+// safe for concurrent use.
 type ring struct {
 	file  string
-	apply func(secrets [][]byte) error // has the new keys used
+	apply func(secrets [][]byte) error // makes the node use new keys
 
 	mu   sync.Mutex // guards keys and the file
 	keys []ringKey
@@ -47,7 +47,7 @@ type ringKey struct {
 	since  time.Time // zero: the file does not say
 }
 
-// openRing reads a key file. One with a bare key, as older versions wrote it, is good.
+// openRing reads a key file. It accepts a key without a time, as older versions wrote it.
 func openRing(file string) (*ring, error) {
 	keys, err := readRing(file)
 	if err != nil {
@@ -76,7 +76,7 @@ func readRing(file string) ([]ringKey, error) {
 	return keys, nil
 }
 
-// errRing says what a key file looks like.
+// errRing is returned for a malformed key file.
 var errRing = fmt.Errorf("it must hold lines of %d hexadecimal digits, each with a time behind it or nothing, at most %d", 2*seal.KeyBytes, ringMax)
 
 func parseRing(raw []byte) ([]ringKey, error) {
@@ -119,7 +119,7 @@ func formatRing(keys []ringKey) []byte {
 	return b.Bytes()
 }
 
-// id names a key; who knows the name knows nothing of the key.
+// id returns a name for the key that reveals nothing of it.
 func (k ringKey) id() string {
 	mac := hmac.New(sha256.New, k.secret)
 	mac.Write([]byte("facet/key-name/1"))
@@ -171,17 +171,17 @@ func (r *ring) newest() ringKey {
 	return slices.MaxFunc(r.keys, func(a, b ringKey) int { return a.since.Compare(b.since) })
 }
 
-// ringStep is one step of a rotation, on one node.
+// ringStep is one step of a rotation on one node.
 type ringStep string
 
 const (
 	ringLook   ringStep = "look"   // changes nothing
-	ringAdd    ringStep = "add"    // the key opens from now on
-	ringUse    ringStep = "use"    // it seals, too
-	ringRetire ringStep = "retire" // no other opens any more
+	ringAdd    ringStep = "add"    // from now on the key opens
+	ringUse    ringStep = "use"    // from now on the key seals, too
+	ringRetire ringStep = "retire" // from now on no other key opens
 )
 
-// ringOrder has a node take a step. Only the first step carries the key itself.
+// ringOrder orders a node to take a step. Only ringAdd has the key itself in Secret.
 type ringOrder struct {
 	Ring   string    `json:"ring"`
 	Step   ringStep  `json:"step"`
@@ -190,11 +190,11 @@ type ringOrder struct {
 	Since  time.Time `json:"since,omitzero"`
 }
 
-var errNoKey = errors.New("this node does not have the key that is to be used")
+var errNoKey = errors.New("this node does not have the key of this rotation")
 
-// step changes the ring, its file first: what a node has confirmed it still knows
-// after a crash. A step that was done before changes nothing. The file may be shared
-// by several nodes of one machine.
+// step changes the ring. It writes the file first, so that a node that has confirmed a step
+// keeps it after a crash. A repeated step changes nothing. Several nodes of one machine may
+// share the file.
 func (r *ring) step(o ringOrder) ([]wire.KeyInfo, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,7 +2,6 @@ package keys
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"facet/internal/id"
 	"facet/node/loop"
-	"facet/node/peer"
 	"facet/node/replicas"
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
@@ -20,42 +18,40 @@ import (
 )
 
 const (
-	// ringFanOut bounds how many nodes take a step at once, ringTimeout each of them.
+	// ringFanOut is the most nodes that take a step at once. Each may take ringTimeout.
 	ringFanOut  = 16
 	ringTimeout = 10 * time.Second
-	// rekeyBatch is how many secrets one command carries: some 150 bytes each.
+	// rekeyBatch is the most secrets in one command, of about 150 bytes each.
 	rekeyBatch = 500
-	// gossipRest lets packets arrive that the old key has sealed.
+	// gossipRest is the pause in which packets of the old key arrive.
 	gossipRest = time.Second
 
-	// levelWait is how long a rotation waits for the cluster to be at a level that all
-	// nodes know: it has just been founded or upgraded.
-	levelWait = 5 * time.Second
-	// levelPause is how often it checks.
-	levelPause = 500 * time.Millisecond
+	// levelWait is how long a rotation waits for the level of a cluster that was just
+	// founded or upgraded. It checks at each levelInterval.
+	levelWait     = 5 * time.Second
+	levelInterval = 500 * time.Millisecond
 
-	// eraseSlack is by how much the clocks of nodes may differ.
+	// eraseSlack is the largest difference between the clocks of two nodes.
 	eraseSlack = time.Minute
 
 	keyCheckPurpose = "cluster-key-check"
 )
 
-// KeyCheck tells the cluster's key from others without telling what it is.
+// KeyCheck returns a hash that identifies the cluster's key and reveals nothing of it.
 func (k *Keys) KeyCheck() []byte {
 	mac := k.master.MAC(keyCheckPurpose, nil)
 	return mac[:]
 }
 
-// HasKey reports whether this node has the key of which keyCheck was stored.
+// HasKey reports whether this node has the key whose KeyCheck was stored as check.
 func (k *Keys) HasKey(check []byte) bool {
 	return slices.ContainsFunc(k.master.MACs(keyCheckPurpose, nil), func(mac [32]byte) bool { return string(mac[:]) == string(check) })
 }
 
-// Rotate replaces a key that all nodes share: the new one is added on all of them,
-// then used by all, and only then are others retired, so that at no moment a node
-// can't open what another seals. All nodes of the cluster must answer. It ends a
-// rotation that was interrupted instead of beginning another. It may be asked of any
-// node and runs on meta's leader.
+// Rotate replaces a key that all nodes share. All nodes add the new key, then all use it,
+// and only then all retire the others. So every node can always open what another seals.
+// All nodes of the cluster must answer. If a rotation was interrupted, Rotate ends that one
+// and starts no other. Any node accepts the order; meta's leader carries it out.
 func (k *Keys) Rotate(ctx context.Context, o wire.RingOrder) (a wire.RingAnswer, err error) {
 	if _, err := k.named(o.Ring); err != nil {
 		return a, err
@@ -90,8 +86,8 @@ func (k *Keys) rotate(ctx context.Context, o wire.RingOrder) (a wire.RingAnswer,
 	return k.ReplaceKey(ctx, o)
 }
 
-// ReplaceKey takes the steps of a rotation; Rotate asks before whether it may begin. What comes into meta meanwhile is wrapped by
-// the new key, or refused (metafsm.OtherKey).
+// ReplaceKey takes the steps of a rotation, without the checks of Rotate. Meanwhile meta
+// refuses a secret that another key has wrapped (metafsm.OtherKey).
 func (k *Keys) ReplaceKey(ctx context.Context, o wire.RingOrder) (a wire.RingAnswer, err error) {
 	key, resumed, err := k.ringKeyFor(ctx, o.Ring)
 	if err != nil {
@@ -123,8 +119,8 @@ func (k *Keys) ReplaceKey(ctx context.Context, o wire.RingOrder) (a wire.RingAns
 	return a, nil
 }
 
-// mayRekey refuses to change the cluster's key while a node may run software that does
-// not know the command for it: such a node would end.
+// mayRekey returns an error if a node may run software that does not know the command
+// Rekey. Such a node would stop at it.
 func (k *Keys) mayRekey(ctx context.Context, ring string) error {
 	if ring != wire.RingCluster {
 		return nil
@@ -147,13 +143,13 @@ func (k *Keys) mayRekey(ctx context.Context, ring string) error {
 		if time.Now().After(late) {
 			return &router.Error{Kind: router.Unavailable, Message: "the cluster is not at its new level yet; try again", RetryAfter: levelWait}
 		}
-		if err := loop.Pause(ctx, levelPause); err != nil {
+		if err := loop.Pause(ctx, levelInterval); err != nil {
 			return err
 		}
 	}
 }
 
-// ringKeyFor returns the key of a rotation that was interrupted, or else a new one.
+// ringKeyFor returns the key of an interrupted rotation, or a new key.
 func (k *Keys) ringKeyFor(ctx context.Context, name string) (key ringKey, resumed bool, err error) {
 	states, err := k.stepAll(ctx, ringOrder{Ring: name, Step: ringLook})
 	if err != nil {
@@ -178,8 +174,8 @@ func (k *Keys) ringKeyFor(ctx context.Context, name string) (key ringKey, resume
 	return key, true, nil
 }
 
-// stepAll has every node of the cluster take a step, this one first, and gives their
-// rings. If one of them does not, the error says which and why.
+// stepAll lets every node of the cluster take a step, this node first, and returns their
+// rings. The error names the nodes that failed.
 func (k *Keys) stepAll(ctx context.Context, o ringOrder) ([][]wire.KeyInfo, error) {
 	r, err := k.named(o.Ring)
 	if err != nil {
@@ -206,7 +202,7 @@ func (k *Keys) stepAll(ctx context.Context, o ringOrder) ([][]wire.KeyInfo, erro
 			defer cancel()
 			err := k.in.Peers.Ask(ctx, m.Member, methodRing, o, &states[i])
 			if err == nil && len(states[i]) == 0 {
-				err = errors.New("it tells of no key")
+				err = errors.New("it answered without a key")
 			}
 			if err != nil {
 				errs[i] = fmt.Errorf("node %s: %w", m.Name, err)
@@ -215,60 +211,39 @@ func (k *Keys) stepAll(ctx context.Context, o ringOrder) ([][]wire.KeyInfo, erro
 	}
 	work.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return nil, router.Errorf(router.Unavailable, "", "every node must take part (remove those that are gone for good), "+
-			"then give the order again, it goes on from here: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return nil, router.Errorf(router.Unavailable, "", "every node must take part (remove those that are gone for good); "+
+			"give the order again, and the rotation continues from here: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	return append(states, own), nil
 }
 
-// stepOwn takes a step on this node. When a cluster key retires, what it has wrapped
-// leaves this node's disk, too.
+// stepOwn takes a step on this node. When a cluster key retires, it also erases from the
+// disk the secrets that the key has wrapped.
 func (k *Keys) stepOwn(r *ring, o ringOrder) ([]wire.KeyInfo, error) {
 	infos, err := r.step(o)
 	if err != nil || o.Ring != wire.RingCluster || o.Step != ringRetire {
 		return infos, err
 	}
 	if err := k.in.Replicas.MetaGroup().Erase(time.Now().Add(eraseSlack)); err != nil {
-		return nil, fmt.Errorf("take what the old key has wrapped off the disk: %w", err)
+		return nil, fmt.Errorf("erase the secrets of the old key from the disk: %w", err)
 	}
 	return infos, nil
 }
 
-// serveRing answers stepAll.
-func (k *Keys) serveRing(ctx context.Context, body []byte) ([]byte, error) {
-	var o ringOrder
-	if err := json.Unmarshal(body, &o); err != nil {
-		return nil, fmt.Errorf("read an order about a shared key: %w", err)
-	}
+// takeStep answers stepAll.
+func (k *Keys) takeStep(ctx context.Context, o ringOrder) ([]wire.KeyInfo, error) {
 	r, err := k.named(o.Ring)
 	if err == nil && o.Step == ringRetire && o.Ring == wire.RingCluster {
-		err = k.in.Records.SyncMeta(ctx) // what was wrapped again must be here before the log is cut
+		err = k.in.Records.SyncMeta(ctx) // the rewrapped secrets must be here before the log is cut
 	}
 	if err != nil {
 		return nil, err
 	}
-	infos, err := k.stepOwn(r, o)
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(infos)
+	return k.stepOwn(r, o)
 }
 
-// serveRotate answers Rotate.
-func (k *Keys) serveRotate(ctx context.Context, body []byte) ([]byte, error) {
-	var o wire.RingOrder
-	if err := json.Unmarshal(body, &o); err != nil {
-		return nil, fmt.Errorf("read an order about a shared key: %w", err)
-	}
-	a, err := k.rotate(ctx, o)
-	if err != nil {
-		return nil, peer.Fault{Err: err}
-	}
-	return json.Marshal(a)
-}
-
-// rewrapAll wraps every secret of meta with the cluster's new key, which all nodes use
-// by now. The first command has meta refuse secrets that come late, wrapped by another.
+// rewrapAll wraps every secret of meta with the cluster's new key, which all nodes use by
+// now. After the first command meta refuses secrets that another key has wrapped.
 func (k *Keys) rewrapAll(ctx context.Context) (int, error) {
 	wrap := router.Rewrap{From: k.master, To: k.master}
 	command := metafsm.Rekey{KeyCheck: k.KeyCheck(), KeyHead: k.master.Head()}

@@ -9,30 +9,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What of the data directory's file system stays free of new registrations, unless
-// the operator says otherwise: the log, snapshots and deletions need it.
+// The part of the data directory's file system that registrations leave free by default.
+// The log, snapshots and deletions need it.
 const (
 	reserveShare = 5 // per cent
 	reserveMin   = 1 << 30
-	// spaceEvery is how old a measurement may be.
-	spaceEvery = time.Second
+	// spaceInterval is how often the free space is measured.
+	spaceInterval = time.Second
 )
 
-// space says no to further events before the disk is full: a group whose log can't
-// be written is out of service, and nothing can be deleted from it either.
+// space refuses further events before the disk is full. A group whose log can't be written
+// is out of service, and not even a deletion is possible then.
 type space struct {
 	reserve int64 // 0: by the size of the file system
-	// look measures; it may hang, and is not called by those who ask.
+	// look measures. It may hang, so only step calls it.
 	look atomic.Pointer[func() (free, size uint64, err error)]
 
-	full atomic.Bool
-	// free and size are the last measurement's.
+	// full, free and size have the result of the last measurement.
+	full       atomic.Bool
 	free, size atomic.Uint64
-	failed     bool // the last step did; used by step alone
+	failed     bool // whether the last step failed; used by step alone
 }
 
-// newSpace returns the space of the file system of dir. reserve is in bytes, 0 for the
-// default.
+// newSpace returns the space of dir's file system. reserve is in bytes; 0 is the default.
 func newSpace(reserve int64, dir string) *space {
 	s := &space{reserve: reserve}
 	s.setLook(func() (uint64, uint64, error) {
@@ -48,7 +47,7 @@ func newSpace(reserve int64, dir string) *space {
 
 func (s *space) setLook(look func() (free, size uint64, err error)) { s.look.Store(&look) }
 
-// kept returns how much stays free of a file system of size bytes.
+// kept returns how many bytes stay free of a file system of size bytes.
 func (s *space) kept(size uint64) uint64 {
 	if s.reserve > 0 {
 		return uint64(s.reserve)
@@ -56,7 +55,7 @@ func (s *space) kept(size uint64) uint64 {
 	return max(size/100*reserveShare, reserveMin)
 }
 
-// measure takes a measurement. changed reports whether full has.
+// measure takes a measurement and reports whether full has changed.
 func (s *space) measure() (changed bool, err error) {
 	free, size, err := (*s.look.Load())()
 	if err != nil {
@@ -73,11 +72,11 @@ func (s *space) step(log *slog.Logger) error {
 	changed, err := s.measure()
 	switch {
 	case err != nil && !s.failed:
-		log.Warn("whether the disk is full is not known", "err", err)
+		log.Warn("the free space of the disk can't be measured", "err", err)
 	case changed && s.full.Load():
 		log.Error("the disk is nearly full: registrations are refused", "free", s.free.Load())
 	case changed:
-		log.Info("the disk has space again: registrations are taken", "free", s.free.Load())
+		log.Info("the disk has space again: registrations are accepted", "free", s.free.Load())
 	}
 	s.failed = err != nil
 	return err

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// queueAhead is how many images more than the engine has workers are handed to it,
-	// so that none of them waits for the next one's goroutine.
+	// queueAhead is how many more images than it has workers the engine gets at once, so that
+	// no worker waits for the goroutine of the next image.
 	queueAhead = 1
-	// queuePerWorker bounds the images that wait for a worker: with about 16 ms for one
-	// the last waits half a second.
+	// queuePerWorker is the most images that wait for each worker. An image takes about 16
+	// ms, so the last one waits half a second.
 	queuePerWorker = 32
 )
 
-// Queue is an extractor whose workers the tenants share fairly. Images of jobs belong to
-// the zero tenant.
+// Queue is an extractor that shares its workers fairly between tenants. Images of jobs
+// belong to the zero tenant.
 type Queue struct {
 	router.Extractor
 	queue *fair.Queue
 }
 
-// NewQueue puts a queue before an extractor that says how many workers it has; it returns
-// any other one as it is.
+// NewQueue puts a Queue before an extractor that knows its number of workers. It returns any
+// other extractor as it is.
 func NewQueue(e router.Extractor) router.Extractor {
 	counted, ok := e.(interface{ Workers() int })
 	if !ok {
@@ -38,8 +38,8 @@ func NewQueue(e router.Extractor) router.Extractor {
 	return Queue{e, fair.NewQueue(workers+queueAhead, queuePerWorker*workers)}
 }
 
-// Extract finds all faces when it is the tenant's turn. It returns engine.ErrBusy when the
-// tenant's line is full.
+// Extract waits for the tenant's turn and finds all faces. It returns engine.ErrBusy when
+// the tenant's line is full.
 func (q Queue) Extract(ctx context.Context, image []byte) ([]engine.Face, error) {
 	leave, err := q.enter(ctx)
 	if err != nil {
@@ -70,8 +70,8 @@ func (q Queue) enter(ctx context.Context) (leave func(), err error) {
 // Waiting returns how many images wait for their turn.
 func (q Queue) Waiting() int { return q.queue.Waiting() }
 
-// Crowded returns a function that reports whether an image of a tenant would be refused
-// now, or nil if e never refuses one.
+// Crowded returns a function that reports whether e would refuse an image of a tenant now.
+// It returns nil if e never refuses.
 func Crowded(e router.Extractor) func(id.Tenant) bool {
 	if q, ok := e.(Queue); ok {
 		return q.queue.Crowded

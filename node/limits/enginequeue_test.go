@@ -81,7 +81,7 @@ func TestTenantsShareWorkersFairly(t *testing.T) {
 	close(h.begun)
 }
 
-func TestUncountedExtractorHasNoQueue(t *testing.T) {
+func TestPlainExtractorHasNoQueue(t *testing.T) {
 	t.Parallel()
 	u := uncounted{}
 	if e := NewQueue(u); e != any(u) || Crowded(e) != nil {

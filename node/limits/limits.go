@@ -8,9 +8,9 @@ import (
 	"facet/node/loop"
 )
 
-// Config is what a node's limits are made of.
+// Config configures a node's limits.
 type Config struct {
-	// Memory is how many bytes events may take; 0 is three quarters of SystemMemory.
+	// Memory is the most bytes that events may take; 0 is three quarters of SystemMemory.
 	Memory int64
 	// Used returns how many bytes events take.
 	Used func() int64
@@ -21,8 +21,8 @@ type Config struct {
 	Log         *slog.Logger
 }
 
-// Limits reports whether a node has room for further events (router.Memory). Its methods
-// are safe for concurrent use.
+// Limits reports whether a node has room for further events (router.Memory). It is safe for
+// concurrent use.
 type Limits struct {
 	*loop.Loop
 	memory *memory
@@ -37,7 +37,7 @@ func New(c Config) *Limits {
 
 // Run measures the disk each second until ctx ends.
 func (l *Limits) Run(ctx context.Context) {
-	l.Every(ctx, spaceEvery, func(context.Context) error { return l.space.step(l.log) })
+	l.Every(ctx, spaceInterval, func(context.Context) error { return l.space.step(l.log) })
 }
 
 // Full reports whether memory or disk is too short for further events.
@@ -46,7 +46,7 @@ func (l *Limits) Full() bool { return l.DiskFull() || l.memory.Full() }
 // DiskFull reports whether too little of the disk is free for further events.
 func (l *Limits) DiskFull() bool { return l.space.full.Load() }
 
-// Alarms says in words that the disk is full.
+// Alarms describes a full disk, for operators.
 func (l *Limits) Alarms() []string {
 	if !l.DiskFull() {
 		return nil
@@ -54,11 +54,11 @@ func (l *Limits) Alarms() []string {
 	return []string{fmt.Sprintf("the disk is nearly full, with %d MiB free: registrations are refused", l.space.free.Load()>>20)}
 }
 
-// Budget returns how many bytes events may take.
+// Budget returns the most bytes that events may take.
 func (l *Limits) Budget() int64 { return l.memory.budget }
 
 // Reserve returns how many bytes of the disk stay free.
 func (l *Limits) Reserve() uint64 { return l.space.kept(l.space.size.Load()) }
 
-// MeasureBy replaces the measurement of the disk by look. Tests use it.
+// MeasureBy replaces the measurement of the disk by look, for tests.
 func (l *Limits) MeasureBy(look func() (free, size uint64, err error)) { l.space.setLook(look) }

@@ -25,7 +25,7 @@ func TestDiskIsMeasuredEachSecond(t *testing.T) {
 			synctest.Wait()
 			log.Reset()
 			free, fault = now, err
-			time.Sleep(spaceEvery)
+			time.Sleep(spaceInterval)
 			synctest.Wait()
 			failed := l.State().Error != ""
 			if l.Full() != full || len(l.Alarms()) == 1 != full || failed != (err != nil) || !l.State().Last.Equal(time.Now()) {
@@ -38,7 +38,7 @@ func TestDiskIsMeasuredEachSecond(t *testing.T) {
 		f("with space", 1000, nil, false, "")
 		f("with too little", 999, nil, true, "nearly full")
 		f("with no more", 0, nil, true, "")
-		f("unreadable", 5000, errors.New("input/output error"), true, "not known")
+		f("unreadable", 5000, errors.New("input/output error"), true, "can't be measured")
 		f("still unreadable", 5000, errors.New("input/output error"), true, "")
 		f("with space again", 5000, nil, false, "has space again")
 		cancel()

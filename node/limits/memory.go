@@ -10,32 +10,29 @@ import (
 )
 
 const (
-	// memoryShare is the part of the system's memory, in per cent, that events may take
-	// unless the operator says otherwise: the models, requests and the page cache need
-	// the rest.
+	// memoryShare is the part of the system's memory, in per cent, that events may take by
+	// default. The models, requests and the page cache need the rest.
 	memoryShare = 75
-	// memoryEvery is how old a measurement may be. What is admitted meanwhile is far
-	// less than what is left.
-	memoryEvery = 250 * time.Millisecond
-	// memoryFileMax bounds what is read of a file of the system.
+	// memoryInterval is the longest time that a measurement is used. The registrations of
+	// that time take far less than what is left.
+	memoryInterval = 250 * time.Millisecond
+	// memoryFileMax is the most bytes that are read of a system file.
 	memoryFileMax = 1 << 16
 )
 
-// memory says no to further events before the node runs out of memory.
+// memory refuses further events before the node runs out of memory.
 type memory struct {
-	budget int64
-	// used measures what the events take.
-	used func() int64
+	budget int64        // bytes
+	used   func() int64 // measures the bytes that events take
 
-	// next is when to measure again, in nanoseconds since start; full is the last
-	// measurement's.
+	// next is the time of the next measurement in nanoseconds since start. full is the
+	// result of the last one.
 	start time.Time
 	next  atomic.Int64
 	full  atomic.Bool
 }
 
-// newMemory returns a memory with a budget in bytes, 0 for the default, of which used
-// returns how many are taken.
+// newMemory returns a memory with a budget in bytes; 0 is the default.
 func newMemory(budget int64, used func() int64) *memory {
 	if budget == 0 {
 		budget = SystemMemory() / 100 * memoryShare
@@ -43,18 +40,17 @@ func newMemory(budget int64, used func() int64) *memory {
 	return &memory{budget: budget, used: used, start: time.Now()}
 }
 
-// Full reports whether events take all that they may (router.Memory).
+// Full reports whether events take the whole budget.
 func (m *memory) Full() bool {
 	now := int64(time.Since(m.start))
-	if next := m.next.Load(); now >= next && m.next.CompareAndSwap(next, now+int64(memoryEvery)) {
+	if next := m.next.Load(); now >= next && m.next.CompareAndSwap(next, now+int64(memoryInterval)) {
 		m.full.Store(m.used() >= m.budget)
 	}
 	return m.full.Load()
 }
 
-// SystemMemory returns the memory that this process may take: the control group's limit or
-// else the machine's memory. It returns
-// math.MaxInt64 where the system does not say.
+// SystemMemory returns the bytes that this process may take: the smaller of the control
+// group's limit and the machine's memory. It returns math.MaxInt64 when both are unknown.
 func SystemMemory() int64 {
 	least := int64(math.MaxInt64)
 	for _, name := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
@@ -79,13 +75,13 @@ func readSome(name string) []byte {
 	return b[:n]
 }
 
-// parseLimit reads a control group's limit; "max" is none.
+// parseLimit parses a control group's limit. "max" is no limit.
 func parseLimit(b []byte) (n int64, ok bool) {
 	n, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64)
 	return n, err == nil && n > 0
 }
 
-// parseTotal reads the line "MemTotal: n kB".
+// parseTotal parses the line "MemTotal: n kB".
 func parseTotal(b []byte) (n int64, ok bool) {
 	for line := range bytes.Lines(b) {
 		rest, found := bytes.CutPrefix(line, []byte("MemTotal:"))

@@ -40,7 +40,7 @@ func FuzzSystemMemory(f *testing.F) {
 	})
 }
 
-func TestMemoryIsFullFromItsBudgetOn(t *testing.T) {
+func TestMemoryIsFullAtItsBudget(t *testing.T) {
 	t.Parallel()
 	used, asked := int64(99), 0
 	m := newMemory(100, func() int64 { asked++; return used })
@@ -58,7 +58,7 @@ func TestMemoryIsFullFromItsBudgetOn(t *testing.T) {
 	f(100, true)
 	f(99, false)
 	if asked != 3 {
-		t.Errorf("measured %d times, want once in %v", asked, memoryEvery)
+		t.Errorf("measured %d times, want once in %v", asked, memoryInterval)
 	}
 	if m := newMemory(0, func() int64 { return 0 }); m.budget < 1<<20 || m.Full() {
 		t.Errorf("a budget of %d bytes by default", m.budget)

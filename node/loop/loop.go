@@ -1,5 +1,5 @@
-// Package loop runs the periodic work of a node's parts and remembers how the last
-// round went, so that each part can be asked for it.
+// Package loop runs the periodic work of a node's parts and records the result of the last
+// round.
 package loop
 
 import (
@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// State is how a part is doing.
+// State describes the last round of a part.
 type State struct {
-	// Name says which part it is.
+	// Name is the part's name.
 	Name string `json:"name"`
 	// Running reports whether the part has been started and not been stopped.
 	Running bool `json:"running"`
 	// Last is the end of the last round; zero before the first one.
 	Last time.Time `json:"last,omitzero"`
-	// Error is why the last round failed; empty if it did not.
+	// Error is the error of the last round, empty if it succeeded.
 	Error string `json:"error,omitempty"`
 }
 
@@ -26,17 +26,17 @@ type Loop struct {
 	state State
 }
 
-// New returns the record of a part that does not run yet.
+// New returns a Loop for the part name, which does not run yet.
 func New(name string) *Loop { return &Loop{state: State{Name: name}} }
 
-// State returns how the part is doing.
+// State returns the state after the last round.
 func (l *Loop) State() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.state
 }
 
-// Start notes that the part runs. It returns a function that notes its end.
+// Start records that the part runs. It returns a function that records its end.
 func (l *Loop) Start() (end func()) {
 	l.run(true)
 	return func() { l.run(false) }
@@ -48,7 +48,7 @@ func (l *Loop) run(running bool) {
 	l.state.Running = running
 }
 
-// Done notes the end of a round, which failed with err or succeeded.
+// Done records the end of a round with its error, or nil.
 func (l *Loop) Done(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,8 +58,8 @@ func (l *Loop) Done(err error) {
 	}
 }
 
-// Every calls step at once and then at each interval, until ctx ends. Ticks that
-// come during a step are one.
+// Every calls step at once and then at each interval until ctx ends. Several ticks during
+// one step count as one.
 func (l *Loop) Every(ctx context.Context, interval time.Duration, step func(context.Context) error) {
 	defer l.Start()()
 	tick := time.NewTicker(interval)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Pause waits, unless ctx ends first.
+// Pause waits for d. It returns ctx's error if ctx ends first.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

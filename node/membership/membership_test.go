@@ -189,7 +189,7 @@ func TestPartitionOfAnyLengthHeals(t *testing.T) {
 	}
 }
 
-func TestNodesMeetWhenTheSeedStartsLast(t *testing.T) {
+func TestNodesMeetThroughLateSeed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(1)
@@ -242,7 +242,7 @@ func TestNodeFindsOthersByItsFile(t *testing.T) {
 	})
 }
 
-func TestLostDirectoryMakesAnotherMember(t *testing.T) {
+func TestLostDirectoryMakesNewMember(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := memnet.New(1)

@@ -37,7 +37,7 @@ func TestLimitEqualsMemberlists(t *testing.T) {
 	}
 }
 
-func TestLongMetadataFitsAndReadsBack(t *testing.T) {
+func TestLongMetadataFits(t *testing.T) {
 	t.Parallel()
 	want := full()
 	b, err := want.encode()
@@ -51,7 +51,7 @@ func TestLongMetadataFitsAndReadsBack(t *testing.T) {
 	}
 }
 
-func TestMetadataOutOfBoundsIsRefused(t *testing.T) {
+func TestBadMetadataIsRefused(t *testing.T) {
 	t.Parallel()
 	f := func(name string, edit func(*Meta)) {
 		t.Helper()
@@ -148,7 +148,7 @@ func TestBookKeepsTheLatestAddresses(t *testing.T) {
 	}
 }
 
-func TestDamagedBookIsEmptyAndReplaced(t *testing.T) {
+func TestDamagedBookIsReplaced(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "addresses")
 	if err := os.WriteFile(file, []byte(`[{"member":"x","address":"y"}`), 0o600); err != nil {

@@ -17,7 +17,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write docs/metrics.md anew")
 
-func TestMetricsPageMatchesTheCatalogue(t *testing.T) {
+func TestPageMatchesCatalogue(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join("..", "..", "docs", "metrics.md")
 	want := metrics.Markdown()
@@ -35,9 +35,9 @@ func TestMetricsPageMatchesTheCatalogue(t *testing.T) {
 	}
 }
 
-// TestNamesFollowPrometheusConventions: the prefix, the unit and _total at the end of
+// TestNamesFollowConventions: the prefix, the unit and _total at the end of
 // counters and of nothing else (prometheus.io/docs/practices/naming).
-func TestNamesFollowPrometheusConventions(t *testing.T) {
+func TestNamesFollowConventions(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	form := regexp.MustCompile(`^facet(_[a-z]+)+$`)

@@ -53,8 +53,8 @@ func (p *Peers) Call(ctx context.Context, to id.Member, method string, body []by
 	return nil, calls.Unreachable(err)
 }
 
-// Ask has a member answer the question q of method. It reads the answer into a, unless
-// that is nil. A nil q has no body.
+// Ask sends the question q as JSON and reads the answer into a. A nil q has no body, a nil
+// a ignores the answer.
 func (p *Peers) Ask(ctx context.Context, to id.Member, method string, q, a any) error {
 	var body []byte
 	if q != nil {
@@ -73,10 +73,51 @@ func (p *Peers) Ask(ctx context.Context, to id.Member, method string, q, a any) 
 	return nil
 }
 
-// Fault is an error of the router on its way to a peer.
+// Handler answers a request of another node.
+type Handler = func(ctx context.Context, body []byte) ([]byte, error)
+
+// Answers returns a Handler that reads a Q from JSON and answers with what do returns, as
+// JSON.
+func Answers[Q, A any](do func(context.Context, Q) (A, error)) Handler {
+	return func(ctx context.Context, body []byte) ([]byte, error) {
+		var q Q
+		if err := json.Unmarshal(body, &q); err != nil {
+			return nil, fmt.Errorf("read a question: %w", err)
+		}
+		a, err := do(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(a)
+	}
+}
+
+// Obeys returns a Handler that reads a Q from JSON and answers with no body.
+func Obeys[Q any](do func(context.Context, Q) error) Handler {
+	return func(ctx context.Context, body []byte) ([]byte, error) {
+		var q Q
+		if err := json.Unmarshal(body, &q); err != nil {
+			return nil, fmt.Errorf("read an order: %w", err)
+		}
+		return nil, do(ctx, q)
+	}
+}
+
+// Faults returns do with its errors as Faults, so that the peer receives their kinds.
+func Faults[Q, A any](do func(context.Context, Q) (A, error)) func(context.Context, Q) (A, error) {
+	return func(ctx context.Context, q Q) (A, error) {
+		a, err := do(ctx, q)
+		if err != nil {
+			err = Fault{err}
+		}
+		return a, err
+	}
+}
+
+// Fault is an error of the router that keeps its kind on the way to a peer.
 type Fault struct{ Err error }
 
-// Error returns the words of the error.
+// Error returns the error's text.
 func (f Fault) Error() string { return f.Err.Error() }
 
 // Unwrap returns the error.

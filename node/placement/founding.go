@@ -2,7 +2,6 @@ package placement
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,25 +11,25 @@ import (
 	"facet/raftfsm"
 )
 
-// foundingPause is how often a node that belongs to no cluster looks around.
-const foundingPause = 200 * time.Millisecond
+// foundingInterval is how often a node that belongs to no cluster looks for one.
+const foundingInterval = 200 * time.Millisecond
 
-// founders is a node's view of who founds the cluster with it, in order.
+// founders is the list of members with which a node will found the cluster, ascending.
 type founders struct {
 	Members []id.Member `json:"members"`
-	// Done tells that the node has founded the cluster with exactly these.
+	// Done reports whether the node has founded the cluster with exactly these members.
 	Done bool `json:"done"`
-	// Joins tells that the node waits to be taken in and founds nothing: it may be on
-	// the list, and does not count.
+	// Joins reports whether the node only joins a cluster. Such a node may be on the lists
+	// of others and does not count as a founder.
 	Joins bool `json:"joins,omitempty"`
 }
 
-// Found waits until this node belongs to a cluster. Meta's first configuration
-// must be the same on every founder: so a node founds only with members that all
-// see the same list as it does, or that have founded with a list that it is on. A
-// node that finds a founded cluster waits for meta's leader to take it in.
+// Found waits until this node belongs to a cluster. All founders must bootstrap meta with
+// the same configuration. So a node founds only when every other founder has the same list,
+// or has already founded with a list that names this node. If a cluster exists, the node
+// waits until meta's leader takes it in.
 func (p *Placement) Found(ctx context.Context) error {
-	tick := time.NewTicker(foundingPause)
+	tick := time.NewTicker(foundingInterval)
 	defer tick.Stop()
 	for !p.cfg.Replicas.MetaGroup().HasState() {
 		if err := errors.Join(p.checkSeen(), p.checkLevel(ctx)); err != nil {
@@ -52,8 +51,8 @@ func (p *Placement) Found(ctx context.Context) error {
 	return nil
 }
 
-// checkSeen refuses to wait for a cluster that will not take this node in, because
-// all of it that gossip shows has another model pack.
+// checkSeen returns an error if every node of the cluster that gossip shows has another
+// model pack. Such a cluster never takes this node in.
 func (p *Placement) checkSeen() error {
 	other := ""
 	for _, m := range p.cfg.Gossip.Members() {
@@ -71,7 +70,7 @@ func (p *Placement) checkSeen() error {
 	return otherPack(other, p.cfg.Pack)
 }
 
-// founders returns this node's own view.
+// founders returns this node's own list.
 func (p *Placement) founders() founders {
 	if p.cfg.Replicas.MetaGroup().HasState() {
 		return founders{Members: p.cfg.Replicas.Members(id.Meta), Done: true}
@@ -79,7 +78,7 @@ func (p *Placement) founders() founders {
 	view := founders{Joins: p.cfg.Expect == 0}
 	for _, m := range p.cfg.Gossip.Members() {
 		if !m.Cluster.IsZero() {
-			return founders{} // there is a cluster: its leader takes this node in
+			return founders{} // the leader of that cluster takes this node in
 		}
 		if m.Pack == PackHint(p.cfg.Pack) {
 			view.Members = append(view.Members, m.Member)
@@ -89,8 +88,8 @@ func (p *Placement) founders() founders {
 	return view
 }
 
-// agree asks the other founders for their view and tells whether it is this
-// node's, too. Nodes that only join may have come before the cluster was founded.
+// agree asks the other founders for their lists. It returns the common list and whether all
+// agree. Nodes that only join do not count.
 func (p *Placement) agree(ctx context.Context) ([]id.Member, bool) {
 	own := p.founders()
 	var list []id.Member
@@ -125,17 +124,12 @@ func (p *Placement) askFounders(ctx context.Context, m id.Member) (founders, err
 	return view, p.cfg.Peers.Ask(ctx, m, MethodFounders, nil, &view)
 }
 
-// metaServers makes meta's first configuration: up to VotersMax voters, the other
-// founders receive it.
+// metaServers returns meta's first configuration: the first VotersMax founders vote, the
+// others only receive the log.
 func metaServers(list []id.Member) []raftfsm.Server {
 	servers := make([]raftfsm.Server, 0, len(list))
 	for i, m := range list {
 		servers = append(servers, raftfsm.Server{Member: m, Voter: i < VotersMax})
 	}
 	return servers
-}
-
-// serveFounders answers askFounders.
-func (p *Placement) serveFounders(context.Context, []byte) ([]byte, error) {
-	return json.Marshal(p.founders())
 }

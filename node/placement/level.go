@@ -9,7 +9,7 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// RecordLevel returns a level as records have it: 0 for what all nodes know.
+// RecordLevel returns the form of a level in records and gossip, where 0 stands for 1.
 func RecordLevel(level uint32) uint32 {
 	if level <= 1 {
 		return 0
@@ -17,16 +17,15 @@ func RecordLevel(level uint32) uint32 {
 	return level
 }
 
-// raiseLevel lets the cluster use new forms once every member of meta, whether it
-// votes or has just been taken in, has said that it knows them. It runs on meta's
-// leader.
+// raiseLevel raises the cluster's level to the highest one that every member of meta and
+// every recorded node knows. It runs on meta's leader.
 func (p *Placement) raiseLevel(ctx context.Context) error {
 	nodes := p.cfg.Replicas.Meta().Nodes()
 	lowest := p.cfg.Level
 	for _, m := range p.cfg.Replicas.Members(id.Meta) {
 		i := slices.IndexFunc(nodes, func(r metafsm.Node) bool { return r.Member == m })
 		if i < 0 {
-			return nil // it has not said yet what it knows
+			return nil // it has no record yet that states its level
 		}
 		lowest = min(lowest, nodes[i].Knows())
 	}
@@ -38,12 +37,12 @@ func (p *Placement) raiseLevel(ctx context.Context) error {
 	if lowest <= p.cfg.Replicas.Meta().Level() {
 		return nil
 	}
-	p.cfg.Log.Info("all nodes know newer forms: the cluster uses them from now on, and older versions can't join any more", "level", lowest)
+	p.cfg.Log.Info("all nodes know a higher level: the cluster uses it from now on, and older versions can't join any more", "level", lowest)
 	return p.propose(ctx, metafsm.RaiseLevelOp.Encode(metafsm.RaiseLevel{Level: lowest}))
 }
 
-// checkLevel refuses to wait for a cluster that will not take this node in, because
-// it uses forms that this software does not know.
+// checkLevel returns an error if the cluster that gossip shows has a higher level than this
+// software knows. Such a cluster never takes this node in.
 func (p *Placement) checkLevel(ctx context.Context) error {
 	asked := 0
 	for _, m := range p.cfg.Gossip.Members() {
@@ -61,7 +60,7 @@ func (p *Placement) checkLevel(ctx context.Context) error {
 	return nil
 }
 
-// askMembership asks a member what it knows of this node.
+// askMembership asks a member whether this node was removed.
 func (p *Placement) askMembership(ctx context.Context, of id.Member) (theirs membershipAnswer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, membershipTimeout)
 	defer cancel()

@@ -2,9 +2,7 @@ package placement
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -14,25 +12,25 @@ import (
 )
 
 const (
-	// membershipAsked is how many members a node asks whether it still belongs to them.
+	// membershipAsked is the most members that a node asks whether it was removed.
 	membershipAsked = 3
-	// membershipTimeout bounds one such question.
+	// membershipTimeout is how long one such question may take.
 	membershipTimeout = time.Second
 )
 
-// errRemoved says that operators took this node out of its cluster.
+// errRemoved is returned when an operator has removed this node from its cluster.
 var errRemoved = errors.New("this node was removed from its cluster, for good: with an empty data directory it can join as a new one")
 
-// membershipAnswer is what a node says of another: removal is final, so one that knows of it
+// membershipAnswer reports whether a node was removed. Removal is final, so one such answer
 // is enough.
 type membershipAnswer struct {
 	Removed bool `json:"removed"`
-	// Level is the cluster's.
+	// Level is the cluster's level.
 	Level uint32 `json:"level,omitempty"`
 }
 
-// CheckMembership finds out whether this node was removed. It asks others only where
-// meta has no leader that this node hears, as a removed node does not.
+// CheckMembership returns an error if this node was removed. It asks other nodes only while
+// this node hears no leader of meta, because a removed node hears none.
 func (p *Placement) CheckMembership(ctx context.Context) error {
 	if _, led := p.cfg.Replicas.MetaGroup().Leader(); led || mutant.RemovedStays {
 		return nil
@@ -40,7 +38,7 @@ func (p *Placement) CheckMembership(ctx context.Context) error {
 	if p.isRemoved(p.cfg.Node) {
 		return errRemoved
 	}
-	members := p.cfg.Replicas.Members(id.Meta) // gossip shows nobody to a removed node that starts
+	members := p.cfg.Replicas.Members(id.Meta) // gossip shows no member to a removed node that starts
 	for _, m := range p.cfg.Gossip.Members() {
 		members = append(members, m.Member)
 	}
@@ -60,20 +58,13 @@ func (p *Placement) CheckMembership(ctx context.Context) error {
 	return nil
 }
 
-// serveMembership answers CheckMembership.
-func (p *Placement) serveMembership(_ context.Context, body []byte) ([]byte, error) {
-	var who id.Member
-	if err := json.Unmarshal(body, &who); err != nil {
-		return nil, fmt.Errorf("read who asks for its standing: %w", err)
-	}
+// membershipOf answers askMembership.
+func (p *Placement) membershipOf(_ context.Context, who id.Member) (membershipAnswer, error) {
 	of, err := who.Node()
-	if err != nil {
-		return nil, fmt.Errorf("read who asks for its standing: %w", err)
-	}
-	return json.Marshal(membershipAnswer{Removed: p.isRemoved(of), Level: p.cfg.Replicas.Meta().Level()})
+	return membershipAnswer{Removed: p.isRemoved(of), Level: p.cfg.Replicas.Meta().Level()}, err
 }
 
-// isRemoved reports whether a node was removed, as far as this one knows.
+// isRemoved reports whether this node's replica of meta records a node as removed.
 func (p *Placement) isRemoved(who id.Node) bool {
 	r, known := p.cfg.Replicas.Meta().Node(who)
 	return known && r.State == metafsm.NodeRemoved

@@ -8,9 +8,8 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// keepMetaVoters keeps as many voters of meta as there should be, on nodes that are
-// not to leave, and takes removed nodes out of meta once they hold nothing. One change
-// at a time.
+// keepMetaVoters makes the next change on the way to the voters that meta should have. It
+// removes a removed node from meta once that node holds no replica.
 func (p *Placement) keepMetaVoters(ctx context.Context, seats []metafsm.Seat) error {
 	group := p.cfg.Replicas.MetaGroup()
 	servers, index, err := group.Servers()
@@ -31,7 +30,7 @@ func (p *Placement) keepMetaVoters(ctx context.Context, seats []metafsm.Seat) er
 			}
 		}
 		if p.cfg.Replicas.CaughtUp(ctx, id.Meta, commit, voters[:1]) == 0 {
-			return nil // it has still to catch up
+			return nil // it has not caught up yet
 		}
 		if err := p.cfg.Replicas.Enough(ctx, id.Meta, commit, voters); err != nil {
 			return err
@@ -73,10 +72,11 @@ const (
 	metaRemove
 )
 
-// nextMetaStep returns the next change on the way to the members that meta should have:
-// VotersMax voters, or the largest odd number that is not more than the nodes. A voter
-// that is to leave goes when as many others vote; one that is away goes only if
-// another has taken its place, or if an odd number of others, at least three, is left.
+// nextMetaStep returns the next change of meta's members. The goal is VotersMax voters, or
+// the largest odd number of voters for fewer nodes.
+//   - A voter that must leave goes as soon as another member votes.
+//   - A voter that is away goes when VotersMax others vote. It also goes when at least
+//     three others vote and the number of voters is even.
 func nextMetaStep(members []metaMember, seats []metafsm.Seat, removed, holders map[id.Member]bool) metaStep {
 	seat := map[id.Member]metafsm.Seat{}
 	for _, s := range seats {

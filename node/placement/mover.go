@@ -12,13 +12,13 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// leaderRest is how long a group keeps its leader before this node offers the
-// leadership to the member that the map names first.
+// leaderRest is how long this node leads a group before it offers the leadership to the
+// member that the map names first.
 const leaderRest = 5 * time.Second
 
-// Move brings the members of the groups that this node leads nearer to what
-// the map asks for: one change of one group's members at a time, and only if a
-// majority of the members after it has caught up.
+// Move brings the members of the groups that this node leads nearer to the map. It makes at
+// most one change to each group, and only if a majority of the voters after the change has
+// caught up.
 func (p *Placement) Move(ctx context.Context) {
 	shards := p.cfg.Replicas.Meta().Shards()
 	for _, at := range shards.Shards {
@@ -36,8 +36,8 @@ func (p *Placement) Move(ctx context.Context) {
 	}
 }
 
-// moveStep makes the next change: new members first receive the log, then vote;
-// then the leadership goes to a voter that stays, then those leave that have to.
+// moveStep makes the next change. First new members receive the log, then they vote. Then
+// the leadership goes to a voter that stays, and old members leave.
 func (p *Placement) moveStep(ctx context.Context, epoch uint64, at metafsm.ShardVoters, group *raftfsm.Group) error {
 	servers, index, err := group.Servers()
 	if err != nil {
@@ -65,7 +65,7 @@ func (p *Placement) moveStep(ctx context.Context, epoch uint64, at metafsm.Shard
 			continue
 		}
 		waiting++
-		// A node that goes by an older map may be about to drop an old replica.
+		// A node with an older map may be about to drop this replica.
 		r, err := p.cfg.Replicas.Ask(ctx, m, replicas.Query{Group: at.Shard})
 		if err != nil || !r.Ready(epoch, commit) {
 			continue
@@ -82,11 +82,11 @@ func (p *Placement) moveStep(ctx context.Context, epoch uint64, at metafsm.Shard
 	return p.moveAway(ctx, at, group, members, index)
 }
 
-// moveAway is the second half of a move, when all that are wanted vote.
+// moveAway is the second half of a move: all wanted voters vote, and old members leave.
 func (p *Placement) moveAway(ctx context.Context, at metafsm.ShardVoters, group *raftfsm.Group, members []id.Member, index uint64) error {
 	gone := slices.DeleteFunc(slices.Clone(members), func(m id.Member) bool { return slices.Contains(at.Voters, m) })
 	if len(gone) == 0 {
-		return nil // meta's leader sees it and ends the move
+		return nil // meta's leader notes the end of the move
 	}
 	if err := p.cfg.Replicas.Enough(ctx, at.Shard, group.Status().Commit, at.Voters); err != nil {
 		return err
@@ -104,8 +104,8 @@ func (p *Placement) moveAway(ctx context.Context, at metafsm.ShardVoters, group 
 	return group.Remove(ctx, gone[0], index)
 }
 
-// returnVotes lets members vote again that lost their vote in a group at rest, which this
-// node leads, once they have caught up.
+// returnVotes gives rebuilt replicas their vote back once they have caught up. The group is
+// not on the move, and this node leads it.
 func (p *Placement) returnVotes(ctx context.Context, epoch uint64, at metafsm.ShardVoters, group *raftfsm.Group) error {
 	servers, index, err := group.Servers()
 	if err != nil {
@@ -123,16 +123,15 @@ func (p *Placement) returnVotes(ctx context.Context, epoch uint64, at metafsm.Sh
 		if err := p.cfg.Replicas.Enough(ctx, at.Shard, commit, append(slices.Clone(voters), s.Member)); err != nil {
 			return err
 		}
-		p.cfg.Log.Info("a replica was made anew and votes again", "group", at.Shard, "node", s.Member)
+		p.cfg.Log.Info("a rebuilt replica has caught up and votes again", "group", at.Shard, "node", s.Member)
 		return group.AddVoter(ctx, s.Member, index)
 	}
 	return nil
 }
 
-// OfferLeaderships hands a group that this node leads to the member that the map
-// names first, when that one is there and has caught up, and the group has been at
-// rest. While a leadership is handed over nothing is written: to one that does not
-// answer it must not even be offered.
+// OfferLeaderships hands each group that this node has led for leaderRest to the member that
+// the map names first, if that member answers and has caught up. A group accepts no write
+// during the transfer, so a member that does not answer is offered nothing.
 func (p *Placement) OfferLeaderships(ctx context.Context) {
 	for _, first := range p.cfg.Replicas.Meta().Shards().Shards {
 		number := first.Shard

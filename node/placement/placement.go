@@ -2,11 +2,13 @@ package placement
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"time"
 
 	"facet/internal/id"
 	"facet/node/membership"
+	"facet/node/peer"
 	"facet/node/replicas"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
@@ -18,10 +20,10 @@ const (
 	MethodMembership = "node.standing"
 )
 
-// VotersMax is how many members of meta vote at most; others hold it without a vote.
+// VotersMax is the most voters of meta. Further members receive its log without a vote.
 const VotersMax = 5
 
-// Replicas are the groups that live on this node.
+// Replicas gives access to the groups on this node.
 type Replicas interface {
 	Meta() *metafsm.Machine
 	MetaGroup() *raftfsm.Group
@@ -33,7 +35,7 @@ type Replicas interface {
 	Enough(ctx context.Context, number id.Shard, commit uint64, voters []id.Member) error
 }
 
-// Gossip knows which nodes are there.
+// Gossip lists the nodes that are present.
 type Gossip interface {
 	Members() []membership.Member
 }
@@ -50,21 +52,21 @@ type Peers interface {
 	Ask(ctx context.Context, to id.Member, method string, q, a any) error
 }
 
-// Config says who this node is, and what the cluster is to be like.
+// Config describes this node and the shape of a cluster that it founds.
 type Config struct {
 	Node       id.Node
 	Self       id.Member
 	Name, Zone string
 	Pack       string
-	// Level is the one that this node knows (metafsm.Level).
+	// Level is the highest level that this node's software knows (metafsm.Level).
 	Level uint32
-	// Away is how long a node may be missed before its replicas are rebuilt on others.
+	// Away is how long a node may be missing before its replicas are rebuilt on others.
 	Away time.Duration
-	// Expect is how many nodes found the cluster; Shards, Copies and SlotsPerShard are the
-	// shape that it gets then.
+	// Expect is the number of founders. A new cluster gets Shards, Copies (replicas of each
+	// shard) and SlotsPerShard.
 	Expect, Shards, Copies, SlotsPerShard int
-	// KeyCheck tells the cluster's key from others; HasKey reports whether this node has
-	// the key of a check.
+	// KeyCheck returns a hash that identifies the cluster's key. HasKey reports whether this
+	// node has the key with that hash.
 	KeyCheck func() []byte
 	HasKey   func(check []byte) bool
 
@@ -75,26 +77,26 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// Placement decides which nodes hold which shards, and moves them there. Found comes
-// first; the other steps are called by one goroutine, one after the other.
+// Placement decides which nodes hold which shards, and moves them there. Call Found first.
+// One goroutine calls the other steps.
 type Placement struct {
 	cfg    Config
-	missed map[id.Member]time.Time // since when nodes are missed, on meta's leader
-	led    map[id.Shard]time.Time  // since when this node leads groups, or offered to stop
+	missed map[id.Member]time.Time // on meta's leader: when each missing node was first missed
+	led    map[id.Shard]time.Time  // when this node began to lead a group, or last offered to hand it over
 }
 
-// New returns the placement of a node.
+// New returns a Placement; it has no goroutine.
 func New(c Config) *Placement {
 	return &Placement{cfg: c, missed: map[id.Member]time.Time{}, led: map[id.Shard]time.Time{}}
 }
 
-// Methods are the requests of other nodes that the placement answers.
-func (p *Placement) Methods() map[string]func(context.Context, []byte) ([]byte, error) {
-	return map[string]func(context.Context, []byte) ([]byte, error){
-		MethodFounders:   p.serveFounders,
-		MethodMembership: p.serveMembership,
+// Methods returns the handlers of the requests that the placement answers to other nodes.
+func (p *Placement) Methods() map[string]peer.Handler {
+	return map[string]peer.Handler{
+		MethodFounders:   func(context.Context, []byte) ([]byte, error) { return json.Marshal(p.founders()) },
+		MethodMembership: peer.Answers(p.membershipOf),
 	}
 }
 
-// PackHint returns as much of a pack's identity as gossip carries.
+// PackHint returns the first part of a pack's identity, which gossip carries.
 func PackHint(pack string) string { return pack[:min(len(pack), 16)] }

@@ -13,20 +13,20 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// movesMax is how many shards are on the move at once: a replica that catches up
-// costs its peers disk and network.
+// movesMax is the most shards on the move at once. A replica that catches up costs its
+// peers disk and network.
 const movesMax = 2
 
-// Seats returns the members that may hold replicas, and who takes over from those that may
-// not any more. It takes nobody for away.
+// Seats returns the members that may hold replicas, and for each member that must leave its
+// heir, if it has one. It treats no member as away.
 func (p *Placement) Seats() ([]metafsm.Seat, map[id.Member]id.Member) {
 	return p.seats(map[id.Member]time.Time{})
 }
 
-// seats is Seats, with the nodes that were missed since the times of missed; it keeps
-// those up.
+// seats does the work of Seats. missed has the time since when each node is missing; seats
+// updates it and treats a node as away after Config.Away.
 func (p *Placement) seats(missed map[id.Member]time.Time) ([]metafsm.Seat, map[id.Member]id.Member) {
-	zones := map[id.Member]string{p.cfg.Self: p.cfg.Zone} // of those who are there
+	zones := map[id.Member]string{p.cfg.Self: p.cfg.Zone} // of the members that are present
 	for _, m := range p.cfg.Gossip.Members() {
 		zones[m.Member] = m.Zone
 	}
@@ -60,9 +60,9 @@ func (p *Placement) seats(missed map[id.Member]time.Time) ([]metafsm.Seat, map[i
 	return seats, heirs
 }
 
-// withFounders returns meta's records of nodes, and one for each voter of the map who has
-// none: founders are given shards before they have put in their records, and one that
-// takes longer must not be taken for gone.
+// withFounders returns meta's records of nodes and a made-up record for each voter in the map
+// without one. Founders get shards before they have registered. A founder that registers
+// late must not count as gone.
 func withFounders(records []metafsm.Node, shards []metafsm.ShardVoters, zones map[id.Member]string) []metafsm.Node {
 	known := map[id.Node]bool{}
 	for _, r := range records {
@@ -80,8 +80,8 @@ func withFounders(records []metafsm.Node, shards []metafsm.ShardVoters, zones ma
 	return all
 }
 
-// keepPlaces moves shards to where the plan wants them, a few at a time. It runs on
-// meta's leader.
+// keepPlaces changes the map so that at most movesMax shards are on their way to their
+// planned places. It runs on meta's leader.
 func (p *Placement) keepPlaces(ctx context.Context) error {
 	cluster, _ := p.cfg.Replicas.Meta().Cluster()
 	now := p.cfg.Replicas.Meta().Shards()
@@ -113,14 +113,14 @@ func (p *Placement) keepPlaces(ctx context.Context) error {
 	return p.keepMetaVoters(ctx, seats)
 }
 
-// Founded reports whether a group has begun. Its first voters found it by the map, so the
-// map must not move it before: then nobody would.
+// Founded reports whether a group was bootstrapped. Its first voters bootstrap it by the map.
+// If the map moved it earlier, no member would.
 func (p *Placement) Founded(ctx context.Context, at metafsm.ShardVoters) bool {
 	leader, ok := p.cfg.Replicas.Leading(ctx, at.Shard, at.Voters)
 	return ok && len(leader.Servers) > 0
 }
 
-// hasMoved reports whether a group's members are its wanted voters and nobody else.
+// hasMoved reports whether a group's members are exactly its wanted voters.
 func (p *Placement) hasMoved(ctx context.Context, at metafsm.ShardVoters) bool {
 	leader, ok := p.cfg.Replicas.Leading(ctx, at.Shard, at.Holders())
 	if !ok || len(leader.Servers) != len(at.Voters) {
@@ -145,7 +145,7 @@ func (p *Placement) removed() map[id.Member]bool {
 	return gone
 }
 
-// Holders returns the members that may have a replica of a shard.
+// Holders returns the members that may hold a replica of some shard.
 func (p *Placement) Holders() map[id.Member]bool {
 	holding := map[id.Member]bool{}
 	for _, at := range p.cfg.Replicas.Meta().Shards().Shards {
@@ -156,11 +156,11 @@ func (p *Placement) Holders() map[id.Member]bool {
 	return holding
 }
 
-// errFew says that the nodes that would be left are too few.
+// errFew is returned when too few nodes would remain.
 var errFew = errors.New("the nodes that are left are too few for the present number of replicas")
 
-// MayLeave fails if a node's leave would lower the number of a shard's replicas, or
-// leave fewer nodes than voters.
+// MayLeave returns an error if fewer active nodes than a shard's voters would remain without
+// the node.
 func (p *Placement) MayLeave(who id.Node) error {
 	left := 0
 	for _, r := range p.cfg.Replicas.Meta().Nodes() {
@@ -178,7 +178,7 @@ func (p *Placement) MayLeave(who id.Node) error {
 	return nil
 }
 
-// without returns the nodes of members that are not among others.
+// without returns the nodes of the members that are not in others.
 func without(members, others []id.Member) []id.Node {
 	list := []id.Node{}
 	for _, m := range members {
@@ -189,7 +189,7 @@ func without(members, others []id.Member) []id.Node {
 	return list
 }
 
-// Steps returns what a plan changes of shards that are not on the move yet.
+// Steps returns the differences between the map now and a plan.
 func (*Placement) Steps(now, plan []metafsm.ShardVoters) []wire.PlanStep {
 	steps := []wire.PlanStep{}
 	for i, at := range now {
@@ -201,5 +201,5 @@ func (*Placement) Steps(now, plan []metafsm.ShardVoters) []wire.PlanStep {
 	return steps
 }
 
-// AtOnce returns how many shards are on the move at the same time.
+// AtOnce returns the most shards that are on the move at the same time.
 func (*Placement) AtOnce() int { return movesMax }

@@ -9,9 +9,9 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// TestFounderWithLateRecordKeepsShards: the map names founders before they are
+// TestLateFounderKeepsShards: the map names founders before they are
 // in meta's records.
-func TestFounderWithLateRecordKeepsShards(t *testing.T) {
+func TestLateFounderKeepsShards(t *testing.T) {
 	t.Parallel()
 	var records []metafsm.Node
 	var seats []metafsm.Seat

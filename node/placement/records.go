@@ -12,19 +12,14 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// KeepRecords does what meta's leader owes the cluster's records; on another node it
-// forgets who was missed.
+// KeepRecords does the work of meta's leader: it founds the cluster's record and its map,
+// takes nodes in and keeps the shards in their places. On another node it only forgets which
+// nodes were missing, so that a new leader counts their time from the start.
 func (p *Placement) KeepRecords(ctx context.Context) error {
 	if !p.cfg.Replicas.MetaGroup().IsLeader() {
-		clear(p.missed) // a leader that comes to it later counts anew
+		clear(p.missed)
 		return nil
 	}
-	return p.keepRecords(ctx)
-}
-
-// keepRecords founds the cluster's record and its map, takes nodes in, and keeps the
-// shards where they belong.
-func (p *Placement) keepRecords(ctx context.Context) error {
 	meta := p.cfg.Replicas.Meta()
 	if _, founded := meta.Cluster(); !founded {
 		if err := p.foundRecord(ctx); err != nil {
@@ -59,8 +54,7 @@ func (p *Placement) keepRecords(ctx context.Context) error {
 	return p.propose(ctx, metafsm.PutShardsOp.Encode(metafsm.PutShards{Shards: metafsm.Place(seats, cluster.Shards, cluster.Replicas)}))
 }
 
-// foundRecord proposes the record that makes these nodes a cluster. Only the
-// first proposal counts.
+// foundRecord proposes the cluster's record. Only the first proposal counts.
 func (p *Placement) foundRecord(ctx context.Context) error {
 	var random [16]byte
 	if _, err := rand.Read(random[:]); err != nil {
@@ -79,8 +73,7 @@ func (p *Placement) foundRecord(ctx context.Context) error {
 	}}))
 }
 
-// takeIn adds a node to meta when it is not there: as a member that receives the
-// log and has no vote.
+// takeIn adds a node to meta's members without a vote, unless it is one already.
 func (p *Placement) takeIn(ctx context.Context, m id.Member) error {
 	servers, index, err := p.cfg.Replicas.MetaGroup().Servers()
 	if err != nil {
@@ -100,7 +93,7 @@ func (p *Placement) propose(ctx context.Context, cmd []byte) error {
 	return err
 }
 
-// Register puts this node's own record into meta when it is missing or old.
+// Register puts this node's record into meta if it is missing or outdated.
 func (p *Placement) Register(ctx context.Context) error {
 	level := RecordLevel(p.cfg.Level)
 	known := slices.ContainsFunc(p.cfg.Replicas.Meta().Nodes(), func(r metafsm.Node) bool {
@@ -114,8 +107,8 @@ func (p *Placement) Register(ctx context.Context) error {
 	})
 }
 
-// CheckFounding refuses to serve a cluster that was founded with another model
-// pack, whose templates can't be compared with ours, or with another cluster key.
+// CheckFounding returns an error if the cluster was founded with another model pack, whose
+// templates can't be compared with this node's, or has another cluster key.
 func (p *Placement) CheckFounding() error {
 	cluster, founded := p.cfg.Replicas.Meta().Cluster()
 	switch {
@@ -129,7 +122,7 @@ func (p *Placement) CheckFounding() error {
 	return nil
 }
 
-// otherPack says why a node with the pack own can't serve in a cluster.
+// otherPack returns the error of a node with the pack own in a cluster with another pack.
 func otherPack(cluster, own string) error {
 	return fmt.Errorf("this cluster was founded with model pack %.12s, and this node has %.12s: "+
 		"templates of different packs can't be compared; start it with the cluster's pack", cluster, own)

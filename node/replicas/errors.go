@@ -8,7 +8,7 @@ import (
 	"facet/router"
 )
 
-// Again reports whether a request may be tried again: what is asked for may come twice.
+// Again reports whether the caller may send an idempotent request again after err.
 func Again(err error) bool {
 	if _, notLeader := errors.AsType[*raftfsm.NotLeaderError](err); notLeader {
 		return true
@@ -16,13 +16,13 @@ func Again(err error) bool {
 	return errors.Is(err, raftfsm.ErrOutcomeUnknown) || errors.Is(err, raftfsm.ErrBusy) || router.KindOf(err) == router.Unavailable
 }
 
-// NotHere returns the error of a node that does not lead a group.
+// NotHere returns the error that sends the caller to another node.
 func NotHere(number id.Shard) error {
 	return router.Errorf(router.Unavailable, "", "this node does not lead group %d", number)
 }
 
-// Heal returns NotHere for an error that another try may heal, so that a peer tries again,
-// and any other error as it is.
+// Heal turns a temporary error into NotHere, so that the peer tries again. It returns any
+// other error as it is.
 func Heal(number id.Shard, err error) error {
 	if err != nil && (Again(err) || errors.Is(err, raftfsm.ErrClosed)) {
 		return NotHere(number)

@@ -20,33 +20,34 @@ import (
 )
 
 const (
-	// outRetry is how long a replica whose disk was full rests before it is opened again.
+	// outRetry is the pause before a replica whose disk was full is opened again.
 	outRetry = 5 * time.Second
-	// outFileMax bounds the file that says why a replica is out of service.
+	// outFileMax is the most bytes of the file that says why a replica is out of service.
 	outFileMax = 64 << 10
-	// outSuffix is of that file's name, asideMark in that of a folder set aside.
+	// outSuffix ends the name of that file. The name of a folder set aside has asideMark
+	// and then the time in the form asideTime.
 	outSuffix = ".out"
 	asideMark = ".damaged-"
-	// asideTime is how a folder that was set aside says when.
 	asideTime = "20060102T150405.000Z"
 )
 
-// ErrDiverged is returned when a replica's state is another than the majority's.
+// ErrDiverged is returned when a replica's state differs from the majority's.
 var ErrDiverged = errors.New("node: the replica's state differs from the majority's")
 
-// outage is why a replica on this node is out of service.
+// outage records why and since when a replica on this node is out of service.
 type outage struct {
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
-	// full tells that nothing but space was missing: the files are good.
+	// full reports whether only space was missing: the files are good.
 	full bool
-	// reopened tells that the replica runs on an empty folder and waits for its state.
+	// reopened reports whether the replica runs on an empty folder and waits for its
+	// state.
 	reopened bool
 }
 
-// outages are the replicas here that are out of service. A damaged one has a file
-// beside its folder that says so, until it has got another state from its peers: it
-// must not be opened on the files that it has, and it must not vote without them.
+// outages records which replicas here are out of service. A damaged replica has a file
+// beside its folder until it has new state from its peers. With that file the replica is
+// neither opened on its old files nor votes without them.
 type outages struct {
 	dir string
 
@@ -54,7 +55,7 @@ type outages struct {
 	of map[id.Shard]outage
 }
 
-// openOutages reads what earlier runs have noted.
+// openOutages reads the files that earlier runs have left in dir.
 func openOutages(dir string) (*outages, error) {
 	o := &outages{dir: dir, of: map[id.Shard]outage{}}
 	entries, err := os.ReadDir(dir)
@@ -87,8 +88,8 @@ func (o *outages) file(number id.Shard) string {
 	return filepath.Join(o.dir, fmt.Sprintf("group-%d%s", number, outSuffix))
 }
 
-// note puts a replica out of service for err, or gives an error when only the end of
-// the process helps: a failed write or fsync leaves nobody knowing what a file holds.
+// note takes a replica out of service because of err. It returns an error when the process
+// must end: after a failed write or fsync nobody knows what a file contains.
 func (o *outages) note(number id.Shard, err error) error {
 	why := outage{Reason: err.Error(), At: time.Now().UTC()}
 	switch {
@@ -126,7 +127,7 @@ func (o *outages) all() map[id.Shard]outage {
 	return maps.Clone(o.of)
 }
 
-// reopened notes that a replica waits for its state.
+// reopened notes that a replica runs again and waits for its state.
 func (o *outages) reopened(number id.Shard) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -135,7 +136,7 @@ func (o *outages) reopened(number id.Shard) {
 	o.of[number] = why
 }
 
-// end ends the outage that was, unless there is a newer one.
+// end ends the outage was, unless a newer one has replaced it.
 func (o *outages) end(number id.Shard, was outage) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -151,8 +152,8 @@ func (o *outages) end(number id.Shard, was outage) error {
 	return datadir.Sync(o.dir)
 }
 
-// setAside renames a group's folder, and returns its new name. Nothing happens where there
-// is none.
+// setAside renames a group's folder and returns its new name. A missing folder is no
+// error.
 func (o *outages) setAside(folder string) (aside string, err error) {
 	aside = folder + asideMark + time.Now().UTC().Format(asideTime)
 	if err := os.Rename(folder, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -161,11 +162,11 @@ func (o *outages) setAside(folder string) (aside string, err error) {
 	return aside, datadir.Sync(o.dir)
 }
 
-// aside lists the folders that were set aside, and when.
+// aside returns when each folder was set aside, by its name.
 func (o *outages) aside() map[string]time.Time {
 	entries, err := os.ReadDir(o.dir)
 	if err != nil {
-		return nil // whoever writes there next says so
+		return nil // the next write there reports it
 	}
 	found := map[string]time.Time{}
 	for _, e := range entries {
@@ -177,8 +178,8 @@ func (o *outages) aside() map[string]time.Time {
 	return found
 }
 
-// clear removes folders that were set aside for longer than keep: they hold what was
-// erased since.
+// clear removes folders that were set aside longer than keep ago. They contain data that
+// was erased since.
 func (o *outages) clear(keep time.Duration) error {
 	var err error
 	for name, at := range o.aside() {
@@ -189,7 +190,7 @@ func (o *outages) clear(keep time.Duration) error {
 	return err
 }
 
-// alarms says in words what is out of service here, and what was set aside.
+// alarms describes, for operators, the replicas out of service and the folders set aside.
 func (o *outages) alarms() []string {
 	var list []string
 	all := o.all()
@@ -198,12 +199,12 @@ func (o *outages) alarms() []string {
 		list = append(list, fmt.Sprintf("%s is out of service on this node since %s: %s", Name(number), why.At.Format(time.RFC3339), why.Reason))
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.aside())) {
-		list = append(list, fmt.Sprintf("a damaged replica was set aside and made anew from its peers: its files are in %s", name))
+		list = append(list, fmt.Sprintf("a damaged replica was set aside and rebuilt from its peers: its files are in %s", name))
 	}
 	return list
 }
 
-// Name names a group in messages.
+// Name returns the name of a group for messages.
 func Name(number id.Shard) string {
 	if number == id.Meta {
 		return "meta"

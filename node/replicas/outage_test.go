@@ -25,7 +25,7 @@ func outagesIn(t *testing.T, dir string) *outages {
 	return o
 }
 
-func TestDamagedReplicaStaysOutAfterRestart(t *testing.T) {
+func TestDamagedReplicaStaysOut(t *testing.T) {
 	t.Parallel()
 	f := func(number id.Shard, err error, fatal, now, restarted bool) {
 		t.Helper()
@@ -56,7 +56,7 @@ func TestDamagedReplicaStaysOutAfterRestart(t *testing.T) {
 	f(id.Meta, raftfsm.ErrCorrupt, true, false, false)
 }
 
-func TestOlderOutageDoesNotEndNewerOne(t *testing.T) {
+func TestOlderOutageEndsNoNewer(t *testing.T) {
 	t.Parallel()
 	o := outagesIn(t, t.TempDir())
 	if err := o.note(1, raftfsm.ErrCorrupt); err != nil {
@@ -74,7 +74,7 @@ func TestOlderOutageDoesNotEndNewerOne(t *testing.T) {
 	}
 }
 
-func TestFolderSetAsideIsRemovedInTime(t *testing.T) {
+func TestSetAsideFolderIsRemoved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -107,7 +107,7 @@ func TestFolderSetAsideIsRemovedInTime(t *testing.T) {
 	})
 }
 
-func TestReplicaOnFullDiskRestsBeforeItReopens(t *testing.T) {
+func TestFullDiskReplicaRests(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		full := true
@@ -119,7 +119,7 @@ func TestReplicaOnFullDiskRestsBeforeItReopens(t *testing.T) {
 		f := func(what string, wait time.Duration, want bool) {
 			t.Helper()
 			time.Sleep(wait)
-			if r.Repair(t.Context()); r.Out(1) != want {
+			if (Repairer{r}).Step(t.Context()); r.Out(1) != want {
 				t.Errorf("%s: out %v, want %v", what, r.Out(1), want)
 			}
 		}

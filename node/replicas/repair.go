@@ -1,8 +1,8 @@
 package replicas
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,40 +14,41 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// handOverTimeout bounds the wait for another leader instead of a damaged replica.
+// handOverTimeout is how long a damaged leader waits for another member to take over.
 const handOverTimeout = 2500 * time.Millisecond
 
-// methodDemote asks a group's leader to take a member's vote.
+// methodDemote asks a group's leader to take away a member's vote.
 const methodDemote = "node.demote"
 
-// Repair makes the next step of each damaged replica here. A replica whose files are
-// damaged, or whose state is not the majority's, is made anew from its peers. It has voted and acknowledged with what is thrown away, so it
-// may not come back as a voter (docs/decisions/0007-self-checks.md):
+// Repairer rebuilds the damaged replicas of a node from their peers: those whose files are
+// damaged and those whose state differs from the majority's. A damaged replica has voted
+// and acknowledged entries that it may have lost, so it must not come back as a voter
+// (docs/decisions/0007-self-checks.md):
 //
-//  1. its group is closed, and a file says that it must stay so;
-//  2. the group's leader takes its vote, if a majority of the others has caught up;
-//  3. when a confirmed leader says that it has none, its folder is set aside and it
-//     is opened on an empty one, without founding anything;
-//  4. with state again the file goes, and once it has caught up the leader gives it
-//     back its vote.
-func (r *Replicas) Repair(ctx context.Context) {
-	o := r.outages
-	all := o.all()
+//  1. The node closes the replica and writes a file that keeps it closed.
+//  2. The group's leader takes its vote once a majority of the others has caught up.
+//  3. When a confirmed leader reports that it has no vote, the node sets its folder aside
+//     and opens it on an empty folder, without bootstrapping the group.
+//  4. When it has state again, the node removes the file. When it has caught up, the
+//     leader returns its vote.
+type Repairer struct{ *Replicas }
+
+// Step makes the next step of each damaged replica.
+func (r Repairer) Step(ctx context.Context) {
+	all := r.outages.all()
 	for _, number := range slices.Sorted(maps.Keys(all)) {
-		if err := r.mend(ctx, number, all[number]); err != nil && ctx.Err() == nil {
+		if err := r.repair(ctx, number, all[number]); err != nil && ctx.Err() == nil {
 			r.cfg.Log.Warn("a replica stays out of service", "group", number, "err", err)
 		}
 	}
-	keep := r.cfg.EraseWithin
-	if keep == 0 {
-		keep = raftfsm.EraseWithinDefault
-	}
-	if err := o.clear(keep / 2); err != nil {
+	keep := cmp.Or(r.cfg.EraseWithin, raftfsm.EraseWithinDefault)
+	if err := r.outages.clear(keep / 2); err != nil {
 		r.cfg.Log.Warn("a group that was set aside is still there", "err", err)
 	}
 }
 
-func (r *Replicas) mend(ctx context.Context, number id.Shard, why outage) error {
+// repair makes the next step of one replica that is out of service because of why.
+func (r Repairer) repair(ctx context.Context, number id.Shard, why outage) error {
 	h, open := r.hosted(number)
 	if why.reopened {
 		if !open || !h.group.HasState() {
@@ -66,7 +67,7 @@ func (r *Replicas) mend(ctx context.Context, number id.Shard, why outage) error 
 		if r.cfg.DiskFull() || time.Since(why.At) < outRetry {
 			return nil
 		}
-		return r.outages.end(number, why) // and host opens it
+		return r.outages.end(number, why) // Host then opens it
 	}
 	at, _ := r.state.Shards().Shard(number)
 	if !r.mine(at) {
@@ -88,9 +89,9 @@ func (r *Replicas) mend(ctx context.Context, number id.Shard, why outage) error 
 	return r.reopen(number)
 }
 
-// handOverDamaged hands a diverged replica's leadership to another; one with damaged files
-// has lost it.
-func (r *Replicas) handOverDamaged(ctx context.Context, number id.Shard, h hosted) {
+// handOverDamaged hands a diverged replica's leadership to another member. A replica with
+// damaged files has lost it already.
+func (r Repairer) handOverDamaged(ctx context.Context, number id.Shard, h hosted) {
 	if !h.group.IsLeader() {
 		return
 	}
@@ -101,18 +102,9 @@ func (r *Replicas) handOverDamaged(ctx context.Context, number id.Shard, h hoste
 	}
 }
 
-// takeOut closes a replica and leaves its files.
-func (r *Replicas) takeOut(number id.Shard, h hosted) error {
-	r.mu.Lock()
-	delete(r.shards, number)
-	r.mu.Unlock()
-	r.cfg.Meters.Dropped(number)
-	return r.shut(h)
-}
-
-// reopen sets a replica's files aside and opens it on nothing but the segments that are
-// sound, so that its leader need not send those that it has, too.
-func (r *Replicas) reopen(number id.Shard) error {
+// reopen sets a replica's files aside and opens it on its sound segments only. The leader
+// then sends the rest of its state.
+func (r Repairer) reopen(number id.Shard) error {
 	aside, err := r.outages.setAside(Folder(r.cfg.Dir, number))
 	if err != nil {
 		return err
@@ -121,33 +113,20 @@ func (r *Replicas) reopen(number id.Shard) error {
 		return err
 	}
 	if n, err := raftfsm.SalvageSegments(aside, Folder(r.cfg.Dir, number)); err != nil {
-		r.cfg.Log.Warn("not all sound segments of a damaged replica were kept: they are sent again", "group", number, "err", err)
+		r.cfg.Log.Warn("not all sound segments of a damaged replica were kept: its leader sends them again", "group", number, "err", err)
 	} else if n > 0 {
 		r.cfg.Log.Info("the sound segments of a damaged replica were kept", "group", number, "segments", n)
 	}
 	if err := r.OpenEmpty(number); err != nil {
 		return err
 	}
-	r.cfg.Log.Info("a replica is made anew from its peers", "group", number)
+	r.cfg.Log.Info("a replica is being rebuilt from its peers", "group", number)
 	r.outages.reopened(number)
 	return nil
 }
 
-// OpenEmpty opens a replica that waits for the leader to send it the group's state.
-func (r *Replicas) OpenEmpty(number id.Shard) error {
-	state := r.newShard()
-	group, err := r.open(number, state)
-	if err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.shards[number] = hosted{group, state}
-	return nil
-}
-
 // voteOf asks a shard's confirmed leader whether this node votes there.
-func (r *Replicas) voteOf(ctx context.Context, at metafsm.ShardVoters) (votes bool, leader id.Member, err error) {
+func (r Repairer) voteOf(ctx context.Context, at metafsm.ShardVoters) (votes bool, leader id.Member, err error) {
 	for _, m := range at.Holders() {
 		if m == r.cfg.Self {
 			continue
@@ -161,45 +140,41 @@ func (r *Replicas) voteOf(ctx context.Context, at metafsm.ShardVoters) (votes bo
 	return false, "", fmt.Errorf("%s has no leader that answers", Name(at.Shard))
 }
 
-// demotion asks a group's leader to take a member's vote.
+// demotion is the request of methodDemote.
 type demotion struct {
 	Group  id.Shard  `json:"group"`
 	Member id.Member `json:"member"`
 }
 
-func (r *Replicas) askDemotion(ctx context.Context, leader id.Member, number id.Shard) error {
+func (r Repairer) askDemotion(ctx context.Context, leader id.Member, number id.Shard) error {
 	ctx, cancel := context.WithTimeout(ctx, wordTimeout)
 	defer cancel()
 	return r.cfg.Peers.Ask(ctx, leader, methodDemote, demotion{number, r.cfg.Self}, nil)
 }
 
-// serveDemote takes the vote of a member whose replica is damaged, if the others can
-// do without it.
-func (r *Replicas) serveDemote(ctx context.Context, body []byte) ([]byte, error) {
-	var d demotion
-	if err := json.Unmarshal(body, &d); err != nil {
-		return nil, fmt.Errorf("read a demotion: %w", err)
-	}
+// demote takes the vote of a member whose replica is damaged, if a majority of the other
+// voters has caught up.
+func (r Repairer) demote(ctx context.Context, d demotion) error {
 	h, open := r.hosted(d.Group)
 	if !open {
-		return nil, fmt.Errorf("group %d is not open", d.Group)
+		return fmt.Errorf("group %d is not open", d.Group)
 	}
 	servers, index, err := h.group.Servers()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	rest := VotersBut(servers, d.Member)
 	if len(rest) == 0 {
-		return nil, fmt.Errorf("group %d has no other voter", d.Group)
+		return fmt.Errorf("group %d has no other voter", d.Group)
 	}
 	if err := r.Enough(ctx, d.Group, h.group.Status().Commit, rest); err != nil {
-		return nil, err
+		return err
 	}
-	r.cfg.Log.Warn("a damaged replica loses its vote until it is made anew", "group", d.Group, "node", d.Member)
-	return nil, h.group.Demote(ctx, d.Member, index)
+	r.cfg.Log.Warn("a damaged replica loses its vote until it is rebuilt", "group", d.Group, "node", d.Member)
+	return h.group.Demote(ctx, d.Member, index)
 }
 
-// VotersBut returns the voters among servers without m.
+// VotersBut returns the voters among servers except m.
 func VotersBut(servers []raftfsm.Server, m id.Member) []id.Member {
 	var rest []id.Member
 	for _, s := range servers {

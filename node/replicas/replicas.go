@@ -26,27 +26,25 @@ import (
 
 // Peers asks other nodes.
 type Peers interface {
-	// Ask has a member answer the question q of method; the answer is read into a, unless
-	// that is nil.
+	// Ask sends the question q to a member and reads the answer into a, unless a is nil.
 	Ask(ctx context.Context, to id.Member, method string, q, a any) error
 }
 
-// Config is what a node's replicas need.
+// Config configures the replicas of a node.
 type Config struct {
-	Dir string
-	// Registry is that of Dir.
-	Registry *datadir.Registry
-	// Level is the one that this node knows (metafsm.Level).
+	Dir      string
+	Registry *datadir.Registry // of Dir
+	// Level is the highest level that this node's software knows (metafsm.Level).
 	Level   uint32
 	Self    id.Member
 	Mux     *transport.Mux
 	Peers   Peers
 	Resolve func(id.Member) (string, error)
-	// Sync brings the replica of meta here up to date.
+	// Sync brings this node's replica of meta up to date.
 	Sync func(context.Context) error
-	// DiskFull reports whether a replica that had no space would have none again.
+	// DiskFull reports whether the disk still has too little space for a replica.
 	DiskFull func() bool
-	// Fatal is told why the node can't go on.
+	// Fatal ends the node because of an error.
 	Fatal func(error)
 
 	Timing      raftfsm.Timing
@@ -61,8 +59,7 @@ type Config struct {
 // meta's map gives to it. Its methods are safe for concurrent use.
 type Replicas struct {
 	cfg Config
-	// noted is the cluster's level, once the data directory says so: files of that level
-	// may be written.
+	// noted is the level that the data directory records. Files may have its forms.
 	noted    atomic.Uint32
 	stopping atomic.Bool
 	outages  *outages
@@ -71,7 +68,7 @@ type Replicas struct {
 	meta  *raftfsm.Group
 	state *metafsm.Machine // meta's
 
-	// mu guards shards. Never held across a call into a group.
+	// mu guards shards. It is never held across a call into a group.
 	mu     sync.RWMutex
 	shards map[id.Shard]hosted
 }
@@ -85,28 +82,22 @@ type hosted struct {
 // Open opens this node's replica of meta. It closes c.Arena if it fails.
 func Open(c Config) (*Replicas, error) {
 	r := &Replicas{cfg: c, state: metafsm.NewKnowing(c.Level), checks: make(chan struct{}, 1), shards: map[id.Shard]hosted{}}
-	err := r.openMeta()
+	var err error
+	if r.outages, err = openOutages(c.Dir); err == nil {
+		r.meta, err = r.open(id.Meta, r.state)
+	}
+	if errors.Is(err, raftfsm.ErrGone) {
+		err = fmt.Errorf("%w: without it this node can't go on under its old name; "+
+			"empty its data directory, so that it joins as a new one, and remove the old one (facet node remove)", err)
+	}
 	if err != nil {
 		return nil, errors.Join(err, c.Arena.Close())
 	}
 	return r, nil
 }
 
-func (r *Replicas) openMeta() (err error) {
-	if r.outages, err = openOutages(r.cfg.Dir); err != nil {
-		return err
-	}
-	r.meta, err = r.open(id.Meta, r.state)
-	if errors.Is(err, raftfsm.ErrGone) {
-		err = fmt.Errorf("%w: without it this node can't go on under its old name; "+
-			"empty its data directory, so that it joins as a new one, and remove the old one (facet node remove)", err)
-	}
-	return err
-}
-
-// open opens a replica on its folder. One of which there was none before is written
-// down first; one that was written down and has no log any more is not opened
-// (raftfsm.ErrGone).
+// open opens a replica on its folder. It registers a new replica first. It returns
+// raftfsm.ErrGone for a registered replica that has no log any more.
 func (r *Replicas) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group, error) {
 	if !r.cfg.Registry.Has(number) {
 		if err := raftfsm.Prepare(Folder(r.cfg.Dir, number)); err != nil {
@@ -132,14 +123,14 @@ func (r *Replicas) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group,
 	return group, nil
 }
 
-// Host opens the replicas that meta's map gives to this node and closes and erases
-// those that it gives to others. It brings the map up to date first: a node that has
-// just started may go by an old one, and must neither found a group that others have
-// long moved nor erase what it has been given since.
+// Host opens the replicas that meta's map gives to this node, and closes and erases those
+// that it gives to others. It brings the map up to date first, because a node that has just
+// started may have an old one. By an old map it could bootstrap a group that has moved, or
+// erase a replica that it got since.
 func (r *Replicas) Host(ctx context.Context) error {
 	for _, at := range r.state.Shards().Shards {
-		if _, out := r.outages.get(at.Shard); out {
-			continue // Repair sees to it
+		if r.Out(at.Shard) {
+			continue // the Repairer opens it
 		}
 		_, open := r.hosted(at.Shard)
 		mine := r.mine(at)
@@ -159,25 +150,24 @@ func (r *Replicas) Host(ctx context.Context) error {
 	return nil
 }
 
-// Complete reports whether all replicas are open that the map gives to this node, but for
-// those out of service.
+// Complete reports whether every replica that the map gives to this node is open or out of
+// service.
 func (r *Replicas) Complete() bool {
 	for _, at := range r.state.Shards().Shards {
-		_, out := r.outages.get(at.Shard)
-		if _, open := r.hosted(at.Shard); r.mine(at) && !open && !out {
+		if _, open := r.hosted(at.Shard); r.mine(at) && !open && !r.Out(at.Shard) {
 			return false
 		}
 	}
 	return true
 }
 
-// mine reports whether this node may have a replica.
+// mine reports whether the map lets this node hold a replica of the shard.
 func (r *Replicas) mine(at metafsm.ShardVoters) bool {
 	return slices.Contains(at.Holders(), r.cfg.Self)
 }
 
-// openShard opens this node's replica of a shard. One without any state belongs to a
-// group that is to be founded, or waits for the leader to make it a member.
+// openShard opens this node's replica of a shard. A replica without state bootstraps its
+// group, or waits until the leader adds it.
 func (r *Replicas) openShard(ctx context.Context, number id.Shard) error {
 	state := r.newShard()
 	group, err := r.open(number, state)
@@ -204,14 +194,36 @@ func (r *Replicas) openShard(ctx context.Context, number id.Shard) error {
 	return nil
 }
 
-// newShard makes the machine of a shard's replica.
+// takeOut closes a replica and leaves its files.
+func (r *Replicas) takeOut(number id.Shard, h hosted) error {
+	r.mu.Lock()
+	delete(r.shards, number)
+	r.mu.Unlock()
+	r.cfg.Meters.Dropped(number)
+	return r.shut(h)
+}
+
+// OpenEmpty opens a replica without bootstrapping its group: the leader sends it the state.
+func (r *Replicas) OpenEmpty(number id.Shard) error {
+	state := r.newShard()
+	group, err := r.open(number, state)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shards[number] = hosted{group, state}
+	return nil
+}
+
+// newShard returns an empty state machine for a shard's replica.
 func (r *Replicas) newShard() *shardfsm.Machine {
 	state := shardfsm.New(r.cfg.Table, r.cfg.Arena)
 	state.Batch(func() bool { return r.noted.Load() >= metafsm.LevelBatches })
 	return state
 }
 
-// bootstrap founds a group that never moved, if this node is one of its first voters.
+// bootstrap founds a group that has never moved, if this node is one of its first voters.
 func (r *Replicas) bootstrap(group *raftfsm.Group, at metafsm.ShardVoters) error {
 	if at.Moved || !slices.Contains(at.Voters, r.cfg.Self) {
 		return nil
@@ -232,14 +244,14 @@ func (r *Replicas) shut(h hosted) error {
 	return err
 }
 
-// drop closes this node's replica of a shard, which others hold now, and erases it.
+// drop closes and erases this node's replica of a shard that the map gives to others.
 func (r *Replicas) drop(number id.Shard) error {
 	if at, _ := r.state.Shards().Shard(number); r.mine(at) {
 		return nil // by the newer map
 	}
 	r.cfg.Log.Info("this node no longer holds a shard", "group", number)
 	var err error
-	if h, open := r.hosted(number); open { // else a crash came between this and the next
+	if h, open := r.hosted(number); open { // not open after a crash between here and remove
 		err = r.takeOut(number, h)
 	}
 	if err == nil {
@@ -251,7 +263,7 @@ func (r *Replicas) drop(number id.Shard) error {
 	return nil
 }
 
-// remove erases a replica's files, and then forgets that there was one.
+// remove erases a replica's files and then its entry in the registry.
 func (r *Replicas) remove(number id.Shard) error {
 	if err := os.RemoveAll(Folder(r.cfg.Dir, number)); err != nil {
 		return err
@@ -259,7 +271,8 @@ func (r *Replicas) remove(number id.Shard) error {
 	return r.cfg.Registry.Forget(number)
 }
 
-// Damage takes a replica out of service, or ends the node where that does not help.
+// Damage takes a replica out of service because of err. It ends the node when that does not
+// help.
 func (r *Replicas) Damage(number id.Shard, err error) {
 	if fatal := r.outages.note(number, err); fatal != nil {
 		r.cfg.Fatal(fmt.Errorf("group %d: %w", number, fatal))
@@ -299,7 +312,8 @@ func (r *Replicas) Group(number id.Shard) (*raftfsm.Group, bool) {
 	return h.group, ok
 }
 
-// Led returns what keeps this node from taking part in its cluster, or nil.
+// Led returns why this node can't serve yet, or nil: the cluster is not founded, or a group
+// here has no leader.
 func (r *Replicas) Led() error {
 	if _, founded := r.state.Cluster(); !founded {
 		return errors.New("the cluster is not founded yet")
@@ -332,16 +346,16 @@ func (r *Replicas) Out(number id.Shard) bool {
 // OutCount returns how many replicas here are out of service.
 func (r *Replicas) OutCount() int { return len(r.outages.all()) }
 
-// Alarms says in words what is out of service here, and what was set aside.
+// Alarms describes the replicas that are out of service here and the folders set aside.
 func (r *Replicas) Alarms() []string { return r.outages.alarms() }
 
 // Arena returns the memory of all templates here.
 func (r *Replicas) Arena() *kernel.Arena { return r.cfg.Arena }
 
-// NotedLevel returns the cluster's level, once the data directory says so.
+// NotedLevel returns the cluster's level as the data directory records it.
 func (r *Replicas) NotedLevel() uint32 { return r.noted.Load() }
 
-// NoteLevel has the data directory say which level the cluster has.
+// NoteLevel records the cluster's level in the data directory.
 func (r *Replicas) NoteLevel() error {
 	noted, err := datadir.NoteLevel(r.cfg.Dir, r.state.Level())
 	if err == nil {
@@ -379,12 +393,11 @@ func (r *Replicas) Members(number id.Shard) []id.Member {
 	return list
 }
 
-// Stopping has this node's word on its replicas say that they are about to stop.
+// Stopping makes this node report its replicas as not open from now on: it is about to stop.
 func (r *Replicas) Stopping() { r.stopping.Store(true) }
 
-// HandOver hands this node's leaderships to others, at once and for good, so that a
-// stop costs no election. It returns when the others lead, or ctx ends. Call Stopping
-// before.
+// HandOver hands all leaderships of this node to other members for good, so that a stop
+// costs no election. It returns when the others lead or ctx ends. Call Stopping first.
 func (r *Replicas) HandOver(ctx context.Context) {
 	var work sync.WaitGroup
 	for _, number := range r.All() {
@@ -393,7 +406,7 @@ func (r *Replicas) HandOver(ctx context.Context) {
 			continue
 		}
 		work.Go(func() {
-			if err := group.Resign(ctx); err != nil && !errors.Is(err, raftfsm.ErrNotMember) { // alone: nobody to hand over to
+			if err := group.Resign(ctx); err != nil && !errors.Is(err, raftfsm.ErrNotMember) { // the only member has nobody to hand over to
 				r.cfg.Log.Warn("leadership was not handed over", "group", number, "err", err)
 			}
 		})
@@ -401,7 +414,7 @@ func (r *Replicas) HandOver(ctx context.Context) {
 	work.Wait()
 }
 
-// Memory estimates what the events of all replicas here take.
+// Memory estimates the bytes that the events of all replicas here take.
 func (r *Replicas) Memory() (bytes int64) {
 	for _, number := range r.Numbers() {
 		if h, open := r.hosted(number); open {

@@ -18,18 +18,18 @@ import (
 	"facet/node/loop"
 )
 
-// sizesEvery is how often the files are looked at. It is done apart from those who
-// ask for metrics: a disk that hangs must not hang them.
-const sizesEvery = 15 * time.Second
+// sizesInterval is how often the files are measured. A scrape of the metrics reads the last
+// result, so a disk that hangs does not hang it.
+const sizesInterval = 15 * time.Second
 
-// Files are the sizes of one group's files.
+// Files has the sizes in bytes of one group's files.
 type Files struct {
 	Log, Snapshots, Segments int64
 	SnapshotAt               time.Time // zero without a snapshot
 }
 
-// Sizes are the sizes of the files of a node's groups, and of their file system. Its
-// methods are safe for concurrent use.
+// Sizes measures the files of a node's groups and their file system. It is safe for
+// concurrent use.
 type Sizes struct {
 	*loop.Loop
 	replicas *Replicas
@@ -40,17 +40,17 @@ type Sizes struct {
 	free, size uint64
 }
 
-// NewSizes returns the sizes of a node's files. Run measures them.
+// NewSizes returns a Sizes that has measured nothing; Run measures.
 func NewSizes(r *Replicas) *Sizes {
 	return &Sizes{Loop: loop.New("sizes"), replicas: r, log: r.cfg.Log, groups: map[id.Shard]Files{}}
 }
 
 // Run measures the files until ctx ends.
 func (s *Sizes) Run(ctx context.Context) {
-	s.Every(ctx, sizesEvery, func(context.Context) error { return s.step() })
+	s.Every(ctx, sizesInterval, func(context.Context) error { return s.step() })
 }
 
-// Groups returns the last sizes of each group's files.
+// Groups returns the last measurement of each group's files.
 func (s *Sizes) Groups() map[id.Shard]Files {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,15 +92,16 @@ func (s *Sizes) step() (failed error) {
 	return failed
 }
 
-// filesOf adds up a group's folder. Files come and go meanwhile.
+// filesOf adds up the files of a group's folder. A file that disappears meanwhile counts
+// nothing.
 func filesOf(dir string) (f Files, err error) {
 	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
-			return gone(err)
+			return unlessGone(err)
 		}
 		info, err := entry.Info()
 		if err != nil {
-			return gone(err)
+			return unlessGone(err)
 		}
 		rel, err := filepath.Rel(dir, path)
 		if err != nil {
@@ -122,8 +123,8 @@ func filesOf(dir string) (f Files, err error) {
 	return f, err
 }
 
-// gone is err unless it says that a file is not there any more.
-func gone(err error) error {
+// unlessGone returns nil for the error of a file that disappeared, else err.
+func unlessGone(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

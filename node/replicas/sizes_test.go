@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSizesOfFilesAreToldApart(t *testing.T) {
+func TestSizesDistinguishFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, size := range map[string]int{

@@ -13,50 +13,50 @@ import (
 )
 
 const (
-	// warmEvery is how often templates that came are opened: on a follower no search
-	// does it. warmSoon is that until all were opened once.
-	warmEvery, warmSoon = time.Second, 20 * time.Millisecond
-	// warmPause is how long a node waits after templates that it can't open.
+	// warmInterval is how often new templates are opened. On a follower no search opens
+	// them. warmSoon is the interval until all were opened once.
+	warmInterval, warmSoon = time.Second, 20 * time.Millisecond
+	// warmPause is the pause after templates that could not be opened.
 	warmPause = time.Minute
-	// catchUpMost is for how long a node that has leaders waits for what they have
-	// committed before it is ready: theirs may be the release that can't tell.
+	// catchUpMost is the longest time that a new node waits until it has applied what the
+	// leaders have committed. A leader of an old release can't tell how far that is.
 	catchUpMost = 5 * time.Second
 )
 
-// Templates opens and brings up to date what replicas hold (router.Router).
+// Templates opens the templates of replicas and brings replicas up to date
+// (router.Router).
 type Templates interface {
 	SyncMeta(ctx context.Context) error
 	CatchUp(ctx context.Context, shard id.Shard) error
 	Warm(ctx context.Context, shard id.Shard) error
 }
 
-// shards are the replicas that are to be warm.
-type shards interface {
+// warmable is the part of Replicas that the Warmer needs.
+type warmable interface {
 	Led() error
 	Complete() bool
 	Numbers() []id.Shard
 }
 
-// Warmer opens the templates of all replicas of a node, one after the other, as they
-// come: a new leader answers its first search at once. Its methods are safe for
-// concurrent use.
+// Warmer opens the templates of a node's replicas before a search needs them, so that a new
+// leader answers its first search at once. It is safe for concurrent use.
 type Warmer struct {
 	*loop.Loop
-	replicas  shards
+	replicas  warmable
 	templates Templates
 	first     func()
 	log       *slog.Logger
-	warmed    atomic.Bool // templates that were there at the start are open
+	warmed    atomic.Bool // see Warmed
 }
 
-// NewWarmer returns the warmer of a node's replicas. It calls first once, when it has
-// tried with all that was committed when Run began.
+// NewWarmer returns the warmer of a node's replicas. It calls first once, as soon as Warmed
+// reports true.
 func NewWarmer(r *Replicas, t Templates, first func()) *Warmer {
 	return &Warmer{Loop: loop.New("warmer"), replicas: r, templates: t, first: first, log: r.cfg.Log}
 }
 
-// Warmed reports whether the templates that were there at the start have been opened, or
-// can't be.
+// Warmed reports whether the templates that were committed before the start have been
+// opened, or can't be.
 func (w *Warmer) Warmed() bool { return w.warmed.Load() }
 
 // Run opens templates until ctx ends.
@@ -64,7 +64,7 @@ func (w *Warmer) Run(ctx context.Context) {
 	defer w.Start()()
 	pause := time.NewTimer(warmSoon)
 	defer pause.Stop()
-	var since time.Time // all groups have leaders
+	var since time.Time // when all groups had leaders
 	for {
 		select {
 		case <-ctx.Done():
@@ -88,7 +88,7 @@ func (w *Warmer) Run(ctx context.Context) {
 		case err != nil && warmed:
 			pause.Reset(warmPause)
 		case err != nil || warmed:
-			pause.Reset(warmEvery)
+			pause.Reset(warmInterval)
 		default:
 			pause.Reset(warmSoon)
 		}
@@ -98,7 +98,7 @@ func (w *Warmer) Run(ctx context.Context) {
 // upToDate reports whether the replicas here have applied what their leaders have
 // committed.
 func (w *Warmer) upToDate(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, warmEvery)
+	ctx, cancel := context.WithTimeout(ctx, warmInterval)
 	defer cancel()
 	if w.templates.SyncMeta(ctx) != nil {
 		return false
@@ -111,7 +111,7 @@ func (w *Warmer) upToDate(ctx context.Context) bool {
 	return true
 }
 
-// warmAll opens what is closed, and returns why some of it can't be.
+// warmAll opens closed templates and returns why some can't be opened.
 func (w *Warmer) warmAll(ctx context.Context) (failed error) {
 	for _, number := range w.replicas.Numbers() {
 		if err := w.templates.Warm(ctx, number); err != nil && ctx.Err() == nil {

@@ -61,7 +61,7 @@ func warming(t *testing.T, c *cold) (w *Warmer, told *int) {
 	return w, told
 }
 
-func TestWarmerTellsOnceThatTemplatesAreOpen(t *testing.T) {
+func TestWarmerReportsOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &cold{}
@@ -90,7 +90,7 @@ func TestWarmerTellsOnceThatTemplatesAreOpen(t *testing.T) {
 	})
 }
 
-func TestWarmerWaitsForLeadersOnlySoLong(t *testing.T) {
+func TestWarmerGivesUpOnLeaders(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := warming(t, &cold{led: true, complete: true, behind: true})
@@ -105,7 +105,7 @@ func TestWarmerWaitsForLeadersOnlySoLong(t *testing.T) {
 	})
 }
 
-func TestWarmerRestsAfterTemplatesItCannotOpen(t *testing.T) {
+func TestWarmerRestsAfterFailure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &cold{led: true, complete: true, damaged: true}

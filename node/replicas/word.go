@@ -2,49 +2,50 @@ package replicas
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	"facet/internal/id"
+	"facet/node/peer"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 )
 
 const (
-	// wordTimeout bounds the wait for a node's word on its replica.
+	// wordTimeout is how long a node waits for another node's Word.
 	wordTimeout = time.Second
-	// replicaBehind is how many entries a replica that has caught up may be behind.
+	// replicaBehind is the most entries that a replica may lag and still count as caught
+	// up.
 	replicaBehind = 100
 
 	methodReplica = "node.replica"
 )
 
-// Word is a node's own word on its replica of a group.
+// Word is a node's report on its replica of a group.
 type Word struct {
-	// Member is who answers. Calls go by a node's id and address: another member of the
-	// same node, with another data directory, may be there by now.
+	// Member is the member that answers. A call names a node and an address; the node may
+	// have a new data directory there, and so be another member.
 	Member id.Member `json:"member,omitempty"`
-	// Epoch is that of the shard map that the node goes by; Mine tells that the map
-	// has the node among the group's voters.
+	// Epoch is the epoch of the node's shard map. Mine reports whether that map lists the
+	// node among the group's voters.
 	Epoch uint64 `json:"epoch"`
 	Mine  bool   `json:"mine"`
-	// Open tells that the replica runs, and is not about to stop; Applied how far it
-	// has come.
+	// Open reports whether the replica runs and is not about to stop.
 	Open bool `json:"open"`
-	// Out tells that it was taken out of service and has no state again yet.
-	Out     bool   `json:"out,omitempty"`
+	// Out reports whether the replica was taken out of service and has no state again yet.
+	Out bool `json:"out,omitempty"`
+	// Applied is the index of the last entry that the replica has applied.
 	Applied uint64 `json:"applied"`
-	// Leads tells that a quorum has just confirmed the node as the group's leader;
-	// Commit and Servers are then the group's.
+	// Leads reports whether a quorum has just confirmed the node as the group's leader.
+	// Commit and Servers are the group's, and set only then.
 	Leads   bool             `json:"leads"`
 	Commit  uint64           `json:"commit"`
 	Servers []raftfsm.Server `json:"servers"`
 }
 
-// Ready reports whether the replica may be given a vote in a group whose leader goes by
-// the map of epoch and has committed up to commit.
+// Ready reports whether the replica may get a vote in a group whose leader has the map of
+// this epoch and has committed up to commit.
 func (w Word) Ready(epoch, commit uint64) bool {
 	return w.Open && !w.Out && w.Mine && w.Epoch >= epoch && w.CaughtUp(commit)
 }
@@ -52,20 +53,18 @@ func (w Word) Ready(epoch, commit uint64) bool {
 // CaughtUp reports whether the replica is at most replicaBehind entries behind commit.
 func (w Word) CaughtUp(commit uint64) bool { return w.Open && w.Applied+replicaBehind >= commit }
 
-// own is this node's word on its replica of a group. Leadership is looked into where
-// confirm asks for it.
-func (r *Replicas) own(ctx context.Context, number id.Shard, confirm bool) Word {
+// own returns this node's Word. It confirms its leadership only if q asks for that.
+func (r *Replicas) own(ctx context.Context, q Query) (Word, error) {
 	shards := r.state.Shards()
-	at, _ := shards.Shard(number)
-	w := Word{Member: r.cfg.Self, Epoch: shards.Epoch, Mine: slices.Contains(at.Voters, r.cfg.Self)}
-	_, w.Out = r.outages.get(number)
-	group, ok := r.Group(number)
+	at, _ := shards.Shard(q.Group)
+	w := Word{Member: r.cfg.Self, Epoch: shards.Epoch, Mine: slices.Contains(at.Voters, r.cfg.Self), Out: r.Out(q.Group)}
+	group, ok := r.Group(q.Group)
 	if !ok {
-		return w
+		return w, nil
 	}
 	w.Open, w.Applied = !r.stopping.Load(), group.Applied()
-	if !confirm || !group.IsLeader() {
-		return w
+	if !q.Confirm || !group.IsLeader() {
+		return w, nil
 	}
 	index, err := group.ReadIndex(ctx)
 	if err == nil {
@@ -75,21 +74,22 @@ func (r *Replicas) own(ctx context.Context, number id.Shard, confirm bool) Word 
 		w.Servers, _, err = group.Servers()
 	}
 	w.Leads, w.Commit, w.Applied = err == nil, index, group.Applied()
-	return w
+	return w, nil
 }
 
-// Query asks for a node's word.
+// Query asks for a node's Word on a group. Confirm asks a leader to confirm its leadership
+// with a quorum.
 type Query struct {
 	Group   id.Shard `json:"group"`
 	Confirm bool     `json:"confirm"`
 }
 
-// Ask asks a member for its word on its replica of a group.
+// Ask returns a member's Word.
 func (r *Replicas) Ask(ctx context.Context, m id.Member, q Query) (w Word, err error) {
 	ctx, cancel := context.WithTimeout(ctx, wordTimeout)
 	defer cancel()
 	if m == r.cfg.Self {
-		return r.own(ctx, q.Group, q.Confirm), nil
+		return r.own(ctx, q)
 	}
 	if err := r.cfg.Peers.Ask(ctx, m, methodReplica, q, &w); err != nil {
 		return w, err
@@ -101,24 +101,15 @@ func (r *Replicas) Ask(ctx context.Context, m id.Member, q Query) (w Word, err e
 	return w, nil
 }
 
-// Methods are the requests of other nodes that the replicas answer.
-func (r *Replicas) Methods() map[string]func(context.Context, []byte) ([]byte, error) {
-	return map[string]func(context.Context, []byte) ([]byte, error){
-		methodReplica: r.serveReplica,
-		methodDemote:  r.serveDemote,
+// Methods returns the handlers of the requests that the replicas answer to other nodes.
+func (r *Replicas) Methods() map[string]peer.Handler {
+	return map[string]peer.Handler{
+		methodReplica: peer.Answers(r.own),
+		methodDemote:  peer.Obeys(Repairer{r}.demote),
 	}
 }
 
-// serveReplica answers Ask.
-func (r *Replicas) serveReplica(ctx context.Context, body []byte) ([]byte, error) {
-	var q Query
-	if err := json.Unmarshal(body, &q); err != nil {
-		return nil, fmt.Errorf("read a question about a group: %w", err)
-	}
-	return json.Marshal(r.own(ctx, q.Group, q.Confirm))
-}
-
-// Leading returns the word of the confirmed leader of a group among members.
+// Leading asks members for the group's confirmed leader and returns its Word.
 func (r *Replicas) Leading(ctx context.Context, number id.Shard, members []id.Member) (Word, bool) {
 	for _, m := range members {
 		if w, err := r.Ask(ctx, m, Query{number, true}); err == nil && w.Leads {
@@ -128,8 +119,7 @@ func (r *Replicas) Leading(ctx context.Context, number id.Shard, members []id.Me
 	return Word{}, false
 }
 
-// CaughtUp counts the members whose replica of a group is at most replicaBehind entries
-// behind commit.
+// CaughtUp returns how many of members have caught up with commit.
 func (r *Replicas) CaughtUp(ctx context.Context, number id.Shard, commit uint64, members []id.Member) int {
 	count := 0
 	for _, m := range members {
@@ -140,7 +130,7 @@ func (r *Replicas) CaughtUp(ctx context.Context, number id.Shard, commit uint64,
 	return count
 }
 
-// Enough fails unless a majority of what would be a group's voters has caught up.
+// Enough returns an error unless a majority of voters has caught up with commit.
 func (r *Replicas) Enough(ctx context.Context, number id.Shard, commit uint64, voters []id.Member) error {
 	if have, quorum := r.CaughtUp(ctx, number, commit, voters), len(voters)/2+1; have < quorum {
 		return fmt.Errorf("%d of %d voters have caught up, and it takes %d", have, len(voters), quorum)

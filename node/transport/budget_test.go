@@ -71,7 +71,7 @@ func TestLargeAnswersWaitForMemory(t *testing.T) {
 
 // A request that never gets room fails at its sender's deadline, and its memory is
 // returned.
-func TestEndedConnectionReturnsItsMemory(t *testing.T) {
+func TestEndedConnectionFreesMemory(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		const size = 400 << 10
 		p.server.budget = newBudget(size + size/2)

@@ -30,7 +30,7 @@ func TestLengthAloneTakesNoMemory(t *testing.T) {
 	}
 }
 
-func TestMillisecondsRoundUpWithinRange(t *testing.T) {
+func TestMillisecondsRoundUp(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]uint32{
 		-time.Second: 1, 0: 1, time.Nanosecond: 1, time.Millisecond: 1, 1500 * time.Microsecond: 2,

@@ -158,7 +158,7 @@ func TestStreamReachesItsRegistration(t *testing.T) {
 	})
 }
 
-func TestGroupCanRegisterLateAndAgain(t *testing.T) {
+func TestGroupRegistersLateOrAgain(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, network func(byte) Network, address string) {
 		ca := newCA(t, "one")
@@ -199,7 +199,7 @@ func TestGroupCanRegisterLateAndAgain(t *testing.T) {
 	})
 }
 
-func TestClosedGroupEndsOnlyItsStreams(t *testing.T) {
+func TestClosedGroupEndsItsStreams(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ca, n := newCA(t, "one"), memnet.New(1)

@@ -103,7 +103,7 @@ func TestCallReturnsTheHandlersResult(t *testing.T) {
 }
 
 // A body of exactly the bound passes.
-func TestBodyAboveTheBoundIsNotSent(t *testing.T) {
+func TestLargeBodyIsNotSent(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, func(byte) Network { return OS{} }, "127.0.0.1:0")
 	defer p.close(t)
@@ -212,7 +212,7 @@ func TestCancelledCallEndsItsHandler(t *testing.T) {
 }
 
 // A caller sees from the error whether the request may have had its effect.
-func TestUnsentDiffersFromUnknownOutcome(t *testing.T) {
+func TestUnsentIsNotUnknownOutcome(t *testing.T) {
 	virtual(t, func(t *testing.T, n *memnet.Network, p *pair) {
 		release := map[string]chan struct{}{"first": make(chan struct{}), "second": make(chan struct{})}
 		p.handle(func(_ context.Context, method string, body []byte) ([]byte, error) {
@@ -251,7 +251,7 @@ func TestUnsentDiffersFromUnknownOutcome(t *testing.T) {
 }
 
 // Its request does not get through to the other node.
-func TestBlockedCallEndsWithItsContext(t *testing.T) {
+func TestBlockedCallEndsWithContext(t *testing.T) {
 	virtual(t, func(t *testing.T, n *memnet.Network, p *pair) {
 		p.handle(echo)
 		if _, err := p.call(t.Context(), "", ""); err != nil {
@@ -268,7 +268,7 @@ func TestBlockedCallEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestCallSurvivesARestartOfTheServer(t *testing.T) {
+func TestCallSurvivesServerRestart(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, network func(byte) Network, address string) {
 		p := newPair(t, network, address)
@@ -343,7 +343,7 @@ func TestManyCallsShareFewConnections(t *testing.T) {
 	})
 }
 
-func TestSurplusRequestIsRefusedUnhandled(t *testing.T) {
+func TestSurplusRequestIsRefused(t *testing.T) {
 	virtual(t, func(t *testing.T, _ *memnet.Network, p *pair) {
 		p.handle(echo)
 		for range requestsMax {
@@ -468,7 +468,7 @@ func BenchmarkPeerCall1KiB(b *testing.B) {
 	}
 }
 
-func TestOnlyTheNamedNodeAnswersACall(t *testing.T) {
+func TestOnlyNamedNodeAnswers(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, network func(byte) Network, address string) {
 		p := newPair(t, network, address)

@@ -8,13 +8,13 @@ import (
 	"facet/internal/id"
 )
 
-// Paths of the admin port about backups. What takes long is started by a POST and
-// told of by GET PathBackup; a node does one such thing at a time.
+// Paths of the admin port about backups. A POST starts a long job, and GET PathBackup reports
+// its progress. A node does one such job at a time.
 const (
 	PathBackup       = "/admin/backup"
 	PathBackupVerify = PathBackup + "/verify"
 	PathBackupList   = PathBackup + "/list"
-	// PathErasures gives the subjects that a backup knows to be erased.
+	// PathErasures lists the subjects that a backup knows as erased.
 	PathErasures = PathBackup + "/erasures"
 	PathRestore  = "/admin/restore"
 )
@@ -22,42 +22,42 @@ const (
 // BackupOrder asks for a backup (POST PathBackup).
 type BackupOrder struct {
 	To   string `json:"to"`             // URL of a folder
-	Name string `json:"name,omitempty"` // the time, when empty
-	// Galleries are ids, or TENANT/GALLERY; none is all.
+	Name string `json:"name,omitempty"` // empty is the time
+	// Galleries has ids, or TENANT/GALLERY; empty is all.
 	Galleries []string `json:"galleries,omitempty"`
 }
 
 // BackupQuery names a backup (POST PathBackupVerify, PathBackupList, PathErasures).
 type BackupQuery struct {
 	From string `json:"from"`
-	Name string `json:"name,omitempty"` // the newest, when empty
-	// Key is the cluster key that it was made with; none is the cluster's own.
+	Name string `json:"name,omitempty"` // empty is the newest
+	// Key is the cluster key of the backup; empty is the key of this cluster.
 	Key []byte `json:"key,omitempty"`
 }
 
 // RestoreOrder asks for a restoration (POST PathRestore).
 type RestoreOrder struct {
 	BackupQuery
-	// Gallery is the id or name of the only one that is wanted; empty is all.
+	// Gallery is the id or name of the one gallery to restore; empty is all.
 	Gallery string `json:"gallery,omitempty"`
-	// Erasures are subjects that are not to come back.
+	// Erasures lists subjects to leave out.
 	Erasures []Erasure `json:"erasures,omitempty"`
-	// WithErased brings back who was erased since, by newer backups in the folder.
+	// WithErased also restores subjects that newer backups in the folder show as erased.
 	WithErased bool `json:"with_erased,omitempty"`
 }
 
-// BackupProgress is how far the last thing is (GET PathBackup), or with the query "id" the one
-// before it, if that has this id.
+// BackupProgress is the progress of the last job (GET PathBackup). With the query "id" it is
+// the job before that one, if it has this id.
 type BackupProgress struct {
-	ID      string    `json:"id"`   // of this thing, among all that nodes ever do
-	What    string    `json:"what"` // "backup", "verify", "restore" or nothing
+	ID      string    `json:"id"`   // a random name of the job
+	What    string    `json:"what"` // "backup", "verify", "restore" or empty
 	Running bool      `json:"running"`
 	Began   time.Time `json:"began"`
 	Ended   time.Time `json:"ended,omitzero"`
 	Done    int       `json:"done"` // parts
 	Total   int       `json:"total"`
 	Error   string    `json:"error,omitempty"`
-	// Backup is what was made or verified, Restored what was restored.
+	// Backup is the result of a backup or verification, Restored that of a restoration.
 	Backup   *BackupResult `json:"backup,omitempty"`
 	Restored *Restored     `json:"restored,omitempty"`
 }
@@ -69,7 +69,7 @@ type BackupResult struct {
 	Events uint64 `json:"events"` // active ones
 }
 
-// Digest is a SHA-256 that JSON has as hexadecimal digits.
+// Digest is a SHA-256, in JSON as hexadecimal digits.
 type Digest [32]byte
 
 // MarshalText writes 64 digits.
@@ -84,16 +84,16 @@ func (d *Digest) UnmarshalText(b []byte) error {
 	return err
 }
 
-// Head is the part of a manifest that can be read without a key.
+// Head is the part of a manifest that needs no key.
 type Head struct {
 	Format  int       `json:"format"`
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
 	Version string    `json:"version"` // of the software that made it
-	// Level is what that software knew (metafsm.Level): the records are of no newer
-	// form. 0 stands for 1.
+	// Level is the highest level that this software knew (metafsm.Level). The records have
+	// no newer forms. 0 stands for 1.
 	Level uint32 `json:"level,omitempty"`
-	// Key tells which cluster key it is sealed with, and nothing about it.
+	// Key identifies the cluster key that seals the backup and reveals nothing of it.
 	Key   Digest `json:"key"`
 	Parts int    `json:"part_count"`
 	Bytes int64  `json:"bytes"` // of all parts
@@ -102,17 +102,17 @@ type Head struct {
 // Listed is a backup in a folder.
 type Listed struct {
 	Head
-	// Finished is false for what was begun only, of which just the name is known.
+	// Finished is false for a backup without a manifest, of which only the name is known.
 	Finished bool `json:"finished"`
 }
 
-// Erasure is a subject that is not to come back.
+// Erasure names a subject that a restoration leaves out.
 type Erasure struct {
 	Gallery id.Gallery `json:"gallery"`
 	Subject id.Subject `json:"subject"`
 }
 
-// Restored says what was restored.
+// Restored reports what a restoration did.
 type Restored struct {
 	Backup    string `json:"backup"`
 	Digest    Digest `json:"digest"`
@@ -120,8 +120,8 @@ type Restored struct {
 	Active    uint64 `json:"active"`
 	Deleted   uint64 `json:"deleted"`
 	Erased    uint64 `json:"erased"` // events left out
-	// Since is the newer backup that told who was erased since, if there is one.
+	// Since is the newer backup that showed later erasures, if there is one.
 	Since string `json:"since,omitempty"`
-	// Sealed names newer backups that could not be asked: other keys have sealed them.
+	// Sealed names newer backups that could not be opened, because other keys seal them.
 	Sealed []string `json:"sealed,omitempty"`
 }

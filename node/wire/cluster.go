@@ -6,15 +6,15 @@ import (
 	"facet/internal/id"
 )
 
-// Paths of the admin port about what nodes trust each other by.
+// Paths of the admin port about certificates, shared keys and moves.
 const (
 	// PathCertificates takes a CertificateOrder (POST) and answers with a
 	// CertificateAnswer.
 	PathCertificates = "/admin/certificates"
-	// PathRings takes a RingOrder (POST): it replaces a shared key and answers with a
+	// PathRings takes a RingOrder (POST), replaces a shared key and answers with a
 	// RingAnswer.
 	PathRings = "/admin/rings"
-	// PathPlan gives the moves by which the cluster will balance itself (GET): Plan.
+	// PathPlan answers with a Plan (GET).
 	PathPlan = "/admin/plan"
 )
 
@@ -24,45 +24,47 @@ const (
 	RingCluster = "cluster" // wraps the galleries' keys
 )
 
-// Credentials are what a node and others trust each other by, as it tells itself.
+// Credentials reports the certificates and shared keys that a node uses now.
 type Credentials struct {
-	// NodeEnds, ServerEnds and AuthorityEnds are when its certificates end.
+	// NodeEnds, ServerEnds and AuthorityEnds are the ends of its certificates.
 	NodeEnds      time.Time `json:"node_ends"`
 	ServerEnds    time.Time `json:"server_ends"`
 	AuthorityEnds time.Time `json:"authority_ends"`
-	// StatusEnds is when the certificate ends by which commands on its machine look at the
-	// cluster; zero if there is none.
+	// StatusEnds is the end of the certificate with which commands on its machine read the
+	// state of the cluster; zero without one.
 	StatusEnds time.Time `json:"status_ends,omitzero"`
-	// Issuer is the fingerprint of the authority that issued the node's certificate,
-	// Trusted are those of all that it trusts.
+	// Issuer is the fingerprint of the authority that issued the node's certificate. Trusted
+	// lists the fingerprints of all authorities that the node trusts.
 	Issuer  string   `json:"issuer"`
 	Trusted []string `json:"trusted"`
-	// Gossip and Cluster are its shared keys, the one in use first.
+	// Gossip and Cluster list its shared keys, the one in use first.
 	Gossip  []KeyInfo `json:"gossip"`
 	Cluster []KeyInfo `json:"cluster"`
 }
 
-// KeyInfo tells a shared key from others without telling what it is.
+// KeyInfo identifies a shared key and reveals nothing of it.
 type KeyInfo struct {
 	ID    string    `json:"id"`
-	Since time.Time `json:"since"` // when it was made, or its file was
+	Since time.Time `json:"since"` // when the key or its file was made
 }
 
-// CertificateOrder has a node make a request for new certificates, or take them.
+// CertificateOrder asks a node for requests for new certificates, or hands certificates to it.
 type CertificateOrder struct {
 	Node id.Node `json:"node"`
-	// Authorities, if given, is what the node is to trust from now on (PEM).
+	// Authorities has the authorities that the node trusts from now on (PEM); empty changes
+	// nothing.
 	Authorities []byte `json:"authorities,omitempty"`
-	// Certificate and Server are signed for the last request's keys (PEM); both or none.
+	// Certificate and Server are signed for the keys of the last request (PEM); both or
+	// none.
 	Certificate []byte `json:"certificate,omitempty"`
 	Server      []byte `json:"server,omitempty"`
-	// Status is a third one beside them, which software before 0.3.1 neither brings nor takes.
+	// Status is the status certificate. Software before 0.3.1 does not know it.
 	Status []byte `json:"status,omitempty"`
 }
 
-// CertificateAnswer is a request for certificates (PKCS #10, PEM), whose keys the node
-// keeps to itself, and the hosts that its present ones name. An order that brings
-// certificates or authorities is answered without requests.
+// CertificateAnswer has requests for certificates (PKCS #10, PEM) and the hosts that the
+// present certificates name. The keys stay on the node. The answer is empty if the order
+// had certificates or authorities.
 type CertificateAnswer struct {
 	Request       []byte   `json:"request,omitempty"`
 	ServerRequest []byte   `json:"server_request,omitempty"`
@@ -79,22 +81,22 @@ type RingOrder struct {
 type RingAnswer struct {
 	Ring string  `json:"ring"`
 	Key  KeyInfo `json:"key"`
-	// Nodes have the new key and no other any more.
+	// Nodes is the number of nodes that have the new key only.
 	Nodes int `json:"nodes"`
-	// Rewrapped is how many secrets the new cluster key has wrapped again.
+	// Rewrapped is how many secrets were wrapped again with the new cluster key.
 	Rewrapped int `json:"rewrapped,omitempty"`
-	// Resumed tells that an earlier rotation was ended.
+	// Resumed reports whether an interrupted rotation was continued.
 	Resumed bool `json:"resumed,omitempty"`
 }
 
-// Plan is where the cluster wants its shards.
+// Plan lists the moves by which the cluster will balance itself.
 type Plan struct {
-	// Steps are the moves that are still to come, not begun yet; Moves are under way.
+	// Steps lists the moves that have not started, Moves those under way.
 	Steps []PlanStep `json:"steps"`
 	Moves []Move     `json:"moves"`
-	// AtOnce is how many shards are on the move at the same time.
+	// AtOnce is the most shards on the move at the same time.
 	AtOnce int `json:"at_once"`
-	// Shards are the planned numbers of replicas of each node, in order of names.
+	// Shards has the planned number of replicas of each node, ordered by name.
 	Shards []Share `json:"shards"`
 }
 
@@ -105,12 +107,12 @@ type PlanStep struct {
 	To    []id.Node `json:"to"`
 }
 
-// Share is what a node holds and shall hold.
+// Share has the numbers of replicas that a node holds now and by the plan.
 type Share struct {
 	Node id.Node `json:"node"`
 	Name string  `json:"name"`
 	Now  int     `json:"now"`
 	Then int     `json:"then"`
-	// LeadsThen is how many it shall lead.
+	// LeadsThen is how many shards it will lead.
 	LeadsThen int `json:"leads_then"`
 }

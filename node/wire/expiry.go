@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// expirySoon is how long before a certificate's end nodes warn of it.
+// expirySoon is how long before a certificate's end the warnings start.
 const expirySoon = 30 * 24 * time.Hour
 
 // Expiry is the end of validity of one certificate.
@@ -14,7 +14,7 @@ type Expiry struct {
 	At   time.Time
 }
 
-// Expiries returns the ends of what a node and others trust each other by.
+// Expiries returns the ends of a node's certificates and of its authority's.
 func (c *Credentials) Expiries() []Expiry {
 	list := []Expiry{
 		{"its certificate", c.NodeEnds}, {"its certificate for clients", c.ServerEnds}, {"the authority that it trusts", c.AuthorityEnds},
@@ -25,13 +25,13 @@ func (c *Credentials) Expiries() []Expiry {
 	return list
 }
 
-// Soon reports whether the end is near enough to be warned of.
+// Soon reports whether the end is near enough for a warning.
 func (e Expiry) Soon(now time.Time) bool { return e.At.Sub(now) < expirySoon }
 
-// In says in words what ends, and when.
+// In describes what ends and when, for operators.
 func (e Expiry) In(now time.Time) string {
 	return fmt.Sprintf("%s ends on %s, in %d days", e.What, e.At.Format(time.DateOnly), int(e.At.Sub(now).Hours()/24))
 }
 
-// Same reports whether two descriptions are of the same key.
+// Same reports whether both describe the same key.
 func (k KeyInfo) Same(other KeyInfo) bool { return k.ID == other.ID }

@@ -6,42 +6,38 @@ import (
 	"facet/internal/id"
 )
 
-// RenewForStatus says what to do on a machine whose node has no status certificate.
+// RenewForStatus is the advice for a machine whose node has no status certificate.
 const RenewForStatus = "run \"facet cluster renew\" on the machine with the authority: it sends this machine a status certificate"
 
-// Paths of the admin port. Those below /admin want the cluster's admin certificate, and
-// some of them are content with a status certificate; the others are open to whoever
-// reaches the port.
+// Paths of the admin port. Those below /admin need the cluster's admin certificate; for some a
+// status certificate is enough. The others need no certificate.
 const (
 	PathLive    = "/livez"
 	PathReady   = "/readyz"
 	PathMetrics = "/metrics"
 	PathStatus  = "/admin/status"
 	PathTenants = "/admin/tenants"
-	// PathKeys lists and makes access keys; PathKeys/ID with DELETE revokes one.
+	// PathKeys lists (GET) and creates (POST) access keys; DELETE PathKeys/ID revokes one.
 	PathKeys = "/admin/keys"
-	// PathNodes and PathShards take an operator's orders (POST).
+	// PathNodes takes an Order, PathShards a ShardOrder (POST).
 	PathNodes  = "/admin/nodes"
 	PathShards = "/admin/shards"
 )
 
-// The states of a node in a Order and a Member.
+// The states of a node in an Order and a Member.
 const (
-	// StateActive: it holds its share of the replicas.
-	StateActive = "active"
-	// StateDraining: its replicas move to other nodes.
-	StateDraining = "draining"
-	// StateRemoved: it is no part of the cluster any more, for good.
-	StateRemoved = "removed"
+	StateActive   = "active"   // holds its share of the replicas
+	StateDraining = "draining" // its replicas move to other nodes
+	StateRemoved  = "removed"  // has left the cluster for good
 )
 
-// Order says whether a node holds replicas (POST PathNodes).
+// Order changes the state of a node (POST PathNodes).
 type Order struct {
 	Node  id.Node `json:"node"`
 	State string  `json:"state"`
-	// Heir is the node that is to take over the replicas; zero is no particular one.
+	// Heir is the node that takes over the replicas; zero is any node.
 	Heir id.Node `json:"heir,omitzero"`
-	// Force carries the order out even if shards have fewer replicas then.
+	// Force carries the order out even if shards then have fewer replicas.
 	Force bool `json:"force,omitempty"`
 }
 
@@ -54,12 +50,11 @@ type ShardOrder struct {
 
 // Move is a shard on its way to other nodes.
 type Move struct {
-	Shard id.Shard `json:"shard"`
-	// To are the nodes that do not vote yet, Behind is by how many entries the last
-	// of them still lags. From are those that have still to leave.
-	To     []id.Node `json:"to"`
-	From   []id.Node `json:"from"`
-	Behind uint64    `json:"behind"`
+	Shard id.Shard  `json:"shard"`
+	To    []id.Node `json:"to"`   // nodes that do not vote yet
+	From  []id.Node `json:"from"` // nodes that have not left yet
+	// Behind is how many entries the slowest node of To is behind.
+	Behind uint64 `json:"behind"`
 }
 
 // Status is the cluster as one node sees it (GET PathStatus).
@@ -69,17 +64,17 @@ type Status struct {
 	Pack     string     `json:"pack"`
 	Shards   int        `json:"shards"`
 	Replicas int        `json:"replicas"`
-	// Level says which forms the cluster uses (metafsm.Level).
+	// Level is the level of the forms that the cluster uses (metafsm.Level).
 	Level uint32   `json:"level"`
 	Nodes []Member `json:"nodes"`
-	// Moves are the shards on the move.
+	// Moves lists the shards on the move.
 	Moves []Move `json:"moves"`
-	// Warnings say in words what one more death would stop, and what is wrong now.
+	// Warnings describes what is wrong now, and what one more dead node would stop.
 	Warnings []string `json:"warnings"`
 }
 
-// Member is one node. Alive is gossip's opinion; Answers tells whether the
-// node answered just now: only then is Groups its own account.
+// Member describes one node. Alive reports whether gossip believes it alive, Answers whether
+// it answered just now. Groups and the fields after it are set only if it answered.
 type Member struct {
 	ID      id.Node       `json:"id"`
 	Name    string        `json:"name"`
@@ -91,26 +86,23 @@ type Member struct {
 	Answers bool          `json:"answers"`
 	Version string        `json:"version"`
 	Groups  []GroupStatus `json:"groups"`
-	// Alarms say in words what is damaged or full on this node.
-	Alarms []string `json:"alarms,omitempty"`
-	// Credentials are its certificates and shared keys; nil if it does not answer.
+	// Alarms describes what is damaged or full on the node.
+	Alarms      []string     `json:"alarms,omitempty"`
 	Credentials *Credentials `json:"credentials,omitempty"`
-	// Parts are the loops that it runs.
-	Parts []Part `json:"parts,omitempty"`
-	// SearchMiss is the probability with which its searches may lose a hit, as a rule 0.
+	Parts       []Part       `json:"parts,omitempty"`
+	// SearchMiss is the probability that its searches lose a hit, usually 0.
 	SearchMiss float64 `json:"search_miss,omitempty"`
 }
 
-// Part is how one loop of a node is doing.
+// Part is the state of one loop of a node.
 type Part struct {
-	Name    string `json:"name"`
-	Running bool   `json:"running"`
-	// Last is the end of the last round, Error why that failed.
-	Last  time.Time `json:"last,omitzero"`
-	Error string    `json:"error,omitempty"`
+	Name    string    `json:"name"`
+	Running bool      `json:"running"`
+	Last    time.Time `json:"last,omitzero"`   // end of the last round
+	Error   string    `json:"error,omitempty"` // of the last round
 }
 
-// GroupStatus is one group's replica on one node.
+// GroupStatus describes one group's replica on one node.
 type GroupStatus struct {
 	Group   id.Shard `json:"group"`
 	Role    string   `json:"role"` // leader, follower, candidate, non-voter
@@ -118,19 +110,19 @@ type GroupStatus struct {
 	Term    uint64   `json:"term"`
 	Commit  uint64   `json:"commit"`
 	Applied uint64   `json:"applied"`
-	// Lag is how many committed entries the replica has still to apply, compared
-	// with the leader's commit index when the leader answered.
+	// Lag is how many committed entries the replica has not applied yet, by the leader's
+	// commit index if the leader answered.
 	Lag    uint64 `json:"lag"`
 	Voters int    `json:"voters"`
 	Events int    `json:"events"` // active ones; shards only
 }
 
-// NewTenant asks for a tenant with an admin access key (POST PathTenants).
+// NewTenant orders a tenant with an admin access key (POST PathTenants).
 type NewTenant struct {
 	Name string `json:"name"`
 }
 
-// TenantKeys are a tenant's first access key pair. The secret is shown once.
+// TenantKeys is a tenant's first access key pair. The secret is shown once.
 type TenantKeys struct {
 	Tenant    id.Tenant `json:"tenant"`
 	Name      string    `json:"name"`
@@ -138,11 +130,11 @@ type TenantKeys struct {
 	SecretKey string    `json:"secret_key"`
 }
 
-// NewKey asks for an access key of a tenant (POST PathKeys).
+// NewKey orders an access key of a tenant (POST PathKeys).
 type NewKey struct {
 	Tenant string `json:"tenant"` // its name
 	Role   string `json:"role"`   // admin, biometric or read-only
-	// Rotate asks for the successor of the key in use; there has to be one.
+	// Rotate orders a successor of the key in use, which must exist.
 	Rotate bool `json:"rotate"`
 }
 
@@ -152,13 +144,13 @@ type KeyPair struct {
 	Role      string `json:"role"`
 	AccessKey string `json:"access_key"`
 	SecretKey string `json:"secret_key"`
-	// Old is the key of the same role that was in use before, to be revoked when
-	// all clients have changed over; empty when there was none.
+	// Old is the previous key of the same role, or empty. The operator revokes it when all
+	// clients use the new one.
 	Old string `json:"old,omitempty"`
 }
 
-// Key is an access key without its secret (GET PathKeys?tenant=NAME gives an array
-// of them, the oldest first).
+// Key is an access key without its secret. GET PathKeys?tenant=NAME returns an array of them,
+// the oldest first.
 type Key struct {
 	AccessKey string    `json:"access_key"`
 	Role      string    `json:"role"`
@@ -172,5 +164,5 @@ const (
 	KeyRevoked = "revoked"
 )
 
-// Version is the software's version, as nodes tell it to each other.
+// Version is the software's version.
 const Version = "0.3.1"

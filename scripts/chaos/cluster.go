@@ -131,7 +131,7 @@ func (c *cluster) waitWhole(ctx context.Context) error {
 }
 
 // asideWarning is in the warning about a replica whose files were damaged.
-const asideWarning = "was set aside and made anew"
+const asideWarning = "was set aside and rebuilt"
 
 // sound fails if a replica was found damaged: no fault but a flipped bit may do that.
 func (c *cluster) sound(ctx context.Context) error {

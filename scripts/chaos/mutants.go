@@ -51,7 +51,7 @@ var plantedBugs = []planted{
 	{"follower_read", world},
 	{"no_sync", hunter{faults: "power all", rest: 6 * time.Second}},
 	{"sync_failure_ignored", hunter{faults: "bad disk"}},
-	{"removed_stays", hunter{tests: "./node", run: "JoinAndLeave"}},
+	{"removed_stays", hunter{tests: "./node", run: "JoinsAndLeaves"}},
 	{"ops_forgotten", world},
 	{"skip_dead_shard", hunter{tests: "./internal/sim", run: "MissesAShard"}},
 	{"tags_ignored", world},

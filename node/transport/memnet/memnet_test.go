@@ -37,7 +37,7 @@ func virtual(t *testing.T, f func(t *testing.T, n *Network)) {
 	synctest.Test(t, func(t *testing.T) { f(t, New(1)) })
 }
 
-func TestStreamCarriesAllBytesAndItsEnd(t *testing.T) {
+func TestStreamCarriesEverything(t *testing.T) {
 	virtual(t, func(t *testing.T, n *Network) {
 		near, far := streams(t, n)
 		sent := bytes.Repeat([]byte("0123456789"), bufferBytes) // ten buffers
@@ -182,7 +182,7 @@ func TestPacketsNeverWait(t *testing.T) {
 	})
 }
 
-func TestAddressIsUsedOnceAndFreedByClose(t *testing.T) {
+func TestCloseFreesAddress(t *testing.T) {
 	virtual(t, func(t *testing.T, n *Network) {
 		h := n.Host("10.0.0.1")
 		l, err := h.Listen(t.Context(), "10.0.0.1:80")
