@@ -83,15 +83,15 @@ pictures: setup ## draw the pictures of docs/faces.md anew
 
 .PHONY: bench-engine
 bench-engine: setup build ## models, pipeline and HTTPS beside each other, with goals; the long run: ARGS='-parts memory'
-	@$(GO) run ./scripts/bench-engine $(ARGS)
+	@$(GO) run ./scripts/bench/engine $(ARGS)
 
 .PHONY: bench-search
 bench-search: setup ## the search kernel beside FAISS, hnswlib, usearch and sgemm (half an hour on two cores; ARGS=-quick: 5 minutes)
-	@scripts/bench-search/run.sh $(ARGS)
+	@scripts/bench/search/run.sh $(ARGS)
 
 .PHONY: bench-service
 bench-service: setup ## searches through three nodes and HTTPS beside the kernel alone, and where the time goes (3 minutes)
-	@$(GO) run -tags hashicorpmetrics ./scripts/bench-service $(ARGS)
+	@$(GO) run -tags hashicorpmetrics ./scripts/bench/service $(ARGS)
 
 .PHONY: bench-failover
 bench-failover: ## how long writes stand still when one of three nodes is stopped or killed, with goals (3 minutes)
@@ -103,11 +103,11 @@ bench-backup: ## back 100,000 events up, verify and restore them, beside a plain
 
 .PHONY: bench-restart
 bench-restart: setup build ## restart a node with a million templates on one core, beside reading and decrypting as many bytes
-	@$(GO) run -tags hashicorpmetrics ./scripts/bench-restart $(ARGS)
+	@$(GO) run -tags hashicorpmetrics ./scripts/bench/restart $(ARGS)
 
 .PHONY: bench-overload
 bench-overload: setup build ## a node under ten times its load, beside idle, slow and forged clients (3 minutes; ARGS='-parts load')
-	@$(GO) run ./scripts/bench-overload $(ARGS)
+	@$(GO) run ./scripts/bench/overload $(ARGS)
 
 .PHONY: clients
 clients: venv ## pack both clients into dist/, for projects elsewhere

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"facet/internal/bench/goals"
+	"facet/scripts/bench/goals"
 	"facet/scripts/bench/machine"
 )
 

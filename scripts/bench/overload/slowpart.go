@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"facet/internal/bench/goals"
+	"facet/scripts/bench/goals"
 )
 
 const (

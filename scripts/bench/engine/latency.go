@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"facet/internal/bench/goals"
+	"facet/scripts/bench/goals"
 )
 
 const (

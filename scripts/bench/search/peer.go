@@ -28,7 +28,7 @@ type built struct {
 
 // newPeer starts a peer. What takes long to build is kept in the folder.
 func newPeer(ctx context.Context, o options, s *set, name string) (*peer, error) {
-	cmd := exec.CommandContext(ctx, o.python, filepath.Join("scripts", "bench-search", "peers.py"))
+	cmd := exec.CommandContext(ctx, o.python, filepath.Join("scripts", "bench", "search", "peers.py"))
 	cmd.Env = append(os.Environ(), "GLIBC_TUNABLES=glibc.malloc.hugetlb=1", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()

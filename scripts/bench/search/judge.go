@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"facet/internal/bench/goals"
+	"facet/scripts/bench/goals"
 )
 
 // figure is one that a goal may be about: how many times longer a peer takes.

@@ -3,7 +3,7 @@ package goals_test
 import (
 	"testing"
 
-	"facet/internal/bench/goals"
+	"facet/scripts/bench/goals"
 )
 
 func TestGoalsAreJudgedByTheirSide(t *testing.T) {

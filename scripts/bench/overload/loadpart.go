@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"facet/internal/bench/goals"
+	"facet/scripts/bench/goals"
 )
 
 const (

@@ -3,15 +3,15 @@
 # Python environment with the peers once (assets/venv-bench; python3.11 and g++), builds
 # and runs.
 #
-# usage: scripts/bench-search/run.sh [flags of bench-search; -help lists them]
+# usage: scripts/bench/search/run.sh [flags of bench-search; -help lists them]
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 
 if [[ ${1:-} == -h ]]; then
 	sed -n '2,6s/^# \{0,1\}//p' "$0"
 	exit 2
 fi
-folder=scripts/bench-search
+folder=scripts/bench/search
 venv=assets/venv-bench
 if ! cat "$folder"/requirements*.txt | cmp -s - "$venv/.complete"; then
 	echo "bench-search: making $venv (once, about two minutes)"
@@ -24,6 +24,6 @@ if ! cat "$folder"/requirements*.txt | cmp -s - "$venv/.complete"; then
 fi
 program=$(mktemp)
 trap 'rm -f "$program"' EXIT
-go build -o "$program" ./scripts/bench-search
+go build -o "$program" ./scripts/bench/search
 core=$(($(nproc) - 1))
 taskset -c "$core" "$program" -python "$venv/bin/python" "$@"

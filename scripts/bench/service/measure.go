@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"facet/cmd/facet/dev"
-	"facet/internal/bench/goals"
+	"facet/scripts/bench/goals"
 	"facet/scripts/bench/https"
 	"facet/scripts/bench/machine"
 )

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"facet/engine"
-	"facet/internal/bench/goals"
+	"facet/scripts/bench/goals"
 )
 
 const (

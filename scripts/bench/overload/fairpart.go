@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"facet/internal/bench/goals"
+	"facet/scripts/bench/goals"
 )
 
 const (
