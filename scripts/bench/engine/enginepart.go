@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"facet/engine"
-	"facet/scripts/bench/goals"
+	"facet/scripts/bench/table"
 )
 
 const (
@@ -58,7 +58,7 @@ func enginePart(ctx context.Context, o options, e *engine.Engine) error {
 			if err != nil {
 				return err
 			}
-			if err := goals.Print(o.out, "Extraction, "+mode.name+", "+p.name+", one thread, median of rounds", rows); err != nil {
+			if err := table.Print(o.out, "Extraction, "+mode.name+", "+p.name+", one thread, median of rounds", rows); err != nil {
 				return err
 			}
 		}
@@ -67,7 +67,7 @@ func enginePart(ctx context.Context, o options, e *engine.Engine) error {
 }
 
 // comparePipeline measures one kind of extraction of one photo.
-func comparePipeline(rounds int, bare *bare, e *engine.Engine, p photo, extract func([]byte) ([]engine.Face, error)) ([]goals.Row, error) {
+func comparePipeline(rounds int, bare *bare, e *engine.Engine, p photo, extract func([]byte) ([]engine.Face, error)) ([]table.Row, error) {
 	before := e.Work()
 	faces, err := extract(p.data)
 	if err != nil {
@@ -87,7 +87,7 @@ func comparePipeline(rounds int, bare *bare, e *engine.Engine, p photo, extract 
 			return nil, err
 		}
 	}
-	return []goals.Row{
+	return []table.Row{
 		{
 			What: "models alone", Value: nets.ms(), Unit: "ms",
 			About: fmt.Sprintf("%d × detector, %d × landmarks, %d × embedder", w.Detector, w.Landmarks, w.Embedder),
@@ -128,7 +128,7 @@ func compareEmbedder(o options, bare *bare) error {
 			return err
 		}
 	}
-	return goals.Print(o.out, "Embedder, on a face, one thread, median of rounds", []goals.Row{
+	return table.Print(o.out, "Embedder, on a face, one thread, median of rounds", []table.Row{
 		{What: "as published", Value: published.ms(), Unit: "ms"},
 		{What: "as the pack has it", Value: own.ms(), Unit: "ms"},
 		{What: "ratio", Value: own.ms() / published.ms(), Unit: "×", Goal: embedderGoal, Most: true},

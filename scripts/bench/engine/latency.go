@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"facet/scripts/bench/goals"
+	"facet/scripts/bench/table"
 )
 
 const (
@@ -108,7 +108,7 @@ func printLatency(o options, arrivals string, goal, rate float64, servers []*ser
 		about := func(q float64) string {
 			return fmt.Sprintf("%.1f ms of a server that only burns, %.1f ms in a perfect queue", ms(limit.at(q)), ms(ideal.at(q)))
 		}
-		err := goals.Print(o.out, title, []goals.Row{
+		err := table.Print(o.out, title, []table.Row{
 			{What: "p50", Value: ms(took.at(.5)), Unit: "ms", About: about(.5)},
 			{What: "p99", Value: ms(took.at(.99)), Unit: "ms", About: about(.99)},
 			{

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 
 	"facet/engine"
-	"facet/scripts/bench/goals"
+	"facet/scripts/bench/table"
 )
 
 const (
@@ -59,7 +59,7 @@ func measureMemory(ctx context.Context, o options, n *node, data []byte) error {
 		fmt.Fprintf(o.out, "  %7d  %.0f MB\n", (i+1)*o.requests/memoryReports, mb)
 	}
 	const quarter = memoryReports / 4
-	return goals.Print(o.out, "Memory", []goals.Row{
+	return table.Print(o.out, "Memory", []table.Row{
 		{What: "last quarter / second quarter", Value: most(used[3*quarter:]) / most(used[quarter:2*quarter]), Unit: "×", Goal: memoryGoal, Most: true},
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"facet/engine"
-	"facet/scripts/bench/goals"
+	"facet/scripts/bench/table"
 )
 
 const (
@@ -105,7 +105,7 @@ func printThroughput(o options, title string, bare, reg, sea outcome) error {
 	clock := func(m outcome) string {
 		return fmt.Sprintf("%.1f/s by the clock, the client's share of the cores included", m.rate())
 	}
-	return goals.Print(o.out, title, []goals.Row{
+	return table.Print(o.out, title, []table.Row{
 		{What: "pipeline alone", Value: bare.perCore(), Unit: "/s", About: fmt.Sprintf("%.1f/s by the clock", bare.rate())},
 		{What: "search", Value: sea.perCore(), Unit: "/s", About: clock(sea)},
 		{What: "register", Value: reg.perCore(), Unit: "/s", About: clock(reg)},

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"facet/scripts/bench/goals"
+	"facet/scripts/bench/table"
 )
 
 const (
@@ -46,8 +46,8 @@ func fairPart(ctx context.Context, o options, b *bench) error {
 	if err != nil {
 		return fmt.Errorf("beside a flood: %w", err)
 	}
-	return goals.Print(o.out, fmt.Sprintf("Another tenant beside such a flood (%.0f a second offered, %.1f served)",
-		float64(flood.sum())/flood.elapsed.Seconds(), flood.rate()), []goals.Row{
+	return table.Print(o.out, fmt.Sprintf("Another tenant beside such a flood (%.0f a second offered, %.1f served)",
+		float64(flood.sum())/flood.elapsed.Seconds(), flood.rate()), []table.Row{
 		{What: "one search at a time, p50 beside / alone", Value: beside.ms(.5) / before.ms(.5), Unit: "×", Goal: fairDelayGoal, Most: true, About: "alone " + before.times()},
 		{What: "p99 beside / alone", Value: beside.ms(.99) / before.ms(.99), Unit: "×", About: "beside " + beside.times() + "; none refused"},
 		{What: "four at once: its part of all that is served", Value: float64(len(busy.good)) / float64(len(busy.good)+served), Goal: fairGoal, About: fmt.Sprintf("%.1f a second, beside %.1f of the flood's; %s", busy.rate(), float64(served)/busy.elapsed.Seconds(), busy.good.times())},

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"facet/scripts/bench/goals"
+	"facet/scripts/bench/table"
 )
 
 const (
@@ -33,7 +33,7 @@ func garbagePart(ctx context.Context, o options, b *bench) error {
 		return err
 	}
 	rest := idle.cpu.Seconds() / idle.elapsed.Seconds() // what the node takes when nobody asks
-	var rows []goals.Row
+	var rows []table.Row
 	for _, g := range []struct {
 		name   string
 		client *client
@@ -51,7 +51,7 @@ func garbagePart(ctx context.Context, o options, b *bench) error {
 		if n := t.others[fmt.Sprint(http.StatusForbidden)]; n == 0 || n != t.sum() {
 			return fmt.Errorf("%s: %d requests, %v, %w", g.name, t.sum(), t.others, t.firstBad)
 		}
-		rows = append(rows, goals.Row{
+		rows = append(rows, table.Row{
 			What: g.name, Value: (w.cpu.Seconds() - rest*w.elapsed.Seconds()) * 1e6 / float64(t.sum()), Unit: "µs", Goal: garbageGoal, Most: true,
 			About: fmt.Sprintf("%.0f a second; %.1f %% of a core without them", float64(t.sum())/t.elapsed.Seconds(), 100*rest),
 		})
@@ -64,11 +64,11 @@ func garbagePart(ctx context.Context, o options, b *bench) error {
 	if err != nil {
 		return err
 	}
-	return goals.Print(o.out, "Processor time of the node for a request that it refuses (TLS and all), and for a connection", append(rows, large, shake))
+	return table.Print(o.out, "Processor time of the node for a request that it refuses (TLS and all), and for a connection", append(rows, large, shake))
 }
 
 // largeWhileBusy sends 16 MB bodies to a node that is busy.
-func largeWhileBusy(ctx context.Context, o options, b *bench) (r goals.Row, err error) {
+func largeWhileBusy(ctx context.Context, o options, b *bench) (r table.Row, err error) {
 	large, err := newOperation("/v1.1/face/search", map[string]any{"probe": strings.Repeat("A", largeBytes)})
 	if err != nil {
 		return r, err
@@ -83,14 +83,14 @@ func largeWhileBusy(ctx context.Context, o options, b *bench) (r goals.Row, err 
 	if len(t.refused) == 0 {
 		return r, fmt.Errorf("no 16 MB body was refused: %d served, %v, %w", len(t.good), t.others, t.firstBad)
 	}
-	return goals.Row{
+	return table.Row{
 		What: "16 MB to a busy node: refused after, p50", Value: t.refused.ms(.5), Unit: "ms",
 		About: fmt.Sprintf("%s; meanwhile served %.2f × of the best throughput, %.2f × afterwards; %v", t.refused.times(), flood.rate()/b.best, after.rate()/b.best, t.others),
 	}, nil
 }
 
 // handshakes opens and closes connections as fast as it can.
-func handshakes(o options, b *bench) (goals.Row, error) {
+func handshakes(o options, b *bench) (table.Row, error) {
 	fresh := &client{tls: b.client.tls.Clone(), host: b.client.host}
 	fresh.tls.ClientSessionCache = nil
 	var beside sample
@@ -119,7 +119,7 @@ func handshakes(o options, b *bench) (goals.Row, error) {
 	for _, m := range n {
 		total += m
 	}
-	return goals.Row{
+	return table.Row{
 		What: "a handshake", Value: (w.cpu.Seconds() - float64(len(beside))/b.best) * 1e6 / float64(max(1, total)), Unit: "µs",
 		About: fmt.Sprintf("%.0f a second; a search at a time meanwhile: %s", float64(total)/w.elapsed.Seconds(), beside.times()),
 	}, err

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"facet/scripts/bench/goals"
+	"facet/scripts/bench/table"
 )
 
 const (
@@ -41,7 +41,7 @@ func idlePart(_ context.Context, o options, b *bench) error {
 		return err
 	}
 	alive := c.alive()
-	return goals.Print(o.out, fmt.Sprintf("%d idle connections, opened in %.1f s", o.idle, dialling.Seconds()), []goals.Row{
+	return table.Print(o.out, fmt.Sprintf("%d idle connections, opened in %.1f s", o.idle, dialling.Seconds()), []table.Row{
 		{What: "a search at a time, p50 beside / without", Value: beside.ms(.5) / before.ms(.5), Unit: "×", Goal: idleDelayGoal, Most: true, About: beside.times() + "; without " + before.times()},
 		{What: "memory for each", Value: (w.mostMB - rest) * 1e3 / float64(max(1, len(c.open))), Unit: "KB", Goal: idleKBGoal, Most: true, About: fmt.Sprintf("%.0f MB before, %.0f MB at most", rest, w.mostMB)},
 		{What: "connections open in the end", Value: float64(alive), Unit: "", About: fmt.Sprintf("%d could not be made %s", len(c.errs), firstOf(c.errs))},

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"facet/scripts/bench/goals"
+	"facet/scripts/bench/table"
 )
 
 const (
@@ -59,7 +59,7 @@ func loadPart(ctx context.Context, o options, b *bench) error {
 	best := (b.best + again.rate()) / 2
 	strange := t.sum() - len(t.good) - len(t.refused)
 	offered := float64(t.sum()) / t.elapsed.Seconds()
-	return goals.Print(o.out, fmt.Sprintf("Overload: %.0f searches a second offered for %v, open loop", offered, o.phase), []goals.Row{
+	return table.Print(o.out, fmt.Sprintf("Overload: %.0f searches a second offered for %v, open loop", offered, o.phase), []table.Row{
 		{What: "offered / best throughput", Value: offered / b.best, Unit: "×", About: fmt.Sprintf("%d found no connection free and were not sent; %d new connections", t.unsent, t.dials)},
 		{What: "served / best throughput (before and after)", Value: t.rate() / best, Unit: "×", Goal: goodputGoal, About: fmt.Sprintf("%.1f a second; %s", t.rate(), t.good.times())},
 		{What: "refused, p99", Value: t.refused.ms(.99), Unit: "ms", Goal: refusalMsGoal, Most: true, About: t.refused.times()},

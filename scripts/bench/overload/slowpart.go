@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"facet/scripts/bench/goals"
+	"facet/scripts/bench/table"
 )
 
 const (
@@ -102,7 +102,7 @@ func slowPart(_ context.Context, o options, b *bench) error {
 	if err != nil {
 		return err
 	}
-	return goals.Print(o.out, fmt.Sprintf("Slow clients: %d drip headers, %d a body, %d don't read their answers", o.slow, o.slow, o.slow), []goals.Row{
+	return table.Print(o.out, fmt.Sprintf("Slow clients: %d drip headers, %d a body, %d don't read their answers", o.slow, o.slow, o.slow), []table.Row{
 		{What: "a search at a time, p50 beside / without", Value: beside.ms(.5) / before.ms(.5), Unit: "×", Goal: slowDelayGoal, Most: true, About: beside.times() + "; without " + before.times()},
 		{What: "p99 beside / without", Value: beside.ms(.99) / before.ms(.99), Unit: "×"},
 		{What: "memory for each", Value: (w.mostMB - b.rssMB) * 1e3 / float64(max(1, len(c.open))), Unit: "KB", Goal: slowKBGoal, Most: true, About: fmt.Sprintf("%.0f MB at most; %d connections could not be made %v", w.mostMB, len(c.errs), firstOf(c.errs))},

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"facet/scripts/bench/goals"
+	"facet/scripts/bench/table"
 )
 
 // figure is one that a goal may be about: how many times longer a peer takes.
@@ -81,9 +81,9 @@ const (
 )
 
 // rows gives the goals that the run has figures for.
-func (v *verdict) rows() (rows []goals.Row) {
+func (v *verdict) rows() (rows []table.Row) {
 	add := func(what string, figures []figure, set float64, of func(figure) bool) {
-		row, best := goals.Row{What: what, Unit: "×", Goal: set}, 0.
+		row, best := table.Row{What: what, Unit: "×", Goal: set}, 0.
 		for _, r := range figures {
 			if !of(r) {
 				continue
@@ -107,10 +107,10 @@ func (v *verdict) rows() (rows []goals.Row) {
 	}
 	add(buildingRow, v.builds, buildGoal, on("hard", 128, "hnswlib"))
 	if len(v.figures) > 0 {
-		rows = append(rows, goals.Row{What: "rows of peers that are worth more than ours", Value: float64(v.missed), Goal: .5, Most: true})
+		rows = append(rows, table.Row{What: "rows of peers that are worth more than ours", Value: float64(v.missed), Goal: .5, Most: true})
 	}
 	if v.compared > 0 {
-		rows = append(rows, goals.Row{
+		rows = append(rows, table.Row{
 			What: "hits that differ from the plain scan", Value: float64(v.wrong), Goal: .5, Most: true, About: fmt.Sprintf("of %d; the goal is none of %d", v.compared, hitsGoal),
 		})
 	}

@@ -17,8 +17,8 @@ import (
 	"strings"
 	"time"
 
-	"facet/scripts/bench/goals"
 	"facet/scripts/bench/machine"
+	"facet/scripts/bench/table"
 )
 
 type options struct {
@@ -87,7 +87,7 @@ func record(ctx context.Context, o options) (err error) {
 		return err
 	}
 	if rows := o.verdict.rows(); len(rows) > 0 {
-		if err := goals.Print(o.out, "Goals", rows); err != nil {
+		if err := table.Print(o.out, "Goals", rows); err != nil {
 			return err
 		}
 	}

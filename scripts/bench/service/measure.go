@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"facet/cmd/facet/dev"
-	"facet/scripts/bench/goals"
 	"facet/scripts/bench/https"
 	"facet/scripts/bench/machine"
+	"facet/scripts/bench/table"
 )
 
 // Goals. What surrounds the kernel takes less than the models whatever the gallery's
@@ -283,18 +283,18 @@ func (s *service) print(w way, l load) error {
 		return s.printModels(l)
 	}
 	mine := l.nodes - l.rest
-	cpu := goals.Row{What: "processor time of a search / kernel alone", Value: mine / l.kernelCPU, Unit: "×", About: fmt.Sprintf("%.3f ms of the nodes, without what they take at rest; the kernel's %.3f", mine, l.kernelCPU)}
+	cpu := table.Row{What: "processor time of a search / kernel alone", Value: mine / l.kernelCPU, Unit: "×", About: fmt.Sprintf("%.3f ms of the nodes, without what they take at rest; the kernel's %.3f", mine, l.kernelCPU)}
 	if l.atOnce == 1 {
-		times := goals.Row{What: "time of a search / kernel alone, p50", Value: l.times.MS(.5) / l.kernel.times.MS(.5), Unit: "×"}
+		times := table.Row{What: "time of a search / kernel alone, p50", Value: l.times.MS(.5) / l.kernel.times.MS(.5), Unit: "×"}
 		if s.b.kernel.rows >= goalRows {
 			times.Goal, times.Most = loneGoal, true
 		}
-		beside := goals.Row{What: "time beside the kernel's / the models' time", Value: (l.times.MS(.5) - l.kernel.times.MS(.5)) / s.models, Unit: "×", Goal: 1, Most: true}
+		beside := table.Row{What: "time beside the kernel's / the models' time", Value: (l.times.MS(.5) - l.kernel.times.MS(.5)) / s.models, Unit: "×", Goal: 1, Most: true}
 		beside.About = fmt.Sprintf("%.2f ms beside the kernel's; the models take %.1f ms for a photo", beside.Value*s.models, s.models)
-		return goals.Print(out, "Goals", []goals.Row{times, beside, cpu})
+		return table.Print(out, "Goals", []table.Row{times, beside, cpu})
 	}
 	cpu.Goal, cpu.Most = manyGoal, true
-	return goals.Print(out, "Goals", []goals.Row{{What: "searches a second: kernel alone / service", Value: l.kernel.rate() / l.rate(), Unit: "×"}, cpu})
+	return table.Print(out, "Goals", []table.Row{{What: "searches a second: kernel alone / service", Value: l.kernel.rate() / l.rate(), Unit: "×"}, cpu})
 }
 
 // printStages tells where the time of a request goes, by the nodes' own metrics: means.
@@ -348,12 +348,12 @@ func (s *service) timeModels(ctx context.Context) error {
 // printModels compares a search by photo with the models.
 func (s *service) printModels(l load) error {
 	mine := l.nodes - l.rest
-	rows := []goals.Row{{
+	rows := []table.Row{{
 		What: "processor time of a search / models and kernel alone", Value: mine / (s.models + l.kernelCPU), Unit: "×", Goal: modelsGoal, Most: true,
 		About: fmt.Sprintf("%.1f ms of the nodes, without what they take at rest; models %.1f ms, kernel %.3f ms", mine, s.models, l.kernelCPU),
 	}}
 	if l.atOnce == 1 {
-		rows = append(rows, goals.Row{What: "time of a search / models and kernel alone, p50", Value: l.times.MS(.5) / (s.models + l.kernel.times.MS(.5)), Unit: "×", Goal: modelsGoal, Most: true})
+		rows = append(rows, table.Row{What: "time of a search / models and kernel alone, p50", Value: l.times.MS(.5) / (s.models + l.kernel.times.MS(.5)), Unit: "×", Goal: modelsGoal, Most: true})
 	}
-	return goals.Print(s.b.out, "Goals", rows)
+	return table.Print(s.b.out, "Goals", rows)
 }

@@ -1,4 +1,4 @@
-package goals
+package table
 
 import (
 	"fmt"
