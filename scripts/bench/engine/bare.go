@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"facet/engine/imaging/turbo"
 	"facet/engine/models"
 	"facet/engine/onnx"
+	"facet/scripts/bench/cluster"
 )
 
 // bare are the pack's networks and libjpeg-turbo with nothing of ours about them
@@ -22,7 +23,7 @@ type bare struct {
 	pixels                        []byte
 }
 
-func openBare(o options, pack *models.Pack) (b *bare, err error) {
+func openBare(files cluster.Files, pack *models.Pack) (b *bare, err error) {
 	b = new(bare)
 	defer func() {
 		if err != nil {
@@ -30,7 +31,7 @@ func openBare(o options, pack *models.Pack) (b *bare, err error) {
 		}
 	}()
 	const library = "libturbojpeg.so.0"
-	if b.turbo, err = turbo.Open(filepath.Join(o.assets, "lib", library), library); err != nil {
+	if b.turbo, err = turbo.Open(filepath.Join(files.Assets, "lib", library), library); err != nil {
 		return b, err
 	}
 	m := pack.Manifest
@@ -51,7 +52,7 @@ func openBare(o options, pack *models.Pack) (b *bare, err error) {
 			return b, err
 		}
 	}
-	network, err := os.ReadFile(filepath.Join(o.assets, "cache", "fr_feature.onnx"))
+	network, err := os.ReadFile(filepath.Join(files.Assets, "cache", "fr_feature.onnx"))
 	if err != nil {
 		return b, fmt.Errorf("read the published embedder: %w", err)
 	}

@@ -1,14 +1,13 @@
-package main
+package engine
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime/pprof"
 	"strings"
 
 	"facet/engine"
+	"facet/scripts/bench/machine"
 	"facet/scripts/bench/table"
 )
 
@@ -19,31 +18,20 @@ const (
 )
 
 // enginePart compares an extraction with the bare models and the bare decoder.
-func enginePart(ctx context.Context, o options, e *engine.Engine) error {
-	list, err := photos(o.assets)
+func (b *bench) enginePart(ctx context.Context) error {
+	list, err := b.photos()
 	if err != nil {
 		return err
 	}
-	bare, err := openBare(o, e.Pack())
+	bare, err := openBare(b.files, b.engine.Pack())
 	if err != nil {
 		return err
 	}
 	defer bare.close()
-	if err := bare.feed(ctx, e, list[0].data); err != nil {
+	if err := bare.feed(ctx, b.engine, list[0].data); err != nil {
 		return fmt.Errorf("feed the models: %w", err)
 	}
-	if o.profile != "" {
-		f, err := os.Create(o.profile)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if err := pprof.StartCPUProfile(f); err != nil {
-			return err
-		}
-		defer pprof.StopCPUProfile()
-	}
-	if err := compareEmbedder(o, bare); err != nil {
+	if err := b.compareEmbedder(bare); err != nil {
 		return err
 	}
 	for _, p := range list {
@@ -51,14 +39,14 @@ func enginePart(ctx context.Context, o options, e *engine.Engine) error {
 			name    string
 			extract func([]byte) ([]engine.Face, error)
 		}{
-			{"one face", func(data []byte) ([]engine.Face, error) { return e.ExtractLarge(ctx, data, portraitPart) }},
-			{"all faces", func(data []byte) ([]engine.Face, error) { return e.Extract(ctx, data) }},
+			{"one face", func(data []byte) ([]engine.Face, error) { return b.engine.ExtractLarge(ctx, data, portraitPart) }},
+			{"all faces", func(data []byte) ([]engine.Face, error) { return b.engine.Extract(ctx, data) }},
 		} {
-			rows, err := comparePipeline(o.rounds, bare, e, p, mode.extract)
+			rows, err := b.comparePipeline(bare, p, mode.extract)
 			if err != nil {
 				return err
 			}
-			if err := table.Print(o.out, "Extraction, "+mode.name+", "+p.name+", one thread, median of rounds", rows); err != nil {
+			if err := table.Print(b.out, "Extraction, "+mode.name+", "+p.name+", one thread, median of rounds", rows); err != nil {
 				return err
 			}
 		}
@@ -67,8 +55,8 @@ func enginePart(ctx context.Context, o options, e *engine.Engine) error {
 }
 
 // comparePipeline measures one kind of extraction of one photo.
-func comparePipeline(rounds int, bare *bare, e *engine.Engine, p photo, extract func([]byte) ([]engine.Face, error)) ([]table.Row, error) {
-	before := e.Work()
+func (b *bench) comparePipeline(bare *bare, p photo, extract func([]byte) ([]engine.Face, error)) ([]table.Row, error) {
+	before := b.engine.Work()
 	faces, err := extract(p.data)
 	if err != nil {
 		return nil, err
@@ -76,25 +64,25 @@ func comparePipeline(rounds int, bare *bare, e *engine.Engine, p photo, extract 
 	if len(faces) != 1 {
 		return nil, fmt.Errorf("%s: %d faces, want 1", p.name, len(faces))
 	}
-	w := difference(e.Work(), before)
-	var nets, decoder, whole sample
-	for range rounds {
+	w := difference(b.engine.Work(), before)
+	var nets, decoder, whole machine.Sample
+	for range b.rounds {
 		if err := errors.Join(
-			nets.time(func() error { return bare.models(w) }),
-			decoder.time(func() error { return bare.decode(p, w) }),
-			whole.time(func() error { _, err := extract(p.data); return err }),
+			nets.Time(func() error { return bare.models(w) }),
+			decoder.Time(func() error { return bare.decode(p, w) }),
+			whole.Time(func() error { _, err := extract(p.data); return err }),
 		); err != nil {
 			return nil, err
 		}
 	}
 	return []table.Row{
 		{
-			What: "models alone", Value: nets.ms(), Unit: "ms",
+			What: "models alone", Value: nets.MS(.5), Unit: "ms",
 			About: fmt.Sprintf("%d × detector, %d × landmarks, %d × embedder", w.Detector, w.Landmarks, w.Embedder),
 		},
-		{What: "JPEG decoder alone", Value: decoder.ms(), Unit: "ms", About: scales(w)},
-		{What: "pipeline", Value: whole.ms(), Unit: "ms"},
-		{What: "pipeline / both", Value: whole.ms() / (nets.ms() + decoder.ms()), Unit: "×", Goal: pipelineGoal, Most: true},
+		{What: "JPEG decoder alone", Value: decoder.MS(.5), Unit: "ms", About: scales(w)},
+		{What: "pipeline", Value: whole.MS(.5), Unit: "ms"},
+		{What: "pipeline / both", Value: whole.MS(.5) / (nets.MS(.5) + decoder.MS(.5)), Unit: "×", Goal: pipelineGoal, Most: true},
 	}, nil
 }
 
@@ -121,16 +109,16 @@ func scales(w engine.Work) string {
 
 // compareEmbedder measures the embedder beside the model as it was published, both
 // on the same face and in the same kind of session.
-func compareEmbedder(o options, bare *bare) error {
-	var own, published sample
-	for range 2 * o.rounds {
-		if err := errors.Join(own.time(bare.embedder.Run), published.time(bare.published.Run)); err != nil {
+func (b *bench) compareEmbedder(bare *bare) error {
+	var own, published machine.Sample
+	for range 2 * b.rounds {
+		if err := errors.Join(own.Time(bare.embedder.Run), published.Time(bare.published.Run)); err != nil {
 			return err
 		}
 	}
-	return table.Print(o.out, "Embedder, on a face, one thread, median of rounds", []table.Row{
-		{What: "as published", Value: published.ms(), Unit: "ms"},
-		{What: "as the pack has it", Value: own.ms(), Unit: "ms"},
-		{What: "ratio", Value: own.ms() / published.ms(), Unit: "×", Goal: embedderGoal, Most: true},
+	return table.Print(b.out, "Embedder, on a face, one thread, median of rounds", []table.Row{
+		{What: "as published", Value: published.MS(.5), Unit: "ms"},
+		{What: "as the pack has it", Value: own.MS(.5), Unit: "ms"},
+		{What: "ratio", Value: own.MS(.5) / published.MS(.5), Unit: "×", Goal: embedderGoal, Most: true},
 	})
 }

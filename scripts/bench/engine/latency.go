@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"cmp"
@@ -11,115 +11,119 @@ import (
 	"strings"
 	"time"
 
+	"facet/scripts/bench/https"
+	"facet/scripts/bench/load"
+	"facet/scripts/bench/machine"
 	"facet/scripts/bench/table"
 )
 
 const (
-	tailGoal      = 2 // p99 / p50
-	loadShare     = .7
-	latencyRounds = 5
+	tailGoal        = 2 // p99 / p50
+	loadShare       = .7
+	latencyRounds   = 5
+	openConnections = 64
 )
 
-// server is somebody whom the same load is sent to in turn with others.
+// server gets the same load in turn with another.
 type server struct {
-	name   string
-	pid    int
-	client *client
-	do     operation
-	rounds []sample
+	source *load.Source
+	do     https.Operation
+	rounds []machine.Sample
 }
 
-// middle is the round whose tail is the middle one: a pause of the machine is not
+// round sends the operation when it is due.
+func (s *server) round(ctx context.Context, due []time.Duration) error {
+	t := new(load.Tally)
+	s.source.Open(ctx, t, s.do, due)
+	s.rounds = append(s.rounds, t.Good)
+	return errors.Join(ctx.Err(), t.AllServed())
+}
+
+// middle returns the round whose tail is the middle one: a pause of the machine is not
 // the server's.
-func (s *server) middle() sample {
-	slices.SortFunc(s.rounds, func(a, b sample) int { return cmp.Compare(a.tail(), b.tail()) })
+func (s *server) middle() machine.Sample {
+	slices.SortFunc(s.rounds, func(a, b machine.Sample) int { return cmp.Compare(a.Tail(), b.Tail()) })
 	return s.rounds[len(s.rounds)/2]
 }
 
-// measureLatency sends searches at a share of the rate at which node and client
-// would fill the cores, in turn to the nodes and to a burner that takes the same processor time for each.
-func measureLatency(ctx context.Context, o options, nodes []*server, per outcome) (err error) {
-	b, err := startBurner()
+// measureLatency sends searches at a share of the rate at which node and client would
+// fill the cores, in turn to the node and to a burner that takes the same processor time
+// for each.
+func (b *bench) measureLatency(ctx context.Context, n *node, per outcome) (err error) {
+	burner, err := startBurner()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
+	defer func() { err = errors.Join(err, burner.close()) }()
+	idle := load.NewSource(burner.client, burner.client.URL)
+	defer idle.Close()
+	nothing := &loaded{pids: []int{burner.cmd.Process.Pid}, do: sends(idle, burner.operation(n.search, 0))}
+	if err := nothing.measure(ctx, b.phase/6); err != nil {
+		return fmt.Errorf("the burner: %w", err)
+	}
 	service := time.Duration(1e9 / per.perCore())
-	own, err := burnerOverhead(o, b, nodes[0].do)
-	if err != nil {
+	facet := &server{source: n.source, do: n.search}
+	limit := &server{source: idle, do: burner.operation(n.search, service-time.Duration(1e9/nothing.sum.perCore()))}
+	if err := errors.Join(facet.source.Warm(openConnections), limit.source.Warm(openConnections)); err != nil {
 		return err
 	}
-	limit := &server{name: "a server that only burns", client: b.client, do: b.operation(nodes[0].do, service-own)}
-	servers := append(slices.Clone(nodes), limit)
-	pids := []int{os.Getpid(), b.cmd.Process.Pid}
-	for _, n := range nodes {
-		pids = append(pids, n.pid)
-	}
+	pids := append(n.PIDs(), os.Getpid(), burner.cmd.Process.Pid)
 	rate := loadShare * per.most(runtime.GOMAXPROCS(0))
-	before, err1 := busy(pids)
+	before, err1 := machine.ReadBusy(pids)
 	for _, kind := range []struct {
-		arrivals
-		name string
-		goal float64
-	}{{even, "evenly spaced", tailGoal}, {random, "at random (Poisson)", 0}} {
-		due := kind.schedule(rate, o.phase/2)
+		name     string
+		arrivals func(float64, time.Duration) []time.Duration
+		goal     float64
+	}{{"evenly spaced", load.Even, tailGoal}, {"at random (Poisson)", load.Random, 0}} {
+		due := kind.arrivals(rate, b.phase/2)
+		facet.rounds, limit.rounds = nil, nil
 		for range latencyRounds {
-			for _, s := range servers {
-				took, err := openLoop(ctx, s.client, s.do, due)
-				if err != nil {
-					return fmt.Errorf("%s: %w", s.name, err)
-				}
-				s.rounds = append(s.rounds, took)
+			if err := errors.Join(facet.round(ctx, due), limit.round(ctx, due)); err != nil {
+				return err
 			}
 		}
-		if err := printLatency(o, kind.name, kind.goal, rate, servers, queue(due, runtime.GOMAXPROCS(0), service)); err != nil {
+		title := fmt.Sprintf("Latency of searches at %.0f %% of what fills the cores (%.1f/s), open loop, arrivals %s; the middle of %d rounds of %d",
+			100*loadShare, rate, kind.name, latencyRounds, len(due))
+		if err := b.printLatency(title, kind.goal, facet, limit, queue(due, runtime.GOMAXPROCS(0), service)); err != nil {
 			return err
 		}
-		for _, s := range servers {
-			s.rounds = nil
-		}
 	}
-	after, err2 := busy(pids)
-	fmt.Fprintf(o.out, "  meanwhile other programs, and the machine's host, took %.0f %% of its time\n",
-		100*(after.others-before.others).Seconds()/(after.all-before.all).Seconds())
+	after, err2 := machine.ReadBusy(pids)
+	fmt.Fprintf(b.out, "\nMeanwhile other programs, and the machine's host, took %.0f %% of its time.\n",
+		100*(after.Others-before.Others).Seconds()/(after.All-before.All).Seconds())
 	return errors.Join(err1, err2)
 }
 
-// burnerOverhead is the processor time of the burner's requests that burn nothing.
-func burnerOverhead(o options, b *burner, like operation) (time.Duration, error) {
-	idle := b.operation(like, 0)
-	m, err := closedLoop(o.phase/6, perCore*runtime.GOMAXPROCS(0), b.cmd.Process.Pid, b.client.loop(idle))
-	if err != nil {
-		return 0, fmt.Errorf("the burner: %w", err)
+func (b *bench) printLatency(title string, goal float64, facet, burner *server, ideal machine.Sample) error {
+	took, limit := facet.middle(), burner.middle()
+	var tails []string
+	for _, r := range facet.rounds {
+		tails = append(tails, fmt.Sprintf("%.2f", r.Tail()))
 	}
-	return time.Duration(1e9 / m.perCore()), nil
+	about := func(q float64) string {
+		return fmt.Sprintf("%.1f ms of a server that only burns, %.1f ms in a perfect queue", limit.MS(q), ideal.MS(q))
+	}
+	return table.Print(b.out, title, []table.Row{
+		{What: "p50", Value: took.MS(.5), Unit: "ms", About: about(.5)},
+		{What: "p99", Value: took.MS(.99), Unit: "ms", About: about(.99)},
+		{
+			What: "p99 / p50", Value: took.Tail(), Unit: "×", Goal: goal, Most: true,
+			About: fmt.Sprintf("%.2f × of a server that only burns, %.2f × in a perfect queue; rounds: %s", limit.Tail(), ideal.Tail(), strings.Join(tails, " ")),
+		},
+		{What: "to that server's", Value: took.Tail() / limit.Tail(), Unit: "×"},
+	})
 }
 
-func printLatency(o options, arrivals string, goal, rate float64, servers []*server, ideal sample) error {
-	limit := servers[len(servers)-1].middle()
-	for _, s := range servers[:len(servers)-1] {
-		took := s.middle()
-		title := fmt.Sprintf("Latency of searches%s at %.0f %% of what fills the cores (%.1f/s), open loop, arrivals %s; the middle of %d rounds of %d",
-			s.name, 100*loadShare, rate, arrivals, latencyRounds, len(took))
-		var tails []string
-		for _, r := range s.rounds {
-			tails = append(tails, fmt.Sprintf("%.2f", r.tail()))
-		}
-		about := func(q float64) string {
-			return fmt.Sprintf("%.1f ms of a server that only burns, %.1f ms in a perfect queue", ms(limit.at(q)), ms(ideal.at(q)))
-		}
-		err := table.Print(o.out, title, []table.Row{
-			{What: "p50", Value: ms(took.at(.5)), Unit: "ms", About: about(.5)},
-			{What: "p99", Value: ms(took.at(.99)), Unit: "ms", About: about(.99)},
-			{
-				What: "p99 / p50", Value: took.tail(), Unit: "×", Goal: goal, Most: true,
-				About: fmt.Sprintf("%.2f × of a server that only burns, %.2f × in a perfect queue; rounds: %s", limit.tail(), ideal.tail(), strings.Join(tails, " ")),
-			},
-			{What: "to that server's", Value: took.tail() / limit.tail(), Unit: "×"},
-		})
-		if err != nil {
-			return err
-		}
+// queue returns the times that requests due then would take at servers that serve
+// in order, each for exactly the given time: what no service of this throughput
+// can beat.
+func queue(due []time.Duration, servers int, service time.Duration) machine.Sample {
+	free := make([]time.Duration, servers)
+	took := make(machine.Sample, len(due))
+	for i, at := range due {
+		next := slices.Index(free, slices.Min(free))
+		free[next] = max(free[next], at) + service
+		took[i] = free[next] - at
 	}
-	return nil
+	return took
 }

@@ -1,14 +1,17 @@
-package main
+package engine
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
-	"sync/atomic"
+	"slices"
+	"strconv"
 
-	"facet/engine"
+	"facet/scripts/bench/cluster"
+	"facet/scripts/bench/https"
+	"facet/scripts/bench/load"
+	"facet/scripts/bench/machine"
 	"facet/scripts/bench/table"
 )
 
@@ -18,75 +21,81 @@ const (
 	memoryPixels  = 250 * 250
 )
 
-// memoryPart sends many requests and looks at the node's memory.
-func memoryPart(ctx context.Context, o options, _ *engine.Engine) error {
-	data, err := readPhoto(o.assets)
+// memoryPart sends many requests, searches and extractions in turn, and reads the node's
+// memory.
+func (b *bench) memoryPart(ctx context.Context) error {
+	data, err := b.files.Portrait()
 	if err != nil {
 		return err
 	}
 	if data, err = resized(data, memoryPixels, 90); err != nil {
 		return err
 	}
-	n, err := startNode(ctx, o, "")
+	n, err := b.startNode(ctx, data)
 	if err != nil {
 		return err
 	}
-	return errors.Join(measureMemory(ctx, o, n, data), n.close())
+	return errors.Join(b.measureMemory(ctx, n, data), n.Close())
 }
 
-func measureMemory(ctx context.Context, o options, n *node, data []byte) error {
-	c, err := newClient(n.info)
+func (b *bench) measureMemory(ctx context.Context, n *node, data []byte) error {
+	extract, err := https.NewOperation("/v1.1/face/extract", map[string]any{"faces": encoded(data)})
 	if err != nil {
 		return err
 	}
-	photo := encoded(data)
-	search, err1 := newOperation("/v1.1/face/search", map[string]any{"probe": photo})
-	extract, err2 := newOperation("/v1.1/face/extract", map[string]any{"faces": photo})
-	if err := errors.Join(err1, err2); err != nil {
-		return err
-	}
-	fmt.Fprintf(o.out, "\nMemory over %d requests (search and extract in turn)\n", o.requests)
+	operations := []https.Operation{n.search, extract}
+	fmt.Fprintf(b.out, "\nMemory over %d requests (search and extract in turn)\n", b.requests)
+	table.Head(b.out, "requests", "MB")
 	var used []float64
 	for i := range memoryReports {
-		if err := many(ctx, c, o.requests/memoryReports, search, extract); err != nil {
+		t := n.source.Many(ctx, operations, perCore*runtime.GOMAXPROCS(0), b.requests/memoryReports)
+		if err := errors.Join(ctx.Err(), t.AllServed()); err != nil {
 			return err
 		}
-		mb, err := resident(n.pid())
+		mb, err := machine.Resident(n.PIDs()...)
 		if err != nil {
 			return err
 		}
 		used = append(used, mb)
-		fmt.Fprintf(o.out, "  %7d  %.0f MB\n", (i+1)*o.requests/memoryReports, mb)
+		table.Line(b.out, strconv.Itoa((i+1)*b.requests/memoryReports), fmt.Sprintf("%.0f", mb))
 	}
 	const quarter = memoryReports / 4
-	return table.Print(o.out, "Memory", []table.Row{
-		{What: "last quarter / second quarter", Value: most(used[3*quarter:]) / most(used[quarter:2*quarter]), Unit: "×", Goal: memoryGoal, Most: true},
-	})
+	return table.Print(b.out, "Memory", []table.Row{{
+		What: "last quarter / second quarter", Value: slices.Max(used[3*quarter:]) / slices.Max(used[quarter:2*quarter]), Unit: "×",
+		Goal: memoryGoal, Most: true,
+	}})
 }
 
-func most(list []float64) float64 {
-	m := list[0]
-	for _, v := range list {
-		m = max(m, v)
-	}
-	return m
+// node is a cluster of one node with what is asked of it.
+type node struct {
+	*cluster.Cluster
+	source           *load.Source
+	client           *https.Client
+	search, register https.Operation
 }
 
-// many sends n requests, the operations in turn, over a few connections.
-func many(ctx context.Context, c *client, n int, operations ...operation) error {
-	workers := perCore * runtime.GOMAXPROCS(0)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	errs := make([]error, workers)
-	for w := range workers {
-		wg.Go(func() {
-			var k *connection
-			defer func() { k.close() }()
-			for i := next.Add(1); i <= int64(n) && errs[w] == nil && ctx.Err() == nil; i = next.Add(1) {
-				k, errs[w] = c.persist(k, operations[i%int64(len(operations))])
-			}
-		})
+func (b *bench) startNode(ctx context.Context, photo []byte) (n *node, err error) {
+	n = new(node)
+	if n.Cluster, err = b.files.Start(ctx, cluster.Shape{Nodes: 1}); err != nil {
+		return nil, err
 	}
-	wg.Wait()
-	return errors.Join(append(errs, ctx.Err())...)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, n.Cluster.Close())
+		}
+	}()
+	if n.client, err = https.New(n.Info()); err != nil {
+		return nil, err
+	}
+	n.source = load.NewSource(n.client, n.client.URL)
+	var err1, err2 error
+	n.search, err1 = https.NewSearch(photo)
+	n.register, err2 = https.NewOperation("/v1.1/subjects", map[string]any{"face": encoded(photo)})
+	return n, errors.Join(n.client.Found("bench", 1_000_000), err1, err2)
+}
+
+// Close closes the connections and stops the node.
+func (n *node) Close() error {
+	n.source.Close()
+	return n.Cluster.Close()
 }

@@ -1,4 +1,4 @@
-package main
+package engine
 
 import (
 	"context"
@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-	"strings"
+	"time"
 
-	"facet/engine"
+	"facet/scripts/bench/https"
+	"facet/scripts/bench/load"
+	"facet/scripts/bench/machine"
 	"facet/scripts/bench/table"
 )
 
@@ -18,94 +20,94 @@ const (
 	perCore        = 2 // requests at once
 )
 
-// nodePart compares a node's requests with the engine's extractions.
-func nodePart(ctx context.Context, o options, e *engine.Engine) (err error) {
-	data, err := readPhoto(o.assets)
-	if err != nil {
-		return err
-	}
-	var nodes []measured
-	for procs := range strings.SplitSeq(o.procs, ",") {
-		n, err2 := startNode(ctx, o, procs)
-		if err2 != nil {
-			return err2
-		}
-		defer func() { err = errors.Join(err, n.close()) }()
-		m, err2 := newMeasured(n, procs, data)
-		if err2 != nil {
-			return err2
-		}
-		nodes = append(nodes, m)
-	}
-	return measureNodes(ctx, o, e, nodes, data)
+// outcome is what a load did and cost.
+type outcome struct {
+	done    int
+	elapsed time.Duration
+	cpu     time.Duration // of the measured process
+	own     time.Duration // of this process, which asks
 }
 
-// measured is a node with what is asked of it.
-type measured struct {
-	node             *node
-	client           *client
-	name             string // of its setting, where several are compared
-	search, register operation
+// rate is per second of the clock, perCore per second of processor time.
+func (o outcome) rate() float64    { return float64(o.done) / o.elapsed.Seconds() }
+func (o outcome) perCore() float64 { return float64(o.done) / o.cpu.Seconds() }
+
+// most is the rate at which both processes would fill the cores, whatever else ran
+// meanwhile.
+func (o outcome) most(cores int) float64 {
+	return float64(cores) * float64(o.done) / (o.cpu + o.own).Seconds()
 }
 
-func newMeasured(n *node, procs string, photo []byte) (measured, error) {
-	m := measured{node: n}
-	if procs != "" {
-		m.name = " with GOMAXPROCS=" + procs
-	}
-	var err1, err2, err3 error
-	m.client, err1 = newClient(n.info)
-	m.search, err2 = newOperation("/v1.1/face/search", map[string]any{"probe": encoded(photo)})
-	m.register, err3 = newOperation("/v1.1/subjects", map[string]any{"face": encoded(photo)})
-	return m, errors.Join(err1, err2, err3)
-}
-
-func measureNodes(ctx context.Context, o options, e *engine.Engine, nodes []measured, data []byte) error {
-	loads := []*load{{pid: os.Getpid(), open: func() (func() error, func(), error) {
-		return func() error { _, err := e.ExtractLarge(ctx, data, portraitPart); return err }, func() {}, nil
-	}}}
-	for _, n := range nodes {
-		loads = append(
-			loads,
-			&load{pid: n.node.pid(), open: n.client.loop(n.register)},
-			&load{pid: n.node.pid(), open: n.client.loop(n.search)},
-		)
-	}
-	atOnce := perCore * runtime.GOMAXPROCS(0)
-	for range loadRounds {
-		for _, l := range loads {
-			m, err := closedLoop(o.phase/loadRounds, atOnce, l.pid, l.open)
-			if err != nil {
-				return err
-			}
-			l.sum.add(m)
-		}
-	}
-	var servers []*server
-	for i, n := range nodes {
-		title := fmt.Sprintf("HTTPS, one node%s, %d at once, the %d KB portrait; per second and core: of the measured process's processor time",
-			n.name, atOnce, len(data)>>10)
-		if err := printThroughput(o, title, loads[0].sum, loads[2*i+1].sum, loads[2*i+2].sum); err != nil {
-			return err
-		}
-		servers = append(servers, &server{name: n.name, pid: n.node.pid(), client: n.client, do: n.search})
-	}
-	return measureLatency(ctx, o, servers, loads[2].sum)
-}
-
-// load is what is measured in turn with others.
-type load struct {
-	pid  int
-	open func() (do func() error, end func(), err error)
+// loaded is measured in turn with others: a process under a closed loop.
+type loaded struct {
+	pids []int
+	do   func() error
 	sum  outcome
 }
 
-// printThroughput tells of the pipeline, registrations and searches.
-func printThroughput(o options, title string, bare, reg, sea outcome) error {
+// measure adds one round to the sum.
+func (l *loaded) measure(ctx context.Context, d time.Duration) error {
+	var r load.Result
+	u, err := machine.Watch(func() (err error) {
+		r, err = load.Closed(ctx, perCore*runtime.GOMAXPROCS(0), d, func(int, int) error { return l.do() })
+		return err
+	}, l.pids...)
+	l.sum.done += len(r.Times)
+	l.sum.elapsed += u.Elapsed
+	l.sum.cpu += u.CPU
+	l.sum.own += u.Own
+	return err
+}
+
+// sends returns what sends o and wants it served.
+func sends(s *load.Source, o https.Operation) func() error {
+	return func() error {
+		a, _, err := s.Do(o)
+		if err == nil && !a.Good() {
+			err = &https.StatusError{Target: o.Target, Answer: a}
+		}
+		return err
+	}
+}
+
+// nodePart compares a node's requests with the engine's extractions.
+func (b *bench) nodePart(ctx context.Context) (err error) {
+	data, err := b.files.Portrait()
+	if err != nil {
+		return err
+	}
+	n, err := b.startNode(ctx, data)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, n.Close()) }()
+	pipeline := &loaded{pids: []int{os.Getpid()}, do: func() error {
+		_, err := b.engine.ExtractLarge(ctx, data, portraitPart)
+		return err
+	}}
+	register := &loaded{pids: n.PIDs(), do: sends(n.source, n.register)}
+	search := &loaded{pids: n.PIDs(), do: sends(n.source, n.search)}
+	for range loadRounds {
+		for _, l := range []*loaded{pipeline, register, search} {
+			if err := l.measure(ctx, b.phase/loadRounds); err != nil {
+				return err
+			}
+		}
+	}
+	title := fmt.Sprintf("HTTPS, one node, %d at once, the %d KB portrait; per second and core: of the measured process's processor time",
+		perCore*runtime.GOMAXPROCS(0), len(data)>>10)
+	if err := b.printThroughput(title, pipeline.sum, register.sum, search.sum); err != nil {
+		return err
+	}
+	return b.measureLatency(ctx, n, search.sum)
+}
+
+// printThroughput prints the rates of the pipeline, registrations and searches.
+func (b *bench) printThroughput(title string, bare, reg, sea outcome) error {
 	clock := func(m outcome) string {
 		return fmt.Sprintf("%.1f/s by the clock, the client's share of the cores included", m.rate())
 	}
-	return table.Print(o.out, title, []table.Row{
+	return table.Print(b.out, title, []table.Row{
 		{What: "pipeline alone", Value: bare.perCore(), Unit: "/s", About: fmt.Sprintf("%.1f/s by the clock", bare.rate())},
 		{What: "search", Value: sea.perCore(), Unit: "/s", About: clock(sea)},
 		{What: "register", Value: reg.perCore(), Unit: "/s", About: clock(reg)},

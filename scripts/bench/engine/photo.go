@@ -1,14 +1,13 @@
-package main
+package engine
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"image"
 	"image/jpeg"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 
 	"golang.org/x/image/draw"
 
@@ -22,16 +21,11 @@ type photo struct {
 	head imaging.Config
 }
 
-// portrait has one face and 1.03 megapixels.
-const portrait = "face_recognition/obama.jpg"
-
-func readPhoto(assets string) ([]byte, error) {
-	return os.ReadFile(filepath.Join(assets, "photos", filepath.FromSlash(portrait)))
-}
+func encoded(photo []byte) string { return base64.StdEncoding.EncodeToString(photo) }
 
 // photos returns the portrait as it is and at 12 megapixels.
-func photos(assets string) ([]photo, error) {
-	data, err := readPhoto(assets)
+func (b *bench) photos() ([]photo, error) {
+	data, err := b.files.Portrait()
 	if err != nil {
 		return nil, err
 	}

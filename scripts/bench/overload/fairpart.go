@@ -1,6 +1,4 @@
-//go:build linux
-
-package main
+package overload
 
 import (
 	"context"
@@ -8,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"facet/scripts/bench/https"
+	"facet/scripts/bench/load"
 	"facet/scripts/bench/table"
 )
 
@@ -17,40 +17,45 @@ const (
 )
 
 // fairPart floods the node as one tenant and works as another.
-func fairPart(ctx context.Context, o options, b *bench) error {
-	keys, err := b.node.admin.CreateTenant(ctx, "second")
+func (b *bench) fairPart(ctx context.Context) error {
+	keys, err := b.node.Admin().CreateTenant(ctx, "second")
 	if err != nil {
 		return fmt.Errorf("create a second tenant: %w", err)
 	}
-	second, err := newClient(b.node, keys.AccessKey, keys.SecretKey)
+	second, err := https.New(b.node.Info())
 	if err != nil {
 		return err
 	}
-	before, err := lone(second, b.search, 50*time.Millisecond, o.phase/3)
+	second.Signer.AccessKey, second.Signer.SecretKey = keys.AccessKey, keys.SecretKey
+	if err := second.Found("bench", 1000); err != nil {
+		return err
+	}
+	source := load.NewSource(second, second.URL)
+	defer source.Close()
+	before, err := load.Alone(second, second.URL, b.search, 50*time.Millisecond, b.phase/3)
 	if err != nil {
 		return err
 	}
-	var flood, busy *tally
-	var beside sample
+	var busy *load.Tally
 	var work sync.WaitGroup
-	flood = new(tally)
-	work.Go(func() { flood.open(ctx, b.client, b.search, overloadFactor*b.best, 3*o.phase/2) })
-	time.Sleep(o.phase / 10) // until the queue is full
-	beside, err = lone(second, b.search, 50*time.Millisecond, o.phase/2)
-	served := flood.served()
+	flood := new(load.Tally)
+	work.Go(func() { b.flood(ctx, flood, overloadFactor*b.best, 3*b.phase/2) })
+	time.Sleep(b.phase / 10) // until the queue is full
+	beside, err := load.Alone(second, second.URL, b.search, 50*time.Millisecond, b.phase/2)
+	served := flood.Served()
 	if err == nil {
-		busy = closed(second, b.search, 4, o.phase/2)
-		served = flood.served() - served
+		busy = source.Closed(ctx, b.search, 4, b.phase/2)
+		served = flood.Served() - served
 	}
 	work.Wait()
 	if err != nil {
 		return fmt.Errorf("beside a flood: %w", err)
 	}
-	return table.Print(o.out, fmt.Sprintf("Another tenant beside such a flood (%.0f a second offered, %.1f served)",
-		float64(flood.sum())/flood.elapsed.Seconds(), flood.rate()), []table.Row{
-		{What: "one search at a time, p50 beside / alone", Value: beside.ms(.5) / before.ms(.5), Unit: "×", Goal: fairDelayGoal, Most: true, About: "alone " + before.times()},
-		{What: "p99 beside / alone", Value: beside.ms(.99) / before.ms(.99), Unit: "×", About: "beside " + beside.times() + "; none refused"},
-		{What: "four at once: its part of all that is served", Value: float64(len(busy.good)) / float64(len(busy.good)+served), Goal: fairGoal, About: fmt.Sprintf("%.1f a second, beside %.1f of the flood's; %s", busy.rate(), float64(served)/busy.elapsed.Seconds(), busy.good.times())},
-		{What: "its refusals", Value: float64(busy.sum() - len(busy.good)), Unit: "", Goal: .5, Most: true, About: fmt.Sprint(busy.others)},
+	return table.Print(b.out, fmt.Sprintf("Another tenant beside such a flood (%.0f a second offered, %.1f served)",
+		float64(flood.Sum())/flood.Elapsed.Seconds(), flood.Rate()), []table.Row{
+		{What: "one search at a time, p50 beside / alone", Value: beside.MS(.5) / before.MS(.5), Unit: "×", Goal: fairDelayGoal, Most: true, About: "alone " + before.Times()},
+		{What: "p99 beside / alone", Value: beside.MS(.99) / before.MS(.99), Unit: "×", About: "beside " + beside.Times() + "; none refused"},
+		{What: "four at once: its part of all that is served", Value: float64(len(busy.Good)) / float64(len(busy.Good)+served), Goal: fairGoal, About: fmt.Sprintf("%.1f a second, beside %.1f of the flood's; %s", busy.Rate(), float64(served)/busy.Elapsed.Seconds(), busy.Good.Times())},
+		{What: "its refusals", Value: float64(busy.Sum() - len(busy.Good)), Unit: "", Goal: .5, Most: true, About: fmt.Sprint(busy.Others)},
 	})
 }

@@ -1,6 +1,4 @@
-//go:build linux
-
-package main
+package overload
 
 import (
 	"context"
@@ -11,6 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"facet/scripts/bench/https"
+	"facet/scripts/bench/load"
+	"facet/scripts/bench/machine"
 	"facet/scripts/bench/table"
 )
 
@@ -21,97 +22,107 @@ const (
 )
 
 // garbagePart measures what requests cost that are refused, and handshakes.
-func garbagePart(ctx context.Context, o options, b *bench) error {
-	small, err := newOperation("/v1.1/face/search", map[string]any{"probe": strings.Repeat("A", 600)})
+func (b *bench) garbagePart(ctx context.Context) error {
+	small, err := https.NewOperation(https.SearchPath, map[string]any{"probe": strings.Repeat("A", 600)})
 	if err != nil {
 		return err
 	}
-	nobody := b.client.forged()
-	nobody.signer.AccessKey = strings.Repeat("X", len(nobody.signer.AccessKey))
-	idle, err := b.node.while(func() error { time.Sleep(o.phase / 5); return ctx.Err() })
+	signer := b.client.Signer
+	forged := b.sign(signer.AccessKey, strings.Repeat("0", len(signer.SecretKey)))
+	nobody := b.sign(strings.Repeat("X", len(signer.AccessKey)), signer.SecretKey)
+	idle, err := b.watch(func() error { time.Sleep(b.phase / 5); return ctx.Err() })
 	if err != nil {
 		return err
 	}
-	rest := idle.cpu.Seconds() / idle.elapsed.Seconds() // what the node takes when nobody asks
+	rest := idle.CPU.Seconds() / idle.Elapsed.Seconds() // what the node takes when nobody asks
 	var rows []table.Row
 	for _, g := range []struct {
 		name   string
-		client *client
+		client *https.Client
 		atOnce int
 	}{
-		{"a wrong signature", b.client.forged(), 8},
+		{"a wrong signature", forged, 8},
 		// They wait for one another, so that the cluster is asked once for many.
 		{"an unknown access key", nobody, 64},
 	} {
-		var t *tally
-		w, err := b.node.while(func() error { t = closed(g.client, small, g.atOnce, o.phase/3); return ctx.Err() })
+		var t *load.Tally
+		s := load.NewSource(g.client, g.client.URL)
+		w, err := b.watch(func() error { t = s.Closed(ctx, small, g.atOnce, b.phase/3); return ctx.Err() })
+		s.Close()
 		if err != nil {
 			return err
 		}
-		if n := t.others[fmt.Sprint(http.StatusForbidden)]; n == 0 || n != t.sum() {
-			return fmt.Errorf("%s: %d requests, %v, %w", g.name, t.sum(), t.others, t.firstBad)
+		if n := t.Others[fmt.Sprint(http.StatusForbidden)]; n == 0 || n != t.Sum() {
+			return fmt.Errorf("%s: %d requests, %v, %w", g.name, t.Sum(), t.Others, t.FirstBad)
 		}
 		rows = append(rows, table.Row{
-			What: g.name, Value: (w.cpu.Seconds() - rest*w.elapsed.Seconds()) * 1e6 / float64(t.sum()), Unit: "µs", Goal: garbageGoal, Most: true,
-			About: fmt.Sprintf("%.0f a second; %.1f %% of a core without them", float64(t.sum())/t.elapsed.Seconds(), 100*rest),
+			What: g.name, Value: (w.CPU.Seconds() - rest*w.Elapsed.Seconds()) * 1e6 / float64(t.Sum()), Unit: "µs", Goal: garbageGoal, Most: true,
+			About: fmt.Sprintf("%.0f a second; %.1f %% of a core without them", float64(t.Sum())/t.Elapsed.Seconds(), 100*rest),
 		})
 	}
-	large, err := largeWhileBusy(ctx, o, b)
+	large, err := b.largeWhileBusy(ctx)
 	if err != nil {
 		return err
 	}
-	shake, err := handshakes(o, b)
+	shake, err := b.handshakes()
 	if err != nil {
 		return err
 	}
-	return table.Print(o.out, "Processor time of the node for a request that it refuses (TLS and all), and for a connection", append(rows, large, shake))
+	return table.Print(b.out, "Processor time of the node for a request that it refuses (TLS and all), and for a connection", append(rows, large, shake))
+}
+
+// sign returns the tenant's client with other keys.
+func (b *bench) sign(accessKey, secret string) *https.Client {
+	c := &https.Client{Signer: b.client.Signer, URL: b.client.URL, APIKey: b.client.APIKey, TLS: b.client.TLS}
+	c.Signer.AccessKey, c.Signer.SecretKey = accessKey, secret
+	return c
 }
 
 // largeWhileBusy sends 16 MB bodies to a node that is busy.
-func largeWhileBusy(ctx context.Context, o options, b *bench) (r table.Row, err error) {
-	large, err := newOperation("/v1.1/face/search", map[string]any{"probe": strings.Repeat("A", largeBytes)})
+func (b *bench) largeWhileBusy(ctx context.Context) (r table.Row, err error) {
+	large, err := https.NewOperation(https.SearchPath, map[string]any{"probe": strings.Repeat("A", largeBytes)})
 	if err != nil {
 		return r, err
 	}
-	var flood, after *tally
+	flood := new(load.Tally)
 	var work sync.WaitGroup
-	work.Go(func() { flood = open(ctx, b.client, b.search, 3*b.best, o.phase/2) })
-	time.Sleep(o.phase / 10)
-	t := closed(b.client, large, 1, o.phase/3)
+	work.Go(func() { b.flood(ctx, flood, 3*b.best, b.phase/2) })
+	time.Sleep(b.phase / 10)
+	t := b.source.Closed(ctx, large, 1, b.phase/3)
 	work.Wait()
-	after = closed(b.client, b.search, 4, o.phase/5)
-	if len(t.refused) == 0 {
-		return r, fmt.Errorf("no 16 MB body was refused: %d served, %v, %w", len(t.good), t.others, t.firstBad)
+	after := b.source.Closed(ctx, b.search, 4, b.phase/5)
+	if len(t.Refused) == 0 {
+		return r, fmt.Errorf("no 16 MB body was refused: %d served, %v, %w", len(t.Good), t.Others, t.FirstBad)
 	}
 	return table.Row{
-		What: "16 MB to a busy node: refused after, p50", Value: t.refused.ms(.5), Unit: "ms",
-		About: fmt.Sprintf("%s; meanwhile served %.2f × of the best throughput, %.2f × afterwards; %v", t.refused.times(), flood.rate()/b.best, after.rate()/b.best, t.others),
+		What: "16 MB to a busy node: refused after, p50", Value: t.Refused.MS(.5), Unit: "ms",
+		About: fmt.Sprintf("%s; meanwhile served %.2f × of the best throughput, %.2f × afterwards; %v", t.Refused.Times(), flood.Rate()/b.best, after.Rate()/b.best, t.Others),
 	}, nil
 }
 
 // handshakes opens and closes connections as fast as it can.
-func handshakes(o options, b *bench) (table.Row, error) {
-	fresh := &client{tls: b.client.tls.Clone(), host: b.client.host}
-	fresh.tls.ClientSessionCache = nil
-	var beside sample
+func (b *bench) handshakes() (table.Row, error) {
+	fresh := &https.Client{URL: b.client.URL, TLS: b.client.TLS.Clone()}
+	fresh.TLS.ClientSessionCache = nil
+	var beside machine.Sample
 	n, errs := make([]int, handshakers), make([]error, handshakers+1)
 	var work sync.WaitGroup
-	w, err := b.node.while(func() error {
+	w, err := b.watch(func() error {
 		began := time.Now()
 		for i := range handshakers {
 			work.Go(func() {
-				for time.Since(began) < o.phase/3 {
-					k, err := fresh.dial(nil)
+				for time.Since(began) < b.phase/3 {
+					k, err := fresh.Dial(fresh.URL, nil)
 					if err != nil {
 						errs[i] = err
 						return
 					}
-					k.close()
+					k.Close()
 					n[i]++
 				}
 			})
 		}
-		beside, errs[handshakers] = lone(b.client, b.search, 0, o.phase/3)
+		beside, errs[handshakers] = b.alone(0, b.phase/3)
 		work.Wait()
 		return errors.Join(errs...)
 	})
@@ -120,7 +131,7 @@ func handshakes(o options, b *bench) (table.Row, error) {
 		total += m
 	}
 	return table.Row{
-		What: "a handshake", Value: (w.cpu.Seconds() - float64(len(beside))/b.best) * 1e6 / float64(max(1, total)), Unit: "µs",
-		About: fmt.Sprintf("%.0f a second; a search at a time meanwhile: %s", float64(total)/w.elapsed.Seconds(), beside.times()),
+		What: "a handshake", Value: (w.CPU.Seconds() - float64(len(beside))/b.best) * 1e6 / float64(max(1, total)), Unit: "µs",
+		About: fmt.Sprintf("%.0f a second; a search at a time meanwhile: %s", float64(total)/w.Elapsed.Seconds(), beside.Times()),
 	}, err
 }

@@ -1,6 +1,4 @@
-//go:build linux
-
-package main
+package restart
 
 import (
 	"crypto/aes"
@@ -13,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"facet/scripts/bench/machine"
 )
 
 const (
@@ -83,21 +83,12 @@ func decryptMany(n int) (time.Duration, error) {
 
 // touch takes memory as the kernel's arena does, and writes to every page.
 func touch(bytes int64) (err error) {
-	var extents [][]byte
-	defer func() {
-		for _, e := range extents {
-			err = errors.Join(err, unix.Munmap(e))
-		}
-	}()
 	for ; bytes > 0; bytes -= extentBytes {
-		b, err := unix.Mmap(-1, 0, extentBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-		if err != nil {
-			return fmt.Errorf("map memory: %w", err)
+		b, release, failure := machine.MapHuge(extentBytes)
+		if failure != nil {
+			return failure
 		}
-		extents = append(extents, b)
-		if err := unix.Madvise(b, unix.MADV_HUGEPAGE); err != nil && !errors.Is(err, unix.EINVAL) {
-			return fmt.Errorf("ask for huge pages: %w", err)
-		}
+		defer func() { err = errors.Join(err, release()) }() // all stay until the end
 		for i := 0; i < len(b); i += pageBytes {
 			b[i] = 1
 		}

@@ -1,4 +1,4 @@
-package main
+package search
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ type breadth struct {
 	recall map[string]string
 }
 
-// aim gives the breadths to try for a peer, none if it has none, and the threshold of what it has to find:
+// aim returns the breadths to try for a peer, none if it has none, and the threshold of what it has to find:
 // a graph the hits, since it may have to look at all of it for the rest, and short codes all.
 func (b *bench) aim(name string) (steps []int, of least) {
 	switch {
@@ -100,7 +100,7 @@ func (o *ours) share(probes []float32, ids [][]int, hits [][]scan.Hit, least int
 	return o.recall(probes, ids, hits, 0)
 }
 
-// told gives the recall of the k best, and that of the hits if there are any.
+// told returns the recall of the k best, and that of the hits if there are any.
 func (o *ours) told(probes []float32, ids [][]int, hits [][]scan.Hit) string {
 	ofHits := "no hits"
 	if r := o.recall(probes, ids, hits, o.set.middle().score); !math.IsNaN(r) {

@@ -1,4 +1,4 @@
-package main
+package search
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"facet/scripts/bench/machine"
+	"facet/scripts/bench/table"
 	"facet/shard/scan"
 )
 
@@ -39,9 +41,6 @@ type bench struct {
 func compare(ctx context.Context, o options, s *set, checked bool) (err error) {
 	began := time.Now()
 	b := &bench{o: o, set: s, found: make(map[looking]breadth)}
-	if o.build {
-		return b.buildGraphs(ctx)
-	}
 	if b.our, err = newOurs(s, o.bound); err != nil {
 		return err
 	}
@@ -84,19 +83,6 @@ func (b *bench) peers() (names []string) {
 		}
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
-}
-
-func (b *bench) buildGraphs(ctx context.Context) error {
-	for _, name := range b.peers() {
-		if strings.Contains(b.o.graphs, name) && name != "" {
-			p, err := newPeer(ctx, b.o, b.set, name)
-			if err != nil {
-				return err
-			}
-			p.close()
-		}
-	}
-	return nil
 }
 
 func (b *bench) check() error {
@@ -209,8 +195,7 @@ func (b *bench) head(name string) {
 	for _, l := range b.set.least {
 		cells = append(cells, "ours "+l.name)
 	}
-	cells = append(cells, "memory's share", "missed")
-	fmt.Fprintf(b.o.out, "\n| %s |\n|%s\n", strings.Join(cells, " | "), strings.Repeat("---|", len(cells)))
+	table.Head(b.o.out, append(cells, "memory's share", "missed")...)
 }
 
 func (b *bench) print(p *peer, a ask, e breadth, probes []float32, theirs []float64, ids [][]int, cells []cell) {
@@ -246,7 +231,7 @@ func (b *bench) print(p *peer, a ask, e breadth, probes []float32, theirs []floa
 		b.o.verdict.missed += missed
 		line[len(line)-1] = strconv.Itoa(missed)
 	}
-	fmt.Fprintf(b.o.out, "| %s |\n", strings.Join(line, " | "))
+	table.Line(b.o.out, line...)
 }
 
 func median(v []float64) float64 {
@@ -257,7 +242,7 @@ func median(v []float64) float64 {
 // bandwidth measures how fast one core reads memory, in huge pages where there are some, in GB/s.
 func bandwidth() (float64, error) {
 	const size = 512 << 20
-	memory, release, err := hugeMemory(size)
+	memory, release, err := machine.MapHuge(size)
 	if err != nil {
 		return 0, err
 	}

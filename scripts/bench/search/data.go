@@ -1,4 +1,4 @@
-package main
+package search
 
 import (
 	"math"
@@ -125,7 +125,7 @@ func gauss(r *rand.Rand, weights []float64) []float64 {
 	return normalise(v)
 }
 
-// mix gives a unit vector with the given cosine to c, if v is orthogonal to it.
+// mix returns a unit vector with the given cosine to c, if v is orthogonal to it.
 func mix(v, c []float64, cos float64) []float64 {
 	for i := range v {
 		v[i] = math.Sqrt(1-cos*cos)*v[i] + cos*c[i]

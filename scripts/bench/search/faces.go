@@ -1,4 +1,4 @@
-package main
+package search
 
 import (
 	"context"
@@ -46,23 +46,15 @@ type faces struct {
 
 // readFaces extracts the largest face of each image. What it finds is kept in cache.
 func readFaces(ctx context.Context, o options) (*faces, error) {
-	pack, err := models.Open(filepath.Join("assets", "packs", "default"))
-	if err != nil {
-		return nil, fmt.Errorf("%w: run make setup", err)
-	}
-	library, err := filepath.Glob(filepath.Join("assets", "lib", "*onnxruntime.*"))
-	if err != nil || len(library) == 0 {
-		return nil, errors.New("ONNX Runtime is missing: run make setup")
-	}
-	e, err := engine.New(pack, engine.Config{Library: library[0], Workers: 1})
+	e, err := o.files.Engine(1)
 	if err != nil {
 		return nil, err
 	}
 	defer e.Close()
 	f := &faces{dim: e.Dim(), table: e.Table(), spectrum: e.Spectrum()}
-	if b := pack.Manifest.Embedder.Basis; b != nil {
-		i := slices.IndexFunc(pack.Manifest.Files, func(f models.File) bool { return f.Role == models.RoleBasis })
-		f.basis, f.cols = filepath.Join("assets", "packs", "default", pack.Manifest.Files[i].Name), b.Cols
+	if b := e.Pack().Manifest.Embedder.Basis; b != nil {
+		i := slices.IndexFunc(e.Pack().Manifest.Files, func(f models.File) bool { return f.Role == models.RoleBasis })
+		f.basis, f.cols = filepath.Join(o.files.Pack(), e.Pack().Manifest.Files[i].Name), b.Cols
 	}
 	images, err := imagesIn(o.faces)
 	if err != nil {
@@ -107,7 +99,7 @@ func imagesIn(folder string) (images []string, err error) {
 	return images, nil
 }
 
-// extract gives a template an image, zeros where there is no face.
+// extract returns a template an image, zeros where there is no face.
 func extract(ctx context.Context, e *engine.Engine, images []string) ([]float32, error) {
 	templates := make([]float32, len(images)*e.Dim())
 	for i, name := range images {
@@ -186,7 +178,7 @@ func (f *faces) real(n counts) (*set, error) {
 	return s, nil
 }
 
-// noise gives what makes unit vectors that are spread as faces are: mixtures of faces, or
+// noise returns what makes unit vectors that are spread as faces are: mixtures of faces, or
 // random ones if there are few.
 func (f *faces) noise(gallery [][]float32) func(*rand.Rand) []float64 {
 	if len(gallery) < originalsMin && f.spectrum != nil {

@@ -1,4 +1,4 @@
-package main
+package search
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ type goal struct {
 	set  float64
 }
 
-// on gives what tells whether a figure is of a set of a million rows and a peer, for the
+// on returns a function that reports whether a figure is of a set of a million rows and a peer, for the
 // ten best.
 func on(set string, dim int, peer string) func(figure) bool {
 	return func(r figure) bool {
@@ -80,7 +80,7 @@ const (
 	buildingRow = "hard 128: hnswlib's CPU seconds until it can be searched / ours"
 )
 
-// rows gives the goals that the run has figures for.
+// rows returns the goals that the run has figures for.
 func (v *verdict) rows() (rows []table.Row) {
 	add := func(what string, figures []figure, set float64, of func(figure) bool) {
 		row, best := table.Row{What: what, Unit: "×", Goal: set}, 0.

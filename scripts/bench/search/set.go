@@ -1,4 +1,4 @@
-package main
+package search
 
 import (
 	"fmt"
@@ -28,7 +28,7 @@ func (s *set) middle() least { return s.least[(len(s.least)-1)/2] }
 
 type tableOf func() (*score.Table, error)
 
-// linear gives a table whose scores are cosines, to a ten-thousandth.
+// linear returns a table whose scores are cosines, to a ten-thousandth.
 func linear() (*score.Table, error) {
 	return score.NewTable([]score.Point{{Cosine: -1}, {Cosine: 0}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
 }
@@ -51,7 +51,7 @@ func (s *set) parts(n counts) map[string]*[]float32 {
 	}
 }
 
-// readSet gives a synthetic set that write wrote, or nil.
+// readSet returns a synthetic set that write wrote, or nil.
 func readSet(dir, name string, n counts, dim int) *set {
 	s := &set{name: name, dim: dim, least: cosines, table: linear}
 	for file, to := range s.parts(n) {

@@ -1,10 +1,12 @@
-package main
+package service
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net/http"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -14,6 +16,7 @@ import (
 	"facet/engine"
 	"facet/router"
 	"facet/scripts/bench/fill"
+	"facet/scripts/bench/https"
 	"facet/shard/kernel"
 	"facet/shard/scan"
 )
@@ -54,12 +57,12 @@ type shards struct {
 func (b *bench) openKernel() error {
 	k := &kernelPart{b: b, arena: kernel.NewArena(0)}
 	b.kernel = k
-	if b.note.Filled.Spectrum != nil {
-		if err := k.arena.Suit(b.note.Filled.Spectrum); err != nil {
+	if b.gallery.Filled.Spectrum != nil {
+		if err := k.arena.Suit(b.gallery.Filled.Spectrum); err != nil {
 			return err
 		}
 	}
-	for range b.nodes {
+	for range b.shape.Nodes {
 		copied, err := k.open()
 		if err != nil {
 			return err
@@ -79,10 +82,10 @@ func (b *bench) openKernel() error {
 func (k *kernelPart) open() (s shards, err error) {
 	random := rand.New(rand.NewPCG(2, 0)) //nolint:gosec // the same probes in each run
 	step := max(k.b.events/probeCount, 1)
-	registered := kernel.Owner{Subject: k.b.note.Subject, Event: k.b.note.Event}
+	registered := kernel.Owner{Subject: k.b.gallery.Subject, Event: k.b.gallery.Event}
 	k.rows = 0
-	for i, part := range k.b.note.Filled.Shards {
-		m, err := kernel.New(k.arena, k.b.note.Filled.Dim)
+	for i, part := range k.b.gallery.Filled.Shards {
+		m, err := kernel.New(k.arena, k.b.gallery.Filled.Dim)
 		if err != nil {
 			return s, err
 		}
@@ -92,7 +95,7 @@ func (k *kernelPart) open() (s shards, err error) {
 				return s, err
 			}
 		}
-		for e, t := range k.b.note.Filled.Rows(part, k.b.face.Template) {
+		for e, t := range k.b.gallery.Filled.Rows(part, k.b.face.Template) {
 			if err := k.add(m, kernel.Owner{Subject: e.Subject, Event: e.Event}, t); err != nil {
 				return s, err
 			}
@@ -114,8 +117,8 @@ func (k *kernelPart) add(m *kernel.Matrix, o kernel.Owner, t engine.Template) er
 func (k *kernelPart) newProbe(random *rand.Rand, t engine.Template) engine.Template {
 	scale := make([]float64, len(t))
 	for i := range scale {
-		if scale[i] = 1; k.b.note.Filled.Spectrum != nil {
-			scale[i] = math.Sqrt(k.b.note.Filled.Spectrum[i])
+		if scale[i] = 1; k.b.gallery.Filled.Spectrum != nil {
+			scale[i] = math.Sqrt(k.b.gallery.Filled.Spectrum[i])
 		}
 	}
 	p := fill.Random(random, scale)
@@ -169,20 +172,20 @@ func (k *kernelPart) searchAlone(t engine.Template) error {
 }
 
 // check compares an answer of the service with the kernel's.
-func (p *probe) check(status int, answer []byte) error {
+func (p *probe) check(a https.Answer) error {
 	if len(p.want) == 0 {
-		if status != statusNone {
-			return fmt.Errorf("a search for a stranger is answered %d %s", status, answer)
+		if a.Status != http.StatusNotFound {
+			return fmt.Errorf("a search for a stranger is answered %d %s", a.Status, a.Body)
 		}
 		return nil
 	}
-	if status != statusFound {
-		return fmt.Errorf("a search is answered %d %s", status, answer)
+	if a.Status != http.StatusOK {
+		return fmt.Errorf("a search is answered %d %s", a.Status, a.Body)
 	}
 	for _, h := range p.want {
 		for _, text := range []string{h.Subject.String(), h.Event.String()} {
-			if !slices.Contains(wordsOf(answer), text) {
-				return fmt.Errorf("a search is answered without %s: %s", text, answer)
+			if !bytes.Contains(a.Body, []byte(`"`+text+`"`)) {
+				return fmt.Errorf("a search is answered without %s: %s", text, a.Body)
 			}
 		}
 	}

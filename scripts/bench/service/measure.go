@@ -1,14 +1,15 @@
-package main
+package service
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"text/tabwriter"
+	"net/http"
 	"time"
 
 	"facet/cmd/facet/dev"
 	"facet/scripts/bench/https"
+	"facet/scripts/bench/load"
 	"facet/scripts/bench/machine"
 	"facet/scripts/bench/table"
 )
@@ -45,33 +46,30 @@ type way struct {
 	want   []probe // of each; empty: only that all of the photo's are there
 }
 
-// load is what was measured of one way with so many at once.
-type load struct {
-	result
+// measured is what was measured of one way with so many at once.
+type measured struct {
+	load.Result
 	atOnce            int
 	nodes, clients    float64 // processor time of a search, ms
 	rest              float64 // part of nodes that they take at rest, too
 	stages            stages
 	shares            map[string]float64
-	kernel            result
+	kernel            load.Result
 	kernelCPU         float64 // of a search, ms
 	single, singleCPU float64 // on one core, one shard after the other: p50 and processor time, ms
 }
 
 func (b *bench) measure(ctx context.Context) (err error) {
-	c, err := b.start(ctx)
+	c, err := b.files.Start(ctx, b.shape)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	s := &service{b: b, info: c.Info()}
+	s := &service{b: b, info: c.Info(), pids: c.PIDs()}
 	if s.client, err = https.New(s.info); err != nil {
 		return err
 	}
-	s.client.APIKey = b.note.APIKey
-	for _, n := range s.info.Nodes {
-		s.pids = append(s.pids, n.PID)
-	}
+	s.client.APIKey = b.gallery.APIKey
 	if err := b.warm(ctx, s.client, s.info.BaseURLs); err != nil {
 		return err
 	}
@@ -96,21 +94,18 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	return nil
 }
 
-// idle tells what the nodes take when nobody asks, which is in all that follows.
+// idle prints what the nodes take when nobody asks, which is in all that follows.
 func (s *service) idle(ctx context.Context) error {
-	before, err := machine.CPU(s.pids...)
-	if err != nil {
-		return err
-	}
 	if err := beginProfiles(s.info); err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
+	u, err := machine.Watch(func() error {
+		select {
+		case <-ctx.Done():
+		case <-time.After(s.b.phase):
+		}
 		return ctx.Err()
-	case <-time.After(s.b.phase):
-	}
-	after, err := machine.CPU(s.pids...)
+	}, s.pids...)
 	if err != nil {
 		return err
 	}
@@ -118,16 +113,8 @@ func (s *service) idle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.rest = (after - before).Seconds() / s.b.phase.Seconds()
-	var resident float64
-	for _, pid := range s.pids {
-		bytes, err := machine.Resident(pid)
-		if err != nil {
-			return err
-		}
-		resident += bytes
-	}
-	fmt.Fprintf(s.b.out, "At rest the nodes take %.1f %% of a core and %.2f GB together. Of that processor time:", 100*s.rest, resident/1e9)
+	s.rest = u.CPU.Seconds() / u.Elapsed.Seconds()
+	fmt.Fprintf(s.b.out, "At rest the nodes take %.1f %% of a core and %.2f GB together. Of that processor time:", 100*s.rest, u.MostMB/1e3)
 	for _, p := range append(places, where{name: elsewhere}) {
 		if shares[p.name] >= restShare {
 			fmt.Fprintf(s.b.out, " %s %.0f %%;", p.name, 100*shares[p.name])
@@ -141,13 +128,13 @@ func (s *service) idle(ctx context.Context) error {
 func (b *bench) ways() ([]way, error) {
 	templates := way{name: "probe by template", want: b.kernel.probes}
 	for _, p := range b.kernel.probes {
-		o, err := newSearch(probeImage(p.template))
+		o, err := https.NewSearch(probeImage(p.template))
 		if err != nil {
 			return nil, err
 		}
 		templates.probes = append(templates.probes, o)
 	}
-	o, err := newSearch(b.photo)
+	o, err := https.NewSearch(b.photo)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +151,7 @@ func (s *service) checkAll(w way) error {
 		for i := range w.want {
 			a, err := k.Do(w.probes[i])
 			if err == nil {
-				err = w.want[i].check(a.Status, a.Body)
+				err = w.want[i].check(a)
 			}
 			if err != nil {
 				k.Close()
@@ -177,25 +164,25 @@ func (s *service) checkAll(w way) error {
 }
 
 // measure loads the service and the kernel in turn.
-func (s *service) measure(ctx context.Context, w way, n int) (l load, err error) {
+func (s *service) measure(ctx context.Context, w way, n int) (l measured, err error) {
 	l.atOnce = n
 	if err := s.checkAll(w); err != nil {
 		return l, err
 	}
-	conns, err := dialAll(s.client, s.info.BaseURLs, n)
-	if err != nil {
-		return l, err
+	var sources []*load.Source
+	for _, url := range s.info.BaseURLs {
+		source := load.NewSource(s.client, url)
+		defer source.Close()
+		sources = append(sources, source)
 	}
-	defer conns.close()
 	do := func(worker, i int) error {
-		number := (worker*7 + i) % len(w.probes)
-		a, err := conns.do(worker, i, w.probes[number])
-		if err == nil && a.Status != statusFound && (len(w.want) == 0 || a.Status != statusNone) {
+		a, _, err := sources[(worker+i)%len(sources)].Do(w.probes[(worker*7+i)%len(w.probes)])
+		if err == nil && a.Status != http.StatusOK && (len(w.want) == 0 || a.Status != http.StatusNotFound) {
 			err = fmt.Errorf("a search is answered %d %s", a.Status, a.Body)
 		}
 		return err
 	}
-	if _, err := closed(ctx, n, s.b.phase/aloneShare, do); err != nil {
+	if _, err := load.Closed(ctx, n, s.b.phase/aloneShare, do); err != nil {
 		return l, err
 	}
 	if err := s.service(ctx, &l, do); err != nil {
@@ -208,7 +195,7 @@ func (s *service) measure(ctx context.Context, w way, n int) (l load, err error)
 }
 
 // service loads the nodes and reads everywhere what it took.
-func (s *service) service(ctx context.Context, l *load, do func(worker, i int) error) error {
+func (s *service) service(ctx context.Context, l *measured, do func(worker, i int) error) error {
 	figuresBefore, err := scrape(ctx, s.info, s.client.TLS)
 	if err != nil {
 		return err
@@ -216,16 +203,15 @@ func (s *service) service(ctx context.Context, l *load, do func(worker, i int) e
 	if err := beginProfiles(s.info); err != nil {
 		return err
 	}
-	nodes, err1 := machine.CPU(s.pids...)
-	own, err2 := machine.OwnCPU()
-	l.result, err = closed(ctx, l.atOnce, s.b.phase, do)
-	nodesAfter, err3 := machine.CPU(s.pids...)
-	ownAfter, err4 := machine.OwnCPU()
-	if err = errors.Join(err, err1, err2, err3, err4); err != nil {
+	u, err := machine.Watch(func() (err error) {
+		l.Result, err = load.Closed(ctx, l.atOnce, s.b.phase, do)
+		return err
+	}, s.pids...)
+	if err != nil {
 		return err
 	}
-	l.nodes, l.clients = l.each(nodesAfter-nodes), l.each(ownAfter-own)
-	l.rest = s.rest * 1e3 / l.rate()
+	l.nodes, l.clients = l.Each(u.CPU), l.Each(u.Own)
+	l.rest = s.rest * 1e3 / l.Rate()
 	if l.shares, err = endProfiles(ctx, s.info); err != nil {
 		return err
 	}
@@ -234,13 +220,9 @@ func (s *service) service(ctx context.Context, l *load, do func(worker, i int) e
 	return err
 }
 
-func (r *result) each(sum time.Duration) float64 {
-	return sum.Seconds() * 1e3 / float64(max(len(r.times), 1))
-}
-
 // alone asks the kernel the same: as many at once and all shards at once, as the service
 // does; and one search and shard after the other.
-func (s *service) alone(ctx context.Context, w way, l *load) (err error) {
+func (s *service) alone(ctx context.Context, w way, l *measured) (err error) {
 	k := s.b.kernel
 	template := func(worker, i int) []float32 {
 		if len(w.want) == 0 {
@@ -248,61 +230,66 @@ func (s *service) alone(ctx context.Context, w way, l *load) (err error) {
 		}
 		return w.want[(worker*7+i)%len(w.want)].template
 	}
-	before, err1 := machine.OwnCPU()
-	l.kernel, err = closed(ctx, l.atOnce, s.b.phase/aloneShare, func(worker, i int) error {
-		_, err := k.search(ctx, template(worker, i))
+	u, err := machine.Watch(func() (err error) {
+		l.kernel, err = load.Closed(ctx, l.atOnce, s.b.phase/aloneShare, func(worker, i int) error {
+			_, err := k.search(ctx, template(worker, i))
+			return err
+		})
 		return err
 	})
-	after, err2 := machine.OwnCPU()
-	if err = errors.Join(err, err1, err2); err != nil {
+	if err != nil {
 		return err
 	}
-	l.kernelCPU = l.kernel.each(after - before)
-	single, err := closed(ctx, 1, s.b.phase/aloneShare, func(_, i int) error { return k.searchAlone(template(0, i)) })
-	over, err2 := machine.OwnCPU()
-	l.single, l.singleCPU = single.times.MS(.5), single.each(over-after)
-	return errors.Join(err, err2)
+	l.kernelCPU = l.kernel.Each(u.Own)
+	var single load.Result
+	u, err = machine.Watch(func() (err error) {
+		single, err = load.Closed(ctx, 1, s.b.phase/aloneShare, func(_, i int) error { return k.searchAlone(template(0, i)) })
+		return err
+	})
+	l.single, l.singleCPU = single.Times.MS(.5), single.Each(u.Own)
+	return err
 }
 
-// print tells one load.
-func (s *service) print(w way, l load) error {
+// print prints one load.
+func (s *service) print(w way, l measured) error {
 	out := s.b.out
-	fmt.Fprintf(out, "\n## %s, %d at once\n\n", w.name, l.atOnce)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "\tsearches/s\tp50 ms\tp99 ms\tprocessor ms a search")
-	fmt.Fprintf(t, "whole service\t%.0f\t%.2f\t%.2f\t%.3f nodes (%.3f of it also at rest) + %.3f clients\n",
-		l.rate(), l.times.MS(.5), l.times.MS(.99), l.nodes, l.rest, l.clients)
-	fmt.Fprintf(t, "kernel alone, all shards at once\t%.0f\t%.2f\t%.2f\t%.3f\n", l.kernel.rate(), l.kernel.times.MS(.5), l.kernel.times.MS(.99), l.kernelCPU)
-	fmt.Fprintf(t, "kernel alone, one core, one by one\t%.0f\t%.2f\t\t%.3f\n", 1e3/l.single, l.single, l.singleCPU)
-	if err := t.Flush(); err != nil {
+	line := func(name string, r load.Result, cpu string) []string {
+		return []string{name, fmt.Sprintf("%.0f", r.Rate()), ms2(r.Times.MS(.5)), ms2(r.Times.MS(.99)), cpu}
+	}
+	title := fmt.Sprintf("%s, %d at once", w.name, l.atOnce)
+	err := table.Write(out, title, []string{"", "searches/s", "p50 ms", "p99 ms", "processor ms a search"}, [][]string{
+		line("whole service", l.Result, fmt.Sprintf("%.3f nodes (%.3f of it also at rest) + %.3f clients", l.nodes, l.rest, l.clients)),
+		line("kernel alone, all shards at once", l.kernel, fmt.Sprintf("%.3f", l.kernelCPU)),
+		{"kernel alone, one core, one by one", fmt.Sprintf("%.0f", 1e3/l.single), ms2(l.single), "", fmt.Sprintf("%.3f", l.singleCPU)},
+	})
+	if err := errors.Join(err, s.printStages(l), s.printShares(l)); err != nil {
 		return err
 	}
-	s.printStages(l)
-	s.printShares(l)
 	if len(w.want) == 0 {
 		return s.printModels(l)
 	}
 	mine := l.nodes - l.rest
 	cpu := table.Row{What: "processor time of a search / kernel alone", Value: mine / l.kernelCPU, Unit: "×", About: fmt.Sprintf("%.3f ms of the nodes, without what they take at rest; the kernel's %.3f", mine, l.kernelCPU)}
 	if l.atOnce == 1 {
-		times := table.Row{What: "time of a search / kernel alone, p50", Value: l.times.MS(.5) / l.kernel.times.MS(.5), Unit: "×"}
+		times := table.Row{What: "time of a search / kernel alone, p50", Value: l.Times.MS(.5) / l.kernel.Times.MS(.5), Unit: "×"}
 		if s.b.kernel.rows >= goalRows {
 			times.Goal, times.Most = loneGoal, true
 		}
-		beside := table.Row{What: "time beside the kernel's / the models' time", Value: (l.times.MS(.5) - l.kernel.times.MS(.5)) / s.models, Unit: "×", Goal: 1, Most: true}
+		beside := table.Row{What: "time beside the kernel's / the models' time", Value: (l.Times.MS(.5) - l.kernel.Times.MS(.5)) / s.models, Unit: "×", Goal: 1, Most: true}
 		beside.About = fmt.Sprintf("%.2f ms beside the kernel's; the models take %.1f ms for a photo", beside.Value*s.models, s.models)
 		return table.Print(out, "Goals", []table.Row{times, beside, cpu})
 	}
 	cpu.Goal, cpu.Most = manyGoal, true
-	return table.Print(out, "Goals", []table.Row{{What: "searches a second: kernel alone / service", Value: l.kernel.rate() / l.rate(), Unit: "×"}, cpu})
+	return table.Print(out, "Goals", []table.Row{{What: "searches a second: kernel alone / service", Value: l.kernel.Rate() / l.Rate(), Unit: "×"}, cpu})
 }
 
-// printStages tells where the time of a request goes, by the nodes' own metrics: means.
-func (s *service) printStages(l load) {
+func ms2(v float64) string { return fmt.Sprintf("%.2f", v) }
+
+// printStages prints where the time of a request goes, by the nodes' own metrics: means.
+func (s *service) printStages(l measured) error {
 	m := l.stages
-	whole := l.times.MeanMS()
-	fmt.Fprintf(s.b.out, "\nWhere the time goes (means, from the nodes' metrics)\n")
-	t := tabwriter.NewWriter(s.b.out, 0, 0, 2, ' ', 0)
+	whole := l.Times.MeanMS()
+	var lines [][]string
 	for _, r := range []struct {
 		name string
 		ms   float64
@@ -313,47 +300,49 @@ func (s *service) printStages(l load) {
 		{"shards: way to other nodes, proof of leadership, the slowest one", m.shards - m.shard},
 		{"shard: the search of one, waiting for a pass included", m.shard},
 		{"merge", m.merge},
+		{"all", whole},
 	} {
-		fmt.Fprintf(t, "  %s\t%.3f ms\t%.0f %%\n", r.name, r.ms, 100*r.ms/whole)
+		lines = append(lines, share(r.name, r.ms, r.ms/whole))
 	}
-	fmt.Fprintf(t, "  all\t%.3f ms\t\n", whole)
-	_ = t.Flush() // as all of standard output
+	return table.Write(s.b.out, "Where the time goes (means, from the nodes' metrics)", []string{"", "", ""}, lines)
 }
 
-// printShares tells where the processor time of the nodes goes, by their profiles.
-func (s *service) printShares(l load) {
-	fmt.Fprintf(s.b.out, "\nWhere the nodes' processor time goes (profiles)\n")
-	t := tabwriter.NewWriter(s.b.out, 0, 0, 2, ' ', 0)
+func share(name string, ms, of float64) []string {
+	return []string{name, fmt.Sprintf("%.3f ms", ms), fmt.Sprintf("%.0f %%", 100*of)}
+}
+
+// printShares prints where the processor time of the nodes goes, by their profiles.
+func (s *service) printShares(l measured) error {
+	var lines [][]string
 	for _, p := range append(places, where{name: elsewhere}) {
-		share := l.shares[p.name]
 		hint := ""
-		if share > hiddenShare && p.name != places[0].name {
+		if l.shares[p.name] > hiddenShare && p.name != places[0].name {
 			hint = "large"
 		}
-		fmt.Fprintf(t, "  %s\t%.3f ms\t%.0f %%\t%s\n", p.name, share*l.nodes, 100*share, hint)
+		lines = append(lines, append(share(p.name, l.shares[p.name]*l.nodes, l.shares[p.name]), hint))
 	}
-	_ = t.Flush() // as all of standard output
+	return table.Write(s.b.out, "Where the nodes' processor time goes (profiles)", []string{"", "", "", ""}, lines)
 }
 
 // timeModels measures what the models take alone, which are most of a search by photo.
 func (s *service) timeModels(ctx context.Context) error {
-	r, err := closed(ctx, 1, s.b.phase/aloneShare, func(int, int) error {
+	r, err := load.Closed(ctx, 1, s.b.phase/aloneShare, func(int, int) error {
 		_, err := s.b.engine.ExtractLarge(ctx, s.b.photo, portraitShare)
 		return err
 	})
-	s.models = r.times.MS(.5)
+	s.models = r.Times.MS(.5)
 	return err
 }
 
 // printModels compares a search by photo with the models.
-func (s *service) printModels(l load) error {
+func (s *service) printModels(l measured) error {
 	mine := l.nodes - l.rest
 	rows := []table.Row{{
 		What: "processor time of a search / models and kernel alone", Value: mine / (s.models + l.kernelCPU), Unit: "×", Goal: modelsGoal, Most: true,
 		About: fmt.Sprintf("%.1f ms of the nodes, without what they take at rest; models %.1f ms, kernel %.3f ms", mine, s.models, l.kernelCPU),
 	}}
 	if l.atOnce == 1 {
-		rows = append(rows, table.Row{What: "time of a search / models and kernel alone, p50", Value: l.times.MS(.5) / (s.models + l.kernel.times.MS(.5)), Unit: "×", Goal: modelsGoal, Most: true})
+		rows = append(rows, table.Row{What: "time of a search / models and kernel alone, p50", Value: l.Times.MS(.5) / (s.models + l.kernel.Times.MS(.5)), Unit: "×", Goal: modelsGoal, Most: true})
 	}
 	return table.Print(s.b.out, "Goals", rows)
 }

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"bufio"
@@ -13,6 +13,7 @@ import (
 
 	"facet/cmd/facet/dev"
 	"facet/node/wire"
+	"facet/scripts/bench/https"
 )
 
 const (
@@ -64,7 +65,7 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// mean gives the mean of what a histogram has seen since before, in milliseconds, and
+// mean returns the mean of what a histogram has seen since before, in milliseconds, and
 // how often it saw something.
 func (f figures) mean(before figures, name, labels string) (ms, count float64) {
 	sum := f[name+"_sum"+labels] - before[name+"_sum"+labels]
@@ -78,7 +79,7 @@ type stages struct {
 }
 
 func stagesOf(before, after figures) (s stages) {
-	s.request, _ = after.mean(before, "facet_request_duration_seconds", `{operation="POST `+searchPath+`"}`)
+	s.request, _ = after.mean(before, "facet_request_duration_seconds", `{operation="POST `+https.SearchPath+`"}`)
 	for name, to := range map[string]*float64{"extract": &s.extract, "shards": &s.shards, "merge": &s.merge} {
 		*to, _ = after.mean(before, "facet_search_duration_seconds", `{stage="`+name+`"}`)
 	}

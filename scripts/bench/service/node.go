@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"context"
@@ -20,11 +20,8 @@ import (
 	"facet/cmd/facet/serve"
 	"facet/engine"
 	"facet/node"
+	"facet/scripts/bench/cluster"
 )
-
-// serveCommand has this program be a node: facet's own, but for a source of probes
-// before the face engine, and profiles when it is told to. facet itself has neither.
-const serveCommand = "serve"
 
 // Signals that begin and end a profile of a node, and the file it gets in the folder
 // of the node's data. It appears when it is complete.
@@ -34,8 +31,10 @@ const (
 	profileFile  = "bench-service.pprof"
 )
 
-func serveNode(args []string) error {
-	flags := pflag.NewFlagSet(serveCommand, pflag.ContinueOnError)
+// Serve is a node: facet's own, but for a source of probes before the face engine, and
+// profiles when a signal asks for one. facet itself has neither.
+func Serve(args []string) error {
+	flags := pflag.NewFlagSet(cluster.ServeCommand, pflag.ContinueOnError)
 	config.Flags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -98,7 +97,7 @@ func probeImage(t engine.Template) []byte {
 // prober is an engine that knows such images.
 type prober struct{ *engine.Engine }
 
-// ExtractLarge gives the template of such an image, or what the engine finds (router.Extractor).
+// ExtractLarge returns the template of such an image, or what the engine finds (router.Extractor).
 func (p prober) ExtractLarge(ctx context.Context, image []byte, share float32) ([]engine.Face, error) {
 	if len(image) < len(probeHead) || string(image[:len(probeHead)]) != probeHead {
 		return p.Engine.ExtractLarge(ctx, image, share)

@@ -1,4 +1,4 @@
-package main
+package service
 
 import (
 	"bufio"
@@ -60,7 +60,7 @@ func beginProfiles(i dev.Info) error {
 	return errors.Join(errs...)
 }
 
-// endProfiles gives the share of each place in the processor time of all nodes since
+// endProfiles returns the share of each place in the processor time of all nodes since
 // beginProfiles.
 func endProfiles(ctx context.Context, i dev.Info) (map[string]float64, error) {
 	for _, n := range i.Nodes {
@@ -93,7 +93,7 @@ func endProfiles(ctx context.Context, i dev.Info) (map[string]float64, error) {
 }
 
 // readTraces adds the traces that "go tool pprof -traces" prints, each a time and the
-// innermost frame in its first line and a caller in each other, and gives their sum.
+// innermost frame in its first line and a caller in each other, and returns their sum.
 func readTraces(text io.Reader, sum map[string]time.Duration) (all time.Duration) {
 	var took time.Duration
 	var stack []string

@@ -1,3 +1,3 @@
-// Package table prints the measurements of a benchmark program next to their goals.
-// It imports the standard library only.
+// Package table prints measurements as Markdown tables, with their goals, and writes a
+// run into a file of docs/benchmarks. It imports machine.
 package table

@@ -17,9 +17,8 @@ type Row struct {
 	About string
 }
 
-// Cells returns the line with tabs between its parts. It ends with whether the goal
-// is met.
-func (r Row) Cells() string {
+// cells returns the parts of the line, the goal and whether it is met among them.
+func (r Row) cells() []string {
 	goal, verdict := "", ""
 	if r.Goal != 0 {
 		sign, met := "≥", r.Value >= r.Goal
@@ -28,7 +27,7 @@ func (r Row) Cells() string {
 		}
 		goal, verdict = fmt.Sprintf("%s %g", sign, r.Goal), map[bool]string{true: "met", false: "MISSED"}[met]
 	}
-	return strings.Join([]string{r.What, fmt.Sprintf("%.*f %s", digits(r.Value), r.Value, r.Unit), goal, verdict, r.About}, "\t")
+	return []string{r.What, strings.TrimSpace(fmt.Sprintf("%.*f %s", digits(r.Value), r.Value, r.Unit)), goal, verdict, r.About}
 }
 
 func digits(v float64) int {
@@ -41,12 +40,35 @@ func digits(v float64) int {
 	return 2
 }
 
-// Print writes a table. It returns the writer's error.
+// Print writes a table of measurements and their goals.
 func Print(out io.Writer, title string, rows []Row) error {
-	fmt.Fprintf(out, "\n%s\n", title)
-	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, r := range rows {
-		fmt.Fprintln(t, "  "+r.Cells())
+	lines := make([][]string, len(rows))
+	for i, r := range rows {
+		lines[i] = r.cells()
+	}
+	return Write(out, title, []string{"", "measured", "goal", "", ""}, lines)
+}
+
+// Write writes a table whose columns are aligned.
+func Write(out io.Writer, title string, head []string, lines [][]string) error {
+	fmt.Fprintf(out, "\n## %s\n\n", title)
+	t := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
+	for _, cells := range append([][]string{head, dashes(head)}, lines...) {
+		fmt.Fprintf(t, "| %s\t|\n", strings.Join(cells, "\t| "))
 	}
 	return t.Flush()
+}
+
+// Head writes the first lines of a table, and Line one more, when they are known.
+func Head(out io.Writer, head ...string) {
+	fmt.Fprintln(out)
+	Line(out, head...)
+	Line(out, dashes(head)...)
+}
+
+// Line writes one line.
+func Line(out io.Writer, cells ...string) { fmt.Fprintf(out, "| %s |\n", strings.Join(cells, " | ")) }
+
+func dashes(head []string) []string {
+	return strings.Split(strings.Repeat(" ---", len(head))[1:], " ")
 }
