@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"facet/internal/chaos/power"
+	"facet/scripts/chaos/power"
 )
 
 func run(t *testing.T, name string, args ...string) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"facet/internal/chaos/lan"
+	"facet/scripts/chaos/lan"
 )
 
 // open returns a LAN with a server on host 1 that says hello on port 9.

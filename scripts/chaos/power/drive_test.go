@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"facet/internal/chaos/power"
+	"facet/scripts/chaos/power"
 )
 
 const driveBytes = 1 << 20
