@@ -170,6 +170,9 @@ func TestImportsPointDownTheLayers(t *testing.T) {
 		from := layer(f.dir)
 		for _, imp := range f.imports() {
 			own, ok := strings.CutPrefix(imp, "facet/")
+			if within(own, "scripts") && !within(f.dir, "scripts") {
+				t.Errorf("%s imports %s: only scripts may", f.name, own)
+			}
 			if !ok || f.test && within(f.dir, "internal") {
 				continue
 			}
