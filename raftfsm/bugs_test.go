@@ -19,7 +19,7 @@ import (
 
 func pause() { time.Sleep(10 * time.Millisecond) }
 
-// settle lets the timers of what was closed run out before the bubble ends.
+// settle lets the timers of closed members run out before the bubble ends.
 func settle() { time.Sleep(time.Minute) }
 
 // The recipe of #697: entries that only a deposed leader has, a snapshot of the
@@ -27,7 +27,7 @@ func settle() { time.Sleep(time.Minute) }
 const (
 	lostEntries = 600
 	keptEntries = 300
-	livelock    = 6 // so many installs of one snapshot are no accident
+	livelock    = 6 // the number of installs of one snapshot that proves a livelock
 )
 
 func TestStockReinstallsSnapshotForever(t *testing.T) {
@@ -108,8 +108,7 @@ func TestInstalledSnapshotReplacesLog(t *testing.T) {
 		if got := old.journal.restored.Load(); got != 1 {
 			t.Errorf("installed %d snapshots, want 1", got)
 		}
-		// What it kept of its log must be fit to be handed on: let it lead, and bring
-		// the others up to date from it.
+		// The log that it kept must be valid: let it lead and bring the others up to date.
 		third := rest[0]
 		c.stop(third)
 		c.propose("while one is away", rest[1], old.name)
@@ -238,7 +237,7 @@ func TestSlowDisksCostNoElection(t *testing.T) {
 	})
 }
 
-// ghost speaks to a member as a leader of any term would.
+// ghost sends messages to a member as the leader of any term.
 type ghost struct {
 	*raft.NetworkTransport
 	name id.Member
@@ -269,7 +268,7 @@ func (g *ghost) append(term uint64, entries ...*raft.Log) (raft.AppendEntriesRes
 }
 
 // overtaken lets a heartbeat of term 6 arrive while an append of term 5 is being
-// written, and gives the member's term when the append is answered with success.
+// written. It returns the member's term when the member answers the append with success.
 func overtaken(t *testing.T, g *ghost, r *raft.Raft, d *slowDisk) (term uint64) {
 	t.Helper()
 	release, reached := d.hang()

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // journal is a machine that answers with the number of commands so far and keeps
 // the newest command of each kind (its first byte), and a chain of hashes.
 type journal struct {
-	mu    sync.Mutex // Apply against the test's own look
+	mu    sync.Mutex // guards the fields from Apply and the test
 	n     uint64
 	chain [32]byte
 	last  map[byte]string
@@ -163,7 +163,7 @@ func (w *wires) reach(a, b id.Member) bool {
 	return w.side[string(a)] == w.side[string(b)]
 }
 
-// sever ends what there is between two members, for good.
+// sever ends the streams between two members for good.
 func (w *wires) sever(a, b id.Member) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -288,7 +288,7 @@ func names(n int) []id.Member {
 	return list
 }
 
-// nodeNames are members that are known by their nodes.
+// nodeNames returns members with the names of nodes.
 func nodeNames(n int) []id.Member {
 	var list []id.Member
 	for i := range n {
@@ -324,7 +324,7 @@ func (c *cluster) stop(name id.Member) {
 	}
 }
 
-// open starts a member on its folder; it fails the test unless that works.
+// open starts a member on its folder, or fails the test.
 func (c *cluster) open(name id.Member) *member {
 	c.t.Helper()
 	m, err := c.tryOpen(name)

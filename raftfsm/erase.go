@@ -38,7 +38,7 @@ type eraser struct {
 	g *Group
 
 	mu     sync.Mutex // held by a round; guards erased
-	erased uint64     // everything up to it was erased in a round since Open
+	erased uint64     // the last index that a round since Open has covered
 
 	last atomic.Pointer[eraseRound] // the last since Open; nil: none
 }
@@ -85,7 +85,7 @@ func (g *Group) Erase(before time.Time) error {
 	return g.eraser.round(before)
 }
 
-// round is Erase, while the group is open.
+// round makes one round. The caller keeps the group open.
 func (e *eraser) round(before time.Time) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// planted is what a test looks for in files.
+// planted is the text that tests look for in files.
 var planted = []byte("nothing else in a folder has these bytes")
 
 func TestEraseCutsOldEntriesOnly(t *testing.T) {
@@ -66,7 +66,7 @@ func TestStatusReportsLastEraseRound(t *testing.T) {
 	}
 	c.propose("x")
 	first := round(nil)
-	if again := round(nil); !again.Erased.After(first.Erased) { // there was nothing to do
+	if again := round(nil); !again.Erased.After(first.Erased) { // no data was erased since
 		t.Errorf("the next round ended at %v, the one before at %v", again.Erased, first.Erased)
 	}
 	c.stop("member-a")

@@ -119,7 +119,7 @@ func TestLeaderWithDeadMemberStillTransfers(t *testing.T) {
 				t.Errorf("a transfer that failed held writes for %s", took)
 			}
 		}
-		// Removed, nothing waits for it any more: Close would.
+		// Remove the member: Close would wait for it.
 		_, index, err := leader.Servers()
 		if err == nil {
 			err = leader.Remove(ctx, dead, index)
@@ -132,8 +132,8 @@ func TestLeaderWithDeadMemberStillTransfers(t *testing.T) {
 	})
 }
 
-// failover ends the leader's process and gives how long it takes until a write is
-// acknowledged by another.
+// failover ends the leader's process, and returns the time until another member
+// acknowledges a write.
 func failover(t *testing.T, c *cluster) time.Duration {
 	t.Helper()
 	old := c.leader()
@@ -155,7 +155,7 @@ func TestFollowersReplaceExitedLeaderEarly(t *testing.T) {
 			c.found(nodeNames(n)...)
 			c.propose("x")
 			c.agree()
-			slow := 0 // two may stand at once, now and then, and then timers decide
+			slow := 0 // now and then two members are candidates at once, and timers decide
 			for round := range 10 {
 				took := failover(t, c)
 				if took >= heartbeatDefault {
@@ -164,12 +164,12 @@ func TestFollowersReplaceExitedLeaderEarly(t *testing.T) {
 				if slow > 2 || took >= 4*heartbeatDefault {
 					t.Errorf("%d members, round %d: a write %s after the leader's end, the %d. that is slow", n, round, took, slow)
 				}
-				time.Sleep(time.Duration(round) * 37 * time.Millisecond) // whatever timers say
+				time.Sleep(time.Duration(round) * 37 * time.Millisecond) // at another phase of the timers
 			}
 			c.close()
 			settle()
 		})
-		synctest.Test(t, func(t *testing.T) { // members without nodes: what the timers make of it
+		synctest.Test(t, func(t *testing.T) { // members without nodes: only timers decide
 			c := newCluster(t, newWires(), nil)
 			c.found(names(n)...)
 			c.propose("x")
@@ -224,7 +224,7 @@ func TestResigningLeaderPicksCaughtUpVoter(t *testing.T) {
 			for i := range 3 * successorBehind {
 				c.propose(fmt.Sprint(i), old.name)
 			}
-			c.members[behind].disk.slow(300 * time.Millisecond) // it answers, and is in no state to lead
+			c.members[behind].disk.slow(300 * time.Millisecond) // it answers, and can't lead
 			w.part(0, behind)
 			time.Sleep(200 * time.Millisecond)
 			start := time.Now()
@@ -237,7 +237,7 @@ func TestResigningLeaderPicksCaughtUpVoter(t *testing.T) {
 			if took := time.Since(start); took > 200*time.Millisecond {
 				t.Errorf("round %d: handed over in %s", round, took)
 			}
-			// It takes nothing back, and nothing stands still for that.
+			// A refused transfer must not stop writes.
 			if err := c.members[ready].Transfer(ctx, old.name); err == nil {
 				t.Error("a member that resigned took the leadership")
 			}

@@ -54,7 +54,7 @@ func TestFailedWriteTakesMemberOut(t *testing.T) {
 			t.Errorf("Fatal was called again: %v", err)
 		default:
 		}
-		c.open(old.name) // with a new disk under it, it is a member again
+		c.open(old.name) // with a new disk it is a member again
 		c.agree()
 		c.close()
 		settle()
@@ -101,7 +101,7 @@ func flip(t *testing.T, path string, offset int64) {
 	}
 }
 
-// flipAll flips a bit in every place where text stands; bbolt may hold old copies.
+// flipAll flips a bit in every copy of text. bbolt may hold old copies.
 func flipAll(t *testing.T, path string, text []byte) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -224,7 +224,7 @@ func TestUnreadableEntryStopsGroupOnly(t *testing.T) {
 			c.propose("x")
 			m := c.members["member-a"]
 			want, at := m.journal.Digest(), m.Applied()
-			m.raft.Apply(entry, 0) // past Propose, which makes sound ones
+			m.raft.Apply(entry, 0) // bypasses Propose, which proposes valid entries
 			if err := <-m.fatal; errors.Is(err, ErrCorrupt) != corrupt {
 				t.Errorf("%s: Fatal got %v", what, err)
 			}

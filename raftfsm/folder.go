@@ -5,6 +5,7 @@ import (
 
 	"facet/raftfsm/logstore"
 	"facet/raftfsm/snapshots"
+	"facet/shard/segment"
 )
 
 // Prepare creates the folder of a member that never ran, with an empty log. It does
@@ -25,7 +26,7 @@ func Prepare(dir string) error {
 // The member must not be open on either folder. Segments that the member's first
 // snapshot does not name are removed with that snapshot.
 func SalvageSegments(aside, folder string) (files int, err error) {
-	files, err = snapshots.Salvage(aside, folder)
+	files, err = segment.Salvage(snapshots.SegmentsDir(aside), snapshots.SegmentsDir(folder))
 	if err != nil {
 		return files, fmt.Errorf("salvage a member's segments: %w", err)
 	}

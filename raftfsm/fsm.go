@@ -1,11 +1,12 @@
 package raftfsm
 
 import (
-	"container/heap"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -32,9 +33,9 @@ type fsm struct {
 	mu       sync.Mutex
 	term     uint64        // of the newest entry of ours that was applied
 	termMove chan struct{} // closed and replaced when term changes
-	waiters  waiters
-	config   []Server // the newest applied configuration
-	configAt uint64   // its index
+	waiters  []*waiter     // lowest index first
+	config   []Server      // the newest applied configuration
+	configAt uint64        // its index
 }
 
 var (
@@ -101,9 +102,12 @@ func (f *fsm) advance(index, term uint64) {
 		close(f.termMove)
 		f.termMove = make(chan struct{})
 	}
-	for len(f.waiters) > 0 && f.waiters[0].index <= index {
-		close(heap.Pop(&f.waiters).(*waiter).done)
+	n := 0
+	for n < len(f.waiters) && f.waiters[n].index <= index {
+		close(f.waiters[n].done)
+		n++
 	}
+	f.waiters = slices.Delete(f.waiters, 0, n)
 }
 
 // appliedTerm returns the term of the newest applied entry of ours, and a channel
@@ -126,7 +130,9 @@ func (f *fsm) wait(ctx context.Context, index uint64, stop <-chan struct{}) erro
 		f.mu.Unlock()
 		return nil
 	}
-	heap.Push(&f.waiters, w)
+	// A new waiter mostly has the highest index, so the insertion moves few others.
+	i, _ := slices.BinarySearchFunc(f.waiters, index+1, func(w *waiter, index uint64) int { return cmp.Compare(w.index, index) })
+	f.waiters = slices.Insert(f.waiters, i, w)
 	f.mu.Unlock()
 	select {
 	case <-w.done:
@@ -144,9 +150,7 @@ func (f *fsm) wait(ctx context.Context, index uint64, stop <-chan struct{}) erro
 func (f *fsm) forget(w *waiter) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if w.place >= 0 {
-		heap.Remove(&f.waiters, w.place)
-	}
+	f.waiters = slices.DeleteFunc(f.waiters, func(other *waiter) bool { return other == w })
 }
 
 // Snapshot freezes the machine.
@@ -222,32 +226,4 @@ func (f *fsm) Restore(source io.ReadCloser) error {
 type waiter struct {
 	index uint64
 	done  chan struct{}
-	place int // in the heap; -1 once it was taken out
-}
-
-// waiters is a heap, lowest index first.
-type waiters []*waiter
-
-func (w waiters) Len() int           { return len(w) }
-func (w waiters) Less(i, j int) bool { return w[i].index < w[j].index }
-func (w waiters) Swap(i, j int) {
-	w[i], w[j] = w[j], w[i]
-	w[i].place, w[j].place = i, j
-}
-
-// Push adds x; container/heap calls it.
-func (w *waiters) Push(x any) {
-	e := x.(*waiter)
-	e.place = len(*w)
-	*w = append(*w, e)
-}
-
-// Pop removes the last; container/heap calls it.
-func (w *waiters) Pop() any {
-	old := *w
-	e := old[len(old)-1]
-	old[len(old)-1] = nil
-	e.place = -1
-	*w = old[:len(old)-1]
-	return e
 }

@@ -198,8 +198,8 @@ func (g *Group) start(m Machine) error {
 	return nil
 }
 
-// newRaft calls raft.NewRaft, and returns an error where that panics: on some errors of
-// its stores.
+// newRaft calls raft.NewRaft. It returns an error where raft.NewRaft panics, which it does
+// on some errors of its stores.
 func newRaft(conf *raft.Config, f raft.FSM, l raft.LogStore, s raft.StableStore, n raft.SnapshotStore, t raft.Transport) (r *raft.Raft, err error) {
 	defer func() {
 		if p := recover(); p != nil {

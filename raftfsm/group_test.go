@@ -44,7 +44,7 @@ func TestPartitionedGroupLosesNoCommand(t *testing.T) {
 		}
 		c.agree()
 		for name, m := range c.members {
-			// A command whose answer was lost may be there twice, none may be missing.
+			// A command whose answer was lost may be applied twice. None may be missing.
 			if got := m.journal.count(); got < 1000 {
 				t.Errorf("%s applied %d commands, want at least 1000", name, got)
 			}
@@ -293,7 +293,7 @@ func TestCloseIgnoresSilentMembers(t *testing.T) {
 		for _, name := range gone {
 			c.stop(name)
 		}
-		// In their place sits something that accepts every stream and is silent.
+		// A listener in their place accepts every stream and never answers.
 		var mute []transport.StreamLayer
 		var held sync.WaitGroup
 		for _, name := range gone {

@@ -23,15 +23,12 @@ type leaderWatch struct {
 func (g *Group) LeaderChanged() <-chan struct{} {
 	g.leader.mu.Lock()
 	defer g.leader.mu.Unlock()
-	if g.leader.next == nil {
-		g.leader.next = make(chan struct{})
-	}
 	return g.leader.next
 }
 
 // observe subscribes to the changes that r reports. run handles them.
 func (l *leaderWatch) observe(r *raft.Raft) {
-	l.seen = make(chan raft.Observation, observationsMax)
+	l.seen, l.next = make(chan raft.Observation, observationsMax), make(chan struct{})
 	r.RegisterObserver(raft.NewObserver(l.seen, false, func(o *raft.Observation) bool {
 		_, ok := o.Data.(raft.LeaderObservation)
 		return ok
@@ -44,10 +41,8 @@ func (l *leaderWatch) run(stop <-chan struct{}) {
 		select {
 		case <-l.seen:
 			l.mu.Lock()
-			if l.next != nil {
-				close(l.next)
-				l.next = nil
-			}
+			close(l.next)
+			l.next = make(chan struct{})
 			l.mu.Unlock()
 		case <-stop:
 			return

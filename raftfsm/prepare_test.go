@@ -23,7 +23,7 @@ func TestMemberWithoutLogIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		before, _ := os.ReadDir(dir)
-		for range 2 { // an attempt leaves nothing that a second one would take for a log
+		for range 2 { // a failed attempt leaves no file that the second takes for a log
 			if _, err := OpenStopped(Config{Group: 1, Self: "a", Dir: dir, Prepared: true}, newJournal()); !errors.Is(err, ErrGone) {
 				t.Errorf("%s: got %v, want ErrGone", what, err)
 			}
@@ -43,7 +43,7 @@ func TestPreparedLogIsNeverOverwritten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "group-1")
 	cfg := Config{Group: 1, Self: "a", Dir: dir, Prepared: true}
 	for _, want := range []uint64{0, 1, 1} {
-		// What a crash in the midst of an earlier Prepare leaves does not disturb.
+		// The files of a Prepare that crashed do no harm.
 		err := os.MkdirAll(dir, 0o700)
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, "raft.db.tmp"), []byte("half"), 0o600)

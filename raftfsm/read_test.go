@@ -110,7 +110,7 @@ func TestReadPointCommitsOnFollower(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 		}
-		// What another leader said before counts for nothing.
+		// A point of an earlier leader proves nothing.
 		old, err := leader.ReadPoint(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -134,8 +134,7 @@ func TestReadPointCommitsOnFollower(t *testing.T) {
 	})
 }
 
-// readsSeeAll reads on every member by read while others write and leaders are cut
-// off.
+// readsSeeAll calls read on every member, while clients write and leaders are cut off.
 func readsSeeAll(t *testing.T, read func(context.Context, *cluster, *member) error) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWires()

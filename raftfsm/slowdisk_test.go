@@ -25,8 +25,8 @@ type slowDisk struct {
 
 func newSlowDisk(d logstore.Disk) *slowDisk { return &slowDisk{Disk: d} }
 
-// hang holds up every append until release is called; reached is closed when the
-// first one waits.
+// hang holds up every append until release is called. reached is closed when the first
+// append waits.
 func (d *slowDisk) hang() (release func(), reached <-chan struct{}) {
 	gate, at := make(chan struct{}), make(chan struct{})
 	d.mu.Lock()

@@ -15,9 +15,8 @@ import (
 	"facet/raftfsm/transport"
 )
 
-// stock is hashicorp/raft as it comes: its own transport, the bare bolt file and
-// the bare snapshot files. The tests show its bugs with it, and that a Group in its
-// place does not have them.
+// stock is hashicorp/raft with its own transport, bolt file and snapshot files. Tests show
+// its bugs, and that a Group does not have them.
 type stock struct {
 	*raft.Raft
 	name    id.Member
@@ -101,7 +100,7 @@ func openStock(t *testing.T, w *wires, name id.Member, voters []id.Member) *stoc
 	return s
 }
 
-// leaderOf waits for the leader among members; it must run in virtual time.
+// leaderOf waits for the leader among members. Call it in virtual time.
 func leaderOf(t *testing.T, members []*stock, but *stock) *stock {
 	t.Helper()
 	for range 3000 {

@@ -69,9 +69,11 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 		ref := faceRef(g, e.Subject, target.Event)
 		ref.Revision = target.Revision
 		a, err := calls.Ask(ctx, r.calls, shardReplace, e.Subject.Shard(), shardfsm.ReplaceEvent{
-			Gallery: g.ID, Generation: g.Generation, Op: e.Write.Operation, Request: e.Write.Request, Keyed: e.Write.Keyed,
-			Subject: e.Subject, Event: target.Event, Time: time.Now().UnixMilli(), Tags: tags, KeepTags: e.Tags == nil,
-			Sealed: shard.SealFace(key, ref, face), Revision: target.Revision, Oldest: oldest,
+			EventWrite: shardfsm.EventWrite{
+				Gallery: g.ID, Generation: g.Generation, Op: e.Write.Operation, Request: e.Write.Request, Keyed: e.Write.Keyed,
+				Subject: e.Subject, Event: target.Event, Time: time.Now().UnixMilli(),
+			},
+			Tags: tags, KeepTags: e.Tags == nil, Sealed: shard.SealFace(key, ref, face), Revision: target.Revision, Oldest: oldest,
 		})
 		if err != nil {
 			return Registered{}, err
@@ -141,7 +143,10 @@ func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, su
 	var op id.Operation // this call's own, as in Unregister
 	mustRandom(op[:])
 	a, err := calls.Ask(ctx, r.calls, shardRemove, subject.Shard(), shardfsm.RemoveEvent{
-		Gallery: g.ID, Generation: g.Generation, Op: op, Subject: subject, Event: event, Time: time.Now().UnixMilli(),
+		EventWrite: shardfsm.EventWrite{
+			Gallery: g.ID, Generation: g.Generation, Op: op,
+			Subject: subject, Event: event, Time: time.Now().UnixMilli(),
+		},
 	})
 	if err != nil {
 		return err

@@ -49,9 +49,11 @@ func (r *subjectRequests) guarded(ctx context.Context, p placement, claim uint64
 		return registerAnswer{}, Errorf(Duplicate, "", "this person is enrolled already, as subject %s", known.Subject)
 	}
 	return calls.Ask(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
-		Gallery: p.gallery.ID, Generation: p.gallery.Generation,
-		Op: p.write.Operation, Request: p.write.Request, Keyed: p.write.Keyed,
-		Subject: p.subject, Event: p.event(), Claim: claim, Time: onTime(0),
+		EventWrite: shardfsm.EventWrite{
+			Gallery: p.gallery.ID, Generation: p.gallery.Generation, Op: p.write.Operation, Request: p.write.Request, Keyed: p.write.Keyed,
+			Subject: p.subject, Event: p.event(), Time: onTime(0),
+		},
+		Claim: claim,
 	})
 }
 
@@ -100,10 +102,10 @@ var shardActivate = method[shardfsm.Activate, registerAnswer]{Name: "shard.activ
 	return answered(ctx, g, shardfsm.ActivateOp, c)
 }}
 
-var shardWithdraw = method[shardfsm.Withdraw, shardfsm.WithdrawAnswer]{Name: "shard.withdraw", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Withdraw) (shardfsm.WithdrawAnswer, error) {
+var shardWithdraw = method[shardfsm.Withdraw, shardfsm.StatusAnswer]{Name: "shard.withdraw", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Withdraw) (shardfsm.StatusAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
-		return shardfsm.WithdrawAnswer{}, err
+		return shardfsm.StatusAnswer{}, err
 	}
 	c.Time = onTime(c.Time)
 	return propose(ctx, g, shardfsm.WithdrawOp, c)

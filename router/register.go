@@ -168,9 +168,11 @@ func (r *subjectRequests) commit(ctx context.Context, p placement, sealed []byte
 	g, w := p.gallery, p.write
 	return r.slotted(ctx, g, p.home, func(recycle bool) (registerAnswer, error) {
 		c := shardfsm.Register{
-			Gallery: g.ID, Generation: g.Generation, Op: w.Operation, Request: w.Request, Keyed: w.Keyed,
-			Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Tags: p.tags,
-			Sealed: sealed, Recycle: recycle, Pending: pending,
+			EventWrite: shardfsm.EventWrite{
+				Gallery: g.ID, Generation: g.Generation, Op: w.Operation, Request: w.Request, Keyed: w.Keyed,
+				Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(),
+			},
+			Tags: p.tags, Sealed: sealed, Recycle: recycle, Pending: pending,
 		}
 		if p.further { // its shard is its subject's, whatever the epoch
 			return calls.Ask(ctx, r.calls, shardAdd, p.home, shardfsm.AddEvent(c))

@@ -120,10 +120,10 @@ var metaIndex = method[struct{}, uint64]{Name: "meta.index", Run: func(ctx conte
 	return g.ReadIndex(ctx)
 }}
 
-var shardGrant = method[shardfsm.Grant, shardfsm.GrantAnswer]{Name: "shard.grant", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Grant) (shardfsm.GrantAnswer, error) {
+var shardGrant = method[shardfsm.Grant, shardfsm.StatusAnswer]{Name: "shard.grant", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Grant) (shardfsm.StatusAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
-		return shardfsm.GrantAnswer{}, err
+		return shardfsm.StatusAnswer{}, err
 	}
 	return propose(ctx, g, shardfsm.GrantOp, c)
 }}

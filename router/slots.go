@@ -207,10 +207,10 @@ var shardReturn = method[returnQuery, shardfsm.ReturnSlotsAnswer]{Name: "shard.r
 	})
 }}
 
-var shardWiden = method[shardfsm.Widen, shardfsm.WidenAnswer]{Name: "shard.widen", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Widen) (shardfsm.WidenAnswer, error) {
+var shardWiden = method[shardfsm.Widen, shardfsm.StatusAnswer]{Name: "shard.widen", Run: func(ctx context.Context, r *Router, group id.Shard, c shardfsm.Widen) (shardfsm.StatusAnswer, error) {
 	g, _, err := r.lead(group)
 	if err != nil {
-		return shardfsm.WidenAnswer{}, err
+		return shardfsm.StatusAnswer{}, err
 	}
 	return propose(ctx, g, shardfsm.WidenOp, c)
 }}

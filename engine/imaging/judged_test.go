@@ -53,11 +53,13 @@ type judge struct {
 // whether it is read. testdata/README.md says how they were read.
 var judgedSeeds = map[string]bool{
 	"alpha.heic":              false,
+	"code-order.webp":         false,
 	"compression-0.tif":       false,
 	"band-ends.jpg":           false,
 	"group3-lines.tif":        false,
 	"transparent-bits.png":    false,
 	"cut-before-exif.webp":    false,
+	"essential.heic":          false,
 	"exif-behind-pixels.png":  true,
 	"exif-behind-simple.webp": true,
 	"exif-big.webp":           true,
@@ -66,13 +68,16 @@ var judgedSeeds = map[string]bool{
 	"first-chunk.png":         false,
 	"header-16.bmp":           false,
 	"not-shown.webp":          false,
+	"orientation-byte.tif":    false,
 	"orientation-signed.tif":  true,
+	"palette-long.tif":        false,
 	"predictor-8.tif":         false,
 	"predictor-raw.tif":       false,
 	"samples-gone.tif":        false,
 	"second-frame.jpg":        false,
 	"second-scan.jpg":         false,
 	"short-palette.bmp":       false,
+	"stray-bytes.jpg":         true,
 	"two-colours.tif":         false,
 	"two-pictures.webp":       true,
 }
@@ -229,6 +234,8 @@ func (j *judge) compare(t *testing.T, f judged) (outcome string, err error) {
 	b := boundOf(c.Format, f.data, kept)
 	wrong := alike(im, &want.im, b)
 	switch {
+	case strings.Contains(want.refused, "guessed: ") && !kept:
+		return "not judged: damaged fax", nil // it has no checksum, and the reader guesses
 	case want.refused != "" && !kept:
 		return "", fmt.Errorf("the reader refuses it: %s", want.refused)
 	case want.refused != "":
@@ -310,7 +317,7 @@ type bound struct {
 // interpolates, which tells most where damage made hard edges. At the border of a HEIC
 // facet's libde265, 1.0.15, filters chroma otherwise than the reader's.
 func boundOf(format string, data []byte, kept bool) bound {
-	b := bound{base: 8, around: true, spare: 50}
+	b := bound{base: 8, around: true, spare: 40}
 	if kept {
 		b.spare = 500
 	}

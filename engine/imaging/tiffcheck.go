@@ -9,7 +9,10 @@ const (
 	tiffPlain      = 1 // of tagPredictor
 	tiffDifference = 2
 
-	tiffShort = 3 // kind of an entry: 16 bits
+	// Kinds of an entry: 16 bits, and 16 and 32 with a sign.
+	tiffShort       = 3
+	tiffSignedShort = 8
+	tiffSignedLong  = 9
 
 	tagPalette = 320
 )
@@ -28,8 +31,11 @@ func (h *tiffHead) consistent() error {
 		if e == nil {
 			continue
 		}
-		kind := h.order.Uint16(e[2:])
-		if h.count(tag) != 1 || kind != tiffShort && kind != tiffLong && tag != tagOrientation {
+		switch kind := h.order.Uint16(e[2:]); {
+		case h.count(tag) != 1:
+			return errTIFFTags
+		case kind == tiffShort || kind == tiffLong:
+		case tag != tagOrientation || kind != tiffSignedShort && kind != tiffSignedLong:
 			return errTIFFTags
 		}
 	}
@@ -48,7 +54,7 @@ func (h *tiffHead) consistent() error {
 	if extra := h.count(tagExtra); extra > 0 && samples != colours+extra {
 		return errTIFFTags
 	}
-	if bits := h.first[tagBits]; h.first[tagColours] == tiffPalette && (bits > 8 || h.count(tagPalette) != 3<<bits) {
+	if h.first[tagColours] == tiffPalette && !h.hasPalette() {
 		return errTIFFTags
 	}
 	for _, pair := range [][2]uint16{{tagStripOffsets, tagStripCounts}, {tagTileOffsets, tagTileCounts}} {
@@ -57,6 +63,12 @@ func (h *tiffHead) consistent() error {
 		}
 	}
 	return h.checkPredictor()
+}
+
+// hasPalette reports whether the file has three numbers of 16 bits for each colour.
+func (h *tiffHead) hasPalette() bool {
+	bits, e := h.first[tagBits], h.entries[tagPalette]
+	return bits <= 8 && h.count(tagPalette) == 3<<bits && h.order.Uint16(e[2:]) == tiffShort
 }
 
 // checkPredictor refuses differences that are not those of neighbours, or that other

@@ -19,6 +19,9 @@ const (
 	// In the head of a lossless picture (RFC 9649, 3.4).
 	webpAlphaAt = 4
 	webpAlpha   = 1 << 4
+	// In the first byte of transparency beside a lossy picture.
+	webpCompression = 3
+	webpLossless    = 1
 	// In the first byte of a lossy picture (RFC 6386, 9.1).
 	webpVersion    = 7 << 1
 	webpVersionMax = 3 << 1
@@ -28,7 +31,7 @@ const (
 	// transparency with the 32-bit pixels that it is unpacked to.
 	webpLossyBytes = 2 + 5
 	// Lossless: 32-bit pixels, once more while an inverse transform makes new ones,
-	// and the small images of the transforms.
+	// and the small images of the transforms, read twice.
 	webpPlainBytes = 4 + 4 + 2
 	// Lossless: the Huffman trees of a group, and the least that a group takes of
 	// the file. The decoder takes at most webpGroupsMax, at least 4 × 4 pixels each.
@@ -46,6 +49,7 @@ func configWebP(c *Config, data []byte) error {
 		return err
 	}
 	lossless, opaque, turned := false, false, false
+	var codes []byte // of the picture or its transparency, from the first transform
 	for parts := 0; len(rest) > 0; parts++ {
 		if len(rest) < webpFrame {
 			return errTruncated
@@ -72,6 +76,7 @@ func configWebP(c *Config, data []byte) error {
 		case kind == "VP8L" || kind == "ALPH":
 			if !lossless { // the first picture counts
 				opaque = kind == "VP8L" && len(body) > webpAlphaAt && body[webpAlphaAt]&webpAlpha == 0
+				codes = webpCodes(kind, body)
 			}
 			lossless = true
 		case kind == "EXIF" && turned: // the first one counts
@@ -91,7 +96,26 @@ func configWebP(c *Config, data []byte) error {
 		groups := min(webpGroupsMax, pixels/16, 8*int64(len(data))/webpGroupBits)
 		c.fixedBytes = webpTables + int64(len(data)) + (webpLossyBytes+webpPlainBytes)*pixels + webpGroupBytes*groups
 	}
-	c.source = plain(func(data []byte) (image.Image, error) { return decodeWebP(data, opaque) })
+	c.source = plain(func(data []byte) (image.Image, error) {
+		if codes != nil {
+			if err := checkCodes(codes, head.Width, head.Height); err != nil {
+				return nil, err
+			}
+		}
+		return decodeWebP(data, opaque)
+	})
+	return nil
+}
+
+// webpCodes returns the part of a chunk that starts with the first transform, nil if
+// the chunk has no lossless picture.
+func webpCodes(kind string, body []byte) []byte {
+	switch {
+	case kind == "VP8L" && len(body) > losslessHead:
+		return body[losslessHead:]
+	case kind == "ALPH" && len(body) > 0 && body[0]&webpCompression == webpLossless:
+		return body[1:]
+	}
 	return nil
 }
 

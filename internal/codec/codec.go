@@ -93,6 +93,16 @@ func (m Message) Decode(want Head, v any) error {
 	return nil
 }
 
+// Take decodes the body of m and calls take with it. The error wraps ErrMalformed, or is
+// the error of take.
+func Take[T any](m Message, want Head, take func(T) error) error {
+	var v T
+	if err := m.Decode(want, &v); err != nil {
+		return err
+	}
+	return take(v)
+}
+
 // Decode splits b and decodes its body into v. The error wraps ErrMalformed.
 func Decode(b []byte, want Head, v any) error {
 	m, err := Split(b)

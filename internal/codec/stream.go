@@ -117,6 +117,28 @@ func NewReader(r io.Reader, magic Magic) (*Reader, error) {
 	return in, nil
 }
 
+// ReadAll calls take with each record of the stream r, and returns the log index in the
+// stream's head. It returns the first error of take. Damage is an error that wraps
+// ErrCorrupt. The caller must not trust a record before ReadAll has returned nil.
+func ReadAll(r io.Reader, magic Magic, take func(Message) error) (index uint64, err error) {
+	in, err := NewReader(r, magic)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		m, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return in.index, nil
+		}
+		if err == nil {
+			err = take(m)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
 // Index returns the log index in the stream's head.
 func (r *Reader) Index() uint64 { return r.index }
 

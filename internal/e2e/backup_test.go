@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -184,42 +186,103 @@ func compareRestored(t *testing.T, k *client, early, written map[string]int, era
 	}
 }
 
-// recoverTwoOfFive kills three nodes for good and recovers the cluster from the
-// directories of the other two, with a third node that is new.
+// recoverTwoOfFive kills all nodes and recovers the cluster from the directories of two
+// of them, with a third node that is new: first of two without a replica of a shard that
+// has events, then of two with all shards between them.
 func recoverTwoOfFive(t *testing.T, c *served, k *client) {
 	t.Helper()
 	want := k.active(t, 0)
 	c.waitWhole(t)
+	s, err := c.status()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, n := range c.nodes {
 		n.end(syscall.SIGKILL)
 	}
-	a, b := c.nodes[1], c.nodes[3]
-	out, err := facet("recover", "--dir", a.data, "--dir", b.data)
-	if err == nil || !strings.Contains(out, "nothing was changed") || !strings.Contains(out, "may never have been acknowledged") {
-		t.Fatalf("recover without --yes: %v\n%s", err, out)
-	}
-	for _, n := range []*servedNode{c.nodes[0], c.nodes[2], c.nodes[4]} {
-		if line := out[strings.Index(out, "removed for good"):]; !strings.Contains(line, n.name) {
-			t.Errorf("%s is gone and not named: %s", n.name, line)
+	lossy, whole := survivors(t, c, func(shard string) bool { return holdsEvents(s, shard) })
+	before := t.TempDir()
+	for i, n := range c.nodes {
+		if err := os.CopyFS(filepath.Join(before, fmt.Sprint(i)), os.DirFS(n.data)); err != nil {
+			t.Fatal(err)
 		}
 	}
-	out = c.facet(t, "recover", "--dir", a.data, "--dir", b.data, "--yes")
-	lost := strings.Count(out, "IS LOST")
-	t.Logf("recover says:\n%s", out)
-	c.start(t, a)
-	c.start(t, b)
-	fresh := c.add(t)
-	c.start(t, fresh)
-	if lost > 0 { // all three replicas of a shard were on the killed nodes
-		waitRefused(t, k)
-		return
+	recoverOf(t, c, lossy)
+	waitRefused(t, k, lossy[0])
+	for i, n := range c.nodes {
+		n.end(syscall.SIGKILL)
+		if i == 5 {
+			break // the new node
+		}
+		if err := errors.Join(os.RemoveAll(n.data), os.CopyFS(n.data, os.DirFS(filepath.Join(before, fmt.Sprint(i))))); err != nil {
+			t.Fatal(err)
+		}
 	}
+	recoverOf(t, c, whole)
 	c.waitWhole(t)
 	k.info = withKeys(c.info(k.info.Region, k.info.Service), k.info)
 	if d := cmp.Diff(want, k.active(t, len(c.nodes)-1)); d != "" {
 		t.Errorf("- before, + recovered: %s", d)
 	}
-	k.register(t, 1, collins)
+	k.register(t, whole[0], collins)
+}
+
+// survivors returns two nodes without a replica of a shard that holds events, and two
+// with a replica of each shard.
+func survivors(t *testing.T, c *served, holdsEvents func(shard string) bool) (lossy, whole [2]int) {
+	t.Helper()
+	lost := regexp.MustCompile(`SHARD (\d+) IS LOST`)
+	for a := range c.nodes {
+		for b := range a {
+			out, err := facet("recover", "--dir", c.nodes[a].data, "--dir", c.nodes[b].data)
+			if err == nil || !strings.Contains(out, "nothing was changed") || !strings.Contains(out, "may never have been acknowledged") {
+				t.Fatalf("recover without --yes: %v\n%s", err, out)
+			}
+			shards := lost.FindAllStringSubmatch(out, -1)
+			if len(shards) == 0 {
+				whole = [2]int{a, b}
+			}
+			for _, shard := range shards {
+				if holdsEvents(shard[1]) {
+					lossy = [2]int{a, b}
+				}
+			}
+		}
+	}
+	if lossy == whole {
+		t.Fatal("no two nodes lose a shard with events, or all two lose a shard")
+	}
+	return lossy, whole
+}
+
+// holdsEvents reports whether a replica of the shard has events.
+func holdsEvents(s status, shard string) bool {
+	for _, n := range s.Nodes {
+		for _, g := range n.Groups {
+			if fmt.Sprint(g.Group) == shard && g.Events > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// recoverOf recovers the cluster from the directories of two nodes and starts them, and
+// a new node.
+func recoverOf(t *testing.T, c *served, left [2]int) {
+	t.Helper()
+	a, b := c.nodes[left[0]], c.nodes[left[1]]
+	out := c.facet(t, "recover", "--dir", a.data, "--dir", b.data, "--yes")
+	t.Logf("recover says:\n%s", out)
+	gone := out[strings.Index(out, "removed for good"):]
+	for _, n := range c.nodes[:5] {
+		if left := n == a || n == b; strings.Contains(gone, n.name) == left {
+			t.Errorf("%s is left: %t, and recover says %s", n.name, left, gone)
+		}
+	}
+	c.start(t, a)
+	c.start(t, b)
+	c.start(t, c.add(t))
 }
 
 func withKeys(i, of info) info {
@@ -229,14 +292,14 @@ func withKeys(i, of info) info {
 
 // waitRefused waits until a search in a gallery on a lost shard is answered. The
 // answer must be an error and never a part of the gallery.
-func waitRefused(t *testing.T, k *client) {
+func waitRefused(t *testing.T, k *client, node int) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		r, err := k.sign(http.MethodPost, "/v1.1/face/search", "", map[string]any{"probe": encoded(t, obama)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := k.send(1, r)
+		a, err := k.send(node, r)
 		if err == nil && a.status == 500 {
 			return
 		}

@@ -7,7 +7,7 @@ import (
 	"facet/internal/codec"
 )
 
-// answerBit is what an answer's code has in addition to its command's.
+// answerBit is set in the code of an answer. The other bits are those of the command.
 const answerBit = 0x40
 
 // Op names one command: C is proposed, A is the answer. Code and Version are stored
@@ -70,11 +70,22 @@ func Does[M, C, A any](op Op[C, A], effect func(C, M) A) Row[M] {
 	return Row[M]{op.head(), reflect.TypeFor[C](), apply}
 }
 
-// Apply applies an encoded command to m by its row in table, which is indexed by
-// code, and returns the encoded answer. An unknown command that codec.Skippable
-// marks has no effect and no answer. Any other unknown command, and one that can't
-// be decoded, has no effect and returns an error that wraps codec.ErrMalformed.
-func Apply[M any](table []Row[M], m M, cmd []byte) ([]byte, error) {
+// Apply applies the encoded command at an index of the log to m and returns the encoded
+// answer. table is indexed by code. An empty command, and an unknown one that
+// codec.Skippable marks, have no effect and no answer. Apply panics on any other command
+// that it can't decode: this software never proposes one.
+func Apply[M any](table []Row[M], m M, index uint64, cmd []byte) []byte {
+	if len(cmd) == 0 {
+		return nil
+	}
+	answer, err := apply(table, m, cmd)
+	if err != nil {
+		panic(fmt.Sprintf("bug: command at index %d: %v", index, err))
+	}
+	return answer
+}
+
+func apply[M any](table []Row[M], m M, cmd []byte) ([]byte, error) {
 	message, err := codec.Split(cmd)
 	if err != nil {
 		return nil, err

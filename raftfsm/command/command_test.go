@@ -39,7 +39,7 @@ func TestCommandIsAppliedByItsRow(t *testing.T) {
 	m := &adder{}
 	f := func(cmd []byte, head codec.Head, answer func([]byte) (sum, error), want int) {
 		t.Helper()
-		raw, err := Apply(table[:], m, cmd)
+		raw, err := apply(table[:], m, cmd)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestUnreadableCommandHasNoEffect(t *testing.T) {
 	m := &adder{sum: 1}
 	f := func(name string, cmd []byte, want error) {
 		t.Helper()
-		if answer, err := Apply(table[:], m, cmd); answer != nil || !errors.Is(err, want) || m.sum != 1 {
+		if answer, err := apply(table[:], m, cmd); answer != nil || !errors.Is(err, want) || m.sum != 1 {
 			t.Errorf("%s: answer %x, %v, sum %d; want the error %v", name, answer, err, m.sum, want)
 		}
 	}

@@ -35,7 +35,7 @@ func documented(t *testing.T, section string, most int) []int {
 	return codes
 }
 
-// A command that no model knows would be tested by no random history.
+// No random history would test a command that no model knows.
 func TestModelsKnowEveryCommand(t *testing.T) {
 	t.Parallel()
 	f := func(section string, most int, next func() []byte) {

@@ -1,9 +1,8 @@
-// Package fsmtest shows that a state machine is deterministic: replicas that take
-// different ways through the same commands (one by one, over a snapshot and a
-// replay, over another's snapshot) give equal answers and end in equal states.
+// Package fsmtest tests that a state machine is deterministic. Replicas get the same commands
+// in different ways: one by one, through a snapshot and a replay, or through the snapshot of
+// another replica. They must give equal answers and end in equal states.
 //
-// Run drives any raftfsm.Machine; the package's own tests drive shardfsm and
-// metafsm against small models that share no code with them. Everything follows
-// from one seed. It may import raftfsm, what lies in and below it, and internal
-// packages.
+// Run drives any raftfsm.Machine. The package's own tests compare shardfsm and metafsm with
+// small models that share no code with them. One seed determines a run. The package may
+// import raftfsm and the packages below it, shard, engine and internal packages.
 package fsmtest

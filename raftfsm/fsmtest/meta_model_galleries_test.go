@@ -7,7 +7,7 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// made answers with a gallery and an application, as far as they are there.
+// made answers with the records of a gallery and an application that exist.
 func (m *metaModel) made(s metafsm.Status, g id.Gallery, a id.Application) metafsm.CreateGalleryAnswer {
 	i := m.gallery(g)
 	if i < 0 {
@@ -59,28 +59,28 @@ func (m *metaModel) createGallery(c metafsm.CreateGallery) metafsm.CreateGallery
 	return metafsm.CreateGalleryAnswer{Status: metafsm.Done, Gallery: g, Application: a}
 }
 
-func (m *metaModel) updateGallery(c metafsm.UpdateGallery) metafsm.UpdateGalleryAnswer {
+func (m *metaModel) updateGallery(c metafsm.UpdateGallery) metafsm.GalleryAnswer {
 	o, status := m.once(c.Write, "update gallery", c.Gallery.UUID)
 	if status != 0 && status != metafsm.Replayed {
-		return metafsm.UpdateGalleryAnswer{Status: status}
+		return metafsm.GalleryAnswer{Status: status}
 	}
 	i := m.gallery(c.Gallery)
 	switch {
 	case i < 0 || m.galleries[i].Tenant != c.Tenant:
-		return metafsm.UpdateGalleryAnswer{Status: metafsm.UnknownGallery}
+		return metafsm.GalleryAnswer{Status: metafsm.UnknownGallery}
 	case status == metafsm.Replayed:
-		return metafsm.UpdateGalleryAnswer{Status: status, Gallery: m.galleries[i]}
+		return metafsm.GalleryAnswer{Status: status, Gallery: m.galleries[i]}
 	case c.Size != nil && *c.Size < m.galleries[i].Size:
-		return metafsm.UpdateGalleryAnswer{Status: metafsm.SizeShrinks}
+		return metafsm.GalleryAnswer{Status: metafsm.SizeShrinks}
 	}
 	for _, other := range m.galleries {
 		if c.Name == nil || other.ID == c.Gallery || other.Tenant != c.Tenant || other.Name != *c.Name {
 			continue
 		}
 		if other.Deleting {
-			return metafsm.UpdateGalleryAnswer{Status: metafsm.BeingDeleted}
+			return metafsm.GalleryAnswer{Status: metafsm.BeingDeleted}
 		}
-		return metafsm.UpdateGalleryAnswer{Status: metafsm.Exists, Gallery: other}
+		return metafsm.GalleryAnswer{Status: metafsm.Exists, Gallery: other}
 	}
 	g := &m.galleries[i]
 	if c.Name != nil {
@@ -100,21 +100,21 @@ func (m *metaModel) updateGallery(c metafsm.UpdateGallery) metafsm.UpdateGallery
 		}
 	}
 	m.remember(o)
-	return metafsm.UpdateGalleryAnswer{Status: metafsm.Done, Gallery: *g}
+	return metafsm.GalleryAnswer{Status: metafsm.Done, Gallery: *g}
 }
 
-func (m *metaModel) deleteGallery(c metafsm.DeleteGallery) metafsm.DeleteGalleryAnswer {
+func (m *metaModel) deleteGallery(c metafsm.DeleteGallery) metafsm.GalleryAnswer {
 	o, status := m.once(c.Write, "delete gallery", c.Gallery.UUID)
 	i := slices.IndexFunc(m.galleries, func(g metafsm.Gallery) bool { return g.ID == c.Gallery })
 	switch {
 	case status == metafsm.Replayed && i < 0:
-		return metafsm.DeleteGalleryAnswer{Status: status}
+		return metafsm.GalleryAnswer{Status: status}
 	case status == metafsm.Replayed:
-		return metafsm.DeleteGalleryAnswer{Status: status, Gallery: m.galleries[i]}
+		return metafsm.GalleryAnswer{Status: status, Gallery: m.galleries[i]}
 	case status != 0:
-		return metafsm.DeleteGalleryAnswer{Status: status}
+		return metafsm.GalleryAnswer{Status: status}
 	case i < 0 || m.galleries[i].Tenant != c.Tenant:
-		return metafsm.DeleteGalleryAnswer{Status: metafsm.UnknownGallery}
+		return metafsm.GalleryAnswer{Status: metafsm.UnknownGallery}
 	}
 	if g := &m.galleries[i]; !g.Deleting {
 		g.Deleting, g.WrappedKey = true, nil
@@ -124,57 +124,57 @@ func (m *metaModel) deleteGallery(c metafsm.DeleteGallery) metafsm.DeleteGallery
 		delete(m.tags, g.ID)
 		m.remember(o)
 	}
-	return metafsm.DeleteGalleryAnswer{Status: metafsm.Done, Gallery: m.galleries[i]}
+	return metafsm.GalleryAnswer{Status: metafsm.Done, Gallery: m.galleries[i]}
 }
 
-func (m *metaModel) forgetGallery(c metafsm.ForgetGallery) metafsm.ForgetGalleryAnswer {
+func (m *metaModel) forgetGallery(c metafsm.ForgetGallery) metafsm.StatusAnswer {
 	i := slices.IndexFunc(m.galleries, func(g metafsm.Gallery) bool { return g.ID == c.Gallery })
 	if i < 0 {
-		return metafsm.ForgetGalleryAnswer{Status: metafsm.Done}
+		return metafsm.StatusAnswer{Status: metafsm.Done}
 	}
 	if g := m.galleries[i]; !g.Deleting || g.Generation != c.Generation {
-		return metafsm.ForgetGalleryAnswer{Status: metafsm.StaleGeneration}
+		return metafsm.StatusAnswer{Status: metafsm.StaleGeneration}
 	}
 	m.galleries = slices.Delete(m.galleries, i, i+1)
-	return metafsm.ForgetGalleryAnswer{Status: metafsm.Done}
+	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 
-func (m *metaModel) createApplication(c metafsm.CreateApplication) metafsm.CreateApplicationAnswer {
+func (m *metaModel) createApplication(c metafsm.CreateApplication) metafsm.ApplicationAnswer {
 	a := c.Application
 	o, status := m.once(c.Write, "application", a.Tenant.UUID)
 	switch {
 	case status == metafsm.Replayed:
 		if i := m.application(o.application); i >= 0 {
-			return metafsm.CreateApplicationAnswer{Status: status, Application: m.applications[i]}
+			return metafsm.ApplicationAnswer{Status: status, Application: m.applications[i]}
 		}
-		return metafsm.CreateApplicationAnswer{Status: metafsm.UnknownApplication}
+		return metafsm.ApplicationAnswer{Status: metafsm.UnknownApplication}
 	case status != 0:
-		return metafsm.CreateApplicationAnswer{Status: status}
+		return metafsm.ApplicationAnswer{Status: status}
 	}
 	if i := m.gallery(a.Gallery); i < 0 || m.galleries[i].Tenant != a.Tenant {
-		return metafsm.CreateApplicationAnswer{Status: metafsm.UnknownGallery}
+		return metafsm.ApplicationAnswer{Status: metafsm.UnknownGallery}
 	}
 	if m.taken(a) {
-		return metafsm.CreateApplicationAnswer{Status: metafsm.Conflict}
+		return metafsm.ApplicationAnswer{Status: metafsm.Conflict}
 	}
 	if !m.wrapped(a.SealedKey) {
-		return metafsm.CreateApplicationAnswer{Status: metafsm.OtherKey}
+		return metafsm.ApplicationAnswer{Status: metafsm.OtherKey}
 	}
 	a.Created, a.Seq = m.clock, m.next()
 	m.applications = append(m.applications, a)
 	o.application = a.ID
 	m.remember(o)
-	return metafsm.CreateApplicationAnswer{Status: metafsm.Done, Application: a}
+	return metafsm.ApplicationAnswer{Status: metafsm.Done, Application: a}
 }
 
-func (m *metaModel) updateApplication(c metafsm.UpdateApplication) metafsm.UpdateApplicationAnswer {
+func (m *metaModel) updateApplication(c metafsm.UpdateApplication) metafsm.ApplicationAnswer {
 	o, status := m.once(c.Write, "update application", c.Application.UUID)
 	if status != 0 && status != metafsm.Replayed {
-		return metafsm.UpdateApplicationAnswer{Status: status}
+		return metafsm.ApplicationAnswer{Status: status}
 	}
 	i := m.application(c.Application)
 	if i < 0 || m.applications[i].Tenant != c.Tenant {
-		return metafsm.UpdateApplicationAnswer{Status: metafsm.UnknownApplication}
+		return metafsm.ApplicationAnswer{Status: metafsm.UnknownApplication}
 	}
 	if status == 0 {
 		a := &m.applications[i]
@@ -187,7 +187,7 @@ func (m *metaModel) updateApplication(c metafsm.UpdateApplication) metafsm.Updat
 		m.remember(o)
 		status = metafsm.Done
 	}
-	return metafsm.UpdateApplicationAnswer{Status: status, Application: m.applications[i]}
+	return metafsm.ApplicationAnswer{Status: status, Application: m.applications[i]}
 }
 
 func set[T any](field, to *T) {
@@ -196,21 +196,21 @@ func set[T any](field, to *T) {
 	}
 }
 
-func (m *metaModel) deleteApplication(c metafsm.DeleteApplication) metafsm.DeleteApplicationAnswer {
+func (m *metaModel) deleteApplication(c metafsm.DeleteApplication) metafsm.StatusAnswer {
 	o, status := m.once(c.Write, "delete application", c.Application.UUID)
 	if status != 0 {
-		return metafsm.DeleteApplicationAnswer{Status: status}
+		return metafsm.StatusAnswer{Status: status}
 	}
 	i := m.application(c.Application)
 	if i < 0 || m.applications[i].Tenant != c.Tenant {
-		return metafsm.DeleteApplicationAnswer{Status: metafsm.UnknownApplication}
+		return metafsm.StatusAnswer{Status: metafsm.UnknownApplication}
 	}
 	m.applications = slices.Delete(m.applications, i, i+1)
 	m.remember(o)
-	return metafsm.DeleteApplicationAnswer{Status: metafsm.Done}
+	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 
-// changeTags does what the three commands have in common.
+// changeTags applies one of the three commands on tags.
 func (m *metaModel) changeTags(w metafsm.Write, kind string, g id.Gallery, change func(*modelTags) (metafsm.Status, uint32)) metafsm.TagAnswer {
 	o, status := m.once(w, kind, g.UUID)
 	if status == metafsm.Replayed {
@@ -232,7 +232,7 @@ func (m *metaModel) changeTags(w metafsm.Write, kind string, g id.Gallery, chang
 	return metafsm.TagAnswer{Status: status, Identity: o.identity}
 }
 
-// take removes the tag of a name from a list.
+// take removes the tag with a name from a list.
 func take(from *[]metafsm.Tag, name string) (metafsm.Tag, bool) {
 	for i, t := range *from {
 		if t.Name == name {

@@ -10,7 +10,7 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// metaModel says, with plain lists, what meta has to do.
+// metaModel is meta implemented with plain lists.
 type metaModel struct {
 	clock        int64
 	seq          uint64
@@ -37,7 +37,7 @@ type metaOp struct {
 	write metafsm.Write
 	kind  string
 	scope id.UUID
-	// what was made
+	// the ids of the created records
 	tenant      id.Tenant
 	gallery     id.Gallery
 	application id.Application
@@ -50,7 +50,7 @@ func newMetaModel() *metaModel {
 
 func (m *metaModel) next() uint64 { m.seq++; return m.seq }
 
-// once advances the clock and gives an operation that is remembered, or Conflict.
+// once advances the clock and returns a remembered operation, or Conflict.
 func (m *metaModel) once(w metafsm.Write, kind string, scope id.UUID) (done metaOp, status metafsm.Status) {
 	m.clock = max(m.clock, w.Time)
 	m.ops = slices.DeleteFunc(m.ops, func(o metaOp) bool {
@@ -81,7 +81,7 @@ func (m *metaModel) tenant(t id.Tenant) int {
 	return slices.IndexFunc(m.tenants, func(x metafsm.Tenant) bool { return x.ID == t })
 }
 
-// gallery gives the place of a gallery that is not being deleted, or −1.
+// gallery returns the place of a gallery that is not under deletion, or −1.
 func (m *metaModel) gallery(g id.Gallery) int {
 	return slices.IndexFunc(m.galleries, func(x metafsm.Gallery) bool { return x.ID == g && !x.Deleting })
 }
@@ -103,7 +103,7 @@ func (m *metaModel) found(c metafsm.Found) metafsm.FoundAnswer {
 }
 
 func (m *metaModel) putShards(c metafsm.PutShards) metafsm.PutShardsAnswer {
-	ignoreMoved := cmpopts.IgnoreFields(metafsm.ShardVoters{}, "Moved") // the machine's own word
+	ignoreMoved := cmpopts.IgnoreFields(metafsm.ShardVoters{}, "Moved") // set by the machine
 	same := m.shards.Epoch == c.Previous+1 && cmp.Equal(m.shards.Shards, c.Shards, ignoreMoved)
 	if m.shards.Epoch != c.Previous && !same {
 		return metafsm.PutShardsAnswer{Status: metafsm.StaleEpoch, Map: m.shards}
@@ -148,40 +148,40 @@ func (m *metaModel) createTenant(c metafsm.CreateTenant) metafsm.CreateTenantAns
 	return metafsm.CreateTenantAnswer{Status: metafsm.Done, Tenant: c.Tenant}
 }
 
-func (m *metaModel) putAccessKey(c metafsm.PutAccessKey) metafsm.PutAccessKeyAnswer {
+func (m *metaModel) putAccessKey(c metafsm.PutAccessKey) metafsm.StatusAnswer {
 	if m.tenant(c.Key.Tenant) < 0 {
-		return metafsm.PutAccessKeyAnswer{Status: metafsm.UnknownTenant}
+		return metafsm.StatusAnswer{Status: metafsm.UnknownTenant}
 	}
 	if !m.wrapped(c.Key.SealedSecret) {
-		return metafsm.PutAccessKeyAnswer{Status: metafsm.OtherKey}
+		return metafsm.StatusAnswer{Status: metafsm.OtherKey}
 	}
 	for i, k := range m.keys {
 		if k.ID != c.Key.ID {
 			continue
 		}
 		if k.Tenant != c.Key.Tenant {
-			return metafsm.PutAccessKeyAnswer{Status: metafsm.Conflict}
+			return metafsm.StatusAnswer{Status: metafsm.Conflict}
 		}
 		c.Key.Created = k.Created
 		m.keys = slices.Delete(m.keys, i, i+1)
 		break
 	}
 	m.keys = append(m.keys, c.Key)
-	return metafsm.PutAccessKeyAnswer{Status: metafsm.Done}
+	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 
-func (m *metaModel) deleteAccessKey(c metafsm.DeleteAccessKey) metafsm.DeleteAccessKeyAnswer {
+func (m *metaModel) deleteAccessKey(c metafsm.DeleteAccessKey) metafsm.StatusAnswer {
 	for i, k := range m.keys {
 		if k.ID != c.Key {
 			continue
 		}
 		if k.Tenant != c.Tenant {
-			return metafsm.DeleteAccessKeyAnswer{Status: metafsm.Conflict}
+			return metafsm.StatusAnswer{Status: metafsm.Conflict}
 		}
 		m.keys = slices.Delete(m.keys, i, i+1)
 		break
 	}
-	return metafsm.DeleteAccessKeyAnswer{Status: metafsm.Done}
+	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 
 func (m *metaModel) free(g metafsm.Gallery) uint32 {
@@ -192,7 +192,7 @@ func (m *metaModel) free(g metafsm.Gallery) uint32 {
 	return free
 }
 
-// current gives a gallery of a generation, or says why there is none.
+// current returns a gallery of a generation, or the status that says why there is none.
 func (m *metaModel) current(g id.Gallery, generation uint32) (metafsm.Gallery, metafsm.Status) {
 	i := m.gallery(g)
 	switch {
@@ -241,14 +241,14 @@ func (m *metaModel) reclaim(c metafsm.Reclaim) metafsm.ReclaimAnswer {
 	return metafsm.ReclaimAnswer{Status: metafsm.Done, Free: m.free(g)}
 }
 
-func (m *metaModel) settle(c metafsm.Settle) metafsm.SettleAnswer {
+func (m *metaModel) settle(c metafsm.Settle) metafsm.StatusAnswer {
 	g, status := m.current(c.Gallery, c.Generation)
 	switch {
 	case status != metafsm.Done:
-		return metafsm.SettleAnswer{Status: status}
+		return metafsm.StatusAnswer{Status: status}
 	case g.Epoch != c.Epoch:
-		return metafsm.SettleAnswer{Status: metafsm.StaleEpoch}
+		return metafsm.StatusAnswer{Status: metafsm.StaleEpoch}
 	}
 	m.galleries[m.gallery(g.ID)].Settled = 0
-	return metafsm.SettleAnswer{Status: metafsm.Done}
+	return metafsm.StatusAnswer{Status: metafsm.Done}
 }

@@ -9,12 +9,12 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// knownLevel is what the machines of the test know.
+// knownLevel is the level that the machines of the test know.
 const knownLevel = 3
 
 func nodeID(n int) id.Node { return id.Node{UUID: id.UUID{0xf, byte(n)}} }
 
-// node puts a node's record, or gives an order about one, or raises the level.
+// node returns a PutNode, a SetNodeState or a RaiseLevel.
 func (w *metaWorld) node() []byte {
 	switch w.IntN(9) {
 	case 0, 1, 2, 3:
@@ -35,7 +35,7 @@ func (w *metaWorld) node() []byte {
 	}
 }
 
-// metaBackup is one whose records are being loaded.
+// metaBackup is a backup whose restoration is in progress.
 type metaBackup struct {
 	name    [32]byte
 	whole   bool
@@ -62,7 +62,7 @@ func (w *metaWorld) newBackup() {
 	w.backup = b
 }
 
-// load begins the restoration of a backup, or goes on with it, or does so wrongly.
+// load returns a Load that starts or continues a restoration, or that is wrong.
 func (w *metaWorld) load() []byte {
 	now := w.model.restoration
 	if w.backup == nil || w.IntN(30) == 0 || now != nil && now.Done && w.IntN(2) == 0 {
@@ -92,9 +92,9 @@ func (m *metaModel) node(n id.Node) int {
 	return slices.IndexFunc(m.nodes, func(r metafsm.Node) bool { return r.ID == n })
 }
 
-func (m *metaModel) putNode(c metafsm.PutNode) metafsm.PutNodeAnswer {
+func (m *metaModel) putNode(c metafsm.PutNode) metafsm.StatusAnswer {
 	if max(1, c.Node.Level) < max(1, m.level) {
-		return metafsm.PutNodeAnswer{Status: metafsm.TooOld}
+		return metafsm.StatusAnswer{Status: metafsm.TooOld}
 	}
 	if i := m.node(c.Node.ID); i >= 0 {
 		old := m.nodes[i]
@@ -103,13 +103,13 @@ func (m *metaModel) putNode(c metafsm.PutNode) metafsm.PutNodeAnswer {
 	} else {
 		m.nodes = append(m.nodes, c.Node)
 	}
-	return metafsm.PutNodeAnswer{Status: metafsm.Done}
+	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 
-func (m *metaModel) setNodeState(c metafsm.SetNodeState) metafsm.SetNodeStateAnswer {
+func (m *metaModel) setNodeState(c metafsm.SetNodeState) metafsm.StatusAnswer {
 	i, heir := m.node(c.Node), m.node(c.Heir)
 	removed := func(i int) bool { return m.nodes[i].State == metafsm.NodeRemoved }
-	unknown := metafsm.SetNodeStateAnswer{Status: metafsm.UnknownNode}
+	unknown := metafsm.StatusAnswer{Status: metafsm.UnknownNode}
 	switch {
 	case i < 0, !c.Heir.IsZero() && (heir < 0 || removed(heir)):
 		return unknown
@@ -117,7 +117,7 @@ func (m *metaModel) setNodeState(c metafsm.SetNodeState) metafsm.SetNodeStateAns
 		return unknown // removal is final
 	}
 	m.nodes[i].State, m.nodes[i].Heir = c.State, c.Heir
-	return metafsm.SetNodeStateAnswer{Status: metafsm.Done}
+	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 
 func (m *metaModel) raiseLevel(c metafsm.RaiseLevel) metafsm.RaiseLevelAnswer {
@@ -135,7 +135,7 @@ func (m *metaModel) raiseLevel(c metafsm.RaiseLevel) metafsm.RaiseLevelAnswer {
 	return metafsm.RaiseLevelAnswer{Status: status, Level: max(1, m.level)}
 }
 
-// load is what Load does.
+// load applies a Load.
 func (m *metaModel) load(c metafsm.Load) metafsm.LoadAnswer {
 	answer := func(s metafsm.Status) metafsm.LoadAnswer {
 		if m.restoration == nil {
@@ -185,7 +185,7 @@ func secretOf(c metafsm.Copied) []byte {
 	return nil
 }
 
-// restore adds a record of a backup unless it contradicts what is there.
+// restore adds a record of a backup, unless it contradicts the other records.
 func (m *metaModel) restore(c metafsm.Copied) bool {
 	switch {
 	case c.Tenant != nil:
@@ -242,7 +242,7 @@ func (m *metaModel) restoreGrants(c metafsm.GrantsOf) bool {
 	return true
 }
 
-// sortedNodes are in the order in which they are read.
+// sortedNodes returns the nodes in the order of Machine.Nodes.
 func (m *metaModel) sortedNodes() []metafsm.Node {
 	list := append([]metafsm.Node{}, m.nodes...)
 	slices.SortFunc(list, func(a, b metafsm.Node) int {

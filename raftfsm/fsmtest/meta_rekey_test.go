@@ -7,8 +7,8 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// rekey puts other secrets in the place of some, a few of which are not there any more,
-// and now and then says how those of the new key begin.
+// rekey returns a Rekey of some secrets, a few of which have changed since. Now and then it
+// sets the new key's KeyHead.
 func (w *metaWorld) rekey() []byte {
 	var c metafsm.Rekey
 	next := func() []byte { return []byte{byte(1 + w.IntN(4)), byte(w.IntN(250))} }
@@ -48,12 +48,12 @@ func (w *metaWorld) rekey() []byte {
 	return send(w, metafsm.RekeyOp, c, w.model.rekey)
 }
 
-// wrapped tells whether a secret may come in.
+// wrapped reports whether a new secret is allowed.
 func (m *metaModel) wrapped(secret []byte) bool {
 	return m.cluster == nil || len(secret) == 0 || bytes.HasPrefix(secret, m.cluster.KeyHead)
 }
 
-// rekey is what Rekey does.
+// rekey applies a Rekey.
 func (m *metaModel) rekey(c metafsm.Rekey) metafsm.RekeyAnswer {
 	a := metafsm.RekeyAnswer{Status: metafsm.Done}
 	for _, s := range c.Secrets {

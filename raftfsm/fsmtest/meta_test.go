@@ -15,25 +15,25 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// Few ids, names and keys, so that they meet often.
+// There are few ids, names and keys, so that they collide often.
 func tenantID(n int) id.Tenant           { return id.Tenant{UUID: id.UUID{0xd, byte(n)}} }
 func applicationID(n int) id.Application { return id.Application{UUID: id.UUID{0xe, byte(n)}} }
 
-// metaWorld makes commands and what the model answers to them.
+// metaWorld generates commands and the model's answers to them.
 type metaWorld struct {
 	*rand.Rand
 	model *metaModel
 	time  int64
-	// sent are the commands so far.
+	// sent holds the commands so far.
 	sent  []func() []byte
 	check []func(t *testing.T, answer []byte)
-	// backup is the last one that is restored, nil at first; backups counts them.
+	// backup is the newest restored backup, or nil. backups counts them.
 	backup  *metaBackup
 	backups int
-	macs    int // of applications under other keys
+	macs    int // the number of MACs under other keys
 }
 
-// expect notes what the next command has to answer.
+// expect records the expected answer to the next command.
 func expect[T any](w *metaWorld, parse func([]byte) (T, error), want T) {
 	w.check = append(w.check, func(t *testing.T, answer []byte) {
 		t.Helper()
@@ -47,8 +47,8 @@ func expect[T any](w *metaWorld, parse func([]byte) (T, error), want T) {
 	})
 }
 
-// send asks the model what a command has to answer and encodes it. It may be sent
-// again later, as a retry.
+// send records the model's answer to a command and encodes the command. The world may send
+// it again later, as a retry.
 func send[C, A any](w *metaWorld, op command.Op[C, A], c C, model func(C) A) []byte {
 	again := func() []byte {
 		expect(w, op.Answer, model(c))
@@ -88,7 +88,7 @@ func (w *metaWorld) gallery() metafsm.Gallery {
 	}
 }
 
-// someGallery gives a gallery of the model, mostly.
+// someGallery returns a gallery, mostly one of the model.
 func (w *metaWorld) someGallery() metafsm.Gallery {
 	if n := len(w.model.galleries); n > 0 && w.IntN(10) > 0 {
 		return w.model.galleries[w.IntN(n)]
@@ -248,7 +248,7 @@ func (w *metaWorld) next() []byte {
 	}
 }
 
-func TestReplicasOfMetaAgreeWithEachOtherAndTheModel(t *testing.T) {
+func TestMetaReplicasMatchModel(t *testing.T) {
 	t.Parallel()
 	eachSeed(t, func(t *testing.T, seed uint64) {
 		t.Helper()
@@ -292,7 +292,7 @@ func (m *metaModel) compare(t *testing.T, replica int, got *metafsm.Machine) {
 	if some {
 		same(t, replica, "restoration", *m.restoration, restoration)
 	}
-	var deleting []metafsm.Gallery
+	deleting := []metafsm.Gallery{}
 	for _, tenant := range m.tenants {
 		galleries, applications := []metafsm.Gallery{}, []metafsm.Application{}
 		for _, g := range m.galleries {

@@ -8,9 +8,8 @@ import (
 	"facet/internal/codec"
 )
 
-// Reframe takes bytes for a damaged stream of package codec and makes the frame
-// good again (lengths, count, checksum) around whatever the records hold: so a
-// fuzzer reaches what lies behind the checksum.
+// Reframe repairs b as a stream of package codec: its lengths, count and checksum are right
+// for the records that it has. So a fuzzer reaches the code behind the checksum.
 func Reframe(b []byte, magic codec.Magic) []byte {
 	out := binary.BigEndian.AppendUint16(magic[:], codec.Format)
 	out = append(out, make([]byte, 8)...)

@@ -12,43 +12,42 @@ import (
 type Case struct {
 	// Rand decides where replicas freeze, restart and compare.
 	Rand *rand.Rand
-	// New makes an empty machine.
+	// New returns an empty machine.
 	New func() raftfsm.Machine
 	// Commands are applied at the indices 1, 2, ….
 	Commands [][]byte
-	// Answer, if set, gets each command's answer once, in order.
+	// Answer, if set, is called with the answer to each command, in order.
 	Answer func(index uint64, answer []byte)
 
-	// answers are the steady replica's.
+	// answers are those of the steady replica.
 	answers [][]byte
 }
 
-// A replica is one machine and what it would have on its disk.
+// replica is one machine and its disk: a snapshot.
 type replica struct {
 	machine raftfsm.Machine
-	// snapshot holds the state at index at, whose digest was digest; nil is the
-	// empty state at 0.
+	// snapshot is the state at index at, with the given digest. nil is the empty state at
+	// index 0.
 	snapshot []byte
 	at       uint64
 	digest   [32]byte
-	// frozen is a capture at index frozenAt that is not written yet.
+	// frozen is the state at index frozenAt, not written yet.
 	frozen       raftfsm.Frozen
 	frozenAt     uint64
 	frozenDigest [32]byte
 }
 
-// The ways of the replicas, by number: the first only applies.
+// The replicas by number.
 const (
-	steady   = iota // applies one by one
-	reborn          // becomes a new machine from its own snapshot at random points
-	replayed        // writes snapshots late and starts over from the last one and the log
-	fed             // falls behind and is given the steady one's snapshot
+	steady   = iota // applies all commands one by one
+	reborn          // is replaced by a machine restored from its own snapshot, at random
+	replayed        // writes snapshots late, and restarts from the last one and the log
+	fed             // misses commands, and then restores the snapshot of steady
 	replicas
 )
 
-// Run applies the commands to all replicas, fails t if two of them differ in an
-// answer or in a digest, and returns their machines; the first one has never been
-// restarted.
+// Run applies the commands to all replicas and returns their machines. It fails t if two
+// replicas differ in an answer or in a digest. The first machine was never restarted.
 func Run(t testing.TB, c Case) []raftfsm.Machine {
 	t.Helper()
 	rs := make([]*replica, replicas)
@@ -83,7 +82,7 @@ func machines(rs []*replica) []raftfsm.Machine {
 	return out
 }
 
-// apply gives a replica a copy of the command that does not outlive the call.
+// apply applies a command to a replica, and overwrites the command's bytes afterwards.
 func (c Case) apply(t testing.TB, r *replica, index uint64) []byte {
 	t.Helper()
 	cmd := bytes.Clone(c.Commands[index-1])
@@ -98,7 +97,7 @@ func (c Case) apply(t testing.TB, r *replica, index uint64) []byte {
 	return answer
 }
 
-// applyAlike applies a command and compares the answer with the steady one's.
+// applyAlike applies a command and compares the answer with that of steady.
 func (c Case) applyAlike(t testing.TB, r *replica, index uint64) {
 	t.Helper()
 	if got, want := c.apply(t, r, index), c.answers[index-1]; !bytes.Equal(got, want) {
@@ -106,8 +105,8 @@ func (c Case) applyAlike(t testing.TB, r *replica, index uint64) {
 	}
 }
 
-// feed applies a command to the fed replica, or lets it miss some and then gives
-// it the steady one's snapshot; it tells whether it is behind.
+// feed applies a command to the fed replica, lets it miss the command, or restores the
+// snapshot of steady into it. It reports whether the replica is behind.
 func (c Case) feed(t testing.TB, rs []*replica, index uint64, behind bool) bool {
 	t.Helper()
 	switch {
@@ -121,7 +120,7 @@ func (c Case) feed(t testing.TB, rs []*replica, index uint64, behind bool) bool 
 	return false
 }
 
-// disturb lets replicas freeze, restart and be compared at random.
+// disturb freezes, restarts and compares replicas at random.
 func (c Case) disturb(t testing.TB, rs []*replica, index uint64) {
 	t.Helper()
 	if c.Rand.IntN(16) == 0 {

@@ -35,7 +35,7 @@ func eachSeed(t *testing.T, check func(t *testing.T, seed uint64)) {
 	}
 }
 
-// sum is a machine that adds up bytes, with a fault to be found.
+// sum is a machine that adds up bytes and has a fault.
 type sum struct {
 	total uint64
 	fault fault
@@ -106,7 +106,7 @@ func (f frozenSum) WriteTo(w io.Writer) (int64, error) {
 
 func (frozenSum) Release() {}
 
-// catcher is a testing.TB that notes a failure instead of passing it on.
+// catcher is a testing.TB that records a failure and does not fail.
 type catcher struct {
 	testing.TB
 	failed bool
@@ -138,7 +138,7 @@ func runSum(f fault) (failed bool) {
 	return caught.failed
 }
 
-func TestRunFindsAMachineThatDiverges(t *testing.T) {
+func TestRunFindsDivergence(t *testing.T) {
 	t.Parallel()
 	for f, want := range map[fault]bool{
 		none: false, forgetsInSnapshot: true, addsOnRestore: true, countsReplicas: true, keepsCommand: true,

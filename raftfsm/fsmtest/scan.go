@@ -16,15 +16,15 @@ import (
 	"facet/engine"
 )
 
-// Scanner looks for a template in everything that lies in a folder: in clear, and
-// sealed at any offset by any of the keys, whatever the place it was sealed for.
+// Scanner looks for a template in the files of a folder: in clear text, and encrypted with
+// any of the keys at any offset.
 type Scanner struct {
 	secrets [][]byte
-	clear   []byte // the beginning of the template
+	clear   []byte // the first bytes of the template
 }
 
-// NewScanner makes a scanner for a template of at least four numbers and for the
-// secret bytes of keys (seal.KeyBytes each).
+// NewScanner returns a scanner for a template of at least four numbers. Each secret has
+// seal.KeyBytes bytes.
 func NewScanner(template engine.Template, secrets ...[]byte) Scanner {
 	var clear []byte
 	for _, x := range template {
@@ -33,13 +33,13 @@ func NewScanner(template engine.Template, secrets ...[]byte) Scanner {
 	return Scanner{secrets, clear[:aes.BlockSize]}
 }
 
-// Files gives the files of dir, which may change meanwhile, that hold the template:
-// at any place, and in zstd frames at any place.
+// Files returns the files of dir that hold the template, also inside zstd frames. dir may
+// change during the call.
 func (s Scanner) Files(t testing.TB, dir string) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			return nil // it went meanwhile, or its files come
+			return nil // a removed file, or a folder whose files follow
 		}
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -56,7 +56,7 @@ func (s Scanner) Files(t testing.TB, dir string) (found []string) {
 	return found
 }
 
-// in tells whether b, or a compressed frame in it, has the template.
+// in reports whether b, or a compressed frame in it, has the template.
 func (s Scanner) in(t testing.TB, b []byte) bool {
 	t.Helper()
 	if bytes.Contains(b, s.clear) || s.sealedIn(t, b) {
@@ -68,7 +68,7 @@ func (s Scanner) in(t testing.TB, b []byte) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain, _ := io.ReadAll(io.LimitReader(z, 1<<28)) // what stands behind the frame is an error
+		plain, _ := io.ReadAll(io.LimitReader(z, 1<<28)) // bytes after the frame are an error
 		z.Close()
 		if bytes.Contains(plain, s.clear) || s.sealedIn(t, plain) {
 			return true
@@ -82,8 +82,8 @@ func (s Scanner) in(t testing.TB, b []byte) bool {
 	return false
 }
 
-// sealedIn takes every 12 bytes for a nonce and decrypts the block behind it. GCM
-// encrypts the first block with the counter 2.
+// sealedIn reports whether b has the encrypted template. It tries every 12 bytes as a nonce
+// and decrypts the block after it. GCM encrypts the first block with the counter 2.
 func (s Scanner) sealedIn(t testing.TB, b []byte) bool {
 	t.Helper()
 	const nonce = 12

@@ -19,8 +19,7 @@ type keeping struct {
 	clean segment.Clean
 }
 
-// settling is a frozen state that is settled when it is written, and adopted when it
-// was.
+// settling is a frozen state that calls Settle before WriteTo, and Adopt afterwards.
 type settling struct {
 	raftfsm.Stored
 	clean segment.Clean
@@ -43,7 +42,7 @@ func (s settling) WriteTo(w io.Writer) (int64, error) {
 	return n, err
 }
 
-func TestReplicasOfAShardAgreeWhereverTheirEventsLie(t *testing.T) {
+func TestReplicasAgreeWhereverEventsLie(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -62,7 +61,7 @@ func TestReplicasOfAShardAgreeWhereverTheirEventsLie(t *testing.T) {
 			New: func() raftfsm.Machine {
 				m := shardfsm.New(table, arena)
 				m.Keep(store)
-				m.Batch(func() bool { return batched.IntN(4) > 0 }) // and the older form now and then
+				m.Batch(func() bool { return batched.IntN(4) > 0 }) // sometimes false: the older form
 				made++
 				return keeping{m, segment.Clean(made % 2)}
 			},

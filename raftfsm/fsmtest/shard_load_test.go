@@ -8,31 +8,31 @@ import (
 	"facet/shard"
 )
 
-// galleries is how many there are: clients write to those below restored, backups
-// are restored into the others, which clients find later.
+// galleries is the number of galleries. Clients write to the first ones, up to restored. The
+// others come from backups, and clients use them later.
 const (
 	restored  = 3
 	galleries = 6
 )
 
-// backup is one that is being restored into a shard.
+// backup is a backup whose restoration into a shard is in progress.
 type backup struct {
 	slice   shard.CopiedSlice
 	entries []shard.CopiedEntry
-	ops     []id.Operation // whose templates the entries have
+	ops     []id.Operation // the operations whose templates the entries have
 	have    uint64
 	base    uint64
 }
 
-// newBackup makes entries that a shard might have had: some subjects with several
-// events, some events that were replaced, some deleted.
+// newBackup generates the entries of a shard. Some subjects have several events, and some
+// events were replaced or deleted.
 func (w *shardWorld) newBackup() {
 	n := 2 + w.IntN(10)
 	b := &backup{slice: shard.CopiedSlice{
 		Gallery: galleryID(restored + w.IntN(galleries-restored)), Granted: uint32(n + 2), Returned: uint32(w.IntN(3)), Epoch: uint32(w.IntN(3)),
 	}}
 	b.slice.Generation = w.generation(b.slice.Gallery)
-	if sl := w.model.slices[b.slice.Gallery]; sl != nil { // meta lets no other backup come to a gallery that is there
+	if sl := w.model.slices[b.slice.Gallery]; sl != nil { // meta refuses another backup of an existing gallery
 		b.slice.Granted, b.slice.Returned = sl.granted, sl.returned
 	}
 	sequence, time := uint64(0), w.time-int64(w.IntN(100_000))
@@ -58,7 +58,7 @@ func (w *shardWorld) newBackup() {
 	w.backup = b
 }
 
-// load restores the next entries, or sends something again, or something wrong.
+// load returns a Load of the next entries, a repeated one or a wrong one.
 func (w *shardWorld) load() []byte {
 	if w.backup == nil || w.backup.have >= uint64(len(w.backup.entries)) || w.IntN(30) == 0 {
 		w.newBackup()
@@ -107,7 +107,7 @@ func (w *shardWorld) proposeLoad(c shardfsm.Load, ops []id.Operation) []byte {
 	return propose(w, shardfsm.LoadOp, c, a)
 }
 
-// load is what Load does.
+// load applies a Load.
 func (m *shardModel) load(c shardfsm.Load, ops []id.Operation) shardfsm.LoadAnswer {
 	if n := len(c.Entries); n > 0 {
 		m.advance(c.Entries[n-1].Time)
@@ -152,7 +152,7 @@ func (m *shardModel) loadEntry(g id.Gallery, base uint64, e shard.CopiedEntry, o
 	return shardfsm.Done
 }
 
-// last gives the place of a gallery's last entry, or −1.
+// last returns the place of a gallery's last entry, or −1.
 func (m *shardModel) last(g id.Gallery) int {
 	for i, e := range slices.Backward(m.events) {
 		if e.gallery == g {

@@ -5,14 +5,14 @@ import (
 	"facet/raftfsm/shardfsm"
 )
 
-// replayed answers an operation that is remembered.
+// replayed answers a remembered operation.
 func (m *shardModel) replayed(o modelOp) shardfsm.RegisterAnswer {
 	return shardfsm.RegisterAnswer{
 		Status: shardfsm.Replayed, Subject: o.subject, Event: o.event, Time: o.time, Revision: o.revision,
 	}
 }
 
-// enrol is what Register ("register") and AddEvent ("add") do.
+// enrol applies a Register (kind "register") or an AddEvent (kind "add").
 func (m *shardModel) enrol(kind string, c shardfsm.Register) shardfsm.RegisterAnswer {
 	m.advance(c.Time)
 	g, refuse := c.Gallery, func(s shardfsm.Status) shardfsm.RegisterAnswer { return shardfsm.RegisterAnswer{Status: s} }
@@ -198,16 +198,16 @@ func (m *shardModel) activate(c shardfsm.Activate) shardfsm.RegisterAnswer {
 	return shardfsm.RegisterAnswer{Status: shardfsm.Done, Subject: c.Subject, Event: c.Event, Time: m.clock}
 }
 
-func (m *shardModel) withdraw(c shardfsm.Withdraw) shardfsm.WithdrawAnswer {
+func (m *shardModel) withdraw(c shardfsm.Withdraw) shardfsm.StatusAnswer {
 	m.advance(c.Time)
 	switch {
 	case m.stale(c.Gallery, c.Generation):
-		return shardfsm.WithdrawAnswer{Status: shardfsm.StaleGeneration}
+		return shardfsm.StatusAnswer{Status: shardfsm.StaleGeneration}
 	case m.active(c.Gallery, c.Subject, c.Event) >= 0:
-		return shardfsm.WithdrawAnswer{Status: shardfsm.Activated}
+		return shardfsm.StatusAnswer{Status: shardfsm.Activated}
 	}
 	if i := m.claim(c.Gallery, c.Event); i >= 0 && m.claims[i].subject == c.Subject {
 		m.claims = append(m.claims[:i:i], m.claims[i+1:]...)
 	}
-	return shardfsm.WithdrawAnswer{Status: shardfsm.Done}
+	return shardfsm.StatusAnswer{Status: shardfsm.Done}
 }

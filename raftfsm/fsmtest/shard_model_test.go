@@ -11,7 +11,7 @@ import (
 	"facet/shard"
 )
 
-// modelEvent is an event as the model keeps it: in one list, in log order.
+// modelEvent is an event of the model, which keeps all events in log order.
 type modelEvent struct {
 	gallery  id.Gallery
 	entry    shard.Entry
@@ -47,12 +47,12 @@ type modelOp struct {
 	revision uint32
 }
 
-// modelSlice is what the model knows of a gallery, besides its events.
+// modelSlice is the model's record of a gallery without its events.
 type modelSlice struct {
 	generation, epoch, granted, returned uint32
 }
 
-// shardModel says, with plain lists, what a shard has to do.
+// shardModel is a shard implemented with plain lists.
 type shardModel struct {
 	clock    int64
 	sequence uint64 // counts entries, claims and fences
@@ -62,7 +62,7 @@ type shardModel struct {
 	events   []modelEvent
 	claims   []modelClaim
 	ops      []modelOp
-	// templates are by operation, as the generator sealed them.
+	// templates maps operations to the templates that the generator encrypted.
 	templates map[id.Operation][]float32
 }
 
@@ -119,7 +119,7 @@ func (m *shardModel) find(op id.Operation) (modelOp, bool) {
 	return m.ops[i], true
 }
 
-// actives gives the places of a subject's active events in order of registration.
+// actives returns the places of a subject's active events in order of registration.
 func (m *shardModel) actives(g id.Gallery, s id.Subject) (places []int) {
 	for i, e := range m.events {
 		if e.gallery == g && e.entry.Subject == s && !e.entry.Deleted {
@@ -153,7 +153,7 @@ func (m *shardModel) recycle(g id.Gallery) bool {
 
 func (m *shardModel) next() uint64 { m.sequence++; return m.sequence }
 
-// enter puts an event at the end.
+// enter appends an event.
 func (m *shardModel) enter(e modelEvent) {
 	n := m.next()
 	if e.first == 0 {
@@ -170,7 +170,7 @@ func (m *shardModel) enrolled(c modelClaim) {
 	})
 }
 
-// delete makes a deleted entry of the i-th event.
+// delete turns the i-th event into a deleted entry.
 func (m *shardModel) delete(i int) {
 	gone := m.events[i]
 	gone.entry.Deleted = true
@@ -179,13 +179,13 @@ func (m *shardModel) delete(i int) {
 	m.enter(gone)
 }
 
-func (m *shardModel) grant(c shardfsm.Grant) shardfsm.GrantAnswer {
+func (m *shardModel) grant(c shardfsm.Grant) shardfsm.StatusAnswer {
 	if m.stale(c.Gallery, c.Generation) {
-		return shardfsm.GrantAnswer{Status: shardfsm.StaleGeneration}
+		return shardfsm.StatusAnswer{Status: shardfsm.StaleGeneration}
 	}
 	sl := m.slice(c.Gallery, c.Generation)
 	sl.granted = max(sl.granted, c.Total)
-	return shardfsm.GrantAnswer{Status: shardfsm.Done}
+	return shardfsm.StatusAnswer{Status: shardfsm.Done}
 }
 
 func (m *shardModel) slice(g id.Gallery, generation uint32) *modelSlice {
@@ -195,13 +195,13 @@ func (m *shardModel) slice(g id.Gallery, generation uint32) *modelSlice {
 	return m.slices[g]
 }
 
-func (m *shardModel) widen(c shardfsm.Widen) shardfsm.WidenAnswer {
+func (m *shardModel) widen(c shardfsm.Widen) shardfsm.StatusAnswer {
 	if m.stale(c.Gallery, c.Generation) {
-		return shardfsm.WidenAnswer{Status: shardfsm.StaleGeneration}
+		return shardfsm.StatusAnswer{Status: shardfsm.StaleGeneration}
 	}
 	sl := m.slice(c.Gallery, c.Generation)
 	sl.epoch = max(sl.epoch, c.Epoch)
-	return shardfsm.WidenAnswer{Status: shardfsm.Done}
+	return shardfsm.StatusAnswer{Status: shardfsm.Done}
 }
 
 func (m *shardModel) returnSlots(c shardfsm.ReturnSlots) shardfsm.ReturnSlotsAnswer {
@@ -263,7 +263,7 @@ func (m *shardModel) list(g id.Gallery) []shard.Entry {
 	return out
 }
 
-// candidate is what a search looks at.
+// candidate is an event that a search compares.
 type candidate struct {
 	hit      shard.Hit
 	tags     []uint32
@@ -288,7 +288,7 @@ func (m *shardModel) pending(g id.Gallery) (out []candidate) {
 	return out
 }
 
-// search sorts everything and cuts.
+// search sorts all candidates and returns the best.
 func search(among []candidate, q shard.Query) []shard.Hit {
 	var all []shard.Hit
 	for _, c := range among {

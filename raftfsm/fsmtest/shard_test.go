@@ -34,7 +34,7 @@ var table = func() *score.Table {
 	return t
 }()
 
-// arena is of all machines.
+// arena is shared by all machines.
 var arena = kernel.NewArena(0)
 
 var galleryKey = func() *seal.Key {
@@ -49,20 +49,20 @@ func galleryID(n int) id.Gallery { return id.Gallery{UUID: id.UUID{0xa, byte(n)}
 func subjectID(n int) id.Subject { return id.Subject{UUID: id.UUID{0xb, byte(n >> 8), byte(n)}} }
 func eventID(n int) id.Event     { return id.Event{UUID: id.UUID{0xc, byte(n >> 8), byte(n)}} }
 
-// shardWorld makes commands and what the model answers to them.
+// shardWorld generates commands and the model's answers to them.
 type shardWorld struct {
 	*rand.Rand
 	model  *shardModel
 	time   int64
 	events int
-	// enrolled and replaced are writes, to be sent again; kinds are the former's.
+	// enrolled and replaced are earlier writes, for retries. kinds belongs to enrolled.
 	enrolled []shardfsm.Register
 	kinds    []string
 	replaced []shardfsm.ReplaceEvent
-	// sealed are the faces by operation.
+	// sealed maps operations to encrypted faces.
 	sealed map[id.Operation][]byte
 	check  []func(t *testing.T, answer []byte)
-	backup *backup // the last one, nil at first
+	backup *backup // the newest, or nil
 }
 
 func unit(r *rand.Rand) []float32 {
@@ -78,7 +78,7 @@ func unit(r *rand.Rand) []float32 {
 	return v
 }
 
-// tick moves the clients' clocks, now and then far, now and then back.
+// tick moves the clients' clocks, sometimes far or back.
 func (w *shardWorld) tick() int64 {
 	switch w.IntN(40) {
 	case 0:
@@ -95,7 +95,7 @@ func (w *shardWorld) tick() int64 {
 	return w.time
 }
 
-// generation is mostly the gallery's own.
+// generation returns a gallery's generation, or sometimes another.
 func (w *shardWorld) generation(g id.Gallery) uint32 {
 	generation := max(1, w.model.floor[g])
 	if sl := w.model.slices[g]; sl != nil {
@@ -125,8 +125,8 @@ func (w *shardWorld) tags() (tags []uint32) {
 	return tags
 }
 
-// seal makes a face for an operation. There are few different templates, so that
-// scores are often equal.
+// seal returns an encrypted face for an operation. There are few different templates, so
+// that scores are often equal.
 func (w *shardWorld) seal(op id.Operation, ref shard.FaceRef) []byte {
 	template := unit(rand.New(rand.NewPCG(uint64(w.IntN(12)), 1)))
 	w.model.templates[op] = template
@@ -134,7 +134,7 @@ func (w *shardWorld) seal(op id.Operation, ref shard.FaceRef) []byte {
 	return w.sealed[op]
 }
 
-// pick gives a random active event of the model.
+// pick returns a random active event of the model.
 func (w *shardWorld) pick() (modelEvent, bool) {
 	var active []modelEvent
 	for _, e := range w.model.events {
@@ -151,9 +151,11 @@ func (w *shardWorld) pick() (modelEvent, bool) {
 func (w *shardWorld) newEnrolment() (kind string, c shardfsm.Register) {
 	w.events++
 	c = shardfsm.Register{
-		Gallery: w.gallery(), Op: id.Operation{1, byte(w.events >> 8), byte(w.events)},
-		Request: [16]byte{byte(w.events)}, Keyed: w.IntN(2) == 0, Subject: subjectID(w.events), Event: eventID(w.events),
-		Time: w.tick(), Recycle: w.IntN(2) == 0, Pending: w.IntN(3) == 0, Tags: w.tags(),
+		EventWrite: shardfsm.EventWrite{
+			Gallery: w.gallery(), Op: id.Operation{1, byte(w.events >> 8), byte(w.events)}, Request: [16]byte{byte(w.events)}, Keyed: w.IntN(2) == 0,
+			Subject: subjectID(w.events), Event: eventID(w.events), Time: w.tick(),
+		},
+		Recycle: w.IntN(2) == 0, Pending: w.IntN(3) == 0, Tags: w.tags(),
 	}
 	kind = "register"
 	if w.IntN(4) == 0 {
@@ -193,8 +195,8 @@ func (w *shardWorld) enrol() []byte {
 	return shardfsm.RegisterOp.Encode(c)
 }
 
-// elsewhere gives another subject to an operation that is remembered at that time:
-// the face is not sealed for it, so it must not be stored.
+// elsewhere returns another subject for an operation that is remembered at the given time.
+// The face is encrypted for the first subject, so it must not be stored for the other.
 func (w *shardWorld) elsewhere(op id.Operation, time int64, subject id.Subject) id.Subject {
 	w.model.advance(time)
 	if _, ok := w.model.find(op); ok {
@@ -215,9 +217,11 @@ func (w *shardWorld) replace() []byte {
 		of, _ := w.pick()
 		w.events++
 		c = shardfsm.ReplaceEvent{
-			Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{3, byte(w.events >> 8), byte(w.events)},
-			Request: [16]byte{byte(w.events)}, Keyed: w.IntN(2) == 0, Subject: of.entry.Subject, Event: of.entry.Event,
-			Time: w.tick(), Tags: w.tags(), KeepTags: w.IntN(2) == 0, Revision: of.revision + 1, Oldest: w.IntN(2) == 0,
+			EventWrite: shardfsm.EventWrite{
+				Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{3, byte(w.events >> 8), byte(w.events)}, Request: [16]byte{byte(w.events)}, Keyed: w.IntN(2) == 0,
+				Subject: of.entry.Subject, Event: of.entry.Event, Time: w.tick(),
+			},
+			Tags: w.tags(), KeepTags: w.IntN(2) == 0, Revision: of.revision + 1, Oldest: w.IntN(2) == 0,
 		}
 		switch w.IntN(12) {
 		case 0:
@@ -239,8 +243,8 @@ func (w *shardWorld) replace() []byte {
 	return shardfsm.ReplaceEventOp.Encode(c)
 }
 
-// expectEvent notes what the next command has to answer: the model's answer, and in
-// a replay the face of that very operation as long as it is there.
+// expectEvent records the expected answer to the next command. A replayed answer has the
+// face of that operation, while the face is stored.
 func (w *shardWorld) expectEvent(parse func([]byte) (shardfsm.RegisterAnswer, error), g id.Gallery, op id.Operation, want shardfsm.RegisterAnswer) {
 	if want.Status == shardfsm.Replayed {
 		if i := w.model.active(g, want.Subject, want.Event); i >= 0 && w.model.events[i].revision == want.Revision {
@@ -263,7 +267,7 @@ func expectOf[T any](w *shardWorld, parse func([]byte) (T, error), want T) {
 	})
 }
 
-// propose encodes a command that has to be answered like this.
+// propose encodes a command and records the expected answer.
 func propose[C, A any](w *shardWorld, op command.Op[C, A], c C, want A) []byte {
 	expectOf(w, op.Answer, want)
 	return op.Encode(c)
@@ -285,8 +289,10 @@ func (w *shardWorld) remove() []byte {
 		return propose(w, shardfsm.UnregisterOp, c, w.model.unregister(c))
 	}
 	c := shardfsm.RemoveEvent{
-		Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{4, byte(w.IntN(60))},
-		Request: [16]byte{byte(w.IntN(2))}, Keyed: w.IntN(2) == 0, Time: w.tick(), Subject: of.entry.Subject, Event: of.entry.Event,
+		EventWrite: shardfsm.EventWrite{
+			Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{4, byte(w.IntN(60))}, Request: [16]byte{byte(w.IntN(2))}, Keyed: w.IntN(2) == 0, Time: w.tick(),
+			Subject: of.entry.Subject, Event: of.entry.Event,
+		},
 	}
 	if w.IntN(8) == 0 {
 		c.Event = eventID(w.IntN(w.events + 1))
@@ -294,7 +300,7 @@ func (w *shardWorld) remove() []byte {
 	return propose(w, shardfsm.RemoveEventOp, c, w.model.removeEvent(c))
 }
 
-// settle activates or withdraws what is pending, or was.
+// settle returns an Activate or a Withdraw of an event that is or was pending.
 func (w *shardWorld) settle() []byte {
 	var of modelClaim
 	switch claims := w.model.claims; {
@@ -313,8 +319,11 @@ func (w *shardWorld) settle() []byte {
 		return propose(w, shardfsm.WithdrawOp, c, w.model.withdraw(c))
 	}
 	c := shardfsm.Activate{
-		Gallery: of.gallery, Generation: w.generation(of.gallery), Op: of.op, Request: of.request, Keyed: w.IntN(2) == 0,
-		Subject: of.subject, Event: of.event, Time: w.tick(), Claim: of.number,
+		EventWrite: shardfsm.EventWrite{
+			Gallery: of.gallery, Generation: w.generation(of.gallery), Op: of.op, Request: of.request, Keyed: w.IntN(2) == 0,
+			Subject: of.subject, Event: of.event, Time: w.tick(),
+		},
+		Claim: of.number,
 	}
 	switch w.IntN(12) {
 	case 0:
@@ -390,7 +399,7 @@ func wantNoAnswer(t *testing.T, answer []byte) {
 	}
 }
 
-func TestReplicasOfAShardAgreeWithEachOtherAndTheModel(t *testing.T) {
+func TestShardReplicasMatchModel(t *testing.T) {
 	t.Parallel()
 	eachSeed(t, func(t *testing.T, seed uint64) {
 		t.Helper()
@@ -422,7 +431,7 @@ func TestReplicasOfAShardAgreeWithEachOtherAndTheModel(t *testing.T) {
 	})
 }
 
-// compareGallery compares what a machine's reads give with the model.
+// compareGallery compares a machine's reads of a gallery with the model.
 func (w *shardWorld) compareGallery(t *testing.T, replica int, s *shard.Shard, g id.Gallery) {
 	t.Helper()
 	m := w.model

@@ -17,7 +17,7 @@ func TestStallLimitDoublesAndResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := New(stall, stallFatal)
 		defer h.Close()
-		// limit hangs the disk and measures when the leader falls silent.
+		// limit hangs the disk and returns the time until the leader falls silent.
 		limit := func() time.Duration {
 			answered := h.Writing()
 			defer answered()

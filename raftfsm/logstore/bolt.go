@@ -118,73 +118,62 @@ func (d *boltDisk) copy() (err error) {
 	return syncFolder(d.dir)
 }
 
-// Close closes the file.
 func (d *boltDisk) Close() error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.store.Close()
 }
 
-// FirstIndex returns the index of the oldest entry; 0: none.
 func (d *boltDisk) FirstIndex() (uint64, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.store.FirstIndex()
 }
 
-// LastIndex returns the index of the newest entry; 0: none.
 func (d *boltDisk) LastIndex() (uint64, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.store.LastIndex()
 }
 
-// GetLog reads an entry.
 func (d *boltDisk) GetLog(index uint64, l *raft.Log) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.store.GetLog(index, l)
 }
 
-// StoreLog writes an entry.
 func (d *boltDisk) StoreLog(l *raft.Log) error { return d.StoreLogs([]*raft.Log{l}) }
 
-// StoreLogs writes entries.
 func (d *boltDisk) StoreLogs(logs []*raft.Log) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.store.StoreLogs(logs)
 }
 
-// DeleteRange removes entries; both ends are included.
 func (d *boltDisk) DeleteRange(first, last uint64) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.store.DeleteRange(first, last)
 }
 
-// Set writes a value.
 func (d *boltDisk) Set(key, value []byte) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.store.Set(key, value)
 }
 
-// Get reads a value.
 func (d *boltDisk) Get(key []byte) ([]byte, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.store.Get(key)
 }
 
-// SetUint64 writes a number.
 func (d *boltDisk) SetUint64(key []byte, value uint64) error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	return d.store.SetUint64(key, value)
 }
 
-// GetUint64 reads a number.
 func (d *boltDisk) GetUint64(key []byte) (uint64, error) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

@@ -13,7 +13,7 @@ import (
 	"facet/raftfsm/health"
 )
 
-// planted is what a test looks for in files.
+// planted is the text that tests look for in files.
 var planted = []byte("nothing else in a folder has these bytes")
 
 // has reports whether a file has the planted bytes.

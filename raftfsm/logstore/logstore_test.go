@@ -16,7 +16,7 @@ import (
 	"facet/raftfsm/logstore/disktest"
 )
 
-// openTest opens a file without fsync; damaged pages are an error.
+// openTest opens a file without fsync. It returns an error for damaged pages.
 func openTest(dir string) (d Disk, err error) {
 	err = guarded(func() (err error) { d, err = disktest.Open(dir); return err })
 	return d, err
@@ -239,7 +239,7 @@ func TestPowerCutNeverTearsVote(t *testing.T) {
 	}
 }
 
-// crashDisk64 counts numbers too, as they reach the bare store.
+// crashDisk64 also counts numbers, which reach only the bare store.
 type crashDisk64 struct{ crashDisk }
 
 func (d *crashDisk64) SetUint64(k []byte, v uint64) error {

@@ -4,31 +4,16 @@ import (
 	"bytes"
 
 	"facet/internal/id"
-	"facet/raftfsm/command"
 )
 
-const codePutAccessKey = 5
-
-// PutAccessKeyOp is the command PutAccessKey.
-var PutAccessKeyOp = command.Op[PutAccessKey, PutAccessKeyAnswer]{Code: codePutAccessKey, Version: 1}
-
-// PutAccessKey adds an access key or changes its role, secret and state; Created
-// stays.
+// PutAccessKey adds an access key, or changes its role, secret and state. Created
+// stays. The status is Done, UnknownTenant, OtherKey, or Conflict if another tenant
+// has the key.
 type PutAccessKey struct {
 	Key AccessKey `cbor:"1,keyasint"`
 }
 
-// PutAccessKeyAnswer is Done, UnknownTenant, OtherKey, or Conflict if another tenant has the
-// key.
-type PutAccessKeyAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-}
-
-func (c PutAccessKey) apply(m *Machine) PutAccessKeyAnswer {
-	return PutAccessKeyAnswer{c.do(m)}
-}
-
-func (c PutAccessKey) do(m *Machine) Status {
+func (c PutAccessKey) apply(m *Machine) Status {
 	k := c.Key
 	old := m.state.keys[k.ID]
 	switch {
@@ -49,32 +34,21 @@ func (c PutAccessKey) do(m *Machine) Status {
 	return Done
 }
 
-const codeDeleteAccessKey = 14
-
-// DeleteAccessKeyOp is the command DeleteAccessKey.
-var DeleteAccessKeyOp = command.Op[DeleteAccessKey, DeleteAccessKeyAnswer]{Code: codeDeleteAccessKey, Version: 1}
-
-// DeleteAccessKey removes an access key of a tenant.
+// DeleteAccessKey removes an access key of a tenant. The status is Done, also if there
+// is no such key, or Conflict if another tenant has it.
 type DeleteAccessKey struct {
 	Tenant id.Tenant `cbor:"1,keyasint"`
 	Key    string    `cbor:"2,keyasint"`
 }
 
-// DeleteAccessKeyAnswer is Done (also if there is no such key any more), or
-// Conflict if another tenant has it.
-type DeleteAccessKeyAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-}
-
-func (c DeleteAccessKey) apply(m *Machine) DeleteAccessKeyAnswer {
-	a := DeleteAccessKeyAnswer{Done}
+func (c DeleteAccessKey) apply(m *Machine) Status {
 	switch k := m.state.keys[c.Key]; {
 	case k == nil:
 	case k.Tenant != c.Tenant:
-		a.Status = Conflict
+		return Conflict
 	default:
 		delete(m.state.keys, c.Key)
 		m.touch()
 	}
-	return a
+	return Done
 }

@@ -1,61 +1,51 @@
 package metafsm
 
-import (
-	"facet/internal/id"
-	"facet/raftfsm/command"
-)
+import "facet/internal/id"
 
-const codeCreateApplication = 7
+// ApplicationAnswer answers CreateApplication and UpdateApplication.
+type ApplicationAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+	// Application is set for Done and Replayed, as it is now.
+	Application Application `cbor:"2,keyasint"`
+}
 
-// CreateApplicationOp is the command CreateApplication.
-var CreateApplicationOp = command.Op[CreateApplication, CreateApplicationAnswer]{Code: codeCreateApplication, Version: 1}
-
-// CreateApplication makes an application of a gallery of its Tenant. Created and
-// Seq are ignored.
+// CreateApplication creates an application of a gallery of its Tenant. Created and
+// Seq are ignored. The status is Done, Replayed, Conflict, OtherKey, UnknownGallery or
+// OpsFull. It is UnknownApplication if a repeated command's application has been
+// deleted since.
 type CreateApplication struct {
 	Write       Write       `cbor:"1,keyasint"`
 	Application Application `cbor:"2,keyasint"`
 }
 
-// CreateApplicationAnswer is Done or Replayed (with what was made), Conflict, OtherKey,
-// UnknownGallery, UnknownApplication (Replayed, and deleted since) or OpsFull.
-type CreateApplicationAnswer struct {
-	Status      Status      `cbor:"1,keyasint"`
-	Application Application `cbor:"2,keyasint"`
-}
-
-func (c CreateApplication) apply(m *Machine) CreateApplicationAnswer {
+func (c CreateApplication) apply(m *Machine) ApplicationAnswer {
 	a := c.Application
-	known, status := m.once(c.Write, codeCreateApplication, a.Tenant.UUID)
+	known, status := m.once(c.Write, CreateApplicationOp.Code, a.Tenant.UUID)
 	g := m.state.gallery(a.Gallery)
 	switch {
 	case status == Replayed:
-		if made := m.state.applications[id.Application{UUID: known.IDs[0]}]; made != nil {
-			return CreateApplicationAnswer{Replayed, *made}
+		if created := m.state.applications[id.Application{UUID: known.IDs[0]}]; created != nil {
+			return ApplicationAnswer{Replayed, *created}
 		}
-		return CreateApplicationAnswer{Status: UnknownApplication}
+		return ApplicationAnswer{Status: UnknownApplication}
 	case status != 0:
-		return CreateApplicationAnswer{Status: status}
+		return ApplicationAnswer{Status: status}
 	case g == nil || g.Tenant != a.Tenant:
-		return CreateApplicationAnswer{Status: UnknownGallery}
+		return ApplicationAnswer{Status: UnknownGallery}
 	case m.state.taken(a):
-		return CreateApplicationAnswer{Status: Conflict}
+		return ApplicationAnswer{Status: Conflict}
 	case !m.state.wrapped(a.SealedKey):
-		return CreateApplicationAnswer{Status: OtherKey}
+		return ApplicationAnswer{Status: OtherKey}
 	}
 	a.Created = m.ops.Clock()
 	a.Seq = m.state.next()
 	m.state.addApplication(a)
-	m.done(c.Write, codeCreateApplication, a.Tenant.UUID, a.ID.UUID)
-	return CreateApplicationAnswer{Done, a}
+	m.done(c.Write, CreateApplicationOp.Code, a.Tenant.UUID, a.ID.UUID)
+	return ApplicationAnswer{Done, a}
 }
 
-const codeUpdateApplication = 12
-
-// UpdateApplicationOp is the command UpdateApplication.
-var UpdateApplicationOp = command.Op[UpdateApplication, UpdateApplicationAnswer]{Code: codeUpdateApplication, Version: 1}
-
-// UpdateApplication changes what is not nil of a tenant's application.
+// UpdateApplication sets those fields of a tenant's application that are not nil. The
+// status is Done, Replayed, UnknownApplication, Conflict or OpsFull.
 type UpdateApplication struct {
 	Write           Write          `cbor:"1,keyasint"`
 	Tenant          id.Tenant      `cbor:"2,keyasint"`
@@ -68,24 +58,17 @@ type UpdateApplication struct {
 	Guard           *bool          `cbor:"9,keyasint,omitempty"`
 }
 
-// UpdateApplicationAnswer is Done or Replayed (with the application as it is now),
-// UnknownApplication, Conflict or OpsFull.
-type UpdateApplicationAnswer struct {
-	Status      Status      `cbor:"1,keyasint"`
-	Application Application `cbor:"2,keyasint"`
-}
-
-func (c UpdateApplication) apply(m *Machine) UpdateApplicationAnswer {
-	_, status := m.once(c.Write, codeUpdateApplication, c.Application.UUID)
+func (c UpdateApplication) apply(m *Machine) ApplicationAnswer {
+	_, status := m.once(c.Write, UpdateApplicationOp.Code, c.Application.UUID)
 	if status != 0 && status != Replayed {
-		return UpdateApplicationAnswer{Status: status}
+		return ApplicationAnswer{Status: status}
 	}
 	old := m.state.applications[c.Application]
 	switch {
 	case old == nil || old.Tenant != c.Tenant:
-		return UpdateApplicationAnswer{Status: UnknownApplication}
+		return ApplicationAnswer{Status: UnknownApplication}
 	case status == Replayed:
-		return UpdateApplicationAnswer{Replayed, *old}
+		return ApplicationAnswer{Replayed, *old}
 	}
 	a := *old
 	change(&a.Name, c.Name)
@@ -95,43 +78,28 @@ func (c UpdateApplication) apply(m *Machine) UpdateApplicationAnswer {
 	change(&a.GuardThreshold, c.GuardThreshold)
 	change(&a.Guard, c.Guard)
 	m.state.applications[a.ID] = &a
-	m.done(c.Write, codeUpdateApplication, a.ID.UUID)
-	return UpdateApplicationAnswer{Done, a}
+	m.done(c.Write, UpdateApplicationOp.Code, a.ID.UUID)
+	return ApplicationAnswer{Done, a}
 }
 
-// change sets a field to a value that is given.
+// change sets field to *to, unless to is nil.
 func change[T any](field, to *T) {
 	if to != nil {
 		*field = *to
 	}
 }
 
-const codeDeleteApplication = 13
-
-// DeleteApplicationOp is the command DeleteApplication.
-var DeleteApplicationOp = command.Op[DeleteApplication, DeleteApplicationAnswer]{Code: codeDeleteApplication, Version: 1}
-
-// DeleteApplication removes a tenant's application; its key is unknown from then
-// on. Op names this attempt: a client's request that simply runs again needs
-// another one.
+// DeleteApplication removes a tenant's application, whose key is unknown from then on.
+// The status is Done, Replayed, UnknownApplication, Conflict or OpsFull. Write.Op names
+// one attempt of the client: a request that the client sends again has another Op.
 type DeleteApplication struct {
 	Write       Write          `cbor:"1,keyasint"`
 	Tenant      id.Tenant      `cbor:"2,keyasint"`
 	Application id.Application `cbor:"3,keyasint"`
 }
 
-// DeleteApplicationAnswer is Done, Replayed, UnknownApplication, Conflict or
-// OpsFull.
-type DeleteApplicationAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-}
-
-func (c DeleteApplication) apply(m *Machine) DeleteApplicationAnswer {
-	return DeleteApplicationAnswer{c.do(m)}
-}
-
-func (c DeleteApplication) do(m *Machine) Status {
-	if _, status := m.once(c.Write, codeDeleteApplication, c.Application.UUID); status != 0 {
+func (c DeleteApplication) apply(m *Machine) Status {
+	if _, status := m.once(c.Write, DeleteApplicationOp.Code, c.Application.UUID); status != 0 {
 		return status
 	}
 	a := m.state.applications[c.Application]
@@ -139,6 +107,6 @@ func (c DeleteApplication) do(m *Machine) Status {
 		return UnknownApplication
 	}
 	m.state.removeApplications(a.Tenant, a.Gallery, func(of *Application) bool { return of.ID == a.ID })
-	m.done(c.Write, codeDeleteApplication, a.ID.UUID)
+	m.done(c.Write, DeleteApplicationOp.Code, a.ID.UUID)
 	return Done
 }

@@ -1,7 +1,6 @@
 package metafsm
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -9,67 +8,58 @@ import (
 	"facet/internal/id"
 )
 
-// GrantsOf are the grants of a gallery as a backup keeps them.
+// GrantsOf holds the grants of a gallery, in snapshots and backups.
 type GrantsOf struct {
-	Gallery id.Gallery
-	Grants  []ShardGrant // in order of shards
+	Gallery id.Gallery   `cbor:"1,keyasint"`
+	Grants  []ShardGrant `cbor:"2,keyasint"` // in order of shards
 }
 
-// Copied is one record of meta as a backup keeps it: exactly one field is set.
+// Copied is one record of meta in a backup. Exactly one field is set.
 type Copied struct {
 	Cluster     *Cluster
 	Tenant      *Tenant
 	AccessKey   *AccessKey
 	Gallery     *Gallery
 	Grants      *GrantsOf
-	Tags        *Tags
+	Tags        *TagSet
 	Application *Application
 }
 
-// Tags are the tags of a gallery.
-type Tags struct {
-	Gallery id.Gallery
-	set     *tagSet
-}
-
-// ReadCopied takes a record of a snapshot; ok is false for one that belongs to the
-// cluster that it was made of (nodes, shards, operations). The error wraps
+// readCopied converts a record of a snapshot. ok is false for a record that no backup
+// keeps: nodes, shards and operations belong to one cluster. The error wraps
 // codec.ErrMalformed.
-func ReadCopied(m codec.Message) (c Copied, ok bool, err error) {
+func readCopied(m codec.Message) (c Copied, ok bool, err error) {
 	switch m.Code {
 	case headState.Code:
 		var r stateRecord
-		r, err = body[stateRecord](m, headState)
-		c.Cluster, ok = r.Cluster, r.Cluster != nil
+		err = m.Decode(headState, &r)
+		c.Cluster = r.Cluster
+		return c, err == nil && c.Cluster != nil, err
 	case headTenant.Code:
-		c.Tenant, err = copied[Tenant](m, headTenant)
+		err = decode(m, headTenant, &c.Tenant)
 	case headAccessKey.Code:
-		c.AccessKey, err = copied[AccessKey](m, headAccessKey)
+		err = decode(m, headAccessKey, &c.AccessKey)
 	case headGallery.Code:
-		c.Gallery, err = copied[Gallery](m, headGallery)
+		err = decode(m, headGallery, &c.Gallery)
 	case headGrants.Code:
-		var r grantsRecord
-		r, err = body[grantsRecord](m, headGrants)
-		c.Grants = &GrantsOf{r.Gallery, r.Grants}
+		err = decode(m, headGrants, &c.Grants)
 	case headTags.Code:
-		var set *tagSet
-		if set, err = copied[tagSet](m, headTags); err == nil {
-			c.Tags = &Tags{set.Gallery, set}
-		}
+		err = decode(m, headTags, &c.Tags)
 	case headApplication.Code:
-		c.Application, err = copied[Application](m, headApplication)
+		err = decode(m, headApplication, &c.Application)
 	default:
-		return Copied{}, false, nil
+		return c, false, nil
 	}
-	return c, err == nil && (ok || m.Code != headState.Code), err
+	return c, err == nil, err
 }
 
-func copied[T any](m codec.Message, h codec.Head) (*T, error) {
-	v, err := body[T](m, h)
-	return &v, err
+// decode sets *field to a new record with the body of m.
+func decode[T any](m codec.Message, h codec.Head, field **T) error {
+	*field = new(T)
+	return m.Decode(h, *field)
 }
 
-// Encode gives the record's bytes, as Load takes them.
+// Encode returns the bytes of the record, for Load.
 func (c Copied) Encode() []byte {
 	switch {
 	case c.Cluster != nil:
@@ -81,9 +71,9 @@ func (c Copied) Encode() []byte {
 	case c.Gallery != nil:
 		return codec.Encode(headGallery, c.Gallery)
 	case c.Grants != nil:
-		return codec.Encode(headGrants, grantsRecord{c.Grants.Gallery, c.Grants.Grants})
+		return codec.Encode(headGrants, c.Grants)
 	case c.Tags != nil:
-		return codec.Encode(headTags, c.Tags.set)
+		return codec.Encode(headTags, c.Tags)
 	case c.Application != nil:
 		return codec.Encode(headApplication, c.Application)
 	default:
@@ -91,41 +81,32 @@ func (c Copied) Encode() []byte {
 	}
 }
 
-// ReadAllCopied reads what a Frozen wrote and hands on what a backup keeps of it,
-// galleries that are being deleted excepted. The error is as of ReadCopied, or wraps
-// codec.ErrCorrupt, or is r's or take's.
+// ReadAllCopied reads the snapshot that a Frozen wrote to r. It calls take with each
+// record that a backup keeps, except galleries under deletion. It returns a wrapped
+// codec.ErrCorrupt or codec.ErrMalformed, or the first error of r or take.
 func ReadAllCopied(r io.Reader, take func(Copied) error) error {
-	in, err := codec.NewReader(r, magic)
+	_, err := codec.ReadAll(r, magic, func(record codec.Message) error {
+		c, ok, err := readCopied(record)
+		if err != nil || !ok || c.Gallery != nil && c.Gallery.Deleting {
+			return err
+		}
+		return take(c)
+	})
 	if err != nil {
 		return fmt.Errorf("copy meta: %w", err)
 	}
-	for {
-		record, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("copy meta: %w", err)
-		}
-		c, ok, err := ReadCopied(record)
-		if err == nil && ok && (c.Gallery == nil || !c.Gallery.Deleting) {
-			err = take(c)
-		}
-		if err != nil {
-			return fmt.Errorf("copy meta: %w", err)
-		}
-	}
+	return nil
 }
 
-// CopiedOf reads what Copied.Encode gave; the error wraps codec.ErrMalformed.
+// CopiedOf decodes the result of Copied.Encode. The error wraps codec.ErrMalformed.
 func CopiedOf(b []byte) (Copied, error) {
 	m, err := codec.Split(b)
 	if err != nil {
 		return Copied{}, err
 	}
-	c, ok, err := ReadCopied(m)
+	c, ok, err := readCopied(m)
 	if err == nil && !ok {
-		err = fmt.Errorf("%w: record %d is of no backup", codec.ErrMalformed, m.Code)
+		err = fmt.Errorf("%w: a backup has no record %d", codec.ErrMalformed, m.Code)
 	}
 	return c, err
 }

@@ -1,18 +1,11 @@
 package metafsm
 
-import "facet/raftfsm/command"
-
-const codeFound = 1
-
-// FoundOp is the command Found.
-var FoundOp = command.Op[Found, FoundAnswer]{Code: codeFound, Version: 1}
-
-// Found founds the cluster. Only the first one does.
+// Found founds the cluster. Only the first Found has an effect.
 type Found struct {
 	Cluster Cluster `cbor:"1,keyasint"`
 }
 
-// FoundAnswer is Done or Exists, with the cluster that is founded now.
+// FoundAnswer answers Found with Done or Exists, and with the founded cluster.
 type FoundAnswer struct {
 	Status  Status  `cbor:"1,keyasint"`
 	Cluster Cluster `cbor:"2,keyasint"`

@@ -9,16 +9,15 @@ import (
 	"slices"
 
 	"facet/internal/codec"
-	"facet/internal/id"
 	"facet/raftfsm"
 	"facet/raftfsm/operation"
 )
 
-// magic begins a snapshot of this machine.
+// magic is the first bytes of a snapshot of this machine.
 var magic = codec.Magic([]byte("facetmta"))
 
-// The records of a snapshot, in this order; those below 32 belong to package
-// operation. The numbers are stored and never reused.
+// The records of a snapshot, in this order. Package operation has the codes below 32.
+// Codes are stored and never reused.
 var (
 	headState       = codec.Head{Code: 32, Version: 1}
 	headNode        = codec.Head{Code: 33, Version: 1}
@@ -30,80 +29,85 @@ var (
 	headTags        = codec.Head{Code: 39, Version: 1}
 )
 
-// ErrSnapshot says that records contradict each other.
+// ErrSnapshot is returned when the records of a snapshot contradict each other.
 var ErrSnapshot = errors.New("metafsm: the snapshot is not consistent")
 
-// stateRecord comes first.
+// stateRecord is the first record.
 type stateRecord struct {
 	Sequence uint64   `cbor:"1,keyasint"`
 	Cluster  *Cluster `cbor:"2,keyasint,omitempty"`
 	Shards   ShardMap `cbor:"3,keyasint"`
-	// Records counts those that follow.
+	// Records is the number of records that follow.
 	Records     uint64       `cbor:"4,keyasint"`
 	Restoration *Restoration `cbor:"5,keyasint,omitempty"`
 	Level       uint32       `cbor:"6,keyasint,omitempty"`
 }
 
-type grantsRecord struct {
-	Gallery id.Gallery   `cbor:"1,keyasint"`
-	Grants  []ShardGrant `cbor:"2,keyasint"`
-}
-
-// frozen is the machine's state at one index. Its records are shared with the
-// machine, which never changes one.
+// frozen is the machine's state at one index. It shares the records with the machine,
+// which never changes one.
 type frozen struct {
-	index        uint64
-	ops          *operation.View
-	head         stateRecord
-	nodes        []*Node
-	tenants      []*Tenant
-	keys         []*AccessKey
-	galleries    []*Gallery
-	grants       []grantsRecord
-	tags         []*tagSet
-	applications []*Application
+	index   uint64
+	ops     *operation.View
+	records []frozenRecord
 }
 
-// Freeze captures the state for a snapshot; the error is always nil. It copies
-// pointers only: what meta holds is small.
+type frozenRecord struct {
+	head   codec.Head
+	record any
+}
+
+// Freeze captures the state for a snapshot. It copies only pointers. The error is nil.
 func (m *Machine) Freeze() (raftfsm.Frozen, error) { return m.freeze(), nil }
 
 func (m *Machine) freeze() *frozen {
-	m.mu.Lock() // freezing the memory changes it
+	m.mu.Lock() // freezing the operations changes them
 	defer m.mu.Unlock()
 	st := m.state
-	f := &frozen{
-		index:        m.index,
-		ops:          m.ops.Freeze(),
-		head:         stateRecord{Sequence: st.sequence, Cluster: st.cluster, Shards: *st.shards, Restoration: st.restoration, Level: st.level},
-		nodes:        sorted(st.nodes, func(n *Node) []byte { return n.ID.UUID[:] }),
-		keys:         sorted(st.keys, func(k *AccessKey) []byte { return []byte(k.ID) }),
-		galleries:    slices.SortedFunc(maps.Values(st.galleries), func(a, b *Gallery) int { return cmp.Compare(a.Seq, b.Seq) }),
-		applications: slices.SortedFunc(maps.Values(st.applications), func(a, b *Application) int { return cmp.Compare(a.Seq, b.Seq) }),
+	head := &stateRecord{Sequence: st.sequence, Cluster: st.cluster, Shards: *st.shards, Restoration: st.restoration, Level: st.level}
+	f := &frozen{index: m.index, ops: m.ops.Freeze(), records: []frozenRecord{{headState, head}}}
+	for _, n := range sorted(st.nodes, func(a, b *Node) int { return bytes.Compare(a.ID.UUID[:], b.ID.UUID[:]) }) {
+		f.add(headNode, n)
 	}
-	for _, t := range st.tenants {
-		f.tenants = append(f.tenants, t.record)
+	for _, t := range sorted(st.tenants, func(a, b *tenant) int { return cmp.Compare(a.record.Seq, b.record.Seq) }) {
+		f.add(headTenant, t.record)
 	}
-	slices.SortFunc(f.tenants, func(a, b *Tenant) int { return cmp.Compare(a.Seq, b.Seq) })
-	for _, g := range f.galleries {
+	for _, k := range sorted(st.keys, func(a, b *AccessKey) int { return cmp.Compare(a.ID, b.ID) }) {
+		f.add(headAccessKey, k)
+	}
+	galleries := sorted(st.galleries, bySeq)
+	for _, g := range galleries {
+		f.add(headGallery, g)
+	}
+	for _, g := range galleries {
 		if of := st.grants[g.ID]; of != nil {
-			f.grants = append(f.grants, grantsRecord{g.ID, of})
-		}
-		if of := st.tags[g.ID]; of != nil {
-			f.tags = append(f.tags, of)
+			f.add(headGrants, GrantsOf{g.ID, of})
 		}
 	}
-	f.head.Records = uint64(len(f.nodes) + len(f.tenants) + len(f.keys) + len(f.galleries) +
-		len(f.grants) + len(f.tags) + len(f.applications))
+	for _, g := range galleries {
+		if of := st.tags[g.ID]; of != nil {
+			f.add(headTags, of)
+		}
+	}
+	for _, a := range sorted(st.applications, func(a, b *Application) int { return cmp.Compare(a.Seq, b.Seq) }) {
+		f.add(headApplication, a)
+	}
+	head.Records = uint64(len(f.records) - 1)
 	return f
 }
 
-// sorted gives the values of a map in order of a key of theirs.
-func sorted[K comparable, V any](of map[K]*V, key func(*V) []byte) []*V {
-	return slices.SortedFunc(maps.Values(of), func(a, b *V) int { return bytes.Compare(key(a), key(b)) })
+func (f *frozen) add(h codec.Head, record any) {
+	f.records = append(f.records, frozenRecord{h, record})
 }
 
-// WriteTo streams the state; w need not be buffered.
+// sorted returns the values of a map in order.
+func sorted[K comparable, V any](of map[K]V, compare func(a, b V) int) []V {
+	return slices.SortedFunc(maps.Values(of), compare)
+}
+
+// bySeq orders galleries by creation.
+func bySeq(a, b *Gallery) int { return cmp.Compare(a.Seq, b.Seq) }
+
+// WriteTo writes the snapshot.
 func (f *frozen) WriteTo(w io.Writer) (int64, error) {
 	out := codec.NewWriter(w, magic, f.index)
 	f.write(out)
@@ -113,27 +117,15 @@ func (f *frozen) WriteTo(w io.Writer) (int64, error) {
 
 func (f *frozen) write(out *codec.Writer) {
 	f.ops.Write(out)
-	out.Record(headState, f.head)
-	writeAll(out, headNode, f.nodes)
-	writeAll(out, headTenant, f.tenants)
-	writeAll(out, headAccessKey, f.keys)
-	writeAll(out, headGallery, f.galleries)
-	writeAll(out, headGrants, f.grants)
-	writeAll(out, headTags, f.tags)
-	writeAll(out, headApplication, f.applications)
-}
-
-func writeAll[T any](out *codec.Writer, h codec.Head, records []T) {
-	for _, r := range records {
-		out.Record(h, r)
+	for _, r := range f.records {
+		out.Record(r.head, r.record)
 	}
 }
 
-// Release lets go of the state.
 func (f *frozen) Release() { *f = frozen{} }
 
-// Digest hashes the state, without the index: machines with equal histories have
-// equal digests.
+// Digest returns a hash of the state without the index. Machines that applied the same
+// commands have the same digest.
 func (m *Machine) Digest() [32]byte {
 	out := codec.NewWriter(io.Discard, magic, 0)
 	m.freeze().write(out)

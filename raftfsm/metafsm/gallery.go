@@ -1,28 +1,24 @@
 package metafsm
 
-import (
-	"facet/internal/id"
-	"facet/raftfsm/command"
-)
+import "facet/internal/id"
 
-const codeCreateGallery = 6
-
-// CreateGalleryOp is the command CreateGallery.
-var CreateGalleryOp = command.Op[CreateGallery, CreateGalleryAnswer]{Code: codeCreateGallery, Version: 1}
-
-// CreateGallery makes a gallery and its first application, whose Tenant and
-// Gallery are the gallery's. Created and Seq are ignored.
+// CreateGallery creates a gallery and its first application. The application gets the
+// gallery's tenant and id. Created and Seq are ignored.
 type CreateGallery struct {
 	Write       Write       `cbor:"1,keyasint"`
 	Gallery     Gallery     `cbor:"2,keyasint"`
 	Application Application `cbor:"3,keyasint"`
 }
 
-// CreateGalleryAnswer is Done or Replayed (with what was made), Exists (with the
-// gallery of that name and its oldest application), OtherKey, BeingDeleted (the name is that
-// of a gallery on its way out), Conflict, UnknownTenant, UnknownGallery (Replayed,
-// and deleted since) or OpsFull. An application that was deleted since, or a gallery
-// without any, gives one without id.
+// CreateGalleryAnswer answers CreateGallery. The status is one of:
+//
+//   - Done, or Replayed with the records that the first try created.
+//   - Exists: the gallery has that name already; Application is its oldest.
+//   - BeingDeleted: a gallery under deletion has that name.
+//   - UnknownGallery: the gallery that the first try created was deleted since.
+//   - Conflict, OtherKey, UnknownTenant or OpsFull.
+//
+// Application has no id if it was deleted, or if the gallery has none.
 type CreateGalleryAnswer struct {
 	Status      Status      `cbor:"1,keyasint"`
 	Gallery     Gallery     `cbor:"2,keyasint"`
@@ -31,7 +27,7 @@ type CreateGalleryAnswer struct {
 
 func (c CreateGallery) apply(m *Machine) CreateGalleryAnswer {
 	g, a := c.Gallery, c.Application
-	known, status := m.once(c.Write, codeCreateGallery, g.Tenant.UUID)
+	known, status := m.once(c.Write, CreateGalleryOp.Code, g.Tenant.UUID)
 	t := m.state.tenants[g.Tenant]
 	switch {
 	case status == Replayed:
@@ -58,12 +54,12 @@ func (c CreateGallery) apply(m *Machine) CreateGalleryAnswer {
 	a.Tenant, a.Gallery, a.Created = g.Tenant, g.ID, g.Created
 	a.Seq = m.state.next()
 	m.state.addApplication(a)
-	m.done(c.Write, codeCreateGallery, g.Tenant.UUID, g.ID.UUID, a.ID.UUID)
+	m.done(c.Write, CreateGalleryOp.Code, g.Tenant.UUID, g.ID.UUID, a.ID.UUID)
 	return m.state.galleryAnswer(Done, g.ID, a.ID)
 }
 
-// galleryAnswer gives the records of a gallery and of one of its applications; the
-// gallery, the application or both may have been deleted since.
+// galleryAnswer returns the records of a gallery and of one of its applications. Either
+// may have been deleted since.
 func (st *state) galleryAnswer(s Status, g id.Gallery, a id.Application) CreateGalleryAnswer {
 	gallery := st.gallery(g)
 	if gallery == nil {
@@ -76,14 +72,9 @@ func (st *state) galleryAnswer(s Status, g id.Gallery, a id.Application) CreateG
 	return out
 }
 
-const codeUpdateGallery = 9
-
-// UpdateGalleryOp is the command UpdateGallery.
-var UpdateGalleryOp = command.Op[UpdateGallery, UpdateGalleryAnswer]{Code: codeUpdateGallery, Version: 1}
-
-// UpdateGallery changes what is not nil of a tenant's gallery. The size may only
-// grow; with it the gallery may get more shards, which raises its Epoch: then meta
-// grants no slots to the new ones (Unsettled) before Settle.
+// UpdateGallery sets those fields of a tenant's gallery that are not nil. The size may
+// only grow. A larger gallery may get more shards, which raises its Epoch. Meta grants
+// no slots to the new shards (Unsettled) before Settle.
 type UpdateGallery struct {
 	Write       Write      `cbor:"1,keyasint"`
 	Tenant      id.Tenant  `cbor:"2,keyasint"`
@@ -91,32 +82,40 @@ type UpdateGallery struct {
 	Name        *string    `cbor:"4,keyasint,omitempty"`
 	Description *string    `cbor:"5,keyasint,omitempty"`
 	Size        *uint32    `cbor:"6,keyasint,omitempty"`
-	// Shards is ShardCount of Size; it counts only if the size grows, and never
-	// lowers the number of shards.
+	// Shards is ShardCount of Size. It counts only if the size grows, and never lowers
+	// the number of shards.
 	Shards int `cbor:"7,keyasint,omitempty"`
 }
 
-// UpdateGalleryAnswer is Done or Replayed (with the gallery as it is now), Exists
-// (with the gallery that has the name), BeingDeleted (the name is that of a gallery
-// on its way out), SizeShrinks, UnknownGallery, Conflict or OpsFull.
-type UpdateGalleryAnswer struct {
+// GalleryAnswer answers UpdateGallery and DeleteGallery. The status of UpdateGallery is
+// one of:
+//
+//   - Done or Replayed, with the gallery as it is now.
+//   - Exists, with the gallery that has the name.
+//   - BeingDeleted: a gallery under deletion has the name.
+//   - SizeShrinks, UnknownGallery, Conflict or OpsFull.
+//
+// The status of DeleteGallery is Done, also if the gallery is under deletion already,
+// Replayed, UnknownGallery, Conflict or OpsFull. The caller then fences all shards of the
+// gallery at its Generation. The gallery has no id if ForgetGallery has removed it.
+type GalleryAnswer struct {
 	Status  Status  `cbor:"1,keyasint"`
 	Gallery Gallery `cbor:"2,keyasint"`
 }
 
-func (c UpdateGallery) apply(m *Machine) UpdateGalleryAnswer {
-	_, status := m.once(c.Write, codeUpdateGallery, c.Gallery.UUID)
+func (c UpdateGallery) apply(m *Machine) GalleryAnswer {
+	_, status := m.once(c.Write, UpdateGalleryOp.Code, c.Gallery.UUID)
 	if status != 0 && status != Replayed {
-		return UpdateGalleryAnswer{Status: status}
+		return GalleryAnswer{Status: status}
 	}
 	old := m.state.gallery(c.Gallery)
 	switch {
 	case old == nil || old.Tenant != c.Tenant:
-		return UpdateGalleryAnswer{Status: UnknownGallery}
+		return GalleryAnswer{Status: UnknownGallery}
 	case status == Replayed:
-		return UpdateGalleryAnswer{Replayed, *old}
+		return GalleryAnswer{Replayed, *old}
 	case c.Size != nil && *c.Size < old.Size:
-		return UpdateGalleryAnswer{Status: SizeShrinks}
+		return GalleryAnswer{Status: SizeShrinks}
 	}
 	t, g := m.state.tenants[old.Tenant], *old
 	if c.Name != nil {
@@ -125,28 +124,26 @@ func (c UpdateGallery) apply(m *Machine) UpdateGalleryAnswer {
 		}
 		g.Name = *c.Name
 	}
-	if c.Description != nil {
-		g.Description = *c.Description
-	}
+	change(&g.Description, c.Description)
 	if c.Size != nil {
 		g.grow(*c.Size, c.Shards)
 	}
 	delete(t.byName, old.Name)
 	t.byName[g.Name] = g.ID
 	m.state.galleries[g.ID] = &g
-	m.done(c.Write, codeUpdateGallery, g.ID.UUID)
-	return UpdateGalleryAnswer{Done, g}
+	m.done(c.Write, UpdateGalleryOp.Code, g.ID.UUID)
+	return GalleryAnswer{Done, g}
 }
 
-// nameTaken answers with the gallery that has the name wanted.
-func (st *state) nameTaken(by id.Gallery) UpdateGalleryAnswer {
+// nameTaken answers with the gallery that has the requested name.
+func (st *state) nameTaken(by id.Gallery) GalleryAnswer {
 	if other := st.galleries[by]; !other.Deleting {
-		return UpdateGalleryAnswer{Exists, *other}
+		return GalleryAnswer{Exists, *other}
 	}
-	return UpdateGalleryAnswer{Status: BeingDeleted}
+	return GalleryAnswer{Status: BeingDeleted}
 }
 
-// grow raises the size of a gallery and, for that, the number of its shards.
+// grow raises the size of a gallery and, if the size needs it, the number of its shards.
 func (g *Gallery) grow(size uint32, shards int) {
 	if size > g.Size && shards > g.Shards {
 		if g.Settled == 0 {
@@ -158,28 +155,16 @@ func (g *Gallery) grow(size uint32, shards int) {
 	g.Size = size
 }
 
-const codeSettle = 19
-
-// SettleOp is the command Settle.
-var SettleOp = command.Op[Settle, SettleAnswer]{Code: codeSettle, Version: 1}
-
-// Settle says that the first shard of a gallery was told of an epoch
-// (shardfsm.Widen): from then on all its shards are granted slots.
+// Settle records that the first shard of a gallery knows an epoch (shardfsm.Widen).
+// From then on meta grants slots to all its shards. The status is Done, StaleEpoch if
+// the gallery has another epoch, StaleGeneration or UnknownGallery.
 type Settle struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
 	Epoch      uint32     `cbor:"3,keyasint"`
 }
 
-// SettleAnswer is Done, StaleEpoch (the gallery has another epoch), StaleGeneration
-// or UnknownGallery.
-type SettleAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-}
-
-func (c Settle) apply(m *Machine) SettleAnswer { return SettleAnswer{c.do(m)} }
-
-func (c Settle) do(m *Machine) Status {
+func (c Settle) apply(m *Machine) Status {
 	g, status := m.state.current(c.Gallery, c.Generation)
 	switch {
 	case status != Done:
@@ -195,79 +180,55 @@ func (c Settle) do(m *Machine) Status {
 	return Done
 }
 
-const codeDeleteGallery = 10
-
-// DeleteGalleryOp is the command DeleteGallery.
-var DeleteGalleryOp = command.Op[DeleteGallery, DeleteGalleryAnswer]{Code: codeDeleteGallery, Version: 1}
-
-// DeleteGallery begins the deletion of a tenant's gallery: its applications and
-// tags are gone, its key is forgotten, its generation is raised, and all readers
-// but Deleting know it no more. Its name stays taken until ForgetGallery.
+// DeleteGallery starts the deletion of a tenant's gallery. It removes the applications,
+// the tags and the key, and raises the generation. From then on only Deleting returns
+// the gallery. Its name stays taken until ForgetGallery.
 type DeleteGallery struct {
 	Write   Write      `cbor:"1,keyasint"`
 	Tenant  id.Tenant  `cbor:"2,keyasint"`
 	Gallery id.Gallery `cbor:"3,keyasint"`
 }
 
-// DeleteGalleryAnswer is Done (also for a gallery that is being deleted), Replayed,
-// UnknownGallery, Conflict or OpsFull.
-type DeleteGalleryAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-	// Gallery is what is left of it: its shards have to be fenced at its Generation.
-	// It has no id if it is forgotten already.
-	Gallery Gallery `cbor:"2,keyasint"`
-}
-
-func (c DeleteGallery) apply(m *Machine) DeleteGalleryAnswer {
-	_, status := m.once(c.Write, codeDeleteGallery, c.Gallery.UUID)
+func (c DeleteGallery) apply(m *Machine) GalleryAnswer {
+	_, status := m.once(c.Write, DeleteGalleryOp.Code, c.Gallery.UUID)
 	old := m.state.galleries[c.Gallery]
 	switch {
 	case status == Replayed && old == nil:
-		return DeleteGalleryAnswer{Status: Replayed}
+		return GalleryAnswer{Status: Replayed}
 	case status == Replayed:
-		return DeleteGalleryAnswer{Replayed, *old}
+		return GalleryAnswer{Replayed, *old}
 	case status != 0:
-		return DeleteGalleryAnswer{Status: status}
+		return GalleryAnswer{Status: status}
 	case old == nil || old.Tenant != c.Tenant:
-		return DeleteGalleryAnswer{Status: UnknownGallery}
+		return GalleryAnswer{Status: UnknownGallery}
 	case old.Deleting:
-		return DeleteGalleryAnswer{Done, *old}
+		return GalleryAnswer{Done, *old}
 	}
 	g := *old
 	g.Deleting, g.WrappedKey = true, nil
 	g.Generation++
 	m.state.galleries[g.ID] = &g
 	m.state.strip(&g)
-	m.done(c.Write, codeDeleteGallery, g.ID.UUID)
-	return DeleteGalleryAnswer{Done, g}
+	m.done(c.Write, DeleteGalleryOp.Code, g.ID.UUID)
+	return GalleryAnswer{Done, g}
 }
 
-const codeForgetGallery = 11
-
-// ForgetGalleryOp is the command ForgetGallery.
-var ForgetGalleryOp = command.Op[ForgetGallery, ForgetGalleryAnswer]{Code: codeForgetGallery, Version: 1}
-
-// ForgetGallery ends a deletion after all shards are fenced.
+// ForgetGallery ends a deletion after all shards are fenced. The status is Done, also if
+// there is no such gallery, or StaleGeneration if it is not under deletion at that
+// generation.
 type ForgetGallery struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
 }
 
-// ForgetGalleryAnswer is Done (also if there is no such gallery any more), or
-// StaleGeneration if it is not being deleted at that generation.
-type ForgetGalleryAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-}
-
-func (c ForgetGallery) apply(m *Machine) ForgetGalleryAnswer {
-	a := ForgetGalleryAnswer{Done}
+func (c ForgetGallery) apply(m *Machine) Status {
 	switch g := m.state.galleries[c.Gallery]; {
 	case g == nil:
 	case !g.Deleting || g.Generation != c.Generation:
-		a.Status = StaleGeneration
+		return StaleGeneration
 	default:
 		m.state.removeGallery(g)
 		m.touch()
 	}
-	return a
+	return Done
 }

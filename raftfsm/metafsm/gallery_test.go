@@ -11,7 +11,7 @@ import (
 	"facet/raftfsm/command"
 )
 
-// status applies a command and gives its answer's status.
+// status applies a command and returns the status of its answer.
 func status[C, A any](t testing.TB, m *Machine, op command.Op[C, A], c C, of func(A) Status) Status {
 	t.Helper()
 	a, err := op.Answer(m.Apply(1, op.Encode(c)))
@@ -59,7 +59,7 @@ func (g *tagger) delete(name string, want Status) uint32 {
 	return g.expect(want, a, err)
 }
 
-// founded is a machine with galleryA, without tags.
+// founded returns a machine with galleryA, which has no tags.
 func founded(t testing.TB) *Machine {
 	t.Helper()
 	m := New()
@@ -72,7 +72,7 @@ func founded(t testing.TB) *Machine {
 	return m
 }
 
-func TestATagKeepsItsIdentityOverRenamesAndRevival(t *testing.T) {
+func TestTagKeepsIdentity(t *testing.T) {
 	t.Parallel()
 	g := &tagger{t: t, m: founded(t)}
 	a, b := g.create("a", Done), g.create("b", Done)
@@ -112,7 +112,7 @@ func TestATagKeepsItsIdentityOverRenamesAndRevival(t *testing.T) {
 	}
 }
 
-func TestTagsAreBoundedAndTheOldestDormantLabelGoes(t *testing.T) {
+func TestTagsAreBounded(t *testing.T) {
 	t.Parallel()
 	g := &tagger{t: t, m: founded(t)}
 	for n := range TagsMax {
@@ -143,7 +143,7 @@ func TestTagsAreBoundedAndTheOldestDormantLabelGoes(t *testing.T) {
 	}
 }
 
-func TestADeletedGalleryIsUnknownAtOnceAndItsNameFreeInTheEnd(t *testing.T) {
+func TestDeletedGalleryIsUnknownAtOnce(t *testing.T) {
 	t.Parallel()
 	m := founded(t)
 	other := testCreation(50, 9)
@@ -173,7 +173,7 @@ func TestADeletedGalleryIsUnknownAtOnceAndItsNameFreeInTheEnd(t *testing.T) {
 		t.Errorf("its name, before the shards are fenced: %v", got)
 	}
 	forget := func(generation uint32) Status {
-		return status(t, m, ForgetGalleryOp, ForgetGallery{galleryA, generation}, func(a ForgetGalleryAnswer) Status { return a.Status })
+		return status(t, m, ForgetGalleryOp, ForgetGallery{galleryA, generation}, func(a StatusAnswer) Status { return a.Status })
 	}
 	if got := forget(1); got != StaleGeneration {
 		t.Errorf("forget another generation: %v", got)
@@ -191,7 +191,7 @@ func TestADeletedGalleryIsUnknownAtOnceAndItsNameFreeInTheEnd(t *testing.T) {
 	}
 }
 
-func TestAGrowingGalleryGetsSlotsOnItsNewShardsOnlyWhenSettled(t *testing.T) {
+func TestNewShardsGetSlotsOnceSettled(t *testing.T) {
 	t.Parallel()
 	m := founded(t)
 	shards := ShardsOf(galleryA, 3, 16)
@@ -209,7 +209,7 @@ func TestAGrowingGalleryGetsSlotsOnItsNewShardsOnlyWhenSettled(t *testing.T) {
 		return a.Gallery
 	}
 	settle := func(epoch uint32) Status {
-		return status(t, m, SettleOp, Settle{galleryA, 1, epoch}, func(a SettleAnswer) Status { return a.Status })
+		return status(t, m, SettleOp, Settle{galleryA, 1, epoch}, func(a StatusAnswer) Status { return a.Status })
 	}
 	grow(20, 1000, 2)
 	last := grow(21, 2000, 3)

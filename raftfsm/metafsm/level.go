@@ -3,67 +3,61 @@ package metafsm
 import (
 	"errors"
 	"fmt"
-
-	"facet/raftfsm/command"
 )
 
-// Nodes of different versions may run beside each other, so a form of commands,
-// records or requests that older software can't read is used only when no node needs
-// the older one any more. Every node says in its record which level it knows. When all
-// of them know a higher one than the cluster's, the leader raises it, for good: from
-// then on no node that knows less may come in. See docs/formats/commands.md.
+// Nodes of different versions may run in one cluster. A new form of a command, record or
+// request must wait until no node runs software that can't read it. The record of each
+// node has the level that its software knows. When all nodes know a higher level than the
+// cluster's, the leader raises the cluster's level for good. From then on no node that
+// knows less may join. See docs/formats/commands.md.
 
-// Level is the newest form that this software knows of the commands and records of
-// meta and of shards, and of what nodes ask each other. Software that brings a form
-// which the one before can't read gets the next number, and uses the form only where
-// Machine.Level has reached it.
+// Level is the newest level that this software knows. It counts the forms of the commands
+// and records of meta and shards, and of the requests between nodes. A release with a form
+// that the release before can't read has the next level. It uses the form only when
+// Machine.Level has reached that level.
 const Level uint32 = 3
 
-// What came with a level after the first: it is sent and proposed from that level on.
+// The levels from which newer forms are sent and proposed.
 const (
-	// LevelRekey is that of Rekey, and from it on Load takes no secret that another key
-	// than the cluster's has wrapped.
+	// LevelRekey allows Rekey. From this level on Load refuses secrets that were wrapped
+	// by another key than the cluster's.
 	LevelRekey uint32 = 2
-	// LevelJobEpoch is that of shardfsm.BeginJob's Epoch, and of the question that
-	// goes with it.
+	// LevelJobEpoch allows the Epoch of shardfsm.BeginJob and of the request that asks
+	// for it.
 	LevelJobEpoch uint32 = 2
-	// LevelReplicaMember is that of nodes' words on their replicas with the member that
-	// gives it.
+	// LevelReplicaMember allows a node's report on a replica to name the member.
 	LevelReplicaMember uint32 = 2
-	// LevelBatches is that of shards' snapshots whose operations and items of jobs are in
-	// files (shardfsm.Machine.Batch). A node writes them once its data directory says that
-	// the cluster is at this level.
+	// LevelBatches allows snapshots of shards that keep operations and items of jobs in
+	// files (shardfsm.Machine.Batch). A node writes them once its data directory records
+	// that the cluster has this level.
 	LevelBatches uint32 = 3
 )
 
-// ErrLevel says that a cluster uses forms that this software does not know.
+// ErrLevel is returned when the cluster's level is higher than this software knows.
 var ErrLevel = errors.New("metafsm: the cluster uses forms of a newer version of the software")
 
-// RaiseLevelOp is the command RaiseLevel.
-var RaiseLevelOp = command.Op[RaiseLevel, RaiseLevelAnswer]{Code: codeRaiseLevel, Version: 1}
-
-// RaiseLevel lets the cluster use the forms of a level that all its nodes know.
+// RaiseLevel raises the cluster's level to one that all its nodes know.
 type RaiseLevel struct {
 	Level uint32 `cbor:"1,keyasint"`
 }
 
-// RaiseLevelAnswer is Done (also where it is as high already), or TooOld if there is
-// a node that does not know the level.
+// RaiseLevelAnswer answers RaiseLevel. The status is Done, also if the level is as high
+// already, or TooOld if a node does not know the level.
 type RaiseLevelAnswer struct {
 	Status Status `cbor:"1,keyasint"`
-	// Level is the cluster's now.
+	// Level is the cluster's present level.
 	Level uint32 `cbor:"2,keyasint"`
 }
 
-// NewKnowing makes the machine of a cluster that is not founded, of software that
-// knows this level.
+// NewKnowing returns the machine of a cluster that is not founded. It acts as software
+// that knows the given level.
 func NewKnowing(level uint32) *Machine {
 	m := newMachine(limits)
 	m.known = level
 	return m
 }
 
-// Level gives the level that the cluster uses; it is at least 1.
+// Level returns the level of the cluster, at least 1.
 func (m *Machine) Level() uint32 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -72,12 +66,12 @@ func (m *Machine) Level() uint32 {
 
 func (st *state) levelNow() uint32 { return max(1, st.level) }
 
-// Knows gives the level that the node's software knows; it is at least 1.
+// Knows returns the level that the node's software knows, at least 1.
 func (n Node) Knows() uint32 { return max(1, n.Level) }
 
-// tooHigh says in words why this software must not go on.
+// tooHigh returns the ErrLevel of software that must not continue.
 func tooHigh(level, known uint32) error {
-	return fmt.Errorf("%w: level %d, this software knows %d: run a version that is at least as new as the cluster's other nodes", ErrLevel, level, known)
+	return fmt.Errorf("%w: level %d, this software knows %d: run a version at least as new as on the cluster's other nodes", ErrLevel, level, known)
 }
 
 func (c RaiseLevel) apply(m *Machine) RaiseLevelAnswer {
@@ -96,11 +90,9 @@ func (c RaiseLevel) do(m *Machine) Status {
 		}
 	}
 	if to > m.known {
-		panic(tooHigh(to, m.known).Error()) // this node's record says otherwise: it was started with an older binary
+		panic(tooHigh(to, m.known).Error()) // this node was restarted with an older binary than its record says
 	}
 	m.state.level = to
 	m.touch()
 	return Done
 }
-
-const codeRaiseLevel = 22

@@ -1,32 +1,28 @@
 package metafsm
 
-import (
-	"facet/internal/codec"
-	"facet/raftfsm/command"
-)
+import "facet/internal/codec"
 
-const codeLoad = 21
-
-// LoadOp is the command Load.
-var LoadOp = command.Op[Load, LoadAnswer]{Code: codeLoad, Version: 1}
-
-// Load restores records of a backup. The first one of a backup has no records and
-// begins: with Whole the cluster must have no tenants, and no other restoration may
-// be under way. The same command again changes nothing.
+// Load restores records of a backup. The first Load of a backup has no records and starts
+// the restoration. No other restoration may be in progress, and with Whole the cluster
+// must have no tenants. A repeated Load changes nothing.
 type Load struct {
 	Backup [32]byte `cbor:"1,keyasint"`
 	Whole  bool     `cbor:"2,keyasint,omitempty"`
 	Time   int64    `cbor:"3,keyasint"`
-	// Have is how many were loaded before, Records are the next ones (Copied.Encode).
+	// Have is the number of records loaded before. Records are the next (Copied.Encode).
 	Have    uint64   `cbor:"4,keyasint,omitempty"`
 	Records [][]byte `cbor:"5,keyasint,omitempty"`
 	// Done ends the restoration.
 	Done bool `cbor:"6,keyasint,omitempty"`
 }
 
-// LoadAnswer is Done, Exists (the cluster is not empty, or another backup is being
-// restored: nothing was done), or of the first record that was not taken Conflict (it
-// contradicts what is there) or OtherKey.
+// LoadAnswer answers Load. The status is one of:
+//
+//   - Done.
+//   - Exists: the cluster has tenants, or another restoration is in progress. Nothing
+//     was loaded.
+//   - Conflict: a record contradicts the records of the cluster. Load stopped before it.
+//   - OtherKey: a retired key wrapped the secret of a record. Load stopped before it.
 type LoadAnswer struct {
 	Status      Status      `cbor:"1,keyasint"`
 	Restoration Restoration `cbor:"2,keyasint"`
@@ -55,7 +51,7 @@ func (c Load) do(m *Machine) Status {
 		return Exists
 	}
 	if now.Done || c.Have != now.Loaded {
-		return Done // the answer tells how far it is
+		return Done // the answer has the number of loaded records
 	}
 	next := *now
 	status := Done
@@ -71,41 +67,32 @@ func (c Load) do(m *Machine) Status {
 	return status
 }
 
-// Restoration says which backup the cluster's records come from.
+// Restoration describes the newest restoration of a backup into the cluster.
 type Restoration struct {
 	// Backup is the digest of the backup's manifest.
 	Backup [32]byte `cbor:"1,keyasint"`
-	// Whole tells that everything in the cluster comes from it, not one gallery only.
+	// Whole reports that the backup is of a cluster, not of one gallery.
 	Whole bool `cbor:"2,keyasint,omitempty"`
-	// Loaded counts the records that were loaded.
+	// Loaded is the number of records loaded so far.
 	Loaded uint64 `cbor:"3,keyasint,omitempty"`
-	// Done tells that all were; before that the cluster is half restored.
+	// Done reports that all records were loaded.
 	Done bool `cbor:"4,keyasint,omitempty"`
-	// Time is when it began, in milliseconds since 1970.
+	// Time is the start, in milliseconds since 1970.
 	Time int64 `cbor:"5,keyasint"`
 }
 
-// Restoration gives the newest restoration; ok is false if there was none.
+// Restoration returns the newest restoration. ok is false if there was none.
 func (m *Machine) Restoration() (r Restoration, ok bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if m.state.restoration == nil {
-		return Restoration{}, false
-	}
-	return *m.state.restoration, true
+	return find(m, func(st *state) *Restoration { return st.restoration })
 }
 
-// restore adds a record, numbered anew.
+// restore adds a record of a backup. It gets a new Seq.
 func (st *state) restore(record []byte) Status {
-	message, err := codec.Split(record)
+	c, err := CopiedOf(record)
 	if err != nil {
 		return Conflict
 	}
-	c, ok, err := ReadCopied(message)
-	if err != nil || !ok {
-		return Conflict
-	}
-	// A restoration may have begun with the key that is being retired meanwhile.
+	// The cluster's key may have been replaced since the restoration started.
 	if st.levelNow() >= LevelRekey && !st.wrapped(c.secret()) {
 		return OtherKey
 	}
@@ -125,7 +112,7 @@ func (st *state) restore(record []byte) Status {
 	case c.Cluster != nil:
 		return Conflict
 	}
-	message, err = codec.Split(c.Encode())
+	message, err := codec.Split(c.Encode())
 	if err != nil {
 		return Conflict
 	}
@@ -136,7 +123,7 @@ func (st *state) restore(record []byte) Status {
 	return Done
 }
 
-// secret gives what the cluster's key has wrapped of a record.
+// secret returns the part of the record that the cluster's key has wrapped, if any.
 func (c Copied) secret() []byte {
 	switch {
 	case c.Gallery != nil:

@@ -1,7 +1,6 @@
 package metafsm
 
 import (
-	"fmt"
 	"sync"
 
 	"facet/raftfsm"
@@ -9,18 +8,17 @@ import (
 	"facet/raftfsm/operation"
 )
 
-// limits bounds the remembered operations. Apply decides by them, so other numbers
-// need new versions of the commands.
+// limits is the most operations that the machine remembers. Apply depends on it, so other
+// numbers need new versions of the commands.
 var limits = operation.Limits{Plain: 1 << 16, Keyed: 1 << 16}
 
-// Machine applies commands to the cluster's records. Its reading methods may run
-// beside everything; what they give is the caller's own.
+// Machine applies commands to the cluster's records. Its reading methods may be called at
+// any time. The caller may change their results.
 type Machine struct {
 	limits operation.Limits
 	known  uint32 // the level that this software knows
 
-	// mu guards the rest. state is changed in place by Apply, and replaced by
-	// Restore.
+	// mu guards index, state, ops and changed. Apply changes state, Restore replaces it.
 	mu      sync.RWMutex
 	index   uint64
 	state   *state
@@ -30,46 +28,37 @@ type Machine struct {
 
 var _ raftfsm.Machine = (*Machine)(nil)
 
-// New makes the machine of a cluster that is not founded.
+// New returns the machine of a cluster that is not founded.
 func New() *Machine { return newMachine(limits) }
 
 func newMachine(l operation.Limits) *Machine {
 	return &Machine{limits: l, known: Level, state: newState(), ops: operation.New(l), changed: make(chan struct{})}
 }
 
-// Apply gives a command its effect and returns the answer. An empty command and
-// one that this binary may skip have none and give nil; bytes that are no command
-// were never proposed by this software and panic.
+// Apply applies the command at index and returns the answer, as command.Apply does.
 func (m *Machine) Apply(index uint64, cmd []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.index = index
-	if len(cmd) == 0 {
-		return nil
-	}
-	answer, err := command.Apply(commands[:], m, cmd)
-	if err != nil {
-		panic(fmt.Sprintf("bug: command at index %d: %v", index, err))
-	}
-	return answer
+	return command.Apply(commands[:], m, index, cmd)
 }
 
-// Changed gives a channel that is closed at the next change of any record.
-// Remembered operations are no record.
+// Changed returns a channel that is closed at the next change of any record. Remembered
+// operations are not records.
 func (m *Machine) Changed() <-chan struct{} {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return m.changed
 }
 
-// touch announces a change. mu is held.
+// touch wakes the callers of Changed. mu is held.
 func (m *Machine) touch() {
 	close(m.changed)
 	m.changed = make(chan struct{})
 }
 
-// once gives the outcome of an operation that was done before, or the status that
-// refuses it now, or 0 if it is to be done.
+// once looks up an operation. The status is Replayed, with the outcome, if the operation
+// was done before. It is 0 if the operation can be done now. Any other status refuses it.
 func (m *Machine) once(w Write, code byte, scope [16]byte) (operation.Outcome, Status) {
 	m.ops.Advance(w.Time)
 	done, ok := m.ops.Recall(w.Op)
@@ -85,7 +74,7 @@ func (m *Machine) once(w Write, code byte, scope [16]byte) (operation.Outcome, S
 	}
 }
 
-// done remembers an operation and announces its change.
+// done remembers an operation and wakes the callers of Changed.
 func (m *Machine) done(w Write, code byte, scope [16]byte, ids ...[16]byte) {
 	o := operation.Outcome{Name: w.name(), Kind: code, Scope: scope}
 	copy(o.IDs[:], ids)

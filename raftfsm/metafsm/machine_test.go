@@ -40,8 +40,7 @@ func testApplication(n byte) Application {
 // encode returns the bytes of a command.
 func encode(c any) []byte { return fsmtest.Encode(commands[:], c) }
 
-// script has one command of each kind; each is Done when they are applied in this
-// order.
+// script returns one command of each kind. Applied in this order, each is Done.
 func script() []any {
 	node := id.Node{UUID: id.UUID{0xd}}
 	return []any{
@@ -84,7 +83,7 @@ func script() []any {
 	}
 }
 
-// testCreation makes the n-th further gallery.
+// testCreation returns the command that creates the n-th further gallery.
 func testCreation(write, n byte) CreateGallery {
 	c := CreateGallery{Write: testWrite(write), Application: testApplication(n + 10), Gallery: Gallery{
 		ID: id.Gallery{UUID: id.UUID{0xb, n}}, Tenant: tenantA, Name: fmt.Sprint("gallery ", n), Size: 10, Shards: 1, Generation: 1,
@@ -159,7 +158,7 @@ func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 	}
 }
 
-func TestNodesKeepTheTimeTheyJoined(t *testing.T) {
+func TestNodesKeepJoinTime(t *testing.T) {
 	t.Parallel()
 	m := New()
 	put := func(n byte, name string, joined int64) {
@@ -179,7 +178,7 @@ func TestNodesKeepTheTimeTheyJoined(t *testing.T) {
 	}
 }
 
-func TestChangedTellsOfEachChangeAndOfNothingElse(t *testing.T) {
+func TestChangedSignalsEachChange(t *testing.T) {
 	t.Parallel()
 	m := New()
 	closed := func(c <-chan struct{}) bool {
@@ -219,7 +218,7 @@ func TestChangedTellsOfEachChangeAndOfNothingElse(t *testing.T) {
 	}
 }
 
-func TestWhatIsReadIsTheCallersOwn(t *testing.T) {
+func TestReadersGetCopies(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	before := m.Digest()
@@ -249,7 +248,7 @@ func TestVotersAreFoundByShard(t *testing.T) {
 	}
 }
 
-func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
+func TestExcessOperationsAreRefused(t *testing.T) {
 	t.Parallel()
 	m := newMachine(operation.Limits{Plain: 1, Keyed: 1})
 	f := func(n byte, later int64, want Status) {
@@ -270,7 +269,7 @@ func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
 	f(3, 11*60_000, OpsFull)
 }
 
-func TestADamagedSnapshotChangesNothing(t *testing.T) {
+func TestDamagedSnapshotChangesNothing(t *testing.T) {
 	t.Parallel()
 	good := snapshot(t, filled(t))
 	m := New()
@@ -291,14 +290,14 @@ func TestADamagedSnapshotChangesNothing(t *testing.T) {
 	}
 }
 
-// applyPanics tells whether Apply panics.
+// applyPanics reports whether Apply panics.
 func applyPanics(m *Machine, cmd []byte) (panics bool) {
 	defer func() { panics = recover() != nil }()
 	m.Apply(99, cmd)
 	return false
 }
 
-func TestUnknownCommandsStopTheReplicaUnlessSkippable(t *testing.T) {
+func TestUnknownCommandPanicsUnlessSkippable(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	before := m.Digest()
@@ -319,12 +318,12 @@ func TestUnknownCommandsStopTheReplicaUnlessSkippable(t *testing.T) {
 	}
 }
 
-func TestEveryRowLiesAtItsCode(t *testing.T) {
+func TestRowsLieAtTheirCodes(t *testing.T) {
 	t.Parallel()
 	fsmtest.CheckCodes(t, commands[:])
 }
 
-func FuzzDecodeGivesWhatEncodesAlike(f *testing.F) {
+func FuzzDecodeInvertsEncode(f *testing.F) {
 	for _, c := range script() {
 		f.Add(encode(c))
 	}
@@ -342,11 +341,11 @@ func FuzzDecodeGivesWhatEncodesAlike(f *testing.F) {
 	})
 }
 
-func FuzzRestoreGivesAnErrorOrAWholeState(f *testing.F) {
+func FuzzRestoreFailsOrIsComplete(f *testing.F) {
 	f.Add(snapshot(f, filled(f)))
 	f.Add(snapshot(f, New()))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		// The frame is made good again, so that the records behind it are reached.
+		// Reframe repairs the frame, so that Restore reads the records behind it.
 		for _, b := range [][]byte{b, fsmtest.Reframe(b, magic)} {
 			m := New()
 			empty := m.Digest()

@@ -1,28 +1,17 @@
 package metafsm
 
-import (
-	"facet/internal/id"
-	"facet/raftfsm/command"
-)
+import "facet/internal/id"
 
-const codePutNode = 2
-
-// PutNodeOp is the command PutNode.
-var PutNodeOp = command.Op[PutNode, PutNodeAnswer]{Code: codePutNode, Version: 1}
-
-// PutNode adds a node or changes its member, name, zone and level; the rest stays.
+// PutNode adds a node, or changes its member, name, zone and level. The other fields
+// stay. The status is Done, or TooOld if the node's software does not know the
+// cluster's level.
 type PutNode struct {
 	Node Node `cbor:"1,keyasint"`
 }
 
-// PutNodeAnswer is Done, or TooOld if the node knows less than the cluster's level.
-type PutNodeAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-}
-
-func (c PutNode) apply(m *Machine) PutNodeAnswer {
+func (c PutNode) apply(m *Machine) Status {
 	if c.Node.Knows() < m.state.levelNow() {
-		return PutNodeAnswer{TooOld}
+		return TooOld
 	}
 	old := m.state.nodes[c.Node.ID]
 	if old != nil {
@@ -32,33 +21,19 @@ func (c PutNode) apply(m *Machine) PutNodeAnswer {
 		m.state.nodes[c.Node.ID] = &c.Node
 		m.touch()
 	}
-	return PutNodeAnswer{Done}
+	return Done
 }
 
-const codeSetNodeState = 20
-
-// SetNodeStateOp is the command SetNodeState.
-var SetNodeStateOp = command.Op[SetNodeState, SetNodeStateAnswer]{Code: codeSetNodeState, Version: 1}
-
-// SetNodeState tells whether a node holds replicas. Removal is final.
+// SetNodeState sets whether a node holds replicas. Removal is final. The status is
+// Done, or UnknownNode if the node or its heir does not exist or was removed.
 type SetNodeState struct {
 	Node  id.Node   `cbor:"1,keyasint"`
 	State NodeState `cbor:"2,keyasint"`
-	// Heir is the node that is to take over the replicas; zero is no particular one.
+	// Heir is the node that takes over the replicas. Zero leaves the choice to Replan.
 	Heir id.Node `cbor:"3,keyasint,omitzero"`
 }
 
-// SetNodeStateAnswer is Done, or UnknownNode for the node or its heir, if it is not
-// there or was removed.
-type SetNodeStateAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-}
-
-func (c SetNodeState) apply(m *Machine) SetNodeStateAnswer {
-	return SetNodeStateAnswer{c.do(m)}
-}
-
-func (c SetNodeState) do(m *Machine) Status {
+func (c SetNodeState) apply(m *Machine) Status {
 	old, heir := m.state.nodes[c.Node], m.state.nodes[c.Heir]
 	if old == nil || !c.Heir.IsZero() && (heir == nil || heir.State == NodeRemoved) {
 		return UnknownNode

@@ -9,19 +9,19 @@ import (
 	"facet/internal/id"
 )
 
-// SlotsPerShard is the capacity for which a gallery gets one more shard, where the
-// cluster was founded without another number.
+// SlotsPerShard is the number of slots for which a gallery gets one shard, if the
+// founding set no other number.
 const SlotsPerShard = 50_000
 
-// The purposes of weights. A change of one moves data.
+// The purposes of weights. A changed purpose moves data.
 const (
 	weightShard  = "facet/shards/1"
 	weightVoter  = "facet/voters/1"
 	weightLeader = "facet/leader/1"
 )
 
-// weight is the hash by which rendezvous hashing compares (Thaler and Ravishankar
-// 1998): for each a, the b with the highest weights.
+// weight returns the hash of rendezvous hashing (Thaler and Ravishankar 1998), which
+// assigns to each a the b with the highest weights.
 func weight(purpose string, a, b []byte) uint64 {
 	h := sha256.New()
 	h.Write([]byte(purpose))
@@ -33,7 +33,7 @@ func weight(purpose string, a, b []byte) uint64 {
 
 func shardBytes(s id.Shard) []byte { return binary.BigEndian.AppendUint16(nil, uint16(s)) }
 
-// ShardCount gives the number of shards for a gallery of size slots: one for each
+// ShardCount returns the number of shards for a gallery of size slots: one for each
 // c.SlotsPerShard, at least one.
 func (c Cluster) ShardCount(size uint32) int {
 	per := uint64(c.SlotsPerShard)
@@ -43,8 +43,8 @@ func (c Cluster) ShardCount(size uint32) int {
 	return max(1, min(c.Shards, int((uint64(size)+per-1)/per)))
 }
 
-// ShardsOf gives the count shards, out of 1 … shards, on which a gallery lies. A
-// larger count has the smaller one's list as its beginning.
+// ShardsOf returns the shards of a gallery: count of the numbers 1 … shards. The list for
+// a larger count starts with the list for a smaller one.
 func ShardsOf(g id.Gallery, count, shards int) []id.Shard {
 	type weighted struct {
 		shard  id.Shard
@@ -65,11 +65,10 @@ func ShardsOf(g id.Gallery, count, shards int) []id.Shard {
 	return out
 }
 
-// Jump gives a place in 0 … n−1 for hash, so that of all hashes only one in n+1
-// moves, and only to the new place, when n grows by one: jump consistent hash
-// (Lamping and Veach 2014, "A Fast, Minimal Memory, Consistent Hash Algorithm"),
-// with the paper's quotient rounded down in integers, not in floating point. n is
-// 1 to 2³¹.
+// Jump returns a place in 0 … n−1 for hash. When n grows by one, one hash in n+1 moves,
+// and it moves to the new place. This is the jump consistent hash (Lamping and Veach 2014,
+// "A Fast, Minimal Memory, Consistent Hash Algorithm"), with integers for the paper's
+// floating point. n is 1 to 2³¹.
 func Jump(hash uint64, n int) int {
 	place, next := int64(-1), int64(0)
 	for next < int64(n) {
@@ -80,26 +79,25 @@ func Jump(hash uint64, n int) int {
 	return int(place)
 }
 
-// Seat is a member that can hold replicas. Members of one zone tend to fail
-// together; an empty zone is no one else's.
+// Seat is a member that can hold replicas. Members of one zone tend to fail together. A
+// member with an empty zone has a zone of its own.
 type Seat struct {
 	Member id.Member
 	Zone   string
-	// Missed tells that the member does not answer, which is expected to pass: Replan
-	// gives it no more votes. Away tells that it has been missed for long: it keeps
-	// its votes only until another can take them.
+	// Missed reports that the member does not answer at present. Replan gives it no more
+	// votes. Away reports that it has not answered for long. It keeps its votes only
+	// until another member can take them.
 	Missed, Away bool
 }
 
-// free tells whether the seat may be given a vote.
+// free reports whether the seat may get a vote.
 func (s Seat) free() bool { return !s.Missed && !s.Away }
 
-// Place gives each of the shards 1 … shards its voters, the preferred leader
-// first: rendezvous hashing with bounded load. Voters of one shard lie in as many
-// zones as possible; as far as that permits, each member votes in as many shards
-// as any other, give or take one, and leads as many. With fewer seats than
-// replicas every seat votes everywhere. The result depends on the set of seats,
-// not on their order.
+// Place returns the voters of each of the shards 1 … shards, the preferred leader first,
+// by rendezvous hashing with bounded load. The voters of one shard lie in as many zones as
+// possible. As far as the zones allow, the numbers of shards in which two members vote
+// differ by at most one. The same holds for the numbers of shards that they lead. With
+// fewer seats than replicas every seat votes everywhere. The order of seats has no effect.
 func Place(seats []Seat, shards, replicas int) []ShardVoters {
 	p := newPlan(seats, shards, max(1, min(replicas, len(seats))))
 	if len(seats) == 0 {
@@ -109,29 +107,35 @@ func Place(seats []Seat, shards, replicas int) []ShardVoters {
 		p.choose(s)
 	}
 	for p.level() {
-		continue // each turn lowers the sum of the squares of the loads
+		continue // each call lowers the sum of the squares of the loads
 	}
 	leaders := p.lead()
 	out := make([]ShardVoters, shards)
 	for s := range out {
-		out[s] = ShardVoters{Shard: id.Shard(s + 1), Voters: []id.Member{p.seats[leaders[s]].Member}}
-		for _, m := range p.ranked(weightVoter, s, p.voters[s]) {
-			if m != leaders[s] {
-				out[s].Voters = append(out[s].Voters, p.seats[m].Member)
-			}
-		}
+		out[s] = ShardVoters{Shard: id.Shard(s + 1), Voters: p.leaderFirst(s, leaders[s])}
 	}
 	return out
 }
 
-// plan is a placement in the making. Seats and shards are indices from 0.
+// leaderFirst returns the voters of a shard: its leader, then the others by weight.
+func (p *plan) leaderFirst(shard, leader int) []id.Member {
+	voters := []id.Member{p.seats[leader].Member}
+	for _, m := range p.ranked(weightVoter, shard, p.voters[shard]) {
+		if m != leader {
+			voters = append(voters, p.seats[m].Member)
+		}
+	}
+	return voters
+}
+
+// plan is an unfinished placement. Seats and shards are indices from 0.
 type plan struct {
 	seats    []Seat // in order of members
 	replicas int
-	most     int // voters a seat gets at first: the average, rounded up
+	most     int // the most votes that choose prefers for a seat: the average, rounded up
 	voters   [][]int
 	load     []int
-	// weights of the seats by purpose and shard, made when first asked for.
+	// weights of the seats by purpose and shard, computed at the first use.
 	weights map[string][][]uint64
 }
 
@@ -155,7 +159,7 @@ func newPlan(seats []Seat, shards, replicas int) *plan {
 	return p
 }
 
-// ranked gives members in order of their weights for a shard, highest first.
+// ranked returns members in order of their weights for a shard, highest first.
 func (p *plan) ranked(purpose string, shard int, members []int) []int {
 	weights := p.weightsOf(purpose, shard)
 	out := slices.Clone(members)
@@ -163,7 +167,7 @@ func (p *plan) ranked(purpose string, shard int, members []int) []int {
 	return out
 }
 
-// weightsOf gives the weights of the seats for a shard.
+// weightsOf returns the weights of the seats for a shard.
 func (p *plan) weightsOf(purpose string, shard int) []uint64 {
 	of := &p.weights[purpose][shard]
 	if *of == nil {
@@ -183,8 +187,8 @@ func (p *plan) everyone() []int {
 	return all
 }
 
-// choose gives a shard its voters: new zones first, then seats that are not full,
-// then by weight.
+// choose adds the missing voters of a shard. It prefers new zones, then seats that are not
+// full, then high weights.
 func (p *plan) choose(shard int) {
 	order := p.ranked(weightVoter, shard, p.everyone())
 	for p.voting(shard) < p.replicas {
@@ -199,14 +203,14 @@ func (p *plan) choose(shard int) {
 			}
 		}
 		if best < 0 {
-			return // those that are missed have to come back first
+			return // the missed members must return first
 		}
 		p.voters[shard] = append(p.voters[shard], best)
 		p.load[best]++
 	}
 }
 
-// inZone counts the voters of a shard in the zone of m, m itself left out.
+// inZone counts the voters of a shard in the zone of m, except m.
 func (p *plan) inZone(shard, m int) int {
 	n := 0
 	for _, v := range p.voters[shard] {
@@ -217,8 +221,8 @@ func (p *plan) inZone(shard, m int) int {
 	return n
 }
 
-// level moves one vote from a seat to one that has at least two fewer, without
-// crowding a zone; false if there is none to move.
+// level moves one vote to a seat that has at least two fewer, unless that crowds a zone.
+// It returns false if it finds no such vote.
 func (p *plan) level() bool {
 	byLoad := p.everyone()
 	slices.SortStableFunc(byLoad, func(a, b int) int { return cmp.Compare(p.load[a], p.load[b]) })
@@ -229,9 +233,7 @@ func (p *plan) level() bool {
 				break
 			}
 			if s := p.movable(from, to); s >= 0 {
-				p.voters[s][slices.Index(p.voters[s], from)] = to
-				p.load[from]--
-				p.load[to]++
+				p.move(s, from, to)
 				return true
 			}
 		}
@@ -239,7 +241,14 @@ func (p *plan) level() bool {
 	return false
 }
 
-// movable gives the shard that from may best hand to to, or −1.
+// move moves the vote of a shard from one seat to another.
+func (p *plan) move(shard, from, to int) {
+	p.voters[shard][slices.Index(p.voters[shard], from)] = to
+	p.load[from]--
+	p.load[to]++
+}
+
+// movable returns the best shard whose vote can move from one seat to the other, or −1.
 func (p *plan) movable(from, to int) int {
 	best, bestWeight := -1, uint64(0)
 	for s, voters := range p.voters {
@@ -258,9 +267,9 @@ func (p *plan) movable(from, to int) int {
 	return best
 }
 
-// lead chooses a leader for each shard among its voters: a matching (Kuhn 1955)
-// in which no member leads more than quota shards, for the smallest quota that is
-// possible, raised only after all that fits has been filled.
+// lead chooses a leader for each shard among its voters. It computes a matching (Kuhn
+// 1955) in which no member leads more than quota shards. It raises quota only when no
+// further shard can be matched.
 func (p *plan) lead() []int {
 	m := matching{leader: make([]int, len(p.voters)), led: make([][]int, len(p.seats))}
 	for s, voters := range p.voters {
@@ -284,8 +293,8 @@ type matching struct {
 	led    [][]int // by seat
 }
 
-// match finds a leader for a shard, if need be by giving another shard another
-// leader; asked are the seats that were tried.
+// match finds a leader for a shard, and may change the leaders of other shards for that.
+// asked holds the seats that were tried.
 func (m *matching) match(shard int, asked []bool) bool {
 	for _, seat := range m.wishes[shard] {
 		if asked[seat] {
@@ -306,7 +315,7 @@ func (m *matching) match(shard int, asked []bool) bool {
 	return false
 }
 
-// take makes seat the leader of shard in the place of its present one.
+// take makes seat the leader of shard.
 func (m *matching) take(shard, seat int) {
 	if old := m.leader[shard]; old >= 0 {
 		m.led[old] = slices.DeleteFunc(m.led[old], func(s int) bool { return s == shard })

@@ -22,7 +22,7 @@ func testSeats(n int, zones ...string) []Seat {
 	return seats
 }
 
-// counts gives how often each seat votes and leads.
+// counts returns how often each seat votes and leads.
 func counts(seats []Seat, placed []ShardVoters) (votes, leads []int) {
 	at := map[id.Member]int{}
 	for i, s := range seats {
@@ -38,7 +38,7 @@ func counts(seats []Seat, placed []ShardVoters) (votes, leads []int) {
 	return votes, leads
 }
 
-func TestJumpAgreesWithThePaper(t *testing.T) {
+func TestJumpMatchesPaper(t *testing.T) {
 	t.Parallel()
 	// The paper's algorithm, as printed.
 	paper := func(key uint64, buckets int) int {
@@ -68,7 +68,7 @@ func TestJumpAgreesWithThePaper(t *testing.T) {
 	}
 }
 
-func TestJumpMovesToTheNewPlaceOnly(t *testing.T) {
+func TestJumpMovesToNewPlaceOnly(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(2, 1))
 	const keys = 4000
@@ -90,7 +90,7 @@ func TestJumpMovesToTheNewPlaceOnly(t *testing.T) {
 	}
 }
 
-func TestAGalleryGetsOneShardForEachFiftyThousand(t *testing.T) {
+func TestShardCountGrowsWithSize(t *testing.T) {
 	t.Parallel()
 	f := func(size uint32, shards, want int) {
 		t.Helper()
@@ -107,7 +107,7 @@ func TestAGalleryGetsOneShardForEachFiftyThousand(t *testing.T) {
 	f(1<<32-1, 1, 1)
 }
 
-func TestAGallerysShardsOnlyGrowAtTheEnd(t *testing.T) {
+func TestShardListGrowsAtEnd(t *testing.T) {
 	t.Parallel()
 	first := map[id.Shard]int{}
 	for n := range 1600 {
@@ -134,7 +134,7 @@ func TestAGallerysShardsOnlyGrowAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestPlacementsStayWhatTheyWere(t *testing.T) {
+func TestPlacementsMatchTranscript(t *testing.T) {
 	t.Parallel()
 	want := []id.Shard{6, 5, 2, 14, 12, 9, 11, 15, 10, 8, 7, 16, 3, 4, 13, 1}
 	if got := ShardsOf(id.Gallery{UUID: id.UUID{1, 2, 3}}, 16, 16); !slices.Equal(got, want) {
@@ -154,7 +154,7 @@ func TestPlacementsStayWhatTheyWere(t *testing.T) {
 	}
 }
 
-func TestSixteenShardsOnThreeNodesAreLedBySixFiveAndFive(t *testing.T) {
+func TestThreeNodesLeadSixFiveAndFive(t *testing.T) {
 	t.Parallel()
 	seats := testSeats(3)
 	votes, leads := counts(seats, Place(seats, 16, 3))
@@ -164,7 +164,7 @@ func TestSixteenShardsOnThreeNodesAreLedBySixFiveAndFive(t *testing.T) {
 	}
 }
 
-func TestVotesAndLeadersAreSpreadEvenly(t *testing.T) {
+func TestVotesAndLeadersAreEven(t *testing.T) {
 	t.Parallel()
 	for _, shards := range []int{1, 4, 16, 31} {
 		for n := 1; n <= 9; n++ {
@@ -186,7 +186,7 @@ func TestVotesAndLeadersAreSpreadEvenly(t *testing.T) {
 	}
 }
 
-func TestVotersOfAShardLieInAsManyZonesAsPossible(t *testing.T) {
+func TestVotersSpreadOverZones(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 1))
 	for range 300 {
@@ -209,7 +209,7 @@ func TestVotersOfAShardLieInAsManyZonesAsPossible(t *testing.T) {
 	}
 }
 
-func TestAPlacementDependsOnTheSetOfSeatsOnly(t *testing.T) {
+func TestPlacementIgnoresSeatOrder(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(4, 1))
 	seats := testSeats(7, "a", "b", "c")
@@ -225,7 +225,7 @@ func TestAPlacementDependsOnTheSetOfSeatsOnly(t *testing.T) {
 	}
 }
 
-func TestANewNodeMovesLittle(t *testing.T) {
+func TestNewNodeMovesLittle(t *testing.T) {
 	t.Parallel()
 	for n := 3; n <= 8; n++ {
 		before, after := Place(testSeats(n), 16, 3), Place(testSeats(n+1), 16, 3)
@@ -237,8 +237,7 @@ func TestANewNodeMovesLittle(t *testing.T) {
 				}
 			}
 		}
-		// The new node's fair share has to move; what else does is the price of the
-		// even load.
+		// The new node's fair share must move. An even load costs some further moves.
 		if share := 48 / (n + 1); moved > 2*share+2 {
 			t.Errorf("node %d: %d of 48 replicas move, its share is %d", n+1, moved, share)
 		}

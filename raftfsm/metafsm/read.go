@@ -3,180 +3,169 @@ package metafsm
 import (
 	"bytes"
 	"cmp"
-	"maps"
 	"slices"
 
 	"facet/internal/id"
 )
 
-// Cluster gives what was founded; ok is false before that.
-func (m *Machine) Cluster() (c Cluster, ok bool) {
+// find returns a copy of the record that pick returns. ok is false if that is nil.
+func find[T any](m *Machine, pick func(*state) *T) (record T, ok bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if m.state.cluster == nil {
-		return Cluster{}, false
+	if r := pick(m.state); r != nil {
+		return own(*r), true
 	}
-	return *m.state.cluster, true
+	return record, false
 }
 
-// Nodes gives the nodes that joined, in order of joining, then of ids.
-func (m *Machine) Nodes() []Node {
+// list returns copies of the records that pick returns.
+func list[T any](m *Machine, pick func(*state) []*T) []T {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	out := make([]Node, 0, len(m.state.nodes))
-	for _, n := range m.state.nodes {
-		out = append(out, *n)
+	records := pick(m.state)
+	out := make([]T, len(records))
+	for i, r := range records {
+		out[i] = own(*r)
 	}
-	slices.SortFunc(out, func(a, b Node) int {
-		return cmp.Or(cmp.Compare(a.Joined, b.Joined), bytes.Compare(a.ID.UUID[:], b.ID.UUID[:]))
-	})
 	return out
+}
+
+// own returns r with its own copy of the secret, so that a caller may change it.
+func own[T any](r T) T {
+	switch r := any(&r).(type) {
+	case *AccessKey:
+		r.SealedSecret = bytes.Clone(r.SealedSecret)
+	case *Gallery:
+		r.WrappedKey = bytes.Clone(r.WrappedKey)
+	case *Application:
+		r.SealedKey = bytes.Clone(r.SealedKey)
+	}
+	return r
+}
+
+// Cluster returns the decisions of the founding. ok is false before the founding.
+func (m *Machine) Cluster() (c Cluster, ok bool) {
+	return find(m, func(st *state) *Cluster { return st.cluster })
+}
+
+// Nodes returns the nodes that joined, in order of joining, then of ids.
+func (m *Machine) Nodes() []Node {
+	return list(m, func(st *state) []*Node {
+		return sorted(st.nodes, func(a, b *Node) int {
+			return cmp.Or(cmp.Compare(a.Joined, b.Joined), bytes.Compare(a.ID.UUID[:], b.ID.UUID[:]))
+		})
+	})
 }
 
 // Node returns the record of a node that joined.
 func (m *Machine) Node(node id.Node) (Node, bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if n := m.state.nodes[node]; n != nil {
-		return *n, true
-	}
-	return Node{}, false
+	return find(m, func(st *state) *Node { return st.nodes[node] })
 }
 
-// Shards gives the shard map; its epoch is 0 if there is none yet.
+// Shards returns the shard map. Its epoch is 0 if there is none yet.
 func (m *Machine) Shards() ShardMap {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return ShardMap{m.state.shards.Epoch, cloneVoters(m.state.shards.Shards)}
 }
 
-// Tenants gives all tenants in order of creation.
+// Tenants returns all tenants in order of creation.
 func (m *Machine) Tenants() []Tenant {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	out := make([]Tenant, 0, len(m.state.tenants))
-	for _, t := range m.state.tenants {
-		out = append(out, *t.record)
-	}
-	slices.SortFunc(out, func(a, b Tenant) int { return cmp.Compare(a.Seq, b.Seq) })
-	return out
+	return list(m, func(st *state) (records []*Tenant) {
+		for _, t := range st.tenants {
+			records = append(records, t.record)
+		}
+		slices.SortFunc(records, func(a, b *Tenant) int { return cmp.Compare(a.Seq, b.Seq) })
+		return records
+	})
 }
 
-// AccessKey gives the access key of that id, unless it is revoked.
+// AccessKey returns the access key with that id, unless it is revoked.
 func (m *Machine) AccessKey(keyID string) (AccessKey, bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if k := m.state.keys[keyID]; k != nil && k.State == KeyLive {
-		return k.clone(), true
-	}
-	return AccessKey{}, false
+	return find(m, func(st *state) *AccessKey {
+		if k := st.keys[keyID]; k != nil && k.State == KeyLive {
+			return k
+		}
+		return nil
+	})
 }
 
-// AccessKeys gives the access keys of a tenant, revoked ones included, in order of
-// their ids.
+// AccessKeys returns the access keys of a tenant in order of their ids, revoked ones
+// included.
 func (m *Machine) AccessKeys(t id.Tenant) []AccessKey {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	var out []AccessKey
-	for _, keyID := range slices.Sorted(maps.Keys(m.state.keys)) {
-		if k := m.state.keys[keyID]; k.Tenant == t {
-			out = append(out, k.clone())
-		}
-	}
-	return out
+	return list(m, func(st *state) []*AccessKey {
+		keys := sorted(st.keys, func(a, b *AccessKey) int { return cmp.Compare(a.ID, b.ID) })
+		return slices.DeleteFunc(keys, func(k *AccessKey) bool { return k.Tenant != t })
+	})
 }
 
-// ApplicationByMAC gives the application whose API key has that MAC.
+// ApplicationByMAC returns the application whose API key has that MAC.
 func (m *Machine) ApplicationByMAC(mac [32]byte) (Application, bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if a := m.state.applications[m.state.byMAC[mac]]; a != nil {
-		return a.clone(), true
-	}
-	return Application{}, false
+	return find(m, func(st *state) *Application { return st.applications[st.byMAC[mac]] })
 }
 
-// Application gives the application of that id.
+// Application returns the application with that id.
 func (m *Machine) Application(a id.Application) (Application, bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if record := m.state.applications[a]; record != nil {
-		return record.clone(), true
-	}
-	return Application{}, false
+	return find(m, func(st *state) *Application { return st.applications[a] })
 }
 
-// Gallery gives the gallery of that id. One that is being deleted is unknown to this
-// and all other reads but Deleting.
+// Gallery returns the gallery with that id. Only Deleting returns a gallery under
+// deletion.
 func (m *Machine) Gallery(g id.Gallery) (Gallery, bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if record := m.state.gallery(g); record != nil {
-		return record.clone(), true
-	}
-	return Gallery{}, false
+	return find(m, func(st *state) *Gallery { return st.gallery(g) })
 }
 
-// GalleryByName gives a tenant's gallery of that name.
+// GalleryByName returns a tenant's gallery with that name.
 func (m *Machine) GalleryByName(t id.Tenant, name string) (Gallery, bool) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if of := m.state.tenants[t]; of != nil {
-		if g, ok := of.byName[name]; ok && !m.state.galleries[g].Deleting {
-			return m.state.galleries[g].clone(), true
+	return find(m, func(st *state) *Gallery {
+		if of := st.tenants[t]; of != nil {
+			return st.gallery(of.byName[name])
 		}
-	}
-	return Gallery{}, false
+		return nil
+	})
 }
 
-// Galleries gives a tenant's galleries in order of creation.
+// Galleries returns a tenant's galleries in order of creation.
 func (m *Machine) Galleries(t id.Tenant) []Gallery {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	of := m.state.tenants[t]
-	if of == nil {
-		return nil
-	}
-	out := make([]Gallery, 0, len(of.galleries))
-	for _, g := range of.galleries {
-		if record := m.state.gallery(g); record != nil {
-			out = append(out, record.clone())
+	return list(m, func(st *state) (records []*Gallery) {
+		if of := st.tenants[t]; of != nil {
+			for _, g := range of.galleries {
+				if record := st.gallery(g); record != nil {
+					records = append(records, record)
+				}
+			}
 		}
-	}
-	return out
+		return records
+	})
 }
 
-// Deleting gives the galleries of all tenants whose deletion has begun and is not
-// over, in order of creation.
+// Deleting returns the galleries of all tenants that are under deletion, in order of
+// creation.
 func (m *Machine) Deleting() []Gallery {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	var out []Gallery
-	for _, g := range m.state.galleries {
-		if g.Deleting {
-			out = append(out, g.clone())
+	return list(m, func(st *state) (records []*Gallery) {
+		for _, g := range st.galleries {
+			if g.Deleting {
+				records = append(records, g)
+			}
 		}
-	}
-	slices.SortFunc(out, func(a, b Gallery) int { return cmp.Compare(a.Seq, b.Seq) })
-	return out
+		slices.SortFunc(records, bySeq)
+		return records
+	})
 }
 
-// Applications gives a tenant's applications in order of creation.
+// Applications returns a tenant's applications in order of creation.
 func (m *Machine) Applications(t id.Tenant) []Application {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	of := m.state.tenants[t]
-	if of == nil {
-		return nil
-	}
-	out := make([]Application, 0, len(of.applications))
-	for _, a := range of.applications {
-		out = append(out, m.state.applications[a].clone())
-	}
-	return out
+	return list(m, func(st *state) (records []*Application) {
+		if of := st.tenants[t]; of != nil {
+			for _, a := range of.applications {
+				records = append(records, st.applications[a])
+			}
+		}
+		return records
+	})
 }
 
-// Grants gives what was granted of a gallery, in order of shards.
+// Grants returns the slots of a gallery that each shard was granted, in order of shards.
 func (m *Machine) Grants(g id.Gallery) []ShardGrant {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

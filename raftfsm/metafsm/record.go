@@ -1,19 +1,18 @@
 package metafsm
 
 import (
-	"bytes"
 	"slices"
 
 	"facet/internal/id"
 )
 
-// Cluster is what was decided when the cluster was founded.
+// Cluster holds the decisions of the founding.
 type Cluster struct {
 	ID id.Cluster `cbor:"1,keyasint"`
-	// Shards is the number of groups that hold events, from 1 to id.MaxShard; it
-	// never changes.
+	// Shards is the number of groups that hold events, from 1 to id.MaxShard. It never
+	// changes.
 	Shards int `cbor:"2,keyasint"`
-	// Replicas is the number of voters that each shard began with.
+	// Replicas is the number of voters that each shard had at the founding.
 	Replicas int `cbor:"3,keyasint"`
 	// Pack is the identity of the model pack.
 	Pack string `cbor:"4,keyasint"`
@@ -21,33 +20,33 @@ type Cluster struct {
 	IDKey [32]byte `cbor:"5,keyasint"`
 	// Created is in milliseconds since 1970.
 	Created int64 `cbor:"6,keyasint"`
-	// KeyCheck tells a node whether it has the cluster's key.
+	// KeyCheck lets a node check whether it has the cluster's key.
 	KeyCheck []byte `cbor:"7,keyasint,omitempty"`
-	// KeyHead is how everything must begin that the cluster's key wraps; empty: there
-	// was one key only.
+	// KeyHead is the first bytes of every secret that the cluster's key has wrapped. It
+	// is empty until the first Rekey.
 	KeyHead []byte `cbor:"10,keyasint,omitempty"`
-	// SlotsPerShard is the capacity for which a gallery gets one more shard; 0 is
-	// the constant of that name.
+	// SlotsPerShard is the number of slots for which a gallery gets one shard. 0 means
+	// the constant SlotsPerShard.
 	SlotsPerShard uint32 `cbor:"8,keyasint,omitempty"`
-	// Wanted is the number of voters that each shard should have once there are as
-	// many nodes; 0 stands for Replicas.
+	// Wanted is the number of voters that each shard should have once there are as many
+	// nodes. 0 means Replicas.
 	Wanted int `cbor:"9,keyasint,omitempty"`
 }
 
-// WantedReplicas is the number of voters that each shard should have where there are
+// WantedReplicas returns the number of voters that each shard should have once there are
 // as many nodes.
 func (c Cluster) WantedReplicas() int { return max(c.Wanted, c.Replicas) }
 
-// NodeState says whether a node holds replicas.
+// NodeState is an operator's decision whether a node holds replicas.
 type NodeState uint8
 
 // The states of nodes. The numbers are stored.
 const (
-	// NodeActive: it holds its share of the replicas.
+	// NodeActive: the node holds its share of the replicas.
 	NodeActive NodeState = 0
-	// NodeDraining: its replicas move to other nodes.
+	// NodeDraining: the node's replicas move to other nodes.
 	NodeDraining NodeState = 1
-	// NodeRemoved: it is no part of the cluster any more, for good.
+	// NodeRemoved: the node has left the cluster for good.
 	NodeRemoved NodeState = 2
 )
 
@@ -56,44 +55,44 @@ type Node struct {
 	ID     id.Node   `cbor:"1,keyasint"`
 	Member id.Member `cbor:"2,keyasint"`
 	Name   string    `cbor:"3,keyasint"`
-	// Joined is when it first did, in milliseconds since 1970.
+	// Joined is the time of the first join, in milliseconds since 1970.
 	Joined int64 `cbor:"4,keyasint"`
-	// Zone is its failure domain; nodes of an empty zone share it with nobody.
+	// Zone is the failure domain. A node with an empty zone shares none.
 	Zone string `cbor:"5,keyasint,omitempty"`
-	// State and Heir are an operator's orders (SetNodeState). Heir is the node that
-	// is to take over the replicas; zero is no particular one.
+	// State and Heir are set by an operator (SetNodeState). Heir is the node that takes
+	// over the replicas. Zero leaves the choice to Replan.
 	State NodeState `cbor:"6,keyasint,omitempty"`
 	Heir  id.Node   `cbor:"7,keyasint,omitzero"`
-	// Level is what the node's software knows; 0 stands for 1, which all know.
+	// Level is the level that the node's software knows. 0 means 1.
 	Level uint32 `cbor:"8,keyasint,omitempty"`
 }
 
-// ShardVoters says where a shard's replicas are to be.
+// ShardVoters lists the members that should hold a shard's replicas.
 type ShardVoters struct {
 	Shard id.Shard `cbor:"1,keyasint"`
 	// Voters are the members that should vote, the preferred leader first.
 	Voters []id.Member `cbor:"2,keyasint"`
-	// Leaving are members that may still have a replica and should not.
+	// Leaving are the members that should lose their replica and may still have it.
 	Leaving []id.Member `cbor:"3,keyasint,omitempty"`
-	// Moving tells that the group's members are not known to be Voters yet.
+	// Moving is set until the group's members are Voters.
 	Moving bool `cbor:"4,keyasint,omitempty"`
-	// Moved tells that Voters are not the ones that the shard began with: nobody
-	// may found the group any more. PutShards sees to it.
+	// Moved is set by PutShards when Voters differ from those of the founding. Nobody may
+	// found the group again.
 	Moved bool `cbor:"5,keyasint,omitempty"`
 }
 
-// Holders gives the members that may have a replica.
+// Holders returns the members that may have a replica.
 func (v ShardVoters) Holders() []id.Member { return slices.Concat(v.Voters, v.Leaving) }
 
-// ShardMap says where the shards are. Its epoch is 0 before the first PutShards, and
-// 1 more with each.
+// ShardMap lists the voters of all shards. Its epoch is 0 before the first PutShards, and
+// each PutShards adds 1.
 type ShardMap struct {
 	Epoch uint64 `cbor:"1,keyasint"`
 	// Shards are in order of their numbers.
 	Shards []ShardVoters `cbor:"2,keyasint,omitempty"`
 }
 
-// Shard gives where a shard is; ok is false if the map does not have it.
+// Shard returns the voters of a shard. ok is false if the map does not have it.
 func (m ShardMap) Shard(s id.Shard) (v ShardVoters, ok bool) {
 	i, ok := slices.BinarySearchFunc(m.Shards, s, func(v ShardVoters, s id.Shard) int { return int(v.Shard) - int(s) })
 	if !ok {
@@ -115,11 +114,11 @@ func cloneVoters(in []ShardVoters) []ShardVoters {
 type Tenant struct {
 	ID   id.Tenant `cbor:"1,keyasint"`
 	Name string    `cbor:"2,keyasint"`
-	// Seq is given when it is made; it orders by creation.
+	// Seq orders records by their creation.
 	Seq uint64 `cbor:"3,keyasint,omitempty"`
 }
 
-// Role says what an access key may do: router's numbers.
+// Role is the set of rights of an access key. Package router defines the numbers.
 type Role uint8
 
 // AccessKey is a key that signs requests.
@@ -127,28 +126,23 @@ type AccessKey struct {
 	ID     string    `cbor:"1,keyasint"`
 	Tenant id.Tenant `cbor:"2,keyasint"`
 	Role   Role      `cbor:"3,keyasint"`
-	// SealedSecret is wrapped by the cluster's master key.
+	// SealedSecret is the secret, wrapped by the cluster's master key.
 	SealedSecret []byte `cbor:"4,keyasint"`
-	// Created is when it was first put, in milliseconds since 1970.
+	// Created is the time of the first PutAccessKey, in milliseconds since 1970.
 	Created int64    `cbor:"5,keyasint,omitempty"`
 	State   KeyState `cbor:"6,keyasint,omitempty"`
 }
 
-// KeyState says whether an access key may be used.
+// KeyState is whether an access key may be used.
 type KeyState uint8
 
 // The states of access keys. The numbers are stored.
 const (
-	// KeyLive: it signs requests.
+	// KeyLive: the key may sign requests.
 	KeyLive KeyState = 0
-	// KeyRevoked: it is listed, and refused like an unknown one.
+	// KeyRevoked: the key is listed, and refused like an unknown one.
 	KeyRevoked KeyState = 1
 )
-
-func (k AccessKey) clone() AccessKey {
-	k.SealedSecret = bytes.Clone(k.SealedSecret)
-	return k
-}
 
 // Gallery is a gallery of a tenant.
 type Gallery struct {
@@ -158,29 +152,23 @@ type Gallery struct {
 	Description string     `cbor:"4,keyasint"`
 	// Size is the number of slots, at most 2³¹−1.
 	Size uint32 `cbor:"5,keyasint"`
-	// Shards is how many shards it lies on: the first of ShardsOf.
+	// Shards is the number of the gallery's shards (ShardsOf).
 	Shards int `cbor:"6,keyasint"`
-	// Generation is raised when the gallery is deleted, Epoch when Shards grows.
+	// Generation grows when the gallery is deleted, Epoch when Shards grows.
 	Generation uint32 `cbor:"7,keyasint"`
 	Epoch      uint32 `cbor:"8,keyasint"`
-	// WrappedKey is the key of its templates, wrapped by the cluster's master key.
+	// WrappedKey is the key of the templates, wrapped by the cluster's master key.
 	WrappedKey []byte `cbor:"9,keyasint"`
-	// IDKey is the key of its subjects' and events' ids (id.Derive).
+	// IDKey is the key of the ids of subjects and events (id.Derive).
 	IDKey [32]byte `cbor:"10,keyasint"`
-	// Created is in milliseconds since 1970, set when it is made.
+	// Created is in milliseconds since 1970.
 	Created int64 `cbor:"11,keyasint"`
-	// Seq is given when it is made; it orders by creation.
+	// Seq orders records by their creation.
 	Seq uint64 `cbor:"12,keyasint,omitempty"`
-	// Deleting galleries are known to Deleting only.
+	// Deleting is set by DeleteGallery. Then only Machine.Deleting returns the gallery.
 	Deleting bool `cbor:"13,keyasint,omitempty"`
-	// Settled is how many of its shards may be granted slots while the gallery is
-	// growing over more; 0 stands for all.
+	// Settled is how many shards may get slots until Settle. 0 means all.
 	Settled int `cbor:"14,keyasint,omitempty"`
-}
-
-func (g Gallery) clone() Gallery {
-	g.WrappedKey = bytes.Clone(g.WrappedKey)
-	return g
 }
 
 // Application is an access identity of a gallery.
@@ -190,35 +178,30 @@ type Application struct {
 	Gallery     id.Gallery     `cbor:"3,keyasint"`
 	Name        string         `cbor:"4,keyasint"`
 	Description string         `cbor:"5,keyasint"`
-	// KeyMAC finds the application by its API key, SealedKey shows the key again;
-	// both are made with the cluster's master key.
+	// KeyMAC is a MAC of the API key, and SealedKey the wrapped API key. Both are made
+	// with the cluster's master key.
 	KeyMAC    [32]byte `cbor:"6,keyasint"`
 	SealedKey []byte   `cbor:"7,keyasint"`
-	// MinimumQuality is that of faces to be enrolled, 0 to 1.
+	// MinimumQuality is the lowest quality of an enrolled face, 0 to 1.
 	MinimumQuality float64 `cbor:"8,keyasint"`
 	// VerifyThreshold and GuardThreshold are scores.
 	VerifyThreshold int `cbor:"9,keyasint"`
 	GuardThreshold  int `cbor:"10,keyasint"`
-	// Guard tells whether a known face is refused.
+	// Guard is whether an enrolment of a known face is refused.
 	Guard bool `cbor:"11,keyasint,omitempty"`
-	// Created is in milliseconds since 1970, set when it is made.
+	// Created is in milliseconds since 1970.
 	Created int64 `cbor:"12,keyasint"`
-	// Seq is given when it is made; it orders by creation.
+	// Seq orders records by their creation.
 	Seq uint64 `cbor:"13,keyasint,omitempty"`
 }
 
-func (a Application) clone() Application {
-	a.SealedKey = bytes.Clone(a.SealedKey)
-	return a
-}
-
-// ShardGrant is how many slots of a gallery were granted to a shard in all, and how
-// many of these the shard has returned. Both only grow.
+// ShardGrant counts the slots of a gallery that were ever granted to a shard, and those
+// that the shard has returned. Both numbers only grow.
 type ShardGrant struct {
 	Shard     id.Shard `cbor:"1,keyasint"`
 	Total     uint32   `cbor:"2,keyasint"`
 	Reclaimed uint32   `cbor:"3,keyasint,omitempty"`
 }
 
-// Slots counts the slots that the shard may have.
+// Slots returns the number of slots that the shard may have.
 func (g ShardGrant) Slots() uint32 { return g.Total - g.Reclaimed }

@@ -4,37 +4,31 @@ import (
 	"bytes"
 
 	"facet/internal/id"
-	"facet/raftfsm/command"
 )
 
-const codeRekey = 23
-
-// RekeyOp is the command Rekey.
-var RekeyOp = command.Op[Rekey, RekeyAnswer]{Code: codeRekey, Version: 1}
-
-// Rekey puts secrets that another cluster key has wrapped in the place of those that
-// are there. One that has changed since it was read, or has gone, stays as it is.
+// Rekey replaces secrets by the same secrets wrapped by another cluster key. It skips a
+// secret that has changed or was removed since the proposer read it.
 type Rekey struct {
 	Secrets []Rekeyed `cbor:"1,keyasint,omitempty"`
-	// KeyCheck and KeyHead, if given, become the cluster's: from then on no record is
-	// taken whose secret another key has wrapped.
+	// KeyCheck and KeyHead, unless empty, replace the cluster's. From then on the machine
+	// refuses records whose secret another key has wrapped.
 	KeyCheck []byte `cbor:"2,keyasint,omitempty"`
 	KeyHead  []byte `cbor:"3,keyasint,omitempty"`
 }
 
-// Rekeyed is one secret: that of the record which is named.
+// Rekeyed is the secret of one record: a gallery, an access key or an application.
 type Rekeyed struct {
 	Gallery     id.Gallery     `cbor:"1,keyasint,omitzero"`
 	AccessKey   string         `cbor:"2,keyasint,omitempty"`
 	Application id.Application `cbor:"3,keyasint,omitzero"`
-	// Old is as the record has it, New takes its place.
+	// Old is the secret in the record. New replaces it.
 	Old []byte `cbor:"4,keyasint"`
 	New []byte `cbor:"5,keyasint"`
-	// KeyMAC is an application's, under the new key.
+	// KeyMAC is the new Application.KeyMAC, for an application.
 	KeyMAC [32]byte `cbor:"6,keyasint,omitzero"`
 }
 
-// RekeyAnswer is Done, with how many secrets were replaced.
+// RekeyAnswer answers Rekey with Done and the number of replaced secrets.
 type RekeyAnswer struct {
 	Status  Status `cbor:"1,keyasint"`
 	Changed int    `cbor:"2,keyasint"`
@@ -56,13 +50,13 @@ func (c Rekey) apply(m *Machine) RekeyAnswer {
 	return a
 }
 
-// wrapped tells whether a new secret is wrapped by the key that is used now: one that
-// comes late, by a key that is being retired, could soon be opened by nobody.
+// wrapped reports whether the cluster's present key has wrapped a new secret. Nobody could
+// soon open a late secret that a retired key has wrapped.
 func (st *state) wrapped(secret []byte) bool {
 	return st.cluster == nil || len(secret) == 0 || bytes.HasPrefix(secret, st.cluster.KeyHead)
 }
 
-// rekey replaces one secret; frozen states keep the record that was there.
+// rekey replaces one secret. Frozen states keep the old record.
 func (st *state) rekey(s Rekeyed) bool {
 	switch {
 	case !s.Gallery.IsZero():
@@ -95,7 +89,7 @@ func (st *state) rekey(s Rekeyed) bool {
 	return true
 }
 
-// Secrets gives every wrapped secret, as Old, in no order.
+// Secrets returns every wrapped secret as Old, in no order.
 func (m *Machine) Secrets() []Rekeyed {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

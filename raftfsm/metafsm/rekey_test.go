@@ -18,7 +18,7 @@ func rekey(t testing.TB, m *Machine, c Rekey) RekeyAnswer {
 	return a
 }
 
-func TestSecretsAreRewrappedInPlaceAndAnApplicationIsFoundByItsNewMAC(t *testing.T) {
+func TestRekeyReplacesSecretsAndMAC(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	before := snapshot(t, m)
@@ -59,7 +59,7 @@ func TestSecretsAreRewrappedInPlaceAndAnApplicationIsFoundByItsNewMAC(t *testing
 	}
 }
 
-func TestASecretThatChangedMeanwhileStaysAndAForgottenOneIsNotMade(t *testing.T) {
+func TestRekeySkipsChangedSecrets(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	list := []Rekeyed{
@@ -75,7 +75,7 @@ func TestASecretThatChangedMeanwhileStaysAndAForgottenOneIsNotMade(t *testing.T)
 	}
 }
 
-func TestWhatARetiredKeyHasWrappedIsRefusedFromThenOn(t *testing.T) {
+func TestRetiredKeysSecretsAreRefused(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	rekey(t, m, Rekey{KeyCheck: []byte("check"), KeyHead: []byte("head")})
@@ -98,7 +98,7 @@ func TestWhatARetiredKeyHasWrappedIsRefusedFromThenOn(t *testing.T) {
 	f("both new", Done, creation(42, 42, "head 1", "head 2"))
 	access := func(secret string) Status {
 		c := PutAccessKey{AccessKey{ID: "KEY9", Tenant: tenantA, Role: 1, SealedSecret: []byte(secret)}}
-		return status(t, m, PutAccessKeyOp, c, func(a PutAccessKeyAnswer) Status { return a.Status })
+		return status(t, m, PutAccessKeyOp, c, func(a StatusAnswer) Status { return a.Status })
 	}
 	f("access key", OtherKey, access("old"))
 	f("access key", Done, access("head 3"))
@@ -106,7 +106,7 @@ func TestWhatARetiredKeyHasWrappedIsRefusedFromThenOn(t *testing.T) {
 		a := testApplication(write)
 		a.SealedKey = []byte(sealed)
 		c := CreateApplication{testWrite(write), a}
-		return status(t, m, CreateApplicationOp, c, func(a CreateApplicationAnswer) Status { return a.Status })
+		return status(t, m, CreateApplicationOp, c, func(a ApplicationAnswer) Status { return a.Status })
 	}
 	f("application", OtherKey, application(50, "old"))
 	f("application", Done, application(51, "head 4"))

@@ -7,16 +7,18 @@ import (
 	"facet/internal/id"
 )
 
-// Replan gives the voters that the shards of a map should have when these are the
-// seats: replicas of each, or as many as there are seats that are not away. It moves
-// as little as it can: a vote moves when its member is no seat, when its zone holds
-// another of the shard and a better one is to be had, or when its member has at
-// least two more than another. A member that is missed keeps what it has and gets
-// nothing. One that is away keeps its votes until another
-// can take them, so that a shard never loses a voter for nothing; one that is no seat
-// does not. heirs may name who takes the votes of a member that is no seat.
+// Replan returns the voters that the shards of a map should have on the given seats. Each
+// shard gets as many voters as replicas says, or as there are seats that are not away.
+// Replan moves as few votes as it can. A vote moves:
 //
-// A plan of a plan, for the same seats, is the plan itself.
+//   - when its member has no seat; heirs may name the member that gets the vote;
+//   - when another voter of the shard lies in its zone, and a better zone has a seat;
+//   - when its member has at least two votes more than another.
+//
+// A missed member keeps its votes and gets no more. A member that is away keeps its votes
+// until another can take them, so that a shard never loses a voter for nothing.
+//
+// Replan returns its own result unchanged when the seats are the same.
 func Replan(now []ShardVoters, seats []Seat, replicas int, heirs map[id.Member]id.Member) []ShardVoters {
 	p := newPlan(seats, len(now), replicas)
 	p.replicas = max(1, min(replicas, p.present()))
@@ -40,25 +42,18 @@ func Replan(now []ShardVoters, seats []Seat, replicas int, heirs map[id.Member]i
 	leaders := p.relead(now)
 	out := cloneVoters(now)
 	for s := range out {
-		first := leaders[s]
-		voters := []id.Member{p.seats[first].Member}
-		for _, m := range p.ranked(weightVoter, s, p.voters[s]) {
-			if m != first {
-				voters = append(voters, p.seats[m].Member)
-			}
-		}
-		if !slices.Equal(voters, out[s].Voters) {
+		if voters := p.leaderFirst(s, leaders[s]); !slices.Equal(voters, out[s].Voters) {
 			out[s].Voters = voters
 		}
 	}
 	return out
 }
 
-// Next gives the map that follows now on the way to a plan of it, at most most
-// shards being on the move: those first that have a voter on no seat or on one that
-// is away. The order of voters, which says who leads, follows at once. A move whose
-// member has gone is given another goal. changed tells whether there is a difference.
-func Next(now, plan []ShardVoters, seats []Seat, most int) (next []ShardVoters, changed bool) {
+// Next returns the map that follows now on the way to plan. At most limit shards move at a
+// time. Shards with a voter that is away or has no seat move first. The order of voters,
+// and with it the preferred leader, changes at once. A move to a member that is away or
+// has no seat gets a new goal. changed reports whether next differs from now.
+func Next(now, plan []ShardVoters, seats []Seat, limit int) (next []ShardVoters, changed bool) {
 	present := map[id.Member]bool{}
 	for _, s := range seats {
 		present[s.Member] = !s.Away
@@ -88,7 +83,7 @@ func Next(now, plan []ShardVoters, seats []Seat, most int) (next []ShardVoters, 
 		case same && slices.Equal(to.Voters, plan[i].Voters):
 			continue
 		case same:
-		case to.Moving && missing(*to) == 0, !to.Moving && moving >= most:
+		case to.Moving && missing(*to) == 0, !to.Moving && moving >= limit:
 			continue
 		default:
 			if !to.Moving {
@@ -109,8 +104,8 @@ func sameMembers(a, b []id.Member) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// keep gives a shard the voters that it has, as far as they are seats, and the heirs
-// of the others.
+// keep lets the voters of a shard that have seats keep their votes. The heirs of the other
+// voters get theirs.
 func (p *plan) keep(shard int, v ShardVoters, heirs map[id.Member]id.Member) {
 	take := func(m id.Member) bool {
 		i := slices.IndexFunc(p.seats, func(s Seat) bool { return s.Member == m })
@@ -134,20 +129,14 @@ func (p *plan) keep(shard int, v ShardVoters, heirs map[id.Member]id.Member) {
 }
 
 // present counts the seats that are not away.
-func (p *plan) present() int {
-	n := 0
-	for _, s := range p.seats {
-		if !s.Away {
-			n++
-		}
-	}
-	return n
-}
+func (p *plan) present() int { return p.notAway(p.everyone()) }
 
 // voting counts the voters of a shard that are not away.
-func (p *plan) voting(shard int) int {
+func (p *plan) voting(shard int) int { return p.notAway(p.voters[shard]) }
+
+func (p *plan) notAway(members []int) int {
 	n := 0
-	for _, m := range p.voters[shard] {
+	for _, m := range members {
 		if !p.seats[m].Away {
 			n++
 		}
@@ -155,10 +144,10 @@ func (p *plan) voting(shard int) int {
 	return n
 }
 
-// shed takes voters away from a shard that has more than most: first who is away,
-// then who shares a zone, then who has the most votes.
-func (p *plan) shed(shard, most int) {
-	for len(p.voters[shard]) > most {
+// shed removes voters of a shard until limit are left. It removes members that are away
+// first, then members that share a zone, then members with the most votes.
+func (p *plan) shed(shard, limit int) {
+	for len(p.voters[shard]) > limit {
 		worst, worstCost := -1, [3]int{}
 		for _, m := range p.ranked(weightVoter, shard, p.voters[shard]) {
 			cost := [3]int{0, p.inZone(shard, m), p.load[m]}
@@ -195,14 +184,12 @@ func (p *plan) spread(shard int) {
 		if gain == 0 {
 			return
 		}
-		p.voters[shard][slices.Index(p.voters[shard], from)] = to
-		p.load[from]--
-		p.load[to]++
+		p.move(shard, from, to)
 	}
 }
 
-// relead chooses leaders: those that there are, as far as they vote and are not away,
-// and then as few changes as make the numbers even.
+// relead chooses leaders. A present leader stays if it votes and is not away. Then relead
+// changes as few leaders as it takes to make the numbers even.
 func (p *plan) relead(now []ShardVoters) []int {
 	l := leading{plan: p, leader: make([]int, len(now)), led: make([]int, len(p.seats))}
 	for s, v := range now {
@@ -227,21 +214,21 @@ func (p *plan) relead(now []ShardVoters) []int {
 		l.led[l.leader[s]]++
 	}
 	for l.level() {
-		continue // each turn lowers the sum of the squares of the numbers led
+		continue // each call lowers the sum of the squares of the numbers led
 	}
 	return l.leader
 }
 
-// leading is a choice of leaders in the making.
+// leading is an unfinished choice of leaders.
 type leading struct {
 	*plan
 	leader []int // by shard
 	led    []int // by seat
 }
 
-// level makes one seat lead one shard less and another, that leads at least two
-// fewer, one more, by a chain of shards that each change their leader; false if
-// there is no such chain.
+// level lets one seat lead a shard less, and a seat that leads at least two fewer lead one
+// more. It finds a chain of shards that each change their leader for that. It returns
+// false if there is no such chain.
 func (l *leading) level() bool {
 	byLed := l.everyone()
 	slices.SortStableFunc(byLed, func(a, b int) int { return cmp.Compare(l.led[b], l.led[a]) })
@@ -273,7 +260,7 @@ func (l *leading) level() bool {
 	return false
 }
 
-// pass changes the leaders of the chain of shards that leads from one seat to another.
+// pass changes the leaders of the chain of shards between two seats.
 func (l *leading) pass(by map[int]int, from, to int) {
 	l.led[from]--
 	l.led[to]++

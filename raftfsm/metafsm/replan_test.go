@@ -11,7 +11,7 @@ import (
 	"facet/internal/id"
 )
 
-// added counts the votes that after has and before has not.
+// added counts the votes of after that before does not have.
 func added(before, after []ShardVoters) int {
 	n := 0
 	for i := range after {
@@ -24,7 +24,7 @@ func added(before, after []ShardVoters) int {
 	return n
 }
 
-// spreadOf gives the difference between the most and the fewest, of seats that are
+// spreadOf returns the difference between the most and the fewest, among the seats that are
 // not away.
 func spreadOf(seats []Seat, of []int) int {
 	var present []int
@@ -36,7 +36,7 @@ func spreadOf(seats []Seat, of []int) int {
 	return slices.Max(present) - slices.Min(present)
 }
 
-// sound fails unless each shard has the voters it should and no one twice.
+// sound fails unless each shard has the right number of voters and none twice.
 func sound(t *testing.T, seats []Seat, plan []ShardVoters, replicas int) {
 	t.Helper()
 	present := map[id.Member]bool{}
@@ -64,7 +64,7 @@ func sound(t *testing.T, seats []Seat, plan []ShardVoters, replicas int) {
 	}
 }
 
-func TestAPlanOfAPlanIsThePlan(t *testing.T) {
+func TestReplanIsIdempotent(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(11, 1))
 	for range 60 {
@@ -88,7 +88,7 @@ func TestAPlanOfAPlanIsThePlan(t *testing.T) {
 	}
 }
 
-func TestAPlanForWhatIsThereChangesNothing(t *testing.T) {
+func TestPlanOfBalancedMapIsUnchanged(t *testing.T) {
 	t.Parallel()
 	for n := 1; n <= 9; n++ {
 		seats := testSeats(n, "a", "b", "c")
@@ -99,7 +99,7 @@ func TestAPlanForWhatIsThereChangesNothing(t *testing.T) {
 	}
 }
 
-func TestAMemberThatIsAwayKeepsItsVotesUntilAnotherCanTakeThem(t *testing.T) {
+func TestAwayMemberKeepsVotesUntilReplaced(t *testing.T) {
 	t.Parallel()
 	seats := testSeats(3)
 	now := Place(seats, 16, 3)
@@ -122,7 +122,7 @@ func TestAMemberThatIsAwayKeepsItsVotesUntilAnotherCanTakeThem(t *testing.T) {
 	}
 }
 
-func TestAMemberThatIsMissedKeepsWhatItHasAndGetsNothing(t *testing.T) {
+func TestMissedMemberKeepsItsVotesOnly(t *testing.T) {
 	t.Parallel()
 	seats := testSeats(5)
 	now := Place(seats, 16, 3)
@@ -141,10 +141,10 @@ func TestAMemberThatIsMissedKeepsWhatItHasAndGetsNothing(t *testing.T) {
 	for i := range left {
 		left[i].Missed = true
 	}
-	Replan(now, left, 3, nil) // nobody can take a vote: no end would be an error
+	Replan(now, left, 3, nil) // nobody can take a vote: the call must return
 }
 
-func TestAMemberWithoutASeatLosesItsVotes(t *testing.T) {
+func TestMemberWithoutSeatLosesVotes(t *testing.T) {
 	t.Parallel()
 	seats := testSeats(4)
 	now := Place(seats, 16, 3)
@@ -169,7 +169,7 @@ func TestAMemberWithoutASeatLosesItsVotes(t *testing.T) {
 	}
 }
 
-func TestAnHeirTakesOverWhatItCan(t *testing.T) {
+func TestHeirTakesOverVotes(t *testing.T) {
 	t.Parallel()
 	seats := testSeats(6)
 	now := Place(seats[:5], 20, 3)
@@ -184,7 +184,7 @@ func TestAnHeirTakesOverWhatItCan(t *testing.T) {
 	}
 }
 
-func TestAZoneThatComesLaterIsUsed(t *testing.T) {
+func TestLaterZoneIsUsed(t *testing.T) {
 	t.Parallel()
 	seats := testSeats(4, "a", "b")
 	now := Place(seats, 16, 3)
@@ -198,7 +198,7 @@ func TestAZoneThatComesLaterIsUsed(t *testing.T) {
 	}
 }
 
-func TestMovesAreFewAtATimeAndTheWorstFirst(t *testing.T) {
+func TestMovesAreLimitedWorstFirst(t *testing.T) {
 	t.Parallel()
 	seats := testSeats(5)
 	now := Place(seats[:4], 16, 3)
@@ -241,7 +241,7 @@ func TestMovesAreFewAtATimeAndTheWorstFirst(t *testing.T) {
 	}
 }
 
-func TestAMoveWhoseGoalHasGoneIsGivenAnother(t *testing.T) {
+func TestMoveToLostMemberGetsNewGoal(t *testing.T) {
 	t.Parallel()
 	seats := testSeats(5)
 	now := Place(seats[:3], 1, 3)
@@ -254,9 +254,9 @@ func TestAMoveWhoseGoalHasGoneIsGivenAnother(t *testing.T) {
 	}
 }
 
-// TestHundredNodesAndThousandShardsStaySteady is a simulation: nodes come, go for
-// good and are away for a while.
-func TestHundredNodesAndThousandShardsStaySteady(t *testing.T) {
+// TestLargePlanStaysSteady simulates nodes that join, leave for good or are away for a
+// while.
+func TestLargePlanStaysSteady(t *testing.T) {
 	t.Parallel()
 	const shards, replicas = 1000, 3
 	r := rand.New(rand.NewPCG(12, 1))

@@ -1,7 +1,6 @@
 package metafsm
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -9,29 +8,16 @@ import (
 	"facet/raftfsm/operation"
 )
 
-// Restore reads a snapshot beside the present state and takes its place when all
-// of it was found good; on an error nothing changes. The error wraps
-// codec.ErrCorrupt, codec.ErrMalformed, ErrSnapshot, operation.ErrSnapshot, or is
-// r's.
+// Restore reads a whole snapshot, and then replaces the state. On an error the state stays.
+// The error is that of r, or wraps codec.ErrCorrupt, codec.ErrMalformed, ErrSnapshot,
+// ErrLevel or operation.ErrSnapshot.
 func (m *Machine) Restore(r io.Reader) error {
-	in, err := codec.NewReader(r, magic)
-	if err != nil {
-		return fmt.Errorf("restore meta: %w", err)
-	}
 	records, ops := loader{state: newState(), known: m.known}, operation.NewLoader(m.limits)
-	for {
-		record, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			err = records.load(record, ops)
-		}
-		if err != nil {
-			return fmt.Errorf("restore meta: %w", err)
-		}
+	index, err := codec.ReadAll(r, magic, func(record codec.Message) error { return records.load(record, ops) })
+	var memory *operation.Memory
+	if err == nil {
+		memory, err = ops.Memory()
 	}
-	memory, err := ops.Memory()
 	if err == nil && (!records.begun || records.missing != 0) {
 		err = fmt.Errorf("%w: records are missing", ErrSnapshot)
 	}
@@ -40,7 +26,7 @@ func (m *Machine) Restore(r io.Reader) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.index, m.ops, m.state = in.Index(), memory, records.state
+	m.index, m.ops, m.state = index, memory, records.state
 	m.touch()
 	return nil
 }
@@ -50,7 +36,7 @@ type loader struct {
 	state   *state
 	begun   bool
 	missing uint64
-	known   uint32 // Machine.known; a restoration's loader has no head to compare
+	known   uint32 // Machine.known; Load restores no head
 }
 
 func (l *loader) load(m codec.Message, ops *operation.Loader) error {
@@ -58,7 +44,7 @@ func (l *loader) load(m codec.Message, ops *operation.Loader) error {
 		return err
 	}
 	if m.Code == headState.Code {
-		return l.head(m)
+		return codec.Take(m, headState, l.head)
 	}
 	if l.missing == 0 {
 		return fmt.Errorf("%w: record %d is out of place", ErrSnapshot, m.Code)
@@ -66,29 +52,25 @@ func (l *loader) load(m codec.Message, ops *operation.Loader) error {
 	l.missing--
 	switch m.Code {
 	case headNode.Code:
-		return l.node(m)
+		return codec.Take(m, headNode, l.node)
 	case headTenant.Code:
-		return l.tenant(m)
+		return codec.Take(m, headTenant, l.tenant)
 	case headAccessKey.Code:
-		return l.accessKey(m)
+		return codec.Take(m, headAccessKey, l.accessKey)
 	case headGallery.Code:
-		return l.gallery(m)
+		return codec.Take(m, headGallery, l.gallery)
 	case headGrants.Code:
-		return l.grants(m)
+		return codec.Take(m, headGrants, l.grants)
 	case headTags.Code:
-		return l.tags(m)
+		return codec.Take(m, headTags, l.tags)
 	case headApplication.Code:
-		return l.application(m)
+		return codec.Take(m, headApplication, l.application)
 	default:
 		return fmt.Errorf("%w: unknown record %d", codec.ErrMalformed, m.Code)
 	}
 }
 
-func (l *loader) head(m codec.Message) error {
-	r, err := body[stateRecord](m, headState)
-	if err != nil {
-		return err
-	}
+func (l *loader) head(r stateRecord) error {
 	if l.begun {
 		return fmt.Errorf("%w: two heads", ErrSnapshot)
 	}
@@ -101,11 +83,7 @@ func (l *loader) head(m codec.Message) error {
 	return nil
 }
 
-func (l *loader) node(m codec.Message) error {
-	n, err := body[Node](m, headNode)
-	if err != nil {
-		return err
-	}
+func (l *loader) node(n Node) error {
 	if l.state.nodes[n.ID] != nil {
 		return fmt.Errorf("%w: node %s is there twice", ErrSnapshot, n.ID)
 	}
@@ -113,11 +91,7 @@ func (l *loader) node(m codec.Message) error {
 	return nil
 }
 
-func (l *loader) tenant(m codec.Message) error {
-	t, err := body[Tenant](m, headTenant)
-	if err != nil {
-		return err
-	}
+func (l *loader) tenant(t Tenant) error {
 	if _, named := l.state.byName[t.Name]; named || l.state.tenants[t.ID] != nil {
 		return fmt.Errorf("%w: tenant %s is there twice", ErrSnapshot, t.ID)
 	}
@@ -125,26 +99,18 @@ func (l *loader) tenant(m codec.Message) error {
 	return nil
 }
 
-func (l *loader) accessKey(m codec.Message) error {
-	k, err := body[AccessKey](m, headAccessKey)
-	if err != nil {
-		return err
-	}
+func (l *loader) accessKey(k AccessKey) error {
 	if l.state.tenants[k.Tenant] == nil || l.state.keys[k.ID] != nil {
-		return fmt.Errorf("%w: an access key without tenant, or there twice", ErrSnapshot)
+		return fmt.Errorf("%w: an access key has no tenant or is there twice", ErrSnapshot)
 	}
 	l.state.keys[k.ID] = &k
 	return nil
 }
 
-func (l *loader) gallery(m codec.Message) error {
-	g, err := body[Gallery](m, headGallery)
-	if err != nil {
-		return err
-	}
+func (l *loader) gallery(g Gallery) error {
 	t := l.state.tenants[g.Tenant]
 	if t == nil || l.state.galleries[g.ID] != nil {
-		return fmt.Errorf("%w: gallery %s is there twice or without tenant", ErrSnapshot, g.ID)
+		return fmt.Errorf("%w: gallery %s has no tenant or is there twice", ErrSnapshot, g.ID)
 	}
 	if _, named := t.byName[g.Name]; named {
 		return fmt.Errorf("%w: the name of gallery %s is taken", ErrSnapshot, g.ID)
@@ -153,54 +119,36 @@ func (l *loader) gallery(m codec.Message) error {
 	return nil
 }
 
-func (l *loader) grants(m codec.Message) error {
-	r, err := body[grantsRecord](m, headGrants)
-	if err != nil {
-		return err
-	}
+func (l *loader) grants(r GrantsOf) error {
 	g := l.state.gallery(r.Gallery)
+	wrong := fmt.Errorf("%w: the grants of gallery %s", ErrSnapshot, r.Gallery)
 	if g == nil || l.state.grants[r.Gallery] != nil {
-		return fmt.Errorf("%w: grants of gallery %s", ErrSnapshot, r.Gallery)
+		return wrong
 	}
 	var sum uint64
 	for i, of := range r.Grants {
 		sum += uint64(of.Slots())
 		if of.Reclaimed > of.Total || sum > uint64(g.Size) || i > 0 && of.Shard <= r.Grants[i-1].Shard {
-			return fmt.Errorf("%w: grants of gallery %s", ErrSnapshot, r.Gallery)
+			return wrong
 		}
 	}
 	l.state.grants[r.Gallery] = r.Grants
 	return nil
 }
 
-func (l *loader) tags(m codec.Message) error {
-	s, err := body[tagSet](m, headTags)
-	if err != nil {
-		return err
-	}
-	if l.state.gallery(s.Gallery) == nil || l.state.tags[s.Gallery] != nil || !s.sound() {
-		return fmt.Errorf("%w: tags of gallery %s", ErrSnapshot, s.Gallery)
+func (l *loader) tags(s TagSet) error {
+	if l.state.gallery(s.Gallery) == nil || l.state.tags[s.Gallery] != nil || !s.valid() {
+		return fmt.Errorf("%w: the tags of gallery %s", ErrSnapshot, s.Gallery)
 	}
 	l.state.tags[s.Gallery] = &s
 	return nil
 }
 
-func (l *loader) application(m codec.Message) error {
-	a, err := body[Application](m, headApplication)
-	if err != nil {
-		return err
-	}
+func (l *loader) application(a Application) error {
 	g := l.state.gallery(a.Gallery)
 	if g == nil || g.Tenant != a.Tenant || l.state.taken(a) {
-		return fmt.Errorf("%w: application %s is there twice or without gallery", ErrSnapshot, a.ID)
+		return fmt.Errorf("%w: application %s has no gallery or is there twice", ErrSnapshot, a.ID)
 	}
 	l.state.addApplication(a)
 	return nil
-}
-
-// body decodes a record.
-func body[T any](m codec.Message, h codec.Head) (T, error) {
-	var v T
-	err := m.Decode(h, &v)
-	return v, err
 }

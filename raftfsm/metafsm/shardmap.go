@@ -1,24 +1,15 @@
 package metafsm
 
-import (
-	"slices"
+import "slices"
 
-	"facet/raftfsm/command"
-)
-
-const codePutShards = 3
-
-// PutShardsOp is the command PutShards.
-var PutShardsOp = command.Op[PutShards, PutShardsAnswer]{Code: codePutShards, Version: 1}
-
-// PutShards replaces the shard map if its epoch is Previous. Shards are in order
-// of their numbers.
+// PutShards replaces the shard map if the map's epoch is Previous. Shards are in order of
+// their numbers.
 type PutShards struct {
 	Previous uint64        `cbor:"1,keyasint"`
 	Shards   []ShardVoters `cbor:"2,keyasint"`
 }
 
-// PutShardsAnswer is Done or StaleEpoch, with the map that holds now.
+// PutShardsAnswer answers PutShards with Done or StaleEpoch, and with the present map.
 type PutShardsAnswer struct {
 	Status Status   `cbor:"1,keyasint"`
 	Map    ShardMap `cbor:"2,keyasint"`

@@ -5,31 +5,25 @@ import (
 	"slices"
 
 	"facet/internal/id"
-	"facet/raftfsm/command"
 )
 
-const codeGrant = 8
-
-// GrantOp is the command Grant.
-var GrantOp = command.Op[Grant, GrantAnswer]{Code: codeGrant, Version: 1}
-
-// Grant asks for slots of a gallery for one shard, of which Have are known to the
-// shard. Retries are harmless: if the shard was granted more than it knows of,
-// that is the answer.
+// Grant asks for slots of a gallery for one shard. Have is the total that the shard knows.
+// If meta has granted more than Have, it grants nothing and answers with its total, so that
+// a retry is harmless.
 type Grant struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
 	Shard      id.Shard   `cbor:"3,keyasint"`
 	Have       uint32     `cbor:"4,keyasint"`
-	// Want is how many more are wanted; fewer are granted if fewer are free.
+	// Want is the number of slots to add. Meta grants fewer if fewer are free.
 	Want uint32 `cbor:"5,keyasint"`
 }
 
-// GrantAnswer is Done, UnknownGallery, StaleGeneration or Unsettled.
+// GrantAnswer answers Grant with Done, UnknownGallery, StaleGeneration or Unsettled.
 type GrantAnswer struct {
 	Status Status `cbor:"1,keyasint"`
-	// Total is all that the shard was ever granted. Not more than Have means that
-	// no slot was free.
+	// Total is the number of slots that the shard was ever granted. If it does not exceed
+	// Have, no slot was free.
 	Total uint32 `cbor:"2,keyasint"`
 }
 
@@ -50,8 +44,7 @@ func (c Grant) apply(m *Machine) GrantAnswer {
 	return a
 }
 
-// unsettled tells whether a gallery has grown over a shard that must not have
-// slots yet.
+// unsettled reports whether shard is new to a growing gallery and must not get slots yet.
 func (st *state) unsettled(g *Gallery, shard id.Shard) bool {
 	if g.Settled == 0 || st.cluster == nil {
 		return false
@@ -59,14 +52,9 @@ func (st *state) unsettled(g *Gallery, shard id.Shard) bool {
 	return !slices.Contains(ShardsOf(g.ID, g.Settled, st.cluster.Shards), shard)
 }
 
-const codeReclaim = 15
-
-// ReclaimOp is the command Reclaim.
-var ReclaimOp = command.Op[Reclaim, ReclaimAnswer]{Code: codeReclaim, Version: 1}
-
-// Reclaim tells meta how many slots a shard has returned in all
-// (shardfsm.ReturnSlotsAnswer, shard.Usage): they may be granted again. It may come
-// late, twice or out of order: the largest total counts.
+// Reclaim records the number of slots that a shard has ever returned
+// (shardfsm.ReturnSlotsAnswer, shard.Usage). Meta may grant them again. The largest number
+// counts, so a Reclaim may be late, repeated or out of order.
 type Reclaim struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
@@ -74,11 +62,11 @@ type Reclaim struct {
 	Returned   uint32     `cbor:"4,keyasint"`
 }
 
-// ReclaimAnswer is Done, UnknownGallery, StaleGeneration, or Conflict if the shard
-// was never granted so many.
+// ReclaimAnswer answers Reclaim. The status is Done, UnknownGallery, StaleGeneration, or
+// Conflict if the shard was never granted so many slots.
 type ReclaimAnswer struct {
 	Status Status `cbor:"1,keyasint"`
-	// Free slots of the gallery are granted to no shard.
+	// Free is the number of the gallery's slots that are granted to no shard.
 	Free uint32 `cbor:"2,keyasint"`
 }
 
@@ -107,7 +95,7 @@ func (st *state) free(g *Gallery) uint32 {
 	return g.Size - uint32(min(sum, uint64(g.Size)))
 }
 
-// grantOf gives what was granted to a shard.
+// grantOf returns the grant of a shard.
 func (st *state) grantOf(g *Gallery, shard id.Shard) ShardGrant {
 	for _, of := range st.grants[g.ID] {
 		if of.Shard == shard {
@@ -117,8 +105,8 @@ func (st *state) grantOf(g *Gallery, shard id.Shard) ShardGrant {
 	return ShardGrant{Shard: shard}
 }
 
-// grant raises the total of a shard by at most want, so that the slots of all
-// shards are not more than the gallery's size, and gives it.
+// grant raises the total of a shard by at most want and returns it. The slots of all shards
+// never exceed the gallery's size.
 func (st *state) grant(g *Gallery, shard id.Shard, have, want uint32) (total uint32, changed bool) {
 	of := st.grantOf(g, shard)
 	more := min(want, st.free(g), math.MaxUint32-of.Total)
@@ -130,8 +118,8 @@ func (st *state) grant(g *Gallery, shard id.Shard, have, want uint32) (total uin
 	return of.Total, true
 }
 
-// reclaim notes what a shard has returned in all; it is not ok if that is more than
-// was granted.
+// reclaim records the number of slots that a shard has ever returned. ok is false if the
+// shard was never granted so many.
 func (st *state) reclaim(g *Gallery, shard id.Shard, returned uint32) (changed, ok bool) {
 	of := st.grantOf(g, shard)
 	if returned > of.Total {
@@ -145,7 +133,7 @@ func (st *state) reclaim(g *Gallery, shard id.Shard, returned uint32) (changed, 
 	return true, true
 }
 
-// withGrant copies grants with one of them set.
+// withGrant returns a copy of grants in which the grant of one shard is to.
 func withGrant(grants []ShardGrant, to ShardGrant) []ShardGrant {
 	out := slices.Clone(grants)
 	i, ok := slices.BinarySearchFunc(out, to.Shard, func(of ShardGrant, s id.Shard) int { return int(of.Shard) - int(s) })

@@ -6,8 +6,8 @@ import (
 	"facet/internal/id"
 )
 
-// state holds the records. A record does not change once it is in: a change puts
-// another in its place, so that frozen states may share it.
+// state holds the records. A record never changes. A command replaces it by another, so
+// frozen states may share records.
 type state struct {
 	cluster   *Cluster
 	nodes     map[id.Node]*Node
@@ -17,20 +17,20 @@ type state struct {
 	galleries map[id.Gallery]*Gallery
 	// grants of a gallery are in order of shards.
 	grants map[id.Gallery][]ShardGrant
-	// tags are there for galleries that had any.
-	tags         map[id.Gallery]*tagSet
+	// tags has an entry for each gallery that ever had a tag.
+	tags         map[id.Gallery]*TagSet
 	applications map[id.Application]*Application
 	byMAC        map[[32]byte]id.Application
 	byName       map[string]id.Tenant
-	// sequence is the last Seq given.
+	// sequence is the last Seq that next returned.
 	sequence uint64
 	// restoration is the newest one, nil if there was none.
 	restoration *Restoration
-	// level is what the cluster uses; 0 stands for 1.
+	// level is the level of the cluster. 0 means 1.
 	level uint32
 }
 
-// tenant is a tenant with what belongs to it, in order of creation.
+// tenant is a tenant with its galleries and applications, in order of creation.
 type tenant struct {
 	record       *Tenant
 	galleries    []id.Gallery
@@ -48,14 +48,14 @@ func newState() *state {
 		keys:         make(map[string]*AccessKey),
 		galleries:    make(map[id.Gallery]*Gallery),
 		grants:       make(map[id.Gallery][]ShardGrant),
-		tags:         make(map[id.Gallery]*tagSet),
+		tags:         make(map[id.Gallery]*TagSet),
 		applications: make(map[id.Application]*Application),
 		byMAC:        make(map[[32]byte]id.Application),
 		byName:       make(map[string]id.Tenant),
 	}
 }
 
-// next gives a Seq.
+// next returns a new Seq.
 func (st *state) next() uint64 {
 	st.sequence++
 	return st.sequence
@@ -70,7 +70,7 @@ func (st *state) addTenant(t Tenant) {
 	st.byName[t.Name] = t.ID
 }
 
-// addGallery adds a gallery whose tenant is there.
+// addGallery adds a gallery of a known tenant.
 func (st *state) addGallery(g Gallery) {
 	t := st.tenants[g.Tenant]
 	st.galleries[g.ID] = &g
@@ -78,7 +78,7 @@ func (st *state) addGallery(g Gallery) {
 	t.byName[g.Name] = g.ID
 }
 
-// addApplication adds an application whose tenant and gallery are there.
+// addApplication adds an application of a known tenant and gallery.
 func (st *state) addApplication(a Application) {
 	t := st.tenants[a.Tenant]
 	st.applications[a.ID] = &a
@@ -89,13 +89,13 @@ func (st *state) addApplication(a Application) {
 	}
 }
 
-// taken tells whether an application's id or key is in use.
+// taken reports whether an application's id or key is in use.
 func (st *state) taken(a Application) bool {
 	_, byMAC := st.byMAC[a.KeyMAC]
 	return byMAC || st.applications[a.ID] != nil
 }
 
-// gallery gives a gallery that is not being deleted, or nil.
+// gallery returns a gallery, or nil if it does not exist or is under deletion.
 func (st *state) gallery(g id.Gallery) *Gallery {
 	if record := st.galleries[g]; record != nil && !record.Deleting {
 		return record
@@ -103,7 +103,8 @@ func (st *state) gallery(g id.Gallery) *Gallery {
 	return nil
 }
 
-// current gives a gallery of this generation (Done), or says why there is none.
+// current returns a gallery of the given generation with Done, or the status that says why
+// there is none.
 func (st *state) current(g id.Gallery, generation uint32) (*Gallery, Status) {
 	switch record := st.gallery(g); {
 	case record == nil:
@@ -115,7 +116,7 @@ func (st *state) current(g id.Gallery, generation uint32) (*Gallery, Status) {
 	}
 }
 
-// strip removes all that belongs to a gallery.
+// strip removes the applications, grants and tags of a gallery.
 func (st *state) strip(g *Gallery) {
 	st.removeApplications(g.Tenant, g.ID, func(*Application) bool { return true })
 	delete(st.grants, g.ID)
@@ -130,7 +131,7 @@ func (st *state) removeGallery(g *Gallery) {
 	t.galleries = slices.DeleteFunc(t.galleries, func(of id.Gallery) bool { return of == g.ID })
 }
 
-// removeApplications removes those of a gallery's applications that match.
+// removeApplications removes the applications of a gallery for which match is true.
 func (st *state) removeApplications(tenant id.Tenant, g id.Gallery, match func(*Application) bool) {
 	t := st.tenants[tenant]
 	delete(t.oldest, g)

@@ -7,21 +7,22 @@ import (
 	"facet/raftfsm/operation"
 )
 
-// Status says what became of a command. Only Done changes anything.
+// Status is the outcome of a command. Only Done changes a record, except that a refused Load
+// keeps the records that it loaded before.
 type Status uint8
 
 // The outcomes of commands. The numbers are stored.
 const (
-	// Done: the command had its effect, or had it before (commands without an
-	// operation).
+	// Done: the command had its effect. A repeated command without an operation is Done
+	// again.
 	Done Status = 1
-	// Replayed: the operation was done before; the answer is the first one.
+	// Replayed: the operation was done before. The answer has its records as they are now.
 	Replayed Status = 2
-	// Conflict: the operation was done before with another request, or an id or key
-	// that the command brings is in use.
+	// Conflict: the operation was done before with another request, or an id or key of
+	// the command is in use.
 	Conflict Status = 3
-	// Exists: the cluster is founded, or the name is taken; the answer has what is
-	// there.
+	// Exists: the cluster is founded, or the name is taken. The answer has the existing
+	// record.
 	Exists Status = 4
 	// UnknownTenant: there is no such tenant.
 	UnknownTenant Status = 5
@@ -31,9 +32,9 @@ const (
 	StaleGeneration Status = 7
 	// StaleEpoch: the shard map has another epoch.
 	StaleEpoch Status = 8
-	// OpsFull: no more operations can be remembered at present.
+	// OpsFull: the machine can't remember more operations at present.
 	OpsFull Status = 9
-	// SizeShrinks: the gallery is larger.
+	// SizeShrinks: the gallery is larger than the new size.
 	SizeShrinks Status = 10
 	// UnknownApplication: the tenant has no such application.
 	UnknownApplication Status = 11
@@ -41,18 +42,18 @@ const (
 	UnknownTag Status = 12
 	// TagLimit: the gallery has TagsMax tags in use.
 	TagLimit Status = 13
-	// BeingDeleted: the name is that of a gallery whose deletion is not over.
+	// BeingDeleted: a gallery under deletion has the name.
 	BeingDeleted Status = 14
-	// Unsettled: the gallery has grown to this shard, and its first shard was not
-	// told yet (shardfsm.Widen, then Settle).
+	// Unsettled: the gallery has grown to this shard, and its first shard does not know
+	// that yet (shardfsm.Widen, then Settle).
 	Unsettled Status = 15
-	// UnknownNode: there is no such node, or it was removed.
+	// UnknownNode: the node does not exist or was removed.
 	UnknownNode Status = 16
-	// Restoring: a backup is being restored into the cluster.
+	// Restoring: the restoration of a backup into the cluster is in progress.
 	Restoring Status = 17
-	// TooOld: a node does not know the level that the cluster has, or is to have.
+	// TooOld: a node does not know the cluster's present or next level.
 	TooOld Status = 18
-	// OtherKey: a key that is being retired has wrapped the command's secret.
+	// OtherKey: a retired key has wrapped the command's secret.
 	OtherKey Status = 19
 )
 
@@ -72,7 +73,12 @@ func (s Status) String() string {
 	return fmt.Sprintf("status %d", uint8(s))
 }
 
-// Write identifies a write of a client and says when it was proposed.
+// StatusAnswer answers a command that returns only a status.
+type StatusAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+}
+
+// Write identifies one write of a client.
 type Write struct {
 	Op id.Operation `cbor:"1,keyasint"`
 	// Request is a hash of the request's body.

@@ -4,31 +4,29 @@ import (
 	"slices"
 
 	"facet/internal/id"
-	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 )
 
-// The bounds of a gallery's tags. Apply decides by them, so other numbers need new
-// versions of the commands.
+// The bounds of a gallery's tags. Apply depends on them, so other numbers need new versions
+// of the commands.
 const (
-	// TagsMax is the largest number of tags in use.
+	// TagsMax is the most tags that may be in use.
 	TagsMax = 64
-	// DormantTagsMax is the largest number of dormant labels; beyond it the one that
-	// has been dormant longest goes.
+	// DormantTagsMax is the most dormant tags. A further one removes the oldest.
 	DormantTagsMax = 1024
 )
 
 // Tag is a tag of a gallery. Events hold its identity.
 type Tag struct {
 	Name string `cbor:"1,keyasint"`
-	// Identity is from 1 and never given to another tag of the gallery.
+	// Identity counts from 1. No other tag of the gallery ever gets it.
 	Identity uint32 `cbor:"2,keyasint"`
 }
 
-// tagSet has the tags of a gallery. It does not change: a change makes another.
-type tagSet struct {
+// TagSet has the tags of a gallery. It never changes: its methods return another.
+type TagSet struct {
 	Gallery id.Gallery `cbor:"1,keyasint"`
-	// Last is the last identity given.
+	// Last is the newest identity.
 	Last uint32 `cbor:"2,keyasint"`
 	// Live are in order of creation or revival, Dormant in order of deletion.
 	Live    []Tag `cbor:"3,keyasint,omitempty"`
@@ -39,13 +37,13 @@ func named(tags []Tag, name string) int {
 	return slices.IndexFunc(tags, func(t Tag) bool { return t.Name == name })
 }
 
-// without copies tags, less the i-th.
+// without returns a copy of tags without the i-th.
 func without(tags []Tag, i int) []Tag { return slices.Concat(tags[:i], tags[i+1:]) }
 
-// with copies tags and adds one.
+// with returns a copy of tags with t at the end.
 func with(tags []Tag, t Tag) []Tag { return append(slices.Clip(tags), t) }
 
-func (s *tagSet) create(name string) (*tagSet, TagAnswer) {
+func (s *TagSet) create(name string) (*TagSet, TagAnswer) {
 	switch {
 	case named(s.Live, name) >= 0:
 		return s, TagAnswer{Status: Exists}
@@ -64,7 +62,7 @@ func (s *tagSet) create(name string) (*tagSet, TagAnswer) {
 	return &out, TagAnswer{Done, t.Identity}
 }
 
-func (s *tagSet) rename(from, to string) (*tagSet, TagAnswer) {
+func (s *TagSet) rename(from, to string) (*TagSet, TagAnswer) {
 	i := named(s.Live, from)
 	switch {
 	case i < 0:
@@ -83,7 +81,7 @@ func (s *tagSet) rename(from, to string) (*tagSet, TagAnswer) {
 	return &out, TagAnswer{Done, out.Live[i].Identity}
 }
 
-func (s *tagSet) delete(name string) (*tagSet, TagAnswer) {
+func (s *TagSet) delete(name string) (*TagSet, TagAnswer) {
 	i := named(s.Live, name)
 	if i < 0 {
 		return s, TagAnswer{Status: UnknownTag}
@@ -97,8 +95,8 @@ func (s *tagSet) delete(name string) (*tagSet, TagAnswer) {
 	return &out, TagAnswer{Done, t.Identity}
 }
 
-// changeTags carries out a change of a gallery's tags once.
-func (m *Machine) changeTags(w Write, code byte, gallery id.Gallery, change func(*tagSet) (*tagSet, TagAnswer)) TagAnswer {
+// changeTags changes the tags of a gallery, unless the write was done before.
+func (m *Machine) changeTags(w Write, code byte, gallery id.Gallery, change func(*TagSet) (*TagSet, TagAnswer)) TagAnswer {
 	done, status := m.once(w, code, gallery.UUID)
 	switch {
 	case status == Replayed:
@@ -120,16 +118,16 @@ func (m *Machine) changeTags(w Write, code byte, gallery id.Gallery, change func
 	return a
 }
 
-// tagsOf gives the tags of a gallery, which may be none.
-func (st *state) tagsOf(g id.Gallery) *tagSet {
+// tagsOf returns the tags of a gallery, an empty set if it has none.
+func (st *state) tagsOf(g id.Gallery) *TagSet {
 	if s := st.tags[g]; s != nil {
 		return s
 	}
-	return &tagSet{Gallery: g}
+	return &TagSet{Gallery: g}
 }
 
-// sound tells whether names and identities are there once and within bounds.
-func (s *tagSet) sound() bool {
+// valid reports whether names and identities are unique and within the bounds.
+func (s *TagSet) valid() bool {
 	names, identities := map[string]bool{}, map[uint32]bool{0: true}
 	for _, tags := range [][]Tag{s.Live, s.Dormant} {
 		for _, t := range tags {
@@ -142,15 +140,14 @@ func (s *tagSet) sound() bool {
 	return len(s.Live) <= TagsMax && len(s.Dormant) <= DormantTagsMax
 }
 
-// Tags gives a gallery's tags in use, in order of creation; none for a gallery that
-// is unknown.
+// Tags returns a gallery's tags in use, in order of creation. An unknown gallery has none.
 func (m *Machine) Tags(g id.Gallery) []Tag {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	return slices.Clone(m.state.tagsOf(g).Live)
 }
 
-// TagIdentity gives the identity of a tag in use.
+// TagIdentity returns the identity of a tag in use.
 func (m *Machine) TagIdentity(g id.Gallery, name string) (identity uint32, ok bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -161,14 +158,9 @@ func (m *Machine) TagIdentity(g id.Gallery, name string) (identity uint32, ok bo
 	return 0, false
 }
 
-const codeCreateTag = 16
-
-// CreateTagOp is the command CreateTag.
-var CreateTagOp = command.Op[CreateTag, TagAnswer]{Code: codeCreateTag, Version: 1}
-
-// CreateTag makes a tag of a gallery, or revives the dormant label of that name,
-// which keeps its identity. Op names this attempt of the client's and its internal
-// retries; a client's request that simply runs again needs another one.
+// CreateTag creates a tag of a gallery. A dormant tag with that name comes back with its
+// identity. Write.Op names one attempt of the client with its internal retries: a request
+// that the client sends again has another Op.
 type CreateTag struct {
 	Write   Write      `cbor:"1,keyasint"`
 	Gallery id.Gallery `cbor:"2,keyasint"`
@@ -176,16 +168,11 @@ type CreateTag struct {
 }
 
 func (c CreateTag) apply(m *Machine) TagAnswer {
-	return m.changeTags(c.Write, codeCreateTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.create(c.Name) })
+	return m.changeTags(c.Write, CreateTagOp.Code, c.Gallery, func(s *TagSet) (*TagSet, TagAnswer) { return s.create(c.Name) })
 }
 
-const codeRenameTag = 17
-
-// RenameTagOp is the command RenameTag.
-var RenameTagOp = command.Op[RenameTag, TagAnswer]{Code: codeRenameTag, Version: 1}
-
-// RenameTag gives a tag another name; its identity stays, and so do the events that
-// have it. A dormant label of the new name is forgotten. Op as in CreateTag.
+// RenameTag changes the name of a tag. Its identity and the events with the tag stay. A
+// dormant tag with the new name is forgotten. For Write.Op see CreateTag.
 type RenameTag struct {
 	Write   Write      `cbor:"1,keyasint"`
 	Gallery id.Gallery `cbor:"2,keyasint"`
@@ -194,16 +181,11 @@ type RenameTag struct {
 }
 
 func (c RenameTag) apply(m *Machine) TagAnswer {
-	return m.changeTags(c.Write, codeRenameTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.rename(c.From, c.To) })
+	return m.changeTags(c.Write, RenameTagOp.Code, c.Gallery, func(s *TagSet) (*TagSet, TagAnswer) { return s.rename(c.From, c.To) })
 }
 
-const codeDeleteTag = 18
-
-// DeleteTagOp is the command DeleteTag.
-var DeleteTagOp = command.Op[DeleteTag, TagAnswer]{Code: codeDeleteTag, Version: 1}
-
-// DeleteTag makes a tag dormant: no one can use it, and a tag of the same name that
-// is made later is the same again. Op as in CreateTag.
+// DeleteTag makes a tag dormant. Nobody can use it until CreateTag brings it back. For
+// Write.Op see CreateTag.
 type DeleteTag struct {
 	Write   Write      `cbor:"1,keyasint"`
 	Gallery id.Gallery `cbor:"2,keyasint"`
@@ -211,15 +193,17 @@ type DeleteTag struct {
 }
 
 func (c DeleteTag) apply(m *Machine) TagAnswer {
-	return m.changeTags(c.Write, codeDeleteTag, c.Gallery, func(s *tagSet) (*tagSet, TagAnswer) { return s.delete(c.Name) })
+	return m.changeTags(c.Write, DeleteTagOp.Code, c.Gallery, func(s *TagSet) (*TagSet, TagAnswer) { return s.delete(c.Name) })
 }
 
-// TagAnswer answers CreateTag (Done, Replayed, Exists, TagLimit, UnknownGallery,
-// Conflict, OpsFull), RenameTag (Done, also to its own name, Replayed, UnknownTag,
-// Exists, UnknownGallery, Conflict, OpsFull) and DeleteTag (Done, Replayed,
-// UnknownTag, UnknownGallery, Conflict, OpsFull).
+// TagAnswer answers CreateTag, RenameTag and DeleteTag. The status is Done, Replayed,
+// UnknownGallery, Conflict, OpsFull, or:
+//
+//   - CreateTag: Exists or TagLimit.
+//   - RenameTag: UnknownTag or Exists. A tag may be renamed to its own name.
+//   - DeleteTag: UnknownTag.
 type TagAnswer struct {
 	Status Status `cbor:"1,keyasint"`
-	// Identity is the tag's, for Done and Replayed.
+	// Identity is that of the tag, for Done and Replayed.
 	Identity uint32 `cbor:"2,keyasint"`
 }

@@ -1,23 +1,15 @@
 package metafsm
 
-import (
-	"facet/internal/id"
-	"facet/raftfsm/command"
-)
+import "facet/internal/id"
 
-const codeCreateTenant = 4
-
-// CreateTenantOp is the command CreateTenant.
-var CreateTenantOp = command.Op[CreateTenant, CreateTenantAnswer]{Code: codeCreateTenant, Version: 1}
-
-// CreateTenant makes a tenant. Its Seq is ignored.
+// CreateTenant creates a tenant. Seq is ignored.
 type CreateTenant struct {
 	Write  Write  `cbor:"1,keyasint"`
 	Tenant Tenant `cbor:"2,keyasint"`
 }
 
-// CreateTenantAnswer is Done, Replayed, Exists (each with the tenant), Conflict,
-// OpsFull or Restoring.
+// CreateTenantAnswer answers CreateTenant. The status is Done, Replayed or Exists with the
+// tenant, or Conflict, OpsFull or Restoring.
 type CreateTenantAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 	Tenant Tenant `cbor:"2,keyasint"`
@@ -27,7 +19,7 @@ func (c CreateTenant) apply(m *Machine) CreateTenantAnswer {
 	if r := m.state.restoration; r != nil && r.Whole && !r.Done {
 		return CreateTenantAnswer{Status: Restoring}
 	}
-	known, status := m.once(c.Write, codeCreateTenant, [16]byte{})
+	known, status := m.once(c.Write, CreateTenantOp.Code, [16]byte{})
 	if status == Replayed {
 		return CreateTenantAnswer{Replayed, *m.state.tenants[id.Tenant{UUID: known.IDs[0]}].record}
 	}
@@ -42,6 +34,6 @@ func (c CreateTenant) apply(m *Machine) CreateTenantAnswer {
 	}
 	c.Tenant.Seq = m.state.next()
 	m.state.addTenant(c.Tenant)
-	m.done(c.Write, codeCreateTenant, [16]byte{}, c.Tenant.ID.UUID)
+	m.done(c.Write, CreateTenantOp.Code, [16]byte{}, c.Tenant.ID.UUID)
 	return CreateTenantAnswer{Done, c.Tenant}
 }

@@ -31,7 +31,7 @@ func openDisk(t testing.TB) disk {
 	return d
 }
 
-// store makes a snapshot of m that refers to files, and has m adopt it.
+// store returns a snapshot of m that refers to files, and makes m adopt it.
 func (d disk) store(t testing.TB, m *operation.Memory, clean segment.Clean) []byte {
 	t.Helper()
 	v := m.Freeze()
@@ -47,7 +47,7 @@ func (d disk) store(t testing.TB, m *operation.Memory, clean segment.Clean) []by
 	return b
 }
 
-// bytes counts what is in the folder.
+// bytes returns the size of the files in the folder.
 func (d disk) bytes(t testing.TB) (n int64) {
 	t.Helper()
 	list, err := os.ReadDir(d.dir)
@@ -75,7 +75,7 @@ func encode(t testing.TB, v *operation.View) []byte {
 	return b.Bytes()
 }
 
-// whole is the snapshot of m without files, which says all of it.
+// whole returns the snapshot of m without files, which holds all of it.
 func whole(t testing.TB, m *operation.Memory) []byte {
 	t.Helper()
 	v := m.Freeze()
@@ -110,9 +110,9 @@ func numbered(n uint64, keyed bool) operation.Outcome {
 	return o
 }
 
-// TestAMemoryFromFilesIsTheMemoryThatWasWritten compares memories that go on from
-// snapshots with files with one that never left the process.
-func TestAMemoryFromFilesIsTheMemoryThatWasWritten(t *testing.T) {
+// TestMemoryLoadsFromFiles compares memories restored from snapshots with files with a memory
+// that was never restored.
+func TestMemoryLoadsFromFiles(t *testing.T) {
 	t.Parallel()
 	limits := operation.Limits{Plain: 200, Keyed: 300}
 	for seed := range uint64(12) {
@@ -168,7 +168,7 @@ func TestAMemoryFromFilesIsTheMemoryThatWasWritten(t *testing.T) {
 	}
 }
 
-func TestASnapshotOfOperationsCostsWhatIsNew(t *testing.T) {
+func TestSnapshotWritesNewOutcomesOnly(t *testing.T) {
 	t.Parallel()
 	d, m := openDisk(t), operation.New(operation.Limits{Plain: 1000, Keyed: 1000})
 	for n := range uint64(1000) {
@@ -192,9 +192,9 @@ func TestASnapshotOfOperationsCostsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestForgottenOperationsLeaveTheDiskAtAnErasure looks for an operation that shares its
-// file with one that is known still.
-func TestForgottenOperationsLeaveTheDiskAtAnErasure(t *testing.T) {
+// TestErasureDropsForgottenOperations looks for a forgotten operation that shares its file
+// with a remembered one.
+func TestErasureDropsForgottenOperations(t *testing.T) {
 	t.Parallel()
 	d, m := openDisk(t), operation.New(limits)
 	old := numbered(1, false)
@@ -235,7 +235,7 @@ func TestForgottenOperationsLeaveTheDiskAtAnErasure(t *testing.T) {
 	}
 }
 
-func TestADamagedOrMissingFileOfOperationsIsRefused(t *testing.T) {
+func TestDamagedOperationFileIsRefused(t *testing.T) {
 	t.Parallel()
 	f := func(what string, want error, harm func(name string, b []byte) error) {
 		t.Helper()
@@ -266,7 +266,7 @@ func TestADamagedOrMissingFileOfOperationsIsRefused(t *testing.T) {
 	})
 }
 
-func TestFilesThatDoNotBelongTogetherAreRefused(t *testing.T) {
+func TestMismatchedFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	type queue struct {
 		Outcomes uint64 `cbor:"1,keyasint,omitempty"`

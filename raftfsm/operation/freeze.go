@@ -10,17 +10,17 @@ import (
 	"facet/shard/segment"
 )
 
-// The records of a memory in a snapshot; 16 to 31 belong to this package.
+// The records of a memory in a snapshot. This package has the codes 16 to 31.
 var (
 	headClock   = codec.Head{Code: 16, Version: 1}
 	headOutcome = codec.Head{Code: 17, Version: 1}
-	// With headStored in the place of headClock there are no outcomes but files that
-	// have them, plain ones first.
+	// headStored replaces headClock in a snapshot whose outcomes lie in files. The
+	// snapshot then has records of files instead of outcomes, plain ones first.
 	headStored = codec.Head{Code: 18, Version: 1}
 	headFile   = codec.Head{Code: 19, Version: 1}
 )
 
-// ErrSnapshot says that records contradict each other.
+// ErrSnapshot is returned when the records of a snapshot contradict each other.
 var ErrSnapshot = errors.New("operation: the snapshot is not consistent")
 
 type clockRecord struct {
@@ -29,15 +29,15 @@ type clockRecord struct {
 	Keyed uint64 `cbor:"3,keyasint"`
 }
 
-// storedRecord is a clockRecord of a memory whose outcomes are in files.
+// storedRecord is the clockRecord of a memory whose outcomes lie in files.
 type storedRecord struct {
 	Clock int64       `cbor:"1,keyasint"`
 	Plain storedQueue `cbor:"2,keyasint"`
 	Keyed storedQueue `cbor:"3,keyasint"`
 }
 
-// storedQueue says of a queue how many outcomes and files it has. First is the number of
-// the oldest outcome: what is before that in the first file is forgotten.
+// storedQueue counts the outcomes and files of a queue. First is the number of the oldest
+// outcome. The first file may hold older ones, which are forgotten.
 type storedQueue struct {
 	Outcomes uint64 `cbor:"1,keyasint,omitempty"`
 	First    uint64 `cbor:"2,keyasint,omitempty"`
@@ -48,20 +48,20 @@ type fileRecord struct {
 	Hash segment.Hash `cbor:"1,keyasint"`
 }
 
-// View is a memory's state at one moment, for a snapshot. It is released at the end.
+// View is the state of a memory at one moment. The caller releases it.
 type View struct {
-	memory       *Memory // only to know it again
+	memory       *Memory // only compared, by Adopt
 	clock        int64
 	plain, keyed queueView
 	settled      bool
 }
 
-// queueView is a queue at one moment (segment.Living).
+// queueView is the state of a queue at one moment. It implements segment.Living.
 type queueView struct {
 	outcomes *btree.Map[uint64, *Outcome]
 	last     uint64
 	old      []segment.Batch
-	files    *segment.Batches // once it is settled
+	files    *segment.Batches // set by Settle
 }
 
 // Freeze captures the state in constant time.
@@ -71,7 +71,8 @@ func (m *Memory) Freeze() *View {
 
 func (q *queue) freeze() queueView { return queueView{outcomes: q.Copy(), last: q.last, old: q.files} }
 
-// first gives the number of the oldest outcome; without any it is behind the last.
+// first returns the number of the oldest outcome. For an empty queue it returns the number
+// after the last.
 func (q *queueView) first() uint64 {
 	if first, _, ok := q.outcomes.Min(); ok {
 		return first
@@ -79,10 +80,10 @@ func (q *queueView) first() uint64 {
 	return q.last + 1
 }
 
-// Last gives the number of the newest outcome.
+// Last returns the number of the newest outcome.
 func (q *queueView) Last() uint64 { return q.last }
 
-// Count counts the outcomes with these numbers, of which none is left out.
+// Count returns how many of the outcomes with these numbers are remembered.
 func (q *queueView) Count(first, last uint64) uint64 {
 	first, last = max(first, q.first()), min(last, q.last)
 	if first > last {
@@ -91,7 +92,7 @@ func (q *queueView) Count(first, last uint64) uint64 {
 	return last - first + 1
 }
 
-// Records gives the outcomes with these numbers.
+// Records returns the outcomes with these numbers.
 func (q *queueView) Records(first, last uint64) iter.Seq[segment.Record] {
 	return func(yield func(segment.Record) bool) {
 		q.outcomes.Ascend(first, func(number uint64, o *Outcome) bool {
@@ -100,9 +101,9 @@ func (q *queueView) Records(first, last uint64) iter.Seq[segment.Record] {
 	}
 }
 
-// Settle writes the outcomes that are in no file yet. They belong to v, and Write refers
-// to them. What is forgotten leaves the files with the last outcome beside it, or at once
-// when clean is segment.Erase.
+// Settle writes the outcomes that are in no file yet. v owns the files, and Write refers to
+// them. A file goes when all its outcomes are forgotten. With segment.Erase, forgotten
+// outcomes leave the files at once.
 func (v *View) Settle(store *segment.Store, clean segment.Clean) (err error) {
 	if clean != segment.Erase {
 		clean = segment.Leave // the oldest outcomes are forgotten first
@@ -116,26 +117,26 @@ func (v *View) Settle(store *segment.Store, clean segment.Clean) (err error) {
 	return nil
 }
 
-// Files are those that Settle has found or written.
+// Files returns the files that Settle has found or written.
 func (v *View) Files() []*segment.File {
 	return append(append([]*segment.File(nil), v.plain.files.Files()...), v.keyed.files.Files()...)
 }
 
-// Adopt tells the memory which files there are when v has become a snapshot. It is of
-// no effect if v is another memory's.
+// Adopt records the files of v, when v has become a snapshot. It does nothing if v is the
+// view of another memory.
 func (m *Memory) Adopt(v *View) {
 	if v.memory == m {
 		m.plain.files, m.keyed.files = v.plain.files.List(), v.keyed.files.List()
 	}
 }
 
-// Release lets go of the files.
+// Release releases the files.
 func (v *View) Release() {
 	v.plain.files.Release()
 	v.keyed.files.Release()
 }
 
-// Write adds the records of v to w. After Settle they refer to files.
+// Write writes the records of v to w. After Settle they refer to files.
 func (v *View) Write(w *codec.Writer) {
 	if v.settled {
 		w.Record(headStored, storedRecord{v.clock, v.plain.stored(), v.keyed.stored()})

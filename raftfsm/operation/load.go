@@ -10,49 +10,41 @@ import (
 // Loader builds a memory from the records of a snapshot.
 type Loader struct {
 	memory       *Memory
-	store        *segment.Store // nil: there may be no files
+	store        *segment.Store // nil: the snapshot must not have files
 	begun        bool
 	plain, keyed storedQueue
 }
 
-// NewLoader makes a loader of a memory with these limits.
+// NewLoader returns a loader of a memory with these limits.
 func NewLoader(limits Limits) *Loader { return &Loader{memory: New(limits)} }
 
-// Keep gives the loader the store of the files, before anything else is called. A
-// memory without one has no files.
+// Keep sets the store of the files. Call it before any other method. Without a store the
+// snapshot must not have files.
 func (l *Loader) Keep(store *segment.Store) { l.store = store }
 
-// Load takes the next record; mine is false if it belongs to another package. The
-// error wraps codec.ErrMalformed, segment.ErrCorrupt, segment.ErrMissing or ErrSnapshot,
-// or is the disk's.
+// Load takes the next record. mine is false if the record belongs to another package. The
+// error is one of the disk, or wraps codec.ErrMalformed, segment.ErrCorrupt,
+// segment.ErrMissing or ErrSnapshot.
 func (l *Loader) Load(r codec.Message) (mine bool, err error) {
 	switch r.Code {
 	case headClock.Code:
-		return true, l.clock(r)
+		return true, codec.Take(r, headClock, l.clock)
 	case headOutcome.Code:
-		return true, l.outcome(r)
+		return true, codec.Take(r, headOutcome, l.outcome)
 	case headStored.Code:
-		return true, l.stored(r)
+		return true, codec.Take(r, headStored, l.stored)
 	case headFile.Code:
-		return true, l.file(r)
+		return true, codec.Take(r, headFile, l.file)
 	default:
 		return false, nil
 	}
 }
 
-func (l *Loader) clock(r codec.Message) error {
-	var c clockRecord
-	if err := r.Decode(headClock, &c); err != nil {
-		return err
-	}
+func (l *Loader) clock(c clockRecord) error {
 	return l.begin(c.Clock, storedQueue{Outcomes: c.Plain}, storedQueue{Outcomes: c.Keyed})
 }
 
-func (l *Loader) stored(r codec.Message) error {
-	var c storedRecord
-	if err := r.Decode(headStored, &c); err != nil {
-		return err
-	}
+func (l *Loader) stored(c storedRecord) error {
 	for _, q := range []storedQueue{c.Plain, c.Keyed} {
 		if (q.Outcomes == 0) != (q.First == 0) || (q.Outcomes == 0) != (q.Files == 0) {
 			return fmt.Errorf("%w: %d operations from %d on in %d files", ErrSnapshot, q.Outcomes, q.First, q.Files)
@@ -69,18 +61,14 @@ func (l *Loader) begin(clock int64, plain, keyed storedQueue) error {
 	return nil
 }
 
-func (l *Loader) outcome(r codec.Message) error {
-	var o Outcome
-	if err := r.Decode(headOutcome, &o); err != nil {
-		return err
-	}
+func (l *Loader) outcome(o Outcome) error {
 	if !l.begun || l.plain.Files+l.keyed.Files > 0 {
 		return fmt.Errorf("%w: operation %x is out of place", ErrSnapshot, o.Name.Op)
 	}
 	return l.insert(&o)
 }
 
-// insert adds an outcome behind the others of its queue.
+// insert adds an outcome to the end of its queue.
 func (l *Loader) insert(o *Outcome) error {
 	_, last, ok := l.memory.queueOf(o.Name).Max()
 	switch {
@@ -93,12 +81,8 @@ func (l *Loader) insert(o *Outcome) error {
 	return nil
 }
 
-// file takes the outcomes of a file.
-func (l *Loader) file(m codec.Message) error {
-	var r fileRecord
-	if err := m.Decode(headFile, &r); err != nil {
-		return err
-	}
+// file loads the outcomes of a file.
+func (l *Loader) file(r fileRecord) error {
 	q, of := l.memory.plain, l.plain
 	if uint64(len(q.files)) == of.Files {
 		q, of = l.memory.keyed, l.keyed
@@ -137,17 +121,16 @@ func (l *Loader) file(m codec.Message) error {
 	return nil
 }
 
-// Memory gives what was loaded, or an error that wraps ErrSnapshot if records are
-// missing.
+// Memory returns the loaded memory. The error wraps ErrSnapshot if records are missing.
 func (l *Loader) Memory() (*Memory, error) {
 	m := l.memory
-	if !l.begun || !m.plain.is(l.plain) || !m.keyed.is(l.keyed) {
+	if !l.begun || !m.plain.has(l.plain) || !m.keyed.has(l.keyed) {
 		return nil, fmt.Errorf("%w: records are missing", ErrSnapshot)
 	}
 	return m, nil
 }
 
-// is tells whether a queue has what was promised.
-func (q *queue) is(promised storedQueue) bool {
+// has reports whether a queue has the promised outcomes and files.
+func (q *queue) has(promised storedQueue) bool {
 	return uint64(q.Len()) == promised.Outcomes && uint64(len(q.files)) == promised.Files
 }

@@ -9,16 +9,15 @@ import (
 	"facet/shard/segment"
 )
 
-// How long operations are remembered, in milliseconds of the group's clock.
-//
-// State machines decide by these numbers and by Limits, so they are part of the
-// log's meaning: others need new versions of the commands.
+// How long a memory remembers operations, in milliseconds of the group's clock. State
+// machines depend on these numbers and on Limits, so other numbers need new versions of the
+// commands.
 const (
 	plainMillis = 10 * 60 * 1000
 	keyedMillis = 24 * 60 * 60 * 1000
 )
 
-// Limits bounds how many operations are remembered at once.
+// Limits is the most operations that a memory may remember at once.
 type Limits struct{ Plain, Keyed int }
 
 // Name names one write of a client.
@@ -30,28 +29,28 @@ type Name struct {
 	Keyed bool `cbor:"3,keyasint,omitempty"`
 }
 
-// Outcome is what is remembered of an operation: ids and hashes only.
+// Outcome is the result of an operation: only ids and hashes.
 type Outcome struct {
 	Name Name `cbor:"1,keyasint"`
 	// Kind is the code of the command.
 	Kind byte `cbor:"2,keyasint"`
-	// Time is the group's clock when it was done.
+	// Time is the group's clock at the operation.
 	Time int64 `cbor:"3,keyasint"`
-	// Scope and IDs are what the command gave its effect to: a gallery or tenant,
-	// and what was made in it.
+	// Scope is the gallery or tenant that the command changed, and IDs are those of the
+	// records that it created or removed there.
 	Scope [16]byte    `cbor:"4,keyasint"`
 	IDs   [2][16]byte `cbor:"5,keyasint"`
-	// Number is what else there is to know, such as a revision.
+	// Number is a further result of the command, such as a revision.
 	Number uint32 `cbor:"6,keyasint,omitempty"`
 }
 
-// queue holds outcomes by the numbers of their insertion, which follow each other in the
-// order of their times. The numbers are not part of the state.
+// queue holds outcomes in order of their times, numbered in the order of insertion. The
+// numbers are not part of the state.
 type queue struct {
 	btree.Map[uint64, *Outcome]
-	// last is the number of the newest one, also when that is forgotten.
+	// last is the number of the newest outcome, even if that is forgotten.
 	last uint64
-	// files have outcomes of the queue, as of the newest snapshot.
+	// files hold the queue's outcomes of the newest snapshot.
 	files []segment.Batch
 }
 
@@ -68,13 +67,13 @@ type Memory struct {
 	byOp         map[id.Operation]*Outcome
 }
 
-// New makes an empty memory whose clock stands at 0.
+// New returns an empty memory with the clock at 0.
 func New(limits Limits) *Memory {
 	return &Memory{limits: limits, plain: new(queue), keyed: new(queue), byOp: make(map[id.Operation]*Outcome)}
 }
 
-// Advance moves the clock to time (milliseconds since 1970) unless it is past it,
-// forgets what is too old, and gives the clock: it never goes back.
+// Advance moves the clock to time, in milliseconds since 1970, unless that is earlier. It
+// forgets operations that are too old, and returns the clock.
 func (m *Memory) Advance(time int64) int64 {
 	if time <= m.clock {
 		return m.clock
@@ -85,7 +84,7 @@ func (m *Memory) Advance(time int64) int64 {
 	return m.clock
 }
 
-// Clock gives the group's clock, in milliseconds since 1970.
+// Clock returns the group's clock, in milliseconds since 1970.
 func (m *Memory) Clock() int64 { return m.clock }
 
 func (m *Memory) forget(q *queue, millis int64) {
@@ -100,16 +99,16 @@ func (m *Memory) forget(q *queue, millis int64) {
 	}
 }
 
-// Recall gives the outcome of an operation that was done and is not forgotten.
-func (m *Memory) Recall(op id.Operation) (Outcome, bool) {
-	o := m.byOp[op]
-	if o == nil {
-		return Outcome{}, false
+// Recall returns the outcome of an operation. ok is false if the operation was not done or
+// is forgotten.
+func (m *Memory) Recall(op id.Operation) (o Outcome, ok bool) {
+	if known := m.byOp[op]; known != nil {
+		return *known, true
 	}
-	return *o, true
+	return o, false
 }
 
-// Full tells whether an operation with this name can't be remembered now.
+// Full reports whether the memory has no room for an operation with this name.
 func (m *Memory) Full(n Name) bool {
 	if n.Keyed {
 		return m.keyed.Len() >= m.limits.Keyed
@@ -117,11 +116,11 @@ func (m *Memory) Full(n Name) bool {
 	return m.plain.Len() >= m.limits.Plain
 }
 
-// Len counts what is remembered.
+// Len returns the number of remembered operations.
 func (m *Memory) Len() int { return len(m.byOp) }
 
-// Remember keeps the outcome of an operation that is not known yet; its time is
-// set to the clock. A known one is a bug and panics.
+// Remember adds the outcome of an operation, with the clock as its time. It panics if the
+// operation is remembered already.
 func (m *Memory) Remember(o Outcome) {
 	if m.byOp[o.Name.Op] != nil {
 		panic(fmt.Sprintf("bug: operation %x is done twice", o.Name.Op))
@@ -135,7 +134,7 @@ func (m *Memory) insert(o *Outcome) {
 	m.queueOf(o.Name).push(o)
 }
 
-// queueOf gives the queue that an operation belongs to.
+// queueOf returns the queue of an operation.
 func (m *Memory) queueOf(n Name) *queue {
 	if n.Keyed {
 		return m.keyed

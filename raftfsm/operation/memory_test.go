@@ -32,7 +32,7 @@ func known(m *operation.Memory, n byte) bool {
 	return ok
 }
 
-func TestPlainOperationsAreKnownForTenMinutesAndKeyedForADay(t *testing.T) {
+func TestOperationsExpireByKind(t *testing.T) {
 	t.Parallel()
 	f := func(keyed bool, keep int64) {
 		t.Helper()
@@ -53,7 +53,7 @@ func TestPlainOperationsAreKnownForTenMinutesAndKeyedForADay(t *testing.T) {
 	f(true, 24*hour)
 }
 
-func TestTheClockNeverGoesBack(t *testing.T) {
+func TestClockNeverGoesBack(t *testing.T) {
 	t.Parallel()
 	m := operation.New(limits)
 	for _, step := range []struct{ time, want int64 }{{-5, 0}, {100, 100}, {50, 100}, {101, 101}} {
@@ -63,7 +63,7 @@ func TestTheClockNeverGoesBack(t *testing.T) {
 	}
 }
 
-func TestEachKindHasItsOwnBound(t *testing.T) {
+func TestKindsHaveSeparateBounds(t *testing.T) {
 	t.Parallel()
 	m := operation.New(limits)
 	plain, keyed := outcome(0, false).Name, outcome(0, true).Name
@@ -89,7 +89,7 @@ func TestEachKindHasItsOwnBound(t *testing.T) {
 
 func read(b []byte) (*operation.Memory, error) { return readWith(b, limits, nil) }
 
-func TestALoadedMemoryForgetsAtTheSameTimes(t *testing.T) {
+func TestLoadedMemoryForgetsAlike(t *testing.T) {
 	t.Parallel()
 	m := operation.New(limits)
 	for n := range byte(3) {
@@ -127,7 +127,7 @@ func TestALoadedMemoryForgetsAtTheSameTimes(t *testing.T) {
 	}
 }
 
-func TestRecordsThatContradictEachOtherAreRefused(t *testing.T) {
+func TestContradictoryRecordsAreRefused(t *testing.T) {
 	t.Parallel()
 	clock, done := codec.Head{Code: 16, Version: 1}, codec.Head{Code: 17, Version: 1}
 	type counts struct {

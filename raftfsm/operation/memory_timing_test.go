@@ -10,14 +10,14 @@ import (
 	"facet/internal/codec"
 )
 
-// counter counts what is written to it.
+// counter counts the bytes written to it.
 type counter int64
 
 func (c *counter) Write(b []byte) (int, error) { *c += counter(len(b)); return len(b), nil }
 
-// BenchmarkWriteFull writes a memory that is as full as a shard's may be, as a
-// snapshot does: compressed by zstd's fastest level. Each op is one such part of a
-// snapshot; MB is what it adds to the file, B/outcome one outcome's share.
+// BenchmarkWriteFull writes the memory of a shard with the most operations, compressed as a
+// snapshot is (zstd's fastest level). MB is the compressed size, B/outcome that of one
+// outcome.
 func BenchmarkWriteFull(b *testing.B) {
 	limits := Limits{Plain: 1 << 18, Keyed: 1 << 19}
 	m := New(limits)

@@ -13,14 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"facet/raftfsm/metafsm"
+	"facet/shard/job"
 	"facet/shard/segment"
 )
 
-// TestASnapshotWithFilesStaysWhatItWasAtItsLevel compares the state and the files that it
-// refers to with those that the first software of the level wrote, and restores those.
-// Software of the level can't be told from other by its directories: bytes that change
-// here need a level of their own (docs/formats/commands.md), and a file beside this one.
-func TestASnapshotWithFilesStaysWhatItWasAtItsLevel(t *testing.T) {
+// TestBatchedSnapshotMatchesFormat compares a snapshot and its files with those that the
+// first software of the level wrote, and restores the old ones. All software of one level
+// reads the same directories, so changed bytes need a new level (docs/formats/commands.md)
+// and a further file in testdata.
+func TestBatchedSnapshotMatchesFormat(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	m := batching(t, dir)
@@ -47,13 +48,13 @@ func TestASnapshotWithFilesStaysWhatItWasAtItsLevel(t *testing.T) {
 			t.Errorf("registration %d, again: %v, want %v", n, a.Status, Replayed)
 		}
 	}
-	page, _, err := again.Jobs().Page(jobOf(1, 1).plain(), 0, 9)
+	page, _, err := again.Jobs().Page(job.Name(jobOf(1, 1)), 0, 9)
 	if err != nil || len(page) != 2 || !bytes.Equal(page[0].Sealed, []byte{1}) || page[1].Result == nil {
 		t.Errorf("the restored job's page is %v, %v", page, err)
 	}
 }
 
-// batching is a machine that keeps events, operations and items in files of a folder.
+// batching returns a machine that keeps events, operations and items in files of a folder.
 func batching(t *testing.T, dir string) *Machine {
 	t.Helper()
 	store, err := segment.Open(dir, segment.Options{})
@@ -67,8 +68,8 @@ func batching(t *testing.T, dir string) *Machine {
 	return m
 }
 
-// storedText makes a snapshot and gives, line by line, a name and the bytes: of the
-// state, and of each file that it refers to.
+// storedText makes a snapshot, and returns a line with name and bytes for the state and for
+// each of its files.
 func storedText(t *testing.T, m *Machine, dir string) string {
 	t.Helper()
 	f := m.freeze()
@@ -100,7 +101,7 @@ func storedText(t *testing.T, m *Machine, dir string) string {
 	return text
 }
 
-// restoreText restores a snapshot from storedText.
+// restoreText restores the snapshot in the text of storedText.
 func restoreText(t *testing.T, text string) *Machine {
 	t.Helper()
 	dir := t.TempDir()

@@ -2,27 +2,49 @@ package shardfsm
 
 import "facet/raftfsm/command"
 
-// commands is the table of the machine's commands, in order of their codes. Codes are
-// stored and never reused; those of bulk registrations are 32 to 47. A new command is
-// a row here and a file with its code, Op, struct, answer and effect (apply). See
-// docs/formats/commands.md for what else a new form takes.
+// The commands, as the callers of Propose name them. A code is stored before its
+// command in the log and is never reused. Bulk registrations have the codes 32 to 47.
+var (
+	GrantOp        = command.Op[Grant, StatusAnswer]{Code: 1, Version: 1}
+	RegisterOp     = command.Op[Register, RegisterAnswer]{Code: 2, Version: 1}
+	UnregisterOp   = command.Op[Unregister, UnregisterAnswer]{Code: 3, Version: 1}
+	AddEventOp     = command.Op[AddEvent, RegisterAnswer]{Code: 4, Version: 1}
+	ReplaceEventOp = command.Op[ReplaceEvent, RegisterAnswer]{Code: 5, Version: 1}
+	RemoveEventOp  = command.Op[RemoveEvent, UnregisterAnswer]{Code: 6, Version: 1}
+	ReturnSlotsOp  = command.Op[ReturnSlots, ReturnSlotsAnswer]{Code: 7, Version: 1}
+	FenceOp        = command.Op[Fence, FenceAnswer]{Code: 8, Version: 1}
+	PurgeOp        = command.Op[Purge, FenceAnswer]{Code: 9, Version: 1}
+	ActivateOp     = command.Op[Activate, RegisterAnswer]{Code: 10, Version: 1}
+	WithdrawOp     = command.Op[Withdraw, StatusAnswer]{Code: 11, Version: 1}
+	WidenOp        = command.Op[Widen, StatusAnswer]{Code: 12, Version: 1}
+	LoadOp         = command.Op[Load, LoadAnswer]{Code: 13, Version: 1}
+	BeginJobOp     = command.Op[BeginJob, JobAnswer]{Code: 32, Version: 1}
+	AddJobOp       = command.Op[AddJob, JobAnswer]{Code: 33, Version: 1, AnswersAs: 32}
+	OpenJobOp      = command.Op[OpenJob, JobAnswer]{Code: 34, Version: 1, AnswersAs: 32}
+	FinishJobOp    = command.Op[FinishJob, JobAnswer]{Code: 35, Version: 1, AnswersAs: 32}
+	ExpireJobsOp   = command.Op[ExpireJobs, JobAnswer]{Code: 36, Version: 1, AnswersAs: 32}
+)
+
+// commands is the machine's table, indexed by code: a code given out twice does not
+// compile. A new command is an Op and a row here, and a file with its struct, answer
+// and effect (apply). docs/formats/commands.md says what else a new form needs.
 var commands = [...]command.Row[*Machine]{
-	codeGrant:        command.Does(GrantOp, Grant.apply),
-	codeRegister:     command.Does(RegisterOp, Register.apply),
-	codeUnregister:   command.Does(UnregisterOp, Unregister.apply),
-	codeAddEvent:     command.Does(AddEventOp, AddEvent.apply),
-	codeReplaceEvent: command.Does(ReplaceEventOp, ReplaceEvent.apply),
-	codeRemoveEvent:  command.Does(RemoveEventOp, RemoveEvent.apply),
-	codeReturnSlots:  command.Does(ReturnSlotsOp, ReturnSlots.apply),
-	codeFence:        command.Does(FenceOp, Fence.apply),
-	codePurge:        command.Does(PurgeOp, Purge.apply),
-	codeActivate:     command.Does(ActivateOp, Activate.apply),
-	codeWithdraw:     command.Does(WithdrawOp, Withdraw.apply),
-	codeWiden:        command.Does(WidenOp, Widen.apply),
-	codeLoad:         command.Does(LoadOp, Load.apply),
-	codeBeginJob:     command.Does(BeginJobOp, BeginJob.apply),
-	codeAddJob:       command.Does(AddJobOp, AddJob.apply),
-	codeOpenJob:      command.Does(OpenJobOp, OpenJob.apply),
-	codeFinishJob:    command.Does(FinishJobOp, FinishJob.apply),
-	codeExpireJobs:   command.Does(ExpireJobsOp, ExpireJobs.apply),
+	1:  command.Does(GrantOp, Grant.apply),
+	2:  command.Does(RegisterOp, Register.apply),
+	3:  command.Does(UnregisterOp, Unregister.apply),
+	4:  command.Does(AddEventOp, AddEvent.apply),
+	5:  command.Does(ReplaceEventOp, ReplaceEvent.apply),
+	6:  command.Does(RemoveEventOp, RemoveEvent.apply),
+	7:  command.Does(ReturnSlotsOp, ReturnSlots.apply),
+	8:  command.Does(FenceOp, Fence.apply),
+	9:  command.Does(PurgeOp, Purge.apply),
+	10: command.Does(ActivateOp, Activate.apply),
+	11: command.Does(WithdrawOp, Withdraw.apply),
+	12: command.Does(WidenOp, Widen.apply),
+	13: command.Does(LoadOp, Load.apply),
+	32: command.Does(BeginJobOp, BeginJob.apply),
+	33: command.Does(AddJobOp, AddJob.apply),
+	34: command.Does(OpenJobOp, OpenJob.apply),
+	35: command.Does(FinishJobOp, FinishJob.apply),
+	36: command.Does(ExpireJobsOp, ExpireJobs.apply),
 }

@@ -1,7 +1,6 @@
 package shardfsm
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -9,34 +8,27 @@ import (
 	"facet/shard"
 )
 
-// ReadCopied reads what a Frozen that was not settled wrote, and hands on what a
-// backup keeps of it: each slice, and behind it its entries. The error wraps
-// codec.ErrCorrupt, codec.ErrMalformed or shard.ErrSnapshot, or is r's, slice's or
-// entry's.
+// ReadCopied reads the snapshot that a Frozen wrote to r before Settle. It calls slice
+// with each slice, and then entry with each entry of the slice. It returns a wrapped
+// codec.ErrCorrupt, codec.ErrMalformed or shard.ErrSnapshot, or the first error of r,
+// slice or entry.
 func ReadCopied(r io.Reader, slice func(*shard.CopiedSlice) error, entry func(*shard.CopiedEntry) error) error {
-	in, err := codec.NewReader(r, magic)
-	if err != nil {
-		return fmt.Errorf("copy shard: %w", err)
-	}
 	var records shard.Copy
-	for {
-		record, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("copy shard: %w", err)
-		}
+	_, err := codec.ReadAll(r, magic, func(record codec.Message) error {
 		s, e, err := records.Next(record)
 		switch {
 		case err != nil:
+			return err
 		case s != nil:
-			err = slice(s)
+			return slice(s)
 		case e != nil:
-			err = entry(e)
+			return entry(e)
+		default:
+			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("copy shard: %w", err)
-		}
+	})
+	if err != nil {
+		return fmt.Errorf("copy shard: %w", err)
 	}
+	return nil
 }

@@ -1,8 +1,7 @@
-// Package shardfsm is the state machine of the groups that hold events: it gives
-// each committed command its one effect on a shard.Shard.
+// Package shardfsm is the state machine of the groups that hold events. It applies each
+// committed command to a shard.Shard exactly once.
 //
-// A retry is known by its operation (package operation) and gets the first answer.
-// The package decides on clear parts and ciphertext only; it imports no time, no
-// random source, no operating system. It may import raftfsm, raftfsm/operation,
-// shard and internal packages.
+// A retry has the operation of the first try (package operation) and gets its answer. The
+// package never decrypts. It imports no time, no random source and no operating system.
+// It may import raftfsm, raftfsm/command, raftfsm/operation, shard and internal packages.
 package shardfsm

@@ -13,10 +13,10 @@ import (
 	"facet/shard/seal"
 )
 
-// eraseWithin is the bound that the tests set.
+// eraseWithin is Config.EraseWithin in these tests.
 const eraseWithin = 3 * time.Second
 
-// planted seals faces and proposes them.
+// planted proposes encrypted faces.
 type planted struct {
 	t      *testing.T
 	group  *raftfsm.Group
@@ -34,22 +34,25 @@ func (p *planted) propose(c any) []byte {
 	return answer
 }
 
-// template is one that nothing else in a folder has.
+// template returns a template that no other bytes in a folder equal.
 func (p *planted) template(n byte) engine.Template {
 	return engine.Template{float32(n) + .123, -.4567, .8910 + float32(n), -.1112, .1314}
 }
 
-// register gives the command that enrols subject n with its template.
+// register returns the command that enrols subject n with its template.
 func (p *planted) register(n byte) Register {
 	p.ops++
 	ref := shard.FaceRef{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: id.UUID{9, n}}, Event: id.Event{UUID: id.UUID{8, n}}}
 	return Register{
-		Gallery: testGallery, Generation: 1, Op: id.Operation{99, p.ops}, Request: [16]byte{n}, Subject: ref.Subject, Event: ref.Event,
-		Time: testTime, Sealed: shard.SealFace(p.key, ref, engine.Face{Template: p.template(n)}),
+		EventWrite: EventWrite{
+			Gallery: testGallery, Generation: 1, Op: id.Operation{99, p.ops}, Request: [16]byte{n},
+			Subject: ref.Subject, Event: ref.Event, Time: testTime,
+		},
+		Sealed: shard.SealFace(p.key, ref, engine.Face{Template: p.template(n)}),
 	}
 }
 
-func TestWhatWasErasedLeavesTheDiskWithinTheBound(t *testing.T) {
+func TestErasedDataLeavesDiskInTime(t *testing.T) {
 	t.Parallel()
 	f := func(name string, enrol, erase func(p *planted)) {
 		t.Run(name, func(t *testing.T) {
@@ -98,8 +101,11 @@ func TestWhatWasErasedLeavesTheDiskWithinTheBound(t *testing.T) {
 	f("a replaced face", enrol, func(p *planted) {
 		ref := shard.FaceRef{Gallery: testGallery, Generation: 1, Subject: id.Subject{UUID: id.UUID{9, 1}}, Event: id.Event{UUID: id.UUID{8, 1}}, Revision: 1}
 		p.propose(ReplaceEvent{
-			Gallery: testGallery, Generation: 1, Op: id.Operation{1, 2}, Subject: ref.Subject, Event: ref.Event, Time: testTime, Revision: 1,
-			Sealed: shard.SealFace(p.key, ref, engine.Face{Template: p.template(2)}),
+			EventWrite: EventWrite{
+				Gallery: testGallery, Generation: 1, Op: id.Operation{1, 2},
+				Subject: ref.Subject, Event: ref.Event, Time: testTime,
+			},
+			Revision: 1, Sealed: shard.SealFace(p.key, ref, engine.Face{Template: p.template(2)}),
 		})
 	})
 	f("a gallery", enrol, func(p *planted) {

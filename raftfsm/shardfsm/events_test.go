@@ -25,15 +25,21 @@ func testEvent(n byte) id.Event     { return id.Event{UUID: id.UUID{3, n}} }
 
 func testAddEvent(n, event byte) AddEvent {
 	return AddEvent{
-		Gallery: testGallery, Generation: 1, Op: id.Operation{event}, Request: [16]byte{event, 1}, Keyed: true,
-		Subject: testSubject(n), Event: testEvent(event), Time: testTime, Tags: []uint32{3}, Sealed: []byte{1, event},
+		EventWrite: EventWrite{
+			Gallery: testGallery, Generation: 1, Op: id.Operation{event}, Request: [16]byte{event, 1}, Keyed: true,
+			Subject: testSubject(n), Event: testEvent(event), Time: testTime,
+		},
+		Tags: []uint32{3}, Sealed: []byte{1, event},
 	}
 }
 
 func testReplace(n, event, op byte) ReplaceEvent {
 	return ReplaceEvent{
-		Gallery: testGallery, Generation: 1, Op: id.Operation{op}, Request: [16]byte{op, 1}, Keyed: true,
-		Subject: testSubject(n), Event: testEvent(event), Time: testTime, Tags: []uint32{4}, Sealed: []byte{1, op}, Revision: 1,
+		EventWrite: EventWrite{
+			Gallery: testGallery, Generation: 1, Op: id.Operation{op}, Request: [16]byte{op, 1}, Keyed: true,
+			Subject: testSubject(n), Event: testEvent(event), Time: testTime,
+		},
+		Tags: []uint32{4}, Sealed: []byte{1, op}, Revision: 1,
 	}
 }
 
@@ -46,8 +52,11 @@ func testPending(n byte) Register {
 func testActivate(n byte, claim uint64) Activate {
 	c := testRegister(n)
 	return Activate{
-		Gallery: testGallery, Generation: 1, Op: c.Op, Request: c.Request, Keyed: c.Keyed,
-		Subject: c.Subject, Event: c.Event, Time: testTime, Claim: claim,
+		EventWrite: EventWrite{
+			Gallery: testGallery, Generation: 1, Op: c.Op, Request: c.Request, Keyed: c.Keyed,
+			Subject: c.Subject, Event: c.Event, Time: testTime,
+		},
+		Claim: claim,
 	}
 }
 
@@ -55,8 +64,8 @@ func testWithdraw(n byte) Withdraw {
 	return Withdraw{Gallery: testGallery, Generation: 1, Subject: testSubject(n), Event: testEvent(n), Time: testTime}
 }
 
-// script has the commands that filled does not; each is Done when they are applied
-// to it in this order.
+// script returns the commands that filled does not apply. Applied to it in this order, each
+// is Done.
 func script() []any {
 	elsewhere := testRegister(9)
 	elsewhere.Gallery = fencedGallery
@@ -70,13 +79,15 @@ func script() []any {
 		testReplace(0, 0, 30),
 		kept,
 		testPending(4),
-		testActivate(4, 10), // what the claim was answered
+		testActivate(4, 10), // the claim in the answer to testPending(4)
 		further,
 		testPending(6),
 		testWithdraw(6),
 		RemoveEvent{
-			Gallery: testGallery, Generation: 1, Op: id.Operation{50}, Request: [16]byte{50}, Keyed: true,
-			Subject: testSubject(2), Event: testEvent(20), Time: testTime,
+			EventWrite: EventWrite{
+				Gallery: testGallery, Generation: 1, Op: id.Operation{50}, Request: [16]byte{50}, Keyed: true,
+				Subject: testSubject(2), Event: testEvent(20), Time: testTime,
+			},
 		},
 		ReturnSlots{Gallery: testGallery, Generation: 1, Granted: 10, Keep: 1, Recycle: 1, Time: testTime},
 		Widen{Gallery: testGallery, Generation: 1, Epoch: 3},
@@ -90,7 +101,7 @@ func script() []any {
 // encode returns the bytes of a command.
 func encode(c any) []byte { return fsmtest.Encode(commands[:], c) }
 
-// scripted is filled, with the script applied.
+// scripted returns filled after script.
 func scripted(t testing.TB) *Machine {
 	t.Helper()
 	m := filled(t)
@@ -109,7 +120,7 @@ func scripted(t testing.TB) *Machine {
 	return m
 }
 
-func TestStoredBytesOfEventsAndSlicesStayWhatTheyWere(t *testing.T) {
+func TestEventBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	var b strings.Builder
@@ -132,7 +143,7 @@ func TestStoredBytesOfEventsAndSlicesStayWhatTheyWere(t *testing.T) {
 	}
 }
 
-func TestEachCommandChangesWhatItSays(t *testing.T) {
+func TestCommandsChangeTheirRecords(t *testing.T) {
 	t.Parallel()
 	s := scripted(t).Shard()
 	want := shard.Usage{Granted: 10, Returned: 1, Active: 3, Deleted: 4, Pending: 1}
@@ -148,7 +159,7 @@ func TestEachCommandChangesWhatItSays(t *testing.T) {
 	}
 }
 
-// answer applies a command and gives its RegisterAnswer.
+// answer applies a command and returns its RegisterAnswer.
 func answer[C any](t testing.TB, m *Machine, op command.Op[C, RegisterAnswer], c C) RegisterAnswer {
 	t.Helper()
 	a, err := op.Answer(m.Apply(1, op.Encode(c)))
@@ -158,7 +169,7 @@ func answer[C any](t testing.TB, m *Machine, op command.Op[C, RegisterAnswer], c
 	return a
 }
 
-func TestOfTwoUpdatesAtOnceTheSecondIsToldWhatToSealFor(t *testing.T) {
+func TestLosingUpdateLearnsNewRevision(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	first, second := testReplace(0, 0, 30), testReplace(0, 0, 31)
@@ -173,7 +184,7 @@ func TestOfTwoUpdatesAtOnceTheSecondIsToldWhatToSealFor(t *testing.T) {
 	if got := answer(t, m, ReplaceEventOp, second); got.Status != Done || got.Revision != 2 {
 		t.Fatalf("the second, again: %+v", got)
 	}
-	// Retries get the first answers, and only faces that are still there.
+	// Retries get the first answers, without faces that are gone.
 	if got := answer(t, m, ReplaceEventOp, first); got.Status != Replayed || got.Sealed != nil || got.Revision != 1 {
 		t.Errorf("retry of the first: %+v", got)
 	}
@@ -185,7 +196,7 @@ func TestOfTwoUpdatesAtOnceTheSecondIsToldWhatToSealFor(t *testing.T) {
 	}
 }
 
-func TestAPendingRegistrationIsRememberedWhenItIsActivated(t *testing.T) {
+func TestActivationRemembersRegistration(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	c := testPending(4)
@@ -209,7 +220,7 @@ func TestAPendingRegistrationIsRememberedWhenItIsActivated(t *testing.T) {
 	}
 }
 
-func TestAClaimThatWasInterruptedCantBeActivated(t *testing.T) {
+func TestInterruptedClaimIsNotActivated(t *testing.T) {
 	t.Parallel()
 	f := func(name string, interrupt func(m *Machine) (later int64)) {
 		t.Helper()
@@ -217,7 +228,7 @@ func TestAClaimThatWasInterruptedCantBeActivated(t *testing.T) {
 		c := testPending(4)
 		first := register(t, m, c)
 		c.Time += interrupt(m)
-		again := register(t, m, c) // late, of the same write
+		again := register(t, m, c) // a late repetition of the same write
 		if again.Status != Done || again.Claim == first.Claim {
 			t.Fatalf("%s: pending as %d, then %v as %d", name, first.Claim, again.Status, again.Claim)
 		}
@@ -238,7 +249,7 @@ func TestAClaimThatWasInterruptedCantBeActivated(t *testing.T) {
 	f("expired", func(*Machine) int64 { return PendingMillis })
 }
 
-func TestAnActiveEventIsNotWithdrawn(t *testing.T) {
+func TestActiveEventIsNotWithdrawn(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	before := m.Shard().Slots().Usage(testGallery)
@@ -252,7 +263,7 @@ func TestAnActiveEventIsNotWithdrawn(t *testing.T) {
 	}
 }
 
-func TestNothingOlderGetsPastAFence(t *testing.T) {
+func TestFenceRefusesOlderGenerations(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	unseen := id.Gallery{UUID: id.UUID{77}}
@@ -278,7 +289,7 @@ func TestNothingOlderGetsPastAFence(t *testing.T) {
 				t.Errorf("%d entries are listed", total)
 			}
 		}
-		// A retry of what was done before the fence is refused, too.
+		// The fence refuses retries of earlier writes too.
 		if got := register(t, m, testRegister(2)); got.Status != StaleGeneration {
 			t.Errorf("retry: %v", got.Status)
 		}

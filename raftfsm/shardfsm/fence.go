@@ -3,27 +3,21 @@ package shardfsm
 import (
 	"facet/internal/id"
 	"facet/internal/mutant"
-	"facet/raftfsm/command"
 )
 
-const codeFence = 8
-
-// FenceOp is the command Fence.
-var FenceOp = command.Op[Fence, FenceAnswer]{Code: codeFence, Version: 1}
-
-// Fence makes a shard refuse every later command and read of a gallery's
-// generations before Generation, whether it has a slice or not, and erases the
-// templates from memory. It may come twice or late.
+// Fence makes a shard refuse later commands and reads of the gallery's generations before
+// Generation, and erases their templates from memory. It applies to a shard without a slice
+// too. It may be repeated or late.
 type Fence struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
 }
 
-// FenceAnswer answers a Fence (Done) and a Purge (Done, or NotFenced if there was
-// no such fence).
+// FenceAnswer answers Fence with Done. It answers Purge with Done, or with NotFenced if
+// there was no such fence.
 type FenceAnswer struct {
 	Status Status `cbor:"1,keyasint"`
-	// Left counts the entries that are to be purged.
+	// Left is the number of entries still to purge.
 	Left uint64 `cbor:"2,keyasint"`
 }
 
@@ -36,12 +30,7 @@ func (c Fence) apply(m *Machine) FenceAnswer {
 	return FenceAnswer{Done, uint64(left)}
 }
 
-const codePurge = 9
-
-// PurgeOp is the command Purge.
-var PurgeOp = command.Op[Purge, FenceAnswer]{Code: codePurge, Version: 1}
-
-// Purge drops up to Max entries that a Fence of at least Generation cut off.
+// Purge removes up to Max entries behind a Fence of at least Generation.
 type Purge struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`

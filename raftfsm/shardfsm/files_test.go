@@ -17,10 +17,10 @@ import (
 	"facet/shard/segment"
 )
 
-// filing is a machine whose snapshots refer to files of a store, which replicas share.
+// filing is a machine whose snapshots refer to files of a store that replicas share.
 type filing struct{ *Machine }
 
-// filed is a frozen state that is settled when it is written, and adopted then.
+// filed is a frozen state that calls Settle before WriteTo, and Adopt afterwards.
 type filed struct {
 	raftfsm.Stored
 	clean segment.Clean
@@ -51,7 +51,7 @@ func (f filed) WriteTo(w io.Writer) (int64, error) {
 	return n, err
 }
 
-// jobsOf has a group carry out one job of n items, of which half are finished.
+// jobsOf proposes one job of n items to a group and finishes half of them.
 func jobsOf(t *testing.T, g *raftfsm.Group, name JobName, n uint32) {
 	t.Helper()
 	var items [][]byte
@@ -74,8 +74,8 @@ func jobsOf(t *testing.T, g *raftfsm.Group, name JobName, n uint32) {
 	}
 }
 
-// lead opens the first member of a trio that keeps operations and items in files, and
-// gives its gallery room.
+// lead opens the first member of a trio that keeps operations and items in files, and grants
+// slots to its gallery.
 func (c *trio) lead() (*raftfsm.Group, *Machine) {
 	c.t.Helper()
 	c.files.Store(true)
@@ -90,7 +90,8 @@ func (c *trio) lead() (*raftfsm.Group, *Machine) {
 	return g, m
 }
 
-// sizes gives the state of the newest snapshot of a member, and its segments by name.
+// sizes returns the size of the state in a member's newest snapshot, and the sizes of its
+// segments by name.
 func (c *trio) sizes(name id.Member) (state int64, segments map[string]int64) {
 	c.t.Helper()
 	list, err := filepath.Glob(filepath.Join(c.dir, string(name), "snapshots", "*", "state.bin"))
@@ -116,7 +117,7 @@ func (c *trio) sizes(name id.Member) (state int64, segments map[string]int64) {
 	return info.Size(), segments
 }
 
-func TestASnapshotCostsTheOperationsAndItemsThatAreNew(t *testing.T) {
+func TestSnapshotWritesOnlyNewBatches(t *testing.T) {
 	t.Parallel()
 	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
 	g, _ := c.lead()
@@ -139,9 +140,9 @@ func TestASnapshotCostsTheOperationsAndItemsThatAreNew(t *testing.T) {
 	}
 }
 
-// TestTheOlderFormIsWrittenUntilItNeedNotBe makes snapshots before and after the new form
-// may be used, and has machines that must not write it read it.
-func TestTheOlderFormIsWrittenUntilItNeedNotBe(t *testing.T) {
+// TestOlderFormIsWrittenUntilLevel makes snapshots before and after the level of the new
+// form. Machines below the level read the new form too.
+func TestOlderFormIsWrittenUntilLevel(t *testing.T) {
 	t.Parallel()
 	store, err := segment.Open(t.TempDir(), segment.Options{})
 	if err != nil {
@@ -199,7 +200,7 @@ func TestTheOlderFormIsWrittenUntilItNeedNotBe(t *testing.T) {
 	}
 }
 
-// recordsOf gives the codes of a snapshot's records.
+// recordsOf returns the codes of a snapshot's records.
 func recordsOf(t *testing.T, b []byte) (codes []byte) {
 	t.Helper()
 	for code := range recordBodies(t, bytes.NewReader(b)) {
@@ -208,7 +209,7 @@ func recordsOf(t *testing.T, b []byte) (codes []byte) {
 	return codes
 }
 
-func TestAMemberIsSentOnlyTheOperationsAndItemsThatItHasNot(t *testing.T) {
+func TestMemberIsSentOnlyMissingBatches(t *testing.T) {
 	t.Parallel()
 	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
 	leader, state := c.lead()
@@ -246,7 +247,7 @@ func TestAMemberIsSentOnlyTheOperationsAndItemsThatItHasNot(t *testing.T) {
 	}
 }
 
-// fileOf gives the file of a member that has operations, or items.
+// fileOf returns the path of a member's file of operations or items.
 func (c *trio) fileOf(name id.Member, code byte) string {
 	c.t.Helper()
 	_, files := c.sizes(name)
@@ -263,9 +264,9 @@ func (c *trio) fileOf(name id.Member, code byte) string {
 	return ""
 }
 
-// TestADamagedFileOfOperationsOrItemsIsFoundAtTheStartAndOnlyItIsSentAnew harms a file of
-// a member that is down, in the three ways that a disk may.
-func TestADamagedFileOfOperationsOrItemsIsFoundAtTheStartAndOnlyItIsSentAnew(t *testing.T) {
+// TestOnlyDamagedBatchFileIsSentAgain damages, cuts or removes a file of operations or items
+// of a stopped member. The member finds the damage at the start.
+func TestOnlyDamagedBatchFileIsSentAgain(t *testing.T) {
 	t.Parallel()
 	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
 	leader, state := c.lead()
@@ -323,8 +324,8 @@ func TestADamagedFileOfOperationsOrItemsIsFoundAtTheStartAndOnlyItIsSentAnew(t *
 	}
 }
 
-// TestNothingIsDoneTwiceAfterARestartFromFiles asks for the same writes again.
-func TestNothingIsDoneTwiceAfterARestartFromFiles(t *testing.T) {
+// TestRestartFromFilesRepeatsNothing proposes the same writes again after a restart.
+func TestRestartFromFilesRepeatsNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	var m *Machine

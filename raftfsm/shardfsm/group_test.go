@@ -76,12 +76,12 @@ func settle(t testing.TB, g *raftfsm.Group) {
 	}
 }
 
-// oldDigest is that of the state in testdata/group-1, which a build wrote that knew
-// no segments: two galleries, a fence with what is left behind it, a job, a pending
-// event, remembered operations, and the log behind them.
+// oldDigest is the digest of the state in testdata/group-1. A build without segments wrote
+// it: two galleries, a fence with entries to purge, a job, a pending event, remembered
+// operations, and the log after them.
 const oldDigest = "fbcbf86e54a527c70b392367360091933fa30bff49fddd416743a6231f3254d9"
 
-func TestTheFolderOfAnEarlierFormatIsReadAndBecomesOneOfThis(t *testing.T) {
+func TestOlderFolderIsReadAndConverted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "group-1"))); err != nil {
@@ -118,7 +118,7 @@ func TestTheFolderOfAnEarlierFormatIsReadAndBecomesOneOfThis(t *testing.T) {
 	check("read again from segments")
 }
 
-// checkOldFaces opens the faces that were sealed for testdata/group-1.
+// checkOldFaces decrypts the faces in testdata/group-1.
 func checkOldFaces(t *testing.T, m *Machine) {
 	t.Helper()
 	key, err := seal.NewKey([]byte("77777777777777777777777777777777"))
@@ -139,7 +139,7 @@ func checkOldFaces(t *testing.T, m *Machine) {
 	}
 }
 
-func TestWhatACrashLeftBehindIsRemovedAtTheNextStart(t *testing.T) {
+func TestCrashLeftoversAreRemovedAtStart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	m := New(newTable(t), testArena)
@@ -173,8 +173,8 @@ func TestWhatACrashLeftBehindIsRemovedAtTheNextStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A segment of a snapshot that was not finished, parts of another, of a copy of
-	// the log, and of the snapshot.
+	// A segment of an unfinished snapshot, and parts of a segment, of a copy of the log
+	// and of a snapshot.
 	for name, b := range map[string][]byte{
 		filepath.Join("segments", strings.Repeat("0a", 32)+".seg"): b,
 		filepath.Join("segments", "17.tmp"):                        b[:100],

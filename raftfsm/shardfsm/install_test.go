@@ -18,7 +18,7 @@ import (
 	"facet/raftfsm"
 )
 
-// counted counts what is written to the streams that its owner dialled.
+// counted counts the bytes written to the streams that its owner dialled.
 type counted struct {
 	loopback
 	sent *atomic.Int64
@@ -43,14 +43,14 @@ func (c countedConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// trio is a group whose first member leads; others come and go.
+// trio is a group whose first member leads. Others join and leave.
 type trio struct {
 	t       *testing.T
 	dir     string
 	sent    atomic.Int64
 	address sync.Map // id.Member → string
 	fatal   chan error
-	files   atomic.Bool // operations and items of jobs may be in files
+	files   atomic.Bool // whether operations and items of jobs may lie in files
 }
 
 func (c *trio) open(name id.Member) (*raftfsm.Group, *Machine) {
@@ -67,7 +67,7 @@ func (c *trio) open(name id.Member) (*raftfsm.Group, *Machine) {
 	return g, m
 }
 
-// refused opens a member that must not open, and gives the reason.
+// refused opens a member that must not open, and returns the error.
 func (c *trio) refused(name id.Member) error {
 	c.t.Helper()
 	g, _, err := c.try(name)
@@ -105,7 +105,7 @@ func (c *trio) try(name id.Member) (*raftfsm.Group, *Machine, error) {
 	return g, m, nil
 }
 
-// ignoreClosed leaves out that something was closed before.
+// ignoreClosed returns nil for an error that says that something is closed.
 func ignoreClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return nil
@@ -124,10 +124,10 @@ func (c *trio) add(leader *raftfsm.Group, name id.Member) {
 	}
 }
 
-// proposersMost is fewer than a group lets wait.
+// proposersMost is less than the most commands that may wait in a group.
 const proposersMost = 500
 
-// enrol proposes n events of 700 bytes from the first on.
+// enrol proposes n events of 700 bytes, numbered from first.
 func (c *trio) enrol(g *raftfsm.Group, first, n int) {
 	c.t.Helper()
 	var work errgroup.Group
@@ -147,7 +147,7 @@ func (c *trio) enrol(g *raftfsm.Group, first, n int) {
 	}
 }
 
-// wait returns when a member has applied what the leader has.
+// wait returns when a member has applied all entries that the leader has applied.
 func (c *trio) wait(leader, member *raftfsm.Group) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
@@ -164,7 +164,7 @@ func (c *trio) snapshot(g *raftfsm.Group) {
 	}
 }
 
-func TestAMemberIsSentOnlyTheSegmentsThatItHasNot(t *testing.T) {
+func TestMemberIsSentOnlyMissingSegments(t *testing.T) {
 	t.Parallel()
 	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
 	leader, state := c.open("member-a")
@@ -207,7 +207,7 @@ func TestAMemberIsSentOnlyTheSegmentsThatItHasNot(t *testing.T) {
 	}
 }
 
-// checkSealed reads the faces that enrol has made.
+// checkSealed reads the faces that enrol proposed.
 func checkSealed(t *testing.T, m *Machine, n int) {
 	t.Helper()
 	for i := range n {
@@ -218,7 +218,7 @@ func checkSealed(t *testing.T, m *Machine, n int) {
 	}
 }
 
-func TestADamagedSegmentIsNamedAndTakesItsReplicaOut(t *testing.T) {
+func TestDamagedSegmentTakesReplicaOut(t *testing.T) {
 	t.Parallel()
 	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
 	g, _ := c.open("member-a")
@@ -256,7 +256,7 @@ func TestADamagedSegmentIsNamedAndTakesItsReplicaOut(t *testing.T) {
 	}
 }
 
-func TestASnapshotCostsWhatChanged(t *testing.T) {
+func TestSnapshotWritesOnlyChanges(t *testing.T) {
 	t.Parallel()
 	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
 	g, _ := c.open("member-a")

@@ -4,12 +4,10 @@ import (
 	"errors"
 
 	"facet/internal/id"
-	"facet/raftfsm/command"
 	"facet/shard/job"
 )
 
-// Jobs are the bulk registrations that readers look at. It stays the same object
-// over a Restore.
+// Jobs returns the bulk registrations. Restore keeps the object.
 func (m *Machine) Jobs() *job.Book { return m.jobs }
 
 // JobName names a batch of a gallery.
@@ -19,14 +17,9 @@ type JobName struct {
 	Batch      id.Batch   `cbor:"3,keyasint"`
 }
 
-func (n JobName) plain() job.Name {
-	return job.Name{Gallery: n.Gallery, Generation: n.Generation, Batch: n.Batch}
-}
-
-// JobAnswer answers all commands on jobs: Done, Replayed (BeginJob: it was begun
-// before), Conflict, StaleGeneration, Outdated (BeginJob), JobsFull, UnknownJob or
-// JobItemsMissing.
-// The counts are set for Done and Replayed.
+// JobAnswer answers all commands on jobs. The status is Done, Conflict, StaleGeneration,
+// JobsFull, UnknownJob or JobItemsMissing. BeginJob may also answer Replayed, if the batch
+// exists, or Outdated. The counts are set for Done and Replayed.
 type JobAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 	Total  uint32 `cbor:"2,keyasint"`
@@ -35,23 +28,27 @@ type JobAnswer struct {
 	Open   bool   `cbor:"5,keyasint,omitempty"`
 }
 
-// onJob carries out a command on a batch of a generation that is not fenced off.
-func (m *Machine) onJob(n JobName, time int64, effect func(now int64) (job.Progress, Status, error)) JobAnswer {
+// onJob applies a command to a batch of a generation that is not fenced off.
+func (m *Machine) onJob(n JobName, time int64, effect func(now int64) (job.Progress, error)) JobAnswer {
 	now := m.advance(time)
-	answer := JobAnswer{Status: StaleGeneration}
-	if m.shard.Check(n.Gallery, n.Generation) == nil {
-		p, status, err := effect(now)
-		answer = JobAnswer{Status: status, Total: p.Total, Items: p.Items, Done: p.Done, Open: p.Open}
-		if err != nil {
-			answer = JobAnswer{Status: jobStatus(err)}
-		}
+	if m.shard.Check(n.Gallery, n.Generation) != nil {
+		return JobAnswer{Status: StaleGeneration}
 	}
-	return answer
+	p, err := effect(now)
+	if err != nil {
+		return JobAnswer{Status: jobStatus(err)}
+	}
+	return JobAnswer{Status: Done, Total: p.Total, Items: p.Items, Done: p.Done, Open: p.Open}
 }
 
-// jobStatus is the outcome that an error of the book stands for.
+// errOutdated is returned when the gallery lies on more shards than the proposer knew.
+var errOutdated = errors.New("shardfsm: the gallery lies on more shards")
+
+// jobStatus returns the status for an error of the book.
 func jobStatus(err error) Status {
 	switch {
+	case errors.Is(err, errOutdated):
+		return Outdated
 	case errors.Is(err, job.ErrUnknown):
 		return UnknownJob
 	case errors.Is(err, job.ErrConflict):
@@ -65,13 +62,8 @@ func jobStatus(err error) Status {
 	}
 }
 
-const codeBeginJob = 32
-
-// BeginJobOp is the command BeginJob.
-var BeginJobOp = command.Op[BeginJob, JobAnswer]{Code: codeBeginJob, Version: 1}
-
-// BeginJob makes a batch that nobody sees before OpenJob. The batch's id is derived
-// from the client's write, so that a retry begins the same one.
+// BeginJob creates a batch that nobody sees before OpenJob. The id of the batch follows
+// from the client's write, so that a retry has the same id.
 type BeginJob struct {
 	Name        JobName        `cbor:"1,keyasint"`
 	Application id.Application `cbor:"2,keyasint"`
@@ -80,35 +72,32 @@ type BeginJob struct {
 	Total   uint32   `cbor:"4,keyasint"`
 	// Time is the proposer's clock in milliseconds since 1970.
 	Time int64 `cbor:"5,keyasint"`
-	// Epoch is the gallery's by which the shard was chosen; if the shard knows a later
-	// one, the answer is Outdated, unless the batch was begun. 0 does not ask. Since
-	// metafsm.LevelJobEpoch.
+	// Epoch is the gallery's epoch with which the proposer chose the shard. If the shard
+	// knows a later one, the answer is Outdated, unless the batch exists. 0 skips the
+	// check. The field is sent from metafsm.LevelJobEpoch on.
 	Epoch uint32 `cbor:"6,keyasint,omitempty"`
 }
 
 func (c BeginJob) apply(m *Machine) JobAnswer {
-	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
-		_, missing := m.jobs.Find(c.Name.plain())
-		if missing != nil && c.Epoch != 0 && m.shard.Epoch(c.Name.Gallery) > c.Epoch {
-			return job.Progress{}, Outdated, nil
+	known := false
+	a := m.onJob(c.Name, c.Time, func(now int64) (job.Progress, error) {
+		_, err := m.jobs.Find(job.Name(c.Name))
+		known = err == nil
+		if !known && c.Epoch != 0 && m.shard.Epoch(c.Name.Gallery) > c.Epoch {
+			return job.Progress{}, errOutdated
 		}
-		p, err := m.jobs.Begin(job.Begin{
-			Name: c.Name.plain(), Application: c.Application, Request: c.Request, Total: c.Total, Time: now,
+		return m.jobs.Begin(job.Begin{
+			Name: job.Name(c.Name), Application: c.Application, Request: c.Request, Total: c.Total, Time: now,
 		})
-		if missing == nil {
-			return p, Replayed, err
-		}
-		return p, Done, err
 	})
+	if known && a.Status == Done {
+		a.Status = Replayed
+	}
+	return a
 }
 
-const codeAddJob = 33
-
-// AddJobOp is the command AddJob.
-var AddJobOp = command.Op[AddJob, JobAnswer]{Code: codeAddJob, Version: 1, AnswersAs: codeBeginJob}
-
-// AddJob gives a batch its items from index First on, each by job.SealItem. Those
-// that came before are passed over.
+// AddJob adds items to a batch, from index First on. job.SealItem encrypts each item. AddJob
+// skips items that the batch has.
 type AddJob struct {
 	Name  JobName  `cbor:"1,keyasint"`
 	First uint32   `cbor:"2,keyasint"`
@@ -117,36 +106,24 @@ type AddJob struct {
 }
 
 func (c AddJob) apply(m *Machine) JobAnswer {
-	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
-		p, err := m.jobs.Add(c.Name.plain(), c.First, c.Items, now)
-		return p, Done, err
+	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, error) {
+		return m.jobs.Add(job.Name(c.Name), c.First, c.Items, now)
 	})
 }
 
-const codeOpenJob = 34
-
-// OpenJobOp is the command OpenJob.
-var OpenJobOp = command.Op[OpenJob, JobAnswer]{Code: codeOpenJob, Version: 1, AnswersAs: codeBeginJob}
-
-// OpenJob lets the work on a complete batch begin.
+// OpenJob starts the work on a complete batch.
 type OpenJob struct {
 	Name JobName `cbor:"1,keyasint"`
 	Time int64   `cbor:"2,keyasint"`
 }
 
 func (c OpenJob) apply(m *Machine) JobAnswer {
-	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
-		p, err := m.jobs.Open(c.Name.plain(), now)
-		return p, Done, err
+	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, error) {
+		return m.jobs.Open(job.Name(c.Name), now)
 	})
 }
 
-const codeFinishJob = 35
-
-// FinishJobOp is the command FinishJob.
-var FinishJobOp = command.Op[FinishJob, JobAnswer]{Code: codeFinishJob, Version: 1, AnswersAs: codeBeginJob}
-
-// FinishJob notes what became of items of a batch; each item's first result counts.
+// FinishJob records results of items of a batch. The first result of each item counts.
 type FinishJob struct {
 	Name    JobName      `cbor:"1,keyasint"`
 	Results []job.Result `cbor:"2,keyasint"`
@@ -154,18 +131,12 @@ type FinishJob struct {
 }
 
 func (c FinishJob) apply(m *Machine) JobAnswer {
-	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, Status, error) {
-		p, err := m.jobs.Finish(c.Name.plain(), c.Results, now)
-		return p, Done, err
+	return m.onJob(c.Name, c.Time, func(now int64) (job.Progress, error) {
+		return m.jobs.Finish(job.Name(c.Name), c.Results, now)
 	})
 }
 
-const codeExpireJobs = 36
-
-// ExpireJobsOp is the command ExpireJobs.
-var ExpireJobsOp = command.Op[ExpireJobs, JobAnswer]{Code: codeExpireJobs, Version: 1, AnswersAs: codeBeginJob}
-
-// ExpireJobs drops the batches that are kept for too long by Time.
+// ExpireJobs removes the batches that have expired at Time.
 type ExpireJobs struct {
 	Time int64 `cbor:"1,keyasint"`
 }

@@ -20,7 +20,7 @@ func jobOf(g, n byte) JobName {
 	return JobName{Gallery: id.Gallery{UUID: id.UUID{g}}, Generation: 1, Batch: id.Batch{UUID: id.UUID{g, n, 1}}}
 }
 
-// jobCommands are all commands of a job of two items, in order.
+// jobCommands returns all commands of a job of two items, in order.
 func jobCommands(n JobName) []any {
 	const at = 1_700_000_000_000
 	result := job.Result{Index: 1, Attempts: 2, Success: true, Subject: id.Subject{UUID: id.UUID{5}}, Event: id.Event{UUID: id.UUID{6}}, Sealed: []byte{7}}
@@ -43,7 +43,7 @@ func jobAnswer(t testing.TB, m *Machine, c any) JobAnswer {
 	return a
 }
 
-func TestStoredBytesOfJobsStayWhatTheyWere(t *testing.T) {
+func TestJobBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)
 	var lines []string
@@ -54,7 +54,7 @@ func TestStoredBytesOfJobsStayWhatTheyWere(t *testing.T) {
 	if diff := cmp.Diff(kept(t, "jobs.txt", text), text); diff != "" {
 		t.Fatalf("formats (-want +got):\n%s", diff)
 	}
-	// And what was stored is still read.
+	// The stored bytes can still be read.
 	stored, err := hex.DecodeString(strings.TrimSuffix(text[strings.LastIndex(text, " ")+1:], "\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -63,12 +63,12 @@ func TestStoredBytesOfJobsStayWhatTheyWere(t *testing.T) {
 	if err := again.Restore(strings.NewReader(string(stored))); err != nil || again.Digest() != m.Digest() {
 		t.Fatalf("restore: %v", err)
 	}
-	if page, _, err := again.Jobs().Page(jobOf(1, 1).plain(), 0, 9); err != nil || len(page) != 2 || page[1].Result == nil {
+	if page, _, err := again.Jobs().Page(job.Name(jobOf(1, 1)), 0, 9); err != nil || len(page) != 2 || page[1].Result == nil {
 		t.Errorf("the restored page is %v, %v", page, err)
 	}
 }
 
-func TestAJobIsBegunOnceAndEndsWithItsGallery(t *testing.T) {
+func TestJobStartsOnceEndsWithGallery(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)
 	n := jobOf(1, 1)
@@ -100,7 +100,7 @@ func TestAJobIsBegunOnceAndEndsWithItsGallery(t *testing.T) {
 	}
 }
 
-func TestAJobByAnOldListOfShardsIsRefusedUnlessItWasBegun(t *testing.T) {
+func TestOutdatedJobIsRefusedUnlessBegun(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)
 	f := func(what string, n byte, epoch uint32, want Status) {
@@ -116,7 +116,7 @@ func TestAJobByAnOldListOfShardsIsRefusedUnlessItWasBegun(t *testing.T) {
 	f("the same job again, by the first list", 1, 1, Replayed)
 	f("another one by the first list", 2, 1, Outdated)
 	f("by the list before", 2, 2, Outdated)
-	if _, missing := m.Jobs().Find(jobOf(1, 2).plain()); missing == nil {
+	if _, missing := m.Jobs().Find(job.Name(jobOf(1, 2))); missing == nil {
 		t.Error("what was refused is there")
 	}
 	f("by this list", 2, 3, Done)
@@ -124,7 +124,7 @@ func TestAJobByAnOldListOfShardsIsRefusedUnlessItWasBegun(t *testing.T) {
 	f("by a node that names none", 4, 0, Done)
 }
 
-func TestReplicasAgreeOnJobsOverRestartsAndSnapshots(t *testing.T) {
+func TestReplicasAgreeOnJobs(t *testing.T) {
 	t.Parallel()
 	table := newTable(t)
 	for seed := range uint64(40) {

@@ -3,17 +3,10 @@ package shardfsm
 import (
 	"errors"
 
-	"facet/raftfsm/command"
 	"facet/shard"
 )
 
-const codeLoad = 13
-
-// LoadOp is the command Load.
-var LoadOp = command.Op[Load, LoadAnswer]{Code: codeLoad, Version: 1}
-
-// Load adds entries that come out of a backup to a slice; see shard.Load. The same
-// command again changes nothing.
+// Load adds entries of a backup to a slice (shard.Load). A repeated Load changes nothing.
 type Load struct {
 	Slice   shard.CopiedSlice   `cbor:"1,keyasint"`
 	Have    uint64              `cbor:"2,keyasint,omitempty"`
@@ -21,19 +14,22 @@ type Load struct {
 	Entries []shard.CopiedEntry `cbor:"4,keyasint,omitempty"`
 }
 
-// LoadAnswer is Done, Moved (the slice does not have exactly Have entries: nothing
-// was done), StaleGeneration, NeedSlots (there are more entries than slots) or
-// Conflict (an entry contradicts those before it).
+// LoadAnswer answers Load. The status is one of:
+//
+//   - Done or StaleGeneration.
+//   - Moved: the slice does not have exactly Have entries. Nothing was loaded.
+//   - NeedSlots: there are more entries than slots.
+//   - Conflict: an entry contradicts the entries before it.
 type LoadAnswer struct {
 	Status Status `cbor:"1,keyasint"`
-	// Entries is how many the slice has now, Last as in shard.Loaded.
+	// Entries is the number of entries in the slice now. For Last see shard.Loaded.
 	Entries uint64 `cbor:"2,keyasint"`
 	Last    uint64 `cbor:"3,keyasint"`
 }
 
 func (c Load) apply(m *Machine) LoadAnswer {
 	if n := len(c.Entries); n > 0 {
-		m.advance(c.Entries[n-1].Time) // later writes are not before it
+		m.advance(c.Entries[n-1].Time) // so that no later write has an earlier time
 	}
 	at, err := m.shard.Load(shard.Load(c))
 	answer := LoadAnswer{Done, at.Entries, at.Last}

@@ -18,7 +18,7 @@ import (
 	"facet/shard"
 )
 
-func TestStoredBytesOfARestorationStayWhatTheyWere(t *testing.T) {
+func TestRestorationBytesMatchFormat(t *testing.T) {
 	t.Parallel()
 	m := filled(t) // so that the base is not 0
 	slice := shard.CopiedSlice{Gallery: id.Gallery{UUID: id.UUID{8}}, Generation: 2, Granted: 9, Returned: 1, Epoch: 3}
@@ -52,7 +52,7 @@ func TestStoredBytesOfARestorationStayWhatTheyWere(t *testing.T) {
 	}
 }
 
-// TestEveryCodeIsDocumented compares what decode knows with docs/formats/commands.md.
+// TestEveryCodeIsDocumented compares the table with docs/formats/commands.md.
 func TestEveryCodeIsDocumented(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "docs", "formats", "commands.md"))
@@ -77,9 +77,9 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 	}
 }
 
-// TestNoCommandHasOtherFieldsThanItsLevelPromises compares the fields of all commands
-// with testdata/fields.txt. A field that is new there ends every older node that meets it.
-func TestNoCommandHasOtherFieldsThanItsLevelPromises(t *testing.T) {
+// TestCommandFieldsMatchLevel compares the fields of all commands with
+// testdata/fields.txt. A new field ends every older node that reads it.
+func TestCommandFieldsMatchLevel(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	fmt.Fprintf(&b, "level %d\n", metafsm.Level)

@@ -20,23 +20,22 @@ import (
 	"facet/shard/segment"
 )
 
-// limits bounds the remembered operations. Apply decides by them, so other numbers
-// need new versions of the commands.
+// limits is the most operations that the machine remembers. Apply depends on it, so other
+// numbers need new versions of the commands.
 var limits = operation.Limits{Plain: 1 << 18, Keyed: 1 << 19}
 
-// magic begins a snapshot of this machine.
+// magic is the first bytes of a snapshot of this machine.
 var magic = codec.Magic([]byte("facetshd"))
 
-// Machine applies commands to a shard. Reads go to Shard directly and may run
-// beside everything here.
+// Machine applies commands to a shard. Readers use Shard directly, at any time.
 type Machine struct {
 	shard *shard.Shard
 	jobs  *job.Book
 
-	// batched tells whether operations and jobs may be in files; nil: they may not.
+	// batched reports whether operations and jobs may lie in files. nil means no.
 	batched func() bool
 
-	// mu guards the rest. It is taken before the shard's own lock.
+	// mu guards limits, index and ops. It is locked before the shard's own lock.
 	mu     sync.Mutex
 	limits operation.Limits
 	index  uint64
@@ -48,25 +47,24 @@ var (
 	_ raftfsm.Stored = (*frozen)(nil)
 )
 
-// New makes the machine of an empty shard whose scores come from table and whose
-// templates in clear lie in arena, which machines share.
+// New returns the machine of an empty shard. table has the scores. arena, which machines
+// share, holds the decrypted templates.
 func New(table *score.Table, arena *kernel.Arena) *Machine { return newMachine(table, arena, limits) }
 
 func newMachine(table *score.Table, arena *kernel.Arena, l operation.Limits) *Machine {
 	return &Machine{shard: shard.New(table, arena), jobs: job.New(), limits: l, ops: operation.New(l)}
 }
 
-// Shard is the state that searches and listings read. It stays the same object
-// over a Restore.
+// Shard returns the state that searches and listings read. Restore keeps the object.
 func (m *Machine) Shard() *shard.Shard { return m.shard }
 
-// Keep gives the machine a store for its events' faces, before anything else is
-// called; without one they stay in memory.
+// Keep sets the store for the faces of events. Call it before any other method. Without a
+// store the faces stay in memory.
 func (m *Machine) Keep(store *segment.Store) { m.shard.Keep(store) }
 
-// Batch lets the machine keep operations and items of jobs in files beside the events',
-// from when batched says so, before anything else is called. Until then, and without a
-// store, each snapshot has all of them: older software reads nothing else.
+// Batch lets the machine keep operations and items of jobs in files of the store while
+// batched returns true. Otherwise each snapshot holds all of them, as older software needs
+// it. Call Batch before any other method.
 func (m *Machine) Batch(batched func() bool) { m.batched = batched }
 
 // Operations counts the remembered operations.
@@ -76,7 +74,7 @@ func (m *Machine) Operations() int {
 	return m.ops.Len()
 }
 
-// Remembers tells whether an operation's outcome is known still.
+// Remembers reports whether the machine still remembers an operation.
 func (m *Machine) Remembers(op id.Operation) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,21 +82,12 @@ func (m *Machine) Remembers(op id.Operation) bool {
 	return ok
 }
 
-// Apply gives a command its effect and returns the answer. An empty command and
-// one that this binary may skip have none and give nil; bytes that are no command
-// were never proposed by this software and panic.
+// Apply applies the command at index and returns the answer, as command.Apply does.
 func (m *Machine) Apply(index uint64, cmd []byte) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.index = index
-	if len(cmd) == 0 {
-		return nil
-	}
-	answer, err := command.Apply(commands[:], m, cmd)
-	if err != nil {
-		panic(fmt.Sprintf("bug: command at index %d: %v", index, err))
-	}
-	return answer
+	return command.Apply(commands[:], m, index, cmd)
 }
 
 // frozen is the machine's state at one index.
@@ -116,11 +105,11 @@ func (m *Machine) freeze() *frozen {
 	return &frozen{m, m.index, m.ops.Freeze(), m.shard.Freeze(), m.jobs.Freeze()}
 }
 
-// Freeze captures the state for a snapshot; the error is always nil.
+// Freeze captures the state for a snapshot. The error is nil.
 func (m *Machine) Freeze() (raftfsm.Frozen, error) { return m.freeze(), nil }
 
-// Settle writes the events that are in no segment yet, and operations and items that
-// are in no file, if they may be.
+// Settle writes the events that are in no segment yet. If batched returns true, it also
+// writes the operations and items of jobs that are in no file yet.
 func (f *frozen) Settle(clean segment.Clean) (files []*segment.File, err error) {
 	set, err := f.shard.Settle(clean)
 	if err != nil {
@@ -142,8 +131,8 @@ func (f *frozen) Settle(clean segment.Clean) (files []*segment.File, err error) 
 	return slices.Concat(files, f.ops.Files(), f.jobs.Files()), nil
 }
 
-// Adopt lets the machine read from the segments what it has kept in memory, and the next
-// snapshot refer to the files of this one.
+// Adopt lets the machine read settled events from the segments, and lets the next snapshot
+// refer to the files of this one.
 func (f *frozen) Adopt() {
 	f.shard.Adopt()
 	f.jobs.Adopt()
@@ -152,8 +141,7 @@ func (f *frozen) Adopt() {
 	f.machine.ops.Adopt(f.ops)
 }
 
-// WriteTo streams the state; w need not be buffered. After Settle it refers to
-// segments.
+// WriteTo writes the snapshot. After Settle the snapshot refers to files.
 func (f *frozen) WriteTo(w io.Writer) (int64, error) {
 	out := codec.NewWriter(w, magic, f.index)
 	if err := f.write(out); err != nil {
@@ -174,7 +162,6 @@ func (f *frozen) write(out *codec.Writer) error {
 	return nil
 }
 
-// Release lets go of the state.
 func (f *frozen) Release() {
 	f.shard.Release()
 	f.ops.Release()
@@ -182,10 +169,9 @@ func (f *frozen) Release() {
 	f.ops, f.shard, f.jobs = nil, nil, nil
 }
 
-// Digest hashes the state, without the index: machines with equal histories have
-// equal digests, wherever their events lie. It costs as much as a snapshot of
-// everything. Where a segment can't be read, which ends the machine's use, it is
-// zero.
+// Digest returns a hash of the state without the index. Machines that applied the same
+// commands have the same digest, wherever their events lie. Digest reads the whole state.
+// It returns zero if it can't read a segment, which also takes the group out of service.
 func (m *Machine) Digest() [32]byte {
 	f := m.freeze()
 	defer f.Release()
@@ -200,32 +186,19 @@ func (m *Machine) Digest() [32]byte {
 	return sum
 }
 
-// Restore reads a snapshot beside the present state and takes its place when all
-// of it was found good; on an error nothing changes. The error wraps
-// codec.ErrCorrupt, codec.ErrMalformed, segment.ErrCorrupt, shard.ErrSnapshot, operation.ErrSnapshot, job.ErrSnapshot,
-// or is r's.
+// Restore reads a whole snapshot, and then replaces the state. On an error the state stays.
+// The error is that of r, or wraps codec.ErrCorrupt, codec.ErrMalformed, segment.ErrCorrupt,
+// shard.ErrSnapshot, operation.ErrSnapshot or job.ErrSnapshot.
 func (m *Machine) Restore(r io.Reader) error {
-	in, err := codec.NewReader(r, magic)
-	if err != nil {
-		return fmt.Errorf("restore shard: %w", err)
-	}
 	events, ops, jobs := shard.NewLoader(m.shard.Store()), operation.NewLoader(m.limits), job.NewLoader()
 	defer events.Close()
 	ops.Keep(m.shard.Store())
 	jobs.Keep(m.shard.Store())
-	for {
-		record, err := in.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			err = load(record, events, ops, jobs)
-		}
-		if err != nil {
-			return fmt.Errorf("restore shard: %w", err)
-		}
+	index, err := codec.ReadAll(r, magic, func(record codec.Message) error { return load(record, events, ops, jobs) })
+	var memory *operation.Memory
+	if err == nil {
+		memory, err = ops.Memory()
 	}
-	memory, err := ops.Memory()
 	if err == nil {
 		err = errors.Join(events.Check(), jobs.Check())
 	}
@@ -237,7 +210,7 @@ func (m *Machine) Restore(r io.Reader) error {
 	if mutant.RestoreMerges && m.ops.Len() > 0 {
 		memory = m.ops
 	}
-	m.index, m.ops = in.Index(), memory
+	m.index, m.ops = index, memory
 	m.shard.Replace(events)
 	m.jobs.Replace(jobs)
 	return nil
@@ -257,14 +230,14 @@ func load(r codec.Message, events *shard.Loader, ops *operation.Loader, jobs *jo
 	return err
 }
 
-// place is a generation of a gallery.
+// place names one generation of a gallery.
 type place struct {
 	gallery    id.Gallery
 	generation uint32
 }
 
-// advance moves the clock to a command's time, takes away what is pending for too
-// long by it, and gives the clock.
+// advance moves the clock to a command's time, removes the pending events that have expired
+// by then, and returns the clock.
 func (m *Machine) advance(time int64) int64 {
 	if mutant.ClockInFSM {
 		time += mutant.Clock()
@@ -277,8 +250,9 @@ func (m *Machine) advance(time int64) int64 {
 	return now
 }
 
-// once returns the outcome of an operation of one of these codes that was done before
-// (Replayed), or the status that refuses it now, or 0 if it is to be done.
+// once looks up an operation of a command with one of the codes. The status is Replayed,
+// with the outcome, if the operation was done before. It is 0 if the operation can be done
+// now. Any other status refuses it.
 func (m *Machine) once(at place, name operation.Name, codes ...byte) (operation.Outcome, Status) {
 	if err := m.shard.Check(at.gallery, at.generation); err != nil {
 		return operation.Outcome{}, statusOf(err)
@@ -305,5 +279,5 @@ func (m *Machine) remember(g id.Gallery, name operation.Name, code byte, ids ...
 	m.ops.Remember(o)
 }
 
-// PendingMillis is how long a pending event lasts, by the times of commands.
+// PendingMillis is how long an event stays pending, in the time of commands.
 const PendingMillis = 30_000

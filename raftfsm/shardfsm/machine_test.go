@@ -25,7 +25,7 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata anew")
 
-// kept gives what testdata has of a text, which is written there anew if that is wanted.
+// kept returns the text in a file of testdata. With -rewrite it writes got there first.
 func kept(t *testing.T, name, got string) string {
 	t.Helper()
 	name = filepath.Join("testdata", name)
@@ -60,9 +60,11 @@ func newTable(t testing.TB) *score.Table {
 
 func testRegister(n byte) Register {
 	return Register{
-		Gallery: testGallery, Generation: 1, Op: id.Operation{n}, Request: [16]byte{n, 1}, Keyed: n%2 == 1,
-		Subject: id.Subject{UUID: id.UUID{2, n}}, Event: id.Event{UUID: id.UUID{3, n}},
-		Time: 1_700_000_000_000 + int64(n), Tags: []uint32{7, 70_000}, Sealed: []byte{1, n}, Recycle: n == 2,
+		EventWrite: EventWrite{
+			Gallery: testGallery, Generation: 1, Op: id.Operation{n}, Request: [16]byte{n, 1}, Keyed: n%2 == 1,
+			Subject: id.Subject{UUID: id.UUID{2, n}}, Event: id.Event{UUID: id.UUID{3, n}}, Time: 1_700_000_000_000 + int64(n),
+		},
+		Tags: []uint32{7, 70_000}, Sealed: []byte{1, n}, Recycle: n == 2,
 	}
 }
 
@@ -90,7 +92,7 @@ func unregister(t testing.TB, m *Machine, c Unregister) UnregisterAnswer {
 	return a
 }
 
-// filled is a machine with two active events, a deleted one and their operations.
+// filled returns a machine with two active events, a deleted one and their operations.
 func filled(t testing.TB) *Machine {
 	t.Helper()
 	m := New(newTable(t), testArena)
@@ -135,7 +137,7 @@ func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 	if diff := cmp.Diff(kept(t, "formats.txt", got), got); diff != "" {
 		t.Fatalf("formats (-want +got):\n%s", diff)
 	}
-	// And what was stored is still read.
+	// The stored bytes can still be read.
 	stored, err := hex.DecodeString(strings.TrimPrefix(lines[len(lines)-1], "snapshot "))
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +148,7 @@ func TestStoredBytesStayWhatTheyWere(t *testing.T) {
 	}
 }
 
-func TestARetryGetsTheFirstAnswerAndAnotherRequestAConflict(t *testing.T) {
+func TestRetryGetsFirstAnswer(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	c := testRegister(2)
@@ -171,7 +173,7 @@ func TestARetryGetsTheFirstAnswerAndAnotherRequestAConflict(t *testing.T) {
 	}
 }
 
-func TestAForgottenOperationMakesNoSubjectTwice(t *testing.T) {
+func TestForgottenRetryMakesNoSecondSubject(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	c := testRegister(2) // not keyed
@@ -181,7 +183,7 @@ func TestAForgottenOperationMakesNoSubjectTwice(t *testing.T) {
 	}
 }
 
-func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
+func TestExcessOperationsAreRefused(t *testing.T) {
 	t.Parallel()
 	m := newMachine(newTable(t), testArena, operation.Limits{Plain: 1, Keyed: 1})
 	m.Apply(1, GrantOp.Encode(testGrant))
@@ -203,7 +205,7 @@ func TestOperationsBeyondTheBoundAreRefused(t *testing.T) {
 	}
 }
 
-func TestNothingIsRememberedOfARefusedRegistration(t *testing.T) {
+func TestRefusedRegistrationIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	m := New(newTable(t), testArena)
 	c := testRegister(0)
@@ -216,7 +218,7 @@ func TestNothingIsRememberedOfARefusedRegistration(t *testing.T) {
 	}
 }
 
-func TestADamagedSnapshotChangesNothing(t *testing.T) {
+func TestDamagedSnapshotChangesNothing(t *testing.T) {
 	t.Parallel()
 	good := snapshot(t, scripted(t))
 	m := New(newTable(t), testArena)
@@ -238,7 +240,7 @@ func TestADamagedSnapshotChangesNothing(t *testing.T) {
 	}
 }
 
-func TestReadersKeepTheirShardOverARestore(t *testing.T) {
+func TestReadersKeepShardOverRestore(t *testing.T) {
 	t.Parallel()
 	good := snapshot(t, filled(t))
 	m := New(newTable(t), testArena)
@@ -251,14 +253,14 @@ func TestReadersKeepTheirShardOverARestore(t *testing.T) {
 	}
 }
 
-// applyPanics tells whether Apply panics.
+// applyPanics reports whether Apply panics.
 func applyPanics(m *Machine, cmd []byte) (panics bool) {
 	defer func() { panics = recover() != nil }()
 	m.Apply(9, cmd)
 	return false
 }
 
-func TestUnknownCommandsStopTheReplicaUnlessSkippable(t *testing.T) {
+func TestUnknownCommandPanicsUnlessSkippable(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	before := m.Digest()
@@ -279,12 +281,12 @@ func TestUnknownCommandsStopTheReplicaUnlessSkippable(t *testing.T) {
 	}
 }
 
-func TestEveryRowLiesAtItsCode(t *testing.T) {
+func TestRowsLieAtTheirCodes(t *testing.T) {
 	t.Parallel()
 	fsmtest.CheckCodes(t, commands[:])
 }
 
-func FuzzDecodeGivesWhatEncodesAlike(f *testing.F) {
+func FuzzDecodeInvertsEncode(f *testing.F) {
 	f.Add(GrantOp.Encode(testGrant))
 	f.Add(RegisterOp.Encode(testRegister(2)))
 	f.Add(UnregisterOp.Encode(testUnregister(1)))
@@ -305,7 +307,7 @@ func FuzzDecodeGivesWhatEncodesAlike(f *testing.F) {
 	})
 }
 
-func FuzzRestoreGivesAnErrorOrAWholeState(f *testing.F) {
+func FuzzRestoreFailsOrIsComplete(f *testing.F) {
 	f.Add(snapshot(f, filled(f)))
 	f.Add(snapshot(f, scripted(f)))
 	f.Add(snapshot(f, New(newTable(f), testArena)))
@@ -316,7 +318,7 @@ func FuzzRestoreGivesAnErrorOrAWholeState(f *testing.F) {
 	f.Add(storedSnapshot(f, scripted(f), store))
 	table := newTable(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		// The frame is made good again, so that the records behind it are reached.
+		// Reframe repairs the frame, so that Restore reads the records behind it.
 		for _, b := range [][]byte{b, fsmtest.Reframe(b, magic)} {
 			m := New(table, testArena)
 			m.Keep(store)
@@ -335,7 +337,7 @@ func FuzzRestoreGivesAnErrorOrAWholeState(f *testing.F) {
 	})
 }
 
-// storedSnapshot is a snapshot that refers to segments.
+// storedSnapshot returns a snapshot that refers to segments.
 func storedSnapshot(t testing.TB, m *Machine, store *segment.Store) []byte {
 	t.Helper()
 	m.Keep(store)

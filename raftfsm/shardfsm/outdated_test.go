@@ -6,7 +6,7 @@ import (
 	"facet/internal/id"
 )
 
-func TestAnEnrolmentByAnOldListOfShardsIsRefusedAndLeavesNothing(t *testing.T) {
+func TestOutdatedEnrolmentLeavesNothing(t *testing.T) {
 	t.Parallel()
 	m := filled(t)
 	by := func(n byte, epoch uint32) Register {

@@ -2,43 +2,27 @@ package shardfsm
 
 import (
 	"facet/internal/id"
-	"facet/raftfsm/command"
-	"facet/raftfsm/operation"
 	"facet/shard"
 )
 
-const codeActivate = 10
-
-// ActivateOp is the command Activate.
-var ActivateOp = command.Op[Activate, RegisterAnswer]{Code: codeActivate, Version: 1}
-
-// Activate makes a pending event active. Op, Request and Keyed are those of the
-// Register or AddEvent that made it, which is remembered by this only. The answer
-// is a RegisterAnswer: Done, Replayed, Conflict, OpsFull, StaleGeneration,
-// UnknownEvent when it is not pending any more, or was not all the time since Claim
-// was answered (a rival may have withdrawn it and been searched for in vain: begin
-// again with the registration), or UnknownSubject when the subject of a further
-// event is gone.
+// Activate makes a pending event active. Op, Request and Keyed are those of the Register or
+// AddEvent that created the event. Activate alone makes the machine remember that
+// operation. The answer's status is one of:
+//
+//   - Done, Replayed, Conflict, OpsFull or StaleGeneration.
+//   - UnknownEvent: the event has not been pending all the time since the answer with
+//     Claim. A rival may have withdrawn it and then searched without finding it. The
+//     proposer starts again with the registration.
+//   - UnknownSubject: the subject of a further event is gone.
 type Activate struct {
-	Gallery    id.Gallery   `cbor:"1,keyasint"`
-	Generation uint32       `cbor:"2,keyasint"`
-	Op         id.Operation `cbor:"3,keyasint"`
-	// Request is a hash of the request's body.
-	Request [16]byte `cbor:"4,keyasint"`
-	// Keyed operations are remembered for 24 hours, others for 10 minutes.
-	Keyed   bool       `cbor:"5,keyasint,omitempty"`
-	Subject id.Subject `cbor:"6,keyasint"`
-	Event   id.Event   `cbor:"7,keyasint"`
-	// Time is the proposer's clock in milliseconds since 1970.
-	Time int64 `cbor:"8,keyasint"`
-	// Claim is that of the answer that came before the search.
+	EventWrite
+	// Claim is from the answer to Register or AddEvent, before the search.
 	Claim uint64 `cbor:"9,keyasint"`
 }
 
 func (c Activate) apply(m *Machine) RegisterAnswer {
 	now := m.advance(c.Time)
-	name := operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-	done, status := m.once(place{c.Gallery, c.Generation}, name, codeRegister, codeAddEvent)
+	done, status := m.once(c.place(), c.name(), RegisterOp.Code, AddEventOp.Code)
 	switch {
 	case status == Replayed && done.IDs != [2][16]byte{c.Subject.UUID, c.Event.UUID}:
 		return RegisterAnswer{Status: Conflict}
@@ -54,22 +38,18 @@ func (c Activate) apply(m *Machine) RegisterAnswer {
 	if err != nil {
 		return RegisterAnswer{Status: statusOf(err)}
 	}
-	code := byte(codeRegister)
+	code := RegisterOp.Code
 	if further {
-		code = codeAddEvent
+		code = AddEventOp.Code
 	}
-	m.remember(c.Gallery, name, code, c.Subject.UUID, c.Event.UUID)
+	m.remember(c.Gallery, c.name(), code, c.Subject.UUID, c.Event.UUID)
 	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now}
 }
 
-const codeWithdraw = 11
-
-// WithdrawOp is the command Withdraw.
-var WithdrawOp = command.Op[Withdraw, WithdrawAnswer]{Code: codeWithdraw, Version: 1}
-
-// Withdraw takes a pending event away, its own or a rival's. Whoever means to
-// activate in spite of a rival that is pending has to withdraw the rival first:
-// it may have searched before, and be about to activate.
+// Withdraw removes a pending event, of this proposer or of a rival. A proposer that wants to
+// activate its event while a rival's is pending must withdraw the rival's first: the rival
+// may have finished its search and be about to activate. The status is Done, also if the
+// event is not pending, Activated or StaleGeneration.
 type Withdraw struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
@@ -79,14 +59,8 @@ type Withdraw struct {
 	Time int64 `cbor:"5,keyasint"`
 }
 
-// WithdrawAnswer is Done (it is pending no more, or never was), Activated or
-// StaleGeneration.
-type WithdrawAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-}
-
-func (c Withdraw) apply(m *Machine) WithdrawAnswer {
+func (c Withdraw) apply(m *Machine) StatusAnswer {
 	m.advance(c.Time)
 	err := m.shard.Pending().Withdraw(c.Gallery, c.Generation, c.Subject, c.Event)
-	return WithdrawAnswer{statusOf(err)}
+	return StatusAnswer{statusOf(err)}
 }

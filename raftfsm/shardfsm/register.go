@@ -3,18 +3,12 @@ package shardfsm
 import (
 	"facet/internal/id"
 	"facet/internal/mutant"
-	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 	"facet/shard"
 )
 
-const codeRegister = 2
-
-// RegisterOp is the command Register.
-var RegisterOp = command.Op[Register, RegisterAnswer]{Code: codeRegister, Version: 1}
-
-// Register adds a new subject with one event.
-type Register struct {
+// EventWrite identifies one write of a client to one event.
+type EventWrite struct {
 	Gallery    id.Gallery   `cbor:"1,keyasint"`
 	Generation uint32       `cbor:"2,keyasint"`
 	Op         id.Operation `cbor:"3,keyasint"`
@@ -26,68 +20,75 @@ type Register struct {
 	Event   id.Event   `cbor:"7,keyasint"`
 	// Time is the proposer's clock in milliseconds since 1970.
 	Time int64 `cbor:"8,keyasint"`
-	// Tags are identities of tags.
+}
+
+func (w EventWrite) place() place { return place{w.Gallery, w.Generation} }
+
+func (w EventWrite) name() operation.Name {
+	return operation.Name{Op: w.Op, Request: w.Request, Keyed: w.Keyed}
+}
+
+// Register adds a new subject with one event.
+type Register struct {
+	EventWrite
+	// Tags holds identities of tags.
 	Tags []uint32 `cbor:"9,keyasint,omitempty"`
-	// Sealed is the face, by shard.SealFace for Gallery, Generation, Subject, Event.
+	// Sealed is the face, encrypted by shard.SealFace for Gallery, Generation, Subject and
+	// Event.
 	Sealed []byte `cbor:"10,keyasint"`
-	// Recycle permits the slot of the slice's oldest deleted entry when no other is
+	// Recycle allows the event to take the slot of the oldest deleted entry if no slot is
 	// free.
 	Recycle bool `cbor:"11,keyasint,omitempty"`
-	// Pending asks for an event that holds a slot but is seen by shard.Pending only,
-	// until Activate; after PendingMillis it is gone. The operation is not remembered
-	// before Activate: the same command again is Done again, and renews the time. The
-	// answer has a Claim.
+	// Pending asks for a pending event, which has a slot but is visible only to
+	// shard.Pending until Activate. It expires after PendingMillis. The machine does not
+	// remember the operation before Activate: a repeated command is Done again and renews
+	// the time. The answer has a Claim.
 	Pending bool `cbor:"12,keyasint,omitempty"`
-	// Epoch is the gallery's by which its shard was chosen; if the shard knows a later
-	// one, the answer is Outdated, unless the operation was done. 0 does not ask.
+	// Epoch is the gallery's epoch with which the proposer chose the shard. If the shard
+	// knows a later one, the answer is Outdated, unless the operation was done before. 0
+	// skips the check.
 	Epoch uint32 `cbor:"13,keyasint,omitempty"`
 }
 
-// RegisterAnswer answers Register (Done, Replayed, Conflict, NeedSlots,
-// StaleGeneration, OpsFull), AddEvent (these and UnknownSubject), ReplaceEvent
-// (Done, Replayed, Conflict, StaleGeneration, OpsFull, UnknownSubject,
-// UnknownEvent, Moved) and Activate. The ids and time are set for Done and
-// Replayed.
+// RegisterAnswer answers Register, AddEvent, ReplaceEvent and Activate. The status of the
+// first three is Done, Replayed, Conflict, StaleGeneration, OpsFull, or:
+//
+//   - Register: NeedSlots or Outdated.
+//   - AddEvent: NeedSlots or UnknownSubject.
+//   - ReplaceEvent: UnknownSubject, UnknownEvent or Moved.
+//
+// The ids and the time are set for Done and Replayed.
 type RegisterAnswer struct {
 	Status  Status     `cbor:"1,keyasint"`
 	Subject id.Subject `cbor:"2,keyasint"`
-	// Event, for Moved, is the one to replace now.
+	// Event is the event of the write. For Moved, it is the event to replace now.
 	Event id.Event `cbor:"3,keyasint"`
-	// Time is the event's, in milliseconds since 1970: not before any earlier one.
+	// Time is the time of the event, in milliseconds since 1970. Times never decrease.
 	Time int64 `cbor:"4,keyasint"`
-	// Sealed is the stored face for Replayed, if its event is still active and was
-	// not replaced since.
+	// Sealed is the stored face, for Replayed if the event is active and was not replaced
+	// since.
 	Sealed []byte `cbor:"5,keyasint,omitempty"`
-	// Revision is that of the event that was made (and of Sealed); for Moved, the one
-	// that the next try makes.
+	// Revision is that of the written event and of Sealed. For Moved, it is the revision
+	// of the next try.
 	Revision uint32 `cbor:"6,keyasint,omitempty"`
-	// Claim, of an event that is pending, is what Activate has to bring.
+	// Claim is the number that Activate needs, for a pending event.
 	Claim uint64 `cbor:"7,keyasint,omitempty"`
 }
 
 func (c Register) apply(m *Machine) RegisterAnswer {
-	return m.enrol(enrolment(c), codeRegister)
+	return m.enrol(enrolment(c), RegisterOp.Code)
 }
 
-const codeAddEvent = 4
-
-// AddEventOp is the command AddEvent.
-var AddEventOp = command.Op[AddEvent, RegisterAnswer]{Code: codeAddEvent, Version: 1}
-
-// AddEvent adds a further event to a subject that has an active one. Its answer is
-// a RegisterAnswer; its Epoch is 0, since the subject says where it belongs.
+// AddEvent adds a further event to a subject that has an active one. Its Epoch is 0,
+// because the subject's id names the shard.
 type AddEvent Register
 
 func (c AddEvent) apply(m *Machine) RegisterAnswer {
-	return m.enrol(enrolment(c), codeAddEvent)
+	return m.enrol(enrolment(c), AddEventOp.Code)
 }
 
 // enrolment is a Register or an AddEvent.
 type enrolment Register
-
-func (c enrolment) name() operation.Name {
-	return operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-}
 
 func (c enrolment) event(time int64) shard.Event {
 	if mutant.MapOrder {
@@ -108,9 +109,9 @@ func (c enrolment) reuse() shard.Reuse {
 
 func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 	now := m.advance(c.Time)
-	done, status := m.once(place{c.Gallery, c.Generation}, c.name(), code)
+	done, status := m.once(c.place(), c.name(), code)
 	switch {
-	case status == Replayed && code == codeAddEvent && done.IDs[0] != c.Subject.UUID:
+	case status == Replayed && code == AddEventOp.Code && done.IDs[0] != c.Subject.UUID:
 		return RegisterAnswer{Status: Conflict}
 	case status == Replayed:
 		return m.replayed(c.Gallery, done)
@@ -129,9 +130,9 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now, Claim: claim}
 }
 
-// put adds the event, pending or not; claim is 0 if not.
+// put adds the event, pending or active. claim is 0 for an active event.
 func (m *Machine) put(c enrolment, code byte, now int64) (claim uint64, err error) {
-	switch further := code == codeAddEvent; {
+	switch further := code == AddEventOp.Code; {
 	case c.Pending && further:
 		return m.shard.Pending().HoldFurther(c.event(now), c.reuse())
 	case c.Pending:
@@ -143,7 +144,7 @@ func (m *Machine) put(c enrolment, code byte, now int64) (claim uint64, err erro
 	}
 }
 
-// replayed answers an operation that made an event and was done before.
+// replayed answers a write of an event that was done before.
 func (m *Machine) replayed(g id.Gallery, done operation.Outcome) RegisterAnswer {
 	a := RegisterAnswer{
 		Status:   Replayed,

@@ -2,19 +2,13 @@ package shardfsm
 
 import (
 	"facet/internal/id"
-	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 	"facet/shard"
 )
 
-const codeUnregister = 3
-
-// UnregisterOp is the command Unregister.
-var UnregisterOp = command.Op[Unregister, UnregisterAnswer]{Code: codeUnregister, Version: 1}
-
-// Unregister removes a subject: all its active events become deleted entries. Op
-// names this attempt of the client's and its internal retries; a client's request
-// that simply runs again needs another one.
+// Unregister removes a subject: all its active events become deleted entries. Op names one
+// attempt of the client with its internal retries: a request that the client sends again
+// has another Op.
 type Unregister struct {
 	Gallery    id.Gallery   `cbor:"1,keyasint"`
 	Generation uint32       `cbor:"2,keyasint"`
@@ -24,52 +18,36 @@ type Unregister struct {
 	Subject id.Subject `cbor:"5,keyasint"`
 }
 
-// UnregisterAnswer is Done, UnknownSubject, StaleGeneration, OpsFull, or Conflict
-// when Op was used for something else. UnknownSubject is not remembered.
+// UnregisterAnswer answers Unregister and RemoveEvent. The status is Done, UnknownSubject,
+// StaleGeneration, OpsFull, or Conflict if another write has the Op. RemoveEvent may also
+// answer UnknownEvent. The machine remembers only an operation that is Done.
 type UnregisterAnswer struct {
 	Status Status `cbor:"1,keyasint"`
-	// Time is that of the deleted entries, for Done.
+	// Time is the time of the deleted entries, for Done.
 	Time int64 `cbor:"2,keyasint"`
 }
 
 func (c Unregister) apply(m *Machine) UnregisterAnswer {
 	now := m.advance(c.Time)
-	return m.remove(removal{place{c.Gallery, c.Generation}, operation.Name{Op: c.Op}, codeUnregister, [2][16]byte{c.Subject.UUID}}, now, func() error {
+	return m.remove(removal{place{c.Gallery, c.Generation}, operation.Name{Op: c.Op}, UnregisterOp.Code, [2][16]byte{c.Subject.UUID}}, now, func() error {
 		return m.shard.Erase(shard.Erasure{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Time: now})
 	})
 }
 
-const codeRemoveEvent = 6
-
-// RemoveEventOp is the command RemoveEvent.
-var RemoveEventOp = command.Op[RemoveEvent, UnregisterAnswer]{Code: codeRemoveEvent, Version: 1}
-
-// RemoveEvent turns an active event into a deleted entry; the last one removes the
-// subject. Op names this attempt, as in Unregister. The answer is an
-// UnregisterAnswer, which may also be UnknownEvent.
+// RemoveEvent turns an active event into a deleted entry. The removal of the last event
+// removes the subject. For Op see Unregister.
 type RemoveEvent struct {
-	Gallery    id.Gallery   `cbor:"1,keyasint"`
-	Generation uint32       `cbor:"2,keyasint"`
-	Op         id.Operation `cbor:"3,keyasint"`
-	// Request is a hash of the request's body.
-	Request [16]byte `cbor:"4,keyasint"`
-	// Keyed operations are remembered for 24 hours, others for 10 minutes.
-	Keyed   bool       `cbor:"5,keyasint,omitempty"`
-	Subject id.Subject `cbor:"6,keyasint"`
-	Event   id.Event   `cbor:"7,keyasint"`
-	// Time is the proposer's clock in milliseconds since 1970.
-	Time int64 `cbor:"8,keyasint"`
+	EventWrite
 }
 
 func (c RemoveEvent) apply(m *Machine) UnregisterAnswer {
 	now := m.advance(c.Time)
-	name := operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-	return m.remove(removal{place{c.Gallery, c.Generation}, name, codeRemoveEvent, [2][16]byte{c.Subject.UUID, c.Event.UUID}}, now, func() error {
+	return m.remove(removal{c.place(), c.name(), RemoveEventOp.Code, [2][16]byte{c.Subject.UUID, c.Event.UUID}}, now, func() error {
 		return m.shard.Remove(shard.Removal{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event, Time: now})
 	})
 }
 
-// removal names an operation that removes ids.
+// removal is an operation that removes the events or the subject with the ids.
 type removal struct {
 	place
 	name operation.Name
@@ -77,7 +55,7 @@ type removal struct {
 	ids  [2][16]byte
 }
 
-// remove carries out a removal once.
+// remove calls effect, unless the removal was done before.
 func (m *Machine) remove(r removal, now int64, effect func() error) UnregisterAnswer {
 	done, status := m.once(r.place, r.name, r.code)
 	switch {

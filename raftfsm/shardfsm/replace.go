@@ -1,50 +1,32 @@
 package shardfsm
 
 import (
-	"facet/internal/id"
-	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
 	"facet/shard"
 )
 
-const codeReplaceEvent = 5
-
-// ReplaceEventOp is the command ReplaceEvent.
-var ReplaceEventOp = command.Op[ReplaceEvent, RegisterAnswer]{Code: codeReplaceEvent, Version: 1}
-
-// ReplaceEvent puts a new face in the place of an active event's, whose ids stay.
-// What was before becomes a deleted entry directly before the new one; it takes a
-// free slot, else that of the oldest deleted entry, else none: then it is left out,
-// so that an update needs no slot. The answer is a RegisterAnswer.
+// ReplaceEvent replaces the face of an active event, whose ids stay. The old face becomes a
+// deleted entry directly before the new one. The deleted entry takes a free slot, or that
+// of the oldest deleted entry. If there is neither, the old face is dropped: a replacement
+// never fails for a lack of slots.
 type ReplaceEvent struct {
-	Gallery    id.Gallery   `cbor:"1,keyasint"`
-	Generation uint32       `cbor:"2,keyasint"`
-	Op         id.Operation `cbor:"3,keyasint"`
-	// Request is a hash of the request's body.
-	Request [16]byte `cbor:"4,keyasint"`
-	// Keyed operations are remembered for 24 hours, others for 10 minutes.
-	Keyed   bool       `cbor:"5,keyasint,omitempty"`
-	Subject id.Subject `cbor:"6,keyasint"`
-	Event   id.Event   `cbor:"7,keyasint"`
-	// Time is the proposer's clock in milliseconds since 1970.
-	Time int64 `cbor:"8,keyasint"`
-	// Tags are identities of tags; they are ignored with KeepTags.
+	EventWrite
+	// Tags holds identities of tags. KeepTags keeps the old tags instead.
 	Tags     []uint32 `cbor:"9,keyasint,omitempty"`
 	KeepTags bool     `cbor:"10,keyasint,omitempty"`
-	// Sealed is the face, by shard.SealFace for Revision.
+	// Sealed is the face, encrypted by shard.SealFace for Revision.
 	Sealed []byte `cbor:"11,keyasint"`
-	// Revision is the one that this write makes: one more than the present event's.
-	// When the event has another by now the answer is Moved.
+	// Revision is the revision of the new face: one more than that of the present face.
+	// If the event has another revision by now, the answer is Moved.
 	Revision uint32 `cbor:"12,keyasint"`
-	// Oldest demands that Event is the oldest active one of the subject, by
-	// registration; otherwise the answer is Moved.
+	// Oldest requires that Event is the subject's active event that was registered first.
+	// Otherwise the answer is Moved.
 	Oldest bool `cbor:"13,keyasint,omitempty"`
 }
 
 func (c ReplaceEvent) apply(m *Machine) RegisterAnswer {
 	now := m.advance(c.Time)
-	name := operation.Name{Op: c.Op, Request: c.Request, Keyed: c.Keyed}
-	done, status := m.once(place{c.Gallery, c.Generation}, name, codeReplaceEvent)
+	done, status := m.once(c.place(), c.name(), ReplaceEventOp.Code)
 	switch {
 	case status == Replayed && (done.IDs[0] != c.Subject.UUID || !c.Oldest && done.IDs[1] != c.Event.UUID):
 		return RegisterAnswer{Status: Conflict}
@@ -65,7 +47,7 @@ func (c ReplaceEvent) apply(m *Machine) RegisterAnswer {
 		return RegisterAnswer{Status: status}
 	}
 	m.ops.Remember(operation.Outcome{
-		Name: name, Kind: codeReplaceEvent, Scope: c.Gallery.UUID,
+		Name: c.name(), Kind: ReplaceEventOp.Code, Scope: c.Gallery.UUID,
 		IDs: [2][16]byte{c.Subject.UUID, c.Event.UUID}, Number: c.Revision,
 	})
 	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now, Revision: c.Revision}

@@ -8,7 +8,7 @@ import (
 	"facet/raftfsm"
 )
 
-func TestOfADamagedMemberOnlyTheDamagedSegmentIsSentAnew(t *testing.T) {
+func TestOnlyDamagedSegmentIsSentAgain(t *testing.T) {
 	t.Parallel()
 	c := &trio{t: t, dir: t.TempDir(), fatal: make(chan error, 4)}
 	leader, state := c.open("member-a")

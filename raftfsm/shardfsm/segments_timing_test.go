@@ -17,7 +17,7 @@ import (
 	"facet/shard/seal"
 )
 
-// heap gives the live bytes of the Go heap.
+// heap returns the live bytes of the Go heap.
 func heap() float64 {
 	runtime.GC()
 	runtime.GC()
@@ -26,7 +26,7 @@ func heap() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// sizes gives the files of a folder.
+// sizes returns the sizes of the files in a folder.
 func sizes(b *testing.B, dir string) map[string]int64 {
 	b.Helper()
 	list := make(map[string]int64)
@@ -45,7 +45,7 @@ func sizes(b *testing.B, dir string) map[string]int64 {
 	return list
 }
 
-// written sums up the files of now that were not there before.
+// written returns the size of the files of now that before does not have.
 func written(before, now map[string]int64) (n int64) {
 	for path, size := range now {
 		if _, old := before[path]; !old {
@@ -55,7 +55,7 @@ func written(before, now map[string]int64) (n int64) {
 	return n
 }
 
-// fill enrols events with faces of 192 numbers, past the log.
+// fill enrols events with faces of 192 numbers, without the log.
 func fill(b *testing.B, s *shard.Shard, key *seal.Key, from, to int) {
 	b.Helper()
 	random := rand.New(rand.NewPCG(1, 1))
@@ -70,7 +70,7 @@ func fill(b *testing.B, s *shard.Shard, key *seal.Key, from, to int) {
 			face.Template[j] = float32(random.NormFloat64())
 			squares += float64(face.Template[j]) * float64(face.Template[j])
 		}
-		for j := range face.Template { // of unit length, or there are no codes
+		for j := range face.Template { // unit length, without which there are no codes
 			face.Template[j] /= float32(math.Sqrt(squares))
 		}
 		e.Sealed = shard.SealFace(key, shard.FaceRef{Gallery: testGallery, Generation: 1, Subject: e.Subject, Event: e.Event}, face)
@@ -80,10 +80,10 @@ func fill(b *testing.B, s *shard.Shard, key *seal.Key, from, to int) {
 	}
 }
 
-// BenchmarkMillionEvents reports what a snapshot of a million events costs, the first
-// one and another when a hundredth has changed; how long a restart takes until the
-// state is there (ready-s) and until all templates are open besides (open-s); and
-// what an event takes of the Go heap.
+// BenchmarkMillionEvents reports the cost of the first snapshot of a million events, and of
+// another after a hundredth has changed. It reports how long a restart takes until the state
+// is loaded (ready-s) and until all templates are decrypted (open-s), and the Go heap of one
+// event.
 func BenchmarkMillionEvents(b *testing.B) {
 	const million = 1_000_000
 	key, err := seal.NewKey(make([]byte, seal.KeyBytes))

@@ -3,76 +3,60 @@ package shardfsm
 import (
 	"facet/internal/id"
 	"facet/internal/mutant"
-	"facet/raftfsm/command"
 	"facet/shard"
 )
 
-const codeGrant = 1
-
-// GrantOp is the command Grant.
-var GrantOp = command.Op[Grant, GrantAnswer]{Code: codeGrant, Version: 1}
-
-// Grant tells a shard how many slots its slice of a gallery has in all. It may
-// come late, twice or out of order: the largest total counts. The first grant
-// makes the slice.
+// Grant sets the total number of slots that meta has granted to a shard's slice of a gallery.
+// The largest total counts, so a Grant may be late, repeated or out of order. The first
+// Grant creates the slice. The status is Done or StaleGeneration.
 type Grant struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
 	Total      uint32     `cbor:"3,keyasint"`
 }
 
-// GrantAnswer is Done or StaleGeneration.
-type GrantAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-}
-
-func (c Grant) apply(m *Machine) GrantAnswer {
+func (c Grant) apply(m *Machine) StatusAnswer {
 	if mutant.GrantAdds {
 		c.Total += m.shard.Slots().Usage(c.Gallery).Granted
 	}
-	answer := GrantAnswer{Status: statusOf(m.shard.Slots().Grant(shard.Grant(c)))}
-	return answer
+	return StatusAnswer{statusOf(m.shard.Slots().Grant(shard.Grant(c)))}
 }
 
-const codeReturnSlots = 7
-
-// ReturnSlotsOp is the command ReturnSlots.
-var ReturnSlotsOp = command.Op[ReturnSlots, ReturnSlotsAnswer]{Code: codeReturnSlots, Version: 1}
-
-// ReturnSlots has a shard give slots back, so that meta may reclaim them for other
-// shards. What is returned is a total that only grows, and stands in this shard's
-// log before meta hears of it: after a crash at any point the totals are told
-// again. So are grants that never arrived.
+// ReturnSlots makes a shard return slots, so that meta can grant them to other shards. The
+// shard's log has the new total of returned slots before meta learns it, and the total only
+// grows. After a crash at any point the proposer therefore reads and sends the totals again.
+// ReturnSlots also delivers grants that were lost.
 type ReturnSlots struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
-	// Granted is what meta has granted to this shard in all (metafsm.ShardGrant), as
-	// far as the proposer knows; it counts like a Grant.
+	// Granted is the total that meta has granted to this shard (metafsm.ShardGrant), as
+	// far as the proposer knows. It has the effect of a Grant.
 	Granted uint32 `cbor:"3,keyasint"`
-	// Returned is the total that the proposer knows (shard.Usage). Slots are returned
-	// only while it is the slice's, so that a retry returns nothing twice; the answer
-	// has the present totals in any case.
+	// Returned is the total of returned slots that the proposer knows (shard.Usage). If
+	// the slice has another total, it returns no slots, so that a retry returns none
+	// twice. The answer always has the present totals.
 	Returned uint32 `cbor:"4,keyasint"`
-	// Keep is how many free slots stay; those beyond are returned.
+	// Keep is the number of free slots that stay. The shard returns all others.
 	Keep uint32 `cbor:"5,keyasint"`
-	// Recycle is how many slots are to be returned at the least: when fewer are
-	// free, the oldest deleted entries are dropped for the rest.
+	// Recycle is the least number of slots to return. If fewer are free, the shard drops
+	// its oldest deleted entries.
 	Recycle uint32 `cbor:"6,keyasint,omitempty"`
 	// Time is the proposer's clock in milliseconds since 1970.
 	Time int64 `cbor:"7,keyasint"`
 }
 
-// ReturnSlotsAnswer is Done or StaleGeneration. Without a slice all totals are 0.
+// ReturnSlotsAnswer answers ReturnSlots with Done or StaleGeneration. Without a slice all
+// numbers are 0.
 type ReturnSlotsAnswer struct {
 	Status Status `cbor:"1,keyasint"`
-	// Granted and Returned are all slots ever granted to and returned by the slice:
-	// what meta's Reclaim takes.
+	// Granted and Returned are the numbers of slots that the slice ever got and returned.
+	// metafsm.Reclaim takes Returned.
 	Granted  uint32 `cbor:"2,keyasint"`
 	Returned uint32 `cbor:"3,keyasint"`
-	// Deleted entries are left, whose slots might be returned too.
+	// Deleted is the number of deleted entries, whose slots could be returned too.
 	Deleted uint32 `cbor:"4,keyasint"`
-	// Active events, and pending ones, whose slots come back when they are withdrawn
-	// or expire.
+	// Active and Pending are the numbers of events. The slot of a pending event becomes
+	// free when the event is withdrawn or expires.
 	Active  uint32 `cbor:"5,keyasint"`
 	Pending uint32 `cbor:"6,keyasint,omitempty"`
 }

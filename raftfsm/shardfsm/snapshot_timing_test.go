@@ -27,13 +27,13 @@ import (
 	"facet/shard/segment"
 )
 
-// kinds names the records of a snapshot, for those who read figures.
+// kinds names the records of a snapshot in the report.
 var kinds = map[byte]string{
 	1: "shard", 2: "slices", 3: "entries", 4: "fences", 5: "claims", 6: "shard", 7: "segments", 16: "clock", 17: "operations",
 	18: "clock", 19: "files-of-operations", 32: "jobs", 33: "items", 34: "jobs", 35: "files-of-items",
 }
 
-// packed gives the length of b as a snapshot compresses it.
+// packed returns the length of raw, compressed as in a snapshot.
 func packed(b *testing.B, raw []byte) int {
 	b.Helper()
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20), zstd.WithEncoderLevel(zstd.SpeedFastest))
@@ -44,7 +44,7 @@ func packed(b *testing.B, raw []byte) int {
 	return len(z.EncodeAll(raw, nil))
 }
 
-// ledger is a shard with all kinds of records, and how many there were so far.
+// ledger is a shard with all kinds of records, and counts of them.
 type ledger struct {
 	b           *testing.B
 	m           *Machine
@@ -63,7 +63,7 @@ func (l *ledger) bytes(n int) []byte {
 	return raw
 }
 
-// operate remembers n operations, a third of them plain ones.
+// operate adds n remembered operations, a third of them plain.
 func (l *ledger) operate(n int) {
 	l.b.Helper()
 	for range n {
@@ -118,8 +118,7 @@ func (l *ledger) enrol(n int) {
 	l.events += n
 }
 
-// erase erases n events of those that were there first, spread over all, from number
-// from on.
+// erase erases n of the first events, spread evenly, starting at number from.
 func (l *ledger) erase(n, of, from int) {
 	l.b.Helper()
 	for i := range n {
@@ -133,8 +132,8 @@ func (l *ledger) erase(n, of, from int) {
 	}
 }
 
-// snapshot makes one as a group does, and reports what was written under name: the
-// files, and the state beside them, by kind of record. It gives the state.
+// snapshot makes a snapshot as a group does, and returns its state. It reports the written
+// bytes under name: those of the files, and those of the state by kind of record.
 func (l *ledger) snapshot(name string) []byte {
 	l.b.Helper()
 	before, begin := sizes(l.b, l.dir), time.Now()
@@ -190,7 +189,7 @@ func (l *ledger) restore(state []byte) {
 	}
 }
 
-// byKind reads a compressed state and gives its records' bytes by their code.
+// byKind returns the bytes of a compressed state's records by their code.
 func (l *ledger) byKind(state []byte) map[byte][]byte {
 	l.b.Helper()
 	z, err := zstd.NewReader(bytes.NewReader(state), zstd.WithDecoderConcurrency(1))
@@ -201,8 +200,7 @@ func (l *ledger) byKind(state []byte) map[byte][]byte {
 	return recordBodies(l.b, z)
 }
 
-// recordBodies gives the bodies of a snapshot's records, one behind the other, by their
-// code.
+// recordBodies returns the joined bodies of a snapshot's records by their code.
 func recordBodies(t testing.TB, r io.Reader) map[byte][]byte {
 	t.Helper()
 	in, err := codec.NewReader(r, magic)
@@ -222,13 +220,12 @@ func recordBodies(t testing.TB, r io.Reader) map[byte][]byte {
 	}
 }
 
-// BenchmarkWhatASnapshotWrites logs, by kind of record, what is written by the first
-// snapshot of a shard with EVENTS events (1,000,000, or 200,000 without a word), nine
-// tenths of the remembered operations that there may be and as many items of jobs as events, and by
-// later ones when nothing, a hundredth and a tenth of each has changed; and how long the last
-// is read. With WHOLE=1 each
-// snapshot has all operations and items, as at levels before 3.
-func BenchmarkWhatASnapshotWrites(b *testing.B) {
+// BenchmarkSnapshotWrites logs the bytes that snapshots of a shard write, by kind of record.
+// The shard has EVENTS events (default 200,000), as many items of jobs, and nine tenths of
+// the most operations. It logs the first snapshot, then later ones after nothing, a hundredth
+// and a tenth have changed, and the time to read the last. With WHOLE=1 each snapshot has
+// all operations and items, as below level 3.
+func BenchmarkSnapshotWrites(b *testing.B) {
 	n := 200_000
 	if word := os.Getenv("EVENTS"); word != "" {
 		var err error

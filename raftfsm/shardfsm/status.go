@@ -7,47 +7,43 @@ import (
 	"facet/shard"
 )
 
-// Status says what became of a command.
+// Status is the outcome of a command. Only a command with the status Done changes the state.
 type Status uint8
 
 // The outcomes of commands. The numbers are stored.
 const (
-	// Done: the command had its effect, and this is the answer to it (or, for
-	// Unregister, to its retry).
+	// Done: the command had its effect. A retry of Unregister or RemoveEvent is Done too.
 	Done Status = 1
-	// Replayed: the operation was done before; the answer has its ids.
+	// Replayed: the operation was done before. The answer has its ids.
 	Replayed Status = 2
-	// Conflict: the operation was done before with another request, or, being
-	// forgotten since, had made this very subject. Nothing changed.
+	// Conflict: the operation was done before with another request. Or it was done and
+	// forgotten, and the subject exists.
 	Conflict Status = 3
-	// NeedSlots: no granted slot is free, and Recycle was not set or there is no
-	// deleted entry. Nothing changed and the operation is not remembered.
+	// NeedSlots: no granted slot is free, and Recycle is false or there is no deleted
+	// entry. The machine does not remember the operation.
 	NeedSlots Status = 4
-	// StaleGeneration: the slice has another generation. Nothing changed.
+	// StaleGeneration: the slice has another generation.
 	StaleGeneration Status = 5
-	// OpsFull: no more operations can be remembered at present. Nothing changed.
+	// OpsFull: the machine can't remember more operations at present.
 	OpsFull Status = 6
-	// UnknownSubject: the subject has no active event here. Nothing changed.
+	// UnknownSubject: the subject has no active event here.
 	UnknownSubject Status = 7
-	// UnknownEvent: the subject has no such active event, or nothing is pending by
-	// this name. Nothing changed.
+	// UnknownEvent: the subject has no such active or pending event.
 	UnknownEvent Status = 8
-	// Moved: another write came between; the answer has the event and revision that
-	// hold now, to be sealed for again. Nothing changed.
+	// Moved: another write came first. The answer has the event and the revision for the
+	// next try, which needs another Sealed.
 	Moved Status = 9
-	// NotFenced: there is no such fence. Nothing changed.
+	// NotFenced: there is no such fence.
 	NotFenced Status = 10
-	// Activated: the event to be withdrawn is active. Nothing changed.
+	// Activated: the event to withdraw is active.
 	Activated Status = 11
-	// UnknownJob: there is no such batch. Nothing changed.
+	// UnknownJob: there is no such batch.
 	UnknownJob Status = 12
-	// JobsFull: no more records of jobs can be kept at present. Nothing changed.
+	// JobsFull: the machine can't keep more records of jobs at present.
 	JobsFull Status = 13
-	// JobItemsMissing: the batch does not have the items before these, or has not as
-	// many. Nothing changed.
+	// JobItemsMissing: the batch lacks the items before these, or has fewer items.
 	JobItemsMissing Status = 14
-	// Outdated: the gallery lies on more shards than the proposer knew of. Nothing
-	// changed.
+	// Outdated: the gallery lies on more shards than the proposer knew.
 	Outdated Status = 15
 )
 
@@ -67,7 +63,12 @@ func (s Status) String() string {
 	return fmt.Sprintf("status %d", uint8(s))
 }
 
-// statuses are the outcomes that errors of the shard stand for.
+// StatusAnswer answers a command that returns only a status.
+type StatusAnswer struct {
+	Status Status `cbor:"1,keyasint"`
+}
+
+// statuses maps errors of the shard to statuses.
 var statuses = []struct {
 	err    error
 	status Status
@@ -82,7 +83,7 @@ var statuses = []struct {
 	{shard.ErrActive, Activated},
 }
 
-// statusOf is the outcome that an error of the shard stands for.
+// statusOf returns the status for an error of the shard.
 func statusOf(err error) Status {
 	if err == nil {
 		return Done

@@ -1,30 +1,17 @@
 package shardfsm
 
-import (
-	"facet/internal/id"
-	"facet/raftfsm/command"
-)
+import "facet/internal/id"
 
-const codeWiden = 12
-
-// WidenOp is the command Widen.
-var WidenOp = command.Op[Widen, WidenAnswer]{Code: codeWiden, Version: 1}
-
-// Widen tells the first shard of a gallery, which every search asks, that the
-// gallery lies on more shards: from then on reads of an older epoch are refused
-// (shard.Shard.CheckEpoch). It goes before the first slot on a new shard.
+// Widen tells the first shard of a gallery that the gallery lies on more shards. From then
+// on that shard, which every search asks, refuses reads of an older epoch
+// (shard.Shard.CheckEpoch). Widen comes before the first slot on a new shard. The status is
+// Done or StaleGeneration.
 type Widen struct {
 	Gallery    id.Gallery `cbor:"1,keyasint"`
 	Generation uint32     `cbor:"2,keyasint"`
 	Epoch      uint32     `cbor:"3,keyasint"`
 }
 
-// WidenAnswer is Done or StaleGeneration.
-type WidenAnswer struct {
-	Status Status `cbor:"1,keyasint"`
-}
-
-func (c Widen) apply(m *Machine) WidenAnswer {
-	err := m.shard.Widen(c.Gallery, c.Generation, c.Epoch)
-	return WidenAnswer{statusOf(err)}
+func (c Widen) apply(m *Machine) StatusAnswer {
+	return StatusAnswer{statusOf(m.shard.Widen(c.Gallery, c.Generation, c.Epoch))}
 }

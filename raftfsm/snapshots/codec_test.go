@@ -15,7 +15,7 @@ import (
 	"facet/raftfsm/health"
 )
 
-// noTransport only encodes configurations, which raft does by the address.
+// noTransport only encodes the addresses in configurations.
 var _, noTransport = raft.NewInmemTransport("member-a")
 
 func sampleMeta() raft.SnapshotMeta {
@@ -25,7 +25,7 @@ func sampleMeta() raft.SnapshotMeta {
 	}
 }
 
-// state is what a machine has: a text.
+// state is the state of a machine: a text.
 type state struct{ text []byte }
 
 // newState returns the state after so many commands.
@@ -47,7 +47,7 @@ func (s *state) restore(r io.Reader) (err error) {
 	return err
 }
 
-// sampleSnapshot returns the bytes of a snapshot and the state that it is of.
+// sampleSnapshot returns the bytes of a snapshot, and its state.
 func sampleSnapshot(tb testing.TB, commands int) ([]byte, *state) {
 	tb.Helper()
 	s, meta := newState(commands), sampleMeta()

@@ -68,7 +68,7 @@ func openShelf(t testing.TB) *shelf {
 	return &shelf{store, dir}
 }
 
-// sink begins the snapshot that sampleMeta describes.
+// sink returns the sink of the snapshot that sampleMeta describes.
 func (s *shelf) sink(t testing.TB) *Sink {
 	t.Helper()
 	meta := sampleMeta()
@@ -79,8 +79,7 @@ func (s *shelf) sink(t testing.TB) *Sink {
 	return sink.(*Sink)
 }
 
-// filledShelf has a snapshot with n segments, and gives it as it is sent to a member
-// that has those that have names.
+// filledShelf returns a shelf with a snapshot of n segments, and the open snapshot.
 func filledShelf(t testing.TB, n int) (s *shelf, open *Snapshot) {
 	t.Helper()
 	s = openShelf(t)
@@ -131,7 +130,7 @@ func (s *shelf) install(t testing.TB, b []byte) error {
 	return sink.Close()
 }
 
-// files names what lies on the shelf.
+// files returns the names of the segments and snapshots on the shelf.
 func (s *shelf) files(t testing.TB) (segments, snapshots []string) {
 	t.Helper()
 	segments, err := filepath.Glob(filepath.Join(SegmentsDir(s.dir), "*"))
@@ -150,7 +149,7 @@ func TestSnapshotWithSegmentsArrives(t *testing.T) {
 	arrives(t, 3)
 }
 
-// TestSnapshotWithoutSegmentsArrives has the form with segments, and none.
+// TestSnapshotWithoutSegmentsArrives sends a snapshot in the form with segments that has none.
 func TestSnapshotWithoutSegmentsArrives(t *testing.T) {
 	t.Parallel()
 	arrives(t, 0)
@@ -200,7 +199,7 @@ func TestHeldSegmentsAreNotSent(t *testing.T) {
 	if segments, _ := to.files(t); len(segments) != 3 {
 		t.Errorf("segments %v, want three", segments)
 	}
-	// The same for a member that has lost it since.
+	// The member has lost the segment since its answer.
 	bare := openShelf(t)
 	if err := bare.install(t, less); !errors.Is(err, health.ErrCorrupt) {
 		t.Errorf("without it: got %v, want ErrCorrupt", err)

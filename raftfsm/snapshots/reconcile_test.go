@@ -20,7 +20,7 @@ func TestReconcileMakesLogAgree(t *testing.T) {
 		if err := reconcile(s, s.Pin, index, snapshotTerm); err != nil {
 			t.Fatal(err)
 		}
-		// What raft does next, with TrailingLogs 0.
+		// The next step of raft, with TrailingLogs 0.
 		if index < last {
 			oldest, _ := s.FirstIndex()
 			if err := s.DeleteRange(oldest, index); err != nil {

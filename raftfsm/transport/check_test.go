@@ -9,7 +9,7 @@ import (
 	"facet/raftfsm/snapshots"
 )
 
-// isSound stands for the group's own check of a command.
+// isSound replaces the group's check of a command.
 func isSound(entry []byte) error {
 	if string(entry) != "sound" {
 		return errors.New("damaged")

@@ -8,7 +8,7 @@ import (
 	"hash/fnv"
 	"net"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -44,34 +44,15 @@ const (
 
 // leaderLoss starts an election early when the leader's process has exited.
 type leaderLoss struct {
-	mu        sync.Mutex // guards closed, asking and answering
-	closed    bool
-	asking    bool // this member polls the voters
-	answering bool
+	closed    atomic.Bool
+	asking    atomic.Bool // this member polls the voters
+	answering atomic.Bool
 }
 
 // begin sets flag, and reports whether it was unset and the transport is open. The caller
-// calls end afterwards.
-func (l *leaderLoss) begin(flag *bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || *flag {
-		return false
-	}
-	*flag = true
-	return true
-}
-
-func (l *leaderLoss) end(flag *bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	*flag = false
-}
-
-func (l *leaderLoss) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.closed = true
+// unsets flag afterwards.
+func (l *leaderLoss) begin(flag *atomic.Bool) bool {
+	return !l.closed.Load() && flag.CompareAndSwap(false, true)
 }
 
 // leaderGone is called when the last stream from a node has ended. If the leader runs on
@@ -87,7 +68,7 @@ func (t *Transport) leaderGone(node id.Node) {
 	}
 	if t.loss.begin(&t.loss.asking) {
 		t.wg.Go(func() { // ends after pollRounds, or with done
-			defer t.loss.end(&t.loss.asking)
+			defer t.loss.asking.Store(false)
 			t.campaign(r, leader)
 		})
 	}
@@ -220,7 +201,7 @@ func (t *Transport) answerGone(rpc raft.RPC, leader raft.ServerID) {
 		return
 	}
 	t.wg.Go(func() { // ends with its connection
-		defer t.loss.end(&t.loss.answering)
+		defer t.loss.answering.Store(false)
 		_, known := r.LeaderWithID()
 		gone := r.State() != raft.Leader && known == "" ||
 			string(leader) == string(t.header.ID) && r.State() != raft.Leader ||

@@ -79,9 +79,10 @@ func (h *heldAppends) outage(to raft.ServerID, term uint64) <-chan struct{} {
 	return nil
 }
 
-// hurry makes appends to a member fail instead of being held, until done is called. A
+// Hurry makes appends to a member fail instead of being held, until done is called. A
 // transfer of the leadership waits for appends, and must end if its target has died.
-func (h *heldAppends) hurry(to raft.ServerID) (done func()) {
+func (t *Transport) Hurry(member id.Member) (done func()) {
+	h, to := &t.held, raft.ServerID(member)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.end(to)
@@ -97,10 +98,6 @@ func (h *heldAppends) hurry(to raft.ServerID) (done func()) {
 		}
 	}
 }
-
-// Hurry makes appends to a member fail instead of being held, until done is called. A
-// transfer to the member needs that.
-func (t *Transport) Hurry(to id.Member) (done func()) { return t.held.hurry(raft.ServerID(to)) }
 
 // errNotReached is returned for a held append when this member no longer leads the other.
 var errNotReached = errors.New("raftfsm: the member was not reached")

@@ -12,13 +12,13 @@ import (
 	"facet/internal/id"
 )
 
-// addressed is a StreamLayer on which one node answers, whatever the address.
+// addressed is a StreamLayer on which one node answers at every address.
 type addressed struct {
 	net.Listener
 	node id.Node
 }
 
-// named is the end of a stream to it.
+// named is a stream to that node.
 type named struct {
 	net.Conn
 	node id.Node

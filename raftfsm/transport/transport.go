@@ -373,7 +373,7 @@ func (t *Transport) EncodePeer(to raft.ServerID, _ raft.ServerAddress) []byte { 
 // caller.
 func (t *Transport) Close() error {
 	t.once.Do(func() {
-		t.loss.close() // streams that close from now on say nothing of a leader
+		t.loss.closed.Store(true) // streams that close from now on say nothing of a leader
 		close(t.done)
 	})
 	err := t.NetworkTransport.Close()

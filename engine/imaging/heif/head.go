@@ -29,6 +29,7 @@ type item struct {
 	beside     []uint32 // the pictures that it adds something to, as transparency does
 	data       [][]byte
 	used       int64 // by others
+	unread     bool  // has an essential property of a kind that is not read
 }
 
 // property is one of ipco: a size (ispe), what it is cropped to (clap), a decoder's
@@ -241,7 +242,8 @@ func (m *meta) readAssociations(body []byte) error {
 	for range n {
 		it := m.item(uint32(r.uint(wide(version, 1))))
 		for range r.uint(1) {
-			index := int(r.uint(1) & 0x7f)
+			first := r.uint(1)
+			index := int(first &^ essential)
 			if flags&1 != 0 {
 				index = index<<8 | int(r.uint(1))
 			}
@@ -249,6 +251,9 @@ func (m *meta) readAssociations(body []byte) error {
 				return errBroken
 			}
 			it.properties = append(it.properties, index)
+			if first&essential != 0 && index > 0 && !slices.Contains(readProperties, m.properties[index-1].kind) {
+				it.unread = true
+			}
 		}
 	}
 	if r.bad || len(m.items) > itemsMax {
@@ -316,6 +321,9 @@ func (m *meta) find(it *item, kind string) (property, error) {
 // size returns a picture's size after what its properties do to it, in their
 // order (ISO/IEC 23008-12, 6.3).
 func (m *meta) size(it *item) (Head, error) {
+	if it.unread {
+		return Head{}, errors.New("it has a property that is not read and must not be ignored: save it as JPEG")
+	}
 	at, err := m.find(it, "ispe")
 	if err != nil {
 		return Head{}, err
@@ -342,6 +350,13 @@ const (
 	kindCoded = "hvc1"
 	kindGrid  = "grid"
 )
+
+// essential is the bit of a property without which its item must not be shown.
+const essential = 0x80
+
+// readProperties are the kinds of properties that the decoder follows, or that change
+// no pixel.
+var readProperties = []string{"ispe", "hvcC", "irot", "imir", "clap", "colr", "pixi", "pasp", "auxC", "clli", "mdcv"}
 
 // alphaNames are those of transparency (ISO/IEC 23008-12, 6.6.2.1.1, and the older one of HEVC).
 var alphaNames = []string{"urn:mpeg:mpegB:cicp:systems:auxiliary:alpha", "urn:mpeg:hevc:2015:auxid:1"}

@@ -7,16 +7,20 @@ finds a fault has width 0, and the reason in place of RGB.
 """
 
 import io
+import os
+import re
 import struct
 import sys
+import tempfile
 
 import pillow_heif
-from PIL import GifImagePlugin, Image, ImageOps, TiffImagePlugin
+from PIL import GifImagePlugin, Image, ImageOps, TiffImagePlugin, UnidentifiedImageError
 
 import variants
 
 FORMATS = ["JPEG", "PNG", "GIF", "BMP", "WEBP", "TIFF", "HEIF"]
 ORIENTATION = 0x0112
+FAX = 2, 3, 4  # compressions of TIFF
 BIG_TIFF = b"MM\0+", b"II+\0"  # an EXIF block has the head of a plain TIFF, with 42, but Pillow reads behind 43, too
 TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -92,8 +96,55 @@ def on_white(image):
     return image.convert("RGB")
 
 
+def opened(data):
+    """Opens a file. libjpeg reads over stray bytes between a JPEG's segments, and Pillow's own look at its head does not."""
+    try:
+        return Image.open(io.BytesIO(data), formats=FORMATS)
+    except UnidentifiedImageError:
+        if not data.startswith(b"\xff\xd8"):
+            raise
+        return Image.open(io.BytesIO(without_stray_bytes(data)), formats=FORMATS)
+
+
+def without_stray_bytes(data):
+    """Leaves out what lies between the segments of a JPEG's head."""
+    head, at = data[:2], 2
+    segment = re.compile(rb"\xff+([^\x00\x01\xd0-\xd7\xff])", re.DOTALL)  # the others have no length
+    while marker := segment.search(data, at):
+        at = marker.start(1)
+        if data[at] == 0xDA:
+            return head + b"\xff" + data[at:]
+        (length,) = struct.unpack(">H", data[at + 1 : at + 3])
+        head += b"\xff" + data[at : at + 1 + length]
+        at += 1 + length
+    return data
+
+
+def white_is_zero(image):
+    """Reports whether Pillow shows a TIFF whose 0 is white as a negative: with 16 bits, and with one plane apart."""
+    apart = image.tag_v2.get(284) == 2 and image.mode in ("1", "L") and image.tile[0].codec_name == "raw"
+    return image.tag_v2.get(262) == 0 and (apart or image.mode in ("I;16", "I;16B"))
+
+
+def loaded(image):
+    """Decodes the pixels. libtiff guesses at a damaged fax and complains on standard error only: that is an error here."""
+    if image.format != "TIFF" or image.tag_v2.get(259) not in FAX:
+        return image.load()
+    before = os.dup(2)
+    with tempfile.TemporaryFile() as complaints:
+        os.dup2(complaints.fileno(), 2)
+        try:
+            image.load()
+        finally:
+            os.dup2(before, 2)
+            os.close(before)
+        complaints.seek(0)
+        if text := complaints.readline():
+            raise ValueError("guessed: " + text.decode(errors="replace"))
+
+
 def read(data, shrink):
-    image = Image.open(io.BytesIO(data), formats=FORMATS)
+    image = opened(data)
     if shrink > 1:
         if image.format != "JPEG":
             raise ValueError("only a JPEG is read shrunk")
@@ -101,9 +152,10 @@ def read(data, shrink):
     frame = image.tile[0].extents if image.format == "GIF" else None
     if image.format == "TIFF":  # Pillow draws strips beyond the last over the first
         image.tile = list({(tile.extents, str(tile.args)): tile for tile in reversed(image.tile)}.values())
-    image.load()
+    negative = image.format == "TIFF" and white_is_zero(image)
+    loaded(image)
     shown = on_white(eight_bits(keyed(data, image)))
-    if image.format == "TIFF" and image.mode in ("I;16", "I;16B") and image.tag_v2.get(262) == 0:
+    if negative:
         shown = ImageOps.invert(shown)
     if frame:  # what the first frame leaves out is transparent
         screen = Image.new("RGB", image.size, "white")
