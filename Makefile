@@ -81,17 +81,19 @@ bench: setup ## benchmarks, each beside a named peer or limit of the same run
 pictures: setup ## draw the pictures of docs/faces.md anew
 	@$(GO) run ./scripts/pictures
 
+# What prints tables of figures and goals. ARGS=-write keeps them in docs/benchmarks, too.
+BENCH := -tags hashicorpmetrics ./scripts/bench
 .PHONY: bench-engine
 bench-engine: setup build ## models, pipeline and HTTPS beside each other, with goals; the long run: ARGS='-parts memory'
-	@$(GO) run ./scripts/bench-engine $(ARGS)
+	@$(GO) run $(BENCH) engine $(ARGS)
 
 .PHONY: bench-search
 bench-search: setup ## the search kernel beside FAISS, hnswlib, usearch and sgemm (half an hour on two cores; ARGS=-quick: 5 minutes)
-	@scripts/bench-search/run.sh $(ARGS)
+	@scripts/bench/search/venv.sh && $(GO) run $(BENCH) search $(ARGS)
 
 .PHONY: bench-service
 bench-service: setup ## searches through three nodes and HTTPS beside the kernel alone, and where the time goes (3 minutes)
-	@$(GO) run -tags hashicorpmetrics ./scripts/bench-service $(ARGS)
+	@$(GO) run $(BENCH) service $(ARGS)
 
 .PHONY: bench-failover
 bench-failover: ## how long writes stand still when one of three nodes is stopped or killed, with goals (3 minutes)
@@ -103,11 +105,11 @@ bench-backup: ## back 100,000 events up, verify and restore them, beside a plain
 
 .PHONY: bench-restart
 bench-restart: setup build ## restart a node with a million templates on one core, beside reading and decrypting as many bytes
-	@$(GO) run -tags hashicorpmetrics ./scripts/bench-restart $(ARGS)
+	@$(GO) run $(BENCH) restart $(ARGS)
 
 .PHONY: bench-overload
 bench-overload: setup build ## a node under ten times its load, beside idle, slow and forged clients (3 minutes; ARGS='-parts load')
-	@$(GO) run ./scripts/bench-overload $(ARGS)
+	@$(GO) run $(BENCH) overload $(ARGS)
 
 .PHONY: clients
 clients: venv ## pack both clients into dist/, for projects elsewhere

@@ -60,7 +60,7 @@ func (n bare) one(tb testing.TB) {
 // BenchmarkExtract prints, beside the time of an extraction, the time of the bare
 // networks that one portrait needs and of the decoder at the scales at which the
 // extraction used it, both taken in turns with it, and the ratio of the whole to
-// their sum. scripts/bench-engine compares with all that an extraction runs.
+// their sum. "bench engine" in scripts compares with all that an extraction runs.
 func BenchmarkExtract(b *testing.B) {
 	e := enginetest.New(b, engine.Config{Workers: 1})
 	nets := newBare(b)

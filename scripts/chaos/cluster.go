@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"facet/cmd/facet/authority"
-	"facet/internal/chaos/lan"
 	"facet/node/wire"
+	"facet/scripts/chaos/lan"
 )
 
 // readyTimeout bounds the wait for a cluster that has to come to order.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"facet/internal/chaos/power"
+	"facet/scripts/chaos/power"
 )
 
 const (

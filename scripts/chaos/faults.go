@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"time"
 
-	"facet/internal/chaos/lan"
+	"facet/scripts/chaos/lan"
 )
 
 // fault is something that can be done to a cluster.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"facet/internal/chaos/power"
+	"facet/scripts/chaos/power"
 	"facet/scripts/chaos/traffic"
 )
 

@@ -34,7 +34,7 @@ type hunter struct {
 
 // The hunters that more than one bug has.
 var (
-	world     = hunter{tests: "./internal/sim", run: "WorldsAreAttacked"}
+	world     = hunter{tests: "./scripts/sim", run: "WorldsAreAttacked"}
 	fsm       = hunter{tests: "./raftfsm/fsmtest", run: "."}
 	signature = hunter{tests: "./node/sigv4", run: "."}
 )
@@ -47,21 +47,21 @@ type planted struct {
 
 // plantedBugs are all of internal/mutant.
 var plantedBugs = []planted{
-	{"ack_before_commit", hunter{tests: "./internal/sim", run: "WorldsAreAttacked", args: "-attack-only kill,isolate -attack-faults 60"}},
+	{"ack_before_commit", hunter{tests: "./scripts/sim", run: "WorldsAreAttacked", args: "-attack-only kill,isolate -attack-faults 60"}},
 	{"follower_read", world},
 	{"no_sync", hunter{faults: "power all", rest: 6 * time.Second}},
 	{"sync_failure_ignored", hunter{faults: "bad disk"}},
 	{"removed_stays", hunter{tests: "./node", run: "JoinsAndLeaves"}},
 	{"ops_forgotten", world},
-	{"skip_dead_shard", hunter{tests: "./internal/sim", run: "MissesAShard"}},
+	{"skip_dead_shard", hunter{tests: "./scripts/sim", run: "MissesAShard"}},
 	{"tags_ignored", world},
-	{"epoch_ignored", hunter{tests: "./internal/sim", run: "OldListOfShards"}},
+	{"epoch_ignored", hunter{tests: "./scripts/sim", run: "OldListOfShards"}},
 	{"any_tenant", world},
 	{"retry_new_shard", world},
 	{"old_epoch_enrols", hunter{tests: "./raftfsm/shardfsm", run: "OutdatedEnrolment"}},
-	{"reclaim_early", hunter{tests: "./internal/sim", run: "GalleryIsFilled"}},
-	{"revoked_stays", hunter{tests: "./internal/sim", run: "RevokedKeyIs"}},
-	{"wide_window", hunter{tests: "./internal/sim", run: "SignedRequest"}},
+	{"reclaim_early", hunter{tests: "./scripts/sim", run: "GalleryIsFilled"}},
+	{"revoked_stays", hunter{tests: "./scripts/sim", run: "RevokedKeyIs"}},
+	{"wide_window", hunter{tests: "./scripts/sim", run: "SignedRequest"}},
 	{"ops_not_in_snapshot", fsm},
 	{"grant_adds", fsm},
 	{"fence_open", fsm},

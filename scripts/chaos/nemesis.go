@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"facet/internal/chaos/lan"
-	"facet/internal/chaos/power"
+	"facet/scripts/chaos/lan"
+	"facet/scripts/chaos/power"
 )
 
 // togetherMax is how many faults more than one may begin together.

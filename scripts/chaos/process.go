@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"facet/cmd/facet/authority"
-	"facet/internal/chaos/lan"
 	"facet/internal/id"
 	"facet/internal/ports"
 	"facet/node/datadir"
+	"facet/scripts/chaos/lan"
 )
 
 const (

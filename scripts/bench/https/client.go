@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,23 +22,28 @@ import (
 	"facet/node/sigv4"
 )
 
+// SearchPath is the target of searches.
+const SearchPath = "/v1.1/face/search"
+
+// AnswerTimeout is the longest that one request may take, if the client is not slow.
+const AnswerTimeout = 40 * time.Second
+
 const (
-	// answerTimeout bounds one request of a client that is not slow.
-	answerTimeout = 40 * time.Second
-	answerMax     = 16 << 20
-	sessionsKept  = 64
+	answerMax    = 16 << 20
+	sessionsKept = 64
 )
 
 // Client makes requests as one tenant's program does. It is safe for concurrent use.
 type Client struct {
 	Signer sigv4.Signer
+	URL    string // of the first node, for Post
 	APIKey string // sent when it is not empty
 	TLS    *tls.Config
 
 	number atomic.Int64 // of the last request
 }
 
-// New makes a client of the tenant of a cluster.
+// New returns a client of the tenant of a cluster.
 func New(i dev.Info) (*Client, error) {
 	pem, err := os.ReadFile(i.CAFile)
 	if err != nil {
@@ -48,6 +54,7 @@ func New(i dev.Info) (*Client, error) {
 		return nil, errors.New("the authority's certificate can't be read")
 	}
 	return &Client{
+		URL:    i.BaseURLs[0],
 		Signer: sigv4.Signer{Region: i.Region, Service: i.Service, AccessKey: i.AccessKey, SecretKey: i.SecretKey},
 		TLS:    &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS13, ClientSessionCache: tls.NewLRUClientSessionCache(sessionsKept)},
 	}, nil
@@ -60,26 +67,35 @@ type Operation struct {
 	hash   [sha256.Size]byte
 }
 
-// NewOperation encodes a body.
+// NewOperation returns an operation with body as JSON.
 func NewOperation(target string, body any) (Operation, error) {
 	text, err := json.Marshal(body)
 	return Operation{Target: target, Body: text, hash: sha256.Sum256(text)}, err
 }
 
-// Answer is what came back.
+// Answer is the response to one request.
 type Answer struct {
 	Status int
 	Retry  bool // it says when to try again
-	Closes bool
+	Closes bool // the connection
 	Body   []byte
+}
+
+// Good reports whether the request was served: a search that finds nobody is a 404.
+func (a Answer) Good() bool { return a.Status < 300 || a.Status == http.StatusNotFound }
+
+// Refused reports whether the answer is one that an overloaded node should give.
+func (a Answer) Refused() bool {
+	return a.Retry && (a.Status == http.StatusTooManyRequests || a.Status == http.StatusInternalServerError)
 }
 
 // Connection carries one request at a time.
 type Connection struct {
 	client *Client
 	host   string
-	conn   *tls.Conn
 	in     *bufio.Reader
+
+	*tls.Conn
 }
 
 // Dial connects to a node (https://host:port) from an address; nil is any.
@@ -91,27 +107,28 @@ func (c *Client) Dial(url string, from net.Addr) (*Connection, error) {
 	}
 	config := c.TLS.Clone()
 	config.ServerName = name
-	dialer := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: from, Timeout: answerTimeout}, Config: config}
-	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
+	dialer := tls.Dialer{NetDialer: &net.Dialer{LocalAddr: from, Timeout: AnswerTimeout}, Config: config}
+	ctx, cancel := context.WithTimeout(context.Background(), AnswerTimeout)
 	defer cancel()
 	conn, err := dialer.DialContext(ctx, "tcp", host)
 	if err != nil {
 		return nil, err
 	}
-	return &Connection{client: c, host: host, conn: conn.(*tls.Conn), in: bufio.NewReader(conn)}, nil
+	return &Connection{client: c, host: host, Conn: conn.(*tls.Conn), in: bufio.NewReader(conn)}, nil
 }
 
 // Close closes the connection; nil is none.
 func (k *Connection) Close() {
 	if k != nil {
-		_ = k.conn.Close() // its requests are answered
+		_ = k.Conn.Close() // its requests are answered
 	}
 }
 
-// Head signs an operation and gives everything that goes before its body.
-func (c *Client) Head(host string, o Operation) (string, error) {
+// Head signs an operation and returns everything that goes before its body.
+func (k *Connection) Head(o Operation) (string, error) {
+	c := k.client
 	headers := []sigv4.Header{
-		{Name: "host", Value: host},
+		{Name: "host", Value: k.host},
 		{Name: "content-type", Value: "application/json"},
 		{Name: "idempotency-key", Value: fmt.Sprintf("bench-%d-%d", os.Getpid(), c.number.Add(1))},
 	}
@@ -133,16 +150,16 @@ func (c *Client) Head(host string, o Operation) (string, error) {
 // Do signs and sends, and returns the answer. It looks for the answer even when the
 // body could not be sent to its end: a refusal may come before.
 func (k *Connection) Do(o Operation) (Answer, error) {
-	head, err := k.client.Head(k.host, o)
+	head, err := k.Head(o)
 	if err != nil {
 		return Answer{}, err
 	}
-	if err := k.conn.SetDeadline(time.Now().Add(answerTimeout)); err != nil {
+	if err := k.SetDeadline(time.Now().Add(AnswerTimeout)); err != nil {
 		return Answer{}, err
 	}
-	_, err = io.WriteString(k.conn, head)
+	_, err = io.WriteString(k, head)
 	if err == nil {
-		_, err = k.conn.Write(o.Body)
+		_, err = k.Write(o.Body)
 	}
 	a, err2 := k.read()
 	if err2 != nil {
@@ -162,13 +179,18 @@ func (k *Connection) read() (Answer, error) {
 	return Answer{Status: r.StatusCode, Retry: r.Header.Get("Retry-After") != "", Closes: r.Close, Body: text}, err
 }
 
-// Post makes one request over a connection of its own; an answer that is no 2xx is an
-// error.
+// Post makes one request over a connection of its own, like Send.
 func (c *Client) Post(url, target string, body any) ([]byte, error) {
 	o, err := NewOperation(target, body)
 	if err != nil {
 		return nil, err
 	}
+	return c.Send(url, o)
+}
+
+// Send makes one request over a connection of its own. An answer that is no 2xx is a
+// *StatusError.
+func (c *Client) Send(url string, o Operation) ([]byte, error) {
 	k, err := c.Dial(url, nil)
 	if err != nil {
 		return nil, err
@@ -176,7 +198,36 @@ func (c *Client) Post(url, target string, body any) ([]byte, error) {
 	defer k.Close()
 	a, err := k.Do(o)
 	if err == nil && a.Status/100 != 2 {
-		err = fmt.Errorf("%s: %d %s", target, a.Status, a.Body)
+		err = &StatusError{o.Target, a}
 	}
 	return a.Body, err
+}
+
+// StatusError is an answer that the program did not expect.
+type StatusError struct {
+	Target string
+	Answer Answer
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s: %d %s", e.Target, e.Answer.Status, e.Answer.Body)
+}
+
+// Found makes an empty gallery for so many templates and lets the client work in it.
+func (c *Client) Found(name string, size int) error {
+	text, err := c.Post(c.URL, "/api/galleries", map[string]any{"name": name, "description": "", "size": size, "faceMinimumQualityScore": .45})
+	if err != nil {
+		return err
+	}
+	var gallery struct{ APIKey string }
+	if err := json.Unmarshal(text, &gallery); err != nil || gallery.APIKey == "" {
+		return fmt.Errorf("make a gallery: %s", text)
+	}
+	c.APIKey = gallery.APIKey
+	return nil
+}
+
+// NewSearch is a search for what an image shows, for the default number of candidates.
+func NewSearch(image []byte) (Operation, error) {
+	return NewOperation(SearchPath, map[string]any{"probe": base64.StdEncoding.EncodeToString(image)})
 }

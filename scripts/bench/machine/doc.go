@@ -1,3 +1,3 @@
-// Package machine reads what processes and processors take, from Linux' /proc, for
-// programs that measure. It imports the standard library only.
+// Package machine reads from Linux' /proc what processes and processors take, and keeps
+// processes on one core. Other systems have it so that the programs compile.
 package machine

@@ -11,8 +11,10 @@ import (
 	"time"
 )
 
-// ticks a second, of the times in /proc (Linux: USER_HZ).
-const ticks = 100
+const (
+	ticks          = 100 // a second, of the times in /proc (Linux: USER_HZ)
+	sampleInterval = 50 * time.Millisecond
+)
 
 // Processor names the machine's processor as the kernel does.
 func Processor() string {
@@ -29,7 +31,7 @@ func Processor() string {
 	return "unknown processor"
 }
 
-// CPU gives the processor time that processes have taken together.
+// CPU returns the processor time that processes have taken together.
 func CPU(pids ...int) (sum time.Duration, err error) {
 	for _, pid := range pids {
 		took, err := cpu(pid)
@@ -57,7 +59,7 @@ func cpu(pid int) (time.Duration, error) {
 	return time.Duration(user+system) * (time.Second / ticks), errors.Join(err1, err2)
 }
 
-// OwnCPU gives the processor time that this process has taken.
+// OwnCPU returns the processor time that this process has taken.
 func OwnCPU() (time.Duration, error) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -66,15 +68,58 @@ func OwnCPU() (time.Duration, error) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }
 
-// Resident gives the memory of a process that is in RAM, in bytes.
-func Resident(pid int) (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0, fmt.Errorf("read memory: %w", err)
+// Resident returns the memory of processes that is in RAM, in MB.
+func Resident(pids ...int) (mb float64, err error) {
+	for _, pid := range pids {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+		if err != nil {
+			return 0, fmt.Errorf("read memory: %w", err)
+		}
+		var size, pages int64
+		if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
+			return 0, fmt.Errorf("read memory: %w", err)
+		}
+		mb += float64(pages) * float64(os.Getpagesize()) / 1e6
 	}
-	var size, pages int64
-	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
-		return 0, fmt.Errorf("read memory: %w", err)
+	return mb, nil
+}
+
+// Usage is what processes took while something was done.
+type Usage struct {
+	MostMB   float64       // resident at most
+	CPU, Own time.Duration // processor time of these processes, and of this one
+	Elapsed  time.Duration
+}
+
+// Watch does something and returns what the processes take meanwhile.
+func Watch(do func() error, pids ...int) (u Usage, err error) {
+	before, err1 := CPU(pids...)
+	ownBefore, err2 := OwnCPU()
+	if err := errors.Join(err1, err2); err != nil {
+		return u, err
 	}
-	return float64(pages) * float64(os.Getpagesize()), nil
+	stop, sampled := make(chan struct{}), make(chan float64)
+	go func() { // ends with stop
+		most := 0.0
+		for {
+			if mb, err := Resident(pids...); err == nil {
+				most = max(most, mb)
+			}
+			select {
+			case <-stop:
+				sampled <- most
+				return
+			case <-time.After(sampleInterval):
+			}
+		}
+	}()
+	began := time.Now()
+	err = do()
+	u.Elapsed = time.Since(began)
+	close(stop)
+	u.MostMB = <-sampled
+	after, err1 := CPU(pids...)
+	ownAfter, err2 := OwnCPU()
+	u.CPU, u.Own = after-before, ownAfter-ownBefore
+	return u, errors.Join(err, err1, err2)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Sample are measurements of one thing.
+// Sample holds measurements of one thing.
 type Sample []time.Duration
 
 // MS returns the quantile q, 0 to 1, in milliseconds; 0 of none.
@@ -27,7 +27,18 @@ func (s Sample) MeanMS() float64 {
 	return sum.Seconds() * 1e3 / float64(max(len(s), 1))
 }
 
-// Times tells a sample's quantiles.
+// Times returns a sample's quantiles as text.
 func (s Sample) Times() string {
 	return fmt.Sprintf("p50 %.1f, p99 %.1f, max %.1f ms of %d", s.MS(.5), s.MS(.99), s.MS(1), len(s))
 }
+
+// Time measures do.
+func (s *Sample) Time(do func() error) error {
+	start := time.Now()
+	err := do()
+	*s = append(*s, time.Since(start))
+	return err
+}
+
+// Tail is p99 / p50.
+func (s Sample) Tail() float64 { return s.MS(.99) / s.MS(.5) }

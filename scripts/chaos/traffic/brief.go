@@ -54,7 +54,7 @@ func (t *Traffic) brief(ctx context.Context, n int) error {
 	}
 	pause(ctx, refusedAfter)
 	for i := range s.Nodes() {
-		a, err := t.do(ctx, s, i, Request{Method: http.MethodPost, Target: "/v1.1/face/search", Body: map[string]any{"probe": t.image(hot(0) + "-0")}})
+		a, err := t.do(ctx, s, i, Request{Method: http.MethodPost, Target: "/v1.1/face/search", Body: map[string]any{"probe": t.options.image(hot(0) + "-0")}})
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (t *Traffic) brief(ctx context.Context, n int) error {
 // fill enrols people in a gallery until it is gone.
 func (t *Traffic) fill(ctx context.Context, s Sender, first int) error {
 	for i := range briefMost {
-		a, err := t.do(ctx, s, first+i, Request{Method: http.MethodPost, Target: "/v1.1/subjects", Body: map[string]any{"face": t.image(hot(0) + "-0")}, Key: newKey()})
+		a, err := t.do(ctx, s, first+i, Request{Method: http.MethodPost, Target: "/v1.1/subjects", Body: map[string]any{"face": t.options.image(hot(0) + "-0")}, Key: newKey()})
 		switch {
 		case err != nil:
 			return err

@@ -102,17 +102,17 @@ func listed(history []Operation, list []entry, seen Operation) ([]Operation, err
 func (t *Traffic) Complete(ctx context.Context) error {
 	acked := slices.Clone(t.History)
 	for i, name := range t.big.Nodes() {
-		call := t.now()
+		call := t.Now()
 		list, _, err := t.list(ctx, t.big, i)
 		if err != nil {
 			return err
 		}
-		ops, err := listed(acked, list, Operation{Worker: -1, Kind: events, Call: call, End: t.now(), Node: name})
+		ops, err := listed(acked, list, Operation{Worker: -1, Kind: events, Call: call, End: t.Now(), Node: name})
 		if err != nil {
 			return err
 		}
 		t.History = append(t.History, ops...)
-		for n := range t.crowdOf() {
+		for n := range t.options.crowd() {
 			if err := t.find(ctx, t.look(-1, i, hot(n))); err != nil {
 				return err
 			}

@@ -16,9 +16,6 @@ type Copy struct {
 	node     string
 }
 
-// Now is the time since the beginning. No two calls give the same.
-func (t *Traffic) Now() time.Duration { return t.now() }
-
 // ReadCopy lists a copy of the galleries. restored gives senders to the nodes that have it.
 func (t *Traffic) ReadCopy(ctx context.Context, restored func(apiKey string) Sender, from, to time.Duration) (Copy, error) {
 	s := restored(t.keys[0])

@@ -19,18 +19,6 @@ const (
 	growEvery = 7 * time.Second
 )
 
-// Options say what the clients do. Zero fields take the defaults.
-type Options struct {
-	// Size is the large gallery's, which grows by Step, if that is not 0, to SizeMax.
-	Size, Step, SizeMax int
-	// Pace is a client's pause between two operations. It may not be 0 in virtual
-	// time, where all work takes no time.
-	Pace time.Duration
-	// Photos show one face each, each of another person. Without them an image is a
-	// text, whose template is made of its hash.
-	Photos [][]byte
-}
-
 // Traffic is clients of a tenant with a large and a small gallery, and what they saw.
 // Its exported fields may be read when neither Run nor Complete is under way.
 type Traffic struct {

@@ -21,7 +21,7 @@ type found struct {
 
 // find searches for a face.
 func (t *Traffic) find(ctx context.Context, p plan) error {
-	body := map[string]any{"probe": t.image(p.face), "limit": 50}
+	body := map[string]any{"probe": t.options.image(p.face), "limit": 50}
 	if p.tag == "" {
 		p.tag = anyTag
 	}
@@ -81,7 +81,7 @@ func (t *Traffic) forget(s *subject) {
 // note adds a reading of one subject to the history.
 func (t *Traffic) note(p plan, o Operation, a Answer) {
 	o.Worker, o.Subject, o.Node = p.worker, p.subject.id, a.Node
-	o.Call, o.End = a.began, t.now()
+	o.Call, o.End = a.began, t.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.History = append(t.History, o)
@@ -90,7 +90,7 @@ func (t *Traffic) note(p plan, o Operation, a Answer) {
 
 // verify compares a subject with a face.
 func (t *Traffic) verify(ctx context.Context, p plan) error {
-	a, err := t.do(ctx, t.big, p.first, Request{Method: http.MethodPost, Target: "/v1.1/face/verify", Body: map[string]any{"id": p.subject.id, "probe": t.image(p.face)}})
+	a, err := t.do(ctx, t.big, p.first, Request{Method: http.MethodPost, Target: "/v1.1/face/verify", Body: map[string]any{"id": p.subject.id, "probe": t.options.image(p.face)}})
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (t *Traffic) events(ctx context.Context, p plan) error {
 // crowd registers somebody in the small gallery, which is mostly full.
 func (t *Traffic) crowd(ctx context.Context, r *mrand.Rand, first int) error {
 	key := newKey()
-	a, err := t.do(ctx, t.small, first, Request{Method: http.MethodPost, Target: "/v1.1/subjects", Body: map[string]any{"face": t.image(key)}, Key: key})
+	a, err := t.do(ctx, t.small, first, Request{Method: http.MethodPost, Target: "/v1.1/subjects", Body: map[string]any{"face": t.options.image(key)}, Key: key})
 	if err != nil {
 		return err
 	}

@@ -72,18 +72,18 @@ func insist(ctx context.Context, s Sender, first int, r Request, now func() time
 
 // do insists on an answer for a gallery of this traffic.
 func (t *Traffic) do(ctx context.Context, s Sender, first int, r Request) (Answer, error) {
-	return insist(ctx, s, first, r, t.now)
+	return insist(ctx, s, first, r, t.Now)
 }
 
-// now is the time since the beginning. No two calls give the same, so that in virtual
-// time, too, what came after another is seen to be after it.
-func (t *Traffic) now() time.Duration {
+// Now returns the time since the beginning. No two calls return the same, so that in
+// virtual time, too, what came after another is seen to be after it.
+func (t *Traffic) Now() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.tick()
 }
 
-// tick is now. mu is held.
+// tick is Now for a caller that holds mu.
 func (t *Traffic) tick() time.Duration {
 	t.last = max(t.last+1, time.Since(t.start))
 	return t.last

@@ -3,7 +3,6 @@ package traffic
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -83,7 +82,7 @@ func hot(n int) string { return fmt.Sprintf(hotForm, n) }
 
 // one does one operation of a worker.
 func (t *Traffic) one(ctx context.Context, r *mrand.Rand, worker, i int) error {
-	person := hot(r.IntN(t.crowdOf()))
+	person := hot(r.IntN(t.options.crowd()))
 	if r.IntN(3) == 0 && len(t.options.Photos) == 0 {
 		person = fmt.Sprintf("person-%d-%d", worker, i/24)
 	}
@@ -130,7 +129,7 @@ func (t *Traffic) one(ctx context.Context, r *mrand.Rand, worker, i int) error {
 
 // look is a plan to search for a person, whatever the tag.
 func (t *Traffic) look(worker, first int, person string) plan {
-	return plan{worker: worker, first: first, person: person, face: person + "-0", tag: anyTag, call: t.now()}
+	return plan{worker: worker, first: first, person: person, face: person + "-0", tag: anyTag, call: t.Now()}
 }
 
 // choose gives one of a person's subjects and one of its events.
@@ -154,42 +153,10 @@ func (t *Traffic) fail(text string) {
 	t.Wrong[text]++
 }
 
-// image is the image of a face as bodies carry it: its photo, or a text.
-func (t *Traffic) image(face string) string {
-	raw := []byte(face)
-	if photos := t.options.Photos; len(photos) > 0 {
-		var n int
-		_, _ = fmt.Sscanf(face, hotForm, &n) // any other face has the first photo
-		raw = photos[n]
-	}
-	return base64.StdEncoding.EncodeToString(raw)
-}
-
-// crowdOf is how many people all workers share.
-func (t *Traffic) crowdOf() int {
-	if n := len(t.options.Photos); n > 0 {
-		return n
-	}
-	return hotPeople
-}
-
 func newKey() string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
-}
-
-// body is a face with its tag, as writes carry it.
-func (t *Traffic) body(p plan) map[string]any {
-	m := map[string]any{"face": t.image(p.face)}
-	switch p.tag {
-	case "":
-		m["tags"] = []string{}
-	case keepTag:
-	default:
-		m["tags"] = []string{p.tag}
-	}
-	return m
 }
 
 // errAnswer says that an answer is not what the interface promises.
@@ -207,7 +174,7 @@ func (t *Traffic) write(ctx context.Context, p plan, o Operation, r Request, sta
 	if err != nil {
 		return o, err
 	}
-	o.Worker, o.Call, o.End, o.Node = p.worker, p.call, t.now(), a.Node
+	o.Worker, o.Call, o.End, o.Node = p.worker, p.call, t.Now(), a.Node
 	var m made
 	switch {
 	case a.Status == http.StatusNotFound && o.Kind != enrol:
@@ -316,7 +283,7 @@ func (t *Traffic) enrol(ctx context.Context, p plan) error {
 	if full && p.subject != nil {
 		return t.remove(ctx, p)
 	}
-	o, err := t.write(ctx, p, Operation{Kind: enrol, Face: p.face, Tag: p.tag}, Request{Method: http.MethodPost, Target: "/v1.1/subjects", Body: t.body(p)}, http.StatusCreated)
+	o, err := t.write(ctx, p, Operation{Kind: enrol, Face: p.face, Tag: p.tag}, Request{Method: http.MethodPost, Target: "/v1.1/subjects", Body: t.options.body(p)}, http.StatusCreated)
 	if err != nil {
 		return err
 	}
@@ -334,7 +301,7 @@ func (t *Traffic) add(ctx context.Context, p plan) error {
 		return t.drop(ctx, p)
 	}
 	o, err := t.write(ctx, p, Operation{Kind: add, Subject: p.subject.id, Face: p.face, Tag: p.tag},
-		Request{Method: http.MethodPost, Target: "/v1.1/subjects/" + p.subject.id + "/events", Body: t.body(p)}, http.StatusCreated)
+		Request{Method: http.MethodPost, Target: "/v1.1/subjects/" + p.subject.id + "/events", Body: t.options.body(p)}, http.StatusCreated)
 	if err != nil || o.Missing {
 		return err
 	}
@@ -349,7 +316,7 @@ func (t *Traffic) renew(ctx context.Context, p plan) error {
 		p.tag = keepTag
 	}
 	_, err := t.write(ctx, p, Operation{Kind: renew, Subject: p.subject.id, Face: p.face, Tag: p.tag},
-		Request{Method: http.MethodPut, Target: "/v1.1/subjects/" + p.subject.id, Body: t.body(p)}, http.StatusOK)
+		Request{Method: http.MethodPut, Target: "/v1.1/subjects/" + p.subject.id, Body: t.options.body(p)}, http.StatusOK)
 	return err
 }
 
@@ -358,7 +325,7 @@ func (t *Traffic) change(ctx context.Context, p plan) error {
 		return nil
 	}
 	_, err := t.write(ctx, p, Operation{Kind: change, Subject: p.subject.id, Event: p.event, Face: p.face, Tag: p.tag},
-		Request{Method: http.MethodPut, Target: "/v1.1/subjects/" + p.subject.id + "/events/" + p.event, Body: t.body(p)}, http.StatusOK)
+		Request{Method: http.MethodPut, Target: "/v1.1/subjects/" + p.subject.id + "/events/" + p.event, Body: t.options.body(p)}, http.StatusOK)
 	return err
 }
 

@@ -1,3 +1,0 @@
-// Package goals prints the measurements of a benchmark program next to their goals.
-// It imports the standard library only.
-package goals

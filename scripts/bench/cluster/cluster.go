@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"facet/cmd/facet/config"
+	"facet/cmd/facet/dev"
+	"facet/engine"
+	"facet/engine/models"
+	"facet/scripts/bench/machine"
+)
+
+// portrait has one face and 1.03 megapixels.
+const portrait = "face_recognition/obama.jpg"
+
+// Files is where the program and what set-up fetched are.
+type Files struct {
+	Facet  string // the program
+	Assets string // folder
+}
+
+// Pack returns the folder of the model pack.
+func (f Files) Pack() string { return filepath.Join(f.Assets, "packs", "default") }
+
+// Engine opens the face engine; 0 workers are one for each core.
+func (f Files) Engine(workers int) (*engine.Engine, error) {
+	pack, err := models.Open(f.Pack())
+	if err != nil {
+		return nil, fmt.Errorf("%w: run make setup", err)
+	}
+	return engine.New(pack, engine.Config{Library: f.library(), Workers: workers})
+}
+
+func (f Files) library() string {
+	return filepath.Join(f.Assets, "lib", filepath.Base(config.AssetsDefault().ONNXRuntime))
+}
+
+// Portrait reads the photo that benchmarks search with.
+func (f Files) Portrait() ([]byte, error) {
+	return os.ReadFile(filepath.Join(f.Assets, "photos", filepath.FromSlash(portrait)))
+}
+
+// Shape describes a cluster.
+type Shape struct {
+	Dir           string // stays; empty: a temporary folder, which Close removes
+	Nodes, Shards int    // 0 shards: as the cluster has, or facet dev's default
+	Own           bool   // the nodes are this program, as ServeCommand, and not facet
+	Pinned        bool   // facet runs on Core alone
+	Core          int
+}
+
+// ServeCommand has this program be a node, in place of a part.
+const ServeCommand = "serve"
+
+// The environment says which program a node is, and on which core.
+const (
+	programVariable = "BENCH_PROGRAM"
+	coreVariable    = "BENCH_CORE"
+)
+
+// Cluster is a running cluster.
+type Cluster struct {
+	*dev.Cluster
+	dir string // to be removed
+}
+
+// Start founds or continues a cluster and waits until all its nodes serve.
+func (f Files) Start(ctx context.Context, s Shape) (c *Cluster, err error) {
+	c = &Cluster{}
+	if s.Dir == "" {
+		if c.dir, err = os.MkdirTemp("", "bench"); err != nil {
+			return nil, err
+		}
+		s.Dir = c.dir
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(c.dir))
+		}
+	}()
+	cfg := dev.Config{Dir: s.Dir, Nodes: s.Nodes, Shards: s.Shards, Out: io.Discard}
+	var err1, err2, err3, err4 error
+	cfg.Assets.Models, err1 = filepath.Abs(f.Pack())
+	cfg.Assets.ONNXRuntime, err2 = filepath.Abs(f.library())
+	program, err3 := filepath.Abs(f.Facet)
+	cfg.Binary, err4 = os.Executable()
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.Pinned:
+		err = errors.Join(os.Setenv(programVariable, program), os.Setenv(coreVariable, strconv.Itoa(s.Core)))
+	case !s.Own:
+		cfg.Binary = program
+	}
+	if err == nil {
+		c.Cluster, err = dev.Open(ctx, cfg)
+	}
+	return c, errors.Join(err, os.Unsetenv(programVariable), os.Unsetenv(coreVariable))
+}
+
+// ServePinned replaces this process by facet on its core, if the environment says so.
+func ServePinned() error {
+	program, ok := os.LookupEnv(programVariable)
+	if !ok {
+		return nil
+	}
+	core, err := strconv.Atoi(os.Getenv(coreVariable))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", coreVariable, err)
+	}
+	return machine.ExecOn(core, program, append([]string{program}, os.Args[1:]...))
+}
+
+// Close stops the nodes.
+func (c *Cluster) Close() error {
+	err := c.Cluster.Close()
+	if c.dir != "" {
+		err = errors.Join(err, os.RemoveAll(c.dir))
+	}
+	return err
+}
+
+// PIDs returns the nodes' processes.
+func (c *Cluster) PIDs() (pids []int) {
+	for _, n := range c.Info().Nodes {
+		pids = append(pids, n.PID)
+	}
+	return pids
+}

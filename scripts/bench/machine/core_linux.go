@@ -1,0 +1,73 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func only(core int) (set unix.CPUSet) {
+	set.Set(core)
+	return set
+}
+
+// StayOn keeps this process, and what it starts, on one core. It replaces the process
+// by itself from a thread that is there: the other threads of a program that runs stay
+// where they are.
+func StayOn(core int) error {
+	var now unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &now); err != nil {
+		return fmt.Errorf("read the cores: %w", err)
+	}
+	if now == only(core) {
+		return nil
+	}
+	if now.Count() < 2 {
+		return errors.New("two cores are needed, and this process may use one")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return execOn(core, self, os.Args)
+}
+
+// ExecOn replaces this process by a program that stays on one core. The program gets
+// SIGTERM when the parent ends: the kernel keeps that order for the first thread alone.
+func ExecOn(core int, program string, args []string) error {
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0); err != nil {
+		return fmt.Errorf("end with the parent: %w", err)
+	}
+	return execOn(core, program, args)
+}
+
+func execOn(core int, program string, args []string) error {
+	runtime.LockOSThread()
+	set := only(core)
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("stay on core %d: %w", core, err)
+	}
+	return fmt.Errorf("start %s on core %d: %w", program, core, unix.Exec(program, args, os.Environ()))
+}
+
+// MapHuge maps memory in huge pages, if the system has some, until it is released.
+func MapHuge(size int) (memory []byte, release func() error, err error) {
+	memory, err = unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return nil, nil, fmt.Errorf("map memory: %w", err)
+	}
+	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE) // small pages will do
+	return memory, func() error { return unix.Munmap(memory) }, nil
+}
+
+// ThreadTime returns the processor time that the calling thread has taken.
+func ThreadTime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // every Linux has it
+	return time.Duration(t.Nano())
+}

@@ -1,0 +1,196 @@
+package restart
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"facet/engine/models"
+	"facet/scripts/bench/cluster"
+	"facet/scripts/bench/https"
+	"facet/scripts/bench/machine"
+	"facet/scripts/bench/table"
+)
+
+const (
+	// eventsMax is the most templates: about 25 GB of memory and of disk.
+	eventsMax = 25_000_000
+	// limitMax is how many candidates a search may ask for: one of each shard has to fit.
+	limitMax      = 50
+	searchTimeout = 5 * time.Minute
+	goal          = 10 // seconds, of up to goalEvents templates
+	goalEvents    = 1_000_000
+)
+
+// bench is one run.
+type bench struct {
+	events, rounds int
+	cold           bool
+	shape          cluster.Shape
+
+	files    cluster.Files
+	out      io.Writer
+	photo    []byte
+	gallery  cluster.Gallery
+	segments []string // files
+	bytes    int64    // of them
+}
+
+// Flags adds the part's flags and returns what runs it.
+func Flags(flags *flag.FlagSet) func(context.Context, cluster.Files, io.Writer) error {
+	b := bench{shape: cluster.Shape{Nodes: 1}}
+	flags.IntVar(&b.events, "events", 1_000_000, "templates")
+	flags.IntVar(&b.rounds, "rounds", 3, "restarts")
+	flags.StringVar(&b.shape.Dir, "dir", "", "folder for the cluster, which stays and is used again; none: a temporary one")
+	flags.BoolVar(&b.cold, "cold", false, "drop the system's file cache before each restart (as root)")
+	return b.run
+}
+
+func (b *bench) run(ctx context.Context, files cluster.Files, out io.Writer) (err error) {
+	if b.events < 1 || b.events > eventsMax || b.rounds < 1 {
+		return fmt.Errorf("1 to %d templates, 1 round or more", eventsMax)
+	}
+	b.files, b.out = files, out
+	if b.shape.Dir == "" {
+		if b.shape.Dir, err = os.MkdirTemp("", "bench-restart"); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(b.shape.Dir)) }()
+	}
+	if b.photo, err = files.Portrait(); err != nil {
+		return err
+	}
+	pack, err := models.Read(files.Pack())
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
+	if b.gallery, err = files.Prepare(ctx, b.shape, b.events, b.photo, pack.Manifest.Spectrum()); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "\n%d templates in %d shards, through their groups' logs: %.0f s\n", b.events, len(b.gallery.Filled.Shards), time.Since(begin).Seconds())
+	if err := b.findSegments(); err != nil {
+		return err
+	}
+	return b.measure(ctx)
+}
+
+// findSegments lists the files that a restart reads.
+func (b *bench) findSegments() error {
+	return filepath.WalkDir(b.shape.Dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".seg" {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			b.segments, b.bytes = append(b.segments, path), b.bytes+info.Size()
+		}
+		return err
+	})
+}
+
+// measure restarts the node in turn with what it is compared with, and prints medians.
+func (b *bench) measure(ctx context.Context) error {
+	var ready, searched, read, opened, touched machine.Sample
+	var resident float64 // MB
+	for range b.rounds {
+		least, err := b.limits()
+		if err != nil {
+			return err
+		}
+		read, opened, touched = append(read, least.read), append(opened, least.decrypt), append(touched, least.touch)
+		r, err := b.restart(ctx)
+		if err != nil {
+			return err
+		}
+		ready, searched, resident = append(ready, r.ready), append(searched, r.searched), r.resident
+	}
+	row := func(name string, list machine.Sample) table.Row {
+		return table.Row{What: name, Value: list.MS(.5) / 1e3, Unit: "s", About: fmt.Sprintf("%.2f … %.2f", list.MS(0)/1e3, list.MS(1)/1e3)}
+	}
+	last := row("a search over every template has been answered", searched)
+	if b.events <= goalEvents {
+		last.Goal, last.Most = goal, true
+	}
+	limit := (read.MS(.5) + opened.MS(.5) + touched.MS(.5)) / 1e3
+	title := fmt.Sprintf("%d templates in %.0f MB of segments, one core, %d restarts: medians", b.events, float64(b.bytes)/1e6, b.rounds)
+	err := table.Print(b.out, title, []table.Row{
+		row("ready, by /readyz: all templates are open", ready),
+		last,
+		row("at least: read the segments", read),
+		row("at least: decrypt the faces", opened),
+		row("at least: touch that much new memory", touched),
+		{What: "search after / what is needed at least", Value: last.Value / limit, Unit: "×"},
+		{What: "search after, each template", Value: last.Value * 1e6 / float64(b.events), Unit: "µs"},
+		{What: "resident", Value: resident / 1e3, Unit: "GB", About: fmt.Sprintf("%.0f bytes a template", resident*1e6/float64(b.events))},
+	})
+	if err == nil && last.Goal > 0 && last.Value > goal {
+		return fmt.Errorf("the goal is %d s", goal)
+	}
+	return err
+}
+
+// limits measures what a restart takes at least, from a cold cache if it is asked to.
+func (b *bench) limits() (l limits, err error) {
+	if b.cold {
+		if err := dropCache(); err != nil {
+			return l, err
+		}
+	}
+	if l, err = measureLimits(b.segments, b.events); err == nil && b.cold {
+		err = dropCache()
+	}
+	return l, err
+}
+
+// restarted is what one restart took.
+type restarted struct {
+	ready, searched time.Duration
+	resident        float64 // MB
+}
+
+// restart starts the node on the last core and searches until all templates are
+// compared.
+func (b *bench) restart(ctx context.Context) (r restarted, err error) {
+	s := b.shape
+	s.Pinned, s.Core = true, runtime.NumCPU()-1
+	begin := time.Now()
+	c, err := b.files.Start(ctx, s)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	r.ready = time.Since(begin)
+	client, err := https.New(c.Info())
+	if err != nil {
+		return r, err
+	}
+	client.APIKey = b.gallery.APIKey
+	search, err := https.NewOperation(https.SearchPath, map[string]any{"probe": base64.StdEncoding.EncodeToString(b.photo), "limit": limitMax})
+	if err != nil {
+		return r, err
+	}
+	for {
+		text, err := client.Send(client.URL, search)
+		if err == nil {
+			r.searched = time.Since(begin)
+			if err := b.gallery.Check(text); err != nil {
+				return r, err
+			}
+			break
+		}
+		if _, refused := errors.AsType[*https.StatusError](err); !refused || time.Since(begin) > searchTimeout {
+			return r, err
+		}
+	}
+	r.resident, err = machine.Resident(c.PIDs()...)
+	return r, err
+}

@@ -1,0 +1,146 @@
+package search
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// set is a gallery to search in and probes to search with, all of unit norm.
+type set struct {
+	name  string
+	dim   int
+	rows  []float32
+	mated []float32 // probes of persons who are in rows, and in every prefix of matedRows
+	other []float32 // probes of persons who are not
+	least []least   // thresholds to search with
+	table tableOf
+	file  string // of the rows and perhaps more
+	basis string // file of the basis the rows are coordinates in, cols columns; or empty
+	cols  int
+	// spectrum is the share of the squared norm that each number has, as an independent
+	// sample has it; the kernel suits its code to it.
+	spectrum []float64
+}
+
+const (
+	samples  = 5 // of a person
+	families = 1000
+	// matedRows: persons of mated probes are among the first so many rows.
+	matedRows = 100_000
+)
+
+// counts says how much to make: rows, and probes of each kind.
+type counts struct{ rows, probes int }
+
+// easy is isotropic: samples of one person have cosines of about .6 to .8.
+func easy(r random, n counts, dim int) *set {
+	weights := make([]float64, dim)
+	for i := range weights {
+		weights[i] = 1
+	}
+	return persons("easy", r, weights, n, nil, [2]float64{.6, .8})
+}
+
+// hard has a spectrum that falls by a power law, persons in families that look
+// alike, and samples of one person with cosines of about .4 to .7.
+func hard(r random, n counts, dim int) *set {
+	weights := make([]float64, dim)
+	for i := range weights {
+		weights[i] = math.Pow(float64(i+1), -.5)
+	}
+	kin := make([][]float64, families)
+	for i := range kin {
+		kin[i] = gauss(r.rows, weights)
+	}
+	return persons("hard", r, weights, n, kin, [2]float64{.4, .7})
+}
+
+// generators are those of synthetic sets.
+var generators = map[string]func(random, counts, int) *set{"easy": easy, "hard": hard}
+
+// sampleRows is how many templates a spectrum is measured of.
+const sampleRows = 10_000
+
+// spectrumOf measures the spectrum of a synthetic set as that of a pack is: in another
+// sample than the one that is searched.
+func spectrumOf(name string, dim int) []float64 {
+	other := random{newSource(3, dim), newSource(4, dim)}
+	rows := generators[name](other, counts{sampleRows, 1}, dim).rows
+	shares := make([]float64, dim)
+	for i, x := range rows {
+		shares[i%dim] += float64(x) * float64(x) / sampleRows
+	}
+	return shares
+}
+
+// random has a source of its own for probes, so that rows don't depend on their number.
+type random struct{ rows, probes *rand.Rand }
+
+func newRandom(dim int) random { return random{newSource(1, dim), newSource(2, dim)} }
+
+func newSource(seed uint64, dim int) *rand.Rand {
+	return rand.New(rand.NewPCG(seed, uint64(dim))) //nolint:gosec // the same templates in each run
+}
+
+func persons(name string, r random, weights []float64, n counts, kin [][]float64, cos [2]float64) *set {
+	dim := len(weights)
+	s := &set{name: name, dim: dim, rows: make([]float32, n.rows*dim), least: cosines, table: linear}
+	centre := func(r *rand.Rand) []float64 {
+		c := gauss(r, weights)
+		if kin != nil {
+			c = mix(c, kin[r.IntN(len(kin))], .5)
+		}
+		return c
+	}
+	sample := func(r *rand.Rand, to []float32, c []float64) {
+		// Two samples with this much of the centre each have the cosine of its square.
+		share := cos[0] + (cos[1]-cos[0])*r.Float64()
+		for i, x := range mix(gauss(r, weights), c, math.Sqrt(share)) {
+			to[i] = float32(x)
+		}
+	}
+	s.mated, s.other = make([]float32, n.probes*dim), make([]float32, n.probes*dim)
+	step := max(min(n.rows, matedRows)/n.probes, samples)
+	var c []float64
+	for i := range n.rows {
+		if i%samples == 0 {
+			c = centre(r.rows)
+		}
+		sample(r.rows, s.rows[i*dim:(i+1)*dim], c)
+		if at := i / step; i%step == 0 && at < n.probes {
+			sample(r.probes, s.mated[at*dim:(at+1)*dim], c)
+		}
+	}
+	for i := range n.probes {
+		sample(r.probes, s.other[i*dim:(i+1)*dim], centre(r.probes))
+	}
+	return s
+}
+
+func gauss(r *rand.Rand, weights []float64) []float64 {
+	v := make([]float64, len(weights))
+	for i, w := range weights {
+		v[i] = w * r.NormFloat64()
+	}
+	return normalise(v)
+}
+
+// mix returns a unit vector with the given cosine to c, if v is orthogonal to it.
+func mix(v, c []float64, cos float64) []float64 {
+	for i := range v {
+		v[i] = math.Sqrt(1-cos*cos)*v[i] + cos*c[i]
+	}
+	return normalise(v)
+}
+
+func normalise(v []float64) []float64 {
+	var norm float64
+	for _, x := range v {
+		norm += x * x
+	}
+	norm = math.Sqrt(norm)
+	for i := range v {
+		v[i] /= norm
+	}
+	return v
+}

@@ -1,0 +1,118 @@
+package search
+
+import (
+	"fmt"
+
+	"facet/scripts/bench/table"
+)
+
+// figure is one that a goal may be about: how many times longer a peer takes.
+type figure struct {
+	set, peer, kind, least string
+	dim, rows              int
+	ask
+	ratio float64
+}
+
+// verdict is what a run has found so far. All sets share one.
+type verdict struct {
+	figures         []figure
+	builds          []figure // CPU seconds of the peer to ours
+	compared, wrong int
+	missed          int // rows of peers that belong among ours
+	bound           string
+}
+
+const million = 1_000_000
+
+// goal is about the worst of the figures that it is for.
+type goal struct {
+	what string
+	of   func(r figure) bool
+	set  float64
+}
+
+// on returns a function that reports whether a figure is of a set of a million rows and a peer, for the
+// ten best.
+func on(set string, dim int, peer string) func(figure) bool {
+	return func(r figure) bool {
+		return r.rows == million && r.set == set && (dim == 0 || r.dim == dim) && r.peer == peer && r.limit == 10
+	}
+}
+
+// with narrows a goal to a threshold and to searches that are alone, or not.
+func with(of func(figure) bool, least string, alone bool) func(figure) bool {
+	return func(r figure) bool {
+		return of(r) && (least == "" || r.least == least) && alone == (r.batch == 1)
+	}
+}
+
+// These are docs/performance.md's.
+var searchGoals = []goal{
+	{"easy 128, ≥ .6: FAISS IndexFlatIP / ours", with(on("easy", 128, "flat"), "≥ .6", true), 11},
+	{"easy 128, ≥ .5: FAISS IndexFlatIP / ours", with(on("easy", 128, "flat"), "≥ .5", true), 7},
+	{"easy 128, no threshold: FAISS IndexFlatIP / ours", with(on("easy", 128, "flat"), "none", true), 5},
+	{"easy 512, ≥ .5: FAISS IndexFlatIP / ours", with(on("easy", 512, "flat"), "≥ .5", true), 13},
+	{"easy 512, no threshold: FAISS IndexFlatIP / ours", with(on("easy", 512, "flat"), "none", true), 3.5},
+	{"real, ≥ 7000: FAISS on the model's numbers / ours", with(on("real", 0, "model"), "≥ 7000", true), 15},
+	{"real, ≥ 7000: FAISS IndexFlatIP / ours", with(on("real", 0, "flat"), "≥ 7000", true), 7},
+	{"hard, any threshold: FAISS IndexFlatIP / ours", with(on("hard", 0, "flat"), "", true), 4},
+	{"easy 128, 32 at once, no threshold: FAISS IndexFlatIP / ours", with(on("easy", 128, "flat"), "none", false), 20},
+	{"hard 128, 32 at once, no threshold: FAISS IndexFlatIP / ours", with(on("hard", 128, "flat"), "none", false), 20},
+	{"easy 512, 32 at once, no threshold: FAISS IndexFlatIP / ours", with(on("easy", 512, "flat"), "none", false), 20},
+	{"real, 32 at once, no threshold: FAISS IndexFlatIP / ours", with(on("real", 0, "flat"), "none", false), 20},
+	{"easy 128, 32 at once, no threshold: sgemm / ours", with(on("easy", 128, "sgemm"), "none", false), 6},
+	{"easy 512, 32 at once, no threshold: sgemm / ours", with(on("easy", 512, "sgemm"), "none", false), 6},
+	{"real, 32 at once, no threshold: sgemm / ours", with(on("real", 0, "sgemm"), "none", false), 6},
+	{"hard 128, ≥ .5: hnswlib at .99 of the hits / ours", with(on("hard", 128, "hnswlib"), "≥ .5", true), 2},
+	{"hard 128, ≥ .5: usearch at .99 of the hits / ours", with(on("hard", 128, "usearch"), "≥ .5", true), 2},
+}
+
+// probableGoals are of probable bounds, instead of those of lone searches.
+var probableGoals = []goal{
+	{"probable, easy 128, ≥ .6: FAISS IndexFlatIP / ours", with(on("easy", 128, "flat"), "≥ .6", true), 13},
+	{"probable, easy 512, ≥ .5: FAISS IndexFlatIP / ours", with(on("easy", 512, "flat"), "≥ .5", true), 25},
+}
+
+const (
+	buildGoal   = 50
+	hitsGoal    = 100_000
+	buildingRow = "hard 128: hnswlib's CPU seconds until it can be searched / ours"
+)
+
+// rows returns the goals that the run has figures for.
+func (v *verdict) rows() (rows []table.Row) {
+	add := func(what string, figures []figure, set float64, of func(figure) bool) {
+		row, best := table.Row{What: what, Unit: "×", Goal: set}, 0.
+		for _, r := range figures {
+			if !of(r) {
+				continue
+			}
+			if row.Value == 0 || r.ratio < row.Value {
+				row.Value = r.ratio
+			}
+			best = max(best, r.ratio)
+		}
+		if best > 0 {
+			row.About = fmt.Sprintf("the worst figure; the best %.1f", best)
+			rows = append(rows, row)
+		}
+	}
+	all := searchGoals
+	if v.bound == probable {
+		all = probableGoals
+	}
+	for _, g := range all {
+		add(g.what, v.figures, g.set, g.of)
+	}
+	add(buildingRow, v.builds, buildGoal, on("hard", 128, "hnswlib"))
+	if len(v.figures) > 0 {
+		rows = append(rows, table.Row{What: "rows of peers that are worth more than ours", Value: float64(v.missed), Goal: .5, Most: true})
+	}
+	if v.compared > 0 {
+		rows = append(rows, table.Row{
+			What: "hits that differ from the plain scan", Value: float64(v.wrong), Goal: .5, Most: true, About: fmt.Sprintf("of %d; the goal is none of %d", v.compared, hitsGoal),
+		})
+	}
+	return rows
+}

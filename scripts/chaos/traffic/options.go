@@ -1,0 +1,51 @@
+package traffic
+
+import (
+	"encoding/base64"
+	"fmt"
+	"time"
+)
+
+// Options say what the clients do. Zero fields take the defaults.
+type Options struct {
+	// Size is the large gallery's, which grows by Step, if that is not 0, to SizeMax.
+	Size, Step, SizeMax int
+	// Pace is a client's pause between two operations. It may not be 0 in virtual
+	// time, where all work takes no time.
+	Pace time.Duration
+	// Photos show one face each, each of another person. Without them an image is a
+	// text, whose template is made of its hash.
+	Photos [][]byte
+}
+
+// image returns a face as bodies carry it: its photo, or a text.
+func (o Options) image(face string) string {
+	raw := []byte(face)
+	if photos := o.Photos; len(photos) > 0 {
+		var n int
+		_, _ = fmt.Sscanf(face, hotForm, &n) // any other face has the first photo
+		raw = photos[n]
+	}
+	return base64.StdEncoding.EncodeToString(raw)
+}
+
+// crowd is how many people all workers share.
+func (o Options) crowd() int {
+	if n := len(o.Photos); n > 0 {
+		return n
+	}
+	return hotPeople
+}
+
+// body returns a face with its tag, as writes carry them.
+func (o Options) body(p plan) map[string]any {
+	m := map[string]any{"face": o.image(p.face)}
+	switch p.tag {
+	case "":
+		m["tags"] = []string{}
+	case keepTag:
+	default:
+		m["tags"] = []string{p.tag}
+	}
+	return m
+}

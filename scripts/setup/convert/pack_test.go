@@ -1,0 +1,104 @@
+package convert_test
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"facet/engine"
+	"facet/engine/enginetest"
+	"facet/engine/models"
+	"facet/engine/score"
+	"facet/internal/id"
+	"facet/scripts/setup/convert"
+	"facet/scripts/setup/convert/converttest"
+)
+
+func engineOf(t *testing.T, p *models.Pack) *engine.Engine {
+	t.Helper()
+	e, err := engine.New(p, engine.Config{Library: enginetest.Library(t), Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// only returns the face of a photo with one.
+func only(t *testing.T, e *engine.Engine, name string) engine.Face {
+	t.Helper()
+	faces, err := e.ExtractLarge(t.Context(), enginetest.Photo(t, name), .35)
+	if err != nil || len(faces) != 1 {
+		t.Fatalf("%s: %d faces, error %v", name, len(faces), err)
+	}
+	return faces[0]
+}
+
+func TestPackOfOtherDimensionMatches(t *testing.T) {
+	t.Parallel()
+	published, err := os.ReadFile(filepath.Join(enginetest.Assets(t), "cache", "fr_feature.onnx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const dim = 128
+	made, err := convert.Embedder(published, dim)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[models.Role][]byte{models.RoleEmbedder: made.Model, models.RoleBasis: made.Basis}
+	p := enginetest.PackOf(t, models.Default(), files, func(m map[string]any) {
+		e := m["embedder"].(map[string]any)
+		e["dim"], e["basis"].(map[string]any)["rows"] = dim, dim
+	})
+	e := engineOf(t, p)
+	face := func(name string) engine.Face {
+		t.Helper()
+		f := only(t, e, name)
+		if norm := score.Dot(f.Template, f.Template); len(f.Template) != dim || math.Abs(float64(norm)-1) > 1e-5 {
+			t.Errorf("%s: %d numbers of squared norm %v", name, len(f.Template), norm)
+		}
+		return f
+	}
+	a, b, other := face("face_recognition/obama.jpg"), face("face_recognition/obama2.jpg"), face("face_recognition/biden.jpg")
+	if s := e.Compare(a.Template, b.Template); s < 7000 {
+		t.Errorf("one man has score %d", s)
+	}
+	if s := e.Compare(a.Template, other.Template); s >= 7000 {
+		t.Errorf("two men have score %d", s)
+	}
+	def := only(t, enginetest.Shared(t), "face_recognition/obama.jpg")
+	if a.Model != p.Manifest.ModelID() || def.Model != enginetest.Pack(t).Manifest.ModelID() {
+		t.Errorf("models are %s and %s, want those of the packs", a.Model, def.Model)
+	}
+	var differ *id.ModelError
+	if err := id.SameModel(a.Model, def.Model); !errors.As(err, &differ) {
+		t.Errorf("the packs' templates can be compared: %v", err)
+	}
+}
+
+func TestEmbedderInputFollowsManifest(t *testing.T) {
+	t.Parallel()
+	// The network of the pack "dlib" with random weights: 150 × 150 in, 128 out.
+	network, err := convert.Dlib(converttest.Dlib(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, ok := models.Builtin("dlib")
+	if !ok {
+		t.Fatal("there is no manifest of dlib")
+	}
+	p := enginetest.PackOf(t, manifest, map[models.Role][]byte{models.RoleEmbedder: network}, func(map[string]any) {})
+	face := only(t, engineOf(t, p), "face_recognition/obama.jpg")
+	if len(face.Template) != 128 {
+		t.Fatalf("a template of %d numbers, want 128", len(face.Template))
+	}
+	// The side follows from the whole template of the alignment: it may differ a little.
+	got, want := face.Attributes.Face, only(t, enginetest.Shared(t), "face_recognition/obama.jpg").Attributes.Face
+	side := want.Right - want.Left
+	middle := math.Hypot(float64(got.Left+got.Right-want.Left-want.Right), float64(got.Top+got.Bottom-want.Top-want.Bottom)) / 2
+	if grown := (got.Right - got.Left) / side; middle > .05*float64(side) || grown < .9 || grown > 1.1 {
+		t.Errorf("the face is at %+v, with the default pack at %+v", got, want)
+	}
+}
