@@ -27,11 +27,11 @@ setup: ## fetch ONNX Runtime, the default models and the sample photos (once); P
 	@$(GO) run ./scripts/setup $(if $(PACK),-pack $(PACK))
 
 build: ## build bin/facet
-	@$(GO) build $(GOFLAGS_BUILD) -o bin/facet ./cmd/facet
+	@GOWORK=off $(GO) build $(GOFLAGS_BUILD) -o bin/facet ./cmd/facet
 
 .PHONY: build-slim
 build-slim: ## build bin/facet without Google's and Azure's object stores: files and S3 only
-	@$(GO) build $(GOFLAGS_BUILD) -tags hashicorpmetrics,slim -o bin/facet ./cmd/facet
+	@GOWORK=off $(GO) build $(GOFLAGS_BUILD) -tags hashicorpmetrics,slim -o bin/facet ./cmd/facet
 
 demo: setup build ## a three-node cluster that matches real faces, told as a story
 	@scripts/demo.sh
@@ -42,13 +42,13 @@ venv:
 	@scripts/venv.sh node/sigv4/testdata/requirements.txt clients/python/requirements.txt engine/imaging/testdata/judge/requirements.txt
 
 test: setup venv s3 build emulated ## all tests: units, transcripts, outside signers, virtual-time and real clusters, clients
-	@$(GO) test -tags $(TEST_TAGS) -timeout 20m ./...
+	@$(GO) test -tags $(TEST_TAGS) -timeout 20m ./... ./scripts/...
 	@$(GO) test -tags $(TEST_TAGS),slim ./node/bucket/...
 	@cd clients/go && $(GO) test -count=1 -timeout 5m ./...
 	@cd clients/python && PYTHONDONTWRITEBYTECODE=1 ../../assets/venv/bin/python -m pytest -q
 
 race: setup venv s3 build ## the tests under the race detector
-	@$(GO) test -race -tags $(TEST_TAGS) -timeout 40m ./...
+	@$(GO) test -race -tags $(TEST_TAGS) -timeout 40m ./... ./scripts/...
 	@cd clients/go && $(GO) test -race -count=1 -timeout 5m ./...
 
 # Two processors, one with dot products of bytes and one without. On arm64 "go test" runs these kernels.
@@ -62,7 +62,7 @@ emulated: ## the search kernel's arm64 code, on an emulator if this processor is
 
 lint: $(TOOLS)/golangci-lint ## formatting, vet, golangci-lint, and the rules of internal/lint
 	@$(TOOLS)/golangci-lint fmt --diff
-	@$(TOOLS)/golangci-lint run --allow-parallel-runners ./...
+	@$(TOOLS)/golangci-lint run --allow-parallel-runners ./... ./scripts/...
 	@cd clients/go && $(TOOLS)/golangci-lint run --allow-parallel-runners --config ../../.golangci.yml ./...
 	@$(GO) test ./internal/lint
 
@@ -75,7 +75,7 @@ fuzz: setup ## each fuzz target for FUZZTIME (default 20s)
 	@scripts/fuzz.sh $(FUZZTIME)
 
 bench: setup ## benchmarks, each beside a named peer or limit of the same run
-	@$(GO) test -tags hashicorpmetrics -run '^$$' -bench . -benchmem ./...
+	@$(GO) test -tags hashicorpmetrics -run '^$$' -bench . -benchmem ./... ./scripts/...
 
 .PHONY: pictures
 pictures: setup ## draw the pictures of docs/faces.md anew

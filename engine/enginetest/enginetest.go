@@ -59,7 +59,7 @@ func Assets(tb testing.TB) string {
 		tb.Fatal(err)
 	}
 	for range parentsMax {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "assets", "lock.json")); err == nil {
 			break
 		}
 		dir = filepath.Dir(dir)

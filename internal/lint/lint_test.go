@@ -445,3 +445,35 @@ func TestPinnedModulesStay(t *testing.T) {
 		t.Error("go.mod must keep github.com/hashicorp/go-metrics v0.6.1")
 	}
 }
+
+// TestProductRequiresWhatItImports keeps what only the harnesses need out of the
+// product's go.mod: the workspace would hide it.
+func TestProductRequiresWhatItImports(t *testing.T) {
+	t.Parallel()
+	mod, err := os.ReadFile(filepath.Join(root(t), "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	imports := map[string]bool{}
+	for _, f := range goFiles(t) {
+		if within(f.dir, "scripts") || within(f.dir, "clients") {
+			continue
+		}
+		for _, imp := range f.imports() {
+			imports[imp] = true
+		}
+	}
+	direct := regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(string(mod), -1)
+	if len(direct) < 10 {
+		t.Fatalf("found %d requirements in go.mod", len(direct))
+	}
+	for _, m := range direct {
+		used := false
+		for imp := range imports {
+			used = used || within(imp, m[1])
+		}
+		if !used {
+			t.Errorf("go.mod requires %s, which the product does not import", m[1])
+		}
+	}
+}
