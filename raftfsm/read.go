@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/internal/id"
-	"facet/internal/mutant"
 	"facet/raftfsm/transport"
 )
 
@@ -165,9 +164,6 @@ func (r *reads) run() (ReadPoint, error) {
 	}
 	// An entry of this term is committed, so the newest committed one is of it, too.
 	p := ReadPoint{Index: g.raft.CommitIndex(), Term: term, Leader: g.cfg.Self}
-	if mutant.StaleRead {
-		return p, nil
-	}
 	if err := r.quorum(term); err != nil {
 		return ReadPoint{}, err
 	}
@@ -187,7 +183,7 @@ func (r *reads) leads(term uint64) bool {
 func (r *reads) ownTerm(term uint64) error {
 	for {
 		applied, moved := r.g.fsm.appliedTerm()
-		if applied == term || mutant.NoTermEntry {
+		if applied == term {
 			return nil
 		}
 		if !r.leads(term) {

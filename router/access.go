@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/internal/mutant"
 	"facet/raftfsm/metafsm"
 	"facet/router/calls"
 	"facet/shard/seal"
@@ -50,7 +49,7 @@ func (r *accessRequests) Access(ctx context.Context, tenant id.Tenant, apiKey st
 		}
 		return app, ok
 	})
-	if KindOf(err) == NotFound || err == nil && app.Tenant != tenant && !mutant.AnyTenant {
+	if KindOf(err) == NotFound || err == nil && app.Tenant != tenant {
 		return Access{}, Errorf(Forbidden, "", "Forbidden")
 	}
 	if err != nil {
@@ -96,7 +95,7 @@ func (s *syncedAt) age() time.Duration {
 // does not exist.
 func confirmedLookup[T any](ctx context.Context, r *cluster, look func() (T, bool)) (T, error) {
 	age := r.synced.age()
-	if age < trustMax || mutant.RevokedStays {
+	if age < trustMax {
 		if rec, ok := look(); ok {
 			if age >= refreshAfter {
 				r.sync.Nudge()

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/internal/mutant"
 	"facet/raftfsm"
 	"facet/router/calls"
 	"facet/shard"
@@ -25,7 +24,7 @@ func (r *cluster) readAny(ctx context.Context, group id.Shard) (*shard.Shard, er
 	if err != nil {
 		return nil, err
 	}
-	if leader, known := g.Leader(); !known || leader == r.peers.Self() || mutant.FollowerRead {
+	if leader, known := g.Leader(); !known || leader == r.peers.Self() {
 		return r.leaderState(ctx, group) // it fails unless this replica leads
 	}
 	return s, r.follow(group).Join(ctx)

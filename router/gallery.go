@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/internal/mutant"
 	"facet/raftfsm/command"
 	"facet/raftfsm/metafsm"
 	"facet/router/calls"
@@ -105,7 +104,7 @@ func (r *galleryRequests) Gallery(ctx context.Context, tenant id.Tenant, gallery
 		return Gallery{}, err
 	}
 	record, ok := r.groups.Meta().Gallery(gallery)
-	if !ok || record.Tenant != tenant && !mutant.ForeignGallery {
+	if !ok || record.Tenant != tenant {
 		return Gallery{}, Errorf(NotFound, "", "there is no gallery with this id")
 	}
 	counts, err := r.counts(ctx, []metafsm.Gallery{record})

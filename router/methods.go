@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/internal/mutant"
 	"facet/raftfsm"
 	"facet/raftfsm/command"
 	"facet/raftfsm/metafsm"
@@ -84,9 +83,6 @@ func (r *cluster) leaderState(ctx context.Context, group id.Shard) (*shard.Shard
 	g, s, err := r.localReplica(group)
 	if err != nil {
 		return nil, err
-	}
-	if mutant.FollowerRead {
-		return s, nil
 	}
 	index, err := g.ReadIndex(ctx)
 	if err != nil {
@@ -173,10 +169,6 @@ var shardUnregister = method[shardfsm.Unregister, shardfsm.UnregisterAnswer]{Nam
 		return shardfsm.UnregisterAnswer{}, err
 	}
 	c.Time = onTime(c.Time)
-	if mutant.AckBeforeCommit {
-		go func() { _, _ = g.Propose(context.WithoutCancel(ctx), shardfsm.UnregisterOp.Encode(c)) }()
-		return shardfsm.UnregisterAnswer{Status: shardfsm.Done}, nil
-	}
 	return propose(ctx, g, shardfsm.UnregisterOp, c)
 }}
 

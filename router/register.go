@@ -8,7 +8,6 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
-	"facet/internal/mutant"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
@@ -79,7 +78,7 @@ func (r *subjectRequests) home(ctx context.Context, g enrolment, op id.Operation
 func (g enrolment) home(op id.Operation, known func(id.Shard) (bool, error)) (id.Shard, error) {
 	at := func(n int) id.Shard { return g.shards[metafsm.Jump(binary.BigEndian.Uint64(op[:8]), n)] }
 	home := at(len(g.shards))
-	if g.Epoch == firstEpoch || mutant.RetryNewShard {
+	if g.Epoch == firstEpoch {
 		return home, nil
 	}
 	last := home

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/internal/mutant"
 	"facet/router/calls"
 	"facet/shard"
 	"facet/shard/kernel"
@@ -67,10 +66,7 @@ var shardSearch = method[searchQuery, []shard.Hit]{Name: "shard.search", Run: fu
 	if err != nil {
 		return nil, err
 	}
-	if mutant.TagsIgnored {
-		q.Tags = nil
-	}
-	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil && !mutant.EpochIgnored {
+	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return nil, outdated(err)
 	}
 	key, err := r.keyOf(ctx, q.Gallery)

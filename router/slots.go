@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"facet/internal/id"
-	"facet/internal/mutant"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
@@ -137,9 +136,6 @@ func (r *subjectRequests) collect(ctx context.Context, g enrolment, home id.Shar
 		if err != nil {
 			failed = append(failed, err)
 			continue
-		}
-		if mutant.ReclaimEarly {
-			a.Returned++
 		}
 		if a.Returned <= r.grantOf(g.ID, s).Reclaimed {
 			continue

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"facet/internal/id"
-	"facet/internal/mutant"
 	"facet/shard/kernel"
 )
 
@@ -82,7 +81,7 @@ func (s *Shard) Update(r Replacement) (now Active, err error) {
 func (st *state) replace(sl *slice, old *entry, r Replacement) {
 	spare := sl.room(OldestDeleted)
 	sl.leave(old)
-	if spare && !mutant.UpdateLosesOld {
+	if spare {
 		sl.enter(old.delete(st.next(), r.Time))
 	}
 	fresh := &entry{

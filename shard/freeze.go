@@ -8,7 +8,6 @@ import (
 
 	"facet/internal/codec"
 	"facet/internal/id"
-	"facet/internal/mutant"
 	"facet/shard/segment"
 )
 
@@ -149,9 +148,6 @@ func (s *Shard) Freeze() *View {
 	}
 	slices.SortFunc(v.slices, func(a, b sliceView) int { return bytes.Compare(a.head.Gallery.UUID[:], b.head.Gallery.UUID[:]) })
 	s.state.fences.order.Scan(func(_ uint64, f *fence) bool {
-		if mutant.FencesLost {
-			return false
-		}
 		v.fences = append(v.fences, fence{f.gallery, f.generation, f.sequence, f.remains.Copy()})
 		return true
 	})

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"facet/internal/id"
-	"facet/internal/mutant"
 	"facet/raftfsm/metafsm"
 )
 
@@ -32,7 +31,7 @@ type membershipAnswer struct {
 // CheckMembership returns an error if this node was removed. It asks other nodes only while
 // this node hears no leader of meta, because a removed node hears none.
 func (p *Placement) CheckMembership(ctx context.Context) error {
-	if _, led := p.cfg.Replicas.MetaGroup().Leader(); led || mutant.RemovedStays {
+	if _, led := p.cfg.Replicas.MetaGroup().Leader(); led {
 		return nil
 	}
 	if p.isRemoved(p.cfg.Node) {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"facet/internal/mutant"
 )
 
 // Canonical selects the accepted canonical forms of a request.
@@ -112,7 +110,6 @@ func (v *Verifier) date(r Request, now time.Time) (name, date string, err error)
 	}
 	server := now.UTC().Format(dateFormat)
 	switch skew := now.Sub(at); {
-	case mutant.WideWindow && skew.Abs() <= 2*Window:
 	case skew > Window:
 		edge := now.UTC().Add(-Window).Format(dateFormat)
 		return "", "", refuse("Signature expired: "+date+" is now earlier than "+edge+" ("+server+" - 5 min.)", "expired")
@@ -127,7 +124,7 @@ func (v *Verifier) date(r Request, now time.Time) (name, date string, err error)
 // them and of the target.
 func (v *Verifier) headers(c *Claim, r Request, dateName string) error {
 	for _, name := range v.cfg.MustSign {
-		if len(r.values(name)) > 0 && !c.signs(name) && !mutant.UnsignedHeader {
+		if len(r.values(name)) > 0 && !c.signs(name) {
 			return refuse("The header "+name+" must be signed when it is sent: name it in SignedHeaders.", name+" is not signed")
 		}
 	}
@@ -188,9 +185,6 @@ func (c *Claim) Verify(secret string, bodyHash [32]byte) error {
 	}
 	key := c.verifier.keys.derive(secret, c.scope)
 	body := hex.EncodeToString(bodyHash[:])
-	if mutant.BodyIgnored && len(c.stated) > 0 {
-		body = c.stated[0]
-	}
 	// All forms are computed, whichever matches, so that the time reveals nothing.
 	matched := false
 	for _, f := range c.forms {

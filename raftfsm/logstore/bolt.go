@@ -15,7 +15,6 @@ import (
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
-	"facet/internal/mutant"
 	"facet/raftfsm/health"
 )
 
@@ -54,7 +53,6 @@ func (d *boltDisk) open() error {
 			Path:                    filepath.Join(d.dir, File),
 			BoltOptions:             boltOptions(),
 			MsgpackUseNewTimeFormat: true, // the same in transport.go
-			NoSync:                  mutant.NoSync,
 		})
 		return err
 	})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	"facet/internal/mutant"
 	"facet/raftfsm/health"
 )
 
@@ -95,7 +94,7 @@ func unseal(index uint64, l *raft.Log) error {
 	if l.Index != index || n < 0 || l.Extensions[n] != sealVersion {
 		return fmt.Errorf("entry %d of the log has no seal: %w", index, health.ErrCorrupt)
 	}
-	if !mutant.SealIgnored && sealSum(l, l.Extensions[:n]) != binary.LittleEndian.Uint32(l.Extensions[n+1:]) {
+	if sealSum(l, l.Extensions[:n]) != binary.LittleEndian.Uint32(l.Extensions[n+1:]) {
 		return fmt.Errorf("entry %d of the log: %w", index, health.ErrCorrupt)
 	}
 	l.Extensions = l.Extensions[:n:n]
@@ -169,7 +168,7 @@ func (s *Log) write(what string, f func() error) error {
 	answered := s.health.Writing()
 	err := guarded(f)
 	answered()
-	if err != nil && !mutant.SyncFailureIgnored {
+	if err != nil {
 		err = fmt.Errorf("%s: %w", what, err)
 		s.health.Fail(err)
 	}

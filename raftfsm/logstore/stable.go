@@ -10,7 +10,6 @@ import (
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
-	"facet/internal/mutant"
 	"facet/raftfsm/health"
 )
 
@@ -67,10 +66,6 @@ func (s *Stable) Set(key, value []byte) error {
 func (s *Stable) SetUint64(key []byte, value uint64) error {
 	if bytes.Equal(key, keyVoteTerm) {
 		s.voteTerm = value
-		if mutant.TornVote {
-			_, candidate, _ := s.vote()
-			return s.put(keyVote, append(binary.BigEndian.AppendUint64(nil, value), candidate...))
-		}
 		return nil
 	}
 	err := s.put(key, binary.BigEndian.AppendUint64(nil, value))

@@ -2,7 +2,6 @@ package shardfsm
 
 import (
 	"facet/internal/id"
-	"facet/internal/mutant"
 )
 
 // Fence makes a shard refuse later commands and reads of the gallery's generations before
@@ -22,9 +21,6 @@ type FenceAnswer struct {
 }
 
 func (c Fence) apply(m *Machine) FenceAnswer {
-	if mutant.FenceOpen {
-		return FenceAnswer{Status: Done}
-	}
 	left := m.shard.Fence(c.Gallery, c.Generation)
 	m.jobs.Fence(c.Gallery, c.Generation)
 	return FenceAnswer{Done, uint64(left)}

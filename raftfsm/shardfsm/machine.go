@@ -10,7 +10,6 @@ import (
 	"facet/engine/score"
 	"facet/internal/codec"
 	"facet/internal/id"
-	"facet/internal/mutant"
 	"facet/raftfsm"
 	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
@@ -152,9 +151,7 @@ func (f *frozen) WriteTo(w io.Writer) (int64, error) {
 }
 
 func (f *frozen) write(out *codec.Writer) error {
-	if !mutant.OpsNotInSnapshot {
-		f.ops.Write(out)
-	}
+	f.ops.Write(out)
 	if err := f.shard.Write(out); err != nil {
 		return err
 	}
@@ -207,9 +204,6 @@ func (m *Machine) Restore(r io.Reader) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if mutant.RestoreMerges && m.ops.Len() > 0 {
-		memory = m.ops
-	}
 	m.index, m.ops = index, memory
 	m.shard.Replace(events)
 	m.jobs.Replace(jobs)
@@ -239,13 +233,7 @@ type place struct {
 // advance moves the clock to a command's time, removes the pending events that have expired
 // by then, and returns the clock.
 func (m *Machine) advance(time int64) int64 {
-	if mutant.ClockInFSM {
-		time += mutant.Clock()
-	}
 	now := m.ops.Advance(time)
-	if mutant.ClockBack {
-		now = time
-	}
 	m.shard.Pending().Expire(now - PendingMillis)
 	return now
 }
@@ -260,9 +248,7 @@ func (m *Machine) once(at place, name operation.Name, codes ...byte) (operation.
 	done, ok := m.ops.Recall(name.Op)
 	known := slices.Contains(codes, done.Kind)
 	switch {
-	case mutant.OpsForgotten:
-		return done, 0
-	case ok && known && done.Scope == at.gallery.UUID && (done.Name.Request == name.Request || mutant.RequestIgnored):
+	case ok && known && done.Scope == at.gallery.UUID && done.Name.Request == name.Request:
 		return done, Replayed
 	case ok:
 		return done, Conflict

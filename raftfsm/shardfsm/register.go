@@ -2,7 +2,6 @@ package shardfsm
 
 import (
 	"facet/internal/id"
-	"facet/internal/mutant"
 	"facet/raftfsm/operation"
 	"facet/shard"
 )
@@ -91,9 +90,6 @@ func (c AddEvent) apply(m *Machine) RegisterAnswer {
 type enrolment Register
 
 func (c enrolment) event(time int64) shard.Event {
-	if mutant.MapOrder {
-		c.Tags = mutant.Shuffle(c.Tags)
-	}
 	return shard.Event{
 		Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event,
 		Time: time, Tags: c.Tags, Sealed: c.Sealed, Op: c.Op, Request: c.Request,
@@ -117,7 +113,7 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 		return m.replayed(c.Gallery, done)
 	case status != 0:
 		return RegisterAnswer{Status: status}
-	case c.Epoch != 0 && m.shard.Epoch(c.Gallery) > c.Epoch && !mutant.OldEpochEnrols:
+	case c.Epoch != 0 && m.shard.Epoch(c.Gallery) > c.Epoch:
 		return RegisterAnswer{Status: Outdated}
 	}
 	claim, err := m.put(c, code, now)

@@ -2,7 +2,6 @@ package shardfsm
 
 import (
 	"facet/internal/id"
-	"facet/internal/mutant"
 	"facet/shard"
 )
 
@@ -16,9 +15,6 @@ type Grant struct {
 }
 
 func (c Grant) apply(m *Machine) StatusAnswer {
-	if mutant.GrantAdds {
-		c.Total += m.shard.Slots().Usage(c.Gallery).Granted
-	}
 	return StatusAnswer{statusOf(m.shard.Slots().Grant(shard.Grant(c)))}
 }
 

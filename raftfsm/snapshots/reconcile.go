@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/raft"
-
-	"facet/internal/mutant"
 )
 
 // An installed snapshot at index K, term T replaces all entries of the log up to K.
@@ -31,7 +29,7 @@ func reconcile(logs raft.LogStore, pin func(uint64), index, term uint64) error {
 		return err
 	}
 	// Entry 1 is sent without an entry before it, so no other entry may replace it.
-	if first > index || index <= 1 || mutant.StaleLog {
+	if first > index || index <= 1 {
 		return nil
 	}
 	if first > 0 && last >= index {

@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"facet/internal/id"
-	"facet/internal/mutant"
 )
 
 // Scatter carries out m on all shards at once and returns their answers in the
@@ -33,9 +32,6 @@ func ScatterBy[A any](ctx context.Context, n int, each func(ctx context.Context,
 		work.Go(func() error {
 			a, err := each(ctx, i)
 			answers[i] = a
-			if mutant.SkipDeadShard {
-				return nil
-			}
 			return err
 		})
 	}

@@ -1,18 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-
-	"facet/internal/mutant"
 )
 
 const (
@@ -20,6 +22,11 @@ const (
 	attackTimeout = 9 * time.Minute
 	testTimeout   = 2 * time.Minute
 )
+
+// patches plant one bug each. The first line of a file says what the bug does.
+//
+//go:embed mutants/*.patch
+var patches embed.FS
 
 // hunter is what is to find a bug: tests, or an attack on real processes. It counts
 // only if it is content with the facet that has no bug.
@@ -39,13 +46,13 @@ var (
 	signature = hunter{tests: "./node/sigv4", run: "."}
 )
 
-// planted is a bug of internal/mutant and its hunter.
+// planted is a bug, the name of a file in mutants, and its hunter.
 type planted struct {
 	name string
 	by   hunter
 }
 
-// plantedBugs are all of internal/mutant.
+// plantedBugs are all files of mutants.
 var plantedBugs = []planted{
 	{"ack_before_commit", hunter{tests: "./scripts/sim", run: "WorldsAreAttacked", args: "-attack-only kill,isolate -attack-faults 60"}},
 	{"follower_read", world},
@@ -86,8 +93,8 @@ var plantedBugs = []planted{
 // hunt is one run of the hunters.
 type hunt struct {
 	settings
-	dir   string
-	built map[string]string // binaries by package
+	dir string
+	top string // of the working tree
 }
 
 // mutants shows whether the hunter of each planted bug, or of those of only, finds it
@@ -98,7 +105,11 @@ func mutants(ctx context.Context, s settings, out io.Writer) error {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	all := &hunt{settings: s, dir: dir, built: map[string]string{}}
+	top, err := workingTree(ctx)
+	if err != nil {
+		return err
+	}
+	all := &hunt{settings: s, dir: dir, top: top}
 	var alive []string
 	sober := map[hunter]error{} // what hunters say of the facet without a bug
 	fmt.Fprintln(out, "| Bug | Found by | Without it | Seconds | How |\n|---|---|---|---|---|")
@@ -106,8 +117,12 @@ func mutants(ctx context.Context, s settings, out io.Writer) error {
 		if len(s.only) > 0 && !slices.Contains(s.only, p.name) {
 			continue
 		}
-		if _, tried := sober[p.by]; !tried {
-			sober[p.by] = all.sober(ctx, p.by)
+		without := "not run"
+		if s.sober || p.by.tests == "" {
+			if _, tried := sober[p.by]; !tried {
+				sober[p.by] = all.sober(ctx, p.by)
+			}
+			without = "passes"
 		}
 		row := func(green, seconds, how string) {
 			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", p.name, p.by, green, seconds, strings.ReplaceAll(how, "|", "/"))
@@ -117,7 +132,7 @@ func mutants(ctx context.Context, s settings, out io.Writer) error {
 			row("**fails**", "", fmt.Sprintf("not tried: %.300v", err))
 			continue
 		}
-		began := time.Now()
+		start := time.Now()
 		how, err := all.of(ctx, p.by, p.name)
 		switch {
 		case err != nil:
@@ -125,12 +140,58 @@ func mutants(ctx context.Context, s settings, out io.Writer) error {
 		case how == "":
 			alive, how = append(alive, p.name), "**it lives**"
 		}
-		row("passes", fmt.Sprintf("%.0f", time.Since(began).Seconds()), how)
+		row(without, fmt.Sprintf("%.0f", time.Since(start).Seconds()), how)
 	}
 	if len(alive) > 0 {
 		return fmt.Errorf("not found: %s", strings.Join(alive, ", "))
 	}
 	return nil
+}
+
+// workingTree returns the folder of the product's module.
+func workingTree(ctx context.Context) (string, error) {
+	top, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "facet").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the working tree: %w", err)
+	}
+	return strings.TrimSpace(string(top)), nil
+}
+
+// plant applies a bug's patch to copies of the files that it changes, in dir. It returns
+// the names of the files, relative to top, and a file for go build's -overlay.
+func plant(ctx context.Context, top, dir, bug string) (files []string, overlay string, err error) {
+	patch, err := patches.ReadFile(path.Join("mutants", bug+".patch"))
+	if err != nil {
+		return nil, "", err
+	}
+	replace := map[string]string{}
+	for line := range strings.Lines(string(patch)) {
+		name, changed := strings.CutPrefix(strings.TrimSpace(line), "+++ b/")
+		if !changed {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(top, name))
+		if err != nil {
+			return nil, "", err
+		}
+		planted := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(planted), 0o700), os.WriteFile(planted, text, 0o600)); err != nil {
+			return nil, "", err
+		}
+		files, replace[filepath.Join(top, name)] = append(files, name), planted
+	}
+	apply := exec.CommandContext(ctx, "git", "apply", "--whitespace=nowarn", "-")
+	apply.Dir, apply.Stdin = dir, bytes.NewReader(patch)
+	apply.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	if text, err := apply.CombinedOutput(); err != nil {
+		return nil, "", fmt.Errorf("plant %s: %w: %s", bug, err, text)
+	}
+	raw, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return nil, "", err
+	}
+	overlay = filepath.Join(dir, "overlay.json")
+	return files, overlay, os.WriteFile(overlay, raw, 0o600)
 }
 
 // String is the hunter as people would call it.
@@ -150,25 +211,37 @@ func (a *hunt) sober(ctx context.Context, h hunter) error {
 	return err
 }
 
-// of gives the first line of a hunter that tells of a bug, empty if it is content. bug
+// of returns the first line of a hunter that tells of a bug, empty if it is content. bug
 // is empty for none.
 func (a *hunt) of(ctx context.Context, h hunter, bug string) (how string, err error) {
-	if err := os.Setenv(mutant.Variable, bug); err != nil { // for what is started from here
-		return "", fmt.Errorf("plant %s: %w", bug, err)
+	dir, err := os.MkdirTemp(a.dir, "hunt-")
+	if err != nil {
+		return "", fmt.Errorf("make a folder: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	binary := filepath.Join(dir, "binary")
+	args := []string{"-tags", "hashicorpmetrics", "-o", binary}
+	if bug != "" {
+		_, overlay, err := plant(ctx, a.top, filepath.Join(dir, "planted"), bug)
+		if err != nil {
+			return "", err
+		}
+		args = append(args, "-overlay", overlay)
 	}
 	if h.tests != "" {
-		return a.test(ctx, h)
+		if err := a.build(ctx, append([]string{"test", "-c"}, append(args, h.tests)...)...); err != nil {
+			return "", err
+		}
+		return a.test(ctx, h, binary)
 	}
-	s := a.settings
-	if s.binary, err = a.build(ctx, "./cmd/facet", "build", "-tags", "chaos,mutant,hashicorpmetrics"); err != nil {
+	args[1] = "chaos,hashicorpmetrics"
+	if err := a.build(ctx, append([]string{"build"}, append(args, "./cmd/facet")...)...); err != nil {
 		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, attackTimeout)
 	defer cancel()
-	if s.dir, err = os.MkdirTemp(a.dir, "attack-"); err != nil {
-		return "", fmt.Errorf("make a folder: %w", err)
-	}
-	s.only, s.rest = strings.Split(h.faults, ","), h.rest
+	s := a.settings
+	s.binary, s.dir, s.only, s.rest = binary, dir, strings.Split(h.faults, ","), h.rest
 	if found := attack(ctx, s, io.Discard); found != nil {
 		how, _, _ = strings.Cut(found.Error(), "\n")
 		how, _, _ = strings.Cut(how, " ("+s.dir)
@@ -178,27 +251,20 @@ func (a *hunt) of(ctx context.Context, h hunter, bug string) (how string, err er
 	return how, ctx.Err()
 }
 
-// build builds a package once, with bugs that can be planted.
-func (a *hunt) build(ctx context.Context, pkg string, args ...string) (path string, err error) {
-	if path, ok := a.built[pkg]; ok {
-		return path, nil
+// build runs the go command in the working tree.
+func (a *hunt) build(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = a.top
+	if text, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, text)
 	}
-	path = filepath.Join(a.dir, strings.ReplaceAll(strings.TrimPrefix(pkg, "./"), "/", "-"))
-	if text, err := exec.CommandContext(ctx, "go", append(args, "-o", path, pkg)...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w: %s", pkg, err, text)
-	}
-	a.built[pkg] = path
-	return path, nil
+	return nil
 }
 
 // test runs a hunter's tests.
-func (a *hunt) test(ctx context.Context, h hunter) (how string, err error) {
-	path, err := a.build(ctx, h.tests, "test", "-c", "-tags", "mutant,hashicorpmetrics")
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.CommandContext(ctx, path, append([]string{"-test.run", h.run, "-test.timeout", testTimeout.String()}, strings.Fields(h.args)...)...)
-	cmd.Dir = h.tests
+func (a *hunt) test(ctx context.Context, h hunter, binary string) (how string, err error) {
+	cmd := exec.CommandContext(ctx, binary, append([]string{"-test.run", h.run, "-test.timeout", testTimeout.String()}, strings.Fields(h.args)...)...)
+	cmd.Dir = filepath.Join(a.top, h.tests)
 	text, failed := cmd.CombinedOutput()
 	if failed == nil || ctx.Err() != nil {
 		return "", ctx.Err()
