@@ -96,7 +96,7 @@ func expressionHolds(t *testing.T, where, expr string) {
 	}
 }
 
-func TestAlertsNameMetricsThatExistAndAChapter(t *testing.T) {
+func TestAlertsNameMetricsAndChapter(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile(filepath.Join("..", "docs", "operations.md"))
 	if err != nil {
@@ -144,7 +144,7 @@ func alertsThatFire(t *testing.T) map[string]bool {
 	return fires
 }
 
-func TestTheDashboardShowsMetricsThatExist(t *testing.T) {
+func TestDashboardShowsKnownMetrics(t *testing.T) {
 	t.Parallel()
 	type panel struct {
 		ID      int

@@ -59,7 +59,7 @@ func TestSteadyLookUpsCostTwoRoundsASecond(t *testing.T) {
 }
 
 // A record in the replica counts only for trustMax after the last round.
-func TestFoundRecordExpiresWithoutMetasLeader(t *testing.T) {
+func TestFoundRecordExpiresWithoutLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBeliever()
 		if _, err := confirmedLookup(t.Context(), &b.cluster, found); err != nil {

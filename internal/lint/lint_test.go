@@ -250,7 +250,7 @@ func TestLibrariesStayWithTheirOwners(t *testing.T) {
 	}
 }
 
-func TestStateMachinesTouchNothingUndetermined(t *testing.T) {
+func TestStateMachinesAreDeterministic(t *testing.T) {
 	t.Parallel()
 	for _, f := range goFiles(t) {
 		if f.test || !slices.Contains(deterministic, f.dir) {

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -104,4 +105,39 @@ func TestNamedTestsExist(t *testing.T) {
 	if checked < 50 {
 		t.Errorf("found %d names and patterns only", checked)
 	}
+}
+
+const testNameMax = 50
+
+var (
+	articleFirst = regexp.MustCompile(`^Test(A|An|The)[A-Z][a-z]`)
+	relativeLink = regexp.MustCompile(`\]\(([^)#:\s]+)(?:#[^)]*)?\)`)
+)
+
+func TestNamesOfTestsAreShort(t *testing.T) {
+	t.Parallel()
+	for _, name := range testNames(t)[""] {
+		if len(name) > testNameMax || articleFirst.MatchString(name) {
+			t.Errorf("%s: name subject, verb and outcome in at most %d characters, without an article; a longer promise is a comment", name, testNameMax)
+		}
+	}
+}
+
+func TestLinksLeadToFiles(t *testing.T) {
+	t.Parallel()
+	walk(t, func(rel, full string) {
+		if path.Ext(rel) != ".md" {
+			return
+		}
+		b, err := os.ReadFile(full)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, m := range relativeLink.FindAllStringSubmatch(string(b), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(full), m[1])); err != nil {
+				t.Errorf("%s leads to %s, which does not exist", rel, m[1])
+			}
+		}
+	})
 }

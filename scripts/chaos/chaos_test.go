@@ -10,9 +10,9 @@ import (
 // shortRun is how long the nemesis of the short run works.
 const shortRun = 25 * time.Second
 
-// TestNothingIsLostDoubledOrStaleWhileRealProcessesAreAttacked is the short run: in
+// TestAttackedProcessesLoseNothing is the short run: in
 // network namespaces for root, else on loopback.
-func TestNothingIsLostDoubledOrStaleWhileRealProcessesAreAttacked(t *testing.T) {
+func TestAttackedProcessesLoseNothing(t *testing.T) {
 	var out strings.Builder
 	s := settings{
 		nodes: 3, shards: 3, workers: 6, length: shortRun, seed: uint64(time.Now().UnixNano()),

@@ -18,10 +18,10 @@ const (
 	searchPath = "/v1.1/face/search"
 )
 
-// TestANodeFindsWhatItsShardsWereFilledWith: with three nodes, four shards and a gallery
+// TestNodeFindsFilledEvents: with three nodes, four shards and a gallery
 // that was filled while no node ran, every node finds the registered face in each shard,
 // and nothing where nothing is.
-func TestANodeFindsWhatItsShardsWereFilledWith(t *testing.T) {
+func TestNodeFindsFilledEvents(t *testing.T) {
 	c := nodetest.Start(t, nodetest.Options{SlotsPerShard: events / 4})
 	client := c.Client("bench", nil)
 	a := client.Call(t, c.Nodes[0].URL, http.MethodPost, "/api/galleries", map[string]any{

@@ -28,7 +28,7 @@ func TestQuantilesAreOfTheSortedSample(t *testing.T) {
 	}
 }
 
-func TestBothWaysOfCountingProcessorTimeAgree(t *testing.T) {
+func TestProcessorTimesAgree(t *testing.T) {
 	t.Parallel()
 	own := time.Duration(0)
 	for begin := time.Now(); own < 200*time.Millisecond && time.Since(begin) < time.Minute; {

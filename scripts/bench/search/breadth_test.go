@@ -10,7 +10,7 @@ import (
 // ids of rows that are found, one probe a line.
 type ids = [][]int
 
-func TestOneBreadthIsJudgedByTheHitsOfBothKindsOfProbes(t *testing.T) {
+func TestBreadthFindsBothKindsOfProbes(t *testing.T) {
 	t.Parallel()
 	// Row i has a cosine of a tenth of i to every probe.
 	s := &set{dim: 2, least: cosines, table: linear}
@@ -57,7 +57,7 @@ func TestOneBreadthIsJudgedByTheHitsOfBothKindsOfProbes(t *testing.T) {
 	told("0.500 (no hits)", ids{{4, 0}}, []int{4, 3})
 }
 
-func TestTheMiddleThresholdTellsHits(t *testing.T) {
+func TestMiddleThresholdTellsHits(t *testing.T) {
 	t.Parallel()
 	for want, of := range map[string][]least{"≥ .5": cosines, "≥ 7000": scores} {
 		if got := (&set{least: of}).middle().name; got != want {

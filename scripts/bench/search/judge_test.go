@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestAGoalIsJudgedByItsWorstFigure(t *testing.T) {
+func TestGoalIsJudgedByWorstFigure(t *testing.T) {
 	t.Parallel()
 	of := func(kind, least string, limit, batch int, ratio float64) figure {
 		return figure{set: "easy", peer: "flat", kind: kind, least: least, dim: 128, rows: million, ask: ask{limit: limit, batch: batch}, ratio: ratio}

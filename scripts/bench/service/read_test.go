@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestProcessorTimeGoesToTheInnermostKnownFrame(t *testing.T) {
+func TestTimeGoesToInnermostKnownFrame(t *testing.T) {
 	t.Parallel()
 	text := `File: bench-service
 Type: cpu
@@ -43,7 +43,7 @@ Duration: 2s, Total samples = 100ms
 	}
 }
 
-func TestMeansAreOfWhatCameBetweenTwoReadingsOnAllNodes(t *testing.T) {
+func TestMeansCoverTimeBetweenReadings(t *testing.T) {
 	t.Parallel()
 	page := func(sum, count string) string {
 		return "# HELP facet_search_duration_seconds Time.\n" +

@@ -69,7 +69,7 @@ func TestHistoriesThatAreWrongAreRefused(t *testing.T) {
 	f("a filter that lets another tag through", at(0, 1, enrolled), at(2, 3, Operation{Kind: find, Face: "a", Tag: "red", Seen: []string{"e1"}}))
 }
 
-func TestTheListInTheEndMustHoldWhatWasAcknowledged(t *testing.T) {
+func TestFinalListHoldsAcknowledgedWrites(t *testing.T) {
 	t.Parallel()
 	history := []Operation{at(0, 1, enrolled)}
 	end := Operation{Kind: events, Call: time.Minute, End: time.Minute}

@@ -12,7 +12,7 @@ func copyOf(from, to int, list ...entry) Copy {
 
 var held = entry{"s", "e1"}
 
-func TestABackupHoldsWhatWasAcknowledgedBeforeAndNothingOfAfter(t *testing.T) {
+func TestBackupHoldsOnlyEarlierWrites(t *testing.T) {
 	t.Parallel()
 	history := []Operation{at(10, 11, enrolled), at(20, 21, removed)}
 	f := func(what string, right bool, c Copy) {
@@ -39,7 +39,7 @@ func TestABackupHoldsWhatWasAcknowledgedBeforeAndNothingOfAfter(t *testing.T) {
 	f("with a subject that nobody enrolled", false, copyOf(12, 13, held, entry{"other", "e1"}))
 }
 
-func TestARestorationLeavesOutWhoWasErasedAndNobodyElse(t *testing.T) {
+func TestRestoreLeavesOutErasedOnly(t *testing.T) {
 	t.Parallel()
 	gone := entry{"gone", "e1"}
 	whole, newer := copyOf(1, 2, held, gone), copyOf(3, 4, held, entry{"later", "e1"})
