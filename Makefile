@@ -47,6 +47,17 @@ test: setup venv s3 build emulated ## all tests: units, transcripts, outside sig
 	@cd clients/go && $(GO) test -count=1 -timeout 5m ./...
 	@cd clients/python && PYTHONDONTWRITEBYTECODE=1 ../../assets/venv/bin/python -m pytest -q
 
+# The seed and the number of damaged images, and the commit of the oldest version that upgrades (0.1.0).
+LONGSEED ?= 31
+LONGIMAGES ?= 20000
+OLDEST := 093556b
+.PHONY: test-long
+test-long: setup venv build ## what takes longer: 20,000 images beside another reader, an upgrade, attacks, planted bugs (25 minutes)
+	@$(GO) test -count=1 -tags $(TEST_TAGS) -timeout 20m ./engine/imaging -run Judged -judged.files $(LONGIMAGES) -judged.seed $(LONGSEED)
+	@if git cat-file -e $(OLDEST)^{commit}; then scripts/upgrade.sh $(OLDEST); else echo "test-long: a shallow clone has no commit $(OLDEST), the upgrade was not tried"; fi
+	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -for 3m
+	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -mutants -sober=false -for 40s
+
 race: setup venv s3 build ## the tests under the race detector
 	@$(GO) test -race -tags $(TEST_TAGS) -timeout 40m ./... ./scripts/...
 	@cd clients/go && $(GO) test -race -count=1 -timeout 5m ./...

@@ -73,14 +73,18 @@ func TestHostileHeadsAreRefusedCheaply(t *testing.T) {
 		"HEIC, a part used too often": bytes.Replace(grid, []byte("dimg\x00\x03\x00\x02\x00\x01\x00\x02"), []byte("dimg\x00\x03\x00\x02\x00\x01\x00\x03"), 1),
 		"HEIC, no boxes":              []byte("\x00\x00\x00\x10ftypheic\x00\x00\x00\x00"),
 	} {
-		began := time.Now()
 		var err error
-		took := taken(func() { _, err = imaging.DecodeConfig(data) })
+		took, fastest := int64(0), time.Hour
+		for range 5 { // other work may hold one of them up
+			start := time.Now()
+			took = taken(func() { _, err = imaging.DecodeConfig(data) })
+			fastest = min(fastest, time.Since(start))
+		}
 		if !errors.Is(err, imaging.ErrDecode) {
 			t.Errorf("%s: got %v, want ErrDecode", name, err)
 		}
-		if d := time.Since(began); d > 20*time.Millisecond || took > int64(len(data))+128<<10 {
-			t.Errorf("%s: took %v and %d bytes", name, d, took)
+		if fastest > 20*time.Millisecond || took > int64(len(data))+128<<10 {
+			t.Errorf("%s: took %v and %d bytes", name, fastest, took)
 		}
 		t.Logf("%-30s %v", name, err)
 	}
