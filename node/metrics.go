@@ -49,8 +49,8 @@ func (s state) Collect(out chan<- prometheus.Metric) {
 	s.read(s.n, func(d *metrics.Definition, v float64, labels ...string) { out <- d.Value(v, labels...) })
 }
 
-// readState registers the collectors of the present state. All parts that they read must be
-// open.
+// readState registers the collectors of the present state. All parts that the collectors
+// read must be open.
 func readState(n *Node) {
 	for _, read := range []func(*Node, send){readGroups, readCluster, readServer, readEngine, readMemory, readJobs, readDisk, readChecks} {
 		n.registry.MustRegister(state{n, read})
