@@ -47,7 +47,7 @@ func (r Repairer) Step(ctx context.Context) {
 	}
 }
 
-// repair makes the next step of one replica that is out of service because of why.
+// repair makes the next step for one replica that is out of service. why is its outage.
 func (r Repairer) repair(ctx context.Context, number id.Shard, why outage) error {
 	h, open := r.hosted(number)
 	if why.reopened {
@@ -90,7 +90,7 @@ func (r Repairer) repair(ctx context.Context, number id.Shard, why outage) error
 }
 
 // handOverDamaged hands a diverged replica's leadership to another member. A replica with
-// damaged files has lost it already.
+// damaged files does not lead any more.
 func (r Repairer) handOverDamaged(ctx context.Context, number id.Shard, h hosted) {
 	if !h.group.IsLeader() {
 		return
