@@ -113,8 +113,8 @@ func (p *Placement) keepPlaces(ctx context.Context) error {
 	return p.keepMetaVoters(ctx, seats)
 }
 
-// Founded reports whether a group was bootstrapped. Its first voters bootstrap it by the map.
-// If the map moved it earlier, no member would.
+// Founded reports whether a shard's group was bootstrapped. Only the first voters in the map
+// bootstrap it, and only before its first move. So the shard must not move earlier.
 func (p *Placement) Founded(ctx context.Context, at metafsm.ShardVoters) bool {
 	leader, ok := p.cfg.Replicas.Leading(ctx, at.Shard, at.Voters)
 	return ok && len(leader.Servers) > 0
