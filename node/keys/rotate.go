@@ -31,7 +31,7 @@ const (
 	levelWait     = 5 * time.Second
 	levelInterval = 500 * time.Millisecond
 
-	// eraseSlack is the largest difference between the clocks of two nodes.
+	// eraseSlack is the largest difference to expect between the clocks of two nodes.
 	eraseSlack = time.Minute
 
 	keyCheckPurpose = "cluster-key-check"
