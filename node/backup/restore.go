@@ -181,7 +181,8 @@ func (r *restoration) run(ctx context.Context) (Restored, error) {
 	return out, r.loadMeta(ctx, now.Loaded)
 }
 
-// keysMax is how often the cluster's key may change while its records are loaded.
+// keysMax is the most changes of the cluster's key during a restoration. After each change
+// the records are read again.
 const keysMax = 3
 
 // readMeta reads the wanted records of meta's part, in the order in which they will be

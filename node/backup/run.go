@@ -144,10 +144,12 @@ type run struct {
 }
 
 // Run makes a backup, or continues an unfinished one and keeps its whole parts. It returns
-// the manifest of a finished one. Run takes the shards first and meta last, so that meta
-// knows everything that a shard has. If meta knows of slots that a shard returned after its
-// part was taken, Run takes that part again. So the slots of a gallery never exceed its
-// size.
+// the manifest of a finished one.
+//
+// Run takes the parts of the shards first and meta's part last, so that meta knows
+// everything that a shard has. After its part was taken, a shard may return slots of a
+// gallery to meta. Run then takes that shard's part again, because otherwise the slots of
+// the gallery could exceed its size.
 func Run(ctx context.Context, o Options, source Source) (Manifest, error) {
 	if err := checkName(o.Name); err != nil {
 		return Manifest{}, err
