@@ -191,7 +191,7 @@ func (c *Client) forget(p *peer) {
 	}
 }
 
-// take returns the latest used idle connection, or a new one.
+// take returns the most recently used idle connection, or a new one.
 func (c *Client) take(ctx context.Context, p *peer) (*clientConn, error) {
 	c.mu.Lock()
 	for n, conn := range slices.Backward(p.idle) {

@@ -19,9 +19,9 @@ import (
 
 // Bounds of the port between nodes.
 const (
-	// handshakesMax is the most connections that have not yet sent their first
-	// frame. One more closes a random one of them. A flood of connections so mostly
-	// closes its own, and a good handshake takes milliseconds.
+	// handshakesMax is the most connections that have not yet sent their first frame.
+	// A further connection closes a random one of them. So most connections that a
+	// flood closes are its own. A good handshake takes milliseconds and is rarely hit.
 	handshakesMax = 256
 	// connsMax is the most accepted connections of all kinds.
 	connsMax = 4096
@@ -143,9 +143,9 @@ func (m *Mux) Advertise() string { return m.advertise }
 // Network returns the network that the port is on.
 func (m *Mux) Network() Network { return m.network }
 
-// Group registers for the streams of a Raft group. It returns an error when the
-// group is registered already; after the Stream is closed it may be registered
-// again. The Mux closes streams of a group without a registration.
+// Group returns the Stream for the streams of a Raft group. It returns an error
+// when the group has a Stream already; after that Stream is closed, the group may
+// get a new one. The Mux closes the streams of a group that has no Stream.
 func (m *Mux) Group(shard id.Shard) (*Stream, error) {
 	return m.register(header{KindRaft, shard})
 }
