@@ -109,9 +109,9 @@ func (m Machine) hosts() []string {
 	return slices.Compact(list)
 }
 
-// check finds the address of the machine, if it has none yet, by the route to the
-// address to. It returns the identity of the model pack, and an error for a port in
-// use.
+// check fills in the address of the machine if it has none: the one from which
+// packets go to the address to. It returns the identity of the model pack, or an
+// error if a port is in use.
 func (m *Machine) check(ctx context.Context, to string) (pack string, err error) {
 	if m.Address == "" {
 		if m.Address, err = outgoing(ctx, to); err != nil {
