@@ -38,8 +38,8 @@ func started[Q any](p *Port, bodyMax int64, start func(Q) bool) http.HandlerFunc
 	}
 }
 
-// inFolder returns do, but with every error marked as an invalid request: the operator gave
-// the folder's address.
+// inFolder returns a function that calls do. It reports every error as an invalid request,
+// because the operator named the folder.
 func inFolder[A any](what string, do func(context.Context, wire.BackupQuery) (A, error)) func(context.Context, wire.BackupQuery) (A, error) {
 	return func(ctx context.Context, q wire.BackupQuery) (A, error) {
 		a, err := do(ctx, q)

@@ -126,8 +126,8 @@ var stateNames = map[metafsm.NodeState]string{
 	metafsm.NodeActive: wire.StateActive, metafsm.NodeDraining: wire.StateDraining, metafsm.NodeRemoved: wire.StateRemoved,
 }
 
-// askAll asks the nodes for their reports. It replaces the entry of each node that answers
-// with the report.
+// askAll asks the nodes for their reports. Each report that arrives replaces the node's
+// entry.
 func (p *Port) askAll(ctx context.Context, nodes []wire.Member, alive map[id.Node]membership.Member) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
