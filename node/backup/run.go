@@ -35,8 +35,8 @@ type Order struct {
 	Backup    string       `json:"backup"`
 	Shard     id.Shard     `json:"shard"`
 	Galleries []id.Gallery `json:"galleries,omitempty"` // empty is all
-	// Key is KeyCheck of the key to use, because nodes change their keys at different times.
-	// Zero, from an older version, is any key.
+	// Key is KeyCheck of the key to use, because nodes change their keys at different times. An
+	// older version sends zero, which allows any key.
 	Key Digest `json:"key"`
 }
 
@@ -304,8 +304,8 @@ type metaCopier struct {
 	master *seal.Master
 }
 
-// opens reports whether the key that seals the backup opens a record's secret. During a
-// change of the cluster's key, the previous key has still wrapped some.
+// opens reports whether the key that seals the backup can open a record's secret. During a
+// change of the cluster's key, some secrets are still wrapped by the previous key.
 func (m metaCopier) opens(c metafsm.Copied) bool {
 	var secret []byte
 	switch {
