@@ -53,8 +53,8 @@ type Meta struct {
 	// Level is the level of commands that the node's software knows
 	// (metafsm.Level). 0 means 1.
 	Level uint32
-	// Cluster is the founded cluster of the node. It is zero until the
-	// node belongs to one.
+	// Cluster is the founded cluster of the node. It is zero until the node belongs to
+	// one.
 	Cluster id.Cluster
 	// MetaVoters names the probable voters of the meta group, at most 7.
 	MetaVoters []id.Node

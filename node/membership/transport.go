@@ -134,8 +134,8 @@ func (t *gossipTransport) WriteToAddress(b []byte, a memberlist.Address) (time.T
 	return now, err
 }
 
-// resolve looks address up, or returns the result of the last seconds. Each node
-// gets tens of packets a second.
+// resolve returns the addresses of address. It looks them up at most once in
+// resolveInterval, because each node gets tens of packets a second.
 func (t *gossipTransport) resolve(address string) ([]net.Addr, error) {
 	t.mu.Lock()
 	r, ok := t.resolved[address]
