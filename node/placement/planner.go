@@ -17,8 +17,8 @@ import (
 // peers disk and network.
 const movesMax = 2
 
-// Seats returns the members that may hold replicas, and for each member that must leave its
-// heir, if it has one. It treats no member as away.
+// Seats returns the members that may hold replicas. It also returns the heir of each member
+// that must leave, if that member has one. It treats no member as away.
 func (p *Placement) Seats() ([]metafsm.Seat, map[id.Member]id.Member) {
 	return p.seats(map[id.Member]time.Time{})
 }
@@ -60,9 +60,9 @@ func (p *Placement) seats(missed map[id.Member]time.Time) ([]metafsm.Seat, map[i
 	return seats, heirs
 }
 
-// withFounders returns meta's records of nodes and a made-up record for each voter in the map
-// without one. Founders get shards before they have registered. A founder that registers
-// late must not count as gone.
+// withFounders returns meta's records of nodes. It adds a made-up record for each voter in
+// the map that has no record: founders get shards before they have registered, and a founder
+// that registers late must not count as gone.
 func withFounders(records []metafsm.Node, shards []metafsm.ShardVoters, zones map[id.Member]string) []metafsm.Node {
 	known := map[id.Node]bool{}
 	for _, r := range records {
