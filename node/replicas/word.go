@@ -53,7 +53,7 @@ func (w Word) Ready(epoch, commit uint64) bool {
 // CaughtUp reports whether the replica is at most replicaBehind entries behind commit.
 func (w Word) CaughtUp(commit uint64) bool { return w.Open && w.Applied+replicaBehind >= commit }
 
-// own returns this node's Word. It confirms its leadership only if q asks for that.
+// own returns this node's Word. If q asks for it, own first confirms that this node leads.
 func (r *Replicas) own(ctx context.Context, q Query) (Word, error) {
 	shards := r.state.Shards()
 	at, _ := shards.Shard(q.Group)
