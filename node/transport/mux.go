@@ -150,10 +150,10 @@ func (m *Mux) Group(shard id.Shard) (*Stream, error) {
 	return m.register(header{KindRaft, shard})
 }
 
-// Peers registers for streams of internal requests, as Group does.
+// Peers returns the Stream for internal requests. Group describes the errors.
 func (m *Mux) Peers() (*Stream, error) { return m.register(header{KindPeer, 0}) }
 
-// Gossip registers for streams of gossip, as Group does.
+// Gossip returns the Stream for gossip. Group describes the errors.
 func (m *Mux) Gossip() (*Stream, error) { return m.register(header{KindGossip, 0}) }
 
 func (m *Mux) register(h header) (*Stream, error) {
@@ -206,9 +206,9 @@ func (m *Mux) Dial(ctx context.Context, kind Kind, shard id.Shard, address strin
 	return c, nil
 }
 
-// identify records in c, which is in one of m's two maps, the node at the other
-// end. Then it returns the error of Refuse for that node. The order matters: a Cut
-// that missed the record ended before Refuse is called.
+// identify records the node at the other end in c and adds c to in, which is one of
+// m's two maps of connections. Only then does it call Refuse: a Cut that came too
+// early to see c has ended by then, so Refuse knows what Cut knew.
 func (m *Mux) identify(c *Conn, in map[*Conn]struct{}) error {
 	state := c.ConnectionState()
 	node, err := cert.NodeOf(state)
