@@ -232,8 +232,8 @@ func warnings(s wire.Status) []string {
 	return list
 }
 
-// numbered puts the names of groups into a sentence: into one for a single group, else into
-// several.
+// numbered formats a sentence about groups, with the names of the groups in place of %s. The
+// sentence is one for a single group and several otherwise.
 func numbered(groups []id.Shard, one, several string) string {
 	if len(groups) == 1 {
 		return fmt.Sprintf(one, replicas.Name(groups[0]))
