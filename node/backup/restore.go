@@ -388,8 +388,8 @@ func (l *loader) begin(s *shard.CopiedSlice) error {
 	return nil
 }
 
-// propose loads entries. If the shard has another number of entries than expected, the
-// answer says so without an error.
+// propose loads entries. If the shard does not have the expected number of entries, the
+// answer says so and err is nil.
 func (l *loader) propose(c shardfsm.Load) (shardfsm.LoadAnswer, error) {
 	raw, err := l.target.Propose(l.ctx, l.shard, shardfsm.LoadOp.Encode(c))
 	if err != nil {
