@@ -120,8 +120,8 @@ func (k *Keys) ReplaceKey(ctx context.Context, o wire.RingOrder) (a wire.RingAns
 	return a, nil
 }
 
-// mayRekey returns an error if a node may run software that does not know the command
-// Rekey. Such a node would stop at it.
+// mayRekey returns an error if a node may run software that does not know the command Rekey.
+// Such a node would stop when it reads the command.
 func (k *Keys) mayRekey(ctx context.Context, ring string) error {
 	if ring != wire.RingCluster {
 		return nil
