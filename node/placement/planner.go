@@ -23,8 +23,8 @@ func (p *Placement) Seats() ([]metafsm.Seat, map[id.Member]id.Member) {
 	return p.seats(map[id.Member]time.Time{})
 }
 
-// seats does the work of Seats. missed has the time since when each node is missing; seats
-// updates it and treats a node as away after Config.Away.
+// seats does the work of Seats, but treats a node as away when it has been missing for
+// Config.Away. missed has the time since when each node is missing; seats updates it.
 func (p *Placement) seats(missed map[id.Member]time.Time) ([]metafsm.Seat, map[id.Member]id.Member) {
 	zones := map[id.Member]string{p.cfg.Self: p.cfg.Zone} // of the members that are present
 	for _, m := range p.cfg.Gossip.Members() {
