@@ -332,7 +332,8 @@ func (m *Mux) admit(c *Conn) bool {
 	return true
 }
 
-// receive does the handshake of c and hands c over by its first frame.
+// receive does the handshake of c and hands c to the Stream that c's first frame
+// names.
 func (m *Mux) receive(c *Conn) {
 	h, err := m.greet(c)
 	m.mu.Lock()
