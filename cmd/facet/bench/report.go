@@ -47,7 +47,8 @@ type page struct {
 
 type section struct{ Title, Text, Table string }
 
-// statedAt is a verification with its rates at the stated threshold.
+// statedAt is the result of a verification, with the error rates at the stated
+// threshold.
 type statedAt struct {
 	*accuracy.Verification
 	Stated accuracy.AtThreshold

@@ -34,7 +34,7 @@ func Run(ctx context.Context, s config.Settings, stderr *os.File) error {
 }
 
 // RunWith does the work of Run and lets change edit the complete configuration.
-// With it a benchmark can feed its own templates past the face engine.
+// A benchmark uses it to put its own extractor in front of the face engine.
 func RunWith(ctx context.Context, s config.Settings, stderr *os.File, change func(*node.Config)) error {
 	log := slog.New(handler(s, stderr))
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
