@@ -147,7 +147,8 @@ func readCluster(n *Node, to send) {
 // shards that the death of one more node would stop.
 type census struct{ moving, missing, under, atRisk int }
 
-// censusOf counts over shards that should each have wanted replicas on live nodes.
+// censusOf takes the census of shards. wanted is how many replicas on live nodes each shard
+// should have.
 func censusOf(shards []metafsm.ShardVoters, wanted int, alive map[id.Member]bool) (c census) {
 	for _, at := range shards {
 		here := 0
