@@ -136,7 +136,8 @@ func (o *outages) reopened(number id.Shard) {
 	o.of[number] = why
 }
 
-// end records that a replica is back in service, unless a newer outage has replaced was.
+// end records that a replica is back in service. It does nothing if a newer outage than was
+// is recorded.
 func (o *outages) end(number id.Shard, was outage) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
