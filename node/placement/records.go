@@ -122,7 +122,7 @@ func (p *Placement) CheckFounding() error {
 	return nil
 }
 
-// otherPack returns the error of a node with the pack own in a cluster with another pack.
+// otherPack returns the error for a node whose model pack, own, is not the cluster's.
 func otherPack(cluster, own string) error {
 	return fmt.Errorf("this cluster was founded with model pack %.12s, and this node has %.12s: "+
 		"templates of different packs can't be compared; start it with the cluster's pack", cluster, own)
