@@ -172,8 +172,8 @@ func (d *Document) adviceTable() table {
 	return t
 }
 
-// leastThreshold returns in words the least threshold with at most the false match
-// rate fmr, and the FNMR at that threshold.
+// leastThreshold returns, as texts, the least threshold whose false match rate is
+// at most fmr, and the FNMR at that threshold.
 func (d *Document) leastThreshold(fmr float64) (threshold, fnmr string) {
 	const step = 50
 	if fmr*float64(d.All.NonMatedPairs) >= eventsMin {
