@@ -28,7 +28,8 @@ const methodDemote = "node.demote"
 //  1. The node closes the replica and writes a file that keeps it closed.
 //  2. The group's leader takes its vote once a majority of the others has caught up.
 //  3. When a confirmed leader reports that it has no vote, the node sets its folder aside
-//     and opens it on an empty folder, without bootstrapping the group.
+//     and opens it on a new folder with the sound segments only. It does not bootstrap the
+//     group.
 //  4. When it has state again, the node removes the file. When it has caught up, the
 //     leader returns its vote.
 type Repairer struct{ *Replicas }
