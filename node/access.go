@@ -38,7 +38,7 @@ const (
 	cutAfter = 500 * time.Millisecond
 )
 
-// access decides which node may request what of this one.
+// access decides what each other node may request from this node.
 type access struct {
 	*loop.Loop
 	keys    *keys.Keys
@@ -58,7 +58,8 @@ func (a *access) isRemoved(who id.Node) bool {
 	return known && r.State == metafsm.NodeRemoved
 }
 
-// refusePeer returns why there may be no stream with a node, or nil (transport.Config.Refuse).
+// refusePeer returns the error with which this node refuses a connection with another node,
+// or nil (transport.Config.Refuse).
 func (a *access) refusePeer(who id.Node, leaf *x509.Certificate) error {
 	switch {
 	case !a.keys.Node().Trusts(leaf):
@@ -90,9 +91,9 @@ func (a *access) mayAsk(ctx context.Context, method string, body []byte) error {
 	}
 }
 
-// Run cuts the connections of a node within two seconds after the record of its removal
-// arrived, and those with a certificate of an authority that was just retired. It ends with
-// ctx.
+// Run cuts the connections of a removed node within two seconds after the record of the
+// removal has arrived. It also cuts the connections whose certificate is of an authority
+// that was just retired. It ends with ctx.
 func (a *access) Run(ctx context.Context) {
 	defer a.Start()()
 	tick := time.NewTicker(accessInterval)

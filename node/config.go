@@ -41,10 +41,10 @@ type Config struct {
 	Dir string
 
 	// PeerAddress is the address of the port for other nodes, TCP and UDP. They reach it at
-	// PeerAdvertise; empty is PeerAddress.
+	// PeerAdvertise, which defaults to PeerAddress.
 	PeerAddress, PeerAdvertise string
-	// PublicAddress is the address of the HTTPS port. Clients reach it at PublicURL, which
-	// has no trailing slash; empty is https://PublicAddress.
+	// PublicAddress is the address of the HTTPS port. Clients reach it at PublicURL, which has
+	// no trailing slash and defaults to https://PublicAddress.
 	PublicAddress, PublicURL string
 	// AdminAddress is the address of the port for operators, usually loopback.
 	AdminAddress string
@@ -55,8 +55,8 @@ type Config struct {
 	// Expect is the number of nodes that found the cluster. A founded cluster does not need
 	// it.
 	Expect int
-	// Shards, Replicas and SlotsPerShard are the shape of a new cluster. SlotsPerShard is
-	// the capacity for which a gallery gets one more shard; 0 is metafsm.SlotsPerShard.
+	// Shards, Replicas and SlotsPerShard are the shape of a new cluster. A gallery gets one
+	// more shard for each SlotsPerShard of its size; 0 is metafsm.SlotsPerShard.
 	Shards, Replicas, SlotsPerShard int
 
 	// Away is how long a node may be missing before its replicas are rebuilt on others; 0
@@ -78,30 +78,31 @@ type Config struct {
 	Extractor router.Extractor
 	// Table turns the cosine of two templates into a score. It belongs to the pack.
 	Table *score.Table
-	// Spectrum has, for each number of a template, its share of the squared norm, as the
-	// pack states it; nil is unknown. It changes only the speed of searches.
+	// Spectrum is a property of the pack: for each number of a template, its usual share of the
+	// squared norm. It makes searches faster and changes no answer. nil means unknown.
 	Spectrum []float64
-	// SearchMiss is the probability that a search loses a hit for the sake of speed. 0, the
-	// default, is never.
+	// SearchMiss is the probability that a faster search misses a hit. With 0, the default, no
+	// search does.
 	SearchMiss float64
 
 	// Region is the region in the scope of request signatures.
 	Region string
-	// CORS lists the origins whose pages may call the interface; none is off.
+	// CORS lists the origins whose pages may call the interface. An empty list allows none.
 	CORS []string
 	// TenantRate limits the requests of each tenant to this node, ApplicationRate those
 	// with the API keys of each application. Zero is no limit.
 	TenantRate, ApplicationRate httpapi.Rate
 
-	// Bucket is the URL of the object store of bulk registrations (package bucket). Without
-	// it there are none.
+	// Bucket is the URL of the object store of bulk registrations (package bucket). Without a
+	// Bucket there are no bulk registrations.
 	Bucket string
 	// JobSlots is the most files of jobs that are processed at once; 0 is half of the
 	// processors.
 	JobSlots int
 
-	// BackupTo is the URL of the folder for scheduled backups; empty is none. Meta's leader
-	// makes one every BackupEvery and keeps the newest BackupKeep.
+	// BackupTo is the URL of the folder for scheduled backups. Without it no backup is
+	// scheduled. Meta's leader makes a backup every BackupEvery and keeps the newest
+	// BackupKeep.
 	BackupTo    string
 	BackupEvery time.Duration
 	BackupKeep  int
@@ -119,16 +120,16 @@ type Config struct {
 	DiskReserve int64
 
 	// CheckEvery is how often the replicas of an idle group are compared; 0 is CheckDefault.
-	// Those of a busy group are compared after every 1,000 entries, too.
+	// The replicas of a busy group are also compared after every 1,000 entries.
 	CheckEvery time.Duration
 
-	// Level is the highest level that this node claims to know; 0 is metafsm.Level. Tests
-	// of clusters of several versions set it.
+	// Level is the highest level that this node claims to know; 0 is metafsm.Level. Tests set
+	// it to run clusters of several versions.
 	Level uint32
 
 	// Timing is the timing of the Raft groups. Zero fields take the defaults.
 	Timing raftfsm.Timing
-	// Network is the machine's own network when nil.
+	// Network is the network to listen and call on. nil is the machine's own.
 	Network transport.Network
 	Log     *slog.Logger
 }

@@ -73,7 +73,7 @@ func (c *controller) round(ctx context.Context) error {
 	return nil
 }
 
-// newController returns the controller of a node whose parts are open.
+// newController returns the controller of n. All parts of n must be open.
 func newController(n *Node) *controller {
 	always := func(do func(context.Context)) func(context.Context) error {
 		return func(ctx context.Context) error {

@@ -1,5 +1,5 @@
 // Package node is the process: it wires the parts of a node, starts them in the order of
-// one list (open.go) and stops them in the reverse.
+// one list (open.go) and stops them in the reverse order.
 //
 // Its controller watches meta's records and gossip. It calls the steps of the parts in a
 // fixed order (controller.go), every 500 ms and whenever meta changes. The node also decides

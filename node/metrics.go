@@ -49,8 +49,8 @@ func (s state) Collect(out chan<- prometheus.Metric) {
 	s.read(s.n, func(d *metrics.Definition, v float64, labels ...string) { out <- d.Value(v, labels...) })
 }
 
-// readState registers the collectors of the present state. All parts that they read must be
-// open.
+// readState registers the collectors of the present state. All parts that the collectors
+// read must be open.
 func readState(n *Node) {
 	for _, read := range []func(*Node, send){readGroups, readCluster, readServer, readEngine, readMemory, readJobs, readDisk, readChecks} {
 		n.registry.MustRegister(state{n, read})
@@ -147,7 +147,8 @@ func readCluster(n *Node, to send) {
 // shards that the death of one more node would stop.
 type census struct{ moving, missing, under, atRisk int }
 
-// censusOf counts over shards that should each have wanted replicas on live nodes.
+// censusOf takes the census of shards. wanted is how many replicas on live nodes each shard
+// should have.
 func censusOf(shards []metafsm.ShardVoters, wanted int, alive map[id.Member]bool) (c census) {
 	for _, at := range shards {
 		here := 0

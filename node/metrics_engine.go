@@ -12,7 +12,7 @@ import (
 	"facet/router"
 )
 
-// metered counts the images of an extractor (router.Extractor).
+// metered is an extractor that counts its images (router.Extractor).
 type metered struct {
 	router.Extractor
 	work *metrics.Work

@@ -165,8 +165,8 @@ func (n *Node) meta(cluster id.Cluster) membership.Meta {
 	}
 }
 
-// searchMiss returns the largest probability that a node of the cluster loses a hit. Any
-// node may have searched a part.
+// searchMiss returns the largest SearchMiss of all nodes, because any node may have searched
+// a part.
 func (n *Node) searchMiss() float64 {
 	most := n.cfg.SearchMiss
 	for _, m := range n.gossip.Members() {

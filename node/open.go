@@ -101,7 +101,7 @@ func Open(ctx context.Context, cfg Config) (*Node, error) {
 	return open(ctx, cfg, func(string) {})
 }
 
-// open does the work of Open. It calls starts with the name of each part before its start.
+// open does the work of Open. Before it starts a part, it calls starts with the part's name.
 func open(ctx context.Context, cfg Config, starts func(name string)) (*Node, error) {
 	cfg, err := cfg.complete()
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"facet/node/peer"
 )
 
-// methodOwn begins the names of the requests that parts answer. The router answers all
-// others.
+// methodOwn is the prefix of the requests that the node's parts answer. The router answers
+// all other requests.
 const methodOwn = "node."
 
 // servePeer answers a request of another node.

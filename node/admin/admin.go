@@ -84,9 +84,11 @@ type Config struct {
 	Log       *slog.Logger
 }
 
-// Port serves operators. Liveness, readiness and metrics need no certificate, the rest needs
-// the cluster's admin certificate, and a status certificate opens a part of that. A Port is
-// safe for concurrent use.
+// Port serves operators. It is safe for concurrent use.
+//
+//   - Liveness, readiness and metrics need no certificate.
+//   - The requests in statusRequests need a status or an admin certificate.
+//   - All other requests need the cluster's admin certificate.
 type Port struct {
 	cfg  Config
 	http http.Server

@@ -23,7 +23,8 @@ func (p *Port) backupRoutes(routes *http.ServeMux) {
 	p.handle(routes, "POST "+wire.PathErasures, post(p, http.StatusOK, "read erasures", inFolder("read erasures", p.cfg.Backups.Erasures)))
 }
 
-// started returns a handler that starts what the body orders and answers with its progress.
+// started returns a handler for an order in the request's body. The handler calls start with
+// the order and answers with the progress.
 func started[Q any](p *Port, bodyMax int64, start func(Q) bool) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var q Q
@@ -37,7 +38,8 @@ func started[Q any](p *Port, bodyMax int64, start func(Q) bool) http.HandlerFunc
 	}
 }
 
-// inFolder returns do with its errors as faults of the operator, who gave the address.
+// inFolder returns a function that calls do. It reports every error as an invalid request,
+// because the operator named the folder.
 func inFolder[A any](what string, do func(context.Context, wire.BackupQuery) (A, error)) func(context.Context, wire.BackupQuery) (A, error) {
 	return func(ctx context.Context, q wire.BackupQuery) (A, error) {
 		a, err := do(ctx, q)

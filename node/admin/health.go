@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// liveStall is how long a disk write may hang before the node counts as dead. By then the
-// group has passed its leadership on. It does not yet stop itself (raftfsm.Timing).
+// liveStall is how long a disk write may hang before the node counts as dead. The group
+// hands over its leadership earlier and stops itself later (raftfsm.Timing).
 const liveStall = 15 * time.Second
 
 // living returns why this process should be restarted, or nil: the node has failed, or the

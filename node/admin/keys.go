@@ -31,7 +31,8 @@ func (p *Port) keys(ctx context.Context, name string) ([]wire.Key, error) {
 	return list, err
 }
 
-// newKey creates an access key, the first of its role or a successor.
+// newKey creates an access key: the first key of its role, or a second key to replace the
+// present one.
 func (p *Port) newKey(ctx context.Context, body wire.NewKey) (pair wire.KeyPair, err error) {
 	role, err := router.ParseRole(body.Role)
 	if err != nil {

@@ -37,8 +37,9 @@ func (p *Port) SetNodeState(ctx context.Context, o wire.Order) error {
 	return p.cfg.Router.SetNodeState(ctx, metafsm.SetNodeState{Node: o.Node, State: state, Heir: o.Heir})
 }
 
-// mayBeCut returns an error if a group needs the vote of a running node. A removed node is
-// cut off at once, and a group without a majority could not give its vote to another node.
+// mayBeCut returns an error if a group would lose its majority without the vote of a running
+// node. A removed node is cut off at once, and a group without a majority can't give the
+// vote to another node.
 func (p *Port) mayBeCut(who id.Node) error {
 	member, alive := p.alive(who)
 	if !alive {
@@ -75,7 +76,7 @@ var nodeStates = map[string]metafsm.NodeState{
 	wire.StateActive: metafsm.NodeActive, wire.StateDraining: metafsm.NodeDraining, wire.StateRemoved: metafsm.NodeRemoved,
 }
 
-// alive returns the member of a node that gossip shows.
+// alive returns the present member of a node, as gossip shows it.
 func (p *Port) alive(who id.Node) (id.Member, bool) {
 	m, there := p.cfg.Gossip.Node(who)
 	return m.Member, there

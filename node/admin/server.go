@@ -203,13 +203,13 @@ func post[Q, A any](p *Port, status int, what string, do func(context.Context, Q
 	}
 }
 
-// echo returns do with the order itself as its result.
+// echo returns a function that calls do with an order and returns the same order.
 func echo[O any](do func(context.Context, O) error) func(context.Context, O) (O, error) {
 	return func(ctx context.Context, o O) (O, error) { return o, do(ctx, o) }
 }
 
-// readBody reads a JSON body of at most bytesMax bytes into v. It answers a bad one itself
-// and returns false.
+// readBody reads a JSON body of at most bytesMax bytes into v. If the body is bad, readBody
+// answers the request and returns false.
 func readBody(w http.ResponseWriter, r *http.Request, bytesMax int64, v any) bool {
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, bytesMax)).Decode(v); err != nil {
 		refuse(w, http.StatusBadRequest, "the body is not the JSON that this needs")
@@ -218,7 +218,7 @@ func readBody(w http.ResponseWriter, r *http.Request, bytesMax int64, v any) boo
 	return true
 }
 
-// explain answers an operator's request with its error.
+// explain answers an operator's request with err.
 func (p *Port) explain(w http.ResponseWriter, what string, err error) {
 	switch router.KindOf(err) {
 	case 0:

@@ -21,7 +21,7 @@ import (
 const (
 	// statusTimeout is how long the port waits for the other nodes' reports.
 	statusTimeout = 2 * time.Second
-	// statusFanOut is the most nodes that are asked at once.
+	// statusFanOut is the most nodes that the port asks at once.
 	statusFanOut = 16
 
 	// methodStatus asks a node for its report on itself.
@@ -126,7 +126,8 @@ var stateNames = map[metafsm.NodeState]string{
 	metafsm.NodeActive: wire.StateActive, metafsm.NodeDraining: wire.StateDraining, metafsm.NodeRemoved: wire.StateRemoved,
 }
 
-// askAll replaces the entry of each node that answers by its own report.
+// askAll asks the nodes for their reports. Each report that arrives replaces the node's
+// entry.
 func (p *Port) askAll(ctx context.Context, nodes []wire.Member, alive map[id.Node]membership.Member) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
@@ -176,7 +177,8 @@ func lags(nodes []wire.Member) {
 	}
 }
 
-// warnings describes what is wrong, and the groups that one more dead node would stop.
+// warnings describes what is wrong with the cluster, and which groups would stop if one more
+// node died.
 func warnings(s wire.Status) []string {
 	list := []string{}
 	if !s.Founded {
@@ -230,7 +232,8 @@ func warnings(s wire.Status) []string {
 	return list
 }
 
-// numbered formats the names of groups with one for a single group, else with several.
+// numbered formats a sentence about groups, with the names of the groups in place of %s. The
+// sentence is one for a single group and several otherwise.
 func numbered(groups []id.Shard, one, several string) string {
 	if len(groups) == 1 {
 		return fmt.Sprintf(one, replicas.Name(groups[0]))

@@ -219,8 +219,8 @@ type visit struct {
 	meta  func(metafsm.Copied) error
 }
 
-// readPart reads a part to its end, verifies its counts and digests, and visits its records.
-// The error wraps ErrDamaged, or comes from r or a visit.
+// readPart reads a part to its end, verifies its counts and digests, and calls v for its
+// records. Its error wraps ErrDamaged, or is an error of r or v.
 func readPart(r io.Reader, key *seal.Key, at place, v visit) (Part, partEnd, error) {
 	in, err := openPart(r, key, at)
 	if err != nil {

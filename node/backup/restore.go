@@ -181,7 +181,8 @@ func (r *restoration) run(ctx context.Context) (Restored, error) {
 	return out, r.loadMeta(ctx, now.Loaded)
 }
 
-// keysMax is how often the cluster's key may change while its records are loaded.
+// keysMax is the most changes of the cluster's key during a restoration. After each change
+// the records are read again.
 const keysMax = 3
 
 // readMeta reads the wanted records of meta's part, in the order in which they will be
@@ -387,8 +388,8 @@ func (l *loader) begin(s *shard.CopiedSlice) error {
 	return nil
 }
 
-// propose loads entries. If the shard has another number of entries than expected, the
-// answer says so without an error.
+// propose loads entries. If the shard does not have the expected number of entries, the
+// answer says so and err is nil.
 func (l *loader) propose(c shardfsm.Load) (shardfsm.LoadAnswer, error) {
 	raw, err := l.target.Propose(l.ctx, l.shard, shardfsm.LoadOp.Encode(c))
 	if err != nil {

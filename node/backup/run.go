@@ -35,8 +35,8 @@ type Order struct {
 	Backup    string       `json:"backup"`
 	Shard     id.Shard     `json:"shard"`
 	Galleries []id.Gallery `json:"galleries,omitempty"` // empty is all
-	// Key is KeyCheck of the key to use, because nodes change their keys at different times.
-	// Zero, from an older version, is any key.
+	// Key is KeyCheck of the key to use, because nodes change their keys at different times. An
+	// older version sends zero, which allows any key.
 	Key Digest `json:"key"`
 }
 
@@ -144,10 +144,12 @@ type run struct {
 }
 
 // Run makes a backup, or continues an unfinished one and keeps its whole parts. It returns
-// the manifest of a finished one. Run takes the shards first and meta last, so that meta
-// knows everything that a shard has. If meta knows of slots that a shard returned after its
-// part was taken, Run takes that part again. So the slots of a gallery never exceed its
-// size.
+// the manifest of a finished one.
+//
+// Run takes the parts of the shards first and meta's part last, so that meta knows
+// everything that a shard has. After its part was taken, a shard may return slots of a
+// gallery to meta. Run then takes that shard's part again, because otherwise the slots of
+// the gallery could exceed its size.
 func Run(ctx context.Context, o Options, source Source) (Manifest, error) {
 	if err := checkName(o.Name); err != nil {
 		return Manifest{}, err
@@ -302,8 +304,8 @@ type metaCopier struct {
 	master *seal.Master
 }
 
-// opens reports whether the key that seals the backup opens a record's secret. During a
-// change of the cluster's key, the previous key has still wrapped some.
+// opens reports whether the key that seals the backup can open a record's secret. During a
+// change of the cluster's key, some secrets are still wrapped by the previous key.
 func (m metaCopier) opens(c metafsm.Copied) bool {
 	var secret []byte
 	switch {

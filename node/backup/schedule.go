@@ -13,7 +13,8 @@ const (
 	scheduleInterval = time.Minute
 	// listTimeout is how long the listing of backups may take.
 	listTimeout = 30 * time.Second
-	// scheduledPrefix begins the names of scheduled backups. The schedule removes no others.
+	// scheduledPrefix is the prefix of the names of scheduled backups. The schedule removes no
+	// other backups.
 	scheduledPrefix = "auto-"
 )
 

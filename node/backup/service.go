@@ -69,8 +69,8 @@ type Service struct {
 	work   sync.WaitGroup
 
 	mu sync.Mutex // guards now and before
-	// now is the last job, before the one before it. A caller that waits for before may ask
-	// after a scheduled backup has started.
+	// now is the last job and before is the job before it. A caller may ask for the outcome of
+	// its job when a scheduled backup has already started after it.
 	now, before wire.BackupProgress
 }
 
@@ -206,8 +206,8 @@ func (s *Service) begin(what string, f func(context.Context, progress) (*wire.Ba
 	return true
 }
 
-// Progress returns the progress of the last job, or of the one before it if that has the id
-// job.
+// Progress returns the progress of the last job. If job is the id of the job before it,
+// Progress returns that one's progress.
 func (s *Service) Progress(job string) wire.BackupProgress {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,9 +19,11 @@ type newerBackup struct {
 }
 
 // newer returns the later finished backups of the same cluster that have all wanted
-// galleries, the newest first. With WithErased it returns none. sealed names those that
-// neither of the two keys opens. A subject with an event in the older backup and none in a
-// newer one was erased in between, even if its deleted entries were recycled since.
+// galleries, the newest first. sealed names the later backups that neither of the two keys
+// opens. With WithErased newer returns no backups.
+//
+// A subject with an event in the older backup and none in a newer one was erased in between,
+// even if its deleted entries were recycled since.
 func (r *restoration) newer(ctx context.Context) (found []*newerBackup, sealed []string, err error) {
 	if r.WithErased {
 		return nil, nil, nil

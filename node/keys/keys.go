@@ -46,8 +46,7 @@ type Config struct {
 	Self         id.Member
 	Name         string
 	Certificates string // a folder
-	// The keys in ClusterKeyFile wrap every data key, those in GossipKeyFile encrypt
-	// gossip.
+	// The keys in ClusterKeyFile wrap every data key. The keys in GossipKeyFile encrypt gossip.
 	ClusterKeyFile, GossipKeyFile string
 	Log                           *slog.Logger
 }

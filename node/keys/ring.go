@@ -31,9 +31,9 @@ const (
 	ringIDBytes = 6
 )
 
-// ring is a list of keys that all nodes share: the first one seals, all open. Its file has
-// a line for each key: 64 hexadecimal digits and the time when the key was made. A ring is
-// safe for concurrent use.
+// ring is a list of keys that all nodes share. The first key seals, and each key can open.
+// The ring's file has a line for each key: 64 hexadecimal digits and the time when the key
+// was made. A ring is safe for concurrent use.
 type ring struct {
 	file  string
 	apply func(secrets [][]byte) error // makes the node use new keys

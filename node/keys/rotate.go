@@ -23,7 +23,7 @@ const (
 	ringTimeout = 10 * time.Second
 	// rekeyBatch is the most secrets in one command, of about 150 bytes each.
 	rekeyBatch = 500
-	// gossipRest is the pause in which packets of the old key arrive.
+	// gossipRest is a pause for packets on their way that the old key has encrypted.
 	gossipRest = time.Second
 
 	// levelWait is how long a rotation waits for the level of a cluster that was just
@@ -31,7 +31,7 @@ const (
 	levelWait     = 5 * time.Second
 	levelInterval = 500 * time.Millisecond
 
-	// eraseSlack is the largest difference between the clocks of two nodes.
+	// eraseSlack is the largest difference to expect between the clocks of two nodes.
 	eraseSlack = time.Minute
 
 	keyCheckPurpose = "cluster-key-check"
@@ -49,9 +49,10 @@ func (k *Keys) HasKey(check []byte) bool {
 }
 
 // Rotate replaces a key that all nodes share. All nodes add the new key, then all use it,
-// and only then all retire the others. So every node can always open what another seals.
-// All nodes of the cluster must answer. If a rotation was interrupted, Rotate ends that one
-// and starts no other. Any node accepts the order; meta's leader carries it out.
+// and only then all retire the other keys. So every node can always open what another node
+// seals. All nodes of the cluster must answer. If an earlier rotation was interrupted,
+// Rotate completes that rotation and starts no other. Any node accepts the order; meta's
+// leader carries it out.
 func (k *Keys) Rotate(ctx context.Context, o wire.RingOrder) (a wire.RingAnswer, err error) {
 	if _, err := k.named(o.Ring); err != nil {
 		return a, err
@@ -119,8 +120,8 @@ func (k *Keys) ReplaceKey(ctx context.Context, o wire.RingOrder) (a wire.RingAns
 	return a, nil
 }
 
-// mayRekey returns an error if a node may run software that does not know the command
-// Rekey. Such a node would stop at it.
+// mayRekey returns an error if a node may run software that does not know the command Rekey.
+// Such a node would stop when it reads the command.
 func (k *Keys) mayRekey(ctx context.Context, ring string) error {
 	if ring != wire.RingCluster {
 		return nil

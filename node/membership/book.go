@@ -153,8 +153,8 @@ func (b *addressBook) save(there map[id.Member]string) {
 	b.saved = entries
 }
 
-// writeBook writes beside file and renames. It does not sync: an old or an empty
-// book only costs time.
+// writeBook writes a new file and renames it to file. It does not sync: after a
+// crash the book may be old or empty, which only costs time.
 func writeBook(file string, entries []bookEntry) (err error) {
 	raw, err := json.Marshal(entries)
 	if err != nil {

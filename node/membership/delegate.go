@@ -33,7 +33,7 @@ func (delegate) MergeRemoteState([]byte, bool)   {}
 type events struct{ m *Membership }
 
 // NotifyAlive refuses nodes with malformed metadata and nodes of another cluster,
-// before anything is recorded of them.
+// before memberlist records them.
 func (e events) NotifyAlive(n *memberlist.Node) error {
 	meta, err := read(n)
 	if err != nil {

@@ -39,11 +39,12 @@ func (m *Membership) maintain() {
 }
 
 // rejoin calls some of the missing nodes. It returns the addresses that answered
-// and still belong to no member. There are three causes:
-//   - The node has just refuted its own death and becomes a member at the next
-//     call.
+// but still belong to no member, which has one of three causes:
+//
+//   - The other node has just refuted its own death and becomes a member at the
+//     next call.
 //   - The address is a second name of a seed.
-//   - The node belongs to another cluster.
+//   - The other node belongs to another cluster.
 func (m *Membership) rejoin() map[string]bool {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -69,9 +70,9 @@ func (m *Membership) rejoin() map[string]bool {
 	return reached
 }
 
-// missing returns at most rejoinMax addresses of seeds and of known members at
-// which no member is present. They are in random order, so that each address is
-// called in time.
+// missing returns addresses of seeds and of known members at which no member is
+// present. It returns at most rejoinMax of them, in random order, so that in time
+// each address is called.
 func (m *Membership) missing() []string {
 	there := map[string]bool{m.Self().Address: true}
 	for _, address := range m.addresses() {

@@ -26,16 +26,16 @@ const (
 	seedsMax   = 64
 	labelMax   = 64
 
-	// rejoinInterval is how often seeds and last known addresses without a member
-	// are called. memberlist itself gives up a node for good half a minute after
-	// its death.
+	// rejoinInterval is how often this node calls the seeds and last known addresses
+	// at which no member is present. memberlist itself stops calling a dead node after
+	// 30 seconds.
 	rejoinInterval = 5 * time.Second
 	// rejoinSoon is the pause after a call that reached a node which is not a
 	// member yet. In the first exchange each side refutes its death; the second one
 	// spreads the refutation.
 	rejoinSoon = 250 * time.Millisecond
-	// rejoinMax is the most addresses that are called in one round, rejoinWidth the
-	// most that are called at once.
+	// rejoinMax is the most addresses that this node calls in one round. It calls at
+	// most rejoinWidth of them at once.
 	rejoinMax   = 16
 	rejoinWidth = 8
 	// streamTimeout is the longest time for an exchange over a stream.
@@ -54,7 +54,7 @@ type Config struct {
 	// address among them does no harm.
 	Seeds []string
 	// Keys are KeyBytes long and the same on all nodes of a cluster. The first key
-	// encrypts gossip, all decrypt it.
+	// encrypts gossip. Each of the keys can decrypt it.
 	Keys [][]byte
 	// Label separates clusters that share a key. It has at most 64 bytes.
 	Label string
@@ -85,8 +85,8 @@ type Membership struct {
 	closeErr  error
 	twin      atomic.Bool // a second process with this identity was reported
 
-	// mu guards own, ownWire, members and changed. memberlist calls in with its own
-	// lock held, so nothing is called while mu is held.
+	// mu guards own, ownWire, members and changed. memberlist holds its own lock when
+	// it calls this package. So no code calls memberlist while it holds mu.
 	mu      sync.RWMutex
 	own     Meta
 	ownWire []byte
@@ -179,8 +179,8 @@ func (m *Membership) Members() []Member {
 	return out
 }
 
-// Address returns the host:port between nodes of a member: the present one, or the
-// last known.
+// Address returns the present or else the last known host:port at which other nodes
+// reach a member.
 func (m *Membership) Address(member id.Member) (string, bool) {
 	m.mu.RLock()
 	meta, ok := m.members[member]
@@ -219,9 +219,9 @@ func (m *Membership) Changed() <-chan struct{} {
 	return m.changed
 }
 
-// Update changes this node's metadata and announces it in the background. Member
-// and Incarnation do not change. Update returns ErrMeta when meta is malformed or
-// too large.
+// Update changes this node's metadata and announces the change in the background.
+// It keeps Member and Incarnation. It returns ErrMeta when meta is malformed or too
+// large.
 func (m *Membership) Update(meta Meta) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -257,8 +257,7 @@ func (m *Membership) Leave(timeout time.Duration) error {
 }
 
 // Close ends the gossip without an announcement and waits for the goroutines of
-// this package. Probes that memberlist has started end by themselves some seconds
-// later.
+// this package. Probes that memberlist has started end some seconds later.
 func (m *Membership) Close() error {
 	m.closeOnce.Do(func() {
 		m.cancel()

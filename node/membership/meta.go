@@ -35,7 +35,7 @@ type Meta struct {
 	// Incarnation distinguishes two processes of one node: the later one has the
 	// larger number. Open sets a zero Incarnation to the time in milliseconds.
 	Incarnation uint64
-	// Address is the host:port between nodes under which others reach it.
+	// Address is the host:port at which other nodes reach this one.
 	Address string
 	// PublicURL is the base URL of the service on this node, without a trailing
 	// slash.
@@ -53,7 +53,8 @@ type Meta struct {
 	// Level is the level of commands that the node's software knows
 	// (metafsm.Level). 0 means 1.
 	Level uint32
-	// Cluster is the founded cluster that the node belongs to, zero before.
+	// Cluster is the founded cluster of the node. It is zero until the node belongs to
+	// one.
 	Cluster id.Cluster
 	// MetaVoters names the probable voters of the meta group, at most 7.
 	MetaVoters []id.Node
@@ -80,7 +81,7 @@ type wireMeta struct {
 	SearchMiss   float64  `cbor:"13,keyasint,omitempty"`
 }
 
-// decMode bounds the work of the decoder on a peer's bytes.
+// decMode limits how much work the metadata of another node can cause.
 var decMode = func() cbor.DecMode {
 	m, err := cbor.DecOptions{
 		DupMapKey:        cbor.DupMapKeyEnforcedAPF,

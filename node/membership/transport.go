@@ -86,8 +86,9 @@ func openTransport(ctx context.Context, mux *transport.Mux, m *Membership) (*gos
 	return t, nil
 }
 
-// madeUp returns a member's address for memberlist. It lies in fd00::/8, which is
-// private (RFC 4193), and is made from the hash of the name.
+// madeUp returns the address under which memberlist knows a member. The address is
+// made from the hash of the member's name and lies in fd00::/8, which is private
+// (RFC 4193).
 func madeUp(name string) net.IP {
 	sum := sha256.Sum256([]byte(name))
 	ip := net.IP(sum[:net.IPv6len])
@@ -95,10 +96,10 @@ func madeUp(name string) net.IP {
 	return ip
 }
 
-// seedName returns the argument with which memberlist.Join reaches a true address.
+// seedName returns the argument for memberlist.Join to call the seed at address.
 func seedName(address string) string { return address + "/[::1]:1" }
 
-// FinalAdvertiseAddr returns the made-up address.
+// FinalAdvertiseAddr returns this node's address for memberlist (madeUp).
 func (t *gossipTransport) FinalAdvertiseAddr(string, int) (net.IP, int, error) {
 	return madeUp(t.self), namePort, nil
 }
@@ -133,8 +134,8 @@ func (t *gossipTransport) WriteToAddress(b []byte, a memberlist.Address) (time.T
 	return now, err
 }
 
-// resolve looks address up, or returns the result of the last seconds. Each node
-// gets tens of packets a second.
+// resolve returns the addresses of address. It looks them up at most once in
+// resolveInterval, because each node gets tens of packets a second.
 func (t *gossipTransport) resolve(address string) ([]net.Addr, error) {
 	t.mu.Lock()
 	r, ok := t.resolved[address]
@@ -179,10 +180,10 @@ func (t *gossipTransport) DialTimeout(address string, timeout time.Duration) (ne
 	return t.DialAddressTimeout(memberlist.Address{Addr: address}, timeout)
 }
 
-// PacketCh returns the packets that came.
+// PacketCh returns the channel of received packets.
 func (t *gossipTransport) PacketCh() <-chan *memberlist.Packet { return t.packetCh }
 
-// StreamCh returns the streams that came.
+// StreamCh returns the channel of accepted streams.
 func (t *gossipTransport) StreamCh() <-chan net.Conn { return t.streamCh }
 
 // Shutdown closes both sockets and waits for their loops.

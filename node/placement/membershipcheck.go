@@ -13,7 +13,8 @@ import (
 const (
 	// membershipAsked is the most members that a node asks whether it was removed.
 	membershipAsked = 3
-	// membershipTimeout is how long one such question may take.
+	// membershipTimeout is how long a member may take to answer whether this node was
+	// removed.
 	membershipTimeout = time.Second
 )
 

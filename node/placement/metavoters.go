@@ -8,8 +8,8 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// keepMetaVoters makes the next change on the way to the voters that meta should have. It
-// removes a removed node from meta once that node holds no replica.
+// keepMetaVoters makes the next change towards the voters that meta should have. A node that
+// was removed from the cluster stays a member of meta until it holds no replica.
 func (p *Placement) keepMetaVoters(ctx context.Context, seats []metafsm.Seat) error {
 	group := p.cfg.Replicas.MetaGroup()
 	servers, index, err := group.Servers()

@@ -17,14 +17,14 @@ import (
 // peers disk and network.
 const movesMax = 2
 
-// Seats returns the members that may hold replicas, and for each member that must leave its
-// heir, if it has one. It treats no member as away.
+// Seats returns the members that may hold replicas. It also returns the heir of each member
+// that must leave, if that member has one. It treats no member as away.
 func (p *Placement) Seats() ([]metafsm.Seat, map[id.Member]id.Member) {
 	return p.seats(map[id.Member]time.Time{})
 }
 
-// seats does the work of Seats. missed has the time since when each node is missing; seats
-// updates it and treats a node as away after Config.Away.
+// seats does the work of Seats, but treats a node as away when it has been missing for
+// Config.Away. missed has the time since when each node is missing; seats updates it.
 func (p *Placement) seats(missed map[id.Member]time.Time) ([]metafsm.Seat, map[id.Member]id.Member) {
 	zones := map[id.Member]string{p.cfg.Self: p.cfg.Zone} // of the members that are present
 	for _, m := range p.cfg.Gossip.Members() {
@@ -60,9 +60,9 @@ func (p *Placement) seats(missed map[id.Member]time.Time) ([]metafsm.Seat, map[i
 	return seats, heirs
 }
 
-// withFounders returns meta's records of nodes and a made-up record for each voter in the map
-// without one. Founders get shards before they have registered. A founder that registers
-// late must not count as gone.
+// withFounders returns meta's records of nodes. It adds a made-up record for each voter in
+// the map that has no record: founders get shards before they have registered, and a founder
+// that registers late must not count as gone.
 func withFounders(records []metafsm.Node, shards []metafsm.ShardVoters, zones map[id.Member]string) []metafsm.Node {
 	known := map[id.Node]bool{}
 	for _, r := range records {
@@ -113,8 +113,8 @@ func (p *Placement) keepPlaces(ctx context.Context) error {
 	return p.keepMetaVoters(ctx, seats)
 }
 
-// Founded reports whether a group was bootstrapped. Its first voters bootstrap it by the map.
-// If the map moved it earlier, no member would.
+// Founded reports whether a shard's group was bootstrapped. Only the first voters in the map
+// bootstrap it, and only before its first move. So the shard must not move earlier.
 func (p *Placement) Founded(ctx context.Context, at metafsm.ShardVoters) bool {
 	leader, ok := p.cfg.Replicas.Leading(ctx, at.Shard, at.Voters)
 	return ok && len(leader.Servers) > 0

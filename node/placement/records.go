@@ -13,8 +13,8 @@ import (
 )
 
 // KeepRecords does the work of meta's leader: it founds the cluster's record and its map,
-// takes nodes in and keeps the shards in their places. On another node it only forgets which
-// nodes were missing, so that a new leader counts their time from the start.
+// takes nodes in and keeps the shards in their places. On any other node it only forgets
+// since when nodes are missing. So a new leader starts to count when it becomes the leader.
 func (p *Placement) KeepRecords(ctx context.Context) error {
 	if !p.cfg.Replicas.MetaGroup().IsLeader() {
 		clear(p.missed)
@@ -122,7 +122,7 @@ func (p *Placement) CheckFounding() error {
 	return nil
 }
 
-// otherPack returns the error of a node with the pack own in a cluster with another pack.
+// otherPack returns the error for a node whose model pack, own, is not the cluster's.
 func otherPack(cluster, own string) error {
 	return fmt.Errorf("this cluster was founded with model pack %.12s, and this node has %.12s: "+
 		"templates of different packs can't be compared; start it with the cluster's pack", cluster, own)

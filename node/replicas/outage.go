@@ -24,8 +24,8 @@ const (
 	outRetry = 5 * time.Second
 	// outFileMax is the most bytes of the file that says why a replica is out of service.
 	outFileMax = 64 << 10
-	// outSuffix ends the name of that file. The name of a folder set aside has asideMark
-	// and then the time in the form asideTime.
+	// The file of a group's outage is named group-N with outSuffix. A folder that was set aside
+	// has asideMark in its name, and then the time in the form asideTime.
 	outSuffix = ".out"
 	asideMark = ".damaged-"
 	asideTime = "20060102T150405.000Z"
@@ -38,16 +38,16 @@ var ErrDiverged = errors.New("node: the replica's state differs from the majorit
 type outage struct {
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
-	// full reports whether only space was missing: the files are good.
+	// full reports whether the disk was full. The replica's files are then undamaged.
 	full bool
-	// reopened reports whether the replica runs on an empty folder and waits for its
-	// state.
+	// reopened reports whether the replica was opened again without its damaged files and waits
+	// for its state.
 	reopened bool
 }
 
-// outages records which replicas here are out of service. A damaged replica has a file
-// beside its folder until it has new state from its peers. With that file the replica is
-// neither opened on its old files nor votes without them.
+// outages records which replicas on this node are out of service. A damaged replica has a
+// file beside its folder until it has new state from its peers. While that file exists, the
+// node does not open the replica on its old files, and the replica does not vote.
 type outages struct {
 	dir string
 
@@ -127,7 +127,7 @@ func (o *outages) all() map[id.Shard]outage {
 	return maps.Clone(o.of)
 }
 
-// reopened notes that a replica runs again and waits for its state.
+// reopened records that a replica runs again and waits for its state.
 func (o *outages) reopened(number id.Shard) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -136,7 +136,8 @@ func (o *outages) reopened(number id.Shard) {
 	o.of[number] = why
 }
 
-// end ends the outage was, unless a newer one has replaced it.
+// end records that a replica is back in service. It does nothing if a newer outage than was
+// is recorded.
 func (o *outages) end(number id.Shard, was outage) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -162,7 +163,7 @@ func (o *outages) setAside(folder string) (aside string, err error) {
 	return aside, datadir.Sync(o.dir)
 }
 
-// aside returns when each folder was set aside, by its name.
+// aside returns the folders that were set aside, by name, and when each was.
 func (o *outages) aside() map[string]time.Time {
 	entries, err := os.ReadDir(o.dir)
 	if err != nil {
@@ -178,8 +179,8 @@ func (o *outages) aside() map[string]time.Time {
 	return found
 }
 
-// clear removes folders that were set aside longer than keep ago. They contain data that
-// was erased since.
+// clear removes the folders that were set aside more than keep ago, because they contain
+// data that has since been erased.
 func (o *outages) clear(keep time.Duration) error {
 	var err error
 	for name, at := range o.aside() {

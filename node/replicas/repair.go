@@ -28,7 +28,8 @@ const methodDemote = "node.demote"
 //  1. The node closes the replica and writes a file that keeps it closed.
 //  2. The group's leader takes its vote once a majority of the others has caught up.
 //  3. When a confirmed leader reports that it has no vote, the node sets its folder aside
-//     and opens it on an empty folder, without bootstrapping the group.
+//     and opens it on a new folder with the sound segments only. It does not bootstrap the
+//     group.
 //  4. When it has state again, the node removes the file. When it has caught up, the
 //     leader returns its vote.
 type Repairer struct{ *Replicas }
@@ -47,7 +48,7 @@ func (r Repairer) Step(ctx context.Context) {
 	}
 }
 
-// repair makes the next step of one replica that is out of service because of why.
+// repair makes the next step for one replica that is out of service. why is its outage.
 func (r Repairer) repair(ctx context.Context, number id.Shard, why outage) error {
 	h, open := r.hosted(number)
 	if why.reopened {
@@ -90,7 +91,7 @@ func (r Repairer) repair(ctx context.Context, number id.Shard, why outage) error
 }
 
 // handOverDamaged hands a diverged replica's leadership to another member. A replica with
-// damaged files has lost it already.
+// damaged files does not lead any more.
 func (r Repairer) handOverDamaged(ctx context.Context, number id.Shard, h hosted) {
 	if !h.group.IsLeader() {
 		return

@@ -59,7 +59,8 @@ type Config struct {
 // meta's map gives to it. Its methods are safe for concurrent use.
 type Replicas struct {
 	cfg Config
-	// noted is the level that the data directory records. Files may have its forms.
+	// noted is the level that the data directory records. The node may write files in the forms
+	// of that level.
 	noted    atomic.Uint32
 	stopping atomic.Bool
 	outages  *outages
@@ -123,10 +124,10 @@ func (r *Replicas) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group,
 	return group, nil
 }
 
-// Host opens the replicas that meta's map gives to this node, and closes and erases those
-// that it gives to others. It brings the map up to date first, because a node that has just
-// started may have an old one. By an old map it could bootstrap a group that has moved, or
-// erase a replica that it got since.
+// Host opens the replicas that meta's map gives to this node, and closes and erases the
+// replicas that it gives to others. It brings the map up to date first, because a node that
+// has just started may have an old map. By an old map the node could bootstrap a group that
+// has moved, or erase a replica that it has since been given.
 func (r *Replicas) Host(ctx context.Context) error {
 	for _, at := range r.state.Shards().Shards {
 		if r.Out(at.Shard) {
@@ -194,7 +195,7 @@ func (r *Replicas) openShard(ctx context.Context, number id.Shard) error {
 	return nil
 }
 
-// takeOut closes a replica and leaves its files.
+// takeOut closes a replica and keeps its files.
 func (r *Replicas) takeOut(number id.Shard, h hosted) error {
 	r.mu.Lock()
 	delete(r.shards, number)
@@ -271,8 +272,8 @@ func (r *Replicas) remove(number id.Shard) error {
 	return r.cfg.Registry.Forget(number)
 }
 
-// Damage takes a replica out of service because of err. It ends the node when that does not
-// help.
+// Damage takes a replica out of service because of err. It ends the node if the replica is
+// meta's, or if the files can't be relied on after err.
 func (r *Replicas) Damage(number id.Shard, err error) {
 	if fatal := r.outages.note(number, err); fatal != nil {
 		r.cfg.Fatal(fmt.Errorf("group %d: %w", number, fatal))
@@ -352,7 +353,7 @@ func (r *Replicas) Alarms() []string { return r.outages.alarms() }
 // Arena returns the memory of all templates here.
 func (r *Replicas) Arena() *kernel.Arena { return r.cfg.Arena }
 
-// NotedLevel returns the cluster's level as the data directory records it.
+// NotedLevel returns the level that the data directory records.
 func (r *Replicas) NotedLevel() uint32 { return r.noted.Load() }
 
 // NoteLevel records the cluster's level in the data directory.
@@ -393,11 +394,12 @@ func (r *Replicas) Members(number id.Shard) []id.Member {
 	return list
 }
 
-// Stopping makes this node report its replicas as not open from now on: it is about to stop.
+// Stopping makes this node report its replicas as not open, because the node is about to
+// stop.
 func (r *Replicas) Stopping() { r.stopping.Store(true) }
 
-// HandOver hands all leaderships of this node to other members for good, so that a stop
-// costs no election. It returns when the others lead or ctx ends. Call Stopping first.
+// HandOver hands all leaderships of this node to other members, so that a stop costs no
+// election. It returns when other members lead or ctx ends. Call Stopping first.
 func (r *Replicas) HandOver(ctx context.Context) {
 	var work sync.WaitGroup
 	for _, number := range r.All() {

@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// warmInterval is how often new templates are opened. On a follower no search opens
-	// them. warmSoon is the interval until all were opened once.
+	// warmInterval is how often new templates are opened, because on a follower no search opens
+	// them. After the start of the node the interval is warmSoon until all templates were
+	// opened once.
 	warmInterval, warmSoon = time.Second, 20 * time.Millisecond
 	// warmPause is the pause after templates that could not be opened.
 	warmPause = time.Minute
 	// catchUpMost is the longest time that a new node waits until it has applied what the
-	// leaders have committed. A leader of an old release can't tell how far that is.
+	// leaders have committed. A leader of an old release can't tell how much it has committed.
 	catchUpMost = 5 * time.Second
 )
 

@@ -24,8 +24,8 @@ const (
 
 // Word is a node's report on its replica of a group.
 type Word struct {
-	// Member is the member that answers. A call names a node and an address; the node may
-	// have a new data directory there, and so be another member.
+	// Member is the member that answers. It may not be the member that was asked: if the node
+	// has a new data directory, it is a new member at the same address.
 	Member id.Member `json:"member,omitempty"`
 	// Epoch is the epoch of the node's shard map. Mine reports whether that map lists the
 	// node among the group's voters.
@@ -37,8 +37,8 @@ type Word struct {
 	Out bool `json:"out,omitempty"`
 	// Applied is the index of the last entry that the replica has applied.
 	Applied uint64 `json:"applied"`
-	// Leads reports whether a quorum has just confirmed the node as the group's leader.
-	// Commit and Servers are the group's, and set only then.
+	// Leads reports whether a quorum has just confirmed the node as the group's leader. Only
+	// then Commit and Servers are set, to the group's commit index and members.
 	Leads   bool             `json:"leads"`
 	Commit  uint64           `json:"commit"`
 	Servers []raftfsm.Server `json:"servers"`
@@ -53,7 +53,7 @@ func (w Word) Ready(epoch, commit uint64) bool {
 // CaughtUp reports whether the replica is at most replicaBehind entries behind commit.
 func (w Word) CaughtUp(commit uint64) bool { return w.Open && w.Applied+replicaBehind >= commit }
 
-// own returns this node's Word. It confirms its leadership only if q asks for that.
+// own returns this node's Word. If q asks for it, own first confirms that this node leads.
 func (r *Replicas) own(ctx context.Context, q Query) (Word, error) {
 	shards := r.state.Shards()
 	at, _ := shards.Shard(q.Group)

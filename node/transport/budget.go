@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// budgetBytes is the memory for large frames in each direction. A request takes its
-// share from its first bytes until it is answered, an answer while it arrives. A
-// frame without room stays in the connection until there is room or its time is
-// over, and its sender waits. Small frames take no share: each connection has at
-// most inlineBytesMax of them.
+// budgetBytes is the memory for large frames in each direction. A request holds its
+// share from its first byte until it is answered. An answer holds its share while
+// it arrives. A frame that finds no room waits in the connection, and its sender
+// waits too, until there is room or the time is over. Small frames take no share:
+// each connection has at most inlineBytesMax of them.
 const budgetBytes = 256 << 20
 
 // budget is memory that connections share.

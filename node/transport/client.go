@@ -191,7 +191,7 @@ func (c *Client) forget(p *peer) {
 	}
 }
 
-// take returns the latest used idle connection, or a new one.
+// take returns the most recently used idle connection, or a new one.
 func (c *Client) take(ctx context.Context, p *peer) (*clientConn, error) {
 	c.mu.Lock()
 	for n, conn := range slices.Backward(p.idle) {
@@ -257,8 +257,8 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// giveBack keeps conn for the next call, or closes it. If ctx has ended, its end
-// may be closing conn already.
+// giveBack keeps conn for the next call, or closes it. It closes conn if ctx has
+// ended, because the call may already be aborting conn.
 func (c *Client) giveBack(ctx context.Context, p *peer, conn *clientConn) {
 	c.mu.Lock()
 	_, open := p.open[conn]

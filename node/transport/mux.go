@@ -19,9 +19,9 @@ import (
 
 // Bounds of the port between nodes.
 const (
-	// handshakesMax is the most connections that have not yet sent their first
-	// frame. One more closes a random one of them. A flood of connections so mostly
-	// closes its own, and a good handshake takes milliseconds.
+	// handshakesMax is the most connections that have not yet sent their first frame.
+	// A further connection closes a random one of them. So most connections that a
+	// flood closes are its own. A good handshake takes milliseconds and is rarely hit.
 	handshakesMax = 256
 	// connsMax is the most accepted connections of all kinds.
 	connsMax = 4096
@@ -143,17 +143,17 @@ func (m *Mux) Advertise() string { return m.advertise }
 // Network returns the network that the port is on.
 func (m *Mux) Network() Network { return m.network }
 
-// Group registers for the streams of a Raft group. It returns an error when the
-// group is registered already; after the Stream is closed it may be registered
-// again. The Mux closes streams of a group without a registration.
+// Group returns the Stream for the streams of a Raft group. It returns an error
+// when the group has a Stream already; after that Stream is closed, the group may
+// get a new one. The Mux closes the streams of a group that has no Stream.
 func (m *Mux) Group(shard id.Shard) (*Stream, error) {
 	return m.register(header{KindRaft, shard})
 }
 
-// Peers registers for streams of internal requests, as Group does.
+// Peers returns the Stream for internal requests. Group describes the errors.
 func (m *Mux) Peers() (*Stream, error) { return m.register(header{KindPeer, 0}) }
 
-// Gossip registers for streams of gossip, as Group does.
+// Gossip returns the Stream for gossip. Group describes the errors.
 func (m *Mux) Gossip() (*Stream, error) { return m.register(header{KindGossip, 0}) }
 
 func (m *Mux) register(h header) (*Stream, error) {
@@ -206,9 +206,9 @@ func (m *Mux) Dial(ctx context.Context, kind Kind, shard id.Shard, address strin
 	return c, nil
 }
 
-// identify records in c, which is in one of m's two maps, the node at the other
-// end. Then it returns the error of Refuse for that node. The order matters: a Cut
-// that missed the record ended before Refuse is called.
+// identify records the node at the other end in c and adds c to in, which is one of
+// m's two maps of connections. Only then does it call Refuse: a Cut that came too
+// early to see c has ended by then, so Refuse knows what Cut knew.
 func (m *Mux) identify(c *Conn, in map[*Conn]struct{}) error {
 	state := c.ConnectionState()
 	node, err := cert.NodeOf(state)
@@ -332,7 +332,8 @@ func (m *Mux) admit(c *Conn) bool {
 	return true
 }
 
-// receive does the handshake of c and hands c over by its first frame.
+// receive does the handshake of c and hands c to the Stream that c's first frame
+// names.
 func (m *Mux) receive(c *Conn) {
 	h, err := m.greet(c)
 	m.mu.Lock()

@@ -30,8 +30,8 @@ const (
 type Target struct {
 	// Addresses are admin ports, host:port, in the order of attempts.
 	Addresses []string
-	// Certificates is a folder with ca.pem and the pair admin, or otherwise status
-	// (.pem, .key).
+	// Certificates is a folder with ca.pem and a certificate with its key: admin.pem
+	// and admin.key, or else status.pem and status.key.
 	Certificates string
 }
 

@@ -39,8 +39,8 @@ type Folder struct {
 	made []string
 }
 
-// Open opens the authority in dir, and creates the missing ones of the cluster's
-// two keys there. Otherwise it does the work of OpenAuthority.
+// Open does the work of OpenAuthority, and also creates the two keys of the cluster
+// in dir if they are missing.
 func Open(dir, name string) (*Folder, error) {
 	f, err := OpenAuthority(dir, name)
 	if err != nil {
@@ -139,9 +139,9 @@ func (f *Folder) Admin() string { return filepath.Join(f.dir, adminName) }
 // Node returns the folder with the certificates of the node called name.
 func (f *Folder) Node(name string) string { return filepath.Join(f.dir, name) }
 
-// AdminFiles returns the files of the certificate for commands in a folder like
-// Admin. In a node's folder that is the read-only certificate. Commands never use
-// the node's own certificate.
+// AdminFiles returns the files of the certificate that commands use. dir is a
+// folder like Admin with the administrator's certificate, or a node's folder with
+// the read-only one. Commands never use the certificate of a node itself.
 func AdminFiles(dir string) (cert.Files, error) {
 	has := func(name string) bool {
 		_, err := os.Stat(filepath.Join(dir, name+".pem"))

@@ -43,7 +43,7 @@ func (f *Folder) Phase() Phase {
 	}
 }
 
-// Advance moves from one phase to the next, from the last to the first.
+// Advance moves to the next phase. The last phase is followed by the first.
 func (f *Folder) Advance() error {
 	next := cert.Files{Cert: filepath.Join(f.dir, nextFile), Key: filepath.Join(f.dir, nextKeyFile)}
 	var err error

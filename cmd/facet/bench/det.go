@@ -97,8 +97,9 @@ func (p *plot) addArm(from, to point) {
 	p.Series = append(p.Series, series{Colour: grey, Width: thinWidth, Points: []point{from, to}})
 }
 
-// plotDiscard draws the error-versus-discard curve of every pair into an SVG file,
-// beside the curve of a quality that knew which pairs are rejected.
+// plotDiscard draws the error-versus-discard curve of every pair into an SVG file.
+// Beside it is the curve of an ideal quality measure, which knows the pairs that
+// are rejected.
 func plotDiscard(curve []accuracy.Discard, file string) error {
 	var measured, perfect []point
 	for _, d := range curve {

@@ -47,7 +47,8 @@ type page struct {
 
 type section struct{ Title, Text, Table string }
 
-// statedAt is a verification with its rates at the stated threshold.
+// statedAt is the result of a verification, with the error rates at the stated
+// threshold.
 type statedAt struct {
 	*accuracy.Verification
 	Stated accuracy.AtThreshold
@@ -171,8 +172,8 @@ func (d *Document) adviceTable() table {
 	return t
 }
 
-// leastThreshold returns the least threshold with a false match rate, in words, and
-// the FNMR there.
+// leastThreshold returns, as texts, the least threshold whose false match rate is
+// at most fmr, and the FNMR at that threshold.
 func (d *Document) leastThreshold(fmr float64) (threshold, fnmr string) {
 	const step = 50
 	if fmr*float64(d.All.NonMatedPairs) >= eventsMin {

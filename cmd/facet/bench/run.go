@@ -17,7 +17,7 @@ import (
 	"facet/engine/models"
 )
 
-// PairsAll instead of the name of a list means every pair of the folder's
+// PairsAll is given instead of the name of a list, for every pair of the folder's
 // photographs.
 const PairsAll = "all"
 
@@ -82,7 +82,8 @@ type Data struct {
 	Name    string `json:"name"`
 	Persons int    `json:"persons"`
 	Photos  int    `json:"photographs"`
-	// FTA counts the photographs of the next three lines.
+	// FTA is the share of photographs that were not acquired. Faceless, Unreadable and
+	// Poor count them by reason.
 	FTA        accuracy.Rate `json:"fta"`
 	Faceless   int           `json:"withoutFace"`
 	Unreadable int           `json:"noImage"`

@@ -38,9 +38,9 @@ type Machine struct {
 	// Address is the host name or IP address under which other machines reach this
 	// one.
 	Address string
-	// Hosts are further names in its certificates.
+	// Hosts are further names in the node's certificates.
 	Hosts []string
-	// Port is the first of its ports.
+	// Port is the first of the node's ports.
 	Port int
 	// Assets are the models and the library that runs them.
 	Assets config.Assets
@@ -102,16 +102,16 @@ func (m Machine) listen(offset int) string {
 // only.
 func (m Machine) admin() string { return net.JoinHostPort(loopback, strconv.Itoa(m.Port+adminOffset)) }
 
-// hosts returns the names in its certificates.
+// hosts returns the names in the node's certificates.
 func (m Machine) hosts() []string {
 	list := append([]string{m.Address, loopback, "localhost"}, m.Hosts...)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// check finds the address of the machine, if it has none yet, by the route to the
-// address to. It returns the identity of the model pack, and an error for a port in
-// use.
+// check fills in the address of the machine if it has none: the one from which
+// packets go to the address to. It returns the identity of the model pack, or an
+// error if a port is in use.
 func (m *Machine) check(ctx context.Context, to string) (pack string, err error) {
 	if m.Address == "" {
 		if m.Address, err = outgoing(ctx, to); err != nil {
@@ -124,7 +124,8 @@ func (m *Machine) check(ctx context.Context, to string) (pack string, err error)
 	return pack, m.checkPorts(ctx)
 }
 
-// made describes the node in f. authority is "" when it is elsewhere.
+// made describes the node in f. authority is the folder with the authority, or ""
+// if another machine has it.
 func (m Machine) made(f folder, authority string) Made {
 	return Made{Config: f.settings(), Profile: f.profile(), Authority: authority, Name: m.Name, URL: "https://" + m.at(0)}
 }

@@ -227,7 +227,7 @@ func (i *Inviter) admit(q joinRequest) (a joinAnswer, status int, err error) {
 	return a, http.StatusOK, nil
 }
 
-// fits returns an error when the cluster can't have such a node.
+// fits returns an error when the cluster can't take the node that q describes.
 func (i *Inviter) fits(q joinRequest) error {
 	if q.Pack != i.pack {
 		return fmt.Errorf("this cluster's model pack is %.12s, and that of the machine is %.12s: templates of different packs can't be compared; "+

@@ -62,9 +62,9 @@ func (k Keeper) Renew(ctx context.Context, names []string) error {
 	return errors.Join(errs...)
 }
 
-// due reports whether a node's certificates have to be renewed. It returns false
-// for a node that does not answer, which can't get any. A node without a status
-// certificate comes from before 0.3.1.
+// due reports whether to renew a node's certificates. It also returns true for a
+// node that does not answer: Renew then reports the failure. A node without a
+// status certificate comes from before 0.3.1.
 func due(m wire.Member, signer string) bool {
 	c := m.Credentials
 	if c == nil || c.Issuer != signer {

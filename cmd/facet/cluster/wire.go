@@ -13,8 +13,9 @@ const (
 	wireBytesMax = 256 << 10
 	// wireTimeout is the longest time for one exchange between the two machines.
 	wireTimeout = 15 * time.Second
-	// skewMax is the largest difference between the clocks of two machines. A
-	// cluster tolerates more, but the fault is easy to repair now.
+	// skewMax is the largest accepted difference between the clocks of the two
+	// machines. A cluster tolerates more, but before a node joins the clock is easy to
+	// set.
 	skewMax = time.Minute
 )
 

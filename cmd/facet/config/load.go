@@ -180,7 +180,8 @@ func fileName(f *pflag.FlagSet, environ []string) string {
 	return ""
 }
 
-// loadFile reads the file name into k. Every name in the file must be a flag's.
+// loadFile reads the file name into k. Every name in the file must be the name of a
+// flag.
 func loadFile(k *koanf.Koanf, name string, f *pflag.FlagSet) error {
 	info, err := os.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {

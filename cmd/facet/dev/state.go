@@ -131,7 +131,7 @@ func readBounded(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// Admin returns where the cluster in dir answers operators.
+// Admin returns the admin ports of the cluster in dir and the certificate for them.
 func Admin(dir string) (admin.Target, error) {
 	f := folder(dir)
 	s, err := readState(f)

@@ -275,8 +275,8 @@ func find(folders []string) ([]photo, error) {
 			if len(list) == filesMax {
 				return fmt.Errorf("there are more than %d photos", filesMax)
 			}
-			// A number, because the service may refuse the file's own name, and the
-			// name may be a person's.
+			// The key has a number instead of the file's name: the service may refuse the
+			// name, and the name may identify a person.
 			key := fmt.Sprintf("%s/%07d%s", place, len(list)+1, strings.ToLower(filepath.Ext(name)))
 			list = append(list, photo{file: name, key: key})
 			return nil

@@ -9,8 +9,8 @@ import (
 	"facet.internal/client"
 )
 
-// Bounds of the time between two lines. Between these bounds it is a tenth of the
-// time so far, so an import of an hour does not fill the screen.
+// The time between two lines is a tenth of the time that has passed, within these
+// bounds. So an import of an hour does not fill the screen.
 const (
 	linePauseMin = 2 * time.Second
 	linePauseMax = time.Minute

@@ -24,8 +24,8 @@ type Extracted struct {
 	Samples []accuracy.Sample
 	// Templates has nil for a photograph that was not acquired.
 	Templates []engine.Template
-	// Faceless, Unreadable and Poor count the photographs that were not acquired:
-	// no face, no image, a quality below the least.
+	// Faceless counts the photographs without a face, Unreadable the files that are no
+	// image, and Poor the photographs with a quality below qualityMin.
 	Faceless, Unreadable, Poor int
 }
 

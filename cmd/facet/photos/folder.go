@@ -31,7 +31,7 @@ type Photo struct {
 
 // Folder is a folder with a folder of photographs for each person.
 type Folder struct {
-	// Persons are the names, in their order; each has a photograph.
+	// Persons are the persons' names, sorted. Each person has a photograph.
 	Persons []string
 	// Photos are in the order of persons, then of their names.
 	Photos []Photo

@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// lockTries is how often Lock opens a pid file that is removed meanwhile.
+// lockTries is how many times Lock opens the pid file, if the file is removed each
+// time before Lock has locked it.
 const lockTries = 10
 
 // RunningError is returned when another process has locked the pid file.

@@ -12,8 +12,9 @@ import (
 
 const (
 	chaosPack = "0123456789abcdef-chaos"
-	// chaosErase is so short that attacks of a minute meet snapshots, log
-	// compactions and copies of its file. Each occurs once in every quarter of it.
+	// chaosErase is the time within which erased data leaves the disk. It is so short
+	// that an attack of a minute meets snapshots, log compactions and copies of the
+	// log's file. Each happens once in every quarter of chaosErase.
 	chaosErase = 40 * time.Second
 )
 
@@ -21,8 +22,8 @@ const (
 func Pack(string) (string, error) { return chaosPack, nil }
 
 // openFaces sets an extractor that derives templates from a hash of the image's
-// bytes. Tests that attack the cluster use it, because the models' speed would hide
-// the cluster's own. Erased data leaves the disk soon.
+// bytes, for tests that attack the cluster. Real models are so slow that such a
+// test would measure them and not the cluster. It also sets chaosErase.
 func openFaces(_ config.Settings, cfg *node.Config) (closing func(), err error) {
 	cfg.Pack, cfg.Extractor, cfg.Table = chaosPack, nodetest.HashExtractor{}, nodetest.Table()
 	cfg.EraseWithin = chaosErase

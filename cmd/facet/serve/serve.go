@@ -21,8 +21,8 @@ const (
 	// closeTimeout is the longest time for a graceful end: the node hands over its
 	// leaderships and answers its requests.
 	closeTimeout = 15 * time.Second
-	// hangTimeout is how much longer the rest may take before the process exits
-	// anyway.
+	// hangTimeout is how long after closeTimeout the process waits for the node to
+	// close. Then it exits anyway.
 	hangTimeout = 5 * time.Second
 	pidFile     = "node.pid"
 )
@@ -34,7 +34,7 @@ func Run(ctx context.Context, s config.Settings, stderr *os.File) error {
 }
 
 // RunWith does the work of Run and lets change edit the complete configuration.
-// Benchmarks use it to add a source of probes in front of the face engine.
+// A benchmark uses it to put its own extractor in front of the face engine.
 func RunWith(ctx context.Context, s config.Settings, stderr *os.File, change func(*node.Config)) error {
 	log := slog.New(handler(s, stderr))
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
