@@ -17,8 +17,8 @@ import "math"
 type coding struct {
 	dim          int
 	coarse, fine int // numbers of lines
-	// parts are the ends of the numbers in both and of those in any. Each of the three parts has a
-	// rotation of its own.
+	// parts[0] is the end of the numbers in both pairs, and parts[1] the end of the numbers in any.
+	// Each of the three parts has a rotation of its own.
 	parts    [2]int
 	rotation *rotation
 	step     float64 // of a template with norm 1
