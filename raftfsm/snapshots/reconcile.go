@@ -28,7 +28,7 @@ func reconcile(logs raft.LogStore, pin func(uint64), index, term uint64) error {
 	if err != nil {
 		return err
 	}
-	// raft never compares entry 1, so it would keep the no-op below instead of the real one.
+	// A leader sends entry 1 without a check, so raft would keep the no-op below in its place.
 	if first > index || index <= 1 {
 		return nil
 	}
