@@ -99,8 +99,8 @@ func (t *templates) drop() {
 	t.matrix, t.queue = nil, nil
 }
 
-// take takes a batch of waiting entries; its caller calls settle. Without any, it returns the
-// openings of other goroutines.
+// take takes a batch of waiting entries. Its caller calls settle. If no entry waits, take returns
+// the openings of other goroutines.
 func (t *templates) take() (mine *opening, others []*opening) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

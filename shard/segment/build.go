@@ -32,7 +32,7 @@ type Change struct {
 type Clean uint8
 
 const (
-	// Share rewrites a file when its dead records are more than a share.
+	// Share rewrites a file when at least one in deadShare of its records is dead.
 	Share Clean = iota
 	// Erase leaves no sealed part of a dead record in any file of the new set, and no dead record
 	// at all in Batches.
