@@ -33,7 +33,8 @@ const (
 	// pollRounds is how many polls a follower makes, one each pollInterval.
 	pollRounds   = 12
 	pollInterval = 50 * time.Millisecond
-	// pollPatience is how many polls a follower waits for candidates before it.
+	// pollPatience is how many polls a follower leaves to the candidates before it. Then it
+	// starts an election itself.
 	pollPatience = 3
 	// pollDialTimeout is the longest wait for a connection to a leader that may be gone.
 	pollDialTimeout = 300 * time.Millisecond
