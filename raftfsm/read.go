@@ -164,8 +164,7 @@ func (r *reads) run() (ReadPoint, error) {
 	if err := r.ownTerm(term); err != nil {
 		return ReadPoint{}, err
 	}
-	// An entry of this term is committed, so the newest committed entry is of this term
-	// too.
+	// An entry of this term is committed, so the newest committed one is of this term too.
 	p := ReadPoint{Index: g.raft.CommitIndex(), Term: term, Leader: g.cfg.Self}
 	if err := r.quorum(term); err != nil {
 		return ReadPoint{}, err
