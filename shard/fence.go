@@ -51,7 +51,7 @@ func (fs *fences) add(f *fence) {
 // Fence shuts out all generations of a gallery before generation: every write and read of them
 // fails with ErrGeneration from now on. It zeroes the slice's templates and leaves its entries to
 // Purge. left is the number of these entries. Fence drops the entries that an earlier fence of the
-// gallery had left. It does nothing if there is a fence of a later generation.
+// gallery had left. It changes nothing if there is a fence of this or a later generation.
 func (s *Shard) Fence(g id.Gallery, generation uint32) (left int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
