@@ -27,8 +27,8 @@ var headCheck = codec.Head{Code: codec.Skippable | 0x3f, Version: 1}
 const (
 	// sumsKept is how many sums a member keeps.
 	sumsKept = 4
-	// paceBytes is how much of a state is hashed between two rests. A rest is as long as
-	// the work before it.
+	// paceBytes is how many bytes of a state are hashed between two pauses. A pause is as
+	// long as the hashing before it.
 	paceBytes = 1 << 20
 )
 

@@ -4,20 +4,20 @@
 //	Group     one member of one Raft group
 //	Machine   the deterministic state it drives (metafsm, shardfsm)
 //
-// hashicorp/raft does the consensus. Between it and the world stand wrappers that close
-// its open bugs, a package for each of its interfaces, whose doc.go names the bugs and
-// the tests that show them:
+// hashicorp/raft does the consensus. Wrappers around its interfaces work around its open
+// bugs. The doc.go of each package of wrappers names the bugs and the tests that show
+// them:
 //
 //	transport   raft.Transport, raft.StreamLayer
 //	logstore    raft.LogStore, raft.StableStore
 //	snapshots   raft.SnapshotStore
-//	health      what they must know of each other
+//	health      the state that the wrappers share
 //
 // The bulk of a Keeper's state lies in segments (shard/segment), which snapshots
-// refer to: a snapshot costs what changed, and a member is sent what it lacks. What
-// commands have removed leaves segments, log and snapshots within
-// Config.EraseWithin (erase.go).
+// refer to. So a snapshot writes only what changed, and a leader sends a member only
+// the segments that it lacks. Data that commands have removed disappears from segments,
+// log and snapshots within Config.EraseWithin (erase.go).
 //
 // The package may import internal/id, internal/codec, shard/segment, hashicorp/raft and
-// go-hclog. Nothing above it imports these four packages or hashicorp/raft.
+// go-hclog. No package above it imports hashicorp/raft or the four packages of wrappers.
 package raftfsm

@@ -21,10 +21,10 @@ func Prepare(dir string) error {
 	return nil
 }
 
-// SalvageSegments puts the sound segments of the folder aside into folder, which
-// replaces it, and returns how many. The leader then sends only the damaged segments.
-// The member must not be open on either folder. Segments that the member's first
-// snapshot does not name are removed with that snapshot.
+// SalvageSegments links the undamaged segments of the folder aside into folder, which
+// replaces aside, and returns how many there were. The leader then sends only the damaged
+// segments. The member must not be open on either folder. The member's first snapshot
+// removes the segments that it does not name.
 func SalvageSegments(aside, folder string) (files int, err error) {
 	files, err = segment.Salvage(snapshots.SegmentsDir(aside), snapshots.SegmentsDir(folder))
 	if err != nil {

@@ -28,8 +28,8 @@ type fsm struct {
 
 	applied atomic.Uint64 // index that the machine has applied
 
-	// mu guards term, termMove, waiters, config and configAt. Never held across a call to
-	// the machine.
+	// mu guards term, termMove, waiters, config and configAt. It is never held during a
+	// call to the machine.
 	mu       sync.Mutex
 	term     uint64        // of the newest entry of ours that was applied
 	termMove chan struct{} // closed and replaced when term changes
@@ -92,7 +92,7 @@ func (f *fsm) configuration() ([]Server, uint64) {
 	return f.config, f.configAt
 }
 
-// advance records that all entries up to index are applied. Term 0 leaves the term.
+// advance records that all entries up to index are applied. Term 0 keeps the recorded term.
 func (f *fsm) advance(index, term uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,8 +110,8 @@ func (f *fsm) advance(index, term uint64) {
 	f.waiters = slices.Delete(f.waiters, 0, n)
 }
 
-// appliedTerm returns the term of the newest applied entry of ours, and a channel
-// that is closed when it changes.
+// appliedTerm returns the term of the newest applied marker or command, and a channel that
+// is closed when that term changes.
 func (f *fsm) appliedTerm() (uint64, <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -53,8 +53,8 @@ type Group struct {
 	closeErr  error
 }
 
-// Open starts the member that cfg describes on the state in cfg.Dir. m must be empty: it
-// gets the newest snapshot, and committed entries when a leader says which they are.
+// Open starts the member that cfg describes on the state in cfg.Dir. m must be empty. It
+// gets the newest snapshot, and later the entries that a leader reports as committed.
 //
 // Open fails before the member can vote, and closes cfg.Stream, if a file in cfg.Dir is
 // damaged (ErrCorrupt) or gone (Config.Prepared), or if another process has cfg.Dir open.
@@ -132,7 +132,7 @@ func (g *Group) openStores(m Machine, under func(dir string) (logstore.Disk, err
 		if _, known, err := g.stable.Term(); !known && err == nil {
 			return fmt.Errorf("there is a snapshot but no log: %w", ErrCorrupt)
 		}
-		// A crash may have come between an installed snapshot and its log.
+		// A crash may have left the log as it was before a snapshot was installed.
 		if err := g.snapshots.Reconcile(newest); err != nil {
 			return err
 		}
@@ -399,7 +399,8 @@ func (g *Group) Close() error {
 		g.closing = true
 		g.mu.Unlock()
 		close(g.stop)
-		// Raft forgets its futures when it stops, so they are waited for before.
+		// Raft forgets its futures when it stops, so Close first waits for the calls that
+		// hold one.
 		g.calls.Wait()
 		g.loops.Wait()
 		stopped := g.raft.Shutdown()

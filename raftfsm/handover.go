@@ -40,8 +40,8 @@ func (g *Group) Transfer(ctx context.Context, to id.Member) error {
 		defer g.transport.Hurry(to)()
 		err := g.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(to)).Error()
 		if err != nil {
-			// raft accepts no command until it has ended the transfer. It may return here long
-			// before that, while an append to the target is still open.
+			// raft accepts no command until it has ended the transfer. The call may return
+			// long before that, while an append to the target is still open.
 			g.mark()
 		}
 		return err
@@ -56,8 +56,9 @@ const (
 	// successorBehind is the most entries that the next leader may still lack: nothing
 	// is written while it receives them.
 	successorBehind = 64
-	// successorPause is how long the leader waits before it asks voters that have not
-	// caught up again. It waits as long for further answers when one has caught up.
+	// successorPause is how long the leader waits before it asks the voters again, if none
+	// has caught up. If one has caught up, the leader waits as long for the answers of
+	// others.
 	successorPause = 20 * time.Millisecond
 )
 
@@ -94,7 +95,7 @@ func (g *Group) Resign(ctx context.Context) error {
 	return nil
 }
 
-// handover finds the next leader for a group's leader.
+// handover finds the member that takes over from this leader.
 type handover struct{ g *Group }
 
 // followed waits until this member knows the next leader, so that it can name it to
@@ -115,10 +116,10 @@ func (h handover) followed(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// successor returns a voter that follows this leader now and has caught up, and is not in
-// but. raft would choose by the log alone, and might choose a member that has just died.
-// Groups choose differently (transport.Spread), so that the leaderships of a node don't
-// all go to the same other node.
+// successor returns a voter that follows this leader now, has caught up, and is not in but.
+// raft would choose by the log alone, and might choose a member that has just died. Groups
+// choose differently (transport.Spread), so that the leaderships of a node don't all move
+// to the same other node.
 func (h handover) successor(ctx context.Context, but []id.Member) (id.Member, error) {
 	if h.g.raft.State() != raft.Leader {
 		return "", h.g.notLeader()
@@ -161,9 +162,9 @@ func (h handover) successor(ctx context.Context, but []id.Member) (id.Member, er
 	}
 }
 
-// followers asks the members of list, and returns the last index of each that follows this
-// leader now. It returns when all have answered, or successorPause after one has reached
-// enough.
+// followers asks the members of list, and returns the last log index of every member that
+// follows this leader now. It returns when all have answered. If a member lacks at most
+// successorBehind entries of enough, followers waits only successorPause for the others.
 func (h handover) followers(ctx context.Context, list []Server, enough uint64) map[id.Member]uint64 {
 	type answer struct {
 		member id.Member

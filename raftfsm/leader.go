@@ -6,8 +6,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// observationsMax is how many changes of the leader may wait for run. Further ones are
-// dropped: the waiting ones wake the same callers.
+// observationsMax is how many changes of the leader may wait for run. Further changes are
+// dropped, because every waiting change already wakes the same callers.
 const observationsMax = 16
 
 // leaderWatch wakes callers when the leader changes.
@@ -35,7 +35,7 @@ func (l *leaderWatch) observe(r *raft.Raft) {
 	}))
 }
 
-// run closes the channels of LeaderChanged, until stop is closed.
+// run closes the channel of LeaderChanged after every change, until stop is closed.
 func (l *leaderWatch) run(stop <-chan struct{}) {
 	for {
 		select {

@@ -58,7 +58,8 @@ func (g *Group) ReadIndex(ctx context.Context) (uint64, error) {
 	return p.Index, err
 }
 
-// ReadPoint is ReadIndex for reads on another member, which calls WaitPoint with it.
+// ReadPoint does the same as ReadIndex, for a read on another member. That member calls
+// WaitPoint with the result.
 func (g *Group) ReadPoint(ctx context.Context) (ReadPoint, error) {
 	if g.raft.State() != raft.Leader {
 		return ReadPoint{}, g.notLeader()
@@ -84,9 +85,10 @@ func (g *Group) ReadPoint(ctx context.Context) (ReadPoint, error) {
 // WaitPoint waits until the machine here has applied p. It returns an error when ctx ends
 // or the group is closed.
 //
-// A follower has an entry before it knows that the entry is committed. The leader says so
-// with its next append, up to 100 ms later. p comes from the leader and says the same, so
-// WaitPoint hands raft an append of p.Term without entries, as if the leader had sent it.
+// A follower has an entry before it knows that the entry is committed. It learns that from
+// the leader's next append, up to 100 ms later. WaitPoint does not wait for that append,
+// because p comes from the leader too. It hands raft an append of p.Term without entries,
+// as if the leader had sent it.
 func (g *Group) WaitPoint(ctx context.Context, p ReadPoint) error {
 	tick := time.NewTicker(pointTick)
 	defer tick.Stop()
@@ -162,7 +164,7 @@ func (r *reads) run() (ReadPoint, error) {
 	if err := r.ownTerm(term); err != nil {
 		return ReadPoint{}, err
 	}
-	// An entry of this term is committed, so the newest committed one is of it, too.
+	// An entry of this term is committed, so the newest committed one is of this term too.
 	p := ReadPoint{Index: g.raft.CommitIndex(), Term: term, Leader: g.cfg.Self}
 	if err := r.quorum(term); err != nil {
 		return ReadPoint{}, err
@@ -248,7 +250,8 @@ func majority(voters []id.Member, confirmed map[id.Member]bool) bool {
 	return n > len(voters)/2
 }
 
-// ask sends the round's question to every voter that was not asked or confirmed.
+// ask sends the round's question to every voter that has not confirmed and has no question
+// open.
 func (r *reads) ask(term uint64, confirmed map[id.Member]bool) {
 	round := r.round
 	for _, m := range r.voters() {

@@ -21,8 +21,8 @@ func (r *jobRequests) jobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
 	return g, m.Jobs(), nil
 }
 
-// leadingJobs is jobs with an error when this node knows that it does not lead the
-// shard.
+// leadingJobs returns what jobs returns, or an error when this node knows that it
+// does not lead the shard.
 func (r *jobRequests) leadingJobs(group id.Shard) (*raftfsm.Group, *job.Book, error) {
 	g, book, err := r.jobs(group)
 	if err == nil && !g.IsLeader() {

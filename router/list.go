@@ -103,7 +103,8 @@ func (r *subjectRequests) window(ctx context.Context, g enrolment, spans []spanA
 	}
 }
 
-// pieces returns up to piece entries of each shard's list, from its index in at on.
+// pieces returns at most piece entries of each shard's list. For shard i they start
+// at index at[i].
 func (r *subjectRequests) pieces(ctx context.Context, g enrolment, at []int, piece int) ([]shardList, error) {
 	queries := make([]listQuery, len(g.shards))
 	for i := range g.shards {

@@ -151,8 +151,8 @@ func manageError(what string, s metafsm.Status) error {
 	}
 }
 
-// ownWrite returns a Write with an operation of its own. A retry within this call
-// finds its outcome; a client's second request is a second operation.
+// ownWrite returns a Write with a new operation. A retry within this call finds the
+// operation's outcome. A second request of the client is a second operation.
 func ownWrite() metafsm.Write {
 	var w Write
 	mustRandom(w.Operation[:])

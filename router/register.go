@@ -125,8 +125,8 @@ var shardKnows = method[knowsQuery, bool]{Name: "shard.knows", Run: func(ctx con
 	return len(events) > 0, outdated(err)
 }}
 
-// widenedState returns the state of a shard as leaderState does. A shard that knows
-// only earlier epochs of the gallery first learns the epoch in to.
+// widenedState returns the state of a shard as leaderState does. When the shard
+// knows only earlier epochs of the gallery, widenedState first tells it to.Epoch.
 func (r *Router) widenedState(ctx context.Context, group id.Shard, to shardfsm.Widen) (*shard.Shard, error) {
 	s, err := r.leaderState(ctx, group)
 	if err == nil && s.Epoch(to.Gallery) < to.Epoch {
@@ -224,8 +224,8 @@ func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject
 	if err != nil {
 		return err
 	}
-	// The operation is this call's own: a retry within it finds its outcome, and a
-	// client's second request is a second operation.
+	// The operation is new. A retry within this call finds its outcome. A second
+	// request of the client is a second operation.
 	var op id.Operation
 	mustRandom(op[:])
 	a, err := calls.CallLeader(ctx, r.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{

@@ -87,9 +87,10 @@ type Memory interface {
 }
 
 // Router carries out requests on the whole cluster. It embeds one type for each
-// kind of request. It is safe for concurrent use. Its only goroutines that outlast
-// a call are the rounds that catch up with meta or with a leader, because later
-// callers wait for them. Close waits for these rounds.
+// kind of request. It is safe for concurrent use. The rounds that catch up with
+// meta or with a leader may outlast the call that started them, because later
+// callers wait for them. No other goroutine outlasts its call. Close waits for the
+// rounds.
 type Router struct {
 	*cluster
 	*accessRequests

@@ -83,8 +83,8 @@ func (r *subjectRequests) findSlots(ctx context.Context, g enrolment, home id.Sh
 }
 
 // grant asks meta for slots beyond the granted ones and hands them to the shard. It
-// reports whether meta had any. It reads that there are none and does not propose
-// it: a full gallery must not fill the log with refusals.
+// reports whether meta had any. It first reads whether meta has free slots, because
+// a full gallery must not fill the log with refusals.
 func (r *subjectRequests) grant(ctx context.Context, g enrolment, home id.Shard, granted uint32) (bool, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return false, err
@@ -185,7 +185,8 @@ type returnQuery struct {
 	// Granted is the total that meta has granted to the shard. The shard may not
 	// know it yet.
 	Granted uint32 `cbor:"4,keyasint,omitempty"`
-	// Home asks for the totals only, because the shard is the one that needs slots.
+	// Home asks the shard for its totals only. It is set for the shard that needs
+	// the slots.
 	Home bool `cbor:"5,keyasint,omitempty"`
 }
 

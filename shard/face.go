@@ -50,7 +50,7 @@ type FaceRef struct {
 	Revision uint32
 }
 
-// aad returns the additional data of a face; head is the clear part before the sealed text.
+// aad returns the additional data of a face. head is the clear part before the sealed text.
 func (r FaceRef) aad(head []byte) []byte { return r.appendAAD(make([]byte, 0, aadBytesMax), head) }
 
 func (r FaceRef) appendAAD(b, head []byte) []byte {

@@ -6,9 +6,8 @@ import (
 	"facet/internal/id"
 )
 
-// fencesMax is the most fences that are kept. One more drops the oldest, whose gallery was deleted
-// that many galleries ago. Apply depends on it, so another number needs a new version of the
-// commands.
+// fencesMax is the most fences that are kept. One more drops the oldest fence. Apply depends on
+// this number, so another number needs a new version of the commands.
 const fencesMax = 1 << 16
 
 // fence refuses commands of older generations of a gallery, for good: such a command may come long
@@ -26,7 +25,7 @@ type fences struct {
 	of map[id.Gallery]*fence
 	// order has the fences by sequence.
 	order *btree.Map[uint64, *fence]
-	// tombstones takes the sequences of dropped entries.
+	// tombstones receives the sequences of dropped entries.
 	tombstones *tombstones
 }
 
@@ -51,8 +50,8 @@ func (fs *fences) add(f *fence) {
 
 // Fence shuts out all generations of a gallery before generation: every write and read of them
 // fails with ErrGeneration from now on. It zeroes the slice's templates and leaves its entries to
-// Purge; left counts them. It drops at once what an earlier fence of the gallery had left. A fence
-// of a later generation stays as it is.
+// Purge. left is the number of these entries. Fence drops the entries that an earlier fence of the
+// gallery had left. It changes nothing if there is a fence of this or a later generation.
 func (s *Shard) Fence(g id.Gallery, generation uint32) (left int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -44,8 +44,8 @@ type storedRecord struct {
 // segmentRecord is one segment. The records are in the order of their sequences.
 type segmentRecord struct {
 	Hash segment.Hash `cbor:"1,keyasint"`
-	// Dead lists the sequences of its entries that are no part of the state, ascending: each as a
-	// varint of the difference to the one before.
+	// Dead lists the sequences of the segment's dead records in ascending order. Each is a varint:
+	// the difference to the sequence before.
 	Dead []byte `cbor:"2,keyasint,omitempty"`
 }
 
@@ -100,16 +100,16 @@ type pendingRecord struct {
 type View struct {
 	shard *Shard
 	state *state // to notice a replaced state
-	// set has the entries that were in segments at Freeze. dead are the sequences of those that
-	// died since; deadEnd counts them and all before.
+	// set has the segments at Freeze. dead has the sequences of its entries that had died by then.
+	// deadEnd is the number of all deaths that the shard had recorded by then.
 	set     *segment.Set
 	dead    []uint64
 	deadEnd int
-	// settled is the set with all entries, after Settle; fresh are the entries that set lacks.
+	// settled is the set with all entries, after Settle. fresh has the entries that set lacks.
 	settled *segment.Set
 	fresh   []fresh
 	built   segment.Built
-	// later are the sets adopted since Freeze; sealedStore.mu guards it.
+	// later has the sets adopted since Freeze. sealedStore.mu guards it.
 	later []*segment.Set
 
 	sequence uint64

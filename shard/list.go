@@ -26,8 +26,9 @@ type Entry struct {
 
 // Usage counts the slots of a slice by their use.
 type Usage struct {
-	// Granted counts all slots ever granted, Returned those of them that were returned; both only
-	// grow. The others hold Active, Deleted and Pending events, or are free.
+	// Granted counts all slots ever granted, and Returned the slots that were returned since. Both
+	// only grow. Active, Deleted and Pending count the slots by the state of their events. All
+	// other slots are free.
 	Granted, Returned        uint32
 	Active, Deleted, Pending uint32
 }
@@ -84,7 +85,7 @@ func (s *Listing) List(g id.Gallery, offset, n int, order Order) (entries []Entr
 }
 
 // Before returns how many entries of a gallery's slice last changed before time, in milliseconds
-// since 1970. A merged listing of several shards finds its place with it.
+// since 1970. With it the router finds a page in the merged lists of several shards.
 func (s *Listing) Before(g id.Gallery, time int64) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

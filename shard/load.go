@@ -24,15 +24,15 @@ type Loader struct {
 	begun bool
 	// head has the numbers of records to come.
 	head shardRecord
-	// current is the slice, and remains are the entries behind the fence, that the next entries
-	// belong to; missing counts these entries.
+	// The next entries belong to the slice current, or to remains, the entries behind a fence.
+	// missing is how many are still to come.
 	current *slice
 	remains *btree.Map[uint64, *entry]
 	missing uint64
 
-	// store has the segments. stored reports that the entries are in segments. segments is the
-	// promised number of segments, expected that of entries, and parts are the segments read so
-	// far.
+	// store has the segments. stored reports that the entries are in segments. In that case
+	// segments is the number of segments in the snapshot, parts has the segments read so far, and
+	// expected has the number of entries of each slice and fence.
 	store    *segment.Store
 	stored   bool
 	segments uint64
@@ -95,8 +95,8 @@ func (l *Loader) begin(r shardRecord) error {
 	return nil
 }
 
-// follow notes how many entries belong to the last slice or fence, directly after it or in
-// segments.
+// follow records that n entries belong to the last slice or fence. They follow it directly or are
+// in segments.
 func (l *Loader) follow(entries *btree.Map[uint64, *entry], n uint64) {
 	if l.stored {
 		l.expected[entries] = n
@@ -165,7 +165,7 @@ func (l *Loader) add(sl *slice, remains *btree.Map[uint64, *entry], e *entry) er
 		sl.enter(e)
 		return nil
 	}
-	// One look-up for both: a start spends most of its time on it.
+	// Look the subject up once for both uses: a start spends most of its time on this look-up.
 	chain := sl.subjects[e.Subject]
 	if chain.find(e.Event) != nil {
 		return fmt.Errorf("%w: event %s is there twice", ErrSnapshot, e.Event)

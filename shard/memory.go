@@ -7,11 +7,12 @@ import (
 )
 
 const (
-	// entryBytes is the Go heap of an entry without its sealed face: itself, its place among the
-	// entries and its subject's (BenchmarkBytes).
+	// entryBytes is the Go heap of an entry without its sealed face: the entry, its place among the
+	// entries, and its subject's place among the subjects (BenchmarkBytes).
 	entryBytes = 230
-	// templateNum ÷ templateDen is the memory of a template in the matrix for each byte of its
-	// sealed face: 1,068 to 877 at 192 numbers, and less above.
+	// templateNum ÷ templateDen is the size of a template in the matrix divided by the size of its
+	// sealed face. These are 1,068 and 877 bytes at 192 numbers. The ratio is smaller for larger
+	// templates.
 	templateNum, templateDen = 5, 4
 	// freeShare limits the slots of erased templates that count as room: one part in freeShare of
 	// the slice's memory. Only templates of the same gallery can reuse these slots, so counting

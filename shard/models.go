@@ -9,11 +9,12 @@ import (
 )
 
 // models notes the models of the templates that a slice has had, so that templates of two models
-// are never compared. It reads the names beside the sealed faces; opening a face proves its name.
+// are never compared. It reads the names beside the sealed faces. Opening a face proves its name.
 //
 // It is written with Shard.mu held for writing and may be read at any time.
 type models struct {
-	// first is the first named model and other the first that differs from it; 0 is none.
+	// first is the first model that a face named. other is the first model that differs from it. 0
+	// means none.
 	first, other atomic.Uint64
 }
 
@@ -40,7 +41,8 @@ func model(n uint64) (m id.Model) {
 }
 
 // CheckModel returns an error that wraps id.ModelError if a template of the gallery's slice is of
-// another model than the probe. Called after a search, it covers all that the search compared.
+// another model than the probe. A call after a search covers all templates that the search
+// compared.
 func (s *Shard) CheckModel(g id.Gallery, probe id.Model) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -20,9 +20,9 @@ import (
 // openTogether is the number of waiting templates from which all processors open them.
 const openTogether = 16 * openBatch
 
-// open opens every template of sl that waits when it is called, and waits for those that other
-// goroutines open. It returns the error of the first template that can't be opened, of ctx, or
-// ErrClosed.
+// open opens every template of sl that waits at the time of the call. It also waits for the
+// templates that other goroutines open. It returns the error of the first template that can't be
+// opened, the error of ctx, or ErrClosed.
 func (s *Shard) open(ctx context.Context, sl *slice, key *seal.Key) error {
 	sl.templates.mu.Lock()
 	waiting := len(sl.templates.waiting)
@@ -69,7 +69,7 @@ func (s *Shard) openSome(ctx context.Context, sl *slice, key *seal.Key) error {
 	}
 }
 
-// await waits for the openings of other goroutines; again reports that one of them failed.
+// await waits for the openings of other goroutines. again reports that one of them failed.
 func await(ctx context.Context, others []*opening) (again bool, err error) {
 	for _, o := range others {
 		select {
@@ -130,8 +130,8 @@ type unsealer struct {
 	template []float32
 }
 
-// open returns the template of an entry, valid until the next call. set is one that the shard has
-// had, or nil. An entry that set lacks is looked up in the present set.
+// open returns the template of an entry, valid until the next call. set is a set that the shard has
+// had, or nil. If set lacks the entry, open looks it up in the present set.
 func (u *unsealer) open(set *segment.Set, ref FaceRef, e *entry) ([]float32, error) {
 	sealed, err := u.store.readBy(&u.cursor, set, e)
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 // pendingEvent holds a slot; only Pending.Search sees it. It does not change.
 type pendingEvent struct {
 	sequence uint64
-	// number is the sequence with which it became pending. A renewal keeps it, so an event with the
-	// same number has been pending all the time.
+	// number is the sequence with which the event became pending. A renewal keeps it. So an event
+	// with the same number has been pending without a break.
 	number uint64
 	event  Event
 	want   siblings
 }
 
-// isOf reports whether e belongs to the write of c.
+// isOf reports whether e and c come from the same write.
 func (c *pendingEvent) isOf(e Event) bool {
 	return c.event.Subject == e.Subject && c.event.Op == e.Op && c.event.Request == e.Request
 }
@@ -48,13 +48,13 @@ type Pending Shard
 // Pending returns the pending events of s.
 func (s *Shard) Pending() *Pending { return (*Pending)(s) }
 
-// Hold is Put for a pending event. A retry of the same write renews its time. The number identifies
-// the time since when it has been pending without a break; Activate asks for it.
+// Hold does what Put does, for a pending event. A retry of the same write renews the event's time
+// and keeps its number. The number proves to Activate that the event was pending without a break.
 func (s *Pending) Hold(e Event, reuse Reuse) (number uint64, err error) {
 	return s.hold(e, reuse, newSubject)
 }
 
-// HoldFurther is Add for a pending event; see Hold.
+// HoldFurther does what Add does, for a pending event; see Hold.
 func (s *Pending) HoldFurther(e Event, reuse Reuse) (number uint64, err error) {
 	return s.hold(e, reuse, knownSubject)
 }
@@ -92,9 +92,9 @@ type PendingRef struct {
 // error wraps
 //
 //   - ErrGeneration;
-//   - ErrEvent, if it is not pending, or was not all the time since Number;
-//   - ErrExists, if it belongs to another write, or its subject was made meanwhile;
-//   - ErrSubject, if its subject is gone.
+//   - ErrEvent, if the event is not pending, or has another number than Number;
+//   - ErrExists, if the event belongs to another write, or its subject was made meanwhile;
+//   - ErrSubject, if the event's subject is gone.
 //
 // If the subject does not permit the event, the event is no longer pending.
 func (s *Pending) Activate(c PendingRef) (further bool, err error) {

@@ -20,7 +20,7 @@ import (
 // sequenceMax is the largest sequence of an entry that is restored.
 const sequenceMax = 1 << 48
 
-// ErrBase is returned when entries to be restored don't follow those that are there.
+// ErrBase is returned when entries to be restored don't follow the entries that the slice has.
 var ErrBase = errors.New("shard: entries are missing or there already")
 
 // CopiedSlice is a slice in a backup.
@@ -49,8 +49,8 @@ type CopiedEntry struct {
 	First    uint64 `cbor:"9,keyasint"`
 }
 
-// Copy picks the records that a backup keeps out of a snapshot without segments. The zero value is
-// before the first record.
+// Copy reads a snapshot without segments, and picks the records that a backup keeps. The zero value
+// is before the first record.
 type Copy struct{ entries uint64 }
 
 // Next reads the next record. It returns a slice, an entry of the last slice, or neither if a
@@ -97,8 +97,8 @@ type Load struct {
 // Loaded reports how far the loading of a slice has come.
 type Loaded struct {
 	Entries uint64
-	// Last is First of the last entry, as numbered here. Without entries, it is the Base for the
-	// first ones.
+	// Last is the First that the last entry has here. Without entries, it is the Base for the first
+	// ones.
 	Last uint64
 }
 

@@ -19,15 +19,15 @@ import (
 //
 // Segments are no part of the state: replicas with equal states have different ones.
 
-// adoptBatch is the number of faces that are dropped in one hold of the lock.
+// adoptBatch is how many faces Adopt drops each time that it holds the lock.
 const adoptBatch = 4096
 
 // sealedStore finds sealed faces in memory and in segments.
 type sealedStore struct {
 	store *segment.Store // nil keeps all faces in memory
 
-	// mu guards set, views, the later of every view, and the sealed of every shared entry. It is
-	// taken after Shard.mu.
+	// mu guards set, views, View.later, and the sealed of shared entries. It is taken after
+	// Shard.mu.
 	mu  sync.RWMutex
 	set *segment.Set
 	// views are the views that are not released.
@@ -62,8 +62,8 @@ func (ss *sealedStore) current() *segment.Set {
 	return ss.set.Retain()
 }
 
-// readBy is read with a cursor: it looks in set first, then in the present set. The face is valid
-// until the cursor's next use.
+// readBy does what read does, with a cursor. It looks in set first, then in the present set. The
+// face is valid until the cursor's next use.
 func (ss *sealedStore) readBy(c *segment.Cursor, set *segment.Set, e *entry) ([]byte, error) {
 	ss.mu.RLock()
 	sealed := e.sealed
@@ -87,8 +87,8 @@ func (ss *sealedStore) swap(set *segment.Set) (old *segment.Set) {
 	return old
 }
 
-// adopt swaps in the settled set of v and hands it to all views: their entries may lose their faces
-// in memory, and no older set may have them.
+// adopt makes the settled set of v the present one, and hands it to all views. From now on their
+// entries may lose their faces in memory, and their older sets may lack these faces.
 func (ss *sealedStore) adopt(v *View) (old *segment.Set) {
 	set := v.settled.Retain()
 	ss.mu.Lock()
@@ -117,10 +117,9 @@ func (ss *sealedStore) close(v *View) (later []*segment.Set) {
 	return later
 }
 
-// tombstones are the sequences of entries that died, as far as a segment may have them. Shard.mu
-// guards them.
+// tombstones has the sequences of dead entries that may be in a segment. Shard.mu guards it.
 type tombstones struct {
-	// through is the last sequence that was ever frozen for a store: no segment has a later entry.
+	// through is the last sequence at the newest Freeze. No segment has a later entry.
 	through uint64
 	dead    []uint64
 	// settled counts the sequences that were removed from dead because an adopted set leaves them
@@ -195,7 +194,7 @@ func (v *View) collectFresh() {
 		collect(origin{sl.head.Gallery, sl.head.Generation}, sl.entries)
 	}
 	for i := range v.fences {
-		// Any generation that the fence keeps out will do.
+		// Any generation before that of the fence will do.
 		collect(origin{v.fences[i].gallery, v.fences[i].generation - 1}, v.fences[i].remains)
 	}
 	slices.SortFunc(v.fresh, func(a, b fresh) int { return cmp.Compare(a.sequence, b.sequence) })
@@ -218,8 +217,8 @@ func (v *View) sealed(e *entry) ([]byte, error) {
 }
 
 // Adopt makes the settled set the shard's own and drops its faces from memory. It does nothing if
-// the shard's state was replaced since Freeze. It also does nothing if another view was adopted:
-// the settled set may lack faces that this dropped from memory.
+// the shard's state was replaced since Freeze. It also does nothing if another view was adopted
+// since: the settled set may lack faces that the other view dropped from memory.
 func (v *View) Adopt() {
 	s := v.shard
 	s.mu.Lock()

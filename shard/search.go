@@ -14,7 +14,8 @@ import (
 	"facet/shard/seal"
 )
 
-// scansMax is how often a search scans beside writes. Then it scans once more and holds writes off.
+// scansMax is how often a search scans while writes go on. Then it scans once more and makes writes
+// wait.
 const scansMax = 4
 
 // Query asks for the events that are most similar to a probe.
@@ -23,15 +24,14 @@ type Query = scan.Query
 // Hit is an event that a search found.
 type Hit = scan.Hit
 
-// Search returns the best q.Limit events (or subjects) of a gallery's slice in the order of
-// scan.Compare. They are exactly those of one moment during the search, whatever is written
-// meanwhile. Without a slice it returns no hits. It fails as a whole if key does not open one of
-// the templates. Other errors wrap ErrGeneration, ErrQuery, ErrClosed, kernel.ErrBusy, or the error
-// of ctx.
+// Search returns the best q.Limit events (or subjects) of a gallery's slice, in the order of
+// scan.Compare. The hits are exact for one moment during the search, even if writes go on. Without
+// a slice there are no hits. If key does not open one of the templates, the whole search fails.
+// Other errors wrap ErrGeneration, ErrQuery, ErrClosed, kernel.ErrBusy, or the error of ctx.
 //
-// It scans rows without a lock and then looks up what changed: it compares new events by themselves
-// and drops hits that went. It scans again only if a dropped hit leaves room for a row that the scan
-// did not keep.
+// Search scans rows without a lock and then looks up what changed. It compares each new event, and
+// drops hits whose events are gone. It scans again only if a dropped hit leaves room for a row that
+// the scan did not keep.
 func (s *Shard) Search(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q Query) (hits []Hit, err error) {
 	if q.Limit < 1 {
 		return nil, fmt.Errorf("%w: limit %d", ErrQuery, q.Limit)
@@ -65,7 +65,7 @@ func (s *Shard) enter(g id.Gallery, generation uint32) (sl *slice, done func(), 
 	return sl, s.using.Done, nil
 }
 
-// searchBeside scans once, beside writes. done is false if another scan is needed.
+// searchBeside scans once while writes go on. done is false if another scan is needed.
 func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q *Query) (hits []Hit, done bool, err error) {
 	sl, leave, err := s.enter(g, generation)
 	if err != nil || sl == nil {
@@ -106,15 +106,15 @@ func (s *Shard) searchBeside(ctx context.Context, g id.Gallery, generation uint3
 	return hits, done, nil
 }
 
-// still reports whether the slice's count of changes is still the given one. It waits for a write
-// under way: the old template of an update may be gone and not be counted yet.
+// still reports whether the slice's count of changes is the given one. It waits for a write under
+// way, because an update may have erased its old template and not counted the change yet.
 func (s *Shard) still(sl *slice, changes uint64) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return sl.changes.Load() == changes
 }
 
-// searchStill scans while it holds writes off.
+// searchStill scans while writes wait.
 func (s *Shard) searchStill(ctx context.Context, g id.Gallery, generation uint32, key *seal.Key, q *Query) ([]Hit, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -141,8 +141,8 @@ func queued(ctx context.Context, queue *kernel.Queue, q *Query) ([]Hit, error) {
 	return hits, err
 }
 
-// settled brings the hits of a scan up to date. came are the events added since the scan began,
-// with their scores or −1; there reports whether a hit's event is still active. ok is false if a
+// settled brings the hits of a scan up to date. came has the events added since the scan began,
+// with their scores or −1. there reports whether a hit's event is still active. ok is false if a
 // hit is lost and a row that the scan left out may take its place.
 func settled(hits, came []Hit, q *Query, there func(Hit) bool) (now []Hit, ok bool) {
 	type name struct {
@@ -182,7 +182,7 @@ func settled(hits, came []Hit, q *Query, there func(Hit) bool) (now []Hit, ok bo
 	return now[:min(len(now), q.Limit)], true
 }
 
-// Best returns the highest score of the probe with the active events of a subject; ok is false if
+// Best returns the highest score of the probe with the active events of a subject. ok is false if
 // the subject has none. Errors are those of Search.
 func (s *Shard) Best(g id.Gallery, key *seal.Key, subject id.Subject, probe engine.Template) (best int, ok bool, err error) {
 	s.mu.RLock() // for the few comparisons with one subject
@@ -255,8 +255,8 @@ func finite(probe engine.Template) error {
 	return nil
 }
 
-// Sealed returns the sealed face of an active event in one revision, which must not be changed; ok
-// is false if there is none.
+// Sealed returns the sealed face of an active event in one revision. The face must not be changed.
+// ok is false if there is no such face.
 func (s *Shard) Sealed(g id.Gallery, subject id.Subject, event id.Event, revision uint32) (sealed []byte, ok bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

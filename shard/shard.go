@@ -17,7 +17,8 @@ import (
 var (
 	// ErrGeneration is returned when the slice on this shard has another generation.
 	ErrGeneration = errors.New("shard: another generation of the gallery")
-	// ErrNoSlot is returned when no granted slot is free, nor one to recycle if that was allowed.
+	// ErrNoSlot is returned when no granted slot is free, and no slot may be recycled or none can
+	// be.
 	ErrNoSlot = errors.New("shard: no slot")
 	// ErrSubject is returned when the subject has no active event.
 	ErrSubject = errors.New("shard: unknown subject")
@@ -60,7 +61,7 @@ type Event struct {
 	Tags []uint32
 	// Sealed is the face, sealed by SealFace for revision 0.
 	Sealed []byte
-	// Op and Request name the write; a pending event recognises its own retry by them.
+	// Op and Request name the write. A pending event recognises a retry of its own write by them.
 	Op      id.Operation
 	Request [16]byte
 }
@@ -186,8 +187,9 @@ func (s *Shard) Check(g id.Gallery, generation uint32) error {
 	return err
 }
 
-// CheckEpoch returns an error that wraps ErrEpoch if the reader's list of the gallery's shards, of
-// this epoch, is out of date, or that wraps ErrGeneration.
+// CheckEpoch returns an error that wraps ErrEpoch if epoch is out of date: the gallery lies on more
+// shards than the reader's list has. It returns an error that wraps ErrGeneration for another
+// generation.
 func (s *Shard) CheckEpoch(g id.Gallery, generation, epoch uint32) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -203,8 +205,8 @@ func (s *Shard) CheckEpoch(g id.Gallery, generation, epoch uint32) error {
 // afterwards.
 func (s *Shard) Put(e Event, reuse Reuse) error { return s.put(e, reuse, newSubject) }
 
-// Add is Put for a further event of a subject. It returns ErrSubject if the subject has no active
-// event.
+// Add does what Put does, for a further event of a subject. It returns ErrSubject if the subject
+// has no active event.
 func (s *Shard) Add(e Event, reuse Reuse) error { return s.put(e, reuse, knownSubject) }
 
 // siblings says whether the subject of a new event must have other events.
@@ -238,8 +240,8 @@ func (s *Shard) put(e Event, reuse Reuse, want siblings) error {
 	return err
 }
 
-// place finds a slot for a new event. If the same write holds a pending event, it gives that event
-// up; number is the pending event's, or 0.
+// place finds a slot for a new event. If a pending event of the same write has one, place removes
+// that event and returns its number, or else 0.
 func (st *state) place(e Event, reuse Reuse, want siblings) (sl *slice, number uint64, err error) {
 	sl, err = st.slice(e.Gallery, e.Generation)
 	switch {
@@ -266,7 +268,7 @@ func (st *state) place(e Event, reuse Reuse, want siblings) (sl *slice, number u
 	return sl, number, nil
 }
 
-// enrol adds an active event; the caller has made room.
+// enrol adds an active event. The caller has made room.
 func (st *state) enrol(sl *slice, e Event, time int64) {
 	sequence := st.next()
 	sl.add(&entry{

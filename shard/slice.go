@@ -9,8 +9,8 @@ import (
 	"facet/shard/kernel"
 )
 
-// entry is one slot in use: an active or deleted event. What a View reads of it does not change, so
-// views may share it; a change makes another entry with a new sequence.
+// entry is one slot in use: an active or deleted event. The fields that a View reads never change,
+// so views may share entries. A change of the event makes another entry with a new sequence.
 type entry struct {
 	// Owner has the ids and tags; its address is the row's identity in the matrix.
 	kernel.Owner
@@ -21,7 +21,7 @@ type entry struct {
 	sealed []byte // nil when deleted or in a segment: sealedStore.read returns it
 	// further is the next active event of the subject; Shard.mu guards it.
 	further *entry
-	// revision counts the replacements of the event; sealed is bound to it.
+	// revision counts the replacements of the event. The sealed face is bound to it.
 	revision uint32
 	place    place // of an active entry; templates.mu guards it
 	// sealedLen is the length of the sealed face, in memory or in a segment.
@@ -33,9 +33,9 @@ type entry struct {
 type slice struct {
 	gallery    id.Gallery
 	generation uint32
-	// epoch is the largest epoch that Widen was told.
+	// epoch is the largest epoch that Widen was given.
 	epoch uint32
-	// granted and returned are totals that only grow; the slots are their difference.
+	// granted and returned are totals that only grow. The slice has granted − returned slots.
 	granted, returned uint32
 
 	// entries are in log order, which is also the order of their times.
@@ -56,7 +56,7 @@ type slice struct {
 	// writing.
 	changes   atomic.Uint64
 	templates templates
-	// models are those of the templates, pending ones included.
+	// models has the models of the templates, those of pending events included.
 	models models
 }
 

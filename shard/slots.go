@@ -8,8 +8,8 @@ type Slots Shard
 // Slots returns the slots of s.
 func (s *Shard) Slots() *Slots { return (*Slots)(s) }
 
-// Grant raises the slots of a slice to g.Total, if they were fewer. The first grant makes the
-// slice. The error wraps ErrGeneration.
+// Grant raises the total of a slice's granted slots to g.Total, if it was smaller. The first grant
+// makes the slice. The error wraps ErrGeneration.
 func (s *Slots) Grant(g Grant) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -20,8 +20,8 @@ func (s *Slots) Grant(g Grant) error {
 	return err
 }
 
-// Widen notes that the gallery lies on more shards since epoch; CheckEpoch then refuses reads of an
-// older epoch. The error wraps ErrGeneration.
+// Widen records that the gallery lies on more shards since epoch. CheckEpoch then refuses reads of
+// an older epoch. The error wraps ErrGeneration.
 func (s *Shard) Widen(g id.Gallery, generation, epoch uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +32,7 @@ func (s *Shard) Widen(g id.Gallery, generation, epoch uint32) error {
 	return err
 }
 
-// Epoch returns the latest epoch that Widen was told for a gallery, or 0.
+// Epoch returns the latest epoch that Widen was given for a gallery, or 0.
 func (s *Shard) Epoch(g id.Gallery) uint32 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -56,19 +56,20 @@ func (st *state) open(g id.Gallery, generation uint32) (*slice, error) {
 type Return struct {
 	Gallery    id.Gallery
 	Generation uint32
-	// Granted is the total that the caller knows to be granted; it counts like a Grant.
+	// Granted is the total of granted slots that the caller knows. Return first raises the slice's
+	// total to it, as Grant does.
 	Granted uint32
-	// Returned is the total that the caller knows. If it differs from the slice's, nothing is
-	// returned.
+	// Returned is the total of returned slots that the caller knows. If the slice has another
+	// total, Return returns no slots.
 	Returned uint32
 	// Keep is how many free slots stay.
 	Keep uint32
-	// Least is how many slots are wanted in any case: free ones in spite of Keep, then those of the
-	// oldest deleted entries, which are dropped.
+	// Least is how many slots are wanted in any case. Return takes free slots in spite of Keep, and
+	// then drops the oldest deleted entries for theirs.
 	Least uint32
 }
 
-// Return returns free slots for good and reports the usage after it; all counts are zero without a
+// Return returns free slots for good and reports the usage after it. All counts are zero without a
 // slice. The error wraps ErrGeneration.
 func (s *Slots) Return(r Return) (Usage, error) {
 	s.mu.Lock()

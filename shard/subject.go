@@ -33,10 +33,10 @@ func (e *entry) find(event id.Event) *entry {
 	return e
 }
 
-// join links e into its subject's list: at the end, unless its first is smaller.
+// join links e into its subject's list, which is in the order of first.
 func (sl *slice) join(e *entry) { sl.link(sl.subjects[e.Subject], e) }
 
-// link is join for a caller that knows the subject's list, or nil.
+// link does what join does. before is the first entry of the subject's list, or nil.
 func (sl *slice) link(before, e *entry) {
 	if before == nil || before.first > e.first {
 		e.further = before
@@ -49,7 +49,7 @@ func (sl *slice) link(before, e *entry) {
 	e.further, before.further = before.further, e
 }
 
-// part unlinks e from its subject's list; a subject without events is gone.
+// part unlinks e from its subject's list. A subject without events is removed.
 func (sl *slice) part(e *entry) {
 	first := sl.subjects[e.Subject]
 	switch {

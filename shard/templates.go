@@ -14,7 +14,7 @@ const (
 	// openBatch is how many templates are opened at a time. A write may wait while they are added
 	// to the matrix, about 1 µs each.
 	openBatch = 64
-	// addedMax is how many templates may come during a scan that is not repeated.
+	// addedMax is how many templates may be added during a scan. With more, the search scans again.
 	addedMax = 2048
 )
 
@@ -45,8 +45,8 @@ type templates struct {
 	waiting  []*entry
 	openings []*opening
 	dropped  bool
-	// added are the entries added to the matrix while searches were under way. scans counts these
-	// searches, addedFirst is the number of the first of added.
+	// added has the entries added to the matrix while searches were under way. addedFirst is the
+	// number of the first of them. scans counts the searches under way.
 	added      []*entry
 	addedFirst uint64
 	scans      int
@@ -99,8 +99,8 @@ func (t *templates) drop() {
 	t.matrix, t.queue = nil, nil
 }
 
-// take takes a batch of waiting entries; its caller calls settle. Without any, it returns the
-// openings of other goroutines.
+// take takes a batch of waiting entries. Its caller calls settle. If no entry waits, take returns
+// the openings of other goroutines.
 func (t *templates) take() (mine *opening, others []*opening) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -147,8 +147,8 @@ func (t *templates) matrixOf(s *Shard, dim int) (*kernel.Matrix, error) {
 	return t.matrix, nil
 }
 
-// settle ends an opening: it adds the first len(faces) entries to m and returns the others to
-// waiting. err is why the next one could not be opened; settle drops it if that entry is gone by
+// settle ends an opening. It adds the first len(faces) entries to m and returns the others to
+// waiting. err is the error of the entry after these. settle drops err if that entry is gone by
 // now.
 func (t *templates) settle(o *opening, m *kernel.Matrix, faces []kernel.Prepared, err error) error {
 	t.mu.Lock()
@@ -173,7 +173,7 @@ func (t *templates) settle(o *opening, m *kernel.Matrix, faces []kernel.Prepared
 	return err
 }
 
-// put adds an opened template to the matrix, and sets *first if it is nil to its error.
+// put adds an opened template to the matrix. It also stores its error in *first if *first is nil.
 func (t *templates) put(m *kernel.Matrix, e *entry, face *kernel.Prepared, first *error) error {
 	var slot int
 	err := fmt.Errorf("the templates are of another dimension by now")
@@ -207,7 +207,7 @@ type scanning struct {
 	from uint64
 }
 
-// begin notes the start of a search; the caller calls end. Without a matrix the queue is nil.
+// begin notes the start of a search. The caller calls end. Without a matrix the queue is nil.
 func (t *templates) begin() scanning {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -224,8 +224,8 @@ func (t *templates) end() {
 	}
 }
 
-// since compares the probe with the entries added since a search began that are still there.
-// Entries that q excludes have a score of −1. ok is false if there were too many.
+// since compares the probe with the entries that were added since a search began and are still
+// there. Entries that q excludes have a score of −1. ok is false if too many were added.
 func (t *templates) since(from uint64, table *score.Table, q *Query) (hits []Hit, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -36,8 +36,8 @@ func Decode[M any](table []command.Row[M], b []byte) (any, error) {
 	return c.Elem().Interface(), nil
 }
 
-// CheckCodes fails t if a row of table lies at another index than its code, or if
-// its code could be taken for an answer's.
+// CheckCodes fails t if the index of a row in table is not the row's code, or if the code
+// has the bit 0x40, which marks an answer.
 func CheckCodes[M any](t testing.TB, table []command.Row[M]) {
 	t.Helper()
 	rows := 0

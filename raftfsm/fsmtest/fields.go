@@ -7,8 +7,8 @@ import (
 )
 
 // Fields returns the stored form of a type in one line: the CBOR keys of its fields and of
-// their fields. A new optional field changes the bytes of no example, and yet older
-// software refuses it. So tests compare the fields.
+// their fields. Tests compare this line, because the examples' bytes do not show a new
+// optional field, which older software refuses.
 func Fields(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:

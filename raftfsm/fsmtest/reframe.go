@@ -8,8 +8,8 @@ import (
 	"facet/internal/codec"
 )
 
-// Reframe repairs b as a stream of package codec: its lengths, count and checksum are right
-// for the records that it has. So a fuzzer reaches the code behind the checksum.
+// Reframe corrects the lengths, the count and the checksum of b, a stream of package codec,
+// to match its records. A fuzzer then reaches the code behind the checksum.
 func Reframe(b []byte, magic codec.Magic) []byte {
 	out := binary.BigEndian.AppendUint16(magic[:], codec.Format)
 	out = append(out, make([]byte, 8)...)

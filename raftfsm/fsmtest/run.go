@@ -19,11 +19,11 @@ type Case struct {
 	// Answer, if set, is called with the answer to each command, in order.
 	Answer func(index uint64, answer []byte)
 
-	// answers are those of the steady replica.
+	// answers has the answers of the steady replica.
 	answers [][]byte
 }
 
-// replica is one machine and its disk: a snapshot.
+// replica is a machine and its disk. The disk holds one snapshot.
 type replica struct {
 	machine raftfsm.Machine
 	// snapshot is the state at index at, with the given digest. nil is the empty state at
@@ -31,7 +31,7 @@ type replica struct {
 	snapshot []byte
 	at       uint64
 	digest   [32]byte
-	// frozen is the state at index frozenAt, not written yet.
+	// frozen is the state at index frozenAt, which is not written to snapshot yet.
 	frozen       raftfsm.Frozen
 	frozenAt     uint64
 	frozenDigest [32]byte

@@ -62,8 +62,9 @@ func (d *boltDisk) open() error {
 	return nil
 }
 
-// unreadable wraps an error of bbolt about the contents of a file in ErrCorrupt. It leaves
-// errors of the system, and the error for a file that another process holds.
+// unreadable wraps an error of bbolt in ErrCorrupt if it is about the contents of a file.
+// It returns other errors unchanged: errors of the system, and the error for a file that
+// another process has open.
 func unreadable(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) || errors.Is(err, berrors.ErrTimeout) || errors.Is(err, fs.ErrInvalid) {

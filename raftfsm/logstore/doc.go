@@ -6,17 +6,17 @@
 //	      candidate. Stable writes both as one value.
 //	      TestPowerCutNeverTearsVote tears the vote of the bare store.
 //	#697  Compaction may cut the entry that the next append is compared with. Log.Pin
-//	      keeps it; raftfsm/snapshots has the rest of the cure and names the tests.
+//	      keeps it; raftfsm/snapshots has the rest of the fix and names the tests.
 //	      TestReconcileMakesLogAgree (there) fails without the pin.
 //	bbolt has no checksums. Log and Stable seal every entry and value with a CRC-32C and
 //	      check it on every read. TestFlippedBitsNeverGiveWrongEntry flips bits
 //	      of the file, TestSealDetectsAnyChange parts of an entry.
 //	bbolt keeps the contents of removed entries in free pages. Log.Renew replaces the
 //	      file by a copy. TestRenewedLogDropsFreedPages finds them
-//	      in the file before.
+//	      in the file before the copy.
 //
-// A write that fails takes the member out (raftfsm/health): after a failed fsync nobody
-// knows what the file holds.
+// A write that fails takes the member out of service (raftfsm/health): after a failed
+// fsync nobody knows what the file holds.
 //
 // The package may import raftfsm/health, hashicorp/raft, raft-boltdb and bbolt.
 package logstore

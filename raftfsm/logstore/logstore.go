@@ -51,7 +51,7 @@ func guarded(f func() error) (err error) {
 //	│ extensions │ version │ CRC-32C │   over index, term, type, data, extensions
 //	└────────────┴─────────┴─────────┘
 //
-// The first error other than raft.ErrLogNotFound takes the group out.
+// The first error other than raft.ErrLogNotFound takes the group out of service.
 type Log struct {
 	disk   Disk
 	health *health.Monitor
@@ -104,7 +104,7 @@ func unseal(index uint64, l *raft.Log) error {
 	return nil
 }
 
-// read reads the entry at index. Unlike GetLog, it never takes the group out.
+// read reads the entry at index. Unlike GetLog, it never takes the group out of service.
 func (s *Log) read(index uint64, l *raft.Log) error {
 	*l = raft.Log{}
 	err := guarded(func() error { return s.disk.GetLog(index, l) })
@@ -117,8 +117,8 @@ func (s *Log) read(index uint64, l *raft.Log) error {
 	return unseal(index, l)
 }
 
-// GetLog reads the entry at index, or returns raft.ErrLogNotFound. raft panics on any
-// other error. So GetLog takes the group out first, and gives raft an entry without
+// GetLog reads the entry at index, or returns raft.ErrLogNotFound. raft panics on any other
+// error. So GetLog takes the group out of service first, and gives raft an entry without
 // effect, which no other member sees.
 func (s *Log) GetLog(index uint64, l *raft.Log) error {
 	err := s.read(index, l)
@@ -159,8 +159,8 @@ func (s *Log) DeleteRange(first, last uint64) error {
 	return s.write("cut the log", func() error { return s.disk.DeleteRange(first, last) })
 }
 
-// write hands a change to the disk, and takes the group out if that fails: after a failed
-// fsync the contents of the file are unknown.
+// write makes a change on the disk. If the change fails, write takes the group out of
+// service, because after a failed fsync the contents of the file are unknown.
 func (s *Log) write(what string, f func() error) error {
 	if err := s.health.Failed(); err != nil {
 		return err

@@ -25,7 +25,7 @@ func Prepare(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	// Under another name first, so that a crash never leaves half a log.
+	// Write the file under another name first, so that a crash never leaves half a log.
 	fresh := filepath.Join(dir, renewedFile)
 	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -13,7 +13,7 @@ import (
 	"facet/raftfsm/health"
 )
 
-// The keys that raft uses, and ours.
+// The keys that raft uses, and the keys that this package adds.
 var (
 	keyTerm          = []byte("CurrentTerm")
 	keyVoteTerm      = []byte("LastVoteTerm")
@@ -51,7 +51,8 @@ func (s *Stable) Term() (term uint64, known bool, err error) {
 // SetTerm writes the term.
 func (s *Stable) SetTerm(term uint64) error { return s.SetUint64(keyTerm, term) }
 
-// Set writes a value. The candidate of a vote completes the vote.
+// Set writes a value. It writes the candidate of a vote together with the term that
+// SetUint64 holds.
 func (s *Stable) Set(key, value []byte) error {
 	if bytes.Equal(key, keyVoteCandidate) {
 		vote := binary.BigEndian.AppendUint64(nil, s.voteTerm)

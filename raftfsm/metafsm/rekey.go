@@ -89,7 +89,7 @@ func (st *state) rekey(s Rekeyed) bool {
 	return true
 }
 
-// Secrets returns every wrapped secret as Old, in no order.
+// Secrets returns every wrapped secret, in the field Old, in no order.
 func (m *Machine) Secrets() []Rekeyed {
 	m.mu.RLock()
 	defer m.mu.RUnlock()

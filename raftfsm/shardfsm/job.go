@@ -28,7 +28,7 @@ type JobAnswer struct {
 	Open   bool   `cbor:"5,keyasint,omitempty"`
 }
 
-// onJob applies a command to a batch of a generation that is not fenced off.
+// onJob applies a command to a batch, unless a fence shuts out the batch's generation.
 func (m *Machine) onJob(n JobName, time int64, effect func(now int64) (job.Progress, error)) JobAnswer {
 	now := m.advance(time)
 	if m.shard.Check(n.Gallery, n.Generation) != nil {

@@ -10,7 +10,7 @@ import (
 // operation. The answer's status is one of:
 //
 //   - Done, Replayed, Conflict, OpsFull or StaleGeneration.
-//   - UnknownEvent: the event has not been pending all the time since the answer with
+//   - UnknownEvent: the event was not pending without a break since the answer with
 //     Claim. A rival may have withdrawn it and then searched without finding it. The
 //     proposer starts again with the registration.
 //   - UnknownSubject: the subject of a further event is gone.

@@ -122,7 +122,8 @@ func writeSnapshot(w io.Writer, header []byte, state io.WriterTo) error {
 	if _, err := out.Write(header); err != nil {
 		return err
 	}
-	// One goroutine, ours: a library's could outlive the group.
+	// The encoder works on this goroutine: a goroutine of the library could outlive the
+	// group.
 	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window),
 		zstd.WithEncoderLevel(zstd.SpeedFastest))
 	if err != nil {

@@ -54,7 +54,7 @@ func (in *install) take(b []byte) (int, error) {
 	}
 }
 
-// begin takes some of the bytes before the snapshot.
+// begin takes some of the bytes that precede the snapshot.
 func (in *install) begin(b []byte) (int, error) {
 	if in.headBytes == 0 {
 		in.headBytes = len(installMagic)

@@ -95,7 +95,7 @@ func release(files []*segment.File) {
 	}
 }
 
-// take hands the segments over to the caller.
+// take returns the segments. The caller releases them.
 func (o *Snapshot) take() []*segment.File {
 	files := o.files
 	o.files = nil

@@ -28,7 +28,7 @@ func reconcile(logs raft.LogStore, pin func(uint64), index, term uint64) error {
 	if err != nil {
 		return err
 	}
-	// Entry 1 is sent without an entry before it, so no other entry may replace it.
+	// A leader sends entry 1 without a check, so raft would keep the no-op below in its place.
 	if first > index || index <= 1 {
 		return nil
 	}
@@ -44,8 +44,8 @@ func reconcile(logs raft.LogStore, pin func(uint64), index, term uint64) error {
 			return nil
 		}
 	}
-	// The prefix first: a crash before the entry is written leaves a log that the
-	// next start reconciles again.
+	// Delete the prefix first: after a crash before the entry is written, the next start
+	// reconciles the log again.
 	if end := min(last, index-1); first > 0 && first <= end {
 		if err := logs.DeleteRange(first, end); err != nil {
 			return err

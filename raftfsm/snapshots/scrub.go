@@ -9,8 +9,9 @@ const (
 	scrubInterval = 24 * time.Hour
 )
 
-// Scrub reads the segments of the newest snapshot once a day, so that a damaged one is
-// found, and takes the group out, before it is needed. Scrub returns when stop is closed.
+// Scrub reads the segments of the newest snapshot once a day, to find a damaged one before
+// it is needed. A damaged segment takes the group out of service. Scrub returns when stop
+// is closed.
 func (s *Store) Scrub(stop <-chan struct{}) {
 	if s.segments == nil {
 		return

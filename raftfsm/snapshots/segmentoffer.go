@@ -7,9 +7,9 @@ import (
 	"facet/shard/segment"
 )
 
-// Before a leader sends a snapshot it asks the member which of its segments are there:
-// from an earlier snapshot, or from one that broke off. The offer is the hashes of the
-// segments; the answer has a bit for each of them, the first one lowest.
+// Before a leader sends a snapshot, it asks the member which of the segments it has, from
+// an earlier snapshot or from a transfer that broke off. The offer lists the hashes of the
+// segments. The answer has a bit for each segment, the lowest bit for the first.
 
 // Offer returns the hashes of the segments.
 func (o *Snapshot) Offer() []byte {
@@ -36,8 +36,8 @@ func (o *Snapshot) Held(bits []byte) map[segment.Hash]bool {
 	return have
 }
 
-// AnswerOffer reads an offer of size bytes, and returns the bits of the answer of a member
-// with these segments.
+// AnswerOffer reads an offer of size bytes. It returns the bits of the answer for a member
+// that has these segments.
 func AnswerOffer(r io.Reader, size int64, segments *segment.Store) (bits []byte, err error) {
 	const hashBytes = int64(len(segment.Hash{}))
 	n := size / hashBytes

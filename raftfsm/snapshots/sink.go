@@ -14,8 +14,8 @@ import (
 	"facet/shard/segment"
 )
 
-// Sink is a raft.SnapshotSink. It takes an own snapshot in the form on disk, or a leader's
-// in the form on the wire, and verifies its trailer and segments.
+// Sink is a raft.SnapshotSink. It takes this member's snapshot in the form on disk, or a
+// leader's snapshot in the form on the wire. It verifies the trailer and the segments.
 type Sink struct {
 	raft.SnapshotSink
 	store *Store

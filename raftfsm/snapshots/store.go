@@ -154,8 +154,8 @@ func (s *Store) CutLog(before time.Time) error {
 	if err != nil {
 		return err
 	}
-	// The newest of the old entries, so that a clock that went wrong once keeps
-	// nothing in the log.
+	// Find the newest of the old entries. An entry with a wrong time then keeps no older
+	// entry in the log.
 	for index := min(newest, last); index >= first; index-- {
 		var l raft.Log
 		switch err := s.logs.GetLog(index, &l); {
@@ -185,8 +185,8 @@ func (s *Store) clean() segment.Clean {
 }
 
 // hold records meta as the newest snapshot and takes over files, its segments. It removes
-// the segments that are no longer held. If a newer snapshot is there already, as when a
-// leader's overtakes an own one, hold releases files.
+// the segments that are no longer held. If the leader has installed a newer snapshot
+// meanwhile, hold only releases files.
 func (s *Store) hold(meta *raft.SnapshotMeta, files []*segment.File) {
 	s.mu.Lock()
 	old := s.held

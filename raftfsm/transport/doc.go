@@ -7,21 +7,20 @@
 //	      TestStockAcknowledgesAppendOfLeftTerm, TestHeartbeatNeverOvertakesAppend.
 //	#503, #614, #666  A leader whose disk hangs goes on leading.
 //	      TestStockLeaderKeepsLeadingDuringStall, TestStalledLeaderIsReplaced.
-//	#612  The pipeline wedges after the disk of a follower stalled. There is none.
+//	#612  The pipeline wedges after the disk of a follower stalled. Transport has none.
 //	      TestStalledFollowerCatchesUp.
 //	      A member that returns gets no entries for up to 10 s (retry.go).
 //	      TestStockStarvesReturnedMember, TestReturnedMemberCatchesUpAtOnce.
-//	      A member of another node, or of the same node before it lost its disk, answers
-//	      in the name of one that is gone. TestDialRefusesOtherNodeAtAddress,
-//	      TestWipedNodeIsNotItsFormerMember.
+//	      A node answers in the name of a member that is gone: another node at the
+//	      member's address, or the member's node after it lost its disk.
+//	      TestDialRefusesOtherNodeAtAddress, TestWipedNodeIsNotItsFormerMember.
 //	      raft panics on some messages. TestHarmfulMessagesAreRefused.
 //
-// The end of a leader's process is seen by its streams, so what followers do about it
-// is here too (leaderloss.go):
-// TestFollowersReplaceExitedLeaderEarly.
+// When a leader's process ends, its streams end. The package notices that, and starts
+// an election early (leaderloss.go): TestFollowersReplaceExitedLeaderEarly.
 //
-// The tests that need a whole group are raftfsm's. Those that begin with TestStock show
-// hashicorp/raft without the cure.
+// Tests that need a whole group are in raftfsm. Tests whose names begin with TestStock
+// show the bugs of hashicorp/raft without this package.
 //
 // The package may import internal/id, shard/segment, raftfsm/health, raftfsm/snapshots,
 // hashicorp/raft and go-hclog.

@@ -27,18 +27,20 @@ import (
 // A leader that is cut off, or whose machine lost its power, closes no connection. Then
 // raft's timers decide, as they do when any step here fails.
 //
-// Raft is safe whenever a member starts an election. The majority is required so that a
-// follower that alone can't reach the leader does not depose it.
+// Raft is safe whenever a member starts an election. The majority is required so that one
+// follower that can't reach the leader does not depose it.
 const (
 	// pollRounds is how many polls a follower makes, one each pollInterval.
 	pollRounds   = 12
 	pollInterval = 50 * time.Millisecond
-	// pollPatience is how many polls a follower waits for candidates before it.
+	// pollPatience is how many polls a follower leaves to the candidates before it. Then it
+	// starts an election itself.
 	pollPatience = 3
 	// pollDialTimeout is the longest wait for a connection to a leader that may be gone.
 	pollDialTimeout = 300 * time.Millisecond
-	// goneVersion asks whether the leader is gone, which the field Leader names (see
-	// question.go). The answer is in Success, and Term is the last index of the log.
+	// goneVersion marks the question whether a leader is gone (see question.go). The field
+	// Leader names the leader. In the answer, Success reports that the leader is gone, and
+	// Term is the last index of the voter's log.
 	goneVersion = raft.SnapshotVersion(0x4642)
 )
 
@@ -56,7 +58,7 @@ func (l *leaderLoss) begin(flag *atomic.Bool) bool {
 }
 
 // leaderGone is called when the last stream from a node has ended. If the leader runs on
-// that node, it starts to poll the voters.
+// that node, leaderGone starts to poll the voters.
 func (t *Transport) leaderGone(node id.Node) {
 	r := t.raft.Load()
 	if r == nil {
@@ -113,8 +115,8 @@ type vote struct {
 	last   uint64
 }
 
-// poll asks the voters. dead reports that a majority says that the leader is gone, and first
-// that this member is the first candidate.
+// poll asks the voters. dead reports that a majority says that the leader is gone. first
+// reports that this member is the first candidate.
 func (t *Transport) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) {
 	own := vote{raft.ServerID(t.header.ID), t.gone(leader), r.LastIndex()}
 	if !own.gone {

@@ -99,7 +99,7 @@ func (t *Transport) Hurry(member id.Member) (done func()) {
 	}
 }
 
-// errNotReached is returned for a held append when this member no longer leads the other.
+// errNotReached is returned for a held append that this member no longer needs to send.
 var errNotReached = errors.New("raftfsm: the member was not reached")
 
 // awaitReached waits until appends of term to a member need not be held. It returns an
@@ -134,9 +134,9 @@ func isHeartbeat(q *raft.AppendEntriesRequest) bool {
 	return q.PrevLogEntry == 0 && q.PrevLogTerm == 0 && len(q.Entries) == 0 && q.LeaderCommitIndex == 0
 }
 
-// retryBroken repeats a call whose connection broke at once. Idle connections in
-// NetworkTransport's pool may have ended with the process at the other end, and a vote
-// that is lost with one costs an election.
+// retryBroken repeats a call if its connection broke within retryWithin. Idle connections
+// in NetworkTransport's pool may have ended with the process at the other end. A vote that
+// is lost on such a connection costs an election.
 func retryBroken(call func() error) error {
 	for try := 0; ; try++ {
 		began := time.Now()
@@ -150,8 +150,8 @@ func retryBroken(call func() error) error {
 // errDial is returned when no connection to a member could be opened.
 var errDial = errors.New("raftfsm: no connection")
 
-// Follows asks a member whether it follows the leader of term. ok reports that it had not
-// left term when it answered, and last is the last index of its log.
+// Follows asks a member whether it follows the leader of term. ok reports that the member
+// had not left term when it answered. last is the last index of the member's log.
 func (t *Transport) Follows(to id.Member, term uint64) (last uint64, ok bool) {
 	q := raft.AppendEntriesRequest{RPCHeader: t.header, Term: term}
 	var a raft.AppendEntriesResponse

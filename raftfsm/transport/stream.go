@@ -54,7 +54,7 @@ func newStreams(cfg *Config) *streams {
 	}
 }
 
-// stream is a connection that streams tracks until it is closed.
+// stream is an open connection that its owner tracks.
 type stream struct {
 	net.Conn
 	owner *streams
@@ -162,8 +162,8 @@ func (s *streams) Dial(target raft.ServerAddress, timeout time.Duration) (net.Co
 	return s.adopt(conn, id.Node{})
 }
 
-// sameNode returns an error if the node at the other end is not the member's. Another node
-// may have the address of a node that is gone, and would vote in its name too.
+// sameNode returns an error if the node at the other end is not the member's. The address
+// of a node that is gone may now belong to another node, which would vote in its name.
 func sameNode(conn net.Conn, member id.Member) error {
 	named, ok := conn.(interface{ Node() id.Node })
 	if !ok {

@@ -260,8 +260,8 @@ func (t *Transport) append(to raft.ServerID, at raft.ServerAddress,
 	return answersFor(to, a.RPCHeader)
 }
 
-// answersFor returns an error if a member other than to answered. A node that lost its disk
-// returns as another member with the same id and certificate, at the same address. Its
+// answersFor returns an error if h does not come from the member to. A node that lost its
+// disk returns as another member with the same id and certificate, at the same address. Its
 // answers must not count as those of the former member, which had entries and had voted.
 func answersFor(to raft.ServerID, h raft.RPCHeader) error {
 	if string(h.ID) == string(to) {

@@ -18,7 +18,7 @@ func Scatter[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], 
 	return ScatterEach(ctx, c, m, shards, queries)
 }
 
-// ScatterEach is Scatter with an own query for each shard.
+// ScatterEach does what Scatter does, with a separate query for each shard.
 func ScatterEach[H, Q, A any](ctx context.Context, c *Caller[H], m Method[H, Q, A], shards []id.Shard, queries []Q) ([]A, error) {
 	return ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (A, error) { return CallLeader(ctx, c, m, shards[i], queries[i]) })
 }

@@ -113,9 +113,9 @@ func (e *storeError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *storeError) Unwrap() error { return e.err }
 
-// explain returns the reason that the record shows. final reports that another try
-// would end in the same way. The details of an error of the store or the service
-// are not shown.
+// explain returns the reason of a failure for the file's record. final reports that
+// another try would fail in the same way. The reason has no details of an error of
+// the store or of the service.
 func explain(err error) (reason string, final bool) {
 	_, store := errors.AsType[*storeError](err)
 	e, known := errors.AsType[*router.Error](err)
@@ -165,7 +165,8 @@ func (w *Workers) yield(ctx context.Context) error {
 
 func (w *Workers) crowded() bool { return w.cfg.Waiting != nil && w.cfg.Waiting() > 0 }
 
-// due reports to one caller that no file was started for yieldMax.
+// due reports whether no file was started for yieldMax. It returns true to one
+// caller only, and then starts the time again.
 func (w *Workers) due() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,10 +12,10 @@ import (
 const (
 	// lanesLeast is how many searches make a pass of sixteen lanes worthwhile.
 	lanesLeast = 6
-	// laneSlots is how many slots the searches of a batch scan one after the other, so that each
-	// has a threshold of its own when the lanes begin.
+	// laneSlots is how many slots the searches of a batch scan one search at a time, so that each
+	// has a threshold of its own before the lanes start.
 	laneSlots = 2048
-	// lanePiece is pieceSlots in a pass of lanes.
+	// lanePiece is the number of slots in a piece when a pass uses lanes.
 	lanePiece = 2048
 	// yieldSlots is the number of slots, times searches, after which a pass yields: a fifth of a
 	// millisecond, so that a search of few rows need not wait for one of many.
@@ -138,7 +138,7 @@ func (b *batch) begin(searches []*search) {
 	}
 }
 
-// turn interleaves the turned probes, once.
+// turn rotates, rounds and interleaves the probes of the batch. A second call does nothing.
 func (b *batch) turn() {
 	if b.ready {
 		return

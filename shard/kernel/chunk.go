@@ -89,7 +89,7 @@ type piece struct {
 	block           int       // index in the chunk of the piece's first block
 }
 
-// piece returns the piece of up to most slots from slot from on.
+// piece returns the piece that starts at slot from. It has at most most slots.
 func (c *chunk) piece(s *shape, from, most int) piece {
 	n := min(c.slots-from, most)
 	block, blocks := from/blockSlots, (n+blockSlots-1)/blockSlots

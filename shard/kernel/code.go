@@ -12,15 +12,15 @@ const (
 	// exactly.
 	normSlack = 1.0 / (1 << 13)
 
-	// rowMax is the largest code of a row. A stored code is rowZero more: 8 bits, with zero in the
-	// middle of the values that share its upper four.
+	// rowMax is the largest code of a row. The stored code is the code plus rowZero, in 8 bits. So
+	// zero is in the middle of the values with the same upper four bits.
 	rowMax, rowZero = 119, 8*16 + 8
-	// unitNums numbers share unitBytes bytes of each half of a row's code: number i with number i +
-	// unitBytes.
+	// unitNums numbers share unitBytes bytes of each half of a row's code. Number i shares a byte
+	// with number i + unitBytes.
 	unitNums, unitBytes = 64, 32
 	// lowZero is the mean of the lower four bits if all values are equally frequent. lowMean and
-	// lowVariance are those of their squared distance from lowZero. lowSigmas is how many standard
-	// deviations more a bounded row may have.
+	// lowVariance are the mean and the variance of their squared distance from lowZero. A bounded
+	// row may exceed this mean by lowSigmas standard deviations.
 	lowZero, lowMean, lowVariance = 7.5, 21.25, 357
 	lowSigmas                     = 4.6
 
@@ -40,7 +40,8 @@ func lowError(dim int) float64 {
 
 // coded is a template encoded in a coding.
 type coded struct {
-	// codes are 4 bits a number: the pair of the first plane, or the coarse one, and the next pair.
+	// codes has 4 bits for each number: the pair of bits in the first plane, or the coarse pair,
+	// and the next pair.
 	codes  []uint8
 	row    []uint8 // a code a number, padded to rowBytes
 	bounds [planes]bound
@@ -171,7 +172,8 @@ func halve(to, row []uint8) {
 	}
 }
 
-// pairs returns a slot's word of a line: pairs of bits of up to sixteen codes, from code from on.
+// pairs returns the word of one slot in a line: two bits of up to sixteen codes, the first of which
+// is code from.
 func pairs(codes []uint8, from, shift int) uint32 {
 	var last [planeDims]uint8
 	line := codes[from:]

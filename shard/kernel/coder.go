@@ -52,8 +52,8 @@ const (
 	bothPlanes
 )
 
-// cells are the numbers of one part of a template, their codes, and sums of what coding loses. The
-// assembly knows the offsets of the fields.
+// cells describes the numbers of one part of a template, their codes, and the sums that measure
+// what coding loses. The assembly knows the offsets of the fields.
 type cells struct {
 	y          []float64 // rotated
 	row, codes []uint8   // of y
@@ -63,8 +63,8 @@ type cells struct {
 	width      float64 // of a plane's step, the unit of dots and squares
 
 	off, norm laneSums // sums of squares: of what the row lost, and of y
-	// dots and squares are sums of products of each plane's codes, with y and with themselves.
-	// Those of the first plane are missing if it has all bits.
+	// For each plane, dots sums the products of its codes and y, and squares sums the squares of
+	// its codes. The sums of the first plane are missing if it has all bits.
 	dots, squares [planes]laneSums
 }
 

@@ -4,8 +4,8 @@ import "math"
 
 // A coding says which bits of a template's numbers its planes have. The numbers are rotated and
 // taken in lines of sixteen. The pairs of bits of a line weigh 4 steps (coarse) or 1 step (fine).
-// The first plane has the coarse pairs of the first lines, and the fine pairs of the first lines,
-// each up to a count of its own:
+// The first plane has the coarse pairs of some lines and the fine pairs of some lines, in both
+// cases from the first line on:
 //
 //	in both           4 bits, in steps
 //	in coarse only    2 bits, in 4 steps; 2 more, in steps, in the second plane
@@ -17,8 +17,8 @@ import "math"
 type coding struct {
 	dim          int
 	coarse, fine int // numbers of lines
-	// parts are the ends of the numbers in both and of those in any. Each of the three parts has a
-	// rotation of its own.
+	// parts[0] is the end of the numbers in both pairs, and parts[1] the end of the numbers in any.
+	// Each of the three parts has a rotation of its own.
 	parts    [2]int
 	rotation *rotation
 	step     float64 // of a template with norm 1
@@ -29,8 +29,8 @@ type coding struct {
 	kappa float64
 }
 
-// planeShape is the layout of a plane: coarse lines from number 0 on, then fine lines from number
-// first on.
+// planeShape is the layout of a plane. The coarse lines start at number 0, the fine lines at the
+// number first.
 type planeShape struct {
 	coarse, fine int
 	signs        int // number of lines of signs; then it has no others
@@ -43,13 +43,13 @@ const (
 	planes = 2
 
 	// stepSigma is the step of the plain coding, in standard deviations of a template's numbers.
-	// For normal numbers the angles of the planes have sines of .345, the least with two bits, and
-	// .133. A step of .275 would leave a third fewer rows after both planes, but 6 % more after the
-	// first.
+	// For normal numbers, the angle of the first plane then has a sine of .345, the least that two
+	// bits permit. The angle of both planes has a sine of .133. A step of .275 would leave a third
+	// fewer rows after both planes, but 6 % more after the first.
 	//
-	// Templates of wideDim numbers and more use wideSigma, with sines of .364 and .109, the least
-	// with four bits. Their first plane is sharp enough for usual thresholds, and searches without
-	// a threshold depend on both planes.
+	// Templates of wideDim numbers and more use wideSigma. The sines are then .364 for the first
+	// plane, and .109 for both, the least that four bits permit. The first plane is sharp enough
+	// for usual thresholds. Searches without a threshold depend on both planes.
 	stepSigma, wideSigma = .26, .315
 	wideDim              = 384
 	// rowSigma is how many standard deviations of a number the row codes reach.

@@ -8,8 +8,8 @@ func kernels() []kernel {
 	if cpu.ARM64.HasASIMDDP {
 		list = append(list, kernel{"neon dot product", nil, groupsDot, signsNEON, rowsDot, dotsNEON, lanesDot, turnNEON, putPortable, siftPortable, fetchRows})
 	}
-	// Every arm64 has these. Signs are left out: without the dot product, their four-register
-	// tables take too long.
+	// Every arm64 processor has these instructions. Signs are left out, because their four-register
+	// tables take too long without the dot product.
 	list = append(list, kernel{"neon", nil, groupsNEON, nil, rowsNEON, dotsNEON, nil, nil, putPortable, siftPortable, fetchRows})
 	return append(list, plain, portable)
 }

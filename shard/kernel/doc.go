@@ -92,7 +92,7 @@
 // A Matrix is a list of chunks of slots in an Arena outside the Go heap. A chunk never moves.
 // Chunks have 8, 8, 16, 32, 64, 128, … 8192, 8192, … slots, so a small gallery takes little
 // memory. The first five are flat: they have vectors only. The others have three pieces of
-// memory. Each lies behind that of the chunk before, so that a search reads a plane in long runs:
+// memory. Each lies behind the same piece of the chunk before, so a search reads a plane in long runs:
 //
 //	first   blocks of 64 slots: for each line of the coding four lines of 64 bytes, then two
 //	        lines of bounds

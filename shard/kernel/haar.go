@@ -73,7 +73,7 @@ func (h *haar) apply(k *coder, y []float64) {
 	h.turn(k, y, from)
 }
 
-// applyTo turns v · scale into y.
+// applyTo rotates v · scale into y.
 func (h *haar) applyTo(k *coder, y []float64, v []float32, scale float64) {
 	from := h.room()
 	for i, x := range v {
@@ -82,7 +82,7 @@ func (h *haar) applyTo(k *coder, y []float64, v []float32, scale float64) {
 	h.turn(k, y, from)
 }
 
-// room returns memory for a probe; the numbers beyond its dimension are zero.
+// room returns memory for a probe. The numbers beyond the probe's dimension are zero.
 func (h *haar) room() *[]float64 {
 	from := h.scratch.Get().(*[]float64) //nolint:forcetypeassert // of scratch
 	stale.Fill((*from)[:h.dim])

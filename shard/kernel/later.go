@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// laterMax is how many rows a search defers before it looks at them, at 8 bytes each.
+	// laterMax is how many rows a search defers before it examines them. Each takes 8 bytes.
 	laterMax = 1 << 18
-	// soonMax is the same for rows that look better than the worst hit. The search looks at these
-	// early, but at enough of them at a time to overlap the waits for memory.
+	// soonMax is the same for rows that look better than the worst hit. The search examines these
+	// early, but enough of them at a time to overlap the waits for memory.
 	soonMax = 32
 	// lastMax is the same for rows that their codes can't exclude.
 	lastMax = 1 << 12
@@ -19,16 +19,16 @@ const (
 	fetchMax = 512
 )
 
-// later.at holds slots of a chunk; put and sift hold slots of a piece in as many bits.
+// This line does not compile if a chunk has more slots than a piece. later.at has slots of a chunk,
+// and put and sift write slots of a piece in as many bits.
 const _ = uint(pieceSlots - chunkSlots)
 
-// later is a list of rows that a search defers, because their bounds or codes can't exclude them
-// yet. While a search for the best few goes on, its limit rises and excludes most of them without a
-// look.
+// later is a list of deferred rows: their bounds or codes can't exclude them yet. While a search
+// for the best few goes on, its limit rises, and excludes most of these rows unread.
 type later struct {
 	runs []laterRun
-	// The n rows have a slot in the chunk, a bound of the plane, and a sum of the plane or the
-	// codes. The slices have room for a group more.
+	// Each of the n rows has a slot in the chunk, a bound of the plane, and a sum of the plane or
+	// of the codes. The slices have room for one group more.
 	at     []uint16
 	bounds []bound
 	sums   []int32
@@ -52,7 +52,7 @@ func (l *later) room(n int) {
 	}
 }
 
-// note records the rows added since from as rows of a chunk.
+// note records that the rows of the list from index from on are rows of chunk c.
 func (l *later) note(c *chunk, plane, from int) {
 	if l.n == from {
 		return
@@ -78,12 +78,12 @@ type put struct {
 	plane  []byte   // blocks
 	layout layout
 	first  uint32 // slot
-	// limit tells rows that look better than the worst hit from others.
+	// limit separates rows that look better than the worst hit from other rows.
 	limit      limit
 	soon, late *later
 }
 
-// sift tells a kernel from which rows of a list to remove those that are out.
+// sift tells a kernel to remove the rows that limit excludes from a part of a list.
 type sift struct {
 	list       *later
 	from, rows int
@@ -91,8 +91,8 @@ type sift struct {
 	left       int // rows that are left, from index from on
 }
 
-// The lists of a search: soon has rows whose planes look better than its worst hit, late those
-// whose planes look worse, and last those whose codes look worse.
+// The lists of a search: soon has rows whose planes look better than its worst hit. late has rows
+// whose planes look worse. last has rows whose codes look worse.
 const (
 	soonList = iota
 	lateList
@@ -114,9 +114,9 @@ func (s *search) lists() *[lists]later {
 	return s.put
 }
 
-// settle handles the rows of a piece that a scan up to plane has left; rows is their number. A
-// search that still lacks hits bounds and compares them at once. Any other search defers them, and
-// looks early at those that look better than its worst hit.
+// settle handles the rows of a piece that are left after a scan up to plane. rows is their number.
+// A search that still lacks hits bounds and compares them at once. Any other search defers them,
+// and examines early the rows that look better than its worst hit.
 func (w *work) settle(s *search, c *piece, masks []uint64, plane, rows int) {
 	s.state()
 	if !s.top.full() {
@@ -144,7 +144,7 @@ func (w *work) settle(s *search, c *piece, masks []uint64, plane, rows int) {
 	}
 }
 
-// flush looks at the rows of a list.
+// flush removes the excluded rows of a list, bounds or compares the others, and empties the list.
 func (w *work) flush(s *search, l *later) {
 	ahead, fetched := 0, 0
 	for i := range l.runs {
@@ -165,7 +165,8 @@ func (w *work) flush(s *search, l *later) {
 	l.reset()
 }
 
-// sift removes the rows of a run that are out by now, starts fetching the others, and counts them.
+// sift removes the rows of a run that are out by now, starts fetching the other rows, and counts
+// them.
 func (w *work) sift(s *search, l *later, run *laterRun) int {
 	s.state()
 	if run.plane == inCodes {
@@ -187,7 +188,7 @@ func (w *work) sift(s *search, l *later, run *laterRun) int {
 	return run.rows
 }
 
-// siftCodes removes the rows of a run whose sums are below the limit, and counts the others.
+// siftCodes removes the rows of a run whose sums are below the limit, and counts the other rows.
 func (l *later) siftCodes(run *laterRun, limit int32) int {
 	left := run.from
 	for i := run.from; i < run.from+run.rows; i++ {
@@ -199,8 +200,9 @@ func (l *later) siftCodes(run *laterRun, limit int32) int {
 	return left - run.from
 }
 
-// bound compares those listed rows that their codes can't exclude; a scan up to plane has left
-// them. A search that has as many hits as it wants defers rows that look worse than its worst hit.
+// bound compares the listed rows that their codes can't exclude. plane is the last plane scanned
+// for them. A search that has as many hits as it wants defers rows that look worse than its worst
+// hit.
 func (w *work) bound(s *search, c *piece, list []uint16, plane int) {
 	last, base := &s.lists()[lastList], uint16(c.block*blockSlots)
 	for len(list) > 0 {
@@ -230,9 +232,9 @@ func (w *work) bound(s *search, c *piece, list []uint16, plane int) {
 	}
 }
 
-// rowFetch returns how many bytes of a row's codes to fetch after a scan up to plane. After a first
-// plane, or after signs, these are the upper half. The second plane has excluded the rows that the
-// upper half could, so after it they are both halves.
+// rowFetch returns how many bytes of a row's code to fetch after a scan up to plane. After a first
+// plane, or after signs, it fetches the upper half. After the second plane it fetches both halves,
+// because that plane has excluded the rows that the upper half could exclude.
 func (s *search) rowFetch(plane int) int {
 	if plane > 0 && !s.coding.signed() {
 		return s.shape.rowBytes
@@ -240,8 +242,9 @@ func (s *search) rowFetch(plane int) int {
 	return s.shape.rowBytes / 2
 }
 
-// code fills exact with those of up to codeRows listed rows that the upper halves of their codes
-// can't exclude, and codes with the sums of their codes. It counts them.
+// code finds the listed rows that the upper halves of their codes can't exclude. It writes these
+// rows to exact and the sums of their codes to codes, and returns their number. list has at most
+// codeRows rows.
 func (w *work) code(s *search, c *piece, list []uint16, plane int) (left int) {
 	r := &w.told.rows
 	*r = rows{
@@ -265,7 +268,7 @@ func (w *work) code(s *search, c *piece, list []uint16, plane int) (left int) {
 	return left
 }
 
-// end looks at all deferred rows.
+// end examines all deferred rows.
 func (w *work) end(s *search) {
 	if s.put == nil {
 		return

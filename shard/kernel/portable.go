@@ -32,10 +32,10 @@ func (l *layout) bounds(plane []byte, group int) []bound {
 // the fields.
 type plane struct {
 	codes []byte // blocks of four groups
-	// masks has the wanted slots of each block; the scan clears those that are out.
+	// masks has the wanted slots of each block. The scan clears the slots that are out.
 	masks []uint64
-	// sums are those of the slots: shifted left by shift (32 drops them), then the plane's sum is
-	// added. They are undefined for slots that are not wanted.
+	// sums has a sum for each slot. The scan shifts it left by shift (32 drops it) and adds the
+	// plane's sum. The sums of slots that are not wanted are undefined.
 	sums []int32
 	// coarse and fine are the probe's numbers for coarseLines and fineLines lines. If there are
 	// fine lines, the coarse ones count four times.
@@ -45,11 +45,11 @@ type plane struct {
 	shift                  uint64
 	limit                  limit
 
-	// list names the groups to scan. blocks scans all of them instead. It drops the sums if sums is
-	// nil.
+	// list names the groups that the kernel's groups scans. The kernel's blocks scans all groups,
+	// and drops the sums if sums is nil.
 	list []uint16
 
-	// tables are those of signLines lines of signs.
+	// tables has the tables for signLines lines of signs.
 	tables    []uint8
 	signLines int
 }
@@ -67,12 +67,12 @@ type rows struct {
 const (
 	// laneCount is how many probes lanes multiplies at once.
 	laneCount = 16
-	// turnSlots is how many rows are turned at a time; they stay in the cache.
+	// turnSlots is how many rows are reordered for lanes at a time. They stay in the cache.
 	turnSlots = 128
 )
 
-// turn tells a kernel which rows' codes to bring into the order of lanes: a line has four numbers
-// of sixteen slots, a byte each.
+// turn tells a kernel which rows' codes to reorder for lanes. A reordered line has four numbers of
+// each of sixteen slots, and a byte for each number.
 type turn struct {
 	rows   []byte
 	to     []byte
@@ -83,7 +83,7 @@ type turn struct {
 // lanes tells a kernel to multiply rows by sixteen probes.
 type lanes struct {
 	turned []byte
-	// ahead is the memory that is turned next; the kernel fetches it meanwhile.
+	// ahead is the memory that will be reordered next. The kernel fetches it meanwhile.
 	ahead  []byte
 	groups int
 	lines  int // of a group

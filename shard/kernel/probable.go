@@ -49,9 +49,9 @@ func probableCoding(s *shape, miss float64, seed [seedBytes]byte) *coding {
 	return c
 }
 
-// sphereTail returns k such that g is below −k with the probability miss. g is the inner product
-// of a fixed unit vector and a random one, both orthogonal to a third vector of dim numbers: this
-// is a tail of the sphere in dim − 1 dimensions.
+// sphereTail returns the k for which g is below −k with the probability miss. g is the inner
+// product of a fixed unit vector and a random one, both orthogonal to a third vector of dim
+// numbers. This is a tail of the sphere in dim − 1 dimensions.
 func sphereTail(dim int, miss float64) float64 {
 	n := dim - 1
 	if n < 2 {

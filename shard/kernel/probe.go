@@ -10,7 +10,7 @@ const (
 	// tailMost and rowTailMost are the largest parts of the norm that a probe and a row may have in
 	// numbers without bits. With angles of codes up to acos .9, no sum of angles reaches π then.
 	tailMost, rowTailMost = .6, .7
-	// turnMost is the largest angle that rounding may turn such a probe by.
+	// turnMost is the largest angle by which rounding may turn a probe that has such numbers.
 	turnMost = .2
 	// roundSlack covers the rounding of float32 in a scan and in score.Dot for DimMax numbers,
 	// relative to norms of 1.
@@ -49,7 +49,7 @@ type turned struct {
 	probe  *probe
 	// whole is the rounded probe, padded to rowBytes.
 	whole []int8
-	// planes is the part of whole that planes have, rows the part that rows have: all.
+	// planes describes the numbers that planes have, and rows all numbers.
 	planes, rows rounded
 	tables       []uint8       // of signs
 	tail         float64       // norm of the numbers without bits, for a probe of norm 1
@@ -140,7 +140,7 @@ func (p *probe) turn(s *shape, c *coding) *turned {
 }
 
 // half returns half of an offset, rounded down. A sum below the rounded offset is also below the
-// offset.
+// exact one.
 func half(n int32) int32 { return n >> 1 }
 
 // limit excludes rows of a plane: a row with sum s and bound (a, t) is out if s < (base + a·c −
@@ -176,9 +176,9 @@ func (t *turned) state(least float32) {
 	t.planeLimits(cos)
 }
 
-// rowLimits returns the limits of row codes. Let the angle ψ round a probe q of norm 1 to q', and
-// c + ρ be the row x in steps 1/grain, with c its code. Then q·x ≤ (cos ψ/|q'| · q'·c + sin
-// ψ · |c| + |ρ|)/grain. ρ and ψ usually matter little: even leaves them out.
+// rowLimits returns the limits of row codes. Let the angle ψ round a probe q of norm 1 to q', and c
+// + ρ be the row x in steps 1/grain, with c its code. Then q·x ≤ (cos ψ/|q'| · q'·c + sin ψ · |c| +
+// |ρ|)/grain. row is the limit from this. even leaves out ρ and ψ, which usually matter little.
 func (t *turned) rowLimits(cos float64) (row, even int32) {
 	off := rowError(t.coding.dim) / t.coding.grain
 	sinTurn, cosTurn := math.Sincos(t.rows.turn)
@@ -193,9 +193,9 @@ func (t *turned) rowLimits(cos float64) (row, even int32) {
 	return sum(need), sum(cos)
 }
 
-// halfLimit returns the limit of sums of upper halves. A sum is 16 times that of the upper half
-// plus that of the lower one. The latter is at most lowZero times the sum of the probe's numbers,
-// plus their norm times the root of lowError.
+// halfLimit returns the limit for sums of upper halves. The sum of a code is 16 times the sum of
+// its upper half plus the sum of its lower half. The latter is at most lowZero times the sum of the
+// probe's numbers, plus the norm of these numbers times the root of lowError.
 func (t *turned) halfLimit() int32 {
 	if t.row == math.MinInt32 {
 		return math.MinInt32
@@ -204,9 +204,9 @@ func (t *turned) halfLimit() int32 {
 	return int32(max(math.Floor((float64(t.row)-lower)/16)-1, math.MinInt32))
 }
 
-// planeLimits computes the limits of the planes; doc.go derives them. Each rounding is covered
-// where it happens: that of float32, in scans and in score.Dot, by a smaller cos τ; that of a, t
-// and limits by their direction, since C and Z are not negative.
+// planeLimits computes the limits of the planes; doc.go derives them. No rounding makes a limit too
+// strict. A smaller cos τ covers the rounding of float32 in scans and in score.Dot. a, t and the
+// limits are rounded in the safe direction, since C and Z are not negative.
 func (t *turned) planeLimits(cos float64) {
 	turn := t.planes.turn
 	cos -= roundSlack

@@ -50,7 +50,8 @@ func NewQueue(m *Matrix, table *score.Table, passes int) *Queue {
 	return &Queue{matrix: m, table: table, passes: max(passes, 1)}
 }
 
-// Search is Matrix.Search, until ctx ends. Errors wrap that of ctx, ErrTemplate or ErrBusy.
+// Search does what Matrix.Search does, until ctx ends. Errors wrap the error of ctx, ErrTemplate or
+// ErrBusy.
 func (q *Queue) Search(ctx context.Context, query scan.Query) ([]scan.Hit, error) {
 	// A bad probe must not fail the others of its pass.
 	if err := q.matrix.shape.check(query.Probe); err != nil {
@@ -93,8 +94,8 @@ func (q *Queue) enter(t *ticket) (leads bool, err error) {
 	}
 }
 
-// leads removes t from the waiting searches and reports whether it must run a pass. If another
-// search's pass has taken t, that pass computes its hits in vain.
+// leads removes t, whose caller stops waiting, and reports whether that caller must run a pass. If
+// the pass of another search has taken t, its hits for t are dropped.
 func (q *Queue) leads(t *ticket) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -104,8 +105,8 @@ func (q *Queue) leads(t *ticket) bool {
 	return t.lead != nil
 }
 
-// run runs a pass for batch, whose first search is the caller's, and hands over to the waiting
-// searches.
+// run runs a pass for batch. The first search in batch is the caller's. Then run makes the first
+// waiting search the leader of the next pass.
 func (q *Queue) run(batch []*ticket) {
 	requests := make([]request, len(batch))
 	for i, t := range batch {

@@ -11,9 +11,9 @@ const (
 )
 
 // rotation mixes the numbers of each part of a template by an orthogonal map. Afterwards each of
-// them looks normally distributed, whatever the spectrum, so one step fits all of a part. It takes
-// turns between random signs and fast Hadamard transforms of the first and the last 2ⁿ numbers.
-// The bounds hold for any orthogonal map, so it is no secret.
+// them looks normally distributed, whatever the spectrum, so one step fits all of a part. The map
+// alternates random signs with fast Hadamard transforms of the first and the last 2ⁿ numbers. The
+// bounds hold for any orthogonal map, so it is no secret.
 type rotation struct {
 	ends  [3]int      // of the parts, the last of which is the rest
 	signs [][]float64 // rotateRounds of all numbers

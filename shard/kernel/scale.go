@@ -16,9 +16,9 @@ const (
 	// scaleSamples is the number of templates that the scales of a coding are measured on.
 	scaleSamples = 256
 	scaleSeed    = 0x7363616c65
-	// A scale reaches this many standard deviations below and above the mean of the samples. An a
-	// too large or a t too small is cut, which loses a little. The other ends leave out one
-	// template in a million.
+	// A scale reaches this many standard deviations below and above the mean of the samples. The
+	// scale cuts an a that is too large and a t that is too small, which loses a little. At the
+	// other ends one template in a million has no bound.
 	aBelow, aAbove = 9, 3.5
 	tBelow, tAbove = 2.5, 9
 	// deviationLeast is the smallest standard deviation, as a part of the mean a.

@@ -17,8 +17,8 @@ const (
 	// codeRows is how many rows are bounded by their codes at a time: more than exactRows, to keep
 	// fetches in flight.
 	codeRows = 256
-	// pieceSlots is how many slots are scanned at a time. The notes about them fit the cache, and
-	// pauses are few.
+	// pieceSlots is how many slots are scanned at a time. Their masks and sums fit the cache, and a
+	// scan seldom pauses between pieces.
 	pieceSlots = 8192
 	// midShare: if more than one row in midShare is left after the first plane, reading the second
 	// plane in order is faster than reading the codes of scattered rows.
@@ -127,7 +127,7 @@ type work struct {
 	list    [pieceSlots]uint16
 	some    [pieceSlots / groupSlots]uint16
 
-	// told are the arguments of kernels, which would else be allocated for each piece.
+	// told has the arguments of kernels. Without it they would be allocated for each piece.
 	told struct {
 		plane plane
 		put   put
@@ -285,8 +285,9 @@ func (w *work) compare(s *search, c *piece, list []uint16) {
 		s.kernel.dots(d)
 		for i, at := range d.list {
 			o := w.owners[i]
-			// With another owner by now, the vector may be half of one and half of the other. With
-			// another owner since the tags were looked up, the event may not have them.
+			// If the slot has another owner by now, the vector may be half of one and half of the
+			// other. If the owner changed since the tags were looked up, its event may not have the
+			// tags.
 			if o != nil && !(d.dots[i] < s.top.least) && c.owners[at].Load() == o && scan.Tagged(o.Tags, s.tags) {
 				s.top.offer(d.dots[i], o)
 			}

@@ -14,10 +14,10 @@ import (
 //	line 4i+g of a block  slot 16g   16g+1   …   16g+15    32 bits each:
 //	bit j of a slot: number 32i + j is not negative
 //
-// A probe has a table for every four numbers: a byte for each of the sixteen patterns of signs,
-// what it adds to a sum. A line has eight tables, four for the lower halves of a word's bytes and
-// four for the upper ones. Each four fit one register, from which VPERMB looks up 64 numbers at
-// once. The second plane has what the first one of the plain coding has.
+// A probe has a table for every four numbers. It has a byte for each of the sixteen patterns of
+// signs: what the pattern adds to a sum. A line has eight tables, four for the lower halves of a
+// word's bytes and four for the upper halves. Each four fit one register, from which VPERMB looks
+// up 64 numbers at once. The second plane has the bits of the plain coding's first plane.
 
 const (
 	signNums  = 32 // numbers of a slot in a line
@@ -29,8 +29,8 @@ const (
 	signSum = math.MaxUint8 - tableNums/2
 	// cosLeastSigns is the smallest cos φ of a bound from signs.
 	cosLeastSigns = .65
-	// bluntStep is how much the least similarity must rise before a search tries signs again that
-	// left too many rows.
+	// bluntStep is how much the least similarity must rise before a search tries signs again, after
+	// they have left too many rows.
 	bluntStep = .02
 )
 
@@ -59,7 +59,8 @@ func (e *encoder) signSlopes() (s [planes]slopes, ok bool) {
 	return [planes]slopes{first, second}, ok && fine
 }
 
-// signs returns a slot's word of a line: the signs of up to 32 numbers, from number from on.
+// signs returns the word of one slot in a line: the signs of up to 32 numbers, the first of which
+// is number from.
 func signs(codes []uint8, from int) (word uint32) {
 	for i, code := range codes[from:min(from+signNums, len(codes))] {
 		word |= uint32(code) >> 3 << i
@@ -67,8 +68,8 @@ func signs(codes []uint8, from int) (word uint32) {
 	return word
 }
 
-// signLargest returns the number to round to probeMax instead of the largest one, so that no four
-// numbers add more than signSum.
+// signLargest returns the number that is rounded to probeMax in place of the largest one, so that
+// no four numbers add more than signSum.
 func signLargest(y []float64) float64 {
 	most := 0.
 	for i := 0; i < len(y); i += tableNums {
@@ -81,8 +82,8 @@ func signLargest(y []float64) float64 {
 	return most * probeMax / signSum
 }
 
-// signTablesOf returns the tables of a probe for the lines. Each has, for every pattern, the sum of
-// the numbers whose bits are set, less the smallest of these sums.
+// signTablesOf returns a probe's tables for this many lines. For every pattern, a table has the sum
+// of the numbers whose bits are set, less the smallest of these sums.
 func signTablesOf(whole []int8, lines int) []uint8 {
 	tables := make([]uint8, lines*signTables)
 	for i := 0; i < lines*signNums; i += tableNums {
@@ -108,8 +109,8 @@ func signTableAt(i int) int {
 	return line*signTables + upper*signTables/2 + b*signTable
 }
 
-// signOffset returns half of the sum of magnitudes: the difference between a sum of table entries
-// and that with numbers ½ and −½.
+// signOffset returns half of the sum of the numbers' magnitudes. A sum of table entries exceeds the
+// same sum with numbers ½ and −½ by this offset.
 func signOffset(whole []int8) int32 {
 	sum := int32(0)
 	for _, q := range whole {
@@ -118,8 +119,8 @@ func signOffset(whole []int8) int32 {
 	return half(sum)
 }
 
-// firstPlane returns the plane to start a piece with, of which share slots are left. Signs are of
-// no use for few slots, nor where they left too many rows before.
+// firstPlane returns the first plane to scan of a piece that has share of its slots left. Signs
+// don't help if few slots are left, or if they left too many rows before.
 func (s *search) firstPlane(share, slots int) int {
 	if s.coding.signed() && (s.kernel.signs == nil || share <= slots/blocksShare || s.top.least < s.sharp) {
 		return 1

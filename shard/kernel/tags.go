@@ -87,8 +87,8 @@ func (t *tagTable) unset(at int, tags []uint32) {
 	}
 }
 
-// mark sets the bits of those slots from block on that have one of tags; any reports whether the
-// chunk has one of them.
+// mark sets the bits of the slots, from block on, that have one of tags. any reports whether some
+// slot of the chunk has one of tags.
 func (t *tagTable) mark(words []uint64, block int, tags []uint32) (any bool) {
 	table := t.load()
 	for _, tag := range tags {

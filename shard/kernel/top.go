@@ -10,7 +10,7 @@ import (
 )
 
 // top keeps the best rows in a heap whose first is the worst of them. It keeps the same rows as
-// scan.TopK; see there why one hit a subject stays exact.
+// scan.TopK, which explains why one hit for each subject stays exact.
 type top struct {
 	table *score.Table
 	query *scan.Query

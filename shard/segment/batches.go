@@ -17,8 +17,8 @@ import (
 // memory; files are read at a start only.
 
 const (
-	// batchRecords is the most records in a file of a batch. With fewer, a file is dead earlier;
-	// with more, there are fewer files.
+	// batchRecords is the most records in a file of a batch. A smaller number lets files go sooner.
+	// A larger number makes fewer files.
 	batchRecords = 1 << 15
 	// batchShare limits the file of a batch to one part in batchShare of a segment's bytes.
 	batchShare = 4
@@ -123,8 +123,8 @@ func (s *Store) Rebatch(old []Batch, state Living, clean Clean) (*Batches, error
 	return to, nil
 }
 
-// stretches returns the live records, file by file, and last those in no file. On an error it
-// returns those whose files were opened.
+// stretches returns the ranges of live records: one for each file, and last the range of the
+// records in no file. On an error it returns the ranges whose files it has opened.
 func (s *Store) stretches(old []Batch, state Living, clean Clean) (list []stretch, err error) {
 	next := uint64(1)
 	for _, b := range old {
@@ -161,7 +161,7 @@ func (b Batch) keeps(n uint64, clean Clean) bool {
 	}
 }
 
-// join joins ranges to be written with their neighbours.
+// join merges ranges with their neighbours where joins permits it.
 func (s *Store) join(list []stretch) (joined []stretch) {
 	for _, w := range list {
 		joined = append(joined, w)

@@ -32,7 +32,7 @@ type Change struct {
 type Clean uint8
 
 const (
-	// Share rewrites a file when its dead records are more than a share.
+	// Share rewrites a file when at least one in deadShare of its records is dead.
 	Share Clean = iota
 	// Erase leaves no sealed part of a dead record in any file of the new set, and no dead record
 	// at all in Batches.
@@ -88,7 +88,7 @@ func (b *builder) release(parts []Part) {
 	}
 }
 
-// bury copies the old parts and adds the dead records.
+// bury takes over the parts of old and adds the dead records to them.
 func (b *builder) bury(old *Set, dead []uint64) error {
 	dead = slices.Clone(dead)
 	slices.Sort(dead)
@@ -108,7 +108,7 @@ func (b *builder) bury(old *Set, dead []uint64) error {
 	return nil
 }
 
-// bury adds those of the ascending sequences that are in the part's file to its dead.
+// bury adds to p.Dead the sequences that the part's file has. dead is in ascending order.
 func (p *Part) bury(dead []uint64) error {
 	first, _ := p.File.Range()
 	start, _ := slices.BinarySearch(dead, first)
@@ -128,8 +128,8 @@ func (p *Part) bury(dead []uint64) error {
 	return nil
 }
 
-// among returns those of the ascending sequences that are in the file, and how many of them have a
-// sealed part. It reads only the blocks that may have one.
+// among returns the sequences that the file has, and how many of these records have a sealed part.
+// sequences is in ascending order. among reads only the blocks that may have one of them.
 func (f *File) among(sequences []uint64) (found []uint64, sealed int, err error) {
 	var buf []byte
 	for _, k := range f.clear {
@@ -303,7 +303,8 @@ func merge(parts []Part, bytesMax int64) []run {
 	return runs
 }
 
-// mergeLast joins the last mergeFiles runs, unless one has a larger level than the last.
+// mergeLast joins the last mergeFiles runs if none of them has a larger level than the last one and
+// the result has at most bytesMax bytes.
 func mergeLast(runs []run, bytesMax int64) ([]run, bool) {
 	n := len(runs) - mergeFiles
 	if n < 0 {

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// disk is the folder that a Store works in. There are two implementations: osDisk, and the tests'
-// one, which fails or loses power at its n-th call.
+// disk is the folder that a Store works in. osDisk is the real one. The disk of the tests fails or
+// loses power at its n-th call.
 type disk interface {
 	// create makes a new, empty file for writing.
 	create(name string) (writable, error)

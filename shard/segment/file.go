@@ -69,7 +69,7 @@ func readAt(r io.ReaderAt, b []byte, offset int64) error {
 // Ref names the file.
 func (f *File) Ref() Ref { return f.ref }
 
-// Records returns the number of records, and of those with a sealed part.
+// Records returns the number of records, and the number of records with a sealed part.
 func (f *File) Records() (all, sealed uint64) { return f.foot.records, f.foot.sealedRecords }
 
 // Range returns the first and the last sequence.
@@ -159,8 +159,7 @@ type sealedParts struct {
 	rest []byte
 }
 
-// part returns the next part, which must be that of the given sequence. It is valid until the next
-// call.
+// part returns the next part, valid until the next call. It must be the part of the given sequence.
 func (s *sealedParts) part(sequence uint64) ([]byte, error) {
 	if len(s.rest) == 0 {
 		if s.next == len(s.file.sealed) {
@@ -202,7 +201,7 @@ func (f *File) Scan(visit func(Record) error) error {
 	})
 }
 
-// Verify reads the whole file. The error wraps ErrCorrupt, or is the disk's.
+// Verify reads the whole file. The error wraps ErrCorrupt, or comes from the disk.
 func (f *File) Verify() error {
 	if _, err := readFile(f.store, f.ref, f.at); err != nil {
 		return f.damage(err)
@@ -272,7 +271,7 @@ type Cursor struct {
 	next  uint64 // rest has no sequence below next
 }
 
-// sealed is File.Sealed, but its part is valid until the next call.
+// sealed does what File.Sealed does. The part is valid until the next call.
 func (c *Cursor) sealed(f *File, sequence uint64) ([]byte, error) {
 	if i := f.blockOf(sequence); c.file != f || c.index != i {
 		if i == len(f.sealed) {

@@ -16,8 +16,8 @@ const (
 	ClearMax  = 512 << 10
 	SealedMax = 64 << 10
 
-	// sealedBlockBytes is the size of a read for one sealed part: small, because parts are read one
-	// by one. Clear blocks are only read in order.
+	// sealedBlockBytes is the size at which a sealed block ends. It is small because sealed parts
+	// are read one by one. Clear blocks are only read in order.
 	sealedBlockBytes = 16 << 10
 	clearBlockBytes  = 64 << 10
 

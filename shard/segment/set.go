@@ -9,9 +9,9 @@ import (
 // Part is a file of a set.
 type Part struct {
 	File *File
-	// Dead are the sequences of its records that are no part of the state, ascending.
+	// Dead has the sequences of the file's dead records, in ascending order.
 	Dead []uint64
-	// DeadSealed is how many of them have a sealed part.
+	// DeadSealed is how many of the dead records have a sealed part.
 	DeadSealed int
 }
 
@@ -94,7 +94,7 @@ func (s *Set) Last() uint64 {
 }
 
 // Sealed returns the sealed part of a record, which must not be changed. The error wraps ErrMissing
-// or ErrCorrupt, or is the disk's.
+// or ErrCorrupt, or comes from the disk.
 func (s *Set) Sealed(sequence uint64) ([]byte, error) {
 	if i := s.find(sequence); i < len(s.Parts()) {
 		return s.parts[i].File.Sealed(sequence)
@@ -102,7 +102,7 @@ func (s *Set) Sealed(sequence uint64) ([]byte, error) {
 	return nil, fmt.Errorf("%w: record %d", ErrMissing, sequence)
 }
 
-// SealedBy is Sealed through a cursor; its part is valid until the cursor's next use.
+// SealedBy does what Sealed does, through a cursor. The part is valid until the cursor's next use.
 func (s *Set) SealedBy(c *Cursor, sequence uint64) ([]byte, error) {
 	if i := s.find(sequence); i < len(s.Parts()) {
 		return c.sealed(s.parts[i].File, sequence)

@@ -12,8 +12,8 @@ import (
 const (
 	fileSuffix      = ".seg"
 	temporarySuffix = ".tmp"
-	// cacheBlocks is how many sealed blocks a store keeps in memory, so that readers of one record
-	// after the other read each block once.
+	// cacheBlocks is how many sealed blocks a store keeps in memory. A reader that takes one record
+	// after the other then reads each block once.
 	cacheBlocks = 8
 )
 

@@ -40,7 +40,7 @@ func (u *unfinished) Cancel() error {
 	return errors.Join(u.to.Close(), u.store.disk.remove(u.name))
 }
 
-// finish makes the file one of the store, unless err is an error.
+// finish adds the file to the store. If err is not nil, it drops the file and returns the error.
 func (u *unfinished) finish(h Hash, err error) (*File, error) {
 	if err == nil {
 		err = u.to.Sync()
@@ -79,7 +79,7 @@ func (s *Store) Create() (*Writer, error) {
 	return w, nil
 }
 
-// Add adds a record, whose parts it does not keep. It panics if the record is out of order or a
+// Add adds a record. It does not keep the parts of r. It panics if the record is out of order or a
 // part is too large.
 func (w *Writer) Add(r Record) {
 	if w.foot.records > 0 && r.Sequence <= w.foot.last || len(r.Clear) > ClearMax-sealedLenBytes || len(r.Sealed) > SealedMax {

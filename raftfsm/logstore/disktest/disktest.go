@@ -1,5 +1,5 @@
-// Package disktest opens the file of a log without fsync, for tests that cut no power: there
-// fsync only costs time.
+// Package disktest opens the file of a log without fsync. It is for tests that simulate no
+// loss of power, where fsync only costs time.
 package disktest
 
 import (
