@@ -1,7 +1,9 @@
-// Command bench measures facet beside what it can't do without, in one run: a peer, a
-// limit of the machine, or its own innermost part. It prints Markdown tables with their
-// goals, and writes them into docs/benchmarks when it is asked to.
+// Command bench measures facet beside something to compare it with: a peer, a limit of
+// the machine, or facet's own innermost part. Both are measured in one run. It prints
+// Markdown tables with goals, and with -write it also writes them into docs/benchmarks.
 //
+//	bench PART [-write] [flags of the part]
+//	bench PART -help
 //	bench PART [-write] [flags of the part]
 //	bench PART -help
 package main
@@ -26,7 +28,7 @@ import (
 	"facet/scripts/bench/table"
 )
 
-// parts are what a run may measure.
+// parts lists the benchmarks.
 var parts = []struct {
 	name, about string
 	flags       func(*flag.FlagSet) func(context.Context, cluster.Files, io.Writer) error

@@ -98,9 +98,9 @@ type hunt struct {
 	top string // of the working tree
 }
 
-// mutants plants each bug, or only those named in only, and runs the bug's hunter with
-// it and without it. It prints the results as rows of a Markdown table. It returns an
-// error if a hunter misses its bug.
+// mutants plants each bug, or only those named in only, and runs the bug's hunter. It
+// prints the results as rows of a Markdown table. It returns an error if a hunter
+// misses its bug, or fails with the facet that has no bug.
 func mutants(ctx context.Context, s settings, out io.Writer) error {
 	dir, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
