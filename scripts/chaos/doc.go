@@ -7,11 +7,11 @@
 // each write with its Idempotency-Key until they have an answer. At the end chaos
 // undoes all faults and checks that
 //
-//  - the history of each subject is linearizable (porcupine): from registration to
-//    removal every search finds its events, each with its face and tags;
-//  - the list of each node, as one more reading of each subject, shows nothing lost,
-//    doubled or back after its removal;
-//  - the small gallery never held more than its size.
+//   - the history of each subject is linearizable (porcupine): from registration to
+//     removal every search finds its events, each with its face and tags;
+//   - the list of each node, as one more reading of each subject, shows nothing lost,
+//     doubled or back after its removal;
+//   - the small gallery never held more than its size.
 //
 // It prints the faults, what clients saw, and the verdict. After a failure the folder
 // that it names has the histories, logs and data directories.
