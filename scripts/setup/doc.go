@@ -20,6 +20,7 @@
 // It can run at any time, also twice at once. It keeps files that are right and
 // fetches missing and wrong ones again. Every file appears by rename. It may
 // import engine/models and its sub-packages.
+//
 //	go run ./scripts/setup
 //	go run ./scripts/setup -pack dlib
 //

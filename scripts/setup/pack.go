@@ -98,7 +98,8 @@ func (s *setup) add(l *lock, name string) error {
 	return fmt.Errorf("there is no pack %q in assets/lock.json", name)
 }
 
-// open opens the default pack and then the pack that the user asked for, if any.
+// open opens the default pack. If the user asked for an extra pack, it returns
+// that pack instead.
 func (s *setup) open() (*models.Pack, error) {
 	p, err := models.Open(filepath.Join(s.assets, "packs", "default"))
 	if err != nil || s.extra == nil {

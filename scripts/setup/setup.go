@@ -141,8 +141,8 @@ func (s *setup) locked(ctx context.Context, work func(ctx context.Context, tmp s
 	if err := s.lockFile(ctx, file); err != nil {
 		return err
 	}
-	// Remove what a killed run has left. This process holds the lock, so no other
-	// run uses it.
+	// Killed runs have left temporary folders. This process holds the lock, so no
+	// other run uses them.
 	left, err := filepath.Glob(filepath.Join(cache, "tmp-*"))
 	if err != nil {
 		return err

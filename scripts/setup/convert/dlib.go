@@ -13,6 +13,7 @@ import "fmt"
 // × 2. In a block that doubles the channels, the shortcut's new channels are
 // zero. If the missing padding makes the two sizes differ, the convolutions'
 // output gets zeros at the right and bottom.
+//
 //	x ─┬─ conv ─ relu ─ conv ─ + ─ relu ─
 //	   └───────────────────────┘
 //
