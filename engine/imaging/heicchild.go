@@ -23,8 +23,9 @@ import (
 // million pixels stopped a server for 3.9 seconds. A child can also be killed when its time is
 // over, whatever a broken file does to the decoder.
 const (
-	// childVariable is the shrink, set only in the environment of the child. cacheVariable is the
-	// folder with the compiled decoder, if there is one.
+	// childVariable is set only in the environment of a child. Its value is the shrink.
+	// The value of cacheVariable is the folder with the compiled decoder, if there is
+	// one.
 	childVariable = "FACET_DECODES_HEIC"
 	cacheVariable = "FACET_HEIC_DECODER"
 	childTime     = 20 * time.Second
