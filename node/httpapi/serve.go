@@ -33,7 +33,7 @@ type call struct {
 	claim      *sigv4.Claim
 	key        router.AccessKey
 	access     router.Access // of the API key, where the operation needs one
-	// What observe reports.
+	// The fields that observe reports.
 	began   time.Time
 	op      *operation // nil until it is known
 	refusal string
