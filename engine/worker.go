@@ -17,8 +17,8 @@ const (
 	landmarkCount = 68
 	candidatesMax = 60 // boxes of one image that are measured
 
-	// A worker keeps the pixels of an image up to this size for the next one: those of a phone's
-	// photo at half its sides.
+	// A worker reuses the memory for pixels up to this size. A phone's photo at half its sides has
+	// this size.
 	keepBytes = 3 * 4_000_000
 
 	// A face's side follows from its landmarks, so its box may be smaller than a share asks for, by
