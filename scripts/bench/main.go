@@ -32,7 +32,7 @@ import (
 var parts = []struct {
 	name, about string
 	flags       func(*flag.FlagSet) func(context.Context, cluster.Files, io.Writer) error
-	pin         func() error // nil: on all cores
+	pin         func() error // nil: the benchmark uses all cores
 }{
 	{"engine", "models, pipeline and HTTPS beside each other", engine.Flags, nil},
 	{"overload", "a node under ten times its load", overload.Flags, overload.Pin},
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string) error {
 		return usage()
 	}
 	switch args[0] {
-	case cluster.ServeCommand: // one of a cluster's nodes
+	case cluster.ServeCommand: // this process is a node of a cluster
 		if err := cluster.ServePinned(); err != nil {
 			return err
 		}

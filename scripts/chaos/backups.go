@@ -32,7 +32,7 @@ const (
 type backup struct {
 	name     string
 	from, to time.Duration // since the beginning
-	calls    int           // until one succeeded
+	calls    int           // calls until one succeeded
 }
 
 // copyist makes backups of a cluster under attack, and restores them into new clusters.
@@ -42,10 +42,10 @@ type copyist struct {
 	t      *traffic.Traffic
 	random *rand.Rand
 	say    func(format string, args ...any)
-	url    string // empty: none are wanted
+	url    string // empty: no backups
 	made   []backup
-	kills  int // of nodes that restored
-	tried  int // clusters that were founded
+	kills  int // kills of restoring nodes
+	tried  int // restored clusters so far
 }
 
 // openCopyist returns the copyist of a run. It creates the folder for backups if the

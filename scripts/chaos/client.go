@@ -32,7 +32,7 @@ type client struct {
 	signer  sigv4.Signer
 	http    *http.Client
 	apiKey  string
-	skew    time.Duration // of the client's clock
+	skew    time.Duration // error of the client's clock
 }
 
 func (c *cluster) client(ctx context.Context, tenant string) (*client, error) {

@@ -24,7 +24,7 @@ const readyTimeout = 90 * time.Second
 
 // cluster is a cluster of real processes.
 type cluster struct {
-	logLevel string // of the nodes
+	logLevel string // log level of the nodes
 	dir      string
 	binary   string
 	shards   int
@@ -36,8 +36,8 @@ type cluster struct {
 
 	// mu guards nodes and made.
 	mu    sync.Mutex
-	nodes []*process // that belong to the cluster
-	made  int        // processes that were ever made
+	nodes []*process // the nodes that belong to the cluster
+	made  int        // the number of processes created so far
 }
 
 // members returns the nodes that belong to the cluster now.

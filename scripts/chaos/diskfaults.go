@@ -91,7 +91,7 @@ var diskFaults = []fault{
 		if err == nil {
 			err = n.cluster.start(p)
 		}
-		return func() error { p.endsWithin(time.Second); return nil }, err // census looks after it
+		return func() error { p.endsWithin(time.Second); return nil }, err // census replaces the node
 	}},
 }
 
@@ -144,7 +144,7 @@ func trace(p *process, what string) (*tracer, error) {
 
 // stop detaches strace from the node.
 func (t *tracer) stop() {
-	_ = t.cmd.Process.Signal(syscall.SIGTERM) // it ends with what it traces
+	_ = t.cmd.Process.Signal(syscall.SIGTERM) // strace may have ended with the process that it traced
 	_ = t.cmd.Wait()
 }
 

@@ -39,10 +39,10 @@ type settings struct {
 	only                   []string
 	loopback, grow         bool
 	summary, tally         string // files
-	logLevel               string // of the nodes; info when empty
-	photos                 string // folder; empty for hashes instead of models
-	backups                bool   // made meanwhile, and restored in the end
-	sober                  bool   // hunters run without a bug first
+	logLevel               string // log level of the nodes; empty means info
+	photos                 string // folder of photos; empty: templates come from hashes
+	backups                bool   // make backups during the attack and restore them at the end
+	sober                  bool   // run the hunters without a bug first
 }
 
 func main() {
@@ -209,7 +209,7 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 	}()
 	err = <-broken
 	n.end = min(s.length, time.Since(n.start))
-	end() // a nemesis that could not go on ends the clients, too
+	end() // if the nemesis could not go on, the clients end, too
 	n.say("healed; waiting for the last answers")
 	whole := c.waitWhole(ctx)
 	if whole != nil {

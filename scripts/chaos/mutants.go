@@ -95,7 +95,7 @@ var plantedBugs = []planted{
 type hunt struct {
 	settings
 	dir string
-	top string // of the working tree
+	top string // folder of the working tree
 }
 
 // mutants plants each bug, or only those named in only, and runs the bug's hunter. It
@@ -113,7 +113,7 @@ func mutants(ctx context.Context, s settings, out io.Writer) error {
 	}
 	all := &hunt{settings: s, dir: dir, top: top}
 	var alive []string
-	sober := map[hunter]error{} // what hunters say of the facet without a bug
+	sober := map[hunter]error{} // results of hunters without a bug
 	fmt.Fprintln(out, "| Bug | Found by | Without it | Seconds | How |\n|---|---|---|---|---|")
 	for _, p := range plantedBugs {
 		if len(s.only) > 0 && !slices.Contains(s.only, p.name) {

@@ -23,7 +23,7 @@ const togetherMax = 2
 // nemesis injects faults into a cluster by a seeded schedule.
 type nemesis struct {
 	cluster *cluster
-	clock   func(*process) error // tries clocks that are wrong
+	clock   func(*process) error // checks that a node refuses wrong clocks
 	acked   func(shards []int, since time.Duration) int
 	random  *rand.Rand
 	rest    time.Duration // the longest pause between two rounds
@@ -32,11 +32,11 @@ type nemesis struct {
 
 	counts  map[string]int
 	windows []window
-	end     time.Duration // when it stopped, and the clients with it
-	led     []int         // shards that the victim of the fault leads that begins, if it is alone
+	end     time.Duration // when the nemesis and the clients stopped
+	led     []int         // shards led by the victim of the fault that starts, if the fault is alone
 
 	cuts int        // losses of power, one for each disk
-	lost power.Loss // all of them together
+	lost power.Loss // the sum of all losses
 }
 
 // window is the time of one fault.
@@ -212,7 +212,7 @@ func (n *nemesis) leads(list []strike) [][]int {
 	defer cancel()
 	s, err := n.cluster.status(ctx)
 	if err != nil {
-		return led // then it is not measured
+		return led // without a status the gaps are not measured
 	}
 	for _, m := range s.Nodes {
 		for _, g := range m.Groups {

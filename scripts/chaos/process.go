@@ -37,12 +37,12 @@ type process struct {
 	data   string
 	// founder reports whether the node is one of the first nodes.
 	founder bool
-	disk    *disk // nil where the data lie on the machine's own
+	disk    *disk // nil if the data are on the machine's own disk
 
 	// mu guards cmd, exited, marred and full.
 	mu     sync.Mutex
-	cmd    *exec.Cmd     // nil while it does not run
-	exited chan struct{} // closed when it has ended
+	cmd    *exec.Cmd     // nil while the node does not run
+	exited chan struct{} // closed when the node has ended
 	// marred reports whether the node's files were damaged or its disk failed. Such a
 	// node may end by itself.
 	marred bool

@@ -48,9 +48,9 @@ func (f Files) Portrait() ([]byte, error) {
 
 // Shape describes a cluster.
 type Shape struct {
-	Dir           string // stays; empty: a temporary folder, which Close removes
+	Dir           string // folder that stays; empty: a temporary folder, which Close removes
 	Nodes, Shards int    // 0 shards: as the cluster has, or facet dev's default
-	Own           bool   // the nodes are this program, as ServeCommand, and not facet
+	Own           bool   // the nodes are processes of this program (ServeCommand), not of facet
 	Pinned        bool   // facet runs on Core alone
 	Core          int
 }
@@ -68,7 +68,7 @@ const (
 // Cluster is a running cluster.
 type Cluster struct {
 	*dev.Cluster
-	dir string // to be removed
+	dir string // the temporary folder, which Close removes
 }
 
 // Start creates or restarts a cluster and waits until all its nodes serve.

@@ -18,7 +18,7 @@ import (
 type bare struct {
 	open                          []*onnx.Model
 	detector, landmarks, embedder *onnx.Runner
-	published                     *onnx.Runner // the embedder before it was made fast
+	published                     *onnx.Runner // the embedder as published
 	turbo                         *turbo.Library
 	pixels                        []byte
 }

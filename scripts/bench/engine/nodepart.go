@@ -24,8 +24,8 @@ const (
 type outcome struct {
 	done    int
 	elapsed time.Duration
-	cpu     time.Duration // of the measured process
-	own     time.Duration // of this process, which asks
+	cpu     time.Duration // of the measured processes
+	own     time.Duration // of this process, the client
 }
 
 // rate returns the requests in a second of the clock, perCore those in a second of

@@ -37,7 +37,7 @@ const (
 // Node is a node that does not run.
 type Node struct {
 	ID  id.Node
-	Dir string // of its data
+	Dir string // the data folder
 }
 
 // Gallery describes the gallery to fill. Requests created it before: all its nodes are
@@ -45,7 +45,7 @@ type Node struct {
 // the wanted number of events, plus two slots for each shard.
 type Gallery struct {
 	Nodes      []Node
-	ClusterKey string // file
+	ClusterKey string // path of the key file
 	Name       string
 	// Subject and Event are the ids of the registered event.
 	Subject id.Subject
@@ -81,7 +81,7 @@ type filler struct {
 	at     metafsm.Gallery
 	shards []id.Shard
 	grants map[id.Shard]uint32
-	model  engine.Face // what was registered
+	model  engine.Face // the registered face
 }
 
 // Fill puts templates into a gallery until it has about this many events. The last

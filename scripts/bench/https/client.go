@@ -36,7 +36,7 @@ const (
 // Client makes requests as one tenant's program does. It is safe for concurrent use.
 type Client struct {
 	Signer sigv4.Signer
-	URL    string // of the first node, for Post
+	URL    string // URL of the first node, for Post
 	APIKey string // sent when it is not empty
 	TLS    *tls.Config
 
@@ -76,8 +76,8 @@ func NewOperation(target string, body any) (Operation, error) {
 // Answer is the response to one request.
 type Answer struct {
 	Status int
-	Retry  bool // it says when to try again
-	Closes bool // the connection
+	Retry  bool // the answer has Retry-After
+	Closes bool // the node closes the connection
 	Body   []byte
 }
 

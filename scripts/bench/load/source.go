@@ -89,7 +89,7 @@ func (s *Source) Send(t *Tally, o https.Operation, due time.Time) {
 // Closed runs n workers that each send one request after the other for the time d.
 func (s *Source) Closed(ctx context.Context, o https.Operation, n int, d time.Duration) *Tally {
 	t := new(Tally)
-	r, _ := Closed(ctx, n, d, func(int, int) error { // which never fails
+	r, _ := Closed(ctx, n, d, func(int, int) error { // this do never fails
 		s.Send(t, o, time.Now())
 		return nil
 	})

@@ -13,7 +13,7 @@ import (
 // Tally counts the requests of a load by their outcome. Its fields may be read when the
 // load has ended; Served may be called before.
 type Tally struct {
-	Good, Refused machine.Sample // from when each was due to its answer
+	Good, Refused machine.Sample // from the due time of a request to its answer
 	Others        map[string]int
 	FirstBad      error
 	Dials, Unsent int // new connections; requests that found no connection free

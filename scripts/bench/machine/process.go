@@ -86,7 +86,7 @@ func Resident(pids ...int) (mb float64, err error) {
 
 // Usage is the time and memory that processes took during a measurement.
 type Usage struct {
-	MostMB   float64       // resident at most
+	MostMB   float64       // the most resident memory
 	CPU, Own time.Duration // processor time of these processes, and of this one
 	Elapsed  time.Duration
 }

@@ -34,7 +34,7 @@ func (b *bench) garbagePart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rest := idle.CPU.Seconds() / idle.Elapsed.Seconds() // what the node takes when nobody asks
+	rest := idle.CPU.Seconds() / idle.Elapsed.Seconds() // what the idle node takes
 	var rows []table.Row
 	for _, g := range []struct {
 		name   string

@@ -17,7 +17,7 @@ import (
 
 const (
 	slowDelayGoal = 1.5 // × of the p50 without them
-	slowKBGoal    = 256 // of memory for a client
+	slowKBGoal    = 256 // KB of memory for a client
 	dripEvery     = 500 * time.Millisecond
 	dialsAtOnce   = 32
 )

@@ -27,7 +27,7 @@ const (
 	// shard.
 	limitMax      = 50
 	searchTimeout = 5 * time.Minute
-	goal          = 10 // seconds, of up to goalEvents templates
+	goal          = 10 // seconds, for up to goalEvents templates
 	goalEvents    = 1_000_000
 )
 
@@ -42,7 +42,7 @@ type bench struct {
 	photo    []byte
 	gallery  cluster.Gallery
 	segments []string // files
-	bytes    int64    // of them
+	bytes    int64    // of the segments
 }
 
 // Flags adds the flags of this benchmark and returns the function that runs it.

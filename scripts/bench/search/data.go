@@ -11,11 +11,11 @@ type set struct {
 	dim   int
 	rows  []float32
 	mated []float32 // probes of persons who are in rows, and in every prefix of matedRows
-	other []float32 // probes of persons who are not
+	other []float32 // probes of persons who are not in rows
 	least []least   // thresholds to search with
 	table tableOf
 	file  string // of the rows and perhaps more
-	basis string // file of the basis the rows are coordinates in, cols columns; or empty
+	basis string // file of the basis of the rows' coordinates, with cols columns; or empty
 	cols  int
 	// spectrum is the share of each number in the squared norm, measured on an
 	// independent sample. The kernel adapts its code to it.

@@ -19,7 +19,7 @@ type verdict struct {
 	figures         []figure
 	builds          []figure // CPU seconds of the peer to ours
 	compared, wrong int
-	missed          int // rows of peers that belong among ours
+	missed          int // rows of peers that belong among the kernel's hits
 	bound           string
 }
 

@@ -23,7 +23,7 @@ type peer struct {
 // built is the cost of making a peer searchable.
 type built struct {
 	Build float64 `json:"build"` // CPU seconds
-	Bytes float64 `json:"bytes"` // a template
+	Bytes float64 `json:"bytes"` // of one template
 }
 
 // newPeer starts a peer. It keeps in the folder what takes long to build.

@@ -56,7 +56,7 @@ func Flags(flags *flag.FlagSet) func(context.Context, cluster.Files, io.Writer) 
 
 // Pin keeps this process and its peers on the last core.
 func Pin() error {
-	if runtime.NumCPU() == 1 { // there already
+	if runtime.NumCPU() == 1 { // the process is on the last core already
 		return nil
 	}
 	return machine.StayOn(runtime.NumCPU() - 1)

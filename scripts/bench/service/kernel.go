@@ -26,7 +26,7 @@ const (
 	// probeShare is the share of its template in a mated probe. It is about what two
 	// photos of one person have in common.
 	probeShare = .49
-	matedEvery = 2 // every how many probes is mated
+	matedEvery = 2 // one probe in matedEvery is mated
 )
 
 // probe is a template to search with, and the expected answer.
@@ -91,7 +91,7 @@ func (k *kernelPart) open() (s shards, err error) {
 			return s, err
 		}
 		s.matrices, s.queues = append(s.matrices, m), append(s.queues, kernel.NewQueue(m, k.b.engine.Table(), runtime.GOMAXPROCS(0)))
-		if i == 0 { // where the registered one lies changes nothing
+		if i == 0 { // the place of the registered event changes nothing
 			if err := k.add(m, registered, k.b.face.Template); err != nil {
 				return s, err
 			}

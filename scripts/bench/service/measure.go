@@ -21,13 +21,13 @@ const (
 	loneGoal   = 2   // × the kernel's time, for a lone search
 	manyGoal   = 2.5 // × its processor time, for one of many
 	modelsGoal = 1.25
-	goalRows   = 1_000_000 // from how many templates on loneGoal counts
+	goalRows   = 1_000_000 // loneGoal applies from this many templates on
 )
 
 const (
-	aloneShare  = 4   // the part of a phase that what takes no service gets
-	hiddenShare = .2  // of the processor time: a place that is larger is marked
-	restShare   = .08 // a place that is smaller is not told, at rest
+	aloneShare  = 4   // a measurement without the service takes this part of a phase
+	hiddenShare = .2  // of the processor time: a place with a larger share is marked
+	restShare   = .08 // of the processor time at rest: a smaller place is not printed
 )
 
 // service has the clients of the running nodes.
@@ -37,14 +37,14 @@ type service struct {
 	client *https.Client
 	pids   []int
 	rest   float64 // cores that the nodes take at rest
-	models float64 // ms that the models take for the photo, alone: lately, as machines change
+	models float64 // ms that the models take for the photo, measured lately, because a machine's speed changes
 }
 
 // way is one kind of probe.
 type way struct {
 	name   string
 	probes []https.Operation
-	want   []probe // of each; empty: only that all of the photo's are there
+	want   []probe // the answer to each probe; empty: the answer must have all events of the photo
 }
 
 // measured has the measurements of one kind of probe with one number of concurrent
@@ -53,7 +53,7 @@ type measured struct {
 	load.Result
 	atOnce            int
 	nodes, clients    float64 // processor time of a search, ms
-	rest              float64 // part of nodes that they take at rest, too
+	rest              float64 // processor time that the nodes also take at rest
 	stages            stages
 	shares            map[string]float64
 	kernel            load.Result

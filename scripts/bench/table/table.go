@@ -13,7 +13,7 @@ type Row struct {
 	Value float64
 	Unit  string
 	Goal  float64
-	Most  bool // the goal is the most, not the least
+	Most  bool // the goal is an upper bound
 	About string
 }
 

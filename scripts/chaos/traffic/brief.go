@@ -76,7 +76,7 @@ func (t *Traffic) fill(ctx context.Context, s Sender, first int) error {
 		case err != nil:
 			return err
 		case a.Status == http.StatusForbidden, a.Status == http.StatusBadRequest && bytes.Contains(a.Body, []byte("GalleryFull")):
-			return nil // a gallery whose slots are being taken away has none
+			return nil // a gallery under deletion has no slots
 		case a.Status != http.StatusCreated:
 			return fmt.Errorf("enrol in a gallery that is being deleted: %d %s", a.Status, a.Body)
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	hotPeople  = 16 // that all workers share
+	hotPeople  = 16 // people that all workers share
 	subjectMax = 12 // live subjects of one person
 	eventMax   = 4  // events of one subject
 	photos     = 3  // faces of one person that are unlike
@@ -30,7 +30,7 @@ type subject struct {
 	id     string
 	person string
 	events []string
-	ending bool // somebody removes it
+	ending bool // a worker removes it
 }
 
 // Ack is an acknowledged write.
@@ -50,7 +50,7 @@ type plan struct {
 	worker, first int
 	person        string
 	face, tag     string
-	subject       *subject // nil where there is none
+	subject       *subject // nil if the operation has none
 	event         string
 	call          time.Duration
 }
