@@ -108,8 +108,8 @@ func (q *Queue) join(w *waiter) error {
 	return nil
 }
 
-// advance starts turns while there are slots and waiters. It forgets empty
-// lines whose time is not above the clock. The caller holds mu.
+// advance starts turns while there are slots and waiters. It forgets idle lines
+// whose time is not above the clock, and all idle lines while no turn runs. The caller holds mu.
 func (q *Queue) advance() {
 	for q.busy < q.slots {
 		var next *line
