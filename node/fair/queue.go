@@ -109,7 +109,8 @@ func (q *Queue) join(w *waiter) error {
 }
 
 // advance starts turns while there are slots and waiters. It forgets idle lines
-// whose time is not above the clock, and all idle lines while no turn runs. The caller holds mu.
+// whose time is not above the clock, and all idle lines while no turn runs. The
+// caller holds mu.
 func (q *Queue) advance() {
 	for q.busy < q.slots {
 		var next *line

@@ -4,8 +4,6 @@
 //
 //	bench PART [-write] [flags of the part]
 //	bench PART -help
-//	bench PART [-write] [flags of the part]
-//	bench PART -help
 package main
 
 import (

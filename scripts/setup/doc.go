@@ -20,20 +20,4 @@
 // It can run at any time, also twice at once. It keeps files that are right and
 // fetches missing and wrong ones again. Every file appears by rename. It may
 // import engine/models and its sub-packages.
-//
-//	go run ./scripts/setup
-//	go run ./scripts/setup -pack dlib
-//
-// Results, under assets/:
-//
-//	lib/            libonnxruntime.so (macOS: .dylib) and its licences;
-//	                libturbojpeg.so.0 (Linux), which facet works without
-//	packs/default/  the default model pack with its manifest
-//	packs/NAME/     another pack, if -pack asks for it
-//	photos/         sample photos by package, with licences and SOURCES.md
-//	cache/          the embedder as published, for comparison
-//
-// It can be run at any time, also twice at once: what is there and right is
-// kept, what is missing or wrong is fetched again, and every file appears by
-// rename. It may import engine/models and its sub-packages.
 package main

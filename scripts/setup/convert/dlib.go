@@ -13,14 +13,6 @@ import "fmt"
 // × 2. In a block that doubles the channels, the shortcut's new channels are
 // zero. If the missing padding makes the two sizes differ, the convolutions'
 // output gets zeros at the right and bottom.
-//
-//	x ─┬─ conv ─ relu ─ conv ─ + ─ relu ─
-//	   └───────────────────────┘
-//
-// and where it halves the image, its first convolution has stride 2 without
-// padding, and the other way is an average over 2 × 2; where it doubles the
-// channels, the other way's new channels are zero. Where the two ways' sizes differ
-// by the missing padding, the convolutions' gets zeros at the right and bottom.
 const (
 	dlibSide     = 150
 	dlibChannels = 32
