@@ -51,8 +51,7 @@ const (
 	bucketsMax           = 1 << 16 // tenants, and applications, with a bucket
 	gateNamesMax         = 1 << 14 // keys found lately, in each of two generations
 
-	// retryAfterMax is the longest time that a client over its rate is told to
-	// wait.
+	// retryAfterMax is the longest wait in an answer to a client over its rate.
 	retryAfterMax = 24 * time.Hour
 	// gateInterval is the least time between two look-ups of keys that were not
 	// found lately.
