@@ -24,8 +24,9 @@ const (
 	turnedLeast  = .9 // least likeness of a face that shows that the photo is turned
 	turnedLevels = 1  // levels of tiles in each orientation
 
-	// Tiles show false faces more often than the frame does (a cat's fur, with .62), and hardly
-	// ever a face in doubt.
+	// A face in a tile needs at least this likeness. Tiles show false faces more often
+	// than the frame does (a cat's fur has .62), and the likeness of a real face in a
+	// tile is hardly ever in doubt.
 	tileLeast = .9
 )
 

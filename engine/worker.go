@@ -17,8 +17,8 @@ const (
 	landmarkCount = 68
 	candidatesMax = 60 // boxes of one image that are measured
 
-	// A worker keeps the pixels of an image up to this size for the next one: those of a phone's
-	// photo at half its sides.
+	// A worker reuses the memory for pixels up to this size. A phone's photo at half its sides has
+	// this size.
 	keepBytes = 3 * 4_000_000
 
 	// A face's side follows from its landmarks, so its box may be smaller than a share asks for, by
@@ -164,9 +164,10 @@ func (w *worker) extract(ctx context.Context, mem *lease, head imaging.Config, d
 	return faces, nil
 }
 
-// firstShrink guesses how small the image may be decoded. The detector needs half the detail for
-// the frame and all for tiles. Faces from a sixth of the frame's height on are large enough for the
-// embedder then.
+// firstShrink guesses how far the image may be shrunk while it is decoded. The result
+// has the detail that the detector needs for tiles; for the frame alone, half of it
+// would do. A face of at least a sixth of the frame's height is then large enough for
+// the embedder.
 func (w *worker) firstShrink(head imaging.Config) imaging.Shrink {
 	if !head.Scales() {
 		return imaging.Whole

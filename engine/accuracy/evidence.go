@@ -17,7 +17,7 @@ const (
 	// tailMax is the most non-mated comparisons that are kept, those with the highest scores (12
 	// bytes each).
 	tailMax = 1 << 21
-	// spillMax is how many of them a goroutine collects before it hands them over.
+	// spillMax is how many non-mated comparisons a goroutine collects before it hands them over.
 	spillMax = 1 << 12
 )
 

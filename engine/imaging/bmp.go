@@ -34,8 +34,8 @@ const (
 	bmpAlphaField = 6
 )
 
-// bmpImage is a source: what the head of a BMP says about the rows. They are read from the file one
-// by one.
+// bmpImage is a source. It has the layout of the rows from a BMP's head, and reads the
+// rows from the file one by one.
 type bmpImage struct {
 	width, height int
 	topDown       bool

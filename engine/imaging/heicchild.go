@@ -19,12 +19,13 @@ import (
 
 // A HEIC is decoded in a child process: a copy of this program that reads the file from its
 // standard input and writes the pixels to its standard output. WebAssembly code can't be
-// interrupted. Go's garbage collector waits for it, and the whole program for the collector: 12
-// million pixels stopped a server for 3.9 seconds. A child can also be killed when its time is
+// interrupted. Go's garbage collector waits for that code, and the whole program waits for the
+// collector: 12 million pixels stopped a server for 3.9 seconds. A child can also be killed when its time is
 // over, whatever a broken file does to the decoder.
 const (
-	// childVariable is the shrink, set only in the environment of the child. cacheVariable is the
-	// folder with the compiled decoder, if there is one.
+	// childVariable is set only in the environment of a child. Its value is the shrink.
+	// The value of cacheVariable is the folder with the compiled decoder, if there is
+	// one.
 	childVariable = "FACET_DECODES_HEIC"
 	cacheVariable = "FACET_HEIC_DECODER"
 	childTime     = 20 * time.Second

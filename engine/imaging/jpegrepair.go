@@ -28,9 +28,9 @@ func isAdobe(mark byte, body []byte) bool {
 	return mark == markApp14 && len(body) >= adobeBytes && bytes.HasPrefix(body, []byte(adobeHead))
 }
 
-// repairedHead returns a copy of the segments up to the first scan's, with the values that libjpeg
-// assumes where it warns. Nothing lies between them, and JFIF's version, Adobe's colour transform
-// and the limits of the scan are valid.
+// repairedHead returns a copy of the segments up to the first scan's header. It drops
+// stray bytes between segments. Where libjpeg would warn about JFIF's version, Adobe's
+// colour transform or the limits of the scan, it sets the value that libjpeg assumes.
 func (h *jpegHead) repairedHead(data []byte) []byte {
 	out := append(make([]byte, 0, h.scan+markerAndLength), data[:2]...)
 	for at := 2; at <= h.scan; {
@@ -63,7 +63,8 @@ func (h *jpegHead) repaired(data []byte) []byte {
 	}
 }
 
-// repair changes a segment to what libjpeg assumes.
+// repair sets the values that libjpeg would warn about to the values that libjpeg
+// assumes.
 func (h *jpegHead) repair(mark byte, body []byte) {
 	switch {
 	case mark == markApp0 && len(body) >= jfifBytes && bytes.HasPrefix(body, []byte(jfifHead)):

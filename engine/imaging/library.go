@@ -16,7 +16,7 @@ import (
 	"facet/engine/imaging/turbo"
 )
 
-// loading guards the loading of library, which is nil before.
+// loading guards the loading of library. library is nil until it is loaded.
 var (
 	loading sync.Mutex
 	library atomic.Pointer[turbo.Library]

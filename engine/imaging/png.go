@@ -77,8 +77,8 @@ func pngOrientation(data []byte) int {
 	return 1
 }
 
-// pngChunk returns the content of the first chunk of a kind, or nil. The metadata library is not
-// used, because a text chunk with a wrong length can send it backwards.
+// pngChunk returns the content of the first chunk of a kind, or nil. It does not use
+// the metadata library, which reads backwards after a text chunk with a wrong length.
 func pngChunk(data []byte, kind string) []byte {
 	rest := data[min(len(data), len(pngSignature)):]
 	for len(rest) >= pngChunkFrame {

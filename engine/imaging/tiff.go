@@ -131,7 +131,7 @@ func (h *tiffHead) configSource(c *Config) error {
 	return nil
 }
 
-// refuse explains what is not read.
+// refuse returns an error that says why the picture is not read, or nil if it is.
 func (h *tiffHead) refuse() error {
 	compression, colours := h.first[tagCompression], h.first[tagColours]
 	switch {

@@ -9,7 +9,7 @@ const (
 	tiffPlain      = 1 // of tagPredictor
 	tiffDifference = 2
 
-	// Kinds of an entry: 16 bits, and 16 and 32 with a sign.
+	// Types of an entry's values: 16 bits, and 16 and 32 bits with a sign.
 	tiffShort       = 3
 	tiffSignedShort = 8
 	tiffSignedLong  = 9
@@ -71,8 +71,8 @@ func (h *tiffHead) hasPalette() bool {
 	return bits <= 8 && h.count(tagPalette) == 3<<bits && h.order.Uint16(e[2:]) == tiffShort
 }
 
-// checkPredictor refuses differences that are not those of neighbours, and those that other readers
-// ignore.
+// checkPredictor refuses a predictor other than the difference of neighbours, and a
+// predictor with a compression for which other readers ignore it.
 func (h *tiffHead) checkPredictor() error {
 	if h.entries[tagPredictor] == nil || h.first[tagPredictor] == tiffPlain {
 		return nil

@@ -145,7 +145,7 @@ func (p *tiffPlanes) layOnWhite(px []uint8, alpha uint8) {
 	}
 }
 
-// samples are those of one plane, step bytes apart.
+// samples are the samples of one plane, step bytes apart.
 type samples struct {
 	pix          []uint8
 	stride, step int

@@ -16,33 +16,36 @@ const (
 	webpAnimated  = 1 << 1
 	webpEXIF      = 1 << 3
 	webpFlags     = 0x3e // that there are
-	// In the head of a lossless picture (RFC 9649, 3.4).
+	// The alpha flag in the head of a lossless picture (RFC 9649, 3.4).
 	webpAlphaAt = 4
 	webpAlpha   = 1 << 4
-	// In the first byte of transparency beside a lossy picture.
+	// The compression in the first byte of transparency beside a lossy picture.
 	webpCompression = 3
 	webpLossless    = 1
-	// In the first byte of a lossy picture (RFC 6386, 9.1).
+	// Fields of the first byte of a lossy picture (RFC 6386, 9.1).
 	webpVersion    = 7 << 1
 	webpVersionMax = 3 << 1
 	webpShown      = 1 << 4
 
-	// Lossy: planes of whole macroblocks, what a macroblock is filtered by, and
-	// transparency with the 32-bit pixels that it is unpacked to.
+	// Bytes for a pixel of a lossy picture: the planes of whole macroblocks, the filter
+	// values of macroblocks, and transparency with the 32-bit pixels that it is
+	// unpacked to.
 	webpLossyBytes = 2 + 5
-	// Lossless: 32-bit pixels, once more while an inverse transform makes new ones,
-	// and the small images of the transforms, read twice.
+	// Bytes for a pixel of a lossless picture: the 32-bit pixel, another one while an
+	// inverse transform makes new pixels, and the small images of the transforms, which
+	// are read twice.
 	webpPlainBytes = 4 + 4 + 2
-	// Lossless: the Huffman trees of a group, and the least that a group takes of
-	// the file. The decoder takes at most webpGroupsMax, at least 4 × 4 pixels each.
+	// Memory of the Huffman trees of a group of a lossless picture, and the fewest bits
+	// of the file that a group takes. The decoder accepts at most webpGroupsMax groups,
+	// of at least 4 × 4 pixels each.
 	webpGroupBytes = 64 << 10
 	webpGroupBits  = 20
 	webpGroupsMax  = 2600
 	webpTables     = 256 << 10
 )
 
-// configWebP fills c from the head of a WebP. An animated one is refused: the
-// decoder does not read them.
+// configWebP fills c from the head of a WebP. It refuses an animated WebP, because the
+// decoder does not read it.
 func configWebP(c *Config, data []byte) error {
 	rest, err := webpChunks(data)
 	if err != nil {
@@ -54,7 +57,8 @@ func configWebP(c *Config, data []byte) error {
 		if len(rest) < webpFrame {
 			return errTruncated
 		}
-		// A length that the file does not have would be memory of the decoder's.
+		// If the file is shorter than the length says, the decoder would still allocate
+		// that much.
 		n := int64(binary.LittleEndian.Uint32(rest[4:]))
 		if n > int64(len(rest)-webpFrame) {
 			return errTruncated
@@ -131,8 +135,8 @@ func webpChunks(data []byte) ([]byte, error) {
 	return data[webpHead:end], nil
 }
 
-// decodeWebP decodes a picture, whose transparency is not looked at if it is said to
-// be opaque: damage may leave some there, which the library does not know.
+// decodeWebP decodes a picture. If opaque is set it ignores transparency: damage may
+// have added some, and the library does not compare it with the head.
 func decodeWebP(data []byte, opaque bool) (image.Image, error) {
 	im, err := webp.Decode(bytes.NewReader(data))
 	if err != nil {

@@ -34,7 +34,7 @@ var (
 	nearPixels = nearestPixels()
 
 	errCodes = errors.New("its codes are broken")
-	// golang.org/x/image reads these with the two symbols exchanged (golang/go#81660).
+	// golang.org/x/image exchanges the two symbols of such a code (golang/go#81660).
 	errCodeOrder = errors.New("a code of two symbols names the greater one first")
 )
 
@@ -307,8 +307,9 @@ type prefixCode struct {
 	symbols []uint16               // by length, then by value
 }
 
-// newPrefixCode returns the code with these lengths, of which 0 is no code. It returns
-// an error unless each sequence of bits starts with one symbol's code.
+// newPrefixCode returns the code with these lengths. The length 0 means that a symbol
+// has no code. It returns an error unless each sequence of bits starts with exactly one
+// symbol's code.
 func newPrefixCode(lengths []uint8) (prefixCode, error) {
 	var c prefixCode
 	for _, length := range lengths {

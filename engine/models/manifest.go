@@ -98,8 +98,8 @@ const (
 	// that at six (ln of the variances' ratio, mean of four directions). Blur lowers it, noise
 	// raises it, contrast does not change it.
 	FeatureFineness Feature = "fineness"
-	// FeatureSmear is how far FeatureDirectionalSharpness is below 5, else 0. The embedder loses
-	// little to blur before it is this strong.
+	// FeatureSmear is 5 − FeatureDirectionalSharpness, or 0 if that is negative. Weaker
+	// blur costs the embedder little.
 	FeatureSmear Feature = "smear"
 	// FeatureUnevenness is the range, over both eyes, nose and mouth, of ln(1 + mean of the
 	// Laplacian's magnitude) in the grey aligned crop. An object that covers a part of the face has

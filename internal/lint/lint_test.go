@@ -104,7 +104,7 @@ func root(t *testing.T) string {
 	return filepath.Dir(filepath.Dir(dir))
 }
 
-// tracked tells whether a folder belongs to the source: not what set-up fetched,
+// tracked reports whether a folder belongs to the source: not what set-up fetched,
 // nor what a build or a run left.
 func tracked(rel string) bool {
 	if base := path.Base(rel); base == "__pycache__" || len(base) > 1 && base[0] == '.' && base != ".ci" {

@@ -6,11 +6,11 @@ import (
 	"facet/internal/id"
 )
 
-// greed limits what one tenant may take of a Pool: at most greed times as much as
-// is free (dynamic thresholds: Choudhury and Hahne 1998). A tenant alone gets four
-// fifths. Two get four ninths each. n get 1/(n + 1/4) each and leave a quarter of
-// that free, so the next tenant gets some at once, and no tenant has to return
-// anything.
+// greed limits what one tenant may take of a Pool: at most greed times as much as is
+// free (dynamic thresholds: Choudhury and Hahne 1998). A lone tenant gets four fifths
+// of the pool, two tenants get four ninths each. n tenants get 1/(n + 1/4) each, and a
+// quarter of such a share stays free. So a new tenant gets some at once, and no tenant
+// has to return anything.
 const greed = 4
 
 // Pool is an amount of some resource that tenants take and return. The zero tenant

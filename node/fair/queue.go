@@ -25,9 +25,9 @@ import (
 // Vin and Cheng 1996).
 
 const (
-	// turnFirst is a typical turn before any has ended.
+	// turnFirst is the assumed time of a turn until the first turn has ended.
 	turnFirst = 20 * time.Millisecond
-	// turnShare is the weight of one turn in the mean, 1/turnShare.
+	// An ended turn has the weight 1/turnShare in the mean time of turns.
 	turnShare = 16
 )
 
@@ -63,8 +63,8 @@ type waiter struct {
 	turn    chan struct{} // closed at the start of its turn
 }
 
-// NewQueue returns a queue that runs slots turns at once and lets waiting callers
-// wait. Both are at least 1.
+// NewQueue returns a queue that runs at most slots turns at once and lets at most
+// waiting callers wait. Both are at least 1.
 func NewQueue(slots, waiting int) *Queue {
 	return &Queue{
 		slots: max(1, slots), places: NewPool(int64(max(1, waiting))),
@@ -73,7 +73,8 @@ func NewQueue(slots, waiting int) *Queue {
 }
 
 // Enter waits for a turn. The caller ends the turn by calling leave, exactly once.
-// The error is ErrFull, without a wait, or ctx's.
+// Enter returns ErrFull at once when the queue is full, and the error of ctx when ctx
+// ends first.
 func (q *Queue) Enter(ctx context.Context, who id.Tenant) (leave func(), err error) {
 	w := &waiter{who: who, turn: make(chan struct{})}
 	if err := q.join(w); err != nil {
@@ -107,8 +108,9 @@ func (q *Queue) join(w *waiter) error {
 	return nil
 }
 
-// advance starts turns while there are slots and waiters. It forgets lines that are
-// level with the clock. The caller holds mu.
+// advance starts turns while there are slots and waiters. It forgets idle lines
+// whose time is not above the clock, and all idle lines while no turn runs. The
+// caller holds mu.
 func (q *Queue) advance() {
 	for q.busy < q.slots {
 		var next *line
@@ -147,8 +149,8 @@ func (q *Queue) leave(w *waiter, took time.Duration) {
 	q.advance()
 }
 
-// end frees w's slot and replaces its charge by the time that it took. The caller
-// holds mu.
+// end frees w's slot and replaces the charge for its turn by the time that the turn
+// took. The caller holds mu.
 func (q *Queue) end(w *waiter, took time.Duration) {
 	l := q.lines[w.who] // exists as long as the turn
 	l.turns--
@@ -156,7 +158,7 @@ func (q *Queue) end(w *waiter, took time.Duration) {
 	q.busy--
 }
 
-// abandon takes w out of its line, or ends its turn if that has started meanwhile.
+// abandon removes w from its line, or ends its turn if the turn has started meanwhile.
 func (q *Queue) abandon(w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -181,7 +183,7 @@ func (q *Queue) Crowded(who id.Tenant) bool {
 // Waiting returns the number of waiters.
 func (q *Queue) Waiting() int { return int(q.places.Used()) }
 
-// Limit returns how many callers may wait.
+// Limit returns the most callers that may wait.
 func (q *Queue) Limit() int { return int(q.places.Max()) }
 
 // tenantKey is the context key of the tenant.

@@ -32,8 +32,8 @@ func decodeBase64(text []byte) (plain []byte, ok bool) {
 		}
 		encoding = base64.RawURLEncoding
 	}
-	// The decoder reads a block of bytes before it writes the fewer ones they
-	// stand for, no farther than the block's end, so it never overtakes itself.
+	// Decoding in place is safe: the decoder reads a block before it writes the shorter
+	// result, which ends within that block.
 	n, err := encoding.Decode(text, text)
 	return text[:n], err == nil
 }

@@ -14,7 +14,7 @@ import (
 	"facet/internal/stale"
 )
 
-// bodyUse is what is done with a body.
+// bodyUse says how a body is processed.
 type bodyUse uint8
 
 const (

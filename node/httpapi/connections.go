@@ -86,9 +86,9 @@ func passes(err error) bool {
 	return false
 }
 
-// address returns what the connections of one client have in common: the IPv4
-// address, or the 64 bits that an IPv6 site is assigned. It returns the zero Addr
-// where there are no addresses.
+// address returns the address under which the connections of one client are counted:
+// the IPv4 address, or the 64 bits that an IPv6 site is assigned. It returns the zero
+// Addr where there are no addresses.
 func address(c net.Conn) netip.Addr {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {

@@ -9,8 +9,8 @@ import (
 	"facet/node/sigv4"
 )
 
-// head is a request's line and headers, checked. It refuses what fasthttp's parser
-// accepts and two readers could understand differently.
+// head is the checked request line and headers. readHead refuses a head that two
+// readers could understand differently, even if fasthttp's parser accepts it.
 type head struct {
 	method string
 	target string // raw

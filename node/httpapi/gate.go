@@ -20,7 +20,8 @@ import (
 //	looked up together:     a        b c       d e f
 //
 // Names that are looked up together share one question (router: rounds). Names
-// that were found lately don't wait. After a pause the first name doesn't either.
+// that were found lately don't wait. The first name after a pause doesn't wait
+// either.
 
 // gate delays the look-up of names that were not found lately.
 type gate struct {

@@ -18,7 +18,7 @@ import (
 //   - A text without a backslash has no escaped quotation mark, so each string
 //     lies between an odd quotation mark and the next one.
 //   - The strings are printable ASCII, which is valid in every JSON string.
-//   - They follow a colon, so they are no names, which must differ.
+//   - They follow a colon, so they are values. Only names must differ.
 const (
 	outlineMin   = 4 << 10 // bytes of the shortest string that is left out
 	outlinePairs = 1 << 10 // pairs of quotation marks that are searched
@@ -75,8 +75,8 @@ func nextString(body []byte, at int) (start, end int, ok bool) {
 	return start, start + n, n >= 0
 }
 
-// slice returns the part of the body that is text[start:end]; neither lies in
-// a string.
+// slice returns the part of the body that became text[start:end]. Neither start nor end
+// may lie in a string.
 func (o *outline) slice(start, end int) []byte {
 	return o.body[o.origin(start):o.origin(end)]
 }

@@ -10,7 +10,7 @@ import (
 	"facet/router"
 )
 
-// right is what the role of an access key has to permit.
+// right is a right that the role of an access key must have.
 type right uint8
 
 const (
@@ -41,7 +41,7 @@ const (
 	keyByBody          // the handler checks it if the body needs it, and counts the request
 )
 
-// cost is what an operation takes of the node.
+// cost is how much of the node an operation takes.
 type cost uint8
 
 const (

@@ -33,7 +33,7 @@ type call struct {
 	claim      *sigv4.Claim
 	key        router.AccessKey
 	access     router.Access // of the API key, where the operation needs one
-	// What observe reports.
+	// The fields that observe reports.
 	began   time.Time
 	op      *operation // nil until it is known
 	refusal string
@@ -190,8 +190,8 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 	})
 	use := keepBody
 	if router.KindOf(err) == router.NotFound {
-		// A request with an unknown key takes the same path with no secret, and
-		// takes no memory.
+		// A request with an unknown key continues with an empty secret. Its body is
+		// hashed and not kept in memory.
 		key, err, use = router.AccessKey{}, nil, hashBody
 	}
 	if err != nil {

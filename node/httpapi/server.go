@@ -18,7 +18,7 @@ import (
 	"facet/node/sigv4"
 )
 
-// Bounds of everything that is read from outside or waits for it.
+// Limits of requests and connections, and of the time that they may take.
 const (
 	headerBytesMax   = 16 << 10 // request line and headers together
 	headersMax       = 100      // header lines
@@ -28,8 +28,8 @@ const (
 	// largest size or about 2,000 usual ones.
 	bodiesBytesDefault = 800 << 20
 	bodyFirstBytes     = 64 << 10 // taken for a body before any of it came
-	// requestsDefault is the default of Limits.Requests. A waiting request takes
-	// little memory, but the number bounds the work that requests wait for.
+	// requestsDefault is the default of Limits.Requests. It limits the work in
+	// progress, not the memory: a waiting request takes little.
 	requestsDefault = 1024
 	// An unwanted body is read to its end, up to drainBytes and for drainTime. Its
 	// connection can then serve another request.
@@ -51,8 +51,7 @@ const (
 	bucketsMax           = 1 << 16 // tenants, and applications, with a bucket
 	gateNamesMax         = 1 << 14 // keys found lately, in each of two generations
 
-	// retryAfterMax is the longest time that a client over its rate is told to
-	// wait.
+	// retryAfterMax is the longest wait in an answer to a client over its rate.
 	retryAfterMax = 24 * time.Hour
 	// gateInterval is the least time between two look-ups of keys that were not
 	// found lately.

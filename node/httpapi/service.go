@@ -15,8 +15,8 @@ type Service interface {
 	// AccessKey finds an access key. A key that is confirmed not to exist is
 	// NotFound.
 	AccessKey(ctx context.Context, accessKey string) (router.AccessKey, error)
-	// Access finds what an API key of tenant names. An unknown key, or one of
-	// another tenant, is Forbidden.
+	// Access finds the gallery and application of an API key of the tenant. A key that
+	// is unknown, or of another tenant, is Forbidden.
 	Access(ctx context.Context, tenant id.Tenant, apiKey string) (router.Access, error)
 
 	Register(ctx context.Context, r router.Registration) (router.Registered, error)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Bounds of everything that is read from a request.
+// Limits of a request.
 const (
 	// Window is the largest difference between the date header and the server's
 	// time, in both directions, inclusive.

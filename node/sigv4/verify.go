@@ -40,8 +40,8 @@ type Verifier struct {
 // New returns a Verifier.
 func New(cfg Config) *Verifier { return &Verifier{cfg: cfg} }
 
-// Claim is a request that names its signer, not yet proven; Verify checks the
-// signature. Parse has checked everything that needs neither the secret nor the
+// Claim is a request that names its signer. Its signature is not proven until Verify
+// has checked it. Parse has checked everything that needs neither the secret nor the
 // body.
 type Claim struct {
 	// AccessKey is the access key that the request names.

@@ -1,6 +1,6 @@
-// Command bench measures facet beside what it can't do without, in one run: a peer, a
-// limit of the machine, or its own innermost part. It prints Markdown tables with their
-// goals, and writes them into docs/benchmarks when it is asked to.
+// Command bench measures facet beside something to compare it with: a peer, a limit of
+// the machine, or facet's own innermost part. Both are measured in one run. It prints
+// Markdown tables with goals, and with -write it also writes them into docs/benchmarks.
 //
 //	bench PART [-write] [flags of the part]
 //	bench PART -help
@@ -26,11 +26,11 @@ import (
 	"facet/scripts/bench/table"
 )
 
-// parts are what a run may measure.
+// parts lists the benchmarks.
 var parts = []struct {
 	name, about string
 	flags       func(*flag.FlagSet) func(context.Context, cluster.Files, io.Writer) error
-	pin         func() error // nil: on all cores
+	pin         func() error // nil: the benchmark uses all cores
 }{
 	{"engine", "models, pipeline and HTTPS beside each other", engine.Flags, nil},
 	{"overload", "a node under ten times its load", overload.Flags, overload.Pin},
@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string) error {
 		return usage()
 	}
 	switch args[0] {
-	case cluster.ServeCommand: // one of a cluster's nodes
+	case cluster.ServeCommand: // this process is a node of a cluster
 		if err := cluster.ServePinned(); err != nil {
 			return err
 		}

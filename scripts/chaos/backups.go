@@ -14,40 +14,42 @@ import (
 )
 
 const (
-	// backupsMax bounds the backups of a run; backupRest is the longest pause between two.
+	// backupsMax is the most backups of a run. backupRest is the longest pause between
+	// two backups.
 	backupsMax = 12
 	backupRest = 10 * time.Second
-	// backupTry bounds one call for a backup or a restoration.
+	// backupTry is the longest that one call for a backup or a restoration may take.
 	backupTry = 30 * time.Second
-	// restoreKills bounds how often the node that restores is killed, each time within
-	// restoreLives.
+	// restoreKills is the most kills of the node that restores a backup. Each kill
+	// comes within restoreLives after a restoration has started.
 	restoreKills = 3
 	restoreLives = 350 * time.Millisecond
-	// restoredFirst is between the numbers of the nodes of two clusters.
+	// restoredFirst is the distance between the node numbers of two restored clusters.
 	restoredFirst = 100
 )
 
-// backup is one that was made in an attack.
+// backup describes one backup that was made during an attack.
 type backup struct {
 	name     string
 	from, to time.Duration // since the beginning
-	calls    int           // until one succeeded
+	calls    int           // calls until one succeeded
 }
 
-// copyist makes backups of a cluster that is attacked, and puts them into new ones.
+// copyist makes backups of a cluster under attack, and restores them into new clusters.
 type copyist struct {
 	*cluster
 	own    *client
 	t      *traffic.Traffic
 	random *rand.Rand
 	say    func(format string, args ...any)
-	url    string // empty: none are wanted
+	url    string // empty: no backups
 	made   []backup
-	kills  int // of nodes that restored
-	tried  int // clusters that were founded
+	kills  int // kills of restoring nodes
+	tried  int // restored clusters so far
 }
 
-// openCopyist makes the folder for backups, if any are wanted.
+// openCopyist returns the copyist of a run. It creates the folder for backups if the
+// settings ask for backups.
 func (c *cluster) openCopyist(own *client, t *traffic.Traffic, n *nemesis, s settings) (*copyist, error) {
 	b := &copyist{cluster: c, own: own, t: t, random: rand.New(rand.NewPCG(s.seed, 3)), say: n.say}
 	if !s.backups {
@@ -61,8 +63,8 @@ func (c *cluster) openCopyist(own *client, t *traffic.Traffic, n *nemesis, s set
 	return b, nil
 }
 
-// run makes one backup after the other until stop ends; give ends what is not finished
-// by then.
+// run makes one backup after the other until stop ends. When give ends, run gives up
+// the backup that is not finished.
 func (b *copyist) run(stop, give context.Context) error {
 	for b.url != "" && stop.Err() == nil && len(b.made) < backupsMax {
 		pause(stop, time.Duration(b.random.Int64N(int64(backupRest))))
@@ -86,8 +88,8 @@ func (b *copyist) run(stop, give context.Context) error {
 	return nil
 }
 
-// check restores backups into clusters of one node each, and compares what is there
-// with what clients saw. The nodes of the cluster that was attacked run no more.
+// check restores backups into clusters of one node each, and compares their content
+// with what clients saw. The nodes of the attacked cluster no longer run then.
 func (b *copyist) check(ctx context.Context) error {
 	if len(b.made) == 0 {
 		return errors.New("there is no backup to restore")
@@ -114,8 +116,8 @@ func (b *copyist) check(ctx context.Context) error {
 	return err
 }
 
-// restored puts a backup into a new cluster, whose node is killed meanwhile, and lists
-// what is there.
+// restored restores a backup into a new cluster, kills the cluster's node meanwhile,
+// and returns the restored content.
 func (b *copyist) restored(ctx context.Context, from backup, args ...string) (c traffic.Copy, err error) {
 	b.tried++
 	fresh := &cluster{
@@ -146,7 +148,8 @@ func (b *copyist) restored(ctx context.Context, from backup, args ...string) (c 
 	}, from.from, from.to)
 }
 
-// restore gives the order again and again, while it kills the node some times.
+// restore repeats the order until it succeeds. It kills the node up to restoreKills
+// times meanwhile.
 func (b *copyist) restore(ctx context.Context, fresh *cluster, p *process, order []string) error {
 	for kills := b.random.IntN(restoreKills + 1); ; kills-- {
 		try, cancel := context.WithTimeout(ctx, backupTry)
@@ -176,7 +179,8 @@ func (b *copyist) restore(ctx context.Context, fresh *cluster, p *process, order
 	}
 }
 
-// crash kills a node, with its disk's power where it has one, and starts it again.
+// crash kills a node and starts it again. If the node has a disk of its own, the disk
+// loses power too.
 func (b *copyist) crash(fresh *cluster, p *process) error {
 	if p.disk == nil {
 		p.signal(syscall.SIGKILL)

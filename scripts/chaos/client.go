@@ -21,18 +21,18 @@ import (
 )
 
 const (
-	// tryTimeout bounds one try of a request.
+	// tryTimeout is the longest that one try of a request may take.
 	tryTimeout = 6 * time.Second
 	answerMax  = 64 << 20
 )
 
-// client speaks the signed interface to the nodes in turn.
+// client sends signed requests to the nodes in turn.
 type client struct {
 	cluster *cluster
 	signer  sigv4.Signer
 	http    *http.Client
 	apiKey  string
-	skew    time.Duration // of the client's clock
+	skew    time.Duration // error of the client's clock
 }
 
 func (c *cluster) client(ctx context.Context, tenant string) (*client, error) {
@@ -68,14 +68,14 @@ func (c *cluster) client(ctx context.Context, tenant string) (*client, error) {
 	}, nil
 }
 
-// with is the client with an API key.
+// with returns the client with an API key.
 func (c *client) with(apiKey string) traffic.Sender {
 	of := *c
 	of.apiKey = apiKey
 	return &of
 }
 
-// Nodes gives the names of the nodes (traffic.Sender).
+// Nodes returns the names of the nodes (traffic.Sender).
 func (c *client) Nodes() (names []string) {
 	for _, p := range c.cluster.members() {
 		names = append(names, p.name)
@@ -134,13 +134,14 @@ func (c *client) try(ctx context.Context, p *process, r traffic.Request) (a traf
 	return traffic.Answer{Status: res.StatusCode, Body: text, Node: p.name}, nil
 }
 
-// clockTries is how often a clock is tried until an answer comes within its second.
+// clockTries is how often clock repeats a request until an answer comes within half a
+// second.
 const clockTries = 5
 
-// clock asks a node with clocks that are off by a second less than five minutes,
-// which is accepted, and by a second more, which is not. It is not judged while the
-// node does not answer, nor when the answer took over half a second: dates have whole
-// seconds.
+// clock sends a node requests whose date is wrong. The node must accept a date that is
+// a second less than five minutes off, and refuse one that is a second more. clock
+// judges neither a node that does not answer, nor an answer that took over half a
+// second, because dates have whole seconds.
 func (c *client) clock(p *process) error {
 	const edge = 5 * time.Minute
 	for _, try := range []struct {

@@ -19,12 +19,12 @@ import (
 	"facet/scripts/chaos/lan"
 )
 
-// readyTimeout bounds the wait for a cluster that has to come to order.
+// readyTimeout is the longest wait for a cluster to become healthy.
 const readyTimeout = 90 * time.Second
 
 // cluster is a cluster of real processes.
 type cluster struct {
-	logLevel string // of the nodes
+	logLevel string // log level of the nodes
 	dir      string
 	binary   string
 	shards   int
@@ -34,20 +34,20 @@ type cluster struct {
 	founders int
 	first    int // added to the numbers in the nodes' names
 
-	// mu guards the rest.
+	// mu guards nodes and made.
 	mu    sync.Mutex
-	nodes []*process // that belong to the cluster
-	made  int        // processes that were ever made
+	nodes []*process // the nodes that belong to the cluster
+	made  int        // the number of processes created so far
 }
 
-// members are the nodes that belong to the cluster at the moment.
+// members returns the nodes that belong to the cluster now.
 func (c *cluster) members() []*process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.nodes)
 }
 
-// openCluster makes keys, certificates and configurations.
+// openCluster creates keys, certificates and configurations.
 func openCluster(s settings) (*cluster, error) {
 	c := &cluster{dir: s.dir, binary: s.binary, shards: s.shards, founders: s.nodes, logLevel: cmp.Or(s.logLevel, "info")}
 	var err error
@@ -69,7 +69,7 @@ func openCluster(s settings) (*cluster, error) {
 	return c, nil
 }
 
-// facet runs the command line on the clients' host and gives what it prints.
+// facet runs the command line on the clients' host and returns its output.
 func (c *cluster) facet(ctx context.Context, args ...string) ([]byte, error) {
 	var admins []string
 	for _, p := range c.members() {
@@ -94,7 +94,7 @@ func (c *cluster) facet(ctx context.Context, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// status is what facet status says.
+// status returns the output of facet status.
 func (c *cluster) status(ctx context.Context) (wire.Status, error) {
 	var s wire.Status
 	out, err := c.facet(ctx, "status", "--json")
@@ -130,10 +130,11 @@ func (c *cluster) waitWhole(ctx context.Context) error {
 	return fmt.Errorf("the cluster is not whole after %s: %w", readyTimeout, last)
 }
 
-// asideWarning is in the warning about a replica whose files were damaged.
+// asideWarning is a part of the warning about a replica whose files were damaged.
 const asideWarning = "was set aside and rebuilt"
 
-// sound fails if a replica was found damaged: no fault but a flipped bit may do that.
+// sound returns an error if a node reports a damaged replica: only the fault flip may
+// damage one.
 func (c *cluster) sound(ctx context.Context) error {
 	s, err := c.status(ctx)
 	for _, w := range s.Warnings {
@@ -144,9 +145,9 @@ func (c *cluster) sound(ctx context.Context) error {
 	return err
 }
 
-// wounds are the warnings that say what is wrong now: that a damaged replica was made
-// anew and its files kept is told for hours, and that a cluster of one node has no
-// second replica is what it is.
+// wounds returns the warnings about what is wrong now. It leaves out two: nodes report
+// for hours that a damaged replica was rebuilt, and a cluster of one node always lacks
+// a second replica.
 func wounds(warnings []string) []string {
 	return slices.DeleteFunc(slices.Clone(warnings), func(w string) bool {
 		return strings.Contains(w, asideWarning) || strings.Contains(w, "has 1 of 1 replicas")

@@ -18,23 +18,23 @@ import (
 const (
 	// diskBytes is the size of a node's disk, an ext4 file system.
 	diskBytes = 4 << 30
-	// unmountTries bounds the tries to unmount a disk that somebody still looks at.
+	// unmountTries is the most tries to unmount a disk that some process still uses.
 	unmountTries = 20
 	unmountPause = 100 * time.Millisecond
-	// Power goes with one of the next cutCalls writes and flushes of a disk, or after
-	// cutPatience.
+	// The power of a disk fails with one of its next cutCalls writes and flushes, or
+	// after cutPatience.
 	cutCalls    = 60
 	cutPatience = 300 * time.Millisecond
 )
 
-// disk is a file system of a node's own, which can be filled up, frozen, and lose power.
+// disk is the file system of one node. It can be filled up, frozen, and lose power.
 type disk struct {
 	path   string
 	drive  *power.Mounted
 	frozen atomic.Bool
 }
 
-// mount makes a file system and mounts it on path.
+// mount creates a file system and mounts it on path.
 func mount(path string) (*disk, error) {
 	served := path + ".drive"
 	if err := errors.Join(os.MkdirAll(path, 0o700), os.MkdirAll(served, 0o700)); err != nil {
@@ -48,7 +48,8 @@ func mount(path string) (*disk, error) {
 	if d.drive, err = power.Mount(drive, served); err != nil {
 		return nil, errors.Join(err, drive.Close(), os.Remove(served))
 	}
-	// Few inodes and a small journal: what mkfs writes has to be copied here.
+	// Few inodes and a small journal, because the drive copies everything that mkfs
+	// writes.
 	err = command("mkfs.ext4", "-q", "-m", "0", "-N", "16384", "-J", "size=16", "-E", "nodiscard", d.drive.Image)
 	if err == nil {
 		err = d.attach()
@@ -62,7 +63,7 @@ func mount(path string) (*disk, error) {
 // attach mounts the file system.
 func (d *disk) attach() error { return command("mount", "-o", "loop", d.drive.Image, d.path) }
 
-// detach unmounts it.
+// detach unmounts the file system.
 func (d *disk) detach() (err error) {
 	for range unmountTries {
 		if err = command("umount", d.path); err == nil {
@@ -73,7 +74,7 @@ func (d *disk) detach() (err error) {
 	return err
 }
 
-// command runs a command of the system.
+// command runs a system command.
 func command(name string, args ...string) error {
 	if text, err := exec.Command(name, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", name, err, text)
@@ -81,13 +82,13 @@ func command(name string, args ...string) error {
 	return nil
 }
 
-// disksWork tells whether this machine and user can make disks.
+// disksWork reports whether this user can make disks on this machine.
 func disksWork(dir string) bool {
 	d, err := mount(filepath.Join(dir, "disk"))
 	return err == nil && d.unmount() == nil
 }
 
-// unmount takes the disk away, with all that is on it.
+// unmount removes the disk with all its content.
 func (d *disk) unmount() error {
 	d.thaw()
 	if err := d.detach(); err != nil {
@@ -96,8 +97,8 @@ func (d *disk) unmount() error {
 	return errors.Join(d.drive.Close(), os.Remove(d.path+".drive"))
 }
 
-// cut takes the power from the disks of nodes, each in the midst of its work, and ends
-// the nodes before they can hear of anything that the disks did not see.
+// cut cuts the power of the nodes' disks while they work. It kills the nodes before
+// they can act on a write that their disk did not get.
 func cut(random *rand.Rand, nodes ...*process) {
 	for _, p := range nodes {
 		p.disk.drive.CutAfter(random.IntN(cutCalls))
@@ -118,8 +119,8 @@ func cut(random *rand.Rand, nodes ...*process) {
 	}
 }
 
-// restore gives the disk its power back, with what it had flushed and a part of what
-// it had not.
+// restore turns the disk's power on again. The disk then has everything that was
+// flushed, and a part of the rest.
 func (d *disk) restore(random *rand.Rand) (power.Loss, error) {
 	if err := d.detach(); err != nil {
 		return power.Loss{}, err
@@ -131,7 +132,7 @@ func (d *disk) restore(random *rand.Rand) (power.Loss, error) {
 	return loss, d.attach()
 }
 
-// fill leaves left bytes free; what undoes it is empty.
+// fill leaves left bytes of the disk free; empty undoes it.
 func (d *disk) fill(left uint64) error {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(d.path, &s); err != nil {
@@ -143,7 +144,7 @@ func (d *disk) fill(left uint64) error {
 	}
 	defer f.Close()
 	if free := s.Bavail * uint64(s.Bsize); free > left {
-		// The node may have taken room meanwhile: then the ballast has the rest.
+		// If the node has taken room meanwhile, the ballast takes all that is left.
 		if err := syscall.Fallocate(int(f.Fd()), 0, 0, int64(free-left)); err != nil && !errors.Is(err, syscall.ENOSPC) {
 			return fmt.Errorf("fill %s: %w", d.path, err)
 		}

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// exitTimeout is how long a node may take to end when it has to.
+	// exitTimeout is the longest that a node may take to end when it has to.
 	exitTimeout = 10 * time.Second
 	flips       = 3 // bits
-	// attachTime is how long strace may take until it sees a node's calls.
+	// attachTime is the time that strace gets to attach to a node.
 	attachTime = time.Second
-	// nearlyFull is so little room that a node refuses registrations, and enough for it
-	// to go on.
+	// nearlyFull is the free space that a full disk keeps. The node then refuses
+	// registrations but can go on.
 	nearlyFull = 200 << 20
 )
 
 // flipName is the fault that damages files.
 const flipName = "flip"
 
-// diskFaults are those of disks and of files.
+// diskFaults are the faults of disks and of files.
 var diskFaults = []fault{
 	{"freeze", disks, true, false, 8 * time.Second, func(_ *nemesis, p *process) (func() error, error) {
 		err := p.disk.freeze()
@@ -91,11 +91,12 @@ var diskFaults = []fault{
 		if err == nil {
 			err = n.cluster.start(p)
 		}
-		return func() error { p.endsWithin(time.Second); return nil }, err // census looks after it
+		return func() error { p.endsWithin(time.Second); return nil }, err // census replaces the node
 	}},
 }
 
-// flip flips bits of a node's files, not of the one that says who it is.
+// flip flips bits in files of a node, but not in node.json, which contains the node's
+// id.
 func (n *nemesis) flip(p *process) error {
 	var files []string
 	err := filepath.WalkDir(p.data, func(path string, d fs.DirEntry, err error) error {
@@ -123,13 +124,13 @@ func (n *nemesis) flip(p *process) error {
 	return nil
 }
 
-// tracer is strace on a node.
+// tracer is an strace process attached to a node.
 type tracer struct {
 	cmd  *exec.Cmd
 	path string
 }
 
-// trace does something to each fsync and fdatasync of a node.
+// trace makes strace inject the given effect into each fsync and fdatasync of a node.
 func trace(p *process, what string) (*tracer, error) {
 	t := &tracer{path: p.log + ".strace"}
 	t.cmd = exec.Command("strace", "-f", "-qq", "-o", t.path, "-p", fmt.Sprint(p.pid()),
@@ -141,9 +142,9 @@ func trace(p *process, what string) (*tracer, error) {
 	return t, nil
 }
 
-// stop detaches.
+// stop detaches strace from the node.
 func (t *tracer) stop() {
-	_ = t.cmd.Process.Signal(syscall.SIGTERM) // it ends with what it traces
+	_ = t.cmd.Process.Signal(syscall.SIGTERM) // strace may have ended with the process that it traced
 	_ = t.cmd.Wait()
 }
 

@@ -1,22 +1,23 @@
 // Command chaos attacks a cluster of real processes and checks what its clients saw.
 //
-// It builds the cluster on a LAN of its own (network namespaces; root), or with
-// -loopback on this machine's loopback, where it can only stop, pause and kill. A
-// seeded nemesis breaks things, one or two at a time; concurrent clients register,
-// update, remove, verify and search faces, with tags, and repeat each write with its Idempotency-Key until
-// they have an answer. In the end all is healed, and
+// It builds the cluster on a LAN of its own, which needs network namespaces and root.
+// With -loopback it uses this machine's loopback, and can only stop, pause and kill
+// nodes. A seeded nemesis injects faults, one or two at a time. Meanwhile concurrent
+// clients register, update, remove, verify and search faces, with tags. They repeat
+// each write with its Idempotency-Key until they have an answer. At the end chaos
+// undoes all faults and checks that
 //
-//   - each subject's history must be linearizable (porcupine): its events are found,
-//     each with its face and tags, from registration to removal, by every search;
-//   - the list that each node gives is one more reading of each subject: nothing is
-//     lost, doubled or risen from the dead;
+//   - the history of each subject is linearizable (porcupine): from registration to
+//     removal every search finds its events, each with its face and tags;
+//   - the list of each node, as one more reading of each subject, shows nothing lost,
+//     doubled or back after its removal;
 //   - the small gallery never held more than its size.
 //
-// What it did, what clients saw and the verdict are printed. A failure leaves
-// histories, logs and data directories in the folder that is named.
+// It prints the faults, what clients saw, and the verdict. After a failure the folder
+// that it names has the histories, logs and data directories.
 //
-// The facet that it runs is built with the tag chaos, which takes templates from a
-// hash of the image's bytes, so that the models' speed does not hide the cluster's.
+// It runs a facet built with the tag chaos. That facet takes templates from a hash of
+// the image's bytes, so that the models' speed does not hide the cluster's.
 //
 // The command may import every package of this module.
 package main

@@ -8,22 +8,23 @@ import (
 	"facet/scripts/chaos/lan"
 )
 
-// fault is something that can be done to a cluster.
+// fault is one kind of fault.
 type fault struct {
 	name string
-	// needs is what it can't do without. grave tells that it takes nodes out of service,
-	// of which a majority must be left alone.
+	// needs is what the fault needs of the machine or the cluster. grave reports
+	// whether the fault takes nodes out of service; a majority of the nodes must be
+	// left alone.
 	needs need
 	grave bool
-	// lone tells that it comes rarely, and alone.
+	// lone reports whether the fault is rare, and never comes with another.
 	lone bool
-	// most is the longest that it lasts.
+	// most is the longest that the fault lasts.
 	most time.Duration
-	// begin does it to a node and gives what undoes it.
+	// begin injects the fault into a node and returns the function that undoes it.
 	begin func(n *nemesis, victim *process) (undo func() error, err error)
 }
 
-// need is what a fault can't do without.
+// need is what a fault needs of the machine or the cluster.
 type need int
 
 const (
@@ -35,7 +36,7 @@ const (
 	room         // orders, and more nodes than replicas
 )
 
-// processFaults are those of processes.
+// processFaults are the faults of processes.
 var processFaults = []fault{
 	killMost,
 	{"kill", nothing, true, false, 5 * time.Second, func(n *nemesis, p *process) (func() error, error) {
@@ -69,7 +70,8 @@ var processFaults = []fault{
 	}},
 }
 
-// killMost kills a majority at once: nothing is served until one of them is back.
+// killMost kills a majority at once. Nothing is served until one of the killed nodes is
+// back.
 var killMost = fault{"kill most", nothing, true, true, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 	nodes := n.cluster.members()
 	first := slices.Index(nodes, p)
@@ -90,7 +92,8 @@ var killMost = fault{"kill most", nothing, true, true, 3 * time.Second, func(n *
 	}, nil
 }}
 
-// swizzle cuts off all nodes, one after the other, and heals them in another order.
+// swizzle cuts off all nodes, one after the other, and then heals them in another
+// order.
 var swizzle = fault{"swizzle", network, true, true, 4 * time.Second, func(n *nemesis, _ *process) (func() error, error) {
 	nodes := n.cluster.members()
 	step := func(undo bool) {
@@ -103,10 +106,10 @@ var swizzle = fault{"swizzle", network, true, true, 4 * time.Second, func(n *nem
 	return func() error { step(true); return nil }, nil
 }}
 
-// swizzleStep is the longest time between two nodes that are cut off or healed.
+// swizzleStep is the longest time between two steps of swizzle.
 const swizzleStep = 1500 * time.Millisecond
 
-// networkFaults are those of links.
+// networkFaults are the faults of links.
 var networkFaults = []fault{
 	swizzle,
 	{"isolate", network, true, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {

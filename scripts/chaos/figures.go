@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// gapWindow is how long after a fault a shard's writes are looked at.
+	// gapWindow is how long after a fault the gaps in a shard's writes are measured.
 	gapWindow = 10 * time.Second
-	// searchDeadline is what a search may take, all tries together.
+	// searchDeadline is the longest that a search may take, all tries together.
 	searchDeadline = 30 * time.Second
 )
 
-// Summary is what a run was and showed, for machines to read.
+// Summary describes a run for programs: its settings and its results.
 type Summary struct {
 	Date     string         `json:"date"`
 	Seed     uint64         `json:"seed"`
@@ -34,24 +34,25 @@ type Summary struct {
 	Readings int            `json:"readings"` // operations that were checked
 	Classes  []Class        `json:"classes"`
 	Problems []string       `json:"problems"`
-	// Cuts are the losses of power, one for each disk, and Lost is what became of the
-	// writes that were not flushed then.
+	// Cuts is the number of power losses, counted for each disk. Lost describes the
+	// writes that were not flushed when power failed.
 	Cuts int        `json:"cuts,omitempty"`
 	Lost power.Loss `json:"lost,omitzero"`
 }
 
-// Class is what clients saw of one kind of fault when it came alone. Times are in
-// milliseconds.
+// Class describes what clients saw of one kind of fault when it came alone. Times are
+// in milliseconds.
 type Class struct {
 	Fault string `json:"fault"`
 	Count int    `json:"count"`
-	// Gaps are the longest times without an acknowledged write of each shard that a
-	// victim led, in the ten seconds after the fault began or until the next.
+	// A gap is the longest time without an acknowledged write of a shard that the
+	// victim led. It is measured in the ten seconds after the fault's start, or until
+	// the next fault. Gaps is the number of gaps.
 	Gaps   int   `json:"gaps"`
 	GapP50 int64 `json:"gapP50"`
 	GapMax int64 `json:"gapMax"`
-	// Searches began during the fault. Refused were answered with 5xx or 429 first,
-	// Late are those over the deadline.
+	// Searches is the number of searches that started during the fault. Refused of them
+	// got 5xx or 429 at least once. Late of them took longer than the deadline.
 	Searches  int   `json:"searches"`
 	SearchP50 int64 `json:"searchP50"`
 	SearchP99 int64 `json:"searchP99"`
@@ -60,8 +61,8 @@ type Class struct {
 	Late      int   `json:"late"`
 }
 
-// classes measures what clients saw of each kind of fault, and of none ("calm"), until
-// the end of their work.
+// classes returns one Class for each kind of fault, and one for the time without faults
+// ("calm"). end is when the clients stopped.
 func classes(windows []window, acked []traffic.Ack, reads []traffic.Reading, end time.Duration) []Class {
 	of := map[string][]window{}
 	for _, w := range windows {
@@ -98,7 +99,7 @@ func classes(windows []window, acked []traffic.Ack, reads []traffic.Reading, end
 	return append(list, calm)
 }
 
-// read counts a search and gives what it took.
+// read counts a search and returns how long it took.
 func (c *Class) read(r traffic.Reading) time.Duration {
 	took := r.End - r.Call
 	if r.Refused > 0 {
@@ -110,8 +111,8 @@ func (c *Class) read(r traffic.Reading) time.Duration {
 	return took
 }
 
-// gapAfter is the longest time without an acknowledged write of a shard between from
-// and until.
+// gapAfter returns the longest time without an acknowledged write of a shard between
+// from and until.
 func gapAfter(acked []traffic.Ack, shard int, from, until time.Duration) time.Duration {
 	last, longest := from, time.Duration(0)
 	for _, a := range acked { // in order of time
@@ -124,8 +125,8 @@ func gapAfter(acked []traffic.Ack, shard int, from, until time.Duration) time.Du
 	return max(longest, until-last)
 }
 
-// watched is until when a fault's gaps are looked for: the next fault has its own, and
-// at the end clients write no more.
+// watched returns the time until which gaps count for a fault: gapWindow after its
+// start, but not past the next fault or the end of the clients' work.
 func watched(w window, all []window, end time.Duration) time.Duration {
 	until := min(w.from+gapWindow, max(w.from, end))
 	for _, next := range all {
@@ -136,7 +137,7 @@ func watched(w window, all []window, end time.Duration) time.Duration {
 	return until
 }
 
-// rank gives a quantile in milliseconds.
+// rank returns a quantile in milliseconds.
 func rank(times []time.Duration, q float64) int64 {
 	if len(times) == 0 {
 		return 0
@@ -145,7 +146,7 @@ func rank(times []time.Duration, q float64) int64 {
 	return times[int(q*float64(len(times)-1))].Milliseconds()
 }
 
-// summary puts a run together.
+// summary returns the summary of a run.
 func summary(t *traffic.Traffic, n *nemesis, s settings, problems []string) Summary {
 	slices.SortFunc(t.Acked, func(a, b traffic.Ack) int { return int(a.At - b.At) })
 	return Summary{
@@ -171,7 +172,7 @@ func listOf(counts map[string]int) string {
 	return strings.Join(text, ", ")
 }
 
-// print prints a run for people.
+// print prints the summary for people.
 func (s Summary) print(out io.Writer) {
 	fmt.Fprintf(out, "faults: %d (%s)\n", total(s.Faults), listOf(s.Faults))
 	if s.Cuts > 0 {
@@ -201,7 +202,7 @@ func (s Summary) write(path string) error {
 // tallyHead is the first line of a tally.
 const tallyHead = "date,seed,nodes,shards,clients,seconds,faults,answers,operations,kill gap p50 ms,kill gap max ms,problems\n"
 
-// tally adds the run as a line to a file.
+// tally appends one line about the run to a file.
 func (s Summary) tally(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

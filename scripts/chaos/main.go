@@ -24,13 +24,13 @@ import (
 
 const (
 	restDefault = time.Second
-	// wrongMax bounds how many kinds of wrong answers are printed.
+	// wrongMax is the most kinds of wrong answers that are printed.
 	wrongMax = 20
-	// The large gallery's size has one shard more for each step.
+	// A gallery gets one shard more for each sizeStep of its size.
 	sizeMin, sizeStep, sizeMax = 50_000, 50_000, 1_000_000
 )
 
-// settings say what run is wanted.
+// settings describe a run.
 type settings struct {
 	nodes, shards, workers int
 	length, rest           time.Duration
@@ -39,10 +39,10 @@ type settings struct {
 	only                   []string
 	loopback, grow         bool
 	summary, tally         string // files
-	logLevel               string // of the nodes; info when empty
-	photos                 string // folder; empty for hashes instead of models
-	backups                bool   // made meanwhile, and restored in the end
-	sober                  bool   // hunters run without a bug first
+	logLevel               string // log level of the nodes; empty means info
+	photos                 string // folder of photos; empty: templates come from hashes
+	backups                bool   // make backups during the attack and restore them at the end
+	sober                  bool   // run the hunters without a bug first
 }
 
 func main() {
@@ -84,7 +84,8 @@ func main() {
 	}
 }
 
-// attack makes a cluster, attacks it under traffic, and gives what is wrong with it.
+// attack starts a cluster, attacks it under traffic, and returns an error for
+// everything that went wrong.
 func attack(ctx context.Context, s settings, out io.Writer) (err error) {
 	keep := s.dir != ""
 	if !keep {
@@ -133,7 +134,7 @@ func attack(ctx context.Context, s settings, out io.Writer) (err error) {
 	return c.story(ctx, s, own, t, out)
 }
 
-// clients makes two tenants and the traffic of the first.
+// clients creates two tenants and opens the traffic of the first one.
 func (c *cluster) clients(ctx context.Context, s settings) (*client, *traffic.Traffic, error) {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -156,7 +157,7 @@ func (c *cluster) clients(ctx context.Context, s settings) (*client, *traffic.Tr
 	return own, t, err
 }
 
-// portraits reads the photos of a folder, none if it has no name.
+// portraits reads the photos in a folder. Without a folder it returns none.
 func portraits(folder string) (photos [][]byte, err error) {
 	if folder == "" {
 		return nil, nil
@@ -176,7 +177,8 @@ func portraits(folder string) (photos [][]byte, err error) {
 	return photos, nil
 }
 
-// story lets nemesis and clients at the cluster, heals it, and checks.
+// story runs the nemesis and the clients against the cluster, undoes all faults, and
+// checks the results.
 func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic.Traffic, out io.Writer) error {
 	n := &nemesis{
 		cluster: c, clock: own.clock, acked: t.AckedOn, random: rand.New(rand.NewPCG(s.seed, 0)), rest: cmp.Or(s.rest, restDefault), out: out, start: t.Start(), counts: map[string]int{},
@@ -207,7 +209,7 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 	}()
 	err = <-broken
 	n.end = min(s.length, time.Since(n.start))
-	end() // a nemesis that could not go on ends the clients, too
+	end() // if the nemesis could not go on, the clients end, too
 	n.say("healed; waiting for the last answers")
 	whole := c.waitWhole(ctx)
 	if whole != nil {
@@ -228,7 +230,7 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 	return judge(t, n, s, errors.Join(err, traffic.Linearizable(t.History, s.dir)), out)
 }
 
-// judge adds the answers that were wrong, and tells the run.
+// judge adds the wrong answers to err and prints the run's summary.
 func judge(t *traffic.Traffic, n *nemesis, s settings, err error, out io.Writer) error {
 	for i, wrong := range slices.Sorted(maps.Keys(t.Wrong)) {
 		if i == wrongMax {
@@ -256,7 +258,7 @@ func judge(t *traffic.Traffic, n *nemesis, s settings, err error, out io.Writer)
 	return err
 }
 
-// save keeps the history as evidence.
+// save writes the history to a file, as evidence.
 func save(t *traffic.Traffic, dir string) error {
 	raw, err := json.MarshalIndent(t.History, "", " ")
 	if err == nil {

@@ -18,41 +18,42 @@ import (
 )
 
 const (
-	// attackTimeout and testTimeout bound one attempt of one hunter.
+	// attackTimeout and testTimeout are the longest that one run of an attack or of
+	// tests may take.
 	attackTimeout = 9 * time.Minute
 	testTimeout   = 2 * time.Minute
 )
 
-// patches plant one bug each. The first line of a file says what the bug does.
+// patches contains one patch for each bug. The first line of a patch describes the bug.
 //
 //go:embed mutants/*.patch
 var patches embed.FS
 
-// hunter is what is to find a bug: tests, or an attack on real processes. It counts
-// only if it is content with the facet that has no bug.
+// hunter has to find a bug: a set of tests, or an attack on real processes. Its finding
+// counts only if it passes with the facet that has no bug.
 type hunter struct {
-	// tests is a package and run a pattern of test names; empty for an attack. args are
-	// for the test binary.
+	// tests is a package and run a pattern of test names. An attack has no tests. args
+	// are arguments of the test binary.
 	tests, run, args string
-	// faults are those of the attack, and rest is the longest pause between them.
+	// faults are the faults of an attack. rest is the longest pause between two faults.
 	faults string
 	rest   time.Duration
 }
 
-// The hunters that more than one bug has.
+// Hunters of more than one bug.
 var (
 	world     = hunter{tests: "./scripts/sim", run: "WorldsAreAttacked"}
 	fsm       = hunter{tests: "./raftfsm/fsmtest", run: "."}
 	signature = hunter{tests: "./node/sigv4", run: "."}
 )
 
-// planted is a bug, the name of a file in mutants, and its hunter.
+// planted is a bug, named after its file in mutants, and its hunter.
 type planted struct {
 	name string
 	by   hunter
 }
 
-// plantedBugs are all files of mutants.
+// plantedBugs lists all files of mutants.
 var plantedBugs = []planted{
 	{"ack_before_commit", hunter{tests: "./scripts/sim", run: "WorldsAreAttacked", args: "-attack-only kill,isolate -attack-faults 60"}},
 	{"follower_read", world},
@@ -90,15 +91,16 @@ var plantedBugs = []planted{
 	{"foreign_gallery", world},
 }
 
-// hunt is one run of the hunters.
+// hunt runs hunters in one temporary folder.
 type hunt struct {
 	settings
 	dir string
-	top string // of the working tree
+	top string // folder of the working tree
 }
 
-// mutants shows whether the hunter of each planted bug, or of those of only, finds it
-// and is content without it, as rows of a Markdown table. It fails if one lives.
+// mutants plants each bug, or only those named in only, and runs the bug's hunter. It
+// prints the results as rows of a Markdown table. It returns an error if a hunter
+// misses its bug, or fails with the facet that has no bug.
 func mutants(ctx context.Context, s settings, out io.Writer) error {
 	dir, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
@@ -111,7 +113,7 @@ func mutants(ctx context.Context, s settings, out io.Writer) error {
 	}
 	all := &hunt{settings: s, dir: dir, top: top}
 	var alive []string
-	sober := map[hunter]error{} // what hunters say of the facet without a bug
+	sober := map[hunter]error{} // results of hunters without a bug
 	fmt.Fprintln(out, "| Bug | Found by | Without it | Seconds | How |\n|---|---|---|---|---|")
 	for _, p := range plantedBugs {
 		if len(s.only) > 0 && !slices.Contains(s.only, p.name) {
@@ -194,7 +196,7 @@ func plant(ctx context.Context, top, dir, bug string) (files []string, overlay s
 	return files, overlay, os.WriteFile(overlay, raw, 0o600)
 }
 
-// String is the hunter as people would call it.
+// String describes the hunter for people.
 func (h hunter) String() string {
 	if h.tests == "" {
 		return "attack with " + strings.ReplaceAll(h.faults, ",", ", ")
@@ -202,7 +204,7 @@ func (h hunter) String() string {
 	return strings.TrimSpace(fmt.Sprintf("`go test %s -run '%s' %s`", h.tests, strings.ReplaceAll(h.run, "|", "\\|"), h.args))
 }
 
-// sober is an error if a hunter finds something where there is nothing.
+// sober returns an error if a hunter fails with the facet that has no bug.
 func (a *hunt) sober(ctx context.Context, h hunter) error {
 	how, err := a.of(ctx, h, "")
 	if err == nil && how != "" {
@@ -211,8 +213,8 @@ func (a *hunt) sober(ctx context.Context, h hunter) error {
 	return err
 }
 
-// of returns the first line of a hunter that tells of a bug, empty if it is content. bug
-// is empty for none.
+// of runs a hunter with a bug, or without one if bug is empty. It returns the first
+// line of the hunter's finding, or an empty string if the hunter found nothing.
 func (a *hunt) of(ctx context.Context, h hunter, bug string) (how string, err error) {
 	dir, err := os.MkdirTemp(a.dir, "hunt-")
 	if err != nil {

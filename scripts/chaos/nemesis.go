@@ -17,13 +17,13 @@ import (
 	"facet/scripts/chaos/power"
 )
 
-// togetherMax is how many faults more than one may begin together.
+// togetherMax is the most faults that may start together with another one.
 const togetherMax = 2
 
-// nemesis breaks a cluster by a seeded schedule.
+// nemesis injects faults into a cluster by a seeded schedule.
 type nemesis struct {
 	cluster *cluster
-	clock   func(*process) error // tries clocks that are wrong
+	clock   func(*process) error // checks that a node refuses wrong clocks
 	acked   func(shards []int, since time.Duration) int
 	random  *rand.Rand
 	rest    time.Duration // the longest pause between two rounds
@@ -32,14 +32,14 @@ type nemesis struct {
 
 	counts  map[string]int
 	windows []window
-	end     time.Duration // when it stopped, and the clients with it
-	led     []int         // shards that the victim of the fault leads that begins, if it is alone
+	end     time.Duration // when the nemesis and the clients stopped
+	led     []int         // shards led by the victim of the fault that starts, if the fault is alone
 
 	cuts int        // losses of power, one for each disk
-	lost power.Loss // all of them together
+	lost power.Loss // the sum of all losses
 }
 
-// window is a fault in time.
+// window is the time of one fault.
 type window struct {
 	fault    string
 	from, to time.Duration // since the beginning
@@ -47,7 +47,8 @@ type window struct {
 	led      []int // shards that the victim led
 }
 
-// links changes the links of a node from and to all other nodes; clients are spared.
+// links changes the links between a node and all other nodes, but not its links to
+// clients.
 func (n *nemesis) links(p *process, from, to lan.Link) (undo func() error) {
 	set := func(from, to lan.Link) {
 		for _, other := range n.cluster.members() {
@@ -71,13 +72,13 @@ func (n *nemesis) pair(a, b *process, link lan.Link) (undo func() error) {
 	}
 }
 
-// beside is another node than p.
+// beside returns a node other than p.
 func (n *nemesis) beside(p *process) *process {
 	nodes := n.cluster.members()
 	return nodes[(slices.Index(nodes, p)+1)%len(nodes)]
 }
 
-// can tells whether what a fault needs is there.
+// can reports whether this run has what a fault needs.
 func (n *nemesis) can(f fault) bool {
 	c := n.cluster
 	switch f.needs {
@@ -104,7 +105,7 @@ type strike struct {
 	last   time.Duration
 }
 
-// draw draws a fault; those that take orders are long, and drawn half as often.
+// draw draws a fault. Faults by orders take long, so draw draws them half as often.
 func (n *nemesis) draw(choice []fault) fault {
 	f := choice[n.random.IntN(len(choice))]
 	if f.needs == orders || f.needs == room {
@@ -113,7 +114,7 @@ func (n *nemesis) draw(choice []fault) fault {
 	return f
 }
 
-// plan draws the faults of a round, one or some to different nodes.
+// plan draws the faults of a round: one fault, or several to different nodes.
 func (n *nemesis) plan(choice []fault) []strike {
 	nodes := n.cluster.members()
 	together := 1 + n.random.IntN(1+min(togetherMax, len(nodes)-2))
@@ -138,14 +139,14 @@ func (n *nemesis) plan(choice []fault) []strike {
 		}
 		list = append(list, s)
 	}
-	// Orders first: they are given to a cluster that listens; what follows hits it at work.
+	// Orders come first, while the cluster can still take them. The other faults then
+	// hit the cluster while it carries the orders out.
 	slices.SortStableFunc(list, func(a, b strike) int { return -cmp.Compare(a.needs, b.needs) })
 	return list
 }
 
-// run does one fault after the other, from time to time some at once to different
-// nodes, until stop ends, and leaves everything undone. only are the names to choose
-// from, all if empty.
+// run injects one round of faults after the other until stop ends, and leaves none in
+// effect. only lists the names to choose from; an empty list means all.
 func (n *nemesis) run(stop context.Context, only []string) error {
 	var choice []fault
 	for _, f := range slices.Concat(processFaults, networkFaults, diskFaults, powerFaults, orderFaults) {
@@ -168,7 +169,7 @@ func (n *nemesis) run(stop context.Context, only []string) error {
 	return nil
 }
 
-// round begins the faults of a round, waits, and undoes them, those with orders last.
+// round starts the faults of a round, waits, and undoes them, those by orders last.
 func (n *nemesis) round(stop context.Context, list []strike) (err error) {
 	var undo []func() error
 	var wait time.Duration
@@ -200,7 +201,8 @@ func (n *nemesis) round(stop context.Context, list []strike) (err error) {
 	return nil
 }
 
-// leads gives the shards that each victim leads, if there is but one.
+// leads returns the shards that the victim of each fault leads. With more than one
+// fault it returns no shards.
 func (n *nemesis) leads(list []strike) [][]int {
 	led := make([][]int, len(list))
 	if len(list) != 1 {
@@ -210,7 +212,7 @@ func (n *nemesis) leads(list []strike) [][]int {
 	defer cancel()
 	s, err := n.cluster.status(ctx)
 	if err != nil {
-		return led // then it is not measured
+		return led // without a status the gaps are not measured
 	}
 	for _, m := range s.Nodes {
 		for _, g := range m.Groups {
@@ -222,8 +224,9 @@ func (n *nemesis) leads(list []strike) [][]int {
 	return led
 }
 
-// census looks for nodes that have ended by themselves: those whose files or disk
-// were damaged are replaced, others must not.
+// census looks for nodes that have ended by themselves. It starts a node again whose
+// disk was full, and replaces a node whose files or disk were damaged. The end of any
+// other node is an error.
 func (n *nemesis) census() error {
 	for _, p := range n.cluster.members() {
 		if !p.ended() {
@@ -256,7 +259,7 @@ func pause(stop context.Context, d time.Duration) {
 
 var speech sync.Mutex
 
-// say prints a line of the story.
+// say prints a line about the run.
 func (n *nemesis) say(format string, args ...any) {
 	speech.Lock()
 	defer speech.Unlock()

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// replicas is how many voters each shard has.
+	// replicas is the number of voters of each shard.
 	replicas = 3
-	// movesTimeout bounds the wait for what an order brings about, orderTimeout that
-	// for somebody who takes it.
+	// orderTimeout is the longest wait until a node accepts an order, movesTimeout the
+	// longest wait for the order's effect.
 	movesTimeout = 2 * time.Minute
 	orderTimeout = 45 * time.Second
 	lookPause    = 300 * time.Millisecond
 )
 
-// orderFaults are those that operators bring about.
+// orderFaults are the faults by operators' orders.
 var orderFaults = []fault{
 	{"drain", orders, true, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		args := []string{"node", "drain", p.id.String()}
@@ -73,7 +73,7 @@ var orderFaults = []fault{
 	}},
 }
 
-// voters are the nodes that vote in a group.
+// voters returns the nodes that vote in a group.
 func voters(s wire.Status, group id.Shard) map[id.Node]bool {
 	has := map[id.Node]bool{}
 	for _, m := range s.Nodes {
@@ -86,7 +86,7 @@ func voters(s wire.Status, group id.Shard) map[id.Node]bool {
 	return has
 }
 
-// holds counts the shards in which a node votes.
+// holds returns the number of shards in which a node votes.
 func holds(s wire.Status, who id.Node) int {
 	count := 0
 	for shard := 1; shard <= s.Shards; shard++ {
@@ -97,7 +97,7 @@ func holds(s wire.Status, who id.Node) int {
 	return count
 }
 
-// order gives an order by the command line until somebody takes it.
+// order sends an order by the command line until a node accepts it.
 func (n *nemesis) order(args ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), orderTimeout)
 	defer cancel()
@@ -110,7 +110,7 @@ func (n *nemesis) order(args ...string) error {
 	}
 }
 
-// until waits until nothing is on the move and ok holds, a few times in a row.
+// until waits until nothing is moving and ok holds, several times in a row.
 func (n *nemesis) until(what string, ok func(wire.Status) bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), movesTimeout)
 	defer cancel()
@@ -129,13 +129,14 @@ func (n *nemesis) until(what string, ok func(wire.Status) bool) error {
 	return nil
 }
 
-// settled gives the status when nothing is on the move.
+// settled waits until nothing is moving and returns the status.
 func (n *nemesis) settled() (s wire.Status, err error) {
 	err = n.until("nothing is on the move", func(now wire.Status) bool { s = now; return true })
 	return s, err
 }
 
-// join starts a node with an empty disk and waits until it is one of the cluster.
+// join starts a node with an empty disk and waits until the node is a member of the
+// cluster.
 func (n *nemesis) join() (*process, error) {
 	p, err := n.cluster.newProcess()
 	if err == nil {
@@ -159,7 +160,7 @@ func (n *nemesis) join() (*process, error) {
 	return nil, fmt.Errorf("%s has not joined within %s: see %s", p.name, movesTimeout, p.log)
 }
 
-// rebuild erases a node that does not run and puts a new one in its place.
+// rebuild erases a node that does not run and replaces it by a new one.
 func (n *nemesis) rebuild(p *process) error {
 	if err := n.cluster.discard(p); err != nil {
 		return err
@@ -177,10 +178,10 @@ func (n *nemesis) rebuild(p *process) error {
 	return n.remove(p.id)
 }
 
-// hauntTime is how long a removed node may run until it knows that it was removed.
+// hauntTime is the longest that a removed node may run until it learns of its removal.
 const hauntTime = 30 * time.Second
 
-// haunt starts a node that was removed: it must end by itself.
+// haunt starts a removed node, which must end by itself.
 func (n *nemesis) haunt(p *process) error {
 	if err := n.cluster.start(p); err != nil {
 		return err
@@ -191,7 +192,7 @@ func (n *nemesis) haunt(p *process) error {
 	return nil
 }
 
-// remove takes a node that is gone out of the cluster.
+// remove removes a node that no longer runs from the cluster.
 func (n *nemesis) remove(who id.Node) error {
 	if err := n.order("node", "remove", who.String()); err != nil {
 		return err

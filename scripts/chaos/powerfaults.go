@@ -2,8 +2,7 @@ package main
 
 import "time"
 
-// powerFaults are losses of power: what a disk was not told to flush is lost, kept or
-// torn.
+// powerFaults are losses of power. Writes that were not flushed are lost, kept or torn.
 var powerFaults = []fault{
 	{"power", disks, true, false, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		cut(n.random, p)
@@ -16,7 +15,7 @@ var powerFaults = []fault{
 	}},
 }
 
-// repower starts nodes whose power was cut, each with what its disk kept.
+// repower starts nodes whose power was cut, each with the bytes that its disk kept.
 func (n *nemesis) repower(nodes ...*process) error {
 	for _, p := range nodes {
 		loss, err := p.disk.restore(n.random)

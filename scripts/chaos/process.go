@@ -35,24 +35,25 @@ type process struct {
 	args   []string
 	log    string
 	data   string
-	// founder tells that it is one of the first nodes.
+	// founder reports whether the node is one of the first nodes.
 	founder bool
-	disk    *disk // nil where the data lie on the machine's own
+	disk    *disk // nil if the data are on the machine's own disk
 
-	// mu guards the rest.
+	// mu guards cmd, exited, marred and full.
 	mu     sync.Mutex
-	cmd    *exec.Cmd     // nil while it does not run
-	exited chan struct{} // closed when it has ended
-	// marred tells that its files were damaged, or its disk failed: it may end by itself.
+	cmd    *exec.Cmd     // nil while the node does not run
+	exited chan struct{} // closed when the node has ended
+	// marred reports whether the node's files were damaged or its disk failed. Such a
+	// node may end by itself.
 	marred bool
-	// full is when its disk was full for the last time.
+	// full is when the disk was last full.
 	full time.Time
 }
 
 func (p *process) url() string   { return fmt.Sprintf("https://%s:%d", p.host, p.ports[1]) }
 func (p *process) admin() string { return fmt.Sprintf("%s:%d", p.host, p.ports[2]) }
 
-// newProcess makes a node with an empty disk; it does not start it.
+// newProcess returns a node with an empty disk. It does not start the node.
 func (c *cluster) newProcess() (*process, error) {
 	c.mu.Lock()
 	c.made++
@@ -138,7 +139,7 @@ func (c *cluster) start(p *process) error {
 	return nil
 }
 
-// signal sends a signal to a node and, if it is one that ends it, waits for the end.
+// signal sends a signal to a node. If the signal ends the node, it waits for the end.
 func (p *process) signal(s syscall.Signal) {
 	p.mu.Lock()
 	cmd, exited := p.cmd, p.exited
@@ -161,8 +162,8 @@ func (p *process) signal(s syscall.Signal) {
 	p.mu.Unlock()
 }
 
-// doom sends SIGKILL to a node and does not wait for the end: none of its threads that
-// is in a call of the system comes back from it.
+// doom sends SIGKILL to a node and does not wait for its end. No thread of the node
+// returns from the system call that it is in.
 func (p *process) doom() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -171,7 +172,7 @@ func (p *process) doom() {
 	}
 }
 
-// ended tells whether a node that was started has ended by itself.
+// ended reports whether a node that was started has ended by itself.
 func (p *process) ended() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,7 +187,7 @@ func (p *process) ended() bool {
 	}
 }
 
-// endsWithin waits for a node to end by itself.
+// endsWithin reports whether a node ends by itself within d.
 func (p *process) endsWithin(d time.Duration) bool {
 	p.mu.Lock()
 	exited := p.exited
@@ -199,7 +200,7 @@ func (p *process) endsWithin(d time.Duration) bool {
 	}
 }
 
-// pid is the process id of a node that runs.
+// pid returns the process id of a running node.
 func (p *process) pid() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,7 +209,8 @@ func (p *process) pid() int {
 
 func (p *process) mar() { p.mu.Lock(); p.marred = true; p.mu.Unlock() }
 
-// fullTime is how long after its disk was full a node may end for it: meta has no rest.
+// fullTime is how long after a full disk a node may end because of it: meta keeps no
+// room in reserve.
 const fullTime = 20 * time.Second
 
 func (p *process) fill() { p.mu.Lock(); p.full = time.Now(); p.mu.Unlock() }
@@ -225,7 +227,7 @@ func (p *process) isMarred() bool {
 	return p.marred
 }
 
-// leave takes a node off the list of those that belong to the cluster.
+// leave removes a node from the cluster's list of nodes.
 func (c *cluster) leave(p *process) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -234,8 +236,8 @@ func (c *cluster) leave(p *process) {
 	}
 }
 
-// discard ends a node for good and unmounts its disk; the files stay as evidence
-// only without one of its own.
+// discard kills a node for good and unmounts its disk. The files of a node without a
+// disk of its own stay, as evidence.
 func (c *cluster) discard(p *process) error {
 	p.signal(syscall.SIGCONT)
 	p.signal(syscall.SIGKILL)
@@ -246,7 +248,7 @@ func (c *cluster) discard(p *process) error {
 	return p.disk.unmount()
 }
 
-// end kills all nodes, for good.
+// end kills all nodes for good.
 func (c *cluster) end() error {
 	var errs []error
 	for _, p := range c.members() {
@@ -258,7 +260,7 @@ func (c *cluster) end() error {
 	return errors.Join(errs...)
 }
 
-// close kills all nodes and takes their network away.
+// close kills all nodes and removes their network.
 func (c *cluster) close() {
 	if err := c.end(); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)

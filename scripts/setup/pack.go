@@ -14,20 +14,20 @@ import (
 	"facet/scripts/setup/convert"
 )
 
-// extraPack is a pack of models beside the default one, installed when it is asked
-// for: packs/NAME/, with the manifest of engine/models.
+// extraPack is a model pack besides the default one, in packs/NAME/ with its
+// manifest. Setup installs it when the user asks for it.
 type extraPack struct {
 	Name     string `json:"name"`
 	Packages []pkg  `json:"packages"`
-	// Copies are files that the default pack has, too.
+	// Copies are files that the default pack has too.
 	Copies []copied `json:"copies"`
-	// Index and Weights are what convert.Dlib makes Model of.
+	// convert.Dlib makes Model from Index and Weights.
 	Index   string `json:"index"`
 	Weights string `json:"weights"`
 	Model   result `json:"model"`
 }
 
-// copied is a result that is a copy of another, From.
+// copied is a result that is a copy of the file From.
 type copied struct {
 	From string `json:"from"`
 	result
@@ -58,7 +58,7 @@ func (e *extraPack) validate() error {
 	return nil
 }
 
-// results are the files that are made of others; none of no pack.
+// results returns the files that setup makes from others. A nil pack has none.
 func (e *extraPack) results() []result {
 	if e == nil {
 		return nil
@@ -70,7 +70,7 @@ func (e *extraPack) results() []result {
 	return out
 }
 
-// texts is the pack's manifest; none of no pack.
+// texts returns the pack's manifest. A nil pack has none.
 func (e *extraPack) texts() []text {
 	if e == nil {
 		return nil
@@ -79,7 +79,7 @@ func (e *extraPack) texts() []text {
 	return []text{{"packs/" + e.Name + "/" + models.ManifestName, manifest}}
 }
 
-// add lets the set-up install the pack of that name; "" is none.
+// add makes the set-up install the pack with this name. An empty name adds none.
 func (s *setup) add(l *lock, name string) error {
 	if name == "" || name == "default" {
 		return nil
@@ -98,7 +98,8 @@ func (s *setup) add(l *lock, name string) error {
 	return fmt.Errorf("there is no pack %q in assets/lock.json", name)
 }
 
-// open opens the pack that was asked for, after the default one.
+// open opens the default pack. If the user asked for an extra pack, it returns
+// that pack instead.
 func (s *setup) open() (*models.Pack, error) {
 	p, err := models.Open(filepath.Join(s.assets, "packs", "default"))
 	if err != nil || s.extra == nil {

@@ -15,10 +15,10 @@ import (
 	"path/filepath"
 )
 
-// errHash says that bytes are not those that the lock file names.
+// errHash is returned for bytes that differ from the lock file's size or hash.
 var errHash = errors.New("SHA-256 or size is not that of assets/lock.json")
 
-// present reports whether the file is there with the right bytes.
+// present reports whether the file exists with the right bytes.
 func present(assets string, r result) (bool, error) {
 	name := filepath.Join(assets, filepath.FromSlash(r.To))
 	info, err := os.Stat(name)
@@ -35,8 +35,8 @@ func present(assets string, r result) (bool, error) {
 	return hex.EncodeToString(sum) == r.SHA256, nil
 }
 
-// verifyArchive compares a fetched archive with the lock file: the client has
-// done so, but its word is not taken for it.
+// verifyArchive compares a fetched archive with the lock file. The client has
+// done so too, but is not trusted.
 func verifyArchive(name string, p *pkg) error {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -73,8 +73,8 @@ func hashFile(name string, h hash.Hash) ([]byte, error) {
 	return h.Sum(nil), nil
 }
 
-// place writes what r gives to the result's place, by temporary file and rename,
-// if and only if size and SHA-256 are right. tmp is on the same file system.
+// place writes the bytes of r to the result's path, by temporary file and rename,
+// if size and SHA-256 are right. tmp must be on the same file system.
 func place(assets, tmp string, want result, r io.Reader) (err error) {
 	f, err := os.CreateTemp(tmp, "place-*")
 	if err != nil {
@@ -96,7 +96,7 @@ func place(assets, tmp string, want result, r io.Reader) (err error) {
 	return rename(f.Name(), filepath.Join(assets, filepath.FromSlash(want.To)))
 }
 
-// placeText writes a text made here unless it is there already; it reports
+// placeText writes a generated text unless the file already has it. It reports
 // whether it wrote.
 func placeText(assets, tmp, to string, data []byte) (bool, error) {
 	old, err := os.ReadFile(filepath.Join(assets, filepath.FromSlash(to)))

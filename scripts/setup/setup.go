@@ -19,7 +19,7 @@ import (
 	"facet/scripts/setup/convert"
 )
 
-// maxParallel is how many packages are fetched, or files hashed, at once.
+// maxParallel is the most packages fetched, or files hashed, at once.
 const maxParallel = 3
 
 const (
@@ -38,7 +38,7 @@ type setup struct {
 	out io.Writer
 }
 
-// plan is what is missing or wrong.
+// plan lists the results that are missing or wrong.
 type plan struct {
 	fetch    []*pkg
 	convert  bool
@@ -126,8 +126,8 @@ func (s *setup) plan(ctx context.Context) (*plan, error) {
 	return p, nil
 }
 
-// locked runs work while no other set-up works in the same folder, with a new
-// folder for temporary files, which it removes.
+// locked runs work with a new folder for temporary files, and removes the folder.
+// Meanwhile no other set-up works in the same assets folder.
 func (s *setup) locked(ctx context.Context, work func(ctx context.Context, tmp string) error) error {
 	cache := filepath.Join(s.assets, "cache")
 	if err := os.MkdirAll(cache, 0o755); err != nil {
@@ -141,7 +141,8 @@ func (s *setup) locked(ctx context.Context, work func(ctx context.Context, tmp s
 	if err := s.lockFile(ctx, file); err != nil {
 		return err
 	}
-	// What a run that was killed has left; nobody else works here now.
+	// Killed runs have left temporary folders. This process holds the lock, so no
+	// other run uses them.
 	left, err := filepath.Glob(filepath.Join(cache, "tmp-*"))
 	if err != nil {
 		return err
@@ -180,8 +181,8 @@ func (s *setup) lockFile(ctx context.Context, file *os.File) error {
 	}
 }
 
-// work fetches and converts what is missing. It looks once more, since another
-// set-up may have done it while this one waited for the lock.
+// work fetches and converts what is missing. It plans again first, because
+// another set-up may have done the work while this one waited for the lock.
 func (s *setup) work(ctx context.Context, tmp string) error {
 	todo, err := s.plan(ctx)
 	if err != nil || todo.empty() {
@@ -280,14 +281,15 @@ func (s *setup) convert(tmp string) error {
 	return nil
 }
 
-// text is a file that the repository holds.
+// text is a file whose content comes from the repository.
 type text struct {
 	to   string
 	data []byte
 }
 
-// texts writes the files that are made of what the repository holds: the default
-// pack's manifest and the note on the photos. It returns those that it wrote.
+// texts writes the files that are generated from the repository: the manifests of
+// the packs and the note on the photos. It returns the names of the files that it
+// wrote.
 func (s *setup) texts() ([]string, error) {
 	var renewed []string
 	for _, text := range append(s.extra.texts(), text{manifestFile, models.Default()}, text{sourcesFile, s.sources()}) {
@@ -302,7 +304,7 @@ func (s *setup) texts() ([]string, error) {
 	return renewed, nil
 }
 
-// sources is the note that lies beside the photos.
+// sources returns the note about the photos, which lies beside them.
 func (s *setup) sources() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Where these photos come from\n\nFetched by `go run ./scripts/setup`; not part of facet. The licences lie beside them.\n")

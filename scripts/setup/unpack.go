@@ -9,24 +9,25 @@ import (
 	"io"
 )
 
-// limits bound an archive while it is read.
+// limits are the limits of an archive, checked while it is read.
 type limits struct {
 	entries int
 	bytes   int64 // unpacked, of a tar.gz; of a zip nothing unwanted is unpacked
 }
 
-// bounds are far above the largest archive in use: 3,000 entries, 60 MB.
+// bounds are far above the largest archive in use, with 3,000 entries and 60 MB.
 var bounds = limits{entries: 20_000, bytes: 1 << 30}
 
-// errArchive says that an archive is not what the lock file describes.
+// errArchive is returned for an archive that is not as the lock file describes
+// it.
 var errArchive = errors.New("archive is not as expected")
 
-// sink takes the content of one wanted member; it reads r to the end.
+// sink receives the content of one wanted member. It reads r to the end.
 type sink func(m member, r io.Reader) error
 
-// unpack gives every wanted member of the archive to put, each once. Names in
-// the archive are compared with the wanted ones and used for nothing else, so
-// that none can lead anywhere.
+// unpack calls put once for every wanted member of the archive. It only compares
+// the names in the archive with the wanted names. It uses them for nothing else,
+// so that no name can lead outside the folder.
 func (lim limits) unpack(archive *io.SectionReader, k kind, wanted []member, put sink) error {
 	missing := make(map[string]member, len(wanted))
 	for _, m := range wanted {
@@ -105,7 +106,8 @@ func (lim limits) untar(archive *io.SectionReader, missing map[string]member, pu
 	return fmt.Errorf("%w: more than %d entries", errArchive, lim.entries)
 }
 
-// bounded fails, rather than ends, when more than left bytes are read.
+// bounded returns an error, not io.EOF, when the caller reads more than left
+// bytes.
 type bounded struct {
 	r           io.Reader
 	left, limit int64

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// The promise is refusedAfter. A request may take a while until it is refused.
+// A node may accept a revoked access key for refusedAfter. askEvery is the pause
+// between two requests.
 const (
 	refusedAfter = 2 * time.Second
 	askEvery     = 50 * time.Millisecond

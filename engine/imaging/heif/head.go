@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Head is what the boxes of a file say about its primary picture.
+// Head describes the primary picture of a file, by the boxes of the file.
 type Head struct {
 	// Width and Height are those of the cropped and turned picture.
 	Width, Height int

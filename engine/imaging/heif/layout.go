@@ -10,8 +10,9 @@ var (
 	errGrid = errors.New("its parts do not cover it")
 )
 
-// crop is what a clean aperture (clap; ISO/IEC 14496-12, 12.1.4.1) leaves of one side of a picture:
-// length pixels, centred halves half pixels off the middle.
+// crop is one side of a clean aperture (clap; ISO/IEC 14496-12, 12.1.4.1): the part of
+// a picture that is shown. It has length pixels, and its centre is halves half pixels
+// off the picture's centre.
 type crop struct {
 	length, halves int64
 }

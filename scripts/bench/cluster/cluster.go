@@ -19,7 +19,7 @@ import (
 // portrait has one face and 1.03 megapixels.
 const portrait = "face_recognition/obama.jpg"
 
-// Files is where the program and what set-up fetched are.
+// Files has the paths of the program and of the files that set-up fetched.
 type Files struct {
 	Facet  string // the program
 	Assets string // folder
@@ -28,7 +28,7 @@ type Files struct {
 // Pack returns the folder of the model pack.
 func (f Files) Pack() string { return filepath.Join(f.Assets, "packs", "default") }
 
-// Engine opens the face engine; 0 workers are one for each core.
+// Engine opens the face engine. With 0 workers it has one for each core.
 func (f Files) Engine(workers int) (*engine.Engine, error) {
 	pack, err := models.Open(f.Pack())
 	if err != nil {
@@ -48,17 +48,18 @@ func (f Files) Portrait() ([]byte, error) {
 
 // Shape describes a cluster.
 type Shape struct {
-	Dir           string // stays; empty: a temporary folder, which Close removes
+	Dir           string // folder that stays; empty: a temporary folder, which Close removes
 	Nodes, Shards int    // 0 shards: as the cluster has, or facet dev's default
-	Own           bool   // the nodes are this program, as ServeCommand, and not facet
+	Own           bool   // the nodes are processes of this program (ServeCommand), not of facet
 	Pinned        bool   // facet runs on Core alone
 	Core          int
 }
 
-// ServeCommand has this program be a node, in place of a part.
+// ServeCommand is the argument that makes this program run a node instead of a
+// benchmark.
 const ServeCommand = "serve"
 
-// The environment says which program a node is, and on which core.
+// These environment variables contain the program that a node runs, and its core.
 const (
 	programVariable = "BENCH_PROGRAM"
 	coreVariable    = "BENCH_CORE"
@@ -67,10 +68,10 @@ const (
 // Cluster is a running cluster.
 type Cluster struct {
 	*dev.Cluster
-	dir string // to be removed
+	dir string // the temporary folder, which Close removes
 }
 
-// Start founds or continues a cluster and waits until all its nodes serve.
+// Start creates or restarts a cluster and waits until all its nodes serve.
 func (f Files) Start(ctx context.Context, s Shape) (c *Cluster, err error) {
 	c = &Cluster{}
 	if s.Dir == "" {
@@ -105,7 +106,8 @@ func (f Files) Start(ctx context.Context, s Shape) (c *Cluster, err error) {
 	return c, errors.Join(err, os.Unsetenv(programVariable), os.Unsetenv(coreVariable))
 }
 
-// ServePinned replaces this process by facet on its core, if the environment says so.
+// ServePinned replaces this process by facet on one core, if the environment names a
+// program and a core.
 func ServePinned() error {
 	program, ok := os.LookupEnv(programVariable)
 	if !ok {
@@ -127,7 +129,7 @@ func (c *Cluster) Close() error {
 	return err
 }
 
-// PIDs returns the nodes' processes.
+// PIDs returns the process ids of the nodes.
 func (c *Cluster) PIDs() (pids []int) {
 	for _, n := range c.Info().Nodes {
 		pids = append(pids, n.PID)

@@ -1,3 +1,3 @@
-// Package cluster starts the nodes that benchmarks measure, each a process of its own,
-// and fills their galleries. It imports cmd/facet/dev, fill, https and machine.
+// Package cluster starts the nodes that benchmarks measure, each in a process of its
+// own, and fills their galleries. It imports cmd/facet/dev, fill, https and machine.
 package cluster

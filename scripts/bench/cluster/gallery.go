@@ -20,12 +20,11 @@ import (
 
 const (
 	galleryName = "bench"
-	// noteFile is in the cluster's folder.
+	// noteFile is a file in the cluster's folder.
 	noteFile = "bench.json"
 )
 
-// Gallery is what a later run has to know of a filled gallery whose folder it uses
-// again.
+// Gallery describes a filled gallery, so that a later run can use its folder again.
 type Gallery struct {
 	APIKey  string      `json:"api_key"`
 	Events  int         `json:"events"`
@@ -34,8 +33,8 @@ type Gallery struct {
 	Filled  fill.Filled `json:"filled"`
 }
 
-// Prepare founds the cluster in s.Dir and fills a gallery with so many events, one of
-// them the photo's, unless that was done before.
+// Prepare creates the cluster in s.Dir and fills a gallery with this many events, one
+// of them of the photo. If an earlier run has done that, it returns that run's gallery.
 func (f Files) Prepare(ctx context.Context, s Shape, events int, photo []byte, spectrum []float64) (g Gallery, err error) {
 	file := filepath.Join(s.Dir, noteFile)
 	text, err := os.ReadFile(file)
@@ -70,7 +69,7 @@ func (f Files) Prepare(ctx context.Context, s Shape, events int, photo []byte, s
 	return g, err
 }
 
-// found makes the gallery and registers the photo.
+// found creates the gallery and registers the photo.
 func (f Files) found(ctx context.Context, s Shape, g *Gallery, photo []byte) (i dev.Info, err error) {
 	c, err := f.Start(ctx, s)
 	if err != nil {
@@ -95,8 +94,8 @@ func (f Files) found(ctx context.Context, s Shape, g *Gallery, photo []byte) (i 
 	return c.Info(), err
 }
 
-// Check returns an error if the answer to a search for the photo lacks one of those who
-// have its face: the registered one, and the last of each shard.
+// Check returns an error unless the answer to a search for the photo contains all
+// subjects with the photo's face: the registered one, and the last of each shard.
 func (g *Gallery) Check(answer []byte) error {
 	want := []id.Subject{g.Subject}
 	for _, part := range g.Filled.Shards {
@@ -110,7 +109,7 @@ func (g *Gallery) Check(answer []byte) error {
 	return nil
 }
 
-// idIn finds an id by its name in a registration's answer.
+// idIn returns the id of a field with this name in the answer to a registration.
 func idIn(answer []byte, name string) (id.UUID, error) {
 	m := regexp.MustCompile(`"` + name + `":\s*"([0-9a-f-]{36})"`).FindSubmatch(answer)
 	if m == nil {
@@ -119,7 +118,7 @@ func idIn(answer []byte, name string) (id.UUID, error) {
 	return id.Parse(string(m[1]))
 }
 
-// find returns the path of the file of that name.
+// find returns the path of the file with this name below dir.
 func find(dir, name string) (path string, err error) {
 	err = filepath.WalkDir(dir, func(at string, d fs.DirEntry, err error) error {
 		if err == nil && d.Name() == name {

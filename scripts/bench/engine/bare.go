@@ -13,12 +13,12 @@ import (
 	"facet/scripts/bench/cluster"
 )
 
-// bare are the pack's networks and libjpeg-turbo with nothing of ours about them
-// but the bindings.
+// bare has the pack's networks and libjpeg-turbo, without facet's code except the
+// bindings.
 type bare struct {
 	open                          []*onnx.Model
 	detector, landmarks, embedder *onnx.Runner
-	published                     *onnx.Runner // the embedder before it was made fast
+	published                     *onnx.Runner // the embedder as published
 	turbo                         *turbo.Library
 	pixels                        []byte
 }
@@ -61,7 +61,8 @@ func openBare(files cluster.Files, pack *models.Pack) (b *bare, err error) {
 	return b, err
 }
 
-// outputs are those that the engine asks for (engine: networks.open).
+// outputs returns the outputs that the engine reads from the network of a role (engine:
+// networks.open).
 func outputs(role models.Role, m *models.Manifest) []onnx.Tensor {
 	const points, boxes = 68, 4420 // of the detector's 320 × 240
 	switch role {
@@ -97,7 +98,7 @@ func (b *bare) close() {
 	}
 }
 
-// models runs the networks as often as an extraction did.
+// models runs each network as often as an extraction did.
 func (b *bare) models(w engine.Work) error {
 	for _, n := range []struct {
 		runner *onnx.Runner
@@ -112,7 +113,7 @@ func (b *bare) models(w engine.Work) error {
 	return nil
 }
 
-// decode decodes the photo at the scales at which an extraction did.
+// decode decodes the photo at each scale as often as an extraction did.
 func (b *bare) decode(p photo, w engine.Work) error {
 	var errs []error
 	for i, times := range w.Decoded {

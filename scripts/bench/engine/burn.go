@@ -22,19 +22,20 @@ import (
 	"facet/scripts/bench/machine"
 )
 
-// BurnCommand has this program be a burner, in place of a part.
+// BurnCommand is the argument that makes this program run a burner instead of a
+// benchmark.
 const BurnCommand = "burn"
 
-// burner is a server in a process of its own. It reads a request, takes as much
-// processor time as the request's target says, one request a core at a time, and
-// answers. No service on this machine, its other work included, can do better.
+// burner is a server in a process of its own. For each request it takes as much
+// processor time as the request's target says, and then answers. Each core works on one
+// request at a time. No service on this machine can do better.
 type burner struct {
 	client *https.Client
 	cmd    *exec.Cmd
 	in     io.Closer // closing it ends the burner
 }
 
-// burnerInfo is what a burner prints when it serves.
+// burnerInfo is the line that a burner prints when it serves.
 type burnerInfo struct {
 	URL         string
 	Certificate []byte // DER
@@ -77,16 +78,17 @@ func startBurner() (b *burner, err error) {
 
 func (b *burner) close() error { return errors.Join(b.in.Close(), b.cmd.Wait()) }
 
-// operation returns o's body with the order to burn so long.
+// operation returns an operation with o's body that makes the burner take the time d.
 func (b *burner) operation(o https.Operation, d time.Duration) https.Operation {
 	o.Target = "/" + strconv.FormatInt(max(0, d.Nanoseconds()), 10)
 	return o
 }
 
-// ServeBurns is the burner's process. It ends with its standard input or ctx.
+// ServeBurns runs the burner. It returns when its standard input or ctx ends.
 func ServeBurns(ctx context.Context, out io.Writer) error {
 	permits := make(chan struct{}, runtime.GOMAXPROCS(0))
-	// As a node does: while all cores are busy, somebody must look at the network.
+	// One more than the cores, as a node has: while all cores are busy, one thread must
+	// serve the network.
 	runtime.GOMAXPROCS(cap(permits) + 1)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ns, err := strconv.ParseInt(r.URL.Path[1:], 10, 64)
@@ -112,7 +114,7 @@ func ServeBurns(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// burn takes d of its thread's processor time.
+// burn takes d of processor time on its thread.
 func burn(d time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -11,9 +11,9 @@ import (
 	"facet/engine/onnx"
 )
 
-// feed gives every network what it sees of the photo: an embedder's time depends on
-// that. On a blank crop, PRelu as published takes a third less than on a face, since
-// the processor foresees which branch each number takes.
+// feed gives each network its input for the photo, because an embedder's time depends
+// on the input. On a blank crop, PRelu as published takes a third less time than on a
+// face, because the processor predicts the branch for each number.
 func (b *bare) feed(ctx context.Context, e *engine.Engine, photo []byte) error {
 	faces, err := e.ExtractLarge(ctx, photo, portraitPart)
 	if err != nil {
@@ -57,7 +57,8 @@ func (b *bare) feed(ctx context.Context, e *engine.Engine, photo []byte) error {
 	return b.check(faces[0].Template)
 }
 
-// fill writes pixels as a network takes them: plane after plane, (x − mean) × scale.
+// fill writes pixels in the form of a network's input: plane after plane, (x − mean) ×
+// scale.
 func fill(dst []float32, pix []uint8, in models.Input) {
 	planes := in.Channels.Count()
 	for i := range in.Width * in.Height {
@@ -77,7 +78,8 @@ func fill(dst []float32, pix []uint8, in models.Input) {
 	}
 }
 
-// check sees that the embedder got the face: its template is like the engine's.
+// check returns an error unless the embedder's template is like the engine's, so that
+// the embedder surely got the face.
 func (b *bare) check(want engine.Template) error {
 	const least = .8 // of the cosine; the engine aligns by five points
 	if err := b.embedder.Run(); err != nil {

@@ -1,5 +1,5 @@
-// Package engine measures what the face engine costs beside what it can't do without:
-// the bare models and the bare JPEG decoder; and what a node costs beside the engine.
-// Everything that is compared is measured in turn, round after round, and told as a
-// median, so that a busy machine hurts both sides alike.
+// Package engine measures the cost of the face engine beside the bare models and the
+// bare JPEG decoder, and the cost of a node beside the engine. It measures the two
+// sides of a comparison in turn, round after round, and prints medians, so that a busy
+// machine slows both sides alike.
 package engine

@@ -27,7 +27,7 @@ type bench struct {
 	out      io.Writer
 }
 
-// Flags adds the part's flags and returns what runs it.
+// Flags adds the flags of this benchmark and returns the function that runs it.
 func Flags(flags *flag.FlagSet) func(context.Context, cluster.Files, io.Writer) error {
 	var b bench
 	flags.StringVar(&b.parts, "parts", "engine,node", "engine: models, decoder and pipeline; node: HTTPS; memory: the long run")

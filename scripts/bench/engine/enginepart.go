@@ -96,7 +96,7 @@ func difference(after, before engine.Work) engine.Work {
 	return after
 }
 
-// scales tells at which scales an extraction decoded.
+// scales returns the scales at which an extraction decoded, as text.
 func scales(w engine.Work) string {
 	var text []string
 	for i, n := range w.Decoded {
@@ -107,8 +107,8 @@ func scales(w engine.Work) string {
 	return strings.Join(text, ", ")
 }
 
-// compareEmbedder measures the embedder beside the model as it was published, both
-// on the same face and in the same kind of session.
+// compareEmbedder measures the embedder beside the published model, both on the same
+// face and in the same kind of session.
 func (b *bench) compareEmbedder(bare *bare) error {
 	var own, published machine.Sample
 	for range 2 * b.rounds {

@@ -24,14 +24,14 @@ const (
 	openConnections = 64
 )
 
-// server gets the same load in turn with another.
+// server is one of two servers that get the same load in turn.
 type server struct {
 	source *load.Source
 	do     https.Operation
 	rounds []machine.Sample
 }
 
-// round sends the operation when it is due.
+// round sends the operation at each of the due times.
 func (s *server) round(ctx context.Context, due []time.Duration) error {
 	t := new(load.Tally)
 	s.source.Open(ctx, t, s.do, due)
@@ -39,16 +39,16 @@ func (s *server) round(ctx context.Context, due []time.Duration) error {
 	return errors.Join(ctx.Err(), t.AllServed())
 }
 
-// middle returns the round whose tail is the middle one: a pause of the machine is not
-// the server's.
+// middle returns the round with the median tail, so that one pause of the machine does
+// not count against the server.
 func (s *server) middle() machine.Sample {
 	slices.SortFunc(s.rounds, func(a, b machine.Sample) int { return cmp.Compare(a.Tail(), b.Tail()) })
 	return s.rounds[len(s.rounds)/2]
 }
 
-// measureLatency sends searches at a share of the rate at which node and client would
-// fill the cores, in turn to the node and to a burner that takes the same processor time
-// for each.
+// measureLatency sends searches in turn to the node and to a burner that takes the same
+// processor time for each. The rate is a share of the rate at which node and client
+// would fill the cores.
 func (b *bench) measureLatency(ctx context.Context, n *node, per outcome) (err error) {
 	burner, err := startBurner()
 	if err != nil {
@@ -114,9 +114,9 @@ func (b *bench) printLatency(title string, goal float64, facet, burner *server, 
 	})
 }
 
-// queue returns the times that requests due then would take at servers that serve
-// in order, each for exactly the given time: what no service of this throughput
-// can beat.
+// queue returns the times of requests, due at the given times, at servers that take
+// them in order, each request for exactly the given time. No service of this throughput
+// can be faster.
 func queue(due []time.Duration, servers int, service time.Duration) machine.Sample {
 	free := make([]time.Duration, servers)
 	took := make(machine.Sample, len(due))

@@ -21,8 +21,8 @@ const (
 	memoryPixels  = 250 * 250
 )
 
-// memoryPart sends many requests, searches and extractions in turn, and reads the node's
-// memory.
+// memoryPart sends many requests, searches and extractions in turn, and measures the
+// node's memory.
 func (b *bench) memoryPart(ctx context.Context) error {
 	data, err := b.files.Portrait()
 	if err != nil {
@@ -66,7 +66,7 @@ func (b *bench) measureMemory(ctx context.Context, n *node, data []byte) error {
 	}})
 }
 
-// node is a cluster of one node with what is asked of it.
+// node is a cluster of one node with the requests to it.
 type node struct {
 	*cluster.Cluster
 	source           *load.Source

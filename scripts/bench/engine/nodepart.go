@@ -20,32 +20,33 @@ const (
 	perCore        = 2 // requests at once
 )
 
-// outcome is what a load did and cost.
+// outcome describes a load: the number of requests and what they cost.
 type outcome struct {
 	done    int
 	elapsed time.Duration
-	cpu     time.Duration // of the measured process
-	own     time.Duration // of this process, which asks
+	cpu     time.Duration // of the measured processes
+	own     time.Duration // of this process, the client
 }
 
-// rate is per second of the clock, perCore per second of processor time.
+// rate returns the requests in a second of the clock, perCore those in a second of
+// processor time.
 func (o outcome) rate() float64    { return float64(o.done) / o.elapsed.Seconds() }
 func (o outcome) perCore() float64 { return float64(o.done) / o.cpu.Seconds() }
 
-// most is the rate at which both processes would fill the cores, whatever else ran
-// meanwhile.
+// most returns the rate at which client and node would fill the cores. It does not
+// depend on what else ran meanwhile.
 func (o outcome) most(cores int) float64 {
 	return float64(cores) * float64(o.done) / (o.cpu + o.own).Seconds()
 }
 
-// loaded is measured in turn with others: a process under a closed loop.
+// loaded is a set of processes under a closed loop. It is measured in turn with others.
 type loaded struct {
 	pids []int
 	do   func() error
 	sum  outcome
 }
 
-// measure adds one round to the sum.
+// measure measures one more round and adds it to the sum.
 func (l *loaded) measure(ctx context.Context, d time.Duration) error {
 	var r load.Result
 	u, err := machine.Watch(func() (err error) {
@@ -59,7 +60,8 @@ func (l *loaded) measure(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// sends returns what sends o and wants it served.
+// sends returns a function that sends o. The function returns an error unless o is
+// served.
 func sends(s *load.Source, o https.Operation) func() error {
 	return func() error {
 		a, _, err := s.Do(o)
@@ -70,7 +72,7 @@ func sends(s *load.Source, o https.Operation) func() error {
 	}
 }
 
-// nodePart compares a node's requests with the engine's extractions.
+// nodePart compares the requests of a node with the extractions of the engine.
 func (b *bench) nodePart(ctx context.Context) (err error) {
 	data, err := b.files.Portrait()
 	if err != nil {

@@ -23,7 +23,7 @@ type photo struct {
 
 func encoded(photo []byte) string { return base64.StdEncoding.EncodeToString(photo) }
 
-// photos returns the portrait as it is and at 12 megapixels.
+// photos returns the portrait in its own size and in 12 megapixels.
 func (b *bench) photos() ([]photo, error) {
 	data, err := b.files.Portrait()
 	if err != nil {
@@ -45,8 +45,9 @@ func (b *bench) photos() ([]photo, error) {
 	return list, nil
 }
 
-// resized returns a JPEG of the photo with about so many pixels. Enlarged ones get
-// grain like a sensor's: without it, there would be next to nothing to decode.
+// resized returns the photo as a JPEG of about this many pixels. Enlarged photos get
+// grain like that of a sensor, because otherwise the decoder would have next to nothing
+// to do.
 func resized(data []byte, pixels float64, quality int) ([]byte, error) {
 	whole, err := jpeg.Decode(bytes.NewReader(data))
 	if err != nil {

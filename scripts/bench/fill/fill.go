@@ -24,53 +24,55 @@ import (
 )
 
 const (
-	// loadBytes is about what a command carries; an entry of the log has 256 KiB.
+	// loadBytes is about the size of the entries in one command; an entry of the log
+	// has 256 KiB.
 	loadBytes = 220 << 10
-	// entryBytes is what an entry takes in a command beside its face, at most.
+	// entryBytes is the most bytes of an entry in a command, apart from its face.
 	entryBytes = 150
-	// purposeData is what a gallery's key is wrapped for, before its id.
+	// purposeData is the purpose for which a gallery's key is wrapped. The gallery's id
+	// follows it.
 	purposeData = "gallery-data-key"
 )
 
 // Node is a node that does not run.
 type Node struct {
 	ID  id.Node
-	Dir string // of its data
+	Dir string // the data folder
 }
 
-// Gallery is what templates are put into. All of it was made by requests before: its
-// nodes are all voters of meta and of its shards, and one event was registered. Its size
-// is two slots for each shard more than what it gets, at least.
+// Gallery describes the gallery to fill. Requests created it before: all its nodes are
+// voters of meta and of its shards, and one event is registered. Its size is at least
+// the wanted number of events, plus two slots for each shard.
 type Gallery struct {
 	Nodes      []Node
-	ClusterKey string // file
+	ClusterKey string // path of the key file
 	Name       string
-	// Subject and Event are what was registered.
+	// Subject and Event are the ids of the registered event.
 	Subject id.Subject
 	Event   id.Event
-	// Spectrum is the share that each number of a template has of its squared norm, on
-	// average; nil: all the same.
+	// Spectrum is the mean share of each number of a template in the template's squared
+	// norm. With nil all shares are equal.
 	Spectrum []float64
 }
 
-// Filled is what a gallery got.
+// Filled describes the templates that Fill put into a gallery.
 type Filled struct {
 	Spectrum []float64 `json:"spectrum,omitempty"`
 	IDKey    []byte    `json:"id_key"`
 	Dim      int       `json:"dim"`
-	// Shards are those of the gallery in order, each with the number of its random
-	// templates and with the subject that has the template of the registered event.
+	// Shards describes the gallery's shards in order.
 	Shards []Part `json:"shards"`
 }
 
-// Part is what one shard got.
+// Part describes the templates of one shard: the number of random ones, and the subject
+// that has the template of the registered event.
 type Part struct {
 	Shard   id.Shard   `json:"shard"`
 	Random  int        `json:"random"`
 	Planted id.Subject `json:"planted"`
 }
 
-// filler works on one gallery.
+// filler fills one gallery.
 type filler struct {
 	Gallery
 	places []place
@@ -79,12 +81,12 @@ type filler struct {
 	at     metafsm.Gallery
 	shards []id.Shard
 	grants map[id.Shard]uint32
-	model  engine.Face // what was registered
+	model  engine.Face // the registered face
 }
 
-// Fill puts templates into a gallery until it has about so many events. Each of its
-// shards gets the registered face as its last, so that a search for it can only be
-// right with all of them.
+// Fill puts templates into a gallery until it has about this many events. The last
+// event of each shard gets the registered face, so that a search for that face has to
+// find one in every shard.
 func Fill(ctx context.Context, g Gallery, events int) (Filled, error) {
 	f := &filler{Gallery: g, grants: make(map[id.Shard]uint32)}
 	if err := f.readMeta(ctx, events); err != nil {
@@ -109,7 +111,7 @@ func Fill(ctx context.Context, g Gallery, events int) (Filled, error) {
 	return filled, nil
 }
 
-// readMeta finds the gallery and its key, and has meta give the slots.
+// readMeta finds the gallery and its key, and lets meta grant the slots.
 func (f *filler) readMeta(ctx context.Context, events int) error {
 	master, err := readMaster(f.ClusterKey)
 	if err != nil {
@@ -144,9 +146,9 @@ func (f *filler) readMeta(ctx context.Context, events int) error {
 	return errors.Join(err, g.close())
 }
 
-// raise has the cluster use the newest forms that its nodes know, as its leader does some
-// moments after the founding: nodes that were stopped before would find shards here in an
-// older form than they write.
+// raise lets the cluster use the newest forms that its nodes know. The leader of a
+// running cluster does so some moments after its foundation. A node that was stopped
+// earlier would otherwise find shards in an older form than it writes.
 func (f *filler) raise(ctx context.Context, g *raftfsm.Group) error {
 	b, err := g.Propose(ctx, metafsm.RaiseLevelOp.Encode(metafsm.RaiseLevel{Level: metafsm.Level}))
 	if err != nil {
@@ -157,7 +159,7 @@ func (f *filler) raise(ctx context.Context, g *raftfsm.Group) error {
 	return err
 }
 
-// grant has meta give each shard the slots that it needs.
+// grant lets meta grant each shard the slots that it needs.
 func (f *filler) grant(ctx context.Context, g *raftfsm.Group, state *metafsm.Machine, master *seal.Master, events int) error {
 	cluster, _ := state.Cluster()
 	for _, t := range state.Tenants() {
@@ -208,8 +210,8 @@ func readMaster(file string) (*seal.Master, error) {
 	return seal.NewMaster(secret)
 }
 
-// newMachine makes a shard's machine, whose snapshots have the form that nodes give them.
-// It never searches, so that its table and arena are not used.
+// newMachine returns a shard's state machine, whose snapshots have the same form as
+// those of nodes. The machine never searches, so its table and arena are not used.
 func (f *filler) newMachine() (*shardfsm.Machine, error) {
 	table, err := score.NewTable([]score.Point{{Cosine: -1}, {Cosine: 0}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
 	if err != nil {
@@ -220,7 +222,7 @@ func (f *filler) newMachine() (*shardfsm.Machine, error) {
 	return m, nil
 }
 
-// open opens a shard's group for while.
+// open opens a shard's group, calls while, and closes the group.
 func (f *filler) open(ctx context.Context, number id.Shard, while func(*group) error) (err error) {
 	machines := make([]*shardfsm.Machine, len(f.places))
 	for i := range machines {
@@ -236,8 +238,8 @@ func (f *filler) open(ctx context.Context, number id.Shard, while func(*group) e
 	return errors.Join(while(g), g.close())
 }
 
-// readRegistered reads the face that was registered, of which the others are copies in
-// all but the template.
+// readRegistered finds the registered face. All other faces are copies of it with other
+// templates.
 func (f *filler) readRegistered() error {
 	for _, s := range f.shards {
 		for _, p := range f.places {
@@ -249,7 +251,7 @@ func (f *filler) readRegistered() error {
 	return errors.New("the registered event is nowhere")
 }
 
-// lookIn looks for it in one replica.
+// lookIn looks for the registered face in one replica.
 func (f *filler) lookIn(number id.Shard, p place) error {
 	m, err := f.newMachine()
 	if err != nil {
@@ -268,7 +270,7 @@ func (f *filler) lookIn(number id.Shard, p place) error {
 	return errors.Join(err, stopped.Close())
 }
 
-// fillShard loads entries until the shard has n, the last with the registered face.
+// fillShard adds entries until the shard has n. The last one has the registered face.
 func (f *filler) fillShard(ctx context.Context, number id.Shard, n int, filled *Filled) (p Part, err error) {
 	p.Shard = number
 	err = f.open(ctx, number, func(g *group) error {
@@ -323,7 +325,7 @@ func (f *filler) seal(e Entry, now int64, face engine.Face) shard.CopiedEntry {
 	return c
 }
 
-// Entry is an event that was put into a shard.
+// Entry is an event in a shard.
 type Entry struct {
 	Subject  id.Subject
 	Event    id.Event
@@ -331,8 +333,8 @@ type Entry struct {
 	number   uint64
 }
 
-// Rows gives again the events of a part, each with its template; registered is that of
-// the event that was registered. The template is valid until the next one.
+// Rows iterates over the events of a part again, each with its template. registered is
+// the template of the registered event. A template is valid until the next one.
 func (f *Filled) Rows(p Part, registered engine.Template) iter.Seq2[Entry, engine.Template] {
 	return func(yield func(Entry, engine.Template) bool) {
 		for e := range f.entries(p.Shard, p.Random+1) {
@@ -347,8 +349,8 @@ func (f *Filled) Rows(p Part, registered engine.Template) iter.Seq2[Entry, engin
 	}
 }
 
-// entries gives n events of a shard, of which the last has no template; the same ones
-// each time.
+// entries iterates over n events of a shard, the same ones each time. The last one has
+// no template.
 func (f *Filled) entries(number id.Shard, n int) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		random := rand.New(rand.NewPCG(1, uint64(number))) //nolint:gosec // the same templates in each run
@@ -372,7 +374,8 @@ func (f *Filled) entries(number id.Shard, n int) iter.Seq[Entry] {
 	}
 }
 
-// Random makes a template whose numbers are normal, each of its own scale.
+// Random returns a template of normally distributed numbers, each with a scale of its
+// own.
 func Random(random *rand.Rand, scale []float64) engine.Template {
 	t := make(engine.Template, len(scale))
 	var squares float64

@@ -19,12 +19,12 @@ const (
 	electTimeout = time.Minute
 	catchTimeout = 5 * time.Minute
 	poll         = 10 * time.Millisecond
-	// heartbeat is longer than a node's: a machine that is busy with filling must not
-	// make a follower stand for election.
+	// heartbeat is longer than a node's, so that no follower starts an election because
+	// filling keeps the machine busy.
 	heartbeat = time.Second
 )
 
-// place is where one member of a group lives.
+// place is the location of one member of a group.
 type place struct {
 	member id.Member
 	dir    string // of the node's data
@@ -43,8 +43,8 @@ func (stream) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
 }
 
-// openGroup opens all members of a group, each with a machine of its own, and waits
-// until one leads and has all its log.
+// openGroup opens all members of a group, each with a state machine of its own, and
+// waits until one leads and has applied its whole log.
 func openGroup(ctx context.Context, number id.Shard, places []place, machine func(i int) raftfsm.Machine) (g *group, err error) {
 	addresses := make(map[id.Member]string, len(places))
 	streams := make([]stream, len(places))
@@ -100,8 +100,8 @@ func (g *group) elect(ctx context.Context) error {
 	}
 }
 
-// settle waits until every member has applied what the leader has, and puts it into
-// segments, off the log: as on nodes that have run for a while.
+// settle waits until every member has applied as much as the leader and has moved it
+// from the log into segments, like a node that has run for a while.
 func (g *group) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, catchTimeout)
 	defer cancel()
@@ -130,8 +130,7 @@ func (g *group) close() (err error) {
 	return err
 }
 
-// placesOf finds the folder of each voter: who lives in a folder is the one whose log
-// is in it.
+// placesOf finds the folder of each voter: the folder that contains the voter's log.
 func placesOf(servers []raftfsm.Server, nodes []Node) ([]place, error) {
 	var places []place
 	for _, s := range servers {

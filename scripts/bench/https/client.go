@@ -25,7 +25,7 @@ import (
 // SearchPath is the target of searches.
 const SearchPath = "/v1.1/face/search"
 
-// AnswerTimeout is the longest that one request may take, if the client is not slow.
+// AnswerTimeout is the longest that one request of a fast client may take.
 const AnswerTimeout = 40 * time.Second
 
 const (
@@ -36,14 +36,14 @@ const (
 // Client makes requests as one tenant's program does. It is safe for concurrent use.
 type Client struct {
 	Signer sigv4.Signer
-	URL    string // of the first node, for Post
+	URL    string // URL of the first node, for Post
 	APIKey string // sent when it is not empty
 	TLS    *tls.Config
 
 	number atomic.Int64 // of the last request
 }
 
-// New returns a client of the tenant of a cluster.
+// New returns a client for the tenant of a cluster.
 func New(i dev.Info) (*Client, error) {
 	pem, err := os.ReadFile(i.CAFile)
 	if err != nil {
@@ -76,12 +76,13 @@ func NewOperation(target string, body any) (Operation, error) {
 // Answer is the response to one request.
 type Answer struct {
 	Status int
-	Retry  bool // it says when to try again
-	Closes bool // the connection
+	Retry  bool // the answer has Retry-After
+	Closes bool // the node closes the connection
 	Body   []byte
 }
 
-// Good reports whether the request was served: a search that finds nobody is a 404.
+// Good reports whether the request was served. A search that finds nobody, a 404, was
+// served.
 func (a Answer) Good() bool { return a.Status < 300 || a.Status == http.StatusNotFound }
 
 // Refused reports whether the answer is one that an overloaded node should give.
@@ -98,7 +99,7 @@ type Connection struct {
 	*tls.Conn
 }
 
-// Dial connects to a node (https://host:port) from an address; nil is any.
+// Dial connects to a node (https://host:port) from an address; nil means any address.
 func (c *Client) Dial(url string, from net.Addr) (*Connection, error) {
 	host := strings.TrimPrefix(url, "https://")
 	name, _, err := net.SplitHostPort(host)
@@ -117,7 +118,7 @@ func (c *Client) Dial(url string, from net.Addr) (*Connection, error) {
 	return &Connection{client: c, host: host, Conn: conn.(*tls.Conn), in: bufio.NewReader(conn)}, nil
 }
 
-// Close closes the connection; nil is none.
+// Close closes the connection, unless k is nil.
 func (k *Connection) Close() {
 	if k != nil {
 		_ = k.Conn.Close() // its requests are answered
@@ -147,8 +148,9 @@ func (k *Connection) Head(o Operation) (string, error) {
 	return head.String() + "\r\n", nil
 }
 
-// Do signs and sends, and returns the answer. It looks for the answer even when the
-// body could not be sent to its end: a refusal may come before.
+// Do signs an operation, sends it, and returns the answer. It reads the answer even if
+// it could not send the whole body, because a node may refuse a request before the body
+// ends.
 func (k *Connection) Do(o Operation) (Answer, error) {
 	head, err := k.Head(o)
 	if err != nil {
@@ -179,7 +181,7 @@ func (k *Connection) read() (Answer, error) {
 	return Answer{Status: r.StatusCode, Retry: r.Header.Get("Retry-After") != "", Closes: r.Close, Body: text}, err
 }
 
-// Post makes one request over a connection of its own, like Send.
+// Post makes one request over a new connection, like Send.
 func (c *Client) Post(url, target string, body any) ([]byte, error) {
 	o, err := NewOperation(target, body)
 	if err != nil {
@@ -188,8 +190,8 @@ func (c *Client) Post(url, target string, body any) ([]byte, error) {
 	return c.Send(url, o)
 }
 
-// Send makes one request over a connection of its own. An answer that is no 2xx is a
-// *StatusError.
+// Send makes one request over a new connection. It returns a *StatusError unless the
+// answer is 2xx.
 func (c *Client) Send(url string, o Operation) ([]byte, error) {
 	k, err := c.Dial(url, nil)
 	if err != nil {
@@ -213,7 +215,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s: %d %s", e.Target, e.Answer.Status, e.Answer.Body)
 }
 
-// Found makes an empty gallery for so many templates and lets the client work in it.
+// Found creates an empty gallery of this size and makes the client use it.
 func (c *Client) Found(name string, size int) error {
 	text, err := c.Post(c.URL, "/api/galleries", map[string]any{"name": name, "description": "", "size": size, "faceMinimumQualityScore": .45})
 	if err != nil {
@@ -227,7 +229,8 @@ func (c *Client) Found(name string, size int) error {
 	return nil
 }
 
-// NewSearch is a search for what an image shows, for the default number of candidates.
+// NewSearch returns a search for the face in an image, with the default number of
+// candidates.
 func NewSearch(image []byte) (Operation, error) {
 	return NewOperation(SearchPath, map[string]any{"probe": base64.StdEncoding.EncodeToString(image)})
 }

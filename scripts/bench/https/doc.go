@@ -1,4 +1,4 @@
-// Package https makes signed requests over kept-alive connections, as a tenant's
-// program does, for programs that measure: little more than the bytes of a request is
-// made for each, so that the client takes less of the machine than a common one.
+// Package https sends signed requests over kept-alive connections for benchmarks, as a
+// tenant's program does. For each request it computes little more than the request's
+// bytes, so that it takes less of the machine than an ordinary client.
 package https

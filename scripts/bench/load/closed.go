@@ -8,22 +8,23 @@ import (
 	"facet/scripts/bench/machine"
 )
 
-// Result is what a load took.
+// Result has the times of a load.
 type Result struct {
 	Times   machine.Sample
 	Elapsed time.Duration
 }
 
-// Rate returns how many were done a second.
+// Rate returns the number of calls per second.
 func (r *Result) Rate() float64 { return float64(len(r.Times)) / r.Elapsed.Seconds() }
 
-// Each returns the share of one in a sum of processor time, in ms.
+// Each returns the share of one call in a sum of processor time, in ms.
 func (r *Result) Each(sum time.Duration) float64 {
 	return sum.Seconds() * 1e3 / float64(max(len(r.Times), 1))
 }
 
-// Closed has n workers that each do one thing after the other for a while. do gets the
-// worker's number and how many it has done. The first error ends all.
+// Closed runs n workers that each call do again and again for the time d. do gets the
+// worker's number and the number of its earlier calls. The first error ends all
+// workers.
 func Closed(ctx context.Context, n int, d time.Duration, do func(worker, i int) error) (r Result, err error) {
 	var mu sync.Mutex
 	var workers sync.WaitGroup

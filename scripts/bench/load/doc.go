@@ -1,4 +1,4 @@
-// Package load makes load for programs that measure: closed loops, in which each worker
-// waits for its answer, and open ones, in which requests are sent when they are due. It
-// imports https and machine.
+// Package load generates load for benchmarks. In a closed loop each worker waits for
+// its answer. In an open loop requests are sent when they are due. It imports https and
+// machine.
 package load

@@ -13,8 +13,8 @@ import (
 	"facet/scripts/bench/machine"
 )
 
-// connectionsMax is the most connections of a source. A request of an open loop that
-// finds none free is not sent, and counted.
+// connectionsMax is the most connections of a source. An open loop does not send a
+// request that finds no free connection, but counts it.
 const connectionsMax = 1000
 
 // Source sends requests of one client to one node, over connections that it keeps.
@@ -24,12 +24,13 @@ type Source struct {
 	idle   chan *https.Connection
 }
 
-// NewSource returns a source without connections. Close closes those that it makes.
+// NewSource returns a source without connections. Close closes the connections that the
+// source opens.
 func NewSource(c *https.Client, url string) *Source {
 	return &Source{client: c, url: url, idle: make(chan *https.Connection, connectionsMax)}
 }
 
-// Close closes the connections, which must carry no request any more.
+// Close closes the connections. None of them may carry a request any more.
 func (s *Source) Close() {
 	for {
 		select {
@@ -53,8 +54,8 @@ func (s *Source) Warm(n int) error {
 	return nil
 }
 
-// Do makes one request over a connection that is free, or a new one. dialled reports
-// which.
+// Do makes one request over a free connection, or over a new one. dialled reports
+// whether the connection is new.
 func (s *Source) Do(o https.Operation) (a https.Answer, dialled bool, err error) {
 	var k *https.Connection
 	select {
@@ -74,7 +75,7 @@ func (s *Source) Do(o https.Operation) (a https.Answer, dialled bool, err error)
 	return a, dialled, err
 }
 
-// Send does one request and counts it.
+// Send makes one request and counts it.
 func (s *Source) Send(t *Tally, o https.Operation, due time.Time) {
 	a, dialled, err := s.Do(o)
 	t.add(a, err, time.Since(due))
@@ -85,10 +86,10 @@ func (s *Source) Send(t *Tally, o https.Operation, due time.Time) {
 	}
 }
 
-// Closed has n workers that each send one request after the other for a while.
+// Closed runs n workers that each send one request after the other for the time d.
 func (s *Source) Closed(ctx context.Context, o https.Operation, n int, d time.Duration) *Tally {
 	t := new(Tally)
-	r, _ := Closed(ctx, n, d, func(int, int) error { // which never fails
+	r, _ := Closed(ctx, n, d, func(int, int) error { // this do never fails
 		s.Send(t, o, time.Now())
 		return nil
 	})
@@ -96,7 +97,7 @@ func (s *Source) Closed(ctx context.Context, o https.Operation, n int, d time.Du
 	return t
 }
 
-// Many has workers send n requests, the operations in turn.
+// Many sends n requests from several workers, the operations in turn.
 func (s *Source) Many(ctx context.Context, operations []https.Operation, workers, n int) *Tally {
 	t := new(Tally)
 	var next atomic.Int64
@@ -112,8 +113,8 @@ func (s *Source) Many(ctx context.Context, operations []https.Operation, workers
 	return t
 }
 
-// Open sends requests when they are due, whether earlier ones are answered or not, and
-// adds them to t.
+// Open sends each request when it is due, whether earlier ones are answered or not, and
+// counts it in t.
 func (s *Source) Open(ctx context.Context, t *Tally, o https.Operation, due []time.Duration) {
 	slots := make(chan struct{}, connectionsMax)
 	var sending sync.WaitGroup
@@ -137,8 +138,8 @@ func (s *Source) Open(ctx context.Context, t *Tally, o https.Operation, due []ti
 	sending.Wait()
 }
 
-// Alone sends one request after the other for a while and returns their times. Every
-// one must be served.
+// Alone sends one request after the other for the time d and returns their times. It
+// returns an error unless every request is served.
 func Alone(c *https.Client, url string, o https.Operation, pause, d time.Duration) (machine.Sample, error) {
 	k, err := c.Dial(url, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

@@ -10,10 +10,10 @@ import (
 	"facet/scripts/bench/machine"
 )
 
-// Tally counts the requests of a load by their outcome. Read its fields when the load
-// has ended; Served may be called meanwhile.
+// Tally counts the requests of a load by their outcome. Its fields may be read when the
+// load has ended; Served may be called before.
 type Tally struct {
-	Good, Refused machine.Sample // from when each was due to its answer
+	Good, Refused machine.Sample // from the due time of a request to its answer
 	Others        map[string]int
 	FirstBad      error
 	Dials, Unsent int // new connections; requests that found no connection free
@@ -47,7 +47,7 @@ func (t *Tally) other(what string) {
 	t.Others[what]++
 }
 
-// Sum returns the number of requests that were sent.
+// Sum returns the number of requests sent.
 func (t *Tally) Sum() int {
 	n := len(t.Good) + len(t.Refused)
 	for _, other := range t.Others {
@@ -56,10 +56,10 @@ func (t *Tally) Sum() int {
 	return n
 }
 
-// Rate returns how many requests were served a second.
+// Rate returns the number of requests served per second.
 func (t *Tally) Rate() float64 { return float64(len(t.Good)) / t.Elapsed.Seconds() }
 
-// Served returns the number of requests that were served so far.
+// Served returns the number of requests served so far.
 func (t *Tally) Served() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

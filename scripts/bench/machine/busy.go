@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// Busy is how the machine's processors have spent their time since it started.
+// Busy is the time that the machine's processors have worked since the machine started.
 type Busy struct {
 	All    time.Duration
 	Others time.Duration // neither idle nor spent on the given processes
 }
 
-// ReadBusy returns the time of all processors; own are the processes that are not others.
+// ReadBusy returns the time of all processors. Others does not include the processes in
+// own.
 func ReadBusy(own []int) (Busy, error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -29,8 +30,9 @@ func ReadBusy(own []int) (Busy, error) {
 	return u, err
 }
 
-// parseStat sums the first line of /proc/stat (proc_stat(5)): user, nice, system,
-// idle, waiting for disks, interrupts, soft ones, and stolen by the host.
+// parseStat parses the first line of /proc/stat (proc_stat(5)). Its columns are user,
+// nice, system, idle, waiting for disks, interrupts, soft interrupts, and stolen by the
+// host.
 func parseStat(text string) (Busy, error) {
 	const columns, idle, disk = 8, 3, 4
 	line, _, _ := strings.Cut(text, "\n")

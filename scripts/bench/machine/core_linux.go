@@ -15,9 +15,9 @@ func only(core int) (set unix.CPUSet) {
 	return set
 }
 
-// StayOn keeps this process, and what it starts, on one core. It replaces the process
-// by itself from a thread that is there: the other threads of a program that runs stay
-// where they are.
+// StayOn keeps this process, and the processes that it starts, on one core. It executes
+// the program again from a thread on that core, because the other threads of a running
+// program would stay where they are.
 func StayOn(core int) error {
 	var now unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &now); err != nil {
@@ -37,7 +37,8 @@ func StayOn(core int) error {
 }
 
 // ExecOn replaces this process by a program that stays on one core. The program gets
-// SIGTERM when the parent ends: the kernel keeps that order for the first thread alone.
+// SIGTERM when its parent ends. The kernel keeps this setting for the program's first
+// thread alone.
 func ExecOn(core int, program string, args []string) error {
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0); err != nil {
@@ -55,7 +56,8 @@ func execOn(core int, program string, args []string) error {
 	return fmt.Errorf("start %s on core %d: %w", program, core, unix.Exec(program, args, os.Environ()))
 }
 
-// MapHuge maps memory in huge pages, if the system has some, until it is released.
+// MapHuge maps memory, in huge pages if the system has some. The memory is valid until
+// release is called.
 func MapHuge(size int) (memory []byte, release func() error, err error) {
 	memory, err = unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
@@ -65,7 +67,7 @@ func MapHuge(size int) (memory []byte, release func() error, err error) {
 	return memory, func() error { return unix.Munmap(memory) }, nil
 }
 
-// ThreadTime returns the processor time that the calling thread has taken.
+// ThreadTime returns the processor time of the calling thread.
 func ThreadTime() time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // every Linux has it

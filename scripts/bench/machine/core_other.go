@@ -9,16 +9,16 @@ import (
 
 var errLinux = errors.New("this benchmark needs Linux: it keeps processes on cores")
 
-// StayOn does nothing: the system puts the process where it likes.
+// StayOn does nothing: this system chooses the core.
 func StayOn(int) error { return nil }
 
-// ExecOn needs Linux.
+// ExecOn returns an error, because it needs Linux.
 func ExecOn(int, string, []string) error { return errLinux }
 
-// MapHuge returns memory as it comes.
+// MapHuge returns ordinary memory.
 func MapHuge(size int) (memory []byte, release func() error, err error) {
 	return make([]byte, size), func() error { return nil }, nil
 }
 
-// ThreadTime needs Linux.
+// ThreadTime panics, because it needs Linux.
 func ThreadTime() time.Duration { panic(errLinux) }

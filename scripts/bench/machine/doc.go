@@ -1,3 +1,3 @@
-// Package machine reads from Linux' /proc what processes and processors take, and keeps
-// processes on one core. Other systems have it so that the programs compile.
+// Package machine reads from Linux's /proc how much time and memory processes and
+// processors take, and keeps processes on one core. On other systems it only compiles.
 package machine

@@ -16,7 +16,7 @@ const (
 	sampleInterval = 50 * time.Millisecond
 )
 
-// Processor names the machine's processor as the kernel does.
+// Processor returns the kernel's name of the machine's processor.
 func Processor() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {
@@ -31,7 +31,7 @@ func Processor() string {
 	return "unknown processor"
 }
 
-// CPU returns the processor time that processes have taken together.
+// CPU returns the sum of the processor time of processes.
 func CPU(pids ...int) (sum time.Duration, err error) {
 	for _, pid := range pids {
 		took, err := cpu(pid)
@@ -48,8 +48,8 @@ func cpu(pid int) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read processor time: %w", err)
 	}
-	// Behind the name, which is in brackets: state is field 3, user and system time
-	// are fields 14 and 15 (proc_pid_stat(5)).
+	// After the name, which is in brackets: state is field 3, user and system time are
+	// fields 14 and 15 (proc_pid_stat(5)).
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	if len(fields) < 13 {
 		return 0, errors.New("read processor time: unknown format")
@@ -59,7 +59,7 @@ func cpu(pid int) (time.Duration, error) {
 	return time.Duration(user+system) * (time.Second / ticks), errors.Join(err1, err2)
 }
 
-// OwnCPU returns the processor time that this process has taken.
+// OwnCPU returns the processor time of this process.
 func OwnCPU() (time.Duration, error) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -68,7 +68,7 @@ func OwnCPU() (time.Duration, error) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }
 
-// Resident returns the memory of processes that is in RAM, in MB.
+// Resident returns how much memory of processes is in RAM, in MB.
 func Resident(pids ...int) (mb float64, err error) {
 	for _, pid := range pids {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
@@ -84,14 +84,14 @@ func Resident(pids ...int) (mb float64, err error) {
 	return mb, nil
 }
 
-// Usage is what processes took while something was done.
+// Usage is the time and memory that processes took during a measurement.
 type Usage struct {
-	MostMB   float64       // resident at most
+	MostMB   float64       // the most resident memory
 	CPU, Own time.Duration // processor time of these processes, and of this one
 	Elapsed  time.Duration
 }
 
-// Watch does something and returns what the processes take meanwhile.
+// Watch calls do and returns the time and memory that the processes take meanwhile.
 func Watch(do func() error, pids ...int) (u Usage, err error) {
 	before, err1 := CPU(pids...)
 	ownBefore, err2 := OwnCPU()

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// Sample holds measurements of one thing.
+// Sample is a list of times of one operation.
 type Sample []time.Duration
 
-// MS returns the quantile q, 0 to 1, in milliseconds; 0 of none.
+// MS returns the quantile q, 0 to 1, in milliseconds. It returns 0 for an empty sample.
 func (s Sample) MS(q float64) float64 {
 	if len(s) == 0 {
 		return 0
@@ -18,7 +18,7 @@ func (s Sample) MS(q float64) float64 {
 	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)].Seconds() * 1e3
 }
 
-// MeanMS is the mean in milliseconds; 0 of none.
+// MeanMS returns the mean in milliseconds. It returns 0 for an empty sample.
 func (s Sample) MeanMS() float64 {
 	var sum time.Duration
 	for _, d := range s {
@@ -32,7 +32,7 @@ func (s Sample) Times() string {
 	return fmt.Sprintf("p50 %.1f, p99 %.1f, max %.1f ms of %d", s.MS(.5), s.MS(.99), s.MS(1), len(s))
 }
 
-// Time measures do.
+// Time calls do and adds its time to the sample.
 func (s *Sample) Time(do func() error) error {
 	start := time.Now()
 	err := do()
@@ -40,5 +40,5 @@ func (s *Sample) Time(do func() error) error {
 	return err
 }
 
-// Tail is p99 / p50.
+// Tail returns p99 / p50.
 func (s Sample) Tail() float64 { return s.MS(.99) / s.MS(.5) }

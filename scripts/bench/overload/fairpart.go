@@ -16,7 +16,7 @@ const (
 	fairDelayGoal = 4   // × of the time alone
 )
 
-// fairPart floods the node as one tenant and works as another.
+// fairPart floods the node as one tenant and makes single searches as another.
 func (b *bench) fairPart(ctx context.Context) error {
 	keys, err := b.node.Admin().CreateTenant(ctx, "second")
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	handshakers = 16
 )
 
-// garbagePart measures what requests cost that are refused, and handshakes.
+// garbagePart measures the cost of refused requests and of handshakes.
 func (b *bench) garbagePart(ctx context.Context) error {
 	small, err := https.NewOperation(https.SearchPath, map[string]any{"probe": strings.Repeat("A", 600)})
 	if err != nil {
@@ -34,7 +34,7 @@ func (b *bench) garbagePart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rest := idle.CPU.Seconds() / idle.Elapsed.Seconds() // what the node takes when nobody asks
+	rest := idle.CPU.Seconds() / idle.Elapsed.Seconds() // what the idle node takes
 	var rows []table.Row
 	for _, g := range []struct {
 		name   string
@@ -42,7 +42,8 @@ func (b *bench) garbagePart(ctx context.Context) error {
 		atOnce int
 	}{
 		{"a wrong signature", forged, 8},
-		// They wait for one another, so that the cluster is asked once for many.
+		// The requests wait for one another, so the node asks the cluster once for
+		// many.
 		{"an unknown access key", nobody, 64},
 	} {
 		var t *load.Tally
@@ -71,14 +72,14 @@ func (b *bench) garbagePart(ctx context.Context) error {
 	return table.Print(b.out, "Processor time of the node for a request that it refuses (TLS and all), and for a connection", append(rows, large, shake))
 }
 
-// sign returns the tenant's client with other keys.
+// sign returns the tenant's client with another access key and secret.
 func (b *bench) sign(accessKey, secret string) *https.Client {
 	c := &https.Client{Signer: b.client.Signer, URL: b.client.URL, APIKey: b.client.APIKey, TLS: b.client.TLS}
 	c.Signer.AccessKey, c.Signer.SecretKey = accessKey, secret
 	return c
 }
 
-// largeWhileBusy sends 16 MB bodies to a node that is busy.
+// largeWhileBusy sends 16 MB bodies to a busy node.
 func (b *bench) largeWhileBusy(ctx context.Context) (r table.Row, err error) {
 	large, err := https.NewOperation(https.SearchPath, map[string]any{"probe": strings.Repeat("A", largeBytes)})
 	if err != nil {
@@ -100,7 +101,7 @@ func (b *bench) largeWhileBusy(ctx context.Context) (r table.Row, err error) {
 	}, nil
 }
 
-// handshakes opens and closes connections as fast as it can.
+// handshakes opens and closes connections as fast as possible.
 func (b *bench) handshakes() (table.Row, error) {
 	fresh := &https.Client{URL: b.client.URL, TLS: b.client.TLS.Clone()}
 	fresh.TLS.ClientSessionCache = nil

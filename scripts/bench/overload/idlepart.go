@@ -15,7 +15,7 @@ const (
 	idleKBGoal    = 64   // of memory for a connection
 )
 
-// idlePart opens many connections that ask for nothing.
+// idlePart opens many connections that send no request.
 func (b *bench) idlePart(_ context.Context) error {
 	before, err := b.alone(20*time.Millisecond, b.phase/3)
 	if err != nil {

@@ -18,7 +18,8 @@ const (
 	restTime       = 5 * time.Second
 )
 
-// bestRate finds the rate at which the node serves most. Its first requests warm it up.
+// bestRate returns the highest rate at which the node served. Its first requests warm
+// the node up.
 func (b *bench) bestRate(ctx context.Context) (best float64, err error) {
 	b.source.Closed(ctx, b.search, 2, b.phase/5)
 	for _, atOnce := range []int{2, 4, 8} {
@@ -31,7 +32,7 @@ func (b *bench) bestRate(ctx context.Context) (best float64, err error) {
 	return best, nil
 }
 
-// loadPart offers ten times the best throughput.
+// loadPart offers ten times the best rate.
 func (b *bench) loadPart(ctx context.Context) error {
 	before, err := b.alone(20*time.Millisecond, b.phase/5)
 	if err != nil {
@@ -55,7 +56,8 @@ func (b *bench) loadPart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The machine may be faster at one time than at another, so it is asked on both sides.
+	// The machine's speed may change during a run, so the best rate is measured before
+	// and after.
 	best := (b.best + again.Rate()) / 2
 	strange := t.Sum() - len(t.Good) - len(t.Refused)
 	offered := float64(t.Sum()) / t.Elapsed.Seconds()

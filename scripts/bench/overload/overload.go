@@ -16,13 +16,13 @@ import (
 	"facet/scripts/bench/machine"
 )
 
-// The cores of the two sides.
+// The cores of the clients and of the node.
 const (
 	clientCore = 0
 	nodeCore   = 1
 )
 
-// bench is what the parts share.
+// bench is one run.
 type bench struct {
 	parts      string
 	phase      time.Duration
@@ -38,7 +38,7 @@ type bench struct {
 	rssMB  float64 // of the node after its first searches
 }
 
-// Flags adds the part's flags and returns what runs it.
+// Flags adds the flags of this benchmark and returns the function that runs it.
 func Flags(flags *flag.FlagSet) func(context.Context, cluster.Files, io.Writer) error {
 	var b bench
 	flags.StringVar(&b.parts, "parts", "load,fair,garbage,idle,slow", "what to measure")
@@ -97,19 +97,19 @@ func (b *bench) run(ctx context.Context, files cluster.Files, out io.Writer) (er
 // Pin keeps the clients on their core.
 func Pin() error { return machine.StayOn(clientCore) }
 
-// alone makes one search at a time.
+// alone makes one search at a time and returns their times.
 func (b *bench) alone(pause, d time.Duration) (machine.Sample, error) {
 	return load.Alone(b.client, b.client.URL, b.search, pause, d)
 }
 
-// flood offers searches at a rate, whether they are served or not.
+// flood offers searches at a rate, whether the node serves them or not.
 func (b *bench) flood(ctx context.Context, t *load.Tally, rate float64, d time.Duration) {
 	s := load.NewSource(b.client, b.client.URL)
 	defer s.Close()
 	s.Open(ctx, t, b.search, load.Even(rate, d))
 }
 
-// watch does something and returns what the node takes meanwhile.
+// watch calls do and returns the time and memory that the node takes meanwhile.
 func (b *bench) watch(do func() error) (machine.Usage, error) {
 	return machine.Watch(do, b.node.PIDs()...)
 }

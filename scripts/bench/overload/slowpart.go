@@ -17,12 +17,12 @@ import (
 
 const (
 	slowDelayGoal = 1.5 // × of the p50 without them
-	slowKBGoal    = 256 // of memory for a client
+	slowKBGoal    = 256 // KB of memory for a client
 	dripEvery     = 500 * time.Millisecond
 	dialsAtOnce   = 32
 )
 
-// crowd are connections that do no good.
+// crowd is a set of slow or idle connections.
 type crowd struct {
 	client *https.Client
 	mu     sync.Mutex
@@ -30,7 +30,8 @@ type crowd struct {
 	errs   []error
 }
 
-// join opens n connections from n/1000 or so addresses and has each begin with begin.
+// join opens n connections, from a new address for about every 1000, and calls begin
+// for each.
 func (c *crowd) join(n int, begin func(k *https.Connection) error) {
 	var dialling sync.WaitGroup
 	slots := make(chan struct{}, dialsAtOnce)
@@ -55,7 +56,7 @@ func (c *crowd) join(n int, begin func(k *https.Connection) error) {
 	dialling.Wait()
 }
 
-// alive counts the connections that the node has not closed.
+// alive returns the number of connections that the node has not closed.
 func (c *crowd) alive() (n int) {
 	for _, k := range c.open {
 		if err := k.NetConn().SetReadDeadline(time.Now().Add(time.Millisecond)); err != nil {
@@ -75,7 +76,8 @@ func (c *crowd) leave() {
 	}
 }
 
-// slowPart lets clients drip headers and bodies, and ask without reading the answers.
+// slowPart uses clients that send headers and bodies very slowly, and clients that send
+// requests and never read the answers.
 func (b *bench) slowPart(_ context.Context) error {
 	before, err := b.alone(20*time.Millisecond, b.phase/3)
 	if err != nil {
@@ -116,7 +118,7 @@ func firstOf(errs []error) string {
 	return errs[0].Error()
 }
 
-// drip sends a byte now and then after head, until the node has enough of it.
+// drip sends head, and then a byte now and then, until the node closes the connection.
 func drip(work *sync.WaitGroup, stop <-chan struct{}, k *https.Connection, head string) error {
 	if _, err := io.WriteString(k, head); err != nil {
 		return err
@@ -138,7 +140,8 @@ func drip(work *sync.WaitGroup, stop <-chan struct{}, k *https.Connection, head 
 	return nil
 }
 
-// dripBody begins a large request with a good signature and drips its body.
+// dripBody starts a large request with a valid signature and sends its body very
+// slowly.
 func dripBody(work *sync.WaitGroup, stop <-chan struct{}, k *https.Connection) error {
 	large, err := https.NewSearch(make([]byte, 7<<20))
 	if err != nil {
@@ -151,7 +154,7 @@ func dripBody(work *sync.WaitGroup, stop <-chan struct{}, k *https.Connection) e
 	return drip(work, stop, k, head+strings.Repeat("A", 64<<10))
 }
 
-// deaf asks for a document again and again and never reads.
+// deaf requests a document again and again and never reads an answer.
 func deaf(work *sync.WaitGroup, k *https.Connection) error {
 	ask := "GET /openapi.json HTTP/1.1\r\nHost: bench\r\n\r\n"
 	if err := k.NetConn().(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {

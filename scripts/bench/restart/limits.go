@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// templateBytes is what a template of 192 numbers takes in the kernel, faceBytes its
-	// sealed face.
+	// templateBytes is the size of a template of 192 numbers in the kernel, faceBytes
+	// the size of its sealed face.
 	templateBytes = 1040
 	faceBytes     = 877
 	pageBytes     = 4096
 	extentBytes   = 64 << 20
 )
 
-// limits is what a restart takes at least, each on one core.
+// limits are the times of the unavoidable parts of a restart, each on one core.
 type limits struct{ read, decrypt, touch time.Duration }
 
 func measureLimits(segments []string, events int) (l limits, err error) {
@@ -59,7 +59,7 @@ func readAll(files []string) error {
 	return nil
 }
 
-// decryptMany decrypts a face again and again.
+// decryptMany decrypts a face n times.
 func decryptMany(n int) (time.Duration, error) {
 	block, err := aes.NewCipher(make([]byte, 32))
 	if err != nil {
@@ -81,7 +81,7 @@ func decryptMany(n int) (time.Duration, error) {
 	return time.Since(begin), nil
 }
 
-// touch takes memory as the kernel's arena does, and writes to every page.
+// touch allocates memory as the kernel's arena does, and writes to every page.
 func touch(bytes int64) (err error) {
 	for ; bytes > 0; bytes -= extentBytes {
 		b, release, failure := machine.MapHuge(extentBytes)
@@ -96,7 +96,7 @@ func touch(bytes int64) (err error) {
 	return nil
 }
 
-// dropCache has the system forget the files that it has in memory.
+// dropCache makes the system drop its cache of files.
 func dropCache() error {
 	unix.Sync()
 	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0o200); err != nil {

@@ -21,12 +21,13 @@ import (
 )
 
 const (
-	// eventsMax is the most templates: about 25 GB of memory and of disk.
+	// eventsMax is the most templates. They take about 25 GB of memory and of disk.
 	eventsMax = 25_000_000
-	// limitMax is how many candidates a search may ask for: one of each shard has to fit.
+	// limitMax is the most candidates of a search. They have to include one of each
+	// shard.
 	limitMax      = 50
 	searchTimeout = 5 * time.Minute
-	goal          = 10 // seconds, of up to goalEvents templates
+	goal          = 10 // seconds, for up to goalEvents templates
 	goalEvents    = 1_000_000
 )
 
@@ -41,10 +42,10 @@ type bench struct {
 	photo    []byte
 	gallery  cluster.Gallery
 	segments []string // files
-	bytes    int64    // of them
+	bytes    int64    // of the segments
 }
 
-// Flags adds the part's flags and returns what runs it.
+// Flags adds the flags of this benchmark and returns the function that runs it.
 func Flags(flags *flag.FlagSet) func(context.Context, cluster.Files, io.Writer) error {
 	b := bench{shape: cluster.Shape{Nodes: 1}}
 	flags.IntVar(&b.events, "events", 1_000_000, "templates")
@@ -97,7 +98,7 @@ func (b *bench) findSegments() error {
 	})
 }
 
-// measure restarts the node in turn with what it is compared with, and prints medians.
+// measure measures restarts and their limits in turn, and prints medians.
 func (b *bench) measure(ctx context.Context) error {
 	var ready, searched, read, opened, touched machine.Sample
 	var resident float64 // MB
@@ -138,7 +139,8 @@ func (b *bench) measure(ctx context.Context) error {
 	return err
 }
 
-// limits measures what a restart takes at least, from a cold cache if it is asked to.
+// limits measures the unavoidable parts of a restart, with a cold cache if b.cold is
+// set.
 func (b *bench) limits() (l limits, err error) {
 	if b.cold {
 		if err := dropCache(); err != nil {
@@ -151,14 +153,14 @@ func (b *bench) limits() (l limits, err error) {
 	return l, err
 }
 
-// restarted is what one restart took.
+// restarted is the result of one restart.
 type restarted struct {
 	ready, searched time.Duration
 	resident        float64 // MB
 }
 
-// restart starts the node on the last core and searches until all templates are
-// compared.
+// restart starts the node on the last core and searches until a search compares all
+// templates.
 func (b *bench) restart(ctx context.Context) (r restarted, err error) {
 	s := b.shape
 	s.Pinned, s.Core = true, runtime.NumCPU()-1

@@ -10,35 +10,36 @@ import (
 )
 
 const (
-	// recallLeast is the recall that a peer has to reach that is not exact.
+	// recallLeast is the recall that an approximate peer has to reach.
 	recallLeast = .99
-	// recallProbes of each kind tell what breadth that takes: a hundredth of the hits of the few that are
-	// timed would be one or two.
+	// recallProbes of each kind determine the breadth for that recall. The probes that
+	// are timed are too few: one hundredth of their hits would be one or two.
 	recallProbes = 100
 )
 
-// breadths are those of a graph's search, factors those of a search by short codes: one
-// after the other until it finds enough.
+// breadths are the steps for a peer that searches a graph, factors those for a peer
+// that searches short codes. One after the other is tried until the peer finds enough.
 var (
 	breadths = []int{50, 100, 200, 400, 600, 800, 1200, 1600, 2400, 3200, 4800, 6400}
 	factors  = []int{5, 10, 20, 50, 100, 200, 500, 1000, 2000}
 )
 
-// looking is what a breadth was found for: it is the same for searches at once.
+// looking is the key of a breadth. Lone and concurrent searches share one breadth.
 type looking struct {
 	peer  string
 	limit int
 }
 
-// breadth is that of a peer's search, 0 if it has none, and what the table tells of what it finds with it,
-// by kind of probe.
+// breadth is the breadth of a peer's search, 0 if it has none, and the recall that it
+// reaches, as text for the table, by kind of probe.
 type breadth struct {
 	at     int
 	recall map[string]string
 }
 
-// aim returns the breadths to try for a peer, none if it has none, and the threshold of what it has to find:
-// a graph the hits, since it may have to look at all of it for the rest, and short codes all.
+// aim returns the breadths to try for a peer, or none, and the threshold of the hits
+// that the peer has to find. Short codes have to find all candidates. A graph has to
+// find the hits only, because for the rest it may have to visit the whole graph.
 func (b *bench) aim(name string) (steps []int, of least) {
 	switch {
 	case name == "pq":
@@ -49,8 +50,9 @@ func (b *bench) aim(name string) (steps []int, of least) {
 	return nil, least{}
 }
 
-// breadth finds the least breadth with which a peer finds enough. Mated and non-mated probes share one,
-// since nobody knows before a search which a probe is.
+// breadth returns the smallest breadth with which a peer finds enough. Mated and
+// non-mated probes share one, because before a search nobody knows which kind its probe
+// is.
 func (b *bench) breadth(p *peer, limit int) (breadth, error) {
 	if p == nil {
 		return breadth{}, nil
@@ -91,8 +93,8 @@ func (b *bench) breadth(p *peer, limit int) (breadth, error) {
 	return e, nil
 }
 
-// share is the recall that says whether a breadth will do: of all hits together of at least so much, or
-// of the k best where no probe has one.
+// share returns the recall that decides whether a breadth is enough: that of all hits
+// at or above a threshold, or that of the k best if no probe has such a hit.
 func (o *ours) share(probes []float32, ids [][]int, hits [][]scan.Hit, least int) float64 {
 	if r := o.recall(probes, ids, hits, least); !math.IsNaN(r) {
 		return r
@@ -100,7 +102,8 @@ func (o *ours) share(probes []float32, ids [][]int, hits [][]scan.Hit, least int
 	return o.recall(probes, ids, hits, 0)
 }
 
-// told returns the recall of the k best, and that of the hits if there are any.
+// told returns text with the recall of the k best, and with that of the hits if there
+// are any.
 func (o *ours) told(probes []float32, ids [][]int, hits [][]scan.Hit) string {
 	ofHits := "no hits"
 	if r := o.recall(probes, ids, hits, o.set.middle().score); !math.IsNaN(r) {

@@ -16,18 +16,19 @@ import (
 )
 
 const (
-	// graphRows is how many templates a graph is built of, graphRows128 a large one, of 128 numbers.
+	// graphRows is the number of templates of a graph, and graphRows128 that of a large
+	// graph with 128 numbers a template.
 	graphRows, graphRows128 = 100_000, 1_000_000
 )
 
-// cell is what is told of the kernel in one way of searching.
+// cell has the kernel's times with one threshold.
 type cell struct {
 	least
 	times []float64
 	hits  [][]scan.Hit
 }
 
-// bench is one set on its way through the peers.
+// bench is the comparison of one set with all peers.
 type bench struct {
 	o     options
 	set   *set
@@ -65,7 +66,8 @@ func compare(ctx context.Context, o options, s *set, checked bool) (err error) {
 	return nil
 }
 
-// peers lists those that suit the set; without any, the kernel is timed alone.
+// peers returns the names of the peers that suit the set. Without Python it returns one
+// empty name, and the kernel is timed alone.
 func (b *bench) peers() (names []string) {
 	if b.o.python == "" {
 		return []string{""}
@@ -99,7 +101,7 @@ func (b *bench) check() error {
 	return nil
 }
 
-// against prints the table of the kernel and one peer, which are timed in turn.
+// against prints the table of the kernel and one peer. It times them in turn.
 func (b *bench) against(ctx context.Context, name string) error {
 	var p *peer
 	if name != "" {
@@ -131,7 +133,8 @@ func (b *bench) against(ctx context.Context, name string) error {
 	return nil
 }
 
-// probes are those that are timed: of batches one batch, again and again only if there are too few.
+// probes returns the probes to time. For batches it returns one batch, and repeats
+// probes only if there are too few.
 func (b *bench) probes(batch int) []float32 {
 	all, n := b.set.mated, b.o.probes
 	if b.kind != "mated" {
@@ -147,8 +150,8 @@ func (b *bench) probes(batch int) []float32 {
 	return probes
 }
 
-// row times one way of searching: the peer once a round, the kernel with each
-// threshold.
+// row times one way of searching. In each round it times the peer once, and the kernel
+// with each threshold.
 func (b *bench) row(p *peer, a ask) error {
 	probes := b.probes(a.batch)
 	cells := make([]cell, len(b.set.least))
@@ -181,8 +184,8 @@ func (b *bench) row(p *peer, a ask) error {
 	return nil
 }
 
-// head begins a table: a column for each threshold, with the kernel's time and how many
-// times longer the peer takes.
+// head prints the head of a table, with a column for each threshold. A column has the
+// kernel's time and how many times longer the peer takes.
 func (b *bench) head(name string) {
 	switch steps, of := b.aim(name); {
 	case steps == nil:
@@ -239,7 +242,8 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// bandwidth measures how fast one core reads memory, in huge pages where there are some, in GB/s.
+// bandwidth returns how fast one core reads memory, in GB/s. It uses huge pages if the
+// system has some.
 func bandwidth() (float64, error) {
 	const size = 512 << 20
 	memory, release, err := machine.MapHuge(size)

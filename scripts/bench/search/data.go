@@ -5,34 +5,35 @@ import (
 	"math/rand/v2"
 )
 
-// set is a gallery to search in and probes to search with, all of unit norm.
+// set is a gallery and the probes to search it with. All templates have unit norm.
 type set struct {
 	name  string
 	dim   int
 	rows  []float32
 	mated []float32 // probes of persons who are in rows, and in every prefix of matedRows
-	other []float32 // probes of persons who are not
+	other []float32 // probes of persons who are not in rows
 	least []least   // thresholds to search with
 	table tableOf
 	file  string // of the rows and perhaps more
-	basis string // file of the basis the rows are coordinates in, cols columns; or empty
+	basis string // file of the basis of the rows' coordinates, with cols columns; or empty
 	cols  int
-	// spectrum is the share of the squared norm that each number has, as an independent
-	// sample has it; the kernel suits its code to it.
+	// spectrum is the share of each number in the squared norm, measured on an
+	// independent sample. The kernel adapts its code to it.
 	spectrum []float64
 }
 
 const (
 	samples  = 5 // of a person
 	families = 1000
-	// matedRows: persons of mated probes are among the first so many rows.
+	// The persons of mated probes are among the first matedRows rows.
 	matedRows = 100_000
 )
 
-// counts says how much to make: rows, and probes of each kind.
+// counts is the size of a set: the number of rows, and of probes of each kind.
 type counts struct{ rows, probes int }
 
-// easy is isotropic: samples of one person have cosines of about .6 to .8.
+// easy returns an isotropic set: two samples of one person have cosines of about .6 to
+// .8.
 func easy(r random, n counts, dim int) *set {
 	weights := make([]float64, dim)
 	for i := range weights {
@@ -41,8 +42,8 @@ func easy(r random, n counts, dim int) *set {
 	return persons("easy", r, weights, n, nil, [2]float64{.6, .8})
 }
 
-// hard has a spectrum that falls by a power law, persons in families that look
-// alike, and samples of one person with cosines of about .4 to .7.
+// hard returns a set with a spectrum that falls by a power law. Its persons belong to
+// families that look alike. Two samples of one person have cosines of about .4 to .7.
 func hard(r random, n counts, dim int) *set {
 	weights := make([]float64, dim)
 	for i := range weights {
@@ -55,14 +56,14 @@ func hard(r random, n counts, dim int) *set {
 	return persons("hard", r, weights, n, kin, [2]float64{.4, .7})
 }
 
-// generators are those of synthetic sets.
+// generators are the functions that make synthetic sets.
 var generators = map[string]func(random, counts, int) *set{"easy": easy, "hard": hard}
 
-// sampleRows is how many templates a spectrum is measured of.
+// sampleRows is the number of templates that a spectrum is measured on.
 const sampleRows = 10_000
 
-// spectrumOf measures the spectrum of a synthetic set as that of a pack is: in another
-// sample than the one that is searched.
+// spectrumOf returns the spectrum of a synthetic set. It measures it on another sample
+// than the searched one, as the spectrum of a pack is.
 func spectrumOf(name string, dim int) []float64 {
 	other := random{newSource(3, dim), newSource(4, dim)}
 	rows := generators[name](other, counts{sampleRows, 1}, dim).rows
@@ -73,7 +74,8 @@ func spectrumOf(name string, dim int) []float64 {
 	return shares
 }
 
-// random has a source of its own for probes, so that rows don't depend on their number.
+// random has separate sources for rows and probes, so that the rows don't depend on the
+// number of probes.
 type random struct{ rows, probes *rand.Rand }
 
 func newRandom(dim int) random { return random{newSource(1, dim), newSource(2, dim)} }
@@ -93,7 +95,8 @@ func persons(name string, r random, weights []float64, n counts, kin [][]float64
 		return c
 	}
 	sample := func(r *rand.Rand, to []float32, c []float64) {
-		// Two samples with this much of the centre each have the cosine of its square.
+		// Two samples that each have the cosine c to their centre have the cosine c² to
+		// each other.
 		share := cos[0] + (cos[1]-cos[0])*r.Float64()
 		for i, x := range mix(gauss(r, weights), c, math.Sqrt(share)) {
 			to[i] = float32(x)

@@ -22,29 +22,32 @@ import (
 const (
 	imageBytesMax = 32 << 20
 	imagesMax     = 100_000
-	// copyShare is how much of a copy is its original: they have a cosine of its root,
-	// two copies of one original its own.
+	// copyShare is the cosine of two copies of one original. A copy and its original
+	// have a cosine of √copyShare.
 	copyShare = .3
-	// noiseFaces make the noise of a copy: as many faces, with random signs; where there
-	// are fewer than originalsMin to choose from, it is random numbers of the pack's spectrum, and random
-	// templates make up that number of originals: copies of a few would all be alike.
+	// The noise of a copy is a sum of noiseFaces faces with random signs. With fewer
+	// than originalsMin faces to choose from, the noise is random numbers with the
+	// pack's spectrum, and random templates make up that number of originals. Otherwise
+	// copies of a few originals would all be alike.
 	noiseFaces, originalsMin = 32, 1000
-	// heldPersons is every how many persons are held out for non-mated probes.
+	// One in heldPersons persons is left out of the gallery, for non-mated probes.
 	heldPersons = 5
 )
 
-// faces are the templates of a folder of images, a person a sub-folder (or file).
+// faces are the templates of a folder of images, with one sub-folder or file for each
+// person.
 type faces struct {
 	dim     int
 	persons [][][]float32
 	table   *score.Table
 	basis   string // file of the model's basis, empty if it has none
 	cols    int    // of the basis
-	// spectrum is the pack's.
+	// spectrum is the spectrum of the pack.
 	spectrum []float64
 }
 
-// readFaces extracts the largest face of each image. What it finds is kept in cache.
+// readFaces extracts the largest face of each image. It keeps the templates in the
+// cache.
 func readFaces(ctx context.Context, o options) (*faces, error) {
 	e, err := o.files.Engine(1)
 	if err != nil {
@@ -78,7 +81,7 @@ func readFaces(ctx context.Context, o options) (*faces, error) {
 	return f, nil
 }
 
-// imagesIn lists the images below a folder, in order.
+// imagesIn returns the images below a folder, in order.
 func imagesIn(folder string) (images []string, err error) {
 	err = filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 		switch strings.ToLower(filepath.Ext(path)) {
@@ -99,7 +102,7 @@ func imagesIn(folder string) (images []string, err error) {
 	return images, nil
 }
 
-// extract returns a template an image, zeros where there is no face.
+// extract returns one template for each image, zeros for an image without a face.
 func extract(ctx context.Context, e *engine.Engine, images []string) ([]float32, error) {
 	templates := make([]float32, len(images)*e.Dim())
 	for i, name := range images {
@@ -140,9 +143,10 @@ func byPerson(images []string, templates []float32, dim int) (persons [][][]floa
 	return persons
 }
 
-// real is made of templates of faces: probes of persons who are in the gallery with
-// another image, and of persons who are not; the rows are filled up with copies of real
-// ones that were turned towards noise that looks like faces.
+// real returns a set of templates of faces. The mated probes are other images of
+// persons in the gallery; the non-mated probes are images of persons who are not. To
+// reach the number of rows, it adds copies of real templates, turned towards noise that
+// looks like faces.
 func (f *faces) real(n counts) (*set, error) {
 	s := &set{name: "real", dim: f.dim, spectrum: f.spectrum, least: scores, table: func() (*score.Table, error) { return f.table, nil }}
 	var gallery [][]float32
@@ -178,8 +182,8 @@ func (f *faces) real(n counts) (*set, error) {
 	return s, nil
 }
 
-// noise returns what makes unit vectors that are spread as faces are: mixtures of faces, or
-// random ones if there are few.
+// noise returns a function that makes unit vectors distributed as faces are: mixtures
+// of faces, or random vectors if there are few faces.
 func (f *faces) noise(gallery [][]float32) func(*rand.Rand) []float64 {
 	if len(gallery) < originalsMin && f.spectrum != nil {
 		weights := make([]float64, f.dim)

@@ -6,7 +6,7 @@ import (
 	"facet/scripts/bench/table"
 )
 
-// figure is one that a goal may be about: how many times longer a peer takes.
+// figure is how many times longer a peer takes in one case. A goal may refer to it.
 type figure struct {
 	set, peer, kind, least string
 	dim, rows              int
@@ -14,40 +14,40 @@ type figure struct {
 	ratio float64
 }
 
-// verdict is what a run has found so far. All sets share one.
+// verdict has the figures of a run so far. All sets share one verdict.
 type verdict struct {
 	figures         []figure
 	builds          []figure // CPU seconds of the peer to ours
 	compared, wrong int
-	missed          int // rows of peers that belong among ours
+	missed          int // rows of peers that belong among the kernel's hits
 	bound           string
 }
 
 const million = 1_000_000
 
-// goal is about the worst of the figures that it is for.
+// goal is a bound for the worst of the figures that of selects.
 type goal struct {
 	what string
 	of   func(r figure) bool
 	set  float64
 }
 
-// on returns a function that reports whether a figure is of a set of a million rows and a peer, for the
-// ten best.
+// on returns a function that reports whether a figure belongs to this set and peer,
+// with a million rows and the ten best candidates.
 func on(set string, dim int, peer string) func(figure) bool {
 	return func(r figure) bool {
 		return r.rows == million && r.set == set && (dim == 0 || r.dim == dim) && r.peer == peer && r.limit == 10
 	}
 }
 
-// with narrows a goal to a threshold and to searches that are alone, or not.
+// with restricts a goal to a threshold, and to lone searches or to batches.
 func with(of func(figure) bool, least string, alone bool) func(figure) bool {
 	return func(r figure) bool {
 		return of(r) && (least == "" || r.least == least) && alone == (r.batch == 1)
 	}
 }
 
-// These are docs/performance.md's.
+// searchGoals are the goals in docs/performance.md.
 var searchGoals = []goal{
 	{"easy 128, ≥ .6: FAISS IndexFlatIP / ours", with(on("easy", 128, "flat"), "≥ .6", true), 11},
 	{"easy 128, ≥ .5: FAISS IndexFlatIP / ours", with(on("easy", 128, "flat"), "≥ .5", true), 7},
@@ -68,7 +68,7 @@ var searchGoals = []goal{
 	{"hard 128, ≥ .5: usearch at .99 of the hits / ours", with(on("hard", 128, "usearch"), "≥ .5", true), 2},
 }
 
-// probableGoals are of probable bounds, instead of those of lone searches.
+// probableGoals replace the goals of lone searches when bounds are probable.
 var probableGoals = []goal{
 	{"probable, easy 128, ≥ .6: FAISS IndexFlatIP / ours", with(on("easy", 128, "flat"), "≥ .6", true), 13},
 	{"probable, easy 512, ≥ .5: FAISS IndexFlatIP / ours", with(on("easy", 512, "flat"), "≥ .5", true), 25},
@@ -80,7 +80,7 @@ const (
 	buildingRow = "hard 128: hnswlib's CPU seconds until it can be searched / ours"
 )
 
-// rows returns the goals that the run has figures for.
+// rows returns a row for each goal that has figures.
 func (v *verdict) rows() (rows []table.Row) {
 	add := func(what string, figures []figure, set float64, of func(figure) bool) {
 		row, best := table.Row{What: what, Unit: "×", Goal: set}, 0.

@@ -10,7 +10,7 @@ import (
 	"facet/shard/scan"
 )
 
-// ours is the kernel with the rows of a set.
+// ours is the kernel, filled with the rows of a set.
 type ours struct {
 	set   *set
 	m     *kernel.Matrix
@@ -19,8 +19,8 @@ type ours struct {
 	build time.Duration
 }
 
-// The bounds of searches, as a node's setting search-bound names them, and what a probable one
-// may lose there.
+// The bounds of searches, named as in a node's setting search-bound, and how much a
+// probable bound may miss.
 const (
 	certified = "certified"
 	probable  = "probable"
@@ -48,7 +48,7 @@ func newOurs(s *set, bound string) (*ours, error) {
 	}
 	owners := make([]kernel.Owner, len(s.rows)/s.dim)
 	for i := range owners {
-		// Subjects in an order that has nothing to do with the rows'.
+		// The order of the subjects is unrelated to the order of the rows.
 		binary.BigEndian.PutUint32(owners[i].Subject.UUID[:], uint32(i)*2654435761)
 		binary.BigEndian.PutUint32(owners[i].Event.UUID[:], uint32(i))
 	}
@@ -64,10 +64,10 @@ func newOurs(s *set, bound string) (*ours, error) {
 
 func (s *set) row(i int) []float32 { return s.rows[i*s.dim : (i+1)*s.dim] }
 
-// rowOf tells which row a hit is.
+// rowOf returns the row of a hit.
 func rowOf(e id.Event) int { return int(binary.BigEndian.Uint32(e.UUID[:])) }
 
-// ask says how to search.
+// ask describes a way of searching.
 type ask struct {
 	limit, threshold, batch int
 }
@@ -80,7 +80,7 @@ func (o *ours) queries(probes []float32, a ask) []scan.Query {
 	return qs
 }
 
-// time searches with all probes and tells the time of one, of each batch.
+// time searches with all probes. For each batch it returns the time of one probe.
 func (o *ours) time(probes []float32, a ask) (ms []float64, hits [][]scan.Hit, err error) {
 	qs := o.queries(probes, a)
 	for i := 0; i < len(qs); i += a.batch {
@@ -102,9 +102,9 @@ func (o *ours) time(probes []float32, a ask) (ms []float64, hits [][]scan.Hit, e
 	return ms, hits, nil
 }
 
-// check compares the best 50 of each probe, without a threshold and with each one of the
-// set, with those of the plain scan, and tells how many hits were compared and how many
-// of them are wrong.
+// check compares the kernel's best 50 for each probe with those of the plain scan,
+// without a threshold and with each threshold of the set. It returns the number of
+// compared hits and the number of wrong ones.
 func (o *ours) check(probes []float32) (compared, wrong int, err error) {
 	rows := func(yield func(scan.Row) bool) {
 		var r scan.Row
@@ -152,14 +152,14 @@ func differ(got, want []scan.Hit) (n int) {
 	return n
 }
 
-// similarity is what a peer's row is worth to a probe, in our own order of sums.
+// score returns the kernel's score of a probe and a row of a peer's answer.
 func (o *ours) score(probe []float32, row int) int {
 	return o.table.Score(score.Dot(probe, o.set.row(row)))
 }
 
-// recall tells which share of what is to be found a peer found: a row that is worth as
-// much as the worst of our hits is as good as that, whichever of equal rows it is. Only
-// hits of at least so much count; the share of none is not a number.
+// recall returns the share of our hits that a peer found. A row of the peer counts as
+// found if its score is at least that of our worst hit, whichever of equal rows it is.
+// Only hits with a score of at least least count. Without such hits recall returns NaN.
 func (o *ours) recall(probes []float32, ids [][]int, hits [][]scan.Hit, least int) float64 {
 	found, all := 0, 0
 	for i, want := range hits {
@@ -179,7 +179,8 @@ func (o *ours) recall(probes []float32, ids [][]int, hits [][]scan.Hit, least in
 	return float64(found) / float64(all)
 }
 
-// missed counts rows of a peer that belong among our hits and are not there.
+// missed returns the number of a peer's rows that belong among our hits but are missing
+// there.
 func (o *ours) missed(probes []float32, ids [][]int, hits [][]scan.Hit) (n int) {
 	for i, want := range hits {
 		have := make(map[int]bool)

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// peer is a process of peers.py with the rows of a set.
+// peer is a process of peers.py that has loaded the rows of a set.
 type peer struct {
 	name  string
 	built built
@@ -20,13 +20,13 @@ type peer struct {
 	file  string // for probes
 }
 
-// built says what it took to make a peer searchable.
+// built is the cost of making a peer searchable.
 type built struct {
 	Build float64 `json:"build"` // CPU seconds
-	Bytes float64 `json:"bytes"` // a template
+	Bytes float64 `json:"bytes"` // of one template
 }
 
-// newPeer starts a peer. What takes long to build is kept in the folder.
+// newPeer starts a peer. It keeps in the folder what takes long to build.
 func newPeer(ctx context.Context, o options, s *set, name string) (*peer, error) {
 	cmd := exec.CommandContext(ctx, o.python, filepath.Join("scripts", "bench", "search", "peers.py"))
 	cmd.Env = append(os.Environ(), "GLIBC_TUNABLES=glibc.malloc.hugetlb=1", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1")
@@ -65,7 +65,8 @@ func (p *peer) ask(question, answer any) error {
 	return json.Unmarshal(line, answer)
 }
 
-// time searches with all probes and tells the time of one, of each batch; breadth is that of a graph's search.
+// time searches with all probes. For each batch it returns the time of one probe.
+// breadth is the breadth of an approximate search.
 func (p *peer) time(probes []float32, a ask, breadth int) (ms []float64, ids [][]int, err error) {
 	if err := os.WriteFile(p.file, bytesOf(probes), 0o600); err != nil {
 		return nil, nil, err
@@ -78,7 +79,7 @@ func (p *peer) time(probes []float32, a ask, breadth int) (ms []float64, ids [][
 	return answer.MS, answer.IDs, err
 }
 
-// close ends the process, whose answers are all read.
+// close ends the process. All its answers have been read.
 func (p *peer) close() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()

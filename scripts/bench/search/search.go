@@ -33,7 +33,7 @@ type options struct {
 	out               io.Writer
 }
 
-// Flags adds the part's flags and returns what runs it.
+// Flags adds the flags of this benchmark and returns the function that runs it.
 func Flags(flags *flag.FlagSet) func(context.Context, cluster.Files, io.Writer) error {
 	o := &options{verdict: &verdict{}}
 	flags.StringVar(&o.sets, "sets", "easy,hard,real", "distributions of templates")
@@ -56,7 +56,7 @@ func Flags(flags *flag.FlagSet) func(context.Context, cluster.Files, io.Writer) 
 
 // Pin keeps this process and its peers on the last core.
 func Pin() error {
-	if runtime.NumCPU() == 1 { // there already
+	if runtime.NumCPU() == 1 { // the process is on the last core already
 		return nil
 	}
 	return machine.StayOn(runtime.NumCPU() - 1)
@@ -123,7 +123,7 @@ func (o *options) measure(ctx context.Context) error {
 	return nil
 }
 
-// manyDim is the most numbers of a template in a set of more than a million.
+// manyDim is the most numbers in a template of a set with more than a million rows.
 const manyDim = 192
 
 func numbers(list string) (n []int) {
@@ -135,7 +135,7 @@ func numbers(list string) (n []int) {
 	return n
 }
 
-// makeSet makes a set, or reads what an earlier run left in the folder.
+// makeSet makes a set, or reads the set that an earlier run left in the folder.
 func makeSet(ctx context.Context, o options, name string, n counts, dim int) (*set, error) {
 	var s *set
 	switch name {

@@ -10,7 +10,7 @@ import (
 	"facet/engine/score"
 )
 
-// least is a threshold to search with: a score of the set's table.
+// least is the threshold of a search: a score in the set's table.
 type least struct {
 	name  string
 	score int
@@ -23,26 +23,26 @@ var (
 	scores = []least{{"≥ 7000", 7000}, {"none", 0}}
 )
 
-// middle is the threshold from which on a candidate counts as a hit.
+// middle returns the threshold at which a candidate counts as a hit.
 func (s *set) middle() least { return s.least[(len(s.least)-1)/2] }
 
 type tableOf func() (*score.Table, error)
 
-// linear returns a table whose scores are cosines, to a ten-thousandth.
+// linear returns a table whose scores are cosines times 10,000.
 func linear() (*score.Table, error) {
 	return score.NewTable([]score.Point{{Cosine: -1}, {Cosine: 0}, {Cosine: score.Same, Score: score.Max}, {Cosine: 1, Score: score.Max}})
 }
 
 func centi(cosine float64) int { return int(math.Ceil(cosine / score.Same * score.Max)) }
 
-// prefix is the set with its first n rows only.
+// prefix returns the set with only its first n rows.
 func (s *set) prefix(n int) *set {
 	p := *s
 	p.rows = s.rows[:n*s.dim]
 	return &p
 }
 
-// parts are the files of a set of that many rows and probes, by name.
+// parts returns the files of a set with these counts, by name.
 func (s *set) parts(n counts) map[string]*[]float32 {
 	return map[string]*[]float32{
 		fmt.Sprintf("%s-%d-%d-rows.f32", s.name, s.dim, n.rows):                   &s.rows,
@@ -51,7 +51,7 @@ func (s *set) parts(n counts) map[string]*[]float32 {
 	}
 }
 
-// readSet returns a synthetic set that write wrote, or nil.
+// readSet returns a synthetic set that write wrote, or nil if there is none.
 func readSet(dir, name string, n counts, dim int) *set {
 	s := &set{name: name, dim: dim, least: cosines, table: linear}
 	for file, to := range s.parts(n) {
@@ -67,7 +67,7 @@ func readSet(dir, name string, n counts, dim int) *set {
 	return s
 }
 
-// write leaves the set in the folder, for the peers and for further runs.
+// write writes the set to the folder, for the peers and for later runs.
 func (s *set) write(dir string, n counts) error {
 	for file, v := range s.parts(n) {
 		file = filepath.Join(dir, file)

@@ -23,21 +23,22 @@ import (
 
 const (
 	probeCount = 64
-	// probeShare is how much of a mated probe is its template: about what two photos of
-	// one person have in common.
+	// probeShare is the share of its template in a mated probe. It is about what two
+	// photos of one person have in common.
 	probeShare = .49
-	matedEvery = 2 // every how many probes is mated
+	matedEvery = 2 // one probe in matedEvery is mated
 )
 
-// probe is what is searched with, and what the answer has to be.
+// probe is a template to search with, and the expected answer.
 type probe struct {
 	template engine.Template
 	want     []scan.Hit
 }
 
 // kernelPart is the search kernel with the templates of all shards and nothing around
-// it. As the nodes do, it has them once for each node, and searches these in turn: one
-// copy alone might stay in the processor's cache, which all nodes' together don't.
+// it. Like the nodes together, it has one copy of the templates for each node, and
+// searches the copies in turn. A single copy might stay in the processor's cache, which
+// all copies together do not.
 type kernelPart struct {
 	b      *bench
 	arena  *kernel.Arena
@@ -47,7 +48,7 @@ type kernelPart struct {
 	probes []probe
 }
 
-// shards are the matrices of one copy.
+// shards has the matrices of one copy.
 type shards struct {
 	matrices []*kernel.Matrix
 	queues   []*kernel.Queue
@@ -78,7 +79,7 @@ func (b *bench) openKernel() error {
 	return nil
 }
 
-// open makes one copy. The first gives the probes, too.
+// open makes one copy. For the first copy it also makes the probes.
 func (k *kernelPart) open() (s shards, err error) {
 	random := rand.New(rand.NewPCG(2, 0)) //nolint:gosec // the same probes in each run
 	step := max(k.b.events/probeCount, 1)
@@ -90,7 +91,7 @@ func (k *kernelPart) open() (s shards, err error) {
 			return s, err
 		}
 		s.matrices, s.queues = append(s.matrices, m), append(s.queues, kernel.NewQueue(m, k.b.engine.Table(), runtime.GOMAXPROCS(0)))
-		if i == 0 { // where the registered one lies changes nothing
+		if i == 0 { // the place of the registered event changes nothing
 			if err := k.add(m, registered, k.b.face.Template); err != nil {
 				return s, err
 			}
@@ -113,7 +114,7 @@ func (k *kernelPart) add(m *kernel.Matrix, o kernel.Owner, t engine.Template) er
 	return err
 }
 
-// newProbe makes a probe of a stranger, or of the person of t in turn.
+// newProbe alternately returns a probe of a stranger and a probe of the person of t.
 func (k *kernelPart) newProbe(random *rand.Rand, t engine.Template) engine.Template {
 	scale := make([]float64, len(t))
 	for i := range scale {
@@ -140,7 +141,7 @@ func query(t engine.Template) scan.Query {
 	return scan.Query{Probe: t, Limit: router.SearchLimitDefault, Threshold: router.ThresholdDefault}
 }
 
-// search asks all shards at once, as the router does, and merges.
+// search searches all shards at once and merges the hits, as the router does.
 func (k *kernelPart) search(ctx context.Context, t engine.Template) ([]scan.Hit, error) {
 	turn := k.turn.Add(1)
 	lists := make([][]scan.Hit, len(k.copies[0].queues))
@@ -160,7 +161,7 @@ func (k *kernelPart) search(ctx context.Context, t engine.Template) ([]scan.Hit,
 	return hits[:min(len(hits), router.SearchLimitDefault)], nil
 }
 
-// searchAlone asks one shard after the other, on one core.
+// searchAlone searches one shard after the other, on one core.
 func (k *kernelPart) searchAlone(t engine.Template) error {
 	turn := k.turn.Add(1)
 	for i := range k.copies[0].matrices {
@@ -171,7 +172,7 @@ func (k *kernelPart) searchAlone(t engine.Template) error {
 	return nil
 }
 
-// check compares an answer of the service with the kernel's.
+// check compares an answer of the service with the kernel's answer.
 func (p *probe) check(a https.Answer) error {
 	if len(p.want) == 0 {
 		if a.Status != http.StatusNotFound {

@@ -14,44 +14,46 @@ import (
 	"facet/scripts/bench/table"
 )
 
-// Goals. What surrounds the kernel takes less than the models whatever the gallery's
-// size; beside a scan of a million templates it takes no more than that does.
+// The goals. Everything around the kernel takes less time than the models, for a
+// gallery of any size. In a gallery of a million templates it takes no more time than
+// the kernel.
 const (
 	loneGoal   = 2   // × the kernel's time, for a lone search
 	manyGoal   = 2.5 // × its processor time, for one of many
 	modelsGoal = 1.25
-	goalRows   = 1_000_000 // from how many templates on loneGoal counts
+	goalRows   = 1_000_000 // loneGoal applies from this many templates on
 )
 
 const (
-	aloneShare  = 4   // the part of a phase that what takes no service gets
-	hiddenShare = .2  // of the processor time: a place that is larger is marked
-	restShare   = .08 // a place that is smaller is not told, at rest
+	aloneShare  = 4   // a measurement without the service takes this part of a phase
+	hiddenShare = .2  // of the processor time: a place with a larger share is marked
+	restShare   = .08 // of the processor time at rest: a smaller place is not printed
 )
 
-// service is what the parts know of the running nodes.
+// service has the clients of the running nodes.
 type service struct {
 	b      *bench
 	info   dev.Info
 	client *https.Client
 	pids   []int
 	rest   float64 // cores that the nodes take at rest
-	models float64 // ms that the models take for the photo, alone: lately, as machines change
+	models float64 // ms that the models take for the photo, measured lately, because a machine's speed changes
 }
 
 // way is one kind of probe.
 type way struct {
 	name   string
 	probes []https.Operation
-	want   []probe // of each; empty: only that all of the photo's are there
+	want   []probe // the answer to each probe; empty: the answer must have all events of the photo
 }
 
-// measured is what was measured of one way with so many at once.
+// measured has the measurements of one kind of probe with one number of concurrent
+// searches.
 type measured struct {
 	load.Result
 	atOnce            int
 	nodes, clients    float64 // processor time of a search, ms
-	rest              float64 // part of nodes that they take at rest, too
+	rest              float64 // processor time that the nodes also take at rest
 	stages            stages
 	shares            map[string]float64
 	kernel            load.Result
@@ -94,7 +96,8 @@ func (b *bench) measure(ctx context.Context) (err error) {
 	return nil
 }
 
-// idle prints what the nodes take when nobody asks, which is in all that follows.
+// idle prints the processor time and memory that the nodes take without requests. All
+// other measurements include them.
 func (s *service) idle(ctx context.Context) error {
 	if err := beginProfiles(s.info); err != nil {
 		return err
@@ -124,7 +127,7 @@ func (s *service) idle(ctx context.Context) error {
 	return nil
 }
 
-// ways makes the probes.
+// ways makes the probes of each kind.
 func (b *bench) ways() ([]way, error) {
 	templates := way{name: "probe by template", want: b.kernel.probes}
 	for _, p := range b.kernel.probes {
@@ -141,7 +144,7 @@ func (b *bench) ways() ([]way, error) {
 	return []way{templates, {name: "photo through the models", probes: []https.Operation{o}}}, nil
 }
 
-// checkAll compares the answers of every node to every probe with the kernel's.
+// checkAll compares every node's answer to every probe with the kernel's answer.
 func (s *service) checkAll(w way) error {
 	for _, url := range s.info.BaseURLs {
 		k, err := s.client.Dial(url, nil)
@@ -194,7 +197,7 @@ func (s *service) measure(ctx context.Context, w way, n int) (l measured, err er
 	return l, s.timeModels(ctx)
 }
 
-// service loads the nodes and reads everywhere what it took.
+// service loads the nodes and measures time, processor time and metrics.
 func (s *service) service(ctx context.Context, l *measured, do func(worker, i int) error) error {
 	figuresBefore, err := scrape(ctx, s.info, s.client.TLS)
 	if err != nil {
@@ -220,8 +223,8 @@ func (s *service) service(ctx context.Context, l *measured, do func(worker, i in
 	return err
 }
 
-// alone asks the kernel the same: as many at once and all shards at once, as the service
-// does; and one search and shard after the other.
+// alone searches with the kernel in two ways: with as many searches and shards at once
+// as the service, and one search and shard after the other.
 func (s *service) alone(ctx context.Context, w way, l *measured) (err error) {
 	k := s.b.kernel
 	template := func(worker, i int) []float32 {
@@ -250,7 +253,7 @@ func (s *service) alone(ctx context.Context, w way, l *measured) (err error) {
 	return err
 }
 
-// print prints one load.
+// print prints the results of one load.
 func (s *service) print(w way, l measured) error {
 	out := s.b.out
 	line := func(name string, r load.Result, cpu string) []string {
@@ -285,7 +288,8 @@ func (s *service) print(w way, l measured) error {
 
 func ms2(v float64) string { return fmt.Sprintf("%.2f", v) }
 
-// printStages prints where the time of a request goes, by the nodes' own metrics: means.
+// printStages prints the mean times of the stages of a request, from the nodes' own
+// metrics.
 func (s *service) printStages(l measured) error {
 	m := l.stages
 	whole := l.Times.MeanMS()
@@ -311,7 +315,7 @@ func share(name string, ms, of float64) []string {
 	return []string{name, fmt.Sprintf("%.3f ms", ms), fmt.Sprintf("%.0f %%", 100*of)}
 }
 
-// printShares prints where the processor time of the nodes goes, by their profiles.
+// printShares prints the shares of the nodes' processor time, from their profiles.
 func (s *service) printShares(l measured) error {
 	var lines [][]string
 	for _, p := range append(places, where{name: elsewhere}) {
@@ -324,7 +328,8 @@ func (s *service) printShares(l measured) error {
 	return table.Write(s.b.out, "Where the nodes' processor time goes (profiles)", []string{"", "", "", ""}, lines)
 }
 
-// timeModels measures what the models take alone, which are most of a search by photo.
+// timeModels measures the time of the models alone, which are most of a search by
+// photo.
 func (s *service) timeModels(ctx context.Context) error {
 	r, err := load.Closed(ctx, 1, s.b.phase/aloneShare, func(int, int) error {
 		_, err := s.b.engine.ExtractLarge(ctx, s.b.photo, portraitShare)

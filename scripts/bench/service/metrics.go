@@ -21,11 +21,10 @@ const (
 	pageMax       = 8 << 20
 )
 
-// figures are what the nodes' own metrics say together: the sum of each line's values
-// over all nodes, by the line's name and labels.
+// figures are the sums of the nodes' metrics, by name and labels.
 type figures map[string]float64
 
-// scrape reads the metrics of all nodes.
+// scrape reads and sums the metrics of all nodes.
 func scrape(ctx context.Context, i dev.Info, config *tls.Config) (figures, error) {
 	config = config.Clone()
 	config.InsecureSkipVerify = true //nolint:gosec // a node's certificate names it, and not its address, which is loopback
@@ -46,7 +45,7 @@ func scrape(ctx context.Context, i dev.Info, config *tls.Config) (figures, error
 	return sum, nil
 }
 
-// read adds a page.
+// read adds the metrics of one page.
 func (f figures) read(page io.Reader) {
 	for s := bufio.NewScanner(page); s.Scan(); {
 		name, text, ok := cutLast(s.Text(), " ")
@@ -65,15 +64,15 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// mean returns the mean of what a histogram has seen since before, in milliseconds, and
-// how often it saw something.
+// mean returns the mean, in milliseconds, and the number of the values that a histogram
+// has counted since before.
 func (f figures) mean(before figures, name, labels string) (ms, count float64) {
 	sum := f[name+"_sum"+labels] - before[name+"_sum"+labels]
 	count = f[name+"_count"+labels] - before[name+"_count"+labels]
 	return sum / max(count, 1) * 1e3, count
 }
 
-// stages are the means of a search's parts, in milliseconds.
+// stages are the mean times of the stages of a search, in milliseconds.
 type stages struct {
 	request, extract, shards, shard, merge float64
 }

@@ -23,16 +23,16 @@ import (
 	"facet/scripts/bench/cluster"
 )
 
-// Signals that begin and end a profile of a node, and the file it gets in the folder
-// of the node's data. It appears when it is complete.
+// The signals that start and end a profile of a node, and the profile's file in the
+// node's data folder. The file appears when it is complete.
 const (
 	beginProfile = syscall.SIGUSR1
 	endProfile   = syscall.SIGUSR2
 	profileFile  = "bench-service.pprof"
 )
 
-// Serve is a node: facet's own, but for a source of probes before the face engine, and
-// profiles when a signal asks for one. facet itself has neither.
+// Serve runs a facet node with two additions: it accepts templates as probes, and it
+// writes profiles when it gets a signal.
 func Serve(args []string) error {
 	flags := pflag.NewFlagSet(cluster.ServeCommand, pflag.ContinueOnError)
 	config.Flags(flags)
@@ -82,10 +82,11 @@ func profile(ctx context.Context, name string) {
 	}
 }
 
-// probeHead begins an "image" that is a template: float32, little-endian, come behind it.
+// probeHead is the head of an "image" that is a template. Little-endian float32 follow
+// it.
 const probeHead = "bench-service template\n"
 
-// probeImage makes one.
+// probeImage returns a template as such an image.
 func probeImage(t engine.Template) []byte {
 	b := []byte(probeHead)
 	for _, x := range t {
@@ -94,10 +95,11 @@ func probeImage(t engine.Template) []byte {
 	return b
 }
 
-// prober is an engine that knows such images.
+// prober is an engine that accepts these images.
 type prober struct{ *engine.Engine }
 
-// ExtractLarge returns the template of such an image, or what the engine finds (router.Extractor).
+// ExtractLarge returns the template in such an image, or calls the engine for any other
+// image (router.Extractor).
 func (p prober) ExtractLarge(ctx context.Context, image []byte, share float32) ([]engine.Face, error) {
 	if len(image) < len(probeHead) || string(image[:len(probeHead)]) != probeHead {
 		return p.Engine.ExtractLarge(ctx, image, share)

@@ -21,9 +21,9 @@ import (
 
 const profileWait = 20 * time.Second
 
-// where is one place that processor time goes to, and how it is known: by a function
-// whose name begins with one of these. The first frame from the inside that is known
-// decides, so that what a layer calls counts as its own unless it has a place itself.
+// where is one place that takes processor time. It is known by the prefixes of its
+// functions' names. The innermost frame of a stack that has a place decides, so a layer
+// includes all functions that it calls, except those with a place of their own.
 type where struct {
 	name     string
 	prefixes []string
@@ -32,7 +32,8 @@ type where struct {
 var places = []where{
 	{"kernel: scan", []string{"facet/shard/kernel", "facet/shard/scan", "facet/engine/score"}},
 	{"shard: the rest of its search", []string{"facet/shard"}},
-	// Code that is not Go, in libraries' own threads or called by them, is ONNX Runtime's.
+	// Code outside Go, in threads of libraries or called by them, belongs to ONNX
+	// Runtime.
 	{"models and image", []string{"facet/engine", "github.com/yalue/onnxruntime_go", "runtime._ExternalCode"}},
 	{"signature", []string{"facet/node/sigv4"}},
 	{"TLS of clients and peers", []string{"crypto/tls"}},
@@ -48,7 +49,7 @@ var places = []where{
 
 const elsewhere = "elsewhere"
 
-// beginProfiles has all nodes write profiles from now on.
+// beginProfiles makes all nodes start profiles.
 func beginProfiles(i dev.Info) error {
 	var errs []error
 	for _, n := range i.Nodes {
@@ -92,8 +93,9 @@ func endProfiles(ctx context.Context, i dev.Info) (map[string]float64, error) {
 	return shares, nil
 }
 
-// readTraces adds the traces that "go tool pprof -traces" prints, each a time and the
-// innermost frame in its first line and a caller in each other, and returns their sum.
+// readTraces adds the traces that "go tool pprof -traces" prints to sum, and returns
+// their total. The first line of a trace has a time and the innermost frame; each
+// further line has a caller.
 func readTraces(text io.Reader, sum map[string]time.Duration) (all time.Duration) {
 	var took time.Duration
 	var stack []string
@@ -126,7 +128,7 @@ func readTraces(text io.Reader, sum map[string]time.Duration) (all time.Duration
 	return all
 }
 
-// placeOf finds the place of a stack, innermost frame first.
+// placeOf returns the place of a stack, given with its innermost frame first.
 func placeOf(stack []string) string {
 	for _, frame := range stack {
 		for _, p := range places {

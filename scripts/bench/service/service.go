@@ -25,7 +25,8 @@ const (
 	nodesMax             = 3
 	readyWait            = 5 * time.Minute
 	readyPoll            = 100 * time.Millisecond
-	// portraitShare is what the service asks the engine for (router.probe).
+	// portraitShare is the share with which the service calls the engine
+	// (router.probe).
 	portraitShare = .3
 )
 
@@ -45,7 +46,7 @@ type bench struct {
 	gallery cluster.Gallery
 }
 
-// Flags adds the part's flags and returns what runs it.
+// Flags adds the flags of this benchmark and returns the function that runs it.
 func Flags(flags *flag.FlagSet) func(context.Context, cluster.Files, io.Writer) error {
 	b := bench{shape: cluster.Shape{Own: true}, atOnce: []int{1, 32}}
 	flags.StringVar(&b.shape.Dir, "dir", "", "folder for the cluster, which stays and is used again; none: a temporary one")
@@ -117,8 +118,8 @@ func (b *bench) readPhoto(ctx context.Context) (err error) {
 	return err
 }
 
-// warm waits until every node's search finds the photo in each shard: until then
-// templates are still decrypted.
+// warm waits until a search on every node finds the photo in each shard. Before that,
+// nodes still decrypt templates.
 func (b *bench) warm(ctx context.Context, client *https.Client, urls []string) error {
 	o, err := https.NewSearch(probeImage(b.face.Template))
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package table prints measurements as Markdown tables, with their goals, and writes a
-// run into a file of docs/benchmarks. It imports machine.
+// Package table prints measurements with their goals as Markdown tables, and writes the
+// tables of a run into a file of docs/benchmarks. It imports machine.
 package table

@@ -13,11 +13,11 @@ import (
 	"facet/scripts/bench/machine"
 )
 
-// folder is where runs are kept.
+// folder contains the files of earlier runs.
 var folder = filepath.Join("docs", "benchmarks")
 
-// Create makes the file of a part's run on this machine today, and writes its head:
-// what was run and on what. Tables follow as they come.
+// Create creates the file for today's run of a part on this machine, and writes its
+// head: the command and the machine. The tables follow.
 func Create(part string, args []string) (*os.File, error) {
 	now, processor := time.Now(), machine.Processor()
 	f, err := os.Create(filepath.Join(folder, fmt.Sprintf("%s-%s-%s.md", part, slug(processor), now.Format(time.DateOnly))))
@@ -40,7 +40,7 @@ func Create(part string, args []string) (*os.File, error) {
 
 var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 
-// slug returns the processor's name as a part of a file's.
+// slug returns the processor's name in a form for file names.
 func slug(processor string) string {
 	return strings.Trim(notInNames.ReplaceAllString(strings.ToLower(processor), "-"), "-")
 }

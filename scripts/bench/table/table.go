@@ -13,11 +13,11 @@ type Row struct {
 	Value float64
 	Unit  string
 	Goal  float64
-	Most  bool // the goal is the most, not the least
+	Most  bool // the goal is an upper bound
 	About string
 }
 
-// cells returns the parts of the line, the goal and whether it is met among them.
+// cells returns the columns of the row. They include the goal and whether it is met.
 func (r Row) cells() []string {
 	goal, verdict := "", ""
 	if r.Goal != 0 {
@@ -59,7 +59,7 @@ func Write(out io.Writer, title string, head []string, lines [][]string) error {
 	return t.Flush()
 }
 
-// Head writes the first lines of a table, and Line one more, when they are known.
+// Head writes the first two lines of a table. Line then writes each row.
 func Head(out io.Writer, head ...string) {
 	fmt.Fprintln(out)
 	Line(out, head...)

@@ -27,7 +27,7 @@ type LAN struct {
 }
 
 // host is a network namespace and the thread that lives in it. Processes that the
-// thread starts die with it, and so with this process.
+// thread starts die with the thread, and so at the latest with this process.
 type host struct {
 	ns    netns.NsHandle
 	tap   *os.File

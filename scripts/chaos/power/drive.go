@@ -54,8 +54,8 @@ type change struct {
 
 // Loss describes what happened to the cache when power failed.
 type Loss struct {
-	// Writes is the number of writes in the cache. Kept of them reached the medium
-	// as a whole, Torn in part.
+	// Writes is the number of writes in the cache. Kept is the number of writes that
+	// reached the medium as a whole, Torn the number of those that reached it in part.
 	Writes, Kept, Torn int
 }
 
@@ -74,7 +74,7 @@ func Open(dir string, bytes int64) (*Drive, error) {
 	return d, nil
 }
 
-// Close closes the drive. The caller no longer uses it.
+// Close closes the drive. The caller must not use it any more.
 func (d *Drive) Close() error {
 	d.Off()
 	return d.medium.Close()
@@ -162,12 +162,13 @@ func (d *Drive) Powered() bool {
 	return d.state == on
 }
 
-// Cut cuts the power: from now on nothing reaches the medium. Writes and flushes
-// wait. The caller can so end the processes that would act on their results, and
-// then call Off.
+// Cut cuts the power: from now on nothing reaches the medium, and writes and flushes
+// wait. Before the caller calls Off, it can kill the processes that would act on their
+// results.
 func (d *Drive) Cut() { d.turn(going) }
 
-// Off ends the waiting. Writes and flushes from now on have no effect.
+// Off lets the waiting writes and flushes return. From now on writes and flushes have
+// no effect.
 func (d *Drive) Off() { d.turn(off) }
 
 func (d *Drive) turn(to state) {
@@ -182,9 +183,9 @@ func (d *Drive) set(to state) {
 	d.changed.Broadcast()
 }
 
-// On restores the power of a drive that is off and not in use. Of the unflushed
-// writes a part has reached the medium: none, all, the first of them and a part of
-// the next, or any of them, some only in part.
+// On restores the power of a drive that is off and not in use. It chooses at random how
+// many of the unflushed writes reach the medium: none, all, the first ones and a part
+// of the next, or any of them, some only in part.
 func (d *Drive) On(random *rand.Rand) (Loss, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// briefEvery is the pause between two galleries that are deleted while clients fill
-	// them; briefWriters clients enrol up to briefMost people each.
+	// briefEvery is the pause between two brief galleries, each deleted while clients
+	// fill it. briefWriters clients enrol up to briefMost people each.
 	briefEvery   = 5 * time.Second
 	briefWriters = 2
 	briefMost    = 8
-	// refusedAfter is how long a node may accept the key of a gallery that was deleted.
+	// refusedAfter is how long a node may accept the key of a deleted gallery.
 	refusedAfter = 2 * time.Second
 )
 
-// briefly makes galleries and deletes them, until stop ends.
+// briefly creates and deletes galleries until stop ends.
 func (t *Traffic) briefly(stop, give context.Context) {
 	for n := 0; stop.Err() == nil; n++ {
 		if err := t.brief(give, n); err != nil {
@@ -30,8 +30,8 @@ func (t *Traffic) briefly(stop, give context.Context) {
 	}
 }
 
-// brief makes a gallery and deletes it while clients fill it: from the answer on
-// nothing is found in it, whichever node is asked.
+// brief creates a gallery and deletes it while clients fill it. After the answer to the
+// deletion no node may find anything in the gallery.
 func (t *Traffic) brief(ctx context.Context, n int) error {
 	g, err := t.found(ctx, fmt.Sprint("brief ", n), SmallSize)
 	if err != nil {
@@ -68,7 +68,7 @@ func (t *Traffic) brief(ctx context.Context, n int) error {
 	return nil
 }
 
-// fill enrols people in a gallery until it is gone.
+// fill enrols people in a gallery until the gallery is gone.
 func (t *Traffic) fill(ctx context.Context, s Sender, first int) error {
 	for i := range briefMost {
 		a, err := t.do(ctx, s, first+i, Request{Method: http.MethodPost, Target: "/v1.1/subjects", Body: map[string]any{"face": t.options.image(hot(0) + "-0")}, Key: newKey()})
@@ -76,7 +76,7 @@ func (t *Traffic) fill(ctx context.Context, s Sender, first int) error {
 		case err != nil:
 			return err
 		case a.Status == http.StatusForbidden, a.Status == http.StatusBadRequest && bytes.Contains(a.Body, []byte("GalleryFull")):
-			return nil // a gallery whose slots are being taken away has none
+			return nil // a gallery under deletion has no slots
 		case a.Status != http.StatusCreated:
 			return fmt.Errorf("enrol in a gallery that is being deleted: %d %s", a.Status, a.Body)
 		}

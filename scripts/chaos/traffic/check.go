@@ -11,10 +11,11 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// checkTimeout bounds the checker; a history that it can't decide is a failure.
+// checkTimeout is the longest that the check may take. A history that it can't decide
+// by then is a failure.
 const checkTimeout = 2 * time.Minute
 
-// Linearizable checks a history; a failure's picture goes to dir.
+// Linearizable checks a history. After a failure it draws the history into dir.
 func Linearizable(history []Operation, dir string) error {
 	ops := make([]porcupine.Operation, 0, len(history))
 	for _, o := range history {
@@ -38,8 +39,8 @@ func Linearizable(history []Operation, dir string) error {
 	return fmt.Errorf("the history of subjects is %s, not linearizable (%s)%s", result, path, culprits(history))
 }
 
-// culprits names the first subjects whose histories are refused, with what was done
-// to them.
+// culprits describes the first subjects whose histories are not linearizable, with the
+// operations on them.
 func culprits(history []Operation) string {
 	const most = 3
 	of := map[string][]Operation{}
@@ -70,9 +71,9 @@ func culprits(history []Operation) string {
 // entry is one active entry of a gallery's list.
 type entry struct{ subject, event string }
 
-// listed turns a whole list, read in one go when nobody wrote, into one reading of
-// each subject of the history. It fails on what nobody registered and on what is
-// there twice.
+// listed turns a whole list into one reading of each subject of the history. The list
+// was read in one go while nobody wrote. listed returns an error for an entry that
+// nobody registered and for an entry that is in the list twice.
 func listed(history []Operation, list []entry, seen Operation) ([]Operation, error) {
 	of := map[string][]string{}
 	for _, o := range history {
@@ -97,8 +98,8 @@ func listed(history []Operation, list []entry, seen Operation) ([]Operation, err
 	return ops, nil
 }
 
-// Complete adds to the history what each node's list of the gallery says in the end,
-// and what a search through each node finds of the people that all workers share.
+// Complete adds the final readings to the history: each node's list of the gallery, and
+// a search through each node for the people that all workers share.
 func (t *Traffic) Complete(ctx context.Context) error {
 	acked := slices.Clone(t.History)
 	for i, name := range t.big.Nodes() {
@@ -121,7 +122,7 @@ func (t *Traffic) Complete(ctx context.Context) error {
 	return t.count(ctx, 0)
 }
 
-// crowded fails if a gallery holds more than its size.
+// crowded returns an error if a gallery holds more entries than its size.
 func crowded(total, size int) error {
 	if total > size {
 		return fmt.Errorf("the gallery of %d slots holds %d entries", size, total)

@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// Copy is what a copy of the galleries holds.
+// Copy is the content of a restored backup.
 type Copy struct {
-	// From and To are when it was made, since the beginning: it may have the state of
-	// each subject of any moment between.
+	// From and To are the time when the backup was made, counted from the beginning.
+	// For each subject the backup may have the state of any moment between the two.
 	From, To time.Duration
 	active   []entry
 	node     string
 }
 
-// ReadCopy lists a copy of the galleries. restored gives senders to the nodes that have it.
+// ReadCopy lists the content of a restored cluster. restored returns senders to its
+// nodes.
 func (t *Traffic) ReadCopy(ctx context.Context, restored func(apiKey string) Sender, from, to time.Duration) (Copy, error) {
 	s := restored(t.keys[0])
 	c := Copy{From: from, To: to, node: s.Nodes()[0]}
@@ -31,8 +32,9 @@ func (t *Traffic) ReadCopy(ctx context.Context, restored func(apiKey string) Sen
 	return c, crowded(total, SmallSize)
 }
 
-// Whole adds a copy to the history as one reading of each subject at the time when it
-// was made: what was acknowledged before is in it, and nothing that began after.
+// Whole adds a copy to the history as one reading of each subject, at the time when the
+// backup was made. The backup must have everything acknowledged before that time, and
+// nothing that started after it.
 func (t *Traffic) Whole(c Copy) error {
 	ops, err := listed(t.History, c.active, Operation{Worker: -1, Kind: events, Call: c.From, End: c.To, Node: c.node})
 	if err != nil {
@@ -42,9 +44,10 @@ func (t *Traffic) Whole(c Copy) error {
 	return nil
 }
 
-// Erased fails if a copy has a subject that a newer one does not have: it was erased
-// in between, and a restoration that knows of the newer one leaves it out. The rest
-// must be as the same backup gives it when nothing is left out.
+// Erased checks a restoration that knows of a newer backup. It must leave out each
+// subject that the newer backup does not have, because that subject was erased in
+// between. All other subjects must be as in whole, the same backup restored without
+// leaving anything out.
 func Erased(restored, whole, newer Copy) error {
 	has := func(list []entry, subject string) bool {
 		return slices.ContainsFunc(list, func(e entry) bool { return e.subject == subject })

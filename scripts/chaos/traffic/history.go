@@ -9,22 +9,22 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Operation is what one worker did to one subject, or saw of it.
+// Operation is an operation of one worker on one subject, or a reading of that subject.
 type Operation struct {
 	Worker  int    `json:"worker"`
 	Kind    kind   `json:"kind"`
 	Subject string `json:"subject"`
-	// Event is the event that was made, changed or dropped.
+	// Event is the event that the operation created, changed or removed.
 	Event string `json:"event,omitempty"`
-	// Face and Tag are what was registered or looked for; Tag may be keepTag in a
-	// change and anyTag in a search.
+	// Face and Tag are the face and tag that were registered or searched for. Tag may
+	// be keepTag in a change and anyTag in a search.
 	Face string `json:"face,omitempty"`
 	Tag  string `json:"tag,omitempty"`
-	// Missing tells that the answer was 404: no such subject, event or match.
+	// Missing reports whether the answer was 404: no such subject, event or match.
 	Missing bool `json:"missing,omitempty"`
-	// Unsure tells that a removal found nothing, and an earlier try of it had no answer.
+	// Unsure reports whether a removal got 404 after an earlier try that got no answer.
 	Unsure bool `json:"unsure,omitempty"`
-	// Seen are the events that a reading gave, sorted.
+	// Seen lists the events that a reading returned, sorted.
 	Seen []string      `json:"seen,omitempty"`
 	Call time.Duration `json:"call"` // since the beginning
 	End  time.Duration `json:"end"`
@@ -50,14 +50,15 @@ const (
 	keepTag = "="
 )
 
-// The states of a subject, beside "e1=face/tag e2=…" with its events in the order of
-// their registration. It is never born twice.
+// The states of a subject. A subject with events has the state "e1=face/tag e2=…", with
+// the events in the order of their registration. A subject that is gone is never
+// registered again.
 const (
 	unborn = "unborn"
 	gone   = "gone"
 )
 
-// subjects is the model: one subject a partition.
+// subjects is the model. Each subject is a partition of its own.
 var subjects = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		of := map[string][]porcupine.Operation{}
@@ -90,7 +91,7 @@ func (o Operation) String() string {
 	return text + " (" + o.Node + ")"
 }
 
-// record is one event of a state.
+// record is one event in a state.
 type record struct{ id, face, tag string }
 
 func parse(state string) []record {
@@ -117,8 +118,8 @@ func join(list []record) string {
 	return strings.Join(text, " ")
 }
 
-// step tells whether an operation may have had its outcome in a state, and gives the
-// state that it leaves.
+// step reports whether an operation may have its outcome in a state, and returns the
+// state after it.
 func (o Operation) step(state string) (bool, string) {
 	list := parse(state)
 	at := slices.IndexFunc(list, func(r record) bool { return r.id == o.Event })
@@ -151,7 +152,8 @@ func (o Operation) step(state string) (bool, string) {
 	}
 }
 
-// removal is the step of a removal of what is there in state or not.
+// removal is step for a removal. there is whether state has what is to be removed;
+// without returns the state after the removal.
 func (o Operation) removal(state string, there bool, without func() string) (bool, string) {
 	switch {
 	case o.Unsure && there, !o.Missing && there:
@@ -163,7 +165,8 @@ func (o Operation) removal(state string, there bool, without func() string) (boo
 	}
 }
 
-// sees tells whether a reading gave what it should of a subject with these events.
+// sees reports whether a reading of a subject with these events returned the right
+// ones.
 func (o Operation) sees(list []record) bool {
 	var want []string
 	for _, r := range list {

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// SmallSize is the slots of the small gallery, which clients crowd.
+	// SmallSize is the number of slots of the small gallery, which clients keep full.
 	SmallSize = 40
-	// lookEvery is how often the small gallery is counted and a stranger tries the door,
-	// growEvery how often the large gallery grows.
+	// lookEvery is how often the small gallery is counted and another tenant tries to
+	// use the large one. growEvery is how often the large gallery grows.
 	lookEvery = 2 * time.Second
 	growEvery = 7 * time.Second
 )
 
-// Traffic is clients of a tenant with a large and a small gallery, and what they saw.
-// Its exported fields may be read when neither Run nor Complete is under way.
+// Traffic has the clients of a tenant with a large and a small gallery, and what they
+// saw. Its exported fields may be read when neither Run nor Complete runs.
 type Traffic struct {
 	History []Operation
 	Counts  map[string]int // answers by kind
@@ -37,17 +37,17 @@ type Traffic struct {
 	keys       [2]string // API keys of the large and the small one
 	start      time.Time
 
-	// mu guards the rest, and the exported fields.
+	// mu guards last, people, sent and the exported fields.
 	mu   sync.Mutex
 	last time.Duration // that now gave
-	// people are the subjects of each person that may be live: from the answer to the
-	// enrolment on until the subject is known to be gone.
+	// people maps each person to the subjects that may be live: from the answer to the
+	// enrolment until the clients know that the subject is gone.
 	people map[string][]*subject
 	sent   []sent // enrolments that may be sent again
 }
 
-// Open makes the galleries. own and other give senders with the access keys of two
-// tenants and an API key, which is empty for none.
+// Open creates the galleries. own and other return senders with the access keys of two
+// tenants and with an API key; an empty one means none.
 func Open(ctx context.Context, own, other func(apiKey string) Sender, o Options) (*Traffic, error) {
 	if o.Size == 0 {
 		o.Size = 1_000_000
@@ -79,11 +79,11 @@ func Open(ctx context.Context, own, other func(apiKey string) Sender, o Options)
 	return t, nil
 }
 
-// Start is when the histories begin.
+// Start returns when the histories begin.
 func (t *Traffic) Start() time.Time { return t.start }
 
-// AckedOn counts the writes that any of the shards acknowledged since a time after the
-// beginning. It may be called while Run is under way.
+// AckedOn returns the number of writes that the shards acknowledged since a time,
+// counted from the beginning. It may be called while Run runs.
 func (t *Traffic) AckedOn(shards []int, since time.Duration) (count int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,10 +95,10 @@ func (t *Traffic) AckedOn(shards []int, since time.Duration) (count int) {
 	return count
 }
 
-// gallery is the answer to the making of one.
+// gallery is the answer to the creation of a gallery.
 type gallery struct{ ID, APIKey string }
 
-// found makes a gallery.
+// found creates a gallery.
 func (t *Traffic) found(ctx context.Context, name string, size int) (g gallery, err error) {
 	a, err := Insist(ctx, t.portal, 0, Request{Method: http.MethodPost, Target: "/api/galleries", Key: newKey(), Body: map[string]any{
 		"name": name, "description": "", "size": size, "faceMinimumQualityScore": 0.45,
@@ -112,7 +112,7 @@ func (t *Traffic) found(ctx context.Context, name string, size int) (g gallery, 
 	return g, nil
 }
 
-// grow makes the large gallery larger.
+// grow increases the size of the large gallery.
 func (t *Traffic) grow(ctx context.Context, size int) error {
 	a, err := Insist(ctx, t.portal, size, Request{Method: http.MethodPatch, Target: "/api/galleries/" + t.gallery, Body: map[string]any{"size": size}})
 	if err == nil && a.Status != http.StatusOK {
@@ -121,7 +121,8 @@ func (t *Traffic) grow(ctx context.Context, size int) error {
 	return err
 }
 
-// knock has a stranger ask for the large gallery and its subjects.
+// knock lets another tenant ask for the large gallery and its subjects. It returns an
+// error unless the node refuses.
 func (t *Traffic) knock(ctx context.Context, first int) error {
 	for _, door := range []struct {
 		target string
@@ -138,7 +139,8 @@ func (t *Traffic) knock(ctx context.Context, first int) error {
 	return nil
 }
 
-// watch counts the small gallery's entries, knocks and grows until stop ends.
+// watch counts the small gallery's entries, knocks, and grows the large gallery until
+// stop ends.
 func (t *Traffic) watch(stop, give context.Context) {
 	size, grown := t.options.Size, time.Now()
 	for n := 0; stop.Err() == nil; n++ {

@@ -6,19 +6,20 @@ import (
 	"time"
 )
 
-// Options say what the clients do. Zero fields take the defaults.
+// Options describe the work of the clients. Zero fields take the defaults.
 type Options struct {
-	// Size is the large gallery's, which grows by Step, if that is not 0, to SizeMax.
+	// Size is the size of the large gallery. If Step is not 0, the gallery grows by
+	// Step up to SizeMax.
 	Size, Step, SizeMax int
 	// Pace is a client's pause between two operations. It may not be 0 in virtual
 	// time, where all work takes no time.
 	Pace time.Duration
 	// Photos show one face each, each of another person. Without them an image is a
-	// text, whose template is made of its hash.
+	// text, and its template comes from the text's hash.
 	Photos [][]byte
 }
 
-// image returns a face as bodies carry it: its photo, or a text.
+// image returns a face as a request's body contains it: its photo, or a text.
 func (o Options) image(face string) string {
 	raw := []byte(face)
 	if photos := o.Photos; len(photos) > 0 {
@@ -29,7 +30,7 @@ func (o Options) image(face string) string {
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-// crowd is how many people all workers share.
+// crowd returns the number of people that all workers share.
 func (o Options) crowd() int {
 	if n := len(o.Photos); n > 0 {
 		return n
@@ -37,7 +38,7 @@ func (o Options) crowd() int {
 	return hotPeople
 }
 
-// body returns a face with its tag, as writes carry them.
+// body returns the body of a write: a face with its tag.
 func (o Options) body(p plan) map[string]any {
 	m := map[string]any{"face": o.image(p.face)}
 	switch p.tag {

@@ -11,7 +11,7 @@ import (
 	"facet/internal/id"
 )
 
-// found is the body of an answer to a search.
+// found is the body of the answer to a search.
 type found struct {
 	Candidates []struct {
 		ID     string
@@ -54,9 +54,9 @@ func (t *Traffic) find(ctx context.Context, p plan) error {
 	return nil
 }
 
-// finds notes a search as one reading of each subject of the person, and of each
-// other that was found. mu is held. A subject that is not known yet by its
-// enrolment's answer, or is gone by its removal's, may still be found.
+// finds adds a search to the history: as one reading of each subject of the person, and
+// of each other subject that it found. The second kind may be a subject whose enrolment
+// or removal is not answered yet. The caller holds mu.
 func (t *Traffic) finds(person string, seen map[string][]string, o Operation) {
 	for _, s := range t.people[person] {
 		if _, ok := seen[s.id]; !ok {
@@ -70,7 +70,8 @@ func (t *Traffic) finds(person string, seen map[string][]string, o Operation) {
 	}
 }
 
-// forget takes a subject that is gone out of what clients choose from. mu is held.
+// forget removes a subject that is gone from the subjects that clients choose from. The
+// caller holds mu.
 func (t *Traffic) forget(s *subject) {
 	t.people[s.person] = slices.DeleteFunc(t.people[s.person], func(o *subject) bool { return o == s })
 	if len(t.people[s.person]) == 0 {
@@ -120,7 +121,7 @@ func (t *Traffic) events(ctx context.Context, p plan) error {
 	return nil
 }
 
-// crowd registers somebody in the small gallery, which is mostly full.
+// crowd registers a person in the small gallery, which is mostly full.
 func (t *Traffic) crowd(ctx context.Context, r *mrand.Rand, first int) error {
 	key := newKey()
 	a, err := t.do(ctx, t.small, first, Request{Method: http.MethodPost, Target: "/v1.1/subjects", Body: map[string]any{"face": t.options.image(key)}, Key: key})
@@ -142,7 +143,7 @@ func (t *Traffic) crowd(ctx context.Context, r *mrand.Rand, first int) error {
 	return err
 }
 
-// list gives the active entries of a gallery, and how many entries there are.
+// list returns the active entries of a gallery, and the number of all its entries.
 func (t *Traffic) list(ctx context.Context, s Sender, first int) (active []entry, total int, err error) {
 	for start := 0; start == 0 || start < total; start += listLength {
 		a, err := t.do(ctx, s, first, Request{Method: http.MethodGet, Target: fmt.Sprintf("/v1.1/subjects?start=%d&length=%d", start, listLength)})
@@ -166,7 +167,7 @@ func (t *Traffic) list(ctx context.Context, s Sender, first int) (active []entry
 	return active, total, nil
 }
 
-// shardOf is the shard that a subject's id names.
+// shardOf returns the shard that a subject's id names.
 func shardOf(subject string) int {
 	u, err := id.Parse(subject)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// retryPause is between two tries of a request.
+// retryPause is the pause between two tries of a request.
 const retryPause = 50 * time.Millisecond
 
 // Sender signs requests of one gallery and sends them to the nodes of a cluster. It
 // is safe for concurrent use.
 type Sender interface {
-	// Nodes gives the names of the nodes that belong to the cluster at the moment.
+	// Nodes returns the names of the nodes that belong to the cluster now.
 	Nodes() []string
 	// Try sends a request once to the n-th of the nodes, modulo their number.
 	Try(ctx context.Context, n int, r Request) (Answer, error)
@@ -28,23 +28,24 @@ type Request struct {
 	Key            string // its Idempotency-Key, empty for none
 }
 
-// Answer is what a node answered.
+// Answer is the answer of a node.
 type Answer struct {
 	Status int
 	Body   []byte
 	Node   string
 
-	// began is when the try that brought the answer began. tries counts the ones before
-	// that had no answer, or one of 5xx or 429, and refused those of 5xx or 429.
+	// began is when the try that brought the answer started. tries is the number of
+	// tries before it, which got no answer, 5xx or 429. refused is the number of those
+	// that got 5xx or 429.
 	began          time.Duration
 	tries, refused int
 }
 
-// errGivenUp says that the time was over before there was an answer.
+// errGivenUp is returned when the time ended before there was an answer.
 var errGivenUp = errors.New("no answer before the end")
 
-// Insist sends a request to nodes in turn, beginning with the first-th, until one
-// answers with other than 429 and 5xx.
+// Insist sends a request to the nodes in turn, starting with node number first, until
+// one answers with anything but 429 and 5xx.
 func Insist(ctx context.Context, s Sender, first int, r Request) (Answer, error) {
 	return insist(ctx, s, first, r, func() time.Duration { return 0 })
 }
@@ -70,20 +71,20 @@ func insist(ctx context.Context, s Sender, first int, r Request, now func() time
 	}
 }
 
-// do insists on an answer for a gallery of this traffic.
+// do is Insist with this traffic's clock.
 func (t *Traffic) do(ctx context.Context, s Sender, first int, r Request) (Answer, error) {
 	return insist(ctx, s, first, r, t.Now)
 }
 
-// Now returns the time since the beginning. No two calls return the same, so that in
-// virtual time, too, what came after another is seen to be after it.
+// Now returns the time since the beginning. Each call returns a later time than the one
+// before, so that the order of calls shows in virtual time, too.
 func (t *Traffic) Now() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.tick()
 }
 
-// tick is Now for a caller that holds mu.
+// tick does the work of Now. The caller holds mu.
 func (t *Traffic) tick() time.Duration {
 	t.last = max(t.last+1, time.Since(t.start))
 	return t.last

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	hotPeople  = 16 // that all workers share
+	hotPeople  = 16 // people that all workers share
 	subjectMax = 12 // live subjects of one person
 	eventMax   = 4  // events of one subject
 	photos     = 3  // faces of one person that are unlike
 	listLength = 1000
 )
 
-// tags are the gallery's; "" stands for none.
+// tags are the tags of the gallery. A face may also have none ("").
 var tags = []string{"blue", "red"}
 
-// subject is a subject as clients know it.
+// subject is a subject as the clients know it.
 type subject struct {
 	id     string
 	person string
 	events []string
-	ending bool // somebody removes it
+	ending bool // a worker removes it
 }
 
 // Ack is an acknowledged write.
@@ -39,24 +39,24 @@ type Ack struct {
 	Shard int
 }
 
-// Reading is how long a search took its client, all tries together.
+// Reading is the time that a search took its client, all tries together.
 type Reading struct {
 	Call, End time.Duration
 	Refused   int // tries that got 5xx or 429
 }
 
-// plan is an operation that is about to be done.
+// plan is an operation that a worker is about to carry out.
 type plan struct {
 	worker, first int
 	person        string
 	face, tag     string
-	subject       *subject // nil where there is none
+	subject       *subject // nil if the operation has none
 	event         string
 	call          time.Duration
 }
 
-// Run works until stop ends; give ends what has no answer by then. seed is of the
-// clients' choices.
+// Run runs the clients until stop ends. When give ends, they give up requests that have
+// no answer. seed determines the clients' choices.
 func (t *Traffic) Run(stop, give context.Context, workers int, seed uint64) {
 	var work sync.WaitGroup
 	for w := range workers {
@@ -75,12 +75,12 @@ func (t *Traffic) Run(stop, give context.Context, workers int, seed uint64) {
 	work.Wait()
 }
 
-// hotForm is the form of the names of people that all workers share.
+// hotForm is the format of the names of people that all workers share.
 const hotForm = "hot-%d"
 
 func hot(n int) string { return fmt.Sprintf(hotForm, n) }
 
-// one does one operation of a worker.
+// one carries out one operation of a worker.
 func (t *Traffic) one(ctx context.Context, r *mrand.Rand, worker, i int) error {
 	person := hot(r.IntN(t.options.crowd()))
 	if r.IntN(3) == 0 && len(t.options.Photos) == 0 {
@@ -127,12 +127,12 @@ func (t *Traffic) one(ctx context.Context, r *mrand.Rand, worker, i int) error {
 	return t.find(ctx, p)
 }
 
-// look is a plan to search for a person, whatever the tag.
+// look returns a plan to search for a person with any tag.
 func (t *Traffic) look(worker, first int, person string) plan {
 	return plan{worker: worker, first: first, person: person, face: person + "-0", tag: anyTag, call: t.Now()}
 }
 
-// choose gives one of a person's subjects and one of its events.
+// choose returns one of a person's subjects and one of its events.
 func (t *Traffic) choose(r *mrand.Rand, person string) (*subject, string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -159,7 +159,7 @@ func newKey() string {
 	return hex.EncodeToString(b[:])
 }
 
-// errAnswer says that an answer is not what the interface promises.
+// errAnswer is returned for an answer that breaks the interface's promises.
 var errAnswer = errors.New("not what was asked for")
 
 // made is the answer to a registration or an update.
@@ -167,7 +167,8 @@ type made struct{ ID, EventID string }
 
 func (m made) String() string { return m.ID + ", " + m.EventID }
 
-// write does a write of a plan and notes it. Status is what success answers with.
+// write carries out the write of a plan and adds it to the history. status is the
+// status of a success.
 func (t *Traffic) write(ctx context.Context, p plan, o Operation, r Request, status int) (Operation, error) {
 	r.Key = newKey()
 	a, err := t.twice(ctx, p, r)
@@ -202,8 +203,7 @@ func (t *Traffic) write(ctx context.Context, p plan, o Operation, r Request, sta
 	return o, nil
 }
 
-// twice sends every eighth write that makes something to two nodes at once: both must
-// have the same answer.
+// twice sends every eighth POST to two nodes at once. Both must give the same answer.
 func (t *Traffic) twice(ctx context.Context, p plan, r Request) (Answer, error) {
 	if r.Method != http.MethodPost || p.call%8 != 0 {
 		return t.do(ctx, t.big, p.first, r)
@@ -223,7 +223,7 @@ func (t *Traffic) twice(ctx context.Context, p plan, r Request) (Answer, error) 
 	return a, nil
 }
 
-// alike tells whether two answers name the same subject and event.
+// alike reports whether two answers name the same subject and event.
 func alike(a, b Answer) (bool, error) {
 	if a.Status != b.Status || a.Status >= http.StatusBadRequest {
 		return a.Status == b.Status, nil
@@ -233,8 +233,9 @@ func alike(a, b Answer) (bool, error) {
 	return one == two, err
 }
 
-// echo sends an enrolment of before again, with its key: it must have the answer of
-// then, and no effect, be the subject changed or gone meanwhile.
+// echo sends an earlier enrolment again, with its Idempotency-Key. The answer must be
+// the same as before and have no effect, even if the subject was changed or removed
+// meanwhile.
 func (t *Traffic) echo(ctx context.Context, p plan) error {
 	t.mu.Lock()
 	if len(t.sent) == 0 {
@@ -257,16 +258,16 @@ func (t *Traffic) echo(ctx context.Context, p plan) error {
 	return nil
 }
 
-// sentMax bounds the enrolments that may be sent again.
+// sentMax is the most enrolments kept for echo.
 const sentMax = 256
 
-// sent is an enrolment that was answered.
+// sent is an enrolment that has an answer.
 type sent struct {
 	request Request
 	answer  made
 }
 
-// keep notes an enrolment for echo. mu is held.
+// keep stores an enrolment for echo. The caller holds mu.
 func (t *Traffic) keep(r Request, answer made) {
 	s := sent{r, answer}
 	if len(t.sent) < sentMax {

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// dependent is the length under which the rest of a unit vector, after the
-// projections on the others are taken away, counts as rounding noise.
+// dependent is the least length of a unit vector's rest after its projections on
+// the other vectors are subtracted. A shorter rest counts as rounding noise.
 const dependent = 1e-6
 
 var errRank = errors.New("last layer's rank is less than the wanted dimension")
@@ -18,11 +18,11 @@ type layer struct {
 	w, bias    []float32
 }
 
-// basis returns dim orthonormal vectors, row after row, that span the layer's
-// bias and its first dim−1 left singular vectors: these, by falling singular
-// value, and then what the bias adds to them. The rows are rounded to float32,
-// and that is the definition: everything later is computed from the rounded
-// numbers.
+// basis returns dim orthonormal vectors, row after row. They span the layer's
+// bias and its first dim−1 left singular vectors. First come the singular vectors
+// by falling singular value, then the part of the bias that is orthogonal to
+// them. basis rounds the rows to float32; everything later is computed from the
+// rounded numbers.
 func (l *layer) basis(dim int) ([]float32, error) {
 	cols := make([][]float64, l.cols)
 	for j := range cols {
@@ -55,9 +55,10 @@ func (l *layer) basis(dim int) ([]float32, error) {
 	return out, nil
 }
 
-// complement takes from v its projections on the orthonormal vectors of u, and
-// scales the rest to length 1. Twice, which is enough for full orthogonality
-// (Kahan, in Parlett 1980, §6.9). It reports false if nothing is left.
+// complement subtracts from v its projections on the orthonormal vectors of u,
+// and scales the rest to length 1. It does so twice, which is enough for full
+// orthogonality (Kahan, in Parlett 1980, §6.9). It returns false if nothing is
+// left.
 func complement(v []float64, u [][]float64) bool {
 	if !normalise(v, 0) {
 		return false
@@ -76,7 +77,7 @@ func complement(v []float64, u [][]float64) bool {
 	return true
 }
 
-// normalise scales v to length 1; false if it is not longer than least.
+// normalise scales v to length 1. It returns false if v is not longer than least.
 func normalise(v []float64, least float64) bool {
 	n := math.Sqrt(dot(v, v))
 	if !(n > least) || math.IsInf(n, 0) {

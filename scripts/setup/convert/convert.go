@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Result is what Embedder makes.
+// Result is the result of Embedder.
 type Result struct {
 	// Model is the converted ONNX model: input [n, 3, h, w], output [n, dim].
 	Model []byte
@@ -16,14 +16,14 @@ type Result struct {
 }
 
 // Embedder converts a MobileFaceNet in ONNX form, whose last two operators are a
-// 1 × 1 convolution and a Reshape to rows of all outputs, so that it gives the dim
-// coordinates of its former output in a basis made of the last layer's weights.
-// On the way it
+// 1 × 1 convolution and a Reshape to rows of all outputs. The converted model
+// returns the dim coordinates of the former output in a basis made of the last
+// layer's weights. Embedder also
 //
-//   - makes PRelu(x, a) into Conv(Relu(x), 1−a) + Conv(x, a), depthwise 1 × 1:
-//     ONNX Runtime then stays in its blocked layout, which halves the time
-//     (Max(x, a·x) would be wrong, as some slopes are above 1);
-//   - makes the batch dimension free, and the Reshape a Flatten.
+//   - replaces PRelu(x, a) by Conv(Relu(x), 1−a) + Conv(x, a), depthwise 1 × 1.
+//     ONNX Runtime then stays in its blocked layout, which halves the time.
+//     (Max(x, a·x) would be wrong, because some slopes are above 1.)
+//   - makes the batch dimension free, and replaces the Reshape by a Flatten.
 //
 // src is at most 64 MiB. The same src and dim give the same bytes everywhere.
 func Embedder(src []byte, dim int) (Result, error) {
@@ -52,7 +52,8 @@ type ending struct {
 	w, b    *tensor
 }
 
-// ending finds it, or says what is not as expected.
+// ending returns the ending of the graph. It returns an error that names the
+// first operator that is not as expected.
 func (m *model) ending() (*ending, error) {
 	n := len(m.nodes)
 	if n < 2 || len(m.outputs) != 1 {
@@ -74,7 +75,7 @@ func (m *model) ending() (*ending, error) {
 		w.dims[2] != 1 || w.dims[3] != 1 || w.dims[0] != b.dims[0] || max(w.dims[0], w.dims[1]) > maxOutputs {
 		return nil, fmt.Errorf("%w: the last convolution is not 1 × 1 with a bias, or larger than %d", errWire, maxOutputs)
 	}
-	// In a Reshape's target −1 is "whatever is left".
+	// In the target of a Reshape, −1 means "all that is left".
 	if shape == nil || len(shape.ints) != 2 || (shape.ints[0] != 1 && shape.ints[0] != -1) ||
 		(shape.ints[1] != w.dims[0] && shape.ints[1] != -1) {
 		return nil, fmt.Errorf("%w: the Reshape is not to rows of %d", errWire, w.dims[0])
@@ -110,7 +111,8 @@ func (m *model) foldBasis(dim int) ([]float32, error) {
 	return basis, nil
 }
 
-// replacePRelu makes four operators of each PRelu with one slope a channel.
+// replacePRelu replaces each PRelu that has one slope for each channel by four
+// operators.
 func (m *model) replacePRelu() error {
 	nodes := make([]node, 0, 2*len(m.nodes))
 	nSlopes := 0
@@ -178,7 +180,7 @@ func (m *model) dropUnused() {
 	m.tensors = kept
 }
 
-// readers counts the operators' inputs of a name.
+// readers returns how many inputs of operators have this name.
 func (m *model) readers(name string) int {
 	count := 0
 	for _, n := range m.nodes {

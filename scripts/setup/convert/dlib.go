@@ -2,16 +2,17 @@ package convert
 
 import "fmt"
 
-// The network of Dlib: 29 convolutions in residual blocks, about half of ResNet-34
-// (He et al. 2015), as dlib trained it. A block is
+// The network of Dlib: 29 convolutions in residual blocks, about half of
+// ResNet-34 (He et al. 2015), as dlib trained it. A block is
 //
 //	x ─┬─ conv ─ relu ─ conv ─ + ─ relu ─
 //	   └───────────────────────┘
 //
-// and where it halves the image, its first convolution has stride 2 without
-// padding, and the other way is an average over 2 × 2; where it doubles the
-// channels, the other way's new channels are zero. Where the two ways' sizes differ
-// by the missing padding, the convolutions' gets zeros at the right and bottom.
+// The lower line is the shortcut. In a block that halves the image, the first
+// convolution has stride 2 and no padding, and the shortcut is an average over 2
+// × 2. In a block that doubles the channels, the shortcut's new channels are
+// zero. If the missing padding makes the two sizes differ, the convolutions'
+// output gets zeros at the right and bottom.
 const (
 	dlibSide     = 150
 	dlibChannels = 32
@@ -22,7 +23,8 @@ const (
 	dlibOpset     = 13
 )
 
-// dlibBlocks are the residual blocks in order; halve tells those that halve.
+// dlibBlocks are the residual blocks in order. halve marks the blocks that halve
+// the image.
 var dlibBlocks = []struct {
 	name     string
 	channels int64 // of its output
@@ -44,11 +46,12 @@ var dlibBlocks = []struct {
 	{"conv256_down_out", 256, true},
 }
 
-// Dlib makes an ONNX model of dlib's face recognition network from its weights as
-// face-api publishes them for TensorFlow.js: an index (JSON) and a file of
-// 8-bit numbers. The model's input is [n, 3, 150, 150], RGB, (x − mean) / 256 with
-// dlib's means; its output is [n, 128]. The scale layer behind each convolution
-// is folded into it. The same bytes give the same model everywhere.
+// Dlib returns an ONNX model of dlib's face recognition network. Its weights have
+// the form in which face-api publishes them for TensorFlow.js: an index (JSON)
+// and a file of 8-bit numbers. The model's input is [n, 3, 150, 150], RGB, (x −
+// mean) / 256 with dlib's means; its output is [n, 128]. Dlib folds the scale
+// layer after each convolution into the convolution. The same bytes give the same
+// model everywhere.
 func Dlib(index, data []byte) ([]byte, error) {
 	w, err := readWeights(index, data)
 	if err != nil {
@@ -64,8 +67,8 @@ func Dlib(index, data []byte) ([]byte, error) {
 	return b.m.encode(), nil
 }
 
-// dlib is the model under construction; side and channels are those of the last
-// operator's output.
+// dlib is the model under construction. side and channels describe the output of
+// the last operator.
 type dlib struct {
 	m              model
 	w              weights
@@ -124,8 +127,9 @@ func (b *dlib) block(x, name string, channels int64, halve bool) (string, error)
 	return b.relu(b.add("Add", name+"_sum", []string{x, y})), nil
 }
 
-// widen doubles the channels by zeros. They are a convolution's with weights of
-// zero, not Pad's: ONNX Runtime then stays in its blocked layout.
+// widen doubles the channels and fills the new ones with zeros. They are the
+// output of a convolution with zero weights instead of a Pad, so that ONNX
+// Runtime stays in its blocked layout.
 func (b *dlib) widen(x, name string, channels int64) string {
 	zeros := name + "_zeros"
 	b.floats(zeros+"_w", []int64{channels, 1, 1, 1}, make([]float32, channels))
@@ -142,7 +146,7 @@ func (b *dlib) pad(x, name string, n int64) string {
 
 type convolution struct{ kernel, stride, pad, channels int64 }
 
-// conv adds a convolution with the scale layer behind it folded in.
+// conv adds a convolution and folds the scale layer after it into it.
 func (b *dlib) conv(x, name string, c convolution) (string, error) {
 	filters, err := b.w.take(name+"/conv/filters", c.kernel, c.kernel, b.channels, c.channels)
 	if err != nil {
@@ -173,7 +177,7 @@ func (b *dlib) conv(x, name string, c convolution) (string, error) {
 
 func (b *dlib) relu(x string) string { return b.add("Relu", x+"_relu", []string{x}) }
 
-// add adds an operator whose output has its name.
+// add adds an operator whose output has the operator's name.
 func (b *dlib) add(op, name string, inputs []string, attrs ...[]byte) string {
 	b.m.nodes = append(b.m.nodes, node{op: op, name: name, inputs: inputs, outputs: []string{name}, attrs: attrs})
 	return name

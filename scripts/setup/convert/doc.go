@@ -1,17 +1,18 @@
-// Package convert makes the default pack's embedder out of the published
-// MobileFaceNet (fr_feature.onnx): faster in ONNX Runtime, with a free batch
-// dimension, and with 192 outputs instead of 512.
+// Package convert makes the default pack's embedder from the published
+// MobileFaceNet (fr_feature.onnx). The new model is faster in ONNX Runtime, has a
+// free batch dimension, and has 192 outputs instead of 512.
 //
-// The published outputs lie, up to a residual of less than 1 %, in the space
-// that the last layer's bias and first 191 left singular vectors span. An
-// orthonormal basis of that space, folded into the last layer, gives templates
-// of 192 numbers that have the same cosines to about 2e-5.
+// The last layer's bias and first 191 left singular vectors span a space that
+// contains the published outputs up to a residual of less than 1 %. An
+// orthonormal basis of that space is folded into the last layer. The templates
+// then have 192 numbers, and the same cosines to about 2e-5.
 //
-// The same input gives the same bytes on every processor: only + − × ÷ and √ of
-// float64 are used, in one fixed order, and every product is rounded explicitly,
-// so that no compiler fuses it with a sum (amd64 and arm64 would differ).
+// The same input gives the same bytes on every processor. The package uses only +
+// − × ÷ and √ of float64, in one fixed order. It rounds every product explicitly,
+// so that no compiler fuses it with a sum, which would make amd64 and arm64
+// differ.
 //
-// Dlib makes the embedder of the pack "dlib" out of weights published for
+// Dlib makes the embedder of the pack "dlib" from weights published for
 // TensorFlow.js.
 //
 // It may import the standard library, protowire and the JSON library.

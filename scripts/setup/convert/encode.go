@@ -7,15 +7,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// producer is written into the converted model. It names the folder that this package
-// had first, since the bytes of the model are pinned.
+// producer is the producer named in the converted model. It is the first path of
+// this package and can't change, because the hash of the model's bytes is fixed.
 const producer = "facet engine/models/convert"
 
 // batchName is the name of the free batch dimension.
 const batchName = "n"
 
-// encode writes the model: one byte sequence for one model, fields in the order
-// of their numbers, elements in the order of the slices.
+// encode writes the model. The same model always gives the same bytes: fields are
+// in the order of their numbers, elements in the order of the slices.
 func (m *model) encode() []byte {
 	var opset, graph []byte
 	opset = appendVarint(opset, opsetVersion, m.opset)

@@ -7,17 +7,17 @@ import (
 	"slices"
 )
 
-// One-sided Jacobi (Hestenes 1958; Demmel & Veselić 1992): the columns of A are
-// rotated in pairs until all are orthogonal. Then A·V = U·Σ: the columns'
-// lengths are the singular values and their directions the left singular
-// vectors. It is chosen because it is short, accurate to the last digits, and
-// made of nothing but + − × ÷ √, which round alike on every processor.
+// One-sided Jacobi (Hestenes 1958; Demmel & Veselić 1992) rotates the columns of
+// A in pairs until all are orthogonal. Then A·V = U·Σ: the columns' lengths are
+// the singular values and their directions the left singular vectors. The method
+// is short and accurate to the last digits. It needs nothing but + − × ÷ √, which
+// round alike on every processor.
 //
-// In this file every product is written float64(x*y): the language then forbids
-// to fuse it with a sum.
+// Every product in this file is written float64(x*y), because Go then forbids the
+// compiler to fuse it with a sum.
 
 const (
-	// maxSweeps bounds the work; a matrix of 512 columns takes about ten.
+	// maxSweeps is the most sweeps. A matrix of 512 columns takes about ten.
 	maxSweeps = 60
 	// orthogonal is the cosine under which two columns count as orthogonal.
 	orthogonal = 0x1p-47
@@ -28,11 +28,10 @@ const (
 
 var errSVD = errors.New("singular value decomposition does not converge")
 
-// leftSingular returns the left singular vectors of the matrix whose columns are
-// cols, as unit vectors by falling singular value, and the singular values. Zero
-// singular values and their vectors are left out. The sign of a vector is such
-// that its largest element (the first of equals) is positive. cols is
-// overwritten.
+// leftSingular returns the left singular vectors of the matrix with these
+// columns, as unit vectors by falling singular value, and the singular values. It
+// leaves out zero singular values and their vectors. The largest element of a
+// vector (the first of equals) is positive. leftSingular overwrites cols.
 func leftSingular(cols [][]float64) ([][]float64, []float64, error) {
 	norms := make([]float64, len(cols)) // squared
 	total := 0.0
@@ -66,7 +65,7 @@ func leftSingular(cols [][]float64) ([][]float64, []float64, error) {
 	return cols, values, nil
 }
 
-// rotateAll is one sweep over all pairs; it reports whether it rotated any.
+// rotateAll makes one sweep over all pairs and reports whether it rotated any.
 func rotateAll(cols [][]float64, norms []float64, floor float64) bool {
 	rotated := false
 	for p := range cols {
@@ -103,7 +102,7 @@ func rotate(x, y []float64, c, s float64) {
 	}
 }
 
-// dot is the inner product, in four interleaved sums: one fixed order.
+// dot returns the inner product. It adds in four interleaved sums, a fixed order.
 func dot(x, y []float64) float64 {
 	var s0, s1, s2, s3 float64
 	y = y[:len(x)]

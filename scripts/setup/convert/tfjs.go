@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Bounds on weights in the form of TensorFlow.js.
+// Limits of weights in the form of TensorFlow.js.
 const (
 	maxIndexBytes  = 1 << 20
 	maxWeightNames = 10_000
@@ -17,13 +17,13 @@ const (
 
 var errWeights = errors.New("not weights of the expected form")
 
-// weights are the arrays of a model of TensorFlow.js by name: one file of bytes,
-// one after the other, and an index in JSON that says what they are. Arrays of
-// 8 bits stand for number × scale + min.
+// weights are the arrays of a TensorFlow.js model by name. A file contains the
+// arrays one after the other; an index in JSON describes them. In an array of 8
+// bits each number stands for number × scale + min.
 type weights map[string]array
 
-// array is one of the arrays, in the order of TensorFlow: the last dimension
-// varies fastest.
+// array is one array in the order of TensorFlow: the last dimension varies
+// fastest.
 type array struct {
 	dims   []int64
 	values []float32
@@ -48,7 +48,8 @@ type quantisation struct {
 	Min   float64 `json:"min"`
 }
 
-// readWeights reads an index of at most 1 MiB and the one file that it is of.
+// readWeights reads an index of at most 1 MiB and the only file that it
+// describes.
 func readWeights(index, data []byte) (weights, error) {
 	if len(index) > maxIndexBytes || len(data) > maxModelBytes {
 		return nil, fmt.Errorf("%w: larger than %d and %d bytes", errWeights, maxIndexBytes, maxModelBytes)
@@ -77,7 +78,8 @@ func readWeights(index, data []byte) (weights, error) {
 	return w, nil
 }
 
-// read takes the entry's bytes off data and returns what they stand for.
+// read removes the entry's bytes from data and returns the values that they stand
+// for.
 func (e *weightEntry) read(data []byte) (values []float32, rest []byte, err error) {
 	n, ok := volume(e.Shape)
 	width := 4
@@ -104,7 +106,7 @@ func (e *weightEntry) read(data []byte) (values []float32, rest []byte, err erro
 	return values, data[n*width:], nil
 }
 
-// take returns an array of the given shape.
+// take returns the array with this name. It must have the given shape.
 func (w weights) take(name string, dims ...int64) ([]float32, error) {
 	a, ok := w[name]
 	if !ok {

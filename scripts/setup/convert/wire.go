@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Field numbers of onnx.proto3 (ONNX IR version 7), as far as they occur here.
+// The field numbers of onnx.proto3 (ONNX IR version 7) that this package needs.
 const (
 	modelIRVersion, modelProducer, modelGraph, modelOpset = 1, 2, 7, 8
 	opsetDomain, opsetVersion                             = 1, 2
@@ -32,21 +32,21 @@ const (
 	attrIsInts = 7
 )
 
-// Bounds on a model that is read.
+// Limits of a model that is read.
 const (
 	maxModelBytes = 64 << 20
 	maxNodes      = 10_000 // and as many initialisers
 	maxRank       = 8
 	maxOutputs    = 1024 // of the last layer, and its inputs
-	// maxSlopes is the number of PRelu slopes of all operators together: many
+	// maxSlopes is the most PRelu slopes of all operators together. Many
 	// operators may share one initialiser.
 	maxSlopes = 1 << 20
 )
 
 var errWire = errors.New("not an ONNX model of the expected form")
 
-// model is the part of an ONNX model that is kept: nothing else of the file
-// matters to what it computes.
+// model is the kept part of an ONNX model. The rest of the file does not change
+// what the model computes.
 type model struct {
 	irVersion, opset uint64
 	name             string
@@ -55,14 +55,14 @@ type model struct {
 	inputs, outputs  []value
 }
 
-// node is one operator; attrs are encoded AttributeProtos, kept as they are.
+// node is one operator. attrs are encoded AttributeProtos, copied unchanged.
 type node struct {
 	op, name        string
 	inputs, outputs []string
 	attrs           [][]byte
 }
 
-// tensor is an initialiser: floats or, if those are nil, ints.
+// tensor is an initialiser. It has floats or, if floats is nil, ints.
 type tensor struct {
 	name   string
 	dims   []int64
@@ -70,13 +70,14 @@ type tensor struct {
 	ints   []int64
 }
 
-// value is an input or output of the graph; a dimension of −1 is free.
+// value is an input or output of the graph. A dimension of −1 is free.
 type value struct {
 	name string
 	dims []int64
 }
 
-// field is one field of an encoded message: num for varints, data for the rest.
+// field is one field of an encoded message. num is the value of a varint, data
+// that of any other field.
 type field struct {
 	id   int32
 	kind protowire.Type
@@ -263,7 +264,8 @@ func appendInts(dst []int64, f field) ([]int64, error) {
 	return dst, nil
 }
 
-// volume is the product of dims, false if it is out of bounds.
+// volume returns the product of dims, or false if a dimension or the product is
+// out of bounds.
 func volume(dims []int64) (int, bool) {
 	n := int64(1)
 	for _, d := range dims {

@@ -1,4 +1,3 @@
-// Package converttest makes the input of conversions for tests that must not
-// depend on what is fetched. It may be used by tests only and imports nothing of
-// facet.
+// Package converttest makes input for tests of conversions, so that they need no
+// fetched files. Only tests may use it. It imports nothing of facet.
 package converttest
