@@ -152,11 +152,12 @@ func (d *disk) fill(left uint64) error {
 	return nil
 }
 
+// empty removes what fill took. A loss of power soon afterwards must not bring it back.
 func (d *disk) empty() error {
 	if err := os.Remove(filepath.Join(d.path, "ballast")); err != nil {
 		return fmt.Errorf("empty %s: %w", d.path, err)
 	}
-	return nil
+	return command("sync", "-f", d.path)
 }
 
 // freeze makes every write wait until thaw.
