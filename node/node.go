@@ -189,7 +189,8 @@ const handOverTimeout = 5 * time.Second
 func (n *Node) Close(ctx context.Context) error {
 	n.closing.Store(true)
 	n.replicas.Stopping()
-	if n.Err() == nil {
+	failed := n.Err() != nil
+	if !failed {
 		most := handOverTimeout
 		if end, ok := ctx.Deadline(); ok {
 			most = min(most, time.Until(end)/2)
@@ -202,7 +203,11 @@ func (n *Node) Close(ctx context.Context) error {
 		ctx, cancel = context.WithCancel(ctx)
 		cancel() // requests get no time
 	}
-	return errors.Join(n.api.Close(ctx), n.stop())
+	err := n.api.Close(ctx)
+	if failed && errors.Is(err, context.Canceled) {
+		err = nil // connections were open, and were cut
+	}
+	return errors.Join(err, n.stop())
 }
 
 // Router returns the router, for tests and tools that call it directly.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -44,6 +45,12 @@ func TestPackMismatchNamesBothPacks(t *testing.T) {
 				t.Errorf("%s: it says %q, which does not name pack %s", name, why, pack)
 			}
 		}
+		// An open connection is cut, and is no error of the stop.
+		conn, err := net.Dial("tcp", strings.TrimPrefix(cluster.Nodes[i].URL, "https://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
 		cluster.Stop(i)
 	}
 	cluster.Stop(1)
