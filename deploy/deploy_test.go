@@ -123,7 +123,7 @@ func TestAlertsNameMetricsAndChapter(t *testing.T) {
 	}
 }
 
-// alertsThatFire gives the alerts that a test of alerts_test.yml wants to fire.
+// alertsThatFire returns the alerts that a test of alerts_test.yml wants to fire.
 func alertsThatFire(t *testing.T) map[string]bool {
 	t.Helper()
 	var file struct {

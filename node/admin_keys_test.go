@@ -32,7 +32,7 @@ func (p keyPromises) tenant(t *testing.T, name string) router.AccessKey {
 	return key
 }
 
-// live gives the ids of a tenant's keys of a role that are in use.
+// live returns the ids of a tenant's keys of a role that are in use.
 func (p keyPromises) live(t *testing.T, key router.AccessKey) (ids []string) {
 	t.Helper()
 	list, err := p.router(1).AccessKeys(t.Context(), key.Tenant)

@@ -86,7 +86,7 @@ func TestInterruptedWorkResumes(t *testing.T) {
 	}
 }
 
-// sizes gives the files of a backup with what they hold.
+// sizes returns the files of a backup with what they hold.
 func sizes(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "first", "*"))

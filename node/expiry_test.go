@@ -1,10 +1,8 @@
 package node_test
 
 import (
-	"bytes"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,44 +10,19 @@ import (
 	"facet/node/wire"
 )
 
-// lines is a log that several goroutines write.
-type lines struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-// with returns the lines that have a word, and forgets all.
-func (l *lines) with(word string) (list []string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for line := range strings.Lines(l.b.String()) {
-		if strings.Contains(line, word) {
-			list = append(list, line)
-		}
-	}
-	l.b.Reset()
-	return list
-}
-
 func TestLogWarnsOfExpiringCertificates(t *testing.T) {
 	t.Parallel()
-	var log lines
+	var log logLines
 	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	n := cluster.Nodes[0].Node
 	year := time.Now().Add(365 * 24 * time.Hour)
 	f := func(before time.Duration, want int, level string) {
 		t.Helper()
-		log.with("")
+		log.take("")
 		if warned := n.WarnOfExpiry(t.Context(), year.Add(-before)); warned != (want > 0) {
 			t.Errorf("%s before the end: warned %v", before, warned)
 		}
-		got := log.with("facet cluster renew")
+		got := log.take("facet cluster renew")
 		if len(got) != want {
 			t.Errorf("%s before the end: %d lines, want %d: %q", before, len(got), want, got)
 		}

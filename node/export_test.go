@@ -11,7 +11,7 @@ import (
 	"facet/shard/seal"
 )
 
-// ShardHere gives the state of a shard's replica on this node.
+// ShardHere returns the state of a shard's replica on this node.
 func (n *Node) ShardHere(number id.Shard) (*shard.Shard, bool) {
 	m, here := n.replicas.Shard(number)
 	if !here {
@@ -51,7 +51,7 @@ func (n *Node) BytesPerTemplate(dim int) float64 {
 // Break takes a replica here out of service because of err.
 func (n *Node) Break(number id.Shard, err error) { n.replicas.Damage(number, err) }
 
-// DigestHere gives the digest of a shard's replica on this node.
+// DigestHere returns the digest of a shard's replica on this node.
 func (n *Node) DigestHere(number id.Shard) (sum [32]byte, applied uint64, here bool) {
 	machine, here := n.replicas.Shard(number)
 	group, open := n.replicas.Group(number)
@@ -95,7 +95,7 @@ func (n *Node) Compared() int {
 	return compared
 }
 
-// Alarms gives the alarms of this node.
+// Alarms returns the alarms of this node.
 func (n *Node) Alarms() []string { return n.alarms() }
 
 // Seen returns how many nodes gossip shows, this one included.

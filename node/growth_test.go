@@ -21,7 +21,7 @@ import (
 type grown struct {
 	access router.Access
 	router *router.Router
-	// late gives a router of a node that has heard of nothing yet; each hears when it asks.
+	// late returns a router of a node that has heard of nothing yet; each hears when it asks.
 	late func() *router.Router
 }
 

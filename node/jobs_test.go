@@ -35,7 +35,7 @@ func bulkCluster(t *testing.T, o nodetest.Options) (promises, string) {
 	return promises{nodetest.Start(t, o)}, strings.TrimPrefix(o.Bucket, "file://")
 }
 
-// openStore gives a client of a new tenant with a gallery, and its place in the
+// openStore returns a client of a new tenant with a gallery, and its place in the
 // object store.
 func (p promises) openStore(t *testing.T, bucket string, size int) (*nodetest.Client, store) {
 	t.Helper()
@@ -77,7 +77,7 @@ func begin(t *testing.T, c *nodetest.Client, base string, body any) string {
 	return b.BatchID
 }
 
-// records gives all records of a batch, page by page.
+// records returns all records of a batch, page by page.
 func records(t *testing.T, c *nodetest.Client, base, batch string) []bulkRecord {
 	t.Helper()
 	var all []bulkRecord

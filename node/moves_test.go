@@ -293,7 +293,7 @@ func TestUndoneMoveIsRefused(t *testing.T) {
 }
 
 func TestDeadNodeIsOfferedNothing(t *testing.T) {
-	var log lines
+	var log logLines
 	cluster := nodetest.Start(t, nodetest.Options{Shards: 6, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	client := cluster.Client("bank", nil)
 	gallery(t, client, cluster.Nodes[1].URL, "staff", 1_000_000)

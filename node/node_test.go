@@ -106,7 +106,7 @@ type promises struct{ cluster *nodetest.Cluster }
 
 func (p promises) url(i int) string { return p.cluster.Nodes[i%3].URL }
 
-// open gives a client of a new tenant with a gallery.
+// open returns a client of a new tenant with a gallery.
 func (p promises) open(t *testing.T, size int) *nodetest.Client {
 	c := p.cluster.Client(t.Name(), nil)
 	gallery(t, c, p.url(0), "g", size)

@@ -11,7 +11,7 @@ import (
 	"facet/node/nodetest"
 )
 
-// logLines is a log of several nodes.
+// logLines is a log that several goroutines write.
 type logLines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -24,9 +24,21 @@ func (l *logLines) Write(p []byte) (int, error) {
 }
 
 // with returns the lines that have all of the words.
-func (l *logLines) with(words ...string) (list []string) {
+func (l *logLines) with(words ...string) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.matching(words)
+}
+
+// take returns the lines that have a word, and forgets all.
+func (l *logLines) take(word string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.b.Reset()
+	return l.matching([]string{word})
+}
+
+func (l *logLines) matching(words []string) (list []string) {
 	for line := range strings.Lines(l.b.String()) {
 		all := true
 		for _, w := range words {

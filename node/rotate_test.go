@@ -25,7 +25,7 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// keyIn gives the one key of a key file.
+// keyIn returns the one key of a key file.
 func keyIn(t *testing.T, file string) []byte {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -51,7 +51,7 @@ func asTemplate(secret []byte) engine.Template {
 	return list
 }
 
-// opened gives the files of all nodes in which a cluster key opens a gallery's key.
+// opened returns the files of all nodes in which a cluster key opens a gallery's key.
 func opened(t *testing.T, c *nodetest.Cluster, clusterKey, galleryKey []byte) (files []string) {
 	t.Helper()
 	wrap, err := hkdf.Key(sha256.New, clusterKey, nil, "facet/wrap/1", 32)

@@ -12,7 +12,7 @@ import (
 	"facet/raftfsm/metafsm"
 )
 
-// segmentsIn gives the segments of a group's folder by name.
+// segmentsIn returns the segments of a group's folder by name.
 func segmentsIn(t *testing.T, folder string) map[string]os.FileInfo {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(folder, "segments", "*.seg"))

@@ -26,7 +26,7 @@ func (b *behind) Meta() *metafsm.Machine {
 	return b.then
 }
 
-// Group gives the replica of a group; who asks for meta's waits for it (router.syncMeta).
+// Group returns the replica of a group; who asks for meta's waits for it (router.syncMeta).
 func (b *behind) Group(number id.Shard) (*raftfsm.Group, bool) {
 	if number == id.Meta {
 		b.caught.Store(true)
@@ -55,7 +55,7 @@ func (n *Node) RouterBehind() (*router.Router, error) {
 	}), nil
 }
 
-// AccessTo gives the first application of a tenant's gallery.
+// AccessTo returns the first application of a tenant's gallery.
 func (n *Node) AccessTo(tenant id.Tenant, gallery string) (a router.Access, ok bool) {
 	m := n.replicas.Meta()
 	g, known := m.GalleryByName(tenant, gallery)

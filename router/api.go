@@ -198,7 +198,7 @@ type NewApplication struct {
 	Guard                           bool
 }
 
-// Application gives clients access to a gallery through its API key.
+// Application is the access of clients to a gallery, through an API key.
 type Application struct {
 	ID      id.Application
 	Gallery id.Gallery

@@ -12,8 +12,8 @@ import (
 // knows a later epoch of the gallery.
 const outdatedMax = 3
 
-// outdated gives kind Outdated to the error with which a shard refuses an old view
-// of a gallery. The gallery was deleted, or lies on more shards by now.
+// outdated returns err with kind Outdated if a shard refused an old view of a gallery,
+// else err. The gallery was deleted, or lies on more shards by now.
 func outdated(err error) error {
 	if errors.Is(err, shard.ErrEpoch) || errors.Is(err, shard.ErrGeneration) {
 		return Errorf(calls.Outdated, "", "%v", err)

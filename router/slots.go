@@ -159,7 +159,7 @@ func (r *subjectRequests) grantOf(g id.Gallery, s id.Shard) metafsm.ShardGrant {
 	return metafsm.ShardGrant{Shard: s}
 }
 
-// settle gives the epoch of the list of shards to the gallery's first shard, which
+// settle sends the epoch of the list of shards to the gallery's first shard, which
 // every search asks. Then it tells meta that this shard knows the epoch.
 func (r *subjectRequests) settle(ctx context.Context, old enrolment) error {
 	g, ok := r.gallery(old.ID) // grant has caught up with meta

@@ -12,7 +12,7 @@ import (
 	"facet/shard/kernel"
 )
 
-// heap gives the live bytes of the Go heap.
+// heap returns the live bytes of the Go heap.
 func heap() float64 {
 	runtime.GC()
 	runtime.GC()

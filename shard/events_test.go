@@ -54,7 +54,7 @@ func entriesOf(s *Shard) []Entry {
 	return entries
 }
 
-// reloaded gives a shard from a snapshot of s.
+// reloaded returns a shard from a snapshot of s.
 func reloaded(t testing.TB, s *Shard) *Shard {
 	t.Helper()
 	var b bytes.Buffer

@@ -86,7 +86,7 @@ func (w *twin) tags() []uint32 {
 	return tags
 }
 
-// pick gives one of the events.
+// pick returns one of the events.
 func (w *twin) pick() (scan.Row, bool) {
 	if len(w.rows) == 0 {
 		return scan.Row{}, false

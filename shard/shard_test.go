@@ -157,7 +157,7 @@ func TestUnreadableRowFailsSearches(t *testing.T) {
 	f("another key", func(e *Event) { *e = newEvent(testKey(t, 2), 2, axis(2)) }, seal.ErrOpen)
 }
 
-// inMemory gives the memory of an active event's open template.
+// inMemory returns the memory of an active event's open template.
 func inMemory(t *testing.T, s *Shard, e Event) []float32 {
 	t.Helper()
 	sl := s.state.slices[e.Gallery]

@@ -47,8 +47,8 @@ func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, idempotencyKey{}, key)
 }
 
-// repeat tells what a repetition of a request means when the outcome of an earlier
-// try is unknown.
+// repeat is the meaning of a second try of a request when the outcome of the first is
+// unknown.
 type repeat uint8
 
 const (

@@ -61,7 +61,7 @@ func folders(t *testing.T) []string {
 
 func TestFoldersOfDeadProcessesAreRemoved(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("there are no locks of folders")
+		t.Skip("needs locks of folders, which Windows lacks: facet is built for Linux and macOS")
 	}
 	t.Setenv("TMPDIR", t.TempDir())
 	warmProcess(t)

@@ -10,7 +10,7 @@ import (
 	"facet/shard/seal"
 )
 
-// Plain gives all that a backup holds, opened with the cluster's key.
+// Plain returns all that a backup holds, opened with the cluster's key.
 func Plain(ctx context.Context, f *bucket.Folder, name string, master *seal.Master) ([]byte, error) {
 	m, err := readManifest(ctx, f, name, master)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // backupNameFormat is the time format of the name of a backup that was given no name.
 const backupNameFormat = "20060102T150405Z"
 
-// Replicas gives access to the groups on this node.
+// Replicas is the access to the groups on this node.
 type Replicas interface {
 	Meta() *metafsm.Machine
 	MetaGroup() *raftfsm.Group

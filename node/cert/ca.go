@@ -111,7 +111,7 @@ func (ca *CA) IssueServer(hosts []string) (Pair, error) {
 
 var errNoHost = errors.New("issue server certificate: it needs a host")
 
-// serverTemplate gives the server a name that no authority can have (isName).
+// serverTemplate returns a certificate whose name no authority can have (isName).
 // OpenSSL, and so curl and Python, takes a certificate with equal subject and
 // issuer for a self-signed one and refuses it.
 func serverTemplate() *x509.Certificate {

@@ -49,7 +49,7 @@ type checked struct {
 	differ []id.Member
 }
 
-// Replicas gives access to the replicas of this node.
+// Replicas is the access to the replicas of this node.
 type Replicas interface {
 	All() []id.Shard
 	Group(number id.Shard) (*raftfsm.Group, bool)

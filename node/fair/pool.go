@@ -27,7 +27,7 @@ type Pool struct {
 // NewPool returns a pool of max(1, most) units.
 func NewPool(most int64) *Pool { return &Pool{max: most, of: make(map[id.Tenant]int64)} }
 
-// Take gives n units to the tenant and returns true. It takes nothing and returns
+// Take reserves n units for the tenant and returns true. It takes nothing and returns
 // false when n units are not left or the tenant has its share.
 func (p *Pool) Take(who id.Tenant, n int64) bool {
 	p.mu.Lock()

@@ -70,7 +70,7 @@ func (s *Server) readBody(stream io.Reader, length int, whose id.Tenant, use bod
 	return b, nil
 }
 
-// grow gives b more room, up to length bytes. It returns false when the budget is
+// grow enlarges the room of b, up to length bytes. It returns false when the budget is
 // spent.
 func (s *Server) grow(b *body, length int) bool {
 	room := min(length, max(bodyFirstBytes, 2*cap(b.bytes)))

@@ -24,7 +24,7 @@ const (
 	methodCerts  = "node.certificates"
 )
 
-// Replicas gives access to the replica of meta.
+// Replicas is the access to the replica of meta.
 type Replicas interface {
 	Meta() *metafsm.Machine
 	MetaGroup() *raftfsm.Group

@@ -104,7 +104,7 @@ func (p *Placement) moveAway(ctx context.Context, at metafsm.ShardVoters, group 
 	return group.Remove(ctx, gone[0], index)
 }
 
-// returnVotes gives rebuilt replicas their vote back once they have caught up. Call it only
+// returnVotes makes rebuilt replicas voters again once they have caught up. Call it only
 // on the leader of a group that is not on the move.
 func (p *Placement) returnVotes(ctx context.Context, epoch uint64, at metafsm.ShardVoters, group *raftfsm.Group) error {
 	servers, index, err := group.Servers()

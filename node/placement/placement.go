@@ -23,7 +23,7 @@ const (
 // VotersMax is the most voters of meta. Further members receive its log without a vote.
 const VotersMax = 5
 
-// Replicas gives access to the groups on this node.
+// Replicas is the access to the groups on this node.
 type Replicas interface {
 	Meta() *metafsm.Machine
 	MetaGroup() *raftfsm.Group

@@ -25,7 +25,7 @@ func tapered(r *rand.Rand, dim int, power float64) []float32 {
 	return normalise(v)
 }
 
-// spectrumOf gives the shares of numbers that many templates have.
+// spectrumOf returns the shares of numbers that many templates have.
 func spectrumOf(dim int, template func() []float32) []float64 {
 	const n = 500
 	shares := make([]float64, dim)

@@ -45,7 +45,7 @@ func (d *memoryDisk) step() error {
 	return nil
 }
 
-// restart gives the disk after a loss of power.
+// restart returns the disk after a loss of power.
 func (d *memoryDisk) restart() *memoryDisk {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -49,7 +49,7 @@ const (
 
 type person struct{ name, photo string }
 
-// Run tells the story.
+// Run prints the story while it happens.
 func Run(ctx context.Context, cfg Config) (err error) {
 	for _, p := range []string{obama.photo, biden.photo, collins.photo, anotherObama, thirdObama, group} {
 		if _, err := os.Stat(filepath.Join(cfg.Photos, p)); err != nil {

@@ -64,8 +64,8 @@ const (
 )
 
 // Decode decodes the primary picture of a file, for which ReadHead returned h, turned upright as
-// the file says. It passes the picture to use; its pixels are freed when use returns. Once begun,
-// decoding goes on even if ctx ends.
+// the file says. It passes the picture to use; its pixels are freed when use returns. It
+// ignores the end of ctx after the decoder has started.
 func Decode(ctx context.Context, data []byte, h Head, use func(image.Image) error) error {
 	return decodeIn(ctx, data, h, h.Memory(len(data)), use)
 }

@@ -23,7 +23,7 @@ func TestBreadthFindsBothKindsOfProbes(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := &ours{set: s, table: table}
-	// answers gives what each probe's k best rows are.
+	// answers returns what each probe's k best rows are.
 	answers := func(best ...[]int) (probes []float32, hits [][]scan.Hit) {
 		for _, rows := range best {
 			probes = append(probes, 1, 0)
