@@ -63,11 +63,11 @@ type spread struct {
 	// mu guards turn and known.
 	mu    sync.Mutex
 	turn  int
-	known map[id.Member]*burden
+	known map[id.Member]*memberLoad
 }
 
-// burden is the load of one member, and its recent failures.
-type burden struct {
+// memberLoad is the load of one member, and its recent failures.
+type memberLoad struct {
 	busy     int       // reads without an answer yet
 	answered time.Time // of the last answer
 	shunned  time.Time // end of the time in which it is passed over
@@ -75,7 +75,7 @@ type burden struct {
 }
 
 func newSpread(groups Groups, self id.Member) *spread {
-	return &spread{groups: groups, self: self, known: make(map[id.Member]*burden)}
+	return &spread{groups: groups, self: self, known: make(map[id.Member]*memberLoad)}
 }
 
 // choose returns the member to call for a read. The caller calls end after the
@@ -92,7 +92,7 @@ func (s *spread) choose(group id.Shard) (id.Member, bool) {
 		m := members[(s.turn+i)%len(members)]
 		b := s.known[m]
 		if b == nil {
-			b = &burden{}
+			b = &memberLoad{}
 		}
 		if now.Before(b.shunned) {
 			continue
@@ -106,19 +106,19 @@ func (s *spread) choose(group id.Shard) (id.Member, bool) {
 	}
 	if s.known[best] == nil {
 		s.forget(members, now)
-		s.known[best] = &burden{}
+		s.known[best] = &memberLoad{}
 	}
 	s.known[best].busy++
 	return best, true
 }
 
-// burdensMax is the most members that spread knows. A cluster has fewer, unless
+// membersKnownMax is the most members that spread knows. A cluster has fewer, unless
 // many were replaced.
-const burdensMax = 256
+const membersKnownMax = 256
 
 // forget drops the members without reads when there are too many.
 func (s *spread) forget(members []id.Member, now time.Time) {
-	if len(s.known) < burdensMax {
+	if len(s.known) < membersKnownMax {
 		return
 	}
 	for m, b := range s.known {

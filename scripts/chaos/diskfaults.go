@@ -81,12 +81,12 @@ var diskFaults = []fault{
 	}},
 	{flipName, orders, true, false, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		for _, other := range n.cluster.members() {
-			if other != p && other.isMarred() {
+			if other != p && other.isDamaged() {
 				return func() error { return nil }, nil // never two at once
 			}
 		}
 		p.signal(syscall.SIGKILL)
-		p.mar()
+		p.damage()
 		err := n.flip(p)
 		if err == nil {
 			err = n.cluster.start(p)

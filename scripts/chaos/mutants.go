@@ -113,23 +113,23 @@ func mutants(ctx context.Context, s settings, out io.Writer) error {
 	}
 	all := &hunt{settings: s, dir: dir, top: top}
 	var alive []string
-	sober := map[hunter]error{} // results of hunters without a bug
+	baseline := map[hunter]error{} // results of hunters without a bug
 	fmt.Fprintln(out, "| Bug | Found by | Without it | Seconds | How |\n|---|---|---|---|---|")
 	for _, p := range plantedBugs {
 		if len(s.only) > 0 && !slices.Contains(s.only, p.name) {
 			continue
 		}
 		without := "not run"
-		if s.sober || p.by.tests == "" {
-			if _, tried := sober[p.by]; !tried {
-				sober[p.by] = all.sober(ctx, p.by)
+		if s.baseline || p.by.tests == "" {
+			if _, tried := baseline[p.by]; !tried {
+				baseline[p.by] = all.baseline(ctx, p.by)
 			}
 			without = "passes"
 		}
 		row := func(green, seconds, how string) {
 			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", p.name, p.by, green, seconds, strings.ReplaceAll(how, "|", "/"))
 		}
-		if err := sober[p.by]; err != nil {
+		if err := baseline[p.by]; err != nil {
 			alive = append(alive, p.name)
 			row("**fails**", "", fmt.Sprintf("not tried: %.300v", err))
 			continue
@@ -204,8 +204,8 @@ func (h hunter) String() string {
 	return strings.TrimSpace(fmt.Sprintf("`go test %s -run '%s' %s`", h.tests, strings.ReplaceAll(h.run, "|", "\\|"), h.args))
 }
 
-// sober returns an error if a hunter fails with the facet that has no bug.
-func (a *hunt) sober(ctx context.Context, h hunter) error {
+// baseline returns an error if a hunter fails with the facet that has no bug.
+func (a *hunt) baseline(ctx context.Context, h hunter) error {
 	how, err := a.of(ctx, h, "")
 	if err == nil && how != "" {
 		err = errors.New(how)

@@ -239,7 +239,7 @@ func (n *nemesis) census() error {
 			}
 			continue
 		}
-		if !p.isMarred() {
+		if !p.isDamaged() {
 			return fmt.Errorf("%s has ended by itself: see %s", p.name, p.log)
 		}
 		n.say("%s has refused its damaged files, and is replaced", p.name)

@@ -48,7 +48,7 @@ var orderFaults = []fault{
 			}
 			p.signal(syscall.SIGTERM)
 			n.cluster.leave(p)
-			return errors.Join(n.remove(p.id), n.haunt(p), n.cluster.discard(p))
+			return errors.Join(n.remove(p.id), n.startRemoved(p), n.cluster.discard(p))
 		}, n.order("node", "replace", p.id.String(), spare.id.String())
 	}},
 	{"wreck", orders, true, false, 3 * time.Second, func(n *nemesis, p *process) (func() error, error) {
@@ -178,15 +178,15 @@ func (n *nemesis) rebuild(p *process) error {
 	return n.remove(p.id)
 }
 
-// hauntTime is the longest that a removed node may run until it learns of its removal.
-const hauntTime = 30 * time.Second
+// removedEndsWithin is the longest that a removed node may run until it learns of its removal.
+const removedEndsWithin = 30 * time.Second
 
-// haunt starts a removed node, which must end by itself.
-func (n *nemesis) haunt(p *process) error {
+// startRemoved starts a removed node, which must end by itself.
+func (n *nemesis) startRemoved(p *process) error {
 	if err := n.cluster.start(p); err != nil {
 		return err
 	}
-	if !p.endsWithin(hauntTime) {
+	if !p.endsWithin(removedEndsWithin) {
 		return fmt.Errorf("%s was removed, and goes on when it is started: see %s", p.name, p.log)
 	}
 	return nil

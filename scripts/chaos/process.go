@@ -39,13 +39,13 @@ type process struct {
 	founder bool
 	disk    *disk // nil if the data are on the machine's own disk
 
-	// mu guards cmd, exited, marred and full.
+	// mu guards cmd, exited, damaged and full.
 	mu     sync.Mutex
 	cmd    *exec.Cmd     // nil while the node does not run
 	exited chan struct{} // closed when the node has ended
-	// marred reports whether the node's files were damaged or its disk failed. Such a
+	// damaged reports whether the node's files were damaged or its disk failed. Such a
 	// node may end by itself.
-	marred bool
+	damaged bool
 	// full is when the disk was last full.
 	full time.Time
 }
@@ -207,7 +207,7 @@ func (p *process) pid() int {
 	return p.cmd.Process.Pid
 }
 
-func (p *process) mar() { p.mu.Lock(); p.marred = true; p.mu.Unlock() }
+func (p *process) damage() { p.mu.Lock(); p.damaged = true; p.mu.Unlock() }
 
 // fullTime is how long after a full disk a node may end because of it: meta keeps no
 // room in reserve.
@@ -221,10 +221,10 @@ func (p *process) wasFull() bool {
 	return time.Since(p.full) < fullTime
 }
 
-func (p *process) isMarred() bool {
+func (p *process) isDamaged() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.marred
+	return p.damaged
 }
 
 // leave removes a node from the cluster's list of nodes.

@@ -20,7 +20,7 @@ type assault struct {
 	nodes             int
 	grave, lone, rare bool
 	most              time.Duration
-	begin             func(s *siege, victim int) (undo func())
+	begin             func(s *attackedWorld, victim int) (undo func())
 }
 
 // stopPatience is how long a stopping node has for its requests.
@@ -28,36 +28,36 @@ const stopPatience = 5 * time.Second
 
 // attacks lists all kinds of attack.
 var attacks = []assault{
-	{name: "isolate", grave: true, most: 8 * time.Second, begin: func(s *siege, v int) func() {
+	{name: "isolate", grave: true, most: 8 * time.Second, begin: func(s *attackedWorld, v int) func() {
 		return s.links(v, memnet.Link{Cut: true}, memnet.Link{Cut: true})
 	}},
-	{name: "mute", grave: true, most: 8 * time.Second, begin: func(s *siege, v int) func() {
+	{name: "mute", grave: true, most: 8 * time.Second, begin: func(s *attackedWorld, v int) func() {
 		return s.links(v, memnet.Link{Cut: true}, memnet.Link{})
 	}},
-	{name: "deafen", grave: true, most: 8 * time.Second, begin: func(s *siege, v int) func() {
+	{name: "deafen", grave: true, most: 8 * time.Second, begin: func(s *attackedWorld, v int) func() {
 		return s.links(v, memnet.Link{}, memnet.Link{Cut: true})
 	}},
-	{name: "bridge", most: 8 * time.Second, begin: func(s *siege, v int) func() {
+	{name: "bridge", most: 8 * time.Second, begin: func(s *attackedWorld, v int) func() {
 		a, b := s.host(v), s.host(v+1)
 		return s.effect(map[[2]string]memnet.Link{{a, b}: {Cut: true}, {b, a}: {Cut: true}})
 	}},
-	{name: "delay", most: 6 * time.Second, begin: func(s *siege, v int) func() {
+	{name: "delay", most: 6 * time.Second, begin: func(s *attackedWorld, v int) func() {
 		slow := memnet.Link{Delay: time.Duration(10+s.random.IntN(150)) * time.Millisecond}
 		return s.links(v, slow, slow)
 	}},
-	{name: "gossip lost", most: 15 * time.Second, begin: func(s *siege, v int) func() { // streams still work
+	{name: "gossip lost", most: 15 * time.Second, begin: func(s *attackedWorld, v int) func() { // streams still work
 		return s.links(v, memnet.Link{Loss: 1}, memnet.Link{Loss: 1})
 	}},
 	{name: "swizzle", grave: true, lone: true, most: 5 * time.Second, begin: swizzle},
-	{name: "stop", grave: true, most: 5 * time.Second, begin: func(s *siege, v int) func() {
+	{name: "stop", grave: true, most: 5 * time.Second, begin: func(s *attackedWorld, v int) func() {
 		s.stop(v)
 		return func() { s.cluster.Restart(v) }
 	}},
-	{name: "kill", grave: true, most: 5 * time.Second, begin: func(s *siege, v int) func() {
+	{name: "kill", grave: true, most: 5 * time.Second, begin: func(s *attackedWorld, v int) func() {
 		s.kill(v)
 		return func() { s.cluster.Restart(v) }
 	}},
-	{name: "kill all", grave: true, lone: true, rare: true, most: 3 * time.Second, begin: func(s *siege, _ int) func() {
+	{name: "kill all", grave: true, lone: true, rare: true, most: 3 * time.Second, begin: func(s *attackedWorld, _ int) func() {
 		for i := range s.cluster.Nodes {
 			s.kill(i)
 		}
@@ -67,7 +67,7 @@ var attacks = []assault{
 			}
 		}
 	}},
-	{name: "drain", nodes: 4, grave: true, rare: true, most: 4 * time.Second, begin: func(s *siege, v int) func() {
+	{name: "drain", nodes: 4, grave: true, rare: true, most: 4 * time.Second, begin: func(s *attackedWorld, v int) func() {
 		who := s.cluster.Nodes[v].Config.Name
 		id := s.ids[v]
 		s.order(id, wire.StateDraining)
@@ -78,11 +78,11 @@ var attacks = []assault{
 	}},
 }
 
-func (s *siege) host(i int) string { return s.cluster.Nodes[i%len(s.cluster.Nodes)].Host }
+func (s *attackedWorld) host(i int) string { return s.cluster.Nodes[i%len(s.cluster.Nodes)].Host }
 
 // links changes the links between a node and all other nodes. Links of clients stay
 // as they are.
-func (s *siege) links(v int, from, to memnet.Link) (undo func()) {
+func (s *attackedWorld) links(v int, from, to memnet.Link) (undo func()) {
 	change := map[[2]string]memnet.Link{}
 	for i := range s.cluster.Nodes {
 		if i != v {
@@ -93,7 +93,7 @@ func (s *siege) links(v int, from, to memnet.Link) (undo func()) {
 }
 
 // effect changes links in addition to the changes of other faults.
-func (s *siege) effect(change map[[2]string]memnet.Link) (undo func()) {
+func (s *attackedWorld) effect(change map[[2]string]memnet.Link) (undo func()) {
 	s.made++
 	number := s.made
 	s.effects[number] = change
@@ -105,7 +105,7 @@ func (s *siege) effect(change map[[2]string]memnet.Link) (undo func()) {
 }
 
 // wire sets the links in change to the combination of all effects.
-func (s *siege) wire(change map[[2]string]memnet.Link) {
+func (s *attackedWorld) wire(change map[[2]string]memnet.Link) {
 	for pair := range change {
 		var l memnet.Link
 		for _, number := range slices.Sorted(maps.Keys(s.effects)) {
@@ -117,7 +117,7 @@ func (s *siege) wire(change map[[2]string]memnet.Link) {
 }
 
 // swizzle cuts off all nodes one after the other, and heals them in another order.
-func swizzle(s *siege, _ int) func() {
+func swizzle(s *attackedWorld, _ int) func() {
 	undo := make([]func(), len(s.cluster.Nodes))
 	step := func() { time.Sleep(time.Duration(s.random.Int64N(int64(1500 * time.Millisecond)))) }
 	for _, i := range s.random.Perm(len(undo)) {
@@ -134,7 +134,7 @@ func swizzle(s *siege, _ int) func() {
 
 // stop ends a node in the way of SIGTERM. Requests that can't be answered may keep
 // it from ending in order.
-func (s *siege) stop(v int) {
+func (s *attackedWorld) stop(v int) {
 	m := s.cluster.Nodes[v]
 	ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
 	defer cancel()
@@ -147,7 +147,7 @@ func (s *siege) stop(v int) {
 // kill ends a node in the way of SIGKILL: nothing reaches the other nodes any more,
 // and its files stay as they are at this instant. No virtual time passes while the
 // files are copied, so nothing is written meanwhile.
-func (s *siege) kill(v int) {
+func (s *attackedWorld) kill(v int) {
 	m := s.cluster.Nodes[v]
 	silence := map[[2]string]memnet.Link{}
 	for _, other := range append(s.hosts(), clientHost) {
@@ -174,7 +174,7 @@ func (s *siege) kill(v int) {
 	undo()
 }
 
-func (s *siege) hosts() (list []string) {
+func (s *attackedWorld) hosts() (list []string) {
 	for _, m := range s.cluster.Nodes {
 		list = append(list, m.Host)
 	}

@@ -47,8 +47,8 @@ var (
 	evidence     = flag.String("evidence", "", "folder for logs and histories of worlds that failed")
 )
 
-// siege is a world under attack.
-type siege struct {
+// attackedWorld is a world under attack.
+type attackedWorld struct {
 	*world
 	random *rand.Rand
 	counts map[string]int
@@ -113,12 +113,12 @@ func (c caller) Try(ctx context.Context, n int, r traffic.Request) (traffic.Answ
 }
 
 // say adds a line to the story.
-func (s *siege) say(format string, args ...any) {
+func (s *attackedWorld) say(format string, args ...any) {
 	s.story = append(s.story, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
 // rounds attacks until this number of faults is reached.
-func (s *siege) rounds(faults int) {
+func (s *attackedWorld) rounds(faults int) {
 	choice := slices.DeleteFunc(slices.Clone(attacks), func(a assault) bool {
 		return *attackOnly != "" && !slices.Contains(strings.Split(*attackOnly, ","), a.name) || len(s.cluster.Nodes) < a.nodes
 	})
@@ -141,18 +141,18 @@ func (s *siege) rounds(faults int) {
 	s.say("healed")
 }
 
-// blow is one fault of a round.
-type blow struct {
+// plannedFault is one fault of a round.
+type plannedFault struct {
 	assault
 	victim int
 }
 
 // plan draws the faults of a round: one, or two to different nodes. Orders come
 // first, so that their effect is awaited after all other faults are undone.
-func (s *siege) plan(choice []assault) (list []blow) {
+func (s *attackedWorld) plan(choice []assault) (list []plannedFault) {
 	gone := 0
 	for _, victim := range s.random.Perm(len(s.cluster.Nodes))[:1+s.random.IntN(2)] {
-		b := blow{choice[s.random.IntN(len(choice))], victim}
+		b := plannedFault{choice[s.random.IntN(len(choice))], victim}
 		if b.rare && s.random.IntN(4) > 0 || b.lone && len(list) > 0 {
 			continue
 		}
@@ -166,12 +166,12 @@ func (s *siege) plan(choice []assault) (list []blow) {
 			break
 		}
 	}
-	slices.SortStableFunc(list, func(a, b blow) int { return strings.Compare(a.first(), b.first()) })
+	slices.SortStableFunc(list, func(a, b plannedFault) int { return strings.Compare(a.first(), b.first()) })
 	return list
 }
 
 // first sorts orders before other faults.
-func (b blow) first() string {
+func (b plannedFault) first() string {
 	if b.nodes > 0 {
 		return ""
 	}
@@ -179,7 +179,7 @@ func (b blow) first() string {
 }
 
 // whole waits until every node reports that nothing is wrong.
-func (s *siege) whole() error {
+func (s *attackedWorld) whole() error {
 	var last wire.Status
 	for began := time.Now(); time.Since(began) < attackHeal; time.Sleep(200 * time.Millisecond) {
 		ok := true
@@ -200,7 +200,7 @@ type tallyOf struct{ faults, answers, operations int }
 // besiege attacks a world while clients work, and judges the answers that they got.
 func besiege(t *testing.T, seed uint64) (sum tallyOf) {
 	var clients *traffic.Traffic
-	var s *siege
+	var s *attackedWorld
 	var problem error
 	dir := *evidence
 	if dir == "" {
@@ -214,7 +214,7 @@ func besiege(t *testing.T, seed uint64) (sum tallyOf) {
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) {
-		s = &siege{
+		s = &attackedWorld{
 			random: rand.New(rand.NewPCG(seed, 7)), counts: map[string]int{}, log: &logbook{}, effects: map[int]map[[2]string]memnet.Link{},
 		}
 		nodes := []int{3, 4, 5}[seed%3]

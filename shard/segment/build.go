@@ -64,7 +64,7 @@ type builder struct {
 // loss of power. An error changes nothing, except for files that Collect removes.
 func (s *Store) Build(old *Set, c Change) (*Set, Built, error) {
 	b := &builder{store: s}
-	err := b.bury(old, c.Dead)
+	err := b.addDead(old, c.Dead)
 	if err == nil && c.Fresh != nil {
 		err = b.output().addAll(c.Fresh)
 	}
@@ -88,8 +88,8 @@ func (b *builder) release(parts []Part) {
 	}
 }
 
-// bury takes over the parts of old and adds the dead records to them.
-func (b *builder) bury(old *Set, dead []uint64) error {
+// addDead takes over the parts of old and adds the dead records to them.
+func (b *builder) addDead(old *Set, dead []uint64) error {
 	dead = slices.Clone(dead)
 	slices.Sort(dead)
 	for _, p := range old.Parts() {
@@ -100,7 +100,7 @@ func (b *builder) bury(old *Set, dead []uint64) error {
 		if found {
 			end++
 		}
-		if err := b.parts[len(b.parts)-1].bury(dead[:end]); err != nil {
+		if err := b.parts[len(b.parts)-1].addDead(dead[:end]); err != nil {
 			return err
 		}
 		dead = dead[end:]
@@ -108,8 +108,8 @@ func (b *builder) bury(old *Set, dead []uint64) error {
 	return nil
 }
 
-// bury adds to p.Dead the sequences that the part's file has. dead is in ascending order.
-func (p *Part) bury(dead []uint64) error {
+// addDead adds to p.Dead the sequences that the part's file has. dead is in ascending order.
+func (p *Part) addDead(dead []uint64) error {
 	first, _ := p.File.Range()
 	start, _ := slices.BinarySearch(dead, first)
 	if dead = dead[start:]; len(dead) == 0 {
@@ -245,7 +245,7 @@ func (b *builder) rewrite(clean Clean) (err error) {
 	}()
 	for len(runs) > 0 {
 		r := runs[0]
-		if len(r.parts) == 1 && !r.parts[0].foul(clean) {
+		if len(r.parts) == 1 && !r.parts[0].needsRewrite(clean) {
 			if err := out.end(); err != nil {
 				return err
 			}
@@ -256,7 +256,7 @@ func (b *builder) rewrite(clean Clean) (err error) {
 		if err := out.copy(r.parts); err != nil {
 			return err
 		}
-		if len(r.parts) > 1 { // a merged run; neighbouring foul parts share a file instead
+		if len(r.parts) > 1 { // a merged run; neighbouring parts that need a rewrite share a file instead
 			if err := out.end(); err != nil {
 				return err
 			}
@@ -267,8 +267,8 @@ func (b *builder) rewrite(clean Clean) (err error) {
 	return out.end()
 }
 
-// foul reports whether the dead records make a rewrite of the part necessary.
-func (p *Part) foul(clean Clean) bool {
+// needsRewrite reports whether the dead records make a rewrite of the part necessary.
+func (p *Part) needsRewrite(clean Clean) bool {
 	all, _ := p.File.Records()
 	return clean == Erase && p.DeadSealed > 0 || len(p.Dead) > 0 && uint64(len(p.Dead)) >= all/deadShare
 }
