@@ -56,7 +56,7 @@ test-long: setup venv build ## what takes longer: 20,000 images beside another r
 	@$(GO) test -count=1 -tags $(TEST_TAGS) -timeout 20m ./engine/imaging -run Judged -judged.files $(LONGIMAGES) -judged.seed $(LONGSEED)
 	@if git cat-file -e $(OLDEST)^{commit}; then scripts/upgrade.sh $(OLDEST); else echo "test-long: a shallow clone has no commit $(OLDEST), the upgrade was not tried"; fi
 	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -for 3m
-	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -mutants -baseline=false -for 40s
+	@$(GO) run -tags hashicorpmetrics ./scripts/chaos -mutants -baseline=false -for 30s
 
 race: setup venv s3 build ## the tests under the race detector
 	@$(GO) test -race -tags $(TEST_TAGS) -timeout 40m ./... ./scripts/...

@@ -81,7 +81,7 @@ var plantedBugs = []planted{
 	{"clock_back", fsm},
 	{"request_ignored", hunter{tests: "./raftfsm/shardfsm", run: "RetryGetsFirstAnswer"}},
 	{"stale_read", hunter{tests: "./raftfsm", run: "NonvotersDoNotConfirm"}},
-	{"no_term_entry", hunter{tests: "./raftfsm", run: "ReadIndexWaits"}},
+	{"no_term_entry", hunter{tests: "./raftfsm", run: "ReadIndexWaits", args: "-test.timeout 30s"}},
 	{"torn_vote", hunter{tests: "./raftfsm/logstore", run: "PowerCut"}},
 	{"stale_log", hunter{tests: "./raftfsm/snapshots", run: "Reconcile"}},
 	{"seal_ignored", hunter{tests: "./raftfsm/logstore", run: "Seal|Flipped"}},
@@ -136,6 +136,10 @@ func mutants(ctx context.Context, s settings, out io.Writer) error {
 		}
 		start := time.Now()
 		how, err := all.of(ctx, p.by, p.name)
+		if err == nil && how == "" {
+			all.seed++ // attacks draw their faults at random
+			how, err = all.of(ctx, p.by, p.name)
+		}
 		switch {
 		case err != nil:
 			alive, how = append(alive, p.name), fmt.Sprintf("not tried: %.300v", err)
@@ -289,7 +293,7 @@ func (a *hunt) test(ctx context.Context, h hunter, binary string) (how string, e
 		return test, nil
 	}
 	if strings.Contains(fallen, "test timed out") {
-		return "it does not end within " + testTimeout.String(), nil
+		return "it does not end in time", nil
 	}
 	if fallen != "" {
 		return fallen, nil
