@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"facet/node/cert"
 	"facet/node/keys"
 	"facet/node/loop"
+	"facet/node/membership"
 	"facet/node/placement"
 	"facet/node/transport"
 	"facet/raftfsm/metafsm"
@@ -25,8 +27,10 @@ import (
 //
 //	the other's record  streams                         requests
 //	active, draining    all                             all
-//	none                all                             founding, membership, its own record
+//	none                all but relayed ones            founding, membership, its own record
 //	removed             requests; open ones are cut     membership, one on each stream
+//
+// A relayed stream counts as one of the node at its origin, on every node that it passes.
 //
 // A node that has just registered may have no record on a node that is behind. The refusal
 // is then Unavailable, and the node asks again.
@@ -45,6 +49,7 @@ type access struct {
 	mux     *transport.Mux
 	log     *slog.Logger
 	records atomic.Pointer[metafsm.Machine] // nil until meta is open
+	gossip  *membership.Membership          // set before records
 	port    *admin.Port                     // set before Run
 }
 
@@ -69,6 +74,25 @@ func (a *access) refusePeer(who id.Node, leaf *x509.Certificate) error {
 	default:
 		return nil
 	}
+}
+
+// relayTarget returns the address of the node to, to which this node relays a stream of the
+// node from (transport.Config.Relay). Both must have a record and not be removed.
+func (a *access) relayTarget(from, to id.Node) (string, error) {
+	records := a.records.Load()
+	if records == nil {
+		return "", errors.New("this node has no records yet")
+	}
+	for _, who := range []id.Node{from, to} {
+		if r, known := records.Node(who); !known || r.State == metafsm.NodeRemoved {
+			return "", fmt.Errorf("node %s is not in the cluster", who)
+		}
+	}
+	m, present := a.gossip.Node(to)
+	if !present {
+		return "", fmt.Errorf("node %s is not present", to)
+	}
+	return m.Address, nil
 }
 
 // mayAsk returns why the node that sent a request may not make it, or nil.

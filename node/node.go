@@ -20,6 +20,7 @@ import (
 	"facet/node/httpapi"
 	"facet/node/keys"
 	"facet/node/limits"
+	"facet/node/links"
 	"facet/node/membership"
 	"facet/node/metrics"
 	"facet/node/peer"
@@ -59,6 +60,7 @@ type Node struct {
 	placement *placement.Placement
 	sizes     *replicas.Sizes
 	warmer    *replicas.Warmer
+	links     *links.Links
 
 	closing atomic.Bool // Close was called
 
@@ -116,6 +118,14 @@ func (n *Node) resolve(m id.Member) (string, error) {
 		return address, nil
 	}
 	return "", fmt.Errorf("the address of %s is not known", m)
+}
+
+// nameOf returns the name of a node, or its id if meta has no record of it.
+func (n *Node) nameOf(who id.Node) string {
+	if r, known := n.replicas.Meta().Node(who); known {
+		return r.Name
+	}
+	return who.String()
 }
 
 // announce puts the cluster's id into gossip and calls noteReady.

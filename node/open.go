@@ -18,6 +18,7 @@ import (
 	"facet/node/datadir"
 	"facet/node/keys"
 	"facet/node/limits"
+	"facet/node/links"
 	"facet/node/loop"
 	"facet/node/membership"
 	"facet/node/peer"
@@ -52,6 +53,7 @@ var parts = []part{
 	{"readings", opens(readState)},
 	{"port of operators", openAdmin},
 	{"server of nodes", openServer},
+	{"links", runs(func(n *Node) runner { return n.links })},
 	{"bulk", openBulk},
 	{"expiry", runs(func(n *Node) runner { return n.keys })},
 	{"controller", runs(func(n *Node) runner { return newController(n) })},
@@ -170,7 +172,7 @@ func openMux(ctx context.Context, n *Node) (stop func() error, err error) {
 	n.access = &access{Loop: loop.New("access"), keys: n.keys, log: n.log}
 	n.mux, err = transport.Open(ctx, transport.Config{
 		Network: n.cfg.Network, Addr: n.cfg.PeerAddress, Advertise: n.cfg.PeerAdvertise,
-		TLS: n.keys.Node().PeerConfig(), Refuse: n.access.refusePeer, Log: n.log,
+		TLS: n.keys.Node().PeerConfig(), Refuse: n.access.refusePeer, Relay: n.access.relayTarget, Log: n.log,
 	})
 	if err != nil {
 		return nil, err
@@ -218,6 +220,7 @@ func openReplicas(_ context.Context, n *Node) (stop func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
+	n.access.gossip = n.gossip
 	n.access.records.Store(n.replicas.Meta())
 	return n.replicas.Close, nil
 }
@@ -242,6 +245,7 @@ func newParts(n *Node) {
 		KeyCheck: n.keys.KeyCheck, HasKey: n.keys.HasKey,
 		Replicas: n.replicas, Gossip: n.gossip, Records: n.router, Peers: n.peers, Log: n.log,
 	})
+	n.links = links.New(links.Config{Node: n.id, Mux: n.mux, Present: n.gossip.Members, Name: n.nameOf, Log: n.log})
 	n.warmer, n.sizes = replicas.NewWarmer(n.replicas, n.router, n.noteReady), replicas.NewSizes(n.replicas)
 }
 
@@ -264,7 +268,7 @@ func openAdmin(ctx context.Context, n *Node) (stop func() error, err error) {
 	n.admin, err = admin.Open(ctx, admin.Config{
 		Network: n.cfg.Network, Address: n.cfg.AdminAddress,
 		Node: n.id, Self: n.member, Name: n.cfg.Name, Pack: n.cfg.Pack, PublicURL: n.cfg.PublicURL, Peer: n.mux.Advertise(),
-		SearchMiss: n.cfg.SearchMiss, Err: n.Err, Serving: n.serving, Alarms: n.alarms, Parts: n.states, IsRemoved: n.access.isRemoved, Fail: n.fail,
+		SearchMiss: n.cfg.SearchMiss, Err: n.Err, Serving: n.serving, Alarms: n.alarms, CutLinks: n.links.Cut, Parts: n.states, IsRemoved: n.access.isRemoved, Fail: n.fail,
 		Metrics: n.registry, Router: n.router, Replicas: n.replicas, Gossip: n.gossip, Peers: n.peers,
 		Placement: n.placement, Keys: n.keys, Backups: n.backups, Log: n.log,
 	})
@@ -282,7 +286,7 @@ func openServer(_ context.Context, n *Node) (stop func() error, err error) {
 	}
 	n.methods = map[string]peer.Handler{}
 	for _, of := range []map[string]peer.Handler{
-		n.replicas.Methods(), n.keys.Methods(), n.checks.Methods(), n.backups.Methods(), n.placement.Methods(), n.admin.Methods(),
+		n.replicas.Methods(), n.keys.Methods(), n.checks.Methods(), n.backups.Methods(), n.placement.Methods(), n.admin.Methods(), n.links.Methods(),
 	} {
 		maps.Copy(n.methods, of)
 	}

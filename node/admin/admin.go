@@ -64,6 +64,8 @@ type Config struct {
 	// Err returns why the node has failed, or nil. Serving returns why it does not serve, or
 	// nil.
 	Err, Serving func() error
+	// CutLinks returns the cut links of this node.
+	CutLinks func() []wire.CutLink
 	// Alarms describes what is damaged or full on this node.
 	Alarms func() []string
 	// Parts returns the states of the node's loops.

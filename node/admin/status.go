@@ -32,7 +32,7 @@ const (
 func (p *Port) Own() wire.Member {
 	s := wire.Member{
 		ID: p.cfg.Node, Name: p.cfg.Name, URL: p.cfg.PublicURL, Peer: p.cfg.Peer,
-		Alive: true, Answers: true, Version: wire.Version, Groups: []wire.GroupStatus{}, Alarms: p.cfg.Alarms(),
+		Alive: true, Answers: true, Version: wire.Version, Groups: []wire.GroupStatus{}, Alarms: p.cfg.Alarms(), CutLinks: p.cfg.CutLinks(),
 		Credentials: p.cfg.Keys.Credentials(), SearchMiss: p.cfg.SearchMiss,
 	}
 	for _, state := range p.cfg.Parts() {
@@ -202,6 +202,7 @@ func warnings(s wire.Status) []string {
 			led[g.Group] = led[g.Group] || g.Role == "leader"
 		}
 	}
+	list = append(list, linkWarnings(s)...)
 	list = append(list, boundWarnings(s)...)
 	list = append(list, credentialWarnings(s)...)
 	alone := len(s.Nodes) == 1
@@ -264,6 +265,23 @@ func namesOf(groups []id.Shard) string {
 		word, groups = "", groups[n:]
 	}
 	return strings.Join(text, ", ")
+}
+
+// linkWarnings names the cut links, each once: both ends report it.
+func linkWarnings(s wire.Status) []string {
+	var list []string
+	seen := map[[2]id.Node]bool{}
+	for _, node := range s.Nodes {
+		for _, l := range node.CutLinks {
+			if seen[[2]id.Node{l.To, node.ID}] {
+				continue
+			}
+			seen[[2]id.Node{node.ID, l.To}] = true
+			list = append(list, fmt.Sprintf("the link between nodes %s and %s has been cut since %s: %s relays what they send each other",
+				node.Name, l.Name, l.Since.Format(time.TimeOnly+" MST"), l.Through))
+		}
+	}
+	return list
 }
 
 // boundWarnings warns when nodes search with different bounds.

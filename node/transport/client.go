@@ -68,12 +68,23 @@ func At(node id.Node, address string) string { return node.String() + "@" + addr
 
 // OpenClient returns a client that dials through mux. Close it before mux.
 func OpenClient(mux *Mux) *Client {
+	return openClientBy(func(ctx context.Context, address string) (*Conn, error) { return mux.Dial(ctx, KindPeer, 0, address) })
+}
+
+// OpenDirectClient returns a client that uses no relay. Close it before mux.
+func OpenDirectClient(mux *Mux) *Client {
+	return openClientBy(func(ctx context.Context, address string) (*Conn, error) {
+		return mux.dialDirect(ctx, header{kind: KindPeer}, address)
+	})
+}
+
+func openClientBy(dial func(ctx context.Context, address string) (*Conn, error)) *Client {
 	return openClient(func(ctx context.Context, target string) (net.Conn, error) {
 		node, address, named := strings.Cut(target, "@")
 		if !named {
 			address = target
 		}
-		c, err := mux.Dial(ctx, KindPeer, 0, address)
+		c, err := dial(ctx, address)
 		if err != nil {
 			return nil, err
 		}
@@ -258,11 +269,14 @@ func cause(ctx context.Context, err error) error {
 }
 
 // giveBack keeps conn for the next call, or closes it. It closes conn if ctx has
-// ended, because the call may already be aborting conn.
+// ended, because the call may already be aborting conn, or if the route to the node has
+// changed.
 func (c *Client) giveBack(ctx context.Context, p *peer, conn *clientConn) {
+	stream, ok := conn.Conn.(*Conn)
+	outdated := ok && stream.outdated()
 	c.mu.Lock()
 	_, open := p.open[conn]
-	keep := open && !c.closed && ctx.Err() == nil && len(p.idle) < peerIdleMax
+	keep := open && !outdated && !c.closed && ctx.Err() == nil && len(p.idle) < peerIdleMax
 	if keep {
 		p.idle = append(p.idle, conn)
 		conn.expiry.Reset(clientIdleTimeout)

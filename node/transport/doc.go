@@ -5,6 +5,7 @@
 //	         a Raft group ('R'), internal requests ('P') or gossip ('G')
 //	Server   answers internal requests
 //	Client   sends them over kept-alive connections
+//	Route    the way to a node whose link is cut: through a relay
 //	Network  the seam to the operating system; memnet is the one for tests
 //
 // The package may import node/cert, internal/id, golang.org/x/sync and the standard library.

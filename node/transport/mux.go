@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"facet/internal/id"
@@ -50,6 +51,8 @@ const (
 	KindPeer Kind = 'P'
 	// KindGossip is a stream of gossip.
 	KindGossip Kind = 'G'
+	// KindRelay is a stream to another node through this one.
+	KindRelay Kind = 'V'
 )
 
 // headerBytes is the length of the first frame: the kind, then the number of the
@@ -74,7 +77,10 @@ type Config struct {
 	// shows leaf. If the error wraps ErrRemoved, the node may still send one
 	// internal request on each stream.
 	Refuse func(node id.Node, leaf *x509.Certificate) error
-	Log    *slog.Logger
+	// Relay returns the address of node to, to which this node relays a stream of node from,
+	// or an error. nil relays nothing.
+	Relay func(from, to id.Node) (address string, err error)
+	Log   *slog.Logger
 }
 
 // Mux is the one port between nodes. Each connection has a goroutine that accepts,
@@ -83,15 +89,17 @@ type Mux struct {
 	network   Network
 	tls       *tls.Config
 	refusal   func(node id.Node, leaf *x509.Certificate) error
+	target    func(from, to id.Node) (address string, err error)
 	log       *slog.Logger
 	listener  net.Listener
 	advertise string
 	ctx       context.Context // ends with Close
 	cancel    context.CancelFunc
-	wg        sync.WaitGroup // the accept loop and the handshakes
+	wg        sync.WaitGroup // the accept loop, the handshakes and the relayed streams
+	relays    atomic.Int32   // relayed streams
 
-	// mu guards closed, streams, conns, dialled, handshakes and warned. It is never
-	// held across I/O. The lock of a Stream may be taken after it, never before.
+	// mu guards closed, streams, conns, dialled, handshakes, warned, routes and dials. It is
+	// never held across I/O. The lock of a Stream may be taken after it, never before.
 	mu         sync.Mutex
 	closed     bool
 	streams    map[header]*Stream
@@ -99,6 +107,8 @@ type Mux struct {
 	dialled    map[*Conn]struct{} // not yet closed
 	handshakes map[*Conn]struct{} // the subset of conns without a first frame
 	warned     time.Time          // time of the last warning about a refused stream
+	routes     map[string]Route   // by address; direct ones are missing
+	dials      map[*dialling]struct{}
 }
 
 // header is the content of a stream's first frame.
@@ -121,10 +131,14 @@ func Open(ctx context.Context, cfg Config) (*Mux, error) {
 		listener: listener, advertise: cfg.Advertise,
 		streams: make(map[header]*Stream),
 		conns:   make(map[*Conn]struct{}), handshakes: make(map[*Conn]struct{}), dialled: make(map[*Conn]struct{}),
-		refusal: cfg.Refuse,
+		routes: make(map[string]Route), dials: make(map[*dialling]struct{}),
+		refusal: cfg.Refuse, target: cfg.Relay,
 	}
 	if m.refusal == nil {
 		m.refusal = func(id.Node, *x509.Certificate) error { return nil }
+	}
+	if m.target == nil {
+		m.target = func(id.Node, id.Node) (string, error) { return "", errors.New("this node relays nothing") }
 	}
 	if m.advertise == "" {
 		m.advertise = listener.Addr().String()
@@ -168,42 +182,6 @@ func (m *Mux) register(h header) (*Stream, error) {
 	s := &Stream{mux: m, header: h, backlog: make(chan *Conn, backlogMax), done: make(chan struct{})}
 	m.streams[h] = s
 	return s, nil
-}
-
-// Dial opens a stream to the node at address. shard is zero unless kind is
-// KindRaft. The other node closes the stream when it has no registration for it.
-func (m *Mux) Dial(ctx context.Context, kind Kind, shard id.Shard, address string) (*Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
-	defer cancel()
-	defer context.AfterFunc(m.ctx, cancel)() // Close ends dials; the stop function runs at return
-	raw, err := m.network.Dial(ctx, address)
-	if err != nil {
-		return nil, fmt.Errorf("dial node at %s: %w", address, err)
-	}
-	conn := tls.Client(raw, m.tls)
-	if err := conn.HandshakeContext(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("dial node at %s: %w", address, err), raw.Close())
-	}
-	var frame [headerBytes]byte
-	frame[0] = byte(kind)
-	binary.BigEndian.PutUint16(frame[1:], uint16(shard))
-	deadline, _ := ctx.Deadline()
-	err = conn.SetWriteDeadline(deadline)
-	if err == nil {
-		_, err = conn.Write(frame[:])
-	}
-	if err == nil {
-		err = conn.SetWriteDeadline(time.Time{})
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("dial node at %s: name the stream: %w", address, err), raw.Close())
-	}
-	c := &Conn{Conn: conn, raw: raw, mux: m}
-	if err := m.identify(c, m.dialled); err != nil {
-		c.abort()
-		return nil, fmt.Errorf("dial node at %s: %w", address, err)
-	}
-	return c, nil
 }
 
 // identify records the node at the other end in c and adds c to in, which is one of
@@ -340,6 +318,12 @@ func (m *Mux) receive(c *Conn) {
 	delete(m.handshakes, c)
 	s := m.streams[h]
 	m.mu.Unlock()
+	if err == nil && h.kind == KindRelay {
+		if err := m.relay(c); err != nil {
+			m.log.Debug("stream not relayed", "node", c.node.String(), "err", err)
+		}
+		return
+	}
 	if err != nil {
 		m.refuse(c, err)
 		return

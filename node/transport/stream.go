@@ -20,6 +20,10 @@ type Conn struct {
 	header header
 	node   id.Node
 	leaf   *x509.Certificate // certificate of the other end; guarded by mux.mu
+	// address and route are how Mux.Dial opened the stream; guarded by mux.mu. address is
+	// empty on other streams.
+	address string
+	route   Route
 	// once is set when the other end was removed. The stream then carries one
 	// request, whose answer may say so.
 	once  bool

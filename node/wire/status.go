@@ -88,10 +88,21 @@ type Member struct {
 	Groups  []GroupStatus `json:"groups"`
 	// Alarms describes what is damaged or full on the node.
 	Alarms      []string     `json:"alarms,omitempty"`
+	// CutLinks are the links of the node that are cut.
+	CutLinks    []CutLink    `json:"cut_links,omitempty"`
 	Credentials *Credentials `json:"credentials,omitempty"`
 	Parts       []Part       `json:"parts,omitempty"`
 	// SearchMiss is the probability that its searches lose a hit, usually 0.
 	SearchMiss float64 `json:"search_miss,omitempty"`
+}
+
+// CutLink is a link between two nodes that do not reach each other, while a third node
+// reaches both and relays their streams.
+type CutLink struct {
+	To      id.Node   `json:"to"`      // the node at the other end
+	Name    string    `json:"name"`    // of that node
+	Through string    `json:"through"` // the name of the third node
+	Since   time.Time `json:"since"`   // the last answer over the link
 }
 
 // Part is the state of one loop of a node.

@@ -1,0 +1,275 @@
+// Package links finds cut links: pairs of nodes that do not reach each other while a third
+// node reaches both. New streams between such a pair go through the third node
+// (transport.Mux.Reroute).
+//
+// Each node asks every present node, over a connection that no relay carries, how long ago
+// it heard from the others. The link to a node is cut when another node heard from it
+// cutAfter later than this node did. A node that is dead or paused is heard by nobody, so its
+// links do not count as cut.
+//
+// The package may import node/transport, node/membership, node/peer, node/loop, node/wire and
+// internal/id.
+package links
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/loop"
+	"facet/node/membership"
+	"facet/node/peer"
+	"facet/node/transport"
+	"facet/node/wire"
+)
+
+const (
+	// askInterval is the pause between two questions to one node. askTimeout is the longest
+	// wait for an answer.
+	askInterval = 300 * time.Millisecond
+	askTimeout  = time.Second
+	// cutAfter is how much later another node must have heard from a node than this one. It
+	// is longer than askInterval, so that a node which has just died is not taken for one
+	// behind a cut link.
+	cutAfter = time.Second
+	// healAfter is how long a node must answer without a pause before its link counts as
+	// whole again.
+	healAfter = 2 * time.Second
+	// relayAge is how old a relay's last word from the node may be.
+	relayAge = 3 * time.Second
+	// presentInterval is how often gossip is compared with the nodes that are asked.
+	presentInterval = 500 * time.Millisecond
+
+	methodHeard = "node.heard"
+)
+
+// Config configures Links.
+type Config struct {
+	Node id.Node // this node
+	Mux  *transport.Mux
+	// Present returns the nodes that gossip shows.
+	Present func() []membership.Member
+	// Name returns a node's name for people.
+	Name func(id.Node) string
+	Log  *slog.Logger
+}
+
+// Links watches the links from this node to the others. It is safe for concurrent use.
+type Links struct {
+	*loop.Loop
+	cfg    Config
+	client *transport.Client // set by Run
+
+	// mu guards links and what they hold. It is taken before the locks of the Mux.
+	mu    sync.Mutex
+	links map[id.Node]*link
+}
+
+// link is this node's view of the link to another node.
+type link struct {
+	node    id.Node
+	address string
+	last    time.Time             // of the last answer; at first of the link's discovery
+	steady  time.Time             // since when each question was answered; zero after a failure
+	heard   map[id.Node]time.Time // when the node last heard from others, at the earliest; nil before its first answer
+	cut     time.Time             // since when the link is cut; zero: it is whole
+	through id.Node               // the relay of a cut link
+	cancel  context.CancelFunc    // ends watch
+}
+
+// heard is the answer to methodHeard: how many milliseconds ago a node heard from others.
+type heard struct {
+	Ago map[id.Node]int64 `json:"ago"`
+}
+
+// New returns Links that know no other node.
+func New(c Config) *Links {
+	return &Links{Loop: loop.New("links"), cfg: c, links: map[id.Node]*link{}}
+}
+
+// Methods returns the handlers of the questions of other nodes.
+func (l *Links) Methods() map[string]peer.Handler {
+	return map[string]peer.Handler{methodHeard: func(context.Context, []byte) ([]byte, error) { return json.Marshal(l.own(time.Now())) }}
+}
+
+// own returns when this node heard from others.
+func (l *Links) own(now time.Time) heard {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := heard{Ago: map[id.Node]int64{}}
+	for node, k := range l.links {
+		if ago := now.Sub(k.last); k.heard != nil && ago < relayAge {
+			h.Ago[node] = ago.Milliseconds()
+		}
+	}
+	return h
+}
+
+// Run watches the links until ctx ends. Then all links count as whole.
+func (l *Links) Run(ctx context.Context) {
+	l.client = transport.OpenDirectClient(l.cfg.Mux)
+	var work sync.WaitGroup
+	defer func() {
+		l.compare(ctx, nil, &work)
+		work.Wait()
+		_ = l.client.Close() // it has no error
+	}()
+	l.Every(ctx, presentInterval, func(ctx context.Context) error {
+		l.compare(ctx, l.cfg.Present(), &work)
+		return nil
+	})
+}
+
+// compare starts to watch the links to new nodes, and forgets those to absent ones.
+func (l *Links) compare(ctx context.Context, present []membership.Member, work *sync.WaitGroup) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	addresses := map[id.Node]string{}
+	for _, m := range present { // of two members of one node the later counts
+		if node, err := m.Member.Node(); err == nil && node != l.cfg.Node {
+			addresses[node] = m.Address
+		}
+	}
+	for node, k := range l.links {
+		if addresses[node] != k.address {
+			k.cancel()
+			delete(l.links, node)
+			l.heal(k)
+		}
+	}
+	for node, address := range addresses {
+		if l.links[node] != nil {
+			continue
+		}
+		k := &link{node: node, address: address, last: time.Now()}
+		ctx, k.cancel = context.WithCancel(ctx)
+		l.links[node] = k
+		work.Go(func() { l.watch(ctx, k) })
+	}
+}
+
+// watch asks the node of k until ctx ends.
+func (l *Links) watch(ctx context.Context, k *link) {
+	for ctx.Err() == nil {
+		l.ask(ctx, k)
+		if loop.Pause(ctx, askInterval) != nil {
+			return
+		}
+	}
+}
+
+// ask asks the node of k once, and judges all links by its answer.
+func (l *Links) ask(ctx context.Context, k *link) {
+	asked := time.Now()
+	try, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	body, err := l.client.Call(try, transport.At(k.node, k.address), methodHeard, nil)
+	_, refused := errors.AsType[*transport.RemoteError](err) // an older release, or it has no record of this node
+	var h heard
+	if err == nil {
+		if err := json.Unmarshal(body, &h); err != nil {
+			l.cfg.Log.Warn("a node's answer about its links can't be read", "node", k.node, "err", err)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if ctx.Err() != nil {
+		return // the link is forgotten
+	}
+	k.note(asked, time.Now(), err == nil || refused, h)
+	for _, other := range l.links {
+		l.judge(other, time.Now())
+	}
+}
+
+// note records the outcome of a question.
+func (k *link) note(asked, now time.Time, answered bool, h heard) {
+	if !answered {
+		k.steady = time.Time{}
+		return
+	}
+	k.last = now
+	if k.steady.IsZero() {
+		k.steady = now
+	}
+	k.heard = make(map[id.Node]time.Time, len(h.Ago))
+	for node, ago := range h.Ago {
+		k.heard[node] = asked.Add(-time.Duration(ago) * time.Millisecond)
+	}
+}
+
+// judge decides whether k is cut, and sets the route to its node. The caller holds mu.
+func (l *Links) judge(k *link, now time.Time) {
+	if k.cut.IsZero() {
+		if via := l.relay(k, k.last.Add(cutAfter), now); via != nil {
+			k.cut = k.last
+			l.cfg.Log.Warn("a link is cut: another node relays its streams", "to", l.cfg.Name(k.node), "through", l.cfg.Name(via.node))
+			l.reroute(k, via)
+		}
+		return
+	}
+	via := l.relay(k, now.Add(-relayAge), now)
+	switch {
+	case !k.steady.IsZero() && now.Sub(k.steady) >= healAfter:
+		l.cfg.Log.Info("a cut link is whole again", "to", l.cfg.Name(k.node), "ms", now.Sub(k.cut).Milliseconds())
+		l.heal(k)
+	case via == nil:
+		l.cfg.Log.Warn("no node reaches the node behind a cut link any more", "to", l.cfg.Name(k.node))
+		l.heal(k)
+	case via.node != k.through:
+		l.reroute(k, via)
+	}
+}
+
+// relay returns the link to a node that heard from the node of k at since or later, or nil.
+// It prefers the present relay. The caller holds mu.
+func (l *Links) relay(k *link, since, now time.Time) *link {
+	var best *link
+	for _, r := range l.links {
+		if r == k || !r.cut.IsZero() || now.Sub(r.last) > relayAge || !r.heard[k.node].After(since) {
+			continue
+		}
+		if r.node == k.through {
+			return r
+		}
+		if best == nil || r.heard[k.node].After(best.heard[k.node]) {
+			best = r
+		}
+	}
+	return best
+}
+
+// reroute sends the streams to the node of k through another node. The caller holds mu.
+func (l *Links) reroute(k, via *link) {
+	k.through = via.node
+	l.cfg.Mux.Reroute(k.address, transport.Route{Through: via.address, To: k.node})
+}
+
+// heal ends the relaying of a link. The caller holds mu.
+func (l *Links) heal(k *link) {
+	if !k.cut.IsZero() {
+		k.cut, k.through = time.Time{}, id.Node{}
+		l.cfg.Mux.Reroute(k.address, transport.Route{})
+	}
+}
+
+// Cut returns the cut links of this node, by the names of the nodes at their other ends.
+func (l *Links) Cut() []wire.CutLink {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var list []wire.CutLink
+	for _, k := range slices.Collect(maps.Values(l.links)) {
+		if !k.cut.IsZero() {
+			list = append(list, wire.CutLink{To: k.node, Name: l.cfg.Name(k.node), Through: l.cfg.Name(k.through), Since: k.cut.UTC()})
+		}
+	}
+	slices.SortFunc(list, func(a, b wire.CutLink) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
