@@ -32,7 +32,7 @@ func TestPartRefusesAnotherKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = backup.WriteShard(t.Context(), backup.Order{URL: "file://" + dir, Backup: "b", Shard: 1, Key: key}, state, keys[0])
+		_, err = backup.WriteShard(t.Context(), backup.Order{URL: "file://" + dir, Backup: "b", Shard: 1, Key: key}, state, keys[0], func() error { return nil })
 		return err
 	}
 	dir := t.TempDir()

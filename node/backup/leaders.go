@@ -2,16 +2,21 @@ package backup
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"facet/internal/id"
 	"facet/node/loop"
 	"facet/node/replicas"
+	"facet/node/transport"
 	"facet/raftfsm/metafsm"
 	"facet/router"
+	"facet/router/calls"
 )
 
 const (
@@ -19,6 +24,11 @@ const (
 	// again after each leaderInterval.
 	leaderWait     = 30 * time.Second
 	leaderInterval = 200 * time.Millisecond
+	// A member at work is asked for a sign of life every lostInterval, and is lost after
+	// lostAfter without one. lostMax is the most members that may be lost for one request.
+	lostInterval = 2 * time.Second
+	lostAfter    = 10 * time.Second
+	lostMax      = 5
 	// proposeTimeout is how long one attempt of a restoration's command may take.
 	proposeTimeout = 10 * time.Second
 	// sumsTimeout is how long the count of a restored shard's events may take.
@@ -42,21 +52,33 @@ type groupOrder struct {
 }
 
 // callLeader sends a request to the leader of a group and returns its answer. It searches
-// for the leader for up to leaderWait.
+// for the leader for up to leaderWait, without the time for which members worked on the
+// request. When a member is lost at work, the next leader begins again.
 func (s *Service) callLeader(ctx context.Context, method string, o groupOrder) ([]byte, error) {
-	body, err := json.Marshal(o)
-	if err != nil {
-		return nil, fmt.Errorf("encode a request to group %d: %w", o.Group, err)
-	}
 	var last error
+	lost := 0
 	for late := time.Now().Add(leaderWait); time.Now().Before(late); {
 		for _, m := range s.leaderFirst(o.Group) {
-			answer, err := s.ask(ctx, m, method, body)
+			began := time.Now()
+			answer, err := s.try(ctx, m, method, o)
 			if err == nil {
 				return answer, nil
 			}
-			if last = err; !replicas.Again(err) || ctx.Err() != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			last = err
+			took := time.Since(began)
+			switch {
+			case replicas.Again(err) || errors.Is(err, transport.ErrNotSent): // it does not lead, or is gone
+			case !calls.Again(err) && !errors.Is(err, errLost):
 				return nil, err
+			case took > leaderInterval:
+				s.cfg.Log.Warn("a member was lost at work for a backup, and the next leader begins again", "group", o.Group, "node", m, "err", err)
+				if lost++; lost == lostMax {
+					return nil, fmt.Errorf("%d members of group %d were lost at work: %w", lost, o.Group, err)
+				}
+				late = late.Add(took)
 			}
 		}
 		if err := loop.Pause(ctx, leaderInterval); err != nil {
@@ -64,6 +86,100 @@ func (s *Service) callLeader(ctx context.Context, method string, o groupOrder) (
 		}
 	}
 	return nil, fmt.Errorf("group %d has no leader that answers: %w", o.Group, last)
+}
+
+// errLost is returned for a request to a member that has answered nothing for lostAfter.
+var errLost = errors.New("backup: the member was lost")
+
+// try sends a request to one member. While the request lasts, try asks the member every
+// lostInterval for a sign of life. Without one for lostAfter it returns errLost.
+func (s *Service) try(ctx context.Context, m id.Member, method string, o groupOrder) ([]byte, error) {
+	if method == methodPart {
+		o.Part.Try, o.Part.For = rand.Text(), s.cfg.Self
+		s.want(o.Part.Try, true)
+		defer s.want(o.Part.Try, false)
+	}
+	body, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("encode a request to group %d: %w", o.Group, err)
+	}
+	if m == s.cfg.Self {
+		return s.serveCopies(ctx, method, body)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { // ends with ctx
+		for heard := time.Now(); loop.Pause(ctx, lostInterval) == nil; {
+			if _, err := s.cfg.Replicas.Ask(ctx, m, replicas.Query{Group: o.Group}); err == nil {
+				heard = time.Now()
+			} else if time.Since(heard) > lostAfter {
+				cancel(errLost)
+			}
+		}
+	})
+	answer, err := s.cfg.Peers.Call(ctx, m, method, body)
+	if err != nil && errors.Is(context.Cause(ctx), errLost) {
+		err = errLost
+	}
+	cancel(nil)
+	watch.Wait()
+	return answer, err
+}
+
+// want records that an attempt to write a part is wanted, or is not wanted any more.
+func (s *Service) want(try string, is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if is {
+		s.wanted[try] = true
+	} else {
+		delete(s.wanted, try)
+	}
+}
+
+// serveWanted answers whether an attempt of this node is still wanted. The body is the
+// attempt's name.
+func (s *Service) serveWanted(_ context.Context, body []byte) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.wanted[string(body)] {
+		return nil, errUnwanted
+	}
+	return nil, nil
+}
+
+// errUnwanted is returned for an attempt that is not wanted any more.
+var errUnwanted = errors.New("backup: another leader writes the part by now")
+
+// confirm returns an error unless the member that makes the backup still wants o. Without
+// this question a leader that was cut off could replace the part that its successor has
+// written.
+func (s *Service) confirm(ctx context.Context, o Order) error {
+	if o.Try == "" {
+		return nil
+	}
+	ask := func() error {
+		_, err := s.serveWanted(ctx, []byte(o.Try))
+		return err
+	}
+	if o.For != s.cfg.Self {
+		ask = func() error {
+			_, err := s.cfg.Peers.Call(ctx, o.For, methodWanted, []byte(o.Try))
+			return err
+		}
+	}
+	for late := time.Now().Add(lostAfter); ; {
+		err := ask()
+		if err == nil || !calls.Again(err) {
+			return err
+		}
+		if time.Now().After(late) {
+			return replicas.NotHere(o.Shard)
+		}
+		if err := loop.Pause(ctx, leaderInterval); err != nil {
+			return err
+		}
+	}
 }
 
 // leaderFirst returns the members of a group, first the leader if this node knows it.
@@ -77,19 +193,15 @@ func (s *Service) leaderFirst(number id.Shard) []id.Member {
 	return list
 }
 
-func (s *Service) ask(ctx context.Context, m id.Member, method string, body []byte) ([]byte, error) {
-	if m == s.cfg.Self {
-		return s.serveCopies(ctx, method, body)
-	}
-	return s.cfg.Peers.Call(ctx, m, method, body)
-}
-
 // Requests to the leader of a group.
 const (
 	methodPart    = "node.part"
 	methodPropose = "node.propose"
 	methodSums    = "node.sums"
 )
+
+// methodWanted asks the member that makes a backup whether it still wants an attempt.
+const methodWanted = "node.wanted"
 
 // serveCopies answers callLeader.
 func (s *Service) serveCopies(ctx context.Context, method string, body []byte) ([]byte, error) {
@@ -112,7 +224,7 @@ func (s *Service) serveCopies(ctx context.Context, method string, body []byte) (
 		if err != nil {
 			return nil, replicas.Heal(o.Group, err)
 		}
-		part, err := WriteShard(ctx, o.Part, state, s.cfg.Master)
+		part, err := WriteShard(ctx, o.Part, state, s.cfg.Master, func() error { return s.confirm(ctx, o.Part) })
 		if err != nil {
 			return nil, err
 		}

@@ -38,6 +38,10 @@ type Order struct {
 	// Key is KeyCheck of the key to use, because nodes change their keys at different times. An
 	// older version sends zero, which allows any key.
 	Key Digest `json:"key"`
+	// Try names this attempt, and For is the member that makes the backup. Before the part
+	// exists, its writer asks For whether Try is still wanted. An older version sends neither.
+	Try string    `json:"try,omitempty"`
+	For id.Member `json:"for,omitempty"`
 }
 
 // PartName returns the name of a shard's part.
@@ -67,8 +71,9 @@ type Options struct {
 // the new one yet.
 var ErrKeyChanges = errors.New("backup: the cluster's key is being changed: try again when that is over")
 
-// WriteShard writes a shard's part and releases state.
-func WriteShard(ctx context.Context, o Order, state State, master *seal.Master) (part Part, err error) {
+// WriteShard writes a shard's part and releases state. The part exists only if wanted, which
+// WriteShard calls at the end, returns no error.
+func WriteShard(ctx context.Context, o Order, state State, master *seal.Master, wanted func() error) (part Part, err error) {
 	err = checkName(o.Backup)
 	if err == nil && o.Key != (Digest{}) && o.Key != KeyCheck(master) {
 		err = ErrKeyChanges
@@ -84,8 +89,10 @@ func WriteShard(ctx context.Context, o Order, state State, master *seal.Master) 
 	defer func() { _ = f.Close() }() // writePart has closed what it wrote
 	end := partEnd{Taken: time.Now().UnixMilli(), Choice: choice(o.Galleries)}
 	err = writePart(ctx, f, keyOf(master, o.Backup), place{o.Backup, PartName(o.Shard)}, state, func(out *partWriter) error {
-		part, err = copyShard(out, state, choose(o.Galleries), end)
-		return err
+		if part, err = copyShard(out, state, choose(o.Galleries), end); err != nil {
+			return err
+		}
+		return wanted()
 	})
 	return part, err
 }

@@ -11,6 +11,7 @@ import (
 	"facet/node/bucket"
 	"facet/node/loop"
 	"facet/node/peer"
+	"facet/node/replicas"
 	"facet/node/wire"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
@@ -29,6 +30,7 @@ type Replicas interface {
 	Group(number id.Shard) (*raftfsm.Group, bool)
 	Shard(number id.Shard) (*shardfsm.Machine, bool)
 	Members(number id.Shard) []id.Member
+	Ask(ctx context.Context, m id.Member, q replicas.Query) (replicas.Word, error)
 }
 
 // Records brings this node's replica of meta up to date (router.Router).
@@ -68,15 +70,16 @@ type Service struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	mu sync.Mutex // guards now and before
+	mu sync.Mutex // guards now, before and wanted
 	// now is the last job and before is the job before it. A caller may ask for the outcome of
 	// its job when a scheduled backup has already started after it.
 	now, before wire.BackupProgress
+	wanted      map[string]bool // attempts of this node to have parts written
 }
 
 // Open returns the service of a node. The caller closes it.
 func Open(c Config) *Service {
-	s := &Service{Loop: loop.New("backup"), cfg: c}
+	s := &Service{Loop: loop.New("backup"), cfg: c, wanted: map[string]bool{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -92,7 +95,7 @@ func (s *Service) Close() error {
 
 // Methods returns the handlers of the requests that the service answers to other nodes.
 func (s *Service) Methods() map[string]peer.Handler {
-	list := map[string]peer.Handler{}
+	list := map[string]peer.Handler{methodWanted: s.serveWanted}
 	for _, method := range []string{methodPart, methodPropose, methodSums} {
 		list[method] = func(ctx context.Context, body []byte) ([]byte, error) {
 			answer, err := s.serveCopies(ctx, method, body)

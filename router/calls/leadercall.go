@@ -107,6 +107,13 @@ func retryable(err error) (leader id.Member, again bool) {
 		errors.Is(err, raftfsm.ErrOutcomeUnknown) || errors.Is(err, raftfsm.ErrClosed)
 }
 
+// Again reports whether a request may be sent again after err, to the same member or to
+// another one.
+func Again(err error) bool {
+	_, again := retryable(err)
+	return again
+}
+
 // sleep waits for d, or until changed is closed. A nil changed never is.
 func sleep(ctx context.Context, d time.Duration, changed <-chan struct{}) error {
 	t := time.NewTimer(d)
