@@ -107,6 +107,18 @@ func (i *intruder) streams(t *testing.T, m *nodetest.Member) []net.Conn {
 	return list
 }
 
+// relayed opens a stream to a node through another node.
+func (i *intruder) relayed(t *testing.T, through, to *nodetest.Member) error {
+	t.Helper()
+	i.Reroute(to.Config.PeerAddress, transport.Route{Through: through.Config.PeerAddress, To: to.Node.ID()})
+	defer i.Reroute(to.Config.PeerAddress, transport.Route{})
+	c, err := i.Dial(t.Context(), transport.KindPeer, 0, to.Config.PeerAddress)
+	if err != nil {
+		return err
+	}
+	return c.Close()
+}
+
 // ends reports whether the other end closes a connection in time.
 func ends(t *testing.T, c net.Conn, within time.Duration) bool {
 	t.Helper()
@@ -132,7 +144,7 @@ func envelope(query []byte) []byte {
 var tenantsMethods = []string{
 	"meta.propose", "meta.key.new", "meta.key.revoke", "group.point", "shard.search", "shard.entries", "shard.register", "shard.events",
 	"shard.purge", "job.page", "node.status", "node.replica", "node.sum", "node.diverged", "node.demote", "node.ring", "node.rotate",
-	"node.certificates", "node.part", "node.propose", "node.sums",
+	"node.certificates", "node.part", "node.propose", "node.sums", "node.heard", "node.wanted",
 }
 
 func newTenant() []byte {
@@ -157,6 +169,9 @@ func TestRemovedNodeReachesNothing(t *testing.T) {
 			t.Errorf("before: %v", err)
 		}
 	}
+	if err := i.relayed(t, first, cluster.Nodes[1]); err != nil {
+		t.Errorf("before: through a relay: %v", err)
+	}
 	var open []net.Conn
 	for _, m := range cluster.Nodes[:3] {
 		open = append(open, i.streams(t, m)...)
@@ -169,6 +184,9 @@ func TestRemovedNodeReachesNothing(t *testing.T) {
 		if !ends(t, c, time.Until(late)) {
 			t.Errorf("node %d: stream %d is open %v after the removal", n/3+1, n%3, cutWithin)
 		}
+	}
+	if err := i.relayed(t, first, cluster.Nodes[1]); err == nil {
+		t.Error("a node relays a stream of the removed one")
 	}
 	member, err := json.Marshal(id.NewMember(who, 0))
 	if err != nil {
@@ -197,6 +215,9 @@ func TestUnrecordedNodeReachesNoTenant(t *testing.T) {
 	cluster := nodetest.Start(t, nodetest.Options{})
 	who := id.Node{UUID: id.Random([16]byte{9})}
 	i := openIntruder(t, source(t, cluster.Authority, func() (cert.Pair, error) { return cluster.Authority.IssueNode(who, nil) }))
+	if err := i.relayed(t, cluster.Nodes[0], cluster.Nodes[1]); err == nil {
+		t.Error("a node relays a stream of one without a record")
+	}
 	own := metafsm.PutNode{Node: metafsm.Node{ID: who, Member: id.NewMember(who, 1), Name: "late", Level: metafsm.Level}}
 	other := own
 	other.Node.ID = cluster.Nodes[1].Node.ID()

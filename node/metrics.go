@@ -131,6 +131,9 @@ func readCluster(n *Node, to send) {
 	to(metrics.NodesAlive, float64(len(alive)))
 	to(metrics.NodesMissing, float64(missing))
 	to(metrics.NodesDraining, float64(draining))
+	for _, l := range n.links.Cut() {
+		to(metrics.LinkCut, 1, l.Name)
+	}
 	to(metrics.ShardsMoving, float64(c.moving))
 	to(metrics.ReplicasMissing, float64(c.missing))
 	to(metrics.ShardsUnder, float64(c.under))

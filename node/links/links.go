@@ -66,6 +66,7 @@ type Links struct {
 	*loop.Loop
 	cfg    Config
 	client *transport.Client // set by Run
+	route  func(address string, r transport.Route)
 
 	// mu guards links and what they hold. It is taken before the locks of the Mux.
 	mu    sync.Mutex
@@ -91,7 +92,7 @@ type heard struct {
 
 // New returns Links that know no other node.
 func New(c Config) *Links {
-	return &Links{Loop: loop.New("links"), cfg: c, links: map[id.Node]*link{}}
+	return &Links{Loop: loop.New("links"), cfg: c, route: c.Mux.Reroute, links: map[id.Node]*link{}}
 }
 
 // Methods returns the handlers of the questions of other nodes.
@@ -249,14 +250,14 @@ func (l *Links) relay(k *link, since, now time.Time) *link {
 // reroute sends the streams to the node of k through another node. The caller holds mu.
 func (l *Links) reroute(k, via *link) {
 	k.through = via.node
-	l.cfg.Mux.Reroute(k.address, transport.Route{Through: via.address, To: k.node})
+	l.route(k.address, transport.Route{Through: via.address, To: k.node})
 }
 
 // heal ends the relaying of a link. The caller holds mu.
 func (l *Links) heal(k *link) {
 	if !k.cut.IsZero() {
 		k.cut, k.through = time.Time{}, id.Node{}
-		l.cfg.Mux.Reroute(k.address, transport.Route{})
+		l.route(k.address, transport.Route{})
 	}
 }
 

@@ -87,7 +87,7 @@ type Member struct {
 	Version string        `json:"version"`
 	Groups  []GroupStatus `json:"groups"`
 	// Alarms describes what is damaged or full on the node.
-	Alarms      []string     `json:"alarms,omitempty"`
+	Alarms []string `json:"alarms,omitempty"`
 	// CutLinks are the links of the node that are cut.
 	CutLinks    []CutLink    `json:"cut_links,omitempty"`
 	Credentials *Credentials `json:"credentials,omitempty"`

@@ -1,0 +1,46 @@
+package links
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/transport"
+)
+
+// A link is cut when a third node heard from the other end later, and only while that word
+// is fresh. It is whole again when the other end has answered for a while.
+func TestLinkIsCutByLaterWord(t *testing.T) {
+	t.Parallel()
+	node := func(n byte) id.Node { return id.Node{UUID: id.Random([16]byte{n})} }
+	routes := map[string]transport.Route{}
+	l := New(Config{Node: node(1), Name: id.Node.String, Log: slog.New(slog.DiscardHandler)})
+	l.route = func(address string, r transport.Route) { routes[address] = r }
+	began := time.Now()
+	far := &link{node: node(2), address: "two", last: began}
+	relay := &link{node: node(3), address: "three"}
+	l.links = map[id.Node]*link{far.node: far, relay.node: relay}
+	f := func(what string, now, heard time.Duration, through string) {
+		t.Helper()
+		relay.last = began.Add(now)
+		relay.heard = map[id.Node]time.Time{far.node: began.Add(heard)}
+		l.judge(far, began.Add(now))
+		if got := routes["two"]; got.Through != through || len(l.Cut()) > 0 != (through != "") {
+			t.Errorf("%s: the route is %+v and the cut links %+v, want a route through %q", what, got, l.Cut(), through)
+		}
+	}
+	f("both heard from it", 300*time.Millisecond, 300*time.Millisecond, "")
+	f("it died after the other heard from it", 5*time.Second, 900*time.Millisecond, "")
+	f("the other heard from it later", 1500*time.Millisecond, 1100*time.Millisecond, "three")
+	f("still", 8*time.Second, 7*time.Second, "three")
+	far.note(began.Add(8*time.Second), began.Add(8*time.Second), true, heard{})
+	f("it answers again", 9*time.Second, 9*time.Second, "three")
+	far.note(began.Add(9*time.Second), began.Add(9*time.Second), false, heard{})
+	f("and fails again", 11*time.Second, 11*time.Second, "three")
+	f("the other has no word of it any more", 15*time.Second, 11*time.Second, "")
+	f("the other heard from it again", 16*time.Second, 16*time.Second, "three")
+	far.note(began.Add(17*time.Second), began.Add(17*time.Second), true, heard{})
+	far.note(began.Add(19*time.Second), began.Add(19*time.Second), true, heard{})
+	f("it has answered for two seconds", 19*time.Second, 19*time.Second, "")
+}
