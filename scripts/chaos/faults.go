@@ -92,6 +92,10 @@ var killMost = fault{"kill most", nothing, true, true, 3 * time.Second, func(n *
 	}, nil
 }}
 
+// bridgeName names the fault that cuts the link between two nodes, in both directions or in
+// one. A third node reaches both.
+const bridgeName = "bridge"
+
 // swizzle cuts off all nodes, one after the other, and then heals them in another
 // order.
 var swizzle = fault{"swizzle", network, true, true, 4 * time.Second, func(n *nemesis, _ *process) (func() error, error) {
@@ -121,9 +125,9 @@ var networkFaults = []fault{
 	{"mute", network, true, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		return n.links(p, lan.Link{Cut: true}, lan.Link{}), nil
 	}},
-	{"bridge", network, false, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
-		other := n.beside(p)
-		return n.pair(p, other, lan.Link{Cut: true}), nil
+	{bridgeName, network, false, false, 20 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+		directions := [][2]bool{{true, true}, {true, true}, {true, false}, {false, true}}[n.random.IntN(4)]
+		return n.pair(p, n.beside(p), lan.Link{Cut: directions[0]}, lan.Link{Cut: directions[1]}), nil
 	}},
 	{"delay", network, false, false, 8 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		slow := lan.Link{Delay: time.Duration(20+n.random.IntN(150)) * time.Millisecond}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -109,6 +110,28 @@ func (c *Class) read(r traffic.Reading) time.Duration {
 		c.Late++
 	}
 	return took
+}
+
+// bridgedAfter is how long after a link was cut no request may fail any more.
+const bridgedAfter = 3 * time.Second
+
+// unbridged returns an error if a request failed that started bridgedAfter or more after the
+// link between two nodes was cut, while nothing else was broken.
+func unbridged(windows []window, failed []traffic.Failure) error {
+	var first error
+	count := 0
+	for _, w := range windows {
+		for _, f := range failed {
+			if w.fault == bridgeName && w.alone && f.Began >= w.from+bridgedAfter && f.Began < w.to {
+				count++
+				first = cmp.Or(first, fmt.Errorf("%s after a link was cut: %w", (f.Began-w.from).Round(time.Millisecond), f.Err))
+			}
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	return fmt.Errorf("%d requests failed with one link cut for more than %s, the first %w", count, bridgedAfter, first)
 }
 
 // gapAfter returns the longest time without an acknowledged write of a shard between

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -35,4 +36,22 @@ func TestGapsAndClassesAreMeasured(t *testing.T) {
 	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
+}
+
+func TestUnbridgedLinkIsAnError(t *testing.T) {
+	t.Parallel()
+	const s = time.Second
+	alone := window{fault: bridgeName, from: 10 * s, to: 20 * s, alone: true}
+	f := func(w window, began time.Duration, bad bool) {
+		t.Helper()
+		err := unbridged([]window{w}, []traffic.Failure{{Began: began, Err: errors.New("500")}})
+		if (err != nil) != bad {
+			t.Errorf("a failure at %s: got %v", began, err)
+		}
+	}
+	f(alone, 12*s, false)
+	f(alone, 13*s, true)
+	f(alone, 20*s, false)
+	f(window{fault: bridgeName, from: 10 * s, to: 20 * s}, 13*s, false)
+	f(window{fault: "kill", from: 10 * s, to: 20 * s, alone: true}, 13*s, false)
 }

@@ -232,6 +232,7 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 
 // judge adds the wrong answers to err and prints the run's summary.
 func judge(t *traffic.Traffic, n *nemesis, s settings, err error, out io.Writer) error {
+	err = errors.Join(err, unbridged(n.windows, t.Failed))
 	for i, wrong := range slices.Sorted(maps.Keys(t.Wrong)) {
 		if i == wrongMax {
 			err = errors.Join(err, fmt.Errorf("and %d more kinds", len(t.Wrong)-i))

@@ -62,9 +62,10 @@ func (n *nemesis) links(p *process, from, to lan.Link) (undo func() error) {
 	return func() error { set(lan.Link{}, lan.Link{}); return nil }
 }
 
-func (n *nemesis) pair(a, b *process, link lan.Link) (undo func() error) {
-	n.cluster.lan.Set(a.number, b.number, link)
-	n.cluster.lan.Set(b.number, a.number, link)
+// pair changes the link between two nodes, in each direction.
+func (n *nemesis) pair(a, b *process, there, back lan.Link) (undo func() error) {
+	n.cluster.lan.Set(a.number, b.number, there)
+	n.cluster.lan.Set(b.number, a.number, back)
 	return func() error {
 		n.cluster.lan.Set(a.number, b.number, lan.Link{})
 		n.cluster.lan.Set(b.number, a.number, lan.Link{})

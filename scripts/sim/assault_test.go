@@ -39,7 +39,7 @@ var attacks = []assault{
 	}},
 	{name: "bridge", most: 8 * time.Second, begin: func(s *attackedWorld, v int) func() {
 		a, b := s.host(v), s.host(v+1)
-		return s.effect(map[[2]string]memnet.Link{{a, b}: {Cut: true}, {b, a}: {Cut: true}})
+		return s.effect(map[[2]string]memnet.Link{{a, b}: {Cut: true}, {b, a}: {Cut: s.random.IntN(2) > 0}})
 	}},
 	{name: "delay", most: 6 * time.Second, begin: func(s *attackedWorld, v int) func() {
 		slow := memnet.Link{Delay: time.Duration(10+s.random.IntN(150)) * time.Millisecond}

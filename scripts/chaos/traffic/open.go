@@ -26,6 +26,7 @@ type Traffic struct {
 	Counts  map[string]int // answers by kind
 	Acked   []Ack
 	Reads   []Reading
+	Failed  []Failure
 	Wrong   map[string]int // wrong answers in words, and how often
 
 	options    Options

@@ -9,8 +9,12 @@ import (
 	"time"
 )
 
-// retryPause is the pause between two tries of a request.
-const retryPause = 50 * time.Millisecond
+const (
+	// retryPause is the pause between two tries of a request.
+	retryPause = 50 * time.Millisecond
+	// failedMax is the most failures that are recorded.
+	failedMax = 1_000_000
+)
 
 // Sender signs requests of one gallery and sends them to the nodes of a cluster. It
 // is safe for concurrent use.
@@ -47,10 +51,16 @@ var errGivenUp = errors.New("no answer before the end")
 // Insist sends a request to the nodes in turn, starting with node number first, until
 // one answers with anything but 429 and 5xx.
 func Insist(ctx context.Context, s Sender, first int, r Request) (Answer, error) {
-	return insist(ctx, s, first, r, func() time.Duration { return 0 })
+	return insist(ctx, s, first, r, func() time.Duration { return 0 }, func(Failure) {})
 }
 
-func insist(ctx context.Context, s Sender, first int, r Request, now func() time.Duration) (Answer, error) {
+// Failure is a try of a request that got no answer, or one with 5xx.
+type Failure struct {
+	Began time.Duration // since the beginning
+	Err   error
+}
+
+func insist(ctx context.Context, s Sender, first int, r Request, now func() time.Duration, failed func(Failure)) (Answer, error) {
 	refused := 0
 	for try := 0; ; try++ {
 		began := now()
@@ -63,6 +73,9 @@ func insist(ctx context.Context, s Sender, first int, r Request, now func() time
 			refused++
 			err = fmt.Errorf("%s: %d %s", a.Node, a.Status, bytes.TrimSpace(a.Body))
 		}
+		if a.Status != http.StatusTooManyRequests && ctx.Err() == nil {
+			failed(Failure{began, fmt.Errorf("%s %s after %s: %w", r.Method, r.Target, now()-began, err)})
+		}
 		select {
 		case <-ctx.Done():
 			return Answer{}, fmt.Errorf("%s %s: %w: %w", r.Method, r.Target, errGivenUp, err)
@@ -73,7 +86,13 @@ func insist(ctx context.Context, s Sender, first int, r Request, now func() time
 
 // do is Insist with this traffic's clock.
 func (t *Traffic) do(ctx context.Context, s Sender, first int, r Request) (Answer, error) {
-	return insist(ctx, s, first, r, t.Now)
+	return insist(ctx, s, first, r, t.Now, func(f Failure) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if len(t.Failed) < failedMax {
+			t.Failed = append(t.Failed, f)
+		}
+	})
 }
 
 // Now returns the time since the beginning. Each call returns a later time than the one
