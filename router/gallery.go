@@ -55,7 +55,9 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 		if a.Application.ID.IsZero() {
 			return Gallery{}, deletedSince("application")
 		}
-		return r.galleryWith(a.Gallery, a.Application)
+		g, err := r.galleryWith(a.Gallery, a.Application)
+		g.Name, g.Description, g.Size = n.Name, n.Description, n.Size // of the first try
+		return g, err
 	case metafsm.UnknownGallery:
 		return Gallery{}, deletedSince("gallery")
 	case metafsm.BeingDeleted:
@@ -171,7 +173,10 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 	}
 	switch a.Status {
 	case metafsm.Done, metafsm.Replayed:
-		return r.applicationOf(a.Application)
+		app, err := r.applicationOf(a.Application)
+		app.Name, app.Description, app.MinimumQuality = n.Name, n.Description, n.MinimumQuality // of the first try
+		app.VerifyThreshold, app.GuardThreshold, app.Guard = n.VerifyThreshold, n.GuardThreshold, n.Guard
+		return app, err
 	case metafsm.UnknownGallery:
 		return Application{}, Errorf(InvalidRequest, ReasonUnknownGallery, "there is no gallery with this galleryId")
 	case metafsm.UnknownApplication:

@@ -29,7 +29,11 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 	}
 	switch a.Status {
 	case metafsm.Done, metafsm.Replayed:
-		return galleryOf(a.Gallery, 0), nil
+		g := galleryOf(a.Gallery, 0)
+		set(&g.Name, patch.Name)
+		set(&g.Description, patch.Description)
+		set(&g.Size, patch.Size)
+		return g, nil
 	case metafsm.Exists, metafsm.BeingDeleted:
 		return Gallery{}, Errorf(Duplicate, "", "another gallery has this name: %s", a.Gallery.ID)
 	case metafsm.SizeShrinks:
@@ -52,7 +56,22 @@ func (r *galleryRequests) UpdateApplication(ctx context.Context, tenant id.Tenan
 	if err := manageError("update application", a.Status); err != nil {
 		return Application{}, err
 	}
-	return r.applicationOf(a.Application)
+	app, err := r.applicationOf(a.Application)
+	set(&app.Name, patch.Name)
+	set(&app.Description, patch.Description)
+	set(&app.MinimumQuality, patch.MinimumQuality)
+	set(&app.VerifyThreshold, patch.VerifyThreshold)
+	set(&app.GuardThreshold, patch.GuardThreshold)
+	set(&app.Guard, patch.Guard)
+	return app, err
+}
+
+// set sets *field to *value, unless value is nil. The answer to a retry has the values
+// of its request although meta's record may have changed since the first try.
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
 }
 
 // DeleteApplication removes an application. This node refuses its API key at once,
