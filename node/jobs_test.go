@@ -136,8 +136,8 @@ func once(t *testing.T, c *nodetest.Client, base string, all []bulkRecord) {
 		Total    int
 	}
 	expect(t, c, http.StatusOK, base, http.MethodGet, "/v1.1/subjects", nil).Decode(t, &list)
-	if list.Total != len(all) {
-		t.Errorf("the gallery has %d entries after %d files", list.Total, len(all))
+	if list.Total != len(all) || len(list.Subjects) != min(1000, list.Total) {
+		t.Errorf("the gallery has %d entries after %d files, %d of them on the first page", list.Total, len(all), len(list.Subjects))
 	}
 	for _, s := range list.Subjects {
 		if want[s.ID] != s.EventID {
@@ -175,6 +175,7 @@ func everyFileIsRegisteredOnce(t *testing.T, p promises, bucket string) {
 	if len(ids) != len(all) {
 		t.Errorf("%d ids of %d records", len(ids), len(all))
 	}
+	own := c.APIKey
 	var first bulkPage
 	expect(t, c, http.StatusOK, p.url(0), http.MethodGet, "/v1.1/jobs/bulkregister/"+batch, nil).Decode(t, &first)
 	if len(first.Processed) != 1000 || first.LastEvaluatedKey == "" || first.BatchID != batch {
@@ -184,6 +185,16 @@ func everyFileIsRegisteredOnce(t *testing.T, p promises, bucket string) {
 		t.Errorf("the last person is found as %v", got)
 	}
 	key := first.LastEvaluatedKey
+	for _, target := range []string{"/" + key, "/?pagingId=" + key, "?pagingId=" + key} {
+		var next bulkPage
+		expect(t, c, http.StatusOK, p.url(1), http.MethodGet, "/v1.1/jobs/bulkregister/"+batch+target, nil).Decode(t, &next)
+		if len(next.Processed) != 100 || next.Processed[0] != all[1000] || next.LastEvaluatedKey != "" {
+			t.Errorf("%s: %d records, key %q", target, len(next.Processed), next.LastEvaluatedKey)
+		}
+	}
+	gallery(t, c, p.url(0), "another", 1)
+	expect(t, c, http.StatusNotFound, p.url(1), http.MethodGet, "/v1.1/jobs/bulkregister/"+batch+"/"+key, nil)
+	c.APIKey = own
 	expect(t, c, http.StatusBadRequest, p.url(1), http.MethodGet, "/v1.1/jobs/bulkregister/"+batch+"/x"+key[1:], nil)
 }
 

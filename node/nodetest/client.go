@@ -104,13 +104,17 @@ type Request struct {
 	Headers        []sigv4.Header
 }
 
-// Sign returns a signed request with a JSON body. A nil body is none.
+// Sign returns a signed request with a JSON body. A nil body is none, bytes are sent
+// as they are.
 func (c *Client) Sign(base, method, target string, body any, headers ...sigv4.Header) (Request, error) {
 	r := Request{Method: method, Target: target}
 	if body != nil {
-		raw, err := json.Marshal(body)
-		if err != nil {
-			return r, fmt.Errorf("encode body: %w", err)
+		raw, ok := body.([]byte)
+		if !ok {
+			var err error
+			if raw, err = json.Marshal(body); err != nil {
+				return r, fmt.Errorf("encode body: %w", err)
+			}
 		}
 		r.Body = raw
 		headers = append(headers, sigv4.Header{Name: "content-type", Value: "application/json"})
