@@ -141,25 +141,25 @@ func TestGateBoundsItsNames(t *testing.T) {
 
 // watched counts the look-ups of keys.
 type watched struct {
-	*memory
+	*standIn
 	accessKeys, apiKeys atomic.Int64
 }
 
 func (w *watched) AccessKey(ctx context.Context, accessKey string) (router.AccessKey, error) {
 	w.accessKeys.Add(1)
-	return w.memory.AccessKey(ctx, accessKey)
+	return w.standIn.AccessKey(ctx, accessKey)
 }
 
 func (w *watched) Access(ctx context.Context, tenant id.Tenant, apiKey string) (router.Access, error) {
 	w.apiKeys.Add(1)
-	return w.memory.Access(ctx, tenant, apiKey)
+	return w.standIn.Access(ctx, tenant, apiKey)
 }
 
 // A flood of made-up access keys neither starves nor slows a known client, and a
 // new key works.
 func TestFloodOfMadeUpKeysDelaysNoClient(t *testing.T) {
 	t.Parallel()
-	w := &watched{memory: newMemory()}
+	w := &watched{standIn: newStandIn()}
 	r := start(t, func(c *Config) { c.Service = w })
 	health := func(as string) int {
 		return r.send(signed{as: as, method: "GET", target: "/v1.1/health"}).status
@@ -194,5 +194,13 @@ func TestDescriptionIsServedUnsigned(t *testing.T) {
 	a := r.send(signed{method: "GET", target: "/openapi.json"})
 	if a.status != 200 || a.header.Get("Content-Type") != openapi.ContentType || !strings.HasPrefix(a.body, "{") || a.body != string(openapi.Document()) {
 		t.Errorf("%d %s, %d bytes", a.status, a.header.Get("Content-Type"), len(a.body))
+	}
+}
+
+func TestKeyLookupWithoutLeaderIs500(t *testing.T) {
+	t.Parallel()
+	a := start(t, nil).send(signed{as: "leaderless", method: "GET", target: "/v1.1/health"})
+	if a.status != 500 || a.header.Get("Retry-After") != "2" || a.body != `{"message":"no leader","errorCode":5000,"errorType":"ServerError"}` {
+		t.Errorf("got %d %v %s", a.status, a.header, a.body)
 	}
 }

@@ -32,7 +32,7 @@ var testNow = time.Date(2026, 5, 6, 7, 8, 9, 0, time.UTC)
 type running struct {
 	t       testing.TB
 	addr    string
-	service *memory
+	service *standIn
 	server  *Server
 	roots   *x509.CertPool
 	logs    *lockedBuffer
@@ -56,10 +56,10 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-// start serves a new memory until the test ends. change may alter the Config.
+// start serves a new standIn until the test ends. change may alter the Config.
 func start(t testing.TB, change func(*Config)) *running {
 	t.Helper()
-	r := &running{t: t, service: newMemory(), logs: &lockedBuffer{}}
+	r := &running{t: t, service: newStandIn(), logs: &lockedBuffer{}}
 	certificate, roots := selfSigned(t)
 	r.roots = roots
 	cfg := Config{

@@ -227,7 +227,7 @@ func TestCloseCutsLateRequests(t *testing.T) {
 
 func TestCloseBeforeServeEndsServe(t *testing.T) {
 	t.Parallel()
-	server, err := New(Config{Service: newMemory()})
+	server, err := New(Config{Service: newStandIn()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,7 @@ var (
 	world     = hunter{tests: "./scripts/sim", run: "WorldsAreAttacked"}
 	fsm       = hunter{tests: "./raftfsm/fsmtest", run: "."}
 	signature = hunter{tests: "./node/sigv4", run: "."}
+	limits    = hunter{tests: "./node/httpapi", run: "KeepsEachLimit"}
 )
 
 // planted is a bug, named after its file in mutants, and its hunter.
@@ -93,6 +94,11 @@ var plantedBugs = []planted{
 	{"unsigned_header", signature},
 	{"body_ignored", signature},
 	{"foreign_gallery", world},
+	{"few_faces", limits},
+	{"short_search", limits},
+	{"short_extract", limits},
+	{"many_tags", limits},
+	{"slow_timeout", hunter{tests: "./scripts/sim", run: "TimesOutAfter30"}},
 }
 
 // hunt runs hunters in one temporary folder.
