@@ -117,10 +117,17 @@ func readCluster(n *Node, to send) {
 	for _, m := range n.gossip.Members() {
 		alive[m.Member] = true
 	}
+	cut := map[id.Node]bool{}
+	for _, l := range n.links.Cut() {
+		cut[l.To] = true
+	}
 	missing, draining := 0, 0
 	for _, r := range meta.Nodes() {
 		if r.State == metafsm.NodeRemoved {
 			continue
+		}
+		if node, err := r.Member.Node(); err == nil {
+			to(metrics.LinkCut, one(cut[node]), r.Name)
 		}
 		missing += int(one(!alive[r.Member]))
 		draining += int(one(r.State == metafsm.NodeDraining))
@@ -131,9 +138,6 @@ func readCluster(n *Node, to send) {
 	to(metrics.NodesAlive, float64(len(alive)))
 	to(metrics.NodesMissing, float64(missing))
 	to(metrics.NodesDraining, float64(draining))
-	for _, l := range n.links.Cut() {
-		to(metrics.LinkCut, 1, l.Name)
-	}
 	to(metrics.ShardsMoving, float64(c.moving))
 	to(metrics.ReplicasMissing, float64(c.missing))
 	to(metrics.ShardsUnder, float64(c.under))
