@@ -134,6 +134,7 @@ func readCluster(n *Node, to send) {
 	for _, l := range n.links.Cut() {
 		to(metrics.LinkCut, 1, l.Name)
 	}
+	to(metrics.NodesDuplicate, float64(n.holder.Duplicates()))
 	to(metrics.ShardsMoving, float64(c.moving))
 	to(metrics.ReplicasMissing, float64(c.missing))
 	to(metrics.ShardsUnder, float64(c.under))
