@@ -49,11 +49,11 @@ func TestStatusShowsPartsAndRounds(t *testing.T) {
 		for _, p := range s.Nodes[0].Parts {
 			rounds[p.Name] = p.Running && !p.Last.IsZero() && p.Error == ""
 		}
-		for _, name := range []string{"access", "checks", "controller", "keys", "limits", "sizes", "warmer"} {
+		for _, name := range []string{"access", "checks", "controller", "identity", "keys", "limits", "sizes", "warmer"} {
 			if !rounds[name] {
 				return false
 			}
 		}
-		return len(rounds) == 7
+		return len(rounds) == 8
 	})
 }
