@@ -5,7 +5,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"facet/scripts/chaos/power"
 )
+
+func TestMain(m *testing.M) {
+	if err := power.OwnMounts(); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // shortRun is how long the nemesis of the short run works.
 const shortRun = 25 * time.Second

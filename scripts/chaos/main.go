@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"facet/scripts/chaos/power"
 	"facet/scripts/chaos/traffic"
 )
 
@@ -46,6 +47,10 @@ type settings struct {
 }
 
 func main() {
+	if err := power.OwnMounts(); err != nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+		os.Exit(1)
+	}
 	var s settings
 	var only string
 	var planted bool

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 
 	"github.com/hanwen/go-fuse/v2/fs"
@@ -35,13 +37,42 @@ func Mount(d *Drive, dir string) (*Mounted, error) {
 	return &Mounted{d, server, filepath.Join(dir, imageName)}, nil
 }
 
-// Close unmounts the file, which must not be in use, and closes the drive.
+// Close unmounts the file and closes the drive. A program with a mount namespace of its own
+// may still use the file through its copy of a mount; it then reads errors.
 func (m *Mounted) Close() error {
 	err := m.server.Unmount()
+	if errors.Is(err, syscall.EBUSY) {
+		err = syscall.Unmount(filepath.Dir(m.Image), syscall.MNT_DETACH)
+	}
 	if err != nil {
 		err = fmt.Errorf("unmount a drive: %w", err)
 	}
 	return errors.Join(err, m.Drive.Close())
+}
+
+// ownMounts is set in the environment of a process that called OwnMounts.
+const ownMounts = "FACET_CHAOS_OWN_MOUNTS"
+
+// OwnMounts gives the process a mount namespace, so that other programs neither see nor copy
+// the mounts that it makes. It starts the program again, and returns in the new process. It
+// does nothing without the right to make namespaces.
+func OwnMounts() error {
+	if os.Geteuid() != 0 || os.Getenv(ownMounts) != "" {
+		return nil
+	}
+	runtime.LockOSThread() // the namespace is the thread's until Exec
+	defer runtime.UnlockOSThread()
+	if err := syscall.Unshare(syscall.CLONE_NEWNS); err != nil {
+		return nil //nolint:nilerr // the mounts are then everybody's
+	}
+	if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make the mounts private: %w", err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(program, os.Args, append(os.Environ(), ownMounts+"=1"))
 }
 
 // folder is the root of the file system. It contains the image.
