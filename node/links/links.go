@@ -218,7 +218,7 @@ func (l *Links) judge(k *link, now time.Time) {
 	}
 	via := l.relay(k, now.Add(-relayAge), now)
 	switch {
-	case !k.steady.IsZero() && now.Sub(k.steady) >= healAfter:
+	case !k.steady.IsZero() && k.last.Sub(k.steady) >= healAfter && now.Sub(k.last) < cutAfter:
 		l.cfg.Log.Info("a cut link is whole again", "to", l.cfg.Name(k.node), "ms", now.Sub(k.cut).Milliseconds())
 		l.heal(k)
 	case via == nil:

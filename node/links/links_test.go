@@ -40,7 +40,10 @@ func TestLinkIsCutByLaterWord(t *testing.T) {
 	f("and fails again", 11*time.Second, 11*time.Second, "three")
 	f("the other has no word of it any more", 15*time.Second, 11*time.Second, "")
 	f("the other heard from it again", 16*time.Second, 16*time.Second, "three")
-	far.note(began.Add(17*time.Second), began.Add(17*time.Second), true, heard{})
-	far.note(began.Add(19*time.Second), began.Add(19*time.Second), true, heard{})
-	f("it has answered for two seconds", 19*time.Second, 19*time.Second, "")
+	far.note(began.Add(16*time.Second), began.Add(16*time.Second), true, heard{})
+	f("it answered once, and a question hangs", 20*time.Second, 19*time.Second, "three")
+	far.note(began.Add(20*time.Second), began.Add(20*time.Second), false, heard{})
+	far.note(began.Add(21*time.Second), began.Add(21*time.Second), true, heard{})
+	far.note(began.Add(23*time.Second), began.Add(23*time.Second), true, heard{})
+	f("it has answered for two seconds", 23*time.Second, 23*time.Second, "")
 }

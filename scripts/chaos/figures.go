@@ -112,15 +112,23 @@ func (c *Class) read(r traffic.Reading) time.Duration {
 	return took
 }
 
-// bridgedAfter is how long after a link was cut no request may fail any more.
-const bridgedAfter = 3 * time.Second
+const (
+	// bridgedAfter is how long after a link was cut no request may fail any more.
+	bridgedAfter = 3 * time.Second
+	// echoTime is how long a fault has effects after its end: connections that it broke are
+	// dialled again after a pause.
+	echoTime = 10 * time.Second
+)
 
 // unbridged returns an error if a request failed that started bridgedAfter or more after the
-// link between two nodes was cut, while nothing else was broken.
+// link between two nodes was cut, while nothing else was broken, nor shortly before.
 func unbridged(windows []window, failed []traffic.Failure) error {
 	var first error
 	count := 0
 	for _, w := range windows {
+		if slices.ContainsFunc(windows, func(v window) bool { return v.from < w.from && v.to > w.from-echoTime }) {
+			continue
+		}
 		for _, f := range failed {
 			if w.fault == bridgeName && w.alone && f.Began >= w.from+bridgedAfter && f.Began < w.to {
 				count++

@@ -49,7 +49,8 @@ type Answer struct {
 var errGivenUp = errors.New("no answer before the end")
 
 // Insist sends a request to the nodes in turn, starting with node number first, until
-// one answers with anything but 429 and 5xx.
+// one answers with anything but 408, 429 and 5xx. A node that was paused while it read a
+// request answers 408.
 func Insist(ctx context.Context, s Sender, first int, r Request) (Answer, error) {
 	return insist(ctx, s, first, r, func() time.Duration { return 0 }, func(Failure) {})
 }
@@ -65,7 +66,7 @@ func insist(ctx context.Context, s Sender, first int, r Request, now func() time
 	for try := 0; ; try++ {
 		began := now()
 		a, err := s.Try(ctx, first+try, r)
-		if err == nil && a.Status < http.StatusInternalServerError && a.Status != http.StatusTooManyRequests {
+		if err == nil && a.Status < http.StatusInternalServerError && a.Status != http.StatusTooManyRequests && a.Status != http.StatusRequestTimeout {
 			a.began, a.tries, a.refused = began, try, refused
 			return a, nil
 		}
