@@ -64,9 +64,9 @@ type Config struct {
 // Links watches the links from this node to the others. It is safe for concurrent use.
 type Links struct {
 	*loop.Loop
-	cfg    Config
-	client *transport.Client // set by Run
-	route  func(address string, r transport.Route)
+	cfg   Config
+	call  func(ctx context.Context, k *link) ([]byte, error) // asks the node of k; set by Run
+	route func(address string, r transport.Route)
 
 	// mu guards links and what they hold. It is taken before the locks of the Mux.
 	mu    sync.Mutex
@@ -115,12 +115,15 @@ func (l *Links) own(now time.Time) heard {
 
 // Run watches the links until ctx ends. Then all links count as whole.
 func (l *Links) Run(ctx context.Context) {
-	l.client = transport.OpenDirectClient(l.cfg.Mux)
+	client := transport.OpenDirectClient(l.cfg.Mux)
+	l.call = func(ctx context.Context, k *link) ([]byte, error) {
+		return client.Call(ctx, transport.At(k.node, k.address), methodHeard, nil)
+	}
 	var work sync.WaitGroup
 	defer func() {
 		l.compare(ctx, nil, &work)
 		work.Wait()
-		_ = l.client.Close() // it has no error
+		_ = client.Close() // it has no error
 	}()
 	l.Every(ctx, presentInterval, func(ctx context.Context) error {
 		l.compare(ctx, l.cfg.Present(), &work)
@@ -149,8 +152,8 @@ func (l *Links) compare(ctx context.Context, present []membership.Member, work *
 		if l.links[node] != nil {
 			continue
 		}
-		k := &link{node: node, address: address, last: time.Now()}
-		ctx, k.cancel = context.WithCancel(ctx)
+		ctx, cancel := context.WithCancel(ctx)
+		k := &link{node: node, address: address, last: time.Now(), cancel: cancel}
 		l.links[node] = k
 		work.Go(func() { l.watch(ctx, k) })
 	}
@@ -171,7 +174,7 @@ func (l *Links) ask(ctx context.Context, k *link) {
 	asked := time.Now()
 	try, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	body, err := l.client.Call(try, transport.At(k.node, k.address), methodHeard, nil)
+	body, err := l.call(try, k)
 	_, refused := errors.AsType[*transport.RemoteError](err) // an older release, or it has no record of this node
 	var h heard
 	if err == nil {

@@ -1,25 +1,30 @@
 package links
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
+	"sync"
 	"testing"
 	"time"
 
 	"facet/internal/id"
+	"facet/node/membership"
 	"facet/node/transport"
 )
+
+func nodeNumber(n byte) id.Node { return id.Node{UUID: id.Random([16]byte{n})} }
 
 // A link is cut when a third node heard from the other end later, and only while that word
 // is fresh. It is whole again when the other end has answered for a while.
 func TestLinkIsCutByLaterWord(t *testing.T) {
 	t.Parallel()
-	node := func(n byte) id.Node { return id.Node{UUID: id.Random([16]byte{n})} }
 	routes := map[string]transport.Route{}
-	l := New(Config{Node: node(1), Name: id.Node.String, Log: slog.New(slog.DiscardHandler)})
+	l := New(Config{Node: nodeNumber(1), Name: id.Node.String, Log: slog.New(slog.DiscardHandler)})
 	l.route = func(address string, r transport.Route) { routes[address] = r }
 	began := time.Now()
-	far := &link{node: node(2), address: "two", last: began}
-	relay := &link{node: node(3), address: "three"}
+	far := &link{node: nodeNumber(2), address: "two", last: began}
+	relay := &link{node: nodeNumber(3), address: "three"}
 	l.links = map[id.Node]*link{far.node: far, relay.node: relay}
 	f := func(what string, now, heard time.Duration, through string) {
 		t.Helper()
@@ -46,4 +51,46 @@ func TestLinkIsCutByLaterWord(t *testing.T) {
 	far.note(began.Add(21*time.Second), began.Add(21*time.Second), true, heard{})
 	far.note(began.Add(23*time.Second), began.Add(23*time.Second), true, heard{})
 	f("it has answered for two seconds", 23*time.Second, 23*time.Second, "")
+}
+
+// Each link is watched until its own node is absent.
+func TestAbsentNodeEndsOwnWatchOnly(t *testing.T) {
+	t.Parallel()
+	l := New(Config{Node: nodeNumber(1), Name: id.Node.String, Log: slog.New(slog.DiscardHandler)})
+	l.route = func(string, transport.Route) {}
+	asked := make(chan id.Node)
+	l.call = func(ctx context.Context, k *link) ([]byte, error) {
+		select {
+		case asked <- k.node:
+			return []byte("{}"), nil
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	defer work.Wait()
+	defer cancel()
+	present := make([]membership.Member, 4)
+	for i := range present {
+		present[i] = membership.Member{Meta: membership.Meta{Member: id.NewMember(nodeNumber(byte(i+2)), 1), Address: fmt.Sprintf("node-%d", i+2)}}
+	}
+	l.compare(ctx, present, &work)
+	for len(present) > 1 {
+		present = present[1:]
+		l.compare(ctx, present, &work)
+		waiting := map[id.Node]bool{}
+		for _, m := range present {
+			node, _ := m.Member.Node()
+			waiting[node] = true
+		}
+		for len(waiting) > 0 {
+			select {
+			case node := <-asked:
+				delete(waiting, node)
+			case <-time.After(10 * time.Second):
+				t.Fatalf("nobody asks %v", waiting)
+			}
+		}
+	}
 }
