@@ -212,9 +212,9 @@ func (c *Cluster) Renew(i int) {
 	issue(c.t, c.Authority, c.Nodes[i])
 }
 
-// Duplicate returns a second node with a copy of a node's data directory, at another host of
-// the network. The copy is not started, and not one of c.Nodes.
-func (c *Cluster) Duplicate(i int, network *memnet.Network, host string) *Member {
+// Copy adds a node with a copy of a node's data directory, at another host of the network,
+// and returns its index. Restart starts it.
+func (c *Cluster) Copy(i int, host string, network *memnet.Network) int {
 	c.t.Helper()
 	m := *c.Nodes[i]
 	m.Node, m.Host = nil, host
@@ -228,7 +228,8 @@ func (c *Cluster) Duplicate(i int, network *memnet.Network, host string) *Member
 	m.Config.Network, m.URL = network.Host(host), "https://"+m.Config.PublicAddress
 	must(c.t, errors.Join(os.RemoveAll(m.Config.Dir), os.CopyFS(m.Config.Dir, os.DirFS(c.Nodes[i].Config.Dir))))
 	issue(c.t, c.Authority, &m)
-	return &m
+	c.Nodes = append(c.Nodes, &m)
+	return len(c.Nodes) - 1
 }
 
 // Restart starts a stopped node on its data directory.
@@ -237,13 +238,6 @@ func (c *Cluster) Restart(i int) {
 	n, err := node.Open(c.t.Context(), c.Nodes[i].Config)
 	must(c.t, err)
 	c.Nodes[i].Node = n
-}
-
-// Copy adds a Duplicate to c.Nodes and returns its index.
-func (c *Cluster) Copy(i int, host string, network *memnet.Network) int {
-	c.t.Helper()
-	c.Nodes = append(c.Nodes, c.Duplicate(i, network, host))
-	return len(c.Nodes) - 1
 }
 
 // Stop stops a node in the way of SIGTERM.

@@ -150,6 +150,6 @@ func (c *cluster) sound(ctx context.Context) error {
 // refused; a cluster of one node always lacks a second replica.
 func wounds(warnings []string) []string {
 	return slices.DeleteFunc(slices.Clone(warnings), func(w string) bool {
-		return strings.Contains(w, asideWarning) || strings.Contains(w, "two processes run as member") || strings.Contains(w, "has 1 of 1 replicas")
+		return strings.Contains(w, asideWarning) || strings.Contains(w, "had lost state") || strings.Contains(w, "two processes run as member") || strings.Contains(w, "has 1 of 1 replicas")
 	})
 }

@@ -10,10 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"facet/cmd/facet/authority"
 	"facet/internal/id"
 	"facet/node/wire"
-	"facet/scripts/chaos/lan"
 )
 
 const (
@@ -28,7 +26,7 @@ const (
 // replicaParts are the parts of a replica's folder. The empty one is the whole folder.
 var replicaParts = []string{"snapshots", "raft.db", "segments", ""}
 
-// lossFaults take away what a node has written, or run a node twice. Each begins when the
+// lossFaults take away what a node has written. Each begins when the
 // cluster is whole: only a minority of lost replicas can be survived.
 var lossFaults = []fault{
 	{"lose state", orders, true, true, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
@@ -67,88 +65,6 @@ var lossFaults = []fault{
 		}
 		return n.startLost(p, hasGrown(p.id, before, after))
 	}},
-	{"duplicate", orders, true, true, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
-		if _, err := n.whole(); err != nil {
-			return nil, err
-		}
-		p.signal(syscall.SIGKILL)
-		twin, err := n.cluster.twin(p)
-		if err == nil {
-			err = n.cluster.start(p)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if _, err := n.whole(); err != nil {
-			return nil, err
-		}
-		if n.random.IntN(2) == 0 {
-			err := n.cluster.start(twin)
-			if err == nil && !twin.endsWithin(noticeTime) {
-				err = fmt.Errorf("%s runs, and so does its copy: see %s", p.name, twin.log)
-			}
-			twin.signal(syscall.SIGKILL)
-			return func() error { return os.RemoveAll(twin.data) }, err
-		}
-		heal := n.links(p, lan.Link{Cut: true}, lan.Link{Cut: true})
-		n.say("  %s is cut off, and its copy starts", p.name)
-		if err := n.cluster.start(twin); err != nil {
-			return heal, err
-		}
-		return func() error { return n.takenOver(p, twin, heal) }, nil
-	}},
-}
-
-// twin returns a node with a copy of p's data directory, on a host of its own. It is not one
-// of the cluster's nodes.
-func (c *cluster) twin(p *process) (*process, error) {
-	twin := &process{name: p.name + "-copy", id: p.id, ports: p.ports, data: p.data + "-copy", log: p.log + ".copy", number: 1}
-	for slices.ContainsFunc(c.members(), func(m *process) bool { return m.number == twin.number }) {
-		twin.number++
-	}
-	twin.host = lan.Address(twin.number)
-	if err := command("cp", "-a", p.data, twin.data); err != nil {
-		return nil, err
-	}
-	certificates := c.certs.Node(twin.name)
-	if err := os.RemoveAll(certificates); err != nil { // of another host
-		return nil, err
-	}
-	if _, err := c.certs.Ensure(authority.NodeCertificates{Name: twin.name, ID: twin.id, Hosts: []string{twin.host}}); err != nil {
-		return nil, err
-	}
-	for _, arg := range p.args {
-		switch {
-		case arg == p.data:
-			arg = twin.data
-		case arg == c.certs.Node(p.name):
-			arg = certificates
-		default:
-			arg = strings.Replace(arg, p.host+":", twin.host+":", 1)
-		}
-		twin.args = append(twin.args, arg)
-	}
-	return twin, nil
-}
-
-// takenOver waits until the copy of a node that is cut off has taken over, heals the links
-// and waits until the node ends. The node then goes on with the copy's files.
-func (n *nemesis) takenOver(p, twin *process, heal func() error) error {
-	err := n.until("the copy has taken over", func(s wire.Status) bool {
-		return slices.ContainsFunc(s.Nodes, func(m wire.Member) bool {
-			return m.ID == p.id && m.Answers && strings.HasPrefix(m.Peer, twin.host+":")
-		})
-	})
-	err = errors.Join(err, heal())
-	if err == nil && !p.endsWithin(noticeTime) {
-		err = fmt.Errorf("the copy of %s has taken over, and the node goes on: see %s", p.name, p.log)
-	}
-	p.signal(syscall.SIGKILL)
-	twin.signal(syscall.SIGTERM)
-	if err != nil {
-		return err
-	}
-	return errors.Join(os.RemoveAll(p.data), os.Rename(twin.data, p.data), n.cluster.start(p))
 }
 
 // whole waits until the cluster is whole. Nodes that were damaged have then been rebuilt.

@@ -205,7 +205,7 @@ func (s *attackedWorld) settleWhole() {
 // that were refused.
 func wounds(warnings []string) []string {
 	return slices.DeleteFunc(slices.Clone(warnings), func(w string) bool {
-		return strings.Contains(w, "was set aside and rebuilt") || strings.Contains(w, "two processes run as member")
+		return strings.Contains(w, "was set aside and rebuilt") || strings.Contains(w, "two processes run as member") || strings.Contains(w, "had lost state")
 	})
 }
 

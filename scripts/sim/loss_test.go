@@ -12,11 +12,10 @@ import (
 	"facet/internal/id"
 	"facet/node"
 	"facet/node/nodetest"
-	"facet/node/transport/memnet"
 	"facet/node/wire"
 )
 
-// Faults that take away what a node has written, or run it twice. Each waits until the
+// Faults that take away what a node has written. Each waits until the
 // cluster is whole: more than a minority of lost replicas is not to be survived.
 
 const (
@@ -24,8 +23,6 @@ const (
 	noticeTime = 30 * time.Second
 	// toldTime is the time after which a node's peers know what it has acknowledged.
 	toldTime = 2500 * time.Millisecond
-	// copyHost is the host of a node's copy.
-	copyHost = "10.0.0.50"
 )
 
 // parts are the parts of a replica's folder. The empty one is the whole folder.
@@ -80,49 +77,6 @@ func rollBack(s *attackedWorld, v int) (undo func()) {
 		s.t.Error(err)
 	}
 	return s.startLost(v, grown)
-}
-
-// duplicate runs a copy of a node. While the node is heard the copy ends; a copy that takes
-// over a node that was cut off ends that node.
-func duplicate(s *attackedWorld, v int) (undo func()) {
-	s.settleWhole()
-	m := s.cluster.Nodes[v]
-	s.kill(v)
-	twin := s.cluster.Duplicate(v, s.net, copyHost)
-	s.cluster.Restart(v)
-	s.settleWhole()
-	cut := s.random.IntN(2) == 0
-	heal := func() {}
-	if cut {
-		heal = s.links(v, memnet.Link{Cut: true}, memnet.Link{Cut: true})
-		s.say("  %s is cut off, and its copy starts", m.Config.Name)
-	}
-	copied, err := node.Open(s.t.Context(), twin.Config)
-	if err != nil {
-		s.t.Errorf("open a copy: %v", err)
-		return heal
-	}
-	if !cut {
-		s.ends(copied, "a copy of a running node")
-		return heal
-	}
-	return func() {
-		select {
-		case <-copied.Ready():
-		case <-time.After(noticeTime):
-			s.t.Errorf("a copy of a node that is cut off does not take over in %s", noticeTime)
-		}
-		heal()
-		s.ends(m.Node, "a node whose copy has taken over")
-		m.Node = nil
-		ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
-		defer cancel()
-		_ = copied.Close(ctx) // without a quorum for its leaderships it takes its time
-		if err := refill(m.Config.Dir, twin.Config.Dir); err != nil {
-			s.t.Error(err)
-		}
-		s.cluster.Restart(v)
-	}
 }
 
 // ends waits until a node has ended by itself, and closes it.
