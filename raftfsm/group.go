@@ -162,7 +162,7 @@ func (g *Group) start(m Machine) error {
 	g.fsm = newFSM(g.cfg.Group, m, g.health)
 	g.transport = transport.New(transport.Config{
 		Group: g.cfg.Group, Self: g.cfg.Self, Stream: g.cfg.Stream, Resolve: g.cfg.Resolve,
-		Health: g.health, Segments: g.segments, Log: log, CheckCommand: func(entry []byte) error { _, _, err := decodeEntry(g.cfg.Group, entry); return err },
+		Health: g.health, Segments: g.segments, Silence: g.cfg.Timing.Heartbeat / 2, Log: log, CheckCommand: func(entry []byte) error { _, _, err := decodeEntry(g.cfg.Group, entry); return err },
 	})
 	t := g.cfg.Timing
 	conf := raft.DefaultConfig()

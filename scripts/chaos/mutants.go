@@ -85,6 +85,8 @@ var plantedBugs = []planted{
 	{"torn_vote", hunter{tests: "./raftfsm/logstore", run: "PowerCut"}},
 	{"stale_log", hunter{tests: "./raftfsm/snapshots", run: "Reconcile"}},
 	{"seal_ignored", hunter{tests: "./raftfsm/logstore", run: "Seal|Flipped"}},
+	{"short_lease", hunter{tests: "./scripts/sim", run: "FarNodesFound"}},
+	{"silence_ignored", hunter{tests: "./scripts/sim", run: "SilentLeaders"}},
 	{"stall_ignored", hunter{tests: "./raftfsm", run: "StalledLeader"}},
 	{"unsigned_header", signature},
 	{"body_ignored", signature},
