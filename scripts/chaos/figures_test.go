@@ -54,4 +54,11 @@ func TestUnbridgedLinkIsAnError(t *testing.T) {
 	f(alone, 20*s, false)
 	f(window{fault: bridgeName, from: 10 * s, to: 20 * s}, 13*s, false)
 	f(window{fault: "kill", from: 10 * s, to: 20 * s, alone: true}, 13*s, false)
+	for ended, bad := range map[time.Duration]bool{0: true, 5 * s: false} {
+		before := window{fault: "mute", from: -s, to: ended, alone: true}
+		err := unbridged([]window{before, alone}, []traffic.Failure{{Began: 13 * s, Err: errors.New("500")}})
+		if (err != nil) != bad {
+			t.Errorf("after a fault that ended at %s: got %v", ended, err)
+		}
+	}
 }

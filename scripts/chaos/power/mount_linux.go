@@ -53,9 +53,9 @@ func (m *Mounted) Close() error {
 // ownMounts is set in the environment of a process that called OwnMounts.
 const ownMounts = "FACET_CHAOS_OWN_MOUNTS"
 
-// OwnMounts gives the process a mount namespace, so that other programs neither see nor copy
-// the mounts that it makes. It starts the program again, and returns in the new process. It
-// does nothing without the right to make namespaces.
+// OwnMounts returns in a process with a mount namespace of its own: other programs neither
+// see nor copy the mounts that it makes. It starts the program again and returns there. It
+// returns at once in a process that has no right to make namespaces.
 func OwnMounts() error {
 	if os.Geteuid() != 0 || os.Getenv(ownMounts) != "" {
 		return nil
