@@ -34,6 +34,9 @@ const (
 	proposalsMax = 1024
 	// readsMax is the most callers of ReadIndex that may wait for the next round.
 	readsMax = 4096
+	// commitTick is how often the commit index is compared with the one on the disk. The one
+	// on the disk is at most two ticks old.
+	commitTick = 500 * time.Millisecond
 	// logCacheEntries is how many of the newest entries are kept in memory.
 	logCacheEntries = 128
 )

@@ -29,8 +29,9 @@ var (
 	// have the checksum they were written with.
 	ErrCorrupt = health.ErrCorrupt
 
-	// ErrGone is returned when a member that was prepared (Prepare) has no log. Its votes
-	// and acknowledgements are forgotten, so it must not return under its old name.
+	// ErrGone is returned when a member that was prepared (Prepare) has no log, or when its
+	// files hold less than it has flushed. It has forgotten votes or acknowledgements, so it
+	// must not return under its old name.
 	ErrGone = logstore.ErrGone
 
 	// ErrNotMember is returned when the named member is not part of the group.
@@ -40,6 +41,10 @@ var (
 	// the given configuration index. Nothing was changed.
 	ErrConfigurationChanged = errors.New("raftfsm: the group's configuration has changed")
 )
+
+// RewriteError is the reason of Config.Fatal when other members send entries in place of
+// entries that this member knows to be committed.
+type RewriteError = health.RewriteError
 
 // NotLeaderError is returned when this member does not lead the group. Nothing was
 // proposed or read. Leader is empty when no leader is known, or while the leadership

@@ -209,8 +209,8 @@ func TestSnapshotWithoutLogIsRefused(t *testing.T) {
 	if err := os.Remove(filepath.Join(c.dir, "member-a", logstore.File)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.tryOpen("member-a"); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("got %v, want ErrCorrupt: a member that forgot its votes must not vote", err)
+	if _, err := c.tryOpen("member-a"); !errors.Is(err, ErrGone) {
+		t.Errorf("got %v, want ErrGone: a member that forgot its votes must not vote", err)
 	}
 }
 

@@ -115,7 +115,7 @@ func (g *Group) openStores(m Machine, under func(dir string) (logstore.Disk, err
 		return err
 	}
 	g.snapshots, err = snapshots.New(snapshots.Config{
-		Dir: g.cfg.Dir, Group: g.cfg.Group, Logs: g.logs, Pin: g.log.Pin, Health: g.health, Segments: g.segments,
+		Dir: g.cfg.Dir, Group: g.cfg.Group, Logs: g.logs, Own: g.log, Health: g.health, Segments: g.segments,
 		Log: g.cfg.Log, RaftLog: newBridge(g.cfg.Log),
 	})
 	if err != nil {
@@ -128,14 +128,15 @@ func (g *Group) openStores(m Machine, under func(dir string) (logstore.Disk, err
 	if err != nil {
 		return err
 	}
-	if newest != nil {
-		if _, known, err := g.stable.Term(); !known && err == nil {
-			return fmt.Errorf("there is a snapshot but no log: %w", ErrCorrupt)
-		}
-		// A crash may have left the log as it was before a snapshot was installed.
-		if err := g.snapshots.Reconcile(newest); err != nil {
-			return err
-		}
+	if newest == nil {
+		return errors.Join(g.log.Complete(g.stable, 0, 0), g.log.Verify())
+	}
+	if err := g.log.Complete(g.stable, newest.Index, newest.Term); err != nil {
+		return err
+	}
+	// A crash may have left the log as it was before a snapshot was installed.
+	if err := g.snapshots.Reconcile(newest); err != nil {
+		return err
 	}
 	return g.log.Verify()
 }
@@ -162,7 +163,9 @@ func (g *Group) start(m Machine) error {
 	g.fsm = newFSM(g.cfg.Group, m, g.health)
 	g.transport = transport.New(transport.Config{
 		Group: g.cfg.Group, Self: g.cfg.Self, Stream: g.cfg.Stream, Resolve: g.cfg.Resolve,
-		Health: g.health, Segments: g.segments, Log: log, CheckCommand: func(entry []byte) error { _, _, err := decodeEntry(g.cfg.Group, entry); return err },
+		Health: g.health, Segments: g.segments, Log: log,
+		CheckCommand:  func(entry []byte) error { _, _, err := decodeEntry(g.cfg.Group, entry); return err },
+		Contradiction: func(l *raft.Log) error { return g.log.Contradiction(g.logs, l) },
 	})
 	t := g.cfg.Timing
 	conf := raft.DefaultConfig()
@@ -184,6 +187,7 @@ func (g *Group) start(m Machine) error {
 		return errors.Join(err, g.health.Failed(), closed, g.disk.Close())
 	}
 	g.raft = r
+	g.log.Follow(r.CommitIndex)
 	g.leader.observe(r)
 	g.transport.Attach(r)
 	if err := g.health.Start(g.cfg.Fatal); err != nil {
@@ -194,6 +198,7 @@ func (g *Group) start(m Machine) error {
 	g.loops.Go(g.reads.loop)
 	g.loops.Go(g.eraser.loop)
 	g.loops.Go(func() { g.snapshots.Scrub(g.stop) })
+	g.loops.Go(g.saveCommit)
 	g.loops.Go(func() { g.fsm.checks.loop(g) })
 	return nil
 }
@@ -223,6 +228,26 @@ func (g *Group) watch() {
 			} else {
 				g.health.LostLeadership()
 			}
+		}
+	}
+}
+
+// saveCommit writes the commit index to the disk when no other write has done so for
+// commitTick. Owned by Open; ends with stop.
+func (g *Group) saveCommit() {
+	ticks := time.NewTicker(commitTick)
+	defer ticks.Stop()
+	for last := uint64(0); ; {
+		select {
+		case <-g.stop:
+			return
+		case <-g.health.Broken():
+			return
+		case <-ticks.C:
+			if err := g.log.SaveCommit(last); err != nil {
+				return // the group is out of service
+			}
+			last = g.log.Commit()
 		}
 	}
 }

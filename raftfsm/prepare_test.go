@@ -59,7 +59,7 @@ func TestPreparedLogIsNeverOverwritten(t *testing.T) {
 			t.Errorf("the log ends at %d, want at least %d", s.Last, want)
 		}
 		if s.Last == 0 {
-			err = s.group.logs.StoreLogs([]*raft.Log{{Index: 1, Term: 1, Type: raft.LogNoop}})
+			err = errors.Join(s.group.stable.SetTerm(1), s.group.logs.StoreLogs([]*raft.Log{{Index: 1, Term: 1, Type: raft.LogNoop}}))
 		}
 		if err = errors.Join(err, s.Close()); err != nil {
 			t.Fatal(err)

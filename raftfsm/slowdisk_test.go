@@ -7,11 +7,10 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/raftfsm/logstore"
-	"facet/raftfsm/logstore/disktest"
 )
 
 // openUnsynced is logstore.OpenDisk without fsync.
-func openUnsynced(dir string) (logstore.Disk, error) { return disktest.Open(dir) }
+func openUnsynced(dir string) (logstore.Disk, error) { return logstore.OpenUnsynced(dir) }
 
 // slowDisk is a disk whose appends can be held up, slowed down or made to fail.
 type slowDisk struct {

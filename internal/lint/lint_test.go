@@ -40,7 +40,7 @@ var owners = map[string][]string{
 	"facet/raftfsm/snapshots":             {"raftfsm/.", "raftfsm/transport"},
 	"facet/raftfsm/transport":             {"raftfsm/."},
 	"github.com/hashicorp/raft":           {"raftfsm/.", "raftfsm/logstore", "raftfsm/snapshots", "raftfsm/transport"},
-	"github.com/hashicorp/raft-boltdb":    {"raftfsm/logstore"},
+	"github.com/hashicorp/go-msgpack":     {"raftfsm/logstore"},
 	"go.etcd.io/bbolt":                    {"raftfsm/logstore"},
 	"github.com/hashicorp/memberlist":     {"node/membership"},
 	"github.com/yalue/onnxruntime_go":     {"engine/onnx"},

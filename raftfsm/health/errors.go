@@ -1,6 +1,9 @@
 package health
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 var (
 	// ErrClosed is returned when the group was closed, or took itself out.
@@ -10,3 +13,16 @@ var (
 	// have the checksum they were written with.
 	ErrCorrupt = errors.New("raftfsm: checksum does not match")
 )
+
+// RewriteError is returned when another member sends entries in place of entries that this
+// member knows to be committed. Other members have then lost entries that they had
+// acknowledged.
+type RewriteError struct {
+	From   uint64 // the first entry that differs
+	Commit uint64 // the last entry that this member knows to be committed
+}
+
+// Error returns a message that names the entries.
+func (e *RewriteError) Error() string {
+	return fmt.Sprintf("raftfsm: history rewritten: other members replace entries from %d on, and this member knows that entries up to %d are committed", e.From, e.Commit)
+}

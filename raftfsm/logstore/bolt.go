@@ -7,11 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
-	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
@@ -29,37 +28,53 @@ const (
 	lockTimeout = time.Second
 )
 
-// boltDisk is raft-boltdb on a file that can be replaced by a copy. bbolt keeps the pages
-// of removed entries, with their contents, and never shrinks the file.
+// boltDisk is the log of a member in a file of bbolt. The file can be replaced by a copy:
+// bbolt keeps the pages of removed entries, with their contents, and never shrinks the
+// file. Buckets, keys and values are those of raft-boltdb, which earlier releases used.
 type boltDisk struct {
-	dir string
+	dir    string
+	noSync bool // for tests
 
-	mu    sync.RWMutex // held for writing while the file is replaced
-	store *raftboltdb.BoltStore
+	// committed is the commit index that the next write records.
+	committed atomic.Uint64
+
+	mu sync.RWMutex // held for writing while the file is replaced
+	db *bbolt.DB
 }
 
-func openBolt(dir string) (*boltDisk, error) {
+func openBolt(dir string, noSync bool) (*boltDisk, error) {
 	if err := os.Remove(filepath.Join(dir, renewedFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("remove %s: %w", renewedFile, err)
 	}
-	d := &boltDisk{dir: dir}
+	d := &boltDisk{dir: dir, noSync: noSync}
 	return d, d.open()
 }
 
 // open opens the file. mu is held, or d is not shared yet.
 func (d *boltDisk) open() error {
 	err := guarded(func() (err error) {
-		d.store, err = raftboltdb.New(raftboltdb.Options{
-			Path:                    filepath.Join(d.dir, File),
-			BoltOptions:             boltOptions(),
-			MsgpackUseNewTimeFormat: true, // the same in transport.go
-		})
-		return err
+		o := boltOptions()
+		o.NoSync = d.noSync
+		if d.db, err = bbolt.Open(filepath.Join(d.dir, File), 0o600, o); err != nil {
+			return err
+		}
+		if err := d.makeBuckets(); err != nil {
+			return errors.Join(err, d.db.Close())
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("open %s: %w", File, unreadable(err))
 	}
 	return nil
+}
+
+func (d *boltDisk) makeBuckets() error {
+	return d.db.Update(func(tx *bbolt.Tx) error {
+		_, logsErr := tx.CreateBucketIfNotExists(bucketLogs)
+		_, confErr := tx.CreateBucketIfNotExists(bucketConf)
+		return errors.Join(logsErr, confErr)
+	})
 }
 
 // unreadable wraps an error of bbolt in ErrCorrupt if it is about the contents of a file.
@@ -82,7 +97,7 @@ func boltOptions() *bbolt.Options {
 func (d *boltDisk) renew() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.store.Close(); err != nil {
+	if err := d.db.Close(); err != nil {
 		return fmt.Errorf("close %s: %w", File, err)
 	}
 	if err := guarded(d.copy); err != nil {
@@ -120,61 +135,5 @@ func (d *boltDisk) copy() (err error) {
 func (d *boltDisk) Close() error {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	return d.store.Close()
-}
-
-func (d *boltDisk) FirstIndex() (uint64, error) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.store.FirstIndex()
-}
-
-func (d *boltDisk) LastIndex() (uint64, error) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.store.LastIndex()
-}
-
-func (d *boltDisk) GetLog(index uint64, l *raft.Log) error {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.store.GetLog(index, l)
-}
-
-func (d *boltDisk) StoreLog(l *raft.Log) error { return d.StoreLogs([]*raft.Log{l}) }
-
-func (d *boltDisk) StoreLogs(logs []*raft.Log) error {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.store.StoreLogs(logs)
-}
-
-func (d *boltDisk) DeleteRange(first, last uint64) error {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.store.DeleteRange(first, last)
-}
-
-func (d *boltDisk) Set(key, value []byte) error {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.store.Set(key, value)
-}
-
-func (d *boltDisk) Get(key []byte) ([]byte, error) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.store.Get(key)
-}
-
-func (d *boltDisk) SetUint64(key []byte, value uint64) error {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.store.SetUint64(key, value)
-}
-
-func (d *boltDisk) GetUint64(key []byte) (uint64, error) {
-	d.mu.RLock()
-	defer d.mu.RUnlock()
-	return d.store.GetUint64(key)
+	return d.db.Close()
 }

@@ -29,7 +29,7 @@ func has(t testing.TB, dir, name string) bool {
 func TestRenewedLogDropsFreedPages(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	d, err := openBolt(dir)
+	d, err := openBolt(dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestUnfinishedLogCopyIsRemoved(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, renewedFile), planted, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, err := openBolt(dir)
+	d, err := openBolt(dir, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
 // Package logstore keeps the log, the term and the vote of one member on disk. It wraps
-// raft.LogStore (Log) and raft.StableStore (Stable) over raft-boltdb, and closes these
-// issues of hashicorp/raft and bbolt:
+// raft.LogStore (Log) and raft.StableStore (Stable) over a file of bbolt, in the form of
+// raft-boltdb, and closes these issues of hashicorp/raft and bbolt:
 //
 //	#661  A crash between the two writes of a vote leaves the new term with the old
 //	      candidate. Stable writes both as one value.
@@ -15,8 +15,15 @@
 //	      file by a copy. TestRenewedLogDropsFreedPages finds them
 //	      in the file before the copy.
 //
+// Two things keep a member from losing what it acknowledged without a word:
+//
+//   - Each write records what was flushed (Record). A member whose files hold less does not
+//     open. TestMissingPartIsNoticed takes parts away.
+//   - The log refuses to remove committed entries when a leader has other ones
+//     (commit.go). TestCommittedEntryIsNeverCut removes some.
+//
 // A write that fails takes the member out of service (raftfsm/health): after a failed
 // fsync nobody knows what the file holds.
 //
-// The package may import raftfsm/health, hashicorp/raft, raft-boltdb and bbolt.
+// The package may import raftfsm/health, hashicorp/raft, go-msgpack and bbolt.
 package logstore

@@ -21,16 +21,28 @@ const (
 	sealBytes   = 1 + 4
 )
 
-// Disk is the storage under Log and Stable: raft-boltdb, or in tests a disk that hangs.
+// Disk is the storage under Log and Stable: a file, or in tests a disk that hangs.
 type Disk interface {
 	raft.LogStore
 	raft.StableStore
+	// Record returns the record of the last write. known is false in a file that an earlier
+	// release wrote.
+	Record() (r Record, known bool, err error)
+	// Commit sets the commit index that the next write records, unless it is lower than
+	// before. It returns the highest.
+	Commit(index uint64) (highest uint64)
+	// Save writes the record.
+	Save() error
 	Close() error
 }
 
 // OpenDisk opens the log file in dir. It fails after lockTimeout if another process has
 // the file open.
-func OpenDisk(dir string) (Disk, error) { return openBolt(dir) }
+func OpenDisk(dir string) (Disk, error) { return openBolt(dir, false) }
+
+// OpenUnsynced is OpenDisk for tests that simulate no loss of power: it never calls fsync,
+// which would only cost time.
+func OpenUnsynced(dir string) (Disk, error) { return openBolt(dir, true) }
 
 // guarded runs f, which reads or writes a mapped file. bbolt panics on damaged pages, and
 // the processor faults on a bad sector. guarded returns an error for both.
@@ -57,6 +69,9 @@ type Log struct {
 	health *health.Monitor
 	pin    pin
 	freed  atomic.Bool // freed pages may hold removed entries
+
+	commit  atomic.Pointer[func() uint64] // raft's commit index; nil before Follow
+	covered atomic.Uint64                 // index of the newest snapshot
 }
 
 // NewLog returns the log on d. It reports writes and errors to h.
@@ -147,13 +162,23 @@ func (s *Log) StoreLogs(logs []*raft.Log) error {
 }
 
 // DeleteRange removes the entries from first to last, both included. It leaves the pinned
-// entry if that is last.
+// entry if that is last. It removes a committed entry only if a snapshot has replaced it.
+// Otherwise it takes the group out of service with a *health.RewriteError.
 func (s *Log) DeleteRange(first, last uint64) error {
 	if s.pin.holds(last) {
 		last--
 	}
 	if first > last {
 		return nil
+	}
+	if commit := s.Commit(); first <= commit {
+		oldest, err := s.FirstIndex()
+		if err != nil {
+			return err
+		}
+		if first > oldest || last > s.covered.Load() {
+			return s.rewritten(first)
+		}
 	}
 	defer s.freed.Store(true)
 	return s.write("cut the log", func() error { return s.disk.DeleteRange(first, last) })
@@ -165,6 +190,7 @@ func (s *Log) write(what string, f func() error) error {
 	if err := s.health.Failed(); err != nil {
 		return err
 	}
+	s.Commit() // the write records it
 	answered := s.health.Writing()
 	err := guarded(f)
 	answered()

@@ -13,12 +13,11 @@ import (
 	"github.com/hashicorp/raft"
 
 	"facet/raftfsm/health"
-	"facet/raftfsm/logstore/disktest"
 )
 
 // openTest opens a file without fsync. It returns an error for damaged pages.
 func openTest(dir string) (d Disk, err error) {
-	err = guarded(func() (err error) { d, err = disktest.Open(dir); return err })
+	err = guarded(func() (err error) { d, err = OpenUnsynced(dir); return err })
 	return d, err
 }
 

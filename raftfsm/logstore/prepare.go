@@ -9,8 +9,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// ErrGone is returned when the folder of a member that was prepared has no log.
-var ErrGone = errors.New("raftfsm: the log of a replica that was here is gone")
+// ErrGone is returned when a member that was prepared has no log, or when its files hold
+// less than it has flushed.
+var ErrGone = errors.New("raftfsm: the log or a snapshot of a replica that was here is gone")
 
 // Prepare creates dir with an empty log, which survives a loss of power. It does nothing
 // if dir has a log.

@@ -8,7 +8,6 @@ import (
 	"hash/crc32"
 
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	"facet/raftfsm/health"
 )
@@ -18,7 +17,8 @@ var (
 	keyTerm          = []byte("CurrentTerm")
 	keyVoteTerm      = []byte("LastVoteTerm")
 	keyVoteCandidate = []byte("LastVoteCand")
-	keyVote          = []byte("Vote") // term and candidate as one value
+	keyVote          = []byte("Vote")   // term and candidate as one value
+	keyRecord        = []byte("Record") // Record
 )
 
 // Stable is a raft.StableStore. It keeps the term and the vote, each sealed with a
@@ -42,7 +42,7 @@ func NewStable(d Disk, h *health.Monitor) *Stable { return &Stable{disk: d, heal
 // Term returns the last term that the member knew of. known is false if it never knew one.
 func (s *Stable) Term() (term uint64, known bool, err error) {
 	term, err = s.GetUint64(keyTerm)
-	if errors.Is(err, raftboltdb.ErrKeyNotFound) {
+	if errors.Is(err, errNotFound) {
 		return 0, false, nil
 	}
 	return term, err == nil, err
@@ -76,7 +76,7 @@ func (s *Stable) SetUint64(key []byte, value uint64) error {
 	return err
 }
 
-// Get reads a value, or returns raftboltdb.ErrKeyNotFound.
+// Get reads a value, or returns errNotFound.
 func (s *Stable) Get(key []byte) ([]byte, error) {
 	if bytes.Equal(key, keyVoteCandidate) {
 		_, candidate, err := s.vote()
@@ -85,7 +85,7 @@ func (s *Stable) Get(key []byte) ([]byte, error) {
 	return s.get(key)
 }
 
-// GetUint64 reads a number, or returns raftboltdb.ErrKeyNotFound.
+// GetUint64 reads a number, or returns errNotFound.
 func (s *Stable) GetUint64(key []byte) (uint64, error) {
 	if bytes.Equal(key, keyVoteTerm) {
 		term, _, err := s.vote()
@@ -117,7 +117,7 @@ func (s *Stable) Verify() error {
 	_, termErr := s.GetUint64(keyTerm)
 	_, _, voteErr := s.vote()
 	for _, err := range []error{termErr, voteErr} {
-		if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		if err != nil && !errors.Is(err, errNotFound) {
 			return err
 		}
 	}
@@ -129,12 +129,26 @@ func stableSum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
 }
 
+// sealValue returns the stored form of a value: the value and its checksum.
+func sealValue(key, value []byte) []byte {
+	sealed := append(make([]byte, 0, len(value)+4), value...)
+	return binary.LittleEndian.AppendUint32(sealed, stableSum(key, value))
+}
+
+// unsealValue checks the stored form of a value and removes the checksum.
+func unsealValue(key, sealed []byte) ([]byte, error) {
+	n := len(sealed) - 4
+	if n < 0 || binary.LittleEndian.Uint32(sealed[n:]) != stableSum(key, sealed[:n]) {
+		return nil, fmt.Errorf("%s: %w", key, health.ErrCorrupt)
+	}
+	return sealed[:n], nil
+}
+
 func (s *Stable) put(key, value []byte) error {
 	if err := s.health.Failed(); err != nil {
 		return err
 	}
-	sealed := make([]byte, 0, len(value)+4)
-	sealed = binary.LittleEndian.AppendUint32(append(sealed, value...), stableSum(key, value))
+	sealed := sealValue(key, value)
 	answered := s.health.Writing()
 	err := guarded(func() error { return s.disk.Set(key, sealed) })
 	answered()
@@ -148,14 +162,10 @@ func (s *Stable) put(key, value []byte) error {
 func (s *Stable) get(key []byte) (value []byte, err error) {
 	err = guarded(func() (err error) { value, err = s.disk.Get(key); return err })
 	switch {
-	case errors.Is(err, raftboltdb.ErrKeyNotFound):
-		return nil, raftboltdb.ErrKeyNotFound // raft compares its text
+	case errors.Is(err, errNotFound):
+		return nil, errNotFound
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", key, err)
 	}
-	n := len(value) - 4
-	if n < 0 || binary.LittleEndian.Uint32(value[n:]) != stableSum(key, value[:n]) {
-		return nil, fmt.Errorf("%s: %w", key, health.ErrCorrupt)
-	}
-	return value[:n], nil
+	return unsealValue(key, value)
 }

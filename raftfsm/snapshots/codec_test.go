@@ -98,7 +98,7 @@ func TestSinkRefusesDamagedSnapshot(t *testing.T) {
 	t.Parallel()
 	log, h := openLog(t)
 	store, err := New(Config{
-		Dir: t.TempDir(), Group: 7, Logs: log, Pin: log.Pin, Health: h, Log: slog.New(slog.DiscardHandler), RaftLog: hclog.NewNullLogger(),
+		Dir: t.TempDir(), Group: 7, Logs: log, Own: log, Health: h, Log: slog.New(slog.DiscardHandler), RaftLog: hclog.NewNullLogger(),
 	})
 	if err != nil {
 		t.Fatal(err)

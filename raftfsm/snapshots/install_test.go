@@ -58,7 +58,7 @@ func openShelf(t testing.TB) *shelf {
 		t.Fatal(err)
 	}
 	store, err := New(Config{
-		Dir: dir, Group: 7, Logs: log, Pin: log.Pin, Health: h, Segments: segments,
+		Dir: dir, Group: 7, Logs: log, Own: log, Health: h, Segments: segments,
 		Log: slog.New(slog.DiscardHandler), RaftLog: hclog.NewNullLogger(),
 	})
 	if err != nil {

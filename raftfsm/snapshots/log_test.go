@@ -6,13 +6,12 @@ import (
 
 	"facet/raftfsm/health"
 	"facet/raftfsm/logstore"
-	"facet/raftfsm/logstore/disktest"
 )
 
 // openLog opens an empty log.
 func openLog(t testing.TB) (*logstore.Log, *health.Monitor) {
 	t.Helper()
-	d, err := disktest.Open(t.TempDir())
+	d, err := logstore.OpenUnsynced(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

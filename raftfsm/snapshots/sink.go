@@ -91,7 +91,11 @@ func (s *Sink) Close() error {
 		return nil
 	}
 	s.done = true
-	if err := s.verify(); err != nil {
+	err := s.verify()
+	if err == nil && !s.own {
+		err = s.store.admit(&s.meta)
+	}
+	if err != nil {
 		return errors.Join(err, s.drop())
 	}
 	if err := s.SnapshotSink.Close(); err != nil {
@@ -107,7 +111,7 @@ func (s *Sink) Close() error {
 	}
 	s.store.cut.Lock()
 	defer s.store.cut.Unlock()
-	if err := reconcile(s.store.logs, s.store.pin, s.meta.Index, s.meta.Term); err != nil {
+	if err := reconcile(s.store.logs, s.store.own.Pin, s.meta.Index, s.meta.Term); err != nil {
 		err = fmt.Errorf("make the log agree with snapshot %s: %w", s.ID(), err)
 		s.store.health.Fail(err)
 		return err

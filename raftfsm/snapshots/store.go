@@ -43,7 +43,7 @@ type Store struct {
 	dir    string
 	group  id.Shard
 	logs   raft.LogStore // as raft uses it
-	pin    func(uint64)  // keeps an entry of the log
+	own    Log           // the same log
 	health *health.Monitor
 	log    *slog.Logger
 	newest atomic.Uint64 // index of the newest snapshot; 0: none
@@ -59,12 +59,19 @@ type Store struct {
 	at   raft.SnapshotMeta // the newest snapshot, by index and term
 }
 
+// Log is what the store tells the member's log, and asks it.
+type Log interface {
+	Pin(index uint64)   // keeps an entry
+	Cover(index uint64) // a snapshot holds all entries up to index
+	Contradiction(from raft.LogStore, l *raft.Log) error
+}
+
 // Config configures a Store.
 type Config struct {
 	Dir      string // the member's folder
 	Group    id.Shard
-	Logs     raft.LogStore      // as raft uses it
-	Pin      func(index uint64) // logstore.Log.Pin
+	Logs     raft.LogStore // as raft uses it
+	Own      Log           // the same log, of package logstore
 	Health   *health.Monitor
 	Segments *segment.Store // nil: the machine has none
 	Log      *slog.Logger
@@ -78,7 +85,7 @@ func New(cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("open snapshots: %w", err)
 	}
 	return &Store{
-		files: files, dir: filepath.Join(cfg.Dir, "snapshots"), group: cfg.Group, logs: cfg.Logs, pin: cfg.Pin, health: cfg.Health,
+		files: files, dir: filepath.Join(cfg.Dir, "snapshots"), group: cfg.Group, logs: cfg.Logs, own: cfg.Own, health: cfg.Health,
 		segments: cfg.Segments, log: cfg.Log,
 	}, nil
 }
@@ -173,7 +180,7 @@ func (s *Store) CutLog(before time.Time) error {
 // Reconcile makes the log agree with the newest snapshot, in case a crash came between
 // the snapshot and the log.
 func (s *Store) Reconcile(newest *raft.SnapshotMeta) error {
-	return reconcile(s.logs, s.pin, newest.Index, newest.Term)
+	return reconcile(s.logs, s.own.Pin, newest.Index, newest.Term)
 }
 
 // clean returns what the segments of the next own snapshot leave out.
@@ -189,6 +196,7 @@ func (s *Store) clean() segment.Clean {
 // meanwhile, hold only releases files.
 func (s *Store) hold(meta *raft.SnapshotMeta, files []*segment.File) {
 	s.mu.Lock()
+	s.own.Cover(meta.Index)
 	old := s.held
 	if s.at.Term > meta.Term || s.at.Term == meta.Term && s.at.Index > meta.Index {
 		old = files
@@ -199,6 +207,23 @@ func (s *Store) hold(meta *raft.SnapshotMeta, files []*segment.File) {
 	s.mu.Unlock()
 	release(old)
 	s.collect()
+}
+
+// admit returns a *health.RewriteError, and takes the group out of service, if a snapshot
+// that another member sends contradicts what this member knows to be committed.
+func (s *Store) admit(meta *raft.SnapshotMeta) error {
+	s.mu.Lock()
+	at := s.at
+	s.mu.Unlock()
+	err := s.own.Contradiction(s.logs, &raft.Log{Index: meta.Index, Term: meta.Term})
+	// Terms never decrease along a log.
+	if meta.Index == at.Index && meta.Term != at.Term || meta.Index < at.Index && meta.Term > at.Term {
+		err = &health.RewriteError{From: meta.Index, Commit: at.Index}
+	}
+	if err != nil {
+		s.health.Fail(err)
+	}
+	return err
 }
 
 // collect removes the segments that are not held. It logs an error and tries again the

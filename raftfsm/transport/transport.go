@@ -56,6 +56,7 @@ type Transport struct {
 
 	group    id.Shard
 	check    func(entry []byte) error
+	differs  func(*raft.Log) error
 	streams  *streams
 	health   *health.Monitor
 	segments *segment.Store // nil: none
@@ -90,6 +91,9 @@ type Config struct {
 	Log      hclog.Logger
 	// CheckCommand returns an error if the entry of a command is damaged.
 	CheckCommand func(entry []byte) error
+	// Contradiction returns an error if this member has another committed entry in the place
+	// of one that a leader sends or names (logstore.Log.Contradiction).
+	Contradiction func(*raft.Log) error
 }
 
 // New returns a Transport that receives messages. The caller calls Attach, and at the end
@@ -99,6 +103,7 @@ func New(cfg Config) *Transport {
 	t := &Transport{
 		group:    cfg.Group,
 		check:    cfg.CheckCommand,
+		differs:  cfg.Contradiction,
 		streams:  s,
 		health:   cfg.Health,
 		segments: cfg.Segments,
@@ -135,7 +140,7 @@ func (t *Transport) pump() {
 			if t.question(rpc) || t.refused(rpc) {
 				continue
 			}
-			if err := checkRPC(t.check, rpc.Command); err != nil {
+			if err := errors.Join(checkRPC(t.check, rpc.Command), t.contradiction(rpc.Command)); err != nil {
 				rpc.Respond(nil, err)
 				continue
 			}
@@ -195,6 +200,28 @@ func (t *Transport) Committed(ctx context.Context, p Point) bool {
 	case <-t.done:
 		return false
 	}
+}
+
+// contradiction takes the group out of service if a leader's log lacks what this member
+// knows to be committed. raft would go back to the last entry that both have, and replace
+// all later ones, by entries or by a snapshot.
+func (t *Transport) contradiction(command any) error {
+	q, ok := command.(*raft.AppendEntriesRequest)
+	r := t.raft.Load()
+	if !ok || r == nil {
+		return nil
+	}
+	err := t.differs(&raft.Log{Index: q.PrevLogEntry, Term: q.PrevLogTerm})
+	for i := 0; i < len(q.Entries) && err == nil; i++ {
+		err = t.differs(q.Entries[i])
+	}
+	// What a leader of this term or an earlier one has committed, every later leader has. A
+	// deposed leader may lack it. So the term is read last.
+	if err == nil || q.Term < r.CurrentTerm() {
+		return nil
+	}
+	t.health.Fail(err)
+	return err
 }
 
 // SetHeartbeatHandler makes the Transport handle heartbeats. raft's handler is not used.

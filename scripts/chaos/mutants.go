@@ -99,6 +99,8 @@ var plantedBugs = []planted{
 	{"short_extract", limits},
 	{"many_tags", limits},
 	{"slow_timeout", hunter{tests: "./scripts/sim", run: "TimesOutAfter30"}},
+	{"lost_part_votes", hunter{tests: "./raftfsm", run: "WithoutSnapshots"}},
+	{"committed_cut", hunter{tests: "./raftfsm", run: "RewrittenHistory"}},
 }
 
 // hunt runs hunters in one temporary folder.

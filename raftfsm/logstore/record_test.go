@@ -1,0 +1,180 @@
+package logstore
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"go.etcd.io/bbolt"
+
+	"facet/raftfsm/health"
+)
+
+// flushed is a member's log with a term and a vote, and the snapshot beside it.
+type flushed struct {
+	t           *testing.T
+	disk        *boltDisk
+	log         *Log
+	stable      *Stable
+	index, term uint64 // of the snapshot
+}
+
+func openFlushed(t *testing.T) *flushed {
+	t.Helper()
+	d, err := openBolt(t.TempDir(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := health.New(time.Second, time.Minute)
+	t.Cleanup(func() {
+		h.Close()
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &flushed{t: t, disk: d, log: NewLog(d, h), stable: NewStable(d, h)}
+}
+
+// append writes entries of a term.
+func (f *flushed) append(term, first, last uint64) {
+	f.t.Helper()
+	var list []*raft.Log
+	for i := first; i <= last; i++ {
+		list = append(list, &raft.Log{Index: i, Term: term, Type: raft.LogCommand, Data: []byte("x")})
+	}
+	f.must(f.stable.SetTerm(term), f.log.StoreLogs(list))
+}
+
+// snapshot makes a snapshot that ends at an entry.
+func (f *flushed) snapshot(index, term uint64) {
+	f.index, f.term = index, term
+	f.log.Cover(index)
+}
+
+func (f *flushed) vote(term uint64) {
+	f.t.Helper()
+	f.must(f.stable.SetTerm(term), f.stable.SetUint64(keyVoteTerm, term), f.stable.Set(keyVoteCandidate, []byte("a")))
+}
+
+func (f *flushed) must(errs ...error) {
+	f.t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *flushed) complete() error { return f.log.Complete(f.stable, f.index, f.term) }
+
+// spoil changes the file as a program would that knows nothing of records.
+func (f *flushed) spoil(change func(logs, conf *bbolt.Bucket) error) {
+	f.t.Helper()
+	f.must(f.disk.db.Update(func(tx *bbolt.Tx) error { return change(tx.Bucket(bucketLogs), tx.Bucket(bucketConf)) }))
+}
+
+// remove removes entries in the way of spoil.
+func (f *flushed) remove(first, last uint64) {
+	f.t.Helper()
+	f.spoil(func(logs, _ *bbolt.Bucket) error {
+		for i := first; i <= last; i++ {
+			if err := logs.Delete(indexKey(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (f *flushed) forget(key []byte) {
+	f.t.Helper()
+	f.spoil(func(_, conf *bbolt.Bucket) error { return conf.Delete(key) })
+}
+
+// Whatever part of the files is taken away, the member does not open.
+func TestMissingPartIsNoticed(t *testing.T) {
+	t.Parallel()
+	try := func(what string, spoil func(f *flushed)) {
+		t.Helper()
+		f := openFlushed(t)
+		f.vote(3)
+		f.append(3, 1, 20)
+		f.snapshot(15, 3)
+		f.must(f.log.DeleteRange(1, 10))
+		if err := f.complete(); err != nil {
+			t.Fatalf("%s: before it, %v", what, err)
+		}
+		spoil(f)
+		if err := f.complete(); !errors.Is(err, ErrGone) {
+			t.Errorf("%s: got %v, want ErrGone", what, err)
+		}
+	}
+	noSnapshot := func(f *flushed) { f.index, f.term = 0, 0 }
+	oldSnapshot := func(f *flushed) { f.index = 9 }
+	try("the snapshot", noSnapshot)
+	try("the snapshot, of an older release", func(f *flushed) { f.forget(keyRecord); noSnapshot(f) })
+	try("the snapshot, with an old one in its place", oldSnapshot)
+	try("all entries", func(f *flushed) { f.remove(11, 20) })
+	try("all entries and the snapshot", func(f *flushed) { f.remove(11, 20); noSnapshot(f) })
+	try("the last entry", func(f *flushed) { f.remove(20, 20) })
+	try("entries that the snapshot replaces, and later ones", func(f *flushed) { f.remove(11, 17) })
+	try("the term", func(f *flushed) { f.forget(keyTerm) })
+	try("the vote", func(f *flushed) { f.forget(keyVote) })
+	try("the term and the vote, of an older release", func(f *flushed) { f.forget(keyTerm); f.forget(keyVote); f.forget(keyRecord) })
+	try("an older term", func(f *flushed) {
+		f.spoil(func(_, conf *bbolt.Bucket) error { return conf.Put(keyTerm, sealValue(keyTerm, indexKey(2))) })
+	})
+}
+
+// Each state that a crash can leave is complete.
+func TestCrashLeavesCompleteLog(t *testing.T) {
+	t.Parallel()
+	f := openFlushed(t)
+	step := func(what string, change func()) {
+		t.Helper()
+		change()
+		if err := f.complete(); err != nil {
+			t.Errorf("after %s: %v", what, err)
+		}
+	}
+	step("nothing", func() {})
+	step("a leader's term", func() { f.must(f.stable.SetTerm(1)) })
+	step("a vote", func() { f.vote(2) })
+	step("entries", func() { f.append(2, 1, 20) })
+	step("the end is cut off", func() { f.disk.Commit(15); f.must(f.log.DeleteRange(16, 20)) })
+	step("other entries come", func() { f.append(3, 16, 18) })
+	step("a snapshot", func() { f.snapshot(17, 3) })
+	step("compaction", func() { f.must(f.log.DeleteRange(1, 10)) })
+	step("all that a snapshot has is cut", func() { f.snapshot(18, 3); f.must(f.log.DeleteRange(11, 18)) })
+	step("entries without a log", func() { f.append(4, 19, 19) })
+	step("the only entry is cut off", func() { f.must(f.log.DeleteRange(19, 19)) })
+	step("another one comes", func() { f.append(5, 19, 30) })
+	step("an older release writes", func() {
+		var record []byte
+		f.must(f.disk.view(func(_, conf *bbolt.Bucket) error {
+			record = append(record, conf.Get(keyRecord)...)
+			return nil
+		}))
+		f.append(6, 31, 40)
+		f.snapshot(20, 5)
+		f.must(f.log.DeleteRange(19, 19))
+		f.spoil(func(_, conf *bbolt.Bucket) error { return conf.Put(keyRecord, record) })
+	})
+}
+
+// A file of an earlier release gets its record with the first write.
+func TestOldFileGetsRecord(t *testing.T) {
+	t.Parallel()
+	f := openFlushed(t)
+	f.vote(3)
+	f.append(3, 1, 20)
+	want, _, err := f.disk.Record()
+	f.must(err)
+	f.forget(keyRecord)
+	if _, known, err := f.disk.Record(); known || err != nil {
+		t.Fatalf("the file has a record: %v", err)
+	}
+	f.must(f.complete(), f.stable.SetTerm(3))
+	if got, known, err := f.disk.Record(); !known || got != want || err != nil {
+		t.Errorf("got %+v, %v, %v; want %+v", got, known, err, want)
+	}
+}

@@ -1,0 +1,192 @@
+package raftfsm
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"facet/internal/id"
+)
+
+// roll is a cluster whose members b and c lose what they acknowledged after a copy of
+// their files was made.
+type roll struct {
+	*cluster
+	copies string
+}
+
+func newRoll(t *testing.T) *roll {
+	r := &roll{cluster: newCluster(t, newWires(), nil), copies: t.TempDir()}
+	r.found(names(3)...)
+	r.write("before", 10)
+	r.agree()
+	return r
+}
+
+func (r *roll) write(what string, n int) {
+	r.t.Helper()
+	for i := range n {
+		r.propose(fmt.Sprint(what, i))
+	}
+}
+
+// copy keeps a copy of the files of b and c.
+func (r *roll) copy() {
+	r.t.Helper()
+	for _, name := range names(3)[1:] {
+		r.stop(name)
+		if err := os.CopyFS(filepath.Join(r.copies, string(name)), os.DirFS(filepath.Join(r.dir, string(name)))); err != nil {
+			r.t.Fatal(err)
+		}
+		r.open(name)
+	}
+}
+
+// rollBack stops all members, puts the copies in place of the files, and starts b and c.
+func (r *roll) rollBack() {
+	r.t.Helper()
+	r.close()
+	for _, name := range names(3)[1:] {
+		folder := filepath.Join(r.dir, string(name))
+		if err := errors.Join(os.RemoveAll(folder), os.Rename(filepath.Join(r.copies, string(name)), folder)); err != nil {
+			r.t.Fatal(err)
+		}
+		r.open(name)
+	}
+}
+
+// last returns the last entry in the files of a stopped member.
+func (r *roll) last(name id.Member) uint64 {
+	r.t.Helper()
+	s, err := OpenStopped(Config{Group: 7, Self: name, Dir: filepath.Join(r.dir, string(name))}, newJournal())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+	return s.Last
+}
+
+// pass hands the leadership on until the members have another term than the lost entries.
+func (r *roll) pass(lost uint64, rest []id.Member) {
+	r.t.Helper()
+	for m := r.leader(rest...); m.Status().Term <= lost; m = r.leader(rest...) {
+		if err := m.Transfer(r.t.Context(), ""); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// A member that comes back to a majority with old copies keeps its log and says so.
+func TestRewrittenHistoryIsRefused(t *testing.T) {
+	t.Parallel()
+	f := func(what string, others func(r *roll, lost uint64, rest []id.Member)) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			r := newRoll(t)
+			r.copy()
+			r.write("lost", 20)
+			r.agree()
+			time.Sleep(2 * commitTick) // for the commit index on the disk
+			status := r.members["member-a"].Status()
+			r.rollBack()
+			before, rest := r.last("member-a"), names(3)[1:]
+			others(r, status.Term, rest)
+			a := r.open("member-a")
+			r.propose("with all", rest...)
+			var err error
+			select {
+			case err = <-a.fatal:
+			case <-time.After(time.Minute):
+			}
+			var rewrite *RewriteError
+			if !errors.As(err, &rewrite) {
+				t.Fatalf("%s: got %v, want a RewriteError", what, err)
+			}
+			if rewrite.Commit != status.Commit || rewrite.From > rewrite.Commit {
+				t.Errorf("%s: entries %d to %d, and %d were committed", what, rewrite.From, rewrite.Commit, status.Commit)
+			}
+			r.propose("goes on", rest...)
+			r.close()
+			if last := r.last("member-a"); last != before {
+				t.Errorf("%s: the log ends at %d, want %d", what, last, before)
+			}
+			settle()
+		})
+	}
+	f("a shorter log", func(r *roll, lost uint64, rest []id.Member) { r.pass(lost, rest); r.write("other", 1) })
+	f("a shorter log of the same term", func(r *roll, _ uint64, _ []id.Member) { r.write("other", 1) })
+	f("a longer log", func(r *roll, lost uint64, rest []id.Member) { r.pass(lost, rest); r.write("other", 40) })
+	f("a snapshot", func(r *roll, lost uint64, rest []id.Member) {
+		r.pass(lost, rest)
+		r.write("other", 1)
+		for _, name := range rest {
+			m := r.members[name]
+			if err := errors.Join(m.Snapshot(), m.snapshots.CutLog(time.Now().Add(time.Hour))); err != nil {
+				r.t.Fatal(err)
+			}
+		}
+	})
+}
+
+// The commit index is on the disk soon after the last write.
+func TestCommitIndexIsSaved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		c.found(names(3)...)
+		c.propose("x")
+		c.agree()
+		time.Sleep(2 * commitTick)
+		synctest.Wait()
+		for _, m := range c.members {
+			if got, _, err := m.disk.Record(); err != nil || got.Commit != m.Status().Commit {
+				t.Errorf("%s: the disk has %d, %v; want %d", m.name, got.Commit, err, m.Status().Commit)
+			}
+		}
+		c.close()
+		settle()
+	})
+}
+
+// A member whose snapshots are gone has forgotten what they held.
+func TestMemberWithoutSnapshotsIsRefused(t *testing.T) {
+	t.Parallel()
+	f := func(what string, cut bool) {
+		t.Helper()
+		c := newCluster(t, nil, quick)
+		c.found("member-a")
+		m := c.members["member-a"]
+		for i := range 20 {
+			c.propose(fmt.Sprint(i))
+		}
+		err := m.Snapshot()
+		if cut {
+			err = errors.Join(err, m.snapshots.CutLog(time.Now().Add(time.Hour)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !cut {
+			c.propose("behind the snapshot")
+		}
+		first, err := m.log.FirstIndex()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.stop("member-a")
+		if err := os.RemoveAll(filepath.Join(c.dir, "member-a", "snapshots")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.tryOpen("member-a"); cut && !errors.Is(err, ErrGone) || !cut && err != nil {
+			t.Errorf("%s, the log begins at %d: got %v", what, first, err)
+		}
+	}
+	f("the log has nothing else", true)
+	f("the log has all", false)
+}
