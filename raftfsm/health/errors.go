@@ -18,8 +18,11 @@ var (
 // member knows to be committed. Other members have then lost entries that they had
 // acknowledged.
 type RewriteError struct {
-	From   uint64 // the first entry that differs
-	Commit uint64 // the last entry that this member knows to be committed
+	// From is the first entry that was seen to differ. If the other members had only a
+	// snapshot, earlier entries may differ too.
+	From uint64 `json:"from"`
+	// Commit is the last entry that this member knows to be committed.
+	Commit uint64 `json:"commit"`
 }
 
 // Error returns a message that names the entries.

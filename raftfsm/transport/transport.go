@@ -57,6 +57,7 @@ type Transport struct {
 	group    id.Shard
 	check    func(entry []byte) error
 	differs  func(*raft.Log) error
+	rewrite  error // set by contradiction; nil: none was noted
 	streams  *streams
 	health   *health.Monitor
 	segments *segment.Store // nil: none
@@ -202,22 +203,31 @@ func (t *Transport) Committed(ctx context.Context, p Point) bool {
 	}
 }
 
-// contradiction takes the group out of service if a leader's log lacks what this member
-// knows to be committed. raft would go back to the last entry that both have, and replace
-// all later ones, by entries or by a snapshot.
-func (t *Transport) contradiction(command any) error {
-	q, ok := command.(*raft.AppendEntriesRequest)
+// contradiction takes the group out of service if a leader replaces entries that this
+// member knows to be committed. A leader first names the entry before those that it sends,
+// and goes back until both members have it. So a wrong one is only noted: the entries that
+// follow show where the logs part. A snapshot in their place does not.
+func (t *Transport) contradiction(command any) (err error) {
 	r := t.raft.Load()
-	if !ok || r == nil {
+	if r == nil {
 		return nil
 	}
-	err := t.differs(&raft.Log{Index: q.PrevLogEntry, Term: q.PrevLogTerm})
-	for i := 0; i < len(q.Entries) && err == nil; i++ {
-		err = t.differs(q.Entries[i])
+	var term uint64
+	switch q := command.(type) {
+	case *raft.AppendEntriesRequest:
+		term = q.Term
+		// What a leader of this term or an earlier one has committed, every later leader has. A
+		// deposed leader may lack it. So the term is read after the commit index.
+		if before := t.differs(&raft.Log{Index: q.PrevLogEntry, Term: q.PrevLogTerm}); before != nil && term >= r.CurrentTerm() {
+			t.rewrite = before
+		}
+		for i := 0; i < len(q.Entries) && err == nil; i++ {
+			err = t.differs(q.Entries[i])
+		}
+	case *raft.InstallSnapshotRequest:
+		term, err = q.Term, t.rewrite
 	}
-	// What a leader of this term or an earlier one has committed, every later leader has. A
-	// deposed leader may lack it. So the term is read last.
-	if err == nil || q.Term < r.CurrentTerm() {
+	if err == nil || term < r.CurrentTerm() {
 		return nil
 	}
 	t.health.Fail(err)
