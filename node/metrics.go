@@ -205,6 +205,7 @@ func readChecks(n *Node, to send) {
 	to(metrics.Comparisons, float64(compared))
 	to(metrics.Diverged, float64(diverged))
 	to(metrics.ReplicasOut, float64(n.replicas.OutCount()))
+	to(metrics.HistoryRewritten, float64(n.replicas.RewrittenCount()))
 	to(metrics.DiskReserve, float64(n.limits.Reserve()))
 }
 

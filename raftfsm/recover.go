@@ -86,11 +86,16 @@ func (s *Stopped) entries(visit func(*raft.Log) error) error {
 	if err != nil {
 		return err
 	}
+	return s.visit(max(first, s.Snapshot+1), visit)
+}
+
+// visit visits the entries from first on.
+func (s *Stopped) visit(first uint64, visit func(*raft.Log) error) error {
 	last, err := s.group.logs.LastIndex()
 	if err != nil {
 		return err
 	}
-	for index := max(first, s.Snapshot+1); index <= last && first > 0; index++ {
+	for index := max(first, 1); index <= last; index++ {
 		var l raft.Log
 		if err := s.group.logs.GetLog(index, &l); err != nil {
 			return fmt.Errorf("read entry %d of the log: %w", index, err)
@@ -103,6 +108,25 @@ func (s *Stopped) entries(visit func(*raft.Log) error) error {
 		}
 	}
 	return nil
+}
+
+// Commands visits the commands in the log, committed or not. Earlier ones are only in the
+// snapshot.
+func (s *Stopped) Commands(visit func(index uint64, cmd []byte) error) error {
+	first, err := s.group.logs.FirstIndex()
+	if err != nil {
+		return err
+	}
+	return s.visit(first, func(l *raft.Log) error {
+		if l.Type != raft.LogCommand {
+			return nil
+		}
+		kind, cmd, err := decodeEntry(s.group.cfg.Group, l.Data)
+		if err != nil || kind != kindCommand {
+			return err
+		}
+		return visit(l.Index, cmd)
+	})
 }
 
 // Replay restores the machine from the member's snapshot and applies all later entries,

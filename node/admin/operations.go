@@ -76,6 +76,12 @@ var nodeStates = map[string]metafsm.NodeState{
 	wire.StateActive: metafsm.NodeActive, wire.StateDraining: metafsm.NodeDraining, wire.StateRemoved: metafsm.NodeRemoved,
 }
 
+// PutBack carries out a write again that members of a shard have lost.
+func (p *Port) PutBack(ctx context.Context, o wire.WriteOrder) (wire.WriteAnswer, error) {
+	status, err := p.cfg.Router.PutBack(ctx, o.Shard, o.Command)
+	return wire.WriteAnswer{Outcome: status.String()}, err
+}
+
 // alive returns the present member of a node, as gossip shows it.
 func (p *Port) alive(who id.Node) (id.Member, bool) {
 	m, there := p.cfg.Gossip.Node(who)

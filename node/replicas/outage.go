@@ -29,6 +29,10 @@ const (
 	outSuffix = ".out"
 	asideMark = ".damaged-"
 	asideTime = "20060102T150405.000Z"
+	// A folder with rewrittenMark in place of asideMark has committed entries that other
+	// members have replaced. Only an operator removes it. rewrittenFile in it is the outage.
+	rewrittenMark = ".rewritten-"
+	rewrittenFile = "rewritten.json"
 )
 
 // ErrDiverged is returned when a replica's state differs from the majority's.
@@ -38,6 +42,8 @@ var ErrDiverged = errors.New("node: the replica's state differs from the majorit
 type outage struct {
 	Reason string    `json:"reason"`
 	At     time.Time `json:"at"`
+	// Rewritten names the entries that other members have replaced; nil: none.
+	Rewritten *raftfsm.RewriteError `json:"rewritten,omitempty"`
 	// full reports whether the disk was full. The replica's files are then undamaged.
 	full bool
 	// reopened reports whether the replica was opened again without its damaged files and waits
@@ -92,12 +98,13 @@ func (o *outages) file(number id.Shard) string {
 // must end: after a failed write or fsync nobody knows what a file contains.
 func (o *outages) note(number id.Shard, err error) error {
 	why := outage{Reason: err.Error(), At: time.Now().UTC()}
+	why.Rewritten, _ = errors.AsType[*raftfsm.RewriteError](err)
 	switch {
 	case number == id.Meta:
-		return err
+		return unlessRebuilt(err)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		why.full = true
-	case errors.Is(err, raftfsm.ErrCorrupt), errors.Is(err, raftfsm.ErrGone), errors.Is(err, ErrDiverged):
+	case errors.Is(err, raftfsm.ErrCorrupt), errors.Is(err, raftfsm.ErrGone), errors.Is(err, ErrDiverged), why.Rewritten != nil:
 		b, failed := json.Marshal(why)
 		if failed == nil {
 			failed = datadir.WriteSynced(o.file(number), b)
@@ -153,30 +160,78 @@ func (o *outages) end(number id.Shard, was outage) error {
 	return datadir.Sync(o.dir)
 }
 
-// setAside renames a group's folder and returns its new name. A missing folder is no
-// error.
-func (o *outages) setAside(folder string) (aside string, err error) {
+// setAside renames a group's folder because of an outage and returns its new name. A
+// missing folder is no error.
+func (o *outages) setAside(folder string, why outage) (aside string, err error) {
 	aside = folder + asideMark + time.Now().UTC().Format(asideTime)
-	if err := os.Rename(folder, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if why.Rewritten != nil {
+		aside, err = asideRewritten(folder, aside, why)
+	}
+	if err == nil {
+		err = os.Rename(folder, aside)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("set a damaged group aside: %w", err)
 	}
 	return aside, datadir.Sync(o.dir)
 }
 
+// asideRewritten writes the outage into a folder with replaced entries and returns the name
+// for it. If that folder was set aside before a crash, the present one is the start of a
+// new replica: asideRewritten then returns the name aside.
+func asideRewritten(folder, aside string, why outage) (string, error) {
+	kept := folder + rewrittenMark + why.At.Format(asideTime)
+	if _, err := os.Stat(kept); !errors.Is(err, fs.ErrNotExist) {
+		return aside, err
+	}
+	b, err := json.Marshal(why)
+	if err == nil {
+		err = datadir.WriteSynced(filepath.Join(folder, rewrittenFile), b)
+	}
+	return kept, err
+}
+
 // aside returns the folders that were set aside, by name, and when each was.
-func (o *outages) aside() map[string]time.Time {
+func (o *outages) aside() map[string]time.Time { return o.marked(asideMark) }
+
+func (o *outages) marked(mark string) map[string]time.Time {
 	entries, err := os.ReadDir(o.dir)
 	if err != nil {
 		return nil // the next write there reports it
 	}
 	found := map[string]time.Time{}
 	for _, e := range entries {
-		_, when, marked := strings.Cut(e.Name(), asideMark)
+		_, when, marked := strings.Cut(e.Name(), mark)
 		if at, err := time.Parse(asideTime, when); marked && err == nil && e.IsDir() {
 			found[e.Name()] = at
 		}
 	}
 	return found
+}
+
+// rewritten returns how many groups have committed entries that other members have
+// replaced, until an operator has removed the folders.
+func (o *outages) rewritten() int {
+	count := len(o.marked(rewrittenMark))
+	for number, why := range o.all() {
+		if _, err := os.Stat(Folder(o.dir, number) + rewrittenMark + why.At.Format(asideTime)); why.Rewritten != nil && err != nil {
+			count++ // not set aside yet
+		}
+	}
+	return count
+}
+
+// Rewritten reads which entries of a folder that was set aside were replaced.
+func Rewritten(folder string) (*raftfsm.RewriteError, error) {
+	b, err := os.ReadFile(filepath.Join(folder, rewrittenFile))
+	if err != nil {
+		return nil, err
+	}
+	var why outage
+	if err := json.Unmarshal(b, &why); err != nil || why.Rewritten == nil {
+		return nil, errors.Join(fmt.Errorf("%s does not say which entries were replaced", rewrittenFile), err)
+	}
+	return why.Rewritten, nil
 }
 
 // clear removes the folders that were set aside more than keep ago, because they contain
@@ -201,6 +256,13 @@ func (o *outages) alarms() []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.aside())) {
 		list = append(list, fmt.Sprintf("a damaged replica was set aside and rebuilt from its peers: its files are in %s", name))
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.marked(rewrittenMark))) {
+		entries := "entries"
+		if why, err := Rewritten(filepath.Join(o.dir, name)); err == nil {
+			entries = fmt.Sprintf("entries %d to %d", why.From, why.Commit)
+		}
+		list = append(list, fmt.Sprintf("HISTORY REWRITTEN: other members have replaced committed %s: see facet recover writes %s", entries, name))
 	}
 	return list
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -51,6 +52,7 @@ func TestDamagedReplicaStaysOut(t *testing.T) {
 	f(1, fmt.Errorf("entry 5: %w", raftfsm.ErrCorrupt), false, true, true)
 	f(1, fmt.Errorf("open: %w", raftfsm.ErrGone), false, true, true)
 	f(12, ErrDiverged, false, true, true)
+	f(3, &raftfsm.RewriteError{From: 5, Commit: 9}, false, true, true)
 	f(1, &os.PathError{Op: "write", Path: "raft.db", Err: syscall.ENOSPC}, false, true, false) // its files are good
 	f(1, &os.PathError{Op: "sync", Path: "raft.db", Err: syscall.EIO}, true, false, false)
 	f(id.Meta, raftfsm.ErrCorrupt, true, false, false)
@@ -82,7 +84,7 @@ func TestSetAsideFolderIsRemoved(t *testing.T) {
 		if err := os.Mkdir(group, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		aside, err := o.setAside(group)
+		aside, err := o.setAside(group, outage{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,8 +103,54 @@ func TestSetAsideFolderIsRemoved(t *testing.T) {
 			t.Error(err)
 		}
 		f(time.Millisecond, 0)
-		if _, err := o.setAside(group); err != nil { // there is none
+		if _, err := o.setAside(group, outage{}); err != nil { // there is none
 			t.Error(err)
+		}
+	})
+}
+
+// A folder with replaced entries stays until an operator removes it, also after a crash
+// before the replica has state again.
+func TestRewrittenFolderIsKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		o, group := outagesIn(t, dir), Folder(dir, 1)
+		if err := o.note(1, &raftfsm.RewriteError{From: 5, Commit: 9}); err != nil {
+			t.Fatal(err)
+		}
+		kept := ""
+		for i := range 2 {
+			if got := o.rewritten(); got != 1 {
+				t.Errorf("start %d: %d groups were rewritten, want 1", i, got)
+			}
+			why, _ := o.get(1)
+			err := os.Mkdir(group, 0o700)
+			aside, failed := o.setAside(group, why)
+			if err := errors.Join(err, failed); err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				kept = aside
+			}
+			o = outagesIn(t, dir)
+		}
+		why, _ := o.get(1)
+		time.Sleep(1000 * time.Hour)
+		if err := errors.Join(o.end(1, why), o.clear(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Rewritten(kept); err != nil || *got != (raftfsm.RewriteError{From: 5, Commit: 9}) {
+			t.Errorf("the folder says %v, %v", got, err)
+		}
+		if got := o.rewritten(); got != 1 || len(o.alarms()) != 1 || !strings.Contains(o.alarms()[0], "entries 5 to 9") {
+			t.Errorf("%d groups were rewritten, alarms %q; want 1", got, o.alarms())
+		}
+		if err := os.RemoveAll(kept); err != nil {
+			t.Fatal(err)
+		}
+		if got := o.rewritten(); got != 0 || len(o.alarms()) != 0 {
+			t.Errorf("the folder is gone: %d groups, alarms %q", got, o.alarms())
 		}
 	})
 }

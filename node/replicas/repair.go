@@ -76,7 +76,7 @@ func (r Repairer) repair(ctx context.Context, number id.Shard, why outage) error
 			return err
 		}
 		if at, _ = r.state.Shards().Shard(number); !r.mine(at) {
-			_, err := r.outages.setAside(Folder(r.cfg.Dir, number))
+			_, err := r.outages.setAside(Folder(r.cfg.Dir, number), why)
 			return errors.Join(err, r.outages.end(number, why))
 		}
 	}
@@ -87,7 +87,7 @@ func (r Repairer) repair(ctx context.Context, number id.Shard, why outage) error
 	if votes {
 		return r.askDemotion(ctx, leader, number)
 	}
-	return r.reopen(number)
+	return r.reopen(number, why)
 }
 
 // handOverDamaged hands a diverged replica's leadership to another member. A replica with
@@ -105,8 +105,8 @@ func (r Repairer) handOverDamaged(ctx context.Context, number id.Shard, h hosted
 
 // reopen sets a replica's files aside and opens it on its sound segments only. The leader
 // then sends the rest of its state.
-func (r Repairer) reopen(number id.Shard) error {
-	aside, err := r.outages.setAside(Folder(r.cfg.Dir, number))
+func (r Repairer) reopen(number id.Shard, why outage) error {
+	aside, err := r.outages.setAside(Folder(r.cfg.Dir, number), why)
 	if err != nil {
 		return err
 	}

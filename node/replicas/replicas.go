@@ -87,14 +87,24 @@ func Open(c Config) (*Replicas, error) {
 	if r.outages, err = openOutages(c.Dir); err == nil {
 		r.meta, err = r.open(id.Meta, r.state)
 	}
-	if errors.Is(err, raftfsm.ErrGone) {
-		err = fmt.Errorf("%w: without it this node can't go on under its old name; "+
-			"empty its data directory, so that it joins as a new one, and remove the old one (facet node remove)", err)
-	}
 	if err != nil {
-		return nil, errors.Join(err, c.Arena.Close())
+		return nil, errors.Join(unlessRebuilt(err), c.Arena.Close())
 	}
 	return r, nil
+}
+
+// unlessRebuilt adds to an error of meta's replica what to do, because a node can't rebuild
+// that one.
+func unlessRebuilt(err error) error {
+	if errors.Is(err, raftfsm.ErrGone) {
+		return fmt.Errorf("%w: without it this node can't go on under its old name; "+
+			"empty its data directory, so that it joins as a new one, and remove the old one (facet node remove)", err)
+	}
+	if _, rewritten := errors.AsType[*raftfsm.RewriteError](err); rewritten {
+		return fmt.Errorf("%w: KEEP the data directory of this node; it has records of the cluster that the other nodes have lost; "+
+			"see FacetHistoryRewritten in docs/operations.md", err)
+	}
+	return err
 }
 
 // open opens a replica on its folder. It registers a new replica first. It returns
@@ -346,6 +356,10 @@ func (r *Replicas) Out(number id.Shard) bool {
 
 // OutCount returns how many replicas here are out of service.
 func (r *Replicas) OutCount() int { return len(r.outages.all()) }
+
+// RewrittenCount returns how many groups here have committed entries that other members
+// have replaced, until an operator has removed their folders.
+func (r *Replicas) RewrittenCount() int { return r.outages.rewritten() }
 
 // Alarms describes the replicas that are out of service here and the folders set aside.
 func (r *Replicas) Alarms() []string { return r.outages.alarms() }

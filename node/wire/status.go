@@ -22,6 +22,8 @@ const (
 	// PathNodes takes an Order, PathShards a ShardOrder (POST).
 	PathNodes  = "/admin/nodes"
 	PathShards = "/admin/shards"
+	// PathWrites takes a WriteOrder and answers with a WriteAnswer (POST).
+	PathWrites = "/admin/writes"
 )
 
 // The states of a node in an Order and a Member.
@@ -46,6 +48,17 @@ type ShardOrder struct {
 	Shard id.Shard `json:"shard"`
 	From  id.Node  `json:"from"`
 	To    id.Node  `json:"to"`
+}
+
+// WriteOrder carries out a write again that members of a shard have lost (POST PathWrites).
+type WriteOrder struct {
+	Shard   id.Shard `json:"shard"`
+	Command []byte   `json:"command"`
+}
+
+// WriteAnswer is the outcome of a WriteOrder.
+type WriteAnswer struct {
+	Outcome string `json:"outcome"`
 }
 
 // Move is a shard on its way to other nodes.

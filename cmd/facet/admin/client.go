@@ -87,6 +87,14 @@ func (c *Client) OrderShard(ctx context.Context, o wire.ShardOrder) error {
 	return c.any(ctx, call{method: http.MethodPost, path: wire.PathShards, in: o})
 }
 
+// PutBack carries out a write again that members of a shard have lost, and returns its
+// outcome.
+func (c *Client) PutBack(ctx context.Context, o wire.WriteOrder) (string, error) {
+	var a wire.WriteAnswer
+	err := c.any(ctx, call{method: http.MethodPost, path: wire.PathWrites, in: o, out: &a})
+	return a.Outcome, err
+}
+
 // Certificates makes a node request new certificates, or hands them to it.
 func (c *Client) Certificates(ctx context.Context, o wire.CertificateOrder) (wire.CertificateAnswer, error) {
 	var a wire.CertificateAnswer
