@@ -13,6 +13,7 @@ import (
 	"facet/internal/id"
 	"facet/node/admin"
 	"facet/node/cert"
+	"facet/node/holder"
 	"facet/node/keys"
 	"facet/node/loop"
 	"facet/node/membership"
@@ -27,7 +28,7 @@ import (
 //
 //	the other's record  streams                         requests
 //	active, draining    all                             all
-//	none                all but relayed ones            founding, membership, its own record
+//	none                all but relayed ones            founding, membership, its identity, its own record
 //	removed             requests; open ones are cut     membership, one on each stream
 //
 // A relayed stream counts as one of the node at its origin, on every node that it passes.
@@ -106,7 +107,7 @@ func (a *access) mayAsk(ctx context.Context, method string, body []byte) error {
 		return router.Errorf(router.Forbidden, "", "node %s was removed from the cluster", who)
 	case ok && known:
 		return nil
-	case method == placement.MethodFounders || router.Joins(who, method, body):
+	case method == placement.MethodFounders || method == holder.MethodClaim || router.Joins(who, method, body):
 		return nil
 	default:
 		return &router.Error{

@@ -17,6 +17,7 @@ import (
 	"facet/node/backup"
 	"facet/node/checks"
 	"facet/node/datadir"
+	"facet/node/holder"
 	"facet/node/httpapi"
 	"facet/node/keys"
 	"facet/node/limits"
@@ -46,6 +47,7 @@ type Node struct {
 	client   *transport.Client
 	server   *transport.Server
 	peers    *peer.Peers
+	holder   *holder.Holder
 	replicas *replicas.Replicas
 	methods  map[string]peer.Handler // the requests that parts answer
 	router   *router.Router
@@ -105,14 +107,25 @@ func (n *Node) fail(err error) {
 	})
 }
 
-// resolve returns the present address of a member, or the last known one. It returns
-// transport.ErrRemoved for a removed node.
+// resolve does the work of locate for a node that acts for its member.
 func (n *Node) resolve(m id.Member) (string, error) {
+	if err := n.holder.Err(); err != nil {
+		return "", err
+	}
+	return n.locate(m)
+}
+
+// locate returns the present address of a member, or the last known one. It returns
+// transport.ErrRemoved for a removed node.
+func (n *Node) locate(m id.Member) (string, error) {
 	if m == n.member {
 		return n.mux.Advertise(), nil
 	}
 	if who, err := m.Node(); err == nil && n.access.isRemoved(who) {
 		return "", fmt.Errorf("%s: %w", m, transport.ErrRemoved)
+	}
+	if address, ok := n.holder.Address(m); ok { // gossip may have that of another process
+		return address, nil
 	}
 	if address, ok := n.gossip.Address(m); ok {
 		return address, nil
@@ -157,6 +170,9 @@ func (n *Node) noteReady() {
 func (n *Node) serving() error {
 	if n.closing.Load() {
 		return errors.New("the node is stopping")
+	}
+	if err := n.holder.Err(); err != nil {
+		return err
 	}
 	if err := n.replicas.Led(); err != nil {
 		return err
@@ -232,7 +248,7 @@ func (n *Node) Admin() *admin.Port { return n.admin }
 // Status describes the cluster as this node sees it (admin.Port.Status).
 func (n *Node) Status(ctx context.Context) wire.Status { return n.admin.Status(ctx) }
 
-// alarms describes, for operators, what is damaged or full on this node.
+// alarms describes, for operators, what is damaged, full or doubled on this node.
 func (n *Node) alarms() []string {
-	return slices.Concat(n.replicas.Alarms(), n.checks.Alarms(), n.limits.Alarms())
+	return slices.Concat(n.holder.Alarms(), n.replicas.Alarms(), n.checks.Alarms(), n.limits.Alarms())
 }

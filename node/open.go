@@ -16,6 +16,7 @@ import (
 	"facet/node/backup"
 	"facet/node/checks"
 	"facet/node/datadir"
+	"facet/node/holder"
 	"facet/node/keys"
 	"facet/node/limits"
 	"facet/node/links"
@@ -45,6 +46,7 @@ var parts = []part{
 	{"port of nodes", openMux},
 	{"gossip", openGossip},
 	{"client of nodes", openClient},
+	{"holder", openHolder},
 	{"replicas", openReplicas},
 	{"router", openRouter},
 	{"limits, checks and placement", opens(newParts)},
@@ -53,6 +55,7 @@ var parts = []part{
 	{"readings", opens(readState)},
 	{"port of operators", openAdmin},
 	{"server of nodes", openServer},
+	{"identity", runs(func(n *Node) runner { return n.holder })},
 	{"links", runs(func(n *Node) runner { return n.links })},
 	{"bulk", openBulk},
 	{"expiry", runs(func(n *Node) runner { return n.keys })},
@@ -198,6 +201,29 @@ func openClient(_ context.Context, n *Node) (stop func() error, err error) {
 	return n.client.Close, nil
 }
 
+func openHolder(_ context.Context, n *Node) (stop func() error, err error) {
+	n.holder, err = holder.Open(holder.Config{
+		Dir: n.cfg.Dir, Self: n.member, Address: n.mux.Advertise(), Peers: peer.New(n.member, n.client, n.locate),
+		Members: n.others, Voters: n.metaVoters, Fail: n.fail, Log: n.log,
+	})
+	return nil, err
+}
+
+// others returns the members that gossip shows, and those of meta.
+func (n *Node) others() []id.Member {
+	list := n.replicas.Members(id.Meta)
+	for _, m := range n.gossip.Members() {
+		list = append(list, m.Member)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+func (n *Node) metaVoters() ([]id.Member, error) {
+	servers, _, err := n.replicas.MetaGroup().Servers()
+	return replicas.VotersBut(servers, ""), err
+}
+
 func openReplicas(_ context.Context, n *Node) (stop func() error, err error) {
 	arena := kernel.NewArena(0)
 	if n.cfg.Spectrum != nil {
@@ -212,7 +238,7 @@ func openReplicas(_ context.Context, n *Node) (stop func() error, err error) {
 		n.log.Warn("searches may lose a hit, as the setting search-bound permits", "probability", n.cfg.SearchMiss)
 	}
 	n.replicas, err = replicas.Open(replicas.Config{
-		Dir: n.cfg.Dir, Registry: n.held, Level: n.cfg.Level, Self: n.member, Mux: n.mux, Peers: n.peers, Resolve: n.resolve,
+		Dir: n.cfg.Dir, Registry: n.held, Level: n.cfg.Level, Self: n.member, Mux: n.mux, Peers: n.peers, Resolve: n.resolve, Holder: n.holder,
 		Sync:     func(ctx context.Context) error { return n.router.SyncMeta(ctx) },
 		DiskFull: func() bool { return n.limits.DiskFull() }, Fatal: n.fail,
 		Timing: n.cfg.Timing, EraseWithin: n.cfg.EraseWithin, Table: n.cfg.Table, Arena: arena, Meters: n.meters, Log: n.log,
@@ -286,7 +312,8 @@ func openServer(_ context.Context, n *Node) (stop func() error, err error) {
 	}
 	n.methods = map[string]peer.Handler{}
 	for _, of := range []map[string]peer.Handler{
-		n.replicas.Methods(), n.keys.Methods(), n.checks.Methods(), n.backups.Methods(), n.placement.Methods(), n.admin.Methods(), n.links.Methods(),
+		n.holder.Methods(), n.replicas.Methods(), n.keys.Methods(), n.checks.Methods(), n.backups.Methods(), n.placement.Methods(), n.admin.Methods(),
+		n.links.Methods(),
 	} {
 		maps.Copy(n.methods, of)
 	}

@@ -47,6 +47,9 @@ type Server struct {
 	Voter  bool // false: receives the log, but neither votes nor counts for a commit
 }
 
+// Holder decides which process acts for a member.
+type Holder = transport.Holder
+
 // Timing holds the times of the protocol. Zero values take the defaults. Open stretches
 // the times by up to a tenth, differently for each group and member, so that many groups
 // do not act at once.
@@ -72,7 +75,9 @@ type Config struct {
 
 	Stream  transport.StreamLayer           // closed by Group.Close
 	Resolve func(id.Member) (string, error) // the present address of a member; must not block
-	Log     *slog.Logger
+	// Holder decides which process acts for a member. nil: one process runs for each.
+	Holder Holder
+	Log    *slog.Logger
 
 	Timing            Timing
 	SnapshotThreshold uint64        // entries since the last snapshot before the next; 4,096

@@ -66,7 +66,7 @@ var (
 // nodeParts are the parts of a node: node wires them, they know nothing of it. A part may
 // import replicas, and no other part.
 var nodeParts = []string{
-	"node/admin", "node/backup", "node/checks", "node/keys", "node/limits", "node/links", "node/placement", "node/replicas",
+	"node/admin", "node/backup", "node/checks", "node/holder", "node/keys", "node/limits", "node/links", "node/placement", "node/replicas",
 }
 
 // nodeUsers are the folders of cmd/facet that may import node; the others speak with nodes

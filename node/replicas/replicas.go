@@ -40,6 +40,8 @@ type Config struct {
 	Mux     *transport.Mux
 	Peers   Peers
 	Resolve func(id.Member) (string, error)
+	// Holder decides which process acts for a member.
+	Holder raftfsm.Holder
 	// Sync brings this node's replica of meta up to date.
 	Sync func(context.Context) error
 	// DiskFull reports whether the disk still has too little space for a replica.
@@ -124,7 +126,7 @@ func (r *Replicas) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group,
 	}
 	group, err := raftfsm.Open(raftfsm.Config{
 		Group: number, Self: r.cfg.Self, Dir: Folder(r.cfg.Dir, number), Prepared: true,
-		Stream: stream, Resolve: r.cfg.Resolve, Timing: r.cfg.Timing, EraseWithin: r.cfg.EraseWithin, Checks: r.checks,
+		Stream: stream, Resolve: r.cfg.Resolve, Holder: r.cfg.Holder, Timing: r.cfg.Timing, EraseWithin: r.cfg.EraseWithin, Checks: r.checks,
 		Proposed: r.cfg.Meters.Proposed(number),
 		Log:      r.cfg.Log.With("group", number), Fatal: func(err error) { r.Damage(number, err) },
 	}, state)

@@ -14,6 +14,8 @@
 //	      A node answers in the name of a member that is gone: another node at the
 //	      member's address, or the member's node after it lost its disk.
 //	      TestDialRefusesOtherNodeAtAddress, TestWipedNodeIsNotItsFormerMember.
+//	      A copy of a member's data directory votes a second time (holder.go).
+//	      TestRefusedProcessIsNotHeard.
 //	      raft panics on some messages. TestHarmfulMessagesAreRefused.
 //
 // When a leader's process ends, its streams end. The package notices that, and starts

@@ -21,7 +21,7 @@ const offerVersion = raft.SnapshotVersion(0x4641)
 // ask returns the segments of a snapshot that a member has, or nil without an answer.
 func (t *Transport) ask(to raft.ServerID, at raft.ServerAddress, s *snapshots.Snapshot) map[segment.Hash]bool {
 	offer := s.Offer()
-	q := raft.InstallSnapshotRequest{RPCHeader: t.header, SnapshotVersion: offerVersion, Size: int64(len(offer))}
+	q := raft.InstallSnapshotRequest{RPCHeader: t.ownHeader(), SnapshotVersion: offerVersion, Size: int64(len(offer))}
 	var a raft.InstallSnapshotResponse
 	err := t.NetworkTransport.InstallSnapshot(to, at, &q, &a, bytes.NewReader(offer))
 	if err != nil || !a.Success {

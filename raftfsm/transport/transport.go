@@ -31,7 +31,7 @@ const (
 )
 
 // Transport is a raft.Transport. It is built on raft.NetworkTransport, and differs from it
-// in seven ways:
+// in eight ways:
 //
 //   - A heartbeat never changes raft's state on the goroutine that received it. In
 //     hashicorp/raft it may change term and state during a write of the main goroutine,
@@ -49,6 +49,7 @@ const (
 //     (answersFor).
 //   - When the leader's process has ended, its followers elect another without waiting
 //     for their timers (leaderLoss).
+//   - Of two processes that run for one member, one is heard (Holder).
 //   - A message is checked before raft sees it: raft panics on a configuration that it
 //     can't decode and on an entry type that it does not know.
 type Transport struct {
@@ -61,7 +62,8 @@ type Transport struct {
 	streams  *streams
 	health   *health.Monitor
 	segments *segment.Store // nil: none
-	header   raft.RPCHeader // of our answers
+	header   raft.RPCHeader // of this member; see ownHeader
+	holder   Holder         // nil: this process acts
 	raft     atomic.Pointer[raft.Raft]
 	held     heldAppends
 	loss     leaderLoss
@@ -89,6 +91,7 @@ type Config struct {
 	Resolve  func(id.Member) (string, error) // the present address of a member; must not block
 	Health   *health.Monitor
 	Segments *segment.Store // nil: none
+	Holder   Holder         // nil: one process runs for each member
 	Log      hclog.Logger
 	// CheckCommand returns an error if the entry of a command is damaged.
 	CheckCommand func(entry []byte) error
@@ -108,6 +111,7 @@ func New(cfg Config) *Transport {
 		streams:  s,
 		health:   cfg.Health,
 		segments: cfg.Segments,
+		holder:   cfg.Holder,
 		header: raft.RPCHeader{
 			ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.Self), Addr: []byte(cfg.Self),
 		},
@@ -138,6 +142,10 @@ func (t *Transport) pump() {
 	for {
 		select {
 		case rpc := <-t.NetworkTransport.Consumer():
+			if err := t.admitRPC(rpc.Command); err != nil {
+				rpc.Respond(nil, err)
+				continue
+			}
 			if t.question(rpc) || t.refused(rpc) {
 				continue
 			}
@@ -242,13 +250,17 @@ func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {
 func (t *Transport) heartbeat(rpc raft.RPC) {
 	q, ok := rpc.Command.(*raft.AppendEntriesRequest)
 	r := t.raft.Load()
+	if err := t.admitRPC(rpc.Command); err != nil {
+		rpc.Respond(nil, err)
+		return
+	}
 	if !ok || r == nil || t.health.Failed() != nil || q.ProtocolVersion != raft.ProtocolVersionMax ||
 		q.Term != r.CurrentTerm() || r.State() != raft.Follower {
 		t.deliver(rpc)
 		return
 	}
 	rpc.Respond(&raft.AppendEntriesResponse{
-		RPCHeader: t.header, Term: q.Term, LastLog: r.LastIndex(), Success: true,
+		RPCHeader: t.ownHeader(), Term: q.Term, LastLog: r.LastIndex(), Success: true,
 	}, nil)
 	// The copy resets raft's election timer and names the leader. Its answer is dropped.
 	select {
@@ -294,15 +306,16 @@ func (t *Transport) append(to raft.ServerID, at raft.ServerAddress,
 	if err := t.NetworkTransport.AppendEntries(to, at, q, a); err != nil {
 		return err
 	}
-	return answersFor(to, a.RPCHeader)
+	return t.answersFor(to, a.RPCHeader)
 }
 
-// answersFor returns an error if h does not come from the member to. A node that lost its
-// disk returns as another member with the same id and certificate, at the same address. Its
-// answers must not count as those of the former member, which had entries and had voted.
-func answersFor(to raft.ServerID, h raft.RPCHeader) error {
+// answersFor returns an error if h does not come from the process that acts for the member
+// to. A node that lost its disk returns as another member with the same id and certificate,
+// at the same address. Its answers must not count as those of the former member, which had
+// entries and had voted.
+func (t *Transport) answersFor(to raft.ServerID, h raft.RPCHeader) error {
 	if string(h.ID) == string(to) {
-		return nil
+		return t.admit(&h)
 	}
 	return fmt.Errorf("%s answered for %s: %w", h.ID, to, errOtherMember)
 }
@@ -319,7 +332,7 @@ func (t *Transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 		return err
 	}
 	var known raft.AppendEntriesResponse // a snapshot's answer does not say whose it is
-	if err := t.append(to, at, &raft.AppendEntriesRequest{RPCHeader: t.header, Term: q.Term}, &known); err != nil {
+	if err := t.append(to, at, &raft.AppendEntriesRequest{RPCHeader: t.ownHeader(), Term: q.Term}, &known); err != nil {
 		t.held.lost(to, q.Term)
 		return err
 	}
@@ -346,7 +359,7 @@ func (t *Transport) mute() error {
 	if t.health.Withhold() {
 		return errStalled
 	}
-	return nil
+	return t.mayAct()
 }
 
 // RequestVote asks for a vote.
@@ -360,7 +373,7 @@ func (t *Transport) RequestVote(to raft.ServerID, at raft.ServerAddress,
 		*a = raft.RequestVoteResponse{}
 		return t.NetworkTransport.RequestVote(to, at, q, a)
 	})
-	return errors.Join(err, answersFor(to, a.RPCHeader))
+	return errors.Join(err, t.answersFor(to, a.RPCHeader))
 }
 
 // RequestPreVote asks whether a vote would be given.
@@ -374,7 +387,7 @@ func (t *Transport) RequestPreVote(to raft.ServerID, at raft.ServerAddress,
 		*a = raft.RequestPreVoteResponse{}
 		return t.NetworkTransport.RequestPreVote(to, at, q, a)
 	})
-	return errors.Join(err, answersFor(to, a.RPCHeader))
+	return errors.Join(err, t.answersFor(to, a.RPCHeader))
 }
 
 // errResigned rejects a TimeoutNow: this member is stopping and takes no leadership.
@@ -385,7 +398,10 @@ func (t *Transport) mayLead() error {
 	if t.resigned.Load() {
 		return errResigned
 	}
-	return t.health.Failed()
+	if err := t.health.Failed(); err != nil {
+		return err
+	}
+	return t.mayAct()
 }
 
 // refused rejects an offer of the leadership if this member has resigned. It reports whether
@@ -403,8 +419,8 @@ func (t *Transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (ra
 	return nil, raft.ErrPipelineReplicationNotSupported
 }
 
-// EncodePeer returns the address of a member, which is its name.
-func (t *Transport) EncodePeer(to raft.ServerID, _ raft.ServerAddress) []byte { return []byte(to) }
+// EncodePeer returns the field Addr of a header. raft calls it for this member only.
+func (t *Transport) EncodePeer(raft.ServerID, raft.ServerAddress) []byte { return t.address() }
 
 // Close closes all streams. It does not wait for their users, because raft may be the
 // caller.
