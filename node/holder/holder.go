@@ -198,15 +198,14 @@ func (h *Holder) enough(yes map[id.Member]bool, voters []id.Member) bool {
 type reply struct {
 	from id.Member
 	answer
-	took time.Duration
-	err  error
+	err error
 }
 
 // claim sends a claim to all other members and returns their answers. A node of an older
 // release grants every claim.
 func (h *Holder) claim(ctx context.Context, s step) []reply {
 	h.mu.RLock()
-	q := claim{Member: h.cfg.Self, Token: h.place.Token, Takeovers: h.place.Takeovers, Address: h.cfg.Address, Step: s}
+	q := claim{Member: h.cfg.Self, Token: h.place.Token, Takeovers: h.place.Takeovers, Address: h.cfg.Address, Step: s, Age: time.Since(h.since)}
 	h.mu.RUnlock()
 	members := slices.DeleteFunc(h.cfg.Members(), func(m id.Member) bool { return m == h.cfg.Self })
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
@@ -215,13 +214,11 @@ func (h *Holder) claim(ctx context.Context, s step) []reply {
 	var work sync.WaitGroup
 	for i, m := range members {
 		work.Go(func() { // ends with ctx
-			began := time.Now()
 			r := reply{from: m}
 			r.err = h.cfg.Peers.Ask(ctx, m, MethodClaim, q, &r.answer)
 			if r.err != nil && strings.Contains(r.err.Error(), "unknown method") {
 				r.err, r.answer = nil, answer{Granted: true}
 			}
-			r.took = time.Since(began)
 			replies[i] = r
 		})
 	}
@@ -235,7 +232,7 @@ func (h *Holder) hold(ctx context.Context) {
 	for _, r := range replies {
 		switch {
 		case r.Granted:
-		case r.Heard:
+		case r.Again:
 			h.end(fmt.Errorf("%w: the one at %s has taken it over. If that one is meant, don't start this one again. "+
 				"Else stop that one first. A copied data directory must not run twice: to add a node, start it with an empty one", ErrHeld, r.Address))
 			return
@@ -296,7 +293,7 @@ func (h *Holder) seek(ctx context.Context) {
 		most = max(most, r.Takeovers)
 		yes[r.from] = r.Granted
 		silent = silent && r.Granted
-		if !r.Granted && r.Heard && r.Ago+r.took+lateness < time.Since(h.since) {
+		if r.Again {
 			h.end(fmt.Errorf("%w: the one at %s. If this one is meant, stop that one first. "+
 				"A copied data directory must not run twice: to add a node, start it with an empty one", ErrHeld, r.Address))
 			return

@@ -45,6 +45,8 @@ type claim struct {
 	Takeovers uint64    `json:"takeovers"`
 	Address   string    `json:"address"`
 	Step      step      `json:"step"`
+	// Age is how long a newcomer has waited.
+	Age time.Duration `json:"age,omitempty"`
 }
 
 // answer is a node's answer to a claim.
@@ -53,9 +55,8 @@ type answer struct {
 	// Takeovers and Address describe the recorded holder.
 	Takeovers uint64 `json:"takeovers"`
 	Address   string `json:"address,omitempty"`
-	// Heard reports that the node heard the holder within silence, Ago how long ago.
-	Heard bool          `json:"heard,omitempty"`
-	Ago   time.Duration `json:"ago,omitempty"`
+	// Again reports that the node heard the holder after the refused process had started.
+	Again bool `json:"again,omitempty"`
 }
 
 // record is the holder of one identity.
@@ -65,11 +66,9 @@ type record struct {
 	Address   string `json:"address"`
 
 	heard time.Time // the holder's last claim; zero before the first one, and after a release
-	// rival is the address of a process that asked for the identity while the holder was
-	// heard. It asked from first to last.
-	rival       string
-	first, last time.Time
-	alarmed     time.Time // when two processes were last heard
+	// rival is the address of a second process, alarmed when both were last heard.
+	rival   string
+	alarmed time.Time
 }
 
 // records are the holders that this node knows. Their methods are safe for concurrent use.
@@ -108,19 +107,15 @@ func (r *records) answer(q claim) (answer, error) {
 	r.mu.Lock()
 	k := r.of[q.Member]
 	same := k != nil && k.Token == q.Token
-	granted, changes := false, false
+	granted, changes, again := false, false, false
 	switch q.Step {
 	case stepHold:
 		granted = k == nil || same || q.Takeovers > k.Takeovers
 		changes = granted && (k == nil || k.Token != q.Token || k.Takeovers != q.Takeovers)
-		if !granted && k.isHeard(now) {
-			k.rival, k.alarmed = q.Address, now
-		}
+		again = !granted && k.isHeard(now)
 	case stepAsk:
 		granted = same || r.silent(k, now)
-		if !granted {
-			k.noteRival(q.Address, now)
-		}
+		again = !granted && k.isHeard(now) && now.Sub(k.heard)+lateness < q.Age
 	case stepTake:
 		granted = same || r.silent(k, now) && (k == nil || q.Takeovers > k.Takeovers)
 		changes = granted
@@ -128,6 +123,9 @@ func (r *records) answer(q claim) (answer, error) {
 		if same {
 			k.heard = time.Time{}
 		}
+	}
+	if again {
+		k.rival, k.alarmed = q.Address, now
 	}
 	r.mu.Unlock()
 	if changes {
@@ -144,11 +142,7 @@ func (r *records) answer(q claim) (answer, error) {
 	if granted && q.Step != stepAsk {
 		k.heard = now
 	}
-	a := answer{Granted: granted, Takeovers: k.Takeovers, Address: k.Address, Heard: k.isHeard(now)}
-	if a.Heard {
-		a.Ago = now.Sub(k.heard)
-	}
-	return a, nil
+	return answer{Granted: granted, Takeovers: k.Takeovers, Address: k.Address, Again: again}, nil
 }
 
 // isHeard reports whether the holder was heard within silence.
@@ -160,21 +154,6 @@ func (k *record) isHeard(now time.Time) bool {
 // has not.
 func (r *records) silent(k *record, now time.Time) bool {
 	return now.Sub(r.started) >= silence && !k.isHeard(now)
-}
-
-// noteRival records that a newcomer asked. If the holder was heard since the newcomer's
-// start, two processes run.
-func (k *record) noteRival(address string, now time.Time) {
-	if !k.isHeard(now) {
-		return
-	}
-	if k.rival != address || now.Sub(k.last) > 2*silence {
-		k.rival, k.first = address, now
-	}
-	k.last = now
-	if k.heard.Sub(k.first) > lateness {
-		k.alarmed = now
-	}
 }
 
 // put records q's process as the holder, in the file first. The caller holds saving.

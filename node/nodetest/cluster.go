@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -208,6 +209,25 @@ func (c *Cluster) Restart(i int) {
 	n, err := node.Open(c.t.Context(), c.Nodes[i].Config)
 	must(c.t, err)
 	c.Nodes[i].Node = n
+}
+
+// Copy adds a node on a copy of the data directory of a stopped one, at another host of
+// network. Restart starts it.
+func (c *Cluster) Copy(i int, host string, network *memnet.Network) int {
+	c.t.Helper()
+	from := c.Nodes[i].Config
+	next := &Member{Host: host, Config: from}
+	next.Config.Dir, next.Config.Certificates, next.Config.Network = from.Dir+"-copy", from.Certificates+"-copy", network.Host(host)
+	must(c.t, os.CopyFS(next.Config.Dir, os.DirFS(from.Dir)))
+	for _, address := range []*string{&next.Config.PeerAddress, &next.Config.PublicAddress, &next.Config.AdminAddress} {
+		_, port, err := net.SplitHostPort(*address)
+		must(c.t, err)
+		*address = net.JoinHostPort(host, port)
+	}
+	next.URL = "https://" + next.Config.PublicAddress
+	issue(c.t, c.Authority, next)
+	c.Nodes = append(c.Nodes, next)
+	return len(c.Nodes) - 1
 }
 
 // Stop stops a node in the way of SIGTERM.
