@@ -82,7 +82,7 @@ func Open(c Config) (*Holder, error) {
 	if err != nil {
 		return nil, err
 	}
-	of, err := openRecords(c.Dir)
+	of, err := openRecords(c.Dir, c.Log)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package holder_test
 
 import (
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -181,7 +182,7 @@ func TestDamagedPlaceIsRefused(t *testing.T) {
 		must(t, err)
 		raw[len(raw)/2] ^= 1
 		must(t, os.WriteFile(file, raw, 0o600))
-		if _, err := holder.Open(holder.Config{Dir: first.dir, Address: first.address}); err == nil || !strings.Contains(err.Error(), "place") {
+		if _, err := holder.Open(holder.Config{Dir: first.dir, Address: first.address, Log: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "place") {
 			t.Errorf("a damaged file: got %v", err)
 		}
 	})

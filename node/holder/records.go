@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -74,6 +75,7 @@ type record struct {
 // records are the holders that this node knows. Their methods are safe for concurrent use.
 type records struct {
 	dir     string
+	log     *slog.Logger
 	started time.Time
 
 	saving sync.Mutex // is held during a change of of and of its file; taken before mu
@@ -81,8 +83,8 @@ type records struct {
 	of     map[id.Member]*record
 }
 
-func openRecords(dir string) (*records, error) {
-	r := &records{dir: dir, started: time.Now(), of: map[id.Member]*record{}}
+func openRecords(dir string, log *slog.Logger) (*records, error) {
+	r := &records{dir: dir, log: log, started: time.Now(), of: map[id.Member]*record{}}
 	_, err := read(dir, holdersFile, &r.of)
 	maps.DeleteFunc(r.of, func(_ id.Member, k *record) bool { return k == nil })
 	return r, err
@@ -124,10 +126,14 @@ func (r *records) answer(q claim) (answer, error) {
 			k.heard = time.Time{}
 		}
 	}
+	first := again && (k.rival != q.Address || now.Sub(k.alarmed) > alarmTime)
 	if again {
 		k.rival, k.alarmed = q.Address, now
 	}
 	r.mu.Unlock()
+	if first {
+		r.log.Error("two processes run as one node: was its data directory copied?", "node", q.Member, "refused", q.Address)
+	}
 	if changes {
 		if err := r.put(q); err != nil {
 			return answer{}, err
@@ -163,6 +169,9 @@ func (r *records) put(q claim) error {
 	r.mu.Unlock()
 	k := &record{Token: q.Token, Takeovers: q.Takeovers, Address: q.Address}
 	if old := next[q.Member]; old != nil {
+		if old.Token != q.Token {
+			r.log.Warn("another process took a node's identity over", "node", q.Member, "address", q.Address, "before", old.Address)
+		}
 		k.rival, k.alarmed = old.rival, old.alarmed
 	} else if len(next) >= recordsMax {
 		delete(next, r.oldest(next))

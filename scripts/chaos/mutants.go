@@ -101,6 +101,8 @@ var plantedBugs = []planted{
 	{"slow_timeout", hunter{tests: "./scripts/sim", run: "TimesOutAfter30"}},
 	{"lost_part_votes", hunter{tests: "./raftfsm", run: "WithoutSnapshots"}},
 	{"committed_cut", hunter{tests: "./raftfsm", run: "RewrittenHistory"}},
+	{"copy_in_place", hunter{tests: "./node", run: "CopiedNodeNever"}},
+	{"copy_counts_itself", hunter{tests: "./node/holder", run: "NeverBothLead"}},
 }
 
 // hunt runs hunters in one temporary folder.
