@@ -104,16 +104,17 @@ func (h *Holder) Run(ctx context.Context) {
 	defer h.Start()()
 	for ctx.Err() == nil {
 		pause := askInterval
-		if h.Err() == nil {
+		switch err := h.Err(); {
+		case err == nil:
 			pause = holdInterval
 			h.hold(ctx)
-		} else {
+		case errors.Is(err, ErrWaiting):
 			h.seek(ctx)
+		default:
+			return // the node has failed
 		}
 		h.Done(h.Err())
-		if err := loop.Pause(ctx, pause); err != nil || errors.Is(h.Err(), ErrHeld) {
-			break
-		}
+		_ = loop.Pause(ctx, pause)
 	}
 	if h.Err() == nil {
 		h.claim(context.WithoutCancel(ctx), stepRelease)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -165,13 +166,34 @@ func (s *attackedWorld) kill(v int) {
 	cancel()
 	_ = m.Node.Close(ctx) // it may not end in order
 	m.Node = nil
-	if err := os.RemoveAll(m.Config.Dir); err != nil {
-		s.t.Errorf("replace the files of a killed node: %v", err)
-	}
-	if err := os.Rename(kept, m.Config.Dir); err != nil {
+	if err := errors.Join(refill(m.Config.Dir, kept), os.Remove(kept)); err != nil {
 		s.t.Errorf("replace the files of a killed node: %v", err)
 	}
 	undo()
+}
+
+// refill moves the files of the folder from into dir, in place of dir's own. The folder dir
+// stays: another one would be a copy of the node's (node/holder).
+func refill(dir, from string) error {
+	old, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range old {
+		if err := os.RemoveAll(filepath.Join(dir, f.Name())); err != nil {
+			return err
+		}
+	}
+	next, err := os.ReadDir(from)
+	if err != nil {
+		return err
+	}
+	for _, f := range next {
+		if err := os.Rename(filepath.Join(from, f.Name()), filepath.Join(dir, f.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *attackedWorld) hosts() (list []string) {
