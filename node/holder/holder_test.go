@@ -2,6 +2,7 @@ package holder_test
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -130,6 +131,27 @@ func TestMovedProcessTakesOverAfterSilence(t *testing.T) {
 		for _, p := range w.all {
 			if p.Holder != nil && len(p.Alarms()) > 0 {
 				t.Errorf("the process at %s reports %q", p.address, p.Alarms())
+			}
+		}
+	})
+}
+
+// All nodes get other addresses at once: each is a newcomer, and asks newcomers.
+func TestMovedClusterComesUp(t *testing.T) {
+	virtual(t, 3, func(t *testing.T, w *town) {
+		var moved []*process
+		for i, p := range w.all[:3] {
+			p.kill()
+			moved = append(moved, w.copyOf(p, fmt.Sprintf("10.0.1.%d:7000", i+1)))
+		}
+		for _, p := range moved {
+			p.start()
+		}
+		time.Sleep(4 * time.Second)
+		for _, p := range moved {
+			wantActs(t, w, p)
+			if a := p.Alarms(); len(a) > 0 {
+				t.Errorf("the process at %s reports %q", p.address, a)
 			}
 		}
 	})
