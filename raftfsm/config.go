@@ -94,6 +94,11 @@ type Config struct {
 	// (Checkpoint): one for each place in the channel. nil sets no limit.
 	Checks chan struct{}
 
+	// Marks keeps what members have acknowledged. With it, the member stays out of
+	// elections until Admit. If it has state, it receives nothing until Receive. nil keeps
+	// nothing.
+	Marks Marks
+
 	// Proposed is called after each command that was handed to the log, with the time it
 	// took and the reason if it got no answer. It must return quickly. nil is allowed.
 	Proposed func(took time.Duration, err error)

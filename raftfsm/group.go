@@ -166,6 +166,7 @@ func (g *Group) start(m Machine) error {
 		Health: g.health, Segments: g.segments, Holder: g.cfg.Holder, Log: log,
 		CheckCommand:  func(entry []byte) error { _, _, err := decodeEntry(g.cfg.Group, entry); return err },
 		Contradiction: func(l *raft.Log) error { return g.log.Contradiction(g.logs, l) },
+		Marks:         g.cfg.Marks, HasState: g.HasState(),
 	})
 	t := g.cfg.Timing
 	conf := raft.DefaultConfig()

@@ -52,6 +52,7 @@ const (
 //   - Of two processes that run for one member, one is heard (Holder).
 //   - A message is checked before raft sees it: raft panics on a configuration that it
 //     can't decode and on an entry type that it does not know.
+//   - A member that has lost state is noticed, and does not vote (witness.go).
 type Transport struct {
 	*raft.NetworkTransport
 
@@ -67,6 +68,8 @@ type Transport struct {
 	raft     atomic.Pointer[raft.Raft]
 	held     heldAppends
 	loss     leaderLoss
+	marks    Marks // nil: none are kept
+	gate     gate
 	resigned atomic.Bool // this member is stopping and takes no leadership
 
 	out   chan raft.RPC // to raft's main goroutine; unbuffered, like raft's own
@@ -98,6 +101,11 @@ type Config struct {
 	// Contradiction returns an error if this member has another committed entry in the place
 	// of one that a leader sends or names (logstore.Log.Contradiction).
 	Contradiction func(*raft.Log) error
+	// Marks keeps what members have acknowledged. With it, the member neither votes nor
+	// stands for election before Admit. nil keeps nothing.
+	Marks Marks
+	// HasState makes a member with Marks receive nothing before Receive.
+	HasState bool
 }
 
 // New returns a Transport that receives messages. The caller calls Attach, and at the end
@@ -112,6 +120,8 @@ func New(cfg Config) *Transport {
 		health:   cfg.Health,
 		segments: cfg.Segments,
 		holder:   cfg.Holder,
+		marks:    cfg.Marks,
+		gate:     newGate(),
 		header: raft.RPCHeader{
 			ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.Self), Addr: []byte(cfg.Self),
 		},
@@ -124,6 +134,12 @@ func New(cfg Config) *Transport {
 		Logger: cfg.Log, MsgpackUseNewTimeFormat: true,
 	})
 	s.nodeGone = t.leaderGone
+	switch {
+	case cfg.Marks == nil:
+		t.Admit()
+	case !cfg.HasState:
+		t.Receive()
+	}
 	t.wg.Go(t.pump)
 	return t
 }
@@ -139,6 +155,9 @@ func (t *Transport) Consumer() <-chan raft.RPC { return t.out }
 
 // pump delivers the messages that NetworkTransport received.
 func (t *Transport) pump() {
+	if !t.awaitReceive() {
+		return
+	}
 	for {
 		select {
 		case rpc := <-t.NetworkTransport.Consumer():
@@ -248,11 +267,18 @@ func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {
 }
 
 func (t *Transport) heartbeat(rpc raft.RPC) {
+	if !t.awaitReceive() {
+		return
+	}
 	q, ok := rpc.Command.(*raft.AppendEntriesRequest)
 	r := t.raft.Load()
 	if err := t.admitRPC(rpc.Command); err != nil {
 		rpc.Respond(nil, err)
 		return
+	}
+	var last uint64
+	if r != nil {
+		last = r.LastIndex() // before the term: a leader of a later term may cut the log
 	}
 	if !ok || r == nil || t.health.Failed() != nil || q.ProtocolVersion != raft.ProtocolVersionMax ||
 		q.Term != r.CurrentTerm() || r.State() != raft.Follower {
@@ -260,7 +286,7 @@ func (t *Transport) heartbeat(rpc raft.RPC) {
 		return
 	}
 	rpc.Respond(&raft.AppendEntriesResponse{
-		RPCHeader: t.ownHeader(), Term: q.Term, LastLog: r.LastIndex(), Success: true,
+		RPCHeader: t.ownHeader(), Term: q.Term, LastLog: last, Success: true,
 	}, nil)
 	// The copy resets raft's election timer and names the leader. Its answer is dropped.
 	select {
@@ -303,10 +329,17 @@ func (t *Transport) append(to raft.ServerID, at raft.ServerAddress,
 	if err := t.mute(); err != nil {
 		return err
 	}
+	before, err := t.known(to)
+	if err != nil {
+		return err
+	}
 	if err := t.NetworkTransport.AppendEntries(to, at, q, a); err != nil {
 		return err
 	}
-	return t.answersFor(to, a.RPCHeader)
+	if err := t.answersFor(to, a.RPCHeader); err != nil {
+		return err
+	}
+	return t.compare(to, before, q, a)
 }
 
 // answersFor returns an error if h does not come from the process that acts for the member
@@ -341,9 +374,15 @@ func (t *Transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 		data, less.Size = s.OnWire(t.ask(to, at, s))
 		q = &less
 	}
-	err := t.NetworkTransport.InstallSnapshot(to, at, q, a, data)
+	before, err := t.known(to)
+	if err != nil {
+		return err
+	}
+	err = t.NetworkTransport.InstallSnapshot(to, at, q, a, data)
 	if err != nil {
 		t.held.lost(to, q.Term)
+	} else if a.Success {
+		t.add(to, before, q.Term, q.LastLogIndex)
 	}
 	return err
 }
@@ -369,11 +408,19 @@ func (t *Transport) RequestVote(to raft.ServerID, at raft.ServerAddress,
 	if err := t.mayLead(); err != nil {
 		return err
 	}
-	err := retryBroken(func() error {
+	before, err := t.known(to)
+	if err != nil {
+		return err
+	}
+	err = retryBroken(func() error {
 		*a = raft.RequestVoteResponse{}
 		return t.NetworkTransport.RequestVote(to, at, q, a)
 	})
-	return errors.Join(err, t.answersFor(to, a.RPCHeader))
+	err = errors.Join(err, t.answersFor(to, a.RPCHeader))
+	if err == nil && a.Granted {
+		t.add(to, before, q.Term, 0)
+	}
+	return err
 }
 
 // RequestPreVote asks whether a vote would be given.
@@ -398,15 +445,22 @@ func (t *Transport) mayLead() error {
 	if t.resigned.Load() {
 		return errResigned
 	}
+	if !t.Admitted() {
+		return errNotAdmitted
+	}
 	if err := t.health.Failed(); err != nil {
 		return err
 	}
 	return t.mayAct()
 }
 
-// refused rejects an offer of the leadership if this member has resigned. It reports whether
-// it answered rpc.
+// refused rejects votes before Admit, and an offer of the leadership if this member has
+// resigned. It reports whether it answered rpc.
 func (t *Transport) refused(rpc raft.RPC) bool {
+	if isVote(rpc.Command) && !t.Admitted() {
+		rpc.Respond(nil, errNotAdmitted)
+		return true
+	}
 	if _, offer := rpc.Command.(*raft.TimeoutNowRequest); !offer || !t.resigned.Load() {
 		return false
 	}

@@ -1,0 +1,46 @@
+package raftfsm
+
+import (
+	"github.com/hashicorp/raft"
+
+	"facet/raftfsm/transport"
+)
+
+// Mark states how far a member has got (transport.Mark).
+type Mark = transport.Mark
+
+// Marks keeps what the members of a group have acknowledged (transport.Marks).
+type Marks = transport.Marks
+
+// Standing describes what this member has on its disk.
+type Standing struct {
+	Term uint64
+	Last uint64 // index of the last entry, or of the snapshot if that is later
+	// Leads reports whether the member leads Term. Then its log is Term's up to Last.
+	Leads bool
+}
+
+// Standing returns what this member has on its disk. It never returns less than what the
+// member had when Standing was called.
+func (g *Group) Standing() Standing {
+	before := g.raft.CurrentTerm()
+	led := g.raft.State() == raft.Leader
+	last := g.raft.LastIndex() // before the term: a leader of a later term may cut the log
+	s := Standing{Term: g.raft.CurrentTerm(), Last: last}
+	s.Leads = led && g.raft.State() == raft.Leader && s.Term == before
+	return s
+}
+
+// Receive lets a member with Config.Marks and state receive its leader's log. Without
+// Config.Marks, Receive and Admit do nothing.
+func (g *Group) Receive() { g.transport.Receive() }
+
+// Admit lets a member with Config.Marks receive its leader's log, vote and stand for
+// election.
+func (g *Group) Admit() { g.transport.Admit() }
+
+// Bar keeps this member out of elections for good.
+func (g *Group) Bar() { g.transport.Bar() }
+
+// Admitted reports whether this member may vote.
+func (g *Group) Admitted() bool { return g.transport.Admitted() }
