@@ -19,6 +19,7 @@ import (
 	"facet/node/membership"
 	"facet/node/placement"
 	"facet/node/transport"
+	"facet/node/witness"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
@@ -28,7 +29,7 @@ import (
 //
 //	the other's record  streams                         requests
 //	active, draining    all                             all
-//	none                all but relayed ones            founding, membership, its identity, its own record
+//	none                all but relayed ones            founding, membership, its identity, its own record, lost state
 //	removed             requests; open ones are cut     membership, one on each stream
 //
 // A relayed stream counts as one of the node at its origin, on every node that it passes.
@@ -107,7 +108,7 @@ func (a *access) mayAsk(ctx context.Context, method string, body []byte) error {
 		return router.Errorf(router.Forbidden, "", "node %s was removed from the cluster", who)
 	case ok && known:
 		return nil
-	case method == placement.MethodFounders || method == holder.MethodClaim || router.Joins(who, method, body):
+	case method == placement.MethodFounders || method == holder.MethodClaim || method == witness.MethodExchange || router.Joins(who, method, body):
 		return nil
 	default:
 		return &router.Error{

@@ -27,6 +27,7 @@ import (
 	"facet/node/replicas"
 	"facet/node/transport"
 	"facet/node/wire"
+	"facet/node/witness"
 	"facet/router"
 	"facet/shard/kernel"
 )
@@ -50,6 +51,7 @@ var parts = []part{
 	{"replicas", openReplicas},
 	{"router", openRouter},
 	{"limits, checks and placement", opens(newParts)},
+	{"witness", runs(func(n *Node) runner { return n.witness })},
 	{"backups", openBackups},
 	{"port of clients", openPublic},
 	{"readings", opens(readState)},
@@ -121,8 +123,12 @@ func open(ctx context.Context, cfg Config, starts func(name string)) (*Node, err
 	if err := datadir.CheckLevel(cfg.Dir, cfg.Level); err != nil {
 		return nil, err
 	}
+	table, err := witness.Open(cfg.Dir, who.Member(), cfg.Log)
+	if err != nil {
+		return nil, err
+	}
 	n := &Node{
-		cfg: cfg, log: cfg.Log, id: who.Node, member: who.Member(), held: datadir.NewRegistry(cfg.Dir, who),
+		marks: table, cfg: cfg, log: cfg.Log, id: who.Node, member: who.Member(), held: datadir.NewRegistry(cfg.Dir, who),
 		ready: make(chan struct{}), done: make(chan struct{}),
 	}
 	for _, p := range parts {
@@ -240,7 +246,7 @@ func openReplicas(_ context.Context, n *Node) (stop func() error, err error) {
 	n.replicas, err = replicas.Open(replicas.Config{
 		Dir: n.cfg.Dir, Registry: n.held, Level: n.cfg.Level, Self: n.member, Mux: n.mux, Peers: n.peers, Resolve: n.resolve, Holder: n.holder,
 		Sync:     func(ctx context.Context) error { return n.router.SyncMeta(ctx) },
-		DiskFull: func() bool { return n.limits.DiskFull() }, Fatal: n.fail,
+		DiskFull: func() bool { return n.limits.DiskFull() }, Fatal: n.fail, Marks: n.marks,
 		Timing: n.cfg.Timing, EraseWithin: n.cfg.EraseWithin, Table: n.cfg.Table, Arena: arena, Meters: n.meters, Log: n.log,
 	})
 	if err != nil {
@@ -264,6 +270,9 @@ func openRouter(_ context.Context, n *Node) (stop func() error, err error) {
 func newParts(n *Node) {
 	n.checks = checks.New(checks.Config{
 		Every: n.cfg.CheckEvery, Self: n.member, Software: wire.Version + " " + revision(), Replicas: n.replicas, Peers: n.peers, Log: n.log,
+	})
+	n.witness = witness.New(witness.Config{
+		Table: n.marks, Self: n.member, Replicas: n.replicas, Peers: n.peers, Members: n.gossip.Members, Fatal: n.fail, Log: n.log,
 	})
 	n.placement = placement.New(placement.Config{
 		Node: n.id, Self: n.member, Name: n.cfg.Name, Zone: n.cfg.Zone, Pack: n.cfg.Pack, Level: n.cfg.Level, Away: n.cfg.Away,
@@ -313,7 +322,7 @@ func openServer(_ context.Context, n *Node) (stop func() error, err error) {
 	n.methods = map[string]peer.Handler{}
 	for _, of := range []map[string]peer.Handler{
 		n.holder.Methods(), n.replicas.Methods(), n.keys.Methods(), n.checks.Methods(), n.backups.Methods(), n.placement.Methods(), n.admin.Methods(),
-		n.links.Methods(),
+		n.links.Methods(), n.witness.Methods(),
 	} {
 		maps.Copy(n.methods, of)
 	}

@@ -100,6 +100,7 @@ var (
 	DiskReserve      = storage.gauge("facet_disk_reserve_bytes", "Bytes of that file system that stay free: below it the node refuses registrations.")
 	ReplicasOut      = storage.gauge("facet_replicas_out_of_service", "Replicas here that are damaged, or whose disk is full: the status says why.")
 	HistoryRewritten = storage.gauge("facet_history_rewritten", "Groups here whose committed entries other members have replaced, until an operator has removed the kept folders.")
+	StateLost        = storage.gauge("facet_state_lost", "Replicas here that had lost state in the last hour, plus other nodes that stopped because of lost state: the status names them.")
 	MemoryArena      = storage.gauge("facet_memory_arena_bytes", "Memory of all shards' templates in use, outside of the Go heap.")
 	MemoryEvents     = storage.gauge("facet_memory_events_bytes", "Estimate of the memory that the events of all replicas here take, or will once all are open.")
 	MemoryBudget     = storage.gauge("facet_memory_budget_bytes", "Memory that events may take on this node; beyond it the node refuses registrations.")

@@ -104,7 +104,7 @@ func (o *outages) note(number id.Shard, err error) error {
 		return unlessRebuilt(err)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		why.full = true
-	case errors.Is(err, raftfsm.ErrCorrupt), errors.Is(err, raftfsm.ErrGone), errors.Is(err, ErrDiverged), why.Rewritten != nil:
+	case errors.Is(err, raftfsm.ErrCorrupt), errors.Is(err, raftfsm.ErrGone), errors.Is(err, ErrDiverged), errors.Is(err, ErrStateLost), why.Rewritten != nil:
 		b, failed := json.Marshal(why)
 		if failed == nil {
 			failed = datadir.WriteSynced(o.file(number), b)

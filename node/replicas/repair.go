@@ -110,6 +110,9 @@ func (r Repairer) reopen(number id.Shard, why outage) error {
 	if err != nil {
 		return err
 	}
+	if err := r.cfg.Marks.Begin(number); err != nil {
+		return err
+	}
 	if err := raftfsm.Prepare(Folder(r.cfg.Dir, number)); err != nil {
 		return err
 	}

@@ -30,6 +30,15 @@ type Peers interface {
 	Ask(ctx context.Context, to id.Member, method string, q, a any) error
 }
 
+// Marks keeps what the members of groups have acknowledged (witness.Table).
+type Marks interface {
+	Marks(number id.Shard) raftfsm.Marks
+	// Begin gives the replica that this node is about to make a new life.
+	Begin(number id.Shard) error
+	// Wake reports that a group was opened.
+	Wake()
+}
+
 // Config configures the replicas of a node.
 type Config struct {
 	Dir      string
@@ -48,6 +57,7 @@ type Config struct {
 	DiskFull func() bool
 	// Fatal ends the node because of an error.
 	Fatal func(error)
+	Marks Marks
 
 	Timing      raftfsm.Timing
 	EraseWithin time.Duration // raftfsm.Config.EraseWithin
@@ -113,6 +123,9 @@ func unlessRebuilt(err error) error {
 // raftfsm.ErrGone for a registered replica that has no log any more.
 func (r *Replicas) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group, error) {
 	if !r.cfg.Registry.Has(number) {
+		if err := r.cfg.Marks.Begin(number); err != nil {
+			return nil, err
+		}
 		if err := raftfsm.Prepare(Folder(r.cfg.Dir, number)); err != nil {
 			return nil, err
 		}
@@ -127,8 +140,8 @@ func (r *Replicas) open(number id.Shard, state raftfsm.Machine) (*raftfsm.Group,
 	group, err := raftfsm.Open(raftfsm.Config{
 		Group: number, Self: r.cfg.Self, Dir: Folder(r.cfg.Dir, number), Prepared: true,
 		Stream: stream, Resolve: r.cfg.Resolve, Holder: r.cfg.Holder, Timing: r.cfg.Timing, EraseWithin: r.cfg.EraseWithin, Checks: r.checks,
-		Proposed: r.cfg.Meters.Proposed(number),
-		Log:      r.cfg.Log.With("group", number), Fatal: func(err error) { r.Damage(number, err) },
+		Proposed: r.cfg.Meters.Proposed(number), Marks: r.cfg.Marks.Marks(number),
+		Log: r.cfg.Log.With("group", number), Fatal: func(err error) { r.Damage(number, err) },
 	}, state)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open group %d: %w", number, err), stream.Close())
@@ -201,10 +214,16 @@ func (r *Replicas) openShard(ctx context.Context, number id.Shard) error {
 			return errors.Join(err, r.shut(h))
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.shards[number] = h
+	r.host(number, h)
 	return nil
+}
+
+// host makes an open replica known.
+func (r *Replicas) host(number id.Shard, h hosted) {
+	r.mu.Lock()
+	r.shards[number] = h
+	r.mu.Unlock()
+	r.cfg.Marks.Wake()
 }
 
 // takeOut closes a replica and keeps its files.
@@ -223,9 +242,7 @@ func (r *Replicas) OpenEmpty(number id.Shard) error {
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.shards[number] = hosted{group, state}
+	r.host(number, hosted{group, state})
 	return nil
 }
 

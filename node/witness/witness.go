@@ -1,0 +1,344 @@
+package witness
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/loop"
+	"facet/node/membership"
+	"facet/node/peer"
+	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
+)
+
+const (
+	// interval is how often the nodes exchange what they know, and how often it is written.
+	interval = time.Second
+	// askTimeout is how long one exchange may take.
+	askTimeout = 3 * time.Second
+	// A group that is not admitted yet is looked at every gatePoll. Until all groups are
+	// admitted, a node that did not answer is asked again after retryMin, then after twice
+	// as long, up to retryMax.
+	gatePoll = 20 * time.Millisecond
+	retryMin = 50 * time.Millisecond
+	retryMax = 400 * time.Millisecond
+	// grace is how long groups wait for further answers after the first one.
+	grace = 500 * time.Millisecond
+	// triesMin is how often a node must fail to answer to count as out of reach: at first
+	// its address may not be known yet.
+	triesMin = 3
+	// alarmFor is how long the status names a replica that had lost state. A node that
+	// stopped is named until it is removed, or runs again for alarmRest.
+	alarmFor  = time.Hour
+	alarmRest = 10 * time.Second
+
+	// methodExchange sends what a node knows, and asks what the other node knows of it.
+	methodExchange = "node.witness"
+	// methodLost tells a node that a replica of it has lost state.
+	methodLost = "node.lost"
+)
+
+// MethodExchange may be called by a node without a record.
+const MethodExchange = methodExchange
+
+// Replicas is the access to the replicas of this node.
+type Replicas interface {
+	All() []id.Shard
+	Group(number id.Shard) (*raftfsm.Group, bool)
+	Out(number id.Shard) bool
+	Damage(number id.Shard, err error)
+	Meta() *metafsm.Machine
+}
+
+// Peers asks other nodes.
+type Peers interface {
+	Ask(ctx context.Context, to id.Member, method string, q, a any) error
+}
+
+// Config configures a Witness.
+type Config struct {
+	Table    *Table
+	Self     id.Member
+	Replicas Replicas
+	Peers    Peers
+	// Members returns the nodes that gossip shows.
+	Members func() []membership.Member
+	// Fatal ends the node because of an error.
+	Fatal func(error)
+	Log   *slog.Logger
+}
+
+// Witness notices lost state of this node and of others. It is safe for concurrent use.
+type Witness struct {
+	*loop.Loop
+	cfg  Config
+	work sync.WaitGroup // exchanges; Run waits for them
+
+	mu      sync.Mutex // guards peers to events
+	peers   map[id.Member]*other
+	mine    map[id.Shard]claim
+	first   time.Time // of the first answer; zero: none yet
+	failed  bool      // the node has lost state and is about to stop
+	stopped map[id.Member]report
+	events  []event
+	saved   time.Time // when the table was last written
+}
+
+// other is what the exchanges with one node have brought.
+type other struct {
+	busy     bool
+	answered bool
+	fails    int
+	began    time.Time // of the last exchange
+	version  uint64    // of the table that the node has received
+}
+
+// claim is what a peer knows of a replica here.
+type claim struct {
+	raftfsm.Mark
+	by id.Member
+}
+
+// report is why another node stopped.
+type report struct {
+	at     time.Time
+	reason string
+}
+
+// event is a replica here that had lost state.
+type event struct {
+	group  id.Shard
+	at     time.Time
+	reason string
+}
+
+// New returns a Witness; Run does its work.
+func New(c Config) *Witness {
+	return &Witness{
+		Loop: loop.New("witness"), cfg: c, peers: map[id.Member]*other{}, mine: map[id.Shard]claim{}, stopped: map[id.Member]report{}, saved: time.Now(),
+	}
+}
+
+// Methods returns the handlers of the requests that a Witness answers to other nodes.
+func (w *Witness) Methods() map[string]peer.Handler {
+	return map[string]peer.Handler{
+		methodExchange: peer.Answers(w.exchange),
+		methodLost:     peer.Answers(w.giveWay),
+	}
+}
+
+// Run exchanges what the nodes know, and admits groups to elections, until ctx ends.
+func (w *Witness) Run(ctx context.Context) {
+	defer w.Start()()
+	defer w.work.Wait()
+	for ctx.Err() == nil {
+		waiting, err := w.step(ctx)
+		w.Done(err)
+		pause := interval
+		if waiting {
+			pause = gatePoll
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-w.cfg.Table.wake:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+}
+
+// step does what is due. waiting reports whether a group here is not admitted yet.
+func (w *Witness) step(ctx context.Context) (waiting bool, err error) {
+	w.observe()
+	w.askAll(ctx)
+	for _, number := range w.cfg.Replicas.All() {
+		if w.check(ctx, number) {
+			waiting = true
+		}
+	}
+	if time.Since(w.saved) >= interval {
+		w.saved = time.Now()
+		w.cfg.Table.Drop(w.removed)
+		err = w.cfg.Table.Save()
+	}
+	return waiting, err
+}
+
+// observe records the lives of the replicas here, their terms, and the logs that they lead.
+func (w *Witness) observe() {
+	for _, number := range w.cfg.Replicas.All() {
+		group, open := w.cfg.Replicas.Group(number)
+		if !open || w.cfg.Replicas.Out(number) || !group.Admitted() {
+			continue
+		}
+		s := group.Standing()
+		k := raftfsm.Mark{Life: w.cfg.Table.Life(number), Term: s.Term}
+		if s.Leads {
+			k.Index = s.Last
+		}
+		w.cfg.Table.Marks(number).Add(w.cfg.Self, k)
+	}
+}
+
+// check takes a replica that has less than what a peer knows of it out of service, and lets
+// any other take part in elections once enough peers were asked. It reports whether the
+// replica waits for that.
+func (w *Witness) check(ctx context.Context, number id.Shard) (waits bool) {
+	group, open := w.cfg.Replicas.Group(number)
+	if !open || w.cfg.Replicas.Out(number) {
+		return false
+	}
+	servers, _, err := group.Servers()
+	if err != nil {
+		return false
+	}
+	w.mu.Lock()
+	settled, enough := w.settled(), w.enough(servers)
+	known := w.mine[number] // all that those have said
+	w.mu.Unlock()
+	s := group.Standing()
+	own := raftfsm.Mark{Life: w.cfg.Table.Life(number), Term: s.Term, Index: s.Last}
+	if own.Before(known.Mark) {
+		w.lost(ctx, number, fmt.Sprintf("%s knows of it %s, and here it has %s", known.by, words(known.Mark), words(own)))
+		return false
+	}
+	if settled {
+		group.Receive()
+	}
+	if enough {
+		group.Admit()
+	}
+	return !group.Admitted()
+}
+
+func words(m raftfsm.Mark) string {
+	return fmt.Sprintf("life %d, term %d, index %d", m.Life, m.Term, m.Index)
+}
+
+// enough reports whether every node that can be reached and, with this one, a majority of
+// the voters among servers was asked. The only voter waits for nobody that is out of
+// reach. The caller holds mu.
+func (w *Witness) enough(servers []raftfsm.Server) bool {
+	settled := w.settled()
+	voters, asked, alone := 0, 0, true
+	for _, s := range servers {
+		if !s.Voter {
+			continue
+		}
+		voters++
+		p := w.peers[s.Member]
+		if s.Member == w.cfg.Self || p != nil && p.answered {
+			asked++
+		}
+		alone = alone && s.Member == w.cfg.Self
+	}
+	return voters > 0 && asked > voters/2 && (settled || alone && w.tried())
+}
+
+// settled reports whether every node that can be reached has been asked. The caller holds
+// mu.
+func (w *Witness) settled() bool {
+	if w.first.IsZero() {
+		return false
+	}
+	return time.Since(w.first) >= grace || w.tried()
+}
+
+// tried reports whether every node has answered or counts as out of reach. The caller
+// holds mu.
+func (w *Witness) tried() bool {
+	for _, p := range w.peers {
+		if !p.answered && p.fails < triesMin {
+			return false
+		}
+	}
+	return true
+}
+
+// all reports whether all groups here are admitted.
+func (w *Witness) all() bool {
+	for _, number := range w.cfg.Replicas.All() {
+		if group, open := w.cfg.Replicas.Group(number); open && !group.Admitted() {
+			return false
+		}
+	}
+	return true
+}
+
+// removed reports whether meta records a member as removed.
+func (w *Witness) removed(m id.Member) bool {
+	node, err := m.Node()
+	if err != nil {
+		return true
+	}
+	r, known := w.cfg.Replicas.Meta().Node(node)
+	return known && r.State == metafsm.NodeRemoved && r.Member == m
+}
+
+// others returns the members that are asked: those that gossip shows, those with a record,
+// and the members of the groups here.
+func (w *Witness) others() []id.Member {
+	set := map[id.Member]bool{}
+	for _, m := range w.cfg.Members() {
+		set[m.Member] = true
+	}
+	for _, r := range w.cfg.Replicas.Meta().Nodes() {
+		set[r.Member] = true
+	}
+	for _, number := range w.cfg.Replicas.All() {
+		if group, open := w.cfg.Replicas.Group(number); open {
+			servers, _, err := group.Servers()
+			for _, s := range servers {
+				set[s.Member] = err == nil
+			}
+		}
+	}
+	var list []id.Member
+	for m, ask := range set {
+		if ask && m != w.cfg.Self && !w.removed(m) {
+			list = append(list, m)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// askAll starts the exchanges that are due.
+func (w *Witness) askAll(ctx context.Context) {
+	lost := w.cfg.Table.Lost()
+	now := time.Now()
+	others := w.others()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, m := range others {
+		p := w.peers[m]
+		if p == nil {
+			p = &other{}
+			w.peers[m] = p
+		}
+		orders := slices.DeleteFunc(slices.Clone(lost), func(r Row) bool { return r.Member != m })
+		pause := interval * 9 / 10 // the loop's tick may come early
+		if !p.answered && !w.all() {
+			pause = min(retryMin<<min(p.fails, 8), retryMax)
+		} else if len(orders) > 0 {
+			pause = retryMax
+		}
+		if p.busy || w.failed || now.Sub(p.began) < pause {
+			continue
+		}
+		p.busy, p.began = true, now
+		w.work.Go(func() { // ends with its calls
+			for _, r := range orders {
+				w.tell(ctx, r)
+			}
+			w.ask(ctx, m, p)
+			w.cfg.Table.Wake()
+		})
+	}
+}
