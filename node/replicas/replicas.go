@@ -109,8 +109,7 @@ func Open(c Config) (*Replicas, error) {
 // that one.
 func unlessRebuilt(err error) error {
 	if errors.Is(err, raftfsm.ErrGone) {
-		return fmt.Errorf("%w: without it this node can't go on under its old name; "+
-			"empty its data directory, so that it joins as a new one, and remove the old one (facet node remove)", err)
+		return fmt.Errorf("%w: %s", err, rejoin)
 	}
 	if _, rewritten := errors.AsType[*raftfsm.RewriteError](err); rewritten {
 		return fmt.Errorf("%w: KEEP the data directory of this node; it has records of the cluster that the other nodes have lost; "+

@@ -91,6 +91,8 @@ var plantedBugs = []planted{
 	{"stale_log", hunter{tests: "./raftfsm/snapshots", run: "Reconcile"}},
 	{"seal_ignored", hunter{tests: "./raftfsm/logstore", run: "Seal|Flipped"}},
 	{"stall_ignored", hunter{tests: "./raftfsm", run: "StalledLeader"}},
+	{"older_state_votes", hunter{tests: "./node", run: "RolledBackVoter"}},
+	{"lost_answers_count", hunter{tests: "./raftfsm", run: "FellBehind"}},
 	{"unsigned_header", signature},
 	{"body_ignored", signature},
 	{"foreign_gallery", world},
