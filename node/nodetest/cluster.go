@@ -4,6 +4,7 @@ import (
 	"context"
 	crand "crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -201,6 +202,33 @@ func keyFile(t testing.TB, dir, name string) string {
 	path := filepath.Join(dir, name)
 	must(t, os.WriteFile(path, []byte(hex.EncodeToString(key[:])), 0o600))
 	return path
+}
+
+// Renew gives a stopped node an empty data directory and certificates of its own: it is then
+// another node at the same address.
+func (c *Cluster) Renew(i int) {
+	c.t.Helper()
+	must(c.t, os.RemoveAll(c.Nodes[i].Config.Dir))
+	issue(c.t, c.Authority, c.Nodes[i])
+}
+
+// Duplicate returns a second node with a copy of a node's data directory, at another host of
+// the network. The copy is not started, and not one of c.Nodes.
+func (c *Cluster) Duplicate(i int, network *memnet.Network, host string) *Member {
+	c.t.Helper()
+	m := *c.Nodes[i]
+	m.Node, m.Host = nil, host
+	at := func(address string) string {
+		_, port, err := net.SplitHostPort(address)
+		must(c.t, err)
+		return net.JoinHostPort(host, port)
+	}
+	m.Config.PeerAddress, m.Config.PublicAddress, m.Config.AdminAddress = at(m.Config.PeerAddress), at(m.Config.PublicAddress), at(m.Config.AdminAddress)
+	m.Config.Dir, m.Config.Certificates = m.Config.Dir+"-copy", m.Config.Certificates+"-copy"
+	m.Config.Network, m.URL = network.Host(host), "https://"+m.Config.PublicAddress
+	must(c.t, errors.Join(os.RemoveAll(m.Config.Dir), os.CopyFS(m.Config.Dir, os.DirFS(c.Nodes[i].Config.Dir))))
+	issue(c.t, c.Authority, &m)
+	return &m
 }
 
 // Restart starts a stopped node on its data directory.

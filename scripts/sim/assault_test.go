@@ -77,6 +77,9 @@ var attacks = []assault{
 			s.order(id, wire.StateActive)
 		}
 	}},
+	{name: "lose state", grave: true, lone: true, rare: true, most: 4 * time.Second, begin: loseState},
+	{name: "roll back", grave: true, lone: true, rare: true, most: 4 * time.Second, begin: rollBack},
+	{name: "duplicate", grave: true, lone: true, rare: true, most: 4 * time.Second, begin: duplicate},
 }
 
 func (s *attackedWorld) host(i int) string { return s.cluster.Nodes[i%len(s.cluster.Nodes)].Host }

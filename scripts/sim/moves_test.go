@@ -47,13 +47,20 @@ func holds(s wire.Status, who id.Node) int {
 // order sends a change of a node's state to any node that accepts it.
 func (w *world) order(who id.Node, state string) {
 	w.t.Helper()
+	w.carryOut(wire.Order{Node: who, State: state})
+}
+
+// carryOut sends an order to any node that accepts it.
+func (w *world) carryOut(o wire.Order) {
+	w.t.Helper()
+	var err error
 	for range 100 {
 		for _, m := range w.cluster.Nodes {
 			if m.Node == nil {
 				continue
 			}
 			ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
-			err := m.Node.Admin().SetNodeState(ctx, wire.Order{Node: who, State: state})
+			err = m.Node.Admin().SetNodeState(ctx, o)
 			cancel()
 			if err == nil {
 				return
@@ -61,7 +68,7 @@ func (w *world) order(who id.Node, state string) {
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
-	w.t.Errorf("nobody makes node %s %s", who, state)
+	w.t.Errorf("nobody makes node %s %s: %v", o.Node, o.State, err)
 }
 
 // moving runs one world and returns its number of faults. Four clients register, a
