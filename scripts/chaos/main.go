@@ -225,7 +225,7 @@ func (c *cluster) story(ctx context.Context, s settings, own *client, t *traffic
 	if whole == nil {
 		err = errors.Join(err, t.Complete(give))
 	}
-	if whole == nil && n.counts[flipName] == 0 {
+	if whole == nil && !n.damaged() {
 		err = errors.Join(err, c.sound(give))
 	}
 	if err == nil && s.backups {

@@ -150,7 +150,7 @@ func (n *nemesis) plan(choice []fault) []strike {
 // effect. only lists the names to choose from; an empty list means all.
 func (n *nemesis) run(stop context.Context, only []string) error {
 	var choice []fault
-	for _, f := range slices.Concat(processFaults, networkFaults, diskFaults, powerFaults, orderFaults) {
+	for _, f := range slices.Concat(processFaults, networkFaults, diskFaults, powerFaults, orderFaults, lossFaults) {
 		if (len(only) == 0 || slices.Contains(only, f.name)) && n.can(f) {
 			choice = append(choice, f)
 		}
@@ -223,6 +223,16 @@ func (n *nemesis) leads(list []strike) [][]int {
 		}
 	}
 	return led
+}
+
+// damaged reports whether a fault has damaged files.
+func (n *nemesis) damaged() bool {
+	for _, f := range append(slices.Clone(lossFaults), fault{name: flipName}) {
+		if n.counts[f.name] > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // census looks for nodes that have ended by themselves. It starts a node again whose

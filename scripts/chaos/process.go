@@ -207,7 +207,8 @@ func (p *process) pid() int {
 	return p.cmd.Process.Pid
 }
 
-func (p *process) damage() { p.mu.Lock(); p.damaged = true; p.mu.Unlock() }
+func (p *process) damage()   { p.mu.Lock(); p.damaged = true; p.mu.Unlock() }
+func (p *process) repaired() { p.mu.Lock(); p.damaged = false; p.mu.Unlock() }
 
 // fullTime is how long after a full disk a node may end because of it: meta keeps no
 // room in reserve.

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"facet/cmd/facet/authority"
+	"facet/internal/id"
+	"facet/node/wire"
+	"facet/scripts/chaos/lan"
+)
+
+const (
+	// noticeTime is the longest until a node notices what it has lost.
+	noticeTime = 30 * time.Second
+	// toldTime is the time after which a node's peers know what it has acknowledged.
+	toldTime = 2500 * time.Millisecond
+	// writeTime is the longest time that a node works before it is rolled back.
+	writeTime = 6 * time.Second
+)
+
+// replicaParts are the parts of a replica's folder. The empty one is the whole folder.
+var replicaParts = []string{"snapshots", "raft.db", "segments", ""}
+
+// lossFaults take away what a node has written, or run a node twice. Each begins when the
+// cluster is whole: only a minority of lost replicas can be survived.
+var lossFaults = []fault{
+	{"lose state", orders, true, true, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+		if _, err := n.whole(); err != nil {
+			return nil, err
+		}
+		p.signal(syscall.SIGKILL)
+		err := n.lose(p)
+		if err != nil {
+			return nil, err
+		}
+		return n.startLost(p, true)
+	}},
+	{"roll back", orders, true, true, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+		if _, err := n.whole(); err != nil {
+			return nil, err
+		}
+		old := p.data + ".old"
+		p.signal(syscall.SIGKILL)
+		if err := errors.Join(command("cp", "-a", p.data, old), n.cluster.start(p)); err != nil {
+			return nil, err
+		}
+		before, err := n.whole()
+		if err != nil {
+			return nil, err
+		}
+		time.Sleep(time.Duration(n.random.Int64N(int64(writeTime))))
+		after, err := n.settled()
+		if err != nil {
+			return nil, err
+		}
+		time.Sleep(toldTime)
+		p.signal(syscall.SIGKILL)
+		if err := errors.Join(os.RemoveAll(p.data), os.Rename(old, p.data)); err != nil {
+			return nil, err
+		}
+		return n.startLost(p, hasGrown(p.id, before, after))
+	}},
+	{"duplicate", orders, true, true, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
+		if _, err := n.whole(); err != nil {
+			return nil, err
+		}
+		p.signal(syscall.SIGKILL)
+		twin, err := n.cluster.twin(p)
+		if err == nil {
+			err = n.cluster.start(p)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, err := n.whole(); err != nil {
+			return nil, err
+		}
+		if n.random.IntN(2) == 0 {
+			err := n.cluster.start(twin)
+			if err == nil && !twin.endsWithin(noticeTime) {
+				err = fmt.Errorf("%s runs, and so does its copy: see %s", p.name, twin.log)
+			}
+			twin.signal(syscall.SIGKILL)
+			return func() error { return os.RemoveAll(twin.data) }, err
+		}
+		heal := n.links(p, lan.Link{Cut: true}, lan.Link{Cut: true})
+		n.say("  %s is cut off, and its copy starts", p.name)
+		if err := n.cluster.start(twin); err != nil {
+			return heal, err
+		}
+		return func() error { return n.takenOver(p, twin, heal) }, nil
+	}},
+}
+
+// twin returns a node with a copy of p's data directory, on a host of its own. It is not one
+// of the cluster's nodes.
+func (c *cluster) twin(p *process) (*process, error) {
+	twin := &process{name: p.name + "-copy", id: p.id, ports: p.ports, data: p.data + "-copy", log: p.log + ".copy", number: 1}
+	for slices.ContainsFunc(c.members(), func(m *process) bool { return m.number == twin.number }) {
+		twin.number++
+	}
+	twin.host = lan.Address(twin.number)
+	if err := command("cp", "-a", p.data, twin.data); err != nil {
+		return nil, err
+	}
+	certificates := c.certs.Node(twin.name)
+	if err := os.RemoveAll(certificates); err != nil { // of another host
+		return nil, err
+	}
+	if _, err := c.certs.Ensure(authority.NodeCertificates{Name: twin.name, ID: twin.id, Hosts: []string{twin.host}}); err != nil {
+		return nil, err
+	}
+	for _, arg := range p.args {
+		switch {
+		case arg == p.data:
+			arg = twin.data
+		case arg == c.certs.Node(p.name):
+			arg = certificates
+		default:
+			arg = strings.Replace(arg, p.host+":", twin.host+":", 1)
+		}
+		twin.args = append(twin.args, arg)
+	}
+	return twin, nil
+}
+
+// takenOver waits until the copy of a node that is cut off has taken over, heals the links
+// and waits until the node ends. The node then goes on with the copy's files.
+func (n *nemesis) takenOver(p, twin *process, heal func() error) error {
+	err := n.until("the copy has taken over", func(s wire.Status) bool {
+		return slices.ContainsFunc(s.Nodes, func(m wire.Member) bool {
+			return m.ID == p.id && m.Answers && strings.HasPrefix(m.Peer, twin.host+":")
+		})
+	})
+	err = errors.Join(err, heal())
+	if err == nil && !p.endsWithin(noticeTime) {
+		err = fmt.Errorf("the copy of %s has taken over, and the node goes on: see %s", p.name, p.log)
+	}
+	p.signal(syscall.SIGKILL)
+	twin.signal(syscall.SIGTERM)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.RemoveAll(p.data), os.Rename(twin.data, p.data), n.cluster.start(p))
+}
+
+// whole waits until the cluster is whole. Nodes that were damaged have then been rebuilt.
+func (n *nemesis) whole() (s wire.Status, err error) {
+	err = n.until("the cluster is whole", func(now wire.Status) bool {
+		s = now
+		return len(now.Nodes) == len(n.cluster.members()) && len(wounds(now.Warnings)) == 0
+	})
+	for _, p := range n.cluster.members() {
+		p.repaired()
+	}
+	return s, err
+}
+
+// lose removes a part of one of a node's replicas, or all replicas.
+func (n *nemesis) lose(p *process) error {
+	folders, err := filepath.Glob(filepath.Join(p.data, "group-*"))
+	if err != nil {
+		return err
+	}
+	folders = slices.DeleteFunc(folders, func(path string) bool { return strings.Contains(filepath.Base(path), ".") })
+	var lost []string
+	for _, folder := range folders {
+		for _, part := range replicaParts {
+			path := filepath.Join(folder, part)
+			entries, err := os.ReadDir(path)
+			if part == "raft.db" || err == nil && len(entries) > 0 {
+				lost = append(lost, path)
+			}
+		}
+	}
+	if len(lost) == 0 {
+		return fmt.Errorf("%s has no replica", p.name)
+	}
+	lost = []string{lost[n.random.IntN(len(lost))]}
+	if n.random.IntN(8) == 0 {
+		lost = folders
+	}
+	for _, path := range lost {
+		n.say("  %s loses %s", p.name, strings.TrimPrefix(path, p.data))
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	return err
+}
+
+// startLost starts a node that has lost state. Half of the time another node is down
+// meanwhile, so that the two others could form a majority. The node must notice what it has
+// lost, if that is noticeable: it takes the replica out of service, or ends and is replaced.
+func (n *nemesis) startLost(p *process, noticeable bool) (undo func() error, err error) {
+	other := n.beside(p)
+	down := n.random.IntN(2) == 0
+	if down {
+		n.say("  %s is down meanwhile", other.name)
+		other.signal(syscall.SIGKILL)
+	}
+	known := outages(p.data)
+	p.damage()
+	if err := n.cluster.start(p); err != nil {
+		return nil, err
+	}
+	// With another node down, a replica may have to wait for that node before it learns
+	// what it has lost.
+	within := noticeTime
+	if down || !noticeable {
+		within = toldTime
+	}
+	noticed := notices(p, known, within)
+	return func() error {
+		var err error
+		if down {
+			err = n.cluster.start(other)
+		}
+		if err == nil && !noticed && noticeable && !notices(p, known, noticeTime) {
+			err = fmt.Errorf("%s has not noticed what it has lost: see %s", p.name, p.log)
+		}
+		p.endsWithin(toldTime) // meta may notice after a shard; census replaces the node
+		return err
+	}, nil
+}
+
+// notices waits until a node has ended or has a new replica out of service.
+func notices(p *process, known []string, within time.Duration) bool {
+	for began := time.Now(); time.Since(began) < within; time.Sleep(10 * time.Millisecond) {
+		if p.ended() || slices.ContainsFunc(outages(p.data), func(name string) bool { return !slices.Contains(known, name) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// outages lists the replicas of a data directory that are out of service or set aside.
+func outages(dir string) (names []string) {
+	for _, pattern := range []string{"group-*.out", "group-*.damaged-*"} {
+		found, _ := filepath.Glob(filepath.Join(dir, pattern)) // the patterns are right
+		names = append(names, found...)
+	}
+	return names
+}
+
+// hasGrown reports whether a replica of a node has applied more entries in the later status.
+func hasGrown(who id.Node, before, after wire.Status) bool {
+	applied := func(s wire.Status) map[id.Shard]uint64 {
+		of := map[id.Shard]uint64{}
+		for _, m := range s.Nodes {
+			for _, g := range m.Groups {
+				if m.ID == who {
+					of[g.Group] = g.Applied
+				}
+			}
+		}
+		return of
+	}
+	was := applied(before)
+	for group, index := range applied(after) {
+		if index > was[group] {
+			return true
+		}
+	}
+	return false
+}
