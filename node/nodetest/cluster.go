@@ -239,22 +239,10 @@ func (c *Cluster) Restart(i int) {
 	c.Nodes[i].Node = n
 }
 
-// Copy adds a node on a copy of the data directory of a stopped one, at another host of
-// network. Restart starts it.
+// Copy adds a Duplicate to c.Nodes and returns its index.
 func (c *Cluster) Copy(i int, host string, network *memnet.Network) int {
 	c.t.Helper()
-	from := c.Nodes[i].Config
-	next := &Member{Host: host, Config: from}
-	next.Config.Dir, next.Config.Certificates, next.Config.Network = from.Dir+"-copy", from.Certificates+"-copy", network.Host(host)
-	must(c.t, os.CopyFS(next.Config.Dir, os.DirFS(from.Dir)))
-	for _, address := range []*string{&next.Config.PeerAddress, &next.Config.PublicAddress, &next.Config.AdminAddress} {
-		_, port, err := net.SplitHostPort(*address)
-		must(c.t, err)
-		*address = net.JoinHostPort(host, port)
-	}
-	next.URL = "https://" + next.Config.PublicAddress
-	issue(c.t, c.Authority, next)
-	c.Nodes = append(c.Nodes, next)
+	c.Nodes = append(c.Nodes, c.Duplicate(i, network, host))
 	return len(c.Nodes) - 1
 }
 

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,10 +76,7 @@ func rollBack(s *attackedWorld, v int) (undo func()) {
 	}
 	time.Sleep(toldTime)
 	s.kill(v)
-	if err := os.RemoveAll(m.Config.Dir); err != nil {
-		s.t.Error(err)
-	}
-	if err := os.Rename(old, m.Config.Dir); err != nil {
+	if err := errors.Join(refill(m.Config.Dir, old), os.RemoveAll(old)); err != nil {
 		s.t.Error(err)
 	}
 	return s.startLost(v, grown)
@@ -120,10 +118,7 @@ func duplicate(s *attackedWorld, v int) (undo func()) {
 		ctx, cancel := context.WithTimeout(context.Background(), stopPatience)
 		defer cancel()
 		_ = copied.Close(ctx) // without a quorum for its leaderships it takes its time
-		if err := os.RemoveAll(m.Config.Dir); err != nil {
-			s.t.Error(err)
-		}
-		if err := os.Rename(twin.Config.Dir, m.Config.Dir); err != nil {
+		if err := refill(m.Config.Dir, twin.Config.Dir); err != nil {
 			s.t.Error(err)
 		}
 		s.cluster.Restart(v)
