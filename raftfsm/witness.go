@@ -31,16 +31,6 @@ func (g *Group) Standing() Standing {
 	return s
 }
 
-// Receive lets a member with Config.Marks and state receive its leader's log. Without
-// Config.Marks, Receive and Admit do nothing.
-func (g *Group) Receive() { g.transport.Receive() }
-
-// Admit lets a member with Config.Marks receive its leader's log, vote and stand for
-// election.
-func (g *Group) Admit() { g.transport.Admit() }
-
-// Bar keeps this member out of elections for good.
-func (g *Group) Bar() { g.transport.Bar() }
-
-// Admitted reports whether this member may vote.
-func (g *Group) Admitted() bool { return g.transport.Admitted() }
+// Gate keeps this member out of elections until its node has asked its peers, if it has
+// Config.Marks. Until then a member with state does not receive its leader's log either.
+func (g *Group) Gate() *transport.Gate { return g.transport.Gate }

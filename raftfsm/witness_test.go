@@ -63,7 +63,7 @@ func (b *book) judged(t *testing.T, c *cluster, name id.Member) *member {
 	if own := (Mark{Term: s.Term, Index: s.Last}); own.Before(known) {
 		t.Errorf("%s has %+v after its start, and %+v is known of it", name, own, known)
 	}
-	m.Admit()
+	m.Gate().Admit()
 	return m
 }
 
@@ -74,7 +74,7 @@ func foundMarked(t *testing.T, voters []id.Member) (*cluster, *book) {
 	c := newCluster(t, newWires(), b.tune)
 	c.found(voters...)
 	for _, m := range c.members {
-		m.Admit()
+		m.Gate().Admit()
 	}
 	return c, b
 }
@@ -190,7 +190,7 @@ func TestLeaderNoticesFollowerThatFellBehind(t *testing.T) {
 		dir, image := filepath.Join(c.dir, string(name)), filepath.Join(t.TempDir(), "image")
 		c.stop(name)
 		copyDir(t, dir, image)
-		c.open(name).Admit()
+		c.open(name).Gate().Admit()
 		c.propose("second")
 		c.agree()
 		before, _ := b.Known(name)
@@ -200,7 +200,7 @@ func TestLeaderNoticesFollowerThatFellBehind(t *testing.T) {
 		}
 		copyDir(t, image, dir)
 		m := c.open(name)
-		m.Admit()
+		m.Gate().Admit()
 		time.Sleep(time.Second)
 		if got, behind := b.lost()[name]; !behind || got.Before(before) {
 			t.Errorf("the leader noticed %v of %s, want at least %v", b.lost(), name, before)
@@ -241,22 +241,22 @@ func TestMemberWaitsForAdmission(t *testing.T) {
 		for _, name := range all {
 			terms = append(terms, c.open(name).Standing().Term)
 		}
-		c.members[all[0]].Admit()
+		c.members[all[0]].Gate().Admit()
 		time.Sleep(time.Minute)
 		for i, name := range all {
 			m := c.members[name]
-			if s := m.Standing(); s.Term != terms[i] || m.IsLeader() || m.Admitted() != (i == 0) {
-				t.Errorf("%s: %+v, leader %v, admitted %v; want term %d", name, s, m.IsLeader(), m.Admitted(), terms[i])
+			if s := m.Standing(); s.Term != terms[i] || m.IsLeader() || m.Gate().Admitted() != (i == 0) {
+				t.Errorf("%s: %+v, leader %v, admitted %v; want term %d", name, s, m.IsLeader(), m.Gate().Admitted(), terms[i])
 			}
 		}
-		c.members[all[1]].Admit()
+		c.members[all[1]].Gate().Admit()
 		last := c.members[all[2]].Standing().Last
 		c.propose("second", all[:2]...)
 		time.Sleep(time.Second)
 		if s := c.members[all[2]].Standing(); s.Last != last {
 			t.Errorf("%s took entries to index %d before Receive", all[2], s.Last)
 		}
-		c.members[all[2]].Receive()
+		c.members[all[2]].Gate().Receive()
 		c.agree()
 		c.stop(slices.DeleteFunc(all[:2:2], func(m id.Member) bool { return !c.members[m].IsLeader() })[0])
 		time.Sleep(time.Minute)

@@ -54,7 +54,7 @@ func (w *Witness) giveWay(ctx context.Context, q order) (obeyed, error) {
 // lost takes a replica here out of service, or stops the node if the replica is meta's.
 func (w *Witness) lost(ctx context.Context, number id.Shard, why string) {
 	if group, open := w.cfg.Replicas.Group(number); open {
-		group.Bar()
+		group.Gate().Bar()
 	}
 	if number == id.Meta {
 		w.stop(ctx, "meta: "+why)

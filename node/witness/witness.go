@@ -174,7 +174,7 @@ func (w *Witness) step(ctx context.Context) (waiting bool, err error) {
 func (w *Witness) observe() {
 	for _, number := range w.cfg.Replicas.All() {
 		group, open := w.cfg.Replicas.Group(number)
-		if !open || w.cfg.Replicas.Out(number) || !group.Admitted() {
+		if !open || w.cfg.Replicas.Out(number) || !group.Gate().Admitted() {
 			continue
 		}
 		s := group.Standing()
@@ -209,12 +209,12 @@ func (w *Witness) check(ctx context.Context, number id.Shard) (waits bool) {
 		return false
 	}
 	if settled {
-		group.Receive()
+		group.Gate().Receive()
 	}
 	if enough {
-		group.Admit()
+		group.Gate().Admit()
 	}
-	return !group.Admitted()
+	return !group.Gate().Admitted()
 }
 
 func words(m raftfsm.Mark) string {
@@ -264,7 +264,7 @@ func (w *Witness) tried() bool {
 // all reports whether all groups here are admitted.
 func (w *Witness) all() bool {
 	for _, number := range w.cfg.Replicas.All() {
-		if group, open := w.cfg.Replicas.Group(number); open && !group.Admitted() {
+		if group, open := w.cfg.Replicas.Group(number); open && !group.Gate().Admitted() {
 			return false
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 
@@ -31,28 +32,33 @@ const tokenMark = '#'
 // errHolder is returned for a message of a process that does not act for its member.
 var errHolder = errors.New("raftfsm: not the process that acts for the member")
 
-// address returns the field Addr of this member's headers.
-func (t *Transport) address() []byte {
-	if t.holder == nil {
-		return t.header.ID
-	}
-	return fmt.Appendf(nil, "%s%c%s", t.header.ID, tokenMark, t.holder.Token())
+// identity is the member that this process acts for.
+type identity struct {
+	self   []byte
+	holder Holder // nil: this process acts
+	raft   *atomic.Pointer[raft.Raft]
 }
 
-// ownHeader returns the header of this member's messages.
-func (t *Transport) ownHeader() raft.RPCHeader {
-	h := t.header
-	h.Addr = t.address()
-	return h
+// address returns the field Addr of this member's headers.
+func (i identity) address() []byte {
+	if i.holder == nil {
+		return i.self
+	}
+	return fmt.Appendf(nil, "%s%c%s", i.self, tokenMark, i.holder.Token())
+}
+
+// header returns the header of this member's messages.
+func (i identity) header() raft.RPCHeader {
+	return raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: i.self, Addr: i.address()}
 }
 
 // mayAct returns an error if this process may not act for its member.
-func (t *Transport) mayAct() error {
-	if t.holder == nil {
+func (i identity) mayAct() error {
+	if i.holder == nil {
 		return nil
 	}
-	return t.holder.MayAct(func() []id.Member {
-		r := t.raft.Load()
+	return i.holder.MayAct(func() []id.Member {
+		r := i.raft.Load()
 		if r == nil {
 			return nil
 		}
@@ -68,34 +74,34 @@ func (t *Transport) mayAct() error {
 
 // admit returns an error if this process may not act, or if the sender of a header may not.
 // It removes the token from the header: raft compares addresses.
-func (t *Transport) admit(h *raft.RPCHeader) error {
-	if err := t.mayAct(); err != nil {
+func (i identity) admit(h *raft.RPCHeader) error {
+	if err := i.mayAct(); err != nil {
 		return fmt.Errorf("%w: %w", errHolder, err)
 	}
 	plain, token, _ := bytes.Cut(h.Addr, []byte{tokenMark})
 	h.Addr = plain
-	if t.holder == nil {
+	if i.holder == nil {
 		return nil
 	}
-	if err := t.holder.Admits(id.Member(h.ID), string(token)); err != nil {
+	if err := i.holder.Admits(id.Member(h.ID), string(token)); err != nil {
 		return fmt.Errorf("%w: %w", errHolder, err)
 	}
 	return nil
 }
 
 // admitRPC does the work of admit for a message.
-func (t *Transport) admitRPC(command any) error {
+func (i identity) admitRPC(command any) error {
 	switch q := command.(type) {
 	case *raft.AppendEntriesRequest:
-		return t.admit(&q.RPCHeader)
+		return i.admit(&q.RPCHeader)
 	case *raft.RequestVoteRequest:
-		return t.admit(&q.RPCHeader)
+		return i.admit(&q.RPCHeader)
 	case *raft.RequestPreVoteRequest:
-		return t.admit(&q.RPCHeader)
+		return i.admit(&q.RPCHeader)
 	case *raft.InstallSnapshotRequest:
-		return t.admit(&q.RPCHeader)
+		return i.admit(&q.RPCHeader)
 	case *raft.TimeoutNowRequest:
-		return t.admit(&q.RPCHeader)
+		return i.admit(&q.RPCHeader)
 	default:
 		return fmt.Errorf("%w: %T", errMalformed, command)
 	}

@@ -97,7 +97,7 @@ func (t *Transport) campaign(r *raft.Raft, leader raft.ServerID) {
 			agreed++
 		}
 		if dead && (first || agreed > pollPatience) && t.following(r, leader) {
-			t.deliver(raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: t.ownHeader()}, RespChan: make(chan raft.RPCResponse, 1)})
+			t.deliver(raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: t.self.header()}, RespChan: make(chan raft.RPCResponse, 1)})
 			return
 		}
 		select {
@@ -118,7 +118,7 @@ type vote struct {
 // poll asks the voters. dead reports that a majority says that the leader is gone. first
 // reports that this member is the first candidate.
 func (t *Transport) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) {
-	own := vote{raft.ServerID(t.header.ID), t.gone(leader), r.LastIndex()}
+	own := vote{raft.ServerID(t.self.self), t.gone(leader), r.LastIndex()}
 	if !own.gone {
 		return false, false
 	}
@@ -185,7 +185,7 @@ func isTimeout(err error) bool {
 
 // askGone asks a member whether leader is gone. last is the last index of the member's log.
 func (t *Transport) askGone(to, leader raft.ServerID) (gone bool, last uint64, err error) {
-	q := raft.InstallSnapshotRequest{RPCHeader: t.ownHeader(), SnapshotVersion: goneVersion, Leader: []byte(leader)}
+	q := raft.InstallSnapshotRequest{RPCHeader: t.self.header(), SnapshotVersion: goneVersion, Leader: []byte(leader)}
 	var a raft.InstallSnapshotResponse
 	err = retryBroken(func() error {
 		a = raft.InstallSnapshotResponse{}
@@ -206,9 +206,9 @@ func (t *Transport) answerGone(rpc raft.RPC, leader raft.ServerID) {
 		defer t.loss.answering.Store(false)
 		_, known := r.LeaderWithID()
 		gone := r.State() != raft.Leader && known == "" ||
-			string(leader) == string(t.header.ID) && r.State() != raft.Leader ||
+			string(leader) == string(t.self.self) && r.State() != raft.Leader ||
 			t.following(r, leader) && t.gone(leader)
-		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: t.ownHeader(), Term: r.LastIndex(), Success: gone}, nil)
+		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: t.self.header(), Term: r.LastIndex(), Success: gone}, nil)
 	})
 }
 

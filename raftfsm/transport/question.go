@@ -21,7 +21,7 @@ const offerVersion = raft.SnapshotVersion(0x4641)
 // ask returns the segments of a snapshot that a member has, or nil without an answer.
 func (t *Transport) ask(to raft.ServerID, at raft.ServerAddress, s *snapshots.Snapshot) map[segment.Hash]bool {
 	offer := s.Offer()
-	q := raft.InstallSnapshotRequest{RPCHeader: t.ownHeader(), SnapshotVersion: offerVersion, Size: int64(len(offer))}
+	q := raft.InstallSnapshotRequest{RPCHeader: t.self.header(), SnapshotVersion: offerVersion, Size: int64(len(offer))}
 	var a raft.InstallSnapshotResponse
 	err := t.NetworkTransport.InstallSnapshot(to, at, &q, &a, bytes.NewReader(offer))
 	if err != nil || !a.Success {
@@ -50,7 +50,7 @@ func (t *Transport) question(rpc raft.RPC) bool {
 		defer t.asked.Store(false)
 		bits, err := snapshots.AnswerOffer(rpc.Reader, q.Size, t.segments)
 		rpc.Respond(&raft.InstallSnapshotResponse{
-			RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: t.header.ID, Addr: bits}, Success: err == nil,
+			RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: t.self.self, Addr: bits}, Success: err == nil,
 		}, err)
 	})
 	return true

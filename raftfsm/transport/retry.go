@@ -153,7 +153,7 @@ var errDial = errors.New("raftfsm: no connection")
 // Follows asks a member whether it follows the leader of term. ok reports that the member
 // had not left term when it answered. last is the last index of the member's log.
 func (t *Transport) Follows(to id.Member, term uint64) (last uint64, ok bool) {
-	q := raft.AppendEntriesRequest{RPCHeader: t.ownHeader(), Term: term}
+	q := raft.AppendEntriesRequest{RPCHeader: t.self.header(), Term: term}
 	var a raft.AppendEntriesResponse
 	err := t.AppendEntries(raft.ServerID(to), raft.ServerAddress(to), &q, &a)
 	return a.LastLog, err == nil && a.Success && a.Term == term

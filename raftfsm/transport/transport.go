@@ -63,13 +63,13 @@ type Transport struct {
 	streams  *streams
 	health   *health.Monitor
 	segments *segment.Store // nil: none
-	header   raft.RPCHeader // of this member; see ownHeader
-	holder   Holder         // nil: this process acts
+	self     identity
 	raft     atomic.Pointer[raft.Raft]
 	held     heldAppends
 	loss     leaderLoss
 	marks    Marks // nil: none are kept
-	gate     gate
+	// Gate keeps the member out of elections until its node has asked its peers.
+	Gate     *Gate
 	resigned atomic.Bool // this member is stopping and takes no leadership
 
 	out   chan raft.RPC // to raft's main goroutine; unbuffered, like raft's own
@@ -119,16 +119,13 @@ func New(cfg Config) *Transport {
 		streams:  s,
 		health:   cfg.Health,
 		segments: cfg.Segments,
-		holder:   cfg.Holder,
 		marks:    cfg.Marks,
-		gate:     newGate(),
-		header: raft.RPCHeader{
-			ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(cfg.Self), Addr: []byte(cfg.Self),
-		},
-		out:   make(chan raft.RPC),
-		beats: make(chan raft.RPC, 1),
-		done:  make(chan struct{}),
+		Gate:     newGate(),
+		out:      make(chan raft.RPC),
+		beats:    make(chan raft.RPC, 1),
+		done:     make(chan struct{}),
 	}
+	t.self = identity{[]byte(cfg.Self), cfg.Holder, &t.raft}
 	t.NetworkTransport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: s, MaxPool: connsPerPeer, MaxRPCsInFlight: 1, Timeout: Timeout,
 		Logger: cfg.Log, MsgpackUseNewTimeFormat: true,
@@ -136,9 +133,9 @@ func New(cfg Config) *Transport {
 	s.nodeGone = t.leaderGone
 	switch {
 	case cfg.Marks == nil:
-		t.Admit()
+		t.Gate.Admit()
 	case !cfg.HasState:
-		t.Receive()
+		t.Gate.Receive()
 	}
 	t.wg.Go(t.pump)
 	return t
@@ -155,13 +152,13 @@ func (t *Transport) Consumer() <-chan raft.RPC { return t.out }
 
 // pump delivers the messages that NetworkTransport received.
 func (t *Transport) pump() {
-	if !t.awaitReceive() {
+	if !t.Gate.awaitReceive(t.done) {
 		return
 	}
 	for {
 		select {
 		case rpc := <-t.NetworkTransport.Consumer():
-			if err := t.admitRPC(rpc.Command); err != nil {
+			if err := t.self.admitRPC(rpc.Command); err != nil {
 				rpc.Respond(nil, err)
 				continue
 			}
@@ -267,12 +264,12 @@ func (t *Transport) SetHeartbeatHandler(func(raft.RPC)) {
 }
 
 func (t *Transport) heartbeat(rpc raft.RPC) {
-	if !t.awaitReceive() {
+	if !t.Gate.awaitReceive(t.done) {
 		return
 	}
 	q, ok := rpc.Command.(*raft.AppendEntriesRequest)
 	r := t.raft.Load()
-	if err := t.admitRPC(rpc.Command); err != nil {
+	if err := t.self.admitRPC(rpc.Command); err != nil {
 		rpc.Respond(nil, err)
 		return
 	}
@@ -286,7 +283,7 @@ func (t *Transport) heartbeat(rpc raft.RPC) {
 		return
 	}
 	rpc.Respond(&raft.AppendEntriesResponse{
-		RPCHeader: t.ownHeader(), Term: q.Term, LastLog: last, Success: true,
+		RPCHeader: t.self.header(), Term: q.Term, LastLog: last, Success: true,
 	}, nil)
 	// The copy resets raft's election timer and names the leader. Its answer is dropped.
 	select {
@@ -348,7 +345,7 @@ func (t *Transport) append(to raft.ServerID, at raft.ServerAddress,
 // entries and had voted.
 func (t *Transport) answersFor(to raft.ServerID, h raft.RPCHeader) error {
 	if string(h.ID) == string(to) {
-		return t.admit(&h)
+		return t.self.admit(&h)
 	}
 	return fmt.Errorf("%s answered for %s: %w", h.ID, to, errOtherMember)
 }
@@ -365,7 +362,7 @@ func (t *Transport) InstallSnapshot(to raft.ServerID, at raft.ServerAddress,
 		return err
 	}
 	var known raft.AppendEntriesResponse // a snapshot's answer does not say whose it is
-	if err := t.append(to, at, &raft.AppendEntriesRequest{RPCHeader: t.ownHeader(), Term: q.Term}, &known); err != nil {
+	if err := t.append(to, at, &raft.AppendEntriesRequest{RPCHeader: t.self.header(), Term: q.Term}, &known); err != nil {
 		t.held.lost(to, q.Term)
 		return err
 	}
@@ -398,74 +395,7 @@ func (t *Transport) mute() error {
 	if t.health.Withhold() {
 		return errStalled
 	}
-	return t.mayAct()
-}
-
-// RequestVote asks for a vote.
-func (t *Transport) RequestVote(to raft.ServerID, at raft.ServerAddress,
-	q *raft.RequestVoteRequest, a *raft.RequestVoteResponse,
-) error {
-	if err := t.mayLead(); err != nil {
-		return err
-	}
-	before, err := t.known(to)
-	if err != nil {
-		return err
-	}
-	err = retryBroken(func() error {
-		*a = raft.RequestVoteResponse{}
-		return t.NetworkTransport.RequestVote(to, at, q, a)
-	})
-	err = errors.Join(err, t.answersFor(to, a.RPCHeader))
-	if err == nil && a.Granted {
-		t.add(to, before, q.Term, 0)
-	}
-	return err
-}
-
-// RequestPreVote asks whether a vote would be given.
-func (t *Transport) RequestPreVote(to raft.ServerID, at raft.ServerAddress,
-	q *raft.RequestPreVoteRequest, a *raft.RequestPreVoteResponse,
-) error {
-	if err := t.mayLead(); err != nil {
-		return err
-	}
-	err := retryBroken(func() error {
-		*a = raft.RequestPreVoteResponse{}
-		return t.NetworkTransport.RequestPreVote(to, at, q, a)
-	})
-	return errors.Join(err, t.answersFor(to, a.RPCHeader))
-}
-
-// errResigned rejects a TimeoutNow: this member is stopping and takes no leadership.
-var errResigned = errors.New("raftfsm: the member is stopping and takes no leadership")
-
-// mayLead returns the reason why this member must not become the leader, or nil.
-func (t *Transport) mayLead() error {
-	if t.resigned.Load() {
-		return errResigned
-	}
-	if !t.Admitted() {
-		return errNotAdmitted
-	}
-	if err := t.health.Failed(); err != nil {
-		return err
-	}
-	return t.mayAct()
-}
-
-// refused rejects votes before Admit, and an offer of the leadership if this member has
-// resigned. It reports whether it answered rpc.
-func (t *Transport) refused(rpc raft.RPC) bool {
-	if isVote(rpc.Command) && !t.Admitted() {
-		rpc.Respond(nil, errNotAdmitted)
-		return true
-	}
-	if _, offer := rpc.Command.(*raft.TimeoutNowRequest); !offer || !t.resigned.Load() {
-		return false
-	}
-	rpc.Respond(nil, errResigned)
-	return true
+	return t.self.mayAct()
 }
 
 // AppendEntriesPipeline returns raft.ErrPipelineReplicationNotSupported.
@@ -474,7 +404,7 @@ func (t *Transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (ra
 }
 
 // EncodePeer returns the field Addr of a header. raft calls it for this member only.
-func (t *Transport) EncodePeer(raft.ServerID, raft.ServerAddress) []byte { return t.address() }
+func (t *Transport) EncodePeer(raft.ServerID, raft.ServerAddress) []byte { return t.self.address() }
 
 // Close closes all streams. It does not wait for their users, because raft may be the
 // caller.

@@ -55,47 +55,46 @@ var errStateLost = errors.New("raftfsm: the member has lost state that it had ac
 // errNotAdmitted rejects votes before Admit.
 var errNotAdmitted = errors.New("raftfsm: the member has not asked its peers yet whether it has lost state")
 
-// gate keeps a member that has just started out of elections. It keeps all messages from a
+// Gate keeps a member that has just started out of elections. It keeps all messages from a
 // member with state.
-type gate struct {
+type Gate struct {
 	received, admitted chan struct{}
 	receive, admit     sync.Once
 	barred             atomic.Bool
 }
 
-func newGate() gate {
-	return gate{received: make(chan struct{}), admitted: make(chan struct{})}
+func newGate() *Gate {
+	return &Gate{received: make(chan struct{}), admitted: make(chan struct{})}
 }
 
-// Receive lets this member receive appends and snapshots.
-func (t *Transport) Receive() { t.gate.receive.Do(func() { close(t.gate.received) }) }
+// Receive lets the member receive appends and snapshots.
+func (g *Gate) Receive() { g.receive.Do(func() { close(g.received) }) }
 
-// Admit lets this member receive, vote and stand for election.
-func (t *Transport) Admit() {
-	t.Receive()
-	t.gate.admit.Do(func() { close(t.gate.admitted) })
+// Admit lets the member receive, vote and stand for election.
+func (g *Gate) Admit() {
+	g.Receive()
+	g.admit.Do(func() { close(g.admitted) })
 }
 
-// Bar undoes Admit for good, except that this member still receives.
-func (t *Transport) Bar() { t.gate.barred.Store(true) }
+// Bar undoes Admit for good, except that the member still receives.
+func (g *Gate) Bar() { g.barred.Store(true) }
 
 // Admitted reports whether Admit was called, and Bar was not.
-func (t *Transport) Admitted() bool {
+func (g *Gate) Admitted() bool {
 	select {
-	case <-t.gate.admitted:
-		return !t.gate.barred.Load()
+	case <-g.admitted:
+		return !g.barred.Load()
 	default:
 		return false
 	}
 }
 
-// awaitReceive waits until this member may receive. It returns false when the transport is
-// closed.
-func (t *Transport) awaitReceive() bool {
+// awaitReceive waits until the member may receive. It returns false when done is closed.
+func (g *Gate) awaitReceive(done <-chan struct{}) bool {
 	select {
-	case <-t.gate.received:
+	case <-g.received:
 		return true
-	case <-t.done:
+	case <-done:
 		return false
 	}
 }
