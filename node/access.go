@@ -18,8 +18,8 @@ import (
 	"facet/node/loop"
 	"facet/node/membership"
 	"facet/node/placement"
+	"facet/node/rollback"
 	"facet/node/transport"
-	"facet/node/witness"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
@@ -108,7 +108,7 @@ func (a *access) mayAsk(ctx context.Context, method string, body []byte) error {
 		return router.Errorf(router.Forbidden, "", "node %s was removed from the cluster", who)
 	case ok && known:
 		return nil
-	case method == placement.MethodFounders || method == holder.MethodClaim || method == witness.MethodExchange || router.Joins(who, method, body):
+	case method == placement.MethodFounders || method == holder.MethodClaim || method == rollback.MethodExchange || router.Joins(who, method, body):
 		return nil
 	default:
 		return &router.Error{

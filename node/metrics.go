@@ -207,7 +207,7 @@ func readChecks(n *Node, to send) {
 	to(metrics.Diverged, float64(diverged))
 	to(metrics.ReplicasOut, float64(n.replicas.OutCount()))
 	to(metrics.HistoryRewritten, float64(n.replicas.RewrittenCount()))
-	to(metrics.StateLost, float64(n.witness.Count()))
+	to(metrics.StateLost, float64(n.detector.Count()))
 	to(metrics.DiskReserve, float64(n.limits.Reserve()))
 }
 

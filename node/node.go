@@ -27,9 +27,9 @@ import (
 	"facet/node/peer"
 	"facet/node/placement"
 	"facet/node/replicas"
+	"facet/node/rollback"
 	"facet/node/transport"
 	"facet/node/wire"
-	"facet/node/witness"
 	"facet/router"
 )
 
@@ -61,8 +61,8 @@ type Node struct {
 	limits    *limits.Limits
 	checks    *checks.Checks
 	placement *placement.Placement
-	marks     *witness.Table
-	witness   *witness.Witness
+	marks     *rollback.Table
+	detector  *rollback.Detector
 	sizes     *replicas.Sizes
 	warmer    *replicas.Warmer
 	links     *links.Links
@@ -253,5 +253,5 @@ func (n *Node) Status(ctx context.Context) wire.Status { return n.admin.Status(c
 
 // alarms describes, for operators, what is damaged, full or doubled on this node.
 func (n *Node) alarms() []string {
-	return slices.Concat(n.holder.Alarms(), n.replicas.Alarms(), n.checks.Alarms(), n.witness.Alarms(), n.limits.Alarms())
+	return slices.Concat(n.holder.Alarms(), n.replicas.Alarms(), n.checks.Alarms(), n.detector.Alarms(), n.limits.Alarms())
 }

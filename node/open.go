@@ -25,9 +25,9 @@ import (
 	"facet/node/peer"
 	"facet/node/placement"
 	"facet/node/replicas"
+	"facet/node/rollback"
 	"facet/node/transport"
 	"facet/node/wire"
-	"facet/node/witness"
 	"facet/router"
 	"facet/shard/kernel"
 )
@@ -51,7 +51,7 @@ var parts = []part{
 	{"replicas", openReplicas},
 	{"router", openRouter},
 	{"limits, checks and placement", opens(newParts)},
-	{"witness", runs(func(n *Node) runner { return n.witness })},
+	{"rollbacks", runs(func(n *Node) runner { return n.detector })},
 	{"backups", openBackups},
 	{"port of clients", openPublic},
 	{"readings", opens(readState)},
@@ -123,7 +123,7 @@ func open(ctx context.Context, cfg Config, starts func(name string)) (*Node, err
 	if err := datadir.CheckLevel(cfg.Dir, cfg.Level); err != nil {
 		return nil, err
 	}
-	table, err := witness.Open(cfg.Dir, who.Member(), cfg.Log)
+	table, err := rollback.Open(cfg.Dir, who.Member(), cfg.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func newParts(n *Node) {
 	n.checks = checks.New(checks.Config{
 		Every: n.cfg.CheckEvery, Self: n.member, Software: wire.Version + " " + revision(), Replicas: n.replicas, Peers: n.peers, Log: n.log,
 	})
-	n.witness = witness.New(witness.Config{
+	n.detector = rollback.New(rollback.Config{
 		Table: n.marks, Self: n.member, Replicas: n.replicas, Peers: n.peers, Members: n.gossip.Members, Fatal: n.fail, Log: n.log,
 	})
 	n.placement = placement.New(placement.Config{
@@ -322,7 +322,7 @@ func openServer(_ context.Context, n *Node) (stop func() error, err error) {
 	n.methods = map[string]peer.Handler{}
 	for _, of := range []map[string]peer.Handler{
 		n.holder.Methods(), n.replicas.Methods(), n.keys.Methods(), n.checks.Methods(), n.backups.Methods(), n.placement.Methods(), n.admin.Methods(),
-		n.links.Methods(), n.witness.Methods(),
+		n.links.Methods(), n.detector.Methods(),
 	} {
 		maps.Copy(n.methods, of)
 	}

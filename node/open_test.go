@@ -49,7 +49,7 @@ func TestStatusShowsPartsAndRounds(t *testing.T) {
 		for _, p := range s.Nodes[0].Parts {
 			rounds[p.Name] = p.Running && !p.Last.IsZero() && p.Error == ""
 		}
-		for _, name := range []string{"access", "checks", "controller", "identity", "keys", "limits", "links", "sizes", "warmer", "witness"} {
+		for _, name := range []string{"access", "checks", "controller", "identity", "keys", "limits", "links", "rollbacks", "sizes", "warmer"} {
 			if !rounds[name] {
 				return false
 			}

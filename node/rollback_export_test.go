@@ -3,7 +3,7 @@ package node
 import "facet/internal/id"
 
 // StateLost returns how many replicas and nodes this node knows to have lost state.
-func (n *Node) StateLost() int { return n.witness.Count() }
+func (n *Node) StateLost() int { return n.detector.Count() }
 
 // KnownIndex returns the highest index that this node knows another member to have.
 func (n *Node) KnownIndex(m id.Member, number id.Shard) uint64 {

@@ -30,7 +30,7 @@ type Peers interface {
 	Ask(ctx context.Context, to id.Member, method string, q, a any) error
 }
 
-// Marks keeps what the members of groups have acknowledged (witness.Table).
+// Marks keeps what the members of groups have acknowledged (rollback.Table).
 type Marks interface {
 	Marks(number id.Shard) raftfsm.Marks
 	// Begin gives the replica that this node is about to make a new life.

@@ -52,7 +52,7 @@ const (
 //   - Of two processes that run for one member, one is heard (Holder).
 //   - A message is checked before raft sees it: raft panics on a configuration that it
 //     can't decode and on an entry type that it does not know.
-//   - A member that has lost state is noticed, and does not vote (witness.go).
+//   - A member that has lost state is noticed, and does not vote (marks.go).
 type Transport struct {
 	*raft.NetworkTransport
 

@@ -1,4 +1,4 @@
-package witness
+package rollback
 
 import (
 	"encoding/binary"
@@ -15,15 +15,15 @@ import (
 
 // The file of a Table:
 //
-//	bytes 0–3   "FWIT"
+//	bytes 0–3   "FMRK"
 //	bytes 4–7   version, little endian
 //	bytes 8–11  CRC-32C of the rest, little endian
 //	rest        JSON of stored
 const (
 	// File is the name of the file in the data directory.
-	File = "witness"
+	File = "marks"
 
-	fileMagic    = "FWIT"
+	fileMagic    = "FMRK"
 	fileVersion  = 1
 	fileHead     = 12
 	fileBytesMax = 16 << 20

@@ -1,4 +1,4 @@
-package witness
+package rollback
 
 import (
 	"context"
@@ -38,7 +38,7 @@ const (
 	alarmRest = 10 * time.Second
 
 	// methodExchange sends what a node knows, and asks what the other node knows of it.
-	methodExchange = "node.witness"
+	methodExchange = "node.marks"
 	// methodLost tells a node that a replica of it has lost state.
 	methodLost = "node.lost"
 )
@@ -60,7 +60,7 @@ type Peers interface {
 	Ask(ctx context.Context, to id.Member, method string, q, a any) error
 }
 
-// Config configures a Witness.
+// Config configures a Detector.
 type Config struct {
 	Table    *Table
 	Self     id.Member
@@ -73,8 +73,8 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// Witness notices lost state of this node and of others. It is safe for concurrent use.
-type Witness struct {
+// Detector notices lost state of this node and of others. It is safe for concurrent use.
+type Detector struct {
 	*loop.Loop
 	cfg  Config
 	work sync.WaitGroup // exchanges; Run waits for them
@@ -117,28 +117,28 @@ type event struct {
 	reason string
 }
 
-// New returns a Witness; Run does its work.
-func New(c Config) *Witness {
-	return &Witness{
-		Loop: loop.New("witness"), cfg: c, peers: map[id.Member]*other{}, mine: map[id.Shard]claim{}, stopped: map[id.Member]report{}, saved: time.Now(),
+// New returns a Detector; Run does its work.
+func New(c Config) *Detector {
+	return &Detector{
+		Loop: loop.New("rollbacks"), cfg: c, peers: map[id.Member]*other{}, mine: map[id.Shard]claim{}, stopped: map[id.Member]report{}, saved: time.Now(),
 	}
 }
 
-// Methods returns the handlers of the requests that a Witness answers to other nodes.
-func (w *Witness) Methods() map[string]peer.Handler {
+// Methods returns the handlers of the requests that a Detector answers to other nodes.
+func (d *Detector) Methods() map[string]peer.Handler {
 	return map[string]peer.Handler{
-		methodExchange: peer.Answers(w.exchange),
-		methodLost:     peer.Answers(w.giveWay),
+		methodExchange: peer.Answers(d.exchange),
+		methodLost:     peer.Answers(d.giveWay),
 	}
 }
 
 // Run exchanges what the nodes know, and admits groups to elections, until ctx ends.
-func (w *Witness) Run(ctx context.Context) {
-	defer w.Start()()
-	defer w.work.Wait()
+func (d *Detector) Run(ctx context.Context) {
+	defer d.Start()()
+	defer d.work.Wait()
 	for ctx.Err() == nil {
-		waiting, err := w.step(ctx)
-		w.Done(err)
+		waiting, err := d.step(ctx)
+		d.Done(err)
 		pause := interval
 		if waiting {
 			pause = gatePoll
@@ -146,7 +146,7 @@ func (w *Witness) Run(ctx context.Context) {
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
-		case <-w.cfg.Table.wake:
+		case <-d.cfg.Table.wake:
 		case <-ctx.Done():
 		}
 		timer.Stop()
@@ -154,58 +154,58 @@ func (w *Witness) Run(ctx context.Context) {
 }
 
 // step does what is due. waiting reports whether a group here is not admitted yet.
-func (w *Witness) step(ctx context.Context) (waiting bool, err error) {
-	w.observe()
-	w.askAll(ctx)
-	for _, number := range w.cfg.Replicas.All() {
-		if w.check(ctx, number) {
+func (d *Detector) step(ctx context.Context) (waiting bool, err error) {
+	d.observe()
+	d.askAll(ctx)
+	for _, number := range d.cfg.Replicas.All() {
+		if d.check(ctx, number) {
 			waiting = true
 		}
 	}
-	if time.Since(w.saved) >= interval {
-		w.saved = time.Now()
-		w.cfg.Table.Drop(w.removed)
-		err = w.cfg.Table.Save()
+	if time.Since(d.saved) >= interval {
+		d.saved = time.Now()
+		d.cfg.Table.Drop(d.removed)
+		err = d.cfg.Table.Save()
 	}
 	return waiting, err
 }
 
 // observe records the lives of the replicas here, their terms, and the logs that they lead.
-func (w *Witness) observe() {
-	for _, number := range w.cfg.Replicas.All() {
-		group, open := w.cfg.Replicas.Group(number)
-		if !open || w.cfg.Replicas.Out(number) || !group.Gate().Admitted() {
+func (d *Detector) observe() {
+	for _, number := range d.cfg.Replicas.All() {
+		group, open := d.cfg.Replicas.Group(number)
+		if !open || d.cfg.Replicas.Out(number) || !group.Gate().Admitted() {
 			continue
 		}
 		s := group.Standing()
-		k := raftfsm.Mark{Life: w.cfg.Table.Life(number), Term: s.Term}
+		k := raftfsm.Mark{Life: d.cfg.Table.Life(number), Term: s.Term}
 		if s.Leads {
 			k.Index = s.Last
 		}
-		w.cfg.Table.Marks(number).Add(w.cfg.Self, k)
+		d.cfg.Table.Marks(number).Add(d.cfg.Self, k)
 	}
 }
 
 // check takes a replica that has less than what a peer knows of it out of service, and lets
 // any other take part in elections once enough peers were asked. It reports whether the
 // replica waits for that.
-func (w *Witness) check(ctx context.Context, number id.Shard) (waits bool) {
-	group, open := w.cfg.Replicas.Group(number)
-	if !open || w.cfg.Replicas.Out(number) {
+func (d *Detector) check(ctx context.Context, number id.Shard) (waits bool) {
+	group, open := d.cfg.Replicas.Group(number)
+	if !open || d.cfg.Replicas.Out(number) {
 		return false
 	}
 	servers, _, err := group.Servers()
 	if err != nil {
 		return false
 	}
-	w.mu.Lock()
-	settled, enough := w.settled(), w.enough(servers)
-	known := w.mine[number] // all that those have said
-	w.mu.Unlock()
+	d.mu.Lock()
+	settled, enough := d.settled(), d.enough(servers)
+	known := d.mine[number] // all that those have said
+	d.mu.Unlock()
 	s := group.Standing()
-	own := raftfsm.Mark{Life: w.cfg.Table.Life(number), Term: s.Term, Index: s.Last}
+	own := raftfsm.Mark{Life: d.cfg.Table.Life(number), Term: s.Term, Index: s.Last}
 	if own.Before(known.Mark) {
-		w.lost(ctx, number, fmt.Sprintf("%s knows of it %s, and here it has %s", known.by, words(known.Mark), words(own)))
+		d.lost(ctx, number, fmt.Sprintf("%s knows of it %s, and here it has %s", known.by, words(known.Mark), words(own)))
 		return false
 	}
 	if settled {
@@ -224,36 +224,36 @@ func words(m raftfsm.Mark) string {
 // enough reports whether every node that can be reached and, with this one, a majority of
 // the voters among servers was asked. The only voter waits for nobody that is out of
 // reach. The caller holds mu.
-func (w *Witness) enough(servers []raftfsm.Server) bool {
-	settled := w.settled()
+func (d *Detector) enough(servers []raftfsm.Server) bool {
+	settled := d.settled()
 	voters, asked, alone := 0, 0, true
 	for _, s := range servers {
 		if !s.Voter {
 			continue
 		}
 		voters++
-		p := w.peers[s.Member]
-		if s.Member == w.cfg.Self || p != nil && p.answered {
+		p := d.peers[s.Member]
+		if s.Member == d.cfg.Self || p != nil && p.answered {
 			asked++
 		}
-		alone = alone && s.Member == w.cfg.Self
+		alone = alone && s.Member == d.cfg.Self
 	}
-	return voters > 0 && asked > voters/2 && (settled || alone && w.tried())
+	return voters > 0 && asked > voters/2 && (settled || alone && d.tried())
 }
 
 // settled reports whether every node that can be reached has been asked. The caller holds
 // mu.
-func (w *Witness) settled() bool {
-	if w.first.IsZero() {
+func (d *Detector) settled() bool {
+	if d.first.IsZero() {
 		return false
 	}
-	return time.Since(w.first) >= grace || w.tried()
+	return time.Since(d.first) >= grace || d.tried()
 }
 
 // tried reports whether every node has answered or counts as out of reach. The caller
 // holds mu.
-func (w *Witness) tried() bool {
-	for _, p := range w.peers {
+func (d *Detector) tried() bool {
+	for _, p := range d.peers {
 		if !p.answered && p.fails < triesMin {
 			return false
 		}
@@ -262,9 +262,9 @@ func (w *Witness) tried() bool {
 }
 
 // all reports whether all groups here are admitted.
-func (w *Witness) all() bool {
-	for _, number := range w.cfg.Replicas.All() {
-		if group, open := w.cfg.Replicas.Group(number); open && !group.Gate().Admitted() {
+func (d *Detector) all() bool {
+	for _, number := range d.cfg.Replicas.All() {
+		if group, open := d.cfg.Replicas.Group(number); open && !group.Gate().Admitted() {
 			return false
 		}
 	}
@@ -272,27 +272,27 @@ func (w *Witness) all() bool {
 }
 
 // removed reports whether meta records a member as removed.
-func (w *Witness) removed(m id.Member) bool {
+func (d *Detector) removed(m id.Member) bool {
 	node, err := m.Node()
 	if err != nil {
 		return true
 	}
-	r, known := w.cfg.Replicas.Meta().Node(node)
+	r, known := d.cfg.Replicas.Meta().Node(node)
 	return known && r.State == metafsm.NodeRemoved && r.Member == m
 }
 
 // others returns the members that are asked: those that gossip shows, those with a record,
 // and the members of the groups here.
-func (w *Witness) others() []id.Member {
+func (d *Detector) others() []id.Member {
 	set := map[id.Member]bool{}
-	for _, m := range w.cfg.Members() {
+	for _, m := range d.cfg.Members() {
 		set[m.Member] = true
 	}
-	for _, r := range w.cfg.Replicas.Meta().Nodes() {
+	for _, r := range d.cfg.Replicas.Meta().Nodes() {
 		set[r.Member] = true
 	}
-	for _, number := range w.cfg.Replicas.All() {
-		if group, open := w.cfg.Replicas.Group(number); open {
+	for _, number := range d.cfg.Replicas.All() {
+		if group, open := d.cfg.Replicas.Group(number); open {
 			servers, _, err := group.Servers()
 			for _, s := range servers {
 				set[s.Member] = err == nil
@@ -301,7 +301,7 @@ func (w *Witness) others() []id.Member {
 	}
 	var list []id.Member
 	for m, ask := range set {
-		if ask && m != w.cfg.Self && !w.removed(m) {
+		if ask && m != d.cfg.Self && !d.removed(m) {
 			list = append(list, m)
 		}
 	}
@@ -310,35 +310,35 @@ func (w *Witness) others() []id.Member {
 }
 
 // askAll starts the exchanges that are due.
-func (w *Witness) askAll(ctx context.Context) {
-	lost := w.cfg.Table.Lost()
+func (d *Detector) askAll(ctx context.Context) {
+	lost := d.cfg.Table.Lost()
 	now := time.Now()
-	others := w.others()
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	others := d.others()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for _, m := range others {
-		p := w.peers[m]
+		p := d.peers[m]
 		if p == nil {
 			p = &other{}
-			w.peers[m] = p
+			d.peers[m] = p
 		}
 		orders := slices.DeleteFunc(slices.Clone(lost), func(r Row) bool { return r.Member != m })
 		pause := interval * 9 / 10 // the loop's tick may come early
-		if !p.answered && !w.all() {
+		if !p.answered && !d.all() {
 			pause = min(retryMin<<min(p.fails, 8), retryMax)
 		} else if len(orders) > 0 {
 			pause = retryMax
 		}
-		if p.busy || w.failed || now.Sub(p.began) < pause {
+		if p.busy || d.failed || now.Sub(p.began) < pause {
 			continue
 		}
 		p.busy, p.began = true, now
-		w.work.Go(func() { // ends with its calls
+		d.work.Go(func() { // ends with its calls
 			for _, r := range orders {
-				w.tell(ctx, r)
+				d.tell(ctx, r)
 			}
-			w.ask(ctx, m, p)
-			w.cfg.Table.Wake()
+			d.ask(ctx, m, p)
+			d.cfg.Table.Wake()
 		})
 	}
 }

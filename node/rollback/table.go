@@ -1,4 +1,4 @@
-package witness
+package rollback
 
 import (
 	"cmp"
@@ -87,7 +87,7 @@ type Table struct {
 	path string
 	self id.Member
 
-	wake chan struct{} // holds one element when Witness has something to do
+	wake chan struct{} // holds one element when Detector has something to do
 
 	mu      sync.Mutex // guards run to dirty; never held while the file is written
 	run     Run
@@ -226,7 +226,7 @@ func (m marks) Behind(member id.Member, k raftfsm.Mark) {
 	m.Wake()
 }
 
-// Wake makes Witness look at the groups now.
+// Wake makes Detector look at the groups now.
 func (t *Table) Wake() {
 	select {
 	case t.wake <- struct{}{}:
@@ -348,7 +348,7 @@ func (t *Table) Reborn(m id.Member, number id.Shard, life uint64) {
 	t.merge(Row{m, number, raftfsm.Mark{Life: life}}, t.version)
 }
 
-// Forgive forgets what is known of a replica. Its node runs a release without witnesses.
+// Forgive forgets what is known of a replica. Its node runs a release without marks.
 func (t *Table) Forgive(r Row) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,4 +1,4 @@
-package witness
+package rollback
 
 import (
 	"context"
@@ -31,42 +31,42 @@ type answer struct {
 }
 
 // ask makes one exchange with m, whose state p is.
-func (w *Witness) ask(ctx context.Context, m id.Member, p *other) {
-	w.mu.Lock()
+func (d *Detector) ask(ctx context.Context, m id.Member, p *other) {
+	d.mu.Lock()
 	first, since := !p.answered, p.version
-	w.mu.Unlock()
-	q := question{Member: w.cfg.Self, Run: w.cfg.Table.NextRound(), First: first}
+	d.mu.Unlock()
+	q := question{Member: d.cfg.Self, Run: d.cfg.Table.NextRound(), First: first}
 	var version uint64
-	q.Rows, version = w.cfg.Table.Since(since)
+	q.Rows, version = d.cfg.Table.Since(since)
 	var a answer
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	err := w.cfg.Peers.Ask(asking, m, methodExchange, q, &a)
+	err := d.cfg.Peers.Ask(asking, m, methodExchange, q, &a)
 	if isOld(err) {
 		err = nil // it knows nothing
 	}
-	if err == nil && w.cfg.Table.Refuted(a.Run) {
-		w.stop(ctx, fmt.Sprintf("%s knows a later start of this node", m))
+	if err == nil && d.cfg.Table.Refuted(a.Run) {
+		d.stop(ctx, fmt.Sprintf("%s knows a later start of this node", m))
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	p.busy = false
 	if err != nil {
 		p.fails++
 		return
 	}
-	w.cfg.Table.Adopt(a.Rows)
+	d.cfg.Table.Adopt(a.Rows)
 	for _, r := range a.Rows {
-		if r.Member == w.cfg.Self && w.mine[r.Group].Before(r.Mark) {
-			w.mine[r.Group] = claim{r.Mark, m}
+		if r.Member == d.cfg.Self && d.mine[r.Group].Before(r.Mark) {
+			d.mine[r.Group] = claim{r.Mark, m}
 		}
 	}
 	if a.Took {
 		p.version = version
 	}
 	p.answered, p.fails = true, 0
-	if w.first.IsZero() {
-		w.first = time.Now()
+	if d.first.IsZero() {
+		d.first = time.Now()
 	}
 }
 
@@ -77,31 +77,31 @@ func isOld(err error) bool {
 }
 
 // exchange answers a question of another node.
-func (w *Witness) exchange(ctx context.Context, q question) (answer, error) {
+func (d *Detector) exchange(ctx context.Context, q question) (answer, error) {
 	who, err := q.Member.Node()
 	if caller, ok := transport.Caller(ctx); err != nil || !ok || caller != who {
 		return answer{}, errors.New("a node may speak for itself only")
 	}
-	_, recorded := w.cfg.Replicas.Meta().Node(who)
+	_, recorded := d.cfg.Replicas.Meta().Node(who)
 	a := answer{Took: recorded}
 	if q.First {
-		a.Rows = w.cfg.Table.Of(q.Member)
+		a.Rows = d.cfg.Table.Of(q.Member)
 	}
 	if !recorded {
 		q.Rows = nil
 	}
-	a.Run = w.cfg.Table.Learn(q.Member, q.Run, q.Rows)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if old := w.stopped[q.Member]; q.Lost != "" {
-		w.stopped[q.Member] = report{time.Now(), q.Lost}
-		w.cfg.Log.Error("another node has lost state and stops", "node", q.Member, "why", q.Lost)
+	a.Run = d.cfg.Table.Learn(q.Member, q.Run, q.Rows)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if old := d.stopped[q.Member]; q.Lost != "" {
+		d.stopped[q.Member] = report{time.Now(), q.Lost}
+		d.cfg.Log.Error("another node has lost state and stops", "node", q.Member, "why", q.Lost)
 	} else if time.Since(old.at) > alarmRest {
-		delete(w.stopped, q.Member)
+		delete(d.stopped, q.Member)
 	}
-	if p := w.peers[q.Member]; p != nil && !p.answered { // it can be reached now
+	if p := d.peers[q.Member]; p != nil && !p.answered { // it can be reached now
 		p.fails, p.began = 0, time.Time{}
-		w.cfg.Table.Wake()
+		d.cfg.Table.Wake()
 	}
 	return a, nil
 }

@@ -1,4 +1,4 @@
-// Package witness notices a data directory that was rolled back: a snapshot of a virtual
+// Package rollback notices a data directory that was rolled back: a snapshot of a virtual
 // machine or an old image of a disk.
 //
 // Such a node has forgotten entries that it acknowledged and votes that it gave. Its own
@@ -6,7 +6,7 @@
 // and group, the highest mark that the member's answers to leaders have shown
 // (transport.Mark), and for each member its last start.
 //
-// Witness watches the groups of this node and the other nodes. Each second it sends every
+// Detector watches the groups of this node and the other nodes. Each second it sends every
 // node what changed in the table, and writes the table to the data directory. The first
 // exchange with a node after the start tells what that node knows of this one.
 //
@@ -18,4 +18,4 @@
 //
 // A leader that sees a member fall behind its mark stops counting that member's answers
 // and tells the member's node (docs/decisions/0021-lost-state.md).
-package witness
+package rollback
