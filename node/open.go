@@ -272,7 +272,8 @@ func newParts(n *Node) {
 		Every: n.cfg.CheckEvery, Self: n.member, Software: wire.Version + " " + revision(), Replicas: n.replicas, Peers: n.peers, Log: n.log,
 	})
 	n.detector = rollback.New(rollback.Config{
-		Table: n.marks, Self: n.member, Replicas: n.replicas, Peers: n.peers, Members: n.gossip.Members, Fatal: n.fail, Log: n.log,
+		Table: n.marks, Self: n.member, Replicas: n.replicas, Peers: n.peers, Members: n.gossip.Members, Holds: n.holder.Holds, Fatal: n.fail,
+		Log: n.log,
 	})
 	n.placement = placement.New(placement.Config{
 		Node: n.id, Self: n.member, Name: n.cfg.Name, Zone: n.cfg.Zone, Pack: n.cfg.Pack, Level: n.cfg.Level, Away: n.cfg.Away,

@@ -54,6 +54,6 @@ func TestStatusShowsPartsAndRounds(t *testing.T) {
 				return false
 			}
 		}
-		return len(rounds) == 8
+		return len(rounds) == 10
 	})
 }

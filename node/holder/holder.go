@@ -131,6 +131,15 @@ func (h *Holder) Err() error {
 	return h.ended
 }
 
+// Holds asks the other nodes whether this process still acts for its member. If another one
+// has taken the identity over, this one ends or waits as after any other round.
+func (h *Holder) Holds(ctx context.Context) bool {
+	if h.Err() == nil {
+		h.hold(ctx)
+	}
+	return h.Err() == nil
+}
+
 // Token names this process's place in the messages of Raft.
 func (h *Holder) Token() string {
 	h.mu.RLock()
@@ -282,6 +291,9 @@ func (h *Holder) becomeNewcomer() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !h.acts {
+		return
+	}
 	h.place.Token, h.acts, h.settled, h.since = token, false, false, time.Now()
 	clear(h.confirmed)
 }

@@ -68,6 +68,9 @@ type Config struct {
 	Peers    Peers
 	// Members returns the nodes that gossip shows.
 	Members func() []membership.Member
+	// Holds reports whether this process still acts for its member. If another one has
+	// replaced it, the node ends for that reason.
+	Holds func(context.Context) bool
 	// Fatal ends the node because of an error.
 	Fatal func(error)
 	Log   *slog.Logger

@@ -45,7 +45,7 @@ func (d *Detector) ask(ctx context.Context, m id.Member, p *other) {
 	if isOld(err) {
 		err = nil // it knows nothing
 	}
-	if err == nil && d.cfg.Table.Refuted(a.Run) {
+	if err == nil && d.cfg.Table.Refuted(a.Run) && d.cfg.Holds(ctx) {
 		d.stop(ctx, fmt.Sprintf("%s knows a later start of this node", m))
 	}
 	d.mu.Lock()
@@ -82,15 +82,16 @@ func (d *Detector) exchange(ctx context.Context, q question) (answer, error) {
 	if caller, ok := transport.Caller(ctx); err != nil || !ok || caller != who {
 		return answer{}, errors.New("a node may speak for itself only")
 	}
-	_, recorded := d.cfg.Replicas.Meta().Node(who)
-	a := answer{Took: recorded}
+	var a answer
 	if q.First {
 		a.Rows = d.cfg.Table.Of(q.Member)
 	}
+	_, recorded := d.cfg.Replicas.Meta().Node(who)
 	if !recorded {
 		q.Rows = nil
 	}
-	a.Run = d.cfg.Table.Learn(q.Member, q.Run, q.Rows)
+	known, latest := d.cfg.Table.Learn(q.Member, q.Run, q.Rows)
+	a.Run, a.Took = known, recorded && latest
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if old := d.stopped[q.Member]; q.Lost != "" {

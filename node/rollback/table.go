@@ -246,18 +246,23 @@ func (t *Table) merge(r Row, version uint64) {
 }
 
 // Learn records what the peer from has told: its run and the rows that it has seen. It
-// returns what is now known of the peer's run.
-func (t *Table) Learn(from id.Member, r Run, rows []Row) Run {
+// returns what is now known of the peer's run, and whether that is the run that told. The
+// rows of an earlier run are left out: another process has replaced it since, and what the
+// old one did as a leader would accuse the new one.
+func (t *Table) Learn(from id.Member, r Run, rows []Row) (known Run, latest bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	known := t.runs[from]
-	now := known.later(r)
-	t.dirty = t.dirty || now.Count != known.Count || now.ID != known.ID
-	t.runs[from] = now
+	before := t.runs[from]
+	known = before.later(r)
+	t.dirty = t.dirty || known.Count != before.Count || known.ID != before.ID
+	t.runs[from] = known
+	if known.Count != r.Count || known.ID != r.ID {
+		return known, false
+	}
 	for _, row := range rows {
 		t.merge(row, 0)
 	}
-	return now
+	return known, true
 }
 
 // Of returns the rows of a member.

@@ -30,7 +30,8 @@ func openTable(t *testing.T, dir string) *Table {
 // the answer shows that from was rolled back.
 func told(from, to *Table) bool {
 	rows, _ := from.Since(0)
-	return from.Refuted(to.Learn(self, from.NextRound(), rows))
+	known, _ := to.Learn(self, from.NextRound(), rows)
+	return from.Refuted(known)
 }
 
 func TestSoundStartsAreNeverRefuted(t *testing.T) {
@@ -201,6 +202,28 @@ func TestLostMemberCountsAgainAfterRebirth(t *testing.T) {
 	if got, sound := marks.Known(old); !sound || got != (raftfsm.Mark{}) {
 		t.Errorf("after it was forgiven: %+v, sound %v", got, sound)
 	}
+}
+
+func TestReplacedProcessTellsNoMarks(t *testing.T) {
+	t.Parallel()
+	table := openTable(t, t.TempDir())
+	rows := func(index uint64) []Row { return []Row{{Member: them, Group: 1, Mark: raftfsm.Mark{Term: 7, Index: index}}} }
+	f := func(r Run, index uint64, latest bool, want uint64) {
+		t.Helper()
+		if _, got := table.Learn(them, r, rows(index)); got != latest {
+			t.Errorf("run %+v: latest %v, want %v", r, got, latest)
+		}
+		if k, _ := table.Marks(1).Known(them); k.Index != want {
+			t.Errorf("run %+v: index %d, want %d", r, k.Index, want)
+		}
+	}
+	f(Run{}, 5, true, 5) // not on its disk yet
+	f(Run{Count: 4, ID: 1, Round: 1}, 10, true, 10)
+	f(Run{Count: 5, ID: 2, Round: 1}, 11, true, 11) // replaces the one before
+	f(Run{Count: 4, ID: 1, Round: 2}, 20, false, 11)
+	f(Run{}, 21, false, 11)
+	f(Run{Count: 5, ID: 3, Round: 1}, 22, false, 11) // a second copy
+	f(Run{Count: 5, ID: 2, Round: 2}, 12, true, 12)
 }
 
 func TestTableIsBounded(t *testing.T) {
