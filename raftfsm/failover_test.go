@@ -107,7 +107,7 @@ func TestLeaderWithDeadMemberStillTransfers(t *testing.T) {
 		c.stop(dead)
 		c.propose("while it is dead: its appends are held")
 		time.Sleep(time.Second)
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		for range 3 { // to a dead member: it fails, and writes go on
 			if err := leader.Transfer(ctx, dead); err == nil {
