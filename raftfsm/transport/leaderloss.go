@@ -54,8 +54,8 @@ const (
 // leaderLoss starts an election early when the leader is gone.
 type leaderLoss struct {
 	closed    atomic.Bool
-	began     atomic.Int64 // when silence is counted from at the earliest, in ns
-	asking    atomic.Bool  // this member polls the voters
+	began     atomic.Pointer[time.Time] // when silence is counted from at the earliest
+	asking    atomic.Bool               // this member polls the voters
 	answering atomic.Bool
 }
 
@@ -114,8 +114,7 @@ func (t *Transport) watchSilence() {
 // silent reports whether this member has not heard from a leader for Config.Silence, since
 // it was opened or the group was founded.
 func (t *Transport) silent(r *raft.Raft) bool {
-	heard := max(t.loss.began.Load(), r.LastContact().UnixNano())
-	return time.Since(time.Unix(0, heard)) > t.silence
+	return min(time.Since(*t.loss.began.Load()), time.Since(r.LastContact())) > t.silence
 }
 
 // votes reports whether this member is a voter.
@@ -163,10 +162,10 @@ func (t *Transport) campaign(r *raft.Raft, leader raft.ServerID, gone func() boo
 		if !t.following(r, leader) || t.mayLead() != nil || t.health.Silent() {
 			return
 		}
-		if !gone() {
-			return
+		var dead, first bool
+		if gone() {
+			dead, first = t.poll(r, leader)
 		}
-		dead, first := t.poll(r, leader)
 		if dead {
 			agreed++
 		}

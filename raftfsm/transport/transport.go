@@ -152,7 +152,10 @@ func (t *Transport) Attach(r *raft.Raft) {
 }
 
 // Founded tells that the group was founded just now, so that no leader is missed yet.
-func (t *Transport) Founded() { t.loss.began.Store(time.Now().UnixNano()) }
+func (t *Transport) Founded() {
+	now := time.Now()
+	t.loss.began.Store(&now)
+}
 
 // Resign makes this member refuse the leadership for good.
 func (t *Transport) Resign() { t.resigned.Store(true) }
