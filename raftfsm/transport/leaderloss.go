@@ -103,7 +103,7 @@ func (t *Transport) watchSilence() {
 			return
 		}
 		r := t.raft.Load()
-		if r == nil || r.State() != raft.Follower || !t.silent(r) || !t.votes(r) {
+		if r == nil || r.State() != raft.Follower || !t.silent(r) || !t.votes(r) || t.mayLead() != nil {
 			continue
 		}
 		_, leader := r.LeaderWithID()
@@ -112,9 +112,9 @@ func (t *Transport) watchSilence() {
 }
 
 // silent reports whether this member has not heard from a leader for Config.Silence, since
-// it was opened or the group was founded.
+// it was opened or the group was founded. A member that may not vote has no say.
 func (t *Transport) silent(r *raft.Raft) bool {
-	return min(time.Since(*t.loss.began.Load()), time.Since(r.LastContact())) > t.silence
+	return t.Gate.Admitted() && min(time.Since(*t.loss.began.Load()), time.Since(r.LastContact())) > t.silence
 }
 
 // votes reports whether this member is a voter.
