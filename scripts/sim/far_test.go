@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,7 +29,7 @@ const (
 )
 
 // A cluster whose links are slow from before its founding is founded without a setting. It
-// writes and searches, and its leaders stay.
+// writes and searches, and its leaders stay. A node that restarts serves again.
 func TestFarNodesFoundAndServe(t *testing.T) {
 	for _, delay := range []time.Duration{100 * time.Millisecond, 250 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {
@@ -49,9 +50,14 @@ func serveFar(t *testing.T, delay time.Duration) {
 	began := time.Now()
 	w := newWorldIn(t, network, nodetest.Options{}, 10_000)
 	t.Logf("founded after %s", time.Since(began))
+	var writes []time.Duration
 	for n := range farPersons {
+		began := time.Now()
 		w.call(t, n, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image(fmt.Sprint("person-", n))}, http.StatusCreated)
+		writes = append(writes, time.Since(began))
 	}
+	slices.Sort(writes)
+	t.Logf("writes took %s (median), %s at most", writes[len(writes)/2], writes[len(writes)-1])
 	time.Sleep(30 * time.Second) // leaders hand over to the members that the map names first
 	before := w.terms(0)
 	for began := time.Now(); time.Since(began) < farWatch; {
@@ -65,6 +71,13 @@ func serveFar(t *testing.T, delay time.Duration) {
 	if after := w.terms(0); !maps.Equal(after, before) {
 		t.Errorf("leaders changed within %s: %v before, %v after", farWatch, before, after)
 	}
+	w.cluster.Stop(1)
+	began = time.Now()
+	w.cluster.Restart(1)
+	w.cluster.WaitReady()
+	t.Logf("served again %s after a restart", time.Since(began))
+	w.call(t, 1, http.MethodPost, "/v1.1/subjects", map[string]any{"face": nodetest.Image("after a restart")}, http.StatusCreated)
+	time.Sleep(farWatch)
 	if s := w.cluster.Nodes[0].Node.Status(t.Context()); len(s.Warnings) > 0 {
 		t.Errorf("warnings: %v", s.Warnings)
 	}
