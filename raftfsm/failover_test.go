@@ -192,6 +192,28 @@ func TestFollowersReplaceExitedLeaderEarly(t *testing.T) {
 	}
 }
 
+// A vote is on disk before it is given. Members with slow disks wait for the votes of the
+// first candidate before they stand for election themselves.
+func TestSlowVotersElectFirstCandidate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		c.found(nodeNames(3)...)
+		c.propose("x")
+		c.agree()
+		for delay := 50 * time.Millisecond; delay <= 175*time.Millisecond; delay += 25 * time.Millisecond {
+			for _, m := range c.members {
+				m.disk.slow(delay)
+			}
+			if took := failover(t, c); took > heartbeatDefault {
+				t.Errorf("disks that take %s: a write %s after the leader's end", delay, took)
+			}
+		}
+		c.close()
+		settle()
+	})
+}
+
 func TestCutOffFollowerDeposesNobody(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -33,11 +33,11 @@ import (
 // follower that can't reach the leader does not depose it.
 const (
 	// pollRounds is how many polls a follower makes, one each pollInterval.
-	pollRounds   = 12
+	pollRounds   = 30
 	pollInterval = 50 * time.Millisecond
 	// pollPatience is how many polls a follower leaves to the candidates before it. Then it
 	// starts an election itself.
-	pollPatience = 3
+	pollPatience = 10
 	// pollDialTimeout is the longest wait for a connection to a leader that may be gone.
 	pollDialTimeout = 300 * time.Millisecond
 	// pollTimeout is the longest wait for the voters' answers, and for the answer of a silent
@@ -153,11 +153,13 @@ func (t *Transport) following(r *raft.Raft, leader raft.ServerID) bool {
 }
 
 // campaign polls the voters, and starts an election when it is this member's turn. It
-// returns when another member leads.
+// returns when another member leads. A new term shows that another member stands for
+// election, and a second candidate might cost it the votes. So this member then leaves it
+// the time of pollPatience.
 func (t *Transport) campaign(r *raft.Raft, leader raft.ServerID, gone func() bool) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	agreed := 0
+	agreed, term, contested := 0, r.CurrentTerm(), false
 	for range pollRounds {
 		if !t.following(r, leader) || t.mayLead() != nil || t.health.Silent() {
 			return
@@ -166,10 +168,13 @@ func (t *Transport) campaign(r *raft.Raft, leader raft.ServerID, gone func() boo
 		if gone() {
 			dead, first = t.poll(r, leader)
 		}
+		if now := r.CurrentTerm(); now != term {
+			agreed, term, contested = 0, now, true
+		}
 		if dead {
 			agreed++
 		}
-		if dead && (first || agreed > pollPatience) && t.following(r, leader) {
+		if dead && (first && !contested || agreed > pollPatience) && t.following(r, leader) {
 			t.deliver(raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: t.self.header()}, RespChan: make(chan raft.RPCResponse, 1)})
 			return
 		}
