@@ -53,12 +53,6 @@ func (d *slowDisk) breakDown(err error) {
 	d.fail = err
 }
 
-func (d *slowDisk) broken() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.fail
-}
-
 func (d *slowDisk) StoreLog(l *raft.Log) error { return d.StoreLogs([]*raft.Log{l}) }
 
 func (d *slowDisk) StoreLogs(l []*raft.Log) error {
