@@ -46,13 +46,15 @@ func image(t *testing.T, dir string) string {
 	return to
 }
 
-// rollBack replaces the data directory of a stopped node by an image.
+// rollBack replaces the files of a stopped node by an image. The directory stays the same
+// one: a new one would be a copy.
 func rollBack(t *testing.T, m *nodetest.Member, from string) {
 	t.Helper()
-	if err := os.RemoveAll(m.Config.Dir); err != nil {
-		t.Fatal(err)
+	files, err := os.ReadDir(m.Config.Dir)
+	for _, f := range files {
+		err = errors.Join(err, os.RemoveAll(filepath.Join(m.Config.Dir, f.Name())))
 	}
-	if err := os.CopyFS(m.Config.Dir, os.DirFS(from)); err != nil {
+	if err := errors.Join(err, os.CopyFS(m.Config.Dir, os.DirFS(from))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -244,7 +246,7 @@ func TestSoundRestartsRaiseNoAlarm(t *testing.T) {
 	t.Parallel()
 	cluster := nodetest.Start(t, logged(nodetest.Options{Shards: 3}))
 	client := cluster.Client("bank", nil)
-	gallery(t, client, cluster.Nodes[0].URL, "customers", 10_000)
+	gallery(t, client, cluster.Nodes[0].URL, "customers", 1_000_000) // never full
 	w := &traffic{cluster: cluster, client: client}
 	w.run(t)
 	r := rand.New(rand.NewPCG(uint64(*restartSeed), 0))

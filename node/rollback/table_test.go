@@ -207,7 +207,9 @@ func TestLostMemberCountsAgainAfterRebirth(t *testing.T) {
 func TestReplacedProcessTellsNoMarks(t *testing.T) {
 	t.Parallel()
 	table := openTable(t, t.TempDir())
-	rows := func(index uint64) []Row { return []Row{{Member: them, Group: 1, Mark: raftfsm.Mark{Term: 7, Index: index}}} }
+	rows := func(index uint64) []Row {
+		return []Row{{Member: them, Group: 1, Mark: raftfsm.Mark{Term: 7, Index: index}}}
+	}
 	f := func(r Run, index uint64, latest bool, want uint64) {
 		t.Helper()
 		if _, got := table.Learn(them, r, rows(index)); got != latest {
