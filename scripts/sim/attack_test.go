@@ -201,9 +201,14 @@ func (s *attackedWorld) settleWhole() {
 	}
 }
 
-// wounds leaves out the warnings about replicas that were rebuilt.
+// past are parts of warnings about what is over.
+var past = []string{"was set aside and rebuilt", "had lost state", "has lost state and stopped", "two processes run as member"}
+
+// wounds leaves out the warnings about what is over.
 func wounds(warnings []string) []string {
-	return slices.DeleteFunc(slices.Clone(warnings), func(w string) bool { return strings.Contains(w, "was set aside and rebuilt") })
+	return slices.DeleteFunc(slices.Clone(warnings), func(w string) bool {
+		return slices.ContainsFunc(past, func(part string) bool { return strings.Contains(w, part) })
+	})
 }
 
 // tallyOf is the result of one world.
