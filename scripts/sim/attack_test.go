@@ -117,12 +117,12 @@ func (s *attackedWorld) say(format string, args ...any) {
 	s.story = append(s.story, time.Now().Format("15:04:05.000 ")+fmt.Sprintf(format, args...))
 }
 
-// rounds attacks until this number of faults is reached.
+// rounds attacks until this number of faults is reached, or something has failed.
 func (s *attackedWorld) rounds(faults int) {
 	choice := slices.DeleteFunc(slices.Clone(attacks), func(a assault) bool {
 		return *attackOnly != "" && !slices.Contains(strings.Split(*attackOnly, ","), a.name) || len(s.cluster.Nodes) < a.nodes
 	})
-	for total := 0; total < faults; {
+	for total := 0; total < faults && !s.t.Failed(); {
 		var undo []func()
 		var longest time.Duration
 		for _, b := range s.plan(choice) {
