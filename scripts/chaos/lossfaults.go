@@ -165,7 +165,12 @@ func (n *nemesis) takenOver(p, twin *process, heal func() error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(refill(p.data, twin.data), n.cluster.start(p))
+	if err := errors.Join(refill(p.data, twin.data), n.cluster.start(p)); err != nil {
+		return err
+	}
+	_, err = n.whole()
+	time.Sleep(toldTime) // until then the directory says that it belongs to the copy's address
+	return err
 }
 
 // refill replaces the contents of a data directory by those of another one. The directory

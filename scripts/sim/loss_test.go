@@ -133,6 +133,8 @@ func duplicate(s *attackedWorld, v int) (undo func()) {
 			s.t.Error(err)
 		}
 		s.cluster.Restart(v)
+		s.settleWhole()
+		time.Sleep(toldTime) // until then the directory says that it belongs to the copy's address
 	}
 }
 
