@@ -42,6 +42,8 @@ const (
 	// cutAfter is how long the streams of a removed node stay open, so that the answer to
 	// the order of its removal arrives. New streams are refused at once.
 	cutAfter = 500 * time.Millisecond
+	// recordWait is after what time a node asks again that nobody has a record of.
+	recordWait = 5 * time.Second
 )
 
 // access decides what each other node may request from this node.
@@ -112,7 +114,7 @@ func (a *access) mayAsk(ctx context.Context, method string, body []byte) error {
 		return nil
 	default:
 		return &router.Error{
-			Kind: router.Unavailable, Message: fmt.Sprintf("the node that was asked has no record of node %s", who), RetryAfter: controllerTimeout,
+			Kind: router.Unavailable, Message: fmt.Sprintf("the node that was asked has no record of node %s", who), RetryAfter: recordWait,
 		}
 	}
 }

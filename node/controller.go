@@ -14,8 +14,9 @@ import (
 const (
 	// controllerInterval is the longest time between two rounds of the controller.
 	controllerInterval = 500 * time.Millisecond
-	// controllerTimeout is the longest time of one round.
-	controllerTimeout = 5 * time.Second
+	// controllerTimeout is the longest time of one round. A round may wait for several nodes
+	// that do not answer, one after the other (peer.AnswerTimeout).
+	controllerTimeout = 15 * time.Second
 )
 
 // controller brings this node and the cluster's records in line with each other. It calls

@@ -213,6 +213,7 @@ type ack struct{ began, ended time.Time }
 type prober struct {
 	f       *fleet
 	shard   int
+	every   time.Duration // how often a write begins
 	slots   chan struct{}
 	work    sync.WaitGroup
 	mu      sync.Mutex // guards acks
@@ -222,7 +223,7 @@ type prober struct {
 }
 
 func (p *prober) run(ctx context.Context) {
-	tick := time.NewTicker(failoverEvery)
+	tick := time.NewTicker(p.every)
 	defer tick.Stop()
 	for n := p.shard; ; n++ {
 		select {
@@ -301,7 +302,7 @@ func (f *fleet) round(s syscall.Signal) (gaps, slowest []time.Duration, refused,
 	var work sync.WaitGroup
 	ctx, cancel := context.WithCancel(context.Background())
 	for shard := 1; shard <= failoverShards; shard++ {
-		p := &prober{f: f, shard: shard, slots: make(chan struct{}, failoverInFlight)}
+		p := &prober{f: f, shard: shard, every: failoverEvery, slots: make(chan struct{}, failoverInFlight)}
 		probers = append(probers, p)
 		work.Go(func() { p.run(ctx) })
 	}

@@ -20,9 +20,9 @@ const (
 	// EraseWithinDefault is the default of Config.EraseWithin.
 	EraseWithinDefault = 24 * time.Hour
 
-	heartbeatDefault         = 500 * time.Millisecond
-	electionDefault          = 500 * time.Millisecond
-	leaseDefault             = 250 * time.Millisecond
+	heartbeatDefault         = 1500 * time.Millisecond
+	electionDefault          = 1500 * time.Millisecond
+	leaseDefault             = 1500 * time.Millisecond
 	stallDefault             = 1500 * time.Millisecond
 	stallFatalDefault        = 30 * time.Second
 	snapshotThresholdDefault = 4096
@@ -50,13 +50,16 @@ type Server struct {
 // Holder decides which process acts for a member.
 type Holder = transport.Holder
 
-// Timing holds the times of the protocol. Zero values take the defaults. Open stretches
-// the times by up to a tenth, differently for each group and member, so that many groups
-// do not act at once.
+// Timing holds the times of the protocol. Zero values take the defaults, which suit round
+// trips of up to half a second and processors that are short (docs/decisions/0024-timing.md).
+// Election is at least Heartbeat. Open stretches the times by up to a tenth, differently for
+// each group and member, so that many groups do not act at once.
 type Timing struct {
-	Heartbeat time.Duration // without a leader's word for this long, a follower stands for election; 500 ms
-	Election  time.Duration // how long one election may take; 500 ms
-	Lease     time.Duration // without a quorum's word for this long, a leader steps down; 250 ms, at most Heartbeat
+	// Without a leader's word for Heartbeat, a follower stands for election; 1.5 s. After
+	// half of that it asks the leader and the other voters whether the leader is gone.
+	Heartbeat time.Duration
+	Election  time.Duration // how long one election may take; 1.5 s
+	Lease     time.Duration // without a quorum's word for this long, a leader steps down; 1.5 s, at most Heartbeat
 	Stall     time.Duration // when the disk has not answered for this long, a leader falls silent; 1.5 s
 	// StallFatal is how long a disk write may hang before the group stops itself
 	// through Fatal; 30 s.
@@ -127,8 +130,11 @@ func (c *Config) check() error {
 
 // withDefaults returns c with the defaults in place of zero values.
 func (c Config) withDefaults() Config {
+	if c.Timing.Election > 0 {
+		setDefault(&c.Timing.Heartbeat, min(heartbeatDefault, c.Timing.Election))
+	}
 	setDefault(&c.Timing.Heartbeat, heartbeatDefault)
-	setDefault(&c.Timing.Election, electionDefault)
+	setDefault(&c.Timing.Election, max(electionDefault, c.Timing.Heartbeat))
 	setDefault(&c.Timing.Lease, min(leaseDefault, c.Timing.Heartbeat))
 	setDefault(&c.Timing.Stall, stallDefault)
 	setDefault(&c.Timing.StallFatal, stallFatalDefault)

@@ -163,7 +163,7 @@ func (g *Group) start(m Machine) error {
 	g.fsm = newFSM(g.cfg.Group, m, g.health)
 	g.transport = transport.New(transport.Config{
 		Group: g.cfg.Group, Self: g.cfg.Self, Stream: g.cfg.Stream, Resolve: g.cfg.Resolve,
-		Health: g.health, Segments: g.segments, Holder: g.cfg.Holder, Log: log,
+		Health: g.health, Segments: g.segments, Silence: g.cfg.Timing.Heartbeat / 2, Holder: g.cfg.Holder, Log: log,
 		CheckCommand:  func(entry []byte) error { _, _, err := decodeEntry(g.cfg.Group, entry); return err },
 		Contradiction: func(l *raft.Log) error { return g.log.Contradiction(g.logs, l) },
 		Marks:         g.cfg.Marks, HasState: g.HasState(),

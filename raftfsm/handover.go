@@ -19,37 +19,26 @@ import (
 //
 // If to is empty, Transfer waits for a voter that answers and has caught up. It returns
 // ErrNotMember if there is no other voter or none answers. During the transfer nothing is
-// written.
+// written, and raft gives it up only after Timing.Election. So Transfer first asks whether
+// to follows this member.
 func (g *Group) Transfer(ctx context.Context, to id.Member) error {
 	list, _, err := g.Servers()
 	if err != nil {
 		return err
 	}
+	if to == g.cfg.Self {
+		return nil
+	}
 	if to == "" {
 		if to, err = (handover{g}).successor(ctx, nil); err != nil {
 			return fmt.Errorf("look for a successor: %w", err)
 		}
-	}
-	if !slices.Contains(list, Server{Member: to, Voter: true}) {
+	} else if !slices.Contains(list, Server{Member: to, Voter: true}) {
 		return fmt.Errorf("transfer to %s: %w", to, ErrNotMember)
-	}
-	if to == g.cfg.Self {
-		return nil
-	}
-	err = g.await(ctx, func(time.Duration) error {
-		defer g.transport.Hurry(to)()
-		err := g.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(to)).Error()
-		if err != nil {
-			// raft accepts no command until it has ended the transfer. The call may return
-			// long before that, while an append to the target is still open.
-			g.mark()
-		}
-		return err
-	})
-	if err != nil {
+	} else if err := (handover{g}).follows(ctx, to); err != nil {
 		return fmt.Errorf("transfer to %s: %w", to, err)
 	}
-	return nil
+	return handover{g}.transfer(ctx, to)
 }
 
 const (
@@ -74,7 +63,7 @@ func (g *Group) Resign(ctx context.Context) error {
 		changed := g.LeaderChanged()
 		to, err := handover{g}.successor(ctx, failed)
 		if err == nil {
-			if err = g.Transfer(ctx, to); err == nil {
+			if err = (handover{g}).transfer(ctx, to); err == nil {
 				return handover{g}.followed(ctx, changed)
 			}
 			failed = append(failed, to) // it was too slow, or has just died, or stops as well
@@ -97,6 +86,42 @@ func (g *Group) Resign(ctx context.Context) error {
 
 // handover finds the member that takes over from this leader.
 type handover struct{ g *Group }
+
+// errSilent is returned for a transfer to a voter that does not follow this leader now.
+var errSilent = errors.New("raftfsm: the voter does not answer as a follower")
+
+// follows returns an error if a voter does not follow this leader now.
+func (h handover) follows(ctx context.Context, to id.Member) error {
+	if h.g.raft.State() != raft.Leader {
+		return h.g.notLeader()
+	}
+	if err := h.g.enter(); err != nil {
+		return err
+	}
+	defer h.g.calls.Done()
+	if len(h.followers(ctx, []Server{{Member: to}}, 0)) == 0 {
+		return errors.Join(errSilent, ctx.Err())
+	}
+	return nil
+}
+
+// transfer hands the leadership to the voter to.
+func (h handover) transfer(ctx context.Context, to id.Member) error {
+	err := h.g.await(ctx, func(time.Duration) error {
+		defer h.g.transport.Hurry(to)()
+		err := h.g.raft.LeadershipTransferToServer(raft.ServerID(to), raft.ServerAddress(to)).Error()
+		if err != nil {
+			// raft accepts no command until it has ended the transfer. The call may return
+			// long before that, while an append to the target is still open.
+			h.g.mark()
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("transfer to %s: %w", to, err)
+	}
+	return nil
+}
 
 // followed waits until this member knows the next leader, so that it can name it to
 // clients. changed is the channel that LeaderChanged returned before the transfer.

@@ -33,6 +33,7 @@ func (g *Group) Bootstrap(first []Server) error {
 			Suffrage: suffrage, ID: raft.ServerID(s.Member), Address: raft.ServerAddress(s.Member),
 		})
 	}
+	g.transport.Founded()
 	err := g.raft.BootstrapCluster(c).Error()
 	if err != nil && !errors.Is(err, raft.ErrCantBootstrap) {
 		return fmt.Errorf("bootstrap group %d: %w", g.cfg.Group, err)

@@ -240,6 +240,7 @@ func TestReadIndexWaitsForOwnTerm(t *testing.T) {
 		c.found("member-a")
 		c.propose("x")
 		m := c.members["member-a"]
+		synctest.Wait() // until the marker of the term is applied, too
 		// As right after an election: nothing of this term was applied yet.
 		m.fsm.mu.Lock()
 		term := m.fsm.term
@@ -251,6 +252,7 @@ func TestReadIndexWaitsForOwnTerm(t *testing.T) {
 		select {
 		case err := <-got:
 			t.Errorf("answered %v before an entry of the term was applied", err)
+			got <- err
 		default:
 		}
 		m.fsm.advance(m.Applied(), term)

@@ -39,7 +39,7 @@ func (d *slowDisk) hang() (release func(), reached <-chan struct{}) {
 	}), at
 }
 
-// slow lets every append take at least this long.
+// slow lets every append and every vote take at least this long.
 func (d *slowDisk) slow(delay time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,7 +82,13 @@ func (d *slowDisk) StoreLogs(l []*raft.Log) error {
 }
 
 func (d *slowDisk) Set(k, v []byte) error {
-	if err := d.broken(); err != nil {
+	d.mu.Lock()
+	err, delay := d.fail, d.delay
+	d.mu.Unlock()
+	if delay > 0 {
+		time.Sleep(delay)
+	}
+	if err != nil {
 		return err
 	}
 	return d.Disk.Set(k, v)

@@ -37,7 +37,15 @@ func (r *cluster) follow(group id.Shard) *calls.Rounds {
 	defer r.followMu.Unlock()
 	f := r.follows[group]
 	if f == nil {
-		f = &calls.Rounds{Run: func(ctx context.Context) error { return r.catchUp(ctx, group) }}
+		f = &calls.Rounds{Run: func(ctx context.Context) error {
+			wait, cancel := context.WithTimeout(ctx, pointWait)
+			defer cancel()
+			err := r.catchUp(wait, group)
+			if err != nil && wait.Err() != nil && ctx.Err() == nil {
+				return errBehind
+			}
+			return err
+		}}
 		r.follows[group] = f
 	}
 	return f
@@ -54,16 +62,11 @@ func (r *cluster) catchUp(ctx context.Context, group id.Shard) error {
 	if !known || leader == r.peers.Self() {
 		return &raftfsm.NotLeaderError{}
 	}
-	wait, cancel := context.WithTimeout(ctx, pointWait)
-	defer cancel()
-	p, err := calls.CallMember(wait, r.calls, groupPoint, group, leader, struct{}{})
-	if err == nil {
-		err = g.WaitPoint(wait, p)
+	p, err := calls.CallMember(ctx, r.calls, groupPoint, group, leader, struct{}{})
+	if err != nil {
+		return err
 	}
-	if err != nil && wait.Err() != nil && ctx.Err() == nil {
-		return errBehind
-	}
-	return err
+	return g.WaitPoint(ctx, p)
 }
 
 // groupPoint returns the leader's read point. Another replica that has applied it

@@ -32,8 +32,7 @@ func (r *searchRequests) Warm(ctx context.Context, group id.Shard) error {
 }
 
 // CatchUp waits until this node's replica of a shard has applied everything that
-// its leader had committed at the call. It returns an error when the leader does
-// not answer soon.
+// its leader had committed at the call, or until ctx ends.
 func (r *cluster) CatchUp(ctx context.Context, group id.Shard) error {
 	if g, here := r.groups.Group(group); here && g.IsLeader() {
 		index, err := g.ReadIndex(ctx)

@@ -13,14 +13,13 @@ import (
 
 	"facet/internal/id"
 	"facet/node/membership"
+	"facet/node/peer"
 	"facet/node/replicas"
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 )
 
 const (
-	// statusTimeout is how long the port waits for the other nodes' reports.
-	statusTimeout = 2 * time.Second
 	// statusFanOut is the most nodes that the port asks at once.
 	statusFanOut = 16
 
@@ -129,7 +128,7 @@ var stateNames = map[metafsm.NodeState]string{
 // askAll asks the nodes for their reports. Each report that arrives replaces the node's
 // entry.
 func (p *Port) askAll(ctx context.Context, nodes []wire.Member, alive map[id.Node]membership.Member) {
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	ctx, cancel := context.WithTimeout(ctx, peer.AnswerTimeout)
 	defer cancel()
 	var work sync.WaitGroup
 	slots := make(chan struct{}, statusFanOut)

@@ -30,8 +30,6 @@ const (
 	checkWait = 20 * time.Second
 	checkSlow = 4
 	checkPoll = 100 * time.Millisecond
-	// checkAsk is how long one question to another node may take.
-	checkAsk = time.Second
 
 	// methodSum asks for a replica's sum. methodDiverged informs a node that its replica's
 	// sum differs from the majority's.
@@ -284,7 +282,7 @@ func (c *Checks) askSum(ctx context.Context, m id.Member, q sumQuery) (sumAnswer
 		return c.ownSum(ctx, q)
 	}
 	var a sumAnswer
-	ctx, cancel := context.WithTimeout(ctx, checkAsk)
+	ctx, cancel := context.WithTimeout(ctx, peer.AnswerTimeout)
 	defer cancel()
 	return a, c.cfg.Peers.Ask(ctx, m, methodSum, q, &a)
 }
@@ -300,7 +298,7 @@ func (c *Checks) tellDiverged(ctx context.Context, m id.Member, d divergence) er
 	if m == c.cfg.Self {
 		return c.giveWay(ctx, d)
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkAsk)
+	ctx, cancel := context.WithTimeout(ctx, peer.AnswerTimeout)
 	defer cancel()
 	return c.cfg.Peers.Ask(ctx, m, methodDiverged, d, nil)
 }

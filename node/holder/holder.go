@@ -19,12 +19,14 @@ const (
 	// MethodClaim is the request with which a process claims its identity.
 	MethodClaim = "node.claim"
 
-	// holdInterval is the pause between two rounds of claims of a holder, askInterval that
+	// holdInterval is the time between two rounds of claims of a holder, askInterval that
 	// of a newcomer.
 	holdInterval = 500 * time.Millisecond
 	askInterval  = 200 * time.Millisecond
-	// claimTimeout is how long one claim may take.
-	claimTimeout = 500 * time.Millisecond
+	// claimTimeout is how long one claim may take: a round trip of half a second, and as
+	// much again. A round with a node that does not answer takes as long, so it is less than
+	// silence.
+	claimTimeout = time.Second
 	// waitLogInterval is how often a newcomer logs that it waits.
 	waitLogInterval = 10 * time.Second
 )
@@ -103,7 +105,7 @@ func (h *Holder) Methods() map[string]peer.Handler {
 func (h *Holder) Run(ctx context.Context) {
 	defer h.Start()()
 	for ctx.Err() == nil {
-		pause := askInterval
+		began, pause := time.Now(), askInterval
 		switch err := h.Err(); {
 		case err == nil:
 			pause = holdInterval
@@ -114,7 +116,7 @@ func (h *Holder) Run(ctx context.Context) {
 			return // the node has failed
 		}
 		h.Done(h.Err())
-		_ = loop.Pause(ctx, pause)
+		_ = loop.Pause(ctx, pause-time.Since(began))
 	}
 	if h.Err() == nil {
 		h.claim(context.WithoutCancel(ctx), stepRelease)

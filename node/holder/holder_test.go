@@ -136,6 +136,18 @@ func TestMovedProcessTakesOverAfterSilence(t *testing.T) {
 	})
 }
 
+// With round trips of half a second a claim still gets its answer.
+func TestFarProcessTakesOver(t *testing.T) {
+	virtual(t, 3, func(t *testing.T, w *town) {
+		w.delay = 260 * time.Millisecond // and a little, for the processors
+		next := w.copyOf(w.all[0], copied)
+		w.all[0].kill()
+		next.start()
+		time.Sleep(5 * time.Second)
+		wantActs(t, w, next)
+	})
+}
+
 // All nodes get other addresses at once: each is a newcomer, and asks newcomers.
 func TestMovedClusterComesUp(t *testing.T) {
 	virtual(t, 3, func(t *testing.T, w *town) {

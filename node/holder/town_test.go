@@ -16,12 +16,14 @@ import (
 
 	"facet/internal/id"
 	"facet/node/holder"
+	"facet/node/loop"
 )
 
 // town has processes that send each other claims, in virtual time.
 type town struct {
 	t       *testing.T
 	members []id.Member
+	delay   time.Duration // of a claim and of an answer
 
 	mu  sync.Mutex // guards all and cut
 	all []*process
@@ -161,6 +163,9 @@ func (p *process) Ask(ctx context.Context, to id.Member, _ string, q, a any) err
 		<-ctx.Done()
 		return ctx.Err()
 	}
+	if err := loop.Pause(ctx, p.town.delay); err != nil {
+		return err
+	}
 	raw, err := json.Marshal(q)
 	var sent holder.Claim
 	if err = errors.Join(err, json.Unmarshal(raw, &sent)); err != nil {
@@ -171,6 +176,9 @@ func (p *process) Ask(ctx context.Context, to id.Member, _ string, q, a any) err
 		return err
 	}
 	if raw, err = json.Marshal(got); err != nil {
+		return err
+	}
+	if err := loop.Pause(ctx, p.town.delay); err != nil {
 		return err
 	}
 	return json.Unmarshal(raw, a)

@@ -40,6 +40,10 @@ const (
 	rejoinWidth = 8
 	// streamTimeout is the longest time for an exchange over a stream.
 	streamTimeout = 4 * time.Second
+	// probeTimeout is the longest wait for the answer to a probe. The rest of probeInterval is
+	// for probes through other members.
+	probeTimeout  = time.Second
+	probeInterval = 1500 * time.Millisecond
 	// announceTimeout is how long a change of metadata may take to be sent once.
 	announceTimeout = 2 * time.Second
 )
@@ -145,8 +149,9 @@ func Open(ctx context.Context, cfg Config) (*Membership, error) {
 	return m, nil
 }
 
-// settings returns memberlist's configuration for local networks with two changes:
-// it gossips faster, and its streams give up before the next round of calls.
+// settings returns memberlist's configuration for local networks with three changes: it
+// gossips faster, its streams give up before the next round of calls, and a probe waits long
+// enough for a round trip of half a second.
 func (m *Membership) settings(cfg Config) *memberlist.Config {
 	c := memberlist.DefaultLANConfig()
 	c.Name = string(m.self)
@@ -154,6 +159,7 @@ func (m *Membership) settings(cfg Config) *memberlist.Config {
 	c.Label = cfg.Label
 	c.Keyring = m.keys
 	c.TCPTimeout = streamTimeout
+	c.ProbeInterval, c.ProbeTimeout = probeInterval, probeTimeout
 	c.GossipInterval = 100 * time.Millisecond
 	c.PushPullInterval = 15 * time.Second
 	c.EnableCompression = false // packets are small; a compressed one hides its size

@@ -6,11 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"facet/internal/id"
 	"facet/node/transport"
 	"facet/router/calls"
 )
+
+// AnswerTimeout is the longest wait for the answer to a short question. A question over a new
+// connection takes three round trips, and a leader that first asks its quorum takes one more.
+// So it leaves time for round trips of half a second.
+const AnswerTimeout = 2500 * time.Millisecond
 
 // Peers reaches other nodes by their member ids (router.Peers).
 type Peers struct {

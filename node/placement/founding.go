@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/node/peer"
 	"facet/raftfsm"
 )
 
@@ -118,7 +119,7 @@ func (p *Placement) agree(ctx context.Context) ([]id.Member, bool) {
 }
 
 func (p *Placement) askFounders(ctx context.Context, m id.Member) (founders, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, peer.AnswerTimeout)
 	defer cancel()
 	var view founders
 	return view, p.cfg.Peers.Ask(ctx, m, MethodFounders, nil, &view)

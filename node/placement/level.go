@@ -6,6 +6,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/datadir"
+	"facet/node/peer"
 	"facet/raftfsm/metafsm"
 )
 
@@ -62,7 +63,7 @@ func (p *Placement) checkLevel(ctx context.Context) error {
 
 // askMembership asks a member whether this node was removed.
 func (p *Placement) askMembership(ctx context.Context, of id.Member) (theirs membershipAnswer, err error) {
-	ctx, cancel := context.WithTimeout(ctx, membershipTimeout)
+	ctx, cancel := context.WithTimeout(ctx, peer.AnswerTimeout)
 	defer cancel()
 	return theirs, p.cfg.Peers.Ask(ctx, of, MethodMembership, p.cfg.Self, &theirs)
 }

@@ -4,19 +4,13 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"time"
 
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
 )
 
-const (
-	// membershipAsked is the most members that a node asks whether it was removed.
-	membershipAsked = 3
-	// membershipTimeout is how long a member may take to answer whether this node was
-	// removed.
-	membershipTimeout = time.Second
-)
+// membershipAsked is the most members that a node asks whether it was removed.
+const membershipAsked = 3
 
 // errRemoved is returned when an operator has removed this node from its cluster.
 var errRemoved = errors.New("this node was removed from its cluster, for good: with an empty data directory it can join as a new one")

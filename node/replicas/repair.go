@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/node/peer"
 	"facet/raftfsm"
 	"facet/raftfsm/metafsm"
 )
@@ -151,7 +152,7 @@ type demotion struct {
 }
 
 func (r Repairer) askDemotion(ctx context.Context, leader id.Member, number id.Shard) error {
-	ctx, cancel := context.WithTimeout(ctx, wordTimeout)
+	ctx, cancel := context.WithTimeout(ctx, peer.AnswerTimeout)
 	defer cancel()
 	return r.cfg.Peers.Ask(ctx, leader, methodDemote, demotion{number, r.cfg.Self}, nil)
 }

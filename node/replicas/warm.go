@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"facet/internal/id"
 	"facet/node/loop"
+	"facet/node/peer"
 )
 
 const (
@@ -97,19 +99,26 @@ func (w *Warmer) Run(ctx context.Context) {
 }
 
 // upToDate reports whether the replicas here have applied what their leaders have
-// committed.
+// committed. It asks for all groups at once, so that far leaders answer in time.
 func (w *Warmer) upToDate(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, warmInterval)
+	ctx, cancel := context.WithTimeout(ctx, peer.AnswerTimeout)
 	defer cancel()
-	if w.templates.SyncMeta(ctx) != nil {
-		return false
+	var behind atomic.Bool
+	var work sync.WaitGroup
+	ask := func(catchUp func() error) {
+		work.Go(func() { // ends with ctx
+			if catchUp() != nil {
+				behind.Store(true)
+				cancel()
+			}
+		})
 	}
+	ask(func() error { return w.templates.SyncMeta(ctx) })
 	for _, number := range w.replicas.Numbers() {
-		if w.templates.CatchUp(ctx, number) != nil {
-			return false
-		}
+		ask(func() error { return w.templates.CatchUp(ctx, number) })
 	}
-	return true
+	work.Wait()
+	return !behind.Load()
 }
 
 // warmAll opens closed templates and returns why some can't be opened.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"facet/internal/id"
 	"facet/node/peer"
@@ -13,8 +12,6 @@ import (
 )
 
 const (
-	// wordTimeout is how long a node waits for another node's Word.
-	wordTimeout = time.Second
 	// replicaBehind is the most entries that a replica may lag and still count as caught
 	// up.
 	replicaBehind = 100
@@ -86,7 +83,7 @@ type Query struct {
 
 // Ask returns a member's Word.
 func (r *Replicas) Ask(ctx context.Context, m id.Member, q Query) (w Word, err error) {
-	ctx, cancel := context.WithTimeout(ctx, wordTimeout)
+	ctx, cancel := context.WithTimeout(ctx, peer.AnswerTimeout)
 	defer cancel()
 	if m == r.cfg.Self {
 		return r.own(ctx, q)

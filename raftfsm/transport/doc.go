@@ -18,8 +18,9 @@
 //	      TestRefusedProcessIsNotHeard.
 //	      raft panics on some messages. TestHarmfulMessagesAreRefused.
 //
-// When a leader's process ends, its streams end. The package notices that, and starts
-// an election early (leaderloss.go): TestFollowersReplaceExitedLeaderEarly.
+// When a leader's process ends, its streams end. When its machine is gone, it falls silent.
+// The package notices both, and starts an election early (leaderloss.go):
+// TestFollowersReplaceExitedLeaderEarly, and TestSilentLeadersAreReplacedSoon in scripts/sim.
 //
 // Tests that need a whole group are in raftfsm. Tests whose names begin with TestStock
 // show the bugs of hashicorp/raft without this package.

@@ -24,30 +24,38 @@ import (
 // the longest log starts an election at once, as if the leader had transferred the
 // leadership to it. The others start one a little later if no leader is elected.
 //
-// A leader that is cut off, or whose machine lost its power, closes no connection. Then
-// raft's timers decide, as they do when any step here fails.
+// A leader that is cut off, or whose machine lost its power, closes no connection. A voter
+// that has not heard from it for Config.Silence asks it once more, and then polls the voters
+// in the same way. A leader that is only slow answers in time: its processor is busy, or its
+// link is long. Raft's own timers are longer. They decide when any step here fails.
 //
 // Raft is safe whenever a member starts an election. The majority is required so that one
 // follower that can't reach the leader does not depose it.
 const (
 	// pollRounds is how many polls a follower makes, one each pollInterval.
-	pollRounds   = 12
+	pollRounds   = 30
 	pollInterval = 50 * time.Millisecond
 	// pollPatience is how many polls a follower leaves to the candidates before it. Then it
 	// starts an election itself.
-	pollPatience = 3
+	pollPatience = 10
 	// pollDialTimeout is the longest wait for a connection to a leader that may be gone.
 	pollDialTimeout = 300 * time.Millisecond
+	// pollTimeout is the longest wait for the voters' answers, and for the answer of a silent
+	// leader. A question takes one round trip.
+	pollTimeout = 600 * time.Millisecond
+	// silenceTick is how often a follower checks when it last heard from its leader.
+	silenceTick = 100 * time.Millisecond
 	// goneVersion marks the question whether a leader is gone (see question.go). The field
 	// Leader names the leader. In the answer, Success reports that the leader is gone, and
 	// Term is the last index of the voter's log.
 	goneVersion = raft.SnapshotVersion(0x4642)
 )
 
-// leaderLoss starts an election early when the leader's process has exited.
+// leaderLoss starts an election early when the leader is gone.
 type leaderLoss struct {
 	closed    atomic.Bool
-	asking    atomic.Bool // this member polls the voters
+	began     atomic.Pointer[time.Time] // when silence is counted from at the earliest
+	asking    atomic.Bool               // this member polls the voters
 	answering atomic.Bool
 }
 
@@ -65,14 +73,76 @@ func (t *Transport) leaderGone(node id.Node) {
 		return
 	}
 	_, leader := r.LeaderWithID()
-	if n, err := id.Member(leader).Node(); err != nil || n != node || !t.following(r, leader) {
+	if n, err := id.Member(leader).Node(); err != nil || n != node {
 		return
 	}
-	if t.loss.begin(&t.loss.asking) {
-		t.wg.Go(func() { // ends after pollRounds, or with done
-			defer t.loss.asking.Store(false)
-			t.campaign(r, leader)
-		})
+	t.suspect(r, leader, func() bool { return t.gone(leader) })
+}
+
+// suspect starts to poll the voters about leader, unless a poll is under way. gone reports
+// whether this member takes the leader for gone.
+func (t *Transport) suspect(r *raft.Raft, leader raft.ServerID, gone func() bool) {
+	if !t.following(r, leader) || !t.loss.begin(&t.loss.asking) {
+		return
+	}
+	t.wg.Go(func() { // ends after pollRounds, or with done
+		defer t.loss.asking.Store(false)
+		t.campaign(r, leader, gone)
+	})
+}
+
+// watchSilence polls the voters when this member has not heard from a leader for too long.
+// It ends with done.
+func (t *Transport) watchSilence() {
+	tick := time.NewTicker(silenceTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-t.done:
+			return
+		}
+		r := t.raft.Load()
+		if r == nil || r.State() != raft.Follower || !t.silent(r) || !t.votes(r) || t.mayLead() != nil {
+			continue
+		}
+		_, leader := r.LeaderWithID()
+		t.suspect(r, leader, func() bool { return t.silent(r) && !t.answers(leader) && t.silent(r) })
+	}
+}
+
+// silent reports whether this member has not heard from a leader for Config.Silence, since
+// it was opened or the group was founded. A member that may not vote has no say.
+func (t *Transport) silent(r *raft.Raft) bool {
+	return t.Gate.Admitted() && min(time.Since(*t.loss.began.Load()), time.Since(r.LastContact())) > t.silence
+}
+
+// votes reports whether this member is a voter.
+func (t *Transport) votes(r *raft.Raft) bool {
+	return slices.ContainsFunc(r.GetConfiguration().Configuration().Servers, func(s raft.Server) bool {
+		return s.Suffrage == raft.Voter && string(s.ID) == string(t.self.self)
+	})
+}
+
+// answers reports whether leader answers within pollTimeout that it leads.
+func (t *Transport) answers(leader raft.ServerID) bool {
+	if leader == "" {
+		return false
+	}
+	leads := make(chan bool, 1)
+	t.wg.Go(func() { // ends with its call
+		gone, _, err := t.askGone(leader, leader)
+		leads <- err == nil && !gone
+	})
+	late := time.NewTimer(pollTimeout)
+	defer late.Stop()
+	select {
+	case ok := <-leads:
+		return ok
+	case <-late.C:
+		return false
+	case <-t.done:
+		return true
 	}
 }
 
@@ -83,20 +153,28 @@ func (t *Transport) following(r *raft.Raft, leader raft.ServerID) bool {
 }
 
 // campaign polls the voters, and starts an election when it is this member's turn. It
-// returns when another member leads.
-func (t *Transport) campaign(r *raft.Raft, leader raft.ServerID) {
+// returns when another member leads. A new term shows that another member stands for
+// election, and a second candidate might cost it the votes. So this member then leaves it
+// the time of pollPatience.
+func (t *Transport) campaign(r *raft.Raft, leader raft.ServerID, gone func() bool) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	agreed := 0
+	agreed, term, contested := 0, r.CurrentTerm(), false
 	for range pollRounds {
 		if !t.following(r, leader) || t.mayLead() != nil || t.health.Silent() {
 			return
 		}
-		dead, first := t.poll(r, leader)
+		var dead, first bool
+		if gone() {
+			dead, first = t.poll(r, leader)
+		}
+		if now := r.CurrentTerm(); now != term {
+			agreed, term, contested = 0, now, true
+		}
 		if dead {
 			agreed++
 		}
-		if dead && (first || agreed > pollPatience) && t.following(r, leader) {
+		if dead && (first && !contested || agreed > pollPatience) && t.following(r, leader) {
 			t.deliver(raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: t.self.header()}, RespChan: make(chan raft.RPCResponse, 1)})
 			return
 		}
@@ -115,13 +193,10 @@ type vote struct {
 	last   uint64
 }
 
-// poll asks the voters. dead reports that a majority says that the leader is gone. first
-// reports that this member is the first candidate.
+// poll asks the other voters. This member says that the leader is gone. dead reports that a
+// majority says so. first reports that this member is the first candidate.
 func (t *Transport) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) {
-	own := vote{raft.ServerID(t.self.self), t.gone(leader), r.LastIndex()}
-	if !own.gone {
-		return false, false
-	}
+	own := vote{raft.ServerID(t.self.self), true, r.LastIndex()}
 	var asked, voters int
 	votes := make(chan vote, len(r.GetConfiguration().Configuration().Servers))
 	voter := false
@@ -143,14 +218,15 @@ func (t *Transport) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) 
 		}
 	}
 	candidates := []vote{own}
-	late := time.After(pollDialTimeout)
-	for range asked {
+	late := time.After(pollTimeout)
+	for asked > 0 {
 		select {
 		case v := <-votes:
-			if v.gone {
+			if asked--; v.gone {
 				candidates = append(candidates, v)
 			}
 		case <-late:
+			asked = 0
 		case <-t.done:
 			return false, false
 		}
@@ -206,8 +282,8 @@ func (t *Transport) answerGone(rpc raft.RPC, leader raft.ServerID) {
 		defer t.loss.answering.Store(false)
 		_, known := r.LeaderWithID()
 		gone := r.State() != raft.Leader && known == "" ||
-			string(leader) == string(t.self.self) && r.State() != raft.Leader ||
-			t.following(r, leader) && t.gone(leader)
+			string(leader) == string(t.self.self) && (r.State() != raft.Leader || t.health.Silent()) ||
+			t.following(r, leader) && (t.silent(r) || t.gone(leader))
 		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: t.self.header(), Term: r.LastIndex(), Success: gone}, nil)
 	})
 }

@@ -47,8 +47,8 @@ const (
 //     with a process cost no vote (retryBroken).
 //   - A node that returns without its disk does not answer for its former member
 //     (answersFor).
-//   - When the leader's process has ended, its followers elect another without waiting
-//     for their timers (leaderLoss).
+//   - When the leader's process has ended or its machine is gone, its followers elect
+//     another without waiting for their timers (leaderLoss).
 //   - Of two processes that run for one member, one is heard (Holder).
 //   - A message is checked before raft sees it: raft panics on a configuration that it
 //     can't decode and on an entry type that it does not know.
@@ -64,6 +64,7 @@ type Transport struct {
 	health   *health.Monitor
 	segments *segment.Store // nil: none
 	self     identity
+	silence  time.Duration
 	raft     atomic.Pointer[raft.Raft]
 	held     heldAppends
 	loss     leaderLoss
@@ -95,6 +96,7 @@ type Config struct {
 	Health   *health.Monitor
 	Segments *segment.Store // nil: none
 	Holder   Holder         // nil: one process runs for each member
+	Silence  time.Duration  // without a leader's word for this long, a follower asks whether it is gone
 	Log      hclog.Logger
 	// CheckCommand returns an error if the entry of a command is damaged.
 	CheckCommand func(entry []byte) error
@@ -119,6 +121,7 @@ func New(cfg Config) *Transport {
 		streams:  s,
 		health:   cfg.Health,
 		segments: cfg.Segments,
+		silence:  cfg.Silence,
 		marks:    cfg.Marks,
 		Gate:     newGate(),
 		out:      make(chan raft.RPC),
@@ -142,7 +145,17 @@ func New(cfg Config) *Transport {
 }
 
 // Attach sets the raft that the transport serves. raft.NewRaft needs the transport first.
-func (t *Transport) Attach(r *raft.Raft) { t.raft.Store(r) }
+func (t *Transport) Attach(r *raft.Raft) {
+	t.Founded()
+	t.raft.Store(r)
+	t.wg.Go(t.watchSilence)
+}
+
+// Founded tells that the group was founded just now, so that no leader is missed yet.
+func (t *Transport) Founded() {
+	now := time.Now()
+	t.loss.began.Store(&now)
+}
 
 // Resign makes this member refuse the leadership for good.
 func (t *Transport) Resign() { t.resigned.Store(true) }

@@ -90,6 +90,8 @@ var plantedBugs = []planted{
 	{"torn_vote", hunter{tests: "./raftfsm/logstore", run: "PowerCut"}},
 	{"stale_log", hunter{tests: "./raftfsm/snapshots", run: "Reconcile"}},
 	{"seal_ignored", hunter{tests: "./raftfsm/logstore", run: "Seal|Flipped"}},
+	{"short_lease", hunter{tests: "./scripts/sim", run: "FarNodesFound"}},
+	{"silence_ignored", hunter{tests: "./scripts/sim", run: "SilentLeaders"}},
 	{"stall_ignored", hunter{tests: "./raftfsm", run: "StalledLeader"}},
 	{"older_state_votes", hunter{tests: "./node", run: "RolledBackVoter"}},
 	{"lost_answers_count", hunter{tests: "./raftfsm", run: "FellBehind"}},

@@ -53,7 +53,11 @@ func newWorld(t *testing.T) *world { return newWorldOf(t, nodetest.Options{}, 10
 
 // newWorldOf returns a world whose client has a gallery of that size.
 func newWorldOf(t *testing.T, o nodetest.Options, size int) *world {
-	network := memnet.New(1)
+	return newWorldIn(t, memnet.New(1), o, size)
+}
+
+// newWorldIn is newWorldOf on a network that the caller has set up.
+func newWorldIn(t *testing.T, network *memnet.Network, o nodetest.Options, size int) *world {
 	w := &world{t: t, net: network}
 	o.Network = network
 	w.cluster = nodetest.Start(t, o)

@@ -85,9 +85,9 @@ func Flags(f *pflag.FlagSet) {
 	f.Float64("rate-application", 0, "requests per second that this node accepts with the API keys of each application; 0 means no limit")
 	f.Int("rate-application-burst", 0, "number of these requests at once (default: those of one second)")
 
-	f.Duration("raft-heartbeat", 0, "a follower starts an election after this time without a message of the leader (default 500ms)")
-	f.Duration("raft-election", 0, "how long an election may take (default 500ms)")
-	f.Duration("raft-lease", 0, "a leader steps down after this time without answers of a quorum (default 250ms)")
+	f.Duration("raft-heartbeat", 0, "a follower starts an election after this time without a message of the leader (default 1.5s)")
+	f.Duration("raft-election", 0, "how long an election may take (default 1.5s)")
+	f.Duration("raft-lease", 0, "a leader steps down after this time without answers of a quorum (default 1.5s)")
 	f.Duration("raft-stall", 0, "a leader stops its heartbeats when its disk has not answered for this time (default 1.5s)")
 
 	f.String("log-level", "info", "debug, info, warn or error")
