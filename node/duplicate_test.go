@@ -11,7 +11,9 @@ import (
 	"facet/internal/id"
 	"facet/node/holder"
 	"facet/node/nodetest"
+	"facet/node/replicas"
 	"facet/node/transport/memnet"
+	"facet/node/wire"
 )
 
 // splitHosts cuts all links between two sides.
@@ -95,7 +97,7 @@ func TestCopiedNodeNeverVotesTwice(t *testing.T) {
 }
 
 // The node on the old directory was cut off when the copy took over. Its own side can't
-// commit. It ends when it hears of the other.
+// commit. It ends when it hears of the other. The copy is as new as the node.
 func TestReplacedNodeEnds(t *testing.T) {
 	t.Parallel()
 	network := memnet.New(2)
@@ -106,10 +108,8 @@ func TestReplacedNodeEnds(t *testing.T) {
 	known := people(t, client, first.URL, 0, 10)
 	cluster.Stop(0)
 	double := cluster.Nodes[cluster.Copy(0, "10.0.0.9", network)]
-	cluster.Restart(0)
-	cluster.WaitReady()
-
 	splitHosts(network, []string{"10.0.0.1"}, []string{"10.0.0.2", "10.0.0.3", "10.0.0.9"})
+	cluster.Restart(0) // nobody hears of this start
 	cluster.Restart(3)
 	select {
 	case <-double.Node.Ready():
@@ -134,5 +134,41 @@ func TestReplacedNodeEnds(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatalf("the copy does not start again: %v", double.Node.Err())
 	}
+	everybody(t, client, cluster, known)
+}
+
+// A copy that is older than the node takes over while the node is cut off, learns that its
+// state is old, and ends. The node goes on.
+func TestOlderCopyEndsAfterTakeover(t *testing.T) {
+	t.Parallel()
+	network := memnet.New(3)
+	cluster := nodetest.Start(t, nodetest.Options{Network: network})
+	client := cluster.Client("bank", network.Host("10.0.0.100"))
+	first := cluster.Nodes[0]
+	gallery(t, client, first.URL, "staff", 1000)
+	known := people(t, client, first.URL, 0, 10)
+	cluster.Stop(0)
+	double := cluster.Nodes[cluster.Copy(0, "10.0.0.9", network)]
+	cluster.Restart(0)
+	cluster.WaitReady()
+	peer := cluster.Nodes[1].Node
+	eventually(t, peer, "the new start", func(wire.Status) bool { return peer.KnownStart(first.Node.Member()) == first.Node.OwnStart() })
+	splitHosts(network, []string{"10.0.0.1"}, []string{"10.0.0.2", "10.0.0.3", "10.0.0.9"})
+	cluster.Restart(3)
+	select {
+	case <-double.Node.Done():
+	case <-time.After(30 * time.Second):
+		t.Fatal("the older copy goes on")
+	}
+	if err := double.Node.Err(); !errors.Is(err, replicas.ErrNodeStateLost) {
+		t.Errorf("the older copy ended: %v", err)
+	}
+	cluster.Stop(3)
+	network.Heal()
+	cluster.WaitReady()
+	if err := first.Node.Err(); err != nil {
+		t.Errorf("the node ended: %v", err)
+	}
+	known["after"] = enrolUntil(t, client, first.URL, "after")
 	everybody(t, client, cluster, known)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"facet/node"
 	"facet/node/backup"
 	"facet/node/nodetest"
+	"facet/node/rollback"
 	"facet/node/wire"
 )
 
@@ -82,6 +84,20 @@ func TestLostMetaSnapshotsStopNode(t *testing.T) {
 	}
 }
 
+// forget removes from a stopped node's directory what it knows of the members. Within a
+// second of a write, nodes know it of each other, and would notice what they have lost.
+func forget(t *testing.T, dir string, self id.Member) {
+	t.Helper()
+	table, err := rollback.Open(dir, self, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.Drop(func(id.Member) bool { return true })
+	if err := table.Save(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A replica that comes back to two others with old copies keeps what they have lost, and an
 // operator puts it back.
 func TestRewrittenHistoryIsPutBack(t *testing.T) {
@@ -107,10 +123,12 @@ func TestRewrittenHistoryIsPutBack(t *testing.T) {
 	repaired(t, cluster, 1)
 	cluster.Stop(0)
 	for i := 1; i < 3; i++ {
+		who := cluster.Nodes[i].Node.Member()
 		cluster.Stop(i)
 		if err := errors.Join(os.RemoveAll(folder(i)), os.Rename(kept(i), folder(i))); err != nil {
 			t.Fatal(err)
 		}
+		forget(t, cluster.Nodes[i].Config.Dir, who)
 	}
 	cluster.Restart(1)
 	cluster.Restart(2)

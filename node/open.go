@@ -210,7 +210,7 @@ func openClient(_ context.Context, n *Node) (stop func() error, err error) {
 func openHolder(_ context.Context, n *Node) (stop func() error, err error) {
 	n.holder, err = holder.Open(holder.Config{
 		Dir: n.cfg.Dir, Self: n.member, Address: n.mux.Advertise(), Peers: peer.New(n.member, n.client, n.locate),
-		Members: n.others, Voters: n.metaVoters, Fail: n.fail, Log: n.log,
+		Members: n.others, Voters: func() []id.Member { return n.replicas.MetaGroup().Electors() }, Fail: n.fail, Log: n.log,
 	})
 	return nil, err
 }
@@ -223,11 +223,6 @@ func (n *Node) others() []id.Member {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-func (n *Node) metaVoters() ([]id.Member, error) {
-	servers, _, err := n.replicas.MetaGroup().Servers()
-	return replicas.VotersBut(servers, ""), err
 }
 
 func openReplicas(_ context.Context, n *Node) (stop func() error, err error) {

@@ -69,6 +69,19 @@ func (g *Group) Servers() ([]Server, uint64, error) {
 	return servers(g.raft.GetConfiguration().Configuration()), 0, nil
 }
 
+// Electors returns the voters of the newest configuration in this member's log, whether it
+// is committed or not. Raft elects by them. After a start, Servers may be older: a member
+// learns from the next leader what is committed.
+func (g *Group) Electors() []id.Member {
+	var list []id.Member
+	for _, s := range servers(g.raft.GetConfiguration().Configuration()) {
+		if s.Voter {
+			list = append(list, s.Member)
+		}
+	}
+	return list
+}
+
 // AddNonvoter adds member to the group without a vote. prevIndex is the index of the
 // configuration that the caller has seen (Servers). If the configuration has changed
 // since, the error is ErrConfigurationChanged. Only the leader can change the members.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -220,21 +221,22 @@ func TestOrientationEqualsAtEveryShrink(t *testing.T) {
 
 func TestTruncatedFileFailsAtOnce(t *testing.T) {
 	t.Parallel()
-	const most = 200 * time.Millisecond // of the tests beside this one, too
+	const most = 200 * time.Millisecond
 	for _, name := range fixtures(t) {
 		data := fixture(t, name)
 		for i := range 16 {
 			cut := data[:len(data)*i/16]
-			began := time.Now()
-			c, err := imaging.DecodeConfig(cut)
-			if err == nil {
-				im := new(imaging.Image)
-				err = c.DecodeInto(t.Context(), im, cut, imaging.Whole)
-			}
+			var c imaging.Config
+			var err error
+			took := quickest(most, func() {
+				if c, err = imaging.DecodeConfig(cut); err == nil {
+					err = c.DecodeInto(t.Context(), new(imaging.Image), cut, imaging.Whole)
+				}
+			})
 			if !errors.Is(err, imaging.ErrDecode) && !whole(name, i) {
 				t.Errorf("%s, %d of 16: got %v, want ErrDecode", name, i, err)
 			}
-			if took := time.Since(began); took > most {
+			if took > most {
 				t.Errorf("%s, %d of 16: took %v", name, i, took)
 			}
 			if c.Format == "JPEG" {
@@ -244,6 +246,18 @@ func TestTruncatedFileFailsAtOnce(t *testing.T) {
 			}
 		}
 	}
+}
+
+// quickest returns the shortest time that f takes in up to ten tries, until one takes at most
+// enough. The load of the machine slows some tries, a slow f slows all.
+func quickest(enough time.Duration, f func()) time.Duration {
+	least := time.Duration(math.MaxInt64)
+	for try := 0; try < 10 && least > enough; try++ {
+		began := time.Now()
+		f()
+		least = min(least, time.Since(began))
+	}
+	return least
 }
 
 // whole tells that the first frame of an animation is in i sixteenths of it.

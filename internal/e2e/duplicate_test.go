@@ -143,16 +143,7 @@ func TestCopiedDirectoryIsRefused(t *testing.T) {
 // A holder that was stopped for a while goes on, unless another process took over.
 func TestPausedNodeEndsAfterTakeover(t *testing.T) {
 	c := own(t)
-	n := c.info.Nodes[0]
-	died(t, n, n.PID)
-	cmd, address := copyAt(t, n)
-	startAgain(t, c, 0)
-	c.waitCaughtUp(t)
-	now, err := readInfo(c.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := now.Nodes[0]
+	old := c.info.Nodes[0]
 	pause := func() {
 		if err := syscall.Kill(old.PID, syscall.SIGSTOP); err != nil {
 			t.Fatal(err)
@@ -172,8 +163,9 @@ func TestPausedNodeEndsAfterTakeover(t *testing.T) {
 	}
 
 	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
 	pause()
+	cmd, address := copyAt(t, old) // of its present state
+	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := starter.Start(cmd); err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ type Config struct {
 	// Members returns the members of the cluster as far as they are known.
 	Members func() []id.Member
 	// Voters returns the voters of meta.
-	Voters func() ([]id.Member, error)
+	Voters func() []id.Member
 	// Fail ends the node.
 	Fail func(error)
 	Log  *slog.Logger
@@ -314,8 +314,8 @@ func (h *Holder) seek(ctx context.Context) {
 			return
 		}
 	}
-	voters, err := h.cfg.Voters()
-	if err != nil || !silent || !h.enough(yes, voters) {
+	voters := h.cfg.Voters()
+	if !silent || !h.enough(yes, voters) {
 		h.logWait(len(replies), silent)
 		return
 	}

@@ -77,7 +77,7 @@ func (p *process) start() {
 	h, err := holder.Open(holder.Config{
 		Dir: p.dir, Self: w.members[p.number], Address: p.address, Peers: p,
 		Members: func() []id.Member { return slices.Clone(w.members) },
-		Voters:  func() ([]id.Member, error) { return w.members, nil },
+		Voters:  func() []id.Member { return w.members },
 		Fail: func(err error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()

@@ -197,12 +197,8 @@ func (d *Detector) check(ctx context.Context, number id.Shard) (waits bool) {
 	if !open || d.cfg.Replicas.Out(number) {
 		return false
 	}
-	servers, _, err := group.Servers()
-	if err != nil {
-		return false
-	}
 	d.mu.Lock()
-	settled, enough := d.settled(), d.enough(servers)
+	settled, enough := d.settled(), d.enough(group.Electors())
 	known := d.mine[number] // all that those have said
 	d.mu.Unlock()
 	s := group.Standing()
@@ -225,23 +221,17 @@ func words(m raftfsm.Mark) string {
 }
 
 // enough reports whether every node that can be reached and, with this one, a majority of
-// the voters among servers was asked. The only voter waits for nobody that is out of
-// reach. The caller holds mu.
-func (d *Detector) enough(servers []raftfsm.Server) bool {
-	settled := d.settled()
-	voters, asked, alone := 0, 0, true
-	for _, s := range servers {
-		if !s.Voter {
-			continue
-		}
-		voters++
-		p := d.peers[s.Member]
-		if s.Member == d.cfg.Self || p != nil && p.answered {
+// voters was asked. The only voter waits for nobody that is out of reach. The caller holds
+// mu.
+func (d *Detector) enough(voters []id.Member) bool {
+	asked, alone := 0, true
+	for _, m := range voters {
+		if p := d.peers[m]; m == d.cfg.Self || p != nil && p.answered {
 			asked++
 		}
-		alone = alone && s.Member == d.cfg.Self
+		alone = alone && m == d.cfg.Self
 	}
-	return voters > 0 && asked > voters/2 && (settled || alone && d.tried())
+	return asked > len(voters)/2 && (d.settled() || alone && d.tried())
 }
 
 // settled reports whether every node that can be reached has been asked. The caller holds
@@ -285,7 +275,7 @@ func (d *Detector) removed(m id.Member) bool {
 }
 
 // others returns the members that are asked: those that gossip shows, those with a record,
-// and the members of the groups here.
+// and the voters of the groups here.
 func (d *Detector) others() []id.Member {
 	set := map[id.Member]bool{}
 	for _, m := range d.cfg.Members() {
@@ -296,15 +286,14 @@ func (d *Detector) others() []id.Member {
 	}
 	for _, number := range d.cfg.Replicas.All() {
 		if group, open := d.cfg.Replicas.Group(number); open {
-			servers, _, err := group.Servers()
-			for _, s := range servers {
-				set[s.Member] = err == nil
+			for _, m := range group.Electors() {
+				set[m] = true
 			}
 		}
 	}
 	var list []id.Member
-	for m, ask := range set {
-		if ask && m != d.cfg.Self && !d.removed(m) {
+	for m := range set {
+		if m != d.cfg.Self && !d.removed(m) {
 			list = append(list, m)
 		}
 	}

@@ -45,13 +45,14 @@ func (d *Detector) ask(ctx context.Context, m id.Member, p *other) {
 	if isOld(err) {
 		err = nil // it knows nothing
 	}
-	if err == nil && d.cfg.Table.Refuted(a.Run) && d.cfg.Holds(ctx) {
+	refuted := err == nil && d.cfg.Table.Refuted(a.Run)
+	if refuted && d.cfg.Holds(ctx) {
 		d.stop(ctx, fmt.Sprintf("%s knows a later start of this node", m))
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p.busy = false
-	if err != nil {
+	if err != nil || refuted {
 		p.fails++
 		return
 	}

@@ -53,6 +53,8 @@ const (
 
 // leaderLoss starts an election early when the leader is gone.
 type leaderLoss struct {
+	t         *Transport
+	silence   time.Duration // Config.Silence
 	closed    atomic.Bool
 	began     atomic.Pointer[time.Time] // when silence is counted from at the earliest
 	asking    atomic.Bool               // this member polls the voters
@@ -67,8 +69,8 @@ func (l *leaderLoss) begin(flag *atomic.Bool) bool {
 
 // leaderGone is called when the last stream from a node has ended. If the leader runs on
 // that node, leaderGone starts to poll the voters.
-func (t *Transport) leaderGone(node id.Node) {
-	r := t.raft.Load()
+func (l *leaderLoss) leaderGone(node id.Node) {
+	r := l.t.raft.Load()
 	if r == nil {
 		return
 	}
@@ -76,62 +78,62 @@ func (t *Transport) leaderGone(node id.Node) {
 	if n, err := id.Member(leader).Node(); err != nil || n != node {
 		return
 	}
-	t.suspect(r, leader, func() bool { return t.gone(leader) })
+	l.suspect(r, leader, func() bool { return l.gone(leader) })
 }
 
 // suspect starts to poll the voters about leader, unless a poll is under way. gone reports
 // whether this member takes the leader for gone.
-func (t *Transport) suspect(r *raft.Raft, leader raft.ServerID, gone func() bool) {
-	if !t.following(r, leader) || !t.loss.begin(&t.loss.asking) {
+func (l *leaderLoss) suspect(r *raft.Raft, leader raft.ServerID, gone func() bool) {
+	if !l.following(r, leader) || !l.begin(&l.asking) {
 		return
 	}
-	t.wg.Go(func() { // ends after pollRounds, or with done
-		defer t.loss.asking.Store(false)
-		t.campaign(r, leader, gone)
+	l.t.wg.Go(func() { // ends after pollRounds, or with done
+		defer l.asking.Store(false)
+		l.campaign(r, leader, gone)
 	})
 }
 
 // watchSilence polls the voters when this member has not heard from a leader for too long.
 // It ends with done.
-func (t *Transport) watchSilence() {
+func (l *leaderLoss) watchSilence() {
 	tick := time.NewTicker(silenceTick)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-		case <-t.done:
+		case <-l.t.done:
 			return
 		}
-		r := t.raft.Load()
-		if r == nil || r.State() != raft.Follower || !t.silent(r) || !t.votes(r) || t.mayLead() != nil {
+		r := l.t.raft.Load()
+		if r == nil || r.State() != raft.Follower || !l.silent(r) || !l.votes(r) || l.t.mayLead() != nil {
 			continue
 		}
 		_, leader := r.LeaderWithID()
-		t.suspect(r, leader, func() bool { return t.silent(r) && !t.answers(leader) && t.silent(r) })
+		l.suspect(r, leader, func() bool { return l.silent(r) && !l.answers(leader) && l.silent(r) })
 	}
 }
 
 // silent reports whether this member has not heard from a leader for Config.Silence, since
 // it was opened or the group was founded. A member that may not vote has no say.
-func (t *Transport) silent(r *raft.Raft) bool {
-	return t.Gate.Admitted() && min(time.Since(*t.loss.began.Load()), time.Since(r.LastContact())) > t.silence
+func (l *leaderLoss) silent(r *raft.Raft) bool {
+	return l.t.Gate.Admitted() && min(time.Since(*l.began.Load()), time.Since(r.LastContact())) > l.silence
 }
 
 // votes reports whether this member is a voter.
-func (t *Transport) votes(r *raft.Raft) bool {
+func (l *leaderLoss) votes(r *raft.Raft) bool {
 	return slices.ContainsFunc(r.GetConfiguration().Configuration().Servers, func(s raft.Server) bool {
-		return s.Suffrage == raft.Voter && string(s.ID) == string(t.self.self)
+		return s.Suffrage == raft.Voter && string(s.ID) == string(l.t.self.self)
 	})
 }
 
 // answers reports whether leader answers within pollTimeout that it leads.
-func (t *Transport) answers(leader raft.ServerID) bool {
+func (l *leaderLoss) answers(leader raft.ServerID) bool {
 	if leader == "" {
 		return false
 	}
 	leads := make(chan bool, 1)
-	t.wg.Go(func() { // ends with its call
-		gone, _, err := t.askGone(leader, leader)
+	l.t.wg.Go(func() { // ends with its call
+		gone, _, err := l.askGone(leader, leader)
 		leads <- err == nil && !gone
 	})
 	late := time.NewTimer(pollTimeout)
@@ -141,13 +143,13 @@ func (t *Transport) answers(leader raft.ServerID) bool {
 		return ok
 	case <-late.C:
 		return false
-	case <-t.done:
+	case <-l.t.done:
 		return true
 	}
 }
 
 // following reports whether this member follows leader, or no leader.
-func (t *Transport) following(r *raft.Raft, leader raft.ServerID) bool {
+func (l *leaderLoss) following(r *raft.Raft, leader raft.ServerID) bool {
 	_, now := r.LeaderWithID()
 	return r.State() == raft.Follower && (now == leader || now == "")
 }
@@ -156,17 +158,17 @@ func (t *Transport) following(r *raft.Raft, leader raft.ServerID) bool {
 // returns when another member leads. A new term shows that another member stands for
 // election, and a second candidate might cost it the votes. So this member then leaves it
 // the time of pollPatience.
-func (t *Transport) campaign(r *raft.Raft, leader raft.ServerID, gone func() bool) {
+func (l *leaderLoss) campaign(r *raft.Raft, leader raft.ServerID, gone func() bool) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	agreed, term, contested := 0, r.CurrentTerm(), false
 	for range pollRounds {
-		if !t.following(r, leader) || t.mayLead() != nil || t.health.Silent() {
+		if !l.following(r, leader) || l.t.mayLead() != nil || l.t.health.Silent() {
 			return
 		}
 		var dead, first bool
 		if gone() {
-			dead, first = t.poll(r, leader)
+			dead, first = l.poll(r, leader)
 		}
 		if now := r.CurrentTerm(); now != term {
 			agreed, term, contested = 0, now, true
@@ -174,13 +176,13 @@ func (t *Transport) campaign(r *raft.Raft, leader raft.ServerID, gone func() boo
 		if dead {
 			agreed++
 		}
-		if dead && (first && !contested || agreed > pollPatience) && t.following(r, leader) {
-			t.deliver(raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: t.self.header()}, RespChan: make(chan raft.RPCResponse, 1)})
+		if dead && (first && !contested || agreed > pollPatience) && l.following(r, leader) {
+			l.t.deliver(raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: l.t.self.header()}, RespChan: make(chan raft.RPCResponse, 1)})
 			return
 		}
 		select {
 		case <-tick.C:
-		case <-t.done:
+		case <-l.t.done:
 			return
 		}
 	}
@@ -195,8 +197,8 @@ type vote struct {
 
 // poll asks the other voters. This member says that the leader is gone. dead reports that a
 // majority says so. first reports that this member is the first candidate.
-func (t *Transport) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) {
-	own := vote{raft.ServerID(t.self.self), true, r.LastIndex()}
+func (l *leaderLoss) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) {
+	own := vote{raft.ServerID(l.t.self.self), true, r.LastIndex()}
 	var asked, voters int
 	votes := make(chan vote, len(r.GetConfiguration().Configuration().Servers))
 	voter := false
@@ -211,8 +213,8 @@ func (t *Transport) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) 
 		case leader:
 		default:
 			asked++
-			t.wg.Go(func() { // ends with its call
-				gone, last, err := t.askGone(s.ID, leader)
+			l.t.wg.Go(func() { // ends with its call
+				gone, last, err := l.askGone(s.ID, leader)
 				votes <- vote{s.ID, err == nil && gone, last}
 			})
 		}
@@ -227,30 +229,30 @@ func (t *Transport) poll(r *raft.Raft, leader raft.ServerID) (dead, first bool) 
 			}
 		case <-late:
 			asked = 0
-		case <-t.done:
+		case <-l.t.done:
 			return false, false
 		}
 	}
 	slices.SortFunc(candidates, func(a, b vote) int {
-		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(Spread(t.group, id.Member(a.member)), Spread(t.group, id.Member(b.member))))
+		return cmp.Or(cmp.Compare(b.last, a.last), cmp.Compare(Spread(l.t.group, id.Member(a.member)), Spread(l.t.group, id.Member(b.member))))
 	})
 	return voter && len(candidates) > voters/2, candidates[0].member == own.member
 }
 
 // gone reports whether the leader's process has ended, or no longer leads.
-func (t *Transport) gone(leader raft.ServerID) bool {
+func (l *leaderLoss) gone(leader raft.ServerID) bool {
 	node, err := id.Member(leader).Node()
-	if err != nil || t.streams.from(node) > 0 {
+	if err != nil || l.t.streams.from(node) > 0 {
 		return false
 	}
-	conn, err := t.streams.Dial(raft.ServerAddress(leader), pollDialTimeout)
+	conn, err := l.t.streams.Dial(raft.ServerAddress(leader), pollDialTimeout)
 	if err != nil {
 		return !isTimeout(err)
 	}
 	if err := conn.Close(); err != nil {
 		return false
 	}
-	gone, _, err := t.askGone(leader, leader)
+	gone, _, err := l.askGone(leader, leader)
 	return err == nil && gone
 }
 
@@ -260,31 +262,31 @@ func isTimeout(err error) bool {
 }
 
 // askGone asks a member whether leader is gone. last is the last index of the member's log.
-func (t *Transport) askGone(to, leader raft.ServerID) (gone bool, last uint64, err error) {
-	q := raft.InstallSnapshotRequest{RPCHeader: t.self.header(), SnapshotVersion: goneVersion, Leader: []byte(leader)}
+func (l *leaderLoss) askGone(to, leader raft.ServerID) (gone bool, last uint64, err error) {
+	q := raft.InstallSnapshotRequest{RPCHeader: l.t.self.header(), SnapshotVersion: goneVersion, Leader: []byte(leader)}
 	var a raft.InstallSnapshotResponse
 	err = retryBroken(func() error {
 		a = raft.InstallSnapshotResponse{}
-		return t.NetworkTransport.InstallSnapshot(to, raft.ServerAddress(to), &q, &a, bytes.NewReader(nil))
+		return l.t.NetworkTransport.InstallSnapshot(to, raft.ServerAddress(to), &q, &a, bytes.NewReader(nil))
 	})
 	return a.Success, a.Term, err
 }
 
 // answerGone answers askGone. It answers one question at a time, because it may have to
 // dial the leader.
-func (t *Transport) answerGone(rpc raft.RPC, leader raft.ServerID) {
-	r := t.raft.Load()
-	if r == nil || t.health.Failed() != nil || !t.loss.begin(&t.loss.answering) {
+func (l *leaderLoss) answerGone(rpc raft.RPC, leader raft.ServerID) {
+	r := l.t.raft.Load()
+	if r == nil || l.t.health.Failed() != nil || !l.begin(&l.answering) {
 		rpc.Respond(nil, fmt.Errorf("%w: no answer now", errMalformed))
 		return
 	}
-	t.wg.Go(func() { // ends with its connection
-		defer t.loss.answering.Store(false)
+	l.t.wg.Go(func() { // ends with its connection
+		defer l.answering.Store(false)
 		_, known := r.LeaderWithID()
 		gone := r.State() != raft.Leader && known == "" ||
-			string(leader) == string(t.self.self) && (r.State() != raft.Leader || t.health.Silent()) ||
-			t.following(r, leader) && (t.silent(r) || t.gone(leader))
-		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: t.self.header(), Term: r.LastIndex(), Success: gone}, nil)
+			string(leader) == string(l.t.self.self) && (r.State() != raft.Leader || l.t.health.Silent()) ||
+			l.following(r, leader) && (l.silent(r) || l.gone(leader))
+		rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: l.t.self.header(), Term: r.LastIndex(), Success: gone}, nil)
 	})
 }
 

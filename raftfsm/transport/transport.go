@@ -64,7 +64,6 @@ type Transport struct {
 	health   *health.Monitor
 	segments *segment.Store // nil: none
 	self     identity
-	silence  time.Duration
 	raft     atomic.Pointer[raft.Raft]
 	held     heldAppends
 	loss     leaderLoss
@@ -121,7 +120,6 @@ func New(cfg Config) *Transport {
 		streams:  s,
 		health:   cfg.Health,
 		segments: cfg.Segments,
-		silence:  cfg.Silence,
 		marks:    cfg.Marks,
 		Gate:     newGate(),
 		out:      make(chan raft.RPC),
@@ -129,11 +127,12 @@ func New(cfg Config) *Transport {
 		done:     make(chan struct{}),
 	}
 	t.self = identity{[]byte(cfg.Self), cfg.Holder, &t.raft}
+	t.loss.t, t.loss.silence = t, cfg.Silence
 	t.NetworkTransport = raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 		Stream: s, MaxPool: connsPerPeer, MaxRPCsInFlight: 1, Timeout: Timeout,
 		Logger: cfg.Log, MsgpackUseNewTimeFormat: true,
 	})
-	s.nodeGone = t.leaderGone
+	s.nodeGone = t.loss.leaderGone
 	switch {
 	case cfg.Marks == nil:
 		t.Gate.Admit()
@@ -148,7 +147,7 @@ func New(cfg Config) *Transport {
 func (t *Transport) Attach(r *raft.Raft) {
 	t.Founded()
 	t.raft.Store(r)
-	t.wg.Go(t.watchSilence)
+	t.wg.Go(t.loss.watchSilence)
 }
 
 // Founded tells that the group was founded just now, so that no leader is missed yet.

@@ -62,41 +62,55 @@ var lossFaults = []fault{
 		}
 		time.Sleep(toldTime)
 		p.signal(syscall.SIGKILL)
-		if err := errors.Join(os.RemoveAll(p.data), os.Rename(old, p.data)); err != nil {
+		if err := refill(p.data, old); err != nil {
 			return nil, err
 		}
 		return n.startLost(p, hasGrown(p.id, before, after))
 	}},
-	{"duplicate", orders, true, true, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
-		if _, err := n.whole(); err != nil {
-			return nil, err
+	{"duplicate", orders, true, true, 4 * time.Second, (*nemesis).duplicate},
+}
+
+// duplicate runs a copy of a node in one of three ways. A copy ends while the node is heard.
+// A copy of a node that was cut off takes over: if it is older than the node's last start it
+// ends, and else the node ends when it is heard again.
+func (n *nemesis) duplicate(p *process) (undo func() error, err error) {
+	if _, err := n.whole(); err != nil {
+		return nil, err
+	}
+	p.signal(syscall.SIGKILL)
+	twin, err := n.cluster.twin(p)
+	if err != nil {
+		return nil, err
+	}
+	cut := func() (heal func() error) { return n.links(p, lan.Link{Cut: true}, lan.Link{Cut: true}) }
+	ends := func() error {
+		err := n.cluster.start(twin)
+		if err == nil && !twin.endsWithin(noticeTime) {
+			err = fmt.Errorf("%s runs, and so does its copy: see %s", p.name, twin.log)
 		}
-		p.signal(syscall.SIGKILL)
-		twin, err := n.cluster.twin(p)
-		if err == nil {
-			err = n.cluster.start(p)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if _, err := n.whole(); err != nil {
-			return nil, err
-		}
-		if n.random.IntN(2) == 0 {
-			err := n.cluster.start(twin)
-			if err == nil && !twin.endsWithin(noticeTime) {
-				err = fmt.Errorf("%s runs, and so does its copy: see %s", p.name, twin.log)
-			}
-			twin.signal(syscall.SIGKILL)
-			return func() error { return os.RemoveAll(twin.data) }, err
-		}
-		heal := n.links(p, lan.Link{Cut: true}, lan.Link{Cut: true})
+		twin.signal(syscall.SIGKILL)
+		return errors.Join(err, os.RemoveAll(twin.data))
+	}
+	way := n.random.IntN(3)
+	if way == 2 {
 		n.say("  %s is cut off, and its copy starts", p.name)
-		if err := n.cluster.start(twin); err != nil {
-			return heal, err
-		}
-		return func() error { return n.takenOver(p, twin, heal) }, nil
-	}},
+		heal := cut()
+		err := errors.Join(n.cluster.start(p), n.cluster.start(twin))
+		return func() error { return n.takenOver(p, twin, heal) }, err
+	}
+	if err := n.cluster.start(p); err != nil {
+		return nil, err
+	}
+	if _, err := n.whole(); err != nil {
+		return nil, err
+	}
+	if way == 0 {
+		return func() error { return nil }, ends()
+	}
+	time.Sleep(toldTime)
+	n.say("  %s is cut off, and its older copy starts", p.name)
+	heal := cut()
+	return heal, ends()
 }
 
 // twin returns a node with a copy of p's data directory, on a host of its own. It is not one
@@ -134,7 +148,10 @@ func (c *cluster) twin(p *process) (*process, error) {
 // takenOver waits until the copy of a node that is cut off has taken over, heals the links
 // and waits until the node ends. The node then goes on with the copy's files.
 func (n *nemesis) takenOver(p, twin *process, heal func() error) error {
-	err := n.until("the copy has taken over", func(s wire.Status) bool {
+	others := func() []*process {
+		return slices.DeleteFunc(slices.Clone(n.cluster.members()), func(m *process) bool { return m == p })
+	}
+	err := n.untilSeenBy(others, "the copy has taken over", func(s wire.Status) bool {
 		return slices.ContainsFunc(s.Nodes, func(m wire.Member) bool {
 			return m.ID == p.id && m.Answers && strings.HasPrefix(m.Peer, twin.host+":")
 		})
@@ -148,15 +165,39 @@ func (n *nemesis) takenOver(p, twin *process, heal func() error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.RemoveAll(p.data), os.Rename(twin.data, p.data), n.cluster.start(p))
+	if err := errors.Join(refill(p.data, twin.data), n.cluster.start(p)); err != nil {
+		return err
+	}
+	_, err = n.whole()
+	time.Sleep(toldTime) // until then the directory says that it belongs to the copy's address
+	return err
 }
 
-// whole waits until the cluster is whole. Nodes that were damaged have then been rebuilt.
+// refill replaces the contents of a data directory by those of another one. The directory
+// stays the same one: a new one would be a copy.
+func refill(dir, from string) error {
+	old, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range old {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	return errors.Join(err, command("cp", "-a", from+"/.", dir), os.RemoveAll(from))
+}
+
+// whole waits until the cluster is whole. Nodes that were damaged have then been rebuilt, and
+// those that ended because of it replaced.
 func (n *nemesis) whole() (s wire.Status, err error) {
-	err = n.until("the cluster is whole", func(now wire.Status) bool {
-		s = now
-		return len(now.Nodes) == len(n.cluster.members()) && len(wounds(now.Warnings)) == 0
-	})
+	for ended := true; ended && err == nil; {
+		if err := n.census(); err != nil {
+			return s, err
+		}
+		err = n.until("the cluster is whole", func(now wire.Status) bool {
+			s, ended = now, slices.ContainsFunc(n.cluster.members(), (*process).ended)
+			return ended || len(now.Nodes) == len(n.cluster.members()) && len(wounds(now.Warnings)) == 0
+		})
+	}
 	for _, p := range n.cluster.members() {
 		p.repaired()
 	}

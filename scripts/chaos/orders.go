@@ -112,11 +112,16 @@ func (n *nemesis) order(args ...string) error {
 
 // until waits until nothing is moving and ok holds, several times in a row.
 func (n *nemesis) until(what string, ok func(wire.Status) bool) error {
+	return n.untilSeenBy(n.cluster.members, what, ok)
+}
+
+// untilSeenBy is until with the status of one of by's nodes.
+func (n *nemesis) untilSeenBy(by func() []*process, what string, ok func(wire.Status) bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), movesTimeout)
 	defer cancel()
 	var last error
 	for row := 0; row < 3; pause(ctx, lookPause) {
-		s, err := n.cluster.status(ctx)
+		s, err := n.cluster.statusBy(ctx, by())
 		if err == nil && len(s.Moves) == 0 && ok(s) {
 			row++
 			continue

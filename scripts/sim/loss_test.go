@@ -82,30 +82,41 @@ func rollBack(s *attackedWorld, v int) (undo func()) {
 	return s.startLost(v, grown)
 }
 
-// duplicate runs a copy of a node. While the node is heard the copy ends; a copy that takes
-// over a node that was cut off ends that node.
+// duplicate runs a copy of a node in one of three ways. A copy ends while the node is heard.
+// A copy of a node that was cut off takes over: if it is older than the node's last start it
+// ends, and else the node ends when it is heard again.
 func duplicate(s *attackedWorld, v int) (undo func()) {
 	s.settleWhole()
 	m := s.cluster.Nodes[v]
 	s.kill(v)
 	twin := s.cluster.Duplicate(v, s.net, copyHost)
+	cut := func() (heal func()) { return s.links(v, memnet.Link{Cut: true}, memnet.Link{Cut: true}) }
+	open := func() *node.Node {
+		n, err := node.Open(s.t.Context(), twin.Config)
+		if err != nil {
+			s.t.Fatalf("open a copy: %v", err)
+		}
+		return n
+	}
+	switch s.random.IntN(3) {
+	case 0:
+		s.cluster.Restart(v)
+		s.settleWhole()
+		s.ends(open(), "a copy of a running node")
+		return func() {}
+	case 1:
+		s.cluster.Restart(v)
+		s.settleWhole()
+		time.Sleep(toldTime)
+		s.say("  %s is cut off, and its older copy starts", m.Config.Name)
+		heal := cut()
+		s.ends(open(), "an older copy of a node that is cut off")
+		return heal
+	}
+	s.say("  %s is cut off, and its copy starts", m.Config.Name)
+	heal := cut()
 	s.cluster.Restart(v)
-	s.settleWhole()
-	cut := s.random.IntN(2) == 0
-	heal := func() {}
-	if cut {
-		heal = s.links(v, memnet.Link{Cut: true}, memnet.Link{Cut: true})
-		s.say("  %s is cut off, and its copy starts", m.Config.Name)
-	}
-	copied, err := node.Open(s.t.Context(), twin.Config)
-	if err != nil {
-		s.t.Errorf("open a copy: %v", err)
-		return heal
-	}
-	if !cut {
-		s.ends(copied, "a copy of a running node")
-		return heal
-	}
+	copied := open()
 	return func() {
 		select {
 		case <-copied.Ready():
@@ -122,6 +133,8 @@ func duplicate(s *attackedWorld, v int) (undo func()) {
 			s.t.Error(err)
 		}
 		s.cluster.Restart(v)
+		s.settleWhole()
+		time.Sleep(toldTime) // until then the directory says that it belongs to the copy's address
 	}
 }
 

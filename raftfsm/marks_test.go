@@ -267,3 +267,42 @@ func TestMemberWaitsForAdmission(t *testing.T) {
 		}
 	})
 }
+
+// A member that restarts has applied its snapshot only. Its electors are those of the log,
+// or it would wait for voters that have left.
+func TestRestartedMemberKnowsItsElectors(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(settle)
+		c, _ := foundMarked(t, names(3))
+		c.propose("first")
+		c.agree()
+		leader := c.leader()
+		stays, leaves := c.others(leader)[0], c.others(leader)[1]
+		if err := c.members[stays].Snapshot(); err != nil {
+			t.Fatal(err)
+		}
+		_, index, err := leader.Servers()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := leader.Remove(t.Context(), leaves, index); err != nil {
+			t.Fatal(err)
+		}
+		c.agree(leader.name, stays)
+		for _, name := range names(3) {
+			c.stop(name)
+		}
+		m := c.open(stays)
+		want := []id.Member{leader.name, stays}
+		slices.Sort(want)
+		got := m.Electors()
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		if applied, _, err := m.Servers(); err != nil || len(applied) != 3 {
+			t.Errorf("the member has applied %v (%v): the test needs an older configuration", applied, err)
+		}
+	})
+}
