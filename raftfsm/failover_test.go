@@ -82,7 +82,7 @@ func TestReturnedMemberCatchesUpAtOnce(t *testing.T) {
 			w.part(0, away.name)
 			took := since(t, func() bool { return away.Applied() >= leader.Applied() })
 			t.Logf("caught up after %s", took)
-			if took > time.Second {
+			if took > heartbeatDefault { // raft tries a lost member again every half of that
 				t.Errorf("with %d entries kept: up to date %s after its return", trailing, took)
 			}
 			if leader.name != c.leader().name {
