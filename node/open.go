@@ -62,6 +62,7 @@ var parts = []part{
 	{"bulk", openBulk},
 	{"expiry", runs(func(n *Node) runner { return n.keys })},
 	{"controller", runs(func(n *Node) runner { return newController(n) })},
+	{"purges", runs(func(n *Node) runner { return placement.NewPurger(n.replicas.MetaGroup(), n.router) })},
 	{"warmer", runs(func(n *Node) runner { return n.warmer })},
 	{"access", runs(func(n *Node) runner { return n.access })},
 	{"schedule", openSchedule},

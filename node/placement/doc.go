@@ -12,5 +12,5 @@
 //	OfferLeaderships  hands leaderships to the members that the map names first
 //
 // Node's controller calls the steps from one goroutine, in the order of its own list, every
-// 500 ms and whenever meta changes.
+// 500 ms and whenever meta changes. Purger runs beside it.
 package placement

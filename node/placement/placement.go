@@ -44,7 +44,6 @@ type Gossip interface {
 type Records interface {
 	SyncMeta(ctx context.Context) error
 	PutNode(ctx context.Context, n metafsm.Node) error
-	Sweep(ctx context.Context) error
 }
 
 // Peers asks other nodes.
