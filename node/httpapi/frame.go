@@ -44,7 +44,7 @@ func parseHead(method, target, protocol, raw string, bodyBytes int) (head, error
 		return h, badFrame("Only HTTP/1.1 is served.")
 	}
 	switch method {
-	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE":
 	default:
 		return h, badFrame("Unknown method.")
 	}

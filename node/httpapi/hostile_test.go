@@ -73,7 +73,7 @@ func TestAmbiguousRequestIsRefused(t *testing.T) {
 	f("HTTP/1.2", line("GET /v1.1/health HTTP/1.2", "Host: facet.test", ""), 400)
 	f("HTTP/0.9", "GET /v1.1/health\r\n\r\n", 400)
 	f("lower-case method", line("get /v1.1/health HTTP/1.1", "Host: facet.test", ""), 400)
-	f("unknown method", line("TRACE /v1.1/health HTTP/1.1", "Host: facet.test", ""), 400)
+	f("unknown method", line("BREW /v1.1/health HTTP/1.1", "Host: facet.test", ""), 400)
 	f("body with GET", get("/v1.1/health", "Content-Length: 2")+"{}", 400)
 	f("body with DELETE", line("DELETE /v1.1/subjects/x HTTP/1.1", "Host: a", "Content-Length: 2", "")+"{}", 400)
 	for _, target := range []string{
