@@ -23,7 +23,7 @@ const documentOfAnswers = "testdata/answers.md"
 
 // sharedAnswers are the statuses that every operation shares: they have rows of
 // their own.
-var sharedAnswers = []string{"400", "408", "411", "413", "429", "431", "500"}
+var sharedAnswers = []string{"400", "408", "413", "429", "431", "500"}
 
 // shownAnswer is one answer of an operation: a status with error type and reason.
 type shownAnswer struct{ operation, answer string }
