@@ -57,6 +57,7 @@ func probe(person string, tags ...string) map[string]any {
 func TestEventsAndTagsKeepPromises(t *testing.T) {
 	p := promises{nodetest.Start(t, nodetest.Options{SlotsPerShard: 10})}
 	t.Run("events are added, replaced in place and removed", p.eventsAreManaged)
+	t.Run("a repeated registration does not bring a subject back", p.aRepeatBringsNobodyBack)
 	t.Run("an update needs no free slot", p.anUpdateNeedsNoSlot)
 	t.Run("tags narrow a search, are renamed and revived", p.tagsNarrowASearch)
 	t.Run("a deleted gallery is gone on every node", p.aDeletedGalleryIsGone)
@@ -100,6 +101,58 @@ func (p promises) eventsAreManaged(t *testing.T) {
 	expect(t, c, http.StatusNoContent, p.url(2), http.MethodDelete, "/v1.1/subjects/"+s.ID+"/events/"+second.EventID, nil)
 	expect(t, c, http.StatusNotFound, p.url(0), http.MethodPut, "/v1.1/subjects/"+s.ID, face("ann 5"))
 	expect(t, c, http.StatusNotFound, p.url(0), http.MethodPost, "/v1.1/subjects/"+s.ID+"/events", face("ann 5"))
+}
+
+// aRepeatBringsNobodyBack sends registrations again, byte for byte, while their subject
+// lives, after one of its events is gone, and after it is gone itself.
+func (p promises) aRepeatBringsNobodyBack(t *testing.T) {
+	c := p.open(t, 10)
+	sent := func(target, person string, headers ...sigv4.Header) (repeat func(i, status int) subject) {
+		t.Helper()
+		r, err := c.Sign(p.url(0), http.MethodPost, target, face(person), headers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func(i, status int) (s subject) {
+			t.Helper()
+			a, err := c.SendAs(t.Context(), p.url(i), p.url(0), r)
+			if err != nil || a.Status != status || (status == http.StatusBadRequest) != strings.Contains(string(a.Body), `"errorCode":1001,"errorType":"InvalidRequest","reason":"SubjectDeleted"`) {
+				t.Fatalf("%s of %s at node %d: got %d %s, %v; want %d", target, person, i, a.Status, a.Body, err, status)
+			}
+			if status == http.StatusCreated {
+				a.Decode(t, &s)
+			}
+			return s
+		}
+	}
+	key := sigv4.Header{Name: "idempotency-key", Value: "a repeat"}
+	plain, keyed := sent("/v1.1/subjects", "ann"), sent("/v1.1/subjects", "bob", key)
+	ann, bob := plain(0, http.StatusCreated), keyed(0, http.StatusCreated)
+	second := sent("/v1.1/subjects/"+ann.ID+"/events", "ann 2")
+	later := second(0, http.StatusCreated)
+	expect(t, c, http.StatusOK, p.url(1), http.MethodPut, "/v1.1/subjects/"+ann.ID, face("ann 3"))
+	expect(t, c, http.StatusNoContent, p.url(1), http.MethodDelete, "/v1.1/subjects/"+ann.ID+"/events/"+ann.EventID, nil)
+	if got := plain(2, http.StatusCreated); got != ann {
+		t.Errorf("while the subject lives: %v, first %v", got, ann)
+	}
+	if got := second(1, http.StatusCreated); got != later {
+		t.Errorf("an event, while the subject lives: %v, first %v", got, later)
+	}
+	for _, s := range []subject{ann, bob} {
+		expect(t, c, http.StatusNoContent, p.url(1), http.MethodDelete, "/v1.1/subjects/"+s.ID, nil)
+	}
+	for i := range 3 {
+		plain(i, http.StatusBadRequest)
+		second(i, http.StatusBadRequest)
+		if got := keyed(i, http.StatusCreated); got != bob {
+			t.Errorf("with a key: %v, first %v", got, bob)
+		}
+		for _, person := range []string{"ann", "ann 2", "bob"} {
+			if got := find(t, c, p.url(i), person); len(got) > 0 {
+				t.Errorf("%s is found as %v", person, got)
+			}
+		}
+	}
 }
 
 func (p promises) anUpdateNeedsNoSlot(t *testing.T) {

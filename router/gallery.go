@@ -53,13 +53,13 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 	switch a.Status {
 	case metafsm.Done, metafsm.Replayed:
 		if a.Application.ID.IsZero() {
-			return Gallery{}, deletedSince("application")
+			return Gallery{}, deletedSince("", "application")
 		}
 		g, err := r.galleryWith(a.Gallery, a.Application)
 		g.Name, g.Description, g.Size = n.Name, n.Description, n.Size // of the first try
 		return g, err
 	case metafsm.UnknownGallery:
-		return Gallery{}, deletedSince("gallery")
+		return Gallery{}, deletedSince("", "gallery")
 	case metafsm.BeingDeleted:
 		return Gallery{}, &Error{Kind: Busy, Message: "a gallery with this name is being deleted; try again", RetryAfter: calls.RetryLater}
 	case metafsm.Exists:
@@ -78,8 +78,8 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 
 // deletedSince returns the answer to the retry of a creation whose outcome was
 // deleted meanwhile. The retry creates nothing.
-func deletedSince(what string) error {
-	return Errorf(InvalidRequest, "", "this request was carried out before, and the %s that it made was deleted since", what)
+func deletedSince(reason, what string) error {
+	return Errorf(InvalidRequest, reason, "this request was carried out before, and the %s that it made was deleted since", what)
 }
 
 // Galleries returns the tenant's galleries in order of creation, with their counts.
@@ -180,7 +180,7 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 	case metafsm.UnknownGallery:
 		return Application{}, Errorf(InvalidRequest, ReasonUnknownGallery, "there is no gallery with this galleryId")
 	case metafsm.UnknownApplication:
-		return Application{}, deletedSince("application")
+		return Application{}, deletedSince("", "application")
 	default:
 		return Application{}, manageError("create application", a.Status)
 	}
