@@ -44,9 +44,9 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 		Gallery: gallery.ID, Name: n.Name, Description: n.Description, MinimumQuality: n.MinimumQuality,
 		VerifyThreshold: ThresholdDefault, GuardThreshold: ThresholdDefault,
 	})
-	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateGalleryOp, metafsm.CreateGallery{
+	a, err := proposeNamed(ctx, r, metafsm.CreateGalleryOp, metafsm.CreateGallery{
 		Write: stamped(w), Gallery: gallery, Application: app,
-	})
+	}, deletion{tenant, n.Name}, func(a metafsm.CreateGalleryAnswer) metafsm.Status { return a.Status })
 	if err != nil {
 		return Gallery{}, err
 	}
@@ -61,7 +61,7 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 	case metafsm.UnknownGallery:
 		return Gallery{}, deletedSince("", "gallery")
 	case metafsm.BeingDeleted:
-		return Gallery{}, &Error{Kind: Busy, Message: "a gallery with this name is being deleted; try again", RetryAfter: calls.RetryLater}
+		return Gallery{}, nameInUse()
 	case metafsm.Exists:
 		if a.Application.ID.IsZero() {
 			return Gallery{}, Errorf(Duplicate, "", "a gallery with this name exists, and has no application")
