@@ -319,7 +319,7 @@ func (p promises) theGuardLetsInOnce(t *testing.T) {
 	for i := range 3 { // a node that answers this has heard of the change
 		expect(t, c, http.StatusOK, p.url(i), http.MethodGet, "/api/applications/"+list.Applications[0].ID, nil)
 	}
-	named := regexp.MustCompile(`as subject ([0-9a-f-]{36})`)
+	named := regexp.MustCompile(`as subject: ([0-9a-f-]{36})`)
 	for round := range 10 {
 		var mu sync.Mutex
 		made, known := 0, map[string]int{}

@@ -70,7 +70,7 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 		if err != nil {
 			return Gallery{}, err
 		}
-		return Gallery{}, Errorf(Duplicate, "", "a gallery with this name exists; its API key is %s", key)
+		return Gallery{}, Errorf(Duplicate, "", "a gallery with this name exists; its API key: %s", key)
 	default:
 		return Gallery{}, manageError("create gallery", a.Status)
 	}

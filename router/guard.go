@@ -76,7 +76,7 @@ func byEvent(a, b shard.Hit) int { return bytes.Compare(a.Event.UUID[:], b.Event
 
 // enrolledAs returns the answer to a registration of an enrolled person.
 func enrolledAs(subject id.Subject) error {
-	return Errorf(Duplicate, "", "this person is enrolled already, as subject %s", subject)
+	return Errorf(Duplicate, "", "this person is enrolled already, as subject: %s", subject)
 }
 
 // yield withdraws p's face in favour of a rival with a smaller id and waits for its
