@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -57,6 +58,7 @@ func probe(person string, tags ...string) map[string]any {
 func TestEventsAndTagsKeepPromises(t *testing.T) {
 	p := promises{nodetest.Start(t, nodetest.Options{SlotsPerShard: 10})}
 	t.Run("events are added, replaced in place and removed", p.eventsAreManaged)
+	t.Run("equal writes of one second are one", p.equalWritesAreOne)
 	t.Run("a repeated registration does not bring a subject back", p.aRepeatBringsNobodyBack)
 	t.Run("an update needs no free slot", p.anUpdateNeedsNoSlot)
 	t.Run("tags narrow a search, are renamed and revived", p.tagsNarrowASearch)
@@ -101,6 +103,39 @@ func (p promises) eventsAreManaged(t *testing.T) {
 	expect(t, c, http.StatusNoContent, p.url(2), http.MethodDelete, "/v1.1/subjects/"+s.ID+"/events/"+second.EventID, nil)
 	expect(t, c, http.StatusNotFound, p.url(0), http.MethodPut, "/v1.1/subjects/"+s.ID, face("ann 5"))
 	expect(t, c, http.StatusNotFound, p.url(0), http.MethodPost, "/v1.1/subjects/"+s.ID+"/events", face("ann 5"))
+}
+
+// equalWritesAreOne signs one registration again until two signatures are of one second.
+func (p promises) equalWritesAreOne(t *testing.T) {
+	c := p.open(t, 10)
+	sign := func(headers ...sigv4.Header) nodetest.Request {
+		t.Helper()
+		r, err := c.Sign(p.url(0), http.MethodPost, "/v1.1/subjects", face("twin"), headers...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	send := func(r nodetest.Request) (s subject) {
+		t.Helper()
+		a, err := c.SendAs(t.Context(), p.url(1), p.url(0), r)
+		if err != nil || a.Status != http.StatusCreated {
+			t.Fatalf("register: %v, %d %s", err, a.Status, a.Body)
+		}
+		a.Decode(t, &s)
+		return s
+	}
+	one, two := sign(), sign()
+	for !slices.Equal(one.Headers, two.Headers) {
+		one, two = sign(), sign()
+	}
+	if a, b := send(one), send(two); a != b {
+		t.Errorf("equal writes of one second made %v and %v", a, b)
+	}
+	a, b := send(sign(sigv4.Header{Name: "idempotency-key", Value: "a"})), send(sign(sigv4.Header{Name: "idempotency-key", Value: "b"}))
+	if a.ID == b.ID {
+		t.Errorf("writes with two keys made one subject, %v", a)
+	}
 }
 
 // aRepeatBringsNobodyBack sends registrations again, byte for byte, while their subject
