@@ -2,7 +2,9 @@ package engine
 
 import (
 	"errors"
+	"strings"
 
+	"facet/engine/imaging"
 	"facet/internal/id"
 )
 
@@ -12,6 +14,18 @@ const MaxFaces = 20
 // ErrImage is returned for bytes that are not an image the engine reads: of an unknown format,
 // truncated, too small or too large. The text after it says which, without paths.
 var ErrImage = errors.New("image can't be read")
+
+// Complaint returns what is wrong with the image of an error that wraps ErrImage, in words
+// for the person who sent it.
+func Complaint(err error) string {
+	text := err.Error()
+	for _, known := range []error{ErrImage, imaging.ErrDecode} {
+		if _, after, ok := strings.Cut(text, known.Error()+": "); ok {
+			text = after
+		}
+	}
+	return text
+}
 
 // Template is the features of a face: a vector of unit L2 norm in the pack's basis and of the
 // pack's dimension (192 for the default pack). Only templates of one model (Face.Model) are

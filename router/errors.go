@@ -34,6 +34,7 @@ const (
 	ReasonImage           = "UnreadableImage"
 	ReasonKeyReused       = "IdempotencyKeyReused"
 	ReasonTagLimit        = "TagLimit"
+	ReasonSubjectDeleted  = "SubjectDeleted"
 )
 
 // Errorf returns an *Error.

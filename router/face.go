@@ -131,9 +131,9 @@ func counts(f, largest engine.Face) bool {
 func imageError(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, engine.ErrImage):
-		return Errorf(InvalidRequest, ReasonImage, "%v", err)
+		return Errorf(InvalidRequest, ReasonImage, "the image can't be read: %s", engine.Complaint(err))
 	case errors.Is(err, engine.ErrBusy):
-		return &Error{Kind: Busy, Message: "too many images are being worked on; try again", RetryAfter: calls.RetryLater}
+		return &Error{Kind: Busy, Message: "too many images are in progress; try again", RetryAfter: calls.RetryLater}
 	case ctx.Err() != nil:
 		return ctx.Err()
 	default:

@@ -44,24 +44,24 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 		Gallery: gallery.ID, Name: n.Name, Description: n.Description, MinimumQuality: n.MinimumQuality,
 		VerifyThreshold: ThresholdDefault, GuardThreshold: ThresholdDefault,
 	})
-	a, err := proposeMeta(ctx, r.cluster, metafsm.CreateGalleryOp, metafsm.CreateGallery{
+	a, err := proposeNamed(ctx, r, metafsm.CreateGalleryOp, metafsm.CreateGallery{
 		Write: stamped(w), Gallery: gallery, Application: app,
-	})
+	}, deletion{tenant, n.Name}, func(a metafsm.CreateGalleryAnswer) metafsm.Status { return a.Status })
 	if err != nil {
 		return Gallery{}, err
 	}
 	switch a.Status {
 	case metafsm.Done, metafsm.Replayed:
 		if a.Application.ID.IsZero() {
-			return Gallery{}, deletedSince("application")
+			return Gallery{}, deletedSince("", "application")
 		}
 		g, err := r.galleryWith(a.Gallery, a.Application)
 		g.Name, g.Description, g.Size = n.Name, n.Description, n.Size // of the first try
 		return g, err
 	case metafsm.UnknownGallery:
-		return Gallery{}, deletedSince("gallery")
+		return Gallery{}, deletedSince("", "gallery")
 	case metafsm.BeingDeleted:
-		return Gallery{}, &Error{Kind: Busy, Message: "a gallery with this name is being deleted; try again", RetryAfter: calls.RetryLater}
+		return Gallery{}, nameInUse()
 	case metafsm.Exists:
 		if a.Application.ID.IsZero() {
 			return Gallery{}, Errorf(Duplicate, "", "a gallery with this name exists, and has no application")
@@ -70,7 +70,7 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 		if err != nil {
 			return Gallery{}, err
 		}
-		return Gallery{}, Errorf(Duplicate, "", "a gallery with this name exists; its API key is %s", key)
+		return Gallery{}, Errorf(Duplicate, "", "a gallery with this name exists; its API key: %s", key)
 	default:
 		return Gallery{}, manageError("create gallery", a.Status)
 	}
@@ -78,8 +78,8 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 
 // deletedSince returns the answer to the retry of a creation whose outcome was
 // deleted meanwhile. The retry creates nothing.
-func deletedSince(what string) error {
-	return Errorf(InvalidRequest, "", "this request was carried out before, and the %s that it made was deleted since", what)
+func deletedSince(reason, what string) error {
+	return Errorf(InvalidRequest, reason, "this request was carried out before, and the %s that it made was deleted since", what)
 }
 
 // Galleries returns the tenant's galleries in order of creation, with their counts.
@@ -180,7 +180,7 @@ func (r *galleryRequests) createApplication(ctx context.Context, tenant id.Tenan
 	case metafsm.UnknownGallery:
 		return Application{}, Errorf(InvalidRequest, ReasonUnknownGallery, "there is no gallery with this galleryId")
 	case metafsm.UnknownApplication:
-		return Application{}, deletedSince("application")
+		return Application{}, deletedSince("", "application")
 	default:
 		return Application{}, manageError("create application", a.Status)
 	}

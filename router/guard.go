@@ -3,6 +3,8 @@ package router
 import (
 	"bytes"
 	"context"
+	"slices"
+	"time"
 
 	"facet/internal/id"
 	"facet/raftfsm/shardfsm"
@@ -10,31 +12,41 @@ import (
 	"facet/shard"
 )
 
-// guardRounds is the most times that a registration starts again because a rival
-// withdrew its pending face and then stopped.
-const guardRounds = 8
+const (
+	// guardRounds is the most times that a registration starts again because a rival
+	// withdrew its pending face, or gave up its own.
+	guardRounds = 16
+	// rivalWait is how long a registration waits for the outcome of a rival before it
+	// withdraws the rival's face. rivalPause is the pause between two looks.
+	rivalWait  = 3 * time.Second
+	rivalPause = 20 * time.Millisecond
+)
 
 // activateUnlessKnown activates a pending face unless the gallery already has the
-// person. In that case the error is Duplicate.
+// person. In that case the error is Duplicate, and the subject in its message is
+// active.
 //
 // It also searches the pending faces of other registrations. Two registrations of
 // one person may run at once on different shards, and at least one of them then sees
-// the other. The one with the smaller event id withdraws its rival and continues.
+// the other. The one with the smaller event id withdraws its rival and continues. The
+// other one waits for it.
 //
 // claim is the number under which the shard stored the pending face. The status is
-// UnknownEvent when a rival has withdrawn the face.
+// UnknownEvent when the registration has to start again: a rival has withdrawn the
+// face, or the rival that it waited for has failed.
 func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, claim uint64) (shardfsm.RegisterAnswer, error) {
 	known, rivals, err := r.matches(ctx, p)
 	if err != nil {
 		return shardfsm.RegisterAnswer{}, err
 	}
+	if known == nil && len(rivals) > 0 {
+		if least := slices.MinFunc(rivals, byEvent); bytes.Compare(least.Event.UUID[:], eventBytes(p)) < 0 {
+			return r.yield(ctx, p, least)
+		}
+	}
 	for _, rival := range rivals {
 		if known != nil {
 			break
-		}
-		if bytes.Compare(rival.Event.UUID[:], eventBytes(p)) < 0 {
-			known = &rival
-			continue
 		}
 		a, err := calls.CallLeader(ctx, r.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
 		if err != nil {
@@ -45,10 +57,10 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 		}
 	}
 	if known != nil {
-		if _, err := calls.CallLeader(ctx, r.calls, shardWithdraw, p.home, withdrawal(p, p.subject, p.event())); err != nil {
+		if err := r.withdrawOwn(ctx, p); err != nil {
 			return shardfsm.RegisterAnswer{}, err
 		}
-		return shardfsm.RegisterAnswer{}, Errorf(Duplicate, "", "this person is enrolled already, as subject %s", known.Subject)
+		return shardfsm.RegisterAnswer{}, enrolledAs(known.Subject)
 	}
 	return calls.CallLeader(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
 		EventWrite: shardfsm.EventWrite{
@@ -57,6 +69,54 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 		},
 		Claim: claim,
 	})
+}
+
+// byEvent compares the ids of two events.
+func byEvent(a, b shard.Hit) int { return bytes.Compare(a.Event.UUID[:], b.Event.UUID[:]) }
+
+// enrolledAs returns the answer to a registration of an enrolled person.
+func enrolledAs(subject id.Subject) error {
+	return Errorf(Duplicate, "", "this person is enrolled already, as subject: %s", subject)
+}
+
+// yield withdraws p's face in favour of a rival with a smaller id and waits for its
+// outcome. The rival may find the person enrolled, or meet a rival with a still smaller
+// id, or lose its node: its subject then never exists, and p starts again.
+func (r *subjectRequests) yield(ctx context.Context, p placement, rival shard.Hit) (shardfsm.RegisterAnswer, error) {
+	again := shardfsm.RegisterAnswer{Status: shardfsm.UnknownEvent}
+	if err := r.withdrawOwn(ctx, p); err != nil {
+		return again, err
+	}
+	at := eventsQuery{p.gallery.ID, p.gallery.Generation, rival.Subject}
+	for end := time.Now().Add(rivalWait); time.Now().Before(end); {
+		undecided, err := calls.CallLeader(ctx, r.calls, shardKnows, rival.Event.Shard(), knowsQuery{Made: at, Event: rival.Event})
+		if err != nil || !undecided {
+			return again, err
+		}
+		active, err := calls.CallLeader(ctx, r.calls, shardEvents, rival.Event.Shard(), at)
+		if err != nil {
+			return again, err
+		}
+		if slices.ContainsFunc(active, func(a shard.Active) bool { return a.Event == rival.Event }) {
+			return again, enrolledAs(rival.Subject)
+		}
+		select {
+		case <-time.After(rivalPause):
+		case <-ctx.Done():
+			return again, ctx.Err()
+		}
+	}
+	a, err := calls.CallLeader(ctx, r.calls, shardWithdraw, rival.Event.Shard(), withdrawal(p, rival.Subject, rival.Event))
+	if err == nil && a.Status == shardfsm.Activated {
+		err = enrolledAs(rival.Subject)
+	}
+	return again, err
+}
+
+// withdrawOwn withdraws p's pending face.
+func (r *subjectRequests) withdrawOwn(ctx context.Context, p placement) error {
+	_, err := calls.CallLeader(ctx, r.calls, shardWithdraw, p.home, withdrawal(p, p.subject, p.event()))
+	return err
 }
 
 func eventBytes(p placement) []byte {

@@ -193,7 +193,7 @@ func (r *jobRequests) bulkItems(ctx context.Context, g enrolment, in []BulkItem)
 // folder in an object store of any kind.
 func checkFilename(name string) error {
 	bad := func(why string) error {
-		return Errorf(InvalidRequest, "", "filename %.80q %s", name, why)
+		return Errorf(InvalidRequest, "", "the filename %.80q %s", name, why)
 	}
 	switch {
 	case name == "" || len(name) > BulkFilenameMax:

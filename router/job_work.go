@@ -127,7 +127,7 @@ func (r *jobRequests) RegisterTask(ctx context.Context, t Task, image []byte) (R
 			write: Write{Operation: op, Request: op}, face: face, tags: t.tags,
 		}
 		out, err := r.put(ctx, p)
-		if e, ok := errors.AsType[*Error](err); ok && e.Reason == ReasonKeyReused {
+		if e, ok := errors.AsType[*Error](err); ok && (e.Reason == ReasonKeyReused || e.Reason == ReasonSubjectDeleted) {
 			// Only this item has the operation, so an earlier try made the subject.
 			return Registered{Subject: p.subject, Event: p.event(), Attributes: face.Attributes}, nil
 		}

@@ -4,15 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"facet/internal/id"
+	"facet/raftfsm/command"
 	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
 )
 
-// purgeBatch is the most entries of a deleted gallery that one command drops.
-const purgeBatch = 1000
+const (
+	// purgeBatch is the most entries of a deleted gallery that one command drops.
+	purgeBatch = 1000
+	// nameWait is how long a request waits for the name of a deleted gallery: about
+	// as long as a client waits. namePause is the pause between two looks.
+	nameWait  = 20 * time.Second
+	namePause = 10 * time.Millisecond
+)
 
 // UpdateGallery applies patch. The size can only grow. A gallery that gets more
 // shards stays in use meanwhile.
@@ -23,7 +31,9 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 		size := uint32(*patch.Size)
 		c.Size, c.Shards = &size, cluster.ShardCount(size)
 	}
-	a, err := proposeMeta(ctx, r.cluster, metafsm.UpdateGalleryOp, c)
+	of := deletion{tenant: tenant}
+	set(&of.name, patch.Name)
+	a, err := proposeNamed(ctx, r, metafsm.UpdateGalleryOp, c, of, func(a metafsm.GalleryAnswer) metafsm.Status { return a.Status })
 	if err != nil {
 		return Gallery{}, err
 	}
@@ -34,7 +44,9 @@ func (r *galleryRequests) UpdateGallery(ctx context.Context, tenant id.Tenant, w
 		set(&g.Description, patch.Description)
 		set(&g.Size, patch.Size)
 		return g, nil
-	case metafsm.Exists, metafsm.BeingDeleted:
+	case metafsm.BeingDeleted:
+		return Gallery{}, nameInUse()
+	case metafsm.Exists:
 		return Gallery{}, Errorf(Duplicate, "", "another gallery has this name: %s", a.Gallery.ID)
 	case metafsm.SizeShrinks:
 		return Gallery{}, Errorf(InvalidRequest, "", "the size of a gallery can only be increased")
@@ -122,6 +134,42 @@ func (r *galleryRequests) fence(ctx context.Context, g metafsm.Gallery) (left ui
 func (r *cluster) shardsOf(g metafsm.Gallery) []id.Shard {
 	cluster, _ := r.groups.Meta().Cluster()
 	return metafsm.ShardsOf(g.ID, g.Shards, cluster.Shards)
+}
+
+// deletion names the gallery under deletion that keeps a name from another one.
+type deletion struct {
+	tenant id.Tenant
+	name   string
+}
+
+// proposeNamed proposes a command that gives a gallery a name. A gallery under deletion
+// keeps its name until its entries are purged, although its client got the answer. So
+// proposeNamed purges them, as Sweep does, and proposes again, for up to nameWait.
+func proposeNamed[C, A any](ctx context.Context, r *galleryRequests, op command.Op[C, A], c C, of deletion, status func(A) metafsm.Status) (A, error) {
+	for end := time.Now().Add(nameWait); ; {
+		a, err := proposeMeta(ctx, r.cluster, op, c)
+		if err != nil || status(a) != metafsm.BeingDeleted || time.Now().After(end) {
+			return a, err
+		}
+		for _, g := range r.groups.Meta().Deleting() {
+			if g.Tenant != of.tenant || g.Name != of.name {
+				continue
+			}
+			if err := r.sweep(ctx, g); err != nil {
+				return a, err
+			}
+		}
+		select {
+		case <-time.After(namePause):
+		case <-ctx.Done():
+			return a, ctx.Err()
+		}
+	}
+}
+
+// nameInUse returns the answer when a deletion takes longer than nameWait.
+func nameInUse() error {
+	return &Error{Kind: Busy, Message: "a gallery with this name is being deleted; try again", RetryAfter: calls.RetryLater}
 }
 
 // Sweep continues the deletion of galleries. Every step may be repeated, so it can

@@ -170,9 +170,28 @@ func (r *subjectRequests) put(ctx context.Context, p placement) (Registered, err
 				continue
 			}
 		}
+		if err := r.stillThere(ctx, p, a.RegisterAnswer); err != nil {
+			return Registered{}, err
+		}
 		return r.registeredAnswer(p.gallery, key, a.RegisterAnswer, p.face)
 	}
 	return Registered{}, &Error{Kind: Busy, Message: "this person is being enrolled by others; try again", RetryAfter: calls.RetryLater}
+}
+
+// stillThere returns the error for a repeated registration without an
+// Idempotency-Key whose subject was removed since: an answer with the id of a subject
+// that is gone would look like a success. A retry with a key gets its first answer,
+// which its client may never have seen.
+func (r *subjectRequests) stillThere(ctx context.Context, p placement, a shardfsm.RegisterAnswer) error {
+	if a.Status != shardfsm.Replayed || p.write.Keyed || len(a.Sealed) > 0 {
+		return nil
+	}
+	g := p.gallery
+	events, err := calls.CallLeader(ctx, r.calls, shardEvents, p.home, eventsQuery{g.ID, g.Generation, a.Subject})
+	if err != nil || len(events) > 0 {
+		return err
+	}
+	return deletedSince(ReasonSubjectDeleted, "subject")
 }
 
 // commit proposes a face to its shard. It finds a slot for it when the shard has

@@ -52,7 +52,7 @@ func isTIFF(data []byte) bool {
 
 func formatOf(data []byte) (*format, error) {
 	if len(data) == 0 {
-		return nil, errors.New("no bytes")
+		return nil, errors.New("it has no bytes")
 	}
 	for i := range formats {
 		if formats[i].is(data) {
@@ -61,5 +61,5 @@ func formatOf(data []byte) (*format, error) {
 	}
 	names := Formats()
 	last := len(names) - 1
-	return nil, fmt.Errorf("neither %s nor %s", strings.Join(names[:last], ", "), names[last])
+	return nil, fmt.Errorf("it is neither %s nor %s", strings.Join(names[:last], ", "), names[last])
 }

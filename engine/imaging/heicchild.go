@@ -94,12 +94,15 @@ func decodeChild(in io.Reader, s Shrink) (*Image, error) {
 	return im, err
 }
 
+// errNoDecoder is returned when no child can be started. The system's own error names paths.
+var errNoDecoder = errors.New("no decoder could be started")
+
 // startChild runs a child on data and passes the child's answer to read, its first byte as kind.
 // The child has ended when startChild returns.
 func startChild(ctx context.Context, s Shrink, data []byte, read func(kind byte, out io.Reader) error) error {
 	self, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("start a decoder: %w", err)
+		return errNoDecoder
 	}
 	ctx, cancel := context.WithTimeout(ctx, childTime)
 	defer cancel()
@@ -112,10 +115,10 @@ func startChild(ctx context.Context, s Shrink, data []byte, read func(kind byte,
 	cmd.WaitDelay = childKill
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return fmt.Errorf("start a decoder: %w", err)
+		return errNoDecoder
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start a decoder: %w", err)
+		return errNoDecoder
 	}
 	var kind [1]byte
 	_, err = io.ReadFull(out, kind[:])

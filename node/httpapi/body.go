@@ -2,9 +2,6 @@ package httpapi
 
 import (
 	"crypto/sha256"
-	"errors"
-	"io"
-	"net"
 	"sync"
 	"time"
 
@@ -32,42 +29,72 @@ type body struct {
 	done bool
 }
 
-// readBody reads length bytes from stream for the tenant that the request names. It
-// takes memory as the bytes come, never on the word of Content-Length. On an error
-// it keeps nothing of the budget.
-func (s *Server) readBody(stream io.Reader, length int, whose id.Tenant, use bodyUse) (body, error) {
-	if length == 0 {
-		return body{hash: sha256.Sum256(nil), done: true}, nil
-	}
+// readBody reads the body from r for the tenant that the request names. It takes
+// memory as the bytes come, never on the word of the client. On an error it keeps
+// nothing of the budget.
+func (s *Server) readBody(r *bodyReader, whose id.Tenant, use bodyUse) (body, error) {
 	b := body{whose: whose}
-	hash := sha256.New()
+	var err error
 	if use == hashBody {
-		n, err := io.Copy(hash, stream)
-		if err != nil || n != int64(length) {
-			return body{}, incomplete(err)
-		}
-		b.done = true
-		hash.Sum(b.hash[:0])
-		return b, nil
+		err = hashOf(r, &b)
+	} else {
+		err = s.fill(r, &b)
 	}
-	for len(b.bytes) < length {
-		if len(b.bytes) == cap(b.bytes) && !s.grow(&b, length) {
-			s.bodies.Give(whose, int64(b.taken))
-			f := gateway(fasthttp.StatusTooManyRequests, "Too many requests.")
-			f.retryAfter = time.Second
-			return body{}, f
-		}
-		n, err := stream.Read(b.bytes[len(b.bytes):cap(b.bytes)])
-		hash.Write(b.bytes[len(b.bytes) : len(b.bytes)+n])
-		b.bytes = b.bytes[:len(b.bytes)+n]
-		if err != nil && len(b.bytes) < length {
-			s.bodies.Give(whose, int64(b.taken))
-			return body{}, incomplete(err)
-		}
+	if err != nil {
+		s.bodies.Give(whose, int64(b.taken))
+		return body{}, err
 	}
 	b.done = true
-	hash.Sum(b.hash[:0])
 	return b, nil
+}
+
+// hashOf hashes what r reads and drops it.
+func hashOf(r *bodyReader, b *body) error {
+	buffer := drained.Get().(*[drainPiece]byte)
+	defer drained.Put(buffer)
+	stale.Fill(buffer[:])
+	hash := sha256.New()
+	for {
+		left, _, err := r.next()
+		if err != nil {
+			return err
+		}
+		if left == 0 {
+			hash.Sum(b.hash[:0])
+			return nil
+		}
+		n, err := r.Read(buffer[:])
+		hash.Write(buffer[:n])
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// fill reads what r reads into b and hashes it.
+func (s *Server) fill(r *bodyReader, b *body) error {
+	hash := sha256.New()
+	for {
+		left, limit, err := r.next()
+		if err != nil {
+			return err
+		}
+		if left == 0 {
+			hash.Sum(b.hash[:0])
+			return nil
+		}
+		if len(b.bytes) == cap(b.bytes) && !s.grow(b, len(b.bytes)+limit) {
+			f := gateway(fasthttp.StatusTooManyRequests, "Too many requests.")
+			f.retryAfter = time.Second
+			return f
+		}
+		n, err := r.Read(b.bytes[len(b.bytes):cap(b.bytes)])
+		hash.Write(b.bytes[len(b.bytes) : len(b.bytes)+n])
+		b.bytes = b.bytes[:len(b.bytes)+n]
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // grow enlarges the room of b, up to length bytes. It returns false when the budget is
@@ -87,36 +114,29 @@ func (s *Server) grow(b *body, length int) bool {
 // drain reads an unwanted body to its end, if the end is near. The connection can
 // then serve another request; a new TLS handshake costs more than reading a short
 // body. drain reports whether it reached the end.
-func drain(rc *fasthttp.RequestCtx, length int) bool {
-	stream := rc.RequestBodyStream()
-	if length == 0 {
+func drain(rc *fasthttp.RequestCtx, r *bodyReader) bool {
+	if !r.chunked && r.left == 0 {
 		return true
 	}
-	if length > drainBytes || stream == nil || rc.Conn().SetReadDeadline(time.Now().Add(drainTime)) != nil {
+	if r.left > drainBytes || rc.Conn().SetReadDeadline(time.Now().Add(drainTime)) != nil {
 		return false
 	}
+	r.extend = func(int) error { return nil }
+	left, _, err := r.next()
 	buffer := drained.Get().(*[drainPiece]byte)
 	defer drained.Put(buffer)
 	stale.Fill(buffer[:])
-	for left := length; left > 0; {
-		n, err := stream.Read(buffer[:])
-		if left -= n; err != nil {
-			return left == 0
+	for all := 0; left > 0 && err == nil && all < drainBytes; {
+		n := 0
+		if n, err = r.Read(buffer[:]); err == nil {
+			left, _, err = r.next()
 		}
+		all += n
 	}
-	return true
+	return left == 0 && err == nil
 }
 
 // drained holds the buffers of drain, *[drainPiece]byte. io.Discard's own buffers
 // are smaller than the buffer of the reader below, which would then copy everything
 // once more.
 var drained = sync.Pool{New: func() any { return new([drainPiece]byte) }}
-
-// incomplete returns the answer to a body that ended early or came too slowly.
-func incomplete(err error) *failure {
-	var n net.Error
-	if errors.As(err, &n) && n.Timeout() {
-		return gateway(fasthttp.StatusRequestTimeout, "The body came too slowly.")
-	}
-	return badFrame("The body is shorter than Content-Length.")
-}

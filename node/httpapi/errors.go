@@ -105,7 +105,7 @@ func gateway(status int, message string) *failure {
 
 // busy returns the answer to a request that would wait behind too many others.
 func busy() error {
-	return &router.Error{Kind: router.Busy, Message: "too many requests are being worked on; try again"}
+	return &router.Error{Kind: router.Busy, Message: "too many requests are in progress; try again"}
 }
 
 // forbidden returns the answer to a wrong API key or a role without the right.
@@ -149,7 +149,7 @@ func ofRouter(e *router.Error, v version) (f *failure, ok bool) {
 	if v == v1 {
 		is = row.inV1
 	}
-	f = typed(row.status, is, e.Message)
+	f = typed(row.status, is, e.Sentence())
 	f.body.Reason = e.Reason
 	f.retryAfter = e.RetryAfter
 	switch e.Kind {

@@ -110,6 +110,6 @@ func (c *call) registered(status int, r router.Registered, err error) (answer, e
 
 // parseEvent parses an event's id.
 func parseEvent(text string) (id.Event, error) {
-	u, err := parseID(text, "", "Event not found.")
+	u, err := parseID(text, "", "The subject has no event with this id.")
 	return id.Event{UUID: u}, err
 }

@@ -20,13 +20,14 @@ type head struct {
 	segments []string
 	headers  []sigv4.Header // in the order received
 	length   int            // declared bytes of the body, 0 when none is declared
+	chunked  bool           // the body comes in chunks, without a declared length
 }
 
 // single lists the headers that may come only once. One reader would use the first
 // copy and another the second.
 var single = map[string]bool{
 	"host": true, "authorization": true, "x-api-key": true, "idempotency-key": true,
-	"content-length": true, "content-type": true, "expect": true, "origin": true,
+	"content-length": true, "transfer-encoding": true, "content-type": true, "expect": true, "origin": true,
 	"x-amz-content-sha256": true, "x-cloud-content-sha256": true,
 }
 
@@ -44,7 +45,7 @@ func parseHead(method, target, protocol, raw string, bodyBytes int) (head, error
 		return h, badFrame("Only HTTP/1.1 is served.")
 	}
 	switch method {
-	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS":
+	case "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE":
 	default:
 		return h, badFrame("Unknown method.")
 	}
@@ -101,7 +102,10 @@ func (h *head) checkHeaders(bodyBytes int) error {
 		name := strings.ToLower(line.Name)
 		switch name {
 		case "transfer-encoding":
-			return gateway(fasthttp.StatusLengthRequired, "Content-Length is required; Transfer-Encoding is not accepted.")
+			if !strings.EqualFold(line.Value, "chunked") {
+				return badFrame("Transfer-Encoding may be chunked only.")
+			}
+			h.chunked = true
 		case "trailer":
 			return badFrame("Trailers are not accepted.")
 		case "content-length":
@@ -112,7 +116,10 @@ func (h *head) checkHeaders(bodyBytes int) error {
 		}
 		seen[name] = true
 	}
-	if declared == "" {
+	if h.chunked && seen["content-length"] {
+		return badFrame("Content-Length and Transfer-Encoding are not accepted together.")
+	}
+	if !seen["content-length"] {
 		return nil
 	}
 	for _, c := range declared {
@@ -120,13 +127,16 @@ func (h *head) checkHeaders(bodyBytes int) error {
 			return badFrame("Content-Length is not a number.")
 		}
 	}
+	if declared == "" {
+		return badFrame("Content-Length is not a number.")
+	}
 	length, err := strconv.Atoi(declared)
 	if err != nil || length > bodyBytes {
-		return gateway(fasthttp.StatusRequestEntityTooLarge, "The body is too large.")
+		return tooLarge()
 	}
 	h.length = length
-	if length > 0 && h.method != "POST" && h.method != "PUT" && h.method != "PATCH" {
-		return badFrame("A body is not accepted with this method.")
+	if length > 0 && !takesBody(h.method) {
+		return unwantedBody()
 	}
 	return nil
 }

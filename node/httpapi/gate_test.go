@@ -200,7 +200,7 @@ func TestDescriptionIsServedUnsigned(t *testing.T) {
 func TestKeyLookupWithoutLeaderIs500(t *testing.T) {
 	t.Parallel()
 	a := start(t, nil).send(signed{as: "leaderless", method: "GET", target: "/v1.1/health"})
-	if a.status != 500 || a.header.Get("Retry-After") != "2" || a.body != `{"message":"no leader","errorCode":5000,"errorType":"ServerError"}` {
+	if a.status != 500 || a.header.Get("Retry-After") != "2" || a.body != `{"message":"No leader.","errorCode":5000,"errorType":"ServerError"}` {
 		t.Errorf("got %d %v %s", a.status, a.header, a.body)
 	}
 }

@@ -23,7 +23,7 @@ const documentOfAnswers = "testdata/answers.md"
 
 // sharedAnswers are the statuses that every operation shares: they have rows of
 // their own.
-var sharedAnswers = []string{"400", "408", "411", "413", "429", "431", "500"}
+var sharedAnswers = []string{"400", "408", "413", "429", "431", "500"}
 
 // shownAnswer is one answer of an operation: a status with error type and reason.
 type shownAnswer struct{ operation, answer string }
@@ -90,6 +90,41 @@ func shown(t *testing.T) map[string][]shownAnswer {
 		}
 	}
 	return steps
+}
+
+// plainMessages are messages that others prescribe (decision D4), or whose end is a value.
+var plainMessages = regexp.MustCompile(`^(Forbidden|Missing Authentication Token|Signature expired: .*|[A-Z][^:]*: \S+)$`)
+
+// sentence is a message for people: it starts with a capital letter or the name of a
+// field, has a full stop, and no colons like those between the layers of Go's errors.
+var sentence = regexp.MustCompile(`^([A-Z]|[a-z]+[A-Za-z]* (must|is required|is not))[^:]*(: [^:]+)?\.$`)
+
+func TestMessagesAreSentences(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	message, seen := regexp.MustCompile(`"message":("(?:[^"\\]|\\.)*")`), map[string]bool{}
+	for _, file := range append(files, "openapi/openapi.json") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range message.FindAllSubmatch(text, -1) {
+			var plain string
+			if err := json.Unmarshal(m[1], &plain); err != nil {
+				t.Fatal(err)
+			}
+			if !seen[plain] && !sentence.MatchString(plain) && !plainMessages.MatchString(plain) {
+				t.Errorf("%s: %q is no sentence", file, plain)
+			}
+			seen[plain] = true
+		}
+	}
+	if len(seen) < 50 {
+		t.Errorf("%d messages only", len(seen))
+	}
 }
 
 // operationOf returns the operation that a step of a transcript requests, or "".

@@ -29,7 +29,7 @@ type Outcome struct {
 	Operation string
 	Status    int
 	Took      time.Duration
-	// BodyBytes is the announced length of the body, AnswerBytes that of the answer.
+	// BodyBytes is the length of the body, as announced or read, AnswerBytes that of the answer.
 	BodyBytes, AnswerBytes int
 	// Refusal is one of the Refused constants for 429 and 5xx, else empty.
 	Refusal string

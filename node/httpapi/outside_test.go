@@ -52,5 +52,5 @@ func TestCurlRegistersAndSearches(t *testing.T) {
 	f("aws:cloud", "stranger", "/v1.1/health", "", `{"message":"The request signature we calculated does not match the signature you provided."} 403`)
 	f("aws:cloud", "biometric", "/v1.1/subjects", "", `{"message":"Forbidden"} 403`)
 	f("aws:cloud", "biometric", "/v1.1/jobs/bulkregister", `{"registrations":[{"filename":"a"}]}`,
-		`{"message":"this service has no object store to register from","errorCode":1001,"errorType":"InvalidRequest","reason":"NoObjectStore"} 400`, "-H", key)
+		`{"message":"This service has no object store to register from.","errorCode":1001,"errorType":"InvalidRequest","reason":"NoObjectStore"} 400`, "-H", key)
 }

@@ -184,13 +184,13 @@ func deleteApplication(ctx context.Context, c *call) (answer, error) {
 
 // parseGallery parses a gallery's id.
 func parseGallery(text string) (id.Gallery, error) {
-	u, err := parseID(text, "", "Gallery not found.")
+	u, err := parseID(text, "", "There is no gallery with this id.")
 	return id.Gallery{UUID: u}, err
 }
 
 // parseApplication parses an application's id.
 func parseApplication(text string) (id.Application, error) {
-	u, err := parseID(text, "", "Application not found.")
+	u, err := parseID(text, "", "There is no application with this id.")
 	return id.Application{UUID: u}, err
 }
 
@@ -266,7 +266,7 @@ func (o object) gallery() (id.Gallery, error) {
 	}
 	u, err := id.Parse(text)
 	if err != nil {
-		return id.Gallery{}, invalid(router.ReasonUnknownGallery, "There is no such gallery.")
+		return id.Gallery{}, invalid(router.ReasonUnknownGallery, "There is no gallery with this galleryId.")
 	}
 	return id.Gallery{UUID: u}, nil
 }

@@ -198,12 +198,13 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 		return err
 	}
 	if err := s.hopeless(c.op, key.Tenant); err != nil {
-		c.body.done = drain(rc, c.length)
+		c.body.done = drain(rc, s.bodyOf(rc, &c.head))
 		return err
 	}
-	if c.body, err = s.readBody(rc.RequestBodyStream(), c.length, key.Tenant, use); err != nil {
+	if c.body, err = s.readBody(s.bodyOf(rc, &c.head), key.Tenant, use); err != nil {
 		return err
 	}
+	c.length = max(c.length, len(c.body.bytes))
 	if err := claim.Verify(key.Secret, c.body.hash); err != nil {
 		return err
 	}
@@ -297,8 +298,7 @@ func (s *Server) write(rc *fasthttp.RequestCtx, c *call, a answer) {
 // finish closes the connection when its state is in doubt: after a framing error,
 // and when the body was not read to its end.
 func (s *Server) finish(rc *fasthttp.RequestCtx, c *call) {
-	declared := rc.Request.Header.ContentLength()
-	if c.segments != nil && (declared <= 0 || c.body.done) {
+	if c.segments != nil && (rc.Request.Header.ContentLength() <= 0 || c.body.done) {
 		return
 	}
 	rc.Response.SetConnectionClose()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -301,15 +302,26 @@ func (s *Server) Close(ctx context.Context) error {
 
 // headerReceived sets the read timeout of a request by the size of its body. It
 // keeps fasthttp from waiting for a body that will not be read: the handler refuses
-// these requests by their raw headers.
+// these requests by their raw headers. Of a body in chunks fasthttp passes on the raw
+// bytes, because it takes their length to be beyond every limit; it waits for the
+// first of them.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
+	config := fasthttp.RequestConfig{ReadTimeout: s.cfg.Limits.ReadTimeout}
 	length := h.ContentLength()
+	if length == chunked {
+		if _, err := readHead(h, s.cfg.Limits.BodyBytes); err == nil {
+			h.SetContentLength(chunkedLength)
+			config.MaxRequestBodySize = 1
+			return config
+		}
+	}
 	if length == chunked || length > s.cfg.Limits.BodyBytes {
 		h.SetContentLength(0)
 		h.Del(fasthttp.HeaderExpect)
 		length = 0
 	}
-	return fasthttp.RequestConfig{ReadTimeout: s.cfg.Limits.ReadTimeout + time.Duration(max(length, 0)>>20)*readTimeoutPerMB}
+	config.ReadTimeout += time.Duration(max(length, 0)>>20) * readTimeoutPerMB
+	return config
 }
 
 // noteIdle records that a connection has had its answer.
@@ -322,8 +334,12 @@ func noteIdle(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// chunked is the content length that fasthttp reports for a chunked body.
-const chunked = -1
+const (
+	// chunked is the content length that fasthttp reports for a chunked body.
+	chunked = -1
+	// chunkedLength is the length of a chunked body that fasthttp is told.
+	chunkedLength = math.MaxInt64 / 2
+)
 
 // quietLog receives fasthttp's log lines. It drops their arguments, because they
 // quote header bytes, which may contain keys.

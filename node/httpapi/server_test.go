@@ -142,6 +142,8 @@ type signed struct {
 	target  string
 	headers []sigv4.Header
 	body    string
+	// chunks, when not nil, writes the body in chunks.
+	chunks func(body string) string
 	// at is the signer's clock; zero is testNow.
 	at time.Time
 }
@@ -150,7 +152,11 @@ type signed struct {
 func (q signed) raw(t testing.TB) string {
 	t.Helper()
 	r := sigv4.Request{Method: q.method, Target: q.target, Headers: append([]sigv4.Header{{Name: "Host", Value: "facet.test"}}, q.headers...)}
-	if q.body != "" {
+	sent := q.body
+	if q.chunks != nil {
+		sent = q.chunks(q.body)
+		r.Headers = append(r.Headers, sigv4.Header{Name: "Transfer-Encoding", Value: "chunked"})
+	} else if q.body != "" {
 		r.Headers = append(r.Headers, sigv4.Header{Name: "Content-Length", Value: fmt.Sprint(len(q.body))})
 	}
 	if q.as != "" {
@@ -170,7 +176,7 @@ func (q signed) raw(t testing.TB) string {
 	for _, h := range r.Headers {
 		fmt.Fprintf(&b, "%s: %s\r\n", h.Name, h.Value)
 	}
-	return b.String() + "\r\n" + q.body
+	return b.String() + "\r\n" + sent
 }
 
 // received is an answer.

@@ -92,7 +92,7 @@ func wholeParameter(all map[string]string, name string, b bounds, absent int) (i
 
 // parseSubject parses a subject's id.
 func parseSubject(text string) (id.Subject, error) {
-	u, err := parseID(text, router.ReasonSubjectNotFound, "Subject not found.")
+	u, err := parseID(text, router.ReasonSubjectNotFound, "There is no subject with this id.")
 	return id.Subject{UUID: u}, err
 }
 

@@ -60,7 +60,7 @@ func deleteTag(ctx context.Context, c *call) (answer, error) {
 }
 
 // unknownTag returns the answer to a path with a name that no tag can have.
-func unknownTag() error { return notFound(router.ReasonUnknownTag, "Tag not found.") }
+func unknownTag() error { return notFound(router.ReasonUnknownTag, "The gallery has no such tag.") }
 
 // checkTagName returns an error when a tag may not have this name (D31). field is
 // the place of the name, for the error. name is UTF-8.

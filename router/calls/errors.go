@@ -3,7 +3,10 @@ package calls
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Kind classifies an error for the caller of a request.
@@ -58,6 +61,21 @@ type Error struct {
 
 // Error returns the message.
 func (e *Error) Error() string { return e.Message }
+
+// Sentence returns the message as a sentence with its full stop. A message that ends in
+// a value after a colon gets none, so that people and programs can copy the value.
+func (e *Error) Sentence() string {
+	if e.Message == "" {
+		return ""
+	}
+	first, size := utf8.DecodeRuneInString(e.Message)
+	text := string(unicode.ToUpper(first)) + e.Message[size:]
+	at := strings.LastIndexByte(text, ' ')
+	if strings.HasSuffix(text, ".") || at > 0 && text[at-1] == ':' {
+		return text
+	}
+	return text + "."
+}
 
 // Errorf returns an *Error.
 func Errorf(kind Kind, reason, format string, args ...any) *Error {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -108,7 +109,7 @@ func TestEveryOperationIsComplete(t *testing.T) {
 		if op.Summary == "" || len(op.Tags) != 1 || doc.Tags.Get(op.Tags[0]) == nil || op.Security == nil {
 			t.Errorf("%s: no summary, no known tag or no security", op.OperationID)
 		}
-		for _, status := range []int{400, 403, 408, 411, 413, 429, 431, 500} {
+		for _, status := range []int{400, 403, 408, 413, 429, 431, 500} {
 			if op.Responses.Status(status) == nil {
 				t.Errorf("%s: no %d", op.OperationID, status)
 			}
@@ -155,6 +156,59 @@ func TestEveryComponentIsUsed(t *testing.T) {
 			if !used {
 				t.Errorf("%s %s is not used", kind, name)
 			}
+		}
+	}
+}
+
+// Generators of typed clients need the type of each array's items, and a name for
+// each alternative that no other schema has.
+func TestGeneratorsFindItemsAndTitles(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for name := range load(t).Components.Schemas {
+		names[name] = true
+	}
+	var document any
+	if err := json.Unmarshal(openapi.Document(), &document); err != nil {
+		t.Fatal(err)
+	}
+	arrays, alternatives := 0, 0
+	walk(document, "", func(where string, node map[string]any) {
+		if node["type"] == "array" {
+			arrays++
+			if _, ok := node["items"].(map[string]any); !ok {
+				t.Errorf("%s: an array without items", where)
+			}
+		}
+		list, _ := node["oneOf"].([]any)
+		for _, one := range list {
+			alternatives++
+			title, _ := one.(map[string]any)["title"].(string)
+			if _, named := one.(map[string]any)["$ref"]; named {
+				continue
+			}
+			if title == "" || names[title] {
+				t.Errorf("%s: an alternative is titled %q", where, title)
+			}
+			names[title] = true
+		}
+	})
+	if arrays < 10 || alternatives < 10 {
+		t.Errorf("saw %d arrays and %d alternatives only", arrays, alternatives)
+	}
+}
+
+// walk calls f for each object of a JSON document.
+func walk(value any, where string, f func(where string, node map[string]any)) {
+	switch value := value.(type) {
+	case map[string]any:
+		f(where, value)
+		for name, child := range value {
+			walk(child, where+"/"+name, f)
+		}
+	case []any:
+		for i, child := range value {
+			walk(child, where+"/"+strconv.Itoa(i), f)
 		}
 	}
 }

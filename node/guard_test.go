@@ -1,0 +1,76 @@
+package node_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/nodetest"
+	"facet/shard"
+)
+
+// A guarded registration does not wait for ever for a rival whose node is gone, and
+// does not name its subject.
+func TestGuardOutlivesADeadRival(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1})
+	c, node := cluster.Client("guarded", nil), cluster.Nodes[0]
+	gallery(t, c, node.URL, "staff", 10)
+	enrol(t, c, node.URL, "somebody else") // the shard has slots now
+	var apps struct{ Applications []struct{ ID string } }
+	c.Call(t, node.URL, http.MethodGet, "/api/applications", nil).Decode(t, &apps)
+	expect(t, c, http.StatusOK, node.URL, http.MethodPatch, "/api/applications/"+apps.Applications[0].ID, map[string]any{"enrolmentGuard": true})
+
+	rival := holdRival(t, c, node, "eve")
+	began := time.Now()
+	var made subject
+	expect(t, c, http.StatusCreated, node.URL, http.MethodPost, "/v1.1/subjects", face("eve")).Decode(t, &made)
+	if took := time.Since(began); took < 2*time.Second || took > 10*time.Second {
+		t.Errorf("the rival %s was waited for during %v", rival, took)
+	}
+	if got := find(t, c, node.URL, "eve"); fmt.Sprint(got) != fmt.Sprint([]string{made.ID}) {
+		t.Errorf("found %v, want %s", got, made.ID)
+	}
+}
+
+// holdRival leaves a pending event of a person with the least id of all, as a node does
+// that dies before it activates the event. It returns the event's subject.
+func holdRival(t *testing.T, c *nodetest.Client, node *nodetest.Member, person string) id.Subject {
+	t.Helper()
+	var list struct{ Galleries []struct{ ID string } }
+	c.Call(t, node.URL, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+	u, err := id.Parse(list.Galleries[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := id.Gallery{UUID: u}
+	key, generation, err := node.Node.DataKey(of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := base64.StdEncoding.DecodeString(nodetest.Image(person))
+	if err != nil {
+		t.Fatal(err)
+	}
+	faces, err := nodetest.HashExtractor{}.Extract(t.Context(), image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	least := id.UUID{6: 0x80, 7: 1, 8: 0x80}
+	e := shard.Event{
+		Gallery: of, Generation: generation, Subject: id.Subject{UUID: least}, Event: id.Event{UUID: least},
+		Time: time.Now().UnixMilli(), Op: id.Operation{1},
+	}
+	e.Sealed = shard.SealFace(key, shard.FaceRef{Gallery: of, Generation: generation, Subject: e.Subject, Event: e.Event}, faces[0])
+	s, here := node.Node.ShardHere(1)
+	if !here {
+		t.Fatal("the shard is not here")
+	}
+	if _, err := s.Pending().Hold(e, shard.FreeSlots); err != nil {
+		t.Fatal(err)
+	}
+	return e.Subject
+}
