@@ -111,9 +111,7 @@ func (s *Server) Load() Load {
 	ln := s.listener
 	s.mu.Unlock()
 	if ln != nil {
-		ln.mu.Lock()
-		l.Connections = len(ln.open)
-		ln.mu.Unlock()
+		l.Connections = ln.Open()
 	}
 	return l
 }

@@ -16,6 +16,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/requestlog"
 	"facet/node/fair"
+	"facet/node/listener"
 	"facet/node/sigv4"
 	"facet/router"
 )
@@ -63,8 +64,8 @@ func (s *Server) serve(rc *fasthttp.RequestCtx) {
 	c := &call{server: s, service: s.cfg.Service, requestID: newRequestID(), version: v11, began: time.Now()}
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	if b := boundedBelow(rc.Conn()); b != nil {
-		b.asks()
+	if b := listener.Below(rc.Conn()); b != nil {
+		b.Asks()
 	}
 	defer c.giveBack()
 	a, err := s.answer(rc, c)
@@ -302,7 +303,7 @@ func (s *Server) finish(rc *fasthttp.RequestCtx, c *call) {
 		return
 	}
 	rc.Response.SetConnectionClose()
-	lingerOn(rc.Conn())
+	linger(rc.Conn())
 }
 
 // serveBroken answers a request that fasthttp could not parse, and closes the
@@ -323,7 +324,15 @@ func (s *Server) serveBroken(rc *fasthttp.RequestCtx, err error) {
 	rc.Response.Reset()
 	s.write(rc, c, answer{status: f.status, body: f.body})
 	s.observe(rc, c)
-	lingerOn(rc.Conn())
+	linger(rc.Conn())
+}
+
+// linger keeps the connection open for a while after its last answer, so that the
+// client sees the answer.
+func linger(c net.Conn) {
+	if b := listener.Below(c); b != nil {
+		b.Linger()
+	}
 }
 
 // preflight answers the unsigned request of a browser that asks whether it may call
