@@ -186,11 +186,13 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 	}
 	ctx, cancel := context.WithTimeout(requestlog.With(context.Background(), c.requestID), lookupTimeout)
 	defer cancel()
+	began, seen := time.Now(), s.accessKeys.knows(claim.AccessKey)
 	key, err := through(ctx, &s.accessKeys, claim.AccessKey, func() (router.AccessKey, error) {
 		return s.cfg.Service.AccessKey(ctx, claim.AccessKey)
 	})
 	use := keepBody
-	if router.KindOf(err) == router.NotFound {
+	known := router.KindOf(err) != router.NotFound
+	if !known {
 		// A request with an unknown key continues with an empty secret. Its body is
 		// hashed and not kept in memory.
 		key, err, use = router.AccessKey{}, nil, hashBody
@@ -205,11 +207,32 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 	if c.body, err = s.readBody(rc.RequestBodyStream(), c.length, key.Tenant, use); err != nil {
 		return err
 	}
-	if err := claim.Verify(key.Secret, c.body.hash); err != nil {
-		return err
+	if refusal := claim.Verify(key.Secret, c.body.hash); refusal != nil {
+		if known {
+			if err := s.likeUnknown(c, seen, began); err != nil {
+				return err
+			}
+		}
+		return refusal
 	}
 	c.key, c.claim = key, claim
 	return nil
+}
+
+// likeUnknown does for a known access key with a wrong signature what the look-up of
+// an unknown one did, so that the time of the refusal does not reveal whether the key
+// exists. The look-up of an unknown key passes the gate and asks the cluster. The
+// look-up of this one began at began; it passed the gate only if the key was not seen
+// lately.
+func (s *Server) likeUnknown(c *call, seen bool, began time.Time) error {
+	ctx, cancel := context.WithTimeout(requestlog.With(context.Background(), c.requestID), lookupTimeout)
+	defer cancel()
+	if seen {
+		if err := s.accessKeys.wait(ctx, gateName{}); err != nil {
+			return err
+		}
+	}
+	return s.cfg.Service.SyncMetaSince(ctx, began)
 }
 
 // request returns the signed parts of a call.
