@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net"
+	"net/netip"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -184,6 +185,12 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 	if err != nil {
 		return err
 	}
+	pair := pairOf(claim.AccessKey, clientOf(rc))
+	wait, proven := s.failures.blocked(s.cfg.Now(), pair)
+	if wait > 0 && !proven {
+		c.body.done = drain(rc, c.length)
+		return wrongTooOften(wait)
+	}
 	ctx, cancel := context.WithTimeout(requestlog.With(context.Background(), c.requestID), lookupTimeout)
 	defer cancel()
 	began, seen := time.Now(), s.accessKeys.knows(claim.AccessKey)
@@ -208,6 +215,13 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 		return err
 	}
 	if refusal := claim.Verify(key.Secret, c.body.hash); refusal != nil {
+		if !known {
+			s.failures.disproved(pair)
+		}
+		if wait > 0 {
+			return wrongTooOften(wait)
+		}
+		s.failures.failed(s.cfg.Now(), pair)
 		if known {
 			if err := s.likeUnknown(c, seen, began); err != nil {
 				return err
@@ -215,8 +229,17 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 		}
 		return refusal
 	}
+	s.failures.proved(pair)
 	c.key, c.claim = key, claim
 	return nil
+}
+
+// clientOf returns the address under which the client is counted.
+func clientOf(rc *fasthttp.RequestCtx) netip.Addr {
+	if b := listener.Below(rc.Conn()); b != nil {
+		return b.IP()
+	}
+	return netip.Addr{}
 }
 
 // likeUnknown does for a known access key with a wrong signature what the look-up of

@@ -153,6 +153,7 @@ type Server struct {
 	slow     time.Duration // slowRequest; tests set another
 	// accessKeys and apiKeys delay the look-up of unknown keys.
 	accessKeys, apiKeys gate
+	failures            *failures
 
 	mu       sync.Mutex // guards listener and closed
 	closed   bool
@@ -174,11 +175,12 @@ func New(cfg Config) (*Server, error) {
 			Region: cfg.Region, Service: service, Canonical: cfg.Canonical,
 			MustSign: append([]string{"idempotency-key"}, cfg.MustSign...),
 		}),
-		bodies:   fair.NewPool(int64(cfg.Limits.BodiesBytes)),
-		requests: fair.NewPool(int64(cfg.Limits.Requests)),
-		rates:    newRates(cfg.Limits.TenantRate, cfg.Limits.ApplicationRate),
-		origins:  make(map[string]bool, len(cfg.Origins)),
-		slow:     slowRequest,
+		bodies:     fair.NewPool(int64(cfg.Limits.BodiesBytes)),
+		requests:   fair.NewPool(int64(cfg.Limits.Requests)),
+		rates:      newRates(cfg.Limits.TenantRate, cfg.Limits.ApplicationRate),
+		origins:    make(map[string]bool, len(cfg.Origins)),
+		slow:       slowRequest,
+		accessKeys: newGate(), apiKeys: newGate(), failures: newFailures(),
 	}
 	for _, origin := range cfg.Origins {
 		s.origins[origin] = true

@@ -244,6 +244,9 @@ func (c *Conn) readOn() {
 	}
 }
 
+// IP returns the address under which the connection is counted (Address).
+func (c *Conn) IP() netip.Addr { return c.ip }
+
 // Linger makes Close read on for a while, so that the client sees the last answer.
 func (c *Conn) Linger() { c.linger.Store(true) }
 

@@ -32,7 +32,7 @@ var (
 	RequestSeconds = requests.histogram(requestBuckets, "facet_request_duration_seconds",
 		"Time from a request's headers to its answer, reading of the body included.", "operation")
 	RequestsRefused = requests.counter("facet_requests_refused_total",
-		"Requests answered with 429 or 5xx, by reason: rate (of a tenant or application), bodies (too many bytes of bodies at once), busy (engine or "+
+		"Requests answered with 429 or 5xx, by reason: rate (of a tenant or application), signatures (too many wrong ones of an access key from an address), bodies (too many bytes of bodies at once), busy (engine or "+
 			"search queue full), unavailable (a group without a leader), memory (no room for more events), timeout, fault (a fault of the service).", "reason")
 	RequestBytes = requests.counter("facet_request_body_bytes_total", "Bytes of bodies that requests announced.")
 	AnswerBytes  = requests.counter("facet_answer_body_bytes_total", "Bytes of bodies of answers.")
