@@ -202,14 +202,14 @@ type Conn struct {
 	err      error
 }
 
-// Asks records that the headers of a request have come; Rests records that its
-// answer was sent.
+// Asks records that the headers of a request have come.
 func (c *Conn) Asks() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	c.listener.busy(c)
 }
 
+// Rests records that the answer to the request was sent.
 func (c *Conn) Rests() {
 	l := c.listener
 	l.mu.Lock()
