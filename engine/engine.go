@@ -189,9 +189,7 @@ func (e *Engine) extract(ctx context.Context, image []byte, s search) ([]Face, e
 	defer func() { e.workers <- w }()
 	memory := lease{from: e.memory, most: e.memoryBytes}
 	defer func() {
-		if memory.held > keepBytes {
-			e.releaser.soon()
-		}
+		e.releaser.soon()
 		memory.end()
 	}()
 	faces, err := w.extract(ctx, &memory, head, image, s)

@@ -87,6 +87,13 @@ type Config struct {
 
 	// Region is the region in the scope of request signatures.
 	Region string
+	// Health says whether health is answered without a signature. Canonical lists the accepted
+	// forms of signatures. MustSign names headers, in lower case, that have to be signed when
+	// present. BodyBytes is the most bytes of a body; 0 is 20 MiB.
+	Health    httpapi.HealthAccess
+	Canonical sigv4.Canonical
+	MustSign  []string
+	BodyBytes int
 	// CORS lists the origins whose pages may call the interface. An empty list allows none.
 	CORS []string
 	// TenantRate limits the requests of each tenant to this node, ApplicationRate those

@@ -139,6 +139,7 @@ func readCluster(n *Node, to send) {
 	to(metrics.NodesMissing, float64(missing))
 	to(metrics.NodesDraining, float64(draining))
 	to(metrics.NodesDuplicate, float64(n.holder.Duplicates()))
+	to(metrics.GossipRefused, float64(n.gossip.Refused()))
 	to(metrics.ShardsMoving, float64(c.moving))
 	to(metrics.ReplicasMissing, float64(c.missing))
 	to(metrics.ShardsUnder, float64(c.under))

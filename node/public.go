@@ -26,10 +26,14 @@ func bodiesBytes(memory int64) int {
 func openPublic(ctx context.Context, n *Node) (stop func() error, err error) {
 	n.api, err = httpapi.New(httpapi.Config{
 		Service: n.router, TLS: n.keys.Server().ServerConfig(), Region: n.cfg.Region, Origins: n.cfg.CORS, Log: n.log,
+		Health: n.cfg.Health, Canonical: n.cfg.Canonical, MustSign: n.cfg.MustSign,
 		Meter:   answered{n.meters},
 		Crowded: limits.Crowded(n.cfg.Extractor),
 		Miss:    n.searchMiss,
-		Limits:  httpapi.Limits{BodiesBytes: bodiesBytes(limits.SystemMemory()), TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate},
+		Limits: httpapi.Limits{
+			BodyBytes: n.cfg.BodyBytes, BodiesBytes: bodiesBytes(limits.SystemMemory()),
+			TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate,
+		},
 	})
 	if err != nil {
 		return nil, err

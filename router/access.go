@@ -30,6 +30,7 @@ const keysMax = 10_000
 func (r *accessRequests) AccessKey(ctx context.Context, accessKey string) (AccessKey, error) {
 	rec, err := confirmedLookup(ctx, r.cluster, func() (metafsm.AccessKey, bool) { return r.groups.Meta().AccessKey(accessKey) })
 	if err != nil {
+		r.master.Wrap([]byte(accessKey), []byte(purposeSecret)) // in the place of Unwrap, so that the time does not reveal the key
 		return AccessKey{}, err
 	}
 	secret, err := r.master.Unwrap(rec.SealedSecret, []byte(purposeSecret+accessKey))
@@ -117,6 +118,15 @@ func confirmedLookup[T any](ctx context.Context, r *cluster, look func() (T, boo
 // SyncMeta waits until this node's replica of meta has every write that was
 // acknowledged before the call. Concurrent callers share the work.
 func (r *cluster) SyncMeta(ctx context.Context) error { return r.sync.Join(ctx) }
+
+// SyncMetaSince is SyncMeta for a caller to whom a round that began after since is
+// enough.
+func (r *cluster) SyncMetaSince(ctx context.Context, since time.Time) error {
+	if r.synced.age() < time.Since(since) {
+		return nil
+	}
+	return r.sync.Join(ctx)
+}
 
 // syncMeta does the work of SyncMeta for one round.
 func (r *cluster) syncMeta(ctx context.Context) error {

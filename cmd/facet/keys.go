@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -13,11 +14,23 @@ import (
 	"facet/router"
 )
 
-// aboutKeys completes a command about the access keys of a tenant.
-func aboutKeys(cmd *cobra.Command, run func(cmd *cobra.Command, c *admin.Client, k keyFlags, args []string) error) *cobra.Command {
+// aboutKeys completes a command about the access keys of a tenant. The checks see its
+// flags before a cluster is called.
+func aboutKeys(
+	cmd *cobra.Command, run func(cmd *cobra.Command, c *admin.Client, k keyFlags, args []string) error, checks ...func() error,
+) *cobra.Command {
 	tenant := cmd.Flags().String("tenant", "", "name of the tenant; needed")
 	asJSON := jsonFlag(cmd)
-	cmd.PreRunE = needFlags("tenant")
+	tenantGiven := needFlags("tenant")
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		err := tenantGiven(cmd, args)
+		for _, check := range checks {
+			if err == nil {
+				err = check()
+			}
+		}
+		return err
+	}
 	return onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, args []string) error {
 		return run(cmd, c, keyFlags{*tenant, *asJSON}, args)
 	})
@@ -42,14 +55,19 @@ func newKey() *cobra.Command {
 	)
 }
 
-// newKeyMake returns the command create or rotate.
+// rolesHelp lists the roles.
+const rolesHelp = "admin (everything), biometric (all but galleries and applications) or read-only"
+
+// newKeyMake returns the command create or rotate. A first key has no default role: it
+// must not allow more than its maker has said.
 func newKeyMake(name, short string) *cobra.Command {
 	cmd := &cobra.Command{Use: name, Short: short, Args: usage(cobra.NoArgs)}
-	role := cmd.Flags().String("role", router.RoleAdmin.String(), "admin (everything), biometric (all but galleries and applications) or read-only")
+	byDefault, help := "", rolesHelp+"; needed"
+	if name == "rotate" {
+		byDefault, help = router.RoleAdmin.String(), rolesHelp
+	}
+	role := cmd.Flags().String("role", byDefault, help)
 	return aboutKeys(cmd, func(cmd *cobra.Command, c *admin.Client, k keyFlags, _ []string) error {
-		if _, err := router.ParseRole(*role); err != nil {
-			return &usageError{fmt.Errorf("--role: %w", err)}
-		}
 		pair, err := c.NewKey(cmd.Context(), wire.NewKey{Tenant: k.tenant, Role: *role, Rotate: name == "rotate"})
 		if err != nil {
 			return fmt.Errorf("%s access key: %w", name, err)
@@ -58,6 +76,14 @@ func newKeyMake(name, short string) *cobra.Command {
 			return printJSON(cmd.OutOrStdout(), pair)
 		}
 		return writePair(cmd.OutOrStdout(), pair)
+	}, func() error {
+		if *role == "" {
+			return &usageError{errors.New("--role is needed: " + rolesHelp)}
+		}
+		if _, err := router.ParseRole(*role); err != nil {
+			return &usageError{fmt.Errorf("--role: %w", err)}
+		}
+		return nil
 	})
 }
 

@@ -98,7 +98,8 @@ func TestKeyCommandExplainsErrors(t *testing.T) {
 	}
 	f("--tenant is needed", "list", "--dir", c.dir)
 	f("admin, biometric or read-only", "create", "--tenant", "x", "--role", "king", "--dir", c.dir)
-	f(`no tenant "nobody"`, "create", "--tenant", "nobody", "--dir", c.dir)
+	f(`--role is needed`, "create", "--tenant", "nobody", "--dir", c.dir)
+	f(`no tenant "nobody"`, "create", "--tenant", "nobody", "--role", "admin", "--dir", c.dir)
 	f(`no tenant "nobody"`, "list", "--tenant", "nobody", "--dir", c.dir)
 	f(`no tenant "nobody"`, "revoke", "K", "--tenant", "nobody", "--dir", c.dir)
 	f("no cluster", "list", "--tenant", "x", "--dir", filepath.Join(t.TempDir(), "nowhere"))

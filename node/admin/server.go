@@ -18,6 +18,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/cert"
+	"facet/node/listener"
 	"facet/node/wire"
 	"facet/router"
 )
@@ -30,6 +31,10 @@ const (
 	adminIdle       = time.Minute
 	adminHeaderMax  = 16 << 10
 	adminCloseGrace = 2 * time.Second
+	// adminConnections is the most connections, adminConnectionsPerIP the most from one
+	// address.
+	adminConnections      = 256
+	adminConnectionsPerIP = 64
 
 	scrapesMax    = 4
 	scrapeTimeout = 8 * time.Second
@@ -43,7 +48,7 @@ var statusRequests = map[string]bool{
 
 // Open opens the admin port with the node's certificate.
 func Open(ctx context.Context, c Config) (*Port, error) {
-	listener, err := c.Network.Listen(ctx, c.Address)
+	ln, err := c.Network.Listen(ctx, c.Address)
 	if err != nil {
 		return nil, fmt.Errorf("open admin port: %w", err)
 	}
@@ -64,19 +69,29 @@ func Open(ctx context.Context, c Config) (*Port, error) {
 		}
 		return verify(c)
 	}
+	bounded := listener.New(ln, listener.Limits{Connections: adminConnections, PerIP: adminConnectionsPerIP})
 	p.work.Go(func() {
-		if err := p.http.Serve(tls.NewListener(listener, config)); !errors.Is(err, http.ErrServerClosed) {
+		if err := p.http.Serve(tls.NewListener(bounded, config)); !errors.Is(err, http.ErrServerClosed) {
 			p.cfg.Fail(fmt.Errorf("serve admin port: %w", err))
 		}
 	})
 	return p, nil
 }
 
-// note records the connections whose handshake is over.
+// note records the connections whose handshake is over, and which have a request.
 func (p *Port) note(c net.Conn, state http.ConnState) {
 	conn, ok := c.(*tls.Conn)
 	if !ok {
 		return
+	}
+	if b := listener.Below(conn); b != nil {
+		switch state {
+		case http.StateActive:
+			b.Asks()
+		case http.StateIdle:
+			b.Rests()
+		case http.StateNew, http.StateHijacked, http.StateClosed:
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

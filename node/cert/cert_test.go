@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,6 +165,34 @@ func TestStrangerIsRefusedAtBothEnds(t *testing.T) {
 	refused("a node with two names", two.PeerConfig())
 	self, _ := source(t, ca, func() (Pair, error) { return selfSigned(t, ca.uri(RoleNode, nodeID(2).String())) })
 	refused("a self-signed node", self.PeerConfig())
+}
+
+// Each client offers one suite of TLS 1.2 only.
+func TestClientsGetNoCBC(t *testing.T) {
+	t.Parallel()
+	ca := newCA(t, "one")
+	roots := x509.NewCertPool()
+	roots.AddCert(ca.cert)
+	public, _ := source(t, ca, func() (Pair, error) { return ca.IssueServer([]string{"facet.example"}) })
+	taken := 0
+	for _, suite := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
+		if !slices.Contains(suite.SupportedVersions, tls.VersionTLS12) {
+			continue
+		}
+		_, serverErr, _ := talk(t, public.ServerConfig(), &tls.Config{
+			RootCAs: roots, ServerName: "facet.example", MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite.ID},
+		})
+		if serverErr != nil {
+			continue
+		}
+		taken++
+		if !strings.Contains(suite.Name, "GCM") && !strings.Contains(suite.Name, "POLY1305") {
+			t.Errorf("%s is taken", suite.Name)
+		}
+	}
+	if taken != 3 { // the certificate's key is ECDSA
+		t.Errorf("%d suites are taken, want 3", taken)
+	}
 }
 
 // selfSigned returns a certificate that no authority signed.

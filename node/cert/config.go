@@ -75,11 +75,20 @@ func (s *Source) AdminClientConfig() *tls.Config {
 	return c
 }
 
-// ServerConfig returns the configuration for the public HTTPS port: TLS 1.2 or 1.3,
-// no client certificate.
+// serverSuites lists the cipher suites of TLS 1.2 on the public port: forward secrecy,
+// authenticated encryption, no CBC. TLS 1.3 has no other ones.
+var serverSuites = []uint16{
+	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+	tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+	tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+}
+
+// ServerConfig returns the configuration for the public HTTPS port: TLS 1.2 with
+// serverSuites, or 1.3, no client certificate.
 func (s *Source) ServerConfig() *tls.Config {
 	c := s.config(httpProtocol)
 	c.MinVersion = tls.VersionTLS12
+	c.CipherSuites = serverSuites
 	return c
 }
 

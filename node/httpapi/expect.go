@@ -40,7 +40,13 @@ func (s *Server) hopelessAhead(rc *fasthttp.RequestCtx, c *call) (err error) {
 	}
 	c.op, c.version = op, op.version
 	claim, err := s.verifier.Parse(request(c), s.cfg.Now())
-	if err != nil || !s.accessKeys.knows(claim.AccessKey) {
+	if err != nil {
+		return nil
+	}
+	if wait, proven := s.failures.blocked(s.cfg.Now(), pairOf(claim.AccessKey, clientOf(rc))); wait > 0 && !proven {
+		return wrongTooOften(wait)
+	}
+	if !s.accessKeys.knows(claim.AccessKey) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(requestlog.With(context.Background(), c.requestID), lookupTimeout)

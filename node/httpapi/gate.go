@@ -25,12 +25,12 @@ import (
 
 // gate delays the look-up of names that were not found lately.
 type gate struct {
-	mu    sync.Mutex // guards opens, young and old; never held while waiting
+	mu    sync.Mutex // guards opens and found; never held while waiting
 	opens time.Time  // before it, names that were not found lately wait
-	// young and old contain the names that were found lately. When young is full it
-	// replaces old, and the names in old are forgotten.
-	young, old map[gateName]struct{}
+	found recent[gateName]
 }
+
+func newGate() gate { return gate{found: recent[gateName]{max: gateNamesMax}} }
 
 // gateName is the hash of a name: names may be secrets.
 type gateName [sha256.Size]byte
@@ -56,12 +56,11 @@ func through[T any](ctx context.Context, g *gate, name string, look func() (T, e
 // opened within gateInterval. Otherwise it waits until the gate opens next.
 func (g *gate) wait(ctx context.Context, name gateName) error {
 	g.mu.Lock()
-	_, young := g.young[name]
-	_, old := g.old[name]
+	found := g.found.has(name)
 	now := time.Now()
 	delay := g.opens.Sub(now)
-	if young || old || delay <= 0 {
-		if !young && !old {
+	if found || delay <= 0 {
+		if !found {
 			g.opens = now.Add(gateInterval)
 		}
 		g.mu.Unlock()
@@ -83,28 +82,19 @@ func (g *gate) knows(name string) bool {
 	hash := gateName(sha256.Sum256([]byte(name)))
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	_, young := g.young[hash]
-	_, old := g.old[hash]
-	return young || old
+	return g.found.has(hash)
 }
 
 // remember lets name pass from now on.
 func (g *gate) remember(name gateName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, ok := g.young[name]; ok {
-		return
-	}
-	if g.young == nil || len(g.young) >= gateNamesMax {
-		g.young, g.old = make(map[gateName]struct{}), g.young
-	}
-	g.young[name] = struct{}{}
+	g.found.add(name)
 }
 
 // forget makes name wait again: it was revoked or never existed.
 func (g *gate) forget(name gateName) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.young, name)
-	delete(g.old, name)
+	g.found.remove(name)
 }

@@ -24,7 +24,7 @@ var errUnknown = router.Errorf(router.NotFound, "", "no such key")
 func TestUnknownKeysAskTheClusterSeldom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var g gate
+		g := newGate()
 		var mu sync.Mutex
 		moments := map[time.Time]int{}
 		var clients sync.WaitGroup
@@ -64,7 +64,7 @@ func TestUnknownKeysAskTheClusterSeldom(t *testing.T) {
 func TestNewKeysWorkAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var g gate
+		g := newGate()
 		exists := false
 		look := func() (int, error) {
 			if exists {
@@ -106,14 +106,14 @@ func TestNewKeysWorkAtOnce(t *testing.T) {
 
 func TestFaultIsNotAnUnknownKey(t *testing.T) {
 	t.Parallel()
-	var g gate
+	g := newGate()
 	name := gateName(sha256.Sum256([]byte("key")))
 	g.remember(name)
 	fault := errors.New("no leader")
 	if _, err := through(t.Context(), &g, "key", func() (int, error) { return 0, fault }); !errors.Is(err, fault) {
 		t.Errorf("got %v", err)
 	}
-	if _, ok := g.young[name]; !ok {
+	if _, ok := g.found.young[name]; !ok {
 		t.Error("the key was forgotten")
 	}
 }
@@ -130,11 +130,11 @@ func TestGateEndsWaitWithTheContext(t *testing.T) {
 
 func TestGateBoundsItsNames(t *testing.T) {
 	t.Parallel()
-	var g gate
+	g := newGate()
 	for i := range 5 * gateNamesMax {
 		g.remember(sha256.Sum256([]byte(fmt.Sprint(i))))
-		if len(g.young) > gateNamesMax || len(g.old) > gateNamesMax {
-			t.Fatalf("%d and %d names", len(g.young), len(g.old))
+		if len(g.found.young) > gateNamesMax || len(g.found.old) > gateNamesMax {
+			t.Fatalf("%d and %d names", len(g.found.young), len(g.found.old))
 		}
 	}
 }

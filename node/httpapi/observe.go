@@ -38,6 +38,7 @@ type Outcome struct {
 // Reasons of refusals, for metrics.
 const (
 	RefusedRate        = "rate"        // a tenant's or application's rate is too high
+	RefusedSignatures  = "signatures"  // too many wrong signatures of an access key from an address
 	RefusedBodies      = "bodies"      // bodies take all memory that they may
 	RefusedBusy        = "busy"        // a queue or limit of the service is full
 	RefusedUnavailable = "unavailable" // a group has no leader
@@ -54,6 +55,8 @@ func refusalOf(err error, f *failure) string {
 		return ""
 	case f.body.Reason == reasonRateLimit:
 		return RefusedRate
+	case f.body.Reason == reasonSignatures:
+		return RefusedSignatures
 	case kind == router.Busy:
 		return RefusedBusy
 	case kind == router.Insufficient:
@@ -111,9 +114,7 @@ func (s *Server) Load() Load {
 	ln := s.listener
 	s.mu.Unlock()
 	if ln != nil {
-		ln.mu.Lock()
-		l.Connections = len(ln.open)
-		ln.mu.Unlock()
+		l.Connections = ln.Open()
 	}
 	return l
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net"
+	"net/netip"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"facet/internal/id"
 	"facet/internal/requestlog"
 	"facet/node/fair"
+	"facet/node/listener"
 	"facet/node/sigv4"
 	"facet/router"
 )
@@ -63,14 +65,15 @@ func (s *Server) serve(rc *fasthttp.RequestCtx) {
 	c := &call{server: s, service: s.cfg.Service, requestID: newRequestID(), version: v11, began: time.Now()}
 	s.inFlight.Add(1)
 	defer s.inFlight.Add(-1)
-	if b := boundedBelow(rc.Conn()); b != nil {
-		b.asks()
+	if b := listener.Below(rc.Conn()); b != nil {
+		b.Asks()
 	}
 	defer c.giveBack()
 	a, err := s.answer(rc, c)
 	if err != nil {
 		a = s.explain(rc, c, err)
 	}
+	c.wipe(rc)
 	s.write(rc, c, a)
 	s.finish(rc, c)
 	s.observe(rc, c)
@@ -183,13 +186,21 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 	if err != nil {
 		return err
 	}
+	pair := pairOf(claim.AccessKey, clientOf(rc))
+	wait, proven := s.failures.blocked(s.cfg.Now(), pair)
+	if wait > 0 && !proven {
+		c.body.done = drain(rc, s.bodyOf(rc, &c.head))
+		return wrongTooOften(wait)
+	}
 	ctx, cancel := context.WithTimeout(requestlog.With(context.Background(), c.requestID), lookupTimeout)
 	defer cancel()
+	began, seen := time.Now(), s.accessKeys.knows(claim.AccessKey)
 	key, err := through(ctx, &s.accessKeys, claim.AccessKey, func() (router.AccessKey, error) {
 		return s.cfg.Service.AccessKey(ctx, claim.AccessKey)
 	})
 	use := keepBody
-	if router.KindOf(err) == router.NotFound {
+	known := router.KindOf(err) != router.NotFound
+	if !known {
 		// A request with an unknown key continues with an empty secret. Its body is
 		// hashed and not kept in memory.
 		key, err, use = router.AccessKey{}, nil, hashBody
@@ -205,11 +216,48 @@ func (s *Server) authenticate(rc *fasthttp.RequestCtx, c *call) error {
 		return err
 	}
 	c.length = max(c.length, len(c.body.bytes))
-	if err := claim.Verify(key.Secret, c.body.hash); err != nil {
-		return err
+	if refusal := claim.Verify(key.Secret, c.body.hash); refusal != nil {
+		if !known {
+			s.failures.disproved(pair)
+		}
+		if wait > 0 {
+			return wrongTooOften(wait)
+		}
+		s.failures.failed(s.cfg.Now(), pair)
+		if known {
+			if err := s.likeUnknown(c, seen, began); err != nil {
+				return err
+			}
+		}
+		return refusal
 	}
+	s.failures.proved(pair)
 	c.key, c.claim = key, claim
 	return nil
+}
+
+// clientOf returns the address under which the client is counted.
+func clientOf(rc *fasthttp.RequestCtx) netip.Addr {
+	if b := listener.Below(rc.Conn()); b != nil {
+		return b.IP()
+	}
+	return netip.Addr{}
+}
+
+// likeUnknown does for a known access key with a wrong signature what the look-up of
+// an unknown one did, so that the time of the refusal does not reveal whether the key
+// exists. The look-up of an unknown key passes the gate and asks the cluster. The
+// look-up of this one began at began; it passed the gate only if the key was not seen
+// lately.
+func (s *Server) likeUnknown(c *call, seen bool, began time.Time) error {
+	ctx, cancel := context.WithTimeout(requestlog.With(context.Background(), c.requestID), lookupTimeout)
+	defer cancel()
+	if seen {
+		if err := s.accessKeys.wait(ctx, gateName{}); err != nil {
+			return err
+		}
+	}
+	return s.cfg.Service.SyncMetaSince(ctx, began)
 }
 
 // request returns the signed parts of a call.
@@ -302,7 +350,7 @@ func (s *Server) finish(rc *fasthttp.RequestCtx, c *call) {
 		return
 	}
 	rc.Response.SetConnectionClose()
-	lingerOn(rc.Conn())
+	linger(rc.Conn())
 }
 
 // serveBroken answers a request that fasthttp could not parse, and closes the
@@ -323,7 +371,15 @@ func (s *Server) serveBroken(rc *fasthttp.RequestCtx, err error) {
 	rc.Response.Reset()
 	s.write(rc, c, answer{status: f.status, body: f.body})
 	s.observe(rc, c)
-	lingerOn(rc.Conn())
+	linger(rc.Conn())
+}
+
+// linger keeps the connection open for a while after its last answer, so that the
+// client sees the answer.
+func linger(c net.Conn) {
+	if b := listener.Below(c); b != nil {
+		b.Linger()
+	}
 }
 
 // preflight answers the unsigned request of a browser that asks whether it may call

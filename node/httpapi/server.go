@@ -16,6 +16,7 @@ import (
 
 	"facet/internal/id"
 	"facet/node/fair"
+	"facet/node/listener"
 	"facet/node/sigv4"
 )
 
@@ -68,17 +69,6 @@ const (
 	readTimeoutPerMB   = time.Second
 	writeTimeout       = 30 * time.Second
 	idleTimeout        = 75 * time.Second
-	// lingerTime and lingerBytes bound how much is read and thrown away after a
-	// refusal, so that the client sees the refusal.
-	lingerTime  = 3 * time.Second
-	lingerBytes = 32 << 20
-	// The server reads at most lingerPiece in each lingerPause: 25 MB a second.
-	lingerPiece = 256 << 10
-	lingerPause = 10 * time.Millisecond
-	// acceptPauseMin to acceptPauseMax is the wait when no connection can be
-	// accepted, for lack of file descriptors for example.
-	acceptPauseMin = 5 * time.Millisecond
-	acceptPauseMax = time.Second
 )
 
 // region and service are the credential scope (interface, §5).
@@ -164,10 +154,11 @@ type Server struct {
 	slow     time.Duration // slowRequest; tests set another
 	// accessKeys and apiKeys delay the look-up of unknown keys.
 	accessKeys, apiKeys gate
+	failures            *failures
 
 	mu       sync.Mutex // guards listener and closed
 	closed   bool
-	listener *boundedListener // nil before Serve
+	listener *listener.Listener // nil before Serve
 }
 
 // New returns a Server; Serve starts it.
@@ -185,11 +176,12 @@ func New(cfg Config) (*Server, error) {
 			Region: cfg.Region, Service: service, Canonical: cfg.Canonical,
 			MustSign: append([]string{"idempotency-key"}, cfg.MustSign...),
 		}),
-		bodies:   fair.NewPool(int64(cfg.Limits.BodiesBytes)),
-		requests: fair.NewPool(int64(cfg.Limits.Requests)),
-		rates:    newRates(cfg.Limits.TenantRate, cfg.Limits.ApplicationRate),
-		origins:  make(map[string]bool, len(cfg.Origins)),
-		slow:     slowRequest,
+		bodies:     fair.NewPool(int64(cfg.Limits.BodiesBytes)),
+		requests:   fair.NewPool(int64(cfg.Limits.Requests)),
+		rates:      newRates(cfg.Limits.TenantRate, cfg.Limits.ApplicationRate),
+		origins:    make(map[string]bool, len(cfg.Origins)),
+		slow:       slowRequest,
+		accessKeys: newGate(), apiKeys: newGate(), failures: newFailures(),
 	}
 	for _, origin := range cfg.Origins {
 		s.origins[origin] = true
@@ -203,7 +195,7 @@ func New(cfg Config) (*Server, error) {
 		ReadTimeout:        cfg.Limits.ReadTimeout,
 		WriteTimeout:       writeTimeout,
 		IdleTimeout:        idleTimeout,
-		Concurrency:        2 * cfg.Limits.Connections, // boundedListener is the real bound
+		Concurrency:        2 * cfg.Limits.Connections, // listener.Listener is the real bound
 		MaxRequestBodySize: cfg.Limits.BodyBytes,
 		StreamRequestBody:  true,
 		// fasthttp would otherwise write multipart forms to files before the
@@ -258,7 +250,7 @@ func defaults(cfg *Config) {
 // Serve answers the connections of ln until Close, then returns nil. It owns ln and
 // may be called once.
 func (s *Server) Serve(ln net.Listener) error {
-	bounded := newBoundedListener(ln, s.cfg.Limits)
+	bounded := listener.New(ln, listener.Limits{Connections: s.cfg.Limits.Connections, PerIP: s.cfg.Limits.ConnectionsPerIP})
 	s.mu.Lock()
 	closed := s.closed
 	s.listener = bounded
@@ -294,7 +286,7 @@ func (s *Server) Close(ctx context.Context) error {
 		return fmt.Errorf("close HTTP server: %w", err)
 	}
 	if err := s.http.ShutdownWithContext(ctx); err != nil && !errors.Is(err, net.ErrClosed) {
-		ln.cut()
+		ln.Cut()
 		return fmt.Errorf("close HTTP server: %w", err)
 	}
 	return nil
@@ -329,8 +321,8 @@ func noteIdle(c net.Conn, state fasthttp.ConnState) {
 	if state != fasthttp.StateIdle {
 		return
 	}
-	if b := boundedBelow(c); b != nil {
-		b.rests()
+	if b := listener.Below(c); b != nil {
+		b.Rests()
 	}
 }
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"time"
 
 	"facet/engine"
 	"facet/internal/id"
@@ -15,6 +16,9 @@ type Service interface {
 	// AccessKey finds an access key. A key that is confirmed not to exist is
 	// NotFound.
 	AccessKey(ctx context.Context, accessKey string) (router.AccessKey, error)
+	// SyncMetaSince catches up with the cluster's access keys, as AccessKey does for a
+	// key that it does not find. It does nothing if that happened after since.
+	SyncMetaSince(ctx context.Context, since time.Time) error
 	// Access finds the gallery and application of an API key of the tenant. A key that
 	// is unknown, or of another tenant, is Forbidden.
 	Access(ctx context.Context, tenant id.Tenant, apiKey string) (router.Access, error)

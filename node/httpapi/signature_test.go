@@ -108,3 +108,32 @@ func TestAPIKeyWorksForItsTenantOnly(t *testing.T) {
 		r.refused("no API key for "+target, q.raw(t), "Forbidden")
 	}
 }
+
+// A known access key with a wrong signature asks the cluster as often, and passes the
+// gate as often, as an unknown one.
+func TestUnknownKeyTakesTheWayOfAKnownOne(t *testing.T) {
+	t.Parallel()
+	r := start(t, nil)
+	cost := func(what, as string) {
+		t.Helper()
+		q := signed{as: "reader", method: "GET", target: "/v1.1/health"}
+		raw := strings.Replace(q.raw(t), "Credential=reader", "Credential="+as, 1)
+		r.server.accessKeys.mu.Lock()
+		r.server.accessKeys.opens = time.Time{}
+		r.server.accessKeys.mu.Unlock()
+		asked := r.service.questions.Load()
+		r.refused(what, raw, messageMismatch)
+		r.server.accessKeys.mu.Lock()
+		defer r.server.accessKeys.mu.Unlock()
+		if asked = r.service.questions.Load() - asked; asked != 1 || r.server.accessKeys.opens.IsZero() {
+			t.Errorf("%s: %d questions to the cluster, gate passed: %v", what, asked, !r.server.accessKeys.opens.IsZero())
+		}
+	}
+	cost("unknown", "nobody")
+	cost("known, not seen lately", "admin")
+	cost("known, seen lately", "admin")
+	asked := r.service.questions.Load()
+	if a := r.send(signed{as: "reader", method: "GET", target: "/v1.1/health"}); a.status != 200 || r.service.questions.Load() != asked {
+		t.Errorf("a good request: %d, %d questions to the cluster", a.status, r.service.questions.Load()-asked)
+	}
+}

@@ -121,7 +121,9 @@ func (c *tagger) takes(name, way string, sign func(method, target string, body [
 	ask := func(step string, n int, method string, body []byte, status int) {
 		c.t.Helper()
 		if way == "as received" && strings.Contains(in(n), "%25") { // it could be the other form of another path
-			want(step, c.send(sign(method, in(n), body)).Status, http.StatusForbidden)
+			if got := c.send(sign(method, in(n), body)).Status; got != http.StatusForbidden && got != http.StatusTooManyRequests { // after many of them
+				c.t.Errorf("%q signed %s: %s: got %d", name, way, step, got)
+			}
 			want(step, c.send(c.asBook(method, in(n), body)).Status, status)
 			return
 		}

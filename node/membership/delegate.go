@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"log/slog"
-	"strings"
 
 	"github.com/hashicorp/memberlist"
 
@@ -107,19 +105,4 @@ func read(n *memberlist.Node) (Meta, error) {
 		return Meta{}, fmt.Errorf("%w: of another member", ErrMeta)
 	}
 	return meta, nil
-}
-
-// bridge receives memberlist's log. Its errors become warnings, because an
-// unreachable node recovers by itself. All other lines are for debugging.
-type bridge struct{ log *slog.Logger }
-
-// Write takes one line: "date time [LEVEL] memberlist: text".
-func (w bridge) Write(b []byte) (int, error) {
-	level, text, _ := strings.Cut(strings.TrimSpace(string(b)), " memberlist: ")
-	if strings.HasSuffix(level, "[ERR]") {
-		w.log.Warn("gossip", "err", text)
-	} else {
-		w.log.Debug("gossip", "err", text)
-	}
-	return len(b), nil
 }

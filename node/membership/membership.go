@@ -85,6 +85,7 @@ type Membership struct {
 	wg        sync.WaitGroup // the maintenance loop and its calls
 	announce  chan struct{}  // capacity 1: this node's metadata changed
 	book      *addressBook
+	bridge    *bridge
 	closeOnce sync.Once
 	closeErr  error
 	twin      atomic.Bool // a second process with this identity was reported
@@ -131,7 +132,7 @@ func Open(ctx context.Context, cfg Config) (*Membership, error) {
 	m := &Membership{
 		log: cfg.Log, seeds: slices.Clone(cfg.Seeds), self: own.Member, keys: keyring,
 		announce: make(chan struct{}, 1), book: openBook(cfg.File, cfg.Log),
-		own: own, ownWire: wire,
+		bridge: newBridge(cfg.Log), own: own, ownWire: wire,
 		members: map[id.Member]Meta{own.Member: own}, changed: make(chan struct{}),
 	}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
@@ -168,9 +169,13 @@ func (m *Membership) settings(cfg Config) *memberlist.Config {
 	c.Delegate = delegate{m}
 	c.Events = events{m}
 	c.Alive = events{m}
-	c.LogOutput = bridge{m.log}
+	c.LogOutput = m.bridge
 	return c
 }
+
+// Refused returns the number of packets and streams that gossip has refused, because
+// they were malformed or not encrypted with a gossip key.
+func (m *Membership) Refused() uint64 { return m.bridge.refused.Load() }
 
 // Members returns the present nodes, this one included, sorted by identity. A node
 // that stopped without Leave stays among them for some seconds.

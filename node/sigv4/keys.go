@@ -22,8 +22,11 @@ func (s scope) String() string {
 	return s.day + "/" + s.region + "/" + s.service + "/" + s.dialect.terminator()
 }
 
+// macFunc computes a MAC of text under key. It is mac, except in tests that count.
+type macFunc func(key []byte, text string) signingKey
+
 // derive computes the signing key of secret for s.
-func (s scope) derive(secret string) signingKey {
+func (s scope) derive(mac macFunc, secret string) signingKey {
 	key := mac([]byte(s.dialect.prefix()+secret), s.day)
 	key = mac(key[:], s.region)
 	key = mac(key[:], s.service)
@@ -31,7 +34,7 @@ func (s scope) derive(secret string) signingKey {
 }
 
 // sign returns the hexadecimal signature of a canonical request's hash.
-func (k signingKey) sign(s scope, date, canonicalHash string) string {
+func (k signingKey) sign(mac macFunc, s scope, date, canonicalHash string) string {
 	sum := mac(k[:], s.dialect.token()+"\n"+date+"\n"+s.String()+"\n"+canonicalHash)
 	return hex.EncodeToString(sum[:])
 }
@@ -59,24 +62,26 @@ type cacheKey struct {
 	scope  scope
 }
 
-// derive returns the signing key of secret for s.
-func (c *keyCache) derive(secret string, s scope) signingKey {
-	k := cacheKey{sha256.Sum256([]byte(secret)), s}
+// nameOf returns the name of secret's signing key for s in the cache.
+func nameOf(secret string, s scope) cacheKey { return cacheKey{sha256.Sum256([]byte(secret)), s} }
+
+// find returns the signing key with this name, if it is in the cache.
+func (c *keyCache) find(name cacheKey) (signingKey, bool) {
 	c.mu.Lock()
-	derived, ok := c.young[k]
-	if !ok {
-		derived, ok = c.old[k]
+	defer c.mu.Unlock()
+	if key, ok := c.young[name]; ok {
+		return key, true
 	}
-	c.mu.Unlock()
-	if ok {
-		return derived
-	}
-	derived = s.derive(secret)
+	key, ok := c.old[name]
+	return key, ok
+}
+
+// add puts a signing key that has proven right into the cache.
+func (c *keyCache) add(name cacheKey, key signingKey) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.young == nil || len(c.young) >= cachedKeysMax {
 		c.young, c.old = make(map[cacheKey]signingKey), c.young
 	}
-	c.young[k] = derived
-	return derived
+	c.young[name] = key
 }

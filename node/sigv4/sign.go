@@ -64,7 +64,7 @@ func (s Signer) Sign(r Request, bodyHash [32]byte, now time.Time) ([]Header, err
 	}
 	sc := scope{dialect: s.Dialect, day: date[:8], region: s.Region, service: s.Service}
 	hash := forms[0].hash(r.Method, names, values, hex.EncodeToString(bodyHash[:]))
-	signature := sc.derive(s.SecretKey).sign(sc, date, hash)
+	signature := sc.derive(mac, s.SecretKey).sign(mac, sc, date, hash)
 	return []Header{
 		{dateName, date},
 		{"Authorization", s.Dialect.token() + " Credential=" + s.AccessKey + "/" + sc.String() +

@@ -35,10 +35,11 @@ type Config struct {
 type Verifier struct {
 	cfg  Config
 	keys keyCache
+	mac  macFunc
 }
 
 // New returns a Verifier.
-func New(cfg Config) *Verifier { return &Verifier{cfg: cfg} }
+func New(cfg Config) *Verifier { return &Verifier{cfg: cfg, mac: mac} }
 
 // Claim is a request that names its signer. Its signature is not proven until Verify
 // has checked it. Parse has checked everything that needs neither the secret nor the
@@ -183,25 +184,43 @@ func (c *Claim) Verify(secret string, bodyHash [32]byte) error {
 	if !known {
 		secret = dummySecret
 	}
-	key := c.verifier.keys.derive(secret, c.scope)
+	v := c.verifier
+	name := nameOf(secret, c.scope)
+	key, cached := v.keys.find(name)
+	if !cached {
+		key = c.scope.derive(v.mac, secret)
+	}
+	ok := c.matches(key, bodyHash)
+	switch {
+	case !ok && cached:
+		// A cached key belongs to an access key in use. Its refusal takes no less.
+		c.scope.derive(v.mac, secret)
+	case ok && known && !cached:
+		v.keys.add(name, key)
+	}
+	if !ok || !known {
+		return refuse(messageMismatch, "signature differs, or the stated hash is not the body's")
+	}
+	return nil
+}
+
+// matches reports whether key signed the claim over a body of this SHA-256. It does
+// all its work, whatever differs, so that the time reveals nothing.
+func (c *Claim) matches(key signingKey, bodyHash [32]byte) bool {
 	body := hex.EncodeToString(bodyHash[:])
-	// All forms are computed, whichever matches, so that the time reveals nothing.
 	matched := false
 	for _, f := range c.forms {
-		want := key.sign(c.scope, c.date, f.hash(c.method, c.names, c.values, body))
+		want := key.sign(c.verifier.mac, c.scope, c.date, f.hash(c.method, c.names, c.values, body))
 		if hmac.Equal([]byte(want), []byte(c.Signature)) {
 			matched = true
 		}
 	}
 	for _, stated := range c.stated {
 		if !hmac.Equal([]byte(stated), []byte(body)) {
-			return refuse(messageMismatch, "the stated hash is not the body's")
+			matched = false
 		}
 	}
-	if !matched || !known {
-		return refuse(messageMismatch, "signature differs")
-	}
-	return nil
+	return matched
 }
 
 // authorization is a parsed Authorization header.

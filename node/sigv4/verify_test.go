@@ -281,7 +281,7 @@ func TestStrictTakesOneFormOnly(t *testing.T) {
 		hash := f.hash(r.Method, []string{"host", CloudDate}, []string{"", "20260506T070809Z"}, fmt.Sprintf("%x", sum))
 		sc := scope{AWS4, "20260506", "ap-southeast-2", "execute-api"}
 		return with(r, "Authorization", "AWS4-HMAC-SHA256 Credential=AKID/"+sc.String()+
-			",SignedHeaders=host;x-cloud-date,Signature="+sc.derive("SECRET").sign(sc, "20260506T070809Z", hash))
+			",SignedHeaders=host;x-cloud-date,Signature="+sc.derive(mac, "SECRET").sign(mac, sc, "20260506T070809Z", hash))
 	}
 	f := func(target string, as form, inTolerant, inStrict bool) {
 		t.Helper()
@@ -359,26 +359,68 @@ func TestRefusalsRevealNothing(t *testing.T) {
 func TestKeyCacheIsBounded(t *testing.T) {
 	t.Parallel()
 	var cache keyCache
+	aws := scope{AWS4, "20260506", "ap-southeast-2", "execute-api"}
+	cloud := aws
+	cloud.dialect = Cloud4
 	for i := range 3*cachedKeysMax + 7 {
-		sc := scope{AWS4, "20260506", "ap-southeast-2", "execute-api"}
 		secret := fmt.Sprint(i % (2*cachedKeysMax + 3))
-		if i%1000 == 0 {
-			if got, want := cache.derive(secret, sc), sc.derive(secret); got != want {
-				t.Fatalf("key of %s: got %x, want %x", secret, got, want)
-			}
-			if got, want := cache.derive(secret, sc), sc.derive(secret); got != want {
-				t.Fatalf("cached key of %s: got %x, want %x", secret, got, want)
-			}
-			other := sc
-			other.dialect = Cloud4
-			if cache.derive(secret, other) == cache.derive(secret, sc) {
-				t.Fatal("both dialects share a key")
-			}
-			continue
+		cache.add(nameOf(secret, aws), signingKey{byte(i)})
+		if got, ok := cache.find(nameOf(secret, aws)); !ok || got != (signingKey{byte(i)}) {
+			t.Fatalf("key of %s: got %x, %v", secret, got, ok)
 		}
-		cache.derive(secret, sc)
+		if _, ok := cache.find(nameOf(secret, cloud)); ok {
+			t.Fatal("both dialects share a key")
+		}
 		if len(cache.young) > cachedKeysMax || len(cache.old) > cachedKeysMax {
 			t.Fatalf("%d and %d keys cached, at most %d", len(cache.young), len(cache.old), cachedKeysMax)
+		}
+	}
+}
+
+// The MACs of a request are counted: of a known access key in use and not in use, with
+// a wrong signature and with a wrong stated hash, and of an unknown access key.
+func TestRefusalsTakeTheSameMACs(t *testing.T) {
+	t.Parallel()
+	r := example(t, AWS4, CloudDate)
+	stating := r
+	stating.Headers = append(slices.Clone(r.Headers[:3]), Header{"X-Cloud-Content-Sha256", strings.Repeat("0", 64)})
+	more, err := Signer{Region: "ap-southeast-2", Service: "execute-api", AccessKey: "AKID", SecretKey: "SECRET"}.
+		Sign(stating, sha256.Sum256([]byte("body")), signedAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stating.Headers = append(stating.Headers, more...)
+	// count returns the MACs of verifying q with secret, after the key SECRET was used.
+	count := func(q Request, secret string, used bool) (n int) {
+		t.Helper()
+		v := New(verifier.cfg)
+		if used {
+			if err := verify(v, r, "body", signedAt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c, err := v.Parse(q, signedAt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v.mac = func(key []byte, text string) signingKey { n++; return mac(key, text) }
+		for range 2 { // the second refusal finds what the first one left
+			n = 0
+			wantMessage(t, "a bad claim", c.Verify(secret, sha256.Sum256([]byte("body"))), messageMismatch)
+		}
+		return n
+	}
+	wrong := changed(r, "authorization", func(s string) string { return s[:len(s)-64] + strings.Repeat("0", 64) })
+	want := count(wrong, "", false)
+	for what, got := range map[string]int{
+		"unknown, while another is in use": count(wrong, "", true),
+		"known, in use":                    count(wrong, "SECRET", true),
+		"known, not in use":                count(wrong, "SECRET", false),
+		"known, wrong stated hash":         count(stating, "SECRET", true),
+		"unknown, wrong stated hash":       count(stating, "", true),
+	} {
+		if got != want {
+			t.Errorf("%s: %d MACs, an unknown access key %d", what, got, want)
 		}
 	}
 }

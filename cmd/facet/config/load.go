@@ -77,6 +77,11 @@ func Flags(f *pflag.FlagSet) {
 	f.String("search-bound", string(BoundCertified), "certified, or probable: faster searches that lose a hit with a probability of at most "+
 		strconv.FormatFloat(node.SearchMissProbable, 'g', -1, 64)+", which their answers state")
 
+	f.String("health", string(HealthSigned), "signed, or open: health is answered without a signature")
+	f.String("signature-forms", string(FormsTolerant), "tolerant, or strict: only the specification's canonical form of a request is accepted")
+	f.StringSlice("must-sign", nil, "headers that have to be signed when they are sent: x-api-key, for example")
+	f.Int("body-limit", bodyLimitDefault, "MiB of the largest body")
+
 	f.String("region", sigv4.RegionDefault, "region of request signatures")
 	f.StringSlice("cors", nil, "origins whose pages may call the interface")
 

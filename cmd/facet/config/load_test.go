@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"facet/node/httpapi"
+	"facet/node/sigv4"
 )
 
 // needed lists the settings without a default.
@@ -83,6 +84,7 @@ func TestEverySettingReachesTheNode(t *testing.T) {
 	s, err := load(t, "", nil,
 		"--name=n", "--peer-address=p", "--peer-advertise=pa", "--public-address=u", "--public-url=uu",
 		"--admin-address=a", "--seeds=s", "--bootstrap-expect=3", "--shards=4", "--replicas=2", "--region=r", "--bucket=b", "--job-slots=5", "--memory=6", "--disk-reserve=9", "--search-bound=probable",
+		"--health=open", "--signature-forms=strict", "--must-sign=x-api-key,accept", "--body-limit=7",
 		"--cors=o", "--rate-tenant=1.5", "--rate-tenant-burst=6", "--rate-application=7", "--rate-application-burst=8", "--raft-heartbeat=1s", "--raft-election=2s", "--raft-lease=3s", "--raft-stall=4s")
 	if err != nil {
 		t.Fatal(err)
@@ -90,13 +92,17 @@ func TestEverySettingReachesTheNode(t *testing.T) {
 	c := s.Node()
 	got := []any{
 		c.Name, c.Dir, c.PeerAddress, c.PeerAdvertise, c.PublicAddress, c.PublicURL, c.AdminAddress, c.Seeds, c.Expect,
-		c.Shards, c.Replicas, c.Certificates, c.ClusterKeyFile, c.GossipKeyFile, c.Bucket, c.JobSlots, c.Memory, c.DiskReserve, c.SearchMiss, c.Region, c.CORS, c.TenantRate, c.ApplicationRate,
+		c.Shards, c.Replicas, c.Certificates, c.ClusterKeyFile, c.GossipKeyFile, c.Bucket, c.JobSlots, c.Memory, c.DiskReserve, c.SearchMiss,
+		c.Health, c.Canonical, c.MustSign, c.BodyBytes, c.Region, c.CORS, c.TenantRate, c.ApplicationRate,
 		c.Timing.Heartbeat, c.Timing.Election, c.Timing.Lease, c.Timing.Stall,
 	}
 	want := []any{
 		"n", "/d", "p", "pa", "u", "uu", "a",
 		[]string{"s"},
-		3, 4, 2, "/c", "/k", "/g", "b", 5, int64(6 << 20), int64(9 << 20), 5e-10, "r",
+		3, 4, 2, "/c", "/k", "/g", "b", 5, int64(6 << 20), int64(9 << 20), 5e-10,
+		httpapi.HealthOpen, sigv4.Strict,
+		[]string{"x-api-key", "accept"},
+		7 << 20, "r",
 		[]string{"o"},
 		httpapi.Rate{PerSecond: 1.5, Burst: 6},
 		httpapi.Rate{PerSecond: 7, Burst: 8},
@@ -116,6 +122,12 @@ func TestWrongSettingIsRefusedByName(t *testing.T) {
 			t.Errorf("got %v, want one line with %q", err, want)
 		}
 	}
+	f("--health is signed or open", "health: yes please\n")
+	f("--signature-forms is tolerant or strict", "signature-forms: any\n")
+	f("--must-sign names headers in lower case", "must-sign: [X-Api-Key]\n")
+	f("--must-sign names at most 16", "must-sign: "+strings.Repeat("a,", 17)+"\n")
+	f("--body-limit must be 1 to 40 MiB", "body-limit: 0\n")
+	f("--body-limit must be 1 to 40 MiB", "", "FACET_BODY_LIMIT=41")
 	f(`no setting "peer-addr"`, "peer-addr: a:1\n")
 	f(`no setting "config"`, "config: other.yaml\n")
 	f(`no setting "raft"`, "raft:\n")

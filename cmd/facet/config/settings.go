@@ -7,11 +7,13 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"time"
 
 	"facet/node"
 	"facet/node/httpapi"
+	"facet/node/sigv4"
 	"facet/raftfsm"
 )
 
@@ -23,8 +25,11 @@ const (
 	ShardsDefault        = 16
 	ReplicasDefault      = 3
 
-	jobSlotsMax = 256     // each may take a file of 20 MiB
-	memoryMax   = 1 << 30 // MiB
+	jobSlotsMax      = 256     // each may take a file of 20 MiB
+	memoryMax        = 1 << 30 // MiB
+	bodyLimitDefault = 20      // MiB
+	bodyLimitMax     = 40      // MiB; a tenant may always have one such body in memory
+	mustSignMax      = 16
 )
 
 // LogFormat is the format of log lines.
@@ -45,6 +50,24 @@ type SearchBound string
 const (
 	BoundCertified SearchBound = "certified"
 	BoundProbable  SearchBound = "probable"
+)
+
+// Health says who may read health.
+type Health string
+
+// The clients that may read health: those that sign, or all.
+const (
+	HealthSigned Health = "signed"
+	HealthOpen   Health = "open"
+)
+
+// SignatureForms says which canonical forms of a request a signature may cover.
+type SignatureForms string
+
+// The canonical forms: those that common signers use, or the specification's alone.
+const (
+	FormsTolerant SignatureForms = "tolerant"
+	FormsStrict   SignatureForms = "strict"
 )
 
 // Settings contains all settings of `facet serve`.
@@ -86,6 +109,11 @@ type Settings struct {
 
 	SearchBound SearchBound `koanf:"search-bound"`
 
+	Health         Health         `koanf:"health"`
+	SignatureForms SignatureForms `koanf:"signature-forms"`
+	MustSign       []string       `koanf:"must-sign"`
+	BodyLimit      int            `koanf:"body-limit"`
+
 	Region string   `koanf:"region"`
 	CORS   []string `koanf:"cors"`
 
@@ -117,7 +145,15 @@ func (s Settings) Node() node.Config {
 	if s.SearchBound == BoundProbable {
 		searchMiss = node.SearchMissProbable
 	}
+	health, canonical := httpapi.HealthSigned, sigv4.Tolerant
+	if s.Health == HealthOpen {
+		health = httpapi.HealthOpen
+	}
+	if s.SignatureForms == FormsStrict {
+		canonical = sigv4.Strict
+	}
 	return node.Config{
+		Health: health, Canonical: canonical, MustSign: s.MustSign, BodyBytes: s.BodyLimit << 20,
 		SearchMiss: searchMiss,
 		Name:       s.Name, Zone: s.Zone, Dir: s.Dir, Away: s.RebuildAfter,
 		PeerAddress: s.PeerAddress, PeerAdvertise: s.PeerAdvertise,
@@ -160,6 +196,9 @@ func (s Settings) check() error {
 			return fmt.Errorf("--%s-burst bounds nothing without --%s", rate.name, rate.name)
 		}
 	}
+	if err := s.checkRequests(); err != nil {
+		return err
+	}
 	switch {
 	case s.Workers < 0:
 		return errors.New("--workers can't be negative")
@@ -175,6 +214,29 @@ func (s Settings) check() error {
 		return fmt.Errorf("--search-bound is certified or probable, not %q", string(s.SearchBound))
 	case s.LogFormat != LogAuto && s.LogFormat != LogText && s.LogFormat != LogJSON:
 		return fmt.Errorf("--log-format is auto, text or json, not %q", string(s.LogFormat))
+	}
+	return nil
+}
+
+// headerName matches the name of a header in lower case.
+var headerName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+
+// checkRequests checks the settings of what clients may send.
+func (s Settings) checkRequests() error {
+	switch {
+	case s.Health != HealthSigned && s.Health != HealthOpen:
+		return fmt.Errorf("--health is signed or open, not %q", string(s.Health))
+	case s.SignatureForms != FormsTolerant && s.SignatureForms != FormsStrict:
+		return fmt.Errorf("--signature-forms is tolerant or strict, not %q", string(s.SignatureForms))
+	case s.BodyLimit < 1 || s.BodyLimit > bodyLimitMax:
+		return fmt.Errorf("--body-limit must be 1 to %d MiB", bodyLimitMax)
+	case len(s.MustSign) > mustSignMax:
+		return fmt.Errorf("--must-sign names at most %d headers", mustSignMax)
+	}
+	for _, name := range s.MustSign {
+		if !headerName.MatchString(name) {
+			return fmt.Errorf("--must-sign names headers in lower case, not %q", name)
+		}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package httpapi
+package listener
 
 import (
 	"container/list"
@@ -14,42 +14,47 @@ import (
 	"time"
 )
 
-// Connections are bounded here and not by fasthttp. fasthttp refuses surplus
-// connections in its accept loop, and over TLS a silent client would stop that loop
-// in its handshake. Here surplus connections are just closed. An address that has
-// its share gets no more connections. When all connections are taken, the address
-// with the most connections loses the one that has been without a request for the
-// longest. So a client that holds unused connections does not keep out a client
-// with a request.
-//
-// A refusal that is sent before the body was read could be lost: closing a TCP
-// connection with unread bytes resets it, and the client, still sending, sees the
-// reset and not the answer. So the server closes such a connection for writing,
-// reads on for a while, and only then closes it (as net/http does).
-
-// boundedListener accepts a bounded number of connections, in all and from one
-// address. Its connections can linger.
-type boundedListener struct {
-	net.Listener
-	max, maxPerIP int
-
-	mu   sync.Mutex // guards open, byIP and idle; never held across I/O
-	open map[*boundedConn]struct{}
-	byIP map[netip.Addr]int
-	idle list.List // of *boundedConn without a request, the longest idle first
+// Limits are the most open connections.
+type Limits struct {
+	// Connections is the most in all, PerIP the most from one IPv4 address or IPv6
+	// /64.
+	Connections, PerIP int
 }
 
-// newBoundedListener returns a listener that bounds the connections of ln by l.
-func newBoundedListener(ln net.Listener, l Limits) *boundedListener {
-	return &boundedListener{
-		Listener: ln, max: l.Connections, maxPerIP: l.ConnectionsPerIP,
-		open: make(map[*boundedConn]struct{}), byIP: make(map[netip.Addr]int),
-	}
+// lingerTime and lingerBytes bound how much is read and thrown away after a refusal,
+// so that the client sees the refusal.
+const (
+	lingerTime  = 3 * time.Second
+	lingerBytes = 32 << 20
+	// At most lingerPiece is read in each lingerPause: 25 MB a second.
+	lingerPiece = 256 << 10
+	lingerPause = 10 * time.Millisecond
+	// acceptPauseMin to acceptPauseMax is the wait when no connection can be
+	// accepted, for lack of file descriptors for example.
+	acceptPauseMin = 5 * time.Millisecond
+	acceptPauseMax = time.Second
+)
+
+// Listener accepts a bounded number of connections, in all and from one
+// address. Its connections can linger.
+type Listener struct {
+	net.Listener
+	limits Limits
+
+	mu   sync.Mutex // guards open, byIP and idle; never held across I/O
+	open map[*Conn]struct{}
+	byIP map[netip.Addr]int
+	idle list.List // of *Conn without a request, the longest idle first
+}
+
+// New returns a listener that bounds the connections of ln by l.
+func New(ln net.Listener, l Limits) *Listener {
+	return &Listener{Listener: ln, limits: l, open: make(map[*Conn]struct{}), byIP: make(map[netip.Addr]int)}
 }
 
 // Accept waits for a connection within the bounds. It retries after errors that
 // pass, such as a lack of file descriptors.
-func (l *boundedListener) Accept() (net.Conn, error) {
+func (l *Listener) Accept() (net.Conn, error) {
 	pause := acceptPauseMin
 	for {
 		c, err := l.Listener.Accept()
@@ -62,7 +67,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 			continue
 		}
 		pause = acceptPauseMin
-		bounded := &boundedConn{Conn: c, listener: l, ip: address(c)}
+		bounded := &Conn{Conn: c, listener: l, ip: Address(c)}
 		victim, ok := l.add(bounded)
 		if victim != nil {
 			_ = victim.Conn.Close() // its reader sees the end
@@ -86,10 +91,10 @@ func passes(err error) bool {
 	return false
 }
 
-// address returns the address under which the connections of one client are counted:
+// Address returns the address under which the connections of one client are counted:
 // the IPv4 address, or the 64 bits that an IPv6 site is assigned. It returns the zero
 // Addr where there are no addresses.
-func address(c net.Conn) netip.Addr {
+func Address(c net.Conn) netip.Addr {
 	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
 	if !ok {
 		return netip.Addr{}
@@ -104,13 +109,13 @@ func address(c net.Conn) netip.Addr {
 
 // add counts c if the bounds allow one more connection. It returns the connection
 // that has to make room for c, if any.
-func (l *boundedListener) add(c *boundedConn) (victim *boundedConn, ok bool) {
+func (l *Listener) add(c *Conn) (victim *Conn, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if c.ip.IsValid() && l.byIP[c.ip] >= l.maxPerIP {
+	if c.ip.IsValid() && l.byIP[c.ip] >= l.limits.PerIP {
 		return nil, false
 	}
-	if len(l.open) >= l.max {
+	if len(l.open) >= l.limits.Connections {
 		if victim = l.longestIdle(); victim == nil {
 			return nil, false
 		}
@@ -124,7 +129,7 @@ func (l *boundedListener) add(c *boundedConn) (victim *boundedConn, ok bool) {
 
 // longestIdle returns the connection that has to make room, or nil when all have a
 // request. The caller holds mu.
-func (l *boundedListener) longestIdle() *boundedConn {
+func (l *Listener) longestIdle() *Conn {
 	most := netip.Addr{}
 	for ip, n := range l.byIP {
 		if n > l.byIP[most] {
@@ -132,25 +137,25 @@ func (l *boundedListener) longestIdle() *boundedConn {
 		}
 	}
 	for e := l.idle.Front(); e != nil; e = e.Next() {
-		if c := e.Value.(*boundedConn); c.ip == most {
+		if c := e.Value.(*Conn); c.ip == most {
 			return c
 		}
 	}
 	if e := l.idle.Front(); e != nil {
-		return e.Value.(*boundedConn)
+		return e.Value.(*Conn)
 	}
 	return nil
 }
 
 // remove stops counting c.
-func (l *boundedListener) remove(c *boundedConn) {
+func (l *Listener) remove(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forget(c)
 }
 
 // forget does the work of remove and may be called again. The caller holds mu.
-func (l *boundedListener) forget(c *boundedConn) {
+func (l *Listener) forget(c *Conn) {
 	if _, here := l.open[c]; !here {
 		return
 	}
@@ -162,15 +167,22 @@ func (l *boundedListener) forget(c *boundedConn) {
 }
 
 // busy records that c has a request. The caller holds mu.
-func (l *boundedListener) busy(c *boundedConn) {
+func (l *Listener) busy(c *Conn) {
 	if c.waits != nil {
 		l.idle.Remove(c.waits)
 		c.waits = nil
 	}
 }
 
-// cut closes every connection at once, whatever happens on it.
-func (l *boundedListener) cut() {
+// Open returns the number of open connections.
+func (l *Listener) Open() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.open)
+}
+
+// Cut closes every connection at once, whatever happens on it.
+func (l *Listener) Cut() {
 	l.mu.Lock()
 	open := slices.Collect(maps.Keys(l.open))
 	l.mu.Unlock()
@@ -179,11 +191,10 @@ func (l *boundedListener) cut() {
 	}
 }
 
-// boundedConn is a counted connection. With linger set, Close reads on for a while
-// first.
-type boundedConn struct {
+// Conn is a counted connection.
+type Conn struct {
 	net.Conn
-	listener *boundedListener
+	listener *Listener
 	ip       netip.Addr
 	waits    *list.Element // of listener.idle, nil with a request; guarded by its mu
 	linger   atomic.Bool
@@ -191,15 +202,15 @@ type boundedConn struct {
 	err      error
 }
 
-// asks records that the headers of a request have come; rests records that its
-// answer was sent.
-func (c *boundedConn) asks() {
+// Asks records that the headers of a request have come.
+func (c *Conn) Asks() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	c.listener.busy(c)
 }
 
-func (c *boundedConn) rests() {
+// Rests records that the answer to the request was sent.
+func (c *Conn) Rests() {
 	l := c.listener
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,8 +219,8 @@ func (c *boundedConn) rests() {
 	}
 }
 
-// Close closes the connection, after lingering if linger is set.
-func (c *boundedConn) Close() error {
+// Close closes the connection, after reading on if Linger was called.
+func (c *Conn) Close() error {
 	c.once.Do(func() {
 		if half, ok := c.Conn.(interface{ CloseWrite() error }); ok && c.linger.Load() && half.CloseWrite() == nil {
 			if c.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
@@ -224,7 +235,7 @@ func (c *boundedConn) Close() error {
 
 // readOn throws away incoming bytes, as fast as a fair client may send them and no
 // faster. Bytes of a refused request must not keep the node busy.
-func (c *boundedConn) readOn() {
+func (c *Conn) readOn() {
 	for range lingerBytes / lingerPiece {
 		if _, err := io.CopyN(io.Discard, c.Conn, lingerPiece); err != nil {
 			return // the client closed the connection, or its time is over
@@ -233,18 +244,17 @@ func (c *boundedConn) readOn() {
 	}
 }
 
-// lingerOn makes the boundedConn below c, if there is one, linger.
-func lingerOn(c net.Conn) {
-	if b := boundedBelow(c); b != nil {
-		b.linger.Store(true)
-	}
-}
+// IP returns the address under which the connection is counted (Address).
+func (c *Conn) IP() netip.Addr { return c.ip }
 
-// boundedBelow returns the boundedConn below c, or nil.
-func boundedBelow(c net.Conn) *boundedConn {
+// Linger makes Close read on for a while, so that the client sees the last answer.
+func (c *Conn) Linger() { c.linger.Store(true) }
+
+// Below returns the Conn below c, or nil.
+func Below(c net.Conn) *Conn {
 	for c != nil {
 		switch layer := c.(type) {
-		case *boundedConn:
+		case *Conn:
 			return layer
 		case interface{ NetConn() net.Conn }: // TLS
 			c = layer.NetConn()

@@ -1,4 +1,4 @@
-package httpapi
+package listener
 
 import (
 	"net"
@@ -27,7 +27,7 @@ func (l *scripted) Accept() (net.Conn, error) {
 
 func TestAcceptRetriesPassingErrors(t *testing.T) {
 	t.Parallel()
-	l := newBoundedListener(&scripted{errs: []error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED}}, Limits{Connections: 1, ConnectionsPerIP: 1})
+	l := New(&scripted{errs: []error{syscall.EMFILE, syscall.ENFILE, syscall.ECONNABORTED}}, Limits{Connections: 1, PerIP: 1})
 	c, err := l.Accept()
 	if err != nil {
 		t.Fatalf("accept: %v", err)
@@ -55,7 +55,7 @@ func TestConnectionsAreCountedByAddress(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
 		ip := netip.MustParseAddr(text)
-		got := address(from{addr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, 9))})
+		got := Address(from{addr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(ip, 9))})
 		if got != netip.MustParseAddr(want) {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
@@ -64,22 +64,22 @@ func TestConnectionsAreCountedByAddress(t *testing.T) {
 	f("::ffff:192.0.2.7", "192.0.2.7")
 	f("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::")
 	f("fe80::1%eth0", "fe80::")
-	if got := address(from{addr: &net.UnixAddr{}}); got.IsValid() {
+	if got := Address(from{addr: &net.UnixAddr{}}); got.IsValid() {
 		t.Errorf("a connection without address: got %s", got)
 	}
 }
 
 func TestConnectionIsCountedOnce(t *testing.T) {
 	t.Parallel()
-	l := newBoundedListener(nil, Limits{Connections: 3, ConnectionsPerIP: 2})
-	open := func(ip string) *boundedConn {
+	l := New(nil, Limits{Connections: 3, PerIP: 2})
+	open := func(ip string) *Conn {
 		a, b := net.Pipe()
 		t.Cleanup(func() { _ = b.Close() })
-		c := &boundedConn{Conn: a, listener: l, ip: netip.MustParseAddr(ip)}
+		c := &Conn{Conn: a, listener: l, ip: netip.MustParseAddr(ip)}
 		if _, ok := l.add(c); !ok {
 			return nil
 		}
-		c.asks() // so that it does not make room for others
+		c.Asks() // so that it does not make room for others
 		return c
 	}
 	first, second := open("192.0.2.1"), open("192.0.2.1")
@@ -103,11 +103,11 @@ func TestConnectionIsCountedOnce(t *testing.T) {
 // address with the most connections.
 func TestIdleConnectionsMakeRoom(t *testing.T) {
 	t.Parallel()
-	l := newBoundedListener(nil, Limits{Connections: 4, ConnectionsPerIP: 3})
-	name := map[*boundedConn]string{}
-	open := func(as, ip, wantGone string) *boundedConn {
+	l := New(nil, Limits{Connections: 4, PerIP: 3})
+	name := map[*Conn]string{}
+	open := func(as, ip, wantGone string) *Conn {
 		t.Helper()
-		c := &boundedConn{Conn: from{}, listener: l, ip: netip.MustParseAddr(ip)}
+		c := &Conn{Conn: from{}, listener: l, ip: netip.MustParseAddr(ip)}
 		name[c] = as
 		victim, ok := l.add(c)
 		got := ""
@@ -128,18 +128,18 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	b := open("b", "192.0.2.9", "")
 	c := open("c", "192.0.2.9", "")
 	open("d", "192.0.2.9", "refused") // its address has its share
-	a.asks()
+	a.Asks()
 	e := open("e", "192.0.2.2", "b") // a has a request
-	a.rests()
+	a.Rests()
 	f := open("f", "192.0.2.3", "c") // c had its request later
-	for _, busy := range []*boundedConn{a, e, f} {
-		busy.asks()
+	for _, busy := range []*Conn{a, e, f} {
+		busy.Asks()
 	}
 	g := open("g", "192.0.2.4", "other") // the only one without a request
-	g.asks()
+	g.Asks()
 	open("h", "192.0.2.5", "refused")
-	g.rests()
-	g.rests() // twice is once
+	g.Rests()
+	g.Rests() // twice is once
 	open("i", "192.0.2.5", "g")
 	if len(l.open) != 4 || l.idle.Len() != 1 || b.waits != nil || c.waits != nil || other.waits != nil {
 		t.Errorf("%d open, %d of them idle, want 4 and 1", len(l.open), l.idle.Len())
