@@ -189,7 +189,9 @@ func (e *Engine) extract(ctx context.Context, image []byte, s search) ([]Face, e
 	defer func() { e.workers <- w }()
 	memory := lease{from: e.memory, most: e.memoryBytes}
 	defer func() {
-		e.releaser.soon()
+		if memory.held > keepBytes {
+			e.releaser.soon()
+		}
 		memory.end()
 	}()
 	faces, err := w.extract(ctx, &memory, head, image, s)

@@ -20,7 +20,6 @@ type picture struct {
 	shrunk  imaging.Affine // from the whole image to the decoded one
 	image   imaging.Image  // as decoded; reused for the next image
 	pyramid imaging.Pyramid
-	lock    locked           // the memory of image
 	decoded *[4]atomic.Int64 // by binary logarithm of the shrink
 	// decode decodes the image again at another scale; nil between two extractions.
 	decode func(s imaging.Shrink) error
@@ -36,7 +35,6 @@ func (p *picture) open(ctx context.Context, mem *lease, head imaging.Config, dat
 		if err := head.DecodeInto(ctx, &p.image, data, s); err != nil {
 			return err
 		}
-		p.lock.hold(p.image.Pix[:cap(p.image.Pix)])
 		p.decoded[bits.TrailingZeros(uint(s))].Add(1)
 		p.shrink, p.shrunk = s, head.Shrunk(s)
 		p.pyramid.Reset(&p.image)
@@ -45,13 +43,10 @@ func (p *picture) open(ctx context.Context, mem *lease, head imaging.Config, dat
 	return p.decode(first)
 }
 
-// close ends the extraction, clears the pixels and drops the memory of a large image.
+// close ends the extraction and drops the memory of a large image.
 func (p *picture) close() {
 	p.decode = nil
-	p.image.Clear()
-	p.pyramid.Clear()
 	if len(p.image.Pix) > keepBytes {
-		p.lock.release()
 		p.image = imaging.Image{}
 		p.pyramid.Free()
 	}

@@ -8,16 +8,14 @@ import (
 )
 
 const (
-	// The releaser returns the memory of images to the system this long after the last one, and
-	// at most once in releaseInterval.
+	// The releaser returns the memory of large images to the system this long after the last one,
+	// and at most once in releaseInterval.
 	releaseAfter    = 2 * time.Second
 	releaseInterval = 5 * time.Second
 )
 
 // releaser returns freed memory to the system. Go itself would keep the pixels of a burst of large
-// images for two minutes, or until it allocates as much again. It also would not collect, for as
-// long, what decoders have left of an image, which the runtime of facet serve overwrites when it
-// is freed.
+// images for two minutes, or until it allocates as much again.
 type releaser struct {
 	timer *time.Timer
 	last  atomic.Int64 // Unix time of the last release, in nanoseconds

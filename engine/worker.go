@@ -132,7 +132,6 @@ func newWorker(m *models.Manifest, n *networks) (*worker, error) {
 }
 
 func (w *worker) close() {
-	w.pyramid.lock.release()
 	for _, s := range []*stage{&w.detector, &w.landmarks, &w.embedder} {
 		if s.run != nil {
 			s.run.Close()
@@ -150,7 +149,7 @@ type search struct {
 
 // extract is Engine.Extract on this worker.
 func (w *worker) extract(ctx context.Context, mem *lease, head imaging.Config, data []byte, s search) ([]Face, error) {
-	defer w.forget()
+	defer w.pyramid.close()
 	if err := w.pyramid.open(ctx, mem, head, data, w.firstShrink(head)); err != nil {
 		return nil, err
 	}
@@ -163,16 +162,6 @@ func (w *worker) extract(ctx context.Context, mem *lease, head imaging.Config, d
 		faces[i] = f.face(w.manifest, w.pyramid.Image())
 	}
 	return faces, nil
-}
-
-// forget clears what is left of an image.
-func (w *worker) forget() {
-	w.pyramid.close()
-	for _, s := range []*stage{&w.detector, &w.landmarks, &w.embedder} {
-		s.crop.Clear()
-		clear(s.run.Input())
-	}
-	clear(w.luma)
 }
 
 // firstShrink guesses how far the image may be shrunk while it is decoded. The result

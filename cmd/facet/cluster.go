@@ -18,7 +18,6 @@ import (
 	"facet/cmd/facet/authority"
 	"facet/cmd/facet/cluster"
 	"facet/cmd/facet/config"
-	"facet/cmd/facet/process"
 	"facet/cmd/facet/serve"
 	"facet/node/wire"
 )
@@ -61,14 +60,6 @@ func (m *machine) flags(f *pflag.FlagSet) {
 	f.BoolVar(&m.serve, "serve", false, "then run facet serve")
 }
 
-// shield calls process.Shield if the command runs a node in the end.
-func (m *machine) shield() error {
-	if !m.serve {
-		return nil
-	}
-	return process.Shield()
-}
-
 // conclude prints the next step, or takes it.
 func (m *machine) conclude(ctx context.Context, w io.Writer, made cluster.Made) error {
 	fmt.Fprintf(w, "node %s for %s\n  settings   %s\n  commands   export FACET_PROFILE=%s\n", made.Name, made.URL, made.Config, made.Profile)
@@ -96,9 +87,6 @@ func newClusterInit() *cobra.Command {
 			"grows with \"facet cluster invite\" and \"join\": each shard gets its replicas as nodes come.",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := m.shield(); err != nil {
-				return err
-			}
 			made, err := cluster.Init(cmd.Context(), m.Machine, s)
 			if err != nil {
 				return err
@@ -156,9 +144,6 @@ func newClusterJoin() *cobra.Command {
 			"TOKEN from " + tokenVariable + ": other users of a machine can see command lines.",
 		Args: usage(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := m.shield(); err != nil {
-				return err
-			}
 			text, err := tokenOf(args, cmd.InOrStdin())
 			if err != nil {
 				return err

@@ -13,7 +13,6 @@ import (
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/demo"
 	"facet/cmd/facet/dev"
-	"facet/cmd/facet/process"
 	"facet/cmd/facet/serve"
 	"facet/node/wire"
 )
@@ -31,9 +30,6 @@ func newServe() *cobra.Command {
 	}
 	config.Flags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := process.Shield(); err != nil {
-			return err
-		}
 		s, err := config.Load(cmd.Flags(), os.Environ())
 		if err != nil {
 			return &usageError{err}

@@ -140,6 +140,5 @@ func (p plain) decode(_ context.Context, im *Image, c *Config, s Shrink, data []
 		return errors.New("its size is not the announced one")
 	}
 	upright(im, raw, s, c.orientation)
-	wipe(raw)
 	return nil
 }

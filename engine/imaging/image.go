@@ -26,9 +26,6 @@ func (im *Image) resize(width, height int) {
 	stale.Picture(im.Pix, width, height, 3)
 }
 
-// Clear makes all of im's memory black, whatever size it had before.
-func (im *Image) Clear() { clear(im.Pix[:cap(im.Pix)]) }
-
 // halveInto makes dst a half of im in both directions. Each pixel is the rounded mean of four. An
 // odd last row or column is dropped; the other pixels keep their places.
 func (im *Image) halveInto(dst *Image) {

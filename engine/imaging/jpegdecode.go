@@ -80,6 +80,7 @@ func takeBuffer(t turbo.Target) *[]uint8 {
 	b, _ := buffers.Get().(*[]uint8)
 	if b != nil && cap(*b) >= n {
 		*b = (*b)[:n]
+		clear(*b)
 	} else {
 		b = new(make([]uint8, n))
 	}
@@ -87,9 +88,7 @@ func takeBuffer(t turbo.Target) *[]uint8 {
 	return b
 }
 
-// giveBuffer clears b and keeps it for the next image, unless it is too large.
 func giveBuffer(b *[]uint8) {
-	clear(*b)
 	if cap(*b) <= bufferMax {
 		buffers.Put(b)
 	}

@@ -36,13 +36,6 @@ func (p *Pyramid) Reset(im *Image) { p.base, p.n = im, 1 }
 // Free frees the memory of the halved images.
 func (p *Pyramid) Free() { *p = Pyramid{base: p.base, n: 1} }
 
-// Clear makes the halved images black.
-func (p *Pyramid) Clear() {
-	for i := range p.levels {
-		p.levels[i].Clear()
-	}
-}
-
 // Image returns the image of the last Reset.
 func (p *Pyramid) Image() *Image { return p.base }
 

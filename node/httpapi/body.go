@@ -107,7 +107,6 @@ func (s *Server) grow(b *body, length int) bool {
 	b.taken = room
 	larger := make([]byte, len(b.bytes), room)
 	copy(larger, b.bytes)
-	clear(b.bytes)
 	b.bytes = larger
 	return true
 }

@@ -73,7 +73,6 @@ func (s *Server) serve(rc *fasthttp.RequestCtx) {
 	if err != nil {
 		a = s.explain(rc, c, err)
 	}
-	c.wipe(rc)
 	s.write(rc, c, a)
 	s.finish(rc, c)
 	s.observe(rc, c)
