@@ -177,6 +177,12 @@ func (c *served) status() (s status, err error) {
 // no lag.
 func (c *served) waitWhole(t *testing.T) {
 	t.Helper()
+	c.waitWithin(t, 0)
+}
+
+// waitWithin is waitWhole for a cluster with writers: replicas may lag by so many entries.
+func (c *served) waitWithin(t *testing.T, lag uint64) {
+	t.Helper()
 	running := 0
 	for _, n := range c.nodes {
 		if n.cmd != nil {
@@ -186,19 +192,25 @@ func (c *served) waitWhole(t *testing.T) {
 	var s status
 	var err error
 	for end := time.Now().Add(startTimeout); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		if s, err = c.status(); err == nil && settledAmong(s, running) {
+		if s, err = c.status(); err == nil && settledAmong(s, running, lag) {
 			return
 		}
 	}
 	t.Fatalf("the cluster does not become whole: %v, %+v", err, s)
 }
 
-// settledAmong reports whether the nodes that answer are settled.
-func settledAmong(s status, running int) bool {
+// settledAmong reports whether the nodes that answer are settled, with replicas that lag by
+// at most so many entries.
+func settledAmong(s status, running int, lag uint64) bool {
 	answering := s
 	answering.Nodes = nil
 	for _, n := range s.Nodes {
 		if n.Answers {
+			for i := range n.Groups {
+				if n.Groups[i].Lag <= lag {
+					n.Groups[i].Lag = 0
+				}
+			}
 			answering.Nodes = append(answering.Nodes, n)
 		}
 	}
