@@ -110,7 +110,9 @@ func (n *nemesis) duplicate(p *process) (undo func() error, err error) {
 	time.Sleep(toldTime)
 	n.say("  %s is cut off, and its older copy starts", p.name)
 	heal := cut()
-	return heal, ends()
+	err = ends()
+	time.Sleep(toldTime) // while the copy counts as heard, the node would end for it
+	return heal, err
 }
 
 // twin returns a node with a copy of p's data directory, on a host of its own. It is not one

@@ -111,7 +111,10 @@ func duplicate(s *attackedWorld, v int) (undo func()) {
 		s.say("  %s is cut off, and its older copy starts", m.Config.Name)
 		heal := cut()
 		s.ends(open(), "an older copy of a node that is cut off")
-		return heal
+		return func() {
+			time.Sleep(toldTime) // while the copy counts as heard, the node would end for it
+			heal()
+		}
 	}
 	s.say("  %s is cut off, and its copy starts", m.Config.Name)
 	heal := cut()
