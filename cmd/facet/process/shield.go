@@ -3,6 +3,7 @@ package process
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 )
@@ -10,11 +11,17 @@ import (
 // clobber is the setting of Go's runtime that overwrites freed memory.
 const clobber = "clobberfree=1"
 
+// A process that a Starter started ends with its starter: the system keeps this for the
+// main thread only, across a new start of the program, too. So the main goroutine
+// stays on the main thread until Shield is through.
+func init() { runtime.LockOSThread() }
+
 // Shield keeps images that this process works on from where they do not belong. It
 // switches core dumps off, also those that the system pipes to a program. It makes
 // Go's runtime overwrite memory when it is freed: the runtime reads this setting at
 // its start only, so Shield starts the program again in the same process, unless that
-// has happened. Shield is called before the process opens or starts anything. What
+// has happened. The main goroutine calls Shield before the process opens or starts
+// anything. What
 // the system does not allow is left out; the error says that the program could not be
 // started again.
 func Shield() error {
@@ -33,5 +40,6 @@ func Shield() error {
 	}
 	_ = syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{})
 	undump()
+	runtime.UnlockOSThread()
 	return nil
 }
