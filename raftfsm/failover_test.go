@@ -250,6 +250,7 @@ func TestResigningLeaderPicksCaughtUpVoter(t *testing.T) {
 		c.found(nodeNames(3)...)
 		c.propose("x")
 		c.agree()
+		time.Sleep(3 * electionDefault) // a member that lost the first election takes no leadership before
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		for round := range 2 { // whichever of the two is behind
@@ -282,6 +283,52 @@ func TestResigningLeaderPicksCaughtUpVoter(t *testing.T) {
 			c.stop(old.name)
 			c.open(old.name)
 			c.agree()
+		}
+		c.close()
+		settle()
+	})
+}
+
+// Without the refusal the transfer, and all writes, would wait for the election timeout.
+func TestLosingCandidateRefusesTransferAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, newWires(), nil)
+		c.found(nodeNames(3)...)
+		c.propose("x")
+		c.agree()
+		time.Sleep(3 * electionDefault)
+		old := c.leader()
+		rest := c.others(old)
+		for _, m := range rest { // both stand for election in the same term: neither has recorded its vote when the other starts
+			g := c.members[m].Group
+			c.members[m].disk.slow(20 * time.Millisecond)
+			q := raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(old.name), Addr: []byte(old.name)}}
+			go func() {
+				_ = old.transport.TimeoutNow(raft.ServerID(g.cfg.Self), raft.ServerAddress(g.cfg.Self), &q, new(raft.TimeoutNowResponse))
+			}()
+		}
+		time.Sleep(200 * time.Millisecond)
+		winner := c.leader()
+		var loser *member
+		for _, m := range rest {
+			if m != winner.name {
+				loser = c.members[m]
+			}
+		}
+		if got := loser.raft.State(); got != raft.Candidate {
+			t.Fatalf("the losing candidate is a %s", got)
+		}
+		start := time.Now()
+		if err := winner.Transfer(t.Context(), loser.name); err == nil {
+			t.Error("the losing candidate took the leadership")
+		}
+		if took := time.Since(start); took > 100*time.Millisecond {
+			t.Errorf("the transfer was refused after %s", took)
+		}
+		time.Sleep(3 * electionDefault)
+		if err := winner.Transfer(t.Context(), loser.name); err != nil {
+			t.Errorf("transfer after the election: %v", err)
 		}
 		c.close()
 		settle()

@@ -42,8 +42,15 @@ func (t *Transport) RequestPreVote(to raft.ServerID, at raft.ServerAddress,
 	return errors.Join(err, t.answersFor(to, a.RPCHeader))
 }
 
-// errResigned rejects a TimeoutNow: this member is stopping and takes no leadership.
-var errResigned = errors.New("raftfsm: the member is stopping and takes no leadership")
+// Errors that reject a TimeoutNow.
+var (
+	// errResigned: this member is stopping and takes no leadership.
+	errResigned = errors.New("raftfsm: the member is stopping and takes no leadership")
+	// errCandidate: a candidate that TimeoutNow started stays one until its election ends,
+	// even when another member of its term leads. raft would forget the offer, and the
+	// leader would write nothing until Timing.Election has passed.
+	errCandidate = errors.New("raftfsm: the member stands for election already")
+)
 
 // mayLead returns the reason why this member must not become the leader, or nil.
 func (t *Transport) mayLead() error {
@@ -59,16 +66,24 @@ func (t *Transport) mayLead() error {
 	return t.self.mayAct()
 }
 
-// refused rejects votes before Admit, and an offer of the leadership if this member has
-// resigned. It reports whether it answered rpc.
+// refused rejects votes before Admit, and an offer of the leadership if this member can't
+// take it. It reports whether it answered rpc.
 func (t *Transport) refused(rpc raft.RPC) bool {
 	if isVote(rpc.Command) && !t.Gate.Admitted() {
 		rpc.Respond(nil, errNotAdmitted)
 		return true
 	}
-	if _, offer := rpc.Command.(*raft.TimeoutNowRequest); !offer || !t.resigned.Load() {
+	if _, offer := rpc.Command.(*raft.TimeoutNowRequest); !offer {
 		return false
 	}
-	rpc.Respond(nil, errResigned)
+	r := t.raft.Load()
+	switch {
+	case t.resigned.Load():
+		rpc.Respond(nil, errResigned)
+	case r != nil && r.State() == raft.Candidate:
+		rpc.Respond(nil, errCandidate)
+	default:
+		return false
+	}
 	return true
 }
