@@ -14,7 +14,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -114,11 +117,26 @@ type hunt struct {
 	settings
 	dir string
 	top string // folder of the working tree
+	// sound contains, for each hunter, a function that runs it once without a bug and
+	// returns why it failed.
+	sound map[hunter]func() error
 }
 
-// mutants plants each bug, or only those named in only, and runs the bug's hunter. It
-// prints the results as rows of a Markdown table. It returns an error if a hunter
-// misses its bug, or fails with the facet that has no bug.
+// verdict is the result of the hunt for one bug.
+type verdict struct {
+	without string // result of the hunter without the bug
+	seconds string
+	how     string // what the hunter found, or why there is no finding
+	found   bool
+}
+
+// huntsAtOnce is the number of tests that hunt at the same time. Most of them wait for
+// the compiler, or run on one processor.
+const huntsAtOnce = 2
+
+// mutants plants each bug, or only those named in only, and runs the bug's hunter. Tests
+// hunt beside each other, attacks alone. It prints the results as rows of a Markdown table.
+// It returns an error if a hunter misses its bug, or fails with the facet that has no bug.
 func mutants(ctx context.Context, s settings, out io.Writer) error {
 	dir, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
@@ -129,47 +147,76 @@ func mutants(ctx context.Context, s settings, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all := &hunt{settings: s, dir: dir, top: top}
-	var alive []string
-	baseline := map[hunter]error{} // results of hunters without a bug
+	bugs := slices.DeleteFunc(slices.Clone(plantedBugs), func(p planted) bool { return len(s.only) > 0 && !slices.Contains(s.only, p.name) })
+	slices.SortStableFunc(bugs, func(a, b planted) int { return strings.Compare(a.by.faults, b.by.faults) }) // attacks last
+	a := &hunt{settings: s, dir: dir, top: top, sound: map[hunter]func() error{}}
+	for _, p := range bugs {
+		a.sound[p.by] = sync.OnceValue(func() error { return a.baseline(ctx, p.by) })
+	}
+	verdicts := a.all(ctx, bugs)
 	fmt.Fprintln(out, "| Bug | Found by | Without it | Seconds | How |\n|---|---|---|---|---|")
-	for _, p := range plantedBugs {
-		if len(s.only) > 0 && !slices.Contains(s.only, p.name) {
-			continue
-		}
-		without := "not run"
-		if s.baseline || p.by.tests == "" {
-			if _, tried := baseline[p.by]; !tried {
-				baseline[p.by] = all.baseline(ctx, p.by)
-			}
-			without = "passes"
-		}
-		row := func(green, seconds, how string) {
-			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", p.name, p.by, green, seconds, strings.ReplaceAll(how, "|", "/"))
-		}
-		if err := baseline[p.by]; err != nil {
+	var alive []string
+	for i, p := range bugs {
+		v := <-verdicts[i]
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", p.name, p.by, v.without, v.seconds, strings.ReplaceAll(v.how, "|", "/"))
+		if !v.found {
 			alive = append(alive, p.name)
-			row("**fails**", "", fmt.Sprintf("not tried: %.300v", err))
-			continue
 		}
-		start := time.Now()
-		how, err := all.of(ctx, p.by, p.name)
-		if err == nil && how == "" {
-			all.seed++ // attacks draw their faults at random
-			how, err = all.of(ctx, p.by, p.name)
-		}
-		switch {
-		case err != nil:
-			alive, how = append(alive, p.name), fmt.Sprintf("not tried: %.300v", err)
-		case how == "":
-			alive, how = append(alive, p.name), "**it lives**"
-		}
-		row(without, fmt.Sprintf("%.0f", time.Since(start).Seconds()), how)
 	}
 	if len(alive) > 0 {
 		return fmt.Errorf("not found: %s", strings.Join(alive, ", "))
 	}
 	return nil
+}
+
+// all hunts bugs in the background, and returns a channel for the verdict on each. The
+// caller receives all verdicts.
+func (a *hunt) all(ctx context.Context, bugs []planted) []chan verdict {
+	verdicts := make([]chan verdict, len(bugs))
+	for i := range verdicts {
+		verdicts[i] = make(chan verdict, 1)
+	}
+	go func() { // ends with the last verdict
+		var tests errgroup.Group
+		tests.SetLimit(huntsAtOnce)
+		for i, p := range bugs {
+			if p.by.tests != "" {
+				tests.Go(func() error { verdicts[i] <- a.one(ctx, p); return nil })
+				continue
+			}
+			_ = tests.Wait() // the functions return no errors
+			verdicts[i] <- a.one(ctx, p)
+		}
+	}()
+	return verdicts
+}
+
+// one hunts one bug. A bug counts as missed after two tries, because attacks draw their
+// faults at random.
+func (a *hunt) one(ctx context.Context, p planted) verdict {
+	v := verdict{without: "not run"}
+	if a.settings.baseline || p.by.tests == "" {
+		if err := a.sound[p.by](); err != nil {
+			v.without, v.how = "**fails**", fmt.Sprintf("not tried: %.300v", err)
+			return v
+		}
+		v.without = "passes"
+	}
+	start := time.Now()
+	how, err := a.of(ctx, p.by, p.name, a.seed)
+	if err == nil && how == "" {
+		how, err = a.of(ctx, p.by, p.name, a.seed+1)
+	}
+	v.seconds = fmt.Sprintf("%.0f", time.Since(start).Seconds())
+	switch {
+	case err != nil:
+		v.how = fmt.Sprintf("not tried: %.300v", err)
+	case how == "":
+		v.how = "**it lives**"
+	default:
+		v.how, v.found = how, true
+	}
+	return v
 }
 
 // workingTree returns the folder of the product's module.
@@ -228,16 +275,17 @@ func (h hunter) String() string {
 
 // baseline returns an error if a hunter fails with the facet that has no bug.
 func (a *hunt) baseline(ctx context.Context, h hunter) error {
-	how, err := a.of(ctx, h, "")
+	how, err := a.of(ctx, h, "", a.seed)
 	if err == nil && how != "" {
 		err = errors.New(how)
 	}
 	return err
 }
 
-// of runs a hunter with a bug, or without one if bug is empty. It returns the first
-// line of the hunter's finding, or an empty string if the hunter found nothing.
-func (a *hunt) of(ctx context.Context, h hunter, bug string) (how string, err error) {
+// of runs a hunter with a bug, or without one if bug is empty. seed chooses the faults of
+// an attack. It returns the first line of the hunter's finding, or an empty string if the
+// hunter found nothing.
+func (a *hunt) of(ctx context.Context, h hunter, bug string, seed uint64) (how string, err error) {
 	dir, err := os.MkdirTemp(a.dir, "hunt-")
 	if err != nil {
 		return "", fmt.Errorf("make a folder: %w", err)
@@ -265,7 +313,7 @@ func (a *hunt) of(ctx context.Context, h hunter, bug string) (how string, err er
 	ctx, cancel := context.WithTimeout(ctx, attackTimeout)
 	defer cancel()
 	s := a.settings
-	s.binary, s.dir, s.only, s.rest = binary, dir, strings.Split(h.faults, ","), h.rest
+	s.binary, s.dir, s.only, s.rest, s.seed = binary, dir, strings.Split(h.faults, ","), h.rest, seed
 	if found := attack(ctx, s, io.Discard); found != nil {
 		how, _, _ = strings.Cut(found.Error(), "\n")
 		how, _, _ = strings.Cut(how, " ("+s.dir)
