@@ -332,6 +332,9 @@ func TestPageKeepsExtensionsApart(t *testing.T) {
 		if strings.Contains(string(plain), `"`+name+`":`) && name != "ServerError" {
 			continue // a name that the interface has elsewhere, too
 		}
+		if name == strings.ToLower(name) && !strings.ContainsAny(name, "/-") {
+			name = "`" + name + "`" // a word that sentences have, too
+		}
 		if strings.Contains(strings.ToLower(interfaces), strings.ToLower(name)) || !strings.Contains(strings.ToLower(beyond), strings.ToLower(name)) {
 			t.Errorf("%s does not stand in its half of docs/interface.md alone", name)
 		}
