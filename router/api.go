@@ -95,6 +95,8 @@ type Order uint8
 const (
 	Ascending Order = iota
 	Descending
+	// CursorOrder is the order of the cursor, and Ascending without one.
+	CursorOrder
 )
 
 // Page asks for a window of a gallery's subject list.
@@ -102,6 +104,8 @@ type Page struct {
 	Start  int // index of the first entry, from 0
 	Length int // 1 to ListLengthMax
 	Order  Order
+	// After is the Next of an earlier page, or empty. With it Start is 0.
+	After string
 }
 
 // Entry is one line of the subject list. It is an event, active or deleted.
@@ -118,6 +122,8 @@ type Listing struct {
 	Entries []Entry
 	// Total counts all entries of the gallery, deleted ones included.
 	Total int
+	// Next is the cursor of the page that follows, or empty if none does.
+	Next string
 }
 
 // SearchQuery asks which subjects of a gallery the probe may show.

@@ -35,6 +35,7 @@ const (
 	ReasonKeyReused       = "IdempotencyKeyReused"
 	ReasonTagLimit        = "TagLimit"
 	ReasonSubjectDeleted  = "SubjectDeleted"
+	ReasonUnknownCursor   = "UnknownCursor"
 )
 
 // Errorf returns an *Error.

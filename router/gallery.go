@@ -79,7 +79,7 @@ func (r *galleryRequests) createGallery(ctx context.Context, tenant id.Tenant, w
 // deletedSince returns the answer to the retry of a creation whose outcome was
 // deleted meanwhile. The retry creates nothing.
 func deletedSince(reason, what string) error {
-	return Errorf(InvalidRequest, reason, "this request was carried out before, and the %s that it made was deleted since", what)
+	return Errorf(InvalidRequest, reason, "this request was carried out before, and the %s that it made was deleted since; send it with a new Idempotency-Key to carry it out again", what)
 }
 
 // Galleries returns the tenant's galleries in order of creation, with their counts.

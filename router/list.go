@@ -3,7 +3,6 @@ package router
 import (
 	"context"
 	"slices"
-	"time"
 
 	"facet/internal/id"
 	"facet/raftfsm"
@@ -11,11 +10,12 @@ import (
 	"facet/shard"
 )
 
-// A page of a gallery on one shard is a part of that shard's list. The lists of
-// several shards are merged by time, and the start of the page must be found without
-// reading the entries before it. The router asks all shards how many of their entries
-// lie before each of placeProbes times. Each round narrows the interval of times in
-// which the page starts:
+// A page after a cursor is merged from the entries that follow the cursor's place on
+// each shard (cursor.go). A page may start at an index instead. On one shard it is a
+// part of that shard's list. The lists of several shards are merged by time, and the
+// start of the page must be found without reading the entries before it. The router
+// asks all shards how many of their entries lie before each of placeProbes times.
+// Each round narrows the interval of times in which the page starts:
 //
 //	shard 1  ····|·····     T is the last time with at most start entries before it.
 //	shard 2  ··|·······     A short piece of each list from T on holds the page.
@@ -42,25 +42,59 @@ func (r *subjectRequests) Subjects(ctx context.Context, access Access, p Page) (
 }
 
 func (r *subjectRequests) page(ctx context.Context, g enrolment, p Page) (Listing, error) {
+	after, err := r.from(ctx, g, &p)
+	if err != nil {
+		return Listing{}, err
+	}
 	return withFreshShards(ctx, r.cluster, g, func(g enrolment) (Listing, error) {
-		if len(g.shards) == 1 {
-			a, err := calls.CallLeader(ctx, r.calls, shardEntries, g.shards[0], g.list(p))
-			return Listing{Entries: entriesOf(a.Entries), Total: a.Total}, err
+		if p.Start > 0 && len(g.shards) > 1 {
+			return r.pageAt(ctx, g, p)
 		}
-		return r.mergedPage(ctx, g, p)
+		return r.pageAfter(ctx, g, p, after)
 	})
 }
 
-// list returns the query for a page of one shard's list.
-func (g enrolment) list(p Page) listQuery {
+// list returns the query for a page of the list of shard s.
+func (g enrolment) list(p Page, after *cursor, s id.Shard) listQuery {
 	return listQuery{
 		Gallery: g.ID, Generation: g.Generation, Epoch: g.Epoch,
-		Start: p.Start, Length: p.Length, Order: p.Order,
+		Start: p.Start, Length: p.Length, Order: p.Order, After: after.after(s),
 	}
 }
 
-func (r *subjectRequests) mergedPage(ctx context.Context, g enrolment, p Page) (Listing, error) {
-	spans, err := calls.Scatter(ctx, r.calls, shardSpan, g.shards, g.list(Page{}))
+// pageAfter returns the page that follows the cursor, or the first one. Its cost does
+// not depend on the place. p.Start may be set if the gallery lies on one shard.
+func (r *subjectRequests) pageAfter(ctx context.Context, g enrolment, p Page, after *cursor) (Listing, error) {
+	need := p.Length + 1 // one more tells whether another page follows
+	for piece := firstPiece(need, len(g.shards)); ; piece = need {
+		queries := make([]listQuery, len(g.shards))
+		for i, s := range g.shards {
+			queries[i] = g.list(Page{Start: p.Start, Length: piece, Order: p.Order}, after, s)
+		}
+		lists, total, err := r.pieces(ctx, g, queries)
+		if err != nil {
+			return Listing{}, err
+		}
+		page, whole := window(lists, piece, 0, need, p.Order)
+		if !whole && piece < need {
+			continue
+		}
+		if len(page) < need {
+			return Listing{Entries: entriesOf(page), Total: total}, nil
+		}
+		page = page[:p.Length]
+		return Listing{Entries: entriesOf(page), Total: total, Next: r.next(g, page[len(page)-1], p.Order)}, nil
+	}
+}
+
+// firstPiece returns the number of entries to ask each shard for. One shard may hold
+// the whole page, but mostly each holds its share. Twice the share is nearly always
+// enough, and window detects when it was not.
+func firstPiece(need, shards int) int { return min(need, 2*need/shards+placeSlack/8) }
+
+// pageAt returns the page that starts at an index of the merged list.
+func (r *subjectRequests) pageAt(ctx context.Context, g enrolment, p Page) (Listing, error) {
+	spans, err := calls.Scatter(ctx, r.calls, shardSpan, g.shards, g.list(Page{}, nil, 0))
 	if err != nil {
 		return Listing{}, err
 	}
@@ -76,49 +110,57 @@ func (r *subjectRequests) mergedPage(ctx context.Context, g enrolment, p Page) (
 	if start >= end {
 		return Listing{Total: total}, nil
 	}
-	entries, err := r.window(ctx, g, spans, start, end-start)
-	if p.Order == Descending {
-		slices.Reverse(entries)
+	page, err := r.window(ctx, g, spans, start, end-start)
+	if err != nil {
+		return Listing{}, err
 	}
-	return Listing{Entries: entries, Total: total}, err
+	more := end < total
+	if p.Order == Descending {
+		more = start > 0
+		slices.Reverse(page)
+	}
+	out := Listing{Entries: entriesOf(page), Total: total}
+	if more && len(page) > 0 {
+		out.Next = r.next(g, page[len(page)-1], p.Order)
+	}
+	return out, nil
 }
 
 // window returns length entries of the merged list, from index start on.
-func (r *subjectRequests) window(ctx context.Context, g enrolment, spans []spanAnswer, start, length int) ([]Entry, error) {
+func (r *subjectRequests) window(ctx context.Context, g enrolment, spans []spanAnswer, start, length int) ([]placed, error) {
 	at, skipped, err := r.place(ctx, g, spans, start)
 	if err != nil {
 		return nil, err
 	}
-	// One shard may hold the whole page, but mostly each holds its share. Twice the
-	// share is nearly always enough, and window detects when it was not.
 	need := start - skipped + length
-	for piece := min(need, 2*need/len(g.shards)+placeSlack/8); ; piece = need {
-		lists, err := r.pieces(ctx, g, at, piece)
+	for piece := firstPiece(need, len(g.shards)); ; piece = need {
+		queries := make([]listQuery, len(g.shards))
+		for i, s := range g.shards {
+			queries[i] = g.list(Page{Start: at[i], Length: piece}, nil, s)
+		}
+		lists, _, err := r.pieces(ctx, g, queries)
 		if err != nil {
 			return nil, err
 		}
-		if entries, whole := window(lists, piece, start-skipped, length); whole || piece == need {
-			return entries, nil
+		if page, whole := window(lists, piece, start-skipped, length, Ascending); whole || piece == need {
+			return page, nil
 		}
 	}
 }
 
-// pieces returns at most piece entries of each shard's list. For shard i they start
-// at index at[i].
-func (r *subjectRequests) pieces(ctx context.Context, g enrolment, at []int, piece int) ([]shardList, error) {
-	queries := make([]listQuery, len(g.shards))
-	for i := range g.shards {
-		queries[i] = g.list(Page{Start: at[i], Length: piece})
-	}
+// pieces returns the answers of the shards to their queries, and the number of all
+// entries.
+func (r *subjectRequests) pieces(ctx context.Context, g enrolment, queries []listQuery) (lists []shardList, total int, err error) {
 	answers, err := calls.ScatterEach(ctx, r.calls, shardEntries, g.shards, queries)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	lists := make([]shardList, len(answers))
+	lists = make([]shardList, len(answers))
 	for i, a := range answers {
-		lists[i] = shardList{g.shards[i], entriesOf(a.Entries)}
+		lists[i] = shardList{g.shards[i], a}
+		total += a.Total
 	}
-	return lists, nil
+	return lists, total, nil
 }
 
 // place returns, for each shard, a number of entries that lie before index start of
@@ -169,10 +211,10 @@ func probesBetween(low, high int64) []int64 {
 	return times
 }
 
-func entriesOf(in []shard.Entry) []Entry {
-	out := make([]Entry, 0, len(in))
-	for _, e := range in {
-		out = append(out, Entry{Subject: e.Subject, Event: e.Event, Deleted: e.Deleted, Updated: time.UnixMilli(e.Time).UTC()})
+func entriesOf(page []placed) []Entry {
+	out := make([]Entry, len(page))
+	for i, e := range page {
+		out[i] = e.Entry
 	}
 	return out
 }
@@ -185,20 +227,35 @@ type listQuery struct {
 	Length     int        `cbor:"4,keyasint"`
 	Order      Order      `cbor:"5,keyasint"`
 	Epoch      uint32     `cbor:"6,keyasint"`
+	// After, if set, is where the page starts instead of Start. It is sent from
+	// metafsm.LevelCursor on: older nodes ignore it.
+	After *shard.Position `cbor:"7,keyasint,omitempty"`
 }
 
+// listAnswer is a page of one shard's list. Nodes below metafsm.LevelCursor leave out
+// Sequences.
 type listAnswer struct {
-	Entries []shard.Entry `cbor:"1,keyasint"`
-	Total   int           `cbor:"2,keyasint"`
+	Entries   []shard.Entry `cbor:"1,keyasint"`
+	Total     int           `cbor:"2,keyasint"`
+	Sequences []uint64      `cbor:"3,keyasint,omitempty"`
 }
 
 var shardEntries = shardRead("shard.entries", func(_ context.Context, _ *Router, s *shard.Shard, q listQuery) (listAnswer, error) {
+	return q.read(s)
+})
+
+func (q listQuery) read(s *shard.Shard) (listAnswer, error) {
 	if err := s.CheckEpoch(q.Gallery, q.Generation, q.Epoch); err != nil {
 		return listAnswer{}, err
 	}
-	entries, total := s.Listing().List(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
-	return listAnswer{entries, total}, nil
-})
+	var p shard.Page
+	if q.After != nil {
+		p = s.Listing().PageAfter(q.Gallery, *q.After, q.Length, shard.Order(q.Order))
+	} else {
+		p = s.Listing().Page(q.Gallery, q.Start, q.Length, shard.Order(q.Order))
+	}
+	return listAnswer{p.Entries, p.Total, p.Sequences}, nil
+}
 
 // spanAnswer contains the number of a shard's entries of a gallery, and the times
 // of the first and the last one in milliseconds.
@@ -248,6 +305,6 @@ var shardBefore = method[beforeQuery, []int]{Name: "shard.before", Run: func(_ c
 
 // shardList is the piece of a window that one shard holds.
 type shardList struct {
-	shard   id.Shard
-	entries []Entry
+	shard id.Shard
+	listAnswer
 }

@@ -52,7 +52,11 @@ func (l *lists) Call(_ context.Context, _ id.Member, name string, body []byte) (
 		own = own[min(e.Query.Start, len(own)):]
 		own = own[:min(e.Query.Length, len(own))]
 		l.given.Add(int64(len(own)))
-		return wireOf(listAnswer{own, len(l.entries[e.Group])}, err)
+		a := listAnswer{Entries: own, Total: len(l.entries[e.Group])}
+		for i := range own {
+			a.Sequences = append(a.Sequences, uint64(e.Query.Start+i+1))
+		}
+		return wireOf(a, err)
 	default:
 		return nil, fmt.Errorf("%s is not for lists", name)
 	}
@@ -73,12 +77,12 @@ func TestPagesOverShardsAreCutsOfOneList(t *testing.T) {
 	const shards, perShard = 5, 4000
 	random := rand.New(rand.NewPCG(3, 4))
 	l := &lists{entries: map[id.Shard][]shard.Entry{}}
-	type placed struct {
+	type place struct {
 		shard id.Shard
 		at    int
 		shard.Entry
 	}
-	var all []placed
+	var all []place
 	for s := id.Shard(1); s <= shards; s++ {
 		now := int64(1_700_000_000_000)
 		for i := range perShard {
@@ -88,31 +92,37 @@ func TestPagesOverShardsAreCutsOfOneList(t *testing.T) {
 			now += int64(random.IntN(2))
 			e := shard.Entry{Subject: subjectOf(i), Event: id.Event{UUID: id.UUID{byte(s), byte(i >> 8), byte(i)}}, Time: now}
 			l.entries[s] = append(l.entries[s], e)
-			all = append(all, placed{s, i, e})
+			all = append(all, place{s, i, e})
 		}
 	}
-	slices.SortFunc(all, func(a, b placed) int {
+	slices.SortFunc(all, func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.shard, b.shard), cmp.Compare(a.at, b.at))
 	})
 	var want []Entry
 	for _, e := range all {
 		want = append(want, Entry{Subject: e.Subject, Event: e.Event, Updated: time.UnixMilli(e.Time).UTC()})
 	}
-	r := New(Config{Groups: noGroups{[]id.Member{"a"}}, Peers: l, Log: slog.New(slog.DiscardHandler)})
+	r := New(Config{Groups: newFounded(metafsm.LevelCursor), Peers: l, Log: slog.New(slog.DiscardHandler)})
 	g := enrolment{Gallery: metafsm.Gallery{}, shards: []id.Shard{1, 2, 3, 4, 5}}
 	for _, order := range []Order{Ascending, Descending} {
 		if order == Descending {
 			slices.Reverse(want)
+			slices.Reverse(all)
 		}
 		for _, start := range []int{0, 1, 999, 7000, 12_345, 19_000, 19_999, 20_000, 50_000} {
 			l.given.Store(0)
-			got, err := r.mergedPage(t.Context(), g, Page{Start: start, Length: 1000, Order: order})
+			got, err := r.pageAt(t.Context(), g, Page{Start: start, Length: 1000, Order: order})
 			if err != nil {
 				t.Fatal(err)
 			}
 			end := min(start+1000, len(want))
 			if diff := gocmp.Diff(fmt.Sprint(want[min(start, end):end]), fmt.Sprint(got.Entries)); diff != "" || got.Total != len(want) {
 				t.Fatalf("start %d, order %d: %s", start, order, diff)
+			}
+			if c, ok := readCursor(id.Cluster{UUID: id.UUID{9}}, g.Gallery, got.Next); ok != (end < len(want)) {
+				t.Errorf("start %d, order %d: the cursor is %q", start, order, got.Next)
+			} else if last := all[end-1]; ok && *c != (cursor{order, last.shard, shard.Position{Time: last.Time, Sequence: uint64(last.at + 1)}}) {
+				t.Errorf("start %d, order %d: the cursor %v does not name the last entry %v", start, order, c, last)
 			}
 			if most := int64(2 * shards * (1000 + placeSlack)); l.given.Load() > most {
 				t.Errorf("start %d: read %d entries for a page of 1000, want at most %d", start, l.given.Load(), most)

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -28,11 +29,11 @@ func BenchmarkPage(b *testing.B) {
 			})
 		}
 	}
-	r := New(Config{Groups: noGroups{[]id.Member{"a"}}, Peers: l, Log: slog.New(slog.DiscardHandler)})
+	r := New(Config{Groups: newFounded(metafsm.LevelCursor), Peers: l, Log: slog.New(slog.DiscardHandler)})
 	g := enrolment{Gallery: metafsm.Gallery{}, shards: numbers}
 	page := func(start int) time.Duration {
 		begin := time.Now()
-		if got, err := r.mergedPage(b.Context(), g, Page{Start: start, Length: 1000}); err != nil || len(got.Entries) != 1000 {
+		if got, err := r.pageAt(b.Context(), g, Page{Start: start, Length: 1000}); err != nil || len(got.Entries) != 1000 {
 			b.Fatalf("page from %d: %d entries, %v", start, len(got.Entries), err)
 		}
 		return time.Since(begin)
@@ -86,4 +87,50 @@ func BenchmarkPageOfOneShard(b *testing.B) {
 	b.ReportMetric(first.Seconds()*1e6/float64(b.N), "page0-µs")
 	b.ReportMetric(last.Seconds()*1e6/float64(b.N), "page500-µs")
 	b.ReportMetric(float64(last)/float64(first), "x-page0")
+}
+
+// BenchmarkPageAfterCursor reads the first page of a gallery and the page behind a
+// million events in turn, by cursors, and reports the ratio of their times. A page has
+// 1,000 entries.
+func BenchmarkPageAfterCursor(b *testing.B) {
+	for _, shards := range []int{1, 20} {
+		b.Run(fmt.Sprintf("shards=%d", shards), func(b *testing.B) {
+			const depth = 1_000_000
+			each := depth/shards + ListLengthMax
+			all, g := books{}, enrolment{Gallery: cursorGallery}
+			for s := id.Shard(1); int(s) <= shards; s++ {
+				g.shards, all[s] = append(g.shards, s), newBook(b, each)
+				for i := range each {
+					e := shard.Event{
+						Gallery: cursorGallery.ID, Generation: 1, Time: 1_700_000_000_000 + int64(i)*37 + int64(s), Sealed: []byte{1},
+						Subject: id.Subject{UUID: id.UUID{byte(s), byte(i >> 16), byte(i >> 8), byte(i)}},
+						Event:   id.Event{UUID: id.UUID{byte(s), byte(i >> 16), byte(i >> 8), byte(i)}},
+					}
+					if err := all[s].Put(e, shard.FreeSlots); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			r := New(Config{Groups: newFounded(metafsm.LevelCursor), Peers: all, Log: slog.New(slog.DiscardHandler)})
+			last := depth / shards // the place of the millionth event, on the last shard
+			deep := cursor{Ascending, id.Shard(shards), shard.Position{Time: 1_700_000_000_000 + int64(last-1)*37 + int64(shards), Sequence: uint64(last)}}
+			cluster, _ := r.groups.Meta().Cluster()
+			page := func(after string) time.Duration {
+				begin := time.Now()
+				if got, err := r.page(b.Context(), g, Page{Length: ListLengthMax, After: after}); err != nil || len(got.Entries) != ListLengthMax {
+					b.Fatalf("page after %q: %d entries, %v", after, len(got.Entries), err)
+				}
+				return time.Since(begin)
+			}
+			var first, far time.Duration
+			for b.Loop() {
+				first += page("")
+				far += page(deep.text(cluster.ID, cursorGallery))
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(first.Seconds()*1e3/float64(b.N), "first-ms")
+			b.ReportMetric(far.Seconds()*1e3/float64(b.N), "far-ms")
+			b.ReportMetric(float64(far)/float64(first), "x-first")
+		})
+	}
 }

@@ -3,6 +3,7 @@ package router
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"facet/internal/id"
 	"facet/shard"
@@ -29,35 +30,45 @@ func merge(lists [][]shard.Hit, limit int) []Candidate {
 	return candidates
 }
 
-// window merges the shards' lists, each in ascending order and cut after piece
+// placed is an entry with its place in the order of all shards' entries.
+type placed struct {
+	Entry
+	shard id.Shard
+	at    int // index in the piece of its shard
+	// sequence is 0 if the shard's leader runs older software.
+	sequence uint64
+}
+
+// window merges the shards' lists, each in the given order and cut after piece
 // entries. It returns at most length entries from index start on. Entries of the
 // same time are in the order of their shards' numbers, and of their places in their
 // shard's list. whole is false when an entry that was cut off may belong to the
 // window.
-func window(lists []shardList, piece, start, length int) (entries []Entry, whole bool) {
-	type place struct {
-		shard id.Shard
-		at    int
-		Entry
-	}
-	var all []place
+func window(lists []shardList, piece, start, length int, order Order) (page []placed, whole bool) {
+	var all []placed
 	for _, l := range lists {
-		for i, e := range l.entries {
-			all = append(all, place{l.shard, i, e})
+		for i, e := range l.Entries {
+			p := placed{Entry{e.Subject, e.Event, e.Deleted, time.UnixMilli(e.Time).UTC()}, l.shard, i, 0}
+			if i < len(l.Sequences) {
+				p.sequence = l.Sequences[i]
+			}
+			all = append(all, p)
 		}
 	}
-	slices.SortFunc(all, func(a, b place) int {
-		return cmp.Or(a.Updated.Compare(b.Updated), cmp.Compare(a.shard, b.shard), cmp.Compare(a.at, b.at))
+	slices.SortFunc(all, func(a, b placed) int {
+		by := cmp.Or(a.Updated.Compare(b.Updated), cmp.Compare(a.shard, b.shard))
+		if order == Descending {
+			by = -by
+		}
+		return cmp.Or(by, cmp.Compare(a.at, b.at))
 	})
 	end := min(start+length, len(all))
-	for _, e := range all[min(start, end):end] {
-		entries = append(entries, e.Entry)
-	}
+	page = all[min(start, end):end]
 	// A list of piece entries was cut: its shard may have more entries after the last.
 	for i, e := range all[:end] {
 		if e.at == piece-1 && i < start+length-1 {
-			return entries, false
+			return page, false
 		}
 	}
-	return entries, end == start+length || !slices.ContainsFunc(lists, func(l shardList) bool { return len(l.entries) == piece })
+	return page, end == start+length || !slices.ContainsFunc(lists, func(l shardList) bool { return len(l.Entries) == piece })
 }

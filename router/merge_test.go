@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -76,17 +75,17 @@ func TestWindowsAreCutsOfOneOrder(t *testing.T) {
 		at := int64(0)
 		for range 30 {
 			at += int64(random.IntN(2))
-			lists[i].entries = append(lists[i].entries, Entry{Event: eventOf(n), Updated: time.UnixMilli(at)})
+			lists[i].Entries = append(lists[i].Entries, shard.Entry{Event: eventOf(n), Time: at})
 			n++
 		}
 	}
-	whole, _ := window(lists, 1000, 0, 1000)
+	whole, _ := window(lists, 1000, 0, 1000, Ascending)
 	if len(whole) != n {
 		t.Fatalf("got %d entries, want %d", len(whole), n)
 	}
-	var pages []Entry
+	var pages []placed
 	for start := 0; start < n; start += 7 {
-		page, _ := window(lists, 1000, start, 7)
+		page, _ := window(lists, 1000, start, 7, Ascending)
 		pages = append(pages, page...)
 	}
 	if diff := cmp.Diff(fmt.Sprint(whole), fmt.Sprint(pages)); diff != "" {

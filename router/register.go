@@ -261,7 +261,7 @@ func operationsFull() error {
 }
 
 func keyReused() error {
-	return Errorf(InvalidRequest, ReasonKeyReused, "the idempotency key was used with another body")
+	return Errorf(InvalidRequest, ReasonKeyReused, "this Idempotency-Key was used with another body; send a new one")
 }
 
 // onTime returns a proposed time, or this node's time when the two differ by more

@@ -58,7 +58,7 @@ func tagError(s metafsm.Status, name string) error {
 	case metafsm.Done, metafsm.Replayed:
 		return nil
 	case metafsm.Exists:
-		return Errorf(Duplicate, "", "the gallery has a tag %q", name)
+		return Errorf(Duplicate, "", "the gallery has a tag %q already", name)
 	case metafsm.TagLimit:
 		return Errorf(InvalidRequest, ReasonTagLimit, "the gallery has %d tags, the most there can be", metafsm.TagsMax)
 	case metafsm.UnknownTag:

@@ -55,33 +55,90 @@ type Listing Shard
 // Listing returns the listing of s.
 func (s *Shard) Listing() *Listing { return (*Listing)(s) }
 
+// Position is a place in the list of a slice. Each entry has its own, which never changes: a change
+// of an event makes another entry.
+type Position struct {
+	// Time is in milliseconds since 1970.
+	Time int64 `cbor:"1,keyasint"`
+	// Sequence orders the entries of one time. The zero is before all of them.
+	Sequence uint64 `cbor:"2,keyasint"`
+}
+
+// before reports whether e lies before p.
+func (e *entry) before(p Position) bool {
+	return e.time < p.Time || e.time == p.Time && e.sequence < p.Sequence
+}
+
+// Page is a part of a slice's list.
+type Page struct {
+	Entries []Entry
+	// Sequences has the sequence of each entry.
+	Sequences []uint64
+	// Total counts all entries of the slice.
+	Total int
+}
+
 // List returns at most n entries of a gallery's slice from offset on, in the order of their last
 // change, and the number of all. It returns none without a slice.
 func (s *Listing) List(g id.Gallery, offset, n int, order Order) (entries []Entry, total int) {
+	p := s.Page(g, offset, n, order)
+	return p.Entries, p.Total
+}
+
+// Page does what List does.
+func (s *Listing) Page(g id.Gallery, offset, n int, order Order) Page {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.state.slices[g].page(offset, n, order)
+}
+
+// PageAfter returns at most n entries of a gallery's slice that follow the position after, in the
+// order of their last change. An entry at the position itself is not among them.
+func (s *Listing) PageAfter(g id.Gallery, after Position, n int, order Order) Page {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	sl := s.state.slices[g]
 	if sl == nil {
-		return nil, 0
+		return Page{}
 	}
-	total = sl.entries.Len()
-	if offset < 0 || offset >= total || n < 1 {
-		return nil, total
+	total := sl.entries.Len()
+	// first is the index of the first entry that does not lie before the position.
+	first := sort.Search(total, func(i int) bool {
+		_, e, _ := sl.entries.GetAt(i)
+		return !e.before(after)
+	})
+	if order == Descending {
+		return sl.page(total-first, n, order)
 	}
-	n = min(n, total-offset)
-	entries = make([]Entry, 0, n)
-	take := func(_ uint64, e *entry) bool {
-		entries = append(entries, Entry{e.Subject, e.Event, e.deleted, e.time})
-		return len(entries) < n
+	if _, e, ok := sl.entries.GetAt(first); ok && e.time == after.Time && e.sequence == after.Sequence {
+		first++
+	}
+	return sl.page(first, n, order)
+}
+
+func (sl *slice) page(offset, n int, order Order) Page {
+	if sl == nil {
+		return Page{}
+	}
+	p := Page{Total: sl.entries.Len()}
+	if offset < 0 || offset >= p.Total || n < 1 {
+		return p
+	}
+	n = min(n, p.Total-offset)
+	p.Entries, p.Sequences = make([]Entry, 0, n), make([]uint64, 0, n)
+	take := func(sequence uint64, e *entry) bool {
+		p.Entries = append(p.Entries, Entry{e.Subject, e.Event, e.deleted, e.time})
+		p.Sequences = append(p.Sequences, sequence)
+		return len(p.Entries) < n
 	}
 	if order == Descending {
-		pivot, _, _ := sl.entries.GetAt(total - 1 - offset)
+		pivot, _, _ := sl.entries.GetAt(p.Total - 1 - offset)
 		sl.entries.Descend(pivot, take)
 	} else {
 		pivot, _, _ := sl.entries.GetAt(offset)
 		sl.entries.Ascend(pivot, take)
 	}
-	return entries, total
+	return p
 }
 
 // Before returns how many entries of a gallery's slice last changed before time, in milliseconds

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -196,9 +197,16 @@ func TestListIsReadByPage(t *testing.T) {
 	}
 	list, err = c.Subjects(ctx, client.Page{Start: 1, Length: 1, Order: client.Descending})
 	must(t, err)
-	if len(list.Subjects) != 1 || list.Subjects[0].ID != ids[2] || list.Total != 3 {
+	if len(list.Subjects) != 1 || list.Subjects[0].ID != ids[2] || list.Total != 3 || list.Next == "" {
 		t.Errorf("got %+v", list)
 	}
+	list, err = c.Subjects(ctx, client.Page{After: list.Next})
+	must(t, err)
+	if len(list.Subjects) != 1 || list.Subjects[0].ID != ids[0] || list.Next != "" {
+		t.Errorf("the page that follows: got %+v", list)
+	}
+	_, err = c.Subjects(ctx, client.Page{After: strings.Repeat("A", 48)})
+	refused(t, err, client.ErrInvalidRequest)
 	g, err = c.Gallery(ctx, g.ID)
 	must(t, err)
 	if g.Count != 2 || g.Size != 10 || len(g.Applications) != 1 {

@@ -117,17 +117,25 @@ const PageLengthMax = 1000
 type Page struct {
 	Start, Length int
 	Order         Order
+	// After is the Next of an earlier page. It has the order, and excludes Start.
+	After string
 }
 
 // SubjectList is a part of the subject list. Total counts the whole list.
 type SubjectList struct {
 	Subjects []Entry `json:"subjects"`
 	Total    int     `json:"total"`
+	// Next is the cursor of the page that follows, or empty if none does. Every node of
+	// the service takes it.
+	Next string `json:"next"`
 }
 
 // Subjects returns a part of the subject list. An empty one is no error.
 func (c *Client) Subjects(ctx context.Context, p Page) (SubjectList, error) {
 	var query []string // in the order of the keys
+	if p.After != "" {
+		query = append(query, "after="+escape(p.After, ""))
+	}
 	if p.Order != "" {
 		query = append(query, "dir="+escape(string(p.Order), ""))
 	}
@@ -140,12 +148,17 @@ func (c *Client) Subjects(ctx context.Context, p Page) (SubjectList, error) {
 	return call[SubjectList](ctx, c, request{method: http.MethodGet, path: "/v1.1/subjects", query: strings.Join(query, "&"), empty: "subjects"})
 }
 
-// AllSubjects iterates over the whole subject list. While the gallery changes, an
-// entry may occur twice or be missing. AllSubjects ends after an error.
+// ErrNoCursor is returned by AllSubjects when the service gives no cursors.
+var ErrNoCursor = errors.New("the service gives no cursors: upgrade all of its nodes")
+
+// AllSubjects iterates over the whole subject list. An entry that stays as it is meanwhile
+// occurs exactly once. A changed subject has another entry at the end of the list, so it
+// may occur twice in ascending order, and be missing in descending order. AllSubjects ends
+// after an error.
 func (c *Client) AllSubjects(ctx context.Context, o Order) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		for start := 0; ; {
-			list, err := c.Subjects(ctx, Page{Start: start, Length: PageLengthMax, Order: o})
+		for p := (Page{Length: PageLengthMax, Order: o}); ; {
+			list, err := c.Subjects(ctx, p)
 			if err != nil {
 				yield(Entry{}, err)
 				return
@@ -155,9 +168,13 @@ func (c *Client) AllSubjects(ctx context.Context, o Order) iter.Seq2[Entry, erro
 					return
 				}
 			}
-			if start += len(list.Subjects); len(list.Subjects) == 0 || start >= list.Total {
+			if list.Next == "" {
+				if p.After == "" && len(list.Subjects) < list.Total {
+					yield(Entry{}, ErrNoCursor)
+				}
 				return
 			}
+			p.After, p.Order = list.Next, ""
 		}
 	}
 }

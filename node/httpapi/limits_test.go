@@ -96,7 +96,7 @@ var bounds = []bound{
 
 // elsewhere names what shows the other bounds of openapi.json.
 var elsewhere = map[string]string{
-	"ApplicationID": "idsInPaths", "BatchID": "idsInPaths", "EventID": "idsInPaths",
+	"After": "TestTranscripts", "ApplicationID": "idsInPaths", "BatchID": "idsInPaths", "EventID": "idsInPaths",
 	"GalleryID": "idsInPaths", "PagingID": "idsInPaths", "SubjectID": "idsInPaths",
 }
 

@@ -42,13 +42,13 @@ func deleteSubject(ctx context.Context, c *call) (answer, error) {
 	return answer{status: fasthttp.StatusNoContent}, c.service.Unregister(ctx, c.access, subject)
 }
 
-// getSubjects serves GET subjects: query start, length and dir.
+// getSubjects serves GET subjects: query start, length, dir and after.
 func getSubjects(ctx context.Context, c *call) (answer, error) {
 	all, err := parameters(c.query)
 	if err != nil {
 		return answer{}, err
 	}
-	p := router.Page{Order: router.Ascending}
+	p := router.Page{Order: router.CursorOrder}
 	const anyStart = 1<<31 - 1 // beyond every list
 	if p.Start, err = wholeParameter(all, "start", bounds{0, anyStart}, 0); err != nil {
 		return answer{}, err
@@ -59,14 +59,25 @@ func getSubjects(ctx context.Context, c *call) (answer, error) {
 	switch dir, ok := all["dir"]; {
 	case dir == "desc":
 		p.Order = router.Descending
-	case ok && dir != "asc":
+	case dir == "asc":
+		p.Order = router.Ascending
+	case ok:
 		return answer{}, invalid("", "dir must be asc or desc.")
+	}
+	var follows bool
+	if p.After, follows = all["after"]; follows {
+		if _, both := all["start"]; both {
+			return answer{}, invalid("", "start and after can't be combined; leave start out to continue after a page.")
+		}
+		if p.After == "" {
+			return answer{}, invalid("", "after must not be empty; leave it out for the first page.")
+		}
 	}
 	list, err := c.service.Subjects(ctx, c.access, p)
 	if err != nil {
 		return answer{}, err
 	}
-	text := listBody{Subjects: make([]entryBody, len(list.Entries)), Total: list.Total}
+	text := listBody{Subjects: make([]entryBody, len(list.Entries)), Total: list.Total, Next: list.Next}
 	for i, e := range list.Entries {
 		text.Subjects[i] = wireEntry(e)
 	}

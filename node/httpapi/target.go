@@ -33,7 +33,7 @@ func splitTarget(path, query string) ([]string, error) {
 		case err != nil || !utf8.ValidString(plain):
 			return nil, badFrame("The path is not percent-encoded UTF-8.")
 		case plain == "." || plain == ".." || plain == "" && i < len(raw)-1:
-			return nil, badFrame("The path is not canonical.")
+			return nil, badFrame(`The path must have no empty part, no "." and no "..".`)
 		case strings.ContainsFunc(plain, isControl):
 			return nil, badFrame("The path has a control character.")
 		}

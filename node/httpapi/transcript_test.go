@@ -17,6 +17,7 @@ import (
 
 	"facet/node/nodetest"
 	"facet/node/sigv4"
+	"facet/raftfsm/metafsm"
 	"facet/router"
 )
 
@@ -41,7 +42,7 @@ var rewrite = flag.Bool("rewrite", false, "write what the service answers into t
 //
 // In a request {{x.jpg}} stands for the base64 of a sample photo, another {{text}} for
 // the base64 of text, and {{=name}} for what an earlier answer had between "name":"
-// and ". In answers, ids, API keys and times have numbers in order of appearance.
+// and ". In answers, ids, API keys, cursors and times have numbers in order of appearance.
 // Scores and attributes may be a little off: processors round differently.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
@@ -50,6 +51,7 @@ func TestTranscripts(t *testing.T) {
 		t.Fatalf("no transcripts: %v", err)
 	}
 	s := start(t, nodetest.Options{Bucket: "file://" + t.TempDir()})
+	s.waitLevel(t)
 	t.Run("files", func(t *testing.T) {
 		for i, file := range files {
 			t.Run(filepath.Base(file), func(t *testing.T) {
@@ -58,6 +60,20 @@ func TestTranscripts(t *testing.T) {
 			})
 		}
 	})
+}
+
+// waitLevel waits until each node answers in the newest forms.
+func (s *service) waitLevel(t *testing.T) {
+	t.Helper()
+	end := time.Now().Add(20 * time.Second)
+	for _, n := range s.Nodes {
+		for n.Node.Status(t.Context()).Level != metafsm.Level {
+			if time.Now().After(end) {
+				t.Fatal("the cluster does not come to its level")
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
 }
 
 // script plays one transcript.
@@ -69,9 +85,10 @@ type script struct {
 	last    map[string]string // values of earlier answers
 	sent    nodetest.Request  // by the last step
 	steps   int
-	// names contains the text that stands for an id, API key or time in transcripts.
+	// names contains the text that stands for an id, API key, cursor or time in transcripts.
 	names map[string]string
-	times int
+	// times and cursors count those that have a text; they have numbers of their own.
+	times, cursors int
 }
 
 func newScript(t *testing.T, s *service, n int) *script {
@@ -121,7 +138,7 @@ var (
 	member       = regexp.MustCompile(`"(\w+)":"([^"]*)"`)
 	keyOfName    = regexp.MustCompile(`"name":"([^"]*)"[^{}]*?"apiKey":"(\w{40})"`)
 	requestID    = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
-	changing     = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b[0-9A-Za-z]{40}\b|\b\d{4}-\d\d-\d\dT[0-9:.]{12}\+00:00`)
+	changing     = regexp.MustCompile(`\bAQ[0-9A-Za-z_-]{46}|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b[0-9A-Za-z]{40}\b|\b\d{4}-\d\d-\d\dT[0-9:.]{12}\+00:00`)
 	measured     = regexp.MustCompile(`(left|top|right|bottom|x|y|faceScore|frontalFaceScore|faceQualityScore|faceRoll|facePan|faceTilt|score)(\\?":\\?"?)([-+.e\d]+)`)
 )
 
@@ -235,14 +252,17 @@ func (s *script) shown(a nodetest.Answer) string {
 	return out + changing.ReplaceAllStringFunc(body, s.name) + "\n"
 }
 
-// name returns the text that stands for an id, an API key or a time.
+// name returns the text that stands for an id, an API key, a cursor or a time.
 func (s *script) name(found string) string {
 	if s.names[found] == "" {
-		switch n := len(s.names) + 1 - s.times; len(found) {
+		switch n := len(s.names) + 1 - s.times - s.cursors; len(found) {
 		case 36:
 			s.names[found] = fmt.Sprintf("00000000-0000-4000-8000-%012d", n)
 		case 40:
 			s.names[found] = fmt.Sprintf("APIKEY%034d", n)
+		case 48:
+			s.cursors++
+			s.names[found] = fmt.Sprintf("CURSOR%042d", s.cursors)
 		default:
 			s.times++
 			s.names[found] = time.Unix(int64(s.times), 0).UTC().Format("2006-01-02T15:04:05.000-07:00")

@@ -77,6 +77,7 @@ type listBody struct {
 	Message  string      `json:"message,omitzero"`
 	Subjects []entryBody `json:"subjects"`
 	Total    int         `json:"total"`
+	Next     string      `json:"next,omitzero"`
 }
 
 type entryBody struct {

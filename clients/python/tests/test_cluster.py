@@ -68,7 +68,11 @@ def test_list_is_read_by_page(client: Client) -> None:
         client.unregister(b)
     assert [(e.id, e.status) for e in client.all_subjects()] == [(a, "A"), (c, "A"), (b, "D")]
     window = client.subjects(1, 1, "desc")
-    assert [e.id for e in window.subjects] == [c] and window.total == 3
+    assert [e.id for e in window.subjects] == [c] and window.total == 3 and window.next is not None
+    last = client.subjects(after=window.next)
+    assert [e.id for e in last.subjects] == [a] and last.next is None
+    with pytest.raises(facet_client.InvalidRequest, match="cursor"):
+        client.subjects(after="A" * 48)
     assert abs(window.subjects[0].last_updated.timestamp() - time.time()) < 3600
 
 

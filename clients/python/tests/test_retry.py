@@ -254,6 +254,23 @@ def check(op: dict[str, Any], r: Seen) -> None:
         assert fit and set(members) <= set(fit[0]["properties"]), (op["operationId"], members)
 
 
+def test_all_subjects_follows_cursors(play: Callable[..., Script]) -> None:
+    def page(subject: str, **rest: str) -> Answer:
+        entry = {"id": subject, "eventId": "e", "status": "A", "lastUpdated": "2026-01-02T03:04:06.678+00:00"}
+        return say(200, json.dumps({"subjects": [entry], "total": 3, **rest}))
+
+    s = play(page("a", next="n1"), page("b", next="n_-2"), page("c"))
+    with s.client() as client:
+        assert [e.id for e in client.all_subjects("desc")] == ["a", "b", "c"]
+    assert [r.target.partition("?")[2] for r in s.seen] == [
+        "dir=desc&length=1000&start=0",
+        "after=n1&length=1000",
+        "after=n_-2&length=1000",
+    ]
+    with play(page("a")).client() as client, pytest.raises(facet_client.FacetError, match="cursors"):
+        list(client.all_subjects())
+
+
 def example(op: dict[str, Any]) -> Answer:
     """Returns the described answer of success."""
     status = next(s for s in op["responses"] if s.startswith("2"))

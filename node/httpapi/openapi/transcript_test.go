@@ -19,8 +19,10 @@ import (
 // step is one request of a transcript and its answer.
 type step struct {
 	where, method, path, body string
-	status                    int
-	answer                    string
+	// named are the names of the headers and of the query's parameters in lower case.
+	named  []string
+	status int
+	answer string
 }
 
 // transcripts reads the recorded transcripts of the server.
@@ -60,11 +62,19 @@ func readStep(t *testing.T, file, text string) step {
 	s := step{where: file + ": " + lines[0], body: strings.TrimSpace(body)}
 	for _, line := range lines[1:] {
 		first, rest, _ := strings.Cut(line, " ")
+		if header, ok := strings.CutSuffix(first, ":"); ok {
+			s.named = append(s.named, strings.ToLower(header))
+		}
 		if first == "as" || first == "key" || strings.HasSuffix(first, ":") {
 			continue
 		}
 		s.method = first
-		s.path, _, _ = strings.Cut(rest, "?")
+		var query string
+		s.path, query, _ = strings.Cut(rest, "?")
+		for part := range strings.SplitSeq(query, "&") {
+			name, _, _ := strings.Cut(part, "=")
+			s.named = append(s.named, strings.ToLower(name))
+		}
 	}
 	got := strings.Split(strings.TrimSpace(answer), "\n")
 	var err error

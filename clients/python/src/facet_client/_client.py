@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+from ._errors import FacetError
 from ._models import (
     Application,
     ApplicationEntry,
@@ -163,21 +164,31 @@ class Client:
         """Removes an event. Removing the last one removes the subject."""
         self._call(Operation("DELETE", path("v1.1", "subjects", subject_id, "events", event_id), repeat=GONE))
 
-    def subjects(self, start: int = 0, length: int = _PAGE, order: Order = "asc") -> SubjectList:
-        """Returns a part of the subject list, in order of the last update. It may be empty."""
-        query = f"dir={escape(order)}&length={length:d}&start={start:d}"
+    def subjects(
+        self, start: int = 0, length: int = _PAGE, order: Order | None = None, after: str | None = None
+    ) -> SubjectList:
+        """Returns a part of the subject list, in order of the last update. It may be empty.
+        after is the next of an earlier page; it has the order, and excludes start."""
+        parts = [] if after is None else [f"after={escape(after)}"]  # in the order of the keys
+        if order is not None:
+            parts.append(f"dir={escape(order)}")
+        parts.append(f"length={length:d}")
+        if start or after is None:
+            parts.append(f"start={start:d}")
+        query = "&".join(parts)
         return read(SubjectList, self._call(Operation("GET", "/v1.1/subjects", query=query, empty="subjects")))
 
     def all_subjects(self, order: Order = "asc") -> Iterator[Entry]:
-        """Iterates over the whole subject list. While the gallery changes, an entry may
-        occur twice or be missing."""
-        start = 0
-        while True:
-            page = self.subjects(start, _PAGE, order)
+        """Iterates over the whole subject list. An entry that stays as it is meanwhile
+        occurs exactly once. A changed subject has another entry at the end of the list, so it
+        may occur twice in ascending order, and be missing in descending order."""
+        page = self.subjects(order=order)
+        if page.next is None and len(page.subjects) < page.total:
+            raise FacetError("the service gives no cursors: upgrade all of its nodes")
+        yield from page.subjects
+        while page.next is not None:
+            page = self.subjects(after=page.next)
             yield from page.subjects
-            start += len(page.subjects)
-            if not page.subjects or start >= page.total:
-                return
 
     # Faces
 

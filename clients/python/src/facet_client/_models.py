@@ -70,10 +70,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class SubjectList:
-    """A part of the subject list. total counts the whole list."""
+    """A part of the subject list. total counts the whole list. next is the cursor of the
+    page that follows, or None if none does. Every node of the service takes it."""
 
     subjects: list[Entry]
     total: int
+    next: str | None = None
 
 
 @dataclass(frozen=True)

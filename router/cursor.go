@@ -1,0 +1,132 @@
+package router
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"math"
+
+	"facet/internal/id"
+	"facet/raftfsm/metafsm"
+	"facet/shard"
+)
+
+// A cursor names an entry of a gallery's list and the direction of the pages. The
+// next page has the entries that follow this place, whether or not the entry is still
+// there. So no node remembers anything of a run, and any node continues it.
+//
+//	0         1           2      10      12         20    36
+//	┌─────────┬───────────┬──────┬───────┬──────────┬─────┐
+//	│ version │ direction │ time │ shard │ sequence │ MAC │   big-endian, base64url
+//	└─────────┴───────────┴──────┴───────┴──────────┴─────┘
+//
+// The MAC covers the cluster and the gallery with its generation. It refuses damaged
+// cursors and those of another list. A cursor gives no rights: the place is looked up
+// in the gallery of the caller.
+type cursor struct {
+	order Order
+	shard id.Shard
+	shard.Position
+}
+
+const (
+	cursorVersion = 1
+	cursorHead    = 20 // bytes before the MAC
+	cursorMAC     = 16
+	purposeCursor = "cursor"
+)
+
+// after returns the place in the list of shard s after which its entries follow c.
+// Entries of one time are in the order of their shards.
+func (c *cursor) after(s id.Shard) *shard.Position {
+	switch {
+	case c == nil:
+		return nil
+	case s < c.shard:
+		return &shard.Position{Time: c.Time, Sequence: math.MaxUint64}
+	case s > c.shard:
+		return &shard.Position{Time: c.Time}
+	default:
+		return &shard.Position{Time: c.Time, Sequence: c.Sequence}
+	}
+}
+
+// text returns the form of c that clients send back.
+func (c *cursor) text(of id.Cluster, g metafsm.Gallery) string {
+	b := []byte{cursorVersion, byte(c.order)}
+	b = binary.BigEndian.AppendUint64(b, uint64(c.Time))
+	b = binary.BigEndian.AppendUint16(b, uint16(c.shard))
+	b = binary.BigEndian.AppendUint64(b, c.Sequence)
+	return base64.RawURLEncoding.EncodeToString(append(b, macOfCursor(of, g, b)...))
+}
+
+func macOfCursor(of id.Cluster, g metafsm.Gallery, head []byte) []byte {
+	mac := hmac.New(sha256.New, g.IDKey[:])
+	mac.Write([]byte(purposeCursor))
+	mac.Write([]byte{0})
+	mac.Write(of.UUID[:])
+	mac.Write(g.ID.UUID[:])
+	mac.Write(binary.BigEndian.AppendUint32(nil, g.Generation))
+	mac.Write(head)
+	return mac.Sum(nil)[:cursorMAC]
+}
+
+// readCursor reads a cursor of the list of g.
+func readCursor(of id.Cluster, g metafsm.Gallery, text string) (*cursor, bool) {
+	if len(text) != base64.RawURLEncoding.EncodedLen(cursorHead+cursorMAC) {
+		return nil, false
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) != cursorHead+cursorMAC || !hmac.Equal(b[cursorHead:], macOfCursor(of, g, b[:cursorHead])) {
+		return nil, false
+	}
+	c := &cursor{
+		order: Order(b[1]), shard: id.Shard(binary.BigEndian.Uint16(b[10:])),
+		Position: shard.Position{Time: int64(binary.BigEndian.Uint64(b[2:])), Sequence: binary.BigEndian.Uint64(b[12:])},
+	}
+	return c, b[0] == cursorVersion && c.order <= Descending
+}
+
+// from returns the place after which the page starts, or nil for one that starts at
+// an index. It sets the order of p.
+func (r *subjectRequests) from(ctx context.Context, g enrolment, p *Page) (*cursor, error) {
+	asked := p.Order
+	if p.Order == CursorOrder {
+		p.Order = Ascending
+	}
+	if p.After == "" {
+		return nil, nil
+	}
+	if !r.cursors() {
+		if err := r.sync.Join(ctx); err != nil { // another node may know that all are upgraded
+			return nil, err
+		}
+	}
+	cluster, _ := r.groups.Meta().Cluster()
+	c, ok := readCursor(cluster.ID, g.Gallery, p.After)
+	if !ok || !r.cursors() {
+		return nil, Errorf(InvalidRequest, ReasonUnknownCursor, "the cursor in after is not one of this gallery's list; send the next of an earlier page as it came")
+	}
+	if asked != CursorOrder && asked != c.order {
+		return nil, Errorf(InvalidRequest, "", "the cursor in after has the other direction; leave dir out")
+	}
+	p.Order = c.order
+	return c, nil
+}
+
+// cursors reports whether all nodes know cursors.
+func (r *subjectRequests) cursors() bool {
+	return r.groups.Meta().Level() >= metafsm.LevelCursor
+}
+
+// next returns the cursor that continues a page after its last entry.
+func (r *subjectRequests) next(g enrolment, last placed, order Order) string {
+	if !r.cursors() || last.sequence == 0 {
+		return "" // the leader that answered did not know cursors yet
+	}
+	cluster, _ := r.groups.Meta().Cluster()
+	c := cursor{order, last.shard, shard.Position{Time: last.Updated.UnixMilli(), Sequence: last.sequence}}
+	return c.text(cluster.ID, g.Gallery)
+}

@@ -1,0 +1,154 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"facet/node/nodetest"
+)
+
+// listed is an entry of the subject list.
+type listed struct{ ID, EventID, Status, LastUpdated string }
+
+// insist sends a request to the nodes in turn, from node n on, until one answers with
+// another status than 500.
+func (w *world) insist(n int, method, target string, body any) nodetest.Answer {
+	for ; ; n++ {
+		base := w.cluster.Nodes[n%len(w.cluster.Nodes)].URL
+		r, err := w.client.Sign(base, method, target, body)
+		if err != nil {
+			w.t.Error(err)
+			return nodetest.Answer{}
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
+		a, err := w.client.Send(ctx, base, r)
+		cancel()
+		if err == nil && a.Status != http.StatusInternalServerError {
+			return a
+		}
+	}
+}
+
+// run reads the list by cursors, each page through another node. Before each page
+// between is called.
+func (w *world) run(target string, between func(page int)) (shown []listed, total int) {
+	w.t.Helper()
+	next := ""
+	for page := 0; ; page++ {
+		between(page)
+		var answer struct {
+			Subjects []listed
+			Total    int
+			Next     string
+		}
+		a := w.insist(page, http.MethodGet, target+next, nil)
+		if err := json.Unmarshal(a.Body, &answer); err != nil || a.Status != http.StatusOK {
+			w.t.Fatalf("page %d: %d %s", page, a.Status, a.Body)
+		}
+		shown, total = append(shown, answer.Subjects...), answer.Total
+		if answer.Next == "" {
+			return shown, total
+		}
+		if page > 1000 {
+			w.t.Fatal("the run does not end")
+		}
+		next = "&after=" + answer.Next
+	}
+}
+
+// waitCursors waits until the first page of a list with two entries has a cursor.
+func (w *world) waitCursors() {
+	w.t.Helper()
+	for _, n := range w.cluster.Nodes {
+		for late := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
+			var page struct{ Next string }
+			w.client.Call(w.t, n.URL, http.MethodGet, "/v1.1/subjects?length=1", nil).Decode(w.t, &page)
+			if page.Next != "" {
+				break
+			}
+			if time.Now().After(late) {
+				w.t.Fatal("a node gives no cursor")
+			}
+		}
+	}
+}
+
+// A run of cursors through all nodes shows each entry that stays as it is exactly once,
+// and no entry twice, while others are registered, updated and unregistered, and while
+// one node after the other, with its leaderships, is cut off.
+func TestCursorRunSurvivesLostLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldOf(t, nodetest.Options{}, 200_000) // on four shards
+		e := &enrolled{subjects: map[string]string{}}
+		for n := range 120 {
+			w.register(t.Context(), e, 0, n)
+		}
+		w.waitCursors()
+		// Persons 80 to 119 are changed meanwhile; the others stay.
+		stay, restless := map[string]bool{}, []string{}
+		for n := range 120 {
+			if subject := e.subjects[fmt.Sprintf("person-0-%d", n)]; n < 80 {
+				stay[subject] = true
+			} else {
+				restless = append(restless, subject)
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var writers sync.WaitGroup
+		writers.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				w.register(context.WithoutCancel(ctx), e, 1, n)
+				time.Sleep(300 * time.Millisecond)
+			}
+		})
+		writers.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				target := "/v1.1/subjects/" + restless[n%len(restless)]
+				if n >= 80 && n < 120 {
+					w.insist(n, http.MethodDelete, target, nil)
+				} else {
+					w.insist(n, http.MethodPut, target, map[string]any{"face": nodetest.Image(fmt.Sprint("other ", n))})
+				}
+				time.Sleep(200 * time.Millisecond)
+			}
+		})
+		for round, dir := range []string{"asc", "desc", "asc", "desc"} {
+			victim := round % 3
+			shown, total := w.run("/v1.1/subjects?length=9&dir="+dir, func(page int) {
+				switch page {
+				case 2:
+					w.cut(victim)
+				case 7:
+					w.net.Heal()
+				}
+				time.Sleep(100 * time.Millisecond)
+			})
+			w.net.Heal()
+			seen, kept := map[listed]int{}, map[string]int{}
+			for _, entry := range shown {
+				if seen[entry]++; seen[entry] > 1 {
+					t.Errorf("round %d, %s: %v is shown twice", round, dir, entry)
+				}
+				if stay[entry.ID] {
+					kept[entry.ID]++
+				}
+			}
+			for subject := range stay {
+				if kept[subject] != 1 {
+					t.Errorf("round %d, %s: %s stayed and was shown %d times", round, dir, subject, kept[subject])
+				}
+			}
+			t.Logf("round %d, %s: %d entries shown of %d", round, dir, len(shown), total)
+			time.Sleep(10 * time.Second)
+		}
+		stop()
+		writers.Wait()
+		w.close()
+	})
+}
