@@ -126,8 +126,11 @@ func TestFaultsKeepTheirMeaning(t *testing.T) {
 			t.Errorf("got %v, want %v", got, want)
 		}
 	}
-	if got := DecodeFault(EncodeFault(context.DeadlineExceeded)); !errors.Is(got, errSlow) {
-		t.Errorf("a peer's deadline: got %v", got)
+	// The peer itself had to ask another member, and got no answer.
+	for _, is := range []error{context.DeadlineExceeded, context.Canceled, errSlow, Unreachable(errors.New("connection refused"))} {
+		if got := DecodeFault(EncodeFault(fmt.Errorf("wrapped: %w", is))); !Again(got) {
+			t.Errorf("a peer's %v: got %v, which is not retried", is, got)
+		}
 	}
 	if got := DecodeFault([]byte{0xff}); got == nil {
 		t.Error("garbage is no error")

@@ -104,7 +104,7 @@ const (
 	faultUnknown   faultCode = 2 // the outcome of a proposal is unknown
 	faultClosed    faultCode = 3
 	faultKind      faultCode = 4 // an *Error
-	faultTimeout   faultCode = 5
+	faultTimeout   faultCode = 5 // the peer had no answer of another node, or no time left
 )
 
 // EncodeFault encodes err for another node's DecodeFault.
@@ -118,7 +118,7 @@ func EncodeFault(err error) []byte {
 		f.Code = faultUnknown
 	} else if errors.Is(err, raftfsm.ErrClosed) {
 		f.Code = faultClosed
-	} else if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	} else if noAnswer(err) {
 		f.Code = faultTimeout
 	}
 	body, err := wireEnc.Marshal(f)
@@ -126,6 +126,12 @@ func EncodeFault(err error) []byte {
 		panic(fmt.Sprintf("bug: encode fault: %v", err))
 	}
 	return body
+}
+
+// noAnswer reports whether the peer itself waited for an answer of another node in vain.
+func noAnswer(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, errSlow) || errors.Is(err, errUnreachable)
 }
 
 // DecodeFault returns the error of a peer.
