@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -29,8 +30,11 @@ func TestAdminConnectionsAreBounded(t *testing.T) {
 		var work sync.WaitGroup
 		for range opened {
 			conn, err := dialer.DialContext(t.Context(), "tcp", address)
+			if err != nil && runtime.GOOS != "linux" {
+				t.Skipf("needs the address %s (on macOS: ifconfig lo0 alias %s): %v", from, from, err)
+			}
 			if err != nil {
-				t.Skipf("the machine has no address %s: %v", from, err)
+				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = conn.Close() })
 			if err := conn.SetReadDeadline(time.Now().Add(2 * time.Second)); err != nil {

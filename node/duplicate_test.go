@@ -38,18 +38,44 @@ func leads(m *nodetest.Member) (list []id.Shard) {
 	return list
 }
 
+// copied is a cluster whose first node was stopped and copied to another address.
+type copied struct {
+	network       *memnet.Network
+	cluster       *nodetest.Cluster
+	client        *nodetest.Client
+	first, double *nodetest.Member
+	known         map[string]string // the subject of each person
+}
+
+func copyFirst(t *testing.T, seed uint64) copied {
+	t.Helper()
+	c := copied{network: memnet.New(seed)}
+	c.cluster = nodetest.Start(t, nodetest.Options{Network: c.network})
+	c.client = c.cluster.Client("bank", c.network.Host("10.0.0.100"))
+	c.first = c.cluster.Nodes[0]
+	gallery(t, c.client, c.first.URL, "staff", 1000)
+	c.known = people(t, c.client, c.first.URL, 0, 10)
+	c.cluster.Stop(0)
+	c.double = c.cluster.Nodes[c.cluster.Copy(0, "10.0.0.9", c.network)]
+	return c
+}
+
+// closes waits for a channel of the node m to be closed.
+func closes(t *testing.T, closed <-chan struct{}, most time.Duration, what string, m *nodetest.Member) {
+	t.Helper()
+	select {
+	case <-closed:
+	case <-time.After(most):
+		t.Fatalf("%s: not within %v; the node's error: %v", what, most, m.Node.Err())
+	}
+}
+
 // A copy of a node's data directory starts while the network is split between the two, and
 // each has another node on its side. One side only may have leaders.
 func TestCopiedNodeNeverVotesTwice(t *testing.T) {
 	t.Parallel()
-	network := memnet.New(1)
-	cluster := nodetest.Start(t, nodetest.Options{Network: network})
-	client := cluster.Client("bank", network.Host("10.0.0.100"))
-	first := cluster.Nodes[0]
-	gallery(t, client, first.URL, "staff", 1000)
-	known := people(t, client, first.URL, 0, 10)
-	cluster.Stop(0)
-	double := cluster.Nodes[cluster.Copy(0, "10.0.0.9", network)]
+	c := copyFirst(t, 1)
+	network, cluster, client, first, double, known := c.network, c.cluster, c.client, c.first, c.double, c.known
 	cluster.Restart(0)
 	cluster.WaitReady()
 
@@ -78,11 +104,7 @@ func TestCopiedNodeNeverVotesTwice(t *testing.T) {
 	known["meanwhile"] = enrolUntil(t, client, first.URL, "meanwhile")
 
 	network.Heal()
-	select {
-	case <-double.Node.Done():
-	case <-time.After(20 * time.Second):
-		t.Fatal("the copy hears the node and does not end")
-	}
+	closes(t, double.Node.Done(), 20*time.Second, "the copy ends", double)
 	if err := double.Node.Err(); !errors.Is(err, holder.ErrHeld) || !strings.Contains(err.Error(), first.Config.PeerAddress) {
 		t.Errorf("the copy ended: %v", err)
 	}
@@ -100,40 +122,22 @@ func TestCopiedNodeNeverVotesTwice(t *testing.T) {
 // commit. It ends when it hears of the other. The copy is as new as the node.
 func TestReplacedNodeEnds(t *testing.T) {
 	t.Parallel()
-	network := memnet.New(2)
-	cluster := nodetest.Start(t, nodetest.Options{Network: network})
-	client := cluster.Client("bank", network.Host("10.0.0.100"))
-	first := cluster.Nodes[0]
-	gallery(t, client, first.URL, "staff", 1000)
-	known := people(t, client, first.URL, 0, 10)
-	cluster.Stop(0)
-	double := cluster.Nodes[cluster.Copy(0, "10.0.0.9", network)]
+	c := copyFirst(t, 2)
+	network, cluster, client, first, double, known := c.network, c.cluster, c.client, c.first, c.double, c.known
 	splitHosts(network, []string{"10.0.0.1"}, []string{"10.0.0.2", "10.0.0.3", "10.0.0.9"})
 	cluster.Restart(0) // nobody hears of this start
 	cluster.Restart(3)
-	select {
-	case <-double.Node.Ready():
-	case <-time.After(30 * time.Second):
-		t.Fatalf("the copy does not take over: %v", double.Node.Err())
-	}
+	closes(t, double.Node.Ready(), 30*time.Second, "the copy takes over", double)
 	known["by the copy"] = enrolUntil(t, client, double.URL, "by the copy")
 	network.Heal()
-	select {
-	case <-first.Node.Done():
-	case <-time.After(20 * time.Second):
-		t.Fatal("the old node hears of the copy and does not end")
-	}
+	closes(t, first.Node.Done(), 20*time.Second, "the old node hears of the copy and ends", first)
 	if err := first.Node.Err(); !errors.Is(err, holder.ErrHeld) || !strings.Contains(err.Error(), double.Config.PeerAddress) {
 		t.Errorf("the old node ended: %v", err)
 	}
 	cluster.Stop(0)
 	cluster.Stop(3)
 	cluster.Restart(3) // in its place: at once, though nobody forgot it
-	select {
-	case <-double.Node.Ready():
-	case <-time.After(30 * time.Second):
-		t.Fatalf("the copy does not start again: %v", double.Node.Err())
-	}
+	closes(t, double.Node.Ready(), 30*time.Second, "the copy starts again", double)
 	everybody(t, client, cluster, known)
 }
 
@@ -141,25 +145,15 @@ func TestReplacedNodeEnds(t *testing.T) {
 // state is old, and ends. The node goes on.
 func TestOlderCopyEndsAfterTakeover(t *testing.T) {
 	t.Parallel()
-	network := memnet.New(3)
-	cluster := nodetest.Start(t, nodetest.Options{Network: network})
-	client := cluster.Client("bank", network.Host("10.0.0.100"))
-	first := cluster.Nodes[0]
-	gallery(t, client, first.URL, "staff", 1000)
-	known := people(t, client, first.URL, 0, 10)
-	cluster.Stop(0)
-	double := cluster.Nodes[cluster.Copy(0, "10.0.0.9", network)]
+	c := copyFirst(t, 3)
+	network, cluster, client, first, double, known := c.network, c.cluster, c.client, c.first, c.double, c.known
 	cluster.Restart(0)
 	cluster.WaitReady()
 	peer := cluster.Nodes[1].Node
 	eventually(t, peer, "the new start", func(wire.Status) bool { return peer.KnownStart(first.Node.Member()) == first.Node.OwnStart() })
 	splitHosts(network, []string{"10.0.0.1"}, []string{"10.0.0.2", "10.0.0.3", "10.0.0.9"})
 	cluster.Restart(3)
-	select {
-	case <-double.Node.Done():
-	case <-time.After(30 * time.Second):
-		t.Fatal("the older copy goes on")
-	}
+	closes(t, double.Node.Done(), 30*time.Second, "the older copy ends", double)
 	if err := double.Node.Err(); !errors.Is(err, replicas.ErrNodeStateLost) {
 		t.Errorf("the older copy ended: %v", err)
 	}

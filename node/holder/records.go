@@ -29,7 +29,7 @@ const (
 	textBytesMax = 256
 )
 
-// step is what a claim is for.
+// step is the purpose of a claim.
 type step string
 
 const (
@@ -39,7 +39,7 @@ const (
 	stepRelease step = "release" // the process ends
 )
 
-// claim is what a process says of itself to each other node.
+// claim is a message in which a process describes itself to each other node.
 type claim struct {
 	Member    id.Member `json:"member"`
 	Token     string    `json:"token"`

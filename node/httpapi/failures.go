@@ -18,7 +18,7 @@ const (
 	provenMax         = 1 << 14 // access keys with addresses that proved right lately, in each of two generations
 )
 
-// reasonSignatures tells a client that too many of its signatures were wrong.
+// reasonSignatures is the reason of refusals after too many wrong signatures.
 const reasonSignatures = "WrongSignatures"
 
 // failures slows clients whose signatures are wrong again and again. It counts them

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,8 +39,11 @@ func (f *failing) health(from, as string, wrong bool) received {
 	}
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
 	c, err := tls.DialWithDialer(&dialer, "tcp", f.addr, &tls.Config{RootCAs: f.roots, ServerName: "facet.test"})
+	if err != nil && runtime.GOOS != "linux" {
+		f.t.Skipf("needs the address %s (on macOS: ifconfig lo0 alias %s): %v", from, from, err)
+	}
 	if err != nil {
-		f.t.Skipf("the machine has no address %s: %v", from, err)
+		f.t.Fatal(err)
 	}
 	defer c.Close()
 	if _, err := io.WriteString(c, raw); err != nil {

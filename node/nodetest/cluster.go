@@ -204,8 +204,8 @@ func keyFile(t testing.TB, dir, name string) string {
 	return path
 }
 
-// Renew gives a stopped node an empty data directory and certificates of its own: it is then
-// another node at the same address.
+// Renew replaces a stopped node by another one at the same address, with an empty data
+// directory and certificates of its own.
 func (c *Cluster) Renew(i int) {
 	c.t.Helper()
 	must(c.t, os.RemoveAll(c.Nodes[i].Config.Dir))

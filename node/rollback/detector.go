@@ -92,7 +92,7 @@ type Detector struct {
 	saved   time.Time // when the table was last written
 }
 
-// other is what the exchanges with one node have brought.
+// other holds the state of the exchanges with one node.
 type other struct {
 	busy     bool
 	answered bool
@@ -101,7 +101,7 @@ type other struct {
 	version  uint64    // of the table that the node has received
 }
 
-// claim is what a peer knows of a replica here.
+// claim is the newest mark that a peer knows of a replica here.
 type claim struct {
 	raftfsm.Mark
 	by id.Member
