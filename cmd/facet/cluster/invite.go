@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"crypto/tls"
@@ -27,8 +28,10 @@ import (
 
 // Invitation says which machines may join.
 type Invitation struct {
-	// Dir is the folder of a node that Init created, the one with the authority.
+	// Dir is the folder of a node that Init created.
 	Dir string
+	// Authority is the cluster's. Without a folder it lies beside the node's.
+	Authority authority.Access
 	// Nodes is how many machines may join, For how long the token is valid.
 	Nodes int
 	For   time.Duration
@@ -68,8 +71,12 @@ func Invite(ctx context.Context, inv Invitation) (*Inviter, error) {
 	if i.settings, err = config.LoadFile(f.settings(), nil); err != nil {
 		return nil, err
 	}
-	if i.authority, err = authority.OpenAuthority(f.authority(), ""); err != nil {
-		return nil, fmt.Errorf("%w: invite from the machine where the cluster was founded, or where its authority was moved", err)
+	inv.Authority.Dir = cmp.Or(inv.Authority.Dir, authority.Beside(dir))
+	if _, err := os.Stat(f.admin()); err == nil { // versions up to 0.3.1 had it beside the authority
+		inv.Authority.Admin = f.admin()
+	}
+	if i.authority, err = inv.Authority.Open(ctx); err != nil {
+		return nil, fmt.Errorf("invite: %w", err)
 	}
 	if i.pack, err = serve.Pack(i.settings.Models); err != nil {
 		return nil, err

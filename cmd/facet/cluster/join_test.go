@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"facet/cmd/facet/admin"
+	"facet/cmd/facet/authority"
 	"facet/cmd/facet/config"
 	"facet/internal/id"
 	"facet/internal/ports"
@@ -74,7 +75,10 @@ func invited(t *testing.T, nodes int, good time.Duration) (*Inviter, Machine, co
 	t.Helper()
 	assets := pack(t, same)
 	m := machine(t, "n1", assets)
-	if _, err := Init(t.Context(), m, Shape{Name: "test", Shards: 2, Replicas: 3}); err != nil {
+	if _, err := authority.OpenPlain(authority.Beside(m.Dir), "test"); err != nil { // scrypt takes half a second
+		t.Fatal(err)
+	}
+	if _, err := Init(t.Context(), m, Shape{Shards: 2, Replicas: 3}); err != nil {
 		t.Fatal(err)
 	}
 	i, err := Invite(t.Context(), Invitation{Dir: m.Dir, Nodes: nodes, For: good})
@@ -124,7 +128,7 @@ func TestJoinedMachineHasKeysOfItsOwn(t *testing.T) {
 			t.Errorf("%s: %v, %v", secret, info.Mode(), err)
 		}
 	}
-	if _, err := os.Stat(f.authority()); err == nil {
+	if _, err := os.Stat(authority.Beside(m.Dir)); err == nil {
 		t.Error("the authority was copied")
 	}
 	s, err := config.LoadFile(made.Config, nil)

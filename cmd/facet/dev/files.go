@@ -33,7 +33,7 @@ func identities(f folder, s *state) (map[string]id.Node, error) {
 
 // ensureCertificates creates or renews the authority's and all nodes' certificates.
 func ensureCertificates(f folder, ids map[string]id.Node) (*authority.Folder, error) {
-	a, err := authority.Open(f.certificates(), authorityName)
+	a, err := authority.OpenPlain(f.certificates(), authorityName)
 	if err != nil {
 		return nil, err
 	}
