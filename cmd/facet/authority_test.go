@@ -103,16 +103,17 @@ func filesIn(t *testing.T, dir string) string {
 	return all.String()
 }
 
-// serves waits until the first node has a record in the cluster.
-func (m *machines) serves(t *testing.T) {
+// serves waits until this number of nodes have a record in the cluster, and answer.
+func (m *machines) serves(t *testing.T, nodes int) {
 	t.Helper()
 	m.running(t)
 	for late := time.Now().Add(time.Minute); time.Now().Before(late); time.Sleep(200 * time.Millisecond) {
-		if len(m.status(t).Nodes) == 1 {
+		list := m.status(t).Nodes
+		if len(list) == nodes && list[nodes-1].Answers {
 			return
 		}
 	}
-	t.Fatal("after a minute the node has no record")
+	t.Fatal("after a minute a node has no record, or does not answer")
 }
 
 func one(t *testing.T) *machines {
@@ -217,7 +218,7 @@ func TestAuthorityCommandsNeedPassphrase(t *testing.T) {
 	refused("give --passphrase-file FILE", withoutPassphrase(t, init...))
 	taken("node n1 for", init...)
 	m.start(t, 0)
-	m.serves(t)
+	m.serves(t, 1)
 	at := []string{"--profile", m.profile}
 	refused("the passphrase in "+wrong+" is not that of", withoutPassphrase(t, append([]string{"cluster", "renew", "--passphrase-file", wrong}, at...)...))
 	for _, c := range []struct {
@@ -281,7 +282,7 @@ func TestUnencryptedAuthorityGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.start(t, 0)
-	m.serves(t)
+	m.serves(t, 1)
 
 	const notice = "is not encrypted: \"facet cluster passphrase --authority "
 	if out := facet(t, "cluster", "renew", "n1", "--profile", m.profile); !strings.Contains(out, notice+old) || !strings.Contains(out, "node n1 has new") {

@@ -68,7 +68,8 @@ func Invite(ctx context.Context, inv Invitation) (*Inviter, error) {
 	}
 	f := folder(dir)
 	i := &Inviter{inv: inv, joined: map[id.Node]string{}, done: make(chan struct{})}
-	if i.settings, err = config.LoadFile(f.settings(), nil); err != nil {
+	credentials := config.CredentialsVariable + "=" + os.Getenv(config.CredentialsVariable)
+	if i.settings, err = config.LoadFile(f.settings(), []string{credentials}); err != nil {
 		return nil, err
 	}
 	inv.Authority.Dir = cmp.Or(inv.Authority.Dir, authority.Beside(dir))
@@ -184,7 +185,7 @@ func (i *Inviter) serve(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusBadRequest, refusal{"this is not a request of facet cluster join"})
 		return
 	}
-	a, status, err := i.admit(q)
+	a, status, err := i.admit(r.Context(), q)
 	if err != nil {
 		reply(w, status, refusal{err.Error()})
 		return
@@ -200,7 +201,7 @@ func reply(w http.ResponseWriter, status int, v any) {
 
 // admit checks a request and answers it. The same machine may ask again, because
 // its answer may have been lost.
-func (i *Inviter) admit(q joinRequest) (a joinAnswer, status int, err error) {
+func (i *Inviter) admit(ctx context.Context, q joinRequest) (a joinAnswer, status int, err error) {
 	now := time.Now()
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -220,7 +221,7 @@ func (i *Inviter) admit(q joinRequest) (a joinAnswer, status int, err error) {
 	if err := i.fits(q); err != nil {
 		return a, http.StatusConflict, err
 	}
-	if a, err = i.answer(q); err != nil {
+	if a, err = i.answer(ctx, q); err != nil {
 		return a, http.StatusBadRequest, err
 	}
 	if i.joined[q.Node] = q.Name; !again {
@@ -260,18 +261,17 @@ func (i *Inviter) fits(q joinRequest) error {
 }
 
 // answer signs the certificates and returns what the node needs.
-func (i *Inviter) answer(q joinRequest) (a joinAnswer, err error) {
+func (i *Inviter) answer(ctx context.Context, q joinRequest) (a joinAnswer, err error) {
 	ca := i.authority.Authority()
 	a = joinAnswer{Authorities: ca.CertPEM(), Seeds: i.seeds, Region: i.settings.Region, Cluster: ca.Name()}
-	var errs [5]error
+	var errs [4]error
 	a.Certificate, errs[0] = ca.SignNode(q.Request, q.Node, q.Hosts)
 	a.Server, errs[1] = ca.SignServer(q.ServerRequest, q.Hosts)
 	// Read the keys now and not when the invitation was opened: they may have been
 	// rotated.
-	a.ClusterKey, errs[2] = os.ReadFile(i.settings.ClusterKey)
-	a.GossipKey, errs[3] = os.ReadFile(i.settings.GossipKey)
+	a.ClusterKey, a.GossipKey, errs[2] = i.settings.ReadKeys(ctx)
 	if len(q.StatusRequest) > 0 {
-		a.Status, errs[4] = ca.SignStatus(q.StatusRequest, q.Node)
+		a.Status, errs[3] = ca.SignStatus(q.StatusRequest, q.Node)
 	}
 	return a, errors.Join(errs[:]...)
 }

@@ -175,7 +175,7 @@ func TestMachineOfOlderSoftwareJoins(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := i.Token()
-	a, _, err := i.admit(joinRequest{
+	a, _, err := i.admit(t.Context(), joinRequest{
 		Secret: token.Secret[:], Node: id.Node{UUID: id.Random([16]byte{2})}, Name: "old", Hosts: []string{"h"},
 		Request: request, ServerRequest: request, Pack: i.pack, Time: time.Now(),
 	})
@@ -261,7 +261,7 @@ func TestUnfitJoinRequestIsRefused(t *testing.T) {
 		t.Helper()
 		q := valid()
 		edit(&q)
-		_, _, err := i.admit(q)
+		_, _, err := i.admit(t.Context(), q)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("got %v, want %q", err, want)
 		}

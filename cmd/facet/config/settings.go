@@ -92,6 +92,11 @@ type Settings struct {
 	Certificates string `koanf:"certificates"`
 	ClusterKey   string `koanf:"cluster-key"`
 	GossipKey    string `koanf:"gossip-key"`
+	// The commands print the keys, instead of ClusterKey and GossipKey.
+	ClusterKeyCommand []string `koanf:"cluster-key-command"`
+	GossipKeyCommand  []string `koanf:"gossip-key-command"`
+	// CredentialsDir is the folder of systemd's credentials, or empty.
+	CredentialsDir string `koanf:"-"`
 
 	Models      string `koanf:"models"`
 	ONNXRuntime string `koanf:"onnxruntime"`
@@ -160,7 +165,8 @@ func (s Settings) Node() node.Config {
 		PublicAddress: s.PublicAddress, PublicURL: s.PublicURL,
 		AdminAddress: s.AdminAddress,
 		Seeds:        s.Seeds, Expect: s.Expect, Shards: s.Shards, Replicas: s.Replicas,
-		Certificates: s.Certificates, ClusterKeyFile: s.ClusterKey, GossipKeyFile: s.GossipKey,
+		Certificates: s.Certificates, ClusterKeyFile: s.ClusterKey, GossipKeyFile: s.GossipKey, CredentialsDir: s.CredentialsDir,
+		ClusterKeyCommand: s.ClusterKeyCommand, GossipKeyCommand: s.GossipKeyCommand,
 		Bucket: s.Bucket, JobSlots: s.JobSlots, Memory: s.Memory << 20, DiskReserve: s.DiskReserve << 20,
 		BackupTo: s.BackupTo, BackupEvery: backupEvery, BackupKeep: s.BackupKeep,
 		Region: s.Region, CORS: s.CORS,
@@ -175,12 +181,13 @@ func (s Settings) check() error {
 	for _, need := range []struct{ value, name, what string }{
 		{s.Dir, "dir", "the node's data directory"},
 		{s.Certificates, "certificates", "the folder with the node's certificates (facet certs issue makes one)"},
-		{s.ClusterKey, "cluster-key", "the file with the cluster's key (facet certs init makes one)"},
-		{s.GossipKey, "gossip-key", "the file with the gossip's key (facet certs init makes one)"},
 	} {
 		if need.value == "" {
 			return fmt.Errorf("--%s is needed: %s", need.name, need.what)
 		}
+	}
+	if err := s.checkKeys(); err != nil {
+		return err
 	}
 	for _, rate := range []struct {
 		name      string
