@@ -54,7 +54,7 @@ func (m *machine) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&m.Hosts, "host", nil, "further host names that clients use; may be repeated")
 	f.IntVar(&m.Port, "port", cluster.PortDefault, "port for clients; the next three are for nodes (TCP and UDP), operators and invitations")
 	f.StringVar(&m.Assets.Models, "models", m.Assets.Models, "folder with the model pack")
-	f.StringVar(&m.Assets.ONNXRuntime, "onnxruntime", m.Assets.ONNXRuntime, "ONNX Runtime's shared library")
+	libraryFlags(f, &m.Assets.ONNXRuntime, &m.Assets.SHA256)
 	f.BoolVar(&m.serve, "serve", false, "then run facet serve")
 }
 

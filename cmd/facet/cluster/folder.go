@@ -159,6 +159,9 @@ func (m Machine) write(f folder, more map[string]any, profile admin.Profile) err
 	if m.Zone != "" {
 		values["zone"] = m.Zone
 	}
+	if m.Assets.SHA256 != "" {
+		values["onnxruntime-sha256"] = m.Assets.SHA256
+	}
 	maps.Copy(values, more)
 	if err := profile.Write(f.profile()); err != nil {
 		return err

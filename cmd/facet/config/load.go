@@ -64,6 +64,7 @@ func Flags(f *pflag.FlagSet) {
 
 	f.String("models", assets.Models, "folder with the model pack")
 	f.String("onnxruntime", assets.ONNXRuntime, "ONNX Runtime's shared library")
+	f.String("onnxruntime-sha256", "", "SHA-256 of ONNX Runtime's library, if it is another one than \"make setup\" installs")
 	f.Int("workers", 0, "images processed at once (default: one for each core)")
 
 	f.String("bucket", "", "object store of bulk registrations: file:///DIR, s3://…, gs://… or azblob://…; each tenant has a folder with its id")

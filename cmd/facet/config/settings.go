@@ -100,7 +100,9 @@ type Settings struct {
 
 	Models      string `koanf:"models"`
 	ONNXRuntime string `koanf:"onnxruntime"`
-	Workers     int    `koanf:"workers"`
+	// ONNXRuntimeSHA256 is the hash of another library than the one that set-up installs.
+	ONNXRuntimeSHA256 string `koanf:"onnxruntime-sha256"`
+	Workers           int    `koanf:"workers"`
 
 	Bucket   string `koanf:"bucket"`
 	JobSlots int    `koanf:"job-slots"`
@@ -207,6 +209,8 @@ func (s Settings) check() error {
 		return err
 	}
 	switch {
+	case s.ONNXRuntimeSHA256 != "" && !sha256Form.MatchString(s.ONNXRuntimeSHA256):
+		return errors.New("--onnxruntime-sha256 is 64 hexadecimal digits in lower case, as sha256sum prints them")
 	case s.Workers < 0:
 		return errors.New("--workers can't be negative")
 	case s.RebuildAfter < 0:
@@ -224,6 +228,9 @@ func (s Settings) check() error {
 	}
 	return nil
 }
+
+// sha256Form matches a SHA-256 in hexadecimal digits.
+var sha256Form = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // headerName matches the name of a header in lower case.
 var headerName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
@@ -252,6 +259,7 @@ func (s Settings) checkRequests() error {
 type Assets struct {
 	Models      string // a folder with a pack
 	ONNXRuntime string // the shared library
+	SHA256      string // of another library than set-up's
 	Photos      string // sample photos; the service needs none
 }
 

@@ -54,7 +54,7 @@ func writeConfigs(f folder, s *state, a *authority.Folder, assets config.Assets)
 		seeds = append(seeds, n.Peer)
 	}
 	for _, n := range s.Nodes {
-		err := config.Write(f.config(n.Name), map[string]any{
+		values := map[string]any{
 			"name": n.Name, "dir": f.data(n.Name),
 			"peer-address": n.Peer, "public-address": n.Public, "admin-address": n.Admin,
 			"seeds": seeds, "bootstrap-expect": len(s.Nodes),
@@ -63,8 +63,11 @@ func writeConfigs(f folder, s *state, a *authority.Folder, assets config.Assets)
 			"bucket": (&url.URL{Scheme: "file", Path: f.bucket()}).String(),
 			"models": assets.Models, "onnxruntime": assets.ONNXRuntime,
 			"log-format": string(config.LogText),
-		})
-		if err != nil {
+		}
+		if assets.SHA256 != "" {
+			values["onnxruntime-sha256"] = assets.SHA256
+		}
+		if err := config.Write(f.config(n.Name), values); err != nil {
 			return err
 		}
 	}
