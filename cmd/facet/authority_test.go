@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -170,14 +171,40 @@ func TestTerminalAsksForPassphrase(t *testing.T) {
 func TestInterruptedPromptLeavesTerminalAsItWas(t *testing.T) {
 	t.Parallel()
 	m := one(t)
-	d := onTerminal(t, append([]string{"cluster", "init"}, m.flags(t, 0)...)...)
+	d := &dialogue{cmd: withoutPassphrase(t, append([]string{"cluster", "init"}, m.flags(t, 0)...)...)}
+	var terminal *os.File
+	var err error
+	if d.pty, terminal, err = pty.Open(); err != nil {
+		t.Fatal(err)
+	}
+	defer d.pty.Close()
+	defer terminal.Close()
+	d.cmd.Stdin, d.cmd.Stdout, d.cmd.Stderr = terminal, terminal, terminal
+	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	echo := func() bool {
+		t.Helper()
+		look := exec.Command("stty", "-a")
+		look.Stdin = terminal
+		out, err := look.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Contains(string(out), " echo ")
+	}
 	d.expect(t, "new passphrase for")
-	time.Sleep(100 * time.Millisecond)
+	for late := time.Now().Add(10 * time.Second); echo(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatal("the terminal shows the passphrase")
+		}
+	}
 	if _, err := d.pty.WriteString("\x03"); err != nil {
 		t.Fatal(err)
 	}
-	if code := d.end(t); code != exitFailed || strings.Contains(d.output.String(), "panic") {
-		t.Errorf("exit code %d:\n%s", code, &d.output)
+	if err := d.cmd.Wait(); d.cmd.ProcessState.ExitCode() != exitFailed || !echo() {
+		t.Errorf("%v, the terminal shows what is typed: %t", err, echo())
 	}
 	if files := filesIn(t, m.dir); files != "" {
 		t.Errorf("it left %s", files)
