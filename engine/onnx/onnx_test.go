@@ -53,7 +53,7 @@ func TestLoadKeepsOneLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := onnx.Load(path + ".other", ""); err == nil {
+	if err := onnx.Load(path+".other", ""); err == nil {
 		t.Error("another library was loaded beside the first")
 	}
 	if got := onnx.Version(); !strings.HasPrefix(got, "1.") {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"filippo.io/age/armor"
+	ascii "filippo.io/age/armor" //nolint:misspell // the library spells it so
 )
 
 const (
@@ -265,7 +265,7 @@ func TestCostlyKeyFileIsRefused(t *testing.T) {
 	key := []byte(bytesOf(t, f.key()))
 	file, err := encrypt(key, first)
 	must(t, err)
-	file, err = io.ReadAll(armor.NewReader(bytes.NewReader(file)))
+	file, err = io.ReadAll(ascii.NewReader(bytes.NewReader(file)))
 	must(t, err)
 	must(t, os.WriteFile(f.key(), file, 0o600))
 	if _, err = access(dir, first).Open(t.Context()); err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"filippo.io/age"
-	"filippo.io/age/armor"
+	ascii "filippo.io/age/armor" //nolint:misspell // the library spells it so
 )
 
 // workFactor is the logarithm of scrypt's cost for a new key: 128 MiB, and about half a
@@ -30,7 +30,7 @@ var errWrongPassphrase = errors.New("the passphrase is wrong")
 // encrypt writes, or its binary form.
 func encrypted(key []byte) bool {
 	text := bytes.TrimSpace(key)
-	return bytes.HasPrefix(text, []byte(armor.Header)) || bytes.HasPrefix(text, []byte("age-encryption.org/"))
+	return bytes.HasPrefix(text, []byte(ascii.Header)) || bytes.HasPrefix(text, []byte("age-encryption.org/"))
 }
 
 // encrypt encrypts key with a passphrase (https://age-encryption.org/v1).
@@ -41,7 +41,7 @@ func encrypt(key []byte, passphrase string) ([]byte, error) {
 	}
 	recipient.SetWorkFactor(workFactor)
 	var out bytes.Buffer
-	text := armor.NewWriter(&out)
+	text := ascii.NewWriter(&out)
 	w, err := age.Encrypt(text, recipient)
 	if err == nil {
 		_, err = w.Write(key)
@@ -63,8 +63,8 @@ func decrypt(file []byte, passphrase string) ([]byte, error) {
 	}
 	identity.SetMaxWorkFactor(workFactorMax)
 	var in io.Reader = bytes.NewReader(file)
-	if strings.HasPrefix(strings.TrimSpace(string(file)), armor.Header) {
-		in = armor.NewReader(in)
+	if strings.HasPrefix(strings.TrimSpace(string(file)), ascii.Header) {
+		in = ascii.NewReader(in)
 	}
 	r, err := age.Decrypt(in, identity)
 	if errors.Is(err, age.ErrIncorrectIdentity) {

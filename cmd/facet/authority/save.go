@@ -45,7 +45,7 @@ func (f *Folder) save(ca *cert.CA, files cert.Files) error {
 // wipe overwrites a file that was replaced, and closes it. The new file is in place by
 // now, so a failure is a notice.
 func (f *Folder) wipe(old *os.File) {
-	defer old.Close() //nolint:errcheck // Sync has reported what matters
+	defer old.Close()
 	info, err := old.Stat()
 	if err != nil {
 		f.notice(fmt.Sprintf("the old key of %s may still be on the disk: %v", old.Name(), err))
