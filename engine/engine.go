@@ -15,6 +15,7 @@ import (
 	"facet/engine/models"
 	"facet/engine/onnx"
 	"facet/engine/score"
+	"facet/internal/pinned"
 )
 
 const (
@@ -37,6 +38,9 @@ type Config struct {
 	// Library is the path of ONNX Runtime's shared library. A process loads only one. The engine
 	// uses libjpeg-turbo if it lies beside it or the system has it.
 	Library string
+	// LibrarySHA256 is the SHA-256 of Library, 64 hexadecimal digits. Empty means the library that
+	// set-up installs. libjpeg-turbo beside that one has to be set-up's, too.
+	LibrarySHA256 string
 	// Workers is how many images the engine processes at once, each on one core. 0 means one for
 	// each core that the process may use, even if GOMAXPROCS is more.
 	Workers int
@@ -86,12 +90,9 @@ func New(pack *models.Pack, cfg Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
-	if err := onnx.Load(cfg.Library); err != nil {
+	if err := loadLibraries(cfg); err != nil {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
-	// Without libjpeg-turbo the standard library decodes JPEG; imaging.JPEGDecoder returns the one
-	// in use.
-	_ = imaging.LoadTurbo(filepath.Dir(cfg.Library))
 	e := &Engine{
 		pack:    pack,
 		table:   table,
@@ -108,6 +109,23 @@ func New(pack *models.Pack, cfg Config) (*Engine, error) {
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
 	return e, nil
+}
+
+func loadLibraries(cfg Config) error {
+	if err := onnx.Load(cfg.Library, cfg.LibrarySHA256); err != nil {
+		return err
+	}
+	beside := imaging.Any
+	if cfg.LibrarySHA256 == "" {
+		beside = imaging.Installed
+	}
+	// Without libjpeg-turbo the standard library decodes JPEG; imaging.JPEGDecoder returns the one
+	// in use.
+	err := imaging.LoadTurbo(filepath.Dir(cfg.Library), beside)
+	if _, changed := errors.AsType[*pinned.ChangedError](err); changed {
+		return err
+	}
+	return nil
 }
 
 func (e *Engine) open(workers int) error {

@@ -17,7 +17,7 @@ type bare struct{ detector, landmarks, embedder *onnx.Runner }
 
 func newBare(tb testing.TB) bare {
 	tb.Helper()
-	if err := onnx.Load(enginetest.Library(tb)); err != nil {
+	if err := onnx.Load(enginetest.Library(tb), ""); err != nil {
 		tb.Fatal(err)
 	}
 	pack := enginetest.Pack(tb)

@@ -68,8 +68,12 @@ type Config struct {
 	Certificates string
 	// ClusterKeyFile has the keys that wrap every data key, GossipKeyFile those that encrypt
 	// gossip: 64 hexadecimal digits each. Both files are the same on all nodes and lie
-	// outside Dir.
-	ClusterKeyFile, GossipKeyFile string
+	// outside Dir. Files in CredentialsDir, the folder of systemd's credentials, are never
+	// rewritten.
+	ClusterKeyFile, GossipKeyFile, CredentialsDir string
+	// ClusterKeyCommand and GossipKeyCommand print the keys, instead of the files: a program
+	// and its arguments.
+	ClusterKeyCommand, GossipKeyCommand []string
 
 	// Pack is the identity of the model pack that Extractor runs. A cluster keeps the pack
 	// with which it was founded.
@@ -174,6 +178,9 @@ func (c Config) complete() (Config, error) {
 		return c, err
 	}
 	for _, f := range []string{c.ClusterKeyFile, c.GossipKeyFile} {
+		if f == "" {
+			continue // a command prints the key
+		}
 		inside, err := filepath.Rel(c.Dir, f)
 		if err == nil && filepath.IsLocal(inside) {
 			return c, fmt.Errorf("node: key file %s must lie outside the data directory", filepath.Base(f))

@@ -170,10 +170,12 @@ func (n *Node) states() []loop.State {
 	return list
 }
 
-func openKeys(_ context.Context, n *Node) (stop func() error, err error) {
-	n.keys, err = keys.Open(keys.Config{
+func openKeys(ctx context.Context, n *Node) (stop func() error, err error) {
+	n.keys, err = keys.Open(ctx, keys.Config{
 		Node: n.id, Self: n.member, Name: n.cfg.Name, Certificates: n.cfg.Certificates,
-		ClusterKeyFile: n.cfg.ClusterKeyFile, GossipKeyFile: n.cfg.GossipKeyFile, Log: n.log,
+		Cluster: keys.SourceOf(n.cfg.ClusterKeyFile, n.cfg.CredentialsDir, n.cfg.ClusterKeyCommand),
+		Gossip:  keys.SourceOf(n.cfg.GossipKeyFile, n.cfg.CredentialsDir, n.cfg.GossipKeyCommand),
+		Log:     n.log,
 	})
 	return nil, err
 }

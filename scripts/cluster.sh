@@ -46,6 +46,9 @@ misused() {
 	exit 2
 }
 
+# The cluster is thrown away, and so is its authority.
+export FACET_AUTHORITY_PASSPHRASE=${FACET_AUTHORITY_PASSPHRASE:-of a cluster by hand}
+
 port() { echo $((first_port + 10 * ($1 - 1) + $2)); } # NODE OFFSET
 folder() { echo "$dir/n$1"; }
 
@@ -64,7 +67,7 @@ ask() { FACET_PROFILE=$dir/profile.yaml "$facet" "$@"; }
 profile() {
 	local n
 	{
-		echo "certificates: $(folder 1)/authority/admin"
+		echo "certificates: $(folder 1)/admin"
 		echo "admin:"
 		for n in $(nodes); do echo "  - 127.0.0.1:$(port "$n" 2)"; done
 	} >"$dir/profile.yaml"
@@ -253,7 +256,7 @@ start)
 	if ((wanted > have)); then join $((have + 1)) "$wanted"; fi
 	wait_until "$wanted" 'the start' whole "$wanted"
 	for n in $(nodes); do echo "cluster: n$n is up at https://127.0.0.1:$(port "$n" 0), process $(pid "$n")"; done
-	echo "cluster: certificate for clients: $(folder 1)/authority/ca.pem; for commands: export FACET_PROFILE=$dir/profile.yaml"
+	echo "cluster: certificate for clients: $(folder 1)/certificates/ca.pem; for commands: export FACET_PROFILE=$dir/profile.yaml"
 	;;
 stop)
 	if can_partition; then heal; fi

@@ -57,7 +57,8 @@ func onPhotos(cmd *cobra.Command, cfg *bench.Config, measure func(context.Contex
 	f.StringVar(&cfg.JSON, "json", "", "JSON file to write")
 	f.StringVar(&cfg.Plot, "plot", "", "DET plot to write, .svg")
 	f.StringVar(&cfg.Source.Pack, "models", assets.Models, "folder with the model pack")
-	f.StringVar(&cfg.Source.ONNXRuntime, "onnxruntime", assets.ONNXRuntime, "ONNX Runtime's shared library")
+	cfg.Source.ONNXRuntime = assets.ONNXRuntime
+	libraryFlags(f, &cfg.Source.ONNXRuntime, &cfg.Source.SHA256)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkBench(cfg); err != nil {
 			return &usageError{err}

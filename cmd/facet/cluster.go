@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"facet/cmd/facet/admin"
-	"facet/cmd/facet/authority"
 	"facet/cmd/facet/cluster"
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/serve"
@@ -32,13 +30,13 @@ const (
 
 func newCluster() *cobra.Command {
 	return newGroup(&cobra.Command{
-		Use: "cluster", Short: "a cluster of several machines: init, invite, join, status, renew, rotate",
+		Use: "cluster", Short: "a cluster of several machines: init, invite, join, status, renew, rotate, passphrase",
 		Long: "Found a cluster on one machine, have others join it over the network, and renew their\n" +
 			"certificates and keys.\n\n" +
 			"  first machine    facet cluster init --serve\n" +
 			"                   facet cluster invite            (prints a token, and waits for machines)\n" +
 			"  other machines   facet cluster join TOKEN --serve",
-	}, newClusterInit(), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterRenew(), newClusterRotate())
+	}, newClusterInit(), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterRenew(), newClusterRotate(), newClusterPassphrase())
 }
 
 // machine contains the flags that describe the node of this machine.
@@ -56,15 +54,22 @@ func (m *machine) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&m.Hosts, "host", nil, "further host names that clients use; may be repeated")
 	f.IntVar(&m.Port, "port", cluster.PortDefault, "port for clients; the next three are for nodes (TCP and UDP), operators and invitations")
 	f.StringVar(&m.Assets.Models, "models", m.Assets.Models, "folder with the model pack")
-	f.StringVar(&m.Assets.ONNXRuntime, "onnxruntime", m.Assets.ONNXRuntime, "ONNX Runtime's shared library")
+	libraryFlags(f, &m.Assets.ONNXRuntime, &m.Assets.SHA256)
 	f.BoolVar(&m.serve, "serve", false, "then run facet serve")
 }
+
+// authorityAdvice says what to do with the folder of a new authority.
+const authorityAdvice = `  authority  %s
+             Copy it and %s to a safe place. Keep its passphrase elsewhere.
+             Then move it off this machine: nodes don't need it. facet cluster invite, renew,
+             rotate authority and passphrase do: there, name its place with --authority.
+`
 
 // conclude prints the next step, or takes it.
 func (m *machine) conclude(ctx context.Context, w io.Writer, made cluster.Made) error {
 	fmt.Fprintf(w, "node %s for %s\n  settings   %s\n  commands   export FACET_PROFILE=%s\n", made.Name, made.URL, made.Config, made.Profile)
 	if made.Authority != "" {
-		fmt.Fprintf(w, "  authority  %s (keep a copy of it and of the keys away from the data)\n", made.Authority)
+		fmt.Fprintf(w, authorityAdvice, made.Authority, filepath.Join(filepath.Dir(made.Config), "keys"))
 	}
 	if !m.serve {
 		_, err := fmt.Fprintf(w, "start it:  facet serve --config %s\n", made.Config)
@@ -80,6 +85,7 @@ func (m *machine) conclude(ctx context.Context, w io.Writer, made cluster.Made) 
 func newClusterInit() *cobra.Command {
 	var m machine
 	var s cluster.Shape
+	var a access
 	cmd := &cobra.Command{
 		Use: "init", Short: "make the first node of a cluster, with its authority and keys",
 		Long: "Make the first node of a cluster in DIR: certificates with their authority, the keys that all nodes will\n" +
@@ -87,6 +93,7 @@ func newClusterInit() *cobra.Command {
 			"grows with \"facet cluster invite\" and \"join\": each shard gets its replicas as nodes come.",
 		Args: usage(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			s.Authority = a.authority(cmd)
 			made, err := cluster.Init(cmd.Context(), m.Machine, s)
 			if err != nil {
 				return err
@@ -95,6 +102,7 @@ func newClusterInit() *cobra.Command {
 		},
 	}
 	m.flags(cmd.Flags())
+	a.flagsBeside(cmd.Flags())
 	cmd.Flags().StringVar(&s.Name, "cluster", cluster.ClusterName, "name of the cluster in its certificates")
 	cmd.Flags().IntVar(&s.Shards, "shards", config.ShardsDefault, "number of shards; it can't be changed later")
 	cmd.Flags().IntVar(&s.Replicas, "replicas", config.ReplicasDefault, "copies of each shard, as soon as there are as many nodes")
@@ -103,9 +111,10 @@ func newClusterInit() *cobra.Command {
 
 func newClusterInvite() *cobra.Command {
 	var inv cluster.Invitation
+	var a access
 	cmd := &cobra.Command{
 		Use: "invite", Short: "let machines join: print a token and wait for them",
-		Long: "Let machines join the cluster whose authority lies in DIR (facet cluster init). It prints a token and waits\n" +
+		Long: "Let machines join the cluster of the node in DIR, with the cluster's authority. It prints a token and waits\n" +
 			"on a port of its own until --nodes machines have joined with it, or the time is over. A machine with the token\n" +
 			"gets the cluster's keys: treat it like a password. It is useless once this command has ended.",
 		Args: usage(cobra.NoArgs),
@@ -114,6 +123,7 @@ func newClusterInvite() *cobra.Command {
 				return &usageError{errors.New("--nodes must be 1 or more, and --for more than 0")}
 			}
 			out := cmd.OutOrStdout()
+			inv.Authority = a.authority(cmd)
 			inv.Joined = func(name string, left int) { fmt.Fprintf(out, "%s has joined, %d to go\n", name, left) }
 			i, err := cluster.Invite(cmd.Context(), inv)
 			if err != nil {
@@ -128,6 +138,7 @@ func newClusterInvite() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
+	a.flagsBeside(f)
 	f.StringVar(&inv.Dir, "dir", nodeDir, "folder of the first node")
 	f.IntVar(&inv.Nodes, "nodes", 1, "how many machines may join")
 	f.DurationVar(&inv.For, "for", inviteFor, "how long the token is valid")
@@ -179,29 +190,6 @@ func tokenOf(args []string, in io.Reader) (string, error) {
 
 func newClusterStatus() *cobra.Command {
 	return newStatusOf("nodes with roles, certificates and keys, and warnings (facet status: groups and lag)", admin.WriteCluster)
-}
-
-// withAuthority completes a command that calls a cluster and needs its authority.
-func withAuthority(cmd *cobra.Command, run func(k cluster.Keeper, args []string) error) *cobra.Command {
-	var t target
-	t.flags(cmd.Flags())
-	folder := cmd.Flags().String("authority", "", "folder with ca.key (default: the folder of the administrator's certificate)")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		where, err := t.find()
-		if err != nil {
-			return err
-		}
-		a, err := authority.OpenAuthority(cmp.Or(*folder, filepath.Dir(where.Certificates)), "")
-		if err != nil {
-			return fmt.Errorf("%w: run this where the authority is, or name its folder with --authority", err)
-		}
-		c, err := admin.NewClient(where)
-		if err != nil {
-			return err
-		}
-		return run(cluster.Keeper{Authority: a, Client: c, Out: cmd.OutOrStdout()}, args)
-	}
-	return cmd
 }
 
 func newClusterRenew() *cobra.Command {

@@ -147,7 +147,7 @@ func TestReplacedFilesNeedNoRestart(t *testing.T) {
 	if err := os.Remove(filepath.Join(files, "server.pem")); err != nil {
 		t.Fatal(err)
 	}
-	issue := []string{"certs", "issue", "n1", "--dir", filepath.Join(m.folder(0), "authority"), "--data", filepath.Join(m.folder(0), "data"), "--host", "127.0.0.1"}
+	issue := []string{"certs", "issue", "n1", "--dir", m.authority(), "--data", filepath.Join(m.folder(0), "data"), "--host", "127.0.0.1"}
 	out := facet(t, issue...)
 	if n := strings.Count(out, "wrote "); n != 6 || !strings.Contains(out, filepath.Join("n1", "server.pem")) {
 		t.Errorf("issue says %q", out)
@@ -156,7 +156,7 @@ func TestReplacedFilesNeedNoRestart(t *testing.T) {
 		t.Errorf("a second time: %q", again)
 	}
 	for _, name := range []string{"server.key", "server.pem"} {
-		b, err := os.ReadFile(filepath.Join(m.folder(0), "authority", "n1", name))
+		b, err := os.ReadFile(filepath.Join(m.authority(), "n1", name))
 		if err != nil {
 			t.Fatal(err)
 		}

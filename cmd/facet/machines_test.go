@@ -24,6 +24,7 @@ import (
 	"testing"
 	"time"
 
+	"facet/cmd/facet/authority"
 	"facet/node/sigv4"
 	"facet/node/wire"
 )
@@ -37,10 +38,12 @@ type machines struct {
 	process []*exec.Cmd
 }
 
+const passphraseOfTests = "a passphrase of tests"
+
 func command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], args...)
-	cmd.Env = append(os.Environ(), asFacet+"=1", "FACET_PROFILE=")
+	cmd.Env = append(os.Environ(), asFacet+"=1", "FACET_PROFILE=", authority.PassphraseVariable+"="+passphraseOfTests)
 	return cmd
 }
 
@@ -98,6 +101,8 @@ func blockIsFree(port int) bool {
 }
 
 func (m *machines) folder(i int) string { return filepath.Join(m.dir, fmt.Sprintf("n%d", i+1)) }
+
+func (m *machines) authority() string { return authority.Beside(m.folder(0)) }
 
 func (m *machines) flags(t *testing.T, i int) []string {
 	t.Helper()
@@ -191,7 +196,7 @@ func (m *machines) shows(t *testing.T, serial string) bool {
 func (m *machines) trustedByOpenSSL(t *testing.T, when string) {
 	t.Helper()
 	for i, port := range m.ports {
-		cmd := exec.Command("curl", "--silent", "--show-error", "--cacert", filepath.Join(m.folder(0), "authority", "ca.pem"),
+		cmd := exec.Command("curl", "--silent", "--show-error", "--cacert", filepath.Join(m.authority(), "ca.pem"),
 			"https://"+net.JoinHostPort("127.0.0.1", strconv.Itoa(port))+"/v1.1/health")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: curl and node %d: %v: %s", when, i+1, err, out)
@@ -277,7 +282,7 @@ func (m *machines) call(t *testing.T) *callers {
 		signer: sigv4.Signer{Region: sigv4.RegionDefault, Service: sigv4.ServiceDefault, AccessKey: keys.AccessKey, SecretKey: keys.SecretKey},
 		roots: func() *x509.CertPool { // as a client that is given the file anew after each step
 			pool := x509.NewCertPool()
-			pem, _ := os.ReadFile(filepath.Join(m.folder(0), "authority", "ca.pem"))
+			pem, _ := os.ReadFile(filepath.Join(m.authority(), "ca.pem"))
 			pool.AppendCertsFromPEM(pem)
 			return pool
 		},

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"facet/cmd/facet/config"
 	"facet/cmd/facet/models"
@@ -70,7 +71,7 @@ func newModelsVerify(assets config.Assets, packs *string) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&check.ONNXRuntime, "onnxruntime", check.ONNXRuntime, "ONNX Runtime's shared library")
+	libraryFlags(f, &check.ONNXRuntime, &check.SHA256)
 	f.StringVar(&check.Photo, "photo", check.Photo, "photograph to try the models on")
 	return cmd
 }
@@ -95,6 +96,13 @@ func newModelsCalibrate(assets config.Assets, packs *string) *cobra.Command {
 	f.StringVar(&c.Images, "images", "", "folder with a folder of photographs for each person; needed")
 	f.StringVar(&c.Dataset, "dataset", "", "what the photographs are, in words for the manifest")
 	f.StringVar(&c.Write, "write", "", "manifest to put the points into; the rest of it stays as it is")
-	f.StringVar(&c.ONNXRuntime, "onnxruntime", assets.ONNXRuntime, "ONNX Runtime's shared library")
+	c.ONNXRuntime = assets.ONNXRuntime
+	libraryFlags(f, &c.ONNXRuntime, &c.SHA256)
 	return cmd
+}
+
+// libraryFlags adds the flags that name ONNX Runtime's library and its hash.
+func libraryFlags(f *pflag.FlagSet, library, sha256 *string) {
+	f.StringVar(library, "onnxruntime", *library, "ONNX Runtime's shared library")
+	f.StringVar(sha256, "onnxruntime-sha256", "", "its SHA-256, if it is another library than \"make setup\" installs")
 }

@@ -55,7 +55,7 @@ func newDev() *cobra.Command {
 	f.IntVar(&cfg.Nodes, "nodes", 0, fmt.Sprintf("number of nodes (default: as founded, %d at first)", dev.NodesDefault))
 	f.IntVar(&cfg.Shards, "shards", 0, fmt.Sprintf("number of shards (default: as founded, %d at first)", dev.ShardsDefault))
 	f.StringVar(&cfg.Assets.Models, "models", cfg.Assets.Models, "folder with the model pack")
-	f.StringVar(&cfg.Assets.ONNXRuntime, "onnxruntime", cfg.Assets.ONNXRuntime, "ONNX Runtime's shared library")
+	libraryFlags(f, &cfg.Assets.ONNXRuntime, &cfg.Assets.SHA256)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		for _, name := range []string{"nodes", "shards"} {
 			if n, err := f.GetInt(name); f.Changed(name) && (err != nil || n < 1) {

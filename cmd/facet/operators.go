@@ -128,7 +128,8 @@ func newCerts() *cobra.Command {
 }
 
 func newCertsInit() *cobra.Command {
-	var dir, name string
+	var a access
+	var name string
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "make the authority, the cluster's keys and the administrator's certificate",
@@ -139,14 +140,14 @@ func newCertsInit() *cobra.Command {
 			if name == "" {
 				return &usageError{errors.New("--cluster can't be empty")}
 			}
-			f, err := authority.Open(dir, name)
+			f, err := a.authority(cmd).OpenWithKeys(cmd.Context(), name)
 			if err != nil {
 				return err
 			}
 			return sayWritten(cmd.OutOrStdout(), f.Made())
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "./certificates", "folder of the authority")
+	a.flags(cmd.Flags(), "dir", "./certificates", "folder of the authority")
 	cmd.Flags().StringVar(&name, "cluster", cluster.ClusterName, "name of the cluster in its certificates")
 	return cmd
 }
@@ -166,7 +167,8 @@ func sayWritten(w io.Writer, files []string) error {
 }
 
 func newCertsIssue() *cobra.Command {
-	var dir, data string
+	var a access
+	var data string
 	var hosts []string
 	cmd := &cobra.Command{
 		Use:   "issue NAME",
@@ -182,9 +184,9 @@ func newCertsIssue() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			f, err := authority.OpenAuthority(dir, "")
+			f, err := a.authority(cmd).Open(cmd.Context())
 			if err != nil {
-				return fmt.Errorf("%w: facet certs init makes one", err)
+				return err
 			}
 			written, err := f.Ensure(authority.NodeCertificates{Name: args[0], ID: who, Hosts: hosts})
 			if err != nil {
@@ -193,7 +195,7 @@ func newCertsIssue() *cobra.Command {
 			return sayWritten(cmd.OutOrStdout(), append(f.Made(), written...))
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "./certificates", "folder of the authority")
+	a.flags(cmd.Flags(), "dir", "./certificates", "folder of the authority")
 	cmd.Flags().StringVar(&data, "data", "", "the node's data directory")
 	cmd.Flags().StringSliceVar(&hosts, "host", nil, "names and IP addresses under which clients and operators call the node")
 	return cmd

@@ -8,18 +8,31 @@ import (
 	"image"
 	colour "image/color" //nolint:misspell // the standard library spells it so
 	"image/jpeg"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"facet/engine/imaging/turbo"
+	"facet/internal/pinned"
 )
 
-// loading guards the loading of library. library is nil until it is loaded.
+// loading guards the loading of library and installed. library is nil until it is loaded.
 var (
-	loading sync.Mutex
-	library atomic.Pointer[turbo.Library]
+	loading   sync.Mutex
+	library   atomic.Pointer[turbo.Library]
+	installed []*os.File // stay open: see pinned.LoadName
+)
+
+// Beside says which library LoadTurbo takes from its folder.
+type Beside int
+
+// Installed is the library that set-up installs, by its SHA-256, and Any whatever the folder has.
+const (
+	Installed Beside = iota
+	Any
 )
 
 // LoadTurbo makes the whole process decode JPEG images with libjpeg-turbo from now on, four to six
@@ -27,28 +40,16 @@ var (
 // the system's loader looks. It decodes a small image to check that the library agrees with the
 // standard library. Without the library, or after an error, the standard library decodes. After a
 // success, further calls do nothing.
-func LoadTurbo(dir string) error {
+//
+// With Installed, the error wraps a *pinned.ChangedError if the library in dir is another one than
+// set-up installs.
+func LoadTurbo(dir string, beside Beside) error {
 	loading.Lock()
 	defer loading.Unlock()
 	if library.Load() != nil {
 		return nil
 	}
-	names := []string{"libturbojpeg.so.0", "libturbojpeg.so"}
-	if runtime.GOOS == "darwin" {
-		names = []string{"libturbojpeg.dylib", "libturbojpeg.0.dylib"}
-	}
-	var files []string
-	if dir != "" {
-		for _, name := range names {
-			// Absolute, so that the loader does not look elsewhere.
-			file, err := filepath.Abs(filepath.Join(dir, name))
-			if err != nil {
-				return fmt.Errorf("load libjpeg-turbo: %w", err)
-			}
-			files = append(files, file)
-		}
-	}
-	l, err := turbo.Open(append(files, names...)...)
+	l, err := openTurbo(dir, beside)
 	if err != nil {
 		return fmt.Errorf("load libjpeg-turbo: %w", err)
 	}
@@ -57,6 +58,41 @@ func LoadTurbo(dir string) error {
 	}
 	library.Store(l)
 	return nil
+}
+
+func openTurbo(dir string, beside Beside) (*turbo.Library, error) {
+	names := []string{"libturbojpeg.so.0", "libturbojpeg.so"}
+	if runtime.GOOS == "darwin" {
+		names = []string{"libturbojpeg.dylib", "libturbojpeg.0.dylib"}
+	}
+	var files []string
+	for _, name := range names {
+		hash := pinned.Hash(name)
+		if dir == "" || beside == Installed && hash == "" {
+			continue
+		}
+		// Absolute, so that the loader does not look elsewhere.
+		file, err := filepath.Abs(filepath.Join(dir, name))
+		if err != nil {
+			return nil, err
+		}
+		if beside == Any {
+			files = append(files, file)
+			continue
+		}
+		f, err := pinned.Open(file, hash)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		installed = append(installed, f)
+		if l, err := turbo.OpenFile(f); err == nil {
+			return l, nil
+		}
+	}
+	return turbo.Open(append(files, names...)...)
 }
 
 // JPEGDecoder names the JPEG decoder that this process uses now, for logs and the version.

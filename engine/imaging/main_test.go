@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(warmVariable) != "" {
 		warmAndWait()
 	}
-	if err := imaging.LoadTurbo(filepath.Join("..", "..", "assets", "lib")); err != nil {
+	if err := imaging.LoadTurbo(filepath.Join("..", "..", "assets", "lib"), imaging.Installed); err != nil {
 		fmt.Fprintln(os.Stderr, "JPEG by the standard library:", err)
 	}
 	os.Exit(m.Run())

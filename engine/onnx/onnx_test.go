@@ -15,7 +15,7 @@ import (
 // spec is that of the default pack's landmark network, the smallest.
 func spec(t testing.TB) onnx.Spec {
 	t.Helper()
-	if err := onnx.Load(enginetest.Library(t)); err != nil {
+	if err := onnx.Load(enginetest.Library(t), ""); err != nil {
 		t.Fatal(err)
 	}
 	network, err := enginetest.Pack(t).Load(models.RoleLandmarks)
@@ -49,11 +49,11 @@ func TestLoadKeepsOneLibrary(t *testing.T) {
 	t.Parallel()
 	path := enginetest.Library(t)
 	for range 2 {
-		if err := onnx.Load(path); err != nil {
+		if err := onnx.Load(path, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := onnx.Load(path + ".other"); err == nil {
+	if err := onnx.Load(path+".other", ""); err == nil {
 		t.Error("another library was loaded beside the first")
 	}
 	if got := onnx.Version(); !strings.HasPrefix(got, "1.") {

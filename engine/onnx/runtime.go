@@ -2,9 +2,13 @@ package onnx
 
 import (
 	"fmt"
+	"os"
+	"runtime"
 	"sync"
 
 	ort "github.com/yalue/onnxruntime_go"
+
+	"facet/internal/pinned"
 )
 
 // loaded is the library of this process. ONNX Runtime keeps global state and can't be replaced by
@@ -12,11 +16,15 @@ import (
 var loaded struct {
 	mu   sync.Mutex
 	path string
+	// files stay open, also after a failure: see pinned.LoadName.
+	files []*os.File
 }
 
-// Load loads ONNX Runtime's shared library at path for the whole process. Later
-// calls with the same path do nothing; another path is an error.
-func Load(path string) (err error) {
+// Load loads ONNX Runtime's shared library at path for the whole process, if it has the
+// SHA-256 in hexadecimal digits. An empty sha256 means the library that set-up installs.
+// The error wraps a *pinned.ChangedError if it is another one. Later calls with the same
+// path do nothing; another path is an error.
+func Load(path, sha256 string) (err error) {
 	loaded.mu.Lock()
 	defer loaded.mu.Unlock()
 	if loaded.path == path && path != "" {
@@ -28,13 +36,31 @@ func Load(path string) (err error) {
 	if path == "" {
 		return fmt.Errorf("load ONNX Runtime: no path given")
 	}
+	if sha256 == "" {
+		if sha256 = pinned.Hash(installed()); sha256 == "" {
+			return fmt.Errorf("load ONNX Runtime: no library is known for %s/%s: its SHA-256 is needed", runtime.GOOS, runtime.GOARCH)
+		}
+	}
+	file, err := pinned.Open(path, sha256)
+	if err != nil {
+		return fmt.Errorf("load ONNX Runtime: %w", err)
+	}
+	loaded.files = append(loaded.files, file)
 	defer recovered(&err, "load ONNX Runtime")
-	ort.SetSharedLibraryPath(path)
+	ort.SetSharedLibraryPath(pinned.LoadName(file))
 	if err := ort.InitializeEnvironment(ort.WithLogLevelError()); err != nil {
 		return fmt.Errorf("load ONNX Runtime: %w", err)
 	}
 	loaded.path = path
 	return nil
+}
+
+// installed returns the name under which set-up installs the library.
+func installed() string {
+	if runtime.GOOS == "darwin" {
+		return "libonnxruntime.dylib"
+	}
+	return "libonnxruntime.so"
 }
 
 // Version returns the loaded runtime's version, empty before Load.

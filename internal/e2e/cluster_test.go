@@ -163,6 +163,7 @@ func (c *cluster) stop() error {
 // facet runs a command and returns its output, standard error last.
 func facet(args ...string) (out string, err error) {
 	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), "FACET_AUTHORITY_PASSPHRASE=a passphrase of tests")
 	var both bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &both, &both
 	err = cmd.Run()

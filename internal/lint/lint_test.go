@@ -46,6 +46,8 @@ var owners = map[string][]string{
 	"github.com/yalue/onnxruntime_go":     {"engine/onnx"},
 	"github.com/valyala/fasthttp":         {"node", "scripts/sim"},
 	"github.com/spf13/cobra":              {"cmd/facet"},
+	"filippo.io/age":                      {"cmd/facet/authority"},
+	"golang.org/x/term":                   {"cmd/facet/process"},
 	"github.com/knadh/koanf":              {"cmd/facet"},
 	"github.com/prometheus/client_golang": {"node"},
 	"gocloud.dev":                         {"node/bucket", "cmd/facet/importing"},

@@ -357,23 +357,42 @@ func TestWholeFilesAreTaken(t *testing.T) {
 	})
 }
 
+func saveCA(t *testing.T, ca *CA, certFile, keyFile string) {
+	t.Helper()
+	p, err := ca.Pair()
+	if err == nil {
+		err = p.Save(certFile, keyFile)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func loadCA(t *testing.T, certFile, keyFile string) *CA {
+	t.Helper()
+	p, err := LoadPair(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca, err := ParseCA(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
 // The authority reads back as it was saved.
 func TestAuthorityFileIsPrivate(t *testing.T) {
 	t.Parallel()
 	ca := newCA(t, "one")
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "ca.key")
-	if err := ca.Save(certFile, keyFile); err != nil {
-		t.Fatal(err)
-	}
+	saveCA(t, ca, certFile, keyFile)
 	info, err := os.Stat(keyFile)
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("key file: %v %v, want mode 0600", info.Mode(), err)
 	}
-	back, err := LoadCA(certFile, keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	back := loadCA(t, certFile, keyFile)
 	if back.Name() != "one" || !bytes.Equal(back.CertPEM(), ca.CertPEM()) {
 		t.Errorf("got authority %q", back.Name())
 	}
@@ -387,7 +406,7 @@ func TestAuthorityFileIsPrivate(t *testing.T) {
 	if err := p.Save(certFile, keyFile); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadCA(certFile, keyFile); err == nil {
+	if _, err := ParseCA(p); err == nil {
 		t.Error("a node's certificate was loaded as an authority")
 	}
 	entries, err := os.ReadDir(dir)

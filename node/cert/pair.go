@@ -51,10 +51,10 @@ func (p Pair) Save(certFile, keyFile string) error {
 func LoadPair(certFile, keyFile string) (Pair, error) {
 	var p Pair
 	var err error
-	if p.Cert, err = readFile(certFile); err != nil {
+	if p.Cert, err = ReadFile(certFile); err != nil {
 		return Pair{}, fmt.Errorf("load certificate: %w", err)
 	}
-	if p.Key, err = readFile(keyFile); err != nil {
+	if p.Key, err = ReadFile(keyFile); err != nil {
 		return Pair{}, fmt.Errorf("load key: %w", err)
 	}
 	if _, err := p.parse(); err != nil {
@@ -66,38 +66,31 @@ func LoadPair(certFile, keyFile string) (Pair, error) {
 // parse returns p in the form of the TLS library, with Leaf set.
 func (p Pair) parse() (tls.Certificate, error) { return tls.X509KeyPair(p.Cert, p.Key) }
 
-// Save writes the authority's certificate and key.
-func (ca *CA) Save(certFile, keyFile string) error {
+// Pair returns the authority's certificates and its key.
+func (ca *CA) Pair() (Pair, error) {
 	key, err := encodeKey(ca.key)
-	if err != nil {
-		return err
-	}
-	return Pair{Cert: ca.CertPEM(), Key: key}.Save(certFile, keyFile)
+	return Pair{Cert: ca.CertPEM(), Key: key}, err
 }
 
-// LoadCA reads an authority that Save wrote, and the other trusted authorities.
-func LoadCA(certFile, keyFile string) (*CA, error) {
-	p, err := LoadPair(certFile, keyFile)
-	if err != nil {
-		return nil, fmt.Errorf("load authority: %w", err)
-	}
+// ParseCA returns the authority whose Pair is p, and the other trusted authorities.
+func ParseCA(p Pair) (*CA, error) {
 	parsed, err := p.parse()
 	if err != nil {
 		return nil, fmt.Errorf("load authority: %w", err)
 	}
 	key, ok := parsed.PrivateKey.(*ecdsa.PrivateKey)
 	if !ok || !parsed.Leaf.IsCA {
-		return nil, fmt.Errorf("load authority %s: not an ECDSA certificate authority", filepath.Base(certFile))
+		return nil, errors.New("load authority: not an ECDSA certificate authority")
 	}
 	name := parsed.Leaf.Subject.CommonName
 	if !isName(name) {
-		return nil, fmt.Errorf("load authority %s: %w", filepath.Base(certFile), ErrName)
+		return nil, fmt.Errorf("load authority: %w", ErrName)
 	}
 	ca := &CA{name: name, cert: parsed.Leaf, key: key}
 	for _, der := range parsed.Certificate[1:] {
 		other, err := x509.ParseCertificate(der)
 		if err != nil || !other.IsCA || other.Subject.CommonName != name {
-			return nil, fmt.Errorf("load authority %s: what stands behind the first certificate is no authority of the same name", filepath.Base(certFile))
+			return nil, errors.New("load authority: what stands behind the first certificate is no authority of the same name")
 		}
 		ca.others = append(ca.others, other)
 	}
@@ -110,7 +103,7 @@ func LoadCA(certFile, keyFile string) (*CA, error) {
 // saved. A Source that reads the files takes the new ones by itself.
 func Ensure(files Files, ca *CA, issue func() (Pair, error)) (bool, error) {
 	if files.CA != "" {
-		if have, err := readFile(files.CA); err != nil || !bytes.Equal(have, ca.CertPEM()) {
+		if have, err := ReadFile(files.CA); err != nil || !bytes.Equal(have, ca.CertPEM()) {
 			if err := writeFile(files.CA, ca.CertPEM(), 0o644); err != nil {
 				return false, fmt.Errorf("save authority certificate: %w", err)
 			}
@@ -147,8 +140,8 @@ func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: blockKey, Bytes: der}), nil
 }
 
-// readFile reads at most pemBytesMax bytes.
-func readFile(name string) ([]byte, error) {
+// ReadFile reads a file of PEM blocks. More than 64 KiB are an error.
+func ReadFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err

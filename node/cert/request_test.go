@@ -135,12 +135,9 @@ func TestAuthoritiesRotateWithoutPause(t *testing.T) {
 		}
 	}
 	dir := files(t.TempDir())
-	if err := next.Save(dir.CA, dir.Key); err != nil {
-		t.Fatal(err)
-	}
-	again, err := LoadCA(dir.CA, dir.Key)
-	if err != nil || again.Trusted() != 2 || !bytes.Equal(again.CertPEM(), next.CertPEM()) {
-		t.Errorf("from its files: %v, %d trusted", err, again.Trusted())
+	saveCA(t, next, dir.CA, dir.Key)
+	if again := loadCA(t, dir.CA, dir.Key); again.Trusted() != 2 || !bytes.Equal(again.CertPEM(), next.CertPEM()) {
+		t.Errorf("from its files: %d trusted", again.Trusted())
 	}
 	if got := len(steps[1].Authorities()); got != 2 {
 		t.Errorf("a node with both trusts %d", got)

@@ -122,7 +122,7 @@ func (f Files) read() (*material, error) {
 	if f.CA == "" {
 		return m, nil
 	}
-	b, err := readFile(f.CA)
+	b, err := ReadFile(f.CA)
 	if err != nil {
 		return nil, fmt.Errorf("load authority certificate: %w", err)
 	}

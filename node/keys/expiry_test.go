@@ -48,8 +48,8 @@ func openKeys(t *testing.T, log slog.Handler) *Keys {
 	must(t, server.Save(in("server.pem"), in("server.key")))
 	must(t, os.WriteFile(in("ca.pem"), ca.CertPEM(), 0o600))
 	must(t, os.WriteFile(in("some.key"), []byte(hex.EncodeToString(make([]byte, seal.KeyBytes))), 0o600))
-	k, err := Open(Config{
-		Node: who, Self: id.NewMember(who, 1), Certificates: dir, ClusterKeyFile: in("some.key"), GossipKeyFile: in("some.key"), Log: slog.New(log),
+	k, err := Open(t.Context(), Config{
+		Node: who, Self: id.NewMember(who, 1), Certificates: dir, Cluster: Source{File: in("some.key")}, Gossip: Source{File: in("some.key")}, Log: slog.New(log),
 	})
 	must(t, err)
 	return k

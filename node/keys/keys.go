@@ -46,9 +46,9 @@ type Config struct {
 	Self         id.Member
 	Name         string
 	Certificates string // a folder
-	// The keys in ClusterKeyFile wrap every data key. The keys in GossipKeyFile encrypt gossip.
-	ClusterKeyFile, GossipKeyFile string
-	Log                           *slog.Logger
+	// The keys of Cluster wrap every data key. The keys of Gossip encrypt gossip.
+	Cluster, Gossip Source
+	Log             *slog.Logger
 }
 
 // Cluster has the parts of the node that a change of keys needs.
@@ -73,9 +73,9 @@ type Keys struct {
 }
 
 // Open reads the keys of a node. Call Join before the first change of a key.
-func Open(c Config) (k *Keys, err error) {
+func Open(ctx context.Context, c Config) (k *Keys, err error) {
 	k = &Keys{Loop: loop.New("keys"), cfg: c}
-	if k.cluster, err = openRing(c.ClusterKeyFile); err != nil {
+	if k.cluster, err = openRing(ctx, c.Cluster); err != nil {
 		return nil, err
 	}
 	secrets := k.cluster.secrets()
@@ -83,7 +83,7 @@ func Open(c Config) (k *Keys, err error) {
 		return nil, err
 	}
 	k.cluster.apply = k.master.Change
-	if k.gossip, err = openRing(c.GossipKeyFile); err != nil {
+	if k.gossip, err = openRing(ctx, c.Gossip); err != nil {
 		return nil, err
 	}
 	if k.node, err = k.certificate("node"); err != nil {

@@ -2,15 +2,14 @@ package keys
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -32,13 +31,13 @@ const (
 )
 
 // ring is a list of keys that all nodes share. The first key seals, and each key can open.
-// The ring's file has a line for each key: 64 hexadecimal digits and the time when the key
+// Its source has a line for each key: 64 hexadecimal digits and the time when the key
 // was made. A ring is safe for concurrent use.
 type ring struct {
-	file  string
-	apply func(secrets [][]byte) error // makes the node use new keys
+	source Source
+	apply  func(secrets [][]byte) error // makes the node use new keys
 
-	mu   sync.Mutex // guards keys and the file
+	mu   sync.Mutex // guards keys and the source's file
 	keys []ringKey
 }
 
@@ -47,31 +46,33 @@ type ringKey struct {
 	since  time.Time // zero: the file does not say
 }
 
-// openRing reads a key file. It accepts a key without a time, as older versions wrote it.
-func openRing(file string) (*ring, error) {
-	keys, err := readRing(file)
+// openRing reads the keys. It accepts a key without a time, as older versions wrote it.
+func openRing(ctx context.Context, from Source) (*ring, error) {
+	keys, err := readRing(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(file); err == nil && keys[0].since.IsZero() {
+	if from.place() != "" {
+		now := time.Now().UTC().Truncate(time.Second)
+		for i := range keys {
+			if keys[i].since.IsZero() {
+				keys[i].since = now.Add(time.Duration(i) * time.Second) // the last one is the newest
+			}
+		}
+	} else if info, err := os.Stat(from.File); err == nil && keys[0].since.IsZero() {
 		keys[0].since = info.ModTime().UTC().Truncate(time.Second)
 	}
-	return &ring{file: file, keys: keys}, nil
+	return &ring{source: from, keys: keys}, nil
 }
 
-func readRing(file string) ([]ringKey, error) {
-	f, err := os.Open(file)
+func readRing(ctx context.Context, from Source) ([]ringKey, error) {
+	raw, err := from.Read(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read key file: %w", err)
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, ringBytesMax+1))
-	if err != nil {
-		return nil, fmt.Errorf("read key file: %w", err)
+		return nil, err
 	}
 	keys, err := parseRing(raw)
 	if err != nil {
-		return nil, fmt.Errorf("key file %s: %w", filepath.Base(file), err)
+		return nil, fmt.Errorf("%s: %w", from.name(), err)
 	}
 	return keys, nil
 }
@@ -142,10 +143,10 @@ func secretsOf(keys []ringKey) [][]byte {
 	return list
 }
 
-func infosOf(keys []ringKey) []wire.KeyInfo {
+func (r *ring) describe(keys []ringKey) []wire.KeyInfo {
 	list := make([]wire.KeyInfo, len(keys))
 	for i, k := range keys {
-		list[i] = wire.KeyInfo{ID: k.id(), Since: k.since}
+		list[i] = wire.KeyInfo{ID: k.id(), Since: k.since, From: r.source.place()}
 	}
 	return list
 }
@@ -154,7 +155,7 @@ func infosOf(keys []ringKey) []wire.KeyInfo {
 func (r *ring) infos() []wire.KeyInfo {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return infosOf(r.keys)
+	return r.describe(r.keys)
 }
 
 // secrets returns the keys, the first one first.
@@ -195,6 +196,9 @@ var errNoKey = errors.New("this node does not have the key of this rotation")
 // step changes the ring. It writes the file first, so that a node that has confirmed a step
 // keeps it after a crash. A repeated step changes nothing. Several nodes of one machine may
 // share the file.
+//
+// A source that is not a file has all keys of the rotation already. The steps then change
+// the memory only: after a restart the ring is as the source says, and opens both keys.
 func (r *ring) step(o ringOrder) ([]wire.KeyInfo, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,15 +207,21 @@ func (r *ring) step(o ringOrder) ([]wire.KeyInfo, error) {
 		return nil, err
 	}
 	if o.Step != ringLook {
-		if err := datadir.WriteSynced(r.file, formatRing(next)); err != nil {
-			return nil, fmt.Errorf("the key file can't be changed: %w", err)
+		place := r.source.place()
+		if place != "" && len(next) > len(r.keys) {
+			return nil, fmt.Errorf("its key comes from %s, and %w", place, errFixed)
+		}
+		if place == "" {
+			if err := datadir.WriteSynced(r.source.File, formatRing(next)); err != nil {
+				return nil, fmt.Errorf("the key file can't be changed: %w", err)
+			}
 		}
 		if err := r.apply(secretsOf(next)); err != nil {
 			return nil, err
 		}
 		r.keys = next
 	}
-	return infosOf(next), nil
+	return r.describe(next), nil
 }
 
 // stepped returns the keys after a step.

@@ -22,13 +22,13 @@ func TestRingChangesOnDiskFirst(t *testing.T) {
 	if err := os.WriteFile(file, []byte(hexOf("01")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r, err := openRing(file)
+	r, err := openRing(t.Context(), Source{File: file})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var applied [][]byte
 	r.apply = func(secrets [][]byte) error {
-		onDisk, err := readRing(file)
+		onDisk, err := readRing(t.Context(), Source{File: file})
 		if err != nil || !cmp.Equal(secretsOf(onDisk), secrets) {
 			t.Errorf("applied %x, on disk %v, %v", secrets, onDisk, err)
 		}
@@ -58,7 +58,7 @@ func TestRingChangesOnDiskFirst(t *testing.T) {
 	f(ringAdd, "12")
 	f(ringUse, "21")
 	f(ringRetire, "2")
-	again, err := openRing(file)
+	again, err := openRing(t.Context(), Source{File: file})
 	if err != nil || len(again.keys) != 1 || !again.keys[0].since.Equal(next.since) {
 		t.Errorf("from the file: %v, %v", again, err)
 	}
@@ -83,7 +83,7 @@ func TestStepWithUnknownKeyIsRefused(t *testing.T) {
 
 func TestUnwritableKeyFileKeepsRing(t *testing.T) {
 	t.Parallel()
-	r := &ring{file: filepath.Join(t.TempDir(), "gone", "some.key"), keys: []ringKey{{secret: bytes.Repeat([]byte{1}, 32)}}}
+	r := &ring{source: Source{File: filepath.Join(t.TempDir(), "gone", "some.key")}, keys: []ringKey{{secret: bytes.Repeat([]byte{1}, 32)}}}
 	r.apply = func([][]byte) error { t.Error("applied"); return nil }
 	k := ringKey{secret: bytes.Repeat([]byte{2}, 32)}
 	if _, err := r.step(ringOrder{Step: ringAdd, Key: k.id(), Secret: k.secret}); err == nil || len(r.keys) != 1 {

@@ -158,12 +158,22 @@ func (k *Keys) ringKeyFor(ctx context.Context, name string) (key ringKey, resume
 	}
 	r, _ := k.named(name)
 	own, key := r.infos(), r.newest()
-	ended := true
+	ended, fixed := true, false
 	for _, s := range states {
+		place := s[0].From
+		fixed = fixed || place != ""
+		if place != "" && slices.ContainsFunc(s, func(k wire.KeyInfo) bool { return !slices.ContainsFunc(own, k.Same) }) {
+			return key, false, router.Errorf(router.InvalidRequest, "", "a node has a %s key that meta's leader does not have: add it to the key files of all nodes, "+
+				"start them again, and repeat the command", name)
+		}
 		ended = ended && len(s) == 1 && slices.EqualFunc(s, own, wire.KeyInfo.Same)
 		if !slices.ContainsFunc(own, func(k wire.KeyInfo) bool { return k.ID == s[0].ID }) {
 			return key, false, router.Errorf(router.InvalidRequest, "", "a node seals with a key that meta's leader does not have: give all nodes the same key file")
 		}
+	}
+	if ended && fixed {
+		return key, false, router.Errorf(router.InvalidRequest, "", "the %s key of a node comes from %s or %s (facet cluster status names it), and %v",
+			name, fromCredential, fromCommand, errFixed)
 	}
 	if ended {
 		before := key.since

@@ -46,6 +46,8 @@ type Credentials struct {
 type KeyInfo struct {
 	ID    string    `json:"id"`
 	Since time.Time `json:"since"` // when the key or its file was made
+	// From is the place of the key if the node only reads it there; empty for a file.
+	From string `json:"from,omitempty"`
 }
 
 // CertificateOrder asks a node for requests for new certificates, or hands certificates to it.

@@ -51,7 +51,7 @@ func (c *cluster) members() []*process {
 func openCluster(s settings) (*cluster, error) {
 	c := &cluster{dir: s.dir, binary: s.binary, shards: s.shards, founders: s.nodes, logLevel: cmp.Or(s.logLevel, "info")}
 	var err error
-	if c.certs, err = authority.Open(filepath.Join(s.dir, "certificates"), "chaos"); err != nil {
+	if c.certs, err = authority.OpenPlain(filepath.Join(s.dir, "certificates"), "chaos"); err != nil {
 		return nil, err
 	}
 	if !s.loopback {

@@ -52,7 +52,7 @@ func port(t *testing.T, f *authority.Folder, handler http.HandlerFunc) (address 
 
 func folder(t *testing.T, name string) *authority.Folder {
 	t.Helper()
-	f, err := authority.Open(t.TempDir(), name)
+	f, err := authority.OpenPlain(t.TempDir(), name)
 	if err != nil {
 		t.Fatal(err)
 	}

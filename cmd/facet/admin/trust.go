@@ -79,6 +79,9 @@ func key(list []wire.KeyInfo) string {
 		return "-"
 	}
 	text := fmt.Sprintf("%s, %s", list[0].ID, age(time.Since(list[0].Since)))
+	if list[0].From != "" {
+		text += ", from " + list[0].From
+	}
 	if more := len(list) - 1; more > 0 {
 		text += fmt.Sprintf(" (+ %d)", more)
 	}

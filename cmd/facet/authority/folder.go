@@ -1,10 +1,12 @@
 package authority
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -32,74 +34,48 @@ const (
 // nodeName matches the names that a node's folder can have.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// Folder is a folder with an authority.
+// Folder is an opened authority.
 type Folder struct {
-	dir  string
-	ca   *cert.CA
-	made []string
-}
-
-// Open does the work of OpenAuthority, and also creates the two keys of the cluster
-// in dir if they are missing.
-func Open(dir, name string) (*Folder, error) {
-	f, err := OpenAuthority(dir, name)
-	if err != nil {
-		return nil, err
-	}
-	for _, key := range []string{f.ClusterKey(), f.GossipKey()} {
-		made, err := EnsureKey(key)
-		if err != nil {
-			return nil, err
-		}
-		if made {
-			f.made = append(f.made, key)
-		}
-	}
-	return f, nil
-}
-
-// OpenAuthority opens the authority in dir. It creates the folder, the authority
-// (called name; an empty name creates none) and the administrator's certificate
-// when they are missing. It renews that certificate when less than a third of its
-// life is left.
-func OpenAuthority(dir, name string) (*Folder, error) {
-	f := &Folder{dir: dir}
-	if _, err := os.Stat(f.key()); name == "" && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("there is no authority in %s (%s is missing)", dir, caKeyFile)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of the authority: %w", err)
-	}
-	var err error
-	if err = f.openCA(name); err != nil {
-		return nil, err
-	}
-	return f, f.ensureAdmin()
+	dir, admin string
+	notices    io.Writer
+	ca         *cert.CA
+	passphrase string // empty: the key is not encrypted
+	made       []string
 }
 
 // Made returns the names of the files that opening the folder has created or
 // renewed.
 func (f *Folder) Made() []string { return f.made }
 
+// Dir returns the folder.
+func (f *Folder) Dir() string { return f.dir }
+
 // Authority returns the authority.
 func (f *Folder) Authority() *cert.CA { return f.ca }
 
 func (f *Folder) key() string { return filepath.Join(f.dir, caKeyFile) }
 
-// openCA loads the authority. It creates one only when both of its files are
-// missing: if one of them is left, a new authority would lock every node out.
-func (f *Folder) openCA(name string) (err error) {
-	_, err1 := os.Stat(f.CA())
-	_, err2 := os.Stat(f.key())
-	if !errors.Is(err1, fs.ErrNotExist) || !errors.Is(err2, fs.ErrNotExist) {
-		f.ca, err = cert.LoadCA(f.CA(), f.key())
-		return err
+// files returns the files of the authority.
+func (f *Folder) files() cert.Files { return cert.Files{Cert: f.CA(), Key: f.key()} }
+
+func (f *Folder) notice(text string) {
+	if f.notices != nil {
+		fmt.Fprintln(f.notices, "facet: "+text)
 	}
-	if f.ca, err = cert.NewCA(name); err != nil {
-		return err
+}
+
+// ensureKeys creates the two keys of the cluster if they are missing.
+func (f *Folder) ensureKeys() error {
+	for _, key := range []string{f.ClusterKey(), f.GossipKey()} {
+		made, err := EnsureKey(key)
+		if err != nil {
+			return err
+		}
+		if made {
+			f.made = append(f.made, key)
+		}
 	}
-	f.made = append(f.made, f.CA(), f.key())
-	return f.ca.Save(f.CA(), f.key())
+	return nil
 }
 
 // EnsureKey writes a random key in hexadecimal digits if the file is missing, and
@@ -134,7 +110,7 @@ func (f *Folder) ClusterKey() string { return filepath.Join(f.dir, clusterKey) }
 func (f *Folder) GossipKey() string { return filepath.Join(f.dir, gossipKey) }
 
 // Admin returns the folder with the administrator's certificate.
-func (f *Folder) Admin() string { return filepath.Join(f.dir, adminName) }
+func (f *Folder) Admin() string { return cmp.Or(f.admin, filepath.Join(f.dir, adminName)) }
 
 // Node returns the folder with the certificates of the node called name.
 func (f *Folder) Node(name string) string { return filepath.Join(f.dir, name) }
@@ -165,16 +141,53 @@ func filesOf(dir, name string) cert.Files {
 	}
 }
 
+// renewAdmin does the work of ensureAdmin if the administrator's folder exists.
+func (f *Folder) renewAdmin() error {
+	if _, err := os.Stat(f.Admin()); err != nil {
+		return nil //nolint:nilerr // another machine has the certificate
+	}
+	return f.ensureAdmin()
+}
+
 func (f *Folder) ensureAdmin() error {
 	if err := os.MkdirAll(f.Admin(), 0o700); err != nil {
 		return fmt.Errorf("make the administrator's folder: %w", err)
 	}
 	files := filesOf(f.Admin(), adminName)
+	if err := f.shares(files.CA); err != nil {
+		return err
+	}
 	issued, err := cert.Ensure(files, f.ca, func() (cert.Pair, error) { return f.ca.IssueAdmin(adminName) })
 	if issued {
 		f.made = append(f.made, files.Cert, files.Key)
 	}
 	return err
+}
+
+// shares returns an error if a file names authorities, and none of them is one of this
+// cluster: the certificate beside it must not be replaced.
+func (f *Folder) shares(file string) error {
+	b, err := cert.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	theirs, err := cert.ParseAuthorities(b)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	ours, err := cert.ParseAuthorities(f.ca.CertPEM())
+	if err != nil {
+		return err
+	}
+	for _, c := range theirs {
+		if slices.ContainsFunc(ours, c.Equal) {
+			return nil
+		}
+	}
+	return fmt.Errorf("the administrator's certificate in %s is not of the authority in %s: name the folder of its authority", filepath.Dir(file), f.dir)
 }
 
 // NodeCertificates describes a node that gets certificates.

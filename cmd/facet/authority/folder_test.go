@@ -16,7 +16,7 @@ func nodeID(n byte) id.Node { return id.Node{UUID: id.Random([16]byte{n})} }
 
 func open(t *testing.T, dir string) *Folder {
 	t.Helper()
-	f, err := Open(dir, "test")
+	f, err := OpenPlain(dir, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestHalfAnAuthorityIsAnError(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, lost)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(dir, "test"); err == nil {
+		if _, err := OpenPlain(dir, "test"); err == nil {
 			t.Errorf("without %s: no error", lost)
 		}
 	}

@@ -43,33 +43,58 @@ func (f *Folder) Phase() Phase {
 	}
 }
 
+// next returns the files of the authority that will replace the present one.
+func (f *Folder) next() cert.Files {
+	return cert.Files{Cert: filepath.Join(f.dir, nextFile), Key: filepath.Join(f.dir, nextKeyFile)}
+}
+
+// loadNext loads the authority that will replace the present one. Its key has the
+// present passphrase. It may also have the other one, if a change of the passphrase was
+// interrupted.
+func (f *Folder) loadNext(other string) (*cert.CA, error) {
+	pair, err := readPair(f.next())
+	if err != nil {
+		return nil, err
+	}
+	if encrypted(pair.Key) {
+		file := pair.Key
+		pair.Key, err = decrypt(file, f.passphrase)
+		if errors.Is(err, errWrongPassphrase) {
+			pair.Key, err = decrypt(file, other)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: complete the change with \"facet cluster passphrase --authority %s\"", f.next().Key, err, f.dir)
+		}
+	}
+	return parseCA(pair, f.next())
+}
+
 // Advance moves to the next phase. The last phase is followed by the first.
 func (f *Folder) Advance() error {
-	next := cert.Files{Cert: filepath.Join(f.dir, nextFile), Key: filepath.Join(f.dir, nextKeyFile)}
 	var err error
 	switch f.Phase() {
 	case PhaseSettled:
 		var successor *cert.CA
 		if successor, err = f.ca.Successor(); err == nil {
-			err = errors.Join(successor.Save(next.Cert, next.Key), f.ca.Save(f.CA(), f.key()))
+			err = errors.Join(f.save(successor, f.next()), f.save(f.ca, f.files()))
 		}
 	case PhaseTrusted:
 		var successor *cert.CA
-		if successor, err = cert.LoadCA(next.Cert, next.Key); err == nil {
-			err = successor.Save(f.CA(), f.key())
+		if successor, err = f.loadNext(""); err == nil {
+			err = f.save(successor, f.files())
 		}
 		if err == nil {
 			f.ca = successor
-			err = errors.Join(remove(next.Key), remove(next.Cert))
+			err = errors.Join(remove(f.next().Key), remove(f.next().Cert))
 		}
 	default:
 		f.ca = f.ca.Alone()
-		err = f.ca.Save(f.CA(), f.key())
+		err = f.save(f.ca, f.files())
 	}
 	if err != nil {
 		return fmt.Errorf("replace the authority: %w", err)
 	}
-	return f.ensureAdmin()
+	return f.renewAdmin()
 }
 
 func remove(name string) error {

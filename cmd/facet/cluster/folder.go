@@ -59,7 +59,7 @@ func (f folder) certificates() string { return f.in("certificates") }
 func (f folder) keys() string         { return f.in("keys") }
 func (f folder) clusterKey() string   { return f.in("keys", "cluster.key") }
 func (f folder) gossipKey() string    { return f.in("keys", "gossip.key") }
-func (f folder) authority() string    { return f.in("authority") }
+func (f folder) admin() string        { return f.in("admin") }
 func (f folder) profile() string      { return f.in("profile.yaml") }
 
 // complete sets defaults and makes the folder absolute.
@@ -158,6 +158,9 @@ func (m Machine) write(f folder, more map[string]any, profile admin.Profile) err
 	}
 	if m.Zone != "" {
 		values["zone"] = m.Zone
+	}
+	if m.Assets.SHA256 != "" {
+		values["onnxruntime-sha256"] = m.Assets.SHA256
 	}
 	maps.Copy(values, more)
 	if err := profile.Write(f.profile()); err != nil {

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ const (
 type Shape struct {
 	Name             string // in its certificates
 	Shards, Replicas int
+	// Authority is created unless it exists. Without a folder it lies beside the node's.
+	Authority authority.Access
 }
 
 // Made describes a node that was created.
@@ -44,14 +47,14 @@ func Init(ctx context.Context, m Machine, s Shape) (Made, error) {
 	if _, err := m.check(ctx, anywhere); err != nil {
 		return Made{}, err
 	}
-	for _, dir := range []string{string(f), f.keys()} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return Made{}, fmt.Errorf("make the folder of the node: %w", err)
-		}
-	}
-	a, err := authority.OpenAuthority(f.authority(), s.Name)
+	s.Authority.Dir = cmp.Or(s.Authority.Dir, authority.Beside(string(f)))
+	s.Authority.Admin = f.admin()
+	a, err := s.Authority.OpenOrCreate(ctx, s.Name)
 	if err != nil {
 		return Made{}, err
+	}
+	if err := os.MkdirAll(f.keys(), 0o700); err != nil {
+		return Made{}, fmt.Errorf("make the folder of the keys: %w", err)
 	}
 	_, err1 := authority.EnsureKey(f.clusterKey())
 	_, err2 := authority.EnsureKey(f.gossipKey())
@@ -67,5 +70,5 @@ func Init(ctx context.Context, m Machine, s Shape) (Made, error) {
 	}
 	err = m.write(f, map[string]any{"bootstrap-expect": 1, "shards": s.Shards, "replicas": s.Replicas},
 		admin.Profile{Admin: []string{m.admin()}, Certificates: a.Admin()})
-	return m.made(f, f.authority()), err
+	return m.made(f, s.Authority.Dir), err
 }

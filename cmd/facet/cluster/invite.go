@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"crypto/subtle"
 	"crypto/tls"
@@ -27,8 +28,10 @@ import (
 
 // Invitation says which machines may join.
 type Invitation struct {
-	// Dir is the folder of a node that Init created, the one with the authority.
+	// Dir is the folder of a node that Init created.
 	Dir string
+	// Authority is the cluster's. Without a folder it lies beside the node's.
+	Authority authority.Access
 	// Nodes is how many machines may join, For how long the token is valid.
 	Nodes int
 	For   time.Duration
@@ -65,11 +68,16 @@ func Invite(ctx context.Context, inv Invitation) (*Inviter, error) {
 	}
 	f := folder(dir)
 	i := &Inviter{inv: inv, joined: map[id.Node]string{}, done: make(chan struct{})}
-	if i.settings, err = config.LoadFile(f.settings(), nil); err != nil {
+	credentials := config.CredentialsVariable + "=" + os.Getenv(config.CredentialsVariable)
+	if i.settings, err = config.LoadFile(f.settings(), []string{credentials}); err != nil {
 		return nil, err
 	}
-	if i.authority, err = authority.OpenAuthority(f.authority(), ""); err != nil {
-		return nil, fmt.Errorf("%w: invite from the machine where the cluster was founded, or where its authority was moved", err)
+	inv.Authority.Dir = cmp.Or(inv.Authority.Dir, authority.Beside(dir))
+	if _, err := os.Stat(f.admin()); err == nil { // versions up to 0.3.1 had it beside the authority
+		inv.Authority.Admin = f.admin()
+	}
+	if i.authority, err = inv.Authority.Open(ctx); err != nil {
+		return nil, fmt.Errorf("invite: %w", err)
 	}
 	if i.pack, err = serve.Pack(i.settings.Models); err != nil {
 		return nil, err
@@ -177,7 +185,7 @@ func (i *Inviter) serve(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusBadRequest, refusal{"this is not a request of facet cluster join"})
 		return
 	}
-	a, status, err := i.admit(q)
+	a, status, err := i.admit(r.Context(), q)
 	if err != nil {
 		reply(w, status, refusal{err.Error()})
 		return
@@ -193,7 +201,7 @@ func reply(w http.ResponseWriter, status int, v any) {
 
 // admit checks a request and answers it. The same machine may ask again, because
 // its answer may have been lost.
-func (i *Inviter) admit(q joinRequest) (a joinAnswer, status int, err error) {
+func (i *Inviter) admit(ctx context.Context, q joinRequest) (a joinAnswer, status int, err error) {
 	now := time.Now()
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -213,7 +221,7 @@ func (i *Inviter) admit(q joinRequest) (a joinAnswer, status int, err error) {
 	if err := i.fits(q); err != nil {
 		return a, http.StatusConflict, err
 	}
-	if a, err = i.answer(q); err != nil {
+	if a, err = i.answer(ctx, q); err != nil {
 		return a, http.StatusBadRequest, err
 	}
 	if i.joined[q.Node] = q.Name; !again {
@@ -253,18 +261,17 @@ func (i *Inviter) fits(q joinRequest) error {
 }
 
 // answer signs the certificates and returns what the node needs.
-func (i *Inviter) answer(q joinRequest) (a joinAnswer, err error) {
+func (i *Inviter) answer(ctx context.Context, q joinRequest) (a joinAnswer, err error) {
 	ca := i.authority.Authority()
 	a = joinAnswer{Authorities: ca.CertPEM(), Seeds: i.seeds, Region: i.settings.Region, Cluster: ca.Name()}
-	var errs [5]error
+	var errs [4]error
 	a.Certificate, errs[0] = ca.SignNode(q.Request, q.Node, q.Hosts)
 	a.Server, errs[1] = ca.SignServer(q.ServerRequest, q.Hosts)
 	// Read the keys now and not when the invitation was opened: they may have been
 	// rotated.
-	a.ClusterKey, errs[2] = os.ReadFile(i.settings.ClusterKey)
-	a.GossipKey, errs[3] = os.ReadFile(i.settings.GossipKey)
+	a.ClusterKey, a.GossipKey, errs[2] = i.settings.ReadKeys(ctx)
 	if len(q.StatusRequest) > 0 {
-		a.Status, errs[4] = ca.SignStatus(q.StatusRequest, q.Node)
+		a.Status, errs[3] = ca.SignStatus(q.StatusRequest, q.Node)
 	}
 	return a, errors.Join(errs[:]...)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"facet/cmd/facet/admin"
+	"facet/cmd/facet/authority"
 	"facet/cmd/facet/config"
 	"facet/internal/id"
 	"facet/internal/ports"
@@ -74,7 +75,10 @@ func invited(t *testing.T, nodes int, good time.Duration) (*Inviter, Machine, co
 	t.Helper()
 	assets := pack(t, same)
 	m := machine(t, "n1", assets)
-	if _, err := Init(t.Context(), m, Shape{Name: "test", Shards: 2, Replicas: 3}); err != nil {
+	if _, err := authority.OpenPlain(authority.Beside(m.Dir), "test"); err != nil { // scrypt takes half a second
+		t.Fatal(err)
+	}
+	if _, err := Init(t.Context(), m, Shape{Shards: 2, Replicas: 3}); err != nil {
 		t.Fatal(err)
 	}
 	i, err := Invite(t.Context(), Invitation{Dir: m.Dir, Nodes: nodes, For: good})
@@ -124,7 +128,7 @@ func TestJoinedMachineHasKeysOfItsOwn(t *testing.T) {
 			t.Errorf("%s: %v, %v", secret, info.Mode(), err)
 		}
 	}
-	if _, err := os.Stat(f.authority()); err == nil {
+	if _, err := os.Stat(authority.Beside(m.Dir)); err == nil {
 		t.Error("the authority was copied")
 	}
 	s, err := config.LoadFile(made.Config, nil)
@@ -171,7 +175,7 @@ func TestMachineOfOlderSoftwareJoins(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := i.Token()
-	a, _, err := i.admit(joinRequest{
+	a, _, err := i.admit(t.Context(), joinRequest{
 		Secret: token.Secret[:], Node: id.Node{UUID: id.Random([16]byte{2})}, Name: "old", Hosts: []string{"h"},
 		Request: request, ServerRequest: request, Pack: i.pack, Time: time.Now(),
 	})
@@ -257,7 +261,7 @@ func TestUnfitJoinRequestIsRefused(t *testing.T) {
 		t.Helper()
 		q := valid()
 		edit(&q)
-		_, _, err := i.admit(q)
+		_, _, err := i.admit(t.Context(), q)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("got %v, want %q", err, want)
 		}

@@ -57,11 +57,14 @@ func Flags(f *pflag.FlagSet) {
 	f.Duration("rebuild-after", node.AwayDefault, "how long a node may be absent before its copies are rebuilt on other nodes")
 
 	f.String("certificates", "", "folder with ca.pem, node.pem, node.key, server.pem and server.key")
-	f.String("cluster-key", "", "file with the key that wraps all data keys; outside the data directory")
-	f.String("gossip-key", "", "file with the key that encrypts gossip; outside the data directory")
+	f.String("cluster-key", "", "file with the key that wraps all data keys, outside the data directory, or "+credentialPrefix+"NAME: a credential of systemd")
+	f.String("gossip-key", "", "file with the key that encrypts gossip; the same")
+	f.StringSlice("cluster-key-command", nil, "program and arguments that print the cluster's key, instead of the file")
+	f.StringSlice("gossip-key-command", nil, "program and arguments that print the gossip key, instead of the file")
 
 	f.String("models", assets.Models, "folder with the model pack")
 	f.String("onnxruntime", assets.ONNXRuntime, "ONNX Runtime's shared library")
+	f.String("onnxruntime-sha256", "", "SHA-256 of ONNX Runtime's library, if it is another one than \"make setup\" installs")
 	f.Int("workers", 0, "images processed at once (default: one for each core)")
 
 	f.String("bucket", "", "object store of bulk registrations: file:///DIR, s3://…, gs://… or azblob://…; each tenant has a folder with its id")
@@ -124,6 +127,7 @@ func Load(f *pflag.FlagSet, environ []string) (Settings, error) {
 	if err := k.UnmarshalWithConf("", &s, koanf.UnmarshalConf{DecoderConfig: decoder()}); err != nil {
 		return Settings{}, settingError(err)
 	}
+	s.findCredentials(environ)
 	return s, s.check()
 }
 

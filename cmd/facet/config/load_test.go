@@ -147,11 +147,22 @@ func TestWrongSettingIsRefusedByName(t *testing.T) {
 	f("--job-slots", "job-slots: -1\n")
 	f("--memory", "memory: -1\n")
 	f("there is no configuration file", "", "FACET_CONFIG=/nowhere.yaml")
+	f("both say where the key is", "cluster-key-command: [/bin/unseal, cluster]\n")
+	f("both say where the key is", "gossip-key-command: [/bin/unseal]\n")
 }
 
 func TestMissingSettingIsNamed(t *testing.T) {
 	t.Parallel()
 	for i, n := range needed {
+		if strings.HasSuffix(n, "=/k") || strings.HasSuffix(n, "=/g") {
+			name, _, _ := strings.Cut(n, "=")
+			commands := append(append([]string{}, needed[:i]...), append(needed[i+1:], name+"_COMMAND=/bin/unseal,x")...)
+			f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+			Flags(f)
+			if _, err := Load(f, commands); err != nil {
+				t.Errorf("with a command instead of %s: %v", n, err)
+			}
+		}
 		f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
 		Flags(f)
 		environ := append(append([]string{}, needed[:i]...), needed[i+1:]...)
@@ -161,6 +172,37 @@ func TestMissingSettingIsNamed(t *testing.T) {
 			t.Errorf("without %s: got %v, want %s named", n, err, flag)
 		}
 	}
+}
+
+func TestKeyIsCredentialOrCommand(t *testing.T) {
+	t.Parallel()
+	f := func(want, file string, environ ...string) {
+		t.Helper()
+		fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		Flags(fs)
+		name := filepath.Join(t.TempDir(), "n.yaml")
+		if err := os.WriteFile(name, []byte("dir: /d\ncertificates: /c\n"+file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := fs.Set(FileFlag, name); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Load(fs, environ)
+		if strings.HasPrefix(want, "/") {
+			c := s.Node()
+			if got := c.ClusterKeyFile + " " + c.GossipKeyFile + strings.Join(c.GossipKeyCommand, " ") + " " + c.CredentialsDir; err != nil || got != want {
+				t.Errorf("%s: got %s, %v, want %s", file, got, err, want)
+			}
+		} else if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", file, err, want)
+		}
+	}
+	const both = "cluster-key: credential:a\ngossip-key: credential:b\n"
+	f("/cred/a /cred/b /cred", both, "CREDENTIALS_DIRECTORY=/cred")
+	f("/k /bin/unseal gossip ", "cluster-key: /k\ngossip-key-command: [/bin/unseal, gossip]\n")
+	f("LoadCredentialEncrypted=a", both)
+	f("is no name of a credential", "cluster-key: credential:../a\ngossip-key: /g\n", "CREDENTIALS_DIRECTORY=/cred")
+	f("needs a program with its whole path", "cluster-key: /k\ngossip-key-command: [unseal]\n")
 }
 
 func TestForeignVariableIsNoSetting(t *testing.T) {

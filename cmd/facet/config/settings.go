@@ -92,10 +92,17 @@ type Settings struct {
 	Certificates string `koanf:"certificates"`
 	ClusterKey   string `koanf:"cluster-key"`
 	GossipKey    string `koanf:"gossip-key"`
+	// The commands print the keys, instead of ClusterKey and GossipKey.
+	ClusterKeyCommand []string `koanf:"cluster-key-command"`
+	GossipKeyCommand  []string `koanf:"gossip-key-command"`
+	// CredentialsDir is the folder of systemd's credentials, or empty.
+	CredentialsDir string `koanf:"-"`
 
 	Models      string `koanf:"models"`
 	ONNXRuntime string `koanf:"onnxruntime"`
-	Workers     int    `koanf:"workers"`
+	// ONNXRuntimeSHA256 is the hash of another library than the one that set-up installs.
+	ONNXRuntimeSHA256 string `koanf:"onnxruntime-sha256"`
+	Workers           int    `koanf:"workers"`
 
 	Bucket   string `koanf:"bucket"`
 	JobSlots int    `koanf:"job-slots"`
@@ -160,7 +167,8 @@ func (s Settings) Node() node.Config {
 		PublicAddress: s.PublicAddress, PublicURL: s.PublicURL,
 		AdminAddress: s.AdminAddress,
 		Seeds:        s.Seeds, Expect: s.Expect, Shards: s.Shards, Replicas: s.Replicas,
-		Certificates: s.Certificates, ClusterKeyFile: s.ClusterKey, GossipKeyFile: s.GossipKey,
+		Certificates: s.Certificates, ClusterKeyFile: s.ClusterKey, GossipKeyFile: s.GossipKey, CredentialsDir: s.CredentialsDir,
+		ClusterKeyCommand: s.ClusterKeyCommand, GossipKeyCommand: s.GossipKeyCommand,
 		Bucket: s.Bucket, JobSlots: s.JobSlots, Memory: s.Memory << 20, DiskReserve: s.DiskReserve << 20,
 		BackupTo: s.BackupTo, BackupEvery: backupEvery, BackupKeep: s.BackupKeep,
 		Region: s.Region, CORS: s.CORS,
@@ -175,12 +183,13 @@ func (s Settings) check() error {
 	for _, need := range []struct{ value, name, what string }{
 		{s.Dir, "dir", "the node's data directory"},
 		{s.Certificates, "certificates", "the folder with the node's certificates (facet certs issue makes one)"},
-		{s.ClusterKey, "cluster-key", "the file with the cluster's key (facet certs init makes one)"},
-		{s.GossipKey, "gossip-key", "the file with the gossip's key (facet certs init makes one)"},
 	} {
 		if need.value == "" {
 			return fmt.Errorf("--%s is needed: %s", need.name, need.what)
 		}
+	}
+	if err := s.checkKeys(); err != nil {
+		return err
 	}
 	for _, rate := range []struct {
 		name      string
@@ -200,6 +209,8 @@ func (s Settings) check() error {
 		return err
 	}
 	switch {
+	case s.ONNXRuntimeSHA256 != "" && !sha256Form.MatchString(s.ONNXRuntimeSHA256):
+		return errors.New("--onnxruntime-sha256 is 64 hexadecimal digits in lower case, as sha256sum prints them")
 	case s.Workers < 0:
 		return errors.New("--workers can't be negative")
 	case s.RebuildAfter < 0:
@@ -217,6 +228,9 @@ func (s Settings) check() error {
 	}
 	return nil
 }
+
+// sha256Form matches a SHA-256 in hexadecimal digits.
+var sha256Form = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // headerName matches the name of a header in lower case.
 var headerName = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
@@ -245,6 +259,7 @@ func (s Settings) checkRequests() error {
 type Assets struct {
 	Models      string // a folder with a pack
 	ONNXRuntime string // the shared library
+	SHA256      string // of another library than set-up's
 	Photos      string // sample photos; the service needs none
 }
 

@@ -33,7 +33,7 @@ func identities(f folder, s *state) (map[string]id.Node, error) {
 
 // ensureCertificates creates or renews the authority's and all nodes' certificates.
 func ensureCertificates(f folder, ids map[string]id.Node) (*authority.Folder, error) {
-	a, err := authority.Open(f.certificates(), authorityName)
+	a, err := authority.OpenPlain(f.certificates(), authorityName)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func writeConfigs(f folder, s *state, a *authority.Folder, assets config.Assets)
 		seeds = append(seeds, n.Peer)
 	}
 	for _, n := range s.Nodes {
-		err := config.Write(f.config(n.Name), map[string]any{
+		values := map[string]any{
 			"name": n.Name, "dir": f.data(n.Name),
 			"peer-address": n.Peer, "public-address": n.Public, "admin-address": n.Admin,
 			"seeds": seeds, "bootstrap-expect": len(s.Nodes),
@@ -63,8 +63,11 @@ func writeConfigs(f folder, s *state, a *authority.Folder, assets config.Assets)
 			"bucket": (&url.URL{Scheme: "file", Path: f.bucket()}).String(),
 			"models": assets.Models, "onnxruntime": assets.ONNXRuntime,
 			"log-format": string(config.LogText),
-		})
-		if err != nil {
+		}
+		if assets.SHA256 != "" {
+			values["onnxruntime-sha256"] = assets.SHA256
+		}
+		if err := config.Write(f.config(n.Name), values); err != nil {
 			return err
 		}
 	}

@@ -8,14 +8,16 @@ import (
 
 	"facet/engine"
 	"facet/engine/models"
+	"facet/internal/pinned"
 )
 
 // Source contains the paths of the face engine's parts.
 type Source struct {
 	// Pack is the folder of a model pack.
 	Pack string
-	// ONNXRuntime is the path of its shared library.
-	ONNXRuntime string
+	// ONNXRuntime is the path of its shared library, and SHA256 its hash. Without a hash it
+	// has to be the library that set-up installs.
+	ONNXRuntime, SHA256 string
 	// Workers is the number of images worked on at once, 0 for one on each core.
 	Workers int
 }
@@ -30,7 +32,13 @@ func (s Source) Open() (*engine.Engine, error) {
 	if _, err := os.Stat(s.ONNXRuntime); err != nil {
 		return nil, fmt.Errorf("ONNX Runtime is not at %s: run \"make setup\", or name its library with --onnxruntime", s.ONNXRuntime)
 	}
-	e, err := engine.New(pack, engine.Config{Library: s.ONNXRuntime, Workers: s.Workers})
+	e, err := engine.New(pack, engine.Config{Library: s.ONNXRuntime, LibrarySHA256: s.SHA256, Workers: s.Workers})
+	if changed, ok := errors.AsType[*pinned.ChangedError](err); ok {
+		return nil, fmt.Errorf("%w: run \"make setup\" to install it again, or allow another ONNX Runtime by its hash with --onnxruntime-sha256", changed)
+	}
+	if errors.Is(err, models.ErrPack) {
+		return nil, packError(s.Pack, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("start the face engine: %w", err)
 	}
@@ -53,7 +61,7 @@ func packError(dir string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("there is no model pack in %s: run \"make setup\", or name a pack's folder with --models", dir)
 	case errors.Is(err, models.ErrPack), errors.Is(err, models.ErrManifest):
-		return fmt.Errorf("the model pack in %s can't be used: %w", dir, err)
+		return fmt.Errorf("the model pack in %s can't be used, \"make setup\" installs it again: %w", dir, err)
 	}
 	return err
 }

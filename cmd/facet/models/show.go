@@ -123,7 +123,7 @@ func spectrumText(spectrum []float64) string {
 
 // Check configures the verification of packs.
 type Check struct {
-	ONNXRuntime string
+	ONNXRuntime, SHA256 string
 	// Photo is a sample photograph to extract. If it is "" or missing, none is
 	// extracted.
 	Photo string
@@ -149,7 +149,7 @@ func (c Check) Verify(ctx context.Context, w io.Writer, dir string) error {
 		return fmt.Errorf("%w: its files are not those of the manifest", ErrDamaged)
 	}
 	begun := time.Now()
-	e, err := Source{Pack: dir, ONNXRuntime: c.ONNXRuntime, Workers: 1}.Open()
+	e, err := Source{Pack: dir, ONNXRuntime: c.ONNXRuntime, SHA256: c.SHA256, Workers: 1}.Open()
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func Pack(dir string) (string, error) {
 
 // openFaces sets the face engine in a node's configuration. The caller closes it.
 func openFaces(s config.Settings, cfg *node.Config) (closing func(), err error) {
-	eng, err := packs.Source{Pack: s.Models, ONNXRuntime: s.ONNXRuntime, Workers: s.Workers}.Open()
+	eng, err := packs.Source{Pack: s.Models, ONNXRuntime: s.ONNXRuntime, SHA256: s.ONNXRuntimeSHA256, Workers: s.Workers}.Open()
 	if err != nil {
 		return nil, err
 	}

@@ -4,4 +4,4 @@ package turbo
 
 import "errors"
 
-func (l *Library) load() error { return errors.New("not supported on this system") }
+func (l *Library) load(string) error { return errors.New("not supported on this system") }

@@ -9,8 +9,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-func (l *Library) load() error {
-	lib, err := purego.Dlopen(l.name, purego.RTLD_NOW|purego.RTLD_LOCAL)
+func (l *Library) load(path string) error {
+	lib, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return fmt.Errorf("%s: not there, or not for this machine", filepath.Base(l.name))
 	}

@@ -3,9 +3,12 @@ package turbo
 import (
 	"errors"
 	"hash/maphash"
+	"os"
 	"runtime"
 	"strings"
 	"unsafe"
+
+	"facet/internal/pinned"
 )
 
 // ErrMissing is returned when the library was not found or is not usable.
@@ -68,13 +71,23 @@ func Open(files ...string) (*Library, error) {
 	var reasons []error
 	for _, name := range files {
 		l := &Library{name: name}
-		err := l.load()
+		err := l.load(name)
 		if err == nil {
 			return l, nil
 		}
 		reasons = append(reasons, err)
 	}
 	return nil, errors.Join(append([]error{ErrMissing}, reasons...)...)
+}
+
+// OpenFile loads the bytes of an open file. The file must stay open until the process ends
+// (pinned.LoadName). The error wraps ErrMissing.
+func OpenFile(f *os.File) (*Library, error) {
+	l := &Library{name: f.Name()}
+	if err := l.load(pinned.LoadName(f)); err != nil {
+		return nil, errors.Join(ErrMissing, err)
+	}
+	return l, nil
 }
 
 // Name returns the name that the library was loaded by.

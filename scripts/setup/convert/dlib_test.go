@@ -147,7 +147,7 @@ func TestDlibEqualsPublishedNetwork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := onnx.Load(enginetest.Library(t)); err != nil {
+	if err := onnx.Load(enginetest.Library(t), ""); err != nil {
 		t.Fatal(err)
 	}
 	m, err := onnx.Open(onnx.Spec{

@@ -33,7 +33,7 @@ type networks struct {
 
 func openNetworks(tb testing.TB) networks {
 	tb.Helper()
-	if err := onnx.Load(enginetest.Library(tb)); err != nil {
+	if err := onnx.Load(enginetest.Library(tb), ""); err != nil {
 		tb.Fatal(err)
 	}
 	runner := func(name string, network []byte, dim int) *onnx.Runner {
