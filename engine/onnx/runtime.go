@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"os"
 	"sync"
 
 	ort "github.com/yalue/onnxruntime_go"
@@ -13,6 +14,12 @@ var loaded struct {
 	mu   sync.Mutex
 	path string
 }
+
+// noTelemetry is the variable that keeps ONNX Runtime from reporting to its maker. Since version
+// 1.31 the library for Linux writes an id of the device and a database to ~/.cache, and sends events to
+// mobile.events.data.microsoft.com. It reads the variable when it is initialised; its API could
+// switch reports off only after that.
+const noTelemetry = "ORT_DISABLE_TELEMETRY"
 
 // Load loads ONNX Runtime's shared library at path for the whole process. Later
 // calls with the same path do nothing; another path is an error.
@@ -29,6 +36,9 @@ func Load(path string) (err error) {
 		return fmt.Errorf("load ONNX Runtime: no path given")
 	}
 	defer recovered(&err, "load ONNX Runtime")
+	if err := os.Setenv(noTelemetry, "1"); err != nil {
+		return fmt.Errorf("load ONNX Runtime: %w", err)
+	}
 	ort.SetSharedLibraryPath(path)
 	if err := ort.InitializeEnvironment(ort.WithLogLevelError()); err != nil {
 		return fmt.Errorf("load ONNX Runtime: %w", err)
