@@ -192,3 +192,16 @@ func TestDashboardShowsKnownMetrics(t *testing.T) {
 		t.Errorf("rows: got %q, want %q", rows, want)
 	}
 }
+
+func TestUnitBarsCoreDumps(t *testing.T) {
+	t.Parallel()
+	unit, err := os.ReadFile(filepath.Join("systemd", "facet.service"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"LimitCORE=0", "MemorySwapMax=0"} {
+		if !slices.Contains(strings.Split(string(unit), "\n"), line) {
+			t.Errorf("the unit has no %s", line)
+		}
+	}
+}

@@ -207,7 +207,7 @@ func (e *Engine) extract(ctx context.Context, image []byte, s search) ([]Face, e
 	defer func() { e.workers <- w }()
 	memory := lease{from: e.memory, most: e.memoryBytes}
 	defer func() {
-		if memory.held > keepBytes {
+		if memory.held > keepBytes || !head.Scales() {
 			e.releaser.soon()
 		}
 		memory.end()

@@ -43,10 +43,12 @@ func (p *picture) open(ctx context.Context, mem *lease, head imaging.Config, dat
 	return p.decode(first)
 }
 
-// close ends the extraction and drops the memory of a large image.
+// close ends the extraction, clears the pixels and drops the memory of a large image.
 func (p *picture) close() {
 	p.decode = nil
-	if len(p.image.Pix) > keepBytes {
+	p.image.Clear()
+	p.pyramid.Clear()
+	if cap(p.image.Pix) > keepBytes {
 		p.image = imaging.Image{}
 		p.pyramid.Free()
 	}

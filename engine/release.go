@@ -8,14 +8,15 @@ import (
 )
 
 const (
-	// The releaser returns the memory of large images to the system this long after the last one,
-	// and at most once in releaseInterval.
+	// The releaser returns free memory to the system this long after the last image that calls for
+	// it, and at most once in releaseInterval.
 	releaseAfter    = 2 * time.Second
 	releaseInterval = 5 * time.Second
 )
 
-// releaser returns freed memory to the system. Go itself would keep the pixels of a burst of large
-// images for two minutes, or until it allocates as much again.
+// releaser returns free memory to the system. Go itself would keep the pixels of a burst of large
+// images for two minutes, or until it allocates as much again, and as long the pieces of an image
+// that the decoders written in Go leave as garbage.
 type releaser struct {
 	timer *time.Timer
 	last  atomic.Int64 // Unix time of the last release, in nanoseconds

@@ -149,7 +149,7 @@ type search struct {
 
 // extract is Engine.Extract on this worker.
 func (w *worker) extract(ctx context.Context, mem *lease, head imaging.Config, data []byte, s search) ([]Face, error) {
-	defer w.pyramid.close()
+	defer w.forget()
 	if err := w.pyramid.open(ctx, mem, head, data, w.firstShrink(head)); err != nil {
 		return nil, err
 	}
@@ -162,6 +162,16 @@ func (w *worker) extract(ctx context.Context, mem *lease, head imaging.Config, d
 		faces[i] = f.face(w.manifest, w.pyramid.Image())
 	}
 	return faces, nil
+}
+
+// forget clears what is left of an image.
+func (w *worker) forget() {
+	w.pyramid.close()
+	for _, s := range []*stage{&w.detector, &w.landmarks, &w.embedder} {
+		clear(s.crop.Pix)
+		s.run.Clear()
+	}
+	clear(w.luma)
 }
 
 // firstShrink guesses how far the image may be shrunk while it is decoded. The result

@@ -136,6 +136,7 @@ func (p plain) decode(_ context.Context, im *Image, c *Config, s Shrink, data []
 	if err != nil {
 		return err
 	}
+	defer wipe(raw)
 	if b := raw.Bounds(); b.Dx() != c.Width || b.Dy() != c.Height {
 		return errors.New("its size is not the announced one")
 	}

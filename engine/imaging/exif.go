@@ -8,6 +8,16 @@ import (
 
 const exifTagsMax = 1000
 
+// narrowBytes is the most that a narrow reads at once.
+const narrowBytes = 16
+
+// narrow reads few bytes at a time. The metadata library keeps its buffers for the next image;
+// they would have 4 KiB of this one, such as its thumbnail.
+type narrow struct{ *bytes.Reader }
+
+// Read reads at most narrowBytes bytes.
+func (n narrow) Read(p []byte) (int, error) { return n.Reader.Read(p[:min(len(p), narrowBytes)]) }
+
 // orientationOf returns the orientation, 1 to 8, in an EXIF block, which is a TIFF file. It returns
 // 1 if there is no valid one: a broken EXIF block is no reason to refuse a photo.
 func orientationOf(block []byte) int {
@@ -17,7 +27,7 @@ func orientationOf(block []byte) int {
 	}
 	// The error is dropped on purpose, see above.
 	_, _ = imagemeta.Decode(imagemeta.Options{
-		R:            bytes.NewReader(block),
+		R:            narrow{bytes.NewReader(block)},
 		ImageFormat:  imagemeta.TIFF,
 		Sources:      imagemeta.EXIF,
 		LimitNumTags: exifTagsMax,

@@ -1,5 +1,10 @@
 package imaging
 
+import (
+	"context"
+	"image"
+)
+
 // Standard returns c with the standard library in place of libjpeg-turbo.
 func (c Config) Standard() Config {
 	if j, ok := c.source.(*jpegImage); ok {
@@ -13,4 +18,35 @@ func (c Config) Standard() Config {
 }
 
 // LeaveBuffer makes pixels of another picture the memory that the next decode may take.
-func LeaveBuffer(pix []uint8) { giveBuffer(&pix) }
+func LeaveBuffer(pix []uint8) { buffers.Put(&pix) }
+
+// Colours decodes data and returns how many colours the image of the standard library had before
+// it was wiped, and has now. ok is false for a format that is decoded in another way.
+func (c Config) Colours(data []byte) (before, now int, ok bool) {
+	p, ok := c.source.(plain)
+	if !ok {
+		return 0, 0, false
+	}
+	count := func(im image.Image) int {
+		seen := map[[3]uint8]bool{}
+		row, pix := rowReader(im), make([]uint8, 3*im.Bounds().Dx())
+		for y := range im.Bounds().Dy() {
+			row(y, pix)
+			for x := 0; x < len(pix); x += 3 {
+				seen[[3]uint8(pix[x:])] = true
+			}
+		}
+		return len(seen)
+	}
+	var raw image.Image
+	c.source = plain(func(data []byte) (im image.Image, err error) {
+		if raw, err = p(data); err == nil {
+			before = count(raw)
+		}
+		return raw, err
+	})
+	if err := c.DecodeInto(context.Background(), new(Image), data, Whole); err != nil {
+		return 0, 0, false
+	}
+	return before, count(raw), true
+}

@@ -342,3 +342,26 @@ func TestTrailingBytesAreIgnored(t *testing.T) {
 		}
 	}
 }
+
+// The standard library's images are overwritten when their pixels were taken over.
+func TestDecoderWipesLibraryImage(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	for _, name := range fixtures(t) {
+		data := fixture(t, name)
+		c, err := imaging.DecodeConfig(data)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		before, now, ok := c.Standard().Colours(data)
+		if !ok {
+			continue
+		}
+		if tried++; before < 2 || now != 1 {
+			t.Errorf("%s: %d colours, %d after the wipe, want 1", name, before, now)
+		}
+	}
+	if tried < 15 {
+		t.Errorf("only %d files were tried", tried)
+	}
+}

@@ -32,6 +32,7 @@ func (firstFrame) decode(_ context.Context, im *Image, c *Config, s Shrink, data
 	if err != nil {
 		return err
 	}
+	defer wipe(frame)
 	row := rowReader(frame)
 	at := frame.Bounds()
 	if at != image.Rect(0, 0, c.Width, c.Height) {

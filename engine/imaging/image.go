@@ -16,6 +16,7 @@ func NewImage(width, height int) *Image {
 // resize makes im width × height and black. It reuses the memory, cleared, so that no earlier
 // picture shows where a decoder leaves pixels out.
 func (im *Image) resize(width, height int) {
+	im.Clear()
 	im.Width, im.Height = width, height
 	if n := 3 * width * height; cap(im.Pix) >= n {
 		im.Pix = im.Pix[:n]
@@ -24,6 +25,13 @@ func (im *Image) resize(width, height int) {
 		im.Pix = make([]uint8, n)
 	}
 	stale.Picture(im.Pix, width, height, 3)
+}
+
+// Clear overwrites the pixels of im with zeros and leaves an image without pixels, which keeps
+// the memory.
+func (im *Image) Clear() {
+	clear(im.Pix)
+	im.Width, im.Height, im.Pix = 0, 0, im.Pix[:0]
 }
 
 // halveInto makes dst a half of im in both directions. Each pixel is the rounded mean of four. An

@@ -298,9 +298,12 @@ func configJPEG(c *Config, data []byte) error {
 	}
 	j := &jpegImage{head: h, library: library.Load()}
 	c.source, c.fixedBytes, c.pixelBytes = j, j.memory(several), j.pixelMemory(c.orientation)
-	if j.library != nil && !bytes.HasPrefix(data, h.repairedHead(data)) {
-		j.odd = true
-		c.fixedBytes += int64(len(data)) // for the repaired copy
+	if j.library != nil {
+		repaired := h.repairedHead(data)
+		if j.odd = !bytes.HasPrefix(data, repaired); j.odd {
+			c.fixedBytes += int64(len(data)) // for the repaired copy
+		}
+		clear(repaired) // it may have a thumbnail
 	}
 	return nil
 }

@@ -56,6 +56,7 @@ func (j *jpegImage) run(pix []uint8, t turbo.Target, data []byte) error {
 	file := data
 	if j.odd {
 		file = j.head.repaired(data)
+		defer clear(file)
 	}
 	err := j.library.Decode(pix, t, file)
 	var warned *turbo.WarningError
@@ -88,7 +89,9 @@ func takeBuffer(t turbo.Target) *[]uint8 {
 	return b
 }
 
+// giveBuffer clears b and keeps it for the next image, unless it is too large.
 func giveBuffer(b *[]uint8) {
+	clear(*b)
 	if cap(*b) <= bufferMax {
 		buffers.Put(b)
 	}

@@ -32,7 +32,8 @@ func isAdobe(mark byte, body []byte) bool {
 // stray bytes between segments. Where libjpeg would warn about JFIF's version, Adobe's
 // colour transform or the limits of the scan, it sets the value that libjpeg assumes.
 func (h *jpegHead) repairedHead(data []byte) []byte {
-	out := append(make([]byte, 0, h.scan+markerAndLength), data[:2]...)
+	_, _, end, _ := jpegSegment(data, h.scan)
+	out := append(make([]byte, 0, end), data[:2]...) // never moves: its caller clears it
 	for at := 2; at <= h.scan; {
 		mark, body, next, err := jpegSegment(data, at)
 		if err != nil {
@@ -51,6 +52,7 @@ func (h *jpegHead) repaired(data []byte) []byte {
 	head := h.repairedHead(data)
 	_, _, pixels, _ := jpegSegment(data, h.scan)
 	out := append(append(make([]byte, 0, len(data)), head...), data[pixels:]...)
+	clear(head)
 	for at := len(head); ; {
 		mark, body, next, err := jpegSegment(out, at)
 		if err != nil || mark == markEnd {

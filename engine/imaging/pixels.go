@@ -160,3 +160,35 @@ func onWhite64(c colour.RGBA64) [3]uint8 {
 	on := func(v uint16) uint8 { return uint8((min(v, c.A) + over) >> 8) }
 	return [3]uint8{on(c.R), on(c.G), on(c.B)}
 }
+
+// wipe clears the pixels of an image of the standard library.
+func wipe(src image.Image) {
+	switch im := src.(type) {
+	case *image.YCbCr:
+		clear(im.Y)
+		clear(im.Cb)
+		clear(im.Cr)
+	case video:
+		wipe(im.YCbCr)
+		clear(im.alpha)
+	case *image.Gray:
+		clear(im.Pix)
+	case *image.Gray16:
+		clear(im.Pix)
+	case *image.RGBA:
+		clear(im.Pix)
+	case *image.RGBA64:
+		clear(im.Pix)
+	case *image.NRGBA:
+		clear(im.Pix)
+	case *image.NRGBA64:
+		clear(im.Pix)
+	case *image.NYCbCrA:
+		wipe(&im.YCbCr)
+		clear(im.A)
+	case *image.CMYK:
+		clear(im.Pix)
+	case *image.Paletted:
+		clear(im.Pix)
+	}
+}

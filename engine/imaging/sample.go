@@ -36,6 +36,13 @@ func (p *Pyramid) Reset(im *Image) { p.base, p.n = im, 1 }
 // Free frees the memory of the halved images.
 func (p *Pyramid) Free() { *p = Pyramid{base: p.base, n: 1} }
 
+// Clear overwrites the halved images with zeros.
+func (p *Pyramid) Clear() {
+	for i := range p.levels {
+		p.levels[i].Clear()
+	}
+}
+
 // Image returns the image of the last Reset.
 func (p *Pyramid) Image() *Image { return p.base }
 

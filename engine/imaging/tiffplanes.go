@@ -103,7 +103,8 @@ func (p *tiffPlanes) part(e []byte, i int) []byte {
 
 func (p *tiffPlanes) decode(ctx context.Context, im *Image, c *Config, s Shrink, _ []byte) error {
 	var planes [tiffPlanesMax]samples
-	file := slices.Grow(bytes.Clone(p.data), tiffDirectory)
+	file := append(make([]byte, 0, len(p.data)+tiffDirectory), p.data...)
+	defer clear(file)
 	p.order.PutUint32(file[4:], uint32(len(p.data)))
 	for i := range p.n {
 		if err := ctx.Err(); err != nil {
@@ -113,6 +114,7 @@ func (p *tiffPlanes) decode(ctx context.Context, im *Image, c *Config, s Shrink,
 		if err != nil {
 			return err
 		}
+		defer wipe(plane)
 		switch m := plane.(type) {
 		case *image.Gray:
 			planes[i] = samples{m.Pix, m.Stride, 1}

@@ -202,6 +202,14 @@ func (r *Runner) Input() []float32 { return r.in.GetData() }
 // Output returns the buffer of the i-th output, which the next Run overwrites.
 func (r *Runner) Output(i int) []float32 { return r.outs[i].GetData() }
 
+// Clear makes the input and the outputs zero.
+func (r *Runner) Clear() {
+	clear(r.Input())
+	for _, o := range r.outs {
+		clear(o.GetData())
+	}
+}
+
 // Run runs the network once, on the caller's thread. The error wraps ErrNotFinite if an output has
 // a number that is not finite.
 func (r *Runner) Run() (err error) {

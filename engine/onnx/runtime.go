@@ -20,6 +20,12 @@ var loaded struct {
 	files []*os.File
 }
 
+// noTelemetry is the variable that keeps ONNX Runtime from reporting to its maker. Since version
+// 1.31 the library for Linux writes an id of the device and a database to ~/.cache, and looks up
+// mobile.events.data.microsoft.com. It reads the variable when it is initialised; its API could
+// switch reports off only after that.
+const noTelemetry = "ORT_DISABLE_TELEMETRY"
+
 // Load loads ONNX Runtime's shared library at path for the whole process, if it has the
 // SHA-256 in hexadecimal digits. An empty sha256 means the library that set-up installs.
 // The error wraps a *pinned.ChangedError if it is another one. Later calls with the same
@@ -47,6 +53,9 @@ func Load(path, sha256 string) (err error) {
 	}
 	loaded.files = append(loaded.files, file)
 	defer recovered(&err, "load ONNX Runtime")
+	if err := os.Setenv(noTelemetry, "1"); err != nil {
+		return fmt.Errorf("load ONNX Runtime: %w", err)
+	}
 	ort.SetSharedLibraryPath(pinned.LoadName(file))
 	if err := ort.InitializeEnvironment(ort.WithLogLevelError()); err != nil {
 		return fmt.Errorf("load ONNX Runtime: %w", err)

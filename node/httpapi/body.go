@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"crypto/sha256"
+	"hash"
 	"sync"
 	"time"
 
@@ -41,6 +42,7 @@ func (s *Server) readBody(r *bodyReader, whose id.Tenant, use bodyUse) (body, er
 		err = s.fill(r, &b)
 	}
 	if err != nil {
+		clear(b.bytes)
 		s.bodies.Give(whose, int64(b.taken))
 		return body{}, err
 	}
@@ -50,10 +52,10 @@ func (s *Server) readBody(r *bodyReader, whose id.Tenant, use bodyUse) (body, er
 
 // hashOf hashes what r reads and drops it.
 func hashOf(r *bodyReader, b *body) error {
-	buffer := drained.Get().(*[drainPiece]byte)
-	defer drained.Put(buffer)
-	stale.Fill(buffer[:])
+	buffer := takeDrained()
+	defer giveDrained(buffer)
 	hash := sha256.New()
+	defer forgetBlock(hash)
 	for {
 		left, _, err := r.next()
 		if err != nil {
@@ -74,6 +76,7 @@ func hashOf(r *bodyReader, b *body) error {
 // fill reads what r reads into b and hashes it.
 func (s *Server) fill(r *bodyReader, b *body) error {
 	hash := sha256.New()
+	defer forgetBlock(hash)
 	for {
 		left, limit, err := r.next()
 		if err != nil {
@@ -97,6 +100,12 @@ func (s *Server) fill(r *bodyReader, b *body) error {
 	}
 }
 
+// forgetBlock overwrites the block of the body that h keeps.
+func forgetBlock(h hash.Hash) {
+	h.Reset()
+	h.Write(make([]byte, h.BlockSize()-1))
+}
+
 // grow enlarges the room of b, up to length bytes. It returns false when the budget is
 // spent.
 func (s *Server) grow(b *body, length int) bool {
@@ -107,6 +116,7 @@ func (s *Server) grow(b *body, length int) bool {
 	b.taken = room
 	larger := make([]byte, len(b.bytes), room)
 	copy(larger, b.bytes)
+	clear(b.bytes)
 	b.bytes = larger
 	return true
 }
@@ -123,9 +133,8 @@ func drain(rc *fasthttp.RequestCtx, r *bodyReader) bool {
 	}
 	r.extend = func(int) error { return nil }
 	left, _, err := r.next()
-	buffer := drained.Get().(*[drainPiece]byte)
-	defer drained.Put(buffer)
-	stale.Fill(buffer[:])
+	buffer := takeDrained()
+	defer giveDrained(buffer)
 	for all := 0; left > 0 && err == nil && all < drainBytes; {
 		n := 0
 		if n, err = r.Read(buffer[:]); err == nil {
@@ -140,3 +149,14 @@ func drain(rc *fasthttp.RequestCtx, r *bodyReader) bool {
 // are smaller than the buffer of the reader below, which would then copy everything
 // once more.
 var drained = sync.Pool{New: func() any { return new([drainPiece]byte) }}
+
+func takeDrained() *[drainPiece]byte {
+	buffer := drained.Get().(*[drainPiece]byte)
+	stale.Fill(buffer[:])
+	return buffer
+}
+
+func giveDrained(buffer *[drainPiece]byte) {
+	clear(buffer[:])
+	drained.Put(buffer)
+}

@@ -181,11 +181,12 @@ func (o object) image(name string) ([]byte, error) {
 	}
 	text := []byte(raw[1 : len(raw)-1])
 	if bytes.IndexByte(text, '\\') >= 0 {
-		plain, err := jsontext.AppendUnquote(nil, raw)
+		plain, err := jsontext.AppendUnquote(make([]byte, 0, len(raw)), raw)
 		if err != nil {
 			return nil, malformed(err)
 		}
-		text = plain
+		text = text[:copy(text, plain)] // in the body, which is cleared after the answer
+		clear(plain)
 	}
 	image, ok := decodeBase64(text)
 	if !ok || len(image) == 0 {

@@ -73,8 +73,10 @@ func (s *Server) serve(rc *fasthttp.RequestCtx) {
 	if err != nil {
 		a = s.explain(rc, c, err)
 	}
+	clear(c.body.bytes)
 	s.write(rc, c, a)
 	s.finish(rc, c)
+	forget(rc)
 	s.observe(rc, c)
 }
 

@@ -262,7 +262,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	if s.cfg.TLS != nil {
 		cfg := s.cfg.TLS.Clone()
 		cfg.NextProtos = []string{"http/1.1"}
-		ln = tls.NewListener(ln, cfg)
+		ln = clearingListener{Listener: ln, tls: cfg}
 	}
 	if err := s.http.Serve(ln); err != nil {
 		return fmt.Errorf("serve HTTP: %w", err)
@@ -294,16 +294,15 @@ func (s *Server) Close(ctx context.Context) error {
 
 // headerReceived sets the read timeout of a request by the size of its body. It
 // keeps fasthttp from waiting for a body that will not be read: the handler refuses
-// these requests by their raw headers. Of a body in chunks fasthttp passes on the raw
-// bytes, because it takes their length to be beyond every limit; it waits for the
-// first of them.
+// these requests by their raw headers. fasthttp takes every body to be beyond the limit, waits
+// for its first byte, and passes the body on as it comes. Otherwise fasthttp would read 8 KiB
+// ahead and keep them. Of a body in chunks it passes on the raw bytes.
 func (s *Server) headerReceived(h *fasthttp.RequestHeader) fasthttp.RequestConfig {
-	config := fasthttp.RequestConfig{ReadTimeout: s.cfg.Limits.ReadTimeout}
+	config := fasthttp.RequestConfig{ReadTimeout: s.cfg.Limits.ReadTimeout, MaxRequestBodySize: 1}
 	length := h.ContentLength()
 	if length == chunked {
 		if _, err := readHead(h, s.cfg.Limits.BodyBytes); err == nil {
 			h.SetContentLength(chunkedLength)
-			config.MaxRequestBodySize = 1
 			return config
 		}
 	}

@@ -59,6 +59,12 @@ func (l *lockedBuffer) String() string {
 // start serves a new standIn until the test ends. change may alter the Config.
 func start(t testing.TB, change func(*Config)) *running {
 	t.Helper()
+	return startWith(t, change, func(_ *Server, ln net.Listener) net.Listener { return ln })
+}
+
+// startWith is start, and lets edit change the server and its listener.
+func startWith(t testing.TB, change func(*Config), edit func(*Server, net.Listener) net.Listener) *running {
+	t.Helper()
 	r := &running{t: t, service: newStandIn(), logs: &lockedBuffer{}}
 	certificate, roots := selfSigned(t)
 	r.roots = roots
@@ -81,6 +87,7 @@ func start(t testing.TB, change func(*Config)) *running {
 		t.Fatal(err)
 	}
 	r.addr = ln.Addr().String()
+	ln = edit(server, ln)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
 	t.Cleanup(func() {

@@ -89,6 +89,7 @@ func (w *Workers) try(ctx context.Context, tenant id.Tenant, t router.Task) (rou
 	if err != nil {
 		return router.Registered{}, &storeError{err}
 	}
+	defer clear(image)
 	// Requests may have come while the file was read.
 	if err := w.yield(ctx); err != nil {
 		return router.Registered{}, err

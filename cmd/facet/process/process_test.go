@@ -29,6 +29,10 @@ func TestMain(m *testing.M) {
 		if _, err := Lock(os.Args[1]); err != nil {
 			os.Exit(3)
 		}
+	case "barred": // can't be dumped
+		if BarDumps(); !dumpRefused() {
+			os.Exit(3)
+		}
 	case "parent": // starts a holder and dies when its standard input ends
 		s := OpenStarter()
 		child := role("hold", os.Args[1])

@@ -36,6 +36,7 @@ func Run(ctx context.Context, s config.Settings, stderr *os.File) error {
 // RunWith does the work of Run and lets change edit the complete configuration.
 // A benchmark uses it to put its own extractor in front of the face engine.
 func RunWith(ctx context.Context, s config.Settings, stderr *os.File, change func(*node.Config)) error {
+	process.BarDumps()
 	log := slog.New(handler(s, stderr))
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)

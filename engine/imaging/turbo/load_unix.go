@@ -9,6 +9,21 @@ import (
 	"github.com/ebitengine/purego"
 )
 
+// mPerturb is glibc's M_PERTURB (mallopt(3)): memory is overwritten when it is freed.
+const mPerturb = -6
+
+// clearFreed makes the C library overwrite what it frees. libjpeg does not clear its memory, which
+// would keep pieces of the photo. C libraries other than glibc do not have this.
+func clearFreed() {
+	symbol, err := purego.Dlsym(purego.RTLD_DEFAULT, "mallopt")
+	if err != nil {
+		return
+	}
+	var mallopt func(parameter, value int32) int32
+	purego.RegisterFunc(&mallopt, symbol)
+	mallopt(mPerturb, 1)
+}
+
 func (l *Library) load(path string) error {
 	lib, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
@@ -27,5 +42,6 @@ func (l *Library) load(path string) error {
 		}
 		purego.RegisterFunc(f, symbol)
 	}
+	clearFreed()
 	return nil
 }

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package process
+
+func dumpRefused() bool { return true }

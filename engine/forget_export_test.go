@@ -1,0 +1,46 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"facet/engine/imaging"
+)
+
+// Kept returns the memory that an idle worker keeps for the next image.
+func (e *Engine) Kept() (pixels [][]uint8, values [][]float32) {
+	w := <-e.workers
+	defer func() { e.workers <- w }()
+	pixels = append(pixels, w.pyramid.image.Pix[:cap(w.pyramid.image.Pix)])
+	for _, s := range []*stage{&w.detector, &w.landmarks, &w.embedder} {
+		pixels = append(pixels, s.crop.Pix)
+		values = append(values, s.run.Input(), s.run.Output(0))
+	}
+	return pixels, append(values, w.luma)
+}
+
+// Seen extracts the faces of an image and returns what each network got last: the crop and the
+// input.
+func (e *Engine) Seen(data []byte) (crops [][]uint8, inputs [][]float32, err error) {
+	w := <-e.workers
+	defer func() { e.workers <- w }()
+	head, err := imaging.DecodeConfig(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	mem := lease{from: e.memory, most: e.memoryBytes}
+	defer mem.end()
+	defer w.forget()
+	if err := w.pyramid.open(context.Background(), &mem, head, data, w.firstShrink(head)); err != nil {
+		return nil, nil, err
+	}
+	if _, err := w.find(context.Background(), search{tiles: true}); err != nil {
+		return nil, nil, err
+	}
+	for _, s := range []*stage{&w.detector, &w.landmarks, &w.embedder} {
+		crops = append(crops, bytes.Clone(s.crop.Pix))
+		inputs = append(inputs, slices.Clone(s.run.Input()))
+	}
+	return crops, inputs, nil
+}

@@ -1,0 +1,148 @@
+package httpapi
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/base64"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/valyala/fasthttp"
+
+	"facet/engine"
+)
+
+// tapped is a listener that notes the memory into which the connections of a server read.
+type tapped struct {
+	net.Listener
+
+	mu sync.Mutex // guards buffers, reads and reader
+	// buffers are those of crypto/tls, by their first byte.
+	buffers map[*byte][]byte
+	reads   int    // that began
+	reader  []byte // the buffer of fasthttp's reader
+}
+
+func (w *tapped) Accept() (net.Conn, error) {
+	c, err := w.Listener.Accept()
+	return &tappedConn{Conn: c, by: w}, err
+}
+
+type tappedConn struct {
+	net.Conn
+	by *tapped
+}
+
+func (c *tappedConn) Read(p []byte) (int, error) {
+	c.by.mu.Lock()
+	whole := p[:cap(p)]
+	if first := unsafe.SliceData(whole); len(c.by.buffers[first]) < len(whole) {
+		c.by.buffers[first] = whole
+	}
+	c.by.reads++
+	c.by.mu.Unlock()
+	return c.Conn.Read(p)
+}
+
+// waitIdle waits until the server has waited for more bytes for a while.
+func (w *tapped) waitIdle() {
+	for before := -1; ; time.Sleep(200 * time.Millisecond) {
+		w.mu.Lock()
+		now := w.reads
+		w.mu.Unlock()
+		if now == before {
+			return
+		}
+		before = now
+	}
+}
+
+// Bodies of several forms come on one connection. While the server waits for the next
+// request, and after the last one, no buffer of the connection has a piece of them.
+func TestConnectionForgetsBodies(t *testing.T) {
+	t.Parallel()
+	w := &tapped{buffers: map[*byte][]byte{}}
+	r := startWith(t, nil, func(s *Server, ln net.Listener) net.Listener {
+		w.Listener = ln
+		handler := s.http.Handler
+		s.http.Handler = func(rc *fasthttp.RequestCtx) {
+			w.mu.Lock()
+			w.reader = rc.Conn().(*clearingConn).buffer
+			w.mu.Unlock()
+			handler(rc)
+		}
+		return w
+	})
+	c := r.dial()
+	from := bufio.NewReader(c)
+	image := extraction("img alice " + strings.Repeat("her face ", 40_000))
+	piece := image.body[1000:1012] // comes again and again
+	f := func(what, raw string) {
+		t.Helper()
+		for len(raw) > 0 { // in records of odd sizes
+			n := min(len(raw), 20_011)
+			if _, err := io.WriteString(c, raw[:n]); err != nil {
+				t.Fatal(err)
+			}
+			raw = raw[n:]
+		}
+		if a := read(t, from, image.method); a.status != 200 {
+			t.Fatalf("%s: got %d %s", what, a.status, a.body)
+		}
+		w.waitIdle()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, b := range w.buffers {
+			if bytes.Contains(b, []byte(piece)) {
+				t.Errorf("%s: a buffer of %d bytes of crypto/tls has a piece of the body", what, len(b))
+			}
+		}
+		if bytes.Contains(w.reader, []byte(piece)) {
+			t.Errorf("%s: the buffer of fasthttp's reader has a piece of the body", what)
+		}
+	}
+	f("with its length", image.raw(t))
+	image.chunks = pieces(5000)
+	f("in chunks", image.raw(t))
+	image.chunks = nil
+	f("the last one", strings.Replace(image.raw(t), "\r\n", "\r\nConnection: close\r\n", 1))
+}
+
+// keeper is a Service that keeps the images that it gets.
+type keeper struct {
+	*standIn
+	images chan []byte
+}
+
+func (k *keeper) Extract(_ context.Context, image []byte, _ int) ([]engine.Attributes, error) {
+	if !bytes.HasPrefix(image, []byte("img ")) {
+		panic("bug: the image was cleared before the answer")
+	}
+	k.images <- image
+	return make([]engine.Attributes, 1), nil
+}
+
+func TestBodyIsClearedAfterAnswer(t *testing.T) {
+	t.Parallel()
+	k := &keeper{images: make(chan []byte, 1)}
+	r := start(t, func(c *Config) {
+		k.standIn = c.Service.(*standIn)
+		c.Service = k
+	})
+	text := base64.StdEncoding.EncodeToString(append([]byte("img "), bytes.Repeat([]byte("a face?> "), 50_000)...))
+	for what, sent := range map[string]string{"plain": text, "escaped": strings.ReplaceAll(text, "/", `\/`)} {
+		q := signed{as: "biometric", method: "POST", target: "/v1.1/face/extract", body: `{"faces":"` + sent + `"}`}
+		if a := r.send(q); a.status != 200 {
+			t.Fatalf("%s: got %d %s", what, a.status, a.body)
+		}
+		if image := <-k.images; !bytes.Equal(image, make([]byte, len(image))) {
+			t.Errorf("%s: the image is still there: %.20q", what, image)
+		}
+	}
+}
