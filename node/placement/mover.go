@@ -15,6 +15,13 @@ import (
 // member that the map names first.
 const leaderRest = 5 * time.Second
 
+const (
+	// configuredPause is how often a leader looks whether it has applied a change of its
+	// group's members. configuredTimeout is the longest that it waits for that.
+	configuredPause   = 5 * time.Millisecond
+	configuredTimeout = time.Second
+)
+
 // Move brings the members of the groups that this node leads nearer to the map. It makes at
 // most one change to each group, and only if a majority of the voters after the change has
 // caught up.
@@ -35,17 +42,41 @@ func (p *Placement) Move(ctx context.Context) {
 	}
 }
 
-// moveStep makes the next change of a group on the move.
+// moveStep makes the next change of a group on the move, and the one after it if the group
+// would else stay with an even number of voters.
 func (p *Placement) moveStep(ctx context.Context, epoch uint64, at metafsm.ShardVoters, group *raftfsm.Group) error {
-	m, index, err := p.moving(ctx, epoch, at, group)
-	if err != nil {
-		return err
+	for {
+		m, index, err := p.moving(ctx, epoch, at, group)
+		if err != nil {
+			return err
+		}
+		step, err := m.next()
+		if err != nil {
+			return err
+		}
+		if err := p.carryOut(ctx, at.Shard, group, step, index); err != nil || !m.passing(step) {
+			return err
+		}
+		if err := configured(ctx, group, index); err != nil {
+			return err
+		}
 	}
-	step, err := m.next()
-	if err != nil {
-		return err
+}
+
+// configured waits until the group has applied a newer configuration than that of index.
+func configured(ctx context.Context, group *raftfsm.Group, index uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, configuredTimeout)
+	defer cancel()
+	for {
+		if _, now, err := group.Servers(); err != nil || now != index {
+			return err
+		}
+		select {
+		case <-time.After(configuredPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	return p.carryOut(ctx, at.Shard, group, step, index)
 }
 
 // moving asks the members of a group on the move how far they are. index is that of the
