@@ -32,13 +32,13 @@ const (
 
 func newCluster() *cobra.Command {
 	return newGroup(&cobra.Command{
-		Use: "cluster", Short: "a cluster of several machines: init, invite, join, status, renew, rotate",
+		Use: "cluster", Short: "a cluster of several machines: init, invite, join, status, replicas, renew, rotate",
 		Long: "Found a cluster on one machine, have others join it over the network, and renew their\n" +
 			"certificates and keys.\n\n" +
 			"  first machine    facet cluster init --serve\n" +
 			"                   facet cluster invite            (prints a token, and waits for machines)\n" +
 			"  other machines   facet cluster join TOKEN --serve",
-	}, newClusterInit(), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterRenew(), newClusterRotate())
+	}, newClusterInit(), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterReplicas(), newClusterRenew(), newClusterRotate())
 }
 
 // machine contains the flags that describe the node of this machine.

@@ -113,7 +113,7 @@ func (p *Port) SetReplicas(ctx context.Context, o wire.ReplicasOrder) (a wire.Re
 	}
 	a.Was, a.Replicas = cluster.WantedReplicas(), o.Replicas
 	if o.Replicas == 1 && a.Was > 1 && !o.Force {
-		return a, router.Errorf(router.InvalidRequest, "", "%s; force the order if that is wanted", oneReplica)
+		return a, router.Errorf(router.InvalidRequest, "", "%s; give --force if that is wanted", oneReplica)
 	}
 	for _, r := range p.cfg.Replicas.Meta().Nodes() {
 		if r.State == metafsm.NodeActive {
