@@ -10,6 +10,7 @@ import (
 	"facet/internal/id"
 	"facet/node/nodetest"
 	"facet/node/wire"
+	"facet/raftfsm/metafsm"
 )
 
 // order sets the number of replicas.
@@ -86,6 +87,19 @@ func TestWrongNumberOfReplicasIsRefused(t *testing.T) {
 	}
 	f(wire.ReplicasOrder{Replicas: 1}, "give --force")
 	have(t, cluster, 3, 4)
+}
+
+// An older node could not read the order.
+func TestReplicasOrderWaitsForUpgrade(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, Level: metafsm.LevelReplicas - 1})
+	n := cluster.Nodes[0].Node
+	if _, err := n.Admin().SetReplicas(t.Context(), wire.ReplicasOrder{Replicas: 5}); err == nil || !strings.Contains(err.Error(), "upgrade all nodes first") {
+		t.Errorf("an older cluster takes the order: %v", err)
+	}
+	if s := n.Status(t.Context()); s.Replicas != 3 {
+		t.Errorf("%d replicas are wanted", s.Replicas)
+	}
 }
 
 // Five replicas wait for the nodes that are lacking.
