@@ -349,7 +349,7 @@ func TestAdminPortObeysAdministratorsOnly(t *testing.T) {
 	f("GET", wire.PathBackup, false)
 	f("DELETE", wire.PathKeys+"/x", false)
 	for _, path := range []string{
-		wire.PathTenants, wire.PathKeys, wire.PathNodes, wire.PathShards, wire.PathCertificates, wire.PathRings,
+		wire.PathTenants, wire.PathKeys, wire.PathNodes, wire.PathShards, wire.PathReplicas, wire.PathWrites, wire.PathCertificates, wire.PathRings,
 		wire.PathBackup, wire.PathBackupVerify, wire.PathBackupList, wire.PathErasures, wire.PathRestore,
 	} {
 		f("POST", path, false)

@@ -105,7 +105,9 @@ func TestLostSoleReplicaIsNotBootstrapped(t *testing.T) {
 	cluster.Stop(0)
 	vanish(t, m, 1)
 	cluster.Restart(0)
-	eventually(t, m.Node, "the alarm", func(s wire.Status) bool { return warned(s, "is gone") && warned(s, "shard 1 has no leader") })
+	eventually(t, m.Node, "the alarm", func(s wire.Status) bool {
+		return warned(s, "is gone") && warned(s, "it is the only replica") && warned(s, "shard 1 has no leader")
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	r, err := client.Sign(m.URL, http.MethodPost, "/v1.1/face/search", map[string]any{"probe": nodetest.Image("anna")})

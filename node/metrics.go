@@ -142,6 +142,7 @@ func readCluster(n *Node, to send) {
 	to(metrics.GossipRefused, float64(n.gossip.Refused()))
 	to(metrics.ShardsMoving, float64(c.moving))
 	to(metrics.ReplicasMissing, float64(c.missing))
+	to(metrics.ReplicasWanted, float64(cluster.WantedReplicas()))
 	to(metrics.ShardsUnder, float64(c.under))
 	to(metrics.ShardsAtRisk, float64(c.atRisk))
 	to(metrics.Clock, since1970(time.Now()))

@@ -31,4 +31,11 @@ func TestCensusCountsMissingAndAtRisk(t *testing.T) {
 	f("abcde", "abc", false, census{atRisk: 1})
 	f("ab", "ab", false, census{missing: 1, under: 1, atRisk: 1})
 	f("a", "a", false, census{missing: 2, under: 1, atRisk: 1})
+
+	all := map[id.Member]bool{"a": true, "b": true, "c": true}
+	for wanted, want := range map[int]census{1: {}, 3: {}, 5: {missing: 2, under: 1}} {
+		if got := censusOf([]metafsm.ShardVoters{{Shard: 1, Voters: []id.Member{"a", "b", "c"}}}, wanted, all); got != want {
+			t.Errorf("%d replicas are wanted of three: got %+v, want %+v", wanted, got, want)
+		}
+	}
 }

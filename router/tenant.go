@@ -58,6 +58,16 @@ func (r *accessRequests) SetNodeState(ctx context.Context, c metafsm.SetNodeStat
 	return err
 }
 
+// SetReplicas sets the number of replicas that each shard should have. Every node must know
+// metafsm.LevelReplicas: until then the error is InvalidRequest.
+func (r *accessRequests) SetReplicas(ctx context.Context, c metafsm.SetReplicas) error {
+	if r.cluster.groups.Meta().Level() < metafsm.LevelReplicas {
+		return Errorf(InvalidRequest, "", "a node runs an older version that can't read this: upgrade all nodes first (facet status lists the versions)")
+	}
+	_, err := proposeMeta(ctx, r.cluster, metafsm.SetReplicasOp, c)
+	return err
+}
+
 // PutShards changes the shard map. The error is Unavailable when the map has
 // changed meanwhile.
 func (r *accessRequests) PutShards(ctx context.Context, c metafsm.PutShards) error {

@@ -30,13 +30,14 @@ const (
 
 func newCluster() *cobra.Command {
 	return newGroup(&cobra.Command{
-		Use: "cluster", Short: "a cluster of several machines: init, invite, join, status, renew, rotate, passphrase",
+		Use: "cluster", Short: "a cluster of several machines: init, invite, join, status, replicas, renew, rotate, passphrase",
 		Long: "Found a cluster on one machine, have others join it over the network, and renew their\n" +
 			"certificates and keys.\n\n" +
 			"  first machine    facet cluster init --serve\n" +
 			"                   facet cluster invite            (prints a token, and waits for machines)\n" +
 			"  other machines   facet cluster join TOKEN --serve",
-	}, newClusterInit(), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterRenew(), newClusterRotate(), newClusterPassphrase())
+	}, newClusterInit(), newClusterInvite(), newClusterJoin(), newClusterStatus(), newClusterReplicas(), newClusterRenew(), newClusterRotate(),
+		newClusterPassphrase())
 }
 
 // machine contains the flags that describe the node of this machine.

@@ -159,6 +159,44 @@ func newShardBalance() *cobra.Command {
 	})
 }
 
+// newClusterReplicas returns the command that changes the number of replicas.
+func newClusterReplicas() *cobra.Command {
+	var order wire.ReplicasOrder
+	var wait bool
+	cmd := &cobra.Command{
+		Use: "replicas NUMBER", Short: "change the number of replicas of each shard: 1, 3 or 5",
+		Long: "Change the number of replicas of each shard to 1, 3 or 5, while the cluster serves. Shards change a few at a\n" +
+			"time; facet status shows how many have the new number. With fewer nodes than replicas each node gets one, and\n" +
+			"nodes that join get the rest. Each node needs memory and disk for its share: see docs/sizing.md.\n\n" +
+			"Three replicas survive the death of any node, five that of any two. One survives none: a shard stops with its\n" +
+			"node, and is lost with its disk. That needs --force.",
+		Args: usage(cobra.ExactArgs(1)),
+	}
+	cmd.Flags().BoolVar(&order.Force, "force", false, "allow one replica")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until all moves are done")
+	cmd.PreRunE = func(_ *cobra.Command, args []string) (err error) {
+		if order.Replicas, err = strconv.Atoi(args[0]); err != nil {
+			return &usageError{fmt.Errorf("%q is not a number of replicas", args[0])}
+		}
+		return nil
+	}
+	return onCluster(cmd, func(cmd *cobra.Command, c *admin.Client, _ []string) error {
+		a, err := c.OrderReplicas(cmd.Context(), order)
+		if err != nil {
+			return err
+		}
+		out := cmd.OutOrStdout()
+		fmt.Fprintf(out, "each shard should have %d replicas from now on; it was %d\n", a.Replicas, a.Was)
+		if a.Nodes < a.Replicas {
+			fmt.Fprintf(out, "there are %d active nodes: each shard gets %d replicas, and the others when nodes join\n", a.Nodes, a.Nodes)
+		}
+		if !wait {
+			return nil
+		}
+		return settle(cmd.Context(), c, out)
+	})
+}
+
 // settle prints the moves until there have been none for a few checks.
 func settle(ctx context.Context, c *admin.Client, w io.Writer) error {
 	const rest = 3

@@ -50,6 +50,15 @@ func TestScriptBreaksAndHealsClusters(t *testing.T) {
 	f("n3 is a new node", "replace", "3")
 	f("n4 is up at", "start", "4")
 	f("4 nodes", "facet", "cluster", "status")
+	if out, err := run("facet", "cluster", "replicas", "1"); err == nil || !strings.Contains(out, "--force") {
+		t.Errorf("one replica without force: %v, %s", err, out)
+	}
+	if out := f("it was 3", "facet", "cluster", "replicas", "1", "--force", "--wait"); !strings.Contains(out, "nothing is on the move") {
+		t.Errorf("one replica: %s", out)
+	}
+	f("one replica each, as ordered", "facet", "status")
+	f("each shard gets 4 replicas", "facet", "cluster", "replicas", "5")
+	f("nothing is on the move", "facet", "cluster", "replicas", "3", "--wait")
 	f("has ended", "stop")
 	f("n4 is up at", "start")
 	for _, args := range [][]string{{"restart", "7"}, {"start", "2"}, {"wreck", "1"}, {"nonsense"}, {}} {

@@ -5,14 +5,16 @@ import (
 	"slices"
 
 	"facet/internal/id"
+	"facet/node/replicas"
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
 
 // SetNodeState changes the state of a node. Unless forced, it returns an error if too few
-// nodes would remain for the present number of replicas. The replicas of a draining or
-// removed node then move away; Status shows the progress.
+// nodes would remain for the number of replicas that is wanted, or if a group would lose its
+// majority with a node that does not answer. The replicas of a draining or removed node then
+// move away; Status shows the progress.
 func (p *Port) SetNodeState(ctx context.Context, o wire.Order) error {
 	state, ok := nodeStates[o.State]
 	if !ok {
@@ -29,7 +31,7 @@ func (p *Port) SetNodeState(ctx context.Context, o wire.Order) error {
 	if _, alive := p.alive(o.Node); alive && state == metafsm.NodeRemoved && !o.Force && p.holdsSome(o.Node) {
 		return router.Errorf(router.InvalidRequest, "", "the node runs and holds replicas: drain it first, or force the order")
 	}
-	if state == metafsm.NodeRemoved {
+	if _, alive := p.alive(o.Node); state == metafsm.NodeRemoved && (alive || !o.Force) {
 		if err := p.mayBeCut(o.Node); err != nil {
 			return err
 		}
@@ -37,39 +39,88 @@ func (p *Port) SetNodeState(ctx context.Context, o wire.Order) error {
 	return p.cfg.Router.SetNodeState(ctx, metafsm.SetNodeState{Node: o.Node, State: state, Heir: o.Heir})
 }
 
-// mayBeCut returns an error if a group would lose its majority without the vote of a running
-// node. A removed node is cut off at once, and a group without a majority can't give the
-// vote to another node.
+// mayBeCut returns an error if a group would lose its majority without the vote of a node. A
+// removed node is cut off at once and never comes back, and a group without a majority can't
+// give the vote to another node.
 func (p *Port) mayBeCut(who id.Node) error {
-	member, alive := p.alive(who)
-	if !alive {
-		return nil
+	records := p.cfg.Replicas.Meta().Nodes()
+	i := slices.IndexFunc(records, func(r metafsm.Node) bool { return r.ID == who })
+	if i < 0 {
+		return nil // SetNodeState says so
 	}
 	there := map[id.Member]bool{}
 	for _, m := range p.cfg.Gossip.Members() {
-		there[m.Member] = m.Member != member
+		there[m.Member] = m.Member != records[i].Member
 	}
-	groups := map[id.Shard][]id.Member{}
-	for _, at := range p.cfg.Replicas.Meta().Shards().Shards {
-		groups[at.Shard] = at.Voters
-	}
+	var meta []id.Member
 	servers, _, err := p.cfg.Replicas.MetaGroup().Servers()
 	if err != nil {
 		return err
 	}
 	for _, s := range servers {
 		if s.Voter {
-			groups[id.Meta] = append(groups[id.Meta], s.Member)
+			meta = append(meta, s.Member)
 		}
 	}
-	for number, voters := range groups {
-		left := slices.DeleteFunc(slices.Clone(voters), func(m id.Member) bool { return !there[m] })
-		if slices.Contains(voters, member) && len(left) <= len(voters)/2 {
-			return router.Errorf(router.InvalidRequest, "", "group %d needs the node's vote: %d of its other %d voters are there; drain the node first",
-				number, len(left), len(voters)-1)
+	if err := needs(id.Meta, meta, records[i].Member, there); err != nil {
+		return err
+	}
+	for _, at := range p.cfg.Replicas.Meta().Shards().Shards {
+		err := needs(at.Shard, at.Voters, records[i].Member, there)
+		if err == nil && at.Moving { // the group may still have its old voters
+			err = needs(at.Shard, at.Holders(), records[i].Member, there)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// needs returns an error if a member has one of the votes, and the others that are there are
+// no majority.
+func needs(number id.Shard, voters []id.Member, who id.Member, there map[id.Member]bool) error {
+	left := slices.DeleteFunc(slices.Clone(voters), func(m id.Member) bool { return !there[m] })
+	switch {
+	case !slices.Contains(voters, who) || len(left) > len(voters)/2:
+		return nil
+	case len(voters) == 1:
+		return router.Errorf(router.InvalidRequest, "", "the only replica of %s is on the node, and its data would be lost: start the node if it is down, and drain it first",
+			replicas.Name(number))
+	default:
+		return router.Errorf(router.InvalidRequest, "", "group %d needs the node's vote: %d of its other %d voters are there; start the node if it is down, and drain the node first",
+			number, len(left), len(voters)-1)
+	}
+}
+
+// oneReplica says what a cluster with one replica of each shard lacks.
+const oneReplica = "with one replica the death of a node stops its shards until it is back, also for its restart at an upgrade; " +
+	"the loss of its disk loses what was written since the last backup; a damaged replica can't be rebuilt"
+
+// SetReplicas sets the number of replicas that each shard should have. With fewer nodes each
+// shard has one on every node, and gets the others when nodes join. The shards then change a
+// few at a time; Status shows the progress. One replica must be forced.
+func (p *Port) SetReplicas(ctx context.Context, o wire.ReplicasOrder) (a wire.ReplicasAnswer, err error) {
+	if o.Replicas != 1 && o.Replicas != 3 && o.Replicas != 5 {
+		return a, router.Errorf(router.InvalidRequest, "", "a shard has 1, 3 or 5 replicas: an even number survives no more deaths than the odd one below it")
+	}
+	if err := p.cfg.Router.SyncMeta(ctx); err != nil {
+		return a, err
+	}
+	cluster, founded := p.cfg.Replicas.Meta().Cluster()
+	if !founded {
+		return a, router.Errorf(router.Unavailable, "", "the cluster is not founded yet: try again when facet status shows its nodes")
+	}
+	a.Was, a.Replicas = cluster.WantedReplicas(), o.Replicas
+	if o.Replicas == 1 && a.Was > 1 && !o.Force {
+		return a, router.Errorf(router.InvalidRequest, "", "%s; give --force if that is wanted", oneReplica)
+	}
+	for _, r := range p.cfg.Replicas.Meta().Nodes() {
+		if r.State == metafsm.NodeActive {
+			a.Nodes++
+		}
+	}
+	return a, p.cfg.Router.SetReplicas(ctx, metafsm.SetReplicas{Replicas: o.Replicas})
 }
 
 var nodeStates = map[string]metafsm.NodeState{

@@ -146,6 +146,7 @@ func (p *Port) routes() http.Handler {
 	}))
 	p.handle(routes, "POST "+wire.PathNodes, post(p, http.StatusOK, "change a node's state", echo(p.SetNodeState)))
 	p.handle(routes, "POST "+wire.PathShards, post(p, http.StatusOK, "move a shard", echo(p.MoveShard)))
+	p.handle(routes, "POST "+wire.PathReplicas, post(p, http.StatusOK, "change the number of replicas", p.SetReplicas))
 	p.handle(routes, "POST "+wire.PathWrites, post(p, http.StatusOK, "put a write back", p.PutBack))
 	p.handle(routes, "POST "+wire.PathCertificates, post(p, http.StatusOK, "change certificates", p.cfg.Keys.Certificates))
 	p.handle(routes, "POST "+wire.PathRings, post(p, http.StatusOK, "replace a shared key", p.cfg.Keys.Rotate))

@@ -108,6 +108,7 @@ func (p *Port) Status(ctx context.Context) wire.Status {
 	p.describe(s.Nodes)
 	lags(s.Nodes)
 	s.Moves = moves(p.cfg.Replicas.Meta().Shards(), s.Nodes)
+	s.Voting = voting(s.Nodes)
 	s.Warnings = warnings(s)
 	return s
 }
@@ -176,6 +177,23 @@ func lags(nodes []wire.Member) {
 	}
 }
 
+// voting counts the shards by the number of their voters, as their leaders report it.
+func voting(nodes []wire.Member) map[int]int {
+	newest := map[id.Shard]wire.GroupStatus{}
+	for _, node := range nodes {
+		for _, g := range node.Groups {
+			if g.Group != id.Meta && g.Role == "leader" && g.Term >= newest[g.Group].Term {
+				newest[g.Group] = g
+			}
+		}
+	}
+	counts := map[int]int{}
+	for _, g := range newest {
+		counts[g.Voters]++
+	}
+	return counts
+}
+
 // warnings describes what is wrong with the cluster, and which groups would stop if one more
 // node died.
 func warnings(s wire.Status) []string {
@@ -208,7 +226,7 @@ func warnings(s wire.Status) []string {
 	if alone {
 		list = append(list, "there is one node: nothing has a second replica, and its death stops everything")
 	}
-	var silent []id.Shard
+	var silent, lone []id.Shard
 	thin := map[[2]int][]id.Shard{} // by the numbers of replicas that answer and that are wanted
 	for number := range id.Shard(s.Shards + 1) {
 		wanted := voters[number]
@@ -218,12 +236,18 @@ func warnings(s wire.Status) []string {
 		switch have := answering[number]; {
 		case !led[number]:
 			silent = append(silent, number)
+		case have == 1 && wanted == 1 && !alone:
+			lone = append(lone, number)
 		case have == voters[number]/2+1 && !alone:
 			thin[[2]int{have, wanted}] = append(thin[[2]int{have, wanted}], number)
 		}
 	}
 	if len(silent) > 0 {
 		list = append(list, numbered(silent, "%s has no leader that answers: its data can't be read or written", "%s have no leader that answers: their data can't be read or written"))
+	}
+	if len(lone) > 0 {
+		list = append(list, numbered(lone, "%s has one replica, as ordered", "%s have one replica each, as ordered")+
+			": the death of its node stops a shard, and the loss of its disk loses it (facet cluster replicas 3)")
 	}
 	for _, n := range slices.SortedFunc(maps.Keys(thin), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
 		of := fmt.Sprintf("%d of %d replicas: one more death stops", n[0], n[1])

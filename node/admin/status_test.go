@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,6 +42,19 @@ func TestWarningsGroupShards(t *testing.T) {
 		s.Nodes[i].Groups[6].Voters = 2
 	}
 	f(s, "shard 6 has 2 of 3 replicas: one more death stops it")
+
+	one := wire.Status{Founded: true, Shards: 2, Replicas: 1, Nodes: []wire.Member{{Answers: true}, {Answers: true}, {Answers: true}}}
+	for i, role := range []string{"leader", "follower", "follower"} {
+		one.Nodes[i].Groups = []wire.GroupStatus{{Group: 0, Role: role, Voters: 3}}
+	}
+	for i := range 2 { // shard 2 has still to lose one
+		one.Nodes[0].Groups = append(one.Nodes[0].Groups, wire.GroupStatus{Group: id.Shard(i + 1), Role: "leader", Voters: 1 + 2*i})
+		one.Nodes[i].Groups = append(one.Nodes[i].Groups, wire.GroupStatus{Group: 2, Role: "follower", Voters: 3})
+	}
+	f(one, "shard 1 has one replica, as ordered: the death of its node stops a shard, and the loss of its disk loses it (facet cluster replicas 3)")
+	if got := voting(one.Nodes); !maps.Equal(got, map[int]int{1: 1, 3: 1}) {
+		t.Errorf("the shards have voters %v", got)
+	}
 }
 
 func TestDifferentBoundsWarn(t *testing.T) {

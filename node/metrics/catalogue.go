@@ -118,6 +118,7 @@ var (
 	GossipRefused   = cluster.counter("facet_gossip_refused_total", "Packets and streams of gossip that were refused: malformed, or not encrypted with the cluster's gossip key.")
 	ShardsMoving    = cluster.gauge("facet_shards_moving", "Shards on the move to other nodes.")
 	ReplicasMissing = cluster.gauge("facet_replicas_missing", "Replicas of shards, on whichever node of the cluster, whose node is missing, or for which there are too few nodes.")
+	ReplicasWanted  = cluster.gauge("facet_replicas_wanted", "Replicas that each shard should have (facet cluster replicas).")
 	ShardsUnder     = cluster.gauge("facet_shards_under_replicated", "Shards that have fewer replicas on nodes that are alive than wanted.")
 	ShardsAtRisk    = cluster.gauge("facet_shards_at_risk", "Shards that the death of one more node would stop: no more than a quorum of their voters is alive.")
 	CertExpiry      = cluster.gauge("facet_certificate_expiry_timestamp_seconds", "When a certificate ends, in seconds since 1970, by certificate: node, server, authority.", "certificate")

@@ -2,7 +2,6 @@ package placement
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -15,6 +14,13 @@ import (
 // leaderRest is how long this node leads a group before it offers the leadership to the
 // member that the map names first.
 const leaderRest = 5 * time.Second
+
+const (
+	// configuredPause is how often a leader looks whether it has applied a change of its
+	// group's members. configuredTimeout is the longest that it waits for that.
+	configuredPause   = 5 * time.Millisecond
+	configuredTimeout = time.Second
+)
 
 // Move brings the members of the groups that this node leads nearer to the map. It makes at
 // most one change to each group, and only if a majority of the voters after the change has
@@ -36,72 +42,89 @@ func (p *Placement) Move(ctx context.Context) {
 	}
 }
 
-// moveStep makes the next change. First new members receive the log, then they vote. Then
-// the leadership goes to a voter that stays, and old members leave.
+// moveStep makes the next change of a group on the move, and the one after it if the group
+// would else stay with an even number of voters.
 func (p *Placement) moveStep(ctx context.Context, epoch uint64, at metafsm.ShardVoters, group *raftfsm.Group) error {
-	servers, index, err := group.Servers()
-	if err != nil {
-		return err
-	}
-	var voters, learners []id.Member
-	for _, s := range servers {
-		if s.Voter {
-			voters = append(voters, s.Member)
-		} else {
-			learners = append(learners, s.Member)
+	for {
+		m, index, err := p.moving(ctx, epoch, at, group)
+		if err != nil {
+			return err
+		}
+		step, err := m.next()
+		if err != nil {
+			return err
+		}
+		if err := p.carryOut(ctx, at.Shard, group, step, index); err != nil || !m.passing(step) {
+			return err
+		}
+		if err := configured(ctx, group, index); err != nil {
+			return err
 		}
 	}
-	members := slices.Concat(voters, learners)
-	for _, m := range at.Voters {
-		if !slices.Contains(members, m) {
-			p.cfg.Log.Info("a replica moves: the new one receives the log", "group", at.Shard, "node", m)
-			return group.AddNonvoter(ctx, m, index)
+}
+
+// configured waits until the group has applied a newer configuration than that of index.
+func configured(ctx context.Context, group *raftfsm.Group, index uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, configuredTimeout)
+	defer cancel()
+	for {
+		if _, now, err := group.Servers(); err != nil || now != index {
+			return err
+		}
+		select {
+		case <-time.After(configuredPause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// moving asks the members of a group on the move how far they are. index is that of the
+// group's configuration.
+func (p *Placement) moving(ctx context.Context, epoch uint64, at metafsm.ShardVoters, group *raftfsm.Group) (m moving, index uint64, err error) {
+	servers, index, err := group.Servers()
+	if err != nil {
+		return m, 0, err
+	}
+	m = moving{self: p.cfg.Self, goal: at.Voters, ready: map[id.Member]bool{}, current: map[id.Member]bool{}}
+	for _, s := range servers {
+		if s.Voter {
+			m.voters = append(m.voters, s.Member)
+		} else {
+			m.learners = append(m.learners, s.Member)
 		}
 	}
 	commit := group.Status().Commit
-	waiting := 0
-	for _, m := range learners {
-		if !slices.Contains(at.Voters, m) {
+	for _, s := range servers {
+		if !s.Voter && !slices.Contains(at.Voters, s.Member) {
 			continue
 		}
-		waiting++
+		r, err := p.cfg.Replicas.Ask(ctx, s.Member, replicas.Query{Group: at.Shard})
+		m.current[s.Member] = err == nil && r.CaughtUp(commit)
 		// A node with an older map may be about to drop this replica.
-		r, err := p.cfg.Replicas.Ask(ctx, m, replicas.Query{Group: at.Shard})
-		if err != nil || !r.Ready(epoch, commit) {
-			continue
-		}
-		if err := p.cfg.Replicas.Enough(ctx, at.Shard, commit, append(slices.Clone(voters), m)); err != nil {
-			return err
-		}
-		p.cfg.Log.Info("a replica moves: the new one has caught up and votes", "group", at.Shard, "node", m)
-		return group.AddVoter(ctx, m, index)
+		m.ready[s.Member] = err == nil && r.Ready(epoch, commit)
 	}
-	if waiting > 0 {
-		return nil
-	}
-	return p.moveAway(ctx, at, group, members, index)
+	return m, index, nil
 }
 
-// moveAway is the second half of a move: all wanted voters vote, and old members leave.
-func (p *Placement) moveAway(ctx context.Context, at metafsm.ShardVoters, group *raftfsm.Group, members []id.Member, index uint64) error {
-	gone := slices.DeleteFunc(slices.Clone(members), func(m id.Member) bool { return slices.Contains(at.Voters, m) })
-	if len(gone) == 0 {
-		return nil // meta's leader notes the end of the move
+// carryOut makes a step. index is that of the configuration to which the step belongs.
+func (p *Placement) carryOut(ctx context.Context, number id.Shard, group *raftfsm.Group, s moveStep, index uint64) error {
+	switch s.kind {
+	case moveAdd:
+		p.cfg.Log.Info("a replica moves: the new one receives the log", "group", number, "node", s.member)
+		return group.AddNonvoter(ctx, s.member, index)
+	case movePromote:
+		p.cfg.Log.Info("a replica moves: the new one has caught up and votes", "group", number, "node", s.member)
+		return group.AddVoter(ctx, s.member, index)
+	case moveTransfer:
+		p.cfg.Log.Info("a replica moves: the leadership goes first", "group", number, "to", s.member)
+		return group.Transfer(ctx, s.member)
+	case moveRemove:
+		p.cfg.Log.Info("a replica moves: the old one leaves", "group", number, "node", s.member)
+		return group.Remove(ctx, s.member, index)
+	default:
+		return nil
 	}
-	if err := p.cfg.Replicas.Enough(ctx, at.Shard, group.Status().Commit, at.Voters); err != nil {
-		return err
-	}
-	if slices.Contains(gone, p.cfg.Self) {
-		for _, m := range at.Voters {
-			if r, err := p.cfg.Replicas.Ask(ctx, m, replicas.Query{Group: at.Shard}); err == nil && r.Open {
-				p.cfg.Log.Info("a replica moves: the leadership goes first", "group", at.Shard, "to", m)
-				return group.Transfer(ctx, m)
-			}
-		}
-		return fmt.Errorf("no voter of shard %d answers", at.Shard)
-	}
-	p.cfg.Log.Info("a replica moves: the old one leaves", "group", at.Shard, "node", gone[0])
-	return group.Remove(ctx, gone[0], index)
 }
 
 // returnVotes makes rebuilt replicas voters again once they have caught up. Call it only

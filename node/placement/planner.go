@@ -99,6 +99,7 @@ func (p *Placement) keepPlaces(ctx context.Context) error {
 		}
 	}
 	plan := metafsm.Replan(shards, seats, cluster.WantedReplicas(), heirs)
+	stay(plan, shards, p.present())
 	next, _ := metafsm.Next(shards, plan, seats, movesMax)
 	for i, at := range shards {
 		if !at.Moved && next[i].Moving && !at.Moving && !p.Founded(ctx, at) {
@@ -111,6 +112,31 @@ func (p *Placement) keepPlaces(ctx context.Context) error {
 		}
 	}
 	return p.keepMetaVoters(ctx, seats)
+}
+
+// stay takes the shards out of the plan whose groups have no majority at present. Nobody
+// could carry out their moves, and movesMax of them would keep all others from moving.
+func stay(plan, now []metafsm.ShardVoters, present map[id.Member]bool) {
+	for i, at := range now {
+		here := 0
+		for _, m := range at.Voters {
+			if present[m] {
+				here++
+			}
+		}
+		if !at.Moving && here <= len(at.Voters)/2 {
+			plan[i] = at
+		}
+	}
+}
+
+// present returns the members that gossip shows, and this one.
+func (p *Placement) present() map[id.Member]bool {
+	here := map[id.Member]bool{p.cfg.Self: true}
+	for _, m := range p.cfg.Gossip.Members() {
+		here[m.Member] = true
+	}
+	return here
 }
 
 // Founded reports whether a shard's group was bootstrapped. Only the first voters in the map
@@ -157,22 +183,23 @@ func (p *Placement) Holders() map[id.Member]bool {
 }
 
 // errFew is returned when too few nodes would remain.
-var errFew = errors.New("the nodes that are left are too few for the present number of replicas")
+var errFew = errors.New("the nodes that are left are too few for the number of replicas")
 
-// MayLeave returns an error if fewer active nodes than a shard's voters would remain without
-// the node.
+// MayLeave returns an error if shards would have fewer replicas without the node: fewer
+// active nodes would remain than replicas are wanted.
 func (p *Placement) MayLeave(who id.Node) error {
-	left := 0
+	active, left := 0, 0
 	for _, r := range p.cfg.Replicas.Meta().Nodes() {
-		if r.ID != who && r.State == metafsm.NodeActive {
+		if r.State != metafsm.NodeActive {
+			continue
+		}
+		active++
+		if r.ID != who {
 			left++
 		}
 	}
-	most := 0
-	for _, at := range p.cfg.Replicas.Meta().Shards().Shards {
-		most = max(most, len(at.Voters))
-	}
-	if left < most {
+	cluster, _ := p.cfg.Replicas.Meta().Cluster()
+	if most := min(cluster.WantedReplicas(), active); left < most {
 		return fmt.Errorf("%w: %d nodes for %d", errFew, left, most)
 	}
 	return nil

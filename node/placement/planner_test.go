@@ -49,3 +49,29 @@ func TestLateFounderKeepsShards(t *testing.T) {
 		}
 	}
 }
+
+// Nobody could carry out its move, and it would keep others from moving.
+func TestShardWithoutMajorityStays(t *testing.T) {
+	t.Parallel()
+	now := []metafsm.ShardVoters{
+		{Shard: 1, Voters: letters("a")},
+		{Shard: 2, Voters: letters("b")},
+		{Shard: 3, Voters: letters("abc")},
+		{Shard: 4, Voters: letters("acd")},
+		{Shard: 5, Voters: letters("a"), Moving: true},
+	}
+	plan := make([]metafsm.ShardVoters, len(now))
+	for i, at := range now {
+		plan[i] = metafsm.ShardVoters{Shard: at.Shard, Voters: letters("e")}
+	}
+	stay(plan, now, map[id.Member]bool{"b": true, "c": true})
+	var stays []id.Shard
+	for i, at := range plan {
+		if at.Voters[0] != "e" {
+			stays = append(stays, now[i].Shard)
+		}
+	}
+	if want := []id.Shard{1, 4}; !cmp.Equal(stays, want) {
+		t.Errorf("shards %v stay, want %v", stays, want)
+	}
+}

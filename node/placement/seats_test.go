@@ -66,3 +66,28 @@ func TestMissedNodeIsAwayInTime(t *testing.T) {
 		f("under a new leader", 9*time.Minute, true, false)
 	})
 }
+
+// The number that is wanted counts, not the one that shards have yet.
+func TestNodeMayLeaveByWantedNumber(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		wanted, nodes, drained int
+		want                   bool
+	}{{3, 4, 0, true}, {3, 3, 0, false}, {5, 5, 0, false}, {5, 6, 0, true}, {5, 6, 1, false}, {5, 4, 0, false}, {1, 2, 0, true}, {1, 1, 0, false}} {
+		meta := metafsm.New()
+		apply := func(cmd []byte) { meta.Apply(1, cmd) }
+		apply(metafsm.FoundOp.Encode(metafsm.Found{Cluster: metafsm.Cluster{Shards: 1, Replicas: 3}}))
+		apply(metafsm.SetReplicasOp.Encode(metafsm.SetReplicas{Replicas: c.wanted}))
+		for i := range c.nodes {
+			n := id.Node{UUID: id.UUID{byte(i + 1)}}
+			apply(metafsm.PutNodeOp.Encode(metafsm.PutNode{Node: metafsm.Node{ID: n, Member: id.NewMember(n, 1)}}))
+			if i >= c.nodes-c.drained {
+				apply(metafsm.SetNodeStateOp.Encode(metafsm.SetNodeState{Node: n, State: metafsm.NodeDraining}))
+			}
+		}
+		p := New(Config{Replicas: records{meta: meta}})
+		if err := p.MayLeave(id.Node{UUID: id.UUID{1}}); (err == nil) != c.want {
+			t.Errorf("%d replicas, %d nodes, %d of them drained: %v", c.wanted, c.nodes, c.drained, err)
+		}
+	}
+}

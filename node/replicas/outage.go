@@ -246,13 +246,18 @@ func (o *outages) clear(keep time.Duration) error {
 	return err
 }
 
-// alarms describes, for operators, the replicas out of service and the folders set aside.
-func (o *outages) alarms() []string {
+// alarms describes, for operators, the replicas out of service and the folders set aside. only
+// reports whether a shard has no other replica.
+func (o *outages) alarms(only func(id.Shard) bool) []string {
 	var list []string
 	all := o.all()
 	for _, number := range slices.Sorted(maps.Keys(all)) {
 		why := all[number]
-		list = append(list, fmt.Sprintf("%s is out of service on this node since %s: %s", Name(number), why.At.Format(time.RFC3339), why.Reason))
+		advice := ""
+		if only(number) && !why.full {
+			advice = ": it is the only replica, and nothing can rebuild it: put its files back, or restore a backup into a new cluster"
+		}
+		list = append(list, fmt.Sprintf("%s is out of service on this node since %s: %s%s", Name(number), why.At.Format(time.RFC3339), why.Reason, advice))
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.aside())) {
 		list = append(list, fmt.Sprintf("a damaged replica was set aside and rebuilt from its peers: its files are in %s", name))

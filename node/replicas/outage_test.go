@@ -94,8 +94,8 @@ func TestSetAsideFolderIsRemoved(t *testing.T) {
 			if err := o.clear(time.Hour); err != nil {
 				t.Error(err)
 			}
-			if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != want || len(o.alarms()) != want {
-				t.Errorf("%s later: %q, alarms %q, %v; want %d", wait, left, o.alarms(), err, want)
+			if left, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(left) != want || len(o.alarms(shared)) != want {
+				t.Errorf("%s later: %q, alarms %q, %v; want %d", wait, left, o.alarms(shared), err, want)
 			}
 		}
 		f(time.Hour, 1)
@@ -143,14 +143,14 @@ func TestRewrittenFolderIsKept(t *testing.T) {
 		if got, err := Rewritten(kept); err != nil || *got != (raftfsm.RewriteError{From: 5, Commit: 9}) {
 			t.Errorf("the folder says %v, %v", got, err)
 		}
-		if got := o.rewritten(); got != 1 || len(o.alarms()) != 1 || !strings.Contains(o.alarms()[0], "entries 5 to 9") {
-			t.Errorf("%d groups were rewritten, alarms %q; want 1", got, o.alarms())
+		if got := o.rewritten(); got != 1 || len(o.alarms(shared)) != 1 || !strings.Contains(o.alarms(shared)[0], "entries 5 to 9") {
+			t.Errorf("%d groups were rewritten, alarms %q; want 1", got, o.alarms(shared))
 		}
 		if err := os.RemoveAll(kept); err != nil {
 			t.Fatal(err)
 		}
-		if got := o.rewritten(); got != 0 || len(o.alarms()) != 0 {
-			t.Errorf("the folder is gone: %d groups, alarms %q", got, o.alarms())
+		if got := o.rewritten(); got != 0 || len(o.alarms(shared)) != 0 {
+			t.Errorf("the folder is gone: %d groups, alarms %q", got, o.alarms(shared))
 		}
 	})
 }
@@ -180,3 +180,6 @@ func TestFullDiskReplicaRests(t *testing.T) {
 		f("and then", 1, false)
 	})
 }
+
+// shared says that every shard has other replicas.
+func shared(id.Shard) bool { return false }

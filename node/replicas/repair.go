@@ -132,6 +132,9 @@ func (r Repairer) reopen(number id.Shard, why outage) error {
 
 // voteOf asks a shard's confirmed leader whether this node votes there.
 func (r Repairer) voteOf(ctx context.Context, at metafsm.ShardVoters) (votes bool, leader id.Member, err error) {
+	if onlyOn(r.cfg.Self, at) {
+		return false, "", fmt.Errorf("%s has no other replica", Name(at.Shard))
+	}
 	for _, m := range at.Holders() {
 		if m == r.cfg.Self {
 			continue

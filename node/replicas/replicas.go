@@ -380,7 +380,18 @@ func (r *Replicas) OutCount() int { return len(r.outages.all()) }
 func (r *Replicas) RewrittenCount() int { return r.outages.rewritten() }
 
 // Alarms describes the replicas that are out of service here and the folders set aside.
-func (r *Replicas) Alarms() []string { return r.outages.alarms() }
+func (r *Replicas) Alarms() []string {
+	return r.outages.alarms(func(number id.Shard) bool {
+		at, _ := r.state.Shards().Shard(number)
+		return onlyOn(r.cfg.Self, at)
+	})
+}
+
+// onlyOn reports whether the map gives a shard to this member and no other.
+func onlyOn(m id.Member, at metafsm.ShardVoters) bool {
+	holders := at.Holders()
+	return len(holders) == 1 && holders[0] == m
+}
 
 // Arena returns the memory of all templates here.
 func (r *Replicas) Arena() *kernel.Arena { return r.cfg.Arena }

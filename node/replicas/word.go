@@ -47,8 +47,11 @@ func (w Word) Ready(epoch, commit uint64) bool {
 	return w.Open && !w.Out && w.Mine && w.Epoch >= epoch && w.CaughtUp(commit)
 }
 
-// CaughtUp reports whether the replica is at most replicaBehind entries behind commit.
-func (w Word) CaughtUp(commit uint64) bool { return w.Open && w.Applied+replicaBehind >= commit }
+// CaughtUp reports whether the replica has state and is at most replicaBehind entries behind
+// commit. An empty replica gives no vote in an election, even if the group is short.
+func (w Word) CaughtUp(commit uint64) bool {
+	return w.Open && w.Applied > 0 && w.Applied+replicaBehind >= commit
+}
 
 // own returns this node's Word. If q asks for it, own first confirms that this node leads.
 func (r *Replicas) own(ctx context.Context, q Query) (Word, error) {

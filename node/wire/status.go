@@ -22,6 +22,8 @@ const (
 	// PathNodes takes an Order, PathShards a ShardOrder (POST).
 	PathNodes  = "/admin/nodes"
 	PathShards = "/admin/shards"
+	// PathReplicas takes a ReplicasOrder and answers with a ReplicasAnswer (POST).
+	PathReplicas = "/admin/replicas"
 	// PathWrites takes a WriteOrder and answers with a WriteAnswer (POST).
 	PathWrites = "/admin/writes"
 )
@@ -50,6 +52,21 @@ type ShardOrder struct {
 	To    id.Node  `json:"to"`
 }
 
+// ReplicasOrder sets the number of replicas that each shard should have (POST PathReplicas).
+type ReplicasOrder struct {
+	Replicas int `json:"replicas"`
+	// Force allows one replica.
+	Force bool `json:"force,omitempty"`
+}
+
+// ReplicasAnswer has the numbers before and after a ReplicasOrder, and the number of nodes
+// that may hold replicas.
+type ReplicasAnswer struct {
+	Was      int `json:"was"`
+	Replicas int `json:"replicas"`
+	Nodes    int `json:"nodes"`
+}
+
 // WriteOrder carries out a write again that members of a shard have lost (POST PathWrites).
 type WriteOrder struct {
 	Shard   id.Shard `json:"shard"`
@@ -72,11 +89,14 @@ type Move struct {
 
 // Status is the cluster as one node sees it (GET PathStatus).
 type Status struct {
-	Cluster  id.Cluster `json:"cluster"`
-	Founded  bool       `json:"founded"`
-	Pack     string     `json:"pack"`
-	Shards   int        `json:"shards"`
-	Replicas int        `json:"replicas"`
+	Cluster id.Cluster `json:"cluster"`
+	Founded bool       `json:"founded"`
+	Pack    string     `json:"pack"`
+	Shards  int        `json:"shards"`
+	// Replicas is the number of replicas that each shard should have. Voting has the numbers
+	// that vote now, each with its number of shards. Shards without a leader are left out.
+	Replicas int         `json:"replicas"`
+	Voting   map[int]int `json:"voting,omitempty"`
 	// Level is the level of the forms that the cluster uses (metafsm.Level).
 	Level uint32   `json:"level"`
 	Nodes []Member `json:"nodes"`

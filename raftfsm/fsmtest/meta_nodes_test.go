@@ -10,13 +10,13 @@ import (
 )
 
 // knownLevel is the level that the machines of the test know.
-const knownLevel = 3
+const knownLevel = 4
 
 func nodeID(n int) id.Node { return id.Node{UUID: id.UUID{0xf, byte(n)}} }
 
-// node returns a PutNode, a SetNodeState or a RaiseLevel.
+// node returns a PutNode, a SetNodeState, a RaiseLevel or a SetReplicas.
 func (w *metaWorld) node() []byte {
-	switch w.IntN(9) {
+	switch w.IntN(10) {
 	case 0, 1, 2, 3:
 		n := nodeID(w.IntN(4))
 		c := metafsm.PutNode{Node: metafsm.Node{
@@ -30,6 +30,8 @@ func (w *metaWorld) node() []byte {
 			c.Heir = nodeID(w.IntN(5))
 		}
 		return send(w, metafsm.SetNodeStateOp, c, w.model.setNodeState)
+	case 7:
+		return send(w, metafsm.SetReplicasOp, metafsm.SetReplicas{Replicas: w.IntN(6)}, w.model.setReplicas)
 	default:
 		return send(w, metafsm.RaiseLevelOp, metafsm.RaiseLevel{Level: uint32(w.IntN(knownLevel + 1))}, w.model.raiseLevel)
 	}
@@ -133,6 +135,17 @@ func (m *metaModel) raiseLevel(c metafsm.RaiseLevel) metafsm.RaiseLevelAnswer {
 		m.level = c.Level
 	}
 	return metafsm.RaiseLevelAnswer{Status: status, Level: max(1, m.level)}
+}
+
+func (m *metaModel) setReplicas(c metafsm.SetReplicas) metafsm.StatusAnswer {
+	if m.cluster != nil && c.Replicas > 0 {
+		set := *m.cluster
+		if set.Replicas != c.Replicas || set.Wanted > c.Replicas {
+			set.Replicas, set.Wanted = c.Replicas, c.Replicas
+		}
+		m.cluster = &set
+	}
+	return metafsm.StatusAnswer{Status: metafsm.Done}
 }
 
 // load applies a Load.

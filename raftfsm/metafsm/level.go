@@ -33,6 +33,8 @@ const (
 	LevelBatches uint32 = 3
 	// LevelCursor allows the After of the request for a page of a shard's list.
 	LevelCursor uint32 = 4
+	// LevelReplicas allows SetReplicas.
+	LevelReplicas uint32 = 4
 )
 
 // ErrLevel is returned when the cluster's level is higher than this software knows.

@@ -80,6 +80,7 @@ func script() []any {
 		testCreation(13, 2),
 		DeleteGallery{Write: testWrite(14), Tenant: tenantA, Gallery: id.Gallery{UUID: id.UUID{0xb, 2}}},
 		SetNodeState{node, NodeDraining, id.Node{}},
+		SetReplicas{5},
 	}
 }
 

@@ -221,6 +221,15 @@ func (p *plan) inZone(shard, m int) int {
 	return n
 }
 
+// crowd counts the voters of a shard in the zone of to once from has lost its vote.
+func (p *plan) crowd(shard, from, to int) int {
+	n := p.inZone(shard, to)
+	if p.seats[from].Zone == p.seats[to].Zone {
+		n--
+	}
+	return n
+}
+
 // level moves one vote to a seat that has at least two fewer, unless that crowds a zone.
 // It returns false if it finds no such vote.
 func (p *plan) level() bool {
@@ -255,12 +264,8 @@ func (p *plan) movable(from, to int) int {
 		if !slices.Contains(voters, from) || slices.Contains(voters, to) {
 			continue
 		}
-		crowd := p.inZone(s, to)
-		if p.seats[from].Zone == p.seats[to].Zone {
-			crowd-- // from leaves
-		}
 		w := p.weightsOf(weightVoter, s)[to]
-		if crowd <= p.inZone(s, from) && (best < 0 || w > bestWeight) {
+		if p.crowd(s, from, to) <= p.inZone(s, from) && (best < 0 || w > bestWeight) {
 			best, bestWeight = s, w
 		}
 	}

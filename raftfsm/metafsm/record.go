@@ -6,13 +6,14 @@ import (
 	"facet/internal/id"
 )
 
-// Cluster holds the decisions of the founding.
+// Cluster holds the decisions of the founding, and the number of replicas.
 type Cluster struct {
 	ID id.Cluster `cbor:"1,keyasint"`
 	// Shards is the number of groups that hold events, from 1 to id.MaxShard. It never
 	// changes.
 	Shards int `cbor:"2,keyasint"`
-	// Replicas is the number of voters that each shard had at the founding.
+	// Replicas is the number of voters that each shard had at the founding. SetReplicas
+	// changes it together with Wanted.
 	Replicas int `cbor:"3,keyasint"`
 	// Pack is the identity of the model pack.
 	Pack string `cbor:"4,keyasint"`

@@ -18,6 +18,9 @@ import (
 // A missed member keeps its votes and gets no more. A member that is away keeps its votes
 // until another can take them, so that a shard never loses a voter for nothing.
 //
+// When replicas falls, votes end: those of members that are away or missed first, then those
+// that share a zone, then those of members with the most votes. No vote moves for that.
+//
 // Replan returns its own result unchanged when the seats are the same.
 func Replan(now []ShardVoters, seats []Seat, replicas int, heirs map[id.Member]id.Member) []ShardVoters {
 	p := newPlan(seats, len(now), replicas)
@@ -29,9 +32,14 @@ func Replan(now []ShardVoters, seats []Seat, replicas int, heirs map[id.Member]i
 	for s, v := range now {
 		p.keep(s, v, heirs)
 	}
+	had := make([][]int, len(now))
 	for s := range now {
 		p.choose(s)
+		had[s] = slices.Clone(p.voters[s])
 		p.shed(s, replicas)
+	}
+	for p.levelAmong(had) {
+		continue // each call lowers the sum of the squares of the loads
 	}
 	for s := range now {
 		p.spread(s)
@@ -51,8 +59,9 @@ func Replan(now []ShardVoters, seats []Seat, replicas int, heirs map[id.Member]i
 
 // Next returns the map that follows now on the way to plan. At most limit shards move at a
 // time. Shards with a voter that is away or has no seat move first. The order of voters,
-// and with it the preferred leader, changes at once. A move to a member that is away or
-// has no seat gets a new goal. changed reports whether next differs from now.
+// and with it the preferred leader, changes at once. A move gets a new goal when its goal has
+// another number of voters than the plan, or a member that is away or has no seat. A member
+// stays a holder until the end of the move. changed reports whether next differs from now.
 func Next(now, plan []ShardVoters, seats []Seat, limit int) (next []ShardVoters, changed bool) {
 	present := map[id.Member]bool{}
 	for _, s := range seats {
@@ -83,7 +92,7 @@ func Next(now, plan []ShardVoters, seats []Seat, limit int) (next []ShardVoters,
 		case same && slices.Equal(to.Voters, plan[i].Voters):
 			continue
 		case same:
-		case to.Moving && missing(*to) == 0, !to.Moving && moving >= limit:
+		case to.Moving && missing(*to) == 0 && len(to.Voters) == len(plan[i].Voters), !to.Moving && moving >= limit:
 			continue
 		default:
 			if !to.Moving {
@@ -145,13 +154,17 @@ func (p *plan) notAway(members []int) int {
 }
 
 // shed removes voters of a shard until limit are left. It removes members that are away
-// first, then members that share a zone, then members with the most votes.
+// first, then missed members, then members that share a zone, then members with the most
+// votes.
 func (p *plan) shed(shard, limit int) {
 	for len(p.voters[shard]) > limit {
 		worst, worstCost := -1, [3]int{}
 		for _, m := range p.ranked(weightVoter, shard, p.voters[shard]) {
 			cost := [3]int{0, p.inZone(shard, m), p.load[m]}
-			if p.seats[m].Away {
+			switch {
+			case p.seats[m].Away:
+				cost[0] = 2
+			case p.seats[m].Missed:
 				cost[0] = 1
 			}
 			if worst < 0 || slices.Compare(cost[:], worstCost[:]) >= 0 {
@@ -161,6 +174,57 @@ func (p *plan) shed(shard, limit int) {
 		p.voters[shard] = slices.DeleteFunc(p.voters[shard], func(m int) bool { return m == worst })
 		p.load[worst]--
 	}
+}
+
+// levelAmong takes one vote from a seat and gives one to a seat that has at least two
+// fewer. Votes go only to members that had one in the same shard before shed, because they
+// have its data. It finds a chain of shards that each exchange a voter for that, and returns
+// false if there is none.
+func (p *plan) levelAmong(had [][]int) bool {
+	var shed []int
+	for s := range had {
+		if len(had[s]) > len(p.voters[s]) {
+			shed = append(shed, s)
+		}
+	}
+	byLoad := p.everyone()
+	slices.SortStableFunc(byLoad, func(a, b int) int { return cmp.Compare(p.load[b], p.load[a]) })
+	for _, from := range byLoad {
+		by := map[int]exchange{from: {}}
+		for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
+			for _, s := range shed {
+				for _, to := range p.exchanges(s, queue[0], had[s]) {
+					if _, reached := by[to]; reached {
+						continue
+					}
+					by[to] = exchange{s, queue[0]}
+					if p.load[to]+2 > p.load[from] {
+						queue = append(queue, to)
+						continue
+					}
+					for at := to; at != from; at = by[at].from {
+						p.move(by[at].shard, by[at].from, at)
+					}
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// exchange is a change of one voter of a shard; from loses the vote.
+type exchange struct{ shard, from int }
+
+// exchanges returns the members among had that may get the vote of from in a shard without
+// crowding a zone.
+func (p *plan) exchanges(shard, from int, had []int) []int {
+	if !slices.Contains(p.voters[shard], from) {
+		return nil
+	}
+	return slices.DeleteFunc(p.ranked(weightVoter, shard, had), func(to int) bool {
+		return !p.seats[to].free() || slices.Contains(p.voters[shard], to) || p.crowd(shard, from, to) > p.inZone(shard, from)
+	})
 }
 
 // spread moves votes of a shard to zones that hold fewer of them.

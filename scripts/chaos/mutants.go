@@ -109,6 +109,9 @@ var plantedBugs = []planted{
 	{"lost_part_votes", hunter{tests: "./raftfsm", run: "WithoutSnapshots"}},
 	{"committed_cut", hunter{tests: "./raftfsm", run: "RewrittenHistory"}},
 	{"copy_in_place", hunter{tests: "./node", run: "CopiedNodeNever"}},
+	{"early_erasure", hunter{tests: "./node", run: "ReplicasChange"}},
+	{"empty_caught_up", hunter{tests: "./node/replicas", run: "EmptyReplica"}},
+	{"last_voter_behind", hunter{tests: "./node/placement", run: "MoveSteps|MovesConverge"}},
 	{"copy_counts_itself", hunter{tests: "./node/holder", run: "NeverBothLead"}},
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// replicas is the number of voters of each shard.
+	// replicas is the number of voters of each shard, unless the fault replicas changes it.
 	replicas = 3
 	// orderTimeout is the longest wait until a node accepts an order, movesTimeout the
 	// longest wait for the order's effect.
@@ -34,6 +34,28 @@ var orderFaults = []fault{
 			}
 			return n.until("the node that was drained has its share again", func(s wire.Status) bool { return holds(s, p.id) > 0 })
 		}, n.order(args...)
+	}},
+	{"replicas", orders, false, false, 8 * time.Second, func(n *nemesis, _ *process) (func() error, error) {
+		number := 5
+		if !n.damaged() && n.random.IntN(2) > 0 { // damaged files of an only replica are lost
+			number = 1
+		}
+		n.say("each shard gets %d replicas", number)
+		have := func(number int) error {
+			return n.until(fmt.Sprintf("each shard has %d replicas", number), func(s wire.Status) bool { return s.Voting[number] == s.Shards })
+		}
+		whole := n.random.IntN(2) > 0
+		return func() error {
+			if whole { // else it changes back on the way
+				if err := have(min(number, len(n.cluster.members()))); err != nil {
+					return err
+				}
+			}
+			if err := n.order("cluster", "replicas", fmt.Sprint(replicas)); err != nil {
+				return err
+			}
+			return have(replicas)
+		}, n.order("cluster", "replicas", fmt.Sprint(number), "--force")
 	}},
 	{"replace", orders, false, false, 4 * time.Second, func(n *nemesis, p *process) (func() error, error) {
 		spare, err := n.join()

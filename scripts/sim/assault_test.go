@@ -3,12 +3,14 @@ package sim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"facet/node"
 	"facet/node/transport/memnet"
 	"facet/node/wire"
 )
@@ -77,9 +79,34 @@ var attacks = []assault{
 			s.order(id, wire.StateActive)
 		}
 	}},
+	{name: "replicas", most: 6 * time.Second, rare: true, nodes: 4, begin: replicas},
 	{name: "lose state", grave: true, lone: true, rare: true, most: 4 * time.Second, begin: loseState},
 	{name: "roll back", grave: true, lone: true, rare: true, most: 4 * time.Second, begin: rollBack},
 	{name: "duplicate", grave: true, lone: true, rare: true, most: 4 * time.Second, begin: duplicate},
+}
+
+// replicas changes the number of replicas, and back to three while other faults are over.
+// One replica survives no fault for good, but none of the faults of a world is for good.
+func replicas(s *attackedWorld, _ int) func() {
+	number := []int{1, 5}[s.random.IntN(2)]
+	s.say("%d replicas", number)
+	s.orderReplicas(number)
+	return func() {
+		if s.random.IntN(2) > 0 { // else it changes back on the way
+			s.settle("each shard has its replicas", func(st wire.Status) bool { return st.Voting[min(number, len(s.cluster.Nodes))] == st.Shards })
+		}
+		s.orderReplicas(3)
+		s.settle("each shard has three replicas again", func(st wire.Status) bool { return st.Voting[3] == st.Shards })
+	}
+}
+
+// orderReplicas sets the number of replicas by any node that accepts it.
+func (s *attackedWorld) orderReplicas(number int) {
+	s.t.Helper()
+	s.anyNode(fmt.Sprint(number, " replicas"), func(ctx context.Context, n *node.Node) error {
+		_, err := n.Admin().SetReplicas(ctx, wire.ReplicasOrder{Replicas: number, Force: true})
+		return err
+	})
 }
 
 func (s *attackedWorld) host(i int) string { return s.cluster.Nodes[i%len(s.cluster.Nodes)].Host }

@@ -156,6 +156,9 @@ func (s *attackedWorld) plan(choice []assault) (list []plannedFault) {
 		if b.rare && s.random.IntN(4) > 0 || b.lone && len(list) > 0 {
 			continue
 		}
+		if b.nodes > 0 && len(list) > 0 && list[0].nodes > 0 { // one order could refuse the other
+			continue
+		}
 		if b.grave {
 			if gone++; gone > (len(s.cluster.Nodes)-1)/2 {
 				continue

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"facet/internal/id"
+	"facet/node"
 	"facet/node/nodetest"
 	"facet/node/wire"
 )
@@ -53,6 +55,14 @@ func (w *world) order(who id.Node, state string) {
 // carryOut sends an order to any node that accepts it.
 func (w *world) carryOut(o wire.Order) {
 	w.t.Helper()
+	w.anyNode(fmt.Sprintf("node %s is %s", o.Node, o.State), func(ctx context.Context, n *node.Node) error {
+		return n.Admin().SetNodeState(ctx, o)
+	})
+}
+
+// anyNode gives an order to one node after the other until one accepts it.
+func (w *world) anyNode(what string, order func(context.Context, *node.Node) error) {
+	w.t.Helper()
 	var err error
 	for range 100 {
 		for _, m := range w.cluster.Nodes {
@@ -60,7 +70,7 @@ func (w *world) carryOut(o wire.Order) {
 				continue
 			}
 			ctx, cancel := context.WithTimeout(w.t.Context(), 10*time.Second)
-			err = m.Node.Admin().SetNodeState(ctx, o)
+			err = order(ctx, m.Node)
 			cancel()
 			if err == nil {
 				return
@@ -68,7 +78,7 @@ func (w *world) carryOut(o wire.Order) {
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
-	w.t.Errorf("nobody makes node %s %s: %v", o.Node, o.State, err)
+	w.t.Errorf("no node accepts the order %q: %v", what, err)
 }
 
 // moving runs one world and returns its number of faults. Four clients register, a

@@ -176,6 +176,26 @@ func TestTableShowsLeadersLagAndDownNodes(t *testing.T) {
 	}
 }
 
+func TestTableShowsWantedAndPresentReplicas(t *testing.T) {
+	t.Parallel()
+	four := []wire.Member{{State: wire.StateActive}, {State: wire.StateActive}, {State: wire.StateActive}, {State: wire.StateDraining}}
+	for _, c := range []struct {
+		wanted int
+		voting map[int]int
+		want   string
+	}{
+		{3, map[int]int{3: 4}, ""},
+		{3, nil, ""}, // no leader is known
+		{1, map[int]int{1: 1, 2: 1, 3: 2}, "> each shard should have 1 replicas: 1 of 4 shards have 1, 1 of 4 shards have 2, 2 of 4 shards have 3\n"},
+		{5, map[int]int{3: 4}, "> each shard should have 5 replicas: 4 of 4 shards have 3; that takes 5 active nodes, and there are 3\n"},
+	} {
+		var b bytes.Buffer
+		if err := WriteMoves(&b, wire.Status{Shards: 4, Replicas: c.wanted, Voting: c.voting, Nodes: four}); err != nil || b.String() != c.want {
+			t.Errorf("%d of %v: %v, %q", c.wanted, c.voting, err, b.String())
+		}
+	}
+}
+
 func TestTableShowsPartsThatFail(t *testing.T) {
 	t.Parallel()
 	last := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)

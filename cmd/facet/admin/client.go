@@ -87,6 +87,12 @@ func (c *Client) OrderShard(ctx context.Context, o wire.ShardOrder) error {
 	return c.any(ctx, call{method: http.MethodPost, path: wire.PathShards, in: o})
 }
 
+// OrderReplicas sets the number of replicas that each shard should have.
+func (c *Client) OrderReplicas(ctx context.Context, o wire.ReplicasOrder) (wire.ReplicasAnswer, error) {
+	var a wire.ReplicasAnswer
+	return a, c.any(ctx, call{method: http.MethodPost, path: wire.PathReplicas, in: o, out: &a})
+}
+
 // PutBack carries out a write again that members of a shard have lost, and returns its
 // outcome.
 func (c *Client) PutBack(ctx context.Context, o wire.WriteOrder) (string, error) {

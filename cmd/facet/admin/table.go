@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -110,8 +111,12 @@ type replica struct {
 	wire.GroupStatus
 }
 
-// WriteMoves prints the shards of s that are moving, if there are any.
+// WriteMoves prints the shards of s that are moving, if there are any, and how many shards
+// have another number of replicas than they should.
 func WriteMoves(w io.Writer, s wire.Status) error {
+	if err := writeVoting(w, s); err != nil {
+		return err
+	}
 	names := nodeNames{}
 	for _, n := range s.Nodes {
 		names[n.ID] = n.Name
@@ -128,6 +133,29 @@ func WriteMoves(w io.Writer, s wire.Status) error {
 		}
 	}
 	return nil
+}
+
+// writeVoting prints the numbers of replicas, unless all are as they should be.
+func writeVoting(w io.Writer, s wire.Status) error {
+	var have []string
+	for _, n := range slices.Sorted(maps.Keys(s.Voting)) {
+		have = append(have, fmt.Sprintf("%d of %d shards have %d", s.Voting[n], s.Shards, n))
+	}
+	if len(have) == 0 || len(have) == 1 && s.Voting[s.Replicas] > 0 {
+		return nil
+	}
+	active := 0
+	for _, n := range s.Nodes {
+		if n.State == wire.StateActive {
+			active++
+		}
+	}
+	few := ""
+	if active < s.Replicas {
+		few = fmt.Sprintf("; that takes %d active nodes, and there are %d", s.Replicas, active)
+	}
+	_, err := fmt.Fprintf(w, "> each shard should have %d replicas: %s%s\n", s.Replicas, strings.Join(have, ", "), few)
+	return err
 }
 
 // nodeNames contains the names of nodes.

@@ -1,0 +1,168 @@
+package node_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"facet/internal/id"
+	"facet/node/nodetest"
+	"facet/node/wire"
+	"facet/raftfsm/metafsm"
+)
+
+// order sets the number of replicas.
+func (w *traffic) order(t *testing.T, replicas int, force bool) {
+	t.Helper()
+	a, err := w.cluster.Nodes[0].Node.Admin().SetReplicas(t.Context(), wire.ReplicasOrder{Replicas: replicas, Force: force})
+	if err != nil || a.Replicas != replicas {
+		t.Fatalf("order %d replicas: %+v, %v", replicas, a, err)
+	}
+}
+
+// have waits until each shard has this number of voters, and no node holds a replica beside
+// them.
+func have(t *testing.T, cluster *nodetest.Cluster, replicas, shards int) {
+	t.Helper()
+	eventually(t, cluster.Nodes[0].Node, fmt.Sprintf("%d replicas", replicas), func(s wire.Status) bool {
+		held := 0
+		for _, m := range s.Nodes {
+			for _, g := range m.Groups {
+				if g.Group != id.Meta {
+					held++
+				}
+			}
+		}
+		return settled(s) && s.Voting[replicas] == shards && held == shards*replicas
+	})
+}
+
+// Clients register and search all the while.
+func TestReplicasChangeUnderTraffic(t *testing.T) {
+	const shards = 4
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 5})
+	client := cluster.Client("bank", nil)
+	gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
+	w := &traffic{cluster: cluster, client: client}
+	w.run(t)
+	have(t, cluster, 3, shards)
+	for _, number := range []int{5, 3, 1, 3} {
+		w.order(t, number, number == 1)
+		began, before := time.Now(), w.count.Load()
+		have(t, cluster, number, shards)
+		t.Logf("%d replicas after %s, %d registrations meanwhile", number, time.Since(began).Round(time.Millisecond), w.count.Load()-before)
+	}
+	w.check(t)
+	for _, n := range cluster.Nodes {
+		if voters := metaVoters(n.Node.Status(t.Context())); voters != 5 {
+			t.Errorf("meta has %d voters", voters)
+		}
+	}
+}
+
+// metaVoters returns the number of meta's voters.
+func metaVoters(s wire.Status) (n int) {
+	for _, m := range s.Nodes {
+		if votesIn(m, id.Meta) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWrongNumberOfReplicasIsRefused(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{})
+	admin := cluster.Nodes[0].Node.Admin()
+	f := func(o wire.ReplicasOrder, want string) {
+		t.Helper()
+		if _, err := admin.SetReplicas(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	for _, number := range []int{-1, 0, 2, 4, 7} {
+		f(wire.ReplicasOrder{Replicas: number, Force: true}, "1, 3 or 5")
+	}
+	f(wire.ReplicasOrder{Replicas: 1}, "give --force")
+	have(t, cluster, 3, 4)
+}
+
+// An older node could not read the order.
+func TestReplicasOrderWaitsForUpgrade(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, Level: metafsm.LevelReplicas - 1})
+	n := cluster.Nodes[0].Node
+	if _, err := n.Admin().SetReplicas(t.Context(), wire.ReplicasOrder{Replicas: 5}); err == nil || !strings.Contains(err.Error(), "upgrade all nodes first") {
+		t.Errorf("an older cluster takes the order: %v", err)
+	}
+	if s := n.Status(t.Context()); s.Replicas != 3 {
+		t.Errorf("%d replicas are wanted", s.Replicas)
+	}
+}
+
+// Five replicas wait for the nodes that are lacking.
+func TestReplicasComeWithNodes(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 5, Founders: 3})
+	admin := cluster.Nodes[0].Node.Admin()
+	a, err := admin.SetReplicas(t.Context(), wire.ReplicasOrder{Replicas: 5})
+	if err != nil || a != (wire.ReplicasAnswer{Was: 3, Replicas: 5, Nodes: 3}) {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	have(t, cluster, 3, 4)
+	for i := 3; i < 5; i++ {
+		cluster.Restart(i) // joins
+		have(t, cluster, i+1, 4)
+	}
+	// No node may leave: the replicas need them all.
+	if err := admin.SetNodeState(t.Context(), wire.Order{Node: cluster.Nodes[4].Node.ID(), State: wire.StateDraining}); err == nil {
+		t.Error("a node leaves five replicas to four nodes")
+	}
+}
+
+// The only replicas move before their node leaves, and are not lost by an order.
+func TestOnlyReplicasOutliveTheirNode(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{})
+	client := cluster.Client("bank", nil)
+	gallery(t, client, cluster.Nodes[0].URL, "staff", 1_000_000)
+	known := people(t, client, cluster.Nodes[0].URL, 0, 20)
+	w := &traffic{cluster: cluster, client: client}
+	w.order(t, 1, true)
+	have(t, cluster, 1, 4)
+	first := cluster.Nodes[0].Node
+	down := cluster.Nodes[2].Node.ID()
+	if holds(first.Status(t.Context()), down) == 0 {
+		t.Fatal("the third node holds nothing")
+	}
+
+	cluster.Stop(2)
+	eventually(t, first, "the node is missed", func(s wire.Status) bool {
+		for _, m := range s.Nodes {
+			if m.ID == down {
+				return !m.Alive
+			}
+		}
+		return false
+	})
+	order := wire.Order{Node: down, State: wire.StateRemoved}
+	if err := first.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "the only replica of shard") {
+		t.Errorf("a node with the only replicas is removed: %v", err)
+	}
+	cluster.Restart(2)
+	cluster.WaitReady()
+	everybody(t, client, cluster, known)
+
+	order.State = wire.StateDraining
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for first.Admin().SetNodeState(ctx, order) != nil && ctx.Err() == nil {
+		time.Sleep(100 * time.Millisecond)
+	}
+	eventually(t, first, "the node holds nothing", func(s wire.Status) bool {
+		return settled(s) && holds(s, down) == 0 && s.Voting[1] == 4
+	})
+	everybody(t, client, cluster, known)
+}
