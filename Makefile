@@ -129,9 +129,9 @@ clients: venv ## pack both clients into dist/, for projects elsewhere
 .PHONY: attack
 # Fuzz targets of what reads bytes from the net.
 ATTACK_TARGETS := FuzzVerifyRefuses|FuzzHead|FuzzChunks|FuzzReadObject|FuzzBase64|FuzzFrameIsBounded
-attack: setup build ## attack a cluster of its own as an intruder would, and print what got through (5 minutes); ARGS='-only floods,timing'
+attack: setup build ## attack a cluster of its own as an intruder would (5 minutes); ARGS='-only floods,timing'; FUZZ=30s: fuzz what reads from the net, too
 	@$(GO) run -tags hashicorpmetrics ./scripts/attack $(ARGS)
-	@$(if $(ARGS),,scripts/fuzz.sh 5s '$(ATTACK_TARGETS)')
+	@$(if $(FUZZ),scripts/fuzz.sh $(FUZZ) '$(ATTACK_TARGETS)')
 
 CHAOSTIME ?= 30m
 .PHONY: chaos

@@ -17,11 +17,14 @@ import (
 )
 
 const (
-	idleConnections = 2300 // from one address, which may have 2,048
+	idleConnections = 2300 // from one address
+	perAddress      = 2048 // the most that a node keeps
 	dialsAtOnce     = 64
-	// idleWait is the time in which a node closes the connections that are too many. It gives
-	// the others 10 s for the handshake.
-	idleWait    = 500 * time.Millisecond
+	// idleWait is the longest time in which a node closes the connections that are too many.
+	// It gives the others 10 s for the handshake.
+	idleWait  = 7 * time.Second
+	idlePause = 200 * time.Millisecond
+
 	slowClients = 250 // of each kind
 	dripPause   = 400 * time.Millisecond
 	// slowMost is the longest that a node may wait for headers, or for a body of 1 MiB.
@@ -116,22 +119,30 @@ func (a floods) idle(c *tally) {
 			open[i] = conn
 		}
 	})
-	time.Sleep(idleWait)
-	var kept atomic.Int64
-	each(len(open), dialsAtOnce, func(i int) {
-		if open[i] == nil {
-			return
-		}
-		if isOpen(open[i]) {
-			kept.Add(1)
-		}
-		_ = open[i].Close()
-	})
-	left := kept.Load()
-	c.note("of %d idle connections from one address, %d stayed open", len(open), left)
-	if left > 2048 {
-		c.got("%d connections of one address stayed open, want at most 2048", left)
+	left := keptOpen(open)
+	for late := time.Now().Add(idleWait); left > perAddress && time.Now().Before(late); left = keptOpen(open) {
+		time.Sleep(idlePause)
 	}
+	for _, conn := range open {
+		if conn != nil {
+			_ = conn.Close()
+		}
+	}
+	c.note("of %d idle connections from one address, %d stayed open", len(open), left)
+	if left > perAddress {
+		c.got("%d connections of one address stayed open, want at most %d", left, perAddress)
+	}
+}
+
+// keptOpen returns how many of the connections the other end has not closed.
+func keptOpen(list []net.Conn) int {
+	var n atomic.Int64
+	each(len(list), dialsAtOnce, func(i int) {
+		if list[i] != nil && isOpen(list[i]) {
+			n.Add(1)
+		}
+	})
+	return int(n.Load())
 }
 
 // isOpen reports whether the other end has not closed a connection.

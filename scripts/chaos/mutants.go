@@ -303,6 +303,7 @@ func (a *hunt) intrude(ctx context.Context, h hunter, binary string) (how string
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "run", "-tags", "hashicorpmetrics", "./scripts/attack", "-only", h.intrusion, "-facet", binary)
 	cmd.Dir = a.top
+	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Dir(binary)) // it keeps the files of what got through
 	text, failed := cmd.CombinedOutput()
 	if failed == nil || ctx.Err() != nil {
 		return "", ctx.Err()
