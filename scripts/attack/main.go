@@ -120,6 +120,9 @@ func (a *attack) all(out io.Writer, chosen []string) error {
 		if len(chosen) > 0 && !slices.Contains(chosen, k.name) {
 			continue
 		}
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
 		c, began := &tally{}, time.Now()
 		if err := k.run(a, c); err != nil {
 			return fmt.Errorf("%s: %w", k.name, err)
