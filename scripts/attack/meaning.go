@@ -26,11 +26,22 @@ func (m meaning) equal(other meaning) bool {
 		maps.Equal(m.signed, other.signed) && slices.Equal(m.auth, other.auth) && m.body == other.body
 }
 
+// once lists the headers that readers use and that may come once.
+var once = []string{
+	"host", "authorization", "x-api-key", "idempotency-key", "content-length", "transfer-encoding", "content-type", "expect",
+	"x-cloud-date", "x-amz-date", "x-cloud-content-sha256", "x-amz-content-sha256",
+}
+
 // meaningOf reads a request. It shares no code with facet: a mistake in facet's reader must
 // not hide itself. ok is false if raw is no request.
 func meaningOf(raw []byte) (m meaning, ok bool) {
-	// A reader skips an empty line before a request (RFC 9112, §2.2).
-	head, body, found := bytes.Cut(bytes.TrimPrefix(raw, []byte("\r\n")), []byte("\r\n\r\n"))
+	// A reader skips an empty line before a request, and may take a bare line feed for the
+	// end of the request line (RFC 9112, §2.2). facet does; it refuses one in a header.
+	raw = bytes.TrimPrefix(raw, []byte("\r\n"))
+	if at := bytes.IndexByte(raw, '\n'); at > 0 && raw[at-1] != '\r' {
+		raw = slices.Concat(raw[:at], []byte("\r"), raw[at:])
+	}
+	head, body, found := bytes.Cut(raw, []byte("\r\n\r\n"))
 	lines := strings.Split(string(head), "\r\n")
 	first := strings.Split(lines[0], " ")
 	if !found || len(first) != 3 {
@@ -50,10 +61,15 @@ func meaningOf(raw []byte) (m meaning, ok bool) {
 	for _, line := range lines[1:] {
 		name, value, found := strings.Cut(line, ":")
 		name = strings.ToLower(name)
-		if _, again := headers[name]; !found || again {
+		value = strings.Join(strings.FieldsFunc(value, func(c rune) bool { return c == ' ' || c == '\t' }), " ")
+		first, again := headers[name]
+		if !found || again && slices.Contains(once, name) {
 			return m, false
 		}
-		headers[name] = strings.Join(strings.FieldsFunc(value, func(c rune) bool { return c == ' ' || c == '\t' }), " ")
+		if again {
+			value = first + "," + value
+		}
+		headers[name] = value
 	}
 	if stated, there := headers["content-length"]; there {
 		var err error
