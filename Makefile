@@ -126,6 +126,13 @@ bench-overload: setup build ## a node under ten times its load, beside idle, slo
 clients: venv ## pack both clients into dist/, for projects elsewhere
 	@$(GO) run ./scripts/clients
 
+.PHONY: attack
+# Fuzz targets of what reads bytes from the net.
+ATTACK_TARGETS := FuzzVerifyRefuses|FuzzHead|FuzzChunks|FuzzReadObject|FuzzBase64|FuzzFrameIsBounded
+attack: setup build ## attack a cluster of its own as an intruder would (5 minutes); ARGS='-only floods,timing'; FUZZ=30s: fuzz what reads from the net, too
+	@$(GO) run -tags hashicorpmetrics ./scripts/attack $(ARGS)
+	@$(if $(FUZZ),scripts/fuzz.sh $(FUZZ) '$(ATTACK_TARGETS)')
+
 CHAOSTIME ?= 30m
 .PHONY: chaos
 chaos: ## attack real processes for CHAOSTIME (default 30m), as root with partitions; ARGS='-nodes 5', ARGS=-mutants …

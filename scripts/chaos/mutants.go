@@ -32,12 +32,14 @@ const (
 //go:embed mutants/*.patch
 var patches embed.FS
 
-// hunter has to find a bug: a set of tests, or an attack on real processes. Its finding
-// counts only if it passes with the facet that has no bug.
+// hunter has to find a bug: a set of tests, an attack on real processes, or a part of
+// make attack. Its finding counts only if it passes with the facet that has no bug.
 type hunter struct {
 	// tests is a package and run a pattern of test names. An attack has no tests. args
 	// are arguments of the test binary.
 	tests, run, args string
+	// intrusion is a kind of scripts/attack.
+	intrusion string
 	// faults are the faults of an attack. rest is the longest pause between two faults.
 	faults string
 	rest   time.Duration
@@ -113,6 +115,17 @@ var plantedBugs = []planted{
 	{"empty_caught_up", hunter{tests: "./node/replicas", run: "EmptyReplica"}},
 	{"last_voter_behind", hunter{tests: "./node/placement", run: "MoveSteps|MovesConverge"}},
 	{"copy_counts_itself", hunter{tests: "./node/holder", run: "NeverBothLead"}},
+	{"foreign_portal", hunter{intrusion: "tenants"}},
+	{"both_lengths", hunter{intrusion: "smuggling"}},
+	{"half_signature", hunter{intrusion: "mutations"}},
+	{"unsigned_key", hunter{intrusion: "replays"}},
+	{"large_images", hunter{intrusion: "bodies"}},
+	{"headers_forever", hunter{intrusion: "floods"}},
+	{"nodes_order", hunter{intrusion: "certificates"}},
+	{"removed_reads", hunter{intrusion: "removed"}},
+	{"failures_forgotten", hunter{intrusion: "guesses"}},
+	{"unknown_slower", hunter{intrusion: "timing"}},
+	{"key_logged", hunter{intrusion: "leftovers"}},
 }
 
 // hunt runs hunters in one temporary folder.
@@ -270,6 +283,9 @@ func plant(ctx context.Context, top, dir, bug string) (files []string, overlay s
 
 // String describes the hunter for people.
 func (h hunter) String() string {
+	if h.intrusion != "" {
+		return fmt.Sprintf("`make attack ARGS='-only %s'`", h.intrusion)
+	}
 	if h.tests == "" {
 		return "attack with " + strings.ReplaceAll(h.faults, ",", ", ")
 	}
@@ -309,6 +325,12 @@ func (a *hunt) of(ctx context.Context, h hunter, bug string, seed uint64) (how s
 		}
 		return a.test(ctx, h, binary)
 	}
+	if h.intrusion != "" {
+		if err := a.build(ctx, append([]string{"build"}, append(args, "./cmd/facet")...)...); err != nil {
+			return "", err
+		}
+		return a.intrude(ctx, h, binary)
+	}
 	args[1] = "chaos,hashicorpmetrics"
 	if err := a.build(ctx, append([]string{"build"}, append(args, "./cmd/facet")...)...); err != nil {
 		return "", err
@@ -324,6 +346,25 @@ func (a *hunt) of(ctx context.Context, h hunter, bug string, seed uint64) (how s
 		how = fmt.Sprintf("%.160s", how)
 	}
 	return how, ctx.Err()
+}
+
+// intrude runs a part of make attack against a program.
+func (a *hunt) intrude(ctx context.Context, h hunter, binary string) (how string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, attackTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "run", "-tags", "hashicorpmetrics", "./scripts/attack", "-only", h.intrusion, "-facet", binary)
+	cmd.Dir = a.top
+	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Dir(binary)) // it keeps the files of what got through
+	text, failed := cmd.CombinedOutput()
+	if failed == nil || ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	_, how, got := strings.Cut(string(text), "got through:\n")
+	if !got {
+		return "", fmt.Errorf("the attacks end without a verdict: %.600s", text)
+	}
+	how, _, _ = strings.Cut(strings.TrimSpace(how), "\n")
+	return fmt.Sprintf("%.160s", how), nil
 }
 
 // build runs the go command in the working tree.

@@ -1,0 +1,277 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"facet/scripts/bench/machine"
+)
+
+const (
+	idleConnections = 2300 // from one address
+	perAddress      = 2048 // the most that a node keeps
+	dialsAtOnce     = 64
+	// idleWait is the longest time in which a node closes the connections that are too many.
+	// It gives the others 10 s for the handshake.
+	idleWait  = 7 * time.Second
+	idlePause = 200 * time.Millisecond
+
+	slowClients = 250 // of each kind
+	dripPause   = 400 * time.Millisecond
+	// slowMost is the longest that a node may wait for headers, or for a body of 1 MiB.
+	slowMost      = 14 * time.Second
+	garbage       = 400 // connections for each port
+	packets       = 6000
+	packetMax     = 9000
+	deafClients   = 40
+	watchPause    = 100 * time.Millisecond
+	watchMost     = 5 * time.Second
+	floodMemoryMB = 1500
+)
+
+// floods sends more, slower or other things than clients send.
+type floods struct{ *attack }
+
+// flood sends more, slower or other things than clients send. Meanwhile a good client is
+// served, and afterwards the nodes have closed what they had to.
+func (a floods) flood(c *tally) error {
+	peers, admins, err := a.ports()
+	if err != nil {
+		return err
+	}
+	before, err := machine.Resident(a.pids()...)
+	if err != nil {
+		return err
+	}
+	u, err := machine.Watch(func() error {
+		stop := make(chan struct{})
+		var watching, work sync.WaitGroup
+		var times [nodes][]time.Duration
+		for node := range nodes {
+			watching.Go(func() { times[node] = a.watch(c, node, stop) })
+		}
+		work.Go(func() { a.idle(c) })
+		work.Go(func() {
+			a.slow(c, "headers", func(int) []byte { return []byte("POST /v1.1/face/search HTTP/1.1\r\nX-Slow: ") })
+		})
+		work.Go(func() { a.slow(c, "a body", a.halfRequest) })
+		work.Go(func() {
+			a.slow(c, "an unsigned body", func(int) []byte {
+				return []byte("POST /v1.1/face/search HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n")
+			})
+		})
+		work.Go(func() { a.deaf(c) })
+		for _, ports := range [][]string{a.hosts, peers, admins} {
+			work.Go(func() { a.noise(c, ports) })
+		}
+		work.Go(func() { a.gossip(c, peers) })
+		work.Wait()
+		close(stop)
+		watching.Wait()
+		all := slices.Sorted(slices.Values(slices.Concat(times[:]...)))
+		c.note("a good client meanwhile: %d requests, p50 %d ms, p99 %d ms", len(all), at(all, .5).Milliseconds(), at(all, .99).Milliseconds())
+		return nil
+	}, a.pids()...)
+	if err != nil {
+		return err
+	}
+	c.note("memory of all nodes: %.0f MB before, at most %.0f MB", before, u.MostMB)
+	if u.MostMB-before > floodMemoryMB {
+		c.got("floods took %.0f MB", u.MostMB-before)
+	}
+	return nil
+}
+
+// watch makes requests of a good client until stop, and returns their times.
+func (a floods) watch(c *tally, node int, stop <-chan struct{}) (times []time.Duration) {
+	l := line{target: a.target, node: node, from: address{0, 9}}
+	defer l.close()
+	for {
+		select {
+		case <-stop:
+			return times
+		case <-time.After(watchPause):
+		}
+		got, err := l.do(a.sign(node, a.victim.only, http.MethodGet, "/v1.1/tags", nil, apiKey(a.victim.gallery.apiKey)).raw())
+		if err != nil || got.status != http.StatusOK || got.took > watchMost {
+			c.got("a good client at node %d: %s after %v, %v", node, got, got.took, err)
+		}
+		times = append(times, got.took)
+	}
+}
+
+// idle opens more connections than an address may have. Another address is served.
+func (a floods) idle(c *tally) {
+	open := make([]net.Conn, idleConnections)
+	each(len(open), dialsAtOnce, func(i int) {
+		c.try()
+		conn, err := a.dialTCP(a.hosts[0], address{6, 1})
+		if err == nil {
+			open[i] = conn
+		}
+	})
+	left := keptOpen(open)
+	for late := time.Now().Add(idleWait); left > perAddress && time.Now().Before(late); left = keptOpen(open) {
+		time.Sleep(idlePause)
+	}
+	for _, conn := range open {
+		if conn != nil {
+			_ = conn.Close()
+		}
+	}
+	c.note("of %d idle connections from one address, %d stayed open", len(open), left)
+	if left > perAddress {
+		c.got("%d connections of one address stayed open, want at most %d", left, perAddress)
+	}
+}
+
+// keptOpen returns how many of the connections the other end has not closed.
+func keptOpen(list []net.Conn) int {
+	var n atomic.Int64
+	each(len(list), dialsAtOnce, func(i int) {
+		if list[i] != nil && isOpen(list[i]) {
+			n.Add(1)
+		}
+	})
+	return int(n.Load())
+}
+
+// isOpen reports whether the other end has not closed a connection.
+func isOpen(c net.Conn) bool {
+	_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
+	_, err := c.Read(make([]byte, 1))
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+// halfRequest returns a signed request with a body of 1 MB, whose body is missing.
+func (a floods) halfRequest(i int) []byte {
+	body := `{"probe":"` + strings.Repeat("A", 1<<20) + `"}`
+	raw := a.sign(i%nodes, a.victim.only, http.MethodPost, "/v1.1/face/search", body, apiKey(a.victim.gallery.apiKey)).raw()
+	return raw[:len(raw)-1<<20]
+}
+
+// slow sends the beginning of a request and then a byte now and then. The node must end
+// it in time.
+func (a floods) slow(c *tally, what string, begin func(i int) []byte) {
+	var work sync.WaitGroup
+	slots := make(chan struct{}, 16)
+	for i := range slowClients {
+		slots <- struct{}{}
+		work.Go(func() {
+			c.try()
+			conn, err := a.dial(i%nodes, address{6, byte(2 + i%8)})
+			<-slots
+			if err != nil {
+				return // refused
+			}
+			defer func() { _ = conn.NetConn().Close() }()
+			began := time.Now()
+			if _, err := conn.Write(begin(i)); err != nil {
+				return
+			}
+			go func() { // ends with the connection
+				for {
+					time.Sleep(dripPause)
+					if _, err := conn.Write([]byte("A")); err != nil {
+						return
+					}
+				}
+			}()
+			_ = conn.SetReadDeadline(time.Now().Add(2 * slowMost))
+			answer, err := io.ReadAll(conn)
+			if took := time.Since(began); took > slowMost {
+				c.got("slow %s: open for %v, %.60q %v", what, took, answer, err)
+			}
+		})
+	}
+	work.Wait()
+}
+
+// deaf sends requests and never reads the answers.
+func (a floods) deaf(c *tally) {
+	ask := strings.Repeat("GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n", 20)
+	each(deafClients, deafClients, func(i int) {
+		c.try()
+		conn, err := a.dial(i%nodes, address{6, 20})
+		if err != nil {
+			return
+		}
+		defer func() { _ = conn.NetConn().Close() }()
+		_ = conn.SetDeadline(time.Now().Add(8 * time.Second))
+		for range 1000 {
+			if _, err := io.WriteString(conn, ask); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// noise sends bytes that are no protocol to TCP ports, and handshakes that stop.
+func (a floods) noise(c *tally, ports []string) {
+	r := rand.New(rand.NewPCG(a.seed, 3))
+	pieces := make([][]byte, garbage)
+	for i := range pieces {
+		b := make([]byte, r.IntN(3000))
+		for k := range b {
+			b[k] = byte(r.Uint32())
+		}
+		heads := []string{"", "GET / HTTP/1.1\r\n\r\n", "\x16\x03\x01\xff\xff\x01", "\x16\x03\x01\x00\x05\x01\x00\x00\x01\x03", "\x16\x03\x03\x40\x01", "\x15\x03\x01\x00\x02\x02\x28", "\x80\x2e\x01\x00\x02", "SSH-2.0-x\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"}
+		pieces[i] = append([]byte(heads[i%len(heads)]), b...)
+	}
+	each(len(pieces), 8, func(i int) {
+		c.try()
+		conn, err := a.dialTCP(ports[i%len(ports)], address{6, 30})
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(300 * time.Millisecond))
+		if i%5 == 0 { // inside TLS, without a certificate
+			inner := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"facet-peer/1", "http/1.1"}})
+			_, _ = inner.Write(pieces[i])
+			_, _ = io.ReadAll(inner)
+			return
+		}
+		_, _ = conn.Write(pieces[i])
+		_, _ = io.ReadAll(conn)
+	})
+}
+
+// gossip sends packets that are no gossip.
+func (a floods) gossip(c *tally, ports []string) {
+	r := rand.New(rand.NewPCG(a.seed, 4))
+	var sockets []net.Conn
+	for i := range 8 {
+		d := net.Dialer{LocalAddr: &net.UDPAddr{IP: address{6, byte(40 + i)}.ip()}}
+		s, err := d.Dial("udp", ports[i%len(ports)])
+		if err != nil {
+			continue
+		}
+		defer s.Close()
+		sockets = append(sockets, s)
+	}
+	for i := range packets {
+		b := make([]byte, r.IntN(packetMax))
+		for k := range min(len(b), 64) {
+			b[k] = byte(r.Uint32())
+		}
+		if i%3 == 0 && len(b) > 0 {
+			b[0] = byte(i % 16) // memberlist's kinds of messages
+		}
+		c.try()
+		_, _ = sockets[i%len(sockets)].Write(b) // a full buffer loses it
+		if i%100 == 0 {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
