@@ -15,7 +15,7 @@ import (
 // and records of meta and shards, and of the requests between nodes. A release with a form
 // that the release before can't read has the next level. It uses the form only when
 // Machine.Level has reached that level.
-const Level uint32 = 3
+const Level uint32 = 4
 
 // The levels from which newer forms are sent and proposed.
 const (
@@ -31,6 +31,9 @@ const (
 	// files (shardfsm.Machine.Batch). A node writes them once its data directory records
 	// that the cluster has this level.
 	LevelBatches uint32 = 3
+	// LevelQuotas allows SetTenant, the owners of remembered operations, and the shares in
+	// the commands of shards. From this level on meta keeps quotas of tenants.
+	LevelQuotas uint32 = 4
 )
 
 // ErrLevel is returned when the cluster's level is higher than this software knows.
