@@ -312,7 +312,7 @@ func (m *metaModel) compare(t *testing.T, replica int, got *metafsm.Machine) {
 		}
 		same(t, replica, "galleries", galleries, got.Galleries(tenant.ID))
 		same(t, replica, "applications", applications, got.Applications(tenant.ID))
-		same(t, replica, "used quotas", m.used(tenant.ID), got.Used(tenant.ID))
+		same(t, replica, "used quotas", m.used(tenant.ID), got.Used()[tenant.ID])
 	}
 	for _, g := range m.galleries {
 		if g.Deleting {

@@ -2,7 +2,6 @@ package metafsm
 
 import (
 	"cmp"
-	"math"
 	"slices"
 
 	"facet/internal/id"
@@ -38,7 +37,7 @@ const (
 )
 
 // QuotaMax is the largest value of a quota.
-const QuotaMax = math.MaxUint32
+const QuotaMax = 1_000_000_000_000_000
 
 // quotas has the name of each quota and its value for a tenant that has no other. Apply
 // depends on the first five values, so other numbers need a new level. They leave three
@@ -182,18 +181,27 @@ func (m *Machine) used(t *tenant, q Quota) (n uint64) {
 // MetaQuotas are the quotas that meta keeps by itself.
 var MetaQuotas = []Quota{QuotaSubjects, QuotaGalleries, QuotaApplications, QuotaAccessKeys, QuotaChanges}
 
-// Used returns how much of each of MetaQuotas a tenant has used. An unknown tenant has used
-// nothing.
-func (m *Machine) Used(who id.Tenant) map[Quota]uint64 {
+// Used returns how much of each of MetaQuotas each tenant has used.
+func (m *Machine) Used() map[id.Tenant]map[Quota]uint64 {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	used := make(map[Quota]uint64, len(MetaQuotas))
-	if t := m.state.tenants[who]; t != nil {
-		for _, q := range MetaQuotas {
-			used[q] = m.used(t, q)
+	keys := make(map[id.Tenant]uint64)
+	for _, k := range m.state.keys {
+		if k.State == KeyLive {
+			keys[k.Tenant]++
 		}
 	}
-	return used
+	all := make(map[id.Tenant]map[Quota]uint64, len(m.state.tenants))
+	for who, t := range m.state.tenants {
+		used := map[Quota]uint64{QuotaAccessKeys: keys[who]}
+		for _, q := range MetaQuotas {
+			if q != QuotaAccessKeys {
+				used[q] = m.used(t, q)
+			}
+		}
+		all[who] = used
+	}
+	return all
 }
 
 // Most returns the value of a quota for a tenant. own is false for the default, which an

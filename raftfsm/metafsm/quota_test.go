@@ -93,7 +93,7 @@ func TestQuotaBytesMatchFormat(t *testing.T) {
 		t.Fatalf("restore: %v", err)
 	}
 	used := map[Quota]uint64{QuotaSubjects: 10, QuotaGalleries: 1, QuotaApplications: 1, QuotaAccessKeys: 0, QuotaChanges: 2}
-	if diff := cmp.Diff(used, again.Used(tenantA)); diff != "" {
+	if diff := cmp.Diff(used, again.Used()[tenantA]); diff != "" {
 		t.Errorf("used after a restart (-want +got):\n%s", diff)
 	}
 	if err := NewKnowing(LevelQuotas - 1).Restore(bytes.NewReader(stored)); !errors.Is(err, ErrLevel) {
@@ -203,7 +203,7 @@ func TestRaisedLevelKeepsExcess(t *testing.T) {
 		f("a key", testKey(tenantA, fmt.Sprint(n), KeyLive), Done)
 	}
 	f("the next level", RaiseLevel{LevelQuotas}, Done)
-	if used := m.Used(tenantA); used[QuotaSubjects] != 2*(1<<31-1) || used[QuotaAccessKeys] != 8 || used[QuotaChanges] != 0 {
+	if used := m.Used()[tenantA]; used[QuotaSubjects] != 2*(1<<31-1) || used[QuotaAccessKeys] != 8 || used[QuotaChanges] != 0 {
 		t.Errorf("used %v", used)
 	}
 	f("one subject more", sized(tenantA, 6, 1), OverSubjects)

@@ -29,6 +29,11 @@ type Taken struct {
 	Items  uint32 `cbor:"3,keyasint"`
 }
 
+// Larger returns the larger numbers of two shards.
+func (t Taken) Larger(of Taken) Taken {
+	return Taken{Writes: max(t.Writes, of.Writes), Jobs: max(t.Jobs, of.Jobs), Items: max(t.Items, of.Items)}
+}
+
 // Taken returns how much of its shares each tenant has taken.
 func (m *Machine) Taken() map[id.Tenant]Taken {
 	taken := make(map[id.Tenant]Taken)
