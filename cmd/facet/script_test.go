@@ -50,6 +50,8 @@ func TestScriptBreaksAndHealsClusters(t *testing.T) {
 	f("n3 is a new node", "replace", "3")
 	f("n4 is up at", "start", "4")
 	f("4 nodes", "facet", "cluster", "status")
+	f("operator", "facet", "tenant", "set", "acme", "galleries=5", "subjects=default")
+	f("galleries", "facet", "tenant", "show", "acme")
 	f("has ended", "stop")
 	f("n4 is up at", "start")
 	for _, args := range [][]string{{"restart", "7"}, {"start", "2"}, {"wreck", "1"}, {"nonsense"}, {}} {
