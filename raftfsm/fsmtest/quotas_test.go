@@ -6,6 +6,7 @@ import (
 
 	"facet/internal/id"
 	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
 )
 
 // ownQuotas returns small quotas, often none.
@@ -92,4 +93,12 @@ func (m *metaModel) used(t id.Tenant) map[metafsm.Quota]uint64 {
 		}
 	}
 	return n
+}
+
+// share returns a small share of one of two tenants, or none.
+func (w *shardWorld) share() shardfsm.Share {
+	if w.IntN(3) == 0 {
+		return shardfsm.Share{}
+	}
+	return shardfsm.Share{Tenant: tenantID(w.IntN(2)), Writes: uint32(2 + w.IntN(30))}
 }

@@ -118,14 +118,6 @@ func (w *shardWorld) gallery() id.Gallery {
 	return galleryID(w.IntN(restored))
 }
 
-// share returns a small share of one of two tenants, or none.
-func (w *shardWorld) share() shardfsm.Share {
-	if w.IntN(3) == 0 {
-		return shardfsm.Share{}
-	}
-	return shardfsm.Share{Tenant: tenantID(w.IntN(2)), Writes: uint32(2 + w.IntN(30))}
-}
-
 func (w *shardWorld) tags() (tags []uint32) {
 	for range w.IntN(3) {
 		tags = append(tags, uint32(w.IntN(4)))

@@ -20,7 +20,7 @@ const (
 	// QuotaGalleries and QuotaApplications bound their numbers.
 	QuotaGalleries    Quota = 2
 	QuotaApplications Quota = 3
-	// QuotaAccessKeys bounds the access keys in use.
+	// QuotaAccessKeys bounds the access keys in use. The router allows two of each role.
 	QuotaAccessKeys Quota = 4
 	// QuotaChanges bounds the changes of galleries, applications and tags that meta
 	// remembers, of each kind: keyed ones and others.
@@ -47,7 +47,7 @@ var quotas = [...]quotaRow{
 	QuotaSubjects:     {"subjects", 10_000_000},
 	QuotaGalleries:    {"galleries", 1000},
 	QuotaApplications: {"applications", 10_000},
-	QuotaAccessKeys:   {"accessKeys", 6},
+	QuotaAccessKeys:   {"accessKeys", 8},
 	QuotaChanges:      {"changes", 1 << 14},
 	QuotaWrites:       {"writes", 1 << 17},
 	QuotaJobs:         {"jobs", 1 << 14},

@@ -199,11 +199,11 @@ func TestRaisedLevelKeepsExcess(t *testing.T) {
 	huge := sized(tenantA, 2, 1<<31-1)
 	f("a gallery beyond the default", huge, Done)
 	f("another", sized(tenantA, 4, 1<<31-1), Done)
-	for n := range byte(8) {
+	for n := range byte(9) {
 		f("a key", testKey(tenantA, fmt.Sprint(n), KeyLive), Done)
 	}
 	f("the next level", RaiseLevel{LevelQuotas}, Done)
-	if used := m.Used()[tenantA]; used[QuotaSubjects] != 2*(1<<31-1) || used[QuotaAccessKeys] != 8 || used[QuotaChanges] != 0 {
+	if used := m.Used()[tenantA]; used[QuotaSubjects] != 2*(1<<31-1) || used[QuotaAccessKeys] != 9 || used[QuotaChanges] != 0 {
 		t.Errorf("used %v", used)
 	}
 	f("one subject more", sized(tenantA, 6, 1), OverSubjects)
