@@ -108,7 +108,8 @@ func tenants(t testing.TB, level uint32) *Machine {
 	m := NewKnowing(LevelQuotas)
 	commands := []any{
 		RaiseLevel{level},
-		CreateTenant{testWrite(100), Tenant{ID: tenantA, Name: "a"}}, CreateTenant{testWrite(101), Tenant{ID: tenantB, Name: "b"}},
+		CreateTenant{testWrite(100), Tenant{ID: tenantA, Name: "a"}},
+		CreateTenant{testWrite(101), Tenant{ID: tenantB, Name: "b"}},
 	}
 	if level >= LevelQuotas {
 		commands = append(commands, SetTenant{tenantA, []QuotaValue{
