@@ -346,6 +346,8 @@ func TestAdminPortObeysAdministratorsOnly(t *testing.T) {
 	f("GET", wire.PathStatus, true)
 	f("GET", wire.PathPlan, true)
 	f("GET", wire.PathKeys+"?tenant=x", false)
+	f("GET", wire.PathTenants, false)
+	f("PATCH", wire.PathTenants, false)
 	f("GET", wire.PathBackup, false)
 	f("DELETE", wire.PathKeys+"/x", false)
 	for _, path := range []string{

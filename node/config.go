@@ -100,8 +100,9 @@ type Config struct {
 	BodyBytes int
 	// CORS lists the origins whose pages may call the interface. An empty list allows none.
 	CORS []string
-	// TenantRate limits the requests of each tenant to this node, ApplicationRate those
-	// with the API keys of each application. Zero is no limit.
+	// TenantRate limits the requests of each tenant to this node that has no quota of its
+	// own; zero is the default quota. ApplicationRate limits those with the API keys of each
+	// application; zero is no limit.
 	TenantRate, ApplicationRate httpapi.Rate
 
 	// Bucket is the URL of the object store of bulk registrations (package bucket). Without a

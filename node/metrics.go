@@ -17,6 +17,8 @@ import (
 	"facet/node/placement"
 	"facet/node/wire"
 	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+	"facet/router"
 )
 
 // openMetrics creates this node's registry and the metrics that count work. Each node has
@@ -52,7 +54,7 @@ func (s state) Collect(out chan<- prometheus.Metric) {
 // readState registers the collectors of the present state. All parts that the collectors
 // read must be open.
 func readState(n *Node) {
-	for _, read := range []func(*Node, send){readGroups, readCluster, readServer, readEngine, readMemory, readJobs, readDisk, readChecks} {
+	for _, read := range []func(*Node, send){readGroups, readCluster, readServer, readEngine, readMemory, readJobs, readDisk, readChecks, readQuotas} {
 		n.registry.MustRegister(state{n, read})
 	}
 }
@@ -200,6 +202,41 @@ func readJobs(n *Node, to send) {
 	}
 	to(metrics.JobsQueued, float64(waiting))
 	to(metrics.JobsLeased, float64(n.router.Leased()))
+}
+
+// nearQuota is from what part of a quota on a tenant counts as near to it.
+const nearQuota = .8
+
+// readQuotas counts the tenants that are near a quota, by meta's records here and by the
+// shards that this node leads.
+func readQuotas(n *Node, to send) {
+	taken := map[id.Tenant]shardfsm.Taken{}
+	for _, number := range n.replicas.Numbers() {
+		group, _ := n.replicas.Group(number)
+		if machine, ok := n.replicas.Shard(number); ok && group.IsLeader() {
+			for t, of := range machine.Taken() {
+				taken[t] = taken[t].Larger(of)
+			}
+		}
+	}
+	meta := n.replicas.Meta()
+	near := map[metafsm.Quota]int{}
+	all := meta.Used()
+	for _, t := range meta.Tenants() {
+		if all[t.ID] == nil {
+			continue // the tenant is newer
+		}
+		router.AddTaken(all[t.ID], taken[t.ID])
+		for q, used := range all[t.ID] {
+			most, _ := t.Most(q)
+			near[q] += int(one(float64(used) >= nearQuota*float64(most)))
+		}
+	}
+	for _, q := range metafsm.Quotas() {
+		if q != metafsm.QuotaRequests && q != metafsm.QuotaSearches { // of which nothing is kept
+			to(metrics.NearQuota, float64(near[q]), q.String())
+		}
+	}
 }
 
 // readChecks reads the results of comparisons, and the reserve of the disk.

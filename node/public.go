@@ -6,8 +6,10 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"facet/internal/id"
 	"facet/node/httpapi"
 	"facet/node/limits"
+	"facet/raftfsm/metafsm"
 )
 
 // Bodies of requests may take 1/bodiesShare of limits.SystemMemory, within these bounds.
@@ -21,6 +23,19 @@ func bodiesBytes(memory int64) int {
 	return int(min(max(memory/bodiesShare, bodiesBytesMin), bodiesBytesMax))
 }
 
+// quota returns what this node grants a tenant. The tenant's own value of a quota comes
+// first, then the setting of the node, then the default.
+func (n *Node) quota(who id.Tenant) httpapi.Quota {
+	meta := n.replicas.Meta()
+	requests, own := meta.Most(who, metafsm.QuotaRequests)
+	searches, _ := meta.Most(who, metafsm.QuotaSearches)
+	q := httpapi.Quota{Requests: httpapi.Rate{PerSecond: float64(requests)}, Searches: int(searches)}
+	if !own && n.cfg.TenantRate.PerSecond > 0 {
+		q.Requests = n.cfg.TenantRate
+	}
+	return q
+}
+
 // openPublic opens the HTTPS port. Until the node belongs to a cluster, the port answers
 // with an error that says so.
 func openPublic(ctx context.Context, n *Node) (stop func() error, err error) {
@@ -30,6 +45,7 @@ func openPublic(ctx context.Context, n *Node) (stop func() error, err error) {
 		Meter:   answered{n.meters},
 		Crowded: limits.Crowded(n.cfg.Extractor),
 		Miss:    n.searchMiss,
+		Quota:   n.quota,
 		Limits: httpapi.Limits{
 			BodyBytes: n.cfg.BodyBytes, BodiesBytes: bodiesBytes(limits.SystemMemory()),
 			TenantRate: n.cfg.TenantRate, ApplicationRate: n.cfg.ApplicationRate,

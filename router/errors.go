@@ -22,6 +22,7 @@ const (
 	Busy           = calls.Busy
 	Unavailable    = calls.Unavailable
 	Insufficient   = calls.Insufficient
+	OverQuota      = calls.OverQuota
 )
 
 // Reasons of errors, for programs. They never change.

@@ -7,6 +7,7 @@ import (
 
 	"facet/engine"
 	"facet/internal/id"
+	"facet/raftfsm/metafsm"
 	"facet/raftfsm/shardfsm"
 	"facet/router/calls"
 	"facet/shard"
@@ -71,7 +72,7 @@ func (r *subjectRequests) replace(ctx context.Context, e Enrolment, oldest bool)
 		a, err := calls.CallLeader(ctx, r.calls, shardReplace, e.Subject.Shard(), shardfsm.ReplaceEvent{
 			EventWrite: shardfsm.EventWrite{
 				Gallery: g.ID, Generation: g.Generation, Op: e.Write.Operation, Request: e.Write.Request, Keyed: e.Write.Keyed,
-				Subject: e.Subject, Event: target.Event, Time: time.Now().UnixMilli(),
+				Subject: e.Subject, Event: target.Event, Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
 			},
 			Tags: tags, KeepTags: e.Tags == nil, Sealed: shard.SealFace(key, ref, face), Revision: target.Revision, Oldest: oldest,
 		})
@@ -147,7 +148,7 @@ func (r *subjectRequests) UnregisterEvent(ctx context.Context, access Access, su
 	a, err := calls.CallLeader(ctx, r.calls, shardRemove, subject.Shard(), shardfsm.RemoveEvent{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: g.ID, Generation: g.Generation, Op: op,
-			Subject: subject, Event: event, Time: time.Now().UnixMilli(),
+			Subject: subject, Event: event, Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
 		},
 	})
 	if err != nil {
@@ -166,6 +167,8 @@ func writeError(s shardfsm.Status) error {
 		return keyReused()
 	case shardfsm.OpsFull:
 		return operationsFull()
+	case shardfsm.OverWrites:
+		return overQuota(metafsm.QuotaWrites)
 	case shardfsm.StaleGeneration:
 		return Errorf(Forbidden, "", "Forbidden") // the gallery was deleted
 	case shardfsm.Outdated:

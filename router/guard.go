@@ -65,7 +65,7 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 	return calls.CallLeader(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: p.gallery.ID, Generation: p.gallery.Generation, Op: p.write.Operation, Request: p.write.Request, Keyed: p.write.Keyed,
-			Subject: p.subject, Event: p.event(), Time: onTime(0),
+			Subject: p.subject, Event: p.event(), Time: onTime(0), Share: r.share(p.gallery.Tenant),
 		},
 		Claim: claim,
 	})

@@ -115,7 +115,7 @@ func (r *jobRequests) beginJob(ctx context.Context, g enrolment, key *seal.Key, 
 	home := name.Batch.Shard()
 	begin := shardfsm.BeginJob{
 		Name: name, Application: b.Access.Application, Request: b.Write.Request,
-		Total: uint32(len(items)), Time: time.Now().UnixMilli(),
+		Total: uint32(len(items)), Time: time.Now().UnixMilli(), Share: r.jobShare(g.Tenant),
 	}
 	if r.groups.Meta().Level() >= metafsm.LevelJobEpoch {
 		begin.Epoch = g.Epoch
@@ -240,6 +240,10 @@ func bulkAsk[Q any](ctx context.Context, r *cluster, m method[Q, shardfsm.JobAns
 		return a, nil
 	case shardfsm.JobsFull:
 		return a, &Error{Kind: Busy, Message: "too many records of jobs are kept; try again later", RetryAfter: bulkFullRetry}
+	case shardfsm.OverJobs:
+		return a, overQuota(metafsm.QuotaJobs)
+	case shardfsm.OverJobItems:
+		return a, overQuota(metafsm.QuotaJobItems)
 	case shardfsm.UnknownJob, shardfsm.JobItemsMissing:
 		return a, &Error{Kind: Unavailable, Message: "the job was not begun in time; try again", RetryAfter: calls.RetryLater}
 	default:

@@ -44,7 +44,7 @@ type TaskResult struct {
 }
 
 // Shards returns the numbers of all shards. Each may have work.
-func (r *jobRequests) Shards() []id.Shard {
+func (r *cluster) Shards() []id.Shard {
 	cluster, _ := r.groups.Meta().Cluster()
 	all := make([]id.Shard, 0, cluster.Shards)
 	for n := range cluster.Shards {

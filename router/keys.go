@@ -93,7 +93,8 @@ func byAge(keys []metafsm.AccessKey) []metafsm.AccessKey {
 }
 
 // CreateAccessKey creates an access key of a tenant. Its secret can't be shown
-// again. The error is Duplicate when the tenant has two keys of the role.
+// again. The error is Duplicate when the tenant has two keys of the role, and OverQuota
+// when it has the most keys of all roles.
 func (r *accessRequests) CreateAccessKey(ctx context.Context, tenant id.Tenant, role Role) (AccessKey, error) {
 	key, _, err := r.newKey(ctx, tenant, role, false)
 	return key, err
@@ -242,6 +243,8 @@ func putKey(ctx context.Context, g *raftfsm.Group, k metafsm.AccessKey) error {
 		return Errorf(NotFound, "", "there is no such tenant")
 	case a.Status == metafsm.OtherKey:
 		return errRetired
+	case a.Status == metafsm.OverAccessKeys:
+		return overQuota(metafsm.QuotaAccessKeys)
 	case a.Status != metafsm.Done:
 		return fmt.Errorf("put access key: meta answered %v", a.Status)
 	}

@@ -213,6 +213,8 @@ func manageError(what string, s metafsm.Status) error {
 		return operationsFull()
 	case metafsm.OtherKey:
 		return errRetired
+	case metafsm.OverSubjects, metafsm.OverGalleries, metafsm.OverApplications, metafsm.OverChanges:
+		return overQuota(metaQuotas[s])
 	default:
 		return fmt.Errorf("%s: meta answered: %v", what, s)
 	}

@@ -48,6 +48,7 @@ func handlers() map[string]handler {
 	calls.Add(table, shardSpan)
 	calls.Add(table, shardBefore)
 	calls.Add(table, shardCounts)
+	calls.Add(table, shardTaken)
 	calls.Add(table, jobBegin)
 	calls.Add(table, jobAdd)
 	calls.Add(table, jobOpen)

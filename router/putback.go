@@ -11,7 +11,7 @@ import (
 // PutBack carries out a write again that members of a shard have lost
 // (docs/operations.md, FacetHistoryRewritten). cmd is the command from the log of a member
 // that still has it. Ids and face stay, the time becomes the present. A registration gets a
-// slot as a new one does. The status is as of the command; a write that is there already
+// slot as a new one does. It counts against no quota. The status is as of the command; a write that is there already
 // is Replayed or Conflict. NotFound: the gallery was deleted.
 func (r *subjectRequests) PutBack(ctx context.Context, at id.Shard, cmd []byte) (shardfsm.Status, error) {
 	if err := r.sync.Join(ctx); err != nil {
@@ -28,10 +28,12 @@ func (r *subjectRequests) PutBack(ctx context.Context, at id.Shard, cmd []byte) 
 		})
 	}
 	if c, err := shardfsm.ReplaceEventOp.Decode(cmd); err == nil {
+		c.Share = shardfsm.Share{}
 		a, err := calls.CallLeader(ctx, r.calls, shardReplace, at, c)
 		return a.Status, err
 	}
 	if c, err := shardfsm.RemoveEventOp.Decode(cmd); err == nil {
+		c.Share = shardfsm.Share{}
 		a, err := calls.CallLeader(ctx, r.calls, shardRemove, at, c)
 		return a.Status, err
 	}
@@ -39,6 +41,7 @@ func (r *subjectRequests) PutBack(ctx context.Context, at id.Shard, cmd []byte) 
 	if err != nil {
 		return 0, Errorf(InvalidRequest, "", "the command is no write of a subject")
 	}
+	c.Share = shardfsm.Share{}
 	a, err := calls.CallLeader(ctx, r.calls, shardUnregister, at, c)
 	return a.Status, err
 }
@@ -50,7 +53,7 @@ func (r *subjectRequests) putBackEvent(ctx context.Context, at id.Shard, c shard
 	if !ok || !g.holds(at) || g.Generation != c.Generation {
 		return 0, Errorf(NotFound, "", "the gallery was deleted")
 	}
-	c.Pending, c.Epoch = false, 0
+	c.Pending, c.Epoch, c.Share = false, 0, shardfsm.Share{}
 	a, err := r.withSlot(ctx, g, at, func(recycle bool) (registerAnswer, error) {
 		c.Recycle = recycle
 		return write(c)

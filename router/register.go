@@ -202,7 +202,7 @@ func (r *subjectRequests) commit(ctx context.Context, p placement, sealed []byte
 		c := shardfsm.Register{
 			EventWrite: shardfsm.EventWrite{
 				Gallery: g.ID, Generation: g.Generation, Op: w.Operation, Request: w.Request, Keyed: w.Keyed,
-				Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(),
+				Subject: p.subject, Event: p.event(), Time: time.Now().UnixMilli(), Share: r.share(g.Tenant),
 			},
 			Tags: p.tags, Sealed: sealed, Recycle: recycle, Pending: pending,
 		}
@@ -248,7 +248,7 @@ func (r *subjectRequests) Unregister(ctx context.Context, access Access, subject
 	var op id.Operation
 	mustRandom(op[:])
 	a, err := calls.CallLeader(ctx, r.calls, shardUnregister, subject.Shard(), shardfsm.Unregister{
-		Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject,
+		Gallery: g.ID, Generation: g.Generation, Op: op, Time: time.Now().UnixMilli(), Subject: subject, Share: r.share(g.Tenant),
 	})
 	if err != nil {
 		return err

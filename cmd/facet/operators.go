@@ -100,7 +100,7 @@ func newTenant() *cobra.Command {
 			keys.Name, keys.Tenant, keys.AccessKey, keys.SecretKey)
 		return err
 	})
-	return newGroup(&cobra.Command{Use: "tenant", Short: "tenants and their access keys"}, create)
+	return newGroup(&cobra.Command{Use: "tenant", Short: "tenants, their first access keys and their quotas"}, create, newTenantShow(), newTenantSet())
 }
 
 func newStatus() *cobra.Command {

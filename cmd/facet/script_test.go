@@ -50,6 +50,8 @@ func TestScriptBreaksAndHealsClusters(t *testing.T) {
 	f("n3 is a new node", "replace", "3")
 	f("n4 is up at", "start", "4")
 	f("4 nodes", "facet", "cluster", "status")
+	f("operator", "facet", "tenant", "set", "acme", "galleries=5", "subjects=default")
+	f("galleries", "facet", "tenant", "show", "acme")
 	if out, err := run("facet", "cluster", "replicas", "1"); err == nil || !strings.Contains(out, "--force") {
 		t.Errorf("one replica without force: %v, %s", err, out)
 	}

@@ -2,8 +2,11 @@ package admin
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"facet/node/wire"
+	"facet/raftfsm/metafsm"
 	"facet/router"
 )
 
@@ -11,6 +14,46 @@ import (
 func (p *Port) newTenant(ctx context.Context, body wire.NewTenant) (wire.TenantKeys, error) {
 	key, err := p.cfg.Router.CreateTenant(ctx, body.Name)
 	return wire.TenantKeys{Tenant: key.Tenant, Name: body.Name, AccessKey: key.ID, SecretKey: key.Secret}, err
+}
+
+// tenants lists all tenants with their quotas.
+func (p *Port) tenants(ctx context.Context) ([]wire.Tenant, error) {
+	all, err := p.cfg.Router.Tenants(ctx)
+	list := make([]wire.Tenant, 0, len(all))
+	for _, t := range all {
+		out := wire.Tenant{Tenant: t.ID, Name: t.Name}
+		for _, q := range t.Quotas {
+			out.Quotas = append(out.Quotas, wire.Quota{Name: q.Quota.String(), Used: q.Used, Most: q.Most, Own: q.Own})
+		}
+		list = append(list, out)
+	}
+	return list, err
+}
+
+// setTenant sets quotas of a tenant, and returns all of them.
+func (p *Port) setTenant(ctx context.Context, body wire.SetTenant) (none wire.Tenant, err error) {
+	tenant, err := p.cfg.Router.TenantNamed(ctx, body.Name)
+	if err != nil {
+		return none, err
+	}
+	var values []metafsm.QuotaValue
+	for _, name := range slices.Sorted(maps.Keys(body.Quotas)) {
+		q, ok := metafsm.QuotaNamed(name)
+		if !ok {
+			return none, router.Errorf(router.InvalidRequest, "", "there is no quota %q; facet tenant show lists them", name)
+		}
+		values = append(values, metafsm.QuotaValue{Quota: q, Most: body.Quotas[name]})
+	}
+	if err := p.cfg.Router.SetQuotas(ctx, tenant, values); err != nil {
+		return none, err
+	}
+	p.cfg.Log.Info("quotas set", "count", len(values))
+	list, err := p.tenants(ctx)
+	i := slices.IndexFunc(list, func(t wire.Tenant) bool { return t.Tenant == tenant })
+	if err != nil || i < 0 {
+		return none, err
+	}
+	return list[i], nil
 }
 
 // keys lists the access keys of a tenant.

@@ -151,6 +151,10 @@ func (p *Port) routes() http.Handler {
 	p.handle(routes, "POST "+wire.PathCertificates, post(p, http.StatusOK, "change certificates", p.cfg.Keys.Certificates))
 	p.handle(routes, "POST "+wire.PathRings, post(p, http.StatusOK, "replace a shared key", p.cfg.Keys.Rotate))
 	p.handle(routes, "POST "+wire.PathTenants, post(p, http.StatusCreated, "create tenant", p.newTenant))
+	p.handle(routes, "PATCH "+wire.PathTenants, post(p, http.StatusOK, "set quotas", p.setTenant))
+	p.handle(routes, "GET "+wire.PathTenants, respond(p, http.StatusOK, "list tenants", func(ctx context.Context, _ *http.Request) ([]wire.Tenant, error) {
+		return p.tenants(ctx)
+	}))
 	p.handle(routes, "POST "+wire.PathKeys, post(p, http.StatusCreated, "create access key", p.newKey))
 	p.handle(routes, "GET "+wire.PathKeys, respond(p, http.StatusOK, "list access keys", func(ctx context.Context, r *http.Request) ([]wire.Key, error) {
 		return p.keys(ctx, r.URL.Query().Get("tenant"))
@@ -245,6 +249,8 @@ func (p *Port) explain(w http.ResponseWriter, what string, err error) {
 		refuse(w, http.StatusBadRequest, err.Error())
 	case router.NotFound:
 		refuse(w, http.StatusNotFound, err.Error())
+	case router.OverQuota:
+		refuse(w, http.StatusTooManyRequests, err.Error())
 	case router.Duplicate:
 		refuse(w, http.StatusConflict, err.Error())
 	default:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,7 +74,7 @@ func TestFloodGetsOnlyItsShare(t *testing.T) {
 	f := func(what string, slots int, clients []client, want map[id.Tenant]float64) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
-			q := fair.NewQueue(slots, 32*slots)
+			q := fair.NewQueue(slots, 0, 32*slots)
 			had, _ := shares(t, q, clients...)
 			for who, part := range want {
 				if got := had[who].Seconds() / runs.Seconds(); got < .93*part || got > 1.07*part {
@@ -99,7 +100,7 @@ func TestFloodGetsOnlyItsShare(t *testing.T) {
 func TestFloodDoesNotDelayLightTenants(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := fair.NewQueue(2, 64)
+		q := fair.NewQueue(2, 0, 64)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		var flood sync.WaitGroup
@@ -134,12 +135,94 @@ func TestFloodDoesNotDelayLightTenants(t *testing.T) {
 	})
 }
 
+// A flood has all workers and no more. A second tenant's turn starts ahead of the flood's,
+// and the flood is still told that it is crowded.
+func TestSecondTenantStartsAhead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := fair.NewQueue(2, 1, 64)
+		ctx, cancel := context.WithCancel(t.Context())
+		var work sync.WaitGroup
+		var running atomic.Int64
+		for range 200 {
+			work.Go(func() {
+				if leave, err := q.Enter(ctx, alice); err == nil {
+					running.Add(1)
+					<-ctx.Done()
+					leave()
+				}
+			})
+		}
+		synctest.Wait()
+		if running.Load() != 2 || !q.Crowded(alice) || q.Crowded(bob) {
+			t.Errorf("%d turns of a flood, crowded for it %v and for another %v; want 2, true, false", running.Load(), q.Crowded(alice), q.Crowded(bob))
+		}
+		began := time.Now()
+		leave, err := q.Enter(t.Context(), bob)
+		if err != nil || time.Since(began) > 0 {
+			t.Fatalf("another tenant waits %v: %v", time.Since(began), err)
+		}
+		leave()
+		cancel()
+		work.Wait()
+	})
+}
+
+// A quiet tenant's image takes at most twice its time while another tenant floods all
+// workers: it waits for the end of one image, never for a second one. The turns here share
+// workers as in the engine, which serves them in the order of their start.
+func TestFloodAtMostDoublesLatency(t *testing.T) {
+	t.Parallel()
+	const cost = 20 * time.Millisecond
+	for workers := 1; workers <= 4; workers++ {
+		synctest.Test(t, func(t *testing.T) {
+			q, idle := fair.NewQueue(workers, 1, 32*workers), make(chan struct{}, workers)
+			for range workers {
+				idle <- struct{}{}
+			}
+			image := func(ctx context.Context, who id.Tenant) error {
+				leave, err := q.Enter(ctx, who)
+				if err != nil {
+					return err
+				}
+				defer leave()
+				<-idle
+				time.Sleep(cost)
+				idle <- struct{}{}
+				return nil
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), runs)
+			defer cancel()
+			var flood sync.WaitGroup
+			for range 200 {
+				flood.Go(func() {
+					for ctx.Err() == nil {
+						if image(ctx, alice) != nil {
+							time.Sleep(10 * time.Millisecond)
+						}
+					}
+				})
+			}
+			random := rand.New(rand.NewPCG(uint64(workers), 1))
+			for range 200 {
+				time.Sleep(time.Duration(random.Int64N(int64(2 * cost))))
+				began := time.Now()
+				if err := image(t.Context(), bob); err != nil || time.Since(began) > 2*cost {
+					t.Errorf("%d workers: %v took %v, alone %v: %v", workers, bob, time.Since(began), cost, err)
+				}
+			}
+			cancel()
+			flood.Wait()
+		})
+	}
+}
+
 // An idle tenant gets no claim to the time that it did not use. A tenant that goes
 // away still owes the time above its share.
 func TestIdleTenantGetsNoClaim(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := fair.NewQueue(1, 64)
+		q := fair.NewQueue(1, 0, 64)
 		both := []client{{alice, 10, 20 * time.Millisecond}, {bob, 10, 20 * time.Millisecond}}
 		shares(t, q, both[0])
 		had, _ := shares(t, q, both...)
@@ -153,7 +236,7 @@ func TestIdleTenantGetsNoClaim(t *testing.T) {
 func TestQueueKeepsRoomForOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := fair.NewQueue(1, 32)
+		q := fair.NewQueue(1, 0, 32)
 		leave, err := q.Enter(t.Context(), alice)
 		if err != nil {
 			t.Fatal(err)
@@ -205,7 +288,7 @@ func TestQueueKeepsRoomForOthers(t *testing.T) {
 // After a storm of cancellations all slots are free.
 func TestCancelledCallerLosesNoTurn(t *testing.T) {
 	t.Parallel()
-	q := fair.NewQueue(3, 64)
+	q := fair.NewQueue(3, 0, 64)
 	seed := rand.Uint64()
 	random := rand.New(rand.NewPCG(seed, 1))
 	var storm sync.WaitGroup
@@ -276,7 +359,7 @@ func TestNewTenantGetsLargePiece(t *testing.T) {
 }
 
 func BenchmarkTurn(b *testing.B) {
-	q := fair.NewQueue(2, 64)
+	q := fair.NewQueue(2, 0, 64)
 	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {

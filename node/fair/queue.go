@@ -23,6 +23,10 @@ import (
 // the clock, so no tenant saves time up by staying away. A line is kept while it is above
 // the clock, so no tenant loses a debt by going away (start-time fair queueing: Goyal,
 // Vin and Cheng 1996).
+//
+// One tenant runs at most as many turns as there are workers. The slots beyond them are for
+// a second tenant, whose turn can start while a flood has all workers: it waits for the end
+// of a turn, and not for a turn of the flood that was started ahead as well.
 
 const (
 	// turnFirst is the assumed time of a turn until the first turn has ended.
@@ -39,6 +43,7 @@ var ErrFull = errors.New("fair: the queue is full")
 // safe for concurrent use.
 type Queue struct {
 	slots  int
+	each   int   // most turns of one tenant
 	places *Pool // one for each waiter; its lock is taken with mu held
 
 	mu      sync.Mutex // guards busy, clock, typical and lines; held for a walk over the lines only
@@ -63,11 +68,12 @@ type waiter struct {
 	turn    chan struct{} // closed at the start of its turn
 }
 
-// NewQueue returns a queue that runs at most slots turns at once and lets at most
-// waiting callers wait. Both are at least 1.
-func NewQueue(slots, waiting int) *Queue {
+// NewQueue returns a queue that runs at most workers turns of one tenant at once, and ahead
+// more of others, and lets at most waiting callers wait. workers and waiting are at least 1.
+func NewQueue(workers, ahead, waiting int) *Queue {
+	workers = max(1, workers)
 	return &Queue{
-		slots: max(1, slots), places: NewPool(int64(max(1, waiting))),
+		slots: workers + ahead, each: workers, places: NewPool(int64(max(1, waiting))),
 		typical: turnFirst, lines: make(map[id.Tenant]*line),
 	}
 }
@@ -115,7 +121,7 @@ func (q *Queue) advance() {
 	for q.busy < q.slots {
 		var next *line
 		for _, l := range q.lines {
-			if len(l.waiting) > 0 && (next == nil || l.had < next.had) {
+			if len(l.waiting) > 0 && l.turns < q.each && (next == nil || l.had < next.had) {
 				next = l
 			}
 		}
@@ -177,7 +183,8 @@ func (q *Queue) abandon(w *waiter) {
 func (q *Queue) Crowded(who id.Tenant) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.busy == q.slots && !q.places.Room(who, 1)
+	l := q.lines[who]
+	return (q.busy == q.slots || l != nil && l.turns == q.each) && !q.places.Room(who, 1)
 }
 
 // Waiting returns the number of waiters.

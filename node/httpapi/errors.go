@@ -57,6 +57,7 @@ var kinds = map[router.Kind]struct {
 	router.NotVerified:    {status: 404},
 	router.Forbidden:      {status: 403},
 	router.Busy:           {status: 429},
+	router.OverQuota:      {status: 429},
 	router.Unavailable:    {500, typeServerError, typeServerError},
 	router.Insufficient:   {500, typeServerError, typeServerError},
 }
@@ -71,6 +72,8 @@ type errorBody struct {
 	ErrorCode int    `json:"errorCode,omitzero"`
 	ErrorType string `json:"errorType,omitzero"`
 	Reason    string `json:"reason,omitzero"`
+	// Quota names the quota that the request would exceed.
+	Quota string `json:"quota,omitzero"`
 	// Score and ID come with a verification below its threshold (D24).
 	ID    string `json:"id,omitzero"`
 	Score *int   `json:"score,omitzero"`
@@ -155,6 +158,8 @@ func ofRouter(e *router.Error, v version) (f *failure, ok bool) {
 	switch e.Kind {
 	case router.Forbidden:
 		return forbidden(), true
+	case router.OverQuota:
+		return overQuota(e), true
 	case router.NotVerified:
 		score := e.Score
 		f.body.Score = &score

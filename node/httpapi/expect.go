@@ -35,7 +35,7 @@ func (s *Server) hopelessAhead(rc *fasthttp.RequestCtx, c *call) (err error) {
 		return nil // serve reports the error
 	}
 	op, _, _ := find(c.method, c.segments)
-	if op == nil || op.takes != anImage {
+	if op == nil || op.takes == aLittle {
 		return nil
 	}
 	c.op, c.version = op, op.version

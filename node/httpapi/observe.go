@@ -38,6 +38,7 @@ type Outcome struct {
 // Reasons of refusals, for metrics.
 const (
 	RefusedRate        = "rate"        // a tenant's or application's rate is too high
+	RefusedQuota       = "quota"       // a quota of the tenant is used up
 	RefusedSignatures  = "signatures"  // too many wrong signatures of an access key from an address
 	RefusedBodies      = "bodies"      // bodies take all memory that they may
 	RefusedBusy        = "busy"        // a queue or limit of the service is full
@@ -55,6 +56,8 @@ func refusalOf(err error, f *failure) string {
 		return ""
 	case f.body.Reason == reasonRateLimit:
 		return RefusedRate
+	case f.body.Reason == reasonQuota:
+		return RefusedQuota
 	case f.body.Reason == reasonSignatures:
 		return RefusedSignatures
 	case kind == router.Busy:

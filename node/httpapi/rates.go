@@ -64,52 +64,77 @@ func (r *rates) take(now time.Time, tenant id.Tenant, application id.Application
 	return 0
 }
 
-// buckets is a set of token buckets of one size. A full bucket behaves like a
-// missing one, so full ones are dropped when room is needed.
+// buckets is a set of token buckets. A full bucket behaves like a missing one, so full
+// ones are dropped when room is needed.
 type buckets struct {
-	perSecond rate.Limit // 0 is unbounded
-	burst     int
-	of        map[id.UUID]*rate.Limiter
-	swept     time.Time
+	size bucketSize
+	// own returns the rate of one bucket, in the place of size; nil if all have the same.
+	own   func(name id.UUID) Rate
+	of    map[id.UUID]*rate.Limiter
+	swept time.Time
 }
 
-// newBuckets returns buckets for r.
-func newBuckets(r Rate) buckets {
+// bucketSize is a Rate in the form that the arithmetic needs.
+type bucketSize struct {
+	perSecond rate.Limit // 0 is unbounded
+	burst     int
+}
+
+func sizeOf(r Rate) bucketSize {
 	if !(r.PerSecond > 0) { // also false for NaN
-		return buckets{}
+		return bucketSize{}
 	}
 	burst := r.Burst
 	if burst < 1 {
 		burst = int(min(max(1, math.Ceil(r.PerSecond)), math.MaxInt32))
 	}
-	return buckets{perSecond: rate.Limit(r.PerSecond), burst: burst, of: make(map[id.UUID]*rate.Limiter)}
+	return bucketSize{rate.Limit(r.PerSecond), burst}
+}
+
+// newBuckets returns buckets for r.
+func newBuckets(r Rate) buckets {
+	return buckets{size: sizeOf(r), of: make(map[id.UUID]*rate.Limiter)}
+}
+
+// get returns name's bucket and its size. The bucket is nil if there is none, or if its rate
+// was changed since.
+func (b *buckets) get(name id.UUID) (*rate.Limiter, bucketSize) {
+	size, l := b.size, b.of[name]
+	if b.own != nil {
+		size = sizeOf(b.own(name))
+	}
+	if l != nil && (l.Limit() != size.perSecond || l.Burst() != size.burst) {
+		delete(b.of, name)
+		return nil, size
+	}
+	return l, size
 }
 
 // wait returns the time until name's bucket has a token.
 func (b *buckets) wait(now time.Time, name id.UUID) time.Duration {
-	l, ok := b.of[name]
-	if !ok {
+	l, size := b.get(name)
+	if l == nil {
 		return 0
 	}
 	lacking := 1 - l.TokensAt(now)
 	if lacking <= 0 {
 		return 0
 	}
-	seconds := min(lacking/float64(b.perSecond), retryAfterMax.Seconds())
+	seconds := min(lacking/float64(size.perSecond), retryAfterMax.Seconds())
 	return time.Duration(seconds * float64(time.Second))
 }
 
 // take takes a token from name's bucket. The caller knows that it has one.
 func (b *buckets) take(now time.Time, name id.UUID) {
-	if b.perSecond == 0 {
+	l, size := b.get(name)
+	if size.perSecond == 0 {
 		return
 	}
-	l, ok := b.of[name]
-	if !ok {
+	if l == nil {
 		if len(b.of) >= bucketsMax {
 			b.makeRoom(now)
 		}
-		l = rate.NewLimiter(b.perSecond, b.burst)
+		l = rate.NewLimiter(size.perSecond, size.burst)
 		b.of[name] = l
 	}
 	l.AllowN(now, 1)
@@ -122,7 +147,7 @@ func (b *buckets) makeRoom(now time.Time) {
 	if now.Sub(b.swept) >= time.Second {
 		b.swept = now
 		for name, l := range b.of {
-			if l.TokensAt(now) >= float64(b.burst) {
+			if l.TokensAt(now) >= float64(l.Burst()) {
 				delete(b.of, name)
 			}
 		}
@@ -140,5 +165,12 @@ func tooFast(wait time.Duration) *failure {
 	f := gateway(fasthttp.StatusTooManyRequests, "Too many requests.")
 	f.body.Reason = reasonRateLimit
 	f.retryAfter = wait
+	return f
+}
+
+// tenantTooFast is tooFast for a tenant over its quota of requests.
+func tenantTooFast(wait time.Duration) *failure {
+	f := tooFast(wait)
+	f.body.Quota = quotaRequests
 	return f
 }

@@ -105,7 +105,7 @@ func TestUnboundedRateKeepsNoBuckets(t *testing.T) {
 func TestRateWithoutBurstAllowsOneSecond(t *testing.T) {
 	t.Parallel()
 	for perSecond, want := range map[float64]int{0.1: 1, 1: 1, 2.5: 3, 1e300: 1<<31 - 1} {
-		if b := newBuckets(Rate{PerSecond: perSecond}); b.burst != want {
+		if b := sizeOf(Rate{PerSecond: perSecond}); b.burst != want {
 			t.Errorf("%g per second: burst %d, want %d", perSecond, b.burst, want)
 		}
 	}
@@ -198,7 +198,7 @@ func TestTooFastIs429WithRetryAfter(t *testing.T) {
 		}
 	}
 	a := ask(r, clock, "biometric", "app", "GET", "/v1.1/tags", "")
-	if a.status != 429 || a.body != `{"message":"Too many requests.","reason":"RateLimit"}` || a.header.Get("Retry-After") != "4" || a.closed {
+	if a.status != 429 || a.body != `{"message":"Too many requests.","reason":"RateLimit","quota":"requests"}` || a.header.Get("Retry-After") != "4" || a.closed {
 		t.Errorf("request 4: %d %s %v", a.status, a.body, a.header)
 	}
 	if a := ask(r, clock, "admin", "", "GET", "/api/galleries", ""); a.status != 429 {

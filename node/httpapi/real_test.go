@@ -14,10 +14,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"facet/engine"
 	"facet/engine/enginetest"
+	"facet/internal/id"
+	"facet/node"
 	"facet/node/nodetest"
+	"facet/raftfsm/metafsm"
 	"facet/router"
 )
 
@@ -125,6 +129,7 @@ func (s *service) tenant(t *testing.T, name string, n int) tenant {
 	t.Helper()
 	m := s.Nodes[n%len(s.Nodes)]
 	admin, who := s.ClientOf(name, nil)
+	allow(t, m.Node, who, metafsm.QuotaValue{Quota: metafsm.QuotaSubjects, Most: metafsm.QuotaMax})
 	key := func(role router.Role) router.AccessKey {
 		k, err := m.Node.Router().CreateAccessKey(t.Context(), who, role)
 		if err != nil {
@@ -135,6 +140,20 @@ func (s *service) tenant(t *testing.T, name string, n int) tenant {
 	files := filepath.Join(s.bucket, who.String())
 	adminKey, own := key(router.RoleAdmin), key(router.RoleBiometric)
 	return tenant{m.URL, admin.Keyed(adminKey), admin.Keyed(own), admin.Keyed(key(router.RoleReadOnly)), adminKey, own, files}
+}
+
+// allow sets a quota of a tenant. A new cluster has none until its level was raised.
+func allow(t *testing.T, n *node.Node, who id.Tenant, v metafsm.QuotaValue) {
+	t.Helper()
+	for late := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		err := n.Router().SetQuotas(t.Context(), who, []metafsm.QuotaValue{v})
+		if err == nil {
+			return
+		}
+		if router.KindOf(err) != router.Unavailable || time.Now().After(late) {
+			t.Fatal(err)
+		}
+	}
 }
 
 // gallery creates a gallery and gives its API key to a client of the tenant.

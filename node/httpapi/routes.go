@@ -47,6 +47,7 @@ type cost uint8
 const (
 	aLittle cost = iota // memory and time of the groups
 	anImage             // a place in the queue of the face engine, and a large body
+	aSearch             // anImage, and time of all shards of the gallery
 )
 
 // operation is one row of the routing table.
@@ -91,14 +92,14 @@ var operations = []operation{
 	{"GET", "/v1.1/jobs/bulkregister/{batchId}/{pagingId?}", v11, mayRead, keyRequired, aLittle, getBulk},
 	{"POST", "/v1.1/face/extract", v11, mayRead, keyIgnored, anImage, postExtract},
 	{"POST", "/v1.1/face/verify", v11, mayRead, keyByBody, anImage, postVerify},
-	{"POST", "/v1.1/face/search", v11, mayRead, keyRequired, anImage, postSearch},
+	{"POST", "/v1.1/face/search", v11, mayRead, keyRequired, aSearch, postSearch},
 
 	{"POST", "/v1/subjects", v1, mayWrite, keyRequired, anImage, postSubjects},
 	{"PUT", "/v1/subjects/{id}", v1, mayWrite, keyRequired, anImage, putSubject},
 	{"DELETE", "/v1/subjects/{id}", v1, mayWrite, keyRequired, aLittle, deleteSubject},
 	{"POST", "/v1/face/extract", v1, mayRead, keyRequired, anImage, postExtract},
 	{"POST", "/v1/face/verify", v1, mayRead, keyRequired, anImage, postVerifyV1},
-	{"POST", "/v1/face/search", v1, mayRead, keyRequired, anImage, postSearch},
+	{"POST", "/v1/face/search", v1, mayRead, keyRequired, aSearch, postSearch},
 
 	{"GET", "/api/galleries", v11, mayManage, keyIgnored, aLittle, getGalleries},
 	{"POST", "/api/galleries", v11, mayManage, keyIgnored, aLittle, postGalleries},

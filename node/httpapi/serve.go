@@ -32,6 +32,7 @@ type call struct {
 	parameters []string // of the path
 	body       body
 	counted    bool // in Server.requests
+	searches   bool // counted in Server.searches
 	claim      *sigv4.Claim
 	key        router.AccessKey
 	access     router.Access // of the API key, where the operation needs one
@@ -86,6 +87,9 @@ func (c *call) giveBack() {
 	if c.counted {
 		c.server.requests.Give(c.key.Tenant, 1)
 	}
+	if c.searches {
+		c.server.searches.leave(c.key.Tenant)
+	}
 }
 
 // answer takes the request through all steps. A panic below it is a bug in the path
@@ -139,7 +143,7 @@ func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 		return nil
 	}
 	if wait := c.server.rates.blocked(c.server.cfg.Now(), c.key.Tenant); wait > 0 {
-		return tooFast(wait)
+		return tenantTooFast(wait)
 	}
 	if c.counted = c.server.requests.Take(c.key.Tenant, 1); !c.counted {
 		return busy()
@@ -147,6 +151,8 @@ func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 	refusal := routeErr
 	switch {
 	case refusal != nil:
+	case op.takes == aSearch && !c.search():
+		refusal = tooManySearches()
 	case !permits(c.key.Role, op.right):
 		refusal = forbidden()
 	case op.key == keyRequired:
@@ -163,10 +169,22 @@ func (c *call) admit(ctx context.Context, op *operation, routeErr error) error {
 // count takes the request from the tenant's rate and, when the API key is known by
 // now, from the application's.
 func (c *call) count() error {
-	if wait := c.server.rates.take(c.server.cfg.Now(), c.key.Tenant, c.access.Application); wait > 0 {
+	now := c.server.cfg.Now()
+	wait := c.server.rates.take(now, c.key.Tenant, c.access.Application)
+	switch {
+	case wait == 0:
+		return nil
+	case c.server.rates.blocked(now, c.key.Tenant) > 0:
+		return tenantTooFast(wait)
+	default:
 		return tooFast(wait)
 	}
-	return nil
+}
+
+// search counts a search in work, unless the tenant has too many.
+func (c *call) search() bool {
+	c.searches = c.server.searches.enter(c.key.Tenant, c.server.cfg.Quota(c.key.Tenant).Searches)
+	return c.searches
 }
 
 // errPanicked stands for a panic that was logged.
@@ -269,11 +287,14 @@ func request(c *call) sigv4.Request {
 // hopeless returns the refusal of a request that can be refused without reading its
 // body.
 func (s *Server) hopeless(op *operation, tenant id.Tenant) error {
-	if op == nil || op.takes != anImage {
+	if op == nil || op.takes == aLittle {
 		return nil
 	}
 	if wait := s.rates.blocked(s.cfg.Now(), tenant); wait > 0 {
-		return tooFast(wait)
+		return tenantTooFast(wait)
+	}
+	if op.takes == aSearch && s.searches.full(tenant, s.cfg.Quota(tenant).Searches) {
+		return tooManySearches()
 	}
 	if s.cfg.Crowded(tenant) {
 		return busy()

@@ -130,6 +130,9 @@ type Config struct {
 	// body of such a request is not even read. Crowded must be quick; nil means
 	// never.
 	Crowded func(id.Tenant) bool
+	// Quota returns what this node grants a tenant now. It must be quick. nil means
+	// Limits.TenantRate and any number of searches.
+	Quota func(id.Tenant) Quota
 	// Miss returns the probability that a search loses a hit. The answer to the
 	// search then states it. Miss must be quick; nil means always 0.
 	Miss func() float64
@@ -149,6 +152,7 @@ type Server struct {
 	bodies   *fair.Pool // bytes of bodies; counted for the tenant that a request names, proven or not
 	requests *fair.Pool // counted for tenants whose signature was verified
 	rates    *rates
+	searches inWork
 	origins  map[string]bool
 	inFlight atomic.Int64
 	slow     time.Duration // slowRequest; tests set another
@@ -181,8 +185,10 @@ func New(cfg Config) (*Server, error) {
 		rates:      newRates(cfg.Limits.TenantRate, cfg.Limits.ApplicationRate),
 		origins:    make(map[string]bool, len(cfg.Origins)),
 		slow:       slowRequest,
+		searches:   inWork{of: make(map[id.Tenant]int)},
 		accessKeys: newGate(), apiKeys: newGate(), failures: newFailures(),
 	}
+	s.rates.tenants.own = func(name id.UUID) Rate { return s.cfg.Quota(id.Tenant{UUID: name}).Requests }
 	for _, origin := range cfg.Origins {
 		s.origins[origin] = true
 	}
@@ -235,6 +241,10 @@ func defaults(cfg *Config) {
 	}
 	if cfg.Miss == nil {
 		cfg.Miss = func() float64 { return 0 }
+	}
+	if cfg.Quota == nil {
+		rate := cfg.Limits.TenantRate
+		cfg.Quota = func(id.Tenant) Quota { return Quota{Requests: rate} }
 	}
 	if cfg.Crowded == nil {
 		cfg.Crowded = func(id.Tenant) bool { return false }

@@ -106,6 +106,11 @@ func (s *standIn) Extract(ctx context.Context, image []byte, _ int) ([]engine.At
 	return make([]engine.Attributes, 1), nil
 }
 
+func (s *standIn) Search(ctx context.Context, q router.SearchQuery) (router.SearchResult, error) {
+	_, err := s.Extract(ctx, q.Probe, 1)
+	return router.SearchResult{}, err
+}
+
 func (s *standIn) VerifyFace(context.Context, []byte, []byte) (router.Verification, error) {
 	return router.Verification{Score: 9999}, nil
 }

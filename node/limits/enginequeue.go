@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// queueAhead is how many more images than it has workers the engine gets at once, so that
-	// no worker waits for the goroutine of the next image.
+	// queueAhead is how many more images than it has workers the engine gets at once, of
+	// tenants that do not have all workers.
 	queueAhead = 1
 	// queuePerWorker is the most images that wait for each worker. An image takes about 16
 	// ms, so the last one waits half a second.
@@ -35,7 +35,7 @@ func NewQueue(e router.Extractor) router.Extractor {
 		return e
 	}
 	workers := counted.Workers()
-	return Queue{e, fair.NewQueue(workers+queueAhead, queuePerWorker*workers)}
+	return Queue{e, fair.NewQueue(workers, queueAhead, queuePerWorker*workers)}
 }
 
 // Extract waits for the tenant's turn and finds all faces. It returns engine.ErrBusy when

@@ -166,6 +166,31 @@ type NewTenant struct {
 	Name string `json:"name"`
 }
 
+// Tenant is a tenant with its quotas. GET PathTenants answers with an array of them, in order
+// of creation.
+type Tenant struct {
+	Tenant id.Tenant `json:"tenant"`
+	Name   string    `json:"name"`
+	Quotas []Quota   `json:"quotas"`
+}
+
+// Quota is a quota of a tenant.
+type Quota struct {
+	Name string `json:"name"`
+	// Used is what the tenant has used; of a quota that each shard keeps, on the shard with
+	// the most. It is 0 where nothing is counted: requests and searches.
+	Used uint64 `json:"used"`
+	Most uint64 `json:"most"`
+	// Own reports that an operator has set it.
+	Own bool `json:"own,omitempty"`
+}
+
+// SetTenant orders quotas of a tenant (PATCH PathTenants). 0 stands for the default.
+type SetTenant struct {
+	Name   string            `json:"name"`
+	Quotas map[string]uint64 `json:"quotas"`
+}
+
 // TenantKeys is a tenant's first access key pair. The secret is shown once.
 type TenantKeys struct {
 	Tenant    id.Tenant `json:"tenant"`

@@ -22,7 +22,7 @@ func (m *metaModel) made(s metafsm.Status, g id.Gallery, a id.Application) metaf
 
 func (m *metaModel) createGallery(c metafsm.CreateGallery) metafsm.CreateGalleryAnswer {
 	g, a := c.Gallery, c.Application
-	o, status := m.once(c.Write, "gallery", g.Tenant.UUID)
+	o, status := m.once(c.Write, g.Tenant, "gallery", g.Tenant.UUID)
 	if status == metafsm.Replayed {
 		return m.made(status, o.gallery, o.application)
 	}
@@ -51,6 +51,14 @@ func (m *metaModel) createGallery(c metafsm.CreateGallery) metafsm.CreateGallery
 	if m.taken(a) || slices.ContainsFunc(m.galleries, func(x metafsm.Gallery) bool { return x.ID == g.ID }) {
 		return metafsm.CreateGalleryAnswer{Status: metafsm.Conflict}
 	}
+	switch {
+	case m.beyond(g.Tenant, metafsm.QuotaGalleries, 1):
+		return metafsm.CreateGalleryAnswer{Status: metafsm.OverGalleries}
+	case m.beyond(g.Tenant, metafsm.QuotaApplications, 1):
+		return metafsm.CreateGalleryAnswer{Status: metafsm.OverApplications}
+	case m.beyond(g.Tenant, metafsm.QuotaSubjects, uint64(g.Size)):
+		return metafsm.CreateGalleryAnswer{Status: metafsm.OverSubjects}
+	}
 	g.Created, g.Seq = m.clock, m.next()
 	a.Tenant, a.Gallery, a.Created, a.Seq = g.Tenant, g.ID, m.clock, m.next()
 	m.galleries, m.applications = append(m.galleries, g), append(m.applications, a)
@@ -60,7 +68,7 @@ func (m *metaModel) createGallery(c metafsm.CreateGallery) metafsm.CreateGallery
 }
 
 func (m *metaModel) updateGallery(c metafsm.UpdateGallery) metafsm.GalleryAnswer {
-	o, status := m.once(c.Write, "update gallery", c.Gallery.UUID)
+	o, status := m.once(c.Write, c.Tenant, "update gallery", c.Gallery.UUID)
 	if status != 0 && status != metafsm.Replayed {
 		return metafsm.GalleryAnswer{Status: status}
 	}
@@ -83,6 +91,9 @@ func (m *metaModel) updateGallery(c metafsm.UpdateGallery) metafsm.GalleryAnswer
 		return metafsm.GalleryAnswer{Status: metafsm.Exists, Gallery: other}
 	}
 	g := &m.galleries[i]
+	if c.Size != nil && *c.Size > g.Size && m.beyond(g.Tenant, metafsm.QuotaSubjects, uint64(*c.Size-g.Size)) {
+		return metafsm.GalleryAnswer{Status: metafsm.OverSubjects}
+	}
 	if c.Name != nil {
 		g.Name = *c.Name
 	}
@@ -104,7 +115,7 @@ func (m *metaModel) updateGallery(c metafsm.UpdateGallery) metafsm.GalleryAnswer
 }
 
 func (m *metaModel) deleteGallery(c metafsm.DeleteGallery) metafsm.GalleryAnswer {
-	o, status := m.once(c.Write, "delete gallery", c.Gallery.UUID)
+	o, status := m.once(c.Write, c.Tenant, "delete gallery", c.Gallery.UUID)
 	i := slices.IndexFunc(m.galleries, func(g metafsm.Gallery) bool { return g.ID == c.Gallery })
 	switch {
 	case status == metafsm.Replayed && i < 0:
@@ -141,7 +152,7 @@ func (m *metaModel) forgetGallery(c metafsm.ForgetGallery) metafsm.StatusAnswer 
 
 func (m *metaModel) createApplication(c metafsm.CreateApplication) metafsm.ApplicationAnswer {
 	a := c.Application
-	o, status := m.once(c.Write, "application", a.Tenant.UUID)
+	o, status := m.once(c.Write, a.Tenant, "application", a.Tenant.UUID)
 	switch {
 	case status == metafsm.Replayed:
 		if i := m.application(o.application); i >= 0 {
@@ -160,6 +171,9 @@ func (m *metaModel) createApplication(c metafsm.CreateApplication) metafsm.Appli
 	if !m.wrapped(a.SealedKey) {
 		return metafsm.ApplicationAnswer{Status: metafsm.OtherKey}
 	}
+	if m.beyond(a.Tenant, metafsm.QuotaApplications, 1) {
+		return metafsm.ApplicationAnswer{Status: metafsm.OverApplications}
+	}
 	a.Created, a.Seq = m.clock, m.next()
 	m.applications = append(m.applications, a)
 	o.application = a.ID
@@ -168,7 +182,7 @@ func (m *metaModel) createApplication(c metafsm.CreateApplication) metafsm.Appli
 }
 
 func (m *metaModel) updateApplication(c metafsm.UpdateApplication) metafsm.ApplicationAnswer {
-	o, status := m.once(c.Write, "update application", c.Application.UUID)
+	o, status := m.once(c.Write, c.Tenant, "update application", c.Application.UUID)
 	if status != 0 && status != metafsm.Replayed {
 		return metafsm.ApplicationAnswer{Status: status}
 	}
@@ -197,7 +211,7 @@ func set[T any](field, to *T) {
 }
 
 func (m *metaModel) deleteApplication(c metafsm.DeleteApplication) metafsm.StatusAnswer {
-	o, status := m.once(c.Write, "delete application", c.Application.UUID)
+	o, status := m.once(c.Write, c.Tenant, "delete application", c.Application.UUID)
 	if status != 0 {
 		return metafsm.StatusAnswer{Status: status}
 	}
@@ -212,7 +226,11 @@ func (m *metaModel) deleteApplication(c metafsm.DeleteApplication) metafsm.Statu
 
 // changeTags applies one of the three commands on tags.
 func (m *metaModel) changeTags(w metafsm.Write, kind string, g id.Gallery, change func(*modelTags) (metafsm.Status, uint32)) metafsm.TagAnswer {
-	o, status := m.once(w, kind, g.UUID)
+	var by id.Tenant
+	if i := m.gallery(g); i >= 0 {
+		by = m.galleries[i].Tenant
+	}
+	o, status := m.once(w, by, kind, g.UUID)
 	if status == metafsm.Replayed {
 		return metafsm.TagAnswer{Status: status, Identity: o.identity}
 	}

@@ -42,6 +42,8 @@ type metaOp struct {
 	gallery     id.Gallery
 	application id.Application
 	identity    uint32
+	// owner is the tenant against whose quota the operation counts.
+	owner id.Tenant
 }
 
 func newMetaModel() *metaModel {
@@ -51,7 +53,7 @@ func newMetaModel() *metaModel {
 func (m *metaModel) next() uint64 { m.seq++; return m.seq }
 
 // once advances the clock and returns a remembered operation, or Conflict.
-func (m *metaModel) once(w metafsm.Write, kind string, scope id.UUID) (done metaOp, status metafsm.Status) {
+func (m *metaModel) once(w metafsm.Write, by id.Tenant, kind string, scope id.UUID) (done metaOp, status metafsm.Status) {
 	m.clock = max(m.clock, w.Time)
 	m.ops = slices.DeleteFunc(m.ops, func(o metaOp) bool {
 		keep := int64(10 * 60_000)
@@ -69,7 +71,14 @@ func (m *metaModel) once(w metafsm.Write, kind string, scope id.UUID) (done meta
 			return o, metafsm.Conflict
 		}
 	}
-	return metaOp{write: w, kind: kind, scope: scope}, 0
+	o := metaOp{write: w, kind: kind, scope: scope}
+	if m.level < metafsm.LevelQuotas {
+		return o, 0
+	}
+	if o.owner = by; m.tenant(by) >= 0 && m.changes(by, w.Keyed) >= m.most(by, metafsm.QuotaChanges) {
+		return o, metafsm.OverChanges
+	}
+	return o, 0
 }
 
 func (m *metaModel) remember(o metaOp) {
@@ -126,7 +135,7 @@ func (m *metaModel) createTenant(c metafsm.CreateTenant) metafsm.CreateTenantAns
 	if r := m.restoration; r != nil && r.Whole && !r.Done {
 		return metafsm.CreateTenantAnswer{Status: metafsm.Restoring}
 	}
-	o, status := m.once(c.Write, "tenant", id.UUID{})
+	o, status := m.once(c.Write, id.Tenant{}, "tenant", id.UUID{})
 	if status == metafsm.Replayed {
 		return metafsm.CreateTenantAnswer{Status: status, Tenant: m.tenants[m.tenant(o.tenant)]}
 	}
@@ -155,6 +164,7 @@ func (m *metaModel) putAccessKey(c metafsm.PutAccessKey) metafsm.StatusAnswer {
 	if !m.wrapped(c.Key.SealedSecret) {
 		return metafsm.StatusAnswer{Status: metafsm.OtherKey}
 	}
+	found := false
 	for i, k := range m.keys {
 		if k.ID != c.Key.ID {
 			continue
@@ -162,9 +172,16 @@ func (m *metaModel) putAccessKey(c metafsm.PutAccessKey) metafsm.StatusAnswer {
 		if k.Tenant != c.Key.Tenant {
 			return metafsm.StatusAnswer{Status: metafsm.Conflict}
 		}
+		if k.State == metafsm.KeyRevoked && c.Key.State == metafsm.KeyLive && m.beyond(c.Key.Tenant, metafsm.QuotaAccessKeys, 1) {
+			return metafsm.StatusAnswer{Status: metafsm.OverAccessKeys}
+		}
 		c.Key.Created = k.Created
+		found = true
 		m.keys = slices.Delete(m.keys, i, i+1)
 		break
+	}
+	if !found && c.Key.State == metafsm.KeyLive && m.beyond(c.Key.Tenant, metafsm.QuotaAccessKeys, 1) {
+		return metafsm.StatusAnswer{Status: metafsm.OverAccessKeys}
 	}
 	m.keys = append(m.keys, c.Key)
 	return metafsm.StatusAnswer{Status: metafsm.Done}

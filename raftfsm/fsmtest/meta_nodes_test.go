@@ -10,7 +10,7 @@ import (
 )
 
 // knownLevel is the level that the machines of the test know.
-const knownLevel = 4
+const knownLevel = int(metafsm.LevelQuotas)
 
 func nodeID(n int) id.Node { return id.Node{UUID: id.UUID{0xf, byte(n)}} }
 
@@ -47,7 +47,7 @@ type metaBackup struct {
 func (w *metaWorld) newBackup() {
 	w.backups++
 	b := &metaBackup{name: [32]byte{byte(w.backups)}, whole: w.IntN(3) == 0}
-	t := metafsm.Tenant{ID: tenantID(4 + w.IntN(2)), Name: fmt.Sprint("tenant ", 3+w.IntN(4)), Seq: uint64(w.IntN(9))}
+	t := metafsm.Tenant{ID: tenantID(4 + w.IntN(2)), Name: fmt.Sprint("tenant ", 3+w.IntN(4)), Seq: uint64(w.IntN(9)), Quotas: w.ownQuotas()}
 	b.records = append(b.records, metafsm.Copied{Tenant: &t})
 	for range 1 + w.IntN(3) {
 		g := w.gallery()
@@ -202,6 +202,9 @@ func secretOf(c metafsm.Copied) []byte {
 func (m *metaModel) restore(c metafsm.Copied) bool {
 	switch {
 	case c.Tenant != nil:
+		if len(c.Tenant.Quotas) > 0 && m.level < metafsm.LevelQuotas && m.tenant(c.Tenant.ID) < 0 {
+			return false
+		}
 		if i := m.tenant(c.Tenant.ID); i >= 0 {
 			return m.tenants[i].Name == c.Tenant.Name
 		}

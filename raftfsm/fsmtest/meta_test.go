@@ -233,6 +233,8 @@ func (w *metaWorld) next() []byte {
 		return w.found()
 	case n == 28:
 		return w.rekey()
+	case n >= 24 && w.IntN(4) == 0:
+		return w.setTenant()
 	case n >= 24:
 		return w.load()
 	case n >= 20:
@@ -255,6 +257,9 @@ func TestMetaReplicasMatchModel(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		w := &metaWorld{Rand: r, time: 1_700_000_000_000, model: newMetaModel()}
 		var commands [][]byte
+		if r.IntN(2) == 0 {
+			commands = append(commands, send(w, metafsm.RaiseLevelOp, metafsm.RaiseLevel{Level: uint32(knownLevel)}, w.model.raiseLevel))
+		}
 		for range 60 + r.IntN(100) {
 			commands = append(commands, w.next())
 		}
@@ -264,7 +269,7 @@ func TestMetaReplicasMatchModel(t *testing.T) {
 			}
 		}()
 		machines := fsmtest.Run(t, fsmtest.Case{
-			Rand: r, New: func() raftfsm.Machine { return metafsm.NewKnowing(knownLevel) }, Commands: commands,
+			Rand: r, New: func() raftfsm.Machine { return metafsm.NewKnowing(uint32(knownLevel)) }, Commands: commands,
 			Answer: func(index uint64, answer []byte) { w.check[index-1](t, answer) },
 		})
 		for i, m := range machines {
@@ -307,6 +312,7 @@ func (m *metaModel) compare(t *testing.T, replica int, got *metafsm.Machine) {
 		}
 		same(t, replica, "galleries", galleries, got.Galleries(tenant.ID))
 		same(t, replica, "applications", applications, got.Applications(tenant.ID))
+		same(t, replica, "used quotas", m.used(tenant.ID), got.Used()[tenant.ID])
 	}
 	for _, g := range m.galleries {
 		if g.Deleting {

@@ -25,6 +25,9 @@ func (m *shardModel) enrol(kind string, c shardfsm.Register) shardfsm.RegisterAn
 		}
 		return m.replayed(o)
 	}
+	if m.over(c.Share, c.Keyed) {
+		return refuse(shardfsm.OverWrites)
+	}
 	known := len(m.actives(g, c.Subject)) > 0
 	switch {
 	case kind == "add" && !known:
@@ -51,7 +54,7 @@ func (m *shardModel) enrol(kind string, c shardfsm.Register) shardfsm.RegisterAn
 	a := shardfsm.RegisterAnswer{Status: shardfsm.Done, Subject: c.Subject, Event: c.Event, Time: m.clock}
 	if !c.Pending {
 		m.enrolled(fresh)
-		m.ops = append(m.ops, modelOp{kind, g, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event, 0})
+		m.ops = append(m.ops, modelOp{kind, g, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event, 0, c.Share.Tenant})
 		return a
 	}
 	if n := m.next(); fresh.number == 0 {
@@ -73,6 +76,9 @@ func (m *shardModel) replace(c shardfsm.ReplaceEvent) shardfsm.RegisterAnswer {
 			return refuse(shardfsm.Conflict)
 		}
 		return m.replayed(o)
+	}
+	if m.over(c.Share, c.Keyed) {
+		return refuse(shardfsm.OverWrites)
 	}
 	of, i := m.actives(g, c.Subject), m.active(g, c.Subject, c.Event)
 	if len(of) == 0 {
@@ -103,7 +109,7 @@ func (m *shardModel) replace(c shardfsm.ReplaceEvent) shardfsm.RegisterAnswer {
 		m.sequence--
 	}
 	m.enter(fresh)
-	m.ops = append(m.ops, modelOp{"replace", g, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event, c.Revision})
+	m.ops = append(m.ops, modelOp{"replace", g, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event, c.Revision, c.Share.Tenant})
 	return shardfsm.RegisterAnswer{
 		Status: shardfsm.Done, Subject: c.Subject, Event: c.Event, Time: m.clock, Revision: c.Revision,
 	}
@@ -120,6 +126,9 @@ func (m *shardModel) unregister(c shardfsm.Unregister) shardfsm.UnregisterAnswer
 		}
 		return shardfsm.UnregisterAnswer{Status: shardfsm.Done, Time: o.time}
 	}
+	if m.over(c.Share, false) {
+		return shardfsm.UnregisterAnswer{Status: shardfsm.OverWrites}
+	}
 	if len(m.actives(c.Gallery, c.Subject)) == 0 {
 		return shardfsm.UnregisterAnswer{Status: shardfsm.UnknownSubject}
 	}
@@ -130,7 +139,7 @@ func (m *shardModel) unregister(c shardfsm.Unregister) shardfsm.UnregisterAnswer
 		}
 		m.delete(of[0])
 	}
-	m.ops = append(m.ops, modelOp{"unregister", c.Gallery, c.Op, [16]byte{}, false, m.clock, c.Subject, id.Event{}, 0})
+	m.ops = append(m.ops, modelOp{"unregister", c.Gallery, c.Op, [16]byte{}, false, m.clock, c.Subject, id.Event{}, 0, c.Share.Tenant})
 	return shardfsm.UnregisterAnswer{Status: shardfsm.Done, Time: m.clock}
 }
 
@@ -145,6 +154,9 @@ func (m *shardModel) removeEvent(c shardfsm.RemoveEvent) shardfsm.UnregisterAnsw
 		}
 		return shardfsm.UnregisterAnswer{Status: shardfsm.Done, Time: o.time}
 	}
+	if m.over(c.Share, c.Keyed) {
+		return shardfsm.UnregisterAnswer{Status: shardfsm.OverWrites}
+	}
 	if len(m.actives(c.Gallery, c.Subject)) == 0 {
 		return shardfsm.UnregisterAnswer{Status: shardfsm.UnknownSubject}
 	}
@@ -153,7 +165,7 @@ func (m *shardModel) removeEvent(c shardfsm.RemoveEvent) shardfsm.UnregisterAnsw
 		return shardfsm.UnregisterAnswer{Status: shardfsm.UnknownEvent}
 	}
 	m.delete(i)
-	m.ops = append(m.ops, modelOp{"remove", c.Gallery, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event, 0})
+	m.ops = append(m.ops, modelOp{"remove", c.Gallery, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event, 0, c.Share.Tenant})
 	return shardfsm.UnregisterAnswer{Status: shardfsm.Done, Time: m.clock}
 }
 
@@ -169,6 +181,9 @@ func (m *shardModel) activate(c shardfsm.Activate) shardfsm.RegisterAnswer {
 			return refuse(shardfsm.Conflict)
 		}
 		return m.replayed(o)
+	}
+	if m.over(c.Share, c.Keyed) {
+		return refuse(shardfsm.OverWrites)
 	}
 	i := m.claim(g, c.Event)
 	if i < 0 {
@@ -194,7 +209,7 @@ func (m *shardModel) activate(c shardfsm.Activate) shardfsm.RegisterAnswer {
 		kind = "add"
 	}
 	m.enrolled(own)
-	m.ops = append(m.ops, modelOp{kind, g, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event, 0})
+	m.ops = append(m.ops, modelOp{kind, g, c.Op, c.Request, c.Keyed, m.clock, c.Subject, c.Event, 0, c.Share.Tenant})
 	return shardfsm.RegisterAnswer{Status: shardfsm.Done, Subject: c.Subject, Event: c.Event, Time: m.clock}
 }
 

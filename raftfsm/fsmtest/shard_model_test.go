@@ -45,6 +45,7 @@ type modelOp struct {
 	subject  id.Subject
 	event    id.Event
 	revision uint32
+	owner    id.Tenant
 }
 
 // modelSlice is the model's record of a gallery without its events.
@@ -117,6 +118,21 @@ func (m *shardModel) find(op id.Operation) (modelOp, bool) {
 		return modelOp{}, false
 	}
 	return m.ops[i], true
+}
+
+// over reports whether a tenant has used up its share.
+func (m *shardModel) over(s shardfsm.Share, keyed bool) bool {
+	return !s.Tenant.IsZero() && m.taken(s.Tenant, keyed) >= s.Writes
+}
+
+// taken counts the remembered operations of a tenant of one kind.
+func (m *shardModel) taken(t id.Tenant, keyed bool) (n uint32) {
+	for _, o := range m.ops {
+		if o.owner == t && o.keyed == keyed {
+			n++
+		}
+	}
+	return n
 }
 
 // actives returns the places of a subject's active events in order of registration.

@@ -165,6 +165,7 @@ func (w *shardWorld) newEnrolment() (kind string, c shardfsm.Register) {
 	if w.IntN(30) == 0 {
 		c.Subject = subjectID(1 + w.IntN(w.events))
 	}
+	c.Share = w.share()
 	c.Generation = w.generation(c.Gallery)
 	c.Sealed = w.seal(c.Op, shard.FaceRef{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event})
 	w.enrolled, w.kinds = append(w.enrolled, c), append(w.kinds, kind)
@@ -219,7 +220,7 @@ func (w *shardWorld) replace() []byte {
 		c = shardfsm.ReplaceEvent{
 			EventWrite: shardfsm.EventWrite{
 				Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{3, byte(w.events >> 8), byte(w.events)}, Request: [16]byte{byte(w.events)}, Keyed: w.IntN(2) == 0,
-				Subject: of.entry.Subject, Event: of.entry.Event, Time: w.tick(),
+				Subject: of.entry.Subject, Event: of.entry.Event, Time: w.tick(), Share: w.share(),
 			},
 			Tags: w.tags(), KeepTags: w.IntN(2) == 0, Revision: of.revision + 1, Oldest: w.IntN(2) == 0,
 		}
@@ -281,7 +282,7 @@ func (w *shardWorld) remove() []byte {
 	if w.IntN(2) == 0 {
 		c := shardfsm.Unregister{
 			Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{2, byte(w.IntN(60))},
-			Time: w.tick(), Subject: of.entry.Subject,
+			Time: w.tick(), Subject: of.entry.Subject, Share: w.share(),
 		}
 		if w.IntN(20) == 0 && len(w.enrolled) > 0 {
 			c.Op = w.enrolled[w.IntN(len(w.enrolled))].Op
@@ -291,7 +292,7 @@ func (w *shardWorld) remove() []byte {
 	c := shardfsm.RemoveEvent{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: of.gallery, Generation: w.generation(of.gallery), Op: id.Operation{4, byte(w.IntN(60))}, Request: [16]byte{byte(w.IntN(2))}, Keyed: w.IntN(2) == 0, Time: w.tick(),
-			Subject: of.entry.Subject, Event: of.entry.Event,
+			Subject: of.entry.Subject, Event: of.entry.Event, Share: w.share(),
 		},
 	}
 	if w.IntN(8) == 0 {
@@ -321,7 +322,7 @@ func (w *shardWorld) settle() []byte {
 	c := shardfsm.Activate{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: of.gallery, Generation: w.generation(of.gallery), Op: of.op, Request: of.request, Keyed: w.IntN(2) == 0,
-			Subject: of.subject, Event: of.event, Time: w.tick(),
+			Subject: of.subject, Event: of.event, Time: w.tick(), Share: w.share(),
 		},
 		Claim: of.number,
 	}
@@ -424,6 +425,12 @@ func TestShardReplicasMatchModel(t *testing.T) {
 			Answer: func(index uint64, answer []byte) { w.check[index-1](t, answer) },
 		})
 		for i, m := range machines {
+			for n := range 2 {
+				want := max(w.model.taken(tenantID(n), true), w.model.taken(tenantID(n), false))
+				if got := m.(*shardfsm.Machine).Taken()[tenantID(n)].Writes; got != want {
+					t.Fatalf("replica %d: %d writes of tenant %d, want %d", i, got, n, want)
+				}
+			}
 			for g := range galleries {
 				w.compareGallery(t, i, m.(*shardfsm.Machine).Shard(), galleryID(g))
 			}

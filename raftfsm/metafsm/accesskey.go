@@ -7,8 +7,8 @@ import (
 )
 
 // PutAccessKey adds an access key, or changes its role, secret and state. Created
-// stays. The status is Done, UnknownTenant, OtherKey, or Conflict if another tenant
-// has the key.
+// stays. The status is Done, UnknownTenant, OtherKey, OverAccessKeys, or Conflict if
+// another tenant has the key.
 type PutAccessKey struct {
 	Key AccessKey `cbor:"1,keyasint"`
 }
@@ -28,6 +28,9 @@ func (c PutAccessKey) apply(m *Machine) Status {
 		if old.Role == k.Role && old.State == k.State && bytes.Equal(old.SealedSecret, k.SealedSecret) {
 			return Done
 		}
+	}
+	if k.State == KeyLive && (old == nil || old.State != KeyLive) && m.beyond(m.state.tenants[k.Tenant], QuotaAccessKeys, 1) {
+		return OverAccessKeys
 	}
 	m.state.keys[k.ID] = &k
 	m.touch()

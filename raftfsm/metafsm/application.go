@@ -10,8 +10,8 @@ type ApplicationAnswer struct {
 }
 
 // CreateApplication creates an application of a gallery of its Tenant. Created and
-// Seq are ignored. The status is Done, Replayed, Conflict, OtherKey, UnknownGallery or
-// OpsFull. It is UnknownApplication if a repeated command's application has been
+// Seq are ignored. The status is Done, Replayed, Conflict, OtherKey, UnknownGallery,
+// OverApplications, OverChanges or OpsFull. It is UnknownApplication if a repeated command's application has been
 // deleted since.
 type CreateApplication struct {
 	Write       Write       `cbor:"1,keyasint"`
@@ -20,7 +20,7 @@ type CreateApplication struct {
 
 func (c CreateApplication) apply(m *Machine) ApplicationAnswer {
 	a := c.Application
-	known, status := m.once(c.Write, CreateApplicationOp.Code, a.Tenant.UUID)
+	known, status := m.once(c.Write, a.Tenant, CreateApplicationOp.Code, a.Tenant.UUID)
 	g := m.state.gallery(a.Gallery)
 	switch {
 	case status == Replayed:
@@ -36,16 +36,18 @@ func (c CreateApplication) apply(m *Machine) ApplicationAnswer {
 		return ApplicationAnswer{Status: Conflict}
 	case !m.state.wrapped(a.SealedKey):
 		return ApplicationAnswer{Status: OtherKey}
+	case m.beyond(m.state.tenants[a.Tenant], QuotaApplications, 1):
+		return ApplicationAnswer{Status: OverApplications}
 	}
 	a.Created = m.ops.Clock()
 	a.Seq = m.state.next()
 	m.state.addApplication(a)
-	m.done(c.Write, CreateApplicationOp.Code, a.Tenant.UUID, a.ID.UUID)
+	m.done(c.Write, a.Tenant, CreateApplicationOp.Code, a.Tenant.UUID, a.ID.UUID)
 	return ApplicationAnswer{Done, a}
 }
 
 // UpdateApplication sets those fields of a tenant's application that are not nil. The
-// status is Done, Replayed, UnknownApplication, Conflict or OpsFull.
+// status is Done, Replayed, UnknownApplication, Conflict, OverChanges or OpsFull.
 type UpdateApplication struct {
 	Write           Write          `cbor:"1,keyasint"`
 	Tenant          id.Tenant      `cbor:"2,keyasint"`
@@ -59,7 +61,7 @@ type UpdateApplication struct {
 }
 
 func (c UpdateApplication) apply(m *Machine) ApplicationAnswer {
-	_, status := m.once(c.Write, UpdateApplicationOp.Code, c.Application.UUID)
+	_, status := m.once(c.Write, c.Tenant, UpdateApplicationOp.Code, c.Application.UUID)
 	if status != 0 && status != Replayed {
 		return ApplicationAnswer{Status: status}
 	}
@@ -78,7 +80,7 @@ func (c UpdateApplication) apply(m *Machine) ApplicationAnswer {
 	change(&a.GuardThreshold, c.GuardThreshold)
 	change(&a.Guard, c.Guard)
 	m.state.applications[a.ID] = &a
-	m.done(c.Write, UpdateApplicationOp.Code, a.ID.UUID)
+	m.done(c.Write, c.Tenant, UpdateApplicationOp.Code, a.ID.UUID)
 	return ApplicationAnswer{Done, a}
 }
 
@@ -90,8 +92,9 @@ func change[T any](field, to *T) {
 }
 
 // DeleteApplication removes a tenant's application, whose key is unknown from then on.
-// The status is Done, Replayed, UnknownApplication, Conflict or OpsFull. Write.Op names
-// one attempt of the client: a request that the client sends again has another Op.
+// The status is Done, Replayed, UnknownApplication, Conflict, OverChanges or OpsFull.
+// Write.Op names one attempt of the client: a request that the client sends again has
+// another Op.
 type DeleteApplication struct {
 	Write       Write          `cbor:"1,keyasint"`
 	Tenant      id.Tenant      `cbor:"2,keyasint"`
@@ -99,7 +102,7 @@ type DeleteApplication struct {
 }
 
 func (c DeleteApplication) apply(m *Machine) Status {
-	if _, status := m.once(c.Write, DeleteApplicationOp.Code, c.Application.UUID); status != 0 {
+	if _, status := m.once(c.Write, c.Tenant, DeleteApplicationOp.Code, c.Application.UUID); status != 0 {
 		return status
 	}
 	a := m.state.applications[c.Application]
@@ -107,6 +110,6 @@ func (c DeleteApplication) apply(m *Machine) Status {
 		return UnknownApplication
 	}
 	m.state.removeApplications(a.Tenant, a.Gallery, func(of *Application) bool { return of.ID == a.ID })
-	m.done(c.Write, DeleteApplicationOp.Code, a.ID.UUID)
+	m.done(c.Write, c.Tenant, DeleteApplicationOp.Code, a.ID.UUID)
 	return Done
 }

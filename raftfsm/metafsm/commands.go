@@ -28,6 +28,7 @@ var (
 	LoadOp              = command.Op[Load, LoadAnswer]{Code: 21, Version: 1}
 	RaiseLevelOp        = command.Op[RaiseLevel, RaiseLevelAnswer]{Code: 22, Version: 1}
 	RekeyOp             = command.Op[Rekey, RekeyAnswer]{Code: 23, Version: 1}
+	SetTenantOp         = command.Op[SetTenant, StatusAnswer]{Code: 24, Version: 1}
 	SetReplicasOp       = command.Op[SetReplicas, StatusAnswer]{Code: 25, Version: 1}
 )
 
@@ -58,6 +59,7 @@ var commands = [...]command.Row[*Machine]{
 	21: command.Does(LoadOp, Load.apply),
 	22: command.Does(RaiseLevelOp, RaiseLevel.apply),
 	23: command.Does(RekeyOp, Rekey.apply),
+	24: command.Does(SetTenantOp, statusOnly(SetTenant.apply)),
 	25: command.Does(SetReplicasOp, statusOnly(SetReplicas.apply)),
 }
 

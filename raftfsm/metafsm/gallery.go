@@ -16,6 +16,7 @@ type CreateGallery struct {
 //   - Exists: the gallery has that name already; Application is its oldest.
 //   - BeingDeleted: a gallery under deletion has that name.
 //   - UnknownGallery: the gallery that the first try created was deleted since.
+//   - OverGalleries, OverApplications, OverSubjects or OverChanges.
 //   - Conflict, OtherKey, UnknownTenant or OpsFull.
 //
 // Application has no id if it was deleted, or if the gallery has none.
@@ -27,7 +28,7 @@ type CreateGalleryAnswer struct {
 
 func (c CreateGallery) apply(m *Machine) CreateGalleryAnswer {
 	g, a := c.Gallery, c.Application
-	known, status := m.once(c.Write, CreateGalleryOp.Code, g.Tenant.UUID)
+	known, status := m.once(c.Write, g.Tenant, CreateGalleryOp.Code, g.Tenant.UUID)
 	t := m.state.tenants[g.Tenant]
 	switch {
 	case status == Replayed:
@@ -48,13 +49,21 @@ func (c CreateGallery) apply(m *Machine) CreateGalleryAnswer {
 	if m.state.galleries[g.ID] != nil || m.state.taken(a) {
 		return CreateGalleryAnswer{Status: Conflict}
 	}
+	switch {
+	case m.beyond(t, QuotaGalleries, 1):
+		return CreateGalleryAnswer{Status: OverGalleries}
+	case m.beyond(t, QuotaApplications, 1):
+		return CreateGalleryAnswer{Status: OverApplications}
+	case m.beyond(t, QuotaSubjects, uint64(g.Size)):
+		return CreateGalleryAnswer{Status: OverSubjects}
+	}
 	g.Created = m.ops.Clock()
 	g.Seq = m.state.next()
 	m.state.addGallery(g)
 	a.Tenant, a.Gallery, a.Created = g.Tenant, g.ID, g.Created
 	a.Seq = m.state.next()
 	m.state.addApplication(a)
-	m.done(c.Write, CreateGalleryOp.Code, g.Tenant.UUID, g.ID.UUID, a.ID.UUID)
+	m.done(c.Write, g.Tenant, CreateGalleryOp.Code, g.Tenant.UUID, g.ID.UUID, a.ID.UUID)
 	return m.state.galleryAnswer(Done, g.ID, a.ID)
 }
 
@@ -93,10 +102,10 @@ type UpdateGallery struct {
 //   - Done or Replayed, with the gallery as it is now.
 //   - Exists, with the gallery that has the name.
 //   - BeingDeleted: a gallery under deletion has the name.
-//   - SizeShrinks, UnknownGallery, Conflict or OpsFull.
+//   - SizeShrinks, OverSubjects, UnknownGallery, Conflict, OverChanges or OpsFull.
 //
 // The status of DeleteGallery is Done, also if the gallery is under deletion already,
-// Replayed, UnknownGallery, Conflict or OpsFull. The caller then fences all shards of the
+// Replayed, UnknownGallery, Conflict, OverChanges or OpsFull. The caller then fences all shards of the
 // gallery at its Generation. The gallery has no id if ForgetGallery has removed it.
 type GalleryAnswer struct {
 	Status  Status  `cbor:"1,keyasint"`
@@ -104,7 +113,7 @@ type GalleryAnswer struct {
 }
 
 func (c UpdateGallery) apply(m *Machine) GalleryAnswer {
-	_, status := m.once(c.Write, UpdateGalleryOp.Code, c.Gallery.UUID)
+	_, status := m.once(c.Write, c.Tenant, UpdateGalleryOp.Code, c.Gallery.UUID)
 	if status != 0 && status != Replayed {
 		return GalleryAnswer{Status: status}
 	}
@@ -124,6 +133,9 @@ func (c UpdateGallery) apply(m *Machine) GalleryAnswer {
 		}
 		g.Name = *c.Name
 	}
+	if c.Size != nil && *c.Size > old.Size && m.beyond(t, QuotaSubjects, uint64(*c.Size-old.Size)) {
+		return GalleryAnswer{Status: OverSubjects}
+	}
 	change(&g.Description, c.Description)
 	if c.Size != nil {
 		g.grow(*c.Size, c.Shards)
@@ -131,7 +143,7 @@ func (c UpdateGallery) apply(m *Machine) GalleryAnswer {
 	delete(t.byName, old.Name)
 	t.byName[g.Name] = g.ID
 	m.state.galleries[g.ID] = &g
-	m.done(c.Write, UpdateGalleryOp.Code, g.ID.UUID)
+	m.done(c.Write, c.Tenant, UpdateGalleryOp.Code, g.ID.UUID)
 	return GalleryAnswer{Done, g}
 }
 
@@ -190,7 +202,7 @@ type DeleteGallery struct {
 }
 
 func (c DeleteGallery) apply(m *Machine) GalleryAnswer {
-	_, status := m.once(c.Write, DeleteGalleryOp.Code, c.Gallery.UUID)
+	_, status := m.once(c.Write, c.Tenant, DeleteGalleryOp.Code, c.Gallery.UUID)
 	old := m.state.galleries[c.Gallery]
 	switch {
 	case status == Replayed && old == nil:
@@ -209,7 +221,7 @@ func (c DeleteGallery) apply(m *Machine) GalleryAnswer {
 	g.Generation++
 	m.state.galleries[g.ID] = &g
 	m.state.strip(&g)
-	m.done(c.Write, DeleteGalleryOp.Code, g.ID.UUID)
+	m.done(c.Write, c.Tenant, DeleteGalleryOp.Code, g.ID.UUID)
 	return GalleryAnswer{Done, g}
 }
 

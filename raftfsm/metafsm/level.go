@@ -35,6 +35,9 @@ const (
 	LevelCursor uint32 = 4
 	// LevelReplicas allows SetReplicas.
 	LevelReplicas uint32 = 4
+	// LevelQuotas allows SetTenant, the owners of remembered operations, and the shares in
+	// the commands of shards. From this level on meta keeps quotas of tenants.
+	LevelQuotas uint32 = 4
 )
 
 // ErrLevel is returned when the cluster's level is higher than this software knows.

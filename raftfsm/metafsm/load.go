@@ -104,6 +104,9 @@ func (st *state) restore(record []byte) Status {
 			}
 			return Done
 		}
+		if len(c.Tenant.Quotas) > 0 && st.levelNow() < LevelQuotas {
+			return Conflict // as by older software, which can't read the record
+		}
 		c.Tenant.Seq = st.next()
 	case c.Gallery != nil:
 		c.Gallery.Seq = st.next()

@@ -3,6 +3,7 @@ package metafsm
 import (
 	"sync"
 
+	"facet/internal/id"
 	"facet/raftfsm"
 	"facet/raftfsm/command"
 	"facet/raftfsm/operation"
@@ -57,9 +58,10 @@ func (m *Machine) touch() {
 	m.changed = make(chan struct{})
 }
 
-// once looks up an operation. The status is Replayed, with the outcome, if the operation
-// was done before. It is 0 if the operation can be done now. Any other status refuses it.
-func (m *Machine) once(w Write, code byte, scope [16]byte) (operation.Outcome, Status) {
+// once looks up an operation of a tenant, or of none. The status is Replayed, with the
+// outcome, if the operation was done before. It is 0 if the operation can be done now. Any
+// other status refuses it.
+func (m *Machine) once(w Write, by id.Tenant, code byte, scope [16]byte) (operation.Outcome, Status) {
 	m.ops.Advance(w.Time)
 	done, ok := m.ops.Recall(w.Op)
 	switch {
@@ -69,15 +71,26 @@ func (m *Machine) once(w Write, code byte, scope [16]byte) (operation.Outcome, S
 		return done, Conflict
 	case m.ops.Full(w.name()):
 		return done, OpsFull
+	case m.changedTooMuch(by, w.Keyed):
+		return done, OverChanges
 	default:
 		return done, 0
 	}
 }
 
-// done remembers an operation and wakes the callers of Changed.
-func (m *Machine) done(w Write, code byte, scope [16]byte, ids ...[16]byte) {
+// done remembers an operation of a tenant, or of none, and wakes the callers of Changed.
+func (m *Machine) done(w Write, by id.Tenant, code byte, scope [16]byte, ids ...[16]byte) {
 	o := operation.Outcome{Name: w.name(), Kind: code, Scope: scope}
 	copy(o.IDs[:], ids)
-	m.ops.Remember(o)
+	m.remember(o, by)
 	m.touch()
+}
+
+// remember remembers the outcome of an operation. From LevelQuotas on it counts against the
+// quota of the tenant.
+func (m *Machine) remember(o operation.Outcome, by id.Tenant) {
+	if m.state.levelNow() >= LevelQuotas {
+		o.Owner = by
+	}
+	m.ops.Remember(o)
 }

@@ -30,7 +30,7 @@ func list[T any](m *Machine, pick func(*state) []*T) []T {
 	return out
 }
 
-// own returns r with its own copy of the secret, so that a caller may change it.
+// own returns r with its own copy of the secret or the quotas, so that a caller may change it.
 func own[T any](r T) T {
 	switch r := any(&r).(type) {
 	case *AccessKey:
@@ -39,6 +39,8 @@ func own[T any](r T) T {
 		r.WrappedKey = bytes.Clone(r.WrappedKey)
 	case *Application:
 		r.SealedKey = bytes.Clone(r.SealedKey)
+	case *Tenant:
+		r.Quotas = slices.Clone(r.Quotas)
 	}
 	return r
 }

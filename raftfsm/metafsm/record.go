@@ -117,6 +117,8 @@ type Tenant struct {
 	Name string    `cbor:"2,keyasint"`
 	// Seq orders records by their creation.
 	Seq uint64 `cbor:"3,keyasint,omitempty"`
+	// Quotas are those that differ from the defaults, in order. SetTenant sets them.
+	Quotas []QuotaValue `cbor:"4,keyasint,omitempty"`
 }
 
 // Role is the set of rights of an access key. Package router defines the numbers.

@@ -55,6 +55,12 @@ const (
 	TooOld Status = 18
 	// OtherKey: a retired key has wrapped the command's secret.
 	OtherKey Status = 19
+	// OverSubjects and the following: the command would exceed that quota of the tenant.
+	OverSubjects     Status = 20
+	OverGalleries    Status = 21
+	OverApplications Status = 22
+	OverAccessKeys   Status = 23
+	OverChanges      Status = 24
 )
 
 var statusNames = [...]string{
@@ -63,6 +69,8 @@ var statusNames = [...]string{
 	OpsFull: "operations full", SizeShrinks: "size shrinks", UnknownApplication: "unknown application",
 	UnknownTag: "unknown tag", TagLimit: "tag limit", BeingDeleted: "being deleted", Unsettled: "unsettled",
 	UnknownNode: "unknown node", Restoring: "restoring", TooOld: "too old", OtherKey: "other key",
+	OverSubjects: "over subjects", OverGalleries: "over galleries", OverApplications: "over applications",
+	OverAccessKeys: "over access keys", OverChanges: "over changes",
 }
 
 // String names the status.

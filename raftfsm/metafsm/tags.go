@@ -97,7 +97,11 @@ func (s *TagSet) delete(name string) (*TagSet, TagAnswer) {
 
 // changeTags changes the tags of a gallery, unless the write was done before.
 func (m *Machine) changeTags(w Write, code byte, gallery id.Gallery, change func(*TagSet) (*TagSet, TagAnswer)) TagAnswer {
-	done, status := m.once(w, code, gallery.UUID)
+	var by id.Tenant
+	if g := m.state.gallery(gallery); g != nil {
+		by = g.Tenant
+	}
+	done, status := m.once(w, by, code, gallery.UUID)
 	switch {
 	case status == Replayed:
 		return TagAnswer{Replayed, done.Number}
@@ -109,7 +113,7 @@ func (m *Machine) changeTags(w Write, code byte, gallery id.Gallery, change func
 	before := m.state.tagsOf(gallery)
 	after, a := change(before)
 	if a.Status == Done {
-		m.ops.Remember(operation.Outcome{Name: w.name(), Kind: code, Scope: gallery.UUID, Number: a.Identity})
+		m.remember(operation.Outcome{Name: w.name(), Kind: code, Scope: gallery.UUID, Number: a.Identity}, by)
 	}
 	if after != before {
 		m.state.tags[gallery] = after
@@ -197,7 +201,7 @@ func (c DeleteTag) apply(m *Machine) TagAnswer {
 }
 
 // TagAnswer answers CreateTag, RenameTag and DeleteTag. The status is Done, Replayed,
-// UnknownGallery, Conflict, OpsFull, or:
+// UnknownGallery, Conflict, OverChanges, OpsFull, or:
 //
 //   - CreateTag: Exists or TagLimit.
 //   - RenameTag: UnknownTag or Exists. A tag may be renamed to its own name.

@@ -19,7 +19,7 @@ func (c CreateTenant) apply(m *Machine) CreateTenantAnswer {
 	if r := m.state.restoration; r != nil && r.Whole && !r.Done {
 		return CreateTenantAnswer{Status: Restoring}
 	}
-	known, status := m.once(c.Write, CreateTenantOp.Code, [16]byte{})
+	known, status := m.once(c.Write, id.Tenant{}, CreateTenantOp.Code, [16]byte{})
 	if status == Replayed {
 		return CreateTenantAnswer{Replayed, *m.state.tenants[id.Tenant{UUID: known.IDs[0]}].record}
 	}
@@ -34,6 +34,6 @@ func (c CreateTenant) apply(m *Machine) CreateTenantAnswer {
 	}
 	c.Tenant.Seq = m.state.next()
 	m.state.addTenant(c.Tenant)
-	m.done(c.Write, CreateTenantOp.Code, [16]byte{}, c.Tenant.ID.UUID)
+	m.done(c.Write, id.Tenant{}, CreateTenantOp.Code, [16]byte{}, c.Tenant.ID.UUID)
 	return CreateTenantAnswer{Done, c.Tenant}
 }

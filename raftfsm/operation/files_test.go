@@ -5,12 +5,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"facet/internal/codec"
+	"facet/internal/id"
 	"facet/raftfsm/operation"
 	"facet/shard/segment"
 )
@@ -132,6 +134,7 @@ func TestMemoryLoadsFromFiles(t *testing.T) {
 			for range r.IntN(80) {
 				next++
 				o := numbered(next, r.IntN(2) == 0)
+				o.Owner = id.Tenant{UUID: id.UUID{byte(r.IntN(3))}}
 				if steady.Full(o.Name) != other.Full(o.Name) {
 					t.Fatalf("seed %d: full %v, or not", seed, steady.Full(o.Name))
 				}
@@ -161,7 +164,7 @@ func TestMemoryLoadsFromFiles(t *testing.T) {
 				}
 				other = loaded
 			}
-			if !bytes.Equal(whole(t, steady), whole(t, other)) {
+			if !bytes.Equal(whole(t, steady), whole(t, other)) || !maps.Equal(steady.Owners(), other.Owners()) {
 				t.Fatalf("seed %d: the memories differ", seed)
 			}
 		}

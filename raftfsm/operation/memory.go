@@ -2,6 +2,7 @@ package operation
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/tidwall/btree"
 
@@ -42,21 +43,42 @@ type Outcome struct {
 	IDs   [2][16]byte `cbor:"5,keyasint"`
 	// Number is a further result of the command, such as a revision.
 	Number uint32 `cbor:"6,keyasint,omitempty"`
+	// Owner is the tenant against whose quota the operation counts, if any. It is set from
+	// metafsm.LevelQuotas on.
+	Owner id.Tenant `cbor:"7,keyasint,omitzero"`
 }
 
 // queue holds outcomes in order of their times, numbered in the order of insertion. The
 // numbers are not part of the state.
 type queue struct {
 	btree.Map[uint64, *Outcome]
+	// owned counts the outcomes of each owner, without zeroes.
+	owned map[id.Tenant]int
 	// last is the number of the newest outcome, even if that is forgotten.
 	last uint64
 	// files hold the queue's outcomes of the newest snapshot.
 	files []segment.Batch
 }
 
+func newQueue() *queue { return &queue{owned: make(map[id.Tenant]int)} }
+
 func (q *queue) push(o *Outcome) {
 	q.last++
 	q.Set(q.last, o)
+	if !o.Owner.IsZero() {
+		q.owned[o.Owner]++
+	}
+}
+
+// drop removes the oldest outcome, which is o.
+func (q *queue) drop(o *Outcome) {
+	q.PopMin()
+	if o.Owner.IsZero() {
+		return
+	}
+	if q.owned[o.Owner]--; q.owned[o.Owner] == 0 {
+		delete(q.owned, o.Owner)
+	}
 }
 
 // Memory remembers operations. It is not safe for concurrent use.
@@ -69,7 +91,7 @@ type Memory struct {
 
 // New returns an empty memory with the clock at 0.
 func New(limits Limits) *Memory {
-	return &Memory{limits: limits, plain: new(queue), keyed: new(queue), byOp: make(map[id.Operation]*Outcome)}
+	return &Memory{limits: limits, plain: newQueue(), keyed: newQueue(), byOp: make(map[id.Operation]*Outcome)}
 }
 
 // Advance moves the clock to time, in milliseconds since 1970, unless that is earlier. It
@@ -94,7 +116,7 @@ func (m *Memory) forget(q *queue, millis int64) {
 		if !ok || m.clock-o.Time <= millis {
 			return
 		}
-		q.PopMin()
+		q.drop(o)
 		delete(m.byOp, o.Name.Op)
 	}
 }
@@ -114,6 +136,22 @@ func (m *Memory) Full(n Name) bool {
 		return m.keyed.Len() >= m.limits.Keyed
 	}
 	return m.plain.Len() >= m.limits.Plain
+}
+
+// Owned returns how many operations of one kind, keyed or not, the memory remembers for a
+// tenant.
+func (m *Memory) Owned(by id.Tenant, keyed bool) int {
+	return m.queueOf(Name{Keyed: keyed}).owned[by]
+}
+
+// Owners returns, for each tenant with remembered operations, the larger of its two numbers
+// of Owned.
+func (m *Memory) Owners() map[id.Tenant]int {
+	most := maps.Clone(m.plain.owned)
+	for by, n := range m.keyed.owned {
+		most[by] = max(most[by], n)
+	}
+	return most
 }
 
 // Len returns the number of remembered operations.

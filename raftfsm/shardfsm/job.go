@@ -19,7 +19,7 @@ type JobName struct {
 
 // JobAnswer answers all commands on jobs. The status is Done, Conflict, StaleGeneration,
 // JobsFull, UnknownJob or JobItemsMissing. BeginJob may also answer Replayed, if the batch
-// exists, or Outdated. The counts are set for Done and Replayed.
+// exists, Outdated, OverJobs or OverJobItems. The counts are set for Done and Replayed.
 type JobAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 	Total  uint32 `cbor:"2,keyasint"`
@@ -55,6 +55,10 @@ func jobStatus(err error) Status {
 		return Conflict
 	case errors.Is(err, job.ErrFull):
 		return JobsFull
+	case errors.Is(err, job.ErrJobs):
+		return OverJobs
+	case errors.Is(err, job.ErrItems):
+		return OverJobItems
 	case errors.Is(err, job.ErrPlace):
 		return JobItemsMissing
 	default:
@@ -76,6 +80,8 @@ type BeginJob struct {
 	// knows a later one, the answer is Outdated, unless the batch exists. 0 skips the
 	// check. The field is sent from metafsm.LevelJobEpoch on.
 	Epoch uint32 `cbor:"6,keyasint,omitempty"`
+	// Share is the tenant's. It is sent from metafsm.LevelQuotas on.
+	Share JobShare `cbor:"7,keyasint,omitzero"`
 }
 
 func (c BeginJob) apply(m *Machine) JobAnswer {
@@ -88,6 +94,7 @@ func (c BeginJob) apply(m *Machine) JobAnswer {
 		}
 		return m.jobs.Begin(job.Begin{
 			Name: job.Name(c.Name), Application: c.Application, Request: c.Request, Total: c.Total, Time: now,
+			Share: job.Share(c.Share),
 		})
 	})
 	if known && a.Status == Done {

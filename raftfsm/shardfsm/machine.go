@@ -241,7 +241,7 @@ func (m *Machine) advance(time int64) int64 {
 // once looks up an operation of a command with one of the codes. The status is Replayed,
 // with the outcome, if the operation was done before. It is 0 if the operation can be done
 // now. Any other status refuses it.
-func (m *Machine) once(at place, name operation.Name, codes ...byte) (operation.Outcome, Status) {
+func (m *Machine) once(at place, name operation.Name, share Share, codes ...byte) (operation.Outcome, Status) {
 	if err := m.shard.Check(at.gallery, at.generation); err != nil {
 		return operation.Outcome{}, statusOf(err)
 	}
@@ -254,13 +254,16 @@ func (m *Machine) once(at place, name operation.Name, codes ...byte) (operation.
 		return done, Conflict
 	case m.ops.Full(name):
 		return done, OpsFull
+	case !share.Tenant.IsZero() && m.ops.Owned(share.Tenant, name.Keyed) >= int(share.Writes):
+		return done, OverWrites
 	default:
 		return done, 0
 	}
 }
 
-func (m *Machine) remember(g id.Gallery, name operation.Name, code byte, ids ...[16]byte) {
-	o := operation.Outcome{Name: name, Kind: code, Scope: g.UUID}
+// remember remembers an operation, against the tenant's share.
+func (m *Machine) remember(g id.Gallery, name operation.Name, share Share, code byte, ids ...[16]byte) {
+	o := operation.Outcome{Name: name, Kind: code, Scope: g.UUID, Owner: share.Tenant}
 	copy(o.IDs[:], ids)
 	m.ops.Remember(o)
 }

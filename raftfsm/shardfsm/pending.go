@@ -9,7 +9,7 @@ import (
 // AddEvent that created the event. Activate alone makes the machine remember that
 // operation. The answer's status is one of:
 //
-//   - Done, Replayed, Conflict, OpsFull or StaleGeneration.
+//   - Done, Replayed, Conflict, OpsFull, OverWrites or StaleGeneration.
 //   - UnknownEvent: the event was not pending without a break since the answer with
 //     Claim. A rival may have withdrawn it and then searched without finding it. The
 //     proposer starts again with the registration.
@@ -22,7 +22,7 @@ type Activate struct {
 
 func (c Activate) apply(m *Machine) RegisterAnswer {
 	now := m.advance(c.Time)
-	done, status := m.once(c.place(), c.name(), RegisterOp.Code, AddEventOp.Code)
+	done, status := m.once(c.place(), c.name(), c.Share, RegisterOp.Code, AddEventOp.Code)
 	switch {
 	case status == Replayed && done.IDs != [2][16]byte{c.Subject.UUID, c.Event.UUID}:
 		return RegisterAnswer{Status: Conflict}
@@ -42,7 +42,7 @@ func (c Activate) apply(m *Machine) RegisterAnswer {
 	if further {
 		code = AddEventOp.Code
 	}
-	m.remember(c.Gallery, c.name(), code, c.Subject.UUID, c.Event.UUID)
+	m.remember(c.Gallery, c.name(), c.Share, code, c.Subject.UUID, c.Event.UUID)
 	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now}
 }
 

@@ -19,6 +19,8 @@ type EventWrite struct {
 	Event   id.Event   `cbor:"7,keyasint"`
 	// Time is the proposer's clock in milliseconds since 1970.
 	Time int64 `cbor:"8,keyasint"`
+	// Share is the tenant's. It is sent from metafsm.LevelQuotas on.
+	Share Share `cbor:"14,keyasint,omitzero"`
 }
 
 func (w EventWrite) place() place { return place{w.Gallery, w.Generation} }
@@ -50,7 +52,7 @@ type Register struct {
 }
 
 // RegisterAnswer answers Register, AddEvent, ReplaceEvent and Activate. The status of the
-// first three is Done, Replayed, Conflict, StaleGeneration, OpsFull, or:
+// first three is Done, Replayed, Conflict, StaleGeneration, OpsFull, OverWrites, or:
 //
 //   - Register: NeedSlots or Outdated.
 //   - AddEvent: NeedSlots or UnknownSubject.
@@ -105,7 +107,7 @@ func (c enrolment) reuse() shard.Reuse {
 
 func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 	now := m.advance(c.Time)
-	done, status := m.once(c.place(), c.name(), code)
+	done, status := m.once(c.place(), c.name(), c.Share, code)
 	switch {
 	case status == Replayed && code == AddEventOp.Code && done.IDs[0] != c.Subject.UUID:
 		return RegisterAnswer{Status: Conflict}
@@ -121,7 +123,7 @@ func (m *Machine) enrol(c enrolment, code byte) RegisterAnswer {
 		return RegisterAnswer{Status: statusOf(err)}
 	}
 	if !c.Pending {
-		m.remember(c.Gallery, c.name(), code, c.Subject.UUID, c.Event.UUID)
+		m.remember(c.Gallery, c.name(), c.Share, code, c.Subject.UUID, c.Event.UUID)
 	}
 	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now, Claim: claim}
 }

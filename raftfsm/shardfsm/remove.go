@@ -16,11 +16,13 @@ type Unregister struct {
 	// Time is the proposer's clock in milliseconds since 1970.
 	Time    int64      `cbor:"4,keyasint"`
 	Subject id.Subject `cbor:"5,keyasint"`
+	// Share is the tenant's. It is sent from metafsm.LevelQuotas on.
+	Share Share `cbor:"6,keyasint,omitzero"`
 }
 
 // UnregisterAnswer answers Unregister and RemoveEvent. The status is Done, UnknownSubject,
-// StaleGeneration, OpsFull, or Conflict if another write has the Op. RemoveEvent may also
-// answer UnknownEvent. The machine remembers only an operation that is Done.
+// StaleGeneration, OpsFull, OverWrites, or Conflict if another write has the Op. RemoveEvent
+// may also answer UnknownEvent. The machine remembers only an operation that is Done.
 type UnregisterAnswer struct {
 	Status Status `cbor:"1,keyasint"`
 	// Time is the time of the deleted entries, for Done.
@@ -29,7 +31,7 @@ type UnregisterAnswer struct {
 
 func (c Unregister) apply(m *Machine) UnregisterAnswer {
 	now := m.advance(c.Time)
-	return m.remove(removal{place{c.Gallery, c.Generation}, operation.Name{Op: c.Op}, UnregisterOp.Code, [2][16]byte{c.Subject.UUID}}, now, func() error {
+	return m.remove(removal{place{c.Gallery, c.Generation}, operation.Name{Op: c.Op}, c.Share, UnregisterOp.Code, [2][16]byte{c.Subject.UUID}}, now, func() error {
 		return m.shard.Erase(shard.Erasure{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Time: now})
 	})
 }
@@ -42,7 +44,7 @@ type RemoveEvent struct {
 
 func (c RemoveEvent) apply(m *Machine) UnregisterAnswer {
 	now := m.advance(c.Time)
-	return m.remove(removal{c.place(), c.name(), RemoveEventOp.Code, [2][16]byte{c.Subject.UUID, c.Event.UUID}}, now, func() error {
+	return m.remove(removal{c.place(), c.name(), c.Share, RemoveEventOp.Code, [2][16]byte{c.Subject.UUID, c.Event.UUID}}, now, func() error {
 		return m.shard.Remove(shard.Removal{Gallery: c.Gallery, Generation: c.Generation, Subject: c.Subject, Event: c.Event, Time: now})
 	})
 }
@@ -50,14 +52,15 @@ func (c RemoveEvent) apply(m *Machine) UnregisterAnswer {
 // removal is an operation that removes the events or the subject with the ids.
 type removal struct {
 	place
-	name operation.Name
-	code byte
-	ids  [2][16]byte
+	name  operation.Name
+	share Share
+	code  byte
+	ids   [2][16]byte
 }
 
 // remove calls effect, unless the removal was done before.
 func (m *Machine) remove(r removal, now int64, effect func() error) UnregisterAnswer {
-	done, status := m.once(r.place, r.name, r.code)
+	done, status := m.once(r.place, r.name, r.share, r.code)
 	switch {
 	case status == Replayed && done.IDs != r.ids:
 		return UnregisterAnswer{Status: Conflict}
@@ -69,6 +72,6 @@ func (m *Machine) remove(r removal, now int64, effect func() error) UnregisterAn
 	if err := effect(); err != nil {
 		return UnregisterAnswer{Status: statusOf(err)}
 	}
-	m.remember(r.gallery, r.name, r.code, r.ids[0], r.ids[1])
+	m.remember(r.gallery, r.name, r.share, r.code, r.ids[0], r.ids[1])
 	return UnregisterAnswer{Status: Done, Time: now}
 }

@@ -26,7 +26,7 @@ type ReplaceEvent struct {
 
 func (c ReplaceEvent) apply(m *Machine) RegisterAnswer {
 	now := m.advance(c.Time)
-	done, status := m.once(c.place(), c.name(), ReplaceEventOp.Code)
+	done, status := m.once(c.place(), c.name(), c.Share, ReplaceEventOp.Code)
 	switch {
 	case status == Replayed && (done.IDs[0] != c.Subject.UUID || !c.Oldest && done.IDs[1] != c.Event.UUID):
 		return RegisterAnswer{Status: Conflict}
@@ -48,7 +48,7 @@ func (c ReplaceEvent) apply(m *Machine) RegisterAnswer {
 	}
 	m.ops.Remember(operation.Outcome{
 		Name: c.name(), Kind: ReplaceEventOp.Code, Scope: c.Gallery.UUID,
-		IDs: [2][16]byte{c.Subject.UUID, c.Event.UUID}, Number: c.Revision,
+		IDs: [2][16]byte{c.Subject.UUID, c.Event.UUID}, Number: c.Revision, Owner: c.Share.Tenant,
 	})
 	return RegisterAnswer{Status: Done, Subject: c.Subject, Event: c.Event, Time: now, Revision: c.Revision}
 }

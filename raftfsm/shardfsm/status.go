@@ -45,6 +45,10 @@ const (
 	JobItemsMissing Status = 14
 	// Outdated: the gallery lies on more shards than the proposer knew.
 	Outdated Status = 15
+	// OverWrites and the following: the tenant has used up its share (Share, JobShare).
+	OverWrites   Status = 16
+	OverJobs     Status = 17
+	OverJobItems Status = 18
 )
 
 var statusNames = [...]string{
@@ -52,7 +56,7 @@ var statusNames = [...]string{
 	StaleGeneration: "stale generation", OpsFull: "operations full", UnknownSubject: "unknown subject",
 	UnknownEvent: "unknown event", Moved: "moved", NotFenced: "not fenced", Activated: "activated",
 	UnknownJob: "unknown job", JobsFull: "jobs full", JobItemsMissing: "job items missing",
-	Outdated: "outdated",
+	Outdated: "outdated", OverWrites: "over writes", OverJobs: "over jobs", OverJobItems: "over job items",
 }
 
 // String names the status.

@@ -44,6 +44,9 @@ const (
 	// Insufficient: a node has no memory or disk for more events. RetryAfter is
 	// set.
 	Insufficient
+	// OverQuota: the request would exceed a quota of the tenant. Reason is the quota's
+	// name. RetryAfter is set only if time alone makes room.
+	OverQuota
 )
 
 // Error is an error whose message the client sees.

@@ -16,8 +16,8 @@ const (
 	triesMax = 3
 	// retryPause is the pause after the first failure. It doubles with each.
 	retryPause = 200 * time.Millisecond
-	// busyMax is the most tries of a file while the service is busy or a group has
-	// no leader. After that the file waits for a later piece.
+	// busyMax is the most tries of a file while the service is busy, a group has no
+	// leader or a quota of the tenant is used up. After that the file waits for a later piece.
 	busyMax = 20
 	// yieldPause is how often a worker checks whether live requests still wait.
 	yieldPause = 10 * time.Millisecond
@@ -65,7 +65,7 @@ func (w *Workers) task(ctx context.Context, tenant id.Tenant, t router.Task) (ou
 		}
 		reason, final := explain(err)
 		switch kind := router.KindOf(err); {
-		case kind == router.Busy || kind == router.Unavailable || kind == router.Insufficient:
+		case kind == router.Busy || kind == router.Unavailable || kind == router.Insufficient || kind == router.OverQuota:
 			if busy++; busy == busyMax {
 				return out, false
 			}

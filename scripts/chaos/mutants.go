@@ -81,6 +81,7 @@ var plantedBugs = []planted{
 	{"revoked_stays", hunter{tests: "./scripts/sim", run: "RevokedKeyIs"}},
 	{"wide_window", hunter{tests: "./scripts/sim", run: "SignedRequest"}},
 	{"ops_not_in_snapshot", fsm},
+	{"quota_restarts", fsm},
 	{"grant_adds", fsm},
 	{"fence_open", fsm},
 	{"clock_in_fsm", fsm},

@@ -37,6 +37,10 @@ var (
 	ErrConflict = errors.New("job: the batch was begun with another request")
 	// ErrFull is returned when the shard or the gallery keeps the most records that it may.
 	ErrFull = errors.New("job: no room for more records")
+	// ErrJobs and ErrItems are returned when the shard keeps the most batches, or items of
+	// batches, that the tenant may have.
+	ErrJobs  = errors.New("job: the tenant has its most batches")
+	ErrItems = errors.New("job: the tenant has its most items")
 	// ErrPlace is returned when earlier items are missing, or there are too many.
 	ErrPlace = errors.New("job: items are out of place")
 )
@@ -48,6 +52,16 @@ type Name struct {
 	Batch      id.Batch
 }
 
+// Share is the most that a tenant may have. The zero Share bounds and counts nothing.
+type Share struct {
+	Tenant id.Tenant
+	Jobs   uint32
+	Items  uint32
+}
+
+// Owned is what a tenant has.
+type Owned struct{ Jobs, Items int }
+
 // Begin makes a batch.
 type Begin struct {
 	Name        Name
@@ -58,6 +72,8 @@ type Begin struct {
 	Total uint32
 	// Time is now, in milliseconds since 1970.
 	Time int64
+	// Share is that of the gallery's tenant.
+	Share Share
 }
 
 // Result is the outcome of one item.
@@ -92,6 +108,7 @@ type Progress struct {
 // batch is one bulk registration.
 type batch struct {
 	name        Name
+	tenant      id.Tenant // zero if it counts for none
 	application id.Application
 	request     [16]byte
 	total       uint32
@@ -147,6 +164,8 @@ type state struct {
 	// galleries counts the batches of each gallery; items counts all records that batches may have.
 	galleries map[id.Gallery]int
 	items     int
+	// owned counts the batches and items of each tenant, without zeroes.
+	owned map[id.Tenant]Owned
 	// sequence is that of the last record. files are those of the newest snapshot.
 	sequence uint64
 	files    []segment.Batch
@@ -156,7 +175,9 @@ type state struct {
 func New() *Book { return &Book{state: newState()} }
 
 func newState() *state {
-	return &state{batches: map[id.Batch]*batch{}, working: map[id.Batch]*batch{}, galleries: map[id.Gallery]int{}}
+	return &state{
+		batches: map[id.Batch]*batch{}, working: map[id.Batch]*batch{}, galleries: map[id.Gallery]int{}, owned: map[id.Tenant]Owned{},
+	}
 }
 
 func (s *state) find(n Name) (*batch, error) {
@@ -171,6 +192,33 @@ func (s *state) add(b *batch) {
 	s.batches[b.name.Batch] = b
 	s.galleries[b.name.Gallery]++
 	s.items += int(b.total)
+	s.own(b.tenant, 1, int(b.total))
+}
+
+// own adds to the numbers of a tenant.
+func (s *state) own(t id.Tenant, jobs, items int) {
+	if t.IsZero() {
+		return
+	}
+	of := s.owned[t]
+	of.Jobs, of.Items = of.Jobs+jobs, of.Items+items
+	if s.owned[t] = of; of == (Owned{}) {
+		delete(s.owned, t)
+	}
+}
+
+// over returns the error for a batch of total items that exceeds a share.
+func (s *state) over(of Share, total uint32) error {
+	switch has := s.owned[of.Tenant]; {
+	case of.Tenant.IsZero():
+		return nil
+	case has.Jobs >= int(of.Jobs):
+		return ErrJobs
+	case has.Items+int(total) > int(of.Items):
+		return ErrItems
+	default:
+		return nil
+	}
 }
 
 // set adds a record to b, or replaces the one with its index.
@@ -191,13 +239,15 @@ func (s *state) drop(b *batch) {
 	delete(s.batches, b.name.Batch)
 	delete(s.working, b.name.Batch)
 	s.items -= int(b.total)
+	s.own(b.tenant, -1, -int(b.total))
 	if s.galleries[b.name.Gallery]--; s.galleries[b.name.Gallery] == 0 {
 		delete(s.galleries, b.name.Gallery)
 	}
 }
 
 // Begin makes a batch that stays invisible until Open. Repeating it returns the batch's progress.
-// The error wraps ErrConflict, ErrFull or ErrPlace.
+// The error wraps
+// ErrConflict, ErrFull, ErrJobs, ErrItems or ErrPlace.
 func (k *Book) Begin(c Begin) (Progress, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -218,8 +268,11 @@ func (k *Book) Begin(c Begin) (Progress, error) {
 		s.galleries[c.Name.Gallery] >= batchesPerGalleryMax:
 		return Progress{}, ErrFull
 	}
+	if err := s.over(c.Share, c.Total); err != nil {
+		return Progress{}, err
+	}
 	b := newBatch(c.Name, c.Total, s.sequence)
-	b.application, b.request, b.touched = c.Application, c.Request, c.Time
+	b.tenant, b.application, b.request, b.touched = c.Share.Tenant, c.Application, c.Request, c.Time
 	s.add(b)
 	return b.progress(), nil
 }

@@ -39,6 +39,8 @@ type batchRecord struct {
 	Open        bool           `cbor:"7,keyasint,omitempty"`
 	Touched     int64          `cbor:"8,keyasint"`
 	Records     uint32         `cbor:"9,keyasint"`
+	// Tenant is set from metafsm.LevelQuotas on.
+	Tenant id.Tenant `cbor:"10,keyasint,omitzero"`
 }
 
 // storedRecord is a batch whose records are in files. Records up to the sequence Since belong to an
@@ -81,7 +83,7 @@ func (k *Book) Freeze() *View {
 	for _, b := range s.batches {
 		head := batchRecord{
 			b.name.Batch, b.name.Gallery, b.name.Generation, b.application, b.request,
-			b.total, b.open, b.touched, uint32(b.records.Len()),
+			b.total, b.open, b.touched, uint32(b.records.Len()), b.tenant,
 		}
 		v.batches = append(v.batches, batchView{head, b.since, b.done, b.records.Copy()})
 	}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"bytes"
+	"maps"
 	"slices"
 
 	"facet/internal/id"
@@ -86,4 +87,11 @@ func (k *Book) Unfinished(name Name, n int, skip func(index uint32) bool) ([]Rec
 		return true
 	})
 	return list, b.application, nil
+}
+
+// Owned returns how many batches, and items of batches, each tenant has.
+func (k *Book) Owned() map[id.Tenant]Owned {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return maps.Clone(k.state.owned)
 }

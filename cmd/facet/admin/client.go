@@ -125,6 +125,18 @@ func (c *Client) CreateTenant(ctx context.Context, name string) (wire.TenantKeys
 	return keys, c.any(ctx, call{method: http.MethodPost, path: wire.PathTenants, in: wire.NewTenant{Name: name}, out: &keys})
 }
 
+// Tenants returns all tenants with their quotas.
+func (c *Client) Tenants(ctx context.Context) ([]wire.Tenant, error) {
+	var list []wire.Tenant
+	return list, c.any(ctx, call{method: http.MethodGet, path: wire.PathTenants, out: &list})
+}
+
+// SetTenant sets quotas of a tenant and returns all of them.
+func (c *Client) SetTenant(ctx context.Context, o wire.SetTenant) (wire.Tenant, error) {
+	var t wire.Tenant
+	return t, c.any(ctx, call{method: http.MethodPatch, path: wire.PathTenants, in: o, out: &t})
+}
+
 // Keys returns the access keys of the tenant of that name, the oldest first.
 func (c *Client) Keys(ctx context.Context, tenant string) ([]wire.Key, error) {
 	var list []wire.Key

@@ -88,7 +88,7 @@ func Flags(f *pflag.FlagSet) {
 	f.String("region", sigv4.RegionDefault, "region of request signatures")
 	f.StringSlice("cors", nil, "origins whose pages may call the interface")
 
-	f.Float64("rate-tenant", 0, "requests per second that this node accepts from each tenant; 0 means no limit")
+	f.Float64("rate-tenant", 0, "requests per second that this node accepts from each tenant without a quota of its own; 0 means the default quota, 2,000")
 	f.Int("rate-tenant-burst", 0, "number of these requests at once (default: those of one second)")
 	f.Float64("rate-application", 0, "requests per second that this node accepts with the API keys of each application; 0 means no limit")
 	f.Int("rate-application-burst", 0, "number of these requests at once (default: those of one second)")

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"facet/scripts/bench/https"
 	"facet/scripts/bench/load"
 	"facet/scripts/bench/table"
 )
@@ -18,16 +17,8 @@ const (
 
 // fairPart floods the node as one tenant and makes single searches as another.
 func (b *bench) fairPart(ctx context.Context) error {
-	keys, err := b.node.Admin().CreateTenant(ctx, "second")
+	second, err := b.tenant(ctx, "second")
 	if err != nil {
-		return fmt.Errorf("create a second tenant: %w", err)
-	}
-	second, err := https.New(b.node.Info())
-	if err != nil {
-		return err
-	}
-	second.Signer.AccessKey, second.Signer.SecretKey = keys.AccessKey, keys.SecretKey
-	if err := second.Found("bench", 1000); err != nil {
 		return err
 	}
 	source := load.NewSource(second, second.URL)

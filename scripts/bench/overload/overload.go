@@ -41,7 +41,7 @@ type bench struct {
 // Flags adds the flags of this benchmark and returns the function that runs it.
 func Flags(flags *flag.FlagSet) func(context.Context, cluster.Files, io.Writer) error {
 	var b bench
-	flags.StringVar(&b.parts, "parts", "load,fair,garbage,idle,slow", "what to measure")
+	flags.StringVar(&b.parts, "parts", "load,fair,quota,garbage,idle,slow", "what to measure")
 	flags.DurationVar(&b.phase, "phase", 10*time.Second, "time for each load")
 	flags.IntVar(&b.idle, "idle", 10_000, "idle connections")
 	flags.IntVar(&b.slow, "slow", 400, "slow clients of each kind")
@@ -83,7 +83,7 @@ func (b *bench) run(ctx context.Context, files cluster.Files, out io.Writer) (er
 	for _, p := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"load", b.loadPart}, {"fair", b.fairPart}, {"garbage", b.garbagePart}, {"idle", b.idlePart}, {"slow", b.slowPart}} {
+	}{{"load", b.loadPart}, {"fair", b.fairPart}, {"quota", b.quotaPart}, {"garbage", b.garbagePart}, {"idle", b.idlePart}, {"slow", b.slowPart}} {
 		if !slices.Contains(chosen, p.name) {
 			continue
 		}
@@ -97,6 +97,20 @@ func (b *bench) run(ctx context.Context, files cluster.Files, out io.Writer) (er
 // Pin keeps the clients on their core.
 func Pin() error { return machine.StayOn(clientCore) }
 
+// tenant creates a tenant with a gallery and returns its client.
+func (b *bench) tenant(ctx context.Context, name string) (*https.Client, error) {
+	keys, err := b.node.Admin().CreateTenant(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("create tenant %s: %w", name, err)
+	}
+	c, err := https.New(b.node.Info())
+	if err != nil {
+		return nil, err
+	}
+	c.Signer.AccessKey, c.Signer.SecretKey = keys.AccessKey, keys.SecretKey
+	return c, c.Found("bench", 1000)
+}
+
 // alone makes one search at a time and returns their times.
 func (b *bench) alone(pause, d time.Duration) (machine.Sample, error) {
 	return load.Alone(b.client, b.client.URL, b.search, pause, d)
@@ -104,7 +118,12 @@ func (b *bench) alone(pause, d time.Duration) (machine.Sample, error) {
 
 // flood offers searches at a rate, whether the node serves them or not.
 func (b *bench) flood(ctx context.Context, t *load.Tally, rate float64, d time.Duration) {
-	s := load.NewSource(b.client, b.client.URL)
+	b.floodBy(ctx, b.client, t, rate, d)
+}
+
+// floodBy is flood with the searches of a client.
+func (b *bench) floodBy(ctx context.Context, c *https.Client, t *load.Tally, rate float64, d time.Duration) {
+	s := load.NewSource(c, c.URL)
 	defer s.Close()
 	s.Open(ctx, t, b.search, load.Even(rate, d))
 }

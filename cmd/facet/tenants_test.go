@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"facet/node/wire"
+)
+
+func TestTenantSetChecksItsArguments(t *testing.T) {
+	t.Parallel()
+	f := func(want string, args ...string) {
+		t.Helper()
+		cmd := newTenant()
+		cmd.SetArgs(append(args, "--dir", t.TempDir()))
+		cmd.SetOut(io.Discard)
+		cmd.SetErr(io.Discard)
+		err := cmd.Execute()
+		var asked *usageError
+		if err == nil || !strings.Contains(err.Error(), want) || errors.As(err, &asked) == (want == "no cluster") {
+			t.Errorf("tenant %v: got %v, want %q", args, err, want)
+		}
+	}
+	f("give each quota as NAME=NUMBER", "set", "bank", "galleries")
+	f("give each quota as NAME=NUMBER", "set", "bank", "galleries=0")
+	f("give each quota as NAME=NUMBER", "set", "bank", "galleries=-1")
+	f("give each quota as NAME=NUMBER", "set", "bank", "galleries=many")
+	f("arg", "set", "bank")
+	f("no cluster", "set", "bank", "galleries=3", "jobs=default")
+	f("no cluster", "show")
+}
+
+func TestQuotasArePrintedAsTable(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	list := []wire.Tenant{{Name: "bank", Quotas: []wire.Quota{{Name: "galleries", Used: 3, Most: 5, Own: true}, {Name: "requests", Most: 2000}}}}
+	if err := writeTenants(&b, list); err != nil {
+		t.Fatal(err)
+	}
+	want := "TENANT  QUOTA      USED  MOST  SET BY\nbank    galleries  3     5     operator\nbank    requests   0     2000  default\n"
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
+	}
+}

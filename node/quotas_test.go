@@ -1,0 +1,332 @@
+package node_test
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/id"
+	"facet/node"
+	"facet/node/nodetest"
+	"facet/raftfsm/metafsm"
+	"facet/router"
+)
+
+// quotas is a cluster in which the tenant noisy runs into its quotas beside another one.
+type quotas struct {
+	cluster *nodetest.Cluster
+	noisy   *nodetest.Client
+	who     id.Tenant
+	quiet   *nodetest.Client
+	n       int // counts names
+}
+
+func startQuotas(t *testing.T, o nodetest.Options) *quotas {
+	t.Helper()
+	q := &quotas{cluster: nodetest.Start(t, o)}
+	for _, m := range q.cluster.Nodes {
+		waitLevel(t, m.Node, "the noted level", metafsm.Level, (*node.Node).NotedLevel)
+	}
+	q.noisy, q.who = q.cluster.ClientOf("noisy", nil)
+	q.quiet = q.cluster.Client("quiet", nil)
+	gallery(t, q.noisy, q.url(), "noisy", 100)
+	gallery(t, q.quiet, q.url(), "quiet", 100)
+	return q
+}
+
+// url returns the nodes' URLs by turns.
+func (q *quotas) url() string {
+	q.n++
+	return q.cluster.Nodes[q.n%len(q.cluster.Nodes)].URL
+}
+
+// set sets a quota of the noisy tenant; 0 is the default.
+func (q *quotas) set(t *testing.T, quota metafsm.Quota, most uint64) {
+	t.Helper()
+	err := q.cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), q.who, []metafsm.QuotaValue{{Quota: quota, Most: most}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range q.cluster.Nodes { // which may learn it later
+		if err := m.Node.Router().SyncMeta(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// refused fails unless an answer is the refusal by a quota. wait says whether time alone
+// makes room.
+func refused(t *testing.T, a nodetest.Answer, quota metafsm.Quota, wait bool) {
+	t.Helper()
+	var body struct{ Reason, Quota string }
+	a.Decode(t, &body)
+	want := struct{ Reason, Quota string }{"Quota", quota.String()}
+	if quota == metafsm.QuotaRequests {
+		want.Reason = "RateLimit"
+	}
+	if a.Status != http.StatusTooManyRequests || body != want || (a.Header.Get("Retry-After") != "") != wait {
+		t.Errorf("%d %s %v, want 429 by the quota %s", a.Status, a.Body, a.Header, quota)
+	}
+}
+
+func (q *quotas) create(t *testing.T, c *nodetest.Client, size int) nodetest.Answer {
+	t.Helper()
+	q.n++
+	return c.Call(t, q.url(), http.MethodPost, "/api/galleries", map[string]any{
+		"name": fmt.Sprint("gallery ", q.n), "description": "", "size": size, "faceMinimumQualityScore": 0.45,
+	})
+}
+
+// idOf returns the id in an answer.
+func idOf(t *testing.T, a nodetest.Answer) string {
+	t.Helper()
+	var made struct{ ID string }
+	if a.Decode(t, &made); a.Status != http.StatusOK {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	return made.ID
+}
+
+func TestEachQuotaRefusesItsTenant(t *testing.T) {
+	t.Parallel()
+	bucket := t.TempDir()
+	q := startQuotas(t, nodetest.Options{Shards: 2, Bucket: "file://" + bucket})
+	t.Run("galleries, subjects and applications", q.recordsAreBounded)
+	t.Run("access keys", q.accessKeysAreBounded)
+	t.Run("writes", q.writesAreBounded)
+	t.Run("changes", q.changesAreBounded)
+	t.Run("jobs and their items", func(t *testing.T) { q.jobsAreBounded(t, store{filepath.Join(bucket, q.who.String())}) })
+	t.Run("requests", q.requestsAreBounded)
+	t.Run("shown to operators", q.usesAreShown)
+}
+
+func (q *quotas) recordsAreBounded(t *testing.T) {
+	q.set(t, metafsm.QuotaGalleries, 2)
+	second := idOf(t, q.create(t, q.noisy, 10))
+	refused(t, q.create(t, q.noisy, 10), metafsm.QuotaGalleries, false)
+	idOf(t, q.create(t, q.quiet, 10))
+	q.set(t, metafsm.QuotaGalleries, 0)
+
+	q.set(t, metafsm.QuotaSubjects, 120)
+	refused(t, q.create(t, q.noisy, 11), metafsm.QuotaSubjects, false)
+	grow := func(size int) nodetest.Answer {
+		return q.noisy.Call(t, q.url(), http.MethodPatch, "/api/galleries/"+second, map[string]any{"size": size})
+	}
+	idOf(t, grow(20))
+	refused(t, grow(21), metafsm.QuotaSubjects, false)
+	expect(t, q.noisy, http.StatusNoContent, q.url(), http.MethodDelete, "/api/galleries/"+second, nil)
+	third := idOf(t, q.create(t, q.noisy, 20)) // into the room of the deleted one
+	idOf(t, q.create(t, q.quiet, 1000))
+	q.set(t, metafsm.QuotaSubjects, 0)
+
+	q.set(t, metafsm.QuotaApplications, 3)
+	app := func() nodetest.Answer {
+		return q.noisy.Call(t, q.url(), http.MethodPost, "/api/applications", map[string]any{
+			"name": "app", "description": "", "faceMinimumQualityScore": 0.45, "galleryId": third,
+		})
+	}
+	made := idOf(t, app())
+	refused(t, app(), metafsm.QuotaApplications, false)
+	refused(t, q.create(t, q.noisy, 1), metafsm.QuotaApplications, false)
+	expect(t, q.noisy, http.StatusNoContent, q.url(), http.MethodDelete, "/api/applications/"+made, nil)
+	idOf(t, app())
+	q.set(t, metafsm.QuotaApplications, 0)
+}
+
+func (q *quotas) accessKeysAreBounded(t *testing.T) {
+	r := q.cluster.Nodes[1].Node.Router()
+	q.set(t, metafsm.QuotaAccessKeys, 2)
+	key, err := r.CreateAccessKey(t.Context(), q.who, router.RoleReadOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.CreateAccessKey(t.Context(), q.who, router.RoleBiometric); router.KindOf(err) != router.OverQuota || !strings.Contains(err.Error(), "accessKeys") {
+		t.Errorf("a third key: %v", err)
+	}
+	if err := r.RevokeAccessKey(t.Context(), q.who, key.ID); err != nil {
+		t.Error(err)
+	}
+	if _, err := r.CreateAccessKey(t.Context(), q.who, router.RoleBiometric); err != nil {
+		t.Errorf("a key for the revoked one: %v", err)
+	}
+	q.set(t, metafsm.QuotaAccessKeys, 0)
+}
+
+func (q *quotas) writesAreBounded(t *testing.T) {
+	q.set(t, metafsm.QuotaWrites, 5)
+	var s subject
+	for i := range 5 {
+		s = enrol(t, q.noisy, q.url(), fmt.Sprint("person ", i))
+	}
+	refused(t, q.noisy.Call(t, q.url(), http.MethodPost, "/v1.1/subjects", face("person 6")), metafsm.QuotaWrites, true)
+	refused(t, q.noisy.Call(t, q.url(), http.MethodPut, "/v1.1/subjects/"+s.ID, face("person 6")), metafsm.QuotaWrites, true)
+	refused(t, q.noisy.Call(t, q.url(), http.MethodDelete, "/v1.1/subjects/"+s.ID, nil), metafsm.QuotaWrites, true)
+	if got := find(t, q.noisy, q.url(), "person 4"); len(got) != 1 {
+		t.Errorf("a search: %v", got)
+	}
+	for i := range 8 {
+		enrol(t, q.quiet, q.url(), fmt.Sprint("person ", i))
+	}
+	q.set(t, metafsm.QuotaWrites, 0)
+	enrol(t, q.noisy, q.url(), "person 6")
+}
+
+func (q *quotas) changesAreBounded(t *testing.T) {
+	q.set(t, metafsm.QuotaChanges, 20)
+	made := 0
+	for ; ; made++ {
+		a := q.noisy.Call(t, q.url(), http.MethodPost, "/v1.1/tags/"+fmt.Sprint("tag", made), nil)
+		if a.Status != http.StatusOK {
+			refused(t, a, metafsm.QuotaChanges, true)
+			break
+		}
+	}
+	if made == 0 || made > 20 {
+		t.Errorf("%d changes went through", made)
+	}
+	expect(t, q.quiet, http.StatusOK, q.url(), http.MethodPost, "/v1.1/tags/tag", nil)
+	q.set(t, metafsm.QuotaChanges, 0)
+}
+
+func (q *quotas) jobsAreBounded(t *testing.T, files store) {
+	name := files.put(t, "a.jpg", "of a job")
+	job := func(c *nodetest.Client, n int) nodetest.Answer {
+		var list []map[string]string
+		for range n {
+			list = append(list, map[string]string{"filename": name})
+		}
+		return c.Call(t, q.url(), http.MethodPost, "/v1.1/jobs/bulkregister", map[string]any{"registrations": list})
+	}
+	q.set(t, metafsm.QuotaJobItems, 5)
+	if a := job(q.noisy, 3); a.Status != http.StatusOK {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	refused(t, job(q.noisy, 4), metafsm.QuotaJobItems, false)
+	q.set(t, metafsm.QuotaJobItems, 0)
+	q.set(t, metafsm.QuotaJobs, 1)
+	refused(t, job(q.noisy, 1), metafsm.QuotaJobs, false)
+	if a := job(q.quiet, 4); a.Status != http.StatusOK {
+		t.Errorf("another tenant's job: %d %s", a.Status, a.Body)
+	}
+	q.set(t, metafsm.QuotaJobs, 0)
+}
+
+func (q *quotas) requestsAreBounded(t *testing.T) {
+	q.set(t, metafsm.QuotaRequests, 1)
+	url := q.url()
+	for range 10 {
+		if a := q.noisy.Call(t, url, http.MethodGet, "/v1.1/tags", nil); a.Status != http.StatusOK {
+			refused(t, a, metafsm.QuotaRequests, true)
+			break
+		}
+	}
+	for range 20 {
+		expect(t, q.quiet, http.StatusOK, url, http.MethodGet, "/v1.1/tags", nil)
+	}
+	q.set(t, metafsm.QuotaRequests, 0)
+	expect(t, q.noisy, http.StatusOK, url, http.MethodGet, "/v1.1/tags", nil)
+}
+
+func (q *quotas) usesAreShown(t *testing.T) {
+	q.set(t, metafsm.QuotaGalleries, 7)
+	list, err := q.cluster.Nodes[2].Node.Router().Tenants(t.Context())
+	if err != nil || len(list) != 2 || list[0].Name != "noisy" {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	used := map[string]bool{}
+	for _, u := range list[0].Quotas {
+		used[u.Quota.String()] = u.Used > 0
+		if u.Own != (u.Quota == metafsm.QuotaGalleries) || u.Own && u.Most != 7 {
+			t.Errorf("%s: %+v", u.Quota, u)
+		}
+	}
+	want := map[string]bool{
+		"subjects": true, "galleries": true, "applications": true, "accessKeys": true, "changes": true,
+		"writes": true, "jobs": true, "jobItems": true, "requests": false, "searches": false,
+	}
+	if diff := cmp.Diff(want, used); diff != "" {
+		t.Errorf("used at all (-want +got):\n%s", diff)
+	}
+}
+
+// Meta decides on its leader, so requests to three nodes at once never exceed a quota. A
+// shard does, too.
+func TestRacingNodesStayWithinQuota(t *testing.T) {
+	t.Parallel()
+	q := startQuotas(t, nodetest.Options{Shards: 1})
+	q.set(t, metafsm.QuotaGalleries, 8)
+	q.set(t, metafsm.QuotaWrites, 10)
+	var made, enrolled atomic.Int64
+	var work sync.WaitGroup
+	for i := range 30 {
+		url := q.cluster.Nodes[i%3].URL
+		work.Go(func() {
+			a := q.noisy.Call(t, url, http.MethodPost, "/api/galleries", map[string]any{
+				"name": fmt.Sprint("race ", i), "description": "", "size": 1, "faceMinimumQualityScore": 0.45,
+			})
+			if a.Status == http.StatusOK {
+				made.Add(1)
+			} else {
+				refused(t, a, metafsm.QuotaGalleries, false)
+			}
+			a = q.noisy.Call(t, url, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("racer ", i)))
+			if a.Status == http.StatusCreated {
+				enrolled.Add(1)
+			} else {
+				refused(t, a, metafsm.QuotaWrites, true)
+			}
+		})
+	}
+	work.Wait()
+	if made.Load() != 7 || enrolled.Load() != 10 {
+		t.Errorf("%d galleries and %d subjects were made, want 7 beside the first and 10", made.Load(), enrolled.Load())
+	}
+}
+
+// What a tenant has beyond a default stays and works when its cluster is upgraded. What is
+// counted survives a restart.
+func TestUpgradeKeepsExcess(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 1, Shards: 1, Level: metafsm.LevelQuotas - 1})
+	c, who := cluster.ClientOf("bank", nil)
+	url := cluster.Nodes[0].URL
+	gallery(t, c, url, "huge", 20_000_000)
+	enrol(t, c, url, "a")
+	set := func() error {
+		return cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), who, []metafsm.QuotaValue{{Quota: metafsm.QuotaWrites, Most: 2}})
+	}
+	if err := set(); router.KindOf(err) != router.Unavailable {
+		t.Errorf("quotas before the upgrade: %v", err)
+	}
+	upgraded(t, cluster, 0, metafsm.Level)
+	waitLevel(t, cluster.Nodes[0].Node, "the noted level", metafsm.Level, (*node.Node).NotedLevel)
+	if err := set(); err != nil {
+		t.Fatal(err)
+	}
+	create := func() nodetest.Answer {
+		return c.Call(t, url, http.MethodPost, "/api/galleries", map[string]any{"name": "one more", "description": "", "size": 1, "faceMinimumQualityScore": 0.45})
+	}
+	enrol(t, c, url, "b")
+	enrol(t, c, url, "c")
+	for range 2 {
+		refused(t, create(), metafsm.QuotaSubjects, false)
+		refused(t, c.Call(t, url, http.MethodPost, "/v1.1/subjects", face("d")), metafsm.QuotaWrites, true)
+		for _, person := range []string{"a", "b", "c"} {
+			if got := find(t, c, url, person); len(got) != 1 {
+				t.Errorf("%s: %v", person, got)
+			}
+		}
+		for number := range id.Shard(2) {
+			if err := cluster.Nodes[0].Node.SnapshotHere(number); err != nil {
+				t.Fatal(err)
+			}
+		}
+		upgraded(t, cluster, 0, metafsm.Level) // a restart
+	}
+}

@@ -1,0 +1,235 @@
+package metafsm
+
+import (
+	"bytes"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"facet/internal/id"
+)
+
+var tenantB = id.Tenant{UUID: id.UUID{0xa, 0xb}}
+
+// statusOf returns the first field of an answer.
+func statusOf(t testing.TB, m *Machine, c any) Status {
+	t.Helper()
+	switch c := c.(type) {
+	case CreateTenant:
+		return status(t, m, CreateTenantOp, c, func(a CreateTenantAnswer) Status { return a.Status })
+	case SetTenant:
+		return status(t, m, SetTenantOp, c, func(a StatusAnswer) Status { return a.Status })
+	case PutAccessKey:
+		return status(t, m, PutAccessKeyOp, c, func(a StatusAnswer) Status { return a.Status })
+	case CreateGallery:
+		return status(t, m, CreateGalleryOp, c, func(a CreateGalleryAnswer) Status { return a.Status })
+	case UpdateGallery:
+		return status(t, m, UpdateGalleryOp, c, func(a GalleryAnswer) Status { return a.Status })
+	case DeleteGallery:
+		return status(t, m, DeleteGalleryOp, c, func(a GalleryAnswer) Status { return a.Status })
+	case CreateApplication:
+		return status(t, m, CreateApplicationOp, c, func(a ApplicationAnswer) Status { return a.Status })
+	case DeleteApplication:
+		return status(t, m, DeleteApplicationOp, c, func(a StatusAnswer) Status { return a.Status })
+	case CreateTag:
+		return status(t, m, CreateTagOp, c, func(a TagAnswer) Status { return a.Status })
+	case RaiseLevel:
+		return status(t, m, RaiseLevelOp, c, func(a RaiseLevelAnswer) Status { return a.Status })
+	default:
+		t.Fatalf("a command of type %T", c)
+		return 0
+	}
+}
+
+// quotaScript makes two tenants, sets quotas of one and goes to them and beyond.
+func quotaScript() []any {
+	return []any{
+		RaiseLevel{LevelQuotas},
+		CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "tenant"}},
+		SetTenant{tenantA, []QuotaValue{{QuotaGalleries, 1}, {QuotaSubjects, 12}, {QuotaRequests, 9}}},
+		SetTenant{tenantA, []QuotaValue{{QuotaRequests, 0}, {QuotaChanges, 2}}},
+		testCreation(3, 1),
+		testCreation(5, 2),
+		CreateTag{Write: testWrite(7), Gallery: id.Gallery{UUID: id.UUID{0xb, 1}}, Name: "tag"},
+		CreateTag{Write: testWrite(9), Gallery: id.Gallery{UUID: id.UUID{0xb, 1}}, Name: "other"},
+	}
+}
+
+func TestQuotaBytesMatchFormat(t *testing.T) {
+	t.Parallel()
+	m := NewKnowing(LevelQuotas)
+	var b strings.Builder
+	for i, c := range quotaScript() {
+		cmd := encode(c)
+		fmt.Fprintf(&b, "%T %x\nanswer %x\n", c, cmd, m.Apply(uint64(i+1), cmd))
+	}
+	fmt.Fprintf(&b, "snapshot %x\n", snapshot(t, m))
+	name := filepath.Join("testdata", "quotas.txt")
+	if *rewrite {
+		if err := os.WriteFile(name, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Fatalf("formats (-want +got):\n%s", diff)
+	}
+	_, last, _ := strings.Cut(strings.TrimSpace(string(want)), "snapshot ")
+	stored, err := hex.DecodeString(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := NewKnowing(LevelQuotas)
+	if err := again.Restore(bytes.NewReader(stored)); err != nil || again.Digest() != m.Digest() {
+		t.Fatalf("restore: %v", err)
+	}
+	used := map[Quota]uint64{QuotaSubjects: 10, QuotaGalleries: 1, QuotaApplications: 1, QuotaAccessKeys: 0, QuotaChanges: 2}
+	if diff := cmp.Diff(used, again.Used()[tenantA]); diff != "" {
+		t.Errorf("used after a restart (-want +got):\n%s", diff)
+	}
+	if err := NewKnowing(LevelQuotas - 1).Restore(bytes.NewReader(stored)); !errors.Is(err, ErrLevel) {
+		t.Errorf("older software restores it: %v", err)
+	}
+}
+
+// tenants returns a machine of this level with two tenants. The first has small quotas once
+// the level allows it.
+func tenants(t testing.TB, level uint32) *Machine {
+	t.Helper()
+	m := NewKnowing(LevelQuotas)
+	commands := []any{
+		RaiseLevel{level},
+		CreateTenant{testWrite(100), Tenant{ID: tenantA, Name: "a"}},
+		CreateTenant{testWrite(101), Tenant{ID: tenantB, Name: "b"}},
+	}
+	if level >= LevelQuotas {
+		commands = append(commands, SetTenant{tenantA, []QuotaValue{
+			{QuotaSubjects, 30}, {QuotaGalleries, 2}, {QuotaApplications, 3}, {QuotaAccessKeys, 1}, {QuotaChanges, 4},
+		}})
+	}
+	for _, c := range commands {
+		if got := statusOf(t, m, c); got != Done {
+			t.Fatalf("%T: %v", c, got)
+		}
+	}
+	return m
+}
+
+// sized returns a creation of a gallery, as an operation that is remembered for 24 hours.
+func sized(of id.Tenant, n byte, size uint32) CreateGallery {
+	c := testCreation(n|1, n)
+	c.Write.Op[1], c.Gallery.Tenant, c.Gallery.Size = n, of, size
+	return c
+}
+
+func testKey(of id.Tenant, name string, state KeyState) PutAccessKey {
+	return PutAccessKey{AccessKey{ID: name, Tenant: of, Role: 1, SealedSecret: []byte{1}, State: state}}
+}
+
+// Each quota refuses its tenant, not another one. A deletion gives room back.
+func TestEachQuotaRefusesGrowth(t *testing.T) {
+	t.Parallel()
+	m := tenants(t, LevelQuotas)
+	f := func(what string, c any, want Status) {
+		t.Helper()
+		if got := statusOf(t, m, c); got != want {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	first := sized(tenantA, 2, 20)
+	grown := func(n byte, size uint32) UpdateGallery {
+		return UpdateGallery{Write: testWrite(n), Tenant: tenantA, Gallery: first.Gallery.ID, Size: &size, Shards: 1}
+	}
+	app := func(n byte) CreateApplication {
+		a := testApplication(n)
+		a.Gallery = first.Gallery.ID
+		return CreateApplication{testWrite(n), a}
+	}
+	f("a gallery", first, Done)
+	f("one that is too large", sized(tenantA, 4, 11), OverSubjects)
+	f("one that fits", sized(tenantA, 4, 5), Done)
+	f("a third gallery", sized(tenantA, 6, 1), OverGalleries)
+	f("another tenant's", sized(tenantB, 6, 1000), Done)
+	f("growth beyond the quota", grown(60, 26), OverSubjects)
+	f("growth within it", grown(62, 25), Done)
+	f("the gallery again", first, Replayed)
+	f("a third application", app(31), Done)
+	f("a fourth one", app(33), OverApplications)
+	f("a key", testKey(tenantA, "A1", KeyLive), Done)
+	f("the same key", testKey(tenantA, "A1", KeyLive), Done)
+	f("a second one", testKey(tenantA, "A2", KeyLive), OverAccessKeys)
+	f("a revoked one", testKey(tenantA, "A2", KeyRevoked), Done)
+	f("the revoked one, in use again", testKey(tenantA, "A2", KeyLive), OverAccessKeys)
+	f("another tenant's key", testKey(tenantB, "B1", KeyLive), Done)
+	f("the first one revoked", testKey(tenantA, "A1", KeyRevoked), Done)
+	f("the second one now", testKey(tenantA, "A2", KeyLive), Done)
+
+	f("a deleted application", DeleteApplication{testWrite(64), tenantA, testApplication(31).ID}, Done)
+	f("the fourth one now", app(35), Done) // the fourth keyed change
+	f("a deleted gallery", DeleteGallery{testWrite(66), tenantA, sized(tenantA, 4, 5).Gallery.ID}, Done)
+	f("a keyed change beyond the quota", sized(tenantA, 8, 1), OverChanges)
+	f("another tenant's change", sized(tenantB, 10, 1), Done)
+	late := sized(tenantA, 8, 5)
+	late.Write.Time += 25 * 60 * 60 * 1000
+	f("a gallery for the deleted one, a day later", late, Done)
+	f("more than the default", SetTenant{tenantA, []QuotaValue{{QuotaGalleries, 0}, {QuotaApplications, 0}}}, Done)
+	f("a further gallery", sized(tenantA, 12, 0), Done)
+	f("an unknown tenant's quotas", SetTenant{id.Tenant{UUID: id.UUID{9}}, nil}, UnknownTenant)
+}
+
+// A log of an earlier level has the effect that it had. What a tenant had beyond its quotas
+// stays.
+func TestRaisedLevelKeepsExcess(t *testing.T) {
+	t.Parallel()
+	m := tenants(t, LevelQuotas-1)
+	f := func(what string, c any, want Status) {
+		t.Helper()
+		if got := statusOf(t, m, c); got != want {
+			t.Errorf("%s: %v, want %v", what, got, want)
+		}
+	}
+	huge := sized(tenantA, 2, 1<<31-1)
+	f("a gallery beyond the default", huge, Done)
+	f("another", sized(tenantA, 4, 1<<31-1), Done)
+	for n := range byte(9) {
+		f("a key", testKey(tenantA, fmt.Sprint(n), KeyLive), Done)
+	}
+	f("the next level", RaiseLevel{LevelQuotas}, Done)
+	if used := m.Used()[tenantA]; used[QuotaSubjects] != 2*(1<<31-1) || used[QuotaAccessKeys] != 9 || used[QuotaChanges] != 0 {
+		t.Errorf("used %v", used)
+	}
+	f("one subject more", sized(tenantA, 6, 1), OverSubjects)
+	f("a key more", testKey(tenantA, "new", KeyLive), OverAccessKeys)
+	f("a change of a key that it has", PutAccessKey{AccessKey{ID: "0", Tenant: tenantA, Role: 2, SealedSecret: []byte{1}}}, Done)
+	size, name := uint32(1<<31-1), "renamed"
+	f("the same size", UpdateGallery{Write: testWrite(50), Tenant: tenantA, Gallery: huge.Gallery.ID, Size: &size, Name: &name}, Done)
+	if g := status(t, m, GrantOp, Grant{Gallery: huge.Gallery.ID, Generation: 1, Shard: 1, Want: 9}, func(a GrantAnswer) Status { return a.Status }); g != Done {
+		t.Errorf("slots of it: %v", g)
+	}
+	f("another tenant's gallery", sized(tenantB, 8, 100), Done)
+}
+
+func TestQuotasHaveNamesAndValues(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, q := range Quotas() {
+		again, ok := QuotaNamed(q.String())
+		most, own := Tenant{}.Most(q)
+		if !ok || again != q || seen[q.String()] || most == 0 || most > QuotaMax || own {
+			t.Errorf("quota %d is %q: %v, %v; default %d", q, q, again, ok, most)
+		}
+		seen[q.String()] = true
+	}
+	if _, ok := QuotaNamed(""); ok || len(seen) != 10 {
+		t.Errorf("%d quotas, or one without a name", len(seen))
+	}
+}

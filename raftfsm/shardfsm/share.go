@@ -1,0 +1,51 @@
+package shardfsm
+
+import "facet/internal/id"
+
+// A shard does not know the quotas of tenants. So the proposer sends a tenant's share with
+// each command that takes room. It is the quota for one shard (metafsm.QuotaWrites and the
+// following), as the proposer's replica of meta has it.
+
+// Share bounds the operations that a shard remembers for a tenant. The zero Share bounds and
+// counts nothing.
+type Share struct {
+	Tenant id.Tenant `cbor:"1,keyasint"`
+	// Writes is the most operations of one kind, keyed or not.
+	Writes uint32 `cbor:"2,keyasint"`
+}
+
+// JobShare bounds the jobs that a shard keeps for a tenant. The zero JobShare bounds and
+// counts nothing.
+type JobShare struct {
+	Tenant id.Tenant `cbor:"1,keyasint"`
+	Jobs   uint32    `cbor:"2,keyasint"`
+	Items  uint32    `cbor:"3,keyasint"`
+}
+
+// Taken is how much of its shares a tenant has taken on a shard.
+type Taken struct {
+	Writes uint32 `cbor:"1,keyasint"`
+	Jobs   uint32 `cbor:"2,keyasint"`
+	Items  uint32 `cbor:"3,keyasint"`
+}
+
+// Larger returns the larger numbers of two shards.
+func (t Taken) Larger(of Taken) Taken {
+	return Taken{Writes: max(t.Writes, of.Writes), Jobs: max(t.Jobs, of.Jobs), Items: max(t.Items, of.Items)}
+}
+
+// Taken returns how much of its shares each tenant has taken.
+func (m *Machine) Taken() map[id.Tenant]Taken {
+	taken := make(map[id.Tenant]Taken)
+	for t, n := range m.jobs.Owned() {
+		taken[t] = Taken{Jobs: uint32(n.Jobs), Items: uint32(n.Items)}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for t, n := range m.ops.Owners() {
+		of := taken[t]
+		of.Writes = uint32(n)
+		taken[t] = of
+	}
+	return taken
+}

@@ -1,0 +1,153 @@
+package router
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"facet/internal/id"
+	"facet/raftfsm"
+	"facet/raftfsm/metafsm"
+	"facet/raftfsm/shardfsm"
+	"facet/router/calls"
+)
+
+// forgetRetry is the Retry-After of a write that is refused because the tenant has too many
+// remembered ones. A group forgets the oldest all the time.
+const forgetRetry = time.Minute
+
+// overQuota returns the error for what would exceed a quota of the tenant.
+func overQuota(q metafsm.Quota) error {
+	e := Errorf(OverQuota, q.String(), "the tenant's quota %q is used up; delete something, or ask an operator for more", q)
+	if q == metafsm.QuotaChanges || q == metafsm.QuotaWrites {
+		e.Message, e.RetryAfter = "the tenant's quota \""+q.String()+"\" is used up: too many of its recent writes are remembered; try again later", forgetRetry
+	}
+	return e
+}
+
+// metaQuotas maps a status of meta to the quota that the command would exceed.
+var metaQuotas = map[metafsm.Status]metafsm.Quota{
+	metafsm.OverSubjects: metafsm.QuotaSubjects, metafsm.OverGalleries: metafsm.QuotaGalleries,
+	metafsm.OverApplications: metafsm.QuotaApplications, metafsm.OverAccessKeys: metafsm.QuotaAccessKeys,
+	metafsm.OverChanges: metafsm.QuotaChanges,
+}
+
+// share returns what a tenant may have a shard remember, for a command. It is zero as long as
+// a node can't read it.
+func (r *cluster) share(of id.Tenant) shardfsm.Share {
+	meta := r.groups.Meta()
+	if meta.Level() < metafsm.LevelQuotas {
+		return shardfsm.Share{}
+	}
+	return shardfsm.Share{Tenant: of, Writes: most(meta, of, metafsm.QuotaWrites)}
+}
+
+// jobShare returns what a tenant may have a shard keep of jobs, as share.
+func (r *cluster) jobShare(of id.Tenant) shardfsm.JobShare {
+	meta := r.groups.Meta()
+	if meta.Level() < metafsm.LevelQuotas {
+		return shardfsm.JobShare{}
+	}
+	return shardfsm.JobShare{Tenant: of, Jobs: most(meta, of, metafsm.QuotaJobs), Items: most(meta, of, metafsm.QuotaJobItems)}
+}
+
+func most(meta *metafsm.Machine, of id.Tenant, q metafsm.Quota) uint32 {
+	n, _ := meta.Most(of, q)
+	return uint32(min(n, math.MaxUint32))
+}
+
+// SetQuotas sets quotas of a tenant; 0 stands for the default. The error is NotFound when
+// there is no such tenant, and Unavailable while a node of the cluster can't read quotas.
+func (r *accessRequests) SetQuotas(ctx context.Context, tenant id.Tenant, quotas []metafsm.QuotaValue) error {
+	for _, v := range quotas {
+		if v.Most > metafsm.QuotaMax {
+			return Errorf(InvalidRequest, "", "the quota %s is at most %d", v.Quota, uint64(metafsm.QuotaMax))
+		}
+	}
+	if r.groups.Meta().Level() < metafsm.LevelQuotas {
+		return &Error{Kind: Unavailable, Message: "a node of the cluster runs software without quotas; upgrade all nodes first", RetryAfter: calls.RetryLater}
+	}
+	a, err := proposeMeta(ctx, r.cluster, metafsm.SetTenantOp, metafsm.SetTenant{Tenant: tenant, Quotas: quotas})
+	if err == nil && a.Status == metafsm.UnknownTenant {
+		return Errorf(NotFound, "", "there is no such tenant")
+	}
+	return err
+}
+
+// QuotaUse is a quota of a tenant.
+type QuotaUse struct {
+	Quota metafsm.Quota
+	// Used is 0 for quotas that each node keeps for itself. For those that each shard keeps,
+	// it is that of the shard with the most.
+	Used, Most uint64
+	Own        bool // not the default
+}
+
+// TenantUse is a tenant with all its quotas.
+type TenantUse struct {
+	ID     id.Tenant
+	Name   string
+	Quotas []QuotaUse
+}
+
+// Tenants returns all tenants, in order of creation, with their quotas.
+func (r *accessRequests) Tenants(ctx context.Context) ([]TenantUse, error) {
+	if err := r.sync.Join(ctx); err != nil {
+		return nil, err
+	}
+	meta := r.groups.Meta()
+	taken := map[id.Tenant]shardfsm.Taken{}
+	if meta.Level() >= metafsm.LevelQuotas {
+		answers, err := calls.Scatter(ctx, r.calls, shardTaken, r.Shards(), struct{}{})
+		if err != nil {
+			return nil, err
+		}
+		for _, list := range answers {
+			for _, t := range list {
+				taken[t.Tenant] = taken[t.Tenant].Larger(t.Taken)
+			}
+		}
+	}
+	list, all := []TenantUse{}, meta.Used()
+	for _, t := range meta.Tenants() {
+		u, used := TenantUse{ID: t.ID, Name: t.Name}, all[t.ID]
+		if used == nil { // the tenant is newer
+			used = map[metafsm.Quota]uint64{}
+		}
+		AddTaken(used, taken[t.ID])
+		for _, q := range metafsm.Quotas() {
+			most, own := t.Most(q)
+			u.Quotas = append(u.Quotas, QuotaUse{Quota: q, Used: used[q], Most: most, Own: own})
+		}
+		list = append(list, u)
+	}
+	return list, nil
+}
+
+// AddTaken adds what a tenant has taken on a shard to what it has used.
+func AddTaken(used map[metafsm.Quota]uint64, t shardfsm.Taken) {
+	used[metafsm.QuotaWrites], used[metafsm.QuotaJobs], used[metafsm.QuotaJobItems] = uint64(t.Writes), uint64(t.Jobs), uint64(t.Items)
+}
+
+// tenantTaken is what one tenant has taken on a shard.
+type tenantTaken struct {
+	Tenant id.Tenant      `cbor:"1,keyasint"`
+	Taken  shardfsm.Taken `cbor:"2,keyasint"`
+}
+
+// shardTaken returns what the tenants have taken on a shard, as its leader knows it. It is
+// called from metafsm.LevelQuotas on.
+var shardTaken = method[struct{}, []tenantTaken]{Name: "shard.taken", Run: func(ctx context.Context, r *Router, group id.Shard, _ struct{}) ([]tenantTaken, error) {
+	if _, err := r.leaderState(ctx, group); err != nil {
+		return nil, err
+	}
+	m, ok := r.groups.Shard(group)
+	if !ok {
+		return nil, &raftfsm.NotLeaderError{}
+	}
+	var list []tenantTaken
+	for t, taken := range m.Taken() { // any order will do
+		list = append(list, tenantTaken{t, taken})
+	}
+	return list, nil
+}}
