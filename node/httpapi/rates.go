@@ -26,7 +26,7 @@ const reasonRateLimit = "RateLimit"
 // bucket of its own and takes nothing from another. The bounds hold for this node:
 // a cluster of three admits three times as many requests.
 type rates struct {
-	mu           sync.Mutex // guards tenants and applications; held for arithmetic only
+	mu           sync.Mutex // guards tenants and applications; held for arithmetic and Config.Quota only
 	tenants      buckets
 	applications buckets
 }
