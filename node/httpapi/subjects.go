@@ -67,7 +67,7 @@ func getSubjects(ctx context.Context, c *call) (answer, error) {
 	var follows bool
 	if p.After, follows = all["after"]; follows {
 		if _, both := all["start"]; both {
-			return answer{}, invalid("", "start and after can't be combined; leave start out to continue after a page.")
+			return answer{}, invalid("", "A request has start or after, not both; leave start out to continue after a page.")
 		}
 		if p.After == "" {
 			return answer{}, invalid("", "after must not be empty; leave it out for the first page.")
