@@ -129,7 +129,7 @@ func AddTaken(used map[metafsm.Quota]uint64, t shardfsm.Taken) {
 	used[metafsm.QuotaWrites], used[metafsm.QuotaJobs], used[metafsm.QuotaJobItems] = uint64(t.Writes), uint64(t.Jobs), uint64(t.Items)
 }
 
-// tenantTaken is what one tenant has taken on a shard.
+// tenantTaken is the use of one tenant on a shard.
 type tenantTaken struct {
 	Tenant id.Tenant      `cbor:"1,keyasint"`
 	Taken  shardfsm.Taken `cbor:"2,keyasint"`

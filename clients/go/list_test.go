@@ -9,7 +9,7 @@ import (
 )
 
 // The iterator follows the cursors. It returns an error, and no shorter list, when the
-// service gives none.
+// service has none.
 func TestAllSubjectsFollowsCursors(t *testing.T) {
 	t.Parallel()
 	page := func(id, rest string) func(w http.ResponseWriter) {

@@ -10,7 +10,7 @@ import (
 	"facet/router"
 )
 
-// reasonQuota tells a client that a quota of its tenant is used up, not the service.
+// reasonQuota is the reason of refusals because a quota of the tenant is used up.
 const reasonQuota = "Quota"
 
 // The names of the quotas that a node keeps by itself, as in package metafsm.
@@ -22,7 +22,7 @@ const (
 // searchesRetry is the Retry-After of a search that exceeds the quota.
 const searchesRetry = time.Second
 
-// Quota is what this node grants one tenant.
+// Quota holds the bounds of one tenant on this node.
 type Quota struct {
 	// Requests bounds the tenant's requests, in the place of Limits.TenantRate.
 	Requests Rate

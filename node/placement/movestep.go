@@ -7,7 +7,7 @@ import (
 	"facet/internal/id"
 )
 
-// moving is what the leader of a shard on the move knows of the group's members.
+// moving is the state of a shard on the move, as its leader sees it.
 type moving struct {
 	self id.Member
 	// goal has the members that should vote in the end, the preferred leader first.

@@ -181,5 +181,5 @@ func TestFullDiskReplicaRests(t *testing.T) {
 	})
 }
 
-// shared says that every shard has other replicas.
+// shared reports, as the parts of a node do, that no shard here is the only replica.
 func shared(id.Shard) bool { return false }
