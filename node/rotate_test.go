@@ -86,6 +86,7 @@ func whileBusy(t *testing.T, c *nodetest.Cluster, client *nodetest.Client, tenan
 			for j := 0; !over.Load(); j++ {
 				body := map[string]any{"name": fmt.Sprint("gallery ", i, " ", j), "description": "", "faceMinimumQualityScore": 0.45, "size": 10}
 				expect(t, tenant, http.StatusOK, n.URL, http.MethodPost, "/api/galleries", body)
+				time.Sleep(100 * time.Millisecond) // the tenant has a quota of 1,000 galleries
 			}
 		})
 	}
