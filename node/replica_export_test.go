@@ -4,10 +4,14 @@ import (
 	"context"
 
 	"facet/internal/id"
+	"facet/raftfsm/metafsm"
 )
 
 // Member returns the node's name in Raft.
 func (n *Node) Member() id.Member { return n.member }
+
+// ShardMap returns the shard map as this node has it.
+func (n *Node) ShardMap() metafsm.ShardMap { return n.replicas.Meta().Shards() }
 
 // HasCaughtUp reports whether this node counts a member among those that have caught up.
 func (n *Node) HasCaughtUp(ctx context.Context, number id.Shard, m id.Member) bool {

@@ -3,6 +3,7 @@ package node_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -165,4 +166,46 @@ func TestOnlyReplicasOutliveTheirNode(t *testing.T) {
 		return settled(s) && holds(s, down) == 0 && s.Voting[1] == 4
 	})
 	everybody(t, client, cluster, known)
+}
+
+// The map of a shard on the move lists new members before they vote. They don't stand in for
+// voters that are down.
+func TestVoterOfMovingShardIsNotCut(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 5, Shards: 1})
+	have(t, cluster, 3, 1)
+	shards := cluster.Nodes[0].Node.ShardMap()
+	at := &shards.Shards[0]
+	place := func(m id.Member) int {
+		return slices.IndexFunc(cluster.Nodes, func(n *nodetest.Member) bool { return n.Node != nil && n.Node.Member() == m })
+	}
+	stays, down, back := cluster.Nodes[place(at.Voters[0])].Node, place(at.Voters[1]), place(at.Voters[2])
+	order := wire.Order{Node: cluster.Nodes[down].Node.ID(), State: wire.StateRemoved}
+	at.Voters, at.Leaving, at.Moving = at.Voters[:1:1], at.Voters[1:], true
+	for _, n := range cluster.Nodes {
+		if m := n.Node.Member(); !slices.Contains(at.Holders(), m) {
+			at.Voters = append(at.Voters, m)
+		}
+	}
+	cluster.Stop(down)
+	cluster.Stop(back)
+	eventually(t, stays, "two nodes are missed", func(s wire.Status) bool {
+		return 2 == len(slices.DeleteFunc(s.Nodes, func(m wire.Member) bool { return m.Alive }))
+	})
+	if err := stays.Router().PutShards(t.Context(), metafsm.PutShards{Previous: shards.Epoch, Shards: shards.Shards}); err != nil {
+		t.Fatal(err)
+	}
+	if err := stays.Admin().SetNodeState(t.Context(), order); err == nil || !strings.Contains(err.Error(), "no leader confirms who votes") {
+		t.Fatalf("a node whose vote is needed is removed: %v", err)
+	}
+	cluster.Restart(back)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for err := stays.Admin().SetNodeState(ctx, order); err != nil; err = stays.Admin().SetNodeState(ctx, order) {
+		if ctx.Err() != nil {
+			t.Fatalf("a node whose vote is not needed stays: %v", err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	eventually(t, stays, "three replicas", func(s wire.Status) bool { return settled(s) && s.Voting[3] == 1 })
 }

@@ -32,7 +32,7 @@ func (p *Port) SetNodeState(ctx context.Context, o wire.Order) error {
 		return router.Errorf(router.InvalidRequest, "", "the node runs and holds replicas: drain it first, or force the order")
 	}
 	if _, alive := p.alive(o.Node); state == metafsm.NodeRemoved && (alive || !o.Force) {
-		if err := p.mayBeCut(o.Node); err != nil {
+		if err := p.mayBeCut(ctx, o.Node); err != nil {
 			return err
 		}
 	}
@@ -42,7 +42,7 @@ func (p *Port) SetNodeState(ctx context.Context, o wire.Order) error {
 // mayBeCut returns an error if a group would lose its majority without the vote of a node. A
 // removed node is cut off at once and never comes back, and a group without a majority can't
 // give the vote to another node.
-func (p *Port) mayBeCut(who id.Node) error {
+func (p *Port) mayBeCut(ctx context.Context, who id.Node) error {
 	records := p.cfg.Replicas.Meta().Nodes()
 	i := slices.IndexFunc(records, func(r metafsm.Node) bool { return r.ID == who })
 	if i < 0 {
@@ -67,14 +67,25 @@ func (p *Port) mayBeCut(who id.Node) error {
 	}
 	for _, at := range p.cfg.Replicas.Meta().Shards().Shards {
 		err := needs(at.Shard, at.Voters, records[i].Member, there)
-		if err == nil && at.Moving { // the group may still have its old voters
-			err = needs(at.Shard, at.Holders(), records[i].Member, there)
+		if err == nil && at.Moving && slices.Contains(at.Holders(), records[i].Member) {
+			err = p.needsNow(ctx, at, records[i].Member, there)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// needsNow does the work of needs for a shard on the move. The map doesn't say who votes now,
+// so needsNow asks the group's leader.
+func (p *Port) needsNow(ctx context.Context, at metafsm.ShardVoters, who id.Member, there map[id.Member]bool) error {
+	leader, ok := p.cfg.Replicas.Leading(ctx, at.Shard, at.Holders())
+	if !ok {
+		return router.Errorf(router.InvalidRequest, "", "%s is on the move and no leader confirms who votes in it: start its nodes that are down and try again; "+
+			"if the node is down for good, --force removes it, and the shard may be lost", replicas.Name(at.Shard))
+	}
+	return needs(at.Shard, replicas.VotersBut(leader.Servers, ""), who, there)
 }
 
 // needs returns an error if a member has one of the votes, and the others that are there are

@@ -86,7 +86,7 @@ func (p *Placement) moving(ctx context.Context, epoch uint64, at metafsm.ShardVo
 	if err != nil {
 		return m, 0, err
 	}
-	m = moving{self: p.cfg.Self, goal: at.Voters, ready: map[id.Member]bool{}, current: map[id.Member]bool{}}
+	m = moving{self: p.cfg.Self, goal: at.Voters, ready: map[id.Member]bool{}, current: map[id.Member]bool{}, refused: p.refused[at.Shard]}
 	for _, s := range servers {
 		if s.Voter {
 			m.voters = append(m.voters, s.Member)
@@ -118,7 +118,12 @@ func (p *Placement) carryOut(ctx context.Context, number id.Shard, group *raftfs
 		return group.AddVoter(ctx, s.member, index)
 	case moveTransfer:
 		p.cfg.Log.Info("a replica moves: the leadership goes first", "group", number, "to", s.member)
-		return group.Transfer(ctx, s.member)
+		delete(p.refused, number)
+		err := group.Transfer(ctx, s.member)
+		if err != nil {
+			p.refused[number] = s.member // the next round tries another
+		}
+		return err
 	case moveRemove:
 		p.cfg.Log.Info("a replica moves: the old one leaves", "group", number, "node", s.member)
 		return group.Remove(ctx, s.member, index)

@@ -16,6 +16,8 @@ type moving struct {
 	voters, learners []id.Member
 	// ready has the learners that may vote now, current the members that have caught up.
 	ready, current map[id.Member]bool
+	// refused is the member that the last failed transfer was to, if any.
+	refused id.Member
 }
 
 // moveStep is one change of a group's members, or a transfer of its leadership.
@@ -60,8 +62,9 @@ func (m moving) next() (moveStep, error) {
 		return moveStep{}, err
 	}
 	if slices.Contains(gone, m.self) {
-		heir := slices.IndexFunc(m.goal, func(g id.Member) bool { return m.current[g] })
-		return moveStep{moveTransfer, m.goal[heir]}, nil
+		heirs := slices.DeleteFunc(slices.Clone(m.goal), func(g id.Member) bool { return !m.current[g] })
+		next := (slices.Index(heirs, m.refused) + 1) % len(heirs)
+		return moveStep{moveTransfer, heirs[next]}, nil
 	}
 	// One that is behind leaves first: the voters that are left must be able to go on.
 	first := gone[max(0, slices.IndexFunc(gone, func(x id.Member) bool { return !m.current[x] }))]

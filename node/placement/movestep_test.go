@@ -71,6 +71,20 @@ func TestMoveStepsKeepMajority(t *testing.T) {
 	}
 }
 
+// The caught-up members of the goal get the leadership in turn, from the one after the last
+// that failed.
+func TestLeaderThatLeavesTriesNextHeir(t *testing.T) {
+	t.Parallel()
+	m := moving{self: "a", goal: letters("bcde"), voters: letters("abcde"), current: map[id.Member]bool{"b": true, "d": true, "e": true}}
+	for _, want := range letters("bdeb") {
+		step, err := m.next()
+		if err != nil || step != (moveStep{moveTransfer, want}) {
+			t.Errorf("after %q: got %v, %v; want %s", m.refused, step, err, want)
+		}
+		m.refused = step.member
+	}
+}
+
 // apply carries out a step. A new member has not caught up.
 func (m *moving) apply(s moveStep) {
 	gone := func(x id.Member) bool { return x == s.member }

@@ -82,11 +82,13 @@ type Placement struct {
 	cfg    Config
 	missed map[id.Member]time.Time // on meta's leader: when each missing node was first missed
 	led    map[id.Shard]time.Time  // when this node began to lead a group, or last offered to hand it over
+	// refused has the member that the last failed transfer of a group on the move was to.
+	refused map[id.Shard]id.Member
 }
 
 // New returns a Placement; it has no goroutine.
 func New(c Config) *Placement {
-	return &Placement{cfg: c, missed: map[id.Member]time.Time{}, led: map[id.Shard]time.Time{}}
+	return &Placement{cfg: c, missed: map[id.Member]time.Time{}, led: map[id.Shard]time.Time{}, refused: map[id.Shard]id.Member{}}
 }
 
 // Methods returns the handlers of the requests that the placement answers to other nodes.
