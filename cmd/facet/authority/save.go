@@ -29,6 +29,9 @@ func (f *Folder) save(ca *cert.CA, files cert.Files) error {
 		key = real // a rename would replace the link and leave the key
 	}
 	old, err := os.OpenFile(key, os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrPermission) && os.Chmod(key, 0o600) == nil { // it was read-only
+		old, err = os.OpenFile(key, os.O_WRONLY, 0)
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replace %s: %w", key, err)
 	}

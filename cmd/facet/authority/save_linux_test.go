@@ -64,3 +64,23 @@ func TestUnsyncedFolderKeepsOldKey(t *testing.T) {
 		t.Error("the new key is not in place")
 	}
 }
+
+func TestReadOnlyKeyIsReplacedAndWiped(t *testing.T) {
+	t.Parallel()
+	dir := ownFolder(t)
+	f, err := OpenPlain(dir, "test")
+	must(t, err)
+	must(t, os.Chmod(f.key(), 0o400))
+	old, err := os.Open(f.key())
+	must(t, err)
+	defer old.Close()
+	_, err = access(dir, "").ChangePassphrase(t.Context(), Passphrase{Text: first})
+	must(t, err)
+	b, err := io.ReadAll(old)
+	if err != nil || len(b) == 0 || bytes.Trim(b, "\x00") != nil {
+		t.Errorf("the old file has %.40q, %v", b, err)
+	}
+	if !encrypted([]byte(bytesOf(t, f.key()))) {
+		t.Error("the new key is not in place")
+	}
+}
