@@ -37,8 +37,10 @@ func (a *access) flagsBeside(f *pflag.FlagSet) {
 	a.flags(f, "authority", "", "folder of the authority (default: the node's folder with \"-authority\" behind its name)")
 }
 
-// authority returns the access to the authority that the flags name.
+// authority returns the access to the authority that the flags name. From here on only
+// root can trace the process, which will have the authority's key in its memory.
 func (a *access) authority(cmd *cobra.Command) authority.Access {
+	process.BarDumps()
 	p := passphrase(a.file, authority.PassphraseFlag)
 	p.Text = os.Getenv(authority.PassphraseVariable)
 	return authority.Access{Dir: a.dir, Flag: a.flag, Passphrase: p, Notices: cmd.ErrOrStderr()}
