@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -98,7 +99,11 @@ func newClusterPassphrase() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the key of the authority in %s has the new passphrase; make a new copy of the folder, and remove old copies\n", f.Dir())
+			text := fmt.Sprintf("the key of the authority in %s has the new passphrase; make a new copy of the folder, and remove old copies\n", f.Dir())
+			if _, err := os.Stat(f.Admin()); err == nil {
+				text += fmt.Sprintf("before you remove the folder itself, move %s elsewhere and change \"certificates\" in profile.yaml: commands need it\n", f.Admin())
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), text)
 			return err
 		},
 	}
