@@ -65,9 +65,11 @@ ask() { FACET_PROFILE=$dir/profile.yaml "$facet" "$@"; }
 
 # profile: names the admin ports of all nodes.
 profile() {
-	local n
+	local n admin
+	admin=$(folder 1)/admin
+	if [[ ! -e $admin ]]; then admin=$(folder 1)/authority/admin; fi # made by 0.3.1 or older
 	{
-		echo "certificates: $(folder 1)/admin"
+		echo "certificates: $admin"
 		echo "admin:"
 		for n in $(nodes); do echo "  - 127.0.0.1:$(port "$n" 2)"; done
 	} >"$dir/profile.yaml"

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -37,8 +38,10 @@ func (a *access) flagsBeside(f *pflag.FlagSet) {
 	a.flags(f, "authority", "", "folder of the authority (default: the node's folder with \"-authority\" behind its name)")
 }
 
-// authority returns the access to the authority that the flags name.
+// authority returns the access to the authority that the flags name. From here on only
+// root can trace the process, which will have the authority's key in its memory.
 func (a *access) authority(cmd *cobra.Command) authority.Access {
+	process.BarDumps()
 	p := passphrase(a.file, authority.PassphraseFlag)
 	p.Text = os.Getenv(authority.PassphraseVariable)
 	return authority.Access{Dir: a.dir, Flag: a.flag, Passphrase: p, Notices: cmd.ErrOrStderr()}
@@ -96,7 +99,11 @@ func newClusterPassphrase() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "the key of the authority in %s has the new passphrase; make a new copy of the folder, and remove old copies\n", f.Dir())
+			text := fmt.Sprintf("the key of the authority in %s has the new passphrase; make a new copy of the folder, and remove old copies\n", f.Dir())
+			if _, err := os.Stat(f.Admin()); err == nil {
+				text += fmt.Sprintf("before you remove the folder itself, move %s elsewhere and change \"certificates\" in profile.yaml: commands need it\n", f.Admin())
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), text)
 			return err
 		},
 	}

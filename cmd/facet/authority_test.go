@@ -322,11 +322,20 @@ func TestUnencryptedAuthorityGoesOn(t *testing.T) {
 	if err := os.WriteFile(chosen, []byte(passphraseOfTests), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	facet(t, "cluster", "passphrase", "--dir", m.folder(0), "--new-passphrase-file", chosen)
+	if out := facet(t, "cluster", "passphrase", "--dir", m.folder(0), "--new-passphrase-file", chosen); !strings.Contains(out, "move "+f.Admin()+" elsewhere") {
+		t.Errorf("passphrase: %s", out)
+	}
 	for _, name := range []string{"ca.key", "next.key"} {
 		if b, err := os.ReadFile(filepath.Join(old, name)); err != nil || !strings.HasPrefix(string(b), "-----BEGIN AGE") {
 			t.Errorf("%s: %v, %.40q", name, err, b)
 		}
+	}
+	p.Certificates = filepath.Join(m.folder(0), "admin")
+	if err := errors.Join(os.Rename(f.Admin(), p.Certificates), p.Write(m.profile)); err != nil {
+		t.Fatal(err)
+	}
+	if out := facet(t, "cluster", "passphrase", "--dir", m.folder(0), "--new-passphrase-file", chosen); strings.Contains(out, "elsewhere") {
+		t.Errorf("passphrase, after the move: %s", out)
 	}
 	for _, want := range []string{"step 2 of 3", "step 3 of 3"} {
 		if out := facet(t, "cluster", "rotate", "authority", "--profile", m.profile); !strings.Contains(out, want) || strings.Contains(out, notice) {

@@ -103,11 +103,11 @@ func WriteSynced(path string, data []byte) error {
 func Sync(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
-		return fmt.Errorf("sync the data directory: %w", err)
+		return fmt.Errorf("sync folder %s: %w", filepath.Base(dir), err)
 	}
 	defer d.Close()
 	if err := d.Sync(); err != nil {
-		return fmt.Errorf("sync the data directory: %w", err)
+		return fmt.Errorf("sync folder %s: %w", filepath.Base(dir), err)
 	}
 	return nil
 }

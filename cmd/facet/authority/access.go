@@ -130,6 +130,9 @@ func (a Access) unlock(ctx context.Context) (*Folder, error) {
 	if errors.Is(err1, fs.ErrNotExist) && errors.Is(err2, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w in %s (%s is missing): name its folder with --%s", errNoAuthority, a.Dir, caKeyFile, a.Flag)
 	}
+	if errors.Is(err1, fs.ErrNotExist) && err2 == nil {
+		return nil, fmt.Errorf("%s is missing: bring it back from a copy of the folder; if the authority was being created and that was interrupted, delete %s and start again", f.CA(), f.key())
+	}
 	pair, err := readPair(f.files())
 	if err != nil {
 		return nil, err
@@ -139,7 +142,11 @@ func (a Access) unlock(ctx context.Context) (*Folder, error) {
 			return nil, err
 		}
 	}
-	f.ca, err = parseCA(pair, f.files())
+	if f.ca, err = parseCA(pair, f.files()); err != nil {
+		if successor := f.halfSaved(pair.Key); successor != nil {
+			f.ca, err = successor, nil
+		}
+	}
 	return f, err
 }
 

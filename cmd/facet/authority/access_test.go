@@ -256,6 +256,37 @@ func TestInterruptedChangeIsCompleted(t *testing.T) {
 	}
 }
 
+// The second step stops between the successor's key and its certificate.
+func TestInterruptedTakeoverIsRepeated(t *testing.T) {
+	t.Parallel()
+	for _, passphrase := range []string{"", first} {
+		dir := t.TempDir()
+		f, err := access(dir, passphrase).create("test", passphrase)
+		must(t, err)
+		must(t, f.Advance())
+		old, half := bytesOf(t, f.CA()), bytesIn(t, dir)
+		successor, err := f.loadNext("")
+		must(t, err)
+		must(t, f.Advance())
+		half[f.key()] = bytesOf(t, f.key())
+		for name, text := range half {
+			must(t, os.WriteFile(name, []byte(text), 0o600))
+		}
+
+		f, err = access(dir, passphrase).Open(t.Context())
+		must(t, err)
+		if !f.ca.Certificate().Equal(successor.Certificate()) || f.Phase() != PhaseTrusted || bytesOf(t, f.CA()) != old {
+			t.Errorf("opened: %v, phase %d", f.ca.Certificate().SerialNumber, f.Phase())
+		}
+		must(t, f.Advance())
+		f, err = access(dir, passphrase).Open(t.Context())
+		must(t, err)
+		if !f.ca.Certificate().Equal(successor.Certificate()) || f.Phase() != PhaseTakenOver || f.ca.Trusted() != 2 {
+			t.Errorf("after the same step again: phase %d", f.Phase())
+		}
+	}
+}
+
 // The library's own bound is 4 GiB.
 func TestCostlyKeyFileIsRefused(t *testing.T) {
 	t.Parallel()

@@ -8,5 +8,5 @@
 //
 // Each command that needs the authority opens it by an Access.
 //
-// It may import node/cert, node and internal/id.
+// It may import node/cert, node/datadir, node and internal/id.
 package authority

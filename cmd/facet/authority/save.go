@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"facet/node/cert"
+	"facet/node/datadir"
 )
 
 // save writes an authority's certificate and key, each by rename, and overwrites the
@@ -28,6 +29,9 @@ func (f *Folder) save(ca *cert.CA, files cert.Files) error {
 		key = real // a rename would replace the link and leave the key
 	}
 	old, err := os.OpenFile(key, os.O_WRONLY, 0)
+	if errors.Is(err, fs.ErrPermission) && os.Chmod(key, 0o600) == nil { // it was read-only
+		old, err = os.OpenFile(key, os.O_WRONLY, 0)
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replace %s: %w", key, err)
 	}
@@ -37,6 +41,11 @@ func (f *Folder) save(ca *cert.CA, files cert.Files) error {
 	}
 	if err != nil {
 		return errors.Join(err, old.Close())
+	}
+	// Without the new name on the disk, a power loss would bring back the wiped file.
+	if err := errors.Join(datadir.Sync(filepath.Dir(key)), datadir.Sync(filepath.Dir(files.Cert))); err != nil {
+		f.kept(old, err)
+		return old.Close()
 	}
 	f.wipe(old)
 	return nil
@@ -48,7 +57,7 @@ func (f *Folder) wipe(old *os.File) {
 	defer old.Close()
 	info, err := old.Stat()
 	if err != nil {
-		f.notice(fmt.Sprintf("the old key of %s may still be on the disk: %v", old.Name(), err))
+		f.kept(old, err)
 		return
 	}
 	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Nlink > 0 {
@@ -57,6 +66,10 @@ func (f *Folder) wipe(old *os.File) {
 	}
 	_, err = old.WriteAt(make([]byte, info.Size()), 0)
 	if err = errors.Join(err, old.Sync()); err != nil {
-		f.notice(fmt.Sprintf("the old key of %s may still be on the disk: %v", old.Name(), err))
+		f.kept(old, err)
 	}
+}
+
+func (f *Folder) kept(old *os.File, err error) {
+	f.notice(fmt.Sprintf("the old key of %s may still be on the disk: %v", old.Name(), err))
 }

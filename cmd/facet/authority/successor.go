@@ -69,6 +69,21 @@ func (f *Folder) loadNext(other string) (*cert.CA, error) {
 	return parseCA(pair, f.next())
 }
 
+// halfSaved returns the successor if key is its key, else nil. So it is if Advance was
+// interrupted when the successor's key had replaced the old one and its certificate had not.
+// The next Advance takes the same step again.
+func (f *Folder) halfSaved(key []byte) *cert.CA {
+	successor, err := f.loadNext("")
+	if err != nil {
+		return nil
+	}
+	ca, err := parseCA(cert.Pair{Cert: successor.CertPEM(), Key: key}, f.next())
+	if err != nil {
+		return nil
+	}
+	return ca
+}
+
 // Advance moves to the next phase. The last phase is followed by the first.
 func (f *Folder) Advance() error {
 	var err error
