@@ -102,7 +102,7 @@ func New(pack *models.Pack, cfg Config) (*Engine, error) {
 		closed:  make(chan struct{}),
 
 		memoryBytes: cfg.DecodeBytes,
-		releaser:    newReleaser(),
+		releaser:    newReleaser(freeMemory),
 	}
 	if err := e.open(cfg.Workers); err != nil {
 		e.free(len(e.workers))
@@ -207,7 +207,7 @@ func (e *Engine) extract(ctx context.Context, image []byte, s search) ([]Face, e
 	defer func() { e.workers <- w }()
 	memory := lease{from: e.memory, most: e.memoryBytes}
 	defer func() {
-		if memory.held > keepBytes || !head.Scales() {
+		if memory.held > keepBytes || head.LeavesGarbage() {
 			e.releaser.soon()
 		}
 		memory.end()

@@ -30,6 +30,16 @@ func (c Config) Scales() bool {
 	return ok && j.library != nil
 }
 
+// LeavesGarbage reports whether the decoder leaves parts of the image as garbage in this process.
+// Those written in Go for other programs do. A HEIC is decoded in a child.
+func (c Config) LeavesGarbage() bool {
+	switch c.source.(type) {
+	case heicImage, *bmpImage:
+		return false
+	}
+	return !c.Scales()
+}
+
 // After returns the map that applies first, and then m.
 func (m Affine) After(first Affine) Affine {
 	return Affine{

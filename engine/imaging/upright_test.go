@@ -67,3 +67,23 @@ func TestAfterComposesMaps(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+func TestGarbageIsLeftByGoDecoders(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"alpha.webp": true, "bilevel.png": true, "lzw.tif": true, "plain.gif": true, "24.bmp": false, "grey.heic": false,
+	} {
+		c, err := imaging.DecodeConfig(fixture(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.LeavesGarbage(); got != want {
+			t.Errorf("%s: got %t, want %t", name, got, want)
+		}
+	}
+	both(t, fixture(t, "420.jpg"), func(by string, c imaging.Config) {
+		if got := c.LeavesGarbage(); got == c.Scales() {
+			t.Errorf("JPEG by %s: got %t", by, got)
+		}
+	})
+}

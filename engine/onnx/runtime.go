@@ -3,6 +3,7 @@ package onnx
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 
@@ -42,7 +43,8 @@ func Load(path, sha256 string) (err error) {
 	if path == "" {
 		return fmt.Errorf("load ONNX Runtime: no path given")
 	}
-	if sha256 == "" {
+	own := sha256 != ""
+	if !own {
 		if sha256 = pinned.Hash(installed()); sha256 == "" {
 			return fmt.Errorf("load ONNX Runtime: no library is known for %s/%s: its SHA-256 is needed", runtime.GOOS, runtime.GOARCH)
 		}
@@ -52,11 +54,17 @@ func Load(path, sha256 string) (err error) {
 		return fmt.Errorf("load ONNX Runtime: %w", err)
 	}
 	loaded.files = append(loaded.files, file)
+	name := pinned.LoadName(file)
+	if own { // it may bring libraries that it finds beside itself ($ORIGIN)
+		if name, err = filepath.Abs(path); err != nil {
+			return fmt.Errorf("load ONNX Runtime: %w", err)
+		}
+	}
 	defer recovered(&err, "load ONNX Runtime")
 	if err := os.Setenv(noTelemetry, "1"); err != nil {
 		return fmt.Errorf("load ONNX Runtime: %w", err)
 	}
-	ort.SetSharedLibraryPath(pinned.LoadName(file))
+	ort.SetSharedLibraryPath(name)
 	if err := ort.InitializeEnvironment(ort.WithLogLevelError()); err != nil {
 		return fmt.Errorf("load ONNX Runtime: %w", err)
 	}

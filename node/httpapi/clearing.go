@@ -3,6 +3,7 @@ package httpapi
 import (
 	"crypto/tls"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -35,16 +36,49 @@ func (l clearingListener) Accept() (net.Conn, error) {
 // clearingConn clears the buffer of fasthttp's reader before it is filled.
 type clearingConn struct {
 	*tls.Conn
-	buffer []byte // of fasthttp's reader
+	buffer []byte // of fasthttp's reader, while it is this connection's
+
+	mu      sync.Mutex // guards closing
+	closing bool
 }
 
 // Read reads from the connection. It leaves larger memory as it is: that is the handler's.
 func (c *clearingConn) Read(p []byte) (int, error) {
 	if len(p) <= headerBytesMax {
 		clear(p)
-		c.buffer = p
+		if c.buffer == nil { // the first read is for the whole buffer
+			c.buffer = p
+		}
 	}
 	return c.Conn.Read(p)
+}
+
+// Write writes to the connection. After an error no request follows.
+func (c *clearingConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if err != nil {
+		c.forget()
+	}
+	return n, err
+}
+
+// SetReadDeadline sets the time at which a read ends. It does nothing once Close was called:
+// its last read must not wait.
+func (c *clearingConn) SetReadDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return nil
+	}
+	return c.Conn.SetReadDeadline(t)
+}
+
+// stopReading ends all reads, now and later.
+func (c *clearingConn) stopReading() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closing = true
+	return c.Conn.SetReadDeadline(time.Unix(1, 0))
 }
 
 // forget clears the buffer of fasthttp's reader when no request will follow on this
@@ -57,7 +91,7 @@ func (c *clearingConn) forget() {
 // Close closes the connection. A last read, which waits for nothing, makes crypto/tls pass
 // its buffer down once more.
 func (c *clearingConn) Close() error {
-	if c.SetReadDeadline(time.Unix(1, 0)) == nil {
+	if c.stopReading() == nil {
 		for err := error(nil); err == nil; {
 			var unread [512]byte
 			_, err = c.Conn.Read(unread[:])
@@ -72,6 +106,14 @@ func (c *clearingConn) Close() error {
 func forget(rc *fasthttp.RequestCtx) {
 	if c, ok := rc.Conn().(*clearingConn); ok && (rc.Response.ConnectionClose() || rc.Request.Header.ConnectionClose()) {
 		c.forget()
+	}
+}
+
+// disown keeps later errors from clearing the buffer: fasthttp may have given its reader to
+// another connection.
+func disown(rc *fasthttp.RequestCtx) {
+	if c, ok := rc.Conn().(*clearingConn); ok {
+		c.buffer = nil
 	}
 }
 

@@ -23,6 +23,8 @@ func (s *Server) expect(rc *fasthttp.RequestCtx) int {
 		return fasthttp.StatusContinue
 	}
 	s.write(rc, c, s.explain(rc, c, err))
+	rc.Response.SetConnectionClose() // as fasthttp does: the body may come all the same
+	forget(rc)
 	s.observe(rc, c)
 	return rc.Response.StatusCode()
 }

@@ -378,6 +378,7 @@ func (s *Server) finish(rc *fasthttp.RequestCtx, c *call) {
 // serveBroken answers a request that fasthttp could not parse, and closes the
 // connection.
 func (s *Server) serveBroken(rc *fasthttp.RequestCtx, err error) {
+	disown(rc)
 	c := &call{requestID: newRequestID(), version: v11, began: time.Now()}
 	var small *fasthttp.ErrSmallBuffer
 	var n net.Error
