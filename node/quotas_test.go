@@ -209,10 +209,10 @@ func (q *quotas) jobsAreBounded(t *testing.T, files store) {
 	if a := job(q.noisy, 3); a.Status != http.StatusOK {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
-	refused(t, job(q.noisy, 4), metafsm.QuotaJobItems, false)
+	refused(t, job(q.noisy, 4), metafsm.QuotaJobItems, true)
 	q.set(t, metafsm.QuotaJobItems, 0)
 	q.set(t, metafsm.QuotaJobs, 1)
-	refused(t, job(q.noisy, 1), metafsm.QuotaJobs, false)
+	refused(t, job(q.noisy, 1), metafsm.QuotaJobs, true)
 	if a := job(q.quiet, 4); a.Status != http.StatusOK {
 		t.Errorf("another tenant's job: %d %s", a.Status, a.Body)
 	}
