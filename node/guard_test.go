@@ -4,11 +4,13 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
 	"facet/internal/id"
 	"facet/node/nodetest"
+	"facet/raftfsm/metafsm"
 	"facet/shard"
 )
 
@@ -73,4 +75,35 @@ func holdRival(t *testing.T, c *nodetest.Client, node *nodetest.Member, person s
 		t.Fatal(err)
 	}
 	return e.Subject
+}
+
+// Of registrations that race for the last writes of a quota, the refused ones leave no
+// pending face: its person may enrol at once when there is room.
+func TestQuotaLeavesNoPendingFace(t *testing.T) {
+	t.Parallel()
+	q := startQuotas(t, nodetest.Options{Nodes: 1, Shards: 1})
+	node := q.cluster.Nodes[0]
+	enrol(t, q.noisy, node.URL, "somebody") // the shard has slots now
+	var apps struct{ Applications []struct{ ID string } }
+	q.noisy.Call(t, node.URL, http.MethodGet, "/api/applications", nil).Decode(t, &apps)
+	expect(t, q.noisy, http.StatusOK, node.URL, http.MethodPatch, "/api/applications/"+apps.Applications[0].ID, map[string]any{"enrolmentGuard": true})
+	q.set(t, metafsm.QuotaWrites, 2)
+	var work sync.WaitGroup
+	for i := range 16 {
+		work.Go(func() { q.noisy.Call(t, node.URL, http.MethodPost, "/v1.1/subjects", face(fmt.Sprint("racer ", i))) })
+	}
+	work.Wait()
+	s, here := node.Node.ShardHere(1)
+	if !here {
+		t.Fatal("the shard is not here")
+	}
+	var list struct{ Galleries []struct{ ID string } }
+	q.noisy.Call(t, node.URL, http.MethodGet, "/api/galleries", nil).Decode(t, &list)
+	u, err := id.Parse(list.Galleries[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if use := s.Slots().Usage(id.Gallery{UUID: u}); use.Active != 2 || use.Pending != 0 {
+		t.Errorf("%d active and %d pending faces, want 2 and 0", use.Active, use.Pending)
+	}
 }

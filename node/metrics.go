@@ -195,8 +195,8 @@ func readMemory(n *Node, to send) {
 func readJobs(n *Node, to send) {
 	waiting := 0
 	for _, number := range n.replicas.Numbers() {
-		group, _ := n.replicas.Group(number)
-		if machine, ok := n.replicas.Shard(number); ok && group.IsLeader() {
+		group, ok := n.replicas.Group(number)
+		if machine, here := n.replicas.Shard(number); ok && here && group.IsLeader() { // the node may close it meanwhile
 			waiting += machine.Jobs().Left()
 		}
 	}
@@ -212,8 +212,8 @@ const nearQuota = .8
 func readQuotas(n *Node, to send) {
 	taken := map[id.Tenant]shardfsm.Taken{}
 	for _, number := range n.replicas.Numbers() {
-		group, _ := n.replicas.Group(number)
-		if machine, ok := n.replicas.Shard(number); ok && group.IsLeader() {
+		group, ok := n.replicas.Group(number)
+		if machine, here := n.replicas.Shard(number); ok && here && group.IsLeader() { // the node may close it meanwhile
 			for t, of := range machine.Taken() {
 				taken[t] = taken[t].Larger(of)
 			}

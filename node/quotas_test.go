@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"facet/internal/id"
 	"facet/node"
 	"facet/node/nodetest"
+	"facet/node/wire"
 	"facet/raftfsm/metafsm"
 	"facet/router"
 )
@@ -49,7 +51,7 @@ func (q *quotas) url() string {
 // set sets a quota of the noisy tenant; 0 is the default.
 func (q *quotas) set(t *testing.T, quota metafsm.Quota, most uint64) {
 	t.Helper()
-	err := q.cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), q.who, []metafsm.QuotaValue{{Quota: quota, Most: most}})
+	_, err := q.cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), q.who, []metafsm.QuotaValue{{Quota: quota, Most: most}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,10 +209,10 @@ func (q *quotas) jobsAreBounded(t *testing.T, files store) {
 	if a := job(q.noisy, 3); a.Status != http.StatusOK {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
-	refused(t, job(q.noisy, 4), metafsm.QuotaJobItems, false)
+	refused(t, job(q.noisy, 4), metafsm.QuotaJobItems, true)
 	q.set(t, metafsm.QuotaJobItems, 0)
 	q.set(t, metafsm.QuotaJobs, 1)
-	refused(t, job(q.noisy, 1), metafsm.QuotaJobs, false)
+	refused(t, job(q.noisy, 1), metafsm.QuotaJobs, true)
 	if a := job(q.quiet, 4); a.Status != http.StatusOK {
 		t.Errorf("another tenant's job: %d %s", a.Status, a.Body)
 	}
@@ -234,6 +236,19 @@ func (q *quotas) requestsAreBounded(t *testing.T) {
 }
 
 func (q *quotas) usesAreShown(t *testing.T) {
+	for i := range 20 { // a node answers from its own records, whether or not it has applied the command
+		most := uint64(7 + i%2)
+		set, err := q.cluster.Nodes[i%3].Node.Router().SetQuotas(t.Context(), q.who, []metafsm.QuotaValue{{Quota: metafsm.QuotaGalleries, Most: most}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range set.Quotas {
+			onShards := u.Quota == metafsm.QuotaWrites || u.Quota == metafsm.QuotaJobs || u.Quota == metafsm.QuotaJobItems
+			if u.Quota == metafsm.QuotaGalleries && (!u.Own || u.Most != most || u.Used == 0) || u.Incomplete != onShards {
+				t.Errorf("answer to set: %+v", u)
+			}
+		}
+	}
 	q.set(t, metafsm.QuotaGalleries, 7)
 	list, err := q.cluster.Nodes[2].Node.Router().Tenants(t.Context())
 	if err != nil || len(list) != 2 || list[0].Name != "noisy" {
@@ -242,7 +257,7 @@ func (q *quotas) usesAreShown(t *testing.T) {
 	used := map[string]bool{}
 	for _, u := range list[0].Quotas {
 		used[u.Quota.String()] = u.Used > 0
-		if u.Own != (u.Quota == metafsm.QuotaGalleries) || u.Own && u.Most != 7 {
+		if u.Incomplete || u.Own != (u.Quota == metafsm.QuotaGalleries) || u.Own && u.Most != 7 {
 			t.Errorf("%s: %+v", u.Quota, u)
 		}
 	}
@@ -299,7 +314,8 @@ func TestUpgradeKeepsExcess(t *testing.T) {
 	gallery(t, c, url, "huge", 20_000_000)
 	enrol(t, c, url, "a")
 	set := func() error {
-		return cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), who, []metafsm.QuotaValue{{Quota: metafsm.QuotaWrites, Most: 2}})
+		_, err := cluster.Nodes[0].Node.Router().SetQuotas(t.Context(), who, []metafsm.QuotaValue{{Quota: metafsm.QuotaWrites, Most: 2}})
+		return err
 	}
 	if err := set(); router.KindOf(err) != router.Unavailable {
 		t.Errorf("quotas before the upgrade: %v", err)
@@ -328,5 +344,46 @@ func TestUpgradeKeepsExcess(t *testing.T) {
 			}
 		}
 		upgraded(t, cluster, 0, metafsm.Level) // a restart
+	}
+}
+
+// A shard without a leader hides neither the quotas nor that they were set.
+func TestQuotasAnswerWithoutAShard(t *testing.T) {
+	t.Parallel()
+	cluster := nodetest.Start(t, nodetest.Options{Nodes: 5, Shards: 2})
+	nodes := cluster.Nodes
+	for _, m := range nodes {
+		waitLevel(t, m.Node, "the noted level", metafsm.Level, (*node.Node).NotedLevel)
+	}
+	c, who := cluster.ClientOf("bank", nil)
+	gallery(t, c, nodes[0].URL, "staff", 100)
+	eventually(t, nodes[0].Node, "meta has five voters", func(s wire.Status) bool { return metaVoters(s) == 5 })
+	stopped := 0
+	for i, m := range nodes {
+		if _, holds := m.Node.ShardHere(1); holds && stopped < 2 {
+			cluster.Stop(i)
+			stopped++
+		}
+	}
+	rest := nodes[slices.IndexFunc(nodes, func(m *nodetest.Member) bool { return m.Node != nil })].Node
+	eventually(t, rest, "meta has a leader", func(wire.Status) bool { return rest.Router().SyncMeta(t.Context()) == nil })
+	if _, err := rest.Router().SetQuotas(t.Context(), who, []metafsm.QuotaValue{{Quota: metafsm.QuotaGalleries, Most: 9}}); err != nil {
+		t.Error(err)
+	}
+	list, err := rest.Router().Tenants(t.Context())
+	if err != nil || len(list) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	for _, u := range list[0].Quotas {
+		switch u.Quota {
+		case metafsm.QuotaGalleries:
+			if u.Used != 1 || u.Most != 9 || u.Incomplete {
+				t.Errorf("%+v", u)
+			}
+		case metafsm.QuotaWrites:
+			if !u.Incomplete {
+				t.Errorf("%+v looks complete", u)
+			}
+		}
 	}
 }

@@ -62,13 +62,17 @@ func (r *subjectRequests) activateUnlessKnown(ctx context.Context, p placement, 
 		}
 		return shardfsm.RegisterAnswer{}, enrolledAs(known.Subject)
 	}
-	return calls.CallLeader(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
+	a, err := calls.CallLeader(ctx, r.calls, shardActivate, p.home, shardfsm.Activate{
 		EventWrite: shardfsm.EventWrite{
 			Gallery: p.gallery.ID, Generation: p.gallery.Generation, Op: p.write.Operation, Request: p.write.Request, Keyed: p.write.Keyed,
 			Subject: p.subject, Event: p.event(), Time: onTime(0), Share: r.share(p.gallery.Tenant),
 		},
 		Claim: claim,
 	})
+	if err == nil && (a.Status == shardfsm.OverWrites || a.Status == shardfsm.OpsFull) {
+		err = r.withdrawOwn(ctx, p) // others need not wait for it, and its slot is free again
+	}
+	return a, err
 }
 
 // byEvent compares the ids of two events.

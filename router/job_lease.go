@@ -1,6 +1,7 @@
 package router
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -24,11 +25,13 @@ const (
 
 // leases contains the pieces that this node has lent as the leader of shards.
 type leases struct {
-	// mu guards last and lent. While it is held, only methods of job.Book are
+	// mu guards the fields below. While it is held, only methods of job.Book are
 	// called.
 	mu   sync.Mutex
 	last uint64
 	lent map[uint64]*lease
+	// postponed has the galleries whose files are not lent before a time.
+	postponed map[id.Gallery]time.Time
 }
 
 type lease struct {
@@ -57,7 +60,7 @@ func (l *leases) take(now time.Time, group id.Shard, book *job.Book, n int) piec
 		name := work[least]
 		busy := lent[name]
 		records, application, err := book.Unfinished(name, n, func(index uint32) bool { return busy[index] })
-		if err != nil || len(records) == 0 {
+		if err != nil || len(records) == 0 || now.Before(l.postponed[name.Gallery]) {
 			work = append(work[:least], work[least+1:]...)
 			continue
 		}
@@ -121,6 +124,18 @@ func (l *leases) renew(now time.Time, number uint64, f shardfsm.FinishJob) bool 
 	}
 	piece.until = now.Add(LeaseTime)
 	return true
+}
+
+// postpone drops a lease and lends no files for its gallery for forgetRetry.
+func (l *leases) postpone(now time.Time, number uint64, gallery id.Gallery) {
+	l.drop(number)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	maps.DeleteFunc(l.postponed, func(_ id.Gallery, until time.Time) bool { return !now.Before(until) })
+	if l.postponed == nil {
+		l.postponed = map[id.Gallery]time.Time{}
+	}
+	l.postponed[gallery] = now.Add(forgetRetry)
 }
 
 func (l *leases) drop(number uint64) {

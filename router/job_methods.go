@@ -131,10 +131,13 @@ var jobTake = method[uint32, pieceAnswer]{Name: "job.take", Run: func(_ context.
 	return r.leases.take(time.Now(), group, book, int(min(n, PieceMax))), nil
 }}
 
-// finishQuery contains results of a piece, perhaps none. It also renews the lease.
+// finishQuery contains results of a piece, perhaps none. It also renews the lease, or gives
+// the piece back and postpones all work for its gallery.
 type finishQuery struct {
 	Lease  uint64             `cbor:"1,keyasint"`
 	Finish shardfsm.FinishJob `cbor:"2,keyasint"`
+	// Postpone is set from metafsm.LevelQuotas on. An older leader renews the lease.
+	Postpone bool `cbor:"3,keyasint,omitempty"`
 }
 
 // finishAnswer reports whether the lease still holds.
@@ -146,6 +149,10 @@ var jobFinish = method[finishQuery, finishAnswer]{Name: "job.finish", Run: func(
 	g, _, err := r.leadingJobs(group)
 	if err != nil {
 		return finishAnswer{}, err
+	}
+	if q.Postpone {
+		r.leases.postpone(time.Now(), q.Lease, q.Finish.Name.Gallery)
+		return finishAnswer{}, nil
 	}
 	if len(q.Finish.Results) > 0 {
 		q.Finish.Time = onTime(q.Finish.Time)

@@ -19,18 +19,24 @@ func bookOf(t *testing.T, totals ...int) *job.Book {
 	t.Helper()
 	book := job.New()
 	for n, total := range totals {
-		name := jobName(batchOf(byte(n)))
-		if _, err := book.Begin(job.Begin{Name: name, Total: uint32(total)}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := book.Add(name, 0, make([][]byte, total), 0); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := book.Open(name, 0); err != nil {
-			t.Fatal(err)
-		}
+		fill(t, book, batchOf(byte(n)), total)
 	}
 	return book
+}
+
+// fill adds an open batch with a number of items.
+func fill(t *testing.T, book *job.Book, batch shardfsm.JobName, total int) {
+	t.Helper()
+	name := jobName(batch)
+	if _, err := book.Begin(job.Begin{Name: name, Total: uint32(total)}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := book.Add(name, 0, make([][]byte, total), 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := book.Open(name, 0); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func indexes(p pieceAnswer) []uint32 {
@@ -84,6 +90,35 @@ func TestJobsShareTheWork(t *testing.T) {
 	}
 	if a, b, c := count[batchOf(0).Batch], count[batchOf(1).Batch], count[batchOf(2).Batch]; a != 16 || b != 16 || c != 3 {
 		t.Errorf("nine pieces: %d, %d and %d items", a, b, c)
+	}
+}
+
+func TestPostponedGalleryLeavesRoomForOthers(t *testing.T) {
+	t.Parallel()
+	book, now := bookOf(t, 100, 5), time.Now()
+	other := batchOf(2)
+	other.Gallery = id.Gallery{UUID: id.UUID{9}}
+	fill(t, book, other, 8)
+	var l leases
+	a := l.take(now, 1, book, 4)
+	for a.Name.Gallery == other.Gallery {
+		a = l.take(now, 1, book, 4)
+	}
+	l.postpone(now, a.Lease, a.Name.Gallery)
+	if l.renew(now, a.Lease, shardfsm.FinishJob{Name: a.Name}) {
+		t.Error("a piece that was given back is renewed")
+	}
+	at := now.Add(forgetRetry - 1)
+	for range 2 {
+		if p := l.take(at, 1, book, 4); p.Name != other || len(p.Records) != 4 {
+			t.Errorf("beside a postponed gallery: %v of %v", indexes(p), p.Name)
+		}
+	}
+	if p := l.take(at, 1, book, 4); p.Lease != 0 {
+		t.Errorf("of the postponed gallery: %v", indexes(p))
+	}
+	if p := l.take(at.Add(1), 1, book, 4); p.Name.Gallery != a.Name.Gallery {
+		t.Errorf("later: %v of %v", indexes(p), p.Name)
 	}
 }
 

@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -19,8 +20,12 @@ const forgetRetry = time.Minute
 // overQuota returns the error for what would exceed a quota of the tenant.
 func overQuota(q metafsm.Quota) error {
 	e := Errorf(OverQuota, q.String(), "the tenant's quota %q is used up; delete something, or ask an operator for more", q)
-	if q == metafsm.QuotaChanges || q == metafsm.QuotaWrites {
+	switch q {
+	case metafsm.QuotaChanges, metafsm.QuotaWrites:
 		e.Message, e.RetryAfter = "the tenant's quota \""+q.String()+"\" is used up: too many of its recent writes are remembered; try again later", forgetRetry
+	case metafsm.QuotaJobs, metafsm.QuotaJobItems:
+		// A tenant can delete jobs only with their gallery.
+		e.Message, e.RetryAfter = "the tenant's quota \""+q.String()+"\" is used up: its jobs are kept for 30 days; try again later, or ask an operator for more", bulkFullRetry
 	}
 	return e
 }
@@ -56,22 +61,33 @@ func most(meta *metafsm.Machine, of id.Tenant, q metafsm.Quota) uint32 {
 	return uint32(min(n, math.MaxUint32))
 }
 
-// SetQuotas sets quotas of a tenant; 0 stands for the default. The error is NotFound when
-// there is no such tenant, and Unavailable while a node of the cluster can't read quotas.
-func (r *accessRequests) SetQuotas(ctx context.Context, tenant id.Tenant, quotas []metafsm.QuotaValue) error {
+// SetQuotas sets quotas of a tenant; 0 stands for the default. It returns all of them, with
+// the use that meta knows. The error is NotFound when there is no such tenant, and Unavailable
+// while a node of the cluster can't read quotas.
+func (r *accessRequests) SetQuotas(ctx context.Context, tenant id.Tenant, quotas []metafsm.QuotaValue) (none TenantUse, err error) {
 	for _, v := range quotas {
 		if v.Most > metafsm.QuotaMax {
-			return Errorf(InvalidRequest, "", "the quota %s is at most %d", v.Quota, uint64(metafsm.QuotaMax))
+			return none, Errorf(InvalidRequest, "", "the quota %s is at most %d", v.Quota, uint64(metafsm.QuotaMax))
 		}
 	}
 	if r.groups.Meta().Level() < metafsm.LevelQuotas {
-		return &Error{Kind: Unavailable, Message: "a node of the cluster runs software without quotas; upgrade all nodes first", RetryAfter: calls.RetryLater}
+		return none, &Error{Kind: Unavailable, Message: "a node of the cluster runs software without quotas; upgrade all nodes first", RetryAfter: calls.RetryLater}
 	}
 	a, err := proposeMeta(ctx, r.cluster, metafsm.SetTenantOp, metafsm.SetTenant{Tenant: tenant, Quotas: quotas})
 	if err == nil && a.Status == metafsm.UnknownTenant {
-		return Errorf(NotFound, "", "there is no such tenant")
+		err = Errorf(NotFound, "", "there is no such tenant")
 	}
-	return err
+	if err != nil {
+		return none, err
+	}
+	// The quotas are set now, so nothing may fail from here on. This node may learn them later.
+	meta, record := r.groups.Meta(), metafsm.Tenant{ID: tenant}
+	for _, t := range meta.Tenants() {
+		if t.ID == tenant {
+			record = t
+		}
+	}
+	return tenantUse(record.With(quotas), meta.Used()[tenant], shardfsm.Taken{}, true), nil
 }
 
 // QuotaUse is a quota of a tenant.
@@ -81,6 +97,9 @@ type QuotaUse struct {
 	// it is that of the shard with the most.
 	Used, Most uint64
 	Own        bool // not the default
+	// Incomplete reports that Used lacks the use on shards that were not asked or gave no
+	// answer.
+	Incomplete bool
 }
 
 // TenantUse is a tenant with all its quotas.
@@ -90,38 +109,61 @@ type TenantUse struct {
 	Quotas []QuotaUse
 }
 
-// Tenants returns all tenants, in order of creation, with their quotas.
+// takenWait is the longest wait for the use of quotas on the shards.
+const takenWait = 5 * time.Second
+
+// Tenants returns all tenants, in order of creation, with their quotas. Their use is
+// incomplete if a shard gives no answer.
 func (r *accessRequests) Tenants(ctx context.Context) ([]TenantUse, error) {
 	if err := r.sync.Join(ctx); err != nil {
 		return nil, err
 	}
 	meta := r.groups.Meta()
-	taken := map[id.Tenant]shardfsm.Taken{}
+	taken, incomplete := map[id.Tenant]shardfsm.Taken{}, false
 	if meta.Level() >= metafsm.LevelQuotas {
-		answers, err := calls.Scatter(ctx, r.calls, shardTaken, r.Shards(), struct{}{})
-		if err != nil {
-			return nil, err
-		}
-		for _, list := range answers {
-			for _, t := range list {
-				taken[t.Tenant] = taken[t.Tenant].Larger(t.Taken)
-			}
-		}
+		taken, incomplete = r.taken(ctx)
 	}
 	list, all := []TenantUse{}, meta.Used()
 	for _, t := range meta.Tenants() {
-		u, used := TenantUse{ID: t.ID, Name: t.Name}, all[t.ID]
-		if used == nil { // the tenant is newer
-			used = map[metafsm.Quota]uint64{}
-		}
-		AddTaken(used, taken[t.ID])
-		for _, q := range metafsm.Quotas() {
-			most, own := t.Most(q)
-			u.Quotas = append(u.Quotas, QuotaUse{Quota: q, Used: used[q], Most: most, Own: own})
-		}
-		list = append(list, u)
+		list = append(list, tenantUse(t, all[t.ID], taken[t.ID], incomplete))
 	}
 	return list, nil
+}
+
+// taken returns what the tenants have taken, each on the shard with the most. incomplete
+// reports that a shard gave no answer.
+func (r *cluster) taken(ctx context.Context) (taken map[id.Tenant]shardfsm.Taken, incomplete bool) {
+	ctx, cancel := context.WithTimeout(ctx, takenWait)
+	defer cancel()
+	shards := r.Shards()
+	failed := make([]error, len(shards))
+	answers, _ := calls.ScatterBy(ctx, len(shards), func(ctx context.Context, i int) (list []tenantTaken, _ error) {
+		list, failed[i] = calls.CallLeader(ctx, r.calls, shardTaken, shards[i], struct{}{})
+		return list, nil // one shard without a leader does not hide the others
+	})
+	taken = map[id.Tenant]shardfsm.Taken{}
+	for _, list := range answers {
+		for _, t := range list {
+			taken[t.Tenant] = taken[t.Tenant].Larger(t.Taken)
+		}
+	}
+	return taken, errors.Join(failed...) != nil
+}
+
+// tenantUse adds what a tenant has taken on shards to what it has used of meta, nil if it is
+// newer.
+func tenantUse(t metafsm.Tenant, used map[metafsm.Quota]uint64, taken shardfsm.Taken, incomplete bool) TenantUse {
+	if used == nil {
+		used = map[metafsm.Quota]uint64{}
+	}
+	AddTaken(used, taken)
+	u := TenantUse{ID: t.ID, Name: t.Name}
+	for _, q := range metafsm.Quotas() {
+		most, own := t.Most(q)
+		onShards := q == metafsm.QuotaWrites || q == metafsm.QuotaJobs || q == metafsm.QuotaJobItems
+		u.Quotas = append(u.Quotas, QuotaUse{Quota: q, Used: used[q], Most: most, Own: own, Incomplete: incomplete && onShards})
+	}
+	return u
 }
 
 // AddTaken adds what a tenant has taken on a shard to what it has used.

@@ -98,7 +98,11 @@ func writeTenants(w io.Writer, list []wire.Tenant) error {
 			if q.Own {
 				by = "operator"
 			}
-			fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", t.Name, q.Name, q.Used, q.Most, by)
+			used := strconv.FormatUint(q.Used, 10)
+			if q.Incomplete {
+				used += " or more"
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\n", t.Name, q.Name, used, q.Most, by)
 		}
 	}
 	return table.Flush()

@@ -35,11 +35,11 @@ func TestTenantSetChecksItsArguments(t *testing.T) {
 func TestQuotasArePrintedAsTable(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	list := []wire.Tenant{{Name: "bank", Quotas: []wire.Quota{{Name: "galleries", Used: 3, Most: 5, Own: true}, {Name: "requests", Most: 2000}}}}
+	list := []wire.Tenant{{Name: "bank", Quotas: []wire.Quota{{Name: "galleries", Used: 3, Most: 5, Own: true}, {Name: "writes", Used: 1, Most: 9, Incomplete: true}}}}
 	if err := writeTenants(&b, list); err != nil {
 		t.Fatal(err)
 	}
-	want := "TENANT  QUOTA      USED  MOST  SET BY\nbank    galleries  3     5     operator\nbank    requests   0     2000  default\n"
+	want := "TENANT  QUOTA      USED       MOST  SET BY\nbank    galleries  3          5     operator\nbank    writes     1 or more  9     default\n"
 	if b.String() != want {
 		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}

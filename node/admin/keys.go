@@ -21,16 +21,21 @@ func (p *Port) tenants(ctx context.Context) ([]wire.Tenant, error) {
 	all, err := p.cfg.Router.Tenants(ctx)
 	list := make([]wire.Tenant, 0, len(all))
 	for _, t := range all {
-		out := wire.Tenant{Tenant: t.ID, Name: t.Name}
-		for _, q := range t.Quotas {
-			out.Quotas = append(out.Quotas, wire.Quota{Name: q.Quota.String(), Used: q.Used, Most: q.Most, Own: q.Own})
-		}
-		list = append(list, out)
+		list = append(list, wireTenant(t))
 	}
 	return list, err
 }
 
-// setTenant sets quotas of a tenant, and returns all of them.
+func wireTenant(t router.TenantUse) wire.Tenant {
+	out := wire.Tenant{Tenant: t.ID, Name: t.Name}
+	for _, q := range t.Quotas {
+		out.Quotas = append(out.Quotas, wire.Quota{Name: q.Quota.String(), Used: q.Used, Most: q.Most, Own: q.Own, Incomplete: q.Incomplete})
+	}
+	return out
+}
+
+// setTenant sets quotas of a tenant, and returns all of them. It does not ask the shards for
+// their use.
 func (p *Port) setTenant(ctx context.Context, body wire.SetTenant) (none wire.Tenant, err error) {
 	tenant, err := p.cfg.Router.TenantNamed(ctx, body.Name)
 	if err != nil {
@@ -44,16 +49,12 @@ func (p *Port) setTenant(ctx context.Context, body wire.SetTenant) (none wire.Te
 		}
 		values = append(values, metafsm.QuotaValue{Quota: q, Most: body.Quotas[name]})
 	}
-	if err := p.cfg.Router.SetQuotas(ctx, tenant, values); err != nil {
+	t, err := p.cfg.Router.SetQuotas(ctx, tenant, values)
+	if err != nil {
 		return none, err
 	}
 	p.cfg.Log.Info("quotas set", "count", len(values))
-	list, err := p.tenants(ctx)
-	i := slices.IndexFunc(list, func(t wire.Tenant) bool { return t.Tenant == tenant })
-	if err != nil || i < 0 {
-		return none, err
-	}
-	return list[i], nil
+	return wireTenant(t), nil
 }
 
 // keys lists the access keys of a tenant.

@@ -146,7 +146,7 @@ func (s *service) tenant(t *testing.T, name string, n int) tenant {
 func allow(t *testing.T, n *node.Node, who id.Tenant, v metafsm.QuotaValue) {
 	t.Helper()
 	for late := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		err := n.Router().SetQuotas(t.Context(), who, []metafsm.QuotaValue{v})
+		_, err := n.Router().SetQuotas(t.Context(), who, []metafsm.QuotaValue{v})
 		if err == nil {
 			return
 		}

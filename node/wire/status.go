@@ -183,6 +183,9 @@ type Quota struct {
 	Most uint64 `json:"most"`
 	// Own reports that an operator has set it.
 	Own bool `json:"own,omitempty"`
+	// Incomplete reports that Used lacks the use on shards that were not asked (PATCH) or
+	// gave no answer.
+	Incomplete bool `json:"incomplete,omitempty"`
 }
 
 // SetTenant orders quotas of a tenant (PATCH PathTenants). 0 stands for the default.

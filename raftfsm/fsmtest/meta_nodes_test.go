@@ -202,7 +202,7 @@ func secretOf(c metafsm.Copied) []byte {
 func (m *metaModel) restore(c metafsm.Copied) bool {
 	switch {
 	case c.Tenant != nil:
-		if len(c.Tenant.Quotas) > 0 && m.level < metafsm.LevelQuotas && m.tenant(c.Tenant.ID) < 0 {
+		if len(c.Tenant.Quotas) > 0 && m.level < metafsm.LevelQuotas {
 			return false
 		}
 		if i := m.tenant(c.Tenant.ID); i >= 0 {

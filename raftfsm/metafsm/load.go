@@ -98,14 +98,14 @@ func (st *state) restore(record []byte) Status {
 	}
 	switch {
 	case c.Tenant != nil:
+		if len(c.Tenant.Quotas) > 0 && st.levelNow() < LevelQuotas {
+			return Conflict // as by older software, which can't read the record
+		}
 		if known := st.tenants[c.Tenant.ID]; known != nil {
 			if known.record.Name != c.Tenant.Name {
 				return Conflict
 			}
 			return Done
-		}
-		if len(c.Tenant.Quotas) > 0 && st.levelNow() < LevelQuotas {
-			return Conflict // as by older software, which can't read the record
 		}
 		c.Tenant.Seq = st.next()
 	case c.Gallery != nil:

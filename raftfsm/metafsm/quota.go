@@ -96,6 +96,22 @@ func (t Tenant) Most(q Quota) (most uint64, own bool) {
 	return quotas[q].most, false
 }
 
+// With returns the tenant with these quotas set, as SetTenant sets them. Others stay.
+func (t Tenant) With(quotas []QuotaValue) Tenant {
+	t.Quotas = slices.Clone(t.Quotas)
+	for _, v := range quotas {
+		t.Quotas = slices.DeleteFunc(t.Quotas, func(old QuotaValue) bool { return old.Quota == v.Quota })
+		if v.Most > 0 {
+			t.Quotas = append(t.Quotas, v)
+		}
+	}
+	slices.SortFunc(t.Quotas, func(a, b QuotaValue) int { return cmp.Compare(a.Quota, b.Quota) })
+	if len(t.Quotas) == 0 {
+		t.Quotas = nil // as after a restart
+	}
+	return t
+}
+
 // SetTenant sets quotas of a tenant; others stay. What the tenant has beyond a quota stays
 // too. The status is Done or UnknownTenant. It is proposed from LevelQuotas on.
 type SetTenant struct {
@@ -108,18 +124,7 @@ func (c SetTenant) apply(m *Machine) Status {
 	if t == nil {
 		return UnknownTenant
 	}
-	record := *t.record
-	record.Quotas = slices.Clone(record.Quotas)
-	for _, v := range c.Quotas {
-		record.Quotas = slices.DeleteFunc(record.Quotas, func(old QuotaValue) bool { return old.Quota == v.Quota })
-		if v.Most > 0 {
-			record.Quotas = append(record.Quotas, v)
-		}
-	}
-	slices.SortFunc(record.Quotas, func(a, b QuotaValue) int { return cmp.Compare(a.Quota, b.Quota) })
-	if len(record.Quotas) == 0 {
-		record.Quotas = nil // as after a restart
-	}
+	record := t.record.With(c.Quotas)
 	if !slices.Equal(record.Quotas, t.record.Quotas) {
 		t.record = &record
 		m.touch()

@@ -218,6 +218,31 @@ func TestRaisedLevelKeepsExcess(t *testing.T) {
 	f("another tenant's gallery", sized(tenantB, 8, 100), Done)
 }
 
+// Older software can't read a tenant with quotas, whether or not it knows the tenant.
+func TestOldLevelLoadsNoQuotas(t *testing.T) {
+	t.Parallel()
+	f := func(level uint32, who id.Tenant, name string, want Status) {
+		t.Helper()
+		m := NewKnowing(LevelQuotas)
+		c := Copied{Tenant: &Tenant{ID: who, Name: name, Quotas: []QuotaValue{{QuotaJobs, 3}}}}
+		load := Load{Backup: [32]byte{9}, Records: [][]byte{c.Encode()}}
+		var got Status
+		for _, c := range []any{RaiseLevel{level}, CreateTenant{testWrite(1), Tenant{ID: tenantA, Name: "a"}}} {
+			statusOf(t, m, c)
+		}
+		for _, c := range []Load{{Backup: load.Backup}, load} {
+			got = status(t, m, LoadOp, c, func(a LoadAnswer) Status { return a.Status })
+		}
+		if got != want {
+			t.Errorf("level %d, tenant %s: %v, want %v", level, name, got, want)
+		}
+	}
+	f(LevelQuotas-1, tenantA, "a", Conflict)
+	f(LevelQuotas-1, tenantB, "b", Conflict)
+	f(LevelQuotas, tenantA, "a", Done)
+	f(LevelQuotas, tenantB, "b", Done)
+}
+
 func TestQuotasHaveNamesAndValues(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

@@ -16,8 +16,8 @@ const (
 	triesMax = 3
 	// retryPause is the pause after the first failure. It doubles with each.
 	retryPause = 200 * time.Millisecond
-	// busyMax is the most tries of a file while the service is busy, a group has no
-	// leader or a quota of the tenant is used up. After that the file waits for a later piece.
+	// busyMax is the most tries of a file while the service is busy or a group has no
+	// leader. After that the file waits for a later piece.
 	busyMax = 20
 	// yieldPause is how often a worker checks whether live requests still wait.
 	yieldPause = 10 * time.Millisecond
@@ -46,38 +46,40 @@ var names = map[router.Kind]string{
 	router.Forbidden:      "Forbidden",
 }
 
-// task registers one file. ok is false when the file is left to a later piece or to
-// another node.
-func (w *Workers) task(ctx context.Context, tenant id.Tenant, t router.Task) (out router.TaskResult, ok bool) {
+// task registers one file. The error says why the file is left to a later piece or to
+// another node. If it is OverQuota, the other files of the piece would meet it, too.
+func (w *Workers) task(ctx context.Context, tenant id.Tenant, t router.Task) (out router.TaskResult, err error) {
 	out = router.TaskResult{Task: t, Attempts: 1}
 	wait := retryPause
 	for busy := 0; ; {
-		if w.rest(ctx) != nil {
-			return out, false
+		if err := w.rest(ctx); err != nil {
+			return out, err
 		}
 		registered, err := w.try(ctx, tenant, t)
 		if ctx.Err() != nil {
-			return out, false
+			return out, ctx.Err()
 		}
 		if err == nil {
 			out.Registered = &registered
-			return out, true
+			return out, nil
 		}
 		reason, final := explain(err)
 		switch kind := router.KindOf(err); {
-		case kind == router.Busy || kind == router.Unavailable || kind == router.Insufficient || kind == router.OverQuota:
+		case kind == router.OverQuota:
+			return out, err
+		case kind == router.Busy || kind == router.Unavailable || kind == router.Insufficient:
 			if busy++; busy == busyMax {
-				return out, false
+				return out, err
 			}
 		case final || out.Attempts == triesMax:
 			out.Reason = reason
-			return out, true
+			return out, nil
 		default:
 			w.cfg.Log.Warn("a file of a job failed, trying again", "err", err)
 			out.Attempts++
 		}
-		if pause(ctx, wait) != nil {
-			return out, false
+		if err := pause(ctx, wait); err != nil {
+			return out, err
 		}
 		wait = min(2*wait, time.Second)
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"facet/internal/id"
@@ -51,6 +52,8 @@ type Source interface {
 	// Report sends results and renews the lease. held is false when the lease was
 	// lost.
 	Report(ctx context.Context, p *router.Piece, results []router.TaskResult) (held bool, err error)
+	// Postpone gives a piece back. No files for its gallery are lent for a while.
+	Postpone(ctx context.Context, p *router.Piece) error
 	// ExpireJobs drops the records of old jobs.
 	ExpireJobs(ctx context.Context) error
 }
@@ -154,22 +157,30 @@ func (w *Workers) expire(ctx context.Context) {
 }
 
 // piece processes the files of a piece, Slots at a time, and reports the results as
-// they come.
+// they come. When a quota of the tenant is used up, piece leaves the other files: they would
+// meet it, too, and the jobs of other tenants would wait.
 func (w *Workers) piece(ctx context.Context, p *router.Piece) {
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
 	tasks := make(chan router.Task) // unbuffered: a slot takes one when it is free
 	results := make(chan router.TaskResult, len(p.Tasks))
 	var slots sync.WaitGroup
+	var over atomic.Bool
 	for range min(w.cfg.Slots, len(p.Tasks)) {
 		slots.Go(func() {
 			for t := range tasks {
-				if r, ok := w.task(work, p.Tenant, t); ok {
-					if w.cfg.Done != nil {
-						w.cfg.Done(r.Registered != nil)
-					}
-					results <- r
+				r, err := w.task(work, p.Tenant, t)
+				if router.KindOf(err) == router.OverQuota {
+					over.Store(true)
+					cancel()
 				}
+				if err != nil {
+					continue
+				}
+				if w.cfg.Done != nil {
+					w.cfg.Done(r.Registered != nil)
+				}
+				results <- r
 			}
 		})
 	}
@@ -189,6 +200,17 @@ func (w *Workers) piece(ctx context.Context, p *router.Piece) {
 		close(done)
 	}()
 	w.report(ctx, p, results, done, cancel)
+	if over.Load() {
+		w.postpone(ctx, p)
+	}
+}
+
+func (w *Workers) postpone(ctx context.Context, p *router.Piece) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := w.cfg.Source.Postpone(ctx, p); err != nil && ctx.Err() == nil {
+		w.cfg.Log.Warn("files beyond a quota could not be postponed", "err", err) // the lease ends by itself
+	}
 }
 
 // report reports results until done is closed and all are reported. It calls lost

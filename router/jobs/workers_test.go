@@ -27,8 +27,10 @@ type source struct {
 	held     bool
 	register func(filename string, try int) error
 	tries    map[string]int
-	active   atomic.Int64
-	most     atomic.Int64
+	// postponed has the time of each call of Postpone.
+	postponed []time.Time
+	active    atomic.Int64
+	most      atomic.Int64
 }
 
 func newSource(register func(filename string, try int) error, names ...string) *source {
@@ -42,6 +44,13 @@ func newSource(register func(filename string, try int) error, names ...string) *
 func (s *source) Shards() []id.Shard               { return []id.Shard{1, 2} }
 func (s *source) Idle(shard id.Shard) bool         { return shard == 1 }
 func (s *source) ExpireJobs(context.Context) error { return nil }
+
+func (s *source) Postpone(context.Context, *router.Piece) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.postponed = append(s.postponed, time.Now())
+	return nil
+}
 
 func (s *source) TakePiece(context.Context, id.Shard, int) (*router.Piece, error) {
 	s.mu.Lock()
@@ -186,6 +195,32 @@ func TestLostPieceIsLeft(t *testing.T) {
 		work(t, s, time.Minute, nil)
 		if n := len(s.tries); n > 2 {
 			t.Errorf("%d files were begun of a piece that is another's", n)
+		}
+	})
+}
+
+// A node does one piece at a time. One tenant's quota must not hold up another's jobs.
+func TestQuotaEndsItsPieceAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		names := []string{"none"} // which has an outcome
+		for i := range router.PieceMax - 1 {
+			names = append(names, fmt.Sprint("file ", i))
+		}
+		s := newSource(func(string, int) error {
+			time.Sleep(100 * time.Millisecond) // the other slot has its outcome meanwhile
+			return router.Errorf(router.OverQuota, "writes", "it is used up")
+		}, names...)
+		begun := time.Now()
+		got := work(t, s, 5*time.Minute, nil)
+		if tries := len(s.tries); tries == 0 || tries > 2 || s.tries["file 0"] > 1 {
+			t.Errorf("tries beyond a quota: %v", s.tries)
+		}
+		if len(s.postponed) != 1 || s.postponed[0].Sub(begun) > time.Second {
+			t.Errorf("the piece was given back at %v; it began at %v", s.postponed, begun)
+		}
+		if len(got) != 1 || got["none"].Reason == "" {
+			t.Errorf("outcomes: %v", got)
 		}
 	})
 }
