@@ -211,8 +211,10 @@ func waitBack(t *testing.T, event *crash) {
 func startAgain(t *testing.T, c *cluster, node int) {
 	t.Helper()
 	n := c.info.Nodes[node]
-	if !strings.Contains(c.out.String(), "died") {
-		t.Errorf("facet dev did not tell of the death: %s", &c.out)
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(c.out.String(), "died"); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("facet dev did not tell of the death: %s", &c.out)
+		}
 	}
 	if err := syscall.Kill(n.PID, 0); err == nil {
 		t.Errorf("process %d lives: was it started again by itself?", n.PID)
