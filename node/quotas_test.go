@@ -384,6 +384,7 @@ func TestQuotasAnswerWithoutAShard(t *testing.T) {
 			if !u.Incomplete {
 				t.Errorf("%+v looks complete", u)
 			}
+		default:
 		}
 	}
 }

@@ -190,7 +190,7 @@ func TestVoterOfMovingShardIsNotCut(t *testing.T) {
 	cluster.Stop(down)
 	cluster.Stop(back)
 	eventually(t, stays, "two nodes are missed", func(s wire.Status) bool {
-		return 2 == len(slices.DeleteFunc(s.Nodes, func(m wire.Member) bool { return m.Alive }))
+		return len(slices.DeleteFunc(s.Nodes, func(m wire.Member) bool { return m.Alive })) == 2
 	})
 	if err := stays.Router().PutShards(t.Context(), metafsm.PutShards{Previous: shards.Epoch, Shards: shards.Shards}); err != nil {
 		t.Fatal(err)

@@ -19,13 +19,16 @@ const forgetRetry = time.Minute
 
 // overQuota returns the error for what would exceed a quota of the tenant.
 func overQuota(q metafsm.Quota) error {
-	e := Errorf(OverQuota, q.String(), "the tenant's quota %q is used up; delete something, or ask an operator for more", q)
+	e := Errorf(OverQuota, q.String(), "the tenant's quota %q is used up", q)
 	switch q {
 	case metafsm.QuotaChanges, metafsm.QuotaWrites:
-		e.Message, e.RetryAfter = "the tenant's quota \""+q.String()+"\" is used up: too many of its recent writes are remembered; try again later", forgetRetry
-	case metafsm.QuotaJobs, metafsm.QuotaJobItems:
-		// A tenant can delete jobs only with their gallery.
-		e.Message, e.RetryAfter = "the tenant's quota \""+q.String()+"\" is used up: its jobs are kept for 30 days; try again later, or ask an operator for more", bulkFullRetry
+		e.Message += ": too many of its recent writes are remembered; try again later"
+		e.RetryAfter = forgetRetry
+	case metafsm.QuotaJobs, metafsm.QuotaJobItems: // a tenant can delete jobs only with their gallery
+		e.Message += ": its jobs are kept for 30 days; try again later, or ask an operator for more"
+		e.RetryAfter = bulkFullRetry
+	default:
+		e.Message += "; delete something, or ask an operator for more"
 	}
 	return e
 }
