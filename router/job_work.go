@@ -163,7 +163,7 @@ func (r *jobRequests) Report(ctx context.Context, p *Piece, results []TaskResult
 	return a.Held, err
 }
 
-// Postpone gives a piece back whose tenant has used up a quota. The shard's leader lends no
+// Postpone returns a piece whose tenant has used up a quota. The shard's leader lends no
 // files for the piece's gallery for a while.
 func (r *jobRequests) Postpone(ctx context.Context, p *Piece) error {
 	q := finishQuery{Lease: p.lease, Finish: shardfsm.FinishJob{Name: p.name}, Postpone: true}

@@ -52,7 +52,7 @@ type Source interface {
 	// Report sends results and renews the lease. held is false when the lease was
 	// lost.
 	Report(ctx context.Context, p *router.Piece, results []router.TaskResult) (held bool, err error)
-	// Postpone gives a piece back. No files for its gallery are lent for a while.
+	// Postpone returns a piece to its leader. No files for its gallery are lent for a while.
 	Postpone(ctx context.Context, p *router.Piece) error
 	// ExpireJobs drops the records of old jobs.
 	ExpireJobs(ctx context.Context) error

@@ -23,7 +23,7 @@ const (
 	frameMax      = 1 << 28
 )
 
-// needle is what no file may have in the clear.
+// needle is a secret or personal datum that no file may hold in the clear.
 type needle struct {
 	what   string
 	text   []byte

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// meaning is what a reader must take a signed request for. Two requests of one meaning
+// meaning is the content of a signed request in one normal form. Two requests of one meaning
 // may share a signature; others must not.
 type meaning struct {
 	method   string

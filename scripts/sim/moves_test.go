@@ -60,7 +60,7 @@ func (w *world) carryOut(o wire.Order) {
 	})
 }
 
-// anyNode gives an order to one node after the other until one accepts it.
+// anyNode sends an order to one node after the other until one accepts it.
 func (w *world) anyNode(what string, order func(context.Context, *node.Node) error) {
 	w.t.Helper()
 	var err error

@@ -59,7 +59,7 @@ type Share struct {
 	Items  uint32
 }
 
-// Owned is what a tenant has.
+// Owned holds the numbers of batches and items of a tenant.
 type Owned struct{ Jobs, Items int }
 
 // Begin makes a batch.
