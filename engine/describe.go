@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"math"
 
@@ -47,7 +48,7 @@ type sighting struct {
 }
 
 // describe measures the face in a box. It returns errNoFace if there is none.
-func (w *worker) describe(b box) (*sighting, error) {
+func (w *worker) describe(ctx context.Context, b box) (*sighting, error) {
 	s := &sighting{box: b}
 	if err := w.locate(s); err != nil {
 		return nil, err
@@ -57,6 +58,9 @@ func (w *worker) describe(b box) (*sighting, error) {
 		return nil, err
 	}
 	s.eyes = eyes
+	if err := w.pause(ctx); err != nil {
+		return nil, err
+	}
 	if err := w.embed(s, toImage); err != nil {
 		return nil, err
 	}

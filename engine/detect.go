@@ -128,7 +128,7 @@ func (w *worker) tiles(ctx context.Context, angle, scale float64) ([]box, error)
 	var boxes []box
 	for _, y := range ys {
 		for _, x := range xs {
-			if err := ctx.Err(); err != nil {
+			if err := w.pause(ctx); err != nil {
 				return nil, err
 			}
 			var err error

@@ -60,6 +60,7 @@ type Engine struct {
 
 	nets    networks
 	workers chan *worker // idle ones; its capacity is the number of workers
+	spare   chan *worker // one more, for the borrower of a Turn
 	waiting atomic.Int64
 	queue   int64
 
@@ -97,6 +98,7 @@ func New(pack *models.Pack, cfg Config) (*Engine, error) {
 		pack:    pack,
 		table:   table,
 		workers: make(chan *worker, cfg.Workers),
+		spare:   make(chan *worker, 1),
 		queue:   int64(cfg.Queue),
 		memory:  semaphore.NewWeighted(cfg.DecodeBytes),
 		closed:  make(chan struct{}),
@@ -104,8 +106,8 @@ func New(pack *models.Pack, cfg Config) (*Engine, error) {
 		memoryBytes: cfg.DecodeBytes,
 		releaser:    newReleaser(freeMemory),
 	}
-	if err := e.open(cfg.Workers); err != nil {
-		e.free(len(e.workers))
+	if err := e.open(); err != nil {
+		e.free(len(e.workers), len(e.spare))
 		return nil, fmt.Errorf("new engine: %w", err)
 	}
 	return e, nil
@@ -128,16 +130,18 @@ func loadLibraries(cfg Config) error {
 	return nil
 }
 
-func (e *Engine) open(workers int) error {
+func (e *Engine) open() error {
 	if err := e.nets.open(e.pack); err != nil {
 		return err
 	}
-	for range workers {
-		w, err := newWorker(e.pack.Manifest, &e.nets)
-		if err != nil {
-			return err
+	for _, home := range []chan *worker{e.workers, e.spare} {
+		for range cap(home) {
+			w, err := newWorker(e.pack.Manifest, &e.nets)
+			if err != nil {
+				return err
+			}
+			home <- w
 		}
-		e.workers <- w
 	}
 	return nil
 }
@@ -147,14 +151,17 @@ func (e *Engine) open(workers int) error {
 func (e *Engine) Close() {
 	e.closing.Do(func() {
 		close(e.closed)
-		e.free(cap(e.workers))
+		e.free(cap(e.workers), cap(e.spare))
 		e.releaser.stop()
 	})
 }
 
-func (e *Engine) free(workers int) {
+func (e *Engine) free(workers, spare int) {
 	for range workers {
 		(<-e.workers).close()
+	}
+	for range spare {
+		(<-e.spare).close()
 	}
 	e.nets.close()
 }
@@ -204,15 +211,15 @@ func (e *Engine) extract(ctx context.Context, image []byte, s search) ([]Face, e
 	if err != nil {
 		return nil, fmt.Errorf("extract: %w", err)
 	}
-	defer func() { e.workers <- w }()
-	memory := lease{from: e.memory, most: e.memoryBytes}
+	x := &extraction{e: e, memory: lease{from: e.memory, most: e.memoryBytes}, home: e.workers}
 	defer func() {
-		if memory.held > keepBytes || head.LeavesGarbage() {
+		if x.memory.held > keepBytes || head.LeavesGarbage() {
 			e.releaser.soon()
 		}
-		memory.end()
+		x.memory.end()
+		x.home <- w
 	}()
-	faces, err := w.extract(ctx, &memory, head, image, s)
+	faces, err := w.extract(ctx, x, head, image, s)
 	if errors.Is(err, imaging.ErrDecode) {
 		err = fmt.Errorf("%w: %w", ErrImage, err)
 	}

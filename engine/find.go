@@ -136,13 +136,13 @@ func (w *worker) describeAll(ctx context.Context, u *way, found []box, share, le
 		return err
 	}
 	for _, b := range fresh[:min(len(fresh), candidatesMax)] {
-		if err := ctx.Err(); err != nil {
+		if err := w.pause(ctx); err != nil {
 			return err
 		}
 		if len(u.seen) > 0 && b.height() < share*boxSlack*u.seen[0].box.height() {
 			break
 		}
-		f, err := w.describe(b)
+		f, err := w.describe(ctx, b)
 		if errors.Is(err, errNoFace) {
 			continue
 		}

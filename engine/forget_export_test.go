@@ -29,10 +29,11 @@ func (e *Engine) Seen(data []byte) (crops [][]uint8, inputs [][]float32, err err
 	if err != nil {
 		return nil, nil, err
 	}
-	mem := lease{from: e.memory, most: e.memoryBytes}
-	defer mem.end()
+	x := &extraction{e: e, memory: lease{from: e.memory, most: e.memoryBytes}}
+	defer x.memory.end()
 	defer w.forget()
-	if err := w.pyramid.open(context.Background(), &mem, head, data, w.firstShrink(head)); err != nil {
+	w.pause = x.pause
+	if err := w.pyramid.open(context.Background(), &x.memory, head, data, w.firstShrink(head)); err != nil {
 		return nil, nil, err
 	}
 	if _, err := w.find(context.Background(), search{tiles: true}); err != nil {

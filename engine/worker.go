@@ -105,6 +105,8 @@ type worker struct {
 	pyramid                       picture
 	luma                          []float32          // of the embedder's crop
 	regions                       [4]image.Rectangle // of the crop; see regionsOf
+	// pause is called between two steps; see extraction.
+	pause func(context.Context) error
 }
 
 func newWorker(m *models.Manifest, n *networks) (*worker, error) {
@@ -148,9 +150,13 @@ type search struct {
 }
 
 // extract is Engine.Extract on this worker.
-func (w *worker) extract(ctx context.Context, mem *lease, head imaging.Config, data []byte, s search) ([]Face, error) {
+func (w *worker) extract(ctx context.Context, x *extraction, head imaging.Config, data []byte, s search) ([]Face, error) {
 	defer w.forget()
-	if err := w.pyramid.open(ctx, mem, head, data, w.firstShrink(head)); err != nil {
+	w.pause = x.pause
+	if err := w.pyramid.open(ctx, &x.memory, head, data, w.firstShrink(head)); err != nil {
+		return nil, err
+	}
+	if err := w.pause(ctx); err != nil {
 		return nil, err
 	}
 	seen, err := w.find(ctx, s)

@@ -3,6 +3,8 @@ package fair
 import (
 	"context"
 	"errors"
+	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -24,120 +26,119 @@ import (
 // the clock, so no tenant loses a debt by going away (start-time fair queueing: Goyal,
 // Vin and Cheng 1996).
 //
-// One tenant runs at most as many turns as there are workers. The slots beyond them are for
-// a second tenant, whose turn can start while a flood has all workers: it waits for the end
-// of a turn, and not for a turn of the flood that was started ahead as well.
+// A turn can be lent before its end. When a tenant's only image waits for a worker, the next
+// turn of a tenant that lately had more lends its worker at the end of a step, once, until
+// that image is done. So a quiet tenant beside a flood waits for a step and not for a whole image.
 
 const (
 	// turnFirst is the assumed time of a turn until the first turn has ended.
 	turnFirst = 20 * time.Millisecond
 	// An ended turn has the weight 1/turnShare in the mean time of turns.
 	turnShare = 16
+	// lateTime is how long turns count against a tenant that wants to borrow.
+	lateTime = time.Second
 )
 
 // ErrFull is returned when a tenant's line, or the whole queue, has reached its
 // largest length.
 var ErrFull = errors.New("fair: the queue is full")
 
-// Queue lets tenants take turns. The zero tenant is treated like any other. It is
-// safe for concurrent use.
+// Queue lets tenants take turns. The zero tenant is treated like any other, except that no
+// turn is lent to it. It is safe for concurrent use.
 type Queue struct {
 	slots  int
-	each   int   // most turns of one tenant
 	places *Pool // one for each waiter; its lock is taken with mu held
 
-	mu      sync.Mutex // guards busy, clock, typical and lines; held for a walk over the lines only
-	busy    int        // turns that have started and not ended
+	mu      sync.Mutex // guards all below and the turns; held for a walk over the lines only
+	busy    int        // turns that have started and neither ended nor lent their slot
+	lent    *Turn      // waits until it gets a slot back; nil if none does
 	clock   time.Duration
 	typical time.Duration // moving mean of turns
 	lines   map[id.Tenant]*line
+	lately  map[id.Tenant]usage
+	swept   time.Time // when use forgot tenants
 }
 
 // line is the line of one tenant.
 type line struct {
-	waiting []*waiter
+	waiting []*Turn
 	turns   int // started and not ended
 	had     time.Duration
 }
 
-// waiter waits for its turn.
-type waiter struct {
+// Turn is one use of a worker. Queue.mu guards its fields.
+type Turn struct {
+	q       *Queue
 	who     id.Tenant
-	begun   bool          // guarded by Queue.mu, like charged
-	charged time.Duration // at the start of its turn
-	turn    chan struct{} // closed at the start of its turn
+	run     chan struct{} // closed when the turn gets a slot
+	running bool          // has a slot
+	lent    bool          // has lent its slot once
+	charged time.Duration // at the start
+	since   time.Time     // when it got its slot
+	took    time.Duration // with a slot, until it was lent
 }
 
-// NewQueue returns a queue that runs at most workers turns of one tenant at once, and ahead
-// more of others, and lets at most waiting callers wait. workers and waiting are at least 1.
-func NewQueue(workers, ahead, waiting int) *Queue {
-	workers = max(1, workers)
+// NewQueue returns a queue that runs at most workers turns at once and lets at most waiting
+// callers wait. Both are at least 1.
+func NewQueue(workers, waiting int) *Queue {
 	return &Queue{
-		slots: workers + ahead, each: workers, places: NewPool(int64(max(1, waiting))),
-		typical: turnFirst, lines: make(map[id.Tenant]*line),
+		slots: max(1, workers), places: NewPool(int64(max(1, waiting))),
+		typical: turnFirst, lines: make(map[id.Tenant]*line), lately: make(map[id.Tenant]usage),
 	}
 }
 
-// Enter waits for a turn. The caller ends the turn by calling leave, exactly once.
-// Enter returns ErrFull at once when the queue is full, and the error of ctx when ctx
-// ends first.
-func (q *Queue) Enter(ctx context.Context, who id.Tenant) (leave func(), err error) {
-	w := &waiter{who: who, turn: make(chan struct{})}
-	if err := q.join(w); err != nil {
+// Enter waits for a turn. The caller ends the turn by calling End, exactly once. Enter
+// returns ErrFull at once when the queue is full, and the error of ctx when ctx ends first.
+func (q *Queue) Enter(ctx context.Context, who id.Tenant) (*Turn, error) {
+	t := &Turn{q: q, who: who, run: make(chan struct{})}
+	if err := q.join(t); err != nil {
 		return nil, err
 	}
 	select {
-	case <-w.turn:
-		began := time.Now()
-		return func() { q.leave(w, time.Since(began)) }, nil
+	case <-t.run:
+		return t, nil
 	case <-ctx.Done():
-		q.abandon(w)
+		q.abandon(t)
 		return nil, ctx.Err()
 	}
 }
 
-// join puts w at the end of its line, and starts its turn if it is first and a slot
-// is free.
-func (q *Queue) join(w *waiter) error {
+// join puts t at the end of its line, and starts it if it is first and a slot is free.
+func (q *Queue) join(t *Turn) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.places.Take(w.who, 1) {
+	if !q.places.Take(t.who, 1) {
 		return ErrFull
 	}
-	l := q.lines[w.who]
+	l := q.lines[t.who]
 	if l == nil {
 		l = &line{had: q.clock}
-		q.lines[w.who] = l
+		q.lines[t.who] = l
 	}
-	l.waiting = append(l.waiting, w)
+	l.waiting = append(l.waiting, t)
 	q.advance()
 	return nil
 }
 
-// advance starts turns while there are slots and waiters. It forgets idle lines
-// whose time is not above the clock, and all idle lines while no turn runs. The
-// caller holds mu.
+// advance gives free slots to the turn that has lent its own, and then to waiters. It
+// forgets idle lines whose time is not above the clock, and all idle lines while no turn
+// runs. The caller holds mu.
 func (q *Queue) advance() {
+	if q.busy < q.slots && q.lent != nil {
+		q.start(q.lent)
+		q.lent = nil
+	}
 	for q.busy < q.slots {
 		var next *line
 		for _, l := range q.lines {
-			if len(l.waiting) > 0 && l.turns < q.each && (next == nil || l.had < next.had) {
+			if len(l.waiting) > 0 && (next == nil || l.had < next.had) {
 				next = l
 			}
 		}
 		if next == nil {
 			break
 		}
-		w := next.waiting[0]
-		next.waiting = slices.Delete(next.waiting, 0, 1)
-		q.places.Give(w.who, 1)
-		next.had = max(next.had, q.clock)
-		q.clock = next.had
-		w.begun, w.charged = true, q.typical
-		next.had += w.charged
-		next.turns++
-		q.busy++
-		close(w.turn)
+		q.begin(next)
 	}
 	for who, l := range q.lines {
 		if len(l.waiting) == 0 && l.turns == 0 && (l.had <= q.clock || q.busy == 0) {
@@ -146,36 +147,140 @@ func (q *Queue) advance() {
 	}
 }
 
-// leave ends a turn that took this long.
-func (q *Queue) leave(w *waiter, took time.Duration) {
+// begin starts the first turn that waits in l. The caller holds mu.
+func (q *Queue) begin(l *line) {
+	t := l.waiting[0]
+	l.waiting = slices.Delete(l.waiting, 0, 1)
+	q.places.Give(t.who, 1)
+	l.had = max(l.had, q.clock)
+	q.clock = l.had
+	t.charged = q.typical
+	l.had += t.charged
+	l.turns++
+	q.start(t)
+}
+
+// start gives a slot to t. The caller holds mu.
+func (q *Queue) start(t *Turn) {
+	q.busy++
+	t.running, t.since = true, time.Now()
+	close(t.run)
+}
+
+// stop takes the slot of t, if t has one. The caller holds mu.
+func (q *Queue) stop(t *Turn) {
+	if t.running {
+		q.busy--
+		t.running = false
+		t.took += time.Since(t.since)
+	}
+}
+
+// End ends the turn. Its line is charged with the time that the turn had a slot.
+func (t *Turn) End() {
+	q := t.q
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.end(w, took)
-	q.typical += (took - q.typical) / turnShare
+	q.stop(t)
+	q.settle(t, t.took)
+	q.use(t.who, t.took)
+	q.typical += (t.took - q.typical) / turnShare
 	q.advance()
 }
 
-// end frees w's slot and replaces the charge for its turn by the time that the turn
-// took. The caller holds mu.
-func (q *Queue) end(w *waiter, took time.Duration) {
-	l := q.lines[w.who] // exists as long as the turn
+// settle replaces the charge for an ended turn by the time that it took. The caller holds mu.
+func (q *Queue) settle(t *Turn, took time.Duration) {
+	l := q.lines[t.who] // exists as long as the turn
 	l.turns--
-	l.had += took - w.charged
-	q.busy--
+	l.had += took - t.charged
 }
 
-// abandon removes w from its line, or ends its turn if the turn has started meanwhile.
-func (q *Queue) abandon(w *waiter) {
+// Wanted reports whether Lend would lend the turn now.
+func (t *Turn) Wanted() bool {
+	t.q.mu.Lock()
+	defer t.q.mu.Unlock()
+	return t.q.borrower(t) != nil
+}
+
+// borrower returns the line of a tenant that t shall be lent to, or nil: one whose only image
+// waits, and that lately had no more time than t's tenant. The caller holds mu.
+func (q *Queue) borrower(t *Turn) *line {
+	if t.lent || q.lent != nil {
+		return nil
+	}
+	now := time.Now()
+	most := q.lately[t.who].at(now)
+	for who, l := range q.lines {
+		if len(l.waiting) == 1 && l.turns == 0 && who != (id.Tenant{}) && q.lately[who].at(now) <= most {
+			return l
+		}
+	}
+	return nil
+}
+
+// usage is the time that a tenant had. Its weight falls with its age, to 1/e in lateTime.
+type usage struct {
+	had   time.Duration
+	until time.Time
+}
+
+// at returns the usage at a later time.
+func (u usage) at(now time.Time) time.Duration {
+	return time.Duration(float64(u.had) * math.Exp(-float64(now.Sub(u.until))/float64(lateTime)))
+}
+
+// use adds the time of an ended turn to the usage of its tenant. Once in a while it forgets
+// the tenants that have none. The caller holds mu.
+func (q *Queue) use(who id.Tenant, took time.Duration) {
+	now := time.Now()
+	q.lately[who] = usage{q.lately[who].at(now) + took, now}
+	if now.Sub(q.swept) > lateTime {
+		q.swept = now
+		maps.DeleteFunc(q.lately, func(_ id.Tenant, u usage) bool { return u.at(now) < time.Millisecond })
+	}
+}
+
+// Lend lends the turn's slot to a quiet tenant, and waits until the turn has a slot again. It
+// returns at once when no such tenant waits, when the turn was lent before,
+// or while another turn is lent. It returns the error of ctx when ctx ends first; then the
+// turn has no slot any more.
+func (t *Turn) Lend(ctx context.Context) error {
+	q := t.q
+	q.mu.Lock()
+	borrower := q.borrower(t)
+	if borrower == nil {
+		q.mu.Unlock()
+		return nil
+	}
+	q.stop(t)
+	t.lent, t.run, q.lent = true, make(chan struct{}), t
+	q.begin(borrower)
+	q.mu.Unlock()
+	select {
+	case <-t.run:
+		return nil
+	case <-ctx.Done():
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.lent == t {
+			q.lent = nil
+		}
+		return ctx.Err()
+	}
+}
+
+// abandon removes t from its line, or ends it if it has started meanwhile.
+func (q *Queue) abandon(t *Turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if w.begun {
-		q.end(w, 0)
-		q.advance()
-		return
+	if t.running {
+		q.stop(t)
+		q.settle(t, 0)
+	} else {
+		l := q.lines[t.who]
+		l.waiting = slices.DeleteFunc(l.waiting, func(other *Turn) bool { return other == t })
+		q.places.Give(t.who, 1)
 	}
-	l := q.lines[w.who]
-	l.waiting = slices.DeleteFunc(l.waiting, func(other *waiter) bool { return other == w })
-	q.places.Give(w.who, 1)
 	q.advance()
 }
 
@@ -183,8 +288,7 @@ func (q *Queue) abandon(w *waiter) {
 func (q *Queue) Crowded(who id.Tenant) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	l := q.lines[who]
-	return (q.busy == q.slots || l != nil && l.turns == q.each) && !q.places.Room(who, 1)
+	return q.busy == q.slots && !q.places.Room(who, 1)
 }
 
 // Waiting returns the number of waiters.

@@ -11,14 +11,9 @@ import (
 	"facet/router"
 )
 
-const (
-	// queueAhead is how many more images than it has workers the engine gets at once, of
-	// tenants that do not have all workers.
-	queueAhead = 1
-	// queuePerWorker is the most images that wait for each worker. An image takes about 16
-	// ms, so the last one waits half a second.
-	queuePerWorker = 32
-)
+// queuePerWorker is the most images that wait for each worker. An image takes about 16
+// ms, so the last one waits half a second.
+const queuePerWorker = 32
 
 // Queue is an extractor that shares its workers fairly between tenants. Images of jobs
 // belong to the zero tenant.
@@ -35,36 +30,36 @@ func NewQueue(e router.Extractor) router.Extractor {
 		return e
 	}
 	workers := counted.Workers()
-	return Queue{e, fair.NewQueue(workers, queueAhead, queuePerWorker*workers)}
+	return Queue{e, fair.NewQueue(workers, queuePerWorker*workers)}
 }
 
 // Extract waits for the tenant's turn and finds all faces. It returns engine.ErrBusy when
 // the tenant's line is full.
 func (q Queue) Extract(ctx context.Context, image []byte) ([]engine.Face, error) {
-	leave, err := q.enter(ctx)
+	turn, err := q.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
-	return q.Extractor.Extract(ctx, image)
+	defer turn.End()
+	return q.Extractor.Extract(engine.WithTurn(ctx, turn), image)
 }
 
 // ExtractLarge finds the largest faces, as Extract.
 func (q Queue) ExtractLarge(ctx context.Context, image []byte, share float32) ([]engine.Face, error) {
-	leave, err := q.enter(ctx)
+	turn, err := q.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
-	return q.Extractor.ExtractLarge(ctx, image, share)
+	defer turn.End()
+	return q.Extractor.ExtractLarge(engine.WithTurn(ctx, turn), image, share)
 }
 
-func (q Queue) enter(ctx context.Context) (leave func(), err error) {
-	leave, err = q.queue.Enter(ctx, fair.Of(ctx))
+func (q Queue) enter(ctx context.Context) (*fair.Turn, error) {
+	turn, err := q.queue.Enter(ctx, fair.Of(ctx))
 	if errors.Is(err, fair.ErrFull) {
 		err = fmt.Errorf("extract: %w: %w", engine.ErrBusy, err)
 	}
-	return leave, err
+	return turn, err
 }
 
 // Waiting returns how many images wait for their turn.

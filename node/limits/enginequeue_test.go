@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"facet/engine"
 	"facet/internal/id"
@@ -40,41 +41,51 @@ func TestTenantsShareWorkersFairly(t *testing.T) {
 	e := NewQueue(h)
 	flooder, other := id.Tenant{UUID: id.UUID{1}}, id.Tenant{UUID: id.UUID{2}}
 	full := Crowded(e)
-	results := make(chan error)
+	type result struct {
+		who id.Tenant
+		err error
+	}
+	results := make(chan result, 64)
 	ask := func(who id.Tenant) {
 		go func() {
 			_, err := e.ExtractLarge(fair.With(t.Context(), who), nil, 1)
-			results <- err
+			results <- result{who, err}
 		}()
 	}
-	const inTurn, mayWait = 1, 25 // of 32: one tenant leaves room for others
-	for range inTurn {
-		ask(flooder)
-		<-h.begun
-	}
-	refused := 0
+	const mayWait = 25 // of 32: one tenant leaves room for others
+	ask(flooder)
+	<-h.begun
 	for range mayWait + 10 {
 		ask(flooder)
 	}
 	for range 10 {
-		if err := <-results; errors.Is(err, engine.ErrBusy) {
-			refused++
+		if r := <-results; !errors.Is(r.err, engine.ErrBusy) {
+			t.Errorf("an image above the share: %v", r.err)
 		}
 	}
-	if refused != 10 || !full(flooder) || full(other) || e.(Queue).Waiting() != mayWait {
-		t.Errorf("%d refused, %d wait, crowded for the flooder %v, for another %v; want 10, %d, true, false",
-			refused, e.(Queue).Waiting(), full(flooder), full(other), mayWait)
+	if !full(flooder) || full(other) || e.(Queue).Waiting() != mayWait {
+		t.Errorf("%d wait, crowded for the flooder %v, for another %v; want %d, true, false",
+			e.(Queue).Waiting(), full(flooder), full(other), mayWait)
 	}
 	ask(other)
-	<-h.begun // of the other, ahead of the flooder's
+	for e.(Queue).Waiting() == mayWait {
+		time.Sleep(time.Millisecond)
+	}
+	for i, who := range []id.Tenant{flooder, other} {
+		h.end <- struct{}{}
+		if r := <-results; r.who != who || r.err != nil {
+			t.Errorf("image %d was of %v: %v", i, r.who, r.err)
+		}
+		<-h.begun
+	}
 	close(h.end)
 	go func() {
 		for range h.begun { // the rest; ends with the test
 		}
 	}()
-	for range inTurn + mayWait + 1 {
-		if err := <-results; err != nil {
-			t.Errorf("an image that waited: %v", err)
+	for range mayWait {
+		if r := <-results; r.err != nil {
+			t.Errorf("an image that waited: %v", r.err)
 		}
 	}
 	close(h.begun)

@@ -1,0 +1,93 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"facet/engine"
+	"facet/engine/enginetest"
+)
+
+// lender is a turn that is wanted from the start. borrow is what happens while it is lent.
+type lender struct {
+	after  int // how many times it is not wanted
+	lent   int
+	borrow func(context.Context) error
+}
+
+func (l *lender) Wanted() bool {
+	l.after--
+	return l.after < 0 && l.lent == 0
+}
+
+func (l *lender) Lend(ctx context.Context) error {
+	l.lent++
+	return l.borrow(ctx)
+}
+
+// An extraction that lends its turn, after any of its steps, and the one that borrows it find
+// the same faces as alone, bit for bit. This holds for an engine with the least memory, too.
+func TestLentTurnChangesNoFace(t *testing.T) {
+	t.Parallel()
+	for _, memory := range []int64{0, 1} {
+		e := enginetest.New(t, engine.Config{Workers: 1, DecodeBytes: memory})
+		one, other := enginetest.Photo(t, "face-api/sample1.jpg"), enginetest.Photo(t, "face-api/sample6.jpg")
+		alone := func(data []byte) []engine.Face {
+			faces, err := e.Extract(t.Context(), data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return faces
+		}
+		same := func(what string, got, want []engine.Face) {
+			t.Helper()
+			if len(got) != len(want) {
+				t.Fatalf("%s: %d faces, alone %d", what, len(got), len(want))
+			}
+			for i := range got {
+				if !sameBits(got[i].Template, want[i].Template) || got[i].Attributes != want[i].Attributes {
+					t.Errorf("%s: face %d differs", what, i)
+				}
+			}
+		}
+		wantOne, wantOther := alone(one), alone(other)
+		for after := 0; ; after++ {
+			var borrowed []engine.Face
+			l := &lender{after: after, borrow: func(ctx context.Context) (err error) {
+				borrowed, err = e.Extract(ctx, other)
+				return err
+			}}
+			faces, err := e.Extract(engine.WithTurn(t.Context(), l), one)
+			if err != nil {
+				t.Fatal(err)
+			}
+			same("lender", faces, wantOne)
+			if l.lent == 0 {
+				if after < 5 {
+					t.Errorf("only %d steps", after)
+				}
+				break
+			}
+			same("borrower", borrowed, wantOther)
+		}
+	}
+}
+
+// A lender whose client goes away gives its worker back, and the engine goes on and closes.
+func TestCancelledLenderReturnsItsWorker(t *testing.T) {
+	t.Parallel()
+	e := enginetest.New(t, engine.Config{Workers: 1})
+	photo := enginetest.Photo(t, "face-api/sample1.jpg")
+	for range 3 {
+		ctx, cancel := context.WithCancel(t.Context())
+		l := &lender{borrow: func(ctx context.Context) error { cancel(); return ctx.Err() }}
+		if _, err := e.Extract(engine.WithTurn(ctx, l), photo); !errors.Is(err, context.Canceled) || l.lent != 1 {
+			t.Errorf("lent %d times: %v", l.lent, err)
+		}
+		if _, err := e.Extract(t.Context(), photo); err != nil {
+			t.Error(err)
+		}
+	}
+	e.Close()
+}
